@@ -1,0 +1,56 @@
+package purekube
+
+import (
+	"errors"
+	"strings"
+)
+
+// What is wrong with an object, where the error behind an [ObjectError] has no cause of
+// its own. Test for them with errors.Is.
+var (
+	// ErrNil: a slice of the snapshot holds a nil pointer where an object should be.
+	ErrNil = errors.New("nil object in the snapshot")
+	// ErrDuplicate: the snapshot holds more than one object of that kind and name. An API
+	// server never does, so there is no telling which of them is the real one.
+	ErrDuplicate = errors.New("more than one object of this name in the snapshot")
+)
+
+// ObjectError says what is wrong with one object of a snapshot. Functions of this module
+// return it joined with others (errors.Join); take it out with errors.As.
+type ObjectError struct {
+	// Kind of the object, for example "ClusterRole".
+	Kind string
+	// Namespace and Name of the object; both empty for a nil pointer.
+	Namespace, Name string
+	// Field is the path of the field inside the object as manifests spell it, for example
+	// "spec.cidrs[1]". Empty: the object as a whole.
+	Field string
+	// Err is the cause.
+	Err error
+}
+
+// Error reads "Kind namespace/name: field: cause", without the parts that are empty.
+func (e *ObjectError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Kind)
+	if e.Namespace != "" || e.Name != "" {
+		b.WriteByte(' ')
+	}
+	if e.Namespace != "" {
+		b.WriteString(e.Namespace)
+		b.WriteByte('/')
+	}
+	b.WriteString(e.Name)
+	if e.Field != "" {
+		b.WriteString(": ")
+		b.WriteString(e.Field)
+	}
+	if e.Err != nil {
+		b.WriteString(": ")
+		b.WriteString(e.Err.Error())
+	}
+	return b.String()
+}
+
+// Unwrap returns the cause.
+func (e *ObjectError) Unwrap() error { return e.Err }

@@ -1,0 +1,63 @@
+package purekube
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Result is what a plan decided. The zero value says: nothing to do.
+type Result[A any] struct {
+	// Actions are the writes to make, in order. Stop at the first that fails, take a new
+	// snapshot and plan again.
+	Actions []A
+	// Events are for the caller's event recorder. They are best effort: losing one
+	// changes no later decision.
+	Events []Event
+	// Needs are look-ups to make before anything can be decided. While there are any,
+	// Actions is empty: put the answers into the snapshot and plan again.
+	Needs []Need
+	// RecheckAt is when to plan again even if no object changes. It is always after the
+	// snapshot's Now. The zero time means that there is no need to.
+	RecheckAt time.Time
+}
+
+// Empty reports whether the result asks for nothing: no write, no event, no look-up and no
+// later plan.
+func (r Result[A]) Empty() bool {
+	return len(r.Actions) == 0 && len(r.Events) == 0 && len(r.Needs) == 0 && r.RecheckAt.IsZero()
+}
+
+// Event is a Kubernetes event to record.
+type Event struct {
+	// Regarding is the object that the event is about.
+	Regarding corev1.ObjectReference
+	// Type is corev1.EventTypeNormal or corev1.EventTypeWarning.
+	Type string
+	// Reason is the machine-readable CamelCase reason.
+	Reason string
+	// Message is the text for people.
+	Message string
+}
+
+// Need is one object to look up at the API server, since the snapshot does not hold it and
+// its absence there proves nothing.
+type Need struct {
+	APIVersion string
+	Kind       string
+	Namespace  string
+	Name       string
+	// Subresource is empty for the object itself, or for example "scale".
+	Subresource string
+}
+
+// Outcome is one object's share of a whole-cluster plan.
+type Outcome[K comparable, A any] struct {
+	// Key names the object. The zero key is for what concerns the snapshot as a whole.
+	Key K
+	// Result is what Plan returns for that key.
+	Result Result[A]
+	// Err joins what is wrong with the objects that the decision rests on. The valid
+	// part of the plan is in Result all the same.
+	Err error
+}
