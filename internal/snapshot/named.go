@@ -1,0 +1,32 @@
+package snapshot
+
+import (
+	"errors"
+
+	"github.com/purekube/purekube"
+)
+
+// errNoName is the cause where an object has no name: nothing can be written to it, and its
+// key would be the one that stands for the snapshot as a whole.
+var errNoName = errors.New("an object of a cluster has a name")
+
+// NamelessError is the error for an object without a name.
+func NamelessError(kind string) *purekube.ObjectError {
+	return &purekube.ObjectError{Kind: kind, Field: "metadata.name", Err: errNoName}
+}
+
+// Named is [Compact] for kinds whose key is the name alone: it leaves out objects without a
+// name too, and adds one error to problems if there are any.
+func Named[T any, P Object[T]](kind string, objects []P, problems *Problems) []P {
+	kept := Compact(kind, objects, problems)
+	named := kept[:0]
+	for _, o := range kept {
+		if o.GetName() != "" {
+			named = append(named, o)
+		}
+	}
+	if len(named) < len(kept) {
+		problems.Add(NamelessError(kind))
+	}
+	return named
+}
