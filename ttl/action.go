@@ -1,0 +1,64 @@
+package ttl
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Action is a write that a plan asks for. Its only member is [SetTTL].
+type Action interface{ isAction() }
+
+var _ Action = SetTTL{}
+
+// SetTTL sets a node's annotation [Annotation].
+type SetTTL struct {
+	// Node is the name of the node, UID the node's as the plan saw it. Upstream sends no UID,
+	// and neither does Patch: the value depends on the cluster and is right for a new node of
+	// that name as well.
+	Node string
+	UID  types.UID
+	// TTL is in whole seconds; what is beyond is cut off.
+	TTL time.Duration
+}
+
+func (SetTTL) isAction() {}
+
+// Patch returns the body of a PATCH of the node: resource nodes, no subresource, no field manager
+// of its own, no force. It is what patchNodeWithAnnotation in ttl_controller.go sends.
+func (a SetTTL) Patch() (types.PatchType, []byte) {
+	type metadata struct {
+		Annotations map[string]string `json:"annotations"`
+	}
+	body, err := json.Marshal(struct {
+		Metadata metadata `json:"metadata"`
+	}{metadata{map[string]string{Annotation: a.value()}}})
+	if err != nil {
+		// Strings always marshal; an empty patch changes nothing.
+		return types.StrategicMergePatchType, []byte("{}")
+	}
+	return types.StrategicMergePatchType, body
+}
+
+// Apply returns a copy of latest with the annotation set. Given nil it returns nil; given a node
+// with another UID, one made since under the same name, it returns a copy without a change.
+func (a SetTTL) Apply(latest *corev1.Node) *corev1.Node {
+	node := latest.DeepCopy()
+	if node == nil || a.UID != "" && node.UID != "" && a.UID != node.UID {
+		return node
+	}
+	if node.Annotations == nil {
+		node.Annotations = map[string]string{}
+	}
+	node.Annotations[Annotation] = a.value()
+	return node
+}
+
+// String reads "SetTTL node-1: 15s".
+func (a SetTTL) String() string { return fmt.Sprintf("SetTTL %s: %ss", a.Node, a.value()) }
+
+func (a SetTTL) value() string { return strconv.FormatInt(seconds(a.TTL), 10) }

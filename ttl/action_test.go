@@ -1,0 +1,63 @@
+package ttl
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+)
+
+// What upstream sends is the difference between the node and its annotated copy.
+func TestPatchIsTheTwoWayMerge(t *testing.T) {
+	for name, n := range map[string]*corev1.Node{
+		"no annotations": node("a", absent), "another value": node("a", "0"), "no integer": node("a", "x"),
+	} {
+		for _, ttl := range []time.Duration{15 * time.Second, 300 * time.Second} {
+			a := SetTTL{Node: "a", UID: "uid-a", TTL: ttl}
+			before, err := json.Marshal(n)
+			require.NoError(t, err)
+			after, err := json.Marshal(a.Apply(n))
+			require.NoError(t, err)
+			want, err := strategicpatch.CreateTwoWayMergePatch(before, after, &corev1.Node{})
+			require.NoError(t, err)
+
+			kind, body := a.Patch()
+			require.Equal(t, types.StrategicMergePatchType, kind)
+			require.Equal(t, string(want), string(body), name)
+
+			merged, err := strategicpatch.StrategicMergePatch(before, body, &corev1.Node{})
+			require.NoError(t, err)
+			require.JSONEq(t, string(after), string(merged), name)
+		}
+	}
+	_, body := SetTTL{TTL: 15 * time.Second}.Patch()
+	require.Equal(t, `{"metadata":{"annotations":{"node.alpha.kubernetes.io/ttl":"15"}}}`, string(body))
+}
+
+func TestApply(t *testing.T) {
+	a := SetTTL{Node: "a", UID: "uid-a", TTL: 15 * time.Second}
+	require.Nil(t, a.Apply(nil), "no node, no copy")
+
+	n := node("a", "0")
+	before := n.DeepCopy()
+	got := a.Apply(n)
+	require.Equal(t, before, n, "the node itself stays as it was")
+	require.Equal(t, map[string]string{Annotation: "15", "other": "kept"}, got.Annotations)
+
+	other := node("a", "0")
+	other.UID = "another"
+	require.Equal(t, other, a.Apply(other), "a node made since under the same name is left alone")
+	require.NotSame(t, other, a.Apply(other))
+
+	other.UID = ""
+	require.Equal(t, "15", a.Apply(other).Annotations[Annotation], "a manifest without a UID is taken for the node")
+}
+
+func TestString(t *testing.T) {
+	require.Equal(t, "SetTTL node-1: 15s", SetTTL{Node: "node-1", TTL: 15 * time.Second}.String())
+	require.Equal(t, "SetTTL node-1: 300s", SetTTL{Node: "node-1", TTL: 5 * time.Minute}.String(), "in seconds, as the annotation")
+}

@@ -1,0 +1,88 @@
+package ttl
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// cluster is the deliberately simple second implementation: it knows the rules' table and one node
+// event at a time.
+type cluster struct{ nodes, step int }
+
+// The table of BR-19-01 … BR-19-05, as the rules have it.
+var (
+	ruleMin = []int{0, 90, 450, 900, 1800}
+	ruleMax = []int{100, 500, 1000, 2000, 2147483647}
+	ruleTTL = []int{0, 15, 30, 60, 300}
+)
+
+func (c *cluster) add() {
+	c.nodes++
+	if c.nodes > ruleMax[c.step] {
+		c.step++
+	}
+}
+
+func (c *cluster) remove() {
+	c.nodes--
+	if c.nodes < ruleMin[c.step] {
+		c.step--
+	}
+}
+
+func (c *cluster) resize(nodes int) {
+	for c.nodes < nodes {
+		c.add()
+	}
+	for c.nodes > nodes {
+		c.remove()
+	}
+}
+
+// annotation stands for "no annotation" when it is absent.
+const absent = "\x00absent"
+
+func node(name, annotation string) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{"kubernetes.io/hostname": name},
+	}}
+	if annotation != absent {
+		n.Annotations = map[string]string{Annotation: annotation, "other": "kept"}
+	}
+	return n
+}
+
+// fleet is so many nodes, node-00000 and on, with the same annotation.
+func fleet(count int, annotation string) []*corev1.Node {
+	nodes := make([]*corev1.Node, count)
+	for i := range nodes {
+		nodes[i] = node(fmt.Sprintf("node-%05d", i), annotation)
+	}
+	return nodes
+}
+
+// apply carries the outcomes out on the nodes, in a new slice.
+func apply(t testing.TB, nodes []*corev1.Node, outcomes []Outcome) []*corev1.Node {
+	t.Helper()
+	actions := map[string]SetTTL{}
+	for _, o := range outcomes {
+		for _, a := range o.Result.Actions {
+			actions[o.Key] = a.(SetTTL)
+		}
+	}
+	after := make([]*corev1.Node, len(nodes))
+	for i, n := range nodes {
+		after[i] = n
+		if n == nil {
+			continue
+		}
+		if a, ok := actions[n.Name]; ok {
+			after[i] = a.Apply(n)
+		}
+	}
+	return after
+}

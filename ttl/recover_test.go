@@ -1,0 +1,101 @@
+package ttl
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestRecover(t *testing.T) {
+	mixed := func(groups ...[]*corev1.Node) []*corev1.Node {
+		all := slices.Concat(groups...)
+		for i, n := range all {
+			if n != nil {
+				all[i] = node("n"+string(rune('a'+i%26))+string(rune('a'+i/26)), absent)
+				all[i].Annotations = n.Annotations
+			}
+		}
+		return all
+	}
+	duplicated := fleet(95, "15")
+	for i := range 94 {
+		duplicated[i].Annotations[Annotation] = "0"
+	}
+	for range 200 {
+		duplicated = append(duplicated, node("node-00094", "15"))
+	}
+
+	for _, tc := range []struct {
+		name, reason string
+		nodes        []*corev1.Node
+		want         int
+	}{
+		{"none", "an empty cluster is in step 0", nil, 0},
+		{"95 annotated 15", "in the overlap of steps 0 and 1 the annotations decide", fleet(95, "15"), 1},
+		{"95 annotated 0", "in the overlap of steps 0 and 1 the annotations decide", fleet(95, "0"), 0},
+		{"95 not annotated", "a tie: the lowest, as upstream from its start", fleet(95, absent), 0},
+		{"95 annotated for a step that is not allowed", "the count rules out step 3", fleet(95, "60"), 0},
+		{"95 as strconv.Atoi reads", "+15 is 15", fleet(95, "+15"), 1},
+		{"95 not integers", "15s is none", fleet(95, "15s"), 0},
+		{"50 annotated 15", "50 nodes are step 0 only", fleet(50, "15"), 0},
+		{"101 annotated 0", "101 nodes are step 1 only", fleet(101, "0"), 1},
+		{"89 annotated 15", "step 1 ends at 90", fleet(89, "15"), 0},
+		{"90 annotated 15", "and 90 is still in it", fleet(90, "15"), 1},
+		{"100 annotated 15", "step 0 ends at 100", fleet(100, "15"), 1},
+		{"1900 annotated 300", "step 4 from 1800 on", fleet(1900, "300"), 4},
+		{"1900 annotated 60", "step 3 up to 2000", fleet(1900, "60"), 3},
+		{"2400 annotated 60", "2400 nodes are step 4 only", fleet(2400, "60"), 4},
+		{"48 of 95 annotated 15", "the majority, since that is the fewest writes", mixed(fleet(48, "15"), fleet(47, "0")), 1},
+		{"47 of 95 annotated 15", "the majority, since that is the fewest writes", mixed(fleet(47, "15"), fleet(48, "0")), 0},
+		{"46 each of 95", "a tie: the lower", mixed(fleet(46, "15"), fleet(46, "0"), fleet(3, absent)), 0},
+		{"one of 95 annotated 15", "the rest says nothing", mixed(fleet(1, "15"), fleet(94, absent)), 1},
+		{"nil and nameless nodes", "they are not counted and not asked", append(fleet(89, "15"), nil, node("", "15"), nil), 0},
+		{"one name many times", "it is one of 95 nodes and is not asked", duplicated, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			require.Equal(t, tc.want, Table{}.Recover(tc.nodes), tc.reason)
+		})
+	}
+}
+
+// After a restart in an overlap nothing is rewritten. Upstream would rewrite all of them.
+func TestRecoverPlansNothing(t *testing.T) {
+	nodes := fleet(95, "15")
+	step, outcomes := PlanAll(Snapshot{Step: Table{}.Recover(nodes), Nodes: nodes}, Options{})
+	require.Equal(t, 1, step)
+	require.Empty(t, outcomes)
+
+	step, outcomes = PlanAll(Snapshot{Nodes: nodes}, Options{})
+	require.Equal(t, 0, step, "without the step it starts over")
+	require.Len(t, outcomes, 95)
+}
+
+// Wherever a cluster has settled and been written, Recover finds the step again; and it is always a
+// step that Settle leaves alone.
+func TestRecoverFindsTheStep(t *testing.T) {
+	seed := uint64(7)
+	r := rand.New(rand.NewPCG(seed, 0))
+	var c cluster
+	annotations := []string{absent, "0", "15", "30", "60", "300", "x"}
+	for range 150 {
+		c.resize(r.IntN(largest + 1))
+		_, outcomes := PlanAll(Snapshot{Step: c.step, Nodes: fleet(c.nodes, absent)}, Options{})
+		nodes := apply(t, fleet(c.nodes, absent), outcomes)
+		require.Equal(t, c.step, Table{}.Recover(nodes), "seed %d, %d nodes", seed, c.nodes)
+
+		for _, n := range nodes {
+			if a := annotations[r.IntN(len(annotations))]; a == absent {
+				n.Annotations = nil
+			} else {
+				n.Annotations = map[string]string{Annotation: a}
+			}
+		}
+		step := Table{}.Recover(nodes)
+		require.Equal(t, step, Table{}.Settle(step, c.nodes), "seed %d, %d nodes", seed, c.nodes)
+		r.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
+		require.Equal(t, step, Table{}.Recover(nodes), "seed %d: the order changed the answer", seed)
+	}
+}

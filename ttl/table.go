@@ -1,0 +1,134 @@
+package ttl
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Boundary is one step of a [Table].
+type Boundary struct {
+	// SizeMin and SizeMax are the node counts, both inclusive, that the step holds out for:
+	// a cluster leaves it upwards with more nodes than SizeMax and downwards with fewer than
+	// SizeMin. The last step's SizeMax is math.MaxInt32 or more and stands for no upper end.
+	SizeMin, SizeMax int
+	// TTL goes into the annotation, in whole seconds.
+	TTL time.Duration
+}
+
+// Table is the list of steps, numbered from 0. It is a value and cannot be changed. The zero
+// Table holds the five steps of kube-controller-manager; [NewTable] makes others.
+type Table struct {
+	steps []Boundary // nil: upstreamSteps
+}
+
+// upstreamSteps are BR-19-01 … BR-19-05.
+func upstreamSteps() []Boundary {
+	return []Boundary{
+		{SizeMin: 0, SizeMax: 100, TTL: 0},
+		{SizeMin: 90, SizeMax: 500, TTL: 15 * time.Second},
+		{SizeMin: 450, SizeMax: 1000, TTL: 30 * time.Second},
+		{SizeMin: 900, SizeMax: 2000, TTL: 60 * time.Second},
+		{SizeMin: 1800, SizeMax: math.MaxInt32, TTL: 300 * time.Second},
+	}
+}
+
+var errNoSteps = errors.New("ttl: a table needs a step; the zero Table has kube-controller-manager's")
+
+// NewTable returns the table with these steps, in this order. It refuses, with an error that
+// names the first step at fault, counted from 0, whatever would let a cluster oscillate, get
+// stuck or fall between two steps:
+//
+//   - no step at all (for the default steps, use the zero Table);
+//   - a first SizeMin other than 0, or a last SizeMax below math.MaxInt32;
+//   - a step whose SizeMin is above its SizeMax;
+//   - a SizeMin, SizeMax or TTL that is not larger than that of the step before;
+//   - a SizeMin above the SizeMax of the step before: a gap, or steps that meet without
+//     overlapping, between which every node more or less would rewrite all nodes (BR-19-06);
+//   - a TTL that is negative or not in whole seconds.
+//
+// With an error comes the zero Table.
+func NewTable(bs ...Boundary) (Table, error) {
+	if len(bs) == 0 {
+		return Table{}, errNoSteps
+	}
+	for i, b := range bs {
+		if err := checkStep(b); err != nil {
+			return Table{}, fmt.Errorf("ttl: step %d: %w", i, err)
+		}
+		if i == 0 {
+			if b.SizeMin != 0 {
+				return Table{}, fmt.Errorf("ttl: step 0: SizeMin %d is not 0, which leaves smaller clusters without a step", b.SizeMin)
+			}
+			continue
+		}
+		if err := checkFollows(bs[i-1], b); err != nil {
+			return Table{}, fmt.Errorf("ttl: step %d: %w", i, err)
+		}
+	}
+	if end := len(bs) - 1; bs[end].SizeMax < math.MaxInt32 {
+		return Table{}, fmt.Errorf("ttl: step %d: SizeMax %d is below math.MaxInt32, which leaves larger clusters without a step", end, bs[end].SizeMax)
+	}
+	if slices.Equal(bs, upstreamSteps()) {
+		return Table{}, nil
+	}
+	return Table{steps: slices.Clone(bs)}, nil
+}
+
+func checkStep(b Boundary) error {
+	switch {
+	case b.SizeMin > b.SizeMax:
+		return fmt.Errorf("SizeMin %d is above SizeMax %d", b.SizeMin, b.SizeMax)
+	case b.TTL < 0:
+		return fmt.Errorf("TTL %v is negative", b.TTL)
+	case b.TTL%time.Second != 0:
+		return fmt.Errorf("TTL %v is not in whole seconds", b.TTL)
+	}
+	return nil
+}
+
+func checkFollows(before, b Boundary) error {
+	switch {
+	// Compared without adding 1, which could overflow.
+	case b.SizeMin > before.SizeMax && b.SizeMin-1 == before.SizeMax:
+		return fmt.Errorf("SizeMin %d begins where the step before ends, at %d: without an overlap the step changes with every node around it", b.SizeMin, before.SizeMax)
+	case b.SizeMin > before.SizeMax:
+		return fmt.Errorf("SizeMin %d leaves a gap after the step before, which ends at %d", b.SizeMin, before.SizeMax)
+	case b.SizeMin <= before.SizeMin:
+		return fmt.Errorf("SizeMin %d is not larger than that of the step before, %d", b.SizeMin, before.SizeMin)
+	case b.SizeMax <= before.SizeMax:
+		return fmt.Errorf("SizeMax %d is not larger than that of the step before, %d", b.SizeMax, before.SizeMax)
+	case b.TTL <= before.TTL:
+		return fmt.Errorf("TTL %v is not longer than that of the step before, %v", b.TTL, before.TTL)
+	}
+	return nil
+}
+
+// Boundaries returns the steps, in a slice of its own.
+func (t Table) Boundaries() []Boundary { return slices.Clone(t.all()) }
+
+// Equal reports whether both tables have the same steps.
+func (t Table) Equal(u Table) bool { return slices.Equal(t.all(), u.all()) }
+
+// TTL returns what the annotation says at a step. A step outside of the table stands for the
+// nearest one inside, here as in [Table.Next] and [Table.Settle].
+func (t Table) TTL(step int) time.Duration { return t.at(step).TTL }
+
+// at returns the boundary of the step, or of the nearest one.
+func (t Table) at(step int) Boundary {
+	steps := t.all()
+	return steps[clamp(step, len(steps))]
+}
+
+// all returns the steps themselves: not to be written to, nor handed out.
+func (t Table) all() []Boundary {
+	if t.steps == nil {
+		return upstreamSteps()
+	}
+	return t.steps
+}
+
+// clamp returns the step, of so many, that is nearest to step.
+func clamp(step, steps int) int { return max(0, min(step, steps-1)) }
