@@ -1,0 +1,70 @@
+package main
+
+import (
+	"embed"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+)
+
+//go:embed cluster
+var embedded embed.FS
+
+// hostFiles are the machine's files under the names that a shell user writes: absolute,
+// relative, with "..". os.DirFS would refuse most of them.
+type hostFiles struct{}
+
+func (hostFiles) Open(name string) (fs.File, error) { return os.Open(name) }
+
+// readFiles reads the manifests of a file, or of a folder and the folders in it in the order
+// of their names.
+func (c *cluster) readFiles(files fs.FS, name string) {
+	found := false
+	err := fs.WalkDir(files, name, func(at string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case at != name && strings.HasPrefix(entry.Name(), "."):
+			// Hidden, as .git is: not a manifest.
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case entry.IsDir():
+			return nil
+		case at != name && !isManifest(at):
+			return nil
+		}
+		found = true
+		file, err := files.Open(at)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		c.read(at, file)
+		return nil
+	})
+	switch {
+	case err != nil:
+		c.problem(origin{file: name}, "", "", fileError(err))
+	case !found:
+		c.problem(origin{file: name}, "", "", "no file that ends in .yaml, .yml or .json")
+	}
+}
+
+func isManifest(name string) bool {
+	switch path.Ext(name) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return false
+}
+
+// fileError is the cause alone: the name of the file stands before it already.
+func fileError(err error) string {
+	if p, ok := err.(*fs.PathError); ok {
+		return p.Err.Error()
+	}
+	return err.Error()
+}

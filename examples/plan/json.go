@@ -1,0 +1,115 @@
+package main
+
+import (
+	stdjson "encoding/json"
+	"io"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// The JSON form of a report. Its names are part of what the program promises.
+type (
+	jsonReport struct {
+		Now     time.Time      `json:"now"`
+		Cores   []jsonCore     `json:"cores"`
+		Skipped map[string]int `json:"skipped,omitempty"`
+		Errors  []jsonProblem  `json:"errors,omitempty"`
+	}
+	jsonCore struct {
+		Core        string       `json:"core"`
+		Headline    string       `json:"headline"`
+		Explanation []string     `json:"explanation,omitempty"`
+		Objects     []jsonObject `json:"objects"`
+	}
+	jsonObject struct {
+		Kind        string       `json:"kind"`
+		Namespace   string       `json:"namespace,omitempty"`
+		Name        string       `json:"name,omitempty"`
+		Actions     []jsonAction `json:"actions,omitempty"`
+		Events      []jsonEvent  `json:"events,omitempty"`
+		Needs       []jsonNeed   `json:"needs,omitempty"`
+		RecheckAt   *time.Time   `json:"recheckAt,omitempty"`
+		Explanation []string     `json:"explanation,omitempty"`
+	}
+	jsonAction struct {
+		Type   string     `json:"type"`
+		Text   string     `json:"text"`
+		Why    string     `json:"why,omitempty"`
+		Action any        `json:"action"`
+		Patch  *jsonPatch `json:"patch,omitempty"`
+	}
+	jsonPatch struct {
+		Type types.PatchType    `json:"type"`
+		Body stdjson.RawMessage `json:"body"`
+	}
+	jsonEvent struct {
+		Regarding string `json:"regarding"`
+		Type      string `json:"type"`
+		Reason    string `json:"reason"`
+		Message   string `json:"message"`
+	}
+	jsonNeed struct {
+		APIVersion  string `json:"apiVersion"`
+		Kind        string `json:"kind"`
+		Namespace   string `json:"namespace,omitempty"`
+		Name        string `json:"name"`
+		Subresource string `json:"subresource,omitempty"`
+	}
+	jsonProblem struct {
+		File     string `json:"file,omitempty"`
+		Document int    `json:"document,omitempty"`
+		Item     int    `json:"item,omitempty"`
+		Object   string `json:"object,omitempty"`
+		Field    string `json:"field,omitempty"`
+		Message  string `json:"message"`
+	}
+)
+
+// writeJSON prints the report for programs.
+func (r *report) writeJSON(w io.Writer) error {
+	out := jsonReport{Now: r.Now, Cores: []jsonCore{}, Skipped: r.Skipped}
+	for _, s := range r.Sections {
+		c := jsonCore{Core: s.Core, Headline: s.Headline, Explanation: s.Explanation, Objects: []jsonObject{}}
+		for _, f := range s.Findings {
+			c.Objects = append(c.Objects, f.json())
+		}
+		out.Cores = append(out.Cores, c)
+	}
+	for _, p := range r.problems {
+		j := jsonProblem{Object: p.object, Field: p.field, Message: p.what}
+		if len(p.origins) > 0 {
+			at := p.origins[0]
+			j.File, j.Document, j.Item = at.file, at.document, at.item
+		}
+		out.Errors = append(out.Errors, j)
+	}
+	encoder := stdjson.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(out)
+}
+
+func (f finding) json() jsonObject {
+	o := jsonObject{
+		Kind: f.Object.kind, Namespace: f.Object.namespace, Name: f.Object.name,
+		Explanation: f.Explanation,
+	}
+	if !f.RecheckAt.IsZero() {
+		o.RecheckAt = &f.RecheckAt
+	}
+	for _, a := range f.Actions {
+		j := jsonAction{Type: a.typeName(), Text: a.Text, Why: a.Why, Action: a.Action}
+		if kind, body, ok := a.patch(); ok {
+			j.Patch = &jsonPatch{kind, body}
+		}
+		o.Actions = append(o.Actions, j)
+	}
+	for _, e := range f.Events {
+		o.Events = append(o.Events, jsonEvent{regarding(e), e.Type, e.Reason, e.Message})
+	}
+	for _, n := range f.Needs {
+		o.Needs = append(o.Needs, jsonNeed(n))
+	}
+	return o
+}

@@ -1,0 +1,189 @@
+// Plan reads Kubernetes manifests as `kubectl get … -o yaml` or `-o json` prints them and
+// says, per controller and object, what that controller of kube-controller-manager would do,
+// and why. It talks to no cluster and changes nothing.
+//
+//	plan [flags] [FILE | DIRECTORY | - …]
+//
+// Without an argument it plans a small cluster that is embedded in it.
+//
+// Exit status: 0 when planning worked, 1 when anything in the input was wrong (the rest is
+// planned all the same); with -detailed-exitcode, 2 when there is something to do.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], system{
+		stdin:  os.Stdin,
+		stdout: os.Stdout,
+		stderr: os.Stderr,
+		files:  hostFiles{},
+		now:    time.Now,
+		colour: wantsColour(os.Stdout, os.LookupEnv),
+	}))
+}
+
+// system is what the program takes from the machine that it runs on.
+type system struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	files          fs.FS
+	now            func() time.Time
+	colour         bool
+}
+
+// The exit statuses.
+const (
+	exitPlanned     = 0
+	exitError       = 1
+	exitSomethingTo = 2
+)
+
+// settings are the flags that a core may want to know.
+type settings struct {
+	now           time.Time
+	matchUpstream bool
+	explain       bool
+	// ttlStep is nil when the step is to be recovered from the nodes.
+	ttlStep *int
+}
+
+// run is the program without its process.
+func run(args []string, sys system) int {
+	inv, err := parse(args, sys)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitPlanned
+	case err != nil:
+		fmt.Fprintf(sys.stderr, "plan: %v\n", err)
+		return exitError
+	}
+
+	objects := newCluster()
+	if len(inv.paths) == 0 {
+		objects.readFiles(embedded, "cluster")
+	}
+	for _, path := range inv.paths {
+		if path == "-" {
+			objects.read("standard input", sys.stdin)
+			continue
+		}
+		objects.readFiles(sys.files, path)
+	}
+
+	rep := report{Now: inv.now, Skipped: objects.skipped, problems: objects.problems}
+	for _, c := range inv.cores {
+		section := c.plan(objects, inv.settings)
+		section.Core = c.name
+		rep.add(section, objects)
+	}
+	for _, p := range rep.problems {
+		fmt.Fprintf(sys.stderr, "plan: %s\n", p)
+	}
+
+	if inv.json {
+		err = rep.writeJSON(sys.stdout)
+	} else {
+		err = rep.writeText(sys.stdout, palette(sys.colour))
+	}
+	switch {
+	case err != nil:
+		fmt.Fprintf(sys.stderr, "plan: %v\n", err)
+		return exitError
+	case len(rep.problems) > 0:
+		return exitError
+	case inv.detailedExit && rep.somethingToDo():
+		return exitSomethingTo
+	}
+	return exitPlanned
+}
+
+// invocation is the command line, checked.
+type invocation struct {
+	settings
+	paths        []string
+	cores        []core
+	json         bool
+	detailedExit bool
+}
+
+func parse(args []string, sys system) (invocation, error) {
+	inv := invocation{}
+	var names []string
+	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	output := flags.String("o", "text", "output `format`: text or json")
+	now := flags.String("now", "", "the `time` to plan for, RFC 3339 (default: the clock)")
+	flags.BoolVar(&inv.matchUpstream, "match-upstream", false,
+		"the requests that kube-controller-manager v1.36.3 would send, its defects included")
+	flags.Func("core", "plan only this `core`; may be given again: "+strings.Join(coreNames(), ", "), func(name string) error {
+		names = append(names, name)
+		return nil
+	})
+	flags.Func("ttl-step", "the `step` that the ttl controller is at (default: recovered from the nodes)", func(s string) error {
+		step, err := ttlStep(s)
+		inv.ttlStep = &step
+		return err
+	})
+	flags.BoolVar(&inv.explain, "explain", false, "say why, for every object, also where there is nothing to do")
+	flags.BoolVar(&inv.detailedExit, "detailed-exitcode", false, "exit with 2 when there is something to do")
+
+	// Flags may stand behind the files, as kubectl allows.
+	for rest := args; ; rest = flags.Args()[1:] {
+		if err := flags.Parse(rest); err != nil {
+			if errors.Is(err, flag.ErrHelp) {
+				usage(sys.stdout, flags)
+			}
+			return inv, err
+		}
+		if flags.NArg() == 0 {
+			break
+		}
+		inv.paths = append(inv.paths, flags.Arg(0))
+	}
+
+	switch *output {
+	case "text":
+	case "json":
+		inv.json = true
+	default:
+		return inv, fmt.Errorf("-o %q: text or json", *output)
+	}
+	inv.now = sys.now()
+	if *now != "" {
+		at, err := time.Parse(time.RFC3339, *now)
+		if err != nil {
+			return inv, fmt.Errorf("-now %q: not a time as RFC 3339 writes it, such as 2026-11-21T01:11:07Z", *now)
+		}
+		inv.now = at
+	}
+	var err error
+	inv.cores, err = selectCores(names)
+	return inv, err
+}
+
+func usage(w io.Writer, flags *flag.FlagSet) {
+	fmt.Fprint(w, `plan says what five controllers of kube-controller-manager would do with the objects in
+manifests, and why. It talks to no cluster and changes nothing.
+
+usage: plan [flags] [FILE | DIRECTORY | - …]
+
+Without an argument it plans a small cluster that is embedded in it.
+
+`)
+	flags.SetOutput(w)
+	flags.PrintDefaults()
+	fmt.Fprint(w, `
+exit status: 0 when planning worked, 1 when anything in the input was wrong (the rest is
+planned all the same); with -detailed-exitcode, 2 when there is something to do
+`)
+}

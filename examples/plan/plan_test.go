@@ -1,0 +1,318 @@
+package main
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the files in testdata anew; read them before you commit")
+
+// noon is the time that the tests plan for, unless a file was dumped at another.
+const noon = "2026-11-21T12:00:00Z"
+
+// outcome is what a run printed.
+type outcome struct {
+	stdout, stderr string
+	status         int
+}
+
+// plan runs the program over files that exist in memory only, and over those of the machine.
+func plan(t *testing.T, files fstest.MapFS, stdin string, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	status := run(args, system{
+		stdin:  strings.NewReader(stdin),
+		stdout: &stdout,
+		stderr: &stderr,
+		files:  overlay{files},
+		now: func() time.Time {
+			now, err := time.Parse(time.RFC3339, noon)
+			require.NoError(t, err)
+			return now
+		},
+	})
+	return outcome{stdout.String(), stderr.String(), status}
+}
+
+// overlay finds a file in memory before it looks at the machine's.
+type overlay struct{ memory fstest.MapFS }
+
+func (o overlay) Open(name string) (fs.File, error) {
+	file, err := o.memory.Open(name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		return hostFiles{}.Open(name)
+	}
+	return file, err
+}
+
+// golden compares with a file in testdata that was read and found right by a person.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+// The embedded cluster has something to do in each core, says so in 100 columns, and has no
+// error in it.
+func TestEmbeddedCluster(t *testing.T) {
+	got := plan(t, nil, "", "-now", noon)
+	require.Empty(t, got.stderr)
+	require.Equal(t, exitPlanned, got.status)
+	golden(t, "embedded.txt", got.stdout)
+
+	var report jsonReport
+	asJSON := plan(t, nil, "", "-now", noon, "-o", "json")
+	require.NoError(t, stdjson.Unmarshal([]byte(asJSON.stdout), &report))
+	for i, c := range report.Cores {
+		require.Equal(t, cores[i].name, c.Core)
+		actions := 0
+		for _, o := range c.Objects {
+			actions += len(o.Actions)
+		}
+		require.NotZero(t, actions, "%s has nothing to do in the embedded cluster", c.Core)
+	}
+	for _, explain := range []bool{false, true} {
+		text := got.stdout
+		if explain {
+			text = plan(t, nil, "", "-explain").stdout
+		}
+		for line := range strings.Lines(text) {
+			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), width, line)
+		}
+		require.NotContains(t, text, "\x1b", "colour without a terminal")
+	}
+}
+
+// Each action in the JSON output carries the patch that the library makes, as JSON of its own.
+func TestJSONHasPatches(t *testing.T) {
+	got := plan(t, nil, "", "-o", "json", "-core", "ttl")
+	var report jsonReport
+	require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &report))
+	require.Len(t, report.Cores, 1)
+	first := report.Cores[0].Objects[0]
+	require.Equal(t, "worker-2", first.Name)
+	require.Equal(t, "SetTTL", first.Actions[0].Type)
+	require.Equal(t, "application/strategic-merge-patch+json", string(first.Actions[0].Patch.Type))
+	require.JSONEq(t, `{"metadata":{"annotations":{"node.alpha.kubernetes.io/ttl":"0"}}}`, string(first.Actions[0].Patch.Body))
+}
+
+const (
+	nodeWithout = "apiVersion: v1\nkind: Node\nmetadata:\n  name: %\n"
+	nodeAt0     = "apiVersion: v1\nkind: Node\nmetadata:\n  name: %\n  annotations:\n    node.alpha.kubernetes.io/ttl: '0'\n"
+)
+
+func named(manifest, name string) string { return strings.ReplaceAll(manifest, "%", name) }
+
+func TestExitStatus(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason, input string
+		args                []string
+		want                int
+	}{
+		{"something to do", "planning worked", named(nodeWithout, "a"), nil, exitPlanned},
+		{"something to do, detailed", "as terraform plan does", named(nodeWithout, "a"), []string{"-detailed-exitcode"}, exitSomethingTo},
+		{"nothing to do, detailed", "all is as it should be", named(nodeAt0, "a"), []string{"-detailed-exitcode"}, exitPlanned},
+		{"an error, detailed", "an error goes before what there is to do", named(nodeWithout, "a") + "---\nkind: Node\n", []string{"-detailed-exitcode"}, exitError},
+		{"unknown flag", "a wrong command line is an error, not 2", "", []string{"-no-such-flag"}, exitError},
+		{"unknown core", "the same", "", []string{"-core", "nope"}, exitError},
+		{"unknown output", "the same", "", []string{"-o", "xml"}, exitError},
+		{"no time", "the same", "", []string{"-now", "noon"}, exitError},
+		{"step below the table", "the same", "", []string{"-ttl-step", "-1"}, exitError},
+		{"step past the table", "the same", "", []string{"-ttl-step", "5"}, exitError},
+		{"missing file", "a file that is not there", "", []string{"no-such-file.yaml"}, exitError},
+		{"help", "asked for, so no error", "", []string{"-h"}, exitPlanned},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := plan(t, nil, tc.input, append(tc.args, "-")...)
+			require.Equal(t, tc.want, got.status, "%s\n%s", tc.reason, got.stderr)
+			if tc.want == exitError {
+				require.Equal(t, 1, strings.Count(got.stderr, "\n"), "one line for one error: %s", got.stderr)
+			}
+		})
+	}
+}
+
+// Whatever is wrong gets one line with the place, and what is right is planned all the same.
+func TestBadInput(t *testing.T) {
+	good := named(nodeWithout, "good")
+	for _, tc := range []struct{ name, reason, input, want string }{
+		{"broken YAML", "a document that does not parse", "a: b: c\n---\n" + good,
+			"plan: in.yaml: document 1: not YAML: yaml: mapping values are not allowed in this context\n"},
+		{"a key twice", "nobody can say which one counts", good + "---\nkind: Node\nkind: Pod\n",
+			"plan: in.yaml: document 2: not YAML: yaml: unmarshal errors: line 2: key \"kind\" already set in map\n"},
+		{"a scalar", "YAML, but no object", "hello\n---\n" + good,
+			"plan: in.yaml: document 1: not a Kubernetes object\n"},
+		{"no kind", "what it is cannot be told", "apiVersion: v1\n---\n" + good,
+			"plan: in.yaml: document 1: kind: missing\n"},
+		{"no version", "the same kind may mean two things", "kind: Node\nmetadata: {name: x}\n---\n" + good,
+			"plan: in.yaml: document 1: Node x: apiVersion: missing\n"},
+		{"no name", "nothing to plan for", "apiVersion: v1\nkind: Node\n---\n" + good,
+			"plan: in.yaml: document 1: Node: metadata.name: missing\n"},
+		{"wrong type", "the field is named", "apiVersion: v1\nkind: Node\nmetadata: {name: x}\nspec: {unschedulable: maybe}\n---\n" + good,
+			"plan: in.yaml: document 1: Node x: spec.unschedulable: is a string, must be of type bool\n"},
+		{"wrong item", "the item of the list is named", "apiVersion: v1\nkind: List\nitems:\n- 17\n- {apiVersion: v1, kind: Node, metadata: {name: good}}\n",
+			"plan: in.yaml: document 1, item 1: not a Kubernetes object\n"},
+		{"two of one name", "both places are named", good + "---\n" + named(nodeAt0, "twin") + "---\n" + named(nodeAt0, "twin"),
+			"plan: in.yaml: document 2 and in.yaml: document 3: Node twin: more than one object of this name in the snapshot\n"},
+		{"broken JSON", "what stood before it is planned", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"good"}} {"kind"`,
+			"plan: in.yaml: document 2: not JSON: unexpected EOF\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			files := fstest.MapFS{"in.yaml": {Data: []byte(tc.input)}}
+			got := plan(t, files, "", "-core", "ttl", "in.yaml")
+			if diff := cmp.Diff(tc.want, got.stderr); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			require.Equal(t, exitError, got.status)
+			require.Contains(t, got.stdout, "SetTTL good: 0s", "the rest of the input is planned")
+			require.Contains(t, got.stdout, "1 error")
+
+			var report jsonReport
+			asJSON := plan(t, files, "", "-core", "ttl", "-o", "json", "in.yaml")
+			require.NoError(t, stdjson.Unmarshal([]byte(asJSON.stdout), &report))
+			require.Len(t, report.Errors, 1)
+			require.Equal(t, "in.yaml", report.Errors[0].File)
+			require.NotZero(t, report.Errors[0].Document)
+		})
+	}
+}
+
+// Every form in which kubectl prints objects is read.
+func TestForms(t *testing.T) {
+	node := func(name string) string {
+		return `{"apiVersion":"v1","kind":"Node","metadata":{"name":"` + name + `"}}`
+	}
+	for _, tc := range []struct {
+		name, reason string
+		files        fstest.MapFS
+		stdin        string
+		args         []string
+		want         []string // the nodes
+	}{
+		{name: "one document", reason: "kubectl get node a -o yaml",
+			stdin: named(nodeWithout, "a"), args: []string{"-"}, want: []string{"a"}},
+		{name: "documents", reason: "several joined by ---, with comments only between",
+			stdin: "---\n" + named(nodeWithout, "a") + "---\n# nothing\n---\n" + named(nodeWithout, "b"), args: []string{"-"}, want: []string{"a", "b"}},
+		{name: "windows", reason: "line ends with a carriage return",
+			stdin: strings.ReplaceAll(named(nodeWithout, "a")+"---\n"+named(nodeWithout, "b"), "\n", "\r\n"), args: []string{"-"}, want: []string{"a", "b"}},
+		{name: "list", reason: "kubectl get nodes -o yaml",
+			stdin: "apiVersion: v1\nkind: List\nitems:\n- " + node("a") + "\n- " + node("b") + "\n", args: []string{"-"}, want: []string{"a", "b"}},
+		{name: "typed list", reason: "kubectl get --raw /api/v1/nodes: the items have no kind",
+			stdin: `{"apiVersion":"v1","kind":"NodeList","items":[{"metadata":{"name":"a"}}]}`, args: []string{"-"}, want: []string{"a"}},
+		{name: "JSON", reason: "kubectl get nodes -o json",
+			stdin: "\n {\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[" + node("a") + "]}", args: []string{"-"}, want: []string{"a"}},
+		{name: "JSON values", reason: "several kubectl calls in one pipe",
+			stdin: node("a") + "\n" + node("b"), args: []string{"-"}, want: []string{"a", "b"}},
+		{name: "folder", reason: "its manifests, also those in folders below, no other files and nothing hidden",
+			files: fstest.MapFS{
+				"in/a.yaml":          {Data: []byte(named(nodeWithout, "a"))},
+				"in/deep/b.yml":      {Data: []byte(named(nodeWithout, "b"))},
+				"in/c.json":          {Data: []byte(node("c"))},
+				"in/notes.txt":       {Data: []byte("not a manifest")},
+				"in/.hidden/d.yaml":  {Data: []byte(named(nodeWithout, "d"))},
+				"in/.hidden-e.yaml":  {Data: []byte(named(nodeWithout, "e"))},
+				"elsewhere/f.yaml":   {Data: []byte(named(nodeWithout, "f"))},
+				"in/g.yaml/nope.txt": {Data: []byte("a folder may be called so")},
+			}, args: []string{"in"}, want: []string{"a", "b", "c"}},
+		{name: "a file of any name", reason: "who names it means it",
+			files: fstest.MapFS{"dump": {Data: []byte(named(nodeWithout, "a"))}}, args: []string{"dump"}, want: []string{"a"}},
+		{name: "several", reason: "files and standard input together",
+			files: fstest.MapFS{"one.yaml": {Data: []byte(named(nodeWithout, "a"))}},
+			stdin: named(nodeWithout, "b"), args: []string{"one.yaml", "-"}, want: []string{"a", "b"}},
+		{name: "flags behind", reason: "kubectl allows it",
+			stdin: named(nodeWithout, "a"), args: []string{"-", "-explain"}, want: []string{"a"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := plan(t, tc.files, tc.stdin, append([]string{"-o", "json", "-core", "ttl"}, tc.args...)...)
+			require.Empty(t, got.stderr, tc.reason)
+			var report jsonReport
+			require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &report))
+			var nodes []string
+			for _, o := range report.Cores[0].Objects {
+				nodes = append(nodes, o.Name)
+			}
+			if diff := cmp.Diff(tc.want, nodes); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// Kinds that no core plans with are counted, not reported as wrong: unknown ones, and known
+// ones in a version that the library does not read.
+func TestSkippedKinds(t *testing.T) {
+	got := plan(t, nil, `{"apiVersion":"example.com/v1","kind":"Widget"} {"apiVersion":"v1","kind":"Service","metadata":{"name":"s"}}
+		{"apiVersion":"v1","kind":"Service","metadata":{"name":"t"}} {"apiVersion":"policy/v1beta1","kind":"PodDisruptionBudget"}`, "-")
+	require.Empty(t, got.stderr)
+	require.Equal(t, exitPlanned, got.status)
+	require.Contains(t, strings.ReplaceAll(got.stdout, "\n", " "),
+		"Skipped, since no core plans with them: 1 example.com/v1 Widget, 1 policy/v1beta1 PodDisruptionBudget, 2 v1 Service ")
+}
+
+func TestEmptyFolder(t *testing.T) {
+	got := plan(t, fstest.MapFS{"in/readme.txt": {}}, "", "in")
+	require.Equal(t, "plan: in: no file that ends in .yaml, .yml or .json\n", got.stderr)
+	require.Equal(t, exitError, got.status)
+}
+
+// The step comes from the nodes, unless it is given.
+func TestTTLStep(t *testing.T) {
+	node := "apiVersion: v1\nkind: Node\nmetadata:\n  name: %\n  annotations:\n    node.alpha.kubernetes.io/ttl: '15'\n---\n"
+	var nodes strings.Builder
+	for i := range 95 {
+		nodes.WriteString(named(node, "n"+string(rune('a'+i/26))+string(rune('a'+i%26))))
+	}
+	recovered := plan(t, nil, nodes.String(), "-core", "ttl", "-detailed-exitcode", "-")
+	require.Equal(t, exitPlanned, recovered.status, "95 nodes that say 15 are at step 1")
+	given := plan(t, nil, nodes.String(), "-core", "ttl", "-detailed-exitcode", "-ttl-step", "0", "-")
+	require.Equal(t, exitSomethingTo, given.status)
+	require.Contains(t, given.stdout, "95 ttl.SetTTL")
+}
+
+func TestColour(t *testing.T) {
+	terminal, err := os.Open("/dev/null") // a character device, as a terminal is
+	require.NoError(t, err)
+	defer terminal.Close()
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	require.NoError(t, err)
+	defer file.Close()
+	for _, tc := range []struct {
+		name string
+		out  *os.File
+		env  map[string]string
+		want bool
+	}{
+		{"terminal", terminal, map[string]string{"TERM": "xterm"}, true},
+		{"file", file, map[string]string{"TERM": "xterm"}, false},
+		{"dumb terminal", terminal, map[string]string{"TERM": "dumb"}, false},
+		{"NO_COLOR", terminal, map[string]string{"TERM": "xterm", "NO_COLOR": "1"}, false},
+		{"NO_COLOR empty", terminal, map[string]string{"TERM": "xterm", "NO_COLOR": ""}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := wantsColour(tc.out, func(name string) (string, bool) { v, ok := tc.env[name]; return v, ok })
+			require.Equal(t, tc.want, got)
+		})
+	}
+	require.Equal(t, "\x1b[32mSetTTL\x1b[0m", palette(true).action("SetTTL"))
+	require.Equal(t, "SetTTL", palette(false).action("SetTTL"))
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/purekube/purekube/ttl"
+)
+
+// ttlStep reads the value of -ttl-step.
+func ttlStep(s string) (int, error) {
+	step, err := strconv.Atoi(s)
+	last := len(ttl.Table{}.Boundaries()) - 1
+	if err != nil || step < 0 || step > last {
+		return 0, fmt.Errorf("must be a step, 0 to %d", last)
+	}
+	return step, nil
+}
+
+func planTTL(c *cluster, set settings) section {
+	snapshot := ttl.Snapshot{Nodes: c.nodes}
+	options := ttl.Options{}
+	known := "recovered from the nodes"
+	if set.ttlStep != nil {
+		snapshot.Step = *set.ttlStep
+		known = "given"
+	} else {
+		snapshot.Step = options.Table.Recover(c.nodes)
+	}
+	step, outcomes := ttl.PlanAll(snapshot, options)
+	why := ttl.Explain(snapshot, options)
+
+	s := section{Headline: fmt.Sprintf("%s, step %d: %s for %s", count(why.Nodes, "node"), step, why.Boundary.TTL, bounds(why))}
+	if set.explain {
+		s.Explanation = explainTTL(why, known)
+	}
+	annotations := map[string]string{}
+	for _, d := range why.Differ {
+		switch d.Cause {
+		case ttl.Missing:
+			annotations[d.Node] = "it has no annotation " + ttl.Annotation
+		case ttl.NotInteger:
+			annotations[d.Node] = fmt.Sprintf("its annotation is no integer: %q", d.Annotation)
+		case ttl.OtherTTL:
+			annotations[d.Node] = fmt.Sprintf("its annotation says %q", d.Annotation)
+		}
+	}
+	for _, o := range outcomes {
+		s.Findings = append(s.Findings, findingOf(reference{kind: "Node", name: o.Key}, o.Result, o.Err,
+			func(a ttl.Action) (more, why string) { return "", annotations[o.Key] }))
+	}
+	return s
+}
+
+// bounds is "0 to 100 nodes", or "1800 nodes and more" for the last step.
+func bounds(why ttl.Explanation) string {
+	if why.UpAt == 0 {
+		return fmt.Sprintf("%d nodes and more", why.Boundary.SizeMin)
+	}
+	return fmt.Sprintf("%d to %d nodes", why.Boundary.SizeMin, why.Boundary.SizeMax)
+}
+
+func explainTTL(why ttl.Explanation, known string) []string {
+	lines := []string{fmt.Sprintf("the cluster was at step %d (%s); %s make it step %d",
+		why.From, known, count(why.Nodes, "node"), why.Step)}
+	if why.UpAt > 0 {
+		lines = append(lines, fmt.Sprintf("from %d nodes on it is a higher step", why.UpAt))
+	}
+	if why.DownAt >= 0 {
+		lines = append(lines, fmt.Sprintf("from %d nodes on downwards it is a lower step", why.DownAt))
+	}
+	return append(lines, fmt.Sprintf("%d of %s carry another annotation %s, or none",
+		len(why.Differ), count(why.Nodes, "node"), corev1.ObjectTTLAnnotationKey))
+}
