@@ -1,0 +1,106 @@
+package rbacaggregate
+
+import (
+	"encoding/json"
+	"fmt"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// FieldManager is the name under which the rules are applied (BR-27-06).
+const FieldManager = "clusterrole-aggregation-controller"
+
+// Action is a write that a plan asks for. Its only member is [SetRules].
+type Action interface{ isAction() }
+
+var _ Action = SetRules{}
+
+// SetRules sets the rules of a ClusterRole that aggregates others, all of them.
+type SetRules struct {
+	// Name of the ClusterRole, and its UID as the plan saw it. The UID makes the apply fail with
+	// a conflict when the ClusterRole has been deleted meanwhile, where it would otherwise create
+	// one anew. Upstream sends none, so under MatchUpstream it is empty.
+	Name string
+	UID  types.UID
+	// Rules are the ClusterRole's rules from then on. Empty and not nil: it has none. Nil, only
+	// under MatchUpstream: the apply does not mention rules, so those that another manager has
+	// set stay, and those that this manager has set go (D-20).
+	Rules []rbacv1.PolicyRule
+}
+
+func (SetRules) isAction() {}
+
+// Patch returns the body of a server-side apply: resource clusterroles, no subresource, field
+// manager [FieldManager], force true (BR-27-05, BR-27-06). Under MatchUpstream it is what
+// applyClusterRoles in clusterroleaggregation_controller.go sends, byte for byte.
+func (a SetRules) Patch() (types.PatchType, []byte) {
+	body := applyBody{Kind: "ClusterRole", APIVersion: rbacv1.SchemeGroupVersion.String()}
+	body.Metadata.Name, body.Metadata.UID = a.Name, a.UID
+	if a.Rules != nil {
+		rules := make([]applyRule, len(a.Rules))
+		for i, r := range a.Rules {
+			rules[i] = applyRule(r)
+		}
+		body.Rules = &rules
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		// Strings and lists of strings always marshal; an apply without a kind is refused.
+		return types.ApplyYAMLPatchType, []byte("{}")
+	}
+	return types.ApplyYAMLPatchType, data
+}
+
+// applyBody has the fields in the order in which client-go's apply configurations have them.
+type applyBody struct {
+	Kind       string `json:"kind"`
+	APIVersion string `json:"apiVersion"`
+	Metadata   struct {
+		Name string    `json:"name"`
+		UID  types.UID `json:"uid,omitempty"`
+	} `json:"metadata"`
+	Rules *[]applyRule `json:"rules,omitempty"`
+}
+
+// applyRule is a PolicyRule without its empty lists: the API type always writes verbs.
+type applyRule struct {
+	Verbs           []string `json:"verbs,omitempty"`
+	APIGroups       []string `json:"apiGroups,omitempty"`
+	Resources       []string `json:"resources,omitempty"`
+	ResourceNames   []string `json:"resourceNames,omitempty"`
+	NonResourceURLs []string `json:"nonResourceURLs,omitempty"`
+}
+
+// Apply returns a copy of latest with these rules, for an Update where the API server does not
+// know server-side apply (BR-27-05); the copy has latest's resourceVersion, so that an Update that
+// crosses another write fails with a conflict. Given nil it returns nil; given a ClusterRole with
+// another UID, one made since under the same name, it returns a copy without a change.
+func (a SetRules) Apply(latest *rbacv1.ClusterRole) *rbacv1.ClusterRole {
+	role := latest.DeepCopy()
+	if role == nil || a.UID != "" && role.UID != "" && a.UID != role.UID {
+		return role
+	}
+	role.Rules = copyRules(a.Rules)
+	return role
+}
+
+// String reads "SetRules admin: 312 rules".
+func (a SetRules) String() string {
+	if len(a.Rules) == 1 {
+		return fmt.Sprintf("SetRules %s: 1 rule", a.Name)
+	}
+	return fmt.Sprintf("SetRules %s: %d rules", a.Name, len(a.Rules))
+}
+
+// copyRules is a deep copy that keeps nil and empty apart.
+func copyRules(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	if rules == nil {
+		return nil
+	}
+	copied := make([]rbacv1.PolicyRule, len(rules))
+	for i := range rules {
+		rules[i].DeepCopyInto(&copied[i])
+	}
+	return copied
+}

@@ -1,0 +1,398 @@
+package rbacaggregate
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+)
+
+var (
+	pods    = on("pods", "get")
+	secrets = on("secrets", "get")
+	nodes   = on("nodes", "get")
+	jobs    = on("jobs", "get")
+)
+
+func snapshotOf(roles ...*rbacv1.ClusterRole) Snapshot { return Snapshot{ClusterRoles: roles} }
+
+func TestRules(t *testing.T) {
+	both := []Options{{}, {MatchUpstream: true}}
+	for _, tc := range []struct {
+		name, reason string
+		s            Snapshot
+		modes        []Options
+		want         []rbacv1.PolicyRule
+	}{{
+		name: "BR-27-02 by name", reason: "matching roles are read in the order of their names, wherever they stand",
+		s:     snapshotOf(plain("c", "is", nodes), sum("sum", "", "is"), plain("a", "is", secrets), plain("b", "is", pods)),
+		modes: both, want: []rbacv1.PolicyRule{secrets, pods, nodes},
+	}, {
+		name: "BR-27-02 names, not numbers", reason: "alphabetical: r10 is before r9",
+		s:     snapshotOf(plain("r9", "is", nodes), sum("sum", "", "is"), plain("r10", "is", secrets)),
+		modes: both, want: []rbacv1.PolicyRule{secrets, nodes},
+	}, {
+		name: "BR-27-02 selectors in order", reason: "the first selector's roles come first, whatever their names",
+		s:     snapshotOf(plain("a", "two", nodes), plain("b", "one", pods), sum("sum", "", "one two")),
+		modes: both, want: []rbacv1.PolicyRule{pods, nodes},
+	}, {
+		name: "BR-27-02 rules in order", reason: "a role's rules stay in the order that it has them in",
+		s:     snapshotOf(plain("a", "is", secrets, pods), sum("sum", "", "is")),
+		modes: both, want: []rbacv1.PolicyRule{secrets, pods},
+	}, {
+		name: "BR-27-03 not itself", reason: "a role that its own selector matches does not keep what stands in it",
+		s:     snapshotOf(sum("sum", "is", "is", nodes), plain("a", "is", pods)),
+		modes: both, want: []rbacv1.PolicyRule{pods},
+	}, {
+		name: "BR-27-04 once", reason: "the first place counts",
+		s:     snapshotOf(sum("sum", "", "is"), plain("a", "is", pods, nodes, pods), plain("b", "is", secrets, nodes)),
+		modes: both, want: []rbacv1.PolicyRule{pods, nodes, secrets},
+	}, {
+		name: "BR-27-04 nil and empty are equal", reason: "semantic equality; the first one is kept as it is",
+		s: snapshotOf(sum("sum", "", "is"),
+			plain("a", "is", rbacv1.PolicyRule{Verbs: []string{"get"}}),
+			plain("b", "is", rbacv1.PolicyRule{Verbs: []string{"get"}, Resources: []string{}})),
+		modes: both, want: []rbacv1.PolicyRule{{Verbs: []string{"get"}}},
+	}, {
+		name: "BR-27-04 order inside a list", reason: "get, list is not list, get",
+		s:     snapshotOf(sum("sum", "", "is"), plain("a", "is", on("pods", "get", "list")), plain("b", "is", on("pods", "list", "get"))),
+		modes: both, want: []rbacv1.PolicyRule{on("pods", "get", "list"), on("pods", "list", "get")},
+	}, {
+		name: "BR-27-04 matched twice", reason: "a role that two selectors match comes in once, with the first",
+		s:     snapshotOf(sum("sum", "", "one two"), plain("a", "two", nodes), plain("b", "one two", pods)),
+		modes: both, want: []rbacv1.PolicyRule{pods, nodes},
+	}, {
+		name: "no selectors", reason: "an aggregationRule without any collects nothing",
+		s:     snapshotOf(sum("sum", "", "", pods), plain("a", "is", nodes)),
+		modes: both, want: []rbacv1.PolicyRule{},
+	}, {
+		name: "the empty selector", reason: "it matches every ClusterRole, labelled or not",
+		s: snapshotOf(plain("b", "", nodes), plain("a", "is", pods), func() *rbacv1.ClusterRole {
+			r := sum("sum", "", "")
+			r.AggregationRule.ClusterRoleSelectors = []metav1.LabelSelector{{}}
+			return r
+		}()),
+		modes: both, want: []rbacv1.PolicyRule{pods, nodes},
+	}, {
+		name: "does not aggregate", reason: "its rules are what stands in it, twice if it says so",
+		s:     snapshotOf(plain("sum", "", pods, pods)),
+		modes: both, want: []rbacv1.PolicyRule{pods, pods},
+	}, {
+		name: "not there", reason: "no rules, and no error",
+		s: snapshotOf(plain("a", "", pods)), modes: both, want: nil,
+	}, {
+		name: "D-11 nested", reason: "through both levels, though nothing stands in the middle yet",
+		s:     snapshotOf(sum("sum", "", "mid"), sum("middle", "mid", "is"), plain("a", "is", pods)),
+		modes: []Options{{}}, want: []rbacv1.PolicyRule{pods},
+	}, {
+		name: "D-11 nested under MatchUpstream", reason: "what stands in the middle counts",
+		s:     snapshotOf(sum("sum", "", "mid"), sum("middle", "mid", "is", nodes), plain("a", "is", pods)),
+		modes: []Options{{MatchUpstream: true}}, want: []rbacv1.PolicyRule{nodes},
+	}, {
+		name: "D-11 written by hand", reason: "what stands in the middle is going to be replaced, so it does not count",
+		s:     snapshotOf(sum("sum", "", "mid"), sum("middle", "mid", "is", nodes), plain("a", "is", pods)),
+		modes: []Options{{}}, want: []rbacv1.PolicyRule{pods},
+	}, {
+		name: "D-11 ghost", reason: "nodes has no source any more; only the cycle keeps it",
+		s:     snapshotOf(sum("sum", "x", "y is", nodes), sum("other", "y", "x", nodes), plain("a", "is", pods)),
+		modes: []Options{{}}, want: []rbacv1.PolicyRule{pods},
+	}, {
+		name: "D-11 ghost under MatchUpstream", reason: "each member of the cycle takes it from the other, for ever",
+		s:     snapshotOf(sum("sum", "x", "y is", nodes), sum("other", "y", "x", nodes), plain("a", "is", pods)),
+		modes: []Options{{MatchUpstream: true}}, want: []rbacv1.PolicyRule{nodes, pods},
+	}, {
+		name: "D-11 cycle", reason: "what enters at the other member comes in where that member stands in the order",
+		s: snapshotOf(sum("sum", "x", "first y last"), sum("other", "y", "x own"),
+			plain("f", "first", secrets), plain("l", "last", nodes), plain("o", "own", jobs)),
+		modes: []Options{{}}, want: []rbacv1.PolicyRule{secrets, jobs, nodes},
+	}} {
+		for _, o := range tc.modes {
+			t.Run(tc.name, func(t *testing.T) {
+				got, err := Rules(tc.s, "sum", o)
+				require.NoError(t, err)
+				require.Equal(t, tc.want, got, "%s (%+v)", tc.reason, o)
+			})
+		}
+	}
+}
+
+func TestPlanWritesOnlyWhatDiffers(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason string
+		written      []rbacv1.PolicyRule
+		want         bool
+	}{
+		{"equal", "nothing to do", []rbacv1.PolicyRule{pods, nodes}, false},
+		{"equal but for nil lists", "semantically equal", []rbacv1.PolicyRule{
+			{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}, ResourceNames: []string{}}, nodes,
+		}, false},
+		{"other order", "the order is part of the rules", []rbacv1.PolicyRule{nodes, pods}, true},
+		{"one missing", "it differs", []rbacv1.PolicyRule{pods}, true},
+		{"one too many", "it differs", []rbacv1.PolicyRule{pods, nodes, secrets}, true},
+		{"one twice", "it differs", []rbacv1.PolicyRule{pods, nodes, nodes}, true},
+		{"none", "it differs", nil, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := snapshotOf(sum("sum", "", "is", tc.written...), plain("a", "is", pods, nodes))
+			for _, o := range []Options{{}, {MatchUpstream: true}} {
+				got, err := Plan(s, "sum", o)
+				require.NoError(t, err)
+				if !tc.want {
+					require.True(t, got.Empty(), tc.reason)
+					continue
+				}
+				uid := types.UID("uid-sum")
+				if o.MatchUpstream {
+					uid = ""
+				}
+				require.Equal(t, Result{Actions: []Action{
+					SetRules{Name: "sum", UID: uid, Rules: []rbacv1.PolicyRule{pods, nodes}},
+				}}, got, tc.reason)
+			}
+		})
+	}
+	for _, name := range []string{"a", "gone"} {
+		got, err := Plan(snapshotOf(plain("a", "is", pods, pods)), name, Options{})
+		require.NoError(t, err)
+		require.True(t, got.Empty(), "a role that does not aggregate, or is not there, is not written")
+	}
+}
+
+func TestD20_NothingLeft(t *testing.T) {
+	s := snapshotOf(sum("sum", "", "is", pods))
+
+	got, err := Plan(s, "sum", Options{})
+	require.NoError(t, err)
+	require.Len(t, got.Actions, 1)
+	_, body := got.Actions[0].(SetRules).Patch()
+	require.Equal(t, `{"kind":"ClusterRole","apiVersion":"rbac.authorization.k8s.io/v1","metadata":{"name":"sum","uid":"uid-sum"},"rules":[]}`, string(body))
+
+	got, err = Plan(s, "sum", Options{MatchUpstream: true})
+	require.NoError(t, err)
+	require.Len(t, got.Actions, 1)
+	_, body = got.Actions[0].(SetRules).Patch()
+	require.Equal(t, `{"kind":"ClusterRole","apiVersion":"rbac.authorization.k8s.io/v1","metadata":{"name":"sum"}}`, string(body))
+
+	for _, rules := range [][]rbacv1.PolicyRule{nil, {}} {
+		s.ClusterRoles[0].Rules = rules
+		for _, o := range []Options{{}, {MatchUpstream: true}} {
+			got, err = Plan(s, "sum", o)
+			require.NoError(t, err)
+			require.True(t, got.Empty(), "nothing is what it has already")
+		}
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	broken := func(name, kinds, of string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
+		r := sum(name, kinds, of, rules...)
+		r.AggregationRule.ClusterRoleSelectors = append(r.AggregationRule.ClusterRoleSelectors, badSelector())
+		return r
+	}
+	const (
+		nilError      = "ClusterRole: nil object in the snapshot"
+		namelessError = "ClusterRole: metadata.name: an object of a cluster has a name"
+		twiceError    = "ClusterRole a: more than one object of this name in the snapshot"
+		brokenError   = `ClusterRole broken: aggregationRule.clusterRoleSelectors[1]: "Near" is not a valid label selector operator`
+	)
+	set := func(name string, rules ...rbacv1.PolicyRule) map[string][]rbacv1.PolicyRule {
+		return map[string][]rbacv1.PolicyRule{name: rules}
+	}
+	for _, tc := range []struct {
+		name, reason string
+		s            Snapshot
+		sets         map[string][]rbacv1.PolicyRule
+		errs         map[string]string
+		upstreamErrs map[string]string // where they are others
+		upstreamSets map[string][]rbacv1.PolicyRule
+	}{{
+		name: "nil and nameless", reason: "left out, reported once, the rest planned",
+		s:    snapshotOf(nil, plain("", "is", nodes), sum("sum", "", "is"), nil, plain("a", "is", pods)),
+		sets: set("sum", pods), errs: map[string]string{"": nilError + "\n" + namelessError},
+	}, {
+		name: "selector does not convert", reason: "what it would bring in cannot be known: nothing is written",
+		s:    snapshotOf(broken("broken", "", "is", nodes), plain("a", "is", pods)),
+		sets: map[string][]rbacv1.PolicyRule{}, errs: map[string]string{"broken": brokenError},
+	}, {
+		name: "source's selector does not convert", reason: "it keeps the rules that stand in it, so they are what it brings; the error is named for both",
+		s:    snapshotOf(sum("sum", "", "mid"), broken("broken", "mid", "is", nodes), plain("a", "is", pods)),
+		sets: set("sum", nodes), errs: map[string]string{"broken": brokenError, "sum": brokenError},
+		upstreamErrs: map[string]string{"broken": brokenError},
+	}, {
+		name: "source's source's selector does not convert", reason: "and so on upwards",
+		s: snapshotOf(sum("top", "", "low"), sum("sum", "low", "mid is"),
+			broken("broken", "mid", "is", nodes), plain("a", "is", pods)),
+		sets: map[string][]rbacv1.PolicyRule{"sum": {nodes, pods}, "top": {nodes, pods}},
+		errs: map[string]string{"broken": brokenError, "sum": brokenError, "top": brokenError},
+
+		upstreamSets: set("sum", nodes, pods), upstreamErrs: map[string]string{"broken": brokenError},
+	}, {
+		name: "two of one name", reason: "a sum that takes one of them in cannot be known; others can",
+		s: snapshotOf(sum("sum", "", "is"), sum("other", "", "else"), plain("a", "is", pods), plain("a", "", nodes),
+			plain("b", "else", jobs)),
+		sets: set("other", jobs), errs: map[string]string{"a": twiceError, "sum": twiceError},
+	}, {
+		name: "two of one name, two levels down", reason: "the middle is not written, and brings what stands in it",
+		s:    snapshotOf(sum("sum", "", "mid"), sum("middle", "mid", "is", secrets), plain("a", "", pods), plain("a", "is", nodes)),
+		sets: set("sum", secrets), errs: map[string]string{"a": twiceError, "middle": twiceError, "sum": twiceError},
+		upstreamErrs: map[string]string{"a": twiceError, "middle": twiceError},
+	}, {
+		name: "an aggregating role twice", reason: "which of the two is real cannot be known",
+		s:    snapshotOf(sum("a", "", "is"), sum("a", "", "is"), plain("b", "is", pods)),
+		sets: map[string][]rbacv1.PolicyRule{}, errs: map[string]string{"a": twiceError},
+	}} {
+		t.Run(tc.name, func(t *testing.T) {
+			for _, o := range []Options{{}, {MatchUpstream: true}} {
+				wantSets, wantErrs := tc.sets, tc.errs
+				if o.MatchUpstream && tc.upstreamErrs != nil {
+					wantErrs = tc.upstreamErrs
+				}
+				if o.MatchUpstream && tc.upstreamSets != nil {
+					wantSets = tc.upstreamSets
+				}
+				sets, errs := map[string][]rbacv1.PolicyRule{}, map[string]string{}
+				for _, outcome := range PlanAll(tc.s, o) {
+					if outcome.Err != nil {
+						errs[outcome.Key] = outcome.Err.Error()
+						var objectError *purekube.ObjectError
+						require.ErrorAs(t, outcome.Err, &objectError)
+						require.Equal(t, "ClusterRole", objectError.Kind)
+					}
+					for _, a := range outcome.Result.Actions {
+						sets[outcome.Key] = a.(SetRules).Rules
+					}
+				}
+				require.Equal(t, wantSets, sets, "%s (%+v)", tc.reason, o)
+				require.Equal(t, wantErrs, errs, "%s (%+v)", tc.reason, o)
+			}
+		})
+	}
+	_, err := Plan(snapshotOf(nil), "", Options{})
+	require.ErrorIs(t, err, purekube.ErrNil)
+	_, err = Rules(snapshotOf(plain("a", ""), plain("a", "")), "a", Options{})
+	require.ErrorIs(t, err, purekube.ErrDuplicate)
+	rules, err := Rules(snapshotOf(broken("broken", "", "is", nodes)), "broken", Options{})
+	require.EqualError(t, err, brokenError)
+	require.Nil(t, rules, "unknown is not what stands in it")
+}
+
+// Of several labels that are no labels, the first by key is named, though they stand in a map.
+func TestSelectorErrorDoesNotDependOnMapOrder(t *testing.T) {
+	r := sum("sum", "", "")
+	r.AggregationRule.ClusterRoleSelectors = []metav1.LabelSelector{{MatchLabels: map[string]string{
+		"z bad": "x", "a bad": "x", "m bad": "x", "k": "not a value!", "good": "x",
+	}}}
+	_, first := Plan(snapshotOf(r), "sum", Options{})
+	require.ErrorContains(t, first, "aggregationRule.clusterRoleSelectors[0]: key: Invalid value: \"a bad\"")
+	for range 50 {
+		_, again := Plan(snapshotOf(r), "sum", Options{})
+		require.EqualError(t, again, first.Error())
+	}
+}
+
+// The ClusterRoles of a real API server. Upstream needs a round for each level; the end is the same,
+// rule by rule.
+func TestD11_BootstrapRoles(t *testing.T) {
+	before, converged := load(t, "bootstrap.yaml"), load(t, "converged.yaml")
+
+	outcomes := PlanAll(Snapshot{ClusterRoles: before}, Options{})
+	require.Len(t, outcomes, 3)
+	after := apply(t, before, outcomes)
+	for _, name := range []string{"admin", "edit", "view"} {
+		want := named(converged, name).Rules
+		require.NotEmpty(t, want)
+		require.Empty(t, cmp.Diff(want, named(after, name).Rules), "%s: one write from empty to the end state", name)
+	}
+	require.Empty(t, PlanAll(Snapshot{ClusterRoles: after}, Options{}))
+
+	roles, rounds := before, 0
+	for outcomes := PlanAll(Snapshot{ClusterRoles: roles}, Options{MatchUpstream: true}); len(outcomes) > 0; rounds++ {
+		roles = apply(t, roles, outcomes)
+		outcomes = PlanAll(Snapshot{ClusterRoles: roles}, Options{MatchUpstream: true})
+	}
+	require.Equal(t, 3, rounds, "upstream goes up one level a round: view, edit, admin")
+	for i := range roles {
+		require.True(t, equality.Semantic.DeepEqual(roles[i].Rules, after[i].Rules), roles[i].Name)
+	}
+
+	for _, o := range []Options{{}, {MatchUpstream: true}} {
+		require.Empty(t, PlanAll(Snapshot{ClusterRoles: converged}, o), "a cluster at rest: nothing is written")
+	}
+}
+
+// A new label reaches all three levels with one plan.
+func TestD11_NewRoleForView(t *testing.T) {
+	crd := plain("crd-view", "", on("widgets", "get"))
+	crd.Labels = map[string]string{"rbac.authorization.k8s.io/aggregate-to-view": "true"}
+	s := Snapshot{ClusterRoles: append(load(t, "converged.yaml"), crd)}
+
+	var written []string
+	for _, outcome := range PlanAll(s, Options{}) {
+		require.True(t, contains(outcome.Result.Actions[0].(SetRules).Rules, crd.Rules[0]))
+		written = append(written, outcome.Key)
+	}
+	require.Equal(t, []string{"admin", "edit", "view"}, written)
+
+	outcomes := PlanAll(s, Options{MatchUpstream: true})
+	require.Len(t, outcomes, 1)
+	require.Equal(t, "view", outcomes[0].Key, "upstream begins with the first level")
+}
+
+func TestBR2705_ApplyIsTheUpdate(t *testing.T) {
+	set := SetRules{Name: "sum", UID: "uid-sum", Rules: []rbacv1.PolicyRule{pods}}
+	require.Nil(t, set.Apply(nil))
+
+	latest := sum("sum", "x", "is", nodes)
+	latest.ResourceVersion = "7"
+	before := latest.DeepCopy()
+	got := set.Apply(latest)
+	require.Equal(t, before, latest, "latest stays as it was")
+	require.Equal(t, []rbacv1.PolicyRule{pods}, got.Rules)
+	got.Rules = before.Rules
+	require.Equal(t, before, got, "everything else is kept, the resourceVersion too")
+
+	got = set.Apply(latest)
+	got.Rules[0].Verbs[0] = "changed"
+	require.Equal(t, "get", set.Rules[0].Verbs[0], "the action's rules are not shared")
+
+	latest.UID = "another"
+	require.Equal(t, latest, set.Apply(latest), "a role made since under the same name is left alone")
+	set.UID = ""
+	require.Equal(t, set.Rules, set.Apply(latest).Rules, "without a UID the name has to do")
+
+	set.Rules = nil
+	require.Nil(t, set.Apply(latest).Rules)
+	set.Rules = []rbacv1.PolicyRule{}
+	require.Equal(t, []rbacv1.PolicyRule{}, set.Apply(latest).Rules)
+}
+
+func TestBR2706_Patch(t *testing.T) {
+	require.Equal(t, "clusterrole-aggregation-controller", FieldManager)
+	set := SetRules{Name: "sum", Rules: []rbacv1.PolicyRule{
+		{
+			Verbs: []string{"get", "<&>"}, APIGroups: []string{"", "apps"}, Resources: []string{"pods/log"},
+			ResourceNames: []string{"x"}, NonResourceURLs: []string{},
+		},
+		{NonResourceURLs: []string{"/healthz*"}, Verbs: []string{}},
+		{},
+	}}
+	kind, body := set.Patch()
+	require.Equal(t, types.ApplyYAMLPatchType, kind)
+	require.Equal(t, `{"kind":"ClusterRole","apiVersion":"rbac.authorization.k8s.io/v1","metadata":{"name":"sum"},"rules":[`+
+		`{"verbs":["get","\u003c\u0026\u003e"],"apiGroups":["","apps"],"resources":["pods/log"],"resourceNames":["x"]},`+
+		`{"nonResourceURLs":["/healthz*"]},{}]}`, string(body))
+	require.True(t, json.Valid(body))
+}
+
+func TestString(t *testing.T) {
+	require.Equal(t, "SetRules admin: 312 rules", SetRules{Name: "admin", Rules: make([]rbacv1.PolicyRule, 312)}.String())
+	require.Equal(t, "SetRules admin: 1 rule", SetRules{Name: "admin", Rules: make([]rbacv1.PolicyRule, 1)}.String())
+	require.Equal(t, "SetRules admin: 0 rules", SetRules{Name: "admin"}.String())
+}

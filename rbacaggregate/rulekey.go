@@ -1,0 +1,98 @@
+package rbacaggregate
+
+import (
+	"encoding/binary"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// ruleID is the same number for two rules exactly if equality.Semantic.DeepEqual holds for them:
+// nil and empty lists are equal, the order inside a list matters (BR-27-04).
+type ruleID int32
+
+// rule is a rule of the snapshot, which is never handed out but as a copy, with its number.
+type rule struct {
+	*rbacv1.PolicyRule
+	id ruleID
+}
+
+// ruleIDs numbers rules. Comparing two rules is comparing two numbers, which is what makes
+// aggregation linear in the number of rules.
+type ruleIDs struct {
+	byKey map[string]ruleID
+	key   []byte
+}
+
+func (n *ruleIDs) of(r *rbacv1.PolicyRule) ruleID {
+	n.key = appendRuleKey(n.key[:0], r)
+	if id, known := n.byKey[string(n.key)]; known {
+		return id
+	}
+	if n.byKey == nil {
+		n.byKey = map[string]ruleID{}
+	}
+	id := ruleID(len(n.byKey))
+	n.byKey[string(n.key)] = id
+	return id
+}
+
+func (n *ruleIDs) all(rules []rbacv1.PolicyRule) []rule {
+	numbered := make([]rule, len(rules))
+	for i := range rules {
+		numbered[i] = rule{&rules[i], n.of(&rules[i])}
+	}
+	return numbered
+}
+
+// appendRuleKey writes the rule so that no two different ones read the same: every list begins
+// with its length, and so does every string.
+func appendRuleKey(key []byte, r *rbacv1.PolicyRule) []byte {
+	for _, list := range [...][]string{r.Verbs, r.APIGroups, r.Resources, r.ResourceNames, r.NonResourceURLs} {
+		key = binary.AppendUvarint(key, uint64(len(list)))
+		for _, s := range list {
+			key = binary.AppendUvarint(key, uint64(len(s)))
+			key = append(key, s...)
+		}
+	}
+	return key
+}
+
+// union collects rules, each once, in the order in which they first come (BR-27-04).
+type union struct {
+	seen  map[ruleID]struct{}
+	rules []rule
+}
+
+func (u *union) add(rules []rule) {
+	if u.seen == nil {
+		u.seen = make(map[ruleID]struct{}, len(rules))
+	}
+	for _, r := range rules {
+		if _, again := u.seen[r.id]; !again {
+			u.seen[r.id] = struct{}{}
+			u.rules = append(u.rules, r)
+		}
+	}
+}
+
+// sameRules reports whether two lists are semantically equal.
+func sameRules(a, b []rule) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].id != b[i].id {
+			return false
+		}
+	}
+	return true
+}
+
+// copyOf returns copies of the rules; never nil.
+func copyOf(rules []rule) []rbacv1.PolicyRule {
+	copied := make([]rbacv1.PolicyRule, len(rules))
+	for i, r := range rules {
+		r.DeepCopyInto(&copied[i])
+	}
+	return copied
+}
