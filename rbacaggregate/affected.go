@@ -21,8 +21,8 @@ import (
 // Under MatchUpstream it is every ClusterRole that aggregates, whatever the event (BR-27-01; enqueue in
 // clusterroleaggregation_controller.go).
 func Affected(s Snapshot, old, new *rbacv1.ClusterRole, o Options) []string {
-	if !o.MatchUpstream && old != nil && new != nil && old.Name != new.Name {
-		// Two ClusterRoles: one went and one came.
+	if !o.MatchUpstream && old != nil && new != nil && (old.Name != new.Name || old.UID != new.UID) {
+		// Two ClusterRoles: one went and one came, perhaps under the same name.
 		names := append(Affected(s, old, nil, o), Affected(s, nil, new, o)...)
 		slices.Sort(names)
 		return slices.Compact(names)

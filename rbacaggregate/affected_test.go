@@ -1,0 +1,156 @@
+package rbacaggregate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestBR2701_EveryAggregatingRole(t *testing.T) {
+	s := snapshotOf(sum("z", "", "is"), plain("a", "is"), sum("m", "", "else"), nil, sum("b", "", ""))
+	for _, tc := range []struct {
+		name, reason string
+		old, new     *rbacv1.ClusterRole
+		want         []string
+	}{
+		{"update", "whatever changed", plain("a", "is"), plain("a", "is"), []string{"b", "m", "z"}},
+		{"add", "the new one aggregates too", nil, sum("c", "", ""), []string{"b", "c", "m", "z"}},
+		{"delete", "a role that is gone is not looked at", sum("m", "", "else"), nil, []string{"b", "z"}},
+		{"no role", "every one of the snapshot", nil, nil, []string{"b", "m", "z"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			require.Equal(t, tc.want, Affected(s, tc.old, tc.new, Options{MatchUpstream: true}), tc.reason)
+		})
+	}
+}
+
+func TestAffected(t *testing.T) {
+	// leaf ─► low ─► mid ─► top, and other beside them.
+	s := snapshotOf(
+		plain("leaf", "leaf", pods), sum("low", "low", "leaf", pods), sum("mid", "mid", "low", pods),
+		sum("top", "", "mid", pods), sum("other", "", "else"), plain("unlabelled", "", nodes),
+	)
+	noted := func(r *rbacv1.ClusterRole) *rbacv1.ClusterRole {
+		r.Annotations = map[string]string{"note": "x"}
+		r.ResourceVersion = "9"
+		return r
+	}
+	for _, tc := range []struct {
+		name, reason string
+		old, new     *rbacv1.ClusterRole
+		want         []string
+	}{
+		{"rules", "through all levels", plain("leaf", "leaf", pods), plain("leaf", "leaf", nodes), []string{"low", "mid", "top"}},
+		{"resync", "nothing changed", plain("leaf", "leaf", pods), plain("leaf", "leaf", pods), nil},
+		{"annotations", "nothing that aggregation reads", plain("leaf", "leaf", pods), noted(plain("leaf", "leaf", pods)), nil},
+		{"relabelled", "those that it leaves and those that it joins", plain("leaf", "leaf", pods), plain("leaf", "else", pods), []string{"low", "mid", "other", "top"}},
+		{"another label", "nobody selects it", plain("leaf", "leaf", pods), plain("leaf", "leaf more", pods), nil},
+		{"label added", "only the one that it joins", plain("leaf", "leaf", pods), plain("leaf", "leaf else", pods), []string{"other"}},
+		{"label and rules", "both at once", plain("leaf", "leaf", pods), plain("leaf", "leaf else", nodes), []string{"low", "mid", "other", "top"}},
+		{"added", "those that select it", nil, plain("new", "mid", jobs), []string{"top"}},
+		{"added unlabelled", "nobody selects it", nil, plain("new", "", jobs), nil},
+		{"deleted", "those that selected it", plain("leaf", "leaf", pods), nil, []string{"low", "mid", "top"}},
+		{"unselected rules", "nobody selects it", plain("unlabelled", "", pods), plain("unlabelled", "", nodes), nil},
+		{"SetRules carried out", "only itself: what is written in a role that aggregates is not what it brings", sum("mid", "mid", "low"), sum("mid", "mid", "low", pods), []string{"mid"}},
+		{"aggregationRule", "itself and those above", sum("mid", "mid", "low"), sum("mid", "mid", "else"), []string{"mid", "top"}},
+		{"begins to aggregate", "itself and those above", plain("mid", "mid", pods), sum("mid", "mid", "low", pods), []string{"mid", "top"}},
+		{"stops aggregating", "those above; it is not looked after any more", sum("mid", "mid", "low", pods), plain("mid", "mid", pods), []string{"top"}},
+		{"aggregating role added", "itself", nil, sum("new", "", "leaf"), []string{"new"}},
+		{"aggregating role deleted", "those above", sum("mid", "mid", "low"), nil, []string{"top"}},
+		{"another name", "one deleted, one added", plain("leaf", "leaf", pods), plain("new", "else", pods), []string{"low", "mid", "other", "top"}},
+		{"another UID", "deleted and made again between two looks", plain("leaf", "leaf", pods), func() *rbacv1.ClusterRole {
+			r := plain("leaf", "leaf", pods)
+			r.UID = "another"
+			return r
+		}(), []string{"low", "mid", "top"}},
+		{"neither", "no event", nil, nil, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			require.Equal(t, tc.want, Affected(s, tc.old, tc.new, Options{}), tc.reason)
+			after := s.after(tc.old, tc.new)
+			if tc.old != nil && tc.new != nil {
+				after = after.after(nil, tc.new)
+			}
+			require.Equal(t, tc.want, Affected(after, tc.old, tc.new, Options{}), "the snapshot may be from after the event")
+		})
+	}
+}
+
+func TestAffectedByRoleThatCannotBeSummed(t *testing.T) {
+	broken := func(rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
+		r := sum("mid", "mid", "low", rules...)
+		r.AggregationRule.ClusterRoleSelectors = append(r.AggregationRule.ClusterRoleSelectors, badSelector())
+		return r
+	}
+	s := snapshotOf(sum("top", "", "mid"), broken(pods))
+	require.Equal(t, []string{"mid", "top"}, Affected(s, broken(nodes), broken(pods), Options{}),
+		"what is written in it is what it brings")
+}
+
+func TestAffectedInCycle(t *testing.T) {
+	s := snapshotOf(sum("x", "x", "y leaf"), sum("y", "y", "x"), sum("z", "", "y"), plain("a", "leaf", pods))
+	require.Equal(t, []string{"x", "y", "z"}, Affected(s, plain("a", "leaf"), plain("a", "leaf", pods), Options{}))
+}
+
+// Whatever one event changes in a plan, for the better or the worse, is named.
+func TestAffectedMissesNothing(t *testing.T) {
+	changes := 0
+	for seed := range uint64(1500) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		before := randomRoles(r, seed%2 == 0)
+		if seed%5 == 0 {
+			before = spoilSelectors(r, before)
+		}
+		var old, new *rbacv1.ClusterRole
+		i := r.IntN(len(before))
+		if r.IntN(4) > 0 {
+			old = before[i]
+		}
+		if old == nil || r.IntN(4) > 0 {
+			others := randomRoles(r, seed%2 == 0)
+			new = others[r.IntN(len(others))].DeepCopy()
+			if old != nil {
+				new.Name = old.Name
+				switch r.IntN(4) {
+				case 0:
+					new.AggregationRule, new.Rules = old.AggregationRule, old.Rules
+				case 1:
+					new.AggregationRule, new.Labels = old.AggregationRule, old.Labels
+				}
+			} else {
+				new.Name = "new"
+			}
+		}
+		was := Snapshot{ClusterRoles: before}
+		is := was.after(old, new)
+		affected := map[string]bool{}
+		for _, name := range Affected(was, old, new, Options{}) {
+			affected[name] = true
+		}
+		for _, role := range is.ClusterRoles {
+			a, errA := Plan(was, role.Name, Options{})
+			b, errB := Plan(is, role.Name, Options{})
+			if fmt.Sprint(errA) == fmt.Sprint(errB) && cmp.Equal(a, b) {
+				continue
+			}
+			// A role that is not there before, or is another one, has no plan to compare.
+			changes++
+			require.True(t, affected[role.Name] || role.AggregationRule == nil, "seed %d: %s is not named", seed, role.Name)
+		}
+	}
+	require.Greater(t, changes, 300, "too few events changed anything")
+}
+
+func spoilSelectors(r *rand.Rand, roles []*rbacv1.ClusterRole) []*rbacv1.ClusterRole {
+	for _, role := range roles {
+		if role.AggregationRule != nil && r.IntN(4) == 0 {
+			role.AggregationRule.ClusterRoleSelectors = append([]metav1.LabelSelector{badSelector()}, role.AggregationRule.ClusterRoleSelectors...)
+		}
+	}
+	return roles
+}

@@ -1,0 +1,227 @@
+package rbacaggregate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/purekube/purekube/internal/aliasing"
+)
+
+// The key names every field of a rule: a field that a later API adds has to be added to it.
+func TestBR2704_KeyCoversTheRule(t *testing.T) {
+	typ := reflect.TypeFor[rbacv1.PolicyRule]()
+	require.Equal(t, 5, typ.NumField())
+	filled := map[string]bool{string(appendRuleKey(nil, &rbacv1.PolicyRule{})): true}
+	for i := range typ.NumField() {
+		var r rbacv1.PolicyRule
+		reflect.ValueOf(&r).Elem().Field(i).Set(reflect.ValueOf([]string{"x"}))
+		key := string(appendRuleKey(nil, &r))
+		require.False(t, filled[key], "%s is not in the key", typ.Field(i).Name)
+		filled[key] = true
+	}
+}
+
+func TestBR2704_KeyIsSemanticEquality(t *testing.T) {
+	lists := [][]string{nil, {}, {""}, {"", ""}, {"a"}, {"b"}, {"a", "b"}, {"b", "a"}, {"ab"}, {"a\x00b"}, {"\x01a"}, {"a", ""}, {"", "a"}}
+	seed := uint64(4)
+	r := rand.New(rand.NewPCG(seed, 0))
+	random := func() *rbacv1.PolicyRule {
+		list := func() []string { return lists[r.IntN(len(lists))] }
+		if r.IntN(2) == 0 { // often two rules differ in one list only
+			list = func() []string { return lists[r.IntN(3)] }
+		}
+		return &rbacv1.PolicyRule{Verbs: list(), APIGroups: list(), Resources: list(), ResourceNames: list(), NonResourceURLs: list()}
+	}
+	equal := 0
+	for range 200_000 {
+		a, b := random(), random()
+		want := equality.Semantic.DeepEqual(a, b)
+		if want {
+			equal++
+		}
+		if got := string(appendRuleKey(nil, a)) == string(appendRuleKey(nil, b)); got != want {
+			t.Fatalf("seed %d: %#v and %#v: by key %v, semantically %v", seed, a, b, got, want)
+		}
+	}
+	require.Greater(t, equal, 100, "too few equal pairs to say anything")
+}
+
+// One level as upstream does it, against the simple implementation, rule by rule.
+func TestMatchUpstreamAgainstOracle(t *testing.T) {
+	eachRandom(t, true, func(t testing.TB, at string, roles []*rbacv1.ClusterRole) {
+		o := Options{MatchUpstream: true}
+		for _, r := range roles {
+			got, err := Plan(Snapshot{ClusterRoles: roles}, r.Name, o)
+			require.NoError(t, err, at)
+			var want Result
+			if r.AggregationRule != nil {
+				if sum := sumOfSources(t, roles, r, written); !equality.Semantic.DeepEqual(sum, r.Rules) {
+					set := SetRules{Name: r.Name, Rules: sum}
+					if len(sum) == 0 {
+						set.Rules = nil
+					}
+					want.Actions = []Action{set}
+				}
+			}
+			require.Empty(t, cmp.Diff(want, got), "%s: %s", at, r.Name)
+		}
+	})
+}
+
+// D-11 with cycles: the sets are those of the simple least fixed point; and the order is one in which
+// summing up the written rules, as upstream does, changes nothing.
+func TestD11_AgainstOracle(t *testing.T) {
+	eachRandom(t, true, func(t testing.TB, at string, roles []*rbacv1.ClusterRole) {
+		want := leastFixedPoint(t, roles)
+		after := apply(t, roles, PlanAll(Snapshot{ClusterRoles: roles}, Options{}))
+		for _, r := range after {
+			if r.AggregationRule == nil {
+				continue
+			}
+			require.Len(t, r.Rules, len(want[r.Name]), "%s: %s", at, r.Name)
+			for _, rule := range want[r.Name] {
+				require.True(t, contains(r.Rules, rule), "%s: %s has %v", at, r.Name, rule)
+			}
+			require.True(t, equality.Semantic.DeepEqual(sumOfSources(t, after, r, written), r.Rules),
+				"%s: upstream would rewrite %s", at, r.Name)
+		}
+		require.Empty(t, PlanAll(Snapshot{ClusterRoles: after}, Options{}), "%s: does not converge", at)
+		require.Empty(t, PlanAll(Snapshot{ClusterRoles: after}, Options{MatchUpstream: true}), "%s: upstream goes on", at)
+	})
+}
+
+// D-11 without cycles: one plan comes to where upstream's rounds end, rule by rule.
+func TestD11_EndsWhereUpstreamEnds(t *testing.T) {
+	deepest := 0
+	eachRandom(t, false, func(t testing.TB, at string, roles []*rbacv1.ClusterRole) {
+		end, rounds, ok := upstreamRounds(t, roles)
+		require.True(t, ok, "%s: the roles were to have no cycle", at)
+		deepest = max(deepest, rounds)
+		after := apply(t, roles, PlanAll(Snapshot{ClusterRoles: roles}, Options{}))
+		for i := range end {
+			require.True(t, equality.Semantic.DeepEqual(end[i].Rules, after[i].Rules), "%s: %s", at, end[i].Name)
+		}
+	})
+	require.GreaterOrEqual(t, deepest, 3, "the roles were to be nested")
+}
+
+func TestProperties(t *testing.T) {
+	eachRandom(t, true, func(t testing.TB, at string, roles []*rbacv1.ClusterRole) {
+		r := rand.New(rand.NewPCG(uint64(len(roles)), 1))
+		roles = spoil(r, roles)
+		var before []*rbacv1.ClusterRole
+		for _, role := range roles {
+			before = append(before, role.DeepCopy())
+		}
+		s := Snapshot{ClusterRoles: roles}
+		shuffled := Snapshot{ClusterRoles: slices.Clone(roles)}
+		r.Shuffle(len(roles), func(i, j int) {
+			shuffled.ClusterRoles[i], shuffled.ClusterRoles[j] = shuffled.ClusterRoles[j], shuffled.ClusterRoles[i]
+		})
+
+		for _, o := range []Options{{}, {MatchUpstream: true}} {
+			outcomes := PlanAll(s, o)
+			require.Empty(t, aliasing.Shared(s, outcomes), at)
+			requireSame(t, outcomes, PlanAll(shuffled, o), at)
+
+			byKey := map[string]Outcome{}
+			for i, outcome := range outcomes {
+				require.True(t, i == 0 || outcomes[i-1].Key < outcome.Key, "%s: sorted, each key once", at)
+				require.False(t, outcome.Err == nil && outcome.Result.Empty(), "%s: %s has nothing to say", at, outcome.Key)
+				byKey[outcome.Key] = outcome
+			}
+			for _, role := range roles {
+				if role == nil || role.Name == "" {
+					continue
+				}
+				got, err := Plan(s, role.Name, o)
+				require.Empty(t, cmp.Diff(byKey[role.Name].Result, got), "%s: %s", at, role.Name)
+				require.Equal(t, lines(byKey[""].Err, byKey[role.Name].Err), lines(err), "%s: %s", at, role.Name)
+
+				rules, err := Rules(s, role.Name, o)
+				require.Equal(t, lines(byKey[""].Err, byKey[role.Name].Err), lines(err), "%s: %s", at, role.Name)
+				contributions, err := Explain(s, role.Name, o)
+				require.Equal(t, lines(byKey[""].Err, byKey[role.Name].Err), lines(err), "%s: %s", at, role.Name)
+				require.Len(t, contributions, len(rules), "%s: %s", at, role.Name)
+				for k, c := range contributions {
+					require.Empty(t, cmp.Diff(rules[k], c.Rule), at)
+					require.NotEmpty(t, c.From, "%s: %s: %v comes from somewhere", at, role.Name, c.Rule)
+					require.True(t, slices.IsSorted(c.From), at)
+				}
+				require.Empty(t, aliasing.Shared(s, rules), at)
+				require.Empty(t, aliasing.Shared(s, contributions), at)
+			}
+
+			after := apply(t, roles, outcomes)
+			if !o.MatchUpstream {
+				for _, outcome := range PlanAll(Snapshot{ClusterRoles: after}, o) {
+					require.True(t, outcome.Result.Empty(), "%s: %s is written again", at, outcome.Key)
+				}
+			}
+		}
+		require.Empty(t, cmp.Diff(before, roles), "%s: an input was written to", at)
+	})
+}
+
+// spoil adds what does not belong into a snapshot.
+func spoil(r *rand.Rand, roles []*rbacv1.ClusterRole) []*rbacv1.ClusterRole {
+	if r.IntN(3) == 0 {
+		roles = append(roles, nil, plain("", "a b c", pods))
+	}
+	if r.IntN(3) == 0 {
+		twin := roles[0].DeepCopy()
+		if twin != nil {
+			twin.Labels = map[string]string{"a": "true"}
+		}
+		roles = append(roles, twin)
+	}
+	for _, role := range roles {
+		if role != nil && role.AggregationRule != nil && r.IntN(6) == 0 {
+			role.AggregationRule.ClusterRoleSelectors = append(role.AggregationRule.ClusterRoleSelectors, badSelector())
+		}
+	}
+	return roles
+}
+
+func eachRandom(t *testing.T, cycles bool, check func(t testing.TB, at string, roles []*rbacv1.ClusterRole)) {
+	t.Helper()
+	for seed := range uint64(600) {
+		roles := randomRoles(rand.New(rand.NewPCG(seed, 27)), cycles)
+		check(t, fmt.Sprintf("seed %d", seed), roles)
+	}
+}
+
+func requireSame(t testing.TB, a, b []Outcome, at string) {
+	t.Helper()
+	require.Len(t, b, len(a), at)
+	for i := range a {
+		require.Equal(t, a[i].Key, b[i].Key, at)
+		require.Empty(t, cmp.Diff(a[i].Result, b[i].Result), at)
+		require.Equal(t, lines(a[i].Err), lines(b[i].Err), at)
+	}
+}
+
+// lines are the texts of joined errors, sorted.
+func lines(errs ...error) []string {
+	var texts []string
+	for _, err := range errs {
+		if err == nil {
+			continue
+		}
+		if joined, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, e := range joined.Unwrap() {
+				texts = append(texts, e.Error())
+			}
+		}
+	}
+	slices.Sort(texts)
+	return texts
+}
