@@ -21,33 +21,35 @@ type printer struct {
 	p palette
 }
 
-// line writes one paragraph behind an indent and a mark; what does not fit goes on below
-// the text.
+// hang is how much further the second and later lines of a paragraph are indented.
+const hang = 4
+
+// line writes one paragraph behind an indent and a mark.
 func (t printer) line(indent int, mark, text string, paint func(string) string) {
-	margin := strings.Repeat(" ", indent)
-	first := margin + mark
-	next := strings.Repeat(" ", utf8.RuneCountInString(first))
-	for i, part := range wrap(text, width-utf8.RuneCountInString(first)) {
-		if i > 0 {
-			first = next
+	first := strings.Repeat(" ", indent) + mark
+	next := strings.Repeat(" ", indent+hang)
+	for i, part := range wrap(text, width-utf8.RuneCountInString(first), width-len(next)) {
+		if i == 0 {
+			fmt.Fprintln(t.w, first+paint(part))
+		} else {
+			fmt.Fprintln(t.w, next+paint(part))
 		}
-		fmt.Fprintln(t.w, first+paint(part))
 	}
 }
 
-// wrap breaks text at spaces into lines of at most n characters.
-func wrap(text string, n int) []string {
+// wrap breaks text at spaces, into a line of at most first characters and others of at most rest.
+func wrap(text string, first, rest int) []string {
 	var lines []string
-	line := ""
+	line, most := "", first
 	for word := range strings.SplitSeq(text, " ") {
 		switch {
 		case line == "":
 			line = word
-		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= n:
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= most:
 			line += " " + word
 		default:
 			lines = append(lines, line)
-			line = word
+			line, most = word, rest
 		}
 	}
 	return append(lines, line)
