@@ -128,11 +128,11 @@ func problemOf(err error, about reference, c *cluster) problem {
 	return problem{c.origins[at], at.String(), wrong.Field, what}
 }
 
-// somethingToDo reports whether any controller would write, look something up, or come back.
+// somethingToDo reports whether any controller would write or look something up now.
 func (r *report) somethingToDo() bool {
 	return slices.ContainsFunc(r.Sections, func(s section) bool {
 		return slices.ContainsFunc(s.Findings, func(f finding) bool {
-			return len(f.Actions)+len(f.Needs) > 0 || !f.RecheckAt.IsZero()
+			return len(f.Actions)+len(f.Needs) > 0
 		})
 	})
 }
