@@ -15,6 +15,7 @@ func FuzzRuleKey(f *testing.F) {
 	f.Add([]byte(`[{"verbs":["get"]},{"verbs":["get"],"resources":[]}]`))
 	f.Add([]byte(`[{"verbs":["a","b"]},{"verbs":["a"],"apiGroups":["b"]}]`))
 	f.Add([]byte(`[{"verbs":["ab"]},{"verbs":["a","b"]},{"verbs":["\u0001a"]},{}]`))
+	f.Add([]byte(`[{"verbs":["a","b"]},{"verbs":["ab",""]},{"verbs":["","ab"]}]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var rules []rbacv1.PolicyRule
 		if json.Unmarshal(data, &rules) != nil || len(rules) > 20 {

@@ -30,7 +30,7 @@ func TestBR2704_KeyCoversTheRule(t *testing.T) {
 }
 
 func TestBR2704_KeyIsSemanticEquality(t *testing.T) {
-	lists := [][]string{nil, {}, {""}, {"", ""}, {"a"}, {"b"}, {"a", "b"}, {"b", "a"}, {"ab"}, {"a\x00b"}, {"\x01a"}, {"a", ""}, {"", "a"}}
+	lists := [][]string{nil, {}, {""}, {"", ""}, {"a"}, {"b"}, {"a", "b"}, {"b", "a"}, {"ab"}, {"a\x00b"}, {"\x01a"}, {"a", ""}, {"", "a"}, {"ab", ""}, {"", "ab"}}
 	seed := uint64(4)
 	r := rand.New(rand.NewPCG(seed, 0))
 	random := func() *rbacv1.PolicyRule {
@@ -41,8 +41,13 @@ func TestBR2704_KeyIsSemanticEquality(t *testing.T) {
 		return &rbacv1.PolicyRule{Verbs: list(), APIGroups: list(), Resources: list(), ResourceNames: list(), NonResourceURLs: list()}
 	}
 	equal := 0
-	for range 200_000 {
+	for round := range 60_000 {
 		a, b := random(), random()
+		if round%2 == 0 { // the same but for one list, which may be cut elsewhere
+			copied := *a
+			b = &copied
+			b.Resources = lists[r.IntN(len(lists))]
+		}
 		want := equality.Semantic.DeepEqual(a, b)
 		if want {
 			equal++
@@ -193,7 +198,7 @@ func spoil(r *rand.Rand, roles []*rbacv1.ClusterRole) []*rbacv1.ClusterRole {
 
 func eachRandom(t *testing.T, cycles bool, check func(t testing.TB, at string, roles []*rbacv1.ClusterRole)) {
 	t.Helper()
-	for seed := range uint64(600) {
+	for seed := range uint64(400) {
 		roles := randomRoles(rand.New(rand.NewPCG(seed, 27)), cycles)
 		check(t, fmt.Sprintf("seed %d", seed), roles)
 	}
