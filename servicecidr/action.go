@@ -1,0 +1,178 @@
+package servicecidr
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+)
+
+// Action is one write. It is one of AddFinalizer, SetCondition, RemoveFinalizer.
+//
+// Each names its ServiceCIDR by name and UID; under MatchUpstream the UID is empty.
+type Action interface{ isAction() }
+
+var (
+	_ Action = AddFinalizer{}
+	_ Action = SetCondition{}
+	_ Action = RemoveFinalizer{}
+)
+
+func (AddFinalizer) isAction()    {}
+func (SetCondition) isAction()    {}
+func (RemoveFinalizer) isAction() {}
+
+// AddFinalizer adds Finalizer (BR-31-01).
+type AddFinalizer struct {
+	Name string
+	UID  types.UID
+}
+
+// Patch is a strategic merge patch of the resource servicecidrs. It is the same with and without
+// a UID: a new object of the name needs the finalizer just as well.
+func (a AddFinalizer) Patch() (types.PatchType, []byte) {
+	return types.StrategicMergePatchType, encode(map[string]any{
+		"metadata": map[string]any{"finalizers": []string{Finalizer}},
+	})
+}
+
+// Apply returns a copy of latest with the change; nil if latest is nil.
+func (a AddFinalizer) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.ServiceCIDR {
+	c := latest.DeepCopy()
+	if c != nil && !slices.Contains(c.Finalizers, Finalizer) {
+		c.Finalizers = append(c.Finalizers, Finalizer)
+	}
+	return c
+}
+
+func (a AddFinalizer) String() string { return "AddFinalizer " + a.Name }
+
+// RemoveFinalizer removes Finalizer, after which the API server lets the ServiceCIDR go.
+type RemoveFinalizer struct {
+	Name string
+	UID  types.UID
+}
+
+// Patch is a strategic merge patch of the resource servicecidrs. With a UID it fails with a
+// conflict if the name belongs to another object by now (D-3).
+func (a RemoveFinalizer) Patch() (types.PatchType, []byte) {
+	metadata := map[string]any{"$deleteFromPrimitiveList/finalizers": []string{Finalizer}}
+	if a.UID != "" {
+		metadata["uid"] = a.UID
+	}
+	return types.StrategicMergePatchType, encode(map[string]any{"metadata": metadata})
+}
+
+// Apply returns a copy of latest with the change, or without it if latest has another UID than
+// the action names: then the patch would be refused. Nil if latest is nil.
+func (a RemoveFinalizer) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.ServiceCIDR {
+	c := latest.DeepCopy()
+	if c != nil && (a.UID == "" || a.UID == c.UID) {
+		c.Finalizers = slices.DeleteFunc(c.Finalizers, func(f string) bool { return f == Finalizer })
+	}
+	return c
+}
+
+func (a RemoveFinalizer) String() string { return "RemoveFinalizer " + a.Name }
+
+// SetCondition sets the condition Ready.
+type SetCondition struct {
+	Name string
+	UID  types.UID
+	// Condition is complete; its LastTransitionTime is the snapshot's Now, as upstream dates
+	// every write, even one that leaves the status as it was.
+	Condition metav1.Condition
+}
+
+// Patch is a server-side apply of the status of the resource servicecidrs; use FieldManager and
+// force. It is the same with and without a UID.
+func (a SetCondition) Patch() (types.PatchType, []byte) {
+	// Reason and message are sent even when they are empty, to take back earlier ones.
+	type condition struct {
+		Type               string                 `json:"type"`
+		Status             metav1.ConditionStatus `json:"status"`
+		LastTransitionTime metav1.Time            `json:"lastTransitionTime"`
+		Reason             string                 `json:"reason"`
+		Message            string                 `json:"message"`
+	}
+	type metadata struct {
+		Name string `json:"name"`
+	}
+	type status struct {
+		Conditions []condition `json:"conditions"`
+	}
+	return types.ApplyPatchType, encode(struct {
+		Kind       string   `json:"kind"`
+		APIVersion string   `json:"apiVersion"`
+		Metadata   metadata `json:"metadata"`
+		Status     status   `json:"status"`
+	}{
+		Kind:       kindServiceCIDR,
+		APIVersion: networkingv1.SchemeGroupVersion.String(),
+		Metadata:   metadata{a.Name},
+		Status: status{[]condition{{
+			Type:               a.Condition.Type,
+			Status:             a.Condition.Status,
+			LastTransitionTime: a.Condition.LastTransitionTime,
+			Reason:             a.Condition.Reason,
+			Message:            a.Condition.Message,
+		}}},
+	})
+}
+
+// Apply returns a copy of latest with the condition; other conditions stay. Nil if latest is nil.
+func (a SetCondition) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.ServiceCIDR {
+	c := latest.DeepCopy()
+	if c == nil {
+		return nil
+	}
+	have := apimeta.FindStatusCondition(c.Status.Conditions, a.Condition.Type)
+	if have == nil {
+		c.Status.Conditions = append(c.Status.Conditions, a.Condition)
+		return c
+	}
+	generation := have.ObservedGeneration // the patch does not speak of it
+	*have = a.Condition
+	have.ObservedGeneration = generation
+	return c
+}
+
+func (a SetCondition) String() string {
+	s := fmt.Sprintf("SetCondition %s: %s=%s", a.Name, a.Condition.Type, a.Condition.Status)
+	if a.Condition.Reason != "" {
+		s += " " + a.Condition.Reason
+	}
+	return s
+}
+
+// FailureEvent is the event to record when the write fails. Upstream has one for Ready=True only;
+// !ok for any other condition.
+func (a SetCondition) FailureEvent() (e purekube.Event, ok bool) {
+	if a.Condition.Type != networkingv1.ServiceCIDRConditionReady || a.Condition.Status != metav1.ConditionTrue {
+		return purekube.Event{}, false
+	}
+	return purekube.Event{
+		Regarding: corev1.ObjectReference{
+			Kind:       kindServiceCIDR,
+			APIVersion: networkingv1.SchemeGroupVersion.String(),
+			Name:       a.Name,
+			UID:        a.UID,
+		},
+		Type:    corev1.EventTypeWarning,
+		Reason:  "KubernetesServiceCIDRError",
+		Message: "The ServiceCIDR Status can not be set to Ready=True",
+	}, true
+}
+
+// encode cannot fail: it is given maps, structs, strings and times.
+func encode(v any) []byte {
+	body, _ := json.Marshal(v)
+	return body
+}

@@ -1,0 +1,67 @@
+package servicecidr
+
+import (
+	"net/netip"
+
+	"go4.org/netipx"
+	networkingv1 "k8s.io/api/networking/v1"
+)
+
+// PrefixContainsIP says whether a Service may have the address a from the prefix p: p contains
+// it, and it is neither p's network address nor, IPv4 only, p's broadcast address. Families do
+// not mix, an IPv4-mapped IPv6 address is IPv6, and an address with a zone is in no prefix.
+func PrefixContainsIP(p netip.Prefix, a netip.Addr) bool {
+	if !p.Contains(a) || a == p.Masked().Addr() {
+		return false
+	}
+	return !a.Is4() || a != netipx.PrefixLastIP(p)
+}
+
+// usable is the range of the addresses that p contains in the sense of PrefixContainsIP; !ok if
+// it contains none.
+func usable(p netip.Prefix) (r netipx.IPRange, ok bool) {
+	whole := netipx.RangeOfPrefix(p)
+	last := whole.To()
+	if last.Is4() {
+		last = last.Prev()
+	}
+	r = netipx.IPRangeFrom(whole.From().Next(), last)
+	return r, r.IsValid()
+}
+
+// OverlapsPrefix returns the ServiceCIDRs of which a prefix has addresses in common with p, in
+// the order given, each once (upstream's repeats one for every prefix of it that matches). They
+// are the caller's own objects, not copies. Nil objects and strings that do not parse are passed
+// over; p need not be in canonical form.
+func OverlapsPrefix(cidrs []*networkingv1.ServiceCIDR, p netip.Prefix) []*networkingv1.ServiceCIDR {
+	return having(cidrs, p.Overlaps)
+}
+
+// ContainsPrefix returns the ServiceCIDRs of which a prefix contains the whole of p; equal ones
+// do. Otherwise as OverlapsPrefix.
+func ContainsPrefix(cidrs []*networkingv1.ServiceCIDR, p netip.Prefix) []*networkingv1.ServiceCIDR {
+	return having(cidrs, func(q netip.Prefix) bool { return q.Bits() <= p.Bits() && q.Overlaps(p) })
+}
+
+// ContainsAddress returns the ServiceCIDRs that contain a in the sense of PrefixContainsIP.
+// Otherwise as OverlapsPrefix.
+func ContainsAddress(cidrs []*networkingv1.ServiceCIDR, a netip.Addr) []*networkingv1.ServiceCIDR {
+	return having(cidrs, func(q netip.Prefix) bool { return PrefixContainsIP(q, a) })
+}
+
+// having returns the ServiceCIDRs that have a prefix with the property.
+func having(cidrs []*networkingv1.ServiceCIDR, property func(netip.Prefix) bool) []*networkingv1.ServiceCIDR {
+	var found []*networkingv1.ServiceCIDR
+	for _, c := range cidrs {
+		if c == nil {
+			continue
+		}
+		for _, s := range c.Spec.CIDRs {
+			if p, err := netip.ParsePrefix(s); err == nil && property(p) {
+				found = append(found, c)
+				break
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,60 @@
+package servicecidr
+
+import (
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/purekube/purekube"
+)
+
+const (
+	// Finalizer keeps a ServiceCIDR until its addresses are gone or covered (BR-31-01).
+	Finalizer = "networking.k8s.io/service-cidr-finalizer"
+	// FieldManager applies the condition Ready.
+	FieldManager = "service-cidr-controller"
+	// ManagedBy is the value of the label networkingv1.LabelManagedBy on the IPAddresses that
+	// the API server allocates for Services. Others do not count.
+	ManagedBy = "ipallocator.k8s.io"
+	// DeletionGracePeriod is how long the finalizer stays on a ServiceCIDR that may go, from
+	// its deletion timestamp on, so that every API server's allocator has heard of the deletion
+	// and takes no more addresses from it (BR-31-03).
+	DeletionGracePeriod = 10 * time.Second
+)
+
+// Snapshot is what the decisions are made from. Nothing in it is written to.
+type Snapshot struct {
+	// Now is the time of the decision, and of the condition that a plan sets.
+	Now time.Time
+	// ServiceCIDRs are all of the cluster's.
+	ServiceCIDRs []*networkingv1.ServiceCIDR
+	// IPAddresses are all of the cluster's.
+	IPAddresses []*networkingv1.IPAddress
+}
+
+// Options change how a plan is made. The zero value is the careful default.
+type Options struct {
+	// MatchUpstream asks for the requests that kube-controller-manager v1.36.3 would send,
+	// without the divergences D-1 to D-3.
+	MatchUpstream bool
+	// GracePeriod replaces DeletionGracePeriod. Zero or negative: none.
+	GracePeriod *time.Duration
+}
+
+func (o Options) gracePeriod() time.Duration {
+	if o.GracePeriod != nil {
+		return *o.GracePeriod
+	}
+	return DeletionGracePeriod
+}
+
+// Result is what a plan decided for one ServiceCIDR.
+type Result = purekube.Result[Action]
+
+// Outcome is one ServiceCIDR's share of a whole-cluster plan; the key is its name.
+type Outcome = purekube.Outcome[string, Action]
+
+const (
+	kindServiceCIDR = "ServiceCIDR"
+	kindIPAddress   = "IPAddress"
+)
