@@ -1,6 +1,8 @@
 package servicecidr
 
 import (
+	"net/netip"
+
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	netutils "k8s.io/utils/net"
@@ -23,15 +25,22 @@ const (
 )
 
 // familyOfCIDR is the family of the addresses that may stand in the way of a ServiceCIDR with
-// this entry in spec.cidrs. An IPv4-mapped IPv6 prefix asks for those labelled IPv4, as upstream.
+// this entry in spec.cidrs. Upstream takes an IPv4-mapped IPv6 prefix for IPv4; the addresses in
+// it are IPv6, so both count. The API accepts no such prefix.
 func familyOfCIDR(cidr string) family {
+	var f family
 	switch netutils.IPFamilyOfCIDRString(cidr) {
 	case netutils.IPv4:
-		return ipv4
+		f = ipv4
 	case netutils.IPv6:
-		return ipv6
+		f = ipv6
+	default:
+		f = noFamily
 	}
-	return noFamily
+	if p, err := netip.ParsePrefix(cidr); err == nil && p.Addr().Is4In6() {
+		f |= ipv6
+	}
+	return f
 }
 
 // familyOf is the family that a Service's IPAddress is labelled with; none for one that does not

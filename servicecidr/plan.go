@@ -27,8 +27,8 @@ const (
 //
 // A name that the snapshot does not hold gives an empty result. The error joins
 // *purekube.ObjectError: nil objects in the snapshot, and what the package comment lists under
-// Problems as far as this decision rests on it. It is checked in the order of those rules that
-// nothing is removed on a guess; everything else in the result holds in spite of the error.
+// Problems, as far as this decision rests on it. What the result holds in spite of an error is
+// right: an error keeps the finalizer where it is, and nothing else back.
 func Plan(s Snapshot, name string, o Options) (Result, error) {
 	var problems snapshot.Problems
 	r := readRoster(s.ServiceCIDRs, &problems)

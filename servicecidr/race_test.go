@@ -1,0 +1,5 @@
+//go:build race
+
+package servicecidr_test
+
+const raceDetector = true
