@@ -172,6 +172,20 @@ func TestCheckDeletion_MatchUpstream(t *testing.T) {
 		snapshot: snapshotOf(cidrs(cidr("x", of("10.0.0.0/33", "10.0.0.0/24"))), "10.0.0.7"),
 		want:     servicecidr.Deletion{Coverage: coverages{covered("10.0.0.0/24")}, Orphans: addrs("10.0.0.7")},
 	}, {
+		name: "D-2 leading zeros", reason: "do not parse, but upstream sees IPv4 in them: an address of that label counts, one without family does not",
+		snapshot: servicecidr.Snapshot{ServiceCIDRs: cidrs(cidr("x", of("10.00.0.0/24", "fd00::/64"))), IPAddresses: []*networkingv1.IPAddress{
+			labelled("fd00::4", map[string]string{networkingv1.LabelManagedBy: "ipallocator.k8s.io", networkingv1.LabelIPAddressFamily: "IPv4"}),
+			labelled("fd00::5", map[string]string{networkingv1.LabelManagedBy: "ipallocator.k8s.io", networkingv1.LabelIPAddressFamily: ""}),
+		}},
+		want: servicecidr.Deletion{Coverage: coverages{covered("fd00::/64")}, Orphans: addrs("fd00::4")},
+	}, {
+		name: "D-2 no family at all", reason: "an address that is labelled with the empty family counts then",
+		snapshot: servicecidr.Snapshot{ServiceCIDRs: cidrs(cidr("x", of("10.0.0.0/33", "fd00::/64"))), IPAddresses: []*networkingv1.IPAddress{
+			labelled("fd00::4", map[string]string{networkingv1.LabelManagedBy: "ipallocator.k8s.io", networkingv1.LabelIPAddressFamily: "IPv4"}),
+			labelled("fd00::5", map[string]string{networkingv1.LabelManagedBy: "ipallocator.k8s.io", networkingv1.LabelIPAddressFamily: ""}),
+		}},
+		want: servicecidr.Deletion{Coverage: coverages{covered("fd00::/64")}, Orphans: addrs("fd00::5")},
+	}, {
 		name: "two overlapping prefixes of its own", reason: "upstream counts the one for the other",
 		snapshot: snapshotOf(cidrs(cidr("x", of("10.0.0.0/24", "10.0.0.0/16"))), "10.0.0.7", "10.0.1.7"),
 		want:     servicecidr.Deletion{Coverage: coverages{covered("10.0.0.0/24", "x"), covered("10.0.0.0/16")}, Orphans: addrs("10.0.1.7")},

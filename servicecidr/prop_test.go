@@ -1,0 +1,307 @@
+package servicecidr_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/purekube/purekube/internal/aliasing"
+	"github.com/purekube/purekube/servicecidr"
+)
+
+// SERVICECIDR_SEED repeats one snapshot, the one of that seed.
+func forSeeds(t *testing.T, n uint64, f func(t *testing.T, seed uint64, r *rand.Rand)) {
+	t.Helper()
+	if text := os.Getenv("SERVICECIDR_SEED"); text != "" {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err)
+		f(t, seed, newRand(seed))
+		return
+	}
+	for seed := range n {
+		f(t, seed, newRand(seed))
+		if t.Failed() {
+			t.Fatalf("SERVICECIDR_SEED=%d", seed)
+		}
+	}
+}
+
+// nasty says what a random snapshot may have wrong with it.
+type nasty struct{ specs, objects bool }
+
+func randomSnapshot(r *rand.Rand, n nasty) servicecidr.Snapshot {
+	s := servicecidr.Snapshot{Now: now}
+	pick := func(from ...string) string { return from[r.IntN(len(from))] }
+	v4 := func() string {
+		bits := 22 + r.IntN(11)
+		p := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, byte(r.IntN(4)), byte(r.IntN(4) * 64)}), bits)
+		if n.specs && r.IntN(5) == 0 {
+			return p.String()
+		}
+		return p.Masked().String()
+	}
+	v6 := func() string {
+		last := [16]byte{0: 0xfd, 15: byte(r.IntN(8) * 32)}
+		return netip.PrefixFrom(netip.AddrFrom16(last), 118+r.IntN(11)).Masked().String()
+	}
+	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}[:1+r.IntN(8)]
+	for _, name := range names {
+		spec := [][]string{{v4()}, {v6()}, {v4(), v6()}, {v6(), v4()}}[r.IntN(4)]
+		if n.specs {
+			switch r.IntN(10) {
+			case 0:
+				spec = nil
+			case 1:
+				spec = append(spec, pick("10.0.0.0/33", "nonsense", ""))
+			case 2:
+				spec = append(spec, v4())
+			case 3:
+				spec = append(spec, spec[0])
+			}
+		}
+		c := cidr(name, spec)
+		switch r.IntN(6) {
+		case 0:
+			c.Finalizers = nil
+		case 1:
+			c.Finalizers = []string{"example.com/mine"}
+		}
+		if r.IntN(5) < 3 {
+			at := []time.Time{first, second, third, now.Add(-10 * time.Second), now.Add(-9 * time.Second), now, now.Add(time.Minute)}[r.IntN(7)]
+			c.DeletionTimestamp = &metav1.Time{Time: at}
+		}
+		switch r.IntN(4) {
+		case 0:
+			c.Status.Conditions = nil
+		case 1:
+			c.Status.Conditions = []metav1.Condition{{Type: "Other", Status: "True"}, terminating(longAgo)}
+		}
+		s.ServiceCIDRs = append(s.ServiceCIDRs, c)
+	}
+	for range r.IntN(6) {
+		a := netip.AddrFrom4([4]byte{10, 0, byte(r.IntN(4)), byte(r.IntN(256))})
+		if r.IntN(2) == 0 {
+			a = netip.AddrFrom16([16]byte{0: 0xfd, 14: byte(r.IntN(3)), 15: byte(r.IntN(256))})
+		}
+		address := ip(a.String())
+		switch r.IntN(12) {
+		case 0:
+			delete(address.Labels, "ipaddress.kubernetes.io/managed-by")
+		case 1:
+			address.Labels["ipaddress.kubernetes.io/ip-family"] = pick("", "IPv4", "IPv6", "ipv4")
+		}
+		s.IPAddresses = append(s.IPAddresses, address)
+	}
+	if n.objects {
+		if r.IntN(3) == 0 {
+			s.ServiceCIDRs = append(s.ServiceCIDRs, nil)
+		}
+		if r.IntN(3) == 0 {
+			s.IPAddresses = append(s.IPAddresses, nil)
+		}
+		if r.IntN(3) == 0 {
+			double := s.ServiceCIDRs[0].DeepCopy()
+			double.Spec.CIDRs = []string{v4()}
+			s.ServiceCIDRs = append(s.ServiceCIDRs, double)
+		}
+		if r.IntN(3) == 0 {
+			s.IPAddresses = append(s.IPAddresses, ip(pick("10.0.0.01", "nonsense", "", "fe80::1%eth0", "::ffff:10.0.0.1")))
+		}
+		if r.IntN(6) == 0 {
+			s.ServiceCIDRs = append(s.ServiceCIDRs, cidr("", of(v4())))
+		}
+	}
+	return s
+}
+
+func deepCopy(s servicecidr.Snapshot) servicecidr.Snapshot {
+	c := servicecidr.Snapshot{Now: s.Now}
+	for _, x := range s.ServiceCIDRs {
+		c.ServiceCIDRs = append(c.ServiceCIDRs, x.DeepCopy())
+	}
+	for _, x := range s.IPAddresses {
+		c.IPAddresses = append(c.IPAddresses, x.DeepCopy())
+	}
+	return c
+}
+
+func modes() []servicecidr.Options {
+	return []servicecidr.Options{careful, upstream}
+}
+
+// Whatever the rules say when everything is looked at, is what is planned.
+func TestProperty_TheRules(t *testing.T) {
+	kinds := map[string]int{}
+	forSeeds(t, 6000, func(t *testing.T, seed uint64, r *rand.Rand) {
+		s := randomSnapshot(r, nasty{specs: seed%2 == 0})
+		for _, o := range modes() {
+			all := servicecidr.PlanAll(s, o)
+			for _, x := range s.ServiceCIDRs {
+				want := oraclePlan(s, x, o)
+				got := outcomeOf(all, x.Name).Result
+				require.Empty(t, diff(want, got), "seed %d, %+v, %s", seed, o, x.Name)
+				switch {
+				case want.Empty():
+					kinds["nothing"]++
+				case len(want.Actions) == 0:
+					kinds["recheck"]++
+				default:
+					kinds[fmt.Sprintf("%T", want.Actions[0])]++
+				}
+			}
+		}
+		for _, x := range s.ServiceCIDRs {
+			d, _ := servicecidr.CheckDeletion(s, x.Name, careful)
+			want := oracleOrphans(s, x)
+			slices.SortFunc(want, netip.Addr.Compare)
+			require.Empty(t, diff(slices.Compact(want), d.Orphans), "seed %d, %s", seed, x.Name)
+		}
+	})
+	if os.Getenv("SERVICECIDR_SEED") == "" {
+		require.Len(t, kinds, 5, "%v", kinds)
+		for kind, n := range kinds {
+			require.Greater(t, n, 1000, "%s is rare: %v", kind, kinds)
+		}
+	}
+}
+
+// The same snapshot gives the same answers in every order of its slices, from Plan and PlanAll;
+// it is left as it was, and nothing returned is a part of it.
+func TestProperty_DeterministicAndApart(t *testing.T) {
+	forSeeds(t, 2000, func(t *testing.T, seed uint64, r *rand.Rand) {
+		s := randomSnapshot(r, nasty{specs: true, objects: seed%2 == 0})
+		before := deepCopy(s)
+		for _, o := range modes() {
+			all := servicecidr.PlanAll(s, o)
+			again := servicecidr.PlanAll(shuffled(t, seed, s), o)
+			require.Empty(t, cmp.Diff(all, again, compareErrors), "seed %d", seed)
+			require.Empty(t, aliasing.Shared(s, all), "seed %d", seed)
+			require.True(t, slices.IsSortedFunc(all, func(a, b servicecidr.Outcome) int {
+				if a.Key < b.Key {
+					return -1
+				}
+				return 1
+			}), "seed %d: each key once, sorted", seed)
+			for _, name := range of("a", "b", "c", "h", "", "not there") {
+				one, err := servicecidr.Plan(s, name, o)
+				require.Empty(t, diff(outcomeOf(all, name).Result, one), "seed %d, %s", seed, name)
+				require.Subset(t, problemsOf(t, err), problemsOf(t, outcomeOf(all, name).Err)[:ownProblems(t, outcomeOf(all, name))], "seed %d, %s", seed, name)
+				d, derr := servicecidr.CheckDeletion(s, name, o)
+				d2, derr2 := servicecidr.CheckDeletion(shuffled(t, seed, s), name, o)
+				require.Empty(t, diff(d, d2), "seed %d", seed)
+				require.Equal(t, problemsOf(t, derr), problemsOf(t, derr2), "seed %d", seed)
+				require.Empty(t, aliasing.Shared(s, d), "seed %d", seed)
+				for _, a := range one.Actions {
+					if _, goes := a.(servicecidr.RemoveFinalizer); goes {
+						require.True(t, d.Safe, "seed %d, %s", seed, name)
+					}
+				}
+			}
+		}
+		require.Equal(t, before, s, "seed %d", seed)
+	})
+}
+
+// ownProblems is how many of an outcome's problems Plan has as well: all, but for the outcome of
+// the empty name, which holds those of the snapshot as a whole.
+func ownProblems(t *testing.T, o servicecidr.Outcome) int {
+	if o.Key == "" {
+		return 0
+	}
+	return len(problemsOf(t, o.Err))
+}
+
+// Carried out, a plan leaves nothing to do; and step by step, in any order of objects and with
+// addresses coming and going, no address is ever orphaned, and in the end all that can go is gone.
+func TestProperty_Converges(t *testing.T) {
+	forSeeds(t, 1500, func(t *testing.T, seed uint64, r *rand.Rand) {
+		s := randomSnapshot(r, nasty{})
+		// Others' finalizers would be others' decisions.
+		for _, x := range s.ServiceCIDRs {
+			x.Finalizers = slices.DeleteFunc(x.Finalizers, func(f string) bool { return f != servicecidr.Finalizer })
+		}
+		s.ServiceCIDRs = slices.DeleteFunc(s.ServiceCIDRs, func(x *networkingv1.ServiceCIDR) bool {
+			return x.DeletionTimestamp != nil && len(x.Finalizers) == 0
+		})
+		s.IPAddresses = slices.DeleteFunc(s.IPAddresses, func(a *networkingv1.IPAddress) bool {
+			return !cmp.Equal(a.Labels, ip(a.Name).Labels) // does not count
+		})
+		for step := 0; ; step++ {
+			require.Less(t, step, 100, "seed %d", seed)
+			outcomes := servicecidr.PlanAll(s, careful)
+			r.Shuffle(len(outcomes), func(i, j int) { outcomes[i], outcomes[j] = outcomes[j], outcomes[i] })
+			var later time.Time
+			wrote := false
+			for _, o := range outcomes {
+				require.NoError(t, o.Err)
+				later = earliest(later, o.Result.RecheckAt)
+				for _, a := range o.Result.Actions {
+					covered := coveredAddresses(s)
+					s.ServiceCIDRs = carryOut(s.ServiceCIDRs, o.Key, a)
+					require.Equal(t, covered, coveredAddresses(s), "seed %d: %v orphans", seed, a)
+					wrote = true
+				}
+				// A plan is carried out in part now and then.
+				if r.IntN(4) == 0 {
+					break
+				}
+			}
+			switch {
+			case wrote:
+			case !later.IsZero():
+				require.True(t, later.After(s.Now))
+				s.Now = later
+			case len(s.IPAddresses) > 0:
+				require.Empty(t, outcomes, "nothing to do, and nothing said")
+				s.IPAddresses = s.IPAddresses[1:]
+			default:
+				for _, x := range s.ServiceCIDRs {
+					require.Nil(t, x.DeletionTimestamp, "seed %d: %s could go", seed, x.Name)
+				}
+				return
+			}
+		}
+	})
+}
+
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func coveredAddresses(s servicecidr.Snapshot) (covered []string) {
+	for _, ip := range s.IPAddresses {
+		if len(servicecidr.ContainsAddress(s.ServiceCIDRs, netip.MustParseAddr(ip.Name))) > 0 {
+			covered = append(covered, ip.Name)
+		}
+	}
+	return covered
+}
+
+// carryOut does what the API server does: an object without a finalizer that is to go is gone.
+func carryOut(cidrs []*networkingv1.ServiceCIDR, name string, a servicecidr.Action) []*networkingv1.ServiceCIDR {
+	var after []*networkingv1.ServiceCIDR
+	for _, x := range cidrs {
+		if x.Name == name {
+			x = a.(interface {
+				Apply(*networkingv1.ServiceCIDR) *networkingv1.ServiceCIDR
+			}).Apply(x)
+		}
+		if x.DeletionTimestamp == nil || len(x.Finalizers) > 0 {
+			after = append(after, x)
+		}
+	}
+	return after
+}
