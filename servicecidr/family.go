@@ -24,23 +24,29 @@ const (
 	labelFamily         = networkingv1.LabelIPAddressFamily
 )
 
-// familyOfCIDR is the family of the addresses that may stand in the way of a ServiceCIDR with
-// this entry in spec.cidrs. Upstream takes an IPv4-mapped IPv6 prefix for IPv4; the addresses in
-// it are IPv6, so both count. The API accepts no such prefix.
-func familyOfCIDR(cidr string) family {
-	var f family
+// familyOfPrefix is the family of the addresses that may stand in the way of a ServiceCIDR with
+// this prefix. Upstream takes an IPv4-mapped IPv6 prefix for IPv4; the addresses in it are IPv6,
+// so both count. The API accepts no such prefix.
+func familyOfPrefix(p netip.Prefix) family {
+	switch {
+	case p.Addr().Is4():
+		return ipv4
+	case p.Addr().Is4In6():
+		return ipv4 | ipv6
+	}
+	return ipv6
+}
+
+// familyOfText is the same for an entry of spec.cidrs that does not parse: upstream asks a more
+// lenient parser for the family, to which 10.00.0.0/24 is IPv4.
+func familyOfText(cidr string) family {
 	switch netutils.IPFamilyOfCIDRString(cidr) {
 	case netutils.IPv4:
-		f = ipv4
+		return ipv4
 	case netutils.IPv6:
-		f = ipv6
-	default:
-		f = noFamily
+		return ipv6
 	}
-	if p, err := netip.ParsePrefix(cidr); err == nil && p.Addr().Is4In6() {
-		f |= ipv6
-	}
-	return f
+	return noFamily
 }
 
 // familyOf is the family that a Service's IPAddress is labelled with; none for one that does not

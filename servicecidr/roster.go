@@ -83,12 +83,13 @@ func readObject(c *networkingv1.ServiceCIDR) *object {
 		problem("spec.cidrs", errNoCIDRs)
 	}
 	for i, s := range c.Spec.CIDRs {
-		x.families |= familyOfCIDR(s)
 		p, err := netip.ParsePrefix(s)
 		if err != nil {
+			x.families |= familyOfText(s)
 			problem(fmt.Sprintf("spec.cidrs[%d]", i), err)
 			continue
 		}
+		x.families |= familyOfPrefix(p)
 		x.prefixes = append(x.prefixes, p.Masked())
 	}
 	return x
