@@ -1,6 +1,9 @@
 package servicecidr_test
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -335,6 +338,23 @@ func TestD1_TwinsDoNotExcuseEachOther(t *testing.T) {
 
 	s.IPAddresses = nil
 	require.Equal(t, []string{"a", "b"}, removed(servicecidr.PlanAll(s, careful)), "nothing is left: both go")
+}
+
+func TestD1_TheNameDecidesWithinASecond(t *testing.T) {
+	for n := 2; n <= 60; n++ {
+		s := snapshotOf(nil, "10.70.0.2")
+		for i := range n {
+			// Deletion timestamps in some disorder, each of them twice or more.
+			at := longAgo.Add(time.Duration(i*7%5) * time.Second)
+			s.ServiceCIDRs = append(s.ServiceCIDRs, cidr(fmt.Sprintf("twin-%02d", i), of("10.70.0.0/28"), deletedAt(at)))
+		}
+		stays := slices.MaxFunc(s.ServiceCIDRs, func(a, b *networkingv1.ServiceCIDR) int {
+			return cmp.Or(a.DeletionTimestamp.Compare(b.DeletionTimestamp.Time), cmp.Compare(a.Name, b.Name))
+		})
+		goes := removed(servicecidr.PlanAll(s, careful))
+		require.Len(t, goes, n-1)
+		require.NotContains(t, goes, stays.Name)
+	}
 }
 
 func TestD1_WhoMayLeanOnWhom(t *testing.T) {
