@@ -153,7 +153,7 @@ func TestPlan(t *testing.T) {
 		name: "a ServiceCIDR without a name", reason: "reported; it covers nothing",
 		snapshot: snapshotOf(cidrs(cidr("", net24), cidr(x, net24, deletedAt(longAgo))), "10.0.0.7"),
 		want:     servicecidr.Result{Actions: actions{blocked}},
-		problems: []string{"ServiceCIDR: metadata.name: no name"},
+		problems: []string{"ServiceCIDR: metadata.name: an object of a cluster has a name"},
 	}, {
 		name: "two of its name", reason: "nothing is planned: which one is real?",
 		snapshot: snapshotOf(cidrs(cidr(x, net24, deletedAt(longAgo)), cidr(x, net24, finalizers()))),
@@ -473,7 +473,7 @@ func TestPlanAll_OutcomesAndErrors(t *testing.T) {
 			"IPAddress: nil object in the snapshot",
 			`IPAddress zero: metadata.name: ParseAddr("zero"): unable to parse IP`,
 			"ServiceCIDR: nil object in the snapshot",
-			"ServiceCIDR: metadata.name: no name",
+			"ServiceCIDR: metadata.name: an object of a cluster has a name",
 		},
 		"bad":   {`ServiceCIDR bad: spec.cidrs[1]: netip.ParsePrefix("x"): no '/'`},
 		"fresh": unknown,

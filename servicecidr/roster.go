@@ -14,10 +14,7 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-var (
-	errNoCIDRs = errors.New("no CIDR")
-	errNoName  = errors.New("no name")
-)
+var errNoCIDRs = errors.New("no CIDR")
 
 // object is a ServiceCIDR as the decisions see it.
 type object struct {
@@ -45,16 +42,8 @@ type roster struct {
 
 // readRoster sorts the ServiceCIDRs out. What belongs to no name goes to problems.
 func readRoster(cidrs []*networkingv1.ServiceCIDR, problems *snapshot.Problems) roster {
-	present := snapshot.Compact(kindServiceCIDR, cidrs, problems)
+	present := snapshot.Named(kindServiceCIDR, cidrs, problems)
 	byKey, duplicates := snapshot.Unique(present)
-
-	// The API gives every object a name. Without one there is nothing to patch.
-	nameless := types.NamespacedName{}
-	if byKey[nameless] != nil || duplicates[nameless] {
-		problems.Add(&purekube.ObjectError{Kind: kindServiceCIDR, Field: "metadata.name", Err: errNoName})
-		delete(byKey, nameless)
-		delete(duplicates, nameless)
-	}
 
 	r := roster{byName: make(map[string]*object, len(byKey))}
 	for _, c := range byKey {
