@@ -16,6 +16,7 @@ type core struct {
 
 // cores are planned in this order. A further one is a line here and a file of its own.
 var cores = []core{
+	{"servicecidr", planServiceCIDR},
 	{"ttl", planTTL},
 	{"rbacaggregate", planRBACAggregate},
 }
