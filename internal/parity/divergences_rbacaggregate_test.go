@@ -1,0 +1,2 @@
+package parity
+var rbacaggregateDivergences []divergence

@@ -1,0 +1,3 @@
+package parity
+
+var servicecidrDivergences []divergence

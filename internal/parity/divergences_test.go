@@ -1,0 +1,149 @@
+package parity
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// divergence is a case in which the default does something else than the real controller,
+// on purpose. The cases are the documentation: docs/divergences.md is written from them.
+type divergence struct {
+	// ID is the number, "D-11"; Title what it is about, in a few words.
+	ID, Title string
+	// Why says in a sentence or two what is wrong with what upstream does.
+	Why string
+	// Given is the snapshot, made anew at each call; Setting says what of it the objects do
+	// not, for example what time it is. The times of the case are relative to Epoch.
+	Given   func() []runtime.Object
+	Setting string
+	// Run gives the objects to the real controller and to our default, and returns what each
+	// of them does; Trace.String and Manifests are good words for it.
+	Run func(t *testing.T, given []runtime.Object) (upstream, ours string)
+	// Upstream and Ours are what the two have to be, written by hand.
+	Upstream, Ours string
+}
+
+// divergences are those of each package, in the order of the documentation. Each package's
+// file holds its own list.
+var divergences = []struct {
+	pkg   string
+	ids   []string // those that the package's documentation lists
+	cases *[]divergence
+}{
+	{"servicecidr", []string{"D-1", "D-2", "D-3", "D-4"}, &servicecidrDivergences},
+	{"resourceclaim", []string{"D-5", "D-6", "D-7", "D-8", "D-9", "D-10", "D-16", "D-17"}, &resourceclaimDivergences},
+	{"ttl", nil, &ttlDivergences},
+	{"rbacaggregate", []string{"D-11", "D-20"}, &rbacaggregateDivergences},
+	{"disruption", []string{"D-12", "D-13", "D-14", "D-15", "D-18", "D-19"}, &disruptionDivergences},
+}
+
+var update = flag.Bool("update", false, "write docs/divergences.md instead of comparing it")
+
+const divergencesDocument = "../../docs/divergences.md"
+
+func TestDivergences(t *testing.T) {
+	for _, of := range divergences {
+		for _, d := range *of.cases {
+			t.Run(d.ID, func(t *testing.T) {
+				upstream, ours := d.Run(t, d.Given())
+				require.NotEqual(t, d.Upstream, d.Ours, "a divergence has two sides")
+				if diff := cmp.Diff(strings.Split(d.Upstream, "\n"), strings.Split(upstream, "\n")); diff != "" {
+					t.Errorf("kube-controller-manager does something else (- written down, + seen):\n%s", diff)
+				}
+				if diff := cmp.Diff(strings.Split(d.Ours, "\n"), strings.Split(ours, "\n")); diff != "" {
+					t.Errorf("our default does something else (- written down, + seen):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// TestDivergencesAreAllThere holds each package to a case for each of its divergences.
+func TestDivergencesAreAllThere(t *testing.T) {
+	for _, of := range divergences {
+		t.Run(of.pkg, func(t *testing.T) {
+			if len(*of.cases) == 0 && of.ids != nil {
+				t.Skip("the package is not compared yet")
+			}
+			var ids []string
+			for _, d := range *of.cases {
+				ids = append(ids, d.ID)
+				require.NotEmpty(t, d.Title, d.ID)
+				require.NotEmpty(t, d.Why, d.ID)
+			}
+			require.Equal(t, of.ids, slices.Compact(ids))
+		})
+	}
+}
+
+func TestDivergencesDocument(t *testing.T) {
+	document := divergencesMarkdown()
+	if *update {
+		require.NoError(t, os.MkdirAll("../../docs", 0o755))
+		require.NoError(t, os.WriteFile(divergencesDocument, []byte(document), 0o644))
+		return
+	}
+	written, err := os.ReadFile(divergencesDocument)
+	require.NoError(t, err)
+	if diff := cmp.Diff(string(written), document); diff != "" {
+		t.Errorf("docs/divergences.md is out of date: (cd internal/parity && go test -run TestDivergencesDocument . -update)\n%s", diff)
+	}
+}
+
+func divergencesMarkdown() string {
+	var b strings.Builder
+	b.WriteString(`<!-- Written by internal/parity: go test -run TestDivergencesDocument . -update -->
+
+# Where the default differs from kube-controller-manager
+
+Each package decides like the controllers of kube-controller-manager v1.36.3, except for what is
+listed here. Options.MatchUpstream turns every one of these off, panics excepted.
+
+Each entry is a test: the real controller is run on the objects shown and does what stands
+under "kube-controller-manager", and the default does what stands under "default". A line is a request to
+the API server, an event, or an error, which leads to another try. Times are those of a clock that stands at
+2000-01-01T00:00:00Z.
+
+`)
+	for _, of := range divergences {
+		for _, d := range *of.cases {
+			fmt.Fprintf(&b, "- [%s](#%s) %s: %s\n", d.ID, strings.ToLower(d.anchor()), of.pkg, d.Title)
+		}
+	}
+	for _, of := range divergences {
+		if len(*of.cases) > 0 {
+			fmt.Fprintf(&b, "\n## %s\n", of.pkg)
+		}
+		for _, d := range *of.cases {
+			fmt.Fprintf(&b, "\n### %s %s\n\n%s\n", d.ID, d.Title, d.Why)
+			if d.Setting != "" {
+				fmt.Fprintf(&b, "\n%s\n", d.Setting)
+			}
+			fmt.Fprintf(&b, "\nkube-controller-manager:\n\n```text\n%s\n```\n\ndefault:\n\n```text\n%s\n```\n", d.Upstream, d.Ours)
+			fmt.Fprintf(&b, "\n<details><summary>objects</summary>\n\n```yaml\n%s```\n\n</details>\n", Manifests(d.Given()))
+		}
+	}
+	return b.String()
+}
+
+// anchor is how a heading is linked to: its letters and digits, with hyphens for spaces.
+func (d divergence) anchor() string {
+	var b strings.Builder
+	for _, r := range d.ID + " " + d.Title {
+		switch {
+		case r == ' ':
+			b.WriteByte('-')
+		case r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z':
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

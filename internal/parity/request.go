@@ -1,0 +1,182 @@
+package parity
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// Request is one request to the API server, as far as the server can tell two apart.
+type Request struct {
+	// Verb is create, update, patch, apply (a patch of that type), delete or get.
+	Verb string
+	// Resource is the plural name, Subresource what follows a slash, for example "status".
+	Resource, Subresource string
+	Namespace, Name       string
+	// PatchType, FieldManager and Force are for patch and apply.
+	PatchType    types.PatchType
+	FieldManager string
+	Force        bool
+	// Body is canonical JSON: the patch, the object, or, for delete, the options. Empty if
+	// there is none.
+	Body string
+}
+
+// Patch is the request that sends a patch, or applies when it is of that type.
+func Patch(resource, subresource, namespace, name string, patchType types.PatchType, body []byte, fieldManager string, force bool) Request {
+	verb := "patch"
+	if patchType == types.ApplyPatchType {
+		verb = "apply"
+	}
+	return Request{
+		Verb: verb, Resource: resource, Subresource: subresource, Namespace: namespace, Name: name,
+		PatchType: patchType, FieldManager: fieldManager, Force: force, Body: canonical(body),
+	}
+}
+
+// Update is the request that replaces an object, or its subresource.
+func Update(resource, subresource string, object metav1.Object) Request {
+	return Request{
+		Verb: "update", Resource: resource, Subresource: subresource,
+		Namespace: object.GetNamespace(), Name: object.GetName(), Body: canonicalOf(object),
+	}
+}
+
+// Create is the request that makes an object in a namespace, which upstream leaves out of
+// the object itself at times.
+func Create(resource, namespace string, object metav1.Object) Request {
+	return Request{Verb: "create", Resource: resource, Namespace: namespace, Name: object.GetName(), Body: canonicalOf(object)}
+}
+
+// Delete is the request that deletes an object.
+func Delete(resource, namespace, name string, options metav1.DeleteOptions) Request {
+	return Request{Verb: "delete", Resource: resource, Namespace: namespace, Name: name, Body: canonicalOf(options)}
+}
+
+// Get is the request that reads one object past the caches.
+func Get(resource, subresource, namespace, name string) Request {
+	return Request{Verb: "get", Resource: resource, Subresource: subresource, Namespace: namespace, Name: name}
+}
+
+// Kind names the sort of request in statistics, for example "update pods/status".
+func (r Request) Kind() string { return r.Verb + " " + r.path() }
+
+// String is the request on one line.
+func (r Request) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s", r.Verb, r.path())
+	if r.Namespace != "" || r.Name != "" {
+		b.WriteByte(' ')
+	}
+	if r.Namespace != "" {
+		b.WriteString(r.Namespace + "/")
+	}
+	b.WriteString(r.Name)
+	if r.PatchType != "" && r.Verb != "apply" {
+		fmt.Fprintf(&b, " (%s)", r.PatchType)
+	}
+	if r.FieldManager != "" {
+		fmt.Fprintf(&b, " by %s", r.FieldManager)
+	}
+	if r.Force {
+		b.WriteString(" with force")
+	}
+	if r.Body != "" {
+		b.WriteString(": " + r.Body)
+	}
+	return b.String()
+}
+
+func (r Request) path() string {
+	if r.Subresource == "" {
+		return r.Resource
+	}
+	return r.Resource + "/" + r.Subresource
+}
+
+// object is the key by which requests keep their order: the same for all that are about one
+// object. Objects that are yet to be made have no name, so that they count as one only if
+// they are made alike.
+func (r Request) object() string {
+	key := r.Resource + " " + r.Namespace + "/" + r.Name
+	if r.Verb == "create" {
+		key += " " + r.Body
+	}
+	return key
+}
+
+// requestOf turns what client-go's fake client was asked for into a Request. Lists and
+// watches are none: no controller here makes them but through its informers.
+func requestOf(action clienttesting.Action) (Request, bool) {
+	r := Request{
+		Verb: action.GetVerb(), Resource: action.GetResource().Resource, Subresource: action.GetSubresource(),
+		Namespace: action.GetNamespace(),
+	}
+	switch a := action.(type) {
+	case clienttesting.PatchActionImpl:
+		force := a.PatchOptions.Force != nil && *a.PatchOptions.Force
+		return Patch(r.Resource, r.Subresource, r.Namespace, a.Name, a.PatchType, a.Patch, a.PatchOptions.FieldManager, force), true
+	case clienttesting.UpdateActionImpl:
+		r.Name, r.Body = nameOf(a.Object), canonicalOf(a.Object)
+	case clienttesting.CreateActionImpl:
+		r.Name, r.Body = nameOf(a.Object), canonicalOf(a.Object)
+	case clienttesting.DeleteActionImpl:
+		r.Name, r.Body = a.Name, canonicalOf(a.DeleteOptions)
+	case clienttesting.GetActionImpl:
+		r.Name = a.Name
+	default:
+		return Request{}, false
+	}
+	return r, true
+}
+
+func nameOf(object runtime.Object) string {
+	if o, ok := object.(metav1.Object); ok {
+		return o.GetName()
+	}
+	return ""
+}
+
+// canonical is the same JSON with sorted keys and without spaces; what is not JSON stays.
+func canonical(document []byte) string {
+	decoder := json.NewDecoder(bytes.NewReader(document))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return string(document)
+	}
+	return encode(value)
+}
+
+func canonicalOf(value any) string {
+	document, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprintf("cannot be encoded: %v", err)
+	}
+	return canonical(document)
+}
+
+func encode(value any) string {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return fmt.Sprintf("cannot be encoded: %v", err)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// names are the names of the objects that requests are about.
+func names(requests []Request) []string {
+	list := make([]string, 0, len(requests))
+	for _, r := range requests {
+		list = append(list, r.Name)
+	}
+	return list
+}
