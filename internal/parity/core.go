@@ -3,8 +3,10 @@ package parity
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -24,6 +26,9 @@ type Core[S any] struct {
 	Objects func(S) []runtime.Object
 	// Start builds the real controller. It may set the world's Respond and FailedKey.
 	Start func(S) Start
+	// Before is what happens between the controller's hearing of all objects and its start, for
+	// example the deletion of some; nil: nothing.
+	Before func(S, *World)
 	// Upstream makes of the controller's trace what is to be compared; nil: all of it.
 	Upstream func(S, Trace) Trace
 	// Ours is the plan for the snapshot with MatchUpstream, as a trace.
@@ -79,7 +84,12 @@ func (c Core[S]) Both(t *testing.T, s S) (upstream, ours Trace) {
 // RunUpstream is what the real controller does with a snapshot.
 func (c Core[S]) RunUpstream(t *testing.T, s S) (upstream Trace) {
 	t.Helper()
-	Run(t, c.Objects(s), c.Start(s), func(w *World) { upstream = w.Settle() })
+	Run(t, c.Objects(s), c.Start(s), func(_ *testing.T, w *World) {
+		if c.Before != nil {
+			c.Before(s, w)
+		}
+		upstream = w.Settle()
+	})
 	if c.Upstream != nil {
 		upstream = c.Upstream(s, upstream)
 	}
@@ -91,7 +101,8 @@ func (c Core[S]) smallest(t *testing.T, s S, diff string) (S, string) {
 	if c.Smaller == nil {
 		return s, diff
 	}
-	for again := true; again; {
+	began := time.Now()
+	for again := true; again && time.Since(began) < 20*time.Second; {
 		again = false
 		for _, smaller := range c.Smaller(s) {
 			if d := difference(c.Both(t, smaller)); d != "" {
@@ -115,18 +126,20 @@ func (c Core[S]) text(s S) string {
 	return b.String()
 }
 
-// Without are the lists that lack one of the items, for Core.Smaller.
+// Without are the lists that lack some of the items, from half of them down to one, for
+// Core.Smaller.
 func Without[T any](items []T) [][]T {
-	lists := make([][]T, 0, len(items))
-	for i := range items {
-		list := make([]T, 0, len(items)-1)
-		lists = append(lists, append(append(list, items[:i]...), items[i+1:]...))
+	var lists [][]T
+	for size := max(1, len(items)/2); size > 0 && len(items) > 0; size /= 2 {
+		for i := 0; i < len(items); i += size {
+			lists = append(lists, slices.Concat(items[:i], items[min(i+size, len(items)):]))
+		}
 	}
 	return lists
 }
 
 func difference(upstream, ours Trace) string {
-	return cmp.Diff(upstream.long(), ours.long())
+	return cmp.Diff(strings.Join(upstream.long(), "\n"), strings.Join(ours.long(), "\n"))
 }
 
 // equateEmpty takes a list that is nil for one that is empty.

@@ -1,2 +1,3 @@
 package parity
+
 var rbacaggregateDivergences []divergence

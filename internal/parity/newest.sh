@@ -5,16 +5,32 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
-# The proxy lists the releases that someone has asked for; those of k8s.io/api, which everyone
-# asks for, have the same numbers.
-newest() {
+# A proxy lists only the releases that someone has asked it for; those of k8s.io/api, which
+# everyone asks for, have the same numbers. Newest first.
+releases() {
 	{
 		go list -m -versions k8s.io/kubernetes
 		go list -m -versions k8s.io/api | sed 's/ v0\./ v1./g'
-	} | tr ' ' '\n' | grep -E '^v1\.[0-9]+\.[0-9]+$' | sort -V | tail -1
+	} | tr ' ' '\n' | grep -E '^v1\.[0-9]+\.[0-9]+$' | sort -Vru
 }
-version=${1:-$(newest)}
+
+# Prints the go.mod of a release, or fails if it cannot be had.
+download() {
+	local about
+	about=$(go mod download -json "k8s.io/kubernetes@$1") || return 1
+	sed -n 's/^\t"GoMod": "\(.*\)",*$/\1/p' <<<"$about"
+}
+
+version=${1:-}
 shift || true
+if [ -n "$version" ]; then
+	released=$(download "$version")
+else
+	for version in $(releases); do
+		released=$(download "$version") && break
+		echo "$version is listed and cannot be had" >&2
+	done
+fi
 staging=v0.${version#v1.}
 echo "k8s.io/kubernetes $version, staging modules $staging"
 
@@ -22,7 +38,6 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 # The release's own go.mod says which staging modules there are.
-released=$(go mod download -json "k8s.io/kubernetes@$version" | sed -n 's/^\t"GoMod": "\(.*\)",*$/\1/p')
 {
 	sed -e '/^replace (/,/^)/d' -e "s|^\(\tk8s.io/kubernetes\) v.*|\1 $version|" \
 		-e "s|^\(\tk8s.io/[a-z-]*\) v0\.36\.3|\1 $staging|" go.mod

@@ -109,7 +109,7 @@ func walkTTL(t *testing.T, r *rand.Rand, low, high int, crossed map[string]int) 
 	made := size
 
 	// The controller keeps what it is given; the walk replaces nodes and never writes to one.
-	Run(t, asObjects(cluster), startTTL, func(w *World) {
+	Run(t, asObjects(cluster), startTTL, func(t *testing.T, w *World) {
 		require.Empty(t, w.Settle(), "every node has the TTL of step %d", step)
 		ways := []int{+1, -1, +1}
 		for events := 0; len(ways) > 0; events++ {

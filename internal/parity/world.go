@@ -52,11 +52,13 @@ type World struct {
 	caches    map[reflect.Type]*informer
 	loaded    []runtime.Object
 	generated map[string]int
+	run       func() // starts the controller; nil: done
 	onRequest func()
 	quick     bool // count requests, do not read them
 
-	mu    sync.Mutex
-	trace Trace
+	mu     sync.Mutex
+	trace  Trace
+	events map[string]*corev1.Event // by name, those recorded
 }
 
 // Failure is what a controller handed to utilruntime.HandleError and its relatives.
@@ -96,6 +98,7 @@ func newWorld() *World {
 		caches:    map[reflect.Type]*informer{},
 		generated: map[string]int{},
 		Workers:   1,
+		events:    map[string]*corev1.Event{},
 	}
 	w.Client.AddReactor("*", "*", w.react)
 	w.Informers = informers.NewSharedInformerFactory(w.Client, 0)
@@ -108,9 +111,9 @@ func newWorld() *World {
 }
 
 // Run runs a controller in a bubble on a world that holds the objects, and the script beside
-// it. When the script begins, the controller has heard of every object and has yet to start:
-// the first thing to do is to Settle.
-func Run(t *testing.T, objects []runtime.Object, start Start, script func(w *World)) {
+// it. When the script begins, the controller has heard of every object and has yet to start,
+// which it does when the script settles for the first time.
+func Run(t *testing.T, objects []runtime.Object, start Start, script func(t *testing.T, w *World)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -118,9 +121,9 @@ func Run(t *testing.T, objects []runtime.Object, start Start, script func(w *Wor
 		if err != nil {
 			t.Fatalf("the controller cannot be built: %v", err)
 		}
-		run()
 		defer stop()
-		script(w)
+		w.run = run
+		script(t, w)
 	})
 }
 
@@ -136,16 +139,11 @@ func (w *World) build(objects []runtime.Object, start Start) (run, stop func(), 
 	restore := w.catchErrors()
 	w.Load(objects...)
 	w.announce()
-	done := make(chan struct{})
-	run = func() {
-		go func() {
-			defer close(done)
-			controller(ctx)
-		}()
-	}
+	var running sync.WaitGroup
+	run = func() { running.Go(func() { controller(ctx) }) }
 	stop = func() {
 		cancel()
-		<-done
+		running.Wait()
 		restore()
 	}
 	return run, stop, nil
@@ -244,8 +242,13 @@ func (w *World) cacheOf(object runtime.Object) *informer {
 }
 
 // Settle waits until the controller has nothing left to do at this moment, and returns what
-// it did since the last time. No time passes, so that nothing is tried twice.
+// it did since the last time. No time passes, so that nothing is tried twice. The first time,
+// it starts the controller.
 func (w *World) Settle() Trace {
+	if w.run != nil {
+		w.run()
+		w.run = nil
+	}
 	synctest.Wait()
 	return w.take()
 }
@@ -267,8 +270,7 @@ func (w *World) take() Trace {
 // react records a request, and answers it.
 func (w *World) react(action clienttesting.Action) (handled bool, answer runtime.Object, err error) {
 	if action.GetResource().Resource == "events" {
-		w.recordEvent(action)
-		return true, nil, nil
+		return true, w.recordEvent(action), nil
 	}
 	if w.onRequest != nil {
 		defer w.onRequest()
@@ -311,21 +313,24 @@ func GeneratedName(generateName string, nth int) string {
 	return fmt.Sprintf("%s%05d", generateName, nth)
 }
 
-// recordEvent takes note of a recorded event. A second one that is alike comes as a patch
-// of the first, which says nothing new.
-func (w *World) recordEvent(action clienttesting.Action) {
-	created, ok := action.(clienttesting.CreateActionImpl)
-	if !ok {
-		return
-	}
-	e, ok := created.Object.(*corev1.Event)
-	if !ok {
-		return
-	}
+// recordEvent takes note of a recorded event and answers with it. One that is like one before
+// comes as a patch of that.
+func (w *World) recordEvent(action clienttesting.Action) runtime.Object {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	e := &corev1.Event{}
+	switch a := action.(type) {
+	case clienttesting.CreateActionImpl:
+		e = a.Object.(*corev1.Event)
+		w.events[e.Name] = e
+	case clienttesting.PatchActionImpl:
+		if before, ok := w.events[a.Name]; ok {
+			e = before
+		}
+	}
 	about := e.InvolvedObject
 	w.trace.Events = append(w.trace.Events, Event{
 		Type: e.Type, Reason: e.Reason, Kind: about.Kind, Namespace: about.Namespace, Name: about.Name,
 	})
+	return e
 }
