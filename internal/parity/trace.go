@@ -95,7 +95,10 @@ func (t Trace) long() []string {
 		lines = append(lines, strings.Split("    "+body, "\n")...)
 	}
 	t.Requests = nil
-	return append(lines, t.Lines()...)
+	if lines = append(lines, t.Lines()...); len(lines) == 0 {
+		return []string{"nothing"}
+	}
+	return lines
 }
 
 // kinds are the sorts of things in the trace, for statistics; "nothing" if it is empty.
