@@ -26,9 +26,8 @@ type Core[S any] struct {
 	Objects func(S) []runtime.Object
 	// Start builds the real controller. It may set the world's Respond and FailedKey.
 	Start func(S) Start
-	// Before is what happens between the controller's hearing of all objects and its start, for
-	// example the deletion of some; nil: nothing.
-	Before func(S, *World)
+	// Script is what happens to the controller, and what it does then; nil: World.Settle.
+	Script func(S, *World) Trace
 	// Upstream makes of the controller's trace what is to be compared; nil: all of it.
 	Upstream func(S, Trace) Trace
 	// Ours is the plan for the snapshot with MatchUpstream, as a trace.
@@ -85,10 +84,11 @@ func (c Core[S]) Both(t *testing.T, s S) (upstream, ours Trace) {
 func (c Core[S]) RunUpstream(t *testing.T, s S) (upstream Trace) {
 	t.Helper()
 	Run(t, c.Objects(s), c.Start(s), func(_ *testing.T, w *World) {
-		if c.Before != nil {
-			c.Before(s, w)
+		if c.Script == nil {
+			upstream = w.Settle()
+			return
 		}
-		upstream = w.Settle()
+		upstream = c.Script(s, w)
 	})
 	if c.Upstream != nil {
 		upstream = c.Upstream(s, upstream)

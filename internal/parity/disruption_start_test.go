@@ -36,7 +36,7 @@ func startDisruption(scaleOf func(kind schema.GroupKind, namespace, name string)
 			w.Informers.Core().V1().Pods(), w.Informers.Policy().V1().PodDisruptionBudgets(),
 			w.Informers.Core().V1().ReplicationControllers(), w.Informers.Apps().V1().ReplicaSets(),
 			w.Informers.Apps().V1().Deployments(), w.Informers.Apps().V1().StatefulSets(),
-			w.Client, scaleMapper{scales: s}, s, scaleDiscovery{})
+			w.Client, scaleMapper{scales: s}, s, scaleDiscovery{scales: s})
 		return c.Run, nil
 	}
 }
@@ -88,12 +88,13 @@ func (m scaleMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*me
 // scaleDiscovery says of every resource that it has a scale.
 type scaleDiscovery struct {
 	discovery.DiscoveryInterface
+	scales *scales
 }
 
-func (scaleDiscovery) ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error) {
+func (d scaleDiscovery) ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error) {
 	list := &metav1.APIResourceList{GroupVersion: groupVersion}
-	for _, plural := range []string{"replicationcontrollers", "replicasets", "deployments", "statefulsets", "jobs", "widgets", "gadgets"} {
-		list.APIResources = append(list.APIResources, metav1.APIResource{Name: plural + "/scale", Group: "autoscaling", Version: "v1", Kind: "Scale"})
+	for resource := range d.scales.kinds {
+		list.APIResources = append(list.APIResources, metav1.APIResource{Name: resource.Resource + "/scale", Group: "autoscaling", Version: "v1", Kind: "Scale"})
 	}
 	return list, nil
 }

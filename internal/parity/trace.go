@@ -10,11 +10,11 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// Event is a Kubernetes event as far as the controllers are compared by it: the message is
-// for people.
+// Event is a Kubernetes event. The message is for people: controllers are not compared by it.
 type Event struct {
 	Type, Reason          string
 	Kind, Namespace, Name string // what it is about
+	Message               string
 }
 
 // EventsOf are the events of a plan.
@@ -24,12 +24,13 @@ func EventsOf(planned []purekube.Event) []Event {
 		events = append(events, Event{
 			Type: e.Type, Reason: e.Reason,
 			Kind: e.Regarding.Kind, Namespace: e.Regarding.Namespace, Name: e.Regarding.Name,
+			Message: e.Message,
 		})
 	}
 	return events
 }
 
-// String is the event on one line.
+// String is the event on one line, without its message.
 func (e Event) String() string {
 	return fmt.Sprintf("event %s %s on %s %s/%s", e.Type, e.Reason, e.Kind, e.Namespace, e.Name)
 }
@@ -48,7 +49,7 @@ func (t Trace) Normal() Trace {
 	n := Trace{Requests: slices.Clone(t.Requests), Events: slices.Clone(t.Events), Failed: slices.Clone(t.Failed)}
 	slices.SortStableFunc(n.Requests, func(a, b Request) int { return cmp.Compare(a.object(), b.object()) })
 	slices.SortFunc(n.Events, func(a, b Event) int { return cmp.Compare(a.String(), b.String()) })
-	n.Events = slices.Compact(n.Events)
+	n.Events = slices.CompactFunc(n.Events, func(a, b Event) bool { return a.String() == b.String() })
 	slices.Sort(n.Failed)
 	n.Failed = slices.Compact(n.Failed)
 	return n

@@ -331,6 +331,7 @@ func (w *World) recordEvent(action clienttesting.Action) runtime.Object {
 	about := e.InvolvedObject
 	w.trace.Events = append(w.trace.Events, Event{
 		Type: e.Type, Reason: e.Reason, Kind: about.Kind, Namespace: about.Namespace, Name: about.Name,
+		Message: e.Message,
 	})
 	return e
 }
