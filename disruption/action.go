@@ -1,0 +1,102 @@
+package disruption
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/purekube/purekube/internal/podstate"
+)
+
+// Action is one write that a plan asks for. It is one of:
+//   - [UpdateStatus]
+//   - [ClearDisruptionTarget]
+type Action interface{ isAction() }
+
+var (
+	_ Action = UpdateStatus{}
+	_ Action = ClearDisruptionTarget{}
+)
+
+// UpdateStatus writes a budget's status: an update of the subresource status of
+// poddisruptionbudgets (policy/v1).
+//
+// Its resourceVersion is the one that the plan was made from, and has to be sent: the
+// eviction handler counts disruptionsAllowed down in the same status, and a write that
+// ignored that would allow the same disruption twice. On a conflict, plan again.
+type UpdateStatus struct {
+	// Budget is the whole object, a copy, with the new status.
+	Budget *policyv1.PodDisruptionBudget
+}
+
+func (UpdateStatus) isAction() {}
+
+// Apply returns a copy of latest with the planned status and the resourceVersion of the plan:
+// updating with it conflicts unless latest is the object that the plan was made from. It
+// returns nil for a nil latest.
+func (a UpdateStatus) Apply(latest *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudget {
+	if latest == nil || a.Budget == nil {
+		return latest.DeepCopy()
+	}
+	updated := latest.DeepCopy()
+	updated.ResourceVersion = a.Budget.ResourceVersion
+	a.Budget.Status.DeepCopyInto(&updated.Status)
+	return updated
+}
+
+// String is one line for logs and dry runs.
+func (a UpdateStatus) String() string {
+	if a.Budget == nil {
+		return "UpdateStatus"
+	}
+	st := a.Budget.Status
+	why := fmt.Sprintf("%d healthy, %d desired, %d expected", st.CurrentHealthy, st.DesiredHealthy, st.ExpectedPods)
+	c := apimeta.FindStatusCondition(st.Conditions, policyv1.DisruptionAllowedCondition)
+	if c != nil && c.Reason == policyv1.SyncFailedReason {
+		why = "sync failed: " + c.Message
+	}
+	return fmt.Sprintf("UpdateStatus %s/%s: %d disruptions allowed (%s)", a.Budget.Namespace, a.Budget.Name, st.DisruptionsAllowed, why)
+}
+
+// ClearDisruptionTarget sets the condition DisruptionTarget of a pod to False: an update of
+// the subresource status of pods (v1), with the resourceVersion that the plan was made from.
+type ClearDisruptionTarget struct {
+	// Pod is the whole object, a copy, with the new condition.
+	Pod *corev1.Pod
+}
+
+func (ClearDisruptionTarget) isAction() {}
+
+// Apply returns a copy of latest with the planned condition and the resourceVersion of the
+// plan: updating with it conflicts unless latest is the object that the plan was made from.
+// It returns nil for a nil latest.
+func (a ClearDisruptionTarget) Apply(latest *corev1.Pod) *corev1.Pod {
+	if latest == nil || a.Pod == nil {
+		return latest.DeepCopy()
+	}
+	updated := latest.DeepCopy()
+	updated.ResourceVersion = a.Pod.ResourceVersion
+	if c := podstate.Condition(a.Pod, corev1.DisruptionTarget); c != nil {
+		setPodCondition(updated, *c)
+	}
+	return updated
+}
+
+// String is one line for logs and dry runs.
+func (a ClearDisruptionTarget) String() string {
+	if a.Pod == nil {
+		return "ClearDisruptionTarget"
+	}
+	return fmt.Sprintf("ClearDisruptionTarget %s/%s", a.Pod.Namespace, a.Pod.Name)
+}
+
+// setPodCondition puts the condition in the place of the first one of its type, or at the end.
+func setPodCondition(pod *corev1.Pod, c corev1.PodCondition) {
+	if old := podstate.Condition(pod, c.Type); old != nil {
+		*old = c
+		return
+	}
+	pod.Status.Conditions = append(pod.Status.Conditions, c)
+}

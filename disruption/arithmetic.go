@@ -1,0 +1,137 @@
+package disruption
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/purekube/purekube"
+)
+
+var (
+	errNegative   = errors.New("must not be negative")
+	errOutOfRange = errors.New("percentage out of range")
+)
+
+// DesiredHealthy is how many pods have to stay healthy under a budget that covers expected
+// pods (BR-25-01, BR-25-02; upstream: getExpectedPodCount).
+//
+//  1. maxUnavailable set: expected − maxUnavailable, at least 0. A percentage is of expected
+//     and rounded as r says. minAvailable does not count then.
+//  2. minAvailable set: the number itself, whatever expected is, or the percentage of expected,
+//     rounded up.
+//  3. Neither: 0.
+//
+// Percentages over 100 are taken as they are. The error, an [purekube.ObjectError] that
+// names the field, is for a string that is no percentage, and for what the API server does
+// not admit: a negative value, or a percentage beyond int32. A result beyond int32 is MaxInt32.
+func DesiredHealthy(spec policyv1.PodDisruptionBudgetSpec, expected int32, r Rounding) (int32, error) {
+	desired, problem := desiredHealthy(&spec, int64(expected), Options{MaxUnavailableRounding: r})
+	if problem != nil {
+		return 0, problem
+	}
+	return desired, nil
+}
+
+// DisruptionsAllowed is how many healthy pods may be lost (BR-25-03): currentHealthy −
+// desiredHealthy, at least 0; and 0 when no pods are expected, since the first pods may be
+// there before the status is computed again (upstream: updatePdbStatus).
+func DisruptionsAllowed(currentHealthy, desiredHealthy, expected int32) int32 {
+	return disruptionsAllowed(currentHealthy, desiredHealthy, expected, Options{})
+}
+
+func disruptionsAllowed(currentHealthy, desiredHealthy, expected int32, o Options) int32 {
+	if expected <= 0 {
+		return 0
+	}
+	return max(0, o.fit(int64(currentHealthy)-int64(desiredHealthy)))
+}
+
+// scaleDecides reports whether expected is the sum of the scales of the pods' controllers,
+// and not the number of pods.
+func scaleDecides(spec *policyv1.PodDisruptionBudgetSpec) bool {
+	if spec.MaxUnavailable != nil {
+		return true
+	}
+	return spec.MinAvailable != nil && spec.MinAvailable.Type == intstr.String
+}
+
+// forbidsAll reports whether the budget allows no disruption whatever the scales are (D-13).
+func forbidsAll(spec *policyv1.PodDisruptionBudgetSpec) bool {
+	if spec.MaxUnavailable == nil {
+		return false
+	}
+	if spec.MaxUnavailable.Type == intstr.Int {
+		return spec.MaxUnavailable.IntVal == 0
+	}
+	percentage, ok := strings.CutSuffix(spec.MaxUnavailable.StrVal, "%")
+	n, err := strconv.Atoi(percentage)
+	return ok && err == nil && n == 0
+}
+
+func desiredHealthy(spec *policyv1.PodDisruptionBudgetSpec, expected int64, o Options) (int32, *purekube.ObjectError) {
+	switch {
+	case spec.MaxUnavailable != nil:
+		n, err := o.share(spec.MaxUnavailable, expected, o.MaxUnavailableRounding != RoundDown)
+		if err != nil {
+			return 0, &purekube.ObjectError{Kind: budgetKind, Field: "spec.maxUnavailable", Err: err}
+		}
+		return max(0, o.fit(expected-n)), nil
+	case spec.MinAvailable != nil && (spec.MinAvailable.Type == intstr.Int || spec.MinAvailable.Type == intstr.String):
+		n, err := o.share(spec.MinAvailable, expected, true)
+		if err != nil {
+			return 0, &purekube.ObjectError{Kind: budgetKind, Field: "spec.minAvailable", Err: err}
+		}
+		return o.fit(n), nil
+	}
+	return 0, nil
+}
+
+// share is the number, or the percentage of total. The texts of errors are the library's,
+// since they end up in the budget's condition.
+func (o Options) share(v *intstr.IntOrString, total int64, roundUp bool) (int64, error) {
+	if !o.MatchUpstream {
+		// The API server admits neither of these. Upstream computes with them: a negative
+		// minAvailable would allow more disruptions than there are pods.
+		if v.Type == intstr.Int && v.IntVal < 0 {
+			return 0, errNegative
+		}
+		if percentage, ok := strings.CutSuffix(v.StrVal, "%"); ok && v.Type == intstr.String {
+			n, err := strconv.ParseInt(percentage, 10, 32)
+			if errors.Is(err, strconv.ErrRange) {
+				return 0, errOutOfRange
+			}
+			if n < 0 {
+				return 0, errNegative
+			}
+		}
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(v, int(total), roundUp)
+	return int64(n), err
+}
+
+// fit makes a figure of the status, which has 32 bits, of an exact one. Upstream wraps around,
+// so that two workloads of 2^31−1 replicas are −2 pods and four are −4; here the figure stays
+// at the largest there is, which allows no more than the exact one would.
+func (o Options) fit(n int64) int32 {
+	if o.MatchUpstream {
+		return int32(n)
+	}
+	return int32(min(max(n, math.MinInt32), math.MaxInt32))
+}
+
+// enough is a number of pods that maxUnavailable, which has 31 bits, cannot bring below
+// MaxInt32. A sum of scales stops there, so that no percentage of it overflows.
+const enough = 1 << 32
+
+// sum adds a scale to the sum of scales.
+func (o Options) sum(total int64, scale int32) int64 {
+	if o.MatchUpstream {
+		return int64(int32(total + int64(scale)))
+	}
+	return min(total+int64(scale), enough)
+}

@@ -1,0 +1,206 @@
+package disruption
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/purekube/purekube"
+)
+
+// decision is what is decided for one budget: needs, or else a status.
+type decision struct {
+	needs []purekube.Need
+	// budget is a copy with the new status; nil when the one in the snapshot is right.
+	budget *policyv1.PodDisruptionBudget
+	// failure is why the status could not be computed, which is then the fail-safe one.
+	failure *purekube.ObjectError
+	// problems are what is wrong with the objects that the status rests on, failure included.
+	problems []*purekube.ObjectError
+	events   []purekube.Event
+	recheck  time.Time
+}
+
+// decide computes the status of the tally's budget.
+func (t *tally) decide(w *workloads, now time.Time, o Options) decision {
+	b := t.budget
+	d := decision{problems: t.ambiguities()}
+	if t.broken != nil {
+		d.events = append(d.events, budgetEvent(b, corev1.EventTypeWarning, "NoPods", "Failed to get pods: "+conditionText(t.broken)))
+		return d.failSafe(b, t.broken, now, o)
+	}
+	if t.pods == 0 {
+		d.events = append(d.events, budgetEvent(b, corev1.EventTypeNormal, "NoPods", "No matching pods found"))
+	}
+
+	expected, total := t.pods, int64(t.pods)
+	if scaleDecides(&b.Spec) {
+		x := t.expect(w)
+		failed := x.problem != nil
+		switch {
+		case failed && !o.MatchUpstream && forbidsAll(&b.Spec):
+			// D-13: with maxUnavailable 0 nothing may be disrupted, however many pods
+			// should be there. The pods that are stand in for the scale.
+			if errors.Is(x.problem, purekube.ErrDuplicate) {
+				d.problems = append(d.problems, x.problem)
+			}
+		case failed:
+			return d.countFailed(b, x.problem, now, o)
+		case len(x.needs) > 0:
+			return decision{needs: x.needs, problems: d.problems}
+		default:
+			expected, total = o.fit(x.sum), x.sum
+		}
+	} else if b.Spec.MinAvailable == nil {
+		// Neither of the two is set: nothing is expected and nothing allowed.
+		expected, total = 0, 0
+	}
+	desired, problem := desiredHealthy(&b.Spec, total, o)
+	if problem != nil {
+		problem.Namespace, problem.Name = b.Namespace, b.Name
+		return d.countFailed(b, problem, now, o)
+	}
+	if t.unmanaged && scaleDecides(&b.Spec) {
+		d.events = append(d.events, budgetEvent(b, corev1.EventTypeWarning, "UnmanagedPods", fmt.Sprintf(
+			"Pods selected by this PodDisruptionBudget (selector: %v) were found to be unmanaged. "+
+				"As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. "+
+				"To account for these pods please set \".spec.minAvailable\" field of the PDB to an integer value.", b.Spec.Selector)))
+	}
+	d.events = append(d.events, t.overdueEvents(o)...)
+	d.budget = withStatus(b, policyv1.PodDisruptionBudgetStatus{
+		ObservedGeneration: b.Generation,
+		DisruptedPods:      t.disrupted,
+		DisruptionsAllowed: disruptionsAllowed(t.healthy, desired, expected, o),
+		CurrentHealthy:     t.healthy,
+		DesiredHealthy:     desired,
+		ExpectedPods:       expected,
+	}, now)
+	d.recheck = t.recheck
+	if !d.recheck.IsZero() && !d.recheck.After(now) {
+		// Upstream looks again at once at an entry that is exactly two minutes old. At the
+		// next instant the entry is over.
+		d.recheck = now.Add(1)
+	}
+	return d
+}
+
+// overdueEvents are about the pods that were evicted and not deleted (D-15).
+func (t *tally) overdueEvents(o Options) []purekube.Event {
+	slices.SortFunc(t.overdue, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	budget := t.budget.Namespace + "/" + t.budget.Name
+	if o.MatchUpstream {
+		budget = t.budget.Namespace + "/" + t.budget.Namespace
+	}
+	var events []purekube.Event
+	for _, pod := range t.overdue {
+		events = append(events, podEvent(pod, "NotDeleted",
+			fmt.Sprintf("Pod was expected by PDB %s to be deleted but it wasn't", budget)))
+	}
+	return events
+}
+
+// countFailed completes a decision for which the expected pods cannot be counted.
+func (d decision) countFailed(b *policyv1.PodDisruptionBudget, problem *purekube.ObjectError, now time.Time, o Options) decision {
+	d.events = append(d.events, budgetEvent(b, corev1.EventTypeWarning, "CalculateExpectedPodCountFailed",
+		"Failed to calculate the number of expected pods: "+conditionText(problem)))
+	return d.failSafe(b, problem, now, o)
+}
+
+// failSafe completes a decision with the status that allows no disruption and leaves the other
+// figures as they were (BR-25-06).
+func (d decision) failSafe(b *policyv1.PodDisruptionBudget, problem *purekube.ObjectError, now time.Time, o Options) decision {
+	d.failure = problem
+	d.problems = append(d.problems, problem)
+	updated := b.DeepCopy()
+	updated.Status.DisruptionsAllowed = 0
+	changed := apimeta.SetStatusCondition(&updated.Status.Conditions, metav1.Condition{
+		Type:               policyv1.DisruptionAllowedCondition,
+		Status:             metav1.ConditionFalse,
+		Reason:             policyv1.SyncFailedReason,
+		Message:            conditionText(problem),
+		ObservedGeneration: updated.Status.ObservedGeneration,
+		LastTransitionTime: stamp(now),
+	})
+	// D-18: the same status is not written on every pass.
+	if changed || b.Status.DisruptionsAllowed != 0 || o.MatchUpstream {
+		d.budget = updated
+	}
+	return d
+}
+
+// result is the decision as a plan returns it.
+func (d decision) result() Result {
+	r := Result{Events: d.events, Needs: d.needs, RecheckAt: d.recheck}
+	if d.budget != nil {
+		r.Actions = []Action{UpdateStatus{Budget: d.budget}}
+	}
+	return r
+}
+
+// conditionText is upstream's text where upstream has one. What only this package objects to is
+// told with the object's name.
+func conditionText(problem *purekube.ObjectError) string {
+	for _, own := range []error{purekube.ErrDuplicate, errNegative, errOutOfRange} {
+		if errors.Is(problem, own) {
+			return problem.Error()
+		}
+	}
+	return problem.Err.Error()
+}
+
+// withStatus returns a copy of the budget with that status, or nil if it says so already
+// (upstream: updatePdbStatus). Conditions of other types stay.
+func withStatus(b *policyv1.PodDisruptionBudget, st policyv1.PodDisruptionBudgetStatus, now time.Time) *policyv1.PodDisruptionBudget {
+	is := b.Status
+	if is.ObservedGeneration == st.ObservedGeneration &&
+		is.DisruptionsAllowed == st.DisruptionsAllowed &&
+		is.CurrentHealthy == st.CurrentHealthy &&
+		is.DesiredHealthy == st.DesiredHealthy &&
+		is.ExpectedPods == st.ExpectedPods &&
+		maps.EqualFunc(is.DisruptedPods, st.DisruptedPods, func(a, b metav1.Time) bool { return a.Equal(&b) }) &&
+		conditionSays(b) {
+		return nil
+	}
+	updated := b.DeepCopy()
+	conditions := updated.Status.Conditions
+	st.DeepCopyInto(&updated.Status)
+	updated.Status.Conditions = conditions
+	setCondition(&updated.Status, now)
+	return updated
+}
+
+// conditionSays reports whether the condition DisruptionAllowed agrees with disruptionsAllowed
+// (upstream: ConditionsAreUpToDate, which looks at neither its message nor its generation).
+func conditionSays(b *policyv1.PodDisruptionBudget) bool {
+	c := apimeta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition)
+	want := disruptionCondition(&b.Status)
+	return c != nil && c.Status == want.Status && c.Reason == want.Reason
+}
+
+// setCondition makes the condition agree with disruptionsAllowed.
+func setCondition(st *policyv1.PodDisruptionBudgetStatus, now time.Time) {
+	c := disruptionCondition(st)
+	c.LastTransitionTime = stamp(now)
+	apimeta.SetStatusCondition(&st.Conditions, c)
+}
+
+func disruptionCondition(st *policyv1.PodDisruptionBudgetStatus) metav1.Condition {
+	c := metav1.Condition{
+		Type:               policyv1.DisruptionAllowedCondition,
+		Status:             metav1.ConditionFalse,
+		Reason:             policyv1.InsufficientPodsReason,
+		ObservedGeneration: st.ObservedGeneration,
+	}
+	if st.DisruptionsAllowed > 0 {
+		c.Status, c.Reason = metav1.ConditionTrue, policyv1.SufficientPodsReason
+	}
+	return c
+}

@@ -1,0 +1,271 @@
+package disruption
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/podstate"
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// MaxDisruptedPods is how many evicted pods a budget may list that its controller has not seen
+// go. Beyond that evictions are refused.
+const MaxDisruptedPods = 2000
+
+// Verdict is the answer to an eviction. Its zero value is no answer.
+type Verdict int
+
+const (
+	// AllowedUnguarded: no budget has a say. The pod has ended, has not started or is being
+	// deleted, or no budget covers it.
+	AllowedUnguarded Verdict = iota + 1
+	// AllowedUnhealthy: the pod is not ready, and its budget lets such pods go without
+	// counting them.
+	AllowedUnhealthy
+	// AllowedWithinBudget: the budget allows one disruption less from now on.
+	AllowedWithinBudget
+	// RefusedNow: the budget does not allow it at present; try again later (429).
+	RefusedNow
+	// RefusedForbidden: the budget's status is out of bounds (403).
+	RefusedForbidden
+	// RefusedConflictingBudgets: more than one budget covers the pod, which evictions do not
+	// support (500).
+	RefusedConflictingBudgets
+)
+
+// Allowed reports whether the pod may be deleted.
+func (v Verdict) Allowed() bool {
+	return v == AllowedUnguarded || v == AllowedUnhealthy || v == AllowedWithinBudget
+}
+
+// String is the name of the constant.
+func (v Verdict) String() string {
+	switch v {
+	case AllowedUnguarded:
+		return "AllowedUnguarded"
+	case AllowedUnhealthy:
+		return "AllowedUnhealthy"
+	case AllowedWithinBudget:
+		return "AllowedWithinBudget"
+	case RefusedNow:
+		return "RefusedNow"
+	case RefusedForbidden:
+		return "RefusedForbidden"
+	case RefusedConflictingBudgets:
+		return "RefusedConflictingBudgets"
+	}
+	return "none"
+}
+
+// Eviction is what the eviction handler would answer.
+type Eviction struct {
+	// Verdict is zero when nothing could be decided: the pod is not in the snapshot, or there
+	// are Needs.
+	Verdict Verdict
+	// Budget is the one that covers the pod; empty if none or several do.
+	Budget types.NamespacedName
+	// Reason is the API server's text for a refusal: the message, and after it the cause that
+	// names the budget. For an eviction that is allowed it says why.
+	Reason string
+	// Update is a copy of the budget as the handler writes it (an update of its status, with
+	// the resourceVersion as read) before it deletes the pod. Nil unless AllowedWithinBudget.
+	Update *policyv1.PodDisruptionBudget
+	// ResourceVersion, if not empty, is the pod's and a precondition of deleting it: the
+	// verdict holds only while the pod is as it was.
+	ResourceVersion string
+	// Needs, only with Options.Recompute, are the look-ups to make before there is a verdict.
+	Needs []purekube.Need
+}
+
+// Evict decides whether a pod may be evicted, as the API server's eviction handler does (upstream:
+// pkg/registry/core/pod/storage/eviction.go). In this order:
+//
+//  1. The pod ended, is pending or is being deleted: AllowedUnguarded.
+//  2. Several budgets cover it: RefusedConflictingBudgets. None: AllowedUnguarded.
+//  3. The pod is not ready, and the budget says AlwaysAllow, or currentHealthy ≥ desiredHealthy > 0:
+//     AllowedUnhealthy.
+//  4. The status is of an older generation of the budget: RefusedNow.
+//  5. disruptionsAllowed is negative, or disruptedPods has more than MaxDisruptedPods entries:
+//     RefusedForbidden.
+//  6. disruptionsAllowed is 0: RefusedNow.
+//  7. AllowedWithinBudget, and Update counts it.
+//
+// The status is the one in the snapshot, which may be out of date; with Options.Recompute it is
+// computed first, as Plan does. The modes differ only in that. Dry runs are not covered.
+//
+// To simulate a drain: put Update in the snapshot, delete the pod from it, evict the next.
+//
+// A pod that is not in the snapshot has no verdict and no error. Two pods of that name: no verdict
+// but an error. The error also joins what is wrong with the budgets of the namespace: a
+// selector that does not compile covers no pod here either.
+func Evict(s Snapshot, pod types.NamespacedName, o Options) (Eviction, error) {
+	c := newCount(s.in(pod.Namespace), o)
+	problems := c.problems
+	var evicted *corev1.Pod
+	c.each(func(p *corev1.Pod, ambiguous bool) {
+		if snapshot.KeyOf(p) != pod {
+			return
+		}
+		if ambiguous {
+			problems.Add(snapshot.DuplicateError(podKind, pod))
+			return
+		}
+		evicted = p
+	})
+	if evicted == nil {
+		return Eviction{}, problems.Err()
+	}
+	if why := unguarded(evicted); why != "" {
+		e := Eviction{Verdict: AllowedUnguarded, Reason: why}
+		if evicted.Status.Phase == corev1.PodPending && evicted.DeletionTimestamp == nil {
+			// It may be ready a moment later, and then its budget counts.
+			e.ResourceVersion = evicted.ResourceVersion
+		}
+		return e, problems.Err()
+	}
+
+	for _, p := range c.budgetProblems() {
+		problems.Add(p)
+	}
+	var covering []*policyv1.PodDisruptionBudget
+	for _, g := range c.guards {
+		if g.covers(evicted) {
+			covering = append(covering, g.budget)
+		}
+	}
+	// A name that two budgets have, either of which may cover the pod, is two budgets.
+	if len(covering) > 1 || c.duplicateCovers(s.Budgets, evicted) {
+		return Eviction{
+			Verdict: RefusedConflictingBudgets,
+			Reason:  "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+		}, problems.Err()
+	}
+	if len(covering) == 0 {
+		return Eviction{Verdict: AllowedUnguarded, Reason: "no budget covers the pod"}, problems.Err()
+	}
+
+	budget := covering[0]
+	if o.Recompute {
+		t, _ := c.only(snapshot.KeyOf(budget))
+		d := t.decide(c.workloads, s.Now, o)
+		for _, p := range d.problems {
+			problems.Add(p)
+		}
+		if len(d.needs) > 0 {
+			return Eviction{Budget: snapshot.KeyOf(budget), Needs: d.needs}, problems.Err()
+		}
+		if d.budget != nil {
+			budget = d.budget
+		}
+	}
+	e := decrement(budget, evicted, stamp(s.Now))
+	e.Budget = snapshot.KeyOf(budget)
+	return e, problems.Err()
+}
+
+// unguarded says why budgets do not guard the pod, if they do not.
+func unguarded(pod *corev1.Pod) string {
+	switch {
+	case podstate.Terminal(pod):
+		return "the pod has ended"
+	case pod.Status.Phase == corev1.PodPending:
+		return "the pod has not started"
+	case !pod.DeletionTimestamp.IsZero():
+		return "the pod is being deleted already"
+	}
+	return ""
+}
+
+// duplicateCovers reports whether a budget whose name another has covers the pod.
+func (c *count) duplicateCovers(budgets []*policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
+	if len(c.duplicates) == 0 {
+		return false
+	}
+	for _, b := range budgets {
+		if b == nil || !c.duplicates[snapshot.KeyOf(b)] {
+			continue
+		}
+		if g, _ := newGuard(b); g.covers(pod) {
+			return true
+		}
+	}
+	return false
+}
+
+// decrement asks the one budget that covers the pod (upstream: checkAndDecrement, and what comes
+// before it).
+func decrement(b *policyv1.PodDisruptionBudget, pod *corev1.Pod, at metav1.Time) Eviction {
+	st := &b.Status
+	if !podstate.Ready(pod) {
+		// A policy that is not known counts as IfHealthyBudget, the default.
+		policy := b.Spec.UnhealthyPodEvictionPolicy
+		if policy != nil && *policy == policyv1.AlwaysAllow {
+			return Eviction{Verdict: AllowedUnhealthy, ResourceVersion: pod.ResourceVersion,
+				Reason: "the pod is not ready, and the budget always lets such pods go"}
+		}
+		if st.CurrentHealthy >= st.DesiredHealthy && st.DesiredHealthy > 0 {
+			return Eviction{Verdict: AllowedUnhealthy, ResourceVersion: pod.ResourceVersion,
+				Reason: fmt.Sprintf("the pod is not ready, and the budget has the %d healthy pods that it needs", st.DesiredHealthy)}
+		}
+	}
+	switch {
+	case st.ObservedGeneration < b.Generation:
+		return refusedNow("The disruption budget %s is still being processed by the server.", b.Name)
+	case st.DisruptionsAllowed < 0:
+		return refusedForbidden(b.Name, "pdb disruptions allowed is negative")
+	case len(st.DisruptedPods) > MaxDisruptedPods:
+		return refusedForbidden(b.Name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller")
+	case st.DisruptionsAllowed == 0:
+		return refusedByStatus(b)
+	}
+	updated := b.DeepCopy()
+	updated.Status.DisruptionsAllowed--
+	if updated.Status.DisruptionsAllowed == 0 {
+		setCondition(&updated.Status, at.Time)
+	}
+	if updated.Status.DisruptedPods == nil {
+		updated.Status.DisruptedPods = map[string]metav1.Time{}
+	}
+	updated.Status.DisruptedPods[pod.Name] = at
+	return Eviction{
+		Verdict: AllowedWithinBudget, Update: updated,
+		Reason: fmt.Sprintf("the budget allows %d more disruptions after this one", updated.Status.DisruptionsAllowed),
+	}
+}
+
+// refusedByStatus says which of the figures is in the way.
+func refusedByStatus(b *policyv1.PodDisruptionBudget) Eviction {
+	st := &b.Status
+	c := apimeta.FindStatusCondition(st.Conditions, policyv1.DisruptionAllowedCondition)
+	told := c != nil && c.Status == metav1.ConditionFalse && c.Message != ""
+	switch {
+	// The figures are of no use when they could not be computed.
+	case told && c.Reason == policyv1.SyncFailedReason:
+		return refusedNow("The disruption budget %s does not allow evicting pods currently because it failed sync: %s", b.Name, c.Message)
+	case st.CurrentHealthy <= st.DesiredHealthy:
+		return refusedNow("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, st.DesiredHealthy, st.CurrentHealthy)
+	case told:
+		return refusedNow("The disruption budget %s does not allow evicting pods currently (%s): %s", b.Name, c.Reason, c.Message)
+	}
+	return refusedNow("The disruption budget %s does not allow evicting pods currently", b.Name)
+}
+
+func refusedNow(cause string, args ...any) Eviction {
+	return Eviction{
+		Verdict: RefusedNow,
+		Reason:  "Cannot evict pod as it would violate the pod's disruption budget. " + fmt.Sprintf(cause, args...),
+	}
+}
+
+func refusedForbidden(budget, why string) Eviction {
+	return Eviction{
+		Verdict: RefusedForbidden,
+		Reason:  fmt.Sprintf("poddisruptionbudget.policy %q is forbidden: %s", budget, why),
+	}
+}

@@ -1,0 +1,142 @@
+package disruption
+
+import (
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+)
+
+const (
+	// DeletionTimeout is how long an evicted pod may take to show a deletion timestamp.
+	// After that its entry in status.disruptedPods is void (BR-25-04).
+	DeletionTimeout = 2 * time.Minute
+	// StaleDisruptionTimeout is how long a pod that is not being deleted may carry the
+	// condition DisruptionTarget before it is set to False (BR-25-05).
+	StaleDisruptionTimeout = 2 * time.Minute
+)
+
+// Snapshot is what budgets are computed from: objects as an informer cache hands them out,
+// in any order, of one namespace or of all. Nothing in it is written to.
+type Snapshot struct {
+	// Now is the time to decide for. It ends entries of status.disruptedPods and stamps
+	// conditions. A zero Now ends nothing, and stamps with the Unix epoch.
+	Now time.Time
+	// Budgets are all budgets of the namespaces in question.
+	Budgets []*policyv1.PodDisruptionBudget
+	// Pods are all pods of these namespaces: a pod that is left out is a pod that is gone.
+	Pods []*corev1.Pod
+	// The workloads that pods are controlled by. One that is left out is asked for by its
+	// scale, as a Need.
+	ReplicationControllers []*corev1.ReplicationController
+	ReplicaSets            []*appsv1.ReplicaSet
+	Deployments            []*appsv1.Deployment
+	StatefulSets           []*appsv1.StatefulSet
+	// Scales are the answers to Needs.
+	Scales map[ScaleKey]Scale
+}
+
+// ScaleKey names a controller by what its scale is looked up with. It has no version: a
+// scale is the same in all of them.
+type ScaleKey struct{ Group, Kind, Namespace, Name string }
+
+// ScaleKeyOf is where in Snapshot.Scales the answer to a Need goes.
+func ScaleKeyOf(n purekube.Need) ScaleKey {
+	// The need came from an apiVersion that parses.
+	gv, _ := schema.ParseGroupVersion(n.APIVersion)
+	return ScaleKey{Group: gv.Group, Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}
+}
+
+// Scale is what looking up the scale of a controller brought.
+type Scale struct {
+	// Found is false when the API server says that there is no such object.
+	Found bool
+	// UID of the object found. Another UID than the owner reference's means that the
+	// pod's controller is gone.
+	UID types.UID
+	// Replicas is the scale's spec.replicas.
+	Replicas int32
+	// Err is the text of the error, where neither "found" nor "not found" is the answer: the
+	// kind is not known, has no scale ("nodes does not implement the scale subresource"),
+	// or the request failed. It ends up in the budget's condition.
+	Err string
+}
+
+// Rounding says what becomes of a fraction of a pod.
+type Rounding int
+
+const (
+	// RoundUp is what Kubernetes does: 30 % of 7 pods are 3.
+	RoundUp Rounding = iota
+	// RoundDown is the stricter reading of maxUnavailable: 30 % of 7 pods are 2.
+	RoundDown
+)
+
+// Options change how budgets are computed. The zero value is the careful default.
+type Options struct {
+	// MatchUpstream asks for the requests of kube-controller-manager v1.36.3, defects
+	// included; see the divergences in the package comment.
+	MatchUpstream bool
+	// MaxUnavailableRounding is for percentages of maxUnavailable. Those of minAvailable are
+	// always rounded up.
+	MaxUnavailableRounding Rounding
+	// Recompute makes Evict compute the budget's status from the snapshot first, instead
+	// of believing the one that is written there. Nothing else looks at it.
+	Recompute bool
+}
+
+type (
+	// Result is what Plan and PlanPod decided.
+	Result = purekube.Result[Action]
+	// Outcome is one budget's share of PlanAll, or one pod's share of PlanAllPods.
+	Outcome = purekube.Outcome[types.NamespacedName, Action]
+)
+
+const (
+	budgetKind                = "PodDisruptionBudget"
+	podKind                   = "Pod"
+	replicationControllerKind = "ReplicationController"
+	replicaSetKind            = "ReplicaSet"
+	deploymentKind            = "Deployment"
+	statefulSetKind           = "StatefulSet"
+)
+
+// stamp is the time as the API keeps it, in whole seconds, and never zero: the library
+// function that sets conditions takes zero for a wish to look at the clock.
+func stamp(now time.Time) metav1.Time {
+	if now.IsZero() {
+		return metav1.Unix(0, 0)
+	}
+	return metav1.NewTime(now.Truncate(time.Second))
+}
+
+// in is the part of the snapshot that budgets and pods of a namespace are decided by. Nil
+// entries stay: they are reported whatever the namespace.
+func (s Snapshot) in(namespace string) Snapshot {
+	s.Budgets = inNamespace(s.Budgets, namespace)
+	s.Pods = inNamespace(s.Pods, namespace)
+	s.ReplicationControllers = inNamespace(s.ReplicationControllers, namespace)
+	s.ReplicaSets = inNamespace(s.ReplicaSets, namespace)
+	s.Deployments = inNamespace(s.Deployments, namespace)
+	s.StatefulSets = inNamespace(s.StatefulSets, namespace)
+	return s
+}
+
+func inNamespace[T any, P interface {
+	*T
+	GetNamespace() string
+}](objects []P, namespace string) []P {
+	var kept []P
+	for _, o := range objects {
+		if o == nil || o.GetNamespace() == namespace {
+			kept = append(kept, o)
+		}
+	}
+	return kept
+}
