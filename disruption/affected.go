@@ -49,11 +49,12 @@ func AffectedByPod(budgets []*policyv1.PodDisruptionBudget, pod *corev1.Pod) []t
 		return nil
 	}
 	var keys []types.NamespacedName
+	compile := newCompiler()
 	for _, b := range budgets {
 		if b == nil || b.Namespace != pod.Namespace {
 			continue
 		}
-		if g, problem := newGuard(b); problem == nil && g.covers(pod) {
+		if g, problem := compile.guard(b); problem == nil && g.covers(pod) {
 			keys = append(keys, snapshot.KeyOf(b))
 		}
 	}

@@ -90,7 +90,7 @@ type controller struct {
 // answer is what is known about the controller that an owner reference names: exactly one of
 // found, a problem, a need; or none of them, when there is no such controller.
 type answer struct {
-	found   *controller
+	found   controller // by its kind, which is never empty
 	problem *purekube.ObjectError
 	need    *purekube.Need
 }
@@ -118,7 +118,7 @@ func (w *workloads) controllerOf(namespace string, ref *metav1.OwnerReference) a
 	if !known {
 		a = w.scaleOf(gv.Group, namespace, ref)
 	}
-	if a.found != nil && a.found.scale < 0 && !w.o.MatchUpstream {
+	if a.found.kind != "" && a.found.scale < 0 && !w.o.MatchUpstream {
 		// It would be subtracted from what the other workloads want.
 		return answer{problem: &purekube.ObjectError{
 			Kind: a.found.kind, Namespace: namespace, Name: a.found.name, Field: "spec.replicas", Err: errNegative}}
@@ -192,7 +192,7 @@ func foundAnswer(kind, name string, uid types.UID, replicas *int32) answer {
 	if replicas != nil {
 		scale = *replicas
 	}
-	return answer{found: &controller{kind: kind, name: name, uid: uid, scale: scale}}
+	return answer{found: controller{kind: kind, name: name, uid: uid, scale: scale}}
 }
 
 func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference) answer {
@@ -207,5 +207,5 @@ func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference)
 	case !scale.Found || scale.UID != ref.UID:
 		return answer{}
 	}
-	return answer{found: &controller{kind: ref.Kind, name: ref.Name, uid: scale.UID, scale: scale.Replicas}}
+	return answer{found: controller{kind: ref.Kind, name: ref.Name, uid: scale.UID, scale: scale.Replicas}}
 }

@@ -41,11 +41,12 @@ func newCount(s Snapshot, o Options) *count {
 	c.duplicates = duplicates
 	c.guards = make([]guard, 0, len(budgets))
 	c.tallies = make([]tally, 0, len(budgets))
+	compile := newCompiler()
 	for _, b := range s.Budgets {
 		if b == nil || duplicates[snapshot.KeyOf(b)] {
 			continue
 		}
-		g, broken := newGuard(b)
+		g, broken := compile.guard(b)
 		c.guards = append(c.guards, g)
 		c.tallies = append(c.tallies, tally{budget: b, broken: broken})
 	}
@@ -108,20 +109,33 @@ func (c *count) ambiguities() []*purekube.ObjectError {
 
 // samePodNames finds the names that more than one pod has.
 func samePodNames(pods []*corev1.Pod) map[types.NamespacedName]bool {
-	seen := make(map[types.NamespacedName]struct{}, len(pods))
+	// Most names are the only one of their kind in all namespaces, so the names alone are
+	// looked at first: this is the dearest part of a plan.
+	seen := make(map[string]*corev1.Pod, len(pods))
+	var elsewhere map[types.NamespacedName]struct{}
 	var twice map[types.NamespacedName]bool
 	for _, pod := range pods {
 		if pod == nil {
 			continue
 		}
-		key := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-		if _, again := seen[key]; again {
+		first, again := seen[pod.Name]
+		if !again {
+			seen[pod.Name] = pod
+			continue
+		}
+		key := snapshot.KeyOf(pod)
+		_, known := elsewhere[key]
+		if known || first.Namespace == pod.Namespace {
 			if twice == nil {
 				twice = map[types.NamespacedName]bool{}
 			}
 			twice[key] = true
+			continue
 		}
-		seen[key] = struct{}{}
+		if elsewhere == nil {
+			elsewhere = map[types.NamespacedName]struct{}{}
+		}
+		elsewhere[key] = struct{}{}
 	}
 	return twice
 }

@@ -191,7 +191,7 @@ func (c *count) duplicateCovers(budgets []*policyv1.PodDisruptionBudget, pod *co
 		if b == nil || !c.duplicates[snapshot.KeyOf(b)] {
 			continue
 		}
-		if g, _ := newGuard(b); g.covers(pod) {
+		if g, _ := newCompiler().guard(b); g.covers(pod) {
 			return true
 		}
 	}

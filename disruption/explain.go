@@ -167,7 +167,7 @@ func (e *Explanation) addController(r reference, a answer) {
 	through := r.ref.Kind + " " + r.ref.Name
 	cs := ControllerScale{Kind: r.ref.Kind, Name: r.ref.Name, Through: []string{through}}
 	switch {
-	case a.found != nil:
+	case a.found.kind != "":
 		cs.Kind, cs.Name, cs.Scale = a.found.kind, a.found.name, a.found.scale
 		for i := range e.Controllers {
 			if known := &e.Controllers[i]; known.Kind == cs.Kind && known.Name == cs.Name && known.Problem == "" {

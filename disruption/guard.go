@@ -5,6 +5,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/purekube/purekube"
 )
@@ -15,9 +16,25 @@ type guard struct {
 	selector labels.Selector
 }
 
-// newGuard compiles the budget's selector. Without one a budget covers no pod; with an empty
-// one, all of its namespace.
-func newGuard(b *policyv1.PodDisruptionBudget) (guard, *purekube.ObjectError) {
+// covers reports whether the budget guards the pod.
+func (g guard) covers(pod *corev1.Pod) bool {
+	return g.selector != nil && g.budget.Namespace == pod.Namespace && g.selector.Matches(labels.Set(pod.Labels))
+}
+
+// compiler compiles the selectors of budgets. It remembers which labels are well-formed: a
+// thousand budgets select by the same few keys, and checking these is most of the work.
+type compiler struct {
+	keys, values map[string]bool
+}
+
+func newCompiler() *compiler { return &compiler{keys: map[string]bool{}, values: map[string]bool{}} }
+
+// guard compiles the budget's selector. Without one a budget covers no pod; with an empty one,
+// all of its namespace.
+func (c *compiler) guard(b *policyv1.PodDisruptionBudget) (guard, *purekube.ObjectError) {
+	if s := b.Spec.Selector; s != nil && len(s.MatchExpressions) == 0 && c.wellFormed(s.MatchLabels) {
+		return guard{budget: b, selector: labels.Set(s.MatchLabels).AsSelectorPreValidated()}, nil
+	}
 	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
 	if err != nil {
 		return guard{budget: b}, &purekube.ObjectError{
@@ -26,7 +43,20 @@ func newGuard(b *policyv1.PodDisruptionBudget) (guard, *purekube.ObjectError) {
 	return guard{budget: b, selector: selector}, nil
 }
 
-// covers reports whether the budget guards the pod.
-func (g guard) covers(pod *corev1.Pod) bool {
-	return g.selector != nil && g.budget.Namespace == pod.Namespace && g.selector.Matches(labels.Set(pod.Labels))
+func (c *compiler) wellFormed(set map[string]string) bool {
+	for k, v := range set {
+		if !remember(c.keys, k, validation.IsQualifiedName) || !remember(c.values, v, validation.IsValidLabelValue) {
+			return false
+		}
+	}
+	return true
+}
+
+func remember(known map[string]bool, s string, check func(string) []string) bool {
+	valid, ok := known[s]
+	if !ok {
+		valid = len(check(s)) == 0
+		known[s] = valid
+	}
+	return valid
 }

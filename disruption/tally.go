@@ -164,8 +164,10 @@ func (t *tally) expect(w *workloads) expectation {
 		)
 	})
 	var x expectation
-	counted := make(map[types.UID]bool, len(t.refs))
-	asked := map[ScaleKey]bool{}
+	counted, asked := map[types.UID]bool(nil), map[ScaleKey]bool(nil)
+	if len(t.refs) > 1 {
+		counted, asked = map[types.UID]bool{}, map[ScaleKey]bool{}
+	}
 	for _, r := range t.refs {
 		// A reference is not looked up if something with its UID is counted: upstream
 		// does not either. ReplicaSets of one Deployment are looked up each, and find it.
@@ -177,20 +179,25 @@ func (t *tally) expect(w *workloads) expectation {
 			t.onController(r, a)
 		}
 		switch {
-		case a.found != nil:
+		case a.found.kind != "":
 			uid := a.found.uid
 			if uid == "" {
 				// Manifests that no API server has seen have no UIDs.
 				uid = types.UID(a.found.kind + "/" + a.found.name)
 			}
 			if !counted[uid] {
-				counted[uid] = true
 				x.sum = w.o.sum(x.sum, a.found.scale)
 			}
+			if counted != nil {
+				counted[uid] = true
+			}
 		case a.need != nil:
-			if key := ScaleKeyOf(*a.need); !asked[key] {
-				asked[key] = true
+			key := ScaleKeyOf(*a.need)
+			if !asked[key] {
 				x.needs = append(x.needs, *a.need)
+			}
+			if asked != nil {
+				asked[key] = true
 			}
 		case x.problem != nil:
 		case a.problem != nil:

@@ -1,0 +1,782 @@
+package disruption
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+)
+
+func TestFigures(t *testing.T) {
+	type figs = Figures
+	for _, tc := range []struct {
+		name, reason string
+		s            Snapshot
+		o            Options
+		want         figs
+	}{{
+		name: "BR-25-01 minAvailable number", reason: "expected is the number of pods, not the scale",
+		s:    web(budget(minAvailable("2")), 9, pods(4, 3, byWeb)...),
+		want: figs{ExpectedPods: 4, DesiredHealthy: 2, CurrentHealthy: 3, DisruptionsAllowed: 1},
+	}, {
+		name: "BR-25-01 minAvailable number counts unmanaged pods", reason: "no controller is asked",
+		s:    web(budget(minAvailable("2")), 9, pod("a"), pod("b"), pod("c")),
+		want: figs{ExpectedPods: 3, DesiredHealthy: 2, CurrentHealthy: 3, DisruptionsAllowed: 1},
+	}, {
+		name: "BR-25-01 minAvailable percentage", reason: "of the scale, rounded up: half of 5 is 3",
+		s:    web(budget(minAvailable("50%")), 5, pods(4, 4, byWeb)...),
+		want: figs{ExpectedPods: 5, DesiredHealthy: 3, CurrentHealthy: 4, DisruptionsAllowed: 1},
+	}, {
+		name: "BR-25-02 maxUnavailable number", reason: "the scale less the number",
+		s:    web(budget(maxUnavailable("1")), 5, pods(5, 5, byWeb)...),
+		want: figs{ExpectedPods: 5, DesiredHealthy: 4, CurrentHealthy: 5, DisruptionsAllowed: 1},
+	}, {
+		name: "BR-25-02 maxUnavailable percentage", reason: "30 % of 7 are 3 in Kubernetes",
+		s:    web(budget(maxUnavailable("30%")), 7, pods(7, 6, byWeb)...),
+		want: figs{ExpectedPods: 7, DesiredHealthy: 4, CurrentHealthy: 6, DisruptionsAllowed: 2},
+	}, {
+		name: "BR-25-02 maxUnavailable percentage rounded down", reason: "30 % of 7 are 2 in the design note",
+		s:    web(budget(maxUnavailable("30%")), 7, pods(7, 6, byWeb)...),
+		o:    Options{MaxUnavailableRounding: RoundDown},
+		want: figs{ExpectedPods: 7, DesiredHealthy: 5, CurrentHealthy: 6, DisruptionsAllowed: 1},
+	}, {
+		name: "BR-25-03 too few are healthy", reason: "never below 0",
+		s:    web(budget(maxUnavailable("1")), 5, pods(5, 1, byWeb)...),
+		want: figs{ExpectedPods: 5, DesiredHealthy: 4, CurrentHealthy: 1},
+	}, {
+		name: "BR-25-03 scaled to nothing", reason: "none are expected, so none may be disrupted, though one is still there",
+		s:    web(budget(maxUnavailable("1")), 0, pods(1, 1, byWeb)...),
+		want: figs{CurrentHealthy: 1},
+	}, {
+		name: "neither", reason: "nothing is expected, so nothing is allowed",
+		s:    web(budget(), 5, pods(5, 5, byWeb)...),
+		want: figs{CurrentHealthy: 5},
+	}, {
+		name: "both", reason: "maxUnavailable wins",
+		s:    web(budget(minAvailable("1"), maxUnavailable("1")), 5, pods(5, 5, byWeb)...),
+		want: figs{ExpectedPods: 5, DesiredHealthy: 4, CurrentHealthy: 5, DisruptionsAllowed: 1},
+	}, {
+		name: "pods that are going do not count as healthy", reason: "they will not be there in a moment",
+		s: web(budget(maxUnavailable("1")), 3,
+			pod("a", byWeb), pod("b", byWeb, deleting), pod("c", byWeb)),
+		want: figs{ExpectedPods: 3, DesiredHealthy: 2, CurrentHealthy: 2},
+	}, {
+		name: "unmanaged pods", reason: "nobody expects them, but they are healthy",
+		s: web(budget(maxUnavailable("1")), 2,
+			pod("a", byWeb), pod("b", byWeb), pod("c")),
+		want: figs{ExpectedPods: 2, DesiredHealthy: 1, CurrentHealthy: 3, DisruptionsAllowed: 2},
+	}, {
+		name: "no selector", reason: "no selector covers no pod",
+		s:    web(budget(minAvailable("1"), selecting(nil)), 2, pods(2, 2, byWeb)...),
+		want: figs{DesiredHealthy: 1},
+	}, {
+		name: "empty selector", reason: "an empty selector covers the namespace",
+		s: web(budget(minAvailable("1"), selecting(&metav1.LabelSelector{})), 2,
+			pod("a", labelled(nil)), pod("b"), pod("c", func(p *corev1.Pod) { p.Namespace = "elsewhere" })),
+		want: figs{ExpectedPods: 2, DesiredHealthy: 1, CurrentHealthy: 2, DisruptionsAllowed: 1},
+	}} {
+		for mode, o := range bothModes {
+			t.Run(tc.name+"/"+mode, func(t *testing.T) {
+				o.MaxUnavailableRounding = tc.o.MaxUnavailableRounding
+				require.Empty(t, cmp.Diff(tc.want, figures(statusOf(t, tc.s, o))), tc.reason)
+			})
+		}
+	}
+}
+
+func TestControllers(t *testing.T) {
+	three := new(int32(3))
+	for _, tc := range []struct {
+		name, reason string
+		pods         []*corev1.Pod
+		s            Snapshot
+		want         int32 // expected pods
+		wantErr      string
+		wantNeeds    []purekube.Need
+	}{{
+		name: "ReplicationController", reason: "group core",
+		pods: []*corev1.Pod{pod("a", by("v1", "ReplicationController", "rc"))},
+		s:    Snapshot{ReplicationControllers: []*corev1.ReplicationController{replicationController("rc", three)}},
+		want: 3,
+	}, {
+		name: "ReplicaSet", reason: "without a Deployment it stands for itself",
+		pods: []*corev1.Pod{pod("a", by("apps/v1", "ReplicaSet", "rs"))},
+		s:    Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", three)}},
+		want: 3,
+	}, {
+		name: "ReplicaSet of an old group", reason: "extensions is where ReplicaSets came from",
+		pods: []*corev1.Pod{pod("a", by("extensions/v1beta1", "ReplicaSet", "rs"))},
+		s:    Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", three)}},
+		want: 3,
+	}, {
+		name: "Deployment through ReplicaSet", reason: "the Deployment's replicas count, not the ReplicaSet's",
+		pods: []*corev1.Pod{pod("a", by("apps/v1", "ReplicaSet", "rs"))},
+		s: Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "d", new(int32(8)))},
+			Deployments: []*appsv1.Deployment{deployment("d", three)}},
+		want: 3,
+	}, {
+		name: "Deployment with two ReplicaSets", reason: "a rollout's Deployment counts once",
+		pods: []*corev1.Pod{pod("a", by("apps/v1", "ReplicaSet", "old")), pod("b", by("apps/v1", "ReplicaSet", "new"))},
+		s: Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("old", "d", new(int32(1))), replicaSet("new", "d", new(int32(2)))},
+			Deployments: []*appsv1.Deployment{deployment("d", three)}},
+		want: 3,
+	}, {
+		name: "ReplicaSet of something else", reason: "only a Deployment takes its place",
+		pods: []*corev1.Pod{pod("a", by("apps/v1", "ReplicaSet", "rs"))},
+		s: Snapshot{ReplicaSets: []*appsv1.ReplicaSet{{
+			ObjectMeta: owned(meta("rs"), "argoproj.io/v1alpha1", "Rollout", "r"), Spec: appsv1.ReplicaSetSpec{Replicas: three}}}},
+		want: 3,
+	}, {
+		name: "StatefulSet", reason: "group apps",
+		pods: []*corev1.Pod{pod("a", by("apps/v1", "StatefulSet", "ss"))},
+		s:    Snapshot{StatefulSets: []*appsv1.StatefulSet{statefulSet("ss", three)}},
+		want: 3,
+	}, {
+		name: "different kinds add up", reason: "a budget may span workloads",
+		pods: []*corev1.Pod{pod("a", by("apps/v1", "StatefulSet", "ss")), pod("b", by("v1", "ReplicationController", "rc")),
+			pod("c", by("apps/v1", "StatefulSet", "ss"))},
+		s: Snapshot{StatefulSets: []*appsv1.StatefulSet{statefulSet("ss", three)},
+			ReplicationControllers: []*corev1.ReplicationController{replicationController("rc", new(int32(5)))}},
+		want: 8,
+	}, {
+		name: "D-12 replicas absent", reason: "the API's default is 1; upstream panics",
+		pods: []*corev1.Pod{pod("a", by("apps/v1", "StatefulSet", "ss")), pod("b", by("v1", "ReplicationController", "rc")),
+			pod("c", by("apps/v1", "ReplicaSet", "rs")), pod("d", by("apps/v1", "ReplicaSet", "rs2"))},
+		s: Snapshot{StatefulSets: []*appsv1.StatefulSet{statefulSet("ss", nil)},
+			ReplicationControllers: []*corev1.ReplicationController{replicationController("rc", nil)},
+			ReplicaSets:            []*appsv1.ReplicaSet{replicaSet("rs", "", nil), replicaSet("rs2", "d", three)},
+			Deployments:            []*appsv1.Deployment{deployment("d", nil)}},
+		want: 4,
+	}, {
+		name: "custom controller", reason: "its scale was looked up",
+		pods: []*corev1.Pod{pod("a", by("db.example.com/v1", "Cluster", "pg"))},
+		s:    Snapshot{Scales: map[ScaleKey]Scale{{"db.example.com", "Cluster", ns, "pg"}: {Found: true, UID: "uid-pg", Replicas: 3}}},
+		want: 3,
+	}, {
+		name: "custom controller not looked up", reason: "one question per controller, not per pod",
+		pods: []*corev1.Pod{pod("a", by("db.example.com/v1", "Cluster", "pg")), pod("b", by("db.example.com/v1", "Cluster", "pg")),
+			pod("c", by("db.example.com/v1", "Cluster", "aa"))},
+		wantNeeds: []purekube.Need{
+			{APIVersion: "db.example.com/v1", Kind: "Cluster", Namespace: ns, Name: "aa", Subresource: "scale"},
+			{APIVersion: "db.example.com/v1", Kind: "Cluster", Namespace: ns, Name: "pg", Subresource: "scale"},
+		},
+	}, {
+		name: "two versions of one kind", reason: "a scale has no version: one question",
+		pods: []*corev1.Pod{pod("a", by("db.example.com/v1", "Cluster", "pg")), pod("b", by("db.example.com/v2", "Cluster", "pg"))},
+		wantNeeds: []purekube.Need{
+			{APIVersion: "db.example.com/v1", Kind: "Cluster", Namespace: ns, Name: "pg", Subresource: "scale"},
+		},
+	}, {
+		name: "custom controller gone", reason: "looked up and not found",
+		pods:    []*corev1.Pod{pod("a", by("db.example.com/v1", "Cluster", "pg"))},
+		s:       Snapshot{Scales: map[ScaleKey]Scale{{"db.example.com", "Cluster", ns, "pg"}: {}}},
+		wantErr: `found no controllers for pod "a"`,
+	}, {
+		name: "custom controller replaced", reason: "the one of that name now is another",
+		pods:    []*corev1.Pod{pod("a", by("db.example.com/v1", "Cluster", "pg"))},
+		s:       Snapshot{Scales: map[ScaleKey]Scale{{"db.example.com", "Cluster", ns, "pg"}: {Found: true, UID: "other", Replicas: 3}}},
+		wantErr: `found no controllers for pod "a"`,
+	}, {
+		name: "scale cannot be had", reason: "the text of the look-up's error",
+		pods: []*corev1.Pod{pod("a", by("v1", "Node", "n1"))},
+		s: Snapshot{Scales: map[ScaleKey]Scale{{"", "Node", ns, "n1"}: {
+			Err: "nodes does not implement the scale subresource"}}},
+		wantErr: "nodes does not implement the scale subresource",
+	}, {
+		name: "several fail", reason: "the first by the pod's name, whatever the order of the snapshot",
+		pods:    []*corev1.Pod{pod("b", by("x/v1", "Y", "1")), pod("a", by("x/v1", "Y", "2")), pod("c", by("x/v1", "Y", "3"))},
+		s:       Snapshot{Scales: map[ScaleKey]Scale{{"x", "Y", ns, "1"}: {}, {"x", "Y", ns, "2"}: {}, {"x", "Y", ns, "3"}: {}}},
+		wantErr: `found no controllers for pod "a"`,
+	}, {
+		name: "one fails and one is unknown", reason: "no answer would change the outcome, so none is asked for",
+		pods:    []*corev1.Pod{pod("a", by("x/v1", "Y", "1")), pod("b", by("x/v1", "Y", "2"))},
+		s:       Snapshot{Scales: map[ScaleKey]Scale{{"x", "Y", ns, "2"}: {}}},
+		wantErr: `found no controllers for pod "b"`,
+	}, {
+		name: "workload not in the snapshot", reason: "known kinds have scales too; not in the cache is not gone",
+		pods: []*corev1.Pod{pod("a", by("apps/v1", "StatefulSet", "ss"))},
+		wantNeeds: []purekube.Need{
+			{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: ns, Name: "ss", Subresource: "scale"}},
+	}, {
+		name: "workload of another UID", reason: "a new StatefulSet of the old name is not the pod's controller",
+		pods: []*corev1.Pod{pod("a", by("apps/v1", "StatefulSet", "ss"))},
+		s: Snapshot{StatefulSets: []*appsv1.StatefulSet{{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "ss", UID: "new"}}},
+			Scales: map[ScaleKey]Scale{{"apps", "StatefulSet", ns, "ss"}: {Found: true, UID: "new", Replicas: 3}}},
+		wantErr: `found no controllers for pod "a"`,
+	}, {
+		name: "Deployment of another UID", reason: "UIDs match all along, or the ReplicaSet's scale is asked for",
+		pods: []*corev1.Pod{pod("a", by("apps/v1", "ReplicaSet", "rs"))},
+		s: Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "d", three)},
+			Deployments: []*appsv1.Deployment{{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "d", UID: "new"}}}},
+		wantNeeds: []purekube.Need{{APIVersion: "apps/v1", Kind: "ReplicaSet", Namespace: ns, Name: "rs", Subresource: "scale"}},
+	}, {
+		name: "Deployment missing", reason: "the ReplicaSet's scale answers for it",
+		pods: []*corev1.Pod{pod("a", by("apps/v1", "ReplicaSet", "rs"))},
+		s: Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "d", new(int32(9)))},
+			Scales: map[ScaleKey]Scale{{"apps", "ReplicaSet", ns, "rs"}: {Found: true, UID: "uid-rs", Replicas: 3}}},
+		want: 3,
+	}, {
+		name: "kind of another group", reason: "a StatefulSet elsewhere is no StatefulSet",
+		pods: []*corev1.Pod{pod("a", by("apps.kruise.io/v1beta1", "StatefulSet", "ss"))},
+		s:    Snapshot{StatefulSets: []*appsv1.StatefulSet{statefulSet("ss", three)}},
+		wantNeeds: []purekube.Need{
+			{APIVersion: "apps.kruise.io/v1beta1", Kind: "StatefulSet", Namespace: ns, Name: "ss", Subresource: "scale"}},
+	}, {
+		name: "apiVersion that does not parse", reason: "upstream's text",
+		pods:    []*corev1.Pod{pod("a", by("a/b/c", "StatefulSet", "ss"))},
+		wantErr: "unexpected GroupVersion string: a/b/c",
+	}, {
+		name: "apiVersion of the Deployment that does not parse", reason: "upstream's text",
+		pods: []*corev1.Pod{pod("a", by("apps/v1", "ReplicaSet", "rs"))},
+		s: Snapshot{ReplicaSets: []*appsv1.ReplicaSet{{
+			ObjectMeta: owned(meta("rs"), "a/b/c", "Deployment", "d"), Spec: appsv1.ReplicaSetSpec{Replicas: three}}}},
+		wantErr: "unexpected GroupVersion string: a/b/c",
+	}} {
+		for mode, o := range bothModes {
+			for rule, change := range map[string]func(*policyv1.PodDisruptionBudget){
+				"maxUnavailable": maxUnavailable("1"), "minAvailable": minAvailable("50%")} {
+				t.Run(tc.name+"/"+mode+"/"+rule, func(t *testing.T) {
+					s := tc.s
+					s.Now, s.Pods, s.Budgets = now, tc.pods, []*policyv1.PodDisruptionBudget{budget(change)}
+					r, err := Plan(s, key("web"), o)
+					if tc.wantNeeds != nil {
+						require.NoError(t, err)
+						require.Empty(t, cmp.Diff(Result{Needs: tc.wantNeeds}, r), tc.reason)
+						return
+					}
+					st := written(t, r)
+					if tc.wantErr != "" {
+						require.ErrorContains(t, err, tc.wantErr, tc.reason)
+						require.Equal(t, tc.wantErr, st.Conditions[0].Message, tc.reason)
+						require.Equal(t, policyv1.SyncFailedReason, st.Conditions[0].Reason)
+						require.Equal(t, "Failed to calculate the number of expected pods: "+tc.wantErr, r.Events[0].Message)
+						return
+					}
+					require.NoError(t, err)
+					require.Equal(t, tc.want, st.ExpectedPods, tc.reason)
+				})
+			}
+		}
+	}
+}
+
+// The wrong sum would be small, so that nearly everything could be disrupted.
+func TestSumOfScalesBeyondInt32(t *testing.T) {
+	huge := new(int32(math.MaxInt32))
+	s := Snapshot{
+		Now:     now,
+		Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))},
+		Pods:    []*corev1.Pod{pod("a", by("apps/v1", "StatefulSet", "a")), pod("b", by("apps/v1", "StatefulSet", "b")), pod("c", by("apps/v1", "StatefulSet", "c"))},
+		StatefulSets: []*appsv1.StatefulSet{
+			statefulSet("a", huge), statefulSet("b", huge), statefulSet("c", new(int32(4)))},
+	}
+	require.Empty(t, cmp.Diff(
+		Figures{ExpectedPods: math.MaxInt32, DesiredHealthy: math.MaxInt32, CurrentHealthy: 3},
+		figures(statusOf(t, s, Options{}))), "the figures stay at the largest there is")
+	require.Empty(t, cmp.Diff(
+		Figures{ExpectedPods: 2, DesiredHealthy: 1, CurrentHealthy: 3, DisruptionsAllowed: 2},
+		figures(statusOf(t, s, Options{MatchUpstream: true}))), "upstream adds in 32 bits: 2^31−1 + 2^31−1 + 4 is 2")
+}
+
+func TestNegativeScale(t *testing.T) {
+	s := web(budget(maxUnavailable("1")), -4, pods(2, 2, byWeb)...)
+	r, err := Plan(s, key("web"), Options{})
+	require.ErrorContains(t, err, "Deployment shop/web: spec.replicas: must not be negative")
+	require.Equal(t, policyv1.SyncFailedReason, written(t, r).Conditions[0].Reason)
+}
+
+func TestBR2504_DisruptedPods(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason string
+		age          time.Duration // of the entry
+		change       []func(*corev1.Pod)
+		kept         bool
+		healthy      int32 // of the two pods
+		recheck      time.Duration
+		events       []string
+	}{
+		{name: "BR-25-04 just evicted", reason: "the pod is as good as gone", age: 0, kept: true, healthy: 1, recheck: 2 * time.Minute},
+		{name: "BR-25-04 within two minutes", reason: "the pod is as good as gone", age: 119 * time.Second, kept: true, healthy: 1, recheck: time.Second},
+		{name: "BR-25-04 over", reason: "it was not deleted: it counts again", age: 121 * time.Second, healthy: 2, events: []string{"NotDeleted"}},
+		{name: "BR-25-04 being deleted", reason: "the entry has done its work", age: time.Second, change: []func(*corev1.Pod){deleting}, healthy: 1},
+		{name: "BR-25-04 from the future", reason: "clocks differ between machines", age: -time.Minute, kept: true, healthy: 1, recheck: 3 * time.Minute},
+	} {
+		for mode, o := range bothModes {
+			t.Run(tc.name+"/"+mode, func(t *testing.T) {
+				s := web(budget(minAvailable("1"), disrupted(map[string]metav1.Time{
+					"a": ago(tc.age), "gone": ago(time.Second)})), 2,
+					pod("a", append(tc.change, byWeb)...), pod("b", byWeb))
+				r, err := Plan(s, key("web"), o)
+				require.NoError(t, err)
+				st := written(t, r)
+				require.Equal(t, tc.healthy, st.CurrentHealthy, tc.reason)
+				if tc.kept {
+					require.Equal(t, map[string]metav1.Time{"a": ago(tc.age)}, st.DisruptedPods)
+					require.Equal(t, now.Add(tc.recheck), r.RecheckAt)
+				} else {
+					require.Empty(t, st.DisruptedPods)
+					require.Zero(t, r.RecheckAt)
+				}
+				require.Equal(t, tc.events, reasons(r))
+			})
+		}
+	}
+}
+
+func TestBR2504_TheFirstEntryToEndIsWhenToLookAgain(t *testing.T) {
+	s := web(budget(minAvailable("1"), disrupted(map[string]metav1.Time{
+		"web-a": ago(30 * time.Second), "web-b": ago(90 * time.Second), "web-c": ago(time.Second)})), 3, pods(3, 3, byWeb)...)
+	r, err := Plan(s, key("web"), Options{})
+	require.NoError(t, err)
+	require.Equal(t, now.Add(30*time.Second), r.RecheckAt)
+	require.Len(t, written(t, r).DisruptedPods, 3)
+}
+
+func TestD13_NothingUnavailableAndNoScale(t *testing.T) {
+	for _, zero := range []string{"0", "0%", "00%"} {
+		s := web(budget(maxUnavailable(zero)), 3, pods(3, 2, by("v1", "Node", "n1"))...)
+		s.Scales = map[ScaleKey]Scale{{"", "Node", ns, "n1"}: {Err: "nodes does not implement the scale subresource"}}
+
+		r, err := Plan(s, key("web"), Options{})
+		require.NoError(t, err)
+		require.Empty(t, r.Events)
+		require.Empty(t, cmp.Diff(Figures{ExpectedPods: 3, DesiredHealthy: 3, CurrentHealthy: 2}, figures(written(t, r))))
+		require.Equal(t, policyv1.InsufficientPodsReason, written(t, r).Conditions[0].Reason)
+
+		r, err = Plan(s, key("web"), Options{MatchUpstream: true})
+		require.Error(t, err)
+		require.Equal(t, policyv1.SyncFailedReason, written(t, r).Conditions[0].Reason)
+	}
+	t.Run("not looked up yet", func(t *testing.T) {
+		r, err := Plan(web(budget(maxUnavailable("0")), 3, pods(3, 2, by("v1", "Node", "n1"))...), key("web"), Options{})
+		require.NoError(t, err)
+		require.Len(t, r.Needs, 1, "the figures would be others if the scale can be had")
+	})
+	t.Run("one may be unavailable", func(t *testing.T) {
+		s := web(budget(maxUnavailable("1")), 3, pods(3, 3, by("v1", "Node", "n1"))...)
+		s.Scales = map[ScaleKey]Scale{{"", "Node", ns, "n1"}: {Err: "nodes does not implement the scale subresource"}}
+		r, err := Plan(s, key("web"), Options{})
+		require.Error(t, err, "the answer needs the scale")
+		require.Zero(t, written(t, r).DisruptionsAllowed)
+	})
+}
+
+func TestD14_EntryOfAPredecessor(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason    string
+		created         time.Duration
+		kept, upstreams bool
+	}{
+		{name: "created after the entry", reason: "web-0 was evicted, deleted and made anew", created: 10 * time.Second, upstreams: true},
+		{name: "created with the entry", reason: "times have whole seconds: it may be the one that was evicted", created: 30 * time.Second, kept: true, upstreams: true},
+		{name: "created before the entry", reason: "it is the one that was evicted", created: time.Hour, kept: true, upstreams: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := web(budget(minAvailable("1"), disrupted(map[string]metav1.Time{"a": ago(30 * time.Second)})), 1, pod("a", byWeb, created(tc.created)))
+			for _, mode := range []struct {
+				o    Options
+				kept bool
+			}{{Options{}, tc.kept}, {Options{MatchUpstream: true}, tc.upstreams}} {
+				r, err := Plan(s, key("web"), mode.o)
+				require.NoError(t, err)
+				st := written(t, r)
+				if mode.kept {
+					require.Contains(t, st.DisruptedPods, "a", tc.reason)
+					require.Zero(t, st.CurrentHealthy)
+				} else {
+					require.Empty(t, st.DisruptedPods, tc.reason)
+					require.EqualValues(t, 1, st.CurrentHealthy)
+					require.Zero(t, r.RecheckAt)
+					require.Empty(t, r.Events, "the one that was evicted is deleted")
+				}
+			}
+		})
+	}
+}
+
+func TestD15_NotDeletedNamesTheBudget(t *testing.T) {
+	s := web(budget(minAvailable("1"), disrupted(map[string]metav1.Time{"b": ago(time.Hour), "a": ago(time.Hour)})), 2, pod("b", byWeb), pod("a", byWeb))
+	r, err := Plan(s, key("web"), Options{})
+	require.NoError(t, err)
+	want := func(pod, budget string) purekube.Event {
+		return purekube.Event{
+			Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: ns, Name: pod, UID: types.UID("uid-" + pod), ResourceVersion: "7"},
+			Type:      "Warning", Reason: "NotDeleted", Message: "Pod was expected by PDB " + budget + " to be deleted but it wasn't",
+		}
+	}
+	require.Empty(t, cmp.Diff([]purekube.Event{want("a", "shop/web"), want("b", "shop/web")}, r.Events))
+	r, err = Plan(s, key("web"), Options{MatchUpstream: true})
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff([]purekube.Event{want("a", "shop/shop"), want("b", "shop/shop")}, r.Events), "upstream prints the namespace twice")
+}
+
+func TestD18_TheFailSafeStatusIsWrittenOnce(t *testing.T) {
+	for mode, o := range bothModes {
+		s := web(budget(maxUnavailable("x%")), 2, pods(2, 2, byWeb)...)
+		r, err := Plan(s, key("web"), o)
+		require.Error(t, err)
+		s.Budgets[0] = r.Actions[0].(UpdateStatus).Budget
+		again, err := Plan(s, key("web"), o)
+		require.Error(t, err, "the problem is still there")
+		require.NotEmpty(t, again.Events)
+		if mode == "default" {
+			require.Empty(t, again.Actions)
+		} else {
+			require.Equal(t, s.Budgets[0].Status, written(t, again), "upstream writes it on every pass")
+		}
+		s.Budgets[0].Status.DisruptionsAllowed = 1
+		again, _ = Plan(s, key("web"), o)
+		require.Zero(t, written(t, again).DisruptionsAllowed, "a figure that is not safe is put right")
+	}
+}
+
+func TestD19_AnEntryOfExactlyTwoMinutes(t *testing.T) {
+	s := web(budget(minAvailable("1"), disrupted(map[string]metav1.Time{"a": ago(DeletionTimeout)})), 2, pod("a", byWeb), pod("b", byWeb))
+	r, err := Plan(s, key("web"), Options{})
+	require.NoError(t, err)
+	require.Empty(t, written(t, r).DisruptedPods)
+	require.EqualValues(t, 2, written(t, r).CurrentHealthy)
+	require.Equal(t, []string{"NotDeleted"}, reasons(r))
+	require.Zero(t, r.RecheckAt)
+
+	r, err = Plan(s, key("web"), Options{MatchUpstream: true})
+	require.NoError(t, err)
+	require.Contains(t, written(t, r).DisruptedPods, "a", "upstream keeps the entry")
+	require.EqualValues(t, 2, written(t, r).CurrentHealthy, "and counts the pod")
+	require.Empty(t, r.Events)
+	require.Equal(t, now.Add(1), r.RecheckAt, "upstream looks again at once")
+}
+
+func TestBR2506_FailSafe(t *testing.T) {
+	old := policyv1.PodDisruptionBudgetStatus{
+		ObservedGeneration: 4, DisruptionsAllowed: 2, CurrentHealthy: 6, DesiredHealthy: 4, ExpectedPods: 7,
+		DisruptedPods: map[string]metav1.Time{"gone": ago(time.Hour)},
+		Conditions: []metav1.Condition{
+			{Type: "example.com/Audited", Status: metav1.ConditionTrue, LastTransitionTime: ago(time.Hour), Reason: "Yes"},
+			{Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionTrue, ObservedGeneration: 4,
+				LastTransitionTime: ago(time.Hour), Reason: policyv1.SufficientPodsReason},
+		},
+	}
+	for _, tc := range []struct {
+		name, reason  string
+		change        func(*policyv1.PodDisruptionBudget)
+		message       string
+		event, prefix string
+		err           string
+	}{{
+		name: "selector", reason: "which pods it covers is not known",
+		change:  selecting(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}}),
+		message: `"Like" is not a valid label selector operator`,
+		event:   "NoPods", prefix: "Failed to get pods: ",
+		err: `PodDisruptionBudget shop/web: spec.selector: "Like" is not a valid label selector operator`,
+	}, {
+		name: "percentage", reason: "what it demands is not known",
+		change:  maxUnavailable("many"),
+		message: "invalid value for IntOrString: invalid type: string is not a percentage",
+		event:   "CalculateExpectedPodCountFailed", prefix: "Failed to calculate the number of expected pods: ",
+		err: "PodDisruptionBudget shop/web: spec.maxUnavailable: invalid value for IntOrString: invalid type: string is not a percentage",
+	}} {
+		for mode, o := range bothModes {
+			t.Run(tc.name+"/"+mode, func(t *testing.T) {
+				b := budget(maxUnavailable("1"), tc.change)
+				b.Generation, b.Status = 5, *old.DeepCopy()
+				r, err := Plan(web(b, 2, pods(2, 2, byWeb)...), key("web"), o)
+				require.EqualError(t, err, tc.err, tc.reason)
+				want := old.DeepCopy()
+				want.DisruptionsAllowed = 0
+				want.Conditions[1] = metav1.Condition{
+					Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse, ObservedGeneration: 4,
+					LastTransitionTime: metav1.NewTime(now), Reason: policyv1.SyncFailedReason, Message: tc.message,
+				}
+				require.Empty(t, cmp.Diff(*want, written(t, r)), "everything else stays, the observed generation too")
+				require.Empty(t, cmp.Diff([]purekube.Event{{
+					Regarding: corev1.ObjectReference{APIVersion: "policy/v1", Kind: "PodDisruptionBudget", Namespace: ns, Name: "web", UID: "uid-web", ResourceVersion: "7"},
+					Type:      "Warning", Reason: tc.event, Message: tc.prefix + tc.message,
+				}}, r.Events))
+			})
+		}
+	}
+}
+
+func TestConditions(t *testing.T) {
+	audited := metav1.Condition{Type: "example.com/Audited", Status: metav1.ConditionTrue, LastTransitionTime: ago(time.Hour), Reason: "Yes"}
+	had := func(status metav1.ConditionStatus, reason, message string) *metav1.Condition {
+		return &metav1.Condition{Type: policyv1.DisruptionAllowedCondition, Status: status, Reason: reason, Message: message, LastTransitionTime: ago(time.Hour)}
+	}
+	for _, tc := range []struct {
+		name, reason string
+		had          *metav1.Condition
+		ready        int
+		want         metav1.Condition
+	}{{
+		name: "first", reason: "the first status", ready: 2,
+		want: metav1.Condition{Status: metav1.ConditionTrue, Reason: "SufficientPods", LastTransitionTime: metav1.NewTime(now)},
+	}, {
+		name: "turns false", reason: "a transition has a new time", ready: 1,
+		had:  had(metav1.ConditionTrue, "SufficientPods", ""),
+		want: metav1.Condition{Status: metav1.ConditionFalse, Reason: "InsufficientPods", LastTransitionTime: metav1.NewTime(now)},
+	}, {
+		name: "stays true", reason: "no transition, but the generation is observed", ready: 2,
+		had:  had(metav1.ConditionTrue, "SufficientPods", ""),
+		want: metav1.Condition{Status: metav1.ConditionTrue, Reason: "SufficientPods", LastTransitionTime: ago(time.Hour)},
+	}, {
+		name: "sync works again", reason: "the text of the error goes; false stays false", ready: 1,
+		had:  had(metav1.ConditionFalse, "SyncFailed", "found no controllers"),
+		want: metav1.Condition{Status: metav1.ConditionFalse, Reason: "InsufficientPods", LastTransitionTime: ago(time.Hour)},
+	}} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := budget(maxUnavailable("1"))
+			b.Generation = 3
+			b.Status.Conditions = []metav1.Condition{audited}
+			if tc.had != nil {
+				b.Status.Conditions = append(b.Status.Conditions, *tc.had)
+			}
+			st := statusOf(t, web(b, 2, pods(2, tc.ready, byWeb)...), Options{})
+			tc.want.Type, tc.want.ObservedGeneration = policyv1.DisruptionAllowedCondition, 3
+			require.Empty(t, cmp.Diff([]metav1.Condition{audited, tc.want}, st.Conditions), tc.reason)
+			require.EqualValues(t, 3, st.ObservedGeneration)
+		})
+	}
+}
+
+// Each figure that is out of date is a reason to write, and nothing else is.
+func TestNothingIsWrittenTwice(t *testing.T) {
+	s := web(budget(maxUnavailable("1"), disrupted(map[string]metav1.Time{"web-a": ago(time.Second)})), 3, pods(3, 3, byWeb)...)
+	r, err := Plan(s, key("web"), Options{})
+	require.NoError(t, err)
+	right := r.Actions[0].(UpdateStatus).Budget
+	for _, tc := range []struct {
+		name   string
+		change func(*policyv1.PodDisruptionBudget)
+		writes bool
+	}{
+		{"as it was", func(b *policyv1.PodDisruptionBudget) {}, false},
+		{"the message of the condition", func(b *policyv1.PodDisruptionBudget) { b.Status.Conditions[0].Message = "x" }, false},
+		{"the generation in the condition", func(b *policyv1.PodDisruptionBudget) { b.Status.Conditions[0].ObservedGeneration = 9 }, false},
+		{"another zone", func(b *policyv1.PodDisruptionBudget) {
+			b.Status.DisruptedPods["web-a"] = metav1.NewTime(ago(time.Second).In(time.FixedZone("there", 3600)))
+		}, false},
+		{"currentHealthy", func(b *policyv1.PodDisruptionBudget) { b.Status.CurrentHealthy++ }, true},
+		{"desiredHealthy", func(b *policyv1.PodDisruptionBudget) { b.Status.DesiredHealthy++ }, true},
+		{"expectedPods", func(b *policyv1.PodDisruptionBudget) { b.Status.ExpectedPods++ }, true},
+		{"disruptionsAllowed", func(b *policyv1.PodDisruptionBudget) { b.Status.DisruptionsAllowed++ }, true},
+		{"disruptedPods", func(b *policyv1.PodDisruptionBudget) { b.Status.DisruptedPods["gone"] = ago(0) }, true},
+		{"observedGeneration", func(b *policyv1.PodDisruptionBudget) { b.Generation++ }, true},
+		{"reason of the condition", func(b *policyv1.PodDisruptionBudget) { b.Status.Conditions[0].Reason = "SyncFailed" }, true},
+		{"status of the condition", func(b *policyv1.PodDisruptionBudget) { b.Status.Conditions[0].Status = "Unknown" }, true},
+		{"no condition", func(b *policyv1.PodDisruptionBudget) { b.Status.Conditions = nil }, true},
+	} {
+		for mode, o := range bothModes {
+			t.Run(tc.name+"/"+mode, func(t *testing.T) {
+				b := right.DeepCopy()
+				tc.change(b)
+				s.Budgets = []*policyv1.PodDisruptionBudget{b}
+				r, err := Plan(s, key("web"), o)
+				require.NoError(t, err)
+				require.Equal(t, tc.writes, len(r.Actions) == 1)
+				if tc.writes {
+					require.Equal(t, "7", r.Actions[0].(UpdateStatus).Budget.ResourceVersion, "an eviction in between has to conflict")
+				}
+			})
+		}
+	}
+}
+
+func TestEmptyDisruptedPodsAreNoChange(t *testing.T) {
+	s := web(budget(maxUnavailable("1")), 3, pods(3, 3, byWeb)...)
+	r, err := Plan(s, key("web"), Options{})
+	require.NoError(t, err)
+	s.Budgets[0] = r.Actions[0].(UpdateStatus).Budget
+	for _, m := range []map[string]metav1.Time{nil, {}} {
+		s.Budgets[0].Status.DisruptedPods = m
+		r, err := Plan(s, key("web"), Options{})
+		require.NoError(t, err)
+		require.Empty(t, r.Actions)
+	}
+}
+
+func TestEvents(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason string
+		s            Snapshot
+		want         []string
+	}{
+		{name: "no pods", reason: "a budget that covers nothing is often a typo", s: web(budget(maxUnavailable("1")), 3), want: []string{"Normal NoPods No matching pods found"}},
+		{name: "unmanaged", reason: "the sum of scales leaves them out", s: web(budget(maxUnavailable("1")), 1, pod("a", byWeb), pod("b")), want: []string{
+			"Warning UnmanagedPods Pods selected by this PodDisruptionBudget (selector: &LabelSelector{MatchLabels:map[string]string{app: web,},MatchExpressions:[]LabelSelectorRequirement{},}) were found " +
+				"to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. " +
+				"To account for these pods please set \".spec.minAvailable\" field of the PDB to an integer value."}},
+		{name: "unmanaged and a number", reason: "no scale is asked for", s: web(budget(minAvailable("1")), 1, pod("a", byWeb), pod("b"))},
+		{name: "nothing to say", reason: "all is well", s: web(budget(maxUnavailable("1")), 1, pod("a", byWeb))},
+	} {
+		for mode, o := range bothModes {
+			t.Run(tc.name+"/"+mode, func(t *testing.T) {
+				r, err := Plan(tc.s, key("web"), o)
+				require.NoError(t, err)
+				var got []string
+				for _, e := range r.Events {
+					require.Equal(t, "PodDisruptionBudget", e.Regarding.Kind)
+					got = append(got, e.Type+" "+e.Reason+" "+e.Message)
+				}
+				require.Empty(t, cmp.Diff(tc.want, got), tc.reason)
+			})
+		}
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	t.Run("nil objects", func(t *testing.T) {
+		s := web(budget(maxUnavailable("1")), 2, pod("a", byWeb), nil, pod("b", byWeb))
+		s.Budgets = append(s.Budgets, nil)
+		s.ReplicationControllers = []*corev1.ReplicationController{nil}
+		s.ReplicaSets = append(s.ReplicaSets, nil, nil)
+		s.Deployments = append(s.Deployments, nil)
+		s.StatefulSets = []*appsv1.StatefulSet{nil}
+		r, err := Plan(s, key("web"), Options{})
+		require.ErrorIs(t, err, purekube.ErrNil)
+		require.Equal(t, 6, len(err.(interface{ Unwrap() []error }).Unwrap()), "one for each kind")
+		require.EqualValues(t, 1, written(t, r).DisruptionsAllowed, "the rest of the plan is there")
+		all := PlanAll(s, Options{})
+		require.Len(t, all, 2)
+		require.Zero(t, all[0].Key)
+		require.EqualError(t, all[0].Err, err.Error())
+		require.NoError(t, all[1].Err)
+	})
+	t.Run("a budget twice", func(t *testing.T) {
+		s := web(budget(maxUnavailable("1")), 2, pods(2, 2, byWeb)...)
+		s.Budgets = append(s.Budgets, budget(maxUnavailable("2")))
+		r, err := Plan(s, key("web"), Options{})
+		require.True(t, r.Empty())
+		require.EqualError(t, err, "PodDisruptionBudget shop/web: more than one object of this name in the snapshot")
+		all := PlanAll(s, Options{})
+		require.Len(t, all, 1)
+		require.Equal(t, key("web"), all[0].Key)
+		require.EqualError(t, all[0].Err, err.Error())
+	})
+	t.Run("a pod twice", func(t *testing.T) {
+		s := web(budget(maxUnavailable("1")), 2, pod("a", byWeb), pod("a", byWeb), pod("b", byWeb), pod("c", labelled(nil)), pod("c", labelled(nil)))
+		r, err := Plan(s, key("web"), Options{})
+		require.EqualError(t, err, "Pod shop/a: more than one object of this name in the snapshot", "c is none of the budget's")
+		require.Empty(t, cmp.Diff(Figures{ExpectedPods: 2, DesiredHealthy: 1, CurrentHealthy: 1}, figures(written(t, r))), "it is not counted on")
+		all := PlanAll(s, Options{})
+		require.Len(t, all, 2)
+		require.EqualError(t, all[0].Err, "Pod shop/c: more than one object of this name in the snapshot")
+		require.EqualError(t, all[1].Err, err.Error())
+	})
+	t.Run("a pod twice, covered once", func(t *testing.T) {
+		s := web(budget(minAvailable("1")), 2, pod("a", byWeb), pod("a", labelled(nil)), pod("b", byWeb))
+		r, err := Plan(s, key("web"), Options{})
+		require.ErrorIs(t, err, purekube.ErrDuplicate)
+		require.EqualValues(t, 1, written(t, r).CurrentHealthy)
+	})
+	t.Run("a pod twice and evicted", func(t *testing.T) {
+		s := web(budget(minAvailable("1"), disrupted(map[string]metav1.Time{"a": ago(time.Second), "b": ago(time.Hour)})), 2,
+			pod("a", byWeb), pod("a", byWeb), pod("b", byWeb), pod("b", byWeb))
+		r, _ := Plan(s, key("web"), Options{})
+		require.Equal(t, map[string]metav1.Time{"a": ago(time.Second)}, written(t, r).DisruptedPods)
+	})
+	t.Run("a workload twice", func(t *testing.T) {
+		s := web(budget(maxUnavailable("1")), 2, pods(2, 2, byWeb)...)
+		s.Deployments = append(s.Deployments, deployment("web", new(int32(9))), deployment("idle", nil), deployment("idle", nil))
+		r, err := Plan(s, key("web"), Options{})
+		require.EqualError(t, err, "Deployment shop/web: more than one object of this name in the snapshot")
+		require.Equal(t, policyv1.SyncFailedReason, written(t, r).Conditions[0].Reason, "its scale is not known")
+		all := PlanAll(s, Options{})
+		require.EqualError(t, all[0].Err, "Deployment shop/idle: more than one object of this name in the snapshot")
+	})
+	t.Run("D-13 a workload twice", func(t *testing.T) {
+		s := web(budget(maxUnavailable("0")), 2, pods(2, 2, byWeb)...)
+		s.ReplicaSets = append(s.ReplicaSets, replicaSet("web-rs", "", nil))
+		r, err := Plan(s, key("web"), Options{})
+		require.EqualError(t, err, "ReplicaSet shop/web-rs: more than one object of this name in the snapshot")
+		require.EqualValues(t, 2, written(t, r).DesiredHealthy)
+	})
+	t.Run("not there", func(t *testing.T) {
+		r, err := Plan(web(budget(maxUnavailable("1")), 2), key("other"), Options{})
+		require.NoError(t, err)
+		require.True(t, r.Empty())
+	})
+	t.Run("nothing at all", func(t *testing.T) {
+		r, err := Plan(Snapshot{}, types.NamespacedName{}, Options{})
+		require.NoError(t, err)
+		require.True(t, r.Empty())
+		require.Empty(t, PlanAll(Snapshot{}, Options{}))
+		require.Empty(t, PlanAllPods(Snapshot{}, Options{}))
+	})
+	t.Run("no UIDs", func(t *testing.T) {
+		s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))},
+			Pods:         []*corev1.Pod{pod("a", by("apps/v1", "StatefulSet", "x")), pod("b", by("apps/v1", "StatefulSet", "y"))},
+			StatefulSets: []*appsv1.StatefulSet{statefulSet("x", new(int32(2))), statefulSet("y", new(int32(3)))}}
+		for _, p := range s.Pods {
+			p.OwnerReferences[1].UID = ""
+		}
+		for _, ss := range s.StatefulSets {
+			ss.UID = ""
+		}
+		require.EqualValues(t, 5, statusOf(t, s, Options{}).ExpectedPods, "manifests that no API server has seen")
+	})
+}
+
+func TestZeroNow(t *testing.T) {
+	s := web(budget(minAvailable("1"), disrupted(map[string]metav1.Time{"web-a": ago(time.Hour)})), 2, pods(2, 2, byWeb)...)
+	s.Now = time.Time{}
+	st := statusOf(t, s, Options{})
+	require.Contains(t, st.DisruptedPods, "web-a", "nothing is over")
+	require.Equal(t, metav1.Unix(0, 0), st.Conditions[0].LastTransitionTime, "no clock was looked at")
+}
+
+func TestPlanAllSortsAndLeavesOutWhatIsRight(t *testing.T) {
+	s := web(budget(maxUnavailable("1")), 2, pods(2, 2, byWeb)...)
+	r, err := Plan(s, key("web"), Options{})
+	require.NoError(t, err)
+	elsewhere := budget(maxUnavailable("1"))
+	elsewhere.Namespace = "aaa"
+	s.Budgets = []*policyv1.PodDisruptionBudget{
+		budget(maxUnavailable("1"), named("z")), r.Actions[0].(UpdateStatus).Budget, budget(maxUnavailable("1"), named("b")), elsewhere}
+	var keys []types.NamespacedName
+	for _, out := range PlanAll(s, Options{}) {
+		keys = append(keys, out.Key)
+	}
+	require.Equal(t, []types.NamespacedName{{Namespace: "aaa", Name: "web"}, key("b"), key("z")}, keys)
+}
+
+func TestActions(t *testing.T) {
+	s := web(budget(maxUnavailable("1")), 2, pods(2, 2, byWeb)...)
+	r, err := Plan(s, key("web"), Options{})
+	require.NoError(t, err)
+	update := r.Actions[0].(UpdateStatus)
+	require.Equal(t, "UpdateStatus shop/web: 1 disruptions allowed (2 healthy, 1 desired, 2 expected)", update.String())
+
+	latest := budget(maxUnavailable("2"))
+	latest.ResourceVersion = "9"
+	got := update.Apply(latest)
+	require.Equal(t, update.Budget.Status, got.Status)
+	require.Equal(t, value("2"), got.Spec.MaxUnavailable, "a status update leaves the spec alone")
+	require.Equal(t, "7", got.ResourceVersion, "so that the API server notices what was written since")
+	require.Equal(t, "9", latest.ResourceVersion, "latest is not written to")
+	got.Status.Conditions[0].Reason = "x"
+	require.NotEqual(t, "x", update.Budget.Status.Conditions[0].Reason, "a copy")
+	require.Nil(t, update.Apply(nil))
+	require.Equal(t, latest, UpdateStatus{}.Apply(latest))
+
+	broken := web(budget(maxUnavailable("x%")), 2)
+	r, err = Plan(broken, key("web"), Options{})
+	require.Error(t, err)
+	require.Contains(t, r.Actions[0].(UpdateStatus).String(), "UpdateStatus shop/web: 0 disruptions allowed (sync failed: invalid value")
+	require.Equal(t, "UpdateStatus", UpdateStatus{}.String())
+	require.Equal(t, "ClearDisruptionTarget", ClearDisruptionTarget{}.String())
+	require.Nil(t, ClearDisruptionTarget{}.Apply(nil))
+
+	_, ok := errors.AsType[*purekube.ObjectError](err)
+	require.True(t, ok)
+}
