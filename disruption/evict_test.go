@@ -1,0 +1,371 @@
+package disruption
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+)
+
+const cannotEvict = "Cannot evict pod as it would violate the pod's disruption budget. "
+
+func reported(current, desired, allowed int32) func(*policyv1.PodDisruptionBudget) {
+	return func(b *policyv1.PodDisruptionBudget) {
+		b.Status.ObservedGeneration = b.Generation
+		b.Status.CurrentHealthy, b.Status.DesiredHealthy, b.Status.DisruptionsAllowed = current, desired, allowed
+	}
+}
+
+func condition(reason, message string) func(*policyv1.PodDisruptionBudget) {
+	return func(b *policyv1.PodDisruptionBudget) {
+		b.Status.Conditions = []metav1.Condition{{
+			Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse, Reason: reason, Message: message}}
+	}
+}
+
+func unhealthyPolicy(p policyv1.UnhealthyPodEvictionPolicyType) func(*policyv1.PodDisruptionBudget) {
+	return func(b *policyv1.PodDisruptionBudget) { b.Spec.UnhealthyPodEvictionPolicy = &p }
+}
+
+func manyDisrupted(n int) func(*policyv1.PodDisruptionBudget) {
+	return func(b *policyv1.PodDisruptionBudget) {
+		b.Status.DisruptedPods = map[string]metav1.Time{}
+		for i := range n {
+			b.Status.DisruptedPods[fmt.Sprint(i)] = ago(0)
+		}
+	}
+}
+
+func TestEvict(t *testing.T) {
+	unobserved := func(b *policyv1.PodDisruptionBudget) { b.Generation = b.Status.ObservedGeneration + 1 }
+	for _, tc := range []struct {
+		name, why string
+		pod       *corev1.Pod
+		budgets   []*policyv1.PodDisruptionBudget
+		want      Eviction // without Update
+	}{{
+		name: "no budget", why: "nothing guards it", pod: pod("a"),
+		want: Eviction{Verdict: AllowedUnguarded, Reason: "no budget covers the pod"},
+	}, {
+		name: "budgets of other pods", why: "by labels, by namespace, without selector",
+		pod: pod("a"),
+		budgets: []*policyv1.PodDisruptionBudget{
+			budget(named("labels"), selecting(&metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}})),
+			budget(named("nil"), selecting(nil)),
+			budget(func(b *policyv1.PodDisruptionBudget) { b.Namespace = "elsewhere" }),
+		},
+		want: Eviction{Verdict: AllowedUnguarded, Reason: "no budget covers the pod"},
+	}, {
+		name: "succeeded", why: "comes before every budget", pod: pod("a", phase(corev1.PodSucceeded)),
+		budgets: []*policyv1.PodDisruptionBudget{budget(), budget(named("other"))},
+		want:    Eviction{Verdict: AllowedUnguarded, Reason: "the pod has ended"},
+	}, {
+		name: "failed", why: "comes before every budget", pod: pod("a", phase(corev1.PodFailed)),
+		budgets: []*policyv1.PodDisruptionBudget{budget()},
+		want:    Eviction{Verdict: AllowedUnguarded, Reason: "the pod has ended"},
+	}, {
+		name: "pending", why: "it may become ready in between: only as it is", pod: pod("a", phase(corev1.PodPending)),
+		budgets: []*policyv1.PodDisruptionBudget{budget()},
+		want:    Eviction{Verdict: AllowedUnguarded, Reason: "the pod has not started", ResourceVersion: "7"},
+	}, {
+		name: "being deleted", why: "comes before every budget", pod: pod("a", deleting),
+		budgets: []*policyv1.PodDisruptionBudget{budget()},
+		want:    Eviction{Verdict: AllowedUnguarded, Reason: "the pod is being deleted already"},
+	}, {
+		name: "pending and being deleted", why: "it cannot become ready any more", pod: pod("a", phase(corev1.PodPending), deleting),
+		want: Eviction{Verdict: AllowedUnguarded, Reason: "the pod has not started"},
+	}, {
+		name: "two budgets", why: "even if both would allow it", pod: pod("a"),
+		budgets: []*policyv1.PodDisruptionBudget{budget(reported(3, 1, 2)), budget(named("all"), selecting(&metav1.LabelSelector{}), reported(3, 1, 2))},
+		want: Eviction{Verdict: RefusedConflictingBudgets,
+			Reason: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."},
+	}, {
+		name: "two budgets and unready", why: "comes before health", pod: pod("a", unready),
+		budgets: []*policyv1.PodDisruptionBudget{budget(unhealthyPolicy(policyv1.AlwaysAllow)), budget(named("all"), selecting(&metav1.LabelSelector{}))},
+		want: Eviction{Verdict: RefusedConflictingBudgets,
+			Reason: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."},
+	}, {
+		name: "unready, AlwaysAllow", why: "whatever the figures, even of an old generation", pod: pod("a", unready),
+		budgets: []*policyv1.PodDisruptionBudget{budget(unhealthyPolicy(policyv1.AlwaysAllow), reported(0, 3, 0), unobserved)},
+		want: Eviction{Verdict: AllowedUnhealthy, Budget: key("web"), ResourceVersion: "7",
+			Reason: "the pod is not ready, and the budget always lets such pods go"},
+	}, {
+		name: "unready, enough healthy", why: "its going disrupts nothing", pod: pod("a", unready),
+		budgets: []*policyv1.PodDisruptionBudget{budget(reported(3, 3, 0))},
+		want: Eviction{Verdict: AllowedUnhealthy, Budget: key("web"), ResourceVersion: "7",
+			Reason: "the pod is not ready, and the budget has the 3 healthy pods that it needs"},
+	}, {
+		name: "unready, IfHealthyBudget, enough healthy", why: "the default spelled out", pod: pod("a", unready),
+		budgets: []*policyv1.PodDisruptionBudget{budget(unhealthyPolicy(policyv1.IfHealthyBudget), reported(4, 3, 1))},
+		want: Eviction{Verdict: AllowedUnhealthy, Budget: key("web"), ResourceVersion: "7",
+			Reason: "the pod is not ready, and the budget has the 3 healthy pods that it needs"},
+	}, {
+		name: "unready, too few healthy", why: "the application is disrupted already", pod: pod("a", unready),
+		budgets: []*policyv1.PodDisruptionBudget{budget(reported(2, 3, 0))},
+		want: Eviction{Verdict: RefusedNow, Budget: key("web"),
+			Reason: cannotEvict + "The disruption budget web needs 3 healthy pods and has 2 currently"},
+	}, {
+		name: "unready, none desired", why: "desiredHealthy 0 is also a status that was never computed", pod: pod("a", unready),
+		budgets: []*policyv1.PodDisruptionBudget{budget(reported(2, 0, 0))},
+		want: Eviction{Verdict: RefusedNow, Budget: key("web"),
+			Reason: cannotEvict + "The disruption budget web does not allow evicting pods currently"},
+	}, {
+		name: "unready, unknown policy", why: "counts as the default", pod: pod("a", unready),
+		budgets: []*policyv1.PodDisruptionBudget{budget(unhealthyPolicy("Sometimes"), reported(2, 3, 0))},
+		want: Eviction{Verdict: RefusedNow, Budget: key("web"),
+			Reason: cannotEvict + "The disruption budget web needs 3 healthy pods and has 2 currently"},
+	}, {
+		name: "not observed", why: "the figures are of the old spec; comes before all figures", pod: pod("a"),
+		budgets: []*policyv1.PodDisruptionBudget{budget(reported(3, 1, -2), unobserved)},
+		want: Eviction{Verdict: RefusedNow, Budget: key("web"),
+			Reason: cannotEvict + "The disruption budget web is still being processed by the server."},
+	}, {
+		name: "negative", why: "comes before the size of the list", pod: pod("a"),
+		budgets: []*policyv1.PodDisruptionBudget{budget(reported(3, 1, -1), manyDisrupted(2001))},
+		want: Eviction{Verdict: RefusedForbidden, Budget: key("web"),
+			Reason: `poddisruptionbudget.policy "web" is forbidden: pdb disruptions allowed is negative`},
+	}, {
+		name: "too many disrupted", why: "comes before 0 allowed", pod: pod("a"),
+		budgets: []*policyv1.PodDisruptionBudget{budget(reported(3, 1, 0), manyDisrupted(2001))},
+		want: Eviction{Verdict: RefusedForbidden, Budget: key("web"),
+			Reason: `poddisruptionbudget.policy "web" is forbidden: DisruptedPods map too big - too many evictions not confirmed by PDB controller`},
+	}, {
+		name: "none allowed", why: "the figures say why", pod: pod("a"),
+		budgets: []*policyv1.PodDisruptionBudget{budget(reported(3, 3, 0), manyDisrupted(2000))},
+		want: Eviction{Verdict: RefusedNow, Budget: key("web"),
+			Reason: cannotEvict + "The disruption budget web needs 3 healthy pods and has 3 currently"},
+	}, {
+		name: "none allowed, sync failed", why: "the figures are not to be trusted then", pod: pod("a"),
+		budgets: []*policyv1.PodDisruptionBudget{budget(reported(2, 3, 0), condition("SyncFailed", "found no controllers for pod \"a\""))},
+		want: Eviction{Verdict: RefusedNow, Budget: key("web"),
+			Reason: cannotEvict + "The disruption budget web does not allow evicting pods currently because it failed sync: found no controllers for pod \"a\""},
+	}, {
+		name: "none allowed, condition with a message", why: "only where the figures do not explain it", pod: pod("a"),
+		budgets: []*policyv1.PodDisruptionBudget{budget(reported(4, 3, 0), condition("Frozen", "change freeze"))},
+		want: Eviction{Verdict: RefusedNow, Budget: key("web"),
+			Reason: cannotEvict + "The disruption budget web does not allow evicting pods currently (Frozen): change freeze"},
+	}, {
+		name: "none allowed, no reason at hand", why: "no more is known", pod: pod("a"),
+		budgets: []*policyv1.PodDisruptionBudget{budget(reported(4, 3, 0))},
+		want: Eviction{Verdict: RefusedNow, Budget: key("web"),
+			Reason: cannotEvict + "The disruption budget web does not allow evicting pods currently"},
+	}, {
+		name: "within budget", why: "one less from now on", pod: pod("a"),
+		budgets: []*policyv1.PodDisruptionBudget{budget(reported(5, 3, 2))},
+		want: Eviction{Verdict: AllowedWithinBudget, Budget: key("web"),
+			Reason: "the budget allows 1 more disruptions after this one"},
+	}} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := Snapshot{Now: now, Pods: []*corev1.Pod{pod("z"), tc.pod}, Budgets: tc.budgets}
+			got, err := Evict(s, key("a"), Options{})
+			require.NoError(t, err)
+			require.Equal(t, tc.want.Verdict == AllowedWithinBudget, got.Update != nil)
+			got.Update = nil
+			require.Empty(t, cmp.Diff(tc.want, got), tc.why)
+		})
+	}
+}
+
+func TestEvictUpdate(t *testing.T) {
+	b := budget(reported(5, 3, 2), disrupted(map[string]metav1.Time{"b": ago(time.Second)}))
+	s := Snapshot{Now: now.Add(time.Millisecond), Pods: []*corev1.Pod{pod("a"), pod("c")}, Budgets: []*policyv1.PodDisruptionBudget{b}}
+	first, err := Evict(s, key("a"), Options{})
+	require.NoError(t, err)
+	want := b.DeepCopy()
+	want.Status.DisruptionsAllowed = 1
+	want.Status.DisruptedPods["a"] = metav1.NewTime(now)
+	require.Empty(t, cmp.Diff(want, first.Update), "the rest, resourceVersion included, is as read; times have whole seconds")
+
+	s.Budgets = []*policyv1.PodDisruptionBudget{first.Update}
+	second, err := Evict(s, key("c"), Options{})
+	require.NoError(t, err)
+	want.Status.DisruptionsAllowed = 0
+	want.Status.DisruptedPods["c"] = metav1.NewTime(now)
+	want.Status.Conditions = []metav1.Condition{{
+		Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse, Reason: policyv1.InsufficientPodsReason,
+		ObservedGeneration: 1, LastTransitionTime: metav1.NewTime(now)}}
+	require.Empty(t, cmp.Diff(want, second.Update), "the last one turns the condition")
+}
+
+func TestEvictBadInput(t *testing.T) {
+	broken := budget(named("broken"), selecting(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}}))
+	t.Run("not there", func(t *testing.T) {
+		got, err := Evict(Snapshot{Now: now}, key("a"), Options{})
+		require.NoError(t, err)
+		require.Empty(t, cmp.Diff(Eviction{}, got))
+	})
+	t.Run("a pod twice", func(t *testing.T) {
+		got, err := Evict(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a"), pod("a")}}, key("a"), Options{})
+		require.ErrorIs(t, err, purekube.ErrDuplicate)
+		require.Zero(t, got.Verdict)
+	})
+	t.Run("a selector that does not compile", func(t *testing.T) {
+		got, err := Evict(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{broken, budget(reported(2, 1, 1))}}, key("a"), Options{})
+		require.ErrorContains(t, err, "PodDisruptionBudget shop/broken: spec.selector")
+		require.Equal(t, AllowedWithinBudget, got.Verdict, "it covers no pod, in the handler too")
+	})
+	t.Run("a budget twice", func(t *testing.T) {
+		elsewhere := budget(selecting(&metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}))
+		got, err := Evict(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{elsewhere, budget(reported(2, 1, 1))}}, key("a"), Options{})
+		require.ErrorIs(t, err, purekube.ErrDuplicate)
+		require.Equal(t, RefusedConflictingBudgets, got.Verdict, "one of the two covers the pod")
+		got, err = Evict(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{elsewhere, elsewhere}}, key("a"), Options{})
+		require.ErrorIs(t, err, purekube.ErrDuplicate)
+		require.Equal(t, AllowedUnguarded, got.Verdict, "neither does")
+	})
+	t.Run("nil objects", func(t *testing.T) {
+		got, err := Evict(Snapshot{Now: now, Pods: []*corev1.Pod{nil, pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{nil}}, key("a"), Options{})
+		require.ErrorIs(t, err, purekube.ErrNil)
+		require.Equal(t, AllowedUnguarded, got.Verdict)
+	})
+}
+
+func TestEvictRecompute(t *testing.T) {
+	t.Run("a status that is out of date", func(t *testing.T) {
+		s := web(budget(maxUnavailable("1"), reported(3, 2, 1)), 3, pods(3, 2, byWeb)...)
+		believed, err := Evict(s, key("web-a"), Options{})
+		require.NoError(t, err)
+		require.Equal(t, AllowedWithinBudget, believed.Verdict, "the handler goes by what is written")
+		computed, err := Evict(s, key("web-a"), Options{Recompute: true})
+		require.NoError(t, err)
+		require.Equal(t, RefusedNow, computed.Verdict)
+		require.Equal(t, cannotEvict+"The disruption budget web needs 2 healthy pods and has 2 currently", computed.Reason)
+	})
+	t.Run("a status that was never computed", func(t *testing.T) {
+		s := web(budget(maxUnavailable("2")), 3, pods(3, 3, byWeb)...)
+		e, err := Evict(s, key("web-a"), Options{Recompute: true})
+		require.NoError(t, err)
+		require.Equal(t, AllowedWithinBudget, e.Verdict)
+		require.Empty(t, cmp.Diff(Figures{ExpectedPods: 3, DesiredHealthy: 1, CurrentHealthy: 3, DisruptionsAllowed: 1}, figures(e.Update.Status)))
+	})
+	t.Run("a status that is right", func(t *testing.T) {
+		s := web(budget(maxUnavailable("2")), 3, pods(3, 3, byWeb)...)
+		r, err := Plan(s, key("web"), Options{})
+		require.NoError(t, err)
+		s.Budgets[0] = r.Actions[0].(UpdateStatus).Budget
+		e, err := Evict(s, key("web-a"), Options{Recompute: true})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, e.Update.Status.DisruptionsAllowed)
+	})
+	t.Run("a scale that is not known", func(t *testing.T) {
+		s := web(budget(maxUnavailable("2"), reported(3, 1, 2)), 3, pods(3, 3, by("x/v1", "Y", "y"))...)
+		e, err := Evict(s, key("web-a"), Options{Recompute: true})
+		require.NoError(t, err)
+		require.Zero(t, e.Verdict)
+		require.Equal(t, []purekube.Need{{APIVersion: "x/v1", Kind: "Y", Namespace: ns, Name: "y", Subresource: "scale"}}, e.Needs)
+	})
+	t.Run("a status that cannot be computed", func(t *testing.T) {
+		s := web(budget(maxUnavailable("x%"), reported(3, 1, 2)), 3, pods(3, 3, byWeb)...)
+		e, err := Evict(s, key("web-a"), Options{Recompute: true})
+		require.ErrorContains(t, err, "spec.maxUnavailable")
+		require.Equal(t, RefusedNow, e.Verdict)
+		require.Contains(t, e.Reason, "because it failed sync: invalid value")
+	})
+}
+
+func TestVerdict(t *testing.T) {
+	names := []string{"none", "AllowedUnguarded", "AllowedUnhealthy", "AllowedWithinBudget", "RefusedNow", "RefusedForbidden", "RefusedConflictingBudgets"}
+	for v, name := range names {
+		require.Equal(t, name, Verdict(v).String())
+		require.Equal(t, v >= 1 && v <= 3, Verdict(v).Allowed(), name)
+	}
+}
+
+// A node is drained: its pods are evicted one by one, the ones that are refused are tried again when
+// replacements have become ready. At no time are fewer pods healthy than the budgets demand, and
+// the drain ends.
+func TestDrain(t *testing.T) {
+	for mode, o := range bothModes {
+		t.Run(mode, func(t *testing.T) {
+			web := web(budget(maxUnavailable("30%")), 7)
+			db := budget(minAvailable("2"), named("db"), selecting(&metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}))
+			s := Snapshot{Now: now, Budgets: append(web.Budgets, db), ReplicaSets: web.ReplicaSets, Deployments: web.Deployments}
+			on := func(node string) func(*corev1.Pod) {
+				return func(p *corev1.Pod) { p.Spec.NodeName = node }
+			}
+			for i := range 7 {
+				s.Pods = append(s.Pods, pod(fmt.Sprintf("web-%d", i), byWeb, on([]string{"old", "old", "old", "old", "old", "new", "new"}[i])))
+			}
+			for i := range 3 {
+				s.Pods = append(s.Pods, pod(fmt.Sprintf("db-%d", i), on("old"), labelled(map[string]string{"app": "db"})))
+			}
+			replace := func(updated *policyv1.PodDisruptionBudget) {
+				for i, b := range s.Budgets {
+					if b.Name == updated.Name {
+						s.Budgets[i] = updated
+					}
+				}
+			}
+			sync := func() {
+				for _, out := range PlanAll(s, o) {
+					require.NoError(t, out.Err)
+					for _, a := range out.Result.Actions {
+						replace(a.(UpdateStatus).Budget)
+					}
+				}
+			}
+			healthy := func(app string) (n int) {
+				for _, p := range s.Pods {
+					if p.Labels["app"] == app && p.DeletionTimestamp == nil && p.Status.Conditions[0].Status == corev1.ConditionTrue {
+						n++
+					}
+				}
+				return n
+			}
+
+			var story []string
+			for round := 1; ; round++ {
+				require.Less(t, round, 10, "the drain does not end: %v", story)
+				sync()
+				var left []*corev1.Pod
+				for _, p := range s.Pods {
+					if p.Spec.NodeName == "old" {
+						left = append(left, p)
+					}
+				}
+				if len(left) == 0 {
+					break
+				}
+				line := fmt.Sprintf("round %d:", round)
+				for _, p := range left {
+					e, err := Evict(s, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, o)
+					require.NoError(t, err)
+					if !e.Verdict.Allowed() {
+						require.Equal(t, RefusedNow, e.Verdict)
+						continue
+					}
+					require.Equal(t, AllowedWithinBudget, e.Verdict)
+					replace(e.Update)
+					p.DeletionTimestamp = new(metav1.NewTime(s.Now))
+					line += " " + p.Name
+					require.GreaterOrEqual(t, healthy("web"), 4, "7 pods, 30 %% may be missing: 3")
+					require.GreaterOrEqual(t, healthy("db"), 2)
+				}
+				story = append(story, line)
+				// The pods go, and others take their place on the other node.
+				s.Now = s.Now.Add(10 * time.Second)
+				for i, p := range s.Pods {
+					if p.DeletionTimestamp != nil {
+						next := pod(fmt.Sprintf("%s-r%d", p.Name, round), on("new"), labelled(p.Labels))
+						next.OwnerReferences = p.OwnerReferences
+						next.CreationTimestamp = metav1.NewTime(s.Now)
+						s.Pods[i] = next
+					}
+				}
+			}
+			require.Equal(t, []string{
+				"round 1: web-0 web-1 web-2 db-0",
+				"round 2: web-3 web-4 db-1",
+				"round 3: db-2",
+			}, story)
+		})
+	}
+}
