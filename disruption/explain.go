@@ -171,6 +171,7 @@ func (e *Explanation) addController(r reference, a answer) {
 		cs.Kind, cs.Name, cs.Scale = a.found.kind, a.found.name, a.found.scale
 		for i := range e.Controllers {
 			if known := &e.Controllers[i]; known.Kind == cs.Kind && known.Name == cs.Name && known.Problem == "" {
+				known.Scale = cs.Scale
 				known.Through = append(known.Through, through)
 				slices.Sort(known.Through)
 				return

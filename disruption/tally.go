@@ -164,14 +164,15 @@ func (t *tally) expect(w *workloads) expectation {
 		)
 	})
 	var x expectation
-	counted, asked := map[types.UID]bool(nil), map[ScaleKey]bool(nil)
+	var scales map[types.UID]int32
+	var asked map[ScaleKey]bool
 	if len(t.refs) > 1 {
-		counted, asked = map[types.UID]bool{}, map[ScaleKey]bool{}
+		scales, asked = map[types.UID]int32{}, map[ScaleKey]bool{}
 	}
 	for _, r := range t.refs {
-		// A reference is not looked up if something with its UID is counted: upstream
-		// does not either. ReplicaSets of one Deployment are looked up each, and find it.
-		if r.ref.UID != "" && counted[r.ref.UID] {
+		// Nothing is looked up for a UID that is counted already. A ReplicaSet's UID never
+		// is, if a Deployment stands for it: each of them is looked up and finds the same.
+		if _, counted := scales[r.ref.UID]; counted && r.ref.UID != "" {
 			continue
 		}
 		a := w.controllerOf(t.budget.Namespace, r.ref)
@@ -185,11 +186,10 @@ func (t *tally) expect(w *workloads) expectation {
 				// Manifests that no API server has seen have no UIDs.
 				uid = types.UID(a.found.kind + "/" + a.found.name)
 			}
-			if !counted[uid] {
-				x.sum = w.o.sum(x.sum, a.found.scale)
-			}
-			if counted != nil {
-				counted[uid] = true
+			if scales == nil {
+				x.sum = w.o.sum(0, a.found.scale)
+			} else {
+				scales[uid] = a.found.scale
 			}
 		case a.need != nil:
 			key := ScaleKeyOf(*a.need)
@@ -208,6 +208,9 @@ func (t *tally) expect(w *workloads) expectation {
 				Err: fmt.Errorf("found no controllers for pod %q", r.pod),
 			}
 		}
+	}
+	for _, scale := range scales {
+		x.sum = w.o.sum(x.sum, scale)
 	}
 	slices.SortFunc(x.needs, func(a, b purekube.Need) int {
 		return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))

@@ -1,0 +1,232 @@
+package disruption
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// verdict is what the oracle says about one budget.
+type verdict struct {
+	figures   Figures
+	disrupted []string
+	recheck   time.Time
+	failure   string
+	needs     int
+}
+
+// oracle works the rules off one after the other, for one budget, by going through everything each
+// time. It knows no index, and snapshots without nil pointers and duplicates only.
+func oracle(s Snapshot, b *policyv1.PodDisruptionBudget, o Options) verdict {
+	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+	if err != nil {
+		return verdict{failure: err.Error()}
+	}
+	var covered []*corev1.Pod
+	for _, p := range s.Pods {
+		if p.Namespace == b.Namespace && selector.Matches(labels.Set(p.Labels)) {
+			covered = append(covered, p)
+		}
+	}
+	slices.SortFunc(covered, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+
+	var v verdict
+	expected := int64(len(covered))
+	percentage := b.Spec.MinAvailable != nil && b.Spec.MinAvailable.StrVal != ""
+	if b.Spec.MaxUnavailable != nil || percentage {
+		sum, failure, needs := oracleScale(s, covered, o)
+		zero := b.Spec.MaxUnavailable != nil && (b.Spec.MaxUnavailable.String() == "0" || b.Spec.MaxUnavailable.String() == "0%")
+		switch {
+		case failure != "" && zero && !o.MatchUpstream: // D-13
+		case failure != "":
+			return verdict{failure: failure}
+		case needs > 0:
+			return verdict{needs: needs}
+		default:
+			expected = sum
+		}
+	} else if b.Spec.MinAvailable == nil {
+		expected = 0
+	}
+	amount := func(text string, isNumber bool, number int32, up bool) (int64, bool) {
+		if isNumber {
+			return int64(number), true
+		}
+		var percent int64
+		if n, _ := fmt.Sscanf(text, "%d%%", &percent); n != 1 {
+			return 0, false
+		}
+		share := float64(percent) * float64(expected) / 100
+		if up {
+			return int64(math.Ceil(share)), true
+		}
+		return int64(math.Floor(share)), true
+	}
+	desired := int64(0)
+	if m := b.Spec.MaxUnavailable; m != nil {
+		n, ok := amount(m.StrVal, m.StrVal == "", m.IntVal, o.MaxUnavailableRounding == RoundUp)
+		if !ok {
+			return verdict{failure: "invalid value for IntOrString"}
+		}
+		if desired = expected - n; o.MatchUpstream {
+			desired = int64(int32(desired))
+		}
+		desired = max(0, desired)
+	} else if m := b.Spec.MinAvailable; m != nil {
+		n, ok := amount(m.StrVal, m.StrVal == "", m.IntVal, true)
+		if !ok {
+			return verdict{failure: "invalid value for IntOrString"}
+		}
+		desired = n
+	}
+
+	healthy := int64(0)
+	for _, p := range covered {
+		ready := false
+		for _, c := range p.Status.Conditions {
+			if c.Type == corev1.PodReady {
+				ready = c.Status == corev1.ConditionTrue
+				break
+			}
+		}
+		at, listed := b.Status.DisruptedPods[p.Name]
+		if !o.MatchUpstream && p.CreationTimestamp.Time.After(at.Time) { // D-14
+			listed = false
+		}
+		age := s.Now.Sub(at.Time)
+		going := listed && age < 2*time.Minute && p.DeletionTimestamp == nil
+		stays := going || o.MatchUpstream && listed && age == 2*time.Minute && p.DeletionTimestamp == nil // D-19
+		if stays {
+			v.disrupted = append(v.disrupted, p.Name)
+			next := at.Add(2 * time.Minute)
+			if next.Equal(s.Now) {
+				next = s.Now.Add(1)
+			}
+			if v.recheck.IsZero() || next.Before(v.recheck) {
+				v.recheck = next
+			}
+		}
+		if ready && !going && p.DeletionTimestamp == nil {
+			healthy++
+		}
+	}
+	allowed := max(0, healthy-desired)
+	if expected <= 0 {
+		allowed = 0
+	}
+	v.figures = Figures{
+		ExpectedPods: int32(min(expected, math.MaxInt32)), DesiredHealthy: int32(min(desired, math.MaxInt32)),
+		CurrentHealthy: int32(healthy), DisruptionsAllowed: int32(allowed),
+	}
+	return v
+}
+
+func oracleScale(s Snapshot, covered []*corev1.Pod, o Options) (sum int64, failure string, needs int) {
+	scales := map[types.UID]int32{}
+	unknown := map[ScaleKey]bool{}
+	for _, p := range covered {
+		ref := metav1.GetControllerOf(p)
+		if ref == nil {
+			continue
+		}
+		if _, counted := scales[ref.UID]; counted {
+			continue
+		}
+		uid, scale, err, need := oracleFind(s, p.Namespace, *ref)
+		switch {
+		case err != "":
+			if failure == "" {
+				failure = err
+			}
+		case need != nil:
+			unknown[*need] = true
+		case uid == "":
+			if failure == "" {
+				failure = fmt.Sprintf("found no controllers for pod %q", p.Name)
+			}
+		default:
+			scales[uid] = scale
+		}
+	}
+	for _, scale := range scales {
+		sum += int64(scale)
+	}
+	if o.MatchUpstream {
+		sum = int64(int32(sum))
+	}
+	return sum, failure, len(unknown)
+}
+
+func oracleFind(s Snapshot, namespace string, ref metav1.OwnerReference) (types.UID, int32, string, *ScaleKey) {
+	gv, err := schema.ParseGroupVersion(ref.APIVersion)
+	if err != nil {
+		return "", 0, err.Error(), nil
+	}
+	is := func(o metav1.Object, name string, uid types.UID) bool {
+		return o.GetNamespace() == namespace && o.GetName() == name && o.GetUID() == uid
+	}
+	scaleOf := func(replicas *int32) int32 {
+		if replicas == nil {
+			return 1
+		}
+		return *replicas
+	}
+	apps := gv.Group == "apps"
+	if ref.Kind == "ReplicationController" && gv.Group == "" {
+		for _, rc := range s.ReplicationControllers {
+			if is(rc, ref.Name, ref.UID) {
+				return rc.UID, scaleOf(rc.Spec.Replicas), "", nil
+			}
+		}
+	}
+	if ref.Kind == "ReplicaSet" && (apps || gv.Group == "extensions") {
+		for _, rs := range s.ReplicaSets {
+			if !is(rs, ref.Name, ref.UID) {
+				continue
+			}
+			owner := metav1.GetControllerOf(rs)
+			if owner == nil {
+				return rs.UID, scaleOf(rs.Spec.Replicas), "", nil
+			}
+			ogv, err := schema.ParseGroupVersion(owner.APIVersion)
+			if err != nil {
+				return "", 0, err.Error(), nil
+			}
+			if owner.Kind != "Deployment" {
+				return rs.UID, scaleOf(rs.Spec.Replicas), "", nil
+			}
+			for _, d := range s.Deployments {
+				if is(d, owner.Name, owner.UID) && (ogv.Group == "apps" || ogv.Group == "extensions") {
+					return d.UID, scaleOf(d.Spec.Replicas), "", nil
+				}
+			}
+		}
+	}
+	if ref.Kind == "StatefulSet" && apps {
+		for _, ss := range s.StatefulSets {
+			if is(ss, ref.Name, ref.UID) {
+				return ss.UID, scaleOf(ss.Spec.Replicas), "", nil
+			}
+		}
+	}
+	k := ScaleKey{gv.Group, ref.Kind, namespace, ref.Name}
+	scale, asked := s.Scales[k]
+	switch {
+	case !asked:
+		return "", 0, "", &k
+	case scale.Err != "":
+		return "", 0, scale.Err, nil
+	case scale.Found && scale.UID == ref.UID:
+		return scale.UID, scale.Replicas, "", nil
+	}
+	return "", 0, "", nil
+}

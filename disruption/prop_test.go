@@ -1,0 +1,286 @@
+package disruption
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
+	policyv1 "k8s.io/api/policy/v1"
+
+	"github.com/purekube/purekube/internal/aliasing"
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+var seedFlag = flag.Uint64("seed", 0, "of the property tests; 0: another one each time")
+
+// forEachSnapshot runs the property on many random snapshots, each from a seed of its own, in both
+// modes.
+func forEachSnapshot(t *testing.T, n int, bad bool, property func(g generator, s Snapshot, o Options) error) {
+	t.Helper()
+	first := *seedFlag
+	if first == 0 {
+		first = rand.Uint64()
+	} else {
+		n = 1
+	}
+	for i := range uint64(n) {
+		seed := first + i
+		g := generator{Rand: rand.New(rand.NewPCG(seed, 0)), bad: bad}
+		s := g.snapshot()
+		for _, o := range []Options{{}, {MatchUpstream: true}, {MaxUnavailableRounding: RoundDown}} {
+			if err := property(g, s, o); err != nil {
+				t.Fatalf("-seed %d, %+v: %v", seed, o, err)
+			}
+		}
+	}
+}
+
+var errorText = cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
+
+func TestPropPlanIsWhatTheRulesSay(t *testing.T) {
+	seen := map[string]int{}
+	forEachSnapshot(t, 1500, false, func(g generator, s Snapshot, o Options) error {
+		for _, b := range s.Budgets {
+			want := oracle(s, b, o)
+			got, err := Plan(s, snapshot.KeyOf(b), o)
+			if want.needs > 0 {
+				seen["needs"]++
+				if len(got.Needs) != want.needs || len(got.Actions)+len(got.Events) != 0 || err != nil {
+					return fmt.Errorf("%s: %d needs wanted, got %+v, %v", b.Name, want.needs, got, err)
+				}
+				continue
+			}
+			st := b.Status
+			if len(got.Actions) == 1 {
+				st = got.Actions[0].(UpdateStatus).Budget.Status
+			}
+			if want.failure != "" {
+				seen["failure"]++
+				c := apimeta.FindStatusCondition(st.Conditions, policyv1.DisruptionAllowedCondition)
+				if err == nil || st.DisruptionsAllowed != 0 || c == nil || c.Reason != policyv1.SyncFailedReason || c.Status != "False" ||
+					len(c.Message) < len(want.failure) || c.Message[:len(want.failure)] != want.failure {
+					return fmt.Errorf("%s: failure %q wanted, got %+v, %v", b.Name, want.failure, st, err)
+				}
+				continue
+			}
+			seen["status"]++
+			if err != nil {
+				return fmt.Errorf("%s: %w", b.Name, err)
+			}
+			disrupted := slices.Sorted(maps.Keys(st.DisruptedPods))
+			if diff := cmp.Diff(want.figures, figures(st)) + cmp.Diff(want.disrupted, disrupted, cmpopts.EquateEmpty()) + cmp.Diff(want.recheck, got.RecheckAt); diff != "" {
+				return fmt.Errorf("%s (-oracle +plan): %s", b.Name, diff)
+			}
+			if st.ObservedGeneration != b.Generation {
+				return fmt.Errorf("%s: generation %d", b.Name, st.ObservedGeneration)
+			}
+			if len(got.Actions) == 0 {
+				seen["nothing to do"]++
+			}
+			// In the next round of options nothing is left to do, mostly.
+			b.Status = st
+		}
+		return nil
+	})
+	if *seedFlag == 0 && (seen["needs"] < 100 || seen["failure"] < 100 || seen["status"] < 100 || seen["nothing to do"] == 0) {
+		t.Errorf("the snapshots are not diverse: %v", seen)
+	}
+}
+
+func TestPropOrderDoesNotMatter(t *testing.T) {
+	forEachSnapshot(t, 300, true, func(g generator, s Snapshot, o Options) error {
+		again := g.shuffled(s)
+		if diff := cmp.Diff(PlanAll(s, o), PlanAll(again, o), errorText); diff != "" {
+			return fmt.Errorf("PlanAll: %s", diff)
+		}
+		if diff := cmp.Diff(PlanAllPods(s, o), PlanAllPods(again, o), errorText); diff != "" {
+			return fmt.Errorf("PlanAllPods: %s", diff)
+		}
+		for _, b := range s.Budgets {
+			if b == nil {
+				continue
+			}
+			one, err := Explain(s, snapshot.KeyOf(b), o)
+			two, err2 := Explain(again, snapshot.KeyOf(b), o)
+			if diff := cmp.Diff(one, two) + cmp.Diff(err, err2, errorText); diff != "" {
+				return fmt.Errorf("Explain: %s", diff)
+			}
+		}
+		for _, p := range s.Pods {
+			if p == nil {
+				continue
+			}
+			for _, o.Recompute = range []bool{false, true} {
+				one, err := Evict(s, snapshot.KeyOf(p), o)
+				two, err2 := Evict(again, snapshot.KeyOf(p), o)
+				if diff := cmp.Diff(one, two) + cmp.Diff(err, err2, errorText); diff != "" {
+					return fmt.Errorf("Evict: %s", diff)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func TestPropInputsAreLeftAlone(t *testing.T) {
+	forEachSnapshot(t, 120, true, func(g generator, s Snapshot, o Options) error {
+		before := deepCopy(s)
+		var results []any
+		results = append(results, PlanAll(s, o), PlanAllPods(s, o))
+		for _, b := range s.Budgets {
+			if b != nil {
+				r, _ := Plan(s, snapshot.KeyOf(b), o)
+				e, _ := Explain(s, snapshot.KeyOf(b), o)
+				results = append(results, r, e)
+			}
+		}
+		for _, p := range s.Pods {
+			if p != nil {
+				r, _ := PlanPod(s, snapshot.KeyOf(p), o)
+				o.Recompute = !o.Recompute
+				e, _ := Evict(s, snapshot.KeyOf(p), o)
+				_, err := BudgetsFor(s.Budgets, p)
+				results = append(results, r, e, AffectedByPod(s.Budgets, p), err)
+			}
+		}
+		if diff := cmp.Diff(before, s, cmpopts.EquateEmpty()); diff != "" {
+			return fmt.Errorf("the snapshot was written to: %s", diff)
+		}
+		if shared := aliasing.Shared(s, results); len(shared) > 0 {
+			return fmt.Errorf("results share memory with the snapshot: %v", shared)
+		}
+		return nil
+	})
+}
+
+// PlanAll finds pods through the index, Plan tries each.
+func TestPropPlanAllIsPlanForEach(t *testing.T) {
+	forEachSnapshot(t, 600, true, func(g generator, s Snapshot, o Options) error {
+		all := map[any]Outcome{}
+		for _, out := range PlanAll(s, o) {
+			all[out.Key] = out
+		}
+		for _, b := range s.Budgets {
+			if b == nil {
+				continue
+			}
+			one, _ := Plan(s, snapshot.KeyOf(b), o)
+			if diff := cmp.Diff(one, all[snapshot.KeyOf(b)].Result); diff != "" {
+				return fmt.Errorf("%s (-Plan +PlanAll): %s", b.Name, diff)
+			}
+		}
+		pods := map[any]Outcome{}
+		for _, out := range PlanAllPods(s, o) {
+			pods[out.Key] = out
+		}
+		for _, p := range s.Pods {
+			if p == nil {
+				continue
+			}
+			one, _ := PlanPod(s, snapshot.KeyOf(p), o)
+			if diff := cmp.Diff(one, pods[snapshot.KeyOf(p)].Result); diff != "" {
+				return fmt.Errorf("%s (-PlanPod +PlanAllPods): %s", p.Name, diff)
+			}
+		}
+		return nil
+	})
+}
+
+// Answer the needs and carry out the actions: the next plan has none.
+func TestPropConverges(t *testing.T) {
+	forEachSnapshot(t, 300, true, func(g generator, s Snapshot, o Options) error {
+		s = deepCopy(s)
+		// An answer can bring up another question, when it is about the same object by
+		// another version of its kind.
+		for range 4 {
+			known := maps.Clone(s.Scales)
+			for _, out := range PlanAll(s, o) {
+				if len(out.Result.Needs) > 0 && len(out.Result.Actions)+len(out.Result.Events) > 0 {
+					return fmt.Errorf("%v: needs and more", out.Key)
+				}
+				if at := out.Result.RecheckAt; !at.IsZero() && !at.After(s.Now) {
+					return fmt.Errorf("%v: look again in the past", out.Key)
+				}
+				for _, n := range out.Result.Needs {
+					if _, answered := known[ScaleKeyOf(n)]; n.Subresource != "scale" || answered {
+						return fmt.Errorf("%v: asked again for %v", out.Key, n)
+					}
+					s.Scales[ScaleKeyOf(n)] = Scale{Found: !g.in(4), UID: g.uid(n.Kind, n.Name), Replicas: g.Int32N(9)}
+				}
+				for _, a := range out.Result.Actions {
+					for i, b := range s.Budgets {
+						if b != nil && snapshot.KeyOf(b) == out.Key {
+							s.Budgets[i] = a.(UpdateStatus).Apply(b)
+						}
+					}
+				}
+			}
+		}
+		for _, out := range PlanAll(s, o) {
+			if len(out.Result.Needs) > 0 {
+				return fmt.Errorf("%v: needs without end: %v", out.Key, out.Result.Needs)
+			}
+			for _, a := range out.Result.Actions {
+				c := apimeta.FindStatusCondition(a.(UpdateStatus).Budget.Status.Conditions, policyv1.DisruptionAllowedCondition)
+				if o.MatchUpstream && c.Reason == policyv1.SyncFailedReason {
+					continue // D-18
+				}
+				return fmt.Errorf("%v does not come to rest: %v", out.Key, a)
+			}
+		}
+		return nil
+	})
+}
+
+// Whatever is wrong: no more is allowed than the healthy pods there are, and what an eviction takes
+// is not handed out again when the status is computed next.
+func TestPropNeverMoreThanThereIs(t *testing.T) {
+	evictions := 0
+	forEachSnapshot(t, 300, true, func(g generator, s Snapshot, o Options) error {
+		o.Recompute = true
+		for _, out := range PlanAll(s, o) {
+			for _, a := range out.Result.Actions {
+				st := a.(UpdateStatus).Budget.Status
+				if st.DisruptionsAllowed < 0 || st.DisruptionsAllowed > 0 && (st.DisruptionsAllowed > st.CurrentHealthy-st.DesiredHealthy || st.ExpectedPods <= 0) {
+					return fmt.Errorf("%v: %+v", out.Key, st)
+				}
+			}
+		}
+		for _, p := range s.Pods {
+			if p == nil || p.CreationTimestamp.After(s.Now) {
+				continue
+			}
+			e, _ := Evict(s, snapshot.KeyOf(p), o)
+			if (e.Update != nil) != (e.Verdict == AllowedWithinBudget) {
+				return fmt.Errorf("%s: %+v", p.Name, e)
+			}
+			if e.Update == nil {
+				continue
+			}
+			evictions++
+			before, _ := Explain(s, e.Budget, o)
+			next := deepCopy(s)
+			for i, b := range next.Budgets {
+				if b != nil && snapshot.KeyOf(b) == e.Budget {
+					next.Budgets[i] = e.Update
+				}
+			}
+			after, _ := Explain(next, e.Budget, o)
+			healthy := slices.ContainsFunc(before.Pods, func(ph PodHealth) bool { return ph.Name == p.Name && ph.Health == Healthy })
+			if healthy && after.Computed.DisruptionsAllowed != before.Computed.DisruptionsAllowed-1 {
+				return fmt.Errorf("%s: %d could go before, %d can after", p.Name, before.Computed.DisruptionsAllowed, after.Computed.DisruptionsAllowed)
+			}
+		}
+		return nil
+	})
+	if *seedFlag == 0 && evictions < 50 {
+		t.Errorf("only %d evictions within budget", evictions)
+	}
+}
