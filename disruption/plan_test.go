@@ -673,6 +673,17 @@ func TestBadInput(t *testing.T) {
 		require.EqualError(t, all[0].Err, "Pod shop/c: more than one object of this name in the snapshot")
 		require.EqualError(t, all[1].Err, err.Error())
 	})
+	t.Run("a name in three namespaces", func(t *testing.T) {
+		in := func(namespace string) *corev1.Pod {
+			return pod("a", byWeb, func(p *corev1.Pod) { p.Namespace = namespace })
+		}
+		s := web(budget(maxUnavailable("1")), 1, in(ns), in("b"), in("c"))
+		require.Len(t, PlanAll(s, Options{}), 1, "is three pods")
+		s.Pods = append(s.Pods, in("c"))
+		require.EqualError(t, PlanAll(s, Options{})[0].Err, "Pod c/a: more than one object of this name in the snapshot")
+		s.Pods = append(s.Pods, in("b"))
+		require.ErrorContains(t, PlanAll(s, Options{})[0].Err, "Pod b/a: more than one")
+	})
 	t.Run("a pod twice, covered once", func(t *testing.T) {
 		s := web(budget(minAvailable("1")), 2, pod("a", byWeb), pod("a", labelled(nil)), pod("b", byWeb))
 		r, err := Plan(s, key("web"), Options{})
