@@ -1,6 +1,7 @@
 package disruption
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -127,4 +128,25 @@ func TestExplainUpToDateAndBadInput(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, e.Rule)
 	require.Empty(t, e.Controllers, "no scale is asked for")
+}
+
+// Beyond a few, references are found through a map.
+func TestExplainManyControllers(t *testing.T) {
+	s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}}
+	for range 2 {
+		for i := range 3 * fewReferences {
+			name := fmt.Sprintf("db%d", i)
+			s.Pods = append(s.Pods, pod(fmt.Sprintf("%s-%d", name, len(s.Pods)), by("apps/v1", "StatefulSet", name)))
+			if len(s.StatefulSets) < 3*fewReferences {
+				s.StatefulSets = append(s.StatefulSets, statefulSet(name, new(int32(2))))
+			}
+		}
+	}
+	e, err := Explain(s, key("web"), Options{})
+	require.NoError(t, err)
+	require.Len(t, e.Controllers, 3*fewReferences)
+	for _, c := range e.Controllers {
+		require.Len(t, c.Through, 1, "each is asked once")
+	}
+	require.EqualValues(t, 6*fewReferences, e.Computed.ExpectedPods)
 }
