@@ -149,4 +149,8 @@ func TestExplainManyControllers(t *testing.T) {
 		require.Len(t, c.Through, 1, "each is asked once")
 	}
 	require.EqualValues(t, 6*fewReferences, e.Computed.ExpectedPods)
+
+	c := newCount(s, Options{})
+	tally, _ := c.only(key("web"))
+	require.Len(t, tally.refs, 3*fewReferences, "and held once")
 }
