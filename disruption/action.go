@@ -52,12 +52,12 @@ func (a UpdateStatus) String() string {
 		return "UpdateStatus"
 	}
 	st := a.Budget.Status
-	why := fmt.Sprintf("%d healthy, %d desired, %d expected", st.CurrentHealthy, st.DesiredHealthy, st.ExpectedPods)
+	says := figures(st).String()
 	c := apimeta.FindStatusCondition(st.Conditions, policyv1.DisruptionAllowedCondition)
 	if c != nil && c.Reason == policyv1.SyncFailedReason {
-		why = "sync failed: " + c.Message
+		says = fmt.Sprintf("%d allowed, sync failed: %s", st.DisruptionsAllowed, c.Message)
 	}
-	return fmt.Sprintf("UpdateStatus %s/%s: %d disruptions allowed (%s)", a.Budget.Namespace, a.Budget.Name, st.DisruptionsAllowed, why)
+	return fmt.Sprintf("UpdateStatus %s/%s: %s", a.Budget.Namespace, a.Budget.Name, says)
 }
 
 // ClearDisruptionTarget sets the condition DisruptionTarget of a pod to False: an update of

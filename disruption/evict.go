@@ -211,7 +211,7 @@ func decrement(b *policyv1.PodDisruptionBudget, pod *corev1.Pod, at metav1.Time)
 		}
 		if st.CurrentHealthy >= st.DesiredHealthy && st.DesiredHealthy > 0 {
 			return Eviction{Verdict: AllowedUnhealthy, ResourceVersion: pod.ResourceVersion,
-				Reason: fmt.Sprintf("the pod is not ready, and the budget has the %d healthy pods that it needs", st.DesiredHealthy)}
+				Reason: "the pod is not ready, and currentHealthy is no less than desiredHealthy"}
 		}
 	}
 	switch {
@@ -235,7 +235,7 @@ func decrement(b *policyv1.PodDisruptionBudget, pod *corev1.Pod, at metav1.Time)
 	updated.Status.DisruptedPods[pod.Name] = at
 	return Eviction{
 		Verdict: AllowedWithinBudget, Update: updated,
-		Reason: fmt.Sprintf("the budget allows %d more disruptions after this one", updated.Status.DisruptionsAllowed),
+		Reason: fmt.Sprintf("within the budget, which allows %d more", updated.Status.DisruptionsAllowed),
 	}
 }
 

@@ -101,12 +101,12 @@ func TestEvict(t *testing.T) {
 		name: "unready, enough healthy", why: "its going disrupts nothing", pod: pod("a", unready),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(3, 3, 0))},
 		want: Eviction{Verdict: AllowedUnhealthy, Budget: key("web"), ResourceVersion: "7",
-			Reason: "the pod is not ready, and the budget has the 3 healthy pods that it needs"},
+			Reason: "the pod is not ready, and currentHealthy is no less than desiredHealthy"},
 	}, {
 		name: "unready, IfHealthyBudget, enough healthy", why: "the default spelled out", pod: pod("a", unready),
 		budgets: []*policyv1.PodDisruptionBudget{budget(unhealthyPolicy(policyv1.IfHealthyBudget), reported(4, 3, 1))},
 		want: Eviction{Verdict: AllowedUnhealthy, Budget: key("web"), ResourceVersion: "7",
-			Reason: "the pod is not ready, and the budget has the 3 healthy pods that it needs"},
+			Reason: "the pod is not ready, and currentHealthy is no less than desiredHealthy"},
 	}, {
 		name: "unready, too few healthy", why: "the application is disrupted already", pod: pod("a", unready),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(2, 3, 0))},
@@ -161,7 +161,7 @@ func TestEvict(t *testing.T) {
 		name: "within budget", why: "one less from now on", pod: pod("a"),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(5, 3, 2))},
 		want: Eviction{Verdict: AllowedWithinBudget, Budget: key("web"),
-			Reason: "the budget allows 1 more disruptions after this one"},
+			Reason: "within the budget, which allows 1 more"},
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := Snapshot{Now: now, Pods: []*corev1.Pod{pod("z"), tc.pod}, Budgets: tc.budgets}

@@ -51,7 +51,7 @@ func ExamplePlanAll() {
 		}
 	}
 	// Output:
-	// UpdateStatus shop/db: 0 disruptions allowed (2 healthy, 2 desired, 3 expected)
+	// UpdateStatus shop/db: 0 allowed, 2 healthy, 2 desired, 3 expected
 }
 
 // A controller that is not one of the built-in ones is asked for once.
@@ -71,7 +71,7 @@ func ExamplePlan_needs() {
 	fmt.Println(result.Actions[0])
 	// Output:
 	// GET Cluster shop/db, subresource scale
-	// UpdateStatus shop/db: 0 disruptions allowed (2 healthy, 2 desired, 3 expected)
+	// UpdateStatus shop/db: 0 allowed, 2 healthy, 2 desired, 3 expected
 }
 
 // Why can node-0 not be drained?
@@ -85,7 +85,7 @@ func ExampleExplain() {
 		fmt.Printf("  %s on %s: %s\n", p.Name, p.Node, p.Health)
 	}
 	// Output:
-	// shop/db (maxUnavailable 1): nothing may be disrupted: 2 pods are healthy, 2 have to be
+	// shop/db (maxUnavailable 1): nothing may be disrupted: 2 healthy, 2 desired
 	//   StatefulSet db wants 3
 	//   db-0 on node-0: healthy
 	//   db-1 on node-1: healthy
@@ -109,7 +109,7 @@ func ExampleEvict() {
 	// db-1: RefusedNow
 	//   Cannot evict pod as it would violate the pod's disruption budget. The disruption budget db needs 2 healthy pods and has 2 currently
 	// db-2: AllowedUnhealthy
-	//   the pod is not ready, and the budget has the 2 healthy pods that it needs
+	//   the pod is not ready, and currentHealthy is no less than desiredHealthy
 }
 
 func ExampleDesiredHealthy() {

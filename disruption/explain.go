@@ -62,6 +62,12 @@ type Figures struct {
 	ExpectedPods, DesiredHealthy, CurrentHealthy, DisruptionsAllowed int32
 }
 
+// String is "1 allowed, 6 healthy, 5 desired, 7 expected".
+func (f Figures) String() string {
+	return fmt.Sprintf("%d allowed, %d healthy, %d desired, %d expected",
+		f.DisruptionsAllowed, f.CurrentHealthy, f.DesiredHealthy, f.ExpectedPods)
+}
+
 // PodHealth is how one pod counts.
 type PodHealth struct {
 	Name, Node string
@@ -90,19 +96,19 @@ func (e Explanation) Why() string {
 	c := e.Computed
 	switch {
 	case len(e.Needs) > 0:
-		return fmt.Sprintf("%d controllers have to be looked up first", len(e.Needs))
+		return fmt.Sprintf("controllers to look up first: %d", len(e.Needs))
 	case e.Failure != "":
 		return "nothing may be disrupted because the budget cannot be computed: " + e.Failure
 	case c.DisruptionsAllowed > 0:
-		return fmt.Sprintf("%d may be disrupted: %d pods are healthy, %d have to be", c.DisruptionsAllowed, c.CurrentHealthy, c.DesiredHealthy)
+		return fmt.Sprintf("%d may be disrupted: %d healthy, %d desired", c.DisruptionsAllowed, c.CurrentHealthy, c.DesiredHealthy)
 	case len(e.Pods) == 0:
 		return "nothing may be disrupted: the budget covers no pod"
 	case c.ExpectedPods <= 0:
 		return "nothing may be disrupted: no pods are expected"
 	case c.CurrentHealthy >= c.ExpectedPods && c.DesiredHealthy >= c.ExpectedPods:
-		return fmt.Sprintf("nothing may be disrupted, ever: all %d expected pods have to stay healthy", c.ExpectedPods)
+		return fmt.Sprintf("nothing may ever be disrupted: all pods that are expected have to stay healthy (%d)", c.ExpectedPods)
 	}
-	return fmt.Sprintf("nothing may be disrupted: %d pods are healthy, %d have to be", c.CurrentHealthy, c.DesiredHealthy)
+	return fmt.Sprintf("nothing may be disrupted: %d healthy, %d desired", c.CurrentHealthy, c.DesiredHealthy)
 }
 
 // Explain says how the status of a budget comes about: each pod, and whether it counts or why not;

@@ -44,7 +44,7 @@ func TestExplain(t *testing.T) {
 	}
 	require.Empty(t, cmp.Diff(want, got))
 	require.True(t, got.Blocks())
-	require.Equal(t, "nothing may be disrupted: 3 pods are healthy, 3 have to be", got.Why())
+	require.Equal(t, "nothing may be disrupted: 3 healthy, 3 desired", got.Why())
 }
 
 func TestExplainWhy(t *testing.T) {
@@ -62,15 +62,15 @@ func TestExplainWhy(t *testing.T) {
 		more   func(t *testing.T, e Explanation)
 	}{
 		{name: "some allowed", s: web(budget(maxUnavailable("1")), 3, pods(3, 3, byWeb)...),
-			want: "1 may be disrupted: 3 pods are healthy, 2 have to be"},
+			want: "1 may be disrupted: 3 healthy, 2 desired"},
 		{name: "all have to stay", s: web(budget(minAvailable("100%")), 3, pods(3, 3, byWeb)...), blocks: true,
-			want: "nothing may be disrupted, ever: all 3 expected pods have to stay healthy"},
+			want: "nothing may ever be disrupted: all pods that are expected have to stay healthy (3)"},
 		{name: "covers none", s: web(budget(minAvailable("1")), 3), blocks: true,
 			want: "nothing may be disrupted: the budget covers no pod"},
 		{name: "none expected", s: web(budget(maxUnavailable("1")), 0, pods(1, 1, byWeb)...), blocks: true,
 			want: "nothing may be disrupted: no pods are expected"},
 		{name: "needs", s: web(budget(maxUnavailable("1"), reported(3, 2, 1)), 3, pods(3, 3, custom)...),
-			want: "1 controllers have to be looked up first", more: func(t *testing.T, e Explanation) {
+			want: "controllers to look up first: 1", more: func(t *testing.T, e Explanation) {
 				require.Len(t, e.Needs, 1)
 				require.False(t, e.UpToDate)
 				require.Zero(t, e.Computed)

@@ -766,7 +766,7 @@ func TestActions(t *testing.T) {
 	r, err := Plan(s, key("web"), Options{})
 	require.NoError(t, err)
 	update := r.Actions[0].(UpdateStatus)
-	require.Equal(t, "UpdateStatus shop/web: 1 disruptions allowed (2 healthy, 1 desired, 2 expected)", update.String())
+	require.Equal(t, "UpdateStatus shop/web: 1 allowed, 2 healthy, 1 desired, 2 expected", update.String())
 
 	latest := budget(maxUnavailable("2"))
 	latest.ResourceVersion = "9"
@@ -783,7 +783,7 @@ func TestActions(t *testing.T) {
 	broken := web(budget(maxUnavailable("x%")), 2)
 	r, err = Plan(broken, key("web"), Options{})
 	require.Error(t, err)
-	require.Contains(t, r.Actions[0].(UpdateStatus).String(), "UpdateStatus shop/web: 0 disruptions allowed (sync failed: invalid value")
+	require.Contains(t, r.Actions[0].(UpdateStatus).String(), "UpdateStatus shop/web: 0 allowed, sync failed: invalid value")
 	require.Equal(t, "UpdateStatus", UpdateStatus{}.String())
 	require.Equal(t, "ClearDisruptionTarget", ClearDisruptionTarget{}.String())
 	require.Nil(t, ClearDisruptionTarget{}.Apply(nil))

@@ -78,8 +78,8 @@ func TestRealClusterAfterChanges(t *testing.T) {
 	}
 	require.Empty(t, cmp.Diff(map[string]string{
 		// Of 7 wanted 6 are left, 3 of them ready; 30 % of 7 are 3 that may be missing.
-		"web": "UpdateStatus shop/web: 0 disruptions allowed (3 healthy, 4 desired, 7 expected)",
+		"web": "UpdateStatus shop/web: 0 allowed, 3 healthy, 4 desired, 7 expected",
 		// minAvailable is a number, so the pods that are left are what is expected.
-		"db": "UpdateStatus shop/db: 1 disruptions allowed (4 healthy, 3 desired, 4 expected)",
+		"db": "UpdateStatus shop/db: 1 allowed, 4 healthy, 3 desired, 4 expected",
 	}, got))
 }

@@ -19,6 +19,7 @@ var cores = []core{
 	{"servicecidr", planServiceCIDR},
 	{"ttl", planTTL},
 	{"rbacaggregate", planRBACAggregate},
+	{"disruption", planDisruption},
 }
 
 func coreNames() []string {

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/disruption"
+)
+
+func planDisruption(c *cluster, set settings) section {
+	d := newDrains(c, set)
+	s := section{Headline: fmt.Sprintf("%s for %s", count(len(c.budgets), "PodDisruptionBudget"), count(len(c.pods), "pod"))}
+
+	outcomes := disruption.PlanAll(d.snapshot, d.options)
+	keys := map[types.NamespacedName]disruption.Outcome{}
+	for _, o := range outcomes {
+		keys[o.Key] = o
+	}
+	for _, b := range c.budgets {
+		key := types.NamespacedName{Namespace: b.Namespace, Name: b.Name}
+		if _, listed := keys[key]; !listed {
+			keys[key] = disruption.Outcome{Key: key}
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(keys), compareKeys) {
+		o := keys[key]
+		var e disruption.Explanation
+		if set.explain || len(o.Result.Actions) > 0 {
+			// Its error is the outcome's.
+			e, _ = disruption.Explain(d.snapshot, key, d.options)
+		}
+		f := findingOf(reference{"PodDisruptionBudget", key.Namespace, key.Name}, o.Result, o.Err, func(disruption.Action) (more, why string) {
+			return "", whyStatus(e)
+		})
+		if set.explain && e.Budget == key {
+			f.Explanation = explainBudget(e)
+			d.add(e)
+		}
+		s.Findings = append(s.Findings, f)
+	}
+
+	for _, o := range disruption.PlanAllPods(d.snapshot, d.options) {
+		if o.Key.Name == "" {
+			continue // what is wrong with budgets is said with the budgets
+		}
+		f := findingOf(reference{"Pod", o.Key.Namespace, o.Key.Name}, o.Result, o.Err, func(disruption.Action) (more, why string) {
+			return "", "it was to be deleted and was not"
+		})
+		s.Findings = append(s.Findings, f)
+		if len(o.Result.Events) > 0 {
+			d.suspects[o.Key] = true
+		}
+	}
+	if set.explain {
+		s.Explanation = d.blocked()
+	}
+	return s
+}
+
+// whyStatus says what is wrong with the status that is there.
+func whyStatus(e disruption.Explanation) string {
+	switch {
+	case e.Failure != "":
+		return e.Failure
+	case e.Reported == e.Computed:
+		return "its figures are right, the rest of its status is not"
+	}
+	return "its status says " + e.Reported.String()
+}
+
+// explainBudget answers "why can this not be drained": what the budget demands, each controller and
+// what it wants, each pod and how it counts.
+func explainBudget(e disruption.Explanation) []string {
+	demand := e.Rule
+	if demand == "" {
+		demand = "neither minAvailable nor maxUnavailable"
+	}
+	lines := []string{
+		e.Why(),
+		fmt.Sprintf("it demands %s of the pods with %s", demand, e.Selector),
+	}
+	for _, c := range e.Controllers {
+		text := strings.TrimSpace(c.Kind + " " + c.Name)
+		if through := strings.Join(c.Through, ", "); through != text {
+			text += " (through " + through + ")"
+		}
+		if c.Problem != "" {
+			lines = append(lines, "  "+text+": "+c.Problem)
+		} else {
+			lines = append(lines, fmt.Sprintf("  %s wants %s", text, count(int(c.Scale), "pod")))
+		}
+	}
+	for _, p := range e.Pods {
+		text := "  pod " + p.Name
+		if p.Node != "" {
+			text += " on " + p.Node
+		}
+		switch p.Health {
+		case disruption.Healthy:
+			text += " counts: healthy"
+		case disruption.BeingEvicted:
+			text += fmt.Sprintf(" does not count: evicted, and expected to be gone by %s", p.Until.UTC().Format(time.RFC3339))
+		default:
+			text += fmt.Sprintf(" does not count: %s", p.Health)
+		}
+		if slices.Contains(e.Unmanaged, p.Name) {
+			text += "; no controller wants it"
+		}
+		lines = append(lines, text)
+	}
+	return lines
+}
+
+// drains finds the nodes that cannot be drained at the moment.
+type drains struct {
+	snapshot disruption.Snapshot
+	options  disruption.Options
+	// suspects are the pods whose eviction may be refused.
+	suspects map[types.NamespacedName]bool
+}
+
+func newDrains(c *cluster, set settings) *drains {
+	return &drains{
+		snapshot: disruption.Snapshot{
+			Now: set.now, Budgets: c.budgets, Pods: c.pods,
+			ReplicationControllers: c.replicationControllers, ReplicaSets: c.replicaSets,
+			Deployments: c.deployments, StatefulSets: c.statefulSets,
+		},
+		// The status in the input may be out of date.
+		options:  disruption.Options{MatchUpstream: set.matchUpstream, Recompute: true},
+		suspects: map[types.NamespacedName]bool{},
+	}
+}
+
+// add takes note of the pods of a budget that allows nothing.
+func (d *drains) add(e disruption.Explanation) {
+	if !e.Blocks() {
+		return
+	}
+	for _, p := range e.Pods {
+		d.suspects[types.NamespacedName{Namespace: e.Budget.Namespace, Name: p.Name}] = true
+	}
+}
+
+// blocked has a paragraph for each node that holds pods whose eviction would be refused now.
+func (d *drains) blocked() []string {
+	held := map[string][]string{}
+	nodes := map[types.NamespacedName]*corev1.Pod{}
+	for _, p := range d.snapshot.Pods {
+		nodes[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = p
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(d.suspects), compareKeys) {
+		pod := nodes[key]
+		if pod == nil || pod.Spec.NodeName == "" {
+			continue
+		}
+		// Errors are those of the budgets.
+		e, _ := disruption.Evict(d.snapshot, key, d.options)
+		if e.Verdict == 0 || e.Verdict.Allowed() {
+			continue
+		}
+		by := "more than one budget covers it"
+		if e.Budget.Name != "" {
+			by = "budget " + e.Budget.Name
+		}
+		held[pod.Spec.NodeName] = append(held[pod.Spec.NodeName], fmt.Sprintf("%s (%s)", key, by))
+	}
+	var lines []string
+	for _, node := range slices.Sorted(maps.Keys(held)) {
+		lines = append(lines, fmt.Sprintf("%s cannot be drained now: %s cannot be evicted: %s",
+			node, count(len(held[node]), "pod"), list(held[node], 10)))
+	}
+	return lines
+}
+
+func compareKeys(a, b types.NamespacedName) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
