@@ -1,6 +1,9 @@
 package disruption
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,9 +41,20 @@ func (c *compiler) guard(b *policyv1.PodDisruptionBudget) (guard, *purekube.Obje
 	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
 	if err != nil {
 		return guard{budget: b}, &purekube.ObjectError{
-			Kind: budgetKind, Namespace: b.Namespace, Name: b.Name, Field: "spec.selector", Err: err}
+			Kind: budgetKind, Namespace: b.Namespace, Name: b.Name, Field: "spec.selector", Err: firstError(b.Spec.Selector, err)}
 	}
 	return guard{budget: b, selector: selector}, nil
+}
+
+// firstError is the error about the first label by name that is not well-formed. The library goes
+// through them in the order of a map, and the text ends up in the budget's condition.
+func firstError(s *metav1.LabelSelector, otherwise error) error {
+	for _, k := range slices.Sorted(maps.Keys(s.MatchLabels)) {
+		if _, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchLabels: map[string]string{k: s.MatchLabels[k]}}); err != nil {
+			return err
+		}
+	}
+	return otherwise
 }
 
 func (c *compiler) wellFormed(set map[string]string) bool {

@@ -717,6 +717,16 @@ func TestBadInput(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, r.Empty())
 	})
+	t.Run("several labels that are none", func(t *testing.T) {
+		s := web(budget(maxUnavailable("1"), selecting(&metav1.LabelSelector{MatchLabels: map[string]string{
+			"app": "web", "-c": "x", "-b": "x", "-d": "x", "e": "-", "-f": "x"}})), 2)
+		_, err := Plan(s, key("web"), Options{})
+		require.ErrorContains(t, err, `spec.selector: key: Invalid value: "-b"`, "the first by name")
+		for range 50 {
+			_, again := Plan(s, key("web"), Options{})
+			require.EqualError(t, again, err.Error())
+		}
+	})
 	t.Run("nothing at all", func(t *testing.T) {
 		r, err := Plan(Snapshot{}, types.NamespacedName{}, Options{})
 		require.NoError(t, err)
