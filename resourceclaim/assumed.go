@@ -1,0 +1,109 @@
+package resourceclaim
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// AssumeFor is how long an [AssumedClaims] believes in a claim that the caller's cache does
+// not show (BR-30-04; the mutation cache in upstream's controller.go).
+const AssumeFor = time.Hour
+
+// AssumedClaims keeps the claims that the API server returned to the caller's own writes until
+// the caller's cache has caught up. Call Add with each claim returned to a CreateClaim (and to
+// Reserve and Release, which saves conflicts), Forget in the handler of a claim's deletion, and
+// hand List to [Snapshot].Assumed.
+//
+// A claim that is deleted before the cache ever showed it, and without Forget, is believed in
+// for [AssumeFor]; then it is dropped. Until then a pod's status may name it, which the first
+// plan after that puts right.
+//
+// It is safe for concurrent use and has no clock: the times come from the caller. The zero
+// value is empty.
+type AssumedClaims struct {
+	mu     sync.Mutex
+	claims map[types.NamespacedName]assumedClaim
+}
+
+type assumedClaim struct {
+	claim *resourcev1.ResourceClaim
+	until time.Time
+}
+
+// Add takes note of a claim as a write at that time returned it. It keeps a copy. A claim of
+// that name that is older is replaced. Nil changes nothing.
+func (a *AssumedClaims) Add(claim *resourcev1.ResourceClaim, now time.Time) {
+	if claim == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := snapshot.KeyOf(claim)
+	if held, ok := a.claims[key]; ok {
+		// Writes on different threads may return in the wrong order.
+		if order, err := resourceversion.CompareResourceVersion(claim.ResourceVersion, held.claim.ResourceVersion); err == nil && order < 0 {
+			return
+		}
+	}
+	if a.claims == nil {
+		a.claims = map[types.NamespacedName]assumedClaim{}
+	}
+	a.claims[key] = assumedClaim{claim: claim.DeepCopy(), until: now.Add(AssumeFor)}
+}
+
+// Forget drops the claim with that UID: it is gone.
+func (a *AssumedClaims) Forget(uid types.UID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for key, held := range a.claims {
+		if held.claim.UID == uid {
+			delete(a.claims, key)
+		}
+	}
+}
+
+// List returns the claims that the cache's do not show yet in that or a newer version, sorted
+// by namespace and name, and drops the others and those that are too old. The claims are the
+// ones kept here and are not to be written to.
+func (a *AssumedClaims) List(now time.Time, cached []*resourcev1.ResourceClaim) []*resourcev1.ResourceClaim {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for key, held := range a.claims {
+		if !now.Before(held.until) {
+			delete(a.claims, key)
+		}
+	}
+	if len(a.claims) == 0 {
+		return nil
+	}
+	for _, c := range cached {
+		if c == nil {
+			continue
+		}
+		key := snapshot.KeyOf(c)
+		held, ok := a.claims[key]
+		if !ok {
+			continue
+		}
+		// Versions that do not compare: the cache is what everything else goes by.
+		if order, err := resourceversion.CompareResourceVersion(held.claim.ResourceVersion, c.ResourceVersion); err != nil || order <= 0 {
+			delete(a.claims, key)
+		}
+	}
+	var out []*resourcev1.ResourceClaim
+	for _, held := range a.claims {
+		out = append(out, held.claim)
+	}
+	slices.SortFunc(out, func(x, y *resourcev1.ResourceClaim) int {
+		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
+	})
+	return out
+}

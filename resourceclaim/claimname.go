@@ -1,0 +1,85 @@
+package resourceclaim
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// NameState says what is known about the claim of an entry of a pod's spec.resourceClaims.
+// The zero value is none of the four.
+type NameState uint8
+
+const (
+	// NameKnown: the entry's claim has a name. Whether that claim exists, and for a template
+	// entry whether it is the pod's own, is another question.
+	NameKnown NameState = iota + 1
+	// NameNotCreated: the claim is to be made from a template, and the pod's status does not
+	// name one yet.
+	NameNotCreated
+	// NameNotNeeded: the pod's status says that no claim is needed for the entry.
+	NameNotNeeded
+	// NameUnsupported: the entry names neither a claim nor a template. It may be from a
+	// newer API.
+	NameUnsupported
+)
+
+// String is the name of the constant without its prefix.
+func (s NameState) String() string {
+	switch s {
+	case NameKnown:
+		return "Known"
+	case NameNotCreated:
+		return "NotCreated"
+	case NameNotNeeded:
+		return "NotNeeded"
+	case NameUnsupported:
+		return "Unsupported"
+	}
+	return fmt.Sprintf("NameState(%d)", uint8(s))
+}
+
+// ClaimName resolves an entry of pod.Spec.ResourceClaims to the name of its claim: the name in
+// the entry itself, or for a template entry the one in pod.Status.ResourceClaimStatuses. The
+// name is empty unless the state is NameKnown. A nil pod has no status, a nil entry names
+// nothing.
+//
+// Upstream: Name in k8s.io/dynamic-resource-allocation/resourceclaim. An entry that has both
+// fields, which the API does not allow, resolves to the name in it.
+func ClaimName(pod *corev1.Pod, pc *corev1.PodResourceClaim) (name string, state NameState) {
+	switch {
+	case pc == nil:
+		return "", NameUnsupported
+	case pc.ResourceClaimName != nil:
+		return *pc.ResourceClaimName, NameKnown
+	case pc.ResourceClaimTemplateName == nil:
+		return "", NameUnsupported
+	}
+	if pod != nil {
+		if status := statusOf(pod, pc.Name); status != nil {
+			switch {
+			case status.ResourceClaimName == nil:
+				return "", NameNotNeeded
+			// An empty name is no name; the API does not allow it.
+			case *status.ResourceClaimName != "":
+				return *status.ResourceClaimName, NameKnown
+			}
+		}
+	}
+	return "", NameNotCreated
+}
+
+// statusOf is the first status of that name, or nil. It points into the pod.
+func statusOf(pod *corev1.Pod, entry string) *corev1.PodResourceClaimStatus {
+	for i := range pod.Status.ResourceClaimStatuses {
+		if pod.Status.ResourceClaimStatuses[i].Name == entry {
+			return &pod.Status.ResourceClaimStatuses[i]
+		}
+	}
+	return nil
+}
+
+// generated reports whether the entry's claim is made from a template, for this pod alone.
+func generated(pc *corev1.PodResourceClaim) bool {
+	return pc.ResourceClaimName == nil && pc.ResourceClaimTemplateName != nil
+}

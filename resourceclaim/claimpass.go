@@ -1,0 +1,160 @@
+package resourceclaim
+
+import (
+	"cmp"
+	"slices"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// planClaim decides about one claim: release it from those that do not need it, deallocate it
+// with the last of them, delete it if it was generated for a pod that is done (syncClaim in
+// upstream's controller.go).
+func (x *index) planClaim(claim *resourcev1.ResourceClaim) (r Result, err error) {
+	var problems snapshot.Problems
+	var few [8]standing
+	standings := few[:0]
+	dropped := 0
+	for i := range claim.Status.ReservedFor {
+		consumer := &claim.Status.ReservedFor[i]
+		st, problem := x.judge(claim.Namespace, consumer)
+		if problem != nil {
+			problems.Add(problem)
+		}
+		if st == unknown {
+			r.Needs = append(r.Needs, needPod(claim.Namespace, consumer.Name))
+		}
+		if st.dropped() {
+			dropped++
+		}
+		standings = append(standings, st)
+	}
+	if len(r.Needs) > 0 {
+		r.Needs = sortNeeds(r.Needs)
+		return r, problems.Err()
+	}
+	unused := dropped == len(claim.Status.ReservedFor)
+	owner := ownerNone
+	if unused {
+		var problem *purekube.ObjectError
+		if owner, problem = x.owner(claim); problem != nil {
+			problems.Add(problem)
+		}
+		if owner == ownerUnknown {
+			name, _, _ := owningPod(claim)
+			r.Needs = append(r.Needs, needPod(claim.Namespace, name))
+			return r, problems.Err()
+		}
+	}
+
+	release := x.release(claim, standings, dropped)
+	if release != nil {
+		r.Actions = append(r.Actions, *release)
+	}
+	allocated := claim.Status.Allocation != nil && (release == nil || !release.Deallocate)
+	protected := slices.Contains(claim.Finalizers, resourcev1.Finalizer)
+	deleting := claim.DeletionTimestamp != nil
+	if protected && !allocated && (dropped > 0 || unused && deleting) {
+		r.Actions = append(r.Actions, RemoveFinalizer{Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID})
+	}
+	// D-17: what is being deleted already needs no second request.
+	if owner == ownerNeedsItNoMore && (x.MatchUpstream || !deleting) {
+		del := DeleteClaim{Namespace: claim.Namespace, Name: claim.Name}
+		if !x.MatchUpstream {
+			// D-10: only this very claim, and as it was read, may go.
+			del.UID = claim.UID
+			if len(r.Actions) == 0 {
+				del.ResourceVersion = claim.ResourceVersion
+			}
+		}
+		r.Actions = append(r.Actions, del)
+	}
+	return r, problems.Err()
+}
+
+// release is the write of the claim's status, or nil if that stays as it is.
+func (x *index) release(claim *resourcev1.ResourceClaim, standings []standing, dropped int) *Release {
+	unused := dropped == len(claim.Status.ReservedFor)
+	protected := slices.Contains(claim.Finalizers, resourcev1.Finalizer)
+	// Without the finalizer the allocation is somebody else's. An unused claim stays allocated
+	// until its last consumer goes or it is deleted: a driver need not reserve what it
+	// allocates (BR-30-07).
+	deallocate := claim.Status.Allocation != nil && protected && unused &&
+		(dropped > 0 || claim.DeletionTimestamp != nil)
+	if dropped == 0 && !deallocate {
+		return nil
+	}
+	a := Release{Claim: claim.DeepCopy(), Deallocate: deallocate}
+	if dropped > 0 {
+		a.Removed = make([]resourcev1.ResourceClaimConsumerReference, 0, dropped)
+		kept := make([]resourcev1.ResourceClaimConsumerReference, 0, len(standings)-dropped)
+		for i, st := range standings {
+			if st.dropped() {
+				a.Removed = append(a.Removed, claim.Status.ReservedFor[i])
+			} else {
+				kept = append(kept, claim.Status.ReservedFor[i])
+			}
+		}
+		a.Claim.Status.ReservedFor = kept
+	}
+	if deallocate {
+		a.Claim.Status.Allocation = nil
+	}
+	return &a
+}
+
+// ownerStanding is what becomes of an unused claim on account of its owner.
+type ownerStanding uint8
+
+const (
+	ownerNone          ownerStanding = iota // not generated for a pod
+	ownerNeedsIt                            // the pod may run, or nothing is certain
+	ownerAbsent                             // not in the cache: the garbage collector knows
+	ownerUnknown                            // the API server has to be asked
+	ownerNeedsItNoMore                      // the pod is done or gone
+)
+
+// owner finds out whether the pod that the claim was generated for may still need it
+// (BR-30-08).
+func (x *index) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *purekube.ObjectError) {
+	name, uid, ok := owningPod(claim)
+	if !ok {
+		return ownerNone, nil
+	}
+	key := types.NamespacedName{Namespace: claim.Namespace, Name: name}
+	pod, cached := x.pods[key]
+	if !cached && !x.ambiguousPods[key] {
+		// The pod may be too new for the cache. If it is truly gone, the garbage collector
+		// deletes the claim.
+		return ownerAbsent, nil
+	}
+	switch {
+	case !cached || pod.UID == "" || uid == "":
+		// Not to be told apart: standingOf says how.
+	case pod.UID == uid && isDone(pod):
+		return ownerNeedsItNoMore, nil
+	case pod.UID == uid:
+		return ownerNeedsIt, nil
+	case x.MatchUpstream:
+		return ownerNeedsItNoMore, nil
+	}
+	switch st, problem := x.standingOf(key, uid); {
+	case st == unknown:
+		return ownerUnknown, nil
+	case st.dropped():
+		return ownerNeedsItNoMore, nil
+	default:
+		return ownerNeedsIt, problem
+	}
+}
+
+func sortNeeds(needs []purekube.Need) []purekube.Need {
+	slices.SortFunc(needs, func(a, b purekube.Need) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return slices.Compact(needs)
+}

@@ -1,0 +1,97 @@
+package resourceclaim
+
+import (
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// ErrNoUID: an object or a reference has no UID, which the API server never lets happen. There
+// is no telling what it is about.
+var ErrNoUID = errors.New("no UID")
+
+// standing is what a snapshot says about one consumer of a claim. The zero value is none.
+type standing uint8
+
+const (
+	// Kept.
+	otherKind     standing = iota + 1 // not a pod: nothing is known about it
+	mayRun                            // the pod is there and not done
+	confirmed                         // the API server has the pod
+	indeterminate                     // the snapshot contradicts itself: kept, with an error
+
+	// Dropped.
+	deleted  // the UID is known to be deleted
+	replaced // another pod has the name
+	done     // the pod will not run any more
+	gone     // the API server has no such pod
+
+	// Neither: the API server has to be asked.
+	unknown
+)
+
+func (s standing) dropped() bool { return s >= deleted && s <= gone }
+
+// judge finds out about one consumer of a claim in that namespace, in upstream's order: the
+// UIDs known to be deleted, the cache, the API server (BR-30-06). Existence has three values:
+// a pod that no answer covers is unknown, never gone.
+func (x *index) judge(namespace string, consumer *resourcev1.ResourceClaimConsumerReference) (standing, *purekube.ObjectError) {
+	if consumer.APIGroup != "" || consumer.Resource != "pods" {
+		// Whatever it is, this library does not know how to ask for it.
+		return otherKind, nil
+	}
+	return x.standingOf(types.NamespacedName{Namespace: namespace, Name: consumer.Name}, consumer.UID)
+}
+
+// standingOf says what is known about the pod with that name and UID.
+func (x *index) standingOf(name types.NamespacedName, uid types.UID) (standing, *purekube.ObjectError) {
+	if uid == "" {
+		return indeterminate, podError(name, "metadata.uid", ErrNoUID)
+	}
+	// A deleted UID does not come back, whatever an older list of pods still shows.
+	if x.snapshot.Deleted != nil && x.snapshot.Deleted(uid) {
+		return deleted, nil
+	}
+	if x.ambiguousPods[name] {
+		return indeterminate, snapshot.DuplicateError("Pod", name)
+	}
+	pod, cached := x.pods[name]
+	switch {
+	case cached && pod.UID == "":
+		return indeterminate, podError(name, "metadata.uid", ErrNoUID)
+	case cached && pod.UID == uid && isDone(pod):
+		return done, nil
+	case cached && pod.UID == uid:
+		return mayRun, nil
+	case cached && x.MatchUpstream:
+		return replaced, nil
+	}
+	// D-21: a cached pod with another UID may be the predecessor of the one asked for as
+	// well as its successor: pods and claims are cached apart, and the pods may be behind.
+	answer, asked := x.snapshot.Confirmed[name]
+	switch {
+	case !asked:
+		return unknown, nil
+	case answer == nil:
+		return gone, nil
+	case answer.UID == "":
+		return indeterminate, podError(name, "metadata.uid", ErrNoUID)
+	case answer.UID != uid:
+		return replaced, nil
+	}
+	return confirmed, nil
+}
+
+func podError(name types.NamespacedName, field string, err error) *purekube.ObjectError {
+	return &purekube.ObjectError{Kind: "Pod", Namespace: name.Namespace, Name: name.Name, Field: field, Err: err}
+}
+
+// needPod is the look-up of a pod at the API server.
+func needPod(namespace, name string) purekube.Need {
+	return purekube.Need{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Pod", Namespace: namespace, Name: name}
+}

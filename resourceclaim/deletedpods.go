@@ -1,0 +1,51 @@
+package resourceclaim
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
+)
+
+// DefaultDeletedPods is how many UIDs a [DeletedPods] remembers unless told otherwise
+// (BR-30-09; maxUIDCacheEntries in upstream's controller.go).
+const DefaultDeletedPods = 500
+
+// DeletedPods remembers the UIDs of pods that the caller saw go, the ones used last. It saves
+// look-ups and decides nothing by itself: a UID that has dropped out of it is asked for again.
+//
+// Call Add in the handler of a pod's deletion, for pods with entries in spec.resourceClaims or
+// with status.extendedResourceClaimStatus at least, and hand Has to [Snapshot].Deleted. It is
+// safe for concurrent use. The zero value is empty and holds [DefaultDeletedPods].
+type DeletedPods struct {
+	once  sync.Once
+	cache *lru.Cache
+}
+
+// NewDeletedPods makes a memory of that size; 0 or less is [DefaultDeletedPods].
+func NewDeletedPods(size int) *DeletedPods {
+	d := &DeletedPods{}
+	d.once.Do(func() { d.cache = lru.New(sizeOrDefault(size)) })
+	return d
+}
+
+func sizeOrDefault(size int) int {
+	if size <= 0 {
+		return DefaultDeletedPods
+	}
+	return size
+}
+
+func (d *DeletedPods) uids() *lru.Cache {
+	d.once.Do(func() { d.cache = lru.New(DefaultDeletedPods) })
+	return d.cache
+}
+
+// Add takes note that the pod with that UID is gone.
+func (d *DeletedPods) Add(uid types.UID) { d.uids().Add(uid, nil) }
+
+// Has reports whether the pod with that UID is known to be gone. Asking keeps it in mind.
+func (d *DeletedPods) Has(uid types.UID) bool {
+	_, found := d.uids().Get(uid)
+	return found
+}

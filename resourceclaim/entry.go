@@ -1,0 +1,119 @@
+package resourceclaim
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// ErrUnsupported: an entry of spec.resourceClaims names neither a claim nor a template.
+var ErrUnsupported = errors.New("none of the supported fields are set")
+
+// errDuplicateEntry: the API does not allow two entries of one name.
+var errDuplicateEntry = errors.New("more than one entry of this name")
+
+// entryState is what an entry of a pod's spec.resourceClaims comes to. The zero value is none.
+type entryState uint8
+
+const (
+	entryNotNeeded entryState = iota + 1 // the status says that no claim is needed
+	entryReady                           // its claim is there, and is the pod's if it has to be
+	entryMissing                         // it names a claim that its user has yet to make
+	entryAdopt                           // its claim is there, but the status does not name it
+	entryCreate                          // its claim is to be made
+	entryFailed                          // nothing can be done
+)
+
+// entry is one entry of a pod's spec.resourceClaims, resolved. claim is set when ready and to
+// adopt, template when to create. When it failed, problem says why, and reason is upstream's
+// text of it for the event; that is empty where the snapshot is at fault and not the pod.
+type entry struct {
+	state    entryState
+	claim    *resourcev1.ResourceClaim
+	template *resourcev1.ResourceClaimTemplate
+	problem  *purekube.ObjectError
+	reason   string
+}
+
+// resolve finds out about entry i of the pod (handleClaim in upstream's controller.go).
+func (x *index) resolve(pod *corev1.Pod, i int) entry {
+	pc := &pod.Spec.ResourceClaims[i]
+	for j := range i {
+		if pod.Spec.ResourceClaims[j].Name == pc.Name {
+			return entry{state: entryFailed, problem: entryError(pod, i, "name", errDuplicateEntry)}
+		}
+	}
+	name, state := ClaimName(pod, pc)
+	switch state {
+	case NameUnsupported:
+		err := fmt.Errorf("pod %q, spec.resourceClaim %q: %w", pod.Namespace+"/"+pod.Name, pc.Name, ErrUnsupported)
+		return entry{
+			state:   entryFailed,
+			problem: entryError(pod, i, "", ErrUnsupported),
+			reason:  "checking for claim before creating it: " + err.Error(),
+		}
+	case NameNotNeeded:
+		return entry{state: entryNotNeeded}
+	case NameKnown:
+		key := types.NamespacedName{Namespace: pod.Namespace, Name: name}
+		if x.claims.ambiguous[key] {
+			return entry{state: entryFailed, problem: snapshot.DuplicateError("ResourceClaim", key)}
+		}
+		claim, there := x.claims.byName[key]
+		if there && (!generated(pc) || isForPod(pod, claim)) {
+			return entry{state: entryReady, claim: claim}
+		}
+	}
+	if !generated(pc) {
+		return entry{state: entryMissing}
+	}
+	return x.generate(pod, i)
+}
+
+// generate is for an entry with a template whose claim the status does not name, or whose named
+// claim is gone or another pod's.
+func (x *index) generate(pod *corev1.Pod, i int) entry {
+	pc := &pod.Spec.ResourceClaims[i]
+	// The claim may have been created when the status could not be written.
+	claim, ambiguous := x.generatedClaim(pod, pc.Name)
+	if ambiguous != nil {
+		return entry{state: entryFailed, problem: snapshot.DuplicateError("ResourceClaim", *ambiguous)}
+	}
+	if claim != nil {
+		return entry{state: entryAdopt, claim: claim}
+	}
+	key := types.NamespacedName{Namespace: pod.Namespace, Name: *pc.ResourceClaimTemplateName}
+	if x.ambiguousTemplates[key] {
+		if x.blamed == nil {
+			x.blamed = map[types.NamespacedName]bool{}
+		}
+		x.blamed[key] = true
+		return entry{state: entryFailed, problem: snapshot.DuplicateError("ResourceClaimTemplate", key)}
+	}
+	template, there := x.templates[key]
+	if !there {
+		// The text is that of a lister.
+		err := fmt.Errorf("resource claim template %q: %w", key.Name,
+			apierrors.NewNotFound(resourcev1.Resource("resourceclaimtemplate"), key.Name))
+		return entry{state: entryFailed, problem: entryError(pod, i, "resourceClaimTemplateName", err), reason: err.Error()}
+	}
+	if err := checkFeatures(template, x.Options); err != nil {
+		return entry{state: entryFailed, problem: entryError(pod, i, "resourceClaimTemplateName", err), reason: err.Error()}
+	}
+	return entry{state: entryCreate, template: template}
+}
+
+func entryError(pod *corev1.Pod, i int, field string, err error) *purekube.ObjectError {
+	path := fmt.Sprintf("spec.resourceClaims[%d]", i)
+	if field != "" {
+		path += "." + field
+	}
+	return &purekube.ObjectError{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, Field: path, Err: err}
+}

@@ -1,0 +1,241 @@
+package resourceclaim
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// Code is the machine-readable part of a [Reason].
+type Code string
+
+// What a consumer of a claim is known to be.
+const (
+	ConsumerOfOtherKind   Code = "ConsumerOfOtherKind"   // not a pod: kept
+	ConsumerMayRun        Code = "ConsumerMayRun"        // the pod is there and not done: kept
+	ConsumerConfirmed     Code = "ConsumerConfirmed"     // the API server has the pod: kept
+	ConsumerIndeterminate Code = "ConsumerIndeterminate" // the snapshot contradicts itself: kept
+	ConsumerDeleted       Code = "ConsumerDeleted"       // known to be deleted: released
+	ConsumerReplaced      Code = "ConsumerReplaced"      // another pod has its name: released
+	ConsumerDone          Code = "ConsumerDone"          // will not run any more: released
+	ConsumerGone          Code = "ConsumerGone"          // the API server has no such pod: released
+	ConsumerUnknown       Code = "ConsumerUnknown"       // the API server has to be asked first
+)
+
+// What becomes of a claim.
+const (
+	Allocated         Code = "Allocated"         // it has an allocation and keeps it
+	Deallocated       Code = "Deallocated"       // its allocation is cleared
+	FinalizerRemoved  Code = "FinalizerRemoved"  // it is protected from deletion no more
+	OwnerMayRun       Code = "OwnerMayRun"       // the pod that it was generated for may need it
+	OwnerNotInCache   Code = "OwnerNotInCache"   // the garbage collector has to see to it
+	OwnerUnknown      Code = "OwnerUnknown"      // the API server has to be asked for that pod
+	OwnerNeedsNoClaim Code = "OwnerNeedsNoClaim" // that pod is done or gone: the claim goes
+)
+
+// What an entry of a pod's spec.resourceClaims comes to, and what keeps the pod from getting
+// anything.
+const (
+	PodDeleting       Code = "PodDeleting"       // a pod that is being deleted gets nothing
+	PodDone           Code = "PodDone"           // a pod that is done gets nothing (D-7)
+	ClaimNotNeeded    Code = "ClaimNotNeeded"    // the status says so
+	ClaimMissing      Code = "ClaimMissing"      // its user has to create it
+	ClaimAdopted      Code = "ClaimAdopted"      // it is there, the status does not name it
+	ClaimCreated      Code = "ClaimCreated"      // it is made from the template
+	ClaimFailed       Code = "ClaimFailed"       // nothing can be done, see the message
+	ClaimUnallocated  Code = "ClaimUnallocated"  // it waits for the scheduler
+	ClaimUnscheduled  Code = "ClaimUnscheduled"  // the scheduler reserves it with the node
+	ClaimReserved     Code = "ClaimReserved"     // it is reserved for the pod
+	ClaimToBeReserved Code = "ClaimToBeReserved" // the pod's plan reserves it
+)
+
+// Reason is one step on the way to a decision.
+type Reason struct {
+	// Field is the path in the key's object that the step is about, for example
+	// "status.reservedFor[0]".
+	Field string
+	Code  Code
+	// Object is the pod, claim or consumer that the step looked at. Empty: none.
+	Object types.NamespacedName
+	// Message says it in words that follow on the object's name: "held by pod ml/x, which
+	// is done".
+	Message string
+}
+
+// String is field and message.
+func (r Reason) String() string { return r.Field + ": " + r.Message }
+
+// Explain returns why the plan for the key is what it is, step by step in the order in which
+// the object's fields list them: for a claim its consumers, its allocation and its owner, for a
+// pod its entries. The error is that of [Plan]. A key that the snapshot does not hold has no
+// reasons.
+func Explain(s Snapshot, key Key, o Options) ([]Reason, error) {
+	x := newIndex(narrow(s, key), o)
+	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
+	var reasons []Reason
+	var err error
+	switch key.Kind {
+	case ClaimKey:
+		var r Result
+		r, err = x.claimOutcome(name)
+		if claim := x.claims.byName[name]; claim != nil {
+			reasons = x.explainClaim(claim, r)
+		}
+	case PodKey:
+		_, err = x.podOutcome(name)
+		if pod := x.pods[name]; pod != nil {
+			reasons = x.explainPod(pod)
+		}
+	}
+	return reasons, errors.Join(err, problemsOf(s))
+}
+
+var consumerReasons = [...]struct {
+	code Code
+	text string
+}{
+	otherKind:     {ConsumerOfOtherKind, "is not a pod and is never taken away"},
+	mayRun:        {ConsumerMayRun, "may run"},
+	confirmed:     {ConsumerConfirmed, "the API server has"},
+	indeterminate: {ConsumerIndeterminate, "the snapshot cannot tell"},
+	deleted:       {ConsumerDeleted, "is deleted"},
+	replaced:      {ConsumerReplaced, "is gone: another pod has its name"},
+	done:          {ConsumerDone, "is done"},
+	gone:          {ConsumerGone, "is gone: the API server does not have it"},
+	unknown:       {ConsumerUnknown, "the API server has to be asked for"},
+}
+
+func (x *index) explainClaim(claim *resourcev1.ResourceClaim, r Result) []Reason {
+	var reasons []Reason
+	unused := true
+	for i := range claim.Status.ReservedFor {
+		consumer := &claim.Status.ReservedFor[i]
+		st, _ := x.judge(claim.Namespace, consumer)
+		unused = unused && st.dropped()
+		object := types.NamespacedName{Namespace: claim.Namespace, Name: consumer.Name}
+		what := "pod"
+		if st == otherKind {
+			what = consumer.Resource
+			if consumer.APIGroup != "" {
+				what += "." + consumer.APIGroup
+			}
+		}
+		reasons = append(reasons, Reason{
+			Field:   fmt.Sprintf("status.reservedFor[%d]", i),
+			Code:    consumerReasons[st].code,
+			Object:  object,
+			Message: fmt.Sprintf("held by %s %s, which %s", what, object, consumerReasons[st].text),
+		})
+	}
+	var release *Release
+	unprotected := false
+	for _, a := range r.Actions {
+		switch a := a.(type) {
+		case Release:
+			release = &a
+		case RemoveFinalizer:
+			unprotected = true
+		}
+	}
+	switch {
+	case claim.Status.Allocation == nil:
+	case release != nil && release.Deallocate:
+		reasons = append(reasons, Reason{Field: "status.allocation", Code: Deallocated, Message: "cleared, nobody needs it any more"})
+	default:
+		reasons = append(reasons, Reason{Field: "status.allocation", Code: Allocated, Message: "kept, " + x.whyAllocated(claim, unused)})
+	}
+	if unprotected {
+		reasons = append(reasons, Reason{Field: "metadata.finalizers", Code: FinalizerRemoved, Message: "not protected from deletion any more, since it is not allocated"})
+	}
+	if name, _, ok := owningPod(claim); ok && unused {
+		reasons = append(reasons, x.explainOwner(claim, types.NamespacedName{Namespace: claim.Namespace, Name: name}))
+	}
+	return reasons
+}
+
+func (x *index) whyAllocated(claim *resourcev1.ResourceClaim, unused bool) string {
+	switch {
+	case !unused:
+		return "it has consumers"
+	case len(claim.Status.ReservedFor) > 0:
+		return "it does not have the finalizer " + resourcev1.Finalizer + " or its owner is yet to be asked for"
+	default:
+		return "nobody has released it and it is not being deleted"
+	}
+}
+
+func (x *index) explainOwner(claim *resourcev1.ResourceClaim, pod types.NamespacedName) Reason {
+	r := Reason{Field: "metadata.ownerReferences", Object: pod}
+	text := ""
+	switch st, _ := x.owner(claim); st {
+	case ownerNeedsItNoMore:
+		r.Code, text = OwnerNeedsNoClaim, "is done or gone: the claim is deleted"
+	case ownerAbsent:
+		r.Code, text = OwnerNotInCache, "the snapshot does not hold: the garbage collector sees to it"
+	case ownerUnknown:
+		r.Code, text = OwnerUnknown, "the API server has to be asked for"
+	default:
+		r.Code, text = OwnerMayRun, "may need it"
+	}
+	r.Message = fmt.Sprintf("generated for pod %s, which %s", pod, text)
+	return r
+}
+
+func (x *index) explainPod(pod *corev1.Pod) []Reason {
+	self := snapshot.KeyOf(pod)
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return []Reason{{Field: "metadata.deletionTimestamp", Code: PodDeleting, Object: self, Message: fmt.Sprintf("pod %s is being deleted and gets nothing", self)}}
+	case !x.MatchUpstream && isDone(pod):
+		return []Reason{{Field: "status.phase", Code: PodDone, Object: self, Message: fmt.Sprintf("pod %s is done and gets nothing", self)}}
+	}
+	var reasons []Reason
+	for i := range pod.Spec.ResourceClaims {
+		r := x.explainEntry(pod, i)
+		r.Field = fmt.Sprintf("spec.resourceClaims[%d]", i)
+		reasons = append(reasons, r)
+	}
+	return reasons
+}
+
+func (x *index) explainEntry(pod *corev1.Pod, i int) Reason {
+	e := x.resolve(pod, i)
+	pc := &pod.Spec.ResourceClaims[i]
+	switch e.state {
+	case entryNotNeeded:
+		return Reason{Code: ClaimNotNeeded, Message: "no claim is needed, says the pod's status"}
+	case entryMissing:
+		claim := types.NamespacedName{Namespace: pod.Namespace, Name: *pc.ResourceClaimName}
+		return Reason{Code: ClaimMissing, Object: claim, Message: fmt.Sprintf("waits for claim %s, which its user has to create", claim)}
+	case entryAdopt:
+		claim := snapshot.KeyOf(e.claim)
+		return Reason{Code: ClaimAdopted, Object: claim, Message: fmt.Sprintf("claim %s was created for it and is put into the pod's status", claim)}
+	case entryCreate:
+		template := snapshot.KeyOf(e.template)
+		return Reason{Code: ClaimCreated, Object: template, Message: fmt.Sprintf("a claim is created from template %s", template)}
+	case entryFailed:
+		return Reason{Code: ClaimFailed, Message: e.problem.Error()}
+	}
+	claim := snapshot.KeyOf(e.claim)
+	r := Reason{Object: claim}
+	switch {
+	case isReservedFor(pod, e.claim):
+		r.Code, r.Message = ClaimReserved, fmt.Sprintf("claim %s is reserved for the pod", claim)
+	case e.claim.Status.Allocation == nil:
+		r.Code, r.Message = ClaimUnallocated, fmt.Sprintf("claim %s waits for the scheduler to allocate it", claim)
+	case pod.Spec.NodeName == "":
+		r.Code, r.Message = ClaimUnscheduled, fmt.Sprintf("claim %s is reserved by the scheduler once the pod gets a node", claim)
+	default:
+		if err := refusal(e.claim); err != nil && !x.MatchUpstream {
+			r.Code, r.Message = ClaimFailed, err.Error()
+			break
+		}
+		r.Code, r.Message = ClaimToBeReserved, fmt.Sprintf("claim %s is allocated, not reserved for the pod, and gets reserved", claim)
+	}
+	return r
+}

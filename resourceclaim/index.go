@@ -1,0 +1,127 @@
+package resourceclaim
+
+import (
+	"cmp"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// index is a snapshot that answers by name. It is made once for a plan and belongs to it alone.
+type index struct {
+	Options
+	snapshot Snapshot
+
+	pods          map[types.NamespacedName]*corev1.Pod
+	ambiguousPods map[types.NamespacedName]bool
+
+	// claims are those that a name resolves to and that have a key of their own.
+	claims claimSet
+	// adoptable are those among which a claim is looked for that no status names.
+	adoptable claimSet
+	// owned are the adoptable claims by what they were generated for; made when first asked.
+	owned map[generatedFor]*resourcev1.ResourceClaim
+	// contested are the entries for which claims of an ambiguous name were generated.
+	contested map[generatedFor]types.NamespacedName
+
+	templates          map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
+	ambiguousTemplates map[types.NamespacedName]bool
+	// blamed are the ambiguous templates that an outcome has named.
+	blamed map[types.NamespacedName]bool
+
+	// problems are those with the snapshot as a whole.
+	problems snapshot.Problems
+}
+
+// generatedFor is the entry of a pod that a claim was made for.
+type generatedFor struct {
+	namespace string
+	pod       types.UID
+	entry     string
+}
+
+func newIndex(s Snapshot, o Options) *index {
+	x := &index{Options: o}
+	s.Pods = snapshot.Compact("Pod", s.Pods, &x.problems)
+	s.Claims = snapshot.Compact("ResourceClaim", s.Claims, &x.problems)
+	s.Assumed = snapshot.Compact("ResourceClaim", s.Assumed, &x.problems)
+	s.Templates = snapshot.Compact("ResourceClaimTemplate", s.Templates, &x.problems)
+	x.snapshot = s
+
+	x.pods, x.ambiguousPods = snapshot.Unique(s.Pods)
+	x.templates, x.ambiguousTemplates = snapshot.Unique(s.Templates)
+	var listed claimSet
+	listed.byName, listed.ambiguous = snapshot.Unique(s.Claims)
+	x.adoptable = listed.with(s.Assumed)
+	x.claims = x.adoptable
+	if o.MatchUpstream {
+		// Upstream asks its cache of own writes only when it looks for a claim to adopt.
+		x.claims = listed
+	}
+	return x
+}
+
+// generatedClaim is the claim that was generated for the entry of that pod, whether or not its
+// status says so. Nil: there is none. ambiguous is the name of one of which the snapshot holds
+// several versions, so that it can neither be used nor be taken for missing.
+func (x *index) generatedClaim(pod *corev1.Pod, entry string) (claim *resourcev1.ResourceClaim, ambiguous *types.NamespacedName) {
+	if x.owned == nil {
+		x.findGenerated()
+	}
+	key := generatedFor{pod.Namespace, pod.UID, entry}
+	if name, ok := x.contested[key]; ok {
+		return nil, &name
+	}
+	return x.owned[key], nil
+}
+
+func (x *index) findGenerated() {
+	x.owned = map[generatedFor]*resourcev1.ResourceClaim{}
+	x.contested = map[generatedFor]types.NamespacedName{}
+	consider := func(claim *resourcev1.ResourceClaim) {
+		name := snapshot.KeyOf(claim)
+		ambiguous := x.adoptable.ambiguous[name]
+		if !ambiguous {
+			claim = x.adoptable.byName[name]
+		}
+		_, uid, ok := owningPod(claim)
+		if !ok {
+			return
+		}
+		// Without the annotation it was not generated: the scheduler's claims for extended
+		// resources have an owner too.
+		entry, ok := claim.Annotations[resourcev1.PodResourceClaimAnnotation]
+		if !ok {
+			return
+		}
+		key := generatedFor{claim.Namespace, uid, entry}
+		if ambiguous {
+			if other, ok := x.contested[key]; !ok || name.Name < other.Name {
+				x.contested[key] = name
+			}
+			return
+		}
+		if other := x.owned[key]; other == nil || preferred(claim, other) {
+			x.owned[key] = claim
+		}
+	}
+	for _, claim := range x.snapshot.Claims {
+		consider(claim)
+	}
+	for _, claim := range x.snapshot.Assumed {
+		consider(claim)
+	}
+}
+
+// preferred reports whether a is the better one of two claims for the same entry: one that
+// stays before one that is being deleted, then by name. There should be only one; upstream
+// takes any.
+func preferred(a, b *resourcev1.ResourceClaim) bool {
+	if aStays, bStays := a.DeletionTimestamp == nil, b.DeletionTimestamp == nil; aStays != bStays {
+		return aStays
+	}
+	return cmp.Compare(a.Name, b.Name) < 0
+}

@@ -1,0 +1,139 @@
+package resourceclaim
+
+import (
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// Plan decides about one pod or claim.
+//
+// A pod's plan creates the claims that its templates call for, writes their names into its
+// status and, once it has a node, reserves its allocated claims for it. A claim's plan takes
+// away the consumers that do not need it, deallocates it with the last of them, and deletes
+// it if it was generated for a pod that is done.
+//
+// Needs are pods to look up at the API server: put the answers into [Snapshot].Confirmed and
+// plan again. An error joins one [purekube.ObjectError] for each problem with the snapshot's
+// objects; what does not depend on them is in the result all the same:
+//
+//   - A nil entry in a slice: an error, otherwise ignored.
+//   - Several objects of one name: nothing is planned for that name. A reservation for such a
+//     pod is kept; an entry that names such a claim or template gets nothing.
+//   - Versions of a claim in Claims and Assumed that do not compare: the one in Claims counts,
+//     and the claim's own plan has the error.
+//   - An entry of spec.resourceClaims that cannot be served: an error and an event on the pod.
+//     The other entries get what is theirs.
+//
+// A key that the snapshot does not hold gives an empty result: the object is gone.
+func Plan(s Snapshot, key Key, o Options) (Result, error) {
+	x := newIndex(narrow(s, key), o)
+	var r Result
+	var err error
+	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
+	switch key.Kind {
+	case PodKey:
+		r, err = x.podOutcome(name)
+	case ClaimKey:
+		r, err = x.claimOutcome(name)
+	}
+	return r, errors.Join(err, problemsOf(s))
+}
+
+// PlanAll decides about every pod and claim of the snapshot. It returns those that have
+// something to say, sorted by kind ("claim" before "pod"), namespace and name, each with the
+// Result that [Plan] has for its key. What is wrong with the snapshot as a whole is in the
+// first outcome, which has the zero key: nil entries, and templates of one name that no pod's
+// plan depends on.
+func PlanAll(s Snapshot, o Options) []Outcome {
+	x := newIndex(s, o)
+	var out []Outcome
+	add := func(kind Kind, name types.NamespacedName, r Result, err error) {
+		if err != nil || !r.Empty() {
+			out = append(out, Outcome{Key: Key{kind, name.Namespace, name.Name}, Result: r, Err: err})
+		}
+	}
+	for _, pod := range x.snapshot.Pods {
+		if len(pod.Spec.ResourceClaims) == 0 || len(x.ambiguousPods) > 0 && x.ambiguousPods[snapshot.KeyOf(pod)] {
+			continue
+		}
+		r, err := x.planPod(pod)
+		add(PodKey, snapshot.KeyOf(pod), r, err)
+	}
+	for name := range x.ambiguousPods {
+		r, err := x.podOutcome(name)
+		add(PodKey, name, r, err)
+	}
+	if len(x.claims.ambiguous)+len(x.snapshot.Assumed) == 0 {
+		for _, claim := range x.snapshot.Claims {
+			r, err := x.planClaim(claim)
+			add(ClaimKey, snapshot.KeyOf(claim), r, err)
+		}
+	} else {
+		for name := range x.claims.byName {
+			r, err := x.claimOutcome(name)
+			add(ClaimKey, name, r, err)
+		}
+		for name := range x.claims.ambiguous {
+			r, err := x.claimOutcome(name)
+			add(ClaimKey, name, r, err)
+		}
+	}
+	for name := range x.ambiguousTemplates {
+		if !x.blamed[name] {
+			x.problems.Add(snapshot.DuplicateError("ResourceClaimTemplate", name))
+		}
+	}
+	if err := x.problems.Err(); err != nil {
+		out = append(out, Outcome{Err: err})
+	}
+	// The keys differ, so that the order of the maps above does not show.
+	slices.SortFunc(out, func(a, b Outcome) int { return compareKeys(a.Key, b.Key) })
+	return out
+}
+
+func (x *index) podOutcome(name types.NamespacedName) (Result, error) {
+	if x.ambiguousPods[name] {
+		return Result{}, snapshot.DuplicateError("Pod", name)
+	}
+	if pod, there := x.pods[name]; there {
+		return x.planPod(pod)
+	}
+	return Result{}, nil
+}
+
+func (x *index) claimOutcome(name types.NamespacedName) (Result, error) {
+	var problems snapshot.Problems
+	for _, p := range x.claims.versions[name] {
+		problems.Add(p)
+	}
+	if x.claims.ambiguous[name] {
+		problems.Add(snapshot.DuplicateError("ResourceClaim", name))
+		return Result{}, problems.Err()
+	}
+	claim, there := x.claims.byName[name]
+	if !there {
+		return Result{}, problems.Err()
+	}
+	r, err := x.planClaim(claim)
+	return r, errors.Join(problems.Err(), err)
+}
+
+// problemsOf are those with the snapshot as a whole.
+func problemsOf(s Snapshot) error {
+	var problems snapshot.Problems
+	if slices.Contains(s.Pods, nil) {
+		problems.Add(&purekube.ObjectError{Kind: "Pod", Err: purekube.ErrNil})
+	}
+	if slices.Contains(s.Claims, nil) || slices.Contains(s.Assumed, nil) {
+		problems.Add(&purekube.ObjectError{Kind: "ResourceClaim", Err: purekube.ErrNil})
+	}
+	if slices.Contains(s.Templates, nil) {
+		problems.Add(&purekube.ObjectError{Kind: "ResourceClaimTemplate", Err: purekube.ErrNil})
+	}
+	return problems.Err()
+}

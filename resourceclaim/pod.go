@@ -1,0 +1,56 @@
+package resourceclaim
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// isDone reports whether it is certain that no container of the pod runs or ever will: its
+// phase is final, or it is being deleted and has no node (isPodDone in upstream's
+// controller.go; BR-30-05 knows the first half only).
+func isDone(pod *corev1.Pod) bool {
+	return isTerminal(pod) || pod.DeletionTimestamp != nil && pod.Spec.NodeName == ""
+}
+
+func isTerminal(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// usesClaims reports whether the pod can have anything to do with claims at all.
+func usesClaims(pod *corev1.Pod) bool {
+	return len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil
+}
+
+// isForPod reports whether the claim was made for that pod: it is controlled by the pod's UID
+// (IsForPod in k8s.io/dynamic-resource-allocation/resourceclaim).
+func isForPod(pod *corev1.Pod, claim *resourcev1.ResourceClaim) bool {
+	return claim.Namespace == pod.Namespace && metav1.IsControlledBy(claim, pod)
+}
+
+// isReservedFor reports whether the claim lists the pod's UID as a consumer, whatever kind it
+// is listed as (IsReservedForPod in k8s.io/dynamic-resource-allocation/resourceclaim).
+func isReservedFor(pod *corev1.Pod, claim *resourcev1.ResourceClaim) bool {
+	for i := range claim.Status.ReservedFor {
+		if claim.Status.ReservedFor[i].UID == pod.UID {
+			return true
+		}
+	}
+	return false
+}
+
+// owningPod is the pod that controls the claim: the one it was generated for. An owner that is
+// not marked as the controller, or of another kind, does not count.
+func owningPod(claim *resourcev1.ResourceClaim) (name string, uid types.UID, ok bool) {
+	owner := metav1.GetControllerOfNoCopy(claim)
+	if owner == nil || owner.APIVersion != "v1" || owner.Kind != "Pod" {
+		return "", "", false
+	}
+	return owner.Name, owner.UID, true
+}
+
+// asConsumer is how the pod appears in status.reservedFor.
+func asConsumer(pod *corev1.Pod) resourcev1.ResourceClaimConsumerReference {
+	return resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID}
+}

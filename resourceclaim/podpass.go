@@ -1,0 +1,164 @@
+package resourceclaim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// Why an allocated claim is not reserved for a pod that has a node. The API server would refuse
+// the write, and the pods behind it would wait (D-8). Test for them with errors.Is.
+var (
+	// ErrReservedForMax: the claim has as many consumers as the API allows.
+	ErrReservedForMax = fmt.Errorf("reserved for %d consumers, which is the most", resourcev1.ResourceClaimReservedForMaxSize)
+	// ErrClaimDeleting: the claim is being deleted and takes no new consumer.
+	ErrClaimDeleting = errors.New("being deleted, takes no new consumer")
+)
+
+// reasonFailed is the reason of the event for an entry that gets no claim.
+const reasonFailed = "FailedResourceClaimCreation"
+
+// planPod decides about one pod: create what is missing, write the names into its status,
+// reserve what is allocated (syncPod in upstream's controller.go).
+func (x *index) planPod(pod *corev1.Pod) (r Result, err error) {
+	entries := pod.Spec.ResourceClaims
+	if len(entries) == 0 || pod.DeletionTimestamp != nil {
+		return r, nil
+	}
+	if !x.MatchUpstream && isDone(pod) {
+		// D-7: a claim made or reserved now would have to be taken back at once.
+		return r, nil
+	}
+	var problems snapshot.Problems
+	if pod.UID == "" {
+		problems.Add(podError(snapshot.KeyOf(pod), "metadata.uid", ErrNoUID))
+		return r, problems.Err()
+	}
+
+	// The claims of the entries, by index; a converged pod costs no memory.
+	var few [8]*resourcev1.ResourceClaim
+	ready := few[:0]
+	var adopted []corev1.PodResourceClaimStatus
+	var pending []string
+	for i := range entries {
+		e := x.resolve(pod, i)
+		ready = append(ready, nil)
+		switch e.state {
+		case entryReady:
+			ready[i] = e.claim
+		case entryAdopt:
+			adopted = append(adopted, corev1.PodResourceClaimStatus{Name: entries[i].Name, ResourceClaimName: new(e.claim.Name)})
+		case entryCreate:
+			pending = append(pending, entries[i].Name)
+			r.Actions = append(r.Actions, CreateClaim{
+				Pod:      snapshot.KeyOf(pod),
+				PodClaim: entries[i].Name,
+				Claim:    fromTemplate(pod, entries[i].Name, e.template, x.Options),
+			})
+		case entryFailed:
+			problems.Add(e.problem)
+			if e.reason != "" {
+				r.Events = append(r.Events, failedEvent(pod, entries[i].Name, e.reason))
+			}
+			if x.MatchUpstream {
+				// D-8: what is created by now stays without its name in the status.
+				return r, problems.Err()
+			}
+		}
+	}
+
+	if len(adopted)+len(pending) > 0 {
+		r.Actions = append(r.Actions, x.setStatuses(pod, adopted, pending))
+	}
+	if pod.Spec.NodeName != "" {
+		// Without a node, reserving is up to the scheduler.
+		r.Actions = x.reserve(r.Actions, pod, ready, &problems)
+	}
+	return r, problems.Err()
+}
+
+// setStatuses is the write of the pod's status after claims were adopted or are to be created.
+func (x *index) setStatuses(pod *corev1.Pod, adopted []corev1.PodResourceClaimStatus, pending []string) SetClaimStatuses {
+	a := SetClaimStatuses{Pod: snapshot.KeyOf(pod), Statuses: adopted, Pending: pending}
+	if !x.MatchUpstream {
+		a.UID = pod.UID
+		// D-5: an entry that is left out would be taken away.
+		for i := range pod.Spec.ResourceClaims {
+			pc := &pod.Spec.ResourceClaims[i]
+			status := statusOf(pod, pc.Name)
+			if status == nil || !generated(pc) || slices.Contains(pending, pc.Name) ||
+				slices.ContainsFunc(a.Statuses, func(s corev1.PodResourceClaimStatus) bool { return s.Name == pc.Name }) {
+				continue
+			}
+			a.Statuses = append(a.Statuses, *status.DeepCopy())
+		}
+	}
+	sortStatuses(a.Statuses)
+	slices.Sort(a.Pending)
+	return a
+}
+
+// reserve adds a Reserve for each allocated claim of the pod that is not reserved for it. ready
+// are the claims of the entries that have theirs.
+func (x *index) reserve(actions []Action, pod *corev1.Pod, ready []*resourcev1.ResourceClaim, problems *snapshot.Problems) []Action {
+	for i, claim := range ready {
+		if claim == nil {
+			_, state := ClaimName(pod, &pod.Spec.ResourceClaims[i])
+			if x.MatchUpstream && state != NameNotNeeded {
+				// D-8: the entries behind one that has to wait have to wait as well.
+				return actions
+			}
+			continue
+		}
+		if claim.Status.Allocation == nil || isReservedFor(pod, claim) {
+			continue
+		}
+		if !x.MatchUpstream {
+			if slices.Contains(ready[:i], claim) {
+				// D-16: an entry before this one names the same claim.
+				continue
+			}
+			if err := refusal(claim); err != nil {
+				problems.Add(err)
+				continue
+			}
+		}
+		claim = claim.DeepCopy()
+		claim.Status.ReservedFor = append(claim.Status.ReservedFor, asConsumer(pod))
+		actions = append(actions, Reserve{Claim: claim, Pod: snapshot.KeyOf(pod)})
+	}
+	return actions
+}
+
+// refusal is why the API server would not take another consumer for the claim, or nil.
+func refusal(claim *resourcev1.ResourceClaim) *purekube.ObjectError {
+	switch {
+	case claim.DeletionTimestamp != nil:
+		return claimError(claim, "metadata.deletionTimestamp", ErrClaimDeleting)
+	case len(claim.Status.ReservedFor) >= resourcev1.ResourceClaimReservedForMaxSize:
+		return claimError(claim, "status.reservedFor", ErrReservedForMax)
+	}
+	return nil
+}
+
+func failedEvent(pod *corev1.Pod, entry, reason string) purekube.Event {
+	return purekube.Event{
+		Regarding: corev1.ObjectReference{
+			APIVersion:      "v1",
+			Kind:            "Pod",
+			Namespace:       pod.Namespace,
+			Name:            pod.Name,
+			UID:             pod.UID,
+			ResourceVersion: pod.ResourceVersion,
+		},
+		Type:    corev1.EventTypeWarning,
+		Reason:  reasonFailed,
+		Message: fmt.Sprintf("PodResourceClaim %s: %s", entry, reason),
+	}
+}

@@ -1,0 +1,93 @@
+package resourceclaim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Reserve adds a pod to the consumers of an allocated claim: update resourceclaims/status with
+// Claim. It carries the resourceVersion as read, so two passes on one claim conflict: the
+// second one fails, and its pod is planned again.
+type Reserve struct {
+	// Claim is the whole claim as it is to be written, the pod last in status.reservedFor.
+	Claim *resourcev1.ResourceClaim
+	// Pod is the pod that the claim is reserved for.
+	Pod types.NamespacedName
+}
+
+// Apply returns a copy of the claim with the reservation of the pod added. A claim that has it
+// already, is not allocated, or has another UID is returned as it is; nil gives nil.
+func (a Reserve) Apply(latest *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
+	out := latest.DeepCopy()
+	if out == nil || a.Claim == nil || out.UID != a.Claim.UID ||
+		out.Status.Allocation == nil || len(a.Claim.Status.ReservedFor) == 0 {
+		return out
+	}
+	added := a.Claim.Status.ReservedFor[len(a.Claim.Status.ReservedFor)-1]
+	if !slices.Contains(out.Status.ReservedFor, added) {
+		out.Status.ReservedFor = append(out.Status.ReservedFor, added)
+	}
+	return out
+}
+
+// String reads "Reserve ml/shared: for pod ml/infer".
+func (a Reserve) String() string {
+	return fmt.Sprintf("Reserve %s: for pod %s", nameOf(a.Claim), a.Pod)
+}
+
+// Release takes consumers away that do not need the claim any more, and with the last of them
+// the allocation (BR-30-05, BR-30-07): update resourceclaims/status with Claim. It carries the
+// resourceVersion as read: if anything about the claim has changed since, the write fails.
+//
+// What the API server returns is what a RemoveFinalizer after it is applied to.
+type Release struct {
+	// Claim is the whole claim as it is to be written.
+	Claim *resourcev1.ResourceClaim
+	// Removed are the consumers taken away, in the order of status.reservedFor. None: the
+	// claim has no consumer any more and only its allocation goes.
+	Removed []resourcev1.ResourceClaimConsumerReference
+	// Deallocate: the allocation is cleared.
+	Deallocate bool
+}
+
+// Apply returns a copy of the claim without the removed consumers, and without its allocation
+// if that is to go and no other consumer has come since. A claim with another UID is returned
+// as it is; nil gives nil.
+func (a Release) Apply(latest *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
+	out := latest.DeepCopy()
+	if out == nil || a.Claim == nil || out.UID != a.Claim.UID {
+		return out
+	}
+	if len(a.Removed) > 0 {
+		out.Status.ReservedFor = slices.DeleteFunc(out.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool {
+			return slices.Contains(a.Removed, c)
+		})
+	}
+	if a.Deallocate && len(out.Status.ReservedFor) == 0 {
+		out.Status.Allocation = nil
+	}
+	return out
+}
+
+// String reads "Release ml/shared: infer, deallocate".
+func (a Release) String() string {
+	var parts []string
+	for _, c := range a.Removed {
+		parts = append(parts, c.Name)
+	}
+	if a.Deallocate {
+		parts = append(parts, "deallocate")
+	}
+	return fmt.Sprintf("Release %s: %s", nameOf(a.Claim), strings.Join(parts, ", "))
+}
+
+func nameOf(claim *resourcev1.ResourceClaim) string {
+	if claim == nil {
+		return "no claim"
+	}
+	return claim.Namespace + "/" + claim.Name
+}

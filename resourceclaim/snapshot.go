@@ -1,0 +1,58 @@
+package resourceclaim
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+)
+
+// Snapshot is all that a plan may look at. Every object in it may be shared with a cache:
+// none is written to.
+type Snapshot struct {
+	// Now is the time of the snapshot. No decision of this package depends on it yet.
+	Now time.Time
+	// Pods are all pods that the caller's cache holds. A pod that is not here is not
+	// known to be gone: see Deleted and Confirmed.
+	Pods []*corev1.Pod
+	// Claims are all claims that the caller's cache holds.
+	Claims []*resourcev1.ResourceClaim
+	// Templates are all templates that the caller's cache holds.
+	Templates []*resourcev1.ResourceClaimTemplate
+	// Assumed are claims as the API server returned them to the caller's own writes,
+	// perhaps not in Claims yet. Of two versions of a claim the one with the newer
+	// resourceVersion counts; where these do not compare, the one in Claims.
+	// [AssumedClaims] keeps such a list.
+	Assumed []*resourcev1.ResourceClaim
+	// Deleted reports whether the pod with that UID is known to be gone. Nil: none is.
+	// [DeletedPods.Has] fits.
+	Deleted func(types.UID) bool
+	// Confirmed are the API server's answers to the Needs of an earlier plan, read after
+	// Claims was: the pod of that name, or nil when there was none. A name that is
+	// missing here has not been asked for. An answer serves the plans that asked; it is
+	// not to be kept.
+	Confirmed map[types.NamespacedName]*corev1.Pod
+}
+
+// Options are the switches of this package. The zero value is the library's own decision
+// with the features of Kubernetes v1.36 on.
+type Options struct {
+	// MatchUpstream asks for the requests that kube-controller-manager v1.36.3 would
+	// send, its defects included. The package comment lists the differences.
+	MatchUpstream bool
+	// DenyAdminAccess refuses templates with a request for admin access, as a cluster does
+	// where the feature DRAAdminAccess is off.
+	DenyAdminAccess bool
+	// DenyPrioritizedList refuses templates with a list of alternatives (firstAvailable),
+	// as a cluster does where the feature DRAPrioritizedList is off.
+	DenyPrioritizedList bool
+}
+
+// Result is what a plan decided for one pod or claim.
+type Result = purekube.Result[Action]
+
+// Outcome is the share that one pod or claim has in PlanAll.
+type Outcome = purekube.Outcome[Key, Action]

@@ -1,0 +1,66 @@
+package resourceclaim
+
+import (
+	"errors"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Why a claim is not made from its template although that is there. Test for them with
+// errors.Is.
+var (
+	// ErrAdminAccess: a request asks for admin access and [Options].DenyAdminAccess is set.
+	ErrAdminAccess = errors.New("admin access is requested, but the feature is disabled")
+	// ErrPrioritizedList: a request lists alternatives and [Options].DenyPrioritizedList is
+	// set.
+	ErrPrioritizedList = errors.New("template includes a prioritized list of subrequests, but the feature is disabled")
+)
+
+// checkFeatures is the reason why no claim may be made from the template, or nil.
+func checkFeatures(template *resourcev1.ResourceClaimTemplate, o Options) error {
+	requests := template.Spec.Spec.Devices.Requests
+	if o.DenyAdminAccess {
+		for i := range requests {
+			// The alternatives of a prioritized list cannot ask for it.
+			if e := requests[i].Exactly; e != nil && e.AdminAccess != nil && *e.AdminAccess {
+				return ErrAdminAccess
+			}
+		}
+	}
+	if o.DenyPrioritizedList {
+		for i := range requests {
+			if len(requests[i].FirstAvailable) > 0 {
+				return ErrPrioritizedList
+			}
+		}
+	}
+	return nil
+}
+
+// fromTemplate is the claim to create for that entry of the pod (BR-30-01, BR-30-02). It shares
+// nothing with the template (D-6).
+func fromTemplate(pod *corev1.Pod, entry string, template *resourcev1.ResourceClaimTemplate, o Options) *resourcev1.ResourceClaim {
+	annotations := make(map[string]string, len(template.Spec.Annotations)+1)
+	maps.Copy(annotations, template.Spec.Annotations)
+	// This is how a claim is found again whose name did not get into the pod's status.
+	annotations[resourcev1.PodResourceClaimAnnotation] = entry
+	return &resourcev1.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:    pod.Namespace,
+			GenerateName: generateName(pod.Name, entry, o.MatchUpstream),
+			Labels:       maps.Clone(template.Spec.Labels),
+			Annotations:  annotations,
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "v1",
+				Kind:       "Pod",
+				Name:       pod.Name,
+				UID:        pod.UID,
+				Controller: new(true),
+			}},
+		},
+		Spec: *template.Spec.Spec.DeepCopy(),
+	}
+}
