@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
@@ -15,6 +14,10 @@ import (
 
 // ErrUnsupported: an entry of spec.resourceClaims names neither a claim nor a template.
 var ErrUnsupported = errors.New("none of the supported fields are set")
+
+// ErrTemplateNotFound: an entry of spec.resourceClaims names a template that the snapshot does not
+// hold.
+var ErrTemplateNotFound = errors.New("template not found")
 
 // errDuplicateEntry: the API does not allow two entries of one name.
 var errDuplicateEntry = errors.New("more than one entry of this name")
@@ -99,10 +102,12 @@ func (x *index) generate(pod *corev1.Pod, i int) entry {
 	}
 	template, there := x.templates[key]
 	if !there {
-		// The text is that of a lister.
-		err := fmt.Errorf("resource claim template %q: %w", key.Name,
-			apierrors.NewNotFound(resourcev1.Resource("resourceclaimtemplate"), key.Name))
-		return entry{state: entryFailed, problem: entryError(pod, i, "resourceClaimTemplateName", err), reason: err.Error()}
+		return entry{
+			state:   entryFailed,
+			problem: entryError(pod, i, "resourceClaimTemplateName", fmt.Errorf("%w: %s", ErrTemplateNotFound, key.Name)),
+			// As upstream's lister says it.
+			reason: fmt.Sprintf("resource claim template %q: %s %q not found", key.Name, resourcev1.Resource("resourceclaimtemplate"), key.Name),
+		}
 	}
 	if err := checkFeatures(template, x.Options); err != nil {
 		return entry{state: entryFailed, problem: entryError(pod, i, "resourceClaimTemplateName", err), reason: err.Error()}

@@ -1,0 +1,142 @@
+package resourceclaim
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/internal/aliasing"
+)
+
+func status(entry, claim string) corev1.PodResourceClaimStatus {
+	return corev1.PodResourceClaimStatus{Name: entry, ResourceClaimName: &claim}
+}
+
+func TestSetClaimStatusesWithCreated(t *testing.T) {
+	a := SetClaimStatuses{Pod: at("p"), UID: "uid-p", Statuses: []corev1.PodResourceClaimStatus{status("b", "c1")}, Pending: []string{"a", "c"}}
+	before := SetClaimStatuses{Pod: at("p"), UID: "uid-p", Statuses: []corev1.PodResourceClaimStatus{status("b", "c1")}, Pending: []string{"a", "c"}}
+
+	one := a.WithCreated("a", "made")
+	require.Empty(t, cmp.Diff(SetClaimStatuses{Pod: at("p"), UID: "uid-p",
+		Statuses: []corev1.PodResourceClaimStatus{status("a", "made"), status("b", "c1")}, Pending: []string{"c"}}, one))
+	require.Equal(t, "SetClaimStatuses ml/p: a=made, b=c1, c pending", one.String())
+	both := one.WithCreated("c", "too")
+	require.Nil(t, both.Pending)
+	require.Equal(t, "SetClaimStatuses ml/p: a=made, b=c1, c=too", both.String())
+
+	require.Empty(t, cmp.Diff(a, a.WithCreated("b", "other")), "b is not pending")
+	require.Empty(t, cmp.Diff(a, a.WithCreated("x", "other")), "x is not pending")
+	require.Empty(t, cmp.Diff(before, a), "the receiver is as it was")
+	require.Empty(t, aliasing.Shared(a, one))
+
+	_, body := one.Patch()
+	require.Equal(t, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"ml","uid":"uid-p"},`+
+		`"status":{"resourceClaimStatuses":[{"name":"a","resourceClaimName":"made"},{"name":"b","resourceClaimName":"c1"}]}}`, string(body),
+		"what is pending is left out")
+	_, body = SetClaimStatuses{Pod: at("p"), Statuses: []corev1.PodResourceClaimStatus{{Name: "x"}}}.Patch()
+	require.Equal(t, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"ml"},"status":{"resourceClaimStatuses":[{"name":"x"}]}}`,
+		string(body), "not needed has no claim name")
+}
+
+func TestSetClaimStatusesApply(t *testing.T) {
+	a := SetClaimStatuses{Pod: at("p"), UID: "uid-p", Statuses: []corev1.PodResourceClaimStatus{status("a", "new")}}
+	p := newPod("p", has("a", "t", "old"), has("b", "t", "mine"), uses("d", "x"), got("d", "other-managers"))
+	before := p.DeepCopy()
+
+	got := a.Apply(p)
+	require.Equal(t, []corev1.PodResourceClaimStatus{status("d", "other-managers"), status("a", "new")}, got.Status.ResourceClaimStatuses,
+		"what this controller owned and does not apply any more is taken away")
+	require.Empty(t, cmp.Diff(before, p))
+	require.Empty(t, aliasing.Shared(p, got))
+	require.Empty(t, aliasing.Shared(a, got))
+
+	require.Nil(t, a.Apply(nil))
+	other := newPod("p", podUID("x"), wants("a", "t"))
+	require.Empty(t, cmp.Diff(other, a.Apply(other)), "a new pod of that name is not meant")
+	a.UID = ""
+	require.Len(t, a.Apply(other).Status.ResourceClaimStatuses, 1, "upstream does not say which pod it means")
+}
+
+func TestClaimActionsApply(t *testing.T) {
+	reserve := Reserve{Claim: newClaim("c", allocated, reservedFor("q", "p")), Pod: at("p")}
+	release := Release{Claim: newClaim("c"), Removed: []resourcev1.ResourceClaimConsumerReference{podRef("p")}, Deallocate: true}
+	keep := Release{Claim: newClaim("c"), Removed: []resourcev1.ResourceClaimConsumerReference{podRef("p")}}
+	dealloc := Release{Claim: newClaim("c"), Deallocate: true}
+	unprotect := RemoveFinalizer{Namespace: ns, Name: "c", UID: "uid-c"}
+	otherUID := func(c *resourcev1.ResourceClaim) { c.UID = "x" }
+	for _, tc := range []struct {
+		name, reason string
+		apply        func(*resourcev1.ResourceClaim) *resourcev1.ResourceClaim
+		in, want     *resourcev1.ResourceClaim
+	}{
+		{"reserve", "added at the end", reserve.Apply, newClaim("c", allocated, reservedFor("z")), newClaim("c", allocated, reservedFor("z", "p"))},
+		{"reserve twice", "it is there", reserve.Apply, newClaim("c", allocated, reservedFor("p")), newClaim("c", allocated, reservedFor("p"))},
+		{"reserve, not allocated any more", "the API does not allow it", reserve.Apply, newClaim("c"), newClaim("c")},
+		{"reserve another", "it has another UID", reserve.Apply, newClaim("c", otherUID, allocated), newClaim("c", otherUID, allocated)},
+		{"reserve nothing", "an empty action changes nothing", Reserve{}.Apply, newClaim("c", allocated), newClaim("c", allocated)},
+		{"release", "the last consumer takes the allocation along", release.Apply, newClaim("c", allocated, reservedFor("p")), newClaim("c", protected)},
+		{"release, another consumer came", "the allocation is in use", release.Apply, newClaim("c", allocated, reservedFor("p", "q")), newClaim("c", allocated, reservedFor("q"))},
+		{"release without deallocating", "the allocation stays", keep.Apply, newClaim("c", allocated, reservedFor("p")), newClaim("c", allocated)},
+		{"deallocate", "nobody uses it", dealloc.Apply, newClaim("c", allocated), newClaim("c", protected)},
+		{"deallocate, a consumer came", "the allocation is in use", dealloc.Apply, newClaim("c", allocated, reservedFor("q")), newClaim("c", allocated, reservedFor("q"))},
+		{"release another", "it has another UID", release.Apply, newClaim("c", otherUID, reservedFor("p")), newClaim("c", otherUID, reservedFor("p"))},
+		{"release nothing", "an empty action changes nothing", Release{}.Apply, newClaim("c", allocated), newClaim("c", allocated)},
+		{"finalizer", "only its own, each time it is there", unprotect.Apply,
+			newClaim("c", finalizers("x", resourcev1.Finalizer, "y", resourcev1.Finalizer)), newClaim("c", finalizers("x", "y"))},
+		{"finalizer, allocated again", "the allocation is protected", unprotect.Apply, newClaim("c", allocated), newClaim("c", allocated)},
+		{"finalizer of another", "it has another UID", unprotect.Apply, newClaim("c", otherUID, protected), newClaim("c", otherUID, protected)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			before := tc.in.DeepCopy()
+			got := tc.apply(tc.in)
+			empty := func(c *resourcev1.ResourceClaim) {
+				if len(c.Finalizers) == 0 {
+					c.Finalizers = nil
+				}
+				if len(c.Status.ReservedFor) == 0 {
+					c.Status.ReservedFor = nil
+				}
+			}
+			copied := got.DeepCopy()
+			empty(copied)
+			require.Empty(t, cmp.Diff(tc.want, copied), tc.reason)
+			require.Empty(t, cmp.Diff(before, tc.in), "the input is as it was")
+			require.Empty(t, aliasing.Shared(tc.in, got))
+			require.Nil(t, tc.apply(nil))
+		})
+	}
+}
+
+func finalizers(names ...string) claimOption {
+	return func(c *resourcev1.ResourceClaim) { c.Finalizers = names }
+}
+
+func TestDeleteClaimPreconditions(t *testing.T) {
+	require.Nil(t, DeleteClaim{}.Preconditions())
+	require.Equal(t, &metav1.Preconditions{UID: new(types.UID("u"))}, DeleteClaim{UID: "u"}.Preconditions())
+	require.Equal(t, &metav1.Preconditions{UID: new(types.UID("u")), ResourceVersion: new("7")}, DeleteClaim{UID: "u", ResourceVersion: "7"}.Preconditions())
+}
+
+func TestStrings(t *testing.T) {
+	for _, tc := range []struct {
+		action Action
+		want   string
+	}{
+		{CreateClaim{Pod: at("p"), PodClaim: "gpu", Claim: &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: "p-gpu-"}}}, "CreateClaim ml/p gpu: p-gpu-*"},
+		{CreateClaim{}, "CreateClaim / : *"},
+		{SetClaimStatuses{Pod: at("p"), Statuses: []corev1.PodResourceClaimStatus{{Name: "x"}}, Pending: []string{"y"}}, "SetClaimStatuses ml/p: x not needed, y pending"},
+		{Reserve{Claim: newClaim("c"), Pod: at("p")}, "Reserve ml/c: for pod ml/p"},
+		{Reserve{}, "Reserve no claim: for pod /"},
+		{Release{Claim: newClaim("c"), Removed: []resourcev1.ResourceClaimConsumerReference{podRef("p"), podRef("q")}, Deallocate: true}, "Release ml/c: p, q, deallocate"},
+		{RemoveFinalizer{Namespace: ns, Name: "c"}, "RemoveFinalizer ml/c"},
+		{DeleteClaim{Namespace: ns, Name: "c"}, "DeleteClaim ml/c"},
+	} {
+		require.Equal(t, tc.want, tc.action.String())
+		tc.action.isAction()
+	}
+}

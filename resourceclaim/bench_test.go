@@ -1,0 +1,123 @@
+package resourceclaim
+
+import (
+	"fmt"
+	"hash/maphash"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// cluster is a snapshot of that many running pods, each with a generated claim that is allocated
+// and reserved for it. Of the pods, every doneEvery-th has succeeded; 0: none.
+func cluster(size, doneEvery int) Snapshot {
+	s := Snapshot{Now: now, Templates: templates(newTemplate("gpu"))}
+	for i := range size {
+		pod, claim := fmt.Sprintf("worker-%d", i), fmt.Sprintf("worker-%d-gpu-x4z9k", i)
+		podUID, claimUID := types.UID(fmt.Sprintf("4de993c4-133e-463f-aac8-%012d", i)), types.UID(fmt.Sprintf("914111d9-2462-4b9b-842a-%012d", i))
+		p := newPod(pod, onNode, phase(corev1.PodRunning), has("gpu", "gpu", claim))
+		p.UID = podUID
+		if doneEvery > 0 && i%doneEvery == 0 {
+			p.Status.Phase = corev1.PodSucceeded
+		}
+		c := newClaim(claim, allocated, madeFor(pod, "gpu"), reservedFor(pod))
+		c.UID, c.OwnerReferences[0].UID, c.Status.ReservedFor[0].UID = claimUID, podUID, podUID
+		s.Pods, s.Claims = append(s.Pods, p), append(s.Claims, c)
+	}
+	return s
+}
+
+// readNames is the least that a plan for every pod and claim has to do: one pass over them that
+// reads their namespaces, names and UIDs.
+func readNames(s Snapshot, seed maphash.Seed) (sum uint64) {
+	for _, p := range s.Pods {
+		sum += maphash.String(seed, p.Namespace) + maphash.String(seed, p.Name) + maphash.String(seed, string(p.UID))
+	}
+	for _, c := range s.Claims {
+		sum += maphash.String(seed, c.Namespace) + maphash.String(seed, c.Name) + maphash.String(seed, string(c.UID))
+	}
+	return sum
+}
+
+func BenchmarkPlanAll(b *testing.B) {
+	for _, size := range []int{1_000, 10_000, 100_000} {
+		for _, doneEvery := range []int{0, 10} {
+			name := fmt.Sprintf("pods=%d/converged", size)
+			if doneEvery > 0 {
+				name = fmt.Sprintf("pods=%d/done=1in%d", size, doneEvery)
+			}
+			b.Run(name, func(b *testing.B) {
+				s := cluster(size, doneEvery)
+				want := 0
+				if doneEvery > 0 {
+					want = size / doneEvery
+				}
+				seed := maphash.MakeSeed()
+				const rounds = 5
+				start := time.Now()
+				var sum uint64
+				for range rounds {
+					sum += readNames(s, seed)
+				}
+				floor := time.Since(start) / rounds
+				b.ReportAllocs()
+				for b.Loop() {
+					if out := PlanAll(s, Options{}); len(out) != want {
+						b.Fatalf("%d outcomes, want %d", len(out), want)
+					}
+				}
+				perPlan := b.Elapsed() / time.Duration(b.N)
+				b.ReportMetric(float64(floor.Nanoseconds()), "floor-ns")
+				b.ReportMetric(float64(perPlan)/float64(floor), "x-floor")
+				_ = sum
+			})
+		}
+	}
+}
+
+// BenchmarkPlan is one key of a large cluster: the rest is read and not indexed.
+func BenchmarkPlan(b *testing.B) {
+	s := cluster(100_000, 10)
+	for _, key := range []Key{podKey("worker-5"), claimKey("worker-10-gpu-x4z9k")} {
+		b.Run(string(key.Kind), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Plan(s, key, Options{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkGeneratedClaims is the worst case of the pod pass: no status names its claim.
+func BenchmarkGeneratedClaims(b *testing.B) {
+	for _, size := range []int{1_000, 10_000} {
+		b.Run(fmt.Sprintf("pods=%d", size), func(b *testing.B) {
+			s := cluster(size, 0)
+			for _, p := range s.Pods {
+				p.Status.ResourceClaimStatuses = nil
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if out := PlanAll(s, Options{}); len(out) != size {
+					b.Fatal(len(out))
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkAffectedByClaim(b *testing.B) {
+	s := cluster(100_000, 10)
+	var c *resourcev1.ResourceClaim = s.Claims[20]
+	b.ReportAllocs()
+	for b.Loop() {
+		if keys := AffectedByClaim(c, c, s); len(keys) == 0 {
+			b.Fatal("none")
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package resourceclaim
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestKey(t *testing.T) {
+	for _, key := range []Key{podKey("p"), claimKey("c"), {PodKey, "a.b", "c-d.e"}} {
+		parsed, err := ParseKey(key.String())
+		require.NoError(t, err)
+		require.Equal(t, key, parsed)
+	}
+	require.Equal(t, "pod:ml/p", podKey("p").String(), "as in upstream's queue")
+	require.Equal(t, "claim:ml/c", claimKey("c").String(), "as in upstream's queue")
+	for _, bad := range []string{"", "ml/p", "pod:", "pod:p", "pod:/p", "pod:ml/", "pod:ml/p/q", "podgroup:ml/g", ":ml/p", "job:ml/p"} {
+		_, err := ParseKey(bad)
+		require.Error(t, err, bad)
+	}
+}
+
+func TestClaimName(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason string
+		pod          *corev1.Pod
+		want         string
+		state        NameState
+	}{
+		{"named", "the entry has the name", newPod("p", uses("x", "c")), "c", NameKnown},
+		{"named, and a status", "the status is for templates", newPod("p", uses("x", "c"), got("x", "d")), "c", NameKnown},
+		{"template, status", "the status has the name", newPod("p", has("x", "t", "c")), "c", NameKnown},
+		{"template, no status", "not created yet", newPod("p", wants("x", "t")), "", NameNotCreated},
+		{"template, another's status", "statuses go by the entry's name", newPod("p", wants("x", "t"), got("y", "c")), "", NameNotCreated},
+		{"template, status without name", "the API says: not needed", newPod("p", wants("x", "t"), notNeeded("x")), "", NameNotNeeded},
+		{"template, status with empty name", "the API does not allow it; it names nothing", newPod("p", wants("x", "t"), got("x", "")), "", NameNotCreated},
+		{"two statuses", "the first counts, as upstream", newPod("p", wants("x", "t"), got("x", "c"), got("x", "d")), "c", NameKnown},
+		{"both fields", "the API does not allow it; the name counts", newPod("p", func(p *corev1.Pod) {
+			p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "x", ResourceClaimName: new("c"), ResourceClaimTemplateName: new("t")}}
+		}), "c", NameKnown},
+		{"neither field", "from a newer API", newPod("p", unsupported("x")), "", NameUnsupported},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			name, state := ClaimName(tc.pod, &tc.pod.Spec.ResourceClaims[0])
+			require.Equal(t, tc.state, state, tc.reason)
+			require.Equal(t, tc.want, name, tc.reason)
+		})
+	}
+
+	_, state := ClaimName(newPod("p"), nil)
+	require.Equal(t, NameUnsupported, state, "nothing names nothing")
+	name, state := ClaimName(nil, &corev1.PodResourceClaim{ResourceClaimName: new("c")})
+	require.Equal(t, NameKnown, state)
+	require.Equal(t, "c", name)
+	_, state = ClaimName(nil, &corev1.PodResourceClaim{ResourceClaimTemplateName: new("t")})
+	require.Equal(t, NameNotCreated, state, "a nil pod has no status")
+
+	require.Zero(t, NameState(0))
+	for s, text := range map[NameState]string{0: "NameState(0)", NameKnown: "Known", NameNotCreated: "NotCreated", NameNotNeeded: "NotNeeded", NameUnsupported: "Unsupported"} {
+		require.Equal(t, text, s.String())
+	}
+}

@@ -1,0 +1,609 @@
+package resourceclaim
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+)
+
+// planCase is a snapshot, a key, and what both modes say to it.
+type planCase struct {
+	name, reason string
+	s            Snapshot
+	key          Key
+	want         []string
+	upstream     []string // nil: the same as want; none: nothing
+	events       []string
+	needs        []string
+	err          error
+	options      Options
+	onlyDefault  bool
+}
+
+// none is an expectation of no action at all where nil would mean "the same".
+var none = []string{}
+
+func runPlanCases(t *testing.T, cases []planCase) {
+	t.Helper()
+	for _, tc := range cases {
+		for _, mode := range modes {
+			if tc.onlyDefault && mode.options.MatchUpstream {
+				continue
+			}
+			t.Run(tc.name+"/"+mode.name, func(t *testing.T) {
+				o := tc.options
+				o.MatchUpstream = mode.options.MatchUpstream
+				want := tc.want
+				if o.MatchUpstream && tc.upstream != nil {
+					want = tc.upstream
+				}
+				r, err := Plan(tc.s, tc.key, o)
+				if len(want) == 0 {
+					require.Empty(t, lines(r.Actions), tc.reason)
+				} else {
+					require.Equal(t, want, lines(r.Actions), tc.reason)
+				}
+				var events, needs []string
+				for _, e := range r.Events {
+					events = append(events, e.Message)
+				}
+				for _, n := range r.Needs {
+					needs = append(needs, n.Kind+" "+n.Namespace+"/"+n.Name)
+				}
+				require.Equal(t, tc.events, events, tc.reason)
+				require.Equal(t, tc.needs, needs, tc.reason)
+				if tc.err == nil {
+					require.NoError(t, err, tc.reason)
+				} else {
+					require.ErrorIs(t, err, tc.err, tc.reason)
+				}
+			})
+		}
+	}
+}
+
+func TestPodPass(t *testing.T) {
+	gpu := templates(newTemplate("gpu"))
+	runPlanCases(t, []planCase{
+		{
+			name: "BR-30-01 created from the template", reason: "the status does not name a claim and there is none",
+			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Templates: gpu},
+			key: podKey("p"), want: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"},
+		}, {
+			name: "two entries of one template", reason: "each entry has a claim of its own",
+			s:   Snapshot{Pods: pods(newPod("p", wants("b", "gpu"), wants("a", "gpu"))), Templates: gpu},
+			key: podKey("p"), want: []string{"CreateClaim ml/p b: p-b-*", "CreateClaim ml/p a: p-a-*", "SetClaimStatuses ml/p: a pending, b pending"},
+		}, {
+			name: "no node, claim there", reason: "the scheduler reserves",
+			s:   Snapshot{Pods: pods(newPod("p", has("gpu", "gpu", "c"))), Claims: claims(newClaim("c", madeFor("p", "gpu"), allocated)), Templates: gpu},
+			key: podKey("p"),
+		}, {
+			name: "reserved on a node", reason: "bound without the scheduler",
+			s:   Snapshot{Pods: pods(newPod("p", onNode, has("gpu", "gpu", "c"))), Claims: claims(newClaim("c", madeFor("p", "gpu"), allocated))},
+			key: podKey("p"), want: []string{"Reserve ml/c: for pod ml/p"},
+		}, {
+			name: "reserved beside others", reason: "a named claim is shared",
+			s:   Snapshot{Pods: pods(newPod("p", onNode, uses("gpu", "c"))), Claims: claims(newClaim("c", allocated, reservedFor("q")))},
+			key: podKey("p"), want: []string{"Reserve ml/c: for pod ml/p"},
+		}, {
+			name: "not allocated", reason: "there is nothing to reserve",
+			s:   Snapshot{Pods: pods(newPod("p", onNode, uses("gpu", "c"))), Claims: claims(newClaim("c"))},
+			key: podKey("p"),
+		}, {
+			name: "reserved already", reason: "the UID counts, not the name",
+			s: Snapshot{Pods: pods(newPod("p", onNode, uses("gpu", "c"))),
+				Claims: claims(newClaim("c", allocated, consumer(resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: "old-name", UID: "uid-p"})))},
+			key: podKey("p"),
+		}, {
+			name: "reserved for the predecessor", reason: "another UID is another pod",
+			s: Snapshot{Pods: pods(newPod("p", onNode, uses("gpu", "c"))),
+				Claims: claims(newClaim("c", allocated, consumer(resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: "p", UID: "old"})))},
+			key: podKey("p"), want: []string{"Reserve ml/c: for pod ml/p"},
+		}, {
+			name: "pod being deleted", reason: "it gets nothing",
+			s:   Snapshot{Pods: pods(newPod("p", podDeleting, onNode, wants("gpu", "gpu"), uses("x", "c"))), Claims: claims(newClaim("c", allocated)), Templates: gpu},
+			key: podKey("p"),
+		}, {
+			name: "pod not there", reason: "the object is gone",
+			s: Snapshot{Templates: gpu}, key: podKey("p"),
+		}, {
+			name: "not needed", reason: "a status without a name says so",
+			s:   Snapshot{Pods: pods(newPod("p", onNode, wants("gpu", "gpu"), notNeeded("gpu"))), Templates: gpu},
+			key: podKey("p"),
+		}, {
+			name: "not needed before one to reserve", reason: "an entry that is not needed ends nothing",
+			s:   Snapshot{Pods: pods(newPod("p", onNode, wants("a", "gpu"), notNeeded("a"), uses("b", "c"))), Claims: claims(newClaim("c", allocated)), Templates: gpu},
+			key: podKey("p"), want: []string{"Reserve ml/c: for pod ml/p"},
+		}, {
+			name: "named claim missing", reason: "its user has to create it",
+			s:   Snapshot{Pods: pods(newPod("p", onNode, uses("gpu", "c")))},
+			key: podKey("p"),
+		}, {
+			name: "named claim of another pod", reason: "the owner matters for template entries only",
+			s:   Snapshot{Pods: pods(newPod("p", onNode, uses("gpu", "c"))), Claims: claims(newClaim("c", madeFor("q", "gpu"), allocated))},
+			key: podKey("p"), want: []string{"Reserve ml/c: for pod ml/p"},
+		}, {
+			name: "BR-30-01 generated claim is gone", reason: "it is made again",
+			s:   Snapshot{Pods: pods(newPod("p", has("gpu", "gpu", "c"))), Templates: gpu},
+			key: podKey("p"), want: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"},
+		}, {
+			name: "BR-30-02 named claim is not controlled by the pod", reason: "a new one is made",
+			s:   Snapshot{Pods: pods(newPod("p", has("gpu", "gpu", "c"))), Claims: claims(newClaim("c", madeFor("q", "gpu"))), Templates: gpu},
+			key: podKey("p"), want: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"},
+		}, {
+			name: "BR-30-02 owner reference without controller", reason: "only the controller is the owner that counts",
+			s: Snapshot{Pods: pods(newPod("p", has("gpu", "gpu", "c"))), Claims: claims(newClaim("c", madeFor("p", "gpu"), func(c *resourcev1.ResourceClaim) {
+				c.OwnerReferences[0].Controller = nil
+			})), Templates: gpu},
+			key: podKey("p"), want: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"},
+		}, {
+			name: "adopted", reason: "created, but the status could not be written",
+			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Claims: claims(newClaim("c", madeFor("p", "gpu"))), Templates: gpu},
+			key: podKey("p"), want: []string{"SetClaimStatuses ml/p: gpu=c"},
+		}, {
+			name: "adopted without template", reason: "the template is not needed any more",
+			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Claims: claims(newClaim("c", madeFor("p", "gpu")))},
+			key: podKey("p"), want: []string{"SetClaimStatuses ml/p: gpu=c"},
+		}, {
+			name: "adopted in place of another pod's", reason: "the status names a claim that is not the pod's",
+			s:   Snapshot{Pods: pods(newPod("p", has("gpu", "gpu", "x"))), Claims: claims(newClaim("x", madeFor("q", "gpu")), newClaim("c", madeFor("p", "gpu"))), Templates: gpu},
+			key: podKey("p"), want: []string{"SetClaimStatuses ml/p: gpu=c"},
+		}, {
+			name: "claim for another entry", reason: "the annotation ties a claim to its entry",
+			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Claims: claims(newClaim("c", madeFor("p", "nic"))), Templates: gpu},
+			key: podKey("p"), want: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"},
+		}, {
+			name: "claim without annotation", reason: "the scheduler's claims for extended resources are owned by the pod too",
+			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Claims: claims(newClaim("c", ownedBy("p", "uid-p"))), Templates: gpu},
+			key: podKey("p"), want: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"},
+		}, {
+			name: "claim of the predecessor", reason: "the UID counts",
+			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"), podUID("new"))), Claims: claims(newClaim("c", madeFor("p", "gpu"))), Templates: gpu},
+			key: podKey("p"), want: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"},
+		}, {
+			name: "two claims to adopt", reason: "the one that stays, and of those the first by name",
+			s: Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Claims: claims(newClaim("c3", madeFor("p", "gpu")),
+				newClaim("c2", madeFor("p", "gpu")), newClaim("c1", madeFor("p", "gpu"), claimDeleting)), Templates: gpu},
+			key: podKey("p"), want: []string{"SetClaimStatuses ml/p: gpu=c2"},
+		}, {
+			name: "BR-30-04 assumed claim is adopted", reason: "written a moment ago, not in the cache yet",
+			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Assumed: claims(newClaim("c", madeFor("p", "gpu"))), Templates: gpu},
+			key: podKey("p"), want: []string{"SetClaimStatuses ml/p: gpu=c"},
+		}, {
+			name: "BR-30-04 assumed claim is named", reason: "by default it counts like any other; upstream writes the status again",
+			s:   Snapshot{Pods: pods(newPod("p", has("gpu", "gpu", "c"))), Assumed: claims(newClaim("c", madeFor("p", "gpu"))), Templates: gpu},
+			key: podKey("p"), want: none, upstream: []string{"SetClaimStatuses ml/p: gpu=c"},
+		}, {
+			name: "no template", reason: "an event and an error",
+			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "no-such")))},
+			key: podKey("p"), err: ErrTemplateNotFound,
+			events: []string{`PodResourceClaim gpu: resource claim template "no-such": resourceclaimtemplate.resource.k8s.io "no-such" not found`},
+		}, {
+			name: "neither claim nor template", reason: "from a newer API",
+			s:   Snapshot{Pods: pods(newPod("p", unsupported("gpu")))},
+			key: podKey("p"), err: ErrUnsupported,
+			events: []string{`PodResourceClaim gpu: checking for claim before creating it: pod "ml/p", spec.resourceClaim "gpu": none of the supported fields are set`},
+		}, {
+			name: "admin access allowed", reason: "the zero Options allow it",
+			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Templates: templates(newTemplate("gpu", adminAccess))},
+			key: podKey("p"), want: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"},
+		}, {
+			name: "admin access denied", reason: "as where the feature is off", options: Options{DenyAdminAccess: true},
+			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Templates: templates(newTemplate("gpu", adminAccess))},
+			key: podKey("p"), err: ErrAdminAccess,
+			events: []string{"PodResourceClaim gpu: admin access is requested, but the feature is disabled"},
+		}, {
+			name: "prioritized list denied", reason: "as where the feature is off", options: Options{DenyPrioritizedList: true},
+			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Templates: templates(newTemplate("gpu", prioritizedList))},
+			key: podKey("p"), err: ErrPrioritizedList,
+			events: []string{"PodResourceClaim gpu: template includes a prioritized list of subrequests, but the feature is disabled"},
+		}, {
+			name: "features off, plain template", reason: "nothing in it needs them", options: Options{DenyPrioritizedList: true, DenyAdminAccess: true},
+			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Templates: gpu},
+			key: podKey("p"), want: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"},
+		}, {
+			name: "D-7 done pod, claim gone", reason: "a new claim would have to be deleted at once",
+			s:   Snapshot{Pods: pods(newPod("p", onNode, phase(corev1.PodSucceeded), has("gpu", "gpu", "c"))), Templates: gpu},
+			key: podKey("p"), want: none, upstream: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"},
+		}, {
+			name: "D-7 done pod, claim not reserved", reason: "the claim pass would take the reservation back, and so on for ever",
+			s:   Snapshot{Pods: pods(newPod("p", onNode, phase(corev1.PodFailed), uses("gpu", "c"))), Claims: claims(newClaim("c", allocated))},
+			key: podKey("p"), want: none, upstream: []string{"Reserve ml/c: for pod ml/p"},
+		}, {
+			name: "D-8 failed entry before another", reason: "the rest gets what is its own; upstream stops at the first",
+			s: Snapshot{Pods: pods(newPod("p", onNode, wants("a", "gpu"), wants("b", "no-such"), wants("c", "gpu"), uses("d", "shared"))),
+				Claims: claims(newClaim("shared", allocated)), Templates: gpu},
+			key: podKey("p"), err: ErrTemplateNotFound,
+			want:     []string{"CreateClaim ml/p a: p-a-*", "CreateClaim ml/p c: p-c-*", "SetClaimStatuses ml/p: a pending, c pending", "Reserve ml/shared: for pod ml/p"},
+			upstream: []string{"CreateClaim ml/p a: p-a-*"},
+			events:   []string{`PodResourceClaim b: resource claim template "no-such": resourceclaimtemplate.resource.k8s.io "no-such" not found`},
+		}, {
+			name: "D-8 created entry before one to reserve", reason: "upstream's reserving ends at an entry whose claim the status does not name",
+			s: Snapshot{Pods: pods(newPod("p", onNode, uses("a", "c1"), wants("b", "gpu"), uses("c", "c2"))),
+				Claims: claims(newClaim("c1", allocated), newClaim("c2", allocated)), Templates: gpu},
+			key:      podKey("p"),
+			want:     []string{"CreateClaim ml/p b: p-b-*", "SetClaimStatuses ml/p: b pending", "Reserve ml/c1: for pod ml/p", "Reserve ml/c2: for pod ml/p"},
+			upstream: []string{"CreateClaim ml/p b: p-b-*", "SetClaimStatuses ml/p: b pending", "Reserve ml/c1: for pod ml/p"},
+		}, {
+			name: "D-8 adopted entry before one to reserve", reason: "an adopted claim is not in the status either",
+			s: Snapshot{Pods: pods(newPod("p", onNode, wants("a", "gpu"), uses("b", "c2"))),
+				Claims: claims(newClaim("c1", madeFor("p", "a"), allocated), newClaim("c2", allocated))},
+			key:      podKey("p"),
+			want:     []string{"SetClaimStatuses ml/p: a=c1", "Reserve ml/c2: for pod ml/p"},
+			upstream: []string{"SetClaimStatuses ml/p: a=c1"},
+		}, {
+			name: "D-8 missing claim before one to reserve", reason: "upstream's reserving ends at a claim that is not there",
+			s:   Snapshot{Pods: pods(newPod("p", onNode, uses("a", "c1"), uses("b", "c2"))), Claims: claims(newClaim("c2", allocated))},
+			key: podKey("p"), want: []string{"Reserve ml/c2: for pod ml/p"}, upstream: none,
+		}, {
+			name: "D-8 another's claim before one to reserve", reason: "upstream's reserving ends at a claim that is not the pod's",
+			s: Snapshot{Pods: pods(newPod("p", onNode, has("a", "gpu", "x"), uses("b", "c2"))),
+				Claims: claims(newClaim("x", madeFor("q", "a"), allocated), newClaim("c2", allocated)), Templates: gpu},
+			key:      podKey("p"),
+			want:     []string{"CreateClaim ml/p a: p-a-*", "SetClaimStatuses ml/p: a pending", "Reserve ml/c2: for pod ml/p"},
+			upstream: []string{"CreateClaim ml/p a: p-a-*", "SetClaimStatuses ml/p: a pending"},
+		}, {
+			name: "D-8 claim being deleted", reason: "the API server takes no new consumer for it", onlyDefault: true,
+			s: Snapshot{Pods: pods(newPod("p", onNode, uses("a", "c1"), uses("b", "c2"))),
+				Claims: claims(newClaim("c1", allocated, claimDeleting), newClaim("c2", allocated))},
+			key: podKey("p"), err: ErrClaimDeleting, want: []string{"Reserve ml/c2: for pod ml/p"},
+		}, {
+			name: "D-8 claim being deleted, reserved already", reason: "nothing to add, nothing to report",
+			s:   Snapshot{Pods: pods(newPod("p", onNode, uses("a", "c1"))), Claims: claims(newClaim("c1", allocated, claimDeleting, reservedFor("p")))},
+			key: podKey("p"),
+		}, {
+			name: "D-8 256 reservations", reason: "the API allows no more", onlyDefault: true,
+			s: Snapshot{Pods: pods(newPod("p", onNode, uses("a", "c1"), uses("b", "c2"))),
+				Claims: claims(newClaim("c1", allocated, reservedFor(manyPods(256)...)), newClaim("c2", allocated, reservedFor(manyPods(255)...)))},
+			key: podKey("p"), err: ErrReservedForMax, want: []string{"Reserve ml/c2: for pod ml/p"},
+		}, {
+			name: "D-16 one claim, two entries", reason: "it is reserved for the pod, not for the entry",
+			s:        Snapshot{Pods: pods(newPod("p", onNode, uses("a", "c"), uses("b", "c"))), Claims: claims(newClaim("c", allocated))},
+			key:      podKey("p"),
+			want:     []string{"Reserve ml/c: for pod ml/p"},
+			upstream: []string{"Reserve ml/c: for pod ml/p", "Reserve ml/c: for pod ml/p"},
+		},
+	})
+}
+
+func TestPodPassBadInput(t *testing.T) {
+	gpu := templates(newTemplate("gpu"))
+	runPlanCases(t, []planCase{
+		{
+			name: "two pods of one name", reason: "which one is real cannot be known",
+			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu")), newPod("p", podUID("x"))), Templates: gpu},
+			key: podKey("p"), err: purekube.ErrDuplicate,
+		}, {
+			name: "pod without UID", reason: "a claim would have no owner",
+			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"), podUID(""))), Templates: gpu},
+			key: podKey("p"), err: ErrNoUID,
+		}, {
+			name: "two claims of the named one's name", reason: "nothing is reserved on a guess, the next entry is",
+			s:   Snapshot{Pods: pods(newPod("p", onNode, uses("a", "c"), uses("b", "d"))), Claims: claims(newClaim("c", allocated), newClaim("c", allocated, reservedFor("p")), newClaim("d", allocated))},
+			key: podKey("p"), err: purekube.ErrDuplicate, want: []string{"Reserve ml/d: for pod ml/p"}, upstream: none,
+		}, {
+			name: "two claims of the generated one's name", reason: "no second one is made",
+			s:   Snapshot{Pods: pods(newPod("p", has("gpu", "gpu", "c"))), Claims: claims(newClaim("c"), newClaim("c", madeFor("q", "gpu"))), Templates: gpu},
+			key: podKey("p"), err: purekube.ErrDuplicate,
+		}, {
+			name: "two claims of the name of one to adopt", reason: "one of them may be the pod's",
+			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Claims: claims(newClaim("c"), newClaim("c", madeFor("p", "gpu"))), Templates: gpu},
+			key: podKey("p"), err: purekube.ErrDuplicate,
+		}, {
+			name: "two templates of one name", reason: "what to create cannot be known",
+			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Templates: templates(newTemplate("gpu"), newTemplate("gpu", adminAccess))},
+			key: podKey("p"), err: purekube.ErrDuplicate,
+		}, {
+			name: "two entries of one name", reason: "the API does not allow it; the first counts",
+			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"), wants("gpu", "gpu"))), Templates: gpu},
+			key: podKey("p"), err: errDuplicateEntry, want: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"},
+			upstream: []string{"CreateClaim ml/p gpu: p-gpu-*"},
+		}, {
+			name: "nil entries", reason: "they are reported and ignored",
+			s:   Snapshot{Pods: pods(nil, newPod("p", wants("gpu", "gpu"))), Claims: claims(nil), Assumed: claims(nil), Templates: templates(newTemplate("gpu"), nil)},
+			key: podKey("p"), err: purekube.ErrNil, want: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"},
+		},
+	})
+}
+
+func manyPods(n int) []string {
+	var out []string
+	for i := range n {
+		out = append(out, fmt.Sprintf("other-%d", i))
+	}
+	return out
+}
+
+func TestClaimPass(t *testing.T) {
+	running := newPod("run", onNode, phase(corev1.PodRunning))
+	over := newPod("over", onNode, phase(corev1.PodSucceeded))
+	runPlanCases(t, []planCase{
+		{
+			name: "in use", reason: "its consumer runs",
+			s: Snapshot{Pods: pods(running), Claims: claims(newClaim("c", allocated, reservedFor("run")))}, key: claimKey("c"),
+		}, {
+			name: "BR-30-05 one of two is done", reason: "the other one keeps the allocation",
+			s:   Snapshot{Pods: pods(running, over), Claims: claims(newClaim("c", allocated, reservedFor("over", "run")))},
+			key: claimKey("c"), want: []string{"Release ml/c: over"},
+		}, {
+			name: "BR-30-07 the last one is done", reason: "the device is for somebody else now",
+			s:   Snapshot{Pods: pods(over), Claims: claims(newClaim("c", allocated, reservedFor("over")))},
+			key: claimKey("c"), want: []string{"Release ml/c: over, deallocate", "RemoveFinalizer ml/c"},
+		}, {
+			name: "BR-30-07 without the finalizer", reason: "it was allocated by somebody else",
+			s:   Snapshot{Pods: pods(over), Claims: claims(newClaim("c", unprotectedAllocation, reservedFor("over")))},
+			key: claimKey("c"), want: []string{"Release ml/c: over"},
+		}, {
+			name: "BR-30-07 reserved without allocation", reason: "there is nothing to deallocate; the finalizer protects nothing",
+			s:   Snapshot{Pods: pods(over), Claims: claims(newClaim("c", protected, reservedFor("over")))},
+			key: claimKey("c"), want: []string{"Release ml/c: over", "RemoveFinalizer ml/c"},
+		}, {
+			name: "BR-30-07 unused for long", reason: "only the step from used to unused deallocates",
+			s: Snapshot{Claims: claims(newClaim("c", allocated))}, key: claimKey("c"),
+		}, {
+			name: "unused and deleting, allocated", reason: "deallocate, then unblock the deletion",
+			s:   Snapshot{Claims: claims(newClaim("c", allocated, claimDeleting))},
+			key: claimKey("c"), want: []string{"Release ml/c: deallocate", "RemoveFinalizer ml/c"},
+		}, {
+			name: "unused and deleting, not allocated", reason: "only the finalizer is in the way",
+			s:   Snapshot{Claims: claims(newClaim("c", protected, claimDeleting))},
+			key: claimKey("c"), want: []string{"RemoveFinalizer ml/c"},
+		}, {
+			name: "deleting without finalizer", reason: "somebody else's finalizer holds it",
+			s: Snapshot{Claims: claims(newClaim("c", unprotectedAllocation, claimDeleting))}, key: claimKey("c"),
+		}, {
+			name: "deleting and in use", reason: "its consumer runs",
+			s: Snapshot{Pods: pods(running), Claims: claims(newClaim("c", allocated, claimDeleting, reservedFor("run")))}, key: claimKey("c"),
+		}, {
+			name: "finalizer, not deleting, unused", reason: "it protects nothing, but nothing changes either",
+			s: Snapshot{Claims: claims(newClaim("c", protected))}, key: claimKey("c"),
+		}, {
+			name: "BR-30-08 generated for a done pod", reason: "release, finalizer, delete, in this order",
+			s:   Snapshot{Pods: pods(over), Claims: claims(newClaim("c", madeFor("over", "gpu"), allocated, reservedFor("over")))},
+			key: claimKey("c"), want: []string{"Release ml/c: over, deallocate", "RemoveFinalizer ml/c", "DeleteClaim ml/c"},
+		}, {
+			name: "BR-30-08 generated for a done pod, never allocated", reason: "nothing to release",
+			s:   Snapshot{Pods: pods(over), Claims: claims(newClaim("c", madeFor("over", "gpu")))},
+			key: claimKey("c"), want: []string{"DeleteClaim ml/c"},
+		}, {
+			name: "BR-30-08 generated, allocated, never reserved, pod done", reason: "the finalizer goes once it is being deleted",
+			s:   Snapshot{Pods: pods(over), Claims: claims(newClaim("c", madeFor("over", "gpu"), allocated))},
+			key: claimKey("c"), want: []string{"DeleteClaim ml/c"},
+		}, {
+			name: "BR-30-08 owner deleted before it got a node", reason: "it will not run",
+			s:   Snapshot{Pods: pods(newPod("p", podDeleting)), Claims: claims(newClaim("c", madeFor("p", "gpu")))},
+			key: claimKey("c"), want: []string{"DeleteClaim ml/c"},
+		}, {
+			name: "owner runs", reason: "it needs its claim, reserved or not",
+			s: Snapshot{Pods: pods(running), Claims: claims(newClaim("c", madeFor("run", "gpu"), allocated))}, key: claimKey("c"),
+		}, {
+			name: "owner done, another pod holds the claim", reason: "it is in use",
+			s: Snapshot{Pods: pods(running, over), Claims: claims(newClaim("c", madeFor("over", "gpu"), allocated, reservedFor("run")))}, key: claimKey("c"),
+		}, {
+			name: "owner not in the cache", reason: "the garbage collector knows",
+			s:   Snapshot{Claims: claims(newClaim("c", madeFor("p", "gpu"))), Deleted: deletedUIDs("uid-p"), Confirmed: asked("p")},
+			key: claimKey("c"),
+		}, {
+			name: "owner not the controller", reason: "it was not generated",
+			s: Snapshot{Pods: pods(over), Claims: claims(newClaim("c", madeFor("over", "gpu"), func(c *resourcev1.ResourceClaim) {
+				c.OwnerReferences[0].Controller = new(false)
+			}))}, key: claimKey("c"),
+		}, {
+			name: "owner of another kind", reason: "a job is not a pod",
+			s: Snapshot{Pods: pods(over), Claims: claims(newClaim("c", madeFor("over", "gpu"), func(c *resourcev1.ResourceClaim) {
+				c.OwnerReferences[0].Kind, c.OwnerReferences[0].APIVersion = "Job", "batch/v1"
+			}))}, key: claimKey("c"),
+		}, {
+			name: "D-17 being deleted already", reason: "one request is enough",
+			s:        Snapshot{Pods: pods(over), Claims: claims(newClaim("c", madeFor("over", "gpu"), protected, claimDeleting))},
+			key:      claimKey("c"),
+			want:     []string{"RemoveFinalizer ml/c"},
+			upstream: []string{"RemoveFinalizer ml/c", "DeleteClaim ml/c"},
+		}, {
+			name: "D-17 being deleted, held by another finalizer", reason: "upstream deletes it on every pass",
+			s:   Snapshot{Pods: pods(over), Claims: claims(newClaim("c", madeFor("over", "gpu"), claimDeleting))},
+			key: claimKey("c"), want: none, upstream: []string{"DeleteClaim ml/c"},
+		}, {
+			name: "D-21 owner replaced in the cache, not asked", reason: "the cached pod may be the predecessor", onlyDefault: true,
+			s:   Snapshot{Pods: pods(newPod("p", podUID("x"))), Claims: claims(newClaim("c", madeFor("p", "gpu")))},
+			key: claimKey("c"), needs: []string{"Pod ml/p"},
+		}, {
+			name: "D-21 owner replaced, the API server says so", reason: "now it is certain",
+			s:   Snapshot{Pods: pods(newPod("p", podUID("x"))), Claims: claims(newClaim("c", madeFor("p", "gpu"))), Confirmed: asked(newPod("p", podUID("x")))},
+			key: claimKey("c"), want: []string{"DeleteClaim ml/c"},
+		}, {
+			name: "D-21 owner replaced in the cache, known to be deleted", reason: "no need to ask",
+			s:   Snapshot{Pods: pods(newPod("p", podUID("x"))), Claims: claims(newClaim("c", madeFor("p", "gpu"))), Deleted: deletedUIDs("uid-p")},
+			key: claimKey("c"), want: []string{"DeleteClaim ml/c"},
+		}, {
+			name: "D-21 owner replaced in the cache, but the API server has it", reason: "the cache is behind",
+			s:   Snapshot{Pods: pods(newPod("p", podUID("x"))), Claims: claims(newClaim("c", madeFor("p", "gpu"))), Confirmed: asked(newPod("p"))},
+			key: claimKey("c"), want: none, upstream: []string{"DeleteClaim ml/c"},
+		}, {
+			name: "needs hold everything back", reason: "one consumer is done, of another nothing is known",
+			s:   Snapshot{Pods: pods(over), Claims: claims(newClaim("c", allocated, reservedFor("over", "z", "a", "z")))},
+			key: claimKey("c"), needs: []string{"Pod ml/a", "Pod ml/z"},
+		}, {
+			name: "256 reservations, all done but one", reason: "each is judged on its own",
+			s: Snapshot{Pods: pods(running), Claims: claims(newClaim("c", allocated, reservedFor(manyPods(255)...), reservedFor("run"))),
+				Deleted: func(uid types.UID) bool { return uid != "uid-run" }},
+			key: claimKey("c"), want: []string{"Release ml/c: " + strings.Join(manyPods(255), ", ")},
+		}, {
+			name: "claim not there", reason: "the object is gone",
+			s: Snapshot{Pods: pods(over)}, key: claimKey("c"),
+		}, {
+			name: "two claims of one name", reason: "which one is real cannot be known",
+			s:   Snapshot{Pods: pods(over), Claims: claims(newClaim("c", allocated, reservedFor("over")), newClaim("c"))},
+			key: claimKey("c"), err: purekube.ErrDuplicate,
+		}, {
+			name: "owner's name is two pods'", reason: "one of them may be the live owner",
+			s:   Snapshot{Pods: pods(over, newPod("over", podUID("x"))), Claims: claims(newClaim("c", madeFor("over", "gpu")))},
+			key: claimKey("c"), err: purekube.ErrDuplicate,
+		},
+	})
+}
+
+func TestBR3001_CreatedClaim(t *testing.T) {
+	template := newTemplate("gpu", prioritizedList, func(t *resourcev1.ResourceClaimTemplate) {
+		t.Spec.Labels = map[string]string{"team": "ml"}
+		t.Spec.Annotations = map[string]string{"note": "mine", resourcev1.PodResourceClaimAnnotation: "overridden"}
+	})
+	untouched := template.DeepCopy()
+	for _, mode := range modes {
+		r, err := Plan(Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Templates: templates(template)}, podKey("p"), mode.options)
+		require.NoError(t, err)
+		want := CreateClaim{Pod: at("p"), PodClaim: "gpu", Claim: &resourcev1.ResourceClaim{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace:    ns,
+				GenerateName: "p-gpu-",
+				Labels:       map[string]string{"team": "ml"},
+				Annotations:  map[string]string{"note": "mine", "resource.kubernetes.io/pod-claim-name": "gpu"},
+				// BR-30-02: the pod controls the claim, and does not block its own deletion.
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "uid-p", Controller: new(true)}},
+			},
+			Spec: *template.Spec.Spec.DeepCopy(),
+		}}
+		require.Empty(t, cmp.Diff(want, r.Actions[0]), "BR-30-01, BR-30-02")
+		require.Empty(t, cmp.Diff(untouched, template), "D-6: the template is the cache's")
+	}
+}
+
+func TestD5_StatusesAreComplete(t *testing.T) {
+	p := newPod("p", wants("new", "gpu"), has("old", "gpu", "c1"), uses("named", "c3"), got("named", "c9"),
+		wants("skip", "gpu"), notNeeded("skip"), has("gone", "gpu", "c4"), wants("adopted", "gpu"), has("broken", "no-such", "c5"), got("stray", "c8"))
+	s := Snapshot{Pods: pods(p), Templates: templates(newTemplate("gpu")), Claims: claims(newClaim("c1", madeFor("p", "old")), newClaim("c2", madeFor("p", "adopted")))}
+
+	r, err := Plan(s, podKey("p"), Options{})
+	require.ErrorIs(t, err, ErrTemplateNotFound)
+	require.Equal(t, []string{
+		"CreateClaim ml/p new: p-new-*",
+		"CreateClaim ml/p gone: p-gone-*",
+		"SetClaimStatuses ml/p: adopted=c2, broken=c5, old=c1, skip not needed, gone pending, new pending",
+	}, lines(r.Actions), "D-5: all entries that have a template and a status, and nothing of others")
+
+	s.Pods = pods(newPod("p", wants("new", "gpu"), has("old", "gpu", "c1")))
+	r, err = Plan(s, podKey("p"), Options{MatchUpstream: true})
+	require.NoError(t, err)
+	require.Equal(t, []string{"CreateClaim ml/p new: p-new-*", "SetClaimStatuses ml/p: new pending"}, lines(r.Actions),
+		"upstream applies the new ones only, and the server takes the old ones away")
+}
+
+func TestD10_Preconditions(t *testing.T) {
+	over := newPod("over", phase(corev1.PodFailed))
+	for _, tc := range []struct {
+		name, reason string
+		claim        *resourcev1.ResourceClaim
+		options      Options
+		want         DeleteClaim
+	}{
+		{"only action", "the claim is as it was read", newClaim("c", madeFor("over", "gpu")), Options{},
+			DeleteClaim{Namespace: ns, Name: "c", UID: "uid-c", ResourceVersion: "200"}},
+		{"after a write", "the write changes the version", newClaim("c", madeFor("over", "gpu"), allocated, reservedFor("over")), Options{},
+			DeleteClaim{Namespace: ns, Name: "c", UID: "uid-c"}},
+		{"upstream", "no preconditions", newClaim("c", madeFor("over", "gpu")), Options{MatchUpstream: true},
+			DeleteClaim{Namespace: ns, Name: "c"}},
+	} {
+		t.Run("D-10 "+tc.name, func(t *testing.T) {
+			r, err := Plan(Snapshot{Pods: pods(over), Claims: claims(tc.claim)}, claimKey("c"), tc.options)
+			require.NoError(t, err)
+			require.Equal(t, tc.want, r.Actions[len(r.Actions)-1], tc.reason)
+		})
+	}
+}
+
+func TestWritesCarryTheWholeClaim(t *testing.T) {
+	over, p := newPod("over", phase(corev1.PodFailed)), newPod("p", onNode, uses("x", "c"))
+	claim := newClaim("c", allocated, reservedFor("over"), func(c *resourcev1.ResourceClaim) {
+		c.Labels = map[string]string{"a": "b"}
+		c.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
+		c.Status.Devices = []resourcev1.AllocatedDeviceStatus{{Driver: "gpu.example.com"}}
+	})
+	s := Snapshot{Pods: pods(over, p), Claims: claims(claim)}
+
+	r, err := Plan(s, podKey("p"), Options{})
+	require.NoError(t, err)
+	want := claim.DeepCopy()
+	want.Status.ReservedFor = append(want.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: "p", UID: "uid-p"})
+	require.Empty(t, cmp.Diff([]Action{Reserve{Claim: want, Pod: at("p")}}, r.Actions))
+
+	r, err = Plan(s, claimKey("c"), Options{})
+	require.NoError(t, err)
+	want = claim.DeepCopy()
+	want.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{}
+	want.Status.Allocation = nil
+	require.Empty(t, cmp.Diff([]Action{
+		Release{Claim: want, Removed: []resourcev1.ResourceClaimConsumerReference{podRef("over")}, Deallocate: true},
+		RemoveFinalizer{Namespace: ns, Name: "c", UID: "uid-c"},
+	}, r.Actions))
+}
+
+func TestEventIsAboutThePod(t *testing.T) {
+	r, err := Plan(Snapshot{Pods: pods(newPod("p", wants("gpu", "no-such")))}, podKey("p"), Options{})
+	require.Equal(t, purekube.Event{
+		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: ns, Name: "p", UID: "uid-p", ResourceVersion: "100"},
+		Type:      "Warning", Reason: "FailedResourceClaimCreation",
+		Message: `PodResourceClaim gpu: resource claim template "no-such": resourceclaimtemplate.resource.k8s.io "no-such" not found`,
+	}, r.Events[0])
+	var objectError *purekube.ObjectError
+	require.ErrorAs(t, err, &objectError)
+	require.Equal(t, "spec.resourceClaims[0].resourceClaimTemplateName", objectError.Field)
+	require.ErrorIs(t, objectError, ErrTemplateNotFound)
+}
+
+func TestPlanAllProblems(t *testing.T) {
+	out := PlanAll(Snapshot{
+		Pods:      pods(nil, newPod("dup"), newPod("dup"), newPod("p", wants("gpu", "used"))),
+		Claims:    claims(newClaim("dup"), nil, newClaim("dup")),
+		Templates: templates(newTemplate("used"), newTemplate("used"), newTemplate("unused"), newTemplate("unused"), nil),
+	}, Options{})
+	var got []string
+	for _, o := range out {
+		require.True(t, o.Result.Empty())
+		got = append(got, o.Key.String()+" "+o.Err.Error())
+	}
+	require.Equal(t, []string{
+		":/ Pod: nil object in the snapshot\nResourceClaim: nil object in the snapshot\nResourceClaimTemplate: nil object in the snapshot\n" +
+			"ResourceClaimTemplate ml/unused: more than one object of this name in the snapshot",
+		"claim:ml/dup ResourceClaim ml/dup: more than one object of this name in the snapshot",
+		"pod:ml/dup Pod ml/dup: more than one object of this name in the snapshot",
+		"pod:ml/p ResourceClaimTemplate ml/used: more than one object of this name in the snapshot",
+	}, got)
+}
+
+func TestSnapshotIsEmpty(t *testing.T) {
+	for _, key := range []Key{{}, podKey("p"), claimKey("c"), {Kind: "job", Namespace: ns, Name: "x"}} {
+		r, err := Plan(Snapshot{}, key, Options{})
+		require.NoError(t, err)
+		require.True(t, r.Empty())
+	}
+	require.Empty(t, PlanAll(Snapshot{}, Options{}))
+}
+
+// upstreamPatch is a recording of what client-go's apply configurations marshal.
+const upstreamPatch = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"ml"},"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"c"}]}}`
+
+func TestPatchIsUpstreams(t *testing.T) {
+	s := Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Claims: claims(newClaim("c", madeFor("p", "gpu")))}
+	r, err := Plan(s, podKey("p"), Options{MatchUpstream: true})
+	require.NoError(t, err)
+	patchType, body := r.Actions[0].(SetClaimStatuses).Patch()
+	require.Equal(t, "application/apply-patch+yaml", string(patchType))
+	require.Equal(t, upstreamPatch, string(body))
+
+	r, err = Plan(s, podKey("p"), Options{})
+	require.NoError(t, err)
+	_, body = r.Actions[0].(SetClaimStatuses).Patch()
+	var got corev1.Pod
+	require.NoError(t, json.Unmarshal(body, &got))
+	require.Equal(t, "uid-p", string(got.UID), "a new pod of the same name is not hit")
+}
