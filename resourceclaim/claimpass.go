@@ -126,14 +126,14 @@ func (x *index) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *purekube
 		return ownerNone, nil
 	}
 	key := types.NamespacedName{Namespace: claim.Namespace, Name: name}
-	pod, cached := x.pods[key]
-	if !cached && !x.ambiguousPods[key] {
+	pod := x.pods.find(key)
+	if pod == nil && !x.pods.ambiguous[key] {
 		// The pod may be too new for the cache. If it is truly gone, the garbage collector
 		// deletes the claim.
 		return ownerAbsent, nil
 	}
 	switch {
-	case !cached || pod.UID == "" || uid == "":
+	case pod == nil || pod.UID == "" || uid == "":
 		// Not to be told apart: standingOf says how.
 	case pod.UID == uid && isDone(pod):
 		return ownerNeedsItNoMore, nil

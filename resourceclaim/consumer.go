@@ -57,10 +57,11 @@ func (x *index) standingOf(name types.NamespacedName, uid types.UID) (standing, 
 	if x.snapshot.Deleted != nil && x.snapshot.Deleted(uid) {
 		return deleted, nil
 	}
-	if x.ambiguousPods[name] {
+	if x.pods.ambiguous[name] {
 		return indeterminate, snapshot.DuplicateError("Pod", name)
 	}
-	pod, cached := x.pods[name]
+	pod := x.pods.find(name)
+	cached := pod != nil
 	switch {
 	case cached && pod.UID == "":
 		return indeterminate, podError(name, "metadata.uid", ErrNoUID)

@@ -69,8 +69,8 @@ func (x *index) resolve(pod *corev1.Pod, i int) entry {
 		if x.claims.ambiguous[key] {
 			return entry{state: entryFailed, problem: snapshot.DuplicateError("ResourceClaim", key)}
 		}
-		claim, there := x.claims.byName[key]
-		if there && (!generated(pc) || isForPod(pod, claim)) {
+		claim := x.claims.find(key)
+		if claim != nil && (!generated(pc) || isForPod(pod, claim)) {
 			return entry{state: entryReady, claim: claim}
 		}
 	}

@@ -83,12 +83,12 @@ func Explain(s Snapshot, key Key, o Options) ([]Reason, error) {
 	case ClaimKey:
 		var r Result
 		r, err = x.claimOutcome(name)
-		if claim := x.claims.byName[name]; claim != nil {
+		if claim := x.claims.find(name); claim != nil {
 			reasons = x.explainClaim(claim, r)
 		}
 	case PodKey:
 		_, err = x.podOutcome(name)
-		if pod := x.pods[name]; pod != nil {
+		if pod := x.pods.find(name); pod != nil {
 			reasons = x.explainPod(pod)
 		}
 	}

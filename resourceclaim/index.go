@@ -15,8 +15,7 @@ type index struct {
 	Options
 	snapshot Snapshot
 
-	pods          map[types.NamespacedName]*corev1.Pod
-	ambiguousPods map[types.NamespacedName]bool
+	pods *byName[corev1.Pod, *corev1.Pod]
 
 	// claims are those that a name resolves to and that have a key of their own.
 	claims claimSet
@@ -51,10 +50,9 @@ func newIndex(s Snapshot, o Options) *index {
 	s.Templates = snapshot.Compact("ResourceClaimTemplate", s.Templates, &x.problems)
 	x.snapshot = s
 
-	x.pods, x.ambiguousPods = snapshot.Unique(s.Pods)
+	x.pods = indexByName(s.Pods)
 	x.templates, x.ambiguousTemplates = snapshot.Unique(s.Templates)
-	var listed claimSet
-	listed.byName, listed.ambiguous = snapshot.Unique(s.Claims)
+	listed := listClaims(s.Claims)
 	x.adoptable = listed.with(s.Assumed)
 	x.claims = x.adoptable
 	if o.MatchUpstream {
@@ -85,7 +83,7 @@ func (x *index) findGenerated() {
 		name := snapshot.KeyOf(claim)
 		ambiguous := x.adoptable.ambiguous[name]
 		if !ambiguous {
-			claim = x.adoptable.byName[name]
+			claim = x.adoptable.find(name)
 		}
 		_, uid, ok := owningPod(claim)
 		if !ok {

@@ -12,13 +12,57 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// claimSet is the claims by name. A name is in at most one of its maps' claims and ambiguous.
+// claimSet is the claims by name: those listed, and over them those that count in their place.
 type claimSet struct {
-	byName map[types.NamespacedName]*resourcev1.ResourceClaim
-	// ambiguous are the names that more than one claim has.
+	listed *byName[resourcev1.ResourceClaim, *resourcev1.ResourceClaim]
+	// assumed are the claims that are newer than the listed one of their name, or have none.
+	assumed map[types.NamespacedName]*resourcev1.ResourceClaim
+	// ambiguous are the names of which it is not known which claim counts. They are not found.
 	ambiguous map[types.NamespacedName]bool
 	// versions are the problems with resourceVersions that do not compare.
 	versions map[types.NamespacedName][]*purekube.ObjectError
+}
+
+func listClaims(claims []*resourcev1.ResourceClaim) claimSet {
+	listed := indexByName(claims)
+	return claimSet{listed: listed, ambiguous: listed.ambiguous}
+}
+
+// find returns the claim of that name that counts, or nil.
+func (c *claimSet) find(name types.NamespacedName) *resourcev1.ResourceClaim {
+	if len(c.assumed) > 0 {
+		if claim, ok := c.assumed[name]; ok {
+			return claim
+		}
+	}
+	if len(c.ambiguous) > 0 && c.ambiguous[name] {
+		return nil
+	}
+	return c.listed.find(name)
+}
+
+// special reports whether there is more to a name than one listed claim.
+func (c *claimSet) special(name types.NamespacedName) bool {
+	if c.ambiguous[name] || c.assumed[name] != nil {
+		return true
+	}
+	_, ok := c.versions[name]
+	return ok
+}
+
+// specials are the names for which special holds, each once.
+func (c *claimSet) specials() map[types.NamespacedName]bool {
+	out := map[types.NamespacedName]bool{}
+	for name := range c.ambiguous {
+		out[name] = true
+	}
+	for name := range c.assumed {
+		out[name] = true
+	}
+	for name := range c.versions {
+		out[name] = true
+	}
+	return out
 }
 
 // with lays the assumed claims over the listed ones: the newer version of each name counts
@@ -28,34 +72,31 @@ func (c claimSet) with(assumed []*resourcev1.ResourceClaim) claimSet {
 	if len(assumed) == 0 {
 		return c
 	}
-	out := claimSet{
-		byName:    maps.Clone(c.byName),
-		ambiguous: maps.Clone(c.ambiguous),
-		versions:  map[types.NamespacedName][]*purekube.ObjectError{},
-	}
+	c.ambiguous = maps.Clone(c.ambiguous)
+	c.assumed = map[types.NamespacedName]*resourcev1.ResourceClaim{}
+	c.versions = map[types.NamespacedName][]*purekube.ObjectError{}
 	byName := map[types.NamespacedName][]*resourcev1.ResourceClaim{}
 	for _, claim := range assumed {
-		key := snapshot.KeyOf(claim)
-		byName[key] = append(byName[key], claim)
+		name := snapshot.KeyOf(claim)
+		byName[name] = append(byName[name], claim)
 	}
-	for key, versions := range byName {
-		if out.ambiguous[key] {
+	for name, versions := range byName {
+		if c.ambiguous[name] {
 			continue
 		}
-		listed := c.byName[key]
+		listed := c.listed.find(name)
 		newest, known, problems := newestOf(listed, versions)
-		out.versions[key] = problems
-		if known {
-			out.byName[key] = newest
-			continue
+		c.versions[name] = problems
+		switch {
+		case !known && c.ambiguous == nil:
+			c.ambiguous = map[types.NamespacedName]bool{name: true}
+		case !known:
+			c.ambiguous[name] = true
+		case newest != listed:
+			c.assumed[name] = newest
 		}
-		delete(out.byName, key)
-		if out.ambiguous == nil {
-			out.ambiguous = map[types.NamespacedName]bool{}
-		}
-		out.ambiguous[key] = true
 	}
-	return out
+	return c
 }
 
 // newestOf picks the version that counts among the listed claim, nil if there is none, and the

@@ -58,30 +58,26 @@ func PlanAll(s Snapshot, o Options) []Outcome {
 		}
 	}
 	for _, pod := range x.snapshot.Pods {
-		if len(pod.Spec.ResourceClaims) == 0 || len(x.ambiguousPods) > 0 && x.ambiguousPods[snapshot.KeyOf(pod)] {
+		if len(pod.Spec.ResourceClaims) == 0 || len(x.pods.ambiguous) > 0 && x.pods.ambiguous[snapshot.KeyOf(pod)] {
 			continue
 		}
 		r, err := x.planPod(pod)
 		add(PodKey, snapshot.KeyOf(pod), r, err)
 	}
-	for name := range x.ambiguousPods {
+	for name := range x.pods.ambiguous {
 		r, err := x.podOutcome(name)
 		add(PodKey, name, r, err)
 	}
-	if len(x.claims.ambiguous)+len(x.snapshot.Assumed) == 0 {
-		for _, claim := range x.snapshot.Claims {
-			r, err := x.planClaim(claim)
-			add(ClaimKey, snapshot.KeyOf(claim), r, err)
+	for _, claim := range x.snapshot.Claims {
+		if len(x.claims.ambiguous)+len(x.claims.assumed)+len(x.claims.versions) > 0 && x.claims.special(snapshot.KeyOf(claim)) {
+			continue
 		}
-	} else {
-		for name := range x.claims.byName {
-			r, err := x.claimOutcome(name)
-			add(ClaimKey, name, r, err)
-		}
-		for name := range x.claims.ambiguous {
-			r, err := x.claimOutcome(name)
-			add(ClaimKey, name, r, err)
-		}
+		r, err := x.planClaim(claim)
+		add(ClaimKey, snapshot.KeyOf(claim), r, err)
+	}
+	for name := range x.claims.specials() {
+		r, err := x.claimOutcome(name)
+		add(ClaimKey, name, r, err)
 	}
 	for name := range x.ambiguousTemplates {
 		if !x.blamed[name] {
@@ -97,10 +93,10 @@ func PlanAll(s Snapshot, o Options) []Outcome {
 }
 
 func (x *index) podOutcome(name types.NamespacedName) (Result, error) {
-	if x.ambiguousPods[name] {
+	if x.pods.ambiguous[name] {
 		return Result{}, snapshot.DuplicateError("Pod", name)
 	}
-	if pod, there := x.pods[name]; there {
+	if pod := x.pods.find(name); pod != nil {
 		return x.planPod(pod)
 	}
 	return Result{}, nil
@@ -115,8 +111,8 @@ func (x *index) claimOutcome(name types.NamespacedName) (Result, error) {
 		problems.Add(snapshot.DuplicateError("ResourceClaim", name))
 		return Result{}, problems.Err()
 	}
-	claim, there := x.claims.byName[name]
-	if !there {
+	claim := x.claims.find(name)
+	if claim == nil {
 		return Result{}, problems.Err()
 	}
 	r, err := x.planClaim(claim)
