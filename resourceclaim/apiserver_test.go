@@ -1,0 +1,231 @@
+package resourceclaim
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var (
+	errNotFound = errors.New("not found")
+	errConflict = errors.New("conflict")
+	errInvalid  = errors.New("invalid")
+)
+
+// apiServer is as much of an API server as claims need: generateName, resourceVersions that
+// conflict, finalizers that hold back a deletion, the validation of status.reservedFor, and a
+// server-side apply of the pod's status list with one manager. It keeps every state it was in,
+// so that a caller can be shown an old one, and watches over what must never happen.
+type apiServer struct {
+	revision int
+	names    int
+	pods     map[string]*corev1.Pod
+	claims   map[string]*resourcev1.ResourceClaim
+	template *resourcev1.ResourceClaimTemplate
+	// applied are the status entries that the one manager owns, by pod UID.
+	applied map[types.UID][]string
+	states  []state
+	// violations is what the caller did and must not.
+	violations []string
+	writes     int
+}
+
+// state is the server's objects at one revision.
+type state struct {
+	pods   []*corev1.Pod
+	claims []*resourcev1.ResourceClaim
+}
+
+func newAPIServer() *apiServer {
+	s := &apiServer{
+		revision: 1000,
+		pods:     map[string]*corev1.Pod{},
+		claims:   map[string]*resourcev1.ResourceClaim{},
+		template: newTemplate("gpu"),
+		applied:  map[types.UID][]string{},
+	}
+	s.record()
+	return s
+}
+
+func (s *apiServer) latest() int { return len(s.states) - 1 }
+
+// record keeps the state after a write.
+func (s *apiServer) record() {
+	var st state
+	for _, p := range s.pods {
+		st.pods = append(st.pods, p.DeepCopy())
+	}
+	for _, c := range s.claims {
+		st.claims = append(st.claims, c.DeepCopy())
+	}
+	slices.SortFunc(st.pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(st.claims, func(a, b *resourcev1.ResourceClaim) int { return cmp.Compare(a.Name, b.Name) })
+	s.states = append(s.states, st)
+}
+
+func (s *apiServer) nextVersion() string {
+	s.revision++
+	return strconv.Itoa(s.revision)
+}
+
+func (s *apiServer) putPod(p *corev1.Pod) {
+	p.ResourceVersion = s.nextVersion()
+	s.pods[p.Name] = p
+	s.record()
+}
+
+func (s *apiServer) removePod(name string) {
+	s.nextVersion()
+	delete(s.pods, name)
+	s.record()
+}
+
+// putClaim stores a claim, or removes it when nothing holds back its deletion any more.
+func (s *apiServer) putClaim(c *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
+	c = c.DeepCopy()
+	c.ResourceVersion = s.nextVersion()
+	if c.DeletionTimestamp != nil && len(c.Finalizers) == 0 {
+		delete(s.claims, c.Name)
+	} else {
+		s.claims[c.Name] = c
+	}
+	s.record()
+	return c.DeepCopy()
+}
+
+// needs reports whether the pod with that UID is there and may still run.
+func (s *apiServer) needs(uid types.UID) bool {
+	for _, p := range s.pods {
+		if p.UID == uid {
+			return !isDone(p)
+		}
+	}
+	return false
+}
+
+func (s *apiServer) violation(format string, args ...any) {
+	s.violations = append(s.violations, fmt.Sprintf(format, args...))
+}
+
+func (s *apiServer) createClaim(c *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
+	s.writes++
+	for _, other := range s.claims {
+		if metav1.IsControlledBy(other, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: c.OwnerReferences[0].UID}}) &&
+			other.Annotations[resourcev1.PodResourceClaimAnnotation] == c.Annotations[resourcev1.PodResourceClaimAnnotation] {
+			s.violation("a second claim for %s: %s and %s*", c.OwnerReferences[0].Name, other.Name, c.GenerateName)
+		}
+	}
+	s.names++
+	c = c.DeepCopy()
+	c.Name = fmt.Sprintf("%s%05d", c.GenerateName, s.names)
+	c.UID = types.UID(fmt.Sprintf("claim-%d", s.names))
+	return s.putClaim(c), nil
+}
+
+func (s *apiServer) updateStatus(c *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
+	s.writes++
+	old := s.claims[c.Name]
+	switch {
+	case old == nil:
+		return nil, errNotFound
+	case old.ResourceVersion != c.ResourceVersion:
+		return nil, errConflict
+	case len(c.Status.ReservedFor) > 0 && c.Status.Allocation == nil,
+		len(c.Status.ReservedFor) > resourcev1.ResourceClaimReservedForMaxSize:
+		return nil, errInvalid
+	}
+	for _, ref := range c.Status.ReservedFor {
+		if old.DeletionTimestamp != nil && !slices.Contains(old.Status.ReservedFor, ref) {
+			return nil, errInvalid
+		}
+	}
+	for _, ref := range old.Status.ReservedFor {
+		if !slices.Contains(c.Status.ReservedFor, ref) && s.needs(ref.UID) {
+			s.violation("%s taken from %s, which may run", c.Name, ref.Name)
+		}
+		if old.Status.Allocation != nil && c.Status.Allocation == nil && s.needs(ref.UID) {
+			s.violation("%s deallocated under %s, which may run", c.Name, ref.Name)
+		}
+	}
+	updated := old.DeepCopy()
+	updated.Status = *c.Status.DeepCopy()
+	return s.putClaim(updated), nil
+}
+
+func (s *apiServer) update(c *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
+	s.writes++
+	old := s.claims[c.Name]
+	switch {
+	case old == nil:
+		return nil, errNotFound
+	case old.ResourceVersion != c.ResourceVersion:
+		return nil, errConflict
+	}
+	if old.Status.Allocation != nil && !slices.Contains(c.Finalizers, resourcev1.Finalizer) {
+		s.violation("%s unprotected while it is allocated", c.Name)
+	}
+	updated := old.DeepCopy()
+	updated.ObjectMeta = *c.ObjectMeta.DeepCopy()
+	return s.putClaim(updated), nil
+}
+
+func (s *apiServer) deleteClaim(name string, pre *metav1.Preconditions) error {
+	s.writes++
+	old := s.claims[name]
+	switch {
+	case old == nil:
+		return errNotFound
+	case pre != nil && pre.UID != nil && *pre.UID != old.UID,
+		pre != nil && pre.ResourceVersion != nil && *pre.ResourceVersion != old.ResourceVersion:
+		return errConflict
+	}
+	if _, owner, ok := owningPod(old); ok && s.needs(owner) {
+		s.violation("%s deleted although its pod may run", name)
+	}
+	s.markDeleted(old)
+	return nil
+}
+
+func (s *apiServer) markDeleted(c *resourcev1.ResourceClaim) {
+	c = c.DeepCopy()
+	if c.DeletionTimestamp == nil {
+		c.DeletionTimestamp = &metav1.Time{Time: now}
+	}
+	s.putClaim(c)
+}
+
+// applyStatuses is the server-side apply of a pod's status, field manager and force included.
+func (s *apiServer) applyStatuses(body []byte) error {
+	s.writes++
+	var apply corev1.Pod
+	if err := json.Unmarshal(body, &apply); err != nil {
+		return err
+	}
+	old := s.pods[apply.Name]
+	switch {
+	case old == nil:
+		return errNotFound
+	case apply.UID != "" && apply.UID != old.UID:
+		return errConflict
+	}
+	p := old.DeepCopy()
+	p.Status.ResourceClaimStatuses = slices.DeleteFunc(p.Status.ResourceClaimStatuses, func(st corev1.PodResourceClaimStatus) bool {
+		return slices.Contains(s.applied[p.UID], st.Name) || statusOf(&apply, st.Name) != nil
+	})
+	s.applied[p.UID] = nil
+	for _, st := range apply.Status.ResourceClaimStatuses {
+		p.Status.ResourceClaimStatuses = append(p.Status.ResourceClaimStatuses, st)
+		s.applied[p.UID] = append(s.applied[p.UID], st.Name)
+	}
+	s.putPod(p)
+	return nil
+}

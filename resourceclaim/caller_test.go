@@ -1,0 +1,160 @@
+package resourceclaim
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// caller does what the package comment asks of one: it keeps caches that lag behind the server,
+// each on its own, plans from them, answers Needs, carries out actions in order, and remembers
+// what it wrote and what it saw deleted. It may crash after any write.
+type caller struct {
+	server  *apiServer
+	options Options
+	// podsAt and claimsAt are the states that its caches show.
+	podsAt, claimsAt int
+	assumed          *AssumedClaims
+	deleted          *DeletedPods
+	// crashAfter is the write after which it crashes, counted from 1; 0: it does not.
+	crashAfter int
+	crashed    int
+}
+
+func newCaller(s *apiServer, o Options) *caller {
+	return &caller{server: s, options: o, assumed: &AssumedClaims{}, deleted: NewDeletedPods(0), podsAt: s.latest(), claimsAt: s.latest()}
+}
+
+func (c *caller) snapshot() Snapshot {
+	pods, claims := c.server.states[c.podsAt].pods, c.server.states[c.claimsAt].claims
+	return Snapshot{
+		Now:       now,
+		Pods:      pods,
+		Claims:    claims,
+		Templates: templates(c.server.template),
+		Assumed:   c.assumed.List(now, claims),
+		Deleted:   c.deleted.Has,
+	}
+}
+
+// watch moves the caches on to these states, with the events on the way.
+func (c *caller) watch(podsAt, claimsAt int) {
+	for ; c.podsAt < podsAt; c.podsAt++ {
+		next := c.server.states[c.podsAt+1].pods
+		for _, p := range c.server.states[c.podsAt].pods {
+			if !slices.ContainsFunc(next, func(n *corev1.Pod) bool { return n.UID == p.UID }) {
+				c.deleted.Add(p.UID)
+			}
+		}
+	}
+	for ; c.claimsAt < claimsAt; c.claimsAt++ {
+		next := c.server.states[c.claimsAt+1].claims
+		for _, cl := range c.server.states[c.claimsAt].claims {
+			if !slices.ContainsFunc(next, func(n *resourcev1.ResourceClaim) bool { return n.UID == cl.UID }) {
+				c.assumed.Forget(cl.UID)
+			}
+		}
+	}
+}
+
+// crash loses what is only in memory. The new process begins with a list of claims that is not
+// older than the last write; the pods may be.
+func (c *caller) crash() {
+	c.crashed++
+	c.assumed, c.deleted = &AssumedClaims{}, NewDeletedPods(0)
+	c.claimsAt = c.server.latest()
+}
+
+// wrote counts a write, and reports whether the caller crashed after it.
+func (c *caller) wrote() bool {
+	if c.crashAfter == 0 {
+		return false
+	}
+	if c.crashAfter--; c.crashAfter == 0 {
+		c.crash()
+		return true
+	}
+	return false
+}
+
+// work plans one key and carries it out as far as it goes.
+func (c *caller) work(key Key) {
+	s := c.snapshot()
+	r, _ := Plan(s, key, c.options)
+	if len(r.Needs) > 0 {
+		s.Confirmed = map[types.NamespacedName]*corev1.Pod{}
+		for _, n := range r.Needs {
+			s.Confirmed[types.NamespacedName{Namespace: n.Namespace, Name: n.Name}] = c.server.pods[n.Name].DeepCopy()
+		}
+		r, _ = Plan(s, key, c.options)
+	}
+	created := map[string]string{}
+	var returned *resourcev1.ResourceClaim
+	for _, action := range r.Actions {
+		var err error
+		switch a := action.(type) {
+		case CreateClaim:
+			if returned, err = c.server.createClaim(a.Claim); err == nil {
+				created[a.PodClaim] = returned.Name
+			}
+		case SetClaimStatuses:
+			for entry, name := range created {
+				a = a.WithCreated(entry, name)
+			}
+			_, body := a.Patch()
+			err, returned = c.server.applyStatuses(body), nil
+		case Reserve:
+			returned, err = c.server.updateStatus(a.Claim)
+		case Release:
+			returned, err = c.server.updateStatus(a.Claim)
+		case RemoveFinalizer:
+			if returned == nil {
+				returned = c.read(s, a.Name)
+			}
+			returned, err = c.server.update(a.Apply(returned))
+		case DeleteClaim:
+			err, returned = c.server.deleteClaim(a.Name, a.Preconditions()), nil
+		}
+		if c.wrote() || err != nil {
+			return
+		}
+		if returned != nil {
+			c.assumed.Add(returned, now)
+		}
+	}
+}
+
+// read is the claim as the plan had it.
+func (c *caller) read(s Snapshot, name string) *resourcev1.ResourceClaim {
+	x := newIndex(s, c.options)
+	return x.claims.find(at(name))
+}
+
+// keys are those that have something to do.
+func (c *caller) keys() []Key {
+	var out []Key
+	for _, o := range PlanAll(c.snapshot(), c.options) {
+		if len(o.Result.Actions)+len(o.Result.Needs) > 0 {
+			out = append(out, o.Key)
+		}
+	}
+	return out
+}
+
+// settle works until the caches show the last state and there is nothing to do. It reports
+// whether it got there.
+func (c *caller) settle() bool {
+	for range 500 {
+		for _, key := range c.keys() {
+			c.work(key)
+		}
+		if c.podsAt == c.server.latest() && c.claimsAt == c.server.latest() && len(c.keys()) == 0 {
+			return true
+		}
+		// The caches advance by one write each at a time.
+		c.watch(min(c.podsAt+1, c.server.latest()), min(c.claimsAt+1, c.server.latest()))
+	}
+	return false
+}
