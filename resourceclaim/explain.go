@@ -147,7 +147,7 @@ func (x *index) explainClaim(claim *resourcev1.ResourceClaim, r Result) []Reason
 	case release != nil && release.Deallocate:
 		reasons = append(reasons, Reason{Field: "status.allocation", Code: Deallocated, Message: "cleared, nobody needs it any more"})
 	default:
-		reasons = append(reasons, Reason{Field: "status.allocation", Code: Allocated, Message: "kept, " + x.whyAllocated(claim, unused)})
+		reasons = append(reasons, Reason{Field: "status.allocation", Code: Allocated, Message: "kept, " + whyAllocated(claim, unused, len(r.Needs) > 0)})
 	}
 	if unprotected {
 		reasons = append(reasons, Reason{Field: "metadata.finalizers", Code: FinalizerRemoved, Message: "not protected from deletion any more, since it is not allocated"})
@@ -158,12 +158,14 @@ func (x *index) explainClaim(claim *resourcev1.ResourceClaim, r Result) []Reason
 	return reasons
 }
 
-func (x *index) whyAllocated(claim *resourcev1.ResourceClaim, unused bool) string {
+func whyAllocated(claim *resourcev1.ResourceClaim, unused, asks bool) string {
 	switch {
+	case asks:
+		return "nothing is decided before the API server is asked"
 	case !unused:
 		return "it has consumers"
 	case len(claim.Status.ReservedFor) > 0:
-		return "it does not have the finalizer " + resourcev1.Finalizer + " or its owner is yet to be asked for"
+		return "it does not have the finalizer " + resourcev1.Finalizer
 	default:
 		return "nobody has released it and it is not being deleted"
 	}

@@ -1,0 +1,126 @@
+package resourceclaim
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/purekube/purekube"
+)
+
+func TestExplainClaim(t *testing.T) {
+	s := Snapshot{
+		Pods: pods(newPod("x", phase(corev1.PodSucceeded)), newPod("run", onNode), newPod("other", podUID("u"))),
+		Claims: claims(newClaim("stuck", allocated, madeFor("x", "gpu"), reservedFor("x")),
+			newClaim("mixed", allocated, reservedFor("run", "x", "away", "gone", "other", "dead", "back"), consumer(resourcev1.ResourceClaimConsumerReference{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "g", UID: "g"})),
+			newClaim("used", allocated, reservedFor("run")), newClaim("idle", allocated), newClaim("bare", unprotectedAllocation, reservedFor("x")),
+			newClaim("mine", madeFor("run", "gpu")), newClaim("orphan", madeFor("away", "gpu")), newClaim("who", madeFor("other", "gpu"))),
+		Deleted:   deletedUIDs("uid-gone"),
+		Confirmed: asked("dead", newPod("back")),
+	}
+	for _, tc := range []struct {
+		claim string
+		want  []string
+	}{
+		{"stuck", []string{
+			"status.reservedFor[0]: held by pod ml/x, which is done",
+			"status.allocation: cleared, nobody needs it any more",
+			"metadata.finalizers: not protected from deletion any more, since it is not allocated",
+			"metadata.ownerReferences: generated for pod ml/x, which is done or gone: the claim is deleted",
+		}},
+		{"mixed", []string{
+			"status.reservedFor[0]: held by pod ml/run, which may run",
+			"status.reservedFor[1]: held by pod ml/x, which is done",
+			"status.reservedFor[2]: held by pod ml/away, which the API server has to be asked for",
+			"status.reservedFor[3]: held by pod ml/gone, which is deleted",
+			"status.reservedFor[4]: held by pod ml/other, which the API server has to be asked for",
+			"status.reservedFor[5]: held by pod ml/dead, which is gone: the API server does not have it",
+			"status.reservedFor[6]: held by pod ml/back, which the API server has",
+			"status.reservedFor[7]: held by podgroups.scheduling.k8s.io ml/g, which is not a pod and is never taken away",
+			"status.allocation: kept, nothing is decided before the API server is asked",
+		}},
+		{"used", []string{
+			"status.reservedFor[0]: held by pod ml/run, which may run",
+			"status.allocation: kept, it has consumers",
+		}},
+		{"idle", []string{"status.allocation: kept, nobody has released it and it is not being deleted"}},
+		{"bare", []string{
+			"status.reservedFor[0]: held by pod ml/x, which is done",
+			"status.allocation: kept, it does not have the finalizer resource.kubernetes.io/delete-protection",
+		}},
+		{"mine", []string{"metadata.ownerReferences: generated for pod ml/run, which may need it"}},
+		{"orphan", []string{"metadata.ownerReferences: generated for pod ml/away, which the snapshot does not hold: the garbage collector sees to it"}},
+		{"who", []string{"metadata.ownerReferences: generated for pod ml/other, which the API server has to be asked for"}},
+		{"nothing", nil},
+	} {
+		t.Run(tc.claim, func(t *testing.T) {
+			reasons, err := Explain(s, claimKey(tc.claim), Options{})
+			require.NoError(t, err)
+			var got []string
+			for _, r := range reasons {
+				got = append(got, r.String())
+			}
+			require.Equal(t, tc.want, got)
+		})
+	}
+	reasons, err := Explain(s, claimKey("stuck"), Options{})
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(Reason{Field: "status.reservedFor[0]", Code: ConsumerDone, Object: at("x"), Message: "held by pod ml/x, which is done"}, reasons[0]))
+
+	s.Pods = append(s.Pods, newPod("x"))
+	reasons, err = Explain(s, claimKey("stuck"), Options{})
+	require.ErrorIs(t, err, purekube.ErrDuplicate)
+	require.Equal(t, "status.reservedFor[0]: held by pod ml/x, which the snapshot cannot tell", reasons[0].String())
+	reasons, err = Explain(s, claimKey("mixed"), Options{MatchUpstream: true})
+	require.ErrorIs(t, err, purekube.ErrDuplicate)
+	require.Equal(t, ConsumerReplaced, reasons[4].Code, "upstream does not ask")
+}
+
+func TestExplainPod(t *testing.T) {
+	s := Snapshot{
+		Templates: templates(newTemplate("t")),
+		Claims: claims(newClaim("reserved", allocated, reservedFor("p")), newClaim("free", allocated), newClaim("waits"),
+			newClaim("adopt", madeFor("p", "e")), newClaim("dying", allocated, claimDeleting)),
+		Pods: pods(newPod("p", onNode, uses("a", "reserved"), uses("b", "free"), uses("c", "waits"), uses("d", "missing"), wants("e", "t"), wants("f", "t"),
+			wants("g", "no-such"), wants("h", "t"), notNeeded("h"), unsupported("i"), uses("j", "dying")),
+			newPod("unscheduled", uses("a", "free")), newPod("done", phase(corev1.PodFailed), wants("a", "t")), newPod("leaving", podDeleting, wants("a", "t"))),
+	}
+	for _, tc := range []struct {
+		pod  string
+		want []string
+	}{
+		{"p", []string{
+			"spec.resourceClaims[0]: claim ml/reserved is reserved for the pod",
+			"spec.resourceClaims[1]: claim ml/free is allocated, not reserved for the pod, and gets reserved",
+			"spec.resourceClaims[2]: claim ml/waits waits for the scheduler to allocate it",
+			"spec.resourceClaims[3]: waits for claim ml/missing, which its user has to create",
+			"spec.resourceClaims[4]: claim ml/adopt was created for it and is put into the pod's status",
+			"spec.resourceClaims[5]: a claim is created from template ml/t",
+			"spec.resourceClaims[6]: Pod ml/p: spec.resourceClaims[6].resourceClaimTemplateName: template not found: no-such",
+			"spec.resourceClaims[7]: no claim is needed, says the pod's status",
+			"spec.resourceClaims[8]: Pod ml/p: spec.resourceClaims[8]: none of the supported fields are set",
+			"spec.resourceClaims[9]: ResourceClaim ml/dying: metadata.deletionTimestamp: being deleted, takes no new consumer",
+		}},
+		{"unscheduled", []string{"spec.resourceClaims[0]: claim ml/free is reserved by the scheduler once the pod gets a node"}},
+		{"done", []string{"status.phase: pod ml/done is done and gets nothing"}},
+		{"leaving", []string{"metadata.deletionTimestamp: pod ml/leaving is being deleted and gets nothing"}},
+		{"nobody", nil},
+	} {
+		t.Run(tc.pod, func(t *testing.T) {
+			reasons, err := Explain(s, podKey(tc.pod), Options{})
+			if tc.pod == "p" {
+				require.ErrorIs(t, err, ErrTemplateNotFound)
+			} else {
+				require.NoError(t, err)
+			}
+			var got []string
+			for _, r := range reasons {
+				got = append(got, r.String())
+			}
+			require.Equal(t, tc.want, got)
+		})
+	}
+}

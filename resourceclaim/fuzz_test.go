@@ -1,0 +1,44 @@
+package resourceclaim
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// FuzzPlan checks the contract on any snapshot that the generator makes, broken ones included.
+func FuzzPlan(f *testing.F) {
+	for seed := range uint64(8) {
+		f.Add(seed, seed%2 == 0, false)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, sane, matchUpstream bool) {
+		r := rand.New(rand.NewPCG(seed, 30))
+		checkContract(t, generator{r, sane}.snapshot(), Options{MatchUpstream: matchUpstream}, r)
+	})
+}
+
+// FuzzGenerateName checks that valid names make a valid name (BR-30-03, D-9).
+func FuzzGenerateName(f *testing.F) {
+	f.Add("p", "gpu")
+	f.Add("web.example.com-0123456789012345678901234567890123456789012345", "gpu-0")
+	f.Fuzz(func(t *testing.T, pod, entry string) {
+		got := GenerateName(pod, entry)
+		if len(validation.IsDNS1123Subdomain(pod))+len(validation.IsDNS1123Label(entry)) > 0 {
+			return
+		}
+		if name := got + "x4z9k"; len(name) > 63 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+			t.Fatalf("GenerateName(%q, %q) = %q", pod, entry, got)
+		}
+	})
+}
+
+// FuzzParseKey checks that what parses is what was written.
+func FuzzParseKey(f *testing.F) {
+	f.Add("pod:ml/train-0")
+	f.Fuzz(func(t *testing.T, s string) {
+		if key, err := ParseKey(s); err == nil && key.String() != s {
+			t.Fatalf("%q parses to %q", s, key)
+		}
+	})
+}

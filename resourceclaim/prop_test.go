@@ -1,0 +1,382 @@
+package resourceclaim
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/internal/aliasing"
+)
+
+// copySnapshot is a deep copy. The functions in it are shared.
+func copySnapshot(s Snapshot) Snapshot {
+	out := s
+	out.Pods, out.Claims, out.Assumed, out.Templates = nil, nil, nil, nil
+	for _, p := range s.Pods {
+		out.Pods = append(out.Pods, p.DeepCopy())
+	}
+	for _, c := range s.Claims {
+		out.Claims = append(out.Claims, c.DeepCopy())
+	}
+	for _, c := range s.Assumed {
+		out.Assumed = append(out.Assumed, c.DeepCopy())
+	}
+	for _, t := range s.Templates {
+		out.Templates = append(out.Templates, t.DeepCopy())
+	}
+	if s.Confirmed != nil {
+		out.Confirmed = map[types.NamespacedName]*corev1.Pod{}
+		for name, p := range s.Confirmed {
+			out.Confirmed[name] = p.DeepCopy()
+		}
+	}
+	return out
+}
+
+func shuffled(s Snapshot, r *rand.Rand) Snapshot {
+	s.Pods, s.Claims, s.Assumed, s.Templates = slices.Clone(s.Pods), slices.Clone(s.Claims), slices.Clone(s.Assumed), slices.Clone(s.Templates)
+	r.Shuffle(len(s.Pods), func(i, j int) { s.Pods[i], s.Pods[j] = s.Pods[j], s.Pods[i] })
+	r.Shuffle(len(s.Claims), func(i, j int) { s.Claims[i], s.Claims[j] = s.Claims[j], s.Claims[i] })
+	r.Shuffle(len(s.Assumed), func(i, j int) { s.Assumed[i], s.Assumed[j] = s.Assumed[j], s.Assumed[i] })
+	r.Shuffle(len(s.Templates), func(i, j int) { s.Templates[i], s.Templates[j] = s.Templates[j], s.Templates[i] })
+	return s
+}
+
+// data of a snapshot that can be compared and walked.
+func data(s Snapshot) []any {
+	return []any{s.Now, s.Pods, s.Claims, s.Assumed, s.Templates, s.Confirmed}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func outcomesEqual(a, b []Outcome) string {
+	return cmp.Diff(a, b, cmp.Comparer(func(x, y error) bool { return errorText(x) == errorText(y) }))
+}
+
+// allKeys are those of every object, and some of none.
+func allKeys(s Snapshot) []Key {
+	keys := []Key{{}, podKey("nobody"), claimKey("nothing")}
+	for _, p := range s.Pods {
+		if p != nil {
+			keys = append(keys, podKey(p.Name))
+		}
+	}
+	for _, c := range slices.Concat(s.Claims, s.Assumed) {
+		if c != nil {
+			keys = append(keys, claimKey(c.Name))
+		}
+	}
+	slices.SortFunc(keys, compareKeys)
+	return slices.Compact(keys)
+}
+
+// checkContract checks what holds for any snapshot at all.
+func checkContract(t *testing.T, s Snapshot, o Options, r *rand.Rand) {
+	t.Helper()
+	before := copySnapshot(s)
+	out := PlanAll(s, o)
+	require.Empty(t, cmp.Diff(data(before), data(s)), "the snapshot is as it was")
+	require.Empty(t, aliasing.Shared(data(s), out), "nothing returned is the snapshot's")
+	require.Empty(t, outcomesEqual(out, PlanAll(shuffled(s, r), o)), "the order of the slices does not matter")
+
+	byKey := map[Key]Outcome{}
+	for i, outcome := range out {
+		require.True(t, i == 0 || compareKeys(out[i-1].Key, outcome.Key) < 0, "sorted, each key once")
+		require.True(t, outcome.Err != nil || !outcome.Result.Empty(), "it says something")
+		byKey[outcome.Key] = outcome
+	}
+	zero := errorText(byKey[Key{}].Err)
+	for _, key := range allKeys(s) {
+		result, err := Plan(s, key, o)
+		require.Empty(t, cmp.Diff(byKey[key].Result, result), "Plan and PlanAll agree on %s", key)
+		// Plan adds what is wrong with the snapshot as a whole, except for unused templates.
+		for line := range strings.Lines(errorText(err)) {
+			line = strings.TrimSuffix(line, "\n")
+			require.True(t, strings.Contains(errorText(byKey[key].Err), line) || strings.Contains(zero, line), "%s: %s", key, line)
+		}
+		for line := range strings.Lines(errorText(byKey[key].Err)) {
+			if key != (Key{}) {
+				require.Contains(t, errorText(err), strings.TrimSuffix(line, "\n"), "%s", key)
+			}
+		}
+		require.True(t, len(result.Needs) == 0 || len(result.Actions) == 0, "while there are Needs there is nothing to do")
+		reasons, explainErr := Explain(s, key, o)
+		require.Equal(t, errorText(err), errorText(explainErr), "Explain and Plan agree on what is wrong")
+		require.Empty(t, aliasing.Shared(data(s), reasons))
+	}
+	for _, p := range s.Pods {
+		AffectedByPod(p, r.IntN(2) == 0, s)
+	}
+	for _, c := range s.Claims {
+		require.Equal(t, AffectedByClaim(nil, c, s), AffectedByClaim(nil, c, shuffled(s, r)))
+	}
+	for _, tm := range s.Templates {
+		AffectedByTemplate(tm, s)
+	}
+	require.Empty(t, cmp.Diff(data(before), data(s)), "the snapshot is as it was")
+}
+
+func seeded(t *testing.T, rounds int, f func(t *testing.T, r *rand.Rand)) {
+	first := uint64(time.Now().UnixNano())
+	for seed := first; seed < first+uint64(rounds); seed++ {
+		if !t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { f(t, rand.New(rand.NewPCG(seed, 30))) }) {
+			return
+		}
+	}
+}
+
+func TestContract(t *testing.T) {
+	seeded(t, 400, func(t *testing.T, r *rand.Rand) {
+		s := generator{r, r.IntN(3) == 0}.snapshot()
+		checkContract(t, s, Options{MatchUpstream: r.IntN(2) == 0, DenyAdminAccess: r.IntN(2) == 0}, r)
+	})
+}
+
+// TestEveryKindOfDecisionOccurs keeps the generator honest.
+func TestEveryKindOfDecisionOccurs(t *testing.T) {
+	const rounds = 2000
+	counts := map[string]int{}
+	r := rand.New(rand.NewPCG(1, 30))
+	for range rounds {
+		seen := map[string]bool{}
+		for _, o := range PlanAll(generator{r, true}.snapshot(), Options{DenyAdminAccess: true}) {
+			for _, a := range o.Result.Actions {
+				kind, _, _ := strings.Cut(a.String(), " ")
+				if release, ok := a.(Release); ok && release.Deallocate {
+					kind += "+Deallocate"
+				}
+				seen[kind] = true
+			}
+			seen["Need"] = seen["Need"] || len(o.Result.Needs) > 0
+			seen["Event"] = seen["Event"] || len(o.Result.Events) > 0
+			for _, err := range []error{ErrAdminAccess, ErrTemplateNotFound, ErrUnsupported, ErrClaimDeleting} {
+				if errors.Is(o.Err, err) {
+					seen[err.Error()] = true
+				}
+			}
+		}
+		for kind := range seen {
+			counts[kind]++
+		}
+	}
+	for _, kind := range []string{"CreateClaim", "SetClaimStatuses", "Reserve", "Release", "Release+Deallocate", "RemoveFinalizer", "DeleteClaim", "Need", "Event",
+		ErrAdminAccess.Error(), ErrTemplateNotFound.Error(), ErrUnsupported.Error(), ErrClaimDeleting.Error()} {
+		require.Greater(t, counts[kind], rounds/50, kind)
+	}
+}
+
+// The oracle decides straight from the rules, with loops over everything.
+
+func oracleFind(s Snapshot, name string) *resourcev1.ResourceClaim {
+	var best *resourcev1.ResourceClaim
+	version := func(c *resourcev1.ResourceClaim) (n int) { fmt.Sscan(c.ResourceVersion, &n); return n }
+	for _, c := range s.Claims {
+		if c.Name == name {
+			best = c
+		}
+	}
+	for _, c := range s.Assumed {
+		if c.Name == name && (best == nil || version(c) > version(best)) {
+			best = c
+		}
+	}
+	return best
+}
+
+func oraclePod(s Snapshot, p *corev1.Pod, o Options) []string {
+	isDoneNow := p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed"
+	if p.DeletionTimestamp != nil || isDoneNow {
+		return nil
+	}
+	var creates, reserves []string
+	statuses := map[string]string{}
+	changed := false
+	reserved := map[string]bool{}
+	for _, e := range p.Spec.ResourceClaims {
+		name, mine := "", false
+		switch {
+		case e.ResourceClaimName != nil:
+			name, mine = *e.ResourceClaimName, true
+		case e.ResourceClaimTemplateName != nil:
+			skip := false
+			for _, st := range p.Status.ResourceClaimStatuses {
+				if st.Name == e.Name && st.ResourceClaimName == nil {
+					skip = true
+					statuses[e.Name] = e.Name + " not needed"
+				} else if st.Name == e.Name {
+					name = *st.ResourceClaimName
+					statuses[e.Name] = e.Name + "=" + name
+				}
+			}
+			if skip {
+				continue
+			}
+			c := oracleFind(s, name)
+			mine = c != nil && len(c.OwnerReferences) == 1 && c.OwnerReferences[0].Controller != nil && c.OwnerReferences[0].UID == p.UID
+			if mine {
+				break
+			}
+			adopted := ""
+			adoptedDeleting := false
+			for _, n := range []string{"c0", "c1", "c2", "c3", "c4", "c5"} {
+				c := oracleFind(s, n)
+				if c != nil && len(c.OwnerReferences) == 1 && c.OwnerReferences[0].Controller != nil && c.OwnerReferences[0].UID == p.UID &&
+					c.Annotations["resource.kubernetes.io/pod-claim-name"] == e.Name {
+					if adopted == "" || adoptedDeleting && c.DeletionTimestamp == nil {
+						adopted, adoptedDeleting = n, c.DeletionTimestamp != nil
+					}
+				}
+			}
+			template := slices.ContainsFunc(s.Templates, func(t *resourcev1.ResourceClaimTemplate) bool { return t.Name == *e.ResourceClaimTemplateName })
+			denied := o.DenyAdminAccess && strings.HasSuffix(*e.ResourceClaimTemplateName, "x")
+			switch {
+			case adopted != "":
+				statuses[e.Name] = e.Name + "=" + adopted
+				changed = true
+			case template && !denied:
+				creates = append(creates, fmt.Sprintf("CreateClaim ml/%s %s: %s-%s-*", p.Name, e.Name, p.Name, e.Name))
+				statuses[e.Name] = "~" + e.Name + " pending" // after the others
+				changed = true
+			}
+			continue
+		}
+		c := oracleFind(s, name)
+		if !mine || c == nil || p.Spec.NodeName == "" || c.Status.Allocation == nil || c.DeletionTimestamp != nil || reserved[name] {
+			continue
+		}
+		if !slices.ContainsFunc(c.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == p.UID }) {
+			reserved[name] = true
+			reserves = append(reserves, fmt.Sprintf("Reserve ml/%s: for pod ml/%s", name, p.Name))
+		}
+	}
+	out := creates
+	if changed {
+		var all []string
+		for _, st := range statuses {
+			all = append(all, st)
+		}
+		slices.Sort(all)
+		out = append(out, fmt.Sprintf("SetClaimStatuses ml/%s: %s", p.Name, strings.ReplaceAll(strings.Join(all, ", "), "~", "")))
+	}
+	return append(out, reserves...)
+}
+
+func oracleClaim(s Snapshot, c *resourcev1.ResourceClaim) (actions []string, asks bool) {
+	// gone says yes, no or ask about a pod.
+	const yes, no, ask = 'y', 'n', 'a'
+	cached := func(name string) *corev1.Pod {
+		for _, p := range s.Pods {
+			if p.Name == name {
+				return p
+			}
+		}
+		return nil
+	}
+	finished := func(p *corev1.Pod) bool {
+		return p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed" || p.DeletionTimestamp != nil && p.Spec.NodeName == ""
+	}
+	gone := func(name string, uid types.UID) rune {
+		if s.Deleted != nil && s.Deleted(uid) {
+			return yes
+		}
+		if p := cached(name); p != nil && p.UID == uid {
+			if finished(p) {
+				return yes
+			}
+			return no
+		}
+		answer, asked := s.Confirmed[at(name)]
+		switch {
+		case !asked:
+			return ask
+		case answer == nil || answer.UID != uid:
+			return yes
+		}
+		return no
+	}
+	var removed []string
+	for _, r := range c.Status.ReservedFor {
+		if r.APIGroup == "" && r.Resource == "pods" {
+			switch gone(r.Name, r.UID) {
+			case yes:
+				removed = append(removed, r.Name)
+			case ask:
+				asks = true
+			}
+		}
+	}
+	if asks {
+		return nil, true
+	}
+	empty := len(removed) == len(c.Status.ReservedFor)
+	finalizer := slices.Contains(c.Finalizers, "resource.kubernetes.io/delete-protection")
+	hasAllocation, deleting := c.Status.Allocation != nil, c.DeletionTimestamp != nil
+	deallocated := hasAllocation && finalizer && empty && (len(removed) > 0 || deleting)
+	if deallocated {
+		removed = append(removed, "deallocate")
+		hasAllocation = false
+	}
+	if len(removed) > 0 {
+		actions = append(actions, fmt.Sprintf("Release ml/%s: %s", c.Name, strings.Join(removed, ", ")))
+	}
+	if finalizer && !hasAllocation && (len(removed) > 0 || empty && deleting) {
+		actions = append(actions, "RemoveFinalizer ml/"+c.Name)
+	}
+	if empty && len(c.OwnerReferences) == 1 && c.OwnerReferences[0].Controller != nil {
+		owner := c.OwnerReferences[0]
+		if p := cached(owner.Name); p != nil {
+			unneeded := finished(p)
+			if p.UID != owner.UID {
+				switch gone(owner.Name, owner.UID) {
+				case ask:
+					return nil, true
+				case yes:
+					unneeded = true
+				default:
+					unneeded = false
+				}
+			}
+			if unneeded && !deleting {
+				actions = append(actions, "DeleteClaim ml/"+c.Name)
+			}
+		}
+	}
+	return actions, false
+}
+
+func TestOracle(t *testing.T) {
+	seeded(t, 600, func(t *testing.T, r *rand.Rand) {
+		s := generator{r, true}.snapshot()
+		o := Options{DenyAdminAccess: r.IntN(2) == 0}
+		for _, p := range s.Pods {
+			result, _ := Plan(s, podKey(p.Name), o)
+			require.Empty(t, cmp.Diff(oraclePod(s, p, o), lines(result.Actions)), p.Name)
+		}
+		for _, name := range []string{"c0", "c1", "c2", "c3", "c4", "c5"} {
+			c := oracleFind(s, name)
+			if c == nil {
+				continue
+			}
+			result, err := Plan(s, claimKey(name), o)
+			require.NoError(t, err)
+			want, asks := oracleClaim(s, c)
+			require.Empty(t, cmp.Diff(want, lines(result.Actions)), name)
+			require.Equal(t, asks, len(result.Needs) > 0, name)
+		}
+	})
+}

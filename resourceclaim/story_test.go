@@ -1,0 +1,72 @@
+package resourceclaim
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// D-21: web-0 of a StatefulSet shares a claim. It is deleted and made again; the scheduler reserves
+// the claim for the new one. The controller's cache has the claim as it is now, but its pods are
+// behind, and it still has the old web-0 there.
+func TestD21_PodCacheIsBehind(t *testing.T) {
+	for _, mode := range modes {
+		t.Run("D-21 "+mode.name, func(t *testing.T) {
+			server := newAPIServer()
+			w := &world{server: server}
+			w.createShared()
+			w.createPod("share-0")
+			c := newCaller(server, mode.options) // it sees the old pod
+
+			w.deletePod("share-0")
+			w.deletePod("share-0")
+			w.createPod("share-0")
+			for w.schedule("share-0") {
+			}
+			c.watch(c.podsAt, server.latest())
+			require.Equal(t, []Key{claimKey("shared")}, c.keys())
+			c.work(claimKey("shared"))
+
+			if mode.options.MatchUpstream {
+				require.Equal(t, []string{"shared taken from share-0, which may run", "shared deallocated under share-0, which may run"}, server.violations)
+				return
+			}
+			require.Empty(t, server.violations, "it asked, and the API server has the new one")
+			require.Equal(t, 1, len(server.claims["shared"].Status.ReservedFor))
+		})
+	}
+}
+
+// D-5: two entries get their claims one after the other, since the second template comes later.
+// What upstream applies then takes the first one's name away, and gives it back, and so on.
+func TestD5_StatusFlaps(t *testing.T) {
+	for _, mode := range modes {
+		t.Run("D-5 "+mode.name, func(t *testing.T) {
+			server := newAPIServer()
+			p := newPod("p", wants("a", "gpu"), wants("b", "gpu"))
+			server.putPod(p)
+			first, err := server.createClaim(fromTemplate(p, "a", server.template, mode.options))
+			require.NoError(t, err)
+			_, body := SetClaimStatuses{Pod: at("p")}.withStatus("a", first.Name).Patch()
+			require.NoError(t, server.applyStatuses(body))
+
+			c := newCaller(server, mode.options)
+			c.work(podKey("p"))
+			c.watch(server.latest(), server.latest())
+			if mode.options.MatchUpstream {
+				require.Equal(t, []Key{podKey("p")}, c.keys(), "the first entry has lost its name")
+				c.work(podKey("p"))
+				c.watch(server.latest(), server.latest())
+				require.Equal(t, []Key{podKey("p")}, c.keys(), "and now the second one has")
+				return
+			}
+			require.Empty(t, c.keys())
+			require.Len(t, server.pods["p"].Status.ResourceClaimStatuses, 2)
+		})
+	}
+}
+
+func (a SetClaimStatuses) withStatus(entry, claim string) SetClaimStatuses {
+	a.Pending = []string{entry}
+	return a.WithCreated(entry, claim)
+}
