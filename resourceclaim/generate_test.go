@@ -39,7 +39,7 @@ func (g generator) snapshot() Snapshot {
 			s.Pods = append(s.Pods, g.pod(name))
 		}
 		if g.never() {
-			s.Pods = append(s.Pods, g.pod(name), nil)
+			s.Pods = append(s.Pods, g.pod(name), nil, g.pod(""))
 		}
 	}
 	for _, name := range []string{"c0", "c1", "c2", "c3", "c4", "c5"} {
@@ -47,7 +47,7 @@ func (g generator) snapshot() Snapshot {
 			s.Claims = append(s.Claims, g.claim(name))
 		}
 		if g.never() {
-			s.Claims = append(s.Claims, g.claim(name), nil)
+			s.Claims = append(s.Claims, g.claim(name), nil, g.claim(""))
 		}
 		if g.seldom() {
 			s.Assumed = append(s.Assumed, g.claim(name))

@@ -44,10 +44,10 @@ type generatedFor struct {
 
 func newIndex(s Snapshot, o Options) *index {
 	x := &index{Options: o}
-	s.Pods = snapshot.Compact("Pod", s.Pods, &x.problems)
-	s.Claims = snapshot.Compact("ResourceClaim", s.Claims, &x.problems)
-	s.Assumed = snapshot.Compact("ResourceClaim", s.Assumed, &x.problems)
-	s.Templates = snapshot.Compact("ResourceClaimTemplate", s.Templates, &x.problems)
+	s.Pods = snapshot.Named("Pod", s.Pods, &x.problems)
+	s.Claims = snapshot.Named("ResourceClaim", s.Claims, &x.problems)
+	s.Assumed = snapshot.Named("ResourceClaim", s.Assumed, &x.problems)
+	s.Templates = snapshot.Named("ResourceClaimTemplate", s.Templates, &x.problems)
 	x.snapshot = s
 
 	x.pods = indexByName(s.Pods)

@@ -90,7 +90,7 @@ func (n names) addOwned(claims []*resourcev1.ResourceClaim, pods []*corev1.Pod) 
 func named[T any, P snapshot.Object[T]](objects []P, namespace string, wanted func(name string) bool) []P {
 	var out []P
 	for _, o := range objects {
-		if o != nil && o.GetNamespace() == namespace && wanted(o.GetName()) {
+		if o != nil && o.GetName() != "" && o.GetNamespace() == namespace && wanted(o.GetName()) {
 			out = append(out, o)
 		}
 	}

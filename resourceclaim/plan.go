@@ -21,7 +21,7 @@ import (
 // plan again. An error joins one [purekube.ObjectError] for each problem with the snapshot's
 // objects; what does not depend on them is in the result all the same:
 //
-//   - A nil entry in a slice: an error, otherwise ignored.
+//   - A nil entry in a slice, or an object without a name: an error, otherwise ignored.
 //   - Several objects of one name: nothing is planned for that name. A reservation for such a
 //     pod is kept; an entry that names such a claim or template gets nothing.
 //   - Versions of a claim in Claims and Assumed that do not compare: the one in Claims counts,
@@ -47,7 +47,7 @@ func Plan(s Snapshot, key Key, o Options) (Result, error) {
 // PlanAll decides about every pod and claim of the snapshot. It returns those that have
 // something to say, sorted by kind ("claim" before "pod"), namespace and name, each with the
 // Result that [Plan] has for its key. What is wrong with the snapshot as a whole is in the
-// first outcome, which has the zero key: nil entries, and templates of one name that no pod's
+// first outcome, which has the zero key: nil entries, objects without a name, and templates of one name that no pod's
 // plan depends on.
 func PlanAll(s Snapshot, o Options) []Outcome {
 	x := newIndex(s, o)
@@ -122,14 +122,24 @@ func (x *index) claimOutcome(name types.NamespacedName) (Result, error) {
 // problemsOf are those with the snapshot as a whole.
 func problemsOf(s Snapshot) error {
 	var problems snapshot.Problems
-	if slices.Contains(s.Pods, nil) {
-		problems.Add(&purekube.ObjectError{Kind: "Pod", Err: purekube.ErrNil})
-	}
-	if slices.Contains(s.Claims, nil) || slices.Contains(s.Assumed, nil) {
-		problems.Add(&purekube.ObjectError{Kind: "ResourceClaim", Err: purekube.ErrNil})
-	}
-	if slices.Contains(s.Templates, nil) {
-		problems.Add(&purekube.ObjectError{Kind: "ResourceClaimTemplate", Err: purekube.ErrNil})
-	}
+	noteUnusable("Pod", s.Pods, &problems)
+	noteUnusable("ResourceClaim", s.Claims, &problems)
+	noteUnusable("ResourceClaim", s.Assumed, &problems)
+	noteUnusable("ResourceClaimTemplate", s.Templates, &problems)
 	return problems.Err()
+}
+
+// noteUnusable adds the problems that snapshot.Named adds, without making a list.
+func noteUnusable[T any, P snapshot.Object[T]](kind string, objects []P, problems *snapshot.Problems) {
+	missing, nameless := false, false
+	for _, o := range objects {
+		missing = missing || o == nil
+		nameless = nameless || o != nil && o.GetName() == ""
+	}
+	if missing {
+		problems.Add(&purekube.ObjectError{Kind: kind, Err: purekube.ErrNil})
+	}
+	if nameless {
+		problems.Add(snapshot.NamelessError(kind))
+	}
 }

@@ -70,7 +70,7 @@ func outcomesEqual(a, b []Outcome) string {
 
 // allKeys are those of every object, and some of none.
 func allKeys(s Snapshot) []Key {
-	keys := []Key{{}, podKey("nobody"), claimKey("nothing")}
+	keys := []Key{{}, podKey("nobody"), claimKey("nothing"), podKey(""), claimKey("")}
 	for _, p := range s.Pods {
 		if p != nil {
 			keys = append(keys, podKey(p.Name))
@@ -101,6 +101,7 @@ func checkContract(t *testing.T, s Snapshot, o Options, r *rand.Rand) {
 		byKey[outcome.Key] = outcome
 	}
 	zero := errorText(byKey[Key{}].Err)
+	var explained []Explanation
 	for _, key := range allKeys(s) {
 		result, err := Plan(s, key, o)
 		require.Empty(t, cmp.Diff(byKey[key].Result, result), "Plan and PlanAll agree on %s", key)
@@ -118,7 +119,11 @@ func checkContract(t *testing.T, s Snapshot, o Options, r *rand.Rand) {
 		reasons, explainErr := Explain(s, key, o)
 		require.Equal(t, errorText(err), errorText(explainErr), "Explain and Plan agree on what is wrong")
 		require.Empty(t, aliasing.Shared(data(s), reasons))
+		if len(reasons) > 0 {
+			explained = append(explained, Explanation{key, reasons})
+		}
 	}
+	require.Empty(t, cmp.Diff(explained, ExplainAll(s, o)), "Explain and ExplainAll agree")
 	for _, p := range s.Pods {
 		AffectedByPod(p, r.IntN(2) == 0, s)
 	}
