@@ -1,5 +1,3 @@
-//go:build servicecidr
-
 package parity
 
 import (

@@ -1,6 +1,0 @@
-//go:build !servicecidr
-
-package parity
-
-// servicecidrDivergences is empty until the package is there: see the build tag.
-var servicecidrDivergences []divergence
