@@ -61,7 +61,7 @@ func TestRequiredModules(t *testing.T) {
 }
 
 // purePackages are the folders whose code must be pure, tests apart.
-var purePackages = []string{"servicecidr", "resourceclaim", "ttl", "rbacaggregate"}
+var purePackages = []string{"servicecidr", "resourceclaim", "ttl", "rbacaggregate", "disruption", "resourceclaim"}
 
 // impureImports are what a pure package has no use for.
 var impureImports = regexp.MustCompile(`^(k8s\.io/(client-go|kubernetes|klog|component-base|controller-manager)(/.*)?` +
