@@ -305,3 +305,54 @@ func carryOut(cidrs []*networkingv1.ServiceCIDR, name string, a servicecidr.Acti
 	}
 	return after
 }
+
+// On what an API server accepts, the default differs from upstream in the UIDs (D-3), and where two
+// that are being deleted overlap (D-1); in nothing else.
+func TestProperty_NoOtherDivergence(t *testing.T) {
+	joint := 0
+	forSeeds(t, 3000, func(t *testing.T, seed uint64, r *rand.Rand) {
+		s := randomSnapshot(r, nasty{})
+		for _, x := range s.ServiceCIDRs {
+			got, err := servicecidr.Plan(s, x.Name, careful)
+			require.NoError(t, err)
+			want, err := servicecidr.Plan(s, x.Name, upstream)
+			require.NoError(t, err)
+			for i, a := range got.Actions {
+				got.Actions[i] = withoutUID(a)
+			}
+			if diff(want, got) == "" {
+				continue
+			}
+			joint++
+			require.NotNil(t, x.DeletionTimestamp, "seed %d, %s", seed, x.Name)
+			together := slices.ContainsFunc(s.ServiceCIDRs, func(y *networkingv1.ServiceCIDR) bool {
+				return y != x && y.DeletionTimestamp != nil && slices.ContainsFunc(x.Spec.CIDRs, func(p string) bool {
+					return len(servicecidr.OverlapsPrefix(cidrs(y), netip.MustParsePrefix(p))) > 0
+				})
+			})
+			require.True(t, together, "seed %d, %s", seed, x.Name)
+			for _, a := range got.Actions {
+				require.IsType(t, servicecidr.SetCondition{}, a, "seed %d: the default never lets more go", seed)
+			}
+			require.Zero(t, got.RecheckAt, "seed %d", seed)
+		}
+	})
+	if os.Getenv("SERVICECIDR_SEED") == "" {
+		require.Greater(t, joint, 50)
+	}
+}
+
+func withoutUID(a servicecidr.Action) servicecidr.Action {
+	switch a := a.(type) {
+	case servicecidr.AddFinalizer:
+		a.UID = ""
+		return a
+	case servicecidr.SetCondition:
+		a.UID = ""
+		return a
+	case servicecidr.RemoveFinalizer:
+		a.UID = ""
+		return a
+	}
+	return a
+}
