@@ -4,8 +4,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -26,7 +24,7 @@ type Coverage struct {
 	Prefix netip.Prefix
 	// By are the names of the ServiceCIDRs with a prefix that contains this one and on which
 	// this one may lean (D-1), sorted. If there are any, no address of the prefix is orphaned.
-	// If there are none, addresses may still be covered one by one, by shorter ranges inside.
+	// If there are none, addresses may still be covered one by one, by smaller ranges inside.
 	By []string
 }
 
@@ -40,14 +38,8 @@ type Coverage struct {
 // the answer is upstream's, and Safe means that upstream would let it go.
 func CheckDeletion(s Snapshot, name string, o Options) (Deletion, error) {
 	var problems snapshot.Problems
-	r := readRoster(s.ServiceCIDRs, &problems)
-	if slices.Contains(s.IPAddresses, nil) {
-		problems.Add(nilAddress())
-	}
-	if r.doubles[name] != nil {
-		problems.Add(snapshot.DuplicateError(kindServiceCIDR, types.NamespacedName{Name: name}))
-	}
-	x := r.byName[name]
+	r := readRoster(s, &problems)
+	x := r.find(name, &problems)
 	if x == nil {
 		return Deletion{}, problems.Err()
 	}

@@ -48,7 +48,7 @@
 //     of two twins lean on the other, and orphans what lives in them. See Order below.
 //   - D-2 A CIDR that does not parse, or an empty list, is an error that names object and field,
 //     whether the ServiceCIDR is being deleted or not, and its finalizer stays. Upstream takes
-//     it for contained, and lets go.
+//     it for contained, lets go, and reports nothing; so does MatchUpstream.
 //   - D-3 The patch that removes the finalizer carries the UID, so that it cannot hit a new
 //     object of the same name.
 //   - D-4 An update or deletion of a ServiceCIDR affects those that overlap it, as an addition
@@ -79,7 +79,7 @@
 //   - A nil ServiceCIDR covers nothing. A nil IPAddress may be any address: what could be blocked
 //     by an address does not lose its finalizer.
 //   - A managed IPAddress whose name is not an address: the same, for the ServiceCIDRs of its
-//     labelled family. Upstream passes over it, and so does MatchUpstream.
+//     labelled family. MatchUpstream passes over both, as upstream does over the second.
 //   - Two ServiceCIDRs of one name: nothing is planned for that name, and neither covers another
 //     one. A deletion that this may be holding back carries the error too. A ServiceCIDR without a
 //     name is an error, and covers nothing.

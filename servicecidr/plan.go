@@ -31,14 +31,8 @@ const (
 // right: an error keeps the finalizer where it is, and nothing else back.
 func Plan(s Snapshot, name string, o Options) (Result, error) {
 	var problems snapshot.Problems
-	r := readRoster(s.ServiceCIDRs, &problems)
-	if slices.Contains(s.IPAddresses, nil) {
-		problems.Add(nilAddress())
-	}
-	if r.doubles[name] != nil {
-		problems.Add(snapshot.DuplicateError(kindServiceCIDR, types.NamespacedName{Name: name}))
-	}
-	x := r.byName[name]
+	r := readRoster(s, &problems)
+	x := r.find(name, &problems)
 	if x == nil {
 		return Result{}, problems.Err()
 	}
@@ -56,10 +50,7 @@ func Plan(s Snapshot, name string, o Options) (Result, error) {
 // on. The result for a name is the one that Plan returns.
 func PlanAll(s Snapshot, o Options) []Outcome {
 	var shared snapshot.Problems
-	r := readRoster(s.ServiceCIDRs, &shared)
-	if slices.Contains(s.IPAddresses, nil) {
-		shared.Add(nilAddress())
-	}
+	r := readRoster(s, &shared)
 	subjects := make([]*object, 0, len(r.objects))
 	for _, x := range r.objects {
 		if x.deleting() {
@@ -77,7 +68,7 @@ func PlanAll(s Snapshot, o Options) []Outcome {
 	}
 	for name := range r.doubles {
 		var problems snapshot.Problems
-		problems.Add(snapshot.DuplicateError(kindServiceCIDR, types.NamespacedName{Name: name}))
+		problems.Add(duplicate(name))
 		outcomes = append(outcomes, Outcome{Key: name, Err: problems.Err()})
 	}
 	for _, x := range r.objects {

@@ -40,9 +40,13 @@ type roster struct {
 	doubles map[string][]*networkingv1.ServiceCIDR
 }
 
-// readRoster sorts the ServiceCIDRs out. What belongs to no name goes to problems.
-func readRoster(cidrs []*networkingv1.ServiceCIDR, problems *snapshot.Problems) roster {
-	present := snapshot.Named(kindServiceCIDR, cidrs, problems)
+// readRoster sorts the ServiceCIDRs out. What belongs to no name goes to problems, nil addresses
+// too: they are reported whether a decision rests on them or not.
+func readRoster(s Snapshot, problems *snapshot.Problems) roster {
+	if slices.Contains(s.IPAddresses, nil) {
+		problems.Add(nilAddress())
+	}
+	present := snapshot.Named(kindServiceCIDR, s.ServiceCIDRs, problems)
 	byKey, duplicates := snapshot.Unique(present)
 
 	r := roster{byName: make(map[string]*object, len(byKey))}
@@ -61,6 +65,19 @@ func readRoster(cidrs []*networkingv1.ServiceCIDR, problems *snapshot.Problems) 
 		}
 	}
 	return r
+}
+
+// find returns the ServiceCIDR of that name; nil if there is none, or more than one, which is a
+// problem.
+func (r roster) find(name string, problems *snapshot.Problems) *object {
+	if r.doubles[name] != nil {
+		problems.Add(duplicate(name))
+	}
+	return r.byName[name]
+}
+
+func duplicate(name string) *purekube.ObjectError {
+	return snapshot.DuplicateError(kindServiceCIDR, types.NamespacedName{Name: name})
 }
 
 func readObject(c *networkingv1.ServiceCIDR) *object {
@@ -90,7 +107,7 @@ func (r roster) hiding(x *object) []*purekube.ObjectError {
 	var problems []*purekube.ObjectError
 	for name, copies := range r.doubles {
 		if slices.ContainsFunc(x.prefixes, func(p netip.Prefix) bool { return len(OverlapsPrefix(copies, p)) > 0 }) {
-			problems = append(problems, snapshot.DuplicateError(kindServiceCIDR, types.NamespacedName{Name: name}))
+			problems = append(problems, duplicate(name))
 		}
 	}
 	return problems // in no order: Problems.Err sorts
