@@ -139,7 +139,7 @@ var consumerReasons = [...]struct {
 	deleted:       {ConsumerDeleted, "is deleted"},
 	replaced:      {ConsumerReplaced, "is gone: another pod has its name"},
 	done:          {ConsumerDone, "is done"},
-	gone:          {ConsumerGone, "is gone: the API server does not have it"},
+	gone:          {ConsumerGone, "is gone: there is no pod of that name"},
 	unknown:       {ConsumerUnknown, "the API server has to be asked for"},
 }
 

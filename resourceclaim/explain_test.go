@@ -37,7 +37,7 @@ func TestExplainClaim(t *testing.T) {
 			"status.reservedFor[2]: held by pod ml/away, which the API server has to be asked for",
 			"status.reservedFor[3]: held by pod ml/gone, which is deleted",
 			"status.reservedFor[4]: held by pod ml/other, which the API server has to be asked for",
-			"status.reservedFor[5]: held by pod ml/dead, which is gone: the API server does not have it",
+			"status.reservedFor[5]: held by pod ml/dead, which is gone: there is no pod of that name",
 			"status.reservedFor[6]: held by pod ml/back, which the API server has",
 			"status.reservedFor[7]: held by podgroups.scheduling.k8s.io ml/g, which is not a pod and is never taken away",
 			"status.allocation: kept, nothing is decided before the API server is asked",

@@ -17,6 +17,7 @@ type core struct {
 // cores are planned in this order. A further one is a line here and a file of its own.
 var cores = []core{
 	{"servicecidr", planServiceCIDR},
+	{"resourceclaim", planResourceClaim},
 	{"ttl", planTTL},
 	{"rbacaggregate", planRBACAggregate},
 	{"disruption", planDisruption},

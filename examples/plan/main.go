@@ -53,6 +53,8 @@ type settings struct {
 	now           time.Time
 	matchUpstream bool
 	explain       bool
+	// assumeComplete: pods that the input lacks do not exist.
+	assumeComplete bool
 	// ttlStep is nil when the step is to be recovered from the nodes.
 	ttlStep *int
 }
@@ -135,6 +137,8 @@ func parse(args []string, sys system) (invocation, error) {
 		return err
 	})
 	flags.BoolVar(&inv.explain, "explain", false, "say why, for every object, also where there is nothing to do")
+	flags.BoolVar(&inv.assumeComplete, "assume-complete", false,
+		"the input has all pods: one that it lacks does not exist and is not to be looked up")
 	flags.BoolVar(&inv.detailedExit, "detailed-exitcode", false, "exit with 2 when there is something to do")
 
 	// Flags may stand behind the files, as kubectl allows.

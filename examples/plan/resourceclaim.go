@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/resourceclaim"
+)
+
+func planResourceClaim(c *cluster, set settings) section {
+	snapshot := resourceclaim.Snapshot{Now: set.now, Pods: c.pods, Claims: c.claims, Templates: c.templates}
+	if set.assumeComplete {
+		snapshot.Confirmed = answersOf(c)
+	}
+	options := resourceclaim.Options{MatchUpstream: set.matchUpstream}
+	outcomes := resourceclaim.PlanAll(snapshot, options)
+
+	reasons := map[resourceclaim.Key][]resourceclaim.Reason{}
+	byKey := map[resourceclaim.Key]resourceclaim.Outcome{}
+	for _, o := range outcomes {
+		byKey[o.Key] = o
+	}
+	keys := make([]resourceclaim.Key, 0, len(outcomes))
+	for _, e := range resourceclaim.ExplainAll(snapshot, options) {
+		reasons[e.Key] = e.Reasons
+		if _, planned := byKey[e.Key]; set.explain && !planned {
+			byKey[e.Key] = resourceclaim.Outcome{Key: e.Key}
+		}
+	}
+	for key := range byKey {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b resourceclaim.Key) int { return strings.Compare(a.String(), b.String()) })
+
+	s := section{Headline: claimsHeadline(c)}
+	for _, key := range keys {
+		o := byKey[key]
+		f := findingOf(objectOf(key), o.Result, o.Err, func(a resourceclaim.Action) (more, why string) {
+			return "", whyClaim(a, reasons[key])
+		})
+		if set.explain {
+			for _, r := range reasons[key] {
+				f.Explanation = append(f.Explanation, r.String())
+			}
+		}
+		s.Findings = append(s.Findings, f)
+	}
+	return s
+}
+
+// answersOf says of each pod that a claim names that it is as in the input, or is not there.
+func answersOf(c *cluster) map[types.NamespacedName]*corev1.Pod {
+	pods := map[types.NamespacedName]*corev1.Pod{}
+	for _, p := range c.pods {
+		pods[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = p
+	}
+	answers := map[types.NamespacedName]*corev1.Pod{}
+	for _, claim := range c.claims {
+		for _, r := range claim.Status.ReservedFor {
+			name := types.NamespacedName{Namespace: claim.Namespace, Name: r.Name}
+			answers[name] = pods[name]
+		}
+		for _, r := range claim.OwnerReferences {
+			name := types.NamespacedName{Namespace: claim.Namespace, Name: r.Name}
+			answers[name] = pods[name]
+		}
+	}
+	return answers
+}
+
+func claimsHeadline(c *cluster) string {
+	allocated, users := 0, 0
+	for _, claim := range c.claims {
+		if claim.Status.Allocation != nil {
+			allocated++
+		}
+	}
+	for _, p := range c.pods {
+		if len(p.Spec.ResourceClaims) > 0 || p.Status.ExtendedResourceClaimStatus != nil {
+			users++
+		}
+	}
+	return fmt.Sprintf("%s, %d of them allocated, and %s that %s claims",
+		count(len(c.claims), "ResourceClaim"), allocated, count(users, "pod"), verb(users, "uses", "use"))
+}
+
+func objectOf(key resourceclaim.Key) reference {
+	if key.Kind == resourceclaim.PodKey {
+		return reference{"Pod", key.Namespace, key.Name}
+	}
+	return reference{"ResourceClaim", key.Namespace, key.Name}
+}
+
+// whyClaim says what called for an action, from the reasons for its pod or claim.
+func whyClaim(a resourceclaim.Action, reasons []resourceclaim.Reason) string {
+	switch a := a.(type) {
+	case resourceclaim.CreateClaim:
+		return "the pod has no claim for this entry yet"
+	case resourceclaim.SetClaimStatuses:
+		return "the pod's status does not name all of its claims"
+	case resourceclaim.Reserve:
+		return "it is allocated, and the pod has a node"
+	case resourceclaim.Release:
+		if len(a.Removed) == 0 {
+			return "nobody holds it, and it is being deleted"
+		}
+		return list(releasedFrom(a, reasons), 4)
+	case resourceclaim.RemoveFinalizer:
+		return "it is not allocated any more"
+	case resourceclaim.DeleteClaim:
+		for _, r := range reasons {
+			if r.Code == resourceclaim.OwnerNeedsNoClaim {
+				before, _, _ := strings.Cut(r.Message, ":")
+				return before
+			}
+		}
+	}
+	return ""
+}
+
+// releasedFrom are the reasons for each consumer that is taken away.
+func releasedFrom(a resourceclaim.Release, reasons []resourceclaim.Reason) []string {
+	gone := []resourceclaim.Code{
+		resourceclaim.ConsumerDeleted, resourceclaim.ConsumerReplaced, resourceclaim.ConsumerDone, resourceclaim.ConsumerGone,
+	}
+	var texts []string
+	for _, r := range reasons {
+		released := slices.ContainsFunc(a.Removed, func(c resourcev1.ResourceClaimConsumerReference) bool { return c.Name == r.Object.Name })
+		if slices.Contains(gone, r.Code) && released {
+			texts = append(texts, r.Message)
+		}
+	}
+	return texts
+}
