@@ -16,8 +16,10 @@ type caller struct {
 	options Options
 	// podsAt and claimsAt are the states that its caches show.
 	podsAt, claimsAt int
-	assumed          *AssumedClaims
-	deleted          *DeletedPods
+	// podsLead: its pods are never older than its claims (the ninth duty).
+	podsLead bool
+	assumed  *AssumedClaims
+	deleted  *DeletedPods
 	// crashAfter is the write after which it crashes, counted from 1; 0: it does not.
 	crashAfter int
 	crashed    int
@@ -41,6 +43,9 @@ func (c *caller) snapshot() Snapshot {
 
 // watch moves the caches on to these states, with the events on the way.
 func (c *caller) watch(podsAt, claimsAt int) {
+	if c.podsLead {
+		podsAt = max(podsAt, claimsAt)
+	}
 	for ; c.podsAt < podsAt; c.podsAt++ {
 		next := c.server.states[c.podsAt+1].pods
 		for _, p := range c.server.states[c.podsAt].pods {
@@ -60,11 +65,14 @@ func (c *caller) watch(podsAt, claimsAt int) {
 }
 
 // crash loses what is only in memory. The new process begins with a list of claims that is not
-// older than the last write; the pods may be.
+// older than the last write; the pods may be, unless they lead.
 func (c *caller) crash() {
 	c.crashed++
 	c.assumed, c.deleted = &AssumedClaims{}, NewDeletedPods(0)
 	c.claimsAt = c.server.latest()
+	if c.podsLead {
+		c.podsAt = c.claimsAt
+	}
 }
 
 // wrote counts a write, and reports whether the caller crashed after it.

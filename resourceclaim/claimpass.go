@@ -139,7 +139,7 @@ func (x *index) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *purekube
 		return ownerNeedsItNoMore, nil
 	case pod.UID == uid:
 		return ownerNeedsIt, nil
-	case x.MatchUpstream:
+	case x.takesForReplaced():
 		return ownerNeedsItNoMore, nil
 	}
 	switch st, problem := x.standingOf(key, uid); {

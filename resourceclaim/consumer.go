@@ -69,11 +69,9 @@ func (x *index) standingOf(name types.NamespacedName, uid types.UID) (standing, 
 		return done, nil
 	case cached && pod.UID == uid:
 		return mayRun, nil
-	case cached && x.MatchUpstream:
+	case cached && x.takesForReplaced():
 		return replaced, nil
 	}
-	// D-21: a cached pod with another UID may be the predecessor of the one asked for as
-	// well as its successor: pods and claims are cached apart, and the pods may be behind.
 	answer, asked := x.snapshot.Confirmed[name]
 	switch {
 	case !asked:
@@ -87,6 +85,10 @@ func (x *index) standingOf(name types.NamespacedName, uid types.UID) (standing, 
 	}
 	return confirmed, nil
 }
+
+// takesForReplaced reports whether a cached pod with another UID is sure to be the successor of
+// the one asked for. With pods that are older than the claims it may be the predecessor.
+func (x *index) takesForReplaced() bool { return x.MatchUpstream || !x.ConfirmReplaced }
 
 func podError(name types.NamespacedName, field string, err error) *purekube.ObjectError {
 	return &purekube.ObjectError{Kind: "Pod", Namespace: name.Namespace, Name: name.Name, Field: field, Err: err}

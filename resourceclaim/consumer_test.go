@@ -32,8 +32,8 @@ func TestBR3006_Existence(t *testing.T) {
 		{"deleting without node", pods(newPod(x, podDeleting)), false, "rrrr", "rrrr", "it cannot be bound to a node any more"},
 		{"deleting with node", pods(newPod(x, podDeleting, onNode, phase(corev1.PodRunning))), false, "kkkk", "kkkk", "its containers may still run"},
 		{"unknown phase", pods(newPod(x, onNode, phase(corev1.PodUnknown))), false, "kkkk", "kkkk", "unknown is not done"},
-		{"another UID", pods(newPod(x, podUID("other"))), false, "arkr", "rrrr", "D-21: the cached pod may be the predecessor"},
-		{"another UID, done", pods(newPod(x, podUID("other"), phase(corev1.PodFailed))), false, "arkr", "rrrr", "D-21: it is the other one that is done"},
+		{"another UID", pods(newPod(x, podUID("other"))), false, "rrrr", "rrrr", "BR-30-06: a name belongs to one pod at a time, and the cache comes before the API server"},
+		{"another UID, done", pods(newPod(x, podUID("other"), phase(corev1.PodFailed))), false, "rrrr", "rrrr", "whatever the other one does"},
 		{"absent", nil, false, "arkr", "arkr", "not in the cache is not gone"},
 		{"running", pods(newPod(x, onNode, phase(corev1.PodRunning))), true, "rrrr", "rrrr", "a deleted UID does not come back; the cache is older"},
 		{"not scheduled", pods(newPod(x)), true, "rrrr", "rrrr", "deleted comes first"},
@@ -79,6 +79,49 @@ func TestBR3006_Existence(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// With ConfirmReplaced, a cached pod with another UID says nothing about the consumer.
+func TestConfirmReplaced(t *testing.T) {
+	const x = "x"
+	for _, tc := range []struct {
+		name, reason string
+		confirmed    map[types.NamespacedName]*corev1.Pod
+		deleted      bool
+		want         []string
+		asks         bool
+	}{
+		{"not asked", "the cached pod may be the predecessor", nil, false, nil, true},
+		{"not found", "it is gone", asked(x), false, []string{"Release ml/c: x, deallocate", "RemoveFinalizer ml/c"}, false},
+		{"this UID", "the cache is behind", asked(newPod(x)), false, nil, false},
+		{"another UID", "the cached pod, or one after it", asked(newPod(x, podUID("third"))), false, []string{"Release ml/c: x, deallocate", "RemoveFinalizer ml/c"}, false},
+		{"deleted", "no need to ask", nil, true, []string{"Release ml/c: x, deallocate", "RemoveFinalizer ml/c"}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := Snapshot{
+				Pods:      pods(newPod(x, podUID("other"))),
+				Claims:    claims(newClaim("c", allocated, reservedFor(x)), newClaim("owned", madeFor(x, "gpu"))),
+				Confirmed: tc.confirmed,
+			}
+			if tc.deleted {
+				s.Deleted = deletedUIDs("uid-x")
+			}
+			r, err := Plan(s, claimKey("c"), Options{ConfirmReplaced: true})
+			require.NoError(t, err)
+			require.Equal(t, tc.want, lines(r.Actions), tc.reason)
+			require.Equal(t, tc.asks, len(r.Needs) > 0, tc.reason)
+
+			// The owner of a claim is asked about in the same way (BR-30-08).
+			r, err = Plan(s, claimKey("owned"), Options{ConfirmReplaced: true})
+			require.NoError(t, err)
+			require.Equal(t, tc.want != nil, len(r.Actions) > 0, tc.reason)
+			require.Equal(t, tc.asks, len(r.Needs) > 0, tc.reason)
+
+			upstream, err := Plan(s, claimKey("c"), Options{ConfirmReplaced: true, MatchUpstream: true})
+			require.NoError(t, err)
+			require.Equal(t, []string{"Release ml/c: x, deallocate", "RemoveFinalizer ml/c"}, lines(upstream.Actions), "upstream has no such option")
+		})
 	}
 }
 

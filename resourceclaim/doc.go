@@ -30,6 +30,10 @@
 //     answers. A look-up that fails is no answer.
 //  7. Remember the pods seen to be deleted: [DeletedPods]. That only saves look-ups.
 //  8. Leave claims whose owner is gone to the garbage collector.
+//  9. Take the pods from a cache that is no older than that of the claims, or set
+//     [Options].ConfirmReplaced. A StatefulSet's pod comes back under its old name: while the pods
+//     are behind, the old one stands where the consumer of the claim is, and the claim is taken
+//     away from the new one. Upstream has that defect.
 //
 // # Differences from upstream
 //
@@ -46,10 +50,6 @@
 //   - D-10: a deletion carries the UID and, as the only action, the resourceVersion.
 //   - D-16: a claim that two entries name is reserved once.
 //   - D-17: a claim that is being deleted is not deleted again.
-//   - D-21: when the cache holds a pod of the right name and another UID, upstream takes the one
-//     asked for as replaced. But pods and claims are cached apart: where the pods are behind, the
-//     cached pod is the predecessor, and a device is taken from a pod that is about to use it. By
-//     default such a pod is unknown, and the API server is asked.
 //
 // Assumed claims count in every step by default. Upstream looks at its own writes only when it
 // searches for a claim to adopt.

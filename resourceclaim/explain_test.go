@@ -57,7 +57,7 @@ func TestExplainClaim(t *testing.T) {
 		{"nothing", nil},
 	} {
 		t.Run(tc.claim, func(t *testing.T) {
-			reasons, err := Explain(s, claimKey(tc.claim), Options{})
+			reasons, err := Explain(s, claimKey(tc.claim), Options{ConfirmReplaced: true})
 			require.NoError(t, err)
 			var got []string
 			for _, r := range reasons {
@@ -74,9 +74,9 @@ func TestExplainClaim(t *testing.T) {
 	reasons, err = Explain(s, claimKey("stuck"), Options{})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
 	require.Equal(t, "status.reservedFor[0]: held by pod ml/x, which the snapshot cannot tell", reasons[0].String())
-	reasons, err = Explain(s, claimKey("mixed"), Options{MatchUpstream: true})
+	reasons, err = Explain(s, claimKey("mixed"), Options{})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
-	require.Equal(t, ConsumerReplaced, reasons[4].Code, "upstream does not ask")
+	require.Equal(t, ConsumerReplaced, reasons[4].Code, "without ConfirmReplaced nobody is asked")
 }
 
 func TestExplainPod(t *testing.T) {

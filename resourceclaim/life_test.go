@@ -85,28 +85,33 @@ func TestCrashAfterEveryWriteWithStaleCaches(t *testing.T) {
 }
 
 // TestRandomLives mixes everything: what users, scheduler, kubelet and garbage collector do, single
-// passes of the caller, caches that advance each on its own, crashes. PUREKUBE_SEED plays one
-// life again.
+// passes of the caller, caches that advance each on its own, crashes. The caller either keeps pods
+// that are no older than its claims, or asks about pods that look replaced. PUREKUBE_SEED plays
+// one life again.
 func TestRandomLives(t *testing.T) {
-	first, lives := uint64(time.Now().UnixNano()), 150
+	first, lives := uint64(time.Now().UnixNano()), 100
 	if s := os.Getenv("PUREKUBE_SEED"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
 		require.NoError(t, err)
 		first, lives = seed, 1
 	}
 	for seed := first; seed < first+uint64(lives); seed++ {
-		if !t.Run(fmt.Sprintf("PUREKUBE_SEED=%d", seed), func(t *testing.T) { randomLife(t, seed) }) {
+		if !t.Run(fmt.Sprintf("PUREKUBE_SEED=%d", seed), func(t *testing.T) {
+			t.Run("pods lead", func(t *testing.T) { randomLife(t, seed, true, Options{}) })
+			t.Run("ConfirmReplaced", func(t *testing.T) { randomLife(t, seed, false, Options{ConfirmReplaced: true}) })
+		}) {
 			return
 		}
 	}
 }
 
-func randomLife(t *testing.T, seed uint64) {
+func randomLife(t *testing.T, seed uint64, podsLead bool, o Options) {
 	r := rand.New(rand.NewPCG(seed, 30))
 	server := newAPIServer()
 	w := &world{server: server}
 	w.createShared()
-	c := newCaller(server, Options{})
+	c := newCaller(server, o)
+	c.podsLead = podsLead
 	names := []string{"one-0", "one-1", "two-0", "share-0", "share-1", "both-0"}
 	for range 250 {
 		name := names[r.IntN(len(names))]

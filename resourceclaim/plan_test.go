@@ -414,21 +414,13 @@ func TestClaimPass(t *testing.T) {
 			s:   Snapshot{Pods: pods(over), Claims: claims(newClaim("c", madeFor("over", "gpu"), claimDeleting))},
 			key: claimKey("c"), want: none, upstream: []string{"DeleteClaim ml/c"},
 		}, {
-			name: "D-21 owner replaced in the cache, not asked", reason: "the cached pod may be the predecessor", onlyDefault: true,
+			name: "owner replaced", reason: "BR-30-08: another pod has its name",
 			s:   Snapshot{Pods: pods(newPod("p", podUID("x"))), Claims: claims(newClaim("c", madeFor("p", "gpu")))},
-			key: claimKey("c"), needs: []string{"Pod ml/p"},
-		}, {
-			name: "D-21 owner replaced, the API server says so", reason: "now it is certain",
-			s:   Snapshot{Pods: pods(newPod("p", podUID("x"))), Claims: claims(newClaim("c", madeFor("p", "gpu"))), Confirmed: asked(newPod("p", podUID("x")))},
 			key: claimKey("c"), want: []string{"DeleteClaim ml/c"},
 		}, {
-			name: "D-21 owner replaced in the cache, known to be deleted", reason: "no need to ask",
-			s:   Snapshot{Pods: pods(newPod("p", podUID("x"))), Claims: claims(newClaim("c", madeFor("p", "gpu"))), Deleted: deletedUIDs("uid-p")},
+			name: "owner replaced by a pod that is done", reason: "whatever the other one does",
+			s:   Snapshot{Pods: pods(newPod("p", podUID("x"), phase(corev1.PodFailed))), Claims: claims(newClaim("c", madeFor("p", "gpu")))},
 			key: claimKey("c"), want: []string{"DeleteClaim ml/c"},
-		}, {
-			name: "D-21 owner replaced in the cache, but the API server has it", reason: "the cache is behind",
-			s:   Snapshot{Pods: pods(newPod("p", podUID("x"))), Claims: claims(newClaim("c", madeFor("p", "gpu"))), Confirmed: asked(newPod("p"))},
-			key: claimKey("c"), want: none, upstream: []string{"DeleteClaim ml/c"},
 		}, {
 			name: "needs hold everything back", reason: "one consumer is done, of another nothing is known",
 			s:   Snapshot{Pods: pods(over), Claims: claims(newClaim("c", allocated, reservedFor("over", "z", "a", "z")))},

@@ -281,7 +281,7 @@ func oraclePod(s Snapshot, p *corev1.Pod, o Options) []string {
 	return append(out, reserves...)
 }
 
-func oracleClaim(s Snapshot, c *resourcev1.ResourceClaim) (actions []string, asks bool) {
+func oracleClaim(s Snapshot, c *resourcev1.ResourceClaim, confirmReplaced bool) (actions []string, asks bool) {
 	// gone says yes, no or ask about a pod.
 	const yes, no, ask = 'y', 'n', 'a'
 	cached := func(name string) *corev1.Pod {
@@ -304,6 +304,8 @@ func oracleClaim(s Snapshot, c *resourcev1.ResourceClaim) (actions []string, ask
 				return yes
 			}
 			return no
+		} else if p != nil && !confirmReplaced {
+			return yes
 		}
 		answer, asked := s.Confirmed[at(name)]
 		switch {
@@ -367,7 +369,7 @@ func oracleClaim(s Snapshot, c *resourcev1.ResourceClaim) (actions []string, ask
 func TestOracle(t *testing.T) {
 	seeded(t, 600, func(t *testing.T, r *rand.Rand) {
 		s := generator{r, true}.snapshot()
-		o := Options{DenyAdminAccess: r.IntN(2) == 0}
+		o := Options{DenyAdminAccess: r.IntN(2) == 0, ConfirmReplaced: r.IntN(2) == 0}
 		for _, p := range s.Pods {
 			result, _ := Plan(s, podKey(p.Name), o)
 			require.Empty(t, cmp.Diff(oraclePod(s, p, o), lines(result.Actions)), p.Name)
@@ -379,7 +381,7 @@ func TestOracle(t *testing.T) {
 			}
 			result, err := Plan(s, claimKey(name), o)
 			require.NoError(t, err)
-			want, asks := oracleClaim(s, c)
+			want, asks := oracleClaim(s, c, o.ConfirmReplaced)
 			require.Empty(t, cmp.Diff(want, lines(result.Actions)), name)
 			require.Equal(t, asks, len(result.Needs) > 0, name)
 		}

@@ -49,6 +49,11 @@ type Options struct {
 	// DenyPrioritizedList refuses templates with a list of alternatives (firstAvailable),
 	// as a cluster does where the feature DRAPrioritizedList is off.
 	DenyPrioritizedList bool
+	// ConfirmReplaced asks the API server about a consumer or an owner whose name another
+	// pod in Pods has. Upstream, and the default, take it for replaced by that pod. It is, unless
+	// Pods are older than Claims: then the pod in Pods may be its predecessor, and a claim that
+	// it is about to use is taken away from it. Not under MatchUpstream.
+	ConfirmReplaced bool
 }
 
 // Result is what a plan decided for one pod or claim.
