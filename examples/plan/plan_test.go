@@ -103,6 +103,29 @@ func TestEmbeddedCluster(t *testing.T) {
 	}
 }
 
+// A real cluster: with its controllers at rest nothing is written, and one pod has an error; after
+// changes made while they were stopped each of them has something to do.
+func TestRealCluster(t *testing.T) {
+	broken := func(file, item string) string {
+		return "plan: testdata/" + file + ": document 1, item " + item +
+			": Pod ml/broken: spec.resourceClaims[0].resourceClaimTemplateName: template not found: no-such\n"
+	}
+	for _, matchUpstream := range []string{"-match-upstream=false", "-match-upstream"} {
+		converged := plan(t, nil, "", matchUpstream, "-now", "2026-11-21T01:10:30Z", "testdata/cluster-converged.yaml")
+		require.Equal(t, broken("cluster-converged.yaml", "127"), converged.stderr)
+		require.Contains(t, converged.stdout, "Plan: 0 actions, 3 events, 0 look-ups, 1 error\n")
+
+		drift := plan(t, nil, "", matchUpstream, "-now", "2026-11-21T01:11:07Z", "-o", "json", "testdata/cluster-drift.yaml")
+		require.Equal(t, broken("cluster-drift.yaml", "115"), drift.stderr)
+		var report jsonReport
+		require.NoError(t, stdjson.Unmarshal([]byte(drift.stdout), &report))
+		require.Len(t, report.Cores, 5)
+		for _, c := range report.Cores {
+			require.NotEmpty(t, c.Objects, "%s has something to do", c.Core)
+		}
+	}
+}
+
 // Each action in the JSON output carries the patch that the library makes, as JSON of its own.
 func TestJSONHasPatches(t *testing.T) {
 	got := plan(t, nil, "", "-o", "json", "-core", "ttl")
