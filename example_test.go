@@ -13,29 +13,26 @@ import (
 
 // May this ServiceCIDR go? The README shows the same code.
 func Example() {
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	cidr := &networkingv1.ServiceCIDR{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:              "services",
-			DeletionTimestamp: &metav1.Time{Time: now.Add(-time.Minute)},
-			Finalizers:        []string{servicecidr.Finalizer},
-		},
-		Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.96.0.0/24"}},
+	snapshot := servicecidr.Snapshot{
+		Now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+		ServiceCIDRs: []*networkingv1.ServiceCIDR{{
+			ObjectMeta: metav1.ObjectMeta{Name: "services", Finalizers: []string{servicecidr.Finalizer}},
+			Spec:       networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.96.0.0/24"}},
+		}},
+		IPAddresses: []*networkingv1.IPAddress{{
+			ObjectMeta: metav1.ObjectMeta{Name: "10.96.0.7", Labels: map[string]string{
+				networkingv1.LabelManagedBy:       servicecidr.ManagedBy,
+				networkingv1.LabelIPAddressFamily: string(corev1.IPv4Protocol),
+			}},
+		}},
 	}
-	inUse := &networkingv1.IPAddress{ObjectMeta: metav1.ObjectMeta{Name: "10.96.0.7", Labels: map[string]string{
-		networkingv1.LabelManagedBy:       servicecidr.ManagedBy,
-		networkingv1.LabelIPAddressFamily: string(corev1.IPv4Protocol),
-	}}}
 
-	snapshot := servicecidr.Snapshot{Now: now, ServiceCIDRs: []*networkingv1.ServiceCIDR{cidr}, IPAddresses: []*networkingv1.IPAddress{inUse}}
-	deletion, _ := servicecidr.CheckDeletion(snapshot, "services", servicecidr.Options{})
-	fmt.Println("safe to delete:", deletion.Safe, "would be orphaned:", deletion.Orphans)
+	deletion, err := servicecidr.CheckDeletion(snapshot, "services", servicecidr.Options{})
+	fmt.Println("may go:", deletion.Safe, "would orphan:", deletion.Orphans, "error:", err)
 
-	result, _ := servicecidr.Plan(snapshot, "services", servicecidr.Options{})
-	for _, action := range result.Actions {
-		fmt.Println(action)
-	}
+	result, err := servicecidr.Plan(snapshot, "services", servicecidr.Options{})
+	fmt.Println("to do:", result.Actions, "error:", err)
 	// Output:
-	// safe to delete: false would be orphaned: [10.96.0.7]
-	// SetCondition services: Ready=False Terminating
+	// may go: false would orphan: [10.96.0.7] error: <nil>
+	// to do: [SetCondition services: Ready=True] error: <nil>
 }
