@@ -17,8 +17,8 @@ import (
 // A budget covers the pods of its namespace that its selector matches; without a selector
 // none, with an empty one all. A selector that does not compile covers none, in the
 // eviction handler as well. The error joins what is wrong with the budgets of the pod's
-// namespace: such selectors, names that two budgets have (neither is returned), and nil
-// pointers in the slice.
+// namespace: such selectors, names that two budgets have (neither is returned), nil pointers and
+// budgets without a name.
 func BudgetsFor(budgets []*policyv1.PodDisruptionBudget, pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
 	if pod == nil {
 		return nil, nil
@@ -29,10 +29,8 @@ func BudgetsFor(budgets []*policyv1.PodDisruptionBudget, pod *corev1.Pod) ([]*po
 	for _, p := range c.budgetProblems() {
 		problems.Add(p)
 	}
-	for _, g := range c.guards {
-		if g.covers(pod) {
-			covering = append(covering, g.budget)
-		}
+	for _, i := range c.covering(pod) {
+		covering = append(covering, c.guards[i].budget)
 	}
 	slices.SortFunc(covering, func(a, b *policyv1.PodDisruptionBudget) int { return cmp.Compare(a.Name, b.Name) })
 	return covering, problems.Err()
@@ -51,7 +49,7 @@ func AffectedByPod(budgets []*policyv1.PodDisruptionBudget, pod *corev1.Pod) []t
 	var keys []types.NamespacedName
 	compile := newCompiler()
 	for _, b := range budgets {
-		if b == nil || b.Namespace != pod.Namespace {
+		if b == nil || b.Name == "" || b.Namespace != pod.Namespace {
 			continue
 		}
 		if g, problem := compile.guard(b); problem == nil && g.covers(pod) {

@@ -16,68 +16,41 @@ import (
 
 // workloads answers what controls a pod, and how many replicas it wants.
 type workloads struct {
-	replicationControllers byName[*corev1.ReplicationController]
-	replicaSets            byName[*appsv1.ReplicaSet]
-	deployments            byName[*appsv1.Deployment]
-	statefulSets           byName[*appsv1.StatefulSet]
+	replicationControllers *snapshot.Table[corev1.ReplicationController, *corev1.ReplicationController]
+	replicaSets            *snapshot.Table[appsv1.ReplicaSet, *appsv1.ReplicaSet]
+	deployments            *snapshot.Table[appsv1.Deployment, *appsv1.Deployment]
+	statefulSets           *snapshot.Table[appsv1.StatefulSet, *appsv1.StatefulSet]
 	scales                 map[ScaleKey]Scale
 	o                      Options
 }
 
-// byName holds the objects of one kind. A name that two of them have is a duplicate and
-// holds none.
-type byName[P any] struct {
-	kind       string
-	objects    map[types.NamespacedName]P
-	duplicates map[types.NamespacedName]bool
-}
-
-func newByName[T any, P snapshot.Object[T]](kind string, objects []P, problems *snapshot.Problems) byName[P] {
-	if slices.Contains(objects, nil) {
-		problems.Add(&purekube.ObjectError{Kind: kind, Err: purekube.ErrNil})
-	}
-	b := byName[P]{kind: kind}
-	b.objects, b.duplicates = snapshot.Unique(objects)
-	return b
-}
-
-// get returns the object of that name, and a problem if there is more than one.
-func (b byName[P]) get(key types.NamespacedName) (object P, found bool, problem *purekube.ObjectError) {
-	if b.duplicates[key] {
-		return object, false, snapshot.DuplicateError(b.kind, key)
-	}
-	object, found = b.objects[key]
-	return object, found, nil
-}
-
 func newWorkloads(s Snapshot, o Options, problems *snapshot.Problems) *workloads {
 	return &workloads{
-		replicationControllers: newByName(replicationControllerKind, s.ReplicationControllers, problems),
-		replicaSets:            newByName(replicaSetKind, s.ReplicaSets, problems),
-		deployments:            newByName(deploymentKind, s.Deployments, problems),
-		statefulSets:           newByName(statefulSetKind, s.StatefulSets, problems),
+		replicationControllers: newTable(replicationControllerKind, s.ReplicationControllers, problems),
+		replicaSets:            newTable(replicaSetKind, s.ReplicaSets, problems),
+		deployments:            newTable(deploymentKind, s.Deployments, problems),
+		statefulSets:           newTable(statefulSetKind, s.StatefulSets, problems),
 		scales:                 s.Scales,
 		o:                      o,
 	}
 }
 
+func newTable[T any, P snapshot.Object[T]](kind string, objects []P, problems *snapshot.Problems) *snapshot.Table[T, P] {
+	return snapshot.NewTable(kind, snapshot.Named(kind, objects, problems))
+}
+
 // duplicates are the names that no answer can be given for.
 func (w *workloads) duplicates() []*purekube.ObjectError {
-	var found []*purekube.ObjectError
-	for _, of := range []struct {
-		kind string
-		keys map[types.NamespacedName]bool
-	}{
-		{replicationControllerKind, w.replicationControllers.duplicates},
-		{replicaSetKind, w.replicaSets.duplicates},
-		{deploymentKind, w.deployments.duplicates},
-		{statefulSetKind, w.statefulSets.duplicates},
-	} {
-		for key := range of.keys {
-			found = append(found, snapshot.DuplicateError(of.kind, key))
-		}
+	return slices.Concat(w.replicationControllers.Duplicates(), w.replicaSets.Duplicates(),
+		w.deployments.Duplicates(), w.statefulSets.Duplicates())
+}
+
+// find returns the object of that name, or nil; and a problem if there is more than one.
+func find[T any, P snapshot.Object[T]](kind string, t *snapshot.Table[T, P], key types.NamespacedName) (P, *purekube.ObjectError) {
+	if t.Ambiguous(key) {
+		return nil, snapshot.DuplicateError(kind, key)
 	}
-	return found
+	return t.Find(key), nil
 }
 
 // controller is what the pods of one owner reference are controlled by.
@@ -129,22 +102,22 @@ func (w *workloads) controllerOf(namespace string, ref *metav1.OwnerReference) a
 func appsGroup(group string) bool { return group == "apps" || group == "extensions" }
 
 func (w *workloads) replicationController(key types.NamespacedName, uid types.UID) (answer, bool) {
-	rc, found, problem := w.replicationControllers.get(key)
+	rc, problem := find(replicationControllerKind, w.replicationControllers, key)
 	if problem != nil {
 		return answer{problem: problem}, true
 	}
-	if !found || rc.UID != uid {
+	if rc == nil || rc.UID != uid {
 		return answer{}, false
 	}
 	return foundAnswer(replicationControllerKind, rc.Name, rc.UID, rc.Spec.Replicas), true
 }
 
 func (w *workloads) statefulSet(key types.NamespacedName, uid types.UID) (answer, bool) {
-	ss, found, problem := w.statefulSets.get(key)
+	ss, problem := find(statefulSetKind, w.statefulSets, key)
 	if problem != nil {
 		return answer{problem: problem}, true
 	}
-	if !found || ss.UID != uid {
+	if ss == nil || ss.UID != uid {
 		return answer{}, false
 	}
 	return foundAnswer(statefulSetKind, ss.Name, ss.UID, ss.Spec.Replicas), true
@@ -152,11 +125,11 @@ func (w *workloads) statefulSet(key types.NamespacedName, uid types.UID) (answer
 
 // replicaSet answers with the Deployment that controls the ReplicaSet, or else with itself.
 func (w *workloads) replicaSet(key types.NamespacedName, uid types.UID) (answer, bool) {
-	rs, found, problem := w.replicaSets.get(key)
+	rs, problem := find(replicaSetKind, w.replicaSets, key)
 	if problem != nil {
 		return answer{problem: problem}, true
 	}
-	if !found || rs.UID != uid {
+	if rs == nil || rs.UID != uid {
 		return answer{}, false
 	}
 	owner := metav1.GetControllerOfNoCopy(rs)
@@ -176,11 +149,11 @@ func (w *workloads) replicaSet(key types.NamespacedName, uid types.UID) (answer,
 	if !appsGroup(gv.Group) {
 		return answer{}, false
 	}
-	deployment, found, problem := w.deployments.get(types.NamespacedName{Namespace: key.Namespace, Name: owner.Name})
+	deployment, problem := find(deploymentKind, w.deployments, types.NamespacedName{Namespace: key.Namespace, Name: owner.Name})
 	if problem != nil {
 		return answer{problem: problem}, true
 	}
-	if !found || deployment.UID != owner.UID {
+	if deployment == nil || deployment.UID != owner.UID {
 		return answer{}, false
 	}
 	return foundAnswer(deploymentKind, deployment.Name, deployment.UID, deployment.Spec.Replicas), true

@@ -107,17 +107,10 @@ type Eviction struct {
 func Evict(s Snapshot, pod types.NamespacedName, o Options) (Eviction, error) {
 	c := newCount(s.in(pod.Namespace), o)
 	problems := c.problems
-	var evicted *corev1.Pod
-	c.each(func(p *corev1.Pod, ambiguous bool) {
-		if snapshot.KeyOf(p) != pod {
-			return
-		}
-		if ambiguous {
-			problems.Add(snapshot.DuplicateError(podKind, pod))
-			return
-		}
-		evicted = p
-	})
+	if c.podNames.Ambiguous(pod) {
+		problems.Add(snapshot.DuplicateError(podKind, pod))
+	}
+	evicted := c.podNames.Find(pod)
 	if evicted == nil {
 		return Eviction{}, problems.Err()
 	}
@@ -133,12 +126,7 @@ func Evict(s Snapshot, pod types.NamespacedName, o Options) (Eviction, error) {
 	for _, p := range c.budgetProblems() {
 		problems.Add(p)
 	}
-	var covering []*policyv1.PodDisruptionBudget
-	for _, g := range c.guards {
-		if g.covers(evicted) {
-			covering = append(covering, g.budget)
-		}
-	}
+	covering := c.covering(evicted)
 	// A name that two budgets have, either of which may cover the pod, is two budgets.
 	if len(covering) > 1 || c.duplicateCovers(s.Budgets, evicted) {
 		return Eviction{
@@ -150,7 +138,7 @@ func Evict(s Snapshot, pod types.NamespacedName, o Options) (Eviction, error) {
 		return Eviction{Verdict: AllowedUnguarded, Reason: "no budget covers the pod"}, problems.Err()
 	}
 
-	budget := covering[0]
+	budget := c.guards[covering[0]].budget
 	if o.Recompute {
 		t, _ := c.only(snapshot.KeyOf(budget))
 		d := t.decide(c.workloads, s.Now, o)
@@ -184,11 +172,11 @@ func unguarded(pod *corev1.Pod) string {
 
 // duplicateCovers reports whether a budget whose name another has covers the pod.
 func (c *count) duplicateCovers(budgets []*policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
-	if len(c.duplicates) == 0 {
+	if len(c.budgetNames.Duplicates()) == 0 {
 		return false
 	}
 	for _, b := range budgets {
-		if b == nil || !c.duplicates[snapshot.KeyOf(b)] {
+		if b == nil || !c.budgetNames.Ambiguous(snapshot.KeyOf(b)) {
 			continue
 		}
 		if g, _ := newCompiler().guard(b); g.covers(pod) {

@@ -117,7 +117,7 @@ func (e Explanation) Why() string {
 func Explain(s Snapshot, key types.NamespacedName, o Options) (Explanation, error) {
 	c := newCount(s.in(key.Namespace), o)
 	problems := c.problems
-	if c.duplicates[key] {
+	if c.budgetNames.Ambiguous(key) {
 		problems.Add(snapshot.DuplicateError(budgetKind, key))
 	}
 	i := slices.IndexFunc(c.tallies, func(t tally) bool { return snapshot.KeyOf(t.budget) == key })

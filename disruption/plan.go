@@ -30,7 +30,7 @@ import (
 func Plan(s Snapshot, key types.NamespacedName, o Options) (Result, error) {
 	c := newCount(s.in(key.Namespace), o)
 	problems := c.problems
-	if c.duplicates[key] {
+	if c.budgetNames.Ambiguous(key) {
 		problems.Add(snapshot.DuplicateError(budgetKind, key))
 	}
 	t, found := c.only(key)
@@ -65,14 +65,10 @@ func PlanAll(s Snapshot, o Options) []Outcome {
 		}
 		outcomes = appendOutcome(outcomes, snapshot.KeyOf(t.budget), d.result(), problems)
 	}
-	for key := range c.duplicates {
-		var problems snapshot.Problems
-		problems.Add(snapshot.DuplicateError(budgetKind, key))
-		outcomes = appendOutcome(outcomes, key, Result{}, problems)
-	}
+	outcomes = appendDuplicates(outcomes, c.budgetNames.Duplicates())
 
 	problems := c.problems
-	for _, p := range slices.Concat(c.workloads.duplicates(), c.ambiguities()) {
+	for _, p := range slices.Concat(c.workloads.duplicates(), c.podNames.Duplicates()) {
 		if !reported[placeOf(p)] {
 			problems.Add(p)
 		}
@@ -89,6 +85,16 @@ func appendOutcome(outcomes []Outcome, key types.NamespacedName, r Result, probl
 		return outcomes
 	}
 	return append(outcomes, Outcome{Key: key, Result: r, Err: err})
+}
+
+// appendDuplicates appends an outcome for each key that cannot be planned, since two objects have it.
+func appendDuplicates(outcomes []Outcome, duplicates []*purekube.ObjectError) []Outcome {
+	for _, p := range duplicates {
+		var problems snapshot.Problems
+		problems.Add(p)
+		outcomes = appendOutcome(outcomes, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, Result{}, problems)
+	}
+	return outcomes
 }
 
 func sortOutcomes(outcomes []Outcome) {

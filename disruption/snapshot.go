@@ -116,8 +116,8 @@ func stamp(now time.Time) metav1.Time {
 	return metav1.NewTime(now.Truncate(time.Second))
 }
 
-// in is the part of the snapshot that budgets and pods of a namespace are decided by. Nil
-// entries stay: they are reported whatever the namespace.
+// in is the part of the snapshot that budgets and pods of a namespace are decided by. Nil pointers and
+// objects without a name stay: they are reported whatever the namespace.
 func (s Snapshot) in(namespace string) Snapshot {
 	s.Budgets = inNamespace(s.Budgets, namespace)
 	s.Pods = inNamespace(s.Pods, namespace)
@@ -131,10 +131,11 @@ func (s Snapshot) in(namespace string) Snapshot {
 func inNamespace[T any, P interface {
 	*T
 	GetNamespace() string
+	GetName() string
 }](objects []P, namespace string) []P {
 	var kept []P
 	for _, o := range objects {
-		if o == nil || o.GetNamespace() == namespace {
+		if o == nil || o.GetNamespace() == namespace || o.GetName() == "" {
 			kept = append(kept, o)
 		}
 	}

@@ -24,28 +24,20 @@ import (
 // A pod that is not in the snapshot asks for nothing. Two of that name: nothing but an error. The
 // error also joins what is wrong with the budgets of the pod's namespace.
 func PlanPod(s Snapshot, pod types.NamespacedName, o Options) (Result, error) {
-	c := newCount(Snapshot{Now: s.Now, Budgets: s.in(pod.Namespace).Budgets, Pods: s.in(pod.Namespace).Pods}, o)
+	s = s.in(pod.Namespace)
+	c := newCount(Snapshot{Now: s.Now, Budgets: s.Budgets, Pods: s.Pods}, o)
 	problems := c.problems
 	for _, p := range c.budgetProblems() {
 		problems.Add(p)
 	}
-	var result Result
-	c.each(func(p *corev1.Pod, ambiguous bool) {
-		switch {
-		case snapshot.KeyOf(p) != pod:
-		case ambiguous:
-			problems.Add(snapshot.DuplicateError(podKind, pod))
-		default:
-			var hits []int
-			for i, g := range c.guards {
-				if g.covers(p) {
-					hits = append(hits, i)
-				}
-			}
-			result = c.planPod(p, hits)
-		}
-	})
-	return result, problems.Err()
+	if c.podNames.Ambiguous(pod) {
+		problems.Add(snapshot.DuplicateError(podKind, pod))
+	}
+	p := c.podNames.Find(pod)
+	if p == nil {
+		return Result{}, problems.Err()
+	}
+	return c.planPod(p, c.covering(p)), problems.Err()
 }
 
 // PlanAllPods decides what all pods ask for by themselves. It returns the outcomes of the pods
@@ -56,18 +48,14 @@ func PlanAllPods(s Snapshot, o Options) []Outcome {
 	x := newIndex(c.guards)
 	var outcomes []Outcome
 	var hits []int
-	c.each(func(pod *corev1.Pod, ambiguous bool) {
-		if ambiguous {
-			return
+	for _, pod := range c.pods {
+		if c.podNames.Ambiguous(snapshot.KeyOf(pod)) {
+			continue
 		}
 		hits = x.covering(hits[:0], pod)
 		outcomes = appendOutcome(outcomes, snapshot.KeyOf(pod), c.planPod(pod, hits), snapshot.Problems{})
-	})
-	for key := range c.ambiguous {
-		var problems snapshot.Problems
-		problems.Add(snapshot.DuplicateError(podKind, key))
-		outcomes = appendOutcome(outcomes, key, Result{}, problems)
 	}
+	outcomes = appendDuplicates(outcomes, c.podNames.Duplicates())
 	problems := c.problems
 	for _, p := range c.budgetProblems() {
 		problems.Add(p)
@@ -119,8 +107,16 @@ func (c *count) budgetProblems() []*purekube.ObjectError {
 			found = append(found, broken)
 		}
 	}
-	for key := range c.duplicates {
-		found = append(found, snapshot.DuplicateError(budgetKind, key))
+	return append(found, c.budgetNames.Duplicates()...)
+}
+
+// covering are the positions of the budgets that cover the pod.
+func (c *count) covering(pod *corev1.Pod) []int {
+	var hits []int
+	for i, g := range c.guards {
+		if g.covers(pod) {
+			hits = append(hits, i)
+		}
 	}
-	return found
+	return hits
 }
