@@ -9,7 +9,8 @@
 //     by themselves.
 //   - [Evict]: the eviction handler's answer, and the budget as it writes it, so that a drain
 //     can be played through without a cluster.
-//   - [Explain]: why a budget allows what it allows, pod by pod and controller by controller.
+//   - [Explain] and [ExplainAll]: why a budget allows what it allows, pod by pod and controller by
+//     controller.
 //   - [DesiredHealthy] and [DisruptionsAllowed]: the arithmetic alone.
 //   - [BudgetsFor] and [AffectedByPod]: which budgets cover a pod.
 //

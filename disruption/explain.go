@@ -124,31 +124,62 @@ func Explain(s Snapshot, key types.NamespacedName, o Options) (Explanation, erro
 	if i < 0 {
 		return Explanation{}, problems.Err()
 	}
-	t := &c.tallies[i]
-	st := t.budget.Status
-	e := Explanation{
-		Budget:   key,
-		Rule:     rule(t.budget.Spec),
-		Selector: metav1.FormatLabelSelector(t.budget.Spec.Selector),
-		Reported: figures(st),
-	}
-	t.onPod = func(pod *corev1.Pod, h Health, until time.Time) {
-		p := PodHealth{Name: pod.Name, Health: h, Until: until}
-		if h != Ambiguous {
-			p.Node = pod.Spec.NodeName
-			if metav1.GetControllerOfNoCopy(pod) == nil {
-				e.Unmanaged = append(e.Unmanaged, pod.Name)
-			}
-		}
-		e.Pods = append(e.Pods, p)
-	}
-	t.onController = e.addController
+	e := explained(&c.tallies[i])
 	c.only(key)
-	d := t.decide(c.workloads, s.Now, o)
+	d := c.tallies[i].decide(c.workloads, s.Now, o)
 	for _, p := range d.problems {
 		problems.Add(p)
 	}
+	e.conclude(d)
+	return *e, problems.Err()
+}
 
+// ExplainAll explains all budgets of the snapshot, sorted by namespace and name, at the cost of
+// about one pass over the pods. The errors are those of [PlanAll].
+func ExplainAll(s Snapshot, o Options) []Explanation {
+	c := newCount(s, o)
+	var all []*Explanation
+	for i := range c.tallies {
+		all = append(all, explained(&c.tallies[i]))
+	}
+	c.all()
+	out := make([]Explanation, len(all))
+	for i, e := range all {
+		e.conclude(c.tallies[i].decide(c.workloads, s.Now, o))
+		out[i] = *e
+	}
+	slices.SortFunc(out, func(a, b Explanation) int {
+		return cmp.Or(cmp.Compare(a.Budget.Namespace, b.Budget.Namespace), cmp.Compare(a.Budget.Name, b.Budget.Name))
+	})
+	return out
+}
+
+// explained begins an explanation that takes note of all that the tally counts.
+func explained(t *tally) *Explanation {
+	e := &Explanation{
+		Budget:   snapshot.KeyOf(t.budget),
+		Rule:     rule(t.budget.Spec),
+		Selector: metav1.FormatLabelSelector(t.budget.Spec.Selector),
+		Reported: figures(t.budget.Status),
+	}
+	t.onPod, t.onController = e.addPod, e.addController
+	return e
+}
+
+// addPod notes how a pod counts.
+func (e *Explanation) addPod(pod *corev1.Pod, h Health, until time.Time) {
+	p := PodHealth{Name: pod.Name, Health: h, Until: until}
+	if h != Ambiguous {
+		p.Node = pod.Spec.NodeName
+		if metav1.GetControllerOfNoCopy(pod) == nil {
+			e.Unmanaged = append(e.Unmanaged, pod.Name)
+		}
+	}
+	e.Pods = append(e.Pods, p)
+}
+
+// conclude adds what was decided.
+func (e *Explanation) conclude(d decision) {
 	e.Needs = d.needs
 	e.UpToDate = d.budget == nil && len(d.needs) == 0
 	if d.failure != nil {
@@ -165,7 +196,6 @@ func Explain(s Snapshot, key types.NamespacedName, o Options) (Explanation, erro
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	slices.Sort(e.Unmanaged)
-	return e, problems.Err()
 }
 
 // addController notes what was found for an owner reference.

@@ -269,6 +269,9 @@ func spoil[T any, P interface {
 			again := o.DeepCopy()
 			again.SetLabels(g.labels())
 			again.SetOwnerReferences(g.owners())
+			if g.in(4) {
+				again.SetName("")
+			}
 			objects = append(objects, again)
 		}
 	}

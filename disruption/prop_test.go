@@ -133,7 +133,7 @@ func TestPropInputsAreLeftAlone(t *testing.T) {
 	forEachSnapshot(t, 120, true, func(g generator, s Snapshot, o Options) error {
 		before := deepCopy(s)
 		var results []any
-		results = append(results, PlanAll(s, o), PlanAllPods(s, o))
+		results = append(results, PlanAll(s, o), PlanAllPods(s, o), ExplainAll(s, o))
 		for _, b := range s.Budgets {
 			if b != nil {
 				r, _ := Plan(s, snapshot.KeyOf(b), o)
@@ -174,6 +174,12 @@ func TestPropPlanAllIsPlanForEach(t *testing.T) {
 			one, _ := Plan(s, snapshot.KeyOf(b), o)
 			if diff := cmp.Diff(one, all[snapshot.KeyOf(b)].Result); diff != "" {
 				return fmt.Errorf("%s (-Plan +PlanAll): %s", b.Name, diff)
+			}
+		}
+		for _, e := range ExplainAll(s, o) {
+			one, _ := Explain(s, e.Budget, o)
+			if diff := cmp.Diff(one, e); diff != "" {
+				return fmt.Errorf("%s (-Explain +ExplainAll): %s", e.Budget, diff)
 			}
 		}
 		pods := map[any]Outcome{}

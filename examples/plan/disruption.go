@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube/disruption"
@@ -29,21 +30,24 @@ func planDisruption(c *cluster, set settings) section {
 			keys[key] = disruption.Outcome{Key: key}
 		}
 	}
+	explanations := map[types.NamespacedName]disruption.Explanation{}
+	for _, e := range disruption.ExplainAll(d.snapshot, d.options) {
+		explanations[e.Budget] = e
+	}
 	for _, key := range slices.SortedFunc(maps.Keys(keys), compareKeys) {
 		o := keys[key]
-		var e disruption.Explanation
-		if set.explain || len(o.Result.Actions) > 0 {
-			// Its error is the outcome's.
-			e, _ = disruption.Explain(d.snapshot, key, d.options)
-		}
+		e, explained := explanations[key]
 		f := findingOf(reference{"PodDisruptionBudget", key.Namespace, key.Name}, o.Result, o.Err, func(disruption.Action) (more, why string) {
 			return "", whyStatus(e)
 		})
-		if set.explain && e.Budget == key {
+		if set.explain && explained {
 			f.Explanation = explainBudget(e)
 			d.add(e)
 		}
 		s.Findings = append(s.Findings, f)
+		for _, a := range o.Result.Actions {
+			d.written(a.(disruption.UpdateStatus))
+		}
 	}
 
 	for _, o := range disruption.PlanAllPods(d.snapshot, d.options) {
@@ -122,6 +126,8 @@ func explainBudget(e disruption.Explanation) []string {
 type drains struct {
 	snapshot disruption.Snapshot
 	options  disruption.Options
+	// right are the budgets whose status in the input is out of date, with the right one.
+	right []*policyv1.PodDisruptionBudget
 	// suspects are the pods whose eviction may be refused.
 	suspects map[types.NamespacedName]bool
 }
@@ -133,8 +139,7 @@ func newDrains(c *cluster, set settings) *drains {
 			ReplicationControllers: c.replicationControllers, ReplicaSets: c.replicaSets,
 			Deployments: c.deployments, StatefulSets: c.statefulSets,
 		},
-		// The status in the input may be out of date.
-		options:  disruption.Options{MatchUpstream: set.matchUpstream, Recompute: true},
+		options:  disruption.Options{MatchUpstream: set.matchUpstream},
 		suspects: map[types.NamespacedName]bool{},
 	}
 }
@@ -149,6 +154,31 @@ func (d *drains) add(e disruption.Explanation) {
 	}
 }
 
+// written takes note of a status that is about to be written.
+func (d *drains) written(a disruption.UpdateStatus) { d.right = append(d.right, a.Budget) }
+
+// upToDate is the snapshot with the statuses that the plan writes, by namespace: an eviction goes by these.
+func (d *drains) upToDate() map[string]disruption.Snapshot {
+	all := map[string]disruption.Snapshot{}
+	at := func(namespace string, add func(*disruption.Snapshot)) {
+		s := all[namespace]
+		s.Now = d.snapshot.Now
+		add(&s)
+		all[namespace] = s
+	}
+	isRight := map[types.NamespacedName]bool{}
+	for _, b := range d.right {
+		isRight[types.NamespacedName{Namespace: b.Namespace, Name: b.Name}] = true
+		at(b.Namespace, func(s *disruption.Snapshot) { s.Budgets = append(s.Budgets, b) })
+	}
+	for _, b := range d.snapshot.Budgets {
+		if !isRight[types.NamespacedName{Namespace: b.Namespace, Name: b.Name}] {
+			at(b.Namespace, func(s *disruption.Snapshot) { s.Budgets = append(s.Budgets, b) })
+		}
+	}
+	return all
+}
+
 // blocked has a paragraph for each node that holds pods whose eviction would be refused now.
 func (d *drains) blocked() []string {
 	held := map[string][]string{}
@@ -156,13 +186,16 @@ func (d *drains) blocked() []string {
 	for _, p := range d.snapshot.Pods {
 		nodes[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = p
 	}
+	namespaces := d.upToDate()
 	for _, key := range slices.SortedFunc(maps.Keys(d.suspects), compareKeys) {
 		pod := nodes[key]
 		if pod == nil || pod.Spec.NodeName == "" {
 			continue
 		}
+		s := namespaces[key.Namespace]
+		s.Pods = []*corev1.Pod{pod}
 		// Errors are those of the budgets.
-		e, _ := disruption.Evict(d.snapshot, key, d.options)
+		e, _ := disruption.Evict(s, key, d.options)
 		if e.Verdict == 0 || e.Verdict.Allowed() {
 			continue
 		}
