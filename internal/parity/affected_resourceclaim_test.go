@@ -1,0 +1,155 @@
+package parity
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/resourceclaim"
+)
+
+// TestResourceClaimAffected makes one event, and holds ours to name at least the keys that
+// upstream works on because of it. A pass over a claim shows in the look-up of a consumer of its
+// own that is in no cache; one over a pod shows in what it does.
+func TestResourceClaimAffected(t *testing.T) {
+	run := settings(t)
+	seen := coverage{}
+	for i := range run.cases() {
+		r := run.source(i)
+		c := generateClaims(r)
+		c.options, c.deleted = resourceclaim.Options{}, nil
+		for _, claim := range c.snapshot.Claims {
+			haunt(&c, claim)
+		}
+		// With the caches as they are after the event.
+		kind := ""
+		var affected []resourceclaim.Key
+		var worked []string
+		Run(t, resourceclaimCore.Objects(c), startClaims(c), func(_ *testing.T, w *World) {
+			w.Settle()
+			after := c.snapshot
+			pods, claims := len(after.Pods), len(after.Claims)
+			switch event := r.IntN(8); {
+			case event == 0:
+				kind = "pod added"
+				p := someClaimPod(r, "newcomer")
+				after.Pods = append(slices.Clone(after.Pods), p)
+				w.Add(p)
+				affected = resourceclaim.AffectedByPod(p, false, after)
+			case event == 1 && pods > 0:
+				kind = "pod updated"
+				k := r.IntN(pods)
+				p := someClaimPod(r, after.Pods[k].Name)
+				p.UID = after.Pods[k].UID
+				after.Pods = slices.Clone(after.Pods)
+				after.Pods[k] = p
+				w.Update(p)
+				affected = resourceclaim.AffectedByPod(p, false, after)
+			case event == 2 && pods > 0:
+				kind = "pod deleted"
+				k := r.IntN(pods)
+				p := after.Pods[k]
+				after.Pods = slices.Delete(slices.Clone(after.Pods), k, k+1)
+				w.Delete(p, r.IntN(2) == 0)
+				affected = resourceclaim.AffectedByPod(p, true, after)
+			case event == 3:
+				kind = "claim added"
+				claim := claimOf("newcomer", "p0", "e0")
+				haunt(&c, claim)
+				after.Claims = append(slices.Clone(after.Claims), claim)
+				w.Add(claim)
+				affected = resourceclaim.AffectedByClaim(nil, claim, after)
+			case event <= 5 && claims > 0:
+				kind = "claim updated"
+				k := r.IntN(claims)
+				claim := after.Claims[k].DeepCopy()
+				claim.ResourceVersion = "300"
+				claim.Status.Allocation = &resourcev1.AllocationResult{}
+				after.Claims = slices.Clone(after.Claims)
+				after.Claims[k] = claim
+				w.Update(claim)
+				affected = resourceclaim.AffectedByClaim(c.snapshot.Claims[k], claim, after)
+			case event == 6 && claims > 0:
+				kind = "claim deleted"
+				k := r.IntN(claims)
+				claim := after.Claims[k]
+				after.Claims = slices.Delete(slices.Clone(after.Claims), k, k+1)
+				w.Delete(claim, r.IntN(2) == 0)
+				affected = resourceclaim.AffectedByClaim(claim, nil, after)
+			case event == 7 && len(after.Templates) > 0:
+				kind = "template updated"
+				template := after.Templates[r.IntN(len(after.Templates))].DeepCopy()
+				w.Update(template)
+				affected = resourceclaim.AffectedByTemplate(template, after)
+			default:
+				return
+			}
+			worked = claimKeysOf(w.Settle(), after)
+		})
+		if kind == "" {
+			continue
+		}
+		for _, key := range worked {
+			if !slices.ContainsFunc(affected, func(k resourceclaim.Key) bool { return k.String() == key }) {
+				t.Fatalf("after %s upstream works on %s, ours names only %v\nfor\n%s\n%s", kind, key, affected, resourceclaimCore.text(c), run.again(t, i))
+			}
+		}
+		kinds := []string{kind}
+		for _, key := range worked {
+			kinds = append(kinds, "some "+key[:3])
+		}
+		if len(worked) == 0 {
+			kinds = append(kinds, "nothing")
+		}
+		seen.add(kinds)
+	}
+	seen.check(t, []string{
+		"pod added", "pod updated", "pod deleted", "claim added", "claim updated", "claim deleted", "template updated",
+		"some pod", "some cla", "nothing",
+	})
+}
+
+// haunt gives a claim a consumer that only the API server has, so that it is asked for.
+func haunt(c *claimsCase, claim *resourcev1.ResourceClaim) {
+	ghost := claimPod("ghost-"+claim.Name, types.UID("uid-ghost-"+claim.Name))
+	c.live = append(c.live, ghost)
+	claim.Status.ReservedFor = append(claim.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: ghost.Name, UID: ghost.UID})
+}
+
+// claimKeysOf are the keys whose passes left these traces.
+func claimKeysOf(t Trace, s resourceclaim.Snapshot) []string {
+	keys := slices.Clone(t.Failed)
+	for _, r := range t.Requests {
+		switch {
+		case r.Verb == "get" && len(r.Name) > 6 && r.Name[:6] == "ghost-":
+			keys = append(keys, fmt.Sprintf("claim:ns/%s", r.Name[6:]))
+		case r.Verb == "apply":
+			keys = append(keys, fmt.Sprintf("pod:ns/%s", r.Name))
+		case r.Verb == "create":
+			var claim resourcev1.ResourceClaim
+			if json.Unmarshal([]byte(r.Body), &claim) == nil {
+				keys = append(keys, fmt.Sprintf("pod:ns/%s", metav1.GetControllerOf(&claim).Name))
+			}
+		case r.Verb == "update" && r.Subresource == "status":
+			// A reservation: it lists a pod that the claim does not list yet.
+			var claim resourcev1.ResourceClaim
+			if json.Unmarshal([]byte(r.Body), &claim) != nil {
+				continue
+			}
+			for _, cached := range s.Claims {
+				for _, ref := range claim.Status.ReservedFor {
+					if cached.Name == claim.Name && !reservesFor(cached, ref.UID) {
+						keys = append(keys, fmt.Sprintf("pod:ns/%s", ref.Name))
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
