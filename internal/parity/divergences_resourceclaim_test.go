@@ -1,3 +1,260 @@
 package parity
 
-var resourceclaimDivergences []divergence
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/resourceclaim"
+)
+
+var resourceclaimDivergences = []divergence{
+	{
+		ID:    "D-5",
+		Title: "the names of a pod's claims flap",
+		Why: "With a server-side apply, what a manager applied before and leaves out now is taken away. Upstream applies only the names of the claims " +
+			"that it made in this pass, so that those it made before go from the pod's status, come back in the next pass, and so on. The default applies all of them.",
+		Given: func() []runtime.Object {
+			p := withEntries(claimPod("p", "uid-p"), templated("a", "t"), templated("b", "t"))
+			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "a", ResourceClaimName: new("p-a-x4z9k")}}
+			return []runtime.Object{p, claimOf("p-a-x4z9k", "p", "a"), claimOf("p-b-l92c5", "p", "b")}
+		},
+		Run: bothClaims,
+		Upstream: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns"},` +
+			`"status":{"resourceClaimStatuses":[{"name":"b","resourceClaimName":"p-b-l92c5"}]}}`,
+		Ours: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns","uid":"uid-p"},` +
+			`"status":{"resourceClaimStatuses":[{"name":"a","resourceClaimName":"p-a-x4z9k"},{"name":"b","resourceClaimName":"p-b-l92c5"}]}}`,
+	},
+	{
+		ID:      "D-6",
+		Title:   "a template that changes in the cache",
+		Why:     "Upstream writes the annotation of the claim that it makes into the template, which it shares with everybody who reads its cache. Ours never writes to an input, in either mode.",
+		Setting: "What stands below are the annotations that the template in the cache has for its claims, after a claim was made from it.",
+		Given: func() []runtime.Object {
+			t := claimTemplate("t")
+			t.Spec.Annotations = map[string]string{"note": "mine"}
+			return []runtime.Object{withEntries(claimPod("p", "uid-p"), templated("gpu", "t")), t}
+		},
+		Run: func(t *testing.T, given []runtime.Object) (upstream, ours string) {
+			annotations := func(of []runtime.Object) string {
+				var lines []string
+				all := of[1].(*resourcev1.ResourceClaimTemplate).Spec.Annotations
+				for _, key := range slices.Sorted(maps.Keys(all)) {
+					lines = append(lines, key+": "+all[key])
+				}
+				return strings.Join(lines, "\n")
+			}
+			resourceclaim.PlanAll(claimsCaseOf(given).snapshot, resourceclaim.Options{})
+			ours = annotations(given)
+			Run(t, given, startClaims(claimsCaseOf(given)), func(_ *testing.T, w *World) { w.Settle() })
+			return annotations(given), ours
+		},
+		Upstream: "note: mine\nresource.kubernetes.io/pod-claim-name: gpu",
+		Ours:     "note: mine",
+	},
+	{
+		ID:    "D-7",
+		Title: "a claim for a pod that is done",
+		Why: "When the generated claim of a pod that is done has been deleted, upstream makes another one, writes its name into the pod's status, and deletes it again. " +
+			"It also reserves claims for such a pod, and takes them back at once. In the default a pod that is done gets nothing.",
+		Given: func() []runtime.Object {
+			p := withEntries(claimPod("p", "uid-p"), named("gpu", "shared"))
+			p.Spec.NodeName, p.Status.Phase = "node", corev1.PodSucceeded
+			q := withEntries(claimPod("q", "uid-q"), templated("gpu", "t"))
+			q.Spec.NodeName, q.Status.Phase = "node", corev1.PodFailed
+			q.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: new("q-gpu-x4z9k")}}
+			return []runtime.Object{p, q, inUse(claimOf("shared", "", "")), claimTemplate("t")}
+		},
+		Run: bothClaims,
+		Upstream: `apply pods/status ns/q by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"q","namespace":"ns"},` +
+			`"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"q-gpu-00001"}]}}
+create resourceclaims ns/: {"metadata":{"annotations":{"resource.kubernetes.io/pod-claim-name":"gpu"},"generateName":"q-gpu-",` +
+			`"ownerReferences":[{"apiVersion":"v1","controller":true,"kind":"Pod","name":"q","uid":"uid-q"}]},"spec":{"devices":{"requests":[{"name":"gpu"}]}},"status":{}}
+update resourceclaims/status ns/shared: {"metadata":{"finalizers":["resource.kubernetes.io/delete-protection"],"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},` +
+			`"spec":{"devices":{"requests":null}},"status":{"allocation":{"devices":{}},"reservedFor":[{"name":"p","resource":"pods","uid":"uid-p"}]}}`,
+		Ours: `nothing`,
+	},
+	{
+		ID:    "D-8",
+		Title: "an entry that fails holds back the others",
+		Why: "Upstream ends its pass over a pod at the first of its entries that fails, without the names of the claims that it has made by then, and its reserving at the first entry " +
+			"whose claim is not there yet. In the default every entry gets what is its own, and the errors come with that.",
+		Given: func() []runtime.Object {
+			p := withEntries(claimPod("p", "uid-p"), templated("a", "no-such"), templated("b", "t"), named("c", "missing"), named("d", "shared"))
+			p.Spec.NodeName = "node"
+			return []runtime.Object{p, inUse(claimOf("shared", "", "")), claimTemplate("t")}
+		},
+		Run: bothClaims,
+		Upstream: `event Warning FailedResourceClaimCreation on Pod ns/p
+error for pod:ns/p`,
+		Ours: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns","uid":"uid-p"},` +
+			`"status":{"resourceClaimStatuses":[{"name":"b","resourceClaimName":"p-b-00001"}]}}
+create resourceclaims ns/: {"metadata":{"annotations":{"resource.kubernetes.io/pod-claim-name":"b"},"generateName":"p-b-","namespace":"ns",` +
+			`"ownerReferences":[{"apiVersion":"v1","controller":true,"kind":"Pod","name":"p","uid":"uid-p"}]},"spec":{"devices":{"requests":[{"name":"gpu"}]}},"status":{}}
+update resourceclaims/status ns/shared: {"metadata":{"finalizers":["resource.kubernetes.io/delete-protection"],"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},` +
+			`"spec":{"devices":{"requests":null}},"status":{"allocation":{"devices":{}},"reservedFor":[{"name":"p","resource":"pods","uid":"uid-p"}]}}
+event Warning FailedResourceClaimCreation on Pod ns/p
+error for pod:ns/p`,
+	},
+	{
+		ID:    "D-9",
+		Title: "a generateName that makes no valid name",
+		Why: "Where the names of pod and entry are too long together, upstream shortens both in proportion. What is left may end in a dot before the dash, begin with a dash, or have nothing " +
+			"of the entry: the first two are no names, so that the pod never gets its claim. The default's is always valid and has something of both; where upstream's is so, it is the same.",
+		Setting: "What stands below are the generateNames.",
+		Given: func() []runtime.Object {
+			long := func(name, entry string) *corev1.Pod {
+				return withEntries(claimPod(name, types.UID("uid-"+name)), templated(entry, "t"))
+			}
+			return []runtime.Object{
+				claimTemplate("t"),
+				long(strings.Repeat("a", 47)+"."+strings.Repeat("b", 6), strings.Repeat("e", 8)),
+				long("p", strings.Repeat("e", 57)),
+				long(strings.Repeat("q", 60), "e"),
+			}
+		},
+		Run: func(t *testing.T, given []runtime.Object) (upstream, ours string) {
+			generateNames := func(trace Trace) string {
+				var lines []string
+				for _, r := range trace.Requests {
+					if r.Verb == "create" {
+						_, behind, _ := strings.Cut(r.Body, `"generateName":"`)
+						name, _, _ := strings.Cut(behind, `"`)
+						lines = append(lines, name)
+					}
+				}
+				slices.Sort(lines)
+				return strings.Join(lines, "\n")
+			}
+			c := claimsCaseOf(given)
+			return generateNames(resourceclaimCore.RunUpstream(t, c)), generateNames(c.trace(c.options))
+		},
+		Upstream: "-" + strings.Repeat("e", 54) + "\n" + strings.Repeat("a", 47) + ".-" + strings.Repeat("e", 7) + "\n" + strings.Repeat("q", 54) + "-",
+		Ours:     strings.Repeat("a", 47) + "-" + strings.Repeat("e", 7) + "\np-" + strings.Repeat("e", 54) + "\n" + strings.Repeat("q", 54) + "-e",
+	},
+	{
+		ID:    "D-10",
+		Title: "the deletion of this claim, as it was read",
+		Why: "Between the decision and the request, the claim may have been reserved, or have gone and come again under its name. Upstream's deletion takes whatever is there. " +
+			"The default's carries the UID, and the version as well when no write of the same pass goes before it.",
+		Given: func() []runtime.Object {
+			p := claimPod("p", "uid-p")
+			p.Status.Phase = corev1.PodFailed
+			return []runtime.Object{p, claimOf("c", "p", "gpu")}
+		},
+		Run:      bothClaims,
+		Upstream: `delete resourceclaims ns/c: {}`,
+		Ours:     `delete resourceclaims ns/c: {"preconditions":{"resourceVersion":"100","uid":"uid-c"}}`,
+	},
+	{
+		ID:    "D-16",
+		Title: "two entries that name one claim",
+		Why: "Upstream reserves the claim once for each of the entries. The second request has the version from before the first one and fails, and the pod is tried again. " +
+			"The default reserves it once.",
+		Given: func() []runtime.Object {
+			p := withEntries(claimPod("p", "uid-p"), named("a", "shared"), named("b", "shared"))
+			p.Spec.NodeName = "node"
+			return []runtime.Object{p, inUse(claimOf("shared", "", ""))}
+		},
+		Run:      bothClaims,
+		Upstream: reservedOnce + "\n" + reservedOnce,
+		Ours:     reservedOnce,
+	},
+	{
+		ID:    "D-17",
+		Title: "a claim that is being deleted already",
+		Why:   "Upstream deletes the claim of a pod that is done on every pass, also when its deletion has begun and waits for somebody's finalizer. The default asks once.",
+		Given: func() []runtime.Object {
+			p := claimPod("p", "uid-p")
+			p.Status.Phase = corev1.PodFailed
+			c := claimOf("c", "p", "gpu")
+			c.Finalizers, c.DeletionTimestamp = []string{"example.com/other"}, &metav1.Time{Time: Epoch}
+			return []runtime.Object{p, c}
+		},
+		Run:      bothClaims,
+		Upstream: `delete resourceclaims ns/c: {}`,
+		Ours:     `nothing`,
+	},
+	{
+		ID:    "D-21",
+		Title: "a cache that still has the predecessor of a pod",
+		Why: "Pods and claims are cached apart. Where the pods are behind, the cached pod of a consumer's name is the one before it: upstream takes the consumer for replaced, and its device from a " +
+			"pod that is about to use it. In the default a pod of another UID proves nothing, and the API server is asked.",
+		Setting: "web-0 was deleted and made again, and the scheduler has reserved the claim for the new one, uid-new. The API server has that one, the cache has the old one yet.",
+		Given: func() []runtime.Object {
+			old := claimPod("web-0", "uid-old")
+			old.Spec.NodeName = "node"
+			c := inUse(claimOf("shared", "", ""))
+			c.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: "web-0", UID: "uid-new"}}
+			return []runtime.Object{old, c}
+		},
+		Run: func(t *testing.T, given []runtime.Object) (upstream, ours string) {
+			c := claimsCaseOf(given)
+			c.live = []*corev1.Pod{claimPod("web-0", "uid-new")}
+			return resourceclaimCore.RunUpstream(t, c).String(), c.trace(c.options).String()
+		},
+		Upstream: `update resourceclaims/status ns/shared: {"metadata":{"finalizers":["resource.kubernetes.io/delete-protection"],"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},` +
+			`"spec":{"devices":{"requests":null}},"status":{}}
+update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},"spec":{"devices":{"requests":null}},"status":{}}`,
+		Ours: `get pods ns/web-0`,
+	},
+}
+
+const reservedOnce = `update resourceclaims/status ns/shared: {"metadata":{"finalizers":["resource.kubernetes.io/delete-protection"],"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},` +
+	`"spec":{"devices":{"requests":null}},"status":{"allocation":{"devices":{}},"reservedFor":[{"name":"p","resource":"pods","uid":"uid-p"}]}}`
+
+func bothClaims(t *testing.T, given []runtime.Object) (upstream, ours string) {
+	c := claimsCaseOf(given)
+	return resourceclaimCore.RunUpstream(t, c).String(), c.trace(c.options).String()
+}
+
+func claimsCaseOf(objects []runtime.Object) claimsCase {
+	c := claimsCase{snapshot: resourceclaim.Snapshot{Now: Epoch}}
+	for _, o := range objects {
+		switch o := o.(type) {
+		case *corev1.Pod:
+			c.snapshot.Pods = append(c.snapshot.Pods, o)
+		case *resourcev1.ResourceClaim:
+			c.snapshot.Claims = append(c.snapshot.Claims, o)
+		case *resourcev1.ResourceClaimTemplate:
+			c.snapshot.Templates = append(c.snapshot.Templates, o)
+		default:
+			panic(fmt.Sprintf("%T", o))
+		}
+	}
+	return c
+}
+
+func templated(entry, template string) corev1.PodResourceClaim {
+	return corev1.PodResourceClaim{Name: entry, ResourceClaimTemplateName: &template}
+}
+
+func named(entry, claim string) corev1.PodResourceClaim {
+	return corev1.PodResourceClaim{Name: entry, ResourceClaimName: &claim}
+}
+
+func withEntries(p *corev1.Pod, entries ...corev1.PodResourceClaim) *corev1.Pod {
+	p.Spec.ResourceClaims = entries
+	return p
+}
+
+// inUse is an allocated claim, with the finalizer that comes with that.
+func inUse(c *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
+	c.Finalizers = []string{resourcev1.Finalizer}
+	c.Status.Allocation = &resourcev1.AllocationResult{}
+	return c
+}
+
+func claimTemplate(name string) *resourcev1.ResourceClaimTemplate {
+	t := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+	t.Spec.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "gpu"}}
+	return t
+}

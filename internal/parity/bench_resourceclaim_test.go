@@ -1,0 +1,57 @@
+package parity
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/purekube/purekube/resourceclaim"
+)
+
+// BenchmarkResourceClaim has 10,000 pods with a claim of their own, which is allocated and reserved.
+// One pod in ten was replaced by another of its name: the claim of the one before is released and
+// deallocated, its finalizer removed, and then it is deleted.
+func BenchmarkResourceClaim(b *testing.B) {
+	b.Run("pods=10000,replaced=1000", func(b *testing.B) {
+		var pods, claims []runtime.Object
+		for n := range 10_000 {
+			name := fmt.Sprintf("worker-%d", n)
+			c := inUse(claimOf(name+"-gpu-x4z9k", name, "gpu"))
+			p := withEntries(claimPod(name, c.OwnerReferences[0].UID), templated("gpu", "t"))
+			p.Spec.NodeName, p.Status.Phase = "node", corev1.PodRunning
+			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: new(c.Name)}}
+			c.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: p.Name, UID: p.UID}}
+			if n%10 == 9 {
+				p = claimPod(name, p.UID+"-new")
+			}
+			pods, claims = append(pods, p), append(claims, c)
+		}
+		objects := append(append(pods, claims...), claimTemplate("t"))
+		given := claimsCaseOf(objects)
+		// As many workers as kube-controller-manager gives it by default.
+		SideBySide(b, 50, objects, startClaims(given), func() int {
+			requests := 0
+			for _, o := range resourceclaim.PlanAll(given.snapshot, resourceclaim.Options{MatchUpstream: true}) {
+				var returned *resourcev1.ResourceClaim
+				for _, a := range o.Result.Actions {
+					// On either side a body is the object to send: neither encodes it.
+					switch a := a.(type) {
+					case resourceclaim.Release:
+						returned = a.Claim
+						requests++
+					case resourceclaim.RemoveFinalizer:
+						if a.Apply(returned) != nil {
+							requests++
+						}
+					case resourceclaim.DeleteClaim:
+						requests++
+					}
+				}
+			}
+			return requests
+		})
+	})
+}
