@@ -103,18 +103,5 @@ func divergesForClaim(s Snapshot, name string) bool {
 	if c.DeletionTimestamp != nil && len(c.OwnerReferences) > 0 {
 		return true // D-17
 	}
-	replaced := func(pod string, uid uidType) bool {
-		return slices.ContainsFunc(s.Pods, func(p *corev1.Pod) bool { return p.Name == pod && p.UID != uid })
-	}
-	for _, r := range c.Status.ReservedFor {
-		if replaced(r.Name, r.UID) {
-			return true // D-21
-		}
-	}
-	for _, o := range c.OwnerReferences {
-		if replaced(o.Name, o.UID) {
-			return true // D-21
-		}
-	}
 	return false
 }

@@ -183,29 +183,6 @@ error for pod:ns/p`,
 		Upstream: `delete resourceclaims ns/c: {}`,
 		Ours:     `nothing`,
 	},
-	{
-		ID:    "D-21",
-		Title: "a cache that still has the predecessor of a pod",
-		Why: "Pods and claims are cached apart. Where the pods are behind, the cached pod of a consumer's name is the one before it: upstream takes the consumer for replaced, and its device from a " +
-			"pod that is about to use it. In the default a pod of another UID proves nothing, and the API server is asked.",
-		Setting: "web-0 was deleted and made again, and the scheduler has reserved the claim for the new one, uid-new. The API server has that one, the cache has the old one yet.",
-		Given: func() []runtime.Object {
-			old := claimPod("web-0", "uid-old")
-			old.Spec.NodeName = "node"
-			c := inUse(claimOf("shared", "", ""))
-			c.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: "web-0", UID: "uid-new"}}
-			return []runtime.Object{old, c}
-		},
-		Run: func(t *testing.T, given []runtime.Object) (upstream, ours string) {
-			c := claimsCaseOf(given)
-			c.live = []*corev1.Pod{claimPod("web-0", "uid-new")}
-			return resourceclaimCore.RunUpstream(t, c).String(), c.trace(c.options).String()
-		},
-		Upstream: `update resourceclaims/status ns/shared: {"metadata":{"finalizers":["resource.kubernetes.io/delete-protection"],"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},` +
-			`"spec":{"devices":{"requests":null}},"status":{}}
-update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},"spec":{"devices":{"requests":null}},"status":{}}`,
-		Ours: `get pods ns/web-0`,
-	},
 }
 
 const reservedOnce = `update resourceclaims/status ns/shared: {"metadata":{"finalizers":["resource.kubernetes.io/delete-protection"],"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},` +
