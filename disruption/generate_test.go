@@ -116,7 +116,7 @@ func (g generator) uid(kind, name string) types.UID {
 }
 
 func (g generator) replicas() *int32 {
-	switch g.IntN(20) {
+	switch g.IntN(10) {
 	case 0:
 		return nil
 	case 1:

@@ -1,0 +1,152 @@
+package disruption
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// number is one way in which the default differs from upstream, and what takes its cause out of a snapshot.
+type number struct {
+	name   string
+	remove func(Snapshot)
+}
+
+var numbers = []number{
+	{"D-13", func(s Snapshot) {
+		for _, b := range s.Budgets {
+			if forbidsAll(&b.Spec) {
+				b.Spec.MaxUnavailable = value("1")
+			}
+		}
+	}},
+	{"D-14", func(s Snapshot) {
+		for _, p := range s.Pods {
+			p.CreationTimestamp = metav1.NewTime(epoch)
+		}
+	}},
+	{"D-19", func(s Snapshot) {
+		for _, b := range s.Budgets {
+			for name, at := range b.Status.DisruptedPods {
+				if at.Equal(new(ago(DeletionTimeout))) {
+					b.Status.DisruptedPods[name] = ago(DeletionTimeout + time.Second)
+				}
+			}
+		}
+	}},
+	{"sums beyond int32", func(s Snapshot) {
+		small := func(replicas *int32) {
+			if replicas != nil && *replicas == math.MaxInt32 {
+				*replicas = 5
+			}
+		}
+		for _, o := range s.Deployments {
+			small(o.Spec.Replicas)
+		}
+		for _, o := range s.ReplicaSets {
+			small(o.Spec.Replicas)
+		}
+		for _, o := range s.StatefulSets {
+			small(o.Spec.Replicas)
+		}
+		for _, o := range s.ReplicationControllers {
+			small(o.Spec.Replicas)
+		}
+	}},
+}
+
+// On what an API server accepts, the default differs from upstream by its numbers alone: with their causes
+// taken out the two are the same; and each of them does make a difference.
+func TestPropNoOtherDivergence(t *testing.T) {
+	seen := map[string]int{}
+	forEachSnapshot(t, 1000, false, func(g generator, s Snapshot, o Options) error {
+		if o.MatchUpstream {
+			return nil
+		}
+		for _, b := range s.Budgets {
+			key := snapshot.KeyOf(b)
+			without := deepCopy(s)
+			for _, n := range numbers {
+				n.remove(without)
+			}
+			if diff := modesDiffer(without, b, o); diff != "" {
+				return fmt.Errorf("%s (-upstream +default): %s", key, diff)
+			}
+			for i, n := range numbers {
+				with := deepCopy(s)
+				for j, other := range numbers {
+					if i != j {
+						other.remove(with)
+					}
+				}
+				if modesDiffer(with, b, o) != "" {
+					seen[n.name]++
+				}
+			}
+		}
+		for _, p := range s.Pods {
+			got, _ := PlanPod(s, snapshot.KeyOf(p), o)
+			o.MatchUpstream = true
+			want, _ := PlanPod(s, snapshot.KeyOf(p), o)
+			o.MatchUpstream = false
+			if diff := cmp.Diff(want, got); diff != "" {
+				return fmt.Errorf("%s (-upstream +default): %s", p.Name, diff)
+			}
+		}
+		return nil
+	})
+	if *seedFlag == 0 {
+		for _, n := range numbers {
+			if seen[n.name] < 3 {
+				t.Errorf("%s makes a difference in %d cases only", n.name, seen[n.name])
+			}
+		}
+	}
+}
+
+// modesDiffer compares the plans of the two modes, D-15 and D-18 left out of account.
+func modesDiffer(s Snapshot, b *policyv1.PodDisruptionBudget, o Options) string {
+	key := snapshot.KeyOf(b)
+	got, gotErr := Plan(s, key, o)
+	o.MatchUpstream = true
+	want, wantErr := Plan(s, key, o)
+	for i, e := range want.Events {
+		if e.Reason == "NotDeleted" {
+			want.Events[i].Message = strings.Replace(e.Message, key.Namespace+"/"+key.Namespace, key.String(), 1) // D-15
+		}
+	}
+	if len(got.Actions) == 0 && len(want.Actions) == 1 && gotErr != nil {
+		now := want.Actions[0].(UpdateStatus).Budget
+		for _, b := range s.Budgets {
+			if snapshot.KeyOf(b) == key && cmp.Equal(b, now) {
+				want.Actions = nil // D-18
+			}
+		}
+	}
+	return cmp.Diff(want, got) + cmp.Diff(wantErr, gotErr, errorText)
+}
+
+// Evictions are the API server's affair: the mode shows only where the status is computed first.
+func TestPropEvictionsHaveNoMode(t *testing.T) {
+	forEachSnapshot(t, 300, true, func(g generator, s Snapshot, o Options) error {
+		for _, p := range s.Pods {
+			if p == nil {
+				continue
+			}
+			got, gotErr := Evict(s, snapshot.KeyOf(p), Options{})
+			want, wantErr := Evict(s, snapshot.KeyOf(p), Options{MatchUpstream: true})
+			if diff := cmp.Diff(want, got) + cmp.Diff(wantErr, gotErr, errorText); diff != "" {
+				return fmt.Errorf("%s: %s", p.Name, diff)
+			}
+		}
+		return nil
+	})
+}
