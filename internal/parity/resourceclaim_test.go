@@ -503,7 +503,7 @@ func generateClaims(r *rand.Rand) claimsCase {
 				}
 				claim.Status.ReservedFor = append(claim.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod, UID: someUID(r, pod)})
 			}
-			if seldom() && seldom() {
+			if r.IntN(20) == 0 {
 				claim.Status.ReservedFor = append(claim.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "g", UID: "uid-g"})
 			}
 		}
