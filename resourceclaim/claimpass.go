@@ -126,8 +126,8 @@ func (x *index) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *purekube
 		return ownerNone, nil
 	}
 	key := types.NamespacedName{Namespace: claim.Namespace, Name: name}
-	pod := x.pods.find(key)
-	if pod == nil && !x.pods.ambiguous[key] {
+	pod := x.pods.Find(key)
+	if pod == nil && !x.pods.Ambiguous(key) {
 		// The pod may be too new for the cache. If it is truly gone, the garbage collector
 		// deletes the claim.
 		return ownerAbsent, nil

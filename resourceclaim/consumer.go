@@ -57,10 +57,10 @@ func (x *index) standingOf(name types.NamespacedName, uid types.UID) (standing, 
 	if x.snapshot.Deleted != nil && x.snapshot.Deleted(uid) {
 		return deleted, nil
 	}
-	if x.pods.ambiguous[name] {
+	if x.pods.Ambiguous(name) {
 		return indeterminate, snapshot.DuplicateError("Pod", name)
 	}
-	pod := x.pods.find(name)
+	pod := x.pods.Find(name)
 	cached := pod != nil
 	switch {
 	case cached && pod.UID == "":

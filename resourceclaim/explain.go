@@ -88,7 +88,7 @@ func Explain(s Snapshot, key Key, o Options) ([]Reason, error) {
 		}
 	case PodKey:
 		_, err = x.podOutcome(name)
-		if pod := x.pods.find(name); pod != nil {
+		if pod := x.pods.Find(name); pod != nil {
 			reasons = x.explainPod(pod)
 		}
 	}
@@ -112,7 +112,7 @@ func ExplainAll(s Snapshot, o Options) []Explanation {
 		}
 	}
 	for _, pod := range x.snapshot.Pods {
-		if name := snapshot.KeyOf(pod); !x.pods.ambiguous[name] {
+		if name := snapshot.KeyOf(pod); !x.pods.Ambiguous(name) {
 			add(PodKey, name, x.explainPod(pod))
 		}
 	}

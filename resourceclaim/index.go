@@ -15,7 +15,7 @@ type index struct {
 	Options
 	snapshot Snapshot
 
-	pods *byName[corev1.Pod, *corev1.Pod]
+	pods *snapshot.Table[corev1.Pod, *corev1.Pod]
 
 	// claims are those that a name resolves to and that have a key of their own.
 	claims claimSet
@@ -50,7 +50,7 @@ func newIndex(s Snapshot, o Options) *index {
 	s.Templates = snapshot.Named("ResourceClaimTemplate", s.Templates, &x.problems)
 	x.snapshot = s
 
-	x.pods = indexByName(s.Pods)
+	x.pods = snapshot.NewTable("Pod", s.Pods)
 	x.templates, x.ambiguousTemplates = snapshot.Unique(s.Templates)
 	listed := listClaims(s.Claims)
 	x.adoptable = listed.with(s.Assumed)

@@ -14,7 +14,7 @@ import (
 
 // claimSet is the claims by name: those listed, and over them those that count in their place.
 type claimSet struct {
-	listed *byName[resourcev1.ResourceClaim, *resourcev1.ResourceClaim]
+	listed *snapshot.Table[resourcev1.ResourceClaim, *resourcev1.ResourceClaim]
 	// assumed are the claims that are newer than the listed one of their name, or have none.
 	assumed map[types.NamespacedName]*resourcev1.ResourceClaim
 	// ambiguous are the names of which it is not known which claim counts. They are not found.
@@ -24,8 +24,11 @@ type claimSet struct {
 }
 
 func listClaims(claims []*resourcev1.ResourceClaim) claimSet {
-	listed := indexByName(claims)
-	return claimSet{listed: listed, ambiguous: listed.ambiguous}
+	c := claimSet{listed: snapshot.NewTable("ResourceClaim", claims), ambiguous: map[types.NamespacedName]bool{}}
+	for _, twice := range c.listed.Duplicates() {
+		c.ambiguous[types.NamespacedName{Namespace: twice.Namespace, Name: twice.Name}] = true
+	}
+	return c
 }
 
 // find returns the claim of that name that counts, or nil.
@@ -38,7 +41,7 @@ func (c *claimSet) find(name types.NamespacedName) *resourcev1.ResourceClaim {
 	if len(c.ambiguous) > 0 && c.ambiguous[name] {
 		return nil
 	}
-	return c.listed.find(name)
+	return c.listed.Find(name)
 }
 
 // special reports whether there is more to a name than one listed claim.
@@ -84,12 +87,10 @@ func (c claimSet) with(assumed []*resourcev1.ResourceClaim) claimSet {
 		if c.ambiguous[name] {
 			continue
 		}
-		listed := c.listed.find(name)
+		listed := c.listed.Find(name)
 		newest, known, problems := newestOf(listed, versions)
 		c.versions[name] = problems
 		switch {
-		case !known && c.ambiguous == nil:
-			c.ambiguous = map[types.NamespacedName]bool{name: true}
 		case !known:
 			c.ambiguous[name] = true
 		case newest != listed:

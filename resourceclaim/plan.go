@@ -58,15 +58,14 @@ func PlanAll(s Snapshot, o Options) []Outcome {
 		}
 	}
 	for _, pod := range x.snapshot.Pods {
-		if len(pod.Spec.ResourceClaims) == 0 || len(x.pods.ambiguous) > 0 && x.pods.ambiguous[snapshot.KeyOf(pod)] {
+		if len(pod.Spec.ResourceClaims) == 0 || x.pods.Ambiguous(snapshot.KeyOf(pod)) {
 			continue
 		}
 		r, err := x.planPod(pod)
 		add(PodKey, snapshot.KeyOf(pod), r, err)
 	}
-	for name := range x.pods.ambiguous {
-		r, err := x.podOutcome(name)
-		add(PodKey, name, r, err)
+	for _, twice := range x.pods.Duplicates() {
+		add(PodKey, types.NamespacedName{Namespace: twice.Namespace, Name: twice.Name}, Result{}, twice)
 	}
 	for _, claim := range x.snapshot.Claims {
 		if len(x.claims.ambiguous)+len(x.claims.assumed)+len(x.claims.versions) > 0 && x.claims.special(snapshot.KeyOf(claim)) {
@@ -93,10 +92,10 @@ func PlanAll(s Snapshot, o Options) []Outcome {
 }
 
 func (x *index) podOutcome(name types.NamespacedName) (Result, error) {
-	if x.pods.ambiguous[name] {
+	if x.pods.Ambiguous(name) {
 		return Result{}, snapshot.DuplicateError("Pod", name)
 	}
-	if pod := x.pods.find(name); pod != nil {
+	if pod := x.pods.Find(name); pod != nil {
 		return x.planPod(pod)
 	}
 	return Result{}, nil
