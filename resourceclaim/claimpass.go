@@ -53,7 +53,8 @@ func (x *index) planClaim(claim *resourcev1.ResourceClaim) (r Result, err error)
 
 	release := x.release(claim, standings, dropped)
 	if release != nil {
-		r.Actions = append(r.Actions, *release)
+		// At most a release, a finalizer and a deletion.
+		r.Actions = append(make([]Action, 0, 3), *release)
 	}
 	allocated := claim.Status.Allocation != nil && (release == nil || !release.Deallocate)
 	protected := slices.Contains(claim.Finalizers, resourcev1.Finalizer)
