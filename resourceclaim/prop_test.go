@@ -146,7 +146,7 @@ func seeded(t *testing.T, rounds int, f func(t *testing.T, r *rand.Rand)) {
 }
 
 func TestContract(t *testing.T) {
-	seeded(t, 400, func(t *testing.T, r *rand.Rand) {
+	seeded(t, 250, func(t *testing.T, r *rand.Rand) {
 		s := generator{r, r.IntN(3) == 0}.snapshot()
 		checkContract(t, s, Options{MatchUpstream: r.IntN(2) == 0, DenyAdminAccess: r.IntN(2) == 0}, r)
 	})
