@@ -30,6 +30,8 @@ type Core[S any] struct {
 	Script func(S, *World) Trace
 	// Upstream makes of the controller's trace what is to be compared; nil: all of it.
 	Upstream func(S, Trace) Trace
+	// AnyBytes lets the bytes of a patch differ where its meaning does not.
+	AnyBytes bool
 	// Ours is the plan for the snapshot with MatchUpstream, as a trace.
 	Ours func(S) Trace
 	// Kinds are the sorts of things that the comparison has to see, each in at least 2 % of
@@ -57,6 +59,9 @@ func (c Core[S]) Test(t *testing.T) {
 			t.Fatalf("%s decides differently (- kube-controller-manager, + ours):\n%s\nfor\n%s\n%s",
 				c.Name, diff, c.text(s), run.again(t, i))
 		}
+		if !c.AnyBytes {
+			c.sameBytes(t, upstream, ours)
+		}
 		kinds := upstream.kinds()
 		if c.Marks != nil {
 			kinds = append(kinds, c.Marks(s, upstream)...)
@@ -64,6 +69,17 @@ func (c Core[S]) Test(t *testing.T) {
 		seen.add(kinds)
 	}
 	seen.check(t, c.Kinds)
+}
+
+// sameBytes holds the patches of two equal traces to the very bytes.
+func (c Core[S]) sameBytes(t *testing.T, upstream, ours Trace) {
+	t.Helper()
+	theirs := upstream.Normal().Requests
+	for i, r := range ours.Normal().Requests {
+		if r.raw != theirs[i].raw {
+			t.Fatalf("%s: the same patch in other bytes (- kube-controller-manager, + ours):\n- %s\n+ %s", c.Name, theirs[i].raw, r.raw)
+		}
+	}
 }
 
 // Both is what the real controller and ours do with a snapshot.

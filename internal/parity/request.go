@@ -26,6 +26,8 @@ type Request struct {
 	// Body is canonical JSON: the patch, the object, or, for delete, the options. Empty if
 	// there is none.
 	Body string
+	// raw is the patch as it was sent.
+	raw string
 }
 
 // Patch is the request that sends a patch, or applies when it is of that type.
@@ -36,7 +38,7 @@ func Patch(resource, subresource, namespace, name string, patchType types.PatchT
 	}
 	return Request{
 		Verb: verb, Resource: resource, Subresource: subresource, Namespace: namespace, Name: name,
-		PatchType: patchType, FieldManager: fieldManager, Force: force, Body: canonical(body),
+		PatchType: patchType, FieldManager: fieldManager, Force: force, Body: canonical(body), raw: string(body),
 	}
 }
 

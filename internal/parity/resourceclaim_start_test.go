@@ -10,14 +10,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/klog/v2"
-	upstream "k8s.io/kubernetes/pkg/controller/resourceclaim"
 )
 
 // startResourceClaim builds the real controller with these features. A failed key is
 // "pod:<namespace>/<name>" or "claim:<namespace>/<name>". Pods that the controller asks the
 // server for are not found, unless Respond says otherwise.
-func startResourceClaim(features upstream.Features) Start {
+func startResourceClaim(features resourceClaimFeatures) Start {
 	return func(ctx context.Context, w *World) (func(context.Context), error) {
 		w.FailedKey = func(f Failure) string { return f.Value("item") }
 		answer := w.Respond
@@ -32,15 +30,12 @@ func startResourceClaim(features upstream.Features) Start {
 			}
 			return nil, nil
 		}
-		c, err := upstream.NewController(klog.FromContext(ctx), features, w.Client,
-			w.Informers.Core().V1().Pods(), nil, // no PodGroups: their feature is off
-			w.Informers.Resource().V1().ResourceClaims(), w.Informers.Resource().V1().ResourceClaimTemplates())
-		if err != nil {
-			return nil, err
-		}
-		return func(ctx context.Context) { c.Run(ctx, w.Workers) }, nil
+		return runResourceClaim(ctx, w, features)
 	}
 }
+
+// allFeatures are on by default in v1.36.
+var allFeatures = resourceClaimFeatures{AdminAccess: true, PrioritizedList: true}
 
 func TestResourceClaimStarts(t *testing.T) {
 	template := "t"
@@ -52,7 +47,7 @@ func TestResourceClaimStarts(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"},
 		Status:     resourcev1.ResourceClaimStatus{ReservedFor: []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: "gone", UID: "uid-gone"}}},
 	}
-	Run(t, []runtime.Object{pod, claim}, startResourceClaim(upstream.Features{AdminAccess: true, PrioritizedList: true}), func(t *testing.T, w *World) {
+	Run(t, []runtime.Object{pod, claim}, startResourceClaim(allFeatures), func(t *testing.T, w *World) {
 		require.Equal(t, `get pods ns/gone
 update resourceclaims/status ns/c: {"metadata":{"name":"c","namespace":"ns"},"spec":{"devices":{"requests":null}},"status":{}}
 event Warning FailedResourceClaimCreation on Pod ns/p

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	upstream "k8s.io/kubernetes/pkg/controller/resourceclaim"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/resourceclaim"
@@ -174,6 +173,7 @@ var resourceclaimCore = Core[claimsCase]{
 		return w.Settle()
 	},
 	Upstream: func(_ claimsCase, t Trace) Trace { return comparableClaims(t) },
+	AnyBytes: true, // statuses come in the order of a Go map
 	Ours: func(c claimsCase) Trace {
 		o := c.options
 		o.MatchUpstream = true
@@ -212,7 +212,7 @@ func startClaims(c claimsCase) Start {
 			}
 			return nil, nil
 		}
-		return startResourceClaim(upstream.Features{
+		return startResourceClaim(resourceClaimFeatures{
 			AdminAccess: !c.options.DenyAdminAccess, PrioritizedList: !c.options.DenyPrioritizedList,
 		})(ctx, w)
 	}

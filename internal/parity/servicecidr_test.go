@@ -17,6 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	networkinglisters "k8s.io/client-go/listers/networking/v1"
+	"k8s.io/client-go/tools/cache"
+	upstream "k8s.io/kubernetes/pkg/api/servicecidr"
 
 	"github.com/purekube/purekube/servicecidr"
 )
@@ -266,6 +269,51 @@ func TestServiceCIDRAffected(t *testing.T) {
 	})
 }
 
+// TestServiceCIDRLookUps compares the functions that upstream's allocators use as well.
+func TestServiceCIDRLookUps(t *testing.T) {
+	run := settings(t)
+	seen := coverage{}
+	for i := range run.cases() {
+		r := run.source(i)
+		s := generateRanges(r)
+		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
+		for _, c := range s.ServiceCIDRs {
+			require.NoError(t, indexer.Add(c))
+		}
+		lister := networkinglisters.NewServiceCIDRLister(indexer)
+		address := netip.MustParseAddr(someAddresses[r.IntN(len(someAddresses))])
+		prefix := netip.PrefixFrom(address, r.IntN(address.BitLen()+1))
+		found := 0
+		for what, both := range map[string][2][]*networkingv1.ServiceCIDR{
+			"OverlapsPrefix":  {upstream.OverlapsPrefix(lister, prefix), servicecidr.OverlapsPrefix(s.ServiceCIDRs, prefix)},
+			"ContainsPrefix":  {upstream.ContainsPrefix(lister, prefix), servicecidr.ContainsPrefix(s.ServiceCIDRs, prefix)},
+			"ContainsAddress": {upstream.ContainsAddress(lister, address), servicecidr.ContainsAddress(s.ServiceCIDRs, address)},
+		} {
+			var of [2][]string
+			for k, list := range both {
+				for _, c := range list {
+					of[k] = append(of[k], c.Name)
+				}
+				slices.Sort(of[k])
+			}
+			found += len(of[1])
+			// Upstream names one once for each of its prefixes.
+			if diff := cmp.Diff(slices.Compact(of[0]), of[1], equateEmpty); diff != "" {
+				t.Fatalf("%s of %s, %s (- kube-controller-manager, + ours):\n%s\nfor\n%s\n%s", what, prefix, address, diff, servicecidrCore.text(s), run.again(t, i))
+			}
+		}
+		for _, c := range s.ServiceCIDRs {
+			for _, text := range c.Spec.CIDRs {
+				if p, err := netip.ParsePrefix(text); err == nil {
+					require.Equal(t, upstream.PrefixContainsIP(p, address), servicecidr.PrefixContainsIP(p, address), "%s, %s", p, address)
+				}
+			}
+		}
+		seen.add([]string{map[bool]string{true: "found", false: "none"}[found > 0]})
+	}
+	seen.check(t, []string{"found", "none"})
+}
+
 func markRanges(s servicecidr.Snapshot, t Trace) []string {
 	var marks []string
 	for _, r := range t.Requests {
@@ -413,15 +461,17 @@ func someReady(r *rand.Rand) []metav1.Condition {
 	return []metav1.Condition{right}
 }
 
+// someAddresses are on and around the borders of the prefixes.
+var someAddresses = []string{
+	"10.0.0.0", "10.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.63", "10.0.0.64", "10.0.0.127", "10.0.0.128",
+	"10.0.0.129", "10.0.0.254", "10.0.0.255", "10.0.1.0", "10.0.1.1", "10.0.1.255", "192.168.0.1",
+	"fd00::", "fd00::1", "fd00::1", "fd00::4", "fd00::ff", "fd00::100", "fd00::101", "fd01::1", "::ffff:10.0.0.1", "::1",
+}
+
 // someAddress makes an IPAddress whose labels are as the allocator sets them: "managed" always,
 // "mostly" most of the time.
 func someAddress(r *rand.Rand, labels string) *networkingv1.IPAddress {
-	all := []string{
-		"10.0.0.0", "10.0.0.1", "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.63", "10.0.0.64", "10.0.0.127", "10.0.0.128",
-		"10.0.0.129", "10.0.0.254", "10.0.0.255", "10.0.1.0", "10.0.1.1", "10.0.1.255", "192.168.0.1",
-		"fd00::", "fd00::1", "fd00::1", "fd00::4", "fd00::ff", "fd00::100", "fd00::101", "fd01::1", "::ffff:10.0.0.1", "::1",
-	}
-	ip := &networkingv1.IPAddress{ObjectMeta: metav1.ObjectMeta{Name: all[r.IntN(len(all))]}}
+	ip := &networkingv1.IPAddress{ObjectMeta: metav1.ObjectMeta{Name: someAddresses[r.IntN(len(someAddresses))]}}
 	if r.IntN(40) == 0 {
 		ip.Name = []string{"not-an-address", "10.0.0.01"}[r.IntN(2)]
 	}

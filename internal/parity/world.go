@@ -177,6 +177,15 @@ func (w *World) Load(objects ...runtime.Object) {
 	w.loaded = append(w.loaded, objects...)
 }
 
+// Unload takes objects out of the caches without a word to the controller.
+func (w *World) Unload(objects ...runtime.Object) {
+	for _, o := range objects {
+		if err := w.cacheOf(o).GetIndexer().Delete(o); err != nil {
+			panic(err)
+		}
+	}
+}
+
 // announce tells the controller's handlers about every loaded object, in order.
 func (w *World) announce() {
 	for _, o := range w.loaded {
@@ -293,22 +302,24 @@ func (w *World) react(action clienttesting.Action) (handled bool, answer runtime
 	case clienttesting.UpdateActionImpl:
 		return true, a.Object, nil
 	case clienttesting.CreateActionImpl:
-		return true, w.named(a.Object), nil
+		return true, w.named(a.Namespace, a.Object), nil
 	}
 	return true, nil, nil
 }
 
 // named gives an object the name that the API server would make up.
-func (w *World) named(object runtime.Object) runtime.Object {
+func (w *World) named(namespace string, object runtime.Object) runtime.Object {
 	object = object.DeepCopyObject()
 	if o, ok := object.(metav1.Object); ok && o.GetName() == "" {
-		w.generated[o.GetGenerateName()]++
-		o.SetName(GeneratedName(o.GetGenerateName(), w.generated[o.GetGenerateName()]))
+		of := namespace + "/" + o.GetGenerateName()
+		w.generated[of]++
+		o.SetName(GeneratedName(o.GetGenerateName(), w.generated[of]))
+		o.SetNamespace(namespace)
 	}
 	return object
 }
 
-// GeneratedName is the name that the nth object made with this generateName gets.
+// GeneratedName is the name that the nth object made with this generateName in a namespace gets.
 func GeneratedName(generateName string, nth int) string {
 	return fmt.Sprintf("%s%05d", generateName, nth)
 }
@@ -334,4 +345,12 @@ func (w *World) recordEvent(action clienttesting.Action) runtime.Object {
 		Message: e.Message,
 	})
 	return e
+}
+
+// Before is a Start that prepares the world first, for example with a Respond.
+func Before(start Start, prepare func(w *World)) Start {
+	return func(ctx context.Context, w *World) (func(context.Context), error) {
+		prepare(w)
+		return start(ctx, w)
+	}
 }

@@ -1,0 +1,28 @@
+//go:build !v137
+
+package parity
+
+import (
+	"context"
+
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/controller/disruption"
+	"k8s.io/kubernetes/pkg/controller/resourceclaim"
+)
+
+// What Kubernetes v1.36 and v1.37 build in different ways. newest.sh sets the tag v137.
+
+// resourceClaimFeatures are the switches of the controller.
+type resourceClaimFeatures = resourceclaim.Features
+
+func runResourceClaim(ctx context.Context, w *World, features resourceClaimFeatures) (func(context.Context), error) {
+	c, err := resourceclaim.NewController(klog.FromContext(ctx), features, w.Client,
+		w.Informers.Core().V1().Pods(), nil, // no PodGroups: their feature is off
+		w.Informers.Resource().V1().ResourceClaims(), w.Informers.Resource().V1().ResourceClaimTemplates())
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) { c.Run(ctx, w.Workers) }, nil
+}
+
+func runDisruption(c *disruption.DisruptionController, _ *World) func(context.Context) { return c.Run }
