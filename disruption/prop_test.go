@@ -130,7 +130,7 @@ func TestPropOrderDoesNotMatter(t *testing.T) {
 }
 
 func TestPropInputsAreLeftAlone(t *testing.T) {
-	forEachSnapshot(t, 120, true, func(g generator, s Snapshot, o Options) error {
+	forEachSnapshot(t, 60, true, func(g generator, s Snapshot, o Options) error {
 		before := deepCopy(s)
 		var results []any
 		results = append(results, PlanAll(s, o), PlanAllPods(s, o), ExplainAll(s, o))
@@ -162,7 +162,7 @@ func TestPropInputsAreLeftAlone(t *testing.T) {
 
 // PlanAll finds pods through the index, Plan tries each.
 func TestPropPlanAllIsPlanForEach(t *testing.T) {
-	forEachSnapshot(t, 600, true, func(g generator, s Snapshot, o Options) error {
+	forEachSnapshot(t, 300, true, func(g generator, s Snapshot, o Options) error {
 		all := map[any]Outcome{}
 		for _, out := range PlanAll(s, o) {
 			all[out.Key] = out
