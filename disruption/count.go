@@ -23,6 +23,8 @@ type count struct {
 	// names finds the names that more than one budget, or pod, has.
 	budgetNames *snapshot.Table[policyv1.PodDisruptionBudget, *policyv1.PodDisruptionBudget]
 	podNames    *snapshot.Table[corev1.Pod, *corev1.Pod]
+	// samePods: some name is more than one pod's.
+	samePods bool
 	// problems are nil pointers and objects without a name.
 	problems snapshot.Problems
 }
@@ -33,6 +35,7 @@ func newCount(s Snapshot, o Options) *count {
 	c.budgetNames = snapshot.NewTable(budgetKind, budgets)
 	c.pods = snapshot.Named(podKind, s.Pods, &c.problems)
 	c.podNames = snapshot.NewTable(podKind, c.pods)
+	c.samePods = len(c.podNames.Duplicates()) > 0
 	c.workloads = newWorkloads(s, o, &c.problems)
 	c.guards = make([]guard, 0, len(budgets))
 	c.tallies = make([]tally, 0, len(budgets))
@@ -76,7 +79,7 @@ func (c *count) only(key types.NamespacedName) (*tally, bool) {
 }
 
 func (c *count) add(t *tally, pod *corev1.Pod) {
-	if c.podNames.Ambiguous(snapshot.KeyOf(pod)) {
+	if c.samePods && c.podNames.Ambiguous(snapshot.KeyOf(pod)) {
 		t.addAmbiguous(pod, c.now)
 		return
 	}
