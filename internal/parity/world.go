@@ -122,13 +122,13 @@ func Run(t *testing.T, objects []runtime.Object, start Start, script func(t *tes
 			t.Fatalf("the controller cannot be built: %v", err)
 		}
 		defer stop()
+		w.announce()
 		w.run = run
 		script(t, w)
 	})
 }
 
-// build builds the controller, fills the caches and tells the controller about each object.
-// It returns what sets it going, in a goroutine of its own, and what ends it then.
+// build builds the controller and fills the caches. It returns what sets it going, in a goroutine of its own, and what ends it then.
 func (w *World) build(objects []runtime.Object, start Start) (run, stop func(), err error) {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logr.Discard()))
 	controller, err := start(ctx, w)
@@ -138,7 +138,6 @@ func (w *World) build(objects []runtime.Object, start Start) (run, stop func(), 
 	}
 	restore := w.catchErrors()
 	w.Load(objects...)
-	w.announce()
 	var running sync.WaitGroup
 	run = func() { running.Go(func() { controller(ctx) }) }
 	stop = func() {
