@@ -27,7 +27,7 @@ table() {
 			split("", value)
 			for (i = 3; i < NF; i += 2) value[$(i + 1)] = $i
 			printf "| %s | %d | %s | %s | %s | %s | %s× |\n", name, value["requests"], human(value["upstream-ns/op"]),
-				human(value["heard-ns/op"]), human(value["client-ns/op"]), human(value["ns/op"]), value["ratio"] < 100 ? sprintf("%.1f", value["ratio"]) : sprintf("%.0f", value["ratio"])
+				human(value["heard-ns/op"]), human(value["client-ns/op"]), human(value["ns/op"]), (value["ratio"] < 100 ? sprintf("%.1f", value["ratio"]) : sprintf("%.0f", value["ratio"]))
 		}' "$results"
 }
 

@@ -458,7 +458,8 @@ func generateClaims(r *rand.Rand) claimsCase {
 	seldom := func() bool { return r.IntN(5) == 0 }
 	often := func() bool { return r.IntN(5) > 0 }
 	c := claimsCase{snapshot: resourceclaim.Snapshot{Now: Epoch}}
-	c.options.DenyAdminAccess, c.options.DenyPrioritizedList = r.IntN(4) == 0, r.IntN(4) == 0
+	c.options.DenyAdminAccess = r.IntN(4) == 0 && featuresCanBeOff
+	c.options.DenyPrioritizedList = r.IntN(4) == 0 && featuresCanBeOff
 	for _, name := range claimPodNames {
 		if r.IntN(5) < 2 {
 			c.snapshot.Pods = append(c.snapshot.Pods, someClaimPod(r, name))

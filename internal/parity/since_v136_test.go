@@ -15,6 +15,9 @@ import (
 // resourceClaimFeatures are the switches of the controller.
 type resourceClaimFeatures = resourceclaim.Features
 
+// featuresCanBeOff: a snapshot may come with them off.
+const featuresCanBeOff = true
+
 func runResourceClaim(ctx context.Context, w *World, features resourceClaimFeatures) (func(context.Context), error) {
 	c, err := resourceclaim.NewController(klog.FromContext(ctx), features, w.Client,
 		w.Informers.Core().V1().Pods(), nil, // no PodGroups: their feature is off

@@ -4,22 +4,21 @@ package parity
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
-	"k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/disruption"
 	"k8s.io/kubernetes/pkg/controller/resourceclaim"
 )
 
-// resourceClaimFeatures are the switches of the controller, which v1.37 takes from the process.
+// resourceClaimFeatures are the switches that the controller had: v1.37 has both of them on for good.
 type resourceClaimFeatures struct{ AdminAccess, PrioritizedList bool }
 
+const featuresCanBeOff = false
+
 func runResourceClaim(ctx context.Context, w *World, features resourceClaimFeatures) (func(context.Context), error) {
-	err := feature.DefaultMutableFeatureGate.Set(
-		fmt.Sprintf("DRAAdminAccess=%v,DRAPrioritizedList=%v", features.AdminAccess, features.PrioritizedList))
-	if err != nil {
-		return nil, err
+	if !features.AdminAccess || !features.PrioritizedList {
+		return nil, errors.New("these features cannot be off any more")
 	}
 	c, err := resourceclaim.NewController(klog.FromContext(ctx), w.Client,
 		w.Informers.Core().V1().Pods(), nil, // no PodGroups: their feature is off
