@@ -108,6 +108,11 @@ func (o Options) share(v *intstr.IntOrString, total int64, roundUp bool) (int64,
 			if n < 0 {
 				return 0, errNegative
 			}
+			if n > 100 && total > math.MaxInt32 {
+				// More than there are, and already more than a figure of the status can
+				// be: the exact product may be beyond 64 bits.
+				return total, nil
+			}
 		}
 	}
 	n, err := intstr.GetScaledValueFromIntOrPercent(v, int(total), roundUp)
@@ -124,14 +129,11 @@ func (o Options) fit(n int64) int32 {
 	return int32(min(max(n, math.MinInt32), math.MaxInt32))
 }
 
-// enough is a number of pods that maxUnavailable, which has 31 bits, cannot bring below
-// MaxInt32. A sum of scales stops there, so that no percentage of it overflows.
-const enough = 1 << 32
-
-// sum adds a scale to the sum of scales.
+// sum adds a scale to the sum of scales. That many 32-bit scales that 64 bits overflow are in no
+// snapshot.
 func (o Options) sum(total int64, scale int32) int64 {
 	if o.MatchUpstream {
 		return int64(int32(total + int64(scale)))
 	}
-	return min(total+int64(scale), enough)
+	return total + int64(scale)
 }

@@ -286,6 +286,24 @@ func TestSumOfScalesBeyondInt32(t *testing.T) {
 	require.Empty(t, cmp.Diff(
 		Figures{ExpectedPods: 2, DesiredHealthy: 1, CurrentHealthy: 3, DisruptionsAllowed: 2},
 		figures(statusOf(t, s, Options{MatchUpstream: true}))), "upstream adds in 32 bits: 2^31−1 + 2^31−1 + 4 is 2")
+
+	// A share of the sum is one of the exact sum, 2^32+2.
+	for _, tc := range []struct {
+		name, reason string
+		budget       *policyv1.PodDisruptionBudget
+		want         int32
+	}{
+		{"30% available", "1,288,490,189.4, rounded up", budget(minAvailable("30%")), 1288490190},
+		{"70% unavailable", "3,006,477,108.6, rounded up, less than the sum", budget(maxUnavailable("70%")), 1288490189},
+		{"200% available", "more than a figure can be", budget(minAvailable("200%")), math.MaxInt32},
+		{"2147483647% available", "beyond 64 bits", budget(minAvailable("2147483647%")), math.MaxInt32},
+		{"2147483647% unavailable", "never below 0", budget(maxUnavailable("2147483647%")), 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s.Budgets = []*policyv1.PodDisruptionBudget{tc.budget}
+			require.Equal(t, tc.want, figures(statusOf(t, s, Options{})).DesiredHealthy, tc.reason)
+		})
+	}
 }
 
 func TestNegativeScale(t *testing.T) {
