@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/internal/podstate"
 )
 
 // AffectedByPod returns the keys to plan after an event of a pod, sorted: the pod if it may need
@@ -115,7 +117,7 @@ func (k *keySet) addPods(pods []*corev1.Pod, deleted bool, s Snapshot) {
 		if needsWork(pod, claims) {
 			k.add(PodKey, pod.Namespace, pod.Name)
 		}
-		if !deleted && !isDone(pod) {
+		if !deleted && !podstate.Done(pod) {
 			continue
 		}
 		over[pod.UID] = true

@@ -12,6 +12,8 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/internal/podstate"
 )
 
 var (
@@ -106,7 +108,7 @@ func (s *apiServer) putClaim(c *resourcev1.ResourceClaim) *resourcev1.ResourceCl
 func (s *apiServer) needs(uid types.UID) bool {
 	for _, p := range s.pods {
 		if p.UID == uid {
-			return !isDone(p)
+			return !podstate.Done(p)
 		}
 	}
 	return false

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -136,7 +137,7 @@ func (x *index) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *purekube
 	switch {
 	case pod == nil || pod.UID == "" || uid == "":
 		// Not to be told apart: standingOf says how.
-	case pod.UID == uid && isDone(pod):
+	case pod.UID == uid && podstate.Done(pod):
 		return ownerNeedsItNoMore, nil
 	case pod.UID == uid:
 		return ownerNeedsIt, nil

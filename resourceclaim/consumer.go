@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -65,7 +66,7 @@ func (x *index) standingOf(name types.NamespacedName, uid types.UID) (standing, 
 	switch {
 	case cached && pod.UID == "":
 		return indeterminate, podError(name, "metadata.uid", ErrNoUID)
-	case cached && pod.UID == uid && isDone(pod):
+	case cached && pod.UID == uid && podstate.Done(pod):
 		return done, nil
 	case cached && pod.UID == uid:
 		return mayRun, nil

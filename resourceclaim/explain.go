@@ -9,6 +9,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -229,7 +230,7 @@ func (x *index) explainPod(pod *corev1.Pod) []Reason {
 		return nil
 	case pod.DeletionTimestamp != nil:
 		return []Reason{{Field: "metadata.deletionTimestamp", Code: PodDeleting, Object: self, Message: fmt.Sprintf("pod %s is being deleted and gets nothing", self)}}
-	case !x.MatchUpstream && isDone(pod):
+	case !x.MatchUpstream && podstate.Done(pod):
 		return []Reason{{Field: "status.phase", Code: PodDone, Object: self, Message: fmt.Sprintf("pod %s is done and gets nothing", self)}}
 	}
 	var reasons []Reason

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/purekube/purekube/internal/podstate"
 )
 
 // script is a life from creation to the end, in steps between which the caller settles.
@@ -167,7 +169,7 @@ func randomLife(t *testing.T, seed uint64, podsLead bool, o Options) {
 		require.False(t, cl.DeletionTimestamp != nil && len(cl.Status.ReservedFor) == 0, "nothing holds %s back", cl.Name)
 	}
 	for _, p := range server.pods {
-		if isDone(p) || p.DeletionTimestamp != nil {
+		if podstate.Done(p) || p.DeletionTimestamp != nil {
 			continue
 		}
 		for i := range p.Spec.ResourceClaims {

@@ -7,17 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// isDone reports whether it is certain that no container of the pod runs or ever will: its
-// phase is final, or it is being deleted and has no node (isPodDone in upstream's
-// controller.go; BR-30-05 knows the first half only).
-func isDone(pod *corev1.Pod) bool {
-	return isTerminal(pod) || pod.DeletionTimestamp != nil && pod.Spec.NodeName == ""
-}
-
-func isTerminal(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
 // usesClaims reports whether the pod can have anything to do with claims at all.
 func usesClaims(pod *corev1.Pod) bool {
 	return len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil

@@ -9,6 +9,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -31,7 +32,7 @@ func (x *index) planPod(pod *corev1.Pod) (r Result, err error) {
 	if len(entries) == 0 || pod.DeletionTimestamp != nil {
 		return r, nil
 	}
-	if !x.MatchUpstream && isDone(pod) {
+	if !x.MatchUpstream && podstate.Done(pod) {
 		// D-7: a claim made or reserved now would have to be taken back at once.
 		return r, nil
 	}

@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/internal/podstate"
 )
 
 // world is everybody else who writes to the API server.
@@ -49,7 +51,7 @@ func (w *world) createShared() {
 // reports whether there was anything to do.
 func (w *world) schedule(name string) bool {
 	p := w.server.pods[name]
-	if p == nil || p.Spec.NodeName != "" || isDone(p) {
+	if p == nil || p.Spec.NodeName != "" || podstate.Done(p) {
 		return false
 	}
 	for i := range p.Spec.ResourceClaims {
@@ -90,7 +92,7 @@ func (w *world) bind(name string) {
 }
 
 func (w *world) finish(name string) {
-	if p := w.server.pods[name]; p != nil && p.Spec.NodeName != "" && !isTerminal(p) {
+	if p := w.server.pods[name]; p != nil && p.Spec.NodeName != "" && !podstate.Terminal(p) {
 		p = p.DeepCopy()
 		phase(corev1.PodSucceeded)(p)
 		w.server.putPod(p)

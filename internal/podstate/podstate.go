@@ -26,8 +26,9 @@ func Terminal(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// Done reports whether the pod will run nothing any more: it ended, or it is being deleted
-// before it was given a node.
+// Done reports whether it is certain that no container of the pod runs or ever will: it ended, or
+// it is being deleted before it was given a node (upstream: isPodDone in the resource claim
+// controller; BR-30-05 knows the first half only).
 func Done(pod *corev1.Pod) bool {
 	return Terminal(pod) || (pod.DeletionTimestamp != nil && pod.Spec.NodeName == "")
 }
