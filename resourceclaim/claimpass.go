@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -14,15 +15,15 @@ import (
 
 // planClaim decides about one claim: release it from those that do not need it, deallocate it
 // with the last of them, delete it if it was generated for a pod that is done (syncClaim in
-// upstream's controller.go).
-func (x *index) planClaim(claim *resourcev1.ResourceClaim) (r Result, err error) {
+// upstream's controller.go). user, if not nil, is a pod that uses it and the only one of its name.
+func (x *index) planClaim(claim *resourcev1.ResourceClaim, user *corev1.Pod) (r Result, err error) {
 	var problems snapshot.Problems
 	var few [8]standing
 	standings := few[:0]
 	dropped := 0
 	for i := range claim.Status.ReservedFor {
 		consumer := &claim.Status.ReservedFor[i]
-		st, problem := x.judge(claim.Namespace, consumer)
+		st, problem := x.judge(claim.Namespace, consumer, user)
 		if problem != nil {
 			problems.Add(problem)
 		}
@@ -144,7 +145,7 @@ func (x *index) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *purekube
 	case x.takesForReplaced():
 		return ownerNeedsItNoMore, nil
 	}
-	switch st, problem := x.standingOf(key, uid); {
+	switch st, problem := x.standingOf(key, uid, nil); {
 	case st == unknown:
 		return ownerUnknown, nil
 	case st.dropped():

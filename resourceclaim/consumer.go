@@ -41,16 +41,17 @@ func (s standing) dropped() bool { return s >= deleted && s <= gone }
 // judge finds out about one consumer of a claim in that namespace, in upstream's order: the
 // UIDs known to be deleted, the cache, the API server (BR-30-06). Existence has three values:
 // a pod that no answer covers is unknown, never gone.
-func (x *index) judge(namespace string, consumer *resourcev1.ResourceClaimConsumerReference) (standing, *purekube.ObjectError) {
+func (x *index) judge(namespace string, consumer *resourcev1.ResourceClaimConsumerReference, guess *corev1.Pod) (standing, *purekube.ObjectError) {
 	if consumer.APIGroup != "" || consumer.Resource != "pods" {
 		// Whatever it is, this library does not know how to ask for it.
 		return otherKind, nil
 	}
-	return x.standingOf(types.NamespacedName{Namespace: namespace, Name: consumer.Name}, consumer.UID)
+	return x.standingOf(types.NamespacedName{Namespace: namespace, Name: consumer.Name}, consumer.UID, guess)
 }
 
-// standingOf says what is known about the pod with that name and UID.
-func (x *index) standingOf(name types.NamespacedName, uid types.UID) (standing, *purekube.ObjectError) {
+// standingOf says what is known about the pod with that name and UID. guess, if not nil, is a pod
+// that it may be, and the only one of its name.
+func (x *index) standingOf(name types.NamespacedName, uid types.UID, guess *corev1.Pod) (standing, *purekube.ObjectError) {
 	if uid == "" {
 		return indeterminate, podError(name, "metadata.uid", ErrNoUID)
 	}
@@ -61,7 +62,7 @@ func (x *index) standingOf(name types.NamespacedName, uid types.UID) (standing, 
 	if x.pods.Ambiguous(name) {
 		return indeterminate, snapshot.DuplicateError("Pod", name)
 	}
-	pod := x.pods.Find(name)
+	pod := x.podNamed(name, guess)
 	cached := pod != nil
 	switch {
 	case cached && pod.UID == "":

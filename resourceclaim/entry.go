@@ -69,8 +69,11 @@ func (x *index) resolve(pod *corev1.Pod, i int) entry {
 		if x.claims.ambiguous[key] {
 			return entry{state: entryFailed, problem: snapshot.DuplicateError("ResourceClaim", key)}
 		}
-		claim := x.claims.find(key)
+		claim, position := x.claims.locate(key)
 		if claim != nil && (!generated(pc) || isForPod(pod, claim)) {
+			if x.users != nil && position >= 0 {
+				x.users[position] = pod
+			}
 			return entry{state: entryReady, claim: claim}
 		}
 	}

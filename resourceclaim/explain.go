@@ -145,12 +145,12 @@ var consumerReasons = [...]struct {
 }
 
 func (x *index) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
-	r, _ := x.planClaim(claim)
+	r, _ := x.planClaim(claim, nil)
 	var reasons []Reason
 	unused := true
 	for i := range claim.Status.ReservedFor {
 		consumer := &claim.Status.ReservedFor[i]
-		st, _ := x.judge(claim.Namespace, consumer)
+		st, _ := x.judge(claim.Namespace, consumer, nil)
 		unused = unused && st.dropped()
 		object := types.NamespacedName{Namespace: claim.Namespace, Name: consumer.Name}
 		what := "pod"

@@ -31,8 +31,20 @@ type index struct {
 	// blamed are the ambiguous templates that an outcome has named.
 	blamed map[types.NamespacedName]bool
 
+	// users has for each listed claim a pod that was seen to use it, or nil: most claims are
+	// reserved for that very pod, which need not be searched for again then. Nil: nobody looks.
+	users []*corev1.Pod
+
 	// problems are those with the snapshot as a whole.
 	problems snapshot.Problems
+}
+
+// podNamed returns the only pod of that name, or nil. It is quick if the guess is right.
+func (x *index) podNamed(name types.NamespacedName, guess *corev1.Pod) *corev1.Pod {
+	if guess != nil && guess.Name == name.Name && guess.Namespace == name.Namespace {
+		return guess
+	}
+	return x.pods.Find(name)
 }
 
 // generatedFor is the entry of a pod that a claim was made for.

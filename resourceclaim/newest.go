@@ -33,19 +33,31 @@ func listClaims(claims []*resourcev1.ResourceClaim) claimSet {
 
 // find returns the claim of that name that counts, or nil.
 func (c *claimSet) find(name types.NamespacedName) *resourcev1.ResourceClaim {
+	claim, _ := c.locate(name)
+	return claim
+}
+
+// locate is find, with the claim's position among the listed ones; -1: it is not one of them.
+func (c *claimSet) locate(name types.NamespacedName) (claim *resourcev1.ResourceClaim, position int) {
 	if len(c.assumed) > 0 {
 		if claim, ok := c.assumed[name]; ok {
-			return claim
+			return claim, -1
 		}
 	}
 	if len(c.ambiguous) > 0 && c.ambiguous[name] {
-		return nil
+		return nil, -1
 	}
-	return c.listed.Find(name)
+	if position = c.listed.Position(name); position < 0 {
+		return nil, -1
+	}
+	return c.listed.At(position), position
 }
 
 // special reports whether there is more to a name than one listed claim.
 func (c *claimSet) special(name types.NamespacedName) bool {
+	if len(c.ambiguous)+len(c.assumed)+len(c.versions) == 0 {
+		return false
+	}
 	if c.ambiguous[name] || c.assumed[name] != nil {
 		return true
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
@@ -47,10 +48,11 @@ func Plan(s Snapshot, key Key, o Options) (Result, error) {
 // PlanAll decides about every pod and claim of the snapshot. It returns those that have
 // something to say, sorted by kind ("claim" before "pod"), namespace and name, each with the
 // Result that [Plan] has for its key. What is wrong with the snapshot as a whole is in the
-// first outcome, which has the zero key: nil entries, objects without a name, and templates of one name that no pod's
-// plan depends on.
+// first outcome, which has the zero key: nil entries, objects without a name, and templates of one
+// name that no pod's plan depends on.
 func PlanAll(s Snapshot, o Options) []Outcome {
 	x := newIndex(s, o)
+	x.users = make([]*corev1.Pod, len(x.snapshot.Claims))
 	var out []Outcome
 	add := func(kind Kind, name types.NamespacedName, r Result, err error) {
 		if err != nil || !r.Empty() {
@@ -58,21 +60,23 @@ func PlanAll(s Snapshot, o Options) []Outcome {
 		}
 	}
 	for _, pod := range x.snapshot.Pods {
-		if len(pod.Spec.ResourceClaims) == 0 || x.pods.Ambiguous(snapshot.KeyOf(pod)) {
+		name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+		if len(pod.Spec.ResourceClaims) == 0 || x.pods.Ambiguous(name) {
 			continue
 		}
 		r, err := x.planPod(pod)
-		add(PodKey, snapshot.KeyOf(pod), r, err)
+		add(PodKey, name, r, err)
 	}
 	for _, twice := range x.pods.Duplicates() {
 		add(PodKey, types.NamespacedName{Namespace: twice.Namespace, Name: twice.Name}, Result{}, twice)
 	}
-	for _, claim := range x.snapshot.Claims {
-		if len(x.claims.ambiguous)+len(x.claims.assumed)+len(x.claims.versions) > 0 && x.claims.special(snapshot.KeyOf(claim)) {
+	for i, claim := range x.snapshot.Claims {
+		name := types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}
+		if x.claims.special(name) {
 			continue
 		}
-		r, err := x.planClaim(claim)
-		add(ClaimKey, snapshot.KeyOf(claim), r, err)
+		r, err := x.planClaim(claim, x.users[i])
+		add(ClaimKey, name, r, err)
 	}
 	for name := range x.claims.specials() {
 		r, err := x.claimOutcome(name)
@@ -114,7 +118,7 @@ func (x *index) claimOutcome(name types.NamespacedName) (Result, error) {
 	if claim == nil {
 		return Result{}, problems.Err()
 	}
-	r, err := x.planClaim(claim)
+	r, err := x.planClaim(claim, nil)
 	return r, errors.Join(problems.Err(), err)
 }
 

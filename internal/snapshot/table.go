@@ -69,11 +69,22 @@ func (t *Table[T, P]) search(key types.NamespacedName) (at uint64, tag uint32, t
 
 // Find returns the only object of that name, or nil.
 func (t *Table[T, P]) Find(key types.NamespacedName) P {
-	if at, _, taken := t.search(key); taken && !t.Ambiguous(key) {
-		return t.objects[t.slots[at].position-1]
+	if i := t.Position(key); i >= 0 {
+		return t.objects[i]
 	}
 	return nil
 }
+
+// Position returns where in the objects the only one of that name is, or -1.
+func (t *Table[T, P]) Position(key types.NamespacedName) int {
+	if at, _, taken := t.search(key); taken && !t.Ambiguous(key) {
+		return int(t.slots[at].position) - 1
+	}
+	return -1
+}
+
+// At returns the object at a position that Position returned.
+func (t *Table[T, P]) At(position int) P { return t.objects[position] }
 
 // Ambiguous reports whether more than one object has that name.
 func (t *Table[T, P]) Ambiguous(key types.NamespacedName) bool {
