@@ -43,9 +43,9 @@ type system struct {
 
 // The exit statuses.
 const (
-	exitPlanned     = 0
-	exitError       = 1
-	exitSomethingTo = 2
+	exitPlanned = 0
+	exitError   = 1
+	exitToDo    = 2
 )
 
 // settings are the flags that a core may want to know.
@@ -104,7 +104,7 @@ func run(args []string, sys system) int {
 	case len(rep.problems) > 0:
 		return exitError
 	case inv.detailedExit && rep.somethingToDo():
-		return exitSomethingTo
+		return exitToDo
 	}
 	return exitPlanned
 }

@@ -153,7 +153,7 @@ func TestExitStatus(t *testing.T) {
 		want                int
 	}{
 		{"something to do", "planning worked", named(nodeWithout, "a"), nil, exitPlanned},
-		{"something to do, detailed", "as terraform plan does", named(nodeWithout, "a"), []string{"-detailed-exitcode"}, exitSomethingTo},
+		{"something to do, detailed", "as terraform plan does", named(nodeWithout, "a"), []string{"-detailed-exitcode"}, exitToDo},
 		{"nothing to do, detailed", "all is as it should be", named(nodeAt0, "a"), []string{"-detailed-exitcode"}, exitPlanned},
 		{"an error, detailed", "an error goes before what there is to do", named(nodeWithout, "a") + "---\nkind: Node\n", []string{"-detailed-exitcode"}, exitError},
 		{"unknown flag", "a wrong command line is an error, not 2", "", []string{"-no-such-flag"}, exitError},
@@ -308,7 +308,7 @@ func TestTTLStep(t *testing.T) {
 	recovered := plan(t, nil, nodes.String(), "-core", "ttl", "-detailed-exitcode", "-")
 	require.Equal(t, exitPlanned, recovered.status, "95 nodes that say 15 are at step 1")
 	given := plan(t, nil, nodes.String(), "-core", "ttl", "-detailed-exitcode", "-ttl-step", "0", "-")
-	require.Equal(t, exitSomethingTo, given.status)
+	require.Equal(t, exitToDo, given.status)
 	require.Contains(t, given.stdout, "95 ttl.SetTTL")
 }
 
