@@ -20,7 +20,7 @@ type count struct {
 	// guards and tallies go together: one for each budget.
 	guards  []guard
 	tallies []tally
-	// names finds the names that more than one budget, or pod, has.
+	// budgetNames and podNames know the names that more than one budget, or pod, has.
 	budgetNames *snapshot.Table[policyv1.PodDisruptionBudget, *policyv1.PodDisruptionBudget]
 	podNames    *snapshot.Table[corev1.Pod, *corev1.Pod]
 	// samePods: some name is more than one pod's.

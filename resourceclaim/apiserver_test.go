@@ -133,7 +133,8 @@ func (s *apiServer) createClaim(c *resourcev1.ResourceClaim) (*resourcev1.Resour
 	return s.putClaim(c), nil
 }
 
-func (s *apiServer) updateStatus(c *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
+// replaced counts a write of the claim and returns the one that it is to take the place of.
+func (s *apiServer) replaced(c *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
 	s.writes++
 	old := s.claims[c.Name]
 	switch {
@@ -141,8 +142,17 @@ func (s *apiServer) updateStatus(c *resourcev1.ResourceClaim) (*resourcev1.Resou
 		return nil, errNotFound
 	case old.ResourceVersion != c.ResourceVersion:
 		return nil, errConflict
-	case len(c.Status.ReservedFor) > 0 && c.Status.Allocation == nil,
-		len(c.Status.ReservedFor) > resourcev1.ResourceClaimReservedForMaxSize:
+	}
+	return old, nil
+}
+
+func (s *apiServer) updateStatus(c *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
+	old, err := s.replaced(c)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.Status.ReservedFor) > 0 && c.Status.Allocation == nil ||
+		len(c.Status.ReservedFor) > resourcev1.ResourceClaimReservedForMaxSize {
 		return nil, errInvalid
 	}
 	for _, ref := range c.Status.ReservedFor {
@@ -164,13 +174,9 @@ func (s *apiServer) updateStatus(c *resourcev1.ResourceClaim) (*resourcev1.Resou
 }
 
 func (s *apiServer) update(c *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
-	s.writes++
-	old := s.claims[c.Name]
-	switch {
-	case old == nil:
-		return nil, errNotFound
-	case old.ResourceVersion != c.ResourceVersion:
-		return nil, errConflict
+	old, err := s.replaced(c)
+	if err != nil {
+		return nil, err
 	}
 	if old.Status.Allocation != nil && !slices.Contains(c.Finalizers, resourcev1.Finalizer) {
 		s.violation("%s unprotected while it is allocated", c.Name)

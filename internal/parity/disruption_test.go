@@ -294,22 +294,16 @@ func TestDisruptionTargetRecheck(t *testing.T) {
 		}
 		Run(t, disruptionCore.Objects(s), disruptionCore.Start(s), func(t *testing.T, w *World) {
 			w.Settle()
-			for _, at := range slices.SortedFunc(maps.Keys(rechecks), time.Time.Compare) {
+			atEachRecheck(t, w, rechecks, func(at time.Time, keys []types.NamespacedName) (ours Trace) {
 				moments++
-				if early := w.Sleep(time.Until(at) - 1).String(); early != "nothing" {
-					t.Fatalf("before %s:\n%s\nfor\n%s\n%s", at, early, disruptionCore.text(s), run.again(t, i))
-				}
-				var ours Trace
 				s.Now = at
-				for _, key := range rechecks[at] {
+				for _, key := range keys {
 					result, err := disruption.PlanPod(s, key, upstreamBudgets)
 					require.NoError(t, err)
 					ours.Requests = append(ours.Requests, budgetRequests(result.Actions)...)
 				}
-				if diff := difference(w.Sleep(1), ours); diff != "" {
-					t.Fatalf("at %s (- kube-controller-manager, + ours):\n%s\nfor\n%s\n%s", at, diff, disruptionCore.text(s), run.again(t, i))
-				}
-			}
+				return ours
+			}, func() string { return disruptionCore.text(s) + "\n" + run.again(t, i) })
 		})
 	}
 	t.Logf("%d moments", moments)

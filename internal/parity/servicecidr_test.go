@@ -3,7 +3,6 @@ package parity
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -122,22 +121,16 @@ func TestServiceCIDRRecheck(t *testing.T) {
 		}
 		Run(t, servicecidrCore.Objects(s), startServiceCIDR, func(t *testing.T, w *World) {
 			w.Settle()
-			for _, at := range slices.SortedFunc(maps.Keys(rechecks), time.Time.Compare) {
+			atEachRecheck(t, w, rechecks, func(at time.Time, keys []string) (ours Trace) {
 				moments++
-				if early := w.Sleep(time.Until(at) - 1).String(); early != "nothing" {
-					t.Fatalf("before %s:\n%s\nfor\n%s\n%s", at, early, servicecidrCore.text(s), run.again(t, i))
-				}
-				var ours Trace
 				s.Now = at
-				for _, key := range rechecks[at] {
+				for _, key := range keys {
 					result, _ := servicecidr.Plan(s, key, servicecidr.Options{MatchUpstream: true})
 					require.Zero(t, result.RecheckAt, key)
 					ours.Requests = append(ours.Requests, rangeRequests(result.Actions)...)
 				}
-				if diff := difference(w.Sleep(1), ours); diff != "" {
-					t.Fatalf("at %s (- kube-controller-manager, + ours):\n%s\nfor\n%s\n%s", at, diff, servicecidrCore.text(s), run.again(t, i))
-				}
-			}
+				return ours
+			}, func() string { return servicecidrCore.text(s) + "\n" + run.again(t, i) })
 			if late := w.Sleep(time.Hour).String(); late != "nothing" {
 				t.Fatalf("after the last recheck:\n%s\nfor\n%s\n%s", late, servicecidrCore.text(s), run.again(t, i))
 			}
