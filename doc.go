@@ -27,9 +27,12 @@
 //
 // Plan answers for one object. PlanAll answers for all of them at the cost of about one pass
 // over the snapshot, and returns only the outcomes that say something, sorted by key. A
-// problem that belongs to no key (a nil entry in a slice, say) is in the Err of an [Outcome]
-// with the zero key.
+// problem that belongs to no key (a nil entry in a slice, say) is PlanAll's error.
+//
+// An [Action] says what to write. Its [Request] is the call that does it, complete: one
+// function that makes a call from a Request carries out the plans of all five packages.
 //
 // Options.MatchUpstream, where a package has it, asks for the requests that
-// kube-controller-manager v1.36.3 would send for the same snapshot, its defects included.
+// kube-controller-manager of that [Release] would send for the same snapshot, its defects
+// included.
 package purekube

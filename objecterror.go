@@ -13,6 +13,10 @@ var (
 	// ErrDuplicate: the snapshot holds more than one object of that kind and name. An API
 	// server never does, so there is no telling which of them is the real one.
 	ErrDuplicate = errors.New("more than one object of this name in the snapshot")
+	// ErrNotFound: the snapshot does not hold the object that a question is about. It is the
+	// answer to a question ("may this one go?"), never to a plan: the plan for an object that
+	// is gone is empty.
+	ErrNotFound = errors.New("not in the snapshot")
 )
 
 // ObjectError says what is wrong with one object of a snapshot. Functions of this module

@@ -8,8 +8,8 @@ import (
 
 // Result is what a plan decided. The zero value says: nothing to do.
 type Result[A any] struct {
-	// Actions are the writes to make, in order. Stop at the first that fails, take a new
-	// snapshot and plan again.
+	// Actions are the writes to make, in order. Where the call of one fails, make those after
+	// it only if its Request says GoOn; in any case take a new snapshot and plan again.
 	Actions []A
 	// Events are for the caller's event recorder. They are best effort: losing one
 	// changes no later decision.
@@ -53,7 +53,7 @@ type Need struct {
 
 // Outcome is one object's share of a whole-cluster plan.
 type Outcome[K comparable, A any] struct {
-	// Key names the object. The zero key is for what concerns the snapshot as a whole.
+	// Key names the object.
 	Key K
 	// Result is what Plan returns for that key.
 	Result Result[A]

@@ -8,8 +8,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/purekube/purekube"
 )
 
 // Request is one request to the API server, as far as the server can tell two apart.
@@ -50,10 +53,21 @@ func Update(resource, subresource string, object metav1.Object) Request {
 	}
 }
 
-// Create is the request that makes an object in a namespace, which upstream leaves out of
-// the object itself at times.
+// Create is the request that makes an object in a namespace.
 func Create(resource, namespace string, object metav1.Object) Request {
-	return Request{Verb: "create", Resource: resource, Namespace: namespace, Name: object.GetName(), Body: canonicalOf(object)}
+	return Request{Verb: "create", Resource: resource, Namespace: namespace, Name: object.GetName(), Body: createBody(object)}
+}
+
+// createBody leaves the namespace out of an object that is to be made: the path of the request
+// has it, and upstream's objects have it at times.
+func createBody(object any) string {
+	if o, ok := object.(runtime.Object); ok {
+		object = o.DeepCopyObject()
+	}
+	if o, ok := object.(metav1.Object); ok {
+		o.SetNamespace("")
+	}
+	return canonicalOf(object)
 }
 
 // Delete is the request that deletes an object.
@@ -64,6 +78,60 @@ func Delete(resource, namespace, name string, options metav1.DeleteOptions) Requ
 // Get is the request that reads one object past the caches.
 func Get(resource, subresource, namespace, name string) Request {
 	return Request{Verb: "get", Resource: resource, Subresource: subresource, Namespace: namespace, Name: name}
+}
+
+// Answers plays the API server for plans: every call succeeds. An update is answered with the
+// object that was sent, a create with that object under a [GeneratedName], as a [World] does. The
+// zero value has not made up a name yet.
+type Answers struct {
+	generated map[string]int
+}
+
+// Planned are the requests that carry a plan's actions out, in order.
+func Planned[A purekube.Action](answers *Answers, actions []A) []Request {
+	requests := make([]Request, 0, len(actions))
+	var done []runtime.Object
+	for _, a := range actions {
+		r := a.Request(done)
+		requests = append(requests, Sent(r))
+		done = append(done, answers.to(r))
+	}
+	return requests
+}
+
+func (a *Answers) to(r purekube.Request) runtime.Object {
+	if r.Object == nil {
+		return nil
+	}
+	object := r.Object.DeepCopyObject()
+	if o, ok := object.(metav1.Object); ok && r.Verb == "create" && o.GetName() == "" {
+		of := r.Namespace + "/" + o.GetGenerateName()
+		if a.generated == nil {
+			a.generated = map[string]int{}
+		}
+		a.generated[of]++
+		o.SetName(GeneratedName(o.GetGenerateName(), a.generated[of]))
+	}
+	return object
+}
+
+// Sent is a planned request as the API server sees it. The fake client records objects without
+// the apiVersion and kind that a real one sends, so they are left out here as well.
+func Sent(r purekube.Request) Request {
+	resource := r.Resource.Resource
+	switch r.Verb {
+	case "patch":
+		return Patch(resource, r.Subresource, r.Namespace, r.Name, r.PatchType, r.Patch, r.FieldManager, r.Force)
+	case "delete":
+		return Delete(resource, r.Namespace, r.Name, metav1.DeleteOptions{Preconditions: r.Preconditions})
+	}
+	body := r.Object.DeepCopyObject()
+	body.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	sent := Request{Verb: r.Verb, Resource: resource, Subresource: r.Subresource, Namespace: r.Namespace, Name: r.Name, Body: canonicalOf(body)}
+	if r.Verb == "create" {
+		sent.Body = createBody(body)
+	}
+	return sent
 }
 
 // Kind names the sort of request in statistics, for example "update pods/status".
@@ -127,7 +195,7 @@ func requestOf(action clienttesting.Action) (Request, bool) {
 	case clienttesting.UpdateActionImpl:
 		r.Name, r.Body = nameOf(a.Object), canonicalOf(a.Object)
 	case clienttesting.CreateActionImpl:
-		r.Name, r.Body = nameOf(a.Object), canonicalOf(a.Object)
+		r.Name, r.Body = nameOf(a.Object), createBody(a.Object)
 	case clienttesting.DeleteActionImpl:
 		r.Name, r.Body = a.Name, canonicalOf(a.DeleteOptions)
 	case clienttesting.GetActionImpl:

@@ -1,0 +1,26 @@
+package purekube
+
+import "k8s.io/apimachinery/pkg/types"
+
+// Reason is one step on the way to a decision. Code is the type of a package's reason codes,
+// a closed set of constants.
+type Reason[Code ~string] struct {
+	// Field is the path in the key's object that the step is about, for example
+	// "status.reservedFor[0]". Empty: the object as a whole.
+	Field string
+	// Code is the machine-readable reason, in CamelCase. A new version of a package may add
+	// codes.
+	Code Code
+	// Object is the other object that the step looked at. Empty: none.
+	Object types.NamespacedName
+	// Message is the sentence for people.
+	Message string
+}
+
+// String is the field and the message.
+func (r Reason[Code]) String() string {
+	if r.Field == "" {
+		return r.Message
+	}
+	return r.Field + ": " + r.Message
+}
