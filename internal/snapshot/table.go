@@ -2,7 +2,9 @@ package snapshot
 
 import (
 	"hash/maphash"
+	"iter"
 	"math/bits"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -99,3 +101,6 @@ func (t *Table[T, P]) Duplicates() []*purekube.ObjectError {
 	}
 	return found
 }
+
+// All returns all objects, those of one name included, in the order in which they came.
+func (t *Table[T, P]) All() iter.Seq[P] { return slices.Values(t.objects) }

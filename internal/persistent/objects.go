@@ -1,0 +1,147 @@
+package persistent
+
+import (
+	"cmp"
+	"iter"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// Objects are the objects of one kind by namespace and name, in a collection that never changes.
+// It is made in one pass over a slice. What is changed later lies in a sorted map over that, until
+// there are so many changes that a new pass costs less than it saves: so a change costs
+// O(log n), one in n/2 of them n.
+//
+// An object of the slice whose name another one has is not found: which of them is the real one
+// cannot be known. An object that is put there later takes the place of all of them.
+type Objects[T any, P snapshot.Object[T]] struct {
+	kind string
+	base *snapshot.Table[T, P]
+	// size is the number of objects in base.
+	size int
+	// changed holds the objects put there since, nil for those taken away.
+	changed *Map[types.NamespacedName, P]
+}
+
+// fewChanges are too few to make a new table for.
+const fewChanges = 64
+
+// NewObjects returns the collection of these objects, all of which are there (not nil). It keeps
+// the slice and never writes to it.
+func NewObjects[T any, P snapshot.Object[T]](kind string, objects []P) *Objects[T, P] {
+	return &Objects[T, P]{
+		kind: kind, base: snapshot.NewTable(kind, objects), size: len(objects),
+		changed: NewMap[types.NamespacedName, P](CompareNames),
+	}
+}
+
+// CompareNames sorts by namespace, then by name.
+func CompareNames(a, b types.NamespacedName) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}
+
+// Find returns the only object of that name, or nil.
+func (o *Objects[T, P]) Find(key types.NamespacedName) P {
+	if o.changed.Len() > 0 {
+		if object, changed := o.changed.Get(key); changed {
+			return object
+		}
+	}
+	return o.base.Find(key)
+}
+
+// Ambiguous reports whether more than one object has that name.
+func (o *Objects[T, P]) Ambiguous(key types.NamespacedName) bool {
+	if !o.base.Ambiguous(key) {
+		return false
+	}
+	_, changed := o.changed.Get(key)
+	return !changed
+}
+
+// Duplicates has an error for each name that more than one object has, in no particular order.
+func (o *Objects[T, P]) Duplicates() []*purekube.ObjectError {
+	var found []*purekube.ObjectError
+	for _, e := range o.base.Duplicates() {
+		if o.Ambiguous(types.NamespacedName{Namespace: e.Namespace, Name: e.Name}) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// All returns the objects that Find finds, each once, in no particular order.
+func (o *Objects[T, P]) All() iter.Seq[P] {
+	return func(yield func(P) bool) {
+		for _, object := range o.changed.All() {
+			if object != nil && !yield(object) {
+				return
+			}
+		}
+		for object := range o.base.All() {
+			key := snapshot.KeyOf(object)
+			if o.base.Ambiguous(key) {
+				continue
+			}
+			if o.changed.Len() > 0 {
+				if _, changed := o.changed.Get(key); changed {
+					continue
+				}
+			}
+			if !yield(object) {
+				return
+			}
+		}
+	}
+}
+
+// Edit begins a number of changes that make one other collection.
+func (o *Objects[T, P]) Edit() *ObjectsEdit[T, P] {
+	return &ObjectsEdit[T, P]{from: o, changed: o.changed.Edit()}
+}
+
+// ObjectsEdit is a collection of objects in the making. It belongs to one goroutine.
+type ObjectsEdit[T any, P snapshot.Object[T]] struct {
+	from    *Objects[T, P]
+	changed *Edit[types.NamespacedName, P]
+}
+
+// Find returns the only object of that name as the changes so far leave it, or nil.
+func (e *ObjectsEdit[T, P]) Find(key types.NamespacedName) P {
+	if object, changed := e.changed.Get(key); changed {
+		return object
+	}
+	return e.from.base.Find(key)
+}
+
+// Put adds the object, or puts it in the place of the one of its name.
+func (e *ObjectsEdit[T, P]) Put(object P) { e.changed.Set(snapshot.KeyOf(object), object) }
+
+// Delete takes away the objects of that name, if there are any.
+func (e *ObjectsEdit[T, P]) Delete(key types.NamespacedName) {
+	if e.from.base.Position(key) < 0 && !e.from.base.Ambiguous(key) {
+		e.changed.Delete(key)
+		return
+	}
+	e.changed.Set(key, nil)
+}
+
+// Objects returns the collection that the changes make, and ends the edit: it cannot be used any
+// more.
+func (e *ObjectsEdit[T, P]) Objects() *Objects[T, P] {
+	next := &Objects[T, P]{kind: e.from.kind, base: e.from.base, size: e.from.size, changed: e.changed.Map()}
+	// The slice keeps objects in memory that were replaced since, so this bounds how many of them
+	// there are, too. A name that is still ambiguous has no place in a new table.
+	if changed := next.changed.Len(); changed < fewChanges || changed < next.size/2 || len(next.Duplicates()) > 0 {
+		return next
+	}
+	objects := make([]P, 0, next.size)
+	for object := range next.All() {
+		objects = append(objects, object)
+	}
+	return NewObjects(next.kind, objects)
+}
