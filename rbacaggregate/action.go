@@ -5,22 +5,29 @@ import (
 	"fmt"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
 )
 
 // FieldManager is the name under which the rules are applied (BR-27-06).
 const FieldManager = "clusterrole-aggregation-controller"
 
 // Action is a write that a plan asks for. Its only member is [SetRules].
-type Action interface{ isAction() }
+type Action interface {
+	purekube.Action
+	isAction()
+}
 
 var _ Action = SetRules{}
 
 // SetRules sets the rules of a ClusterRole that aggregates others, all of them.
 type SetRules struct {
-	// Name of the ClusterRole, and its UID as the plan saw it. The UID makes the apply fail with
-	// a conflict when the ClusterRole has been deleted meanwhile, where it would otherwise create
-	// one anew. Upstream sends none, so under MatchUpstream it is empty.
+	// Name of the ClusterRole, and its UID as the plan saw it. The UID makes the apply fail if the
+	// ClusterRole has been deleted since: with 409 Conflict where there is none of the name, which the
+	// apply would create otherwise, and with 422 Invalid where there is another one (D-26). Upstream
+	// sends no UID, so it is empty under MatchUpstream.
 	Name string
 	UID  types.UID
 	// Rules are the ClusterRole's rules from then on. Empty and not nil: it has none. Nil, only
@@ -30,6 +37,23 @@ type SetRules struct {
 }
 
 func (SetRules) isAction() {}
+
+// Request returns the server-side apply that sets the rules: a patch of clusterroles with the field
+// manager [FieldManager], forced (BR-27-05, BR-27-06). It does not read done.
+func (a SetRules) Request([]runtime.Object) purekube.Request {
+	patchType, patch := a.Patch()
+	return purekube.Request{
+		Verb:         "patch",
+		Resource:     rbacv1.SchemeGroupVersion.WithResource("clusterroles"),
+		Name:         a.Name,
+		PatchType:    patchType,
+		Patch:        patch,
+		FieldManager: FieldManager,
+		Force:        true,
+		// Each plan has one action, so there is none that could depend on it.
+		GoOn: true,
+	}
+}
 
 // Patch returns the body of a server-side apply: resource clusterroles, no subresource, field
 // manager [FieldManager], force true (BR-27-05, BR-27-06). Under MatchUpstream it is what
@@ -72,10 +96,11 @@ type applyRule struct {
 	NonResourceURLs []string `json:"nonResourceURLs,omitempty"`
 }
 
-// Apply returns a copy of latest with these rules, for an Update where the API server does not
-// know server-side apply (BR-27-05); the copy has latest's resourceVersion, so that an Update that
-// crosses another write fails with a conflict. Given nil it returns nil; given a ClusterRole with
-// another UID, one made since under the same name, it returns a copy without a change.
+// Apply returns a copy of latest with these rules. It is the body of the update that takes the place
+// of the apply where the API server answers 415 UnsupportedMediaType (BR-27-05). The copy has the
+// resourceVersion of latest, so the update fails with 409 Conflict if latest is out of date. Given
+// nil it returns nil. Given a ClusterRole with another UID, which was created since under the same name,
+// it returns an unchanged copy.
 func (a SetRules) Apply(latest *rbacv1.ClusterRole) *rbacv1.ClusterRole {
 	role := latest.DeepCopy()
 	if role == nil || a.UID != "" && role.UID != "" && a.UID != role.UID {

@@ -8,27 +8,31 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Affected returns the names of the ClusterRoles to plan again after one was added (old is nil),
-// updated or deleted (new is nil), sorted. It does not matter whether s is from before the event or
-// after it.
+// AffectedByClusterRole returns the names of the ClusterRoles whose plan may differ after one was
+// added (oldObj is nil), updated or deleted (newObj is nil), sorted. Without both there is no event, and
+// nothing is affected. s is the snapshot after the event; one from before the event gives the same
+// answer.
 //
-// By default these are the ones that the change can reach: the ClusterRole itself, if it aggregates
-// and its rules or aggregationRule changed; those that aggregate it, before or after, if their
-// sources or what it brings in changed; and those that aggregate them, through all levels. An
-// event that changes nothing of the sort, a resync for one, affects none. Nor does the write of a
-// [SetRules] affect more than its own ClusterRole.
+// By default these are the ones that the change can reach: the ClusterRole itself, if it has an
+// aggregationRule and its rules, aggregationRule or UID changed; those that aggregate it, before or after,
+// if their sources or the rules that it contributes changed; and those that aggregate them, through all
+// levels. An event that changes nothing of the sort, for example a resync, affects none. The write
+// of a [SetRules] affects only the ClusterRole that it writes.
 //
-// Under MatchUpstream it is every ClusterRole that aggregates, whatever the event (BR-27-01; enqueue in
-// clusterroleaggregation_controller.go).
-func Affected(s Snapshot, old, new *rbacv1.ClusterRole, o Options) []string {
-	if !o.MatchUpstream && old != nil && new != nil && (old.Name != new.Name || old.UID != new.UID) {
-		// Two ClusterRoles: one went and one came, perhaps under the same name.
-		names := append(Affected(s, old, nil, o), Affected(s, nil, new, o)...)
+// Under MatchUpstream it is every ClusterRole with an aggregationRule, whatever the event (BR-27-01;
+// enqueue in clusterroleaggregation_controller.go).
+func AffectedByClusterRole(s Snapshot, oldObj, newObj *rbacv1.ClusterRole, o Options) []string {
+	if oldObj == nil && newObj == nil {
+		return nil
+	}
+	if !o.matchUpstream() && oldObj != nil && newObj != nil && (oldObj.Name != newObj.Name || oldObj.UID != newObj.UID) {
+		// Two ClusterRoles: one was deleted and one was added, perhaps under the same name.
+		names := append(AffectedByClusterRole(s, oldObj, nil, o), AffectedByClusterRole(s, nil, newObj, o)...)
 		slices.Sort(names)
 		return slices.Compact(names)
 	}
-	g := newGraph(s.after(old, new), o, &ruleIDs{})
-	if o.MatchUpstream {
+	g := newGraph(s.after(oldObj, newObj), o, &ruleIDs{})
+	if o.matchUpstream() {
 		var names []string
 		for i := range g.roles {
 			if g.roles[i].mayAggregate() {
@@ -37,23 +41,20 @@ func Affected(s Snapshot, old, new *rbacv1.ClusterRole, o Options) []string {
 		}
 		return names
 	}
-	if old == nil && new == nil {
-		return nil
-	}
-	return g.names(g.reached(g.touched(old, new)))
+	return g.names(g.reached(g.touched(oldObj, newObj)))
 }
 
-// after returns the snapshot with new in the place of old.
-func (s Snapshot) after(old, new *rbacv1.ClusterRole) Snapshot {
+// after returns the snapshot with newObj in the place of oldObj.
+func (s Snapshot) after(oldObj, newObj *rbacv1.ClusterRole) Snapshot {
 	roles := make([]*rbacv1.ClusterRole, 0, len(s.ClusterRoles)+1)
 	for _, r := range s.ClusterRoles {
-		if r != nil && (old != nil && r.Name == old.Name || new != nil && r.Name == new.Name) {
+		if r != nil && (oldObj != nil && r.Name == oldObj.Name || newObj != nil && r.Name == newObj.Name) {
 			continue
 		}
 		roles = append(roles, r)
 	}
-	if new != nil {
-		roles = append(roles, new)
+	if newObj != nil {
+		roles = append(roles, newObj)
 	}
 	return Snapshot{ClusterRoles: roles}
 }
@@ -65,26 +66,26 @@ func (r *role) mayAggregate() bool {
 
 // touched returns the roles that a change meets directly: those that have to be planned again, and
 // of them those whose own sum of rules may differ now, from which the change goes on.
-func (g *graph) touched(old, new *rbacv1.ClusterRole) (plan, goOn []int) {
+func (g *graph) touched(oldObj, newObj *rbacv1.ClusterRole) (plan, goOn []int) {
 	self := -1
-	if new != nil {
-		if i, found := g.find(new.Name); found {
+	if newObj != nil {
+		if i, found := g.find(newObj.Name); found {
 			self = i
 		}
 	}
-	if self >= 0 && g.roles[self].aggregates() && aggregationChanged(old, new) {
+	if self >= 0 && g.roles[self].aggregates() && aggregationChanged(oldObj, newObj) {
 		goOn = append(goOn, self)
-	} else if self >= 0 && g.roles[self].aggregates() && rulesChanged(old, new) {
+	} else if self >= 0 && g.roles[self].aggregates() && rulesChanged(oldObj, newObj) {
 		plan = append(plan, self)
 	}
 
-	brings := g.bringsOther(old, new, self)
+	brings := g.bringsOther(oldObj, newObj, self)
 	for i := range g.roles {
 		if i == self {
 			continue
 		}
-		before := old != nil && g.matches(i, old)
-		after := new != nil && g.matches(i, new)
+		before := oldObj != nil && g.matches(i, oldObj)
+		after := newObj != nil && g.matches(i, newObj)
 		if before != after || brings && after {
 			goOn = append(goOn, i)
 		}
@@ -93,23 +94,23 @@ func (g *graph) touched(old, new *rbacv1.ClusterRole) (plan, goOn []int) {
 }
 
 // bringsOther reports whether a role may bring in other rules than it did.
-func (g *graph) bringsOther(old, new *rbacv1.ClusterRole, self int) bool {
-	if aggregationChanged(old, new) {
+func (g *graph) bringsOther(oldObj, newObj *rbacv1.ClusterRole, self int) bool {
+	if aggregationChanged(oldObj, newObj) {
 		return true
 	}
-	if !rulesChanged(old, new) {
+	if !rulesChanged(oldObj, newObj) {
 		return false
 	}
 	// What is written in a role that aggregates does not count, if its sum can be known.
 	return self < 0 || !g.computable(self)
 }
 
-func aggregationChanged(old, new *rbacv1.ClusterRole) bool {
-	return old == nil || new == nil || !equality.Semantic.DeepEqual(old.AggregationRule, new.AggregationRule)
+func aggregationChanged(oldObj, newObj *rbacv1.ClusterRole) bool {
+	return oldObj == nil || newObj == nil || !equality.Semantic.DeepEqual(oldObj.AggregationRule, newObj.AggregationRule)
 }
 
-func rulesChanged(old, new *rbacv1.ClusterRole) bool {
-	return old == nil || new == nil || !equality.Semantic.DeepEqual(old.Rules, new.Rules)
+func rulesChanged(oldObj, newObj *rbacv1.ClusterRole) bool {
+	return oldObj == nil || newObj == nil || !equality.Semantic.DeepEqual(oldObj.Rules, newObj.Rules)
 }
 
 // matches reports whether a role aggregates whatever has these labels.

@@ -9,22 +9,24 @@ import (
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/purekube/purekube"
 )
 
 func TestBR2701_EveryAggregatingRole(t *testing.T) {
 	s := snapshotOf(sum("z", "", "is"), plain("a", "is"), sum("m", "", "else"), nil, sum("b", "", ""))
 	for _, tc := range []struct {
-		name, reason string
-		old, new     *rbacv1.ClusterRole
-		want         []string
+		name, reason   string
+		oldObj, newObj *rbacv1.ClusterRole
+		want           []string
 	}{
 		{"update", "whatever changed", plain("a", "is"), plain("a", "is"), []string{"b", "m", "z"}},
-		{"add", "the new one aggregates too", nil, sum("c", "", ""), []string{"b", "c", "m", "z"}},
+		{"add", "the newObj one aggregates too", nil, sum("c", "", ""), []string{"b", "c", "m", "z"}},
 		{"delete", "a role that is gone is not looked at", sum("m", "", "else"), nil, []string{"b", "z"}},
-		{"no role", "every one of the snapshot", nil, nil, []string{"b", "m", "z"}},
+		{"no event", "nothing happened", nil, nil, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.want, Affected(s, tc.old, tc.new, Options{MatchUpstream: true}), tc.reason)
+			require.Equal(t, tc.want, AffectedByClusterRole(s, tc.oldObj, tc.newObj, Options{MatchUpstream: purekube.V1_36}), tc.reason)
 		})
 	}
 }
@@ -41,9 +43,9 @@ func TestAffected(t *testing.T) {
 		return r
 	}
 	for _, tc := range []struct {
-		name, reason string
-		old, new     *rbacv1.ClusterRole
-		want         []string
+		name, reason   string
+		oldObj, newObj *rbacv1.ClusterRole
+		want           []string
 	}{
 		{"rules", "through all levels", plain("leaf", "leaf", pods), plain("leaf", "leaf", nodes), []string{"low", "mid", "top"}},
 		{"resync", "nothing changed", plain("leaf", "leaf", pods), plain("leaf", "leaf", pods), nil},
@@ -71,12 +73,12 @@ func TestAffected(t *testing.T) {
 		{"neither", "no event", nil, nil, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.want, Affected(s, tc.old, tc.new, Options{}), tc.reason)
-			after := s.after(tc.old, tc.new)
-			if tc.old != nil && tc.new != nil {
-				after = after.after(nil, tc.new)
+			require.Equal(t, tc.want, AffectedByClusterRole(s, tc.oldObj, tc.newObj, Options{}), tc.reason)
+			after := s.after(tc.oldObj, tc.newObj)
+			if tc.oldObj != nil && tc.newObj != nil {
+				after = after.after(nil, tc.newObj)
 			}
-			require.Equal(t, tc.want, Affected(after, tc.old, tc.new, Options{}), "the snapshot may be from after the event")
+			require.Equal(t, tc.want, AffectedByClusterRole(after, tc.oldObj, tc.newObj, Options{}), "the snapshot may be from after the event")
 		})
 	}
 }
@@ -88,13 +90,13 @@ func TestAffectedByRoleThatCannotBeSummed(t *testing.T) {
 		return r
 	}
 	s := snapshotOf(sum("top", "", "mid"), broken(pods))
-	require.Equal(t, []string{"mid", "top"}, Affected(s, broken(nodes), broken(pods), Options{}),
+	require.Equal(t, []string{"mid", "top"}, AffectedByClusterRole(s, broken(nodes), broken(pods), Options{}),
 		"what is written in it is what it brings")
 }
 
 func TestAffectedInCycle(t *testing.T) {
 	s := snapshotOf(sum("x", "x", "y leaf"), sum("y", "y", "x"), sum("z", "", "y"), plain("a", "leaf", pods))
-	require.Equal(t, []string{"x", "y", "z"}, Affected(s, plain("a", "leaf"), plain("a", "leaf", pods), Options{}))
+	require.Equal(t, []string{"x", "y", "z"}, AffectedByClusterRole(s, plain("a", "leaf"), plain("a", "leaf", pods), Options{}))
 }
 
 // Whatever one event changes in a plan, for the better or the worse, is named.
@@ -106,30 +108,30 @@ func TestAffectedMissesNothing(t *testing.T) {
 		if seed%5 == 0 {
 			before = spoilSelectors(r, before)
 		}
-		var old, new *rbacv1.ClusterRole
+		var oldObj, newObj *rbacv1.ClusterRole
 		i := r.IntN(len(before))
 		if r.IntN(4) > 0 {
-			old = before[i]
+			oldObj = before[i]
 		}
-		if old == nil || r.IntN(4) > 0 {
+		if oldObj == nil || r.IntN(4) > 0 {
 			others := randomRoles(r, seed%2 == 0)
-			new = others[r.IntN(len(others))].DeepCopy()
-			if old != nil {
-				new.Name = old.Name
+			newObj = others[r.IntN(len(others))].DeepCopy()
+			if oldObj != nil {
+				newObj.Name = oldObj.Name
 				switch r.IntN(4) {
 				case 0:
-					new.AggregationRule, new.Rules = old.AggregationRule, old.Rules
+					newObj.AggregationRule, newObj.Rules = oldObj.AggregationRule, oldObj.Rules
 				case 1:
-					new.AggregationRule, new.Labels = old.AggregationRule, old.Labels
+					newObj.AggregationRule, newObj.Labels = oldObj.AggregationRule, oldObj.Labels
 				}
 			} else {
-				new.Name = "new"
+				newObj.Name = "new"
 			}
 		}
 		was := Snapshot{ClusterRoles: before}
-		is := was.after(old, new)
+		is := was.after(oldObj, newObj)
 		affected := map[string]bool{}
-		for _, name := range Affected(was, old, new, Options{}) {
+		for _, name := range AffectedByClusterRole(was, oldObj, newObj, Options{}) {
 			affected[name] = true
 		}
 		for _, role := range is.ClusterRoles {

@@ -8,7 +8,7 @@ func (g *graph) aggregate(i int) (rules []rule, problems []*purekube.ObjectError
 	if !g.computable(i) {
 		return nil, g.from(i).problems, false
 	}
-	if g.options.MatchUpstream {
+	if g.options.matchUpstream() {
 		// One level: a source has the rules that stand in it.
 		var u union
 		for _, source := range g.from(i).sources {
@@ -25,7 +25,7 @@ func (g *graph) aggregate(i int) (rules []rule, problems []*purekube.ObjectError
 // it comes to. Where these cannot be known it is not written, and goes on granting the rules that
 // stand in it; so it is these.
 func (g *graph) brings(i int) []rule {
-	if rules, _, ok := g.aggregate(i); ok && !g.options.MatchUpstream {
+	if rules, _, ok := g.aggregate(i); ok && !g.options.matchUpstream() {
 		return rules
 	}
 	return g.written(i)

@@ -70,7 +70,7 @@ func BenchmarkPlanAll(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", bc.name, n), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if len(PlanAll(bc.s, Options{})) != bc.want {
+					if len(planAll(bc.s, Options{})) != bc.want {
 						b.Fatal("another plan")
 					}
 				}
@@ -92,7 +92,7 @@ func BenchmarkPlanAllNested(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if len(PlanAll(s, Options{})) != levels {
+				if len(planAll(s, Options{})) != levels {
 					b.Fatal("another plan")
 				}
 			}
@@ -116,7 +116,7 @@ func BenchmarkPlanAllManyRoles(b *testing.B) {
 		b.Run(fmt.Sprintf("%d-roles", len(s.ClusterRoles)), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if len(PlanAll(s, Options{})) != kinds {
+				if len(planAll(s, Options{})) != kinds {
 					b.Fatal("another plan")
 				}
 			}
@@ -139,7 +139,7 @@ func BenchmarkPlanAllCycle(b *testing.B) {
 		b.Run(fmt.Sprint(members), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if len(PlanAll(s, Options{})) != members {
+				if len(planAll(s, Options{})) != members {
 					b.Fatal("another plan")
 				}
 			}
@@ -154,8 +154,8 @@ func BenchmarkExplain(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if c, err := Explain(s, "top", Options{}); err != nil || len(c) != n {
-					b.Fatal(len(c), err)
+				if e, err := Explain(s, "top", Options{}); err != nil || len(e.Rules) != n {
+					b.Fatal(len(e.Rules), err)
 				}
 			}
 			reportRatio(b, n, nil)
@@ -177,10 +177,10 @@ func BenchmarkPreview(b *testing.B) {
 
 func BenchmarkAffected(b *testing.B) {
 	s := Snapshot{ClusterRoles: append(bundle(16_000, "is"), sum("sum", "", "is"))}
-	old, new := plain("new", "is"), plain("new", "is", numbered(99_999))
+	oldObj, newObj := plain("new", "is"), plain("new", "is", numbered(99_999))
 	b.ReportAllocs()
 	for b.Loop() {
-		if len(Affected(s, old, new, Options{})) != 1 {
+		if len(AffectedByClusterRole(s, oldObj, newObj, Options{})) != 1 {
 			b.Fatal("another answer")
 		}
 	}

@@ -1,51 +1,74 @@
 // Package rbacaggregate decides the rules of aggregated ClusterRoles: those with an aggregationRule,
-// as admin, edit and view have one, whose rules are collected from the ClusterRoles that its selectors
-// match.
+// for example admin, edit and view. Their rules are collected from the ClusterRoles that the selectors
+// of the aggregationRule match.
 //
-// The rules are, for each selector in order, those of the matching ClusterRoles in the order of their
-// names, without the ClusterRole itself, each rule once. Two rules are one if they are semantically
-// equal: nil and empty lists are, the order inside a list matters. Where that is not what stands in
-// the ClusterRole, it is written.
+// [Plan] and [PlanAll] return the writes. [Rules] returns the rules whether they are written or not.
+// [Explain] and [ExplainAll] say where each rule comes from. [AffectedByClusterRole] names the
+// ClusterRoles to plan again after an event. [Preview] tells an admission webhook which rules a write
+// would add to which ClusterRole.
 //
-// [Plan] and [PlanAll] return the writes, [Rules] the rules whether written or not, [Explain] where each
-// rule comes from, [Affected] what to plan again after an event, and [Preview] what a write would give
-// to whom, for a webhook.
+// # Rules
+//
+//   - BR-27-01: after any change of a ClusterRole, every ClusterRole with an aggregationRule is
+//     evaluated again. By default AffectedByClusterRole names only those that the change can reach.
+//   - BR-27-02: the ClusterRoles that a selector matches are read in the order of their names. The
+//     selectors are read in their own order, and the rules of a ClusterRole in theirs.
+//   - BR-27-03: a ClusterRole does not collect its own rules, even if one of its selectors matches it.
+//   - BR-27-04: each rule is collected once, in the first place. Two rules are the same if they are
+//     semantically equal: nil and empty lists are, the order inside a list matters. Nothing is written
+//     if the rules that are collected are semantically equal to those that are stored.
+//   - BR-27-05: rules are written by server-side apply. Where the API server answers 415
+//     UnsupportedMediaType, an update takes its place: [SetRules.Apply] makes its body.
+//     Kubernetes v1.36 and later have no such fallback.
+//   - BR-27-06: the field manager is clusterrole-aggregation-controller, and the apply is forced.
 //
 // # The caller's duties
 //
-//  1. Give all ClusterRoles of the cluster, from a cache that has synced. A plan from half of them
-//     takes away the rules of the other half.
-//  2. After an event, plan what Affected names, or everything.
-//  3. Carry a [SetRules] out as its Patch says: server-side apply, field manager [FieldManager], force.
-//     Where the API server answers UnsupportedMediaType, update what Apply makes of the object.
-//  4. The writer grants rules that it may not hold itself, so it needs the verb escalate on
-//     clusterroles.
+//  1. Give all ClusterRoles of the cluster, from a cache that has synced. A plan from half of them takes
+//     away the rules of the other half. Nothing less is enough, for one name either: any ClusterRole
+//     may match a selector. No other kind is read.
+//  2. After an event, plan what AffectedByClusterRole names, or everything.
+//  3. Make the call that Request returns. 409 Conflict means that the ClusterRole is gone, 422 Invalid
+//     on metadata.uid that another one has its name now: in both cases drop the action and plan the
+//     name again when the cache has caught up. An apply is never answered with 404 Not Found; the
+//     update that takes its place is, if the ClusterRole is gone, and with 409 Conflict if it has
+//     changed: read it again and plan again. 422 Invalid on the rules themselves comes
+//     back until a source is mended: retry with back-off.
+//  4. Do not retry an error of Plan. It names ClusterRoles that have to be mended; their events bring the
+//     plan back. The actions of a result that comes with an error are right: make them.
+//  5. The account that makes the calls grants rules that it may not hold itself, so it needs the verb
+//     escalate on clusterroles, besides patch, get, list and watch.
+//  6. Do not run this beside the clusterrole-aggregation-controller of kube-controller-manager: switch
+//     that one off (--controllers=*,-clusterrole-aggregation-controller). Where it cannot be switched off, as on
+//     managed clusters, set Options.MatchUpstream: then both write the same. With the default decisions
+//     both come to the same rules, except in a cycle of ClusterRoles that aggregate each other: there
+//     upstream can put back a rule that this package has just taken out of one member, from the
+//     next one (D-11).
 //
 // # Bad input
 //
-// Problems are [purekube.ObjectError], joined; the rest is planned. A nil ClusterRole and one without
-// a name are left out. Of a selector that does not convert, and of a name that two objects have, it
-// cannot be known which rules come in: a ClusterRole that has such a selector, or aggregates such a
-// name, is not written, and for those that aggregate it in turn its rules are the ones that stand in
-// it, since it goes on granting these. Their outcomes name the problem too. An aggregationRule without
-// selectors collects nothing; the empty selector matches every ClusterRole. Rules that somebody wrote
-// by hand into an aggregated ClusterRole are replaced, as upstream does.
+// Problems are returned as [purekube.ObjectError], joined; the rest is planned. A nil ClusterRole and
+// one without a name are left out and reported. If a selector does not convert to a label selector, or matches a
+// name that the snapshot holds twice, then the rules of that ClusterRole cannot be known: it
+// is not written. It goes on granting the rules that are stored in it, so these are what it contributes
+// to the ClusterRoles that aggregate it in turn. Their outcomes name the problem too. An
+// aggregationRule without selectors collects nothing; an empty selector matches every ClusterRole.
+// Rules that were written by hand into a ClusterRole with an aggregationRule are replaced, as
+// upstream does.
 //
 // # Upstream
 //
-// pkg/controller/clusterroleaggregation of Kubernetes v1.36.3; the rules are BR-27-01 … BR-27-06. By
+// The source is pkg/controller/clusterroleaggregation of Kubernetes v1.36.3; v1.37.1 decides alike. By
 // default the package differs from it as follows; with Options.MatchUpstream it does not.
 //
-//   - D-11: upstream reads the rules that stand in a source, so what is nested needs a round of
-//     writes for each level, and what once went round a cycle stays there for ever. Here the rules
-//     are computed from the ClusterRoles that do not aggregate, through all levels at once: one
-//     write for each ClusterRole, with the rules that upstream comes to in the end. In a cycle,
-//     every member has the rules that enter it anywhere, in an order in which upstream, too, finds
-//     nothing to change.
-//   - D-20: without any rules left upstream's apply does not mention rules, and those that another
-//     manager set stay. Here it says that there are none.
-//   - An apply carries the UID, so that it does not create a ClusterRole that was just deleted.
-//
-// The cost is about linear in the number of rules, for each level, and in the number of ClusterRoles
-// that a selector matches. Upstream's is quadratic in the number of rules.
+//   - D-11: upstream collects the rules that are stored in a source. Nested aggregation therefore needs a
+//     round of writes for each level, and a rule that has once gone round a cycle stays for ever. Here the
+//     rules are computed from the ClusterRoles without an aggregationRule, through all levels at
+//     once: one write for each ClusterRole, with the rules that upstream comes to in the end. In a
+//     cycle every member has the rules that enter the cycle anywhere, in an order in
+//     which upstream, too, finds nothing to change.
+//   - D-20: if no rules are left, upstream's apply does not mention rules, so those that another field manager
+//     set stay. Here the apply says that there are none.
+//   - D-26: an apply carries the UID, so that it neither creates a ClusterRole that was deleted nor writes
+//     to another one of the same name.
 package rbacaggregate

@@ -1,14 +1,38 @@
 package rbacaggregate
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/aliasing"
 )
 
-func TestExplain(t *testing.T) {
+// ways is "pods: mid/low/a b": for each rule the paths of the ClusterRoles that it is written in.
+func ways(e Explanation) []string {
+	var lines []string
+	for _, c := range e.Rules {
+		var paths []string
+		for _, from := range c.From {
+			path := e.Path(from)
+			if from == e.Key {
+				path = []string{"itself"}
+			}
+			paths = append(paths, strings.Join(path, "/"))
+		}
+		lines = append(lines, strings.Join(c.Rule.Resources, ",")+": "+strings.Join(paths, " "))
+	}
+	return lines
+}
+
+func TestExplainRules(t *testing.T) {
 	nested := snapshotOf(
 		sum("top", "", "mid own"), sum("mid", "mid", "low"), sum("low", "low", "leaf"),
 		plain("a", "leaf", pods, nodes), plain("b", "own", nodes, nodes), plain("c", "leaf own", jobs),
@@ -19,51 +43,142 @@ func TestExplain(t *testing.T) {
 		s            Snapshot
 		of           string
 		o            Options
-		want         []Contribution
+		want         []string
+		sources      []Source
 	}{{
-		name: "nested", reason: "each role in which the rule is written, by its shortest way",
+		name: "nested", reason: "each ClusterRole in which the rule is written, on its shortest way",
 		s: nested, of: "top",
-		want: []Contribution{
-			{Rule: pods, From: []string{"mid ← low ← a"}, Paths: [][]string{{"mid", "low", "a"}}},
-			{Rule: nodes, From: []string{"b", "mid ← low ← a"}, Paths: [][]string{{"b"}, {"mid", "low", "a"}}},
-			{Rule: jobs, From: []string{"c"}, Paths: [][]string{{"c"}}},
+		want: []string{"pods: mid/low/a", "nodes: mid/low/a b", "jobs: c"},
+		sources: []Source{
+			{Name: "a", Via: "low"}, {Name: "b", Via: "top", Selector: 1}, {Name: "c", Via: "top", Selector: 1},
+			{Name: "low", Via: "mid", Aggregates: true}, {Name: "mid", Via: "top", Aggregates: true},
 		},
 	}, {
-		name: "nested under MatchUpstream", reason: "the rules that stand in the sources count",
-		s: nested, of: "top", o: Options{MatchUpstream: true},
-		want: []Contribution{
-			{Rule: secrets, From: []string{"mid"}, Paths: [][]string{{"mid"}}},
-			{Rule: nodes, From: []string{"b"}, Paths: [][]string{{"b"}}},
-			{Rule: jobs, From: []string{"c"}, Paths: [][]string{{"c"}}},
-		},
+		name: "nested under MatchUpstream", reason: "the rules that are stored in the sources count",
+		s: nested, of: "top", o: Options{MatchUpstream: purekube.V1_36},
+		want:    []string{"secrets: mid", "nodes: b", "jobs: c"},
+		sources: []Source{{Name: "b", Via: "top", Selector: 1}, {Name: "c", Via: "top", Selector: 1}, {Name: "mid", Via: "top"}},
 	}, {
 		name: "does not aggregate", reason: "its rules are its own",
-		s: nested, of: "a",
-		want: []Contribution{
-			{Rule: pods, From: []string{"a"}, Paths: [][]string{{"a"}}},
-			{Rule: nodes, From: []string{"a"}, Paths: [][]string{{"a"}}},
-		},
-	}, {
-		name: "not there", reason: "nothing to explain", s: nested, of: "gone",
+		s: nested, of: "a", want: []string{"pods: itself", "nodes: itself"},
 	}, {
 		name: "cycle", reason: "the way leads out of the cycle, once round at most",
 		s:  snapshotOf(sum("x", "x", "y"), sum("y", "y", "x leaf"), plain("a", "leaf", pods)),
-		of: "x",
-		want: []Contribution{
-			{Rule: pods, From: []string{"y ← a"}, Paths: [][]string{{"y", "a"}}},
-		},
+		of: "x", want: []string{"pods: y/a"},
+		sources: []Source{{Name: "a", Via: "y", Selector: 1}, {Name: "y", Via: "x", Aggregates: true}},
 	}, {
 		name: "two ways as short", reason: "the one through what is aggregated first",
 		s:  snapshotOf(sum("top", "", "second first"), sum("m1", "first", "leaf"), sum("m2", "second", "leaf"), plain("a", "leaf", pods)),
-		of: "top",
-		want: []Contribution{
-			{Rule: pods, From: []string{"m2 ← a"}, Paths: [][]string{{"m2", "a"}}},
-		},
+		of: "top", want: []string{"pods: m2/a"},
+		sources: []Source{{Name: "a", Via: "m2"}, {Name: "m1", Via: "top", Selector: 1, Aggregates: true}, {Name: "m2", Via: "top", Aggregates: true}},
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := Explain(tc.s, tc.of, tc.o)
 			require.NoError(t, err)
-			require.Empty(t, cmp.Diff(tc.want, got), tc.reason)
+			require.Equal(t, tc.of, got.Key)
+			require.Equal(t, tc.want, ways(got), tc.reason)
+			require.Empty(t, cmp.Diff(tc.sources, got.Sources), tc.reason)
+			require.Nil(t, got.Path("nobody"))
+			require.Nil(t, got.Path(tc.of))
+		})
+	}
+}
+
+// Each code is given for what its comment says.
+func TestExplainReasons(t *testing.T) {
+	broken := func(name, kinds, of string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
+		r := sum(name, kinds, of, rules...)
+		r.AggregationRule.ClusterRoleSelectors = append(r.AggregationRule.ClusterRoleSelectors, badSelector())
+		return r
+	}
+	upstream := Options{MatchUpstream: purekube.V1_36}
+	for _, tc := range []struct {
+		name, reason string
+		s            Snapshot
+		o            Options
+		want         []string
+	}{{
+		name: "plain", reason: "nothing is aggregated", s: snapshotOf(plain("sum", "", pods)),
+		want: []string{"NotAggregated: it has no aggregationRule and keeps its rules"},
+	}, {
+		name: "twice", reason: "which of the two is real cannot be known", s: snapshotOf(plain("sum", ""), sum("sum", "", "is")),
+		want: []string{
+			"DuplicateName: the snapshot holds more than one ClusterRole of this name",
+			"RulesUnknown: nothing is written, since its rules cannot be known",
+		},
+	}, {
+		name: "no selectors", reason: "nothing to collect, nothing there", s: snapshotOf(sum("sum", "", "")),
+		want: []string{
+			"NoSelectors: its aggregationRule has no selectors and collects nothing",
+			"UpToDate: its rules are what aggregation gives it",
+		},
+	}, {
+		name: "sources", reason: "one reason for each source, at the selector that is the first to match it",
+		s: snapshotOf(sum("sum", "one", "one two one none", pods, jobs), sum("low", "two", "leaf", jobs),
+			plain("a", "one two", pods), plain("leaf", "leaf", nodes, secrets)),
+		want: []string{
+			"[0] SelectsItself: it matches the ClusterRole itself, which adds nothing",
+			"[0] ContributesRules a: it matches a, which has 1 rule",
+			"[1] ContributesNested low: it matches low, which aggregates 2 rules",
+			"[2] SelectsItself: it matches the ClusterRole itself, which adds nothing",
+			"[2] SelectedBefore: whatever it matches is matched by a selector before it",
+			"[3] NothingSelected: it matches no other ClusterRole",
+			"RulesDiffer: 2 rules are added and 1 removed",
+		},
+	}, {
+		name: "stored rules under MatchUpstream", reason: "what is stored in a source counts", o: upstream,
+		s:    snapshotOf(sum("sum", "", "two"), sum("low", "two", "leaf", jobs), plain("leaf", "leaf", nodes, secrets)),
+		want: []string{"[0] ContributesStored low: it matches low, in which 1 rule is stored", "RulesDiffer: 1 rule is added"},
+	}, {
+		name: "cycle", reason: "the source aggregates it in turn", s: snapshotOf(sum("sum", "x", "y"), sum("other", "y", "x")),
+		want: []string{
+			"[0] ContributesNested other: it matches other, which aggregates 0 rules",
+			"[0] Cycle other: other aggregates this ClusterRole in turn",
+			"UpToDate: its rules are what aggregation gives it",
+		},
+	}, {
+		name: "selector does not convert", reason: "the others are explained, but nothing is written",
+		s: snapshotOf(broken("sum", "", "is", pods), plain("a", "is")),
+		want: []string{
+			"[0] ContributesRules a: it matches a, which has 0 rules",
+			`[1] InvalidSelector: "Near" is not a valid label selector operator`,
+			"RulesUnknown: nothing is written, since its rules cannot be known",
+		},
+	}, {
+		name: "source's selector does not convert", reason: "it goes on granting what is stored in it",
+		s: snapshotOf(sum("sum", "", "is", nodes, nodes), broken("low", "is", "", nodes, pods)),
+		want: []string{
+			"[0] ContributesStored low: it matches low, whose aggregation fails and in which 2 rules are stored",
+			"RulesDiffer: 1 rule is added",
+		},
+	}, {
+		name: "source twice", reason: "its rules cannot be known",
+		s: snapshotOf(sum("sum", "", "is"), plain("a", "is"), plain("a", "")),
+		want: []string{
+			"[0] AmbiguousSource a: it matches the name a, which more than one ClusterRole has",
+			"RulesUnknown: nothing is written, since its rules cannot be known",
+		},
+	}, {
+		name: "removed", reason: "a rule without a source goes", s: snapshotOf(sum("sum", "", "", pods)),
+		want: []string{"NoSelectors: its aggregationRule has no selectors and collects nothing", "RulesDiffer: 1 rule is removed"},
+	}, {
+		name: "reordered", reason: "the order is part of the rules", s: snapshotOf(sum("sum", "", "is", pods, nodes), plain("a", "is", nodes, pods)),
+		want: []string{"[0] ContributesRules a: it matches a, which has 2 rules", "RulesDiffer: the same rules are written in another order"},
+	}} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, _ := Explain(tc.s, "sum", tc.o)
+			var lines []string
+			for _, r := range got.Reasons {
+				line := string(r.Code)
+				if r.Object.Name != "" {
+					line += " " + r.Object.Name
+				}
+				if r.Field != "" {
+					line = strings.TrimPrefix(r.Field, "aggregationRule.clusterRoleSelectors") + " " + line
+				}
+				lines = append(lines, line+": "+r.Message)
+			}
+			require.Empty(t, cmp.Diff(tc.want, lines), tc.reason)
 		})
 	}
 }
@@ -73,52 +188,82 @@ func TestExplainUnknown(t *testing.T) {
 	r.AggregationRule.ClusterRoleSelectors = append(r.AggregationRule.ClusterRoleSelectors, badSelector())
 	got, err := Explain(snapshotOf(r), "sum", Options{})
 	require.ErrorContains(t, err, "aggregationRule.clusterRoleSelectors[1]")
-	require.Nil(t, got)
+	require.Nil(t, got.Rules)
+	require.Nil(t, got.Sources)
+
+	got, err = Explain(snapshotOf(r), "gone", Options{})
+	require.ErrorIs(t, err, purekube.ErrNotFound)
+	require.EqualError(t, err, "ClusterRole gone: not in the snapshot")
+	require.Equal(t, Explanation{}, got)
+}
+
+func TestExplainAll(t *testing.T) {
+	bad := sum("bad", "", "is")
+	bad.AggregationRule.ClusterRoleSelectors[0] = badSelector()
+	s := snapshotOf(nil, sum("sum", "", "is"), plain("a", "is", pods), plain("twin", ""), bad, plain("twin", ""), plain("", ""))
+	for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}} {
+		all, err := ExplainAll(s, o)
+		require.EqualError(t, err, "ClusterRole: nil object in the snapshot\nClusterRole: metadata.name: an object of a cluster has a name")
+		var keys []string
+		for _, e := range all {
+			keys = append(keys, e.Key)
+			one, _ := Explain(s, e.Key, o)
+			require.Empty(t, cmp.Diff(one, e))
+		}
+		require.Equal(t, []string{"bad", "sum", "twin"}, keys, "those that have a plan")
+		require.Empty(t, aliasing.Shared(s, all))
+	}
 }
 
 // A ladder of diamonds has 2^40 ways from top to bottom.
 func TestExplainDoesNotWalkEveryWay(t *testing.T) {
-	s := snapshotOf(plain("leaf", "k0", pods))
-	kind := func(i int) string { return "k" + string(rune('0'+i/10)) + string(rune('0'+i%10)) }
-	s.ClusterRoles[0].Labels = map[string]string{kind(0): "true"}
+	kind := func(i int) string { return fmt.Sprintf("k%02d", i) }
+	s := snapshotOf(plain("leaf", kind(0), pods), plain("twin", kind(0)))
 	for i := range 40 {
 		s.ClusterRoles = append(s.ClusterRoles, sum("left"+kind(i), kind(i+1), kind(i)), sum("right"+kind(i), kind(i+1), kind(i)))
 	}
-	bad := plain("twin", kind(0))
-	s.ClusterRoles = append(s.ClusterRoles, bad)
 	got, err := Explain(s, "leftk39", Options{})
 	require.NoError(t, err)
-	require.Len(t, got, 1)
-	require.Len(t, got[0].From, 1)
-	require.Len(t, got[0].Paths[0], 40)
+	require.Len(t, got.Rules, 1)
+	require.Equal(t, []string{"leaf"}, got.Rules[0].From)
+	require.Len(t, got.Path("leaf"), 40)
 
 	s.ClusterRoles[0].Name = "twin" // nor do problems multiply on their way up
 	_, err = Explain(s, "leftk39", Options{})
 	require.Equal(t, []string{"ClusterRole twin: more than one object of this name in the snapshot"}, lines(err))
 }
 
-// What the issue of every rule of admin is: which role brings it in.
+// Each rule of admin, as a real API server has it, comes from a ClusterRole that has it.
 func TestExplainBootstrapAdmin(t *testing.T) {
 	s := Snapshot{ClusterRoles: load(t, "bootstrap.yaml")}
-	contributions, err := Explain(s, "admin", Options{})
+	e, err := Explain(s, "admin", Options{})
 	require.NoError(t, err)
-	require.Equal(t, len(named(load(t, "converged.yaml"), "admin").Rules), len(contributions))
+	require.Equal(t, len(named(load(t, "converged.yaml"), "admin").Rules), len(e.Rules))
 	seen := map[string]bool{}
-	for _, c := range contributions {
+	for _, c := range e.Rules {
 		require.NotEmpty(t, c.From)
-		for i, from := range c.From {
-			seen[from] = true
-			path := c.Paths[i]
-			source := named(s.ClusterRoles, path[len(path)-1])
-			require.True(t, contains(source.Rules, c.Rule), "%v is written in %s", c.Rule, source.Name)
+		for _, from := range c.From {
+			seen[strings.Join(e.Path(from), " ")] = true
+			require.True(t, contains(named(s.ClusterRoles, from).Rules, c.Rule), "%v is written in %s", c.Rule, from)
 		}
 	}
-	var ways []string
-	for from := range seen {
-		ways = append(ways, from)
+	var paths []string
+	for path := range seen {
+		paths = append(paths, path)
 	}
-	slices.Sort(ways)
+	slices.Sort(paths)
 	require.Equal(t, []string{
-		"edit ← system:aggregate-to-edit", "edit ← view ← system:aggregate-to-view", "system:aggregate-to-admin",
-	}, ways)
+		"edit system:aggregate-to-edit", "edit view system:aggregate-to-view", "system:aggregate-to-admin",
+	}, paths)
+	last := e.Reasons[len(e.Reasons)-1]
+	require.Equal(t, Reason{Code: RulesDiffer, Message: fmt.Sprintf("%d rules are added", len(e.Rules))}, last)
+}
+
+// What the key of a reason names is a path in the object.
+func TestReasonFieldIsAPath(t *testing.T) {
+	r := sum("sum", "", "is")
+	r.AggregationRule.ClusterRoleSelectors = append([]metav1.LabelSelector{badSelector()}, r.AggregationRule.ClusterRoleSelectors...)
+	e, _ := Explain(snapshotOf(r), "sum", Options{})
+	require.Equal(t, "aggregationRule.clusterRoleSelectors[0]", e.Reasons[0].Field)
+	require.Equal(t, "aggregationRule.clusterRoleSelectors[1]", e.Reasons[1].Field)
 }

@@ -8,6 +8,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/yaml"
+
+	"github.com/purekube/purekube"
 )
 
 // FuzzRuleKey: two rules have one key exactly if they are semantically equal.
@@ -67,31 +69,31 @@ func FuzzPlan(f *testing.F) {
 		if len(roles) > 0 {
 			changed = roles[0]
 		}
-		for _, o := range []Options{{}, {MatchUpstream: true}} {
+		for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}} {
 			rules, err := Rules(s, name, o)
-			contributions, _ := Explain(s, name, o)
-			if len(contributions) != len(rules) {
-				t.Fatalf("%d rules, %d explained", len(rules), len(contributions))
+			e, _ := Explain(s, name, o)
+			if len(e.Rules) != len(rules) {
+				t.Fatalf("%d rules, %d explained", len(rules), len(e.Rules))
 			}
 			if rules == nil && named(roles, name) != nil && err == nil {
 				t.Fatalf("%q has neither rules nor an error", name)
 			}
-			Affected(s, changed, named(roles, name), o)
+			AffectedByClusterRole(s, changed, named(roles, name), o)
 			if _, err := Preview(s, changed, o); changed == nil && err == nil {
 				t.Fatal("previewed nothing")
 			}
-			outcomes := PlanAll(s, o)
+			outcomes := planAll(s, o)
 			for _, outcome := range outcomes {
 				for _, a := range outcome.Result.Actions {
-					if _, body := a.(SetRules).Patch(); !json.Valid(body) {
+					if _, body := a.(SetRules).Patch(); !json.Valid(body) || a.Request(nil).Name == "" {
 						t.Fatalf("%s", body)
 					}
 				}
 			}
-			if o.MatchUpstream {
+			if o.matchUpstream() {
 				continue
 			}
-			for _, left := range PlanAll(Snapshot{ClusterRoles: apply(t, roles, outcomes)}, o) {
+			for _, left := range planAll(Snapshot{ClusterRoles: apply(t, roles, outcomes)}, o) {
 				if !left.Result.Empty() {
 					t.Fatalf("%s is written again", left.Key)
 				}

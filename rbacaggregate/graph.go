@@ -106,6 +106,12 @@ type edges struct {
 	// selector by name (BR-27-02); without the role itself (BR-27-03) and without
 	// ambiguous ones.
 	sources []int
+	// selectedBy has, for each of sources, the position of that selector.
+	selectedBy []int
+	// ambiguous are the names that each selector is the first to match and that are ambiguous.
+	ambiguous map[int][]string
+	// matched has the selectors that match another role.
+	matched map[int]bool
 	// selectors are those that convert.
 	selectors []labels.Selector
 	// problems say why the rules cannot be computed: selectors that do not convert and sources
@@ -122,8 +128,8 @@ func (g *graph) from(i int) *edges {
 }
 
 func (g *graph) findEdges(i int) *edges {
-	e := &edges{}
-	taken := map[int]struct{}{i: {}}
+	e := &edges{ambiguous: map[int][]string{}, matched: map[int]bool{}}
+	taken := map[int]struct{}{}
 	ls := g.roles[i].selectors()
 	for k := range ls {
 		selector, err := compile(&ls[k])
@@ -136,15 +142,21 @@ func (g *graph) findEdges(i int) *edges {
 		}
 		e.selectors = append(e.selectors, selector)
 		consider := func(j int) {
-			if _, again := taken[j]; again || !g.roles[j].matchedBy(selector) {
+			if j == i || !g.roles[j].matchedBy(selector) {
+				return
+			}
+			e.matched[k] = true
+			if _, again := taken[j]; again {
 				return
 			}
 			taken[j] = struct{}{}
 			if g.roles[j].ambiguous() {
 				e.problems = append(e.problems, g.roles[j].duplicateError())
+				e.ambiguous[k] = append(e.ambiguous[k], g.roles[j].name)
 				return
 			}
 			e.sources = append(e.sources, j)
+			e.selectedBy = append(e.selectedBy, k)
 		}
 		if some, all := g.labelled.candidates(&ls[k]); all {
 			for j := range g.roles {

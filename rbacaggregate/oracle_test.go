@@ -98,6 +98,15 @@ func upstreamRounds(t testing.TB, roles []*rbacv1.ClusterRole) (end []*rbacv1.Cl
 	return nil, rounds, false
 }
 
+// planAll is PlanAll with its error as an outcome without a key.
+func planAll(s Snapshot, o Options) []Outcome {
+	outcomes, err := PlanAll(s, o)
+	if err != nil {
+		outcomes = append([]Outcome{{Err: err}}, outcomes...)
+	}
+	return outcomes
+}
+
 // apply carries the outcomes out, in a new slice.
 func apply(t testing.TB, roles []*rbacv1.ClusterRole, outcomes []Outcome) []*rbacv1.ClusterRole {
 	t.Helper()

@@ -26,14 +26,11 @@ func Plan(s Snapshot, name string, o Options) (Result, error) {
 }
 
 // PlanAll returns what Plan returns for every ClusterRole that needs a write or has a problem,
-// sorted by name. Nil entries in s, and ClusterRoles without a name, are reported in an outcome with
-// an empty key; they are left out of everything else.
-func PlanAll(s Snapshot, o Options) []Outcome {
+// sorted by name. The error is what is wrong with the snapshot as a whole: nil ClusterRoles and
+// ClusterRoles without a name. They are left out of everything else.
+func PlanAll(s Snapshot, o Options) ([]Outcome, error) {
 	g := newGraph(s, o, &ruleIDs{})
 	var outcomes []Outcome
-	if err := g.problems.Err(); err != nil {
-		outcomes = append(outcomes, Outcome{Err: err})
-	}
 	for i := range g.roles {
 		var problems snapshot.Problems
 		outcome := Outcome{Key: g.roles[i].name, Result: g.plan(i, &problems)}
@@ -42,17 +39,18 @@ func PlanAll(s Snapshot, o Options) []Outcome {
 			outcomes = append(outcomes, outcome)
 		}
 	}
-	return outcomes
+	return outcomes, g.problems.Err()
 }
 
-// Rules returns the rules that a ClusterRole should have: those that it comes to by aggregation, or
-// if it does not aggregate, those that it has. They are nil if s does not hold it, and if its rules
-// cannot be known; then the error, which is that of Plan, says why.
+// Rules returns the rules that a ClusterRole should have: those that aggregation gives it, or, if it
+// has no aggregationRule, those that it has. They are nil if they cannot be known. The error is that of
+// [Plan], or for a ClusterRole that s does not hold, one around [purekube.ErrNotFound].
 func Rules(s Snapshot, name string, o Options) ([]rbacv1.PolicyRule, error) {
 	g := newGraph(s, o, &ruleIDs{})
 	problems := g.problems
 	i, found := g.find(name)
 	if !found {
+		problems.Add(notFound(name))
 		return nil, problems.Err()
 	}
 	rules, known := g.intended(i, &problems)
@@ -70,7 +68,7 @@ func (g *graph) plan(i int, problems *snapshot.Problems) Result {
 	}
 	object := g.roles[i].objects[0]
 	set := SetRules{Name: object.Name, UID: object.UID, Rules: copyOf(rules)}
-	if g.options.MatchUpstream {
+	if g.options.matchUpstream() {
 		set.UID = ""
 		if len(rules) == 0 {
 			// D-20: upstream's apply does not mention the rules then.
@@ -101,4 +99,9 @@ func (g *graph) intended(i int, problems *snapshot.Problems) (rules []rule, know
 func copyError(e *purekube.ObjectError) *purekube.ObjectError {
 	c := *e
 	return &c
+}
+
+// notFound is the error for a question about a ClusterRole that is not there.
+func notFound(name string) *purekube.ObjectError {
+	return &purekube.ObjectError{Kind: kindClusterRole, Name: name, Err: purekube.ErrNotFound}
 }

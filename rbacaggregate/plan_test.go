@@ -9,9 +9,12 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/aliasing"
 )
 
 var (
@@ -24,7 +27,7 @@ var (
 func snapshotOf(roles ...*rbacv1.ClusterRole) Snapshot { return Snapshot{ClusterRoles: roles} }
 
 func TestRules(t *testing.T) {
-	both := []Options{{}, {MatchUpstream: true}}
+	both := []Options{{}, {MatchUpstream: purekube.V1_36}}
 	for _, tc := range []struct {
 		name, reason string
 		s            Snapshot
@@ -85,16 +88,13 @@ func TestRules(t *testing.T) {
 		s:     snapshotOf(plain("sum", "", pods, pods)),
 		modes: both, want: []rbacv1.PolicyRule{pods, pods},
 	}, {
-		name: "not there", reason: "no rules, and no error",
-		s: snapshotOf(plain("a", "", pods)), modes: both, want: nil,
-	}, {
 		name: "D-11 nested", reason: "through both levels, though nothing stands in the middle yet",
 		s:     snapshotOf(sum("sum", "", "mid"), sum("middle", "mid", "is"), plain("a", "is", pods)),
 		modes: []Options{{}}, want: []rbacv1.PolicyRule{pods},
 	}, {
 		name: "D-11 nested under MatchUpstream", reason: "what stands in the middle counts",
 		s:     snapshotOf(sum("sum", "", "mid"), sum("middle", "mid", "is", nodes), plain("a", "is", pods)),
-		modes: []Options{{MatchUpstream: true}}, want: []rbacv1.PolicyRule{nodes},
+		modes: []Options{{MatchUpstream: purekube.V1_36}}, want: []rbacv1.PolicyRule{nodes},
 	}, {
 		name: "D-11 written by hand", reason: "what stands in the middle is going to be replaced, so it does not count",
 		s:     snapshotOf(sum("sum", "", "mid"), sum("middle", "mid", "is", nodes), plain("a", "is", pods)),
@@ -106,7 +106,7 @@ func TestRules(t *testing.T) {
 	}, {
 		name: "D-11 ghost under MatchUpstream", reason: "each member of the cycle takes it from the other, for ever",
 		s:     snapshotOf(sum("sum", "x", "y is", nodes), sum("other", "y", "x", nodes), plain("a", "is", pods)),
-		modes: []Options{{MatchUpstream: true}}, want: []rbacv1.PolicyRule{nodes, pods},
+		modes: []Options{{MatchUpstream: purekube.V1_36}}, want: []rbacv1.PolicyRule{nodes, pods},
 	}, {
 		name: "D-11 cycle", reason: "what enters at the other member comes in where that member stands in the order",
 		s: snapshotOf(sum("sum", "x", "first y last"), sum("other", "y", "x own"),
@@ -141,7 +141,7 @@ func TestPlanWritesOnlyWhatDiffers(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := snapshotOf(sum("sum", "", "is", tc.written...), plain("a", "is", pods, nodes))
-			for _, o := range []Options{{}, {MatchUpstream: true}} {
+			for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}} {
 				got, err := Plan(s, "sum", o)
 				require.NoError(t, err)
 				if !tc.want {
@@ -149,7 +149,7 @@ func TestPlanWritesOnlyWhatDiffers(t *testing.T) {
 					continue
 				}
 				uid := types.UID("uid-sum")
-				if o.MatchUpstream {
+				if o.matchUpstream() {
 					uid = ""
 				}
 				require.Equal(t, Result{Actions: []Action{
@@ -174,7 +174,7 @@ func TestD20_NothingLeft(t *testing.T) {
 	_, body := got.Actions[0].(SetRules).Patch()
 	require.Equal(t, `{"kind":"ClusterRole","apiVersion":"rbac.authorization.k8s.io/v1","metadata":{"name":"sum","uid":"uid-sum"},"rules":[]}`, string(body))
 
-	got, err = Plan(s, "sum", Options{MatchUpstream: true})
+	got, err = Plan(s, "sum", Options{MatchUpstream: purekube.V1_36})
 	require.NoError(t, err)
 	require.Len(t, got.Actions, 1)
 	_, body = got.Actions[0].(SetRules).Patch()
@@ -182,7 +182,7 @@ func TestD20_NothingLeft(t *testing.T) {
 
 	for _, rules := range [][]rbacv1.PolicyRule{nil, {}} {
 		s.ClusterRoles[0].Rules = rules
-		for _, o := range []Options{{}, {MatchUpstream: true}} {
+		for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}} {
 			got, err = Plan(s, "sum", o)
 			require.NoError(t, err)
 			require.True(t, got.Empty(), "nothing is what it has already")
@@ -249,16 +249,16 @@ func TestBadInput(t *testing.T) {
 		sets: map[string][]rbacv1.PolicyRule{}, errs: map[string]string{"a": twiceError},
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
-			for _, o := range []Options{{}, {MatchUpstream: true}} {
+			for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}} {
 				wantSets, wantErrs := tc.sets, tc.errs
-				if o.MatchUpstream && tc.upstreamErrs != nil {
+				if o.matchUpstream() && tc.upstreamErrs != nil {
 					wantErrs = tc.upstreamErrs
 				}
-				if o.MatchUpstream && tc.upstreamSets != nil {
+				if o.matchUpstream() && tc.upstreamSets != nil {
 					wantSets = tc.upstreamSets
 				}
 				sets, errs := map[string][]rbacv1.PolicyRule{}, map[string]string{}
-				for _, outcome := range PlanAll(tc.s, o) {
+				for _, outcome := range planAll(tc.s, o) {
 					if outcome.Err != nil {
 						errs[outcome.Key] = outcome.Err.Error()
 						var objectError *purekube.ObjectError
@@ -273,6 +273,11 @@ func TestBadInput(t *testing.T) {
 				require.Equal(t, wantErrs, errs, "%s (%+v)", tc.reason, o)
 			}
 		})
+	}
+	for _, name := range []string{"", "gone"} {
+		rules, err := Rules(snapshotOf(plain("a", "", pods)), name, Options{})
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+		require.Nil(t, rules)
 	}
 	_, err := Plan(snapshotOf(nil), "", Options{})
 	require.ErrorIs(t, err, purekube.ErrNil)
@@ -302,7 +307,7 @@ func TestSelectorErrorDoesNotDependOnMapOrder(t *testing.T) {
 func TestD11_BootstrapRoles(t *testing.T) {
 	before, converged := load(t, "bootstrap.yaml"), load(t, "converged.yaml")
 
-	outcomes := PlanAll(Snapshot{ClusterRoles: before}, Options{})
+	outcomes := planAll(Snapshot{ClusterRoles: before}, Options{})
 	require.Len(t, outcomes, 3)
 	after := apply(t, before, outcomes)
 	for _, name := range []string{"admin", "edit", "view"} {
@@ -310,20 +315,20 @@ func TestD11_BootstrapRoles(t *testing.T) {
 		require.NotEmpty(t, want)
 		require.Empty(t, cmp.Diff(want, named(after, name).Rules), "%s: one write from empty to the end state", name)
 	}
-	require.Empty(t, PlanAll(Snapshot{ClusterRoles: after}, Options{}))
+	require.Empty(t, planAll(Snapshot{ClusterRoles: after}, Options{}))
 
 	roles, rounds := before, 0
-	for outcomes := PlanAll(Snapshot{ClusterRoles: roles}, Options{MatchUpstream: true}); len(outcomes) > 0; rounds++ {
+	for outcomes := planAll(Snapshot{ClusterRoles: roles}, Options{MatchUpstream: purekube.V1_36}); len(outcomes) > 0; rounds++ {
 		roles = apply(t, roles, outcomes)
-		outcomes = PlanAll(Snapshot{ClusterRoles: roles}, Options{MatchUpstream: true})
+		outcomes = planAll(Snapshot{ClusterRoles: roles}, Options{MatchUpstream: purekube.V1_36})
 	}
 	require.Equal(t, 3, rounds, "upstream goes up one level a round: view, edit, admin")
 	for i := range roles {
 		require.True(t, equality.Semantic.DeepEqual(roles[i].Rules, after[i].Rules), roles[i].Name)
 	}
 
-	for _, o := range []Options{{}, {MatchUpstream: true}} {
-		require.Empty(t, PlanAll(Snapshot{ClusterRoles: converged}, o), "a cluster at rest: nothing is written")
+	for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}} {
+		require.Empty(t, planAll(Snapshot{ClusterRoles: converged}, o), "a cluster at rest: nothing is written")
 	}
 }
 
@@ -334,13 +339,13 @@ func TestD11_NewRoleForView(t *testing.T) {
 	s := Snapshot{ClusterRoles: append(load(t, "converged.yaml"), crd)}
 
 	var written []string
-	for _, outcome := range PlanAll(s, Options{}) {
+	for _, outcome := range planAll(s, Options{}) {
 		require.True(t, contains(outcome.Result.Actions[0].(SetRules).Rules, crd.Rules[0]))
 		written = append(written, outcome.Key)
 	}
 	require.Equal(t, []string{"admin", "edit", "view"}, written)
 
-	outcomes := PlanAll(s, Options{MatchUpstream: true})
+	outcomes := planAll(s, Options{MatchUpstream: purekube.V1_36})
 	require.Len(t, outcomes, 1)
 	require.Equal(t, "view", outcomes[0].Key, "upstream begins with the first level")
 }
@@ -391,8 +396,54 @@ func TestBR2706_Patch(t *testing.T) {
 	require.True(t, json.Valid(body))
 }
 
+func TestRequest(t *testing.T) {
+	set := SetRules{Name: "sum", UID: "uid-sum", Rules: []rbacv1.PolicyRule{pods}}
+	kind, body := set.Patch()
+	for _, done := range [][]runtime.Object{nil, {nil}, {plain("sum", ""), nil}} {
+		require.Equal(t, purekube.Request{
+			Verb:     "patch",
+			Resource: schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
+			Name:     "sum", PatchType: kind, Patch: body,
+			FieldManager: "clusterrole-aggregation-controller", Force: true, GoOn: true,
+		}, set.Request(done))
+	}
+	require.Empty(t, SetRules{}.Request(nil).Name, "the API server refuses a patch without a name")
+	require.Empty(t, aliasing.Shared(set, set.Request(nil)))
+}
+
+// What is wrong with the snapshot as a whole is PlanAll's error and no outcome.
+func TestPlanAllError(t *testing.T) {
+	outcomes, err := PlanAll(snapshotOf(nil, plain("", ""), sum("sum", "", "is"), plain("a", "is", pods)), Options{})
+	require.ErrorIs(t, err, purekube.ErrNil)
+	require.ErrorContains(t, err, "metadata.name")
+	require.Len(t, outcomes, 1)
+	require.Equal(t, "sum", outcomes[0].Key)
+	require.NoError(t, outcomes[0].Err)
+	outcomes, err = PlanAll(Snapshot{}, Options{})
+	require.NoError(t, err)
+	require.Empty(t, outcomes)
+}
+
+func TestKeyOf(t *testing.T) {
+	require.Equal(t, "sum", KeyOf(plain("sum", "")))
+	require.Empty(t, KeyOf(nil))
+}
+
 func TestString(t *testing.T) {
 	require.Equal(t, "SetRules admin: 312 rules", SetRules{Name: "admin", Rules: make([]rbacv1.PolicyRule, 312)}.String())
 	require.Equal(t, "SetRules admin: 1 rule", SetRules{Name: "admin", Rules: make([]rbacv1.PolicyRule, 1)}.String())
 	require.Equal(t, "SetRules admin: 0 rules", SetRules{Name: "admin"}.String())
+}
+
+// The duty not to run beside the stock controller: between the two writes of a cycle, upstream puts
+// back into the first member what the second one still has.
+func TestD11_UpstreamPutsBackIntoACycle(t *testing.T) {
+	roles := []*rbacv1.ClusterRole{sum("a", "x", "y", nodes), sum("b", "y", "x", nodes)}
+	ours, err := Plan(Snapshot{ClusterRoles: roles}, "a", Options{})
+	require.NoError(t, err)
+	require.Equal(t, []rbacv1.PolicyRule{}, ours.Actions[0].(SetRules).Rules)
+	roles[0] = ours.Actions[0].(SetRules).Apply(roles[0])
+	upstream, err := Plan(Snapshot{ClusterRoles: roles}, "a", Options{MatchUpstream: purekube.V1_36})
+	require.NoError(t, err)
+	require.Equal(t, []rbacv1.PolicyRule{nodes}, upstream.Actions[0].(SetRules).Rules)
 }

@@ -26,7 +26,7 @@ func TestPreview(t *testing.T) {
 		want:    []Change{{Name: "low", Added: rules(nodes)}, {Name: "top", Added: rules(nodes)}},
 	}, {
 		name: "under MatchUpstream", reason: "the first round of writes",
-		changed: plain("new", "leaf", nodes), o: Options{MatchUpstream: true},
+		changed: plain("new", "leaf", nodes), o: Options{MatchUpstream: purekube.V1_36},
 		want: []Change{{Name: "low", Added: rules(nodes)}},
 	}, {
 		name: "rules of a role that does not aggregate", reason: "it keeps what it says, the others change",

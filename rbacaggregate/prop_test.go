@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/purekube/purekube/internal/aliasing"
+
+	"github.com/purekube/purekube"
 )
 
 // The key names every field of a rule: a field that a later API adds has to be added to it.
@@ -62,7 +64,7 @@ func TestBR2704_KeyIsSemanticEquality(t *testing.T) {
 // One level as upstream does it, against the simple implementation, rule by rule.
 func TestMatchUpstreamAgainstOracle(t *testing.T) {
 	eachRandom(t, true, func(t testing.TB, at string, roles []*rbacv1.ClusterRole) {
-		o := Options{MatchUpstream: true}
+		o := Options{MatchUpstream: purekube.V1_36}
 		for _, r := range roles {
 			got, err := Plan(Snapshot{ClusterRoles: roles}, r.Name, o)
 			require.NoError(t, err, at)
@@ -86,7 +88,7 @@ func TestMatchUpstreamAgainstOracle(t *testing.T) {
 func TestD11_AgainstOracle(t *testing.T) {
 	eachRandom(t, true, func(t testing.TB, at string, roles []*rbacv1.ClusterRole) {
 		want := leastFixedPoint(t, roles)
-		after := apply(t, roles, PlanAll(Snapshot{ClusterRoles: roles}, Options{}))
+		after := apply(t, roles, planAll(Snapshot{ClusterRoles: roles}, Options{}))
 		for _, r := range after {
 			if r.AggregationRule == nil {
 				continue
@@ -98,8 +100,8 @@ func TestD11_AgainstOracle(t *testing.T) {
 			require.True(t, equality.Semantic.DeepEqual(sumOfSources(t, after, r, written), r.Rules),
 				"%s: upstream would rewrite %s", at, r.Name)
 		}
-		require.Empty(t, PlanAll(Snapshot{ClusterRoles: after}, Options{}), "%s: does not converge", at)
-		require.Empty(t, PlanAll(Snapshot{ClusterRoles: after}, Options{MatchUpstream: true}), "%s: upstream goes on", at)
+		require.Empty(t, planAll(Snapshot{ClusterRoles: after}, Options{}), "%s: does not converge", at)
+		require.Empty(t, planAll(Snapshot{ClusterRoles: after}, Options{MatchUpstream: purekube.V1_36}), "%s: upstream goes on", at)
 	})
 }
 
@@ -110,7 +112,7 @@ func TestD11_EndsWhereUpstreamEnds(t *testing.T) {
 		end, rounds, ok := upstreamRounds(t, roles)
 		require.True(t, ok, "%s: the roles were to have no cycle", at)
 		deepest = max(deepest, rounds)
-		after := apply(t, roles, PlanAll(Snapshot{ClusterRoles: roles}, Options{}))
+		after := apply(t, roles, planAll(Snapshot{ClusterRoles: roles}, Options{}))
 		for i := range end {
 			require.True(t, equality.Semantic.DeepEqual(end[i].Rules, after[i].Rules), "%s: %s", at, end[i].Name)
 		}
@@ -132,10 +134,10 @@ func TestProperties(t *testing.T) {
 			shuffled.ClusterRoles[i], shuffled.ClusterRoles[j] = shuffled.ClusterRoles[j], shuffled.ClusterRoles[i]
 		})
 
-		for _, o := range []Options{{}, {MatchUpstream: true}} {
-			outcomes := PlanAll(s, o)
+		for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}} {
+			outcomes := planAll(s, o)
 			require.Empty(t, aliasing.Shared(s, outcomes), at)
-			requireSame(t, outcomes, PlanAll(shuffled, o), at)
+			requireSame(t, outcomes, planAll(shuffled, o), at)
 
 			byKey := map[string]Outcome{}
 			for i, outcome := range outcomes {
@@ -153,21 +155,26 @@ func TestProperties(t *testing.T) {
 
 				rules, err := Rules(s, role.Name, o)
 				require.Equal(t, lines(byKey[""].Err, byKey[role.Name].Err), lines(err), "%s: %s", at, role.Name)
-				contributions, err := Explain(s, role.Name, o)
+				e, err := Explain(s, role.Name, o)
 				require.Equal(t, lines(byKey[""].Err, byKey[role.Name].Err), lines(err), "%s: %s", at, role.Name)
-				require.Len(t, contributions, len(rules), "%s: %s", at, role.Name)
-				for k, c := range contributions {
+				require.Len(t, e.Rules, len(rules), "%s: %s", at, role.Name)
+				for k, c := range e.Rules {
 					require.Empty(t, cmp.Diff(rules[k], c.Rule), at)
 					require.NotEmpty(t, c.From, "%s: %s: %v comes from somewhere", at, role.Name, c.Rule)
 					require.True(t, slices.IsSorted(c.From), at)
+					for _, from := range c.From {
+						require.True(t, from == e.Key && len(e.Sources) == 0 || e.Path(from) != nil, "%s: %s: no way to %s", at, role.Name, from)
+					}
 				}
+				planned := e.Reasons[len(e.Reasons)-1].Code
+				require.Equal(t, !byKey[role.Name].Result.Empty(), planned == RulesDiffer, "%s: %s: %s", at, role.Name, planned)
 				require.Empty(t, aliasing.Shared(s, rules), at)
-				require.Empty(t, aliasing.Shared(s, contributions), at)
+				require.Empty(t, aliasing.Shared(s, e), at)
 			}
 
 			after := apply(t, roles, outcomes)
-			if !o.MatchUpstream {
-				for _, outcome := range PlanAll(Snapshot{ClusterRoles: after}, o) {
+			if !o.matchUpstream() {
+				for _, outcome := range planAll(Snapshot{ClusterRoles: after}, o) {
 					require.True(t, outcome.Result.Empty(), "%s: %s is written again", at, outcome.Key)
 				}
 			}

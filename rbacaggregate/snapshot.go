@@ -15,9 +15,21 @@ type Snapshot struct {
 
 // Options change how a plan is made. The zero value is the default mode.
 type Options struct {
-	// MatchUpstream asks for the requests that kube-controller-manager v1.36.3 would send for this
-	// snapshot: the divergences in the package's comment do not apply.
-	MatchUpstream bool
+	// MatchUpstream asks for the requests that kube-controller-manager of this release sends for the
+	// snapshot: the divergences in the package's comment do not apply. The zero value asks for the
+	// default decisions. All releases decide alike here.
+	MatchUpstream purekube.Release
+}
+
+// matchUpstream reports whether the divergences do not apply.
+func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
+
+// KeyOf returns the key of a ClusterRole in plans, its name; empty for nil.
+func KeyOf(role *rbacv1.ClusterRole) string {
+	if role == nil {
+		return ""
+	}
+	return role.Name
 }
 
 // Result is what a plan for one ClusterRole decided: one [SetRules], or nothing. Aggregation raises

@@ -9,14 +9,22 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/rbacaggregate"
 )
 
 func planRBACAggregate(c *cluster, set settings) section {
 	snapshot := rbacaggregate.Snapshot{ClusterRoles: c.clusterRoles}
-	options := rbacaggregate.Options{MatchUpstream: set.matchUpstream}
+	options := rbacaggregate.Options{}
+	if set.matchUpstream {
+		options.MatchUpstream = purekube.V1_36
+	}
+	planned, err := rbacaggregate.PlanAll(snapshot, options)
 	outcomes := map[string]rbacaggregate.Outcome{}
-	for _, o := range rbacaggregate.PlanAll(snapshot, options) {
+	if err != nil {
+		outcomes[""] = rbacaggregate.Outcome{Err: err}
+	}
+	for _, o := range planned {
 		outcomes[o.Key] = o
 	}
 
@@ -35,19 +43,19 @@ func planRBACAggregate(c *cluster, set settings) section {
 	s := section{Headline: fmt.Sprintf("%s, %d of them aggregated", count(len(c.clusterRoles), "ClusterRole"), aggregated)}
 	for _, name := range slices.Compact(names) {
 		o := outcomes[name]
-		var contributions []rbacaggregate.Contribution
+		var explanation rbacaggregate.Explanation
 		if set.explain || len(o.Result.Actions) > 0 {
 			// Its error is the outcome's.
-			contributions, _ = rbacaggregate.Explain(snapshot, name, options)
+			explanation, _ = rbacaggregate.Explain(snapshot, name, options)
 		}
 		f := findingOf(reference{kind: "ClusterRole", name: name}, o.Result, o.Err, func(a rbacaggregate.Action) (more, why string) {
 			if set, ok := a.(rbacaggregate.SetRules); ok {
-				return describeRules(roles[name].Rules, set.Rules, contributions)
+				return describeRules(roles[name].Rules, set.Rules, explanation.Rules)
 			}
 			return "", ""
 		})
 		if set.explain {
-			f.Explanation = explainRules(contributions)
+			f.Explanation = explainRules(explanation)
 		}
 		s.Findings = append(s.Findings, f)
 	}
@@ -77,9 +85,7 @@ func describeRules(from, to []rbacv1.PolicyRule, contributions []rbacaggregate.C
 	var bringers []string
 	for _, c := range contributions {
 		if !has[ruleKey(c.Rule)] {
-			for _, path := range c.Paths {
-				bringers = append(bringers, path[len(path)-1])
-			}
+			bringers = append(bringers, c.From...)
 		}
 	}
 	slices.Sort(bringers)
@@ -114,12 +120,16 @@ func ruleKey(r rbacv1.PolicyRule) string {
 }
 
 // explainRules says for each rule where it comes from.
-func explainRules(contributions []rbacaggregate.Contribution) []string {
+func explainRules(e rbacaggregate.Explanation) []string {
 	var lines []string
-	for _, c := range contributions {
+	for _, c := range e.Rules {
 		lines = append(lines, ruleText(c.Rule))
 		for _, from := range c.From {
-			lines = append(lines, "  from "+from)
+			way := e.Path(from)
+			if way == nil {
+				way = []string{from} // its own rule
+			}
+			lines = append(lines, "  from "+strings.Join(way, " ← "))
 		}
 	}
 	return lines

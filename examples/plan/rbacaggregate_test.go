@@ -79,11 +79,7 @@ func TestBadSelectorIsReportedWithItsPlace(t *testing.T) {
 func TestDescribeRules(t *testing.T) {
 	rule := func(verbs ...string) rbacv1.PolicyRule { return rbacv1.PolicyRule{Verbs: verbs} }
 	from := func(r rbacv1.PolicyRule, names ...string) rbacaggregate.Contribution {
-		c := rbacaggregate.Contribution{Rule: r}
-		for _, name := range names {
-			c.Paths = append(c.Paths, strings.Split(name, "<"))
-		}
-		return c
+		return rbacaggregate.Contribution{Rule: r, From: names}
 	}
 	for _, tc := range []struct {
 		name, reason  string
@@ -92,7 +88,7 @@ func TestDescribeRules(t *testing.T) {
 		want          string
 	}{
 		{"added", "the role that has the rule is named, not the one it comes through",
-			nil, []rbacv1.PolicyRule{rule("get")}, []rbacaggregate.Contribution{from(rule("get"), "view<low", "other")},
+			nil, []rbacv1.PolicyRule{rule("get")}, []rbacaggregate.Contribution{from(rule("get"), "low", "other")},
 			", +1: 1 rule from low, other"},
 		{"removed", "who had it is not known any more",
 			[]rbacv1.PolicyRule{rule("get"), rule("list")}, []rbacv1.PolicyRule{rule("get")}, []rbacaggregate.Contribution{from(rule("get"), "low")},

@@ -6,6 +6,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/rbacaggregate"
 )
 
@@ -29,9 +30,10 @@ func BenchmarkRBACAggregate(b *testing.B) {
 			}
 			SideBySide(b, 5, asObjects(s.ClusterRoles), startAggregation, func() int {
 				requests := 0
-				for _, o := range rbacaggregate.PlanAll(s, rbacaggregate.Options{MatchUpstream: true}) {
+				outcomes, _ := rbacaggregate.PlanAll(s, rbacaggregate.Options{MatchUpstream: purekube.V1_36})
+				for _, o := range outcomes {
 					for _, a := range o.Result.Actions {
-						if _, body := a.(rbacaggregate.SetRules).Patch(); len(body) > 0 {
+						if len(a.Request(nil).Patch) > 0 {
 							requests++
 						}
 					}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	upstream "k8s.io/kubernetes/pkg/controller/clusterroleaggregation"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/rbacaggregate"
 )
 
@@ -26,7 +27,7 @@ var rbacaggregateCore = Core[rbacaggregate.Snapshot]{
 	Objects:  func(s rbacaggregate.Snapshot) []runtime.Object { return asObjects(s.ClusterRoles) },
 	Start:    func(rbacaggregate.Snapshot) Start { return startAggregation },
 	Ours: func(s rbacaggregate.Snapshot) Trace {
-		return roleTrace(rbacaggregate.PlanAll(s, rbacaggregate.Options{MatchUpstream: true}))
+		return roleTrace(s, rbacaggregate.Options{MatchUpstream: purekube.V1_36})
 	},
 	Kinds: []string{"nothing", "apply clusterroles", "error", "apply without rules"},
 	Marks: func(_ rbacaggregate.Snapshot, t Trace) []string {
@@ -55,22 +56,16 @@ func startAggregation(_ context.Context, w *World) (func(context.Context), error
 	return func(ctx context.Context) { c.Run(ctx, w.Workers) }, nil
 }
 
-func roleTrace(outcomes []rbacaggregate.Outcome) Trace {
+func roleTrace(s rbacaggregate.Snapshot, o rbacaggregate.Options) Trace {
 	var trace Trace
-	for _, o := range outcomes {
-		for _, a := range o.Result.Actions {
-			switch a := a.(type) {
-			case rbacaggregate.SetRules:
-				patchType, body := a.Patch()
-				trace.Requests = append(trace.Requests,
-					Patch("clusterroles", "", "", a.Name, patchType, body, rbacaggregate.FieldManager, true))
-			default:
-				panic(fmt.Sprintf("unknown action %T", a))
-			}
-		}
-		trace.Events = append(trace.Events, EventsOf(o.Result.Events)...)
-		if o.Err != nil {
-			trace.Failed = append(trace.Failed, o.Key)
+	var answers Answers
+	// Its error names what no API server holds.
+	outcomes, _ := rbacaggregate.PlanAll(s, o)
+	for _, outcome := range outcomes {
+		trace.Requests = append(trace.Requests, Planned(&answers, outcome.Result.Actions)...)
+		trace.Events = append(trace.Events, EventsOf(outcome.Result.Events)...)
+		if outcome.Err != nil {
+			trace.Failed = append(trace.Failed, outcome.Key)
 		}
 	}
 	return trace
@@ -116,7 +111,7 @@ func TestRBACAggregateAffected(t *testing.T) {
 		if r.IntN(2) == 0 {
 			known = s // from before the event
 		}
-		affected := rbacaggregate.Affected(known, old, current, rbacaggregate.Options{MatchUpstream: true})
+		affected := rbacaggregate.AffectedByClusterRole(known, old, current, rbacaggregate.Options{MatchUpstream: purekube.V1_36})
 		if diff := cmp.Diff(slices.Compact(worked), affected, equateEmpty); diff != "" {
 			t.Fatalf("other keys after %s of a role (- kube-controller-manager, + ours):\n%s\nfor\n%s\n%s",
 				kind, diff, Manifests(asObjects(after.ClusterRoles)), run.again(t, i))
