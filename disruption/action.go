@@ -6,14 +6,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/podstate"
 )
 
 // Action is one write that a plan asks for. It is one of:
 //   - [UpdateStatus]
 //   - [ClearDisruptionTarget]
-type Action interface{ isAction() }
+type Action interface {
+	purekube.Action
+	isAction()
+}
 
 var (
 	_ Action = UpdateStatus{}
@@ -32,6 +37,19 @@ type UpdateStatus struct {
 }
 
 func (UpdateStatus) isAction() {}
+
+// Request is the update of the status, with the resourceVersion of the plan. done is not read.
+func (a UpdateStatus) Request([]runtime.Object) purekube.Request {
+	b := &policyv1.PodDisruptionBudget{}
+	if a.Budget != nil {
+		b = a.Budget.DeepCopy()
+	}
+	b.SetGroupVersionKind(policyv1.SchemeGroupVersion.WithKind(budgetKind))
+	return purekube.Request{
+		Verb: "update", Resource: policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"), Subresource: "status",
+		Namespace: b.Namespace, Name: b.Name, Object: b,
+	}
+}
 
 // Apply returns a copy of latest with the planned status and the resourceVersion of the plan:
 // updating with it conflicts unless latest is the object that the plan was made from. It
@@ -52,7 +70,7 @@ func (a UpdateStatus) String() string {
 		return "UpdateStatus"
 	}
 	st := a.Budget.Status
-	says := figures(st).String()
+	says := countsOf(st).String()
 	c := apimeta.FindStatusCondition(st.Conditions, policyv1.DisruptionAllowedCondition)
 	if c != nil && c.Reason == policyv1.SyncFailedReason {
 		says = fmt.Sprintf("%d allowed, sync failed: %s", st.DisruptionsAllowed, c.Message)
@@ -68,6 +86,19 @@ type ClearDisruptionTarget struct {
 }
 
 func (ClearDisruptionTarget) isAction() {}
+
+// Request is the update of the status, with the resourceVersion of the plan. done is not read.
+func (a ClearDisruptionTarget) Request([]runtime.Object) purekube.Request {
+	p := &corev1.Pod{}
+	if a.Pod != nil {
+		p = a.Pod.DeepCopy()
+	}
+	p.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(podKind))
+	return purekube.Request{
+		Verb: "update", Resource: corev1.SchemeGroupVersion.WithResource("pods"), Subresource: "status",
+		Namespace: p.Namespace, Name: p.Name, Object: p,
+	}
+}
 
 // Apply returns a copy of latest with the planned condition and the resourceVersion of the
 // plan: updating with it conflicts unless latest is the object that the plan was made from.
@@ -94,8 +125,8 @@ func (a ClearDisruptionTarget) String() string {
 
 // setPodCondition puts the condition in the place of the first one of its type, or at the end.
 func setPodCondition(pod *corev1.Pod, c corev1.PodCondition) {
-	if old := podstate.Condition(pod, c.Type); old != nil {
-		*old = c
+	if present := podstate.Condition(pod, c.Type); present != nil {
+		*present = c
 		return
 	}
 	pod.Status.Conditions = append(pod.Status.Conditions, c)

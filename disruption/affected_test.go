@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 )
@@ -15,7 +14,7 @@ func expression(key string, op metav1.LabelSelectorOperator, values ...string) *
 	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: op, Values: values}}}
 }
 
-func TestBudgetsForAndAffectedByPod(t *testing.T) {
+func TestBudgetsFor(t *testing.T) {
 	other := budget()
 	other.Namespace = "elsewhere"
 	front := budget(named("front"), selecting(expression("tier", metav1.LabelSelectorOpExists)))
@@ -28,13 +27,10 @@ func TestBudgetsForAndAffectedByPod(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []*policyv1.PodDisruptionBudget{all, web}, got)
 	require.Same(t, web, got[1], "the caller's own objects")
-	require.Equal(t, []types.NamespacedName{key("all"), key("web")}, AffectedByPod(budgets, pod("a")))
-	require.Equal(t, []types.NamespacedName{key("all"), key("front")}, AffectedByPod(budgets, pod("a", labelled(map[string]string{"tier": ""}))))
 
 	got, err = BudgetsFor(budgets, nil)
 	require.NoError(t, err)
 	require.Empty(t, got)
-	require.Empty(t, AffectedByPod(budgets, nil))
 }
 
 func TestBudgetsForBadInput(t *testing.T) {
@@ -45,6 +41,4 @@ func TestBudgetsForBadInput(t *testing.T) {
 	require.ErrorIs(t, err, purekube.ErrNil)
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
 	require.ErrorContains(t, err, "PodDisruptionBudget shop/broken: spec.selector")
-	require.Equal(t, []types.NamespacedName{key("twice"), key("web")}, AffectedByPod(budgets, pod("a")),
-		"a key too many costs a look, one too few a decision")
 }

@@ -94,7 +94,7 @@ func desiredHealthy(spec *policyv1.PodDisruptionBudgetSpec, expected int64, o Op
 // share is the number, or the percentage of total. The texts of errors are the library's,
 // since they end up in the budget's condition.
 func (o Options) share(v *intstr.IntOrString, total int64, roundUp bool) (int64, error) {
-	if !o.MatchUpstream {
+	if !o.matchUpstream() {
 		// The API server admits neither of these. Upstream computes with them: a negative
 		// minAvailable would allow more disruptions than there are pods.
 		if v.Type == intstr.Int && v.IntVal < 0 {
@@ -123,7 +123,7 @@ func (o Options) share(v *intstr.IntOrString, total int64, roundUp bool) (int64,
 // so that two workloads of 2^31−1 replicas are −2 pods and four are −4; here the figure stays
 // at the largest there is, which allows no more than the exact one would.
 func (o Options) fit(n int64) int32 {
-	if o.MatchUpstream {
+	if o.matchUpstream() {
 		return int32(n)
 	}
 	return int32(min(max(n, math.MinInt32), math.MaxInt32))
@@ -132,7 +132,7 @@ func (o Options) fit(n int64) int32 {
 // sum adds a scale to the sum of scales. That many 32-bit scales that 64 bits overflow are in no
 // snapshot.
 func (o Options) sum(total int64, scale int32) int64 {
-	if o.MatchUpstream {
+	if o.matchUpstream() {
 		return int64(int32(total + int64(scale)))
 	}
 	return total + int64(scale)

@@ -1,7 +1,6 @@
 package disruption
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"testing"
@@ -9,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 )
@@ -17,7 +17,7 @@ import (
 // remainder.
 func TestBR2501_BR2502_EveryPercentageOfEveryNumberOfPods(t *testing.T) {
 	for percent := int32(0); percent <= 110; percent++ {
-		v := new(intstr.FromString(fmt.Sprintf("%d%%", percent)))
+		v := ptr.To(intstr.FromString(fmt.Sprintf("%d%%", percent)))
 		for expected := int32(0); expected <= 200; expected++ {
 			down := percent * expected / 100
 			up := down
@@ -63,7 +63,7 @@ func TestDesiredHealthy(t *testing.T) {
 		{name: "neither", reason: "nothing is asked for", expected: 3, want: 0},
 		{name: "neither number nor string", reason: "upstream takes it for nothing", min: &intstr.IntOrString{Type: 7}, expected: 3, want: 0},
 		{name: "no percent sign", reason: "a string has to be a percentage", min: value("abc"), expected: 3, field: "spec.minAvailable"},
-		{name: "number in a string", reason: "a string has to be a percentage", max: new(intstr.FromString("3")), expected: 3, field: "spec.maxUnavailable"},
+		{name: "number in a string", reason: "a string has to be a percentage", max: ptr.To(intstr.FromString("3")), expected: 3, field: "spec.maxUnavailable"},
 		{name: "not a number", reason: "a percentage is a whole number", max: value("1.5%"), expected: 3, field: "spec.maxUnavailable"},
 		{name: "negative number", reason: "it would allow more than there are", min: value("-3"), expected: 3, field: "spec.minAvailable"},
 		{name: "negative percentage", reason: "it would allow more than there are", min: value("-30%"), expected: 3, field: "spec.minAvailable"},
@@ -76,8 +76,8 @@ func TestDesiredHealthy(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := DesiredHealthy(policyv1.PodDisruptionBudgetSpec{MinAvailable: tc.min, MaxUnavailable: tc.max}, tc.expected, RoundUp)
 			if tc.field != "" {
-				problem, ok := errors.AsType[*purekube.ObjectError](err)
-				require.True(t, ok, "%s: %v", tc.reason, err)
+				var problem *purekube.ObjectError
+				require.ErrorAs(t, err, &problem, "%s: %v", tc.reason, err)
 				require.Equal(t, tc.field, problem.Field)
 				return
 			}

@@ -11,6 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube"
 )
 
 // now is the time of all tests; epoch is long before it.
@@ -21,7 +24,12 @@ var (
 
 const ns = "shop"
 
-func key(name string) types.NamespacedName {
+// key is a budget's, podNamed a pod's, and nn the name of either.
+func key(name string) Key { return Key{Kind: BudgetKey, Namespace: ns, Name: name} }
+
+func podNamed(name string) Key { return Key{Kind: PodKey, Namespace: ns, Name: name} }
+
+func nn(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: ns, Name: name}
 }
 
@@ -39,7 +47,7 @@ func owned(m metav1.ObjectMeta, apiVersion, kind, name string) metav1.ObjectMeta
 	m.OwnerReferences = []metav1.OwnerReference{
 		// An owner that is not the controller never counts.
 		{APIVersion: "v1", Kind: "ConfigMap", Name: "bystander", UID: "uid-bystander"},
-		{APIVersion: apiVersion, Kind: kind, Name: name, UID: types.UID("uid-" + name), Controller: new(true)},
+		{APIVersion: apiVersion, Kind: kind, Name: name, UID: types.UID("uid-" + name), Controller: ptr.To(true)},
 	}
 	return m
 }
@@ -63,7 +71,7 @@ func by(apiVersion, kind, name string) func(*corev1.Pod) {
 
 func unready(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }
 
-func deleting(p *corev1.Pod) { p.DeletionTimestamp = new(ago(time.Second)) }
+func deleting(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(ago(time.Second)) }
 
 func created(d time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.CreationTimestamp = ago(d) }
@@ -121,7 +129,7 @@ func budget(change ...func(*policyv1.PodDisruptionBudget)) *policyv1.PodDisrupti
 	return b
 }
 
-func value(s string) *intstr.IntOrString { return new(intstr.Parse(s)) }
+func value(s string) *intstr.IntOrString { return ptr.To(intstr.Parse(s)) }
 
 func maxUnavailable(v string) func(*policyv1.PodDisruptionBudget) {
 	return func(b *policyv1.PodDisruptionBudget) { b.Spec.MaxUnavailable = value(v) }
@@ -147,8 +155,8 @@ func selecting(s *metav1.LabelSelector) func(*policyv1.PodDisruptionBudget) {
 func web(b *policyv1.PodDisruptionBudget, replicas int32, ps ...*corev1.Pod) Snapshot {
 	return Snapshot{
 		Now: now, Budgets: []*policyv1.PodDisruptionBudget{b}, Pods: ps,
-		ReplicaSets: []*appsv1.ReplicaSet{replicaSet("web-rs", "web", new(replicas))},
-		Deployments: []*appsv1.Deployment{deployment("web", new(replicas))},
+		ReplicaSets: []*appsv1.ReplicaSet{replicaSet("web-rs", "web", ptr.To(replicas))},
+		Deployments: []*appsv1.Deployment{deployment("web", ptr.To(replicas))},
 	}
 }
 
@@ -178,4 +186,4 @@ func reasons(r Result) []string {
 	return all
 }
 
-var bothModes = map[string]Options{"default": {}, "upstream": {MatchUpstream: true}}
+var bothModes = map[string]Options{"default": {}, "upstream": {MatchUpstream: purekube.V1_36}}

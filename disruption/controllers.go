@@ -91,7 +91,7 @@ func (w *workloads) controllerOf(namespace string, ref *metav1.OwnerReference) a
 	if !known {
 		a = w.scaleOf(gv.Group, namespace, ref)
 	}
-	if a.found.kind != "" && a.found.scale < 0 && !w.o.MatchUpstream {
+	if a.found.kind != "" && a.found.scale < 0 && !w.o.matchUpstream() {
 		// It would be subtracted from what the other workloads want.
 		return answer{problem: &purekube.ObjectError{
 			Kind: a.found.kind, Namespace: namespace, Name: a.found.name, Field: "spec.replicas", Err: errNegative}}
@@ -181,4 +181,13 @@ func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference)
 		return answer{}
 	}
 	return answer{found: controller{kind: ref.Kind, name: ref.Name, uid: scale.UID, scale: scale.Replicas}}
+}
+
+// groupOf is the API group of an apiVersion, and no group if it does not parse.
+func groupOf(apiVersion string) string {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return "?"
+	}
+	return gv.Group
 }

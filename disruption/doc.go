@@ -5,46 +5,67 @@
 // of the API server decide, from objects alone. The version mirrored is v1.36.3
 // (pkg/controller/disruption; pkg/registry/core/pod/storage/eviction.go).
 //
-//   - [Plan] and [PlanAll]: the status of budgets. [PlanPod] and [PlanAllPods]: what pods ask for
-//     by themselves.
-//   - [Evict]: the eviction handler's answer, and the budget as it writes it, so that a drain
-//     can be played through without a cluster.
+//   - [Plan] and [PlanAll]: the status of budgets, and the condition DisruptionTarget of pods.
+//   - [CheckEviction]: the eviction handler's answer, and the budget as it writes it, so that a
+//     drain can be simulated without a cluster.
 //   - [Explain] and [ExplainAll]: why a budget allows what it allows, pod by pod and controller by
 //     controller.
-//   - [DesiredHealthy] and [DisruptionsAllowed]: the arithmetic alone.
-//   - [BudgetsFor] and [AffectedByPod]: which budgets cover a pod.
+//   - [DesiredHealthy], [DisruptionsAllowed] and [AllowedAtFullHealth]: the arithmetic alone.
+//   - [AffectedByBudget], [AffectedByPod] and so on: what to plan again after an event.
+//   - [BudgetsFor]: which budgets cover a pod.
 //
 // # Rules
 //
 //   - BR-25-01: minAvailable is the number of pods that stay healthy, or a percentage of the
 //     scale of the pods' controllers, rounded up.
-//   - BR-25-02: maxUnavailable is taken from that scale. A percentage is rounded up, as Kubernetes
-//     does and documents it; [RoundDown] gives the rule of the design note.
-//   - BR-25-03: disruptionsAllowed is what is healthy beyond that, and never negative.
-//   - BR-25-04: an evicted pod is as good as gone for two minutes, until it is.
-//   - BR-25-05: a condition DisruptionTarget that came to nothing is cleared after two minutes.
-//   - BR-25-06: what cannot be computed allows no disruption.
+//   - BR-25-02: maxUnavailable is subtracted from that scale. A percentage is rounded up, as Kubernetes
+//     does and documents it; [RoundDown] is the stricter rule.
+//   - BR-25-03: disruptionsAllowed is the number of healthy pods beyond that, and never negative.
+//   - BR-25-04: an evicted pod does not count as healthy for two minutes, unless it is deleted sooner.
+//   - BR-25-05: a condition DisruptionTarget of a pod that was not deleted is set to False after two minutes.
+//   - BR-25-06: a status that cannot be computed allows no disruption.
+//
+// # Keys
+//
+// A [Key] names a budget or a pod. Each budget has a plan. A pod has a plan of its own if its
+// condition DisruptionTarget is True and it neither is being deleted nor has ended; for any other pod the plan
+// is empty. The functions AffectedBy… name the keys that an event concerns, so that one queue and
+// one loop serve both.
 //
 // # The caller's duties
 //
-//  1. Hand in all budgets, pods, ReplicationControllers, ReplicaSets, Deployments and StatefulSets
-//     of a namespace. A pod that is left out is a pod that is gone. A workload that is left
-//     out costs a look-up.
-//  2. Look up each Need: the scale subresource of that kind and name. Put the answer into
-//     Snapshot.Scales under [ScaleKeyOf] and plan again. "Not found" may mean that the kind has no
-//     scale; say so in Scale.Err then ("nodes does not implement the scale subresource"), as
-//     upstream does. Put every other error there too; look it up again later. Drop
-//     answers after a while: nothing tells that a scale changed.
-//  3. Write [UpdateStatus] with the resourceVersion it carries, and plan again on a conflict.
-//  4. Plan again when a budget changes, for [AffectedByPod] when a pod does (for the old and the
-//     new object), and at RecheckAt.
-//  5. Plan with a clock that agrees with the API server's to within seconds: status.disruptedPods
+//  1. Hand in the part of the cluster that a question needs. Plan and Explain of a budget, and
+//     CheckEviction with Recompute: all budgets, pods, ReplicationControllers, ReplicaSets, Deployments and
+//     StatefulSets of the budget's namespace. CheckEviction without Recompute: the pod and
+//     all budgets of its namespace. Plan of a pod: the pod. A pod that is left out is a pod that
+//     is gone. A workload that is left out costs a look-up.
+//  2. Look up each Need at the API server. Put the answer into Snapshot.Scales under [ScaleKeyOf] and plan again.
+//     A scale that is not found has two meanings. If discovery lists the subresource scale for the kind's
+//     resource, the object does not exist: answer with the zero [Scale]. If discovery does not list it, the kind has no scale:
+//     answer with Scale.Err "nodes does not implement the scale subresource", as upstream does.
+//     Put the text of every other error there, too.
+//     An answer serves the plans that asked for it. Drop it afterwards: nothing tells when it
+//     stops being true.
+//  3. Make the call of each action: its Request has the resourceVersion of the object that was planned for. HTTP 409
+//     (conflict): the object changed since; plan again. 404: the object is gone; forget the key. 422: the API server does
+//     not accept the object, which a later version of it may mend; plan again when the object changes.
+//  4. Plan again what the functions AffectedBy… name when a budget, a pod or a workload changes, and
+//     at RecheckAt.
+//  5. An error of Plan is about objects in the snapshot. Planning again without another snapshot gives
+//     the same error, so do not retry; an event brings the key back. Where the error stands beside an
+//     UpdateStatus, that is the fail-safe status (BR-25-06): write it. It is the decision, and
+//     no attempt that failed. Only an error that came out of Scale.Err is worth another look-up later.
+//  6. Plan with a clock that agrees with the API server's to within seconds: status.disruptedPods
 //     holds its times.
+//  7. Do not run this beside kube-controller-manager's own disruption controller: two writers of one
+//     status. D-13 and RoundDown differ from it for good, so that the two write in turns for ever. Where
+//     it cannot be switched off, set MatchUpstream to its release and leave
+//     MaxUnavailableRounding at RoundUp, or ask questions only and write nothing.
 //
 // # Divergences
 //
 // The default differs from kube-controller-manager v1.36.3 in these, each of which fixes a defect.
-// Options.MatchUpstream has none of them but D-12.
+// With Options.MatchUpstream there are none of them but D-12.
 //
 //   - D-12: spec.replicas that is absent counts as 1, the API's default. Upstream panics, so both
 //     modes do this.

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
 )
@@ -22,20 +23,20 @@ func shop() disruption.Snapshot {
 		Budgets: []*policyv1.PodDisruptionBudget{{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"},
 			Spec: policyv1.PodDisruptionBudgetSpec{
-				MaxUnavailable: new(intstr.FromInt32(1)),
+				MaxUnavailable: ptr.To(intstr.FromInt32(1)),
 				Selector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}},
 			},
 		}},
 		StatefulSets: []*appsv1.StatefulSet{{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "1"},
-			Spec:       appsv1.StatefulSetSpec{Replicas: new(int32(3))},
+			Spec:       appsv1.StatefulSetSpec{Replicas: ptr.To(int32(3))},
 		}},
 	}
 	for i, ready := range []corev1.ConditionStatus{"True", "True", "False"} {
 		s.Pods = append(s.Pods, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: "shop", Name: fmt.Sprintf("db-%d", i), Labels: map[string]string{"app": "db"},
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db", UID: "1", Controller: new(true)}},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db", UID: "1", Controller: ptr.To(true)}},
 			},
 			Spec:   corev1.PodSpec{NodeName: fmt.Sprintf("node-%d", i)},
 			Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}},
@@ -45,7 +46,11 @@ func shop() disruption.Snapshot {
 }
 
 func ExamplePlanAll() {
-	for _, outcome := range disruption.PlanAll(shop(), disruption.Options{}) {
+	outcomes, err := disruption.PlanAll(shop(), disruption.Options{})
+	if err != nil {
+		fmt.Println(err) // nil pointers, objects without a name: the rest is planned all the same
+	}
+	for _, outcome := range outcomes {
 		for _, action := range outcome.Result.Actions {
 			fmt.Println(action)
 		}
@@ -57,7 +62,7 @@ func ExamplePlanAll() {
 // A controller that is not one of the built-in ones is asked for once.
 func ExamplePlan_needs() {
 	s := shop()
-	key := types.NamespacedName{Namespace: "shop", Name: "db"}
+	key := disruption.Key{Kind: disruption.BudgetKey, Namespace: "shop", Name: "db"}
 	for _, pod := range s.Pods {
 		pod.OwnerReferences[0].APIVersion, pod.OwnerReferences[0].Kind = "db.example.com/v1", "Cluster"
 	}
@@ -76,8 +81,8 @@ func ExamplePlan_needs() {
 
 // Why can node-0 not be drained?
 func ExampleExplain() {
-	e, _ := disruption.Explain(shop(), types.NamespacedName{Namespace: "shop", Name: "db"}, disruption.Options{})
-	fmt.Printf("%s (%s): %s\n", e.Budget, e.Rule, e.Why())
+	e, _ := disruption.Explain(shop(), disruption.Key{Kind: disruption.BudgetKey, Namespace: "shop", Name: "db"}, disruption.Options{})
+	fmt.Printf("%s (%s): %s\n", e.Key, e.Rule, e.Reasons[0].Message)
 	for _, c := range e.Controllers {
 		fmt.Printf("  %s %s wants %d\n", c.Kind, c.Name, c.Scale)
 	}
@@ -85,7 +90,7 @@ func ExampleExplain() {
 		fmt.Printf("  %s on %s: %s\n", p.Name, p.Node, p.Health)
 	}
 	// Output:
-	// shop/db (maxUnavailable 1): nothing may be disrupted: 2 healthy, 2 desired
+	// budget:shop/db (maxUnavailable 1): nothing may be disrupted: 2 healthy, 2 desired
 	//   StatefulSet db wants 3
 	//   db-0 on node-0: healthy
 	//   db-1 on node-1: healthy
@@ -94,10 +99,10 @@ func ExampleExplain() {
 
 // The pods of the example are evicted one after the other, without a cluster. Recompute does the
 // disruption controller's part.
-func ExampleEvict() {
+func ExampleCheckEviction() {
 	s := shop()
 	for _, pod := range s.Pods {
-		e, _ := disruption.Evict(s, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, disruption.Options{Recompute: true})
+		e, _ := disruption.CheckEviction(s, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, disruption.Options{Recompute: true})
 		fmt.Printf("%s: %s\n  %s\n", pod.Name, e.Verdict, e.Reason)
 		if e.Update != nil {
 			s.Budgets[0] = e.Update
@@ -113,7 +118,7 @@ func ExampleEvict() {
 }
 
 func ExampleDesiredHealthy() {
-	spec := policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromString("30%"))}
+	spec := policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromString("30%"))}
 	up, _ := disruption.DesiredHealthy(spec, 7, disruption.RoundUp)
 	down, _ := disruption.DesiredHealthy(spec, 7, disruption.RoundDown)
 	fmt.Println(up, down)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -31,21 +32,49 @@ const (
 	Ambiguous Health = "more than one pod of this name"
 )
 
-// Explanation says why a budget allows the disruptions that it allows. It is data: lists are sorted,
-// and two explanations can be compared with go-cmp.
+// code is that of a pod that does not count as healthy, and empty of one that does.
+func (h Health) code() Code {
+	switch h {
+	case NotReady:
+		return PodNotReady
+	case BeingDeleted:
+		return PodBeingDeleted
+	case BeingEvicted:
+		return PodBeingEvicted
+	case Ambiguous:
+		return PodAmbiguous
+	}
+	return ""
+}
+
+// Explanation says why a budget allows the disruptions that it allows, or what is known about a pod.
+// It is data: lists are sorted, and two explanations can be compared with go-cmp.
 type Explanation struct {
-	Budget types.NamespacedName
+	Key Key
+	// Reasons begin with the conclusion; see the constants of type [Code].
+	Reasons []Reason
+
+	// Budgets are those that cover the pod, sorted by name. All other fields are about a budget.
+	Budgets []types.NamespacedName
+
 	// Rule is what the budget demands: "maxUnavailable 30%", "minAvailable 3", or empty.
 	Rule string
 	// Selector is the label selector as kubectl writes it.
 	Selector string
 	// Computed is what the pods and workloads of the snapshot make of it; Reported is what
 	// the status in the snapshot says, which evictions go by.
-	Computed, Reported Figures
+	Computed, Reported Counts
 	// UpToDate: Plan would write nothing.
 	UpToDate bool
 	// Failure is why nothing could be computed, if so; Computed is then the fail-safe status.
 	Failure string
+	// Never: no healthy pod could be evicted even with every pod healthy, at the scales that the
+	// controllers have now. Where these are not known it is false, unless the budget forbids
+	// every disruption at any scale.
+	Never bool
+	// Shortfall is how many more healthy pods it takes until one may be evicted. It is 0 if one
+	// may be evicted now, if no number of pods suffices, and if nothing could be computed.
+	Shortfall int32
 	// Needs are the look-ups to make first; Computed is then empty.
 	Needs []purekube.Need
 	// Pods that the budget covers, sorted by name.
@@ -57,13 +86,13 @@ type Explanation struct {
 	Unmanaged []string
 }
 
-// Figures are the numbers of a budget's status.
-type Figures struct {
+// Counts are the numbers of a budget's status.
+type Counts struct {
 	ExpectedPods, DesiredHealthy, CurrentHealthy, DisruptionsAllowed int32
 }
 
 // String is "1 allowed, 6 healthy, 5 desired, 7 expected".
-func (f Figures) String() string {
+func (f Counts) String() string {
 	return fmt.Sprintf("%d allowed, %d healthy, %d desired, %d expected",
 		f.DisruptionsAllowed, f.CurrentHealthy, f.DesiredHealthy, f.ExpectedPods)
 }
@@ -84,83 +113,131 @@ type ControllerScale struct {
 	// Through are the owner references of pods that lead to it: "ReplicaSet web-5d4f".
 	Through []string
 	Scale   int32
-	// Problem is why there is no scale, if so.
+	// Problem is why there is no scale, if so, and Code its code: ControllerNotFound,
+	// ScaleNotKnown or ScaleNotAvailable.
 	Problem string
+	Code    Code
 }
 
 // Blocks reports whether no pod of the budget that is ready may be evicted by its computed status.
 func (e Explanation) Blocks() bool { return len(e.Needs) == 0 && e.Computed.DisruptionsAllowed <= 0 }
 
-// Why is one sentence for people.
-func (e Explanation) Why() string {
-	c := e.Computed
-	switch {
-	case len(e.Needs) > 0:
-		return fmt.Sprintf("controllers to look up first: %d", len(e.Needs))
-	case e.Failure != "":
-		return "nothing may be disrupted because the budget cannot be computed: " + e.Failure
-	case c.DisruptionsAllowed > 0:
-		return fmt.Sprintf("%d may be disrupted: %d healthy, %d desired", c.DisruptionsAllowed, c.CurrentHealthy, c.DesiredHealthy)
-	case len(e.Pods) == 0:
-		return "nothing may be disrupted: the budget covers no pod"
-	case c.ExpectedPods <= 0:
-		return "nothing may be disrupted: no pods are expected"
-	case c.CurrentHealthy >= c.ExpectedPods && c.DesiredHealthy >= c.ExpectedPods:
-		return fmt.Sprintf("nothing may ever be disrupted: all pods that are expected have to stay healthy (%d)", c.ExpectedPods)
-	}
-	return fmt.Sprintf("nothing may be disrupted: %d healthy, %d desired", c.CurrentHealthy, c.DesiredHealthy)
-}
-
 // Explain says how the status of a budget comes about: each pod, and whether it counts or why not;
-// each controller and its scale. A budget that is not in the snapshot, or twice, has no
-// explanation. The error is Plan's.
-func Explain(s Snapshot, key types.NamespacedName, o Options) (Explanation, error) {
-	c := newCount(s.in(key.Namespace), o)
-	problems := c.problems
-	if c.budgetNames.Ambiguous(key) {
-		problems.Add(snapshot.DuplicateError(budgetKind, key))
-	}
-	i := slices.IndexFunc(c.tallies, func(t tally) bool { return snapshot.KeyOf(t.budget) == key })
-	if i < 0 {
+// each controller and its scale. For a pod it says which budgets cover it and what becomes of its
+// condition DisruptionTarget.
+//
+// An object that is not in the snapshot has no explanation but the error [purekube.ErrNotFound], one
+// that is there twice [purekube.ErrDuplicate]. The error is otherwise Plan's.
+func Explain(s Snapshot, key Key, o Options) (Explanation, error) {
+	p := newPlanner(s.in(key.Namespace), o)
+	problems := p.problems
+	switch key.Kind {
+	case BudgetKey:
+		i := slices.IndexFunc(p.counts, func(t podCount) bool { return snapshot.KeyOf(t.budget) == key.object() })
+		if i < 0 {
+			problems.Add(missing(key, p.budgetNames.Ambiguous(key.object())))
+			return Explanation{}, problems.Err()
+		}
+		e := explained(&p.counts[i])
+		p.only(key.object())
+		d := p.counts[i].decide(p.workloads, s.Now, o)
+		for _, problem := range d.problems {
+			problems.Add(problem)
+		}
+		e.conclude(&p.counts[i], d, p.workloads, o)
+		return *e, problems.Err()
+	case PodKey:
+		if pod := p.podNames.Find(key.object()); pod != nil {
+			return p.explainPod(pod, p.covering(pod)), problems.Err()
+		}
+		problems.Add(missing(key, p.podNames.Ambiguous(key.object())))
 		return Explanation{}, problems.Err()
 	}
-	e := explained(&c.tallies[i])
-	c.only(key)
-	d := c.tallies[i].decide(c.workloads, s.Now, o)
-	for _, p := range d.problems {
-		problems.Add(p)
-	}
-	e.conclude(d)
-	return *e, problems.Err()
+	problems.Add(missing(key, false))
+	return Explanation{}, problems.Err()
 }
 
-// ExplainAll explains all budgets of the snapshot, sorted by namespace and name, at the cost of
-// about one pass over the pods. The errors are those of [PlanAll].
-func ExplainAll(s Snapshot, o Options) []Explanation {
-	c := newCount(s, o)
-	var all []*Explanation
-	for i := range c.tallies {
-		all = append(all, explained(&c.tallies[i]))
+// missing is the error for a question about an object that is not in the snapshot, or is there twice.
+func missing(key Key, ambiguous bool) *purekube.ObjectError {
+	if ambiguous {
+		return snapshot.DuplicateError(key.kindName(), key.object())
 	}
-	c.all()
-	out := make([]Explanation, len(all))
+	return &purekube.ObjectError{Kind: key.kindName(), Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}
+}
+
+// ExplainAll explains all budgets of the snapshot, and the pods that have a plan of their own: those
+// with a condition DisruptionTarget that is True, and those that more than one budget covers. The
+// explanations are sorted by key. The error is that of [PlanAll]. It costs about one pass over the
+// pods.
+func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
+	p := newPlanner(s, o)
+	all := make([]*Explanation, len(p.counts))
+	for i := range p.counts {
+		all[i] = explained(&p.counts[i])
+	}
+	var out []Explanation
+	x := newBudgetIndex(p.matchers)
+	var hits []int
+	for _, pod := range p.pods {
+		hits = x.covering(hits[:0], pod)
+		for _, i := range hits {
+			p.add(&p.counts[i], pod)
+		}
+		if (len(hits) > 1 || hasDisruptionTarget(pod)) && !p.ambiguousPod(snapshot.KeyOf(pod)) {
+			out = append(out, p.explainPod(pod, hits))
+		}
+	}
+	reported := map[place]bool{}
 	for i, e := range all {
-		e.conclude(c.tallies[i].decide(c.workloads, s.Now, o))
-		out[i] = *e
+		d := p.counts[i].decide(p.workloads, s.Now, o)
+		for _, problem := range d.problems {
+			reported[placeOf(problem)] = true
+		}
+		e.conclude(&p.counts[i], d, p.workloads, o)
+		out = append(out, *e)
 	}
-	slices.SortFunc(out, func(a, b Explanation) int {
-		return cmp.Or(cmp.Compare(a.Budget.Namespace, b.Budget.Namespace), cmp.Compare(a.Budget.Name, b.Budget.Name))
-	})
-	return out
+	slices.SortFunc(out, func(a, b Explanation) int { return compareKeys(a.Key, b.Key) })
+	return out, p.wholeSnapshot(reported)
 }
 
-// explained begins an explanation that takes note of all that the tally counts.
-func explained(t *tally) *Explanation {
+// explainPod explains a pod, given the positions of the budgets that cover it.
+func (p *planner) explainPod(pod *corev1.Pod, covering []int) Explanation {
+	e := Explanation{Key: KeyOf(pod)}
+	for _, i := range covering {
+		e.Budgets = append(e.Budgets, snapshot.KeyOf(p.matchers[i].budget))
+	}
+	slices.SortFunc(e.Budgets, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
+	condition := podstate.Condition(pod, corev1.DisruptionTarget)
+	target := Reason{Field: "status.conditions", Code: DisruptionTargetInUse, Message: "the condition DisruptionTarget stays: the pod is being deleted or has ended, or the kubelet set it"}
+	switch {
+	case condition == nil || condition.Status != corev1.ConditionTrue:
+		target.Code, target.Message = NoDisruptionTarget, "the condition DisruptionTarget is not True"
+	case hasDisruptionTarget(pod):
+		over := condition.LastTransitionTime.Add(p.o.staleDisruptionTimeout())
+		target.Code, target.Message = DisruptionTargetStale, "the pod was to be deleted and was not: the condition DisruptionTarget is cleared"
+		if over.After(p.now) {
+			target.Code, target.Message = DisruptionTargetRecent, "the pod is about to be deleted: the condition DisruptionTarget stays until "+over.UTC().Format(time.RFC3339)
+		}
+	}
+	budgets := Reason{Code: NoBudget, Message: "no budget covers the pod"}
+	switch len(e.Budgets) {
+	case 0:
+	case 1:
+		budgets = Reason{Code: OneBudget, Object: e.Budgets[0], Message: fmt.Sprintf("budget %s covers the pod", e.Budgets[0].Name)}
+	default:
+		budgets = Reason{Code: MultipleBudgets, Object: e.Budgets[0], Message: fmt.Sprintf("%d budgets cover the pod: it cannot be evicted", len(e.Budgets))}
+	}
+	e.Reasons = []Reason{target, budgets}
+	return e
+}
+
+// explained begins an explanation that takes note of all that is counted.
+func explained(t *podCount) *Explanation {
 	e := &Explanation{
-		Budget:   snapshot.KeyOf(t.budget),
+		Key:      KeyOf(t.budget),
 		Rule:     rule(t.budget.Spec),
 		Selector: metav1.FormatLabelSelector(t.budget.Spec.Selector),
-		Reported: figures(t.budget.Status),
+		Reported: countsOf(t.budget.Status),
 	}
 	t.onPod, t.onController = e.addPod, e.addController
 	return e
@@ -179,7 +256,7 @@ func (e *Explanation) addPod(pod *corev1.Pod, h Health, until time.Time) {
 }
 
 // conclude adds what was decided.
-func (e *Explanation) conclude(d decision) {
+func (e *Explanation) conclude(t *podCount, d decision, w *workloads, o Options) {
 	e.Needs = d.needs
 	e.UpToDate = d.budget == nil && len(d.needs) == 0
 	if d.failure != nil {
@@ -187,7 +264,7 @@ func (e *Explanation) conclude(d decision) {
 	}
 	switch {
 	case d.budget != nil:
-		e.Computed = figures(d.budget.Status)
+		e.Computed = countsOf(d.budget.Status)
 	case len(d.needs) == 0:
 		e.Computed = e.Reported
 	}
@@ -196,6 +273,8 @@ func (e *Explanation) conclude(d decision) {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	slices.Sort(e.Unmanaged)
+	e.Never, e.Shortfall = t.outlook(d, e.Computed, w, o)
+	e.Reasons = e.reasons(t.budget.Spec.MaxUnavailable == nil && t.budget.Spec.MinAvailable == nil)
 }
 
 // addController notes what was found for an owner reference.
@@ -214,17 +293,17 @@ func (e *Explanation) addController(r reference, a answer) {
 			}
 		}
 	case a.problem != nil:
-		cs.Problem = conditionText(a.problem)
+		cs.Problem, cs.Code = conditionText(a.problem), ScaleNotAvailable
 	case a.need != nil:
-		cs.Problem = "its scale is not in the snapshot"
+		cs.Problem, cs.Code = "its scale is not in the snapshot", ScaleNotKnown
 	default:
-		cs.Problem = "not found, or another one of that name"
+		cs.Problem, cs.Code = "not found, or another one of that name", ControllerNotFound
 	}
 	e.Controllers = append(e.Controllers, cs)
 }
 
-func figures(st policyv1.PodDisruptionBudgetStatus) Figures {
-	return Figures{
+func countsOf(st policyv1.PodDisruptionBudgetStatus) Counts {
+	return Counts{
 		ExpectedPods: st.ExpectedPods, DesiredHealthy: st.DesiredHealthy,
 		CurrentHealthy: st.CurrentHealthy, DisruptionsAllowed: st.DisruptionsAllowed,
 	}

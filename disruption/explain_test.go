@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 )
@@ -20,14 +21,14 @@ func TestExplain(t *testing.T) {
 		pod("d", byWeb, unready), pod("a", byWeb), pod("b", by("apps/v1", "ReplicaSet", "web-old"), deleting), pod("c", byWeb), pod("e"),
 		pod("f", by("apps/v1", "StatefulSet", "db")))
 	s.Pods[1].Spec.NodeName = "node-1"
-	s.ReplicaSets = append(s.ReplicaSets, replicaSet("web-old", "web", new(int32(0))))
+	s.ReplicaSets = append(s.ReplicaSets, replicaSet("web-old", "web", ptr.To(int32(0))))
 	s.StatefulSets = []*appsv1.StatefulSet{statefulSet("db", nil)}
 	got, err := Explain(s, key("web"), Options{})
 	require.NoError(t, err)
 	want := Explanation{
-		Budget: key("web"), Rule: "maxUnavailable 1", Selector: "app=web",
-		Computed: Figures{ExpectedPods: 4, DesiredHealthy: 3, CurrentHealthy: 3},
-		Reported: Figures{DesiredHealthy: 9, CurrentHealthy: 9, DisruptionsAllowed: 9},
+		Key: key("web"), Rule: "maxUnavailable 1", Selector: "app=web",
+		Computed: Counts{ExpectedPods: 4, DesiredHealthy: 3, CurrentHealthy: 3},
+		Reported: Counts{DesiredHealthy: 9, CurrentHealthy: 9, DisruptionsAllowed: 9},
 		Pods: []PodHealth{
 			{Name: "a", Node: "node-1", Health: Healthy},
 			{Name: "b", Health: BeingDeleted},
@@ -41,10 +42,19 @@ func TestExplain(t *testing.T) {
 			{Kind: "StatefulSet", Name: "db", Through: []string{"StatefulSet db"}, Scale: 1},
 		},
 		Unmanaged: []string{"e"},
+		Shortfall: 1,
+		Reasons: []Reason{
+			{Code: TooFewHealthy, Message: "nothing may be disrupted: 3 healthy, 3 desired"},
+			{Code: StatusOutdated, Field: "status", Message: "the status says 9 allowed, 9 healthy, 9 desired, 0 expected"},
+			{Code: PodNotReady, Object: nn("d"), Message: "pod d: not ready"},
+			{Code: PodBeingDeleted, Object: nn("b"), Message: "pod b: being deleted"},
+			{Code: PodBeingEvicted, Object: nn("c"), Message: "pod c: being evicted, and expected to be gone by 2026-11-21T12:01:00Z"},
+			{Code: PodUnmanaged, Object: nn("e"), Message: "pod e has no controller: it counts, and is not expected"},
+		},
 	}
 	require.Empty(t, cmp.Diff(want, got))
 	require.True(t, got.Blocks())
-	require.Equal(t, "nothing may be disrupted: 3 healthy, 3 desired", got.Why())
+	require.Equal(t, "nothing may be disrupted: 3 healthy, 3 desired", got.Reasons[0].Message)
 }
 
 func TestExplainWhy(t *testing.T) {
@@ -79,7 +89,7 @@ func TestExplainWhy(t *testing.T) {
 		{name: "controller gone", s: lookedUp(web(budget(maxUnavailable("1")), 3, pods(3, 3, custom)...), Scale{}), blocks: true, err: true,
 			want: `nothing may be disrupted because the budget cannot be computed: found no controllers for pod "web-a"`,
 			more: func(t *testing.T, e Explanation) {
-				require.Equal(t, []ControllerScale{{Kind: "Y", Name: "y", Through: []string{"Y y"}, Problem: "not found, or another one of that name"}}, e.Controllers)
+				require.Equal(t, []ControllerScale{{Kind: "Y", Name: "y", Through: []string{"Y y"}, Problem: "not found, or another one of that name", Code: ControllerNotFound}}, e.Controllers)
 			}},
 		{name: "no scale", s: lookedUp(web(budget(maxUnavailable("1")), 3, pods(3, 3, custom)...), Scale{Err: "ys.x does not implement the scale subresource"}), blocks: true, err: true,
 			want: "nothing may be disrupted because the budget cannot be computed: ys.x does not implement the scale subresource",
@@ -90,7 +100,7 @@ func TestExplainWhy(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			e, err := Explain(tc.s, key("web"), Options{})
 			require.Equal(t, tc.err, err != nil, "%v", err)
-			require.Equal(t, tc.want, e.Why())
+			require.Equal(t, tc.want, e.Reasons[0].Message)
 			require.Equal(t, tc.blocks, e.Blocks())
 			if tc.more != nil {
 				tc.more(t, e)
@@ -110,8 +120,9 @@ func TestExplainUpToDateAndBadInput(t *testing.T) {
 	require.Equal(t, e.Reported, e.Computed)
 
 	e, err = Explain(s, key("gone"), Options{})
-	require.NoError(t, err)
-	require.Zero(t, e.Budget)
+	require.EqualError(t, err, "PodDisruptionBudget shop/gone: not in the snapshot")
+	require.ErrorIs(t, err, purekube.ErrNotFound)
+	require.Zero(t, e)
 
 	s.Pods = append(s.Pods, pod("web-a", byWeb))
 	e, err = Explain(s, key("web"), Options{})
@@ -122,7 +133,7 @@ func TestExplainUpToDateAndBadInput(t *testing.T) {
 	s.Budgets = append(s.Budgets, s.Budgets[0])
 	e, err = Explain(s, key("web"), Options{})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
-	require.Zero(t, e.Budget)
+	require.Zero(t, e)
 
 	e, err = Explain(Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget()}, Pods: []*corev1.Pod{pod("a")}}, key("web"), Options{})
 	require.NoError(t, err)
@@ -138,7 +149,7 @@ func TestExplainManyControllers(t *testing.T) {
 			name := fmt.Sprintf("db%d", i)
 			s.Pods = append(s.Pods, pod(fmt.Sprintf("%s-%d", name, len(s.Pods)), by("apps/v1", "StatefulSet", name)))
 			if len(s.StatefulSets) < 3*fewReferences {
-				s.StatefulSets = append(s.StatefulSets, statefulSet(name, new(int32(2))))
+				s.StatefulSets = append(s.StatefulSets, statefulSet(name, ptr.To(int32(2))))
 			}
 		}
 	}
@@ -150,7 +161,7 @@ func TestExplainManyControllers(t *testing.T) {
 	}
 	require.EqualValues(t, 6*fewReferences, e.Computed.ExpectedPods)
 
-	c := newCount(s, Options{})
-	tally, _ := c.only(key("web"))
-	require.Len(t, tally.refs, 3*fewReferences, "and held once")
+	c := newPlanner(s, Options{})
+	counted, _ := c.only(nn("web"))
+	require.Len(t, counted.refs, 3*fewReferences, "and held once")
 }

@@ -8,8 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -25,7 +27,7 @@ func FuzzAmounts(f *testing.F) {
 			r = RoundDown
 		}
 		expected = max(0, expected)
-		v := new(intstr.FromString(text))
+		v := ptr.To(intstr.FromString(text))
 		desired, err := DesiredHealthy(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: v}, expected, r)
 		if err == nil && (desired < 0 || desired > expected) {
 			t.Errorf("maxUnavailable %q of %d: %d", text, expected, desired)
@@ -51,7 +53,7 @@ func FuzzManifests(f *testing.F) {
 		}
 		s := Snapshot{Now: now, Pods: []*corev1.Pod{&p, pod("z")}, Budgets: []*policyv1.PodDisruptionBudget{&b}}
 		exercise(s, Options{})
-		exercise(s, Options{MatchUpstream: true, Recompute: true})
+		exercise(s, Options{MatchUpstream: purekube.V1_36, Recompute: true})
 	})
 }
 
@@ -61,34 +63,35 @@ func FuzzSnapshots(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, bad bool) {
 		s := generator{Rand: rand.New(rand.NewPCG(seed, 1)), bad: bad}.snapshot()
 		exercise(s, Options{})
-		exercise(s, Options{MatchUpstream: true, Recompute: true})
+		exercise(s, Options{MatchUpstream: purekube.V1_36, Recompute: true})
 	})
 }
 
 // exercise calls everything and renders what comes back.
 func exercise(s Snapshot, o Options) {
-	for _, out := range append(PlanAll(s, o), PlanAllPods(s, o)...) {
+	outcomes, _ := PlanAll(s, o)
+	for _, out := range outcomes {
 		for _, a := range out.Result.Actions {
+			_ = a.String()
+			a.Request(nil)
 			switch a := a.(type) {
 			case UpdateStatus:
-				_ = a.String()
 				a.Apply(a.Budget)
 			case ClearDisruptionTarget:
-				_ = a.String()
 				a.Apply(a.Pod)
 			}
 		}
 	}
 	for _, b := range s.Budgets {
-		if b != nil {
-			e, _ := Explain(s, snapshot.KeyOf(b), o)
-			_ = e.Why()
-		}
+		_, _ = Explain(s, KeyOf(b), o)
+		AffectedByBudget(s, nil, b, o)
 	}
 	for _, p := range s.Pods {
 		_, _ = BudgetsFor(s.Budgets, p)
+		_, _ = Explain(s, KeyOf(p), o)
+		AffectedByPod(s, nil, p, o)
 		if p != nil {
-			_, _ = Evict(s, snapshot.KeyOf(p), o)
+			_, _ = CheckEviction(s, snapshot.KeyOf(p), o)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 )
 
 // generator makes small snapshots in which everything that can go wrong does, often.
@@ -101,7 +102,7 @@ func (g generator) owners() []metav1.OwnerReference {
 		kind = "Deployment"
 	}
 	name := g.pick("one", "one", "two")
-	ref := metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: g.uid(kind, name), Controller: new(true)}
+	ref := metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: g.uid(kind, name), Controller: ptr.To(true)}
 	if g.in(20) {
 		ref.Controller = nil
 	}
@@ -120,9 +121,9 @@ func (g generator) replicas() *int32 {
 	case 0:
 		return nil
 	case 1:
-		return new(int32(1<<31 - 1))
+		return ptr.To(int32(1<<31 - 1))
 	}
-	return new(g.Int32N(6))
+	return ptr.To(g.Int32N(6))
 }
 
 func (g generator) age() metav1.Time {
@@ -135,7 +136,7 @@ func (g generator) pod(name string) *corev1.Pod {
 	p.Generation = g.Int64N(3)
 	p.Status.Phase = []corev1.PodPhase{"Running", "Running", "Running", "Pending", "Succeeded", "Failed"}[g.IntN(6)]
 	if g.in(6) {
-		p.DeletionTimestamp = new(g.age())
+		p.DeletionTimestamp = ptr.To(g.age())
 	}
 	if g.in(5) {
 		p.CreationTimestamp = g.age()
@@ -157,7 +158,7 @@ func (g generator) budget(name string) *policyv1.PodDisruptionBudget {
 	b.Generation = g.Int64N(3)
 	b.Spec.Selector = g.selector()
 	amount := func() *intstr.IntOrString {
-		return new(intstr.Parse(g.pick("0", "1", "2", "5", "0%", "30%", "50%", "100%", "x%")))
+		return ptr.To(intstr.Parse(g.pick("0", "1", "2", "5", "0%", "30%", "50%", "100%", "x%")))
 	}
 	switch g.IntN(9) {
 	case 0:
@@ -169,7 +170,7 @@ func (g generator) budget(name string) *policyv1.PodDisruptionBudget {
 		b.Spec.MaxUnavailable = amount()
 	}
 	if g.in(3) {
-		b.Spec.UnhealthyPodEvictionPolicy = new(policyv1.UnhealthyPodEvictionPolicyType(g.pick("AlwaysAllow", "IfHealthyBudget", "?")))
+		b.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.UnhealthyPodEvictionPolicyType(g.pick("AlwaysAllow", "IfHealthyBudget", "?")))
 	}
 	st := &b.Status
 	st.ObservedGeneration = g.Int64N(3)
@@ -210,7 +211,7 @@ func (g generator) snapshot() Snapshot {
 				if !g.in(3) {
 					rs.OwnerReferences = []metav1.OwnerReference{{
 						APIVersion: g.pick("apps/v1", "apps/v1", "apps/v1", "x/v1", "a/b/c"), Kind: g.pick("Deployment", "Deployment", "Rollout"),
-						Name: "one", UID: "Deployment-one", Controller: new(!g.in(8))}}
+						Name: "one", UID: "Deployment-one", Controller: ptr.To(!g.in(8))}}
 				}
 				s.ReplicaSets = append(s.ReplicaSets, rs)
 			}

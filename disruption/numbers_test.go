@@ -10,7 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -36,8 +38,8 @@ var numbers = []number{
 	{"D-19", func(s Snapshot) {
 		for _, b := range s.Budgets {
 			for name, at := range b.Status.DisruptedPods {
-				if at.Equal(new(ago(DeletionTimeout))) {
-					b.Status.DisruptedPods[name] = ago(DeletionTimeout + time.Second)
+				if at.Equal(ptr.To(ago(DefaultDeletionTimeout))) {
+					b.Status.DisruptedPods[name] = ago(DefaultDeletionTimeout + time.Second)
 				}
 			}
 		}
@@ -68,11 +70,11 @@ var numbers = []number{
 func TestPropNoOtherDivergence(t *testing.T) {
 	seen := map[string]int{}
 	forEachSnapshot(t, 1000, false, func(g generator, s Snapshot, o Options) error {
-		if o.MatchUpstream {
+		if o.matchUpstream() {
 			return nil
 		}
 		for _, b := range s.Budgets {
-			key := snapshot.KeyOf(b)
+			key := KeyOf(b)
 			without := deepCopy(s)
 			for _, n := range numbers {
 				n.remove(without)
@@ -96,10 +98,10 @@ func TestPropNoOtherDivergence(t *testing.T) {
 			}
 		}
 		for _, p := range s.Pods {
-			got, _ := PlanPod(s, snapshot.KeyOf(p), o)
-			o.MatchUpstream = true
-			want, _ := PlanPod(s, snapshot.KeyOf(p), o)
-			o.MatchUpstream = false
+			got, _ := Plan(s, KeyOf(p), o)
+			o.MatchUpstream = purekube.V1_36
+			want, _ := Plan(s, KeyOf(p), o)
+			o.MatchUpstream = ""
 			if diff := cmp.Diff(want, got); diff != "" {
 				return fmt.Errorf("%s (-upstream +default): %s", p.Name, diff)
 			}
@@ -117,19 +119,19 @@ func TestPropNoOtherDivergence(t *testing.T) {
 
 // modesDiffer compares the plans of the two modes, D-15 and D-18 left out of account.
 func modesDiffer(s Snapshot, b *policyv1.PodDisruptionBudget, o Options) string {
-	key := snapshot.KeyOf(b)
+	key := KeyOf(b)
 	got, gotErr := Plan(s, key, o)
-	o.MatchUpstream = true
+	o.MatchUpstream = purekube.V1_36
 	want, wantErr := Plan(s, key, o)
 	for i, e := range want.Events {
 		if e.Reason == "NotDeleted" {
-			want.Events[i].Message = strings.Replace(e.Message, key.Namespace+"/"+key.Namespace, key.String(), 1) // D-15
+			want.Events[i].Message = strings.Replace(e.Message, key.Namespace+"/"+key.Namespace, key.Namespace+"/"+key.Name, 1) // D-15
 		}
 	}
 	if len(got.Actions) == 0 && len(want.Actions) == 1 && gotErr != nil {
 		now := want.Actions[0].(UpdateStatus).Budget
 		for _, b := range s.Budgets {
-			if snapshot.KeyOf(b) == key && cmp.Equal(b, now) {
+			if KeyOf(b) == key && cmp.Equal(b, now) {
 				want.Actions = nil // D-18
 			}
 		}
@@ -144,8 +146,8 @@ func TestPropEvictionsHaveNoMode(t *testing.T) {
 			if p == nil {
 				continue
 			}
-			got, gotErr := Evict(s, snapshot.KeyOf(p), Options{})
-			want, wantErr := Evict(s, snapshot.KeyOf(p), Options{MatchUpstream: true})
+			got, gotErr := CheckEviction(s, snapshot.KeyOf(p), Options{})
+			want, wantErr := CheckEviction(s, snapshot.KeyOf(p), Options{MatchUpstream: purekube.V1_36})
 			if diff := cmp.Diff(want, got) + cmp.Diff(wantErr, gotErr, errorText); diff != "" {
 				return fmt.Errorf("%s: %s", p.Name, diff)
 			}

@@ -17,7 +17,7 @@ import (
 
 // verdict is what the oracle says about one budget.
 type verdict struct {
-	figures   Figures
+	figures   Counts
 	disrupted []string
 	recheck   time.Time
 	failure   string
@@ -46,7 +46,7 @@ func oracle(s Snapshot, b *policyv1.PodDisruptionBudget, o Options) verdict {
 		sum, failure, needs := oracleScale(s, covered, o)
 		zero := b.Spec.MaxUnavailable != nil && (b.Spec.MaxUnavailable.String() == "0" || b.Spec.MaxUnavailable.String() == "0%")
 		switch {
-		case failure != "" && zero && !o.MatchUpstream: // D-13
+		case failure != "" && zero && !o.matchUpstream(): // D-13
 		case failure != "":
 			return verdict{failure: failure}
 		case needs > 0:
@@ -77,7 +77,7 @@ func oracle(s Snapshot, b *policyv1.PodDisruptionBudget, o Options) verdict {
 		if !ok {
 			return verdict{failure: "invalid value for IntOrString"}
 		}
-		if desired = expected - n; o.MatchUpstream {
+		if desired = expected - n; o.matchUpstream() {
 			desired = int64(int32(desired))
 		}
 		desired = max(0, desired)
@@ -99,12 +99,12 @@ func oracle(s Snapshot, b *policyv1.PodDisruptionBudget, o Options) verdict {
 			}
 		}
 		at, listed := b.Status.DisruptedPods[p.Name]
-		if !o.MatchUpstream && p.CreationTimestamp.Time.After(at.Time) { // D-14
+		if !o.matchUpstream() && p.CreationTimestamp.Time.After(at.Time) { // D-14
 			listed = false
 		}
 		age := s.Now.Sub(at.Time)
 		going := listed && age < 2*time.Minute && p.DeletionTimestamp == nil
-		stays := going || o.MatchUpstream && listed && age == 2*time.Minute && p.DeletionTimestamp == nil // D-19
+		stays := going || o.matchUpstream() && listed && age == 2*time.Minute && p.DeletionTimestamp == nil // D-19
 		if stays {
 			v.disrupted = append(v.disrupted, p.Name)
 			next := at.Add(2 * time.Minute)
@@ -123,7 +123,7 @@ func oracle(s Snapshot, b *policyv1.PodDisruptionBudget, o Options) verdict {
 	if expected <= 0 {
 		allowed = 0
 	}
-	v.figures = Figures{
+	v.figures = Counts{
 		ExpectedPods: int32(min(expected, math.MaxInt32)), DesiredHealthy: int32(min(desired, math.MaxInt32)),
 		CurrentHealthy: int32(healthy), DisruptionsAllowed: int32(allowed),
 	}
@@ -160,7 +160,7 @@ func oracleScale(s Snapshot, covered []*corev1.Pod, o Options) (sum int64, failu
 	for _, scale := range scales {
 		sum += int64(scale)
 	}
-	if o.MatchUpstream {
+	if o.matchUpstream() {
 		sum = int64(int32(sum))
 	}
 	return sum, failure, len(unknown)

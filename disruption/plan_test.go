@@ -1,7 +1,6 @@
 package disruption
 
 import (
-	"errors"
 	"math"
 	"testing"
 	"time"
@@ -13,12 +12,13 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 )
 
 func TestFigures(t *testing.T) {
-	type figs = Figures
+	type figs = Counts
 	for _, tc := range []struct {
 		name, reason string
 		s            Snapshot
@@ -88,14 +88,14 @@ func TestFigures(t *testing.T) {
 		for mode, o := range bothModes {
 			t.Run(tc.name+"/"+mode, func(t *testing.T) {
 				o.MaxUnavailableRounding = tc.o.MaxUnavailableRounding
-				require.Empty(t, cmp.Diff(tc.want, figures(statusOf(t, tc.s, o))), tc.reason)
+				require.Empty(t, cmp.Diff(tc.want, countsOf(statusOf(t, tc.s, o))), tc.reason)
 			})
 		}
 	}
 }
 
 func TestControllers(t *testing.T) {
-	three := new(int32(3))
+	three := ptr.To(int32(3))
 	for _, tc := range []struct {
 		name, reason string
 		pods         []*corev1.Pod
@@ -121,13 +121,13 @@ func TestControllers(t *testing.T) {
 	}, {
 		name: "Deployment through ReplicaSet", reason: "the Deployment's replicas count, not the ReplicaSet's",
 		pods: []*corev1.Pod{pod("a", by("apps/v1", "ReplicaSet", "rs"))},
-		s: Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "d", new(int32(8)))},
+		s: Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "d", ptr.To(int32(8)))},
 			Deployments: []*appsv1.Deployment{deployment("d", three)}},
 		want: 3,
 	}, {
 		name: "Deployment with two ReplicaSets", reason: "a rollout's Deployment counts once",
 		pods: []*corev1.Pod{pod("a", by("apps/v1", "ReplicaSet", "old")), pod("b", by("apps/v1", "ReplicaSet", "new"))},
-		s: Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("old", "d", new(int32(1))), replicaSet("new", "d", new(int32(2)))},
+		s: Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("old", "d", ptr.To(int32(1))), replicaSet("new", "d", ptr.To(int32(2)))},
 			Deployments: []*appsv1.Deployment{deployment("d", three)}},
 		want: 3,
 	}, {
@@ -146,7 +146,7 @@ func TestControllers(t *testing.T) {
 		pods: []*corev1.Pod{pod("a", by("apps/v1", "StatefulSet", "ss")), pod("b", by("v1", "ReplicationController", "rc")),
 			pod("c", by("apps/v1", "StatefulSet", "ss"))},
 		s: Snapshot{StatefulSets: []*appsv1.StatefulSet{statefulSet("ss", three)},
-			ReplicationControllers: []*corev1.ReplicationController{replicationController("rc", new(int32(5)))}},
+			ReplicationControllers: []*corev1.ReplicationController{replicationController("rc", ptr.To(int32(5)))}},
 		want: 8,
 	}, {
 		name: "D-12 replicas absent", reason: "the API's default is 1; upstream panics",
@@ -222,7 +222,7 @@ func TestControllers(t *testing.T) {
 	}, {
 		name: "Deployment missing", reason: "the ReplicaSet's scale answers for it",
 		pods: []*corev1.Pod{pod("a", by("apps/v1", "ReplicaSet", "rs"))},
-		s: Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "d", new(int32(9)))},
+		s: Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "d", ptr.To(int32(9)))},
 			Scales: map[ScaleKey]Scale{{"apps", "ReplicaSet", ns, "rs"}: {Found: true, UID: "uid-rs", Replicas: 3}}},
 		want: 3,
 	}, {
@@ -272,20 +272,20 @@ func TestControllers(t *testing.T) {
 
 // The wrong sum would be small, so that nearly everything could be disrupted.
 func TestSumOfScalesBeyondInt32(t *testing.T) {
-	huge := new(int32(math.MaxInt32))
+	huge := ptr.To(int32(math.MaxInt32))
 	s := Snapshot{
 		Now:     now,
 		Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))},
 		Pods:    []*corev1.Pod{pod("a", by("apps/v1", "StatefulSet", "a")), pod("b", by("apps/v1", "StatefulSet", "b")), pod("c", by("apps/v1", "StatefulSet", "c"))},
 		StatefulSets: []*appsv1.StatefulSet{
-			statefulSet("a", huge), statefulSet("b", huge), statefulSet("c", new(int32(4)))},
+			statefulSet("a", huge), statefulSet("b", huge), statefulSet("c", ptr.To(int32(4)))},
 	}
 	require.Empty(t, cmp.Diff(
-		Figures{ExpectedPods: math.MaxInt32, DesiredHealthy: math.MaxInt32, CurrentHealthy: 3},
-		figures(statusOf(t, s, Options{}))), "the figures stay at the largest there is")
+		Counts{ExpectedPods: math.MaxInt32, DesiredHealthy: math.MaxInt32, CurrentHealthy: 3},
+		countsOf(statusOf(t, s, Options{}))), "the figures stay at the largest there is")
 	require.Empty(t, cmp.Diff(
-		Figures{ExpectedPods: 2, DesiredHealthy: 1, CurrentHealthy: 3, DisruptionsAllowed: 2},
-		figures(statusOf(t, s, Options{MatchUpstream: true}))), "upstream adds in 32 bits: 2^31−1 + 2^31−1 + 4 is 2")
+		Counts{ExpectedPods: 2, DesiredHealthy: 1, CurrentHealthy: 3, DisruptionsAllowed: 2},
+		countsOf(statusOf(t, s, Options{MatchUpstream: purekube.V1_36}))), "upstream adds in 32 bits: 2^31−1 + 2^31−1 + 4 is 2")
 
 	// A share of the sum is one of the exact sum, 2^32+2.
 	for _, tc := range []struct {
@@ -301,7 +301,7 @@ func TestSumOfScalesBeyondInt32(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s.Budgets = []*policyv1.PodDisruptionBudget{tc.budget}
-			require.Equal(t, tc.want, figures(statusOf(t, s, Options{})).DesiredHealthy, tc.reason)
+			require.Equal(t, tc.want, countsOf(statusOf(t, s, Options{})).DesiredHealthy, tc.reason)
 		})
 	}
 }
@@ -368,10 +368,10 @@ func TestD13_NothingUnavailableAndNoScale(t *testing.T) {
 		r, err := Plan(s, key("web"), Options{})
 		require.NoError(t, err)
 		require.Empty(t, r.Events)
-		require.Empty(t, cmp.Diff(Figures{ExpectedPods: 3, DesiredHealthy: 3, CurrentHealthy: 2}, figures(written(t, r))))
+		require.Empty(t, cmp.Diff(Counts{ExpectedPods: 3, DesiredHealthy: 3, CurrentHealthy: 2}, countsOf(written(t, r))))
 		require.Equal(t, policyv1.InsufficientPodsReason, written(t, r).Conditions[0].Reason)
 
-		r, err = Plan(s, key("web"), Options{MatchUpstream: true})
+		r, err = Plan(s, key("web"), Options{MatchUpstream: purekube.V1_36})
 		require.Error(t, err)
 		require.Equal(t, policyv1.SyncFailedReason, written(t, r).Conditions[0].Reason)
 	}
@@ -404,7 +404,7 @@ func TestD14_EntryOfAPredecessor(t *testing.T) {
 			for _, mode := range []struct {
 				o    Options
 				kept bool
-			}{{Options{}, tc.kept}, {Options{MatchUpstream: true}, tc.upstreams}} {
+			}{{Options{}, tc.kept}, {Options{MatchUpstream: purekube.V1_36}, tc.upstreams}} {
 				r, err := Plan(s, key("web"), mode.o)
 				require.NoError(t, err)
 				st := written(t, r)
@@ -433,7 +433,7 @@ func TestD15_NotDeletedNamesTheBudget(t *testing.T) {
 		}
 	}
 	require.Empty(t, cmp.Diff([]purekube.Event{want("a", "shop/web"), want("b", "shop/web")}, r.Events))
-	r, err = Plan(s, key("web"), Options{MatchUpstream: true})
+	r, err = Plan(s, key("web"), Options{MatchUpstream: purekube.V1_36})
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff([]purekube.Event{want("a", "shop/shop"), want("b", "shop/shop")}, r.Events), "upstream prints the namespace twice")
 }
@@ -459,7 +459,7 @@ func TestD18_TheFailSafeStatusIsWrittenOnce(t *testing.T) {
 }
 
 func TestD19_AnEntryOfExactlyTwoMinutes(t *testing.T) {
-	s := web(budget(minAvailable("1"), disrupted(map[string]metav1.Time{"a": ago(DeletionTimeout)})), 2, pod("a", byWeb), pod("b", byWeb))
+	s := web(budget(minAvailable("1"), disrupted(map[string]metav1.Time{"a": ago(DefaultDeletionTimeout)})), 2, pod("a", byWeb), pod("b", byWeb))
 	r, err := Plan(s, key("web"), Options{})
 	require.NoError(t, err)
 	require.Empty(t, written(t, r).DisruptedPods)
@@ -467,7 +467,7 @@ func TestD19_AnEntryOfExactlyTwoMinutes(t *testing.T) {
 	require.Equal(t, []string{"NotDeleted"}, reasons(r))
 	require.Zero(t, r.RecheckAt)
 
-	r, err = Plan(s, key("web"), Options{MatchUpstream: true})
+	r, err = Plan(s, key("web"), Options{MatchUpstream: purekube.V1_36})
 	require.NoError(t, err)
 	require.Contains(t, written(t, r).DisruptedPods, "a", "upstream keeps the entry")
 	require.EqualValues(t, 2, written(t, r).CurrentHealthy, "and counts the pod")
@@ -664,11 +664,10 @@ func TestBadInput(t *testing.T) {
 		require.ErrorIs(t, err, purekube.ErrNil)
 		require.Equal(t, 6, len(err.(interface{ Unwrap() []error }).Unwrap()), "one for each kind")
 		require.EqualValues(t, 1, written(t, r).DisruptionsAllowed, "the rest of the plan is there")
-		all := PlanAll(s, Options{})
-		require.Len(t, all, 2)
-		require.Zero(t, all[0].Key)
-		require.EqualError(t, all[0].Err, err.Error())
-		require.NoError(t, all[1].Err)
+		all, whole := PlanAll(s, Options{})
+		require.EqualError(t, whole, err.Error(), "what no key in particular is about")
+		require.Len(t, all, 1)
+		require.NoError(t, all[0].Err)
 	})
 	t.Run("no name", func(t *testing.T) {
 		nameless := named("")
@@ -678,12 +677,11 @@ func TestBadInput(t *testing.T) {
 		require.ErrorContains(t, err, "Pod: metadata.name: ")
 		require.ErrorContains(t, err, "PodDisruptionBudget: metadata.name: ")
 		require.EqualValues(t, 1, written(t, r).DisruptionsAllowed, "the rest of the plan is there")
-		all := PlanAll(s, Options{})
-		require.Len(t, all, 2)
-		require.Zero(t, all[0].Key)
-		require.Empty(t, all[0].Result)
-		require.EqualError(t, all[0].Err, err.Error())
-		require.Empty(t, AffectedByPod(s.Budgets[1:], s.Pods[2]))
+		all, whole := PlanAll(s, Options{})
+		require.EqualError(t, whole, err.Error())
+		require.Len(t, all, 1)
+		require.Equal(t, key("web"), all[0].Key)
+		require.Empty(t, AffectedByPod(s, nil, s.Pods[2], Options{}))
 	})
 	t.Run("a budget twice", func(t *testing.T) {
 		s := web(budget(maxUnavailable("1")), 2, pods(2, 2, byWeb)...)
@@ -691,7 +689,8 @@ func TestBadInput(t *testing.T) {
 		r, err := Plan(s, key("web"), Options{})
 		require.True(t, r.Empty())
 		require.EqualError(t, err, "PodDisruptionBudget shop/web: more than one object of this name in the snapshot")
-		all := PlanAll(s, Options{})
+		all, whole := PlanAll(s, Options{})
+		require.NoError(t, whole)
 		require.Len(t, all, 1)
 		require.Equal(t, key("web"), all[0].Key)
 		require.EqualError(t, all[0].Err, err.Error())
@@ -700,22 +699,28 @@ func TestBadInput(t *testing.T) {
 		s := web(budget(maxUnavailable("1")), 2, pod("a", byWeb), pod("a", byWeb), pod("b", byWeb), pod("c", labelled(nil)), pod("c", labelled(nil)))
 		r, err := Plan(s, key("web"), Options{})
 		require.EqualError(t, err, "Pod shop/a: more than one object of this name in the snapshot", "c is none of the budget's")
-		require.Empty(t, cmp.Diff(Figures{ExpectedPods: 2, DesiredHealthy: 1, CurrentHealthy: 1}, figures(written(t, r))), "it is not counted on")
-		all := PlanAll(s, Options{})
-		require.Len(t, all, 2)
-		require.EqualError(t, all[0].Err, "Pod shop/c: more than one object of this name in the snapshot")
-		require.EqualError(t, all[1].Err, err.Error())
+		require.Empty(t, cmp.Diff(Counts{ExpectedPods: 2, DesiredHealthy: 1, CurrentHealthy: 1}, countsOf(written(t, r))), "it is not counted on")
+		all, whole := PlanAll(s, Options{})
+		require.NoError(t, whole)
+		require.Len(t, all, 3)
+		require.EqualError(t, all[0].Err, err.Error())
+		require.Equal(t, podNamed("a"), all[1].Key)
+		require.EqualError(t, all[1].Err, err.Error(), "it has no plan of its own either")
+		require.EqualError(t, all[2].Err, "Pod shop/c: more than one object of this name in the snapshot")
 	})
 	t.Run("a name in three namespaces", func(t *testing.T) {
 		in := func(namespace string) *corev1.Pod {
 			return pod("a", byWeb, func(p *corev1.Pod) { p.Namespace = namespace })
 		}
 		s := web(budget(maxUnavailable("1")), 1, in(ns), in("b"), in("c"))
-		require.Len(t, PlanAll(s, Options{}), 1, "is three pods")
+		all, _ := PlanAll(s, Options{})
+		require.Len(t, all, 1, "is three pods")
 		s.Pods = append(s.Pods, in("c"))
-		require.EqualError(t, PlanAll(s, Options{})[0].Err, "Pod c/a: more than one object of this name in the snapshot")
+		all, _ = PlanAll(s, Options{})
+		require.EqualError(t, all[1].Err, "Pod c/a: more than one object of this name in the snapshot")
 		s.Pods = append(s.Pods, in("b"))
-		require.ErrorContains(t, PlanAll(s, Options{})[0].Err, "Pod b/a: more than one")
+		all, _ = PlanAll(s, Options{})
+		require.ErrorContains(t, all[1].Err, "Pod b/a: more than one")
 	})
 	t.Run("a pod twice, covered once", func(t *testing.T) {
 		s := web(budget(minAvailable("1")), 2, pod("a", byWeb), pod("a", labelled(nil)), pod("b", byWeb))
@@ -731,12 +736,12 @@ func TestBadInput(t *testing.T) {
 	})
 	t.Run("a workload twice", func(t *testing.T) {
 		s := web(budget(maxUnavailable("1")), 2, pods(2, 2, byWeb)...)
-		s.Deployments = append(s.Deployments, deployment("web", new(int32(9))), deployment("idle", nil), deployment("idle", nil))
+		s.Deployments = append(s.Deployments, deployment("web", ptr.To(int32(9))), deployment("idle", nil), deployment("idle", nil))
 		r, err := Plan(s, key("web"), Options{})
 		require.EqualError(t, err, "Deployment shop/web: more than one object of this name in the snapshot")
 		require.Equal(t, policyv1.SyncFailedReason, written(t, r).Conditions[0].Reason, "its scale is not known")
-		all := PlanAll(s, Options{})
-		require.EqualError(t, all[0].Err, "Deployment shop/idle: more than one object of this name in the snapshot")
+		_, whole := PlanAll(s, Options{})
+		require.EqualError(t, whole, "Deployment shop/idle: more than one object of this name in the snapshot", "no budget rests on it")
 	})
 	t.Run("D-13 a workload twice", func(t *testing.T) {
 		s := web(budget(maxUnavailable("0")), 2, pods(2, 2, byWeb)...)
@@ -761,16 +766,19 @@ func TestBadInput(t *testing.T) {
 		}
 	})
 	t.Run("nothing at all", func(t *testing.T) {
-		r, err := Plan(Snapshot{}, types.NamespacedName{}, Options{})
+		for _, k := range []Key{{}, key("a"), podNamed("a"), {Kind: "node", Name: "a"}} {
+			r, err := Plan(Snapshot{}, k, Options{})
+			require.NoError(t, err)
+			require.True(t, r.Empty())
+		}
+		all, err := PlanAll(Snapshot{}, Options{})
 		require.NoError(t, err)
-		require.True(t, r.Empty())
-		require.Empty(t, PlanAll(Snapshot{}, Options{}))
-		require.Empty(t, PlanAllPods(Snapshot{}, Options{}))
+		require.Empty(t, all)
 	})
 	t.Run("no UIDs", func(t *testing.T) {
 		s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))},
 			Pods:         []*corev1.Pod{pod("a", by("apps/v1", "StatefulSet", "x")), pod("b", by("apps/v1", "StatefulSet", "y"))},
-			StatefulSets: []*appsv1.StatefulSet{statefulSet("x", new(int32(2))), statefulSet("y", new(int32(3)))}}
+			StatefulSets: []*appsv1.StatefulSet{statefulSet("x", ptr.To(int32(2))), statefulSet("y", ptr.To(int32(3)))}}
 		for _, p := range s.Pods {
 			p.OwnerReferences[1].UID = ""
 		}
@@ -797,11 +805,15 @@ func TestPlanAllSortsAndLeavesOutWhatIsRight(t *testing.T) {
 	elsewhere.Namespace = "aaa"
 	s.Budgets = []*policyv1.PodDisruptionBudget{
 		budget(maxUnavailable("1"), named("z")), r.Actions[0].(UpdateStatus).Budget, budget(maxUnavailable("1"), named("b")), elsewhere}
-	var keys []types.NamespacedName
-	for _, out := range PlanAll(s, Options{}) {
-		keys = append(keys, out.Key)
+	var keys []Key
+	outcomes, err := PlanAll(s, Options{})
+	require.NoError(t, err)
+	for _, out := range outcomes {
+		if out.Key.Kind == BudgetKey {
+			keys = append(keys, out.Key)
+		}
 	}
-	require.Equal(t, []types.NamespacedName{{Namespace: "aaa", Name: "web"}, key("b"), key("z")}, keys)
+	require.Equal(t, []Key{{BudgetKey, "aaa", "web"}, key("b"), key("z")}, keys)
 }
 
 func TestActions(t *testing.T) {
@@ -831,6 +843,6 @@ func TestActions(t *testing.T) {
 	require.Equal(t, "ClearDisruptionTarget", ClearDisruptionTarget{}.String())
 	require.Nil(t, ClearDisruptionTarget{}.Apply(nil))
 
-	_, ok := errors.AsType[*purekube.ObjectError](err)
-	require.True(t, ok)
+	var problem *purekube.ObjectError
+	require.ErrorAs(t, err, &problem)
 }

@@ -14,6 +14,7 @@ import (
 
 	policyv1 "k8s.io/api/policy/v1"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/aliasing"
 	"github.com/purekube/purekube/internal/snapshot"
 )
@@ -34,7 +35,7 @@ func forEachSnapshot(t *testing.T, n int, bad bool, property func(g generator, s
 		seed := first + i
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 0)), bad: bad}
 		s := g.snapshot()
-		for _, o := range []Options{{}, {MatchUpstream: true}, {MaxUnavailableRounding: RoundDown}} {
+		for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}, {MaxUnavailableRounding: RoundDown}} {
 			if err := property(g, s, o); err != nil {
 				t.Fatalf("-seed %d, %+v: %v", seed, o, err)
 			}
@@ -49,7 +50,7 @@ func TestPropPlanIsWhatTheRulesSay(t *testing.T) {
 	forEachSnapshot(t, 1500, false, func(g generator, s Snapshot, o Options) error {
 		for _, b := range s.Budgets {
 			want := oracle(s, b, o)
-			got, err := Plan(s, snapshot.KeyOf(b), o)
+			got, err := Plan(s, KeyOf(b), o)
 			if want.needs > 0 {
 				seen["needs"]++
 				if len(got.Needs) != want.needs || len(got.Actions)+len(got.Events) != 0 || err != nil {
@@ -75,7 +76,7 @@ func TestPropPlanIsWhatTheRulesSay(t *testing.T) {
 				return fmt.Errorf("%s: %w", b.Name, err)
 			}
 			disrupted := slices.Sorted(maps.Keys(st.DisruptedPods))
-			if diff := cmp.Diff(want.figures, figures(st)) + cmp.Diff(want.disrupted, disrupted, cmpopts.EquateEmpty()) + cmp.Diff(want.recheck, got.RecheckAt); diff != "" {
+			if diff := cmp.Diff(want.figures, countsOf(st)) + cmp.Diff(want.disrupted, disrupted, cmpopts.EquateEmpty()) + cmp.Diff(want.recheck, got.RecheckAt); diff != "" {
 				return fmt.Errorf("%s (-oracle +plan): %s", b.Name, diff)
 			}
 			if st.ObservedGeneration != b.Generation {
@@ -97,18 +98,17 @@ func TestPropPlanIsWhatTheRulesSay(t *testing.T) {
 func TestPropOrderDoesNotMatter(t *testing.T) {
 	forEachSnapshot(t, 300, true, func(g generator, s Snapshot, o Options) error {
 		again := g.shuffled(s)
-		if diff := cmp.Diff(PlanAll(s, o), PlanAll(again, o), errorText); diff != "" {
+		all, err := PlanAll(s, o)
+		allAgain, errAgain := PlanAll(again, o)
+		if diff := cmp.Diff(all, allAgain, errorText) + cmp.Diff(err, errAgain, errorText); diff != "" {
 			return fmt.Errorf("PlanAll: %s", diff)
-		}
-		if diff := cmp.Diff(PlanAllPods(s, o), PlanAllPods(again, o), errorText); diff != "" {
-			return fmt.Errorf("PlanAllPods: %s", diff)
 		}
 		for _, b := range s.Budgets {
 			if b == nil {
 				continue
 			}
-			one, err := Explain(s, snapshot.KeyOf(b), o)
-			two, err2 := Explain(again, snapshot.KeyOf(b), o)
+			one, err := Explain(s, KeyOf(b), o)
+			two, err2 := Explain(again, KeyOf(b), o)
 			if diff := cmp.Diff(one, two) + cmp.Diff(err, err2, errorText); diff != "" {
 				return fmt.Errorf("Explain: %s", diff)
 			}
@@ -118,8 +118,8 @@ func TestPropOrderDoesNotMatter(t *testing.T) {
 				continue
 			}
 			for _, o.Recompute = range []bool{false, true} {
-				one, err := Evict(s, snapshot.KeyOf(p), o)
-				two, err2 := Evict(again, snapshot.KeyOf(p), o)
+				one, err := CheckEviction(s, snapshot.KeyOf(p), o)
+				two, err2 := CheckEviction(again, snapshot.KeyOf(p), o)
 				if diff := cmp.Diff(one, two) + cmp.Diff(err, err2, errorText); diff != "" {
 					return fmt.Errorf("Evict: %s", diff)
 				}
@@ -133,21 +133,30 @@ func TestPropInputsAreLeftAlone(t *testing.T) {
 	forEachSnapshot(t, 60, true, func(g generator, s Snapshot, o Options) error {
 		before := deepCopy(s)
 		var results []any
-		results = append(results, PlanAll(s, o), PlanAllPods(s, o), ExplainAll(s, o))
+		outcomes, err := PlanAll(s, o)
+		explanations, err2 := ExplainAll(s, o)
+		results = append(results, outcomes, err, explanations, err2)
 		for _, b := range s.Budgets {
 			if b != nil {
-				r, _ := Plan(s, snapshot.KeyOf(b), o)
-				e, _ := Explain(s, snapshot.KeyOf(b), o)
+				r, _ := Plan(s, KeyOf(b), o)
+				e, _ := Explain(s, KeyOf(b), o)
 				results = append(results, r, e)
+				for _, a := range r.Actions {
+					request := a.Request(nil)
+					results = append(results, request)
+					if shared := aliasing.Shared(a, request); len(shared) > 0 {
+						return fmt.Errorf("a request shares memory with its action: %v", shared)
+					}
+				}
 			}
 		}
 		for _, p := range s.Pods {
 			if p != nil {
-				r, _ := PlanPod(s, snapshot.KeyOf(p), o)
+				r, _ := Plan(s, KeyOf(p), o)
 				o.Recompute = !o.Recompute
-				e, _ := Evict(s, snapshot.KeyOf(p), o)
+				e, _ := CheckEviction(s, snapshot.KeyOf(p), o)
 				_, err := BudgetsFor(s.Budgets, p)
-				results = append(results, r, e, AffectedByPod(s.Budgets, p), err)
+				results = append(results, r, e, AffectedByPod(s, nil, p, o), err)
 			}
 		}
 		if diff := cmp.Diff(before, s, cmpopts.EquateEmpty()); diff != "" {
@@ -163,40 +172,42 @@ func TestPropInputsAreLeftAlone(t *testing.T) {
 // PlanAll finds pods through the index, Plan tries each.
 func TestPropPlanAllIsPlanForEach(t *testing.T) {
 	forEachSnapshot(t, 300, true, func(g generator, s Snapshot, o Options) error {
-		all := map[any]Outcome{}
-		for _, out := range PlanAll(s, o) {
+		all := map[Key]Outcome{}
+		outcomes, _ := PlanAll(s, o)
+		for _, out := range outcomes {
 			all[out.Key] = out
 		}
-		for _, b := range s.Budgets {
-			if b == nil {
-				continue
-			}
-			one, _ := Plan(s, snapshot.KeyOf(b), o)
-			if diff := cmp.Diff(one, all[snapshot.KeyOf(b)].Result); diff != "" {
-				return fmt.Errorf("%s (-Plan +PlanAll): %s", b.Name, diff)
+		for _, key := range keysOf(s) {
+			one, _ := Plan(s, key, o)
+			if diff := cmp.Diff(one, all[key].Result); diff != "" {
+				return fmt.Errorf("%s (-Plan +PlanAll): %s", key, diff)
 			}
 		}
-		for _, e := range ExplainAll(s, o) {
-			one, _ := Explain(s, e.Budget, o)
+		explanations, _ := ExplainAll(s, o)
+		for _, e := range explanations {
+			one, _ := Explain(s, e.Key, o)
 			if diff := cmp.Diff(one, e); diff != "" {
-				return fmt.Errorf("%s (-Explain +ExplainAll): %s", e.Budget, diff)
-			}
-		}
-		pods := map[any]Outcome{}
-		for _, out := range PlanAllPods(s, o) {
-			pods[out.Key] = out
-		}
-		for _, p := range s.Pods {
-			if p == nil {
-				continue
-			}
-			one, _ := PlanPod(s, snapshot.KeyOf(p), o)
-			if diff := cmp.Diff(one, pods[snapshot.KeyOf(p)].Result); diff != "" {
-				return fmt.Errorf("%s (-PlanPod +PlanAllPods): %s", p.Name, diff)
+				return fmt.Errorf("%s (-Explain +ExplainAll): %s", e.Key, diff)
 			}
 		}
 		return nil
 	})
+}
+
+// keysOf are the keys of all objects that have plans of their own, those that are there twice included.
+func keysOf(s Snapshot) []Key {
+	var keys []Key
+	for _, b := range s.Budgets {
+		if b != nil {
+			keys = append(keys, KeyOf(b))
+		}
+	}
+	for _, p := range s.Pods {
+		if p != nil {
+			keys = append(keys, KeyOf(p))
+		}
+	}
+	return sortedKeys(keys)
 }
 
 // Answer the needs and carry out the actions: the next plan has none.
@@ -207,7 +218,8 @@ func TestPropConverges(t *testing.T) {
 		// another version of its kind.
 		for range 4 {
 			known := maps.Clone(s.Scales)
-			for _, out := range PlanAll(s, o) {
+			outcomes, _ := PlanAll(s, o)
+			for _, out := range outcomes {
 				if len(out.Result.Needs) > 0 && len(out.Result.Actions)+len(out.Result.Events) > 0 {
 					return fmt.Errorf("%v: needs and more", out.Key)
 				}
@@ -221,21 +233,21 @@ func TestPropConverges(t *testing.T) {
 					s.Scales[ScaleKeyOf(n)] = Scale{Found: !g.in(4), UID: g.uid(n.Kind, n.Name), Replicas: g.Int32N(9)}
 				}
 				for _, a := range out.Result.Actions {
-					for i, b := range s.Budgets {
-						if b != nil && snapshot.KeyOf(b) == out.Key {
-							s.Budgets[i] = a.(UpdateStatus).Apply(b)
-						}
-					}
+					carryOut(s, a)
 				}
 			}
 		}
-		for _, out := range PlanAll(s, o) {
+		outcomes, _ := PlanAll(s, o)
+		for _, out := range outcomes {
 			if len(out.Result.Needs) > 0 {
 				return fmt.Errorf("%v: needs without end: %v", out.Key, out.Result.Needs)
 			}
 			for _, a := range out.Result.Actions {
+				if _, is := a.(ClearDisruptionTarget); is {
+					return fmt.Errorf("%v does not come to rest: %v", out.Key, a)
+				}
 				c := apimeta.FindStatusCondition(a.(UpdateStatus).Budget.Status.Conditions, policyv1.DisruptionAllowedCondition)
-				if o.MatchUpstream && c.Reason == policyv1.SyncFailedReason {
+				if o.matchUpstream() && c.Reason == policyv1.SyncFailedReason {
 					continue // D-18
 				}
 				return fmt.Errorf("%v does not come to rest: %v", out.Key, a)
@@ -245,15 +257,39 @@ func TestPropConverges(t *testing.T) {
 	})
 }
 
+// carryOut puts what an action writes into the snapshot, in the place of the object that it was
+// planned for.
+func carryOut(s Snapshot, a Action) {
+	switch a := a.(type) {
+	case UpdateStatus:
+		for i, b := range s.Budgets {
+			if KeyOf(b) == KeyOf(a.Budget) {
+				s.Budgets[i] = a.Apply(b)
+			}
+		}
+	case ClearDisruptionTarget:
+		for i, p := range s.Pods {
+			if KeyOf(p) == KeyOf(a.Pod) {
+				s.Pods[i] = a.Apply(p)
+			}
+		}
+	}
+}
+
 // Whatever is wrong: no more is allowed than the healthy pods there are, and what an eviction takes
 // is not handed out again when the status is computed next.
 func TestPropNeverMoreThanThereIs(t *testing.T) {
 	evictions := 0
 	forEachSnapshot(t, 300, true, func(g generator, s Snapshot, o Options) error {
 		o.Recompute = true
-		for _, out := range PlanAll(s, o) {
+		outcomes, _ := PlanAll(s, o)
+		for _, out := range outcomes {
 			for _, a := range out.Result.Actions {
-				st := a.(UpdateStatus).Budget.Status
+				update, is := a.(UpdateStatus)
+				if !is {
+					continue
+				}
+				st := update.Budget.Status
 				if st.DisruptionsAllowed < 0 || st.DisruptionsAllowed > 0 && (st.DisruptionsAllowed > st.CurrentHealthy-st.DesiredHealthy || st.ExpectedPods <= 0) {
 					return fmt.Errorf("%v: %+v", out.Key, st)
 				}
@@ -263,7 +299,7 @@ func TestPropNeverMoreThanThereIs(t *testing.T) {
 			if p == nil || p.CreationTimestamp.After(s.Now) {
 				continue
 			}
-			e, _ := Evict(s, snapshot.KeyOf(p), o)
+			e, _ := CheckEviction(s, snapshot.KeyOf(p), o)
 			if (e.Update != nil) != (e.Verdict == AllowedWithinBudget) {
 				return fmt.Errorf("%s: %+v", p.Name, e)
 			}
@@ -271,14 +307,14 @@ func TestPropNeverMoreThanThereIs(t *testing.T) {
 				continue
 			}
 			evictions++
-			before, _ := Explain(s, e.Budget, o)
+			before, _ := Explain(s, budgetKey(e.Budget), o)
 			next := deepCopy(s)
 			for i, b := range next.Budgets {
 				if b != nil && snapshot.KeyOf(b) == e.Budget {
 					next.Budgets[i] = e.Update
 				}
 			}
-			after, _ := Explain(next, e.Budget, o)
+			after, _ := Explain(next, budgetKey(e.Budget), o)
 			healthy := slices.ContainsFunc(before.Pods, func(ph PodHealth) bool { return ph.Name == p.Name && ph.Health == Healthy })
 			if healthy && after.Computed.DisruptionsAllowed != before.Computed.DisruptionsAllowed-1 {
 				return fmt.Errorf("%s: %d could go before, %d can after", p.Name, before.Computed.DisruptionsAllowed, after.Computed.DisruptionsAllowed)

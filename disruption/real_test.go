@@ -55,14 +55,12 @@ func TestRealClusterAtRest(t *testing.T) {
 	s := fromFile(t, "converged.yaml", time.Date(2026, 11, 21, 1, 10, 30, 0, time.UTC))
 	require.Len(t, s.Budgets, 5)
 	for mode, o := range bothModes {
-		for _, out := range PlanAll(s, o) {
+		outcomes, err := PlanAll(s, o)
+		require.NoError(t, err)
+		for _, out := range outcomes {
 			require.NoError(t, out.Err)
 			require.Empty(t, out.Result.Actions, "%s: %v", mode, out.Key)
 			require.Empty(t, out.Result.Needs)
-		}
-		for _, out := range PlanAllPods(s, o) {
-			require.NoError(t, out.Err)
-			require.Empty(t, out.Result.Actions, "%s: %v", mode, out.Key)
 		}
 	}
 }
@@ -70,7 +68,9 @@ func TestRealClusterAtRest(t *testing.T) {
 func TestRealClusterAfterChanges(t *testing.T) {
 	s := fromFile(t, "drift.yaml", time.Date(2026, 11, 21, 1, 11, 7, 0, time.UTC))
 	got := map[string]string{}
-	for _, out := range PlanAll(s, Options{}) {
+	outcomes, err := PlanAll(s, Options{})
+	require.NoError(t, err)
+	for _, out := range outcomes {
 		require.NoError(t, out.Err)
 		for _, a := range out.Result.Actions {
 			got[out.Key.Name] = a.(UpdateStatus).String()

@@ -9,17 +9,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 )
 
 const (
-	// DeletionTimeout is how long an evicted pod may take to show a deletion timestamp.
-	// After that its entry in status.disruptedPods is void (BR-25-04).
-	DeletionTimeout = 2 * time.Minute
-	// StaleDisruptionTimeout is how long a pod that is not being deleted may carry the
+	// DefaultDeletionTimeout is how long an evicted pod may take to show a deletion timestamp.
+	// After that its entry in status.disruptedPods does not count any more (BR-25-04).
+	DefaultDeletionTimeout = 2 * time.Minute
+	// DefaultStaleDisruptionTimeout is how long a pod that is not being deleted may carry the
 	// condition DisruptionTarget before it is set to False (BR-25-05).
-	StaleDisruptionTimeout = 2 * time.Minute
+	DefaultStaleDisruptionTimeout = 2 * time.Minute
 )
 
 // Snapshot is what budgets are computed from: objects as an informer cache hands them out,
@@ -80,22 +81,38 @@ const (
 
 // Options change how budgets are computed. The zero value is the careful default.
 type Options struct {
-	// MatchUpstream asks for the requests of kube-controller-manager v1.36.3, defects
-	// included; see the divergences in the package comment.
-	MatchUpstream bool
+	// MatchUpstream asks for the requests that kube-controller-manager of that release would
+	// send, defects included; see the divergences in the package comment.
+	MatchUpstream purekube.Release
 	// MaxUnavailableRounding is for percentages of maxUnavailable. Those of minAvailable are
 	// always rounded up.
 	MaxUnavailableRounding Rounding
-	// Recompute makes Evict compute the budget's status from the snapshot first, instead
-	// of believing the one that is written there. Nothing else looks at it.
+	// DeletionTimeout replaces DefaultDeletionTimeout. Zero or negative: an entry of
+	// status.disruptedPods never counts.
+	DeletionTimeout *time.Duration
+	// StaleDisruptionTimeout replaces DefaultStaleDisruptionTimeout. Zero or negative: the
+	// condition is cleared at once.
+	StaleDisruptionTimeout *time.Duration
+	// Recompute makes CheckEviction compute the budget's status from the snapshot first,
+	// instead of using the one that is written there. No other function reads it.
 	Recompute bool
 }
 
+func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
+
+func (o Options) deletionTimeout() time.Duration {
+	return ptr.Deref(o.DeletionTimeout, DefaultDeletionTimeout)
+}
+
+func (o Options) staleDisruptionTimeout() time.Duration {
+	return ptr.Deref(o.StaleDisruptionTimeout, DefaultStaleDisruptionTimeout)
+}
+
 type (
-	// Result is what Plan and PlanPod decided.
+	// Result is what Plan decided for one key.
 	Result = purekube.Result[Action]
-	// Outcome is one budget's share of PlanAll, or one pod's share of PlanAllPods.
-	Outcome = purekube.Outcome[types.NamespacedName, Action]
+	// Outcome is one key's share of PlanAll.
+	Outcome = purekube.Outcome[Key, Action]
 )
 
 const (

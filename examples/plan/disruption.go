@@ -12,6 +12,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 )
 
@@ -19,47 +20,44 @@ func planDisruption(c *cluster, set settings) section {
 	d := newDrains(c, set)
 	s := section{Headline: fmt.Sprintf("%s for %s", count(len(c.budgets), "PodDisruptionBudget"), count(len(c.pods), "pod"))}
 
-	outcomes := disruption.PlanAll(d.snapshot, d.options)
-	keys := map[types.NamespacedName]disruption.Outcome{}
+	outcomes, err := disruption.PlanAll(d.snapshot, d.options)
+	s.Findings = append(s.Findings, finding{Err: err})
+	plans := map[disruption.Key]disruption.Outcome{}
 	for _, o := range outcomes {
-		keys[o.Key] = o
+		plans[o.Key] = o
 	}
 	for _, b := range c.budgets {
-		key := types.NamespacedName{Namespace: b.Namespace, Name: b.Name}
-		if _, listed := keys[key]; !listed {
-			keys[key] = disruption.Outcome{Key: key}
+		if key := disruption.KeyOf(b); plans[key].Key != key {
+			plans[key] = disruption.Outcome{Key: key}
 		}
 	}
-	explanations := map[types.NamespacedName]disruption.Explanation{}
-	for _, e := range disruption.ExplainAll(d.snapshot, d.options) {
-		explanations[e.Budget] = e
+	// The error is that of PlanAll.
+	explained, _ := disruption.ExplainAll(d.snapshot, d.options)
+	explanations := map[disruption.Key]disruption.Explanation{}
+	for _, e := range explained {
+		explanations[e.Key] = e
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(keys), compareKeys) {
-		o := keys[key]
-		e, explained := explanations[key]
+	for _, key := range slices.SortedFunc(maps.Keys(plans), compareDisruptionKeys) {
+		o, e := plans[key], explanations[key]
+		if key.Kind == disruption.PodKey {
+			s.Findings = append(s.Findings, findingOf(reference{"Pod", key.Namespace, key.Name}, o.Result, o.Err, func(disruption.Action) (more, why string) {
+				return "", "it was to be deleted and was not"
+			}))
+			if len(e.Budgets) > 1 {
+				d.suspects[types.NamespacedName{Namespace: key.Namespace, Name: key.Name}] = true
+			}
+			continue
+		}
 		f := findingOf(reference{"PodDisruptionBudget", key.Namespace, key.Name}, o.Result, o.Err, func(disruption.Action) (more, why string) {
 			return "", whyStatus(e)
 		})
-		if set.explain && explained {
+		if set.explain && e.Key == key {
 			f.Explanation = explainBudget(e)
 			d.add(e)
 		}
 		s.Findings = append(s.Findings, f)
 		for _, a := range o.Result.Actions {
 			d.written(a.(disruption.UpdateStatus))
-		}
-	}
-
-	for _, o := range disruption.PlanAllPods(d.snapshot, d.options) {
-		if o.Key.Name == "" {
-			continue // what is wrong with budgets is said with the budgets
-		}
-		f := findingOf(reference{"Pod", o.Key.Namespace, o.Key.Name}, o.Result, o.Err, func(disruption.Action) (more, why string) {
-			return "", "it was to be deleted and was not"
-		})
-		s.Findings = append(s.Findings, f)
-		if len(o.Result.Events) > 0 {
-			d.suspects[o.Key] = true
 		}
 	}
 	if set.explain {
@@ -87,7 +85,7 @@ func explainBudget(e disruption.Explanation) []string {
 		demand = "neither minAvailable nor maxUnavailable"
 	}
 	lines := []string{
-		e.Why(),
+		e.Reasons[0].Message,
 		fmt.Sprintf("it demands %s of the pods with %s", demand, e.Selector),
 	}
 	for _, c := range e.Controllers {
@@ -133,15 +131,18 @@ type drains struct {
 }
 
 func newDrains(c *cluster, set settings) *drains {
-	return &drains{
+	d := &drains{
 		snapshot: disruption.Snapshot{
 			Now: set.now, Budgets: c.budgets, Pods: c.pods,
 			ReplicationControllers: c.replicationControllers, ReplicaSets: c.replicaSets,
 			Deployments: c.deployments, StatefulSets: c.statefulSets,
 		},
-		options:  disruption.Options{MatchUpstream: set.matchUpstream},
 		suspects: map[types.NamespacedName]bool{},
 	}
+	if set.matchUpstream {
+		d.options.MatchUpstream = purekube.V1_36
+	}
+	return d
 }
 
 // add takes note of the pods of a budget that allows nothing.
@@ -150,7 +151,7 @@ func (d *drains) add(e disruption.Explanation) {
 		return
 	}
 	for _, p := range e.Pods {
-		d.suspects[types.NamespacedName{Namespace: e.Budget.Namespace, Name: p.Name}] = true
+		d.suspects[types.NamespacedName{Namespace: e.Key.Namespace, Name: p.Name}] = true
 	}
 }
 
@@ -195,13 +196,13 @@ func (d *drains) blocked() []string {
 		s := namespaces[key.Namespace]
 		s.Pods = []*corev1.Pod{pod}
 		// Errors are those of the budgets.
-		e, _ := disruption.Evict(s, key, d.options)
+		e, _ := disruption.CheckEviction(s, key, d.options)
 		if e.Verdict == 0 || e.Verdict.Allowed() {
 			continue
 		}
 		by := "more than one budget covers it"
-		if e.Budget.Name != "" {
-			by = "budget " + e.Budget.Name
+		if len(e.Blocking) == 1 {
+			by = "budget " + e.Blocking[0].Name
 		}
 		held[pod.Spec.NodeName] = append(held[pod.Spec.NodeName], fmt.Sprintf("%s (%s)", key, by))
 	}
@@ -211,6 +212,11 @@ func (d *drains) blocked() []string {
 			node, count(len(held[node]), "pod"), list(held[node], 10)))
 	}
 	return lines
+}
+
+// compareDisruptionKeys puts budgets before pods.
+func compareDisruptionKeys(a, b disruption.Key) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 func compareKeys(a, b types.NamespacedName) int {

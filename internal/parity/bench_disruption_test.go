@@ -9,8 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/purekube/purekube/disruption"
 )
 
 // BenchmarkDisruption has budgets of twenty pods each in one namespace, over a Deployment each, none
@@ -40,9 +38,9 @@ func BenchmarkDisruption(b *testing.B) {
 		s := budgetsOf(objects)
 		SideBySide(b, 1, objects, startDisruption(scalesOf(s)), func() int {
 			requests := 0
-			for _, o := range disruption.PlanAll(s, upstreamBudgets) {
+			for _, o := range planAll(s, upstreamBudgets) {
 				for _, a := range o.Result.Actions {
-					if body, err := json.Marshal(a.(disruption.UpdateStatus).Budget); err == nil && len(body) > 0 {
+					if body, err := json.Marshal(a.Request(nil).Object); err == nil && len(body) > 0 {
 						requests++
 					}
 				}

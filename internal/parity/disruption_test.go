@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 )
 
@@ -52,7 +53,7 @@ var disruptionCore = Core[disruption.Snapshot]{
 		return anyPod(t)
 	},
 	Ours: func(s disruption.Snapshot) Trace {
-		return anyPod(budgetTrace(disruption.PlanAll(s, upstreamBudgets), disruption.PlanAllPods(s, upstreamBudgets)))
+		return anyPod(budgetTrace(planAll(s, upstreamBudgets)))
 	},
 	Kinds: []string{
 		"nothing", "update poddisruptionbudgets/status", "update pods/status",
@@ -99,7 +100,16 @@ var disruptionCore = Core[disruption.Snapshot]{
 	},
 }
 
-var upstreamBudgets = disruption.Options{MatchUpstream: true}
+var upstreamBudgets = disruption.Options{MatchUpstream: purekube.V1_36}
+
+// planAll plans a snapshot that is not wrong as a whole.
+func planAll(s disruption.Snapshot, o disruption.Options) []disruption.Outcome {
+	outcomes, err := disruption.PlanAll(s, o)
+	if err != nil {
+		panic(err)
+	}
+	return outcomes
+}
 
 func TestDisruption(t *testing.T) { disruptionCore.Test(t) }
 
@@ -125,31 +135,17 @@ func scalesOf(s disruption.Snapshot) func(schema.GroupKind, string, string) (*au
 	}
 }
 
-func budgetTrace(outcomes ...[]disruption.Outcome) Trace {
+func budgetTrace(outcomes []disruption.Outcome) Trace {
 	var trace Trace
-	for _, o := range slices.Concat(outcomes...) {
+	var answers Answers
+	for _, o := range outcomes {
 		if len(o.Result.Needs) > 0 {
 			panic(fmt.Sprintf("%v needs %v: the generator answers all", o.Key, o.Result.Needs))
 		}
-		trace.Requests = append(trace.Requests, budgetRequests(o.Result.Actions)...)
+		trace.Requests = append(trace.Requests, Planned(&answers, o.Result.Actions)...)
 		trace.Events = append(trace.Events, EventsOf(o.Result.Events)...)
 	}
 	return trace
-}
-
-func budgetRequests(actions []disruption.Action) []Request {
-	requests := make([]Request, 0, len(actions))
-	for _, a := range actions {
-		switch a := a.(type) {
-		case disruption.UpdateStatus:
-			requests = append(requests, Update("poddisruptionbudgets", "status", a.Budget))
-		case disruption.ClearDisruptionTarget:
-			requests = append(requests, Update("pods", "status", a.Pod))
-		default:
-			panic(fmt.Sprintf("unknown action %T", a))
-		}
-	}
-	return requests
 }
 
 func withoutLookups(requests []Request) []Request {
@@ -174,7 +170,7 @@ func TestDisruptionNamesThePod(t *testing.T) {
 	Run(t, disruptionCore.Objects(s), disruptionCore.Start(s), func(t *testing.T, w *World) {
 		upstream := w.Settle()
 		upstream.Requests = withoutLookups(upstream.Requests)
-		require.Empty(t, difference(upstream, budgetTrace(disruption.PlanAll(s, upstreamBudgets))))
+		require.Empty(t, difference(upstream, budgetTrace(planAll(s, upstreamBudgets))))
 		require.Contains(t, upstream.String(), `"message":"found no controllers for pod \"p\""`)
 	})
 }
@@ -186,13 +182,13 @@ func TestDisruptionNeeds(t *testing.T) {
 	lookups := 0
 	for i := range run.cases() {
 		s := generateBudgets(run.source(i))
-		if slices.ContainsFunc(disruption.PlanAll(s, upstreamBudgets), func(o disruption.Outcome) bool { return o.Err != nil }) {
+		if slices.ContainsFunc(planAll(s, upstreamBudgets), func(o disruption.Outcome) bool { return o.Err != nil }) {
 			continue
 		}
 		asked, made := map[Request]bool{}, map[Request]bool{}
 		unanswered := s
 		unanswered.Scales = nil
-		for _, o := range disruption.PlanAll(unanswered, upstreamBudgets) {
+		for _, o := range planAll(unanswered, upstreamBudgets) {
 			for _, n := range o.Result.Needs {
 				asked[lookup(n.Kind, n.Subresource, n.Namespace, n.Name)] = true
 			}
@@ -235,7 +231,7 @@ func TestDisruptionRecheck(t *testing.T) {
 			p.Status.Conditions = slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.DisruptionTarget })
 		}
 		next := func() (at time.Time) {
-			for _, o := range disruption.PlanAll(s, upstreamBudgets) {
+			for _, o := range planAll(s, upstreamBudgets) {
 				if o.Result.RecheckAt.After(s.Now) && (at.IsZero() || o.Result.RecheckAt.Before(at)) {
 					at = o.Result.RecheckAt
 				}
@@ -254,15 +250,15 @@ func TestDisruptionRecheck(t *testing.T) {
 			}
 			keys := map[string]bool{}
 			var ours Trace
-			for _, o := range disruption.PlanAll(s, upstreamBudgets) {
+			for _, o := range planAll(s, upstreamBudgets) {
 				if o.Result.RecheckAt.Equal(first) {
 					keys[o.Key.String()] = true
 				}
 			}
 			s.Now = first.Add(rateLimit)
-			for _, o := range disruption.PlanAll(s, upstreamBudgets) {
+			for _, o := range planAll(s, upstreamBudgets) {
 				if keys[o.Key.String()] {
-					ours.Requests = append(ours.Requests, budgetRequests(o.Result.Actions)...)
+					ours.Requests = append(ours.Requests, Planned(&Answers{}, o.Result.Actions)...)
 					ours.Events = append(ours.Events, EventsOf(o.Result.Events)...)
 				}
 			}
@@ -283,8 +279,8 @@ func TestDisruptionTargetRecheck(t *testing.T) {
 	for i := range run.cases() {
 		s := generateBudgets(run.source(i))
 		s.Budgets = nil
-		rechecks := map[time.Time][]types.NamespacedName{}
-		for _, o := range disruption.PlanAllPods(s, upstreamBudgets) {
+		rechecks := map[time.Time][]disruption.Key{}
+		for _, o := range planAll(s, upstreamBudgets) {
 			if at := o.Result.RecheckAt; !at.IsZero() {
 				rechecks[at] = append(rechecks[at], o.Key)
 			}
@@ -294,13 +290,13 @@ func TestDisruptionTargetRecheck(t *testing.T) {
 		}
 		Run(t, disruptionCore.Objects(s), disruptionCore.Start(s), func(t *testing.T, w *World) {
 			w.Settle()
-			atEachRecheck(t, w, rechecks, func(at time.Time, keys []types.NamespacedName) (ours Trace) {
+			atEachRecheck(t, w, rechecks, func(at time.Time, keys []disruption.Key) (ours Trace) {
 				moments++
 				s.Now = at
 				for _, key := range keys {
-					result, err := disruption.PlanPod(s, key, upstreamBudgets)
+					result, err := disruption.Plan(s, key, upstreamBudgets)
 					require.NoError(t, err)
-					ours.Requests = append(ours.Requests, budgetRequests(result.Actions)...)
+					ours.Requests = append(ours.Requests, Planned(&Answers{}, result.Actions)...)
 				}
 				return ours
 			}, func() string { return disruptionCore.text(s) + "\n" + run.again(t, i) })
@@ -326,8 +322,20 @@ func TestDisruptionAffected(t *testing.T) {
 		if len(s.Pods) > 0 && r.IntN(3) > 0 {
 			changed, kind = s.Pods[r.IntN(len(s.Pods))], []string{"updated", "deleted"}[r.IntN(2)]
 		}
-		affected := disruption.AffectedByPod(s.Budgets, changed)
-		worked := map[types.NamespacedName]bool{}
+		oldObj, newObj := changed, changed
+		switch kind {
+		case "added":
+			oldObj = nil
+		case "deleted":
+			newObj = nil
+		}
+		var affected []disruption.Key
+		for _, key := range disruption.AffectedByPod(s, oldObj, newObj, upstreamBudgets) {
+			if key.Kind == disruption.BudgetKey {
+				affected = append(affected, key)
+			}
+		}
+		worked := map[disruption.Key]bool{}
 		Run(t, disruptionCore.Objects(s), disruptionCore.Start(s), func(_ *testing.T, w *World) {
 			w.Settle()
 			switch kind {
@@ -340,7 +348,7 @@ func TestDisruptionAffected(t *testing.T) {
 			}
 			for _, req := range w.Settle().Requests {
 				if req.Resource == "poddisruptionbudgets" {
-					worked[types.NamespacedName{Namespace: req.Namespace, Name: req.Name}] = true
+					worked[disruption.Key{Kind: disruption.BudgetKey, Namespace: req.Namespace, Name: req.Name}] = true
 				}
 			}
 		})
@@ -380,13 +388,13 @@ func markBudgets(s disruption.Snapshot, t Trace) []string {
 		}
 	}
 	for _, b := range s.Budgets {
-		e, err := disruption.Explain(s, types.NamespacedName{Namespace: b.Namespace, Name: b.Name}, upstreamBudgets)
+		e, err := disruption.Explain(s, disruption.KeyOf(b), upstreamBudgets)
 		if err != nil {
 			continue
 		}
 		for _, p := range e.Pods {
 			at, listed := b.Status.DisruptedPods[p.Name]
-			if listed && p.Health != disruption.BeingDeleted && Epoch.Sub(at.Time) == disruption.DeletionTimeout {
+			if listed && p.Health != disruption.BeingDeleted && Epoch.Sub(at.Time) == disruption.DefaultDeletionTimeout {
 				marks = append(marks, "exactly two minutes")
 			}
 			for _, pod := range s.Pods {
@@ -431,13 +439,13 @@ func generateBudgets(r *rand.Rand) disruption.Snapshot {
 // settleBudgets makes the statuses right, except for what comes again on every pass.
 func settleBudgets(s disruption.Snapshot) {
 	for i, b := range s.Budgets {
-		result, _ := disruption.Plan(s, types.NamespacedName{Namespace: b.Namespace, Name: b.Name}, upstreamBudgets)
+		result, _ := disruption.Plan(s, disruption.KeyOf(b), upstreamBudgets)
 		for _, a := range result.Actions {
 			s.Budgets[i] = a.(disruption.UpdateStatus).Budget
 		}
 	}
 	for i, p := range s.Pods {
-		result, _ := disruption.PlanPod(s, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, upstreamBudgets)
+		result, _ := disruption.Plan(s, disruption.KeyOf(p), upstreamBudgets)
 		for _, a := range result.Actions {
 			s.Pods[i] = a.(disruption.ClearDisruptionTarget).Pod
 		}

@@ -162,11 +162,11 @@ func threeReplicas() *appsv1.StatefulSet {
 // bothBudgets tells events with their messages.
 func bothBudgets(t *testing.T, given []runtime.Object) (upstream, ours string) {
 	s := budgetsOf(given)
-	outcomes := disruption.PlanAll(s, disruption.Options{})
-	trace := budgetTrace(outcomes, disruption.PlanAllPods(s, disruption.Options{}))
+	outcomes := planAll(s, disruption.Options{})
+	trace := budgetTrace(outcomes)
 	for _, o := range outcomes {
 		if o.Err != nil {
-			trace.Failed = append(trace.Failed, o.Key.String())
+			trace.Failed = append(trace.Failed, o.Key.Namespace+"/"+o.Key.Name)
 		}
 	}
 	real := disruptionCore.RunUpstream(t, s)

@@ -23,18 +23,18 @@ import (
 
 // kinds are the answers that the comparison has to see, each in at least one of a thousand cases.
 var kinds = []string{
-	"AllowedUnguarded", "AllowedUnguarded with a precondition", "AllowedUnhealthy", "AllowedWithinBudget", "AllowedWithinBudget, the last",
+	"AllowedNoBudget", "AllowedNoBudget with a precondition", "AllowedUnhealthy", "AllowedWithinBudget", "AllowedWithinBudget, the last",
 	"still being processed", "is negative", "map too big", "failed sync", "healthy pods and has", "currently (", "evicting pods currently", "more than one",
 }
 
-func TestEvict(t *testing.T) {
+func TestCheckEviction(t *testing.T) {
 	seed, cases := number(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 5000)
 	seen := map[string]int{}
 	// The bubble's clock stands still: what the handler writes has the time of the snapshot.
 	synctest.Test(t, func(t *testing.T) {
 		for i := range cases {
 			s := generate(rand.New(rand.NewPCG(seed, i)))
-			e, err := disruption.Evict(s, types.NamespacedName{Namespace: "ns", Name: "p"}, disruption.Options{})
+			e, err := disruption.CheckEviction(s, types.NamespacedName{Namespace: "ns", Name: "p"}, disruption.Options{})
 			if err != nil && !strings.Contains(err.Error(), "spec.selector") {
 				t.Fatal(err)
 			}
@@ -59,15 +59,7 @@ func TestEvict(t *testing.T) {
 }
 
 func ours(t *testing.T, e disruption.Eviction) answer {
-	a := answer{Code: 201, ResourceVersion: e.ResourceVersion, Update: asJSON(t, e.Update)}
-	switch e.Verdict {
-	case disruption.RefusedNow:
-		a.Code = 429
-	case disruption.RefusedForbidden:
-		a.Code = 403
-	case disruption.RefusedConflictingBudgets:
-		a.Code = 500
-	}
+	a := answer{Code: int32(e.Verdict.StatusCode()), ResourceVersion: e.ResourceVersion, Update: asJSON(t, e.Update)}
 	if !e.Verdict.Allowed() {
 		a.Text = e.Reason
 	}
@@ -76,8 +68,8 @@ func ours(t *testing.T, e disruption.Eviction) answer {
 
 func kindOf(e disruption.Eviction) string {
 	switch {
-	case e.Verdict == disruption.AllowedUnguarded && e.ResourceVersion != "":
-		return "AllowedUnguarded with a precondition"
+	case e.Verdict == disruption.AllowedNoBudget && e.ResourceVersion != "":
+		return "AllowedNoBudget with a precondition"
 	case e.Update != nil && e.Update.Status.DisruptionsAllowed == 0:
 		return "AllowedWithinBudget, the last"
 	case e.Verdict.Allowed():

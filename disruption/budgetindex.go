@@ -16,8 +16,8 @@ import (
 // tried for every pod of its namespace.
 //
 // Budgets are known by their position in the slice that the index was made from.
-type index struct {
-	guards     []guard
+type budgetIndex struct {
+	matchers   []matcher
 	sole       []bool // the thing it hangs on is all that the selector demands
 	namespaces map[string]*namespaceIndex
 }
@@ -43,13 +43,13 @@ type demand struct {
 // label is a label of a namespace's pods.
 type label struct{ namespace, key, value string }
 
-func newIndex(guards []guard) *index {
-	x := &index{guards: guards, sole: make([]bool, len(guards)), namespaces: map[string]*namespaceIndex{}}
+func newBudgetIndex(matchers []matcher) *budgetIndex {
+	x := &budgetIndex{matchers: matchers, sole: make([]bool, len(matchers)), namespaces: map[string]*namespaceIndex{}}
 	// How many budgets demand a label stands for how many pods have it: of
 	// {app: web, tier: front} the second is likely shared by many.
-	popularity := make(map[label]int, len(guards))
+	popularity := make(map[label]int, len(matchers))
 	var scratch []demand
-	for _, g := range guards {
+	for _, g := range matchers {
 		if g.selector == nil {
 			continue
 		}
@@ -60,7 +60,7 @@ func newIndex(guards []guard) *index {
 			}
 		}
 	}
-	for i, g := range guards {
+	for i, g := range matchers {
 		if g.selector == nil || g.budget.Spec.Selector == nil {
 			continue
 		}
@@ -137,7 +137,7 @@ func (ns *namespaceIndex) add(d demand, i int) {
 }
 
 // covering appends the budgets that cover the pod to hits, in no particular order, each once.
-func (x *index) covering(hits []int, pod *corev1.Pod) []int {
+func (x *budgetIndex) covering(hits []int, pod *corev1.Pod) []int {
 	ns := x.namespaces[pod.Namespace]
 	if ns == nil {
 		return hits
@@ -160,9 +160,9 @@ func (x *index) covering(hits []int, pod *corev1.Pod) []int {
 	return hits
 }
 
-func (x *index) matching(hits, candidates []int, pod *corev1.Pod) []int {
+func (x *budgetIndex) matching(hits, candidates []int, pod *corev1.Pod) []int {
 	for _, i := range candidates {
-		if x.sole[i] || x.guards[i].selector.Matches(labels.Set(pod.Labels)) {
+		if x.sole[i] || x.matchers[i].selector.Matches(labels.Set(pod.Labels)) {
 			hits = append(hits, i)
 		}
 	}

@@ -1,7 +1,9 @@
 package disruption
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -22,9 +24,9 @@ const MaxDisruptedPods = 2000
 type Verdict int
 
 const (
-	// AllowedUnguarded: no budget has a say. The pod has ended, has not started or is being
+	// AllowedNoBudget: no budget is asked. The pod has ended, has not started or is being
 	// deleted, or no budget covers it.
-	AllowedUnguarded Verdict = iota + 1
+	AllowedNoBudget Verdict = iota + 1
 	// AllowedUnhealthy: the pod is not ready, and its budget lets such pods go without
 	// counting them.
 	AllowedUnhealthy
@@ -41,14 +43,30 @@ const (
 
 // Allowed reports whether the pod may be deleted.
 func (v Verdict) Allowed() bool {
-	return v == AllowedUnguarded || v == AllowedUnhealthy || v == AllowedWithinBudget
+	return v == AllowedNoBudget || v == AllowedUnhealthy || v == AllowedWithinBudget
+}
+
+// StatusCode is the HTTP status of the API server's answer: 201 for an eviction that is allowed, 429,
+// 403 or 500 for one that is refused. It is 0 for no verdict.
+func (v Verdict) StatusCode() int {
+	switch v {
+	case AllowedNoBudget, AllowedUnhealthy, AllowedWithinBudget:
+		return 201
+	case RefusedNow:
+		return 429
+	case RefusedForbidden:
+		return 403
+	case RefusedConflictingBudgets:
+		return 500
+	}
+	return 0
 }
 
 // String is the name of the constant.
 func (v Verdict) String() string {
 	switch v {
-	case AllowedUnguarded:
-		return "AllowedUnguarded"
+	case AllowedNoBudget:
+		return "AllowedNoBudget"
 	case AllowedUnhealthy:
 		return "AllowedUnhealthy"
 	case AllowedWithinBudget:
@@ -70,6 +88,9 @@ type Eviction struct {
 	Verdict Verdict
 	// Budget is the one that covers the pod; empty if none or several do.
 	Budget types.NamespacedName
+	// Blocking are the budgets in the way of an eviction that is refused, sorted by name: all of
+	// them where several cover the pod.
+	Blocking []types.NamespacedName
 	// Reason is the API server's text for a refusal: the message, and after it the cause that
 	// names the budget. For an eviction that is allowed it says why.
 	Reason string
@@ -83,11 +104,11 @@ type Eviction struct {
 	Needs []purekube.Need
 }
 
-// Evict decides whether a pod may be evicted, as the API server's eviction handler does (upstream:
-// pkg/registry/core/pod/storage/eviction.go). In this order:
+// CheckEviction decides whether a pod may be evicted, as the API server's eviction handler does
+// (upstream: pkg/registry/core/pod/storage/eviction.go). In this order:
 //
-//  1. The pod ended, is pending or is being deleted: AllowedUnguarded.
-//  2. Several budgets cover it: RefusedConflictingBudgets. None: AllowedUnguarded.
+//  1. The pod ended, is pending or is being deleted: AllowedNoBudget.
+//  2. Several budgets cover it: RefusedConflictingBudgets. None: AllowedNoBudget.
 //  3. The pod is not ready, and the budget says AlwaysAllow, or currentHealthy ≥ desiredHealthy > 0:
 //     AllowedUnhealthy.
 //  4. The status is of an older generation of the budget: RefusedNow.
@@ -99,23 +120,21 @@ type Eviction struct {
 // The status is the one in the snapshot, which may be out of date; with Options.Recompute it is
 // computed first, as Plan does. The modes differ only in that. Dry runs are not covered.
 //
-// To simulate a drain: put Update in the snapshot, delete the pod from it, evict the next.
+// Without Recompute, the pod and the budgets of its namespace are all of the snapshot that is read.
 //
-// A pod that is not in the snapshot has no verdict and no error. Two pods of that name: no verdict
-// but an error. The error also joins what is wrong with the budgets of the namespace: a
-// selector that does not compile covers no pod here either.
-func Evict(s Snapshot, pod types.NamespacedName, o Options) (Eviction, error) {
-	c := newCount(s.in(pod.Namespace), o)
-	problems := c.problems
-	if c.podNames.Ambiguous(pod) {
-		problems.Add(snapshot.DuplicateError(podKind, pod))
-	}
-	evicted := c.podNames.Find(pod)
+// A pod that is not in the snapshot has no verdict but the error [purekube.ErrNotFound], two pods of
+// that name [purekube.ErrDuplicate]. The error also joins what is wrong with the budgets of the
+// namespace: a selector that does not compile covers no pod here either.
+func CheckEviction(s Snapshot, pod types.NamespacedName, o Options) (Eviction, error) {
+	p := newPlanner(s.in(pod.Namespace), o)
+	problems := p.problems
+	evicted := p.podNames.Find(pod)
 	if evicted == nil {
+		problems.Add(missing(podKey(pod), p.podNames.Ambiguous(pod)))
 		return Eviction{}, problems.Err()
 	}
-	if why := unguarded(evicted); why != "" {
-		e := Eviction{Verdict: AllowedUnguarded, Reason: why}
+	if why := notCounted(evicted); why != "" {
+		e := Eviction{Verdict: AllowedNoBudget, Reason: why}
 		if evicted.Status.Phase == corev1.PodPending && evicted.DeletionTimestamp == nil {
 			// It may be ready a moment later, and then its budget counts.
 			e.ResourceVersion = evicted.ResourceVersion
@@ -123,27 +142,32 @@ func Evict(s Snapshot, pod types.NamespacedName, o Options) (Eviction, error) {
 		return e, problems.Err()
 	}
 
-	for _, p := range c.budgetProblems() {
-		problems.Add(p)
+	for _, problem := range p.budgetProblems() {
+		problems.Add(problem)
 	}
-	covering := c.covering(evicted)
+	covering := p.covering(evicted)
 	// A name that two budgets have, either of which may cover the pod, is two budgets.
-	if len(covering) > 1 || c.duplicateCovers(s.Budgets, evicted) {
+	blocking := p.ambiguousCovering(s.Budgets, evicted)
+	for _, i := range covering {
+		blocking = append(blocking, snapshot.KeyOf(p.matchers[i].budget))
+	}
+	if len(covering) > 1 || len(blocking) > len(covering) {
+		slices.SortFunc(blocking, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
 		return Eviction{
-			Verdict: RefusedConflictingBudgets,
-			Reason:  "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+			Verdict: RefusedConflictingBudgets, Blocking: blocking,
+			Reason: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
 		}, problems.Err()
 	}
 	if len(covering) == 0 {
-		return Eviction{Verdict: AllowedUnguarded, Reason: "no budget covers the pod"}, problems.Err()
+		return Eviction{Verdict: AllowedNoBudget, Reason: "no budget covers the pod"}, problems.Err()
 	}
 
-	budget := c.guards[covering[0]].budget
+	budget := p.matchers[covering[0]].budget
 	if o.Recompute {
-		t, _ := c.only(snapshot.KeyOf(budget))
-		d := t.decide(c.workloads, s.Now, o)
-		for _, p := range d.problems {
-			problems.Add(p)
+		t, _ := p.only(snapshot.KeyOf(budget))
+		d := t.decide(p.workloads, s.Now, o)
+		for _, problem := range d.problems {
+			problems.Add(problem)
 		}
 		if len(d.needs) > 0 {
 			return Eviction{Budget: snapshot.KeyOf(budget), Needs: d.needs}, problems.Err()
@@ -154,11 +178,14 @@ func Evict(s Snapshot, pod types.NamespacedName, o Options) (Eviction, error) {
 	}
 	e := decrement(budget, evicted, stamp(s.Now))
 	e.Budget = snapshot.KeyOf(budget)
+	if !e.Verdict.Allowed() {
+		e.Blocking = []types.NamespacedName{e.Budget}
+	}
 	return e, problems.Err()
 }
 
-// unguarded says why budgets do not guard the pod, if they do not.
-func unguarded(pod *corev1.Pod) string {
+// notCounted says why budgets are not asked about the pod, if they are not.
+func notCounted(pod *corev1.Pod) string {
 	switch {
 	case podstate.Terminal(pod):
 		return "the pod has ended"
@@ -170,20 +197,21 @@ func unguarded(pod *corev1.Pod) string {
 	return ""
 }
 
-// duplicateCovers reports whether a budget whose name another has covers the pod.
-func (c *count) duplicateCovers(budgets []*policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
-	if len(c.budgetNames.Duplicates()) == 0 {
-		return false
+// ambiguousCovering are the names that more than one budget has, one of which covers the pod.
+func (p *planner) ambiguousCovering(budgets []*policyv1.PodDisruptionBudget, pod *corev1.Pod) []types.NamespacedName {
+	if len(p.budgetNames.Duplicates()) == 0 {
+		return nil
 	}
+	var names []types.NamespacedName
 	for _, b := range budgets {
-		if b == nil || !c.budgetNames.Ambiguous(snapshot.KeyOf(b)) {
+		if b == nil || !p.budgetNames.Ambiguous(snapshot.KeyOf(b)) || slices.Contains(names, snapshot.KeyOf(b)) {
 			continue
 		}
-		if g, _ := newCompiler().guard(b); g.covers(pod) {
-			return true
+		if m, _ := newCompiler().matcher(b); m.covers(pod) {
+			names = append(names, snapshot.KeyOf(b))
 		}
 	}
-	return false
+	return names
 }
 
 // decrement asks the one budget that covers the pod (upstream: checkAndDecrement, and what comes

@@ -11,6 +11,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 )
@@ -44,7 +45,7 @@ func manyDisrupted(n int) func(*policyv1.PodDisruptionBudget) {
 	}
 }
 
-func TestEvict(t *testing.T) {
+func TestCheckEviction(t *testing.T) {
 	unobserved := func(b *policyv1.PodDisruptionBudget) { b.Generation = b.Status.ObservedGeneration + 1 }
 	for _, tc := range []struct {
 		name, why string
@@ -52,8 +53,8 @@ func TestEvict(t *testing.T) {
 		budgets   []*policyv1.PodDisruptionBudget
 		want      Eviction // without Update
 	}{{
-		name: "no budget", why: "nothing guards it", pod: pod("a"),
-		want: Eviction{Verdict: AllowedUnguarded, Reason: "no budget covers the pod"},
+		name: "no budget", why: "nothing matchers it", pod: pod("a"),
+		want: Eviction{Verdict: AllowedNoBudget, Reason: "no budget covers the pod"},
 	}, {
 		name: "budgets of other pods", why: "by labels, by namespace, without selector",
 		pod: pod("a"),
@@ -62,110 +63,110 @@ func TestEvict(t *testing.T) {
 			budget(named("nil"), selecting(nil)),
 			budget(func(b *policyv1.PodDisruptionBudget) { b.Namespace = "elsewhere" }),
 		},
-		want: Eviction{Verdict: AllowedUnguarded, Reason: "no budget covers the pod"},
+		want: Eviction{Verdict: AllowedNoBudget, Reason: "no budget covers the pod"},
 	}, {
 		name: "succeeded", why: "comes before every budget", pod: pod("a", phase(corev1.PodSucceeded)),
 		budgets: []*policyv1.PodDisruptionBudget{budget(), budget(named("other"))},
-		want:    Eviction{Verdict: AllowedUnguarded, Reason: "the pod has ended"},
+		want:    Eviction{Verdict: AllowedNoBudget, Reason: "the pod has ended"},
 	}, {
 		name: "failed", why: "comes before every budget", pod: pod("a", phase(corev1.PodFailed)),
 		budgets: []*policyv1.PodDisruptionBudget{budget()},
-		want:    Eviction{Verdict: AllowedUnguarded, Reason: "the pod has ended"},
+		want:    Eviction{Verdict: AllowedNoBudget, Reason: "the pod has ended"},
 	}, {
 		name: "pending", why: "it may become ready in between: only as it is", pod: pod("a", phase(corev1.PodPending)),
 		budgets: []*policyv1.PodDisruptionBudget{budget()},
-		want:    Eviction{Verdict: AllowedUnguarded, Reason: "the pod has not started", ResourceVersion: "7"},
+		want:    Eviction{Verdict: AllowedNoBudget, Reason: "the pod has not started", ResourceVersion: "7"},
 	}, {
 		name: "being deleted", why: "comes before every budget", pod: pod("a", deleting),
 		budgets: []*policyv1.PodDisruptionBudget{budget()},
-		want:    Eviction{Verdict: AllowedUnguarded, Reason: "the pod is being deleted already"},
+		want:    Eviction{Verdict: AllowedNoBudget, Reason: "the pod is being deleted already"},
 	}, {
 		name: "pending and being deleted", why: "it cannot become ready any more", pod: pod("a", phase(corev1.PodPending), deleting),
-		want: Eviction{Verdict: AllowedUnguarded, Reason: "the pod has not started"},
+		want: Eviction{Verdict: AllowedNoBudget, Reason: "the pod has not started"},
 	}, {
 		name: "two budgets", why: "even if both would allow it", pod: pod("a"),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(3, 1, 2)), budget(named("all"), selecting(&metav1.LabelSelector{}), reported(3, 1, 2))},
-		want: Eviction{Verdict: RefusedConflictingBudgets,
+		want: Eviction{Verdict: RefusedConflictingBudgets, Blocking: []types.NamespacedName{nn("all"), nn("web")},
 			Reason: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."},
 	}, {
 		name: "two budgets and unready", why: "comes before health", pod: pod("a", unready),
 		budgets: []*policyv1.PodDisruptionBudget{budget(unhealthyPolicy(policyv1.AlwaysAllow)), budget(named("all"), selecting(&metav1.LabelSelector{}))},
-		want: Eviction{Verdict: RefusedConflictingBudgets,
+		want: Eviction{Verdict: RefusedConflictingBudgets, Blocking: []types.NamespacedName{nn("all"), nn("web")},
 			Reason: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."},
 	}, {
 		name: "unready, AlwaysAllow", why: "whatever the figures, even of an old generation", pod: pod("a", unready),
 		budgets: []*policyv1.PodDisruptionBudget{budget(unhealthyPolicy(policyv1.AlwaysAllow), reported(0, 3, 0), unobserved)},
-		want: Eviction{Verdict: AllowedUnhealthy, Budget: key("web"), ResourceVersion: "7",
+		want: Eviction{Verdict: AllowedUnhealthy, Budget: nn("web"), ResourceVersion: "7",
 			Reason: "the pod is not ready, and the budget always lets such pods go"},
 	}, {
 		name: "unready, enough healthy", why: "its going disrupts nothing", pod: pod("a", unready),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(3, 3, 0))},
-		want: Eviction{Verdict: AllowedUnhealthy, Budget: key("web"), ResourceVersion: "7",
+		want: Eviction{Verdict: AllowedUnhealthy, Budget: nn("web"), ResourceVersion: "7",
 			Reason: "the pod is not ready, and currentHealthy is no less than desiredHealthy"},
 	}, {
 		name: "unready, IfHealthyBudget, enough healthy", why: "the default spelled out", pod: pod("a", unready),
 		budgets: []*policyv1.PodDisruptionBudget{budget(unhealthyPolicy(policyv1.IfHealthyBudget), reported(4, 3, 1))},
-		want: Eviction{Verdict: AllowedUnhealthy, Budget: key("web"), ResourceVersion: "7",
+		want: Eviction{Verdict: AllowedUnhealthy, Budget: nn("web"), ResourceVersion: "7",
 			Reason: "the pod is not ready, and currentHealthy is no less than desiredHealthy"},
 	}, {
 		name: "unready, too few healthy", why: "the application is disrupted already", pod: pod("a", unready),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(2, 3, 0))},
-		want: Eviction{Verdict: RefusedNow, Budget: key("web"),
+		want: Eviction{Verdict: RefusedNow, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
 			Reason: cannotEvict + "The disruption budget web needs 3 healthy pods and has 2 currently"},
 	}, {
 		name: "unready, none desired", why: "desiredHealthy 0 is also a status that was never computed", pod: pod("a", unready),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(2, 0, 0))},
-		want: Eviction{Verdict: RefusedNow, Budget: key("web"),
+		want: Eviction{Verdict: RefusedNow, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
 			Reason: cannotEvict + "The disruption budget web does not allow evicting pods currently"},
 	}, {
 		name: "unready, unknown policy", why: "counts as the default", pod: pod("a", unready),
 		budgets: []*policyv1.PodDisruptionBudget{budget(unhealthyPolicy("Sometimes"), reported(2, 3, 0))},
-		want: Eviction{Verdict: RefusedNow, Budget: key("web"),
+		want: Eviction{Verdict: RefusedNow, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
 			Reason: cannotEvict + "The disruption budget web needs 3 healthy pods and has 2 currently"},
 	}, {
 		name: "not observed", why: "the figures are of the old spec; comes before all figures", pod: pod("a"),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(3, 1, -2), unobserved)},
-		want: Eviction{Verdict: RefusedNow, Budget: key("web"),
+		want: Eviction{Verdict: RefusedNow, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
 			Reason: cannotEvict + "The disruption budget web is still being processed by the server."},
 	}, {
 		name: "negative", why: "comes before the size of the list", pod: pod("a"),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(3, 1, -1), manyDisrupted(2001))},
-		want: Eviction{Verdict: RefusedForbidden, Budget: key("web"),
+		want: Eviction{Verdict: RefusedForbidden, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
 			Reason: `poddisruptionbudget.policy "web" is forbidden: pdb disruptions allowed is negative`},
 	}, {
 		name: "too many disrupted", why: "comes before 0 allowed", pod: pod("a"),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(3, 1, 0), manyDisrupted(2001))},
-		want: Eviction{Verdict: RefusedForbidden, Budget: key("web"),
+		want: Eviction{Verdict: RefusedForbidden, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
 			Reason: `poddisruptionbudget.policy "web" is forbidden: DisruptedPods map too big - too many evictions not confirmed by PDB controller`},
 	}, {
 		name: "none allowed", why: "the figures say why", pod: pod("a"),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(3, 3, 0), manyDisrupted(2000))},
-		want: Eviction{Verdict: RefusedNow, Budget: key("web"),
+		want: Eviction{Verdict: RefusedNow, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
 			Reason: cannotEvict + "The disruption budget web needs 3 healthy pods and has 3 currently"},
 	}, {
 		name: "none allowed, sync failed", why: "the figures are not to be trusted then", pod: pod("a"),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(2, 3, 0), condition("SyncFailed", "found no controllers for pod \"a\""))},
-		want: Eviction{Verdict: RefusedNow, Budget: key("web"),
+		want: Eviction{Verdict: RefusedNow, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
 			Reason: cannotEvict + "The disruption budget web does not allow evicting pods currently because it failed sync: found no controllers for pod \"a\""},
 	}, {
 		name: "none allowed, condition with a message", why: "only where the figures do not explain it", pod: pod("a"),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(4, 3, 0), condition("Frozen", "change freeze"))},
-		want: Eviction{Verdict: RefusedNow, Budget: key("web"),
+		want: Eviction{Verdict: RefusedNow, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
 			Reason: cannotEvict + "The disruption budget web does not allow evicting pods currently (Frozen): change freeze"},
 	}, {
 		name: "none allowed, no reason at hand", why: "no more is known", pod: pod("a"),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(4, 3, 0))},
-		want: Eviction{Verdict: RefusedNow, Budget: key("web"),
+		want: Eviction{Verdict: RefusedNow, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
 			Reason: cannotEvict + "The disruption budget web does not allow evicting pods currently"},
 	}, {
 		name: "within budget", why: "one less from now on", pod: pod("a"),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(5, 3, 2))},
-		want: Eviction{Verdict: AllowedWithinBudget, Budget: key("web"),
+		want: Eviction{Verdict: AllowedWithinBudget, Budget: nn("web"),
 			Reason: "within the budget, which allows 1 more"},
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := Snapshot{Now: now, Pods: []*corev1.Pod{pod("z"), tc.pod}, Budgets: tc.budgets}
-			got, err := Evict(s, key("a"), Options{})
+			got, err := CheckEviction(s, nn("a"), Options{})
 			require.NoError(t, err)
 			require.Equal(t, tc.want.Verdict == AllowedWithinBudget, got.Update != nil)
 			got.Update = nil
@@ -174,10 +175,10 @@ func TestEvict(t *testing.T) {
 	}
 }
 
-func TestEvictUpdate(t *testing.T) {
+func TestCheckEvictionUpdate(t *testing.T) {
 	b := budget(reported(5, 3, 2), disrupted(map[string]metav1.Time{"b": ago(time.Second)}))
 	s := Snapshot{Now: now.Add(time.Millisecond), Pods: []*corev1.Pod{pod("a"), pod("c")}, Budgets: []*policyv1.PodDisruptionBudget{b}}
-	first, err := Evict(s, key("a"), Options{})
+	first, err := CheckEviction(s, nn("a"), Options{})
 	require.NoError(t, err)
 	want := b.DeepCopy()
 	want.Status.DisruptionsAllowed = 1
@@ -185,7 +186,7 @@ func TestEvictUpdate(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, first.Update), "the rest, resourceVersion included, is as read; times have whole seconds")
 
 	s.Budgets = []*policyv1.PodDisruptionBudget{first.Update}
-	second, err := Evict(s, key("c"), Options{})
+	second, err := CheckEviction(s, nn("c"), Options{})
 	require.NoError(t, err)
 	want.Status.DisruptionsAllowed = 0
 	want.Status.DisruptedPods["c"] = metav1.NewTime(now)
@@ -195,76 +196,77 @@ func TestEvictUpdate(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, second.Update), "the last one turns the condition")
 }
 
-func TestEvictBadInput(t *testing.T) {
+func TestCheckEvictionBadInput(t *testing.T) {
 	broken := budget(named("broken"), selecting(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}}))
 	t.Run("not there", func(t *testing.T) {
-		got, err := Evict(Snapshot{Now: now}, key("a"), Options{})
-		require.NoError(t, err)
+		got, err := CheckEviction(Snapshot{Now: now}, nn("a"), Options{})
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+		require.EqualError(t, err, "Pod shop/a: not in the snapshot")
 		require.Empty(t, cmp.Diff(Eviction{}, got))
 	})
 	t.Run("a pod twice", func(t *testing.T) {
-		got, err := Evict(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a"), pod("a")}}, key("a"), Options{})
+		got, err := CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a"), pod("a")}}, nn("a"), Options{})
 		require.ErrorIs(t, err, purekube.ErrDuplicate)
 		require.Zero(t, got.Verdict)
 	})
 	t.Run("a selector that does not compile", func(t *testing.T) {
-		got, err := Evict(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{broken, budget(reported(2, 1, 1))}}, key("a"), Options{})
+		got, err := CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{broken, budget(reported(2, 1, 1))}}, nn("a"), Options{})
 		require.ErrorContains(t, err, "PodDisruptionBudget shop/broken: spec.selector")
 		require.Equal(t, AllowedWithinBudget, got.Verdict, "it covers no pod, in the handler too")
 	})
 	t.Run("a budget twice", func(t *testing.T) {
 		elsewhere := budget(selecting(&metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}))
-		got, err := Evict(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{elsewhere, budget(reported(2, 1, 1))}}, key("a"), Options{})
+		got, err := CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{elsewhere, budget(reported(2, 1, 1))}}, nn("a"), Options{})
 		require.ErrorIs(t, err, purekube.ErrDuplicate)
 		require.Equal(t, RefusedConflictingBudgets, got.Verdict, "one of the two covers the pod")
-		got, err = Evict(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{elsewhere, elsewhere}}, key("a"), Options{})
+		got, err = CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{elsewhere, elsewhere}}, nn("a"), Options{})
 		require.ErrorIs(t, err, purekube.ErrDuplicate)
-		require.Equal(t, AllowedUnguarded, got.Verdict, "neither does")
+		require.Equal(t, AllowedNoBudget, got.Verdict, "neither does")
 	})
 	t.Run("nil objects", func(t *testing.T) {
-		got, err := Evict(Snapshot{Now: now, Pods: []*corev1.Pod{nil, pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{nil}}, key("a"), Options{})
+		got, err := CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{nil, pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{nil}}, nn("a"), Options{})
 		require.ErrorIs(t, err, purekube.ErrNil)
-		require.Equal(t, AllowedUnguarded, got.Verdict)
+		require.Equal(t, AllowedNoBudget, got.Verdict)
 	})
 }
 
-func TestEvictRecompute(t *testing.T) {
+func TestCheckEvictionRecompute(t *testing.T) {
 	t.Run("a status that is out of date", func(t *testing.T) {
 		s := web(budget(maxUnavailable("1"), reported(3, 2, 1)), 3, pods(3, 2, byWeb)...)
-		believed, err := Evict(s, key("web-a"), Options{})
+		believed, err := CheckEviction(s, nn("web-a"), Options{})
 		require.NoError(t, err)
 		require.Equal(t, AllowedWithinBudget, believed.Verdict, "the handler goes by what is written")
-		computed, err := Evict(s, key("web-a"), Options{Recompute: true})
+		computed, err := CheckEviction(s, nn("web-a"), Options{Recompute: true})
 		require.NoError(t, err)
 		require.Equal(t, RefusedNow, computed.Verdict)
 		require.Equal(t, cannotEvict+"The disruption budget web needs 2 healthy pods and has 2 currently", computed.Reason)
 	})
 	t.Run("a status that was never computed", func(t *testing.T) {
 		s := web(budget(maxUnavailable("2")), 3, pods(3, 3, byWeb)...)
-		e, err := Evict(s, key("web-a"), Options{Recompute: true})
+		e, err := CheckEviction(s, nn("web-a"), Options{Recompute: true})
 		require.NoError(t, err)
 		require.Equal(t, AllowedWithinBudget, e.Verdict)
-		require.Empty(t, cmp.Diff(Figures{ExpectedPods: 3, DesiredHealthy: 1, CurrentHealthy: 3, DisruptionsAllowed: 1}, figures(e.Update.Status)))
+		require.Empty(t, cmp.Diff(Counts{ExpectedPods: 3, DesiredHealthy: 1, CurrentHealthy: 3, DisruptionsAllowed: 1}, countsOf(e.Update.Status)))
 	})
 	t.Run("a status that is right", func(t *testing.T) {
 		s := web(budget(maxUnavailable("2")), 3, pods(3, 3, byWeb)...)
 		r, err := Plan(s, key("web"), Options{})
 		require.NoError(t, err)
 		s.Budgets[0] = r.Actions[0].(UpdateStatus).Budget
-		e, err := Evict(s, key("web-a"), Options{Recompute: true})
+		e, err := CheckEviction(s, nn("web-a"), Options{Recompute: true})
 		require.NoError(t, err)
 		require.EqualValues(t, 1, e.Update.Status.DisruptionsAllowed)
 	})
 	t.Run("a scale that is not known", func(t *testing.T) {
 		s := web(budget(maxUnavailable("2"), reported(3, 1, 2)), 3, pods(3, 3, by("x/v1", "Y", "y"))...)
-		e, err := Evict(s, key("web-a"), Options{Recompute: true})
+		e, err := CheckEviction(s, nn("web-a"), Options{Recompute: true})
 		require.NoError(t, err)
 		require.Zero(t, e.Verdict)
 		require.Equal(t, []purekube.Need{{APIVersion: "x/v1", Kind: "Y", Namespace: ns, Name: "y", Subresource: "scale"}}, e.Needs)
 	})
 	t.Run("a status that cannot be computed", func(t *testing.T) {
 		s := web(budget(maxUnavailable("x%"), reported(3, 1, 2)), 3, pods(3, 3, byWeb)...)
-		e, err := Evict(s, key("web-a"), Options{Recompute: true})
+		e, err := CheckEviction(s, nn("web-a"), Options{Recompute: true})
 		require.ErrorContains(t, err, "spec.maxUnavailable")
 		require.Equal(t, RefusedNow, e.Verdict)
 		require.Contains(t, e.Reason, "because it failed sync: invalid value")
@@ -272,10 +274,11 @@ func TestEvictRecompute(t *testing.T) {
 }
 
 func TestVerdict(t *testing.T) {
-	names := []string{"none", "AllowedUnguarded", "AllowedUnhealthy", "AllowedWithinBudget", "RefusedNow", "RefusedForbidden", "RefusedConflictingBudgets"}
+	names := []string{"none", "AllowedNoBudget", "AllowedUnhealthy", "AllowedWithinBudget", "RefusedNow", "RefusedForbidden", "RefusedConflictingBudgets"}
 	for v, name := range names {
 		require.Equal(t, name, Verdict(v).String())
 		require.Equal(t, v >= 1 && v <= 3, Verdict(v).Allowed(), name)
+		require.Equal(t, []int{0, 201, 201, 201, 429, 403, 500}[v], Verdict(v).StatusCode(), name)
 	}
 }
 
@@ -305,7 +308,9 @@ func TestDrain(t *testing.T) {
 				}
 			}
 			sync := func() {
-				for _, out := range PlanAll(s, o) {
+				outcomes, err := PlanAll(s, o)
+				require.NoError(t, err)
+				for _, out := range outcomes {
 					require.NoError(t, out.Err)
 					for _, a := range out.Result.Actions {
 						replace(a.(UpdateStatus).Budget)
@@ -336,7 +341,7 @@ func TestDrain(t *testing.T) {
 				}
 				line := fmt.Sprintf("round %d:", round)
 				for _, p := range left {
-					e, err := Evict(s, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, o)
+					e, err := CheckEviction(s, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, o)
 					require.NoError(t, err)
 					if !e.Verdict.Allowed() {
 						require.Equal(t, RefusedNow, e.Verdict)
@@ -344,7 +349,7 @@ func TestDrain(t *testing.T) {
 					}
 					require.Equal(t, AllowedWithinBudget, e.Verdict)
 					replace(e.Update)
-					p.DeletionTimestamp = new(metav1.NewTime(s.Now))
+					p.DeletionTimestamp = ptr.To(metav1.NewTime(s.Now))
 					line += " " + p.Name
 					require.GreaterOrEqual(t, healthy("web"), 4, "7 pods, 30 %% may be missing: 3")
 					require.GreaterOrEqual(t, healthy("db"), 2)

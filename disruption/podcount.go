@@ -17,13 +17,13 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// tally counts the pods that a budget covers, one at a time and in any order.
-type tally struct {
+// podCount counts the pods that a budget covers, one at a time and in any order.
+type podCount struct {
 	budget *policyv1.PodDisruptionBudget
 	broken *purekube.ObjectError // why the budget's selector finds no pods, if it does not compile
 
 	pods, healthy int32
-	unmanaged     bool
+	unmanaged     int32
 	refs          []reference
 	refAt         map[metav1.OwnerReference]int // where in refs, once they are many
 	disrupted     map[string]metav1.Time        // the entries that stay
@@ -43,7 +43,7 @@ type reference struct {
 }
 
 // add counts a pod.
-func (t *tally) add(pod *corev1.Pod, now time.Time, o Options) {
+func (t *podCount) add(pod *corev1.Pod, now time.Time, o Options) {
 	t.pods++
 	t.addController(pod)
 	e, at, until := entryOf(pod, t.budget.Status.DisruptedPods, now, o)
@@ -71,7 +71,7 @@ func (t *tally) add(pod *corev1.Pod, now time.Time, o Options) {
 // addAmbiguous counts a pod whose name another object in the snapshot has too. Which of them
 // is real cannot be known, so there is one pod, which is not healthy, and the controllers of
 // both are expected to have their replicas.
-func (t *tally) addAmbiguous(pod *corev1.Pod, now time.Time) {
+func (t *podCount) addAmbiguous(pod *corev1.Pod, now time.Time, o Options) {
 	t.addController(pod)
 	if t.ambiguous[pod.Name] {
 		return
@@ -81,15 +81,15 @@ func (t *tally) addAmbiguous(pod *corev1.Pod, now time.Time) {
 	}
 	t.ambiguous[pod.Name] = true
 	t.pods++
-	if at, listed := t.budget.Status.DisruptedPods[pod.Name]; listed && at.Add(DeletionTimeout).After(now) {
-		t.keep(pod.Name, at, at.Add(DeletionTimeout))
+	if at, listed := t.budget.Status.DisruptedPods[pod.Name]; listed && at.Add(o.deletionTimeout()).After(now) {
+		t.keep(pod.Name, at, at.Add(o.deletionTimeout()))
 	}
 	if t.onPod != nil {
 		t.onPod(pod, Ambiguous, time.Time{})
 	}
 }
 
-func (t *tally) keep(name string, at metav1.Time, until time.Time) {
+func (t *podCount) keep(name string, at metav1.Time, until time.Time) {
 	if t.disrupted == nil {
 		t.disrupted = map[string]metav1.Time{}
 	}
@@ -99,10 +99,10 @@ func (t *tally) keep(name string, at metav1.Time, until time.Time) {
 	}
 }
 
-func (t *tally) addController(pod *corev1.Pod) {
+func (t *podCount) addController(pod *corev1.Pod) {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil {
-		t.unmanaged = true
+		t.unmanaged++
 		return
 	}
 	if i, known := t.findReference(ref); known {
@@ -118,7 +118,7 @@ func (t *tally) addController(pod *corev1.Pod) {
 // fewReferences are looked through faster than a map is asked. Most budgets have one or two.
 const fewReferences = 8
 
-func (t *tally) findReference(ref *metav1.OwnerReference) (int, bool) {
+func (t *podCount) findReference(ref *metav1.OwnerReference) (int, bool) {
 	if len(t.refs) <= fewReferences {
 		for i, r := range t.refs {
 			if referenceKey(r.ref) == referenceKey(ref) {
@@ -153,7 +153,7 @@ type expectation struct {
 
 // expect adds up the scales of the distinct controllers of the pods (upstream:
 // getExpectedScale).
-func (t *tally) expect(w *workloads) expectation {
+func (t *podCount) expect(w *workloads) expectation {
 	slices.SortFunc(t.refs, func(a, b reference) int {
 		return cmp.Or(
 			cmp.Compare(a.pod, b.pod),
@@ -219,7 +219,7 @@ func (t *tally) expect(w *workloads) expectation {
 }
 
 // ambiguities are the pods that could not be counted for sure.
-func (t *tally) ambiguities() []*purekube.ObjectError {
+func (t *podCount) ambiguities() []*purekube.ObjectError {
 	var found []*purekube.ObjectError
 	for _, name := range slices.Sorted(maps.Keys(t.ambiguous)) {
 		found = append(found, snapshot.DuplicateError(podKind, types.NamespacedName{Namespace: t.budget.Namespace, Name: name}))

@@ -45,7 +45,7 @@ func TestBR2505_StaleDisruptionTarget(t *testing.T) {
 			t.Run(tc.name+"/"+mode, func(t *testing.T) {
 				tc.pod.Generation = 5
 				s := Snapshot{Now: now, Pods: []*corev1.Pod{pod("z"), tc.pod}}
-				r, err := PlanPod(s, key("a"), o)
+				r, err := Plan(s, podNamed("a"), o)
 				require.NoError(t, err)
 				if tc.recheck != 0 {
 					require.Equal(t, now.Add(tc.recheck), r.RecheckAt, tc.reason)
@@ -73,7 +73,7 @@ func TestBR2505_StaleDisruptionTarget(t *testing.T) {
 				require.Len(t, bare.Status.Conditions, 1)
 
 				s.Pods[1] = clear.Pod
-				again, err := PlanPod(s, key("a"), o)
+				again, err := Plan(s, podNamed("a"), o)
 				require.NoError(t, err)
 				require.True(t, again.Empty(), "cleared once")
 			})
@@ -85,47 +85,53 @@ func TestPlanPodNamesConflictingBudgets(t *testing.T) {
 	all := budget(named("all"), selecting(&metav1.LabelSelector{}))
 	s := Snapshot{Now: now, Pods: []*corev1.Pod{pod("a"), pod("b", labelled(nil)), pod("c", target("True", "x", time.Hour))},
 		Budgets: []*policyv1.PodDisruptionBudget{budget(), all}}
-	r, err := PlanPod(s, key("a"), Options{})
+	r, err := Plan(s, podNamed("a"), Options{})
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(Result{Events: []purekube.Event{{
 		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: ns, Name: "a", UID: "uid-a", ResourceVersion: "7"},
 		Type:      "Warning", Reason: "MultiplePodDisruptionBudgets",
 		Message: `Pod "shop"/"a" matches multiple PodDisruptionBudgets.  Chose "all" arbitrarily.`,
 	}}}, r))
-	r, err = PlanPod(s, key("b"), Options{})
+	r, err = Plan(s, podNamed("b"), Options{})
 	require.NoError(t, err)
 	require.True(t, r.Empty(), "one budget is no conflict")
 
-	var keys []string
-	for _, out := range PlanAllPods(s, Options{}) {
-		keys = append(keys, out.Key.Name)
-		one, err := PlanPod(s, out.Key, Options{})
+	var keys []Key
+	outcomes, err := PlanAll(s, Options{})
+	require.NoError(t, err)
+	for _, out := range outcomes {
+		if out.Key.Kind != PodKey {
+			continue
+		}
+		keys = append(keys, out.Key)
+		one, err := Plan(s, out.Key, Options{})
 		require.NoError(t, err)
 		require.Empty(t, cmp.Diff(one, out.Result))
 	}
-	require.Equal(t, []string{"a", "c"}, keys)
+	require.Equal(t, []Key{podNamed("a"), podNamed("c")}, keys)
 }
 
 func TestPlanPodBadInput(t *testing.T) {
 	broken := budget(named("broken"), selecting(&metav1.LabelSelector{MatchLabels: map[string]string{"-": "x"}}))
 	s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{broken, nil, budget(), budget()},
 		Pods: []*corev1.Pod{nil, pod("a"), pod("a"), pod("b", target("True", "x", time.Hour))}}
-	r, err := PlanPod(s, key("a"), Options{})
+	r, err := Plan(s, podNamed("a"), Options{})
 	require.True(t, r.Empty())
 	require.ErrorContains(t, err, "Pod shop/a: more than one")
-	r, err = PlanPod(s, key("b"), Options{})
+	r, err = Plan(s, podNamed("b"), Options{})
 	require.Len(t, r.Actions, 1, "other pods' trouble is none of b's")
-	require.ErrorContains(t, err, "PodDisruptionBudget shop/broken: spec.selector")
-	require.ErrorContains(t, err, "PodDisruptionBudget shop/web: more than one")
-	r, err = PlanPod(s, key("gone"), Options{})
+	require.EqualError(t, err, "Pod: nil object in the snapshot\nPodDisruptionBudget: nil object in the snapshot", "nor is that of budgets")
+	r, err = Plan(s, podNamed("gone"), Options{})
 	require.True(t, r.Empty())
 	require.ErrorIs(t, err, purekube.ErrNil)
 
-	all := PlanAllPods(s, Options{})
-	require.Len(t, all, 3)
-	require.Zero(t, all[0].Key)
+	all, err := PlanAll(s, Options{})
+	require.EqualError(t, err, "Pod: nil object in the snapshot\nPodDisruptionBudget: nil object in the snapshot")
+	require.Len(t, all, 4)
+	require.Equal(t, key("broken"), all[0].Key)
 	require.ErrorContains(t, all[0].Err, "PodDisruptionBudget shop/broken: spec.selector")
-	require.ErrorIs(t, all[0].Err, purekube.ErrNil)
-	require.EqualError(t, all[1].Err, "Pod shop/a: more than one object of this name in the snapshot")
-	require.NoError(t, all[2].Err)
+	require.Equal(t, key("web"), all[1].Key)
+	require.EqualError(t, all[2].Err, "Pod shop/a: more than one object of this name in the snapshot")
+	require.Equal(t, podNamed("b"), all[3].Key)
+	require.NoError(t, all[3].Err)
 }

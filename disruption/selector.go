@@ -13,15 +13,15 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// guard is a budget with its selector compiled. A selector that does not compile is nil.
-type guard struct {
+// matcher is a budget with its selector compiled. A selector that does not compile is nil.
+type matcher struct {
 	budget   *policyv1.PodDisruptionBudget
 	selector labels.Selector
 }
 
-// covers reports whether the budget guards the pod.
-func (g guard) covers(pod *corev1.Pod) bool {
-	return g.selector != nil && g.budget.Namespace == pod.Namespace && g.selector.Matches(labels.Set(pod.Labels))
+// covers reports whether the budget applies to the pod.
+func (m matcher) covers(pod *corev1.Pod) bool {
+	return m.selector != nil && m.budget.Namespace == pod.Namespace && m.selector.Matches(labels.Set(pod.Labels))
 }
 
 // compiler compiles the selectors of budgets. It remembers which labels are well-formed: a
@@ -32,18 +32,18 @@ type compiler struct {
 
 func newCompiler() *compiler { return &compiler{keys: map[string]bool{}, values: map[string]bool{}} }
 
-// guard compiles the budget's selector. Without one a budget covers no pod; with an empty one,
+// matcher compiles the budget's selector. Without one a budget covers no pod; with an empty one,
 // all of its namespace.
-func (c *compiler) guard(b *policyv1.PodDisruptionBudget) (guard, *purekube.ObjectError) {
+func (c *compiler) matcher(b *policyv1.PodDisruptionBudget) (matcher, *purekube.ObjectError) {
 	if s := b.Spec.Selector; s != nil && len(s.MatchExpressions) == 0 && c.wellFormed(s.MatchLabels) {
-		return guard{budget: b, selector: labels.Set(s.MatchLabels).AsSelectorPreValidated()}, nil
+		return matcher{budget: b, selector: labels.Set(s.MatchLabels).AsSelectorPreValidated()}, nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
 	if err != nil {
-		return guard{budget: b}, &purekube.ObjectError{
+		return matcher{budget: b}, &purekube.ObjectError{
 			Kind: budgetKind, Namespace: b.Namespace, Name: b.Name, Field: "spec.selector", Err: firstError(b.Spec.Selector, err)}
 	}
-	return guard{budget: b, selector: selector}, nil
+	return matcher{budget: b, selector: selector}, nil
 }
 
 // firstError is the error about the first label by name that is not well-formed. The library goes

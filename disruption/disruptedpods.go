@@ -30,8 +30,8 @@ func entryOf(pod *corev1.Pod, disrupted map[string]metav1.Time, now time.Time, o
 	if !listed {
 		return noEntry, at, until
 	}
-	until = at.Add(DeletionTimeout)
-	if o.MatchUpstream {
+	until = at.Add(o.deletionTimeout())
+	if o.matchUpstream() {
 		// D-19: at exactly two minutes upstream keeps the entry and counts the pod.
 		if until.Before(now) {
 			return overdueEntry, at, until

@@ -29,8 +29,8 @@ type decision struct {
 	recheck  time.Time
 }
 
-// decide computes the status of the tally's budget.
-func (t *tally) decide(w *workloads, now time.Time, o Options) decision {
+// decide computes the status of the podCount's budget.
+func (t *podCount) decide(w *workloads, now time.Time, o Options) decision {
 	b := t.budget
 	d := decision{problems: t.ambiguities()}
 	if t.broken != nil {
@@ -46,7 +46,7 @@ func (t *tally) decide(w *workloads, now time.Time, o Options) decision {
 		x := t.expect(w)
 		failed := x.problem != nil
 		switch {
-		case failed && !o.MatchUpstream && forbidsAll(&b.Spec):
+		case failed && !o.matchUpstream() && forbidsAll(&b.Spec):
 			// D-13: with maxUnavailable 0 nothing may be disrupted, however many pods
 			// should be there. The pods that are stand in for the scale.
 			if errors.Is(x.problem, purekube.ErrDuplicate) {
@@ -68,7 +68,7 @@ func (t *tally) decide(w *workloads, now time.Time, o Options) decision {
 		problem.Namespace, problem.Name = b.Namespace, b.Name
 		return d.countFailed(b, problem, now, o)
 	}
-	if t.unmanaged && scaleDecides(&b.Spec) {
+	if t.unmanaged > 0 && scaleDecides(&b.Spec) {
 		d.events = append(d.events, budgetEvent(b, corev1.EventTypeWarning, "UnmanagedPods", fmt.Sprintf(
 			"Pods selected by this PodDisruptionBudget (selector: %v) were found to be unmanaged. "+
 				"As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. "+
@@ -93,10 +93,10 @@ func (t *tally) decide(w *workloads, now time.Time, o Options) decision {
 }
 
 // overdueEvents are about the pods that were evicted and not deleted (D-15).
-func (t *tally) overdueEvents(o Options) []purekube.Event {
+func (t *podCount) overdueEvents(o Options) []purekube.Event {
 	slices.SortFunc(t.overdue, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	budget := t.budget.Namespace + "/" + t.budget.Name
-	if o.MatchUpstream {
+	if o.matchUpstream() {
 		budget = t.budget.Namespace + "/" + t.budget.Namespace
 	}
 	var events []purekube.Event
@@ -130,7 +130,7 @@ func (d decision) failSafe(b *policyv1.PodDisruptionBudget, problem *purekube.Ob
 		LastTransitionTime: stamp(now),
 	})
 	// D-18: the same status is not written on every pass.
-	if changed || b.Status.DisruptionsAllowed != 0 || o.MatchUpstream {
+	if changed || b.Status.DisruptionsAllowed != 0 || o.matchUpstream() {
 		d.budget = updated
 	}
 	return d

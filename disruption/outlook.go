@@ -1,0 +1,73 @@
+package disruption
+
+import (
+	"strconv"
+	"strings"
+
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// AllowedAtFullHealth is how many pods a budget with this spec lets go when the workloads that it
+// covers have all their replicas, each of them healthy. 0 means that the budget never lets a healthy
+// pod go: a node that one of its pods runs on cannot be drained. It needs no pods, so that it serves for
+// linting manifests and for admission.
+//
+// replicas is the sum of spec.replicas of these workloads. The error is that of [DesiredHealthy]; such
+// a budget lets no pod go.
+func AllowedAtFullHealth(spec policyv1.PodDisruptionBudgetSpec, replicas int32, r Rounding) (int32, error) {
+	desired, err := DesiredHealthy(spec, replicas, r)
+	if err != nil || spec.MaxUnavailable == nil && spec.MinAvailable == nil {
+		return 0, err
+	}
+	return DisruptionsAllowed(replicas, desired, replicas), nil
+}
+
+// outlook is whether no healthy pod can ever be evicted, and how many more healthy pods it takes
+// until one can (see [Explanation]).
+func (t *podCount) outlook(d decision, c Counts, w *workloads, o Options) (never bool, shortfall int32) {
+	spec := &t.budget.Spec
+	if t.broken == nil && forbidsAtAnyScale(spec, o) {
+		return true, 0
+	}
+	if len(d.needs) > 0 || d.failure != nil || c.DisruptionsAllowed > 0 {
+		return false, 0
+	}
+	if scaleDecides(spec) && c.ExpectedPods <= 0 {
+		// A controller may be scaled up. Pods without a controller are never expected.
+		return t.pods > 0 && len(t.refs) == 0, 0
+	}
+	if t.pods > 0 {
+		wanted, known := t.wanted(w)
+		never = known && max(wanted, int64(t.pods)) <= int64(c.DesiredHealthy)
+	}
+	return never, o.fit(int64(c.DesiredHealthy) + 1 - int64(c.CurrentHealthy))
+}
+
+// wanted is how many pods there are once every controller has as many as it wants. It is not known
+// where a scale is not.
+func (t *podCount) wanted(w *workloads) (pods int64, known bool) {
+	notify := t.onController
+	t.onController = nil
+	x := t.expect(w)
+	t.onController = notify
+	return x.sum + int64(t.unmanaged), x.problem == nil && len(x.needs) == 0
+}
+
+// forbidsAtAnyScale reports whether the budget allows no disruption however many pods there are and
+// however many of them are healthy.
+func forbidsAtAnyScale(spec *policyv1.PodDisruptionBudgetSpec, o Options) bool {
+	if _, problem := desiredHealthy(spec, 1, o); problem != nil {
+		return true
+	}
+	switch {
+	case spec.MaxUnavailable != nil:
+		return forbidsAll(spec)
+	case spec.MinAvailable == nil:
+		return true
+	case spec.MinAvailable.Type != intstr.String:
+		return false
+	}
+	percentage, err := strconv.Atoi(strings.TrimSuffix(spec.MinAvailable.StrVal, "%"))
+	return err == nil && percentage >= 100
+}
