@@ -1,5 +1,12 @@
 package resourceclaim
 
+import (
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/purekube/purekube"
+)
+
 // Action is one write to the API server. It is one of
 //
 //   - [CreateClaim]
@@ -10,12 +17,12 @@ package resourceclaim
 //   - [DeleteClaim]
 //
 // The order within a result is part of the decision: a claim is created before the pod's
-// status names it, released before its finalizer goes, and without its finalizer before it is
-// deleted. Stop at the first action that fails, take a new snapshot and plan again.
+// status names it, released before its finalizer is removed, and its finalizer is removed
+// before it is deleted. Make the calls in that order. Where one fails, make those behind it only
+// if its Request says GoOn; then take a new snapshot and plan again.
 type Action interface {
+	purekube.Action
 	isAction()
-	// String is one line for logs and dry runs.
-	String() string
 }
 
 var (
@@ -25,6 +32,8 @@ var (
 	_ Action = Release{}
 	_ Action = RemoveFinalizer{}
 	_ Action = DeleteClaim{}
+
+	_ purekube.FailureReporter = CreateClaim{}
 )
 
 func (CreateClaim) isAction()      {}
@@ -33,3 +42,31 @@ func (Reserve) isAction()          {}
 func (Release) isAction()          {}
 func (RemoveFinalizer) isAction()  {}
 func (DeleteClaim) isAction()      {}
+
+// The resources that the actions write to.
+var (
+	claimResource = resourcev1.SchemeGroupVersion.WithResource("resourceclaims")
+	podResource   = corev1.SchemeGroupVersion.WithResource("pods")
+)
+
+var claimKind = resourcev1.SchemeGroupVersion.WithKind("ResourceClaim")
+
+// updateStatusOf is the request that replaces the claim's status. A nil claim gives a request without
+// a name, which the API server refuses.
+func updateStatusOf(claim *resourcev1.ResourceClaim) purekube.Request {
+	body := bodyOf(claim)
+	return purekube.Request{
+		Verb: "update", Resource: claimResource, Subresource: "status",
+		Namespace: body.Namespace, Name: body.Name, Object: body,
+	}
+}
+
+// bodyOf is a copy of the claim with its apiVersion and kind set, which objects of a cache lack.
+func bodyOf(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
+	body := claim.DeepCopy()
+	if body == nil {
+		body = &resourcev1.ResourceClaim{}
+	}
+	body.APIVersion, body.Kind = claimKind.ToAPIVersionAndKind()
+	return body
+}

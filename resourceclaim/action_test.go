@@ -9,6 +9,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/internal/aliasing"
 )
@@ -118,8 +119,8 @@ func finalizers(names ...string) claimOption {
 
 func TestDeleteClaimPreconditions(t *testing.T) {
 	require.Nil(t, DeleteClaim{}.Preconditions())
-	require.Equal(t, &metav1.Preconditions{UID: new(types.UID("u"))}, DeleteClaim{UID: "u"}.Preconditions())
-	require.Equal(t, &metav1.Preconditions{UID: new(types.UID("u")), ResourceVersion: new("7")}, DeleteClaim{UID: "u", ResourceVersion: "7"}.Preconditions())
+	require.Equal(t, &metav1.Preconditions{UID: ptr.To(types.UID("u"))}, DeleteClaim{UID: "u"}.Preconditions())
+	require.Equal(t, &metav1.Preconditions{UID: ptr.To(types.UID("u")), ResourceVersion: ptr.To("7")}, DeleteClaim{UID: "u", ResourceVersion: "7"}.Preconditions())
 }
 
 func TestStrings(t *testing.T) {

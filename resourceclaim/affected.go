@@ -10,65 +10,102 @@ import (
 	"github.com/purekube/purekube/internal/podstate"
 )
 
-// AffectedByPod returns the keys to plan after an event of a pod, sorted: the pod if it may need
-// work, and, when it is deleted, in a final phase, or being deleted without a node, the claims
-// that it uses: those its entries name, the one of status.extendedResourceClaimStatus, and
-// those that are reserved for it or controlled by it. s is the snapshot after the event;
-// deleted says that the pod is gone.
+// AffectedByPod returns the keys whose plan may differ after an event of a pod, sorted. oldPod is
+// nil for a pod that was added, newPod for one that was deleted; s is the snapshot after the event.
 //
-// It names at least what upstream's enqueuePod does, for the default mode. The last two kinds of
-// claims upstream does not look for.
-func AffectedByPod(pod *corev1.Pod, deleted bool, s Snapshot) []Key {
-	var keys keySet
-	if pod != nil {
-		keys.addPods([]*corev1.Pod{pod}, deleted, s)
-	}
-	return keys.sorted()
-}
-
-// AffectedByClaim returns the keys to plan after an event of a claim, sorted: the claim unless
-// it is gone, and what [AffectedByPod] names for each pod that uses it. old is nil for a new
-// claim, new for a deleted one; s is the snapshot after the event.
+// It names the pod if it has or had work to do, and the claims for which it matters that the pod
+// came, went, was replaced or is done: those that name it as a consumer or as their owner. When
+// it is deleted, replaced or done, it names as well the claims that its entries resolve to and the
+// one of status.extendedResourceClaimStatus.
 //
-// A pod uses a claim that an entry resolves to (upstream's enqueueResourceClaim) or, beyond
-// upstream, that was generated for it and is not in its status yet.
-func AffectedByClaim(old, new *resourcev1.ResourceClaim, s Snapshot) []Key {
-	var keys keySet
-	claim := new
-	if claim != nil {
-		keys.add(ClaimKey, claim.Namespace, claim.Name)
-	} else if claim = old; claim == nil {
+// It names at least what upstream's enqueuePod does. Upstream does not look for claims that name
+// a pod which does not name them.
+func AffectedByPod(s Snapshot, oldPod, newPod *corev1.Pod, o Options) []Key {
+	if oldPod == nil && newPod == nil {
 		return nil
 	}
-	_, owner, owned := owningPod(claim)
-	keys.addPods(podsWhere(s, claim.Namespace, func(pod *corev1.Pod) bool {
-		if owned && pod.UID == owner {
-			return true
+	e := podEvent{oldPod, newPod}
+	claims := listedOf(s, e.pods()...)
+	var keys keySet
+	for _, pod := range e.pods() {
+		if needsWork(pod, claims, o) {
+			keys.addKey(KeyOfPod(pod))
 		}
-		for i := range pod.Spec.ResourceClaims {
-			if name, _ := ClaimName(pod, &pod.Spec.ResourceClaims[i]); name == claim.Name && name != "" {
-				return true
+	}
+	keys.addFreed(e)
+	if e.matters() {
+		for _, claim := range s.Claims {
+			if claim != nil && e.concerns(claim) {
+				keys.addKey(KeyOfClaim(claim))
 			}
 		}
-		return false
-	}), false, s)
+		for _, claim := range s.Assumed {
+			if claim != nil && e.concerns(claim) {
+				keys.addKey(KeyOfClaim(claim))
+			}
+		}
+	}
 	return keys.sorted()
 }
 
-// AffectedByTemplate returns the keys to plan after a template was added or changed, sorted:
-// what [AffectedByPod] names for each pod whose spec names the template (upstream's
-// enqueueResourceClaimTemplate). s is the snapshot after the event.
-func AffectedByTemplate(t *resourcev1.ResourceClaimTemplate, s Snapshot) []Key {
+// AffectedByClaim returns the keys whose plan may differ after an event of a claim, sorted. oldClaim
+// is nil for a claim that was added, newClaim for one that was deleted; s is the snapshot after the
+// event.
+//
+// It names the claim, and each pod that uses it and has or had work to do. A pod uses a claim that
+// one of its entries resolves to, or that was generated for it and is not in its status yet. For
+// a pod that is done it names the other claims that the pod uses too.
+//
+// It names at least what upstream's enqueueResourceClaim does. Upstream does not name a claim that
+// was deleted, nor the pod of a generated claim before the status names that.
+func AffectedByClaim(s Snapshot, oldClaim, newClaim *resourcev1.ResourceClaim, o Options) []Key {
 	var keys keySet
-	if t != nil {
-		keys.addPods(podsWhere(s, t.Namespace, func(pod *corev1.Pod) bool {
-			for i := range pod.Spec.ResourceClaims {
-				if name := pod.Spec.ResourceClaims[i].ResourceClaimTemplateName; name != nil && *name == t.Name {
-					return true
-				}
-			}
-			return false
-		}), false, s)
+	var pods []*corev1.Pod
+	for _, claim := range []*resourcev1.ResourceClaim{oldClaim, newClaim} {
+		if claim == nil {
+			continue
+		}
+		keys.addKey(KeyOfClaim(claim))
+		_, owner, owned := owningPod(claim)
+		pods = append(pods, podsWhere(s, claim.Namespace, func(pod *corev1.Pod) bool {
+			return owned && pod.UID == owner || resolvesTo(pod, claim.Name)
+		})...)
+	}
+	if len(pods) == 0 {
+		return keys.sorted()
+	}
+	after := listedOf(s, pods...)
+	before := after.replaced(oldClaim, newClaim)
+	for _, pod := range pods {
+		if needsWork(pod, before, o) || needsWork(pod, after, o) {
+			keys.addKey(KeyOfPod(pod))
+		}
+		keys.addFreed(podEvent{pod, pod})
+	}
+	return keys.sorted()
+}
+
+// AffectedByTemplate returns the keys whose plan may differ after an event of a template, sorted: the
+// pods that have work to do and whose spec names it (upstream's enqueueResourceClaimTemplate).
+// oldTemplate is nil for a template that was added, newTemplate for one that was deleted; s is the
+// snapshot after the event.
+func AffectedByTemplate(s Snapshot, oldTemplate, newTemplate *resourcev1.ResourceClaimTemplate, o Options) []Key {
+	var keys keySet
+	var pods []*corev1.Pod
+	for _, template := range []*resourcev1.ResourceClaimTemplate{oldTemplate, newTemplate} {
+		if template == nil {
+			continue
+		}
+		pods = append(pods, podsWhere(s, template.Namespace, func(pod *corev1.Pod) bool {
+			return namesTemplate(pod, template.Name)
+		})...)
+	}
+	claims := listedOf(s, pods...)
+	for _, pod := range pods {
+		if needsWork(pod, claims, o) {
+			keys.addKey(KeyOfPod(pod))
+		}
+		keys.addFreed(podEvent{pod, pod})
 	}
 	return keys.sorted()
 }
@@ -83,17 +120,88 @@ func podsWhere(s Snapshot, namespace string, match func(*corev1.Pod) bool) []*co
 	return out
 }
 
+// resolvesTo reports whether one of the pod's entries resolves to a claim of that name.
+func resolvesTo(pod *corev1.Pod, claim string) bool {
+	for i := range pod.Spec.ResourceClaims {
+		if name, state := ClaimName(pod, &pod.Spec.ResourceClaims[i]); state == NameKnown && name == claim {
+			return true
+		}
+	}
+	return false
+}
+
+func namesTemplate(pod *corev1.Pod, template string) bool {
+	for i := range pod.Spec.ResourceClaims {
+		if name := pod.Spec.ResourceClaims[i].ResourceClaimTemplateName; name != nil && *name == template {
+			return true
+		}
+	}
+	return false
+}
+
+// podEvent is what happened to a pod: it was added (no oldPod), changed or deleted (no newPod).
+type podEvent struct{ oldPod, newPod *corev1.Pod }
+
+// pods are those of the event that are not nil.
+func (e podEvent) pods() []*corev1.Pod {
+	return slices.DeleteFunc([]*corev1.Pod{e.oldPod, e.newPod}, func(p *corev1.Pod) bool { return p == nil })
+}
+
+// matters reports whether the event can change what is known about the consumers and owners of the
+// pod's name: it came, went, was replaced, or is done.
+func (e podEvent) matters() bool {
+	switch {
+	case e.oldPod == nil || e.newPod == nil:
+		return true
+	case e.oldPod.UID != e.newPod.UID || e.oldPod.Name != e.newPod.Name || e.oldPod.Namespace != e.newPod.Namespace:
+		return true
+	}
+	return podstate.Done(e.oldPod) || podstate.Done(e.newPod)
+}
+
+// concerns reports whether the claim names the pod as a consumer or as its owner. The UID counts as
+// well as the name, since the caller may know it to be deleted.
+func (e podEvent) concerns(claim *resourcev1.ResourceClaim) bool {
+	for _, pod := range e.pods() {
+		if pod.Namespace != claim.Namespace {
+			continue
+		}
+		for i := range claim.Status.ReservedFor {
+			consumer := &claim.Status.ReservedFor[i]
+			if consumer.Name == pod.Name || consumer.UID == pod.UID {
+				return true
+			}
+		}
+		if name, uid, ok := owningPod(claim); ok && (name == pod.Name || uid == pod.UID) {
+			return true
+		}
+	}
+	return false
+}
+
+// freed are the pods of the event that need their claims no more.
+func (e podEvent) freed() []*corev1.Pod {
+	var out []*corev1.Pod
+	if e.oldPod != nil && (e.newPod == nil || e.oldPod.UID != e.newPod.UID) {
+		out = append(out, e.oldPod)
+	}
+	if e.newPod != nil && podstate.Done(e.newPod) {
+		out = append(out, e.newPod)
+	}
+	return out
+}
+
 // keySet collects keys. The zero value is empty.
 type keySet map[Key]bool
 
-func (k *keySet) add(kind Kind, namespace, name string) {
-	if name == "" {
+func (k *keySet) addKey(key Key) {
+	if key.Name == "" {
 		return
 	}
 	if *k == nil {
 		*k = keySet{}
 	}
-	(*k)[Key{kind, namespace, name}] = true
+	(*k)[key] = true
 }
 
 func (k keySet) sorted() []Key {
@@ -105,51 +213,18 @@ func (k keySet) sorted() []Key {
 	return out
 }
 
-// addPods adds what an event of each of the pods affects. It reads the claims once.
-func (k *keySet) addPods(pods []*corev1.Pod, deleted bool, s Snapshot) {
-	pods = slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !usesClaims(pod) })
-	if len(pods) == 0 {
-		return
-	}
-	claims := claimsByName(pods, s)
-	over := map[types.UID]bool{}
-	for _, pod := range pods {
-		if needsWork(pod, claims) {
-			k.add(PodKey, pod.Namespace, pod.Name)
-		}
-		if !deleted && !podstate.Done(pod) {
-			continue
-		}
-		over[pod.UID] = true
+// addFreed adds the claims that the event's pods name and need no more.
+func (k *keySet) addFreed(e podEvent) {
+	for _, pod := range e.freed() {
 		for i := range pod.Spec.ResourceClaims {
 			if name, state := ClaimName(pod, &pod.Spec.ResourceClaims[i]); state == NameKnown {
-				k.add(ClaimKey, pod.Namespace, name)
+				k.addKey(Key{ClaimKey, pod.Namespace, name})
 			}
 		}
 		if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil {
-			k.add(ClaimKey, pod.Namespace, extended.ResourceClaimName)
+			k.addKey(Key{ClaimKey, pod.Namespace, extended.ResourceClaimName})
 		}
 	}
-	if len(over) == 0 {
-		return
-	}
-	// Claims of a pod that is over whose names it does not know: reserved for it by hand, or
-	// generated when its status could not be written.
-	for _, claim := range s.Claims {
-		if claim != nil && heldBy(claim, over) {
-			k.add(ClaimKey, claim.Namespace, claim.Name)
-		}
-	}
-}
-
-func heldBy(claim *resourcev1.ResourceClaim, pods map[types.UID]bool) bool {
-	for i := range claim.Status.ReservedFor {
-		if pods[claim.Status.ReservedFor[i].UID] {
-			return true
-		}
-	}
-	_, owner, ok := owningPod(claim)
-	return ok && pods[owner]
 }
 
 // listedClaim is what the caller's cache has of a name that an entry resolves to.
@@ -160,10 +235,13 @@ type listedClaim struct {
 	count int
 }
 
-// claimsByName are the claims that the pods' entries resolve to, as the caller's cache has them.
-// Assumed ones do not count: their event is yet to come.
-func claimsByName(pods []*corev1.Pod, s Snapshot) map[types.NamespacedName]listedClaim {
-	wanted := map[types.NamespacedName]listedClaim{}
+// listedClaims are claims by name, as the caller's cache has them. Assumed ones do not count: their
+// event is yet to come.
+type listedClaims map[types.NamespacedName]listedClaim
+
+// listedOf are the claims that the pods' entries resolve to. It reads the claims once.
+func listedOf(s Snapshot, pods ...*corev1.Pod) listedClaims {
+	wanted := listedClaims{}
 	for _, pod := range pods {
 		for i := range pod.Spec.ResourceClaims {
 			if name, state := ClaimName(pod, &pod.Spec.ResourceClaims[i]); state == NameKnown {
@@ -186,14 +264,37 @@ func claimsByName(pods []*corev1.Pod, s Snapshot) map[types.NamespacedName]liste
 	return wanted
 }
 
+// replaced are the claims as they were before the event.
+func (l listedClaims) replaced(oldClaim, newClaim *resourcev1.ResourceClaim) listedClaims {
+	before := make(listedClaims, len(l))
+	for name, listed := range l {
+		before[name] = listed
+	}
+	if newClaim != nil {
+		delete(before, types.NamespacedName{Namespace: newClaim.Namespace, Name: newClaim.Name})
+	}
+	if oldClaim != nil {
+		before[types.NamespacedName{Namespace: oldClaim.Namespace, Name: oldClaim.Name}] = listedClaim{oldClaim, 1}
+	}
+	return before
+}
+
 // needsWork reports whether the pod's plan may have anything to do (podNeedsWork in upstream's
 // controller.go). claims are those its entries resolve to.
-func needsWork(pod *corev1.Pod, claims map[types.NamespacedName]listedClaim) bool {
-	if pod.DeletionTimestamp != nil {
+func needsWork(pod *corev1.Pod, claims listedClaims, o Options) bool {
+	if pod.DeletionTimestamp != nil || !o.upstream() && podstate.Done(pod) {
 		return false
+	}
+	if len(pod.Spec.ResourceClaims) > 0 && pod.UID == "" {
+		// The plan says so.
+		return true
 	}
 	for i := range pod.Spec.ResourceClaims {
 		pc := &pod.Spec.ResourceClaims[i]
+		if entryNamed(pod, pc.Name) < i {
+			// The plan says so.
+			return true
+		}
 		name, state := ClaimName(pod, pc)
 		switch state {
 		case NameNotNeeded:

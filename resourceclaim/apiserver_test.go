@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/podstate"
 )
 
@@ -38,6 +42,10 @@ type apiServer struct {
 	// violations is what the caller did and must not.
 	violations []string
 	writes     int
+	// refuse, if not nil, says which requests fail, as a quota or an admission plugin would.
+	refuse func(purekube.Request) error
+	// dynamic answers with Unstructured, as a dynamic client does.
+	dynamic bool
 }
 
 // state is the server's objects at one revision.
@@ -118,8 +126,57 @@ func (s *apiServer) violation(format string, args ...any) {
 	s.violations = append(s.violations, fmt.Sprintf(format, args...))
 }
 
-func (s *apiServer) createClaim(c *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
+// do carries out a request as a client would: with what the request says and nothing else. It
+// returns what the server would. A delete returns nothing.
+func (s *apiServer) do(r purekube.Request) (runtime.Object, error) {
 	s.writes++
+	if s.refuse != nil {
+		if err := s.refuse(r); err != nil {
+			return nil, err
+		}
+	}
+	call := fmt.Sprintf("%s %s/%s %s %s", r.Verb, r.Resource.GroupVersion(), r.Resource.Resource, r.Subresource, r.PatchType)
+	switch strings.TrimSpace(call) {
+	case "create resource.k8s.io/v1/resourceclaims":
+		return s.answer(s.createClaim(s.body(r)))
+	case "update resource.k8s.io/v1/resourceclaims status":
+		return s.answer(s.updateStatus(s.body(r)))
+	case "update resource.k8s.io/v1/resourceclaims":
+		return s.answer(s.update(s.body(r)))
+	case "delete resource.k8s.io/v1/resourceclaims":
+		return nil, s.deleteClaim(r.Name, r.Preconditions)
+	case "patch v1/pods status application/apply-patch+yaml":
+		if r.FieldManager != "ResourceClaimController" || !r.Force {
+			return nil, errInvalid
+		}
+		return s.applyStatuses(r.Name, r.Patch)
+	}
+	return nil, fmt.Errorf("no such call: %s", call)
+}
+
+// body decodes the object of a request as the server does: it needs its apiVersion and kind.
+func (s *apiServer) body(r purekube.Request) *resourcev1.ResourceClaim {
+	document, err := json.Marshal(r.Object)
+	claim := &resourcev1.ResourceClaim{}
+	if err != nil || json.Unmarshal(document, claim) != nil ||
+		claim.APIVersion != "resource.k8s.io/v1" || claim.Kind != "ResourceClaim" || claim.Namespace != r.Namespace || claim.Name != r.Name {
+		s.violation("a body that is not the claim of the request: %s", document)
+	}
+	claim.TypeMeta = metav1.TypeMeta{}
+	return claim
+}
+
+// answer is the claim as the client returns it: typed, without kind, or as a dynamic one.
+func (s *apiServer) answer(claim *resourcev1.ResourceClaim, err error) (runtime.Object, error) {
+	if err != nil || !s.dynamic {
+		return claim, err
+	}
+	claim.APIVersion, claim.Kind = "resource.k8s.io/v1", "ResourceClaim"
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(claim)
+	return &unstructured.Unstructured{Object: content}, err
+}
+
+func (s *apiServer) createClaim(c *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
 	for _, other := range s.claims {
 		if metav1.IsControlledBy(other, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: c.OwnerReferences[0].UID}}) &&
 			other.Annotations[resourcev1.PodResourceClaimAnnotation] == c.Annotations[resourcev1.PodResourceClaimAnnotation] {
@@ -133,9 +190,8 @@ func (s *apiServer) createClaim(c *resourcev1.ResourceClaim) (*resourcev1.Resour
 	return s.putClaim(c), nil
 }
 
-// replaced counts a write of the claim and returns the one that it is to take the place of.
+// replaced returns the claim that this one is to take the place of.
 func (s *apiServer) replaced(c *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
-	s.writes++
 	old := s.claims[c.Name]
 	switch {
 	case old == nil:
@@ -187,7 +243,6 @@ func (s *apiServer) update(c *resourcev1.ResourceClaim) (*resourcev1.ResourceCla
 }
 
 func (s *apiServer) deleteClaim(name string, pre *metav1.Preconditions) error {
-	s.writes++
 	old := s.claims[name]
 	switch {
 	case old == nil:
@@ -211,19 +266,22 @@ func (s *apiServer) markDeleted(c *resourcev1.ResourceClaim) {
 	s.putClaim(c)
 }
 
-// applyStatuses is the server-side apply of a pod's status, field manager and force included.
-func (s *apiServer) applyStatuses(body []byte) error {
-	s.writes++
+// applyStatuses is the server-side apply of a pod's status.
+func (s *apiServer) applyStatuses(name string, body []byte) (*corev1.Pod, error) {
 	var apply corev1.Pod
 	if err := json.Unmarshal(body, &apply); err != nil {
-		return err
+		return nil, err
 	}
 	old := s.pods[apply.Name]
 	switch {
+	case apply.Kind != "Pod" || apply.APIVersion != "v1" || apply.Name != name:
+		return nil, errInvalid
+	case old == nil && apply.UID != "":
+		return nil, errConflict
 	case old == nil:
-		return errNotFound
+		return nil, errNotFound
 	case apply.UID != "" && apply.UID != old.UID:
-		return errConflict
+		return nil, errInvalid
 	}
 	p := old.DeepCopy()
 	p.Status.ResourceClaimStatuses = slices.DeleteFunc(p.Status.ResourceClaimStatuses, func(st corev1.PodResourceClaimStatus) bool {
@@ -235,5 +293,5 @@ func (s *apiServer) applyStatuses(body []byte) error {
 		s.applied[p.UID] = append(s.applied[p.UID], st.Name)
 	}
 	s.putPod(p)
-	return nil
+	return p.DeepCopy(), nil
 }

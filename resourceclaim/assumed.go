@@ -7,6 +7,7 @@ import (
 	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
@@ -18,8 +19,8 @@ import (
 const AssumeFor = time.Hour
 
 // AssumedClaims keeps the claims that the API server returned to the caller's own writes until
-// the caller's cache has caught up. Call Add with each claim returned to a CreateClaim (and to
-// Reserve and Release, which saves conflicts), Forget in the handler of a claim's deletion, and
+// the caller's cache has caught up. Call Add with what the API server returned to a CreateClaim (and
+// to Reserve and Release, which saves conflicts), Forget in the handler of a claim's deletion, and
 // hand List to [Snapshot].Assumed.
 //
 // A claim that is deleted before the cache ever showed it, and without Forget, is believed in
@@ -38,10 +39,13 @@ type assumedClaim struct {
 	until time.Time
 }
 
-// Add takes note of a claim as a write at that time returned it. It keeps a copy. A claim of
-// that name that is older is replaced. Nil changes nothing.
-func (a *AssumedClaims) Add(claim *resourcev1.ResourceClaim, now time.Time) {
-	if claim == nil {
+// Add takes note of a claim as a write at that time returned it: a ResourceClaim, or an Unstructured
+// from a dynamic client. It keeps a copy. A claim of that name that is older is replaced. Nil and
+// objects of other kinds change nothing, so that whoever carries out plans may call it with
+// every answer.
+func (a *AssumedClaims) Add(returned runtime.Object, now time.Time) {
+	claim, ok := typedClaim(returned)
+	if !ok {
 		return
 	}
 	a.mu.Lock()
@@ -56,7 +60,7 @@ func (a *AssumedClaims) Add(claim *resourcev1.ResourceClaim, now time.Time) {
 	if a.claims == nil {
 		a.claims = map[types.NamespacedName]assumedClaim{}
 	}
-	a.claims[key] = assumedClaim{claim: claim.DeepCopy(), until: now.Add(AssumeFor)}
+	a.claims[key] = assumedClaim{claim: claim, until: now.Add(AssumeFor)}
 }
 
 // Forget drops the claim with that UID: it is gone.

@@ -65,7 +65,7 @@ func BenchmarkPlanAll(b *testing.B) {
 				floor := time.Since(start) / rounds
 				b.ReportAllocs()
 				for b.Loop() {
-					if out := PlanAll(s, Options{}); len(out) != want {
+					if out, _ := PlanAll(s, Options{}); len(out) != want {
 						b.Fatalf("%d outcomes, want %d", len(out), want)
 					}
 				}
@@ -103,7 +103,7 @@ func BenchmarkGeneratedClaims(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if out := PlanAll(s, Options{}); len(out) != size {
+				if out, _ := PlanAll(s, Options{}); len(out) != size {
 					b.Fatal(len(out))
 				}
 			}
@@ -116,7 +116,7 @@ func BenchmarkAffectedByClaim(b *testing.B) {
 	var c *resourcev1.ResourceClaim = s.Claims[20]
 	b.ReportAllocs()
 	for b.Loop() {
-		if keys := AffectedByClaim(c, c, s); len(keys) == 0 {
+		if keys := AffectedByClaim(s, c, c, Options{}); len(keys) == 0 {
 			b.Fatal("none")
 		}
 	}

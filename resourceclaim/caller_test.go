@@ -5,7 +5,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
 )
 
 // caller does what the package comment asks of one: it keeps caches that lag behind the server,
@@ -17,12 +20,14 @@ type caller struct {
 	// podsAt and claimsAt are the states that its caches show.
 	podsAt, claimsAt int
 	// podsLead: its pods are never older than its claims (the ninth duty).
-	podsLead bool
+	podsLead bool // see TestPodCacheIsBehind
 	assumed  *AssumedClaims
 	deleted  *DeletedPods
 	// crashAfter is the write after which it crashes, counted from 1; 0: it does not.
 	crashAfter int
 	crashed    int
+	// events are those of refused calls.
+	events []purekube.Event
 }
 
 func newCaller(s *apiServer, o Options) *caller {
@@ -98,52 +103,31 @@ func (c *caller) work(key Key) {
 		}
 		r, _ = Plan(s, key, c.options)
 	}
-	created := map[string]string{}
-	var returned *resourcev1.ResourceClaim
+	var done []runtime.Object
 	for _, action := range r.Actions {
-		var err error
-		switch a := action.(type) {
-		case CreateClaim:
-			if returned, err = c.server.createClaim(a.Claim); err == nil {
-				created[a.PodClaim] = returned.Name
+		request := action.Request(done)
+		returned, err := c.server.do(request)
+		if err != nil {
+			returned = nil
+			if reporter, ok := action.(purekube.FailureReporter); ok {
+				if event, ok := reporter.FailureEvent(err); ok {
+					c.events = append(c.events, event)
+				}
 			}
-		case SetClaimStatuses:
-			for entry, name := range created {
-				a = a.WithCreated(entry, name)
-			}
-			_, body := a.Patch()
-			err, returned = c.server.applyStatuses(body), nil
-		case Reserve:
-			returned, err = c.server.updateStatus(a.Claim)
-		case Release:
-			returned, err = c.server.updateStatus(a.Claim)
-		case RemoveFinalizer:
-			if returned == nil {
-				returned = c.read(s, a.Name)
-			}
-			returned, err = c.server.update(a.Apply(returned))
-		case DeleteClaim:
-			err, returned = c.server.deleteClaim(a.Name, a.Preconditions()), nil
 		}
-		if c.wrote() || err != nil {
+		if c.wrote() || err != nil && !request.GoOn {
 			return
 		}
-		if returned != nil {
-			c.assumed.Add(returned, now)
-		}
+		c.assumed.Add(returned, now)
+		done = append(done, returned)
 	}
-}
-
-// read is the claim as the plan had it.
-func (c *caller) read(s Snapshot, name string) *resourcev1.ResourceClaim {
-	x := newIndex(s, c.options)
-	return x.claims.find(at(name))
 }
 
 // keys are those that have something to do.
 func (c *caller) keys() []Key {
 	var out []Key
-	for _, o := range PlanAll(c.snapshot(), c.options) {
+	outcomes, _ := PlanAll(c.snapshot(), c.options)
+	for _, o := range outcomes {
 		if len(o.Result.Actions)+len(o.Result.Needs) > 0 {
 			out = append(out, o.Key)
 		}

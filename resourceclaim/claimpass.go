@@ -62,12 +62,12 @@ func (x *index) planClaim(claim *resourcev1.ResourceClaim, user *corev1.Pod) (r 
 	protected := slices.Contains(claim.Finalizers, resourcev1.Finalizer)
 	deleting := claim.DeletionTimestamp != nil
 	if protected && !allocated && (dropped > 0 || unused && deleting) {
-		r.Actions = append(r.Actions, RemoveFinalizer{Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID})
+		r.Actions = append(r.Actions, RemoveFinalizer{Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID, Claim: claim.DeepCopy()})
 	}
 	// D-17: what is being deleted already needs no second request.
-	if owner == ownerNeedsItNoMore && (x.MatchUpstream || !deleting) {
+	if owner == ownerNeedsItNoMore && (x.upstream() || !deleting) {
 		del := DeleteClaim{Namespace: claim.Namespace, Name: claim.Name}
-		if !x.MatchUpstream {
+		if !x.upstream() {
 			// D-10: only this very claim, and as it was read, may go.
 			del.UID = claim.UID
 			if len(r.Actions) == 0 {
@@ -130,7 +130,7 @@ func (x *index) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *purekube
 	}
 	key := types.NamespacedName{Namespace: claim.Namespace, Name: name}
 	pod := x.pods.Find(key)
-	if pod == nil && !x.pods.Ambiguous(key) {
+	if pod != nil && x.knownDeleted(pod) || pod == nil && !x.pods.Ambiguous(key) {
 		// The pod may be too new for the cache. If it is truly gone, the garbage collector
 		// deletes the claim.
 		return ownerAbsent, nil
@@ -142,7 +142,7 @@ func (x *index) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *purekube
 		return ownerNeedsItNoMore, nil
 	case pod.UID == uid:
 		return ownerNeedsIt, nil
-	case x.takesForReplaced():
+	case x.upstream():
 		return ownerNeedsItNoMore, nil
 	}
 	switch st, problem := x.standingOf(key, uid, nil); {

@@ -62,17 +62,19 @@ func (x *index) standingOf(name types.NamespacedName, uid types.UID, guess *core
 	if x.pods.Ambiguous(name) {
 		return indeterminate, snapshot.DuplicateError("Pod", name)
 	}
-	pod := x.podNamed(name, guess)
-	cached := pod != nil
-	switch {
-	case cached && pod.UID == "":
-		return indeterminate, podError(name, "metadata.uid", ErrNoUID)
-	case cached && pod.UID == uid && podstate.Done(pod):
-		return done, nil
-	case cached && pod.UID == uid:
-		return mayRun, nil
-	case cached && x.takesForReplaced():
-		return replaced, nil
+	if pod := x.podNamed(name, guess); pod != nil && !x.knownDeleted(pod) {
+		switch {
+		case pod.UID == "":
+			return indeterminate, podError(name, "metadata.uid", ErrNoUID)
+		case pod.UID == uid && podstate.Done(pod):
+			return done, nil
+		case pod.UID == uid:
+			return mayRun, nil
+		case x.upstream():
+			return replaced, nil
+		}
+		// D-21: pods and claims are cached apart. While the pods are behind, this one may be the
+		// predecessor of the pod asked for, under its name.
 	}
 	answer, asked := x.snapshot.Confirmed[name]
 	switch {
@@ -88,9 +90,11 @@ func (x *index) standingOf(name types.NamespacedName, uid types.UID, guess *core
 	return confirmed, nil
 }
 
-// takesForReplaced reports whether a cached pod with another UID is sure to be the successor of
-// the one asked for. With pods that are older than the claims it may be the predecessor.
-func (x *index) takesForReplaced() bool { return x.MatchUpstream || !x.ConfirmReplaced }
+// knownDeleted reports whether the snapshot knows that a pod which Pods still holds is gone. It
+// does not count then (D-21). Upstream goes by its cache alone.
+func (x *index) knownDeleted(pod *corev1.Pod) bool {
+	return !x.upstream() && pod.UID != "" && x.snapshot.Deleted != nil && x.snapshot.Deleted(pod.UID)
+}
 
 func podError(name types.NamespacedName, field string, err error) *purekube.ObjectError {
 	return &purekube.ObjectError{Kind: "Pod", Namespace: name.Namespace, Name: name.Name, Field: field, Err: err}

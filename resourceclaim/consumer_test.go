@@ -32,8 +32,8 @@ func TestBR3006_Existence(t *testing.T) {
 		{"deleting without node", pods(newPod(x, podDeleting)), false, "rrrr", "rrrr", "it cannot be bound to a node any more"},
 		{"deleting with node", pods(newPod(x, podDeleting, onNode, phase(corev1.PodRunning))), false, "kkkk", "kkkk", "its containers may still run"},
 		{"unknown phase", pods(newPod(x, onNode, phase(corev1.PodUnknown))), false, "kkkk", "kkkk", "unknown is not done"},
-		{"another UID", pods(newPod(x, podUID("other"))), false, "rrrr", "rrrr", "BR-30-06: a name belongs to one pod at a time, and the cache comes before the API server"},
-		{"another UID, done", pods(newPod(x, podUID("other"), phase(corev1.PodFailed))), false, "rrrr", "rrrr", "whatever the other one does"},
+		{"another UID", pods(newPod(x, podUID("other"))), false, "arkr", "rrrr", "D-21: it may be the predecessor, and the API server's word wins; upstream's cache comes before the API server"},
+		{"another UID, done", pods(newPod(x, podUID("other"), phase(corev1.PodFailed))), false, "arkr", "rrrr", "D-21: whatever the other one does"},
 		{"absent", nil, false, "arkr", "arkr", "not in the cache is not gone"},
 		{"running", pods(newPod(x, onNode, phase(corev1.PodRunning))), true, "rrrr", "rrrr", "a deleted UID does not come back; the cache is older"},
 		{"not scheduled", pods(newPod(x)), true, "rrrr", "rrrr", "deleted comes first"},
@@ -54,7 +54,7 @@ func TestBR3006_Existence(t *testing.T) {
 		} {
 			for _, mode := range modes {
 				want := row.want[i]
-				if mode.options.MatchUpstream {
+				if mode.options.upstream() {
 					want = row.upstream[i]
 				}
 				answer := []string{"not asked", "not found", "this UID", "another UID"}[i]
@@ -82,47 +82,67 @@ func TestBR3006_Existence(t *testing.T) {
 	}
 }
 
-// With ConfirmReplaced, a cached pod with another UID says nothing about the consumer.
-func TestConfirmReplaced(t *testing.T) {
+// A cached pod with another UID says nothing about the consumer or the owner that has its name.
+func TestD21_CachedPodMayBeThePredecessor(t *testing.T) {
 	const x = "x"
+	released := []string{"Release ml/c: x, deallocate", "RemoveFinalizer ml/c"}
 	for _, tc := range []struct {
 		name, reason string
 		confirmed    map[types.NamespacedName]*corev1.Pod
-		deleted      bool
+		deleted      []types.UID
 		want         []string
 		asks         bool
+		owned        []string // what becomes of an unused claim whose owner is x
+		asksForOwner bool
 	}{
-		{"not asked", "the cached pod may be the predecessor", nil, false, nil, true},
-		{"not found", "it is gone", asked(x), false, []string{"Release ml/c: x, deallocate", "RemoveFinalizer ml/c"}, false},
-		{"this UID", "the cache is behind", asked(newPod(x)), false, nil, false},
-		{"another UID", "the cached pod, or one after it", asked(newPod(x, podUID("third"))), false, []string{"Release ml/c: x, deallocate", "RemoveFinalizer ml/c"}, false},
-		{"deleted", "no need to ask", nil, true, []string{"Release ml/c: x, deallocate", "RemoveFinalizer ml/c"}, false},
+		{name: "not asked", reason: "the cached pod may be the predecessor", asks: true, asksForOwner: true},
+		{name: "not found", reason: "it is gone", confirmed: asked(x), want: released, owned: []string{"DeleteClaim ml/owned"}},
+		{name: "this UID", reason: "the cache is behind", confirmed: asked(newPod(x))},
+		{name: "another UID", reason: "the cached pod, or one after it", confirmed: asked(newPod(x, podUID("third"))), want: released, owned: []string{"DeleteClaim ml/owned"}},
+		{name: "deleted", reason: "no need to ask", deleted: []types.UID{"uid-x"}, want: released, owned: []string{"DeleteClaim ml/owned"}},
+		{name: "cached one deleted", reason: "it does not count: the claim's owner is not in the cache, its consumer is asked for", deleted: []types.UID{"other"}, asks: true},
+		{name: "cached one deleted, this UID", reason: "it does not count", deleted: []types.UID{"other"}, confirmed: asked(newPod(x))},
+		{name: "cached one deleted, not found", reason: "the owner is left to the garbage collector", deleted: []types.UID{"other"}, confirmed: asked(x), want: released},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		t.Run("D-21 "+tc.name, func(t *testing.T) {
 			s := Snapshot{
 				Pods:      pods(newPod(x, podUID("other"))),
 				Claims:    claims(newClaim("c", allocated, reservedFor(x)), newClaim("owned", madeFor(x, "gpu"))),
-				Confirmed: tc.confirmed,
+				Confirmed: tc.confirmed, Deleted: deletedUIDs(tc.deleted...),
 			}
-			if tc.deleted {
-				s.Deleted = deletedUIDs("uid-x")
-			}
-			r, err := Plan(s, claimKey("c"), Options{ConfirmReplaced: true})
+			r, err := Plan(s, claimKey("c"), Options{})
 			require.NoError(t, err)
 			require.Equal(t, tc.want, lines(r.Actions), tc.reason)
 			require.Equal(t, tc.asks, len(r.Needs) > 0, tc.reason)
 
 			// The owner of a claim is asked about in the same way (BR-30-08).
-			r, err = Plan(s, claimKey("owned"), Options{ConfirmReplaced: true})
+			r, err = Plan(s, claimKey("owned"), Options{})
 			require.NoError(t, err)
-			require.Equal(t, tc.want != nil, len(r.Actions) > 0, tc.reason)
-			require.Equal(t, tc.asks, len(r.Needs) > 0, tc.reason)
+			require.Equal(t, tc.owned, lines(r.Actions), tc.reason)
+			require.Equal(t, tc.asksForOwner, len(r.Needs) > 0, tc.reason)
 
-			upstream, err := Plan(s, claimKey("c"), Options{ConfirmReplaced: true, MatchUpstream: true})
+			upstream, err := Plan(s, claimKey("c"), Options{MatchUpstream: purekube.V1_36})
 			require.NoError(t, err)
-			require.Equal(t, []string{"Release ml/c: x, deallocate", "RemoveFinalizer ml/c"}, lines(upstream.Actions), "upstream has no such option")
+			require.Equal(t, released, lines(upstream.Actions), "upstream goes by its cache")
 		})
 	}
+}
+
+// A pod that Pods still holds although it is known to be deleted gets nothing: the claim's plan
+// would take it back.
+func TestD21_KnownToBeDeletedGetsNothing(t *testing.T) {
+	s := Snapshot{
+		Pods:      pods(newPod("p", onNode, uses("a", "c"), wants("b", "gpu"))),
+		Claims:    claims(newClaim("c", allocated)),
+		Templates: templates(newTemplate("gpu")),
+		Deleted:   deletedUIDs("uid-p"),
+	}
+	r, err := Plan(s, podKey("p"), Options{})
+	require.NoError(t, err)
+	require.True(t, r.Empty(), "D-21")
+	r, err = Plan(s, podKey("p"), Options{MatchUpstream: purekube.V1_36})
+	require.NoError(t, err)
+	require.Len(t, r.Actions, 3, "upstream's pass over a pod does not ask whether it was seen to go")
 }
 
 func TestConsumersThatAreNotPods(t *testing.T) {

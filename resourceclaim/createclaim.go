@@ -3,16 +3,21 @@ package resourceclaim
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
 )
 
 // CreateClaim creates the claim of one entry of a pod's spec.resourceClaims from its template
-// (BR-30-01): create resourceclaims in Claim.Namespace.
+// (BR-30-01).
 //
-// What the API server returns has the name. Put it into the [SetClaimStatuses] that follows
-// (WithCreated) and among the Assumed claims of later snapshots (BR-30-04), or else the next
-// plan may create a second one.
+// The API server's answer has the name. The [SetClaimStatuses] of the same plan reads it from
+// there. Put the answer among the Assumed claims of later snapshots too (BR-30-04), or else
+// the next plan may create a second claim.
 type CreateClaim struct {
 	// Pod is the pod that the claim is for.
 	Pod types.NamespacedName
@@ -20,13 +25,44 @@ type CreateClaim struct {
 	PodClaim string
 	// Claim is the object to create. It has a generateName and no name.
 	Claim *resourcev1.ResourceClaim
+	// GoOn reports that the actions behind this one are right even if the create fails, as it
+	// does where a quota is used up: the pod's other claims, the names of those that were
+	// made, and reservations. A plan sets it, except under MatchUpstream: upstream stops at the
+	// first error.
+	GoOn bool
+}
+
+// Request creates the claim: create resourceclaims. HTTP 404 means that the namespace is gone, 409
+// (AlreadyExists) that the generated name was taken, 403 that a quota or an admission plugin
+// refused, 422 that the template makes no valid claim. In each case plan the pod again.
+func (a CreateClaim) Request([]runtime.Object) purekube.Request {
+	body := bodyOf(a.Claim)
+	return purekube.Request{Verb: "create", Resource: claimResource, Namespace: body.Namespace, Object: body, GoOn: a.GoOn}
+}
+
+// FailureEvent is the event FailedResourceClaimCreation on the pod, which upstream records when
+// the API server refuses the claim. A nil error is no failure.
+func (a CreateClaim) FailureEvent(err error) (purekube.Event, bool) {
+	if err == nil {
+		return purekube.Event{}, false
+	}
+	var uid types.UID
+	if owner := metav1.GetControllerOfNoCopy(a.claim()); owner != nil {
+		uid = owner.UID
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: a.Pod.Namespace, Name: a.Pod.Name, UID: uid}}
+	// Upstream puts the name of the claim before the colon, which is empty before it is made.
+	return failedEvent(pod, a.PodClaim, fmt.Sprintf("create ResourceClaim : %v", err)), true
+}
+
+func (a CreateClaim) claim() *resourcev1.ResourceClaim {
+	if a.Claim == nil {
+		return &resourcev1.ResourceClaim{}
+	}
+	return a.Claim
 }
 
 // String reads "CreateClaim ml/train-0 gpu: train-0-gpu-*".
 func (a CreateClaim) String() string {
-	generateName := ""
-	if a.Claim != nil {
-		generateName = a.Claim.GenerateName
-	}
-	return fmt.Sprintf("CreateClaim %s %s: %s*", a.Pod, a.PodClaim, generateName)
+	return fmt.Sprintf("CreateClaim %s %s: %s*", a.Pod, a.PodClaim, a.claim().GenerateName)
 }

@@ -1,7 +1,7 @@
 // Package resourceclaim decides what becomes of the claims of dynamic resource allocation: which
-// are created for pods, reserved for them, released, deallocated and deleted. It mirrors the
-// resourceclaim controller of kube-controller-manager v1.36.3 (pkg/controller/resourceclaim) and
-// the rules BR-30-01 to BR-30-09.
+// are created for pods, reserved for them, released, deallocated and deleted. It matches the
+// resourceclaim controller of kube-controller-manager v1.36.3 (pkg/controller/resourceclaim),
+// except for the numbered differences below.
 //
 //	pod pass    create a claim for each template entry ─► write the names into the pod's status
 //	            ─► reserve what is allocated, once the pod has a node
@@ -9,31 +9,60 @@
 //	            ─► remove the finalizer ─► delete what was generated for a pod that is done
 //
 // A pod that the snapshot does not hold is not known to be gone. Existence has three values: there,
-// gone, and unknown, and what is unknown is a Need: a pod to look up at the API server. No
-// reservation is taken away on a guess.
+// gone, and unknown. What is unknown is a Need: a pod to look up at the API server. No reservation
+// is taken away on a guess.
+//
+// # Rules
+//
+//   - BR-30-01: For each entry of a pod's spec.resourceClaims that names a template, a claim is
+//     created from that template, unless the pod has one.
+//   - BR-30-02: The pod is the controller of such a claim (an owner reference), and a claim that it
+//     does not control is not its own.
+//   - BR-30-03: The claim's name is generated from the names of pod and entry, each shortened where
+//     both together are longer than 57 characters.
+//   - BR-30-04: A claim that was just written counts although the caller's cache does not show it.
+//   - BR-30-05: A pod that is done (it succeeded, failed, or is being deleted without a node) or gone
+//     is taken out of status.reservedFor.
+//   - BR-30-06: Whether a consumer is gone is decided from the UIDs known to be deleted, then from
+//     the cached pods, then from an answer of the API server, in this order.
+//   - BR-30-07: With its last consumer, a claim that has the finalizer loses its allocation and then
+//     the finalizer. A claim that is being deleted without a consumer does too.
+//   - BR-30-08: A claim without consumers that was generated for a pod is deleted when that pod is
+//     done or replaced. When the pod is gone, that is up to the garbage collector.
+//   - BR-30-09: The UIDs of 500 deleted pods are remembered ([DeletedPods]).
 //
 // # The caller's duties
 //
-//  1. Plan the keys that AffectedByPod, AffectedByClaim and AffectedByTemplate name after an
-//     event, and every pod and claim at the start.
-//  2. Carry actions out in order and one key at a time. Stop at the first that fails, take a new
-//     snapshot, plan again.
-//  3. Put the claim that a CreateClaim returned into the SetClaimStatuses behind it
-//     (WithCreated) and into Snapshot.Assumed until the cache has it: [AssumedClaims].
-//  4. After a restart, begin with a list of claims that is no older than the last claim
+//  1. Plan every pod and claim at the start, and the keys that AffectedByPod, AffectedByClaim and
+//     AffectedByTemplate name after an event.
+//  2. Carry out one key at a time: make the request of each action in order, with the answers to
+//     those before it. Where a call fails, make those behind it only if its Request says GoOn, and
+//     record the event of a [purekube.FailureReporter]. Then take a new snapshot and plan again,
+//     with back-off. So do after HTTP 409 (the object has changed or is gone), 422 (for a patch:
+//     another object has the name) and 404; the comment on each action's Request says what they
+//     mean for it. A 404 for RemoveFinalizer and DeleteClaim means that the work is done.
+//  3. Retry a key whose plan has an error, with back-off, until an event makes the error go: a
+//     missing template or a snapshot that contradicts itself does not get better by trying, but
+//     the valid part of the plan is to be carried out each time.
+//  4. Keep the claims that writes returned until the cache has them: [AssumedClaims]. Hand them over
+//     in Snapshot.Assumed, or an entry may get a second claim.
+//  5. After a restart, begin with a list of claims that is no older than the last claim
 //     created: an entry whose claim does not show gets another one.
-//  5. Write Reserve.Claim and Release.Claim as they are, with their resourceVersion. Apply
-//     RemoveFinalizer to what the write before it returned, or, as the first action, to the claim
-//     as read.
 //  6. Answer Needs from the API server and not from a cache, put the answers into
-//     Snapshot.Confirmed, plan again with a snapshot whose claims are no newer, and drop the
-//     answers. A look-up that fails is no answer.
+//     Snapshot.Confirmed, and plan again with a snapshot whose claims are no newer. A look-up that
+//     fails is no answer. An answer serves the plans that asked for it. Drop it afterwards: nothing
+//     tells when it stops being true.
 //  7. Remember the pods seen to be deleted: [DeletedPods]. That only saves look-ups.
 //  8. Leave claims whose owner is gone to the garbage collector.
-//  9. Take the pods from a cache that is no older than that of the claims, or set
-//     [Options].ConfirmReplaced. A StatefulSet's pod comes back under its old name: while the pods
-//     are behind, the old one stands where the consumer of the claim is, and the claim is taken
-//     away from the new one. Upstream has that defect.
+//  9. Do not run this beside the resourceclaim controller of kube-controller-manager: both would
+//     create claims, and with D-5 the two apply different sets of names to a pod's status in turns.
+//     Where that controller cannot be switched off, plan with MatchUpstream and carry nothing out.
+//
+// What a snapshot has to hold: all pods, claims and templates of a namespace are enough for every
+// question about that namespace. For a pod's plan, the pod, the claims that its entries name or
+// that it controls, and its templates are enough; for a claim's plan, the claim and the pods that
+// it names as consumers or owner. A pod that is left out costs a look-up; a claim that is left out
+// passes for one that is not there.
 //
 // # Differences from upstream
 //
@@ -43,13 +72,18 @@
 //     only, and the server takes the others away.
 //   - D-6: the template is never written to. (In both modes.)
 //   - D-7: a pod that is done gets neither a claim nor a reservation.
-//   - D-8: an entry that fails or has to wait does not hold back the others. That includes a claim
-//     that the API server would not let be reserved: one that is being deleted, or that has 256
-//     consumers.
+//   - D-8: an entry that fails or has to wait does not hold back the others, nor does a call that
+//     the API server refuses. That includes a claim that cannot be reserved: one that is being
+//     deleted, or that has 256 consumers.
 //   - D-9: a generateName that had to be cut is a valid one and keeps something of both names.
 //   - D-10: a deletion carries the UID and, as the only action, the resourceVersion.
 //   - D-16: a claim that two entries name is reserved once.
 //   - D-17: a claim that is being deleted is not deleted again.
+//   - D-21: a consumer or owner whose name another cached pod has is looked up at the API server
+//     before it is taken for replaced: the pods may be older than the claims, and the cached pod
+//     its predecessor. A cached pod whose UID is known to be deleted does not count.
+//   - D-26: the apply of the pod's status carries the pod's UID, so that it cannot hit another pod
+//     of the name.
 //
 // Assumed claims count in every step by default. Upstream looks at its own writes only when it
 // searches for a claim to adopt.

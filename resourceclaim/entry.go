@@ -3,6 +3,7 @@ package resourceclaim
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -48,10 +49,8 @@ type entry struct {
 // resolve finds out about entry i of the pod (handleClaim in upstream's controller.go).
 func (x *index) resolve(pod *corev1.Pod, i int) entry {
 	pc := &pod.Spec.ResourceClaims[i]
-	for j := range i {
-		if pod.Spec.ResourceClaims[j].Name == pc.Name {
-			return entry{state: entryFailed, problem: entryError(pod, i, "name", errDuplicateEntry)}
-		}
+	if entryNamed(pod, pc.Name) < i {
+		return entry{state: entryFailed, problem: entryError(pod, i, "name", errDuplicateEntry)}
 	}
 	name, state := ClaimName(pod, pc)
 	switch state {
@@ -97,10 +96,6 @@ func (x *index) generate(pod *corev1.Pod, i int) entry {
 	}
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: *pc.ResourceClaimTemplateName}
 	if x.ambiguousTemplates[key] {
-		if x.blamed == nil {
-			x.blamed = map[types.NamespacedName]bool{}
-		}
-		x.blamed[key] = true
 		return entry{state: entryFailed, problem: snapshot.DuplicateError("ResourceClaimTemplate", key)}
 	}
 	template, there := x.templates[key]
@@ -116,6 +111,11 @@ func (x *index) generate(pod *corev1.Pod, i int) entry {
 		return entry{state: entryFailed, problem: entryError(pod, i, "resourceClaimTemplateName", err), reason: err.Error()}
 	}
 	return entry{state: entryCreate, template: template}
+}
+
+// entryNamed is the position of the first entry of that name.
+func entryNamed(pod *corev1.Pod, name string) int {
+	return slices.IndexFunc(pod.Spec.ResourceClaims, func(e corev1.PodResourceClaim) bool { return e.Name == name })
 }
 
 func entryError(pod *corev1.Pod, i int, field string, err error) *purekube.ObjectError {

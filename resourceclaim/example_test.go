@@ -1,13 +1,17 @@
 package resourceclaim_test
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/resourceclaim"
 )
@@ -32,36 +36,35 @@ func exampleClaim(name string, consumers ...*corev1.Pod) *resourcev1.ResourceCla
 	return c
 }
 
-// A pod wants a claim from a template: it is created, and its name goes into the pod's status.
+// A pod wants a claim from a template: it is created, and its name goes into the pod's status. Each
+// action is one request; the second one takes the name from the API server's answer to the first.
 func ExamplePlan() {
 	s := resourceclaim.Snapshot{
 		Pods:      []*corev1.Pod{examplePod("train-0", "gpu", "one-gpu")},
 		Templates: []*resourcev1.ResourceClaimTemplate{{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "one-gpu"}}},
 	}
-	key := resourceclaim.Key{Kind: resourceclaim.PodKey, Namespace: "ml", Name: "train-0"}
-	result, err := resourceclaim.Plan(s, key, resourceclaim.Options{})
+	result, err := resourceclaim.Plan(s, resourceclaim.KeyOfPod(s.Pods[0]), resourceclaim.Options{})
 	if err != nil {
 		fmt.Println(err)
 	}
-	created := map[string]string{}
+	var done []runtime.Object
 	for _, action := range result.Actions {
+		request := action.Request(done)
 		fmt.Println(action)
-		switch a := action.(type) {
-		case resourceclaim.CreateClaim:
-			// The API server adds five characters to the generateName.
-			created[a.PodClaim] = a.Claim.GenerateName + "l92c5"
-		case resourceclaim.SetClaimStatuses:
-			for entry, name := range created {
-				a = a.WithCreated(entry, name)
-			}
-			_, body := a.Patch()
-			fmt.Println(string(body))
+		fmt.Println(strings.TrimSpace(request.String() + " " + string(request.Patch)))
+		// A client makes the call. Here, the API server's answer is made up.
+		var answer runtime.Object
+		if claim, ok := request.Object.(*resourcev1.ResourceClaim); ok {
+			claim.Name = claim.GenerateName + "l92c5"
+			answer = claim
 		}
+		done = append(done, answer)
 	}
 	// Output:
 	// CreateClaim ml/train-0 gpu: train-0-gpu-*
+	// create resourceclaims ml/
 	// SetClaimStatuses ml/train-0: gpu pending
-	// {"kind":"Pod","apiVersion":"v1","metadata":{"name":"train-0","namespace":"ml","uid":"uid-of-train-0"},"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"train-0-gpu-l92c5"}]}}
+	// patch pods/status ml/train-0 {"kind":"Pod","apiVersion":"v1","metadata":{"name":"train-0","namespace":"ml","uid":"uid-of-train-0"},"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"train-0-gpu-l92c5"}]}}
 }
 
 // A claim is reserved for a pod that the cache does not have. Nothing is taken away on a guess:
@@ -97,7 +100,11 @@ func ExamplePlanAll() {
 		Pods:   []*corev1.Pod{running, over},
 		Claims: []*resourcev1.ResourceClaim{exampleClaim("a", running), exampleClaim("b", over), exampleClaim("c", running, over)},
 	}
-	for _, outcome := range resourceclaim.PlanAll(s, resourceclaim.Options{}) {
+	outcomes, err := resourceclaim.PlanAll(s, resourceclaim.Options{})
+	if err != nil {
+		fmt.Println(err)
+	}
+	for _, outcome := range outcomes {
 		fmt.Println(outcome.Key, outcome.Result.Actions)
 	}
 	// Output:
@@ -113,30 +120,130 @@ func ExampleExplain() {
 		Pods:   []*corev1.Pod{over, running},
 		Claims: []*resourcev1.ResourceClaim{exampleClaim("shared", over, running)},
 	}
-	reasons, _ := resourceclaim.Explain(s, resourceclaim.Key{Kind: resourceclaim.ClaimKey, Namespace: "ml", Name: "shared"}, resourceclaim.Options{})
-	for _, r := range reasons {
-		fmt.Println(r)
+	explanation, err := resourceclaim.Explain(s, resourceclaim.KeyOfClaim(s.Claims[0]), resourceclaim.Options{})
+	if err != nil {
+		fmt.Println(err)
+	}
+	for _, reason := range explanation.Reasons {
+		fmt.Println(reason.Code, reason)
 	}
 	// Output:
-	// status.reservedFor[0]: held by pod ml/train-0, which is done
-	// status.reservedFor[1]: held by pod ml/train-1, which may run
-	// status.allocation: kept, it has consumers
+	// ConsumerDone status.reservedFor[0]: held by pod ml/train-0, which is done
+	// ConsumerMayRun status.reservedFor[1]: held by pod ml/train-1, which may run
+	// Allocated status.allocation: kept, it has consumers
 }
 
-// Which keys to plan after a pod's event.
+// What do the pods of a namespace wait for?
+func ExampleExplainAll() {
+	s := resourceclaim.Snapshot{Pods: []*corev1.Pod{examplePod("train-0", "gpu", "one-gpu")}}
+	explanations, err := resourceclaim.ExplainAll(s, resourceclaim.Options{})
+	if err != nil {
+		fmt.Println(err)
+	}
+	for _, explanation := range explanations {
+		fmt.Println(explanation.Key, explanation.Reasons)
+	}
+	// Output:
+	// pod:ml/train-0 [spec.resourceClaims[0]: Pod ml/train-0: spec.resourceClaims[0].resourceClaimTemplateName: template not found: one-gpu]
+}
+
+// Which keys to plan after a pod was deleted.
 func ExampleAffectedByPod() {
 	pod := examplePod("train-0", "gpu", "one-gpu")
-	pod.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: new("train-0-gpu-l92c5")}}
+	pod.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("train-0-gpu-l92c5")}}
 	pod.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "train-0-extended"}
-	for _, key := range resourceclaim.AffectedByPod(pod, true, resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{
-		exampleClaim("train-0-gpu-l92c5", pod),
-	}}) {
+	after := resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{
+		exampleClaim("train-0-gpu-l92c5", pod), exampleClaim("reserved-by-hand", pod),
+	}}
+	for _, key := range resourceclaim.AffectedByPod(after, pod, nil, resourceclaim.Options{}) {
 		fmt.Println(key)
 	}
 	// Output:
+	// claim:ml/reserved-by-hand
 	// claim:ml/train-0-extended
 	// claim:ml/train-0-gpu-l92c5
 	// pod:ml/train-0
+}
+
+// Which keys to plan after a claim was allocated: the pod on its node gets it reserved.
+func ExampleAffectedByClaim() {
+	pod := examplePod("infer", "", "")
+	pod.Spec.NodeName = "node-1"
+	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("shared")}}
+	before, after := exampleClaim("shared"), exampleClaim("shared")
+	before.Status.Allocation = nil
+	s := resourceclaim.Snapshot{Pods: []*corev1.Pod{pod}, Claims: []*resourcev1.ResourceClaim{after}}
+	fmt.Println(resourceclaim.AffectedByClaim(s, before, after, resourceclaim.Options{}))
+	// Output:
+	// [claim:ml/shared pod:ml/infer]
+}
+
+// Which keys to plan after a template was added.
+func ExampleAffectedByTemplate() {
+	s := resourceclaim.Snapshot{Pods: []*corev1.Pod{examplePod("train-0", "gpu", "one-gpu"), examplePod("train-1", "gpu", "two-gpus")}}
+	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "one-gpu"}}
+	fmt.Println(resourceclaim.AffectedByTemplate(s, nil, template, resourceclaim.Options{}))
+	// Output:
+	// [pod:ml/train-0]
+}
+
+// When the API server refuses a claim, upstream records an event on the pod.
+func ExampleCreateClaim_FailureEvent() {
+	create := resourceclaim.CreateClaim{Pod: types.NamespacedName{Namespace: "ml", Name: "train-0"}, PodClaim: "gpu"}
+	event, _ := create.FailureEvent(errors.New("exceeded quota"))
+	fmt.Println(event.Type, event.Reason, event.Message)
+	// Output:
+	// Warning FailedResourceClaimCreation PodResourceClaim gpu: create ResourceClaim : exceeded quota
+}
+
+// The key of a work queue and back.
+func ExampleParseKey() {
+	key, err := resourceclaim.ParseKey("pod:ml/train-0")
+	fmt.Println(key.Kind, key.Namespace, key.Name, err)
+	_, err = resourceclaim.ParseKey("train-0")
+	fmt.Println(err)
+	// Output:
+	// pod ml train-0 <nil>
+	// key "train-0": want pod:namespace/name or claim:namespace/name
+}
+
+// The key to plan a pod by.
+func ExampleKeyOfPod() {
+	fmt.Println(resourceclaim.KeyOfPod(examplePod("train-0", "gpu", "one-gpu")))
+	// Output:
+	// pod:ml/train-0
+}
+
+// The key to plan a claim by.
+func ExampleKeyOfClaim() {
+	fmt.Println(resourceclaim.KeyOfClaim(exampleClaim("shared")))
+	// Output:
+	// claim:ml/shared
+}
+
+// Which claim is that of a pod's entry?
+func ExampleClaimName() {
+	pod := examplePod("train-0", "gpu", "one-gpu")
+	name, state := resourceclaim.ClaimName(pod, &pod.Spec.ResourceClaims[0])
+	fmt.Printf("%q %s\n", name, state)
+	pod.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("train-0-gpu-l92c5")}}
+	name, state = resourceclaim.ClaimName(pod, &pod.Spec.ResourceClaims[0])
+	fmt.Printf("%q %s\n", name, state)
+	// Output:
+	// "" NotCreated
+	// "train-0-gpu-l92c5" Known
+}
+
+// A pod that was seen to go need not be looked up.
+func ExampleDeletedPods() {
+	gone := examplePod("train-1", "gpu", "one-gpu")
+	var deleted resourceclaim.DeletedPods
+	deleted.Add(gone.UID)
+	s := resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{exampleClaim("shared", gone)}, Deleted: deleted.Has}
+	result, _ := resourceclaim.Plan(s, resourceclaim.KeyOfClaim(s.Claims[0]), resourceclaim.Options{})
+	fmt.Println(result.Actions, result.Needs)
+	// Output:
+	// [Release ml/shared: train-1, deallocate RemoveFinalizer ml/shared] []
 }
 
 func ExampleGenerateName() {

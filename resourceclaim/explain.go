@@ -7,14 +7,24 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Code is the machine-readable part of a [Reason].
+// Code is the machine-readable part of a [Reason]. The constants below are all of them; a new
+// version of this package may add more.
 type Code string
+
+// What is wrong with the object itself, so that nothing or less is decided.
+const (
+	ObjectDuplicate  Code = "ObjectDuplicate"  // the snapshot holds several objects of the name
+	VersionMalformed Code = "VersionMalformed" // a resourceVersion does not compare: the listed claim counts
+	PodWithoutUID    Code = "PodWithoutUID"    // a claim would have no owner
+)
 
 // What a consumer of a claim is known to be.
 const (
@@ -31,19 +41,21 @@ const (
 
 // What becomes of a claim.
 const (
-	Allocated         Code = "Allocated"         // it has an allocation and keeps it
-	Deallocated       Code = "Deallocated"       // its allocation is cleared
-	FinalizerRemoved  Code = "FinalizerRemoved"  // it is protected from deletion no more
-	OwnerMayRun       Code = "OwnerMayRun"       // the pod that it was generated for may need it
-	OwnerNotInCache   Code = "OwnerNotInCache"   // the garbage collector has to see to it
-	OwnerUnknown      Code = "OwnerUnknown"      // the API server has to be asked for that pod
-	OwnerNeedsNoClaim Code = "OwnerNeedsNoClaim" // that pod is done or gone: the claim goes
+	Allocated          Code = "Allocated"          // it has an allocation and keeps it
+	Deallocated        Code = "Deallocated"        // its allocation is cleared
+	FinalizerRemoved   Code = "FinalizerRemoved"   // it is protected from deletion no more
+	OwnerMayRun        Code = "OwnerMayRun"        // the pod that it was generated for may need it
+	OwnerIndeterminate Code = "OwnerIndeterminate" // the snapshot contradicts itself: the claim stays
+	OwnerNotInCache    Code = "OwnerNotInCache"    // the garbage collector has to see to it
+	OwnerUnknown       Code = "OwnerUnknown"       // the API server has to be asked for that pod
+	OwnerNeedsNoClaim  Code = "OwnerNeedsNoClaim"  // that pod is done or gone: the claim is deleted
 )
 
 // What an entry of a pod's spec.resourceClaims comes to, and what keeps the pod from getting
 // anything.
 const (
 	PodDeleting       Code = "PodDeleting"       // a pod that is being deleted gets nothing
+	PodDeleted        Code = "PodDeleted"        // a pod that is known to be deleted gets nothing (D-21)
 	PodDone           Code = "PodDone"           // a pod that is done gets nothing (D-7)
 	ClaimNotNeeded    Code = "ClaimNotNeeded"    // the status says so
 	ClaimMissing      Code = "ClaimMissing"      // its user has to create it
@@ -56,77 +68,103 @@ const (
 	ClaimToBeReserved Code = "ClaimToBeReserved" // the pod's plan reserves it
 )
 
-// Reason is one step on the way to a decision.
-type Reason struct {
-	// Field is the path in the key's object that the step is about, for example
-	// "status.reservedFor[0]".
-	Field string
-	Code  Code
-	// Object is the pod, claim or consumer that the step looked at. Empty: none.
-	Object types.NamespacedName
-	// Message says it in words that follow on the object's name: "held by pod ml/x, which
-	// is done".
-	Message string
-}
+// Reason is one step on the way to a decision. Object is the pod, claim or consumer that the step
+// looked at.
+type Reason = purekube.Reason[Code]
 
-// String is field and message.
-func (r Reason) String() string { return r.Field + ": " + r.Message }
-
-// Explain returns why the plan for the key is what it is, step by step in the order in which
-// the object's fields list them: for a claim its consumers, its allocation and its owner, for a
-// pod its entries. The error is that of [Plan]. A key that the snapshot does not hold has no
-// reasons.
-func Explain(s Snapshot, key Key, o Options) ([]Reason, error) {
-	x := newIndex(narrow(s, key), o)
-	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
-	var reasons []Reason
-	var err error
-	switch key.Kind {
-	case ClaimKey:
-		_, err = x.claimOutcome(name)
-		if claim := x.claims.find(name); claim != nil {
-			reasons = x.explainClaim(claim)
-		}
-	case PodKey:
-		_, err = x.podOutcome(name)
-		if pod := x.pods.Find(name); pod != nil {
-			reasons = x.explainPod(pod)
-		}
-	}
-	return reasons, errors.Join(err, problemsOf(s))
-}
-
-// Explanation is what [Explain] says of one key.
+// Explanation is why the plan for a key is what it is.
 type Explanation struct {
-	Key     Key
+	Key Key
+	// Reasons are in the order in which the object's fields list what they are about: for a
+	// claim its consumers, its allocation and its owner, for a pod its entries. What is wrong with
+	// the object itself comes first. None: the object has nothing to do with this package, such as
+	// a pod without entries.
 	Reasons []Reason
 }
 
+// Explain explains the plan for the key. The error is that of [Plan], or, when the snapshot does
+// not hold the object, a [purekube.ObjectError] around [purekube.ErrNotFound].
+func Explain(s Snapshot, key Key, o Options) (Explanation, error) {
+	x := newIndex(narrow(s, key), o)
+	reasons, there, err := x.explain(key)
+	if !there {
+		err = notFound(key)
+	}
+	return Explanation{Key: key, Reasons: reasons}, errors.Join(err, problemsOf(s))
+}
+
+// notFound is the answer to a question about an object that the snapshot does not hold.
+func notFound(key Key) error {
+	kind := string(key.Kind)
+	switch key.Kind {
+	case PodKey:
+		kind = "Pod"
+	case ClaimKey:
+		kind = "ResourceClaim"
+	}
+	return &purekube.ObjectError{Kind: kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}
+}
+
 // ExplainAll explains all pods and claims of the snapshot at the cost of about one pass over it:
-// those that have reasons, sorted by key. The errors are those of [PlanAll].
-func ExplainAll(s Snapshot, o Options) []Explanation {
+// those that have reasons, sorted by key. The error is that of [PlanAll]: what is wrong with one key
+// stands among its reasons.
+func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
 	x := newIndex(s, o)
 	var out []Explanation
-	add := func(kind Kind, name types.NamespacedName, reasons []Reason) {
-		if len(reasons) > 0 {
-			out = append(out, Explanation{Key{kind, name.Namespace, name.Name}, reasons})
+	explained := map[Key]bool{}
+	add := func(kind Kind, object metav1.Object) {
+		key := Key{kind, object.GetNamespace(), object.GetName()}
+		if explained[key] {
+			return
+		}
+		explained[key] = true
+		if reasons, _, _ := x.explain(key); len(reasons) > 0 {
+			out = append(out, Explanation{key, reasons})
 		}
 	}
 	for _, pod := range x.snapshot.Pods {
-		if name := snapshot.KeyOf(pod); !x.pods.Ambiguous(name) {
-			add(PodKey, name, x.explainPod(pod))
-		}
+		add(PodKey, pod)
 	}
-	explained := map[types.NamespacedName]bool{}
-	for _, claim := range slices.Concat(x.snapshot.Claims, x.snapshot.Assumed) {
-		name := snapshot.KeyOf(claim)
-		if newest := x.claims.find(name); newest != nil && !explained[name] {
-			explained[name] = true
-			add(ClaimKey, name, x.explainClaim(newest))
-		}
+	for _, claim := range x.snapshot.Claims {
+		add(ClaimKey, claim)
+	}
+	for _, claim := range x.snapshot.Assumed {
+		add(ClaimKey, claim)
 	}
 	slices.SortFunc(out, func(a, b Explanation) int { return compareKeys(a.Key, b.Key) })
-	return out
+	return out, x.wholeProblems()
+}
+
+// explain returns the reasons for the key, whether there is such an object, and the error of its
+// plan.
+func (x *index) explain(key Key) (reasons []Reason, there bool, err error) {
+	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
+	switch key.Kind {
+	case ClaimKey:
+		_, err = x.claimOutcome(name)
+		for _, p := range x.claims.versions[name] {
+			reasons = append(reasons, Reason{Field: p.Field, Code: VersionMalformed, Object: name, Message: p.Err.Error()})
+		}
+		if x.claims.ambiguous[name] {
+			return append(reasons, duplicateReason(name)), true, err
+		}
+		if claim := x.claims.find(name); claim != nil {
+			return append(reasons, x.explainClaim(claim)...), true, err
+		}
+	case PodKey:
+		_, err = x.podOutcome(name)
+		if x.pods.Ambiguous(name) {
+			return []Reason{duplicateReason(name)}, true, err
+		}
+		if pod := x.pods.Find(name); pod != nil {
+			return x.explainPod(pod), true, err
+		}
+	}
+	return reasons, false, err
+}
+
+func duplicateReason(name types.NamespacedName) Reason {
+	return Reason{Code: ObjectDuplicate, Object: name, Message: purekube.ErrDuplicate.Error() + ": nothing is planned for it"}
 }
 
 var consumerReasons = [...]struct {
@@ -209,12 +247,14 @@ func whyAllocated(claim *resourcev1.ResourceClaim, unused, asks bool) string {
 func (x *index) explainOwner(claim *resourcev1.ResourceClaim, pod types.NamespacedName) Reason {
 	r := Reason{Field: "metadata.ownerReferences", Object: pod}
 	text := ""
-	switch st, _ := x.owner(claim); st {
-	case ownerNeedsItNoMore:
+	switch st, problem := x.owner(claim); {
+	case problem != nil:
+		r.Code, text = OwnerIndeterminate, "the snapshot cannot tell: the claim stays"
+	case st == ownerNeedsItNoMore:
 		r.Code, text = OwnerNeedsNoClaim, "is done or gone: the claim is deleted"
-	case ownerAbsent:
+	case st == ownerAbsent:
 		r.Code, text = OwnerNotInCache, "the snapshot does not hold: the garbage collector sees to it"
-	case ownerUnknown:
+	case st == ownerUnknown:
 		r.Code, text = OwnerUnknown, "the API server has to be asked for"
 	default:
 		r.Code, text = OwnerMayRun, "may need it"
@@ -230,8 +270,12 @@ func (x *index) explainPod(pod *corev1.Pod) []Reason {
 		return nil
 	case pod.DeletionTimestamp != nil:
 		return []Reason{{Field: "metadata.deletionTimestamp", Code: PodDeleting, Object: self, Message: fmt.Sprintf("pod %s is being deleted and gets nothing", self)}}
-	case !x.MatchUpstream && podstate.Done(pod):
+	case !x.upstream() && podstate.Done(pod):
 		return []Reason{{Field: "status.phase", Code: PodDone, Object: self, Message: fmt.Sprintf("pod %s is done and gets nothing", self)}}
+	case x.knownDeleted(pod):
+		return []Reason{{Field: "metadata.uid", Code: PodDeleted, Object: self, Message: fmt.Sprintf("pod %s is known to be deleted and gets nothing", self)}}
+	case pod.UID == "":
+		return []Reason{{Field: "metadata.uid", Code: PodWithoutUID, Object: self, Message: fmt.Sprintf("pod %s has no UID and gets nothing", self)}}
 	}
 	var reasons []Reason
 	for i := range pod.Spec.ResourceClaims {
@@ -270,7 +314,7 @@ func (x *index) explainEntry(pod *corev1.Pod, i int) Reason {
 	case pod.Spec.NodeName == "":
 		r.Code, r.Message = ClaimUnscheduled, fmt.Sprintf("claim %s is reserved by the scheduler once the pod gets a node", claim)
 	default:
-		if err := refusal(e.claim); err != nil && !x.MatchUpstream {
+		if err := refusal(e.claim); err != nil && !x.upstream() {
 			r.Code, r.Message = ClaimFailed, err.Error()
 			break
 		}

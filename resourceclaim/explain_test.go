@@ -54,29 +54,76 @@ func TestExplainClaim(t *testing.T) {
 		{"mine", []string{"metadata.ownerReferences: generated for pod ml/run, which may need it"}},
 		{"orphan", []string{"metadata.ownerReferences: generated for pod ml/away, which the snapshot does not hold: the garbage collector sees to it"}},
 		{"who", []string{"metadata.ownerReferences: generated for pod ml/other, which the API server has to be asked for"}},
-		{"nothing", nil},
 	} {
 		t.Run(tc.claim, func(t *testing.T) {
-			reasons, err := Explain(s, claimKey(tc.claim), Options{ConfirmReplaced: true})
+			explanation, err := Explain(s, claimKey(tc.claim), Options{})
 			require.NoError(t, err)
 			var got []string
-			for _, r := range reasons {
+			for _, r := range explanation.Reasons {
 				got = append(got, r.String())
 			}
 			require.Equal(t, tc.want, got)
 		})
 	}
-	reasons, err := Explain(s, claimKey("stuck"), Options{})
+	explanation, err := Explain(s, claimKey("stuck"), Options{})
 	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(Reason{Field: "status.reservedFor[0]", Code: ConsumerDone, Object: at("x"), Message: "held by pod ml/x, which is done"}, reasons[0]))
+	require.Equal(t, claimKey("stuck"), explanation.Key)
+	require.Empty(t, cmp.Diff(Reason{Field: "status.reservedFor[0]", Code: ConsumerDone, Object: at("x"), Message: "held by pod ml/x, which is done"}, explanation.Reasons[0]))
 
 	s.Pods = append(s.Pods, newPod("x"))
-	reasons, err = Explain(s, claimKey("stuck"), Options{})
+	explanation, err = Explain(s, claimKey("stuck"), Options{})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
-	require.Equal(t, "status.reservedFor[0]: held by pod ml/x, which the snapshot cannot tell", reasons[0].String())
-	reasons, err = Explain(s, claimKey("mixed"), Options{})
+	require.Equal(t, "status.reservedFor[0]: held by pod ml/x, which the snapshot cannot tell", explanation.Reasons[0].String())
+	explanation, err = Explain(s, claimKey("mixed"), Options{MatchUpstream: purekube.V1_36})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
-	require.Equal(t, ConsumerReplaced, reasons[4].Code, "without ConfirmReplaced nobody is asked")
+	require.Equal(t, ConsumerReplaced, explanation.Reasons[4].Code, "D-21: upstream goes by its cache")
+}
+
+// What is wrong with an object itself is a reason, and an object that is not there an error.
+func TestExplainWhatIsWrong(t *testing.T) {
+	s := Snapshot{
+		Pods:    pods(newPod("twice"), newPod("twice"), newPod("nameless", podUID(""), wants("a", "t")), newPod("seen-to-go", wants("a", "t"))),
+		Claims:  claims(newClaim("twice"), newClaim("twice"), newClaim("old", version("7")), newClaim("owned", madeFor("twice", "a"))),
+		Assumed: claims(newClaim("old", version("x"))),
+		Deleted: deletedUIDs("uid-seen-to-go"),
+	}
+	for _, tc := range []struct {
+		name, reason string
+		key          Key
+		code         Code
+		text         string
+		err          error
+	}{
+		{"two pods", "which one is real cannot be known", podKey("twice"), ObjectDuplicate, "more than one object of this name in the snapshot: nothing is planned for it", purekube.ErrDuplicate},
+		{"two claims", "which one is real cannot be known", claimKey("twice"), ObjectDuplicate, "more than one object of this name in the snapshot: nothing is planned for it", purekube.ErrDuplicate},
+		{"version", "the listed claim counts", claimKey("old"), VersionMalformed, "metadata.resourceVersion: resource version is not well formed: x", nil},
+		{"no UID", "its claims would have no owner", podKey("nameless"), PodWithoutUID, "metadata.uid: pod ml/nameless has no UID and gets nothing", ErrNoUID},
+		{"known to be deleted", "D-21", podKey("seen-to-go"), PodDeleted, "metadata.uid: pod ml/seen-to-go is known to be deleted and gets nothing", nil},
+		{"owner", "one of the two may need it", claimKey("owned"), OwnerIndeterminate, "metadata.ownerReferences: generated for pod ml/twice, which the snapshot cannot tell: the claim stays", purekube.ErrDuplicate},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			explanation, err := Explain(s, tc.key, Options{})
+			if tc.err != nil {
+				require.ErrorIs(t, err, tc.err)
+			}
+			require.Equal(t, tc.code, explanation.Reasons[0].Code, tc.reason)
+			require.Equal(t, tc.text, explanation.Reasons[0].String())
+			all, err := ExplainAll(s, Options{})
+			require.NoError(t, err)
+			require.Contains(t, all, explanation)
+		})
+	}
+	for key, kind := range map[Key]string{podKey("nobody"): "Pod", claimKey("nothing"): "ResourceClaim", {"job", ns, "x"}: "job", {}: ""} {
+		explanation, err := Explain(s, key, Options{})
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+		require.Empty(t, explanation.Reasons)
+		var objectError *purekube.ObjectError
+		require.ErrorAs(t, err, &objectError)
+		require.Equal(t, purekube.ObjectError{Kind: kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}, *objectError)
+		r, err := Plan(s, key, Options{})
+		require.NoError(t, err, "a plan for what is gone is empty")
+		require.True(t, r.Empty())
+	}
 }
 
 func TestExplainPod(t *testing.T) {
@@ -107,17 +154,16 @@ func TestExplainPod(t *testing.T) {
 		{"unscheduled", []string{"spec.resourceClaims[0]: claim ml/free is reserved by the scheduler once the pod gets a node"}},
 		{"done", []string{"status.phase: pod ml/done is done and gets nothing"}},
 		{"leaving", []string{"metadata.deletionTimestamp: pod ml/leaving is being deleted and gets nothing"}},
-		{"nobody", nil},
 	} {
 		t.Run(tc.pod, func(t *testing.T) {
-			reasons, err := Explain(s, podKey(tc.pod), Options{})
+			explanation, err := Explain(s, podKey(tc.pod), Options{})
 			if tc.pod == "p" {
 				require.ErrorIs(t, err, ErrTemplateNotFound)
 			} else {
 				require.NoError(t, err)
 			}
 			var got []string
-			for _, r := range reasons {
+			for _, r := range explanation.Reasons {
 				got = append(got, r.String())
 			}
 			require.Equal(t, tc.want, got)

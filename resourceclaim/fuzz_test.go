@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/purekube/purekube"
 )
 
 // FuzzPlan checks the contract on any snapshot that the generator makes, broken ones included.
@@ -14,7 +16,11 @@ func FuzzPlan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, sane, matchUpstream bool) {
 		r := rand.New(rand.NewPCG(seed, 30))
-		checkContract(t, generator{r, sane}.snapshot(), Options{MatchUpstream: matchUpstream}, r)
+		var o Options
+		if matchUpstream {
+			o.MatchUpstream = purekube.V1_36
+		}
+		checkContract(t, generator{r, sane}.snapshot(), o, r)
 	})
 }
 

@@ -28,8 +28,6 @@ type index struct {
 
 	templates          map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
 	ambiguousTemplates map[types.NamespacedName]bool
-	// blamed are the ambiguous templates that an outcome has named.
-	blamed map[types.NamespacedName]bool
 
 	// users has for each listed claim a pod that was seen to use it, or nil: most claims are
 	// reserved for that very pod, which need not be searched for again then. Nil: nobody looks.
@@ -67,7 +65,7 @@ func newIndex(s Snapshot, o Options) *index {
 	listed := listClaims(s.Claims)
 	x.adoptable = listed.with(s.Assumed)
 	x.claims = x.adoptable
-	if o.MatchUpstream {
+	if o.upstream() {
 		// Upstream asks its cache of own writes only when it looks for a claim to adopt.
 		x.claims = listed
 	}

@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 )
 
 // Kind says which of the two passes a [Key] is for.
@@ -22,6 +25,22 @@ const (
 type Key struct {
 	Kind            Kind
 	Namespace, Name string
+}
+
+// KeyOfPod is the key of the pod's plan; the zero key for nil.
+func KeyOfPod(pod *corev1.Pod) Key {
+	if pod == nil {
+		return Key{}
+	}
+	return Key{PodKey, pod.Namespace, pod.Name}
+}
+
+// KeyOfClaim is the key of the claim's plan; the zero key for nil.
+func KeyOfClaim(claim *resourcev1.ResourceClaim) Key {
+	if claim == nil {
+		return Key{}
+	}
+	return Key{ClaimKey, claim.Namespace, claim.Name}
 }
 
 // String is the key as upstream's work queue spells it, "pod:ns/name" or "claim:ns/name".

@@ -129,7 +129,7 @@ func TestBR3004_NewerVersionCounts(t *testing.T) {
 					c.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{podRef("over")}
 				}
 				want, wantErr, there := tc.want, tc.err, true
-				if mode.options.MatchUpstream {
+				if mode.options.upstream() {
 					want, wantErr, there = tc.upstream, tc.upsErr, len(tc.claims) > 0
 				}
 				r, err := Plan(s, claimKey("c"), mode.options)

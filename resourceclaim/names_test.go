@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 func TestKey(t *testing.T) {
@@ -37,7 +38,7 @@ func TestClaimName(t *testing.T) {
 		{"template, status with empty name", "the API does not allow it; it names nothing", newPod("p", wants("x", "t"), got("x", "")), "", NameNotCreated},
 		{"two statuses", "the first counts, as upstream", newPod("p", wants("x", "t"), got("x", "c"), got("x", "d")), "c", NameKnown},
 		{"both fields", "the API does not allow it; the name counts", newPod("p", func(p *corev1.Pod) {
-			p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "x", ResourceClaimName: new("c"), ResourceClaimTemplateName: new("t")}}
+			p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "x", ResourceClaimName: ptr.To("c"), ResourceClaimTemplateName: ptr.To("t")}}
 		}), "c", NameKnown},
 		{"neither field", "from a newer API", newPod("p", unsupported("x")), "", NameUnsupported},
 	} {
@@ -50,10 +51,10 @@ func TestClaimName(t *testing.T) {
 
 	_, state := ClaimName(newPod("p"), nil)
 	require.Equal(t, NameUnsupported, state, "nothing names nothing")
-	name, state := ClaimName(nil, &corev1.PodResourceClaim{ResourceClaimName: new("c")})
+	name, state := ClaimName(nil, &corev1.PodResourceClaim{ResourceClaimName: ptr.To("c")})
 	require.Equal(t, NameKnown, state)
 	require.Equal(t, "c", name)
-	_, state = ClaimName(nil, &corev1.PodResourceClaim{ResourceClaimTemplateName: new("t")})
+	_, state = ClaimName(nil, &corev1.PodResourceClaim{ResourceClaimTemplateName: ptr.To("t")})
 	require.Equal(t, NameNotCreated, state, "a nil pod has no status")
 
 	require.Zero(t, NameState(0))

@@ -10,6 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
 )
 
 // TestDefaultDiffersByItsNumbersAlone holds the default to upstream wherever no numbered divergence
@@ -25,7 +28,7 @@ func TestDefaultDiffersByItsNumbersAlone(t *testing.T) {
 			}
 			ours, err := Plan(s, podKey(p.Name), Options{})
 			require.NoError(t, err)
-			upstream, err := Plan(s, podKey(p.Name), Options{MatchUpstream: true})
+			upstream, err := Plan(s, podKey(p.Name), Options{MatchUpstream: purekube.V1_36})
 			require.NoError(t, err)
 			require.Empty(t, cmp.Diff(bare(upstream.Actions), bare(ours.Actions)))
 			require.Empty(t, cmp.Diff(upstream.Events, ours.Events))
@@ -39,7 +42,7 @@ func TestDefaultDiffersByItsNumbersAlone(t *testing.T) {
 			}
 			ours, err := Plan(s, claimKey(c.Name), Options{})
 			require.NoError(t, err)
-			upstream, err := Plan(s, claimKey(c.Name), Options{MatchUpstream: true})
+			upstream, err := Plan(s, claimKey(c.Name), Options{MatchUpstream: purekube.V1_36})
 			require.NoError(t, err)
 			require.Empty(t, cmp.Diff(upstream.Needs, ours.Needs))
 			require.Empty(t, cmp.Diff(bare(upstream.Actions), bare(ours.Actions)))
@@ -52,13 +55,20 @@ func TestDefaultDiffersByItsNumbersAlone(t *testing.T) {
 	require.Greater(t, compared[ClaimKey], 500)
 }
 
-// bare are the actions without what the default adds to them: UIDs and versions (D-10).
+// bare are the actions without what the default adds to them: UIDs and versions (D-10, D-26), and
+// that those behind a refused one are right all the same (D-8).
 func bare(actions []Action) []Action {
 	var out []Action
 	for _, a := range actions {
 		switch b := a.(type) {
 		case SetClaimStatuses:
-			b.UID = ""
+			b.UID, b.GoOn = "", false
+			a = b
+		case CreateClaim:
+			b.GoOn = false
+			a = b
+		case Reserve:
+			b.GoOn = false
 			a = b
 		case DeleteClaim:
 			b.UID, b.ResourceVersion = "", ""
@@ -72,6 +82,9 @@ func bare(actions []Action) []Action {
 func divergesForPod(s Snapshot, p *corev1.Pod) bool {
 	if phase := p.Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
 		return true // D-7
+	}
+	if s.Deleted != nil && s.Deleted(p.UID) {
+		return true // D-21
 	}
 	named := map[string]bool{}
 	for i := range p.Spec.ResourceClaims {
@@ -102,6 +115,22 @@ func divergesForClaim(s Snapshot, name string) bool {
 	c := oracleFind(s, name)
 	if c.DeletionTimestamp != nil && len(c.OwnerReferences) > 0 {
 		return true // D-17
+	}
+	// D-21: another pod has the name of a consumer or of the owner.
+	other := func(name string, uid types.UID) bool {
+		return slices.ContainsFunc(s.Pods, func(p *corev1.Pod) bool {
+			return p.Name == name && (p.UID != uid || s.Deleted != nil && s.Deleted(p.UID))
+		})
+	}
+	for _, ref := range c.Status.ReservedFor {
+		if other(ref.Name, ref.UID) {
+			return true
+		}
+	}
+	for _, ref := range c.OwnerReferences {
+		if other(ref.Name, ref.UID) {
+			return true
+		}
 	}
 	return false
 }

@@ -8,6 +8,9 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube"
 )
 
 // The objects that the tests are about. All of them live in the namespace ml, and their UID is
@@ -121,7 +124,7 @@ func unprotectedAllocation(c *resourcev1.ResourceClaim) {
 func ownedBy(pod string, uid types.UID) claimOption {
 	return func(c *resourcev1.ResourceClaim) {
 		c.OwnerReferences = append(c.OwnerReferences, metav1.OwnerReference{
-			APIVersion: "v1", Kind: "Pod", Name: pod, UID: uid, Controller: new(true),
+			APIVersion: "v1", Kind: "Pod", Name: pod, UID: uid, Controller: ptr.To(true),
 		})
 	}
 }
@@ -162,7 +165,7 @@ func newTemplate(name string, options ...func(*resourcev1.ResourceClaimTemplate)
 }
 
 func adminAccess(t *resourcev1.ResourceClaimTemplate) {
-	t.Spec.Spec.Devices.Requests[0].Exactly.AdminAccess = new(true)
+	t.Spec.Spec.Devices.Requests[0].Exactly.AdminAccess = ptr.To(true)
 }
 
 func prioritizedList(t *resourcev1.ResourceClaimTemplate) {
@@ -190,7 +193,7 @@ func lines(actions []Action) []string {
 var modes = []struct {
 	name    string
 	options Options
-}{{"default", Options{}}, {"upstream", Options{MatchUpstream: true}}}
+}{{"default", Options{}}, {"upstream", Options{MatchUpstream: purekube.V1_36}}}
 
 func deletedUIDs(uids ...types.UID) func(types.UID) bool {
 	return func(uid types.UID) bool {
@@ -216,4 +219,11 @@ func asked(answers ...any) map[types.NamespacedName]*corev1.Pod {
 		}
 	}
 	return out
+}
+
+// annotated ties a claim to an entry of its pod.
+func annotated(entry string) claimOption {
+	return func(c *resourcev1.ResourceClaim) {
+		c.Annotations = map[string]string{resourcev1.PodResourceClaimAnnotation: entry}
+	}
 }

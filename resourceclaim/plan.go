@@ -47,10 +47,12 @@ func Plan(s Snapshot, key Key, o Options) (Result, error) {
 
 // PlanAll decides about every pod and claim of the snapshot. It returns those that have
 // something to say, sorted by kind ("claim" before "pod"), namespace and name, each with the
-// Result that [Plan] has for its key. What is wrong with the snapshot as a whole is in the
-// first outcome, which has the zero key: nil entries, objects without a name, and templates of one
-// name that no pod's plan depends on.
-func PlanAll(s Snapshot, o Options) []Outcome {
+// Result that [Plan] has for its key.
+//
+// The error joins one [purekube.ObjectError] for each problem that belongs to no key: nil entries,
+// objects without a name, and several templates of one name. The outcomes are complete all the
+// same.
+func PlanAll(s Snapshot, o Options) ([]Outcome, error) {
 	x := newIndex(s, o)
 	x.users = make([]*corev1.Pod, len(x.snapshot.Claims))
 	var out []Outcome
@@ -82,17 +84,17 @@ func PlanAll(s Snapshot, o Options) []Outcome {
 		r, err := x.claimOutcome(name)
 		add(ClaimKey, name, r, err)
 	}
-	for name := range x.ambiguousTemplates {
-		if !x.blamed[name] {
-			x.problems.Add(snapshot.DuplicateError("ResourceClaimTemplate", name))
-		}
-	}
-	if err := x.problems.Err(); err != nil {
-		out = append(out, Outcome{Err: err})
-	}
 	// The keys differ, so that the order of the maps above does not show.
 	slices.SortFunc(out, func(a, b Outcome) int { return compareKeys(a.Key, b.Key) })
-	return out
+	return out, x.wholeProblems()
+}
+
+// wholeProblems are those that belong to no key.
+func (x *index) wholeProblems() error {
+	for name := range x.ambiguousTemplates {
+		x.problems.Add(snapshot.DuplicateError("ResourceClaimTemplate", name))
+	}
+	return x.problems.Err()
 }
 
 func (x *index) podOutcome(name types.NamespacedName) (Result, error) {

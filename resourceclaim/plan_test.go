@@ -12,6 +12,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 )
@@ -37,14 +38,14 @@ func runPlanCases(t *testing.T, cases []planCase) {
 	t.Helper()
 	for _, tc := range cases {
 		for _, mode := range modes {
-			if tc.onlyDefault && mode.options.MatchUpstream {
+			if tc.onlyDefault && mode.options.upstream() {
 				continue
 			}
 			t.Run(tc.name+"/"+mode.name, func(t *testing.T) {
 				o := tc.options
 				o.MatchUpstream = mode.options.MatchUpstream
 				want := tc.want
-				if o.MatchUpstream && tc.upstream != nil {
+				if o.upstream() && tc.upstream != nil {
 					want = tc.upstream
 				}
 				r, err := Plan(tc.s, tc.key, o)
@@ -396,7 +397,7 @@ func TestClaimPass(t *testing.T) {
 		}, {
 			name: "owner not the controller", reason: "it was not generated",
 			s: Snapshot{Pods: pods(over), Claims: claims(newClaim("c", madeFor("over", "gpu"), func(c *resourcev1.ResourceClaim) {
-				c.OwnerReferences[0].Controller = new(false)
+				c.OwnerReferences[0].Controller = ptr.To(false)
 			}))}, key: claimKey("c"),
 		}, {
 			name: "owner of another kind", reason: "a job is not a pod",
@@ -414,12 +415,13 @@ func TestClaimPass(t *testing.T) {
 			s:   Snapshot{Pods: pods(over), Claims: claims(newClaim("c", madeFor("over", "gpu"), claimDeleting))},
 			key: claimKey("c"), want: none, upstream: []string{"DeleteClaim ml/c"},
 		}, {
-			name: "owner replaced", reason: "BR-30-08: another pod has its name",
-			s:   Snapshot{Pods: pods(newPod("p", podUID("x"))), Claims: claims(newClaim("c", madeFor("p", "gpu")))},
+			name: "BR-30-08 owner replaced", reason: "another pod has its name, and the API server says so too",
+			s:   Snapshot{Pods: pods(newPod("p", podUID("x"))), Claims: claims(newClaim("c", madeFor("p", "gpu"))), Confirmed: asked(newPod("p", podUID("x")))},
 			key: claimKey("c"), want: []string{"DeleteClaim ml/c"},
 		}, {
 			name: "owner replaced by a pod that is done", reason: "whatever the other one does",
-			s:   Snapshot{Pods: pods(newPod("p", podUID("x"), phase(corev1.PodFailed))), Claims: claims(newClaim("c", madeFor("p", "gpu")))},
+			s: Snapshot{Pods: pods(newPod("p", podUID("x"), phase(corev1.PodFailed))), Claims: claims(newClaim("c", madeFor("p", "gpu"))),
+				Confirmed: asked(newPod("p", podUID("x")))},
 			key: claimKey("c"), want: []string{"DeleteClaim ml/c"},
 		}, {
 			name: "needs hold everything back", reason: "one consumer is done, of another nothing is known",
@@ -454,14 +456,14 @@ func TestBR3001_CreatedClaim(t *testing.T) {
 	for _, mode := range modes {
 		r, err := Plan(Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Templates: templates(template)}, podKey("p"), mode.options)
 		require.NoError(t, err)
-		want := CreateClaim{Pod: at("p"), PodClaim: "gpu", Claim: &resourcev1.ResourceClaim{
+		want := CreateClaim{Pod: at("p"), PodClaim: "gpu", GoOn: !mode.options.upstream(), Claim: &resourcev1.ResourceClaim{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace:    ns,
 				GenerateName: "p-gpu-",
 				Labels:       map[string]string{"team": "ml"},
 				Annotations:  map[string]string{"note": "mine", "resource.kubernetes.io/pod-claim-name": "gpu"},
 				// BR-30-02: the pod controls the claim, and does not block its own deletion.
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "uid-p", Controller: new(true)}},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "uid-p", Controller: ptr.To(true)}},
 			},
 			Spec: *template.Spec.Spec.DeepCopy(),
 		}}
@@ -484,7 +486,7 @@ func TestD5_StatusesAreComplete(t *testing.T) {
 	}, lines(r.Actions), "D-5: all entries that have a template and a status, and nothing of others")
 
 	s.Pods = pods(newPod("p", wants("new", "gpu"), has("old", "gpu", "c1")))
-	r, err = Plan(s, podKey("p"), Options{MatchUpstream: true})
+	r, err = Plan(s, podKey("p"), Options{MatchUpstream: purekube.V1_36})
 	require.NoError(t, err)
 	require.Equal(t, []string{"CreateClaim ml/p new: p-new-*", "SetClaimStatuses ml/p: new pending"}, lines(r.Actions),
 		"upstream applies the new ones only, and the server takes the old ones away")
@@ -502,7 +504,7 @@ func TestD10_Preconditions(t *testing.T) {
 			DeleteClaim{Namespace: ns, Name: "c", UID: "uid-c", ResourceVersion: "200"}},
 		{"after a write", "the write changes the version", newClaim("c", madeFor("over", "gpu"), allocated, reservedFor("over")), Options{},
 			DeleteClaim{Namespace: ns, Name: "c", UID: "uid-c"}},
-		{"upstream", "no preconditions", newClaim("c", madeFor("over", "gpu")), Options{MatchUpstream: true},
+		{"upstream", "no preconditions", newClaim("c", madeFor("over", "gpu")), Options{MatchUpstream: purekube.V1_36},
 			DeleteClaim{Namespace: ns, Name: "c"}},
 	} {
 		t.Run("D-10 "+tc.name, func(t *testing.T) {
@@ -526,7 +528,7 @@ func TestWritesCarryTheWholeClaim(t *testing.T) {
 	require.NoError(t, err)
 	want := claim.DeepCopy()
 	want.Status.ReservedFor = append(want.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: "p", UID: "uid-p"})
-	require.Empty(t, cmp.Diff([]Action{Reserve{Claim: want, Pod: at("p")}}, r.Actions))
+	require.Empty(t, cmp.Diff([]Action{Reserve{Claim: want, Pod: at("p"), GoOn: true}}, r.Actions))
 
 	r, err = Plan(s, claimKey("c"), Options{})
 	require.NoError(t, err)
@@ -535,7 +537,7 @@ func TestWritesCarryTheWholeClaim(t *testing.T) {
 	want.Status.Allocation = nil
 	require.Empty(t, cmp.Diff([]Action{
 		Release{Claim: want, Removed: []resourcev1.ResourceClaimConsumerReference{podRef("over")}, Deallocate: true},
-		RemoveFinalizer{Namespace: ns, Name: "c", UID: "uid-c"},
+		RemoveFinalizer{Namespace: ns, Name: "c", UID: "uid-c", Claim: claim.DeepCopy()},
 	}, r.Actions))
 }
 
@@ -553,7 +555,7 @@ func TestEventIsAboutThePod(t *testing.T) {
 }
 
 func TestPlanAllProblems(t *testing.T) {
-	out := PlanAll(Snapshot{
+	out, whole := PlanAll(Snapshot{
 		Pods:      pods(nil, newPod("dup"), newPod("dup"), newPod("p", wants("gpu", "used"))),
 		Claims:    claims(newClaim("dup"), nil, newClaim("dup")),
 		Templates: templates(newTemplate("used"), newTemplate("used"), newTemplate("unused"), newTemplate("unused"), nil),
@@ -563,9 +565,10 @@ func TestPlanAllProblems(t *testing.T) {
 		require.True(t, o.Result.Empty())
 		got = append(got, o.Key.String()+" "+o.Err.Error())
 	}
+	require.EqualError(t, whole, "Pod: nil object in the snapshot\nResourceClaim: nil object in the snapshot\nResourceClaimTemplate: nil object in the snapshot\n"+
+		"ResourceClaimTemplate ml/unused: more than one object of this name in the snapshot\n"+
+		"ResourceClaimTemplate ml/used: more than one object of this name in the snapshot")
 	require.Equal(t, []string{
-		":/ Pod: nil object in the snapshot\nResourceClaim: nil object in the snapshot\nResourceClaimTemplate: nil object in the snapshot\n" +
-			"ResourceClaimTemplate ml/unused: more than one object of this name in the snapshot",
 		"claim:ml/dup ResourceClaim ml/dup: more than one object of this name in the snapshot",
 		"pod:ml/dup Pod ml/dup: more than one object of this name in the snapshot",
 		"pod:ml/p ResourceClaimTemplate ml/used: more than one object of this name in the snapshot",
@@ -578,7 +581,9 @@ func TestSnapshotIsEmpty(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, r.Empty())
 	}
-	require.Empty(t, PlanAll(Snapshot{}, Options{}))
+	out, err := PlanAll(Snapshot{}, Options{})
+	require.NoError(t, err)
+	require.Empty(t, out)
 }
 
 // upstreamPatch is a recording of what client-go's apply configurations marshal.
@@ -586,7 +591,7 @@ const upstreamPatch = `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","n
 
 func TestPatchIsUpstreams(t *testing.T) {
 	s := Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Claims: claims(newClaim("c", madeFor("p", "gpu")))}
-	r, err := Plan(s, podKey("p"), Options{MatchUpstream: true})
+	r, err := Plan(s, podKey("p"), Options{MatchUpstream: purekube.V1_36})
 	require.NoError(t, err)
 	patchType, body := r.Actions[0].(SetClaimStatuses).Patch()
 	require.Equal(t, "application/apply-patch+yaml", string(patchType))

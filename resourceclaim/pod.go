@@ -31,7 +31,7 @@ func isReservedFor(pod *corev1.Pod, claim *resourcev1.ResourceClaim) bool {
 
 // owningPod is the pod that controls the claim: the one it was generated for. An owner that is
 // not marked as the controller, or of another kind, does not count.
-func owningPod(claim *resourcev1.ResourceClaim) (name string, uid types.UID, ok bool) {
+func owningPod(claim metav1.Object) (name string, uid types.UID, ok bool) {
 	owner := metav1.GetControllerOfNoCopy(claim)
 	if owner == nil || owner.APIVersion != "v1" || owner.Kind != "Pod" {
 		return "", "", false

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/podstate"
@@ -32,8 +33,12 @@ func (x *index) planPod(pod *corev1.Pod) (r Result, err error) {
 	if len(entries) == 0 || pod.DeletionTimestamp != nil {
 		return r, nil
 	}
-	if !x.MatchUpstream && podstate.Done(pod) {
+	if !x.upstream() && podstate.Done(pod) {
 		// D-7: a claim made or reserved now would have to be taken back at once.
+		return r, nil
+	}
+	if x.knownDeleted(pod) {
+		// D-21: so would it for a pod that is gone.
 		return r, nil
 	}
 	var problems snapshot.Problems
@@ -54,20 +59,21 @@ func (x *index) planPod(pod *corev1.Pod) (r Result, err error) {
 		case entryReady:
 			ready[i] = e.claim
 		case entryAdopt:
-			adopted = append(adopted, corev1.PodResourceClaimStatus{Name: entries[i].Name, ResourceClaimName: new(e.claim.Name)})
+			adopted = append(adopted, corev1.PodResourceClaimStatus{Name: entries[i].Name, ResourceClaimName: ptr.To(e.claim.Name)})
 		case entryCreate:
 			pending = append(pending, entries[i].Name)
 			r.Actions = append(r.Actions, CreateClaim{
 				Pod:      snapshot.KeyOf(pod),
 				PodClaim: entries[i].Name,
 				Claim:    fromTemplate(pod, entries[i].Name, e.template, x.Options),
+				GoOn:     !x.upstream(),
 			})
 		case entryFailed:
 			problems.Add(e.problem)
 			if e.reason != "" {
 				r.Events = append(r.Events, failedEvent(pod, entries[i].Name, e.reason))
 			}
-			if x.MatchUpstream {
+			if x.upstream() {
 				// D-8: what is created by now stays without its name in the status.
 				return r, problems.Err()
 			}
@@ -86,8 +92,8 @@ func (x *index) planPod(pod *corev1.Pod) (r Result, err error) {
 
 // setStatuses is the write of the pod's status after claims were adopted or are to be created.
 func (x *index) setStatuses(pod *corev1.Pod, adopted []corev1.PodResourceClaimStatus, pending []string) SetClaimStatuses {
-	a := SetClaimStatuses{Pod: snapshot.KeyOf(pod), Statuses: adopted, Pending: pending}
-	if !x.MatchUpstream {
+	a := SetClaimStatuses{Pod: snapshot.KeyOf(pod), Statuses: adopted, Pending: pending, GoOn: !x.upstream()}
+	if !x.upstream() {
 		a.UID = pod.UID
 		// D-5: an entry that is left out would be taken away.
 		for i := range pod.Spec.ResourceClaims {
@@ -111,7 +117,7 @@ func (x *index) reserve(actions []Action, pod *corev1.Pod, ready []*resourcev1.R
 	for i, claim := range ready {
 		if claim == nil {
 			_, state := ClaimName(pod, &pod.Spec.ResourceClaims[i])
-			if x.MatchUpstream && state != NameNotNeeded {
+			if x.upstream() && state != NameNotNeeded {
 				// D-8: the entries behind one that has to wait have to wait as well.
 				return actions
 			}
@@ -120,7 +126,7 @@ func (x *index) reserve(actions []Action, pod *corev1.Pod, ready []*resourcev1.R
 		if claim.Status.Allocation == nil || isReservedFor(pod, claim) {
 			continue
 		}
-		if !x.MatchUpstream {
+		if !x.upstream() {
 			if slices.Contains(ready[:i], claim) {
 				// D-16: an entry before this one names the same claim.
 				continue
@@ -132,7 +138,7 @@ func (x *index) reserve(actions []Action, pod *corev1.Pod, ready []*resourcev1.R
 		}
 		claim = claim.DeepCopy()
 		claim.Status.ReservedFor = append(claim.Status.ReservedFor, asConsumer(pod))
-		actions = append(actions, Reserve{Claim: claim, Pod: snapshot.KeyOf(pod)})
+		actions = append(actions, Reserve{Claim: claim, Pod: snapshot.KeyOf(pod), GoOn: !x.upstream()})
 	}
 	return actions
 }

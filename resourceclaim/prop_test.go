@@ -15,6 +15,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/aliasing"
 )
 
@@ -89,51 +90,79 @@ func allKeys(s Snapshot) []Key {
 func checkContract(t *testing.T, s Snapshot, o Options, r *rand.Rand) {
 	t.Helper()
 	before := copySnapshot(s)
-	out := PlanAll(s, o)
+	out, whole := PlanAll(s, o)
 	require.Empty(t, cmp.Diff(data(before), data(s)), "the snapshot is as it was")
 	require.Empty(t, aliasing.Shared(data(s), out), "nothing returned is the snapshot's")
-	require.Empty(t, outcomesEqual(out, PlanAll(shuffled(s, r), o)), "the order of the slices does not matter")
+	again, wholeAgain := PlanAll(shuffled(s, r), o)
+	require.Empty(t, outcomesEqual(out, again), "the order of the slices does not matter")
+	require.Equal(t, errorText(whole), errorText(wholeAgain), "the order of the slices does not matter")
 
 	byKey := map[Key]Outcome{}
 	for i, outcome := range out {
 		require.True(t, i == 0 || compareKeys(out[i-1].Key, outcome.Key) < 0, "sorted, each key once")
 		require.True(t, outcome.Err != nil || !outcome.Result.Empty(), "it says something")
+		require.NotEqual(t, Key{}, outcome.Key)
+		checkRequests(t, outcome.Result.Actions)
 		byKey[outcome.Key] = outcome
 	}
-	zero := errorText(byKey[Key{}].Err)
 	var explained []Explanation
 	for _, key := range allKeys(s) {
 		result, err := Plan(s, key, o)
 		require.Empty(t, cmp.Diff(byKey[key].Result, result), "Plan and PlanAll agree on %s", key)
-		// Plan adds what is wrong with the snapshot as a whole, except for unused templates.
+		// Plan adds what is wrong with the snapshot as a whole, except for templates.
 		for line := range strings.Lines(errorText(err)) {
 			line = strings.TrimSuffix(line, "\n")
-			require.True(t, strings.Contains(errorText(byKey[key].Err), line) || strings.Contains(zero, line), "%s: %s", key, line)
+			require.True(t, strings.Contains(errorText(byKey[key].Err), line) || strings.Contains(errorText(whole), line), "%s: %s", key, line)
 		}
 		for line := range strings.Lines(errorText(byKey[key].Err)) {
-			if key != (Key{}) {
-				require.Contains(t, errorText(err), strings.TrimSuffix(line, "\n"), "%s", key)
-			}
+			require.Contains(t, errorText(err), strings.TrimSuffix(line, "\n"), "%s", key)
 		}
 		require.True(t, len(result.Needs) == 0 || len(result.Actions) == 0, "while there are Needs there is nothing to do")
-		reasons, explainErr := Explain(s, key, o)
+		explanation, explainErr := Explain(s, key, o)
+		require.Equal(t, key, explanation.Key)
+		if errors.Is(explainErr, purekube.ErrNotFound) {
+			require.False(t, holds(s, key, o), "%s is there", key)
+			require.True(t, result.Empty(), "the plan for an object that is gone is empty")
+			continue
+		}
+		require.True(t, holds(s, key, o), "%s is not there", key)
 		require.Equal(t, errorText(err), errorText(explainErr), "Explain and Plan agree on what is wrong")
-		require.Empty(t, aliasing.Shared(data(s), reasons))
-		if len(reasons) > 0 {
-			explained = append(explained, Explanation{key, reasons})
+		require.Empty(t, aliasing.Shared(data(s), explanation))
+		if len(explanation.Reasons) > 0 {
+			explained = append(explained, explanation)
+		}
+		if byKey[key].Err != nil {
+			require.NotEmpty(t, explanation.Reasons, "what is wrong with %s stands among the reasons", key)
 		}
 	}
-	require.Empty(t, cmp.Diff(explained, ExplainAll(s, o)), "Explain and ExplainAll agree")
+	explainedAll, explainAllErr := ExplainAll(s, o)
+	require.Empty(t, cmp.Diff(explained, explainedAll), "Explain and ExplainAll agree")
+	require.Equal(t, errorText(whole), errorText(explainAllErr), "ExplainAll and PlanAll agree on what is wrong")
 	for _, p := range s.Pods {
-		AffectedByPod(p, r.IntN(2) == 0, s)
+		for _, e := range []podEvent{{nil, p}, {p, nil}, {p, p}} {
+			require.Equal(t, AffectedByPod(s, e.oldPod, e.newPod, o), AffectedByPod(shuffled(s, r), e.oldPod, e.newPod, o))
+		}
 	}
 	for _, c := range s.Claims {
-		require.Equal(t, AffectedByClaim(nil, c, s), AffectedByClaim(nil, c, shuffled(s, r)))
+		require.Equal(t, AffectedByClaim(s, nil, c, o), AffectedByClaim(shuffled(s, r), nil, c, o))
+		require.Equal(t, AffectedByClaim(s, c, nil, o), AffectedByClaim(shuffled(s, r), c, nil, o))
 	}
 	for _, tm := range s.Templates {
-		AffectedByTemplate(tm, s)
+		require.Equal(t, AffectedByTemplate(s, nil, tm, o), AffectedByTemplate(shuffled(s, r), nil, tm, o))
 	}
 	require.Empty(t, cmp.Diff(data(before), data(s)), "the snapshot is as it was")
+}
+
+// holds reports whether the snapshot holds the object of that key, as a plan sees it.
+func holds(s Snapshot, key Key, o Options) bool {
+	if key.Name == "" {
+		return false
+	}
+	if key.Kind == PodKey {
+		return slices.ContainsFunc(s.Pods, func(p *corev1.Pod) bool { return p != nil && KeyOfPod(p) == key })
+	}
+	is := func(c *resourcev1.ResourceClaim) bool { return c != nil && KeyOfClaim(c) == key }
+	return slices.ContainsFunc(s.Claims, is) || !o.upstream() && slices.ContainsFunc(s.Assumed, is)
 }
 
 func seeded(t *testing.T, rounds int, f func(t *testing.T, r *rand.Rand)) {
@@ -148,7 +177,9 @@ func seeded(t *testing.T, rounds int, f func(t *testing.T, r *rand.Rand)) {
 func TestContract(t *testing.T) {
 	seeded(t, 250, func(t *testing.T, r *rand.Rand) {
 		s := generator{r, r.IntN(3) == 0}.snapshot()
-		checkContract(t, s, Options{MatchUpstream: r.IntN(2) == 0, DenyAdminAccess: r.IntN(2) == 0}, r)
+		o := modes[r.IntN(len(modes))].options
+		o.DenyAdminAccess = r.IntN(2) == 0
+		checkContract(t, s, o, r)
 	})
 }
 
@@ -159,7 +190,9 @@ func TestEveryKindOfDecisionOccurs(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 30))
 	for range rounds {
 		seen := map[string]bool{}
-		for _, o := range PlanAll(generator{r, true}.snapshot(), Options{DenyAdminAccess: true}) {
+		out, err := PlanAll(generator{r, true}.snapshot(), Options{DenyAdminAccess: true})
+		require.NoError(t, err)
+		for _, o := range out {
 			for _, a := range o.Result.Actions {
 				kind, _, _ := strings.Cut(a.String(), " ")
 				if release, ok := a.(Release); ok && release.Deallocate {
@@ -205,7 +238,7 @@ func oracleFind(s Snapshot, name string) *resourcev1.ResourceClaim {
 
 func oraclePod(s Snapshot, p *corev1.Pod, o Options) []string {
 	isDoneNow := p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed"
-	if p.DeletionTimestamp != nil || isDoneNow {
+	if p.DeletionTimestamp != nil || isDoneNow || s.Deleted != nil && s.Deleted(p.UID) {
 		return nil
 	}
 	var creates, reserves []string
@@ -281,12 +314,13 @@ func oraclePod(s Snapshot, p *corev1.Pod, o Options) []string {
 	return append(out, reserves...)
 }
 
-func oracleClaim(s Snapshot, c *resourcev1.ResourceClaim, confirmReplaced bool) (actions []string, asks bool) {
+func oracleClaim(s Snapshot, c *resourcev1.ResourceClaim) (actions []string, asks bool) {
 	// gone says yes, no or ask about a pod.
 	const yes, no, ask = 'y', 'n', 'a'
+	known := func(uid types.UID) bool { return s.Deleted != nil && s.Deleted(uid) }
 	cached := func(name string) *corev1.Pod {
 		for _, p := range s.Pods {
-			if p.Name == name {
+			if p.Name == name && !known(p.UID) { // D-21
 				return p
 			}
 		}
@@ -296,7 +330,7 @@ func oracleClaim(s Snapshot, c *resourcev1.ResourceClaim, confirmReplaced bool) 
 		return p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed" || p.DeletionTimestamp != nil && p.Spec.NodeName == ""
 	}
 	gone := func(name string, uid types.UID) rune {
-		if s.Deleted != nil && s.Deleted(uid) {
+		if known(uid) {
 			return yes
 		}
 		if p := cached(name); p != nil && p.UID == uid {
@@ -304,8 +338,6 @@ func oracleClaim(s Snapshot, c *resourcev1.ResourceClaim, confirmReplaced bool) 
 				return yes
 			}
 			return no
-		} else if p != nil && !confirmReplaced {
-			return yes
 		}
 		answer, asked := s.Confirmed[at(name)]
 		switch {
@@ -369,7 +401,7 @@ func oracleClaim(s Snapshot, c *resourcev1.ResourceClaim, confirmReplaced bool) 
 func TestOracle(t *testing.T) {
 	seeded(t, 600, func(t *testing.T, r *rand.Rand) {
 		s := generator{r, true}.snapshot()
-		o := Options{DenyAdminAccess: r.IntN(2) == 0, ConfirmReplaced: r.IntN(2) == 0}
+		o := Options{DenyAdminAccess: r.IntN(2) == 0}
 		for _, p := range s.Pods {
 			result, _ := Plan(s, podKey(p.Name), o)
 			require.Empty(t, cmp.Diff(oraclePod(s, p, o), lines(result.Actions)), p.Name)
@@ -381,7 +413,7 @@ func TestOracle(t *testing.T) {
 			}
 			result, err := Plan(s, claimKey(name), o)
 			require.NoError(t, err)
-			want, asks := oracleClaim(s, c, o.ConfirmReplaced)
+			want, asks := oracleClaim(s, c)
 			require.Empty(t, cmp.Diff(want, lines(result.Actions)), name)
 			require.Equal(t, asks, len(result.Needs) > 0, name)
 		}

@@ -6,18 +6,52 @@ import (
 
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube"
 )
 
-// RemoveFinalizer removes [resourcev1.Finalizer] from a claim that is not allocated any more:
-// update resourceclaims with what Apply returns. Apply it to the claim that the write before
-// it in the same plan returned or, as the first action, to the claim as read. So it carries a
-// resourceVersion, and fails if anything has changed since.
+// RemoveFinalizer removes [resourcev1.Finalizer] from a claim that is not allocated any more. It
+// is an update of the claim that the write before it in the same plan returned or, as the first
+// action, of the claim as read. So it carries a resourceVersion, and fails with a conflict if
+// anything has changed since.
 type RemoveFinalizer struct {
 	// Namespace and Name of the claim.
 	Namespace, Name string
 	// UID of the claim.
 	UID types.UID
+	// Claim is the whole claim as read, its finalizer included.
+	Claim *resourcev1.ResourceClaim
+}
+
+// Request writes the claim without the finalizer: update resourceclaims. What it writes is the last
+// claim of this name and UID in done; if there is none, Claim. A claim that is still allocated
+// keeps the finalizer, so that the update changes nothing.
+//
+// HTTP 409 means that the claim has changed, or that another claim has its name, 404 that it is
+// gone. In each case make none of the calls behind it and plan the claim again.
+func (a RemoveFinalizer) Request(done []runtime.Object) purekube.Request {
+	body, found := a.latest(done)
+	if !found {
+		body, _ = withoutFinalizer(a.Claim)
+	}
+	return purekube.Request{Verb: "update", Resource: claimResource, Namespace: a.Namespace, Name: a.Name, Object: body}
+}
+
+// latest is what the write before this one returned, without the finalizer.
+func (a RemoveFinalizer) latest(done []runtime.Object) (body runtime.Object, found bool) {
+	for i := len(done) - 1; i >= 0; i-- {
+		metadata, ok := claimMetadata(done[i])
+		if !ok || a.Name == "" || metadata.GetNamespace() != a.Namespace || metadata.GetName() != a.Name || metadata.GetUID() != a.UID {
+			continue
+		}
+		if body, ok := withoutFinalizer(done[i]); ok {
+			return body, true
+		}
+	}
+	return nil, false
 }
 
 // Apply returns a copy of the claim without the finalizer. A claim that is allocated (again),
@@ -27,7 +61,7 @@ func (a RemoveFinalizer) Apply(latest *resourcev1.ResourceClaim) *resourcev1.Res
 	if out == nil || out.UID != a.UID || out.Status.Allocation != nil {
 		return out
 	}
-	out.Finalizers = slices.DeleteFunc(out.Finalizers, func(f string) bool { return f == resourcev1.Finalizer })
+	out.Finalizers = slices.DeleteFunc(out.Finalizers, isOurFinalizer)
 	return out
 }
 
@@ -37,7 +71,7 @@ func (a RemoveFinalizer) String() string {
 }
 
 // DeleteClaim deletes a claim that was generated for a pod which does not need it any more
-// (BR-30-08): delete resourceclaims with Preconditions.
+// (BR-30-08).
 type DeleteClaim struct {
 	// Namespace and Name of the claim.
 	Namespace, Name string
@@ -48,6 +82,12 @@ type DeleteClaim struct {
 	ResourceVersion string
 }
 
+// Request deletes the claim: delete resourceclaims with Preconditions. HTTP 409 means that the claim
+// has changed, or that another claim has its name: plan it again. 404 means that it is gone.
+func (a DeleteClaim) Request([]runtime.Object) purekube.Request {
+	return purekube.Request{Verb: "delete", Resource: claimResource, Namespace: a.Namespace, Name: a.Name, Preconditions: a.Preconditions()}
+}
+
 // Preconditions are those of the delete options: the UID, and the resourceVersion if there is
 // one. Nil: none.
 func (a DeleteClaim) Preconditions() *metav1.Preconditions {
@@ -56,10 +96,10 @@ func (a DeleteClaim) Preconditions() *metav1.Preconditions {
 	}
 	p := &metav1.Preconditions{}
 	if a.UID != "" {
-		p.UID = new(a.UID)
+		p.UID = ptr.To(a.UID)
 	}
 	if a.ResourceVersion != "" {
-		p.ResourceVersion = new(a.ResourceVersion)
+		p.ResourceVersion = ptr.To(a.ResourceVersion)
 	}
 	return p
 }

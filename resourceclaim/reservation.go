@@ -6,17 +6,32 @@ import (
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
 )
 
-// Reserve adds a pod to the consumers of an allocated claim: update resourceclaims/status with
-// Claim. It carries the resourceVersion as read, so two passes on one claim conflict: the
-// second one fails, and its pod is planned again.
+// Reserve adds a pod to the consumers of an allocated claim. Claim has the resourceVersion as
+// read: if anything about the claim has changed since, the write fails with a conflict, and its
+// pod is planned again.
 type Reserve struct {
 	// Claim is the whole claim as it is to be written, the pod last in status.reservedFor.
 	Claim *resourcev1.ResourceClaim
 	// Pod is the pod that the claim is reserved for.
 	Pod types.NamespacedName
+	// GoOn reports that the reservations behind this one are right even if it fails. A plan
+	// sets it, except under MatchUpstream: upstream stops at the first error.
+	GoOn bool
+}
+
+// Request writes Claim: update resourceclaims/status. HTTP 409 means that the claim has changed, or
+// that another claim has its name, 404 that it is gone, 422 that it takes no more consumers. In
+// each case plan the pod again.
+func (a Reserve) Request([]runtime.Object) purekube.Request {
+	r := updateStatusOf(a.Claim)
+	r.GoOn = a.GoOn
+	return r
 }
 
 // Apply returns a copy of the claim with the reservation of the pod added. A claim that has it
@@ -40,19 +55,24 @@ func (a Reserve) String() string {
 }
 
 // Release takes consumers away that do not need the claim any more, and with the last of them
-// the allocation (BR-30-05, BR-30-07): update resourceclaims/status with Claim. It carries the
-// resourceVersion as read: if anything about the claim has changed since, the write fails.
+// the allocation (BR-30-05, BR-30-07). Claim has the resourceVersion as read: if anything about
+// the claim has changed since, the write fails with a conflict.
 //
-// What the API server returns is what a RemoveFinalizer after it is applied to.
+// A [RemoveFinalizer] behind it is an update of what the API server returned.
 type Release struct {
 	// Claim is the whole claim as it is to be written.
 	Claim *resourcev1.ResourceClaim
 	// Removed are the consumers taken away, in the order of status.reservedFor. None: the
 	// claim has no consumer any more and only its allocation goes.
 	Removed []resourcev1.ResourceClaimConsumerReference
-	// Deallocate: the allocation is cleared.
+	// Deallocate reports that the allocation is cleared.
 	Deallocate bool
 }
+
+// Request writes Claim: update resourceclaims/status. HTTP 409 means that the claim has changed, or
+// that another claim has its name, 404 that it is gone. In each case make none of the calls behind
+// it and plan the claim again.
+func (a Release) Request([]runtime.Object) purekube.Request { return updateStatusOf(a.Claim) }
 
 // Apply returns a copy of the claim without the removed consumers, and without its allocation
 // if that is to go and no other consumer has come since. A claim with another UID is returned

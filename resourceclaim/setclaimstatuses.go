@@ -7,15 +7,18 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
 )
 
 // FieldManager owns the entries of status.resourceClaimStatuses that [SetClaimStatuses] applies.
 const FieldManager = "ResourceClaimController"
 
 // SetClaimStatuses writes the names of generated claims into the pod's
-// status.resourceClaimStatuses: a server-side apply (Patch) of pods/status with the field
-// manager [FieldManager] and force.
+// status.resourceClaimStatuses.
 //
 // By default Statuses and Pending together are all of this controller's entries, not only the
 // new ones: what an apply leaves out, the server takes away (D-5).
@@ -29,9 +32,51 @@ type SetClaimStatuses struct {
 	// that no claim is needed, as in the API.
 	Statuses []corev1.PodResourceClaimStatus
 	// Pending are the entries, sorted, whose claim is made by a [CreateClaim] before this
-	// action: its name is not known yet. WithCreated moves them to Statuses. Those still
-	// pending when Patch is called are left out, and a later plan adds them.
+	// action: its name is not known yet. Request takes it from the answers, WithCreated from
+	// its argument. What is pending in the end is left out, and a later plan adds it.
 	Pending []string
+	// GoOn reports that the actions behind this one, which are reservations, are right even if
+	// the apply fails. A plan sets it, except under MatchUpstream: upstream stops at the first
+	// error.
+	GoOn bool
+}
+
+// Request applies the statuses: patch pods/status, a server-side apply with the field manager
+// [FieldManager] and force. done has the claims that the API server created: a pending entry gets
+// the first claim in its namespace that has the entry's name as annotation
+// resource.kubernetes.io/pod-claim-name and is controlled by the pod. Any other object in done is
+// passed over, and an entry without a claim is left out.
+//
+// HTTP 409 means that the pod is gone, 422 that another pod has its name by now ("metadata.uid:
+// field is immutable"), 404 that the namespace is gone. In each case there is nothing left to do
+// for the pod that was planned; plan its name again.
+func (a SetClaimStatuses) Request(done []runtime.Object) purekube.Request {
+	for _, created := range done {
+		if entry, name, ok := a.createdFor(created); ok {
+			a = a.WithCreated(entry, name)
+		}
+	}
+	patchType, body := a.Patch()
+	return purekube.Request{
+		Verb: "patch", Resource: podResource, Subresource: "status", Namespace: a.Pod.Namespace, Name: a.Pod.Name,
+		PatchType: patchType, Patch: body, FieldManager: FieldManager, Force: true, GoOn: a.GoOn,
+	}
+}
+
+// createdFor says which entry of the pod an object was created for, and its name. It reads the
+// metadata only, so that any kind of client serves.
+func (a SetClaimStatuses) createdFor(object runtime.Object) (entry, name string, ok bool) {
+	created, ok := claimMetadata(object)
+	if !ok || created.GetName() == "" || created.GetNamespace() != a.Pod.Namespace {
+		return "", "", false
+	}
+	pod, uid, owned := owningPod(created)
+	// Under MatchUpstream the action has no UID: then the name has to do.
+	if !owned || pod != a.Pod.Name || a.UID != "" && uid != a.UID {
+		return "", "", false
+	}
+	entry, ok = created.GetAnnotations()[resourcev1.PodResourceClaimAnnotation]
+	return entry, created.GetName(), ok
 }
 
 // WithCreated returns a copy in which the pending entry podClaim has the claim that the API
@@ -68,8 +113,7 @@ type claimStatusesPatch struct {
 	} `json:"status"`
 }
 
-// Patch is the body of the server-side apply: patch pods/status, field manager [FieldManager],
-// force.
+// Patch is the type and the body of the server-side apply. The body leaves out what is pending.
 func (a SetClaimStatuses) Patch() (types.PatchType, []byte) {
 	p := claimStatusesPatch{Kind: "Pod", APIVersion: "v1"}
 	p.Metadata.Name, p.Metadata.Namespace, p.Metadata.UID = a.Pod.Name, a.Pod.Namespace, a.UID

@@ -32,28 +32,24 @@ type Snapshot struct {
 	Deleted func(types.UID) bool
 	// Confirmed are the API server's answers to the Needs of an earlier plan, read after
 	// Claims was: the pod of that name, or nil when there was none. A name that is
-	// missing here has not been asked for. An answer serves the plans that asked; it is
-	// not to be kept.
+	// missing here has not been asked for. An answer serves the plans that asked for it. Drop
+	// it afterwards: nothing tells when it stops being true.
 	Confirmed map[types.NamespacedName]*corev1.Pod
 }
 
 // Options are the switches of this package. The zero value is the library's own decision
 // with the features of Kubernetes v1.36 on.
 type Options struct {
-	// MatchUpstream asks for the requests that kube-controller-manager v1.36.3 would
-	// send, its defects included. The package comment lists the differences.
-	MatchUpstream bool
+	// MatchUpstream asks for the requests that kube-controller-manager of that release would
+	// send, its defects included. Empty: the default decisions. The package comment lists the
+	// differences.
+	MatchUpstream purekube.Release
 	// DenyAdminAccess refuses templates with a request for admin access, as a cluster does
 	// where the feature DRAAdminAccess is off.
 	DenyAdminAccess bool
 	// DenyPrioritizedList refuses templates with a list of alternatives (firstAvailable),
 	// as a cluster does where the feature DRAPrioritizedList is off.
 	DenyPrioritizedList bool
-	// ConfirmReplaced asks the API server about a consumer or an owner whose name another
-	// pod in Pods has. Upstream, and the default, take it for replaced by that pod. It is, unless
-	// Pods are older than Claims: then the pod in Pods may be its predecessor, and a claim that
-	// it is about to use is taken away from it. Not under MatchUpstream.
-	ConfirmReplaced bool
 }
 
 // Result is what a plan decided for one pod or claim.
@@ -61,3 +57,6 @@ type Result = purekube.Result[Action]
 
 // Outcome is the share that one pod or claim has in PlanAll.
 type Outcome = purekube.Outcome[Key, Action]
+
+// upstream reports whether plans are to match a release.
+func (o Options) upstream() bool { return o.MatchUpstream != "" }

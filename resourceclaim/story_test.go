@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/purekube/purekube"
 )
 
 // web-0 of a StatefulSet shares a claim. It is deleted and made again; the scheduler reserves the
@@ -16,10 +18,10 @@ func TestPodCacheIsBehind(t *testing.T) {
 		podsLead     bool
 		violations   []string
 	}{
-		{"upstream", "it takes the pod for replaced by its predecessor", Options{MatchUpstream: true}, false,
+		{"upstream", "it takes the pod for replaced by its predecessor", Options{MatchUpstream: purekube.V1_36}, false,
 			[]string{"shared taken from share-0, which may run", "shared deallocated under share-0, which may run"}},
-		{"ConfirmReplaced", "it asks, and the API server has the new one", Options{ConfirmReplaced: true}, false, nil},
-		{"pods that are no older than the claims", "the ninth duty: then there is no such moment", Options{}, true, nil},
+		{"D-21", "it asks, and the API server has the new one", Options{}, false, nil},
+		{"pods that are no older than the claims", "then there is no such moment", Options{}, true, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			server := newAPIServer()
@@ -53,12 +55,13 @@ func TestD5_StatusFlaps(t *testing.T) {
 			first, err := server.createClaim(fromTemplate(p, "a", server.template, mode.options))
 			require.NoError(t, err)
 			_, body := SetClaimStatuses{Pod: at("p")}.withStatus("a", first.Name).Patch()
-			require.NoError(t, server.applyStatuses(body))
+			_, err = server.applyStatuses("p", body)
+			require.NoError(t, err)
 
 			c := newCaller(server, mode.options)
 			c.work(podKey("p"))
 			c.watch(server.latest(), server.latest())
-			if mode.options.MatchUpstream {
+			if mode.options.upstream() {
 				require.Equal(t, []Key{podKey("p")}, c.keys(), "the first entry has lost its name")
 				c.work(podKey("p"))
 				c.watch(server.latest(), server.latest())

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // Why a claim is not made from its template although that is there. Test for them with
@@ -50,7 +51,7 @@ func fromTemplate(pod *corev1.Pod, entry string, template *resourcev1.ResourceCl
 	return &resourcev1.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:    pod.Namespace,
-			GenerateName: generateName(pod.Name, entry, o.MatchUpstream),
+			GenerateName: generateName(pod.Name, entry, o.upstream()),
 			Labels:       maps.Clone(template.Spec.Labels),
 			Annotations:  annotations,
 			OwnerReferences: []metav1.OwnerReference{{
@@ -58,7 +59,7 @@ func fromTemplate(pod *corev1.Pod, entry string, template *resourcev1.ResourceCl
 				Kind:       "Pod",
 				Name:       pod.Name,
 				UID:        pod.UID,
-				Controller: new(true),
+				Controller: ptr.To(true),
 			}},
 		},
 		Spec: *template.Spec.Spec.DeepCopy(),

@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/resourceclaim"
 )
 
@@ -19,12 +21,13 @@ import (
 func TestResourceClaimAffected(t *testing.T) {
 	run := settings(t)
 	seen := coverage{}
+	matching := resourceclaim.Options{MatchUpstream: purekube.V1_36}
 	for i := range run.cases() {
 		r := run.source(i)
 		c := generateClaims(r)
 		c.options, c.deleted = resourceclaim.Options{}, nil
 		for _, claim := range c.snapshot.Claims {
-			haunt(&c, claim)
+			addAbsentConsumer(&c, claim)
 		}
 		// With the caches as they are after the event.
 		kind := ""
@@ -40,7 +43,7 @@ func TestResourceClaimAffected(t *testing.T) {
 				p := someClaimPod(r, "newcomer")
 				after.Pods = append(slices.Clone(after.Pods), p)
 				w.Add(p)
-				affected = resourceclaim.AffectedByPod(p, false, after)
+				affected = resourceclaim.AffectedByPod(after, nil, p, matching)
 			case event == 1 && pods > 0:
 				kind = "pod updated"
 				k := r.IntN(pods)
@@ -49,21 +52,21 @@ func TestResourceClaimAffected(t *testing.T) {
 				after.Pods = slices.Clone(after.Pods)
 				after.Pods[k] = p
 				w.Update(p)
-				affected = resourceclaim.AffectedByPod(p, false, after)
+				affected = resourceclaim.AffectedByPod(after, c.snapshot.Pods[k], p, matching)
 			case event == 2 && pods > 0:
 				kind = "pod deleted"
 				k := r.IntN(pods)
 				p := after.Pods[k]
 				after.Pods = slices.Delete(slices.Clone(after.Pods), k, k+1)
 				w.Delete(p, r.IntN(2) == 0)
-				affected = resourceclaim.AffectedByPod(p, true, after)
+				affected = resourceclaim.AffectedByPod(after, p, nil, matching)
 			case event == 3:
 				kind = "claim added"
 				claim := claimOf("newcomer", "p0", "e0")
-				haunt(&c, claim)
+				addAbsentConsumer(&c, claim)
 				after.Claims = append(slices.Clone(after.Claims), claim)
 				w.Add(claim)
-				affected = resourceclaim.AffectedByClaim(nil, claim, after)
+				affected = resourceclaim.AffectedByClaim(after, nil, claim, matching)
 			case event <= 5 && claims > 0:
 				kind = "claim updated"
 				k := r.IntN(claims)
@@ -73,19 +76,19 @@ func TestResourceClaimAffected(t *testing.T) {
 				after.Claims = slices.Clone(after.Claims)
 				after.Claims[k] = claim
 				w.Update(claim)
-				affected = resourceclaim.AffectedByClaim(c.snapshot.Claims[k], claim, after)
+				affected = resourceclaim.AffectedByClaim(after, c.snapshot.Claims[k], claim, matching)
 			case event == 6 && claims > 0:
 				kind = "claim deleted"
 				k := r.IntN(claims)
 				claim := after.Claims[k]
 				after.Claims = slices.Delete(slices.Clone(after.Claims), k, k+1)
 				w.Delete(claim, r.IntN(2) == 0)
-				affected = resourceclaim.AffectedByClaim(claim, nil, after)
+				affected = resourceclaim.AffectedByClaim(after, claim, nil, matching)
 			case event == 7 && len(after.Templates) > 0:
 				kind = "template updated"
 				template := after.Templates[r.IntN(len(after.Templates))].DeepCopy()
 				w.Update(template)
-				affected = resourceclaim.AffectedByTemplate(template, after)
+				affected = resourceclaim.AffectedByTemplate(after, template, template, matching)
 			default:
 				return
 			}
@@ -114,11 +117,11 @@ func TestResourceClaimAffected(t *testing.T) {
 	})
 }
 
-// haunt gives a claim a consumer that only the API server has, so that it is asked for.
-func haunt(c *claimsCase, claim *resourcev1.ResourceClaim) {
-	ghost := claimPod("ghost-"+claim.Name, types.UID("uid-ghost-"+claim.Name))
-	c.live = append(c.live, ghost)
-	claim.Status.ReservedFor = append(claim.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: ghost.Name, UID: ghost.UID})
+// addAbsentConsumer gives a claim a consumer that only the API server has, so that it is asked for.
+func addAbsentConsumer(c *claimsCase, claim *resourcev1.ResourceClaim) {
+	absent := claimPod("absent-"+claim.Name, types.UID("uid-absent-"+claim.Name))
+	c.live = append(c.live, absent)
+	claim.Status.ReservedFor = append(claim.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: absent.Name, UID: absent.UID})
 }
 
 // claimKeysOf are the keys whose passes left these traces.
@@ -126,8 +129,8 @@ func claimKeysOf(t Trace, s resourceclaim.Snapshot) []string {
 	keys := slices.Clone(t.Failed)
 	for _, r := range t.Requests {
 		switch {
-		case r.Verb == "get" && len(r.Name) > 6 && r.Name[:6] == "ghost-":
-			keys = append(keys, fmt.Sprintf("claim:ns/%s", r.Name[6:]))
+		case r.Verb == "get" && strings.HasPrefix(r.Name, "absent-"):
+			keys = append(keys, fmt.Sprintf("claim:ns/%s", strings.TrimPrefix(r.Name, "absent-")))
 		case r.Verb == "apply":
 			keys = append(keys, fmt.Sprintf("pod:ns/%s", r.Name))
 		case r.Verb == "create":

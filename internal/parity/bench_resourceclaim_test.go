@@ -8,6 +8,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/resourceclaim"
 )
 
@@ -34,21 +35,15 @@ func BenchmarkResourceClaim(b *testing.B) {
 		// As many workers as kube-controller-manager gives it by default.
 		SideBySide(b, 50, objects, startClaims(given), func() int {
 			requests := 0
-			for _, o := range resourceclaim.PlanAll(given.snapshot, resourceclaim.Options{MatchUpstream: true}) {
-				var returned *resourcev1.ResourceClaim
+			outcomes, _ := resourceclaim.PlanAll(given.snapshot, resourceclaim.Options{MatchUpstream: purekube.V1_36})
+			for _, o := range outcomes {
+				var done []runtime.Object
 				for _, a := range o.Result.Actions {
-					// On either side a body is the object to send: neither encodes it.
-					switch a := a.(type) {
-					case resourceclaim.Release:
-						returned = a.Claim
-						requests++
-					case resourceclaim.RemoveFinalizer:
-						if a.Apply(returned) != nil {
-							requests++
-						}
-					case resourceclaim.DeleteClaim:
-						requests++
-					}
+					// On either side a body is the object to send: neither encodes it. The API
+					// server's answer to an update is that object.
+					r := a.Request(done)
+					done = append(done, r.Object)
+					requests++
 				}
 			}
 			return requests

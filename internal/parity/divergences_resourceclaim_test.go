@@ -97,10 +97,44 @@ update resourceclaims/status ns/shared: {"metadata":{"finalizers":["resource.kub
 error for pod:ns/p`,
 		Ours: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns","uid":"uid-p"},` +
 			`"status":{"resourceClaimStatuses":[{"name":"b","resourceClaimName":"p-b-00001"}]}}
-create resourceclaims ns/: {"metadata":{"annotations":{"resource.kubernetes.io/pod-claim-name":"b"},"generateName":"p-b-","namespace":"ns",` +
+create resourceclaims ns/: {"metadata":{"annotations":{"resource.kubernetes.io/pod-claim-name":"b"},"generateName":"p-b-",` +
 			`"ownerReferences":[{"apiVersion":"v1","controller":true,"kind":"Pod","name":"p","uid":"uid-p"}]},"spec":{"devices":{"requests":[{"name":"gpu"}]}},"status":{}}
 update resourceclaims/status ns/shared: {"metadata":{"finalizers":["resource.kubernetes.io/delete-protection"],"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},` +
 			`"spec":{"devices":{"requests":null}},"status":{"allocation":{"devices":{}},"reservedFor":[{"name":"p","resource":"pods","uid":"uid-p"}]}}
+event Warning FailedResourceClaimCreation on Pod ns/p
+error for pod:ns/p`,
+	},
+	{
+		ID:    "D-8",
+		Title: "a claim that the API server refuses",
+		Why: "Upstream also stops at the first claim that a quota or an admission plugin refuses: the names of those made before it are not written, those behind it are not made, and " +
+			"what is there is not reserved. In the default all of that happens, and the failure is an event and another try.",
+		Setting: "The API server refuses to create the claim of the entry b.",
+		Given: func() []runtime.Object {
+			p := withEntries(claimPod("p", "uid-p"), templated("a", "t"), templated("b", "t"), templated("c", "t"), named("d", "shared"))
+			p.Spec.NodeName = "node"
+			return []runtime.Object{p, inUse(claimOf("shared", "", "")), claimTemplate("t")}
+		},
+		Run: func(t *testing.T, given []runtime.Object) (upstream, ours string) {
+			c := claimsCaseOf(given)
+			refuse := func(r Request) error {
+				if r.Verb == "create" && strings.Contains(r.Body, `"generateName":"p-b-"`) {
+					return errQuota
+				}
+				return nil
+			}
+			return runRefused(t, c, refuse).String(), c.refused(c.options, refuse).String()
+		},
+		Upstream: `create resourceclaims ns/: ` + createdFor("a") + `
+create resourceclaims ns/: ` + createdFor("b") + `
+event Warning FailedResourceClaimCreation on Pod ns/p
+error for pod:ns/p`,
+		Ours: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns","uid":"uid-p"},` +
+			`"status":{"resourceClaimStatuses":[{"name":"a","resourceClaimName":"p-a-00001"},{"name":"c","resourceClaimName":"p-c-00001"}]}}
+create resourceclaims ns/: ` + createdFor("a") + `
+create resourceclaims ns/: ` + createdFor("b") + `
+create resourceclaims ns/: ` + createdFor("c") + `
+` + reservedOnce + `
 event Warning FailedResourceClaimCreation on Pod ns/p
 error for pod:ns/p`,
 	},
@@ -183,6 +217,49 @@ error for pod:ns/p`,
 		Upstream: `delete resourceclaims ns/c: {}`,
 		Ours:     `nothing`,
 	},
+	{
+		ID:    "D-21",
+		Title: "a pod that takes its predecessor's name",
+		Why: "Pods and claims are cached apart. While the pods are behind, the one that the cache has under the name of a claim's consumer may be its predecessor: a StatefulSet's pod comes back under its " +
+			"name. Upstream takes the consumer for replaced and takes the device away from a pod that runs. The default looks the consumer up first.",
+		Setting: "The API server has the pod p with the UID uid-p, the one that the claim is reserved for.",
+		Given: func() []runtime.Object {
+			p := claimPod("p", "uid-before")
+			p.Status.Phase = corev1.PodSucceeded
+			c := inUse(claimOf("shared", "", ""))
+			c.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: "p", UID: "uid-p"}}
+			return []runtime.Object{p, c}
+		},
+		Run: func(t *testing.T, given []runtime.Object) (upstream, ours string) {
+			c := claimsCaseOf(given)
+			c.live = []*corev1.Pod{claimPod("p", "uid-p")}
+			return resourceclaimCore.RunUpstream(t, c).String(), c.trace(c.options).String()
+		},
+		Upstream: `update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},"spec":{"devices":{"requests":null}},"status":{}}
+update resourceclaims/status ns/shared: {"metadata":{"finalizers":["resource.kubernetes.io/delete-protection"],"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},` +
+			`"spec":{"devices":{"requests":null}},"status":{}}`,
+		Ours: `get pods ns/p`,
+	},
+	{
+		ID:    "D-26",
+		Title: "the status of this pod, not of the next one of its name",
+		Why: "The pod may be gone, and another of its name there, by the time the names of its claims are written. Upstream's apply then gives the new pod the names of the old one's claims. " +
+			"The default's carries the UID, and the API server refuses it.",
+		Given: func() []runtime.Object {
+			return []runtime.Object{withEntries(claimPod("p", "uid-p"), templated("gpu", "t")), claimOf("p-gpu-x4z9k", "p", "gpu")}
+		},
+		Run: bothClaims,
+		Upstream: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns"},` +
+			`"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"p-gpu-x4z9k"}]}}`,
+		Ours: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns","uid":"uid-p"},` +
+			`"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"p-gpu-x4z9k"}]}}`,
+	},
+}
+
+// createdFor is the body of the claim that is made for an entry of the pod p.
+func createdFor(entry string) string {
+	return `{"metadata":{"annotations":{"resource.kubernetes.io/pod-claim-name":"` + entry + `"},"generateName":"p-` + entry + `-",` +
+		`"ownerReferences":[{"apiVersion":"v1","controller":true,"kind":"Pod","name":"p","uid":"uid-p"}]},"spec":{"devices":{"requests":[{"name":"gpu"}]}},"status":{}}`
 }
 
 const reservedOnce = `update resourceclaims/status ns/shared: {"metadata":{"finalizers":["resource.kubernetes.io/delete-protection"],"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},` +
@@ -234,4 +311,9 @@ func claimTemplate(name string) *resourcev1.ResourceClaimTemplate {
 	t := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
 	t.Spec.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "gpu"}}
 	return t
+}
+
+// consumerOf is how the pod appears in a claim's status.reservedFor.
+func consumerOf(p *corev1.Pod) resourcev1.ResourceClaimConsumerReference {
+	return resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID}
 }

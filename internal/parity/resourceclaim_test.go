@@ -176,7 +176,7 @@ var resourceclaimCore = Core[claimsCase]{
 	AnyBytes: true, // statuses come in the order of a Go map
 	Ours: func(c claimsCase) Trace {
 		o := c.options
-		o.MatchUpstream = true
+		o.MatchUpstream = purekube.V1_36
 		return comparableClaims(c.trace(o))
 	},
 	Kinds: []string{
@@ -234,16 +234,16 @@ func (c claimsCase) tell(w *World) {
 // trace is what a plan for each key in upstream's queue would send.
 func (c claimsCase) trace(o resourceclaim.Options) Trace {
 	var t Trace
-	generated := map[string]int{}
+	var answers Answers
 	for _, key := range c.queue() {
 		result, needs, err := c.plan(key, o)
 		for _, n := range needs {
 			t.Requests = append(t.Requests, Request{Verb: "get", Resource: "pods", Namespace: n.Namespace, Name: n.Name})
 		}
-		t.Requests = append(t.Requests, claimRequests(result.Actions, c.snapshot.Claims, generated, o.MatchUpstream)...)
+		t.Requests = append(t.Requests, Planned(&answers, result.Actions)...)
 		t.Events = append(t.Events, EventsOf(result.Events)...)
 		failed := err != nil
-		if key.Kind == resourceclaim.PodKey && o.MatchUpstream {
+		if key.Kind == resourceclaim.PodKey && o.MatchUpstream != "" {
 			for _, p := range c.snapshot.Pods {
 				failed = failed || p.Name == key.Name && c.waits(p)
 			}
@@ -253,58 +253,6 @@ func (c claimsCase) trace(o resourceclaim.Options) Trace {
 		}
 	}
 	return t
-}
-
-// claimRequests carries actions out: a claim that is created gets the name that the world makes
-// up, by the number of those made with its generateName before, and a finalizer is removed from
-// what the write before it returned.
-func claimRequests(actions []resourceclaim.Action, claims []*resourcev1.ResourceClaim, generated map[string]int, bare bool) []Request {
-	var requests []Request
-	created := map[string]string{}
-	var returned *resourcev1.ResourceClaim
-	update := func(subresource string, claim *resourcev1.ResourceClaim) {
-		requests = append(requests, Request{Verb: "update", Resource: "resourceclaims", Subresource: subresource,
-			Namespace: claim.Namespace, Name: claim.Name, Body: canonicalOf(claim)})
-		returned = claim
-	}
-	for _, a := range actions {
-		switch a := a.(type) {
-		case resourceclaim.CreateClaim:
-			claim := a.Claim.DeepCopy()
-			if bare {
-				// The path says it; upstream leaves it out of the body.
-				claim.Namespace = ""
-			}
-			requests = append(requests, Request{Verb: "create", Resource: "resourceclaims", Namespace: a.Pod.Namespace, Body: canonicalOf(claim)})
-			generated[claim.GenerateName]++
-			created[a.PodClaim] = GeneratedName(claim.GenerateName, generated[claim.GenerateName])
-		case resourceclaim.SetClaimStatuses:
-			for entry, name := range created {
-				a = a.WithCreated(entry, name)
-			}
-			patchType, body := a.Patch()
-			requests = append(requests, Patch("pods", "status", a.Pod.Namespace, a.Pod.Name, patchType, body, resourceclaim.FieldManager, true))
-		case resourceclaim.Reserve:
-			update("status", a.Claim)
-		case resourceclaim.Release:
-			update("status", a.Claim)
-		case resourceclaim.RemoveFinalizer:
-			if returned == nil {
-				for _, claim := range claims {
-					if claim.Namespace == a.Namespace && claim.Name == a.Name {
-						returned = claim
-					}
-				}
-			}
-			update("", a.Apply(returned))
-		case resourceclaim.DeleteClaim:
-			requests = append(requests, Request{Verb: "delete", Resource: "resourceclaims", Namespace: a.Namespace, Name: a.Name,
-				Body: canonicalOf(metav1.DeleteOptions{Preconditions: a.Preconditions()})})
-		default:
-			panic(fmt.Sprintf("unknown action %T", a))
-		}
-	}
-	return requests
 }
 
 // comparableClaims leaves out what differs by chance: upstream applies the statuses in the order
@@ -350,7 +298,7 @@ func TestResourceClaimPatch(t *testing.T) {
 	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: new("t")}}
 	claim := claimOf("c", "p", "gpu")
 	s := resourceclaim.Snapshot{Pods: []*corev1.Pod{pod}, Claims: []*resourcev1.ResourceClaim{claim}}
-	result, err := resourceclaim.Plan(s, resourceclaim.Key{Kind: resourceclaim.PodKey, Namespace: "ns", Name: "p"}, resourceclaim.Options{MatchUpstream: true})
+	result, err := resourceclaim.Plan(s, resourceclaim.Key{Kind: resourceclaim.PodKey, Namespace: "ns", Name: "p"}, resourceclaim.Options{MatchUpstream: purekube.V1_36})
 	require.NoError(t, err)
 	_, ours := result.Actions[0].(resourceclaim.SetClaimStatuses).Patch()
 	Run(t, []runtime.Object{pod, claim}, startClaims(claimsCase{}), func(t *testing.T, w *World) {
@@ -376,7 +324,7 @@ func markClaims(c claimsCase, t Trace) []string {
 	creates := slices.ContainsFunc(t.Requests, func(r Request) bool { return r.Verb == "create" })
 	for _, key := range c.queue() {
 		o := c.options
-		o.MatchUpstream = true
+		o.MatchUpstream = purekube.V1_36
 		result, _, err := c.plan(key, o)
 		for i, a := range result.Actions {
 			switch a := a.(type) {
@@ -401,8 +349,8 @@ func markClaims(c claimsCase, t Trace) []string {
 			for _, name := range claimPodNames {
 				s.Confirmed[types.NamespacedName{Namespace: "ns", Name: name}] = c.lookUp(name)
 			}
-			reasons, _ := resourceclaim.Explain(s, key, o)
-			for _, r := range reasons {
+			explanation, _ := resourceclaim.Explain(s, key, o)
+			for _, r := range explanation.Reasons {
 				switch r.Code {
 				case resourceclaim.ConsumerDeleted:
 					mark(true, "known to be deleted")

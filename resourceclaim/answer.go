@@ -1,0 +1,72 @@
+package resourceclaim
+
+import (
+	"encoding/json"
+	"slices"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// What follows reads claims from the API server's answers. A typed client returns a ResourceClaim,
+// a dynamic one an Unstructured.
+
+// claimMetadata is the metadata of an answer; ok is false if that is not a claim.
+func claimMetadata(answer runtime.Object) (metadata metav1.Object, ok bool) {
+	switch o := answer.(type) {
+	case *resourcev1.ResourceClaim:
+		return o, o != nil
+	case *unstructured.Unstructured:
+		return o, o != nil && o.GetKind() == claimKind.Kind && o.GroupVersionKind().Group == claimKind.Group
+	}
+	return nil, false
+}
+
+// typedClaim is a copy of an answer; ok is false if that is not a claim.
+func typedClaim(answer runtime.Object) (claim *resourcev1.ResourceClaim, ok bool) {
+	if _, ok := claimMetadata(answer); !ok {
+		return nil, false
+	}
+	switch o := answer.(type) {
+	case *resourcev1.ResourceClaim:
+		return o.DeepCopy(), true
+	case *unstructured.Unstructured:
+		document, err := o.MarshalJSON()
+		claim = &resourcev1.ResourceClaim{}
+		if err != nil || json.Unmarshal(document, claim) != nil {
+			return nil, false
+		}
+		return claim, true
+	}
+	return nil, false
+}
+
+// withoutFinalizer is a copy of an answer without the finalizer of claims, unless it is allocated.
+// An Unstructured stays one, so that no field is lost which this version of the API does not
+// know. ok is false for an answer that is not a claim.
+func withoutFinalizer(answer runtime.Object) (body runtime.Object, ok bool) {
+	switch o := answer.(type) {
+	case *resourcev1.ResourceClaim:
+		claim := bodyOf(o)
+		if claim.Status.Allocation == nil {
+			claim.Finalizers = slices.DeleteFunc(claim.Finalizers, isOurFinalizer)
+		}
+		return claim, o != nil
+	case *unstructured.Unstructured:
+		// DeepCopy panics on values that JSON does not have.
+		document, err := o.MarshalJSON()
+		claim := &unstructured.Unstructured{}
+		if err != nil || claim.UnmarshalJSON(document) != nil {
+			return nil, false
+		}
+		if allocation, _, _ := unstructured.NestedFieldNoCopy(claim.Object, "status", "allocation"); allocation == nil {
+			claim.SetFinalizers(slices.DeleteFunc(claim.GetFinalizers(), isOurFinalizer))
+		}
+		return claim, true
+	}
+	return nil, false
+}
+
+func isOurFinalizer(f string) bool { return f == resourcev1.Finalizer }

@@ -1,0 +1,144 @@
+package resourceclaim
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/purekube/purekube"
+)
+
+var errRefused = errors.New("exceeded quota")
+
+// What still happens when the API server refuses one call of a plan. A pod on a node waits for two
+// claims from templates and has two others to be reserved; a claim of a pod that is done is
+// released, freed of its finalizer and deleted.
+func TestRefusals(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason     string
+		key              Key
+		refuse           string // what the request that fails begins with
+		nth              int    // which of those, counted from 0
+		want, upstream   []string
+		events, upsEvent int
+	}{
+		{
+			name: "nothing", reason: "all of it happens; upstream's reserving ends at an entry that the status does not name (D-8)", key: podKey("p"), refuse: "none",
+			want:     []string{"claim p-a", "claim p-b", "status a b", "reserved c1", "reserved c2"},
+			upstream: []string{"claim p-a", "claim p-b", "status a b", "reserved c1"},
+		}, {
+			name: "first claim", reason: "a quota is used up: the other claim, its name and the reservations are right without it", key: podKey("p"), refuse: "create resourceclaims",
+			want: []string{"claim p-b", "status b", "reserved c1", "reserved c2"}, events: 1,
+			upstream: nil, upsEvent: 1,
+		}, {
+			name: "second claim", reason: "the name of the one that was made is written; upstream stops before that", key: podKey("p"), refuse: "create resourceclaims", nth: 1,
+			want: []string{"claim p-a", "status a", "reserved c1", "reserved c2"}, events: 1,
+			upstream: []string{"claim p-a"}, upsEvent: 1,
+		}, {
+			name: "status", reason: "claims that were there before are reserved all the same; the next plan adopts the new ones", key: podKey("p"), refuse: "patch pods/status",
+			want:     []string{"claim p-a", "claim p-b", "reserved c1", "reserved c2"},
+			upstream: []string{"claim p-a", "claim p-b"},
+		}, {
+			name: "first reservation", reason: "the second one is of another claim", key: podKey("p"), refuse: "update resourceclaims/status",
+			want:     []string{"claim p-a", "claim p-b", "status a b", "reserved c2"},
+			upstream: []string{"claim p-a", "claim p-b", "status a b"},
+		}, {
+			name: "release", reason: "the finalizer protects the allocation, and the deletion would take it from whoever changed the claim", key: claimKey("over-gpu"), refuse: "update resourceclaims/status",
+			want: []string{"protected", "in use"},
+		}, {
+			name: "finalizer", reason: "the claim has changed since it was released", key: claimKey("over-gpu"), refuse: "update resourceclaims ",
+			want: []string{"protected"},
+		}, {
+			name: "deletion", reason: "nothing is behind it", key: claimKey("over-gpu"), refuse: "delete resourceclaims",
+			want: []string{},
+		},
+	} {
+		for _, mode := range modes {
+			for _, dynamic := range []bool{false, true} {
+				client := "typed"
+				if dynamic {
+					client = "dynamic"
+				}
+				t.Run(tc.name+"/"+mode.name+"/"+client, func(t *testing.T) {
+					server := newAPIServer()
+					server.dynamic = dynamic
+					server.putPod(newPod("p", onNode, uses("c", "c1"), wants("a", "gpu"), wants("b", "gpu"), uses("d", "c2")))
+					server.putPod(newPod("over", onNode, phase(corev1.PodSucceeded), has("gpu", "gpu", "over-gpu")))
+					server.putClaim(newClaim("c1", allocated))
+					server.putClaim(newClaim("c2", allocated))
+					server.putClaim(newClaim("over-gpu", allocated, madeFor("over", "gpu"), reservedFor("over")))
+					seen := 0
+					server.refuse = func(r purekube.Request) error {
+						if strings.HasPrefix(r.String(), tc.refuse) {
+							if seen++; seen == tc.nth+1 {
+								return errRefused
+							}
+						}
+						return nil
+					}
+					c := newCaller(server, mode.options)
+					c.work(tc.key)
+
+					want, events := tc.want, tc.events
+					if mode.options.upstream() && tc.key.Kind == PodKey {
+						want, events = tc.upstream, tc.upsEvent
+					}
+					require.ElementsMatch(t, want, happened(server, tc.key), tc.reason)
+					require.Len(t, c.events, events)
+					if tc.refuse != "none" {
+						require.Equal(t, tc.nth+1, min(seen, tc.nth+1), "the call was made")
+					}
+
+					// Once nothing is refused any more, the same end is reached.
+					server.refuse = nil
+					if !mode.options.upstream() { // whose status flaps (D-5)
+						require.True(t, c.settle())
+						require.ElementsMatch(t, []string{"claim p-a", "claim p-b", "status a b", "reserved c1", "reserved c2"}, happened(server, podKey("p")))
+						require.Nil(t, server.claims["over-gpu"])
+					}
+					require.Empty(t, server.violations)
+				})
+			}
+		}
+	}
+}
+
+// happened is what a plan for the key has brought about.
+func happened(s *apiServer, key Key) []string {
+	out := []string{}
+	if key.Kind == ClaimKey {
+		c := s.claims[key.Name]
+		if c == nil {
+			return out
+		}
+		if len(c.Finalizers) > 0 {
+			out = append(out, "protected")
+		}
+		if c.Status.Allocation != nil {
+			out = append(out, "in use")
+		}
+		if c.DeletionTimestamp != nil {
+			out = append(out, "deleting")
+		}
+		return out
+	}
+	for _, c := range s.claims {
+		if c.GenerateName != "" {
+			out = append(out, "claim "+strings.TrimSuffix(c.GenerateName, "-"))
+		}
+		if isReservedFor(s.pods[key.Name], c) {
+			out = append(out, "reserved "+c.Name)
+		}
+	}
+	statuses := "status"
+	for _, st := range s.pods[key.Name].Status.ResourceClaimStatuses {
+		statuses += " " + st.Name
+	}
+	if statuses != "status" {
+		out = append(out, statuses)
+	}
+	return out
+}
