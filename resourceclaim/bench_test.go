@@ -3,6 +3,7 @@ package resourceclaim
 import (
 	"fmt"
 	"hash/maphash"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,6 +119,36 @@ func BenchmarkAffectedByClaim(b *testing.B) {
 	for b.Loop() {
 		if keys := AffectedByClaim(s, c, c, Options{}); len(keys) == 0 {
 			b.Fatal("none")
+		}
+	}
+}
+
+// BenchmarkRequest is what it takes to turn an action into its request, beside the body alone.
+func BenchmarkRequest(b *testing.B) {
+	s := cluster(1, 1)
+	s.Pods = append(s.Pods, newPod("p", onNode, wants("gpu", "gpu"), uses("shared", "shared")))
+	s.Claims = append(s.Claims, newClaim("shared", allocated))
+	for _, key := range []Key{podKey("p"), claimKey("worker-0-gpu-x4z9k")} {
+		r, err := Plan(s, key, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, a := range r.Actions {
+			name, _, _ := strings.Cut(a.String(), " ")
+			b.Run(name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					a.Request(nil)
+				}
+			})
+			if a, ok := a.(SetClaimStatuses); ok {
+				b.Run(name+"/Patch", func(b *testing.B) {
+					b.ReportAllocs()
+					for b.Loop() {
+						a.Patch()
+					}
+				})
+			}
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/resourceclaim"
 )
 
@@ -17,8 +18,11 @@ func planResourceClaim(c *cluster, set settings) section {
 	if set.assumeComplete {
 		snapshot.Confirmed = answersOf(c)
 	}
-	options := resourceclaim.Options{MatchUpstream: set.matchUpstream}
-	outcomes := resourceclaim.PlanAll(snapshot, options)
+	options := resourceclaim.Options{}
+	if set.matchUpstream {
+		options.MatchUpstream = purekube.V1_36
+	}
+	outcomes, whole := resourceclaim.PlanAll(snapshot, options)
 
 	reasons := map[resourceclaim.Key][]resourceclaim.Reason{}
 	byKey := map[resourceclaim.Key]resourceclaim.Outcome{}
@@ -26,7 +30,9 @@ func planResourceClaim(c *cluster, set settings) section {
 		byKey[o.Key] = o
 	}
 	keys := make([]resourceclaim.Key, 0, len(outcomes))
-	for _, e := range resourceclaim.ExplainAll(snapshot, options) {
+	// Its error is PlanAll's.
+	explanations, _ := resourceclaim.ExplainAll(snapshot, options)
+	for _, e := range explanations {
 		reasons[e.Key] = e.Reasons
 		if _, planned := byKey[e.Key]; set.explain && !planned {
 			byKey[e.Key] = resourceclaim.Outcome{Key: e.Key}
@@ -38,6 +44,9 @@ func planResourceClaim(c *cluster, set settings) section {
 	slices.SortFunc(keys, func(a, b resourceclaim.Key) int { return strings.Compare(a.String(), b.String()) })
 
 	s := section{Headline: claimsHeadline(c)}
+	if whole != nil {
+		s.Findings = append(s.Findings, finding{Err: whole})
+	}
 	for _, key := range keys {
 		o := byKey[key]
 		f := findingOf(objectOf(key), o.Result, o.Err, func(a resourceclaim.Action) (more, why string) {

@@ -65,9 +65,8 @@ func TestAssumeComplete(t *testing.T) {
   ResourceClaim ns/c
     needs Pod ns/x (v1) looked up: the input does not hold it
   ResourceClaim ns/d
-    Release ns/d: y, deallocate  # held by pod ns/y, which is gone: another pod has its name
-    RemoveFinalizer ns/d  # it is not allocated any more
-    DeleteClaim ns/d  # generated for pod ns/y, which is done or gone`, got.stdout))
+    needs Pod ns/y (v1) looked up: the input does not hold it`, got.stdout),
+		"the pod that has the name of y may be the one before it")
 
 	got = planClaims(t, input, "-assume-complete")
 	require.Empty(t, got.stderr)

@@ -235,9 +235,9 @@ error for pod:ns/p`,
 			c.live = []*corev1.Pod{claimPod("p", "uid-p")}
 			return resourceclaimCore.RunUpstream(t, c).String(), c.trace(c.options).String()
 		},
-		Upstream: `update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},"spec":{"devices":{"requests":null}},"status":{}}
-update resourceclaims/status ns/shared: {"metadata":{"finalizers":["resource.kubernetes.io/delete-protection"],"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},` +
-			`"spec":{"devices":{"requests":null}},"status":{}}`,
+		Upstream: `update resourceclaims/status ns/shared: {"metadata":{"finalizers":["resource.kubernetes.io/delete-protection"],"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},` +
+			`"spec":{"devices":{"requests":null}},"status":{}}
+update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},"spec":{"devices":{"requests":null}},"status":{}}`,
 		Ours: `get pods ns/p`,
 	},
 	{

@@ -67,19 +67,21 @@ func TestDivergences(t *testing.T) {
 }
 
 // TestDivergencesAreAllThere holds each package to a case for each of its divergences, in order,
-// and the numbers to be 1 to 20, each in one package.
+// and the numbers to be 1 to 20 at least, each in one package but for those that two share.
 func TestDivergencesAreAllThere(t *testing.T) {
 	numbered := map[string]string{}
+	shared := []string{"D-26"}
 	for _, of := range divergences {
 		for _, id := range of.ids {
-			require.Empty(t, numbered[id], "%s is in two packages", id)
+			if !slices.Contains(shared, id) {
+				require.Empty(t, numbered[id], "%s is in two packages", id)
+			}
 			numbered[id] = of.pkg
 		}
 	}
 	for n := range 20 {
 		require.Contains(t, numbered, fmt.Sprintf("D-%d", n+1))
 	}
-	require.Len(t, numbered, 20)
 	for _, of := range divergences {
 		t.Run(of.pkg, func(t *testing.T) {
 			var ids []string
