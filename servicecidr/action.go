@@ -9,21 +9,38 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 )
 
-// Action is one write. It is one of AddFinalizer, SetCondition, RemoveFinalizer.
+// Action is one write. It is one of [AddFinalizer], [SetCondition], [RemoveFinalizer].
 //
 // Each names its ServiceCIDR by name and UID; under MatchUpstream the UID is empty.
-type Action interface{ isAction() }
+type Action interface {
+	purekube.Action
+	isAction()
+}
 
 var (
-	_ Action = AddFinalizer{}
-	_ Action = SetCondition{}
-	_ Action = RemoveFinalizer{}
+	_ Action                   = AddFinalizer{}
+	_ Action                   = SetCondition{}
+	_ Action                   = RemoveFinalizer{}
+	_ purekube.FailureReporter = SetCondition{}
 )
+
+// resource is the GVR of ServiceCIDRs.
+func resource() schema.GroupVersionResource {
+	return networkingv1.SchemeGroupVersion.WithResource("servicecidrs")
+}
+
+// patchRequest is the patch of a ServiceCIDR. Nothing in a plan is right after a patch that failed:
+// a ServiceCIDR is not Ready without the finalizer, and the other actions are the last ones.
+func patchRequest(name string, patchType types.PatchType, patch []byte) purekube.Request {
+	return purekube.Request{Verb: "patch", Resource: resource(), Name: name, PatchType: patchType, Patch: patch}
+}
 
 func (AddFinalizer) isAction()    {}
 func (SetCondition) isAction()    {}
@@ -52,6 +69,13 @@ func (a AddFinalizer) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.Serv
 	return c
 }
 
+// Request is a patch of the ServiceCIDR. It does not depend on done.
+func (a AddFinalizer) Request([]runtime.Object) purekube.Request {
+	patchType, patch := a.Patch()
+	return patchRequest(a.Name, patchType, patch)
+}
+
+// String reads "AddFinalizer NAME".
 func (a AddFinalizer) String() string { return "AddFinalizer " + a.Name }
 
 // RemoveFinalizer removes Finalizer, after which the API server lets the ServiceCIDR go.
@@ -60,8 +84,8 @@ type RemoveFinalizer struct {
 	UID  types.UID
 }
 
-// Patch is a strategic merge patch of the resource servicecidrs. With a UID it fails with a
-// conflict if the name belongs to another object by now (D-3).
+// Patch is a strategic merge patch of the resource servicecidrs. With a UID the API server refuses it
+// (422 Invalid) if the name belongs to another object by now (D-3).
 func (a RemoveFinalizer) Patch() (types.PatchType, []byte) {
 	metadata := map[string]any{"$deleteFromPrimitiveList/finalizers": []string{Finalizer}}
 	if a.UID != "" {
@@ -80,6 +104,13 @@ func (a RemoveFinalizer) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.S
 	return c
 }
 
+// Request is a patch of the ServiceCIDR. It does not depend on done.
+func (a RemoveFinalizer) Request([]runtime.Object) purekube.Request {
+	patchType, patch := a.Patch()
+	return patchRequest(a.Name, patchType, patch)
+}
+
+// String reads "RemoveFinalizer NAME".
 func (a RemoveFinalizer) String() string { return "RemoveFinalizer " + a.Name }
 
 // SetCondition sets the condition Ready.
@@ -92,7 +123,8 @@ type SetCondition struct {
 }
 
 // Patch is a server-side apply of the status of the resource servicecidrs; use FieldManager and
-// force. It is the same with and without a UID.
+// force. With a UID the API server refuses it (422 Invalid) if the name belongs to another object by
+// now (D-26).
 func (a SetCondition) Patch() (types.PatchType, []byte) {
 	// Reason and message are sent even when they are empty, to take back earlier ones.
 	type condition struct {
@@ -103,7 +135,8 @@ func (a SetCondition) Patch() (types.PatchType, []byte) {
 		Message            string                 `json:"message"`
 	}
 	type metadata struct {
-		Name string `json:"name"`
+		Name string    `json:"name"`
+		UID  types.UID `json:"uid,omitempty"`
 	}
 	type status struct {
 		Conditions []condition `json:"conditions"`
@@ -116,7 +149,7 @@ func (a SetCondition) Patch() (types.PatchType, []byte) {
 	}{
 		Kind:       kindServiceCIDR,
 		APIVersion: networkingv1.SchemeGroupVersion.String(),
-		Metadata:   metadata{a.Name},
+		Metadata:   metadata{a.Name, a.UID},
 		Status: status{[]condition{{
 			Type:               a.Condition.Type,
 			Status:             a.Condition.Status,
@@ -127,11 +160,13 @@ func (a SetCondition) Patch() (types.PatchType, []byte) {
 	})
 }
 
-// Apply returns a copy of latest with the condition; other conditions stay. Nil if latest is nil.
+// Apply returns a copy of latest with the condition; other conditions stay. It is a copy without the
+// condition if latest has another UID than the action names: then the patch would be refused. Nil
+// if latest is nil.
 func (a SetCondition) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.ServiceCIDR {
 	c := latest.DeepCopy()
-	if c == nil {
-		return nil
+	if c == nil || a.UID != "" && a.UID != c.UID {
+		return c
 	}
 	have := apimeta.FindStatusCondition(c.Status.Conditions, a.Condition.Type)
 	if have == nil {
@@ -144,6 +179,15 @@ func (a SetCondition) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.Serv
 	return c
 }
 
+// Request is a server-side apply of the status of the ServiceCIDR. It does not depend on done.
+func (a SetCondition) Request([]runtime.Object) purekube.Request {
+	patchType, patch := a.Patch()
+	r := patchRequest(a.Name, patchType, patch)
+	r.Subresource, r.FieldManager, r.Force = "status", FieldManager, true
+	return r
+}
+
+// String reads "SetCondition NAME: Ready=False Terminating".
 func (a SetCondition) String() string {
 	s := fmt.Sprintf("SetCondition %s: %s=%s", a.Name, a.Condition.Type, a.Condition.Status)
 	if a.Condition.Reason != "" {
@@ -152,10 +196,10 @@ func (a SetCondition) String() string {
 	return s
 }
 
-// FailureEvent is the event to record when the write fails. Upstream has one for Ready=True only;
-// !ok for any other condition.
-func (a SetCondition) FailureEvent() (e purekube.Event, ok bool) {
-	if a.Condition.Type != networkingv1.ServiceCIDRConditionReady || a.Condition.Status != metav1.ConditionTrue {
+// FailureEvent is the event to record when the write fails with err: kube-controller-manager records
+// one, whatever the error, for Ready=True, and none for Ready=False.
+func (a SetCondition) FailureEvent(err error) (e purekube.Event, ok bool) {
+	if err == nil || a.Condition.Type != networkingv1.ServiceCIDRConditionReady || a.Condition.Status != metav1.ConditionTrue {
 		return purekube.Event{}, false
 	}
 	return purekube.Event{

@@ -2,16 +2,21 @@ package servicecidr_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -31,9 +36,9 @@ func TestPatch(t *testing.T) {
 			`{"metadata":{"$deleteFromPrimitiveList/finalizers":["networking.k8s.io/service-cidr-finalizer"]}}`},
 		{"D-3 remove", "the UID is a precondition", servicecidr.RemoveFinalizer{Name: "x", UID: "u"}, types.StrategicMergePatchType,
 			`{"metadata":{"$deleteFromPrimitiveList/finalizers":["networking.k8s.io/service-cidr-finalizer"],"uid":"u"}}`},
-		{"Ready", "an empty reason is sent, to take an earlier one back; the time is UTC", servicecidr.SetCondition{Name: "x", UID: "u", Condition: ready(at)}, types.ApplyPatchType,
-			`{"kind":"ServiceCIDR","apiVersion":"networking.k8s.io/v1","metadata":{"name":"x"},"status":{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-11-21T01:11:30Z","reason":"","message":"Kubernetes Service CIDR is ready"}]}}`},
-		{"Terminating", "all five fields", servicecidr.SetCondition{Name: "x", Condition: terminating(at)}, types.ApplyPatchType,
+		{"D-26 Ready", "an empty reason is sent, to take an earlier one back; the time is UTC; the UID is a precondition", servicecidr.SetCondition{Name: "x", UID: "u", Condition: ready(at)}, types.ApplyPatchType,
+			`{"kind":"ServiceCIDR","apiVersion":"networking.k8s.io/v1","metadata":{"name":"x","uid":"u"},"status":{"conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-11-21T01:11:30Z","reason":"","message":"Kubernetes Service CIDR is ready"}]}}`},
+		{"Terminating as upstream", "all five fields, no UID", servicecidr.SetCondition{Name: "x", Condition: terminating(at)}, types.ApplyPatchType,
 			`{"kind":"ServiceCIDR","apiVersion":"networking.k8s.io/v1","metadata":{"name":"x"},"status":{"conditions":[{"type":"Ready","status":"False","lastTransitionTime":"2026-11-21T01:11:30Z","reason":"Terminating","message":"There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"}]}}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -49,13 +54,42 @@ func TestD3_UIDs(t *testing.T) {
 		cidr("new", of("10.0.0.0/24"), finalizers(), conditions()),
 		cidr("gone", of("10.1.0.0/24"), deletedAt(longAgo)),
 	))
-	for o, want := range map[bool][2]types.UID{false: {uid("new"), uid("gone")}, true: {"", ""}} {
-		all := servicecidr.PlanAll(s, servicecidr.Options{MatchUpstream: o})
+	for o, want := range map[purekube.Release][2]types.UID{"": {uid("new"), uid("gone")}, purekube.V1_36: {"", ""}} {
+		all := planAll(s, servicecidr.Options{MatchUpstream: o})
 		require.Equal(t, actions{
 			servicecidr.AddFinalizer{Name: "new", UID: want[0]},
 			servicecidr.SetCondition{Name: "new", UID: want[0], Condition: ready(now)},
 		}, outcomeOf(all, "new").Result.Actions)
 		require.Equal(t, actions{servicecidr.RemoveFinalizer{Name: "gone", UID: want[1]}}, outcomeOf(all, "gone").Result.Actions)
+	}
+}
+
+// A Request is the whole call: with what Patch returns, and nothing that depends on calls before.
+func TestRequest(t *testing.T) {
+	resource := schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "servicecidrs"}
+	set := servicecidr.SetCondition{Name: "x", UID: "u", Condition: ready(now)}
+	add, remove := servicecidr.AddFinalizer{Name: "x", UID: "u"}, servicecidr.RemoveFinalizer{Name: "x", UID: "u"}
+	for _, tc := range []struct {
+		name, reason string
+		action       servicecidr.Action
+		patch        func() (types.PatchType, []byte)
+		want         purekube.Request
+	}{
+		{"AddFinalizer", "the condition after it would be wrong without it: no GoOn", add, add.Patch, purekube.Request{}},
+		{"RemoveFinalizer", "the only action of its plan", remove, remove.Patch, purekube.Request{}},
+		{"SetCondition", "an apply of the status", set, set.Patch, purekube.Request{Subresource: "status", FieldManager: "service-cidr-controller", Force: true}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			want := tc.want
+			want.Verb, want.Resource, want.Name = "patch", resource, "x"
+			want.PatchType, want.Patch = tc.patch()
+			for _, done := range [][]runtime.Object{nil, {nil}, {&corev1.Pod{}, nil}} {
+				require.Equal(t, want, tc.action.Request(done), tc.reason)
+			}
+		})
+	}
+	for _, zero := range []servicecidr.Action{servicecidr.AddFinalizer{}, servicecidr.RemoveFinalizer{}, servicecidr.SetCondition{}} {
+		require.Empty(t, zero.Request(nil).Name, "the API server refuses a patch of no name")
 	}
 }
 
@@ -101,6 +135,7 @@ func TestApply(t *testing.T) {
 	stranger := cidr("x", nil)
 	require.Equal(t, stranger, servicecidr.RemoveFinalizer{Name: "x", UID: "another"}.Apply(stranger), "D-3: the patch would be refused")
 	require.NotSame(t, stranger, servicecidr.RemoveFinalizer{Name: "x", UID: "another"}.Apply(stranger), "a copy all the same")
+	require.Equal(t, stranger, servicecidr.SetCondition{Name: "x", UID: "another", Condition: terminating(now)}.Apply(stranger), "D-26: the patch would be refused")
 
 	require.Nil(t, servicecidr.AddFinalizer{}.Apply(nil))
 	require.Nil(t, servicecidr.RemoveFinalizer{}.Apply(nil))
@@ -119,12 +154,17 @@ func TestString(t *testing.T) {
 }
 
 func TestFailureEvent(t *testing.T) {
-	e, ok := servicecidr.SetCondition{Name: "x", UID: "u", Condition: ready(now)}.FailureEvent()
+	refused := errors.New("refused")
+	e, ok := servicecidr.SetCondition{Name: "x", UID: "u", Condition: ready(now)}.FailureEvent(refused)
 	require.True(t, ok)
 	require.Equal(t, "Warning", e.Type)
 	require.Equal(t, "KubernetesServiceCIDRError", e.Reason)
 	require.Equal(t, "The ServiceCIDR Status can not be set to Ready=True", e.Message)
 	require.Equal(t, "ServiceCIDR networking.k8s.io/v1 x u", fmt.Sprintf("%s %s %s %s", e.Regarding.Kind, e.Regarding.APIVersion, e.Regarding.Name, e.Regarding.UID))
-	_, ok = servicecidr.SetCondition{Name: "x", Condition: terminating(now)}.FailureEvent()
+	_, ok = servicecidr.SetCondition{Name: "x", Condition: terminating(now)}.FailureEvent(refused)
 	require.False(t, ok, "upstream records none for Terminating")
+	_, ok = servicecidr.SetCondition{Name: "x", Condition: ready(now)}.FailureEvent(nil)
+	require.False(t, ok, "nothing failed")
+	_, ok = servicecidr.SetCondition{}.FailureEvent(refused)
+	require.False(t, ok, "the zero action sets no condition")
 }

@@ -7,53 +7,120 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// AffectedByServiceCIDR returns the names to plan again after a ServiceCIDR was added, updated or
-// deleted (D-4): its own, and those of cidrs that overlap it. Sorted, each once. After an update
-// pass the new object (spec.cidrs can only grow), after a deletion the last known one. A nil
-// changed affects nobody.
-func AffectedByServiceCIDR(cidrs []*networkingv1.ServiceCIDR, changed *networkingv1.ServiceCIDR) []string {
-	if changed == nil {
-		return nil
+// KeyOf returns the key of the plan for a ServiceCIDR: its name; empty for nil.
+func KeyOf(c *networkingv1.ServiceCIDR) string {
+	if c == nil {
+		return ""
 	}
-	affected := []string{changed.Name}
-	var prefixes []netip.Prefix
-	for _, s := range changed.Spec.CIDRs {
-		if p, err := netip.ParsePrefix(s); err == nil {
-			prefixes = append(prefixes, p)
-		}
-	}
-	overlaps := func(q netip.Prefix) bool { return slices.ContainsFunc(prefixes, q.Overlaps) }
-	return names(affected, having(cidrs, overlaps))
+	return c.Name
 }
 
-// AffectedByIPAddress returns the names to plan again after an IPAddress was added or deleted, or
-// its labels changed (pass the old and the new one then): of the ServiceCIDRs that contain it,
-// sorted, each once; none for an address that the API server's allocator does not manage.
+// AffectedByServiceCIDR returns the names to plan again after a ServiceCIDR was added (oldObj is
+// nil), updated or deleted (newObj is nil, oldObj the last known state), sorted, each once: its own,
+// and those of the ServiceCIDRs in s that overlap it as it was or as it is (D-4). s is the snapshot
+// after the event; only its ServiceCIDRs are read. An update that leaves spec.cidrs, the deletion
+// timestamp and Finalizer as they were changes no other plan, and names its own only.
 //
-// Beyond upstream, which ignores it: one that is managed and whose name is not an address affects
-// all that are being deleted, since it may hold each of them back.
-func AffectedByIPAddress(cidrs []*networkingv1.ServiceCIDR, ip *networkingv1.IPAddress) []string {
-	if ip == nil || ip.Labels[labelManaged] != ManagedBy {
+// Under MatchUpstream the names are those that kube-controller-manager puts into its queue: the
+// overlapping ones only after an addition.
+func AffectedByServiceCIDR(s Snapshot, oldObj, newObj *networkingv1.ServiceCIDR, o Options) []string {
+	if oldObj == nil && newObj == nil {
 		return nil
 	}
-	a, err := netip.ParseAddr(ip.Name)
-	if err != nil {
-		var leaving []*networkingv1.ServiceCIDR
-		for _, c := range cidrs {
-			if c != nil && !c.DeletionTimestamp.IsZero() {
-				leaving = append(leaving, c)
+	var affected []string
+	for _, c := range []*networkingv1.ServiceCIDR{oldObj, newObj} {
+		if c != nil {
+			affected = append(affected, c.Name)
+		}
+	}
+	if !affectsOthers(oldObj, newObj, o) {
+		return sortedNames(affected)
+	}
+	around := append(prefixesOf(oldObj), prefixesOf(newObj)...)
+	overlapping := having(s.ServiceCIDRs, func(q netip.Prefix) bool { return slices.ContainsFunc(around, q.Overlaps) })
+	return sortedNames(appendNames(affected, overlapping))
+}
+
+// affectsOthers says whether the event can change the plans of other ServiceCIDRs.
+func affectsOthers(oldObj, newObj *networkingv1.ServiceCIDR, o Options) bool {
+	switch {
+	case o.matchUpstream():
+		return oldObj == nil
+	case oldObj == nil || newObj == nil:
+		return true
+	}
+	was, is := &object{ServiceCIDR: oldObj}, &object{ServiceCIDR: newObj}
+	was.setOrder()
+	is.setOrder()
+	return was.goes.compare(is.goes) != 0 || was.covers.compare(is.covers) != 0 || oldObj.Name != newObj.Name || !slices.Equal(oldObj.Spec.CIDRs, newObj.Spec.CIDRs)
+}
+
+// prefixesOf returns the entries of spec.cidrs that parse.
+func prefixesOf(c *networkingv1.ServiceCIDR) []netip.Prefix {
+	if c == nil {
+		return nil
+	}
+	var prefixes []netip.Prefix
+	for _, s := range c.Spec.CIDRs {
+		if p, err := netip.ParsePrefix(s); err == nil {
+			prefixes = append(prefixes, p.Masked())
+		}
+	}
+	return prefixes
+}
+
+// AffectedByIPAddress returns the names to plan again after an IPAddress was added (oldObj is nil),
+// updated or deleted (newObj is nil, oldObj the last known state): of the ServiceCIDRs in s that
+// contain it, sorted, each once. s is the snapshot after the event; only its ServiceCIDRs are read.
+// An address that the API server's allocator does not manage affects none, and neither does an
+// update that leaves the two labels as they were.
+//
+// An address that is managed and whose name is not an address affects all ServiceCIDRs that are being
+// deleted, since it may hold each of them back.
+//
+// Under MatchUpstream the names are those that kube-controller-manager puts into its queue: none
+// after an update, and none for a name that is not an address.
+func AffectedByIPAddress(s Snapshot, oldObj, newObj *networkingv1.IPAddress, o Options) []string {
+	if oldObj != nil && newObj != nil {
+		if o.matchUpstream() || oldObj.Name == newObj.Name && managed(oldObj) == managed(newObj) && familyOf(oldObj) == familyOf(newObj) {
+			return nil
+		}
+	}
+	var affected []string
+	for _, ip := range []*networkingv1.IPAddress{oldObj, newObj} {
+		if ip == nil || !managed(ip) {
+			continue
+		}
+		a, err := netip.ParseAddr(ip.Name)
+		switch {
+		case err == nil:
+			affected = appendNames(affected, ContainsAddress(s.ServiceCIDRs, a))
+		case !o.matchUpstream():
+			for _, c := range s.ServiceCIDRs {
+				if c != nil && !c.DeletionTimestamp.IsZero() {
+					affected = append(affected, c.Name)
+				}
 			}
 		}
-		return names(nil, leaving)
 	}
-	return names(nil, ContainsAddress(cidrs, a))
+	return sortedNames(affected)
 }
 
-// names appends the names to given and sorts all of them, each once.
-func names(given []string, cidrs []*networkingv1.ServiceCIDR) []string {
+func managed(ip *networkingv1.IPAddress) bool { return ip.Labels[labelManaged] == ManagedBy }
+
+func appendNames(names []string, cidrs []*networkingv1.ServiceCIDR) []string {
 	for _, c := range cidrs {
-		given = append(given, c.Name)
+		names = append(names, c.Name)
 	}
-	slices.Sort(given)
-	return slices.Compact(given)
+	return names
+}
+
+// sortedNames sorts the names, each once; none is empty, since no plan has that key.
+func sortedNames(names []string) []string {
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) > 0 && names[0] == "" {
+		names = names[1:]
+	}
+	return names
 }

@@ -22,20 +22,31 @@ func TestD4_AffectedByServiceCIDR(t *testing.T) {
 		cidr("far", of("10.1.0.0/24")),
 		cidr("bad", of("nonsense")),
 	)
+	far, grown := cidr("far", of("10.1.0.0/24")), cidr("far", of("10.1.0.0/24", "fd00::/120"))
 	for _, tc := range []struct {
-		name, reason string
-		changed      *networkingv1.ServiceCIDR
-		want         []string
+		name, reason   string
+		oldObj, newObj *networkingv1.ServiceCIDR
+		o              servicecidr.Options
+		want           []string
 	}{
-		{"in the cluster", "itself, and those that overlap, sorted, each once", all[2], of("a", "inner", "six", "wide")},
-		{"gone", "itself too: its plan is empty", cidr("gone", of("10.1.0.0/25")), of("far", "gone")},
-		{"grown to dual stack", "by the new object", cidr("far", of("10.1.0.0/24", "fd00::/120")), of("a", "far", "six")},
-		{"overlaps nobody", "itself", cidr("new", of("192.168.0.0/24")), of("new")},
-		{"does not parse", "itself, and what the rest overlaps", cidr("bad", of("nonsense", "10.1.0.0/16")), of("bad", "far")},
-		{"nil", "nobody", nil, nil},
+		{"added", "itself, and those that overlap, sorted, each once", nil, all[2], careful, of("a", "inner", "six", "wide")},
+		{"added, upstream", "the same", nil, all[2], upstream, of("a", "inner", "six", "wide")},
+		{"deleted", "itself too: its plan is empty", cidr("gone", of("10.1.0.0/25")), nil, careful, of("far", "gone")},
+		{"deleted, upstream", "itself only", cidr("gone", of("10.1.0.0/25")), nil, upstream, of("gone")},
+		{"grown to dual stack", "by both of its prefixes", far, grown, careful, of("a", "far", "six")},
+		{"grown, upstream", "itself only", far, grown, upstream, of("far")},
+		{"shrunk", "by both of its prefixes: a manifest may do that", grown, far, careful, of("a", "far", "six")},
+		{"its condition", "no other plan rests on it", all[2], cidr("a", of("10.0.0.0/24", "fd00::/112"), conditions()), careful, of("a")},
+		{"a finalizer of others", "no other plan rests on it", all[2], cidr("a", of("10.0.0.0/24", "fd00::/112"), finalizers("b", servicecidr.Finalizer)), careful, of("a")},
+		{"D-25 gets the finalizer", "it covers others from now on", cidr("a", of("10.0.0.0/24", "fd00::/112"), finalizers()), all[2], careful, of("a", "inner", "six", "wide")},
+		{"is to be deleted", "it covers others no longer", all[2], cidr("a", of("10.0.0.0/24", "fd00::/112"), deletedAt(now)), careful, of("a", "inner", "six", "wide")},
+		{"overlaps nobody", "itself", nil, cidr("new", of("192.168.0.0/24")), careful, of("new")},
+		{"does not parse", "itself, and what the rest overlaps", nil, cidr("bad", of("nonsense", "10.1.0.0/16")), careful, of("bad", "far")},
+		{"without a name", "no plan has the empty key", nil, cidr("", of("10.1.0.0/16")), careful, of("far")},
+		{"nil", "nobody", nil, nil, careful, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.want, servicecidr.AffectedByServiceCIDR(all, tc.changed), tc.reason)
+			require.Equal(t, tc.want, servicecidr.AffectedByServiceCIDR(servicecidr.Snapshot{ServiceCIDRs: all}, tc.oldObj, tc.newObj, tc.o), tc.reason)
 		})
 	}
 }
@@ -48,26 +59,41 @@ func TestAffectedByIPAddress(t *testing.T) {
 		cidr("six", of("fd00::/64"), deletedAt(longAgo)),
 		cidr("bad", of("nonsense")),
 	)
+	s := servicecidr.Snapshot{ServiceCIDRs: all}
 	managed := map[string]string{"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io"}
 	for _, tc := range []struct {
 		name, reason string
 		ip           *networkingv1.IPAddress
 		want         []string
+		upstream     []string
 	}{
-		{"IPv4", "those that contain it, sorted", ip("10.0.0.7"), of("a", "leaving", "wide")},
-		{"IPv6", "those that contain it", ip("fd00::7"), of("a", "six")},
-		{"network address", "those that do not begin there", ip("10.0.0.255"), of("wide")},
-		{"nowhere", "nobody", ip("192.168.0.1"), nil},
-		{"without a family", "upstream asks for the manager only", labelled("10.0.0.7", managed), of("a", "leaving", "wide")},
-		{"unmanaged", "nobody", labelled("10.0.0.7", nil), nil},
-		{"no address", "it may hold back everything that is being deleted", labelled("nonsense", managed), of("leaving", "six")},
-		{"unmanaged and no address", "nobody", labelled("nonsense", nil), nil},
-		{"nil", "nobody", nil, nil},
+		{"IPv4", "those that contain it, sorted", ip("10.0.0.7"), of("a", "leaving", "wide"), of("a", "leaving", "wide")},
+		{"IPv6", "those that contain it", ip("fd00::7"), of("a", "six"), of("a", "six")},
+		{"network address", "those that do not begin there", ip("10.0.0.255"), of("wide"), of("wide")},
+		{"nowhere", "nobody", ip("192.168.0.1"), nil, nil},
+		{"without a family", "upstream asks for the manager only", labelled("10.0.0.7", managed), of("a", "leaving", "wide"), of("a", "leaving", "wide")},
+		{"unmanaged", "nobody", labelled("10.0.0.7", nil), nil, nil},
+		{"no address", "it may hold back everything that is being deleted; upstream passes over it", labelled("nonsense", managed), of("leaving", "six"), nil},
+		{"unmanaged and no address", "nobody", labelled("nonsense", nil), nil, nil},
+		{"nil", "nobody", nil, nil, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.want, servicecidr.AffectedByIPAddress(all, tc.ip), tc.reason)
+			require.Equal(t, tc.want, servicecidr.AffectedByIPAddress(s, nil, tc.ip, careful), "added: %s", tc.reason)
+			require.Equal(t, tc.want, servicecidr.AffectedByIPAddress(s, tc.ip, nil, careful), "deleted: %s", tc.reason)
+			require.Equal(t, tc.upstream, servicecidr.AffectedByIPAddress(s, nil, tc.ip, upstream), "added, upstream: %s", tc.reason)
+			require.Equal(t, tc.upstream, servicecidr.AffectedByIPAddress(s, tc.ip, nil, upstream), "deleted, upstream: %s", tc.reason)
+			require.Empty(t, servicecidr.AffectedByIPAddress(s, tc.ip, tc.ip, careful), "an update without a change")
 		})
 	}
+	was, is := labelled("10.0.0.7", nil), ip("10.0.0.7")
+	require.Equal(t, of("a", "leaving", "wide"), servicecidr.AffectedByIPAddress(s, was, is, careful), "the labels say now that it counts")
+	require.Equal(t, of("a", "leaving", "wide"), servicecidr.AffectedByIPAddress(s, is, was, careful), "the labels say no longer that it counts")
+	require.Empty(t, servicecidr.AffectedByIPAddress(s, was, is, upstream), "upstream does not hear of updates")
+}
+
+func TestKeyOf(t *testing.T) {
+	require.Equal(t, "x", servicecidr.KeyOf(cidr("x", nil)))
+	require.Empty(t, servicecidr.KeyOf(nil))
 }
 
 // After any event, each ServiceCIDR for which the plan is another one than before is named. One
@@ -96,7 +122,7 @@ func TestD4_EveryChangedPlanIsNamed(t *testing.T) {
 		require.Len(t, slices.Compact(slices.Clone(named)), len(named), "seed %d", seed)
 	})
 	if len(changed) > 1 {
-		require.Len(t, changed, 8, "%v", changed)
+		require.Len(t, changed, 9, "%v", changed)
 		for event, n := range changed {
 			require.Greater(t, n, 25, "%s is rare: %v", event, changed)
 		}
@@ -108,18 +134,21 @@ func happen(r *rand.Rand, s servicecidr.Snapshot) (after servicecidr.Snapshot, n
 	after = deepCopy(s)
 	i := r.IntN(len(after.ServiceCIDRs))
 	x := after.ServiceCIDRs[i]
+	oldObj, newObj := s.ServiceCIDRs[i], x
 	other := randomSnapshot(r, nasty{})
 	if len(other.IPAddresses) == 0 {
 		other.IPAddresses = ips("10.0.0.7")
 	}
-	switch kind := r.IntN(8); {
+	switch kind := r.IntN(9); {
 	case kind == 0:
 		event, x = "a ServiceCIDR is added", other.ServiceCIDRs[0]
 		x.Name = "z"
+		oldObj, newObj = nil, x
 		after.ServiceCIDRs = append(after.ServiceCIDRs, x)
 	case kind == 1:
 		event = "a ServiceCIDR is gone"
 		after.ServiceCIDRs = slices.Delete(after.ServiceCIDRs, i, i+1)
+		newObj = nil
 	case kind == 2 && len(x.Spec.CIDRs) == 1:
 		event = "a ServiceCIDR grows"
 		x.Spec.CIDRs = append(x.Spec.CIDRs, other.ServiceCIDRs[0].Spec.CIDRs...)
@@ -129,23 +158,24 @@ func happen(r *rand.Rand, s servicecidr.Snapshot) (after servicecidr.Snapshot, n
 	case kind == 4 && slices.Contains(x.Finalizers, servicecidr.Finalizer):
 		event = "a ServiceCIDR loses its finalizer"
 		x.Finalizers = nil
+	case kind == 8 && !slices.Contains(x.Finalizers, servicecidr.Finalizer):
+		event = "a ServiceCIDR gets its finalizer"
+		x.Finalizers = append(x.Finalizers, servicecidr.Finalizer)
 	case kind == 5 && len(after.IPAddresses) > 0:
 		event = "an IPAddress is gone"
 		last := len(after.IPAddresses) - 1
-		named = servicecidr.AffectedByIPAddress(after.ServiceCIDRs, after.IPAddresses[last])
+		gone := after.IPAddresses[last]
 		after.IPAddresses = after.IPAddresses[:last]
+		named = servicecidr.AffectedByIPAddress(after, gone, nil, careful)
 		return after, named, event
 	case kind == 6 && len(after.IPAddresses) > 0:
 		event = "the labels of an IPAddress change"
-		old := after.IPAddresses[0].DeepCopy()
 		after.IPAddresses[0].Labels = other.IPAddresses[0].Labels
-		named = slices.Concat(servicecidr.AffectedByIPAddress(after.ServiceCIDRs, old), servicecidr.AffectedByIPAddress(after.ServiceCIDRs, after.IPAddresses[0]))
-		slices.Sort(named)
-		return after, slices.Compact(named), event
+		return after, servicecidr.AffectedByIPAddress(after, s.IPAddresses[0], after.IPAddresses[0], careful), event
 	default:
 		event = "an IPAddress is added"
 		after.IPAddresses = append(after.IPAddresses, other.IPAddresses[0])
-		return after, servicecidr.AffectedByIPAddress(after.ServiceCIDRs, other.IPAddresses[0]), event
+		return after, servicecidr.AffectedByIPAddress(after, nil, other.IPAddresses[0], careful), event
 	}
-	return after, servicecidr.AffectedByServiceCIDR(after.ServiceCIDRs, x), event
+	return after, servicecidr.AffectedByServiceCIDR(after, oldObj, newObj, careful), event
 }

@@ -57,7 +57,7 @@ func BenchmarkPlanAll(b *testing.B) {
 			best := time.Duration(math.MaxInt64)
 			for b.Loop() {
 				start := time.Now()
-				servicecidr.PlanAll(s, careful)
+				planAll(s, careful)
 				best = min(best, time.Since(start))
 			}
 			b.ReportMetric(float64(floor.Nanoseconds()), "floor-ns/op")
@@ -115,7 +115,7 @@ func BenchmarkPlanAllTwins(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				servicecidr.PlanAll(s, careful)
+				planAll(s, careful)
 			}
 		})
 	}
@@ -125,7 +125,7 @@ func BenchmarkPlanAllTwins(b *testing.B) {
 func TestPlanAll_AllocatesNothingPerAddress(t *testing.T) {
 	few, many := largeCluster(50, 100, 4), largeCluster(50, 10_000, 4)
 	allocations := func(s servicecidr.Snapshot) float64 {
-		return testing.AllocsPerRun(10, func() { servicecidr.PlanAll(s, careful) })
+		return testing.AllocsPerRun(10, func() { planAll(s, careful) })
 	}
 	if a, b := allocations(few), allocations(many); b > a+1 {
 		t.Errorf("%v allocations with 100 addresses, %v with 10,000", a, b)

@@ -3,6 +3,7 @@ package servicecidr_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"os"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ func TestARealCluster(t *testing.T) {
 		"solo [SetCondition solo: Ready=False Terminating]",
 		"twin-a [] 01:11:17",
 		"twin-b [SetCondition twin-b: Ready=False Terminating]",
-	}, described(servicecidr.PlanAll(s, careful)), "within the grace period")
+	}, described(planAll(s, careful)), "within the grace period")
 
 	s.Now = s.Now.Add(time.Second)
 	require.Equal(t, []string{
@@ -31,19 +32,22 @@ func TestARealCluster(t *testing.T) {
 		"solo [SetCondition solo: Ready=False Terminating]",
 		"twin-a [RemoveFinalizer twin-a]",
 		"twin-b [SetCondition twin-b: Ready=False Terminating]",
-	}, described(servicecidr.PlanAll(s, careful)), "after it")
+	}, described(planAll(s, careful)), "after it")
 	require.Equal(t, []string{
 		"narrow [RemoveFinalizer narrow]",
 		"solo [SetCondition solo: Ready=False Terminating]",
 		"twin-a [RemoveFinalizer twin-a]",
 		"twin-b [RemoveFinalizer twin-b]",
-	}, described(servicecidr.PlanAll(s, upstream)), "D-1: upstream lets both twins go")
+	}, described(planAll(s, upstream)), "D-1: upstream lets both twins go")
 
 	d, err := servicecidr.CheckDeletion(s, "solo", careful)
 	require.NoError(t, err)
 	require.Empty(t, diff(servicecidr.Deletion{
 		Coverage: coverages{covered("10.60.0.0/24")},
-		Orphans:  addrs("10.60.0.10", "10.60.0.11"),
+		Orphans: []servicecidr.Orphan{
+			{Address: netip.MustParseAddr("10.60.0.10"), IPAddress: "10.60.0.10", Parent: networkingv1.ParentReference{Resource: "services", Namespace: "shop", Name: "solo-1"}},
+			{Address: netip.MustParseAddr("10.60.0.11"), IPAddress: "10.60.0.11", Parent: networkingv1.ParentReference{Resource: "services", Namespace: "shop", Name: "solo-2"}},
+		},
 	}, d))
 }
 

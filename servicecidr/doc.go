@@ -1,20 +1,34 @@
-// Package servicecidr decides what kube-controller-manager's ServiceCIDR controller decides:
-// which ServiceCIDRs get the protecting finalizer and the condition Ready, and whether one that
-// is being deleted may go. It may go when no Service's address would be left without a range
-// (BR-31-02); [CheckDeletion] names the addresses that stand in the way.
+// Package servicecidr decides what the ServiceCIDR controller of kube-controller-manager decides:
+// which ServiceCIDRs get the protecting finalizer and the condition Ready, and whether one that is
+// being deleted may go. It may go when no address of a Service would be left without a range.
 //
-//	snapshot ──► Plan ──► AddFinalizer, SetCondition, RemoveFinalizer, or "look again at …"
+// [Plan] and [PlanAll] return the writes. [CheckDeletion] says whether a ServiceCIDR may go, being
+// deleted or not, and names the addresses in the way with the Services that they belong to.
+// [Explain] and [ExplainAll] say why. [AffectedByServiceCIDR] and [AffectedByIPAddress] name the
+// ServiceCIDRs to plan again after an event.
+//
+// # Rules
+//
+//   - BR-31-01: a ServiceCIDR that is not being deleted carries [Finalizer]. The condition Ready=True
+//     is set after that.
+//   - BR-31-02: a ServiceCIDR that is being deleted stays while an IPAddress lies in it that no other
+//     ServiceCIDR covers. It gets the condition Ready=False, reason Terminating.
+//   - BR-31-03: a ServiceCIDR that may go keeps the finalizer until ten seconds after its deletion
+//     timestamp, so that every API server's allocator has heard of the deletion.
+//   - BR-31-04: a ServiceCIDR whose plan or write fails is tried again after 5 ms, then twice as long
+//     each time, 15 times; then it is dropped until something changes ([RetryDelay]).
+//   - BR-31-05: a ServiceCIDR may go if, for each of its prefixes, another ServiceCIDR contains the
+//     whole prefix.
 //
 // # What contains what
 //
 // A prefix contains an address of its family, except its network address and, IPv4 only, its
-// broadcast address: no allocator hands those out, so no Service can have them from that prefix.
-// A /31, a /32 and a /128 therefore contain nothing, a /127 one address. Everything a prefix
-// contains is also contained in every shorter prefix around it: the network or broadcast address
-// of the outer one, if it lies in the inner one at all, is the same of the inner one. That is
-// why "another ServiceCIDR contains the whole prefix" (BR-31-05) is enough, and why it needs no
-// look at the addresses. Two halves do not make a whole, though: 10.0.0.0/25 and 10.0.0.128/25
-// lack .127 and .128, which 10.0.0.0/24 contains.
+// broadcast address: no allocator assigns those, so no Service can have them from that prefix. A /31,
+// a /32 and a /128 therefore contain nothing, a /127 one address. Everything a prefix contains is also
+// contained in every shorter prefix around it: the network or broadcast address of the outer one, if
+// it lies in the inner one at all, is the same of the inner one. So "another ServiceCIDR contains the
+// whole prefix" (BR-31-05) needs no look at the addresses. Two halves do not make a whole:
+// 10.0.0.0/25 and 10.0.0.128/25 lack .127 and .128, which 10.0.0.0/24 contains.
 //
 //   - 10.0.0.5/24, which an API server refuses but a manifest can hold, is 10.0.0.0/24, and is
 //     reported so.
@@ -25,67 +39,85 @@
 // An IPAddress counts when both labels of the allocator are on it: managed-by with the value
 // [ManagedBy], and ip-family with the family of one of the ServiceCIDR's prefixes.
 //
-// # What the caller does
+// # The caller's duties
 //
-//  1. Gives all ServiceCIDRs and all IPAddresses of the cluster, from caches that have synced.
-//     The snapshot must not be older than the grace period: the ten seconds are what keeps a
-//     decision on a slightly stale snapshot safe.
-//  2. Plans a ServiceCIDR again whenever [AffectedByServiceCIDR] or [AffectedByIPAddress] names
-//     it, and at Result.RecheckAt. For an update of an IPAddress ask for the old and the new
-//     object; for a deletion give the last known state.
-//  3. Carries the actions out in order with the patches they return (SetCondition goes to the
-//     status subresource, with [FieldManager] and force). NotFound counts as done. A conflict
-//     on RemoveFinalizer means that the name belongs to a new object: plan again.
-//  4. After an error, from a write or from Plan, tries again after [RetryDelay].
-//  5. If a SetCondition fails, may record its FailureEvent, as upstream does.
+//  1. Give all ServiceCIDRs and all IPAddresses of the cluster, from caches that have synced. Less is
+//     enough for some questions: the plan for a ServiceCIDR that is not being deleted needs that one
+//     only; the plan for one that is being deleted, CheckDeletion and Explain need the ServiceCIDRs
+//     that overlap it and the IPAddresses that lie in it. No other kind is read.
+//  2. Give a snapshot that is not older than the grace period. The ten seconds make a decision safe
+//     that rests on a slightly old snapshot.
+//  3. After an event, plan what AffectedByServiceCIDR or AffectedByIPAddress names; plan a result with a
+//     RecheckAt again at that time. For a deletion pass the last known state as oldObj.
+//  4. Make the calls that Request returns, in order, and none after one that failed: Ready=True
+//     would be wrong without the finalizer. 404 Not Found means that the ServiceCIDR is gone: drop the
+//     action. 422 Invalid on metadata.uid, from RemoveFinalizer or SetCondition, means that another
+//     ServiceCIDR has the name by now: plan the name again when the cache has caught up. 409 Conflict
+//     does not come: no call depends on a resourceVersion.
+//  5. If a SetCondition fails, record its FailureEvent, as upstream does.
+//  6. Retry after a failed write, after [RetryDelay]. Do not retry an error of Plan: it names
+//     objects that have to be mended, and their events bring the plan back. The actions of a result
+//     that comes with an error are right: make them.
+//  7. Do not run this beside the service-cidr-controller of kube-controller-manager: switch that one
+//     off (--controllers=*,-service-cidr-controller). Where it cannot be switched off, as on managed
+//     clusters, set Options.MatchUpstream: then both write the same. With the default decisions the two
+//     do not undo each other's writes, but the stock controller removes the finalizers that this
+//     package keeps (D-1, D-2, D-25), so that the default protects nothing.
 //
 // # Upstream
 //
-// Mirrors Kubernetes v1.36.3, pkg/controller/servicecidrs and pkg/api/servicecidr. With
-// Options.MatchUpstream the requests are upstream's, byte for byte. Without it these differ:
+// The source is pkg/controller/servicecidrs and pkg/api/servicecidr of Kubernetes v1.36.3; v1.37.1
+// decides alike. With Options.MatchUpstream the requests are upstream's, byte for byte, and the names
+// that an event affects are those that upstream queues. By default these differ:
 //
-//   - D-1 Two ServiceCIDRs that are being deleted do not excuse each other. Upstream lets each
-//     of two twins lean on the other, and orphans what lives in them. See Order below.
-//   - D-2 A CIDR that does not parse, or an empty list, is an error that names object and field,
-//     whether the ServiceCIDR is being deleted or not, and its finalizer stays. Upstream takes
-//     it for contained, lets go, and reports nothing; so does MatchUpstream.
-//   - D-3 The patch that removes the finalizer carries the UID, so that it cannot hit a new
-//     object of the same name.
-//   - D-4 An update or deletion of a ServiceCIDR affects those that overlap it, as an addition
-//     does upstream.
+//   - D-1: of two ServiceCIDRs that are being deleted, only the one that goes later covers addresses of
+//     the other. Upstream lets each of two equal ones count for the other, removes both finalizers, and
+//     orphans the addresses in them. See Order below.
+//   - D-2: a CIDR that does not parse, or an empty list, is an error that names object and field,
+//     whether the ServiceCIDR is being deleted or not, and its finalizer stays. Upstream takes it for
+//     contained, lets the ServiceCIDR go, and reports nothing.
+//   - D-3: the patch that removes the finalizer carries the UID, so that it cannot hit a new object of
+//     the same name.
+//   - D-4: an update or deletion of a ServiceCIDR affects those that overlap it, as an addition does
+//     upstream.
+//   - D-25: a ServiceCIDR without the finalizer covers no addresses of others, whether it is being
+//     deleted or not. Nothing holds it: it may be deleted, and gone, between the plan that relies on
+//     it and the removal of the other one's finalizer. Its own plan adds the finalizer, and then it
+//     covers. Upstream relies on it.
+//   - D-26: the apply of the condition carries the UID, so that it cannot hit a new object of the same
+//     name.
 //
-// In an object as only a manifest can hold it, with two overlapping prefixes, upstream counts the
-// one as a cover of the other and lets the object go with its addresses. A ServiceCIDR never
-// covers itself here; under MatchUpstream it does.
+// In an object as only a manifest can hold it, with two overlapping prefixes, upstream counts the one
+// as a cover of the other and lets the object go with its addresses. A ServiceCIDR never covers itself
+// here; under MatchUpstream it does.
 //
 // # Order
 //
-// The ServiceCIDRs that are being deleted are ordered by deletion timestamp, then name. Such a
-// one may lean on those that are not being deleted, and on those that come after it; never on
-// one before it. So of all that contain an address the last one stays until the address is gone,
-// in whatever order and from whatever mixture of plans the others go. A deletion that begins
-// later only appends to that order, so it takes nothing away from a decision made before.
+// The ServiceCIDRs that are being deleted are ordered by deletion timestamp, then name. Such a one may
+// rely on those that are not being deleted, and on those that come after it; never on one before it.
+// So of all that contain an address the last one stays until the address is gone, in whatever order and
+// from whatever mixture of plans the others go. A deletion that begins later only appends to that
+// order, so it takes nothing away from a decision made before.
 //
-//   - One that is being deleted and does not carry [Finalizer] is no cover for anybody: nothing
-//     here holds it, so it may vanish at any moment.
-//   - CheckDeletion of one that is not being deleted takes it for the last of all. Its deletion
-//     would be the newest, so every other one that is being deleted may be gone before it. This
-//     also holds against those whose timestamp is later than Now, or within the same second.
+// CheckDeletion of one that is not being deleted takes it for the last of all. Its deletion would be
+// the newest, so every other one that is being deleted may be gone before it. This also holds
+// against those whose timestamp is later than Now, or within the same second.
 //
-// # Problems
+// # Bad input
 //
-// Errors are *purekube.ObjectError, joined. What they hold back is only ever a removal:
+// Errors are [purekube.ObjectError], joined. What they hold back is only ever a removal:
 //
-//   - A nil ServiceCIDR covers nothing. A nil IPAddress may be any address: what could be blocked
-//     by an address does not lose its finalizer.
+//   - A nil ServiceCIDR covers nothing. A nil IPAddress may be any address: a ServiceCIDR that may be
+//     the only one to contain an address does not lose its finalizer.
 //   - A managed IPAddress whose name is not an address: the same, for the ServiceCIDRs of its
-//     labelled family. MatchUpstream passes over both, as upstream does over the second.
+//     labelled family. Under MatchUpstream both are passed over, as upstream does with the second.
 //   - Two ServiceCIDRs of one name: nothing is planned for that name, and neither covers another
 //     one. A deletion that this may be holding back carries the error too. A ServiceCIDR without a
 //     name is an error, and covers nothing.
-//   - Two IPAddresses of one name count as one, without an error: no answer hangs on which is real.
+//   - Two IPAddresses of one name count as one, without an error: no decision depends on which is real.
+//     Orphans name the parents of both.
 //
-// Time: at exactly deletion timestamp plus grace period the finalizer goes. A deletion timestamp
-// in the future moves that moment with it. A zero Now is a moment like any other, before every
-// deletion: no grace period is over then, and conditions are dated with the zero time.
+// At exactly deletion timestamp plus grace period the finalizer goes. A deletion timestamp in the
+// future moves that moment with it. A zero Now is a moment like any other, before every deletion: no
+// grace period is over then, and conditions are dated with the zero time.
 package servicecidr

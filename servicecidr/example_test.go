@@ -1,13 +1,16 @@
 package servicecidr_test
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -26,27 +29,21 @@ func ExamplePlan() {
 		fmt.Println(err)
 	}
 	for _, action := range result.Actions {
-		switch a := action.(type) {
-		case servicecidr.AddFinalizer:
-			kind, body := a.Patch() // client.ServiceCIDRs().Patch(ctx, a.Name, kind, body, …)
-			fmt.Println(a, kind, string(body))
-		case servicecidr.SetCondition:
-			kind, _ := a.Patch() // the same, of the subresource "status", with FieldManager and force
-			fmt.Println(a, kind)
-		case servicecidr.RemoveFinalizer:
-			fmt.Println("not now")
-		}
+		fmt.Println(action)
+		fmt.Println("  ", action.Request(nil)) // what to send, for any client
 	}
 	// Output:
-	// AddFinalizer more application/strategic-merge-patch+json {"metadata":{"finalizers":["networking.k8s.io/service-cidr-finalizer"]}}
-	// SetCondition more: Ready=True application/apply-patch+yaml
+	// AddFinalizer more
+	//    patch servicecidrs more
+	// SetCondition more: Ready=True
+	//    patch servicecidrs/status more
 }
 
-// Two ServiceCIDRs of one range are deleted while a Service lives in it. The one goes; the other
-// waits for the Service.
+// Two equal ServiceCIDRs are deleted while a Service has an address in them. One of them goes; the
+// other waits for the Service.
 func ExamplePlanAll() {
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
-	twin := func(name string) *networkingv1.ServiceCIDR {
+	deleted := func(name string) *networkingv1.ServiceCIDR {
 		return &networkingv1.ServiceCIDR{
 			ObjectMeta: metav1.ObjectMeta{
 				Name:              name,
@@ -58,7 +55,7 @@ func ExamplePlanAll() {
 	}
 	s := servicecidr.Snapshot{
 		Now:          now,
-		ServiceCIDRs: []*networkingv1.ServiceCIDR{twin("twin-a"), twin("twin-b")},
+		ServiceCIDRs: []*networkingv1.ServiceCIDR{deleted("a"), deleted("b")},
 		IPAddresses: []*networkingv1.IPAddress{{
 			ObjectMeta: metav1.ObjectMeta{Name: "10.70.0.2", Labels: map[string]string{
 				networkingv1.LabelManagedBy:       servicecidr.ManagedBy,
@@ -66,57 +63,187 @@ func ExamplePlanAll() {
 			}},
 		}},
 	}
-	for _, o := range servicecidr.PlanAll(s, servicecidr.Options{}) {
-		fmt.Println(o.Key, o.Result.Actions)
-	}
-	fmt.Println("kube-controller-manager:")
-	for _, o := range servicecidr.PlanAll(s, servicecidr.Options{MatchUpstream: true}) {
-		fmt.Println(o.Key, o.Result.Actions)
+	for _, release := range []purekube.Release{"", purekube.V1_36} {
+		outcomes, err := servicecidr.PlanAll(s, servicecidr.Options{MatchUpstream: release})
+		if err != nil {
+			fmt.Println(err)
+		}
+		fmt.Printf("match %q\n", release)
+		for _, o := range outcomes {
+			fmt.Println(o.Key, o.Result.Actions, o.Err)
+		}
 	}
 	// Output:
-	// twin-a [RemoveFinalizer twin-a]
-	// twin-b [SetCondition twin-b: Ready=False Terminating]
-	// kube-controller-manager:
-	// twin-a [RemoveFinalizer twin-a]
-	// twin-b [RemoveFinalizer twin-b]
+	// match ""
+	// a [RemoveFinalizer a] <nil>
+	// b [SetCondition b: Ready=False Terminating] <nil>
+	// match "v1.36"
+	// a [RemoveFinalizer a] <nil>
+	// b [RemoveFinalizer b] <nil>
 }
 
-// A webhook for deletions asks before the deletion begins.
-func ExampleCheckDeletion() {
+// inUse is a cluster with one ServiceCIDR whose IPv4 prefix is in use and whose IPv6 prefix lies in
+// another one.
+func inUse() servicecidr.Snapshot {
 	s := servicecidr.Snapshot{
 		Now: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC),
 		ServiceCIDRs: []*networkingv1.ServiceCIDR{{
-			ObjectMeta: metav1.ObjectMeta{Name: "shop"},
+			ObjectMeta: metav1.ObjectMeta{Name: "shop", Finalizers: []string{servicecidr.Finalizer}},
 			Spec:       networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.60.0.0/24", "fd00::/112"}},
 		}, {
-			ObjectMeta: metav1.ObjectMeta{Name: "wide"},
+			ObjectMeta: metav1.ObjectMeta{Name: "wide", Finalizers: []string{servicecidr.Finalizer}},
 			Spec:       networkingv1.ServiceCIDRSpec{CIDRs: []string{"fd00::/64"}},
 		}},
 	}
-	for _, name := range []string{"10.60.0.11", "10.60.0.10", "fd00::7"} {
-		family := "IPv6"
-		if netip.MustParseAddr(name).Is4() {
-			family = "IPv4"
+	for i, name := range []string{"10.60.0.11", "10.60.0.10", "fd00::7"} {
+		family := "IPv4"
+		if strings.Contains(name, ":") {
+			family = "IPv6"
 		}
 		s.IPAddresses = append(s.IPAddresses, &networkingv1.IPAddress{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 				networkingv1.LabelManagedBy:       servicecidr.ManagedBy,
 				networkingv1.LabelIPAddressFamily: family,
 			}},
+			Spec: networkingv1.IPAddressSpec{ParentRef: &networkingv1.ParentReference{
+				Resource: "services", Namespace: "shop", Name: []string{"cart", "checkout", "search"}[i],
+			}},
 		})
 	}
-	d, err := servicecidr.CheckDeletion(s, "shop", servicecidr.Options{})
+	return s
+}
+
+// A webhook for deletions asks before the deletion begins, and names the Services in the way.
+func ExampleCheckDeletion() {
+	d, err := servicecidr.CheckDeletion(inUse(), "shop", servicecidr.Options{})
 	if err != nil {
-		fmt.Println(err)
+		fmt.Println("denied:", err)
+		return
 	}
-	fmt.Println("safe:", d.Safe)
 	for _, c := range d.Coverage {
 		fmt.Println(c.Prefix, "is contained in", c.By)
 	}
-	fmt.Println("would be left without a range:", d.Orphans)
+	if d.Safe {
+		fmt.Println("allowed")
+		return
+	}
+	fmt.Println("denied, would be left without a range:")
+	for _, a := range d.Orphans {
+		service, _ := a.Service()
+		fmt.Println(a.Address, "of", service)
+	}
 	// Output:
-	// safe: false
 	// 10.60.0.0/24 is contained in []
 	// fd00::/112 is contained in [wide]
-	// would be left without a range: [10.60.0.10 10.60.0.11]
+	// denied, would be left without a range:
+	// 10.60.0.10 of shop/checkout
+	// 10.60.0.11 of shop/cart
+}
+
+// Reasons are data: a code for programs, a sentence for people.
+func ExampleExplain() {
+	e, err := servicecidr.Explain(inUse(), "shop", servicecidr.Options{})
+	if err != nil {
+		fmt.Println(err)
+	}
+	for _, r := range e.Reasons {
+		fmt.Printf("%s %q\n  %v\n", r.Code, r.Object.Name, r)
+	}
+	_, err = servicecidr.Explain(inUse(), "none", servicecidr.Options{})
+	fmt.Println(errors.Is(err, purekube.ErrNotFound), err)
+	// Output:
+	// ConditionDiffers ""
+	//   status.conditions: the condition Ready=True is not there as it should be
+	// AddressesOrphaned "10.60.0.10"
+	//   spec.cidrs[0]: 2 addresses would be left without a range: 10.60.0.10 (Service shop/checkout), 10.60.0.11 (Service shop/cart)
+	// Contained "wide"
+	//   spec.cidrs[1]: wide contains fd00::/112: no address of it would be left without a range
+	// true ServiceCIDR none: not in the snapshot
+}
+
+func ExampleExplainAll() {
+	explanations, err := servicecidr.ExplainAll(inUse(), servicecidr.Options{})
+	if err != nil {
+		fmt.Println(err)
+	}
+	for _, e := range explanations {
+		fmt.Println(e.Key, "may go:", e.Deletion.Safe, "orphans:", e.Deletion.Orphans)
+	}
+	// Output:
+	// shop may go: false orphans: [10.60.0.10 (Service shop/checkout) 10.60.0.11 (Service shop/cart)]
+	// wide may go: true orphans: []
+}
+
+// An informer's handler asks which ServiceCIDRs to plan again. The snapshot is the one after the
+// event.
+func ExampleAffectedByServiceCIDR() {
+	s := inUse()
+	gone := s.ServiceCIDRs[1]
+	s.ServiceCIDRs = s.ServiceCIDRs[:1]
+	fmt.Println(servicecidr.AffectedByServiceCIDR(s, gone, nil, servicecidr.Options{}))
+	// Output: [shop wide]
+}
+
+func ExampleAffectedByIPAddress() {
+	s := inUse()
+	added := s.IPAddresses[2] // fd00::7
+	fmt.Println(servicecidr.AffectedByIPAddress(s, nil, added, servicecidr.Options{}))
+	// Output: [shop wide]
+}
+
+func ExampleRetryDelay() {
+	for retry := 1; ; retry++ {
+		delay, ok := servicecidr.RetryDelay(retry)
+		if !ok {
+			fmt.Println("dropped after", retry-1, "retries")
+			return
+		}
+		if retry <= 3 {
+			fmt.Println(delay)
+		}
+	}
+	// Output:
+	// 5ms
+	// 10ms
+	// 20ms
+	// dropped after 15 retries
+}
+
+func ExampleOverlapsPrefix() {
+	s := inUse()
+	for _, c := range servicecidr.OverlapsPrefix(s.ServiceCIDRs, netip.MustParsePrefix("fd00::/120")) {
+		fmt.Println(c.Name)
+	}
+	// Output:
+	// shop
+	// wide
+}
+
+func ExampleContainsPrefix() {
+	s := inUse()
+	for _, c := range servicecidr.ContainsPrefix(s.ServiceCIDRs, netip.MustParsePrefix("fd00::/100")) {
+		fmt.Println(c.Name)
+	}
+	// Output: wide
+}
+
+func ExampleContainsAddress() {
+	s := inUse()
+	for _, c := range servicecidr.ContainsAddress(s.ServiceCIDRs, netip.MustParseAddr("10.60.0.1")) {
+		fmt.Println(c.Name)
+	}
+	// Output: shop
+}
+
+// The network address and, IPv4 only, the broadcast address of a prefix are no Service's.
+func ExamplePrefixContainsIP() {
+	p := netip.MustParsePrefix("10.60.0.0/30")
+	for a := p.Addr(); p.Contains(a); a = a.Next() {
+		fmt.Println(a, servicecidr.PrefixContainsIP(p, a))
+	}
+	// Output:
+	// 10.60.0.0 false
+	// 10.60.0.1 true
+	// 10.60.0.2 true
+	// 10.60.0.3 false
 }

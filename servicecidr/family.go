@@ -52,7 +52,7 @@ func familyOfText(cidr string) family {
 // familyOf is the family that a Service's IPAddress is labelled with; none for one that does not
 // count, because another allocator manages it or a label is missing.
 func familyOf(ip *networkingv1.IPAddress) family {
-	if ip.Labels[labelManaged] != ManagedBy {
+	if !managed(ip) {
 		return none
 	}
 	value, labelled := ip.Labels[labelFamily]

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -101,16 +102,32 @@ func snapshotOf(cs []*networkingv1.ServiceCIDR, addresses ...string) servicecidr
 	return servicecidr.Snapshot{Now: now, ServiceCIDRs: cs, IPAddresses: ips(addresses...)}
 }
 
-func addrs(names ...string) []netip.Addr {
-	var all []netip.Addr
+// orphans are the addresses of these IPAddresses, as ip makes them.
+func orphans(names ...string) []servicecidr.Orphan {
+	var all []servicecidr.Orphan
 	for _, n := range names {
-		all = append(all, netip.MustParseAddr(n))
+		all = append(all, servicecidr.Orphan{Address: netip.MustParseAddr(n), IPAddress: n, Parent: *ip(n).Spec.ParentRef})
 	}
 	return all
 }
 
+// addressesOf are the addresses of orphans, each once.
+func addressesOf(orphans []servicecidr.Orphan) []netip.Addr {
+	var all []netip.Addr
+	for _, a := range orphans {
+		all = append(all, a.Address)
+	}
+	return slices.Compact(all)
+}
+
+// planAll is PlanAll without the error about the snapshot as a whole.
+func planAll(s servicecidr.Snapshot, o servicecidr.Options) []servicecidr.Outcome {
+	outcomes, _ := servicecidr.PlanAll(s, o)
+	return outcomes
+}
+
 var (
-	upstream = servicecidr.Options{MatchUpstream: true}
+	upstream = servicecidr.Options{MatchUpstream: purekube.V1_36}
 	careful  = servicecidr.Options{}
 )
 

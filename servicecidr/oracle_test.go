@@ -16,7 +16,7 @@ import (
 func oraclePlan(s servicecidr.Snapshot, x *networkingv1.ServiceCIDR, o servicecidr.Options) servicecidr.Result {
 	var r servicecidr.Result
 	id := x.UID
-	if o.MatchUpstream {
+	if o.MatchUpstream != "" {
 		id = ""
 	}
 	condition := ready(s.Now)
@@ -27,7 +27,7 @@ func oraclePlan(s servicecidr.Snapshot, x *networkingv1.ServiceCIDR, o serviceci
 		}
 	} else {
 		goes := oracleGoes(s, x)
-		if !o.MatchUpstream {
+		if o.MatchUpstream == "" {
 			goes = len(oracleOrphans(s, x)) == 0
 			for _, c := range x.Spec.CIDRs {
 				_, err := netip.ParsePrefix(c)
@@ -106,9 +106,11 @@ func oracleMayLean(x, y *networkingv1.ServiceCIDR) bool {
 	switch {
 	case y.Name == x.Name:
 		return false
+	case !slices.Contains(y.Finalizers, servicecidr.Finalizer): // D-25
+		return false
 	case y.DeletionTimestamp == nil:
 		return true
-	case x.DeletionTimestamp == nil, !slices.Contains(y.Finalizers, servicecidr.Finalizer):
+	case x.DeletionTimestamp == nil:
 		return false
 	case y.DeletionTimestamp.Equal(x.DeletionTimestamp):
 		return y.Name > x.Name

@@ -3,6 +3,7 @@ package servicecidr
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -31,65 +32,68 @@ const (
 // right: an error keeps the finalizer where it is, and nothing else back.
 func Plan(s Snapshot, name string, o Options) (Result, error) {
 	var problems snapshot.Problems
-	r := readRoster(s, &problems)
-	x := r.find(name, &problems)
+	all := parseAll(s, &problems)
+	x := all.find(name, &problems)
 	if x == nil {
 		return Result{}, problems.Err()
 	}
-	var v verdict
+	var b obstacles
 	if x.deleting() {
-		verdicts, _ := r.judge([]*object{x}, s.IPAddresses, o)
-		v = verdicts[0]
+		found, _ := all.obstaclesOf([]*object{x}, s.IPAddresses, o)
+		b = found[0]
 	}
-	return decide(s, x, v, o, &problems), problems.Err()
+	return decide(s.Now, x, b, o, &problems), problems.Err()
 }
 
 // PlanAll decides about every ServiceCIDR at the cost of about one look at each address. It
-// returns the outcomes that have an action, a RecheckAt or an error, sorted by name. The outcome
-// with the empty name, if there is one, holds what is wrong with objects that no decision rests
-// on. The result for a name is the one that Plan returns.
-func PlanAll(s Snapshot, o Options) []Outcome {
+// returns the outcomes that have an action, a RecheckAt or an error, sorted by name. The result for
+// a name is the one that Plan returns.
+//
+// The error is what is wrong with the snapshot as a whole: nil objects, ServiceCIDRs without a name,
+// and IPAddresses that the API server's allocator manages and whose name is not an address (not
+// under MatchUpstream). A problem that a ServiceCIDR's finalizer is kept for is in the error of that
+// outcome as well.
+func PlanAll(s Snapshot, o Options) ([]Outcome, error) {
 	var shared snapshot.Problems
-	r := readRoster(s, &shared)
-	subjects := make([]*object, 0, len(r.objects))
-	for _, x := range r.objects {
+	all := parseAll(s, &shared)
+	subjects := make([]*object, 0, len(all.sorted))
+	for _, x := range all.sorted {
 		if x.deleting() {
 			subjects = append(subjects, x)
 		}
 	}
-	verdicts, rest := r.judge(subjects, s.IPAddresses, o)
-	for _, e := range rest {
-		shared.Add(e)
+	found, bad := all.obstaclesOf(subjects, s.IPAddresses, o)
+	if !o.matchUpstream() {
+		for _, b := range bad {
+			shared.Add(b.problem)
+		}
 	}
 
 	var outcomes []Outcome
-	if err := shared.Err(); err != nil {
-		outcomes = append(outcomes, Outcome{Err: err})
-	}
-	for name := range r.doubles {
+	for name := range all.duplicates {
 		var problems snapshot.Problems
 		problems.Add(duplicate(name))
 		outcomes = append(outcomes, Outcome{Key: name, Err: problems.Err()})
 	}
-	for _, x := range r.objects {
-		var v verdict
-		if x.deleting() { // subjects are in the order of objects
-			v, verdicts = verdicts[0], verdicts[1:]
+	for _, x := range all.sorted {
+		var b obstacles
+		if x.deleting() { // subjects are in the order of sorted
+			b, found = found[0], found[1:]
 		}
 		var problems snapshot.Problems
-		result := decide(s, x, v, o, &problems)
+		result := decide(s.Now, x, b, o, &problems)
 		if err := problems.Err(); err != nil || !result.Empty() {
 			outcomes = append(outcomes, Outcome{Key: x.Name, Result: result, Err: err})
 		}
 	}
 	slices.SortFunc(outcomes, func(a, b Outcome) int { return cmp.Compare(a.Key, b.Key) })
-	return outcomes
+	return outcomes, shared.Err()
 }
 
-// decide returns what to do about x; v counts if x is being deleted.
-func decide(s Snapshot, x *object, v verdict, o Options, problems *snapshot.Problems) Result {
+// decide returns what to do about x; b counts if x is being deleted.
+func decide(now time.Time, x *object, b obstacles, o Options, problems *snapshot.Problems) Result {
 	uid := x.UID
-	if o.MatchUpstream {
+	if o.matchUpstream() {
 		uid = "" // upstream sends none (D-3)
 	} else {
 		for _, e := range x.problems {
@@ -105,37 +109,51 @@ func decide(s Snapshot, x *object, v verdict, o Options, problems *snapshot.Prob
 		if !x.protected() {
 			act(AddFinalizer{Name: x.Name, UID: uid})
 		}
-		setReady(s, x, uid, metav1.Condition{Status: metav1.ConditionTrue, Message: messageReady}, act)
+		setReady(now, x, uid, wantReady(true), act)
 		return result
 
-	case v.blocked:
+	case b.blocked:
 		// BR-31-02: it stays, and says why.
-		setReady(s, x, uid, metav1.Condition{
-			Status:  metav1.ConditionFalse,
-			Reason:  networkingv1.ServiceCIDRReasonTerminating,
-			Message: messageTerminating,
-		}, act)
+		setReady(now, x, uid, wantReady(false), act)
 
-	case v.removable():
+	case b.none():
 		// BR-31-03: from the very moment on. Not a difference of times: those overflow.
 		end := x.DeletionTimestamp.Add(o.gracePeriod())
-		if s.Now.Before(end) {
+		if now.Before(end) {
 			result.RecheckAt = end
 		} else if x.protected() {
 			act(RemoveFinalizer{Name: x.Name, UID: uid})
 		}
 	}
-	v.report(problems)
+	b.report(problems)
 	return result
 }
 
-// setReady sets the condition Ready unless it says so already.
-func setReady(s Snapshot, x *object, uid types.UID, want metav1.Condition, act func(Action)) {
-	want.Type = networkingv1.ServiceCIDRConditionReady
+// wantReady is the condition Ready of a ServiceCIDR that is ready, or that is being deleted and in
+// use.
+func wantReady(ready bool) metav1.Condition {
+	if ready {
+		return metav1.Condition{Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionTrue, Message: messageReady}
+	}
+	return metav1.Condition{
+		Type:    networkingv1.ServiceCIDRConditionReady,
+		Status:  metav1.ConditionFalse,
+		Reason:  networkingv1.ServiceCIDRReasonTerminating,
+		Message: messageTerminating,
+	}
+}
+
+// says reports whether the condition is there: its status, reason and message are compared.
+func (x *object) says(want metav1.Condition) bool {
 	have := apimeta.FindStatusCondition(x.Status.Conditions, want.Type)
-	if have != nil && have.Status == want.Status && have.Reason == want.Reason && have.Message == want.Message {
+	return have != nil && have.Status == want.Status && have.Reason == want.Reason && have.Message == want.Message
+}
+
+// setReady sets the condition unless it is there already.
+func setReady(now time.Time, x *object, uid types.UID, want metav1.Condition, act func(Action)) {
+	if x.says(want) {
 		return
 	}
-	want.LastTransitionTime = metav1.NewTime(s.Now)
+	want.LastTransitionTime = metav1.NewTime(now)
 	act(SetCondition{Name: x.Name, UID: uid, Condition: want})
 }

@@ -34,12 +34,14 @@ type Snapshot struct {
 
 // Options change how a plan is made. The zero value is the careful default.
 type Options struct {
-	// MatchUpstream asks for the requests that kube-controller-manager v1.36.3 would send,
-	// without the divergences D-1 to D-3.
-	MatchUpstream bool
+	// MatchUpstream asks for the requests that kube-controller-manager of that release would
+	// send, without the divergences that the package comment lists. Empty: the careful default.
+	MatchUpstream purekube.Release
 	// GracePeriod replaces DeletionGracePeriod. Zero or negative: none.
 	GracePeriod *time.Duration
 }
+
+func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
 
 func (o Options) gracePeriod() time.Duration {
 	if o.GracePeriod != nil {

@@ -7,11 +7,17 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
 )
 
 // Action is a write that a plan asks for. Its only member is [SetTTL].
-type Action interface{ isAction() }
+type Action interface {
+	purekube.Action
+	isAction()
+}
 
 var _ Action = SetTTL{}
 
@@ -28,8 +34,18 @@ type SetTTL struct {
 
 func (SetTTL) isAction() {}
 
-// Patch returns the body of a PATCH of the node: resource nodes, no subresource, no field manager
-// of its own, no force. It is what patchNodeWithAnnotation in ttl_controller.go sends.
+// Request is a patch of the node. It does not depend on done, and nothing comes after it.
+func (a SetTTL) Request([]runtime.Object) purekube.Request {
+	patchType, patch := a.Patch()
+	return purekube.Request{
+		Verb:     "patch",
+		Resource: corev1.SchemeGroupVersion.WithResource("nodes"),
+		Name:     a.Node, PatchType: patchType, Patch: patch,
+	}
+}
+
+// Patch is a strategic merge patch of the resource nodes: what patchNodeWithAnnotation in
+// ttl_controller.go sends.
 func (a SetTTL) Patch() (types.PatchType, []byte) {
 	type metadata struct {
 		Annotations map[string]string `json:"annotations"`

@@ -7,8 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/purekube/purekube"
 )
 
 // What upstream sends is the difference between the node and its annotated copy.
@@ -36,6 +40,20 @@ func TestPatchIsTheTwoWayMerge(t *testing.T) {
 	}
 	_, body := SetTTL{TTL: 15 * time.Second}.Patch()
 	require.Equal(t, `{"metadata":{"annotations":{"node.alpha.kubernetes.io/ttl":"15"}}}`, string(body))
+}
+
+// A Request is the whole call, and nothing depends on calls before it.
+func TestRequest(t *testing.T) {
+	a := SetTTL{Node: "a", UID: "uid-a", TTL: 15 * time.Second}
+	kind, body := a.Patch()
+	want := purekube.Request{
+		Verb: "patch", Resource: schema.GroupVersionResource{Version: "v1", Resource: "nodes"},
+		Name: "a", PatchType: kind, Patch: body,
+	}
+	for _, done := range [][]runtime.Object{nil, {nil}, {&corev1.Pod{}}} {
+		require.Equal(t, want, a.Request(done))
+	}
+	require.Empty(t, SetTTL{}.Request(nil).Name, "the API server refuses a patch of no name")
 }
 
 func TestApply(t *testing.T) {

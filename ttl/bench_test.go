@@ -23,7 +23,7 @@ func BenchmarkPlanAll(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", bc.name, size), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					PlanAll(s, Options{})
+					_, _, _ = PlanAll(s, Options{})
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(size), "ns/node")
 			})

@@ -1,6 +1,6 @@
-// Package ttl decides the annotation node.alpha.kubernetes.io/ttl of nodes: for how many
-// seconds a kubelet may use a Secret or ConfigMap that it has read before. The larger the
-// cluster, the longer, in steps:
+// Package ttl decides the annotation node.alpha.kubernetes.io/ttl of nodes: for how many seconds a
+// kubelet may use a Secret or ConfigMap that it has read before. The larger the cluster, the longer,
+// in steps:
 //
 //	step   nodes           TTL
 //	0      0 … 100         0 s
@@ -9,36 +9,59 @@
 //	3      900 … 2,000     60 s
 //	4      1,800 …         300 s
 //
-// Neighbouring steps overlap, so that a cluster whose size swings around a limit does not have
-// all its nodes rewritten time and again. The step is therefore not a function of the node
-// count: in an overlap it depends on where the cluster came from. It is the only thing to
-// remember from one plan to the next, a plain number, in [Snapshot].Step.
+// Neighbouring steps overlap, so that a cluster whose size swings around a limit does not have all its
+// nodes rewritten each time. The step is therefore not a function of the number of nodes: in an overlap
+// it depends on the step before. It is the only thing to remember from one plan to the next, a plain
+// number, in [Snapshot].Step.
 //
-// [PlanAll] settles the step for the count and returns it with the nodes to write; [Plan]
-// answers for one node at a given step; [Table] is the state machine on its own; [Explain] says
-// why.
+// [PlanAll] settles the step for the number of nodes and returns it with the nodes to write; [Plan]
+// answers for one node at a given step; [Table] is the table of steps on its own. [Explain] and
+// [ExplainAll] say why a node is written, [ExplainStep] why the cluster is at its step.
+// [AffectedByNode] names the nodes to plan again after an event.
+//
+// # Rules
+//
+//   - BR-19-01: with 0 to 100 nodes the TTL is 0 s.
+//   - BR-19-02: with 90 to 500 nodes it is 15 s.
+//   - BR-19-03: with 450 to 1,000 nodes it is 30 s.
+//   - BR-19-04: with 900 to 2,000 nodes it is 60 s.
+//   - BR-19-05: with 1,800 nodes and more it is 300 s.
+//   - BR-19-06: where two steps allow the number of nodes, the cluster stays at the step that it is at.
+//   - BR-19-07: a node whose annotation says the TTL already is not written.
 //
 // # The caller's duties
 //
-//  1. Give all nodes of the cluster, from a cache that has synced: their count drives the step.
-//     Nodes that are being deleted count until they are gone.
-//  2. Keep the step that PlanAll returned and put it into the next Snapshot. After a restart,
-//     take it from [Table.Recover]: starting over at 0 is allowed, and rewrites every node
-//     of a cluster whose size is in an overlap.
-//  3. When a node is added or deleted, call PlanAll, or [Table.Next] for the step alone; when
-//     a node is updated, Plan for that node is enough.
-//  4. Carry a [SetTTL] out as its Patch says. A node that is gone by then is no failure.
+//  1. Give PlanAll all nodes of the cluster, from a cache that has synced: their number moves the
+//     step. Nodes that are being deleted count until they are gone. Plan and Explain need one node, and
+//     the step. No other kind is read.
+//  2. Keep the step that PlanAll returned and put it into the next Snapshot. After a restart, take it
+//     from [Table.Recover]. Starting over at 0 is allowed; it rewrites every node of a cluster whose
+//     size is in an overlap.
+//  3. After an event, plan what AffectedByNode names, at the step that its comment says; or call
+//     PlanAll.
+//  4. Make the call that Request returns. 404 Not Found means that the node is gone: drop the action.
+//     409 Conflict and 422 Invalid are not expected, since the patch carries neither a
+//     resourceVersion nor a UID; retry other errors with back-off.
+//  5. Do not retry an error of Plan: it names nodes of the snapshot that have to be mended. The
+//     actions of a result that comes with an error are right: make them.
+//  6. Do not run this beside the ttl-controller of kube-controller-manager: switch that one off
+//     (--controllers=*,-ttl-controller). Both write the same only while they are at the same step, and
+//     the step of the stock controller cannot be read: it starts at 0 after each restart. Two at
+//     different steps write every node in turns for ever. Where it cannot be switched off, as on
+//     managed clusters, use the answers and make none of the writes. There is no MatchUpstream to
+//     help, since for a given step nothing differs.
 //
 // # Bad input
 //
 // A nil node, a node without a name and a name that two nodes have are reported as
-// [purekube.ObjectError]; the rest is planned. A name that two nodes have counts as one node and
-// is not written. A step outside of the table stands for the nearest one inside. An annotation
-// that is not an integer is no error: it is written over.
+// [purekube.ObjectError]; the rest is planned. A name that two nodes have counts as one node and is not
+// written. A step outside of the table stands for the nearest one inside. An annotation that is not an
+// integer is no error: it is written over.
 //
 // # Upstream
 //
-// pkg/controller/ttl/ttl_controller.go of Kubernetes v1.36.3. What is written for a given step is the
-// same, byte for byte, so there is no MatchUpstream here. The rules are BR-19-01 … BR-19-07: the five
-// steps, the hysteresis between them, and no write where the annotation is right already.
+// The source is pkg/controller/ttl/ttl_controller.go of Kubernetes v1.36.3; v1.37.1 decides alike. What
+// is written for a given step is the same, byte for byte, so there is no MatchUpstream. Beyond
+// upstream, the step can be recovered from the annotations, and when the step moves every node is
+// named to be planned again, where upstream waits for the heartbeats of the kubelets.
 package ttl

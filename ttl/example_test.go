@@ -23,7 +23,10 @@ func ExamplePlanAll() {
 	}
 	nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new"}})
 
-	step, outcomes := ttl.PlanAll(ttl.Snapshot{Step: 0, Nodes: nodes}, ttl.Options{})
+	step, outcomes, err := ttl.PlanAll(ttl.Snapshot{Step: 0, Nodes: nodes}, ttl.Options{})
+	if err != nil {
+		fmt.Println(err)
+	}
 	fmt.Println("step", step)
 	for _, o := range outcomes {
 		if o.Err != nil {
@@ -31,16 +34,14 @@ func ExamplePlanAll() {
 		}
 		for _, a := range o.Result.Actions {
 			fmt.Println(a)
-			if set, ok := a.(ttl.SetTTL); ok {
-				kind, body := set.Patch()
-				fmt.Println(kind, string(body))
-			}
+			request := a.Request(nil) // what to send, for any client
+			fmt.Println(request, string(request.Patch))
 		}
 	}
 	// Output:
 	// step 1
 	// SetTTL new: 15s
-	// application/strategic-merge-patch+json {"metadata":{"annotations":{"node.alpha.kubernetes.io/ttl":"15"}}}
+	// patch nodes new {"metadata":{"annotations":{"node.alpha.kubernetes.io/ttl":"15"}}}
 }
 
 // After a restart in an overlap: 95 nodes may be in step 0 or 1, and their annotations say which.
@@ -54,7 +55,7 @@ func ExampleTable_Recover() {
 	}
 	var table ttl.Table
 	step := table.Recover(nodes)
-	_, outcomes := ttl.PlanAll(ttl.Snapshot{Step: step, Nodes: nodes}, ttl.Options{Table: table})
+	_, outcomes, _ := ttl.PlanAll(ttl.Snapshot{Step: step, Nodes: nodes}, ttl.Options{Table: table})
 	fmt.Printf("step %d, %d nodes to write\n", step, len(outcomes))
 	// Output: step 1, 0 nodes to write
 }
@@ -68,14 +69,69 @@ func ExampleNewTable() {
 	// Output: ttl: step 1: SizeMin 1200 leaves a gap after the step before, which ends at 1000
 }
 
+func ExamplePlan() {
+	s := ttl.Snapshot{Step: 1, Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}
+	result, err := ttl.Plan(s, "a", ttl.Options{})
+	fmt.Println(result.Actions, err)
+	// Output: [SetTTL a: 15s] <nil>
+}
+
 func ExampleExplain() {
-	nodes := []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}
-	e := ttl.Explain(ttl.Snapshot{Nodes: nodes}, ttl.Options{})
-	fmt.Printf("step %d (%v) with %d node; the next one up from %d nodes\n", e.Step, e.Boundary.TTL, e.Nodes, e.UpAt)
-	for _, d := range e.Differ {
-		fmt.Printf("%s: annotation %s, want %v\n", d.Node, d.Cause, d.Want)
+	s := ttl.Snapshot{Step: 1, Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}
+	e, err := ttl.Explain(s, "a", ttl.Options{})
+	for _, r := range e.Reasons {
+		fmt.Println(r.Code, err)
+		fmt.Println(r)
 	}
 	// Output:
-	// step 0 (0s) with 1 node; the next one up from 101 nodes
-	// a: annotation missing, want 0s
+	// AnnotationMissing <nil>
+	// metadata.annotations[node.alpha.kubernetes.io/ttl]: there is no annotation; it should say 15
+}
+
+func ExampleExplainAll() {
+	s := ttl.Snapshot{Nodes: []*corev1.Node{
+		{ObjectMeta: metav1.ObjectMeta{Name: "b", Annotations: map[string]string{ttl.Annotation: "0"}}},
+		{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+	}}
+	explanations, err := ttl.ExplainAll(s, ttl.Options{})
+	if err != nil {
+		fmt.Println(err)
+	}
+	for _, e := range explanations {
+		fmt.Println(e.Key, e.Want, e.Reasons[0].Code)
+	}
+	// Output:
+	// a 0s AnnotationMissing
+	// b 0s AnnotationMatches
+}
+
+func ExampleExplainStep() {
+	s := ttl.Snapshot{Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}
+	e, err := ttl.ExplainStep(s, ttl.Options{})
+	if err != nil {
+		fmt.Println(err)
+	}
+	fmt.Printf("step %d (%v); a higher one from %d nodes on\n", e.Step, e.Boundary.TTL, e.UpAt)
+	fmt.Println(e.Reasons[0])
+	// Output:
+	// step 0 (0s); a higher one from 101 nodes on
+	// step 0 is for 0 to 100 nodes, and there are 1
+}
+
+// A caller that plans node by node keeps the step and moves it with each node that comes or goes.
+func ExampleAffectedByNode() {
+	s := ttl.Snapshot{Step: 0}
+	for i := range 101 {
+		s.Nodes = append(s.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%03d", i)}})
+	}
+	newObj := s.Nodes[100] // the one that was just added
+	names := ttl.AffectedByNode(s, nil, newObj, ttl.Options{})
+	s.Step = ttl.Table{}.Settle(s.Step, len(s.Nodes))
+	fmt.Println(len(names), "nodes to plan at step", s.Step)
+
+	newObj = s.Nodes[7].DeepCopy() // a heartbeat
+	fmt.Println(ttl.AffectedByNode(s, s.Nodes[7], newObj, ttl.Options{}))
+	// Output:
+	// 101 nodes to plan at step 1
+	// [node-007]
 }

@@ -1,87 +1,180 @@
 package ttl
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Explanation says why [PlanAll] decides what it decides.
+// Explanation says why [Plan] decides about a node as it does.
 type Explanation struct {
-	// From is the step in the snapshot, or the nearest in the table. Step is the one that the
-	// node count makes of it, with its boundary.
+	// Key is the name of the node.
+	Key string
+	// UID is the node's; empty if more than one node has the name.
+	UID types.UID
+	// Annotation is the text of the annotation; nil if there is none, or more than one node has the
+	// name.
+	Annotation *string
+	// Want is the TTL that the annotation should say.
+	Want time.Duration
+	// Reasons has the one reason for the decision.
+	Reasons []Reason
+}
+
+// Reason is one step on the way to the decision. Its Field is the annotation's path, or empty.
+type Reason = purekube.Reason[Code]
+
+// Code is the machine-readable reason. It is one of the constants below.
+type Code string
+
+// Why a node is written, or not: the codes of an [Explanation].
+const (
+	// AnnotationMissing: there is no annotation, and SetTTL writes one.
+	AnnotationMissing Code = "AnnotationMissing"
+	// AnnotationNotInteger: the annotation is not an integer that fits into 64 bits, and SetTTL
+	// writes over it.
+	AnnotationNotInteger Code = "AnnotationNotInteger"
+	// AnnotationDiffers: the annotation has another number of seconds, and SetTTL writes over it.
+	AnnotationDiffers Code = "AnnotationDiffers"
+	// AnnotationMatches: the annotation says the TTL, and nothing is written (BR-19-07).
+	AnnotationMatches Code = "AnnotationMatches"
+	// Duplicate: more than one node has the name. It counts as one node, and none of them is written.
+	Duplicate Code = "Duplicate"
+)
+
+// Why the cluster is at its step: the codes of a [StepExplanation].
+const (
+	// StepKept: the step allows as many nodes as there are.
+	StepKept Code = "StepKept"
+	// StepUp: there are more nodes than the step in the snapshot allows.
+	StepUp Code = "StepUp"
+	// StepDown: there are fewer nodes than the step in the snapshot allows.
+	StepDown Code = "StepDown"
+	// StepOutOfRange: the step in the snapshot is not in the table, and the nearest one stands for it.
+	StepOutOfRange Code = "StepOutOfRange"
+)
+
+// annotationField is the path of the annotation in a node.
+const annotationField = "metadata.annotations[" + Annotation + "]"
+
+// Explain says why [Plan] decides about the node of this name as it does, at the step in s. A name
+// that s does not hold is an ObjectError around purekube.ErrNotFound; the other errors are those of
+// Plan.
+func Explain(s Snapshot, node string, o Options) (Explanation, error) {
+	var problems snapshot.Problems
+	found, duplicates := find(s.Nodes, node, &problems)
+	b := o.Table.at(s.Step)
+	switch {
+	case duplicates:
+		return explainDuplicate(node, b), problems.Err()
+	case found == nil:
+		problems.Add(notFound(node))
+		return Explanation{}, problems.Err()
+	}
+	return explainNode(found, b), problems.Err()
+}
+
+func notFound(node string) *purekube.ObjectError {
+	return &purekube.ObjectError{Kind: kindNode, Name: node, Err: purekube.ErrNotFound}
+}
+
+// ExplainAll explains the decision about every node at the step that [PlanAll] settles, sorted by
+// the node's name. The error is PlanAll's.
+func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
+	all := sortNodes(s.Nodes)
+	b := o.Table.at(o.Table.Settle(s.Step, all.count()))
+	var explanations []Explanation
+	for _, n := range all.unique {
+		explanations = append(explanations, explainNode(n, b))
+	}
+	for _, name := range all.duplicates {
+		explanations = append(explanations, explainDuplicate(name, b))
+	}
+	slices.SortFunc(explanations, func(a, b Explanation) int { return strings.Compare(a.Key, b.Key) })
+	return explanations, all.problems.Err()
+}
+
+func explainNode(n *corev1.Node, b Boundary) Explanation {
+	_, valid, text, present := annotated(n)
+	e := Explanation{Key: n.Name, UID: n.UID, Want: b.TTL}
+	if present {
+		e.Annotation = &text
+	}
+	reason := Reason{Field: annotationField}
+	switch want := seconds(b.TTL); {
+	case !present:
+		reason.Code, reason.Message = AnnotationMissing, fmt.Sprintf("there is no annotation; it should say %d", want)
+	case !valid:
+		reason.Code, reason.Message = AnnotationNotInteger, fmt.Sprintf("%q is not an integer; it should say %d", text, want)
+	case !says(n, b.TTL):
+		reason.Code, reason.Message = AnnotationDiffers, fmt.Sprintf("it says %q and should say %d", text, want)
+	default:
+		reason.Code, reason.Message = AnnotationMatches, fmt.Sprintf("it says %q, as it should", text)
+	}
+	e.Reasons = []Reason{reason}
+	return e
+}
+
+func explainDuplicate(name string, b Boundary) Explanation {
+	return Explanation{Key: name, Want: b.TTL, Reasons: []Reason{{
+		Code: Duplicate, Message: "more than one node has this name: they count as one, and none of them is written",
+	}}}
+}
+
+// StepExplanation says why [PlanAll] settles the step that it returns.
+type StepExplanation struct {
+	// From is the step in the snapshot, or the nearest one in the table. Step is the one that the
+	// number of nodes makes of it, Boundary that step's entry in the table.
 	From, Step int
 	Boundary   Boundary
 	// Nodes is how many nodes there are.
 	Nodes int
-	// UpAt is the node count from which on the step would be a higher one; 0: there is none.
+	// UpAt is the number of nodes from which on the step is a higher one; 0: no step is higher.
 	UpAt int
-	// DownAt is the node count from which on downwards the step would be a lower one; -1:
-	// there is none.
+	// DownAt is the number of nodes at and below which the step is a lower one; -1: no step is
+	// lower.
 	DownAt int
-	// Differ are the nodes that have to be written, sorted by name. Nil: none.
-	Differ []Difference
-	// Ambiguous are the names that more than one node has, sorted: each counts as one node, and
-	// none of them is written.
-	Ambiguous []string
+	// Reasons are why Step is what it is.
+	Reasons []Reason
 }
 
-// Difference is a node whose annotation is not what the step asks for.
-type Difference struct {
-	Node string
-	UID  types.UID
-	// Cause says what is wrong with the annotation, Annotation is its text now.
-	Cause      Cause
-	Annotation string
-	// Want is what it should say.
-	Want time.Duration
+// ExplainStep says why PlanAll settles the step that it returns. The error is PlanAll's.
+func ExplainStep(s Snapshot, o Options) (StepExplanation, error) {
+	all := sortNodes(s.Nodes)
+	return explainStep(s.Step, all.count(), o.Table), all.problems.Err()
 }
 
-// Cause is why a node has to be written. The zero value is none of them.
-type Cause string
-
-const (
-	// Missing: there is no annotation.
-	Missing Cause = "missing"
-	// NotInteger: the annotation is not an integer that fits into 64 bits.
-	NotInteger Cause = "not an integer"
-	// OtherTTL: the annotation has another number of seconds.
-	OtherTTL Cause = "other TTL"
-)
-
-// Explain returns what PlanAll's answer rests on, from the same snapshot.
-func Explain(s Snapshot, o Options) Explanation {
-	nodes := census(s.Nodes)
-	steps := o.Table.all()
-	from := clamp(s.Step, len(steps))
-	step := o.Table.Settle(from, nodes.count())
+func explainStep(given, count int, t Table) StepExplanation {
+	steps := t.all()
+	from := clamp(given, len(steps))
+	step := t.Settle(from, count)
 	b := steps[step]
-	e := Explanation{
-		From:      from,
-		Step:      step,
-		Boundary:  b,
-		Nodes:     nodes.count(),
-		DownAt:    b.SizeMin - 1,
-		Ambiguous: nodes.duplicates,
-	}
+	e := StepExplanation{From: from, Step: step, Boundary: b, Nodes: count, DownAt: b.SizeMin - 1}
 	if step < len(steps)-1 {
 		e.UpAt = b.SizeMax + 1
 	}
-	for _, n := range nodes.unique {
-		if says(n, b.TTL) {
-			continue
-		}
-		d := Difference{Node: n.Name, UID: n.UID, Want: b.TTL}
-		_, valid, text, present := annotated(n)
-		switch d.Annotation = text; {
-		case !present:
-			d.Cause = Missing
-		case !valid:
-			d.Cause = NotInteger
-		default:
-			d.Cause = OtherTTL
-		}
-		e.Differ = append(e.Differ, d)
+	add := func(code Code, format string, args ...any) {
+		e.Reasons = append(e.Reasons, Reason{Code: code, Message: fmt.Sprintf(format, args...)})
+	}
+	if from != given {
+		add(StepOutOfRange, "step %d is not in the table; step %d stands for it", given, from)
+	}
+	switch {
+	case step > from:
+		add(StepUp, "%d nodes are more than the %d of step %d", count, steps[from].SizeMax, from)
+	case step < from:
+		add(StepDown, "%d nodes are fewer than the %d of step %d", count, steps[from].SizeMin, from)
+	case step == len(steps)-1:
+		add(StepKept, "step %d is for %d nodes and more, and there are %d", step, b.SizeMin, count)
+	default:
+		add(StepKept, "step %d is for %d to %d nodes, and there are %d", step, b.SizeMin, b.SizeMax, count)
 	}
 	return e
 }

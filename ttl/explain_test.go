@@ -7,33 +7,84 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube"
 )
 
 func TestExplain(t *testing.T) {
-	nodes := fleet(95, "15")
-	nodes[3] = node("node-00003", absent)
-	nodes[2] = node("node-00002", "15s")
-	nodes[1] = node("node-00001", "0")
-	nodes = append([]*corev1.Node{nodes[94], nil}, nodes...) // node-00094 twice, once first
-	want := Explanation{
-		From: 2, Step: 1,
-		Boundary: Boundary{90, 500, 15 * time.Second},
-		Nodes:    95, UpAt: 501, DownAt: 89,
-		Differ: []Difference{
-			{Node: "node-00001", UID: "uid-node-00001", Cause: OtherTTL, Annotation: "0", Want: 15 * time.Second},
-			{Node: "node-00002", UID: "uid-node-00002", Cause: NotInteger, Annotation: "15s", Want: 15 * time.Second},
-			{Node: "node-00003", UID: "uid-node-00003", Cause: Missing, Want: 15 * time.Second},
-		},
-		Ambiguous: []string{"node-00094"},
+	const fifteen = 15 * time.Second
+	for _, tc := range []struct {
+		name, reason string
+		annotation   string
+		want         Reason
+	}{
+		{"missing", "SetTTL writes one", absent, Reason{Code: AnnotationMissing, Message: "there is no annotation; it should say 15"}},
+		{"not an integer", "as strconv.Atoi reads", "15s", Reason{Code: AnnotationNotInteger, Message: `"15s" is not an integer; it should say 15`}},
+		{"another TTL", "of another step", "0", Reason{Code: AnnotationDiffers, Message: `it says "0" and should say 15`}},
+		{"BR-19-07", "it is right, and not written again", "015", Reason{Code: AnnotationMatches, Message: `it says "015", as it should`}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			n := node("a", tc.annotation)
+			got, err := Explain(Snapshot{Step: 1, Nodes: []*corev1.Node{node("b", "15"), n}}, "a", Options{})
+			require.NoError(t, err)
+			tc.want.Field = "metadata.annotations[node.alpha.kubernetes.io/ttl]"
+			want := Explanation{Key: "a", UID: "uid-a", Want: fifteen, Reasons: []Reason{tc.want}}
+			if tc.annotation != absent {
+				want.Annotation = ptr.To(tc.annotation)
+			}
+			require.Empty(t, cmp.Diff(want, got), tc.reason)
+		})
 	}
-	require.Empty(t, cmp.Diff(want, Explain(Snapshot{Step: 2, Nodes: nodes}, Options{})))
 }
 
-func TestExplainEnds(t *testing.T) {
-	first := Explain(Snapshot{Step: -3}, Options{})
-	require.Equal(t, Explanation{Boundary: Boundary{0, 100, 0}, UpAt: 101, DownAt: -1}, first, "no step below the first")
-	last := Explain(Snapshot{Step: 9, Nodes: fleet(1800, "300")}, Options{})
-	require.Equal(t, Explanation{
-		From: 4, Step: 4, Boundary: Boundary{1800, 2147483647, 300 * time.Second}, Nodes: 1800, DownAt: 1799,
-	}, last, "no step above the last")
+func TestExplainWithoutAnAnswer(t *testing.T) {
+	e, err := Explain(Snapshot{}, "a", Options{})
+	require.ErrorIs(t, err, purekube.ErrNotFound)
+	require.EqualError(t, err, "Node a: not in the snapshot")
+	require.Empty(t, e)
+
+	e, err = Explain(Snapshot{Nodes: []*corev1.Node{nil, node("a", "0"), node("a", "15")}}, "a", Options{})
+	require.ErrorIs(t, err, purekube.ErrDuplicate)
+	require.ErrorIs(t, err, purekube.ErrNil)
+	require.NotErrorIs(t, err, purekube.ErrNotFound)
+	require.Equal(t, "a", e.Key)
+	require.Equal(t, Duplicate, e.Reasons[0].Code)
+}
+
+func TestExplainStep(t *testing.T) {
+	two := fleet(2, "0")
+	step1 := Boundary{90, 500, 15 * time.Second}
+	for _, tc := range []struct {
+		name, reason string
+		s            Snapshot
+		want         StepExplanation
+		codes        []Code
+	}{
+		{"BR-19-01 first", "no step below it", Snapshot{}, StepExplanation{Boundary: Boundary{0, 100, 0}, UpAt: 101, DownAt: -1}, []Code{StepKept}},
+		{"negative", "stands for the first", Snapshot{Step: -3}, StepExplanation{Boundary: Boundary{0, 100, 0}, UpAt: 101, DownAt: -1}, []Code{StepOutOfRange, StepKept}},
+		{"BR-19-05 last", "no step above it", Snapshot{Step: 9, Nodes: fleet(1800, "300")},
+			StepExplanation{From: 4, Step: 4, Boundary: Boundary{1800, 2147483647, 300 * time.Second}, Nodes: 1800, DownAt: 1799}, []Code{StepOutOfRange, StepKept}},
+		{"BR-19-06 kept", "in the overlap of two steps the step stays what it was", Snapshot{Step: 1, Nodes: fleet(95, "15")},
+			StepExplanation{From: 1, Step: 1, Boundary: step1, Nodes: 95, UpAt: 501, DownAt: 89}, []Code{StepKept}},
+		{"up", "more nodes than it allows", Snapshot{Nodes: fleet(101, "15")},
+			StepExplanation{Step: 1, Boundary: step1, Nodes: 101, UpAt: 501, DownAt: 89}, []Code{StepUp}},
+		{"down", "fewer nodes than it allows", Snapshot{Step: 2, Nodes: fleet(449, "15")},
+			StepExplanation{From: 2, Step: 1, Boundary: step1, Nodes: 449, UpAt: 501, DownAt: 89}, []Code{StepDown}},
+		{"two nodes of one name", "count as one", Snapshot{Nodes: append(two, two[0])},
+			StepExplanation{Boundary: Boundary{0, 100, 0}, Nodes: 2, UpAt: 101, DownAt: -1}, []Code{StepKept}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := ExplainStep(tc.s, Options{})
+			require.NoError(t, err)
+			var codes []Code
+			for _, r := range got.Reasons {
+				codes = append(codes, r.Code)
+				require.NotEmpty(t, r.Message)
+			}
+			require.Equal(t, tc.codes, codes, tc.reason)
+			got.Reasons = nil
+			require.Empty(t, cmp.Diff(tc.want, got), tc.reason)
+		})
+	}
 }

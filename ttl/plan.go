@@ -5,38 +5,20 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
 const kindNode = "Node"
 
 // Plan returns the write that the node of this name needs at the step in s, which it takes as it
-// is: it does not look at how many nodes there are. A node that s does not hold needs none. The
-// error names a nil node in s, a node in s without a name, and this node if s holds it twice; then
-// nothing is planned for it.
+// is: it does not look at how many nodes there are, and s needs to hold no node but this one. A
+// node that s does not hold needs none. The error names a nil node in s, a node in s without a name,
+// and this node if s holds it twice; then nothing is planned for it.
 func Plan(s Snapshot, node string, o Options) (Result, error) {
 	var problems snapshot.Problems
-	var found *corev1.Node
-	twice := false
-	for _, n := range s.Nodes {
-		switch {
-		case n == nil:
-			problems.Add(&purekube.ObjectError{Kind: kindNode, Err: purekube.ErrNil})
-		case n.Name == "":
-			problems.Add(snapshot.NamelessError(kindNode))
-		case n.Name == node:
-			twice = twice || found != nil
-			found = n
-		}
-	}
+	found, _ := find(s.Nodes, node, &problems)
 	if found == nil {
-		return Result{}, problems.Err()
-	}
-	if twice {
-		problems.Add(snapshot.DuplicateError(kindNode, snapshot.KeyOf(found)))
 		return Result{}, problems.Err()
 	}
 	return planNode(found, o.Table.at(s.Step)), problems.Err()
@@ -44,27 +26,29 @@ func Plan(s Snapshot, node string, o Options) (Result, error) {
 
 // PlanAll settles the step for the nodes in s, as [Table.Settle] does from s.Step, and returns it
 // together with the writes that the nodes need at that step, sorted by the node's name: what Plan
-// returns for each of them with that step in s. Nodes that need none are left out. Names that
-// more than one node has have an outcome with an error only; nil nodes and nodes without a name are
-// reported in an outcome with an empty key.
-func PlanAll(s Snapshot, o Options) (step int, outcomes []Outcome) {
-	nodes := census(s.Nodes)
-	step = o.Table.Settle(s.Step, nodes.count())
+// returns for each of them with that step in s. Nodes that need none are left out. A name that more
+// than one node has has an outcome with an error and no action. The error is what is wrong with the
+// snapshot as a whole: nil nodes and nodes without a name.
+func PlanAll(s Snapshot, o Options) (step int, outcomes []Outcome, err error) {
+	all := sortNodes(s.Nodes)
+	step = o.Table.Settle(s.Step, all.count())
 	b := o.Table.at(step)
-	for _, n := range nodes.unique {
+	for _, n := range all.unique {
 		if r := planNode(n, b); !r.Empty() {
 			outcomes = append(outcomes, Outcome{Key: n.Name, Result: r})
 		}
 	}
-	for _, name := range nodes.duplicates {
-		key := types.NamespacedName{Name: name}
-		outcomes = append(outcomes, Outcome{Key: name, Err: snapshot.DuplicateError(kindNode, key)})
-	}
-	if err := nodes.problems.Err(); err != nil {
-		outcomes = append(outcomes, Outcome{Err: err})
+	for _, name := range all.duplicates {
+		outcomes = append(outcomes, duplicateOutcome(name))
 	}
 	slices.SortFunc(outcomes, func(a, b Outcome) int { return strings.Compare(a.Key, b.Key) })
-	return step, outcomes
+	return step, outcomes, all.problems.Err()
+}
+
+func duplicateOutcome(name string) Outcome {
+	var problems snapshot.Problems
+	problems.Add(duplicate(name))
+	return Outcome{Key: name, Err: problems.Err()}
 }
 
 // planNode is BR-19-07, updateNodeIfNeeded in ttl_controller.go.

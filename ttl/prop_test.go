@@ -44,12 +44,17 @@ func TestProperties(t *testing.T) {
 		for _, n := range s.Nodes {
 			before = append(before, n.DeepCopy())
 		}
-		step, outcomes := PlanAll(s, Options{})
+		step, outcomes, whole := PlanAll(s, Options{})
 		at := fmt.Sprintf("seed %d, round %d", seed, round)
 
 		require.Empty(t, cmp.Diff(before, s.Nodes), "%s: an input was written to", at)
 		require.Empty(t, aliasing.Shared(s, outcomes), at)
-		require.Empty(t, aliasing.Shared(s, Explain(s, Options{})), at)
+		explanations, explainErr := ExplainAll(s, Options{})
+		require.Empty(t, aliasing.Shared(s, explanations), at)
+		require.Equal(t, errText(whole), errText(explainErr), at)
+		e, stepErr := ExplainStep(s, Options{})
+		require.Equal(t, step, e.Step, at)
+		require.Equal(t, errText(whole), errText(stepErr), at)
 
 		// Plan at the settled step says the same for each key.
 		settled := Snapshot{Step: step, Nodes: s.Nodes}
@@ -60,9 +65,12 @@ func TestProperties(t *testing.T) {
 			}
 			outcome[o.Key] = o
 		}
-		differ := map[string]bool{}
-		for _, d := range Explain(s, Options{}).Differ {
-			differ[d.Node] = true
+		explained := map[string]Explanation{}
+		for i, x := range explanations {
+			if i > 0 {
+				require.Less(t, explanations[i-1].Key, x.Key, "%s: sorted, each key once", at)
+			}
+			explained[x.Key] = x
 		}
 		for _, n := range s.Nodes {
 			if n == nil || n.Name == "" {
@@ -70,7 +78,10 @@ func TestProperties(t *testing.T) {
 			}
 			got, err := Plan(settled, n.Name, Options{})
 			require.Equal(t, outcome[n.Name].Result, got, at)
-			require.Equal(t, !got.Empty(), differ[n.Name], "%s: Explain and Plan agree on %s", at, n.Name)
+			x, _ := Explain(settled, n.Name, Options{})
+			require.Empty(t, cmp.Diff(explained[n.Name], x), at)
+			code := x.Reasons[0].Code
+			require.Equal(t, got.Empty(), code == AnnotationMatches || code == Duplicate, "%s: Explain and Plan agree on %s", at, n.Name)
 			if own := outcome[n.Name].Err; own != nil {
 				require.Contains(t, errText(err), own.Error(), at)
 			}
@@ -81,18 +92,19 @@ func TestProperties(t *testing.T) {
 		r.Shuffle(len(shuffled.Nodes), func(i, j int) {
 			shuffled.Nodes[i], shuffled.Nodes[j] = shuffled.Nodes[j], shuffled.Nodes[i]
 		})
-		again, other := PlanAll(shuffled, Options{})
+		again, other, _ := PlanAll(shuffled, Options{})
 		require.Equal(t, step, again, at)
 		require.Len(t, other, len(outcomes), at)
 		for i := range other {
 			require.Equal(t, outcomes[i].Result, other[i].Result, at)
 			require.Equal(t, errText(outcomes[i].Err), errText(other[i].Err), at)
 		}
-		require.Empty(t, cmp.Diff(Explain(s, Options{}), Explain(shuffled, Options{})), at)
+		otherExplanations, _ := ExplainAll(shuffled, Options{})
+		require.Empty(t, cmp.Diff(explanations, otherExplanations), at)
 
 		// Carried out, nothing is left to do.
 		after := Snapshot{Step: step, Nodes: apply(t, s.Nodes, outcomes)}
-		_, left := PlanAll(after, Options{})
+		_, left, _ := PlanAll(after, Options{})
 		for _, o := range left {
 			require.True(t, o.Result.Empty(), "%s: %s is written again", at, o.Key)
 		}
@@ -109,7 +121,7 @@ func TestConvergeWalk(t *testing.T) {
 	visit := func(moved bool, fresh int) {
 		t.Helper()
 		var outcomes []Outcome
-		step, outcomes = PlanAll(Snapshot{Step: step, Nodes: nodes}, Options{})
+		step, outcomes, _ = PlanAll(Snapshot{Step: step, Nodes: nodes}, Options{})
 		if step != c.step {
 			t.Fatalf("%d nodes: step %d, one event at a time %d", c.nodes, step, c.step)
 		}

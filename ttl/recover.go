@@ -3,15 +3,15 @@ package ttl
 import corev1 "k8s.io/api/core/v1"
 
 // Recover returns the step that the nodes' count and annotations agree with best, for a caller
-// that does not know it any more. Only steps that allow so many nodes come into question; of
-// these it is the one that the most nodes are annotated for, so that the fewest have to be
-// rewritten. On a tie, no annotations at all included, it is the lowest, which
-// kube-controller-manager would come to, since it starts at step 0 with no nodes.
+// that does not know it any more. Only the steps that allow that many nodes are considered. Of
+// these it is the one that most of the nodes are annotated for, so that the fewest have to be
+// rewritten. On a tie, and where there are no annotations, it is the lowest of them, which is where
+// kube-controller-manager arrives, since it starts at step 0 with no nodes.
 //
 // Nil nodes and nodes without a name are left out. A name that more than one node has counts as one
-// node, and its annotations are not asked.
+// node; the annotations of these nodes are not considered.
 func (t Table) Recover(nodes []*corev1.Node) int {
-	present := census(nodes)
+	present := sortNodes(nodes)
 	steps := t.all()
 	count := present.count()
 

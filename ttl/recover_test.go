@@ -52,8 +52,8 @@ func TestRecover(t *testing.T) {
 		{"47 of 95 annotated 15", "the majority, since that is the fewest writes", mixed(fleet(47, "15"), fleet(48, "0")), 0},
 		{"46 each of 95", "a tie: the lower", mixed(fleet(46, "15"), fleet(46, "0"), fleet(3, absent)), 0},
 		{"one of 95 annotated 15", "the rest says nothing", mixed(fleet(1, "15"), fleet(94, absent)), 1},
-		{"nil and nameless nodes", "they are not counted and not asked", append(fleet(89, "15"), nil, node("", "15"), nil), 0},
-		{"one name many times", "it is one of 95 nodes and is not asked", duplicated, 0},
+		{"nil and nameless nodes", "they are not counted, and their annotations do not count", append(fleet(89, "15"), nil, node("", "15"), nil), 0},
+		{"one name many times", "it is one of 95 nodes, and its annotations do not count", duplicated, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			require.Equal(t, tc.want, Table{}.Recover(tc.nodes), tc.reason)
@@ -64,11 +64,11 @@ func TestRecover(t *testing.T) {
 // After a restart in an overlap nothing is rewritten. Upstream would rewrite all of them.
 func TestRecoverPlansNothing(t *testing.T) {
 	nodes := fleet(95, "15")
-	step, outcomes := PlanAll(Snapshot{Step: Table{}.Recover(nodes), Nodes: nodes}, Options{})
+	step, outcomes, _ := PlanAll(Snapshot{Step: Table{}.Recover(nodes), Nodes: nodes}, Options{})
 	require.Equal(t, 1, step)
 	require.Empty(t, outcomes)
 
-	step, outcomes = PlanAll(Snapshot{Nodes: nodes}, Options{})
+	step, outcomes, _ = PlanAll(Snapshot{Nodes: nodes}, Options{})
 	require.Equal(t, 0, step, "without the step it starts over")
 	require.Len(t, outcomes, 95)
 }
@@ -82,7 +82,7 @@ func TestRecoverFindsTheStep(t *testing.T) {
 	annotations := []string{absent, "0", "15", "30", "60", "300", "x"}
 	for range 150 {
 		c.resize(r.IntN(largest + 1))
-		_, outcomes := PlanAll(Snapshot{Step: c.step, Nodes: fleet(c.nodes, absent)}, Options{})
+		_, outcomes, _ := PlanAll(Snapshot{Step: c.step, Nodes: fleet(c.nodes, absent)}, Options{})
 		nodes := apply(t, fleet(c.nodes, absent), outcomes)
 		require.Equal(t, c.step, Table{}.Recover(nodes), "seed %d, %d nodes", seed, c.nodes)
 

@@ -29,23 +29,28 @@ func planTTL(c *cluster, set settings) section {
 	} else {
 		snapshot.Step = options.Table.Recover(c.nodes)
 	}
-	step, outcomes := ttl.PlanAll(snapshot, options)
-	why := ttl.Explain(snapshot, options)
+	step, outcomes, err := ttl.PlanAll(snapshot, options)
+	// Their error is PlanAll's.
+	why, _ := ttl.ExplainStep(snapshot, options)
+	explanations, _ := ttl.ExplainAll(snapshot, options)
 
 	s := section{Headline: fmt.Sprintf("%s, step %d: %s for %s", count(why.Nodes, "node"), step, why.Boundary.TTL, bounds(why))}
-	if set.explain {
-		s.Explanation = explainTTL(why, known)
-	}
 	annotations := map[string]string{}
-	for _, d := range why.Differ {
-		switch d.Cause {
-		case ttl.Missing:
-			annotations[d.Node] = "it has no annotation " + ttl.Annotation
-		case ttl.NotInteger:
-			annotations[d.Node] = fmt.Sprintf("its annotation is no integer: %q", d.Annotation)
-		case ttl.OtherTTL:
-			annotations[d.Node] = fmt.Sprintf("its annotation says %q", d.Annotation)
+	for _, e := range explanations {
+		switch e.Reasons[0].Code {
+		case ttl.AnnotationMissing:
+			annotations[e.Key] = "it has no annotation " + ttl.Annotation
+		case ttl.AnnotationNotInteger:
+			annotations[e.Key] = fmt.Sprintf("its annotation is no integer: %q", *e.Annotation)
+		case ttl.AnnotationDiffers:
+			annotations[e.Key] = fmt.Sprintf("its annotation says %q", *e.Annotation)
 		}
+	}
+	if set.explain {
+		s.Explanation = explainTTL(why, known, len(annotations))
+	}
+	if err != nil {
+		s.Findings = append(s.Findings, finding{Err: err})
 	}
 	for _, o := range outcomes {
 		s.Findings = append(s.Findings, findingOf(reference{kind: "Node", name: o.Key}, o.Result, o.Err,
@@ -55,14 +60,14 @@ func planTTL(c *cluster, set settings) section {
 }
 
 // bounds is "0 to 100 nodes", or "1800 nodes and more" for the last step.
-func bounds(why ttl.Explanation) string {
+func bounds(why ttl.StepExplanation) string {
 	if why.UpAt == 0 {
 		return fmt.Sprintf("%d nodes and more", why.Boundary.SizeMin)
 	}
 	return fmt.Sprintf("%d to %d nodes", why.Boundary.SizeMin, why.Boundary.SizeMax)
 }
 
-func explainTTL(why ttl.Explanation, known string) []string {
+func explainTTL(why ttl.StepExplanation, known string, differ int) []string {
 	lines := []string{fmt.Sprintf("the cluster was at step %d (%s); %s make it step %d",
 		why.From, known, count(why.Nodes, "node"), why.Step)}
 	if why.UpAt > 0 {
@@ -72,5 +77,5 @@ func explainTTL(why ttl.Explanation, known string) []string {
 		lines = append(lines, fmt.Sprintf("from %d nodes on downwards it is a lower step", why.DownAt))
 	}
 	return append(lines, fmt.Sprintf("%d of %s carry another annotation %s, or none",
-		len(why.Differ), count(why.Nodes, "node"), corev1.ObjectTTLAnnotationKey))
+		differ, count(why.Nodes, "node"), corev1.ObjectTTLAnnotationKey))
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -32,16 +33,10 @@ func BenchmarkServiceCIDR(b *testing.B) {
 		s.Now = time.Now()
 		SideBySide(b, 5, objects, startServiceCIDR, func() int {
 			requests := 0
-			for _, o := range servicecidr.PlanAll(s, servicecidr.Options{MatchUpstream: true}) {
+			outcomes, _ := servicecidr.PlanAll(s, servicecidr.Options{MatchUpstream: purekube.V1_36})
+			for _, o := range outcomes {
 				for _, a := range o.Result.Actions {
-					var body []byte
-					switch a := a.(type) {
-					case servicecidr.SetCondition:
-						_, body = a.Patch()
-					case servicecidr.RemoveFinalizer:
-						_, body = a.Patch()
-					}
-					if len(body) > 0 {
+					if r := a.Request(nil); len(r.Patch) > 0 {
 						requests++
 					}
 				}

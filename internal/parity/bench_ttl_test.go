@@ -16,11 +16,11 @@ func BenchmarkTTL(b *testing.B) {
 			s.Nodes = append(s.Nodes, node(n, noTTL))
 		}
 		SideBySide(b, 5, asObjects(s.Nodes), startTTL, func() int {
-			_, outcomes := ttl.PlanAll(s, ttl.Options{})
+			_, outcomes, _ := ttl.PlanAll(s, ttl.Options{})
 			requests := 0
 			for _, o := range outcomes {
 				for _, a := range o.Result.Actions {
-					if _, body := a.(ttl.SetTTL).Patch(); len(body) > 0 {
+					if r := a.Request(nil); len(r.Patch) > 0 {
 						requests++
 					}
 				}

@@ -28,10 +28,11 @@ var ttlCore = Core[ttl.Snapshot]{
 	},
 	Start: func(ttl.Snapshot) Start { return startTTL },
 	Ours: func(s ttl.Snapshot) Trace {
-		_, outcomes := ttl.PlanAll(s, ttl.Options{})
+		_, outcomes, _ := ttl.PlanAll(s, ttl.Options{})
 		var trace Trace
+		var answers Answers
 		for _, o := range outcomes {
-			trace.Requests = append(trace.Requests, ttlRequests(o.Result.Actions)...)
+			trace.Requests = append(trace.Requests, Planned(&answers, o.Result.Actions)...)
 			trace.Events = append(trace.Events, EventsOf(o.Result.Events)...)
 			if o.Err != nil {
 				trace.Failed = append(trace.Failed, o.Key)
@@ -41,7 +42,7 @@ var ttlCore = Core[ttl.Snapshot]{
 	},
 	Kinds: []string{"nothing", "patch nodes", "step 0", "step 1", "step 2", "step 3", "step 4"},
 	Marks: func(s ttl.Snapshot, _ Trace) []string {
-		step, _ := ttl.PlanAll(s, ttl.Options{})
+		step, _, _ := ttl.PlanAll(s, ttl.Options{})
 		return []string{fmt.Sprintf("step %d", step)}
 	},
 	Smaller: func(s ttl.Snapshot) []ttl.Snapshot {
@@ -56,20 +57,6 @@ var ttlCore = Core[ttl.Snapshot]{
 func startTTL(ctx context.Context, w *World) (func(context.Context), error) {
 	c := upstream.NewTTLController(ctx, w.Informers.Core().V1().Nodes(), w.Client)
 	return func(ctx context.Context) { c.Run(ctx, w.Workers) }, nil
-}
-
-func ttlRequests(actions []ttl.Action) []Request {
-	requests := make([]Request, 0, len(actions))
-	for _, a := range actions {
-		switch a := a.(type) {
-		case ttl.SetTTL:
-			patchType, body := a.Patch()
-			requests = append(requests, Patch("nodes", "", "", a.Node, patchType, body, "", false))
-		default:
-			panic(fmt.Sprintf("unknown action %T", a))
-		}
-	}
-	return requests
 }
 
 func TestTTL(t *testing.T) { ttlCore.Test(t) }
@@ -145,7 +132,7 @@ func walkTTL(t *testing.T, r *rand.Rand, low, high int, crossed map[string]int) 
 			if planned != nil {
 				result, err := ttl.Plan(ttl.Snapshot{Step: step, Nodes: cluster}, planned.Name, ttl.Options{})
 				require.NoError(t, err)
-				ours.Requests = ttlRequests(result.Actions)
+				ours.Requests = Planned(&Answers{}, result.Actions)
 			}
 			if diff := cmp.Diff(w.Settle().Lines(), ours.Lines()); diff != "" {
 				t.Fatalf("event %d (%s), %d nodes, step %d after %d (- kube-controller-manager, + ours):\n%s",

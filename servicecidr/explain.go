@@ -1,0 +1,259 @@
+package servicecidr
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// Explanation says why Plan and CheckDeletion decide about a ServiceCIDR as they do.
+type Explanation struct {
+	// Key is the name of the ServiceCIDR.
+	Key string
+	// Deleting reports whether the ServiceCIDR is being deleted. Where it is not, Deletion and the
+	// reasons with a path below spec.cidrs say what would hold if its deletion began now.
+	Deleting bool
+	// Deletion is the answer of CheckDeletion.
+	Deletion Deletion
+	// Reasons are the steps to the decision: what the plan does, then the entries of spec.cidrs in
+	// order, then what is uncertain.
+	Reasons []Reason
+}
+
+// Reason is one step. Field is a path in the ServiceCIDR. Object is the other ServiceCIDR, or the
+// IPAddress, that the step is about.
+type Reason = purekube.Reason[Code]
+
+// Code is the machine-readable reason. It is one of the constants below.
+type Code string
+
+// What the plan does and why. Each explanation begins with one or two of these.
+const (
+	// Unprotected: the finalizer is missing, and AddFinalizer adds it (BR-31-01).
+	Unprotected Code = "Unprotected"
+	// ConditionDiffers: the condition Ready is missing or says something else, and SetCondition
+	// writes it.
+	ConditionDiffers Code = "ConditionDiffers"
+	// UpToDate: it is not being deleted, and its finalizer and condition are as they should be.
+	UpToDate Code = "UpToDate"
+	// Blocked: its deletion would leave addresses without a range (BR-31-02).
+	Blocked Code = "Blocked"
+	// Uncertain: nothing is known to be in the way, but something that cannot be read may be. The
+	// finalizer stays.
+	Uncertain Code = "Uncertain"
+	// GracePeriod: it may go once the grace period is over (BR-31-03).
+	GracePeriod Code = "GracePeriod"
+	// Removable: it may go, and RemoveFinalizer lets it.
+	Removable Code = "Removable"
+	// Released: it may go, and the finalizer is not there any more. Others' finalizers hold it.
+	Released Code = "Released"
+)
+
+// What an entry of spec.cidrs contributes. Field is the entry.
+const (
+	// Contained: a prefix of another ServiceCIDR contains this one as a whole (BR-31-05).
+	Contained Code = "Contained"
+	// ContainedByDeleting: a prefix of another ServiceCIDR contains this one, but that one is being
+	// deleted too and may be gone first (D-1).
+	ContainedByDeleting Code = "ContainedByDeleting"
+	// ContainedByUnprotected: a prefix of another ServiceCIDR contains this one, but that one does
+	// not carry the finalizer and may be gone at any moment (D-25).
+	ContainedByUnprotected Code = "ContainedByUnprotected"
+	// ContainedInPart: a prefix of another ServiceCIDR lies inside this one and covers its addresses.
+	ContainedInPart Code = "ContainedInPart"
+	// AddressesOrphaned: addresses would be left without a range. Object is the first of them.
+	AddressesOrphaned Code = "AddressesOrphaned"
+	// NoAddresses: no address would be left without a range.
+	NoAddresses Code = "NoAddresses"
+	// Unparsable: the entry does not parse, or spec.cidrs is empty (D-2).
+	Unparsable Code = "Unparsable"
+)
+
+// What is uncertain.
+const (
+	// AddressUnknown: an IPAddress is nil, or its name is not an address, and it may be one of the
+	// addresses of this ServiceCIDR.
+	AddressUnknown Code = "AddressUnknown"
+	// DuplicateOverlaps: more than one ServiceCIDR has the name of Object. One of them overlaps this
+	// one and may be the cover that it lacks.
+	DuplicateOverlaps Code = "DuplicateOverlaps"
+	// Duplicate: more than one ServiceCIDR has this name. Nothing is decided about it.
+	Duplicate Code = "Duplicate"
+)
+
+// Explain says why Plan and CheckDeletion decide about the ServiceCIDR of that name as they do. The
+// errors are those of CheckDeletion. Reasons has what is wrong with the ServiceCIDR as well.
+func Explain(s Snapshot, name string, o Options) (Explanation, error) {
+	var problems snapshot.Problems
+	all := parseAll(s, &problems)
+	x := all.mustFind(name, &problems)
+	if x == nil {
+		return all.explainMissing(name), problems.Err()
+	}
+	e := all.examine(x, newPrefixes(all.sorted, o.matchUpstream()), addressList(s.IPAddresses), o)
+	e.report(&problems)
+	return explain(s.Now, x, e, o), problems.Err()
+}
+
+// ExplainAll explains every ServiceCIDR, sorted by name. The error is that of PlanAll. The time
+// and memory it takes grow with the number of pairs of ServiceCIDRs of which one contains a prefix
+// of the other, since each explanation names those.
+func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
+	var problems snapshot.Problems
+	all := parseAll(s, &problems)
+	sorted := sortAddresses(s.IPAddresses)
+	if !o.matchUpstream() {
+		for _, b := range sorted.unparsable {
+			problems.Add(b.problem)
+		}
+	}
+	ps := newPrefixes(all.sorted, o.matchUpstream())
+	var explanations []Explanation
+	for _, x := range all.sorted {
+		explanations = append(explanations, explain(s.Now, x, all.examine(x, ps, sorted, o), o))
+	}
+	for name := range all.duplicates {
+		explanations = append(explanations, all.explainMissing(name))
+	}
+	slices.SortFunc(explanations, func(a, b Explanation) int { return cmp.Compare(a.Key, b.Key) })
+	return explanations, problems.Err()
+}
+
+// explainMissing is the explanation of a name that no ServiceCIDR, or more than one, has.
+func (all objects) explainMissing(name string) Explanation {
+	if all.duplicates[name] == nil {
+		return Explanation{}
+	}
+	return Explanation{Key: name, Reasons: []Reason{{Code: Duplicate, Message: "more than one ServiceCIDR has this name: nothing is decided about it"}}}
+}
+
+func explain(now time.Time, x *object, e examination, o Options) Explanation {
+	var b reasons
+	b.plan(now, x, e, o)
+	parsed := 0
+	if len(x.Spec.CIDRs) == 0 {
+		b.add("spec.cidrs", Unparsable, "", "there is no prefix: what it contains is not known")
+	}
+	for i, text := range x.Spec.CIDRs {
+		if parsed == len(x.entries) || x.entries[parsed] != i {
+			b.add(cidrField(i), Unparsable, "", fmt.Sprintf("%q is not a prefix: what it contains is not known", text))
+			continue
+		}
+		b.prefix(cidrField(i), e.Coverage[parsed], e.covers[parsed], e.Orphans)
+		parsed++
+	}
+	b.uncertain(x, e)
+	return Explanation{Key: x.Name, Deleting: x.deleting(), Deletion: e.Deletion, Reasons: b.list}
+}
+
+// reasons collects the steps of an explanation.
+type reasons struct{ list []Reason }
+
+func (b *reasons) add(field string, code Code, object, message string) {
+	b.list = append(b.list, Reason{Field: field, Code: code, Object: types.NamespacedName{Name: object}, Message: message})
+}
+
+// plan says what the plan does.
+func (b *reasons) plan(now time.Time, x *object, e examination, o Options) {
+	const finalizersField, conditionsField = "metadata.finalizers", "status.conditions"
+	switch {
+	case !x.deleting():
+		if !x.protected() {
+			b.add(finalizersField, Unprotected, "", "the finalizer "+Finalizer+" is missing: nothing holds it while it is in use")
+		}
+		if !x.says(wantReady(true)) {
+			b.add(conditionsField, ConditionDiffers, "", "the condition Ready=True is not there as it should be")
+		}
+		if len(b.list) == 0 {
+			b.add("", UpToDate, "", "it is not being deleted; its finalizer and its condition Ready are there")
+		}
+	case e.blocked:
+		b.add("", Blocked, "", fmt.Sprintf("its deletion would leave %s without a range", addressCount(len(e.Orphans))))
+		if !x.says(wantReady(false)) {
+			b.add(conditionsField, ConditionDiffers, "", "the condition Ready=False is not there as it should be")
+		}
+	case !e.none():
+		b.add("", Uncertain, "", "nothing is known to be in the way, but not everything could be read: the finalizer stays")
+	case now.Before(x.DeletionTimestamp.Add(o.gracePeriod())):
+		b.add("metadata.deletionTimestamp", GracePeriod, "",
+			"nothing is in the way, and the grace period ends at "+x.DeletionTimestamp.Add(o.gracePeriod()).UTC().Format(time.RFC3339))
+	case x.protected():
+		b.add(finalizersField, Removable, "", "nothing is in the way, and the grace period is over")
+	default:
+		b.add(finalizersField, Released, "", "nothing is in the way; the finalizer "+Finalizer+" is not there any more")
+	}
+}
+
+// maxNamed is how many addresses a sentence names.
+const maxNamed = 20
+
+// prefix says what one entry of spec.cidrs contributes.
+func (b *reasons) prefix(field string, c Coverage, others covers, orphans []Orphan) {
+	for _, y := range others.by {
+		b.add(field, Contained, y.Name, fmt.Sprintf("%s contains %s: no address of it would be left without a range", y.Name, c.Prefix))
+	}
+	for _, y := range others.unreliable {
+		code, why := ContainedByDeleting, "is being deleted too and may be gone before it"
+		if !y.protected() {
+			code, why = ContainedByUnprotected, "does not carry the finalizer "+Finalizer+" and may be gone before it"
+		}
+		b.add(field, code, y.Name, fmt.Sprintf("%s contains %s, but it %s", y.Name, c.Prefix, why))
+	}
+	for _, y := range others.inside {
+		b.add(field, ContainedInPart, y.Name, fmt.Sprintf("%s contains a part of %s", y.Name, c.Prefix))
+	}
+	if len(others.by) > 0 {
+		return
+	}
+	var mine []Orphan
+	for _, a := range orphans {
+		if PrefixContainsIP(c.Prefix, a.Address) {
+			mine = append(mine, a)
+		}
+	}
+	if len(mine) == 0 {
+		b.add(field, NoAddresses, "", fmt.Sprintf("no address of %s is known that would be left without a range", c.Prefix))
+		return
+	}
+	var texts []string
+	for _, a := range mine[:min(len(mine), maxNamed)] {
+		texts = append(texts, a.String())
+	}
+	if more := len(mine) - len(texts); more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	b.add(field, AddressesOrphaned, mine[0].IPAddress,
+		fmt.Sprintf("%s would be left without a range: %s", addressCount(len(mine)), strings.Join(texts, ", ")))
+}
+
+// uncertain says what may be in the way, or may be the cover that is missing.
+func (b *reasons) uncertain(x *object, e examination) {
+	unknown := slices.Clone(e.doubts[min(len(x.problems), len(e.doubts)):]) // the first ones are x's own
+	slices.SortFunc(unknown, func(p, q *purekube.ObjectError) int { return cmp.Compare(p.Name, q.Name) })
+	for _, d := range unknown {
+		what := "an IPAddress is nil"
+		if d.Name != "" {
+			what = fmt.Sprintf("the name of the IPAddress %q is not an address", d.Name)
+		}
+		b.add("", AddressUnknown, d.Name, what+": it may be an address of this ServiceCIDR")
+	}
+	duplicates := slices.Clone(e.duplicates)
+	slices.SortFunc(duplicates, func(p, q *purekube.ObjectError) int { return cmp.Compare(p.Name, q.Name) })
+	for _, d := range duplicates {
+		b.add("", DuplicateOverlaps, d.Name, fmt.Sprintf("more than one ServiceCIDR is called %s, and one of them overlaps this one: it counts as no cover", d.Name))
+	}
+}
+
+func addressCount(n int) string {
+	if n == 1 {
+		return "1 address"
+	}
+	return fmt.Sprintf("%d addresses", n)
+}

@@ -1,0 +1,178 @@
+package servicecidr_test
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/aliasing"
+	"github.com/purekube/purekube/servicecidr"
+)
+
+func TestExplain(t *testing.T) {
+	const x = "x"
+	net := of("10.0.0.0/24")
+	dying := deletedAt(second)
+	for _, tc := range []struct {
+		name, reason string
+		snapshot     servicecidr.Snapshot
+		o            servicecidr.Options
+		want         []string // code, field, object
+	}{
+		{"BR-31-01 not protected", "the plan adds the finalizer and the condition", snapshotOf(cidrs(cidr(x, net, finalizers(), conditions()))), careful,
+			[]string{"Unprotected metadata.finalizers", "ConditionDiffers status.conditions", "NoAddresses spec.cidrs[0]"}},
+		{"at rest", "nothing to write", snapshotOf(cidrs(cidr(x, net))), careful, []string{"UpToDate", "NoAddresses spec.cidrs[0]"}},
+		{"BR-31-02 in use", "the first address is named", snapshotOf(cidrs(cidr(x, net, dying)), "10.0.0.9", "10.0.0.7"), careful,
+			[]string{"Blocked", "ConditionDiffers status.conditions", "AddressesOrphaned spec.cidrs[0] 10.0.0.7"}},
+		{"BR-31-02 in use and said so", "the condition is there", snapshotOf(cidrs(cidr(x, net, dying, conditions(terminating(longAgo)))), "10.0.0.7"), careful,
+			[]string{"Blocked", "AddressesOrphaned spec.cidrs[0] 10.0.0.7"}},
+		{"BR-31-03", "the grace period is not over", snapshotOf(cidrs(cidr(x, net, deletedAt(now)))), careful,
+			[]string{"GracePeriod metadata.deletionTimestamp", "NoAddresses spec.cidrs[0]"}},
+		{"removable", "the grace period is over", snapshotOf(cidrs(cidr(x, net, dying))), careful, []string{"Removable metadata.finalizers", "NoAddresses spec.cidrs[0]"}},
+		{"released", "others' finalizers hold it", snapshotOf(cidrs(cidr(x, net, dying, finalizers("a")))), careful, []string{"Released metadata.finalizers", "NoAddresses spec.cidrs[0]"}},
+		{"BR-31-05", "each prefix has its own cover", snapshotOf(cidrs(cidr(x, of("10.0.0.0/24", "fd00::/112"), dying), cidr("six", of("fd00::/64")), cidr("four", of("10.0.0.0/8")), cidr("same", net)), "10.0.0.7"), careful,
+			[]string{"Removable metadata.finalizers", "Contained spec.cidrs[0] four", "Contained spec.cidrs[0] same", "Contained spec.cidrs[1] six"}},
+		{"D-1", "one that goes first does not count", snapshotOf(cidrs(cidr(x, net, dying), cidr("a", net, deletedAt(first))), "10.0.0.7"), careful,
+			[]string{"Blocked", "ConditionDiffers status.conditions", "ContainedByDeleting spec.cidrs[0] a", "AddressesOrphaned spec.cidrs[0] 10.0.0.7"}},
+		{"D-1 upstream", "it does", snapshotOf(cidrs(cidr(x, net, dying), cidr("a", net, deletedAt(first))), "10.0.0.7"), upstream,
+			[]string{"Removable metadata.finalizers", "Contained spec.cidrs[0] a"}},
+		{"D-25", "one without the finalizer does not count", snapshotOf(cidrs(cidr(x, net, dying), cidr("a", net, finalizers())), "10.0.0.7"), careful,
+			[]string{"Blocked", "ConditionDiffers status.conditions", "ContainedByUnprotected spec.cidrs[0] a", "AddressesOrphaned spec.cidrs[0] 10.0.0.7"}},
+		{"in part", "a prefix inside covers some", snapshotOf(cidrs(cidr(x, net, dying), cidr("low", of("10.0.0.0/25")), cidr("tiny", of("10.0.0.2/31"))), "10.0.0.7"), careful,
+			[]string{"Removable metadata.finalizers", "ContainedInPart spec.cidrs[0] low", "NoAddresses spec.cidrs[0]"}},
+		{"D-2", "what does not parse may be anything", snapshotOf(cidrs(cidr(x, of("nonsense", "10.0.0.0/24"), dying))), careful,
+			[]string{"Uncertain", "Unparsable spec.cidrs[0]", "NoAddresses spec.cidrs[1]"}},
+		{"D-2 empty", "no prefix at all", snapshotOf(cidrs(cidr(x, nil, dying))), careful, []string{"Uncertain", "Unparsable spec.cidrs"}},
+		{"unknown addresses", "they may be its own", servicecidr.Snapshot{Now: now, ServiceCIDRs: cidrs(cidr(x, net, dying)), IPAddresses: []*networkingv1.IPAddress{ip("zero"), nil}}, careful,
+			[]string{"Uncertain", "NoAddresses spec.cidrs[0]", "AddressUnknown", "AddressUnknown zero"}},
+		{"a duplicate around it", "one of the two may be the cover", snapshotOf(cidrs(cidr(x, net, dying), cidr("two", net), cidr("two", net)), "10.0.0.7"), careful,
+			[]string{"Blocked", "ConditionDiffers status.conditions", "AddressesOrphaned spec.cidrs[0] 10.0.0.7", "DuplicateOverlaps two"}},
+		{"a duplicate", "nothing is decided", snapshotOf(cidrs(cidr(x, net), cidr(x, net))), careful, []string{"Duplicate"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e, _ := servicecidr.Explain(tc.snapshot, x, tc.o)
+			require.Equal(t, x, e.Key)
+			var got []string
+			for _, r := range e.Reasons {
+				text := string(r.Code)
+				for _, more := range []string{r.Field, r.Object.Name} {
+					if more != "" {
+						text += " " + more
+					}
+				}
+				got = append(got, text)
+				require.NotEmpty(t, r.Message)
+			}
+			require.Equal(t, tc.want, got, tc.reason)
+			d, _ := servicecidr.CheckDeletion(tc.snapshot, x, tc.o)
+			require.Empty(t, diff(d, e.Deletion))
+		})
+	}
+}
+
+func TestExplainSentences(t *testing.T) {
+	s := snapshotOf(cidrs(cidr("x", of("10.0.0.0/24"), deletedAt(now))))
+	e, err := servicecidr.Explain(s, "x", careful)
+	require.NoError(t, err)
+	require.Equal(t, "metadata.deletionTimestamp: nothing is in the way, and the grace period ends at 2026-11-21T01:11:40Z", e.Reasons[0].String())
+
+	for i := range 25 {
+		s.IPAddresses = append(s.IPAddresses, ip(addressAt(netip.MustParseAddr("10.0.0.1"), i).String()))
+	}
+	s.IPAddresses[0].Spec.ParentRef = nil
+	s.IPAddresses[1].Spec.ParentRef = &networkingv1.ParentReference{Group: "example.com", Resource: "gateways", Name: "g"}
+	e, err = servicecidr.Explain(s, "x", careful)
+	require.NoError(t, err)
+	require.Contains(t, e.Reasons[2].Message, "25 addresses would be left without a range: 10.0.0.1, 10.0.0.2 (gateways.example.com g), 10.0.0.3 (Service shop/s-10.0.0.3), ")
+	require.Contains(t, e.Reasons[2].Message, ", 10.0.0.20 (Service shop/s-10.0.0.20), and 5 more")
+	require.Len(t, e.Deletion.Orphans, 25, "the data has them all")
+}
+
+func TestExplain_NotFound(t *testing.T) {
+	e, err := servicecidr.Explain(snapshotOf(nil), "x", careful)
+	require.ErrorIs(t, err, purekube.ErrNotFound)
+	require.Empty(t, e)
+}
+
+// An explanation agrees with the plan, ExplainAll with Explain, and none of them depends on the order of
+// the snapshot or shares its memory.
+func TestProperty_ExplainIsThePlan(t *testing.T) {
+	seen := map[servicecidr.Code]int{}
+	forSeeds(t, 2000, func(t *testing.T, seed uint64, r *rand.Rand) {
+		s := randomSnapshot(r, nasty{specs: true, objects: seed%2 == 0})
+		for _, o := range modes() {
+			all, err := servicecidr.ExplainAll(s, o)
+			_, planErr := servicecidr.PlanAll(s, o)
+			require.Equal(t, problemsOf(t, planErr), problemsOf(t, err), "seed %d", seed)
+			again, _ := servicecidr.ExplainAll(shuffled(t, seed, s), o)
+			require.Empty(t, diff(all, again), "seed %d", seed)
+			require.Empty(t, aliasing.Shared(s, all), "seed %d", seed)
+			for i, e := range all {
+				if i > 0 {
+					require.Less(t, all[i-1].Key, e.Key, "seed %d: sorted, each once", seed)
+				}
+				one, _ := servicecidr.Explain(s, e.Key, o)
+				require.Empty(t, diff(e, one), "seed %d, %s", seed, e.Key)
+				plan, _ := servicecidr.Plan(s, e.Key, o)
+				require.Equal(t, planOf(e), plan.Actions != nil, "seed %d, %s: %v, %v", seed, e.Key, e.Reasons, plan)
+				require.Equal(t, e.Reasons[0].Code == servicecidr.GracePeriod, !plan.RecheckAt.IsZero(), "seed %d, %s", seed, e.Key)
+				for _, reason := range e.Reasons {
+					seen[reason.Code]++
+				}
+			}
+		}
+	})
+	if len(seen) > 5 {
+		require.Len(t, seen, 18, "every code is seen: %v", seen)
+	}
+}
+
+// planOf says whether the explanation says that the plan writes.
+func planOf(e servicecidr.Explanation) bool {
+	for _, r := range e.Reasons {
+		switch r.Code {
+		case servicecidr.Unprotected, servicecidr.ConditionDiffers, servicecidr.Removable:
+			return true
+		}
+	}
+	return false
+}
+
+func TestOrphan_Service(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason string
+		parent       networkingv1.ParentReference
+		want         string
+		is           bool
+	}{
+		{"a Service", "the core group, resource services", networkingv1.ParentReference{Resource: "services", Namespace: "n", Name: "s"}, "n/s", true},
+		{"another group", "not the Services of the core group", networkingv1.ParentReference{Group: "g", Resource: "services", Namespace: "n", Name: "s"}, "/", false},
+		{"another resource", "no Service", networkingv1.ParentReference{Resource: "gateways", Name: "s"}, "/", false},
+		{"none", "the IPAddress names no parent", networkingv1.ParentReference{}, "/", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			service, is := servicecidr.Orphan{Parent: tc.parent}.Service()
+			require.Equal(t, tc.is, is, tc.reason)
+			require.Equal(t, tc.want, service.String(), tc.reason)
+		})
+	}
+}
+
+// Two IPAddresses of one name are a snapshot's mistake. The answer does not depend on which comes first.
+func TestOrphans_TwoOfOneName(t *testing.T) {
+	a, b := ip("10.0.0.7"), ip("10.0.0.7")
+	b.Spec.ParentRef = &networkingv1.ParentReference{Resource: "services", Namespace: "a", Name: "first"}
+	var got [][]servicecidr.Orphan
+	for _, addresses := range [][]*networkingv1.IPAddress{{a, b, a}, {b, a, b}} {
+		s := servicecidr.Snapshot{Now: now, ServiceCIDRs: cidrs(cidr("x", of("10.0.0.0/24"))), IPAddresses: addresses}
+		d, err := servicecidr.CheckDeletion(s, "x", careful)
+		require.NoError(t, err)
+		got = append(got, d.Orphans)
+	}
+	require.Len(t, got[0], 2)
+	require.Empty(t, diff(got[0], got[1]))
+}

@@ -1,0 +1,71 @@
+package servicecidr
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Orphan is an address that would be left without a range, with the object that it belongs to.
+type Orphan struct {
+	// Address is the address.
+	Address netip.Addr
+	// IPAddress is the name of the IPAddress object. It is the address in canonical form wherever
+	// an API server has checked it.
+	IPAddress string
+	// Parent is the object that the address belongs to, from spec.parentRef: a Service, as a rule.
+	// The zero value where the IPAddress names none.
+	Parent networkingv1.ParentReference
+}
+
+// Service returns the Service that the address belongs to, and false if its parent is another
+// kind of object or none.
+func (a Orphan) Service() (types.NamespacedName, bool) {
+	if a.Parent.Group != "" || a.Parent.Resource != "services" {
+		return types.NamespacedName{}, false
+	}
+	return types.NamespacedName{Namespace: a.Parent.Namespace, Name: a.Parent.Name}, true
+}
+
+// String reads "10.96.0.7 (Service shop/cart)"; for another parent its resource and group stand
+// where "Service" does, and without a parent it is the address alone.
+func (a Orphan) String() string {
+	if a.Parent == (networkingv1.ParentReference{}) {
+		return a.Address.String()
+	}
+	kind := a.Parent.Resource
+	if _, ok := a.Service(); ok {
+		kind = "Service"
+	} else if a.Parent.Group != "" {
+		kind += "." + a.Parent.Group
+	}
+	name := a.Parent.Name
+	if a.Parent.Namespace != "" {
+		name = a.Parent.Namespace + "/" + name
+	}
+	return a.Address.String() + " (" + strings.TrimSpace(kind+" "+name) + ")"
+}
+
+func orphanOf(a netip.Addr, ip *networkingv1.IPAddress) Orphan {
+	o := Orphan{Address: a, IPAddress: ip.Name}
+	if ip.Spec.ParentRef != nil {
+		o.Parent = *ip.Spec.ParentRef
+	}
+	return o
+}
+
+// sortOrphans sorts by address, name and parent, and keeps each once.
+func sortOrphans(orphans []Orphan) []Orphan {
+	slices.SortFunc(orphans, func(a, b Orphan) int {
+		return cmp.Or(
+			a.Address.Compare(b.Address), cmp.Compare(a.IPAddress, b.IPAddress),
+			cmp.Compare(a.Parent.Group, b.Parent.Group), cmp.Compare(a.Parent.Resource, b.Parent.Resource),
+			cmp.Compare(a.Parent.Namespace, b.Parent.Namespace), cmp.Compare(a.Parent.Name, b.Parent.Name),
+		)
+	})
+	return slices.Compact(orphans)
+}
