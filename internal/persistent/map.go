@@ -6,7 +6,7 @@ import (
 	"iter"
 	"sync"
 
-	"k8s.io/utils/third_party/forked/golang/btree"
+	"github.com/purekube/purekube/internal/third_party/btree"
 )
 
 // degree of the trees. A change copies one node of up to 2×degree−1 entries on each level, so a
