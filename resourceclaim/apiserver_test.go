@@ -179,7 +179,7 @@ func (s *apiServer) answer(claim *resourcev1.ResourceClaim, err error) (runtime.
 func (s *apiServer) createClaim(c *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
 	for _, other := range s.claims {
 		if metav1.IsControlledBy(other, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: c.OwnerReferences[0].UID}}) &&
-			other.Annotations[resourcev1.PodResourceClaimAnnotation] == c.Annotations[resourcev1.PodResourceClaimAnnotation] {
+			other.Annotations[PodClaimAnnotation] == c.Annotations[PodClaimAnnotation] {
 			s.violation("a second claim for %s: %s and %s*", c.OwnerReferences[0].Name, other.Name, c.GenerateName)
 		}
 	}

@@ -145,7 +145,7 @@ func (g generator) claim(name string) *resourcev1.ResourceClaim {
 		pod := g.podName()
 		ownedBy(pod, g.uid(pod))(c)
 		if g.often() {
-			c.Annotations = map[string]string{resourcev1.PodResourceClaimAnnotation: g.one("e0", "e1", "e2")}
+			c.Annotations = map[string]string{PodClaimAnnotation: g.one("e0", "e1", "e2")}
 		}
 		if g.seldom() {
 			c.OwnerReferences[0].Controller = nil

@@ -101,7 +101,7 @@ func (x *index) findGenerated() {
 		}
 		// Without the annotation it was not generated: the scheduler's claims for extended
 		// resources have an owner too.
-		entry, ok := claim.Annotations[resourcev1.PodResourceClaimAnnotation]
+		entry, ok := claim.Annotations[PodClaimAnnotation]
 		if !ok {
 			return
 		}

@@ -133,7 +133,7 @@ func ownedBy(pod string, uid types.UID) claimOption {
 func madeFor(pod, entry string) claimOption {
 	return func(c *resourcev1.ResourceClaim) {
 		ownedBy(pod, types.UID("uid-"+pod))(c)
-		c.Annotations = map[string]string{resourcev1.PodResourceClaimAnnotation: entry}
+		c.Annotations = map[string]string{PodClaimAnnotation: entry}
 	}
 }
 
@@ -224,6 +224,6 @@ func asked(answers ...any) map[types.NamespacedName]*corev1.Pod {
 // annotated ties a claim to an entry of its pod.
 func annotated(entry string) claimOption {
 	return func(c *resourcev1.ResourceClaim) {
-		c.Annotations = map[string]string{resourcev1.PodResourceClaimAnnotation: entry}
+		c.Annotations = map[string]string{PodClaimAnnotation: entry}
 	}
 }

@@ -450,7 +450,7 @@ func TestClaimPass(t *testing.T) {
 func TestBR3001_CreatedClaim(t *testing.T) {
 	template := newTemplate("gpu", prioritizedList, func(t *resourcev1.ResourceClaimTemplate) {
 		t.Spec.Labels = map[string]string{"team": "ml"}
-		t.Spec.Annotations = map[string]string{"note": "mine", resourcev1.PodResourceClaimAnnotation: "overridden"}
+		t.Spec.Annotations = map[string]string{"note": "mine", PodClaimAnnotation: "overridden"}
 	})
 	untouched := template.DeepCopy()
 	for _, mode := range modes {

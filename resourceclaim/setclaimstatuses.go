@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -75,7 +74,7 @@ func (a SetClaimStatuses) createdFor(object runtime.Object) (entry, name string,
 	if !owned || pod != a.Pod.Name || a.UID != "" && uid != a.UID {
 		return "", "", false
 	}
-	entry, ok = created.GetAnnotations()[resourcev1.PodResourceClaimAnnotation]
+	entry, ok = created.GetAnnotations()[PodClaimAnnotation]
 	return entry, created.GetName(), ok
 }
 

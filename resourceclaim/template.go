@@ -10,6 +10,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
+// PodClaimAnnotation is on each claim that was generated, with the name of the entry that it was
+// generated for.
+const PodClaimAnnotation = "resource.kubernetes.io/pod-claim-name"
+
 // Why a claim is not made from its template although that is there. Test for them with
 // errors.Is.
 var (
@@ -47,7 +51,7 @@ func fromTemplate(pod *corev1.Pod, entry string, template *resourcev1.ResourceCl
 	annotations := make(map[string]string, len(template.Spec.Annotations)+1)
 	maps.Copy(annotations, template.Spec.Annotations)
 	// This is how a claim is found again whose name did not get into the pod's status.
-	annotations[resourcev1.PodResourceClaimAnnotation] = entry
+	annotations[PodClaimAnnotation] = entry
 	return &resourcev1.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:    pod.Namespace,
