@@ -9,7 +9,15 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/disruption"
 	"k8s.io/kubernetes/pkg/controller/resourceclaim"
+
+	"github.com/purekube/purekube"
 )
+
+// release is what the real controllers here are built from.
+const release = purekube.V1_37
+
+// testFlags are what go test needs to build them.
+const testFlags = "-tags v137 -modfile v1.37.mod "
 
 // resourceClaimFeatures are the switches that the controller had: v1.37 has both of them on for good.
 type resourceClaimFeatures struct{ AdminAccess, PrioritizedList bool }

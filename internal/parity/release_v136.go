@@ -8,9 +8,17 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/disruption"
 	"k8s.io/kubernetes/pkg/controller/resourceclaim"
+
+	"github.com/purekube/purekube"
 )
 
-// What Kubernetes v1.36 and v1.37 build in different ways. newest.sh sets the tag v137.
+// What Kubernetes v1.36 and v1.37 build in different ways. v1.37.mod goes with the tag v137.
+
+// release is what the real controllers here are built from.
+const release = purekube.V1_36
+
+// testFlags are what go test needs to build them.
+const testFlags = ""
 
 // resourceClaimFeatures are the switches of the controller.
 type resourceClaimFeatures = resourceclaim.Features
