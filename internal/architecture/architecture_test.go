@@ -50,9 +50,6 @@ func TestRequiredModules(t *testing.T) {
 		if !r.Indirect && !slices.Contains(allowedModules, r.Path) {
 			t.Errorf("go.mod requires %s: only %s are allowed", r.Path, strings.Join(allowedModules, ", "))
 		}
-		if strings.HasPrefix(r.Path, "k8s.io/api") && !strings.HasPrefix(r.Version, "v0.36.") {
-			t.Errorf("go.mod requires %s %s: the oldest supported minor is v0.36", r.Path, r.Version)
-		}
 		if r.Path == "k8s.io/client-go" || r.Path == "k8s.io/kubernetes" {
 			t.Errorf("go.mod requires %s, even indirectly", r.Path)
 		}
