@@ -21,30 +21,21 @@ import (
 // It names at least what upstream's enqueuePod does. Upstream does not look for claims that name
 // a pod which does not name them.
 func AffectedByPod(s Snapshot, oldPod, newPod *corev1.Pod, o Options) []Key {
-	if oldPod == nil && newPod == nil {
+	e := podEvent{oldPod, newPod}
+	if len(e.pods()) == 0 {
 		return nil
 	}
-	e := podEvent{oldPod, newPod}
-	claims := listedOf(s, e.pods()...)
-	var keys keySet
-	for _, pod := range e.pods() {
-		if needsWork(pod, claims, o) {
-			keys.addKey(KeyOfPod(pod))
-		}
-	}
-	keys.addFreed(e)
+	var concerned []*resourcev1.ResourceClaim
 	if e.matters() {
-		for _, claim := range s.Claims {
+		for _, claim := range slices.Concat(s.Claims, s.Assumed) {
 			if claim != nil && e.concerns(claim) {
-				keys.addKey(KeyOfClaim(claim))
-			}
-		}
-		for _, claim := range s.Assumed {
-			if claim != nil && e.concerns(claim) {
-				keys.addKey(KeyOfClaim(claim))
+				concerned = append(concerned, claim)
 			}
 		}
 	}
+	x := newTables(claimsFor(s, e.pods()), o).planner()
+	var keys keySet
+	keys.addPodEvent(x, x, e, concerned)
 	return keys.sorted()
 }
 
@@ -59,29 +50,17 @@ func AffectedByPod(s Snapshot, oldPod, newPod *corev1.Pod, o Options) []Key {
 // It names at least what upstream's enqueueResourceClaim does. Upstream does not name a claim that
 // was deleted, nor the pod of a generated claim before the status names that.
 func AffectedByClaim(s Snapshot, oldClaim, newClaim *resourcev1.ResourceClaim, o Options) []Key {
+	users := podsWhere(s, func(pod *corev1.Pod) bool { return usesClaim(pod, oldClaim) || usesClaim(pod, newClaim) })
+	after := claimsFor(s, users)
+	before := after
+	before.Claims = slices.DeleteFunc(slices.Clone(after.Claims), func(c *resourcev1.ResourceClaim) bool {
+		return newClaim != nil && KeyOfClaim(c) == KeyOfClaim(newClaim)
+	})
+	if oldClaim != nil {
+		before.Claims = append(before.Claims, oldClaim)
+	}
 	var keys keySet
-	var pods []*corev1.Pod
-	for _, claim := range []*resourcev1.ResourceClaim{oldClaim, newClaim} {
-		if claim == nil {
-			continue
-		}
-		keys.addKey(KeyOfClaim(claim))
-		_, owner, owned := owningPod(claim)
-		pods = append(pods, podsWhere(s, claim.Namespace, func(pod *corev1.Pod) bool {
-			return owned && pod.UID == owner || resolvesTo(pod, claim.Name)
-		})...)
-	}
-	if len(pods) == 0 {
-		return keys.sorted()
-	}
-	after := listedOf(s, pods...)
-	before := after.replaced(oldClaim, newClaim)
-	for _, pod := range pods {
-		if needsWork(pod, before, o) || needsWork(pod, after, o) {
-			keys.addKey(KeyOfPod(pod))
-		}
-		keys.addFreed(podEvent{pod, pod})
-	}
+	keys.addClaimEvent(newTables(before, o).planner(), newTables(after, o).planner(), oldClaim, newClaim, users)
 	return keys.sorted()
 }
 
@@ -90,49 +69,82 @@ func AffectedByClaim(s Snapshot, oldClaim, newClaim *resourcev1.ResourceClaim, o
 // oldTemplate is nil for a template that was added, newTemplate for one that was deleted; s is the
 // snapshot after the event.
 func AffectedByTemplate(s Snapshot, oldTemplate, newTemplate *resourcev1.ResourceClaimTemplate, o Options) []Key {
+	users := podsWhere(s, func(pod *corev1.Pod) bool { return namesTemplate(pod, oldTemplate) || namesTemplate(pod, newTemplate) })
+	x := newTables(claimsFor(s, users), o).planner()
 	var keys keySet
-	var pods []*corev1.Pod
-	for _, template := range []*resourcev1.ResourceClaimTemplate{oldTemplate, newTemplate} {
-		if template == nil {
-			continue
-		}
-		pods = append(pods, podsWhere(s, template.Namespace, func(pod *corev1.Pod) bool {
-			return namesTemplate(pod, template.Name)
-		})...)
-	}
-	claims := listedOf(s, pods...)
-	for _, pod := range pods {
-		if needsWork(pod, claims, o) {
-			keys.addKey(KeyOfPod(pod))
-		}
-		keys.addFreed(podEvent{pod, pod})
-	}
+	keys.addPods(x, x, users)
 	return keys.sorted()
 }
 
-func podsWhere(s Snapshot, namespace string, match func(*corev1.Pod) bool) []*corev1.Pod {
+// claimsFor leaves of the snapshot the claims that the pods' entries resolve to.
+func claimsFor(s Snapshot, pods []*corev1.Pod) Snapshot {
+	n := Snapshot{Deleted: s.Deleted}
+	wanted := map[types.NamespacedName]bool{}
+	for _, pod := range pods {
+		of := entriesOf(pod)
+		for i := range pod.Spec.ResourceClaims {
+			if name, state := of.claimName(i); state == NameKnown {
+				wanted[types.NamespacedName{Namespace: pod.Namespace, Name: name}] = true
+			}
+		}
+	}
+	if len(wanted) == 0 {
+		return n
+	}
+	is := func(claim *resourcev1.ResourceClaim) bool {
+		return claim != nil && claim.Name != "" && wanted[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}]
+	}
+	for _, claim := range s.Claims {
+		if is(claim) {
+			n.Claims = append(n.Claims, claim)
+		}
+	}
+	for _, claim := range s.Assumed {
+		if is(claim) {
+			n.Assumed = append(n.Assumed, claim)
+		}
+	}
+	return n
+}
+
+func podsWhere(s Snapshot, match func(*corev1.Pod) bool) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, pod := range s.Pods {
-		if pod != nil && pod.Namespace == namespace && match(pod) {
+		if pod != nil && match(pod) {
 			out = append(out, pod)
 		}
 	}
 	return out
 }
 
+// usesClaim reports whether one of the pod's entries resolves to the claim's name, or whether the claim
+// was generated for the pod. Nobody uses nil.
+func usesClaim(pod *corev1.Pod, claim *resourcev1.ResourceClaim) bool {
+	if claim == nil || claim.Namespace != pod.Namespace {
+		return false
+	}
+	_, owner, owned := owningPod(claim)
+	return owned && pod.UID == owner || resolvesTo(pod, claim.Name)
+}
+
 // resolvesTo reports whether one of the pod's entries resolves to a claim of that name.
 func resolvesTo(pod *corev1.Pod, claim string) bool {
+	of := entriesOf(pod)
 	for i := range pod.Spec.ResourceClaims {
-		if name, state := ClaimName(pod, &pod.Spec.ResourceClaims[i]); state == NameKnown && name == claim {
+		if name, state := of.claimName(i); state == NameKnown && name == claim {
 			return true
 		}
 	}
 	return false
 }
 
-func namesTemplate(pod *corev1.Pod, template string) bool {
+// namesTemplate reports whether one of the pod's entries names the template. Nobody names nil.
+func namesTemplate(pod *corev1.Pod, template *resourcev1.ResourceClaimTemplate) bool {
+	if template == nil || template.Namespace != pod.Namespace {
+		return false
+	}
 	for i := range pod.Spec.ResourceClaims {
-		if name := pod.Spec.ResourceClaims[i].ResourceClaimTemplateName; name != nil && *name == template {
+		if name := pod.Spec.ResourceClaims[i].ResourceClaimTemplateName; name != nil && *name == template.Name {
 			return true
 		}
 	}
@@ -216,8 +228,9 @@ func (k keySet) sorted() []Key {
 // addFreed adds the claims that the event's pods name and need no more.
 func (k *keySet) addFreed(e podEvent) {
 	for _, pod := range e.freed() {
+		of := entriesOf(pod)
 		for i := range pod.Spec.ResourceClaims {
-			if name, state := ClaimName(pod, &pod.Spec.ResourceClaims[i]); state == NameKnown {
+			if name, state := of.claimName(i); state == NameKnown {
 				k.addKey(Key{ClaimKey, pod.Namespace, name})
 			}
 		}
@@ -227,85 +240,68 @@ func (k *keySet) addFreed(e podEvent) {
 	}
 }
 
-// listedClaim is what the caller's cache has of a name that an entry resolves to.
-type listedClaim struct {
-	claim *resourcev1.ResourceClaim
-	// count is how many claims of that name there are; more than one is a defect of the
-	// snapshot.
-	count int
+// What follows adds the keys that an event affects. before and after plan with the objects as they
+// were and as they are.
+
+// addPodEvent is for an event of a pod; concerned are the claims that it concerns.
+func (k *keySet) addPodEvent(before, after *planner, e podEvent, concerned []*resourcev1.ResourceClaim) {
+	if e.oldPod != nil && before.needsWork(e.oldPod) {
+		k.addKey(KeyOfPod(e.oldPod))
+	}
+	if e.newPod != nil && after.needsWork(e.newPod) {
+		k.addKey(KeyOfPod(e.newPod))
+	}
+	k.addFreed(e)
+	for _, claim := range concerned {
+		k.addKey(KeyOfClaim(claim))
+	}
 }
 
-// listedClaims are claims by name, as the caller's cache has them. Assumed ones do not count: their
-// event is yet to come.
-type listedClaims map[types.NamespacedName]listedClaim
+// addClaimEvent is for an event of a claim; users are the pods that use it or did.
+func (k *keySet) addClaimEvent(before, after *planner, oldClaim, newClaim *resourcev1.ResourceClaim, users []*corev1.Pod) {
+	k.addKey(KeyOfClaim(oldClaim))
+	k.addKey(KeyOfClaim(newClaim))
+	k.addPods(before, after, users)
+}
 
-// listedOf are the claims that the pods' entries resolve to. It reads the claims once.
-func listedOf(s Snapshot, pods ...*corev1.Pod) listedClaims {
-	wanted := listedClaims{}
+// addPods is for pods that have not changed themselves.
+func (k *keySet) addPods(before, after *planner, pods []*corev1.Pod) {
 	for _, pod := range pods {
-		for i := range pod.Spec.ResourceClaims {
-			if name, state := ClaimName(pod, &pod.Spec.ResourceClaims[i]); state == NameKnown {
-				wanted[types.NamespacedName{Namespace: pod.Namespace, Name: name}] = listedClaim{}
-			}
+		if after.needsWork(pod) || before != after && before.needsWork(pod) {
+			k.addKey(KeyOfPod(pod))
 		}
+		k.addFreed(podEvent{pod, pod})
 	}
-	if len(wanted) == 0 {
-		return nil
-	}
-	for _, claim := range s.Claims {
-		if claim == nil {
-			continue
-		}
-		name := types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}
-		if found, ok := wanted[name]; ok {
-			wanted[name] = listedClaim{claim, found.count + 1}
-		}
-	}
-	return wanted
 }
 
-// replaced are the claims as they were before the event.
-func (l listedClaims) replaced(oldClaim, newClaim *resourcev1.ResourceClaim) listedClaims {
-	before := make(listedClaims, len(l))
-	for name, listed := range l {
-		before[name] = listed
-	}
-	if newClaim != nil {
-		delete(before, types.NamespacedName{Namespace: newClaim.Namespace, Name: newClaim.Name})
-	}
-	if oldClaim != nil {
-		before[types.NamespacedName{Namespace: oldClaim.Namespace, Name: oldClaim.Name}] = listedClaim{oldClaim, 1}
-	}
-	return before
-}
-
-// needsWork reports whether the pod's plan may have anything to do (podNeedsWork in upstream's
-// controller.go). claims are those its entries resolve to.
-func needsWork(pod *corev1.Pod, claims listedClaims, o Options) bool {
-	if pod.DeletionTimestamp != nil || !o.upstream() && podstate.Done(pod) {
+// needsWork reports whether the pod's plan may have anything to do or to say (podNeedsWork in
+// upstream's controller.go).
+func (x *planner) needsWork(pod *corev1.Pod) bool {
+	if len(pod.Spec.ResourceClaims) == 0 || pod.DeletionTimestamp != nil || !x.upstream() && podstate.Done(pod) || x.knownDeleted(pod) {
 		return false
 	}
-	if len(pod.Spec.ResourceClaims) > 0 && pod.UID == "" {
+	if pod.UID == "" {
 		// The plan says so.
 		return true
 	}
+	of := entriesOf(pod)
 	for i := range pod.Spec.ResourceClaims {
 		pc := &pod.Spec.ResourceClaims[i]
-		if entryNamed(pod, pc.Name) < i {
+		if of.repeated(i) {
 			// The plan says so.
 			return true
 		}
-		name, state := ClaimName(pod, pc)
+		name, state := of.claimName(i)
 		switch state {
 		case NameNotNeeded:
 			continue
 		case NameNotCreated, NameUnsupported:
 			return true
 		}
-		found := claims[types.NamespacedName{Namespace: pod.Namespace, Name: name}]
-		claim := found.claim
+		key := types.NamespacedName{Namespace: pod.Namespace, Name: name}
+		claim := x.newestClaim(key)
 		switch {
-		case found.count > 1:
+		case x.claimAmbiguous(key):
 			// The plan says so.
 			return true
 		case claim == nil && !generated(pc):

@@ -54,19 +54,24 @@ func ClaimName(pod *corev1.Pod, pc *corev1.PodResourceClaim) (name string, state
 		return *pc.ResourceClaimName, NameKnown
 	case pc.ResourceClaimTemplateName == nil:
 		return "", NameUnsupported
+	case pod == nil:
+		return "", NameNotCreated
 	}
-	if pod != nil {
-		if status := statusOf(pod, pc.Name); status != nil {
-			switch {
-			case status.ResourceClaimName == nil:
-				return "", NameNotNeeded
-			// An empty name is no name; the API does not allow it.
-			case *status.ResourceClaimName != "":
-				return *status.ResourceClaimName, NameKnown
-			}
-		}
+	return generatedName(statusOf(pod, pc.Name))
+}
+
+// generatedName resolves an entry with a template from its status, which may be nil.
+func generatedName(status *corev1.PodResourceClaimStatus) (name string, state NameState) {
+	switch {
+	case status == nil:
+		return "", NameNotCreated
+	case status.ResourceClaimName == nil:
+		return "", NameNotNeeded
+	// An empty name is no name; the API does not allow it.
+	case *status.ResourceClaimName == "":
+		return "", NameNotCreated
 	}
-	return "", NameNotCreated
+	return *status.ResourceClaimName, NameKnown
 }
 
 // statusOf is the first status of that name, or nil. It points into the pod.

@@ -16,7 +16,7 @@ import (
 // planClaim decides about one claim: release it from those that do not need it, deallocate it
 // with the last of them, delete it if it was generated for a pod that is done (syncClaim in
 // upstream's controller.go). user, if not nil, is a pod that uses it and the only one of its name.
-func (x *index) planClaim(claim *resourcev1.ResourceClaim, user *corev1.Pod) (r Result, err error) {
+func (x *planner) planClaim(claim *resourcev1.ResourceClaim, user *corev1.Pod) (r Result, err error) {
 	var problems snapshot.Problems
 	var few [8]standing
 	standings := few[:0]
@@ -80,7 +80,7 @@ func (x *index) planClaim(claim *resourcev1.ResourceClaim, user *corev1.Pod) (r 
 }
 
 // release is the write of the claim's status, or nil if that stays as it is.
-func (x *index) release(claim *resourcev1.ResourceClaim, standings []standing, dropped int) *Release {
+func (x *planner) release(claim *resourcev1.ResourceClaim, standings []standing, dropped int) *Release {
 	unused := dropped == len(claim.Status.ReservedFor)
 	protected := slices.Contains(claim.Finalizers, resourcev1.Finalizer)
 	// Without the finalizer the allocation is somebody else's. An unused claim stays allocated
@@ -123,14 +123,14 @@ const (
 
 // owner finds out whether the pod that the claim was generated for may still need it
 // (BR-30-08).
-func (x *index) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *purekube.ObjectError) {
+func (x *planner) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *purekube.ObjectError) {
 	name, uid, ok := owningPod(claim)
 	if !ok {
 		return ownerNone, nil
 	}
 	key := types.NamespacedName{Namespace: claim.Namespace, Name: name}
-	pod := x.pods.Find(key)
-	if pod != nil && x.knownDeleted(pod) || pod == nil && !x.pods.Ambiguous(key) {
+	pod := x.pod(key)
+	if pod != nil && x.knownDeleted(pod) || pod == nil && !x.podAmbiguous(key) {
 		// The pod may be too new for the cache. If it is truly gone, the garbage collector
 		// deletes the claim.
 		return ownerAbsent, nil

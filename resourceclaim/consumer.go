@@ -41,7 +41,7 @@ func (s standing) dropped() bool { return s >= deleted && s <= gone }
 // judge finds out about one consumer of a claim in that namespace, in upstream's order: the
 // UIDs known to be deleted, the cache, the API server (BR-30-06). Existence has three values:
 // a pod that no answer covers is unknown, never gone.
-func (x *index) judge(namespace string, consumer *resourcev1.ResourceClaimConsumerReference, guess *corev1.Pod) (standing, *purekube.ObjectError) {
+func (x *planner) judge(namespace string, consumer *resourcev1.ResourceClaimConsumerReference, guess *corev1.Pod) (standing, *purekube.ObjectError) {
 	if consumer.APIGroup != "" || consumer.Resource != "pods" {
 		// Whatever it is, this library does not know how to ask for it.
 		return otherKind, nil
@@ -51,15 +51,15 @@ func (x *index) judge(namespace string, consumer *resourcev1.ResourceClaimConsum
 
 // standingOf says what is known about the pod with that name and UID. guess, if not nil, is a pod
 // that it may be, and the only one of its name.
-func (x *index) standingOf(name types.NamespacedName, uid types.UID, guess *corev1.Pod) (standing, *purekube.ObjectError) {
+func (x *planner) standingOf(name types.NamespacedName, uid types.UID, guess *corev1.Pod) (standing, *purekube.ObjectError) {
 	if uid == "" {
 		return indeterminate, podError(name, "metadata.uid", ErrNoUID)
 	}
 	// A deleted UID does not come back, whatever an older list of pods still shows.
-	if x.snapshot.Deleted != nil && x.snapshot.Deleted(uid) {
+	if x.deleted != nil && x.deleted(uid) {
 		return deleted, nil
 	}
-	if x.pods.Ambiguous(name) {
+	if x.podAmbiguous(name) {
 		return indeterminate, snapshot.DuplicateError("Pod", name)
 	}
 	if pod := x.podNamed(name, guess); pod != nil && !x.knownDeleted(pod) {
@@ -76,7 +76,7 @@ func (x *index) standingOf(name types.NamespacedName, uid types.UID, guess *core
 		// D-21: pods and claims are cached apart. While the pods are behind, this one may be the
 		// predecessor of the pod asked for, under its name.
 	}
-	answer, asked := x.snapshot.Confirmed[name]
+	answer, asked := x.confirmed[name]
 	switch {
 	case !asked:
 		return unknown, nil
@@ -92,8 +92,8 @@ func (x *index) standingOf(name types.NamespacedName, uid types.UID, guess *core
 
 // knownDeleted reports whether the snapshot knows that a pod which Pods still holds is gone. It
 // does not count then (D-21). Upstream goes by its cache alone.
-func (x *index) knownDeleted(pod *corev1.Pod) bool {
-	return !x.upstream() && pod.UID != "" && x.snapshot.Deleted != nil && x.snapshot.Deleted(pod.UID)
+func (x *planner) knownDeleted(pod *corev1.Pod) bool {
+	return !x.upstream() && pod.UID != "" && x.deleted != nil && x.deleted(pod.UID)
 }
 
 func podError(name types.NamespacedName, field string, err error) *purekube.ObjectError {

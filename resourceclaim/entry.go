@@ -3,7 +3,6 @@ package resourceclaim
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -47,12 +46,13 @@ type entry struct {
 }
 
 // resolve finds out about entry i of the pod (handleClaim in upstream's controller.go).
-func (x *index) resolve(pod *corev1.Pod, i int) entry {
+func (x *planner) resolve(of entries, i int) entry {
+	pod := of.pod
 	pc := &pod.Spec.ResourceClaims[i]
-	if entryNamed(pod, pc.Name) < i {
+	if of.repeated(i) {
 		return entry{state: entryFailed, problem: entryError(pod, i, "name", errDuplicateEntry)}
 	}
-	name, state := ClaimName(pod, pc)
+	name, state := of.claimName(i)
 	switch state {
 	case NameUnsupported:
 		err := fmt.Errorf("pod %q, spec.resourceClaim %q: %w", pod.Namespace+"/"+pod.Name, pc.Name, ErrUnsupported)
@@ -65,10 +65,10 @@ func (x *index) resolve(pod *corev1.Pod, i int) entry {
 		return entry{state: entryNotNeeded}
 	case NameKnown:
 		key := types.NamespacedName{Namespace: pod.Namespace, Name: name}
-		if x.claims.ambiguous[key] {
+		if x.claimAmbiguous(key) {
 			return entry{state: entryFailed, problem: snapshot.DuplicateError("ResourceClaim", key)}
 		}
-		claim, position := x.claims.locate(key)
+		claim, position := x.claim(key)
 		if claim != nil && (!generated(pc) || isForPod(pod, claim)) {
 			if x.users != nil && position >= 0 {
 				x.users[position] = pod
@@ -84,7 +84,7 @@ func (x *index) resolve(pod *corev1.Pod, i int) entry {
 
 // generate is for an entry with a template whose claim the status does not name, or whose named
 // claim is gone or another pod's.
-func (x *index) generate(pod *corev1.Pod, i int) entry {
+func (x *planner) generate(pod *corev1.Pod, i int) entry {
 	pc := &pod.Spec.ResourceClaims[i]
 	// The claim may have been created when the status could not be written.
 	claim, ambiguous := x.generatedClaim(pod, pc.Name)
@@ -95,11 +95,11 @@ func (x *index) generate(pod *corev1.Pod, i int) entry {
 		return entry{state: entryAdopt, claim: claim}
 	}
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: *pc.ResourceClaimTemplateName}
-	if x.ambiguousTemplates[key] {
+	template, severalTemplates := x.template(key)
+	if severalTemplates {
 		return entry{state: entryFailed, problem: snapshot.DuplicateError("ResourceClaimTemplate", key)}
 	}
-	template, there := x.templates[key]
-	if !there {
+	if template == nil {
 		return entry{
 			state:   entryFailed,
 			problem: entryError(pod, i, "resourceClaimTemplateName", fmt.Errorf("%w: %s", ErrTemplateNotFound, key.Name)),
@@ -111,11 +111,6 @@ func (x *index) generate(pod *corev1.Pod, i int) entry {
 		return entry{state: entryFailed, problem: entryError(pod, i, "resourceClaimTemplateName", err), reason: err.Error()}
 	}
 	return entry{state: entryCreate, template: template}
-}
-
-// entryNamed is the position of the first entry of that name.
-func entryNamed(pod *corev1.Pod, name string) int {
-	return slices.IndexFunc(pod.Spec.ResourceClaims, func(e corev1.PodResourceClaim) bool { return e.Name == name })
 }
 
 func entryError(pod *corev1.Pod, i int, field string, err error) *purekube.ObjectError {

@@ -85,7 +85,7 @@ type Explanation struct {
 // Explain explains the plan for the key. The error is that of [Plan], or, when the snapshot does
 // not hold the object, a [purekube.ObjectError] around [purekube.ErrNotFound].
 func Explain(s Snapshot, key Key, o Options) (Explanation, error) {
-	x := newIndex(narrow(s, key), o)
+	x := newTables(narrow(s, key), o).planner()
 	reasons, there, err := x.explain(key)
 	if !there {
 		err = notFound(key)
@@ -109,7 +109,8 @@ func notFound(key Key) error {
 // those that have reasons, sorted by key. The error is that of [PlanAll]: what is wrong with one key
 // stands among its reasons.
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
-	x := newIndex(s, o)
+	t := newTables(s, o)
+	x := t.planner()
 	var out []Explanation
 	explained := map[Key]bool{}
 	add := func(kind Kind, object metav1.Object) {
@@ -122,41 +123,41 @@ func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
 			out = append(out, Explanation{key, reasons})
 		}
 	}
-	for _, pod := range x.snapshot.Pods {
+	for _, pod := range t.snapshot.Pods {
 		add(PodKey, pod)
 	}
-	for _, claim := range x.snapshot.Claims {
+	for _, claim := range t.snapshot.Claims {
 		add(ClaimKey, claim)
 	}
-	for _, claim := range x.snapshot.Assumed {
+	for _, claim := range t.snapshot.Assumed {
 		add(ClaimKey, claim)
 	}
 	slices.SortFunc(out, func(a, b Explanation) int { return compareKeys(a.Key, b.Key) })
-	return out, x.wholeProblems()
+	return out, t.wholeProblems()
 }
 
 // explain returns the reasons for the key, whether there is such an object, and the error of its
 // plan.
-func (x *index) explain(key Key) (reasons []Reason, there bool, err error) {
+func (x *planner) explain(key Key) (reasons []Reason, there bool, err error) {
 	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
 	switch key.Kind {
 	case ClaimKey:
 		_, err = x.claimOutcome(name)
-		for _, p := range x.claims.versions[name] {
+		for _, p := range x.versionProblems(name) {
 			reasons = append(reasons, Reason{Field: p.Field, Code: VersionMalformed, Object: name, Message: p.Err.Error()})
 		}
-		if x.claims.ambiguous[name] {
+		if x.claimAmbiguous(name) {
 			return append(reasons, duplicateReason(name)), true, err
 		}
-		if claim := x.claims.find(name); claim != nil {
+		if claim := x.newestClaim(name); claim != nil {
 			return append(reasons, x.explainClaim(claim)...), true, err
 		}
 	case PodKey:
 		_, err = x.podOutcome(name)
-		if x.pods.Ambiguous(name) {
+		if x.podAmbiguous(name) {
 			return []Reason{duplicateReason(name)}, true, err
 		}
-		if pod := x.pods.Find(name); pod != nil {
+		if pod := x.pod(name); pod != nil {
 			return x.explainPod(pod), true, err
 		}
 	}
@@ -182,7 +183,7 @@ var consumerReasons = [...]struct {
 	unknown:       {ConsumerUnknown, "the API server has to be asked for"},
 }
 
-func (x *index) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
+func (x *planner) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
 	r, _ := x.planClaim(claim, nil)
 	var reasons []Reason
 	unused := true
@@ -244,7 +245,7 @@ func whyAllocated(claim *resourcev1.ResourceClaim, unused, asks bool) string {
 	}
 }
 
-func (x *index) explainOwner(claim *resourcev1.ResourceClaim, pod types.NamespacedName) Reason {
+func (x *planner) explainOwner(claim *resourcev1.ResourceClaim, pod types.NamespacedName) Reason {
 	r := Reason{Field: "metadata.ownerReferences", Object: pod}
 	text := ""
 	switch st, problem := x.owner(claim); {
@@ -263,7 +264,7 @@ func (x *index) explainOwner(claim *resourcev1.ResourceClaim, pod types.Namespac
 	return r
 }
 
-func (x *index) explainPod(pod *corev1.Pod) []Reason {
+func (x *planner) explainPod(pod *corev1.Pod) []Reason {
 	self := snapshot.KeyOf(pod)
 	switch {
 	case len(pod.Spec.ResourceClaims) == 0:
@@ -278,16 +279,18 @@ func (x *index) explainPod(pod *corev1.Pod) []Reason {
 		return []Reason{{Field: "metadata.uid", Code: PodWithoutUID, Object: self, Message: fmt.Sprintf("pod %s has no UID and gets nothing", self)}}
 	}
 	var reasons []Reason
+	of := entriesOf(pod)
 	for i := range pod.Spec.ResourceClaims {
-		r := x.explainEntry(pod, i)
+		r := x.explainEntry(of, i)
 		r.Field = fmt.Sprintf("spec.resourceClaims[%d]", i)
 		reasons = append(reasons, r)
 	}
 	return reasons
 }
 
-func (x *index) explainEntry(pod *corev1.Pod, i int) Reason {
-	e := x.resolve(pod, i)
+func (x *planner) explainEntry(of entries, i int) Reason {
+	pod := of.pod
+	e := x.resolve(of, i)
 	pc := &pod.Spec.ResourceClaims[i]
 	switch e.state {
 	case entryNotNeeded:

@@ -57,9 +57,10 @@ func podsOf(claims []*resourcev1.ResourceClaim) names {
 func claimsOf(pods []*corev1.Pod) (claims, templates names) {
 	claims, templates = names{}, names{}
 	for _, pod := range pods {
+		of := entriesOf(pod)
 		for i := range pod.Spec.ResourceClaims {
 			pc := &pod.Spec.ResourceClaims[i]
-			if name, state := ClaimName(pod, pc); state == NameKnown {
+			if name, state := of.claimName(i); state == NameKnown {
 				claims[name] = true
 			}
 			if pc.ResourceClaimTemplateName != nil {

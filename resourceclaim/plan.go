@@ -28,20 +28,11 @@ import (
 //   - Versions of a claim in Claims and Assumed that do not compare: the one in Claims counts,
 //     and the claim's own plan has the error.
 //   - An entry of spec.resourceClaims that cannot be served: an error and an event on the pod.
-//     The other entries get what is theirs.
+//     The other entries get what is theirs. A plan without such an error has no events.
 //
 // A key that the snapshot does not hold gives an empty result: the object is gone.
 func Plan(s Snapshot, key Key, o Options) (Result, error) {
-	x := newIndex(narrow(s, key), o)
-	var r Result
-	var err error
-	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
-	switch key.Kind {
-	case PodKey:
-		r, err = x.podOutcome(name)
-	case ClaimKey:
-		r, err = x.claimOutcome(name)
-	}
+	r, err := newTables(narrow(s, key), o).planner().plan(key)
 	return r, errors.Join(err, problemsOf(s))
 }
 
@@ -53,70 +44,83 @@ func Plan(s Snapshot, key Key, o Options) (Result, error) {
 // objects without a name, and several templates of one name. The outcomes are complete all the
 // same.
 func PlanAll(s Snapshot, o Options) ([]Outcome, error) {
-	x := newIndex(s, o)
-	x.users = make([]*corev1.Pod, len(x.snapshot.Claims))
+	t := newTables(s, o)
+	x := t.planner()
+	x.users = make([]*corev1.Pod, len(t.snapshot.Claims))
 	var out []Outcome
 	add := func(kind Kind, name types.NamespacedName, r Result, err error) {
 		if err != nil || !r.Empty() {
 			out = append(out, Outcome{Key: Key{kind, name.Namespace, name.Name}, Result: r, Err: err})
 		}
 	}
-	for _, pod := range x.snapshot.Pods {
+	for _, pod := range t.snapshot.Pods {
 		name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-		if len(pod.Spec.ResourceClaims) == 0 || x.pods.Ambiguous(name) {
+		if len(pod.Spec.ResourceClaims) == 0 || x.podAmbiguous(name) {
 			continue
 		}
 		r, err := x.planPod(pod)
 		add(PodKey, name, r, err)
 	}
-	for _, twice := range x.pods.Duplicates() {
+	for _, twice := range t.pods.Duplicates() {
 		add(PodKey, types.NamespacedName{Namespace: twice.Namespace, Name: twice.Name}, Result{}, twice)
 	}
-	for i, claim := range x.snapshot.Claims {
+	for i, claim := range t.snapshot.Claims {
 		name := types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}
-		if x.claims.special(name) {
+		if t.claims.special(name) {
 			continue
 		}
 		r, err := x.planClaim(claim, x.users[i])
 		add(ClaimKey, name, r, err)
 	}
-	for name := range x.claims.specials() {
+	for name := range t.claims.specials() {
 		r, err := x.claimOutcome(name)
 		add(ClaimKey, name, r, err)
 	}
 	// The keys differ, so that the order of the maps above does not show.
 	slices.SortFunc(out, func(a, b Outcome) int { return compareKeys(a.Key, b.Key) })
-	return out, x.wholeProblems()
+	return out, t.wholeProblems()
 }
 
 // wholeProblems are those that belong to no key.
-func (x *index) wholeProblems() error {
+func (x *tables) wholeProblems() error {
 	for name := range x.ambiguousTemplates {
 		x.problems.Add(snapshot.DuplicateError("ResourceClaimTemplate", name))
 	}
 	return x.problems.Err()
 }
 
-func (x *index) podOutcome(name types.NamespacedName) (Result, error) {
-	if x.pods.Ambiguous(name) {
+// plan decides about one key.
+func (x *planner) plan(key Key) (Result, error) {
+	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
+	switch key.Kind {
+	case PodKey:
+		return x.podOutcome(name)
+	case ClaimKey:
+		return x.claimOutcome(name)
+	}
+	return Result{}, nil
+}
+
+func (x *planner) podOutcome(name types.NamespacedName) (Result, error) {
+	if x.podAmbiguous(name) {
 		return Result{}, snapshot.DuplicateError("Pod", name)
 	}
-	if pod := x.pods.Find(name); pod != nil {
+	if pod := x.pod(name); pod != nil {
 		return x.planPod(pod)
 	}
 	return Result{}, nil
 }
 
-func (x *index) claimOutcome(name types.NamespacedName) (Result, error) {
+func (x *planner) claimOutcome(name types.NamespacedName) (Result, error) {
 	var problems snapshot.Problems
-	for _, p := range x.claims.versions[name] {
+	for _, p := range x.versionProblems(name) {
 		problems.Add(p)
 	}
-	if x.claims.ambiguous[name] {
+	if x.claimAmbiguous(name) {
 		problems.Add(snapshot.DuplicateError("ResourceClaim", name))
 		return Result{}, problems.Err()
 	}
-	claim := x.claims.find(name)
+	claim := x.newestClaim(name)
 	if claim == nil {
 		return Result{}, problems.Err()
 	}

@@ -7,11 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// usesClaims reports whether the pod can have anything to do with claims at all.
-func usesClaims(pod *corev1.Pod) bool {
-	return len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil
-}
-
 // isForPod reports whether the claim was made for that pod: it is controlled by the pod's UID
 // (IsForPod in k8s.io/dynamic-resource-allocation/resourceclaim).
 func isForPod(pod *corev1.Pod, claim *resourcev1.ResourceClaim) bool {

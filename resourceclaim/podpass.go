@@ -28,9 +28,8 @@ const reasonFailed = "FailedResourceClaimCreation"
 
 // planPod decides about one pod: create what is missing, write the names into its status,
 // reserve what is allocated (syncPod in upstream's controller.go).
-func (x *index) planPod(pod *corev1.Pod) (r Result, err error) {
-	entries := pod.Spec.ResourceClaims
-	if len(entries) == 0 || pod.DeletionTimestamp != nil {
+func (x *planner) planPod(pod *corev1.Pod) (r Result, err error) {
+	if len(pod.Spec.ResourceClaims) == 0 || pod.DeletionTimestamp != nil {
 		return r, nil
 	}
 	if !x.upstream() && podstate.Done(pod) {
@@ -52,26 +51,28 @@ func (x *index) planPod(pod *corev1.Pod) (r Result, err error) {
 	ready := few[:0]
 	var adopted []corev1.PodResourceClaimStatus
 	var pending []string
-	for i := range entries {
-		e := x.resolve(pod, i)
+	of := entriesOf(pod)
+	for i := range pod.Spec.ResourceClaims {
+		entry := pod.Spec.ResourceClaims[i].Name
+		e := x.resolve(of, i)
 		ready = append(ready, nil)
 		switch e.state {
 		case entryReady:
 			ready[i] = e.claim
 		case entryAdopt:
-			adopted = append(adopted, corev1.PodResourceClaimStatus{Name: entries[i].Name, ResourceClaimName: ptr.To(e.claim.Name)})
+			adopted = append(adopted, corev1.PodResourceClaimStatus{Name: entry, ResourceClaimName: ptr.To(e.claim.Name)})
 		case entryCreate:
-			pending = append(pending, entries[i].Name)
+			pending = append(pending, entry)
 			r.Actions = append(r.Actions, CreateClaim{
 				Pod:      snapshot.KeyOf(pod),
-				PodClaim: entries[i].Name,
-				Claim:    fromTemplate(pod, entries[i].Name, e.template, x.Options),
+				PodClaim: entry,
+				Claim:    fromTemplate(pod, entry, e.template, x.Options),
 				GoOn:     !x.upstream(),
 			})
 		case entryFailed:
 			problems.Add(e.problem)
 			if e.reason != "" {
-				r.Events = append(r.Events, failedEvent(pod, entries[i].Name, e.reason))
+				r.Events = append(r.Events, failedEvent(pod, entry, e.reason))
 			}
 			if x.upstream() {
 				// D-8: what is created by now stays without its name in the status.
@@ -81,28 +82,36 @@ func (x *index) planPod(pod *corev1.Pod) (r Result, err error) {
 	}
 
 	if len(adopted)+len(pending) > 0 {
-		r.Actions = append(r.Actions, x.setStatuses(pod, adopted, pending))
+		r.Actions = append(r.Actions, x.setStatuses(of, adopted, pending))
 	}
 	if pod.Spec.NodeName != "" {
 		// Without a node, reserving is up to the scheduler.
-		r.Actions = x.reserve(r.Actions, pod, ready, &problems)
+		r.Actions = x.reserve(r.Actions, of, ready, &problems)
 	}
 	return r, problems.Err()
 }
 
 // setStatuses is the write of the pod's status after claims were adopted or are to be created.
-func (x *index) setStatuses(pod *corev1.Pod, adopted []corev1.PodResourceClaimStatus, pending []string) SetClaimStatuses {
+func (x *planner) setStatuses(of entries, adopted []corev1.PodResourceClaimStatus, pending []string) SetClaimStatuses {
+	pod := of.pod
 	a := SetClaimStatuses{Pod: snapshot.KeyOf(pod), Statuses: adopted, Pending: pending, GoOn: !x.upstream()}
 	if !x.upstream() {
 		a.UID = pod.UID
+		named := make(map[string]bool, len(adopted)+len(pending))
+		for i := range adopted {
+			named[adopted[i].Name] = true
+		}
+		for _, entry := range pending {
+			named[entry] = true
+		}
 		// D-5: an entry that is left out would be taken away.
 		for i := range pod.Spec.ResourceClaims {
 			pc := &pod.Spec.ResourceClaims[i]
-			status := statusOf(pod, pc.Name)
-			if status == nil || !generated(pc) || slices.Contains(pending, pc.Name) ||
-				slices.ContainsFunc(a.Statuses, func(s corev1.PodResourceClaimStatus) bool { return s.Name == pc.Name }) {
+			status := of.status(pc.Name)
+			if status == nil || !generated(pc) || named[pc.Name] {
 				continue
 			}
+			named[pc.Name] = true
 			a.Statuses = append(a.Statuses, *status.DeepCopy())
 		}
 	}
@@ -113,11 +122,12 @@ func (x *index) setStatuses(pod *corev1.Pod, adopted []corev1.PodResourceClaimSt
 
 // reserve adds a Reserve for each allocated claim of the pod that is not reserved for it. ready
 // are the claims of the entries that have theirs.
-func (x *index) reserve(actions []Action, pod *corev1.Pod, ready []*resourcev1.ResourceClaim, problems *snapshot.Problems) []Action {
+func (x *planner) reserve(actions []Action, of entries, ready []*resourcev1.ResourceClaim, problems *snapshot.Problems) []Action {
+	pod := of.pod
+	var seen map[*resourcev1.ResourceClaim]bool
 	for i, claim := range ready {
 		if claim == nil {
-			_, state := ClaimName(pod, &pod.Spec.ResourceClaims[i])
-			if x.upstream() && state != NameNotNeeded {
+			if _, state := of.claimName(i); x.upstream() && state != NameNotNeeded {
 				// D-8: the entries behind one that has to wait have to wait as well.
 				return actions
 			}
@@ -127,10 +137,14 @@ func (x *index) reserve(actions []Action, pod *corev1.Pod, ready []*resourcev1.R
 			continue
 		}
 		if !x.upstream() {
-			if slices.Contains(ready[:i], claim) {
+			if seen[claim] {
 				// D-16: an entry before this one names the same claim.
 				continue
 			}
+			if seen == nil {
+				seen = map[*resourcev1.ResourceClaim]bool{}
+			}
+			seen[claim] = true
 			if err := refusal(claim); err != nil {
 				problems.Add(err)
 				continue

@@ -118,6 +118,7 @@ func checkContract(t *testing.T, s Snapshot, o Options, r *rand.Rand) {
 			require.Contains(t, errorText(err), strings.TrimSuffix(line, "\n"), "%s", key)
 		}
 		require.True(t, len(result.Needs) == 0 || len(result.Actions) == 0, "while there are Needs there is nothing to do")
+		require.True(t, len(result.Events) == 0 || err != nil, "an event comes with the error of a failure that goes on")
 		explanation, explainErr := Explain(s, key, o)
 		require.Equal(t, key, explanation.Key)
 		if errors.Is(explainErr, purekube.ErrNotFound) {

@@ -50,12 +50,13 @@ type SetClaimStatuses struct {
 // field is immutable"), 404 that the namespace is gone. In each case there is nothing left to do
 // for the pod that was planned; plan its name again.
 func (a SetClaimStatuses) Request(done []runtime.Object) purekube.Request {
-	for _, created := range done {
-		if entry, name, ok := a.createdFor(created); ok {
-			a = a.WithCreated(entry, name)
+	created := map[string]string{}
+	for _, answer := range done {
+		if entry, name, ok := a.createdFor(answer); ok && created[entry] == "" {
+			created[entry] = name
 		}
 	}
-	patchType, body := a.Patch()
+	patchType, body := a.withCreated(created).Patch()
 	return purekube.Request{
 		Verb: "patch", Resource: podResource, Subresource: "status", Namespace: a.Pod.Namespace, Name: a.Pod.Name,
 		PatchType: patchType, Patch: body, FieldManager: FieldManager, Force: true, GoOn: a.GoOn,
@@ -81,18 +82,22 @@ func (a SetClaimStatuses) createdFor(object runtime.Object) (entry, name string,
 // WithCreated returns a copy in which the pending entry podClaim has the claim that the API
 // server made for it. An entry that is not pending changes nothing.
 func (a SetClaimStatuses) WithCreated(podClaim, claimName string) SetClaimStatuses {
+	return a.withCreated(map[string]string{podClaim: claimName})
+}
+
+// withCreated is WithCreated for many entries: the names of their claims.
+func (a SetClaimStatuses) withCreated(created map[string]string) SetClaimStatuses {
 	out := a
 	out.Statuses = copyStatuses(a.Statuses)
-	out.Pending = slices.Clone(a.Pending)
-	at := slices.Index(out.Pending, podClaim)
-	if at < 0 {
-		return out
+	out.Pending = nil
+	for _, entry := range a.Pending {
+		name, made := created[entry]
+		if !made {
+			out.Pending = append(out.Pending, entry)
+			continue
+		}
+		out.Statuses = append(out.Statuses, corev1.PodResourceClaimStatus{Name: entry, ResourceClaimName: &name})
 	}
-	out.Pending = slices.Delete(out.Pending, at, at+1)
-	if len(out.Pending) == 0 {
-		out.Pending = nil
-	}
-	out.Statuses = append(out.Statuses, corev1.PodResourceClaimStatus{Name: podClaim, ResourceClaimName: &claimName})
 	sortStatuses(out.Statuses)
 	return out
 }
@@ -130,12 +135,16 @@ func (a SetClaimStatuses) Apply(latest *corev1.Pod) *corev1.Pod {
 	if out == nil || a.UID != "" && out.UID != a.UID {
 		return out
 	}
-	kept := slices.DeleteFunc(out.Status.ResourceClaimStatuses, func(s corev1.PodResourceClaimStatus) bool {
-		return slices.ContainsFunc(a.Statuses, func(n corev1.PodResourceClaimStatus) bool { return n.Name == s.Name }) ||
-			slices.ContainsFunc(out.Spec.ResourceClaims, func(e corev1.PodResourceClaim) bool {
-				return e.Name == s.Name && generated(&e)
-			})
-	})
+	ours := make(map[string]bool, len(a.Statuses))
+	for i := range a.Statuses {
+		ours[a.Statuses[i].Name] = true
+	}
+	for i := range out.Spec.ResourceClaims {
+		if pc := &out.Spec.ResourceClaims[i]; generated(pc) {
+			ours[pc.Name] = true
+		}
+	}
+	kept := slices.DeleteFunc(out.Status.ResourceClaimStatuses, func(s corev1.PodResourceClaimStatus) bool { return ours[s.Name] })
 	out.Status.ResourceClaimStatuses = append(kept, copyStatuses(a.Statuses)...)
 	return out
 }

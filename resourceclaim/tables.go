@@ -7,11 +7,13 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// index is a snapshot that answers by name. It is made once for a plan and belongs to it alone.
-type index struct {
+// tables are a snapshot that answers by name. They are made in one pass, for one plan or for all, and
+// belong to it alone.
+type tables struct {
 	Options
 	snapshot Snapshot
 
@@ -29,20 +31,8 @@ type index struct {
 	templates          map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
 	ambiguousTemplates map[types.NamespacedName]bool
 
-	// users has for each listed claim a pod that was seen to use it, or nil: most claims are
-	// reserved for that very pod, which need not be searched for again then. Nil: nobody looks.
-	users []*corev1.Pod
-
 	// problems are those with the snapshot as a whole.
 	problems snapshot.Problems
-}
-
-// podNamed returns the only pod of that name, or nil. It is quick if the guess is right.
-func (x *index) podNamed(name types.NamespacedName, guess *corev1.Pod) *corev1.Pod {
-	if guess != nil && guess.Name == name.Name && guess.Namespace == name.Namespace {
-		return guess
-	}
-	return x.pods.Find(name)
 }
 
 // generatedFor is the entry of a pod that a claim was made for.
@@ -52,8 +42,8 @@ type generatedFor struct {
 	entry     string
 }
 
-func newIndex(s Snapshot, o Options) *index {
-	x := &index{Options: o}
+func newTables(s Snapshot, o Options) *tables {
+	x := &tables{Options: o}
 	s.Pods = snapshot.Named("Pod", s.Pods, &x.problems)
 	s.Claims = snapshot.Named("ResourceClaim", s.Claims, &x.problems)
 	s.Assumed = snapshot.Named("ResourceClaim", s.Assumed, &x.problems)
@@ -72,10 +62,27 @@ func newIndex(s Snapshot, o Options) *index {
 	return x
 }
 
-// generatedClaim is the claim that was generated for the entry of that pod, whether or not its
-// status says so. Nil: there is none. ambiguous is the name of one of which the snapshot holds
-// several versions, so that it can neither be used nor be taken for missing.
-func (x *index) generatedClaim(pod *corev1.Pod, entry string) (claim *resourcev1.ResourceClaim, ambiguous *types.NamespacedName) {
+// planner plans with the tables.
+func (x *tables) planner() *planner {
+	return &planner{Options: x.Options, objects: x, deleted: x.snapshot.Deleted, confirmed: x.snapshot.Confirmed}
+}
+
+func (x *tables) pod(name types.NamespacedName) *corev1.Pod     { return x.pods.Find(name) }
+func (x *tables) podAmbiguous(name types.NamespacedName) bool   { return x.pods.Ambiguous(name) }
+func (x *tables) claimAmbiguous(name types.NamespacedName) bool { return x.claims.ambiguous[name] }
+func (x *tables) claim(name types.NamespacedName) (claim *resourcev1.ResourceClaim, position int) {
+	return x.claims.locate(name)
+}
+
+func (x *tables) versionProblems(name types.NamespacedName) []*purekube.ObjectError {
+	return x.claims.versions[name]
+}
+
+func (x *tables) template(name types.NamespacedName) (template *resourcev1.ResourceClaimTemplate, ambiguous bool) {
+	return x.templates[name], x.ambiguousTemplates[name]
+}
+
+func (x *tables) generatedClaim(pod *corev1.Pod, entry string) (claim *resourcev1.ResourceClaim, ambiguous *types.NamespacedName) {
 	if x.owned == nil {
 		x.findGenerated()
 	}
@@ -86,7 +93,7 @@ func (x *index) generatedClaim(pod *corev1.Pod, entry string) (claim *resourcev1
 	return x.owned[key], nil
 }
 
-func (x *index) findGenerated() {
+func (x *tables) findGenerated() {
 	x.owned = map[generatedFor]*resourcev1.ResourceClaim{}
 	x.contested = map[generatedFor]types.NamespacedName{}
 	consider := func(claim *resourcev1.ResourceClaim) {
