@@ -17,6 +17,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
 )
@@ -38,7 +39,7 @@ func TestCheckEviction(t *testing.T) {
 			if err != nil && !strings.Contains(err.Error(), "spec.selector") {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(handled(t, s.Pods[0], s.Budgets), ours(t, e)); diff != "" {
+			if diff := cmp.Diff(evict(t, storeOf(t, s.Pods[0]), clientOf(s.Budgets)), ours(t, e)); diff != "" {
 				text, _ := json.MarshalIndent(s, "", "  ")
 				t.Fatalf("PARITY_SEED=%d, case %d (- kube-apiserver, + ours):\n%s\nfor %s", seed, i, diff, text)
 			}
@@ -128,7 +129,7 @@ func someBudget(r *rand.Rand, name string, now time.Time) *policyv1.PodDisruptio
 		b.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}
 	}
 	if r.IntN(2) == 0 {
-		b.Spec.UnhealthyPodEvictionPolicy = new([]policyv1.UnhealthyPodEvictionPolicyType{policyv1.AlwaysAllow, policyv1.IfHealthyBudget, "Sometimes"}[r.IntN(3)])
+		b.Spec.UnhealthyPodEvictionPolicy = ptr.To([]policyv1.UnhealthyPodEvictionPolicyType{policyv1.AlwaysAllow, policyv1.IfHealthyBudget, "Sometimes"}[r.IntN(3)])
 	}
 	st := &b.Status
 	st.ObservedGeneration = int64(r.IntN(3))

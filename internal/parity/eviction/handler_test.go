@@ -32,26 +32,20 @@ type answer struct {
 	Update string
 }
 
-// handled is the answer of the real handler.
-func handled(t *testing.T, pod *corev1.Pod, list []*policyv1.PodDisruptionBudget) answer {
+// evict is the answer of the real handler for the pod that the store holds.
+func evict(t *testing.T, pods *podStore, budgets *budgetClient) answer {
 	t.Helper()
-	pods, budgets := &podStore{pod: &api.Pod{}}, &budgetClient{}
-	if err := convert.Convert_v1_Pod_To_core_Pod(pod.DeepCopy(), pods.pod, nil); err != nil {
-		t.Fatal(err)
-	}
-	for _, b := range list {
-		budgets.list = append(budgets.list, *b.DeepCopy())
-	}
 	handler := &storage.EvictionREST{}
 	setField(handler, "store", rest.StandardStorage(pods))
 	setField(handler, "podDisruptionBudgetClient", policyclient.PodDisruptionBudgetsGetter(budgets))
 
-	body := &policy.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}}
-	out, err := handler.Create(context.Background(), pod.Name, body, nil, &metav1.CreateOptions{})
+	name := pods.pod.Name
+	body := &policy.Eviction{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	out, err := handler.Create(context.Background(), name, body, nil, &metav1.CreateOptions{})
 	status, _ := out.(*metav1.Status)
 	if err != nil {
-		refused, ok := errors.AsType[*apierrors.StatusError](err)
-		if !ok {
+		var refused *apierrors.StatusError
+		if !errors.As(err, &refused) {
 			t.Fatal(err)
 		}
 		status = &refused.ErrStatus
@@ -103,6 +97,25 @@ type podStore struct {
 	deleted *metav1.DeleteOptions
 }
 
+func storeOf(t *testing.T, pod *corev1.Pod) *podStore {
+	t.Helper()
+	s := &podStore{pod: &api.Pod{}}
+	if err := convert.Convert_v1_Pod_To_core_Pod(pod.DeepCopy(), s.pod, nil); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// stored is the pod as the handler left it.
+func (s *podStore) stored(t *testing.T) *corev1.Pod {
+	t.Helper()
+	pod := &corev1.Pod{}
+	if err := convert.Convert_core_Pod_To_v1_Pod(s.pod, pod, nil); err != nil {
+		t.Fatal(err)
+	}
+	return pod
+}
+
 func (s *podStore) Get(context.Context, string, *metav1.GetOptions) (runtime.Object, error) {
 	return s.pod.DeepCopy(), nil
 }
@@ -110,6 +123,9 @@ func (s *podStore) Get(context.Context, string, *metav1.GetOptions) (runtime.Obj
 func (s *podStore) Update(ctx context.Context, _ string, info rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc,
 	_ rest.ValidateObjectUpdateFunc, _ bool, _ *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	updated, err := info.UpdatedObject(ctx, s.pod)
+	if err == nil {
+		s.pod = updated.(*api.Pod)
+	}
 	return updated, false, err
 }
 
@@ -123,6 +139,14 @@ type budgetClient struct {
 	policyclient.PodDisruptionBudgetInterface
 	list    []policyv1.PodDisruptionBudget
 	updated *policyv1.PodDisruptionBudget
+}
+
+func clientOf(list []*policyv1.PodDisruptionBudget) *budgetClient {
+	c := &budgetClient{}
+	for _, b := range list {
+		c.list = append(c.list, *b.DeepCopy())
+	}
+	return c
 }
 
 func (c *budgetClient) PodDisruptionBudgets(string) policyclient.PodDisruptionBudgetInterface {

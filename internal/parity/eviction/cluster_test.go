@@ -1,0 +1,221 @@
+package eviction
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/parity"
+	"github.com/purekube/purekube/internal/samplecluster"
+)
+
+// cluster is an API server with the real eviction handler and the real disruption controller. The
+// kubelets and the controllers that own the pods are played by hand.
+//
+// The disruption controller keeps up: it does all that it can between two evictions. The API server
+// tells it of every budget each time, as a resync does, since it looks after only one of several
+// budgets by itself when a pod of theirs changes.
+type cluster struct {
+	t       *testing.T
+	w       *parity.World
+	sample  samplecluster.Cluster
+	pods    map[types.NamespacedName]*corev1.Pod
+	budgets map[types.NamespacedName]*policyv1.PodDisruptionBudget
+	version int
+}
+
+// play runs the script on a cluster that holds the objects of the sample, in a bubble whose time
+// only sleeping changes.
+func play(t *testing.T, sample samplecluster.Cluster, script func(c *cluster)) {
+	t.Helper()
+	c := &cluster{
+		t: t, sample: sample,
+		pods:    map[types.NamespacedName]*corev1.Pod{},
+		budgets: map[types.NamespacedName]*policyv1.PodDisruptionBudget{},
+	}
+	var objects []runtime.Object
+	for _, p := range sample.Pods {
+		c.pods[keyOf(p)] = p.DeepCopy()
+		objects = append(objects, c.pods[keyOf(p)])
+	}
+	for _, b := range sample.Budgets {
+		c.budgets[keyOf(b)] = b.DeepCopy()
+		objects = append(objects, c.budgets[keyOf(b)])
+	}
+	objects = append(objects, copies(sample.ReplicationControllers)...)
+	objects = append(objects, copies(sample.ReplicaSets)...)
+	objects = append(objects, copies(sample.Deployments)...)
+	objects = append(objects, copies(sample.StatefulSets)...)
+	start := parity.Before(startDisruption(sample.Scales), func(w *parity.World) { w.Respond = c.respond })
+	parity.Run(t, objects, start, func(t *testing.T, w *parity.World) {
+		c.t, c.w = t, w
+		c.settle()
+		script(c)
+	})
+}
+
+func copies[T runtime.Object](list []T) []runtime.Object {
+	var objects []runtime.Object
+	for _, o := range list {
+		objects = append(objects, o.DeepCopyObject())
+	}
+	return objects
+}
+
+func keyOf(o metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+func byKey(a, b types.NamespacedName) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// respond carries out what the disruption controller writes.
+func (c *cluster) respond(r parity.Request) (runtime.Object, error) {
+	if r.Verb != "update" || r.Resource != "poddisruptionbudgets" {
+		return nil, nil
+	}
+	written := &policyv1.PodDisruptionBudget{}
+	if err := json.Unmarshal([]byte(r.Body), written); err != nil {
+		return nil, err
+	}
+	c.write(written)
+	return written, nil
+}
+
+// write stores a budget and tells the controller. A write that changes nothing is none, as for an
+// API server. Which of several failures a fail-safe status names changes from pass to pass; the controller
+// does not hear of that, or it would never come to rest.
+func (c *cluster) write(b *policyv1.PodDisruptionBudget) {
+	key := keyOf(b)
+	before := c.budgets[key]
+	if reflect.DeepEqual(before.Status, b.Status) {
+		return
+	}
+	c.version++
+	b.ResourceVersion = strconv.Itoa(1000 + c.version)
+	c.budgets[key] = b
+	if syncFailed(before) && syncFailed(b) && before.Status.DisruptionsAllowed == b.Status.DisruptionsAllowed {
+		c.w.Load(b)
+		return
+	}
+	c.w.Update(b)
+}
+
+func syncFailed(b *policyv1.PodDisruptionBudget) bool {
+	return slices.ContainsFunc(b.Status.Conditions, func(c metav1.Condition) bool { return c.Reason == policyv1.SyncFailedReason })
+}
+
+// settle lets the disruption controller do all that it can at this moment.
+func (c *cluster) settle() {
+	c.w.Settle()
+	for _, key := range slices.SortedFunc(maps.Keys(c.budgets), byKey) {
+		c.w.Update(c.budgets[key])
+	}
+	c.w.Settle()
+}
+
+// evict asks the handler and, if it agrees, leaves the pod terminating.
+func (c *cluster) evict(key types.NamespacedName) answer {
+	c.t.Helper()
+	pods, budgets := storeOf(c.t, c.pods[key]), &budgetClient{}
+	for _, key := range slices.SortedFunc(maps.Keys(c.budgets), byKey) {
+		budgets.list = append(budgets.list, *c.budgets[key].DeepCopy())
+	}
+	a := evict(c.t, pods, budgets)
+	if budgets.updated != nil {
+		c.write(budgets.updated)
+	}
+	if a.Code == 201 {
+		pod := pods.stored(c.t)
+		if pod.DeletionTimestamp == nil {
+			pod.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(30 * time.Second)}
+		}
+		c.version++
+		pod.ResourceVersion = strconv.Itoa(1000 + c.version)
+		c.pods[key] = pod
+		c.w.Update(pod)
+	}
+	c.settle()
+	return a
+}
+
+// finish plays the kubelets, which end the terminating pods, and then the controllers of these, which
+// make as many of them again as their replicas still ask for: elsewhere, ready, with another UID.
+// Nobody acts in between.
+func (c *cluster) finish() {
+	gone := map[types.UID][]*corev1.Pod{} // by controller
+	active := map[types.UID]int{}
+	for _, key := range slices.SortedFunc(maps.Keys(c.pods), byKey) {
+		pod := c.pods[key]
+		ref := metav1.GetControllerOf(pod)
+		switch {
+		case pod.DeletionTimestamp != nil:
+			c.w.Unload(pod)
+			delete(c.pods, key)
+			if ref != nil {
+				gone[ref.UID] = append(gone[ref.UID], pod)
+			}
+		case ref != nil && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed:
+			active[ref.UID]++
+		}
+	}
+	for _, uid := range slices.Sorted(maps.Keys(gone)) {
+		wanted := int(c.sample.Replicas(uid)) - active[uid]
+		for _, pod := range gone[uid][:min(max(wanted, 0), len(gone[uid]))] {
+			c.replace(pod)
+		}
+	}
+	c.settle()
+}
+
+// replace makes a pod like the one that is gone. A StatefulSet's has the same name.
+func (c *cluster) replace(gone *corev1.Pod) {
+	c.version++
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: gone.Namespace, Name: gone.Name, UID: types.UID("uid-new-" + strconv.Itoa(c.version)), ResourceVersion: strconv.Itoa(1000 + c.version),
+		Labels: gone.Labels, OwnerReferences: gone.OwnerReferences, CreationTimestamp: metav1.Now(),
+	}}
+	if metav1.GetControllerOf(gone).Kind != "StatefulSet" {
+		pod.Name += "-new-" + strconv.Itoa(c.version)
+	}
+	pod.Spec = *gone.Spec.DeepCopy()
+	pod.Spec.NodeName = "elsewhere"
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	c.pods[keyOf(pod)] = pod
+	c.w.Load(pod)
+}
+
+// sleepToRecheck lets time pass until an evicted pod that never went may count again, if one is
+// waited for.
+func (c *cluster) sleepToRecheck() bool {
+	var first time.Time
+	for _, b := range c.budgets {
+		for name, at := range b.Status.DisruptedPods {
+			pod := c.pods[types.NamespacedName{Namespace: b.Namespace, Name: name}]
+			until := at.Add(disruption.DeletionTimeout)
+			if pod != nil && until.After(time.Now()) && (first.IsZero() || until.Before(first)) {
+				first = until
+			}
+		}
+	}
+	if first.IsZero() {
+		return false
+	}
+	c.w.Sleep(time.Until(first))
+	c.settle()
+	return true
+}
