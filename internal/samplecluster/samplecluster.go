@@ -31,6 +31,7 @@ type Cluster struct {
 // New makes a cluster. Equal states of the generator make equal clusters.
 func New(r *rand.Rand, now time.Time) Cluster {
 	b := builder{r: r, c: Cluster{Nodes: []string{"node-a", "node-b", "node-c"}}}
+	b.crowded = b.oneIn(2)
 	b.c.Now = now
 	b.c.Scales = map[disruption.ScaleKey]disruption.Scale{}
 	for i := range 1 + r.IntN(5) {
@@ -45,6 +46,8 @@ func New(r *rand.Rand, now time.Time) Cluster {
 type builder struct {
 	r *rand.Rand
 	c Cluster
+	// crowded: most pods are on the first node.
+	crowded bool
 }
 
 // oneIn is true once in n times.
@@ -131,6 +134,9 @@ func (b *builder) pod(namespace, name string, labels map[string]string) *corev1.
 		CreationTimestamp: metav1.NewTime(b.c.Now.Add(-time.Hour)),
 	}}
 	p.Spec.NodeName = b.c.Nodes[b.r.IntN(len(b.c.Nodes))]
+	if b.crowded && !b.oneIn(3) {
+		p.Spec.NodeName = b.c.Nodes[0]
+	}
 	p.Status.Phase = corev1.PodRunning
 	ready := corev1.ConditionTrue
 	switch b.r.IntN(20) {

@@ -154,10 +154,11 @@ func (c *cluster) evict(key types.NamespacedName) answer {
 
 // finish plays the kubelets, which end the terminating pods, and then the controllers of these, which
 // make as many of them again as their replicas still ask for: elsewhere, ready, with another UID.
-// Nobody acts in between.
-func (c *cluster) finish() {
+// Nobody acts in between. It reports whether any pod went.
+func (c *cluster) finish() bool {
 	gone := map[types.UID][]*corev1.Pod{} // by controller
 	active := map[types.UID]int{}
+	changed := false
 	for _, key := range slices.SortedFunc(maps.Keys(c.pods), byKey) {
 		pod := c.pods[key]
 		ref := metav1.GetControllerOf(pod)
@@ -165,6 +166,7 @@ func (c *cluster) finish() {
 		case pod.DeletionTimestamp != nil:
 			c.w.Unload(pod)
 			delete(c.pods, key)
+			changed = true
 			if ref != nil {
 				gone[ref.UID] = append(gone[ref.UID], pod)
 			}
@@ -179,6 +181,7 @@ func (c *cluster) finish() {
 		}
 	}
 	c.settle()
+	return changed
 }
 
 // replace makes a pod like the one that is gone. A StatefulSet's has the same name.

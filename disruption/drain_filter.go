@@ -1,0 +1,61 @@
+package disruption
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/purekube/purekube/internal/podstate"
+)
+
+// treatment is what a drain does with a pod before it asks the API server. Without a code the pod
+// is to be evicted.
+type treatment struct {
+	code    DrainCode
+	message string
+	// stops: the drain does not start.
+	stops bool
+}
+
+// treat sorts a pod into the classes of kubectl drain (upstream: k8s.io/kubectl/pkg/drain/filters.go),
+// the first that fits.
+func (o DrainOptions) treat(pod *corev1.Pod) treatment {
+	switch {
+	case o.SkipPod != nil && o.SkipPod(pod):
+		return treatment{code: DrainSkipPod, message: "skipped by SkipPod"}
+	// A DaemonSet's pod that ended goes like any other: nothing of it runs on the node.
+	case ofDaemonSet(pod) && !podstate.Terminal(pod):
+		// kubectl looks the DaemonSet up, to delete its pods if it is gone. A snapshot has no
+		// DaemonSets: the one that the pod names is taken to be there.
+		if o.IgnoreDaemonSets {
+			return treatment{code: DrainDaemonSetPod, message: "ignoring DaemonSet-managed Pods"}
+		}
+		return treatment{stops: true, code: DrainDaemonSetPod,
+			message: "cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"}
+	case ofFile(pod):
+		return treatment{code: DrainMirrorPod, message: "mirror pod: the kubelet runs it from a file"}
+	case podstate.Terminal(pod):
+		return treatment{}
+	case !o.DeleteEmptyDirData && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.EmptyDir != nil }):
+		return treatment{stops: true, code: DrainLocalStorage,
+			message: "cannot delete Pods with local storage (use --delete-emptydir-data to override)"}
+	case !o.Force && metav1.GetControllerOfNoCopy(pod) == nil:
+		return treatment{stops: true, code: DrainNoController,
+			message: "cannot delete Pods that declare no controller (use --force to override)"}
+	}
+	return treatment{}
+}
+
+// ofDaemonSet reports whether a DaemonSet of apps/v1 controls the pod.
+func ofDaemonSet(pod *corev1.Pod) bool {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	return ref != nil && ref.Kind == "DaemonSet" && ref.APIVersion == appsv1.SchemeGroupVersion.String()
+}
+
+// ofFile reports whether the pod stands for one that the kubelet runs by itself.
+func ofFile(pod *corev1.Pod) bool {
+	_, found := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	return found
+}

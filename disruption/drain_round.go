@@ -1,0 +1,156 @@
+package disruption
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/podstate"
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// drainer is a drain in progress.
+type drainer struct {
+	state drainState
+	// covering are the budgets of each pod that is to be evicted. They stay the same.
+	covering map[types.NamespacedName][]types.NamespacedName
+	// evicted are the pods that go in this round.
+	evicted []*corev1.Pod
+	// unshown are those of them that the state does not show as being deleted, and stale the budgets
+	// that cover one of these.
+	unshown []*corev1.Pod
+	stale   map[types.NamespacedName]bool
+}
+
+func newDrainer(state drainState, pods []*corev1.Pod) *drainer {
+	w := &drainer{
+		state:    state,
+		covering: make(map[types.NamespacedName][]types.NamespacedName, len(pods)),
+		stale:    map[types.NamespacedName]bool{},
+	}
+	for _, pod := range pods {
+		w.covering[snapshot.KeyOf(pod)] = state.covering(pod)
+	}
+	return w
+}
+
+// round is what evicting each pod once comes to.
+type round struct {
+	evicted []types.NamespacedName
+	// left are the pods that kubectl drain tries again, and waiting the answers to them.
+	left    []*corev1.Pod
+	waiting []RefusedPod
+	// refused are those that it gives up: the answer is not 429.
+	refused []RefusedPod
+	needs   []purekube.Need
+}
+
+// round evicts the pods, one after the other, each against what those before it left.
+func (w *drainer) round(pods []*corev1.Pod) round {
+	var r round
+	full := map[types.NamespacedName]Eviction{}
+	for _, pod := range pods {
+		key := snapshot.KeyOf(pod)
+		covering := w.covering[key]
+		// A budget that let no ready pod go lets none go until a pod came back.
+		ready := len(covering) == 1 && podstate.Ready(pod) && notCounted(pod) == ""
+		e, known := Eviction{}, false
+		if ready {
+			e, known = full[covering[0]]
+		}
+		if !known {
+			if slices.ContainsFunc(covering, func(b types.NamespacedName) bool { return w.stale[b] }) {
+				w.show()
+			}
+			e = w.state.check(key)
+		}
+		switch {
+		case len(e.Needs) > 0:
+			r.needs = append(r.needs, e.Needs...)
+		case e.Verdict.Allowed():
+			r.evicted = append(r.evicted, key)
+			w.evict(pod, covering)
+			for _, b := range covering {
+				delete(full, b)
+			}
+		case e.Verdict == RefusedNow:
+			r.left = append(r.left, pod)
+			r.waiting = append(r.waiting, refusal(key, e))
+			if ready {
+				full[covering[0]] = e
+			}
+		default:
+			r.refused = append(r.refused, refusal(key, e))
+		}
+	}
+	return r
+}
+
+func refusal(pod types.NamespacedName, e Eviction) RefusedPod {
+	return RefusedPod{Pod: pod, Code: DrainEvictionRefused, Message: e.Reason, Eviction: e}
+}
+
+// evict notes a pod that goes. The state is changed when it matters.
+func (w *drainer) evict(pod *corev1.Pod, covering []types.NamespacedName) {
+	w.evicted = append(w.evicted, pod)
+	if pod.DeletionTimestamp != nil {
+		return
+	}
+	w.unshown = append(w.unshown, pod)
+	for _, b := range covering {
+		w.stale[b] = true
+	}
+}
+
+// show makes the state show all evicted pods as being deleted.
+func (w *drainer) show() {
+	w.state = w.shown()
+	w.unshown = nil
+	clear(w.stale)
+}
+
+// shown is the state with all evicted pods being deleted.
+func (w *drainer) shown() drainState {
+	if len(w.unshown) == 0 {
+		return w.state
+	}
+	deleted := ptr.To(stamp(w.state.now()))
+	var changed Snapshot
+	for _, pod := range w.unshown {
+		terminating := *pod
+		terminating.DeletionTimestamp = deleted
+		changed.Pods = append(changed.Pods, &terminating)
+	}
+	return w.state.with(changed, Snapshot{})
+}
+
+// wait lets time pass until the disruption controller looks again at a budget that refused a pod. It
+// reports whether it ever does.
+func (w *drainer) wait(waiting []RefusedPod) bool {
+	var first time.Time
+	for _, b := range w.budgetsOf(waiting) {
+		at := w.state.status(b).recheckAt
+		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	if first.IsZero() {
+		return false
+	}
+	w.state = w.state.with(Snapshot{Now: first}, Snapshot{})
+	return true
+}
+
+// budgetsOf are the budgets that refused the pods, sorted.
+func (w *drainer) budgetsOf(waiting []RefusedPod) []types.NamespacedName {
+	var budgets []types.NamespacedName
+	for _, p := range waiting {
+		budgets = append(budgets, w.covering[p.Pod]...)
+	}
+	slices.SortFunc(budgets, comparePods)
+	return slices.Compact(budgets)
+}
