@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube/internal/podstate"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // treatment is what a drain does with a pod before it asks the API server. Without a code the pod
@@ -58,4 +59,28 @@ func ofDaemonSet(pod *corev1.Pod) bool {
 func ofFile(pod *corev1.Pod) bool {
 	_, found := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	return found
+}
+
+// sortForDrain sorts the pods of the node into those that are skipped, those that stop the drain and
+// those that are left to evict.
+func (x *Index) sortForDrain(node string, o DrainOptions) (Drain, []*corev1.Pod) {
+	var d Drain
+	var left []*corev1.Pod
+	if node == "" {
+		// Pods without a node are on none.
+		return d, nil
+	}
+	for _, pod := range x.podsOnNode(node) {
+		key := snapshot.KeyOf(pod)
+		switch t := o.treat(pod); {
+		case t.code == "":
+			left = append(left, pod)
+		case t.stops:
+			d.Outcome = DrainNotStarted
+			d.Refused = append(d.Refused, RefusedPod{Pod: key, Code: t.code, Message: t.message})
+		default:
+			d.Skipped = append(d.Skipped, SkippedPod{Pod: key, Code: t.code, Message: t.message})
+		}
+	}
+	return d, left
 }

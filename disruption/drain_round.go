@@ -9,37 +9,41 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // drainer is a drain in progress.
 type drainer struct {
-	state drainState
+	x *Index
 	// covering are the budgets of each pod that is to be evicted. They stay the same.
 	covering map[types.NamespacedName][]types.NamespacedName
 	// evicted are the pods that go in this round.
 	evicted []*corev1.Pod
-	// unshown are those of them that the state does not show as being deleted, and stale the budgets
-	// that cover one of these.
+	// unshown are those of them that x does not show as being deleted, and stale the budgets that
+	// cover one of these.
 	unshown []*corev1.Pod
 	stale   map[types.NamespacedName]bool
 }
 
-func newDrainer(state drainState, pods []*corev1.Pod) *drainer {
+func newDrainer(x *Index, pods []*corev1.Pod) *drainer {
 	w := &drainer{
-		state:    state,
+		x:        x,
 		covering: make(map[types.NamespacedName][]types.NamespacedName, len(pods)),
 		stale:    map[types.NamespacedName]bool{},
 	}
 	for _, pod := range pods {
-		w.covering[snapshot.KeyOf(pod)] = state.covering(pod)
+		for _, b := range x.covering(pod) {
+			key := snapshot.KeyOf(pod)
+			w.covering[key] = append(w.covering[key], snapshot.KeyOf(b))
+		}
 	}
 	return w
 }
 
-// round is what evicting each pod once comes to.
-type round struct {
+// drainRound is what evicting each pod once comes to.
+type drainRound struct {
 	evicted []types.NamespacedName
 	// left are the pods that kubectl drain tries again, and waiting the answers to them.
 	left    []*corev1.Pod
@@ -50,8 +54,8 @@ type round struct {
 }
 
 // round evicts the pods, one after the other, each against what those before it left.
-func (w *drainer) round(pods []*corev1.Pod) round {
-	var r round
+func (w *drainer) round(pods []*corev1.Pod) drainRound {
+	var r drainRound
 	full := map[types.NamespacedName]Eviction{}
 	for _, pod := range pods {
 		key := snapshot.KeyOf(pod)
@@ -64,9 +68,12 @@ func (w *drainer) round(pods []*corev1.Pod) round {
 		}
 		if !known {
 			if slices.ContainsFunc(covering, func(b types.NamespacedName) bool { return w.stale[b] }) {
-				w.show()
+				w.x = w.shown()
+				w.unshown = nil
+				clear(w.stale)
 			}
-			e = w.state.check(key)
+			// The error is about the objects that the verdict rests on, and the verdict says so.
+			e, _ = w.x.checkEviction(key, true)
 		}
 		switch {
 		case len(e.Needs) > 0:
@@ -91,10 +98,11 @@ func (w *drainer) round(pods []*corev1.Pod) round {
 }
 
 func refusal(pod types.NamespacedName, e Eviction) RefusedPod {
+	e.Blocking = slices.Clone(e.Blocking)
 	return RefusedPod{Pod: pod, Code: DrainEvictionRefused, Message: e.Reason, Eviction: e}
 }
 
-// evict notes a pod that goes. The state is changed when it matters.
+// evict notes a pod that goes. The index is changed when it matters.
 func (w *drainer) evict(pod *corev1.Pod, covering []types.NamespacedName) {
 	w.evicted = append(w.evicted, pod)
 	if pod.DeletionTimestamp != nil {
@@ -106,26 +114,19 @@ func (w *drainer) evict(pod *corev1.Pod, covering []types.NamespacedName) {
 	}
 }
 
-// show makes the state show all evicted pods as being deleted.
-func (w *drainer) show() {
-	w.state = w.shown()
-	w.unshown = nil
-	clear(w.stale)
-}
-
-// shown is the state with all evicted pods being deleted.
-func (w *drainer) shown() drainState {
+// shown is the index with all evicted pods being deleted.
+func (w *drainer) shown() *Index {
 	if len(w.unshown) == 0 {
-		return w.state
+		return w.x
 	}
-	deleted := ptr.To(stamp(w.state.now()))
+	deleted := ptr.To(stamp(w.x.now()))
 	var changed Snapshot
 	for _, pod := range w.unshown {
 		terminating := *pod
 		terminating.DeletionTimestamp = deleted
 		changed.Pods = append(changed.Pods, &terminating)
 	}
-	return w.state.with(changed, Snapshot{})
+	return w.x.changed(changed, Snapshot{})
 }
 
 // wait lets time pass until the disruption controller looks again at a budget that refused a pod. It
@@ -133,15 +134,16 @@ func (w *drainer) shown() drainState {
 func (w *drainer) wait(waiting []RefusedPod) bool {
 	var first time.Time
 	for _, b := range w.budgetsOf(waiting) {
-		at := w.state.status(b).recheckAt
-		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
+		// The error is about the status, which stays as it is.
+		r, _ := w.x.Plan(budgetKey(b))
+		if at := r.RecheckAt; !at.IsZero() && (first.IsZero() || at.Before(first)) {
 			first = at
 		}
 	}
 	if first.IsZero() {
 		return false
 	}
-	w.state = w.state.with(Snapshot{Now: first}, Snapshot{})
+	w.x = w.x.changed(Snapshot{Now: first}, Snapshot{})
 	return true
 }
 
@@ -151,6 +153,6 @@ func (w *drainer) budgetsOf(waiting []RefusedPod) []types.NamespacedName {
 	for _, p := range waiting {
 		budgets = append(budgets, w.covering[p.Pod]...)
 	}
-	slices.SortFunc(budgets, comparePods)
+	slices.SortFunc(budgets, persistent.CompareNames)
 	return slices.Compact(budgets)
 }

@@ -209,7 +209,7 @@ func (c *cluster) sleepToRecheck() bool {
 	for _, b := range c.budgets {
 		for name, at := range b.Status.DisruptedPods {
 			pod := c.pods[types.NamespacedName{Namespace: b.Namespace, Name: name}]
-			until := at.Add(disruption.DeletionTimeout)
+			until := at.Add(disruption.DefaultDeletionTimeout)
 			if pod != nil && until.After(time.Now()) && (first.IsZero() || until.Before(first)) {
 				first = until
 			}

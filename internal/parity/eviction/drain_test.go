@@ -17,6 +17,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/kubectl/pkg/drain"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/parity"
 	"github.com/purekube/purekube/internal/samplecluster"
@@ -43,7 +44,7 @@ const skipped = "skipped"
 func TestDrainNode(t *testing.T) {
 	seed, cases := number(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 5000)
 	only := number(t, "PARITY_CASE", cases)
-	for name, o := range map[string]disruption.Options{"default": {}, "MatchUpstream": {MatchUpstream: true}} {
+	for name, o := range map[string]disruption.Options{"default": {}, "MatchUpstream": {MatchUpstream: purekube.V1_36}} {
 		t.Run(name, func(t *testing.T) {
 			seen := map[string]int{}
 			for i := range cases {
@@ -61,7 +62,7 @@ func TestDrainNode(t *testing.T) {
 				flags := disruption.DrainOptions{IgnoreDaemonSets: r.IntN(6) > 0, DeleteEmptyDirData: r.IntN(6) > 0, Force: r.IntN(6) > 0,
 					SkipPod: func(p *corev1.Pod) bool { _, found := p.Labels[skipped]; return found }}
 				node := sample.Nodes[[]int{0, 0, 1, 2}[r.IntN(4)]]
-				if !o.MatchUpstream && hasDivergence(sample) {
+				if o.MatchUpstream == "" && hasDivergence(sample) {
 					seen["divergence D-13"]++
 					continue
 				}

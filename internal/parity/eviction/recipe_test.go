@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/parity"
 	"github.com/purekube/purekube/internal/samplecluster"
@@ -28,7 +29,7 @@ func TestRecipe(t *testing.T) {
 	only := number(t, "PARITY_CASE", cases)
 	for name, o := range map[string]disruption.Options{
 		"default":       {Recompute: true},
-		"MatchUpstream": {Recompute: true, MatchUpstream: true},
+		"MatchUpstream": {Recompute: true, MatchUpstream: purekube.V1_36},
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := map[string]int{}
@@ -38,7 +39,7 @@ func TestRecipe(t *testing.T) {
 				}
 				r := rand.New(rand.NewPCG(seed, i))
 				sample := samplecluster.New(r, parity.Epoch)
-				if !o.MatchUpstream && hasDivergence(sample) {
+				if o.MatchUpstream == "" && hasDivergence(sample) {
 					seen["divergence D-13"]++
 					continue
 				}
@@ -52,7 +53,7 @@ func TestRecipe(t *testing.T) {
 				t.Logf("%6d  %s", seen[kind], kind)
 			}
 			for _, kind := range []string{
-				"AllowedUnguarded", "AllowedUnguarded with a precondition", "AllowedUnhealthy", "AllowedWithinBudget", "AllowedWithinBudget, the last",
+				"AllowedNoBudget", "AllowedNoBudget with a precondition", "AllowedUnhealthy", "AllowedWithinBudget", "AllowedWithinBudget, the last",
 				"failed sync", "healthy pods and has", "more than one", "after a wait",
 			} {
 				if cases >= 1000 && only >= cases && seen[kind] < int(cases/50) {
@@ -81,6 +82,7 @@ func evictAll(c *cluster, r *rand.Rand, o disruption.Options, seen map[string]in
 	s.Budgets = slices.Clone(s.Budgets)
 	keys := slices.SortedFunc(maps.Keys(c.pods), byKey)
 	r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	settleBudgets(&s, slices.Clone(s.Budgets), o)
 	waited := false
 	var so []string // what happened so far
 	for _, key := range keys {
@@ -100,7 +102,7 @@ func evictAll(c *cluster, r *rand.Rand, o disruption.Options, seen map[string]in
 			continue // it was terminating and is gone
 		}
 		// The error says why a status cannot be computed, which the verdict says as well.
-		e, _ := disruption.Evict(s, key, o)
+		e, _ := disruption.CheckEviction(s, key, o)
 		if diff := cmp.Diff(oneFailure(c.evict(key)), oneFailure(verdict(e))); diff != "" {
 			return fmt.Errorf("evicting %v (- kube-apiserver, + ours):\n%s\nafter\n%s", key, diff, strings.Join(so, "\n"))
 		}
@@ -117,22 +119,39 @@ func evictAll(c *cluster, r *rand.Rand, o disruption.Options, seen map[string]in
 }
 
 // recipe is what to do after an eviction that is allowed: the budget as the handler wrote it, the pod
-// terminating, and then the budget as the disruption controller writes it.
+// terminating, and then the budgets of the pod as the disruption controller writes them.
 func recipe(s *disruption.Snapshot, key types.NamespacedName, e disruption.Eviction, o disruption.Options) {
+	if e.Update != nil {
+		at := slices.IndexFunc(s.Budgets, func(b *policyv1.PodDisruptionBudget) bool { return keyOf(b) == keyOf(e.Update) })
+		s.Budgets[at] = e.Update
+	}
 	at := slices.IndexFunc(s.Pods, func(p *corev1.Pod) bool { return keyOf(p) == key })
 	pod := s.Pods[at].DeepCopy()
 	pod.DeletionTimestamp = &metav1.Time{Time: s.Now}
 	s.Pods[at] = pod
-	if e.Update == nil {
-		return
+	// The errors are about a status that cannot be computed, which says so itself.
+	budgets, _ := disruption.BudgetsFor(s.Budgets, pod)
+	settleBudgets(s, budgets, o)
+}
+
+// settleBudgets writes the statuses that the disruption controller comes to.
+func settleBudgets(s *disruption.Snapshot, budgets []*policyv1.PodDisruptionBudget, o disruption.Options) {
+	for _, b := range budgets {
+		planned, _ := disruption.Plan(*s, disruption.KeyOf(b), o)
+		for _, r := range requestsOf(planned.Actions) {
+			s.Budgets[slices.IndexFunc(s.Budgets, func(c *policyv1.PodDisruptionBudget) bool { return keyOf(c) == keyOf(b) })] =
+				r.Object.(*policyv1.PodDisruptionBudget)
+		}
 	}
-	at = slices.IndexFunc(s.Budgets, func(b *policyv1.PodDisruptionBudget) bool { return keyOf(b) == keyOf(e.Update) })
-	s.Budgets[at] = e.Update
-	// The error is about other objects: the status was computed for the verdict.
-	planned, _ := disruption.Plan(*s, keyOf(e.Update), o)
-	for _, a := range planned.Actions {
-		s.Budgets[at] = a.(disruption.UpdateStatus).Budget
+}
+
+// requestsOf are the calls that carry a plan out.
+func requestsOf(actions []disruption.Action) []purekube.Request {
+	var requests []purekube.Request
+	for _, a := range actions {
+		requests = append(requests, a.Request(nil))
 	}
+	return requests
 }
 
 // current are the pods as the API server has them.
@@ -146,15 +165,7 @@ func (c *cluster) current() []*corev1.Pod {
 
 // verdict is the code and the text of ours.
 func verdict(e disruption.Eviction) answer {
-	a := answer{Code: 201}
-	switch e.Verdict {
-	case disruption.RefusedNow:
-		a.Code = 429
-	case disruption.RefusedForbidden:
-		a.Code = 403
-	case disruption.RefusedConflictingBudgets:
-		a.Code = 500
-	}
+	a := answer{Code: int32(e.Verdict.StatusCode())}
 	if !e.Verdict.Allowed() {
 		a.Text = e.Reason
 	}
