@@ -4,17 +4,19 @@ import (
 	stdjson "encoding/json"
 	"io"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 )
 
-// The JSON form of a report. Its names are part of what the program promises.
+// formatVersion is of the JSON form that follows. FORMAT.md says when it is raised.
+const formatVersion = "1.0"
+
+// The JSON form of a report. FORMAT.md describes it.
 type (
 	jsonReport struct {
-		Now     time.Time      `json:"now"`
-		Cores   []jsonCore     `json:"cores"`
-		Skipped map[string]int `json:"skipped,omitempty"`
-		Errors  []jsonProblem  `json:"errors,omitempty"`
+		FormatVersion string         `json:"formatVersion"`
+		Now           time.Time      `json:"now"`
+		Cores         []jsonCore     `json:"cores"`
+		Skipped       map[string]int `json:"skipped,omitempty"`
+		Errors        []jsonProblem  `json:"errors,omitempty"`
 	}
 	jsonCore struct {
 		Core        string       `json:"core"`
@@ -30,18 +32,21 @@ type (
 		Events      []jsonEvent  `json:"events,omitempty"`
 		Needs       []jsonNeed   `json:"needs,omitempty"`
 		RecheckAt   *time.Time   `json:"recheckAt,omitempty"`
+		Reasons     []jsonReason `json:"reasons,omitempty"`
 		Explanation []string     `json:"explanation,omitempty"`
 	}
 	jsonAction struct {
-		Type   string     `json:"type"`
-		Text   string     `json:"text"`
-		Why    string     `json:"why,omitempty"`
-		Action any        `json:"action"`
-		Patch  *jsonPatch `json:"patch,omitempty"`
+		Type    string       `json:"type"`
+		Text    string       `json:"text"`
+		Why     string       `json:"why,omitempty"`
+		Waits   bool         `json:"waits,omitempty"`
+		Request *jsonRequest `json:"request"`
 	}
-	jsonPatch struct {
-		Type types.PatchType    `json:"type"`
-		Body stdjson.RawMessage `json:"body"`
+	jsonReason struct {
+		Code    string `json:"code"`
+		Field   string `json:"field,omitempty"`
+		Object  string `json:"object,omitempty"`
+		Message string `json:"message"`
 	}
 	jsonEvent struct {
 		Regarding string `json:"regarding"`
@@ -68,7 +73,7 @@ type (
 
 // writeJSON prints the report for programs.
 func (r *report) writeJSON(w io.Writer) error {
-	out := jsonReport{Now: r.Now, Cores: []jsonCore{}, Skipped: r.Skipped}
+	out := jsonReport{FormatVersion: formatVersion, Now: r.Now, Cores: []jsonCore{}, Skipped: r.Skipped}
 	for _, s := range r.Sections {
 		c := jsonCore{Core: s.Core, Headline: s.Headline, Explanation: s.Explanation, Objects: []jsonObject{}}
 		for _, f := range s.Findings {
@@ -98,12 +103,14 @@ func (f finding) json() jsonObject {
 	if !f.RecheckAt.IsZero() {
 		o.RecheckAt = &f.RecheckAt
 	}
-	for _, a := range f.Actions {
-		j := jsonAction{Type: a.typeName(), Text: a.Text, Why: a.Why, Action: a.Action}
-		if kind, body, ok := a.patch(); ok {
-			j.Patch = &jsonPatch{kind, body}
-		}
-		o.Actions = append(o.Actions, j)
+	requests, waiting := requestsOf(f.Actions)
+	for i, a := range f.Actions {
+		o.Actions = append(o.Actions, jsonAction{
+			Type: a.typeName(), Text: a.Text, Why: a.Why, Waits: waiting[i], Request: newJSONRequest(requests[i]),
+		})
+	}
+	for _, reason := range f.Reasons {
+		o.Reasons = append(o.Reasons, jsonReason{reason.code, reason.field, reason.object, reason.message})
 	}
 	for _, e := range f.Events {
 		o.Events = append(o.Events, jsonEvent{regarding(e), e.Type, e.Reason, e.Message})

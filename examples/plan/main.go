@@ -92,9 +92,12 @@ func run(args []string, sys system) int {
 		fmt.Fprintf(sys.stderr, "plan: %s\n", p)
 	}
 
-	if inv.json {
+	switch inv.output {
+	case outputJSON:
 		err = rep.writeJSON(sys.stdout)
-	} else {
+	case outputRequests:
+		err = rep.writeRequests(sys.stdout)
+	default:
 		err = rep.writeText(sys.stdout, palette(sys.colour))
 	}
 	switch {
@@ -109,12 +112,19 @@ func run(args []string, sys system) int {
 	return exitPlanned
 }
 
+// The values of -o.
+const (
+	outputText     = "text"
+	outputJSON     = "json"
+	outputRequests = "requests"
+)
+
 // invocation is the command line, checked.
 type invocation struct {
 	settings
 	paths        []string
 	cores        []core
-	json         bool
+	output       string
 	detailedExit bool
 }
 
@@ -123,7 +133,7 @@ func parse(args []string, sys system) (invocation, error) {
 	var names []string
 	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	output := flags.String("o", "text", "output `format`: text or json")
+	flags.StringVar(&inv.output, "o", outputText, "output `format`: text, json (described in FORMAT.md), or requests (the calls to the API server, one JSON object a line)")
 	now := flags.String("now", "", "the `time` to plan for, RFC 3339 (default: the clock)")
 	flags.BoolVar(&inv.matchUpstream, "match-upstream", false,
 		"the requests that kube-controller-manager v1.36.3 would send, its defects included")
@@ -155,12 +165,10 @@ func parse(args []string, sys system) (invocation, error) {
 		inv.paths = append(inv.paths, flags.Arg(0))
 	}
 
-	switch *output {
-	case "text":
-	case "json":
-		inv.json = true
+	switch inv.output {
+	case outputText, outputJSON, outputRequests:
 	default:
-		return inv, fmt.Errorf("-o %q: text or json", *output)
+		return inv, fmt.Errorf("-o %q: text, json or requests", inv.output)
 	}
 	inv.now = sys.now()
 	if *now != "" {

@@ -168,7 +168,8 @@ func (c *cluster) object(at origin, head listHead, raw []byte) {
 
 // decodeError takes the field out of a decoding error, where it has one.
 func decodeError(err error) (field, what string) {
-	if wrong, ok := errors.AsType[*stdjson.UnmarshalTypeError](err); ok {
+	var wrong *stdjson.UnmarshalTypeError
+	if errors.As(err, &wrong) {
 		return wrong.Field, fmt.Sprintf("is a %s, must be of type %s", wrong.Value, wrong.Type)
 	}
 	return "", oneLine(err.Error())

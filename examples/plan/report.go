@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/purekube/purekube"
 )
 
@@ -30,6 +28,8 @@ type section struct {
 	// Explanation has the lines of -explain that concern no object in particular.
 	Explanation []string
 	Findings    []finding
+	// Err is what is wrong with the input as a whole.
+	Err error
 }
 
 // finding is what a core says of one object.
@@ -39,15 +39,32 @@ type finding struct {
 	Events    []purekube.Event
 	Needs     []purekube.Need
 	RecheckAt time.Time
+	// Reasons are the steps of the decision; -o json prints them.
+	Reasons []reason
 	// Explanation has the lines of -explain.
 	Explanation []string
 	Err         error
 }
 
+// reason is a [purekube.Reason] of any core.
+type reason struct{ code, field, object, message string }
+
+// reasonsOf are a core's reasons for this report.
+func reasonsOf[Code ~string](reasons []purekube.Reason[Code]) []reason {
+	var out []reason
+	for _, r := range reasons {
+		object := r.Object.Name
+		if r.Object.Namespace != "" {
+			object = r.Object.String()
+		}
+		out = append(out, reason{string(r.Code), r.Field, object, r.Message})
+	}
+	return out
+}
+
 // action is one write.
 type action struct {
-	// Action is the library's.
-	Action any
+	Action purekube.Action
 	// Text is one line that begins with the type of the action.
 	Text string
 	// Why is one line on what called for it.
@@ -57,25 +74,13 @@ type action struct {
 // typeName is the Go type of the action without its package: "SetRules".
 func (a action) typeName() string { return reflect.TypeOf(a.Action).Name() }
 
-// patch is the body that carries the action out, for the actions that have one.
-func (a action) patch() (types.PatchType, []byte, bool) {
-	patcher, ok := a.Action.(interface {
-		Patch() (types.PatchType, []byte)
-	})
-	if !ok {
-		return "", nil, false
-	}
-	kind, body := patcher.Patch()
-	return kind, body, true
-}
-
 // findingOf turns a plan's result into a finding. Describe adds to the action's own line and
 // says what called for it.
-func findingOf[A any](object reference, r purekube.Result[A], err error, describe func(A) (more, why string)) finding {
+func findingOf[A purekube.Action](object reference, r purekube.Result[A], err error, describe func(A) (more, why string)) finding {
 	f := finding{Object: object, Events: r.Events, Needs: r.Needs, RecheckAt: r.RecheckAt, Err: err}
 	for _, a := range r.Actions {
 		more, why := describe(a)
-		f.Actions = append(f.Actions, action{Action: a, Text: fmt.Sprint(a) + more, Why: why})
+		f.Actions = append(f.Actions, action{Action: a, Text: a.String() + more, Why: why})
 	}
 	return f
 }
@@ -87,16 +92,22 @@ func (f finding) somethingToSay() bool {
 
 // add takes a core's section in, its errors among the problems.
 func (r *report) add(s section, c *cluster) {
+	r.addProblems(s.Err, reference{}, c)
 	for _, f := range s.Findings {
-		for _, err := range flatten(f.Err) {
-			p := problemOf(err, f.Object, c)
-			if !slices.ContainsFunc(r.problems, func(q problem) bool { return q.String() == p.String() }) {
-				r.problems = append(r.problems, p)
-			}
-		}
+		r.addProblems(f.Err, f.Object, c)
 	}
 	s.Findings = slices.DeleteFunc(s.Findings, func(f finding) bool { return !f.somethingToSay() })
 	r.Sections = append(r.Sections, s)
+}
+
+// addProblems adds the errors that are not there yet.
+func (r *report) addProblems(err error, about reference, c *cluster) {
+	for _, err := range flatten(err) {
+		p := problemOf(err, about, c)
+		if !slices.ContainsFunc(r.problems, func(q problem) bool { return q.String() == p.String() }) {
+			r.problems = append(r.problems, p)
+		}
+	}
 }
 
 // flatten returns the errors that errors.Join joined.
@@ -116,8 +127,8 @@ func flatten(err error) []error {
 
 // problemOf says where the object stands that an error is about.
 func problemOf(err error, about reference, c *cluster) problem {
-	wrong, ok := errors.AsType[*purekube.ObjectError](err)
-	if !ok {
+	var wrong *purekube.ObjectError
+	if !errors.As(err, &wrong) {
 		return problem{c.origins[about], about.String(), "", oneLine(err.Error())}
 	}
 	at := reference{wrong.Kind, wrong.Namespace, wrong.Name}
