@@ -28,7 +28,7 @@ var scheme = func() *runtime.Scheme {
 	return s
 }()
 
-var decoder = serializer.NewCodecFactory(scheme).UniversalDeserializer()
+var decoder = serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
 
 // cluster is the input: the objects that the cores plan with, by type.
 type cluster struct {
@@ -50,6 +50,9 @@ type cluster struct {
 	// skipped counts the objects of kinds that no core plans with.
 	skipped  map[string]int
 	problems []problem
+	// objects counts all that were read.
+	objects  int
+	progress *progress
 }
 
 // reference names an object of the input.
@@ -73,7 +76,7 @@ func newCluster() *cluster {
 }
 
 // plans reports whether some core wants objects of this type.
-func (c *cluster) plans(o runtime.Object) bool {
+func plans(o runtime.Object) bool {
 	return (&cluster{}).keep(o)
 }
 
@@ -110,6 +113,17 @@ func (c *cluster) keep(o runtime.Object) bool {
 	return true
 }
 
+// planned is the number of objects that cores plan with.
+func (c *cluster) planned() int { return len(c.origins) }
+
+// nothingToPlan adds a problem if there is nothing in the input to plan with: without it, an empty report would
+// look as if all were well.
+func (c *cluster) nothingToPlan() {
+	if c.planned() == 0 && len(c.problems) == 0 {
+		c.problems = append(c.problems, problem{what: fmt.Sprintf("no core plans with any of the %s in the input", count(c.objects, "object"))})
+	}
+}
+
 // clusterScoped are the kinds without a namespace.
 var clusterScoped = []string{"Node", "ClusterRole", "ServiceCIDR", "IPAddress"}
 
@@ -135,6 +149,8 @@ type problem struct {
 	object  string // "Kind namespace/name", or empty
 	field   string
 	what    string
+	// ofPlan: the input is what the API server would hold, and a plan ended with an error.
+	ofPlan bool
 }
 
 // String is one line: file, document number, object, field, what is wrong.
@@ -159,5 +175,5 @@ func (p problem) String() string {
 }
 
 func (c *cluster) problem(at origin, object, field, what string) {
-	c.problems = append(c.problems, problem{[]origin{at}, object, field, what})
+	c.problems = append(c.problems, problem{origins: []origin{at}, object: object, field: field, what: what})
 }

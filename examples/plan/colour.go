@@ -10,7 +10,11 @@ func wantsColour(out *os.File, env func(string) (string, bool)) bool {
 	if term, _ := env("TERM"); term == "" || term == "dumb" {
 		return false
 	}
-	info, err := out.Stat()
+	return isTerminal(out)
+}
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 

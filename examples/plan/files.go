@@ -49,12 +49,12 @@ func (c *cluster) readFiles(files fs.FS, name string) {
 	case err != nil:
 		c.problem(origin{file: name}, "", "", fileError(err))
 	case !found:
-		c.problem(origin{file: name}, "", "", "no file that ends in .yaml, .yml or .json")
+		c.problem(origin{file: name}, "", "", "no file that ends in .yaml, .yml or .json, or one of these with .gz")
 	}
 }
 
 func isManifest(name string) bool {
-	switch path.Ext(name) {
+	switch path.Ext(strings.TrimSuffix(name, ".gz")) {
 	case ".yaml", ".yml", ".json":
 		return true
 	}

@@ -3,17 +3,19 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 )
 
 // origin is where an object stands in the input.
@@ -36,56 +38,119 @@ func (o origin) String() string {
 	return s
 }
 
-// read adds the objects of one stream of manifests: JSON values one after the other, or
-// YAML documents.
+// decoded is what one object of the input came to: an object that a core plans with, one that none does, or
+// a problem.
+type decoded struct {
+	at     origin
+	kind   string
+	object apiruntime.Object
+	// skipped is the API version and the kind of an object that no core plans with.
+	skipped  string
+	problems []problem
+	// untyped is an item of a list without apiVersion and kind: the list says what it is.
+	untyped []byte
+	// around is the list that the items before it came from.
+	around *listHead
+}
+
+func (d *decoded) problem(object, field, what string) {
+	d.problems = append(d.problems, problem{origins: []origin{d.at}, object: object, field: field, what: what})
+}
+
+// read adds the objects of one stream of manifests: JSON values one after the other or YAML documents,
+// compressed with gzip or not. Decoding costs more than all else that the program does, so it is spread over the
+// processors; the objects are added in the order in which they stand there.
 func (c *cluster) read(name string, r io.Reader) {
-	buffered := bufio.NewReader(r)
-	at := origin{file: name}
-	if startsJSON(buffered) {
-		values := stdjson.NewDecoder(buffered)
-		for at.document = 1; ; at.document++ {
-			var raw stdjson.RawMessage
-			switch err := values.Decode(&raw); {
-			case errors.Is(err, io.EOF):
-				return
-			case err != nil:
-				// What follows a broken value cannot be told apart from it.
-				c.problem(at, "", "", "not JSON: "+err.Error())
-				return
+	r, err := uncompressed(r)
+	if err != nil {
+		c.problem(origin{file: name}, "", "", err.Error())
+		return
+	}
+	type job struct {
+		piece piece
+		out   chan []decoded
+	}
+	workers := runtime.GOMAXPROCS(0)
+	jobs := make(chan job, 16*workers)
+	inOrder := make(chan chan []decoded, 16*workers)
+	for range workers {
+		go func() {
+			for j := range jobs {
+				j.out <- decode(j.piece)
 			}
-			c.document(at, raw)
+		}()
+	}
+	go func() {
+		pieces(name, r, func(p piece) bool {
+			out := make(chan []decoded, 1)
+			inOrder <- out
+			jobs <- job{p, out}
+			return true
+		})
+		close(jobs)
+		close(inOrder)
+	}()
+	before := c.objects
+	var items []decoded // of the list that is being read
+	for out := range inOrder {
+		for _, d := range <-out {
+			switch {
+			case d.around != nil:
+				c.takeList(d, items)
+				items = nil
+			case d.at.item > 0:
+				items = append(items, d)
+			default:
+				c.take(d)
+			}
 		}
 	}
-	documents := utilyaml.NewYAMLReader(buffered)
-	for at.document = 1; ; at.document++ {
-		text, err := documents.Read()
-		switch {
-		case errors.Is(err, io.EOF):
-			return
-		case err != nil:
-			c.problem(at, "", "", fileError(err))
-			return
-		}
-		// Strict: of a key that is given twice nobody can say which one counts.
-		raw, err := yaml.YAMLToJSONStrict(text)
-		if err != nil {
-			c.problem(at, "", "", "not YAML: "+oneLine(err.Error()))
-			continue
-		}
-		c.document(at, raw)
+	for _, d := range items {
+		c.take(d) // the input ends inside a list
+	}
+	if c.objects == before {
+		c.problem(origin{file: name}, "", "", "no Kubernetes object in it")
 	}
 }
 
-// startsJSON reports whether the first character that is not white space opens a JSON object.
-func startsJSON(r *bufio.Reader) bool {
-	for n := 1; ; n++ {
-		head, err := r.Peek(n)
-		if err != nil {
-			return false
+// uncompressed looks at the first bytes: names say nothing about standard input.
+func uncompressed(r io.Reader) (io.Reader, error) {
+	buffered := bufio.NewReader(r)
+	if head, _ := buffered.Peek(2); !bytes.Equal(head, []byte{0x1f, 0x8b}) {
+		return buffered, nil
+	}
+	return gzip.NewReader(buffered)
+}
+
+// take adds one object.
+func (c *cluster) take(d decoded) {
+	c.objects++
+	c.progress.count(c.objects)
+	c.problems = append(c.problems, d.problems...)
+	switch {
+	case d.skipped != "":
+		c.skipped[d.skipped]++
+	case d.object != nil:
+		c.add(d.at, d.kind, d.object)
+	}
+}
+
+// takeList adds the items of a list that were read one by one.
+func (c *cluster) takeList(list decoded, items []decoded) {
+	c.problems = append(c.problems, list.problems...)
+	kind, isList := strings.CutSuffix(list.around.Kind, "List")
+	if !isList {
+		if len(list.problems) == 0 {
+			c.take(decode(piece{at: list.at, json: true, text: []byte(fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q}}`,
+				list.around.APIVersion, list.around.Kind, list.around.Metadata.Name))})[0])
 		}
-		if last := head[n-1]; !strings.ContainsRune(" \t\r\n", rune(last)) {
-			return last == '{'
+		return
+	}
+	for _, d := range items {
+		if d.untyped != nil {
+			d = decodeObject(d.at, metav1.TypeMeta{APIVersion: list.around.APIVersion, Kind: kind}, d.untyped)
 		}
+		c.take(d)
 	}
 }
 
@@ -99,80 +164,151 @@ type listHead struct {
 	Items *[]stdjson.RawMessage `json:"items"`
 }
 
-// document adds an object, or the objects of a list.
-func (c *cluster) document(at origin, raw []byte) {
-	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
-		return // only comments
+// decode makes objects of a piece of the input: one, or those of a list.
+func decode(p piece) []decoded {
+	d := decoded{at: p.at}
+	if p.err != nil {
+		d.problem("", "", p.err.Error())
+		return []decoded{d}
 	}
-	head, ok := c.head(at, raw)
-	if !ok {
-		return
+	raw, err := p.asJSON()
+	if err != nil {
+		d.problem("", "", err.Error())
+		return []decoded{d}
+	}
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
+		return nil // only comments
+	}
+	head, field, what := headOf(raw)
+	switch {
+	case what != "":
+		d.problem("", field, what)
+		if p.around {
+			d.around = &listHead{}
+		}
+		return []decoded{d}
+	case p.around:
+		d.around = &head
+		return []decoded{d}
+	case p.at.item > 0 && head.Kind == "" && head.APIVersion == "":
+		d.untyped = raw
+		return []decoded{d}
 	}
 	elementKind, isList := strings.CutSuffix(head.Kind, "List")
 	if !isList || head.Items == nil {
-		c.object(at, head, raw)
-		return
+		return []decoded{decodeObject(p.at, head.TypeMeta, raw)}
 	}
+	all := make([]decoded, 0, len(*head.Items))
 	for i, item := range *head.Items {
-		at.item = i + 1
-		of, ok := c.head(at, item)
-		if !ok {
-			continue
+		d := decoded{at: p.at}
+		d.at.item = i + 1
+		of, field, what := headOf(item)
+		switch {
+		case what != "":
+			d.problem("", field, what)
+		case of.Kind == "" && of.APIVersion == "" && elementKind != "":
+			// The items of a typed list (PodList) do not repeat their kind.
+			d = decodeObject(d.at, metav1.TypeMeta{APIVersion: head.APIVersion, Kind: elementKind}, item)
+		default:
+			d = decodeObject(d.at, of.TypeMeta, item)
 		}
-		// The items of a typed list (PodList) do not repeat their kind.
-		if of.Kind == "" && of.APIVersion == "" && elementKind != "" {
-			of.TypeMeta = metav1.TypeMeta{APIVersion: head.APIVersion, Kind: elementKind}
-		}
-		c.object(at, of, item)
+		all = append(all, d)
 	}
+	return all
 }
 
-// head reads what an object says of itself.
-func (c *cluster) head(at origin, raw []byte) (head listHead, ok bool) {
+// headOf reads what an object says of itself. what is not empty if it says nothing.
+func headOf(raw []byte) (head listHead, field, what string) {
 	if raw[0] != '{' {
-		c.problem(at, "", "", "not a Kubernetes object")
-		return head, false
+		return head, "", "not a Kubernetes object"
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
-		field, what := decodeError(err)
-		c.problem(at, "", field, what)
-		return head, false
+		field, what = decodeError(err)
 	}
-	return head, true
+	return head, field, what
 }
 
-// object decodes one object into the type that the scheme has for its kind.
-func (c *cluster) object(at origin, head listHead, raw []byte) {
+// decodeObject decodes one object into the type that the scheme has for its kind.
+func decodeObject(at origin, is metav1.TypeMeta, raw []byte) decoded {
+	d := decoded{at: at}
+	name := func() string {
+		head, _, _ := headOf(raw)
+		return title(is.Kind, head.Metadata.Namespace, head.Metadata.Name)
+	}
 	switch {
-	case head.Kind == "":
-		c.problem(at, "", "kind", "missing")
-		return
-	case head.APIVersion == "":
-		c.problem(at, title(head.Kind, head.Metadata.Namespace, head.Metadata.Name), "apiVersion", "missing")
-		return
+	case is.Kind == "":
+		d.problem("", "kind", "missing")
+		return d
+	case is.APIVersion == "":
+		d.problem(name(), "apiVersion", "missing")
+		return d
 	}
-	gvk := schema.FromAPIVersionAndKind(head.APIVersion, head.Kind)
+	gvk := schema.FromAPIVersionAndKind(is.APIVersion, is.Kind)
 	empty, err := scheme.New(gvk)
-	if err != nil || !c.plans(empty) {
-		c.skipped[gvk.GroupVersion().String()+" "+gvk.Kind]++
-		return
+	if err != nil || !plans(empty) {
+		if planned, ok := plannedVersion(gvk.GroupKind()); ok {
+			d.problem(name(), "apiVersion", fmt.Sprintf("is %s: only %s is planned with, which every supported API server serves", gvk.GroupVersion(), planned))
+			return d
+		}
+		d.skipped = gvk.GroupVersion().String() + " " + gvk.Kind
+		return d
 	}
-	into, _, err := decoder.Decode(raw, &gvk, empty)
-	if err != nil {
+	object, _, err := decoder.Decode(raw, &gvk, empty)
+	strict, unknownFields := apiruntime.AsStrictDecodingError(err)
+	switch {
+	case unknownFields:
+		// What is known of it is planned with all the same.
+		for _, e := range strict.Errors() {
+			field, what := strictError(e)
+			d.problem(name(), field, what)
+		}
+	case err != nil:
 		field, what := decodeError(err)
-		c.problem(at, title(head.Kind, head.Metadata.Namespace, head.Metadata.Name), field, what)
-		return
+		d.problem(name(), field, what)
+		return d
 	}
-	c.add(at, gvk.Kind, into)
+	d.kind, d.object = gvk.Kind, object
+	return d
 }
+
+// plannedVersion is the version of a kind that cores plan with.
+func plannedVersion(of schema.GroupKind) (schema.GroupVersion, bool) {
+	for _, gv := range scheme.PreferredVersionAllGroups() {
+		// ReplicaSets and Deployments were in extensions once.
+		if gv.Group != of.Group && !(of.Group == "extensions" && gv.Group == "apps") {
+			continue
+		}
+		if empty, err := scheme.New(gv.WithKind(of.Kind)); err == nil && plans(empty) {
+			return gv, true
+		}
+	}
+	return schema.GroupVersion{}, false
+}
+
+// strictError takes the field out of an error of strict decoding: `unknown field "spec.x"`.
+func strictError(err error) (field, what string) {
+	text := oneLine(err.Error())
+	what, quoted, ok := strings.Cut(text, " field ")
+	if !ok {
+		return "", text
+	}
+	return strings.Trim(quoted, `"`), what + " field"
+}
+
+// eitherForm are the fields that are a number or a percentage.
+var eitherForm = []string{"spec.minAvailable", "spec.maxUnavailable"}
 
 // decodeError takes the field out of a decoding error, where it has one.
 func decodeError(err error) (field, what string) {
 	var wrong *stdjson.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		return wrong.Field, fmt.Sprintf("is a %s, must be of type %s", wrong.Value, wrong.Type)
+	if !errors.As(err, &wrong) {
+		return "", oneLine(err.Error())
 	}
-	return "", oneLine(err.Error())
+	what = fmt.Sprintf("is a %s, must be of type %s", wrong.Value, wrong.Type)
+	if slices.Contains(eitherForm, wrong.Field) {
+		what += `, or a percentage such as "30%"`
+	}
+	return wrong.Field, what
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -126,22 +126,16 @@ func TestRealCluster(t *testing.T) {
 	}
 }
 
-// Each action in the JSON output carries the patch that the library makes, as JSON of its own.
-func TestJSONHasPatches(t *testing.T) {
-	got := plan(t, nil, "", "-o", "json", "-core", "ttl")
-	var report jsonReport
-	require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &report))
-	require.Len(t, report.Cores, 1)
-	first := report.Cores[0].Objects[0]
-	require.Equal(t, "worker-2", first.Name)
-	require.Equal(t, "SetTTL", first.Actions[0].Type)
-	require.Equal(t, "application/strategic-merge-patch+json", string(first.Actions[0].Patch.Type))
-	require.JSONEq(t, `{"metadata":{"annotations":{"node.alpha.kubernetes.io/ttl":"0"}}}`, string(first.Actions[0].Patch.Body))
-}
-
 const (
 	nodeWithout = "apiVersion: v1\nkind: Node\nmetadata:\n  name: %\n"
 	nodeAt0     = "apiVersion: v1\nkind: Node\nmetadata:\n  name: %\n  annotations:\n    node.alpha.kubernetes.io/ttl: '0'\n"
+)
+
+// lostTemplate is a pod whose plan ends with an error; neverBudget allows no disruption, whatever happens.
+const (
+	lostTemplate = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, uid: u}\nspec: {resourceClaims: [{name: gpu, resourceClaimTemplateName: none}]}\n"
+	neverBudget  = "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: a}\nspec: {maxUnavailable: 0, selector: {}}\n---\n" +
+		"apiVersion: v1\nkind: Pod\nmetadata: {name: a, uid: u}\nstatus: {phase: Running, conditions: [{type: Ready, status: 'True'}]}\n"
 )
 
 func named(manifest, name string) string { return strings.ReplaceAll(manifest, "%", name) }
@@ -153,22 +147,33 @@ func TestExitStatus(t *testing.T) {
 		want                int
 	}{
 		{"something to do", "planning worked", named(nodeWithout, "a"), nil, exitPlanned},
+		{"a plan that fails", "the input is as a cluster has it, so this is no error of the input", lostTemplate, nil, exitPlan},
+		{"a plan that fails, not asked for", "the caller does not want to know", lostTemplate, []string{"-fail-on", "none"}, exitPlanned},
+		{"a plan that fails, and wrong input", "the input goes first", lostTemplate + "---\nkind: Node\n", nil, exitInput},
+		{"a budget that lets no pod go", "asked for", neverBudget, []string{"-fail-on", "never"}, exitNever},
+		{"a budget that lets no pod go, not asked for", "it is a finding and no error", neverBudget, nil, exitPlanned},
+		{"something to do, asked for in a list", "each value counts", named(nodeWithout, "a"), []string{"-fail-on", "error,action"}, exitToDo},
+		{"unknown value of -fail-on", "a wrong command line", "", []string{"-fail-on", "never,ever"}, exitInput},
+		{"empty input", "kubectl found nothing, or the pipe broke", "", nil, exitInput},
+		{"an empty list", "the same", "apiVersion: v1\nkind: List\nitems: []\n", nil, exitInput},
+		{"nothing to plan with", "a report without a word on the input would look like success", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", nil, exitInput},
+		{"an API version that is not served", "it would be left out of the plan without a word", "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n", nil, exitInput},
 		{"something to do, detailed", "as terraform plan does", named(nodeWithout, "a"), []string{"-detailed-exitcode"}, exitToDo},
 		{"nothing to do, detailed", "all is as it should be", named(nodeAt0, "a"), []string{"-detailed-exitcode"}, exitPlanned},
-		{"an error, detailed", "an error goes before what there is to do", named(nodeWithout, "a") + "---\nkind: Node\n", []string{"-detailed-exitcode"}, exitError},
-		{"unknown flag", "a wrong command line is an error, not 2", "", []string{"-no-such-flag"}, exitError},
-		{"unknown core", "the same", "", []string{"-core", "nope"}, exitError},
-		{"unknown output", "the same", "", []string{"-o", "xml"}, exitError},
-		{"no time", "the same", "", []string{"-now", "noon"}, exitError},
-		{"step below the table", "the same", "", []string{"-ttl-step", "-1"}, exitError},
-		{"step past the table", "the same", "", []string{"-ttl-step", "5"}, exitError},
-		{"missing file", "a file that is not there", "", []string{"no-such-file.yaml"}, exitError},
+		{"an error, detailed", "an error goes before what there is to do", named(nodeWithout, "a") + "---\nkind: Node\n", []string{"-detailed-exitcode"}, exitInput},
+		{"unknown flag", "a wrong command line is an error, not 2", "", []string{"-no-such-flag"}, exitInput},
+		{"unknown core", "the same", "", []string{"-core", "nope"}, exitInput},
+		{"unknown output", "the same", "", []string{"-o", "xml"}, exitInput},
+		{"no time", "the same", "", []string{"-now", "noon"}, exitInput},
+		{"step below the table", "the same", "", []string{"-ttl-step", "-1"}, exitInput},
+		{"step past the table", "the same", "", []string{"-ttl-step", "5"}, exitInput},
+		{"missing file", "a file that is not there", "", []string{"no-such-file.yaml"}, exitInput},
 		{"help", "asked for, so no error", "", []string{"-h"}, exitPlanned},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := plan(t, nil, tc.input, append(tc.args, "-")...)
 			require.Equal(t, tc.want, got.status, "%s\n%s", tc.reason, got.stderr)
-			if tc.want == exitError {
+			if tc.want == exitInput {
 				require.Equal(t, 1, strings.Count(got.stderr, "\n"), "one line for one error: %s", got.stderr)
 			}
 		})
@@ -193,6 +198,12 @@ func TestBadInput(t *testing.T) {
 			"plan: in.yaml: document 1: Node: metadata.name: missing\n"},
 		{"wrong type", "the field is named", "apiVersion: v1\nkind: Node\nmetadata: {name: x}\nspec: {unschedulable: maybe}\n---\n" + good,
 			"plan: in.yaml: document 1: Node x: spec.unschedulable: is a string, must be of type bool\n"},
+		{"number and percentage", "the other form is named", "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: x}\nspec: {maxUnavailable: true}\n---\n" + good,
+			"plan: in.yaml: document 1: PodDisruptionBudget x: spec.maxUnavailable: is a bool, must be of type int32, or a percentage such as \"30%\"\n"},
+		{"unknown field", "a field that is misspelt would count as absent", "apiVersion: v1\nkind: Node\nmetadata: {name: good}\nspec: {unschedulabel: true}\n",
+			"plan: in.yaml: document 1: Node good: spec.unschedulabel: unknown field\n"},
+		{"old version", "no core reads it, and it may be what matters", "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: x}\n---\n" + good,
+			"plan: in.yaml: document 1: PodDisruptionBudget x: apiVersion: is policy/v1beta1: only policy/v1 is planned with, which every supported API server serves\n"},
 		{"wrong item", "the item of the list is named", "apiVersion: v1\nkind: List\nitems:\n- 17\n- {apiVersion: v1, kind: Node, metadata: {name: good}}\n",
 			"plan: in.yaml: document 1, item 1: not a Kubernetes object\n"},
 		{"two of one name", "both places are named", good + "---\n" + named(nodeAt0, "twin") + "---\n" + named(nodeAt0, "twin"),
@@ -206,7 +217,7 @@ func TestBadInput(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got.stderr); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
-			require.Equal(t, exitError, got.status)
+			require.Equal(t, exitInput, got.status)
 			require.Contains(t, got.stdout, "SetTTL good: 0s", "the rest of the input is planned")
 			require.Contains(t, got.stdout, "1 error")
 
@@ -295,7 +306,7 @@ func TestSkippedKinds(t *testing.T) {
 func TestEmptyFolder(t *testing.T) {
 	got := plan(t, fstest.MapFS{"in/readme.txt": {}}, "", "in")
 	require.Equal(t, "plan: in: no file that ends in .yaml, .yml or .json\n", got.stderr)
-	require.Equal(t, exitError, got.status)
+	require.Equal(t, exitInput, got.status)
 }
 
 // The step comes from the nodes, unless it is given.

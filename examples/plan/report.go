@@ -39,6 +39,8 @@ type finding struct {
 	Events    []purekube.Event
 	Needs     []purekube.Need
 	RecheckAt time.Time
+	// Never: the object is a budget that lets no pod go, however healthy all of them are.
+	Never bool
 	// Reasons are the steps of the decision; -o json prints them.
 	Reasons []reason
 	// Explanation has the lines of -explain.
@@ -87,7 +89,7 @@ func findingOf[A purekube.Action](object reference, r purekube.Result[A], err er
 
 // somethingToSay is false for an object that is as it should be, unless it is explained.
 func (f finding) somethingToSay() bool {
-	return len(f.Actions)+len(f.Events)+len(f.Needs)+len(f.Explanation) > 0 || !f.RecheckAt.IsZero()
+	return len(f.Actions)+len(f.Events)+len(f.Needs)+len(f.Explanation) > 0 || !f.RecheckAt.IsZero() || f.Never
 }
 
 // add takes a core's section in, its errors among the problems.
@@ -129,14 +131,15 @@ func flatten(err error) []error {
 func problemOf(err error, about reference, c *cluster) problem {
 	var wrong *purekube.ObjectError
 	if !errors.As(err, &wrong) {
-		return problem{c.origins[about], about.String(), "", oneLine(err.Error())}
+		return problem{c.origins[about], about.String(), "", oneLine(err.Error()), true}
 	}
 	at := reference{wrong.Kind, wrong.Namespace, wrong.Name}
 	what := ""
 	if wrong.Err != nil {
 		what = oneLine(wrong.Err.Error())
 	}
-	return problem{c.origins[at], at.String(), wrong.Field, what}
+	// No API server holds an object twice.
+	return problem{c.origins[at], at.String(), wrong.Field, what, !errors.Is(wrong, purekube.ErrDuplicate)}
 }
 
 // somethingToDo reports whether any controller would write or look something up now.
@@ -145,6 +148,13 @@ func (r *report) somethingToDo() bool {
 		return slices.ContainsFunc(s.Findings, func(f finding) bool {
 			return len(f.Actions)+len(f.Needs) > 0
 		})
+	})
+}
+
+// neverDrainable reports whether a budget never lets a pod go.
+func (r *report) neverDrainable() bool {
+	return slices.ContainsFunc(r.Sections, func(s section) bool {
+		return slices.ContainsFunc(s.Findings, func(f finding) bool { return f.Never })
 	})
 }
 

@@ -61,10 +61,20 @@ func plain(s string) string { return s }
 func (r *report) writeText(w io.Writer, p palette) error {
 	out := bufio.NewWriter(w)
 	t := printer{out, p}
+	var quiet []string
 	for _, s := range r.Sections {
+		if len(s.Findings)+len(s.Explanation) == 0 {
+			quiet = append(quiet, s.Core+" ("+s.Headline+")")
+			continue
+		}
 		t.section(s)
 	}
-	t.closing(r)
+	if len(quiet) > 0 {
+		t.line(0, "Nothing to do: ", strings.Join(quiet, "; "), plain)
+	}
+	if len(r.Sections) > 0 {
+		t.closing(r)
+	}
 	return out.Flush()
 }
 

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The exit statuses. Of several that hold, the program ends with the first in the order input, plan, never,
+// to do.
+const (
+	exitPlanned = 0
+	exitInput   = 1
+	exitToDo    = 2
+	exitPlan    = 3
+	exitNever   = 4
+)
+
+const exitStatusHelp = `
+exit status:
+  0  planning worked
+  1  something in the input was wrong: a file, a document, a field, an object that is there twice; the rest is
+     planned all the same
+  2  with -fail-on action: there is something to do
+  3  with -fail-on error: the input is as a cluster has it, and a plan ended with an error
+  4  with -fail-on never: a PodDisruptionBudget never lets a pod go
+`
+
+// The values of -fail-on.
+const (
+	failOnError  = "error"
+	failOnAction = "action"
+	failOnNever  = "never"
+	failOnNone   = "none"
+)
+
+var failOns = []string{failOnError, failOnAction, failOnNever, failOnNone}
+
+func parseFailOn(list string) ([]string, error) {
+	values := strings.Split(list, ",")
+	for _, v := range values {
+		if !slices.Contains(failOns, v) {
+			return nil, fmt.Errorf("%q: there is %s", v, strings.Join(failOns, ", "))
+		}
+	}
+	return values, nil
+}
+
+// status is the exit status of the report.
+func (r *report) status(failOn []string) int {
+	wrongInput, wrongPlan := false, false
+	for _, p := range r.problems {
+		wrongInput = wrongInput || !p.ofPlan
+		wrongPlan = wrongPlan || p.ofPlan
+	}
+	switch {
+	case wrongInput:
+		return exitInput
+	case wrongPlan && slices.Contains(failOn, failOnError):
+		return exitPlan
+	case r.neverDrainable() && slices.Contains(failOn, failOnNever):
+		return exitNever
+	case r.somethingToDo() && slices.Contains(failOn, failOnAction):
+		return exitToDo
+	}
+	return exitPlanned
+}
