@@ -12,7 +12,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 )
 
@@ -21,7 +20,7 @@ func planDisruption(c *cluster, set settings) section {
 	s := section{Headline: fmt.Sprintf("%s for %s", count(len(c.budgets), "PodDisruptionBudget"), count(len(c.pods), "pod"))}
 
 	outcomes, err := disruption.PlanAll(d.snapshot, d.options)
-	s.Findings = append(s.Findings, finding{Err: err})
+	s.Err = err
 	plans := map[disruption.Key]disruption.Outcome{}
 	for _, o := range outcomes {
 		plans[o.Key] = o
@@ -40,9 +39,11 @@ func planDisruption(c *cluster, set settings) section {
 	for _, key := range slices.SortedFunc(maps.Keys(plans), compareDisruptionKeys) {
 		o, e := plans[key], explanations[key]
 		if key.Kind == disruption.PodKey {
-			s.Findings = append(s.Findings, findingOf(reference{"Pod", key.Namespace, key.Name}, o.Result, o.Err, func(disruption.Action) (more, why string) {
+			f := findingOf(reference{"Pod", key.Namespace, key.Name}, o.Result, o.Err, func(disruption.Action) (more, why string) {
 				return "", "it was to be deleted and was not"
-			}))
+			})
+			f.Reasons = reasonsOf(e.Reasons)
+			s.Findings = append(s.Findings, f)
 			if len(e.Budgets) > 1 {
 				d.suspects[types.NamespacedName{Namespace: key.Namespace, Name: key.Name}] = true
 			}
@@ -51,6 +52,7 @@ func planDisruption(c *cluster, set settings) section {
 		f := findingOf(reference{"PodDisruptionBudget", key.Namespace, key.Name}, o.Result, o.Err, func(disruption.Action) (more, why string) {
 			return "", whyStatus(e)
 		})
+		f.Never, f.Reasons = e.Never, reasonsOf(e.Reasons)
 		if set.explain && e.Key == key {
 			f.Explanation = explainBudget(e)
 			d.add(e)
@@ -131,18 +133,15 @@ type drains struct {
 }
 
 func newDrains(c *cluster, set settings) *drains {
-	d := &drains{
+	return &drains{
 		snapshot: disruption.Snapshot{
 			Now: set.now, Budgets: c.budgets, Pods: c.pods,
 			ReplicationControllers: c.replicationControllers, ReplicaSets: c.replicaSets,
 			Deployments: c.deployments, StatefulSets: c.statefulSets,
 		},
+		options:  disruption.Options{MatchUpstream: set.matchUpstream},
 		suspects: map[types.NamespacedName]bool{},
 	}
-	if set.matchUpstream {
-		d.options.MatchUpstream = purekube.V1_36
-	}
-	return d
 }
 
 // add takes note of the pods of a budget that allows nothing.

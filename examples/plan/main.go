@@ -16,8 +16,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/purekube/purekube"
 )
 
 func main() {
@@ -46,13 +49,16 @@ type system struct {
 // settings are the flags that a core may want to know.
 type settings struct {
 	now           time.Time
-	matchUpstream bool
+	matchUpstream purekube.Release
 	explain       bool
 	// assumeComplete: pods that the input lacks do not exist.
 	assumeComplete bool
 	// ttlStep is nil when the step is to be recovered from the nodes.
 	ttlStep *int
 }
+
+// releases are the values of -match-upstream.
+var releases = []string{string(purekube.V1_36)}
 
 // run is the program without its process.
 func run(args []string, sys system) int {
@@ -133,8 +139,14 @@ func parse(args []string, sys system) (invocation, error) {
 	flags.SetOutput(io.Discard)
 	flags.StringVar(&inv.output, "o", outputText, "output `format`: text, json (described in FORMAT.md), or requests (the calls to the API server, one JSON object a line)")
 	now := flags.String("now", "", "the `time` to plan for, RFC 3339 (default: the clock)")
-	flags.BoolVar(&inv.matchUpstream, "match-upstream", false,
-		"the requests that kube-controller-manager v1.36.3 would send, its defects included")
+	flags.Func("match-upstream", "plan the requests that kube-controller-manager of this `release` would send, its defects included: "+strings.Join(releases, ", "),
+		func(release string) error {
+			if !slices.Contains(releases, release) {
+				return fmt.Errorf("there is %s", strings.Join(releases, ", "))
+			}
+			inv.matchUpstream = purekube.Release(release)
+			return nil
+		})
 	flags.Func("core", "plan only this `core`; may be given again: "+strings.Join(coreNames(), ", "), func(name string) error {
 		names = append(names, name)
 		return nil

@@ -110,12 +110,12 @@ func TestRealCluster(t *testing.T) {
 		return "plan: testdata/" + file + ": document 1, item " + item +
 			": Pod ml/broken: spec.resourceClaims[0].resourceClaimTemplateName: template not found: no-such\n"
 	}
-	for _, matchUpstream := range []string{"-match-upstream=false", "-match-upstream"} {
-		converged := plan(t, nil, "", matchUpstream, "-now", "2026-11-21T01:10:30Z", "testdata/cluster-converged.yaml")
+	for _, mode := range [][]string{nil, {"-match-upstream", "v1.36"}} {
+		converged := plan(t, nil, "", append(mode, "-now", "2026-11-21T01:10:30Z", "testdata/cluster-converged.yaml")...)
 		require.Equal(t, broken("cluster-converged.yaml", "127"), converged.stderr)
 		require.Contains(t, converged.stdout, "Plan: 0 actions, 3 events, 0 look-ups, 1 error\n")
 
-		drift := plan(t, nil, "", matchUpstream, "-now", "2026-11-21T01:11:07Z", "-o", "json", "testdata/cluster-drift.yaml")
+		drift := plan(t, nil, "", append(mode, "-now", "2026-11-21T01:11:07Z", "-o", "json", "testdata/cluster-drift.yaml")...)
 		require.Equal(t, broken("cluster-drift.yaml", "115"), drift.stderr)
 		var report jsonReport
 		require.NoError(t, stdjson.Unmarshal([]byte(drift.stdout), &report))

@@ -9,21 +9,14 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/rbacaggregate"
 )
 
 func planRBACAggregate(c *cluster, set settings) section {
 	snapshot := rbacaggregate.Snapshot{ClusterRoles: c.clusterRoles}
-	options := rbacaggregate.Options{}
-	if set.matchUpstream {
-		options.MatchUpstream = purekube.V1_36
-	}
+	options := rbacaggregate.Options{MatchUpstream: set.matchUpstream}
 	planned, err := rbacaggregate.PlanAll(snapshot, options)
 	outcomes := map[string]rbacaggregate.Outcome{}
-	if err != nil {
-		outcomes[""] = rbacaggregate.Outcome{Err: err}
-	}
 	for _, o := range planned {
 		outcomes[o.Key] = o
 	}
@@ -40,7 +33,10 @@ func planRBACAggregate(c *cluster, set settings) section {
 	}
 	slices.Sort(names)
 
-	s := section{Headline: fmt.Sprintf("%s, %d of them aggregated", count(len(c.clusterRoles), "ClusterRole"), aggregated)}
+	s := section{
+		Headline: fmt.Sprintf("%s, %d of them aggregated", count(len(c.clusterRoles), "ClusterRole"), aggregated),
+		Err:      err,
+	}
 	for _, name := range slices.Compact(names) {
 		o := outcomes[name]
 		var explanation rbacaggregate.Explanation
@@ -54,6 +50,7 @@ func planRBACAggregate(c *cluster, set settings) section {
 			}
 			return "", ""
 		})
+		f.Reasons = reasonsOf(explanation.Reasons)
 		if set.explain {
 			f.Explanation = explainRules(explanation)
 		}

@@ -9,7 +9,6 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/resourceclaim"
 )
 
@@ -18,10 +17,7 @@ func planResourceClaim(c *cluster, set settings) section {
 	if set.assumeComplete {
 		snapshot.Confirmed = answersOf(c)
 	}
-	options := resourceclaim.Options{}
-	if set.matchUpstream {
-		options.MatchUpstream = purekube.V1_36
-	}
+	options := resourceclaim.Options{MatchUpstream: set.matchUpstream}
 	outcomes, whole := resourceclaim.PlanAll(snapshot, options)
 
 	reasons := map[resourceclaim.Key][]resourceclaim.Reason{}
@@ -43,15 +39,13 @@ func planResourceClaim(c *cluster, set settings) section {
 	}
 	slices.SortFunc(keys, func(a, b resourceclaim.Key) int { return strings.Compare(a.String(), b.String()) })
 
-	s := section{Headline: claimsHeadline(c)}
-	if whole != nil {
-		s.Findings = append(s.Findings, finding{Err: whole})
-	}
+	s := section{Headline: claimsHeadline(c), Err: whole}
 	for _, key := range keys {
 		o := byKey[key]
 		f := findingOf(objectOf(key), o.Result, o.Err, func(a resourceclaim.Action) (more, why string) {
 			return "", whyClaim(a, reasons[key])
 		})
+		f.Reasons = reasonsOf(reasons[key])
 		if set.explain {
 			for _, r := range reasons[key] {
 				f.Explanation = append(f.Explanation, r.String())
