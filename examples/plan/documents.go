@@ -226,7 +226,8 @@ func (d *yamlDocument) add(line []byte) bool {
 // line takes in a line of a document whose items are read one by one. The items of a list in
 // block style begin with a dash, all in one column, and end at the first line that is indented less.
 func (d *yamlDocument) line(line []byte) {
-	blank := len(bytes.TrimSpace(line)) == 0
+	content := bytes.TrimSpace(line)
+	blank := len(content) == 0 || content[0] == '#'
 	indent := len(line) - len(bytes.TrimLeft(line, " "))
 	switch {
 	case !d.items:
@@ -248,7 +249,7 @@ func (d *yamlDocument) line(line []byte) {
 	case !blank && bytes.HasPrefix(line, d.dash) && bytes.ContainsAny(line[len(d.dash):len(d.dash)+1], " \r\n"):
 		d.flush()
 		d.item(line)
-	case !blank && indent < len(d.dash) && line[indent] != '#':
+	case !blank && d.dash != nil && indent < len(d.dash):
 		d.flush()
 		d.items = false
 		d.around = append(d.around, line...)
@@ -260,12 +261,13 @@ func (d *yamlDocument) line(line []byte) {
 // item begins an item: a space in the place of its dash makes a document of it.
 func (d *yamlDocument) item(line []byte) {
 	d.at.item++
+	begin := len(d.text)
 	d.text = append(d.text, line...)
-	d.text[len(d.dash)-1] = ' '
+	d.text[begin+len(d.dash)-1] = ' '
 }
 
 func (d *yamlDocument) flush() {
-	if d.at.item > 0 && !d.stopped {
+	if len(d.text) > 0 && d.at.item > 0 && !d.stopped {
 		d.stopped = !d.yield(piece{at: d.at, text: bytes.Clone(d.text)})
 	}
 	d.text = d.text[:0]

@@ -82,6 +82,8 @@ func TestEmbeddedCluster(t *testing.T) {
 
 	var report jsonReport
 	asJSON := plan(t, nil, "", "-now", noon, "-o", "json")
+	golden(t, "embedded.json", asJSON.stdout)
+	golden(t, "embedded.requests.jsonl", plan(t, nil, "", "-now", noon, "-o", "requests").stdout)
 	require.NoError(t, stdjson.Unmarshal([]byte(asJSON.stdout), &report))
 	for i, c := range report.Cores {
 		require.Equal(t, cores[i].name, c.Core)
@@ -149,7 +151,7 @@ func TestExitStatus(t *testing.T) {
 		{"something to do", "planning worked", named(nodeWithout, "a"), nil, exitPlanned},
 		{"a plan that fails", "the input is as a cluster has it, so this is no error of the input", lostTemplate, nil, exitPlan},
 		{"a plan that fails, not asked for", "the caller does not want to know", lostTemplate, []string{"-fail-on", "none"}, exitPlanned},
-		{"a plan that fails, and wrong input", "the input goes first", lostTemplate + "---\nkind: Node\n", nil, exitInput},
+		{"wrong input, and no failing plan counts", "the input goes first", lostTemplate + "---\n" + lostTemplate, nil, exitInput},
 		{"a budget that lets no pod go", "asked for", neverBudget, []string{"-fail-on", "never"}, exitNever},
 		{"a budget that lets no pod go, not asked for", "it is a finding and no error", neverBudget, nil, exitPlanned},
 		{"something to do, asked for in a list", "each value counts", named(nodeWithout, "a"), []string{"-fail-on", "error,action"}, exitToDo},
@@ -171,9 +173,13 @@ func TestExitStatus(t *testing.T) {
 		{"help", "asked for, so no error", "", []string{"-h"}, exitPlanned},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := plan(t, nil, tc.input, append(tc.args, "-")...)
+			args := tc.args
+			if tc.input != "" || len(args) == 0 {
+				args = append(args, "-")
+			}
+			got := plan(t, nil, tc.input, args...)
 			require.Equal(t, tc.want, got.status, "%s\n%s", tc.reason, got.stderr)
-			if tc.want == exitInput {
+			if tc.want == exitInput || tc.want == exitPlan {
 				require.Equal(t, 1, strings.Count(got.stderr, "\n"), "one line for one error: %s", got.stderr)
 			}
 		})
@@ -211,7 +217,7 @@ func TestBadInput(t *testing.T) {
 		{"broken JSON", "what stood before it is planned", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"good"}} {"kind"`,
 			"plan: in.yaml: document 2: not JSON: unexpected EOF\n"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		bothWays(t, tc.name, func(t *testing.T) {
 			files := fstest.MapFS{"in.yaml": {Data: []byte(tc.input)}}
 			got := plan(t, files, "", "-core", "ttl", "in.yaml")
 			if diff := cmp.Diff(tc.want, got.stderr); diff != "" {
@@ -276,7 +282,7 @@ func TestForms(t *testing.T) {
 		{name: "flags behind", reason: "kubectl allows it",
 			stdin: named(nodeWithout, "a"), args: []string{"-", "-explain"}, want: []string{"a"}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		bothWays(t, tc.name, func(t *testing.T) {
 			got := plan(t, tc.files, tc.stdin, append([]string{"-o", "json", "-core", "ttl"}, tc.args...)...)
 			require.Empty(t, got.stderr, tc.reason)
 			var report jsonReport
@@ -296,16 +302,16 @@ func TestForms(t *testing.T) {
 // ones in a version that the library does not read.
 func TestSkippedKinds(t *testing.T) {
 	got := plan(t, nil, `{"apiVersion":"example.com/v1","kind":"Widget"} {"apiVersion":"v1","kind":"Service","metadata":{"name":"s"}}
-		{"apiVersion":"v1","kind":"Service","metadata":{"name":"t"}} {"apiVersion":"policy/v1beta1","kind":"PodDisruptionBudget"}`, "-")
+		{"apiVersion":"v1","kind":"Service","metadata":{"name":"t"}} {"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}`, "-")
 	require.Empty(t, got.stderr)
 	require.Equal(t, exitPlanned, got.status)
 	require.Contains(t, strings.Join(strings.Fields(got.stdout), " ")+" ",
-		"Skipped, since no core plans with them: 1 example.com/v1 Widget, 1 policy/v1beta1 PodDisruptionBudget, 2 v1 Service ")
+		"Skipped, since no core plans with them: 1 example.com/v1 Widget, 2 v1 Service ")
 }
 
 func TestEmptyFolder(t *testing.T) {
 	got := plan(t, fstest.MapFS{"in/readme.txt": {}}, "", "in")
-	require.Equal(t, "plan: in: no file that ends in .yaml, .yml or .json\n", got.stderr)
+	require.Equal(t, "plan: in: no file that ends in .yaml, .yml or .json, or one of these with .gz\n", got.stderr)
 	require.Equal(t, exitInput, got.status)
 }
 

@@ -62,7 +62,7 @@ func TestRealClusterRoles(t *testing.T) {
 	require.Equal(t, 3, strings.Count(drift.stdout, "  # 1 rule from widgets-view\n"), drift.stdout)
 
 	// Upstream goes one level a round: only the lowest of the three is written first.
-	upstream := plan(t, nil, "", "-core", "rbacaggregate", "-match-upstream", "testdata/cluster-drift.yaml")
+	upstream := plan(t, nil, "", "-core", "rbacaggregate", "-match-upstream", "v1.36", "testdata/cluster-drift.yaml")
 	require.Contains(t, upstream.stdout, "Plan: 1 action (1 rbacaggregate.SetRules)")
 	require.Contains(t, upstream.stdout, "SetRules view: 13 rules, +1")
 }
@@ -71,7 +71,7 @@ func TestBadSelectorIsReportedWithItsPlace(t *testing.T) {
 	role := `{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"broken"},
 		"aggregationRule":{"clusterRoleSelectors":[{"matchExpressions":[{"key":"a","operator":"Near"}]}]}}`
 	got := plan(t, nil, role, "-core", "rbacaggregate", "-")
-	require.Equal(t, exitError, got.status)
+	require.Equal(t, exitPlan, got.status)
 	require.Equal(t, `plan: standard input: document 1: ClusterRole broken: aggregationRule.clusterRoleSelectors[0]: `+
 		"\"Near\" is not a valid label selector operator\n", got.stderr)
 }

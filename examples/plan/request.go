@@ -23,7 +23,7 @@ type jsonRequest struct {
 	Subresource   string                `json:"subresource,omitempty"`
 	Namespace     string                `json:"namespace,omitempty"`
 	Name          string                `json:"name,omitempty"`
-	Object        runtime.Object        `json:"object,omitempty"`
+	Object        any                   `json:"object,omitempty"`
 	PatchType     types.PatchType       `json:"patchType,omitempty"`
 	Patch         stdjson.RawMessage    `json:"patch,omitempty"`
 	FieldManager  string                `json:"fieldManager,omitempty"`
@@ -33,12 +33,16 @@ type jsonRequest struct {
 }
 
 func newJSONRequest(r purekube.Request) *jsonRequest {
-	return &jsonRequest{
+	j := &jsonRequest{
 		Verb: r.Verb, Group: r.Resource.Group, Version: r.Resource.Version, Resource: r.Resource.Resource,
 		Subresource: r.Subresource, Namespace: r.Namespace, Name: r.Name,
-		Object: r.Object, PatchType: r.PatchType, Patch: r.Patch,
+		PatchType: r.PatchType, Patch: r.Patch,
 		FieldManager: r.FieldManager, Force: r.Force, Preconditions: r.Preconditions, GoOn: r.GoOn,
 	}
+	if r.Object != nil {
+		j.Object = r.Object
+	}
+	return j
 }
 
 // requestsOf returns the calls that carry actions out, in order, and which of them wait for the

@@ -79,7 +79,7 @@ func TestAssumeComplete(t *testing.T) {
     RemoveFinalizer ns/d  # it is not allocated any more
     DeleteClaim ns/d  # generated for pod ns/y, which is done or gone`, got.stdout))
 
-	got = planClaims(t, input, "-match-upstream")
+	got = planClaims(t, input, "-match-upstream", "v1.36")
 	require.Contains(t, got.stdout, "needs Pod ns/x", "upstream asks for it as well")
 	require.Contains(t, got.stdout, "Release ns/d", "upstream takes the cached pod for the successor")
 }
@@ -104,9 +104,9 @@ func TestPodThatWaits(t *testing.T) {
 // A real cluster at rest: kube-controller-manager writes nothing, and tells the one pod that names
 // a template which does not exist, as it does for ever.
 func TestClaimsOfARealClusterAtRest(t *testing.T) {
-	for _, mode := range [][]string{nil, {"-match-upstream"}} {
+	for _, mode := range [][]string{nil, {"-match-upstream", "v1.36"}} {
 		got := plan(t, nil, "", append([]string{"-core", "resourceclaim", "testdata/cluster-converged.yaml"}, mode...)...)
-		require.Equal(t, exitError, got.status)
+		require.Equal(t, exitPlan, got.status)
 		require.Equal(t, "plan: testdata/cluster-converged.yaml: document 1, item 127: Pod ml/broken: "+
 			"spec.resourceClaims[0].resourceClaimTemplateName: template not found: no-such\n", got.stderr)
 		require.Contains(t, got.stdout, "Plan: 0 actions, 1 event, 0 look-ups, 1 error")

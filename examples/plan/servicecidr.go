@@ -6,16 +6,12 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
-	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/servicecidr"
 )
 
 func planServiceCIDR(c *cluster, set settings) section {
 	snapshot := servicecidr.Snapshot{Now: set.now, ServiceCIDRs: c.serviceCIDRs, IPAddresses: c.ipAddresses}
-	options := servicecidr.Options{}
-	if set.matchUpstream {
-		options.MatchUpstream = purekube.V1_36
-	}
+	options := servicecidr.Options{MatchUpstream: set.matchUpstream}
 	outcomes := map[string]servicecidr.Outcome{}
 	var names []string
 	planned, whole := servicecidr.PlanAll(snapshot, options)
@@ -34,10 +30,16 @@ func planServiceCIDR(c *cluster, set settings) section {
 	}
 	slices.Sort(names)
 
-	s := section{Headline: fmt.Sprintf("%s, %d of them being deleted, and %s",
-		count(len(c.serviceCIDRs), "ServiceCIDR"), leaving, addresses(len(c.ipAddresses)))}
-	if whole != nil {
-		s.Findings = append(s.Findings, finding{Err: whole})
+	s := section{
+		Headline: fmt.Sprintf("%s, %d of them being deleted, and %s",
+			count(len(c.serviceCIDRs), "ServiceCIDR"), leaving, addresses(len(c.ipAddresses))),
+		Err: whole,
+	}
+	// Its error is that of PlanAll.
+	explanations, _ := servicecidr.ExplainAll(snapshot, options)
+	reasons := map[string][]servicecidr.Reason{}
+	for _, e := range explanations {
+		reasons[e.Key] = e.Reasons
 	}
 	for _, name := range slices.Compact(names) {
 		o := outcomes[name]
@@ -49,6 +51,7 @@ func planServiceCIDR(c *cluster, set settings) section {
 		f := findingOf(reference{kind: "ServiceCIDR", name: name}, o.Result, o.Err, func(a servicecidr.Action) (more, why string) {
 			return "", whyServiceCIDR(a, deletion)
 		})
+		f.Reasons = reasonsOf(reasons[name])
 		if set.explain {
 			f.Explanation = explainDeletion(cidrs[name], deletion)
 		}

@@ -84,7 +84,7 @@ func TestExplainServiceCIDR(t *testing.T) {
 				"# 1 address would be left without a range: 10.0.0.1 (Service n/s)",
 				"10.0.0.0/24 cannot go: 1 address would be left without a range: 10.0.0.1 (Service n/s)",
 				"a contains it too, but may be gone first"}},
-		{name: "two equal ones, upstream", reason: "D-1", args: []string{"-match-upstream"}, input: serviceCIDR("x", eleven, "10.0.0.0/24") + serviceCIDR("a", eleven, "10.0.0.0/24") + used[0],
+		{name: "two equal ones, upstream", reason: "D-1", args: []string{"-match-upstream", "v1.36"}, input: serviceCIDR("x", eleven, "10.0.0.0/24") + serviceCIDR("a", eleven, "10.0.0.0/24") + used[0],
 			want: []string{"RemoveFinalizer x  # no address would be left without a range", "10.0.0.0/24 can go: a contains it"}},
 		{name: "many", reason: "twenty of them are named", input: serviceCIDR("x", "", "10.0.0.0/24") + strings.Join(used, ""),
 			want: []string{"10.0.0.0/24 could not go: 30 addresses would be left without a range: " + strings.Repeat("A ", 20) + "and 10 more"}},
@@ -140,12 +140,12 @@ func TestRealServiceCIDRs(t *testing.T) {
 	}
 	require.Empty(t, removed("-now", "2026-11-21T01:11:16Z"), "the grace period")
 	require.Equal(t, []string{"narrow", "twin-a"}, removed("-now", "2026-11-21T01:11:17Z"))
-	require.Equal(t, []string{"narrow", "twin-a", "twin-b"}, removed("-now", "2026-11-21T01:11:17Z", "-match-upstream"), "D-1")
+	require.Equal(t, []string{"narrow", "twin-a", "twin-b"}, removed("-now", "2026-11-21T01:11:17Z", "-match-upstream", "v1.36"), "D-1")
 }
 
 func TestServiceCIDRErrorsSayWhere(t *testing.T) {
 	got := plan(t, nil, serviceCIDR("x", "2026-11-21T11:00:00Z", "10.0.0.0/24", "10.0.0.0/33")+ipAddress("10.0.0.07", "IPv4", "null"), "-core", "servicecidr", "-")
-	require.Equal(t, exitError, got.status)
+	require.Equal(t, exitPlan, got.status)
 	require.Equal(t, `plan: standard input: document 2: IPAddress 10.0.0.07: metadata.name: ParseAddr("10.0.0.07"): IPv4 field has octet with leading zero
 plan: standard input: document 1: ServiceCIDR x: spec.cidrs[1]: netip.ParsePrefix("10.0.0.0/33"): prefix length out of range
 `, got.stderr)

@@ -98,6 +98,9 @@ func (t printer) finding(f finding) {
 	for _, n := range f.Needs {
 		t.line(4, "", "needs "+needText(n), t.p.notice)
 	}
+	if f.Never {
+		t.line(4, "", "never lets a pod go, even with all of its pods healthy", t.p.notice)
+	}
 	if !f.RecheckAt.IsZero() {
 		t.line(4, "", "plan again at "+f.RecheckAt.UTC().Format(time.RFC3339Nano), t.p.notice)
 	}

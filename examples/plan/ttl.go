@@ -34,9 +34,11 @@ func planTTL(c *cluster, set settings) section {
 	why, _ := ttl.ExplainStep(snapshot, options)
 	explanations, _ := ttl.ExplainAll(snapshot, options)
 
-	s := section{Headline: fmt.Sprintf("%s, step %d: %s for %s", count(why.Nodes, "node"), step, why.Boundary.TTL, bounds(why))}
+	s := section{Headline: fmt.Sprintf("%s, step %d: %s for %s", count(why.Nodes, "node"), step, why.Boundary.TTL, bounds(why)), Err: err}
+	reasons := map[string][]ttl.Reason{}
 	annotations := map[string]string{}
 	for _, e := range explanations {
+		reasons[e.Key] = e.Reasons
 		switch e.Reasons[0].Code {
 		case ttl.AnnotationMissing:
 			annotations[e.Key] = "it has no annotation " + ttl.Annotation
@@ -49,12 +51,11 @@ func planTTL(c *cluster, set settings) section {
 	if set.explain {
 		s.Explanation = explainTTL(why, known, len(annotations))
 	}
-	if err != nil {
-		s.Findings = append(s.Findings, finding{Err: err})
-	}
 	for _, o := range outcomes {
-		s.Findings = append(s.Findings, findingOf(reference{kind: "Node", name: o.Key}, o.Result, o.Err,
-			func(a ttl.Action) (more, why string) { return "", annotations[o.Key] }))
+		f := findingOf(reference{kind: "Node", name: o.Key}, o.Result, o.Err,
+			func(a ttl.Action) (more, why string) { return "", annotations[o.Key] })
+		f.Reasons = reasonsOf(reasons[o.Key])
+		s.Findings = append(s.Findings, f)
 	}
 	return s
 }

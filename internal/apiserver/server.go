@@ -8,7 +8,9 @@
 package apiserver
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -94,6 +96,19 @@ func List[T any, P interface {
 			types.NamespacedName{Namespace: b.GetNamespace(), Name: b.GetName()})
 	})
 	return found
+}
+
+// All returns copies of all objects, sorted by resource, namespace and name.
+func (s *Server) All() []Object {
+	places := slices.Collect(maps.Keys(s.objects))
+	slices.SortFunc(places, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.resource.String(), b.resource.String()), persistent.CompareNames(a.name, b.name))
+	})
+	all := make([]Object, 0, len(places))
+	for _, at := range places {
+		all = append(all, s.objects[at].DeepCopyObject().(Object))
+	}
+	return all
 }
 
 // Do carries out the request and returns the object as it is then, a copy; after a deletion the object as
