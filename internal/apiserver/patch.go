@@ -99,7 +99,8 @@ func (s *Server) apply(at place, r purekube.Request, k kind) (Object, error) {
 	}
 	current := tree(before)
 	// What this manager applied before and does not any more goes, unless another has it too.
-	for path := range managed[r.FieldManager] {
+	// An element goes before its fields: without its key it would not be found.
+	for _, path := range slices.Sorted(maps.Keys(managed[r.FieldManager])) {
 		if _, still := applied[path]; !still && !managed.othersHave(path, r.FieldManager) {
 			remove(current, path, k.listMaps)
 		}
