@@ -84,7 +84,7 @@ func (w *workloads) controllerOf(namespace string, ref *metav1.OwnerReference) a
 	case ref.Kind == replicationControllerKind && gv.Group == "":
 		a, known = w.replicationController(key, ref.UID)
 	case ref.Kind == replicaSetKind && appsGroup(gv.Group):
-		a, known = w.replicaSet(key, ref)
+		a, known = w.replicaSet(key, ref.UID)
 	case ref.Kind == statefulSetKind && gv.Group == "apps":
 		a, known = w.statefulSet(key, ref.UID)
 	}
@@ -124,73 +124,39 @@ func (w *workloads) statefulSet(key types.NamespacedName, uid types.UID) (answer
 }
 
 // replicaSet answers with the Deployment that controls the ReplicaSet, or else with itself.
-func (w *workloads) replicaSet(key types.NamespacedName, ref *metav1.OwnerReference) (answer, bool) {
+func (w *workloads) replicaSet(key types.NamespacedName, uid types.UID) (answer, bool) {
 	rs, problem := find(replicaSetKind, w.replicaSets, key)
 	if problem != nil {
 		return answer{problem: problem}, true
 	}
-	if rs != nil && rs.UID == ref.UID {
-		return w.throughReplicaSet(rs)
-	}
-	if w.o.matchUpstream() {
+	if rs == nil || rs.UID != uid {
 		return answer{}, false
 	}
-	// D-22: its own scale says nothing if a Deployment controls it, so the object is asked for.
-	scale, asked := w.scales[ScaleKey{Group: "apps", Kind: replicaSetKind, Namespace: key.Namespace, Name: key.Name}]
-	switch {
-	case !asked:
-		return answer{need: &purekube.Need{APIVersion: "apps/v1", Kind: replicaSetKind, Namespace: key.Namespace, Name: key.Name}}, true
-	case scale.Err != "":
-		return scaleProblem(replicaSetKind, key, errors.New(scale.Err)), true
-	case !scale.Found:
-		return answer{}, true
-	case scale.ReplicaSet == nil:
-		return scaleProblem(replicaSetKind, key, errScaleOfReplicaSet), true
-	case scale.ReplicaSet.UID != ref.UID:
-		return answer{}, true
-	}
-	return w.throughReplicaSet(scale.ReplicaSet)
-}
-
-// errScaleOfReplicaSet is for an answer that holds the scale of a ReplicaSet, where the object was asked for.
-var errScaleOfReplicaSet = errors.New("the look-up of a ReplicaSet brought its scale and not the object")
-
-// throughReplicaSet answers with the Deployment that controls the ReplicaSet, or else with itself.
-func (w *workloads) throughReplicaSet(rs *appsv1.ReplicaSet) (answer, bool) {
-	itself := foundAnswer(replicaSetKind, rs.Name, rs.UID, rs.Spec.Replicas)
 	owner := metav1.GetControllerOfNoCopy(rs)
 	if owner == nil {
-		return itself, true
+		return foundAnswer(replicaSetKind, rs.Name, rs.UID, rs.Spec.Replicas), true
 	}
 	gv, err := schema.ParseGroupVersion(owner.APIVersion)
 	if err != nil {
 		return answer{problem: &purekube.ObjectError{
 			Kind: replicaSetKind, Namespace: rs.Namespace, Name: rs.Name, Field: "metadata.ownerReferences", Err: err}}, true
 	}
-	switch {
-	case owner.Kind != deploymentKind:
-		return itself, true
-	case !appsGroup(gv.Group):
-		// Upstream looks up what is at hand here.
-		return itself, !w.o.matchUpstream()
+	if owner.Kind != deploymentKind {
+		return foundAnswer(replicaSetKind, rs.Name, rs.UID, rs.Spec.Replicas), true
 	}
-	deployment, problem := find(deploymentKind, w.deployments, types.NamespacedName{Namespace: rs.Namespace, Name: owner.Name})
-	switch {
-	case problem != nil:
-		return answer{problem: problem}, true
-	case deployment != nil && deployment.UID == owner.UID:
-		return foundAnswer(deploymentKind, deployment.Name, deployment.UID, deployment.Spec.Replicas), true
-	case w.o.matchUpstream():
-		// Upstream looks up the ReplicaSet's scale, whatever becomes of the Deployment.
+	// From here on the ReplicaSet does not stand for itself, whatever becomes of the
+	// Deployment: its scale is the Deployment's business.
+	if !appsGroup(gv.Group) {
 		return answer{}, false
 	}
-	// D-22: in the middle of a rollout the ReplicaSet has fewer replicas than the Deployment.
-	a := w.scaleOf(gv.Group, rs.Namespace, owner)
-	if a.found.kind == "" && a.problem == nil && a.need == nil {
-		// There is no such Deployment.
-		return itself, true
+	deployment, problem := find(deploymentKind, w.deployments, types.NamespacedName{Namespace: key.Namespace, Name: owner.Name})
+	if problem != nil {
+		return answer{problem: problem}, true
 	}
-	return a, true
+	if deployment == nil || deployment.UID != owner.UID {
+		return answer{}, false
+	}
+	return foundAnswer(deploymentKind, deployment.Name, deployment.UID, deployment.Spec.Replicas), true
 }
 
 // foundAnswer takes absent replicas for 1, the API's default (D-12).
@@ -202,10 +168,6 @@ func foundAnswer(kind, name string, uid types.UID, replicas *int32) answer {
 	return answer{found: controller{kind: kind, name: name, uid: uid, scale: scale}}
 }
 
-func scaleProblem(kind string, key types.NamespacedName, err error) answer {
-	return answer{problem: &purekube.ObjectError{Kind: kind, Namespace: key.Namespace, Name: key.Name, Field: "scale", Err: err}}
-}
-
 func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference) answer {
 	scale, asked := w.scales[ScaleKey{Group: group, Kind: ref.Kind, Namespace: namespace, Name: ref.Name}]
 	switch {
@@ -213,7 +175,8 @@ func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference)
 		return answer{need: &purekube.Need{
 			APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name, Subresource: "scale"}}
 	case scale.Err != "":
-		return scaleProblem(ref.Kind, types.NamespacedName{Namespace: namespace, Name: ref.Name}, errors.New(scale.Err))
+		return answer{problem: &purekube.ObjectError{
+			Kind: ref.Kind, Namespace: namespace, Name: ref.Name, Field: "scale", Err: errors.New(scale.Err)}}
 	case !scale.Found || scale.UID != ref.UID:
 		return answer{}
 	}

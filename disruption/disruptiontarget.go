@@ -12,9 +12,7 @@ import (
 // planPod decides for one pod, given the positions of the budgets that cover it.
 func (p *planner) planPod(pod *corev1.Pod, covering []int) Result {
 	var result Result
-	// D-29: no write goes with this event, so that nothing would tell whether it was recorded.
-	// CheckEviction and Explain say the same.
-	if len(covering) > 1 && p.o.matchUpstream() {
+	if len(covering) > 1 {
 		names := make([]string, len(covering))
 		for i, at := range covering {
 			names[i] = p.matchers[at].budget.Name

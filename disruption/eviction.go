@@ -122,12 +122,6 @@ type Eviction struct {
 //
 // Without Recompute, the pod and the budgets of its namespace are all of the snapshot that is read.
 //
-// To simulate evictions one after the other, check with Recompute. After one that is allowed, put
-// Update in the place of the budget, and a copy of the pod with a deletionTimestamp in the place of
-// the pod; then check the next. Leave the pod there until the pod that replaces it is there: a pod
-// that is taken out names its controller no more, so that the budget does not expect the pods of
-// that controller any more and allows too much.
-//
 // A pod that is not in the snapshot has no verdict but the error [purekube.ErrNotFound], two pods of
 // that name [purekube.ErrDuplicate]. The error also joins what is wrong with the budgets of the
 // namespace: a selector that does not compile covers no pod here either.

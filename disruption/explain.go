@@ -70,10 +70,10 @@ type Explanation struct {
 	Failure string
 	// Never: no healthy pod could be evicted even with every pod healthy, at the scales that the
 	// controllers have now. Where these are not known it is false, unless the budget forbids
-	// every disruption at any scale (maxUnavailable 0, minAvailable 100%).
+	// every disruption at any scale.
 	Never bool
 	// Shortfall is how many more healthy pods it takes until one may be evicted. It is 0 if one
-	// may be evicted now, if no scale suffices, and if nothing could be computed.
+	// may be evicted now, if no number of pods suffices, and if nothing could be computed.
 	Shortfall int32
 	// Needs are the look-ups to make first; Computed is then empty.
 	Needs []purekube.Need
@@ -239,8 +239,7 @@ func explained(t *podCount) *Explanation {
 		Selector: metav1.FormatLabelSelector(t.budget.Spec.Selector),
 		Reported: countsOf(t.budget.Status),
 	}
-	at := map[controller]int{}
-	t.onPod, t.onController = e.addPod, func(r reference, a answer) { e.addController(r, a, at) }
+	t.onPod, t.onController = e.addPod, e.addController
 	return e
 }
 
@@ -270,38 +269,33 @@ func (e *Explanation) conclude(t *podCount, d decision, w *workloads, o Options)
 		e.Computed = e.Reported
 	}
 	slices.SortFunc(e.Pods, func(a, b PodHealth) int { return cmp.Compare(a.Name, b.Name) })
-	for _, c := range e.Controllers {
-		slices.Sort(c.Through)
-	}
 	slices.SortFunc(e.Controllers, func(a, b ControllerScale) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), slices.Compare(a.Through, b.Through))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	slices.Sort(e.Unmanaged)
 	e.Never, e.Shortfall = t.outlook(d, e.Computed, w, o)
 	e.Reasons = e.reasons(t.budget.Spec.MaxUnavailable == nil && t.budget.Spec.MinAvailable == nil)
 }
 
-// addController notes what was found for an owner reference. at is where in e.Controllers those
-// are that were found.
-func (e *Explanation) addController(r reference, a answer, at map[controller]int) {
+// addController notes what was found for an owner reference.
+func (e *Explanation) addController(r reference, a answer) {
 	through := r.ref.Kind + " " + r.ref.Name
 	cs := ControllerScale{Kind: r.ref.Kind, Name: r.ref.Name, Through: []string{through}}
 	switch {
 	case a.found.kind != "":
 		cs.Kind, cs.Name, cs.Scale = a.found.kind, a.found.name, a.found.scale
-		if i, known := at[a.found]; known {
-			e.Controllers[i].Through = append(e.Controllers[i].Through, through)
-			return
+		for i := range e.Controllers {
+			if known := &e.Controllers[i]; known.Kind == cs.Kind && known.Name == cs.Name && known.Problem == "" {
+				known.Scale = cs.Scale
+				known.Through = append(known.Through, through)
+				slices.Sort(known.Through)
+				return
+			}
 		}
-		at[a.found] = len(e.Controllers)
 	case a.problem != nil:
 		cs.Problem, cs.Code = conditionText(a.problem), ScaleNotAvailable
 	case a.need != nil:
-		cs.Kind, cs.Name = a.need.Kind, a.need.Name
 		cs.Problem, cs.Code = "its scale is not in the snapshot", ScaleNotKnown
-		if a.need.Subresource == "" {
-			cs.Problem = "it is not in the snapshot"
-		}
 	default:
 		cs.Problem, cs.Code = "not found, or another one of that name", ControllerNotFound
 	}

@@ -16,14 +16,15 @@ import (
 //
 //  1. The budget is not in the snapshot: nothing, it is gone. Two budgets have the name:
 //     nothing but an error.
-//  2. Controllers whose scale the snapshot does not hold: Needs, all at once, and nothing else. A
-//     Need is for the scale of a controller, or for a ReplicaSet: what controls that decides
-//     whose scale counts (D-22). An answer may bring another Need.
+//  2. Controllers whose scale the snapshot does not hold: Needs, one per controller, all at
+//     once, and nothing else.
 //  3. The status cannot be computed (a selector or percentage that does not parse, a
 //     controller that is gone or has no scale): UpdateStatus with disruptionsAllowed 0 and the
-//     reason in the condition, and the error. Where several pods have no controller, the
-//     error is about the first of them by name; Needs of pods before that one are asked first.
+//     reason in the condition, and the error. This comes before 2: whatever the needs would
+//     bring, the answer stays the same.
 //  4. Otherwise UpdateStatus, unless the status is right already.
+//
+// Where several pods have no controller, the error is about the first of them by name.
 //
 // RecheckAt is when the first entry of status.disruptedPods is over.
 //
@@ -33,8 +34,8 @@ import (
 //     after StaleDisruptionTimeout, ClearDisruptionTarget (BR-25-05); until then, RecheckAt. The
 //     kubelet's own (reason TerminationByKubelet) stays, since it may be there long before the
 //     pod is deleted.
-//   - More than one budget covers it: with MatchUpstream, the event
-//     MultiplePodDisruptionBudgets (D-29). Evictions of such a pod are refused.
+//   - More than one budget covers it: the event MultiplePodDisruptionBudgets. Evictions
+//     of such a pod are refused.
 //   - A pod that is not in the snapshot asks for nothing. Two of that name: nothing but an error.
 //
 // The error joins one [purekube.ObjectError] for each problem that the key's decision rests on, and

@@ -148,20 +148,27 @@ type expectation struct {
 	// problem is the first one in the order of the pods' names. Upstream stops at the
 	// first one too, in an order that changes from pass to pass.
 	problem *purekube.ObjectError
-	// needs are those that come before the problem in that order, or all if there is none:
-	// what they bring may be a problem, and then that is the first.
-	needs []purekube.Need
+	needs   []purekube.Need
 }
 
 // expect adds up the scales of the distinct controllers of the pods (upstream:
 // getExpectedScale).
 func (t *podCount) expect(w *workloads) expectation {
 	slices.SortFunc(t.refs, func(a, b reference) int {
-		return cmp.Or(cmp.Compare(a.pod, b.pod), compareReferences(a.ref, b.ref))
+		return cmp.Or(
+			cmp.Compare(a.pod, b.pod),
+			cmp.Compare(a.ref.APIVersion, b.ref.APIVersion),
+			cmp.Compare(a.ref.Kind, b.ref.Kind),
+			cmp.Compare(a.ref.Name, b.ref.Name),
+			cmp.Compare(a.ref.UID, b.ref.UID),
+		)
 	})
 	var x expectation
 	var scales map[types.UID]int32
-	asked := map[ScaleKey]int{}
+	var asked map[ScaleKey]bool
+	if len(t.refs) > 1 {
+		scales, asked = map[types.UID]int32{}, map[ScaleKey]bool{}
+	}
 	for _, r := range t.refs {
 		// Nothing is looked up for a UID that is counted already. A ReplicaSet's UID never
 		// is, if a Deployment stands for it: each of them is looked up and finds the same.
@@ -179,24 +186,20 @@ func (t *podCount) expect(w *workloads) expectation {
 				// Manifests that no API server has seen have no UIDs.
 				uid = types.UID(a.found.kind + "/" + a.found.name)
 			}
-			if len(t.refs) == 1 {
-				x.sum = w.o.sum(0, a.found.scale)
-				break
-			}
 			if scales == nil {
-				scales = map[types.UID]int32{}
+				x.sum = w.o.sum(0, a.found.scale)
+			} else {
+				scales[uid] = a.found.scale
 			}
-			scales[uid] = a.found.scale
-		case x.problem != nil:
 		case a.need != nil:
-			at, known := asked[ScaleKeyOf(*a.need)]
-			if !known {
-				asked[ScaleKeyOf(*a.need)] = len(x.needs)
+			key := ScaleKeyOf(*a.need)
+			if !asked[key] {
 				x.needs = append(x.needs, *a.need)
-			} else if a.need.APIVersion < x.needs[at].APIVersion {
-				// A scale has no version: one look-up serves all of them.
-				x.needs[at].APIVersion = a.need.APIVersion
 			}
+			if asked != nil {
+				asked[key] = true
+			}
+		case x.problem != nil:
 		case a.problem != nil:
 			x.problem = a.problem
 		default:
@@ -213,15 +216,6 @@ func (t *podCount) expect(w *workloads) expectation {
 		return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	return x
-}
-
-func compareReferences(a, b *metav1.OwnerReference) int {
-	return cmp.Or(
-		cmp.Compare(a.APIVersion, b.APIVersion),
-		cmp.Compare(a.Kind, b.Kind),
-		cmp.Compare(a.Name, b.Name),
-		cmp.Compare(a.UID, b.UID),
-	)
 }
 
 // ambiguities are the pods that could not be counted for sure.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"embed"
-	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -42,8 +41,9 @@ func (c *cluster) readFiles(files fs.FS, name string) {
 		if err != nil {
 			return err
 		}
+		defer file.Close()
 		c.read(at, file)
-		return file.Close()
+		return nil
 	})
 	switch {
 	case err != nil:
@@ -63,8 +63,7 @@ func isManifest(name string) bool {
 
 // fileError is the cause alone: the name of the file stands before it already.
 func fileError(err error) string {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := err.(*fs.PathError); ok {
 		return p.Err.Error()
 	}
 	return err.Error()

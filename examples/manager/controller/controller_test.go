@@ -1,0 +1,368 @@
+package controller_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/examples/manager/controller"
+)
+
+// cell is the simplest core: it wants each object that it holds to be written, until that was done. What
+// plan returns in its place is up to the test.
+type cell struct {
+	held    []string
+	now     time.Time
+	answers map[string]string
+	plan    func(c *cell, key string) (purekube.Result[write], error)
+}
+
+type state struct {
+	held    []string
+	now     time.Time
+	answers map[string]string
+}
+
+func (c *cell) With(s state) (*cell, []string) {
+	next := *c
+	for _, name := range s.held {
+		if !slices.Contains(next.held, name) {
+			next.held = append(slices.Clone(next.held), name)
+		}
+	}
+	if !s.now.IsZero() {
+		next.now = s.now
+	}
+	if s.answers != nil {
+		next.answers = s.answers
+	}
+	return &next, s.held
+}
+
+func (c *cell) Without(s state) (*cell, []string) {
+	next := *c
+	next.held = slices.DeleteFunc(slices.Clone(next.held), func(name string) bool { return slices.Contains(s.held, name) })
+	return &next, s.held
+}
+
+func (c *cell) Plan(key string) (purekube.Result[write], error) { return c.plan(c, key) }
+
+// write is an action; it says what was returned to those before it.
+type write struct {
+	name string
+	goOn bool
+	verb string // empty: update
+}
+
+func (w write) String() string { return "write " + w.name }
+
+func (w write) Request(done []runtime.Object) purekube.Request {
+	got := ""
+	for _, o := range done {
+		if pod, ok := o.(*corev1.Pod); ok {
+			got += " after " + pod.Name
+		} else {
+			got += " after a failure"
+		}
+	}
+	return purekube.Request{Verb: cmp.Or(w.verb, "update"), Name: w.name + got, GoOn: w.goOn}
+}
+
+func (w write) FailureEvent(err error) (purekube.Event, bool) {
+	return purekube.Event{Type: "Warning", Reason: "Failed", Message: w.name + ": " + err.Error()}, true
+}
+
+// server answers requests with a pod of that name, or refuses.
+type server struct {
+	mu     sync.Mutex
+	seen   []string
+	at     []time.Duration
+	start  time.Time
+	refuse func(name string) error
+}
+
+func (s *server) Do(_ context.Context, r purekube.Request) (runtime.Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen, s.at = append(s.seen, r.Name), append(s.at, time.Since(s.start))
+	if s.refuse != nil {
+		if err := s.refuse(r.Name); err != nil {
+			return nil, err
+		}
+	}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: r.Name}}, nil
+}
+
+type plan func(c *cell, key string) (purekube.Result[write], error)
+
+// play runs a controller with this plan for one key, for that long, and returns the server and the events.
+func play(t *testing.T, long time.Duration, p plan, o controller.Options[state], refuse func(string) error) (*server, []string) {
+	t.Helper()
+	s := &server{start: time.Now(), refuse: refuse}
+	events := record.NewFakeRecorder(10_000)
+	c := controller.New("test", &cell{plan: p}, s, events, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { c.Run(ctx, ctx.Done(), 2) })
+	c.Update(func(x *cell) (*cell, []string) { return x.With(state{held: []string{"a"}}) })
+	time.Sleep(long)
+	cancel()
+	running.Wait()
+	close(events.Events)
+	var recorded []string
+	for e := range events.Events {
+		recorded = append(recorded, e)
+	}
+	return s, recorded
+}
+
+func writes(w ...write) plan {
+	return func(*cell, string) (purekube.Result[write], error) { return purekube.Result[write]{Actions: w}, nil }
+}
+
+var errRefused = errors.New("refused")
+
+func refuseOnly(name string) func(string) error {
+	return func(n string) error {
+		if n == name {
+			return errRefused
+		}
+		return nil
+	}
+}
+
+func TestActionsGetWhatThoseBeforeThemBrought(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := play(t, time.Second, writes(write{name: "x"}, write{name: "y"}), controller.Options[state]{}, nil)
+		require.Equal(t, []string{"x", "y after x"}, s.seen)
+	})
+}
+
+func TestFailureHoldsBackWhatDependsOnIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, events := play(t, time.Millisecond, writes(write{name: "x"}, write{name: "y"}), controller.Options[state]{}, refuseOnly("x"))
+		require.Equal(t, []string{"x"}, s.seen)
+		require.Equal(t, []string{"Warning Failed x: refused"}, events)
+	})
+}
+
+func TestFailureHoldsBackNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := play(t, time.Millisecond, writes(write{name: "x", goOn: true}, write{name: "y"}), controller.Options[state]{}, refuseOnly("x"))
+		require.Equal(t, []string{"x", "y after a failure"}, s.seen)
+	})
+}
+
+// A key that fails is tried again after pauses that double, for as long as it takes.
+func TestFailureIsTriedAgainWithPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := play(t, time.Hour, writes(write{name: "x"}), controller.Options[state]{}, refuseOnly("x"))
+		require.InDelta(t, 20, len(s.at), 2)
+		for i := 2; i < 15; i++ {
+			require.InEpsilon(t, 2*(s.at[i]-s.at[i-1]), s.at[i+1]-s.at[i], 0.01)
+		}
+	})
+}
+
+func TestRetriesEndInAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := play(t, 10*time.Second, writes(write{name: "x"}), controller.Options[state]{Retries: 3}, refuseOnly("x"))
+		require.Len(t, s.at, 4)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := play(t, controller.PauseAfterRetries+time.Minute, writes(write{name: "x"}), controller.Options[state]{Retries: 3}, refuseOnly("x"))
+		require.Len(t, s.at, 8, "nothing is lost: it is tried again after the pause")
+	})
+}
+
+func TestAPIServerSaysWhenToTryAgain(t *testing.T) {
+	busy := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusTooManyRequests,
+		Reason: metav1.StatusReasonTooManyRequests, Details: &metav1.StatusDetails{RetryAfterSeconds: 7}}}
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := play(t, time.Minute, writes(write{name: "x"}), controller.Options[state]{}, func(string) error { return busy })
+		require.Len(t, s.at, 9)
+		for i := range s.at[1:] {
+			require.Equal(t, 7*time.Second, s.at[i+1]-s.at[i])
+		}
+	})
+}
+
+func TestRecheckAt(t *testing.T) {
+	var planned []time.Duration
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		now := func(now time.Time) state { return state{now: now} }
+		play(t, time.Minute, func(c *cell, _ string) (purekube.Result[write], error) {
+			planned = append(planned, c.now.Sub(start))
+			return purekube.Result[write]{RecheckAt: c.now.Add(20 * time.Second)}, nil
+		}, controller.Options[state]{At: now}, nil)
+	})
+	require.Equal(t, []time.Duration{0, 20 * time.Second, 40 * time.Second}, planned)
+}
+
+// A plan asks, gets its answers, and asks for more. None of them is there for the next plan.
+func TestNeeds(t *testing.T) {
+	var rounds []int
+	p := func(c *cell, _ string) (purekube.Result[write], error) {
+		rounds = append(rounds, len(c.answers))
+		switch len(c.answers) {
+		case 0:
+			return purekube.Result[write]{Needs: []purekube.Need{{Name: "1"}}}, nil
+		case 1:
+			return purekube.Result[write]{Needs: []purekube.Need{{Name: "1"}, {Name: "2"}}}, nil
+		}
+		return purekube.Result[write]{Actions: []write{{name: "x"}}, RecheckAt: time.Now().Add(time.Minute)}, nil
+	}
+	answer := func(_ context.Context, needs []purekube.Need) (state, error) {
+		answers := map[string]string{}
+		for _, n := range needs {
+			answers[n.Name] = "there"
+		}
+		return state{answers: answers}, nil
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := play(t, 90*time.Second, p, controller.Options[state]{Answer: answer}, nil)
+		require.Equal(t, []string{"x", "x"}, s.seen)
+	})
+	require.Equal(t, []int{0, 1, 2, 0, 1, 2}, rounds)
+}
+
+func TestLookUpThatFailsIsTriedAgain(t *testing.T) {
+	var asked int
+	p := func(c *cell, _ string) (purekube.Result[write], error) {
+		if c.answers == nil {
+			return purekube.Result[write]{Needs: []purekube.Need{{Name: "1"}}}, nil
+		}
+		return purekube.Result[write]{Actions: []write{{name: "x"}}}, nil
+	}
+	answer := func(context.Context, []purekube.Need) (state, error) {
+		if asked++; asked < 4 {
+			return state{}, errors.New("away")
+		}
+		return state{answers: map[string]string{}}, nil
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := play(t, time.Second, p, controller.Options[state]{Answer: answer}, nil)
+		require.Equal(t, []string{"x"}, s.seen)
+		require.Equal(t, 35*time.Millisecond, s.at[0], "5, 10 and 20 ms later")
+	})
+}
+
+// A core that never has enough does not keep a worker for ever.
+func TestNeedsWithoutEnd(t *testing.T) {
+	var asked int
+	p := func(*cell, string) (purekube.Result[write], error) {
+		return purekube.Result[write]{Needs: []purekube.Need{{Name: "1"}}}, nil
+	}
+	answer := func(context.Context, []purekube.Need) (state, error) { asked++; return state{}, nil }
+	synctest.Test(t, func(t *testing.T) {
+		play(t, time.Millisecond, p, controller.Options[state]{Answer: answer}, nil)
+	})
+	require.Equal(t, 8, asked)
+}
+
+func TestProblemsOfAPlan(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason string
+		retry        bool
+		want         int
+	}{
+		{"left alone", "only an event can make the problem go", false, 1},
+		{"tried again", "the core asks for that", true, 4},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var planned int
+			p := func(*cell, string) (purekube.Result[write], error) {
+				planned++
+				return purekube.Result[write]{Actions: []write{{name: fmt.Sprint(planned)}}}, errors.New("one object is bad")
+			}
+			synctest.Test(t, func(t *testing.T) {
+				s, _ := play(t, 40*time.Millisecond, p, controller.Options[state]{RetryProblems: tc.retry}, nil)
+				require.Len(t, s.seen, tc.want, "%s; what is right is written all the same", tc.reason)
+			})
+			require.Equal(t, tc.want, planned)
+		})
+	}
+}
+
+func TestWrittenIsToldOfWhatTheServerReturned(t *testing.T) {
+	var told []string
+	synctest.Test(t, func(t *testing.T) {
+		play(t, time.Second, writes(write{name: "x"}, write{name: "y"}, write{name: "gone", verb: "delete"}), controller.Options[state]{
+			Written: func(o runtime.Object) { told = append(told, o.(*corev1.Pod).Name) },
+		}, nil)
+	})
+	require.Equal(t, []string{"x", "y after x"}, told, "what a deletion returns is not there any more")
+}
+
+// A plan that is under way when the controller is told to stop is carried out to its end, and none is begun.
+func TestStopEndsThePlanUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stop := make(chan struct{})
+		s := &server{start: time.Now()}
+		s.refuse = func(name string) error {
+			if name == "x" {
+				close(stop)
+				time.Sleep(time.Second)
+			}
+			return nil
+		}
+		c := controller.New("test", &cell{plan: writes(write{name: "x"}, write{name: "y"})}, s, record.NewFakeRecorder(10), controller.Options[state]{})
+		c.Update(func(x *cell) (*cell, []string) { return x.With(state{held: []string{"a", "b", "c"}}) })
+		c.Run(t.Context(), stop, 1)
+		require.Equal(t, []string{"x", "y after x"}, s.seen)
+	})
+}
+
+// What an informer sees is in the Index: added, updated, deleted.
+func TestWatch(t *testing.T) {
+	client := fake.NewClientset(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "there"}})
+	factory := informers.NewSharedInformerFactory(client, 0)
+	planned := make(chan string, 100)
+	c := controller.New("test", &cell{plan: func(c *cell, key string) (purekube.Result[write], error) {
+		planned <- fmt.Sprintf("%s of %v", key, c.held)
+		return purekube.Result[write]{}, nil
+	}}, &server{}, record.NewFakeRecorder(10), controller.Options[state]{})
+	var gone []string
+	controller.Watch(c, factory.Core().V1().Pods().Informer(), func(o *corev1.Pod) state { return state{held: []string{o.Name}} },
+		func(o *corev1.Pod) { gone = append(gone, o.Name) })
+	require.False(t, c.HasSynced())
+
+	stop := make(chan struct{})
+	factory.Start(stop)
+	var running sync.WaitGroup
+	running.Go(func() { c.Run(t.Context(), stop, 1) })
+	require.Eventually(t, c.HasSynced, 10*time.Second, time.Millisecond)
+	require.Equal(t, "there of [there]", <-planned)
+
+	_, err := client.CoreV1().Pods("ns").Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "new"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "new of [there new]", <-planned)
+	_, err = client.CoreV1().Pods("ns").Update(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "new", Labels: map[string]string{"a": "b"}}}, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "new of [there new]", <-planned)
+	require.NoError(t, client.CoreV1().Pods("ns").Delete(t.Context(), "there", metav1.DeleteOptions{}))
+	require.Equal(t, "there of [new]", <-planned)
+
+	close(stop)
+	running.Wait()
+	factory.Shutdown()
+	require.Equal(t, []string{"there"}, gone)
+}

@@ -1,0 +1,93 @@
+// Package executor sends the requests of purekube's plans to an API server.
+package executor
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/purekube/purekube"
+)
+
+// Executor makes the calls that plans ask for, whatever their resource.
+type Executor struct{ client rest.Interface }
+
+// New returns an Executor for the API server of this configuration.
+func New(config *rest.Config) (*Executor, error) {
+	config = rest.CopyConfig(config)
+	config.GroupVersion = &schema.GroupVersion{}
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	client, err := rest.UnversionedRESTClientFor(config)
+	return &Executor{client}, err
+}
+
+// Do makes the call and returns the object that the API server answered with. It does not try again:
+// a caller with a work queue waits there, and does something else meanwhile.
+func (e *Executor) Do(ctx context.Context, r purekube.Request) (runtime.Object, error) {
+	call := e.client.Verb(methods[r.Verb]).AbsPath(pathOf(r)).MaxRetries(0)
+	var options runtime.Object
+	switch r.Verb {
+	case "create":
+		options = &metav1.CreateOptions{FieldManager: r.FieldManager}
+		call.Body(r.Object)
+	case "update":
+		options = &metav1.UpdateOptions{FieldManager: r.FieldManager}
+		call.Body(r.Object)
+	case "patch":
+		patch := &metav1.PatchOptions{FieldManager: r.FieldManager}
+		if r.Force {
+			patch.Force = &r.Force
+		}
+		options = patch
+		call.SetHeader("Content-Type", string(r.PatchType)).Body(r.Patch)
+	case "delete":
+		body, err := runtime.Encode(deleteOptions, &metav1.DeleteOptions{Preconditions: r.Preconditions})
+		if err != nil {
+			return nil, err
+		}
+		call.SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body)
+	case "get":
+	default:
+		return nil, fmt.Errorf("request without a known verb: %s", r)
+	}
+	if options != nil {
+		call.SpecificallyVersionedParams(options, scheme.ParameterCodec, corev1.SchemeGroupVersion)
+	}
+	return call.Do(ctx).Get()
+}
+
+// deleteOptions are part of every group; the API server knows them best as v1.
+var deleteOptions = scheme.Codecs.LegacyCodec(corev1.SchemeGroupVersion)
+
+// Get reads an object, or the subresource of one, past every cache.
+func (e *Executor) Get(ctx context.Context, resource schema.GroupVersionResource, subresource, namespace, name string) (runtime.Object, error) {
+	return e.Do(ctx, purekube.Request{Verb: "get", Resource: resource, Subresource: subresource, Namespace: namespace, Name: name})
+}
+
+var methods = map[string]string{
+	"get":    http.MethodGet,
+	"create": http.MethodPost,
+	"update": http.MethodPut,
+	"patch":  http.MethodPatch,
+	"delete": http.MethodDelete,
+}
+
+// pathOf a request, for example /apis/apps/v1/namespaces/shop/deployments/web/status.
+func pathOf(r purekube.Request) string {
+	root := path.Join("/apis", r.Resource.Group, r.Resource.Version)
+	if r.Resource.Group == "" {
+		root = path.Join("/api", r.Resource.Version)
+	}
+	if r.Namespace != "" {
+		root = path.Join(root, "namespaces", r.Namespace)
+	}
+	return path.Join(root, r.Resource.Resource, r.Name, r.Subresource)
+}

@@ -1,0 +1,113 @@
+package executor_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/examples/manager/executor"
+)
+
+// call is what the API server gets to see of a request.
+type call struct{ method, path, query, contentType, body string }
+
+// serve answers every request in that way, and keeps the last.
+func serve(t *testing.T, status int, answer any, headers ...string) (*executor.Executor, *call) {
+	t.Helper()
+	var last call
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		last = call{r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Get("Content-Type"), string(body)}
+		w.Header().Set("Content-Type", "application/json")
+		for i := 0; i+1 < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.WriteHeader(status)
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	e, err := executor.New(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	return e, &last
+}
+
+var claim = &resourcev1.ResourceClaim{
+	TypeMeta:   metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "ResourceClaim"},
+	ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "gpu", UID: "7"},
+}
+
+// answered is the claim as client-go returns typed objects: without apiVersion and kind.
+var answered = &resourcev1.ResourceClaim{ObjectMeta: claim.ObjectMeta}
+
+func TestCalls(t *testing.T) {
+	claims, pods := resourcev1.SchemeGroupVersion.WithResource("resourceclaims"), corev1.SchemeGroupVersion.WithResource("pods")
+	body := `{"kind":"ResourceClaim","apiVersion":"resource.k8s.io/v1","metadata":{"name":"gpu","namespace":"ml","uid":"7"},"spec":{"devices":{"requests":null}},"status":{}}` + "\n"
+	for _, tc := range []struct {
+		name, reason string
+		request      purekube.Request
+		want         call
+	}{
+		{"create", "the name is in the object", purekube.Request{Verb: "create", Resource: claims, Namespace: "ml", Object: claim},
+			call{"POST", "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaims", "", "application/json", body}},
+		{"update of a status", "a subresource is the end of the path", purekube.Request{Verb: "update", Resource: claims, Subresource: "status", Namespace: "ml", Name: "gpu", Object: claim},
+			call{"PUT", "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaims/gpu/status", "", "application/json", body}},
+		{"patch", "the core group has another root", purekube.Request{Verb: "patch", Resource: corev1.SchemeGroupVersion.WithResource("nodes"), Name: "n", PatchType: types.StrategicMergePatchType, Patch: []byte(`{}`)},
+			call{"PATCH", "/api/v1/nodes/n", "", "application/strategic-merge-patch+json", "{}"}},
+		{"apply", "its options are in the query", purekube.Request{Verb: "patch", Resource: pods, Subresource: "status", Namespace: "ml", Name: "p", PatchType: types.ApplyYAMLPatchType, Patch: []byte(`{}`), FieldManager: "m", Force: true},
+			call{"PATCH", "/api/v1/namespaces/ml/pods/p/status", "fieldManager=m&force=true", "application/apply-patch+yaml", "{}"}},
+		{"delete", "preconditions are in the body", purekube.Request{Verb: "delete", Resource: claims, Namespace: "ml", Name: "gpu", Preconditions: &metav1.Preconditions{UID: ptr.To(types.UID("7"))}},
+			call{"DELETE", "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaims/gpu", "", "application/json", `{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"7"}}` + "\n"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e, last := serve(t, http.StatusOK, claim)
+			got, err := e.Do(t.Context(), tc.request)
+			require.NoError(t, err)
+			require.Equal(t, tc.want, *last, tc.reason)
+			require.Equal(t, answered, got, "the answer is typed, for the actions that read it")
+		})
+	}
+}
+
+// What no API server would accept is not sent, or refused; never a panic.
+func TestRequestsThatAreNone(t *testing.T) {
+	e, last := serve(t, http.StatusNotFound, metav1.Status{})
+	for _, r := range []purekube.Request{{}, {Verb: "create"}, {Verb: "update"}, {Verb: "patch"}, {Verb: "delete"}, {Verb: "watch"}} {
+		_, err := e.Do(t.Context(), r)
+		require.Error(t, err, "%+v", r)
+	}
+	require.NotEqual(t, "GET", last.method)
+}
+
+// One call is one request: whoever has a queue decides when to try again.
+func TestRefusalsAreReturned(t *testing.T) {
+	e, _ := serve(t, http.StatusTooManyRequests, metav1.Status{}, "Retry-After", "7")
+	_, err := e.Do(t.Context(), purekube.Request{Verb: "create", Resource: resourcev1.SchemeGroupVersion.WithResource("resourceclaims"), Object: claim})
+	seconds, asked := apierrors.SuggestsClientDelay(err)
+	require.True(t, asked)
+	require.Equal(t, 7, seconds)
+}
+
+func TestGet(t *testing.T) {
+	e, last := serve(t, http.StatusOK, claim)
+	got, err := e.Get(t.Context(), resourcev1.SchemeGroupVersion.WithResource("resourceclaims"), "", "ml", "gpu")
+	require.NoError(t, err)
+	require.Equal(t, answered, got)
+	require.Equal(t, call{"GET", "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaims/gpu", "", "", ""}, *last)
+}

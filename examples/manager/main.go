@@ -1,0 +1,137 @@
+// Command manager runs the cores of purekube as controllers, in the place of those of
+// kube-controller-manager that they mirror.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/purekube/purekube/examples/manager/executor"
+	"github.com/purekube/purekube/examples/manager/scale"
+)
+
+// component is the manager's name in events, requests and the Lease.
+const component = "purekube-manager"
+
+func main() {
+	s, err := parseSettings(os.Args[1:], os.Stderr)
+	if err != nil {
+		os.Exit(2) // the reason has been printed
+	}
+	s.setUpLogging(os.Stderr)
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	if err := run(ctx, s); err != nil {
+		slog.Error("Ended", "error", err)
+		os.Exit(1)
+	}
+	slog.Info("Ended")
+}
+
+// run is the manager's life, until ctx is done.
+func run(ctx context.Context, s settings) error {
+	config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.UserAgent, config.QPS, config.Burst = component, s.qps, s.burst
+	c, err := connect(config, s)
+	if err != nil {
+		return err
+	}
+	defer c.stopEvents()
+
+	var controllers []runner
+	for _, name := range s.controllers {
+		controllers = append(controllers, cores[name](c))
+	}
+	serving, err := serve(s.address, controllers)
+	if err != nil {
+		return err
+	}
+	defer serving.Close()
+
+	c.informers.StartWithContext(ctx)
+	defer c.informers.Shutdown()
+	for _, r := range controllers {
+		if !cache.WaitForCacheSync(ctx.Done(), r.HasSynced) {
+			return nil // the end came first
+		}
+	}
+	slog.Info("Synced", "controllers", s.controllers)
+
+	work := func(ctx context.Context, stop <-chan struct{}) {
+		var running sync.WaitGroup
+		for _, r := range controllers {
+			running.Go(func() { r.Run(ctx, stop, s.workers) })
+		}
+		running.Wait()
+	}
+	if !s.leaderElect || s.dryRun { // a dry run writes nothing, not even a Lease
+		work(context.WithoutCancel(ctx), ctx.Done())
+		return nil
+	}
+	return lead(ctx, config, s, work)
+}
+
+// connect makes what the cores share.
+func connect(config *rest.Config, s settings) (*cluster, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	exec, err := executor.New(config)
+	if err != nil {
+		return nil, err
+	}
+	resources := memory.NewMemCacheClient(client.Discovery())
+	events := record.NewBroadcaster()
+	c := &cluster{
+		release: s.matchUpstream,
+		client:  exec,
+		live:    exec,
+		scales: &scale.Client{
+			Getter: exec, Discovery: client.Discovery(), ResetEvery: 10 * time.Second,
+			Mapper: restmapper.NewDeferredDiscoveryRESTMapper(resources),
+		},
+		informers:  informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(trim)),
+		events:     events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}),
+		stopEvents: events.Shutdown,
+	}
+	if s.dryRun {
+		c.client = executor.DryRun{Log: slog.Default()}
+		events.StartLogging(func(format string, args ...any) { slog.Info("Would record: " + fmt.Sprintf(format, args...)) })
+		return c, nil
+	}
+	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	return c, nil
+}
+
+// trim takes out of an object what no core looks at and what takes the most memory.
+func trim(object any) (any, error) {
+	if o, ok := object.(interface {
+		SetManagedFields([]metav1.ManagedFieldsEntry)
+	}); ok {
+		o.SetManagedFields(nil)
+	}
+	return object, nil
+}

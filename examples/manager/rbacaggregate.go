@@ -1,0 +1,17 @@
+package main
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/purekube/purekube/examples/manager/controller"
+	"github.com/purekube/purekube/rbacaggregate"
+)
+
+func newRBACAggregate(c *cluster) runner {
+	index := newRBACIndex(rbacaggregate.Options{MatchUpstream: c.release})
+	r := controller.New("rbacaggregate", index, c.client, c.events, controller.Options[rbacaggregate.Snapshot]{})
+	controller.Watch(r, c.informers.Rbac().V1().ClusterRoles().Informer(), func(o *rbacv1.ClusterRole) rbacaggregate.Snapshot {
+		return rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{o}}
+	})
+	return r
+}

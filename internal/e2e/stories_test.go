@@ -1,0 +1,105 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// stories play users, a scheduler and a kubelet, and hold what the API server comes to. Each has its own
+// names, so that all can be played at the same time.
+var stories = map[string]func(*testing.T, *world){}
+
+// play runs all stories at the same time, and returns when all have ended.
+func (w *world) play(t *testing.T) {
+	t.Helper()
+	t.Run("stories", func(t *testing.T) {
+		for _, name := range slices.Sorted(maps.Keys(stories)) {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				stories[name](t, w)
+			})
+		}
+	})
+}
+
+// The manager is the only controller, and runs all the time.
+func TestStories(t *testing.T) {
+	w := newWorld(t)
+	m := w.startManager(t, "manager", w.URL)
+	w.play(t)
+	w.atRest(t, m)
+	m.stop(t)
+}
+
+// The manager is killed in the middle of everything, without a warning, and started again: at least once
+// after each step of each story, which calls disturb.
+func TestStoriesWhileTheManagerIsKilled(t *testing.T) {
+	w := newWorld(t)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("The seed is %d", seed)
+	k := startKiller(3*time.Second, rand.New(rand.NewPCG(seed, 0)), func() *manager {
+		return w.startManager(t, "manager", w.URL, "-leader-elect=false")
+	})
+	w.disturb = k.soon
+	w.play(t)
+	m := k.let()
+	t.Logf("The manager was killed %d times", k.kills)
+	require.Greater(t, k.kills, 10)
+	w.atRest(t, m)
+	m.stop(t)
+}
+
+// Of two managers the leader is killed time and again: the other takes over, and nothing is made twice.
+func TestStoriesWhileLeadersAreKilled(t *testing.T) {
+	w := newWorld(t)
+	leases := []string{"-leader-elect-lease-duration=3s", "-leader-elect-renew-deadline=2s", "-leader-elect-retry-period=500ms"}
+	started := 0
+	start := func() *manager {
+		started++
+		return w.startManager(t, fmt.Sprintf("manager-%d", started), w.URL, leases...)
+	}
+	p := startPair(w, start)
+	w.play(t)
+	managers := p.let()
+	t.Logf("A leader was killed %d times", p.kills)
+	require.Greater(t, p.kills, 2)
+	w.atRest(t, managers...)
+	for _, m := range managers {
+		m.stop(t)
+	}
+}
+
+// atRest holds that the managers have nothing left to do once the stories are over: nobody writes any more.
+func (w *world) atRest(t *testing.T, managers ...*manager) {
+	t.Helper()
+	count := func() (actions string) {
+		for _, m := range managers {
+			page, err := m.get("/metrics")
+			require.NoError(t, err)
+			for line := range strings.Lines(page) {
+				if strings.HasPrefix(line, "purekube_actions_total") {
+					actions += line
+				}
+			}
+		}
+		return actions
+	}
+	var last string
+	quiet := time.Now()
+	for deadline := time.Now().Add(patience); time.Since(quiet) < 5*time.Second; time.Sleep(250 * time.Millisecond) {
+		if now := count(); now != last {
+			last, quiet = now, time.Now()
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("still writing after %s: %s", patience, last)
+		}
+	}
+	t.Logf("At rest after\n%s", last)
+}
