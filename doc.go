@@ -1,10 +1,13 @@
-// Package purekube holds the vocabulary that its five decision packages share:
-// what a plan returns, and how it reports an object it cannot use.
+// Package purekube holds the vocabulary that its five decision packages share: what a plan
+// returns, which calls carry it out, and how an object that cannot be used is reported.
 //
-// A package takes a snapshot, a plain struct of API objects as an informer cache
-// hands them out, and returns the writes that a Kubernetes controller would make:
+// A package takes a snapshot, a plain struct of API objects as an informer cache hands them
+// out, and returns the writes that a Kubernetes controller would make:
 //
 //	snapshot ──► Plan ──► Result{Actions, Events, Needs, RecheckAt}
+//	    │                            │
+//	    └─► Index                    └─► Action.Request: each write as data, for any client
+//	        With / Without ──► the next Index, and the keys to plan again
 //
 // The packages:
 //
@@ -12,22 +15,34 @@
 //   - resourceclaim: create, reserve, release, deallocate and delete DRA claims
 //   - ttl: the TTL annotation of nodes, in steps with hysteresis
 //   - rbacaggregate: the rules of aggregated ClusterRoles
-//   - disruption: the arithmetic of PodDisruptionBudgets, and evictions
+//   - disruption: the arithmetic of PodDisruptionBudgets, evictions and drains
 //
-// What holds for all of them:
+// # What holds for all of them
 //
 //   - Nothing is read but the arguments. There is no client, context, logger, clock,
 //     random number, goroutine or package state; time is Snapshot.Now.
 //   - Nothing reachable from a snapshot is written to, and nothing returned aliases it.
 //   - The same snapshot gives the same result, whatever the order of its slices.
-//   - What the snapshot cannot answer is a [Need], never a guess.
+//   - What the snapshot cannot answer is a [Need], never a guess. An answer serves the plans
+//     that asked for it. Drop it afterwards: nothing tells when it stops being true.
 //   - One bad object never blocks the rest: the valid part of a plan is returned together
 //     with an error that joins one [ObjectError] per problem. No input panics.
-//   - Carrying the actions out and planning again gives an empty result.
+//   - Carrying the actions out and planning again gives a result without actions.
+//   - When in doubt, refuse: an error, a gap or staleness in the input makes an answer
+//     stricter, never more permissive.
+//
+// # One form for all
 //
 // Plan answers for one object. PlanAll answers for all of them at the cost of about one pass
 // over the snapshot, and returns only the outcomes that say something, sorted by key. A
 // problem that belongs to no key (a nil entry in a slice, say) is PlanAll's error.
+//
+// Explain and ExplainAll say why, as data: each [Reason] has a code from a closed set
+// beside its sentence. The functions AffectedBy… name the keys to plan again after an event.
+//
+// An Index is a snapshot arranged for many questions. It never changes; With and Without
+// return another one and name the keys whose plan may differ, so an informer's handler is
+// one call.
 //
 // An [Action] says what to write. Its [Request] is the call that does it, complete: one
 // function that makes a call from a Request carries out the plans of all five packages.
