@@ -2,58 +2,37 @@
 // which shares with the one before whatever is the same in both.
 package persistent
 
-import (
-	"iter"
-	"sync"
-
-	"github.com/purekube/purekube/internal/third_party/btree"
-)
-
-// degree of the trees. A change copies one node of up to 2×degree−1 entries on each level, so a
-// smaller degree copies less and a larger one has fewer levels.
-const degree = 12
+import "iter"
 
 // Map is a sorted map that never changes. Reading needs O(log n) and no lock. Any number of
 // goroutines may read one Map and derive others from it at the same time.
 type Map[K, V any] struct {
 	compare func(a, b K) int
-	// cloning is held while tree is cloned: a clone writes to the tree that it is made from.
-	cloning sync.Mutex
-	tree    *btree.BTree[entry[K, V]]
-}
-
-type entry[K, V any] struct {
-	key   K
-	value V
+	root    *node[K, V]
 }
 
 // NewMap returns the empty map whose keys are sorted by compare.
-func NewMap[K, V any](compare func(a, b K) int) *Map[K, V] {
-	less := func(a, b entry[K, V]) bool { return compare(a.key, b.key) < 0 }
-	return &Map[K, V]{compare: compare, tree: btree.New(degree, less)}
-}
+func NewMap[K, V any](compare func(a, b K) int) *Map[K, V] { return &Map[K, V]{compare: compare} }
 
 // Len is the number of entries.
-func (m *Map[K, V]) Len() int { return m.tree.Len() }
+func (m *Map[K, V]) Len() int { return m.root.weight() - 1 }
 
 // Get returns the value of the key, and whether there is one.
-func (m *Map[K, V]) Get(key K) (V, bool) {
-	e, found := m.tree.Get(entry[K, V]{key: key})
-	return e.value, found
+func (m *Map[K, V]) Get(key K) (value V, found bool) {
+	if n := m.root.find(key, m.compare); n != nil {
+		return n.value, true
+	}
+	return value, false
 }
 
 // All returns the entries in the order of their keys.
 func (m *Map[K, V]) All() iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) {
-		m.tree.Ascend(func(e entry[K, V]) bool { return yield(e.key, e.value) })
-	}
+	return func(yield func(K, V) bool) { m.root.each(yield) }
 }
 
 // From returns the entries from key on, that one included, in the order of their keys.
 func (m *Map[K, V]) From(key K) iter.Seq2[K, V] {
-	return func(yield func(K, V) bool) {
-		m.tree.AscendGreaterOrEqual(entry[K, V]{key: key}, func(e entry[K, V]) bool { return yield(e.key, e.value) })
-	}
+	return func(yield func(K, V) bool) { m.root.eachFrom(key, m.compare, yield) }
 }
 
 // With returns the map with this value for the key. Several changes at once are cheaper by way of
@@ -77,13 +56,14 @@ func (m *Map[K, V]) Without(key K) *Map[K, V] {
 // Edit begins a number of changes that make one other map. It costs O(1), and each change
 // O(log n).
 func (m *Map[K, V]) Edit() *Edit[K, V] {
-	m.cloning.Lock()
-	defer m.cloning.Unlock()
-	return &Edit[K, V]{next: &Map[K, V]{compare: m.compare, tree: m.tree.Clone()}}
+	return &Edit[K, V]{next: &Map[K, V]{compare: m.compare, root: m.root}, owner: &owner{}}
 }
 
 // Edit is a map in the making. It belongs to one goroutine.
-type Edit[K, V any] struct{ next *Map[K, V] }
+type Edit[K, V any] struct {
+	next  *Map[K, V]
+	owner *owner
+}
 
 // Get returns the value of the key as the changes so far leave it.
 func (e *Edit[K, V]) Get(key K) (V, bool) { return e.next.Get(key) }
@@ -92,10 +72,16 @@ func (e *Edit[K, V]) Get(key K) (V, bool) { return e.next.Get(key) }
 func (e *Edit[K, V]) From(key K) iter.Seq2[K, V] { return e.next.From(key) }
 
 // Set gives the key this value.
-func (e *Edit[K, V]) Set(key K, value V) { e.next.tree.ReplaceOrInsert(entry[K, V]{key, value}) }
+func (e *Edit[K, V]) Set(key K, value V) {
+	e.next.root = e.next.root.with(key, value, e.next.compare, e.owner)
+}
 
 // Delete takes the key out.
-func (e *Edit[K, V]) Delete(key K) { e.next.tree.Delete(entry[K, V]{key: key}) }
+func (e *Edit[K, V]) Delete(key K) {
+	if e.next.root.find(key, e.next.compare) != nil {
+		e.next.root = e.next.root.without(key, e.next.compare, e.owner)
+	}
+}
 
 // Map returns the map that the changes make, and ends the edit: it cannot be used any more.
 func (e *Edit[K, V]) Map() *Map[K, V] {

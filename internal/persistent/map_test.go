@@ -35,7 +35,7 @@ func TestMapNeverChanges(t *testing.T) {
 		want map[int]string
 	}
 	versions := []version{{NewMap[int, string](cmp.Compare[int]), map[int]string{}}}
-	for i := range 600 {
+	for i := range 200 {
 		from := versions[r.IntN(len(versions))]
 		next := version{want: maps.Clone(from.want)}
 		switch key := r.IntN(300); r.IntN(3) {
