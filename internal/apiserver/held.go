@@ -1,0 +1,53 @@
+package apiserver
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Held is all that a server knows about one object. Nobody may write to what it holds: servers
+// share it.
+type Held struct {
+	Object Object
+	// Managed are the fields that each field manager applied, by their paths.
+	Managed map[string]map[string]any
+}
+
+// ResourceOf is the resource of an object of a kind that the server knows.
+func ResourceOf(o Object) schema.GroupVersionResource { return resourceOf(o) }
+
+// Restore makes a server that holds these objects as they are, with their UIDs and
+// resourceVersions. The next write gets the resourceVersion after revision, and the next name and
+// UID that the server makes up have the numbers after names.
+func Restore(revision, names int, objects ...Held) *Server {
+	s := New()
+	s.revision, s.names = revision, names
+	for _, h := range objects {
+		at := place{resourceOf(h.Object), types.NamespacedName{Namespace: h.Object.GetNamespace(), Name: h.Object.GetName()}}
+		s.objects[at] = h.Object.DeepCopyObject().(Object)
+		if len(h.Managed) == 0 {
+			continue
+		}
+		s.managed[at] = fieldManagers{}
+		for manager, fields := range h.Managed {
+			s.managed[at][manager] = fields
+		}
+	}
+	return s
+}
+
+// All returns everything that the server holds, in no order.
+func (s *Server) All() []Held {
+	var all []Held
+	for at, o := range s.objects {
+		h := Held{Object: o.DeepCopyObject().(Object)}
+		for manager, fields := range s.managed[at] {
+			if h.Managed == nil {
+				h.Managed = map[string]map[string]any{}
+			}
+			h.Managed[manager] = fields
+		}
+		all = append(all, h)
+	}
+	return all
+}

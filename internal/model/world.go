@@ -1,0 +1,168 @@
+package model
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+)
+
+// World is a small cluster, what may happen in it, and what must never.
+type World struct {
+	Name string
+	// Kinds are the resources of the world. A change of a kind that comes first here is what a story
+	// tells first.
+	Kinds []schema.GroupVersionResource
+	// Lag is how many changes each cache may be behind. A kind that is in Current is never behind.
+	Lag     int
+	Current []schema.GroupVersionResource
+	// Until is how far time passes in the search. What follows a state in a settling run has no bound.
+	Until time.Duration
+	// Objects are there when the controller starts.
+	Objects []Object
+	Events  []Event
+	// Controller under test.
+	Controller Controller
+	// Assumes is the resource whose objects the controller remembers as the API server returned
+	// them, until its cache has them; Remembers the one whose deleted UIDs it remembers.
+	Assumes, Remembers schema.GroupVersionResource
+	Faults             Faults
+	// Ghost is what promises remember of the past: the new value after a step.
+	Ghost    func(s *Step) string
+	Promises []Promise
+	// Rest says what is wrong with the API server's objects when everything is at rest.
+	Rest func(server *View) string
+	// Describe is an object in a few words, for stories.
+	Describe func(Object) string
+}
+
+// Faults are what may go wrong, as often as it likes.
+type Faults struct{ Refuse, LoseAnswer, Crash bool }
+
+// Event is something that anybody but the controller does.
+type Event struct {
+	Name string
+	// Max is how often it happens in the search; 0 is as often as it likes.
+	Max int
+	// Settles: it goes on when users have stopped. Such an event must come to an end by itself.
+	Settles bool
+	// Do calls do once for each way in which it can happen now.
+	Do func(server *View, do func(how string, changes ...Change))
+}
+
+// Change of an object at the API server.
+type Change struct {
+	object Object
+	gone   bool
+}
+
+// Put creates or replaces the object.
+func Put(o Object) Change { return Change{object: o} }
+
+// Remove takes the object away, whatever its finalizers.
+func Remove(o Object) Change { return Change{object: o, gone: true} }
+
+// Delete is what a deletion does: the object goes, or waits for its finalizers.
+func Delete(now time.Time, o Object) Change {
+	if len(o.GetFinalizers()) == 0 {
+		return Remove(o)
+	}
+	o = o.DeepCopyObject().(Object)
+	if o.GetDeletionTimestamp() == nil {
+		o.SetDeletionTimestamp(&metav1.Time{Time: now})
+	}
+	return Put(o)
+}
+
+// Controller is one of the packages, with strings for keys.
+type Controller struct {
+	// Keys are all that there is to plan.
+	Keys func(v *View) []string
+	// Plan decides about one key. live is nil at first; when the decision has Needs, Plan is asked
+	// again for the same view, with what the API server has to answer them from.
+	Plan func(v *View, key string, live *View) Decision
+	// Affected are the keys to plan again after an event, in the view after it. One of the
+	// objects is nil when the other was added or deleted.
+	Affected func(v *View, oldObj, newObj Object) []string
+}
+
+// Decision is the result of a plan.
+type Decision struct {
+	Actions   []purekube.Action
+	Needs     []purekube.Need
+	RecheckAt time.Time
+	Err       error
+}
+
+// Actions are a package's actions as the model takes them.
+func Actions[A purekube.Action](actions []A) []purekube.Action {
+	var out []purekube.Action
+	for _, a := range actions {
+		out = append(out, a)
+	}
+	return out
+}
+
+// Step is one change at the API server.
+type Step struct {
+	Before, After *View
+	// Request is the controller's; nil for everybody else's changes.
+	Request *purekube.Request
+	// Event is the name of the event; empty for a request.
+	Event string
+	// Ghost is what is remembered, this step included.
+	Ghost string
+}
+
+// Promise is something that must never happen.
+type Promise struct {
+	Name string
+	// Broken says how a step breaks it; empty: it does not.
+	Broken func(s *Step) string
+}
+
+// View is a set of objects: what the API server has, or what the controller's caches show.
+// Nobody may write to the objects.
+type View struct {
+	Now     time.Time
+	Assumed []Object
+	// Fresh is a number that no UID in the world has.
+	Fresh int
+
+	objects []Object
+	gone    numbers
+	plans   map[uint16]*planned
+	live    map[string]*planned
+	needs   map[uint16]bool
+}
+
+// Gone reports whether the UID was seen to be deleted.
+func (v *View) Gone(uid types.UID) bool { return v.gone.has(uidNumber(uid)) }
+
+// All are the view's objects of one kind, sorted as they were first seen.
+func All[P Object](v *View) []P {
+	var out []P
+	for _, o := range v.objects {
+		if o, ok := o.(P); ok {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// Get is the object of that name, or nil.
+func Get[P Object](v *View, namespace, name string) P {
+	for _, o := range v.objects {
+		if o, ok := o.(P); ok && o.GetName() == name && o.GetNamespace() == namespace {
+			return o
+		}
+	}
+	var none P
+	return none
+}
+
+// Start is the time at which every world begins.
+var Start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
