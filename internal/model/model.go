@@ -494,7 +494,7 @@ func (m *model) happenings(st *state) []happening {
 	}
 	text := string(m.buffer)
 	v := *m.serverView(st)
-	v.Fresh = fresh
+	v.Fresh, v.Ghost = fresh, st.ghost
 	var hs []happening
 	for i, e := range m.world.Events {
 		if e.Max > 0 && int(st.counts[i]) >= e.Max {
@@ -502,6 +502,9 @@ func (m *model) happenings(st *state) []happening {
 		}
 		e.Do(&v, func(how string, changes ...Change) {
 			h := happening{event: i, how: how}
+			if len(changes) == 0 {
+				hs = append(hs, h)
+			}
 			for _, c := range changes {
 				id := m.store.intern(c.object, m.managedOf(st, c.object))
 				to := change{m.store.contents[id].place, id}
@@ -551,8 +554,7 @@ func (m *model) happen(st *state, h happening) (after *state, broken string, ok 
 
 // check updates what promises remember, and asks them about the step to the state.
 func (m *model) check(st *state, s *Step) string {
-	s.After = m.serverView(st)
-	s.Ghost = st.ghost
+	s.After, s.Ghost = m.serverView(st), st.ghost
 	if m.world.Ghost != nil {
 		st.ghost = m.world.Ghost(s)
 		s.Ghost = st.ghost
@@ -732,8 +734,8 @@ func (m *model) next(text string, telling bool, visit func(step, state, broken s
 		m.restart(after)
 		emit(after, "", "the controller stops, and starts again")
 	}
-	if after := m.timeStep(st, true); after != nil {
-		emit(after, "", "it is %s", m.time(after.now).Format(time.TimeOnly))
+	if after, broken := m.timeStep(st, true); after != nil {
+		emit(after, broken, "it is %s", m.time(after.now).Format(time.TimeOnly))
 	}
 }
 
@@ -748,15 +750,15 @@ func (m *model) begin(st *state, v *View, key uint16) *state {
 }
 
 // timeStep is the state after time has passed, nil if it may not.
-func (m *model) timeStep(st *state, bounded bool) *state {
+func (m *model) timeStep(st *state, bounded bool) (after *state, broken string) {
 	if st.flight != 0 || len(st.pending) > 0 || len(st.timers) == 0 {
-		return nil
+		return nil, ""
 	}
-	after := m.pass(st)
+	after = m.pass(st)
 	if bounded && time.Duration(after.now)*time.Second > m.world.Until {
-		return nil
+		return nil, ""
 	}
-	return after
+	return after, m.check(after, &Step{Before: m.serverView(st)})
 }
 
 func (m *model) settle(text string, telling bool) (step, afterText string, ok bool, broken string) {
@@ -787,8 +789,8 @@ func (m *model) settle(text string, telling bool) (step, afterText string, ok bo
 			}
 		}
 	}
-	if after := m.timeStep(st, false); after != nil {
-		return end(after, "", "it is %s", m.time(after.now).Format(time.TimeOnly))
+	if after, broken := m.timeStep(st, false); after != nil {
+		return end(after, broken, "it is %s", m.time(after.now).Format(time.TimeOnly))
 	}
 	return "", "", false, m.atRest(st)
 }

@@ -49,7 +49,8 @@ type Event struct {
 	Max int
 	// Settles: it goes on when users have stopped. Such an event must come to an end by itself.
 	Settles bool
-	// Do calls do once for each way in which it can happen now.
+	// Do calls do once for each way in which it can happen now. Without changes, only what promises
+	// remember may change.
 	Do func(server *View, do func(how string, changes ...Change))
 }
 
@@ -106,7 +107,8 @@ func Actions[A purekube.Action](actions []A) []purekube.Action {
 	return out
 }
 
-// Step is one change at the API server.
+// Step is one change at the API server, or one of the passing of time (then neither Request nor Event
+// is set).
 type Step struct {
 	Before, After *View
 	// Request is the controller's; nil for everybody else's changes.
@@ -129,8 +131,9 @@ type Promise struct {
 type View struct {
 	Now     time.Time
 	Assumed []Object
-	// Fresh is a number that no UID in the world has.
+	// Fresh is a number that no UID in the world has, and Ghost what promises remember; for events.
 	Fresh int
+	Ghost string
 
 	objects []Object
 	gone    numbers

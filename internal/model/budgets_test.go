@@ -1,0 +1,459 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube/disruption"
+)
+
+var (
+	pods         = corev1.SchemeGroupVersion.WithResource("pods")
+	budgets      = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
+	deployments  = appsv1.SchemeGroupVersion.WithResource("deployments")
+	replicaSets  = appsv1.SchemeGroupVersion.WithResource("replicasets")
+	statefulSets = appsv1.SchemeGroupVersion.WithResource("statefulsets")
+)
+
+// budgetController is the package as a controller.
+func budgetController(o disruption.Options) Controller {
+	snapshot := func(v *View) disruption.Snapshot {
+		return disruption.Snapshot{Now: v.Now, Budgets: All[*policyv1.PodDisruptionBudget](v), Pods: All[*corev1.Pod](v),
+			Deployments: All[*appsv1.Deployment](v), ReplicaSets: All[*appsv1.ReplicaSet](v), StatefulSets: All[*appsv1.StatefulSet](v)}
+	}
+	return Controller{
+		Keys: func(v *View) []string {
+			var keys []string
+			for _, b := range All[*policyv1.PodDisruptionBudget](v) {
+				keys = append(keys, disruption.KeyOf(b).String())
+			}
+			for _, p := range All[*corev1.Pod](v) {
+				keys = append(keys, disruption.KeyOf(p).String())
+			}
+			return keys
+		},
+		Plan: func(v *View, key string, live *View) Decision {
+			k, err := disruption.ParseKey(key)
+			if err != nil {
+				panic(err)
+			}
+			s := snapshot(v)
+			r, err := disruption.Plan(s, k, o)
+			for rounds := 0; live != nil && len(r.Needs) > 0 && rounds < 5; rounds++ {
+				if s.Scales == nil {
+					s.Scales = map[disruption.ScaleKey]disruption.Scale{}
+				}
+				for _, n := range r.Needs {
+					if n.Subresource == "scale" {
+						s.Scales[disruption.ScaleKeyOf(n)] = scaleOf(live, n.Kind, n.Name)
+					} else {
+						s = withLive(s, live, n.Kind, n.Name)
+					}
+				}
+				r, err = disruption.Plan(s, k, o)
+			}
+			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
+		},
+		Affected: func(v *View, oldObj, newObj Object) []string {
+			s := snapshot(v)
+			var keys []disruption.Key
+			either := oldObj
+			if either == nil {
+				either = newObj
+			}
+			switch either.(type) {
+			case *policyv1.PodDisruptionBudget:
+				keys = disruption.AffectedByBudget(s, as[*policyv1.PodDisruptionBudget](oldObj), as[*policyv1.PodDisruptionBudget](newObj), o)
+			case *corev1.Pod:
+				keys = disruption.AffectedByPod(s, as[*corev1.Pod](oldObj), as[*corev1.Pod](newObj), o)
+			case *appsv1.Deployment:
+				keys = disruption.AffectedByDeployment(s, as[*appsv1.Deployment](oldObj), as[*appsv1.Deployment](newObj), o)
+			case *appsv1.ReplicaSet:
+				keys = disruption.AffectedByReplicaSet(s, as[*appsv1.ReplicaSet](oldObj), as[*appsv1.ReplicaSet](newObj), o)
+			case *appsv1.StatefulSet:
+				keys = disruption.AffectedByStatefulSet(s, as[*appsv1.StatefulSet](oldObj), as[*appsv1.StatefulSet](newObj), o)
+			}
+			var out []string
+			for _, k := range keys {
+				out = append(out, k.String())
+			}
+			return out
+		},
+	}
+}
+
+// as is the object as a P, or nil.
+func as[P Object](o Object) P {
+	p, _ := o.(P)
+	return p
+}
+
+func scaleOf(live *View, kind, name string) disruption.Scale {
+	switch kind {
+	case "Deployment":
+		if d := Get[*appsv1.Deployment](live, "ns", name); d != nil {
+			return disruption.Scale{Found: true, UID: d.UID, Replicas: *d.Spec.Replicas}
+		}
+	case "ReplicaSet":
+		if d := Get[*appsv1.ReplicaSet](live, "ns", name); d != nil {
+			return disruption.Scale{Found: true, UID: d.UID, Replicas: *d.Spec.Replicas}
+		}
+	case "StatefulSet":
+		if d := Get[*appsv1.StatefulSet](live, "ns", name); d != nil {
+			return disruption.Scale{Found: true, UID: d.UID, Replicas: *d.Spec.Replicas}
+		}
+	}
+	return disruption.Scale{}
+}
+
+// withLive is the snapshot with the API server's ReplicaSet.
+func withLive(s disruption.Snapshot, live *View, kind, name string) disruption.Snapshot {
+	if kind != "ReplicaSet" {
+		panic("a need of " + kind)
+	}
+	s.ReplicaSets = slices.Clone(s.ReplicaSets)
+	if rs := Get[*appsv1.ReplicaSet](live, "ns", name); rs != nil {
+		s.ReplicaSets = append(s.ReplicaSets, rs)
+	}
+	return s
+}
+
+// budgetWorld is a StatefulSet db of two under a budget of maxUnavailable 1, and a Deployment web of one
+// under a budget of minAvailable 50 %.
+func budgetWorld(o disruption.Options) World {
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: UID(1)}, Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](1)}}
+	replicaSet := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web-rs", UID: UID(2), OwnerReferences: controlledBy("Deployment", "web", 1)},
+		Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](1)}}
+	statefulSet := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "db", UID: UID(3)}, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](2)}}
+	db := newBudget("db", 4)
+	db.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(1))
+	web := newBudget("web", 5)
+	web.Spec.MinAvailable = ptr.To(intstr.FromString("50%"))
+	return World{
+		Name:    "PodDisruptionBudgets",
+		Kinds:   []schema.GroupVersionResource{pods, budgets, deployments, replicaSets, statefulSets},
+		Lag:     2,
+		Current: []schema.GroupVersionResource{deployments, replicaSets, statefulSets},
+		Until:   250 * time.Second,
+		Objects: []Object{
+			deployment, replicaSet, statefulSet, db, web,
+			ready(newWorkloadPod("db-0", 6, "db", controlledBy("StatefulSet", "db", 3))),
+			ready(newWorkloadPod("db-1", 7, "db", controlledBy("StatefulSet", "db", 3))),
+			ready(newWorkloadPod("web-00008", 8, "web", controlledBy("ReplicaSet", "web-rs", 2))),
+		},
+		Events: []Event{
+			{Name: "eviction", Do: evict},
+			{Name: "eviction of a pod that is not ready", Do: evictNotReady},
+			{Name: "eviction, second half", Settles: true, Do: deleteEvicted},
+			{Name: "the API server dies in the middle of an eviction", Max: 1, Do: abandonEviction},
+			{Name: "terminated", Settles: true, Do: terminate},
+			{Name: "replaced", Settles: true, Do: replacePods},
+			{Name: "ready", Settles: true, Do: becomeReady},
+			{Name: "scaled", Max: 1, Do: func(v *View, do func(string, ...Change)) {
+				d, rs := Get[*appsv1.Deployment](v, "ns", "web").DeepCopy(), Get[*appsv1.ReplicaSet](v, "ns", "web-rs").DeepCopy()
+				d.Spec.Replicas, rs.Spec.Replicas = ptr.To[int32](2), ptr.To[int32](2)
+				do("the user scales Deployment web to 2", Put(d), Put(rs))
+			}},
+			{Name: "budget changed", Max: 1, Do: func(v *View, do func(string, ...Change)) {
+				b := Get[*policyv1.PodDisruptionBudget](v, "ns", "db").DeepCopy()
+				b.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(0))
+				b.Generation++
+				do("the user sets maxUnavailable of db to 0", Put(b))
+			}},
+			{Name: "preempted", Max: 1, Do: func(v *View, do func(string, ...Change)) {
+				if p := Get[*corev1.Pod](v, "ns", "db-1"); p != nil && p.DeletionTimestamp == nil && condition(p, corev1.DisruptionTarget) == nil {
+					p = p.DeepCopy()
+					p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+						Reason: corev1.PodReasonPreemptionByScheduler, LastTransitionTime: metav1.NewTime(v.Now)})
+					do("the scheduler is about to preempt db-1, and dies", Put(p))
+				}
+			}},
+		},
+		Controller: budgetController(o),
+		Faults:     Faults{Refuse: true, LoseAnswer: true, Crash: true},
+		Promises: []Promise{
+			{"never more pods gone than the budget allows", evictionsLeaveEnough},
+			{"nothing the user did is undone", func(s *Step) string {
+				if s.Request == nil {
+					return ""
+				}
+				if s.Request.Subresource != "status" || s.Request.Verb != "update" {
+					return s.Request.String()
+				}
+				return ""
+			}},
+		},
+		Ghost:    rememberEvictions,
+		Rest:     budgetsAreExact,
+		Describe: describeWorkload,
+	}
+}
+
+func controlledBy(kind, name string, numberOf int) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: name, UID: UID(numberOf), Controller: ptr.To(true)}}
+}
+
+func newBudget(name string, numberOf int) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: UID(numberOf), Generation: 1},
+		Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}}}
+}
+
+func newWorkloadPod(name string, numberOf int, app string, owner []metav1.OwnerReference) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: UID(numberOf), Labels: map[string]string{"app": app},
+		OwnerReferences: owner, CreationTimestamp: metav1.NewTime(Start)}, Spec: corev1.PodSpec{NodeName: "node"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+}
+
+func ready(p *corev1.Pod) *corev1.Pod {
+	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
+	return p
+}
+
+func condition(p *corev1.Pod, t corev1.PodConditionType) *corev1.PodCondition {
+	for i := range p.Status.Conditions {
+		if p.Status.Conditions[i].Type == t {
+			return &p.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func isReady(p *corev1.Pod) bool {
+	c := condition(p, corev1.PodReady)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+// evict is the first half of the API server's eviction handler, written from its description: it counts the
+// eviction in the status of the budget. Each pod here has one budget.
+func evict(v *View, do func(string, ...Change)) {
+	for _, p := range All[*corev1.Pod](v) {
+		if p.DeletionTimestamp != nil {
+			continue
+		}
+		b := Get[*policyv1.PodDisruptionBudget](v, "ns", p.Labels["app"])
+		st := b.Status
+		if uncounted(p, b) || st.ObservedGeneration < b.Generation || st.DisruptionsAllowed <= 0 {
+			continue
+		}
+		b = b.DeepCopy()
+		b.Status.DisruptionsAllowed--
+		if b.Status.DisruptedPods == nil {
+			b.Status.DisruptedPods = map[string]metav1.Time{}
+		}
+		b.Status.DisruptedPods[p.Name] = metav1.NewTime(v.Now)
+		do("an eviction of "+p.Name+" is granted", Put(b))
+	}
+}
+
+// uncounted: a pod that is not ready may go while the healthy ones suffice.
+func uncounted(p *corev1.Pod, b *policyv1.PodDisruptionBudget) bool {
+	return !isReady(p) && b.Status.CurrentHealthy >= b.Status.DesiredHealthy && b.Status.DesiredHealthy > 0
+}
+
+func evictNotReady(v *View, do func(string, ...Change)) {
+	for _, p := range All[*corev1.Pod](v) {
+		b := Get[*policyv1.PodDisruptionBudget](v, "ns", p.Labels["app"])
+		if p.DeletionTimestamp == nil && uncounted(p, b) {
+			do(fmt.Sprintf("%s is evicted; it is not ready and budget %s does not count it", p.Name, b.Name), deletePod(v, p))
+		}
+	}
+}
+
+// rememberEvictions: those that were granted and not carried out are remembered as "name/uid@seconds".
+func rememberEvictions(s *Step) string {
+	now := int(s.After.Now.Sub(Start) / time.Second)
+	var kept []string
+	for _, e := range strings.Fields(s.Ghost) {
+		p, at := evicted(s.After, e)
+		// An API server does not take two minutes between the two.
+		if p != nil && p.DeletionTimestamp == nil && now-at < 120 {
+			kept = append(kept, e)
+		}
+	}
+	if s.Event == "the API server dies in the middle of an eviction" {
+		kept = nil
+	}
+	if s.Event == "eviction" {
+		for _, after := range All[*policyv1.PodDisruptionBudget](s.After) {
+			before := Get[*policyv1.PodDisruptionBudget](s.Before, "ns", after.Name)
+			for name, at := range after.Status.DisruptedPods {
+				if old, there := before.Status.DisruptedPods[name]; !there || !old.Equal(&at) {
+					kept = append(kept, fmt.Sprintf("%s/%s@%d", name, Get[*corev1.Pod](s.After, "ns", name).UID, now))
+				}
+			}
+		}
+	}
+	slices.Sort(kept)
+	return strings.Join(slices.Compact(kept), " ")
+}
+
+// evicted is the pod of a remembered eviction, nil if it is gone.
+func evicted(v *View, e string) (p *corev1.Pod, at int) {
+	name, rest, _ := strings.Cut(e, "/")
+	uid, seconds, _ := strings.Cut(rest, "@")
+	if p = Get[*corev1.Pod](v, "ns", name); p != nil && string(p.UID) != uid {
+		p = nil
+	}
+	_, err := fmt.Sscan(seconds, &at)
+	if err != nil {
+		panic(err)
+	}
+	return p, at
+}
+
+// deleteEvicted is the second half of the eviction handler.
+func deleteEvicted(v *View, do func(string, ...Change)) {
+	for _, e := range strings.Fields(v.Ghost) {
+		if p, _ := evicted(v, e); p != nil && p.DeletionTimestamp == nil {
+			do("the API server deletes the evicted "+p.Name, deletePod(v, p))
+		}
+	}
+}
+
+// abandonEviction changes nothing but what is remembered.
+func abandonEviction(v *View, do func(string, ...Change)) {
+	if v.Ghost != "" {
+		do("the API server dies before it deletes the evicted pod")
+	}
+}
+
+func deletePod(v *View, p *corev1.Pod) Change {
+	p = p.DeepCopy()
+	p.DeletionTimestamp = &metav1.Time{Time: v.Now}
+	return Put(p)
+}
+
+func terminate(v *View, do func(string, ...Change)) {
+	for _, p := range All[*corev1.Pod](v) {
+		if p.DeletionTimestamp != nil {
+			do("pod "+p.Name+" has terminated", Remove(p))
+		}
+	}
+}
+
+// replacePods is what the StatefulSet and ReplicaSet controllers do.
+func replacePods(v *View, do func(string, ...Change)) {
+	for i := range *Get[*appsv1.StatefulSet](v, "ns", "db").Spec.Replicas {
+		name := fmt.Sprintf("db-%d", i)
+		if Get[*corev1.Pod](v, "ns", name) == nil {
+			p := newWorkloadPod(name, v.Fresh, "db", controlledBy("StatefulSet", "db", 3))
+			p.CreationTimestamp = metav1.NewTime(v.Now)
+			do("the StatefulSet makes "+name+" again", Put(p))
+		}
+	}
+	rs := Get[*appsv1.ReplicaSet](v, "ns", "web-rs")
+	n := 0
+	for _, p := range All[*corev1.Pod](v) {
+		if p.Labels["app"] == "web" && p.DeletionTimestamp == nil {
+			n++
+		}
+	}
+	if n < int(*rs.Spec.Replicas) {
+		p := newWorkloadPod(fmt.Sprintf("web-%05d", v.Fresh), v.Fresh, "web", controlledBy("ReplicaSet", "web-rs", 2))
+		p.CreationTimestamp = metav1.NewTime(v.Now)
+		do("the ReplicaSet makes "+p.Name, Put(p))
+	}
+}
+
+func becomeReady(v *View, do func(string, ...Change)) {
+	for _, p := range All[*corev1.Pod](v) {
+		if p.DeletionTimestamp == nil && !isReady(p) {
+			do(p.Name+" is ready", Put(ready(p.DeepCopy())))
+		}
+	}
+}
+
+// workload is what a budget covers, counted by hand.
+type workload struct{ expected, desired, healthy int }
+
+func workloadOf(v *View, b *policyv1.PodDisruptionBudget) workload {
+	var w workload
+	if b.Name == "db" {
+		w.expected = int(*Get[*appsv1.StatefulSet](v, "ns", "db").Spec.Replicas)
+		w.desired = w.expected - b.Spec.MaxUnavailable.IntValue()
+	} else {
+		w.expected = int(*Get[*appsv1.Deployment](v, "ns", "web").Spec.Replicas)
+		w.desired = (w.expected + 1) / 2
+	}
+	for _, p := range All[*corev1.Pod](v) {
+		if p.Labels["app"] == b.Name && p.DeletionTimestamp == nil && isReady(p) {
+			w.healthy++
+		}
+	}
+	return w
+}
+
+// evictionsLeaveEnough: after an eviction is granted there are as many healthy pods as the budget
+// wants, those not counted whose eviction is under way. In this world pods go by evictions only.
+func evictionsLeaveEnough(s *Step) string {
+	if s.Event != "eviction" {
+		return ""
+	}
+	for _, b := range All[*policyv1.PodDisruptionBudget](s.After) {
+		w := workloadOf(s.After, b)
+		for _, e := range strings.Fields(s.Ghost) {
+			if p, _ := evicted(s.After, e); p != nil && p.Labels["app"] == b.Name && isReady(p) && p.DeletionTimestamp == nil {
+				w.healthy--
+			}
+		}
+		if w.healthy < w.desired {
+			return fmt.Sprintf("budget %s wants %d healthy pods, and %d are left", b.Name, w.desired, w.healthy)
+		}
+	}
+	return ""
+}
+
+func budgetsAreExact(v *View) string {
+	for _, b := range All[*policyv1.PodDisruptionBudget](v) {
+		w := workloadOf(v, b)
+		allowed := max(0, w.healthy-w.desired)
+		st := b.Status
+		if int(st.ExpectedPods) != w.expected || int(st.DesiredHealthy) != w.desired || int(st.CurrentHealthy) != w.healthy || int(st.DisruptionsAllowed) != allowed || len(st.DisruptedPods) > 0 {
+			return fmt.Sprintf("at rest, a budget's status is what its pods say: %s, counted by hand %+v, %d allowed", describeWorkload(b), w, allowed)
+		}
+	}
+	for _, p := range All[*corev1.Pod](v) {
+		if c := condition(p, corev1.DisruptionTarget); c != nil && c.Status == corev1.ConditionTrue && p.DeletionTimestamp == nil {
+			return "at rest, no pod carries DisruptionTarget for nothing: " + p.Name
+		}
+	}
+	return ""
+}
+
+func describeWorkload(o Object) string {
+	switch o := o.(type) {
+	case *policyv1.PodDisruptionBudget:
+		st := o.Status
+		return fmt.Sprintf("budget %s: %d expected, %d desired, %d healthy, %d allowed, disrupted %v", o.Name, st.ExpectedPods, st.DesiredHealthy, st.CurrentHealthy, st.DisruptionsAllowed, sortedKeys(st.DisruptedPods))
+	case *corev1.Pod:
+		s := fmt.Sprintf("pod %s (%s)", o.Name, o.UID)
+		if isReady(o) {
+			s += " ready"
+		} else {
+			s += " not ready"
+		}
+		if c := condition(o, corev1.DisruptionTarget); c != nil {
+			s += ", DisruptionTarget=" + string(c.Status)
+		}
+		if o.DeletionTimestamp != nil {
+			s += ", being deleted"
+		}
+		return s
+	case *appsv1.Deployment:
+		return fmt.Sprintf("Deployment %s: %d replicas", o.Name, *o.Spec.Replicas)
+	case *appsv1.ReplicaSet:
+		return fmt.Sprintf("ReplicaSet %s: %d replicas", o.Name, *o.Spec.Replicas)
+	case *appsv1.StatefulSet:
+		return fmt.Sprintf("StatefulSet %s: %d replicas", o.Name, *o.Spec.Replicas)
+	}
+	return o.GetName()
+}
