@@ -399,6 +399,9 @@ func evictionsLeaveEnough(s *Step) string {
 		return ""
 	}
 	for _, b := range All[*policyv1.PodDisruptionBudget](s.After) {
+		if Get[*policyv1.PodDisruptionBudget](s.Before, "ns", b.Name).ResourceVersion == b.ResourceVersion {
+			continue
+		}
 		w := workloadOf(s.After, b)
 		for _, e := range strings.Fields(s.Ghost) {
 			if p, _ := evicted(s.After, e); p != nil && p.Labels["app"] == b.Name && isReady(p) && p.DeletionTimestamp == nil {

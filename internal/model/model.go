@@ -595,6 +595,10 @@ func (m *model) carry(st *state, lost bool) (after *state, outcome, broken strin
 	switch {
 	case lost:
 		outcome, returned = "carried out, and the answer is lost", nil
+		if m.world.ListsAnew && f.request.Verb == "create" && f.request.Resource == m.world.Assumes {
+			outcome += "; the controller lists anew"
+			m.list(after, m.store.kinds[f.request.Resource])
+		}
 	case a.err != nil:
 		outcome = "refused: " + a.err.Error()
 	default:
@@ -671,6 +675,18 @@ func (m *model) catchUp(st *state, i int) *state {
 	after.pending = slices.Delete(after.pending, i, i+1)
 	m.show(after, h)
 	return after
+}
+
+// list brings the cache of a kind up to date.
+func (m *model) list(st *state, kind int) {
+	for i := 0; i < len(st.pending); {
+		if h := st.pending[i]; m.store.places[h.place].kind == kind {
+			st.pending = slices.Delete(st.pending, i, i+1)
+			m.show(st, h)
+		} else {
+			i++
+		}
+	}
 }
 
 // pass lets time go on to the earliest RecheckAt.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/rbacaggregate"
+	"github.com/purekube/purekube/resourceclaim"
 )
 
 // bounds of a search: a few seconds, or what PUREKUBE_MODEL_TIME says (10m, for example) and 4 GB.
@@ -61,4 +62,12 @@ func TestBudgets(t *testing.T) {
 
 func TestBudgetsUpstream(t *testing.T) {
 	finds(t, budgetWorld(disruption.Options{MatchUpstream: matching(true)}))
+}
+
+func TestClaims(t *testing.T) {
+	holds(t, claimWorld(resourceclaim.Options{}))
+}
+
+func TestClaimsUpstream(t *testing.T) {
+	finds(t, claimWorld(resourceclaim.Options{MatchUpstream: matching(true)}))
 }

@@ -29,7 +29,10 @@ type World struct {
 	// Assumes is the resource whose objects the controller remembers as the API server returned
 	// them, until its cache has them; Remembers the one whose deleted UIDs it remembers.
 	Assumes, Remembers schema.GroupVersionResource
-	Faults             Faults
+	// ListsAnew: after a create of what it assumes whose answer was lost, the controller lists that
+	// kind before it plans again.
+	ListsAnew bool
+	Faults    Faults
 	// Ghost is what promises remember of the past: the new value after a step.
 	Ghost    func(s *Step) string
 	Promises []Promise

@@ -1,0 +1,444 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube/resourceclaim"
+)
+
+var (
+	claims    = resourcev1.SchemeGroupVersion.WithResource("resourceclaims")
+	templates = resourcev1.SchemeGroupVersion.WithResource("resourceclaimtemplates")
+)
+
+const (
+	claimFinalizer = "resource.kubernetes.io/delete-protection"
+	podClaimName   = "resource.kubernetes.io/pod-claim-name"
+	driverHolds    = "example.com/driver"
+)
+
+// claimController is the package as a controller.
+func claimController(o resourceclaim.Options) Controller {
+	snapshot := func(v *View) resourceclaim.Snapshot {
+		s := resourceclaim.Snapshot{Now: v.Now, Pods: All[*corev1.Pod](v), Claims: All[*resourcev1.ResourceClaim](v),
+			Templates: All[*resourcev1.ResourceClaimTemplate](v), Deleted: v.Gone}
+		for _, c := range v.Assumed {
+			s.Assumed = append(s.Assumed, c.(*resourcev1.ResourceClaim))
+		}
+		return s
+	}
+	return Controller{
+		Keys: func(v *View) []string {
+			var keys []string
+			for _, p := range All[*corev1.Pod](v) {
+				keys = append(keys, resourceclaim.KeyOfPod(p).String())
+			}
+			for _, c := range All[*resourcev1.ResourceClaim](v) {
+				keys = append(keys, resourceclaim.KeyOfClaim(c).String())
+			}
+			return keys
+		},
+		Plan: func(v *View, key string, live *View) Decision {
+			k, err := resourceclaim.ParseKey(key)
+			if err != nil {
+				panic(err)
+			}
+			s := snapshot(v)
+			r, err := resourceclaim.Plan(s, k, o)
+			for rounds := 0; live != nil && len(r.Needs) > 0 && rounds < 5; rounds++ {
+				if s.Confirmed == nil {
+					s.Confirmed = map[types.NamespacedName]*corev1.Pod{}
+				}
+				for _, n := range r.Needs {
+					s.Confirmed[types.NamespacedName{Namespace: n.Namespace, Name: n.Name}] = Get[*corev1.Pod](live, n.Namespace, n.Name)
+				}
+				r, err = resourceclaim.Plan(s, k, o)
+			}
+			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
+		},
+		Affected: func(v *View, oldObj, newObj Object) []string {
+			s := snapshot(v)
+			var keys []resourceclaim.Key
+			either := oldObj
+			if either == nil {
+				either = newObj
+			}
+			switch either.(type) {
+			case *corev1.Pod:
+				keys = resourceclaim.AffectedByPod(s, as[*corev1.Pod](oldObj), as[*corev1.Pod](newObj), o)
+			case *resourcev1.ResourceClaim:
+				keys = resourceclaim.AffectedByClaim(s, as[*resourcev1.ResourceClaim](oldObj), as[*resourcev1.ResourceClaim](newObj), o)
+			case *resourcev1.ResourceClaimTemplate:
+				keys = resourceclaim.AffectedByTemplate(s, as[*resourcev1.ResourceClaimTemplate](oldObj), as[*resourcev1.ResourceClaimTemplate](newObj), o)
+			}
+			var out []string
+			for _, k := range keys {
+				out = append(out, k.String())
+			}
+			return out
+		},
+	}
+}
+
+// claimWorld is a pod with a template entry and a shared claim, which comes back under its name, a pod with
+// the shared claim only, and that claim.
+func claimWorld(o resourceclaim.Options) World {
+	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "gpu", UID: UID(1)}}
+	shared := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shared", UID: UID(2)}}
+	return World{
+		Name:    "ResourceClaims",
+		Kinds:   []schema.GroupVersionResource{pods, claims, templates},
+		Lag:     2,
+		Current: []schema.GroupVersionResource{templates},
+		Objects: []Object{template, shared},
+		Events: []Event{
+			{Name: "pod created", Max: 3, Do: func(v *View, do func(string, ...Change)) {
+				for _, name := range []string{"both-0", "share-0"} {
+					if Get[*corev1.Pod](v, "ns", name) == nil {
+						p := podWithClaims(name, v.Fresh)
+						do(fmt.Sprintf("pod %s is created (%s)", name, p.UID), Put(p))
+					}
+				}
+			}},
+			{Name: "pod deleted", Do: func(v *View, do func(string, ...Change)) {
+				for _, p := range All[*corev1.Pod](v) {
+					switch {
+					case p.DeletionTimestamp != nil:
+					case p.Spec.NodeName == "":
+						do("the user deletes pod "+p.Name+", which has no node", Remove(p))
+					default:
+						do("the user deletes pod "+p.Name, deletePod(v, p))
+					}
+				}
+			}},
+			{Name: "terminated", Settles: true, Do: terminate},
+			{Name: "scheduled", Settles: true, Do: schedule},
+			{Name: "pod bound by hand", Max: 1, Do: func(v *View, do func(string, ...Change)) {
+				if p := Get[*corev1.Pod](v, "ns", "share-0"); p != nil && p.Spec.NodeName == "" && p.DeletionTimestamp == nil {
+					do("the user binds pod share-0 by hand", Put(bound(p)))
+				}
+			}},
+			{Name: "pod finished", Do: func(v *View, do func(string, ...Change)) {
+				for _, p := range All[*corev1.Pod](v) {
+					if p.Spec.NodeName != "" && p.Status.Phase == corev1.PodRunning {
+						p = p.DeepCopy()
+						p.Status.Phase = corev1.PodSucceeded
+						do("pod "+p.Name+" succeeds", Put(p))
+					}
+				}
+			}},
+			{Name: "claim deleted", Max: 1, Do: func(v *View, do func(string, ...Change)) {
+				for _, c := range All[*resourcev1.ResourceClaim](v) {
+					if c.DeletionTimestamp == nil {
+						do("the user deletes claim "+c.Name, Delete(v.Now, c))
+					}
+				}
+			}},
+			{Name: "held by a driver", Max: 1, Do: func(v *View, do func(string, ...Change)) {
+				for _, c := range All[*resourcev1.ResourceClaim](v) {
+					if c.DeletionTimestamp == nil && !slices.Contains(c.Finalizers, driverHolds) {
+						c = c.DeepCopy()
+						c.Finalizers = append(c.Finalizers, driverHolds)
+						do("a driver puts its finalizer on claim "+c.Name, Put(c))
+					}
+				}
+			}},
+			{Name: "garbage collected", Settles: true, Do: collectClaims},
+		},
+		Controller: claimController(o),
+		Assumes:    claims,
+		Remembers:  pods,
+		ListsAnew:  true,
+		Faults:     Faults{Refuse: true, LoseAnswer: true, Crash: true},
+		Promises: []Promise{
+			{"no allocation cleared under a live consumer", nothingTakenFromLivePods},
+			{"no claim made twice for an entry", noSecondClaim},
+			{"nothing the user did is undone", claimsKeepWhatIsTheirs},
+		},
+		Rest:     claimsServePods,
+		Describe: describeClaimOrPod,
+	}
+}
+
+func podWithClaims(name string, numberOf int) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: UID(numberOf)}, Status: corev1.PodStatus{Phase: corev1.PodPending}}
+	if strings.HasPrefix(name, "both") {
+		p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: "gpu", ResourceClaimTemplateName: ptr.To("gpu")})
+	}
+	if strings.HasPrefix(name, "two") {
+		p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: "gpu", ResourceClaimTemplateName: ptr.To("gpu")},
+			corev1.PodResourceClaim{Name: "nic", ResourceClaimTemplateName: ptr.To("nic")})
+		return p
+	}
+	p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: "shared", ResourceClaimName: ptr.To("shared")})
+	return p
+}
+
+func bound(p *corev1.Pod) *corev1.Pod {
+	p = p.DeepCopy()
+	p.Spec.NodeName, p.Status.Phase = "node", corev1.PodRunning
+	return p
+}
+
+// podNeeds reports whether a container of the pod runs or may yet run.
+func podNeeds(p *corev1.Pod) bool {
+	return p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed && (p.DeletionTimestamp == nil || p.Spec.NodeName != "")
+}
+
+// claimsOf are the names of the pod's claims by entry; empty: there is none yet.
+func claimsOf(p *corev1.Pod) map[string]string {
+	names := map[string]string{}
+	for _, e := range p.Spec.ResourceClaims {
+		names[e.Name] = ptr.Deref(e.ResourceClaimName, "")
+	}
+	for _, s := range p.Status.ResourceClaimStatuses {
+		names[s.Name] = ptr.Deref(s.ResourceClaimName, "")
+	}
+	return names
+}
+
+// ownerOf is the UID of the pod that the claim was made for.
+func ownerOf(c *resourcev1.ResourceClaim) types.UID {
+	if owner := metav1.GetControllerOf(c); owner != nil {
+		return owner.UID
+	}
+	return ""
+}
+
+func podWith(v *View, uid types.UID) *corev1.Pod {
+	for _, p := range All[*corev1.Pod](v) {
+		if p.UID == uid {
+			return p
+		}
+	}
+	return nil
+}
+
+// schedule allocates and reserves one claim of a pod after the other, and then binds it.
+func schedule(v *View, do func(string, ...Change)) {
+pods:
+	for _, p := range All[*corev1.Pod](v) {
+		if p.Spec.NodeName != "" || p.DeletionTimestamp != nil || !podNeeds(p) {
+			continue
+		}
+		var next *resourcev1.ResourceClaim
+		names := claimsOf(p)
+		for _, e := range p.Spec.ResourceClaims {
+			c := Get[*resourcev1.ResourceClaim](v, "ns", names[e.Name])
+			if c == nil || c.DeletionTimestamp != nil || e.ResourceClaimTemplateName != nil && ownerOf(c) != p.UID {
+				continue pods
+			}
+			if next == nil && !reservedFor(c, p) {
+				next = c
+			}
+		}
+		if next == nil {
+			do("the scheduler binds pod "+p.Name, Put(bound(p)))
+			continue
+		}
+		next = next.DeepCopy()
+		if next.Status.Allocation == nil {
+			next.Status.Allocation = &resourcev1.AllocationResult{}
+			if !slices.Contains(next.Finalizers, claimFinalizer) {
+				next.Finalizers = append(next.Finalizers, claimFinalizer)
+			}
+		}
+		next.Status.ReservedFor = append(next.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID})
+		do(fmt.Sprintf("the scheduler allocates claim %s and reserves it for pod %s", next.Name, p.Name), Put(next))
+	}
+}
+
+func reservedFor(c *resourcev1.ResourceClaim, p *corev1.Pod) bool {
+	return slices.ContainsFunc(c.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == p.UID })
+}
+
+// collectClaims is the garbage collector: it deletes claims whose pod is gone.
+func collectClaims(v *View, do func(string, ...Change)) {
+	for _, c := range All[*resourcev1.ResourceClaim](v) {
+		if owner := ownerOf(c); owner != "" && c.DeletionTimestamp == nil && podWith(v, owner) == nil {
+			do("the garbage collector deletes claim "+c.Name, Delete(v.Now, c))
+		}
+	}
+}
+
+func nothingTakenFromLivePods(s *Step) string {
+	if s.Request == nil {
+		return ""
+	}
+	for _, before := range All[*resourcev1.ResourceClaim](s.Before) {
+		after := Get[*resourcev1.ResourceClaim](s.After, "ns", before.Name)
+		if after != nil && after.ResourceVersion == before.ResourceVersion {
+			continue
+		}
+		for _, r := range before.Status.ReservedFor {
+			p := podWith(s.Before, r.UID)
+			if p == nil || !podNeeds(p) {
+				continue
+			}
+			switch {
+			case after == nil:
+				return fmt.Sprintf("claim %s goes, and pod %s (%s) uses it", before.Name, p.Name, p.UID)
+			case !reservedFor(after, p):
+				return fmt.Sprintf("claim %s is not reserved for pod %s (%s) any more, which uses it", before.Name, p.Name, p.UID)
+			case before.Status.Allocation != nil && after.Status.Allocation == nil:
+				return fmt.Sprintf("claim %s is deallocated, and pod %s (%s) uses it", before.Name, p.Name, p.UID)
+			}
+		}
+		if p := podWith(s.Before, ownerOf(before)); p != nil && podNeeds(p) && before.DeletionTimestamp == nil && (after == nil || after.DeletionTimestamp != nil) {
+			return fmt.Sprintf("claim %s is deleted, and pod %s (%s), for which it was made, is alive", before.Name, p.Name, p.UID)
+		}
+	}
+	return ""
+}
+
+func noSecondClaim(s *Step) string {
+	if s.Request == nil || s.Request.Verb != "create" {
+		return ""
+	}
+	by := map[string]string{}
+	for _, c := range All[*resourcev1.ResourceClaim](s.After) {
+		owner := ownerOf(c)
+		if owner == "" || c.DeletionTimestamp != nil {
+			continue
+		}
+		entry := string(owner) + " " + c.Annotations[podClaimName]
+		if other := by[entry]; other != "" {
+			return fmt.Sprintf("claims %s and %s are both for entry %s of pod %s", other, c.Name, c.Annotations[podClaimName], owner)
+		}
+		by[entry] = c.Name
+	}
+	return ""
+}
+
+// claimsKeepWhatIsTheirs: of an existing claim the controller writes nothing but reservedFor, the allocation and
+// its own finalizer, and it deletes no claim that was not made for a pod; of a pod it writes nothing but the
+// names of claims.
+func claimsKeepWhatIsTheirs(s *Step) string {
+	if s.Request == nil {
+		return ""
+	}
+	for _, before := range All[*resourcev1.ResourceClaim](s.Before) {
+		after := Get[*resourcev1.ResourceClaim](s.After, "ns", before.Name)
+		if after == nil || after.DeletionTimestamp != nil && before.DeletionTimestamp == nil {
+			if ownerOf(before) == "" && before.DeletionTimestamp == nil {
+				return "claim " + before.Name + " is deleted, and nobody made it for a pod"
+			}
+			continue
+		}
+		if before.ResourceVersion == after.ResourceVersion {
+			continue
+		}
+		before, after = before.DeepCopy(), after.DeepCopy()
+		for _, c := range []*resourcev1.ResourceClaim{before, after} {
+			c.Finalizers = slices.DeleteFunc(c.Finalizers, func(f string) bool { return f == claimFinalizer })
+			c.ResourceVersion, c.Status.Allocation, c.Status.ReservedFor = "", nil, nil
+		}
+		if !equality.Semantic.DeepEqual(before, after) {
+			return "claim " + before.Name + " is changed beyond its reservations, allocation and finalizer"
+		}
+	}
+	for _, before := range All[*corev1.Pod](s.Before) {
+		after := Get[*corev1.Pod](s.After, "ns", before.Name)
+		if after == nil {
+			return "pod " + before.Name + " is gone"
+		}
+		if before.ResourceVersion == after.ResourceVersion {
+			continue
+		}
+		before, after = before.DeepCopy(), after.DeepCopy()
+		for _, p := range []*corev1.Pod{before, after} {
+			p.ResourceVersion, p.Status.ResourceClaimStatuses = "", nil
+		}
+		if !equality.Semantic.DeepEqual(before, after) {
+			return "pod " + before.Name + " is changed beyond its claims' names"
+		}
+	}
+	return ""
+}
+
+func claimsServePods(v *View) string {
+	for _, p := range All[*corev1.Pod](v) {
+		if !podNeeds(p) || p.DeletionTimestamp != nil {
+			continue
+		}
+		names := claimsOf(p)
+		for _, e := range p.Spec.ResourceClaims {
+			c := Get[*resourcev1.ResourceClaim](v, "ns", names[e.Name])
+			switch {
+			case e.ResourceClaimTemplateName != nil && (c == nil || ownerOf(c) != p.UID):
+				return fmt.Sprintf("at rest, every entry of a pod has its claim: entry %s of %s has none", e.Name, p.Name)
+			case c != nil && p.Spec.NodeName != "" && c.Status.Allocation != nil && c.DeletionTimestamp == nil && !reservedFor(c, p):
+				return fmt.Sprintf("at rest, a running pod has its claims reserved: %s is not reserved for %s", c.Name, p.Name)
+			}
+		}
+	}
+	for _, c := range All[*resourcev1.ResourceClaim](v) {
+		for _, r := range c.Status.ReservedFor {
+			if p := podWith(v, r.UID); p == nil || !podNeeds(p) {
+				return fmt.Sprintf("at rest, no claim is held for a pod that does not need it: %s by %s", c.Name, r.Name)
+			}
+		}
+		held := slices.Contains(c.Finalizers, claimFinalizer)
+		if c.DeletionTimestamp != nil && len(c.Status.ReservedFor) == 0 && (held || c.Status.Allocation != nil) {
+			return "at rest, nothing of this controller's holds back a deletion: " + describeClaimOrPod(c)
+		}
+		if owner := podWith(v, ownerOf(c)); ownerOf(c) != "" && c.DeletionTimestamp == nil && (owner == nil || !podNeeds(owner)) {
+			return "at rest, no claim is left over: " + c.Name
+		}
+	}
+	return ""
+}
+
+func describeClaimOrPod(o Object) string {
+	switch o := o.(type) {
+	case *corev1.Pod:
+		s := fmt.Sprintf("pod %s (%s) %s", o.Name, o.UID, o.Status.Phase)
+		if o.Spec.NodeName != "" {
+			s += " on a node"
+		}
+		var names []string
+		for _, st := range o.Status.ResourceClaimStatuses {
+			names = append(names, st.Name+"="+ptr.Deref(st.ResourceClaimName, "not needed"))
+		}
+		if names != nil {
+			s += ", status " + strings.Join(names, " ")
+		}
+		if o.DeletionTimestamp != nil {
+			s += ", being deleted"
+		}
+		return s
+	case *resourcev1.ResourceClaim:
+		s := "claim " + o.Name
+		if owner := ownerOf(o); owner != "" {
+			s += fmt.Sprintf(" for %s of %s", o.Annotations[podClaimName], owner)
+		}
+		if o.Status.Allocation != nil {
+			s += ", allocated"
+		}
+		var consumers []string
+		for _, r := range o.Status.ReservedFor {
+			consumers = append(consumers, fmt.Sprintf("%s (%s)", r.Name, r.UID))
+		}
+		if consumers != nil {
+			s += ", reserved for " + strings.Join(consumers, " and ")
+		}
+		if len(o.Finalizers) > 0 {
+			s += ", finalizers " + strings.Join(o.Finalizers, " and ")
+		}
+		if o.DeletionTimestamp != nil {
+			s += ", being deleted"
+		}
+		return s
+	}
+	return o.GetName()
+}
