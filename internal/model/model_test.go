@@ -12,6 +12,7 @@ import (
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/rbacaggregate"
 	"github.com/purekube/purekube/resourceclaim"
+	"github.com/purekube/purekube/servicecidr"
 )
 
 // bounds of a search: a few seconds, or what PUREKUBE_MODEL_TIME says (10m, for example) and 4 GB.
@@ -70,4 +71,18 @@ func TestClaims(t *testing.T) {
 
 func TestClaimsUpstream(t *testing.T) {
 	finds(t, claimWorld(resourceclaim.Options{MatchUpstream: matching(true)}))
+}
+
+func TestServiceCIDRs(t *testing.T) {
+	for _, w := range []World{
+		serviceCIDRWorld("ServiceCIDRs, twins", servicecidr.Options{}, twins, twoAddrs),
+		serviceCIDRWorld("ServiceCIDRs, nested", servicecidr.Options{}, nested, twoAddrs),
+		serviceCIDRWorld("ServiceCIDRs, dual stack", servicecidr.Options{}, dualIn, dualAddr),
+	} {
+		t.Run(w.Name, func(t *testing.T) { holds(t, w) })
+	}
+}
+
+func TestServiceCIDRsUpstream(t *testing.T) {
+	finds(t, serviceCIDRWorld("ServiceCIDRs, twins", servicecidr.Options{MatchUpstream: matching(true)}, twins, twoAddrs))
 }
