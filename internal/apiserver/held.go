@@ -36,8 +36,8 @@ func Restore(revision, names int, objects ...Held) *Server {
 	return s
 }
 
-// All returns everything that the server holds, in no order.
-func (s *Server) All() []Held {
+// Held returns everything that the server holds, in no order.
+func (s *Server) Held() []Held {
 	var all []Held
 	for at, o := range s.objects {
 		h := Held{Object: o.DeepCopyObject().(Object)}

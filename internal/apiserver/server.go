@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/persistent"
@@ -148,7 +149,8 @@ func (s *Server) Do(r purekube.Request) (runtime.Object, error) {
 func (s *Server) store(at place, o Object) Object {
 	s.revision++
 	o.SetResourceVersion(strconv.Itoa(s.revision))
-	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 {
+	// A pod that is given time to terminate waits for its kubelet.
+	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && ptr.Deref(o.GetDeletionGracePeriodSeconds(), 0) == 0 {
 		s.remove(at)
 		return o
 	}

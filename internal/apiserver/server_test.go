@@ -172,3 +172,37 @@ func TestCopies(t *testing.T) {
 	pod.Name = "changed"
 	require.NotEqual(t, "changed", List[corev1.Pod](s)[0].Name)
 }
+
+// A pod that has time to terminate is there until its kubelet says that it has terminated, whoever writes to it.
+func TestAPodIsGivenTimeToTerminate(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", DeletionTimestamp: &metav1.Time{Time: time.Unix(0, 0)}, DeletionGracePeriodSeconds: ptr.To[int64](30)}}
+	s := New(pod)
+	require.Len(t, List[corev1.Pod](s), 1)
+	pod.DeletionGracePeriodSeconds = ptr.To[int64](0)
+	s.Put(pod)
+	require.Empty(t, List[corev1.Pod](s))
+}
+
+// What Held returns makes the same server again.
+func TestRestore(t *testing.T) {
+	s := New(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}})
+	apply := func(s *Server, statuses string) {
+		t.Helper()
+		_, err := s.Do(purekube.Request{Verb: "patch", Resource: pods, Subresource: "status", Namespace: "ns", Name: "p",
+			PatchType: types.ApplyYAMLPatchType, FieldManager: "m", Force: true,
+			Patch: []byte(`{"apiVersion":"v1","kind":"Pod","status":{"resourceClaimStatuses":` + statuses + `}}`)})
+		require.NoError(t, err)
+	}
+	apply(s, `[{"name":"a"}]`)
+	again := Restore(41, 7, s.Held()...)
+	apply(again, `[{"name":"b"}]`)
+	got := List[corev1.Pod](again)[0]
+	require.Equal(t, []corev1.PodResourceClaimStatus{{Name: "b"}}, got.Status.ResourceClaimStatuses, "the server still knows what the manager applied")
+	require.Equal(t, "42", got.ResourceVersion)
+	require.Equal(t, []corev1.PodResourceClaimStatus{{Name: "a"}}, List[corev1.Pod](s)[0].Status.ResourceClaimStatuses, "and shares nothing that is written to")
+
+	made, err := again.Do(purekube.Request{Verb: "create", Resource: pods, Namespace: "ns", Object: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "q-"}}})
+	require.NoError(t, err)
+	require.Equal(t, "q-00008", made.(*corev1.Pod).Name)
+	require.Equal(t, types.UID("uid-9"), made.(*corev1.Pod).UID)
+}

@@ -328,7 +328,7 @@ func abandonEviction(v *View, do func(string, ...Change)) {
 
 func deletePod(v *View, p *corev1.Pod) Change {
 	p = p.DeepCopy()
-	p.DeletionTimestamp = &metav1.Time{Time: v.Now}
+	p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &metav1.Time{Time: v.Now}, ptr.To[int64](30)
 	return Put(p)
 }
 

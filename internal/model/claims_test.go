@@ -91,8 +91,47 @@ func claimController(o resourceclaim.Options) Controller {
 }
 
 // claimWorld is a pod with a template entry and a shared claim, which comes back under its name, a pod with
-// the shared claim only, and that claim.
+// the shared claim only, and that claim. See with for other pods.
 func claimWorld(o resourceclaim.Options) World {
+	return claimWorldOf(o, "both-0", "share-0")
+}
+
+// with is the world with another pod alone, see podWithClaims.
+func (w World) with(pod string) World {
+	w.Name += " of " + pod
+	for i, e := range w.Events {
+		if e.Name == "pod created" {
+			w.Events = slices.Clone(w.Events)
+			w.Events[i].Do = createPods(pod)
+		}
+	}
+	return w
+}
+
+// without is the world in which these events do not happen.
+func (w World) without(events ...string) World {
+	w.Events = slices.DeleteFunc(slices.Clone(w.Events), func(e Event) bool { return slices.Contains(events, e.Name) })
+	return w
+}
+
+// only is the world in which no other events happen.
+func (w World) only(events ...string) World {
+	w.Events = slices.DeleteFunc(slices.Clone(w.Events), func(e Event) bool { return !slices.Contains(events, e.Name) })
+	return w
+}
+
+func createPods(names ...string) func(v *View, do func(string, ...Change)) {
+	return func(v *View, do func(string, ...Change)) {
+		for _, name := range names {
+			if Get[*corev1.Pod](v, "ns", name) == nil {
+				p := podWithClaims(name, v.Fresh)
+				do(fmt.Sprintf("pod %s is created (%s)", name, p.UID), Put(p))
+			}
+		}
+	}
+}
+
+func claimWorldOf(o resourceclaim.Options, podNames ...string) World {
 	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "gpu", UID: UID(1)}}
 	shared := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shared", UID: UID(2)}}
 	return World{
@@ -102,14 +141,7 @@ func claimWorld(o resourceclaim.Options) World {
 		Current: []schema.GroupVersionResource{templates},
 		Objects: []Object{template, shared},
 		Events: []Event{
-			{Name: "pod created", Max: 3, Do: func(v *View, do func(string, ...Change)) {
-				for _, name := range []string{"both-0", "share-0"} {
-					if Get[*corev1.Pod](v, "ns", name) == nil {
-						p := podWithClaims(name, v.Fresh)
-						do(fmt.Sprintf("pod %s is created (%s)", name, p.UID), Put(p))
-					}
-				}
-			}},
+			{Name: "pod created", Max: 3, Do: createPods(podNames...)},
 			{Name: "pod deleted", Do: func(v *View, do func(string, ...Change)) {
 				for _, p := range All[*corev1.Pod](v) {
 					switch {
@@ -144,7 +176,7 @@ func claimWorld(o resourceclaim.Options) World {
 					}
 				}
 			}},
-			{Name: "held by a driver", Max: 1, Do: func(v *View, do func(string, ...Change)) {
+			{Name: "claim held by a driver", Max: 1, Do: func(v *View, do func(string, ...Change)) {
 				for _, c := range All[*resourcev1.ResourceClaim](v) {
 					if c.DeletionTimestamp == nil && !slices.Contains(c.Finalizers, driverHolds) {
 						c = c.DeepCopy()
@@ -170,17 +202,23 @@ func claimWorld(o resourceclaim.Options) World {
 	}
 }
 
+// podWithClaims makes a pod whose claims follow from its name: "one-0" has a template entry, "two-0" two of them,
+// "share-0" the shared claim, and "both-0" a template entry and the shared claim.
 func podWithClaims(name string, numberOf int) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: UID(numberOf)}, Status: corev1.PodStatus{Phase: corev1.PodPending}}
-	if strings.HasPrefix(name, "both") {
-		p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: "gpu", ResourceClaimTemplateName: ptr.To("gpu")})
+	template := func(entry string) {
+		p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: entry, ResourceClaimTemplateName: ptr.To("gpu")})
 	}
-	if strings.HasPrefix(name, "two") {
-		p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: "gpu", ResourceClaimTemplateName: ptr.To("gpu")},
-			corev1.PodResourceClaim{Name: "nic", ResourceClaimTemplateName: ptr.To("nic")})
-		return p
+	kind, _, _ := strings.Cut(name, "-")
+	if kind == "both" || kind == "one" || kind == "two" {
+		template("gpu")
 	}
-	p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: "shared", ResourceClaimName: ptr.To("shared")})
+	if kind == "two" {
+		template("nic")
+	}
+	if kind == "both" || kind == "share" {
+		p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: "shared", ResourceClaimName: ptr.To("shared")})
+	}
 	return p
 }
 

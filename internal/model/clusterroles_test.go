@@ -77,7 +77,7 @@ func clusterRoleWorld(o rbacaggregate.Options) World {
 			aggregating("top", 4, "in-top"),
 		},
 		Events: []Event{
-			{Name: "the user takes a rule from the source", Do: func(v *View, do func(string, ...Change)) {
+			{Name: "rule taken", Do: func(v *View, do func(string, ...Change)) {
 				if s := theSource(v); s != nil && len(s.Rules) > 0 {
 					for i, r := range s.Rules {
 						do(fmt.Sprintf("the user takes the rule %s from source", r.Verbs[0]),
@@ -85,7 +85,7 @@ func clusterRoleWorld(o rbacaggregate.Options) World {
 					}
 				}
 			}},
-			{Name: "the user takes the source's label away, or sets it", Do: func(v *View, do func(string, ...Change)) {
+			{Name: "label changed", Do: func(v *View, do func(string, ...Change)) {
 				if s := theSource(v); s != nil {
 					if s.Labels["in-ring"] != "" {
 						do("the user takes the label off source", edited(s, func(role *rbacv1.ClusterRole) { role.Labels = nil }))
@@ -94,7 +94,7 @@ func clusterRoleWorld(o rbacaggregate.Options) World {
 					}
 				}
 			}},
-			{Name: "the user deletes the source, or makes it", Do: func(v *View, do func(string, ...Change)) {
+			{Name: "source deleted or made", Do: func(v *View, do func(string, ...Change)) {
 				if s := theSource(v); s != nil {
 					do("the user deletes source", Remove(s))
 				} else {
@@ -103,12 +103,12 @@ func clusterRoleWorld(o rbacaggregate.Options) World {
 					do("the user makes source again", Put(s))
 				}
 			}},
-			{Name: "the user writes a rule into a role that aggregates", Do: func(v *View, do func(string, ...Change)) {
+			{Name: "a rule written by hand", Do: func(v *View, do func(string, ...Change)) {
 				if r := Get[*rbacv1.ClusterRole](v, "", "ring-1"); r != nil {
 					do("the user writes a rule into ring-1", edited(r, func(role *rbacv1.ClusterRole) { role.Rules = []rbacv1.PolicyRule{verbRule("watch")} }))
 				}
 			}},
-			{Name: "the user deletes a role that aggregates", Max: 1, Do: func(v *View, do func(string, ...Change)) {
+			{Name: "role deleted", Max: 1, Do: func(v *View, do func(string, ...Change)) {
 				if r := Get[*rbacv1.ClusterRole](v, "", "ring-2"); r != nil {
 					do("the user deletes ring-2", Remove(r))
 				}

@@ -652,7 +652,7 @@ func (m *model) ask(st *state, f *flight) answer {
 	} else {
 		o := returned.(Object)
 		a.place = m.store.place(r.Resource, o.GetNamespace(), o.GetName())
-		for _, h := range server.All() {
+		for _, h := range server.Held() {
 			a.content = m.store.intern(h.Object, h.Managed)
 		}
 		a.changed = a.content != c.before.content
