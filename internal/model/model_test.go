@@ -18,11 +18,11 @@ import (
 	"github.com/purekube/purekube/ttl"
 )
 
-// bounds of a search: a few seconds, or what PUREKUBE_MODEL_TIME says (10m, for example), and 4 GB.
+// bounds of a search: a second, or what PUREKUBE_MODEL_TIME says (10m, for example), and 4 GB.
 func bounds(t *testing.T) Bounds {
-	b := Bounds{Time: 2 * time.Second, Memory: 4 << 30}
+	b := Bounds{Time: time.Second, Memory: 4 << 30}
 	if testing.Short() {
-		b.Time = time.Second / 2
+		b.Time = time.Second / 4
 	}
 	if long := os.Getenv("PUREKUBE_MODEL_TIME"); long != "" {
 		d, err := time.ParseDuration(long)
@@ -106,7 +106,7 @@ func TestFindsUpstreamsDefects(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := bounds(t)
-			b.Time = max(b.Time, 20*time.Second)
+			b.Time = max(b.Time, time.Minute)
 			r := Search(tc.upstream, true, b)
 			t.Log(r)
 			require.Contains(t, r.Broken, tc.broken, tc.reason)
