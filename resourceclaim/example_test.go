@@ -267,3 +267,26 @@ func ExampleAssumedClaims() {
 	// the cache is behind: 1
 	// the cache has it: 0
 }
+
+// An autoscaler asks whether a pod would fit on a node that does not exist yet: the pod of a
+// Deployment's next replica, with the claims that it will have.
+func ExampleMaterialize() {
+	s := resourceclaim.Snapshot{
+		Templates: []*resourcev1.ResourceClaimTemplate{{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "one-gpu"}}},
+	}
+	pod := examplePod("train-1", "gpu", "one-gpu")
+	naming := func(podClaim string) string { return pod.Name + "-" + podClaim + "-simulated" }
+	claims, materialized, err := resourceclaim.Materialize(s, pod, naming, resourceclaim.Options{})
+	if err != nil {
+		fmt.Println(err)
+	}
+	for _, claim := range claims {
+		fmt.Println("claim", claim.Name, "of pod", claim.OwnerReferences[0].Name)
+	}
+	for _, status := range materialized.Status.ResourceClaimStatuses {
+		fmt.Println("entry", status.Name, "has claim", *status.ResourceClaimName)
+	}
+	// Output:
+	// claim train-1-gpu-simulated of pod train-1
+	// entry gpu has claim train-1-gpu-simulated
+}

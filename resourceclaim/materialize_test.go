@@ -1,0 +1,152 @@
+package resourceclaim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/aliasing"
+)
+
+// withoutTemplateStatuses is the pod as Materialize looks at it.
+func withoutTemplateStatuses(pod *corev1.Pod) *corev1.Pod {
+	out := pod.DeepCopy()
+	out.Status.ResourceClaimStatuses = slices.DeleteFunc(out.Status.ResourceClaimStatuses, func(st corev1.PodResourceClaimStatus) bool {
+		return slices.ContainsFunc(pod.Spec.ResourceClaims, func(e corev1.PodResourceClaim) bool { return e.Name == st.Name && generated(&e) })
+	})
+	return out
+}
+
+// The claims are those that Plan creates for the pod, their name apart; the error is Plan's; and once
+// they exist, Plan has nothing to create or to write into the status. Nothing that goes in is written
+// to, and nothing that comes out is part of it.
+func TestMaterializedClaimsArePlansClaims(t *testing.T) {
+	made, failed := 0, 0
+	for seed := range uint64(800) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		g := generator{Rand: r, sane: seed%2 == 0}
+		s := g.snapshot()
+		pod := g.pod("p9")
+		o := Options{}
+		if seed%4 == 1 {
+			o.MatchUpstream = purekube.V1_36
+		}
+		before, podBefore := copySnapshot(s), pod.DeepCopy()
+		naming := func(entry string) string { return "materialized-" + entry }
+
+		claims, materialized, err := Materialize(s, pod, naming, o)
+
+		if diff := cmp.Diff(data(before), data(s)); diff != "" || !cmp.Equal(podBefore, pod) {
+			t.Fatalf("seed %d: the input is written to:\n%s", seed, diff)
+		}
+		require.Empty(t, aliasing.Shared(append(data(s), pod), []any{claims, materialized}), "seed %d", seed)
+
+		planned := withoutTemplateStatuses(pod)
+		with := s
+		with.Pods = []*corev1.Pod{planned}
+		result, planErr := Plan(with, KeyOfPod(planned), o)
+		if pod.UID != "" {
+			require.Equal(t, errorText(planErr), errorText(err), "seed %d", seed)
+			var want []*resourcev1.ResourceClaim
+			for _, a := range result.Actions {
+				if create, ok := a.(CreateClaim); ok {
+					want = append(want, create.Claim)
+				}
+			}
+			var got []*resourcev1.ResourceClaim
+			for _, claim := range claims {
+				c := claim.DeepCopy()
+				require.NotEmpty(t, c.Name)
+				c.Name = ""
+				got = append(got, c)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("seed %d: other claims (- Plan, + Materialize):\n%s", seed, diff)
+			}
+		}
+
+		again, againPod, againErr := Materialize(shuffled(s, r), pod, naming, o)
+		if diff := cmp.Diff([]any{claims, materialized, errorText(err)}, []any{again, againPod, errorText(againErr)}); diff != "" {
+			t.Fatalf("seed %d: the order of the snapshot shows:\n%s", seed, diff)
+		}
+
+		made += len(claims)
+		if err != nil {
+			failed++
+		}
+		if o.upstream() || materialized.UID == "" {
+			continue
+		}
+		with.Pods = []*corev1.Pod{materialized}
+		with.Claims = slices.Concat(s.Claims, claims)
+		result, _ = Plan(with, KeyOfPod(materialized), o)
+		for _, a := range result.Actions {
+			switch a.(type) {
+			case CreateClaim, SetClaimStatuses:
+				t.Fatalf("seed %d: not at rest: %s", seed, a)
+			}
+		}
+	}
+	t.Logf("%d claims made, %d snapshots with an error", made, failed)
+	require.Greater(t, made, 100)
+	require.Greater(t, failed, 100)
+}
+
+func TestMaterialize(t *testing.T) {
+	template := newTemplate("t")
+	for _, tc := range []struct {
+		name, reason string
+		pod          *corev1.Pod
+		snapshot     Snapshot
+		options      Options
+		naming       func(string) string
+		claims       []string // name, and UID of the owner
+		statuses     []corev1.PodResourceClaimStatus
+		err          error
+	}{
+		{name: "two entries", reason: "each gets a claim of its own", pod: newPod("p", wants("a", "t"), wants("b", "t")),
+			naming: func(entry string) string { return "sim-" + entry },
+			claims: []string{"sim-a for uid-p", "sim-b for uid-p"},
+			statuses: []corev1.PodResourceClaimStatus{{Name: "a", ResourceClaimName: ptr.To("sim-a")},
+				{Name: "b", ResourceClaimName: ptr.To("sim-b")}}},
+		{name: "no UID", reason: "a pod that nobody has created yet has none", pod: newPod("p", podUID(""), wants("a", "t")),
+			claims: []string{"p-a for "}, statuses: []corev1.PodResourceClaimStatus{{Name: "a", ResourceClaimName: ptr.To("p-a")}}},
+		{name: "copied", reason: "the status is another pod's", pod: newPod("p", has("a", "t", "other-a-x4z9k")),
+			claims: []string{"p-a for uid-p"}, statuses: []corev1.PodResourceClaimStatus{{Name: "a", ResourceClaimName: ptr.To("p-a")}}},
+		{name: "there already", reason: "a claim that was made for the pod is not made twice", pod: newPod("p", wants("a", "t")),
+			snapshot: Snapshot{Claims: []*resourcev1.ResourceClaim{newClaim("p-a-x4z9k", madeFor("p", "a"))}},
+			statuses: []corev1.PodResourceClaimStatus{{Name: "a", ResourceClaimName: ptr.To("p-a-x4z9k")}}},
+		{name: "named", reason: "the user's claim is no business of ours", pod: newPod("p", uses("a", "shared"))},
+		{name: "no template", reason: "the other entry gets its claim", pod: newPod("p", wants("a", "missing"), wants("b", "t")),
+			claims: []string{"p-b for uid-p"}, statuses: []corev1.PodResourceClaimStatus{{Name: "b", ResourceClaimName: ptr.To("p-b")}}, err: ErrTemplateNotFound},
+		{name: "no claims", reason: "a pod without entries stays as it is", pod: newPod("p")},
+		{name: "nil", reason: "there is nothing to materialize"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.snapshot.Templates = []*resourcev1.ResourceClaimTemplate{template}
+			claims, pod, err := Materialize(tc.snapshot, tc.pod, tc.naming, tc.options)
+			require.ErrorIs(t, err, tc.err)
+			var got []string
+			for _, c := range claims {
+				got = append(got, fmt.Sprintf("%s for %s", c.Name, c.OwnerReferences[0].UID))
+			}
+			require.Equal(t, tc.claims, got, tc.reason)
+			if tc.pod == nil {
+				require.Nil(t, pod)
+				return
+			}
+			require.Equal(t, tc.statuses, pod.Status.ResourceClaimStatuses, tc.reason)
+			want := tc.pod.DeepCopy()
+			want.Status.ResourceClaimStatuses = tc.statuses
+			require.Equal(t, want, pod, "nothing but the statuses differs")
+		})
+	}
+}
