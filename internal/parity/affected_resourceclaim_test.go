@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/resourceclaim"
 )
 
@@ -21,7 +20,7 @@ import (
 func TestResourceClaimAffected(t *testing.T) {
 	run := settings(t)
 	seen := coverage{}
-	matching := resourceclaim.Options{MatchUpstream: purekube.V1_36}
+	matching := resourceclaim.Options{MatchUpstream: release}
 	for i := range run.cases() {
 		r := run.source(i)
 		c := generateClaims(r)

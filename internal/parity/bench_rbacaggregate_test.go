@@ -6,7 +6,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/rbacaggregate"
 )
 
@@ -30,7 +29,7 @@ func BenchmarkRBACAggregate(b *testing.B) {
 			}
 			SideBySide(b, 5, asObjects(s.ClusterRoles), startAggregation, func() int {
 				requests := 0
-				outcomes, _ := rbacaggregate.PlanAll(s, rbacaggregate.Options{MatchUpstream: purekube.V1_36})
+				outcomes, _ := rbacaggregate.PlanAll(s, rbacaggregate.Options{MatchUpstream: release})
 				for _, o := range outcomes {
 					for _, a := range o.Result.Actions {
 						if len(a.Request(nil).Patch) > 0 {

@@ -8,7 +8,6 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/resourceclaim"
 )
 
@@ -35,7 +34,7 @@ func BenchmarkResourceClaim(b *testing.B) {
 		// As many workers as kube-controller-manager gives it by default.
 		SideBySide(b, 50, objects, startClaims(given), func() int {
 			requests := 0
-			outcomes, _ := resourceclaim.PlanAll(given.snapshot, resourceclaim.Options{MatchUpstream: purekube.V1_36})
+			outcomes, _ := resourceclaim.PlanAll(given.snapshot, resourceclaim.Options{MatchUpstream: release})
 			for _, o := range outcomes {
 				var done []runtime.Object
 				for _, a := range o.Result.Actions {

@@ -37,7 +37,7 @@ func startDisruption(scaleOf func(kind schema.GroupKind, namespace, name string)
 			w.Informers.Core().V1().ReplicationControllers(), w.Informers.Apps().V1().ReplicaSets(),
 			w.Informers.Apps().V1().Deployments(), w.Informers.Apps().V1().StatefulSets(),
 			w.Client, scaleMapper{scales: s}, s, scaleDiscovery{scales: s})
-		return runDisruption(c, w), nil
+		return RunDisruption(c, w), nil
 	}
 }
 

@@ -23,7 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 )
 
@@ -100,7 +99,7 @@ var disruptionCore = Core[disruption.Snapshot]{
 	},
 }
 
-var upstreamBudgets = disruption.Options{MatchUpstream: purekube.V1_36}
+var upstreamBudgets = disruption.Options{MatchUpstream: release}
 
 // planAll plans a snapshot that is not wrong as a whole.
 func planAll(s disruption.Snapshot, o disruption.Options) []disruption.Outcome {

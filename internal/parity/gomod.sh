@@ -16,7 +16,7 @@ released=$(go mod download -json "k8s.io/kubernetes@$version" | sed -n 's/^\t"Go
 		-e "s|^\(\tk8s.io/[a-z-]*\) ${here//./\\.}|\1 $staging|" go.mod
 	# The release's own go.mod says which staging modules there are.
 	echo "replace ("
-	sed -n 's|^\t\(github.com/purekube/purekube => .*\)|\t\1|p' go.mod
+	sed -n '/^\tgithub.com\/purekube\/.* => /p' go.mod
 	sed -n "s|^\s*\(k8s.io/[a-z-]*\) => \./staging.*|\t\1 => \1 $staging|p" "$released"
 	echo ")"
 } >"$file"

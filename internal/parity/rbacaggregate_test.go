@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	upstream "k8s.io/kubernetes/pkg/controller/clusterroleaggregation"
 
-	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/rbacaggregate"
 )
 
@@ -27,7 +26,7 @@ var rbacaggregateCore = Core[rbacaggregate.Snapshot]{
 	Objects:  func(s rbacaggregate.Snapshot) []runtime.Object { return asObjects(s.ClusterRoles) },
 	Start:    func(rbacaggregate.Snapshot) Start { return startAggregation },
 	Ours: func(s rbacaggregate.Snapshot) Trace {
-		return roleTrace(s, rbacaggregate.Options{MatchUpstream: purekube.V1_36})
+		return roleTrace(s, rbacaggregate.Options{MatchUpstream: release})
 	},
 	Kinds: []string{"nothing", "apply clusterroles", "error", "apply without rules"},
 	Marks: func(_ rbacaggregate.Snapshot, t Trace) []string {
@@ -111,7 +110,7 @@ func TestRBACAggregateAffected(t *testing.T) {
 		if r.IntN(2) == 0 {
 			known = s // from before the event
 		}
-		affected := rbacaggregate.AffectedByClusterRole(known, old, current, rbacaggregate.Options{MatchUpstream: purekube.V1_36})
+		affected := rbacaggregate.AffectedByClusterRole(known, old, current, rbacaggregate.Options{MatchUpstream: release})
 		if diff := cmp.Diff(slices.Compact(worked), affected, equateEmpty); diff != "" {
 			t.Fatalf("other keys after %s of a role (- kube-controller-manager, + ours):\n%s\nfor\n%s\n%s",
 				kind, diff, Manifests(asObjects(after.ClusterRoles)), run.again(t, i))

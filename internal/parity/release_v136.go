@@ -36,4 +36,5 @@ func runResourceClaim(ctx context.Context, w *World, features resourceClaimFeatu
 	return func(ctx context.Context) { c.Run(ctx, w.Workers) }, nil
 }
 
-func runDisruption(c *disruption.DisruptionController, _ *World) func(context.Context) { return c.Run }
+// RunDisruption is the Run of the disruption controller, with as many workers as the world says.
+func RunDisruption(c *disruption.DisruptionController, _ *World) func(context.Context) { return c.Run }

@@ -37,6 +37,7 @@ func runResourceClaim(ctx context.Context, w *World, features resourceClaimFeatu
 	return func(ctx context.Context) { c.Run(ctx, w.Workers) }, nil
 }
 
-func runDisruption(c *disruption.DisruptionController, w *World) func(context.Context) {
+// RunDisruption is the Run of the disruption controller, with as many workers as the world says.
+func RunDisruption(c *disruption.DisruptionController, w *World) func(context.Context) {
 	return func(ctx context.Context) { c.Run(ctx, w.Workers) }
 }

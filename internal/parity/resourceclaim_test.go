@@ -176,7 +176,7 @@ var resourceclaimCore = Core[claimsCase]{
 	AnyBytes: true, // statuses come in the order of a Go map
 	Ours: func(c claimsCase) Trace {
 		o := c.options
-		o.MatchUpstream = purekube.V1_36
+		o.MatchUpstream = release
 		return comparableClaims(c.trace(o))
 	},
 	Kinds: []string{
@@ -298,7 +298,7 @@ func TestResourceClaimPatch(t *testing.T) {
 	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: new("t")}}
 	claim := claimOf("c", "p", "gpu")
 	s := resourceclaim.Snapshot{Pods: []*corev1.Pod{pod}, Claims: []*resourcev1.ResourceClaim{claim}}
-	result, err := resourceclaim.Plan(s, resourceclaim.Key{Kind: resourceclaim.PodKey, Namespace: "ns", Name: "p"}, resourceclaim.Options{MatchUpstream: purekube.V1_36})
+	result, err := resourceclaim.Plan(s, resourceclaim.Key{Kind: resourceclaim.PodKey, Namespace: "ns", Name: "p"}, resourceclaim.Options{MatchUpstream: release})
 	require.NoError(t, err)
 	_, ours := result.Actions[0].(resourceclaim.SetClaimStatuses).Patch()
 	Run(t, []runtime.Object{pod, claim}, startClaims(claimsCase{}), func(t *testing.T, w *World) {
@@ -324,7 +324,7 @@ func markClaims(c claimsCase, t Trace) []string {
 	creates := slices.ContainsFunc(t.Requests, func(r Request) bool { return r.Verb == "create" })
 	for _, key := range c.queue() {
 		o := c.options
-		o.MatchUpstream = purekube.V1_36
+		o.MatchUpstream = release
 		result, _, err := c.plan(key, o)
 		for i, a := range result.Actions {
 			switch a := a.(type) {

@@ -62,7 +62,7 @@ func rangeTrace(outcomes []servicecidr.Outcome) Trace {
 }
 
 // matchRanges asks for what upstream does.
-var matchRanges = servicecidr.Options{MatchUpstream: purekube.V1_36}
+var matchRanges = servicecidr.Options{MatchUpstream: release}
 
 // plannedRanges is upstream's plan. What is wrong with the snapshot as a whole is not an error to
 // upstream, and is left out.

@@ -28,7 +28,7 @@ func startDisruption(known map[disruption.ScaleKey]disruption.Scale) parity.Star
 			w.Informers.Core().V1().ReplicationControllers(), w.Informers.Apps().V1().ReplicaSets(),
 			w.Informers.Apps().V1().Deployments(), w.Informers.Apps().V1().StatefulSets(),
 			w.Client, scaleMapper{scales: s}, s, scaleDiscovery{scales: s})
-		return c.Run, nil
+		return parity.RunDisruption(c, w), nil
 	}
 }
 
