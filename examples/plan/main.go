@@ -58,7 +58,7 @@ type settings struct {
 }
 
 // releases are the values of -match-upstream.
-var releases = []string{string(purekube.V1_36)}
+var releases = []string{string(purekube.V1_36), string(purekube.V1_37)}
 
 // run is the program without its process.
 func run(args []string, sys system) int {
