@@ -81,10 +81,8 @@ func prefixesOf(c *networkingv1.ServiceCIDR) []netip.Prefix {
 // Under MatchUpstream the names are those that kube-controller-manager puts into its queue: none
 // after an update, and none for a name that is not an address.
 func AffectedByIPAddress(s Snapshot, oldObj, newObj *networkingv1.IPAddress, o Options) []string {
-	if oldObj != nil && newObj != nil {
-		if o.matchUpstream() || oldObj.Name == newObj.Name && managed(oldObj) == managed(newObj) && familyOf(oldObj) == familyOf(newObj) {
-			return nil
-		}
+	if !affectsCIDRs(oldObj, newObj, o) {
+		return nil
 	}
 	var affected []string
 	for _, ip := range []*networkingv1.IPAddress{oldObj, newObj} {
@@ -106,6 +104,17 @@ func AffectedByIPAddress(s Snapshot, oldObj, newObj *networkingv1.IPAddress, o O
 	return sortedNames(affected)
 }
 
+// affectsCIDRs says whether the event can change the plan of any ServiceCIDR.
+func affectsCIDRs(oldObj, newObj *networkingv1.IPAddress, o Options) bool {
+	if oldObj == nil || newObj == nil {
+		return oldObj != newObj
+	}
+	if o.matchUpstream() {
+		return false // upstream does not listen to updates
+	}
+	return oldObj.Name != newObj.Name || managed(oldObj) != managed(newObj) || familyOf(oldObj) != familyOf(newObj)
+}
+
 func managed(ip *networkingv1.IPAddress) bool { return ip.Labels[labelManaged] == ManagedBy }
 
 func appendNames(names []string, cidrs []*networkingv1.ServiceCIDR) []string {
@@ -121,6 +130,9 @@ func sortedNames(names []string) []string {
 	names = slices.Compact(names)
 	if len(names) > 0 && names[0] == "" {
 		names = names[1:]
+	}
+	if len(names) == 0 {
+		return nil
 	}
 	return names
 }

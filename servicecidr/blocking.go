@@ -1,8 +1,6 @@
 package servicecidr
 
 import (
-	networkingv1 "k8s.io/api/networking/v1"
-
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 )
@@ -29,48 +27,44 @@ func (b obstacles) report(problems *snapshot.Problems) {
 	}
 }
 
-// obstaclesOf returns what is in the way of each of the subjects, all of which are being deleted, by
-// one pass over the addresses, and those of the addresses that cannot be read.
-func (all objects) obstaclesOf(subjects []*object, ips []*networkingv1.IPAddress, o Options) ([]obstacles, []unparsable) {
-	ps := newPrefixes(all.sorted, o.matchUpstream())
+// obstaclesOf returns what is in the way of each of the subjects, all of which are being deleted, and
+// what is not known about the addresses.
+func (c cidrs) obstaclesOf(subjects []*object, ips addresses, o Options) ([]obstacles, unknown) {
 	sets := make([]set, len(subjects))
 	for i, x := range subjects {
-		sets[i] = set{ps.exposed(x).Ranges(), x.families}
+		sets[i] = set{c.prefixes.exposed(x), x.families}
 	}
-	q := newSearch(sets)
-	q.scan(ips)
-
+	held, u := ips.hold(sets)
 	found := make([]obstacles, len(subjects))
 	for i, x := range subjects {
-		b := &found[i]
-		if b.blocked = q.holds(sets[i]); b.blocked {
-			b.duplicates = all.duplicatesOverlapping(x)
-		}
-		if !o.matchUpstream() {
-			b.doubts = doubts(x, len(sets[i].ranges) > 0, q.anyNil, q.unparsable)
-		}
+		found[i] = c.obstacles(x, held[i], len(sets[i].ranges) > 0, u, o)
 	}
-	return found, q.unparsable
+	return found, u
 }
 
-// doubts collects what makes a "nothing is in the way" uncertain: a part of x that cannot be
-// read (D-2), and addresses that cannot, if x is the only one to contain any at all.
-func doubts(x *object, exposed, anyNil bool, bad []unparsable) []*purekube.ObjectError {
-	found := x.problems[:len(x.problems):len(x.problems)]
+// obstacles puts together what is in the way of x: blocked says that an address is, exposed that x is
+// the only one to contain any address at all.
+func (c cidrs) obstacles(x *object, blocked, exposed bool, u unknown, o Options) obstacles {
+	b := obstacles{blocked: blocked}
+	if blocked {
+		b.duplicates = c.duplicatesOverlapping(x)
+	}
+	if o.matchUpstream() {
+		return b
+	}
+	// Uncertain is a part of x that cannot be read (D-2), and an address that cannot, if x is the
+	// only one to contain any at all.
+	b.doubts = x.problems[:len(x.problems):len(x.problems)]
 	if !exposed {
-		return found
+		return b
 	}
-	if anyNil {
-		found = append(found, nilAddress())
+	if u.anyNil {
+		b.doubts = append(b.doubts, nilAddress())
 	}
-	for _, b := range bad {
-		if b.family&x.families != none {
-			found = append(found, b.problem)
+	for _, bad := range u.unparsable() {
+		if bad.family&x.families != none {
+			b.doubts = append(b.doubts, bad.problem)
 		}
 	}
-	return found
-}
-
-func nilAddress() *purekube.ObjectError {
-	return &purekube.ObjectError{Kind: kindIPAddress, Err: purekube.ErrNil}
+	return b
 }

@@ -40,13 +40,17 @@ type Coverage struct {
 // says is right but may not be all. Under MatchUpstream the answer is upstream's, and Safe means
 // that upstream would let it go.
 func CheckDeletion(s Snapshot, name string, o Options) (Deletion, error) {
+	return clusterOf(s, o).checkDeletion(name)
+}
+
+func (c cluster) checkDeletion(name string) (Deletion, error) {
 	var problems snapshot.Problems
-	all := parseAll(s, &problems)
-	x := all.mustFind(name, &problems)
+	c.reportNil(&problems)
+	x := c.mustFind(name, &problems)
 	if x == nil {
 		return Deletion{}, problems.Err()
 	}
-	f := all.examine(x, newPrefixes(all.sorted, o.matchUpstream()), addressList(s.IPAddresses), o)
-	f.report(&problems)
-	return f.Deletion, problems.Err()
+	e, _ := c.examine(x, c.ips, c.o)
+	e.report(&problems)
+	return e.Deletion, problems.Err()
 }

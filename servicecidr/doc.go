@@ -5,7 +5,8 @@
 // [Plan] and [PlanAll] return the writes. [CheckDeletion] says whether a ServiceCIDR may go, being
 // deleted or not, and names the addresses in the way with the Services that they belong to.
 // [Explain] and [ExplainAll] say why. [AffectedByServiceCIDR] and [AffectedByIPAddress] name the
-// ServiceCIDRs to plan again after an event.
+// ServiceCIDRs to plan again after an event. An [Index] answers the same questions for a cluster that
+// changes event by event, at the cost of what changes.
 //
 // # Rules
 //
@@ -47,8 +48,9 @@
 //     that overlap it and the IPAddresses that lie in it. No other kind is read.
 //  2. Give a snapshot that is not older than the grace period. The ten seconds make a decision safe
 //     that rests on a slightly old snapshot.
-//  3. After an event, plan what AffectedByServiceCIDR or AffectedByIPAddress names; plan a result with a
-//     RecheckAt again at that time. For a deletion pass the last known state as oldObj.
+//  3. After an event, plan what Index.With or Index.Without names, or what AffectedByServiceCIDR and
+//     AffectedByIPAddress name; plan a result with a RecheckAt again at that time. To the latter two pass
+//     the last known state as oldObj for a deletion.
 //  4. Make the calls that Request returns, in order, and none after one that failed: Ready=True
 //     would be wrong without the finalizer. 404 Not Found means that the ServiceCIDR is gone: drop the
 //     action. 422 Invalid on metadata.uid, from RemoveFinalizer or SetCondition, means that another

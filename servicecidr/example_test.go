@@ -191,6 +191,27 @@ func ExampleAffectedByIPAddress() {
 	// Output: [shop wide]
 }
 
+// An informer's handler: one call for each event, and the plans that it names. An index never
+// changes, so that a question about what would be needs no lock either.
+func ExampleIndex() {
+	index := servicecidr.NewIndex(inUse(), servicecidr.Options{})
+
+	gone := servicecidr.Snapshot{ServiceCIDRs: []*networkingv1.ServiceCIDR{{ObjectMeta: metav1.ObjectMeta{Name: "wide"}}}}
+	without, names := index.Without(gone)
+	fmt.Println("to plan:", names)
+	for _, x := range []*servicecidr.Index{index, without} {
+		d, err := x.CheckDeletion("shop")
+		if err != nil {
+			fmt.Println(err)
+		}
+		fmt.Println(len(d.Orphans), "addresses would be left without a range")
+	}
+	// Output:
+	// to plan: [shop wide]
+	// 2 addresses would be left without a range
+	// 3 addresses would be left without a range
+}
+
 func ExampleRetryDelay() {
 	for retry := 1; ; retry++ {
 		delay, ok := servicecidr.RetryDelay(retry)

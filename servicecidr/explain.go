@@ -91,44 +91,46 @@ const (
 // Explain says why Plan and CheckDeletion decide about the ServiceCIDR of that name as they do. The
 // errors are those of CheckDeletion. Reasons has what is wrong with the ServiceCIDR as well.
 func Explain(s Snapshot, name string, o Options) (Explanation, error) {
+	return clusterOf(s, o).explain(name)
+}
+
+func (c cluster) explain(name string) (Explanation, error) {
 	var problems snapshot.Problems
-	all := parseAll(s, &problems)
-	x := all.mustFind(name, &problems)
+	c.reportNil(&problems)
+	x := c.mustFind(name, &problems)
 	if x == nil {
-		return all.explainMissing(name), problems.Err()
+		return c.explainMissing(name), problems.Err()
 	}
-	e := all.examine(x, newPrefixes(all.sorted, o.matchUpstream()), addressList(s.IPAddresses), o)
+	e, _ := c.examine(x, c.ips, c.o)
 	e.report(&problems)
-	return explain(s.Now, x, e, o), problems.Err()
+	return explain(c.now, x, e, c.o), problems.Err()
 }
 
 // ExplainAll explains every ServiceCIDR, sorted by name. The error is that of PlanAll. The time
 // and memory it takes grow with the number of pairs of ServiceCIDRs of which one contains a prefix
 // of the other, since each explanation names those.
-func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
+func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
+
+func (c cluster) explainAll() ([]Explanation, error) {
 	var problems snapshot.Problems
-	all := parseAll(s, &problems)
-	sorted := sortAddresses(s.IPAddresses)
-	if !o.matchUpstream() {
-		for _, b := range sorted.unparsable {
-			problems.Add(b.problem)
-		}
-	}
-	ps := newPrefixes(all.sorted, o.matchUpstream())
+	c.reportNil(&problems)
+	_, u := c.ips.hold(nil)
+	u.report(&problems, c.o)
 	var explanations []Explanation
-	for _, x := range all.sorted {
-		explanations = append(explanations, explain(s.Now, x, all.examine(x, ps, sorted, o), o))
+	for _, x := range c.byName.All() {
+		e, _ := c.examine(x, c.ips, c.o)
+		explanations = append(explanations, explain(c.now, x, e, c.o))
 	}
-	for name := range all.duplicates {
-		explanations = append(explanations, all.explainMissing(name))
+	for name := range c.duplicates {
+		explanations = append(explanations, c.explainMissing(name))
 	}
 	slices.SortFunc(explanations, func(a, b Explanation) int { return cmp.Compare(a.Key, b.Key) })
 	return explanations, problems.Err()
 }
 
 // explainMissing is the explanation of a name that no ServiceCIDR, or more than one, has.
-func (all objects) explainMissing(name string) Explanation {
-	if all.duplicates[name] == nil {
+func (c cidrs) explainMissing(name string) Explanation {
+	if c.duplicates[name] == nil {
 		return Explanation{}
 	}
 	return Explanation{Key: name, Reasons: []Reason{{Code: Duplicate, Message: "more than one ServiceCIDR has this name: nothing is decided about it"}}}

@@ -1,8 +1,8 @@
 package servicecidr
 
 import (
-	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -30,19 +30,21 @@ const (
 // *purekube.ObjectError: nil objects in the snapshot, and what the package comment lists under
 // Problems, as far as this decision rests on it. What the result holds in spite of an error is
 // right: an error keeps the finalizer where it is, and nothing else back.
-func Plan(s Snapshot, name string, o Options) (Result, error) {
+func Plan(s Snapshot, name string, o Options) (Result, error) { return clusterOf(s, o).plan(name) }
+
+func (c cluster) plan(name string) (Result, error) {
 	var problems snapshot.Problems
-	all := parseAll(s, &problems)
-	x := all.find(name, &problems)
+	c.reportNil(&problems)
+	x := c.find(name, &problems)
 	if x == nil {
 		return Result{}, problems.Err()
 	}
 	var b obstacles
 	if x.deleting() {
-		found, _ := all.obstaclesOf([]*object{x}, s.IPAddresses, o)
+		found, _ := c.obstaclesOf([]*object{x}, c.ips, c.o)
 		b = found[0]
 	}
-	return decide(s.Now, x, b, o, &problems), problems.Err()
+	return decide(c.now, x, b, c.o, &problems), problems.Err()
 }
 
 // PlanAll decides about every ServiceCIDR at the cost of about one look at each address. It
@@ -53,40 +55,40 @@ func Plan(s Snapshot, name string, o Options) (Result, error) {
 // and IPAddresses that the API server's allocator manages and whose name is not an address (not
 // under MatchUpstream). A problem that a ServiceCIDR's finalizer is kept for is in the error of that
 // outcome as well.
-func PlanAll(s Snapshot, o Options) ([]Outcome, error) {
+func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return clusterOf(s, o).planAll() }
+
+func (c cluster) planAll() ([]Outcome, error) {
+	subjects := make([]*object, 0, c.deleting.Len())
+	for _, x := range c.deleting.All() {
+		subjects = append(subjects, x)
+	}
 	var shared snapshot.Problems
-	all := parseAll(s, &shared)
-	subjects := make([]*object, 0, len(all.sorted))
-	for _, x := range all.sorted {
-		if x.deleting() {
-			subjects = append(subjects, x)
-		}
-	}
-	found, bad := all.obstaclesOf(subjects, s.IPAddresses, o)
-	if !o.matchUpstream() {
-		for _, b := range bad {
-			shared.Add(b.problem)
-		}
-	}
+	c.reportNil(&shared)
+	found, u := c.obstaclesOf(subjects, c.ips, c.o)
+	u.report(&shared, c.o)
 
 	var outcomes []Outcome
-	for name := range all.duplicates {
+	add := func(x *object, b obstacles) {
 		var problems snapshot.Problems
-		problems.Add(duplicate(name))
-		outcomes = append(outcomes, Outcome{Key: name, Err: problems.Err()})
-	}
-	for _, x := range all.sorted {
-		var b obstacles
-		if x.deleting() { // subjects are in the order of sorted
-			b, found = found[0], found[1:]
-		}
-		var problems snapshot.Problems
-		result := decide(s.Now, x, b, o, &problems)
+		result := decide(c.now, x, b, c.o, &problems)
 		if err := problems.Err(); err != nil || !result.Empty() {
 			outcomes = append(outcomes, Outcome{Key: x.Name, Result: result, Err: err})
 		}
 	}
-	slices.SortFunc(outcomes, func(a, b Outcome) int { return cmp.Compare(a.Key, b.Key) })
+	for i, x := range subjects {
+		add(x, found[i])
+	}
+	for _, x := range c.byName.All() {
+		if !x.deleting() {
+			add(x, obstacles{})
+		}
+	}
+	for name := range c.duplicates {
+		var problems snapshot.Problems
+		problems.Add(duplicate(name))
+		outcomes = append(outcomes, Outcome{Key: name, Err: problems.Err()})
+	}
+	slices.SortFunc(outcomes, func(a, b Outcome) int { return strings.Compare(a.Key, b.Key) })
 	return outcomes, shared.Err()
 }
 

@@ -1,14 +1,10 @@
 package servicecidr
 
 import (
-	"encoding/binary"
 	"net/netip"
 	"slices"
 
-	"go4.org/netipx"
 	networkingv1 "k8s.io/api/networking/v1"
-
-	"github.com/purekube/purekube"
 )
 
 // search finds out which of many address sets hold an address that counts, in one pass over the
@@ -30,17 +26,6 @@ type interval struct {
 	// enough are the families that are in every set that has this interval: once one of them is
 	// seen, no further address here can change an answer.
 	enough family
-}
-
-type unparsable struct {
-	family  family
-	problem *purekube.ObjectError
-}
-
-// set is a set of addresses together with the families that count in it.
-type set struct {
-	ranges   []netipx.IPRange
-	families family
 }
 
 func newSearch(sets []set) *search {
@@ -111,7 +96,9 @@ func (q *search) scan(ips []*networkingv1.IPAddress) {
 		}
 		a, err := netip.ParseAddr(ip.Name)
 		if err != nil {
-			q.note(ip, err)
+			if bad, counts := unparsableOf(ip); counts {
+				q.unparsable = append(q.unparsable, bad)
+			}
 			continue
 		}
 		if a.Zone() != "" {
@@ -124,16 +111,6 @@ func (q *search) scan(ips []*networkingv1.IPAddress) {
 	}
 }
 
-func (q *search) note(ip *networkingv1.IPAddress, err error) {
-	if f := familyOf(ip); f != none {
-		q.unparsable = append(q.unparsable, unparsable{f, unparsableName(ip, err)})
-	}
-}
-
-func unparsableName(ip *networkingv1.IPAddress, err error) *purekube.ObjectError {
-	return &purekube.ObjectError{Kind: kindIPAddress, Name: ip.Name, Field: "metadata.name", Err: err}
-}
-
 // holds says whether an address that counts in s was found in it.
 func (q *search) holds(s set) bool {
 	for _, r := range s.ranges {
@@ -144,39 +121,4 @@ func (q *search) holds(s set) bool {
 		}
 	}
 	return false
-}
-
-type uint128 struct{ hi, lo uint64 }
-
-func (u uint128) compare(v uint128) int {
-	switch {
-	case u == v:
-		return 0
-	case u.hi < v.hi, u.hi == v.hi && u.lo < v.lo:
-		return -1
-	}
-	return 1
-}
-
-func uint32From(a netip.Addr) uint32 {
-	b := a.As4()
-	return binary.BigEndian.Uint32(b[:])
-}
-
-func uint128From(a netip.Addr) uint128 {
-	b := a.As16()
-	return uint128{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
-}
-
-func addr4(u uint32) netip.Addr {
-	var b [4]byte
-	binary.BigEndian.PutUint32(b[:], u)
-	return netip.AddrFrom4(b)
-}
-
-func addr6(u uint128) netip.Addr {
-	var b [16]byte
-	binary.BigEndian.PutUint64(b[:8], u.hi)
-	binary.BigEndian.PutUint64(b[8:], u.lo)
-	return netip.AddrFrom16(b)
 }

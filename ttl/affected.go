@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // KeyOf returns the key of the plan for a node: its name; empty for nil.
@@ -35,21 +37,12 @@ func AffectedByNode(s Snapshot, oldObj, newObj *corev1.Node, o Options) []string
 	affected := []string{KeyOf(oldObj), KeyOf(newObj)}
 	// Only a name that comes or goes changes the number of nodes.
 	if affected[0] != affected[1] {
-		all := sortNodes(s.Nodes)
+		all := nodeList(s.Nodes).sorted(&snapshot.Problems{})
 		if before := clamp(s.Step, len(o.Table.all())); o.Table.Settle(before, all.count()) != before {
 			affected = append(affected, all.names()...)
 		}
 	}
 	return sortedNames(affected)
-}
-
-// names are the names of all nodes.
-func (n nodes) names() []string {
-	names := slices.Clone(n.duplicates)
-	for _, u := range n.unique {
-		names = append(names, u.Name)
-	}
-	return names
 }
 
 // sortedNames sorts the names, each once; none is empty, since no plan has that key.
@@ -58,6 +51,9 @@ func sortedNames(names []string) []string {
 	names = slices.Compact(names)
 	if len(names) > 0 && names[0] == "" {
 		names = names[1:]
+	}
+	if len(names) == 0 {
+		return nil
 	}
 	return names
 }

@@ -17,7 +17,8 @@
 // [PlanAll] settles the step for the number of nodes and returns it with the nodes to write; [Plan]
 // answers for one node at a given step; [Table] is the table of steps on its own. [Explain] and
 // [ExplainAll] say why a node is written, [ExplainStep] why the cluster is at its step.
-// [AffectedByNode] names the nodes to plan again after an event.
+// [AffectedByNode] names the nodes to plan again after an event. An [Index] answers the same questions
+// for a cluster that changes event by event, and keeps the step.
 //
 // # Rules
 //
@@ -37,8 +38,8 @@
 //  2. Keep the step that PlanAll returned and put it into the next Snapshot. After a restart, take it
 //     from [Table.Recover]. Starting over at 0 is allowed; it rewrites every node of a cluster whose
 //     size is in an overlap.
-//  3. After an event, plan what AffectedByNode names, at the step that its comment says; or call
-//     PlanAll.
+//  3. After an event, plan what Index.With or Index.Without names, or what AffectedByNode names, at the
+//     step that its comment says; or call PlanAll.
 //  4. Make the call that Request returns. 404 Not Found means that the node is gone: drop the action.
 //     409 Conflict and 422 Invalid are not expected, since the patch carries neither a
 //     resourceVersion nor a UID; retry other errors with back-off.

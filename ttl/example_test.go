@@ -135,3 +135,29 @@ func ExampleAffectedByNode() {
 	// 101 nodes to plan at step 1
 	// [node-007]
 }
+
+// An informer's handler: one call for each event, and the plans that it names. The index keeps the
+// step.
+func ExampleIndex() {
+	s := ttl.Snapshot{Step: 0}
+	for i := range 100 {
+		s.Nodes = append(s.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("node-%03d", i), Annotations: map[string]string{ttl.Annotation: "0"},
+		}})
+	}
+	index := ttl.NewIndex(s, ttl.Options{})
+
+	added := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-100"}}
+	index, names := index.With(ttl.Snapshot{Nodes: []*corev1.Node{added}})
+	fmt.Println(len(names), "nodes to plan at step", index.Step())
+	result, err := index.Plan("node-100")
+	fmt.Println(result.Actions, err)
+
+	heartbeat := added.DeepCopy()
+	_, names = index.With(ttl.Snapshot{Nodes: []*corev1.Node{heartbeat}})
+	fmt.Println(names)
+	// Output:
+	// 101 nodes to plan at step 1
+	// [SetTTL node-100: 15s] <nil>
+	// [node-100]
+}

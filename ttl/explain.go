@@ -68,9 +68,13 @@ const annotationField = "metadata.annotations[" + Annotation + "]"
 // that s does not hold is an ObjectError around purekube.ErrNotFound; the other errors are those of
 // Plan.
 func Explain(s Snapshot, node string, o Options) (Explanation, error) {
+	return viewOf(s, o).explain(node)
+}
+
+func (v view) explain(node string) (Explanation, error) {
 	var problems snapshot.Problems
-	found, duplicates := find(s.Nodes, node, &problems)
-	b := o.Table.at(s.Step)
+	found, duplicates := v.find(node, &problems)
+	b := v.o.Table.at(v.step)
 	switch {
 	case duplicates:
 		return explainDuplicate(node, b), problems.Err()
@@ -87,9 +91,12 @@ func notFound(node string) *purekube.ObjectError {
 
 // ExplainAll explains the decision about every node at the step that [PlanAll] settles, sorted by
 // the node's name. The error is PlanAll's.
-func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
-	all := sortNodes(s.Nodes)
-	b := o.Table.at(o.Table.Settle(s.Step, all.count()))
+func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return viewOf(s, o).explainAll() }
+
+func (v view) explainAll() ([]Explanation, error) {
+	var problems snapshot.Problems
+	all := v.sorted(&problems)
+	b := v.o.Table.at(v.o.Table.Settle(v.step, all.count()))
 	var explanations []Explanation
 	for _, n := range all.unique {
 		explanations = append(explanations, explainNode(n, b))
@@ -98,7 +105,7 @@ func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
 		explanations = append(explanations, explainDuplicate(name, b))
 	}
 	slices.SortFunc(explanations, func(a, b Explanation) int { return strings.Compare(a.Key, b.Key) })
-	return explanations, all.problems.Err()
+	return explanations, problems.Err()
 }
 
 func explainNode(n *corev1.Node, b Boundary) Explanation {
@@ -146,9 +153,11 @@ type StepExplanation struct {
 }
 
 // ExplainStep says why PlanAll settles the step that it returns. The error is PlanAll's.
-func ExplainStep(s Snapshot, o Options) (StepExplanation, error) {
-	all := sortNodes(s.Nodes)
-	return explainStep(s.Step, all.count(), o.Table), all.problems.Err()
+func ExplainStep(s Snapshot, o Options) (StepExplanation, error) { return viewOf(s, o).explainStep() }
+
+func (v view) explainStep() (StepExplanation, error) {
+	var problems snapshot.Problems
+	return explainStep(v.step, v.count(&problems), v.o.Table), problems.Err()
 }
 
 func explainStep(given, count int, t Table) StepExplanation {

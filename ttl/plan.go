@@ -15,13 +15,15 @@ const kindNode = "Node"
 // is: it does not look at how many nodes there are, and s needs to hold no node but this one. A
 // node that s does not hold needs none. The error names a nil node in s, a node in s without a name,
 // and this node if s holds it twice; then nothing is planned for it.
-func Plan(s Snapshot, node string, o Options) (Result, error) {
+func Plan(s Snapshot, node string, o Options) (Result, error) { return viewOf(s, o).plan(node) }
+
+func (v view) plan(node string) (Result, error) {
 	var problems snapshot.Problems
-	found, _ := find(s.Nodes, node, &problems)
+	found, _ := v.find(node, &problems)
 	if found == nil {
 		return Result{}, problems.Err()
 	}
-	return planNode(found, o.Table.at(s.Step)), problems.Err()
+	return planNode(found, v.o.Table.at(v.step)), problems.Err()
 }
 
 // PlanAll settles the step for the nodes in s, as [Table.Settle] does from s.Step, and returns it
@@ -30,9 +32,14 @@ func Plan(s Snapshot, node string, o Options) (Result, error) {
 // than one node has has an outcome with an error and no action. The error is what is wrong with the
 // snapshot as a whole: nil nodes and nodes without a name.
 func PlanAll(s Snapshot, o Options) (step int, outcomes []Outcome, err error) {
-	all := sortNodes(s.Nodes)
-	step = o.Table.Settle(s.Step, all.count())
-	b := o.Table.at(step)
+	return viewOf(s, o).planAll()
+}
+
+func (v view) planAll() (step int, outcomes []Outcome, err error) {
+	var problems snapshot.Problems
+	all := v.sorted(&problems)
+	step = v.o.Table.Settle(v.step, all.count())
+	b := v.o.Table.at(step)
 	for _, n := range all.unique {
 		if r := planNode(n, b); !r.Empty() {
 			outcomes = append(outcomes, Outcome{Key: n.Name, Result: r})
@@ -42,7 +49,7 @@ func PlanAll(s Snapshot, o Options) (step int, outcomes []Outcome, err error) {
 		outcomes = append(outcomes, duplicateOutcome(name))
 	}
 	slices.SortFunc(outcomes, func(a, b Outcome) int { return strings.Compare(a.Key, b.Key) })
-	return step, outcomes, all.problems.Err()
+	return step, outcomes, problems.Err()
 }
 
 func duplicateOutcome(name string) Outcome {

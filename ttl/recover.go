@@ -1,6 +1,10 @@
 package ttl
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/purekube/purekube/internal/snapshot"
+)
 
 // Recover returns the step that the nodes' count and annotations agree with best, for a caller
 // that does not know it any more. Only the steps that allow that many nodes are considered. Of
@@ -11,7 +15,7 @@ import corev1 "k8s.io/api/core/v1"
 // Nil nodes and nodes without a name are left out. A name that more than one node has counts as one
 // node; the annotations of these nodes are not considered.
 func (t Table) Recover(nodes []*corev1.Node) int {
-	present := sortNodes(nodes)
+	present := nodeList(nodes).sorted(&snapshot.Problems{})
 	steps := t.all()
 	count := present.count()
 

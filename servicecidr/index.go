@@ -1,0 +1,200 @@
+package servicecidr
+
+import (
+	"net/netip"
+	"slices"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// Index is a [Snapshot] arranged for many questions. It is a value that never changes: With and Without
+// return another one, which shares with it what is the same. Any number of goroutines may use one and
+// derive others from it.
+//
+// Every method answers what the function of that name answers for the same objects. For N IPAddresses
+// and ServiceCIDRs, Plan, CheckDeletion and Explain cost O(log N) for each prefix around and inside
+// the ServiceCIDR's and for each address that they name; Plan looks at no address beyond the first
+// that is in the way.
+type Index struct{ cluster }
+
+// NewIndex arranges the snapshot. It keeps pointers to its objects, which must not be written to, and
+// none to its slices.
+func NewIndex(s Snapshot, o Options) *Index {
+	return &Index{cluster{s.Now, o, parseAll(s.ServiceCIDRs, o), newAddressIndex(s.IPAddresses)}}
+}
+
+// With returns the index with these objects added, or put in the place of those of the same name, and
+// the names of the ServiceCIDRs to plan again, sorted, each once: what [AffectedByServiceCIDR] and
+// [AffectedByIPAddress] name for each of the objects. It costs O(log N) for each object in changed,
+// plus what is affected.
+//
+// A Now that is not zero is the new time. It affects no name: RecheckAt tells what the time brings.
+//
+// Nil objects and ServiceCIDRs without a name are errors as in NewIndex. They cannot be taken away
+// again, and affect all names.
+func (x *Index) With(changed Snapshot) (next *Index, affected []string) {
+	cidrs := groupByName(changed.ServiceCIDRs)
+	ips := make(byNames[*networkingv1.IPAddress], len(changed.IPAddresses))
+	anyNilAddress := false
+	for _, ip := range changed.IPAddresses {
+		if ip == nil {
+			anyNilAddress = true
+			continue
+		}
+		ips[ip.Name] = append(ips[ip.Name], ip)
+	}
+	next, affected = x.derive(cidrs, ips, anyNilAddress)
+	if !changed.Now.IsZero() {
+		next.now = changed.Now
+	}
+	return next, affected
+}
+
+// Without returns the index without the objects of these names, and the names of the ServiceCIDRs to
+// plan again. A name that is not there changes nothing. The time stays.
+func (x *Index) Without(gone Snapshot) (next *Index, affected []string) {
+	cidrs := grouped{byName: make(byNames[*networkingv1.ServiceCIDR], len(gone.ServiceCIDRs))}
+	for _, c := range gone.ServiceCIDRs {
+		if c != nil && c.Name != "" {
+			cidrs.byName[c.Name] = nil
+		}
+	}
+	ips := make(byNames[*networkingv1.IPAddress], len(gone.IPAddresses))
+	for _, ip := range gone.IPAddresses {
+		if ip != nil {
+			ips[ip.Name] = nil
+		}
+	}
+	return x.derive(cidrs, ips, false)
+}
+
+// derive returns the index with the objects of each name replaced.
+func (x *Index) derive(cidrs grouped, ips byNames[*networkingv1.IPAddress], anyNilAddress bool) (*Index, []string) {
+	next := &Index{x.cluster}
+	var cidrsBefore byNames[*networkingv1.ServiceCIDR]
+	if len(cidrs.byName) > 0 || cidrs.anyNil || cidrs.anyNameless {
+		next.cidrs, cidrsBefore = x.cidrs.with(cidrs)
+	}
+	addresses := x.ips.(addressIndex)
+	var ipsBefore byNames[*networkingv1.IPAddress]
+	if len(ips) > 0 {
+		addresses, ipsBefore = addresses.with(ips)
+	}
+	addresses.hasNil = addresses.hasNil || anyNilAddress
+	next.ips = addresses
+
+	if cidrs.anyNil || cidrs.anyNameless || anyNilAddress {
+		return next, sortedNames(slices.Concat(x.names(), next.names())) // every answer names these problems
+	}
+	var affected []string
+	for name, after := range cidrs.byName {
+		affected = next.affectedByCIDRs(affected, name, cidrsBefore[name], after)
+	}
+	for name, after := range ips {
+		affected = next.affectedByAddresses(affected, name, ipsBefore[name], after)
+	}
+	return next, sortedNames(affected)
+}
+
+// affectedByCIDRs appends the names that a change of the ServiceCIDRs of one name affects. There is more
+// than one before or after where the name is ambiguous.
+func (x *Index) affectedByCIDRs(affected []string, name string, before, after []*networkingv1.ServiceCIDR) []string {
+	if len(before)+len(after) == 0 {
+		return affected
+	}
+	affected = append(affected, name)
+	if len(before) <= 1 && len(after) <= 1 && !affectsOthers(first(before), first(after), x.o) {
+		return affected
+	}
+	for _, c := range slices.Concat(before, after) {
+		for _, p := range prefixesOf(c) {
+			affected = append(affected, x.prefixes.overlapping(p)...)
+			affected = x.appendDuplicates(affected, p.Overlaps)
+		}
+	}
+	return affected
+}
+
+// affectedByAddresses appends the names that a change of the IPAddresses of one name affects.
+func (x *Index) affectedByAddresses(affected []string, name string, before, after []*networkingv1.IPAddress) []string {
+	if len(before) <= 1 && len(after) <= 1 && !affectsCIDRs(first(before), first(after), x.o) {
+		return affected
+	}
+	if !slices.ContainsFunc(slices.Concat(before, after), managed) {
+		return affected
+	}
+	a, err := netip.ParseAddr(name)
+	if err == nil {
+		affected = append(affected, x.prefixes.containingAddress(a)...)
+		return x.appendDuplicates(affected, func(p netip.Prefix) bool { return PrefixContainsIP(p, a) })
+	}
+	if x.o.matchUpstream() {
+		return affected
+	}
+	for name := range x.deleting.All() {
+		affected = append(affected, name)
+	}
+	for name, same := range x.duplicates {
+		if slices.ContainsFunc(same, func(c *networkingv1.ServiceCIDR) bool { return !c.DeletionTimestamp.IsZero() }) {
+			affected = append(affected, name)
+		}
+	}
+	return affected
+}
+
+// appendDuplicates appends the ambiguous names of which a ServiceCIDR has a prefix with the property.
+func (x *Index) appendDuplicates(names []string, property func(netip.Prefix) bool) []string {
+	for _, same := range x.duplicates {
+		names = appendNames(names, having(same, property))
+	}
+	return names
+}
+
+// names are all names, those that are ambiguous too.
+func (x *Index) names() (names []string) {
+	for name := range x.byName.All() {
+		names = append(names, name)
+	}
+	for name := range x.duplicates {
+		names = append(names, name)
+	}
+	return names
+}
+
+// first returns the first of the objects; nil if there is none.
+func first[T any](objects []*T) *T {
+	if len(objects) == 0 {
+		return nil
+	}
+	return objects[0]
+}
+
+// Err is what is wrong with the objects as a whole: the error of PlanAll, and the names that more than
+// one ServiceCIDR has.
+func (x *Index) Err() error {
+	var problems snapshot.Problems
+	x.reportNil(&problems)
+	_, u := x.ips.hold(nil)
+	u.report(&problems, x.o)
+	for name := range x.duplicates {
+		problems.Add(duplicate(name))
+	}
+	return problems.Err()
+}
+
+// Plan is [Plan].
+func (x *Index) Plan(name string) (Result, error) { return x.plan(name) }
+
+// PlanAll is [PlanAll].
+func (x *Index) PlanAll() ([]Outcome, error) { return x.planAll() }
+
+// CheckDeletion is [CheckDeletion].
+func (x *Index) CheckDeletion(name string) (Deletion, error) { return x.checkDeletion(name) }
+
+// Explain is [Explain].
+func (x *Index) Explain(name string) (Explanation, error) { return x.explain(name) }
+
+// ExplainAll is [ExplainAll].
+func (x *Index) ExplainAll() ([]Explanation, error) { return x.explainAll() }

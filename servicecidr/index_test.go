@@ -1,0 +1,373 @@
+package servicecidr_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/purekube/purekube/internal/aliasing"
+	"github.com/purekube/purekube/servicecidr"
+)
+
+// put is what With makes of a snapshot.
+func put(s, changed servicecidr.Snapshot) servicecidr.Snapshot {
+	s = remove(s, changed)
+	s.ServiceCIDRs = append(s.ServiceCIDRs, changed.ServiceCIDRs...)
+	s.IPAddresses = append(s.IPAddresses, changed.IPAddresses...)
+	if !changed.Now.IsZero() {
+		s.Now = changed.Now
+	}
+	return s
+}
+
+// remove is what Without makes of a snapshot.
+func remove(s, gone servicecidr.Snapshot) servicecidr.Snapshot {
+	s.ServiceCIDRs = slices.DeleteFunc(slices.Clone(s.ServiceCIDRs), func(x *networkingv1.ServiceCIDR) bool {
+		return x != nil && x.Name != "" && slices.ContainsFunc(gone.ServiceCIDRs, func(y *networkingv1.ServiceCIDR) bool { return y != nil && x.Name == y.Name })
+	})
+	s.IPAddresses = slices.DeleteFunc(slices.Clone(s.IPAddresses), func(x *networkingv1.IPAddress) bool {
+		return x != nil && slices.ContainsFunc(gone.IPAddresses, func(y *networkingv1.IPAddress) bool { return y != nil && x.Name == y.Name })
+	})
+	return s
+}
+
+// someChange is a few objects that are new or take the place of others.
+func someChange(r *rand.Rand, s servicecidr.Snapshot, n nasty) servicecidr.Snapshot {
+	var changed servicecidr.Snapshot
+	other := randomSnapshot(r, n)
+	for range 1 + r.IntN(2) {
+		switch r.IntN(6) {
+		case 0, 1:
+			changed.ServiceCIDRs = append(changed.ServiceCIDRs, other.ServiceCIDRs[r.IntN(len(other.ServiceCIDRs))])
+		case 2:
+			// One that is there, a little different.
+			if i := r.IntN(len(s.ServiceCIDRs) + 1); i < len(s.ServiceCIDRs) && s.ServiceCIDRs[i] != nil {
+				x := s.ServiceCIDRs[i].DeepCopy()
+				switch r.IntN(4) {
+				case 0:
+					x.Finalizers = []string{servicecidr.Finalizer}
+				case 1:
+					x.Finalizers = nil
+				case 2:
+					x.Status.Conditions = []metav1.Condition{ready(longAgo)}
+				default:
+					x.DeletionTimestamp = &metav1.Time{Time: second}
+				}
+				changed.ServiceCIDRs = append(changed.ServiceCIDRs, x)
+			}
+		case 3:
+			if i := r.IntN(len(s.IPAddresses) + 1); i < len(s.IPAddresses) && s.IPAddresses[i] != nil {
+				x := s.IPAddresses[i].DeepCopy()
+				if r.IntN(2) == 0 {
+					x.Labels = ip(x.Name).Labels
+				}
+				changed.IPAddresses = append(changed.IPAddresses, x)
+			}
+		default:
+			if len(other.IPAddresses) > 0 {
+				changed.IPAddresses = append(changed.IPAddresses, other.IPAddresses[r.IntN(len(other.IPAddresses))])
+			}
+		}
+	}
+	return changed
+}
+
+// sameAnswers holds every answer of the index to that of the function.
+func sameAnswers(t *testing.T, x *servicecidr.Index, s servicecidr.Snapshot, o servicecidr.Options, what string) {
+	t.Helper()
+	wantAll, wantErr := servicecidr.PlanAll(s, o)
+	gotAll, err := x.PlanAll()
+	require.Empty(t, cmp.Diff(wantAll, gotAll, compareErrors), what)
+	require.Equal(t, problemsOf(t, wantErr), problemsOf(t, err), what)
+	wantReasons, wantErr := servicecidr.ExplainAll(s, o)
+	gotReasons, err := x.ExplainAll()
+	require.Empty(t, diff(wantReasons, gotReasons), what)
+	require.Equal(t, problemsOf(t, wantErr), problemsOf(t, err), what)
+	require.Subset(t, problemsOf(t, x.Err()), problemsOf(t, err), what)
+
+	for _, name := range namesIn(s, "", "not there") {
+		want, wantErr := servicecidr.Plan(s, name, o)
+		got, err := x.Plan(name)
+		require.Empty(t, diff(want, got), "%s: Plan(%s)", what, name)
+		require.Equal(t, problemsOf(t, wantErr), problemsOf(t, err), "%s: Plan(%s)", what, name)
+		wantDeletion, wantErr := servicecidr.CheckDeletion(s, name, o)
+		gotDeletion, err := x.CheckDeletion(name)
+		require.Empty(t, diff(wantDeletion, gotDeletion), "%s: CheckDeletion(%s)", what, name)
+		require.Equal(t, problemsOf(t, wantErr), problemsOf(t, err), "%s: CheckDeletion(%s)", what, name)
+		wantExplanation, wantErr := servicecidr.Explain(s, name, o)
+		gotExplanation, err := x.Explain(name)
+		require.Empty(t, diff(wantExplanation, gotExplanation), "%s: Explain(%s)", what, name)
+		require.Equal(t, problemsOf(t, wantErr), problemsOf(t, err), "%s: Explain(%s)", what, name)
+	}
+}
+
+func namesIn(s servicecidr.Snapshot, names ...string) []string {
+	for _, x := range s.ServiceCIDRs {
+		if x != nil {
+			names = append(names, x.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// After any sequence of With and Without, an index answers what the functions answer for the snapshot
+// that the sequence comes to; and so do the indexes on the way, still, at the end. The names that
+// With and Without return hold every one whose plan is another one now, and are those of the
+// functions where one object changed.
+func TestProperty_IndexIsTheSnapshot(t *testing.T) {
+	steps, named, all, single := 0, 0, 0, 0
+	forSeeds(t, 250, func(t *testing.T, seed uint64, r *rand.Rand) {
+		n := nasty{specs: seed%2 == 0, objects: seed%4 == 0}
+		o := modes()[seed/4%2]
+		type version struct {
+			x *servicecidr.Index
+			s servicecidr.Snapshot
+		}
+		s := randomSnapshot(r, n)
+		versions := []version{{servicecidr.NewIndex(s, o), s}}
+		before := deepCopy(s)
+		for range 8 {
+			from := versions[r.IntN(len(versions))]
+			changed := someChange(r, from.s, n)
+			var next version
+			var affected []string
+			if r.IntN(3) == 0 {
+				next.x, affected = from.x.Without(changed)
+				next.s = remove(from.s, changed)
+			} else {
+				if r.IntN(4) == 0 {
+					changed.Now = from.s.Now.Add(time.Duration(r.IntN(20)) * time.Second)
+				}
+				next.x, affected = from.x.With(changed)
+				next.s = put(from.s, changed)
+			}
+			what := fmt.Sprintf("seed %d", seed)
+			sameAnswers(t, next.x, next.s, o, what)
+			require.True(t, slices.IsSorted(affected), what)
+			require.Empty(t, aliasing.Shared(next.s, affected), what)
+
+			// The same time on both sides: what time brings is RecheckAt's.
+			then := from.s
+			then.Now = next.s.Now
+			names := namesIn(servicecidr.Snapshot{ServiceCIDRs: slices.Concat(from.s.ServiceCIDRs, next.s.ServiceCIDRs)})
+			for _, name := range names {
+				if name == "" {
+					continue
+				}
+				was, wasErr := servicecidr.Plan(then, name, o)
+				is, isErr := servicecidr.Plan(next.s, name, o)
+				if o.MatchUpstream == "" && (diff(was, is) != "" || !cmp.Equal(wasErr, isErr, compareErrors)) {
+					require.Contains(t, affected, name, what)
+				}
+			}
+			steps, named, all = steps+1, named+len(affected), all+len(names)
+			if want, one := asFunctions(from.s, next.s, changed, o); one {
+				single++
+				require.Equal(t, want, affected, "%s: %+v", what, changed)
+			}
+			versions = append(versions, next)
+		}
+		for i, v := range versions {
+			sameAnswers(t, v.x, v.s, o, fmt.Sprintf("seed %d, version %d again", seed, i))
+		}
+		require.Equal(t, before, versions[0].s, "seed %d: inputs are read only", seed)
+	})
+	if os.Getenv("SERVICECIDR_SEED") == "" {
+		require.Less(t, named, all/2, "in %d steps not every name is affected", steps)
+		require.Greater(t, single, 200)
+	}
+}
+
+// asFunctions is what the functions name for a change of one object whose name no two objects have.
+func asFunctions(before, after, changed servicecidr.Snapshot, o servicecidr.Options) (names []string, one bool) {
+	if len(changed.ServiceCIDRs)+len(changed.IPAddresses) != 1 {
+		return nil, false
+	}
+	if len(changed.ServiceCIDRs) == 1 && changed.ServiceCIDRs[0] != nil && changed.ServiceCIDRs[0].Name != "" {
+		find := func(s servicecidr.Snapshot) (found []*networkingv1.ServiceCIDR) {
+			for _, x := range s.ServiceCIDRs {
+				if x != nil && x.Name == changed.ServiceCIDRs[0].Name {
+					found = append(found, x)
+				}
+			}
+			return append(found, nil)
+		}
+		was, is := find(before), find(after)
+		return servicecidr.AffectedByServiceCIDR(after, was[0], is[0], o), len(was) <= 2 && len(is) <= 2
+	}
+	if len(changed.IPAddresses) == 1 && changed.IPAddresses[0] != nil {
+		find := func(s servicecidr.Snapshot) (found []*networkingv1.IPAddress) {
+			for _, x := range s.IPAddresses {
+				if x != nil && x.Name == changed.IPAddresses[0].Name {
+					found = append(found, x)
+				}
+			}
+			return append(found, nil)
+		}
+		was, is := find(before), find(after)
+		return servicecidr.AffectedByIPAddress(after, was[0], is[0], o), len(was) <= 2 && len(is) <= 2
+	}
+	return nil, false
+}
+
+// With so many addresses that they fill many chunks, in order and in disorder, of both families, with
+// names that are no canonical form.
+func TestIndex_ManyAddresses(t *testing.T) {
+	r := newRand(5)
+	s := snapshotOf(cidrs(cidr("x", of("10.0.0.0/16", "fd00::/112"), deletedAt(longAgo))))
+	names := map[string]bool{}
+	random := func() string {
+		if r.IntN(2) == 0 {
+			return netip.AddrFrom4([4]byte{10, 0, byte(r.IntN(16)), byte(1 + r.IntN(255))}).String()
+		}
+		return fmt.Sprintf([]string{"fd00::%x", "fd00:0::%X"}[r.IntN(2)], 1+r.IntN(4095))
+	}
+	for range 3000 {
+		names[random()] = true
+	}
+	for name := range names {
+		s.IPAddresses = append(s.IPAddresses, ip(name))
+	}
+	x := servicecidr.NewIndex(s, careful)
+	check := func(x *servicecidr.Index, s servicecidr.Snapshot) {
+		t.Helper()
+		want, err := servicecidr.CheckDeletion(s, "x", careful)
+		require.NoError(t, err)
+		got, err := x.CheckDeletion("x")
+		require.NoError(t, err)
+		require.Empty(t, diff(want, got))
+	}
+	check(x, s)
+	first, firstSnapshot := x, s
+	for round := range 30 {
+		var changed servicecidr.Snapshot
+		for range 200 {
+			changed.IPAddresses = append(changed.IPAddresses, ip(random()))
+		}
+		if round%3 == 2 {
+			x, _ = x.Without(changed)
+			s = remove(s, changed)
+		} else {
+			// Each name once.
+			slices.SortFunc(changed.IPAddresses, func(a, b *networkingv1.IPAddress) int { return cmpString(a.Name, b.Name) })
+			changed.IPAddresses = slices.CompactFunc(changed.IPAddresses, func(a, b *networkingv1.IPAddress) bool { return a.Name == b.Name })
+			x, _ = x.With(changed)
+			s = put(s, changed)
+		}
+		check(x, s)
+	}
+	check(first, firstSnapshot)
+	// One by one until nothing is left.
+	for len(s.IPAddresses) > 0 {
+		last := len(s.IPAddresses) - 1
+		gone := servicecidr.Snapshot{IPAddresses: s.IPAddresses[last:]}
+		var affected []string
+		x, affected = x.Without(gone)
+		require.Equal(t, of("x"), affected)
+		s.IPAddresses = s.IPAddresses[:last]
+		r, err := x.Plan("x")
+		require.NoError(t, err)
+		_, removed := r.Actions[0].(servicecidr.RemoveFinalizer)
+		require.Equal(t, last == 0, removed, "%d addresses are left", last)
+	}
+}
+
+func cmpString(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+func TestIndex_BadChanges(t *testing.T) {
+	s := snapshotOf(cidrs(cidr("x", of("10.0.0.0/24"), deletedAt(longAgo)), cidr("y", of("10.1.0.0/24"))))
+	x := servicecidr.NewIndex(s, careful)
+	require.NoError(t, x.Err())
+
+	same, affected := x.Without(servicecidr.Snapshot{
+		ServiceCIDRs: cidrs(nil, cidr("not there", of("10.0.0.0/8")), cidr("", nil)), IPAddresses: []*networkingv1.IPAddress{nil, ip("10.0.0.9"), ip("nonsense")},
+	})
+	require.Empty(t, affected, "what is not there changes nothing")
+	sameAnswers(t, same, s, careful, "Without of what is not there")
+
+	for _, tc := range []struct {
+		name, reason string
+		changed      servicecidr.Snapshot
+		affected     []string
+		problems     []string
+	}{
+		{"a nil ServiceCIDR", "every answer names it", servicecidr.Snapshot{ServiceCIDRs: cidrs(nil, cidr("z", of("10.2.0.0/24")))}, of("x", "y", "z"),
+			[]string{"ServiceCIDR: nil object in the snapshot"}},
+		{"a nameless ServiceCIDR", "every answer names it", servicecidr.Snapshot{ServiceCIDRs: cidrs(cidr("", of("10.2.0.0/24")))}, of("x", "y"),
+			[]string{"ServiceCIDR: metadata.name: an object of a cluster has a name"}},
+		{"a nil IPAddress", "it may be an address of x", servicecidr.Snapshot{IPAddresses: []*networkingv1.IPAddress{nil, ip("10.1.0.7")}}, of("x", "y"),
+			[]string{"IPAddress: nil object in the snapshot"}},
+		{"a name that is no address", "it may be an address of what is being deleted", servicecidr.Snapshot{IPAddresses: ips("10.0.0.007")}, of("x"),
+			[]string{`IPAddress 10.0.0.007: metadata.name: ParseAddr("10.0.0.007"): IPv4 field has octet with leading zero`}},
+		{"two of a name", "which one is real?", servicecidr.Snapshot{ServiceCIDRs: cidrs(cidr("y", of("10.1.0.0/24")), cidr("y", of("10.0.0.0/8")))}, of("x", "y"),
+			[]string{"ServiceCIDR y: more than one object of this name in the snapshot"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			next, affected := x.With(tc.changed)
+			require.Equal(t, tc.affected, affected, tc.reason)
+			require.Equal(t, tc.problems, problemsOf(t, next.Err()), tc.reason)
+			sameAnswers(t, next, put(s, tc.changed), careful, tc.name)
+		})
+	}
+
+	twice, _ := x.With(servicecidr.Snapshot{ServiceCIDRs: cidrs(cidr("y", of("10.1.0.0/24")), cidr("y", of("10.0.0.0/8")))})
+	once, affected := twice.With(servicecidr.Snapshot{ServiceCIDRs: cidrs(cidr("y", of("10.1.0.0/24")))})
+	require.NoError(t, once.Err(), "one object takes the place of both")
+	require.Equal(t, of("x", "y"), affected, "x overlaps one of those that were there")
+}
+
+// With and Without from many goroutines on one index, and questions to it meanwhile, are no race
+// (go test -race), and each goroutine gets its own answers.
+func TestIndex_DerivedFromConcurrently(t *testing.T) {
+	s := largeCluster(40, 2_000, 2)
+	x := servicecidr.NewIndex(s, careful)
+	want, err := x.PlanAll()
+	require.NoError(t, err)
+	var wait sync.WaitGroup
+	for g := range 8 {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			own := x
+			for i := range 40 {
+				name := fmt.Sprintf("172.16.%d.%d", g, i+1)
+				own, _ = own.With(snapshotOf(cidrs(cidr(fmt.Sprintf("own-%d-%d", g, i), of("172.16.0.0/16"), deletedAt(longAgo)))))
+				own, _ = own.With(servicecidr.Snapshot{IPAddresses: ips(name)})
+				own, _ = own.Without(servicecidr.Snapshot{IPAddresses: s.IPAddresses[i : i+1]})
+				if d, err := own.CheckDeletion(fmt.Sprintf("own-%d-%d", g, i)); err != nil || d.Safe != (len(d.Orphans) == 0) {
+					t.Errorf("goroutine %d: %v, %v", g, d, err)
+				}
+				if got, _ := x.PlanAll(); len(got) != len(want) {
+					t.Errorf("goroutine %d: %d outcomes, want %d", g, len(got), len(want))
+				}
+			}
+			d, _ := own.CheckDeletion(fmt.Sprintf("own-%d-0", g))
+			if len(d.Coverage[0].Unreliable)+len(d.Coverage[0].By) != 39 {
+				t.Errorf("goroutine %d sees the ServiceCIDRs of others: %v", g, d.Coverage)
+			}
+		}()
+	}
+	wait.Wait()
+	got, err := x.PlanAll()
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(want, got, compareErrors))
+}
