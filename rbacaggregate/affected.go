@@ -1,11 +1,11 @@
 package rbacaggregate
 
 import (
+	"maps"
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // AffectedByClusterRole returns the names of the ClusterRoles whose plan may differ after one was
@@ -13,146 +13,164 @@ import (
 // nothing is affected. s is the snapshot after the event; one from before the event gives the same
 // answer.
 //
-// By default these are the ones that the change can reach: the ClusterRole itself, if it has an
-// aggregationRule and its rules, aggregationRule or UID changed; those that aggregate it, before or after,
-// if their sources or the rules that it contributes changed; and those that aggregate them, through all
-// levels. An event that changes nothing of the sort, for example a resync, affects none. The write
-// of a [SetRules] affects only the ClusterRole that it writes.
+// By default these are the ones that the change can reach: the ClusterRole itself, if it has or had an
+// aggregationRule and its rules, aggregationRule or UID changed; those that aggregate it, before or
+// after, if their sources or the rules that it contributes changed; and those that aggregate them,
+// through all levels. An event that changes nothing of the sort, for example a resync, affects none. The
+// write of a [SetRules] affects only the ClusterRole that it writes.
 //
 // Under MatchUpstream it is every ClusterRole with an aggregationRule, whatever the event (BR-27-01;
 // enqueue in clusterroleaggregation_controller.go).
 func AffectedByClusterRole(s Snapshot, oldObj, newObj *rbacv1.ClusterRole, o Options) []string {
-	if oldObj == nil && newObj == nil {
+	names := map[string]bool{}
+	for _, object := range []*rbacv1.ClusterRole{oldObj, newObj} {
+		if KeyOf(object) != "" {
+			names[object.Name] = true
+		}
+	}
+	if len(names) == 0 {
 		return nil
 	}
-	if !o.matchUpstream() && oldObj != nil && newObj != nil && (oldObj.Name != newObj.Name || oldObj.UID != newObj.UID) {
-		// Two ClusterRoles: one was deleted and one was added, perhaps under the same name.
-		names := append(AffectedByClusterRole(s, oldObj, nil, o), AffectedByClusterRole(s, nil, newObj, o)...)
-		slices.Sort(names)
-		return slices.Compact(names)
+	var before Snapshot
+	for _, object := range s.ClusterRoles {
+		if object != nil && !names[object.Name] {
+			before.ClusterRoles = append(before.ClusterRoles, object)
+		}
 	}
-	g := newGraph(s.after(oldObj, newObj), o, &ruleIDs{})
-	if o.matchUpstream() {
-		var names []string
-		for i := range g.roles {
-			if g.roles[i].mayAggregate() {
-				names = append(names, g.roles[i].name)
+	if KeyOf(oldObj) != "" {
+		before.ClusterRoles = append(before.ClusterRoles, oldObj)
+	}
+	changes := map[string][]*rbacv1.ClusterRole{}
+	for name := range names {
+		changes[name] = nil
+	}
+	if KeyOf(newObj) != "" {
+		changes[newObj.Name] = []*rbacv1.ClusterRole{newObj}
+	}
+	_, affected := NewIndex(before, o).change(changes)
+	return affected
+}
+
+// event is what happens to one name.
+type event struct {
+	before, after         role
+	wasThere, isThere     bool
+	replaced              bool // the name is another ClusterRole's than before, or cannot be told to be the same
+	aggregationRule, uses bool // its aggregationRule changed; its rules did
+}
+
+func newEvent(before, after role, wasThere, isThere bool) event {
+	e := event{before: before, after: after, wasThere: wasThere, isThere: isThere}
+	e.replaced = !wasThere || !isThere || before.ambiguous() || after.ambiguous() || before.object.UID != after.object.UID
+	if e.replaced {
+		e.aggregationRule, e.uses = true, true
+		return e
+	}
+	e.aggregationRule = !equality.Semantic.DeepEqual(before.object.AggregationRule, after.object.AggregationRule)
+	e.uses = !equality.Semantic.DeepEqual(before.object.Rules, after.object.Rules)
+	return e
+}
+
+// reached collects the roles whose plan may differ.
+type reached struct {
+	// names of them.
+	names map[string]bool
+	// rising are those of names whose rules may differ, so that those that aggregate them are reached
+	// too; in the order in which they were found.
+	rising []string
+	found  map[string]bool
+}
+
+func (r *reached) add(name string, rises bool) {
+	if r.names == nil {
+		r.names, r.found = map[string]bool{}, map[string]bool{}
+	}
+	r.names[name] = true
+	if rises && !r.found[name] {
+		r.found[name] = true
+		r.rising = append(r.rising, name)
+	}
+}
+
+func (r *reached) sorted() []string { return slices.Sorted(maps.Keys(r.names)) }
+
+// reach returns the roles whose plan may differ in next after these events. Stored rules matter
+// where those that are stored in a role with an aggregationRule may be what it contributes.
+func (x *Index) reach(next *Index, events []event, stored bool) *reached {
+	r := &reached{}
+	for _, e := range events {
+		x.reachFirst(next, e, stored, r)
+	}
+	for i := 0; i < len(r.rising); i++ {
+		if role, found := next.find(r.rising[i]); found {
+			next.aggregators(role, func(name string) {
+				if name != role.name {
+					r.add(name, true)
+				}
+			})
+		}
+	}
+	return r
+}
+
+// reachFirst adds the role of an event and those that aggregate it, before or after.
+func (x *Index) reachFirst(next *Index, e event, stored bool, r *reached) {
+	name := e.before.name
+	if e.isThere {
+		name = e.after.name
+	}
+	// A name that is ambiguous has a plan: it is an error.
+	planned := e.wasThere && (e.before.ambiguous() || e.before.aggregates()) || e.isThere && (e.after.ambiguous() || e.after.aggregates())
+	if planned && (e.aggregationRule || e.uses) {
+		r.add(name, e.aggregationRule)
+	}
+
+	contributes := e.aggregationRule || e.uses && (stored || !next.computable(e.after))
+	if !contributes && maps.Equal(e.before.object.Labels, e.after.object.Labels) {
+		return
+	}
+	was, is := map[string]bool{}, map[string]bool{}
+	if e.wasThere {
+		x.aggregators(e.before, func(name string) { was[name] = true })
+	}
+	if e.isThere {
+		next.aggregators(e.after, func(name string) { is[name] = true })
+	}
+	for _, side := range []struct{ has, other map[string]bool }{{was, is}, {is, was}} {
+		for aggregator := range side.has {
+			if aggregator != name && (contributes || !side.other[aggregator]) {
+				r.add(aggregator, true)
 			}
 		}
-		return names
 	}
-	return g.names(g.reached(g.touched(oldObj, newObj)))
 }
 
-// after returns the snapshot with newObj in the place of oldObj.
-func (s Snapshot) after(oldObj, newObj *rbacv1.ClusterRole) Snapshot {
-	roles := make([]*rbacv1.ClusterRole, 0, len(s.ClusterRoles)+1)
-	for _, r := range s.ClusterRoles {
-		if r != nil && (oldObj != nil && r.Name == oldObj.Name || newObj != nil && r.Name == newObj.Name) {
-			continue
-		}
-		roles = append(roles, r)
-	}
-	if newObj != nil {
-		roles = append(roles, newObj)
-	}
-	return Snapshot{ClusterRoles: roles}
-}
-
-// mayAggregate is for a role of which there may be two objects.
-func (r *role) mayAggregate() bool {
-	return slices.ContainsFunc(r.objects, func(o *rbacv1.ClusterRole) bool { return o.AggregationRule != nil })
-}
-
-// touched returns the roles that a change meets directly: those that have to be planned again, and
-// of them those whose own sum of rules may differ now, from which the change goes on.
-func (g *graph) touched(oldObj, newObj *rbacv1.ClusterRole) (plan, goOn []int) {
-	self := -1
-	if newObj != nil {
-		if i, found := g.find(newObj.Name); found {
-			self = i
-		}
-	}
-	if self >= 0 && g.roles[self].aggregates() && aggregationChanged(oldObj, newObj) {
-		goOn = append(goOn, self)
-	} else if self >= 0 && g.roles[self].aggregates() && rulesChanged(oldObj, newObj) {
-		plan = append(plan, self)
-	}
-
-	brings := g.bringsOther(oldObj, newObj, self)
-	for i := range g.roles {
-		if i == self {
-			continue
-		}
-		before := oldObj != nil && g.matches(i, oldObj)
-		after := newObj != nil && g.matches(i, newObj)
-		if before != after || brings && after {
-			goOn = append(goOn, i)
-		}
-	}
-	return append(plan, goOn...), goOn
-}
-
-// bringsOther reports whether a role may bring in other rules than it did.
-func (g *graph) bringsOther(oldObj, newObj *rbacv1.ClusterRole, self int) bool {
-	if aggregationChanged(oldObj, newObj) {
-		return true
-	}
-	if !rulesChanged(oldObj, newObj) {
+// computable reports whether a role aggregates and all that it aggregates is known.
+func (x *Index) computable(r role) bool {
+	a, aggregates := x.aggregated.Get(r.name)
+	if !aggregates || len(a.problems) > 0 {
 		return false
 	}
-	// What is written in a role that aggregates does not count, if its sum can be known.
-	return self < 0 || !g.computable(self)
-}
-
-func aggregationChanged(oldObj, newObj *rbacv1.ClusterRole) bool {
-	return oldObj == nil || newObj == nil || !equality.Semantic.DeepEqual(oldObj.AggregationRule, newObj.AggregationRule)
-}
-
-func rulesChanged(oldObj, newObj *rbacv1.ClusterRole) bool {
-	return oldObj == nil || newObj == nil || !equality.Semantic.DeepEqual(oldObj.Rules, newObj.Rules)
-}
-
-// matches reports whether a role aggregates whatever has these labels.
-func (g *graph) matches(i int, object *rbacv1.ClusterRole) bool {
-	return slices.ContainsFunc(g.from(i).selectors, func(s labels.Selector) bool {
-		return s.Matches(labels.Set(object.Labels))
-	})
-}
-
-// reached returns the roles of plan and all that aggregate one of goOn, through all levels.
-func (g *graph) reached(plan, goOn []int) map[int]bool {
-	reached := map[int]bool{}
-	for _, i := range plan {
-		reached[i] = true
-	}
-	if len(goOn) == 0 {
-		return reached
-	}
-	aggregatedBy := make([][]int, len(g.roles))
-	for i := range g.roles {
-		for _, source := range g.from(i).sources {
-			aggregatedBy[source] = append(aggregatedBy[source], i)
-		}
-	}
-	went := map[int]bool{}
-	for queue := goOn; len(queue) > 0; queue = queue[1:] {
-		for _, i := range aggregatedBy[queue[0]] {
-			if !went[i] {
-				went[i] = true
-				reached[i] = true
-				queue = append(queue, i)
+	for name := range x.ambiguous.All() {
+		twins, _ := x.find(name)
+		for _, s := range a.selectors {
+			if twins.matchedBy(s) {
+				return false
 			}
 		}
 	}
-	return reached
+	return true
 }
 
-func (g *graph) names(of map[int]bool) []string {
-	var names []string
-	for i := range g.roles {
-		if of[i] {
-			names = append(names, g.roles[i].name)
+// aggregating returns the names that BR-27-01 evaluates again, sorted.
+func (x *Index) aggregating() map[string]bool {
+	names := map[string]bool{}
+	for name := range x.aggregated.All() {
+		names[name] = true
+	}
+	for name := range x.ambiguous.All() {
+		if twins, _ := x.find(name); twins.mayAggregate() {
+			names[name] = true
 		}
 	}
 	return names

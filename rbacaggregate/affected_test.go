@@ -3,6 +3,7 @@ package rbacaggregate
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,7 +23,8 @@ func TestBR2701_EveryAggregatingRole(t *testing.T) {
 	}{
 		{"update", "whatever changed", plain("a", "is"), plain("a", "is"), []string{"b", "m", "z"}},
 		{"add", "the newObj one aggregates too", nil, sum("c", "", ""), []string{"b", "c", "m", "z"}},
-		{"delete", "a role that is gone is not looked at", sum("m", "", "else"), nil, []string{"b", "z"}},
+		{"delete", "the deleted one too: its plan is empty now", sum("m", "", "else"), nil, []string{"b", "m", "z"}},
+		{"stops aggregating", "so is the plan of one that has no aggregationRule any more", sum("m", "", "else"), plain("m", ""), []string{"b", "m", "z"}},
 		{"no event", "nothing happened", nil, nil, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -61,9 +63,10 @@ func TestAffected(t *testing.T) {
 		{"SetRules carried out", "only itself: what is written in a role that aggregates is not what it brings", sum("mid", "mid", "low"), sum("mid", "mid", "low", pods), []string{"mid"}},
 		{"aggregationRule", "itself and those above", sum("mid", "mid", "low"), sum("mid", "mid", "else"), []string{"mid", "top"}},
 		{"begins to aggregate", "itself and those above", plain("mid", "mid", pods), sum("mid", "mid", "low", pods), []string{"mid", "top"}},
-		{"stops aggregating", "those above; it is not looked after any more", sum("mid", "mid", "low", pods), plain("mid", "mid", pods), []string{"top"}},
+		{"stops aggregating", "itself, whose plan is empty now, and those above", sum("mid", "mid", "low", pods), plain("mid", "mid", pods), []string{"mid", "top"}},
 		{"aggregating role added", "itself", nil, sum("new", "", "leaf"), []string{"new"}},
-		{"aggregating role deleted", "those above", sum("mid", "mid", "low"), nil, []string{"top"}},
+		{"aggregating role deleted", "itself, whose plan is empty now, and those above", sum("mid", "mid", "low"), nil, []string{"mid", "top"}},
+		{"nameless", "it is left out", nil, plain("", "leaf"), nil},
 		{"another name", "one deleted, one added", plain("leaf", "leaf", pods), plain("new", "else", pods), []string{"low", "mid", "other", "top"}},
 		{"another UID", "deleted and made again between two looks", plain("leaf", "leaf", pods), func() *rbacv1.ClusterRole {
 			r := plain("leaf", "leaf", pods)
@@ -97,6 +100,20 @@ func TestAffectedByRoleThatCannotBeSummed(t *testing.T) {
 func TestAffectedInCycle(t *testing.T) {
 	s := snapshotOf(sum("x", "x", "y leaf"), sum("y", "y", "x"), sum("z", "", "y"), plain("a", "leaf", pods))
 	require.Equal(t, []string{"x", "y", "z"}, AffectedByClusterRole(s, plain("a", "leaf"), plain("a", "leaf", pods), Options{}))
+}
+
+// after returns the snapshot with newObj in the place of oldObj.
+func (s Snapshot) after(oldObj, newObj *rbacv1.ClusterRole) Snapshot {
+	var after Snapshot
+	for _, r := range s.ClusterRoles {
+		if r == nil || (oldObj == nil || r.Name != oldObj.Name) && (newObj == nil || r.Name != newObj.Name) {
+			after.ClusterRoles = append(after.ClusterRoles, r)
+		}
+	}
+	if newObj != nil {
+		after.ClusterRoles = append(after.ClusterRoles, newObj)
+	}
+	return after
 }
 
 // Whatever one event changes in a plan, for the better or the worse, is named.
@@ -134,15 +151,18 @@ func TestAffectedMissesNothing(t *testing.T) {
 		for _, name := range AffectedByClusterRole(was, oldObj, newObj, Options{}) {
 			affected[name] = true
 		}
-		for _, role := range is.ClusterRoles {
-			a, errA := Plan(was, role.Name, Options{})
-			b, errB := Plan(is, role.Name, Options{})
+		names := map[string]bool{}
+		for _, role := range slices.Concat(was.ClusterRoles, is.ClusterRoles) {
+			names[role.Name] = true
+		}
+		for name := range names {
+			a, errA := Plan(was, name, Options{})
+			b, errB := Plan(is, name, Options{})
 			if fmt.Sprint(errA) == fmt.Sprint(errB) && cmp.Equal(a, b) {
 				continue
 			}
-			// A role that is not there before, or is another one, has no plan to compare.
 			changes++
-			require.True(t, affected[role.Name] || role.AggregationRule == nil, "seed %d: %s is not named", seed, role.Name)
+			require.True(t, affected[name], "seed %d: %s is not named", seed, name)
 		}
 	}
 	require.Greater(t, changes, 300, "too few events changed anything")

@@ -2,10 +2,13 @@ package rbacaggregate
 
 import (
 	"fmt"
+	"math"
+	"runtime"
 	"testing"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 var sizes = []int{1_000, 4_000, 16_000}
@@ -46,14 +49,15 @@ func copyAll(roles []*rbacv1.ClusterRole) []rbacv1.PolicyRule {
 	return all
 }
 
-// perOp runs once more, outside of the measurement, to relate to.
+// perOp runs some times more, outside of the measurement, to relate to, and takes the fastest.
 func perOp(op func()) time.Duration {
-	const times = 5
-	start := time.Now()
-	for range times {
+	best := time.Duration(math.MaxInt64)
+	for range 5 {
+		start := time.Now()
 		op()
+		best = min(best, time.Since(start))
 	}
-	return time.Since(start) / times
+	return best
 }
 
 // One role over all the rules: written from nothing, and in agreement with what is there.
@@ -163,27 +167,261 @@ func BenchmarkExplain(b *testing.B) {
 	}
 }
 
-// What a webhook asks, and what an informer's handler asks, in a cluster of 1,601 roles.
-func BenchmarkPreview(b *testing.B) {
-	s := Snapshot{ClusterRoles: append(bundle(16_000, "is"), sum("sum", "", "is"))}
-	changed := plain("new", "is", numbered(99_999))
+// growth reports how the time of a benchmark grows with its size: the ratio to the size before and the
+// exponent, which is 1 for what is linear. It goes by the fastest run, which is the least disturbed one. The
+// sizes of one benchmark run one after the other.
+type growth struct {
+	n    int
+	best time.Duration
+}
+
+func (g *growth) loop(b *testing.B, n int, op func()) {
+	b.Helper()
 	b.ReportAllocs()
+	best := time.Duration(math.MaxInt64)
 	for b.Loop() {
-		if c, err := Preview(s, changed, Options{}); err != nil || len(c) != 1 {
-			b.Fatal(c, err)
+		start := time.Now()
+		op()
+		best = min(best, time.Since(start))
+	}
+	b.ReportMetric(float64(best.Nanoseconds()), "best-ns/op")
+	if g.n > 0 && g.n < n {
+		ratio := float64(best) / float64(g.best)
+		b.ReportMetric(ratio, "x-before")
+		b.ReportMetric(math.Log(ratio)/math.Log(float64(n)/float64(g.n)), "exponent")
+	}
+	*g = growth{n, best}
+}
+
+// ring is n roles, each of which aggregates the next one, and as many rules as said that enter somewhere.
+func ring(n, rules int) Snapshot {
+	var s Snapshot
+	for i := range n {
+		s.ClusterRoles = append(s.ClusterRoles, sum(fmt.Sprintf("ring%06d", i), fmt.Sprintf("ring%d", i), fmt.Sprintf("own%d ring%d", i, (i+1)%n)))
+	}
+	for i := range rules {
+		s.ClusterRoles = append(s.ClusterRoles, plain(fmt.Sprintf("own%06d", i), fmt.Sprintf("own%d", i*n/rules), numbered(i)))
+	}
+	return s
+}
+
+// chain is n roles, each of which aggregates the next one; the last one aggregates one that does not.
+func chain(n int) Snapshot {
+	s := snapshotOf(plain("leaf", fmt.Sprintf("link%d", n), numbered(0)))
+	for i := range n {
+		s.ClusterRoles = append(s.ClusterRoles, sum(fmt.Sprintf("chain%06d", i), fmt.Sprintf("link%d", i), fmt.Sprintf("link%d", i+1)))
+	}
+	return s
+}
+
+// everything is n roles that aggregate every ClusterRole, each other too, and ten that do not aggregate.
+func everything(n int) Snapshot {
+	s := Snapshot{ClusterRoles: bundle(100, "own")}
+	for i := range n {
+		r := sum(fmt.Sprintf("all%06d", i), "", "", numbered(i%20))
+		r.AggregationRule.ClusterRoleSelectors = []metav1.LabelSelector{{}}
+		s.ClusterRoles = append(s.ClusterRoles, r)
+	}
+	return s
+}
+
+// broken is n roles, each of which rests on one that cannot be computed.
+func brokenChain(n int) Snapshot {
+	s := chain(n)
+	s.ClusterRoles = append(s.ClusterRoles, plain("leaf", ""))
+	return s
+}
+
+// What many aggregated roles cost that were made to cost much. Where it says PlanAll, the output or the
+// rules that are stored grow as well, unless it says otherwise.
+func BenchmarkHostile(b *testing.B) {
+	plan := func(name string) func(*testing.B, Snapshot, Options) {
+		return func(b *testing.B, s Snapshot, o Options) {
+			if _, err := Plan(s, name, o); err != nil {
+				b.Fatal(err)
+			}
 		}
+	}
+	planAll := func(b *testing.B, s Snapshot, o Options) {
+		if _, err := PlanAll(s, o); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, bc := range []struct {
+		name string
+		make func(n int) Snapshot
+		o    Options
+		ask  func(*testing.B, Snapshot, Options)
+	}{
+		{"Plan/ring", func(n int) Snapshot { return ring(n, n) }, Options{}, plan("ring000000")},
+		{"PlanAll/ring-of-ten-rules", func(n int) Snapshot { return ring(n, 10) }, Options{}, planAll},
+		{"PlanAll/ring-of-ten-rules/MatchUpstream", func(n int) Snapshot { return ring(n, 10) }, upstream, planAll},
+		{"Plan/everything", everything, Options{}, plan("all000000")},
+		{"PlanAll/everything", everything, Options{}, planAll},
+		{"PlanAll/everything/MatchUpstream", everything, upstream, planAll},
+		{"Plan/chain", chain, Options{}, plan("chain000000")},
+		{"PlanAll/chain", chain, Options{}, planAll},
+		{"PlanAll/broken-chain", brokenChain, Options{}, planAll},
+		{"Explain/chain", chain, Options{}, func(b *testing.B, s Snapshot, o Options) {
+			if e, err := Explain(s, "chain000000", o); err != nil || len(e.Sources) == 0 {
+				b.Fatal(err)
+			}
+		}},
+		{"PreviewRole/chain", chain, Options{}, func(b *testing.B, s Snapshot, o Options) {
+			if c, err := PreviewRole(s, plain("leaf", fmt.Sprintf("link%d", len(s.ClusterRoles)-1)), "chain000000", o); err != nil || c.Empty() {
+				b.Fatal(c, err)
+			}
+		}},
+		{"PreviewRole/ring/MatchUpstream", func(n int) Snapshot { return ring(n, 10) }, upstream, func(b *testing.B, s Snapshot, o Options) {
+			if c, err := PreviewRole(s, plain("own000000", ""), "ring000000", o); err != nil || c.Empty() {
+				b.Fatal(c, err)
+			}
+		}},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			var before growth
+			for _, n := range []int{1_000, 2_000, 4_000, 8_000} {
+				b.Run(fmt.Sprint(n), func(b *testing.B) {
+					s := bc.make(n)
+					before.loop(b, n, func() { bc.ask(b, s, bc.o) })
+				})
+			}
+		})
 	}
 }
 
-func BenchmarkAffected(b *testing.B) {
-	s := Snapshot{ClusterRoles: append(bundle(16_000, "is"), sum("sum", "", "is"))}
-	oldObj, newObj := plain("new", "is"), plain("new", "is", numbered(99_999))
-	b.ReportAllocs()
-	for b.Loop() {
-		if len(AffectedByClusterRole(s, oldObj, newObj, Options{})) != 1 {
-			b.Fatal("another answer")
-		}
+// cluster is n ClusterRoles as charts and operators bring them, three aggregated roles over each other, and for
+// each hundred of the others one more aggregated role.
+func cluster(n int) Snapshot {
+	s := snapshotOf(sum("admin", "", "to-admin edits"), sum("edit", "edits", "to-edit views"), sum("view", "views", "to-view"))
+	for i := range 30 {
+		s.ClusterRoles = append(s.ClusterRoles, plain(fmt.Sprintf("system:%02d", i), "to-"+[]string{"admin", "edit", "view"}[i%3], numbered(i)))
 	}
+	for i := range n {
+		name := fmt.Sprintf("operator-%07d", i)
+		r := plain(name, "", numbered(i))
+		r.Labels = map[string]string{
+			"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "Helm", "team": fmt.Sprint("team-", i%100),
+		}
+		switch {
+		case i%100 == 0:
+			r.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{byLabel(fmt.Sprint("group-", i/100))}}
+		case i%100 < 10:
+			r.Labels[fmt.Sprint("group-", i/100)] = "true"
+		}
+		s.ClusterRoles = append(s.ClusterRoles, r)
+	}
+	return s
+}
+
+var clusterSizes = []int{1_000, 10_000, 100_000, 1_000_000}
+
+func BenchmarkIndex(b *testing.B) {
+	write := plain("new", "to-view", numbered(999_999_999))
+	for _, bc := range []struct {
+		name string
+		ask  func(*testing.B, *Index)
+	}{
+		{"With/nobody-selects", func(b *testing.B, x *Index) {
+			if _, affected := x.With(snapshotOf(plain("operator-0000555", "team-x", numbered(7)))); len(affected) != 0 {
+				b.Fatal(affected)
+			}
+		}},
+		{"With/source", func(b *testing.B, x *Index) {
+			if _, affected := x.With(snapshotOf(write)); len(affected) != 3 {
+				b.Fatal(affected)
+			}
+		}},
+		{"Without/source", func(b *testing.B, x *Index) {
+			if _, affected := x.Without(snapshotOf(plain("system:02", ""))); len(affected) != 3 {
+				b.Fatal(affected)
+			}
+		}},
+		{"Plan/does-not-aggregate", func(b *testing.B, x *Index) {
+			if r, err := x.Plan("operator-0000555"); err != nil || !r.Empty() {
+				b.Fatal(r, err)
+			}
+		}},
+		{"Plan/admin", func(b *testing.B, x *Index) {
+			if r, err := x.Plan("admin"); err != nil || r.Empty() {
+				b.Fatal(r, err)
+			}
+		}},
+		{"Explain/admin", func(b *testing.B, x *Index) {
+			if e, err := x.Explain("admin"); err != nil || len(e.Rules) != 30 {
+				b.Fatal(err)
+			}
+		}},
+		{"PreviewRole/admin", func(b *testing.B, x *Index) {
+			if c, err := x.PreviewRole(write, "admin"); err != nil || len(c.Added) != 1 {
+				b.Fatal(c, err)
+			}
+		}},
+		{"Preview", func(b *testing.B, x *Index) {
+			if c, err := x.Preview(write); err != nil || len(c) != 3 {
+				b.Fatal(c, err)
+			}
+		}},
+	} {
+		b.Run(bc.name, func(b *testing.B) {
+			var before growth
+			for _, n := range clusterSizes {
+				b.Run(fmt.Sprint(n), func(b *testing.B) {
+					x := indexOf(n)
+					before.loop(b, n, func() { bc.ask(b, x) })
+				})
+			}
+		})
+	}
+}
+
+var (
+	clusters = map[int]Snapshot{}
+	indexes  = map[int]*Index{}
+)
+
+// clusterOf and indexOf keep what the benchmarks of one size share.
+func clusterOf(n int) Snapshot {
+	if clusters[n].ClusterRoles == nil {
+		clusters[n] = cluster(n)
+	}
+	return clusters[n]
+}
+
+func indexOf(n int) *Index {
+	if indexes[n] == nil {
+		indexes[n] = NewIndex(clusterOf(n), Options{})
+	}
+	return indexes[n]
+}
+
+func BenchmarkNewIndex(b *testing.B) {
+	var before growth
+	for _, n := range clusterSizes {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			s := clusterOf(n)
+			before.loop(b, n, func() { NewIndex(s, Options{}) })
+			all := perOp(func() { _, _ = PlanAll(s, Options{}) })
+			b.ReportMetric(float64(before.best)/float64(all), "x-PlanAll")
+			b.ReportMetric(bytesOf(s)/float64(len(s.ClusterRoles)), "bytes/object")
+		})
+	}
+}
+
+// bytesOf is the memory that an Index keeps beyond the snapshot, after a selector has asked for a label that
+// none asked for before.
+func bytesOf(s Snapshot) float64 {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	x := NewIndex(s, Options{})
+	y, _ := x.With(snapshotOf(sum("late", "", "late")))
+	_, _ = y.Plan("late")
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	runtime.KeepAlive(x)
+	runtime.KeepAlive(y)
+	return float64(after.HeapAlloc) - float64(before.HeapAlloc)
 }
 
 func reportRatio(b *testing.B, rules int, floor func()) {

@@ -93,7 +93,7 @@ func ExampleExplain() {
 		}
 	}
 	// Output:
-	// ContributesNested aggregationRule.clusterRoleSelectors[0]: it matches view, which aggregates 1 rule
+	// ContributesNested aggregationRule.clusterRoleSelectors[0]: it matches view, which aggregates other ClusterRoles
 	// RulesDiffer 1 rule is added
 	// [get] [widgets] by way of [view widgets-view]
 }
@@ -110,7 +110,51 @@ func ExampleExplainAll() {
 	// <nil>
 }
 
-// An admission webhook sees who would get the right to delete widgets through one label.
+// An admission webhook that keeps a write from giving admin more than it has. It refuses what it cannot
+// know. A real one answers with admission.Allowed and admission.Denied.
+func ExamplePreviewRole() {
+	admin := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "admin"},
+		AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{
+			{MatchLabels: map[string]string{"to-admin": "true"}},
+		}},
+	}
+	// Nothing that admin rests on.
+	broken := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "broken"},
+		AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{
+			{MatchLabels: map[string]string{"not a label": "true"}},
+		}},
+	}
+	s := rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{admin, broken}}
+	decide := func(written *rbacv1.ClusterRole) {
+		change, err := rbacaggregate.PreviewRole(s, written, "admin", rbacaggregate.Options{})
+		if err != nil {
+			fmt.Println("deny:", err)
+			return
+		}
+		added := append(change.Added, change.Overwritten...)
+		if len(added) == 0 {
+			fmt.Println("allow", written.Name)
+			return
+		}
+		for _, r := range added {
+			fmt.Printf("deny %s: admin could %v %v\n", written.Name, r.Verbs, r.Resources)
+		}
+	}
+
+	all := []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}
+	decide(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "operator"}, Rules: all})
+	decide(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "operator", Labels: map[string]string{"to-admin": "true"}}, Rules: all})
+	// Without the aggregationRule, admin keeps what the write says.
+	decide(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "admin"}, Rules: all})
+	// Output:
+	// allow operator
+	// deny operator: admin could [*] [*]
+	// deny admin: admin could [*] [*]
+}
+
+// Who would get the right to delete widgets through one label.
 func ExamplePreview() {
 	changed := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "widgets-admin", Labels: map[string]string{"to-view": "true"}},
@@ -130,6 +174,70 @@ func ExamplePreview() {
 	// Output:
 	// edit could [delete] [widgets]
 	// view could [delete] [widgets]
+}
+
+func ExamplePreviewDelete() {
+	changes, err := rbacaggregate.PreviewDelete(rbacaggregate.Snapshot{ClusterRoles: roles()}, "widgets-view", rbacaggregate.Options{})
+	for _, c := range changes {
+		fmt.Println(c.Name, "loses", len(c.Removed), "rule")
+	}
+	fmt.Println(err)
+	// Output:
+	// edit loses 1 rule
+	// view loses 1 rule
+	// <nil>
+}
+
+// A controller keeps one Index. Each event gives the next one, and the keys to plan again.
+func ExampleIndex() {
+	index := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: roles()}, rbacaggregate.Options{})
+	for {
+		outcomes, err := index.PlanAll()
+		fmt.Println(len(outcomes), "to write", err)
+		if len(outcomes) == 0 {
+			break
+		}
+		for _, o := range outcomes {
+			for _, a := range o.Result.Actions {
+				set := a.(rbacaggregate.SetRules)
+				// What the API server makes of it comes back as an event.
+				var affected []string
+				index, affected = index.With(rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{set.Apply(find(roles(), o.Key))}})
+				fmt.Println(a, "affects", affected)
+			}
+		}
+	}
+	// Output:
+	// 2 to write <nil>
+	// SetRules edit: 1 rule affects [edit]
+	// SetRules view: 1 rule affects [view]
+	// 0 to write <nil>
+}
+
+func ExampleIndex_Without() {
+	index := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: roles()}, rbacaggregate.Options{})
+	next, affected := index.Without(rbacaggregate.Snapshot{ClusterRoles: roles()[2:]})
+	before, _ := index.Rules("edit")
+	after, _ := next.Rules("edit")
+	fmt.Println(affected, len(before), len(after))
+	// Output: [edit view] 1 0
+}
+
+// What is wrong with the objects of an Index as a whole.
+func ExampleIndex_Err() {
+	fmt.Println(rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: append(roles(), nil, roles()[0])}, rbacaggregate.Options{}).Err())
+	// Output:
+	// ClusterRole: nil object in the snapshot
+	// ClusterRole edit: more than one object of this name in the snapshot
+}
+
+func find(roles []*rbacv1.ClusterRole, name string) *rbacv1.ClusterRole {
+	for _, r := range roles {
+		if r.Name == name {
+			return r
+		}
+	}
+	return nil
 }
 
 func ExampleAffectedByClusterRole() {

@@ -1,7 +1,6 @@
 package rbacaggregate
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,189 +68,210 @@ func (e Explanation) Path(source string) []string {
 // Explain returns where each rule of a ClusterRole comes from and what the plan for it is. The error
 // is that of [Plan], or for a ClusterRole that s does not hold, one around [purekube.ErrNotFound].
 func Explain(s Snapshot, name string, o Options) (Explanation, error) {
-	g := newGraph(s, o, &ruleIDs{})
-	problems := g.problems
-	i, found := g.find(name)
-	if !found {
-		problems.Add(notFound(name))
-		return Explanation{}, problems.Err()
-	}
-	e := g.explain(i, &problems)
-	return e, problems.Err()
+	return NewIndex(s, o).Explain(name)
 }
 
 // ExplainAll returns what Explain returns for every ClusterRole with an aggregationRule and every name
 // that s holds twice, sorted by name. The error is that of [PlanAll]; what is wrong with one
 // ClusterRole is in its Reasons.
-func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
-	g := newGraph(s, o, &ruleIDs{})
+func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
+
+// Explain is the function [Explain] for the ClusterRoles in the Index. It costs what the ClusterRole
+// rests on.
+func (x *Index) Explain(name string) (Explanation, error) {
+	problems := x.newProblems()
+	r, found := x.find(name)
+	if !found {
+		problems.Add(notFound(name))
+		return Explanation{}, problems.Err()
+	}
+	e := x.evaluatePlans()
+	explanation := e.explain(r, problems, e.once)
+	return explanation, problems.Err()
+}
+
+// ExplainAll is the function [ExplainAll] for the ClusterRoles in the Index. It costs, for each of them,
+// what that rests on.
+func (x *Index) ExplainAll() ([]Explanation, error) {
+	e := x.evaluatePlans()
 	var all []Explanation
-	for i := range g.roles {
-		if g.roles[i].ambiguous() || g.roles[i].aggregates() {
-			var problems snapshot.Problems
-			all = append(all, g.explain(i, &problems))
-		}
-	}
-	return all, g.problems.Err()
+	x.eachPlanned(func(r role) {
+		all = append(all, e.explain(r, &snapshot.Problems{}, e.contribute))
+	})
+	return all, x.newProblems().Err()
 }
 
-func (g *graph) explain(i int, problems *snapshot.Problems) Explanation {
-	e := Explanation{Key: g.roles[i].name, Reasons: g.reasons(i)}
-	rules, known := g.intended(i, problems)
+func (e *evaluation) explain(r role, problems *snapshot.Problems, compute func(*node) *contribution) Explanation {
+	rules, known := e.intended(r, problems, compute)
+	explanation := Explanation{Key: r.name, Reasons: e.reasons(r, rules, known)}
 	if !known {
-		return e
+		return explanation
 	}
-	var from map[ruleID][]string
-	from, e.Sources = g.sourcesOf(i)
-	e.Rules = make([]Contribution, len(rules))
-	for k, r := range rules {
-		slices.Sort(from[r.id])
-		e.Rules[k] = Contribution{Rule: *r.DeepCopy(), From: slices.Clone(from[r.id])}
+	from, sources := e.sources(e.node(r))
+	explanation.Sources = sources
+	explanation.Rules = make([]Contribution, len(rules))
+	for k, rule := range rules {
+		names := slices.Clone(from[rule.id])
+		slices.Sort(names)
+		explanation.Rules[k] = Contribution{Rule: *rule.DeepCopy(), From: names}
 	}
-	return e
+	return explanation
 }
 
-// sourcesOf returns, by breadth-first search, the sources of a role and in which of them each rule
-// is written.
-func (g *graph) sourcesOf(start int) (from map[ruleID][]string, sources []Source) {
+// sources returns, by breadth-first search, the sources of a role and in which of them each rule is
+// written.
+func (e *evaluation) sources(start *node) (from map[ruleID][]string, sources []Source) {
 	from = map[ruleID][]string{}
-	contribute := func(i int) {
-		counted := map[ruleID]bool{}
-		for _, r := range g.written(i) {
-			if !counted[r.id] {
-				counted[r.id] = true
-				from[r.id] = append(from[r.id], g.roles[i].name)
-			}
+	contribute := func(n *node) {
+		for _, r := range e.leaf(n).rules {
+			from[r.id] = append(from[r.id], n.name)
 		}
 	}
-	if !g.roles[start].aggregates() {
+	if start.aggregation == nil {
 		contribute(start)
 		return from, nil
 	}
-	visited := map[int]bool{start: true}
-	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
-		edges := g.from(queue[0])
-		for k, i := range edges.sources {
-			if visited[i] {
-				continue
+	e.pass++
+	pass := e.pass
+	nodes := map[*node]bool{start: true}
+	var leaves []*node
+	for queue := []*node{start}; len(queue) > 0; queue = queue[1:] {
+		via := queue[0]
+		for i, s := range via.selections {
+			if s.collected == pass {
+				continue // a role that is nearer has the same selector
 			}
-			visited[i] = true
-			source := Source{Name: g.roles[i].name, Via: g.roles[queue[0]].name, Selector: edges.selectedBy[k]}
-			if !g.options.matchUpstream() && g.computable(i) {
-				source.Aggregates = true
-				queue = append(queue, i)
-			} else {
-				contribute(i)
+			s.collected = pass
+			for _, n := range s.sources {
+				if nodes[n] {
+					continue
+				}
+				nodes[n] = true
+				source := Source{Name: n.name, Via: via.name, Selector: via.selectedBy[i]}
+				if e.contributesNested(n) {
+					source.Aggregates = true
+					queue = append(queue, n)
+				} else {
+					leaves = append(leaves, n)
+				}
+				sources = append(sources, source)
 			}
-			sources = append(sources, source)
 		}
+	}
+	for _, n := range leaves {
+		contribute(n)
 	}
 	slices.SortFunc(sources, func(a, b Source) int { return strings.Compare(a.Name, b.Name) })
 	return from, sources
 }
 
 // reasons are the steps to the rules of a role.
-func (g *graph) reasons(i int) []Reason {
-	r := &g.roles[i]
+func (e *evaluation) reasons(r role, rules []rule, known bool) []Reason {
 	switch {
 	case r.ambiguous():
 		return []Reason{
 			{Code: DuplicateName, Message: "the snapshot holds more than one ClusterRole of this name"},
-			{Code: RulesUnknown, Message: "nothing is written, since its rules cannot be known"},
+			rulesUnknown,
 		}
 	case !r.aggregates():
 		return []Reason{{Code: NotAggregated, Message: "it has no aggregationRule and keeps its rules"}}
 	}
+	n := e.node(r)
+	if known {
+		e.group(n, e.completeSettled) // for cycles, if they have not been looked for
+	}
 	var reasons []Reason
-	if len(r.selectors()) == 0 {
+	if len(n.aggregation.selectors) == 0 {
 		reasons = append(reasons, Reason{Code: NoSelectors, Message: "its aggregationRule has no selectors and collects nothing"})
 	}
-	for k := range r.selectors() {
-		reasons = append(reasons, g.selectorReasons(i, k)...)
+	taken := map[string]bool{}
+	for i, s := range n.aggregation.selectors {
+		field := selectorField(i)
+		if s != nil {
+			reasons = append(reasons, e.selectorReasons(n, s, field, taken)...)
+			continue
+		}
+		for _, problem := range n.problems {
+			if problem.Field == field {
+				reasons = append(reasons, Reason{Field: field, Code: InvalidSelector, Message: problem.Err.Error()})
+			}
+		}
 	}
-	return append(reasons, g.planReason(i))
+	if !known {
+		return append(reasons, rulesUnknown)
+	}
+	return append(reasons, e.planReason(rules, e.stored(n)))
 }
 
-// selectorReasons are the steps of one selector.
-func (g *graph) selectorReasons(i, k int) []Reason {
-	field := fmt.Sprintf("aggregationRule.clusterRoleSelectors[%d]", k)
-	selector, err := compile(&g.roles[i].selectors()[k])
-	if err != nil {
-		return []Reason{{Field: field, Code: InvalidSelector, Message: err.Error()}}
-	}
+var rulesUnknown = Reason{Code: RulesUnknown, Message: "nothing is written, since its rules cannot be known"}
+
+// selectorReasons are the steps of one selector. Taken are the names that a selector before it matched.
+func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken map[string]bool) []Reason {
 	var reasons []Reason
 	add := func(code Code, object, format string, args ...any) {
 		reasons = append(reasons, Reason{
 			Field: field, Code: code, Object: types.NamespacedName{Name: object}, Message: fmt.Sprintf(format, args...),
 		})
 	}
-	if g.roles[i].matchedBy(selector) {
+	sel := e.selection(s)
+	others := len(sel.sources) + len(sel.ambiguous)
+	if sel.has(n) {
+		others--
 		add(SelectsItself, "", "it matches the ClusterRole itself, which adds nothing")
 	}
 	aboutItself := len(reasons)
-	edges := g.from(i)
-	for _, name := range edges.ambiguous[k] {
-		add(AmbiguousSource, name, "it matches the name %s, which more than one ClusterRole has", name)
+	for _, name := range sel.ambiguous {
+		if !taken[name] {
+			taken[name] = true
+			add(AmbiguousSource, name, "it matches the name %s, which more than one ClusterRole has", name)
+		}
 	}
-	for n, source := range edges.sources {
-		if edges.selectedBy[n] != k {
+	for _, source := range sel.sources {
+		if source == n || taken[source.name] {
 			continue
 		}
-		name := g.roles[source].name
+		taken[source.name] = true
+		name, count := source.name, len(source.object.Rules)
 		switch {
-		case !g.roles[source].aggregates():
-			add(ContributesRules, name, "it matches %s, which has %s", name, countRules(len(g.written(source))))
-		case g.options.matchUpstream():
-			add(ContributesStored, name, "it matches %s, in which %s stored", name, areRules(len(g.written(source))))
-		case !g.computable(source):
-			add(ContributesStored, name, "it matches %s, whose aggregation fails and in which %s stored", name, areRules(len(g.written(source))))
+		case source.aggregation == nil:
+			add(ContributesRules, name, "it matches %s, which has %s", name, countRules(count))
+		case !e.computable(source):
+			add(ContributesStored, name, "it matches %s, whose aggregation fails and in which %s stored", name, areRules(count))
+		case e.mode == stored:
+			add(ContributesStored, name, "it matches %s, in which %s stored", name, areRules(count))
 		default:
-			add(ContributesNested, name, "it matches %s, which aggregates %s", name, countRules(len(g.brings(source))))
-			if g.inCycle(i, source) {
-				add(Cycle, name, "%s aggregates this ClusterRole in turn", name)
-			}
+			add(ContributesNested, name, "it matches %s, which aggregates other ClusterRoles", name)
+		}
+		if n.group != nil && n.group == source.group {
+			add(Cycle, name, "%s aggregates this ClusterRole in turn", name)
 		}
 	}
-	if len(reasons) == aboutItself {
-		if edges.matched[k] {
-			add(SelectedBefore, "", "whatever it matches is matched by a selector before it")
-		} else {
-			add(NothingSelected, "", "it matches no other ClusterRole")
-		}
+	switch {
+	case len(reasons) > aboutItself:
+	case others > 0:
+		add(SelectedBefore, "", "whatever it matches is matched by a selector before it")
+	default:
+		add(NothingSelected, "", "it matches no other ClusterRole")
 	}
 	return reasons
 }
 
-// inCycle reports whether two roles aggregate each other, directly or through others.
-func (g *graph) inCycle(i, source int) bool {
-	return g.computable(i) && g.components.of(g, i) == g.components.of(g, source)
-}
-
 // planReason says what the plan for a role is.
-func (g *graph) planReason(i int) Reason {
-	rules, known := g.intended(i, &snapshot.Problems{})
-	written := g.written(i)
-	switch {
-	case !known:
-		return Reason{Code: RulesUnknown, Message: "nothing is written, since its rules cannot be known"}
-	case sameRules(rules, written):
+func (e *evaluation) planReason(rules, written []rule) Reason {
+	if sameRules(rules, written) {
 		return Reason{Code: UpToDate, Message: "its rules are what aggregation gives it"}
 	}
-	added, removed := len(without(rules, written)), len(without(written, rules))
-	what := cmp.Or(
-		when(added > 0 && removed > 0, fmt.Sprintf("%s added and %d removed", areRules(added), removed)),
-		when(added > 0, fmt.Sprintf("%s added", areRules(added))),
-		when(removed > 0, fmt.Sprintf("%s removed", areRules(removed))),
-		"the same rules are written in another order",
-	)
-	return Reason{Code: RulesDiffer, Message: what}
-}
-
-func when(condition bool, text string) string {
-	if condition {
-		return text
+	added, removed := len(e.without(rules, written)), len(e.without(written, rules))
+	what := "the same rules are written in another order"
+	switch {
+	case added > 0 && removed > 0:
+		what = fmt.Sprintf("%s added and %d removed", areRules(added), removed)
+	case added > 0:
+		what = areRules(added) + " added"
+	case removed > 0:
+		what = areRules(removed) + " removed"
 	}
-	return ""
+	return Reason{Code: RulesDiffer, Message: what}
 }
 
 // countRules is "1 rule" or "3 rules", areRules "1 rule is" or "3 rules are".

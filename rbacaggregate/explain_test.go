@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube"
@@ -86,12 +85,7 @@ func TestExplainRules(t *testing.T) {
 
 // Each code is given for what its comment says.
 func TestExplainReasons(t *testing.T) {
-	broken := func(name, kinds, of string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
-		r := sum(name, kinds, of, rules...)
-		r.AggregationRule.ClusterRoleSelectors = append(r.AggregationRule.ClusterRoleSelectors, badSelector())
-		return r
-	}
-	upstream := Options{MatchUpstream: purekube.V1_36}
+
 	for _, tc := range []struct {
 		name, reason string
 		s            Snapshot
@@ -119,7 +113,7 @@ func TestExplainReasons(t *testing.T) {
 		want: []string{
 			"[0] SelectsItself: it matches the ClusterRole itself, which adds nothing",
 			"[0] ContributesRules a: it matches a, which has 1 rule",
-			"[1] ContributesNested low: it matches low, which aggregates 2 rules",
+			"[1] ContributesNested low: it matches low, which aggregates other ClusterRoles",
 			"[2] SelectsItself: it matches the ClusterRole itself, which adds nothing",
 			"[2] SelectedBefore: whatever it matches is matched by a selector before it",
 			"[3] NothingSelected: it matches no other ClusterRole",
@@ -132,13 +126,13 @@ func TestExplainReasons(t *testing.T) {
 	}, {
 		name: "cycle", reason: "the source aggregates it in turn", s: snapshotOf(sum("sum", "x", "y"), sum("other", "y", "x")),
 		want: []string{
-			"[0] ContributesNested other: it matches other, which aggregates 0 rules",
+			"[0] ContributesNested other: it matches other, which aggregates other ClusterRoles",
 			"[0] Cycle other: other aggregates this ClusterRole in turn",
 			"UpToDate: its rules are what aggregation gives it",
 		},
 	}, {
 		name: "selector does not convert", reason: "the others are explained, but nothing is written",
-		s: snapshotOf(broken("sum", "", "is", pods), plain("a", "is")),
+		s: snapshotOf(broken(sum("sum", "", "is", pods)), plain("a", "is")),
 		want: []string{
 			"[0] ContributesRules a: it matches a, which has 0 rules",
 			`[1] InvalidSelector: "Near" is not a valid label selector operator`,
@@ -146,7 +140,7 @@ func TestExplainReasons(t *testing.T) {
 		},
 	}, {
 		name: "source's selector does not convert", reason: "it goes on granting what is stored in it",
-		s: snapshotOf(sum("sum", "", "is", nodes, nodes), broken("low", "is", "", nodes, pods)),
+		s: snapshotOf(sum("sum", "", "is", nodes, nodes), broken(sum("low", "is", "", nodes, pods))),
 		want: []string{
 			"[0] ContributesStored low: it matches low, whose aggregation fails and in which 2 rules are stored",
 			"RulesDiffer: 1 rule is added",
@@ -238,13 +232,13 @@ func TestExplainBootstrapAdmin(t *testing.T) {
 	s := Snapshot{ClusterRoles: load(t, "bootstrap.yaml")}
 	e, err := Explain(s, "admin", Options{})
 	require.NoError(t, err)
-	require.Equal(t, len(named(load(t, "converged.yaml"), "admin").Rules), len(e.Rules))
+	require.Equal(t, len(find(load(t, "converged.yaml"), "admin").Rules), len(e.Rules))
 	seen := map[string]bool{}
 	for _, c := range e.Rules {
 		require.NotEmpty(t, c.From)
 		for _, from := range c.From {
 			seen[strings.Join(e.Path(from), " ")] = true
-			require.True(t, contains(named(s.ClusterRoles, from).Rules, c.Rule), "%v is written in %s", c.Rule, from)
+			require.True(t, contains(find(s.ClusterRoles, from).Rules, c.Rule), "%v is written in %s", c.Rule, from)
 		}
 	}
 	var paths []string

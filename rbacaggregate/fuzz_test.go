@@ -75,10 +75,10 @@ func FuzzPlan(f *testing.F) {
 			if len(e.Rules) != len(rules) {
 				t.Fatalf("%d rules, %d explained", len(rules), len(e.Rules))
 			}
-			if rules == nil && named(roles, name) != nil && err == nil {
+			if rules == nil && find(roles, name) != nil && err == nil {
 				t.Fatalf("%q has neither rules nor an error", name)
 			}
-			AffectedByClusterRole(s, changed, named(roles, name), o)
+			AffectedByClusterRole(s, changed, find(roles, name), o)
 			if _, err := Preview(s, changed, o); changed == nil && err == nil {
 				t.Fatal("previewed nothing")
 			}

@@ -174,7 +174,7 @@ func load(t testing.TB, file string) []*rbacv1.ClusterRole {
 	return list.Items
 }
 
-func named(roles []*rbacv1.ClusterRole, name string) *rbacv1.ClusterRole {
+func find(roles []*rbacv1.ClusterRole, name string) *rbacv1.ClusterRole {
 	for _, r := range roles {
 		if r != nil && r.Name == name {
 			return r

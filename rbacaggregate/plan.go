@@ -8,67 +8,115 @@ import (
 )
 
 // Plan returns the write that the ClusterRole of this name needs: none if s does not hold it, if it
-// does not aggregate, or if its rules are semantically equal to what they come to.
+// has no aggregationRule, or if the rules that are stored in it are semantically equal to those that it
+// comes to.
 //
 // The error joins what is wrong with the ClusterRoles that the decision rests on, each an
-// [purekube.ObjectError]. Nothing is planned for a ClusterRole of which a selector does not convert,
-// which s holds twice, or that aggregates one which s holds twice. For others it is one whose
-// rules stay as they stand in it.
-func Plan(s Snapshot, name string, o Options) (Result, error) {
-	g := newGraph(s, o, &ruleIDs{})
-	problems := g.problems
-	i, found := g.find(name)
-	if !found {
-		return Result{}, problems.Err()
-	}
-	r := g.plan(i, &problems)
-	return r, problems.Err()
-}
+// [purekube.ObjectError]. Nothing is planned for a ClusterRole with a selector that does not convert, for
+// a name that s holds twice, and for a ClusterRole that aggregates such a name. If one of these is only a
+// source, the rules that are stored in it count, and the plan comes with the error.
+func Plan(s Snapshot, name string, o Options) (Result, error) { return NewIndex(s, o).Plan(name) }
 
 // PlanAll returns what Plan returns for every ClusterRole that needs a write or has a problem,
 // sorted by name. The error is what is wrong with the snapshot as a whole: nil ClusterRoles and
 // ClusterRoles without a name. They are left out of everything else.
-func PlanAll(s Snapshot, o Options) ([]Outcome, error) {
-	g := newGraph(s, o, &ruleIDs{})
-	var outcomes []Outcome
-	for i := range g.roles {
-		var problems snapshot.Problems
-		outcome := Outcome{Key: g.roles[i].name, Result: g.plan(i, &problems)}
-		outcome.Err = problems.Err()
-		if outcome.Err != nil || !outcome.Result.Empty() {
-			outcomes = append(outcomes, outcome)
-		}
-	}
-	return outcomes, g.problems.Err()
-}
+func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s, o).PlanAll() }
 
 // Rules returns the rules that a ClusterRole should have: those that aggregation gives it, or, if it
 // has no aggregationRule, those that it has. They are nil if they cannot be known. The error is that of
 // [Plan], or for a ClusterRole that s does not hold, one around [purekube.ErrNotFound].
 func Rules(s Snapshot, name string, o Options) ([]rbacv1.PolicyRule, error) {
-	g := newGraph(s, o, &ruleIDs{})
-	problems := g.problems
-	i, found := g.find(name)
+	return NewIndex(s, o).Rules(name)
+}
+
+// Plan is the function [Plan] for the ClusterRoles in the Index. It costs what the ClusterRole rests on: its
+// sources, through all levels. For one without an aggregationRule that is nothing.
+func (x *Index) Plan(name string) (Result, error) {
+	problems := x.newProblems()
+	r, found := x.find(name)
+	if !found {
+		return Result{}, problems.Err()
+	}
+	e := x.evaluatePlans()
+	result := e.plan(r, problems, e.once)
+	return result, problems.Err()
+}
+
+// PlanAll is the function [PlanAll] for the ClusterRoles in the Index. It costs what all of them with an
+// aggregationRule rest on, each once.
+func (x *Index) PlanAll() ([]Outcome, error) {
+	e := x.evaluatePlans()
+	var outcomes []Outcome
+	x.eachPlanned(func(r role) {
+		var problems snapshot.Problems
+		outcome := Outcome{Key: r.name, Result: e.plan(r, &problems, e.contribute)}
+		outcome.Err = problems.Err()
+		if outcome.Err != nil || !outcome.Result.Empty() {
+			outcomes = append(outcomes, outcome)
+		}
+	})
+	return outcomes, x.newProblems().Err()
+}
+
+// Rules is the function [Rules] for the ClusterRoles in the Index. It costs what Plan does.
+func (x *Index) Rules(name string) ([]rbacv1.PolicyRule, error) {
+	problems := x.newProblems()
+	r, found := x.find(name)
 	if !found {
 		problems.Add(notFound(name))
 		return nil, problems.Err()
 	}
-	rules, known := g.intended(i, &problems)
+	e := x.evaluatePlans()
+	rules, known := e.intended(r, problems, e.once)
 	if !known {
 		return nil, problems.Err()
 	}
 	return copyOf(rules), problems.Err()
 }
 
+// eachPlanned calls f for the roles that have a plan, sorted by name: those with an aggregationRule and
+// the ambiguous ones.
+func (x *Index) eachPlanned(f func(role)) {
+	ambiguous := make([]string, 0, x.ambiguous.Len())
+	for name := range x.ambiguous.All() {
+		ambiguous = append(ambiguous, name)
+	}
+	call := func(name string) {
+		if r, found := x.find(name); found {
+			f(r)
+		}
+	}
+	for name := range x.aggregated.All() {
+		for len(ambiguous) > 0 && ambiguous[0] < name {
+			call(ambiguous[0])
+			ambiguous = ambiguous[1:]
+		}
+		call(name)
+	}
+	for _, name := range ambiguous {
+		call(name)
+	}
+}
+
+// once computes what one role comes to, and nothing else.
+func (e *evaluation) once(n *node) *contribution {
+	if e.mode != stored {
+		e.group(n, e.completeSettled)
+	}
+	return e.collect(n)
+}
+
 // plan is syncClusterRole in clusterroleaggregation_controller.go.
-func (g *graph) plan(i int, problems *snapshot.Problems) Result {
-	rules, known := g.intended(i, problems)
-	if !known || !g.roles[i].aggregates() || sameRules(rules, g.written(i)) {
+func (e *evaluation) plan(r role, problems *snapshot.Problems, compute func(*node) *contribution) Result {
+	if !r.ambiguous() && !r.aggregates() {
 		return Result{}
 	}
-	object := g.roles[i].objects[0]
-	set := SetRules{Name: object.Name, UID: object.UID, Rules: copyOf(rules)}
-	if g.options.matchUpstream() {
+	rules, known := e.intended(r, problems, compute)
+	if !known || sameRules(rules, e.stored(e.node(r))) {
+		return Result{}
+	}
+	set := SetRules{Name: r.name, UID: r.object.UID, Rules: copyOf(rules)}
+	if e.index.options.matchUpstream() {
 		set.UID = ""
 		if len(rules) == 0 {
 			// D-20: upstream's apply does not mention the rules then.
@@ -80,25 +128,25 @@ func (g *graph) plan(i int, problems *snapshot.Problems) Result {
 
 // intended returns the rules that a role should have, if they can be known, and adds the problems
 // that this rests on.
-func (g *graph) intended(i int, problems *snapshot.Problems) (rules []rule, known bool) {
-	switch r := &g.roles[i]; {
-	case r.ambiguous():
-		problems.Add(r.duplicateError())
+func (e *evaluation) intended(r role, problems *snapshot.Problems, compute func(*node) *contribution) (rules []rule, known bool) {
+	if r.ambiguous() {
+		problems.Add(duplicateError(r.name))
 		return nil, false
-	case !r.aggregates():
-		return g.written(i), true
 	}
-	rules, rests, ok := g.aggregate(i)
-	for _, e := range rests {
-		problems.Add(copyError(e))
+	n := e.node(r)
+	if !r.aggregates() {
+		return e.stored(n), true
 	}
-	return rules, ok
-}
-
-// copyError keeps the outcomes of one plan from sharing an error.
-func copyError(e *purekube.ObjectError) *purekube.ObjectError {
-	c := *e
-	return &c
+	known = e.computable(n)
+	resting := n.problems
+	if known {
+		c := compute(n)
+		rules, resting = c.rules, c.resting
+	}
+	for _, problem := range resting {
+		problems.Add(copyError(problem))
+	}
+	return rules, known
 }
 
 // notFound is the error for a question about a ClusterRole that is not there.

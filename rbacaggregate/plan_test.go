@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/aliasing"
+	"github.com/purekube/purekube/internal/apiserver"
 )
 
 var (
@@ -191,11 +193,7 @@ func TestD20_NothingLeft(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	broken := func(name, kinds, of string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRole {
-		r := sum(name, kinds, of, rules...)
-		r.AggregationRule.ClusterRoleSelectors = append(r.AggregationRule.ClusterRoleSelectors, badSelector())
-		return r
-	}
+
 	const (
 		nilError      = "ClusterRole: nil object in the snapshot"
 		namelessError = "ClusterRole: metadata.name: an object of a cluster has a name"
@@ -218,17 +216,17 @@ func TestBadInput(t *testing.T) {
 		sets: set("sum", pods), errs: map[string]string{"": nilError + "\n" + namelessError},
 	}, {
 		name: "selector does not convert", reason: "what it would bring in cannot be known: nothing is written",
-		s:    snapshotOf(broken("broken", "", "is", nodes), plain("a", "is", pods)),
+		s:    snapshotOf(broken(sum("broken", "", "is", nodes)), plain("a", "is", pods)),
 		sets: map[string][]rbacv1.PolicyRule{}, errs: map[string]string{"broken": brokenError},
 	}, {
 		name: "source's selector does not convert", reason: "it keeps the rules that stand in it, so they are what it brings; the error is named for both",
-		s:    snapshotOf(sum("sum", "", "mid"), broken("broken", "mid", "is", nodes), plain("a", "is", pods)),
+		s:    snapshotOf(sum("sum", "", "mid"), broken(sum("broken", "mid", "is", nodes)), plain("a", "is", pods)),
 		sets: set("sum", nodes), errs: map[string]string{"broken": brokenError, "sum": brokenError},
 		upstreamErrs: map[string]string{"broken": brokenError},
 	}, {
 		name: "source's source's selector does not convert", reason: "and so on upwards",
 		s: snapshotOf(sum("top", "", "low"), sum("sum", "low", "mid is"),
-			broken("broken", "mid", "is", nodes), plain("a", "is", pods)),
+			broken(sum("broken", "mid", "is", nodes)), plain("a", "is", pods)),
 		sets: map[string][]rbacv1.PolicyRule{"sum": {nodes, pods}, "top": {nodes, pods}},
 		errs: map[string]string{"broken": brokenError, "sum": brokenError, "top": brokenError},
 
@@ -283,7 +281,7 @@ func TestBadInput(t *testing.T) {
 	require.ErrorIs(t, err, purekube.ErrNil)
 	_, err = Rules(snapshotOf(plain("a", ""), plain("a", "")), "a", Options{})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
-	rules, err := Rules(snapshotOf(broken("broken", "", "is", nodes)), "broken", Options{})
+	rules, err := Rules(snapshotOf(broken(sum("broken", "", "is", nodes))), "broken", Options{})
 	require.EqualError(t, err, brokenError)
 	require.Nil(t, rules, "unknown is not what stands in it")
 }
@@ -311,9 +309,9 @@ func TestD11_BootstrapRoles(t *testing.T) {
 	require.Len(t, outcomes, 3)
 	after := apply(t, before, outcomes)
 	for _, name := range []string{"admin", "edit", "view"} {
-		want := named(converged, name).Rules
+		want := find(converged, name).Rules
 		require.NotEmpty(t, want)
-		require.Empty(t, cmp.Diff(want, named(after, name).Rules), "%s: one write from empty to the end state", name)
+		require.Empty(t, cmp.Diff(want, find(after, name).Rules), "%s: one write from empty to the end state", name)
 	}
 	require.Empty(t, planAll(Snapshot{ClusterRoles: after}, Options{}))
 
@@ -446,4 +444,85 @@ func TestD11_UpstreamPutsBackIntoACycle(t *testing.T) {
 	upstream, err := Plan(Snapshot{ClusterRoles: roles}, "a", Options{MatchUpstream: purekube.V1_36})
 	require.NoError(t, err)
 	require.Equal(t, []rbacv1.PolicyRule{nodes}, upstream.Actions[0].(SetRules).Rules)
+}
+
+// A role that was deleted, or deleted and made again, between the plan and its write.
+func TestD26_AnotherRoleOfTheName(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason string
+		then         func(*apiserver.Server, *rbacv1.ClusterRole)
+		refused      func(error) bool
+		want         []rbacv1.PolicyRule // what is stored afterwards, by default
+		upstream     []rbacv1.PolicyRule
+	}{{
+		name: "deleted", reason: "upstream makes it anew, without its aggregationRule",
+		then:    func(server *apiserver.Server, role *rbacv1.ClusterRole) { server.Remove(role) },
+		refused: apierrors.IsConflict, upstream: []rbacv1.PolicyRule{pods},
+	}, {
+		name: "made again", reason: "upstream overwrites the rules of a role that it knows nothing of",
+		then: func(server *apiserver.Server, role *rbacv1.ClusterRole) {
+			server.Remove(role)
+			server.Put(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "sum", UID: "another"}, Rules: []rbacv1.PolicyRule{jobs}})
+		},
+		refused: apierrors.IsInvalid, want: []rbacv1.PolicyRule{jobs}, upstream: []rbacv1.PolicyRule{pods},
+	}} {
+		t.Run(tc.name, func(t *testing.T) {
+			for _, o := range []Options{{}, upstream} {
+				server := apiserver.New(sum("sum", "", "is"), plain("a", "is", pods))
+				result, err := Plan(Snapshot{ClusterRoles: apiserver.List[rbacv1.ClusterRole](server)}, "sum", o)
+				require.NoError(t, err)
+				require.Len(t, result.Actions, 1)
+				tc.then(server, find(apiserver.List[rbacv1.ClusterRole](server), "sum"))
+				_, err = server.Do(result.Actions[0].Request(nil))
+
+				var stored []rbacv1.PolicyRule
+				if role := find(apiserver.List[rbacv1.ClusterRole](server), "sum"); role != nil {
+					stored = role.Rules
+				}
+				if o.matchUpstream() {
+					require.NoError(t, err)
+					require.Equal(t, tc.upstream, stored, tc.reason)
+					continue
+				}
+				require.True(t, tc.refused(err), "%v", err)
+				require.Equal(t, tc.want, stored)
+			}
+		})
+	}
+}
+
+// Plan, carry out with an API server, plan again: nothing is left to do.
+func TestConvergedMeansEmpty(t *testing.T) {
+	server := apiserver.New()
+	for _, role := range load(t, "bootstrap.yaml") {
+		server.Put(role)
+	}
+	snapshot := func() Snapshot { return Snapshot{ClusterRoles: apiserver.List[rbacv1.ClusterRole](server)} }
+	outcomes, err := PlanAll(snapshot(), Options{})
+	require.NoError(t, err)
+	require.Len(t, outcomes, 3)
+	for _, o := range outcomes {
+		require.NoError(t, o.Err)
+		for _, a := range o.Result.Actions {
+			_, err := server.Do(a.Request(nil))
+			require.NoError(t, err)
+		}
+	}
+	for _, o := range []Options{{}, upstream} {
+		outcomes, err = PlanAll(snapshot(), o)
+		require.NoError(t, err)
+		require.Empty(t, outcomes)
+	}
+}
+
+// A namespace, which a ClusterRole has not, makes no difference: the name is the key.
+func TestNamespaceIsLeftOut(t *testing.T) {
+	a, twin := plain("a", "is", pods), plain("a", "", nodes)
+	twin.Namespace = "somewhere"
+	_, err := Rules(snapshotOf(a, twin), "a", Options{})
+	require.ErrorIs(t, err, purekube.ErrDuplicate)
+	rules, err := Rules(snapshotOf(twin), "a", Options{})
+	require.NoError(t, err)
+	require.Equal(t, []rbacv1.PolicyRule{nodes}, rules)
+	require.Equal(t, "somewhere", twin.Namespace)
 }

@@ -1,82 +1,191 @@
 package rbacaggregate
 
 import (
+	"maps"
+	"slices"
+
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Change is what happens to the rules of a ClusterRole that aggregates. Both lists are in the
-// order in which the ClusterRole has them, and at least one of them is not empty.
+// Change is what a write does to the rules of a ClusterRole, once aggregation has come to rest. Without
+// any rules there is no change.
 type Change struct {
-	Name           string
+	// Name of the ClusterRole.
+	Name string
+	// Added are the rules that it has with the write and does not have without it, and Removed those that it
+	// has without and does not have with it, each once, in the order in which the ClusterRole has them.
+	// What is out of date already is not held against the write.
 	Added, Removed []rbacv1.PolicyRule
+	// Overwritten are the rules that the write itself stores in the ClusterRole, that it has neither now nor
+	// at rest without the write, and that aggregation takes out again. They are granted until then.
+	Overwritten []rbacv1.PolicyRule
 }
 
-// Preview returns what would become of the ClusterRoles if changed were written, created or in
-// the place of the one of its name, and aggregation came to rest; sorted by name. It is for a
-// webhook that is to say no when a label gives rules away.
+// Empty reports whether the write does not change the rules. Another order of the same rules is no
+// change.
+func (c Change) Empty() bool { return len(c.Added)+len(c.Removed)+len(c.Overwritten) == 0 }
+
+// Preview returns what becomes of the aggregated ClusterRoles if changed is written, created or in the
+// place of the one of its name, and aggregation comes to rest; sorted by name. It is for an admission
+// webhook that refuses a write which gives rules away. The ClusterRole changed is itself among them if
+// it has an aggregationRule, before or with the write; otherwise it has just the rules that it says.
 //
-// For another ClusterRole a change is the difference between what aggregation makes of it without and
-// with the write, so what is out of date already is not held against the write. For
-// changed itself it is the difference between the rules that are being written and those that
-// aggregation replaces them with; one that does not aggregate keeps what it says and is not
-// listed. Nor is a ClusterRole that has the same rules in another order.
+// Under MatchUpstream it is the end state of a stock cluster, after as many rounds of writes as it takes.
+// That differs from the default in two cases. A rule that is stored in a member of a cycle of
+// ClusterRoles, or in an aggregated one below, counts as staying in all members: whether it does depends on the
+// order of upstream's passes. And a ClusterRole that comes to no rules keeps those that are stored in it, unless its
+// managedFields say that no other field manager owns them (D-20).
 //
-// Under MatchUpstream the changes are those of the first round of writes: rules go up one level a
-// round.
-//
-// Errors are those of the ClusterRoles that would have to be written, before or after; these are
-// left out where their rules cannot be known. A changed that is nil or has no name is an error too.
+// The error joins what is wrong with the ClusterRoles that the affected ones rest on with the write, and
+// with the snapshot as a whole. Where rules cannot be known, the changes are as if aggregation did
+// not write that ClusterRole, as it will not. A webhook that gets an error should refuse. A changed
+// that is nil or has no name is an error too.
 func Preview(s Snapshot, changed *rbacv1.ClusterRole, o Options) ([]Change, error) {
-	var problems snapshot.Problems
-	switch {
-	case changed == nil:
-		problems.Add(&purekube.ObjectError{Kind: kindClusterRole, Err: purekube.ErrNil})
-		return nil, problems.Err()
-	case changed.Name == "":
-		problems.Add(snapshot.NamelessError(kindClusterRole))
+	return NewIndex(s, o).Preview(changed)
+}
+
+// PreviewRole returns what becomes of one ClusterRole if changed is written: what [Preview] says of
+// it, with only the errors that this one rests on. It also answers for a ClusterRole without an
+// aggregationRule: if that is changed, for the difference between its rules before and with the
+// write, and otherwise without any change. A role that is neither in s nor changed is an error around
+// [purekube.ErrNotFound].
+func PreviewRole(s Snapshot, changed *rbacv1.ClusterRole, role string, o Options) (Change, error) {
+	return NewIndex(s, o).PreviewRole(changed, role)
+}
+
+// PreviewDelete returns what becomes of the aggregated ClusterRoles if the one of this name is deleted: see
+// [Preview]. The deleted one is itself among them if it has an aggregationRule; it loses all its rules.
+// A name that s does not hold is an error around [purekube.ErrNotFound].
+func PreviewDelete(s Snapshot, name string, o Options) ([]Change, error) {
+	return NewIndex(s, o).PreviewDelete(name)
+}
+
+// Preview is the function [Preview] for the ClusterRoles in the Index. It costs what the affected ones rest
+// on.
+func (x *Index) Preview(changed *rbacv1.ClusterRole) ([]Change, error) {
+	p, err := x.preview(changed)
+	if err != nil {
+		return nil, err
+	}
+	return p.all()
+}
+
+// PreviewRole is the function [PreviewRole] for the ClusterRoles in the Index. It costs what the
+// ClusterRole rests on, before and with the write.
+func (x *Index) PreviewRole(changed *rbacv1.ClusterRole, role string) (Change, error) {
+	p, err := x.preview(changed)
+	if err != nil {
+		return Change{}, err
+	}
+	problems := x.newProblems()
+	if _, found := p.after.index.find(role); !found {
+		problems.Add(notFound(role))
+		return Change{}, problems.Err()
+	}
+	c := p.of(role, problems, (*evaluation).once)
+	return c, problems.Err()
+}
+
+// PreviewDelete is the function [PreviewDelete] for the ClusterRoles in the Index.
+func (x *Index) PreviewDelete(name string) ([]Change, error) {
+	if _, found := x.find(name); !found {
+		problems := x.newProblems()
+		problems.Add(notFound(name))
 		return nil, problems.Err()
 	}
-	ids := &ruleIDs{}
-	before := newGraph(s, o, ids)
-	after := newGraph(s.after(nil, changed), o, ids)
-	problems = after.problems
+	return x.previewChange(name, nil).all()
+}
 
+// preview is a write and what is before and after it.
+type preview struct {
+	before, after *evaluation
+	event         event
+	// changed is what is written; nil for a deletion.
+	changed *rbacv1.ClusterRole
+}
+
+func (x *Index) preview(changed *rbacv1.ClusterRole) (*preview, error) {
+	objects, wrong := usable([]*rbacv1.ClusterRole{changed})
+	if len(wrong) > 0 {
+		var problems snapshot.Problems
+		problems.Add(wrong[0])
+		return nil, problems.Err()
+	}
+	return x.previewChange(objects[0].Name, objects), nil
+}
+
+func (x *Index) previewChange(name string, objects []*rbacv1.ClusterRole) *preview {
+	next, events := x.replace(map[string][]*rbacv1.ClusterRole{name: objects})
+	m := nested
+	if x.options.matchUpstream() {
+		m = settled
+	}
+	ids := &ruleIDs{}
+	p := &preview{before: x.evaluate(m, ids), after: next.evaluate(m, ids), event: events[0]}
+	if len(objects) > 0 {
+		p.changed = objects[0]
+	}
+	return p
+}
+
+// all returns the changes of the aggregated ClusterRoles.
+func (p *preview) all() ([]Change, error) {
+	problems := p.before.index.newProblems()
+	names := p.before.index.reach(p.after.index, []event{p.event}, p.after.mode == settled).names
 	var changes []Change
-	for i := range after.roles {
-		name := after.roles[i].name
-		if !after.roles[i].aggregates() {
-			continue
-		}
-		var is []rule
-		known := true
-		if name == changed.Name {
-			is = after.written(i)
-		} else if was, found := before.find(name); found {
-			is, known = before.intended(was, &problems)
-		}
-		becomes, ok := after.intended(i, &problems)
-		if !known || !ok {
-			continue
-		}
-		c := Change{Name: name, Added: without(becomes, is), Removed: without(is, becomes)}
-		if len(c.Added)+len(c.Removed) > 0 {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if c := p.of(name, problems, (*evaluation).contribute); !c.Empty() {
 			changes = append(changes, c)
 		}
 	}
 	return changes, problems.Err()
 }
 
-// without returns copies of the rules in a that are not in b, each once; nil if there are none.
-func without(a, b []rule) []rbacv1.PolicyRule {
-	var u union
-	u.add(b)
-	inB := len(u.rules)
-	u.add(a)
-	if len(u.rules) == inB {
+// of returns the change of one role, and adds the problems that it rests on.
+func (p *preview) of(name string, problems *snapshot.Problems, compute func(*evaluation, *node) *contribution) Change {
+	c := Change{Name: name}
+	var before, storedBefore, after []rule
+	if r, found := p.before.index.find(name); found {
+		// Problems that the write mends do not count, but for one: what an ambiguous name grants cannot be known.
+		if r.ambiguous() {
+			problems.Add(duplicateError(name))
+			return c
+		}
+		before = p.before.granted(r, &snapshot.Problems{}, compute)
+		storedBefore = p.before.stored(p.before.node(r))
+	}
+	if r, found := p.after.index.find(name); found {
+		if r.ambiguous() {
+			problems.Add(duplicateError(name))
+			return c
+		}
+		after = p.after.granted(r, problems, compute)
+		if p.changed != nil && name == p.changed.Name {
+			written := p.after.stored(p.after.node(r))
+			c.Overwritten = copyNew(p.after, p.after.without(written, after), slices.Concat(before, storedBefore))
+		}
+	}
+	c.Added, c.Removed = copyNew(p.after, after, before), copyNew(p.after, before, after)
+	return c
+}
+
+// granted returns the rules that a role, not ambiguous, grants when aggregation has come to rest: if
+// they cannot be computed, those that are stored in it.
+func (e *evaluation) granted(r role, problems *snapshot.Problems, compute func(*evaluation, *node) *contribution) []rule {
+	rules, known := e.intended(r, problems, func(n *node) *contribution { return compute(e, n) })
+	if !known {
+		return e.stored(e.node(r))
+	}
+	return rules
+}
+
+// copyNew returns copies of the rules in a that are not in b, each once; nil if there are none.
+func copyNew(e *evaluation, a, b []rule) []rbacv1.PolicyRule {
+	rules := e.without(a, b)
+	if len(rules) == 0 {
 		return nil
 	}
-	return copyOf(u.rules[inB:])
+	return copyOf(rules)
 }

@@ -36,6 +36,9 @@ func (n *ruleIDs) of(r *rbacv1.PolicyRule) ruleID {
 	return id
 }
 
+// len is how many there are.
+func (n *ruleIDs) len() int { return len(n.byKey) }
+
 func (n *ruleIDs) all(rules []rbacv1.PolicyRule) []rule {
 	numbered := make([]rule, len(rules))
 	for i := range rules {
@@ -57,22 +60,38 @@ func appendRuleKey(key []byte, r *rbacv1.PolicyRule) []byte {
 	return key
 }
 
-// union collects rules, each once, in the order in which they first come (BR-27-04).
+// union collects rules, each once, in the order in which they first come (BR-27-04). A union ends when
+// the next one of the same evaluation begins.
 type union struct {
-	seen  map[ruleID]struct{}
-	rules []rule
+	evaluation *evaluation
+	pass       int
+	rules      []rule
+}
+
+func (e *evaluation) newUnion() *union {
+	e.pass++
+	return &union{evaluation: e, pass: e.pass}
 }
 
 func (u *union) add(rules []rule) {
-	if u.seen == nil {
-		u.seen = make(map[ruleID]struct{}, len(rules))
+	if n := u.evaluation.ids.len(); len(u.evaluation.marked) < n {
+		u.evaluation.marked = append(u.evaluation.marked, make([]int, n-len(u.evaluation.marked))...)
 	}
 	for _, r := range rules {
-		if _, again := u.seen[r.id]; !again {
-			u.seen[r.id] = struct{}{}
+		if u.evaluation.marked[r.id] != u.pass {
+			u.evaluation.marked[r.id] = u.pass
 			u.rules = append(u.rules, r)
 		}
 	}
+}
+
+// without returns the rules in a that are not in b, each once.
+func (e *evaluation) without(a, b []rule) []rule {
+	u := e.newUnion()
+	u.add(b)
+	inB := len(u.rules)
+	u.add(a)
+	return u.rules[inB:]
 }
 
 // sameRules reports whether two lists are semantically equal.

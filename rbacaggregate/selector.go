@@ -1,79 +1,104 @@
 package rbacaggregate
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	operator "k8s.io/apimachinery/pkg/selection"
+
+	"github.com/purekube/purekube"
 )
 
-// compile converts a selector. metav1.LabelSelectorAsSelector stops at whichever wrong label its map
-// yields first; here it is always the first by key, then the first expression.
-func compile(ls *metav1.LabelSelector) (labels.Selector, error) {
-	selector, err := metav1.LabelSelectorAsSelector(ls)
-	if err == nil {
-		return selector, nil
+// selector is a selector of an aggregationRule that converts to a label selector.
+type selector struct {
+	compiled labels.Selector
+	// text is the same for selectors that match the same.
+	text string
+	// needs has, for each requirement that only an object with a certain label can meet, these labels:
+	// every object that matches has one of each. Those with a value come first.
+	needs [][]label
+}
+
+func (s *selector) matches(set map[string]string) bool { return s.compiled.Matches(labels.Set(set)) }
+
+// newSelector converts a selector. metav1.LabelSelectorAsSelector stops at whichever invalid label its
+// map yields first; here it is always the first by key, then the first expression.
+func newSelector(ls *metav1.LabelSelector) (*selector, error) {
+	compiled, err := metav1.LabelSelectorAsSelector(ls)
+	if err != nil {
+		return nil, firstError(ls, err)
 	}
+	s := &selector{compiled: compiled, text: compiled.String()}
+	requirements, _ := compiled.Requirements()
+	for _, r := range requirements {
+		switch r.Operator() {
+		case operator.Equals, operator.DoubleEquals, operator.In:
+			var alternatives []label
+			for _, value := range slices.Sorted(maps.Keys(r.Values())) {
+				alternatives = append(alternatives, label{r.Key(), value})
+			}
+			s.needs = append(s.needs, alternatives)
+		}
+	}
+	for _, r := range requirements {
+		if r.Operator() == operator.Exists {
+			s.needs = append(s.needs, []label{{r.Key(), anyValue}})
+		}
+	}
+	return s, nil
+}
+
+func firstError(ls *metav1.LabelSelector, err error) error {
 	for _, key := range slices.Sorted(maps.Keys(ls.MatchLabels)) {
 		one := metav1.LabelSelector{MatchLabels: map[string]string{key: ls.MatchLabels[key]}}
 		if _, err := metav1.LabelSelectorAsSelector(&one); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for _, expression := range ls.MatchExpressions {
 		one := metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{expression}}
 		if _, err := metav1.LabelSelectorAsSelector(&one); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return nil, err
+	return err
 }
 
-// label is one key and value.
-type label struct{ key, value string }
-
-// labelIndex knows which ClusterRoles have a label. It holds only the labels that some
-// selector asks for by matchLabels, and the ClusterRoles in their own order.
-type labelIndex map[label][]int
-
-// newLabelIndex goes over all roles once.
-func newLabelIndex(roles []role) labelIndex {
-	index := labelIndex{}
-	for i := range roles {
-		for _, selector := range roles[i].selectors() {
-			for key, value := range selector.MatchLabels {
-				index[label{key, value}] = nil
-			}
-		}
-	}
-	if len(index) == 0 {
-		return index
-	}
-	for i := range roles {
-		for _, object := range roles[i].objects {
-			for key, value := range object.Labels {
-				at := label{key, value}
-				have, wanted := index[at]
-				// Two objects of one name may both have it.
-				if wanted && (len(have) == 0 || have[len(have)-1] != i) {
-					index[at] = append(have, i)
-				}
-			}
-		}
-	}
-	return index
+// aggregation is an aggregationRule with its selectors converted.
+type aggregation struct {
+	// selectors has nil for one that does not convert.
+	selectors []*selector
+	// problems are those of the selectors that do not convert.
+	problems []*purekube.ObjectError
 }
 
-// candidates returns the roles that the selector may match, in their own order: those with the
-// rarest label that it asks for. Without matchLabels that is everyone, and all is true.
-func (index labelIndex) candidates(ls *metav1.LabelSelector) (some []int, all bool) {
-	all = true
-	for key, value := range ls.MatchLabels {
-		// Lists of equal length hold the same answer, so the map's order does not matter.
-		if have := index[label{key, value}]; all || len(have) < len(some) {
-			some, all = have, false
+// converter converts aggregationRules. Selectors of one text become one selector.
+type converter map[string]*selector
+
+func (c converter) aggregation(object *rbacv1.ClusterRole) *aggregation {
+	rule := object.AggregationRule
+	a := &aggregation{selectors: make([]*selector, len(rule.ClusterRoleSelectors))}
+	for i := range rule.ClusterRoleSelectors {
+		s, err := newSelector(&rule.ClusterRoleSelectors[i])
+		if err != nil {
+			a.problems = append(a.problems, &purekube.ObjectError{
+				Kind: kindClusterRole, Name: object.Name, Field: selectorField(i), Err: err,
+			})
+			continue
 		}
+		if same := c[s.text]; same != nil {
+			s = same
+		} else {
+			c[s.text] = s
+		}
+		a.selectors[i] = s
 	}
-	return some, all
+	return a
 }
+
+// selectorField is the path of a selector in its ClusterRole.
+func selectorField(i int) string { return fmt.Sprintf("aggregationRule.clusterRoleSelectors[%d]", i) }

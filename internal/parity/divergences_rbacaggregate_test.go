@@ -66,6 +66,20 @@ var rbacaggregateDivergences = []divergence{
 		Ours: `apply clusterroles all by clusterrole-aggregation-controller with force: ` +
 			`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"all","uid":"uid-all"},"rules":[]}`,
 	},
+	{
+		ID:    "D-26",
+		Title: "the rules of this role, not of the next one of its name",
+		Why: "The role may have been deleted by the time that its rules are written, and another of its name made. Upstream's apply then makes the role anew, " +
+			"with the rules and without the aggregationRule, or overwrites those of the other one. The default's carries the UID, so that the API server refuses both.",
+		Given: func() []runtime.Object {
+			return []runtime.Object{aggregated("all", "in-all"), labelled("in-all", plain("pods", "get"))}
+		},
+		Run: bothAggregations,
+		Upstream: `apply clusterroles all by clusterrole-aggregation-controller with force: ` +
+			`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"all"},"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}`,
+		Ours: `apply clusterroles all by clusterrole-aggregation-controller with force: ` +
+			`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"all","uid":"uid-all"},"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}`,
+	},
 }
 
 func bothAggregations(t *testing.T, given []runtime.Object) (upstream, ours string) {

@@ -1,0 +1,189 @@
+package rbacaggregate
+
+import (
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/purekube/purekube"
+)
+
+// mode says what a source contributes that has an aggregationRule itself.
+type mode int
+
+const (
+	// nested: the rules that it aggregates, through all levels at once (D-11).
+	nested mode = iota
+	// stored: the rules that are stored in it, as upstream has it in one round of writes.
+	stored
+	// settled: the rules that upstream comes to in the end, after as many rounds as it takes.
+	settled
+)
+
+// evaluation computes rules for one question. It looks only at what the question leads to, and at each
+// role, selector and rule once. It belongs to one goroutine.
+type evaluation struct {
+	index      *Index
+	mode       mode
+	ids        *ruleIDs
+	nodes      map[string]*node
+	selections map[string]*selection
+	// visited counts vertices, and open are those whose group is not complete.
+	visited int
+	open    []*vertex
+	// pass counts collections; what is marked with the current one has been collected.
+	pass   int
+	marked []int // by ruleID
+}
+
+func (x *Index) evaluate(m mode, ids *ruleIDs) *evaluation {
+	return &evaluation{index: x, mode: m, ids: ids, nodes: map[string]*node{}, selections: map[string]*selection{}}
+}
+
+// evaluatePlans begins the evaluation of what plans say.
+func (x *Index) evaluatePlans() *evaluation {
+	if x.options.matchUpstream() {
+		return x.evaluate(stored, &ruleIDs{})
+	}
+	return x.evaluate(nested, &ruleIDs{})
+}
+
+// node is a role, not ambiguous, with what it aggregates.
+type node struct {
+	vertex
+	name   string
+	object *rbacv1.ClusterRole
+	// aggregation is nil for a role that does not aggregate.
+	aggregation *aggregation
+	// selections are those of the selectors that convert, in order, each once; selectedBy has the
+	// position of the selector.
+	selections []*selection
+	selectedBy []int
+	expanded   bool
+	// problems say why its rules cannot be computed.
+	problems []*purekube.ObjectError
+
+	storedRules []rule
+	numbered    bool
+
+	// contributes is what it comes to by aggregation, and leaf what is stored in it, once they are known.
+	contributes, leaf *contribution
+
+	// The passes in which it was collected, and walked by in a cycle.
+	collected, walked int
+}
+
+// selection is what one selector matches. Selectors of one text share it, whoever has them: that keeps n
+// roles that match everything from being n² edges.
+type selection struct {
+	vertex
+	// sources are the roles, not ambiguous, sorted by name (BR-27-02).
+	sources []*node
+	// ambiguous are the ambiguous names, sorted.
+	ambiguous []string
+
+	addedTo *node // the last one that it was added to
+	inside  *[2]int
+
+	// What it contributes, once that is known: to roles of its own group, to others, and to those of its own
+	// group before the first and the second source inside.
+	outside, whole *contribution
+	before         [2]*contribution
+	stored         *storedRules
+	// grants is whether it contributes any rules, to roles of its own group and to others.
+	grants [2]*bool
+
+	// The passes in which it was collected: all of it, what is outside its group, and what comes before
+	// the first and the second source inside.
+	collected, collectedOutside int
+	collectedBefore             [2]int
+}
+
+// contribution is a list of rules, each once, and the problems that it rests on.
+type contribution struct {
+	rules   []rule
+	resting []*purekube.ObjectError
+}
+
+// node returns the node of a role that is not ambiguous.
+func (e *evaluation) node(r role) *node {
+	n := e.nodes[r.name]
+	if n == nil {
+		n = &node{name: r.name, object: r.object}
+		n.vertex.node = n
+		if r.aggregates() {
+			n.aggregation, _ = e.index.aggregated.Get(r.name)
+		}
+		e.nodes[r.name] = n
+	}
+	return n
+}
+
+// stored returns the rules that are stored in a role.
+func (e *evaluation) stored(n *node) []rule {
+	if !n.numbered {
+		n.storedRules, n.numbered = e.ids.all(n.object.Rules), true
+	}
+	return n.storedRules
+}
+
+// expand finds what a role aggregates.
+func (e *evaluation) expand(n *node) {
+	if n.expanded || n.aggregation == nil {
+		return
+	}
+	n.expanded = true
+	n.problems = slices.Clone(n.aggregation.problems)
+	var ambiguous []string
+	for i, s := range n.aggregation.selectors {
+		if s == nil {
+			continue
+		}
+		sel := e.selection(s)
+		if sel.addedTo == n {
+			continue
+		}
+		sel.addedTo = n
+		n.selections = append(n.selections, sel)
+		n.selectedBy = append(n.selectedBy, i)
+		ambiguous = append(ambiguous, sel.ambiguous...)
+	}
+	slices.Sort(ambiguous)
+	for _, name := range slices.Compact(ambiguous) {
+		n.problems = append(n.problems, duplicateError(name))
+	}
+}
+
+func (e *evaluation) selection(s *selector) *selection {
+	sel := e.selections[s.text]
+	if sel == nil {
+		sel = &selection{}
+		sel.vertex.selection = sel
+		for _, r := range e.index.matched(s) {
+			if r.ambiguous() {
+				sel.ambiguous = append(sel.ambiguous, r.name)
+			} else {
+				sel.sources = append(sel.sources, e.node(r))
+			}
+		}
+		e.selections[s.text] = sel
+	}
+	return sel
+}
+
+// has reports whether a role is among the sources.
+func (s *selection) has(n *node) bool {
+	_, found := slices.BinarySearchFunc(s.sources, n.name, func(source *node, name string) int { return strings.Compare(source.name, name) })
+	return found
+}
+
+// computable reports whether a role aggregates and all that it aggregates is known.
+func (e *evaluation) computable(n *node) bool {
+	e.expand(n)
+	return n.aggregation != nil && len(n.problems) == 0
+}
+
+// contributesNested reports whether a source contributes what it aggregates. Otherwise it contributes
+// the rules that are stored in it. One that is not computable is not written and goes on granting these.
+func (e *evaluation) contributesNested(n *node) bool { return e.mode != stored && e.computable(n) }

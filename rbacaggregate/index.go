@@ -1,0 +1,202 @@
+package rbacaggregate
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/persistent"
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// Index is a [Snapshot] arranged for many questions. It never changes: With and Without return another
+// one, which shares with it what is the same. So any number of goroutines may ask one Index and derive
+// others from it, without a lock, and a simulation can branch.
+//
+// An Index keeps the ClusterRoles that it was given and never writes to them. They must not change.
+//
+// Each method returns what the function of its name returns for the ClusterRoles in the Index.
+type Index struct {
+	options Options
+	// problems are nil ClusterRoles and ClusterRoles without a name.
+	problems []*purekube.ObjectError
+	// base holds the ClusterRoles of one pass over a snapshot.
+	base *table
+	// changed has the names that changed since, nil for one that was taken away.
+	changed *persistent.Map[string, *role]
+	// changedLabels are the labels of the roles in changed.
+	changedLabels *persistent.Map[labelled, struct{}]
+	// aggregated are the roles with an aggregationRule.
+	aggregated *persistent.Map[string, *aggregation]
+	// ambiguous are the names that more than one ClusterRole has.
+	ambiguous *persistent.Map[string, struct{}]
+	// requests find the selectors that may match a role by its labels.
+	requests *persistent.Map[request, *selector]
+}
+
+// NewIndex returns the Index of the snapshot, in one pass over it.
+func NewIndex(s Snapshot, o Options) *Index {
+	objects, problems := usable(s.ClusterRoles)
+	x := &Index{
+		options: o, problems: problems, base: newTable(objects),
+		changed:       persistent.NewMap[string, *role](strings.Compare),
+		changedLabels: persistent.NewMap[labelled, struct{}](compareLabelled),
+	}
+	ambiguous := persistent.NewMap[string, struct{}](strings.Compare).Edit()
+	for name := range x.base.twins {
+		ambiguous.Set(name, struct{}{})
+	}
+	aggregated := persistent.NewMap[string, *aggregation](strings.Compare).Edit()
+	requests := persistent.NewMap[request, *selector](compareRequests).Edit()
+	selectors := converter{}
+	for _, object := range objects {
+		if object.AggregationRule != nil && x.base.twins[object.Name] == nil {
+			a := selectors.aggregation(object)
+			aggregated.Set(object.Name, a)
+			a.requests(object.Name, requests.Set)
+		}
+	}
+	x.ambiguous, x.aggregated, x.requests = ambiguous.Map(), aggregated.Map(), requests.Map()
+	x.base.labels.expect(selectors)
+	return x
+}
+
+// Err returns what is wrong with the ClusterRoles in the Index as a whole: nil ones, those without a
+// name, and names that more than one of them has.
+func (x *Index) Err() error {
+	problems := x.newProblems()
+	for name := range x.ambiguous.All() {
+		problems.Add(duplicateError(name))
+	}
+	return problems.Err()
+}
+
+// newProblems begins with those of the Index as a whole.
+func (x *Index) newProblems() *snapshot.Problems {
+	problems := &snapshot.Problems{}
+	for _, e := range x.problems {
+		problems.Add(copyError(e))
+	}
+	return problems
+}
+
+// copyError keeps two results from sharing an error.
+func copyError(e *purekube.ObjectError) *purekube.ObjectError {
+	c := *e
+	return &c
+}
+
+// find returns the role of a name.
+func (x *Index) find(name string) (role, bool) {
+	if x.changed.Len() > 0 {
+		if r, changed := x.changed.Get(name); changed {
+			if r == nil {
+				return role{}, false
+			}
+			return *r, true
+		}
+	}
+	return x.base.find(name)
+}
+
+// replaced reports whether what the base has of a name does not count any more.
+func (x *Index) replaced(name string) bool {
+	if x.changed.Len() == 0 {
+		return false
+	}
+	_, replaced := x.changed.Get(name)
+	return replaced
+}
+
+// each calls f for every role, in no particular order.
+func (x *Index) each(f func(role)) {
+	for _, r := range x.changed.All() {
+		if r != nil {
+			f(*r)
+		}
+	}
+	x.base.each(func(r role) {
+		if !x.replaced(r.name) {
+			f(r)
+		}
+	})
+}
+
+// matched returns the roles that a selector matches, sorted by name.
+func (x *Index) matched(s *selector) []role {
+	var found []role
+	consider := func(r role) {
+		if r.matchedBy(s) {
+			found = append(found, r)
+		}
+	}
+	if rarest, needed := x.rarest(s); needed {
+		for _, l := range rarest {
+			for _, position := range x.base.labels.having(l) {
+				if r := x.base.at(position); !x.replaced(r.name) {
+					consider(r)
+				}
+			}
+			for at := range x.changedLabels.From(labelled{label: l}) {
+				if at.label != l {
+					break
+				}
+				if r, ok := x.find(at.name); ok {
+					consider(r)
+				}
+			}
+		}
+	} else {
+		x.each(consider)
+	}
+	slices.SortFunc(found, func(a, b role) int { return strings.Compare(a.name, b.name) })
+	// A role comes twice if two ClusterRoles of its name have a label.
+	return slices.CompactFunc(found, func(a, b role) bool { return a.name == b.name })
+}
+
+// rarest returns the need of a selector that the fewest ClusterRoles of the base meet.
+func (x *Index) rarest(s *selector) (rarest []label, needed bool) {
+	fewest := 0
+	for _, alternatives := range s.needs {
+		meet := 0
+		for _, l := range alternatives {
+			meet += len(x.base.labels.having(l))
+		}
+		if !needed || meet < fewest {
+			rarest, fewest, needed = alternatives, meet, true
+		}
+	}
+	return rarest, needed
+}
+
+// aggregators calls f for each role that has a selector which matches r, perhaps several times, and
+// for r itself if one of its own does.
+func (x *Index) aggregators(r role, f func(name string)) {
+	x.requestedBy(label{}, r, f)
+	eachLabel(r, func(l label) { x.requestedBy(l, r, f) })
+}
+
+// requestedBy is aggregators for the selectors that are found by one label.
+func (x *Index) requestedBy(l label, r role, f func(name string)) {
+	from := request{needed: l}
+	for {
+		again := false
+		text, matches := "", false
+		for at, s := range x.requests.From(from) {
+			if at.needed != l {
+				break
+			}
+			if at.text != text || !matches {
+				if text, matches = at.text, r.matchedBy(s); !matches {
+					// Any number of roles may have this selector: the next one is behind them.
+					from, again = request{needed: l, text: at.text + "\x00"}, true
+					break
+				}
+			}
+			f(at.role)
+		}
+		if !again {
+			return
+		}
+	}
+}

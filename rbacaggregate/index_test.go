@@ -1,0 +1,320 @@
+package rbacaggregate
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/aliasing"
+)
+
+// answers are what every question says, in words.
+func answers(questions questions, names []string, write *rbacv1.ClusterRole) map[string]string {
+	said := map[string]string{}
+	say := func(question string, answer any, err error) {
+		said[question] = fmt.Sprintf("%+v %v", answer, lines(err))
+	}
+	outcomes, err := questions.PlanAll()
+	var all []any
+	for _, o := range outcomes {
+		all = append(all, o.Key, o.Result, lines(o.Err))
+	}
+	say("PlanAll", all, err)
+	explanations, err := questions.ExplainAll()
+	say("ExplainAll", explanations, err)
+	changes, err := questions.Preview(write)
+	say("Preview", changes, err)
+	for _, name := range names {
+		result, err := questions.Plan(name)
+		say("Plan "+name, result, err)
+		rules, err := questions.Rules(name)
+		say("Rules "+name, rules, err)
+		explanation, err := questions.Explain(name)
+		say("Explain "+name, explanation, err)
+		change, err := questions.PreviewRole(write, name)
+		say("PreviewRole "+name, change, err)
+		changes, err := questions.PreviewDelete(name)
+		say("PreviewDelete "+name, changes, err)
+	}
+	return said
+}
+
+type questions interface {
+	Plan(string) (Result, error)
+	PlanAll() ([]Outcome, error)
+	Rules(string) ([]rbacv1.PolicyRule, error)
+	Explain(string) (Explanation, error)
+	ExplainAll() ([]Explanation, error)
+	Preview(*rbacv1.ClusterRole) ([]Change, error)
+	PreviewRole(*rbacv1.ClusterRole, string) (Change, error)
+	PreviewDelete(string) ([]Change, error)
+}
+
+// functions are the questions as functions of a snapshot.
+type functions struct {
+	s Snapshot
+	o Options
+}
+
+func (f functions) Plan(name string) (Result, error)               { return Plan(f.s, name, f.o) }
+func (f functions) PlanAll() ([]Outcome, error)                    { return PlanAll(f.s, f.o) }
+func (f functions) Rules(name string) ([]rbacv1.PolicyRule, error) { return Rules(f.s, name, f.o) }
+func (f functions) Explain(name string) (Explanation, error)       { return Explain(f.s, name, f.o) }
+func (f functions) ExplainAll() ([]Explanation, error)             { return ExplainAll(f.s, f.o) }
+func (f functions) Preview(w *rbacv1.ClusterRole) ([]Change, error) {
+	return Preview(f.s, w, f.o)
+}
+func (f functions) PreviewRole(w *rbacv1.ClusterRole, role string) (Change, error) {
+	return PreviewRole(f.s, w, role, f.o)
+}
+func (f functions) PreviewDelete(name string) ([]Change, error) { return PreviewDelete(f.s, name, f.o) }
+
+// with is what Index.With says of itself, on a snapshot.
+func (s Snapshot) with(changed Snapshot) Snapshot {
+	return Snapshot{ClusterRoles: slices.Concat(s.without(changed).ClusterRoles, changed.ClusterRoles)}
+}
+
+func (s Snapshot) without(gone Snapshot) Snapshot {
+	var left []*rbacv1.ClusterRole
+	for _, r := range s.ClusterRoles {
+		if r == nil || r.Name == "" || find(gone.ClusterRoles, r.Name) == nil {
+			left = append(left, r)
+		}
+	}
+	return Snapshot{ClusterRoles: left}
+}
+
+// randomChange makes roles to add or to put in the place of others, some of them not as they should be.
+func randomChange(r *rand.Rand) Snapshot {
+	roles := randomRoles(r, r.IntN(2) == 0)
+	roles = roles[:min(len(roles), 1+r.IntN(3))]
+	switch r.IntN(12) {
+	case 0:
+		roles = spoil(r, roles)
+	case 1:
+		roles = append(roles, nil)
+	case 2:
+		roles = spoilSelectors(r, roles)
+	case 3:
+		roles[0].Namespace = "a ClusterRole has none"
+	case 4:
+		// A label that no selector of the first snapshot asks for.
+		late := sum("late", "late", "late a")
+		late.AggregationRule.ClusterRoleSelectors = append(late.AggregationRule.ClusterRoleSelectors, metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "b", Operator: metav1.LabelSelectorOpDoesNotExist}, {Key: "c", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"true"}},
+			},
+		})
+		roles = append(roles, late)
+	}
+	return Snapshot{ClusterRoles: roles}
+}
+
+// An Index answers what the functions answer for the snapshot that it has come to, an older one goes on
+// answering as before, and what a change affects is named.
+func TestIndexAnswersAsTheFunctions(t *testing.T) {
+	named, unnamed := 0, 0
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 31))
+		o := []Options{{}, upstream}[seed%2]
+		s := Snapshot{ClusterRoles: randomRoles(r, true)}
+		x := NewIndex(s, o)
+		write := plain("r03", "a c", anything)
+		type state struct {
+			x    *Index
+			said map[string]string
+		}
+		var states []state
+		names := []string{"late", "gone"}
+		for i := range 12 {
+			names = append(names, fmt.Sprintf("r%02d", i))
+		}
+		for step := range 8 {
+			at := fmt.Sprintf("seed %d, step %d", seed, step)
+			said := answers(x, names, write)
+			require.Empty(t, cmp.Diff(answers(functions{s, o}, names, write), said), at)
+			fresh := NewIndex(s, o)
+			require.Equal(t, lines(fresh.Err()), lines(x.Err()), at)
+			states = append(states, state{x, said})
+
+			change := randomChange(r)
+			var next *Index
+			var affected []string
+			if r.IntN(3) == 0 {
+				next, affected = x.Without(change)
+				s = s.without(change)
+			} else {
+				next, affected = x.With(change)
+				s = s.with(change)
+			}
+			require.True(t, slices.IsSorted(affected), at)
+			require.Equal(t, len(affected), len(slices.Compact(slices.Clone(affected))), at)
+			for _, name := range names {
+				before, errBefore := x.Plan(name)
+				after, errAfter := next.Plan(name)
+				isNamed := slices.Contains(affected, name)
+				if cmp.Equal(before, after) && slices.Equal(own(x, errBefore), own(next, errAfter)) {
+					if !isNamed {
+						unnamed++
+					}
+					continue
+				}
+				named++
+				require.True(t, isNamed, "%s: the plan of %s differs, but only %v are named\n%v %v\n%v %v\n%v", at, name, affected, before, errBefore, after, errAfter, change)
+			}
+			x = next
+		}
+		for i, state := range states {
+			require.Empty(t, cmp.Diff(state.said, answers(state.x, names, write)), "seed %d: the Index of step %d answers differently now", seed, i)
+		}
+	}
+	require.Greater(t, named, 200, "too few changes changed a plan")
+	require.Greater(t, unnamed, 200, "every name is named")
+}
+
+// own are the problems of one plan, without those of the Index as a whole.
+func own(x *Index, err error) []string {
+	whole := lines(x.newProblems().Err())
+	return slices.DeleteFunc(lines(err), func(line string) bool { return slices.Contains(whole, line) })
+}
+
+// One change at a time: With names what AffectedByClusterRole names.
+func TestIndexWithNamesWhatIsAffected(t *testing.T) {
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 37))
+		o := []Options{{}, upstream}[seed%2]
+		s := Snapshot{ClusterRoles: randomRoles(r, true)}
+		x := NewIndex(s, o)
+		changed := randomRoles(r, true)[0]
+		oldObj := find(s.ClusterRoles, changed.Name)
+		_, affected := x.With(Snapshot{ClusterRoles: []*rbacv1.ClusterRole{changed}})
+		after := s.after(nil, changed)
+		require.Equal(t, AffectedByClusterRole(after, oldObj, changed, o), affected, "seed %d", seed)
+		if oldObj != nil {
+			_, affected = x.Without(Snapshot{ClusterRoles: []*rbacv1.ClusterRole{oldObj}})
+			require.Equal(t, AffectedByClusterRole(s.without(Snapshot{ClusterRoles: []*rbacv1.ClusterRole{oldObj}}), oldObj, nil, o), affected, "seed %d", seed)
+		}
+	}
+}
+
+func TestIndexBadInput(t *testing.T) {
+	x := NewIndex(Snapshot{}, Options{})
+	require.NoError(t, x.Err())
+
+	next, affected := x.With(Snapshot{})
+	require.Same(t, x, next)
+	require.Empty(t, affected)
+	next, affected = x.Without(snapshotOf(plain("gone", ""), nil, plain("", "")))
+	require.Same(t, x, next, "what is not there changes nothing")
+	require.Empty(t, affected)
+	require.NoError(t, next.Err())
+
+	next, affected = x.With(snapshotOf(nil, plain("", ""), sum("sum", "", "is")))
+	require.Equal(t, []string{"sum"}, affected, "the rest counts")
+	require.EqualError(t, next.Err(), "ClusterRole: nil object in the snapshot\nClusterRole: metadata.name: an object of a cluster has a name")
+	require.NoError(t, x.Err(), "the older Index is as it was")
+	again, _ := next.With(snapshotOf(nil))
+	require.EqualError(t, again.Err(), next.Err().Error(), "each problem once")
+
+	next, affected = x.With(snapshotOf(sum("a", "", "is"), plain("a", "is", pods)))
+	require.Equal(t, []string{"a"}, affected)
+	require.ErrorIs(t, next.Err(), purekube.ErrDuplicate)
+	next, affected = next.With(snapshotOf(sum("a", "", "is")))
+	require.Equal(t, []string{"a"}, affected, "one takes the place of both")
+	require.NoError(t, next.Err())
+}
+
+// So many changes that the Index is made anew on the way, several times.
+func TestIndexOfManyChanges(t *testing.T) {
+	x := NewIndex(Snapshot{}, Options{})
+	var s Snapshot
+	for i := range 1000 {
+		role := plain(fmt.Sprintf("r%04d", i), fmt.Sprintf("k%d all", i%7), on(fmt.Sprint("resource", i%50), "get"))
+		if i%9 == 0 {
+			role = sum(role.Name, fmt.Sprintf("k%d", i%7), fmt.Sprintf("k%d", (i+1)%7))
+		}
+		var affected []string
+		x, affected = x.With(snapshotOf(role))
+		require.NotContains(t, affected, fmt.Sprintf("r%04d", i+1))
+		s.ClusterRoles = append(s.ClusterRoles, role)
+		if i%5 == 4 {
+			gone := s.ClusterRoles[i/2]
+			x, _ = x.Without(snapshotOf(gone))
+			s = s.without(snapshotOf(gone))
+			s.ClusterRoles = append(s.ClusterRoles, gone)
+			x, _ = x.With(snapshotOf(gone))
+		}
+	}
+	require.NotZero(t, len(x.base.objects), "made anew")
+	got, err := x.PlanAll()
+	require.NoError(t, err)
+	want, err := PlanAll(s, Options{})
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(want, got))
+	require.NotEmpty(t, got)
+	for _, r := range s.ClusterRoles {
+		x, _ = x.Without(snapshotOf(r))
+	}
+	require.Zero(t, x.aggregated.Len()+x.requests.Len()+x.changedLabels.Len())
+	x.each(func(r role) { t.Errorf("%s is left", r.name) })
+}
+
+// Goroutines that read one Index and derive others from it need no lock. It means something under -race.
+func TestIndexInGoroutines(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 41))
+	s := Snapshot{ClusterRoles: randomRoles(r, true)}
+	x, _ := NewIndex(s, Options{}).With(snapshotOf(sum("late", "", "late")))
+	want, _ := x.PlanAll()
+	var changes []Snapshot
+	for range 8 {
+		changes = append(changes, randomChange(r))
+	}
+	var wait sync.WaitGroup
+	for _, change := range changes {
+		wait.Go(func() {
+			next, _ := x.With(change)
+			_, _ = next.PlanAll()
+			next, _ = next.Without(change)
+			_, _ = next.ExplainAll()
+			got, _ := x.PlanAll()
+			if !cmp.Equal(want, got, cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })) {
+				t.Error("the Index has changed")
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// Nothing that is handed out leads to what was handed in, nor to what another answer got.
+func TestIndexSharesNothing(t *testing.T) {
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 43))
+		s := Snapshot{ClusterRoles: spoil(r, randomRoles(r, true))}
+		change := randomChange(r)
+		var before []*rbacv1.ClusterRole
+		for _, role := range slices.Concat(s.ClusterRoles, change.ClusterRoles) {
+			before = append(before, role.DeepCopy())
+		}
+		x, _ := NewIndex(s, Options{}).With(change)
+		outcomes, _ := x.PlanAll()
+		again, _ := x.PlanAll()
+		for i := range outcomes {
+			outcomes[i].Err, again[i].Err = nil, nil // errors do not change
+		}
+		explanations, _ := x.ExplainAll()
+		for _, in := range []Snapshot{s, change} {
+			require.Empty(t, aliasing.Shared(in, outcomes))
+			require.Empty(t, aliasing.Shared(in, explanations))
+		}
+		require.Empty(t, aliasing.Shared(outcomes, again))
+		require.Empty(t, cmp.Diff(before, slices.Concat(s.ClusterRoles, change.ClusterRoles)), "seed %d: an input was written to", seed)
+	}
+}

@@ -1,0 +1,100 @@
+package rbacaggregate
+
+import (
+	"encoding/json"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The end state of upstream's rounds is that of the default (D-11) but for two things. In a cycle, what
+// is stored in a member, or in a role that it rests on, can get into the cycle and go round for ever; whether it
+// does depends on the order of the passes, so here it does. And a role without any rules left may keep
+// those that are stored in it (D-20).
+
+// completeSettled notes what may go round in a group, and whether it grants any rules. All its sources
+// are known.
+func (e *evaluation) completeSettled(g *group) {
+	if e.mode != settled {
+		return
+	}
+	for _, member := range g.roles {
+		for _, s := range member.selections {
+			g.collects = g.collects || e.grants(s, g)
+		}
+	}
+	g.grants = g.collects
+	if g.cyclic() {
+		g.goesRound = e.aggregatedBelow(g)
+		g.grants = g.grants || slices.ContainsFunc(g.goesRound, func(n *node) bool { return len(n.object.Rules) > 0 })
+	} else if len(g.roles) == 1 {
+		g.grants = g.grants || len(g.roles[0].object.Rules) > 0 && keepsStored(g.roles[0].object)
+	}
+}
+
+// aggregatedBelow returns the members of a group and all roles that they rest on and that aggregate.
+func (e *evaluation) aggregatedBelow(g *group) []*node {
+	e.pass++
+	var found []*node
+	enter := func(n *node) {
+		if n.group != nil && n.collected != e.pass {
+			n.collected = e.pass
+			found = append(found, n)
+		}
+	}
+	for _, member := range g.roles {
+		enter(member)
+	}
+	for i := 0; i < len(found); i++ {
+		for _, s := range found[i].selections {
+			if s.collected != e.pass {
+				s.collected = e.pass
+				for _, n := range s.sources {
+					enter(n)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// grants reports whether a selection contributes any rules to the roles of a group: see part.
+func (e *evaluation) grants(s *selection, to *group) bool {
+	known := &s.grants[0]
+	if to != s.group {
+		known = &s.grants[1]
+	}
+	if *known == nil {
+		grants := slices.ContainsFunc(s.sources, func(n *node) bool {
+			if n.group == nil {
+				return len(n.object.Rules) > 0
+			}
+			return n.group != to && n.group.grants
+		})
+		*known = &grants
+	}
+	return **known
+}
+
+// keepsStored reports whether a role keeps the rules that are stored in it when upstream applies it
+// without rules: if another field manager owns them as well, or if who owns them is not known.
+func keepsStored(object *rbacv1.ClusterRole) bool {
+	for _, m := range object.ManagedFields {
+		if m.Manager == FieldManager && m.Operation == metav1.ManagedFieldsOperationApply {
+			continue
+		}
+		if m.FieldsV1 == nil {
+			return true
+		}
+		data, err := m.FieldsV1.MarshalJSON()
+		var fields map[string]json.RawMessage
+		if err != nil || json.Unmarshal(data, &fields) != nil {
+			return true
+		}
+		if _, owned := fields["f:rules"]; owned {
+			return true
+		}
+	}
+	return len(object.ManagedFields) == 0
+}
