@@ -128,18 +128,21 @@ func (c *cluster) settle() {
 }
 
 // evict asks the handler and, if it agrees, leaves the pod terminating.
-func (c *cluster) evict(key types.NamespacedName) answer {
+func (c *cluster) evict(key types.NamespacedName) Answer {
 	c.t.Helper()
-	pods, budgets := storeOf(c.t, c.pods[key]), &budgetClient{}
+	var budgets []*policyv1.PodDisruptionBudget
 	for _, key := range slices.SortedFunc(maps.Keys(c.budgets), byKey) {
-		budgets.list = append(budgets.list, *c.budgets[key].DeepCopy())
+		budgets = append(budgets, c.budgets[key])
 	}
-	a := evict(c.t, pods, budgets)
-	if budgets.updated != nil {
-		c.write(budgets.updated)
+	a, err := Evict(c.pods[key], budgets)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if a.Update != nil {
+		c.write(a.Update)
 	}
 	if a.Code == 201 {
-		pod := pods.stored(c.t)
+		pod := a.Pod
 		if pod.DeletionTimestamp == nil {
 			pod.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(30 * time.Second)}
 		}

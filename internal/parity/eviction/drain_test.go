@@ -32,7 +32,7 @@ type drained struct {
 	// Rounds are the pods that went, without the rounds that only waited.
 	Rounds [][]types.NamespacedName
 	// Refused are the pods that stay, with the last answer to their eviction.
-	Refused map[types.NamespacedName]answer
+	Refused map[types.NamespacedName]Answer
 }
 
 // skipped is the label of pods that --pod-selector leaves out.
@@ -126,9 +126,9 @@ func asDrained(d disruption.Drain) drained {
 	}
 	for _, p := range d.Refused {
 		if a.Refused == nil {
-			a.Refused = map[types.NamespacedName]answer{}
+			a.Refused = map[types.NamespacedName]Answer{}
 		}
-		a.Refused[p.Pod] = oneFailure(verdict(p.Eviction))
+		a.Refused[p.Pod] = oneFailure(ours(p.Eviction))
 	}
 	return a
 }
@@ -167,15 +167,15 @@ func really(t *testing.T, sample samplecluster.Cluster, node string, flags disru
 // drain evicts the pods, round after round.
 func (c *cluster) drain(left []types.NamespacedName, d *drained) {
 	d.Outcome = disruption.DrainsNow.String()
-	refuse := func(key types.NamespacedName, a answer) {
+	refuse := func(key types.NamespacedName, a Answer) {
 		if d.Refused == nil {
-			d.Refused = map[types.NamespacedName]answer{}
+			d.Refused = map[types.NamespacedName]Answer{}
 		}
 		d.Refused[key] = oneFailure(a)
 	}
 	for len(left) > 0 {
 		var evicted, waiting []types.NamespacedName
-		answers := map[types.NamespacedName]answer{}
+		answers := map[types.NamespacedName]Answer{}
 		for _, key := range left {
 			switch a := c.evict(key); a.Code {
 			case 201:

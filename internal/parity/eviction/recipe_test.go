@@ -103,7 +103,7 @@ func evictAll(c *cluster, r *rand.Rand, o disruption.Options, seen map[string]in
 		}
 		// The error says why a status cannot be computed, which the verdict says as well.
 		e, _ := disruption.CheckEviction(s, key, o)
-		if diff := cmp.Diff(oneFailure(c.evict(key)), oneFailure(verdict(e))); diff != "" {
+		if diff := cmp.Diff(oneFailure(c.evict(key)), oneFailure(ours(e))); diff != "" {
 			return fmt.Errorf("evicting %v (- kube-apiserver, + ours):\n%s\nafter\n%s", key, diff, strings.Join(so, "\n"))
 		}
 		so = append(so, fmt.Sprintf("%v: %v", key, e.Verdict))
@@ -163,19 +163,10 @@ func (c *cluster) current() []*corev1.Pod {
 	return pods
 }
 
-// verdict is the code and the text of ours.
-func verdict(e disruption.Eviction) answer {
-	a := answer{Code: int32(e.Verdict.StatusCode())}
-	if !e.Verdict.Allowed() {
-		a.Text = e.Reason
-	}
-	return a
-}
-
 // oneFailure leaves out what two right answers may differ in: versions, the time in the budget that is
 // written, and which of several failures a status names.
-func oneFailure(a answer) answer {
-	a.ResourceVersion, a.Update = "", ""
+func oneFailure(a Answer) Answer {
+	a.ResourceVersion, a.Update, a.Pod = "", nil, nil
 	a.Text, _, _ = strings.Cut(a.Text, "because it failed sync")
 	return a
 }

@@ -2,10 +2,9 @@ package eviction
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
-	"testing"
 	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,40 +20,46 @@ import (
 	"k8s.io/kubernetes/pkg/registry/core/pod/storage"
 )
 
-// answer is what an eviction comes to.
-type answer struct {
+// Answer is what an eviction comes to.
+type Answer struct {
 	// Code is the HTTP status; Text the message of a refusal and its causes.
 	Code int32
 	Text string
 	// ResourceVersion is the precondition of deleting the pod.
 	ResourceVersion string
-	// Update is the budget as written, JSON.
-	Update string
+	// Update is the budget as written.
+	Update *policyv1.PodDisruptionBudget
+	// Pod is the pod as the handler left it before it deleted it; nil if it refused.
+	Pod *corev1.Pod
 }
 
-// evict is the answer of the real handler for the pod that the store holds.
-func evict(t *testing.T, pods *podStore, budgets *budgetClient) answer {
-	t.Helper()
+// Evict is the answer of the real handler of the API server to the eviction of a pod, when these are
+// the budgets of its namespace.
+func Evict(pod *corev1.Pod, budgets []*policyv1.PodDisruptionBudget) (Answer, error) {
+	store, client := &podStore{pod: &api.Pod{}}, &budgetClient{}
+	if err := convert.Convert_v1_Pod_To_core_Pod(pod.DeepCopy(), store.pod, nil); err != nil {
+		return Answer{}, err
+	}
+	for _, b := range budgets {
+		client.list = append(client.list, *b.DeepCopy())
+	}
 	handler := &storage.EvictionREST{}
-	setField(handler, "store", rest.StandardStorage(pods))
-	setField(handler, "podDisruptionBudgetClient", policyclient.PodDisruptionBudgetsGetter(budgets))
+	setField(handler, "store", rest.StandardStorage(store))
+	setField(handler, "podDisruptionBudgetClient", policyclient.PodDisruptionBudgetsGetter(client))
 
-	name := pods.pod.Name
-	body := &policy.Eviction{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	out, err := handler.Create(context.Background(), name, body, nil, &metav1.CreateOptions{})
+	body := &policy.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name}}
+	out, err := handler.Create(context.Background(), pod.Name, body, nil, &metav1.CreateOptions{})
 	status, _ := out.(*metav1.Status)
 	if err != nil {
 		var refused *apierrors.StatusError
 		if !errors.As(err, &refused) {
-			t.Fatal(err)
+			return Answer{}, err
 		}
 		status = &refused.ErrStatus
 	}
-	var a answer
-	if a.Code = status.Code; status.Status == metav1.StatusSuccess {
-		a.Code = 201
-	} else {
-		a.Text = status.Message
+	a := Answer{Code: status.Code, Text: status.Message, Update: client.updated}
+	if status.Status == metav1.StatusSuccess {
+		a.Code, a.Text = 201, ""
 	}
 	// Since v1.37 a 403 has a cause, which says the same as its message.
 	if status.Details != nil && a.Code != 403 {
@@ -62,26 +67,17 @@ func evict(t *testing.T, pods *podStore, budgets *budgetClient) answer {
 			a.Text += " " + c.Message
 		}
 	}
-	if (pods.deleted != nil) != (a.Code == 201) {
-		t.Fatalf("answered %d, pod deleted: %t", a.Code, pods.deleted != nil)
+	if (store.deleted != nil) != (a.Code == 201) {
+		return Answer{}, fmt.Errorf("answered %d, pod deleted: %t", a.Code, store.deleted != nil)
 	}
-	if pods.deleted != nil && pods.deleted.Preconditions != nil && pods.deleted.Preconditions.ResourceVersion != nil {
-		a.ResourceVersion = *pods.deleted.Preconditions.ResourceVersion
+	if store.deleted == nil {
+		return a, nil
 	}
-	a.Update = asJSON(t, budgets.updated)
-	return a
-}
-
-func asJSON(t *testing.T, b *policyv1.PodDisruptionBudget) string {
-	t.Helper()
-	if b == nil {
-		return ""
+	if p := store.deleted.Preconditions; p != nil && p.ResourceVersion != nil {
+		a.ResourceVersion = *p.ResourceVersion
 	}
-	text, err := json.Marshal(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	a.Pod = &corev1.Pod{}
+	return a, convert.Convert_core_Pod_To_v1_Pod(store.pod, a.Pod, nil)
 }
 
 // setField sets a field that the handler's package keeps to itself: its constructor is not exported, and
@@ -96,25 +92,6 @@ type podStore struct {
 	rest.StandardStorage
 	pod     *api.Pod
 	deleted *metav1.DeleteOptions
-}
-
-func storeOf(t *testing.T, pod *corev1.Pod) *podStore {
-	t.Helper()
-	s := &podStore{pod: &api.Pod{}}
-	if err := convert.Convert_v1_Pod_To_core_Pod(pod.DeepCopy(), s.pod, nil); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// stored is the pod as the handler left it.
-func (s *podStore) stored(t *testing.T) *corev1.Pod {
-	t.Helper()
-	pod := &corev1.Pod{}
-	if err := convert.Convert_core_Pod_To_v1_Pod(s.pod, pod, nil); err != nil {
-		t.Fatal(err)
-	}
-	return pod
 }
 
 func (s *podStore) Get(context.Context, string, *metav1.GetOptions) (runtime.Object, error) {
@@ -140,14 +117,6 @@ type budgetClient struct {
 	policyclient.PodDisruptionBudgetInterface
 	list    []policyv1.PodDisruptionBudget
 	updated *policyv1.PodDisruptionBudget
-}
-
-func clientOf(list []*policyv1.PodDisruptionBudget) *budgetClient {
-	c := &budgetClient{}
-	for _, b := range list {
-		c.list = append(c.list, *b.DeepCopy())
-	}
-	return c
 }
 
 func (c *budgetClient) PodDisruptionBudgets(string) policyclient.PodDisruptionBudgetInterface {
