@@ -1,0 +1,107 @@
+// Webhook is an admission webhook that says no before the controllers would have to live with it:
+//
+//   - to the deletion of a ServiceCIDR that would leave addresses without a range. It names their Services.
+//   - to a write of a ClusterRole that would widen a protected aggregated role beyond an allow-list.
+//   - to an eviction that a budget, computed anew, does not allow.
+//   - to a budget that could never let a pod go; or it warns of it.
+//
+// It keeps the objects that it decides by in indexes, which list and watch keep up to date. A decision makes no
+// call.
+//
+//	kubectl proxy &
+//	webhook -api http://127.0.0.1:8001 -protect protected.yaml -tls-cert tls.crt -tls-key tls.key
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], slog.Default()); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintf(os.Stderr, "webhook: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, log *slog.Logger) error {
+	flags := flag.NewFlagSet("webhook", flag.ContinueOnError)
+	listen := flags.String("listen", ":8443", "`address` to serve on")
+	cert := flags.String("tls-cert", "", "`file` with the certificate; an API server calls webhooks by TLS only")
+	key := flags.String("tls-key", "", "`file` with the key of the certificate")
+	api := flags.String("api", "https://kubernetes.default.svc", "`URL` of the API server")
+	tokenFile := flags.String("token-file", "", "`file` with a bearer token for the API server")
+	caFile := flags.String("ca-file", "", "`file` with the certificates that the API server's is signed by (default: the system's)")
+	protect := flags.String("protect", "", "YAML `file`: for each protected ClusterRole the rules that aggregation may give it")
+	budgets := flags.String("budgets", "warn", "what a budget that could never let a pod go gets: warn or `refuse`")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if (*cert == "") != (*key == "") {
+		return errors.New("-tls-cert and -tls-key go together")
+	}
+	p := policy{now: time.Now}
+	switch *budgets {
+	case "warn":
+	case "refuse":
+		p.refuseBudgets = true
+	default:
+		return fmt.Errorf("-budgets %q: warn or refuse", *budgets)
+	}
+	if *protect != "" {
+		text, err := os.ReadFile(*protect)
+		if err != nil {
+			return err
+		}
+		if p.protected, err = readProtected(text); err != nil {
+			return fmt.Errorf("%s: %w", *protect, err)
+		}
+	}
+	client, err := newClient(strings.TrimSuffix(*api, "/"), *tokenFile, *caFile)
+	if err != nil {
+		return err
+	}
+
+	objects := newState()
+	watcher := &watcher{client: client, state: objects, log: log}
+	go watcher.run(ctx)
+
+	server := &http.Server{
+		Addr:              *listen,
+		Handler:           newHandler(p, objects, watcher.synced, log),
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second, // an API server waits for 10 s unless told otherwise
+		WriteTimeout:      10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    1 << 16,
+	}
+	failed := make(chan error, 1)
+	go func() {
+		log.Info("serving", "address", *listen, "tls", *cert != "")
+		if *cert == "" {
+			failed <- server.ListenAndServe()
+			return
+		}
+		failed <- server.ListenAndServeTLS(*cert, *key)
+	}()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+		// Reviews that have begun are answered.
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+		defer cancel()
+		return server.Shutdown(last)
+	}
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/purekube/purekube/purekubetest"
+)
+
+// An API server that lists one ServiceCIDR, adds an address in it by the watch, ends the watch, and lists an empty
+// cluster then: the state follows.
+func TestWatcherFollows(t *testing.T) {
+	used, address := purekubetest.ServiceCIDR("used", "10.96.0.0/24"), purekubetest.Address("10.96.0.7", "shop/web")
+	var ended atomic.Bool
+	token := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(token, []byte("secret\n"), 0o600))
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer secret" {
+			http.Error(w, "no token", http.StatusUnauthorized)
+			return
+		}
+		if r.URL.Query().Get("watch") == "" {
+			items := []any{}
+			if r.URL.Path == "/apis/networking.k8s.io/v1/servicecidrs" && !ended.Load() {
+				items = append(items, used)
+			}
+			_ = json.NewEncoder(w).Encode(map[string]any{"metadata": map[string]string{"resourceVersion": "7"}, "items": items})
+			return
+		}
+		if r.URL.Path == "/apis/networking.k8s.io/v1/ipaddresses" && !ended.Load() {
+			_ = json.NewEncoder(w).Encode(map[string]any{"type": "ADDED", "object": address})
+			w.(http.Flusher).Flush()
+		}
+		for !ended.Load() {
+			select {
+			case <-r.Context().Done():
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"type": "ERROR", "object": map[string]any{"code": 410}})
+	}))
+	defer api.Close()
+	client, err := newClient(api.URL, token, "")
+	require.NoError(t, err)
+	s := newState()
+	w := &watcher{client: client, state: s, log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	w.run(t.Context())
+
+	require.Eventually(t, w.synced, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool {
+		d, err := s.now().cidrs.CheckDeletion("used")
+		return err == nil && len(d.Orphans) == 1
+	}, 10*time.Second, time.Millisecond, "the address came by the watch")
+	ended.Store(true)
+	require.Eventually(t, func() bool {
+		_, err := s.now().cidrs.CheckDeletion("used")
+		return notFound(err)
+	}, 10*time.Second, time.Millisecond, "the list without it took it away")
+}
