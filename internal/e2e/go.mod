@@ -3,6 +3,7 @@ module github.com/purekube/purekube/internal/e2e
 go 1.26.0
 
 require (
+	github.com/google/go-cmp v0.7.0
 	github.com/purekube/purekube v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.11.1
 	k8s.io/api v0.36.3
