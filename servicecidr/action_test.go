@@ -132,10 +132,10 @@ func TestApply(t *testing.T) {
 	got = servicecidr.SetCondition{Name: "x", Condition: ready(now)}.Apply(cidr("x", nil, conditions(other)))
 	require.Equal(t, []metav1.Condition{other, ready(now)}, got.Status.Conditions, "appended")
 
-	stranger := cidr("x", nil)
-	require.Equal(t, stranger, servicecidr.RemoveFinalizer{Name: "x", UID: "another"}.Apply(stranger), "D-3: the patch would be refused")
-	require.NotSame(t, stranger, servicecidr.RemoveFinalizer{Name: "x", UID: "another"}.Apply(stranger), "a copy all the same")
-	require.Equal(t, stranger, servicecidr.SetCondition{Name: "x", UID: "another", Condition: terminating(now)}.Apply(stranger), "D-26: the patch would be refused")
+	another := cidr("x", nil)
+	require.Equal(t, another, servicecidr.RemoveFinalizer{Name: "x", UID: "another"}.Apply(another), "D-3: the patch would be refused")
+	require.NotSame(t, another, servicecidr.RemoveFinalizer{Name: "x", UID: "another"}.Apply(another), "a copy all the same")
+	require.Equal(t, another, servicecidr.SetCondition{Name: "x", UID: "another", Condition: terminating(now)}.Apply(another), "D-26: the patch would be refused")
 
 	require.Nil(t, servicecidr.AddFinalizer{}.Apply(nil))
 	require.Nil(t, servicecidr.RemoveFinalizer{}.Apply(nil))

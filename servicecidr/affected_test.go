@@ -40,10 +40,10 @@ func TestD4_AffectedByServiceCIDR(t *testing.T) {
 		{"a finalizer of others", "no other plan rests on it", all[2], cidr("a", of("10.0.0.0/24", "fd00::/112"), finalizers("b", servicecidr.Finalizer)), careful, of("a")},
 		{"D-25 gets the finalizer", "it covers others from now on", cidr("a", of("10.0.0.0/24", "fd00::/112"), finalizers()), all[2], careful, of("a", "inner", "six", "wide")},
 		{"is to be deleted", "it covers others no longer", all[2], cidr("a", of("10.0.0.0/24", "fd00::/112"), deletedAt(now)), careful, of("a", "inner", "six", "wide")},
-		{"overlaps nobody", "itself", nil, cidr("new", of("192.168.0.0/24")), careful, of("new")},
+		{"overlaps none", "itself", nil, cidr("new", of("192.168.0.0/24")), careful, of("new")},
 		{"does not parse", "itself, and what the rest overlaps", nil, cidr("bad", of("nonsense", "10.1.0.0/16")), careful, of("bad", "far")},
 		{"without a name", "no plan has the empty key", nil, cidr("", of("10.1.0.0/16")), careful, of("far")},
-		{"nil", "nobody", nil, nil, careful, nil},
+		{"nil", "none", nil, nil, careful, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			require.Equal(t, tc.want, servicecidr.AffectedByServiceCIDR(servicecidr.Snapshot{ServiceCIDRs: all}, tc.oldObj, tc.newObj, tc.o), tc.reason)
@@ -70,12 +70,12 @@ func TestAffectedByIPAddress(t *testing.T) {
 		{"IPv4", "those that contain it, sorted", ip("10.0.0.7"), of("a", "leaving", "wide"), of("a", "leaving", "wide")},
 		{"IPv6", "those that contain it", ip("fd00::7"), of("a", "six"), of("a", "six")},
 		{"network address", "those that do not begin there", ip("10.0.0.255"), of("wide"), of("wide")},
-		{"nowhere", "nobody", ip("192.168.0.1"), nil, nil},
+		{"nowhere", "none", ip("192.168.0.1"), nil, nil},
 		{"without a family", "upstream asks for the manager only", labelled("10.0.0.7", managed), of("a", "leaving", "wide"), of("a", "leaving", "wide")},
-		{"unmanaged", "nobody", labelled("10.0.0.7", nil), nil, nil},
+		{"unmanaged", "none", labelled("10.0.0.7", nil), nil, nil},
 		{"no address", "it may hold back everything that is being deleted; upstream passes over it", labelled("nonsense", managed), of("leaving", "six"), nil},
-		{"unmanaged and no address", "nobody", labelled("nonsense", nil), nil, nil},
-		{"nil", "nobody", nil, nil, nil},
+		{"unmanaged and no address", "none", labelled("nonsense", nil), nil, nil},
+		{"nil", "none", nil, nil, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			require.Equal(t, tc.want, servicecidr.AffectedByIPAddress(s, nil, tc.ip, careful), "added: %s", tc.reason)

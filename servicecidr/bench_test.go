@@ -106,12 +106,12 @@ func BenchmarkCheckDeletion(b *testing.B) {
 }
 
 // One prefix many times over is where pairs would be looked at if anything did.
-func BenchmarkPlanAllTwins(b *testing.B) {
+func BenchmarkPlanAllEqual(b *testing.B) {
 	for _, n := range []int{1_000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			s := snapshotOf(nil, "10.0.0.7")
 			for i := range n {
-				s.ServiceCIDRs = append(s.ServiceCIDRs, cidr(fmt.Sprintf("twin-%05d", i), of("10.0.0.0/24"), deletedAt(longAgo)))
+				s.ServiceCIDRs = append(s.ServiceCIDRs, cidr(fmt.Sprintf("equal-%05d", i), of("10.0.0.0/24"), deletedAt(longAgo)))
 			}
 			b.ReportAllocs()
 			for b.Loop() {

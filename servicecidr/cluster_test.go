@@ -15,7 +15,7 @@ import (
 	"github.com/purekube/purekube/servicecidr"
 )
 
-// A real cluster, in which narrow lies in wide, solo is in use, and twin-a and twin-b are too.
+// A real cluster, in which narrow lies in wide, solo is in use, and the equal twin-a and twin-b are too.
 func TestARealCluster(t *testing.T) {
 	s := readCluster(t, "testdata/drift.yaml")
 	s.Now = time.Date(2026, 11, 21, 1, 11, 16, 0, time.UTC)
@@ -38,7 +38,7 @@ func TestARealCluster(t *testing.T) {
 		"solo [SetCondition solo: Ready=False Terminating]",
 		"twin-a [RemoveFinalizer twin-a]",
 		"twin-b [RemoveFinalizer twin-b]",
-	}, described(planAll(s, upstream)), "D-1: upstream lets both twins go")
+	}, described(planAll(s, upstream)), "D-1: upstream lets both equal ones go")
 
 	d, err := servicecidr.CheckDeletion(s, "solo", careful)
 	require.NoError(t, err)

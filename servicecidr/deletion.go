@@ -33,12 +33,13 @@ type Coverage struct {
 // CheckDeletion says whether the ServiceCIDR of that name may go, and which addresses are in the
 // way. For one that is being deleted this is the decision of Plan without the grace period. For one
 // that is not, it is the answer as if its deletion began at Now: the newest deletion of all, so
-// that it may rely on nobody who is being deleted.
+// that it relies on none that is being deleted.
 //
 // A name that the snapshot does not hold is an ObjectError around purekube.ErrNotFound, and the
-// Deletion is zero. The other errors are those of Plan; with one, Safe is false, and what the rest
-// says is right but may not be all. Under MatchUpstream the answer is upstream's, and Safe means
-// that upstream would let it go.
+// Deletion is zero. The other errors are those of Plan. If one is about an object that the answer
+// rests on, Safe is false; what the rest says is right but may not be all. A webhook should deny the
+// deletion in either case. Under MatchUpstream the answer is upstream's, and Safe means that
+// upstream would let it go.
 func CheckDeletion(s Snapshot, name string, o Options) (Deletion, error) {
 	return clusterOf(s, o).checkDeletion(name)
 }

@@ -36,7 +36,7 @@ func TestCheckDeletion(t *testing.T) {
 		snapshot: snapshotOf(nil, "10.0.0.7"),
 		is:       purekube.ErrNotFound,
 	}, {
-		name: "alone and empty", reason: "nobody contains it, and nothing is lost",
+		name: "alone and empty", reason: "none contains it, and nothing is lost",
 		snapshot: snapshotOf(cidrs(cidr(x, of("10.0.0.0/24"), dying)), "10.1.0.7"),
 		want:     servicecidr.Deletion{Safe: true, Coverage: coverages{covered("10.0.0.0/24")}},
 	}, {
@@ -119,7 +119,7 @@ func TestCheckDeletion(t *testing.T) {
 			cidr("unprotected", of("10.0.0.0/24"), deletedAt(third), finalizers())), "10.0.0.7"),
 		want: servicecidr.Deletion{Safe: true, Coverage: coverages{unreliably(covered("10.0.0.0/24", "later", "y-same-time-after"), "earlier", "same-time-before", "unprotected")}},
 	}, {
-		name: "D-1 if it were deleted now", reason: "the newest deletion relies on nobody who is being deleted, not even on one that says it comes later",
+		name: "D-1 if it were deleted now", reason: "the newest deletion relies on none that is being deleted, not even on one that says it comes later",
 		snapshot: snapshotOf(cidrs(cidr(x, of("10.0.0.0/24")),
 			cidr("earlier", of("10.0.0.0/24"), deletedAt(first)), cidr("z-same-time", of("10.0.0.0/24"), deletedAt(now)),
 			cidr("in-the-future", of("10.0.0.0/24"), deletedAt(now.Add(1e9)))), "10.0.0.7"),
@@ -142,7 +142,7 @@ func TestCheckDeletion(t *testing.T) {
 		want:     servicecidr.Deletion{Coverage: coverages{covered("fd00::/64", "same")}},
 		fails:    `ServiceCIDR x: spec.cidrs[0]: netip.ParsePrefix("10.0.0.0/33"): prefix length out of range`,
 	}, {
-		name: "two of its name", reason: "nobody knows which one is meant",
+		name: "two of its name", reason: "which one is meant cannot be known",
 		snapshot: snapshotOf(cidrs(cidr(x, of("10.0.0.0/24")), cidr(x, of("10.1.0.0/24")))),
 		is:       purekube.ErrDuplicate,
 	}, {
@@ -183,7 +183,7 @@ func TestCheckDeletion_MatchUpstream(t *testing.T) {
 		snapshot     servicecidr.Snapshot
 		want         servicecidr.Deletion
 	}{{
-		name: "D-1 twins", reason: "the other one counts whatever becomes of it",
+		name: "D-1 two equal ones", reason: "the other one counts whatever becomes of it",
 		snapshot: snapshotOf(cidrs(cidr("x", net, deletedAt(second)), cidr("a", net, deletedAt(first), finalizers()), cidr("b", net, deletedAt(third))), "10.0.0.7"),
 		want:     servicecidr.Deletion{Safe: true, Coverage: coverages{covered("10.0.0.0/24", "a", "b")}},
 	}, {

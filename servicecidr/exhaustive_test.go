@@ -20,19 +20,19 @@ type smallCase struct {
 
 func (c smallCase) stays(x int) bool { return x >= c.deleting }
 
-// mayLeanOn is D-1: on another one that stays, or that is deleted later. One that stays itself
+// mayRelyOn is D-1: on another one that stays, or that is deleted later. One that stays itself
 // is asked as if it were deleted last.
-func (c smallCase) mayLeanOn(x, y int) bool {
+func (c smallCase) mayRelyOn(x, y int) bool {
 	return x != y && (c.stays(y) || !c.stays(x) && y > x)
 }
 
-// orphans is BR-31-02: the addresses of x, a bit each, that nobody contains on whom it may lean.
+// orphans is BR-31-02: the addresses of x, a bit each, that none of those contains that it may rely on.
 // Only those in present are still there.
 func (c smallCase) orphans(space smallSpace, present uint, x int) (bits uint) {
 	for i := range space.size {
 		covered := false
 		for y := range c.prefixes {
-			covered = covered || present>>y&1 == 1 && c.mayLeanOn(x, y) && c.prefixes[y].contains(i, space.v4)
+			covered = covered || present>>y&1 == 1 && c.mayRelyOn(x, y) && c.prefixes[y].contains(i, space.v4)
 		}
 		if c.prefixes[x].contains(i, space.v4) && !covered {
 			bits |= 1 << i
@@ -181,7 +181,7 @@ func TestBR3102_BR3105_Exhaustive(t *testing.T) {
 					d, _ := servicecidr.CheckDeletion(space.snapshot(c, everybody, nil), smallNames[x], careful)
 					parent := false
 					for y := range c.prefixes {
-						parent = parent || c.mayLeanOn(x, y) && c.prefixes[x].within(c.prefixes[y])
+						parent = parent || c.mayRelyOn(x, y) && c.prefixes[x].within(c.prefixes[y])
 					}
 					if parent != (len(d.Coverage[0].By) > 0) {
 						t.Fatalf("BR-31-05: %+v: %s is contained in %v", c, smallNames[x], d.Coverage[0].By)

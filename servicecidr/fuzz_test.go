@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/purekube/purekube/servicecidr"
@@ -39,12 +40,19 @@ func FuzzCheckDeletion(f *testing.F) {
 		}
 		for _, o := range modes() {
 			all := planAll(s, o)
+			index := servicecidr.NewIndex(s, o)
+			if d := cmp.Diff(all, valueOf(index.PlanAll()), compareErrors); d != "" {
+				t.Fatal("Index: ", d)
+			}
 			for _, x := range s.ServiceCIDRs {
 				one, _ := servicecidr.Plan(s, x.Name, o)
 				if d := diff(one, outcomeOf(all, x.Name).Result); d != "" {
 					t.Fatal(d)
 				}
 				d, err := servicecidr.CheckDeletion(s, x.Name, o)
+				if other := diff(d, valueOf(index.CheckDeletion(x.Name))); other != "" {
+					t.Fatal("Index: ", other)
+				}
 				if d.Safe && (len(d.Orphans) > 0 || err != nil) {
 					t.Fatalf("safe: %v, %v", d, err)
 				}
@@ -67,3 +75,6 @@ func FuzzCheckDeletion(f *testing.F) {
 		}
 	})
 }
+
+// valueOf drops an error.
+func valueOf[T any](value T, _ error) T { return value }

@@ -184,17 +184,17 @@ func (x *Index) Err() error {
 	return problems.Err()
 }
 
-// Plan is [Plan].
+// Plan answers as the function [Plan] does.
 func (x *Index) Plan(name string) (Result, error) { return x.plan(name) }
 
-// PlanAll is [PlanAll].
+// PlanAll answers as the function [PlanAll] does.
 func (x *Index) PlanAll() ([]Outcome, error) { return x.planAll() }
 
-// CheckDeletion is [CheckDeletion].
+// CheckDeletion answers as the function [CheckDeletion] does.
 func (x *Index) CheckDeletion(name string) (Deletion, error) { return x.checkDeletion(name) }
 
-// Explain is [Explain].
+// Explain answers as the function [Explain] does.
 func (x *Index) Explain(name string) (Explanation, error) { return x.explain(name) }
 
-// ExplainAll is [ExplainAll].
+// ExplainAll answers as the function [ExplainAll] does.
 func (x *Index) ExplainAll() ([]Explanation, error) { return x.explainAll() }

@@ -127,7 +127,7 @@ func namesIn(s servicecidr.Snapshot, names ...string) []string {
 // functions where one object changed.
 func TestProperty_IndexIsTheSnapshot(t *testing.T) {
 	steps, named, all, single := 0, 0, 0, 0
-	forSeeds(t, 250, func(t *testing.T, seed uint64, r *rand.Rand) {
+	forSeeds(t, 160, func(t *testing.T, seed uint64, r *rand.Rand) {
 		n := nasty{specs: seed%2 == 0, objects: seed%4 == 0}
 		o := modes()[seed/4%2]
 		type version struct {

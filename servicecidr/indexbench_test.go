@@ -108,7 +108,7 @@ func BenchmarkIndexServiceCIDREvent(b *testing.B) {
 		for b.Loop() {
 			next, affected := x.With(changed)
 			if len(affected) == 0 {
-				b.Fatal("nobody is affected")
+				b.Fatal("none is affected")
 			}
 			for _, name := range affected {
 				if _, err := next.Plan(name); err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // The rules once more, as short as they can be said: every question is answered by looking at
-// everything. For snapshots without nil objects, double names and illegible addresses.
+// everything. For snapshots without nil objects, duplicate names and names that are not addresses.
 
 func oraclePlan(s servicecidr.Snapshot, x *networkingv1.ServiceCIDR, o servicecidr.Options) servicecidr.Result {
 	var r servicecidr.Result
@@ -95,14 +95,14 @@ func oracleOrphans(s servicecidr.Snapshot, x *networkingv1.ServiceCIDR) (orphans
 		if !oracleCounts(x, ip) || !contains(x, a) {
 			continue
 		}
-		if !slices.ContainsFunc(s.ServiceCIDRs, func(y *networkingv1.ServiceCIDR) bool { return oracleMayLean(x, y) && contains(y, a) }) {
+		if !slices.ContainsFunc(s.ServiceCIDRs, func(y *networkingv1.ServiceCIDR) bool { return oracleMayRely(x, y) && contains(y, a) }) {
 			orphans = append(orphans, a)
 		}
 	}
 	return orphans
 }
 
-func oracleMayLean(x, y *networkingv1.ServiceCIDR) bool {
+func oracleMayRely(x, y *networkingv1.ServiceCIDR) bool {
 	switch {
 	case y.Name == x.Name:
 		return false

@@ -48,7 +48,7 @@ func (x *object) setOrder() {
 }
 
 // mayRelyOn says whether y covers addresses of x (D-1): y is another one and stays longer. So of
-// all that contain an address and are being deleted, the last one has nobody to rely on. A
+// all that contain an address and are being deleted, the last one has none to rely on. A
 // deletion that begins later only appends to the order.
 func (x *object) mayRelyOn(y *object) bool {
 	return x.Name != y.Name && y.covers.compare(x.goes) > 0

@@ -28,7 +28,7 @@ const (
 //
 // A name that the snapshot does not hold gives an empty result. The error joins
 // *purekube.ObjectError: nil objects in the snapshot, and what the package comment lists under
-// Problems, as far as this decision rests on it. What the result holds in spite of an error is
+// Bad input, as far as this decision rests on it. What the result holds in spite of an error is
 // right: an error keeps the finalizer where it is, and nothing else back.
 func Plan(s Snapshot, name string, o Options) (Result, error) { return clusterOf(s, o).plan(name) }
 
@@ -107,7 +107,7 @@ func decide(now time.Time, x *object, b obstacles, o Options, problems *snapshot
 	act := func(a Action) { result.Actions = append(result.Actions, a) }
 	switch {
 	case !x.deleting():
-		// BR-31-01: upstream's order. Without the finalizer nobody should rely on Ready.
+		// BR-31-01: upstream's order. A ServiceCIDR is not Ready without the finalizer.
 		if !x.protected() {
 			act(AddFinalizer{Name: x.Name, UID: uid})
 		}

@@ -107,11 +107,11 @@ func TestPlan(t *testing.T) {
 		name: "not there", reason: "the object is gone",
 		snapshot: snapshotOf(cidrs(cidr("other", net24))),
 	}, {
-		name: "D-2 does not parse", reason: "nobody knows what it contains: the finalizer stays",
+		name: "D-2 does not parse", reason: "what it contains is not known: the finalizer stays",
 		snapshot: snapshotOf(cidrs(cidr(x, of("10.0.0.0/33"), deletedAt(longAgo)))),
 		problems: []string{`ServiceCIDR x: spec.cidrs[0]: netip.ParsePrefix("10.0.0.0/33"): prefix length out of range`},
 	}, {
-		name: "D-2 empty list", reason: "nobody knows what it should contain: the finalizer stays",
+		name: "D-2 empty list", reason: "what it should contain is not known: the finalizer stays",
 		snapshot: snapshotOf(cidrs(cidr(x, nil, deletedAt(longAgo)))),
 		problems: []string{"ServiceCIDR x: spec.cidrs: no CIDR"},
 	}, {
@@ -325,7 +325,7 @@ func TestBR3104_Retries(t *testing.T) {
 	}
 }
 
-func TestD1_TwinsDoNotExcuseEachOther(t *testing.T) {
+func TestD1_EqualOnesDoNotCoverEachOther(t *testing.T) {
 	s := snapshotOf(cidrs(
 		cidr("a", of("10.70.0.0/28"), deletedAt(first)),
 		cidr("b", of("10.70.0.0/28"), deletedAt(first)),
@@ -346,7 +346,7 @@ func TestD1_TheNameDecidesWithinASecond(t *testing.T) {
 		for i := range n {
 			// Deletion timestamps in some disorder, each of them twice or more.
 			at := longAgo.Add(time.Duration(i*7%5) * time.Second)
-			s.ServiceCIDRs = append(s.ServiceCIDRs, cidr(fmt.Sprintf("twin-%02d", i), of("10.70.0.0/28"), deletedAt(at)))
+			s.ServiceCIDRs = append(s.ServiceCIDRs, cidr(fmt.Sprintf("equal-%02d", i), of("10.70.0.0/28"), deletedAt(at)))
 		}
 		stays := slices.MaxFunc(s.ServiceCIDRs, func(a, b *networkingv1.ServiceCIDR) int {
 			return cmp.Or(a.DeletionTimestamp.Compare(b.DeletionTimestamp.Time), cmp.Compare(a.Name, b.Name))
@@ -357,7 +357,7 @@ func TestD1_TheNameDecidesWithinASecond(t *testing.T) {
 	}
 }
 
-func TestD1_WhoMayLeanOnWhom(t *testing.T) {
+func TestD1_WhichCoversWhich(t *testing.T) {
 	net := of("10.0.0.0/24")
 	for _, tc := range []struct {
 		name, reason string
@@ -380,11 +380,11 @@ func TestD1_WhoMayLeanOnWhom(t *testing.T) {
 		cidrs: cidrs(cidr("a", net, deletedAt(first)), cidr("b", net, deletedAt(second)), cidr("c", net)),
 		goes:  []string{"a", "b"},
 	}, {
-		name: "the last one is not protected by us", reason: "it may vanish at any moment, so it covers nobody",
+		name: "the last one is not protected by us", reason: "it may vanish at any moment, so it covers nothing",
 		cidrs: cidrs(cidr("a", net, deletedAt(first)), cidr("b", net, deletedAt(second)), cidr("c", net, deletedAt(third), finalizers("example.com/mine"))),
 		goes:  []string{"a"},
 	}, {
-		name: "D-25 one that stays is not protected yet", reason: "it may be gone before its finalizer is there, so it covers nobody",
+		name: "D-25 one that stays is not protected yet", reason: "it may be gone before its finalizer is there, so it covers nothing",
 		cidrs: cidrs(cidr("a", net, deletedAt(first)), cidr("b", net, deletedAt(second)), cidr("c", net, finalizers())),
 		goes:  []string{"a"},
 	}, {
@@ -410,7 +410,7 @@ func TestD1_AnUnprotectedOneIsBlockedLikeAnyOther(t *testing.T) {
 		says[o.Key] = len(o.Result.Actions) == 1 && o.Result.Actions[0] == servicecidr.Action(servicecidr.SetCondition{Name: o.Key, UID: uid(o.Key), Condition: terminating(now)})
 	}
 	require.Equal(t, map[string]bool{"b": true, "c": true, "d": true}, says,
-		"a leans on b; nobody comes after b on whom it may lean; c and d may not lean on each other")
+		"a leans on b; nobody comes after b that it may rely on; c and d may not lean on each other")
 }
 
 func TestD2_UpstreamTakesItForContained(t *testing.T) {
@@ -425,7 +425,7 @@ func TestD2_UpstreamTakesItForContained(t *testing.T) {
 	}
 }
 
-func TestMatchUpstream_AnIllegibleAddressIsPassedOver(t *testing.T) {
+func TestMatchUpstream_ANameThatIsNoAddressIsSkipped(t *testing.T) {
 	s := snapshotOf(cidrs(cidr("x", of("10.0.0.0/24"), deletedAt(longAgo))), "10.0.0.007")
 	r, err := servicecidr.Plan(s, "x", upstream)
 	require.NoError(t, err)
@@ -438,7 +438,7 @@ func TestMatchUpstream_TwoOverlappingPrefixesOfOneObject(t *testing.T) {
 	// Only a manifest can hold such an object: the API takes one prefix a family.
 	s := snapshotOf(cidrs(cidr("x", of("10.0.0.0/16", "10.0.0.0/24"), deletedAt(longAgo))), "10.0.0.7")
 	require.Equal(t, []string{"x"}, removed(planAll(s, upstream)), "upstream finds the address in two places")
-	require.Empty(t, removed(planAll(s, careful)), "both are x: nobody else contains the address")
+	require.Empty(t, removed(planAll(s, careful)), "both are x: no other contains the address")
 
 	s.IPAddresses = ips("10.0.1.7")
 	require.Empty(t, removed(planAll(s, upstream)), "in the larger one only")

@@ -17,8 +17,8 @@ func PrefixContainsIP(p netip.Prefix, a netip.Addr) bool {
 	return !a.Is4() || a != netipx.PrefixLastIP(p)
 }
 
-// usable is the range of the addresses that p contains in the sense of PrefixContainsIP; !ok if
-// it contains none.
+// usable is the range of the addresses that p contains as PrefixContainsIP has it; ok is false if
+// there are none.
 func usable(p netip.Prefix) (r netipx.IPRange, ok bool) {
 	whole := netipx.RangeOfPrefix(p)
 	last := whole.To()
@@ -31,20 +31,22 @@ func usable(p netip.Prefix) (r netipx.IPRange, ok bool) {
 
 // OverlapsPrefix returns the ServiceCIDRs of which a prefix has addresses in common with p, in
 // the order given, each once (upstream's repeats one for every prefix of it that matches). They
-// are the caller's own objects, not copies. Nil objects and strings that do not parse are passed
-// over; p need not be in canonical form.
+// are the caller's own objects, not copies. Nil objects and strings that do not parse are skipped;
+// p need not be in canonical form.
 func OverlapsPrefix(cidrs []*networkingv1.ServiceCIDR, p netip.Prefix) []*networkingv1.ServiceCIDR {
 	return having(cidrs, p.Overlaps)
 }
 
-// ContainsPrefix returns the ServiceCIDRs of which a prefix contains the whole of p; equal ones
-// do. Otherwise as OverlapsPrefix.
+// ContainsPrefix returns the ServiceCIDRs of which a prefix contains the whole of p; one that is
+// equal to p does. Like OverlapsPrefix it returns the caller's own objects, in the order given, and
+// skips nil objects and strings that do not parse.
 func ContainsPrefix(cidrs []*networkingv1.ServiceCIDR, p netip.Prefix) []*networkingv1.ServiceCIDR {
 	return having(cidrs, func(q netip.Prefix) bool { return q.Bits() <= p.Bits() && q.Overlaps(p) })
 }
 
-// ContainsAddress returns the ServiceCIDRs that contain a in the sense of PrefixContainsIP.
-// Otherwise as OverlapsPrefix.
+// ContainsAddress returns the ServiceCIDRs of which a prefix contains the address a, as
+// PrefixContainsIP has it. Like OverlapsPrefix it returns the caller's own objects, in the order
+// given, and skips nil objects and strings that do not parse.
 func ContainsAddress(cidrs []*networkingv1.ServiceCIDR, a netip.Addr) []*networkingv1.ServiceCIDR {
 	return having(cidrs, func(q netip.Prefix) bool { return PrefixContainsIP(q, a) })
 }

@@ -83,7 +83,7 @@ func TestWhoOverlapsAndWhoContains(t *testing.T) {
 		{"contain a prefix of IPv6", "as short, other family", servicecidr.ContainsPrefix(all, netip.MustParsePrefix("fd00::/120")), of("dual")},
 		{"contain a prefix, zero", "nothing", servicecidr.ContainsPrefix(all, netip.Prefix{}), nil},
 		{"contain an address", "each once", servicecidr.ContainsAddress(all, netip.MustParseAddr("10.0.0.7")), of("z-wide", "dual", "bad", "twice", "leaving")},
-		{"contain a network address", "nobody begins before it", servicecidr.ContainsAddress(all, netip.MustParseAddr("10.0.0.0")), nil},
+		{"contain a network address", "none begins before it", servicecidr.ContainsAddress(all, netip.MustParseAddr("10.0.0.0")), nil},
 		{"contain the middle", ".128 is the network address of one", servicecidr.ContainsAddress(all, netip.MustParseAddr("10.0.0.128")), of("z-wide", "dual", "bad", "twice", "leaving")},
 		{"contain a broadcast address", "only the wide one goes on after it", servicecidr.ContainsAddress(all, netip.MustParseAddr("10.0.0.255")), of("z-wide")},
 		{"contain a mapped address", "mapped only", servicecidr.ContainsAddress(all, netip.MustParseAddr("::ffff:10.0.0.7")), of("mapped")},

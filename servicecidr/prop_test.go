@@ -110,9 +110,9 @@ func randomSnapshot(r *rand.Rand, n nasty) servicecidr.Snapshot {
 			s.IPAddresses = append(s.IPAddresses, nil)
 		}
 		if r.IntN(3) == 0 {
-			double := s.ServiceCIDRs[0].DeepCopy()
-			double.Spec.CIDRs = []string{v4()}
-			s.ServiceCIDRs = append(s.ServiceCIDRs, double)
+			duplicate := s.ServiceCIDRs[0].DeepCopy()
+			duplicate.Spec.CIDRs = []string{v4()}
+			s.ServiceCIDRs = append(s.ServiceCIDRs, duplicate)
 		}
 		if r.IntN(3) == 0 {
 			s.IPAddresses = append(s.IPAddresses, ip(pick("10.0.0.01", "nonsense", "", "fe80::1%eth0", "::ffff:10.0.0.1")))

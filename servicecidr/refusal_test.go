@@ -138,7 +138,7 @@ func TestD3_D26_ANewObjectOfTheNameIsNotWrittenTo(t *testing.T) {
 	}
 }
 
-// D-25: what is not protected covers nobody, until its own plan has given it the finalizer. So the
+// D-25: what is not protected covers nothing, until its own plan has given it the finalizer. So the
 // one that relies on it waits for one round and then goes.
 func TestD25_ConvergesOnceTheFinalizerIsThere(t *testing.T) {
 	server := apiserver.New(

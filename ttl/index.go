@@ -136,19 +136,19 @@ func (x *Index) Err() error {
 	return problems.Err()
 }
 
-// Plan is [Plan].
+// Plan answers as the function [Plan] does.
 func (x *Index) Plan(node string) (Result, error) { return x.plan(node) }
 
-// PlanAll is [PlanAll].
+// PlanAll answers as the function [PlanAll] does.
 func (x *Index) PlanAll() (step int, outcomes []Outcome, err error) { return x.planAll() }
 
-// Explain is [Explain].
+// Explain answers as the function [Explain] does.
 func (x *Index) Explain(node string) (Explanation, error) { return x.explain(node) }
 
-// ExplainAll is [ExplainAll].
+// ExplainAll answers as the function [ExplainAll] does.
 func (x *Index) ExplainAll() ([]Explanation, error) { return x.explainAll() }
 
-// ExplainStep is [ExplainStep].
+// ExplainStep answers as the function [ExplainStep] does.
 func (x *Index) ExplainStep() (StepExplanation, error) { return x.explainStep() }
 
 // indexedNodes are nodes by name.

@@ -120,7 +120,7 @@ func TestExplainServiceCIDR(t *testing.T) {
 	}
 }
 
-// A real cluster at rest needs nothing; after four deletions, two of them of twins in use, one twin
+// A real cluster at rest needs nothing; after four deletions, two of them of equal ones in use, one of these
 // and the range inside another one go.
 func TestRealServiceCIDRs(t *testing.T) {
 	converged := plan(t, nil, "", "-core", "servicecidr", "-detailed-exitcode", "testdata/cluster-converged.yaml")

@@ -36,7 +36,7 @@ var servicecidrCore = Core[servicecidr.Snapshot]{
 	Kinds: []string{
 		"nothing", "patch servicecidrs", "apply servicecidrs/status",
 		"finalizer added", "finalizer removed", "Ready=True", "Ready=False", "waits for the grace period",
-		"does not parse", "another one contains it", "twins leave together",
+		"does not parse", "another one contains it", "equal ones leave together",
 	},
 	Marks: markRanges,
 	Smaller: func(s servicecidr.Snapshot) []servicecidr.Snapshot {
@@ -249,7 +249,7 @@ func TestServiceCIDRAffected(t *testing.T) {
 		}
 		kinds := []string{kind}
 		if len(worked) == 0 {
-			kinds = append(kinds, "nobody")
+			kinds = append(kinds, "none")
 		}
 		if len(worked) > 1 {
 			kinds = append(kinds, "several")
@@ -257,7 +257,7 @@ func TestServiceCIDRAffected(t *testing.T) {
 		seen.add(kinds)
 	}
 	seen.check(t, []string{
-		"IPAddress added", "IPAddress deleted", "ServiceCIDR added", "ServiceCIDR updated", "ServiceCIDR deleted", "nobody", "several",
+		"IPAddress added", "IPAddress deleted", "ServiceCIDR added", "ServiceCIDR updated", "ServiceCIDR deleted", "none", "several",
 	})
 }
 
@@ -326,7 +326,7 @@ func markRanges(s servicecidr.Snapshot, t Trace) []string {
 			}
 			if c.DeletionTimestamp != nil {
 				if leaving[text] {
-					marks = append(marks, "twins leave together")
+					marks = append(marks, "equal ones leave together")
 				}
 				leaving[text] = true
 			}
