@@ -35,8 +35,8 @@
 //  1. Give PlanAll all nodes of the cluster, from a cache that has synced: their number moves the
 //     step. Nodes that are being deleted count until they are gone. Plan and Explain need one node, and
 //     the step. No other kind is read.
-//  2. Keep the step that PlanAll returned and put it into the next Snapshot. After a restart, take it
-//     from [Table.Recover]. Starting over at 0 is allowed; it rewrites every node of a cluster whose
+//  2. Keep the step that PlanAll returned and put it into the next Snapshot; an Index keeps it itself. After
+//     a restart, take it from [Table.Recover] or [Index.Recover]. Starting over at 0 is allowed; it rewrites every node of a cluster whose
 //     size is in an overlap.
 //  3. After an event, plan what Index.With or Index.Without names, or what AffectedByNode names, at the
 //     step that its comment says; or call PlanAll.

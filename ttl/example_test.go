@@ -161,3 +161,20 @@ func ExampleIndex() {
 	// [SetTTL node-100: 15s] <nil>
 	// [node-100]
 }
+
+// A controller starts in an overlap: 95 nodes may be in step 0 or 1, and their annotations say which.
+func ExampleIndex_Recover() {
+	index := ttl.NewIndex(ttl.Snapshot{}, ttl.Options{})
+	for i := range 95 { // as an informer lists them
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("node-%d", i), Annotations: map[string]string{ttl.Annotation: "15"},
+		}}
+		index, _ = index.With(ttl.Snapshot{Nodes: []*corev1.Node{node}})
+	}
+	fmt.Println("step", index.Step())
+	index, _ = index.Recover()
+	fmt.Println("step", index.Step())
+	// Output:
+	// step 0
+	// step 1
+}

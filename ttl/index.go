@@ -95,6 +95,19 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []string) {
 	return x.derive(&n, byName, false)
 }
 
+// Recover returns the index at the step that [Table.Recover] finds in the annotations of its nodes, and the
+// names of the nodes to plan again: every node if the step is another one now. It is for a caller
+// that begins with an empty index and adds the nodes one by one, as an informer lists them: that way the
+// step goes through all steps on the way, and ends at the lowest that allows the number of nodes.
+func (x *Index) Recover() (next *Index, affected []string) {
+	all := x.sorted(&snapshot.Problems{})
+	next = newIndex(x.nodes, x.o.Table.recover(all), x.o)
+	if next.Step() != x.Step() {
+		affected = sortedNames(all.names())
+	}
+	return next, affected
+}
+
 // derive returns the index of next, still with the nodes of x, with those of each name replaced.
 func (x *Index) derive(next *indexedNodes, byName map[string][]*corev1.Node, everyName bool) (*Index, []string) {
 	step := x.step

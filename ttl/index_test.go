@@ -189,6 +189,27 @@ func TestIndex_AStepAffectsEveryNodeOnce(t *testing.T) {
 	require.Empty(t, outcomes)
 }
 
+// A controller that starts hears of one node after the other. Recover takes it to the step that the
+// nodes were written for.
+func TestIndex_Recover(t *testing.T) {
+	nodes := fleet(95, "15")
+	x := NewIndex(Snapshot{}, Options{})
+	for _, n := range nodes {
+		x, _ = x.With(Snapshot{Nodes: []*corev1.Node{n}})
+	}
+	require.Equal(t, 0, x.Step(), "95 nodes are allowed in step 0")
+	recovered, affected := x.Recover()
+	require.Equal(t, Table{}.Recover(nodes), recovered.Step())
+	require.Equal(t, 1, recovered.Step())
+	require.Len(t, affected, 95)
+	_, outcomes, err := recovered.PlanAll()
+	require.NoError(t, err)
+	require.Empty(t, outcomes, "nothing is rewritten")
+	_, affected = recovered.Recover()
+	require.Empty(t, affected, "the step is the same")
+	require.Equal(t, 0, x.Step(), "the index itself does not change")
+}
+
 func TestIndex_BadChanges(t *testing.T) {
 	s := Snapshot{Nodes: fleet(3, "0")}
 	x := NewIndex(s, Options{})

@@ -15,7 +15,10 @@ import (
 // Nil nodes and nodes without a name are left out. A name that more than one node has counts as one
 // node; the annotations of these nodes are not considered.
 func (t Table) Recover(nodes []*corev1.Node) int {
-	present := nodeList(nodes).sorted(&snapshot.Problems{})
+	return t.recover(nodeList(nodes).sorted(&snapshot.Problems{}))
+}
+
+func (t Table) recover(present sortedNodes) int {
 	steps := t.all()
 	count := present.count()
 
