@@ -1,0 +1,224 @@
+package disruption_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/aliasing"
+	"github.com/purekube/purekube/internal/samplecluster"
+)
+
+// everything evicts all that can be evicted.
+var everything = disruption.DrainOptions{IgnoreDaemonSets: true, DeleteEmptyDirData: true, Force: true}
+
+// forEachDrain runs the property on the nodes of random clusters.
+func forEachDrain(t *testing.T, property func(r *rand.Rand, c samplecluster.Cluster, node string) error) {
+	t.Helper()
+	first := rand.Uint64()
+	for i := range uint64(300) {
+		r := rand.New(rand.NewPCG(first+i, 0))
+		c := samplecluster.New(r, scenarioTime)
+		for _, node := range c.Nodes {
+			if err := property(r, c, node); err != nil {
+				t.Fatalf("seed %d, %s: %v", first+i, node, err)
+			}
+		}
+	}
+}
+
+// Every pod of the node is evicted once, skipped or refused; and none twice.
+func TestDrainNamesEveryPodOnce(t *testing.T) {
+	forEachDrain(t, func(_ *rand.Rand, c samplecluster.Cluster, node string) error {
+		d, _ := disruption.NewIndex(c.Snapshot, disruption.Options{}).DrainNode(node, everything)
+		var named, want []types.NamespacedName
+		for _, round := range d.Rounds {
+			if !slices.IsSortedFunc(round, compareNames) {
+				return fmt.Errorf("a round out of order: %v", round)
+			}
+			named = append(named, round...)
+		}
+		for _, p := range d.Skipped {
+			named = append(named, p.Pod)
+		}
+		for _, p := range d.Refused {
+			if p.Message == "" || p.Code == disruption.DrainEvictionRefused && (p.Eviction.Verdict.Allowed() || len(p.Eviction.Blocking) == 0) {
+				return fmt.Errorf("refused for no reason: %+v", p)
+			}
+			named = append(named, p.Pod)
+		}
+		for _, p := range c.On(node) {
+			want = append(want, nameOf(p))
+		}
+		slices.SortFunc(named, compareNames)
+		return differ(want, named)
+	})
+}
+
+// A drain rests on the index alone: not on the order of the snapshot's slices, nor on drains before.
+// It changes neither the objects nor the index.
+func TestDrainIsPure(t *testing.T) {
+	forEachDrain(t, func(r *rand.Rand, c samplecluster.Cluster, node string) error {
+		x := disruption.NewIndex(c.Snapshot, disruption.Options{})
+		copied := deepCopy(c.Snapshot)
+		plans, _ := x.PlanAll()
+		d, _ := x.DrainNode(node, everything)
+		if shared := aliasing.Shared(c.Snapshot, d); len(shared) > 0 {
+			return fmt.Errorf("the drain shares %v with the snapshot", shared)
+		}
+		if err := differ(copied, c.Snapshot); err != nil {
+			return fmt.Errorf("the snapshot changed: %w", err)
+		}
+		again, _ := x.PlanAll()
+		if err := differ(fmt.Sprint(plans), fmt.Sprint(again)); err != nil {
+			return fmt.Errorf("the index changed: %w", err)
+		}
+		shuffled := deepCopy(c.Snapshot)
+		r.Shuffle(len(shuffled.Pods), func(i, j int) { shuffled.Pods[i], shuffled.Pods[j] = shuffled.Pods[j], shuffled.Pods[i] })
+		r.Shuffle(len(shuffled.Budgets), func(i, j int) {
+			shuffled.Budgets[i], shuffled.Budgets[j] = shuffled.Budgets[j], shuffled.Budgets[i]
+		})
+		other, _ := disruption.NewIndex(shuffled, disruption.Options{}).DrainNode(node, everything)
+		return differ(d, other)
+	})
+}
+
+// After a drain nothing is left to do: what went is not on the node any more, what stays stays, and
+// the budgets that cover evicted pods have the status that they should have.
+func TestDrainComesToRest(t *testing.T) {
+	forEachDrain(t, func(_ *rand.Rand, c samplecluster.Cluster, node string) error {
+		d, after := disruption.NewIndex(c.Snapshot, disruption.Options{}).DrainNode(node, everything)
+		again, _ := after.DrainNode(node, everything)
+		for _, round := range again.Rounds {
+			if len(round) > 0 {
+				return fmt.Errorf("%v goes in a second drain", round)
+			}
+		}
+		if err := differ(d.Refused, again.Refused); err != nil {
+			return err
+		}
+		for _, pod := range slices.Concat(d.Rounds...) {
+			for _, b := range c.Budgets {
+				if b.Namespace != pod.Namespace || !covers(b, c.Pods, pod) {
+					continue
+				}
+				r, _ := after.Plan(disruption.KeyOf(b))
+				if len(r.Actions) > 0 {
+					return fmt.Errorf("the status of %s is yet to be written: %v", b.Name, r.Actions)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func covers(b *policyv1.PodDisruptionBudget, pods []*corev1.Pod, pod types.NamespacedName) bool {
+	at := slices.IndexFunc(pods, func(p *corev1.Pod) bool { return nameOf(p) == pod })
+	covering, _ := disruption.BudgetsFor([]*policyv1.PodDisruptionBudget{b}, pods[at])
+	return len(covering) == 1
+}
+
+// MaxRounds cuts a drain short, and changes nothing of the rounds before.
+func TestDrainMaxRounds(t *testing.T) {
+	forEachDrain(t, func(_ *rand.Rand, c samplecluster.Cluster, node string) error {
+		x := disruption.NewIndex(c.Snapshot, disruption.Options{})
+		whole, _ := x.DrainNode(node, everything)
+		for n := 1; n <= len(whole.Rounds)+1; n++ {
+			o := everything
+			o.MaxRounds = n
+			d, _ := x.DrainNode(node, o)
+			if err := differ(whole.Rounds[:min(n, len(whole.Rounds))], d.Rounds); err != nil {
+				return err
+			}
+			if n >= len(whole.Rounds) {
+				continue
+			}
+			if d.Outcome != 0 && d.Outcome != disruption.DrainsNever || len(d.Refused) == 0 {
+				return fmt.Errorf("%v after %d of %d rounds, %d pods left", d.Outcome, n, len(whole.Rounds), len(d.Refused))
+			}
+		}
+		return nil
+	})
+}
+
+// Whatever scales the snapshot lacks: the drain asks for them, or comes to what it comes to with all of
+// them.
+func TestDrainNeeds(t *testing.T) {
+	unknown := 0
+	forEachDrain(t, func(_ *rand.Rand, c samplecluster.Cluster, node string) error {
+		whole, _ := disruption.NewIndex(c.Snapshot, disruption.Options{}).DrainNode(node, everything)
+		s := c.Snapshot
+		s.Scales = nil
+		for range 10 {
+			d, after := disruption.NewIndex(s, disruption.Options{}).DrainNode(node, everything)
+			if d.Outcome != disruption.DrainsUnknown {
+				if len(d.Needs) > 0 {
+					return fmt.Errorf("%v with needs", d.Outcome)
+				}
+				return differ(whole, d)
+			}
+			unknown++
+			if len(d.Needs) == 0 || len(d.Rounds)+len(d.Refused) > 0 || after == nil {
+				return fmt.Errorf("unknown: %+v", d)
+			}
+			s.Scales = maps.Clone(s.Scales)
+			for _, n := range d.Needs {
+				if s.Scales == nil {
+					s.Scales = map[disruption.ScaleKey]disruption.Scale{}
+				}
+				key := disruption.ScaleKeyOf(n)
+				if _, answered := s.Scales[key]; answered {
+					return fmt.Errorf("asked twice: %v", n)
+				}
+				s.Scales[key] = c.Scales[key]
+			}
+		}
+		return fmt.Errorf("it asks and asks")
+	})
+	require.Positive(t, unknown)
+}
+
+func TestDrainOfNobody(t *testing.T) {
+	x := disruption.NewIndex(disruption.Snapshot{Pods: []*corev1.Pod{{}, nil}}, disruption.Options{})
+	for _, node := range []string{"", "nowhere"} {
+		d, after := x.DrainNode(node, disruption.DrainOptions{})
+		require.Equal(t, disruption.Drain{Outcome: disruption.DrainsNow}, d)
+		require.NotNil(t, after)
+	}
+}
+
+func nameOf(p *corev1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+}
+
+func compareNames(a, b types.NamespacedName) int {
+	return slices.Compare([]string{a.Namespace, a.Name}, []string{b.Namespace, b.Name})
+}
+
+func differ[T any](want, got T) error {
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })); diff != "" {
+		return fmt.Errorf("-want +got:\n%s", diff)
+	}
+	return nil
+}
+
+func deepCopy(s disruption.Snapshot) disruption.Snapshot {
+	s.Pods, s.Budgets = slices.Clone(s.Pods), slices.Clone(s.Budgets)
+	for i := range s.Pods {
+		s.Pods[i] = s.Pods[i].DeepCopy()
+	}
+	for i := range s.Budgets {
+		s.Budgets[i] = s.Budgets[i].DeepCopy()
+	}
+	return s
+}
