@@ -98,8 +98,14 @@ func (c *caller) work(key Key) {
 	r, _ := Plan(s, key, c.options)
 	if len(r.Needs) > 0 {
 		s.Confirmed = map[types.NamespacedName]*corev1.Pod{}
+		s.ConfirmedClaims = map[types.NamespacedName]*resourcev1.ResourceClaim{}
 		for _, n := range r.Needs {
-			s.Confirmed[types.NamespacedName{Namespace: n.Namespace, Name: n.Name}] = c.server.pods[n.Name].DeepCopy()
+			switch name := (types.NamespacedName{Namespace: n.Namespace, Name: n.Name}); n.Kind {
+			case "Pod":
+				s.Confirmed[name] = c.server.pods[n.Name].DeepCopy()
+			case "ResourceClaim":
+				s.ConfirmedClaims[name] = c.server.claims[n.Name].DeepCopy()
+			}
 		}
 		r, _ = Plan(s, key, c.options)
 	}

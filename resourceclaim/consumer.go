@@ -100,6 +100,11 @@ func podError(name types.NamespacedName, field string, err error) *purekube.Obje
 	return &purekube.ObjectError{Kind: "Pod", Namespace: name.Namespace, Name: name.Name, Field: field, Err: err}
 }
 
+// needClaim is the look-up of a claim at the API server.
+func needClaim(namespace, name string) purekube.Need {
+	return purekube.Need{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: claimKind.Kind, Namespace: namespace, Name: name}
+}
+
 // needPod is the look-up of a pod at the API server.
 func needPod(namespace, name string) purekube.Need {
 	return purekube.Need{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Pod", Namespace: namespace, Name: name}

@@ -1,7 +1,7 @@
 // Package resourceclaim decides what becomes of the claims of dynamic resource allocation: which
 // are created for pods, reserved for them, released, deallocated and deleted. It matches the
-// resourceclaim controller of kube-controller-manager v1.36.3 (pkg/controller/resourceclaim),
-// except for the numbered differences below.
+// resourceclaim controller of kube-controller-manager v1.36.3 and v1.37.1
+// (pkg/controller/resourceclaim), except for the numbered differences below.
 //
 //	pod pass    create a claim for each template entry ─► write the names into the pod's status
 //	            ─► reserve what is allocated, once the pod has a node
@@ -9,8 +9,8 @@
 //	            ─► remove the finalizer ─► delete what was generated for a pod that is done
 //
 // A pod that the snapshot does not hold is not known to be gone. Existence has three values: there,
-// gone, and unknown. What is unknown is a Need: a pod to look up at the API server. No reservation
-// is taken away on a guess.
+// gone, and unknown. What is unknown is a Need: a pod or a claim to look up at the API server. No
+// reservation is taken away, and no named claim made again, on a guess.
 //
 // # Rules
 //
@@ -48,8 +48,8 @@
 //     in Snapshot.Assumed, or an entry may get a second claim.
 //  5. After a restart, begin with a list of claims that is no older than the last claim
 //     created: an entry whose claim does not show gets another one.
-//  6. Answer Needs from the API server and not from a cache, put the answers into
-//     Snapshot.Confirmed, and plan again with a snapshot whose claims are no newer. A look-up that
+//  6. Answer Needs from the API server and not from a cache, put the answers into Snapshot.Confirmed
+//     (of the kind Pod) and Snapshot.ConfirmedClaims (of the kind ResourceClaim), and plan again with a snapshot whose claims are no newer. A look-up that
 //     fails is no answer. An answer serves the plans that asked for it. Drop it afterwards: nothing
 //     tells when it stops being true.
 //  7. Remember the pods seen to be deleted: [DeletedPods]. That only saves look-ups.
@@ -61,15 +61,16 @@
 // What a snapshot has to hold: all pods, claims and templates of a namespace are enough for every
 // question about that namespace. For a pod's plan, the pod, the claims that its entries name or
 // that it controls, and its templates are enough; for a claim's plan, the claim and the pods that
-// it names as consumers or owner. A pod that is left out costs a look-up; a claim that is left out
-// passes for one that is not there.
+// it names as consumers or owner. A pod that is left out costs a look-up, and so does a claim that a
+// pod's status names; any other claim that is left out passes for one that is not there.
 //
 // # Differences from upstream
 //
-// With Options.MatchUpstream the result is the requests that upstream sends. By default:
+// With Options.MatchUpstream the result is the requests that upstream sends. Under V1_37 claims are
+// looked up one at a time, in upstream's order. By default:
 //
 //   - D-5: the apply of the pod's status carries all of its entries. Upstream sends the new ones
-//     only, and the server takes the others away.
+//     only, and the server takes the others away. v1.37 leaves out those that need no claim.
 //   - D-6: the template is never written to. (In both modes.)
 //   - D-7: a pod that is done gets neither a claim nor a reservation.
 //   - D-8: an entry that fails or has to wait does not hold back the others, nor does a call that
@@ -84,6 +85,8 @@
 //     its predecessor. A cached pod whose UID is known to be deleted does not count.
 //   - D-26: the apply of the pod's status carries the pod's UID, so that it cannot hit another pod
 //     of the name.
+//   - D-28: before a claim that the pod's status names is made again because no cache shows it, it is
+//     looked up. v1.37 does that too.
 //
 // Assumed claims count in every step by default. Upstream looks at its own writes only when it
 // searches for a claim to adopt.

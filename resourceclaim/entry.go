@@ -28,6 +28,8 @@ type entryState uint8
 const (
 	entryNotNeeded entryState = iota + 1 // the status says that no claim is needed
 	entryReady                           // its claim is there, and is the pod's if it has to be
+	entryElsewhere                       // its claim is there, but upstream's cache does not show it
+	entryUnknown                         // the API server has to be asked for the claim that the status names
 	entryMissing                         // it names a claim that its user has yet to make
 	entryAdopt                           // its claim is there, but the status does not name it
 	entryCreate                          // its claim is to be made
@@ -75,11 +77,44 @@ func (x *planner) resolve(of entries, i int) entry {
 			}
 			return entry{state: entryReady, claim: claim}
 		}
+		if generated(pc) {
+			if e := x.named(pod, key, claim); e.state != 0 {
+				return e
+			}
+		}
 	}
 	if !generated(pc) {
 		return entry{state: entryMissing}
 	}
 	return x.generate(pod, i)
+}
+
+// named is for an entry with a template whose status names a claim that is not among the cached ones,
+// or is another pod's there: cached is that one. A result without a state says that the named claim
+// is gone, or another pod's.
+func (x *planner) named(pod *corev1.Pod, name types.NamespacedName, cached *resourcev1.ResourceClaim) entry {
+	switch {
+	case x.upstreamSince137():
+		if written := x.writtenClaim(name); written != nil {
+			if isForPod(pod, written) {
+				return entry{state: entryElsewhere}
+			}
+			return entry{}
+		}
+	case x.upstream() || cached != nil:
+		return entry{}
+	}
+	// D-28: a cache that lags does not show a claim that was made a moment ago.
+	answer, asked := x.confirmedClaims[name]
+	switch {
+	case !asked:
+		return entry{state: entryUnknown}
+	case answer == nil || !isForPod(pod, answer):
+		return entry{}
+	case x.upstream():
+		return entry{state: entryElsewhere}
+	}
+	return entry{state: entryReady, claim: answer}
 }
 
 // generate is for an entry with a template whose claim the status does not name, or whose named

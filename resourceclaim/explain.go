@@ -58,6 +58,8 @@ const (
 	PodDeleted        Code = "PodDeleted"        // a pod that is known to be deleted gets nothing (D-21)
 	PodDone           Code = "PodDone"           // a pod that is done gets nothing (D-7)
 	ClaimNotNeeded    Code = "ClaimNotNeeded"    // the status says so
+	ClaimUnknown      Code = "ClaimUnknown"      // the status names it, the API server has to be asked for it (D-28)
+	ClaimNotInCache   Code = "ClaimNotInCache"   // it exists, and upstream waits for its cache to show it
 	ClaimMissing      Code = "ClaimMissing"      // its user has to create it
 	ClaimAdopted      Code = "ClaimAdopted"      // it is there, the status does not name it
 	ClaimCreated      Code = "ClaimCreated"      // it is made from the template
@@ -288,6 +290,12 @@ func (x *planner) explainPod(pod *corev1.Pod) []Reason {
 	return reasons
 }
 
+// nameIn is the claim that the entry resolves to.
+func nameIn(of entries, i int) types.NamespacedName {
+	name, _ := of.claimName(i)
+	return types.NamespacedName{Namespace: of.pod.Namespace, Name: name}
+}
+
 func (x *planner) explainEntry(of entries, i int) Reason {
 	pod := of.pod
 	e := x.resolve(of, i)
@@ -295,6 +303,12 @@ func (x *planner) explainEntry(of entries, i int) Reason {
 	switch e.state {
 	case entryNotNeeded:
 		return Reason{Code: ClaimNotNeeded, Message: "no claim is needed, says the pod's status"}
+	case entryUnknown:
+		claim := nameIn(of, i)
+		return Reason{Code: ClaimUnknown, Object: claim, Message: fmt.Sprintf("the API server has to be asked for claim %s, which the pod's status names", claim)}
+	case entryElsewhere:
+		claim := nameIn(of, i)
+		return Reason{Code: ClaimNotInCache, Object: claim, Message: fmt.Sprintf("claim %s exists, and is reserved when the cache shows it", claim)}
 	case entryMissing:
 		claim := types.NamespacedName{Namespace: pod.Namespace, Name: *pc.ResourceClaimName}
 		return Reason{Code: ClaimMissing, Object: claim, Message: fmt.Sprintf("waits for claim %s, which its user has to create", claim)}

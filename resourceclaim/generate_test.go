@@ -84,6 +84,16 @@ func (g generator) snapshot() Snapshot {
 			}
 		}
 	}
+	if g.often() {
+		s.ConfirmedClaims = map[types.NamespacedName]*resourcev1.ResourceClaim{}
+		for range g.IntN(6) {
+			name := g.claimName()
+			s.ConfirmedClaims[at(name)] = nil
+			if g.often() {
+				s.ConfirmedClaims[at(name)] = g.claim(name)
+			}
+		}
+	}
 	g.Shuffle(len(s.Claims), func(i, j int) { s.Claims[i], s.Claims[j] = s.Claims[j], s.Claims[i] })
 	return s
 }

@@ -13,7 +13,7 @@ import (
 // narrow leaves of the snapshot what the plan for that key rests on, so that a plan for one
 // object reads the rest once and does not index it.
 func narrow(s Snapshot, key Key) Snapshot {
-	n := Snapshot{Now: s.Now, Deleted: s.Deleted, Confirmed: s.Confirmed}
+	n := Snapshot{Now: s.Now, Deleted: s.Deleted, Confirmed: s.Confirmed, ConfirmedClaims: s.ConfirmedClaims}
 	is := func(name string) bool { return name == key.Name }
 	switch key.Kind {
 	case ClaimKey:

@@ -221,6 +221,22 @@ func asked(answers ...any) map[types.NamespacedName]*corev1.Pod {
 	return out
 }
 
+// askedClaims are answers about claims: a name was not found.
+func askedClaims(answers ...any) map[types.NamespacedName]*resourcev1.ResourceClaim {
+	out := map[types.NamespacedName]*resourcev1.ResourceClaim{}
+	for _, a := range answers {
+		switch a := a.(type) {
+		case string:
+			out[at(a)] = nil
+		case *resourcev1.ResourceClaim:
+			out[at(a.Name)] = a
+		default:
+			panic(fmt.Sprintf("%T", a))
+		}
+	}
+	return out
+}
+
 // annotated ties a claim to an entry of its pod.
 func annotated(entry string) claimOption {
 	return func(c *resourcev1.ResourceClaim) {

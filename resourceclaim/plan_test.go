@@ -135,7 +135,7 @@ func TestPodPass(t *testing.T) {
 			key: podKey("p"), want: []string{"Reserve ml/c: for pod ml/p"},
 		}, {
 			name: "BR-30-01 generated claim is gone", reason: "it is made again",
-			s:   Snapshot{Pods: pods(newPod("p", has("gpu", "gpu", "c"))), Templates: gpu},
+			s:   Snapshot{Pods: pods(newPod("p", has("gpu", "gpu", "c"))), Templates: gpu, ConfirmedClaims: askedClaims("c")},
 			key: podKey("p"), want: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"},
 		}, {
 			name: "BR-30-02 named claim is not controlled by the pod", reason: "a new one is made",
@@ -475,7 +475,8 @@ func TestBR3001_CreatedClaim(t *testing.T) {
 func TestD5_StatusesAreComplete(t *testing.T) {
 	p := newPod("p", wants("new", "gpu"), has("old", "gpu", "c1"), uses("named", "c3"), got("named", "c9"),
 		wants("skip", "gpu"), notNeeded("skip"), has("gone", "gpu", "c4"), wants("adopted", "gpu"), has("broken", "no-such", "c5"), got("stray", "c8"))
-	s := Snapshot{Pods: pods(p), Templates: templates(newTemplate("gpu")), Claims: claims(newClaim("c1", madeFor("p", "old")), newClaim("c2", madeFor("p", "adopted")))}
+	s := Snapshot{Pods: pods(p), Templates: templates(newTemplate("gpu")), Claims: claims(newClaim("c1", madeFor("p", "old")), newClaim("c2", madeFor("p", "adopted"))),
+		ConfirmedClaims: askedClaims("c4", "c5")}
 
 	r, err := Plan(s, podKey("p"), Options{})
 	require.ErrorIs(t, err, ErrTemplateNotFound)

@@ -22,6 +22,8 @@ type objects interface {
 	claimAmbiguous(types.NamespacedName) bool
 	// versionProblems are those with resourceVersions of that claim that do not compare.
 	versionProblems(types.NamespacedName) []*purekube.ObjectError
+	// writtenClaim is the claim of that name that counts if the caller's own writes do, or nil.
+	writtenClaim(types.NamespacedName) *resourcev1.ResourceClaim
 	// generatedClaim is the claim that was generated for the entry of that pod, whether or not its
 	// status says so. Nil: there is none. ambiguous is the name of one of which it is not known
 	// which version counts, so that it can neither be used nor be taken for missing.
@@ -35,9 +37,10 @@ type objects interface {
 type planner struct {
 	Options
 	objects
-	// deleted and confirmed are those of the snapshot.
-	deleted   func(types.UID) bool
-	confirmed map[types.NamespacedName]*corev1.Pod
+	// deleted, confirmed and confirmedClaims are those of the snapshot.
+	deleted         func(types.UID) bool
+	confirmed       map[types.NamespacedName]*corev1.Pod
+	confirmedClaims map[types.NamespacedName]*resourcev1.ResourceClaim
 
 	// users has for each listed claim a pod that was seen to use it, or nil: most claims are
 	// reserved for that very pod, which need not be searched for again then. Nil: nobody looks.

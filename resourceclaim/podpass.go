@@ -59,6 +59,13 @@ func (x *planner) planPod(pod *corev1.Pod) (r Result, err error) {
 		switch e.state {
 		case entryReady:
 			ready[i] = e.claim
+		case entryUnknown:
+			name, _ := of.claimName(i)
+			r.Needs = append(r.Needs, needClaim(pod.Namespace, name))
+			if x.upstream() {
+				// With this answer the pass may end here, before it asks for another claim (D-8).
+				return asksFirst(r), problems.Err()
+			}
 		case entryAdopt:
 			adopted = append(adopted, corev1.PodResourceClaimStatus{Name: entry, ResourceClaimName: ptr.To(e.claim.Name)})
 		case entryCreate:
@@ -76,9 +83,12 @@ func (x *planner) planPod(pod *corev1.Pod) (r Result, err error) {
 			}
 			if x.upstream() {
 				// D-8: what is created by now stays without its name in the status.
-				return r, problems.Err()
+				return asksFirst(r), problems.Err()
 			}
 		}
+	}
+	if len(r.Needs) > 0 {
+		return asksFirst(r), problems.Err()
 	}
 
 	if len(adopted)+len(pending) > 0 {
@@ -91,11 +101,29 @@ func (x *planner) planPod(pod *corev1.Pod) (r Result, err error) {
 	return r, problems.Err()
 }
 
+// asksFirst is the result without what has to wait for the answers to its Needs.
+func asksFirst(r Result) Result {
+	if len(r.Needs) == 0 {
+		return r
+	}
+	return Result{Needs: sortNeeds(r.Needs)}
+}
+
 // setStatuses is the write of the pod's status after claims were adopted or are to be created.
 func (x *planner) setStatuses(of entries, adopted []corev1.PodResourceClaimStatus, pending []string) SetClaimStatuses {
 	pod := of.pod
 	a := SetClaimStatuses{Pod: snapshot.KeyOf(pod), Statuses: adopted, Pending: pending, GoOn: !x.upstream()}
-	if !x.upstream() {
+	switch {
+	case x.upstreamSince137():
+		// D-5 is mended, but for the entries that need no claim.
+		for _, status := range pod.Status.ResourceClaimStatuses {
+			if status.ResourceClaimName == nil || slices.Contains(pending, status.Name) ||
+				slices.ContainsFunc(adopted, func(s corev1.PodResourceClaimStatus) bool { return s.Name == status.Name }) {
+				continue
+			}
+			a.Statuses = append(a.Statuses, *status.DeepCopy())
+		}
+	case !x.upstream():
 		a.UID = pod.UID
 		named := make(map[string]bool, len(adopted)+len(pending))
 		for i := range adopted {

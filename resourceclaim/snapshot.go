@@ -35,6 +35,9 @@ type Snapshot struct {
 	// missing here has not been asked for. An answer serves the plans that asked for it. Drop
 	// it afterwards: nothing tells when it stops being true.
 	Confirmed map[types.NamespacedName]*corev1.Pod
+	// ConfirmedClaims are the answers to Needs of the kind ResourceClaim: the claim of that name, or
+	// nil when there was none. They come and go as Confirmed does.
+	ConfirmedClaims map[types.NamespacedName]*resourcev1.ResourceClaim
 }
 
 // Options are the switches of this package. The zero value is the library's own decision
@@ -60,3 +63,6 @@ type Outcome = purekube.Outcome[Key, Action]
 
 // upstream reports whether plans are to match a release.
 func (o Options) upstream() bool { return o.MatchUpstream != "" }
+
+// upstreamSince137 reports whether they are to match v1.37 or what counts as newer.
+func (o Options) upstreamSince137() bool { return o.upstream() && o.MatchUpstream != purekube.V1_36 }

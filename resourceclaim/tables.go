@@ -64,7 +64,10 @@ func newTables(s Snapshot, o Options) *tables {
 
 // planner plans with the tables.
 func (x *tables) planner() *planner {
-	return &planner{Options: x.Options, objects: x, deleted: x.snapshot.Deleted, confirmed: x.snapshot.Confirmed}
+	return &planner{
+		Options: x.Options, objects: x,
+		deleted: x.snapshot.Deleted, confirmed: x.snapshot.Confirmed, confirmedClaims: x.snapshot.ConfirmedClaims,
+	}
 }
 
 func (x *tables) pod(name types.NamespacedName) *corev1.Pod     { return x.pods.Find(name) }
@@ -72,6 +75,10 @@ func (x *tables) podAmbiguous(name types.NamespacedName) bool   { return x.pods.
 func (x *tables) claimAmbiguous(name types.NamespacedName) bool { return x.claims.ambiguous[name] }
 func (x *tables) claim(name types.NamespacedName) (claim *resourcev1.ResourceClaim, position int) {
 	return x.claims.locate(name)
+}
+
+func (x *tables) writtenClaim(name types.NamespacedName) *resourcev1.ResourceClaim {
+	return x.adoptable.find(name)
 }
 
 func (x *tables) versionProblems(name types.NamespacedName) []*purekube.ObjectError {

@@ -135,6 +135,9 @@ func newResourceClaimIndex(o resourceclaim.Options, base resourceclaim.Snapshot)
 			if c.Confirmed != nil {
 				s.Confirmed = c.Confirmed
 			}
+			if c.ConfirmedClaims != nil {
+				s.ConfirmedClaims = c.ConfirmedClaims
+			}
 			if c.Assumed != nil {
 				s.Assumed = c.Assumed
 			}

@@ -28,7 +28,7 @@ func newResourceClaim(c *cluster) runner {
 			listed, _ := claims.Lister().List(labels.Everything())
 			return S{Now: now, Assumed: written.List(now, listed)}
 		},
-		Answer: c.answerPods,
+		Answer: c.answerClaims,
 		Written: func(o runtime.Object) {
 			// One that is being deleted may be gone by now, and would be believed in for an hour.
 			if claim, ok := o.(*resourcev1.ResourceClaim); ok && claim.DeletionTimestamp == nil {
@@ -47,19 +47,28 @@ func newResourceClaim(c *cluster) runner {
 	return r
 }
 
-// answerPods asks the API server for the pods whose absence from the informer proves nothing. One that
-// cannot be looked up stays a need.
-func (c *cluster) answerPods(ctx context.Context, needs []purekube.Need) (resourceclaim.Snapshot, error) {
-	answers := map[types.NamespacedName]*corev1.Pod{}
+// answerClaims asks the API server for the pods and claims whose absence from the informer proves
+// nothing. One that cannot be looked up stays a need.
+func (c *cluster) answerClaims(ctx context.Context, needs []purekube.Need) (resourceclaim.Snapshot, error) {
+	pods := map[types.NamespacedName]*corev1.Pod{}
+	claims := map[types.NamespacedName]*resourcev1.ResourceClaim{}
 	var failures []error
 	for _, n := range needs {
-		found, err := c.live.Get(ctx, corev1.SchemeGroupVersion.WithResource("pods"), "", n.Namespace, n.Name)
+		resource := corev1.SchemeGroupVersion.WithResource("pods")
+		if n.Kind == "ResourceClaim" {
+			resource = resourcev1.SchemeGroupVersion.WithResource("resourceclaims")
+		}
+		found, err := c.live.Get(ctx, resource, "", n.Namespace, n.Name)
 		if err != nil && !apierrors.IsNotFound(err) {
 			failures = append(failures, err)
 			continue
 		}
-		pod, _ := found.(*corev1.Pod)
-		answers[types.NamespacedName{Namespace: n.Namespace, Name: n.Name}] = pod
+		name := types.NamespacedName{Namespace: n.Namespace, Name: n.Name}
+		if n.Kind == "ResourceClaim" {
+			claims[name], _ = found.(*resourcev1.ResourceClaim)
+		} else {
+			pods[name], _ = found.(*corev1.Pod)
+		}
 	}
-	return resourceclaim.Snapshot{Confirmed: answers}, errors.Join(failures...)
+	return resourceclaim.Snapshot{Confirmed: pods, ConfirmedClaims: claims}, errors.Join(failures...)
 }

@@ -16,6 +16,7 @@ func planResourceClaim(c *cluster, set settings) section {
 	snapshot := resourceclaim.Snapshot{Now: set.now, Pods: c.pods, Claims: c.claims, Templates: c.templates}
 	if set.assumeComplete {
 		snapshot.Confirmed = answersOf(c)
+		snapshot.ConfirmedClaims = absentClaimsOf(c)
 	}
 	options := resourceclaim.Options{MatchUpstream: set.matchUpstream}
 	outcomes, whole := resourceclaim.PlanAll(snapshot, options)
@@ -71,6 +72,19 @@ func answersOf(c *cluster) map[types.NamespacedName]*corev1.Pod {
 		for _, r := range claim.OwnerReferences {
 			name := types.NamespacedName{Namespace: claim.Namespace, Name: r.Name}
 			answers[name] = pods[name]
+		}
+	}
+	return answers
+}
+
+// absentClaimsOf says of each claim that a pod's status names and the input lacks that it is not there.
+func absentClaimsOf(c *cluster) map[types.NamespacedName]*resourcev1.ResourceClaim {
+	answers := map[types.NamespacedName]*resourcev1.ResourceClaim{}
+	for _, p := range c.pods {
+		for _, status := range p.Status.ResourceClaimStatuses {
+			if status.ResourceClaimName != nil {
+				answers[types.NamespacedName{Namespace: p.Namespace, Name: *status.ResourceClaimName}] = nil
+			}
 		}
 	}
 	return answers

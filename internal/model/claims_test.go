@@ -59,8 +59,16 @@ func claimController(o resourceclaim.Options) Controller {
 				if s.Confirmed == nil {
 					s.Confirmed = map[types.NamespacedName]*corev1.Pod{}
 				}
+				if s.ConfirmedClaims == nil {
+					s.ConfirmedClaims = map[types.NamespacedName]*resourcev1.ResourceClaim{}
+				}
 				for _, n := range r.Needs {
-					s.Confirmed[types.NamespacedName{Namespace: n.Namespace, Name: n.Name}] = Get[*corev1.Pod](live, n.Namespace, n.Name)
+					switch name := (types.NamespacedName{Namespace: n.Namespace, Name: n.Name}); n.Kind {
+					case "Pod":
+						s.Confirmed[name] = Get[*corev1.Pod](live, n.Namespace, n.Name)
+					case "ResourceClaim":
+						s.ConfirmedClaims[name] = Get[*resourcev1.ResourceClaim](live, n.Namespace, n.Name)
+					}
 				}
 				r, err = resourceclaim.Plan(s, k, o)
 			}

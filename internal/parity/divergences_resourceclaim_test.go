@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/resourceclaim"
 )
 
@@ -30,8 +31,26 @@ var resourceclaimDivergences = []divergence{
 		Run: bothClaims,
 		Upstream: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns"},` +
 			`"status":{"resourceClaimStatuses":[{"name":"b","resourceClaimName":"p-b-l92c5"}]}}`,
+		In: []purekube.Release{purekube.V1_36},
+		Elsewhere: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns"},` +
+			`"status":{"resourceClaimStatuses":[{"name":"a","resourceClaimName":"p-a-x4z9k"},{"name":"b","resourceClaimName":"p-b-l92c5"}]}}`,
 		Ours: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns","uid":"uid-p"},` +
 			`"status":{"resourceClaimStatuses":[{"name":"a","resourceClaimName":"p-a-x4z9k"},{"name":"b","resourceClaimName":"p-b-l92c5"}]}}`,
+	},
+	{
+		ID:    "D-5",
+		Title: "an entry that needs no claim",
+		Why:   "A status without a name says that the entry needs no claim. v1.37 applies the names that were there again, but not such a status, so that the apply takes it away. The default applies it as well.",
+		Given: func() []runtime.Object {
+			p := withEntries(claimPod("p", "uid-p"), templated("a", "t"), templated("b", "t"))
+			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "a"}}
+			return []runtime.Object{p, claimOf("p-b-l92c5", "p", "b")}
+		},
+		Run: bothClaims,
+		Upstream: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns"},` +
+			`"status":{"resourceClaimStatuses":[{"name":"b","resourceClaimName":"p-b-l92c5"}]}}`,
+		Ours: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns","uid":"uid-p"},` +
+			`"status":{"resourceClaimStatuses":[{"name":"a"},{"name":"b","resourceClaimName":"p-b-l92c5"}]}}`,
 	},
 	{
 		ID:      "D-6",
@@ -58,7 +77,8 @@ var resourceclaimDivergences = []divergence{
 			return annotations(given), ours
 		},
 		Upstream: "note: mine\nresource.kubernetes.io/pod-claim-name: gpu",
-		Ours:     "note: mine",
+		In:       []purekube.Release{purekube.V1_36}, Elsewhere: "note: mine",
+		Ours: "note: mine",
 	},
 	{
 		ID:    "D-7",
@@ -73,7 +93,11 @@ var resourceclaimDivergences = []divergence{
 			q.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: new("q-gpu-x4z9k")}}
 			return []runtime.Object{p, q, inUse(claimOf("shared", "", "")), claimTemplate("t")}
 		},
-		Run: bothClaims,
+		Run: func(t *testing.T, given []runtime.Object) (upstream, ours string) {
+			upstream, ours = bothClaims(t, given)
+			// v1.37 looks the claim up before it makes another one (D-28).
+			return strings.ReplaceAll(upstream, "get resourceclaims ns/q-gpu-x4z9k\n", ""), ours
+		},
 		Upstream: `apply pods/status ns/q by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"q","namespace":"ns"},` +
 			`"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"q-gpu-00001"}]}}
 create resourceclaims ns/: {"metadata":{"annotations":{"resource.kubernetes.io/pod-claim-name":"gpu"},"generateName":"q-gpu-",` +
@@ -253,6 +277,29 @@ update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","
 			`"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"p-gpu-x4z9k"}]}}`,
 		Ours: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns","uid":"uid-p"},` +
 			`"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"p-gpu-x4z9k"}]}}`,
+	},
+	{
+		ID:    "D-28",
+		Title: "a claim that the cache does not show yet",
+		Why: "The pod's status names a claim that no cache has. v1.36 takes it for gone and makes another one, and the first one stays until the pod goes. The claim may have been made a moment ago by a " +
+			"process that has crashed since. The default, and v1.37, look it up first.",
+		Setting: "The API server has the claim p-gpu-x4z9k, which the pod p controls.",
+		Given: func() []runtime.Object {
+			p := withEntries(claimPod("p", "uid-p"), templated("gpu", "t"))
+			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: new("p-gpu-x4z9k")}}
+			return []runtime.Object{p, claimTemplate("t")}
+		},
+		Run: func(t *testing.T, given []runtime.Object) (upstream, ours string) {
+			c := claimsCaseOf(given)
+			c.liveClaims = []*resourcev1.ResourceClaim{claimOf("p-gpu-x4z9k", "p", "gpu")}
+			return resourceclaimCore.RunUpstream(t, c).String(), c.trace(c.options).String()
+		},
+		Upstream: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns"},` +
+			`"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"p-gpu-00001"}]}}
+create resourceclaims ns/: ` + createdFor("gpu"),
+		Ours:      "get resourceclaims ns/p-gpu-x4z9k",
+		In:        []purekube.Release{purekube.V1_36},
+		Elsewhere: "get resourceclaims ns/p-gpu-x4z9k",
 	},
 }
 

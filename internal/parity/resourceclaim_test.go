@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,28 +22,35 @@ import (
 )
 
 // claimsCase is a snapshot, and what lies outside of the caches: the UIDs of pods that the
-// controller saw go, and the pods that the API server has beyond those in its cache.
+// controller saw go, and the pods and claims that the API server has beyond those in its cache.
 type claimsCase struct {
-	snapshot resourceclaim.Snapshot
-	deleted  []types.UID
-	live     []*corev1.Pod
-	options  resourceclaim.Options
+	snapshot   resourceclaim.Snapshot
+	deleted    []types.UID
+	live       []*corev1.Pod
+	liveClaims []*resourcev1.ResourceClaim
+	options    resourceclaim.Options
 }
 
 // plan is ours for one key with the answers to its Needs; needs are the look-ups.
 func (c claimsCase) plan(key resourceclaim.Key, o resourceclaim.Options) (r resourceclaim.Result, needs []purekube.Need, err error) {
 	s := c.snapshot
 	s.Deleted = func(uid types.UID) bool { return slices.Contains(c.deleted, uid) }
-	for range 2 { // a claim's consumers are asked for first, then its owner
+	for range 8 { // a claim's consumers are asked for first, then its owner; a pod's claims one by one
 		r, err = resourceclaim.Plan(s, key, o)
 		if len(r.Needs) == 0 {
 			break
 		}
 		if s.Confirmed == nil {
 			s.Confirmed = map[types.NamespacedName]*corev1.Pod{}
+			s.ConfirmedClaims = map[types.NamespacedName]*resourcev1.ResourceClaim{}
 		}
 		for _, n := range r.Needs {
-			s.Confirmed[types.NamespacedName{Namespace: n.Namespace, Name: n.Name}] = c.lookUp(n.Name)
+			name := types.NamespacedName{Namespace: n.Namespace, Name: n.Name}
+			if n.Kind == "ResourceClaim" {
+				s.ConfirmedClaims[name] = c.lookUpClaim(n.Name)
+			} else {
+				s.Confirmed[name] = c.lookUp(n.Name)
+			}
 		}
 		needs = append(needs, r.Needs...)
 	}
@@ -54,6 +62,16 @@ func (c claimsCase) lookUp(name string) *corev1.Pod {
 	for _, p := range slices.Concat(c.live, c.snapshot.Pods) {
 		if p.Name == name {
 			return p
+		}
+	}
+	return nil
+}
+
+// lookUpClaim is what the API server says of a claim.
+func (c claimsCase) lookUpClaim(name string) *resourcev1.ResourceClaim {
+	for _, claim := range slices.Concat(c.liveClaims, c.snapshot.Claims) {
+		if claim.Name == name {
+			return claim
 		}
 	}
 	return nil
@@ -172,30 +190,56 @@ var resourceclaimCore = Core[claimsCase]{
 		c.tell(w)
 		return w.Settle()
 	},
-	Upstream: func(_ claimsCase, t Trace) Trace { return comparableClaims(t) },
+	Upstream: func(c claimsCase, t Trace) Trace { return comparableClaims(c.withoutIdleGets(t)) },
 	AnyBytes: true, // statuses come in the order of a Go map
 	Ours: func(c claimsCase) Trace {
 		o := c.options
 		o.MatchUpstream = release
-		return comparableClaims(c.trace(o))
+		return comparableClaims(c.withoutIdleGets(c.trace(o)))
 	},
-	Kinds: []string{
+	Kinds: append([]string{
 		"nothing", "create resourceclaims", "apply pods/status", "update resourceclaims/status", "update resourceclaims", "delete resourceclaims", "get pods",
 		"event Warning FailedResourceClaimCreation", "error",
 		"adopted", "deallocated", "reserved", "released and kept", "known to be deleted", "replaced in the cache", "not found", "there after all", "done pod gets a claim",
 		"several entries", "not a pod", "unfinished at an error",
-	},
+	}, claimKindsSince[release]...),
 	Marks:   markClaims,
 	Smaller: smallerClaims,
 	Describe: func(c claimsCase) string {
-		return fmt.Sprintf("options %+v\nseen deleted: %v\non the API server, not in the cache: %s", c.options, c.deleted, uids(c.live))
+		return fmt.Sprintf("options %+v\nseen deleted: %v\non the API server, not in the cache: %s; claims %s", c.options, c.deleted, uids(c.live), owners(c.liveClaims))
 	},
+}
+
+// claimKindsSince are the kinds of a release beyond those of the one before it.
+var claimKindsSince = map[purekube.Release][]string{
+	purekube.V1_37: {"get resourceclaims", "exists elsewhere"},
+}
+
+// withoutIdleGets leaves out the look-ups of claims that users name. Since v1.37 the controller makes
+// them, and does the same whatever the answer is.
+func (c claimsCase) withoutIdleGets(t Trace) Trace {
+	t.Requests = slices.DeleteFunc(t.Requests, func(r Request) bool {
+		return r.Verb == "get" && r.Resource == "resourceclaims" && slices.ContainsFunc(c.snapshot.Pods, func(p *corev1.Pod) bool {
+			return slices.ContainsFunc(p.Spec.ResourceClaims, func(e corev1.PodResourceClaim) bool {
+				return e.ResourceClaimName != nil && *e.ResourceClaimName == r.Name
+			})
+		})
+	})
+	return t
 }
 
 func uids(pods []*corev1.Pod) string {
 	var out []string
 	for _, p := range pods {
 		out = append(out, p.Name+" "+string(p.UID))
+	}
+	return strings.Join(out, ", ")
+}
+
+func owners(claims []*resourcev1.ResourceClaim) string {
+	var out []string
+	for _, c := range claims {
+		out = append(out, fmt.Sprintf("%s of %v", c.Name, c.OwnerReferences))
 	}
 	return strings.Join(out, ", ")
 }
@@ -209,6 +253,12 @@ func startClaims(c claimsCase) Start {
 				if p := c.lookUp(r.Name); p != nil {
 					return p, nil
 				}
+			}
+			if r.Verb == "get" && r.Resource == "resourceclaims" {
+				if claim := c.lookUpClaim(r.Name); claim != nil {
+					return claim, nil
+				}
+				return nil, apierrors.NewNotFound(resourcev1.Resource("resourceclaims"), r.Name)
 			}
 			return nil, nil
 		}
@@ -238,7 +288,11 @@ func (c claimsCase) trace(o resourceclaim.Options) Trace {
 	for _, key := range c.queue() {
 		result, needs, err := c.plan(key, o)
 		for _, n := range needs {
-			t.Requests = append(t.Requests, Request{Verb: "get", Resource: "pods", Namespace: n.Namespace, Name: n.Name})
+			resource := "pods"
+			if n.Kind == "ResourceClaim" {
+				resource = "resourceclaims"
+			}
+			t.Requests = append(t.Requests, Request{Verb: "get", Resource: resource, Namespace: n.Namespace, Name: n.Name})
 		}
 		t.Requests = append(t.Requests, Planned(&answers, result.Actions)...)
 		t.Events = append(t.Events, EventsOf(result.Events)...)
@@ -262,10 +316,10 @@ func comparableClaims(t Trace) Trace {
 	var requests []Request
 	for _, r := range t.Requests {
 		if r.Verb == "get" {
-			if seen[r.Name] {
+			if seen[r.String()] {
 				continue
 			}
-			seen[r.Name] = true
+			seen[r.String()] = true
 		}
 		if r.Verb == "apply" {
 			r.Body = withSortedStatuses(r.Body)
@@ -366,6 +420,11 @@ func markClaims(c claimsCase, t Trace) []string {
 			}
 		}
 	}
+	mark(slices.ContainsFunc(t.Requests, func(r Request) bool {
+		claim := c.lookUpClaim(r.Name)
+		return r.Verb == "get" && r.Resource == "resourceclaims" && claim != nil &&
+			slices.ContainsFunc(c.snapshot.Pods, func(p *corev1.Pod) bool { return metav1.IsControlledBy(claim, p) })
+	}), "exists elsewhere")
 	mark(creates && slices.ContainsFunc(c.snapshot.Pods, func(p *corev1.Pod) bool { return len(p.Spec.ResourceClaims) > 1 }), "several entries")
 	return marks
 }
@@ -391,6 +450,9 @@ func smallerClaims(c claimsCase) []claimsCase {
 	}
 	for _, live := range Without(c.live) {
 		with(func(less *claimsCase) { less.live = live })
+	}
+	for _, claims := range Without(c.liveClaims) {
+		with(func(less *claimsCase) { less.liveClaims = claims })
 	}
 	return smaller
 }
@@ -466,6 +528,16 @@ func generateClaims(r *rand.Rand) claimsCase {
 			continue
 		}
 		c.snapshot.Templates = append(c.snapshot.Templates, someTemplate(r, name))
+	}
+	for _, name := range claimNames {
+		if r.IntN(2) == 0 && c.claim(name) == nil {
+			claim := claimOf(name, "", "")
+			if len(c.snapshot.Pods) > 0 && often() {
+				owner := c.snapshot.Pods[r.IntN(len(c.snapshot.Pods))]
+				own(claim, owner.Name, owner.UID)
+			}
+			c.liveClaims = append(c.liveClaims, claim)
+		}
 	}
 	for range r.IntN(3) {
 		c.deleted = append(c.deleted, someUID(r, claimPodNames[r.IntN(len(claimPodNames))]))
