@@ -143,8 +143,25 @@ func (w *drainer) wait(waiting []RefusedPod) bool {
 	if first.IsZero() {
 		return false
 	}
-	w.x = w.x.changed(Snapshot{Now: first}, Snapshot{})
+	later := w.x.changed(Snapshot{Now: first}, Snapshot{})
+	var written Snapshot
+	for _, key := range w.budgets() {
+		if b := later.planned(key); b != nil {
+			written.Budgets = append(written.Budgets, b)
+		}
+	}
+	w.x = later.changed(written, Snapshot{})
 	return true
+}
+
+// budgets are those that cover a pod to be evicted, sorted.
+func (w *drainer) budgets() []types.NamespacedName {
+	var budgets []types.NamespacedName
+	for _, covering := range w.covering {
+		budgets = append(budgets, covering...)
+	}
+	slices.SortFunc(budgets, persistent.CompareNames)
+	return slices.Compact(budgets)
 }
 
 // budgetsOf are the budgets that refused the pods, sorted.
