@@ -88,6 +88,9 @@ func run(args []string, sys system) int {
 	objects.progress.done()
 	objects.nothingToPlan()
 
+	if inv.drain.node != "" {
+		return inv.runDrain(objects, sys)
+	}
 	rep := report{Now: inv.now, Skipped: objects.skipped, problems: objects.problems}
 	for _, c := range inv.cores {
 		if objects.planned() == 0 {
@@ -130,6 +133,7 @@ type invocation struct {
 	cores  []core
 	output string
 	failOn []string
+	drain  drainRequest
 }
 
 func parse(args []string, sys system) (invocation, error) {
@@ -164,6 +168,7 @@ func parse(args []string, sys system) (invocation, error) {
 		inv.failOn, err = parseFailOn(list)
 		return err
 	})
+	inv.drain.register(flags)
 	detailed := flags.Bool("detailed-exitcode", false, "the same as -fail-on error,action")
 
 	// Flags may stand behind the files, as kubectl allows.
@@ -187,6 +192,9 @@ func parse(args []string, sys system) (invocation, error) {
 	case outputText, outputJSON, outputRequests:
 	default:
 		return inv, fmt.Errorf("-o %q: text, json or requests", inv.output)
+	}
+	if err := inv.drain.check(inv.output); err != nil {
+		return inv, err
 	}
 	inv.now = sys.now()
 	if *now != "" {

@@ -1,0 +1,336 @@
+package main
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/disruption"
+)
+
+// drainRequest is what the flags of a drain ask for.
+type drainRequest struct {
+	// node is a name, or allNodes; empty for no drain.
+	node  string
+	flags disruption.DrainOptions
+}
+
+const allNodes = "all"
+
+// register adds the flags. Those that decide about pods are called as kubectl drain calls them.
+func (r *drainRequest) register(flags *flag.FlagSet) {
+	flags.StringVar(&r.node, "drain", "", "say how kubectl drain of this `node` would go, or of each node alone (all), instead of planning")
+	flags.BoolVar(&r.flags.IgnoreDaemonSets, "ignore-daemonsets", false, "with -drain: leave the pods of DaemonSets where they are")
+	flags.BoolVar(&r.flags.DeleteEmptyDirData, "delete-emptydir-data", false, "with -drain: evict pods that use an emptyDir")
+	flags.BoolVar(&r.flags.Force, "force", false, "with -drain: evict pods that no controller makes again")
+}
+
+// check says what is wrong with the flags together.
+func (r *drainRequest) check(output string) error {
+	switch {
+	case r.node != "" && output != outputText:
+		return fmt.Errorf("-drain prints text, not %s", output)
+	case r.node == "" && r.flags.IgnoreDaemonSets:
+		return fmt.Errorf("-ignore-daemonsets is for -drain")
+	case r.node == "" && r.flags.DeleteEmptyDirData:
+		return fmt.Errorf("-delete-emptydir-data is for -drain")
+	case r.node == "" && r.flags.Force:
+		return fmt.Errorf("-force is for -drain")
+	}
+	return nil
+}
+
+// command is the drain as a user of kubectl types it.
+func (r *drainRequest) command() string {
+	text := "kubectl drain"
+	for _, f := range []struct {
+		set  bool
+		name string
+	}{{r.flags.IgnoreDaemonSets, "ignore-daemonsets"}, {r.flags.DeleteEmptyDirData, "delete-emptydir-data"}, {r.flags.Force, "force"}} {
+		if f.set {
+			text += " --" + f.name
+		}
+	}
+	return text
+}
+
+// runDrain answers -drain, and returns the exit status.
+func (inv invocation) runDrain(c *cluster, sys system) int {
+	for _, p := range c.problems {
+		fmt.Fprintf(sys.stderr, "plan: %s\n", p)
+	}
+	drains := inv.drain.drainNodes(c, inv.settings)
+	if err := inv.drain.writeDrains(sys.stdout, palette(sys.colour), drains); err != nil {
+		fmt.Fprintf(sys.stderr, "plan: %v\n", err)
+		return exitInput
+	}
+	rep := report{problems: c.problems}
+	if status := rep.status(inv.failOn); status != exitPlanned {
+		return status
+	}
+	if neverDrains(drains) && slices.Contains(inv.failOn, failOnNever) {
+		return exitNever
+	}
+	return exitPlanned
+}
+
+// nodeDrain is how the drain of one node goes.
+type nodeDrain struct {
+	node string
+	pods int
+	disruption.Drain
+	// before and after are the cluster before the drain and after it.
+	before, after *disruption.Index
+	// podOf finds the pods of the input.
+	podOf map[types.NamespacedName]*corev1.Pod
+}
+
+// drainNodes drains each node alone, sorted by name.
+func (r *drainRequest) drainNodes(c *cluster, set settings) []nodeDrain {
+	pods := map[string]int{}
+	podOf := map[types.NamespacedName]*corev1.Pod{}
+	for _, n := range c.nodes {
+		pods[n.Name] = 0
+	}
+	for _, p := range c.pods {
+		podOf[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = p
+		if p.Spec.NodeName != "" {
+			pods[p.Spec.NodeName]++
+		}
+	}
+	names := slices.Sorted(maps.Keys(pods))
+	if r.node != allNodes {
+		names = []string{r.node}
+	}
+	d := newDrains(c, set)
+	x := disruption.NewIndex(d.snapshot, d.options)
+	var drains []nodeDrain
+	for _, name := range names {
+		drain, after := x.DrainNode(name, r.flags)
+		drains = append(drains, nodeDrain{node: name, pods: pods[name], Drain: drain, before: x, after: after, podOf: podOf})
+	}
+	return drains
+}
+
+// neverDrains reports whether a node can never be drained.
+func neverDrains(drains []nodeDrain) bool {
+	return slices.ContainsFunc(drains, func(d nodeDrain) bool { return d.Outcome == disruption.DrainsNever })
+}
+
+// writeDrains prints a table of the nodes, and below each row what is in the way.
+func (r *drainRequest) writeDrains(w io.Writer, p palette, drains []nodeDrain) error {
+	out := bufio.NewWriter(w)
+	t := printer{out, p}
+	alone := ""
+	if r.node == allNodes {
+		alone = ", each node alone"
+	}
+	t.line(0, "", r.command()+alone, t.p.core)
+	empty := 0
+	if r.node == allNodes {
+		before := len(drains)
+		drains = slices.DeleteFunc(drains, func(d nodeDrain) bool { return d.pods == 0 })
+		empty = before - len(drains)
+	}
+	rows := [][]string{{"NODE", "DRAINS", "PODS", "EVICTED", "SKIPPED", "STAY"}}
+	for _, d := range drains {
+		rows = append(rows, []string{d.node, d.says(), strconv.Itoa(d.pods), strconv.Itoa(d.evicted()), strconv.Itoa(len(d.Skipped)), strconv.Itoa(d.stay())})
+	}
+	for i, row := range aligned(rows) {
+		if i == 0 {
+			t.line(0, "", row, t.p.faint)
+			continue
+		}
+		fmt.Fprintln(out, row)
+		d := drains[i-1]
+		if r.node != allNodes {
+			for _, line := range d.rounds() {
+				t.line(4, "", line, t.p.action)
+			}
+		}
+		for _, line := range d.inTheWay() {
+			t.line(4, "", line, t.p.notice)
+		}
+	}
+	if r.node == allNodes {
+		t.line(0, "Drains: ", drainTotals(drains, empty), plain)
+	}
+	return out.Flush()
+}
+
+// says is the outcome in a word or three.
+func (d nodeDrain) says() string {
+	switch d.Outcome {
+	case disruption.DrainsNow:
+		return "now"
+	case disruption.DrainsInRounds:
+		return fmt.Sprintf("in %d rounds", len(d.Rounds))
+	case disruption.DrainsNever:
+		return "never"
+	case disruption.DrainNotStarted:
+		return "not started"
+	}
+	return "unknown"
+}
+
+func (d nodeDrain) evicted() int { return len(slices.Concat(d.Rounds...)) }
+
+// stay is how many pods are left on the node that ought to go. In a drain that does not start all of
+// them are.
+func (d nodeDrain) stay() int { return d.pods - d.evicted() - len(d.Skipped) }
+
+// rounds are the pods of each round.
+func (d nodeDrain) rounds() []string {
+	var lines []string
+	for i, round := range d.Rounds {
+		text := "waits for pods that are going, or for an eviction that came to nothing"
+		if len(round) > 0 {
+			text = "evicts " + list(texts(round), len(round))
+		}
+		lines = append(lines, fmt.Sprintf("round %d: %s", i+1, text))
+	}
+	for _, p := range d.Skipped {
+		lines = append(lines, fmt.Sprintf("skips %s: %s", p.Pod, p.Message))
+	}
+	if d.pods == 0 {
+		lines = append(lines, "no pod of the input is on the node")
+	}
+	return lines
+}
+
+// inTheWay has a line for each cause, with the pods that stay for it.
+func (d nodeDrain) inTheWay() []string {
+	pods := map[string][]string{}
+	for _, p := range d.Refused {
+		why := p.Message
+		if p.Code == disruption.DrainEvictionRefused {
+			why = d.blockedBy(p.Eviction)
+		}
+		pods[why] = append(pods[why], p.Pod.String())
+	}
+	var lines []string
+	for _, why := range slices.Sorted(maps.Keys(pods)) {
+		lines = append(lines, fmt.Sprintf("%s: %s", why, list(pods[why], 5)))
+	}
+	for _, n := range d.Needs {
+		lines = append(lines, "needs "+needText(n))
+	}
+	return append(lines, d.inTurns()...)
+}
+
+// inTurns has a line for each budget that does not let all its pods on the node go at once, though all of
+// them go.
+func (d nodeDrain) inTurns() []string {
+	first, all := map[string]int{}, map[string]int{}
+	stay := map[types.NamespacedName]bool{}
+	for _, p := range d.Refused {
+		for _, b := range p.Eviction.Blocking {
+			stay[b] = true
+		}
+	}
+	for i, round := range d.Rounds {
+		for _, pod := range round {
+			// What is wrong with other budgets of the namespace is none of the drain's business.
+			budgets, _ := d.before.BudgetsFor(d.podOf[pod])
+			for _, b := range budgets {
+				if stay[types.NamespacedName{Namespace: b.Namespace, Name: b.Name}] {
+					continue
+				}
+				name := fmt.Sprintf("budget %s/%s", b.Namespace, b.Name)
+				all[name]++
+				if i == 0 {
+					first[name]++
+				}
+			}
+		}
+	}
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if first[name] < all[name] {
+			lines = append(lines, fmt.Sprintf("%s: %s here, %d at once", name, count(all[name], "pod"), first[name]))
+		}
+	}
+	return lines
+}
+
+// blockedBy is why an eviction is refused at the end of the drain.
+func (d nodeDrain) blockedBy(e disruption.Eviction) string {
+	if len(e.Blocking) != 1 {
+		return "more than one budget (" + list(texts(e.Blocking), 5) + ")"
+	}
+	budget := e.Blocking[0]
+	// The error is about the objects of the budget, which the reason says as well.
+	x, _ := d.after.Explain(disruption.Key{Kind: disruption.BudgetKey, Namespace: budget.Namespace, Name: budget.Name})
+	why := fmt.Sprintf("budget %s (%s)", budget, x.Rule)
+	switch {
+	case x.Never:
+		return why + " never lets a healthy pod go"
+	case x.Shortfall > 0:
+		return fmt.Sprintf("%s is short of %s", why, count(int(x.Shortfall), "healthy pod"))
+	case len(x.Reasons) > 0:
+		return why + ": " + x.Reasons[0].Message
+	}
+	return why
+}
+
+// drainTotals counts the nodes by outcome.
+func drainTotals(drains []nodeDrain, empty int) string {
+	totals := map[disruption.DrainOutcome]int{}
+	for _, d := range drains {
+		totals[d.Outcome]++
+	}
+	var parts []string
+	for _, o := range []struct {
+		outcome disruption.DrainOutcome
+		name    string
+	}{
+		{disruption.DrainsNow, "now"}, {disruption.DrainsInRounds, "in rounds"}, {disruption.DrainsNever, "never"},
+		{disruption.DrainNotStarted, "not started"}, {disruption.DrainsUnknown, "unknown"},
+	} {
+		if n := totals[o.outcome]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, o.name))
+		}
+	}
+	if empty > 0 {
+		parts = append(parts, count(empty, "node")+" without pods")
+	}
+	if len(parts) == 0 {
+		return "no nodes in the input"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func texts(names []types.NamespacedName) []string {
+	list := make([]string, len(names))
+	for i, n := range names {
+		list[i] = n.String()
+	}
+	return list
+}
+
+// aligned are the rows with their columns below each other.
+func aligned(rows [][]string) []string {
+	width := map[int]int{}
+	for _, row := range rows {
+		for i, cell := range row {
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
+		}
+	}
+	lines := make([]string, len(rows))
+	for n, row := range rows {
+		for i, cell := range row {
+			lines[n] += cell + strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)+2)
+		}
+		lines[n] = strings.TrimRight(lines[n], " ")
+	}
+	return lines
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+)
+
+func scaledPod(name, app, kind, node string) string { return podOf(name, app, kind, node, "True") }
+
+// Every outcome, and what is in the way.
+func TestDrainTable(t *testing.T) {
+	manifests := statefulSetOf("db", 4) + statefulSetOf("web", 1) + statefulSetOf("ledger", 2) +
+		budgetOf("db", "db", `"maxUnavailable":1`, noStatus) +
+		budgetOf("ledger", "ledger", `"maxUnavailable":0`, noStatus) +
+		budgetOf("queue", "queue", `"minAvailable":"50%"`, noStatus) +
+		scaledPod("db-0", "db", "StatefulSet", "node-a") + scaledPod("db-1", "db", "StatefulSet", "node-a") + scaledPod("db-2", "db", "StatefulSet", "node-a") +
+		scaledPod("db-3", "db", "StatefulSet", "node-b") + scaledPod("web-0", "web", "StatefulSet", "node-b") +
+		scaledPod("ledger-0", "ledger", "StatefulSet", "node-c") + scaledPod("ledger-1", "ledger", "StatefulSet", "node-e") +
+		scaledPod("proxy-0", "proxy", "DaemonSet", "node-d") +
+		scaledPod("queue-0", "queue", "Queue", "node-f")
+	for _, tc := range []struct {
+		name, reason string
+		args         []string
+		want         string
+		status       int
+	}{
+		{name: "all", reason: "a row for each node with pods", args: []string{"-drain", "all"}, want: `kubectl drain, each node alone
+NODE    DRAINS       PODS  EVICTED  SKIPPED  STAY
+node-a  in 3 rounds  3     3        0        0
+    budget shop/db: 3 pods here, 1 at once
+node-b  now          2     2        0        0
+node-c  never        1     0        0        1
+    budget shop/ledger (maxUnavailable 0) never lets a healthy pod go: shop/ledger-0
+node-d  not started  1     0        0        1
+    cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): shop/proxy-0
+node-e  never        1     0        0        1
+    budget shop/ledger (maxUnavailable 0) never lets a healthy pod go: shop/ledger-1
+node-f  unknown      1     0        0        1
+    needs the scale of Queue shop/queue (apps/v1) looked up: the input does not hold it
+Drains: 1 now, 1 in rounds, 2 never, 1 not started, 1 unknown
+`},
+		{name: "one", reason: "the rounds one by one", args: []string{"-drain", "node-a"}, want: `kubectl drain
+NODE    DRAINS       PODS  EVICTED  SKIPPED  STAY
+node-a  in 3 rounds  3     3        0        0
+    round 1: evicts shop/db-0
+    round 2: evicts shop/db-1
+    round 3: evicts shop/db-2
+    budget shop/db: 3 pods here, 1 at once
+`},
+		{name: "flag", reason: "kubectl's flags have kubectl's names", args: []string{"-drain", "node-d", "-ignore-daemonsets"}, want: `kubectl drain --ignore-daemonsets
+NODE    DRAINS  PODS  EVICTED  SKIPPED  STAY
+node-d  now     1     0        1        0
+    skips shop/proxy-0: ignoring DaemonSet-managed Pods
+`},
+		{name: "unknown node", reason: "nothing to do, and that is said", args: []string{"-drain", "node-z"}, want: `kubectl drain
+NODE    DRAINS  PODS  EVICTED  SKIPPED  STAY
+node-z  now     0     0        0        0
+    no pod of the input is on the node
+`},
+		{name: "exit status", reason: "for a pipeline", args: []string{"-drain", "node-c", "-fail-on", "never"}, status: exitNever, want: `kubectl drain
+NODE    DRAINS  PODS  EVICTED  SKIPPED  STAY
+node-c  never   1     0        0        1
+    budget shop/ledger (maxUnavailable 0) never lets a healthy pod go: shop/ledger-0
+`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := plan(t, nil, manifests, append([]string{"-"}, tc.args...)...)
+			require.Empty(t, got.stderr)
+			require.Equal(t, tc.status, got.status, tc.reason)
+			if diff := cmp.Diff(tc.want, got.stdout); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// How many pods more it takes: the budget only waits for a pod to become ready.
+func TestDrainShortfall(t *testing.T) {
+	got := plan(t, nil, statefulSetOf("db", 3)+budgetOf("db", "db", `"maxUnavailable":1`, noStatus)+
+		podOf("db-0", "db", "StatefulSet", "node-a", "True")+
+		podOf("db-1", "db", "StatefulSet", "node-b", "True")+
+		podOf("db-2", "db", "StatefulSet", "node-c", "False"), "-", "-drain", "node-a")
+	require.Contains(t, got.stdout, "budget shop/db (maxUnavailable 1) is short of 1 healthy pod: shop/db-0\n")
+}
+
+// The embedded cluster, as the documentation shows it.
+func TestDrainEmbedded(t *testing.T) {
+	golden(t, "embedded.drain.txt", plan(t, nil, "", "-now", noon, "-drain", "all", "-force").stdout)
+}
+
+func TestDrainFlags(t *testing.T) {
+	for _, tc := range []struct {
+		name, want string
+		args       []string
+	}{
+		{"json", "-drain prints text, not json", []string{"-drain", "all", "-o", "json"}},
+		{"flag alone", "-force is for -drain", []string{"-force"}},
+		{"another flag alone", "-ignore-daemonsets is for -drain", []string{"-ignore-daemonsets"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := plan(t, nil, "", tc.args...)
+			require.Equal(t, exitInput, got.status)
+			require.Contains(t, got.stderr, tc.want)
+		})
+	}
+}
