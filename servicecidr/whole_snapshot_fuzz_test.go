@@ -50,8 +50,8 @@ func (d snapshotDocument) snapshot() servicecidr.Snapshot {
 	return servicecidr.Snapshot{Now: d.Now, ServiceCIDRs: d.ServiceCIDRs, IPAddresses: d.IPAddresses}
 }
 
-// questions are the exported functions for one snapshot.
-type questions struct {
+// wholeQuestions are the exported functions for one snapshot.
+type wholeQuestions struct {
 	planAll    func() ([]servicecidr.Outcome, error)
 	plan       func(name string) (servicecidr.Result, error)
 	explainAll func() ([]servicecidr.Explanation, error)
@@ -59,8 +59,8 @@ type questions struct {
 	deletion   func(name string) (servicecidr.Deletion, error)
 }
 
-func asFunctions(s servicecidr.Snapshot, o servicecidr.Options) questions {
-	return questions{
+func byFunctions(s servicecidr.Snapshot, o servicecidr.Options) wholeQuestions {
+	return wholeQuestions{
 		func() ([]servicecidr.Outcome, error) { return servicecidr.PlanAll(s, o) },
 		func(name string) (servicecidr.Result, error) { return servicecidr.Plan(s, name, o) },
 		func() ([]servicecidr.Explanation, error) { return servicecidr.ExplainAll(s, o) },
@@ -69,7 +69,21 @@ func asFunctions(s servicecidr.Snapshot, o servicecidr.Options) questions {
 	}
 }
 
-func askAll(s servicecidr.Snapshot, q questions) []snapshotfuzz.Answer {
+func byIndex(x *servicecidr.Index) wholeQuestions {
+	return wholeQuestions{x.PlanAll, x.Plan, x.ExplainAll, x.Explain, x.CheckDeletion}
+}
+
+// grown is the Index of the snapshot, made object by object where these can be told apart.
+func grown(s servicecidr.Snapshot, o servicecidr.Options) *servicecidr.Index {
+	if !snapshotfuzz.Plain(s) {
+		return servicecidr.NewIndex(s, o)
+	}
+	x := servicecidr.NewIndex(servicecidr.Snapshot{Now: s.Now}, o)
+	snapshotfuzz.OneByOne(s, func(one servicecidr.Snapshot) { x, _ = x.With(one) })
+	return x
+}
+
+func askAll(s servicecidr.Snapshot, q wholeQuestions) []snapshotfuzz.Answer {
 	var answers []snapshotfuzz.Answer
 	add := func(question string, value any, err error) {
 		answers = append(answers, snapshotfuzz.Answer{Question: question, Value: value, Err: err})
@@ -117,8 +131,10 @@ func FuzzWholeSnapshot(f *testing.F) {
 		random := rand.New(rand.NewPCG(1, uint64(len(choice))))
 		for _, o := range modes() {
 			snapshotfuzz.Check(t, s, random, func(s servicecidr.Snapshot) []snapshotfuzz.Answer {
-				return append(askAll(s, asFunctions(s, o)), askAffected(s, o)...)
-			}, nil)
+				return append(askAll(s, byFunctions(s, o)), askAffected(s, o)...)
+			}, func(s servicecidr.Snapshot) []snapshotfuzz.Answer {
+				return append(askAll(s, byIndex(grown(s, o))), askAffected(s, o)...)
+			})
 		}
 		neverMorePermissive(t, s)
 	})
@@ -127,15 +143,18 @@ func FuzzWholeSnapshot(f *testing.F) {
 // permits are the removals that a snapshot allows: the finalizers that plans remove and the deletions that are safe.
 func permits(s servicecidr.Snapshot) map[string]bool {
 	allowed := map[string]bool{}
-	for _, n := range snapshotfuzz.Names(s.ServiceCIDRs) {
-		plan, _ := servicecidr.Plan(s, n.Name, servicecidr.Options{})
-		for _, a := range plan.Actions {
+	plans, _ := servicecidr.PlanAll(s, servicecidr.Options{})
+	for _, p := range plans {
+		for _, a := range p.Result.Actions {
 			if _, removes := a.(servicecidr.RemoveFinalizer); removes {
-				allowed["remove the finalizer of "+n.Name] = true
+				allowed["remove the finalizer of "+p.Key] = true
 			}
 		}
-		if d, _ := servicecidr.CheckDeletion(s, n.Name, servicecidr.Options{}); d.Safe {
-			allowed["delete "+n.Name] = true
+	}
+	explanations, _ := servicecidr.ExplainAll(s, servicecidr.Options{})
+	for _, e := range explanations {
+		if e.Deletion.Safe {
+			allowed["delete "+e.Key] = true
 		}
 	}
 	return allowed
@@ -185,7 +204,7 @@ func neverMorePermissive(t *testing.T, s servicecidr.Snapshot) {
 		spoiled.IPAddresses[i].Name = "?"
 		holds("IPAddress "+ip.Name+" unreadable", spoiled)
 		// One address more.
-		for _, more := range snapshotWords {
+		for _, more := range []string{"10.0.0.5", "10.0.0.0", "fd00::5", snapshotWords[len(ip.Name)%len(snapshotWords)]} {
 			spoiled := snapshotfuzz.Copy(s)
 			other := ip.DeepCopy()
 			other.Name = more

@@ -145,6 +145,41 @@ func Shuffled[S any](s S, random *rand.Rand) S {
 	return s
 }
 
+// Plain reports whether no object of the snapshot is nil, without a name, or there twice.
+func Plain[S any](s S) bool {
+	v := reflect.ValueOf(s)
+	for i := range v.NumField() {
+		field := v.Field(i)
+		if field.Kind() != reflect.Slice || field.Type().Elem().Kind() != reflect.Pointer {
+			continue
+		}
+		for j := range field.Len() {
+			o, ok := field.Index(j).Interface().(interface{ GetName() string })
+			if ok && (field.Index(j).IsNil() || o.GetName() == "" || namesakes(field, j)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// OneByOne calls visit with a snapshot for each object of the snapshot, which holds that object alone.
+func OneByOne[S any](s S, visit func(one S)) {
+	v := reflect.ValueOf(s)
+	for i := range v.NumField() {
+		field := v.Field(i)
+		if field.Kind() != reflect.Slice || field.Type().Elem().Kind() != reflect.Pointer {
+			continue
+		}
+		for j := range field.Len() {
+			var one S
+			list := reflect.MakeSlice(field.Type(), 0, 1)
+			reflect.ValueOf(&one).Elem().Field(i).Set(reflect.Append(list, field.Index(j)))
+			visit(one)
+		}
+	}
+}
+
 // Spoiling is how an object of a snapshot can be missing or of no use.
 type Spoiling string
 

@@ -1,0 +1,277 @@
+package rbacaggregate_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshotfuzz"
+	"github.com/purekube/purekube/rbacaggregate"
+)
+
+// snapshotDocument is a snapshot as JSON.
+type snapshotDocument struct {
+	ClusterRoles []*rbacv1.ClusterRole `json:"clusterRoles"`
+}
+
+func (d snapshotDocument) snapshot() rbacaggregate.Snapshot {
+	return rbacaggregate.Snapshot{ClusterRoles: d.ClusterRoles}
+}
+
+var snapshotSeeds = []string{
+	`{"clusterRoles":[null,
+	{"metadata":{"name":"source","uid":"1","labels":{"x":"y","z":""}},"rules":[{"verbs":["get","list"],"apiGroups":[""],"resources":["pods"]},{"verbs":["get"],"nonResourceURLs":["/healthz"]}]},
+	{"metadata":{"name":"middle","uid":"2","labels":{"z":"y"}},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"x":"y"}}]},"rules":[{"verbs":["watch"],"apiGroups":[""],"resources":["pods"]}]},
+	{"metadata":{"name":"top","uid":"3"},"aggregationRule":{"clusterRoleSelectors":[{"matchExpressions":[{"key":"z","operator":"Exists"}]},{"matchLabels":{"x":"y"}}]},"rules":[]}]}`,
+	`{"clusterRoles":[
+	{"metadata":{"name":"a","uid":"1","labels":{"in":"b"}},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"in":"a"}}]},"rules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"]}]},
+	{"metadata":{"name":"b","uid":"2","labels":{"in":"a"}},"aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"in":"b"}}]}},
+	{"metadata":{"name":"c","uid":"3","labels":{"in":"a"}},"rules":[{"verbs":["get"],"apiGroups":[""],"resources":["nodes"]}]},
+	{"metadata":{"name":"d","uid":"4","labels":{"in":"c"}},"aggregationRule":{"clusterRoleSelectors":[{}]}}]}`,
+}
+
+var snapshotWords = []string{"", "a", "b", "c", "source", "middle", "top", "x", "y", "z", "in", "In", "NotIn", "Exists", "DoesNotExist", "What", "get", "*", "-", "a/b/c", "UPPER", "pods", "1", "2"}
+
+// wholeQuestions are the exported functions for one snapshot.
+type wholeQuestions struct {
+	planAll    func() ([]rbacaggregate.Outcome, error)
+	plan       func(name string) (rbacaggregate.Result, error)
+	rules      func(name string) ([]rbacv1.PolicyRule, error)
+	explainAll func() ([]rbacaggregate.Explanation, error)
+	explain    func(name string) (rbacaggregate.Explanation, error)
+	preview    func(changed *rbacv1.ClusterRole) ([]rbacaggregate.Change, error)
+	previewOne func(changed *rbacv1.ClusterRole, role string) (rbacaggregate.Change, error)
+	previewDel func(name string) ([]rbacaggregate.Change, error)
+}
+
+func byFunctions(s rbacaggregate.Snapshot, o rbacaggregate.Options) wholeQuestions {
+	return wholeQuestions{
+		func() ([]rbacaggregate.Outcome, error) { return rbacaggregate.PlanAll(s, o) },
+		func(name string) (rbacaggregate.Result, error) { return rbacaggregate.Plan(s, name, o) },
+		func(name string) ([]rbacv1.PolicyRule, error) { return rbacaggregate.Rules(s, name, o) },
+		func() ([]rbacaggregate.Explanation, error) { return rbacaggregate.ExplainAll(s, o) },
+		func(name string) (rbacaggregate.Explanation, error) { return rbacaggregate.Explain(s, name, o) },
+		func(changed *rbacv1.ClusterRole) ([]rbacaggregate.Change, error) {
+			return rbacaggregate.Preview(s, changed, o)
+		},
+		func(changed *rbacv1.ClusterRole, role string) (rbacaggregate.Change, error) {
+			return rbacaggregate.PreviewRole(s, changed, role, o)
+		},
+		func(name string) ([]rbacaggregate.Change, error) { return rbacaggregate.PreviewDelete(s, name, o) },
+	}
+}
+
+func byIndex(x *rbacaggregate.Index) wholeQuestions {
+	return wholeQuestions{x.PlanAll, x.Plan, x.Rules, x.ExplainAll, x.Explain, x.Preview, x.PreviewRole, x.PreviewDelete}
+}
+
+// grown is the Index of the snapshot, made object by object where these can be told apart.
+func grown(s rbacaggregate.Snapshot, o rbacaggregate.Options) *rbacaggregate.Index {
+	if !snapshotfuzz.Plain(s) {
+		return rbacaggregate.NewIndex(s, o)
+	}
+	x := rbacaggregate.NewIndex(rbacaggregate.Snapshot{}, o)
+	snapshotfuzz.OneByOne(s, func(one rbacaggregate.Snapshot) { x, _ = x.With(one) })
+	return x
+}
+
+func askAll(s rbacaggregate.Snapshot, o rbacaggregate.Options, q wholeQuestions) []snapshotfuzz.Answer {
+	var answers []snapshotfuzz.Answer
+	add := func(question string, value any, err error) {
+		answers = append(answers, snapshotfuzz.Answer{Question: question, Value: value, Err: err})
+	}
+	all, err := q.planAll()
+	add("PlanAll", all, err)
+	explained, err := q.explainAll()
+	add("ExplainAll", explained, err)
+	for _, n := range snapshotfuzz.Names(s.ClusterRoles) {
+		plan, err := q.plan(n.Name)
+		add("Plan "+n.Name, plan, err)
+		for i, a := range plan.Actions {
+			add(fmt.Sprintf("Request %s %d", n.Name, i), []any{a.Request(make([]runtime.Object, i)), a.String()}, nil)
+		}
+		rules, err := q.rules(n.Name)
+		add("Rules "+n.Name, rules, err)
+		explanation, err := q.explain(n.Name)
+		add("Explain "+n.Name, explanation, err)
+		changes, err := q.previewDel(n.Name)
+		add("PreviewDelete "+n.Name, changes, err)
+	}
+	for i, role := range snapshotfuzz.Sorted(s.ClusterRoles) {
+		if role != nil {
+			role = role.DeepCopy()
+			role.Labels = map[string]string{"x": "y", "in": "a"}
+			role.AggregationRule = nil
+		}
+		changes, err := q.preview(role)
+		add(fmt.Sprintf("Preview %d", i), changes, err)
+		change, err := q.previewOne(role, "top")
+		add(fmt.Sprintf("PreviewRole %d", i), change, err)
+		add(fmt.Sprintf("AffectedByClusterRole %d", i), [][]string{rbacaggregate.AffectedByClusterRole(s, nil, role, o),
+			rbacaggregate.AffectedByClusterRole(s, role, nil, o), rbacaggregate.AffectedByClusterRole(s, role, role, o)}, nil)
+	}
+	return answers
+}
+
+// FuzzWholeSnapshot: whatever a snapshot holds, no question panics, writes to it, shares memory with it or depends on the
+// order of its slices, in both modes, and the Index gives the same answers; and nothing that is missing or of no use makes
+// an answer more permissive.
+func FuzzWholeSnapshot(f *testing.F) {
+	snapshotfuzz.Fuzz(f, snapshotSeeds, snapshotWords, func(t *testing.T, d snapshotDocument, choice []byte) {
+		s := d.snapshot()
+		if len(s.ClusterRoles) > 30 {
+			return
+		}
+		random := rand.New(rand.NewPCG(1, uint64(len(choice))))
+		for _, o := range []rbacaggregate.Options{{}, {MatchUpstream: purekube.V1_36}} {
+			snapshotfuzz.Check(t, s, random,
+				func(s rbacaggregate.Snapshot) []snapshotfuzz.Answer { return askAll(s, o, byFunctions(s, o)) },
+				func(s rbacaggregate.Snapshot) []snapshotfuzz.Answer { return askAll(s, o, byIndex(grown(s, o))) })
+		}
+		neverMorePermissive(t, s)
+	})
+}
+
+// grants are the rules that each ClusterRole has once the plans are carried out.
+func grants(s rbacaggregate.Snapshot) map[string]map[string]bool {
+	granted := map[string]map[string]bool{}
+	set := func(name string, rules []rbacv1.PolicyRule) {
+		granted[name] = map[string]bool{}
+		for _, r := range rules {
+			granted[name][ruleText(r)] = true
+		}
+	}
+	for _, role := range s.ClusterRoles {
+		if role != nil {
+			set(role.Name, role.Rules)
+		}
+	}
+	plans, _ := rbacaggregate.PlanAll(s, rbacaggregate.Options{})
+	for _, p := range plans {
+		for _, a := range p.Result.Actions {
+			set(p.Key, a.(rbacaggregate.SetRules).Rules)
+		}
+	}
+	return granted
+}
+
+func ruleText(r rbacv1.PolicyRule) string {
+	for _, list := range []*[]string{&r.Verbs, &r.APIGroups, &r.Resources, &r.ResourceNames, &r.NonResourceURLs} {
+		if len(*list) == 0 {
+			*list = nil
+		}
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// neverMorePermissive takes a snapshot apart. Where a ClusterRole is of no use, another one is granted what it would be granted
+// with it, what it has itself already, and what stands in the useless one, which goes on granting that; nothing else.
+// A source more takes no rule away.
+func neverMorePermissive(t *testing.T, s rbacaggregate.Snapshot) {
+	t.Helper()
+	if !snapshotfuzz.Plain(s) {
+		return
+	}
+	before := grants(s)
+	holds := func(what string, spoiled *rbacv1.ClusterRole, after rbacaggregate.Snapshot) {
+		t.Helper()
+		allowed := map[string]bool{}
+		for _, r := range spoiled.Rules {
+			allowed[ruleText(r)] = true
+		}
+		// Of a ClusterRole whose rules cannot be computed, those that stand in it count for the ones that aggregate it.
+		for _, role := range after.ClusterRoles {
+			if role == nil {
+				continue
+			}
+			if _, err := rbacaggregate.Rules(after, role.Name, rbacaggregate.Options{}); err != nil {
+				for _, r := range role.Rules {
+					allowed[ruleText(r)] = true
+				}
+			}
+		}
+		written := map[string]map[string]bool{}
+		for _, role := range s.ClusterRoles {
+			written[role.Name] = map[string]bool{}
+			for _, r := range role.Rules {
+				written[role.Name][ruleText(r)] = true
+			}
+		}
+		for name, rules := range grants(after) {
+			if name == spoiled.Name || name == "" {
+				continue
+			}
+			for r := range rules {
+				if !before[name][r] && !written[name][r] && !allowed[r] {
+					t.Fatalf("with %s, %s is granted %s", what, name, r)
+				}
+			}
+		}
+	}
+	snapshotfuzz.Spoiled(s, func(how snapshotfuzz.Spoiling, _ string, object runtime.Object, spoiled rbacaggregate.Snapshot) {
+		role := object.(*rbacv1.ClusterRole)
+		if how == snapshotfuzz.LeftOut || how == snapshotfuzz.Nil || how == snapshotfuzz.Nameless {
+			// It grants nothing in this snapshot, so it excuses nothing.
+			role = &rbacv1.ClusterRole{}
+			role.Name = object.(*rbacv1.ClusterRole).Name
+		}
+		holds(fmt.Sprintf("ClusterRole %s %s", role.Name, how), role, spoiled)
+	})
+	for i, role := range s.ClusterRoles {
+		if role.AggregationRule == nil {
+			continue
+		}
+		for j := range role.AggregationRule.ClusterRoleSelectors {
+			spoiled := snapshotfuzz.Copy(s)
+			spoiled.ClusterRoles[i].AggregationRule.ClusterRoleSelectors[j].MatchLabels = map[string]string{"a/b/c": "?"}
+			holds(fmt.Sprintf("selector %d of %s unreadable", j, role.Name), role, spoiled)
+			if after := grants(spoiled)[role.Name]; len(after) != 0 {
+				for r := range after {
+					written := false
+					for _, w := range role.Rules {
+						written = written || ruleText(w) == r
+					}
+					if !written {
+						t.Fatalf("with selector %d of %s unreadable, it is granted %s", j, role.Name, r)
+					}
+				}
+			}
+		}
+	}
+	// A source more.
+	for _, role := range s.ClusterRoles {
+		if role.AggregationRule != nil {
+			continue
+		}
+		more := snapshotfuzz.Copy(s)
+		source := role.DeepCopy()
+		source.Name = "one source more"
+		source.Rules = []rbacv1.PolicyRule{{Verbs: []string{"one", "more"}}}
+		more.ClusterRoles = append(more.ClusterRoles, source)
+		after := grants(more)
+		for name := range before {
+			if _, err := rbacaggregate.Rules(s, name, rbacaggregate.Options{}); err != nil {
+				continue
+			}
+			for r := range before[name] {
+				if !after[name][r] {
+					t.Fatalf("with one source more, like %s, %s is not granted %s any more", role.Name, name, r)
+				}
+			}
+		}
+	}
+}
+
+// TestNeverMorePermissive is neverMorePermissive for many random changes of the seeds.
+func TestNeverMorePermissive(t *testing.T) {
+	snapshotfuzz.Random(t, snapshotSeeds, snapshotWords, func(t *testing.T, d snapshotDocument) { neverMorePermissive(t, d.snapshot()) })
+}
