@@ -1,0 +1,295 @@
+package resourceclaim_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshotfuzz"
+	"github.com/purekube/purekube/resourceclaim"
+)
+
+// snapshotDocument is a snapshot as JSON.
+type snapshotDocument struct {
+	Now       time.Time                           `json:"now"`
+	Pods      []*corev1.Pod                       `json:"pods"`
+	Claims    []*resourcev1.ResourceClaim         `json:"claims"`
+	Templates []*resourcev1.ResourceClaimTemplate `json:"templates"`
+	Assumed   []*resourcev1.ResourceClaim         `json:"assumed"`
+	Deleted   []types.UID                         `json:"deleted"`
+	Confirmed []struct {
+		Name string      `json:"name"`
+		Pod  *corev1.Pod `json:"pod"`
+	} `json:"confirmed"`
+}
+
+func (d snapshotDocument) snapshot() resourceclaim.Snapshot {
+	s := resourceclaim.Snapshot{Now: d.Now, Pods: d.Pods, Claims: d.Claims, Templates: d.Templates, Assumed: d.Assumed}
+	if d.Deleted != nil {
+		s.Deleted = func(uid types.UID) bool { return slices.Contains(d.Deleted, uid) }
+	}
+	for _, c := range d.Confirmed {
+		if s.Confirmed == nil {
+			s.Confirmed = map[types.NamespacedName]*corev1.Pod{}
+		}
+		s.Confirmed[types.NamespacedName{Namespace: "ns", Name: c.Name}] = c.Pod
+	}
+	return s
+}
+
+var snapshotSeeds = []string{
+	`{"pods":[null,
+	{"metadata":{"namespace":"ns","name":"two-0","uid":"1"},"spec":{"nodeName":"n","containers":null,"resourceClaims":[{"name":"gpu","resourceClaimTemplateName":"gpu"},{"name":"nic","resourceClaimTemplateName":"nic"},{"name":"shared","resourceClaimName":"shared"}]},
+	 "status":{"phase":"Running","resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"two-0-gpu-1"},{"name":"nic"}]}},
+	{"metadata":{"namespace":"ns","name":"done-0","uid":"2"},"spec":{"nodeName":"n","containers":null,"resourceClaims":[{"name":"gpu","resourceClaimTemplateName":"gpu"}]},"status":{"phase":"Succeeded","resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"done-0-gpu-1"}]}},
+	{"metadata":{"namespace":"ns","name":"new-0","uid":"3"},"spec":{"containers":null,"resourceClaims":[{"name":"gpu","resourceClaimTemplateName":"gpu"},{"name":"bad"}]},"status":{}}],
+	"claims":[null,
+	{"metadata":{"namespace":"ns","name":"two-0-gpu-1","uid":"11","resourceVersion":"5","finalizers":["resource.kubernetes.io/delete-protection"],"annotations":{"resource.kubernetes.io/pod-claim-name":"gpu"},"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"two-0","uid":"1","controller":true}]},"spec":{"devices":{}},"status":{"allocation":{"devices":{}},"reservedFor":[{"resource":"pods","name":"two-0","uid":"1"}]}},
+	{"metadata":{"namespace":"ns","name":"done-0-gpu-1","uid":"12","resourceVersion":"6","finalizers":["resource.kubernetes.io/delete-protection"],"annotations":{"resource.kubernetes.io/pod-claim-name":"gpu"},"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"done-0","uid":"2","controller":true}]},"spec":{"devices":{}},"status":{"allocation":{"devices":{}},"reservedFor":[{"resource":"pods","name":"done-0","uid":"2"}]}},
+	{"metadata":{"namespace":"ns","name":"shared","uid":"13","resourceVersion":"7","finalizers":["resource.kubernetes.io/delete-protection"]},"spec":{"devices":{}},"status":{"allocation":{"devices":{}},"reservedFor":[{"resource":"pods","name":"gone-0","uid":"4"},{"resource":"pods","name":"done-0","uid":"2"}]}}],
+	"templates":[{"metadata":{"namespace":"ns","name":"gpu"},"spec":{"metadata":{"labels":{"a":"b"}},"spec":{"devices":{}}}},null],
+	"assumed":[{"metadata":{"namespace":"ns","name":"shared","uid":"13","resourceVersion":"8"},"spec":{"devices":{}},"status":{}}],
+	"deleted":["4"],"confirmed":[{"name":"gone-0","pod":null}]}`,
+	`{"pods":[{"metadata":{"namespace":"ns","name":"web-0","uid":"1"},"spec":{"containers":null,"resourceClaims":[{"name":"gpu","resourceClaimTemplateName":"gpu"}]},"status":{"phase":"Pending"}}],
+	"claims":[
+	{"metadata":{"namespace":"ns","name":"web-0-gpu-1","uid":"11","resourceVersion":"5","deletionTimestamp":"2026-11-21T12:00:00Z","finalizers":["resource.kubernetes.io/delete-protection","other"],"annotations":{"resource.kubernetes.io/pod-claim-name":"gpu"},"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"web-0","uid":"0","controller":true}]},"spec":{"devices":{}},"status":{"allocation":{"devices":{}},"reservedFor":[{"resource":"pods","name":"web-0","uid":"0"}]}},
+	{"metadata":{"namespace":"ns","name":"free","uid":"12","resourceVersion":"6","finalizers":["resource.kubernetes.io/delete-protection"],"deletionTimestamp":"2026-11-21T12:00:00Z"},"spec":{"devices":{}},"status":{"allocation":{"devices":{}}}},
+	{"metadata":{"namespace":"ns","name":"group","uid":"13","resourceVersion":"7","finalizers":["resource.kubernetes.io/delete-protection"]},"spec":{"devices":{}},"status":{"allocation":{"devices":{}},"reservedFor":[{"apiGroup":"scheduling.k8s.io","resource":"podgroups","name":"g","uid":"9"},{"resource":"pods","name":"web-0","uid":"1"}]}}],
+	"templates":[{"metadata":{"namespace":"ns","name":"gpu"},"spec":{"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c","adminAccess":true}}]}}}}],
+	"confirmed":[{"name":"web-0","pod":{"metadata":{"namespace":"ns","name":"web-0","uid":"1"},"spec":{"containers":null},"status":{}}}]}`,
+}
+
+var snapshotWords = []string{"", "ns", "web-0", "two-0", "done-0", "gone-0", "shared", "gpu", "nic", "0", "1", "2", "3", "4", "5", "8", "11", "x", "pods", "podgroups", "v1", "Pod",
+	"two-0-gpu-1", "done-0-gpu-1", "Succeeded", "Failed", "Running", "Pending", "n", "resource.kubernetes.io/delete-protection", "other", "2026-11-21T12:00:00Z",
+	"sixty-characters-and-more-sixty-characters-and-more-sixty-characters", "a.-b"}
+
+// wholeQuestions are the exported functions for one snapshot.
+type wholeQuestions struct {
+	planAll    func() ([]resourceclaim.Outcome, error)
+	plan       func(key resourceclaim.Key) (resourceclaim.Result, error)
+	explainAll func() ([]resourceclaim.Explanation, error)
+	explain    func(key resourceclaim.Key) (resourceclaim.Explanation, error)
+}
+
+func byFunctions(s resourceclaim.Snapshot, o resourceclaim.Options) wholeQuestions {
+	return wholeQuestions{
+		func() ([]resourceclaim.Outcome, error) { return resourceclaim.PlanAll(s, o) },
+		func(key resourceclaim.Key) (resourceclaim.Result, error) { return resourceclaim.Plan(s, key, o) },
+		func() ([]resourceclaim.Explanation, error) { return resourceclaim.ExplainAll(s, o) },
+		func(key resourceclaim.Key) (resourceclaim.Explanation, error) {
+			return resourceclaim.Explain(s, key, o)
+		},
+	}
+}
+
+func wholeKeys(s resourceclaim.Snapshot) []resourceclaim.Key {
+	var keys []resourceclaim.Key
+	for _, n := range snapshotfuzz.Names(s.Pods) {
+		keys = append(keys, resourceclaim.Key{Kind: resourceclaim.PodKey, Namespace: n.Namespace, Name: n.Name})
+	}
+	for _, n := range snapshotfuzz.Names(slices.Concat(s.Claims, s.Assumed)) {
+		keys = append(keys, resourceclaim.Key{Kind: resourceclaim.ClaimKey, Namespace: n.Namespace, Name: n.Name})
+	}
+	return append(keys, resourceclaim.Key{Kind: "what", Namespace: "ns", Name: "shared"})
+}
+
+func askAll(s resourceclaim.Snapshot, o resourceclaim.Options, q wholeQuestions) []snapshotfuzz.Answer {
+	var answers []snapshotfuzz.Answer
+	add := func(question string, value any, err error) {
+		answers = append(answers, snapshotfuzz.Answer{Question: question, Value: value, Err: err})
+	}
+	all, err := q.planAll()
+	add("PlanAll", all, err)
+	explained, err := q.explainAll()
+	add("ExplainAll", explained, err)
+	for _, key := range wholeKeys(s) {
+		plan, err := q.plan(key)
+		add("Plan "+key.String(), plan, err)
+		for i, a := range plan.Actions {
+			add(fmt.Sprintf("Request %s %d", key, i), []any{a.Request(make([]runtime.Object, i)), a.Request(nil), a.String()}, nil)
+		}
+		explanation, err := q.explain(key)
+		add("Explain "+key.String(), explanation, err)
+	}
+	for i, p := range snapshotfuzz.Sorted(s.Pods) {
+		add(fmt.Sprintf("AffectedByPod %d", i), [][]resourceclaim.Key{resourceclaim.AffectedByPod(s, nil, p, o), resourceclaim.AffectedByPod(s, p, nil, o), resourceclaim.AffectedByPod(s, p, p, o)}, nil)
+		claims, made, err := resourceclaim.Materialize(s, p, func(entry string) string { return "made-" + entry }, o)
+		add(fmt.Sprintf("Materialize %d", i), []any{claims, made}, err)
+		if p != nil && len(p.Spec.ResourceClaims) > 0 {
+			name, state := resourceclaim.ClaimName(p, &p.Spec.ResourceClaims[0])
+			add(fmt.Sprintf("ClaimName %d", i), []any{name, state.String()}, nil)
+		}
+	}
+	for i, c := range snapshotfuzz.Sorted(s.Claims) {
+		add(fmt.Sprintf("AffectedByClaim %d", i), [][]resourceclaim.Key{resourceclaim.AffectedByClaim(s, nil, c, o), resourceclaim.AffectedByClaim(s, c, nil, o), resourceclaim.AffectedByClaim(s, c, c, o)}, nil)
+	}
+	for i, x := range snapshotfuzz.Sorted(s.Templates) {
+		add(fmt.Sprintf("AffectedByTemplate %d", i), [][]resourceclaim.Key{resourceclaim.AffectedByTemplate(s, nil, x, o), resourceclaim.AffectedByTemplate(s, x, nil, o), resourceclaim.AffectedByTemplate(s, x, x, o)}, nil)
+	}
+	return answers
+}
+
+// FuzzWholeSnapshot: whatever a snapshot holds, no question panics, writes to it, shares memory with it or depends on the
+// order of its slices, in both modes; and nothing that is missing or of no use makes a plan more permissive.
+func FuzzWholeSnapshot(f *testing.F) {
+	snapshotfuzz.Fuzz(f, snapshotSeeds, snapshotWords, func(t *testing.T, d snapshotDocument, choice []byte) {
+		s := d.snapshot()
+		if len(s.Pods)+len(s.Claims)+len(s.Assumed)+len(s.Templates) > 30 {
+			return
+		}
+		random := rand.New(rand.NewPCG(1, uint64(len(choice))))
+		for _, o := range []resourceclaim.Options{{}, {MatchUpstream: purekube.V1_36}, {DenyAdminAccess: true, DenyPrioritizedList: true}} {
+			snapshotfuzz.Check(t, s, random, func(s resourceclaim.Snapshot) []snapshotfuzz.Answer { return askAll(s, o, byFunctions(s, o)) }, nil)
+		}
+		neverMorePermissive(t, d)
+	})
+}
+
+// waits stands for a plan that is not made before something is looked up.
+const waits = ": waits"
+
+// takes are what the plans for claims take away.
+func takes(s resourceclaim.Snapshot) map[string]bool {
+	taken := map[string]bool{}
+	plans, _ := resourceclaim.PlanAll(s, resourceclaim.Options{})
+	for _, p := range plans {
+		if len(p.Result.Needs) > 0 {
+			taken[p.Key.String()+waits] = true
+		}
+		for _, a := range p.Result.Actions {
+			switch a := a.(type) {
+			case resourceclaim.Release:
+				for _, r := range a.Removed {
+					taken[fmt.Sprintf("%s: release it from %s %s", p.Key, r.Name, r.UID)] = true
+				}
+				if a.Deallocate {
+					taken[p.Key.String()+": deallocate it"] = true
+				}
+			case resourceclaim.RemoveFinalizer:
+				taken[p.Key.String()+": remove its finalizer"] = true
+			case resourceclaim.DeleteClaim:
+				taken[p.Key.String()+": delete it"] = true
+			}
+		}
+	}
+	return taken
+}
+
+// neverMorePermissive takes a snapshot apart. A claim that two of its slices have is passed over: without the newer version
+// the older one is planned, and its resourceVersion is refused. So is a pod that the API server was asked about: its answer
+// counts without the pod.
+func neverMorePermissive(t *testing.T, d snapshotDocument) {
+	t.Helper()
+	s := d.snapshot()
+	before := takes(s)
+	holds := func(what string, after resourceclaim.Snapshot) {
+		t.Helper()
+		for p := range takes(after) {
+			key, does, _ := strings.Cut(p, ": ")
+			// A plan that needs look-ups decides nothing, so it compares with nothing.
+			if !before[p] && !before[key+waits] && ": "+does != waits {
+				t.Fatalf("with %s, the plan is: %s", what, p)
+			}
+		}
+	}
+	versions := map[types.NamespacedName]int{}
+	for _, c := range slices.Concat(s.Claims, s.Assumed) {
+		if c != nil {
+			versions[types.NamespacedName{Namespace: c.Namespace, Name: c.Name}]++
+		}
+	}
+	snapshotfuzz.Spoiled(s, func(how snapshotfuzz.Spoiling, field string, object runtime.Object, spoiled resourceclaim.Snapshot) {
+		name := object.(interface{ GetName() string }).GetName()
+		if c, ok := object.(*resourcev1.ResourceClaim); ok && versions[types.NamespacedName{Namespace: c.Namespace, Name: c.Name}] > 1 {
+			return
+		}
+		if p, ok := object.(*corev1.Pod); ok {
+			if _, asked := s.Confirmed[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}]; asked {
+				return
+			}
+		}
+		holds(fmt.Sprintf("%s %s %s", field, name, how), spoiled)
+	})
+	for name := range s.Confirmed {
+		spoiled := s
+		spoiled.Confirmed = maps.Clone(s.Confirmed)
+		delete(spoiled.Confirmed, name)
+		holds("no answer about "+name.Name, spoiled)
+	}
+	spoiled := s
+	spoiled.Deleted = nil
+	if len(s.Confirmed) == 0 {
+		holds("deleted pods forgotten", spoiled)
+	}
+	for i, p := range s.Pods {
+		if p == nil || p.UID == "" {
+			continue
+		}
+		if _, asked := s.Confirmed[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}]; asked {
+			continue
+		}
+		spoiled := snapshotfuzz.Copy(s)
+		spoiled.Pods[i].UID = ""
+		holds("no UID in pod "+p.Name, spoiled)
+	}
+	for i, c := range s.Claims {
+		if c == nil {
+			continue
+		}
+		for j := range c.Status.ReservedFor {
+			spoiled := snapshotfuzz.Copy(s)
+			spoiled.Claims[i].Status.ReservedFor[j].UID = ""
+			holds(fmt.Sprintf("no UID in reservedFor[%d] of %s", j, c.Name), spoiled)
+			spoiled = snapshotfuzz.Copy(s)
+			spoiled.Claims[i].Status.ReservedFor[j].Resource = "what"
+			holds(fmt.Sprintf("another resource in reservedFor[%d] of %s", j, c.Name), spoiled)
+		}
+		liveConsumer(t, s, i)
+	}
+}
+
+// liveConsumer: a claim that one live consumer more reserves loses nothing that it keeps without that one, and neither its
+// allocation nor its finalizer nor itself.
+func liveConsumer(t *testing.T, s resourceclaim.Snapshot, i int) {
+	t.Helper()
+	c := s.Claims[i]
+	if c.Name == "" || !snapshotfuzz.Plain(s) || len(s.Assumed) > 0 {
+		return
+	}
+	for _, p := range s.Pods {
+		if p.Namespace != c.Namespace || p.UID == "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed ||
+			p.DeletionTimestamp != nil || s.Deleted != nil && s.Deleted(p.UID) {
+			continue
+		}
+		before := takes(s)
+		more := snapshotfuzz.Copy(s)
+		more.Claims[i].Status.ReservedFor = append(more.Claims[i].Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID})
+		after := takes(more)
+		key := resourceclaim.KeyOfClaim(c).String()
+		for what := range after {
+			if key, does, _ := strings.Cut(what, ": "); !before[what] && !before[key+waits] && ": "+does != waits {
+				t.Fatalf("with %s in reservedFor of %s, the plan is: %s", p.Name, c.Name, what)
+			}
+		}
+		for _, what := range []string{": deallocate it", ": remove its finalizer", ": delete it"} {
+			if c.Status.Allocation != nil && after[key+what] {
+				t.Fatalf("%s is in reservedFor of %s, and the plan is%s", p.Name, c.Name, what)
+			}
+		}
+	}
+}
+
+// TestNeverMorePermissive is neverMorePermissive for many random changes of the seeds.
+func TestNeverMorePermissive(t *testing.T) {
+	snapshotfuzz.Random(t, snapshotSeeds, snapshotWords, neverMorePermissive)
+}
