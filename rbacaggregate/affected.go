@@ -53,94 +53,107 @@ func AffectedByClusterRole(s Snapshot, oldObj, newObj *rbacv1.ClusterRole, o Opt
 
 // event is what happens to one name.
 type event struct {
-	before, after         role
-	wasThere, isThere     bool
-	replaced              bool // the name is another ClusterRole's than before, or cannot be told to be the same
-	aggregationRule, uses bool // its aggregationRule changed; its rules did
+	before, after     role
+	wasThere, isThere bool
+	// aggregationRule and rules are whether these changed. Both did if the name is another ClusterRole's than
+	// before, or is not known to be the same one's.
+	aggregationRule, rules bool
 }
 
 func newEvent(before, after role, wasThere, isThere bool) event {
-	e := event{before: before, after: after, wasThere: wasThere, isThere: isThere}
-	e.replaced = !wasThere || !isThere || before.ambiguous() || after.ambiguous() || before.object.UID != after.object.UID
-	if e.replaced {
-		e.aggregationRule, e.uses = true, true
-		return e
+	e := event{before: before, after: after, wasThere: wasThere, isThere: isThere, aggregationRule: true, rules: true}
+	if wasThere && isThere && !before.ambiguous() && !after.ambiguous() && before.object.UID == after.object.UID {
+		e.aggregationRule = !equality.Semantic.DeepEqual(before.object.AggregationRule, after.object.AggregationRule)
+		e.rules = !slices.EqualFunc(before.object.Rules, after.object.Rules, equalRules)
 	}
-	e.aggregationRule = !equality.Semantic.DeepEqual(before.object.AggregationRule, after.object.AggregationRule)
-	e.uses = !equality.Semantic.DeepEqual(before.object.Rules, after.object.Rules)
 	return e
+}
+
+// planned reports whether the name has a plan, before or after. That of an ambiguous name is an error.
+func (e event) planned() bool {
+	return e.wasThere && (e.before.ambiguous() || e.before.aggregates()) || e.isThere && (e.after.ambiguous() || e.after.aggregates())
+}
+
+func (e event) name() string {
+	if e.isThere {
+		return e.after.name
+	}
+	return e.before.name
 }
 
 // reached collects the roles whose plan may differ.
 type reached struct {
-	// names of them.
 	names map[string]bool
 	// rising are those of names whose rules may differ, so that those that aggregate them are reached
-	// too; in the order in which they were found.
+	// too, in the order in which they were found.
 	rising []string
-	found  map[string]bool
+	rises  map[string]bool
+	// before and after are the texts of the selectors, all roles of which have been added as rising.
+	before, after map[string]bool
 }
 
-func (r *reached) add(name string, rises bool) {
-	if r.names == nil {
-		r.names, r.found = map[string]bool{}, map[string]bool{}
-	}
+func (r *reached) add(name string) { r.names[name] = true }
+
+func (r *reached) addRising(name string) {
 	r.names[name] = true
-	if rises && !r.found[name] {
-		r.found[name] = true
+	if !r.rises[name] {
+		r.rises[name] = true
 		r.rising = append(r.rising, name)
 	}
 }
 
 func (r *reached) sorted() []string { return slices.Sorted(maps.Keys(r.names)) }
 
-// reach returns the roles whose plan may differ in next after these events. Stored rules matter
-// where those that are stored in a role with an aggregationRule may be what it contributes.
+// reach returns the roles whose plan may differ in next after these events. With stored, the rules that are
+// stored in a role count even if it aggregates.
 func (x *Index) reach(next *Index, events []event, stored bool) *reached {
-	r := &reached{}
+	r := &reached{names: map[string]bool{}, rises: map[string]bool{}, before: map[string]bool{}, after: map[string]bool{}}
 	for _, e := range events {
 		x.reachFirst(next, e, stored, r)
 	}
 	for i := 0; i < len(r.rising); i++ {
 		if role, found := next.find(r.rising[i]); found {
-			next.aggregators(role, func(name string) {
-				if name != role.name {
-					r.add(name, true)
-				}
-			})
+			next.aggregators(role, r.after, r.addRising)
 		}
 	}
 	return r
 }
 
-// reachFirst adds the role of an event and those that aggregate it, before or after.
+// reachFirst adds the role of an event, if its own plan may differ, and those that aggregate it, before or
+// after.
 func (x *Index) reachFirst(next *Index, e event, stored bool, r *reached) {
-	name := e.before.name
-	if e.isThere {
-		name = e.after.name
-	}
-	// A name that is ambiguous has a plan: it is an error.
-	planned := e.wasThere && (e.before.ambiguous() || e.before.aggregates()) || e.isThere && (e.after.ambiguous() || e.after.aggregates())
-	if planned && (e.aggregationRule || e.uses) {
-		r.add(name, e.aggregationRule)
+	switch {
+	case e.planned() && e.aggregationRule:
+		r.addRising(e.name())
+	case e.planned() && e.rules:
+		r.add(e.name())
 	}
 
-	contributes := e.aggregationRule || e.uses && (stored || !next.computable(e.after))
-	if !contributes && maps.Equal(e.before.object.Labels, e.after.object.Labels) {
+	// It contributes other rules; or what is stored in it is not what it contributes.
+	if e.aggregationRule || e.rules && (stored || !next.computable(e.after)) {
+		if e.wasThere {
+			x.aggregators(e.before, r.before, r.addRising)
+		}
+		if e.isThere {
+			next.aggregators(e.after, r.after, r.addRising)
+		}
 		return
 	}
+	if maps.Equal(e.before.object.Labels, e.after.object.Labels) {
+		return
+	}
+	// It comes in where it did not, and does not where it did.
 	was, is := map[string]bool{}, map[string]bool{}
-	if e.wasThere {
-		x.aggregators(e.before, func(name string) { was[name] = true })
+	x.aggregators(e.before, nil, func(name string) { was[name] = true })
+	next.aggregators(e.after, nil, func(name string) { is[name] = true })
+	for name := range was {
+		if !is[name] && name != e.name() {
+			r.addRising(name)
+		}
 	}
-	if e.isThere {
-		next.aggregators(e.after, func(name string) { is[name] = true })
-	}
-	for _, side := range []struct{ has, other map[string]bool }{{was, is}, {is, was}} {
-		for aggregator := range side.has {
-			if aggregator != name && (contributes || !side.other[aggregator]) {
-				r.add(aggregator, true)
-			}
+	for name := range is {
+		if !was[name] && name != e.name() {
+			r.addRising(name)
 		}
 	}
 }

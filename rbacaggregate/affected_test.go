@@ -121,14 +121,14 @@ func TestAffectedMissesNothing(t *testing.T) {
 	changes := 0
 	for seed := range uint64(1500) {
 		r := rand.New(rand.NewPCG(seed, 5))
-		before := randomRoles(r, seed%2 == 0)
+		roles := randomRoles(r, seed%2 == 0)
 		if seed%5 == 0 {
-			before = spoilSelectors(r, before)
+			roles = spoilSelectors(r, roles)
 		}
 		var oldObj, newObj *rbacv1.ClusterRole
-		i := r.IntN(len(before))
+		i := r.IntN(len(roles))
 		if r.IntN(4) > 0 {
-			oldObj = before[i]
+			oldObj = roles[i]
 		}
 		if oldObj == nil || r.IntN(4) > 0 {
 			others := randomRoles(r, seed%2 == 0)
@@ -145,7 +145,7 @@ func TestAffectedMissesNothing(t *testing.T) {
 				newObj.Name = "new"
 			}
 		}
-		was := Snapshot{ClusterRoles: before}
+		was := Snapshot{ClusterRoles: roles}
 		is := was.after(oldObj, newObj)
 		affected := map[string]bool{}
 		for _, name := range AffectedByClusterRole(was, oldObj, newObj, Options{}) {
@@ -155,9 +155,10 @@ func TestAffectedMissesNothing(t *testing.T) {
 		for _, role := range slices.Concat(was.ClusterRoles, is.ClusterRoles) {
 			names[role.Name] = true
 		}
+		before, after := NewIndex(was, Options{}), NewIndex(is, Options{})
 		for name := range names {
-			a, errA := Plan(was, name, Options{})
-			b, errB := Plan(is, name, Options{})
+			a, errA := before.Plan(name)
+			b, errB := after.Plan(name)
 			if fmt.Sprint(errA) == fmt.Sprint(errB) && cmp.Equal(a, b) {
 				continue
 			}

@@ -272,6 +272,11 @@ func BenchmarkHostile(b *testing.B) {
 				b.Fatal(c, err)
 			}
 		}},
+		{"Affected/everything", everything, Options{}, func(b *testing.B, s Snapshot, o Options) {
+			if affected := AffectedByClusterRole(s, nil, plain("new", "", numbered(0)), o); len(affected) != len(s.ClusterRoles)-10 {
+				b.Fatal(len(affected))
+			}
+		}},
 		{"PreviewRole/ring/MatchUpstream", func(n int) Snapshot { return ring(n, 10) }, upstream, func(b *testing.B, s Snapshot, o Options) {
 			if c, err := PreviewRole(s, plain("own000000", ""), "ring000000", o); err != nil || c.Empty() {
 				b.Fatal(c, err)

@@ -59,7 +59,7 @@ func (x *Index) change(changes map[string][]*rbacv1.ClusterRole) (next *Index, a
 	if x.options.matchUpstream() {
 		// BR-27-01.
 		for name := range next.aggregating() {
-			r.add(name, false)
+			r.add(name)
 		}
 	}
 	return next, r.sorted()

@@ -170,33 +170,33 @@ func (x *Index) rarest(s *selector) (rarest []label, needed bool) {
 }
 
 // aggregators calls f for each role that has a selector which matches r, perhaps several times, and
-// for r itself if one of its own does.
-func (x *Index) aggregators(r role, f func(name string)) {
-	x.requestedBy(label{}, r, f)
-	eachLabel(r, func(l label) { x.requestedBy(l, r, f) })
+// for r itself if one of its own does. Selectors of a text that is in done are left out; those that match
+// are added to it. A nil done leaves out none.
+func (x *Index) aggregators(r role, done map[string]bool, f func(name string)) {
+	x.requestedBy(label{}, r, done, f)
+	eachLabel(r, func(l label) { x.requestedBy(l, r, done, f) })
 }
 
 // requestedBy is aggregators for the selectors that are found by one label.
-func (x *Index) requestedBy(l label, r role, f func(name string)) {
-	from := request{needed: l}
-	for {
-		again := false
+func (x *Index) requestedBy(l label, r role, done map[string]bool, f func(name string)) {
+	for from, more := (request{needed: l}), true; more; {
+		more = false
 		text, matches := "", false
 		for at, s := range x.requests.From(from) {
 			if at.needed != l {
 				break
 			}
 			if at.text != text || !matches {
-				if text, matches = at.text, r.matchedBy(s); !matches {
+				if text, matches = at.text, !done[at.text] && r.matchedBy(s); !matches {
 					// Any number of roles may have this selector: the next one is behind them.
-					from, again = request{needed: l, text: at.text + "\x00"}, true
+					from, more = request{needed: l, text: at.text + "\x00"}, true
 					break
+				}
+				if done != nil {
+					done[text] = true
 				}
 			}
 			f(at.role)
-		}
-		if !again {
-			return
 		}
 	}
 }

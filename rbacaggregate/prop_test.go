@@ -27,6 +27,7 @@ func TestBR2704_KeyCoversTheRule(t *testing.T) {
 		reflect.ValueOf(&r).Elem().Field(i).Set(reflect.ValueOf([]string{"x"}))
 		key := string(appendRuleKey(nil, &r))
 		require.False(t, filled[key], "%s is not in the key", typ.Field(i).Name)
+		require.False(t, equalRules(r, rbacv1.PolicyRule{}), "%s is not compared", typ.Field(i).Name)
 		filled[key] = true
 	}
 }
@@ -56,6 +57,9 @@ func TestBR2704_KeyIsSemanticEquality(t *testing.T) {
 		}
 		if got := string(appendRuleKey(nil, a)) == string(appendRuleKey(nil, b)); got != want {
 			t.Fatalf("seed %d: %#v and %#v: by key %v, semantically %v", seed, a, b, got, want)
+		}
+		if got := equalRules(*a, *b); got != want {
+			t.Fatalf("seed %d: %#v and %#v: compared %v, semantically %v", seed, a, b, got, want)
 		}
 	}
 	require.Greater(t, equal, 100, "too few equal pairs to say anything")

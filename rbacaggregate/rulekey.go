@@ -2,6 +2,7 @@ package rbacaggregate
 
 import (
 	"encoding/binary"
+	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 )
@@ -58,6 +59,12 @@ func appendRuleKey(key []byte, r *rbacv1.PolicyRule) []byte {
 		}
 	}
 	return key
+}
+
+// equalRules reports whether equality.Semantic.DeepEqual holds for two rules.
+func equalRules(a, b rbacv1.PolicyRule) bool {
+	return slices.Equal(a.Verbs, b.Verbs) && slices.Equal(a.APIGroups, b.APIGroups) && slices.Equal(a.Resources, b.Resources) &&
+		slices.Equal(a.ResourceNames, b.ResourceNames) && slices.Equal(a.NonResourceURLs, b.NonResourceURLs)
 }
 
 // union collects rules, each once, in the order in which they first come (BR-27-04). A union ends when
