@@ -267,6 +267,19 @@ func TestIndexOfManyChanges(t *testing.T) {
 	x.each(func(r role) { t.Errorf("%s is left", r.name) })
 }
 
+// What a role that was replaced or taken away had leaves nothing behind.
+func TestIndexLetsGo(t *testing.T) {
+	x, _ := NewIndex(Snapshot{}, Options{}).With(snapshotOf(sum("a", "x y", "x")))
+	require.NotZero(t, x.changedLabels.Len())
+	require.NotZero(t, x.requests.Len())
+	replaced, _ := x.With(snapshotOf(plain("a", "")))
+	gone, _ := x.Without(snapshotOf(plain("a", "")))
+	for _, next := range []*Index{replaced, gone} {
+		require.Zero(t, next.changedLabels.Len()+next.requests.Len()+next.aggregated.Len())
+	}
+	require.Zero(t, gone.changed.Len())
+}
+
 // Goroutines that read one Index and derive others from it need no lock. It means something under -race.
 func TestIndexInGoroutines(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 41))

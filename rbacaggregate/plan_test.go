@@ -114,6 +114,11 @@ func TestRules(t *testing.T) {
 		s: snapshotOf(sum("sum", "x", "first y last"), sum("other", "y", "x own"),
 			plain("f", "first", secrets), plain("l", "last", nodes), plain("o", "own", jobs)),
 		modes: []Options{{}}, want: []rbacv1.PolicyRule{secrets, jobs, nodes},
+	}, {
+		name: "D-11 cycle through one selector", reason: "b1 does not collect itself, so it comes to b2 before it comes to sum; sum comes to b1 first",
+		s: snapshotOf(plain("b0", "s", secrets), sum("b1", "s toX", "s toA"), plain("b2", "s", nodes), sum("sum", "s", "s"),
+			sum("a", "toA", "toX own"), plain("o", "own", jobs)),
+		modes: []Options{{}}, want: []rbacv1.PolicyRule{secrets, nodes, jobs},
 	}} {
 		for _, o := range tc.modes {
 			t.Run(tc.name, func(t *testing.T) {
