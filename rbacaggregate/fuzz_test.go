@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/yaml"
@@ -84,6 +85,9 @@ func FuzzPlan(f *testing.F) {
 			}
 			outcomes := planAll(s, o)
 			for _, outcome := range outcomes {
+				if one, _ := Plan(s, outcome.Key, o); !cmp.Equal(one, outcome.Result) {
+					t.Fatalf("%s alone: %v, among all: %v", outcome.Key, one, outcome.Result)
+				}
 				for _, a := range outcome.Result.Actions {
 					if _, body := a.(SetRules).Patch(); !json.Valid(body) || a.Request(nil).Name == "" {
 						t.Fatalf("%s", body)

@@ -13,9 +13,8 @@ import (
 )
 
 func planRBACAggregate(c *cluster, set settings) section {
-	snapshot := rbacaggregate.Snapshot{ClusterRoles: c.clusterRoles}
-	options := rbacaggregate.Options{MatchUpstream: set.matchUpstream}
-	planned, err := rbacaggregate.PlanAll(snapshot, options)
+	index := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: c.clusterRoles}, rbacaggregate.Options{MatchUpstream: set.matchUpstream})
+	planned, err := index.PlanAll()
 	outcomes := map[string]rbacaggregate.Outcome{}
 	for _, o := range planned {
 		outcomes[o.Key] = o
@@ -42,7 +41,7 @@ func planRBACAggregate(c *cluster, set settings) section {
 		var explanation rbacaggregate.Explanation
 		if set.explain || len(o.Result.Actions) > 0 {
 			// Its error is the outcome's.
-			explanation, _ = rbacaggregate.Explain(snapshot, name, options)
+			explanation, _ = index.Explain(name)
 		}
 		f := findingOf(reference{kind: "ClusterRole", name: name}, o.Result, o.Err, func(a rbacaggregate.Action) (more, why string) {
 			if set, ok := a.(rbacaggregate.SetRules); ok {
