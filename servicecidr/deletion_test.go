@@ -57,6 +57,10 @@ func TestCheckDeletion(t *testing.T) {
 			Orphans:  orphans("fd00::1"),
 		},
 	}, {
+		name: "BR-31-05 the whole address space around it", reason: "the shortest prefix of all contains it; ::/0 is another family",
+		snapshot: snapshotOf(cidrs(cidr(x, of("10.0.0.0/24"), dying), cidr("all", of("0.0.0.0/0")), cidr("six", of("::/0"))), "10.0.0.9"),
+		want:     servicecidr.Deletion{Safe: true, Coverage: coverages{covered("10.0.0.0/24", "all")}},
+	}, {
 		name: "two halves", reason: "the network address of the one and the broadcast address of the other are in neither",
 		snapshot: snapshotOf(cidrs(cidr(x, of("10.0.0.0/24"), dying), cidr("low", of("10.0.0.0/25")), cidr("high", of("10.0.0.128/25"))),
 			"10.0.0.126", "10.0.0.127", "10.0.0.128", "10.0.0.129"),
