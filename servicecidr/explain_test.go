@@ -102,7 +102,7 @@ func TestExplain_NotFound(t *testing.T) {
 // the snapshot or shares its memory.
 func TestProperty_ExplainIsThePlan(t *testing.T) {
 	seen := map[servicecidr.Code]int{}
-	forSeeds(t, 2000, func(t *testing.T, seed uint64, r *rand.Rand) {
+	forSeeds(t, 800, func(t *testing.T, seed uint64, r *rand.Rand) {
 		s := randomSnapshot(r, nasty{specs: true, objects: seed%2 == 0})
 		for _, o := range modes() {
 			all, err := servicecidr.ExplainAll(s, o)
