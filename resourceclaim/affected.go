@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube/internal/podstate"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // AffectedByPod returns the keys whose plan may differ after an event of a pod, sorted. oldPod is
@@ -50,7 +51,16 @@ func AffectedByPod(s Snapshot, oldPod, newPod *corev1.Pod, o Options) []Key {
 // It names at least what upstream's enqueueResourceClaim does. Upstream does not name a claim that
 // was deleted, nor the pod of a generated claim before the status names that.
 func AffectedByClaim(s Snapshot, oldClaim, newClaim *resourcev1.ResourceClaim, o Options) []Key {
-	users := podsWhere(s, func(pod *corev1.Pod) bool { return usesClaim(pod, oldClaim) || usesClaim(pod, newClaim) })
+	versions := []*resourcev1.ResourceClaim{oldClaim, newClaim}
+	for _, claim := range s.Assumed {
+		// Which version counts may have changed.
+		if claim != nil && (KeyOfClaim(claim) == KeyOfClaim(oldClaim) || KeyOfClaim(claim) == KeyOfClaim(newClaim)) {
+			versions = append(versions, claim)
+		}
+	}
+	users := podsWhere(s, func(pod *corev1.Pod) bool {
+		return slices.ContainsFunc(versions, func(claim *resourcev1.ResourceClaim) bool { return usesClaim(pod, claim) })
+	})
 	after := claimsFor(s, users)
 	before := after
 	before.Claims = slices.DeleteFunc(slices.Clone(after.Claims), func(c *resourcev1.ResourceClaim) bool {
@@ -60,7 +70,9 @@ func AffectedByClaim(s Snapshot, oldClaim, newClaim *resourcev1.ResourceClaim, o
 		before.Claims = append(before.Claims, oldClaim)
 	}
 	var keys keySet
-	keys.addClaimEvent(newTables(before, o).planner(), newTables(after, o).planner(), oldClaim, newClaim, users)
+	keys.addKey(KeyOfClaim(oldClaim))
+	keys.addKey(KeyOfClaim(newClaim))
+	keys.addPods(newTables(before, o).planner(), newTables(after, o).planner(), users)
 	return keys.sorted()
 }
 
@@ -123,8 +135,8 @@ func usesClaim(pod *corev1.Pod, claim *resourcev1.ResourceClaim) bool {
 	if claim == nil || claim.Namespace != pod.Namespace {
 		return false
 	}
-	_, owner, owned := owningPod(claim)
-	return owned && pod.UID == owner || resolvesTo(pod, claim.Name)
+	owner, _, ok := owningEntry(claim)
+	return ok && pod.UID == owner && anyGenerated(pod) || resolvesTo(pod, claim.Name)
 }
 
 // resolvesTo reports whether one of the pod's entries resolves to a claim of that name.
@@ -171,24 +183,9 @@ func (e podEvent) matters() bool {
 	return podstate.Done(e.oldPod) || podstate.Done(e.newPod)
 }
 
-// concerns reports whether the claim names the pod as a consumer or as its owner. The UID counts as
-// well as the name, since the caller may know it to be deleted.
+// concerns reports whether the claim names the pod as a consumer or as its owner.
 func (e podEvent) concerns(claim *resourcev1.ResourceClaim) bool {
-	for _, pod := range e.pods() {
-		if pod.Namespace != claim.Namespace {
-			continue
-		}
-		for i := range claim.Status.ReservedFor {
-			consumer := &claim.Status.ReservedFor[i]
-			if consumer.Name == pod.Name || consumer.UID == pod.UID {
-				return true
-			}
-		}
-		if name, uid, ok := owningPod(claim); ok && (name == pod.Name || uid == pod.UID) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.pods(), func(pod *corev1.Pod) bool { return namesPod(claim, snapshot.KeyOf(pod)) })
 }
 
 // freed are the pods of the event that need their claims no more.
@@ -255,13 +252,6 @@ func (k *keySet) addPodEvent(before, after *planner, e podEvent, concerned []*re
 	for _, claim := range concerned {
 		k.addKey(KeyOfClaim(claim))
 	}
-}
-
-// addClaimEvent is for an event of a claim; users are the pods that use it or did.
-func (k *keySet) addClaimEvent(before, after *planner, oldClaim, newClaim *resourcev1.ResourceClaim, users []*corev1.Pod) {
-	k.addKey(KeyOfClaim(oldClaim))
-	k.addKey(KeyOfClaim(newClaim))
-	k.addPods(before, after, users)
 }
 
 // addPods is for pods that have not changed themselves.

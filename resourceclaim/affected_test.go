@@ -54,8 +54,8 @@ func TestAffectedByPod(t *testing.T) {
 		{name: "deleted", reason: "whatever its phase was", oldPod: plain(onNode, podDeleting, uses("a", "c"), extended("x")), want: []string{"claim:ml/c", "claim:ml/x"}},
 		{name: "deleted by force", reason: "its plan is empty now; upstream queues the pod as well", oldPod: plain(wants("a", "t")), want: []string{"pod:ml/p"}},
 		{name: "deleted, without an entry", reason: "the claim lists it all the same", oldPod: plain(onNode), claims: claims(newClaim("c", allocated, reservedFor("p", "q")), newClaim("d", allocated, reservedFor("q"))), want: []string{"claim:ml/c"}},
-		{name: "deleted, listed under another name", reason: "its UID may be known to be deleted", oldPod: plain(onNode),
-			claims: claims(newClaim("c", allocated, consumer(resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: "x", UID: "uid-p"}))), want: []string{"claim:ml/c"}},
+		{name: "deleted, listed as something else", reason: "a consumer of another kind is always kept", oldPod: plain(onNode),
+			claims: claims(newClaim("c", allocated, consumer(resourcev1.ResourceClaimConsumerReference{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "p", UID: "uid-p"}))), want: none},
 		{name: "replaced", reason: "the one before is gone, with what it used", oldPod: plain(onNode, uses("a", "c")), newPod: plain(podUID("new"), uses("a", "d")), claims: claims(newClaim("e", allocated, reservedFor("p"))), want: []string{"claim:ml/c", "claim:ml/e"}},
 		{name: "deleting without node", reason: "it will not run", newPod: plain(podDeleting, uses("a", "c")), want: []string{"claim:ml/c"}},
 		{name: "deleting with node", reason: "it may still run", newPod: plain(podDeleting, onNode, uses("a", "c")), want: none},
@@ -125,18 +125,18 @@ func TestAffectedNamesEveryPlanThatDiffers(t *testing.T) {
 		case 0:
 			name := g.podName()
 			var oldPod, newPod *corev1.Pod
-			oldPod, newPod, after.Pods, kind = change(r, s.Pods, name, g.pod)
+			oldPod, newPod, after.Pods, kind = changeOne(r, s.Pods, name, g.pod)
 			affected = AffectedByPod(after, oldPod, newPod, o)
 			kind += " pod"
 		case 1:
 			name := g.claimName()
 			var oldClaim, newClaim *resourcev1.ResourceClaim
-			oldClaim, newClaim, after.Claims, kind = change(r, s.Claims, name, g.claim)
+			oldClaim, newClaim, after.Claims, kind = changeOne(r, s.Claims, name, g.claim)
 			affected = AffectedByClaim(after, oldClaim, newClaim, o)
 			kind += " claim"
 		default:
 			var oldTemplate, newTemplate *resourcev1.ResourceClaimTemplate
-			oldTemplate, newTemplate, after.Templates, kind = change(r, s.Templates, g.one("t0", "t1"), g.template)
+			oldTemplate, newTemplate, after.Templates, kind = changeOne(r, s.Templates, g.one("t0", "t1"), g.template)
 			affected = AffectedByTemplate(after, oldTemplate, newTemplate, o)
 			kind += " template"
 		}
@@ -160,8 +160,8 @@ func TestAffectedNamesEveryPlanThatDiffers(t *testing.T) {
 	}
 }
 
-// change adds, changes or deletes the object of that name.
-func change[T interface{ GetName() string }](r *rand.Rand, objects []T, name string, made func(string) T) (oldObj, newObj T, after []T, kind string) {
+// changeOne adds, changes or deletes the object of that name.
+func changeOne[T interface{ GetName() string }](r *rand.Rand, objects []T, name string, made func(string) T) (oldObj, newObj T, after []T, kind string) {
 	after = slices.Clone(objects)
 	i := slices.IndexFunc(objects, func(o T) bool { return o.GetName() == name })
 	switch {

@@ -74,10 +74,32 @@ func (a *AssumedClaims) Forget(uid types.UID) {
 	}
 }
 
+// ListFor is List with the listed claims of the Index as the cache's. It costs what is kept here.
+func (a *AssumedClaims) ListFor(now time.Time, x *Index) []*resourcev1.ResourceClaim {
+	return a.list(now, func(drop func(*resourcev1.ResourceClaim)) {
+		for key := range a.claims {
+			if listed := x.claims.find(key); listed != nil {
+				drop(listed)
+			}
+		}
+	})
+}
+
 // List returns the claims that the cache's do not show yet in that or a newer version, sorted
 // by namespace and name, and drops the others and those that are too old. The claims are the
 // ones kept here and are not to be written to.
 func (a *AssumedClaims) List(now time.Time, cached []*resourcev1.ResourceClaim) []*resourcev1.ResourceClaim {
+	return a.list(now, func(drop func(*resourcev1.ResourceClaim)) {
+		for _, c := range cached {
+			if c != nil {
+				drop(c)
+			}
+		}
+	})
+}
+
+// list is List; shown calls drop with each claim that the cache shows.
+func (a *AssumedClaims) list(now time.Time, shown func(drop func(*resourcev1.ResourceClaim))) []*resourcev1.ResourceClaim {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for key, held := range a.claims {
@@ -88,20 +110,17 @@ func (a *AssumedClaims) List(now time.Time, cached []*resourcev1.ResourceClaim) 
 	if len(a.claims) == 0 {
 		return nil
 	}
-	for _, c := range cached {
-		if c == nil {
-			continue
-		}
+	shown(func(c *resourcev1.ResourceClaim) {
 		key := snapshot.KeyOf(c)
 		held, ok := a.claims[key]
 		if !ok {
-			continue
+			return
 		}
 		// Versions that do not compare: the cache is what everything else goes by.
 		if order, err := resourceversion.CompareResourceVersion(held.claim.ResourceVersion, c.ResourceVersion); err != nil || order <= 0 {
 			delete(a.claims, key)
 		}
-	}
+	})
 	var out []*resourcev1.ResourceClaim
 	for _, held := range a.claims {
 		out = append(out, held.claim)

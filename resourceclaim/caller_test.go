@@ -1,6 +1,7 @@
 package resourceclaim
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,10 @@ type caller struct {
 	// crashAfter is the write after which it crashes, counted from 1; 0: it does not.
 	crashAfter int
 	crashed    int
+	// index, if not nil, is what the caches show, and queue the keys that its changes affected: then
+	// nothing else is planned.
+	index *Index
+	queue map[Key]bool
 	// events are those of refused calls.
 	events []purekube.Event
 }
@@ -58,6 +63,7 @@ func (c *caller) watch(podsAt, claimsAt int) {
 				c.deleted.Add(p.UID)
 			}
 		}
+		c.handle(podsOnly(c.server.states[c.podsAt]), podsOnly(c.server.states[c.podsAt+1]))
 	}
 	for ; c.claimsAt < claimsAt; c.claimsAt++ {
 		next := c.server.states[c.claimsAt+1].claims
@@ -66,7 +72,50 @@ func (c *caller) watch(podsAt, claimsAt int) {
 				c.assumed.Forget(cl.UID)
 			}
 		}
+		c.handle(claimsOnly(c.server.states[c.claimsAt]), claimsOnly(c.server.states[c.claimsAt+1]))
 	}
+}
+
+func podsOnly(st state) Snapshot   { return Snapshot{Pods: st.pods} }
+func claimsOnly(st state) Snapshot { return Snapshot{Claims: st.claims} }
+
+// handle is the handler of the events between two states of a cache.
+func (c *caller) handle(before, after Snapshot) {
+	if c.index == nil {
+		return
+	}
+	changed := Snapshot{
+		Pods: slices.DeleteFunc(slices.Clone(after.Pods), func(p *corev1.Pod) bool {
+			return slices.ContainsFunc(before.Pods, func(q *corev1.Pod) bool { return q.Name == p.Name && q.ResourceVersion == p.ResourceVersion })
+		}),
+		Claims: slices.DeleteFunc(slices.Clone(after.Claims), func(p *resourcev1.ResourceClaim) bool {
+			return slices.ContainsFunc(before.Claims, func(q *resourcev1.ResourceClaim) bool {
+				return q.Name == p.Name && q.ResourceVersion == p.ResourceVersion
+			})
+		}),
+	}
+	gone := Snapshot{
+		Pods: slices.DeleteFunc(slices.Clone(before.Pods), func(p *corev1.Pod) bool {
+			return slices.ContainsFunc(after.Pods, func(q *corev1.Pod) bool { return q.Name == p.Name })
+		}),
+		Claims: slices.DeleteFunc(slices.Clone(before.Claims), func(p *resourcev1.ResourceClaim) bool {
+			return slices.ContainsFunc(after.Claims, func(q *resourcev1.ResourceClaim) bool { return q.Name == p.Name })
+		}),
+	}
+	var affected, more []Key
+	c.index, affected = c.index.With(changed)
+	c.index, more = c.index.Without(gone)
+	for _, key := range slices.Concat(affected, more) {
+		c.queue[key] = true
+	}
+}
+
+// relist makes the Index of what the caches show, and queues everything.
+func (c *caller) relist() {
+	c.index = NewIndex(Snapshot{Templates: templates(c.server.template), Deleted: c.deleted.Has}, c.options)
+	c.queue = map[Key]bool{}
+	c.handle(Snapshot{}, podsOnly(c.server.states[c.podsAt]))
+	c.handle(Snapshot{}, claimsOnly(c.server.states[c.claimsAt]))
 }
 
 // crash loses what is only in memory. The new process begins with a list of claims that is not
@@ -77,6 +126,9 @@ func (c *caller) crash() {
 	c.claimsAt = c.server.latest()
 	if c.podsLead {
 		c.podsAt = c.claimsAt
+	}
+	if c.index != nil {
+		c.relist()
 	}
 }
 
@@ -94,20 +146,19 @@ func (c *caller) wrote() bool {
 
 // work plans one key and carries it out as far as it goes.
 func (c *caller) work(key Key) {
-	s := c.snapshot()
-	r, _ := Plan(s, key, c.options)
+	delete(c.queue, key)
+	r := c.plan(key, Snapshot{})
 	if len(r.Needs) > 0 {
-		s.Confirmed = map[types.NamespacedName]*corev1.Pod{}
-		s.ConfirmedClaims = map[types.NamespacedName]*resourcev1.ResourceClaim{}
+		answers := Snapshot{Confirmed: map[types.NamespacedName]*corev1.Pod{}, ConfirmedClaims: map[types.NamespacedName]*resourcev1.ResourceClaim{}}
 		for _, n := range r.Needs {
 			switch name := (types.NamespacedName{Namespace: n.Namespace, Name: n.Name}); n.Kind {
 			case "Pod":
-				s.Confirmed[name] = c.server.pods[n.Name].DeepCopy()
+				answers.Confirmed[name] = c.server.pods[n.Name].DeepCopy()
 			case "ResourceClaim":
-				s.ConfirmedClaims[name] = c.server.claims[n.Name].DeepCopy()
+				answers.ConfirmedClaims[name] = c.server.claims[n.Name].DeepCopy()
 			}
 		}
-		r, _ = Plan(s, key, c.options)
+		r = c.plan(key, answers)
 	}
 	var done []runtime.Object
 	for _, action := range r.Actions {
@@ -121,6 +172,9 @@ func (c *caller) work(key Key) {
 				}
 			}
 		}
+		if err != nil && c.queue != nil {
+			c.queue[key] = true // with back-off
+		}
 		if c.wrote() || err != nil && !request.GoOn {
 			return
 		}
@@ -129,8 +183,30 @@ func (c *caller) work(key Key) {
 	}
 }
 
-// keys are those that have something to do.
+// plan plans one key with what is assumed, and with answers.
+func (c *caller) plan(key Key, answers Snapshot) Result {
+	if c.index != nil {
+		answers.Assumed = c.assumed.ListFor(now, c.index)
+		x, _ := c.index.With(answers)
+		r, _ := x.Plan(key)
+		return r
+	}
+	s := c.snapshot()
+	s.Confirmed, s.ConfirmedClaims = answers.Confirmed, answers.ConfirmedClaims
+	r, _ := Plan(s, key, c.options)
+	return r
+}
+
+// keys are those to work on.
 func (c *caller) keys() []Key {
+	if c.index != nil {
+		return slices.SortedFunc(maps.Keys(c.queue), compareKeys)
+	}
+	return c.unsettled()
+}
+
+// unsettled are the keys that have something to do.
+func (c *caller) unsettled() []Key {
 	var out []Key
 	outcomes, _ := PlanAll(c.snapshot(), c.options)
 	for _, o := range outcomes {
@@ -149,7 +225,7 @@ func (c *caller) settle() bool {
 			c.work(key)
 		}
 		if c.podsAt == c.server.latest() && c.claimsAt == c.server.latest() && len(c.keys()) == 0 {
-			return true
+			return len(c.unsettled()) == 0
 		}
 		// The caches advance by one write each at a time.
 		c.watch(min(c.podsAt+1, c.server.latest()), min(c.claimsAt+1, c.server.latest()))

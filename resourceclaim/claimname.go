@@ -2,6 +2,7 @@ package resourceclaim
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -82,6 +83,11 @@ func statusOf(pod *corev1.Pod, entry string) *corev1.PodResourceClaimStatus {
 		}
 	}
 	return nil
+}
+
+// anyGenerated reports whether one of the pod's entries has a template.
+func anyGenerated(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.ResourceClaims, func(pc corev1.PodResourceClaim) bool { return pc.ResourceClaimTemplateName != nil })
 }
 
 // generated reports whether the entry's claim is made from a template, for this pod alone.

@@ -42,7 +42,7 @@ func (s standing) dropped() bool { return s >= deleted && s <= gone }
 // UIDs known to be deleted, the cache, the API server (BR-30-06). Existence has three values:
 // a pod that no answer covers is unknown, never gone.
 func (x *planner) judge(namespace string, consumer *resourcev1.ResourceClaimConsumerReference, guess *corev1.Pod) (standing, *purekube.ObjectError) {
-	if consumer.APIGroup != "" || consumer.Resource != "pods" {
+	if !isPod(consumer) {
 		// Whatever it is, this library does not know how to ask for it.
 		return otherKind, nil
 	}

@@ -58,6 +58,10 @@
 //     create claims, and with D-5 the two apply different sets of names to a pod's status in turns.
 //     Where that controller cannot be switched off, plan with MatchUpstream and carry nothing out.
 //
+// The functions pass over the snapshot that they get. An [Index] is the same snapshot arranged for many
+// questions: an event of an informer gives the next Index and the keys to plan, and costs what it
+// touches.
+//
 // What a snapshot has to hold: all pods, claims and templates of a namespace are enough for every
 // question about that namespace. For a pod's plan, the pod, the claims that its entries name or
 // that it controls, and its templates are enough; for a claim's plan, the claim and the pods that

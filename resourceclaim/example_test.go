@@ -290,3 +290,46 @@ func ExampleMaterialize() {
 	// claim train-1-gpu-simulated of pod train-1
 	// entry gpu has claim train-1-gpu-simulated
 }
+
+// One Index for many questions: an event gives the next Index and the keys to plan again.
+func ExampleIndex() {
+	pod := examplePod("infer", "", "")
+	pod.Spec.NodeName = "node-1"
+	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("shared")}}
+	index := resourceclaim.NewIndex(resourceclaim.Snapshot{Pods: []*corev1.Pod{pod}}, resourceclaim.Options{})
+
+	// A claim was added.
+	index, affected := index.With(resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{exampleClaim("shared")}})
+	for _, key := range affected {
+		result, err := index.Plan(key)
+		fmt.Println(key, result.Actions, err)
+	}
+	// The pod was deleted.
+	index, affected = index.Without(resourceclaim.Snapshot{Pods: []*corev1.Pod{pod}})
+	fmt.Println(affected, index.Err())
+	// Output:
+	// claim:ml/shared [] <nil>
+	// pod:ml/infer [Reserve ml/shared: for pod ml/infer] <nil>
+	// [claim:ml/shared pod:ml/infer] <nil>
+}
+
+// What the API server returned to a write counts for the next plan, before the cache shows it.
+func ExampleAssumedClaims_ListFor() {
+	pod := examplePod("train-0", "gpu", "one-gpu")
+	index := resourceclaim.NewIndex(resourceclaim.Snapshot{
+		Pods:      []*corev1.Pod{pod},
+		Templates: []*resourcev1.ResourceClaimTemplate{{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "one-gpu"}}},
+	}, resourceclaim.Options{})
+	created := exampleClaim("train-0-gpu-l92c5")
+	created.Annotations = map[string]string{resourceclaim.PodClaimAnnotation: "gpu"}
+	created.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: ptr.To(true)}}
+
+	var assumed resourceclaim.AssumedClaims
+	now := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+	assumed.Add(created, now)
+	planning, _ := index.With(resourceclaim.Snapshot{Assumed: assumed.ListFor(now, index)})
+	result, err := planning.Plan(resourceclaim.KeyOfPod(pod))
+	fmt.Println(result.Actions, err)
+	// Output:
+	// [SetClaimStatuses ml/train-0: gpu=train-0-gpu-l92c5] <nil>
+}

@@ -87,12 +87,17 @@ type Explanation struct {
 // Explain explains the plan for the key. The error is that of [Plan], or, when the snapshot does
 // not hold the object, a [purekube.ObjectError] around [purekube.ErrNotFound].
 func Explain(s Snapshot, key Key, o Options) (Explanation, error) {
-	x := newTables(narrow(s, key), o).planner()
+	e, err := newTables(narrow(s, key), o).planner().explained(key)
+	return e, errors.Join(err, problemsOf(s))
+}
+
+// explained is [Explain] without what is wrong with the snapshot as a whole.
+func (x *planner) explained(key Key) (Explanation, error) {
 	reasons, there, err := x.explain(key)
 	if !there {
 		err = notFound(key)
 	}
-	return Explanation{Key: key, Reasons: reasons}, errors.Join(err, problemsOf(s))
+	return Explanation{Key: key, Reasons: reasons}, err
 }
 
 // notFound is the answer to a question about an object that the snapshot does not hold.

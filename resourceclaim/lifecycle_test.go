@@ -88,7 +88,8 @@ func TestCrashAfterEveryWriteWithStaleCaches(t *testing.T) {
 
 // TestRandomLives mixes everything: what users, scheduler, kubelet and garbage collector do, single
 // passes of the caller, caches that advance each on its own, crashes. PUREKUBE_SEED plays one life
-// again.
+// again. By events: the caller plans only the keys that its Index names after an event, and those
+// whose call failed.
 func TestRandomLives(t *testing.T) {
 	first, lives := uint64(time.Now().UnixNano()), 100
 	if s := os.Getenv("PUREKUBE_SEED"); s != "" {
@@ -98,15 +99,16 @@ func TestRandomLives(t *testing.T) {
 	}
 	for seed := first; seed < first+uint64(lives); seed++ {
 		if !t.Run(fmt.Sprintf("PUREKUBE_SEED=%d", seed), func(t *testing.T) {
-			t.Run("pods lead", func(t *testing.T) { randomLife(t, seed, true) })
-			t.Run("pods may be behind", func(t *testing.T) { randomLife(t, seed, false) })
+			t.Run("pods lead", func(t *testing.T) { randomLife(t, seed, true, false) })
+			t.Run("pods may be behind", func(t *testing.T) { randomLife(t, seed, false, false) })
+			t.Run("by events", func(t *testing.T) { randomLife(t, seed, false, true) })
 		}) {
 			return
 		}
 	}
 }
 
-func randomLife(t *testing.T, seed uint64, podsLead bool) {
+func randomLife(t *testing.T, seed uint64, podsLead, byEvents bool) {
 	r := rand.New(rand.NewPCG(seed, 30))
 	server := newAPIServer()
 	server.dynamic = seed%2 == 0
@@ -114,6 +116,9 @@ func randomLife(t *testing.T, seed uint64, podsLead bool) {
 	w.createShared()
 	c := newCaller(server, Options{})
 	c.podsLead = podsLead
+	if byEvents {
+		c.relist()
+	}
 	names := []string{"one-0", "one-1", "two-0", "share-0", "share-1", "both-0"}
 	for range 250 {
 		name := names[r.IntN(len(names))]

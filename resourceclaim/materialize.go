@@ -64,10 +64,7 @@ func Materialize(s Snapshot, pod *corev1.Pod, name func(podClaim string) string,
 		}
 	}
 	if statuses != nil {
-		for entry, claim := range created {
-			*statuses = statuses.WithCreated(entry, claim)
-		}
-		materialized = statuses.Apply(materialized)
+		materialized = statuses.withCreated(created).Apply(materialized)
 	}
 	materialized.UID = pod.UID
 	return claims, materialized, err

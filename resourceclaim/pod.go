@@ -34,6 +34,38 @@ func owningPod(claim metav1.Object) (name string, uid types.UID, ok bool) {
 	return owner.Name, owner.UID, true
 }
 
+// owningEntry is the entry of a pod that the claim was generated for. Without the annotation it was
+// not generated: the scheduler's claims for extended resources have an owner too.
+func owningEntry(claim *resourcev1.ResourceClaim) (pod types.UID, entry string, ok bool) {
+	_, pod, ok = owningPod(claim)
+	if !ok {
+		return "", "", false
+	}
+	entry, ok = claim.Annotations[PodClaimAnnotation]
+	return pod, entry, ok
+}
+
+// isPod reports whether the consumer is a pod.
+func isPod(consumer *resourcev1.ResourceClaimConsumerReference) bool {
+	return consumer.APIGroup == "" && consumer.Resource == "pods"
+}
+
+// namesPod reports whether the claim names the pod as a consumer or as its owner.
+func namesPod(claim *resourcev1.ResourceClaim, pod types.NamespacedName) bool {
+	if claim.Namespace != pod.Namespace {
+		return false
+	}
+	if owner, _, ok := owningPod(claim); ok && owner == pod.Name {
+		return true
+	}
+	for i := range claim.Status.ReservedFor {
+		if consumer := &claim.Status.ReservedFor[i]; consumer.Name == pod.Name && isPod(consumer) {
+			return true
+		}
+	}
+	return false
+}
+
 // asConsumer is how the pod appears in status.reservedFor.
 func asConsumer(pod *corev1.Pod) resourcev1.ResourceClaimConsumerReference {
 	return resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID}

@@ -113,25 +113,24 @@ func asksFirst(r Result) Result {
 func (x *planner) setStatuses(of entries, adopted []corev1.PodResourceClaimStatus, pending []string) SetClaimStatuses {
 	pod := of.pod
 	a := SetClaimStatuses{Pod: snapshot.KeyOf(pod), Statuses: adopted, Pending: pending, GoOn: !x.upstream()}
+	named := make(map[string]bool, len(adopted)+len(pending))
+	for i := range adopted {
+		named[adopted[i].Name] = true
+	}
+	for _, entry := range pending {
+		named[entry] = true
+	}
 	switch {
 	case x.upstreamSince137():
 		// D-5 is mended, but for the entries that need no claim.
 		for _, status := range pod.Status.ResourceClaimStatuses {
-			if status.ResourceClaimName == nil || slices.Contains(pending, status.Name) ||
-				slices.ContainsFunc(adopted, func(s corev1.PodResourceClaimStatus) bool { return s.Name == status.Name }) {
+			if status.ResourceClaimName == nil || named[status.Name] {
 				continue
 			}
 			a.Statuses = append(a.Statuses, *status.DeepCopy())
 		}
 	case !x.upstream():
 		a.UID = pod.UID
-		named := make(map[string]bool, len(adopted)+len(pending))
-		for i := range adopted {
-			named[adopted[i].Name] = true
-		}
-		for _, entry := range pending {
-			named[entry] = true
-		}
 		// D-5: an entry that is left out would be taken away.
 		for i := range pod.Spec.ResourceClaims {
 			pc := &pod.Spec.ResourceClaims[i]

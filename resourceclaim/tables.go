@@ -109,13 +109,7 @@ func (x *tables) findGenerated() {
 		if !ambiguous {
 			claim = x.adoptable.find(name)
 		}
-		_, uid, ok := owningPod(claim)
-		if !ok {
-			return
-		}
-		// Without the annotation it was not generated: the scheduler's claims for extended
-		// resources have an owner too.
-		entry, ok := claim.Annotations[PodClaimAnnotation]
+		uid, entry, ok := owningEntry(claim)
 		if !ok {
 			return
 		}

@@ -1,0 +1,221 @@
+package resourceclaim
+
+import (
+	"iter"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// With returns the Index that also holds the objects of changed, each in the place of those of its
+// kind, namespace and name, and the keys whose plan may differ from before, sorted: those that
+// AffectedByPod, AffectedByClaim and AffectedByTemplate name. Answers in changed.Confirmed and
+// changed.ConfirmedClaims are added to those that are there, by name. A changed.Deleted that is not nil is called from now on.
+//
+// Nil objects and objects without a name are left out, and the Index that is returned has an
+// error for them. It costs O(log n) for each object in changed, and what they affect; one change in
+// n/2 costs a pass over all objects.
+func (x *Index) With(changed Snapshot) (next *Index, affected []Key) {
+	n := *x
+	var c changes
+	n.pods, c.pods = x.pods.put(changed.Pods)
+	n.claims, c.claims = x.claims.put(changed.Claims)
+	n.assumed, c.assumed = x.assumed.put(changed.Assumed)
+	n.templates, c.templates = x.templates.put(changed.Templates)
+	n.planner.objects = &n
+	if changed.Deleted != nil {
+		n.planner.deleted = changed.Deleted
+	}
+	n.planner.confirmed = withAnswers(x.planner.confirmed, changed.Confirmed)
+	n.planner.confirmedClaims = withAnswers(x.planner.confirmedClaims, changed.ConfirmedClaims)
+	c.confirmed, c.confirmedClaims = changed.Confirmed, changed.ConfirmedClaims
+	if n.faults() != x.faults() {
+		n.unusable = n.problems().Err()
+	}
+	return &n, n.affected(x, c)
+}
+
+// Without returns the Index that does not hold the objects of gone, by kind, namespace and name, nor
+// the answers to the names in gone.Confirmed and gone.ConfirmedClaims, and the keys whose plan may differ from before, as
+// With does. What is not there changes nothing.
+func (x *Index) Without(gone Snapshot) (next *Index, affected []Key) {
+	n := *x
+	var c changes
+	n.pods, c.pods = x.pods.delete(gone.Pods)
+	n.claims, c.claims = x.claims.delete(gone.Claims)
+	n.assumed, c.assumed = x.assumed.delete(gone.Assumed)
+	n.templates, c.templates = x.templates.delete(gone.Templates)
+	n.planner.objects = &n
+	n.planner.confirmed = withoutAnswers(x.planner.confirmed, gone.Confirmed)
+	n.planner.confirmedClaims = withoutAnswers(x.planner.confirmedClaims, gone.ConfirmedClaims)
+	c.confirmed, c.confirmedClaims = gone.Confirmed, gone.ConfirmedClaims
+	return &n, n.affected(x, c)
+}
+
+// withAnswers are the answers, and the new ones by name.
+func withAnswers[P any](answers, more map[types.NamespacedName]P) map[types.NamespacedName]P {
+	if len(more) == 0 {
+		return answers
+	}
+	all := make(map[types.NamespacedName]P, len(answers)+len(more))
+	maps.Copy(all, answers)
+	maps.Copy(all, more)
+	return all
+}
+
+// withoutAnswers are the answers to other names.
+func withoutAnswers[P any](answers, gone map[types.NamespacedName]P) map[types.NamespacedName]P {
+	if len(answers) == 0 || len(gone) == 0 {
+		return answers
+	}
+	rest := maps.Clone(answers)
+	maps.DeleteFunc(rest, func(name types.NamespacedName, _ P) bool {
+		_, taken := gone[name]
+		return taken
+	})
+	return rest
+}
+
+// changes are what differs between two Indexes.
+type changes struct {
+	pods            []change[*corev1.Pod]
+	claims, assumed []change[*resourcev1.ResourceClaim]
+	templates       []change[*resourcev1.ResourceClaimTemplate]
+	confirmed       map[types.NamespacedName]*corev1.Pod
+	confirmedClaims map[types.NamespacedName]*resourcev1.ResourceClaim
+}
+
+// affected are the keys whose plan may differ on account of the changes since before.
+func (x *Index) affected(before *Index, c changes) []Key {
+	var keys keySet
+	for _, change := range c.pods {
+		for _, e := range podEvents(change) {
+			keys.addPodEvent(&before.planner, &x.planner, e, x.concernedBy(e))
+		}
+		if len(change.oldObjs) > 1 || len(change.newObjs) > 1 {
+			// The plan says that there are several.
+			keys.addKey(KeyOfPod(slices.Concat(change.oldObjs, change.newObjs)[0]))
+		}
+	}
+	for _, change := range slices.Concat(c.claims, c.assumed) {
+		name := snapshot.KeyOf(slices.Concat(change.oldObjs, change.newObjs)[0])
+		keys.addKey(Key{ClaimKey, name.Namespace, name.Name})
+		// Which version counts may have changed with any of them.
+		for _, claim := range slices.Concat(before.versions(name), x.versions(name)) {
+			keys.addPods(&before.planner, &x.planner, x.users(claim))
+		}
+	}
+	for _, change := range c.templates {
+		template := slices.Concat(change.oldObjs, change.newObjs)[0]
+		var users []*corev1.Pod
+		for pod := range x.pods.with(x.terms.named(templateTerm, template.Namespace, template.Name)) {
+			if namesTemplate(pod, template) {
+				users = append(users, pod)
+			}
+		}
+		keys.addPods(&before.planner, &x.planner, users)
+	}
+	for name := range c.confirmed {
+		for claim := range x.naming(name) {
+			keys.addKey(KeyOfClaim(claim))
+		}
+	}
+	for name := range c.confirmedClaims {
+		var users []*corev1.Pod
+		for pod := range x.pods.with(x.terms.named(claimTerm, name.Namespace, name.Name)) {
+			if pod.Namespace == name.Namespace && resolvesTo(pod, name.Name) {
+				users = append(users, pod)
+			}
+		}
+		keys.addPods(&before.planner, &x.planner, users)
+	}
+	return keys.sorted()
+}
+
+// podEvents are what happened to the pods of one name. Of several it is not known which is real, so
+// that each of them came or went.
+func podEvents(c change[*corev1.Pod]) []podEvent {
+	if len(c.oldObjs) <= 1 && len(c.newObjs) <= 1 {
+		var e podEvent
+		if len(c.oldObjs) > 0 {
+			e.oldPod = c.oldObjs[0]
+		}
+		if len(c.newObjs) > 0 {
+			e.newPod = c.newObjs[0]
+		}
+		return []podEvent{e}
+	}
+	var events []podEvent
+	for _, pod := range c.oldObjs {
+		events = append(events, podEvent{oldPod: pod})
+	}
+	for _, pod := range c.newObjs {
+		events = append(events, podEvent{newPod: pod})
+	}
+	return events
+}
+
+// concernedBy are the claims that the event concerns.
+func (x *Index) concernedBy(e podEvent) []*resourcev1.ResourceClaim {
+	if !e.matters() {
+		return nil
+	}
+	var concerned []*resourcev1.ResourceClaim
+	for i, pod := range e.pods() {
+		if i == 0 || snapshot.KeyOf(pod) != snapshot.KeyOf(e.oldPod) {
+			concerned = slices.AppendSeq(concerned, x.naming(snapshot.KeyOf(pod)))
+		}
+	}
+	return concerned
+}
+
+// naming are the claims that name that pod as a consumer or as their owner.
+func (x *Index) naming(pod types.NamespacedName) iter.Seq[*resourcev1.ResourceClaim] {
+	term := x.terms.named(podTerm, pod.Namespace, pod.Name)
+	return func(yield func(*resourcev1.ResourceClaim) bool) {
+		for claim := range x.claims.with(term) {
+			if namesPod(claim, pod) && !yield(claim) {
+				return
+			}
+		}
+		if x.assumed.size == 0 {
+			return
+		}
+		for claim := range x.assumed.with(term) {
+			if namesPod(claim, pod) && !yield(claim) {
+				return
+			}
+		}
+	}
+}
+
+// users are the pods that use the claim.
+func (x *Index) users(claim *resourcev1.ResourceClaim) []*corev1.Pod {
+	var users []*corev1.Pod
+	for pod := range x.pods.with(x.terms.named(claimTerm, claim.Namespace, claim.Name)) {
+		if usesClaim(pod, claim) {
+			users = append(users, pod)
+		}
+	}
+	if uid, _, ok := owningEntry(claim); ok {
+		for pod := range x.pods.with(x.terms.uid(podUIDTerm, uid)) {
+			if usesClaim(pod, claim) && !slices.Contains(users, pod) {
+				users = append(users, pod)
+			}
+		}
+	}
+	return users
+}
+
+// versions are all claims of that name, the listed and the assumed ones.
+func (x *Index) versions(name types.NamespacedName) []*resourcev1.ResourceClaim {
+	if x.assumed.size == 0 {
+		return x.claims.versions(name)
+	}
+	return slices.Concat(x.claims.versions(name), x.assumed.versions(name))
+}
