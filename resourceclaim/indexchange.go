@@ -41,8 +41,8 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []Key) {
 }
 
 // Without returns the Index that does not hold the objects of gone, by kind, namespace and name, nor
-// the answers to the names in gone.Confirmed and gone.ConfirmedClaims, and the keys whose plan may differ from before, as
-// With does. What is not there changes nothing.
+// the answers to the names in gone.Confirmed and gone.ConfirmedClaims, and the keys whose plan may
+// differ from before, as With does. What is not there changes nothing.
 func (x *Index) Without(gone Snapshot) (next *Index, affected []Key) {
 	n := *x
 	var c changes
