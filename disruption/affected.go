@@ -2,6 +2,7 @@ package disruption
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -33,33 +34,25 @@ func AffectedByBudget(s Snapshot, oldObj, newObj *policyv1.PodDisruptionBudget, 
 		}
 	}
 	if len(keys) > 0 && o.matchUpstream() && !sameSelector(oldObj, newObj) {
-		keys = append(keys, coveredTwice(s.in(keys[0].Namespace), oldObj, newObj)...)
+		s = s.in(keys[0].Namespace)
+		x := arrange(s, o, noBudget)
+		for _, b := range []*policyv1.PodDisruptionBudget{oldObj, newObj} {
+			if b == nil {
+				continue
+			}
+			m, _ := newCompiler().matcher(b)
+			for _, pod := range s.Pods {
+				if pod != nil && pod.Name != "" && m.covers(pod) && len(x.coveredBy(pod)) > 0 {
+					keys = append(keys, KeyOf(pod))
+				}
+			}
+		}
 	}
 	return sortedKeys(keys)
 }
 
 func sameSelector(a, b *policyv1.PodDisruptionBudget) bool {
 	return a != nil && b != nil && KeyOf(a) == KeyOf(b) && equality.Semantic.DeepEqual(a.Spec.Selector, b.Spec.Selector)
-}
-
-// coveredTwice are the keys of the pods that one of the two budgets covers, and another one does too.
-func coveredTwice(s Snapshot, budgets ...*policyv1.PodDisruptionBudget) []Key {
-	p := newPlanner(s, Options{})
-	x := newBudgetIndex(p.matchers)
-	var changed []matcher
-	for _, b := range budgets {
-		if b != nil {
-			m, _ := newCompiler().matcher(b)
-			changed = append(changed, m)
-		}
-	}
-	var keys []Key
-	for _, pod := range p.pods {
-		if slices.ContainsFunc(changed, func(m matcher) bool { return m.covers(pod) }) && len(x.covering(nil, pod)) > 0 {
-			keys = append(keys, KeyOf(pod))
-		}
-	}
-	return keys
 }
 
 // AffectedByPod returns the keys of the budgets that cover the old or the new pod, if anything changed that
@@ -69,48 +62,36 @@ func coveredTwice(s Snapshot, budgets ...*policyv1.PodDisruptionBudget) []Key {
 // Upstream plans one of these budgets only, whichever its cache returns first, and only those that
 // cover the new pod. With MatchUpstream every event of a pod names its budgets.
 func AffectedByPod(s Snapshot, oldObj, newObj *corev1.Pod, o Options) []Key {
-	var keys []Key
-	budgets := map[types.NamespacedName]*policyv1.PodDisruptionBudget{}
-	covering := func(pod *corev1.Pod) (n int) {
-		compile := newCompiler()
-		for _, b := range s.Budgets {
-			if b == nil || b.Name == "" || b.Namespace != pod.Namespace {
-				continue
-			}
-			if m, problem := compile.matcher(b); problem == nil && m.covers(pod) {
-				budgets[snapshot.KeyOf(b)] = b
-				n++
-			}
-		}
-		return n
+	var before, after []*corev1.Pod
+	namespace := ""
+	if oldObj != nil && oldObj.Name != "" {
+		before, namespace = []*corev1.Pod{oldObj}, oldObj.Namespace
 	}
-	counted := !o.matchUpstream() && countsAlike(oldObj, newObj)
-	for _, pod := range []*corev1.Pod{oldObj, newObj} {
-		if pod == nil || pod.Name == "" {
-			continue
-		}
-		if n := covering(pod); hasDisruptionTarget(pod) || o.matchUpstream() && n > 1 {
+	if newObj != nil && newObj.Name != "" {
+		after, namespace = []*corev1.Pod{newObj}, newObj.Namespace
+	}
+	x := arrange(Snapshot{Budgets: inNamespace(s.Budgets, namespace)}, o, noBudget)
+	return affectedByPod(o, change[*corev1.Pod]{before, after}, x.coveredBy)
+}
+
+// affectedByPod are the keys to plan again after a name became another pod's, or several pods'.
+func affectedByPod(o Options, c change[*corev1.Pod], coveredBy func(*corev1.Pod) []*budgetState) []Key {
+	alike := len(c.before) == 1 && len(c.after) == 1 && !o.matchUpstream() && countsAlike(c.before[0], c.after[0])
+	twice := len(c.before) > 1 || len(c.after) > 1
+	var keys []Key
+	for _, pod := range slices.Concat(c.before, c.after) {
+		covering := coveredBy(pod)
+		if twice || hasDisruptionTarget(pod) || o.matchUpstream() && len(covering) > 1 {
 			keys = append(keys, KeyOf(pod))
 		}
-	}
-	for key, b := range budgets {
-		// An entry of status.disruptedPods may be about the one and not about the other, and its
-		// event names the version of the pod.
-		_, listed := b.Status.DisruptedPods[podName(oldObj, newObj)]
-		if !counted || listed {
-			keys = append(keys, budgetKey(key))
+		for _, st := range covering {
+			// The event about an entry of status.disruptedPods names the version of the pod.
+			if _, listed := st.budget.Status.DisruptedPods[pod.Name]; listed || !alike {
+				keys = append(keys, KeyOf(st.budget))
+			}
 		}
 	}
 	return sortedKeys(keys)
-}
-
-func podName(pods ...*corev1.Pod) string {
-	for _, pod := range pods {
-		if pod != nil {
-			return pod.Name
-		}
-	}
-	return ""
 }
 
 // countsAlike reports whether no budget counts the one pod otherwise than the other.
@@ -118,15 +99,56 @@ func countsAlike(a, b *corev1.Pod) bool {
 	return a != nil && b != nil && KeyOf(a) == KeyOf(b) &&
 		(a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil) &&
 		podstate.Ready(a) == podstate.Ready(b) &&
-		equality.Semantic.DeepEqual(a.Labels, b.Labels) &&
+		maps.Equal(a.Labels, b.Labels) &&
 		sameController(metav1.GetControllerOfNoCopy(a), metav1.GetControllerOfNoCopy(b))
 }
+
+// sameCoverage reports whether the same budgets cover the two pods of one name.
+func sameCoverage(a, b *corev1.Pod) bool { return maps.Equal(a.Labels, b.Labels) }
 
 func sameController(a, b *metav1.OwnerReference) bool {
 	return (a == nil) == (b == nil) && (a == nil || referenceKey(a) == referenceKey(b))
 }
 
-// scaled is what a workload's event means for budgets.
+// AffectedByReplicationController returns the keys of the budgets whose status rests on its scale.
+func AffectedByReplicationController(s Snapshot, oldObj, newObj *corev1.ReplicationController, o Options) []Key {
+	return affectedByWorkload(s, replicationControllerChange(oldObj, newObj), o)
+}
+
+// AffectedByStatefulSet returns the keys of the budgets whose status rests on its scale.
+func AffectedByStatefulSet(s Snapshot, oldObj, newObj *appsv1.StatefulSet, o Options) []Key {
+	return affectedByWorkload(s, statefulSetChange(oldObj, newObj), o)
+}
+
+// AffectedByReplicaSet returns the keys of the budgets whose status rests on its scale or on that of the
+// Deployment that controls it.
+func AffectedByReplicaSet(s Snapshot, oldObj, newObj *appsv1.ReplicaSet, o Options) []Key {
+	return affectedByWorkload(s, replicaSetChange(oldObj, newObj), o)
+}
+
+// AffectedByDeployment returns the keys of the budgets whose status rests on its scale: those of the
+// pods of its ReplicaSets.
+func AffectedByDeployment(s Snapshot, oldObj, newObj *appsv1.Deployment, o Options) []Key {
+	return affectedByWorkload(s, deploymentChange(oldObj, newObj), o)
+}
+
+// AffectedByScale returns the keys of the budgets whose status rests on the answer to a Need: call it
+// when an answer is put into Snapshot.Scales or taken out of it.
+func AffectedByScale(s Snapshot, changed ScaleKey, o Options) []Key {
+	if changed.Name == "" {
+		return nil
+	}
+	return budgetsOfControllers(s, changed.Namespace, scaleSources(changed), o)
+}
+
+// workloadChange is what a workload's event means for budgets.
+type workloadChange struct {
+	before, after *scaled
+	// sources are by what pods name it.
+	sources []source
+}
+
+// scaled is what budgets read of a workload.
 type scaled struct {
 	name     types.NamespacedName
 	uid      types.UID
@@ -142,87 +164,90 @@ func scaledOf(o metav1.Object, replicas *int32) *scaled {
 	return x
 }
 
-// AffectedByReplicationController returns the keys of the budgets whose status rests on its scale.
-func AffectedByReplicationController(s Snapshot, oldObj, newObj *corev1.ReplicationController, o Options) []Key {
-	var a, b *scaled
+// source is a controller that pods name, or a Deployment whose ReplicaSets they name.
+type source struct {
+	kind, name  string
+	groups      []string
+	replicaSets bool // those of the Deployment of that name
+}
+
+func scaleSources(k ScaleKey) []source {
+	own := []source{{kind: k.Kind, name: k.Name, groups: []string{k.Group}}}
+	switch {
+	case k.Kind == deploymentKind && appsGroup(k.Group):
+		return append(own, deploymentSource(k.Name))
+	case k.Kind == replicaSetKind && k.Group == "apps":
+		// A ReplicaSet is looked up in this group, whatever the group that pods name it by.
+		own[0].groups = appsGroups
+	}
+	return own
+}
+
+func deploymentSource(name string) source {
+	return source{kind: deploymentKind, name: name, groups: appsGroups, replicaSets: true}
+}
+
+func replicationControllerChange(oldObj, newObj *corev1.ReplicationController) (c workloadChange) {
 	if oldObj != nil {
-		a = scaledOf(oldObj, oldObj.Spec.Replicas)
+		c.before = scaledOf(oldObj, oldObj.Spec.Replicas)
 	}
 	if newObj != nil {
-		b = scaledOf(newObj, newObj.Spec.Replicas)
+		c.after = scaledOf(newObj, newObj.Spec.Replicas)
 	}
-	return affectedByWorkload(s, a, b, o, func(name types.NamespacedName) func(*metav1.OwnerReference) bool {
-		return func(ref *metav1.OwnerReference) bool { return names(ref, replicationControllerKind, name.Name, "") }
-	})
+	c.sources = []source{{kind: replicationControllerKind, name: c.name().Name, groups: []string{""}}}
+	return c
 }
 
-// AffectedByStatefulSet returns the keys of the budgets whose status rests on its scale.
-func AffectedByStatefulSet(s Snapshot, oldObj, newObj *appsv1.StatefulSet, o Options) []Key {
-	var a, b *scaled
+func statefulSetChange(oldObj, newObj *appsv1.StatefulSet) (c workloadChange) {
 	if oldObj != nil {
-		a = scaledOf(oldObj, oldObj.Spec.Replicas)
+		c.before = scaledOf(oldObj, oldObj.Spec.Replicas)
 	}
 	if newObj != nil {
-		b = scaledOf(newObj, newObj.Spec.Replicas)
+		c.after = scaledOf(newObj, newObj.Spec.Replicas)
 	}
-	return affectedByWorkload(s, a, b, o, func(name types.NamespacedName) func(*metav1.OwnerReference) bool {
-		return func(ref *metav1.OwnerReference) bool { return names(ref, statefulSetKind, name.Name, "apps") }
-	})
+	c.sources = []source{{kind: statefulSetKind, name: c.name().Name, groups: []string{"apps"}}}
+	return c
 }
 
-// AffectedByReplicaSet returns the keys of the budgets whose status rests on its scale or on that of the
-// Deployment that controls it.
-func AffectedByReplicaSet(s Snapshot, oldObj, newObj *appsv1.ReplicaSet, o Options) []Key {
-	var a, b *scaled
+func replicaSetChange(oldObj, newObj *appsv1.ReplicaSet) (c workloadChange) {
 	if oldObj != nil {
-		a = scaledOf(oldObj, oldObj.Spec.Replicas)
+		c.before = scaledOf(oldObj, oldObj.Spec.Replicas)
 	}
 	if newObj != nil {
-		b = scaledOf(newObj, newObj.Spec.Replicas)
+		c.after = scaledOf(newObj, newObj.Spec.Replicas)
 	}
-	return affectedByWorkload(s, a, b, o, func(name types.NamespacedName) func(*metav1.OwnerReference) bool {
-		return func(ref *metav1.OwnerReference) bool {
-			return names(ref, replicaSetKind, name.Name, "apps", "extensions")
-		}
-	})
+	c.sources = []source{{kind: replicaSetKind, name: c.name().Name, groups: appsGroups}}
+	return c
 }
 
-// AffectedByDeployment returns the keys of the budgets whose status rests on its scale: those of the
-// pods of its ReplicaSets.
-func AffectedByDeployment(s Snapshot, oldObj, newObj *appsv1.Deployment, o Options) []Key {
-	var a, b *scaled
+func deploymentChange(oldObj, newObj *appsv1.Deployment) (c workloadChange) {
 	if oldObj != nil {
-		a = scaledOf(oldObj, oldObj.Spec.Replicas)
+		c.before = scaledOf(oldObj, oldObj.Spec.Replicas)
 	}
 	if newObj != nil {
-		b = scaledOf(newObj, newObj.Spec.Replicas)
+		c.after = scaledOf(newObj, newObj.Spec.Replicas)
 	}
-	return affectedByWorkload(s, a, b, o, func(name types.NamespacedName) func(*metav1.OwnerReference) bool {
-		return ofDeployment(s, name)
-	})
+	c.sources = []source{deploymentSource(c.name().Name)}
+	return c
 }
 
-// AffectedByScale returns the keys of the budgets whose status rests on the scale that an answer to a
-// Need brought: call it when an answer is put into Snapshot.Scales or taken out of it.
-func AffectedByScale(s Snapshot, changed ScaleKey, o Options) []Key {
-	name := types.NamespacedName{Namespace: changed.Namespace, Name: changed.Name}
-	of := func(ref *metav1.OwnerReference) bool { return names(ref, changed.Kind, changed.Name, changed.Group) }
-	if changed.Kind == deploymentKind && appsGroup(changed.Group) {
-		own, through := of, ofDeployment(s, name)
-		of = func(ref *metav1.OwnerReference) bool { return own(ref) || through(ref) }
+func (c workloadChange) name() types.NamespacedName {
+	if x := cmp.Or(c.after, c.before); x != nil {
+		return x.name
 	}
-	return budgetsOfControllers(s, changed.Namespace, o, of)
+	return types.NamespacedName{}
 }
 
-func affectedByWorkload(s Snapshot, a, b *scaled, o Options, of func(types.NamespacedName) func(*metav1.OwnerReference) bool) []Key {
-	if a == nil && b == nil || a != nil && b != nil && *a == *b {
+// counts reports whether any budget can tell the difference.
+func (c workloadChange) counts() bool {
+	return c.name().Name != "" && (c.before == nil || c.after == nil || *c.before != *c.after)
+}
+
+func affectedByWorkload(s Snapshot, c workloadChange, o Options) []Key {
+	if !c.counts() {
 		return nil
 	}
-	x := cmp.Or(b, a)
-	if x.name.Name == "" {
-		return nil
-	}
-	return budgetsOfControllers(s, x.name.Namespace, o, of(x.name))
+	return budgetsOfControllers(s, c.name().Namespace, c.sources, o)
 }
 
 // names reports whether the owner reference is one of that kind, in one of these groups.
@@ -230,46 +255,51 @@ func names(ref *metav1.OwnerReference, kind, name string, groups ...string) bool
 	return ref.Kind == kind && ref.Name == name && slices.Contains(groups, groupOf(ref.APIVersion))
 }
 
-// ofDeployment matches the ReplicaSets that name the Deployment as their controller.
-func ofDeployment(s Snapshot, deployment types.NamespacedName) func(*metav1.OwnerReference) bool {
-	replicaSets := map[string]bool{}
-	for _, rs := range s.ReplicaSets {
-		if rs == nil || rs.Namespace != deployment.Namespace {
-			continue
-		}
-		if owner := metav1.GetControllerOfNoCopy(rs); owner != nil && names(owner, deploymentKind, deployment.Name, "apps", "extensions") {
-			replicaSets[rs.Name] = true
-		}
-	}
-	return func(ref *metav1.OwnerReference) bool {
-		return replicaSets[ref.Name] && names(ref, replicaSetKind, ref.Name, "apps", "extensions")
-	}
-}
-
 // budgetsOfControllers are the keys of the budgets that ask for a scale and cover a pod whose
 // controller it is.
-func budgetsOfControllers(s Snapshot, namespace string, o Options, of func(*metav1.OwnerReference) bool) []Key {
-	p := newPlanner(Snapshot{Budgets: inNamespace(s.Budgets, namespace)}, o)
-	x := newBudgetIndex(p.matchers)
-	affected := map[Key]bool{}
-	var hits []int
-	for _, pod := range s.Pods {
-		if pod == nil || pod.Name == "" || pod.Namespace != namespace {
-			continue
-		}
-		if ref := metav1.GetControllerOfNoCopy(pod); ref == nil || !of(ref) {
-			continue
-		}
-		hits = x.covering(hits[:0], pod)
-		for _, i := range hits {
-			if b := p.matchers[i].budget; scaleDecides(&b.Spec) {
-				affected[KeyOf(b)] = true
+func budgetsOfControllers(s Snapshot, namespace string, sources []source, o Options) []Key {
+	s = s.in(namespace)
+	replicaSets := map[string]bool{}
+	for _, src := range sources {
+		if src.replicaSets {
+			w := newWorkloads(s, o)
+			for rs := range w.byDeployment().From(deploymentReplicaSet{namespace: namespace, deployment: src.name}) {
+				if rs.namespace != namespace || rs.deployment != src.name {
+					break
+				}
+				replicaSets[rs.replicaSet] = true
 			}
 		}
 	}
+	of := func(ref *metav1.OwnerReference) bool {
+		for _, src := range sources {
+			if src.replicaSets && replicaSets[ref.Name] && names(ref, replicaSetKind, ref.Name, appsGroups...) ||
+				!src.replicaSets && names(ref, src.kind, src.name, src.groups...) {
+				return true
+			}
+		}
+		return false
+	}
+	x := arrange(Snapshot{Budgets: s.Budgets}, o, noBudget)
 	var keys []Key
-	for key := range affected {
-		keys = append(keys, key)
+	for _, pod := range s.Pods {
+		if pod == nil || pod.Name == "" {
+			continue
+		}
+		if ref := metav1.GetControllerOfNoCopy(pod); ref != nil && of(ref) {
+			keys = append(keys, scaleKeysOf(x.coveredBy(pod))...)
+		}
 	}
 	return sortedKeys(keys)
+}
+
+// scaleKeysOf are the keys of those budgets that ask for a scale.
+func scaleKeysOf(states []*budgetState) []Key {
+	var keys []Key
+	for _, st := range states {
+		if scaleDecides(&st.budget.Spec) {
+			keys = append(keys, KeyOf(st.budget))
+		}
+	}
+	return keys
 }

@@ -1,6 +1,7 @@
 package disruption
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -11,46 +12,50 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // workloads answers what controls a pod, and how many replicas it wants.
 type workloads struct {
-	replicationControllers *snapshot.Table[corev1.ReplicationController, *corev1.ReplicationController]
-	replicaSets            *snapshot.Table[appsv1.ReplicaSet, *appsv1.ReplicaSet]
-	deployments            *snapshot.Table[appsv1.Deployment, *appsv1.Deployment]
-	statefulSets           *snapshot.Table[appsv1.StatefulSet, *appsv1.StatefulSet]
-	scales                 map[ScaleKey]Scale
+	replicationControllers objects[corev1.ReplicationController, *corev1.ReplicationController]
+	replicaSets            objects[appsv1.ReplicaSet, *appsv1.ReplicaSet]
+	deployments            objects[appsv1.Deployment, *appsv1.Deployment]
+	statefulSets           objects[appsv1.StatefulSet, *appsv1.StatefulSet]
+	scales                 *persistent.Map[ScaleKey, Scale]
 	o                      Options
 }
 
-func newWorkloads(s Snapshot, o Options, problems *snapshot.Problems) *workloads {
-	return &workloads{
-		replicationControllers: newTable(replicationControllerKind, s.ReplicationControllers, problems),
-		replicaSets:            newTable(replicaSetKind, s.ReplicaSets, problems),
-		deployments:            newTable(deploymentKind, s.Deployments, problems),
-		statefulSets:           newTable(statefulSetKind, s.StatefulSets, problems),
-		scales:                 s.Scales,
-		o:                      o,
+func newWorkloads(s Snapshot, o Options) *workloads {
+	w := &workloads{o: o}
+	w.replicationControllers, _ = newObjects(replicationControllerKind, s.ReplicationControllers)
+	w.replicaSets, _ = newObjects(replicaSetKind, s.ReplicaSets)
+	w.deployments, _ = newObjects(deploymentKind, s.Deployments)
+	w.statefulSets, _ = newObjects(statefulSetKind, s.StatefulSets)
+	scales := persistent.NewMap[ScaleKey, Scale](compareScaleKeys).Edit()
+	for key, scale := range s.Scales {
+		scales.Set(key, scale)
 	}
+	w.scales = scales.Map()
+	return w
 }
 
-func newTable[T any, P snapshot.Object[T]](kind string, objects []P, problems *snapshot.Problems) *snapshot.Table[T, P] {
-	return snapshot.NewTable(kind, snapshot.Named(kind, objects, problems))
+func compareScaleKeys(a, b ScaleKey) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group))
 }
 
 // duplicates are the names that no answer can be given for.
 func (w *workloads) duplicates() []*purekube.ObjectError {
-	return slices.Concat(w.replicationControllers.Duplicates(), w.replicaSets.Duplicates(),
-		w.deployments.Duplicates(), w.statefulSets.Duplicates())
+	return slices.Concat(w.replicationControllers.duplicates(), w.replicaSets.duplicates(),
+		w.deployments.duplicates(), w.statefulSets.duplicates())
 }
 
-// find returns the object of that name, or nil; and a problem if there is more than one.
-func find[T any, P snapshot.Object[T]](kind string, t *snapshot.Table[T, P], key types.NamespacedName) (P, *purekube.ObjectError) {
-	if t.Ambiguous(key) {
-		return nil, snapshot.DuplicateError(kind, key)
-	}
-	return t.Find(key), nil
+// addTo adds the nil pointers and objects without a name to problems.
+func (w *workloads) addTo(problems *snapshot.Problems) {
+	w.replicationControllers.addTo(problems)
+	w.replicaSets.addTo(problems)
+	w.deployments.addTo(problems)
+	w.statefulSets.addTo(problems)
 }
 
 // controller is what the pods of one owner reference are controlled by.
@@ -84,7 +89,7 @@ func (w *workloads) controllerOf(namespace string, ref *metav1.OwnerReference) a
 	case ref.Kind == replicationControllerKind && gv.Group == "":
 		a, known = w.replicationController(key, ref.UID)
 	case ref.Kind == replicaSetKind && appsGroup(gv.Group):
-		a, known = w.replicaSet(key, ref.UID)
+		a, known = w.replicaSet(key, ref)
 	case ref.Kind == statefulSetKind && gv.Group == "apps":
 		a, known = w.statefulSet(key, ref.UID)
 	}
@@ -99,10 +104,13 @@ func (w *workloads) controllerOf(namespace string, ref *metav1.OwnerReference) a
 	return a
 }
 
-func appsGroup(group string) bool { return group == "apps" || group == "extensions" }
+// appsGroups are those that ReplicaSets and Deployments have been in.
+var appsGroups = []string{"apps", "extensions"}
+
+func appsGroup(group string) bool { return slices.Contains(appsGroups, group) }
 
 func (w *workloads) replicationController(key types.NamespacedName, uid types.UID) (answer, bool) {
-	rc, problem := find(replicationControllerKind, w.replicationControllers, key)
+	rc, problem := w.replicationControllers.find(key)
 	if problem != nil {
 		return answer{problem: problem}, true
 	}
@@ -113,7 +121,7 @@ func (w *workloads) replicationController(key types.NamespacedName, uid types.UI
 }
 
 func (w *workloads) statefulSet(key types.NamespacedName, uid types.UID) (answer, bool) {
-	ss, problem := find(statefulSetKind, w.statefulSets, key)
+	ss, problem := w.statefulSets.find(key)
 	if problem != nil {
 		return answer{problem: problem}, true
 	}
@@ -124,39 +132,73 @@ func (w *workloads) statefulSet(key types.NamespacedName, uid types.UID) (answer
 }
 
 // replicaSet answers with the Deployment that controls the ReplicaSet, or else with itself.
-func (w *workloads) replicaSet(key types.NamespacedName, uid types.UID) (answer, bool) {
-	rs, problem := find(replicaSetKind, w.replicaSets, key)
+func (w *workloads) replicaSet(key types.NamespacedName, ref *metav1.OwnerReference) (answer, bool) {
+	rs, problem := w.replicaSets.find(key)
 	if problem != nil {
 		return answer{problem: problem}, true
 	}
-	if rs == nil || rs.UID != uid {
+	if rs != nil && rs.UID == ref.UID {
+		return w.throughReplicaSet(rs)
+	}
+	if w.o.matchUpstream() {
 		return answer{}, false
 	}
+	// D-22: its own scale says nothing if a Deployment controls it, so the object is asked for.
+	scale, asked := w.scales.Get(ScaleKey{Group: "apps", Kind: replicaSetKind, Namespace: key.Namespace, Name: key.Name})
+	switch {
+	case !asked:
+		return answer{need: &purekube.Need{APIVersion: "apps/v1", Kind: replicaSetKind, Namespace: key.Namespace, Name: key.Name}}, true
+	case scale.Err != "":
+		return scaleProblem(replicaSetKind, key, errors.New(scale.Err)), true
+	case !scale.Found:
+		return answer{}, true
+	case scale.ReplicaSet == nil:
+		return scaleProblem(replicaSetKind, key, errScaleOfReplicaSet), true
+	case scale.ReplicaSet.UID != ref.UID:
+		return answer{}, true
+	}
+	return w.throughReplicaSet(scale.ReplicaSet)
+}
+
+// errScaleOfReplicaSet is for an answer that holds the scale of a ReplicaSet, where the object was asked for.
+var errScaleOfReplicaSet = errors.New("the look-up of a ReplicaSet brought its scale and not the object")
+
+// throughReplicaSet answers with the Deployment that controls the ReplicaSet, or else with itself.
+func (w *workloads) throughReplicaSet(rs *appsv1.ReplicaSet) (answer, bool) {
+	itself := foundAnswer(replicaSetKind, rs.Name, rs.UID, rs.Spec.Replicas)
 	owner := metav1.GetControllerOfNoCopy(rs)
 	if owner == nil {
-		return foundAnswer(replicaSetKind, rs.Name, rs.UID, rs.Spec.Replicas), true
+		return itself, true
 	}
 	gv, err := schema.ParseGroupVersion(owner.APIVersion)
 	if err != nil {
 		return answer{problem: &purekube.ObjectError{
 			Kind: replicaSetKind, Namespace: rs.Namespace, Name: rs.Name, Field: "metadata.ownerReferences", Err: err}}, true
 	}
-	if owner.Kind != deploymentKind {
-		return foundAnswer(replicaSetKind, rs.Name, rs.UID, rs.Spec.Replicas), true
+	switch {
+	case owner.Kind != deploymentKind:
+		return itself, true
+	case !appsGroup(gv.Group):
+		// Upstream looks up what is at hand here.
+		return itself, !w.o.matchUpstream()
 	}
-	// From here on the ReplicaSet does not stand for itself, whatever becomes of the
-	// Deployment: its scale is the Deployment's business.
-	if !appsGroup(gv.Group) {
-		return answer{}, false
-	}
-	deployment, problem := find(deploymentKind, w.deployments, types.NamespacedName{Namespace: key.Namespace, Name: owner.Name})
-	if problem != nil {
+	deployment, problem := w.deployments.find(types.NamespacedName{Namespace: rs.Namespace, Name: owner.Name})
+	switch {
+	case problem != nil:
 		return answer{problem: problem}, true
-	}
-	if deployment == nil || deployment.UID != owner.UID {
+	case deployment != nil && deployment.UID == owner.UID:
+		return foundAnswer(deploymentKind, deployment.Name, deployment.UID, deployment.Spec.Replicas), true
+	case w.o.matchUpstream():
+		// Upstream looks up the ReplicaSet's scale, whatever becomes of the Deployment.
 		return answer{}, false
 	}
-	return foundAnswer(deploymentKind, deployment.Name, deployment.UID, deployment.Spec.Replicas), true
+	// D-22: in the middle of a rollout the ReplicaSet has fewer replicas than the Deployment.
+	a := w.scaleOf(gv.Group, rs.Namespace, owner)
+	if a.found.kind == "" && a.problem == nil && a.need == nil {
+		// There is no such Deployment.
+		return itself, true
+	}
+	return a, true
 }
 
 // foundAnswer takes absent replicas for 1, the API's default (D-12).
@@ -168,15 +210,18 @@ func foundAnswer(kind, name string, uid types.UID, replicas *int32) answer {
 	return answer{found: controller{kind: kind, name: name, uid: uid, scale: scale}}
 }
 
+func scaleProblem(kind string, key types.NamespacedName, err error) answer {
+	return answer{problem: &purekube.ObjectError{Kind: kind, Namespace: key.Namespace, Name: key.Name, Field: "scale", Err: err}}
+}
+
 func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference) answer {
-	scale, asked := w.scales[ScaleKey{Group: group, Kind: ref.Kind, Namespace: namespace, Name: ref.Name}]
+	scale, asked := w.scales.Get(ScaleKey{Group: group, Kind: ref.Kind, Namespace: namespace, Name: ref.Name})
 	switch {
 	case !asked:
 		return answer{need: &purekube.Need{
 			APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name, Subresource: "scale"}}
 	case scale.Err != "":
-		return answer{problem: &purekube.ObjectError{
-			Kind: ref.Kind, Namespace: namespace, Name: ref.Name, Field: "scale", Err: errors.New(scale.Err)}}
+		return scaleProblem(ref.Kind, types.NamespacedName{Namespace: namespace, Name: ref.Name}, errors.New(scale.Err))
 	case !scale.Found || scale.UID != ref.UID:
 		return answer{}
 	}
@@ -190,4 +235,64 @@ func groupOf(apiVersion string) string {
 		return "?"
 	}
 	return gv.Group
+}
+
+// deploymentReplicaSet is a ReplicaSet that names a Deployment as its controller. answer: one that was
+// looked up.
+type deploymentReplicaSet struct {
+	namespace, deployment, replicaSet string
+	answer                            bool
+}
+
+func compareDeploymentReplicaSets(a, b deploymentReplicaSet) int {
+	answer := 0
+	switch {
+	case b.answer && !a.answer:
+		answer = -1
+	case a.answer && !b.answer:
+		answer = 1
+	}
+	return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.deployment, b.deployment), cmp.Compare(a.replicaSet, b.replicaSet), answer)
+}
+
+// placeOfReplicaSet is under which Deployment a ReplicaSet is found, if it names one.
+func placeOfReplicaSet(rs *appsv1.ReplicaSet, answer bool) (deploymentReplicaSet, bool) {
+	owner := metav1.GetControllerOfNoCopy(rs)
+	if owner == nil || owner.Kind != deploymentKind || !appsGroup(groupOf(owner.APIVersion)) {
+		return deploymentReplicaSet{}, false
+	}
+	return deploymentReplicaSet{namespace: rs.Namespace, deployment: owner.Name, replicaSet: rs.Name, answer: answer}, true
+}
+
+// byDeployment are the ReplicaSets that name a Deployment, sorted by that.
+func (w *workloads) byDeployment() *persistent.Map[deploymentReplicaSet, struct{}] {
+	edit := persistent.NewMap[deploymentReplicaSet, struct{}](compareDeploymentReplicaSets).Edit()
+	add := func(rs *appsv1.ReplicaSet, answer bool) {
+		if at, found := placeOfReplicaSet(rs, answer); found {
+			edit.Set(at, struct{}{})
+		}
+	}
+	for rs := range w.replicaSets.unique.All() {
+		add(rs, false)
+	}
+	for _, same := range w.replicaSets.double.All() {
+		for _, rs := range same {
+			add(rs, false)
+		}
+	}
+	for key, scale := range w.scales.All() {
+		if rs := answeredReplicaSet(key, scale); rs != nil {
+			add(rs, true)
+		}
+	}
+	return edit.Map()
+}
+
+// answeredReplicaSet is the ReplicaSet that a look-up brought, under the name that it was looked up by.
+func answeredReplicaSet(key ScaleKey, scale Scale) *appsv1.ReplicaSet {
+	if scale.ReplicaSet == nil || key.Kind != replicaSetKind {
+		return nil
+	}
+	return &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
+		Namespace: key.Namespace, Name: key.Name, OwnerReferences: scale.ReplicaSet.OwnerReferences}}
 }

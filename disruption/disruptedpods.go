@@ -38,8 +38,9 @@ func entryOf(pod *corev1.Pod, disrupted map[string]metav1.Time, now time.Time, o
 		}
 		return keptEntry, at, until
 	}
-	// D-14: the pod that was evicted had this name before; this one is its successor.
-	if pod.CreationTimestamp.After(at.Time) {
+	// D-14: the pod that was evicted had this name before; this one is its successor. D-24: unless
+	// the pod is from the future, since then the clock tells nothing about what was first.
+	if pod.CreationTimestamp.After(at.Time) && !pod.CreationTimestamp.After(now) {
 		return noEntry, at, until
 	}
 	if !until.After(now) {

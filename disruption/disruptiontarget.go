@@ -2,30 +2,29 @@ package disruption
 
 import (
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/purekube/purekube/internal/podstate"
 )
 
-// planPod decides for one pod, given the positions of the budgets that cover it.
-func (p *planner) planPod(pod *corev1.Pod, covering []int) Result {
+// planPod decides what a pod asks for by itself.
+func (x *Index) planPod(pod *corev1.Pod) Result {
 	var result Result
-	if len(covering) > 1 {
-		names := make([]string, len(covering))
-		for i, at := range covering {
-			names[i] = p.matchers[at].budget.Name
+	// D-29: no write goes with this event, so that nothing would tell whether it was recorded.
+	// CheckEviction and Explain say the same.
+	if x.o.matchUpstream() {
+		if covering := x.coveredBy(pod); len(covering) > 1 {
+			// Upstream names whichever its cache returns first.
+			result.Events = append(result.Events, podEvent(pod, "MultiplePodDisruptionBudgets", fmt.Sprintf(
+				"Pod %q/%q matches multiple PodDisruptionBudgets.  Chose %q arbitrarily.", pod.Namespace, pod.Name, covering[0].budget.Name)))
 		}
-		// Upstream names whichever its cache returns first.
-		result.Events = append(result.Events, podEvent(pod, "MultiplePodDisruptionBudgets", fmt.Sprintf(
-			"Pod %q/%q matches multiple PodDisruptionBudgets.  Chose %q arbitrarily.", pod.Namespace, pod.Name, slices.Min(names))))
 	}
 	if !hasDisruptionTarget(pod) {
 		return result
 	}
 	condition := podstate.Condition(pod, corev1.DisruptionTarget)
-	if over := condition.LastTransitionTime.Add(p.o.staleDisruptionTimeout()); over.After(p.now) {
+	if over := condition.LastTransitionTime.Add(x.o.staleDisruptionTimeout()); over.After(x.time) {
 		result.RecheckAt = over
 		return result
 	}
@@ -34,7 +33,7 @@ func (p *planner) planPod(pod *corev1.Pod, covering []int) Result {
 		Type:               corev1.DisruptionTarget,
 		Status:             corev1.ConditionFalse,
 		ObservedGeneration: pod.Generation,
-		LastTransitionTime: stamp(p.now),
+		LastTransitionTime: stamp(x.time),
 	})
 	result.Actions = append(result.Actions, ClearDisruptionTarget{Pod: updated})
 	return result

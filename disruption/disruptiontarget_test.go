@@ -81,30 +81,37 @@ func TestBR2505_StaleDisruptionTarget(t *testing.T) {
 	}
 }
 
-func TestPlanPodNamesConflictingBudgets(t *testing.T) {
+func TestD29_ConflictingBudgets(t *testing.T) {
+	upstream := Options{MatchUpstream: purekube.V1_36}
 	all := budget(named("all"), selecting(&metav1.LabelSelector{}))
 	s := Snapshot{Now: now, Pods: []*corev1.Pod{pod("a"), pod("b", labelled(nil)), pod("c", target("True", "x", time.Hour))},
 		Budgets: []*policyv1.PodDisruptionBudget{budget(), all}}
-	r, err := Plan(s, podNamed("a"), Options{})
+	r, err := Plan(s, podNamed("a"), upstream)
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(Result{Events: []purekube.Event{{
 		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: ns, Name: "a", UID: "uid-a", ResourceVersion: "7"},
 		Type:      "Warning", Reason: "MultiplePodDisruptionBudgets",
 		Message: `Pod "shop"/"a" matches multiple PodDisruptionBudgets.  Chose "all" arbitrarily.`,
 	}}}, r))
-	r, err = Plan(s, podNamed("b"), Options{})
+	r, err = Plan(s, podNamed("b"), upstream)
 	require.NoError(t, err)
 	require.True(t, r.Empty(), "one budget is no conflict")
+	r, err = Plan(s, podNamed("a"), Options{})
+	require.NoError(t, err)
+	require.True(t, r.Empty(), "no write goes with the event, so that a cluster at rest would have it for ever")
+	e, err := Explain(s, podNamed("a"), Options{})
+	require.NoError(t, err)
+	require.Equal(t, MultipleBudgets, e.Reasons[1].Code, "it is said where it is asked for")
 
 	var keys []Key
-	outcomes, err := PlanAll(s, Options{})
+	outcomes, err := PlanAll(s, upstream)
 	require.NoError(t, err)
 	for _, out := range outcomes {
 		if out.Key.Kind != PodKey {
 			continue
 		}
 		keys = append(keys, out.Key)
-		one, err := Plan(s, out.Key, Options{})
+		one, err := Plan(s, out.Key, upstream)
 		require.NoError(t, err)
 		require.Empty(t, cmp.Diff(one, out.Result))
 	}

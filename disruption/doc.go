@@ -13,6 +13,7 @@
 //   - [DesiredHealthy], [DisruptionsAllowed] and [AllowedAtFullHealth]: the arithmetic alone.
 //   - [AffectedByBudget], [AffectedByPod] and so on: what to plan again after an event.
 //   - [BudgetsFor]: which budgets cover a pod.
+//   - [Index]: a snapshot arranged for many questions, one event at a time.
 //
 // # Rules
 //
@@ -69,22 +70,39 @@
 //
 //   - D-12: spec.replicas that is absent counts as 1, the API's default. Upstream panics, so both
 //     modes do this.
+//
 //   - D-13: with maxUnavailable 0 or "0%" nothing may be disrupted, whatever the scale. When it
 //     cannot be had, the number of pods stands in. Upstream: SyncFailed.
+//
 //   - D-14: an entry of status.disruptedPods that is older than the pod of its name is about the
 //     predecessor of the pod, a StatefulSet's for example, and is dropped. Upstream counts the new pod as
 //     evicted for up to two minutes.
+//
 //   - D-15: the event NotDeleted names the budget. Upstream prints its namespace twice.
+//
 //   - D-18: a fail-safe status that is there is not written again. Upstream writes it on every
 //     pass.
+//
 //   - D-19: at exactly two minutes an entry of status.disruptedPods is over in every respect. Upstream
 //     keeps it, counts its pod as healthy, and looks again at once; RecheckAt is then the
 //     instant after Now.
 //
-// For what an API server admits there are no others, but for one: sums of scales beyond int32 stay at
-// the largest figure, where upstream wraps around and may allow every disruption there is. What it
-// does not admit, negative numbers and replicas, is an error and allows nothing; MatchUpstream
-// computes with it.
+//   - D-22: a ReplicaSet that names a Deployment which the snapshot does not hold is asked for by the scale of
+//     the Deployment, and a ReplicaSet that the snapshot does not hold as an object, since its controller decides whose
+//     scale counts. Upstream uses the ReplicaSet's own scale, which is too small during a rollout.
+//
+//   - D-23: a sum of scales beyond int32 stays at the largest number. Upstream's wraps around,
+//     and may allow every disruption there is.
+//
+//   - D-24: D-14 holds only where the pod's creationTimestamp is not later than Now. With a clock that is
+//     behind, the entry that an eviction just wrote would look like a predecessor's.
+//
+//   - D-29: the events NoPods (Normal) and UnmanagedPods come with a write of the status, so that a cluster at rest has
+//     none; upstream records them on every pass. The event MultiplePodDisruptionBudgets, with which no
+//     write goes, is left to Explain and CheckEviction. An event about a failure comes whenever the error does.
+//
+// What an API server does not admit, negative numbers and replicas, is an error and allows nothing;
+// MatchUpstream computes with it.
 //
 // Upstream goes through pods and budgets in the order of a map, which changes from pass to pass. Where
 // that shows (the first of several errors, the budget that "was chosen arbitrarily") the first by

@@ -14,13 +14,12 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/podstate"
-	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // What a drain asks of an Index, beyond its public questions.
 
 // now is the time of the index.
-func (x *Index) now() time.Time { return x.s.Now }
+func (x *Index) now() time.Time { return x.time }
 
 // changed is With and Without in one, without the keys that it affects.
 func (x *Index) changed(put, gone Snapshot) *Index {
@@ -53,7 +52,7 @@ func (x *Index) beingDeleted(budget types.NamespacedName) []*corev1.Pod {
 // being deleted or ended do not count. It is 0 where that cannot be known, with a Need if it can be
 // looked up.
 func (x *Index) shortOf(namespace string, ref *metav1.OwnerReference) (int, *purekube.Need) {
-	replicas, known, need := newWorkloads(x.s, x.o, &snapshot.Problems{}).replicas(namespace, ref)
+	replicas, known, need := x.workloads.replicas(namespace, ref)
 	if !known {
 		return 0, need
 	}

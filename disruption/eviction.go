@@ -122,34 +122,57 @@ type Eviction struct {
 //
 // Without Recompute, the pod and the budgets of its namespace are all of the snapshot that is read.
 //
+// To simulate evictions one after the other, check with Recompute. After one that is allowed, put
+// Update in the place of the budget, and a copy of the pod with a deletionTimestamp in the place of
+// the pod; then check the next. Leave the pod there until the pod that replaces it is there: a pod
+// that is taken out names its controller no more, so that the budget does not expect the pods of
+// that controller any more and allows too much.
+//
 // A pod that is not in the snapshot has no verdict but the error [purekube.ErrNotFound], two pods of
 // that name [purekube.ErrDuplicate]. The error also joins what is wrong with the budgets of the
 // namespace: a selector that does not compile covers no pod here either.
 func CheckEviction(s Snapshot, pod types.NamespacedName, o Options) (Eviction, error) {
-	p := newPlanner(s.in(pod.Namespace), o)
-	problems := p.problems
-	evicted := p.podNames.Find(pod)
-	if evicted == nil {
-		problems.Add(missing(podKey(pod), p.podNames.Ambiguous(pod)))
+	s = s.in(pod.Namespace)
+	x := arrange(s, o, noBudget)
+	if o.Recompute {
+		if evicted := x.pod(pod); evicted != nil {
+			if covering := x.coveredBy(evicted); len(covering) == 1 {
+				x = arrange(s, o, oneBudget(snapshot.KeyOf(covering[0].budget)))
+			}
+		}
+	}
+	return x.CheckEviction(pod)
+}
+
+// CheckEviction is the method of [CheckEviction].
+func (x *Index) CheckEviction(pod types.NamespacedName) (Eviction, error) {
+	return x.checkEviction(pod, x.o.Recompute)
+}
+
+func (x *Index) checkEviction(name types.NamespacedName, recompute bool) (Eviction, error) {
+	problems := x.problems()
+	pod := x.pod(name)
+	if pod == nil {
+		problems.Add(missing(podKey(name), x.pods.ambiguous(name)))
 		return Eviction{}, problems.Err()
 	}
-	if why := notCounted(evicted); why != "" {
+	if why := notCounted(pod); why != "" {
 		e := Eviction{Verdict: AllowedNoBudget, Reason: why}
-		if evicted.Status.Phase == corev1.PodPending && evicted.DeletionTimestamp == nil {
+		if pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil {
 			// It may be ready a moment later, and then its budget counts.
-			e.ResourceVersion = evicted.ResourceVersion
+			e.ResourceVersion = pod.ResourceVersion
 		}
 		return e, problems.Err()
 	}
 
-	for _, problem := range p.budgetProblems() {
+	for _, problem := range x.budgetProblems(name.Namespace) {
 		problems.Add(problem)
 	}
-	covering := p.covering(evicted)
+	covering := x.coveredBy(pod)
 	// A name that two budgets have, either of which may cover the pod, is two budgets.
-	blocking := p.ambiguousCovering(s.Budgets, evicted)
-	for _, i := range covering {
-		blocking = append(blocking, snapshot.KeyOf(p.matchers[i].budget))
+	blocking := x.ambiguousBudgetsOf(pod)
+	for _, st := range covering {
+		blocking = append(blocking, snapshot.KeyOf(st.budget))
 	}
 	if len(covering) > 1 || len(blocking) > len(covering) {
 		slices.SortFunc(blocking, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
@@ -162,10 +185,9 @@ func CheckEviction(s Snapshot, pod types.NamespacedName, o Options) (Eviction, e
 		return Eviction{Verdict: AllowedNoBudget, Reason: "no budget covers the pod"}, problems.Err()
 	}
 
-	budget := p.matchers[covering[0]].budget
-	if o.Recompute {
-		t, _ := p.only(snapshot.KeyOf(budget))
-		d := t.decide(p.workloads, s.Now, o)
+	budget := covering[0].budget
+	if recompute {
+		d := x.decide(covering[0])
 		for _, problem := range d.problems {
 			problems.Add(problem)
 		}
@@ -176,7 +198,7 @@ func CheckEviction(s Snapshot, pod types.NamespacedName, o Options) (Eviction, e
 			budget = d.budget
 		}
 	}
-	e := decrement(budget, evicted, stamp(s.Now))
+	e := decrement(budget, pod, stamp(x.time))
 	e.Budget = snapshot.KeyOf(budget)
 	if !e.Verdict.Allowed() {
 		e.Blocking = []types.NamespacedName{e.Budget}
@@ -197,18 +219,15 @@ func notCounted(pod *corev1.Pod) string {
 	return ""
 }
 
-// ambiguousCovering are the names that more than one budget has, one of which covers the pod.
-func (p *planner) ambiguousCovering(budgets []*policyv1.PodDisruptionBudget, pod *corev1.Pod) []types.NamespacedName {
-	if len(p.budgetNames.Duplicates()) == 0 {
-		return nil
-	}
+// ambiguousBudgetsOf are the names that more than one budget has, one of which covers the pod.
+func (x *Index) ambiguousBudgetsOf(pod *corev1.Pod) []types.NamespacedName {
 	var names []types.NamespacedName
-	for _, b := range budgets {
-		if b == nil || !p.budgetNames.Ambiguous(snapshot.KeyOf(b)) || slices.Contains(names, snapshot.KeyOf(b)) {
-			continue
-		}
-		if m, _ := newCompiler().matcher(b); m.covers(pod) {
-			names = append(names, snapshot.KeyOf(b))
+	for key, same := range x.budgets.doubles(pod.Namespace) {
+		if slices.ContainsFunc(same, func(b *policyv1.PodDisruptionBudget) bool {
+			m, _ := newCompiler().matcher(b)
+			return m.covers(pod)
+		}) {
+			names = append(names, key)
 		}
 	}
 	return names

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/podstate"
 )
 
 const cannotEvict = "Cannot evict pod as it would violate the pod's disruption budget. "
@@ -271,6 +272,110 @@ func TestCheckEvictionRecompute(t *testing.T) {
 		require.Equal(t, RefusedNow, e.Verdict)
 		require.Contains(t, e.Reason, "because it failed sync: invalid value")
 	})
+}
+
+// evictOneAfterTheOther simulates evictions as CheckEviction's comment says, and returns the pods that go.
+func evictOneAfterTheOther(t *testing.T, s Snapshot, o Options) (gone []string) {
+	t.Helper()
+	o.Recompute = true
+	for i, p := range s.Pods {
+		e, err := CheckEviction(s, nn(p.Name), o)
+		require.NoError(t, err)
+		require.Empty(t, e.Needs)
+		if !e.Verdict.Allowed() {
+			require.Equal(t, RefusedNow, e.Verdict)
+			continue
+		}
+		gone = append(gone, p.Name)
+		for j, b := range s.Budgets {
+			if e.Update != nil && KeyOf(b) == KeyOf(e.Update) {
+				s.Budgets[j] = e.Update
+			}
+		}
+		terminating := p.DeepCopy()
+		terminating.DeletionTimestamp = ptr.To(metav1.NewTime(s.Now))
+		s.Pods[i] = terminating
+	}
+	return gone
+}
+
+func TestCheckEvictionOneAfterTheOther(t *testing.T) {
+	// each has so many StatefulSets of so many replicas, all healthy.
+	each := func(sets, replicas int, b *policyv1.PodDisruptionBudget) Snapshot {
+		s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{b}}
+		for i := range sets {
+			name := fmt.Sprint("db", i)
+			s.StatefulSets = append(s.StatefulSets, statefulSet(name, ptr.To(int32(replicas))))
+			for k := range replicas {
+				s.Pods = append(s.Pods, pod(fmt.Sprintf("%s-%d", name, k), by("apps/v1", "StatefulSet", name)))
+			}
+		}
+		return s
+	}
+	for _, tc := range []struct {
+		name, reason string
+		s            Snapshot
+		want         int
+	}{
+		{"single replicas, maxUnavailable 1", "one of three may be missing", each(3, 1, budget(maxUnavailable("1"))), 1},
+		{"single replicas, minAvailable 50%", "half of ten have to stay", each(10, 1, budget(minAvailable("50%"))), 5},
+		{"single replicas, maxUnavailable 30%", "30 % of ten, rounded up", each(10, 1, budget(maxUnavailable("30%"))), 3},
+		{"single replicas, minAvailable 2", "a number is a number", each(3, 1, budget(minAvailable("2"))), 1},
+		{"a single replica, maxUnavailable 0", "never", each(1, 1, budget(maxUnavailable("0"))), 0},
+		{"a single replica, minAvailable 50%", "half of one, rounded up, is all", each(1, 1, budget(minAvailable("50%"))), 0},
+		{"several controllers, 25% of 12", "the sum of the scales counts", each(3, 4, budget(maxUnavailable("25%"))), 3},
+		{"a Deployment", "30 % of seven, rounded up", web(budget(maxUnavailable("30%")), 7, pods(7, 7, byWeb)...), 3},
+	} {
+		for mode, o := range bothModes {
+			t.Run(tc.name+"/"+mode, func(t *testing.T) {
+				require.Len(t, evictOneAfterTheOther(t, deepCopy(tc.s), o), tc.want, tc.reason)
+			})
+		}
+	}
+}
+
+// Whatever the cluster: a sequence of evictions takes no more healthy pods than the budget allowed
+// before the first of them.
+func TestPropEvictionsOneAfterTheOther(t *testing.T) {
+	sequences := 0
+	forEachSnapshot(t, 300, false, func(g generator, s Snapshot, o Options) error {
+		o.Recompute = true
+		s = deepCopy(s)
+		left := map[types.NamespacedName]int32{}
+		for _, p := range s.Pods {
+			if p.CreationTimestamp.After(s.Now) {
+				p.CreationTimestamp = metav1.NewTime(epoch)
+			}
+		}
+		for _, b := range s.Budgets {
+			// Entries that are over at any moment would give pods back.
+			b.Status.DisruptedPods = nil
+			e, _ := Explain(s, KeyOf(b), o)
+			left[e.Key.object()] = e.Computed.DisruptionsAllowed
+		}
+		for i, p := range s.Pods {
+			e, _ := CheckEviction(s, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, o)
+			if e.Verdict == AllowedWithinBudget {
+				sequences++
+				// One that is not ready takes nothing from the budget.
+				if !podstate.Ready(p) {
+					left[e.Budget]++
+				}
+				if left[e.Budget]--; left[e.Budget] < 0 {
+					return fmt.Errorf("%s: budget %s lets one more go than it allowed", p.Name, e.Budget)
+				}
+				carryOut(s, UpdateStatus{Budget: e.Update})
+			}
+			if e.Verdict.Allowed() {
+				s.Pods[i] = p.DeepCopy()
+				s.Pods[i].DeletionTimestamp = ptr.To(metav1.NewTime(s.Now))
+			}
+		}
+		return nil
+	})
+	if *seedFlag == 0 && sequences < 5 {
+		t.Errorf("only %d evictions within budget", sequences)
+	}
 }
 
 func TestVerdict(t *testing.T) {

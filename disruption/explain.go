@@ -70,10 +70,10 @@ type Explanation struct {
 	Failure string
 	// Never: no healthy pod could be evicted even with every pod healthy, at the scales that the
 	// controllers have now. Where these are not known it is false, unless the budget forbids
-	// every disruption at any scale.
+	// every disruption at any scale (maxUnavailable 0, minAvailable 100%).
 	Never bool
 	// Shortfall is how many more healthy pods it takes until one may be evicted. It is 0 if one
-	// may be evicted now, if no number of pods suffices, and if nothing could be computed.
+	// may be evicted now, if no scale suffices, and if nothing could be computed.
 	Shortfall int32
 	// Needs are the look-ups to make first; Computed is then empty.
 	Needs []purekube.Need
@@ -129,29 +129,34 @@ func (e Explanation) Blocks() bool { return len(e.Needs) == 0 && e.Computed.Disr
 // An object that is not in the snapshot has no explanation but the error [purekube.ErrNotFound], one
 // that is there twice [purekube.ErrDuplicate]. The error is otherwise Plan's.
 func Explain(s Snapshot, key Key, o Options) (Explanation, error) {
-	p := newPlanner(s.in(key.Namespace), o)
-	problems := p.problems
+	if key.Kind == BudgetKey {
+		return arrange(s.in(key.Namespace), o, oneBudget(key.object())).Explain(key)
+	}
+	return arrange(s.in(key.Namespace), o, noBudget).Explain(key)
+}
+
+// Explain is the method of [Explain].
+func (x *Index) Explain(key Key) (Explanation, error) {
+	problems := x.problems()
 	switch key.Kind {
 	case BudgetKey:
-		i := slices.IndexFunc(p.counts, func(t podCount) bool { return snapshot.KeyOf(t.budget) == key.object() })
-		if i < 0 {
-			problems.Add(missing(key, p.budgetNames.Ambiguous(key.object())))
+		st, found := x.states.Get(key.object())
+		if !found {
+			problems.Add(missing(key, x.budgets.ambiguous(key.object())))
 			return Explanation{}, problems.Err()
 		}
-		e := explained(&p.counts[i])
-		p.only(key.object())
-		d := p.counts[i].decide(p.workloads, s.Now, o)
+		e, d := x.explainBudget(st, x.podsOf(st))
 		for _, problem := range d.problems {
 			problems.Add(problem)
 		}
-		e.conclude(&p.counts[i], d, p.workloads, o)
-		return *e, problems.Err()
+		return e, problems.Err()
 	case PodKey:
-		if pod := p.podNames.Find(key.object()); pod != nil {
-			return p.explainPod(pod, p.covering(pod)), problems.Err()
+		pod := x.pod(key.object())
+		if pod == nil {
+			problems.Add(missing(key, x.pods.ambiguous(key.object())))
+			return Explanation{}, problems.Err()
 		}
-		problems.Add(missing(key, p.podNames.Ambiguous(key.object())))
-		return Explanation{}, problems.Err()
+		return x.explainPod(pod, x.coveredBy(pod)), problems.Err()
 	}
 	problems.Add(missing(key, false))
 	return Explanation{}, problems.Err()
@@ -170,52 +175,50 @@ func missing(key Key, ambiguous bool) *purekube.ObjectError {
 // explanations are sorted by key. The error is that of [PlanAll]. It costs about one pass over the
 // pods.
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
-	p := newPlanner(s, o)
-	all := make([]*Explanation, len(p.counts))
-	for i := range p.counts {
-		all[i] = explained(&p.counts[i])
-	}
-	var out []Explanation
-	x := newBudgetIndex(p.matchers)
-	var hits []int
-	for _, pod := range p.pods {
-		hits = x.covering(hits[:0], pod)
-		for _, i := range hits {
-			p.add(&p.counts[i], pod)
+	return arrange(s, o, everyBudget).ExplainAll()
+}
+
+// ExplainAll is the method of [ExplainAll].
+func (x *Index) ExplainAll() ([]Explanation, error) {
+	var all []Explanation
+	pods := map[*budgetState][]*corev1.Pod{}
+	for pod := range x.pods.unique.All() {
+		covering := x.coveredBy(pod)
+		for _, st := range covering {
+			pods[st] = append(pods[st], pod)
 		}
-		if (len(hits) > 1 || hasDisruptionTarget(pod)) && !p.ambiguousPod(snapshot.KeyOf(pod)) {
-			out = append(out, p.explainPod(pod, hits))
+		if len(covering) > 1 || hasDisruptionTarget(pod) {
+			all = append(all, x.explainPod(pod, covering))
 		}
 	}
 	reported := map[place]bool{}
-	for i, e := range all {
-		d := p.counts[i].decide(p.workloads, s.Now, o)
+	for _, st := range x.states.All() {
+		e, d := x.explainBudget(st, pods[st])
 		for _, problem := range d.problems {
 			reported[placeOf(problem)] = true
 		}
-		e.conclude(&p.counts[i], d, p.workloads, o)
-		out = append(out, *e)
+		all = append(all, e)
 	}
-	slices.SortFunc(out, func(a, b Explanation) int { return compareKeys(a.Key, b.Key) })
-	return out, p.wholeSnapshot(reported)
+	slices.SortFunc(all, func(a, b Explanation) int { return compareKeys(a.Key, b.Key) })
+	return all, x.wholeSnapshot(reported)
 }
 
-// explainPod explains a pod, given the positions of the budgets that cover it.
-func (p *planner) explainPod(pod *corev1.Pod, covering []int) Explanation {
+// explainPod explains a pod that these budgets cover.
+func (x *Index) explainPod(pod *corev1.Pod, covering []*budgetState) Explanation {
 	e := Explanation{Key: KeyOf(pod)}
-	for _, i := range covering {
-		e.Budgets = append(e.Budgets, snapshot.KeyOf(p.matchers[i].budget))
+	for _, st := range covering {
+		e.Budgets = append(e.Budgets, snapshot.KeyOf(st.budget))
 	}
-	slices.SortFunc(e.Budgets, func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
 	condition := podstate.Condition(pod, corev1.DisruptionTarget)
-	target := Reason{Field: "status.conditions", Code: DisruptionTargetInUse, Message: "the condition DisruptionTarget stays: the pod is being deleted or has ended, or the kubelet set it"}
+	target := Reason{Field: "status.conditions", Code: DisruptionTargetInUse,
+		Message: "the condition DisruptionTarget stays: the pod is being deleted or has ended, or the kubelet set it"}
 	switch {
 	case condition == nil || condition.Status != corev1.ConditionTrue:
 		target.Code, target.Message = NoDisruptionTarget, "the condition DisruptionTarget is not True"
 	case hasDisruptionTarget(pod):
-		over := condition.LastTransitionTime.Add(p.o.staleDisruptionTimeout())
+		over := condition.LastTransitionTime.Add(x.o.staleDisruptionTimeout())
 		target.Code, target.Message = DisruptionTargetStale, "the pod was to be deleted and was not: the condition DisruptionTarget is cleared"
-		if over.After(p.now) {
+		if over.After(x.time) {
 			target.Code, target.Message = DisruptionTargetRecent, "the pod is about to be deleted: the condition DisruptionTarget stays until "+over.UTC().Format(time.RFC3339)
 		}
 	}
@@ -231,32 +234,28 @@ func (p *planner) explainPod(pod *corev1.Pod, covering []int) Explanation {
 	return e
 }
 
-// explained begins an explanation that takes note of all that is counted.
-func explained(t *podCount) *Explanation {
-	e := &Explanation{
-		Key:      KeyOf(t.budget),
-		Rule:     rule(t.budget.Spec),
-		Selector: metav1.FormatLabelSelector(t.budget.Spec.Selector),
-		Reported: countsOf(t.budget.Status),
+// explainBudget explains a budget that covers these pods, and those of a name that another one has.
+func (x *Index) explainBudget(st *budgetState, pods []*corev1.Pod) (Explanation, decision) {
+	b := st.budget
+	e := Explanation{
+		Key: KeyOf(b), Rule: rule(b.Spec), Selector: metav1.FormatLabelSelector(b.Spec.Selector), Reported: countsOf(b.Status),
 	}
-	t.onPod, t.onController = e.addPod, e.addController
-	return e
-}
-
-// addPod notes how a pod counts.
-func (e *Explanation) addPod(pod *corev1.Pod, h Health, until time.Time) {
-	p := PodHealth{Name: pod.Name, Health: h, Until: until}
-	if h != Ambiguous {
-		p.Node = pod.Spec.NodeName
+	t := x.count(st)
+	for _, pod := range pods {
+		h, until := healthOf(pod, b.Status.DisruptedPods, x.time, x.o)
+		e.Pods = append(e.Pods, PodHealth{Name: pod.Name, Node: pod.Spec.NodeName, Health: h, Until: until})
 		if metav1.GetControllerOfNoCopy(pod) == nil {
 			e.Unmanaged = append(e.Unmanaged, pod.Name)
 		}
 	}
-	e.Pods = append(e.Pods, p)
-}
+	for name := range t.ambiguous {
+		e.Pods = append(e.Pods, PodHealth{Name: name, Health: Ambiguous})
+	}
+	at := map[controller]int{}
+	t.onController = func(r reference, a answer) { e.addController(r, a, at) }
+	d := t.decide(x.workloads, x.time, x.o)
+	t.onController = nil
 
-// conclude adds what was decided.
-func (e *Explanation) conclude(t *podCount, d decision, w *workloads, o Options) {
 	e.Needs = d.needs
 	e.UpToDate = d.budget == nil && len(d.needs) == 0
 	if d.failure != nil {
@@ -269,33 +268,53 @@ func (e *Explanation) conclude(t *podCount, d decision, w *workloads, o Options)
 		e.Computed = e.Reported
 	}
 	slices.SortFunc(e.Pods, func(a, b PodHealth) int { return cmp.Compare(a.Name, b.Name) })
+	for _, c := range e.Controllers {
+		slices.Sort(c.Through)
+	}
 	slices.SortFunc(e.Controllers, func(a, b ControllerScale) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), slices.Compare(a.Through, b.Through))
 	})
 	slices.Sort(e.Unmanaged)
-	e.Never, e.Shortfall = t.outlook(d, e.Computed, w, o)
-	e.Reasons = e.reasons(t.budget.Spec.MaxUnavailable == nil && t.budget.Spec.MinAvailable == nil)
+	e.Never, e.Shortfall = t.outlook(d, e.Computed, x.workloads, x.o)
+	e.Reasons = e.reasons(b.Spec.MaxUnavailable == nil && b.Spec.MinAvailable == nil)
+	return e, d
 }
 
-// addController notes what was found for an owner reference.
-func (e *Explanation) addController(r reference, a answer) {
+// healthOf is how a pod counts for a budget with these entries, and until when its entry counts.
+func healthOf(pod *corev1.Pod, disrupted map[string]metav1.Time, now time.Time, o Options) (Health, time.Time) {
+	e, _, until := entryOf(pod, disrupted, now, o)
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return BeingDeleted, time.Time{}
+	case e == keptEntry && until.After(now):
+		return BeingEvicted, until
+	case podstate.Ready(pod):
+		return Healthy, time.Time{}
+	}
+	return NotReady, time.Time{}
+}
+
+// addController notes what was found for an owner reference. at is where in e.Controllers those
+// are that were found.
+func (e *Explanation) addController(r reference, a answer, at map[controller]int) {
 	through := r.ref.Kind + " " + r.ref.Name
 	cs := ControllerScale{Kind: r.ref.Kind, Name: r.ref.Name, Through: []string{through}}
 	switch {
 	case a.found.kind != "":
 		cs.Kind, cs.Name, cs.Scale = a.found.kind, a.found.name, a.found.scale
-		for i := range e.Controllers {
-			if known := &e.Controllers[i]; known.Kind == cs.Kind && known.Name == cs.Name && known.Problem == "" {
-				known.Scale = cs.Scale
-				known.Through = append(known.Through, through)
-				slices.Sort(known.Through)
-				return
-			}
+		if i, known := at[a.found]; known {
+			e.Controllers[i].Through = append(e.Controllers[i].Through, through)
+			return
 		}
+		at[a.found] = len(e.Controllers)
 	case a.problem != nil:
 		cs.Problem, cs.Code = conditionText(a.problem), ScaleNotAvailable
 	case a.need != nil:
+		cs.Kind, cs.Name = a.need.Kind, a.need.Name
 		cs.Problem, cs.Code = "its scale is not in the snapshot", ScaleNotKnown
+		if a.need.Subresource == "" {
+			cs.Problem = "it is not in the snapshot"
+		}
 	default:
 		cs.Problem, cs.Code = "not found, or another one of that name", ControllerNotFound
 	}

@@ -2,6 +2,7 @@ package disruption
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -161,7 +162,179 @@ func TestExplainManyControllers(t *testing.T) {
 	}
 	require.EqualValues(t, 6*fewReferences, e.Computed.ExpectedPods)
 
-	c := newPlanner(s, Options{})
-	counted, _ := c.only(nn("web"))
-	require.Len(t, counted.refs, 3*fewReferences, "and held once")
+	st, _ := arrange(s, Options{}, everyBudget).states.Get(nn("web"))
+	require.Equal(t, 3*fewReferences, st.refs.len(), "and held once")
+}
+
+func TestExplainPod(t *testing.T) {
+	all := budget(named("all"), selecting(&metav1.LabelSelector{}))
+	for _, tc := range []struct {
+		name, reason string
+		pod          *corev1.Pod
+		budgets      []*policyv1.PodDisruptionBudget
+		want         []Code
+		object       string
+	}{
+		{name: "nothing", reason: "no plan of its own", pod: pod("a"), want: []Code{NoDisruptionTarget, NoBudget}},
+		{name: "one budget", reason: "it is asked when the pod is evicted", pod: pod("a"), budgets: []*policyv1.PodDisruptionBudget{budget()},
+			want: []Code{NoDisruptionTarget, OneBudget}, object: "web"},
+		{name: "two budgets", reason: "it cannot be evicted", pod: pod("a"), budgets: []*policyv1.PodDisruptionBudget{budget(), all},
+			want: []Code{NoDisruptionTarget, MultipleBudgets}, object: "all"},
+		{name: "recent", reason: "the pod may be deleted any moment", pod: pod("a", target("True", "x", time.Second)), want: []Code{DisruptionTargetRecent, NoBudget}},
+		{name: "stale", reason: "the pod was not deleted", pod: pod("a", target("True", "x", time.Hour)), want: []Code{DisruptionTargetStale, NoBudget}},
+		{name: "being deleted", reason: "the condition is right", pod: pod("a", target("True", "x", time.Hour), deleting), want: []Code{DisruptionTargetInUse, NoBudget}},
+		{name: "False", reason: "cleared already", pod: pod("a", target("False", "", time.Hour)), want: []Code{NoDisruptionTarget, NoBudget}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e, err := Explain(Snapshot{Now: now, Pods: []*corev1.Pod{tc.pod}, Budgets: tc.budgets}, podNamed("a"), Options{})
+			require.NoError(t, err)
+			require.Equal(t, podNamed("a"), e.Key)
+			require.Equal(t, tc.want, []Code{e.Reasons[0].Code, e.Reasons[1].Code}, tc.reason)
+			require.Len(t, e.Reasons, 2)
+			require.Equal(t, tc.object, e.Reasons[1].Object.Name)
+			require.Len(t, e.Budgets, len(tc.budgets))
+		})
+	}
+	_, err := Explain(Snapshot{Now: now}, podNamed("a"), Options{})
+	require.ErrorIs(t, err, purekube.ErrNotFound)
+	_, err = Explain(Snapshot{Now: now}, Key{Kind: "node", Name: "a"}, Options{})
+	require.EqualError(t, err, "node a: not in the snapshot")
+}
+
+func TestNeverAndShortfall(t *testing.T) {
+	custom := by("x/v1", "Y", "y")
+	for _, tc := range []struct {
+		name, reason string
+		s            Snapshot
+		never        bool
+		shortfall    int32
+		code         Code
+	}{
+		{name: "one may go", reason: "nothing is missing", s: web(budget(maxUnavailable("1")), 3, pods(3, 3, byWeb)...), code: SomeAllowed},
+		{name: "one is not ready", reason: "it takes that one", s: web(budget(maxUnavailable("1")), 3, pods(3, 2, byWeb)...), shortfall: 1, code: TooFewHealthy},
+		{name: "none is ready", reason: "it takes three", s: web(budget(maxUnavailable("1")), 3, pods(3, 0, byWeb)...), shortfall: 3, code: TooFewHealthy},
+		{name: "maxUnavailable 0", reason: "no number of pods suffices", s: web(budget(maxUnavailable("0")), 3, pods(3, 3, byWeb)...), never: true, code: NeverAllowed},
+		{name: "maxUnavailable 0%", reason: "no number of pods suffices", s: web(budget(maxUnavailable("0%")), 3, pods(3, 1, byWeb)...), never: true, code: NeverAllowed},
+		{name: "maxUnavailable 0, unmanaged", reason: "no number of pods suffices", s: web(budget(maxUnavailable("0")), 3, pod("a")), never: true, code: NeverAllowed},
+		{name: "maxUnavailable 1, unmanaged", reason: "nobody ever expects them", s: web(budget(maxUnavailable("1")), 3, pod("a"), pod("b")), never: true, code: NeverAllowed},
+		{name: "100%", reason: "no number of pods suffices", s: web(budget(minAvailable("100%")), 3, pods(3, 2, byWeb)...), never: true, code: NeverAllowed},
+		{name: "67% of 3", reason: "two thirds and a bit of three are all of them; a fourth would do",
+			s: web(budget(minAvailable("67%")), 3, pods(3, 3, byWeb)...), never: true, shortfall: 1, code: NeverAllowed},
+		{name: "50% of 1", reason: "half of one is one", s: web(budget(minAvailable("50%")), 1, pods(1, 1, byWeb)...), never: true, shortfall: 1, code: NeverAllowed},
+		{name: "3 of 3", reason: "a fourth would do", s: web(budget(minAvailable("3")), 3, pods(3, 3, byWeb)...), never: true, shortfall: 1, code: NeverAllowed},
+		{name: "3 of 5, three there", reason: "the scale-up is under way", s: web(budget(minAvailable("3")), 5, pods(3, 3, byWeb)...), shortfall: 1, code: TooFewHealthy},
+		{name: "3 of 3, four there", reason: "one is more than wanted and not ready", s: web(budget(minAvailable("3")), 3, pods(4, 3, byWeb)...), shortfall: 1, code: TooFewHealthy},
+		{name: "scaled to zero", reason: "it may be scaled up", s: web(budget(maxUnavailable("1")), 0, pods(1, 1, byWeb)...), code: NoPodsExpected},
+		{name: "scaled to zero, maxUnavailable 0", reason: "no scale suffices", s: web(budget(maxUnavailable("0")), 0, pods(1, 1, byWeb)...), never: true, code: NeverAllowed},
+		{name: "neither", reason: "nothing is expected, so nothing is allowed", s: web(budget(), 3, pods(3, 3, byWeb)...), never: true, code: NeverAllowed},
+		{name: "a number, scale not known", reason: "it may be more than there are", s: web(budget(minAvailable("3")), 3, pods(3, 3, custom)...), shortfall: 1, code: TooFewHealthy},
+		{name: "needs", reason: "not known yet", s: web(budget(maxUnavailable("1")), 3, pods(3, 3, custom)...), code: ScalesNotKnown},
+		{name: "needs, maxUnavailable 0", reason: "whatever they bring", s: web(budget(maxUnavailable("0")), 3, pods(3, 3, custom)...), never: true, code: ScalesNotKnown},
+		{name: "no pods", reason: "none could go", s: web(budget(maxUnavailable("1")), 3), code: NoPods},
+		{name: "not a percentage", reason: "nothing is allowed until somebody mends it", s: web(budget(maxUnavailable("x")), 3, pods(3, 3, byWeb)...), never: true, code: NotComputed},
+		{name: "not a selector", reason: "no pod is covered, so none is held", code: NotComputed,
+			s: web(budget(maxUnavailable("0"), selecting(expression("app", "Like"))), 3, pods(3, 3, byWeb)...)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e, _ := Explain(tc.s, key("web"), Options{})
+			require.Equal(t, tc.never, e.Never, tc.reason)
+			require.Equal(t, tc.shortfall, e.Shortfall, tc.reason)
+			require.Equal(t, tc.code, e.Reasons[0].Code, tc.reason)
+		})
+	}
+}
+
+// What Never says is so: with every pod that the controllers want there and healthy, none may go; and
+// where it does not, one may.
+func TestPropNever(t *testing.T) {
+	seen := map[bool]int{}
+	forEachSnapshot(t, 600, false, func(g generator, s Snapshot, o Options) error {
+		for _, b := range s.Budgets {
+			e, err := Explain(s, KeyOf(b), o)
+			if err != nil || len(e.Needs) > 0 || len(e.Pods) == 0 || e.Computed.ExpectedPods <= 0 || e.Computed.ExpectedPods > 100 {
+				continue
+			}
+			full := deepCopy(s)
+			var some *corev1.Pod
+			pods, managed := 0, int32(0)
+			for _, p := range full.Pods {
+				p.DeletionTimestamp, p.Status.Conditions = nil, []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+				if slices.ContainsFunc(e.Pods, func(h PodHealth) bool { return h.Name == p.Name && p.Namespace == b.Namespace }) {
+					pods++
+					if metav1.GetControllerOf(p) != nil {
+						some = p
+						managed++
+					}
+				}
+			}
+			wanted, complete := int32(0), true
+			for _, c := range e.Controllers {
+				wanted += c.Scale
+				complete = complete && c.Problem == ""
+			}
+			if some == nil || !complete || len(e.Controllers) == 0 {
+				continue
+			}
+			for ; managed < wanted; managed++ {
+				p := some.DeepCopy()
+				p.Name = fmt.Sprint("z-more-", managed) // behind all others
+				full.Pods = append(full.Pods, p)
+			}
+			for _, b := range full.Budgets {
+				b.Status.DisruptedPods = nil
+			}
+			then, err := Explain(full, KeyOf(b), o)
+			if err != nil || len(then.Needs) > 0 {
+				return fmt.Errorf("%s: at full health %+v, %w", b.Name, then, err)
+			}
+			seen[e.Never]++
+			if e.Never == (then.Computed.DisruptionsAllowed > 0) {
+				return fmt.Errorf("%s: never %t, at full health %+v, before %+v", b.Name, e.Never, then, e)
+			}
+		}
+		return nil
+	})
+	if *seedFlag == 0 && (seen[true] < 20 || seen[false] < 20) {
+		t.Errorf("the snapshots are not diverse: %v", seen)
+	}
+}
+
+func TestAllowedAtFullHealth(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason string
+		min, max     string
+		replicas     int32
+		want         int32
+		err          bool
+	}{
+		{name: "minAvailable 3 of 3", reason: "all have to stay", min: "3", replicas: 3},
+		{name: "minAvailable 2 of 3", reason: "one may go", min: "2", replicas: 3, want: 1},
+		{name: "minAvailable 67% of 3", reason: "2.01 is 3", min: "67%", replicas: 3},
+		{name: "minAvailable 66% of 3", reason: "1.98 is 2", min: "66%", replicas: 3, want: 1},
+		{name: "minAvailable 100%", reason: "all have to stay", min: "100%", replicas: 50},
+		{name: "minAvailable 0", reason: "all may go", min: "0", replicas: 3, want: 3},
+		{name: "maxUnavailable 0", reason: "none may go", max: "0", replicas: 3},
+		{name: "maxUnavailable 0%", reason: "none may go", max: "0%", replicas: 3},
+		{name: "maxUnavailable 1 of 1", reason: "the only one may go", max: "1", replicas: 1, want: 1},
+		{name: "maxUnavailable 1%", reason: "rounded up", max: "1%", replicas: 3, want: 1},
+		{name: "neither", reason: "nothing is expected, so nothing is allowed", replicas: 3},
+		{name: "no replicas", reason: "none are there", max: "1", replicas: 0},
+		{name: "not a percentage", reason: "nothing is allowed", max: "x", replicas: 3, err: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var spec policyv1.PodDisruptionBudgetSpec
+			if tc.min != "" {
+				spec.MinAvailable = value(tc.min)
+			}
+			if tc.max != "" {
+				spec.MaxUnavailable = value(tc.max)
+			}
+			got, err := AllowedAtFullHealth(spec, tc.replicas, RoundUp)
+			require.Equal(t, tc.err, err != nil)
+			require.Equal(t, tc.want, got, tc.reason)
+		})
+	}
+	down, err := AllowedAtFullHealth(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: value("30%")}, 3, RoundDown)
+	require.NoError(t, err)
+	require.Zero(t, down, "rounded down, none may go")
 }

@@ -191,6 +191,16 @@ func (g generator) budget(name string) *policyv1.PodDisruptionBudget {
 	return b
 }
 
+func (g generator) replicaSet(m metav1.ObjectMeta) *appsv1.ReplicaSet {
+	rs := &appsv1.ReplicaSet{ObjectMeta: m, Spec: appsv1.ReplicaSetSpec{Replicas: g.replicas()}}
+	if !g.in(3) {
+		rs.OwnerReferences = []metav1.OwnerReference{{
+			APIVersion: g.pick("apps/v1", "apps/v1", "apps/v1", "x/v1", "a/b/c"), Kind: g.pick("Deployment", "Deployment", "Rollout"),
+			Name: "one", UID: "Deployment-one", Controller: ptr.To(!g.in(8))}}
+	}
+	return rs
+}
+
 func (g generator) snapshot() Snapshot {
 	s := Snapshot{Now: now, Scales: map[ScaleKey]Scale{}}
 	for i := range 1 + g.IntN(4) {
@@ -207,13 +217,7 @@ func (g generator) snapshot() Snapshot {
 				return m
 			}
 			if !g.in(10) {
-				rs := &appsv1.ReplicaSet{ObjectMeta: m("ReplicaSet"), Spec: appsv1.ReplicaSetSpec{Replicas: g.replicas()}}
-				if !g.in(3) {
-					rs.OwnerReferences = []metav1.OwnerReference{{
-						APIVersion: g.pick("apps/v1", "apps/v1", "apps/v1", "x/v1", "a/b/c"), Kind: g.pick("Deployment", "Deployment", "Rollout"),
-						Name: "one", UID: "Deployment-one", Controller: ptr.To(!g.in(8))}}
-				}
-				s.ReplicaSets = append(s.ReplicaSets, rs)
+				s.ReplicaSets = append(s.ReplicaSets, g.replicaSet(m("ReplicaSet")))
 			}
 			if !g.in(10) {
 				s.Deployments = append(s.Deployments, &appsv1.Deployment{ObjectMeta: m("Deployment"), Spec: appsv1.DeploymentSpec{Replicas: g.replicas()}})
@@ -232,6 +236,9 @@ func (g generator) snapshot() Snapshot {
 				scale := Scale{Found: !g.in(5), UID: g.uid(gk[1], name), Replicas: g.Int32N(5)}
 				if g.in(8) {
 					scale = Scale{Err: gk[1] + " does not implement the scale subresource"}
+				}
+				if gk[1] == "ReplicaSet" && scale.Found && !g.in(4) {
+					scale.ReplicaSet = g.replicaSet(m("ReplicaSet"))
 				}
 				s.Scales[ScaleKey{gk[0], gk[1], namespace, name}] = scale
 			}

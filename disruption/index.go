@@ -1,10 +1,9 @@
 package disruption
 
 import (
-	"maps"
 	"slices"
+	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,185 +14,344 @@ import (
 )
 
 // Index is a [Snapshot] arranged for many questions. It never changes: With and Without return
-// another one, which shares with it what is the same in both. Any number of goroutines may use one.
+// another one, which shares with it what is the same in both. Any number of goroutines may use one,
+// and derive others from it, at the same time.
 //
 // Every method answers what the function of that name answers for the same objects.
+//
+// For n pods and budgets, NewIndex costs about one pass over the snapshot. With and Without cost O(log n) for
+// each object and for each budget that it concerns; a budget that is new or has another selector, its pods.
+// A plan costs the controllers of the budget's pods and the entries of its status, an explanation
+// its pods. One change in about n/2 costs n, when what was changed since is arranged anew.
 type Index struct {
-	s Snapshot
-	o Options
+	time time.Time
+	o    Options
+
+	budgets   objects[policyv1.PodDisruptionBudget, *policyv1.PodDisruptionBudget]
+	pods      objects[corev1.Pod, *corev1.Pod]
+	workloads *workloads
+
+	// states are those of the budgets whose name no other one has.
+	states *persistent.Map[types.NamespacedName, *budgetState]
+	// byLabel finds the budgets that cover a pod, as far as they have not moved since it was
+	// made: got another selector, or were added.
+	byLabel *budgetIndex
+	moved   *persistent.Map[movedBudget, struct{}]
+	// broken are the budgets whose selector does not compile.
+	broken *persistent.Map[types.NamespacedName, struct{}]
+	// entries are the budgets that have entries in status.disruptedPods, and targets the pods whose
+	// condition DisruptionTarget is True: the time matters to these only.
+	entries, targets *persistent.Map[types.NamespacedName, struct{}]
+
+	// terms, and what follows, are only there in an index that NewIndex made.
+	terms *podTerms
+	// references are the budgets whose pods name a controller.
+	references *persistent.Map[budgetReference, struct{}]
+	// replicaSets are those that a Deployment controls.
+	replicaSets *persistent.Map[deploymentReplicaSet, struct{}]
 }
 
-// NewIndex arranges the snapshot, in one pass over it.
-func NewIndex(s Snapshot, o Options) *Index { return &Index{s: s, o: o} }
+// NewIndex arranges the snapshot.
+func NewIndex(s Snapshot, o Options) *Index {
+	x := arrange(s, o, everyBudget)
+	x.arrangeTerms()
+	x.arrangeReferences()
+	return x
+}
+
+// counting says for which budgets an index counts the pods.
+type counting func(types.NamespacedName) bool
+
+func everyBudget(types.NamespacedName) bool { return true }
+
+func noBudget(types.NamespacedName) bool { return false }
+
+func oneBudget(budget types.NamespacedName) counting {
+	return func(b types.NamespacedName) bool { return b == budget }
+}
+
+// arrange makes an index that answers questions about the budgets whose pods it counts, and cannot
+// be changed.
+func arrange(s Snapshot, o Options, counts counting) *Index {
+	x := &Index{time: s.Now, o: o, workloads: newWorkloads(s, o)}
+	var budgets []*policyv1.PodDisruptionBudget
+	var pods []*corev1.Pod
+	x.budgets, budgets = newObjects(budgetKind, s.Budgets)
+	x.pods, pods = newObjects(podKind, s.Pods)
+	compile := newCompiler()
+	states := make([]*budgetState, 0, len(budgets))
+	matchers := make([]matcher, 0, len(budgets))
+	sums := make([]podSummer, 0, len(budgets))
+	counted := 0
+	for _, b := range budgets {
+		key := snapshot.KeyOf(b)
+		if x.budgets.ambiguous(key) {
+			continue
+		}
+		m, broken := compile.matcher(b)
+		states = append(states, &budgetState{matcher: m, broken: broken, at: int32(len(states))})
+		if !counts(key) {
+			m.selector = nil
+		} else {
+			counted++
+		}
+		matchers = append(matchers, m)
+	}
+	sums = sums[:len(states)]
+
+	targets := newNameSet().Edit()
+	byLabel := newBudgetIndex(matchers)
+	doubled := x.pods.double.Len() > 0
+	var hits []int
+	for _, pod := range pods {
+		if hasDisruptionTarget(pod) && !(doubled && x.pods.ambiguous(snapshot.KeyOf(pod))) {
+			targets.Set(snapshot.KeyOf(pod), struct{}{})
+		}
+		if counted == 0 {
+			continue
+		}
+		if hits = byLabel.covering(hits[:0], pod); len(hits) == 0 || doubled && x.pods.ambiguous(snapshot.KeyOf(pod)) {
+			continue
+		}
+		for _, i := range hits {
+			sums[i].add(pod)
+		}
+	}
+	x.targets = targets.Map()
+	if counted < len(states) {
+		for i, st := range states {
+			matchers[i] = st.matcher
+		}
+		byLabel = newBudgetIndex(matchers)
+	}
+	x.byLabel, x.moved = byLabel, newMovedBudgets()
+
+	all := persistent.NewMap[types.NamespacedName, *budgetState](persistent.CompareNames).Edit()
+	broken, entries := newNameSet().Edit(), newNameSet().Edit()
+	for i, st := range states {
+		key := snapshot.KeyOf(st.budget)
+		st.podSums, st.refs = sums[i].podSums, newReferences(sums[i].refs.list)
+		all.Set(key, st)
+		if st.broken != nil {
+			broken.Set(key, struct{}{})
+		}
+		if len(st.budget.Status.DisruptedPods) > 0 {
+			entries.Set(key, struct{}{})
+		}
+	}
+	x.states, x.broken, x.entries = all.Map(), broken.Map(), entries.Map()
+	return x
+}
+
+func newNameSet() *persistent.Map[types.NamespacedName, struct{}] {
+	return persistent.NewMap[types.NamespacedName, struct{}](persistent.CompareNames)
+}
+
+// arrangeTerms makes pods findable by what they have.
+func (x *Index) arrangeTerms() {
+	var pods []*corev1.Pod
+	for pod := range x.pods.unique.All() {
+		pods = append(pods, pod)
+	}
+	x.terms = newPodTerms(pods)
+}
+
+// arrangeReferences makes budgets findable by the controllers of their pods.
+func (x *Index) arrangeReferences() {
+	references := persistent.NewMap[budgetReference, struct{}](compareBudgetReferences).Edit()
+	for _, st := range x.states.All() {
+		for _, r := range st.refs.list() {
+			references.Set(referenceOf(st.budget, r.ref), struct{}{})
+		}
+	}
+	x.references = references.Map()
+	x.replicaSets = x.workloads.byDeployment()
+}
 
 // Err is what is wrong with the objects as a whole: nil pointers, objects without a name, and names that
 // more than one object of a kind has.
 func (x *Index) Err() error {
-	p := newPlanner(x.s, x.o)
-	problems := p.problems
-	for _, e := range slices.Concat(p.budgetNames.Duplicates(), p.podNames.Duplicates(), p.workloads.duplicates()) {
+	problems := x.problems()
+	for _, e := range slices.Concat(x.budgets.duplicates(), x.pods.duplicates(), x.workloads.duplicates()) {
 		problems.Add(e)
 	}
 	return problems.Err()
 }
 
-// With returns the index with these objects added, or put in the place of those of the same name, and the keys
-// whose plan may differ now. Answers in changed.Scales are added; a Now that is not zero is the new time.
-func (x *Index) With(changed Snapshot) (next *Index, affected []Key) {
-	s := x.s
-	s.Budgets = put(s.Budgets, changed.Budgets)
-	s.Pods = put(s.Pods, changed.Pods)
-	s.ReplicationControllers = put(s.ReplicationControllers, changed.ReplicationControllers)
-	s.ReplicaSets = put(s.ReplicaSets, changed.ReplicaSets)
-	s.Deployments = put(s.Deployments, changed.Deployments)
-	s.StatefulSets = put(s.StatefulSets, changed.StatefulSets)
-	s.Scales = maps.Clone(s.Scales)
-	for key, scale := range changed.Scales {
-		if s.Scales == nil {
-			s.Scales = map[ScaleKey]Scale{}
+// problems are the nil pointers and objects without a name.
+func (x *Index) problems() snapshot.Problems {
+	var problems snapshot.Problems
+	x.budgets.addTo(&problems)
+	x.pods.addTo(&problems)
+	x.workloads.addTo(&problems)
+	return problems
+}
+
+// Plan is the method of [Plan].
+func (x *Index) Plan(key Key) (Result, error) {
+	problems := x.problems()
+	switch key.Kind {
+	case BudgetKey:
+		if x.budgets.ambiguous(key.object()) {
+			problems.Add(snapshot.DuplicateError(budgetKind, key.object()))
 		}
-		s.Scales[key] = scale
+		st, found := x.states.Get(key.object())
+		if !found {
+			return Result{}, problems.Err()
+		}
+		d := x.decide(st)
+		for _, e := range d.problems {
+			problems.Add(e)
+		}
+		return d.result(), problems.Err()
+	case PodKey:
+		pod, problem := x.pods.find(key.object())
+		if problem != nil {
+			problems.Add(problem)
+		}
+		if pod == nil {
+			return Result{}, problems.Err()
+		}
+		return x.planPod(pod), problems.Err()
 	}
-	if !changed.Now.IsZero() {
-		s.Now = changed.Now
+	return Result{}, nil
+}
+
+// PlanAll is the method of [PlanAll].
+func (x *Index) PlanAll() ([]Outcome, error) {
+	var outcomes []Outcome
+	reported := map[place]bool{}
+	for key, st := range x.states.All() {
+		d := x.decide(st)
+		var problems snapshot.Problems
+		for _, e := range d.problems {
+			problems.Add(e)
+			reported[placeOf(e)] = true
+		}
+		outcomes = appendOutcome(outcomes, budgetKey(key), d.result(), problems)
 	}
-	next = &Index{s: s, o: x.o}
-	return next, x.affected(next, changed)
-}
-
-// Without returns the index without the objects of these names and without the answers under these keys of Scales,
-// and the keys whose plan may differ now.
-func (x *Index) Without(gone Snapshot) (next *Index, affected []Key) {
-	s := x.s
-	s.Budgets = remove(s.Budgets, gone.Budgets)
-	s.Pods = remove(s.Pods, gone.Pods)
-	s.ReplicationControllers = remove(s.ReplicationControllers, gone.ReplicationControllers)
-	s.ReplicaSets = remove(s.ReplicaSets, gone.ReplicaSets)
-	s.Deployments = remove(s.Deployments, gone.Deployments)
-	s.StatefulSets = remove(s.StatefulSets, gone.StatefulSets)
-	s.Scales = maps.Clone(s.Scales)
-	for key := range gone.Scales {
-		delete(s.Scales, key)
+	for _, pod := range x.podsWithPlans() {
+		outcomes = appendOutcome(outcomes, KeyOf(pod), x.planPod(pod), snapshot.Problems{})
 	}
-	next = &Index{s: s, o: x.o}
-	return next, x.affected(next, gone)
+	outcomes = appendDuplicates(outcomes, BudgetKey, x.budgets.duplicates())
+	outcomes = appendDuplicates(outcomes, PodKey, x.pods.duplicates())
+	slices.SortFunc(outcomes, func(a, b Outcome) int { return compareKeys(a.Key, b.Key) })
+	return outcomes, x.wholeSnapshot(reported)
 }
 
-// Plan is [Plan].
-func (x *Index) Plan(key Key) (Result, error) { return Plan(x.s, key, x.o) }
-
-// PlanAll is [PlanAll].
-func (x *Index) PlanAll() ([]Outcome, error) { return PlanAll(x.s, x.o) }
-
-// Explain is [Explain].
-func (x *Index) Explain(key Key) (Explanation, error) { return Explain(x.s, key, x.o) }
-
-// ExplainAll is [ExplainAll].
-func (x *Index) ExplainAll() ([]Explanation, error) { return ExplainAll(x.s, x.o) }
-
-// CheckEviction is [CheckEviction].
-func (x *Index) CheckEviction(pod types.NamespacedName) (Eviction, error) {
-	return x.checkEviction(pod, x.o.Recompute)
+// podsWithPlans are the pods whose plan may not be empty.
+func (x *Index) podsWithPlans() []*corev1.Pod {
+	var pods []*corev1.Pod
+	if x.o.matchUpstream() {
+		// The event MultiplePodDisruptionBudgets can be about any.
+		for pod := range x.pods.unique.All() {
+			pods = append(pods, pod)
+		}
+		return pods
+	}
+	for key := range x.targets.All() {
+		pods = append(pods, x.pods.unique.Find(key))
+	}
+	return pods
 }
 
-// BudgetsFor is [BudgetsFor].
-func (x *Index) BudgetsFor(pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
-	return BudgetsFor(x.s.Budgets, pod)
+// wholeSnapshot is what is wrong with the objects and with no key in particular. reported are the
+// objects that the errors of keys name.
+func (x *Index) wholeSnapshot(reported map[place]bool) error {
+	problems := x.problems()
+	for _, e := range x.workloads.duplicates() {
+		if !reported[placeOf(e)] {
+			problems.Add(e)
+		}
+	}
+	return problems.Err()
 }
 
-func (x *Index) checkEviction(pod types.NamespacedName, recompute bool) (Eviction, error) {
-	o := x.o
-	o.Recompute = recompute
-	return CheckEviction(x.s, pod, o)
+// decide computes the status of a budget.
+func (x *Index) decide(st *budgetState) decision {
+	return x.count(st).decide(x.workloads, x.time, x.o)
+}
+
+// podsOf are the pods that a budget covers, those whose name another one has left out.
+func (x *Index) podsOf(st *budgetState) []*corev1.Pod {
+	if st.selector == nil {
+		return nil
+	}
+	if x.terms == nil {
+		var pods []*corev1.Pod
+		for pod := range x.pods.unique.All() {
+			if st.covers(pod) {
+				pods = append(pods, pod)
+			}
+		}
+		return pods
+	}
+	added := lazily(x.terms.added)
+	return podsCovered(x.terms, &added, x.pods.unique.Find, st.matcher)
+}
+
+// podsCovered finds the pods that a budget covers by the rarest label that it demands.
+func podsCovered(terms *podTerms, added *lazyEdit[addedTerm, struct{}], find func(types.NamespacedName) *corev1.Pod, m matcher) []*corev1.Pod {
+	if m.selector == nil || m.budget.Spec.Selector == nil {
+		return nil
+	}
+	best := []uint64{terms.namespace(m.budget.Namespace)}
+	cost := terms.baseCount(best[0])
+	for _, d := range appendDemands(nil, m.budget) {
+		var candidates []uint64
+		sum := int32(0)
+		for _, v := range d.values {
+			term := terms.label(m.budget.Namespace, d.key, v)
+			candidates = append(candidates, term)
+			sum += terms.baseCount(term)
+		}
+		// Of terms that no pod had, any label is better than the whole namespace.
+		if len(candidates) > 0 && sum <= cost {
+			best, cost = candidates, sum
+		}
+	}
+	var pods []*corev1.Pod
+	for _, term := range best {
+		pods = append(pods, terms.withTerm(term, find, added, m.covers)...)
+	}
+	if len(best) > 1 && added.any() {
+		// A pod whose label changed from one of the values to another is found by both.
+		sortPods(pods)
+		pods = slices.Compact(pods)
+	}
+	return pods
 }
 
 // pod returns the only pod of that name, or nil.
 func (x *Index) pod(name types.NamespacedName) *corev1.Pod {
-	return snapshot.NewTable(podKind, present(x.s.Pods)).Find(name)
+	if x.pods.ambiguous(name) {
+		return nil
+	}
+	return x.pods.unique.Find(name)
 }
 
-// podsOnNode returns the pods with that spec.nodeName, sorted by namespace and name, those whose name
-// another pod has left out.
+// podsOnNode returns the pods with that spec.nodeName, sorted by namespace and name. Those whose name another pod
+// has are not among them.
 func (x *Index) podsOnNode(node string) []*corev1.Pod {
-	var pods []*corev1.Pod
-	for _, pod := range x.s.Pods {
-		if pod != nil && pod.Name != "" && pod.Spec.NodeName == node && x.pod(snapshot.KeyOf(pod)) != nil {
-			pods = append(pods, pod)
-		}
-	}
-	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
-		return persistent.CompareNames(snapshot.KeyOf(a), snapshot.KeyOf(b))
-	})
+	added := lazily(x.terms.added)
+	pods := x.terms.withTerm(x.terms.node(node), x.pods.unique.Find, &added, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == node })
+	sortPods(pods)
 	return pods
 }
 
-// podsOfController returns the pods of that namespace with an equal controller reference, sorted by name.
+// podsOfController returns the pods of that namespace with an equal controller reference, sorted by name. Those
+// whose name another pod has are not among them.
 func (x *Index) podsOfController(namespace string, ref *metav1.OwnerReference) []*corev1.Pod {
-	var pods []*corev1.Pod
-	for _, pod := range x.s.Pods {
-		if pod != nil && pod.Name != "" && pod.Namespace == namespace && sameController(metav1.GetControllerOfNoCopy(pod), ref) {
-			pods = append(pods, pod)
-		}
-	}
-	slices.SortFunc(pods, func(a, b *corev1.Pod) int {
-		return persistent.CompareNames(snapshot.KeyOf(a), snapshot.KeyOf(b))
+	added := lazily(x.terms.added)
+	pods := x.terms.withTerm(x.terms.controller(namespace, ref), x.pods.unique.Find, &added, func(pod *corev1.Pod) bool {
+		return pod.Namespace == namespace && sameController(metav1.GetControllerOfNoCopy(pod), ref)
 	})
+	sortPods(pods)
 	return pods
 }
 
 // controllerOf is what is known about the controller that an owner reference of pods in the
 // namespace names.
 func (x *Index) controllerOf(namespace string, ref *metav1.OwnerReference) answer {
-	return newWorkloads(x.s, x.o, &snapshot.Problems{}).controllerOf(namespace, ref)
-}
-
-func (x *Index) affected(next *Index, changed Snapshot) []Key {
-	var keys []Key
-	add := func(more []Key) { keys = append(keys, more...) }
-	each(changed.Budgets, x.s.Budgets, next.s.Budgets, func(a, b *policyv1.PodDisruptionBudget) { add(AffectedByBudget(next.s, a, b, x.o)) })
-	each(changed.Pods, x.s.Pods, next.s.Pods, func(a, b *corev1.Pod) { add(AffectedByPod(next.s, a, b, x.o)) })
-	each(changed.ReplicationControllers, x.s.ReplicationControllers, next.s.ReplicationControllers, func(a, b *corev1.ReplicationController) {
-		add(AffectedByReplicationController(next.s, a, b, x.o))
-	})
-	each(changed.ReplicaSets, x.s.ReplicaSets, next.s.ReplicaSets, func(a, b *appsv1.ReplicaSet) { add(AffectedByReplicaSet(next.s, a, b, x.o)) })
-	each(changed.Deployments, x.s.Deployments, next.s.Deployments, func(a, b *appsv1.Deployment) { add(AffectedByDeployment(next.s, a, b, x.o)) })
-	each(changed.StatefulSets, x.s.StatefulSets, next.s.StatefulSets, func(a, b *appsv1.StatefulSet) { add(AffectedByStatefulSet(next.s, a, b, x.o)) })
-	for key := range changed.Scales {
-		add(AffectedByScale(next.s, key, x.o))
-	}
-	return sortedKeys(keys)
-}
-
-func each[T any, P snapshot.Object[T]](changed, before, after []P, tell func(a, b P)) {
-	for _, o := range present(changed) {
-		tell(one(before, o), one(after, o))
-	}
-}
-
-func one[T any, P snapshot.Object[T]](objects []P, like P) P {
-	return snapshot.NewTable("", present(objects)).Find(snapshot.KeyOf(like))
-}
-
-func present[T any, P snapshot.Object[T]](objects []P) []P {
-	return snapshot.Named("", objects, &snapshot.Problems{})
-}
-
-func put[T any, P snapshot.Object[T]](objects, changed []P) []P {
-	return append(remove(objects, changed), changed...)
-}
-
-func remove[T any, P snapshot.Object[T]](objects, gone []P) []P {
-	names := map[types.NamespacedName]bool{}
-	for _, o := range gone {
-		if o != nil && o.GetName() != "" {
-			names[snapshot.KeyOf(o)] = true
-		}
-	}
-	var kept []P
-	for _, o := range objects {
-		if o == nil || !names[snapshot.KeyOf(o)] {
-			kept = append(kept, o)
-		}
-	}
-	return kept
+	return x.workloads.controllerOf(namespace, ref)
 }

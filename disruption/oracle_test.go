@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -99,7 +100,7 @@ func oracle(s Snapshot, b *policyv1.PodDisruptionBudget, o Options) verdict {
 			}
 		}
 		at, listed := b.Status.DisruptedPods[p.Name]
-		if !o.matchUpstream() && p.CreationTimestamp.Time.After(at.Time) { // D-14
+		if !o.matchUpstream() && p.CreationTimestamp.Time.After(at.Time) && !p.CreationTimestamp.After(s.Now) { // D-14, D-24
 			listed = false
 		}
 		age := s.Now.Sub(at.Time)
@@ -141,21 +142,21 @@ func oracleScale(s Snapshot, covered []*corev1.Pod, o Options) (sum int64, failu
 		if _, counted := scales[ref.UID]; counted {
 			continue
 		}
-		uid, scale, err, need := oracleFind(s, p.Namespace, *ref)
+		uid, scale, err, need := oracleFind(s, p.Namespace, *ref, o)
 		switch {
+		case failure != "":
 		case err != "":
-			if failure == "" {
-				failure = err
-			}
+			failure = err
 		case need != nil:
 			unknown[*need] = true
 		case uid == "":
-			if failure == "" {
-				failure = fmt.Sprintf("found no controllers for pod %q", p.Name)
-			}
+			failure = fmt.Sprintf("found no controllers for pod %q", p.Name)
 		default:
 			scales[uid] = scale
 		}
+	}
+	if len(unknown) > 0 {
+		return 0, "", len(unknown)
 	}
 	for _, scale := range scales {
 		sum += int64(scale)
@@ -163,10 +164,10 @@ func oracleScale(s Snapshot, covered []*corev1.Pod, o Options) (sum int64, failu
 	if o.matchUpstream() {
 		sum = int64(int32(sum))
 	}
-	return sum, failure, len(unknown)
+	return sum, failure, 0
 }
 
-func oracleFind(s Snapshot, namespace string, ref metav1.OwnerReference) (types.UID, int32, string, *ScaleKey) {
+func oracleFind(s Snapshot, namespace string, ref metav1.OwnerReference, o Options) (types.UID, int32, string, *ScaleKey) {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
 		return "", 0, err.Error(), nil
@@ -189,7 +190,26 @@ func oracleFind(s Snapshot, namespace string, ref metav1.OwnerReference) (types.
 		}
 	}
 	if ref.Kind == "ReplicaSet" && (apps || gv.Group == "extensions") {
-		for _, rs := range s.ReplicaSets {
+		replicaSets := s.ReplicaSets
+		if !o.matchUpstream() { // D-22
+			known := slices.ContainsFunc(replicaSets, func(rs *appsv1.ReplicaSet) bool { return is(rs, ref.Name, ref.UID) })
+			k := ScaleKey{"apps", "ReplicaSet", namespace, ref.Name}
+			answer, asked := s.Scales[k]
+			switch {
+			case known:
+			case !asked:
+				return "", 0, "", &k
+			case answer.Err != "":
+				return "", 0, answer.Err, nil
+			case answer.Found && answer.ReplicaSet == nil:
+				return "", 0, "the look-up of a ReplicaSet brought its scale and not the object", nil
+			case !answer.Found || answer.ReplicaSet.UID != ref.UID:
+				return "", 0, "", nil
+			default:
+				replicaSets = []*appsv1.ReplicaSet{answer.ReplicaSet}
+			}
+		}
+		for _, rs := range replicaSets {
 			if !is(rs, ref.Name, ref.UID) {
 				continue
 			}
@@ -204,11 +224,28 @@ func oracleFind(s Snapshot, namespace string, ref metav1.OwnerReference) (types.
 			if owner.Kind != "Deployment" {
 				return rs.UID, scaleOf(rs.Spec.Replicas), "", nil
 			}
+			real := ogv.Group == "apps" || ogv.Group == "extensions"
 			for _, d := range s.Deployments {
-				if is(d, owner.Name, owner.UID) && (ogv.Group == "apps" || ogv.Group == "extensions") {
+				if is(d, owner.Name, owner.UID) && real {
 					return d.UID, scaleOf(d.Spec.Replicas), "", nil
 				}
 			}
+			if o.matchUpstream() {
+				break
+			}
+			if real { // D-22
+				k := ScaleKey{ogv.Group, "Deployment", namespace, owner.Name}
+				answer, asked := s.Scales[k]
+				switch {
+				case !asked:
+					return "", 0, "", &k
+				case answer.Err != "":
+					return "", 0, answer.Err, nil
+				case answer.Found && answer.UID == owner.UID:
+					return answer.UID, answer.Replicas, "", nil
+				}
+			}
+			return rs.UID, scaleOf(rs.Spec.Replicas), "", nil
 		}
 	}
 	if ref.Kind == "StatefulSet" && apps {

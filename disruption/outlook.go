@@ -27,19 +27,24 @@ func AllowedAtFullHealth(spec policyv1.PodDisruptionBudgetSpec, replicas int32, 
 // until one can (see [Explanation]).
 func (t *podCount) outlook(d decision, c Counts, w *workloads, o Options) (never bool, shortfall int32) {
 	spec := &t.budget.Spec
-	if t.broken == nil && forbidsAtAnyScale(spec, o) {
-		return true, 0
-	}
-	if len(d.needs) > 0 || d.failure != nil || c.DisruptionsAllowed > 0 {
+	if c.DisruptionsAllowed > 0 {
 		return false, 0
+	}
+	hopeless := t.broken == nil && forbidsAtAnyScale(spec, o)
+	neither := spec.MaxUnavailable == nil && spec.MinAvailable == nil
+	if len(d.needs) > 0 || d.failure != nil || neither || t.pods == 0 && hopeless {
+		return hopeless, 0
 	}
 	if scaleDecides(spec) && c.ExpectedPods <= 0 {
 		// A controller may be scaled up. Pods without a controller are never expected.
-		return t.pods > 0 && len(t.refs) == 0, 0
+		return hopeless || t.pods > 0 && len(t.refs) == 0, 0
 	}
 	if t.pods > 0 {
 		wanted, known := t.wanted(w)
 		never = known && max(wanted, int64(t.pods)) <= int64(c.DesiredHealthy)
+	}
+	if hopeless && never {
+		return true, 0
 	}
 	return never, o.fit(int64(c.DesiredHealthy) + 1 - int64(c.CurrentHealthy))
 }
@@ -47,15 +52,12 @@ func (t *podCount) outlook(d decision, c Counts, w *workloads, o Options) (never
 // wanted is how many pods there are once every controller has as many as it wants. It is not known
 // where a scale is not.
 func (t *podCount) wanted(w *workloads) (pods int64, known bool) {
-	notify := t.onController
-	t.onController = nil
 	x := t.expect(w)
-	t.onController = notify
 	return x.sum + int64(t.unmanaged), x.problem == nil && len(x.needs) == 0
 }
 
-// forbidsAtAnyScale reports whether the budget allows no disruption however many pods there are and
-// however many of them are healthy.
+// forbidsAtAnyScale reports whether the budget allows no disruption however many pods the controllers
+// want, as long as there are no more than these.
 func forbidsAtAnyScale(spec *policyv1.PodDisruptionBudgetSpec, o Options) bool {
 	if _, problem := desiredHealthy(spec, 1, o); problem != nil {
 		return true

@@ -198,10 +198,15 @@ func TestControllers(t *testing.T) {
 		s:       Snapshot{Scales: map[ScaleKey]Scale{{"x", "Y", ns, "1"}: {}, {"x", "Y", ns, "2"}: {}, {"x", "Y", ns, "3"}: {}}},
 		wantErr: `found no controllers for pod "a"`,
 	}, {
-		name: "one fails and one is unknown", reason: "no answer would change the outcome, so none is asked for",
+		name: "one is unknown and a later one fails", reason: "the first failure by name is named, and that may be the first one's",
+		pods:      []*corev1.Pod{pod("a", by("x/v1", "Y", "1")), pod("b", by("x/v1", "Y", "2"))},
+		s:         Snapshot{Scales: map[ScaleKey]Scale{{"x", "Y", ns, "2"}: {}}},
+		wantNeeds: []purekube.Need{{APIVersion: "x/v1", Kind: "Y", Namespace: ns, Name: "1", Subresource: "scale"}},
+	}, {
+		name: "one fails and a later one is unknown", reason: "no answer would change the outcome, so none is asked for",
 		pods:    []*corev1.Pod{pod("a", by("x/v1", "Y", "1")), pod("b", by("x/v1", "Y", "2"))},
-		s:       Snapshot{Scales: map[ScaleKey]Scale{{"x", "Y", ns, "2"}: {}}},
-		wantErr: `found no controllers for pod "b"`,
+		s:       Snapshot{Scales: map[ScaleKey]Scale{{"x", "Y", ns, "1"}: {}}},
+		wantErr: `found no controllers for pod "a"`,
 	}, {
 		name: "workload not in the snapshot", reason: "known kinds have scales too; not in the cache is not gone",
 		pods: []*corev1.Pod{pod("a", by("apps/v1", "StatefulSet", "ss"))},
@@ -213,18 +218,6 @@ func TestControllers(t *testing.T) {
 		s: Snapshot{StatefulSets: []*appsv1.StatefulSet{{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "ss", UID: "new"}}},
 			Scales: map[ScaleKey]Scale{{"apps", "StatefulSet", ns, "ss"}: {Found: true, UID: "new", Replicas: 3}}},
 		wantErr: `found no controllers for pod "a"`,
-	}, {
-		name: "Deployment of another UID", reason: "UIDs match all along, or the ReplicaSet's scale is asked for",
-		pods: []*corev1.Pod{pod("a", by("apps/v1", "ReplicaSet", "rs"))},
-		s: Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "d", three)},
-			Deployments: []*appsv1.Deployment{{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "d", UID: "new"}}}},
-		wantNeeds: []purekube.Need{{APIVersion: "apps/v1", Kind: "ReplicaSet", Namespace: ns, Name: "rs", Subresource: "scale"}},
-	}, {
-		name: "Deployment missing", reason: "the ReplicaSet's scale answers for it",
-		pods: []*corev1.Pod{pod("a", by("apps/v1", "ReplicaSet", "rs"))},
-		s: Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "d", ptr.To(int32(9)))},
-			Scales: map[ScaleKey]Scale{{"apps", "ReplicaSet", ns, "rs"}: {Found: true, UID: "uid-rs", Replicas: 3}}},
-		want: 3,
 	}, {
 		name: "kind of another group", reason: "a StatefulSet elsewhere is no StatefulSet",
 		pods: []*corev1.Pod{pod("a", by("apps.kruise.io/v1beta1", "StatefulSet", "ss"))},
@@ -270,8 +263,89 @@ func TestControllers(t *testing.T) {
 	}
 }
 
+// In the middle of a rollout a ReplicaSet has fewer replicas than its Deployment, so that its own scale
+// would allow too much.
+func TestD22_WhatControlsAReplicaSetDecides(t *testing.T) {
+	const wanted, own = 10, 7
+	rs := replicaSet("web-rs", "web", ptr.To(int32(own)))
+	orphan := replicaSet("web-rs", "", ptr.To(int32(own)))
+	of := func(kind string) purekube.Need {
+		n := purekube.Need{APIVersion: "apps/v1", Kind: kind, Namespace: ns, Name: "web", Subresource: "scale"}
+		if kind == "ReplicaSet" {
+			n.Name, n.Subresource = "web-rs", ""
+		}
+		return n
+	}
+	deploymentKey, replicaSetKey := ScaleKey{"apps", "Deployment", ns, "web"}, ScaleKey{"apps", "ReplicaSet", ns, "web-rs"}
+	renewed := deployment("web", ptr.To(int32(wanted)))
+	renewed.UID = "new"
+	for _, tc := range []struct {
+		name, reason string
+		replicaSets  []*appsv1.ReplicaSet
+		deployments  []*appsv1.Deployment
+		scales       map[ScaleKey]Scale
+		need         *purekube.Need
+		expected     int32
+		err          string
+	}{
+		{name: "Deployment missing", reason: "its scale counts", replicaSets: []*appsv1.ReplicaSet{rs}, need: ptr.To(of("Deployment"))},
+		{name: "Deployment looked up", reason: "its scale counts", replicaSets: []*appsv1.ReplicaSet{rs},
+			scales: map[ScaleKey]Scale{deploymentKey: {Found: true, UID: "uid-web", Replicas: wanted}}, expected: wanted},
+		{name: "Deployment gone", reason: "the ReplicaSet stands for itself", replicaSets: []*appsv1.ReplicaSet{rs},
+			scales: map[ScaleKey]Scale{deploymentKey: {}}, expected: own},
+		{name: "Deployment replaced", reason: "the one of that name now is another", replicaSets: []*appsv1.ReplicaSet{rs},
+			scales: map[ScaleKey]Scale{deploymentKey: {Found: true, UID: "new", Replicas: 1}}, expected: own},
+		{name: "Deployment of another UID in the snapshot", reason: "caches lag", replicaSets: []*appsv1.ReplicaSet{rs},
+			deployments: []*appsv1.Deployment{renewed}, need: ptr.To(of("Deployment"))},
+		{name: "Deployment not to be had", reason: "nothing is guessed", replicaSets: []*appsv1.ReplicaSet{rs},
+			scales: map[ScaleKey]Scale{deploymentKey: {Err: "timeout"}}, err: "Deployment shop/web: scale: timeout"},
+		{name: "ReplicaSet missing", reason: "the object is asked for: what controls it decides",
+			deployments: []*appsv1.Deployment{deployment("web", ptr.To(int32(wanted)))}, need: ptr.To(of("ReplicaSet"))},
+		{name: "ReplicaSet looked up", reason: "it names its Deployment", deployments: []*appsv1.Deployment{deployment("web", ptr.To(int32(wanted)))},
+			scales: map[ScaleKey]Scale{replicaSetKey: {Found: true, ReplicaSet: rs}}, expected: wanted},
+		{name: "ReplicaSet looked up, Deployment missing", reason: "one look-up after the other",
+			scales: map[ScaleKey]Scale{replicaSetKey: {Found: true, ReplicaSet: rs}}, need: ptr.To(of("Deployment"))},
+		{name: "both looked up", reason: "one look-up after the other",
+			scales:   map[ScaleKey]Scale{replicaSetKey: {Found: true, ReplicaSet: rs}, deploymentKey: {Found: true, UID: "uid-web", Replicas: wanted}},
+			expected: wanted},
+		{name: "ReplicaSet of nobody", reason: "stands for itself", scales: map[ScaleKey]Scale{replicaSetKey: {Found: true, ReplicaSet: orphan}}, expected: own},
+		{name: "ReplicaSet gone", reason: "the pod has no controller", scales: map[ScaleKey]Scale{replicaSetKey: {}},
+			err: `Pod shop/web-a: metadata.ownerReferences: found no controllers for pod "web-a"`},
+		{name: "ReplicaSet not to be had", reason: "nothing is guessed", scales: map[ScaleKey]Scale{replicaSetKey: {Err: "timeout"}},
+			err: "ReplicaSet shop/web-rs: scale: timeout"},
+		{name: "only its scale was looked up", reason: "it says nothing if a Deployment controls it",
+			scales: map[ScaleKey]Scale{replicaSetKey: {Found: true, UID: "uid-web-rs", Replicas: own}},
+			err:    "ReplicaSet shop/web-rs: scale: the look-up of a ReplicaSet brought its scale and not the object"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: pods(7, 7, byWeb),
+				ReplicaSets: tc.replicaSets, Deployments: tc.deployments, Scales: tc.scales}
+			r, err := Plan(s, key("web"), Options{})
+			if tc.need != nil {
+				require.NoError(t, err)
+				require.Empty(t, cmp.Diff(Result{Needs: []purekube.Need{*tc.need}}, r), tc.reason)
+				return
+			}
+			if tc.err != "" {
+				require.EqualError(t, err, tc.err, tc.reason)
+				require.Zero(t, written(t, r).DisruptionsAllowed)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tc.expected, written(t, r).ExpectedPods, tc.reason)
+		})
+	}
+	t.Run("upstream", func(t *testing.T) {
+		s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: pods(7, 7, byWeb),
+			Scales: map[ScaleKey]Scale{replicaSetKey: {Found: true, UID: "uid-web-rs", Replicas: own}}}
+		for _, s.ReplicaSets = range [][]*appsv1.ReplicaSet{nil, {rs}} {
+			require.EqualValues(t, own, statusOf(t, s, Options{MatchUpstream: purekube.V1_36}).ExpectedPods, "the ReplicaSet's scale answers for it")
+		}
+	})
+}
+
 // The wrong sum would be small, so that nearly everything could be disrupted.
-func TestSumOfScalesBeyondInt32(t *testing.T) {
+func TestD23_SumOfScalesBeyondInt32(t *testing.T) {
 	huge := ptr.To(int32(math.MaxInt32))
 	s := Snapshot{
 		Now:     now,
@@ -351,6 +425,36 @@ func TestBR2504_DisruptedPods(t *testing.T) {
 	}
 }
 
+func TestTimeoutsAreOptions(t *testing.T) {
+	s := web(budget(minAvailable("1"), disrupted(map[string]metav1.Time{"a": ago(30 * time.Second)})), 1, pod("a", byWeb, target("True", "x", 30*time.Second)))
+	for _, tc := range []struct {
+		name, reason string
+		timeout      *time.Duration
+		over         bool
+	}{
+		{name: "default", reason: "two minutes", over: false},
+		{name: "shorter", reason: "the time is over", timeout: ptr.To(20 * time.Second), over: true},
+		{name: "zero", reason: "none", timeout: ptr.To(time.Duration(0)), over: true},
+		{name: "longer", reason: "the time is not over", timeout: ptr.To(time.Hour), over: false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			wait := ptr.Deref(tc.timeout, 2*time.Minute) - 30*time.Second
+			r, err := Plan(s, key("web"), Options{DeletionTimeout: tc.timeout})
+			require.NoError(t, err)
+			require.Equal(t, tc.over, len(written(t, r).DisruptedPods) == 0, tc.reason)
+			if !tc.over {
+				require.Equal(t, now.Add(wait), r.RecheckAt)
+			}
+			r, err = Plan(s, podNamed("a"), Options{StaleDisruptionTimeout: tc.timeout})
+			require.NoError(t, err)
+			require.Equal(t, tc.over, len(r.Actions) == 1, tc.reason)
+			if !tc.over {
+				require.Equal(t, now.Add(wait), r.RecheckAt)
+			}
+		})
+	}
+}
+
 func TestBR2504_TheFirstEntryToEndIsWhenToLookAgain(t *testing.T) {
 	s := web(budget(minAvailable("1"), disrupted(map[string]metav1.Time{
 		"web-a": ago(30 * time.Second), "web-b": ago(90 * time.Second), "web-c": ago(time.Second)})), 3, pods(3, 3, byWeb)...)
@@ -420,6 +524,31 @@ func TestD14_EntryOfAPredecessor(t *testing.T) {
 			}
 		})
 	}
+}
+
+// With a clock that is behind the pods, the entry that an eviction just wrote would look like a
+// predecessor's, and a budget of 1 would let all pods go.
+func TestD24_AClockBehindThePods(t *testing.T) {
+	for name, at := range map[string]time.Time{"zero": {}, "a fixture's": epoch.Add(-time.Hour)} {
+		t.Run(name, func(t *testing.T) {
+			s := web(budget(maxUnavailable("1")), 3, pods(3, 3, byWeb)...)
+			s.Now = at
+			allowed := 0
+			for _, p := range s.Pods {
+				e, err := CheckEviction(s, nn(p.Name), Options{Recompute: true})
+				require.NoError(t, err)
+				if e.Update != nil {
+					allowed++
+					s.Budgets[0] = e.Update
+				}
+			}
+			require.Equal(t, 1, allowed)
+		})
+	}
+	t.Run("the very moment", func(t *testing.T) {
+		s := web(budget(minAvailable("1"), disrupted(map[string]metav1.Time{"a": ago(time.Second)})), 1, pod("a", byWeb, created(0)))
+		require.Empty(t, statusOf(t, s, Options{}).DisruptedPods, "a pod that was created now is not from the future")
+	})
 }
 
 func TestD15_NotDeletedNamesTheBudget(t *testing.T) {
@@ -623,7 +752,7 @@ func TestEmptyDisruptedPodsAreNoChange(t *testing.T) {
 	}
 }
 
-func TestEvents(t *testing.T) {
+func TestD29_Events(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason string
 		s            Snapshot
@@ -647,6 +776,18 @@ func TestEvents(t *testing.T) {
 					got = append(got, e.Type+" "+e.Reason+" "+e.Message)
 				}
 				require.Empty(t, cmp.Diff(tc.want, got), tc.reason)
+
+				require.Len(t, r.Actions, 1)
+				tc.s.Budgets[0] = r.Actions[0].(UpdateStatus).Budget
+				again, err := Plan(tc.s, key("web"), o)
+				require.NoError(t, err)
+				if mode == "default" {
+					require.True(t, again.Empty(), "D-29: said once, with the write")
+				} else {
+					require.Equal(t, r.Events, again.Events, "upstream says it on every pass")
+				}
+				tc.s.Budgets[0] = tc.s.Budgets[0].DeepCopy()
+				tc.s.Budgets[0].Status = policyv1.PodDisruptionBudgetStatus{}
 			})
 		}
 	}
@@ -814,35 +955,4 @@ func TestPlanAllSortsAndLeavesOutWhatIsRight(t *testing.T) {
 		}
 	}
 	require.Equal(t, []Key{{BudgetKey, "aaa", "web"}, key("b"), key("z")}, keys)
-}
-
-func TestActions(t *testing.T) {
-	s := web(budget(maxUnavailable("1")), 2, pods(2, 2, byWeb)...)
-	r, err := Plan(s, key("web"), Options{})
-	require.NoError(t, err)
-	update := r.Actions[0].(UpdateStatus)
-	require.Equal(t, "UpdateStatus shop/web: 1 allowed, 2 healthy, 1 desired, 2 expected", update.String())
-
-	latest := budget(maxUnavailable("2"))
-	latest.ResourceVersion = "9"
-	got := update.Apply(latest)
-	require.Equal(t, update.Budget.Status, got.Status)
-	require.Equal(t, value("2"), got.Spec.MaxUnavailable, "a status update leaves the spec alone")
-	require.Equal(t, "7", got.ResourceVersion, "so that the API server notices what was written since")
-	require.Equal(t, "9", latest.ResourceVersion, "latest is not written to")
-	got.Status.Conditions[0].Reason = "x"
-	require.NotEqual(t, "x", update.Budget.Status.Conditions[0].Reason, "a copy")
-	require.Nil(t, update.Apply(nil))
-	require.Equal(t, latest, UpdateStatus{}.Apply(latest))
-
-	broken := web(budget(maxUnavailable("x%")), 2)
-	r, err = Plan(broken, key("web"), Options{})
-	require.Error(t, err)
-	require.Contains(t, r.Actions[0].(UpdateStatus).String(), "UpdateStatus shop/web: 0 allowed, sync failed: invalid value")
-	require.Equal(t, "UpdateStatus", UpdateStatus{}.String())
-	require.Equal(t, "ClearDisruptionTarget", ClearDisruptionTarget{}.String())
-	require.Nil(t, ClearDisruptionTarget{}.Apply(nil))
-
-	var problem *purekube.ObjectError
-	require.ErrorAs(t, err, &problem)
 }

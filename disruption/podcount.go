@@ -17,62 +17,86 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// podCount counts the pods that a budget covers, one at a time and in any order.
+// podCount is what the pods that a budget covers come to at a time.
 type podCount struct {
 	budget *policyv1.PodDisruptionBudget
 	broken *purekube.ObjectError // why the budget's selector finds no pods, if it does not compile
 
-	pods, healthy int32
-	unmanaged     int32
-	refs          []reference
-	refAt         map[metav1.OwnerReference]int // where in refs, once they are many
-	disrupted     map[string]metav1.Time        // the entries that stay
-	recheck       time.Time                     // when the first of them is over
-	overdue       []*corev1.Pod
-	ambiguous     map[string]bool
+	pods, healthy, unmanaged int32
+	refs                     []reference
+	// namePods, if set, finds the pods for references whose first pod is not known.
+	namePods  func() []reference
+	disrupted map[string]metav1.Time // the entries that stay
+	recheck   time.Time              // when the first of them is over
+	overdue   []*corev1.Pod
+	ambiguous map[string]bool
 
-	// onPod and onController, if set, are told of everything that is counted, and how.
-	onPod        func(pod *corev1.Pod, h Health, until time.Time)
+	// onController, if set, is told of every controller and what is known about it.
 	onController func(reference, answer)
 }
 
-// reference is a controller that pods name, and the first by name of these pods.
-type reference struct {
-	ref *metav1.OwnerReference
-	pod string
-}
-
-// add counts a pod.
-func (t *podCount) add(pod *corev1.Pod, now time.Time, o Options) {
-	t.pods++
-	t.addController(pod)
-	e, at, until := entryOf(pod, t.budget.Status.DisruptedPods, now, o)
-	switch e {
-	case keptEntry:
-		t.keep(pod.Name, at, until)
-	case overdueEntry:
-		t.overdue = append(t.overdue, pod)
+// count is what the pods of a budget come to now.
+func (x *Index) count(st *budgetState) *podCount {
+	t := &podCount{
+		budget: st.budget, broken: st.broken,
+		pods: st.podSums.pods, healthy: st.ready, unmanaged: st.unmanaged, refs: st.refs.list(),
 	}
-	h := NotReady
-	switch {
-	case pod.DeletionTimestamp != nil:
-		h = BeingDeleted
-	case e == keptEntry && until.After(now):
-		h = BeingEvicted
-	case podstate.Ready(pod):
-		h = Healthy
-		t.healthy++
+	if st.selector == nil {
+		return t
 	}
-	if t.onPod != nil {
-		t.onPod(pod, h, until)
+	for name := range st.budget.Status.DisruptedPods {
+		pod := x.pod(types.NamespacedName{Namespace: st.budget.Namespace, Name: name})
+		if pod == nil || !st.covers(pod) {
+			continue
+		}
+		e, at, until := entryOf(pod, st.budget.Status.DisruptedPods, x.time, x.o)
+		switch e {
+		case keptEntry:
+			t.keep(name, at, until)
+			if until.After(x.time) && podstate.Ready(pod) {
+				t.healthy--
+			}
+		case overdueEntry:
+			t.overdue = append(t.overdue, pod)
+		}
 	}
+	ambiguous := referenceList{list: t.refs}
+	for _, same := range x.pods.doubles(st.budget.Namespace) {
+		for _, pod := range same {
+			if st.covers(pod) {
+				t.addAmbiguous(pod, &ambiguous, x.time, x.o)
+			}
+		}
+	}
+	t.refs = ambiguous.list
+	t.namePods = func() []reference {
+		var named referenceList
+		for _, pod := range x.podsOf(st) {
+			if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
+				named.add(ref, pod.Name)
+			}
+		}
+		for _, same := range x.pods.doubles(st.budget.Namespace) {
+			for _, pod := range same {
+				if ref := metav1.GetControllerOfNoCopy(pod); ref != nil && st.covers(pod) {
+					named.add(ref, pod.Name)
+				}
+			}
+		}
+		return named.list
+	}
+	return t
 }
 
 // addAmbiguous counts a pod whose name another object in the snapshot has too. Which of them
 // is real cannot be known, so there is one pod, which is not healthy, and the controllers of
 // both are expected to have their replicas.
-func (t *podCount) addAmbiguous(pod *corev1.Pod, now time.Time, o Options) {
-	t.addController(pod)
+func (t *podCount) addAmbiguous(pod *corev1.Pod, refs *referenceList, now time.Time, o Options) {
+	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
+		refs.add(ref, pod.Name)
+	} else {
+		t.unmanaged++
+	}
 	if t.ambiguous[pod.Name] {
 		return
 	}
@@ -83,9 +107,6 @@ func (t *podCount) addAmbiguous(pod *corev1.Pod, now time.Time, o Options) {
 	t.pods++
 	if at, listed := t.budget.Status.DisruptedPods[pod.Name]; listed && at.Add(o.deletionTimeout()).After(now) {
 		t.keep(pod.Name, at, at.Add(o.deletionTimeout()))
-	}
-	if t.onPod != nil {
-		t.onPod(pod, Ambiguous, time.Time{})
 	}
 }
 
@@ -99,107 +120,56 @@ func (t *podCount) keep(name string, at metav1.Time, until time.Time) {
 	}
 }
 
-func (t *podCount) addController(pod *corev1.Pod) {
-	ref := metav1.GetControllerOfNoCopy(pod)
-	if ref == nil {
-		t.unmanaged++
-		return
-	}
-	if i, known := t.findReference(ref); known {
-		t.refs[i].pod = min(t.refs[i].pod, pod.Name)
-		return
-	}
-	if t.refAt != nil {
-		t.refAt[referenceKey(ref)] = len(t.refs)
-	}
-	t.refs = append(t.refs, reference{ref: ref, pod: pod.Name})
-}
-
-// fewReferences are looked through faster than a map is asked. Most budgets have one or two.
-const fewReferences = 8
-
-func (t *podCount) findReference(ref *metav1.OwnerReference) (int, bool) {
-	if len(t.refs) <= fewReferences {
-		for i, r := range t.refs {
-			if referenceKey(r.ref) == referenceKey(ref) {
-				return i, true
-			}
-		}
-		return 0, false
-	}
-	if t.refAt == nil {
-		t.refAt = make(map[metav1.OwnerReference]int, 2*len(t.refs))
-		for i, r := range t.refs {
-			t.refAt[referenceKey(r.ref)] = i
-		}
-	}
-	i, known := t.refAt[referenceKey(ref)]
-	return i, known
-}
-
-// referenceKey is the reference without what does not tell controllers apart.
-func referenceKey(ref *metav1.OwnerReference) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID}
-}
-
 // expectation is how many pods the controllers want.
 type expectation struct {
 	sum int64
 	// problem is the first one in the order of the pods' names. Upstream stops at the
 	// first one too, in an order that changes from pass to pass.
 	problem *purekube.ObjectError
-	needs   []purekube.Need
+	// needs are those that come before the problem in that order, or all if there is none:
+	// what they bring may be a problem, and then that is the first.
+	needs []purekube.Need
 }
 
 // expect adds up the scales of the distinct controllers of the pods (upstream:
 // getExpectedScale).
 func (t *podCount) expect(w *workloads) expectation {
+	if sum, all := t.sumOfFound(w); all {
+		return expectation{sum: sum}
+	}
+	// Not all are found, so that it matters which pods name them.
+	if t.namePods != nil && slices.ContainsFunc(t.refs, func(r reference) bool { return r.pod == "" }) {
+		t.refs = t.namePods()
+	}
 	slices.SortFunc(t.refs, func(a, b reference) int {
-		return cmp.Or(
-			cmp.Compare(a.pod, b.pod),
-			cmp.Compare(a.ref.APIVersion, b.ref.APIVersion),
-			cmp.Compare(a.ref.Kind, b.ref.Kind),
-			cmp.Compare(a.ref.Name, b.ref.Name),
-			cmp.Compare(a.ref.UID, b.ref.UID),
-		)
+		return cmp.Or(cmp.Compare(a.pod, b.pod), compareReferences(a.ref, b.ref))
 	})
 	var x expectation
-	var scales map[types.UID]int32
-	var asked map[ScaleKey]bool
-	if len(t.refs) > 1 {
-		scales, asked = map[types.UID]int32{}, map[ScaleKey]bool{}
-	}
+	scales := map[types.UID]int32{}
+	asked := map[ScaleKey]int{}
 	for _, r := range t.refs {
 		// Nothing is looked up for a UID that is counted already. A ReplicaSet's UID never
 		// is, if a Deployment stands for it: each of them is looked up and finds the same.
 		if _, counted := scales[r.ref.UID]; counted && r.ref.UID != "" {
 			continue
 		}
-		a := w.controllerOf(t.budget.Namespace, r.ref)
+		a := w.controllerOf(t.budget.Namespace, &r.ref)
 		if t.onController != nil {
 			t.onController(r, a)
 		}
 		switch {
 		case a.found.kind != "":
-			uid := a.found.uid
-			if uid == "" {
-				// Manifests that no API server has seen have no UIDs.
-				uid = types.UID(a.found.kind + "/" + a.found.name)
-			}
-			if scales == nil {
-				x.sum = w.o.sum(0, a.found.scale)
-			} else {
-				scales[uid] = a.found.scale
-			}
-		case a.need != nil:
-			key := ScaleKeyOf(*a.need)
-			if !asked[key] {
-				x.needs = append(x.needs, *a.need)
-			}
-			if asked != nil {
-				asked[key] = true
-			}
+			scales[a.found.id()] = a.found.scale
 		case x.problem != nil:
+		case a.need != nil:
+			at, known := asked[ScaleKeyOf(*a.need)]
+			if !known {
+				asked[ScaleKeyOf(*a.need)] = len(x.needs)
+				x.needs = append(x.needs, *a.need)
+			} else if a.need.APIVersion < x.needs[at].APIVersion {
+				// A scale has no version: one look-up serves all of them.
+				x.needs[at].APIVersion = a.need.APIVersion
+			}
 		case a.problem != nil:
 			x.problem = a.problem
 		default:
@@ -216,6 +186,47 @@ func (t *podCount) expect(w *workloads) expectation {
 		return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	return x
+}
+
+// sumOfFound is the sum if the order of the pods does not matter: all controllers are found, and no
+// two of them are told apart by anything but their UID.
+func (t *podCount) sumOfFound(w *workloads) (sum int64, all bool) {
+	if t.onController != nil {
+		return 0, false
+	}
+	if len(t.refs) == 1 {
+		a := w.controllerOf(t.budget.Namespace, &t.refs[0].ref)
+		return w.o.sum(0, a.found.scale), a.found.kind != ""
+	}
+	uids := make(map[types.UID]bool, len(t.refs))
+	scales := make(map[types.UID]int32, len(t.refs))
+	for i := range t.refs {
+		ref := &t.refs[i].ref
+		if ref.UID != "" && uids[ref.UID] {
+			return 0, false
+		}
+		uids[ref.UID] = true
+		a := w.controllerOf(t.budget.Namespace, ref)
+		if a.found.kind == "" {
+			return 0, false
+		}
+		if known, counted := scales[a.found.id()]; counted && known != a.found.scale {
+			return 0, false
+		}
+		scales[a.found.id()] = a.found.scale
+	}
+	for _, scale := range scales {
+		sum = w.o.sum(sum, scale)
+	}
+	return sum, true
+}
+
+// id tells controllers apart. Manifests that no API server has seen have no UIDs.
+func (c controller) id() types.UID {
+	if c.uid == "" {
+		return types.UID(c.kind + "/" + c.name)
+	}
+	return c.uid
 }
 
 // ambiguities are the pods that could not be counted for sure.

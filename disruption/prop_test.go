@@ -11,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	policyv1 "k8s.io/api/policy/v1"
 
@@ -214,9 +216,8 @@ func keysOf(s Snapshot) []Key {
 func TestPropConverges(t *testing.T) {
 	forEachSnapshot(t, 300, true, func(g generator, s Snapshot, o Options) error {
 		s = deepCopy(s)
-		// An answer can bring up another question, when it is about the same object by
-		// another version of its kind.
-		for range 4 {
+		// An answer can bring up another question: a ReplicaSet names its Deployment.
+		for range 6 {
 			known := maps.Clone(s.Scales)
 			outcomes, _ := PlanAll(s, o)
 			for _, out := range outcomes {
@@ -227,10 +228,15 @@ func TestPropConverges(t *testing.T) {
 					return fmt.Errorf("%v: look again in the past", out.Key)
 				}
 				for _, n := range out.Result.Needs {
-					if _, answered := known[ScaleKeyOf(n)]; n.Subresource != "scale" || answered {
+					if _, answered := known[ScaleKeyOf(n)]; answered {
 						return fmt.Errorf("%v: asked again for %v", out.Key, n)
 					}
-					s.Scales[ScaleKeyOf(n)] = Scale{Found: !g.in(4), UID: g.uid(n.Kind, n.Name), Replicas: g.Int32N(9)}
+					answer := Scale{Found: !g.in(4), UID: g.uid(n.Kind, n.Name), Replicas: g.Int32N(9)}
+					if n.Subresource == "" && answer.Found {
+						answer = Scale{Found: true, ReplicaSet: g.replicaSet(meta(n.Name))}
+						answer.ReplicaSet.UID = g.uid(n.Kind, n.Name)
+					}
+					s.Scales[ScaleKeyOf(n)] = answer
 				}
 				for _, a := range out.Result.Actions {
 					carryOut(s, a)
@@ -255,6 +261,101 @@ func TestPropConverges(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// D-22: leaving any workloads out of a snapshot and answering the Needs from them gives the plan of the
+// whole snapshot. "A workload that is left out costs a look-up" and nothing else.
+func TestPropD22_AWorkloadThatIsLeftOutCostsALookUp(t *testing.T) {
+	asked := map[string]int{}
+	forEachSnapshot(t, 600, false, func(g generator, s Snapshot, o Options) error {
+		if o.matchUpstream() {
+			return nil
+		}
+		// Scales of the kinds that the snapshot holds would contradict its objects.
+		maps.DeleteFunc(s.Scales, func(k ScaleKey, _ Scale) bool { return k.Kind != "Cluster" && k.Kind != "Node" })
+		part := s
+		part.ReplicaSets = some(g, s.ReplicaSets)
+		part.Deployments = some(g, s.Deployments)
+		part.StatefulSets = some(g, s.StatefulSets)
+		part.ReplicationControllers = some(g, s.ReplicationControllers)
+		for _, b := range s.Budgets {
+			whole, wholeErr := planWithAnswers(s, s, KeyOf(b), o, nil)
+			got, err := planWithAnswers(part, s, KeyOf(b), o, asked)
+			if diff := cmp.Diff(whole, got) + cmp.Diff(wholeErr, err, errorText); diff != "" {
+				return fmt.Errorf("%s (-whole +part): %s", b.Name, diff)
+			}
+		}
+		return nil
+	})
+	for _, kind := range []string{"ReplicaSet/", "Deployment/scale", "StatefulSet/scale", "ReplicationController/scale", "Cluster/scale"} {
+		if *seedFlag == 0 && asked[kind] < 20 {
+			t.Errorf("%s is asked for in %d cases only", kind, asked[kind])
+		}
+	}
+}
+
+// some leaves some of the objects out.
+func some[T any](g generator, objects []T) []T {
+	var kept []T
+	for _, o := range objects {
+		if g.in(2) {
+			kept = append(kept, o)
+		}
+	}
+	return kept
+}
+
+// planWithAnswers looks up each need in the cluster until there is none.
+func planWithAnswers(s, cluster Snapshot, key Key, o Options, asked map[string]int) (Result, error) {
+	s.Scales = maps.Clone(s.Scales)
+	for range 10 {
+		r, err := Plan(s, key, o)
+		if len(r.Needs) == 0 {
+			return r, err
+		}
+		for _, n := range r.Needs {
+			if asked != nil {
+				asked[n.Kind+"/"+n.Subresource]++
+			}
+			s.Scales[ScaleKeyOf(n)] = lookUp(cluster, n)
+		}
+	}
+	return Result{}, fmt.Errorf("%s: needs without end", key)
+}
+
+// lookUp answers a need as an API server that holds these objects would.
+func lookUp(cluster Snapshot, n purekube.Need) Scale {
+	replicas := func(o metav1.Object, replicas *int32) Scale {
+		return Scale{Found: true, UID: o.GetUID(), Replicas: ptr.Deref(replicas, 1)}
+	}
+	is := func(o metav1.Object) bool { return o.GetNamespace() == n.Namespace && o.GetName() == n.Name }
+	switch {
+	case n.Kind == "ReplicaSet" && n.Subresource == "":
+		for _, rs := range cluster.ReplicaSets {
+			if is(rs) {
+				return Scale{Found: true, ReplicaSet: rs}
+			}
+		}
+	case n.Kind == "Deployment":
+		for _, d := range cluster.Deployments {
+			if is(d) {
+				return replicas(d, d.Spec.Replicas)
+			}
+		}
+	case n.Kind == "StatefulSet":
+		for _, ss := range cluster.StatefulSets {
+			if is(ss) {
+				return replicas(ss, ss.Spec.Replicas)
+			}
+		}
+	case n.Kind == "ReplicationController":
+		for _, rc := range cluster.ReplicationControllers {
+			if is(rc) {
+				return replicas(rc, rc.Spec.Replicas)
+			}
+		}
+	}
+	return cluster.Scales[ScaleKeyOf(n)]
 }
 
 // carryOut puts what an action writes into the snapshot, in the place of the object that it was

@@ -33,8 +33,8 @@ type Snapshot struct {
 	Budgets []*policyv1.PodDisruptionBudget
 	// Pods are all pods of these namespaces: a pod that is left out is a pod that is gone.
 	Pods []*corev1.Pod
-	// The workloads that pods are controlled by. One that is left out is asked for by its
-	// scale, as a Need.
+	// The workloads that pods are controlled by. One that is left out is asked for, as a
+	// Need.
 	ReplicationControllers []*corev1.ReplicationController
 	ReplicaSets            []*appsv1.ReplicaSet
 	Deployments            []*appsv1.Deployment
@@ -47,14 +47,15 @@ type Snapshot struct {
 // scale is the same in all of them.
 type ScaleKey struct{ Group, Kind, Namespace, Name string }
 
-// ScaleKeyOf is where in Snapshot.Scales the answer to a Need goes.
+// ScaleKeyOf is where in Snapshot.Scales the answer to a Need goes, whether the Need is for a scale
+// or for a ReplicaSet.
 func ScaleKeyOf(n purekube.Need) ScaleKey {
 	// The need came from an apiVersion that parses.
 	gv, _ := schema.ParseGroupVersion(n.APIVersion)
 	return ScaleKey{Group: gv.Group, Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}
 }
 
-// Scale is what looking up the scale of a controller brought.
+// Scale is what a look-up brought: of the scale of a controller, or of a ReplicaSet.
 type Scale struct {
 	// Found is false when the API server says that there is no such object.
 	Found bool
@@ -63,6 +64,9 @@ type Scale struct {
 	UID types.UID
 	// Replicas is the scale's spec.replicas.
 	Replicas int32
+	// ReplicaSet is the object found, where the Need is for one: of the kind ReplicaSet and
+	// without a subresource. UID and Replicas are not read then.
+	ReplicaSet *appsv1.ReplicaSet
 	// Err is the text of the error, where neither "found" nor "not found" is the answer: the
 	// kind is not known, has no scale ("nodes does not implement the scale subresource"),
 	// or the request failed. It ends up in the budget's condition.

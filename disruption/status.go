@@ -46,6 +46,8 @@ func (t *podCount) decide(w *workloads, now time.Time, o Options) decision {
 		x := t.expect(w)
 		failed := x.problem != nil
 		switch {
+		case len(x.needs) > 0:
+			return decision{needs: x.needs, problems: d.problems}
 		case failed && !o.matchUpstream() && forbidsAll(&b.Spec):
 			// D-13: with maxUnavailable 0 nothing may be disrupted, however many pods
 			// should be there. The pods that are stand in for the scale.
@@ -54,8 +56,6 @@ func (t *podCount) decide(w *workloads, now time.Time, o Options) decision {
 			}
 		case failed:
 			return d.countFailed(b, x.problem, now, o)
-		case len(x.needs) > 0:
-			return decision{needs: x.needs, problems: d.problems}
 		default:
 			expected, total = o.fit(x.sum), x.sum
 		}
@@ -83,6 +83,10 @@ func (t *podCount) decide(w *workloads, now time.Time, o Options) decision {
 		DesiredHealthy:     desired,
 		ExpectedPods:       expected,
 	}, now)
+	if d.budget == nil && !o.matchUpstream() {
+		// D-29: what the events say was said with the write that brought the status here.
+		d.events = nil
+	}
 	d.recheck = t.recheck
 	if !d.recheck.IsZero() && !d.recheck.After(now) {
 		// Upstream looks again at once at an entry that is exactly two minutes old. At the

@@ -25,16 +25,14 @@ func planDisruption(c *cluster, set settings) section {
 	for _, o := range outcomes {
 		plans[o.Key] = o
 	}
-	for _, b := range c.budgets {
-		if key := disruption.KeyOf(b); plans[key].Key != key {
-			plans[key] = disruption.Outcome{Key: key}
-		}
-	}
 	// The error is that of PlanAll.
 	explained, _ := disruption.ExplainAll(d.snapshot, d.options)
 	explanations := map[disruption.Key]disruption.Explanation{}
 	for _, e := range explained {
 		explanations[e.Key] = e
+		if plans[e.Key].Key != e.Key {
+			plans[e.Key] = disruption.Outcome{Key: e.Key}
+		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(plans), compareDisruptionKeys) {
 		o, e := plans[key], explanations[key]
@@ -43,6 +41,9 @@ func planDisruption(c *cluster, set settings) section {
 				return "", "it was to be deleted and was not"
 			})
 			f.Reasons = reasonsOf(e.Reasons)
+			if set.explain && len(e.Budgets) > 1 {
+				f.Explanation = []string{e.Reasons[1].Message}
+			}
 			s.Findings = append(s.Findings, f)
 			if len(e.Budgets) > 1 {
 				d.suspects[types.NamespacedName{Namespace: key.Namespace, Name: key.Name}] = true

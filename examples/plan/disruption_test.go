@@ -81,7 +81,7 @@ func TestExplainDisruption(t *testing.T) {
 			input: statefulSetOf("db", 2) + budgetOf("db", "db", `"maxUnavailable":1`, noStatus) + budgetOf("db-too", "db", `"maxUnavailable":1`, noStatus) +
 				podOf("db-0", "db", "StatefulSet", "n", "True") + podOf("db-1", "db", "StatefulSet", "m", "True"),
 			want: []string{"n cannot be drained now: 1 pod cannot be evicted: shop/db-0 (more than one budget covers it)",
-				`event Warning MultiplePodDisruptionBudgets on Pod shop/db-0`}},
+				"Pod shop/db-0 2 budgets cover the pod: it cannot be evicted"}},
 		{name: "a controller that is not in the input", reason: "nothing is guessed",
 			input: budgetOf("db", "db", `"maxUnavailable":1`, noStatus) + podOf("db-0", "db", "StatefulSet", "n", "True"),
 			want: []string{"needs the scale of StatefulSet shop/db (apps/v1) looked up: the input does not hold it",

@@ -13,7 +13,9 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
 )
@@ -126,7 +128,92 @@ var disruptionDivergences = []divergence{
 		Ours: statusWritten("b", 1, `"currentHealthy":1,"desiredHealthy":2,"disruptionsAllowed":0,"expectedPods":3,"observedGeneration":1`, "InsufficientPods", "") +
 			"\nevent Warning NotDeleted on Pod ns/s-0: Pod was expected by PDB ns/b to be deleted but it wasn't",
 	},
+	{
+		ID:    "D-22",
+		Title: "a Deployment that the cache does not have",
+		Why: "In the middle of a rollout a ReplicaSet has fewer replicas than its Deployment. Upstream falls back to the ReplicaSet's own scale where its cache lacks the " +
+			"Deployment, and allows one disruption too many. The default asks for the scale of the Deployment.",
+		Setting: "The scale of the ReplicaSet rs is 3, that of the Deployment d is 4.",
+		Given: func() []runtime.Object {
+			return []runtime.Object{guarding("b", "1"), ownedPod("p-0", "apps/v1", "ReplicaSet", "rs"), ownedPod("p-1", "apps/v1", "ReplicaSet", "rs"),
+				ownedPod("p-2", "apps/v1", "ReplicaSet", "rs"), rollingOut()}
+		},
+		Run: bothBudgets,
+		Upstream: statusWritten("b", 1, `"currentHealthy":3,"desiredHealthy":2,"disruptionsAllowed":1,"expectedPods":3,"observedGeneration":1`,
+			"SufficientPods", ""),
+		Ours: statusWritten("b", 1, `"currentHealthy":3,"desiredHealthy":3,"disruptionsAllowed":0,"expectedPods":4,"observedGeneration":1`, "InsufficientPods", ""),
+	},
+	{
+		ID:    "D-23",
+		Title: "more replicas than 32 bits hold",
+		Why: "Upstream adds scales in 32 bits: 2147483647 and 2147483647 and 4 are 2, of which one may be missing, so that two of three pods may go. In the default the sum stays " +
+			"at the largest number there is.",
+		Given: func() []runtime.Object {
+			var objects []runtime.Object
+			for i, replicas := range []int32{1<<31 - 1, 1<<31 - 1, 4} {
+				name := fmt.Sprint("s", i)
+				set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)}}
+				set.Spec.Replicas = ptr.To(replicas)
+				objects = append(objects, set, ownedPod("p-"+name, "apps/v1", "StatefulSet", name))
+			}
+			return append(objects, guarding("b", "1"))
+		},
+		Run: bothBudgets,
+		Upstream: statusWritten("b", 1, `"currentHealthy":3,"desiredHealthy":1,"disruptionsAllowed":2,"expectedPods":2,"observedGeneration":1`,
+			"SufficientPods", ""),
+		Ours: statusWritten("b", 1, `"currentHealthy":3,"desiredHealthy":2147483647,"disruptionsAllowed":0,"expectedPods":2147483647,"observedGeneration":1`, "InsufficientPods", ""),
+	},
+	{
+		ID:    "D-24",
+		Title: "an entry that is older than its pod, and a pod that is newer than the clock",
+		Why: "D-14 drops an entry that is older than the pod of its name, but only where the pod is not newer than the clock: of such a pod it cannot be said what was first, and the entry that an " +
+			"eviction just wrote would be dropped. Upstream keeps either.",
+		Setting: "The pods s-0 and s-1 were evicted at 23:59:00. s-0 was created anew at 23:59:30, s-1 at 00:00:30.",
+		Given: func() []runtime.Object {
+			b := guarding("b", "1")
+			b.Status.DisruptedPods = map[string]metav1.Time{"s-0": before(time.Minute), "s-1": before(time.Minute)}
+			past, future := ownedPod("s-0", "apps/v1", "StatefulSet", "s"), ownedPod("s-1", "apps/v1", "StatefulSet", "s")
+			past.CreationTimestamp, future.CreationTimestamp = before(30*time.Second), before(-30*time.Second)
+			return []runtime.Object{b, past, future, threeReplicas()}
+		},
+		Run: bothBudgets,
+		Upstream: statusWritten("b", 1, `"currentHealthy":0,"desiredHealthy":2,"disruptedPods":{"s-0":"1999-12-31T23:59:00Z","s-1":"1999-12-31T23:59:00Z"},"disruptionsAllowed":0,`+
+			`"expectedPods":3,"observedGeneration":1`, "InsufficientPods", ""),
+		Ours: statusWritten("b", 1, `"currentHealthy":1,"desiredHealthy":2,"disruptedPods":{"s-1":"1999-12-31T23:59:00Z"},"disruptionsAllowed":0,"expectedPods":3,"observedGeneration":1`,
+			"InsufficientPods", ""),
+	},
+	{
+		ID:    "D-29",
+		Title: "events of a cluster at rest",
+		Why: "Upstream records NoPods and UnmanagedPods on every pass, and MultiplePodDisruptionBudgets with every event of a pod. In the default an event comes with the write that it " +
+			"explains, and MultiplePodDisruptionBudgets, with which no write goes, is what Explain and CheckEviction say.",
+		Setting: "The statuses of the budgets are right. a covers no pod; b and c cover the pod p, which has no controller.",
+		Given: func() []runtime.Object {
+			empty := guarding("a", "1")
+			empty.Spec.Selector.MatchLabels["app"] = "x"
+			pod := ownedPod("p", "v1", "Node", "n")
+			pod.OwnerReferences = nil
+			objects := []runtime.Object{empty, guarding("b", "1"), guarding("c", "1"), pod}
+			s := budgetsOf(objects)
+			settleBudgets(s)
+			return []runtime.Object{s.Budgets[0], s.Budgets[1], s.Budgets[2], pod}
+		},
+		Run: func(t *testing.T, given []runtime.Object) (upstream, ours string) {
+			upstream, ours = bothBudgets(t, given)
+			// It means it.
+			return strings.Replace(upstream, `Chose "c" arbitrarily`, `Chose "b" arbitrarily`, 1), ours
+		},
+		Upstream: "event Normal NoPods on PodDisruptionBudget ns/a: No matching pods found\n" +
+			`event Warning MultiplePodDisruptionBudgets on Pod ns/p: Pod "ns"/"p" matches multiple PodDisruptionBudgets.  Chose "b" arbitrarily.` + "\n" +
+			"event Warning UnmanagedPods on PodDisruptionBudget ns/b: " + unmanagedPods + "\n" +
+			"event Warning UnmanagedPods on PodDisruptionBudget ns/c: " + unmanagedPods,
+		Ours: "nothing",
+	},
 }
+
+const unmanagedPods = "Pods selected by this PodDisruptionBudget (selector: &LabelSelector{MatchLabels:map[string]string{app: a,},MatchExpressions:[]LabelSelectorRequirement{},}) " +
+	"were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. " +
+	"To account for these pods please set \".spec.minAvailable\" field of the PDB to an integer value."
 
 const notAPercentage = "event Warning CalculateExpectedPodCountFailed on PodDisruptionBudget ns/b: Failed to calculate the number of expected pods: " +
 	"invalid value for IntOrString: invalid type: string is not a percentage"
@@ -155,8 +242,16 @@ func before(d time.Duration) metav1.Time { return metav1.NewTime(Epoch.Add(-d)) 
 func threeReplicas() *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s", UID: "uid-s"},
-		Spec:       appsv1.StatefulSetSpec{Replicas: new(int32(3))},
+		Spec:       appsv1.StatefulSetSpec{Replicas: ptr.To(int32(3))},
 	}
+}
+
+// rollingOut is a ReplicaSet of the Deployment d.
+func rollingOut() *appsv1.ReplicaSet {
+	rs := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "rs", UID: "uid-rs"}}
+	rs.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "d", UID: "uid-d", Controller: ptr.To(true)}}
+	rs.Spec.Replicas = ptr.To(int32(3))
+	return rs
 }
 
 // bothBudgets tells events with their messages.
@@ -185,12 +280,17 @@ func withMessages(t *testing.T, trace Trace) string {
 		}
 		lines = append(lines, line)
 	}
+	if len(lines) == 0 {
+		return "nothing"
+	}
 	return strings.Join(lines, "\n")
 }
 
 func budgetsOf(objects []runtime.Object) disruption.Snapshot {
 	s := disruption.Snapshot{Now: Epoch, Scales: map[disruption.ScaleKey]disruption.Scale{
-		{Kind: "Node", Namespace: "ns", Name: "n"}: {Err: "the scale is out of reach"}}}
+		{Kind: "Node", Namespace: "ns", Name: "n"}:                       {Err: "the scale is out of reach"},
+		{Group: "apps", Kind: "ReplicaSet", Namespace: "ns", Name: "rs"}: {Found: true, UID: "uid-rs", Replicas: 3},
+		{Group: "apps", Kind: "Deployment", Namespace: "ns", Name: "d"}:  {Found: true, UID: "uid-d", Replicas: 4}}}
 	for _, o := range objects {
 		switch o := o.(type) {
 		case *policyv1.PodDisruptionBudget:

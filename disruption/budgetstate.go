@@ -1,0 +1,62 @@
+package disruption
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/podstate"
+)
+
+// budgetState is a budget and the counts of the pods that it covers, those whose name another one
+// has left out. It never changes.
+type budgetState struct {
+	matcher
+	broken *purekube.ObjectError // why the selector finds no pods, if it does not compile
+	at     int32                 // where in the index by labels; negative: among the moved ones
+	places []movedBudget         // where there
+
+	podSums
+	refs references
+}
+
+// podSums are counts that do not depend on the time.
+type podSums struct {
+	pods      int32
+	ready     int32 // ready and not being deleted
+	unmanaged int32 // without a controller
+}
+
+// contribution is what one pod adds to them.
+func contribution(pod *corev1.Pod) (s podSums, ref *metav1.OwnerReference) {
+	s.pods = 1
+	if pod.DeletionTimestamp == nil && podstate.Ready(pod) {
+		s.ready = 1
+	}
+	if ref = metav1.GetControllerOfNoCopy(pod); ref == nil {
+		s.unmanaged = 1
+	}
+	return s, ref
+}
+
+func (s podSums) plus(o podSums) podSums {
+	return podSums{s.pods + o.pods, s.ready + o.ready, s.unmanaged + o.unmanaged}
+}
+
+func (s podSums) minus(o podSums) podSums {
+	return podSums{s.pods - o.pods, s.ready - o.ready, s.unmanaged - o.unmanaged}
+}
+
+// podSummer makes a budgetState, one pod at a time.
+type podSummer struct {
+	podSums
+	refs referenceList
+}
+
+func (s *podSummer) add(pod *corev1.Pod) {
+	own, ref := contribution(pod)
+	s.podSums = s.podSums.plus(own)
+	if ref != nil {
+		s.refs.add(ref, pod.Name)
+	}
+}

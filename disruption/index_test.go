@@ -1,0 +1,482 @@
+package disruption
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/aliasing"
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// step is one call of With, or of Without.
+type step struct {
+	objects Snapshot
+	gone    bool
+}
+
+func (st step) on(x *Index) (*Index, []Key) {
+	if st.gone {
+		return x.Without(st.objects)
+	}
+	return x.With(st.objects)
+}
+
+// applied is what the step does to a snapshot, the plain way.
+func (st step) applied(s Snapshot) Snapshot {
+	s.Budgets = replaced(s.Budgets, st.objects.Budgets, st.gone)
+	s.Pods = replaced(s.Pods, st.objects.Pods, st.gone)
+	s.ReplicationControllers = replaced(s.ReplicationControllers, st.objects.ReplicationControllers, st.gone)
+	s.ReplicaSets = replaced(s.ReplicaSets, st.objects.ReplicaSets, st.gone)
+	s.Deployments = replaced(s.Deployments, st.objects.Deployments, st.gone)
+	s.StatefulSets = replaced(s.StatefulSets, st.objects.StatefulSets, st.gone)
+	s.Scales = maps.Clone(s.Scales)
+	for key, scale := range st.objects.Scales {
+		if st.gone {
+			delete(s.Scales, key)
+		} else {
+			s.Scales[key] = scale
+		}
+	}
+	if !st.gone && !st.objects.Now.IsZero() {
+		s.Now = st.objects.Now
+	}
+	return s
+}
+
+func replaced[T any, P snapshot.Object[T]](objects, by []P, gone bool) []P {
+	var kept []P
+	for _, o := range objects {
+		if !slices.ContainsFunc(by, func(b P) bool {
+			return o != nil && b != nil && b.GetName() != "" && snapshot.KeyOf(b) == snapshot.KeyOf(o)
+		}) {
+			kept = append(kept, o)
+		}
+	}
+	if gone {
+		return kept
+	}
+	return append(kept, by...)
+}
+
+// step picks a few objects of another snapshot, in which the same names are.
+func (g generator) step() step {
+	other := g.snapshot()
+	st := step{gone: g.in(4)}
+	for range 1 + g.IntN(2)*g.IntN(3) {
+		switch g.IntN(10) {
+		case 0, 1:
+			st.objects.Budgets = append(st.objects.Budgets, any1(g, other.Budgets)...)
+		case 2, 3, 4:
+			st.objects.Pods = append(st.objects.Pods, any1(g, other.Pods)...)
+		case 5:
+			st.objects.ReplicaSets = append(st.objects.ReplicaSets, any1(g, other.ReplicaSets)...)
+		case 6:
+			st.objects.Deployments = append(st.objects.Deployments, any1(g, other.Deployments)...)
+		case 7:
+			st.objects.StatefulSets = append(st.objects.StatefulSets, any1(g, other.StatefulSets)...)
+		case 8:
+			st.objects.ReplicationControllers = append(st.objects.ReplicationControllers, any1(g, other.ReplicationControllers)...)
+		case 9:
+			if g.in(2) {
+				st.objects.Now = now.Add(g.age().Sub(now))
+				break
+			}
+			keys := slices.SortedFunc(maps.Keys(other.Scales), compareScaleKeys)
+			if len(keys) > 0 {
+				key := keys[g.IntN(len(keys))]
+				st.objects.Scales = map[ScaleKey]Scale{key: other.Scales[key]}
+			}
+		}
+	}
+	return st
+}
+
+func any1[T any](g generator, objects []T) []T {
+	if len(objects) == 0 {
+		return nil
+	}
+	i := g.IntN(len(objects))
+	return objects[i : i+1]
+}
+
+// same compares every answer of an index with that of the function of the name.
+func same(x *Index, s Snapshot, o Options) error {
+	differ := func(what string, want, got any, wantErr, gotErr error) error {
+		if diff := cmp.Diff(want, got, errorText) + cmp.Diff(wantErr, gotErr, errorText); diff != "" {
+			return fmt.Errorf("%s (-function +method): %s", what, diff)
+		}
+		return nil
+	}
+	all, err := PlanAll(s, o)
+	got, gotErr := x.PlanAll()
+	if err := differ("PlanAll", all, got, err, gotErr); err != nil {
+		return err
+	}
+	explained, err := ExplainAll(s, o)
+	gotExplained, gotErr := x.ExplainAll()
+	if err := differ("ExplainAll", explained, gotExplained, err, gotErr); err != nil {
+		return err
+	}
+	if err := differ("Err", nil, nil, NewIndex(s, o).Err(), x.Err()); err != nil {
+		return err
+	}
+	for _, key := range append(keysOf(s), key("gone"), podNamed("gone"), Key{Kind: "?"}) {
+		r, err := Plan(s, key, o)
+		gotR, gotErr := x.Plan(key)
+		if err := differ("Plan "+key.String(), r, gotR, err, gotErr); err != nil {
+			return err
+		}
+		e, err := Explain(s, key, o)
+		gotE, gotErr := x.Explain(key)
+		if err := differ("Explain "+key.String(), e, gotE, err, gotErr); err != nil {
+			return err
+		}
+		if key.Kind != PodKey {
+			continue
+		}
+		for _, o.Recompute = range []bool{false, true} {
+			ev, err := CheckEviction(s, key.object(), o)
+			gotEv, gotErr := x.checkEviction(key.object(), o.Recompute)
+			if err := differ("CheckEviction "+key.String(), ev, gotEv, err, gotErr); err != nil {
+				return err
+			}
+		}
+	}
+	for _, pod := range s.Pods {
+		b, err := BudgetsFor(s.Budgets, pod)
+		gotB, gotErr := x.BudgetsFor(pod)
+		if err := differ("BudgetsFor", b, gotB, err, gotErr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// plans are the outcomes by key, without the times of conditions.
+func plans(s Snapshot, o Options) map[Key]Outcome {
+	outcomes, _ := PlanAll(s, o)
+	byKey := map[Key]Outcome{}
+	for _, out := range outcomes {
+		for _, a := range out.Result.Actions {
+			switch a := a.(type) {
+			case UpdateStatus:
+				for i := range a.Budget.Status.Conditions {
+					a.Budget.Status.Conditions[i].LastTransitionTime = metav1.Time{}
+				}
+			case ClearDisruptionTarget:
+				for i := range a.Pod.Status.Conditions {
+					a.Pod.Status.Conditions[i].LastTransitionTime = metav1.Time{}
+				}
+			}
+		}
+		byKey[out.Key] = out
+	}
+	return byKey
+}
+
+// Random sequences of With and Without: every answer is the function's for the snapshot that they come to;
+// the index before answers as before; affected names every key whose plan differs, and not all.
+func TestPropIndex(t *testing.T) {
+	affected, keys := 0, 0
+	for _, bad := range []bool{false, true} {
+		forEachSnapshot(t, 12, bad, func(g generator, s Snapshot, o Options) error {
+			x := NewIndex(s, o)
+			if err := same(x, s, o); err != nil {
+				return fmt.Errorf("new: %w", err)
+			}
+			for i := range 8 {
+				st := g.step()
+				next, changed := st.on(x)
+				after := st.applied(s)
+				about := fmt.Sprintf("step %d, gone %t, %s", i, st.gone, describe(st.objects))
+				if err := same(next, after, o); err != nil {
+					return fmt.Errorf("%s: %w", about, err)
+				}
+				if err := same(x, s, o); err != nil {
+					return fmt.Errorf("%s: the index before: %w", about, err)
+				}
+				was, is := plans(s, o), plans(after, o)
+				all := slices.Concat(slices.Collect(maps.Keys(was)), slices.Collect(maps.Keys(is)))
+				for _, key := range all {
+					if diff := cmp.Diff(was[key], is[key], errorText); diff != "" && !slices.Contains(changed, key) {
+						return fmt.Errorf("%s: %s is not affected, but (-before +after) %s\naffected: %v", about, key, diff, changed)
+					}
+				}
+				if !slices.IsSortedFunc(changed, compareKeys) || len(slices.Compact(slices.Clone(changed))) < len(changed) {
+					return fmt.Errorf("%s: %v is not sorted", about, changed)
+				}
+				affected, keys = affected+len(changed), keys+len(keysOf(after))
+				x, s = next, after
+			}
+			return nil
+		})
+	}
+	t.Logf("%d of %d keys affected", affected, keys)
+	if *seedFlag == 0 && affected*4 > keys {
+		t.Errorf("%d of %d keys are affected", affected, keys)
+	}
+}
+
+func describe(s Snapshot) string {
+	var parts []string
+	for _, o := range s.Budgets {
+		parts = append(parts, fmt.Sprintf("budget %+v", o))
+	}
+	for _, o := range s.Pods {
+		parts = append(parts, fmt.Sprintf("pod %+v", o))
+	}
+	return fmt.Sprintf("%v and %d %d %d %d %v %v", parts, len(s.ReplicaSets), len(s.Deployments), len(s.StatefulSets), len(s.ReplicationControllers), s.Scales, s.Now)
+}
+
+// What With says of one object is what the function AffectedBy… of its kind says.
+func TestPropAffectedByIsWhatWithSays(t *testing.T) {
+	seen := map[string]int{}
+	forEachSnapshot(t, 400, false, func(g generator, s Snapshot, o Options) error {
+		x := NewIndex(s, o)
+		for range 6 {
+			st := g.step()
+			n := len(st.objects.Budgets) + len(st.objects.Pods) + len(st.objects.ReplicaSets) + len(st.objects.Deployments) +
+				len(st.objects.StatefulSets) + len(st.objects.ReplicationControllers) + len(st.objects.Scales)
+			if n != 1 || !st.objects.Now.IsZero() {
+				continue
+			}
+			after := st.applied(s)
+			_, got := st.on(x)
+			var want []Key
+			kind := ""
+			switch {
+			case len(st.objects.Budgets) == 1:
+				a, b := one(s.Budgets, st.objects.Budgets[0]), one(after.Budgets, st.objects.Budgets[0])
+				kind, want = "budget", AffectedByBudget(after, a, b, o)
+			case len(st.objects.Pods) == 1:
+				a, b := one(s.Pods, st.objects.Pods[0]), one(after.Pods, st.objects.Pods[0])
+				kind, want = "pod", AffectedByPod(after, a, b, o)
+			case len(st.objects.ReplicaSets) == 1:
+				a, b := one(s.ReplicaSets, st.objects.ReplicaSets[0]), one(after.ReplicaSets, st.objects.ReplicaSets[0])
+				kind = "ReplicaSet"
+				want = sortedKeys(append(AffectedByReplicaSet(after, a, b, o), AffectedByReplicaSet(s, a, b, o)...))
+			case len(st.objects.Deployments) == 1:
+				a, b := one(s.Deployments, st.objects.Deployments[0]), one(after.Deployments, st.objects.Deployments[0])
+				kind, want = "Deployment", AffectedByDeployment(after, a, b, o)
+			case len(st.objects.StatefulSets) == 1:
+				a, b := one(s.StatefulSets, st.objects.StatefulSets[0]), one(after.StatefulSets, st.objects.StatefulSets[0])
+				kind, want = "StatefulSet", AffectedByStatefulSet(after, a, b, o)
+			case len(st.objects.ReplicationControllers) == 1:
+				a, b := one(s.ReplicationControllers, st.objects.ReplicationControllers[0]), one(after.ReplicationControllers, st.objects.ReplicationControllers[0])
+				kind, want = "ReplicationController", AffectedByReplicationController(after, a, b, o)
+			default:
+				for key, scale := range st.objects.Scales {
+					before, known := s.Scales[key]
+					if st.gone && !known || !st.gone && known && before == scale {
+						continue
+					}
+					kind, want = "scale", AffectedByScale(after, key, o)
+				}
+			}
+			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+				return fmt.Errorf("%s, gone %t: %s (-function +With): %s", describe(st.objects), st.gone, kind, diff)
+			}
+			if len(got) > 0 {
+				seen[kind]++
+			}
+		}
+		return nil
+	})
+	for _, kind := range []string{"budget", "pod", "ReplicaSet", "Deployment", "StatefulSet", "ReplicationController", "scale"} {
+		if *seedFlag == 0 && seen[kind] < 3 {
+			t.Errorf("%s affects keys in %d cases only", kind, seen[kind])
+		}
+	}
+}
+
+func one[T any, P snapshot.Object[T]](objects []P, like P) P {
+	for _, o := range objects {
+		if snapshot.KeyOf(o) == snapshot.KeyOf(like) {
+			return o
+		}
+	}
+	return nil
+}
+
+// Goroutines that derive from one index and ask it do not disturb one another.
+func TestIndexFromManyGoroutines(t *testing.T) {
+	g := generator{Rand: rand.New(rand.NewPCG(1, 2))}
+	s := g.snapshot()
+	x := NewIndex(s, Options{})
+	steps := make([]step, 64)
+	for i := range steps {
+		steps[i] = g.step()
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, 8)
+	for n := range errs {
+		wg.Go(func() {
+			mine, after := x, s
+			for i := n; i < len(steps); i += len(errs) / 2 {
+				mine, _ = steps[i].on(mine)
+				after = steps[i].applied(after)
+				if err := same(mine, after, Options{}); err != nil {
+					errs[n] = err
+					return
+				}
+			}
+			errs[n] = same(x, s, Options{})
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+}
+
+func TestPropIndexLeavesObjectsAlone(t *testing.T) {
+	forEachSnapshot(t, 40, true, func(g generator, s Snapshot, o Options) error {
+		st := g.step()
+		before, beforeStep := deepCopy(s), deepCopy(st.objects)
+		x := NewIndex(s, o)
+		next, affected := st.on(x)
+		results := []any{affected}
+		for _, key := range keysOf(st.applied(s)) {
+			r, _ := next.Plan(key)
+			e, _ := next.Explain(key)
+			results = append(results, r, e)
+			if key.Kind == PodKey {
+				ev, _ := next.checkEviction(key.object(), true)
+				results = append(results, ev)
+			}
+		}
+		if diff := cmp.Diff(before, s, cmpopts.EquateEmpty()) + cmp.Diff(beforeStep, st.objects, cmpopts.EquateEmpty()); diff != "" {
+			return fmt.Errorf("an object was written to: %s", diff)
+		}
+		if shared := append(aliasing.Shared(s, results), aliasing.Shared(st.objects, results)...); len(shared) > 0 {
+			return fmt.Errorf("results share memory with objects: %v", shared)
+		}
+		// Slices and maps of the snapshot may be used again.
+		clear(s.Budgets)
+		clear(s.Pods)
+		clear(s.Scales)
+		clear(st.objects.Pods)
+		clear(st.objects.Budgets)
+		return same(next, st.applied2(before, beforeStep), o)
+	})
+}
+
+// applied2 applies the step with other objects.
+func (st step) applied2(s, objects Snapshot) Snapshot {
+	st.objects = objects
+	return st.applied(s)
+}
+
+func TestIndexBadInput(t *testing.T) {
+	x := NewIndex(web(budget(maxUnavailable("1")), 2, pods(2, 2, byWeb)...), Options{})
+	require.NoError(t, x.Err())
+
+	next, affected := x.With(Snapshot{Pods: []*corev1.Pod{nil, pod(""), pod("web-b", byWeb, unready)}, Deployments: []*appsv1.Deployment{nil}})
+	require.Equal(t, []Key{key("web")}, affected, "the rest counts")
+	require.EqualError(t, next.Err(), "Deployment: nil object in the snapshot\nPod: nil object in the snapshot\nPod: metadata.name: an object of a cluster has a name")
+	_, err := next.PlanAll()
+	require.EqualError(t, err, next.Err().Error())
+	require.NoError(t, x.Err(), "of the index before nothing is known to be wrong")
+
+	same, affected := x.Without(Snapshot{Pods: []*corev1.Pod{nil, pod(""), pod("gone")}, Budgets: []*policyv1.PodDisruptionBudget{budget(named("gone"))},
+		Scales: map[ScaleKey]Scale{{"x", "Y", ns, "y"}: {}}})
+	require.Empty(t, affected, "what is not there changes nothing")
+	require.NoError(t, same.Err())
+
+	twice, affected := x.With(Snapshot{Budgets: []*policyv1.PodDisruptionBudget{budget(), budget()}, Pods: []*corev1.Pod{pod("web-a"), pod("web-a")}})
+	require.Equal(t, []Key{key("web"), podNamed("web-a")}, affected)
+	require.ErrorIs(t, twice.Err(), purekube.ErrDuplicate)
+	_, err = twice.Plan(key("web"))
+	require.ErrorIs(t, err, purekube.ErrDuplicate)
+	once, affected := twice.With(Snapshot{Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: []*corev1.Pod{pod("web-a", byWeb)}})
+	require.Equal(t, []Key{key("web"), podNamed("web-a")}, affected)
+	require.NoError(t, once.Err(), "one of that name takes the place of both")
+
+	empty := NewIndex(Snapshot{}, Options{})
+	require.NoError(t, empty.Err())
+	e, err := empty.CheckEviction(nn("a"))
+	require.ErrorIs(t, err, purekube.ErrNotFound)
+	require.Zero(t, e)
+}
+
+// The time concerns those keys only that wait for it.
+func TestIndexTimePasses(t *testing.T) {
+	s := web(budget(minAvailable("1"), disrupted(map[string]metav1.Time{"web-a": ago(time.Minute)})), 2, pods(2, 2, byWeb)...)
+	s.Budgets = append(s.Budgets, budget(named("other"), minAvailable("1")))
+	s.Pods = append(s.Pods, pod("z", labelled(nil), target("True", "x", 90*time.Second)))
+	x := NewIndex(s, Options{})
+	at := func(d time.Duration) []Key {
+		_, affected := x.With(Snapshot{Now: now.Add(d)})
+		return affected
+	}
+	require.Empty(t, at(0))
+	require.Empty(t, at(29*time.Second), "nothing is over")
+	require.Equal(t, []Key{podNamed("z")}, at(30*time.Second))
+	require.Equal(t, []Key{key("web"), podNamed("z")}, at(time.Minute))
+	require.Equal(t, []Key{key("web"), podNamed("z")}, at(time.Hour))
+}
+
+// Pods are found by their node and by their controller, whatever became of them.
+func TestPropPodsByNodeAndController(t *testing.T) {
+	forEachSnapshot(t, 40, true, func(g generator, s Snapshot, o Options) error {
+		place := func(pods []*corev1.Pod) {
+			for _, p := range pods {
+				if p != nil {
+					p.Spec.NodeName = g.pick("", "a", "b")
+				}
+			}
+		}
+		place(s.Pods)
+		x := NewIndex(s, o)
+		for range 8 {
+			st := g.step()
+			place(st.objects.Pods)
+			x, _ = st.on(x)
+			s = st.applied(s)
+			plain := arrange(s, o, noBudget)
+			for _, node := range []string{"a", "b", "c"} {
+				var want []*corev1.Pod
+				for _, p := range s.Pods {
+					if p != nil && p.Spec.NodeName == node && plain.pod(snapshot.KeyOf(p)) != nil && p.Name != "" {
+						want = append(want, p)
+					}
+				}
+				sortPods(want)
+				if got := x.podsOnNode(node); !slices.Equal(want, got) {
+					return fmt.Errorf("on %s: %d wanted, %d found", node, len(want), len(got))
+				}
+			}
+			for _, p := range s.Pods {
+				if p == nil || metav1.GetControllerOf(p) == nil {
+					continue
+				}
+				ref := metav1.GetControllerOf(p)
+				var want []*corev1.Pod
+				for _, q := range s.Pods {
+					if q != nil && q.Namespace == p.Namespace && q.Name != "" && plain.pod(snapshot.KeyOf(q)) != nil && sameController(metav1.GetControllerOf(q), ref) {
+						want = append(want, q)
+					}
+				}
+				sortPods(want)
+				if got := x.podsOfController(p.Namespace, ref); !slices.Equal(want, got) {
+					return fmt.Errorf("of %v: %d wanted, %d found", ref, len(want), len(got))
+				}
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,514 @@
+package disruption
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/internal/podstate"
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// With returns the index with these objects added, or put in the place of those of the same name, and
+// the keys whose plan may differ now, sorted: those that the functions AffectedBy… name. Answers in
+// changed.Scales are put there as well; a Now that is not zero is the new time. The time that a plan
+// writes into a condition is no difference.
+//
+// A nil pointer, an object without a name, and two objects of one name are an error as in
+// NewIndex; see Err. The others count.
+func (x *Index) With(changed Snapshot) (next *Index, affected []Key) {
+	e := x.edit()
+	w := *x.workloads
+	var budgets []change[*policyv1.PodDisruptionBudget]
+	var pods []change[*corev1.Pod]
+	var l workloadChanges
+	e.next.budgets, budgets = x.budgets.with(changed.Budgets)
+	e.next.pods, pods = x.pods.with(changed.Pods)
+	w.replicationControllers, l.replicationControllers = w.replicationControllers.with(changed.ReplicationControllers)
+	w.replicaSets, l.replicaSets = w.replicaSets.with(changed.ReplicaSets)
+	w.deployments, l.deployments = w.deployments.with(changed.Deployments)
+	w.statefulSets, l.statefulSets = w.statefulSets.with(changed.StatefulSets)
+	if len(changed.Scales) > 0 {
+		scales := w.scales.Edit()
+		for key, scale := range changed.Scales {
+			before, known := w.scales.Get(key)
+			l.scales = append(l.scales, scaleChange{key, before, scale, !known || before != scale})
+			scales.Set(key, scale)
+		}
+		w.scales = scales.Map()
+	}
+	e.next.workloads = &w
+	if !changed.Now.IsZero() {
+		e.next.time = changed.Now
+	}
+	return e.finish(budgets, pods, l)
+}
+
+// Without returns the index without the objects of these names and without the answers under these keys of
+// Scales, and the keys whose plan may differ now, as With does. What is not there changes nothing.
+func (x *Index) Without(gone Snapshot) (next *Index, affected []Key) {
+	e := x.edit()
+	w := *x.workloads
+	var budgets []change[*policyv1.PodDisruptionBudget]
+	var pods []change[*corev1.Pod]
+	var l workloadChanges
+	e.next.budgets, budgets = x.budgets.without(gone.Budgets)
+	e.next.pods, pods = x.pods.without(gone.Pods)
+	w.replicationControllers, l.replicationControllers = w.replicationControllers.without(gone.ReplicationControllers)
+	w.replicaSets, l.replicaSets = w.replicaSets.without(gone.ReplicaSets)
+	w.deployments, l.deployments = w.deployments.without(gone.Deployments)
+	w.statefulSets, l.statefulSets = w.statefulSets.without(gone.StatefulSets)
+	if len(gone.Scales) > 0 {
+		scales := w.scales.Edit()
+		for key := range gone.Scales {
+			if before, known := w.scales.Get(key); known {
+				l.scales = append(l.scales, scaleChange{key, before, Scale{}, true})
+				scales.Delete(key)
+			}
+		}
+		w.scales = scales.Map()
+	}
+	e.next.workloads = &w
+	return e.finish(budgets, pods, l)
+}
+
+type workloadChanges struct {
+	replicationControllers []change[*corev1.ReplicationController]
+	replicaSets            []change[*appsv1.ReplicaSet]
+	deployments            []change[*appsv1.Deployment]
+	statefulSets           []change[*appsv1.StatefulSet]
+	scales                 []scaleChange
+}
+
+type scaleChange struct {
+	key           ScaleKey
+	before, after Scale
+	counts        bool
+}
+
+// indexEdit is an index in the making. It belongs to one goroutine.
+type indexEdit struct {
+	from, next  *Index
+	states      lazyEdit[types.NamespacedName, *budgetState]
+	moved       lazyEdit[movedBudget, struct{}]
+	broken      lazyEdit[types.NamespacedName, struct{}]
+	entries     lazyEdit[types.NamespacedName, struct{}]
+	targets     lazyEdit[types.NamespacedName, struct{}]
+	added       lazyEdit[addedTerm, struct{}]
+	references  lazyEdit[budgetReference, struct{}]
+	replicaSets lazyEdit[deploymentReplicaSet, struct{}]
+	compile     *compiler
+	affected    []Key
+}
+
+func (x *Index) edit() *indexEdit {
+	next := *x
+	return &indexEdit{
+		from: x, next: &next, states: lazily(x.states), moved: lazily(x.moved), broken: lazily(x.broken),
+		entries: lazily(x.entries), targets: lazily(x.targets), added: lazily(x.terms.added),
+		references: lazily(x.references), replicaSets: lazily(x.replicaSets),
+	}
+}
+
+func (e *indexEdit) finish(budgets []change[*policyv1.PodDisruptionBudget], pods []change[*corev1.Pod], l workloadChanges) (*Index, []Key) {
+	for _, c := range budgets {
+		e.budget(c)
+	}
+	for _, c := range pods {
+		e.pod(c)
+	}
+	for _, c := range l.replicaSets {
+		e.replicaSet(c)
+	}
+	for _, c := range l.scales {
+		e.answer(c)
+	}
+	for _, c := range l.replicationControllers {
+		e.workload(len(c.before), len(c.after), replicationControllerChange(either(c)))
+	}
+	for _, c := range l.replicaSets {
+		e.workload(len(c.before), len(c.after), replicaSetChange(either(c)))
+	}
+	for _, c := range l.deployments {
+		e.workload(len(c.before), len(c.after), deploymentChange(either(c)))
+	}
+	for _, c := range l.statefulSets {
+		e.workload(len(c.before), len(c.after), statefulSetChange(either(c)))
+	}
+	for _, c := range l.scales {
+		if c.counts {
+			e.affect(e.budgetsOfControllers(c.key.Namespace, scaleSources(c.key))...)
+		}
+	}
+	x := e.next
+	x.states, x.moved, x.broken = e.states.result(), e.moved.result(), e.broken.result()
+	x.entries, x.targets = e.entries.result(), e.targets.result()
+	x.references, x.replicaSets = e.references.result(), e.replicaSets.result()
+	if e.added.edit != nil {
+		terms := *x.terms
+		terms.added = e.added.result()
+		x.terms = &terms
+	}
+	x.arrangeAnew()
+	if !x.time.Equal(e.from.time) {
+		e.time()
+	}
+	return x, sortedKeys(e.affected)
+}
+
+func (e *indexEdit) affect(keys ...Key) { e.affected = append(e.affected, keys...) }
+
+// either is one of the objects before and one of those after.
+func either[P any](c change[P]) (before, after P) {
+	if len(c.before) > 0 {
+		before = c.before[0]
+	}
+	if len(c.after) > 0 {
+		after = c.after[0]
+	}
+	return before, after
+}
+
+// coveredBy are the budgets that cover a pod, as the changes so far leave them.
+func (e *indexEdit) coveredBy(pod *corev1.Pod) []*budgetState {
+	return coveredBy(e.next.byLabel, &e.states, &e.moved, pod)
+}
+
+// budget takes in what became of a budget's name. The pods are still those of before.
+func (e *indexEdit) budget(c change[*policyv1.PodDisruptionBudget]) {
+	before, after := only(c.before), only(c.after)
+	for _, b := range slices.Concat(c.before, c.after) {
+		e.affect(KeyOf(b))
+	}
+	name := snapshot.KeyOf(slices.Concat(c.after, c.before)[0])
+	if before != nil && after != nil && sameSelector(before, after) {
+		st, _ := e.states.get(name)
+		next := *st
+		next.budget = after
+		if st.broken != nil {
+			_, next.broken = e.compiler().matcher(after)
+		}
+		e.states.set(name, &next)
+		e.noteEntries(name, after)
+		return
+	}
+	var pods []*corev1.Pod
+	if before != nil {
+		st, _ := e.states.get(name)
+		if e.next.o.matchUpstream() {
+			pods = e.podsCovered(st.matcher)
+		}
+		e.removeBudget(name, st)
+	}
+	if after != nil {
+		pods = append(pods, e.addBudget(name, after)...)
+	}
+	if e.next.o.matchUpstream() {
+		for _, pod := range pods {
+			if len(e.coveredBy(pod)) > 0 {
+				e.affect(KeyOf(pod))
+			}
+		}
+	}
+}
+
+func (e *indexEdit) compiler() *compiler {
+	if e.compile == nil {
+		e.compile = newCompiler()
+	}
+	return e.compile
+}
+
+func (e *indexEdit) removeBudget(name types.NamespacedName, st *budgetState) {
+	for _, r := range st.refs.list() {
+		e.references.delete(referenceOf(st.budget, r.ref))
+	}
+	if st.at < 0 {
+		for _, place := range st.places {
+			e.moved.delete(place)
+		}
+	}
+	e.states.delete(name)
+	e.broken.delete(name)
+	e.entries.delete(name)
+}
+
+// addBudget adds a budget and counts its pods.
+func (e *indexEdit) addBudget(name types.NamespacedName, b *policyv1.PodDisruptionBudget) []*corev1.Pod {
+	m, broken := e.compiler().matcher(b)
+	st := &budgetState{matcher: m, broken: broken, at: -1}
+	pods := e.podsCovered(m)
+	var sum podSummer
+	for _, pod := range pods {
+		sum.add(pod)
+	}
+	st.podSums, st.refs = sum.podSums, newReferences(sum.refs.list)
+	for _, r := range sum.refs.list {
+		e.references.set(referenceOf(b, r.ref), struct{}{})
+	}
+	if m.selector != nil {
+		st.places = placesOf(b, &e.moved)
+		for _, place := range st.places {
+			e.moved.set(place, struct{}{})
+		}
+	}
+	e.states.set(name, st)
+	if broken != nil {
+		e.broken.set(name, struct{}{})
+	}
+	e.noteEntries(name, b)
+	return pods
+}
+
+func (e *indexEdit) noteEntries(name types.NamespacedName, b *policyv1.PodDisruptionBudget) {
+	if len(b.Status.DisruptedPods) == 0 {
+		e.entries.delete(name)
+	} else if _, noted := e.entries.get(name); !noted {
+		e.entries.set(name, struct{}{})
+	}
+}
+
+// podsCovered are the pods that a budget covers, as they were before.
+func (e *indexEdit) podsCovered(m matcher) []*corev1.Pod {
+	return podsCovered(e.next.terms, &e.added, e.from.pods.unique.Find, m)
+}
+
+// pod takes in what became of a pod's name.
+func (e *indexEdit) pod(c change[*corev1.Pod]) {
+	e.affect(affectedByPod(e.next.o, c, e.coveredBy)...)
+	before, after := only(c.before), only(c.after)
+	if before != nil && after != nil && before.Spec.NodeName == after.Spec.NodeName && countsAlike(before, after) {
+		e.noteTarget(snapshot.KeyOf(after), after)
+		return
+	}
+	name := snapshot.KeyOf(slices.Concat(c.after, c.before)[0])
+	e.changeTerms(name, before, after)
+	e.noteTarget(name, after)
+	if before != nil && after != nil && sameCoverage(before, after) {
+		for _, st := range e.coveredBy(after) {
+			e.count(st, before, after)
+		}
+		return
+	}
+	if before != nil {
+		for _, st := range e.coveredBy(before) {
+			e.count(st, before, nil)
+		}
+	}
+	if after != nil {
+		for _, st := range e.coveredBy(after) {
+			e.count(st, nil, after)
+		}
+	}
+}
+
+// count takes one pod out of the counts of a budget and another one in.
+func (e *indexEdit) count(st *budgetState, before, after *corev1.Pod) {
+	next := *st
+	var old, ref *metav1.OwnerReference
+	if before != nil {
+		var own podSums
+		own, old = contribution(before)
+		next.podSums = next.minus(own)
+	}
+	if after != nil {
+		var own podSums
+		own, ref = contribution(after)
+		next.podSums = next.plus(own)
+	}
+	if !(old != nil && ref != nil && referenceKey(old) == referenceKey(ref)) {
+		if old != nil {
+			var last bool
+			if next.refs, last = next.refs.without(referenceKey(old), before.Name); last {
+				e.references.delete(referenceOf(st.budget, referenceKey(old)))
+			}
+		}
+		if ref != nil {
+			var first bool
+			if next.refs, first = next.refs.with(referenceKey(ref), after.Name); first {
+				e.references.set(referenceOf(st.budget, referenceKey(ref)), struct{}{})
+			}
+		}
+	}
+	e.states.set(snapshot.KeyOf(st.budget), &next)
+}
+
+func (e *indexEdit) changeTerms(name types.NamespacedName, before, after *corev1.Pod) {
+	var had, has []uint64
+	if before != nil {
+		had = e.next.terms.of(nil, before)
+	}
+	if after != nil {
+		has = e.next.terms.of(nil, after)
+	}
+	for _, term := range had {
+		if !slices.Contains(has, term) && e.added.any() {
+			e.added.delete(addedTerm{term, name})
+		}
+	}
+	for _, term := range has {
+		if !slices.Contains(had, term) {
+			e.added.set(addedTerm{term, name}, struct{}{})
+		}
+	}
+}
+
+func (e *indexEdit) noteTarget(name types.NamespacedName, pod *corev1.Pod) {
+	if pod == nil || !hasDisruptionTarget(pod) {
+		if e.targets.any() {
+			e.targets.delete(name)
+		}
+	} else if _, noted := e.targets.get(name); !noted {
+		e.targets.set(name, struct{}{})
+	}
+}
+
+// replicaSet notes under which Deployment it is found.
+func (e *indexEdit) replicaSet(c change[*appsv1.ReplicaSet]) {
+	e.placeReplicaSets(c.before, c.after, false)
+}
+
+// answer notes it of one that was looked up.
+func (e *indexEdit) answer(c scaleChange) {
+	var before, after []*appsv1.ReplicaSet
+	if rs := answeredReplicaSet(c.key, c.before); rs != nil {
+		before = append(before, rs)
+	}
+	if rs := answeredReplicaSet(c.key, c.after); rs != nil {
+		after = append(after, rs)
+	}
+	e.placeReplicaSets(before, after, true)
+}
+
+func (e *indexEdit) placeReplicaSets(before, after []*appsv1.ReplicaSet, answer bool) {
+	for _, rs := range before {
+		if at, found := placeOfReplicaSet(rs, answer); found {
+			e.replicaSets.delete(at)
+		}
+	}
+	for _, rs := range after {
+		if at, found := placeOfReplicaSet(rs, answer); found {
+			e.replicaSets.set(at, struct{}{})
+		}
+	}
+}
+
+// workload names the budgets that a workload's event concerns, given how many had the name before and after.
+func (e *indexEdit) workload(before, after int, c workloadChange) {
+	if c.counts() || before != after || before > 1 {
+		e.affect(e.budgetsOfControllers(c.name().Namespace, c.sources)...)
+	}
+}
+
+// budgetsOfControllers are the keys of the budgets that ask for a scale and cover a pod whose
+// controller it is.
+func (e *indexEdit) budgetsOfControllers(namespace string, sources []source) []Key {
+	var keys []Key
+	named := func(kind, name string, groups []string) {
+		from := budgetReference{namespace: namespace, kind: kind, name: name}
+		for r := range e.references.since(from) {
+			if r.namespace != namespace || r.kind != kind || r.name != name {
+				break
+			}
+			if !slices.Contains(groups, groupOf(r.apiVersion)) {
+				continue
+			}
+			if st, there := e.states.get(types.NamespacedName{Namespace: namespace, Name: r.budget}); there {
+				keys = append(keys, scaleKeysOf([]*budgetState{st})...)
+			}
+		}
+		for _, same := range e.next.pods.doubles(namespace) {
+			for _, pod := range same {
+				if ref := metav1.GetControllerOfNoCopy(pod); ref != nil && names(ref, kind, name, groups...) {
+					keys = append(keys, scaleKeysOf(e.coveredBy(pod))...)
+				}
+			}
+		}
+	}
+	for _, src := range sources {
+		if !src.replicaSets {
+			named(src.kind, src.name, src.groups)
+			continue
+		}
+		for rs := range e.replicaSets.since(deploymentReplicaSet{namespace: namespace, deployment: src.name}) {
+			if rs.namespace != namespace || rs.deployment != src.name {
+				break
+			}
+			named(replicaSetKind, rs.replicaSet, appsGroups)
+		}
+	}
+	return keys
+}
+
+// time names the keys that the time from the one index to the next makes a difference for.
+func (e *indexEdit) time() {
+	first, last := e.from.time, e.next.time
+	if last.Before(first) {
+		first, last = last, first
+	}
+	passed := func(t time.Time) bool { return !t.Before(first) && !t.After(last) }
+	for key := range e.next.entries.All() {
+		st, _ := e.next.states.Get(key)
+		for name, at := range st.budget.Status.DisruptedPods {
+			pod := e.next.pod(types.NamespacedName{Namespace: key.Namespace, Name: name})
+			if passed(at.Add(e.next.o.deletionTimeout())) || pod != nil && passed(pod.CreationTimestamp.Time) {
+				e.affect(budgetKey(key))
+				break
+			}
+		}
+	}
+	for key := range e.next.targets.All() {
+		c := podstate.Condition(e.next.pods.unique.Find(key), corev1.DisruptionTarget)
+		if passed(c.LastTransitionTime.Add(e.next.o.staleDisruptionTimeout())) {
+			e.affect(podKey(key))
+		}
+	}
+}
+
+// arrangeAnew makes the parts of the index anew that have changed too much since they were made.
+func (x *Index) arrangeAnew() {
+	if n := x.terms.added.Len(); n > fewAdded && n > len(x.terms.positions)/2 {
+		x.arrangeTerms()
+	}
+	if n := x.moved.Len(); n > fewMoved && n > len(x.byLabel.matchers)/2 {
+		x.arrangeByLabel()
+	}
+}
+
+// So few changes are not worth a pass over the others.
+const (
+	fewAdded = 4096
+	fewMoved = 64
+)
+
+// arrangeByLabel takes the budgets that moved into the index by labels.
+func (x *Index) arrangeByLabel() {
+	states := x.states.Edit()
+	var matchers []matcher
+	for key, st := range x.states.All() {
+		next := *st
+		next.at, next.places = int32(len(matchers)), nil
+		matchers = append(matchers, st.matcher)
+		states.Set(key, &next)
+	}
+	x.states, x.byLabel = states.Map(), newBudgetIndex(matchers)
+	x.moved = newMovedBudgets()
+}
+
+// budgetReference says that pods of a budget name a controller.
+type budgetReference struct{ namespace, kind, name, apiVersion, uid, budget string }
+
+func referenceOf(b *policyv1.PodDisruptionBudget, ref metav1.OwnerReference) budgetReference {
+	return budgetReference{b.Namespace, ref.Kind, ref.Name, ref.APIVersion, string(ref.UID), b.Name}
+}
+
+func compareBudgetReferences(a, b budgetReference) int {
+	return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name),
+		cmp.Compare(a.apiVersion, b.apiVersion), cmp.Compare(a.uid, b.uid), cmp.Compare(a.budget, b.budget))
+}
