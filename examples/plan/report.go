@@ -157,8 +157,8 @@ func (r *report) neverDrainable() bool {
 	})
 }
 
-// tally counts the actions by type, for the last line.
-func (r *report) tally() (actions map[string]int, events, needs int) {
+// count counts the actions by type, for the last line.
+func (r *report) counts() (actions map[string]int, events, needs int) {
 	actions = map[string]int{}
 	for _, s := range r.Sections {
 		for _, f := range s.Findings {

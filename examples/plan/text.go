@@ -143,7 +143,7 @@ func needText(n purekube.Need) string {
 
 // closing sums up.
 func (t printer) closing(r *report) {
-	actions, events, needs := r.tally()
+	actions, events, needs := r.counts()
 	total := 0
 	parts := []string{}
 	for _, name := range sortedKeys(actions) {
