@@ -157,7 +157,7 @@ func (r *report) neverDrainable() bool {
 	})
 }
 
-// count counts the actions by type, for the last line.
+// counts are the actions by type, for the last line.
 func (r *report) counts() (actions map[string]int, events, needs int) {
 	actions = map[string]int{}
 	for _, s := range r.Sections {
