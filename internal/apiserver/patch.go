@@ -71,11 +71,11 @@ func (s *Server) apply(at place, r purekube.Request, k kind) (Object, error) {
 	uid, _ := metadata["uid"].(string)
 	before := s.objects[at]
 	if before == nil {
-		if uid != "" {
-			return nil, conflict(r, "uid mismatch: the provided object specified uid %s, and no existing object was found", uid)
-		}
 		if r.Subresource != "" {
 			return nil, apierrors.NewNotFound(r.Resource.GroupResource(), r.Name)
+		}
+		if uid != "" {
+			return nil, conflict(r, "uid mismatch: the provided object specified uid %s, and no existing object was found", uid)
 		}
 		s.names++
 		before = k.make()

@@ -1,0 +1,83 @@
+package architecture
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Every exported function of the five packages has an Example that runs: what a reader copies is what a test
+// has checked.
+func TestExportedFunctionsHaveExamples(t *testing.T) {
+	for _, folder := range purePackages {
+		functions, examples := map[string]bool{}, map[string]bool{}
+		for name, file := range parsed(t, filepath.Join(root, folder)) {
+			for _, d := range file.Decls {
+				f, ok := d.(*ast.FuncDecl)
+				if !ok || f.Recv != nil {
+					continue
+				}
+				switch example, isExample := strings.CutPrefix(f.Name.Name, "Example"); {
+				case isExample && strings.HasSuffix(name, "_test.go"):
+					examples[exampleOf(example)] = true
+				case f.Name.IsExported() && !strings.HasSuffix(name, "_test.go"):
+					functions[f.Name.Name] = true
+				}
+			}
+		}
+		require.NotEmpty(t, functions, folder)
+		for f := range functions {
+			if !examples[f] {
+				t.Errorf("%s.%s has no Example", folder, f)
+			}
+		}
+	}
+}
+
+// exampleOf is what an Example is about: "Plan" for ExamplePlan and ExamplePlan_withNeeds.
+func exampleOf(name string) string {
+	about, suffix, found := strings.Cut(name, "_")
+	if found && suffix != "" && !unicode.IsLower(rune(suffix[0])) {
+		return name // of a method: Type_Method
+	}
+	return about
+}
+
+// parsed are the Go files of a folder by name.
+func parsed(t *testing.T, folder string) map[string]*ast.File {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	require.NoError(t, err)
+	files := map[string]*ast.File{}
+	for _, name := range names {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution|parser.ParseComments)
+		require.NoError(t, err)
+		files[name] = file
+	}
+	return files
+}
+
+// goAndMarkdown calls do for every Go file and every page of the project.
+func goAndMarkdown(t *testing.T, do func(path string)) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && (entry.Name() == "testdata" || entry.Name() == "bin" || strings.HasPrefix(entry.Name(), ".") && path != root && entry.Name() != ".ci" && entry.Name() != "..") {
+			return fs.SkipDir
+		}
+		if ext := filepath.Ext(path); ext == ".go" || ext == ".md" {
+			do(path)
+		}
+		return nil
+	})
+	require.NoError(t, err)
+}
