@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -19,41 +20,54 @@ import (
 func newDisruption(c *cluster) runner {
 	type S = disruption.Snapshot
 	index := disruption.NewIndex(S{}, disruption.Options{MatchUpstream: c.release})
-	r := controller.New("disruption", index, c.client, c.events, controller.Options[S]{
-		At:     func(now time.Time) S { return S{Now: now} },
+	r := controller.New("disruption", index, c.client, c.events, controller.Options[*disruption.Index, S]{
+		At:     func(now time.Time, _ *disruption.Index) S { return S{Now: now} },
 		Answer: c.answerScales,
 	})
-	watched := c.informers
-	controller.Watch(r, watched.Policy().V1().PodDisruptionBudgets().Informer(), func(o *policyv1.PodDisruptionBudget) S { return S{Budgets: []*policyv1.PodDisruptionBudget{o}} })
-	controller.Watch(r, watched.Core().V1().Pods().Informer(), func(o *corev1.Pod) S { return S{Pods: []*corev1.Pod{o}} })
-	controller.Watch(r, watched.Core().V1().ReplicationControllers().Informer(), func(o *corev1.ReplicationController) S {
-		return S{ReplicationControllers: []*corev1.ReplicationController{o}}
-	})
-	controller.Watch(r, watched.Apps().V1().ReplicaSets().Informer(), func(o *appsv1.ReplicaSet) S { return S{ReplicaSets: []*appsv1.ReplicaSet{o}} })
-	controller.Watch(r, watched.Apps().V1().Deployments().Informer(), func(o *appsv1.Deployment) S { return S{Deployments: []*appsv1.Deployment{o}} })
-	controller.Watch(r, watched.Apps().V1().StatefulSets().Informer(), func(o *appsv1.StatefulSet) S { return S{StatefulSets: []*appsv1.StatefulSet{o}} })
+	core, apps := c.informers.Core().V1(), c.informers.Apps().V1()
+	controller.Watch(r, c.informers.Policy().V1().PodDisruptionBudgets().Informer(),
+		func(o *policyv1.PodDisruptionBudget) S { return S{Budgets: []*policyv1.PodDisruptionBudget{o}} })
+	controller.Watch(r, core.Pods().Informer(), func(o *corev1.Pod) S { return S{Pods: []*corev1.Pod{o}} })
+	controller.Watch(r, core.ReplicationControllers().Informer(),
+		func(o *corev1.ReplicationController) S {
+			return S{ReplicationControllers: []*corev1.ReplicationController{o}}
+		})
+	controller.Watch(r, apps.ReplicaSets().Informer(), func(o *appsv1.ReplicaSet) S { return S{ReplicaSets: []*appsv1.ReplicaSet{o}} })
+	controller.Watch(r, apps.Deployments().Informer(), func(o *appsv1.Deployment) S { return S{Deployments: []*appsv1.Deployment{o}} })
+	controller.Watch(r, apps.StatefulSets().Informer(), func(o *appsv1.StatefulSet) S { return S{StatefulSets: []*appsv1.StatefulSet{o}} })
 	return r
 }
 
-// answerScales looks up the scales of controllers that no informer holds. A look-up that fails is an
-// answer, too: its text goes into the budget's condition, and the budget is planned again.
+// answerScales looks up the controllers that no informer holds. A look-up that fails is an answer, too:
+// its text goes into the budget's condition. The budget is planned again then.
 func (c *cluster) answerScales(ctx context.Context, needs []purekube.Need) (disruption.Snapshot, error) {
 	answers := map[disruption.ScaleKey]disruption.Scale{}
 	var failures []error
 	for _, n := range needs {
-		found, err := c.scales.Get(ctx, n.APIVersion, n.Kind, n.Namespace, n.Name)
-		answer := disruption.Scale{}
+		answer, err := c.lookUp(ctx, n)
 		switch {
-		case err == nil:
-			answer = disruption.Scale{Found: true, UID: found.UID, Replicas: found.Spec.Replicas}
-		case apierrors.IsNotFound(err): // the zero Scale says so
-		default:
-			answer.Err = err.Error()
-			if !errors.Is(err, scale.ErrNoScale) {
+		case apierrors.IsNotFound(err):
+			answer = disruption.Scale{}
+		case err != nil:
+			answer = disruption.Scale{Err: cmp.Or(err.Error(), "no answer")} // empty would say that it is gone
+			if !errors.Is(err, scale.ErrNoScale) { // which no later look-up changes
 				failures = append(failures, err)
 			}
 		}
 		answers[disruption.ScaleKeyOf(n)] = answer
 	}
 	return disruption.Snapshot{Scales: answers}, errors.Join(failures...)
+}
+
+func (c *cluster) lookUp(ctx context.Context, n purekube.Need) (disruption.Scale, error) {
+	if n.Subresource == "" { // the ReplicaSet itself: it may be a Deployment's
+		found, err := c.live.Get(ctx, appsv1.SchemeGroupVersion.WithResource("replicasets"), "", n.Namespace, n.Name)
+		set, _ := found.(*appsv1.ReplicaSet)
+		return disruption.Scale{Found: true, ReplicaSet: set}, err
+	}
+	found, err := c.scales.Get(ctx, n.APIVersion, n.Kind, n.Namespace, n.Name)
+	if err != nil {
+		return disruption.Scale{}, err
+	}
+	return disruption.Scale{Found: true, UID: found.UID, Replicas: found.Spec.Replicas}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"flag"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -16,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,6 +60,7 @@ var other = []rbacv1.PolicyRule{
 	// Who writes status.allocation and status.reservedFor of a claim, from Kubernetes v1.36 on.
 	{Verbs: []string{"update"}, APIGroups: []string{"resource.k8s.io"}, Resources: []string{"resourceclaims/binding"}},
 	{Verbs: []string{"create", "patch", "update"}, APIGroups: []string{""}, Resources: []string{"events"}},
+	{Verbs: []string{"create", "patch", "update"}, APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}},
 }
 
 func reads(group string, resources ...string) rbacv1.PolicyRule {
@@ -73,6 +76,32 @@ func TestManifests(t *testing.T) {
 	got, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, string(want), string(got), "an action asks for something else now: go test . -run TestManifests -update")
+}
+
+// The Deployment runs a manager with flags that there are, as the user that rbac.yaml is about.
+func TestDeployment(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join("manifests", "deployment.yaml"))
+	require.NoError(t, err)
+	var d appsv1.Deployment
+	require.NoError(t, yaml.UnmarshalStrict(content, &d))
+	pod := d.Spec.Template
+	require.Equal(t, component, pod.Spec.ServiceAccountName)
+	require.Equal(t, d.Spec.Selector.MatchLabels, pod.Labels)
+	s, err := parseSettings(pod.Spec.Containers[0].Args, os.Stderr)
+	require.NoError(t, err)
+	require.Equal(t, fmt.Sprintf(":%d", pod.Spec.Containers[0].Ports[0].ContainerPort), s.address)
+	require.Equal(t, d.Namespace, s.leaseNamespace)
+	require.True(t, s.leaderElect, "there are several of them")
+}
+
+// Whatever a core needs beyond the loop stays short: it is what people copy.
+func TestCoresAreShort(t *testing.T) {
+	for _, name := range names() {
+		content, err := os.ReadFile(name + ".go")
+		require.NoError(t, err)
+		_, code, _ := strings.Cut(string(content), ")\n") // after the imports
+		require.LessOrEqual(t, strings.Count(code, "\n"), 60, name)
+	}
 }
 
 // The list of actions has all that the packages have.

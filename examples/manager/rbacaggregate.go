@@ -8,8 +8,8 @@ import (
 )
 
 func newRBACAggregate(c *cluster) runner {
-	index := newRBACIndex(rbacaggregate.Options{MatchUpstream: c.release})
-	r := controller.New("rbacaggregate", index, c.client, c.events, controller.Options[rbacaggregate.Snapshot]{})
+	index := rbacaggregate.NewIndex(rbacaggregate.Snapshot{}, rbacaggregate.Options{MatchUpstream: c.release})
+	r := controller.New("rbacaggregate", index, c.client, c.events, controller.Options[*rbacaggregate.Index, rbacaggregate.Snapshot]{})
 	controller.Watch(r, c.informers.Rbac().V1().ClusterRoles().Informer(), func(o *rbacv1.ClusterRole) rbacaggregate.Snapshot {
 		return rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{o}}
 	})

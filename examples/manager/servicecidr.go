@@ -10,9 +10,9 @@ import (
 )
 
 func newServiceCIDR(c *cluster) runner {
-	index := newServiceCIDRIndex(servicecidr.Options{MatchUpstream: c.release})
-	r := controller.New("servicecidr", index, c.client, c.events, controller.Options[servicecidr.Snapshot]{
-		At:            func(now time.Time) servicecidr.Snapshot { return servicecidr.Snapshot{Now: now} },
+	index := servicecidr.NewIndex(servicecidr.Snapshot{}, servicecidr.Options{MatchUpstream: c.release})
+	r := controller.New("servicecidr", index, c.client, c.events, controller.Options[*servicecidr.Index, servicecidr.Snapshot]{
+		At:            func(now time.Time, _ *servicecidr.Index) servicecidr.Snapshot { return servicecidr.Snapshot{Now: now} },
 		RetryProblems: true,
 		Retries:       servicecidr.MaxRetries,
 	})

@@ -75,6 +75,8 @@ func (s settings) check(rest []string) error {
 		return fmt.Errorf("unknown arguments: %q", rest)
 	case s.logFormat != "text" && s.logFormat != "json":
 		return fmt.Errorf("-log-format %s: neither text nor json", s.logFormat)
+	case !slices.Contains([]purekube.Release{"", purekube.V1_36, purekube.V1_37}, s.matchUpstream):
+		return fmt.Errorf("-match-upstream %s: there are %s and %s", s.matchUpstream, purekube.V1_36, purekube.V1_37)
 	case s.workers < 1:
 		return fmt.Errorf("-workers %d: there has to be one", s.workers)
 	}

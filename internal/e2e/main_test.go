@@ -13,8 +13,8 @@ import (
 // bin is where build.sh puts the binaries.
 var bin string
 
-// managerBinary is examples/manager, built for this run.
-var managerBinary string
+// managerBinary and reconcilerBinary are examples/manager and examples/controller-runtime, built for this run.
+var managerBinary, reconcilerBinary string
 
 // TestMain builds what is missing. The first time takes minutes: run ./build.sh to see how far it is.
 func TestMain(m *testing.M) {
@@ -35,18 +35,29 @@ func run(m *testing.M) (code int, err error) {
 	if bin, err = filepath.Abs("bin"); err != nil {
 		return 0, err
 	}
-	build := exec.Command("./build.sh")
-	build.Stdout, build.Stderr = os.Stdout, os.Stderr
-	if err := build.Run(); err != nil {
+	script := exec.Command("./build.sh")
+	script.Stdout, script.Stderr = os.Stdout, os.Stderr
+	if err := script.Run(); err != nil {
 		return 0, fmt.Errorf("build.sh: %w", err)
 	}
-	managerBinary = filepath.Join(bin, "purekube-manager")
-	started := time.Now()
-	build = exec.Command("go", "build", "-o", managerBinary, ".")
-	build.Dir = filepath.Join("..", "..", "examples", "manager")
-	if out, err := build.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("examples/manager: %w\n%s", err, out)
+	if managerBinary, err = build("manager"); err != nil {
+		return 0, err
 	}
-	fmt.Printf("purekube-manager: built in %.0f s\n", time.Since(started).Seconds())
+	if reconcilerBinary, err = build("controller-runtime"); err != nil {
+		return 0, err
+	}
 	return m.Run(), nil
+}
+
+// build makes the binary of an example, and says how long that took.
+func build(example string) (path string, err error) {
+	started := time.Now()
+	path = filepath.Join(bin, "purekube-"+example)
+	compile := exec.Command("go", "build", "-o", path, ".")
+	compile.Dir = filepath.Join("..", "..", "examples", example)
+	if out, err := compile.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("examples/%s: %w\n%s", example, err, out)
+	}
+	fmt.Printf("examples/%s: built in %.0f s\n", example, time.Since(started).Seconds())
+	return path, nil
 }

@@ -24,9 +24,9 @@ type manager struct {
 }
 
 // startManager runs the manager at the API server, or at a proxy in front of it, and does not wait.
-func (w *world) startManager(t *testing.T, name, url string, flags ...string) *manager {
+func (w *world) startManager(t *testing.T, name string, at cluster.Endpoint, flags ...string) *manager {
 	t.Helper()
-	kubeconfig, err := w.Kubeconfig(cluster.Manager, url)
+	kubeconfig, err := w.Kubeconfig(cluster.Manager, at)
 	require.NoError(t, err)
 	ports, err := cluster.FreePorts(1)
 	require.NoError(t, err)
@@ -55,17 +55,17 @@ func (m *manager) get(path string) (string, error) {
 func (m *manager) stop(t *testing.T) {
 	t.Helper()
 	require.NoError(t, m.Stop())
-	m.check(t)
+	checkLog(t, m.log)
 }
 
-// check looks for what must never be in the log.
-func (m *manager) check(t *testing.T) {
+// checkLog looks for what must never be in the log of a controller.
+func checkLog(t *testing.T, path string) {
 	t.Helper()
-	content, err := os.ReadFile(m.log)
+	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	for _, never := range []string{"panic", "DATA RACE", "is forbidden: User"} {
 		if i := strings.Index(string(content), never); i >= 0 {
-			t.Errorf("the log %s has %q: %s", m.log, never, content[i:min(len(content), i+2000)])
+			t.Errorf("the log %s has %q: %s", path, never, content[i:min(len(content), i+2000)])
 		}
 	}
 }

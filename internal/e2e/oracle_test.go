@@ -26,7 +26,7 @@ import (
 // deleted by hand beside another (D-5), and budgets of what has no scale (D-13).
 func TestEndStateIsUpstreams(t *testing.T) {
 	ours, theirs := newWorld(t), newWorld(t)
-	manager := ours.startManager(t, "manager", ours.URL)
+	manager := ours.startManager(t, "manager", ours.Endpoint())
 	upstream := theirs.startUpstream(t)
 	defer func() { _ = upstream.Stop() }()
 

@@ -88,8 +88,8 @@ func claimDeletedByHand(t *testing.T, w *world) {
 	require.LessOrEqual(t, len(changes), 2, "the status changed from the first to the second set of names, and never back: %v", changes)
 }
 
-// A quota refuses the second of two claims. The first is named in the status all the same, an event says
-// what is wrong, and the second comes once the quota allows it.
+// A quota refuses one of two claims. The other is named in the status all the same, an event says what is
+// wrong, and the one that is missing comes once the quota allows it.
 func claimAndAQuota(t *testing.T, w *world) {
 	ns := w.namespace(t, "quota")
 	const counted = "count/resourceclaims.resource.k8s.io"
@@ -105,8 +105,16 @@ func claimAndAQuota(t *testing.T, w *world) {
 	w.createTemplate(t, ns, "gpu")
 	w.createPodWithClaims(t, ns, "train", "gpu", "gpu")
 	w.disturb()
-	eventually(t, patience, "the first claim is named", func(ctx context.Context) error {
-		_, err := w.claimNames(ctx, ns, "train", "gpu")
+	eventually(t, patience, "one claim is named", func(ctx context.Context) error {
+		pod, err := w.CoreV1().Pods(ns).Get(ctx, "train", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		statuses := pod.Status.ResourceClaimStatuses
+		if len(statuses) != 1 || statuses[0].ResourceClaimName == nil {
+			return fmt.Errorf("the status has %v", statuses)
+		}
+		_, err = w.ResourceV1().ResourceClaims(ns).Get(ctx, *statuses[0].ResourceClaimName, metav1.GetOptions{})
 		return err
 	})
 	eventually(t, patience, "an event", func(ctx context.Context) error {
@@ -132,7 +140,7 @@ func claimAndAQuota(t *testing.T, w *world) {
 		return err
 	}))
 	w.disturb()
-	eventually(t, patience, "the second claim", func(ctx context.Context) error {
+	eventually(t, patience, "both claims", func(ctx context.Context) error {
 		_, err := w.claimNames(ctx, ns, "train", "gpu", "gpu")
 		return err
 	})

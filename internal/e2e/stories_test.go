@@ -10,17 +10,23 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/purekube/purekube/internal/e2e/cluster"
 )
 
 // stories play users, a scheduler and a kubelet, and hold what the API server comes to. Each has its own
 // names, so that all can be played at the same time.
 var stories = map[string]func(*testing.T, *world){}
 
-// play runs all stories at the same time, and returns when all have ended.
-func (w *world) play(t *testing.T) {
+// play runs all stories at the same time, or those of these kinds only, and returns when all have ended.
+func (w *world) play(t *testing.T, only ...string) {
 	t.Helper()
 	t.Run("stories", func(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(stories)) {
+			kind, _, _ := strings.Cut(name, " ")
+			if len(only) > 0 && !slices.Contains(only, kind) {
+				continue
+			}
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				stories[name](t, w)
@@ -32,7 +38,7 @@ func (w *world) play(t *testing.T) {
 // The manager is the only controller, and runs all the time.
 func TestStories(t *testing.T) {
 	w := newWorld(t)
-	m := w.startManager(t, "manager", w.URL)
+	m := w.startManager(t, "manager", w.Endpoint())
 	w.play(t)
 	w.atRest(t, m)
 	m.stop(t)
@@ -45,7 +51,7 @@ func TestStoriesWhileTheManagerIsKilled(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("The seed is %d", seed)
 	k := startKiller(3*time.Second, rand.New(rand.NewPCG(seed, 0)), func() *manager {
-		return w.startManager(t, "manager", w.URL, "-leader-elect=false")
+		return w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false")
 	})
 	w.disturb = k.soon
 	w.play(t)
@@ -63,7 +69,7 @@ func TestStoriesWhileLeadersAreKilled(t *testing.T) {
 	started := 0
 	start := func() *manager {
 		started++
-		return w.startManager(t, fmt.Sprintf("manager-%d", started), w.URL, leases...)
+		return w.startManager(t, fmt.Sprintf("manager-%d", started), w.Endpoint(), leases...)
 	}
 	p := startPair(w, start)
 	w.play(t)
@@ -74,6 +80,19 @@ func TestStoriesWhileLeadersAreKilled(t *testing.T) {
 	for _, m := range managers {
 		m.stop(t)
 	}
+}
+
+// The reconcilers of examples/controller-runtime do the same for the two kinds that they are for.
+func TestStoriesWithControllerRuntime(t *testing.T) {
+	w := newWorld(t)
+	kubeconfig, err := w.Kubeconfig(cluster.Manager, w.Endpoint())
+	require.NoError(t, err)
+	p, err := cluster.StartProcess(w.log("controller-runtime"), reconcilerBinary, "-kubeconfig="+kubeconfig, "-metrics-address=0")
+	require.NoError(t, err)
+	w.play(t, "servicecidr", "budget")
+	w.still(t, 3*time.Second)
+	require.NoError(t, p.Stop())
+	checkLog(t, w.log("controller-runtime"))
 }
 
 // atRest holds that the managers have nothing left to do once the stories are over: nobody writes any more.

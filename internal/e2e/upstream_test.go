@@ -13,7 +13,7 @@ import (
 // startUpstream runs the real kube-controller-manager with the five controllers only.
 func (w *world) startUpstream(t *testing.T) *cluster.Process {
 	t.Helper()
-	kubeconfig, err := w.Kubeconfig(cluster.KubeControllerManager, w.URL)
+	kubeconfig, err := w.Kubeconfig(cluster.KubeControllerManager, w.Endpoint())
 	require.NoError(t, err)
 	ports, err := cluster.FreePorts(1)
 	require.NoError(t, err)

@@ -34,9 +34,9 @@ type Client interface {
 }
 
 // Options are what a core needs beyond its Index. All may be left out.
-type Options[S any] struct {
+type Options[X, S any] struct {
 	// At returns what the Index does not learn from events: the time, for most cores.
-	At func(now time.Time) S
+	At func(now time.Time, index X) S
 	// Answer makes the look-ups that a plan needs. With an error, the key is planned again later.
 	Answer func(context.Context, []purekube.Need) (S, error)
 	// Written is told of each object as a write left it.
@@ -59,7 +59,7 @@ const maxRounds = 8
 
 // Controller plans the keys of one core.
 type Controller[X Index[X, S, K, A], S any, K comparable, A purekube.Action] struct {
-	Options[S]
+	Options[X, S]
 
 	name   string
 	client Client
@@ -75,7 +75,7 @@ type Controller[X Index[X, S, K, A], S any, K comparable, A purekube.Action] str
 // New returns a controller that starts from this Index, that of a cluster without objects. Watch
 // fills it.
 func New[X Index[X, S, K, A], S any, K comparable, A purekube.Action](
-	name string, index X, client Client, events record.EventRecorder, o Options[S],
+	name string, index X, client Client, events record.EventRecorder, o Options[X, S],
 ) *Controller[X, S, K, A] {
 	return &Controller[X, S, K, A]{
 		Options: o, name: name, index: index, client: client, events: events,
@@ -115,7 +115,7 @@ func (c *Controller[X, S, K, A]) current() X {
 	index := c.index
 	c.mu.Unlock()
 	if c.At != nil {
-		index, _ = index.With(c.At(time.Now()))
+		index, _ = index.With(c.At(time.Now(), index))
 	}
 	return index
 }

@@ -113,7 +113,7 @@ func (s *server) Do(_ context.Context, r purekube.Request) (runtime.Object, erro
 type plan func(c *cell, key string) (purekube.Result[write], error)
 
 // play runs a controller with this plan for one key, for that long, and returns the server and the events.
-func play(t *testing.T, long time.Duration, p plan, o controller.Options[state], refuse func(string) error) (*server, []string) {
+func play(t *testing.T, long time.Duration, p plan, o controller.Options[*cell, state], refuse func(string) error) (*server, []string) {
 	t.Helper()
 	s := &server{start: time.Now(), refuse: refuse}
 	events := record.NewFakeRecorder(10_000)
@@ -150,14 +150,14 @@ func refuseOnly(name string) func(string) error {
 
 func TestActionsGetWhatThoseBeforeThemBrought(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, time.Second, writes(write{name: "x"}, write{name: "y"}), controller.Options[state]{}, nil)
+		s, _ := play(t, time.Second, writes(write{name: "x"}, write{name: "y"}), controller.Options[*cell, state]{}, nil)
 		require.Equal(t, []string{"x", "y after x"}, s.seen)
 	})
 }
 
 func TestFailureHoldsBackWhatDependsOnIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, events := play(t, time.Millisecond, writes(write{name: "x"}, write{name: "y"}), controller.Options[state]{}, refuseOnly("x"))
+		s, events := play(t, time.Millisecond, writes(write{name: "x"}, write{name: "y"}), controller.Options[*cell, state]{}, refuseOnly("x"))
 		require.Equal(t, []string{"x"}, s.seen)
 		require.Equal(t, []string{"Warning Failed x: refused"}, events)
 	})
@@ -165,7 +165,7 @@ func TestFailureHoldsBackWhatDependsOnIt(t *testing.T) {
 
 func TestFailureHoldsBackNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, time.Millisecond, writes(write{name: "x", goOn: true}, write{name: "y"}), controller.Options[state]{}, refuseOnly("x"))
+		s, _ := play(t, time.Millisecond, writes(write{name: "x", goOn: true}, write{name: "y"}), controller.Options[*cell, state]{}, refuseOnly("x"))
 		require.Equal(t, []string{"x", "y after a failure"}, s.seen)
 	})
 }
@@ -173,7 +173,7 @@ func TestFailureHoldsBackNothingElse(t *testing.T) {
 // A key that fails is tried again after pauses that double, for as long as it takes.
 func TestFailureIsTriedAgainWithPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, time.Hour, writes(write{name: "x"}), controller.Options[state]{}, refuseOnly("x"))
+		s, _ := play(t, time.Hour, writes(write{name: "x"}), controller.Options[*cell, state]{}, refuseOnly("x"))
 		require.InDelta(t, 20, len(s.at), 2)
 		for i := 2; i < 15; i++ {
 			require.InEpsilon(t, 2*(s.at[i]-s.at[i-1]), s.at[i+1]-s.at[i], 0.01)
@@ -183,11 +183,11 @@ func TestFailureIsTriedAgainWithPauses(t *testing.T) {
 
 func TestRetriesEndInAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, 10*time.Second, writes(write{name: "x"}), controller.Options[state]{Retries: 3}, refuseOnly("x"))
+		s, _ := play(t, 10*time.Second, writes(write{name: "x"}), controller.Options[*cell, state]{Retries: 3}, refuseOnly("x"))
 		require.Len(t, s.at, 4)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, controller.PauseAfterRetries+time.Minute, writes(write{name: "x"}), controller.Options[state]{Retries: 3}, refuseOnly("x"))
+		s, _ := play(t, controller.PauseAfterRetries+time.Minute, writes(write{name: "x"}), controller.Options[*cell, state]{Retries: 3}, refuseOnly("x"))
 		require.Len(t, s.at, 8, "nothing is lost: it is tried again after the pause")
 	})
 }
@@ -196,7 +196,7 @@ func TestAPIServerSaysWhenToTryAgain(t *testing.T) {
 	busy := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusTooManyRequests,
 		Reason: metav1.StatusReasonTooManyRequests, Details: &metav1.StatusDetails{RetryAfterSeconds: 7}}}
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, time.Minute, writes(write{name: "x"}), controller.Options[state]{}, func(string) error { return busy })
+		s, _ := play(t, time.Minute, writes(write{name: "x"}), controller.Options[*cell, state]{}, func(string) error { return busy })
 		require.Len(t, s.at, 9)
 		for i := range s.at[1:] {
 			require.Equal(t, 7*time.Second, s.at[i+1]-s.at[i])
@@ -208,11 +208,11 @@ func TestRecheckAt(t *testing.T) {
 	var planned []time.Duration
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		now := func(now time.Time) state { return state{now: now} }
+		now := func(now time.Time, _ *cell) state { return state{now: now} }
 		play(t, time.Minute, func(c *cell, _ string) (purekube.Result[write], error) {
 			planned = append(planned, c.now.Sub(start))
 			return purekube.Result[write]{RecheckAt: c.now.Add(20 * time.Second)}, nil
-		}, controller.Options[state]{At: now}, nil)
+		}, controller.Options[*cell, state]{At: now}, nil)
 	})
 	require.Equal(t, []time.Duration{0, 20 * time.Second, 40 * time.Second}, planned)
 }
@@ -238,7 +238,7 @@ func TestNeeds(t *testing.T) {
 		return state{answers: answers}, nil
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, 90*time.Second, p, controller.Options[state]{Answer: answer}, nil)
+		s, _ := play(t, 90*time.Second, p, controller.Options[*cell, state]{Answer: answer}, nil)
 		require.Equal(t, []string{"x", "x"}, s.seen)
 	})
 	require.Equal(t, []int{0, 1, 2, 0, 1, 2}, rounds)
@@ -259,7 +259,7 @@ func TestLookUpThatFailsIsTriedAgain(t *testing.T) {
 		return state{answers: map[string]string{}}, nil
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, time.Second, p, controller.Options[state]{Answer: answer}, nil)
+		s, _ := play(t, time.Second, p, controller.Options[*cell, state]{Answer: answer}, nil)
 		require.Equal(t, []string{"x"}, s.seen)
 		require.Equal(t, 35*time.Millisecond, s.at[0], "5, 10 and 20 ms later")
 	})
@@ -273,7 +273,7 @@ func TestNeedsWithoutEnd(t *testing.T) {
 	}
 	answer := func(context.Context, []purekube.Need) (state, error) { asked++; return state{}, nil }
 	synctest.Test(t, func(t *testing.T) {
-		play(t, time.Millisecond, p, controller.Options[state]{Answer: answer}, nil)
+		play(t, time.Millisecond, p, controller.Options[*cell, state]{Answer: answer}, nil)
 	})
 	require.Equal(t, 8, asked)
 }
@@ -294,7 +294,7 @@ func TestProblemsOfAPlan(t *testing.T) {
 				return purekube.Result[write]{Actions: []write{{name: fmt.Sprint(planned)}}}, errors.New("one object is bad")
 			}
 			synctest.Test(t, func(t *testing.T) {
-				s, _ := play(t, 40*time.Millisecond, p, controller.Options[state]{RetryProblems: tc.retry}, nil)
+				s, _ := play(t, 40*time.Millisecond, p, controller.Options[*cell, state]{RetryProblems: tc.retry}, nil)
 				require.Len(t, s.seen, tc.want, "%s; what is right is written all the same", tc.reason)
 			})
 			require.Equal(t, tc.want, planned)
@@ -305,7 +305,7 @@ func TestProblemsOfAPlan(t *testing.T) {
 func TestWrittenIsToldOfWhatTheServerReturned(t *testing.T) {
 	var told []string
 	synctest.Test(t, func(t *testing.T) {
-		play(t, time.Second, writes(write{name: "x"}, write{name: "y"}, write{name: "gone", verb: "delete"}), controller.Options[state]{
+		play(t, time.Second, writes(write{name: "x"}, write{name: "y"}, write{name: "gone", verb: "delete"}), controller.Options[*cell, state]{
 			Written: func(o runtime.Object) { told = append(told, o.(*corev1.Pod).Name) },
 		}, nil)
 	})
@@ -324,7 +324,7 @@ func TestStopEndsThePlanUnderWay(t *testing.T) {
 			}
 			return nil
 		}
-		c := controller.New("test", &cell{plan: writes(write{name: "x"}, write{name: "y"})}, s, record.NewFakeRecorder(10), controller.Options[state]{})
+		c := controller.New("test", &cell{plan: writes(write{name: "x"}, write{name: "y"})}, s, record.NewFakeRecorder(10), controller.Options[*cell, state]{})
 		c.Update(func(x *cell) (*cell, []string) { return x.With(state{held: []string{"a", "b", "c"}}) })
 		c.Run(t.Context(), stop, 1)
 		require.Equal(t, []string{"x", "y after x"}, s.seen)
@@ -339,7 +339,7 @@ func TestWatch(t *testing.T) {
 	c := controller.New("test", &cell{plan: func(c *cell, key string) (purekube.Result[write], error) {
 		planned <- fmt.Sprintf("%s of %v", key, c.held)
 		return purekube.Result[write]{}, nil
-	}}, &server{}, record.NewFakeRecorder(10), controller.Options[state]{})
+	}}, &server{}, record.NewFakeRecorder(10), controller.Options[*cell, state]{})
 	var gone []string
 	controller.Watch(c, factory.Core().V1().Pods().Informer(), func(o *corev1.Pod) state { return state{held: []string{o.Name}} },
 		func(o *corev1.Pod) { gone = append(gone, o.Name) })

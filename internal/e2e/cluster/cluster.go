@@ -93,20 +93,23 @@ const tokensFile = Admin + `-token,` + Admin + `,1,"system:masters"
 func (c *Cluster) Config(user string) *rest.Config {
 	return &rest.Config{
 		Host: c.URL, BearerToken: user + "-token", QPS: -1,
-		TLSClientConfig: rest.TLSClientConfig{CAFile: filepath.Join(c.folder, "certificates", "apiserver.crt")},
+		TLSClientConfig: rest.TLSClientConfig{CAFile: c.Endpoint().CAFile},
 	}
 }
 
-// Kubeconfig writes a kubeconfig for that user and returns its path. url is the API server's, or that of a proxy
-// in front of it.
-func (c *Cluster) Kubeconfig(user, url string) (string, error) {
-	path := filepath.Join(c.folder, strings.NewReplacer(":", "-", "/", "-").Replace(user+url)+".kubeconfig")
+// Endpoint is where clients find the API server, or a proxy in front of it.
+type Endpoint struct{ URL, CAFile string }
+
+// Endpoint of the API server itself.
+func (c *Cluster) Endpoint() Endpoint {
+	return Endpoint{c.URL, filepath.Join(c.folder, "certificates", "apiserver.crt")}
+}
+
+// Kubeconfig writes a kubeconfig for that user at that endpoint and returns its path.
+func (c *Cluster) Kubeconfig(user string, at Endpoint) (string, error) {
+	path := filepath.Join(c.folder, strings.NewReplacer(":", "-", "/", "-").Replace(user+at.URL)+".kubeconfig")
 	config := clientcmdapi.NewConfig()
-	server := &clientcmdapi.Cluster{Server: url}
-	if strings.HasPrefix(url, "https:") {
-		server.CertificateAuthority = filepath.Join(c.folder, "certificates", "apiserver.crt")
-	}
-	config.Clusters["e2e"] = server
+	config.Clusters["e2e"] = &clientcmdapi.Cluster{Server: at.URL, CertificateAuthority: at.CAFile}
 	config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: user + "-token"}
 	config.Contexts["e2e"] = &clientcmdapi.Context{Cluster: "e2e", AuthInfo: user}
 	config.CurrentContext = "e2e"

@@ -35,7 +35,7 @@ func run(ctx context.Context, bin, kubeconfig string) error {
 	if err != nil {
 		return err
 	}
-	written, err := c.Kubeconfig(cluster.Admin, c.URL)
+	written, err := c.Kubeconfig(cluster.Admin, c.Endpoint())
 	if err == nil {
 		var content []byte
 		if content, err = os.ReadFile(written); err == nil {

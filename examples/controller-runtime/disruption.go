@@ -1,0 +1,116 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/examples/manager/scale"
+)
+
+func newDisruptionReconciler(c client.Client, live client.Reader, scales *scale.Client, recorder events.EventRecorder) *reconciler[disruption.Key, disruption.Action] {
+	return &reconciler[disruption.Key, disruption.Action]{client: c, events: recorder,
+		plan: func(ctx context.Context, key disruption.Key) (disruption.Result, error) {
+			s, err := disruptionsIn(ctx, c, key.Namespace)
+			if err != nil {
+				return disruption.Result{}, err
+			}
+			s.Scales = map[disruption.ScaleKey]disruption.Scale{}
+			for {
+				result, _ := disruption.Plan(s, key, disruption.Options{}) // its error is no better after another attempt
+				if len(result.Needs) == 0 {
+					return result, nil
+				}
+				for _, n := range result.Needs {
+					s.Scales[disruption.ScaleKeyOf(n)] = answer(ctx, live, scales, n)
+				}
+			}
+		}}
+}
+
+// answer looks up a controller that the cache does not hold, or not yet.
+func answer(ctx context.Context, live client.Reader, scales *scale.Client, n purekube.Need) disruption.Scale {
+	var err error
+	if n.Subresource == "" { // a ReplicaSet, which may be a Deployment's
+		set := &appsv1.ReplicaSet{}
+		if err = live.Get(ctx, client.ObjectKey{Namespace: n.Namespace, Name: n.Name}, set); err == nil {
+			return disruption.Scale{Found: true, ReplicaSet: set}
+		}
+	} else {
+		var found *autoscalingv1.Scale
+		if found, err = scales.Get(ctx, n.APIVersion, n.Kind, n.Namespace, n.Name); err == nil {
+			return disruption.Scale{Found: true, UID: found.UID, Replicas: found.Spec.Replicas}
+		}
+	}
+	if apierrors.IsNotFound(err) {
+		return disruption.Scale{}
+	}
+	return disruption.Scale{Err: cmp.Or(err.Error(), "no answer")} // empty would say that it is gone
+}
+
+// disruptionsIn reads the budgets, pods and workloads of a namespace.
+func disruptionsIn(ctx context.Context, c client.Reader, namespace string) (disruption.Snapshot, error) {
+	var budgets policyv1.PodDisruptionBudgetList
+	var pods corev1.PodList
+	var controllers corev1.ReplicationControllerList
+	var replicaSets appsv1.ReplicaSetList
+	var deployments appsv1.DeploymentList
+	var statefulSets appsv1.StatefulSetList
+	var errs []error
+	for _, list := range []client.ObjectList{&budgets, &pods, &controllers, &replicaSets, &deployments, &statefulSets} {
+		errs = append(errs, c.List(ctx, list, client.InNamespace(namespace)))
+	}
+	return disruption.Snapshot{
+		Now: time.Now(), Budgets: pointers(budgets.Items), Pods: pointers(pods.Items), ReplicationControllers: pointers(controllers.Items),
+		ReplicaSets: pointers(replicaSets.Items), Deployments: pointers(deployments.Items), StatefulSets: pointers(statefulSets.Items),
+	}, errors.Join(errs...)
+}
+
+func setUpDisruptions(m manager.Manager, scales *scale.Client) error {
+	c := m.GetClient()
+	b := builder.TypedControllerManagedBy[disruption.Key](m).Named("disruption")
+	for _, kind := range []client.Object{&policyv1.PodDisruptionBudget{}, &corev1.Pod{}, &corev1.ReplicationController{},
+		&appsv1.ReplicaSet{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}} {
+		b = b.Watches(kind, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []disruption.Key {
+			s, err := disruptionsIn(ctx, c, o.GetNamespace())
+			if err != nil {
+				return nil // only before the caches have synced, and then every object comes again
+			}
+			return affected(s, o)
+		}))
+	}
+	return b.Complete(newDisruptionReconciler(c, m.GetAPIReader(), scales, m.GetEventRecorder("disruption")))
+}
+
+// affected are the budgets and pods to plan again after an event of the object.
+func affected(s disruption.Snapshot, o client.Object) []disruption.Key {
+	switch o := o.(type) {
+	case *policyv1.PodDisruptionBudget:
+		return disruption.AffectedByBudget(s, nil, o, disruption.Options{})
+	case *corev1.Pod:
+		return disruption.AffectedByPod(s, nil, o, disruption.Options{})
+	case *corev1.ReplicationController:
+		return disruption.AffectedByReplicationController(s, nil, o, disruption.Options{})
+	case *appsv1.ReplicaSet:
+		return disruption.AffectedByReplicaSet(s, nil, o, disruption.Options{})
+	case *appsv1.Deployment:
+		return disruption.AffectedByDeployment(s, nil, o, disruption.Options{})
+	case *appsv1.StatefulSet:
+		return disruption.AffectedByStatefulSet(s, nil, o, disruption.Options{})
+	}
+	return nil
+}

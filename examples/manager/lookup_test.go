@@ -1,0 +1,88 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/examples/manager/executor"
+)
+
+// reading is a cluster with these objects by path. A path that ends in /broken answers 500, others 404.
+func reading(t *testing.T, objects map[string]any) *cluster {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		object, there := objects[r.URL.Path]
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/broken"):
+			w.WriteHeader(http.StatusInternalServerError)
+			object = metav1.Status{TypeMeta: kind("v1", "Status"), Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError}
+		case !there:
+			w.WriteHeader(http.StatusNotFound)
+			object = metav1.Status{TypeMeta: kind("v1", "Status"), Status: metav1.StatusFailure, Code: 404, Reason: metav1.StatusReasonNotFound}
+		}
+		if err := json.NewEncoder(w).Encode(object); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	live, err := executor.New(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	return &cluster{live: live}
+}
+
+// There, not there, and not known are three answers: the third is none.
+func TestAnswerClaims(t *testing.T) {
+	c := reading(t, map[string]any{
+		"/api/v1/namespaces/ns/pods/there": &corev1.Pod{TypeMeta: kind("v1", "Pod"), ObjectMeta: metav1.ObjectMeta{UID: "1"}},
+		"/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/there": &resourcev1.ResourceClaim{
+			TypeMeta: kind("resource.k8s.io/v1", "ResourceClaim"), ObjectMeta: metav1.ObjectMeta{UID: "2"}},
+	})
+	need := func(kind, name string) purekube.Need { return purekube.Need{Kind: kind, Namespace: "ns", Name: name} }
+	got, err := c.answerClaims(t.Context(), []purekube.Need{
+		need("Pod", "there"), need("Pod", "gone"), need("Pod", "broken"), need("ResourceClaim", "there"), need("ResourceClaim", "gone")})
+	require.Error(t, err, "so that the key is planned again")
+	at := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: name} }
+	require.Len(t, got.Confirmed, 2, "what could not be looked up stays a need")
+	require.Equal(t, types.UID("1"), got.Confirmed[at("there")].UID)
+	require.Nil(t, got.Confirmed[at("gone")])
+	require.Len(t, got.ConfirmedClaims, 2)
+	require.Equal(t, types.UID("2"), got.ConfirmedClaims[at("there")].UID)
+	require.Nil(t, got.ConfirmedClaims[at("gone")])
+}
+
+// A ReplicaSet is answered with the object (D-22). A look-up that fails is said in the answer and tried again.
+func TestAnswerScales(t *testing.T) {
+	set := &appsv1.ReplicaSet{TypeMeta: kind("apps/v1", "ReplicaSet"), ObjectMeta: metav1.ObjectMeta{UID: "1"}}
+	c := reading(t, map[string]any{"/apis/apps/v1/namespaces/ns/replicasets/there": set})
+	for _, tc := range []struct {
+		name string
+		want disruption.Scale
+		fail bool
+	}{
+		{"there", disruption.Scale{Found: true, ReplicaSet: &appsv1.ReplicaSet{ObjectMeta: set.ObjectMeta}}, false},
+		{"gone", disruption.Scale{}, false},
+		{"broken", disruption.Scale{Err: "no answer"}, true}, // the error has no text
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			n := purekube.Need{APIVersion: "apps/v1", Kind: "ReplicaSet", Namespace: "ns", Name: tc.name}
+			answers, err := c.answerScales(t.Context(), []purekube.Need{n})
+			got := answers.Scales[disruption.ScaleKeyOf(n)]
+			require.Equal(t, tc.fail, err != nil, "%v", err)
+			require.Equal(t, tc.want, got)
+		})
+	}
+}

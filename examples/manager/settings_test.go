@@ -1,0 +1,43 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestChooseControllers(t *testing.T) {
+	for _, tc := range []struct{ flag, want, err, reason string }{
+		{"*", "disruption rbacaggregate resourceclaim servicecidr ttl", "", "all of them"},
+		{"*,-ttl", "disruption rbacaggregate resourceclaim servicecidr", "", "all but one"},
+		{"ttl, servicecidr", "servicecidr ttl", "", "spaces do not matter"},
+		{"ttl,ttl", "ttl", "", "once is enough"},
+		{"-ttl,ttl", "ttl", "", "the later word wins"},
+		{"ttl,-ttl", "", "none is left", "then there is nothing to run"},
+		{"", "", `there is no ""`, "an empty list is a mistake"},
+		{"nodes", "", `there is no "nodes", but disruption`, "a typing error must not run less than was asked for"},
+		{"*,-nodes", "", `there is no "nodes"`, "nor more"},
+	} {
+		t.Run(tc.flag, func(t *testing.T) {
+			chosen, err := choose(tc.flag)
+			if tc.err != "" {
+				require.ErrorContains(t, err, tc.err, tc.reason)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tc.want, strings.Join(chosen, " "), tc.reason)
+		})
+	}
+}
+
+func TestFlagsThatAreRefused(t *testing.T) {
+	for _, args := range [][]string{{"-controllers=x"}, {"-log-format=xml"}, {"-workers=0"}, {"extra"}, {"-unknown"}, {"-match-upstream=1.36"}} {
+		_, err := parseSettings(args, io.Discard)
+		require.Error(t, err, "%v", args)
+	}
+	s, err := parseSettings([]string{"-match-upstream=v1.36", "-dry-run"}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, "v1.36", string(s.matchUpstream))
+}
