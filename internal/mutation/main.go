@@ -1,0 +1,284 @@
+// Command mutation changes the decisions of a package in one place at a time, and looks whether its tests notice.
+//
+//	go run ./internal/mutation [-only REGEXP] [-short] [-survivors FILE] ./servicecidr ./ttl …
+//
+// All changes are compiled into one test binary, in which an environment variable chooses one: a change costs a run of
+// the tests until the first failure, and no compilation. Changes are: a condition that always or never holds, a
+// comparison with the next one in its place or its opposite, && and || in each other's place or without one of their sides, ! left out, true and false, + and −, an integer
+// that is one more, and a statement that is left out. What methods String and Error print is left alone, as are constants.
+//
+// A change that the tests do not notice survives. Those that change nothing that anybody can see stand in
+// internal/mutation/survivors.txt with the reason why; the command ends with status 1 if there are others.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+var (
+	only      = flag.String("only", "", "mutate only functions and files that match, as \"file.go:Function\"")
+	without   = flag.String("without", `^(doc|explain.*|reason)\.go:`, "leave out functions and files that match")
+	short     = flag.Bool("short", false, "run the tests with -short")
+	tests     = flag.String("run", "", "run only tests that match")
+	workers   = flag.Int("p", 2, "test binaries to run at a time")
+	survivors = flag.String("survivors", "internal/mutation/survivors.txt", "the survivors that are known, with reasons")
+	verbose   = flag.Bool("v", false, "say what became of each mutant")
+)
+
+func main() {
+	flag.Parse()
+	known, err := readKnown(*survivors)
+	if err != nil {
+		fail(err)
+	}
+	unknown := 0
+	fmt.Println("| package | mutants | killed | survived, changing nothing | survived |")
+	fmt.Println("|---|---|---|---|---|")
+	var left []mutant
+	for _, pattern := range flag.Args() {
+		r, err := run(pattern, known)
+		if err != nil {
+			fail(fmt.Errorf("%s: %w", pattern, err))
+		}
+		fmt.Printf("| %s | %d | %d (%.1f %%) | %d | %d |\n", pattern, r.mutants, r.killed, 100*float64(r.killed)/float64(max(1, r.mutants)), r.excused, len(r.survived))
+		left = append(left, r.survived...)
+		unknown += len(r.survived)
+	}
+	for _, m := range left {
+		fmt.Printf("%s:%d %s: %s\n\t%s\n", m.file, m.line, m.function, m.what, m.source)
+	}
+	if unknown > 0 {
+		os.Exit(1)
+	}
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(2)
+}
+
+type result struct {
+	mutants, killed, excused int
+	survived                 []mutant
+}
+
+func run(pattern string, known map[string]bool) (result, error) {
+	scratch, err := os.MkdirTemp("", "mutation")
+	if err != nil {
+		return result{}, err
+	}
+	defer os.RemoveAll(scratch)
+	binary, folder, mutants, err := compile(pattern, scratch)
+	if err != nil {
+		return result{}, err
+	}
+	began := time.Now()
+	if out, err := runTests(binary, folder, 0, 20*time.Minute); err != nil {
+		return result{}, fmt.Errorf("the tests fail without a mutant: %w\n%s", err, out)
+	}
+	limit := 5*time.Since(began) + 20*time.Second
+	fmt.Fprintf(os.Stderr, "%s: %d mutants, the tests take %s\n", pattern, len(mutants), time.Since(began).Round(time.Second/10))
+
+	r := result{mutants: len(mutants)}
+	alive := make([]bool, len(mutants))
+	next := make(chan int)
+	var group sync.WaitGroup
+	for range *workers {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			for i := range next {
+				_, err := runTests(binary, folder, mutants[i].number, limit)
+				alive[i] = err == nil
+				if *verbose {
+					fmt.Fprintf(os.Stderr, "%s:%d %s: survives %t\n", mutants[i].file, mutants[i].line, mutants[i].what, alive[i])
+				}
+			}
+		}()
+	}
+	for i := range mutants {
+		next <- i
+	}
+	close(next)
+	group.Wait()
+	for i, m := range mutants {
+		switch {
+		case !alive[i]:
+			r.killed++
+		case known[m.key()]:
+			r.excused++
+		default:
+			r.survived = append(r.survived, m)
+		}
+	}
+	return r, nil
+}
+
+// key is what a mutant is known by. Lines may move.
+func (m mutant) key() string {
+	return filepath.ToSlash(m.file) + "\t" + m.function + "\t" + m.what + "\t" + m.source
+}
+
+// readKnown reads the survivors that change nothing: blocks of a reason, in lines that begin with #, and the
+// mutants that it is the reason for.
+func readKnown(path string) (map[string]bool, error) {
+	known := map[string]bool{}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return known, nil
+	}
+	reason := false
+	for i, line := range strings.Split(string(text), "\n") {
+		switch {
+		case strings.HasPrefix(line, "#"):
+			reason = true
+		case line == "":
+			reason = false
+		case !reason:
+			return nil, fmt.Errorf("%s:%d: a survivor without a reason", path, i+1)
+		default:
+			known[line] = true
+		}
+	}
+	return known, err
+}
+
+func runTests(binary, folder string, number int, limit time.Duration) ([]byte, error) {
+	args := []string{"-test.failfast", "-test.timeout=" + limit.String()}
+	if *short {
+		args = append(args, "-test.short")
+	}
+	if *tests != "" {
+		args = append(args, "-test.run="+*tests)
+	}
+	c := exec.Command(binary, args...)
+	c.Dir = folder
+	c.Env = append(os.Environ(), fmt.Sprintf("PUREKUBE_MUTANT=%d", number), "GOMEMLIMIT=1GiB")
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	// A mutant may also loop where the timeout of the tests does not come through.
+	timer := time.AfterFunc(limit+10*time.Second, func() {
+		if c.Process != nil {
+			_ = c.Process.Kill()
+		}
+	})
+	defer timer.Stop()
+	err := c.Run()
+	return out.Bytes(), err
+}
+
+// compile makes the test binary with all mutants of the package.
+func compile(pattern, scratch string) (binary, folder string, mutants []mutant, err error) {
+	listed, err := list(pattern)
+	if err != nil {
+		return "", "", nil, err
+	}
+	target := listed[len(listed)-1]
+	exports := map[string]string{}
+	for _, p := range listed {
+		exports[p.ImportPath] = p.Export
+	}
+	files := token.NewFileSet()
+	var parsed []*ast.File
+	for _, name := range target.GoFiles {
+		f, err := parser.ParseFile(files, filepath.Join(target.Dir, name), nil, parser.SkipObjectResolution)
+		if err != nil {
+			return "", "", nil, err
+		}
+		parsed = append(parsed, f)
+	}
+	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}
+	config := types.Config{Importer: importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
+	if _, err := config.Check(target.ImportPath, files, parsed, info); err != nil {
+		return "", "", nil, err
+	}
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	include, exclude := regexp.MustCompile(*only), regexp.MustCompile(*without)
+	for i, f := range parsed {
+		name := target.GoFiles[i]
+		source, err := os.ReadFile(filepath.Join(target.Dir, name))
+		if err != nil {
+			return "", "", nil, err
+		}
+		// Functions that are left out are taken out of the tree, not of the text.
+		f.Decls = slices.DeleteFunc(f.Decls, func(d ast.Decl) bool {
+			fn, ok := d.(*ast.FuncDecl)
+			at := name + ":"
+			if ok {
+				at += fn.Name.Name
+			}
+			return !include.MatchString(at) || exclude.MatchString(at)
+		})
+		m := &mutator{files: files, info: info, name: filepath.Base(target.Dir) + "/" + name, source: source,
+			lines: strings.Split(string(source), "\n"), first: 1 + len(mutants)}
+		m.mutate(f)
+		mutants = append(mutants, m.mutants...)
+		out := filepath.Join(scratch, name)
+		if err := os.WriteFile(out, m.text(), 0o600); err != nil {
+			return "", "", nil, err
+		}
+		overlay.Replace[filepath.Join(target.Dir, name)] = out
+	}
+	extra := filepath.Join(scratch, "mutant_runtime.go")
+	if err := os.WriteFile(extra, fmt.Appendf(nil, runtime, target.Name), 0o600); err != nil {
+		return "", "", nil, err
+	}
+	overlay.Replace[filepath.Join(target.Dir, "mutant_runtime.go")] = extra
+	text, err := json.Marshal(overlay)
+	if err != nil {
+		return "", "", nil, err
+	}
+	overlayFile := filepath.Join(scratch, "overlay.json")
+	if err := os.WriteFile(overlayFile, text, 0o600); err != nil {
+		return "", "", nil, err
+	}
+	binary = filepath.Join(scratch, "tests")
+	c := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlayFile, "-o", binary, pattern)
+	if out, err := c.CombinedOutput(); err != nil {
+		return "", "", nil, fmt.Errorf("%w\n%s", err, out)
+	}
+	return binary, target.Dir, mutants, nil
+}
+
+type listedPackage struct {
+	Dir, ImportPath, Name, Export string
+	GoFiles                       []string
+}
+
+// list returns the package and what it depends on, the package last.
+func list(pattern string) ([]listedPackage, error) {
+	c := exec.Command("go", "list", "-export", "-deps", "-json=Dir,ImportPath,Name,Export,GoFiles", pattern)
+	c.Stderr = os.Stderr
+	out, err := c.Output()
+	if err != nil {
+		return nil, err
+	}
+	var all []listedPackage
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listedPackage
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+}
