@@ -31,6 +31,10 @@ type snapshotDocument struct {
 		Name string      `json:"name"`
 		Pod  *corev1.Pod `json:"pod"`
 	} `json:"confirmed"`
+	ConfirmedClaims []struct {
+		Name  string                    `json:"name"`
+		Claim *resourcev1.ResourceClaim `json:"claim"`
+	} `json:"confirmedClaims"`
 }
 
 func (d snapshotDocument) snapshot() resourceclaim.Snapshot {
@@ -43,6 +47,12 @@ func (d snapshotDocument) snapshot() resourceclaim.Snapshot {
 			s.Confirmed = map[types.NamespacedName]*corev1.Pod{}
 		}
 		s.Confirmed[types.NamespacedName{Namespace: "ns", Name: c.Name}] = c.Pod
+	}
+	for _, c := range d.ConfirmedClaims {
+		if s.ConfirmedClaims == nil {
+			s.ConfirmedClaims = map[types.NamespacedName]*resourcev1.ResourceClaim{}
+		}
+		s.ConfirmedClaims[types.NamespacedName{Namespace: "ns", Name: c.Name}] = c.Claim
 	}
 	return s
 }
@@ -59,7 +69,7 @@ var snapshotSeeds = []string{
 	{"metadata":{"namespace":"ns","name":"shared","uid":"13","resourceVersion":"7","finalizers":["resource.kubernetes.io/delete-protection"]},"spec":{"devices":{}},"status":{"allocation":{"devices":{}},"reservedFor":[{"resource":"pods","name":"gone-0","uid":"4"},{"resource":"pods","name":"done-0","uid":"2"}]}}],
 	"templates":[{"metadata":{"namespace":"ns","name":"gpu"},"spec":{"metadata":{"labels":{"a":"b"}},"spec":{"devices":{}}}},null],
 	"assumed":[{"metadata":{"namespace":"ns","name":"shared","uid":"13","resourceVersion":"8"},"spec":{"devices":{}},"status":{}}],
-	"deleted":["4"],"confirmed":[{"name":"gone-0","pod":null}]}`,
+	"deleted":["4"],"confirmed":[{"name":"gone-0","pod":null}],"confirmedClaims":[{"name":"two-0-gpu-1","claim":null}]}`,
 	`{"pods":[{"metadata":{"namespace":"ns","name":"web-0","uid":"1"},"spec":{"containers":null,"resourceClaims":[{"name":"gpu","resourceClaimTemplateName":"gpu"}]},"status":{"phase":"Pending"}}],
 	"claims":[
 	{"metadata":{"namespace":"ns","name":"web-0-gpu-1","uid":"11","resourceVersion":"5","deletionTimestamp":"2026-11-21T12:00:00Z","finalizers":["resource.kubernetes.io/delete-protection","other"],"annotations":{"resource.kubernetes.io/pod-claim-name":"gpu"},"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"web-0","uid":"0","controller":true}]},"spec":{"devices":{}},"status":{"allocation":{"devices":{}},"reservedFor":[{"resource":"pods","name":"web-0","uid":"0"}]}},
@@ -90,6 +100,22 @@ func byFunctions(s resourceclaim.Snapshot, o resourceclaim.Options) wholeQuestio
 			return resourceclaim.Explain(s, key, o)
 		},
 	}
+}
+
+func byIndex(x *resourceclaim.Index) wholeQuestions {
+	return wholeQuestions{x.PlanAll, x.Plan, x.ExplainAll, x.Explain}
+}
+
+// grown is the Index of the snapshot, made object by object where these can be told apart.
+func grown(s resourceclaim.Snapshot, o resourceclaim.Options) *resourceclaim.Index {
+	if !snapshotfuzz.Plain(s) {
+		return resourceclaim.NewIndex(s, o)
+	}
+	x := resourceclaim.NewIndex(resourceclaim.Snapshot{Now: s.Now, Assumed: s.Assumed, Deleted: s.Deleted, Confirmed: s.Confirmed, ConfirmedClaims: s.ConfirmedClaims}, o)
+	rest := s
+	rest.Assumed = nil
+	snapshotfuzz.OneByOne(rest, func(one resourceclaim.Snapshot) { x, _ = x.With(one) })
+	return x
 }
 
 func wholeKeys(s resourceclaim.Snapshot) []resourceclaim.Key {
@@ -140,7 +166,8 @@ func askAll(s resourceclaim.Snapshot, o resourceclaim.Options, q wholeQuestions)
 }
 
 // FuzzWholeSnapshot: whatever a snapshot holds, no question panics, writes to it, shares memory with it or depends on the
-// order of its slices, in both modes; and nothing that is missing or of no use makes a plan more permissive.
+// order of its slices, in both modes, and the Index gives the same answers; and nothing that is missing or of no use makes a
+// plan more permissive.
 func FuzzWholeSnapshot(f *testing.F) {
 	snapshotfuzz.Fuzz(f, snapshotSeeds, snapshotWords, func(t *testing.T, d snapshotDocument, choice []byte) {
 		s := d.snapshot()
@@ -149,7 +176,9 @@ func FuzzWholeSnapshot(f *testing.F) {
 		}
 		random := rand.New(rand.NewPCG(1, uint64(len(choice))))
 		for _, o := range []resourceclaim.Options{{}, {MatchUpstream: purekube.V1_36}, {DenyAdminAccess: true, DenyPrioritizedList: true}} {
-			snapshotfuzz.Check(t, s, random, func(s resourceclaim.Snapshot) []snapshotfuzz.Answer { return askAll(s, o, byFunctions(s, o)) }, nil)
+			snapshotfuzz.Check(t, s, random,
+				func(s resourceclaim.Snapshot) []snapshotfuzz.Answer { return askAll(s, o, byFunctions(s, o)) },
+				func(s resourceclaim.Snapshot) []snapshotfuzz.Answer { return askAll(s, o, byIndex(grown(s, o))) })
 		}
 		neverMorePermissive(t, d)
 	})
