@@ -210,10 +210,10 @@ func (c *Controller[X, S, K, A]) carryOut(ctx context.Context, key K, actions []
 	var failures []error
 	for _, action := range actions {
 		request := action.Request(done)
+		c.log.Info("Carrying out", "key", key, "action", action.String(), "request", request.String())
 		object, err := c.client.Do(ctx, request)
 		observeAction(c.name, action, err)
 		if err == nil {
-			c.log.Info("Carried out", "key", key, "action", action.String(), "request", request.String())
 			// What a deletion returns is no more.
 			if c.Written != nil && object != nil && request.Verb != "delete" {
 				c.Written(object)
