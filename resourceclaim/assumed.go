@@ -14,8 +14,8 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// AssumeFor is how long an [AssumedClaims] believes in a claim that the caller's cache does
-// not show (BR-30-04; the mutation cache in upstream's controller.go).
+// AssumeFor is how long an [AssumedClaims] keeps a claim that the caller's cache does not
+// show (BR-30-04; the mutation cache in upstream's controller.go).
 const AssumeFor = time.Hour
 
 // AssumedClaims keeps the claims that the API server returned to the caller's own writes until
@@ -23,9 +23,9 @@ const AssumeFor = time.Hour
 // to Reserve and Release, which saves conflicts), Forget in the handler of a claim's deletion, and
 // hand List to [Snapshot].Assumed.
 //
-// A claim that is deleted before the cache ever showed it, and without Forget, is believed in
-// for [AssumeFor]; then it is dropped. Until then a pod's status may name it, which the first
-// plan after that puts right.
+// A claim that is deleted before the cache ever showed it, and without Forget, is kept for
+// [AssumeFor] and then dropped. Until then a pod's status may name it; the first plan after that
+// corrects it.
 //
 // It is safe for concurrent use and has no clock: the times come from the caller. The zero
 // value is empty.
@@ -39,7 +39,7 @@ type assumedClaim struct {
 	until time.Time
 }
 
-// Add takes note of a claim as a write at that time returned it: a ResourceClaim, or an Unstructured
+// Add keeps a claim as a write at that time returned it: a ResourceClaim, or an Unstructured
 // from a dynamic client. It keeps a copy. A claim of that name that is older is replaced. Nil and
 // objects of other kinds change nothing, so that whoever carries out plans may call it with
 // every answer.
@@ -74,7 +74,8 @@ func (a *AssumedClaims) Forget(uid types.UID) {
 	}
 }
 
-// ListFor is List with the listed claims of the Index as the cache's. It costs what is kept here.
+// ListFor is List with the Claims of the Index as cached. It looks up only the claims that are kept
+// here.
 func (a *AssumedClaims) ListFor(now time.Time, x *Index) []*resourcev1.ResourceClaim {
 	return a.list(now, func(drop func(*resourcev1.ResourceClaim)) {
 		for key := range a.claims {
@@ -85,7 +86,7 @@ func (a *AssumedClaims) ListFor(now time.Time, x *Index) []*resourcev1.ResourceC
 	})
 }
 
-// List returns the claims that the cache's do not show yet in that or a newer version, sorted
+// List returns the claims that cached does not show yet in that or a newer version, sorted
 // by namespace and name, and drops the others and those that are too old. The claims are the
 // ones kept here and are not to be written to.
 func (a *AssumedClaims) List(now time.Time, cached []*resourcev1.ResourceClaim) []*resourcev1.ResourceClaim {

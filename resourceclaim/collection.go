@@ -101,33 +101,34 @@ func (c *collection[T, P]) versions(name types.NamespacedName) []P {
 	return nil
 }
 
-// with returns the objects that contain the term, and perhaps some that do not.
+// with returns the objects that contain the term, perhaps some of them twice, and perhaps some that do
+// not contain it.
 func (c *collection[T, P]) with(term uint64) iter.Seq[P] {
 	return func(yield func(P) bool) {
-		for o := range c.terms.Listed(term) {
-			if c.holds(o) && !yield(o) {
+		for listed := range c.terms.Listed(term) {
+			// It may have been replaced since.
+			if !c.each(snapshot.KeyOf(listed), yield) {
 				return
 			}
 		}
 		for name := range c.terms.Changed(term) {
-			for _, o := range c.versions(name) {
-				if !yield(o) {
-					return
-				}
+			if !c.each(name, yield) {
+				return
 			}
 		}
 	}
 }
 
-// holds reports whether this very object is in the collection.
-func (c *collection[T, P]) holds(o P) bool {
-	name := snapshot.KeyOf(o)
-	if c.several.Len() > 0 {
-		if versions, there := c.several.Get(name); there {
-			return slices.Contains(versions, o)
-		}
+// each yields the objects of that name. It is false when yield is.
+func (c *collection[T, P]) each(name types.NamespacedName, yield func(P) bool) bool {
+	if o := c.named.Find(name); o != nil {
+		return yield(o)
 	}
-	return c.named.Find(name) == o
+	if c.several.Len() == 0 {
+		return true
+	}
+	versions, _ := c.several.Get(name)
+	return !slices.ContainsFunc(versions, func(o P) bool { return !yield(o) })
 }
 
 // put adds the objects, each name of which takes the place of the objects that have it.
@@ -170,12 +171,37 @@ func (c *collection[T, P]) delete(objects []P) (next *collection[T, P], changes 
 type collectionEdit[T any, P snapshot.Object[T]] struct {
 	next    collection[T, P]
 	named   *persistent.ObjectsEdit[T, P]
-	terms   *persistent.TermsEdit[T, P]
+	terms   *persistent.TermsEdit[T, P] // nil: as they were
 	changes []change[P]
 }
 
 func (c *collection[T, P]) edit() *collectionEdit[T, P] {
-	return &collectionEdit[T, P]{next: *c, named: c.named.Edit(), terms: c.terms.Edit()}
+	return &collectionEdit[T, P]{next: *c, named: c.named.Edit()}
+}
+
+// changeTerms puts the terms of these objects in the place of those. Where they are the same, the
+// name is found by them already.
+func (e *collectionEdit[T, P]) changeTerms(oldObjs, newObjs []P) {
+	if slices.Equal(e.termsOfAll(oldObjs), e.termsOfAll(newObjs)) {
+		return
+	}
+	if e.terms == nil {
+		e.terms = e.next.terms.Edit()
+	}
+	for _, o := range oldObjs {
+		e.terms.Delete(o)
+	}
+	for _, o := range newObjs {
+		e.terms.Put(o)
+	}
+}
+
+func (e *collectionEdit[T, P]) termsOfAll(objects []P) []uint64 {
+	var terms []uint64
+	for _, o := range objects {
+		e.next.termsOf(o, func(term uint64) { terms = append(terms, term) })
+	}
+	return terms
 }
 
 // replace puts these objects in the place of those of their name.
@@ -190,9 +216,6 @@ func (e *collectionEdit[T, P]) replace(name types.NamespacedName, newObjs []P) {
 	if len(oldObjs)+len(newObjs) == 0 {
 		return
 	}
-	for _, o := range oldObjs {
-		e.terms.Delete(o)
-	}
 	if several {
 		e.next.several = e.next.several.Without(name)
 	}
@@ -205,9 +228,7 @@ func (e *collectionEdit[T, P]) replace(name types.NamespacedName, newObjs []P) {
 		e.named.Delete(name)
 		e.next.several = e.next.several.With(name, newObjs)
 	}
-	for _, o := range newObjs {
-		e.terms.Put(o)
-	}
+	e.changeTerms(oldObjs, newObjs)
 	e.next.size += len(newObjs) - len(oldObjs)
 	e.next.changes++
 	e.changes = append(e.changes, change[P]{oldObjs, newObjs})
@@ -218,7 +239,10 @@ const fewChanges = 64
 
 func (e *collectionEdit[T, P]) collection() *collection[T, P] {
 	next := &e.next
-	next.named, next.terms = e.named.Objects(), e.terms.Terms()
+	next.named = e.named.Objects()
+	if e.terms != nil {
+		next.terms = e.terms.Terms()
+	}
 	if next.changes < fewChanges || next.changes < next.size/2 {
 		return next
 	}

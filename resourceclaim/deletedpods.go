@@ -22,7 +22,8 @@ type DeletedPods struct {
 	cache *lru.Cache
 }
 
-// NewDeletedPods makes a memory of that size; 0 or less is [DefaultDeletedPods].
+// NewDeletedPods returns an empty DeletedPods that holds that many UIDs; 0 or less is
+// [DefaultDeletedPods].
 func NewDeletedPods(size int) *DeletedPods {
 	d := &DeletedPods{}
 	d.once.Do(func() { d.cache = lru.New(sizeOrDefault(size)) })
@@ -41,10 +42,10 @@ func (d *DeletedPods) uids() *lru.Cache {
 	return d.cache
 }
 
-// Add takes note that the pod with that UID is gone.
+// Add records that the pod with that UID is gone.
 func (d *DeletedPods) Add(uid types.UID) { d.uids().Add(uid, nil) }
 
-// Has reports whether the pod with that UID is known to be gone. Asking keeps it in mind.
+// Has reports whether the pod with that UID is known to be gone. A UID that is asked for counts as used.
 func (d *DeletedPods) Has(uid types.UID) bool {
 	_, found := d.uids().Get(uid)
 	return found

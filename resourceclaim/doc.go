@@ -33,8 +33,8 @@
 //
 // # The caller's duties
 //
-//  1. Plan every pod and claim at the start, and the keys that AffectedByPod, AffectedByClaim and
-//     AffectedByTemplate name after an event.
+//  1. Plan every pod and claim at the start, and after an event the keys that AffectedByPod,
+//     AffectedByClaim and AffectedByTemplate name, or Index.With and Index.Without.
 //  2. Carry out one key at a time: make the request of each action in order, with the answers to
 //     those before it. Where a call fails, make those behind it only if its Request says GoOn, and
 //     record the event of a [purekube.FailureReporter]. Then take a new snapshot and plan again,
@@ -43,15 +43,16 @@
 //     mean for it. A 404 for RemoveFinalizer and DeleteClaim means that the work is done.
 //  3. Retry a key whose plan has an error, with back-off, until an event makes the error go: a
 //     missing template or a snapshot that contradicts itself does not get better by trying, but
-//     the valid part of the plan is to be carried out each time.
+//     the valid part of the plan is to be carried out each time. Every event of a plan comes with
+//     such an error: where nothing is wrong, nothing is recorded again.
 //  4. Keep the claims that writes returned until the cache has them: [AssumedClaims]. Hand them over
 //     in Snapshot.Assumed, or an entry may get a second claim.
 //  5. After a restart, begin with a list of claims that is no older than the last claim
 //     created: an entry whose claim does not show gets another one.
 //  6. Answer Needs from the API server and not from a cache, put the answers into Snapshot.Confirmed
-//     (of the kind Pod) and Snapshot.ConfirmedClaims (of the kind ResourceClaim), and plan again with a snapshot whose claims are no newer. A look-up that
-//     fails is no answer. An answer serves the plans that asked for it. Drop it afterwards: nothing
-//     tells when it stops being true.
+//     (of the kind Pod) and Snapshot.ConfirmedClaims (of the kind ResourceClaim), and plan again with
+//     a snapshot whose claims are no newer. A look-up that fails is no answer. An answer serves the
+//     plans that asked for it. Drop it afterwards: nothing tells when it stops being true.
 //  7. Remember the pods seen to be deleted: [DeletedPods]. That only saves look-ups.
 //  8. Leave claims whose owner is gone to the garbage collector.
 //  9. Do not run this beside the resourceclaim controller of kube-controller-manager: both would

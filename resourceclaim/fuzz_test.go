@@ -48,3 +48,27 @@ func FuzzParseKey(f *testing.F) {
 		}
 	})
 }
+
+// FuzzIndex checks that an Index answers as the functions do, before and after a change.
+func FuzzIndex(f *testing.F) {
+	for seed := range uint64(8) {
+		f.Add(seed, seed%2 == 0, seed%3 == 0)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, sane, gone bool) {
+		g := generator{rand.New(rand.NewPCG(seed, 31)), sane}
+		o := Options{MatchUpstream: purekube.Release(g.one("", string(purekube.V1_36), string(purekube.V1_37)))}
+		s := g.snapshot()
+		x := NewIndex(s, o)
+		changed, _ := g.step(s)
+		if gone {
+			x, _ = x.Without(changed)
+			s = without(s, changed)
+		} else {
+			x, _ = x.With(changed)
+			s = with(s, changed)
+		}
+		if diff := snapshotAnswers(s, o).diff(indexAnswers(x)); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}

@@ -202,6 +202,8 @@ func (x *Index) users(claim *resourcev1.ResourceClaim) []*corev1.Pod {
 			users = append(users, pod)
 		}
 	}
+	// What follows finds the pod that the claim was generated for, also by a name that is not its
+	// claim's yet.
 	if uid, _, ok := owningEntry(claim); ok {
 		for pod := range x.pods.with(x.terms.uid(podUIDTerm, uid)) {
 			if usesClaim(pod, claim) && !slices.Contains(users, pod) {

@@ -17,7 +17,8 @@ import (
 //
 // It is made in one pass over a slice and takes 12 to 16 bytes for each term of each object. What
 // is changed later lies in a sorted map over that. Objects of the slice are found even when they
-// were replaced since, so the caller checks that they are still there. A new pass is up to the caller.
+// were replaced since, so the caller looks for the one that has the name now. A new pass is up to the
+// caller.
 type Terms[T any, P snapshot.Object[T]] struct {
 	of      func(object P, add func(term uint64))
 	objects []P
