@@ -292,7 +292,7 @@ func ExampleMaterialize() {
 }
 
 // One Index for many questions: an event gives the next Index and the keys to plan again.
-func ExampleIndex() {
+func ExampleNewIndex() {
 	pod := examplePod("infer", "", "")
 	pod.Spec.NodeName = "node-1"
 	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("shared")}}
@@ -332,4 +332,13 @@ func ExampleAssumedClaims_ListFor() {
 	fmt.Println(result.Actions, err)
 	// Output:
 	// [SetClaimStatuses ml/train-0: gpu=train-0-gpu-l92c5] <nil>
+}
+
+// One that remembers more pods than the default.
+func ExampleNewDeletedPods() {
+	deleted := resourceclaim.NewDeletedPods(10_000)
+	deleted.Add("uid-of-train-1")
+	fmt.Println(deleted.Has("uid-of-train-1"), deleted.Has("uid-of-train-2"))
+	// Output:
+	// true false
 }
