@@ -2,10 +2,13 @@ package disruption
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 )
@@ -41,4 +44,65 @@ func TestBudgetsForBadInput(t *testing.T) {
 	require.ErrorIs(t, err, purekube.ErrNil)
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
 	require.ErrorContains(t, err, "PodDisruptionBudget shop/broken: spec.selector")
+}
+
+func TestAffectedByPod(t *testing.T) {
+	db := budget(named("db"), selecting(&metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}))
+	listing := budget(named("listing"), disrupted(map[string]metav1.Time{"a": ago(time.Hour)}))
+	relabelled := labelled(map[string]string{"app": "db"})
+	for _, tc := range []struct {
+		name, reason   string
+		oldObj, newObj *corev1.Pod
+		more           []*policyv1.PodDisruptionBudget
+		want           []Key
+	}{
+		{name: "neither", reason: "no event"},
+		{name: "added", reason: "it counts from now on", newObj: pod("a"), want: []Key{key("web")}},
+		{name: "deleted", reason: "it counts no more", oldObj: pod("a"), want: []Key{key("web")}},
+		{name: "the same", reason: "a resync changes nothing", oldObj: pod("a"), newObj: pod("a")},
+		{name: "readiness", reason: "one healthy pod less", oldObj: pod("a"), newObj: pod("a", unready), want: []Key{key("web")}},
+		{name: "deletion", reason: "one healthy pod less", oldObj: pod("a"), newObj: pod("a", deleting), want: []Key{key("web")}},
+		{name: "controller", reason: "other pods are expected", oldObj: pod("a"), newObj: pod("a", byWeb), want: []Key{key("web")}},
+		{name: "labels", reason: "the one has a pod less, the other one more", oldObj: pod("a"), newObj: pod("a", relabelled), want: []Key{key("db"), key("web")}},
+		{name: "an entry in disruptedPods", reason: "its event names the pod's version", more: []*policyv1.PodDisruptionBudget{listing},
+			oldObj: pod("a"), newObj: pod("a"), want: []Key{key("listing")}},
+		{name: "DisruptionTarget", reason: "it has a plan of its own", oldObj: pod("a"), newObj: pod("a", target("True", "x", 0)), want: []Key{podNamed("a")}},
+		{name: "DisruptionTarget cleared", reason: "it had one", oldObj: pod("a", target("True", "x", 0)), newObj: pod("a"), want: []Key{podNamed("a")}},
+		{name: "of another namespace", reason: "no budget there", newObj: pod("a", func(p *corev1.Pod) { p.Namespace = "elsewhere" })},
+		{name: "no name", reason: "not an object of a cluster", newObj: pod("")},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := Snapshot{Now: now, Budgets: append(tc.more, budget(), db, nil)}
+			if tc.newObj != nil {
+				s.Pods = []*corev1.Pod{tc.newObj}
+			}
+			require.Equal(t, tc.want, AffectedByPod(s, tc.oldObj, tc.newObj, Options{}), tc.reason)
+		})
+	}
+	s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget()}, Pods: []*corev1.Pod{pod("a")}}
+	require.Equal(t, []Key{key("web")}, AffectedByPod(s, pod("a"), pod("a"), Options{MatchUpstream: purekube.V1_36}), "upstream plans on every event")
+}
+
+func TestAffectedByWorkloads(t *testing.T) {
+	number := budget(named("number"), minAvailable("1"))
+	s := web(budget(maxUnavailable("1")), 3, pod("a", byWeb), pod("b", by("apps/v1", "StatefulSet", "db")), pod("c", by("v1", "ReplicationController", "rc")), nil)
+	s.Budgets = append(s.Budgets, number, nil)
+	three, five := ptr.To(int32(3)), ptr.To(int32(5))
+	want := []Key{key("web")}
+	require.Equal(t, want, AffectedByDeployment(s, deployment("web", three), deployment("web", five), Options{}), "number asks for no scale")
+	require.Empty(t, AffectedByDeployment(s, deployment("web", five), deployment("web", five), Options{}), "nothing changed")
+	require.Empty(t, AffectedByDeployment(s, nil, nil, Options{}))
+	require.Empty(t, AffectedByDeployment(s, nil, deployment("other", five), Options{}))
+	require.Equal(t, want, AffectedByReplicaSet(s, nil, replicaSet("web-rs", "web", three), Options{}))
+	require.Equal(t, want, AffectedByReplicaSet(s, replicaSet("web-rs", "", three), replicaSet("web-rs", "web", three), Options{}), "another controller")
+	require.Equal(t, want, AffectedByStatefulSet(s, statefulSet("db", nil), nil, Options{}))
+	require.Empty(t, AffectedByStatefulSet(s, statefulSet("db", nil), statefulSet("db", ptr.To(int32(1))), Options{}), "1 is the default")
+	require.Equal(t, want, AffectedByReplicationController(s, nil, replicationController("rc", three), Options{}))
+	require.Equal(t, want, AffectedByScale(s, ScaleKey{"apps", "Deployment", ns, "web"}, Options{}), "D-22: of the Deployment that a ReplicaSet names")
+	require.Equal(t, want, AffectedByScale(s, ScaleKey{"apps", "StatefulSet", ns, "db"}, Options{}))
+	require.Empty(t, AffectedByScale(s, ScaleKey{"x", "StatefulSet", ns, "db"}, Options{}), "of another group")
+	require.Empty(t, AffectedByScale(s, ScaleKey{}, Options{}))
+	rs := replicaSet("web-rs", "new", three)
+	s.Scales = map[ScaleKey]Scale{{"apps", "ReplicaSet", ns, "web-rs"}: {Found: true, ReplicaSet: rs}}
+	require.Equal(t, want, AffectedByDeployment(s, nil, deployment("new", three), Options{}), "of a ReplicaSet that was looked up")
 }

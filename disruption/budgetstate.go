@@ -11,6 +11,7 @@ import (
 // budgetState is a budget and the counts of the pods that it covers, those whose name another one
 // has left out. It never changes.
 type budgetState struct {
+	metav1.Object // the budget, so that the state is found by its name
 	matcher
 	broken *purekube.ObjectError // why the selector finds no pods, if it does not compile
 	at     int32                 // where in the index by labels; negative: among the moved ones

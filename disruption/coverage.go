@@ -53,7 +53,7 @@ func (x *Index) budgetProblems(namespace string) []*purekube.ObjectError {
 			if key.Namespace != namespace {
 				break
 			}
-			if st, there := x.states.Get(key); there {
+			if st := x.states.Find(key); st != nil {
 				found = append(found, st.broken)
 			}
 		}
@@ -66,17 +66,17 @@ func (x *Index) budgetProblems(namespace string) []*purekube.ObjectError {
 
 // coveredBy are the budgets that cover a pod, sorted by name.
 func (x *Index) coveredBy(pod *corev1.Pod) []*budgetState {
-	states, moved := lazily(x.states), lazily(x.moved)
-	return coveredBy(x.byLabel, &states, &moved, pod)
+	moved := lazily(x.moved)
+	return coveredBy(x.byLabel, x.states.Find, &moved, pod)
 }
 
 // coveredBy finds the budgets that cover a pod by its labels: those that are where they were when the
 // index by labels was made, and those that moved since.
-func coveredBy(byLabel *budgetIndex, states *lazyEdit[types.NamespacedName, *budgetState], moved *lazyEdit[movedBudget, struct{}], pod *corev1.Pod) []*budgetState {
+func coveredBy(byLabel *budgetIndex, find func(types.NamespacedName) *budgetState, moved *lazyEdit[movedBudget, struct{}], pod *corev1.Pod) []*budgetState {
 	var found []*budgetState
 	var scratch [8]int
 	for _, i := range byLabel.covering(scratch[:0], pod) {
-		if st, there := states.get(snapshot.KeyOf(byLabel.matchers[i].budget)); there && int(st.at) == i {
+		if st := find(snapshot.KeyOf(byLabel.matchers[i].budget)); st != nil && int(st.at) == i {
 			found = append(found, st)
 		}
 	}
@@ -88,7 +88,7 @@ func coveredBy(byLabel *budgetIndex, states *lazyEdit[types.NamespacedName, *bud
 				if m.budget = ""; m != at {
 					break
 				}
-				if st, there := states.get(types.NamespacedName{Namespace: pod.Namespace, Name: name}); there && st.at < 0 && st.covers(pod) {
+				if st := find(types.NamespacedName{Namespace: pod.Namespace, Name: name}); st != nil && st.at < 0 && st.covers(pod) {
 					found = append(found, st)
 				}
 			}

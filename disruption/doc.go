@@ -36,15 +36,19 @@
 // # The caller's duties
 //
 //  1. Hand in the part of the cluster that a question needs. Plan and Explain of a budget, and
-//     CheckEviction with Recompute: all budgets, pods, ReplicationControllers, ReplicaSets, Deployments and
-//     StatefulSets of the budget's namespace. CheckEviction without Recompute: the pod and
-//     all budgets of its namespace. Plan of a pod: the pod. A pod that is left out is a pod that
-//     is gone. A workload that is left out costs a look-up.
-//  2. Look up each Need at the API server. Put the answer into Snapshot.Scales under [ScaleKeyOf] and plan again.
-//     A scale that is not found has two meanings. If discovery lists the subresource scale for the kind's
-//     resource, the object does not exist: answer with the zero [Scale]. If discovery does not list it, the kind has no scale:
-//     answer with Scale.Err "nodes does not implement the scale subresource", as upstream does.
-//     Put the text of every other error there, too.
+//     CheckEviction with Recompute: all budgets, pods, ReplicationControllers, ReplicaSets,
+//     Deployments and StatefulSets of the budget's namespace. CheckEviction without Recompute: the
+//     pod and all budgets of its namespace. Plan of a pod: the pod. AffectedByPod: the budgets of the
+//     pod's namespace. AffectedByDeployment and the like: the budgets, pods and ReplicaSets of the
+//     namespace. A pod that is left out is a pod that is gone. A workload that is left out costs
+//     a look-up (D-22), and nothing else.
+//  2. Look up each Need at the API server. Put the answer into Snapshot.Scales under [ScaleKeyOf]
+//     and plan again; an answer may bring another Need. A Need with the subresource scale is for a
+//     scale. A scale that is not found has two meanings. If discovery lists the subresource scale
+//     for the kind's resource, the object does not exist: answer with the zero [Scale]. If discovery
+//     does not list it, the kind has no scale: answer with Scale.Err "nodes does not implement the
+//     scale subresource", as upstream does. A Need without a subresource is for a ReplicaSet: get the
+//     object and put it into Scale.ReplicaSet. Put the text of every other error into Scale.Err.
 //     An answer serves the plans that asked for it. Drop it afterwards: nothing tells when it
 //     stops being true.
 //  3. Make the call of each action: its Request has the resourceVersion of the object that was planned for. HTTP 409
@@ -63,6 +67,14 @@
 //     it cannot be switched off, set MatchUpstream to its release and leave
 //     MaxUnavailableRounding at RoundUp, or ask questions only and write nothing.
 //
+// # Cost
+//
+// PlanAll costs about one pass over the pods and budgets, and each pair of a budget and a pod that it covers.
+// Whoever writes many budgets that cover the same pods makes many pairs; evictions of such pods
+// are refused. A plan for one budget is a pass over the namespace; an [Index] answers it without
+// one. Nothing grows faster than n log n in the number of a budget's pods, controllers,
+// entries, or selector values.
+//
 // # Divergences
 //
 // The default differs from kube-controller-manager v1.36.3 in these, each of which fixes a defect.
@@ -70,33 +82,24 @@
 //
 //   - D-12: spec.replicas that is absent counts as 1, the API's default. Upstream panics, so both
 //     modes do this.
-//
 //   - D-13: with maxUnavailable 0 or "0%" nothing may be disrupted, whatever the scale. When it
 //     cannot be had, the number of pods stands in. Upstream: SyncFailed.
-//
 //   - D-14: an entry of status.disruptedPods that is older than the pod of its name is about the
 //     predecessor of the pod, a StatefulSet's for example, and is dropped. Upstream counts the new pod as
 //     evicted for up to two minutes.
-//
 //   - D-15: the event NotDeleted names the budget. Upstream prints its namespace twice.
-//
 //   - D-18: a fail-safe status that is there is not written again. Upstream writes it on every
 //     pass.
-//
 //   - D-19: at exactly two minutes an entry of status.disruptedPods is over in every respect. Upstream
 //     keeps it, counts its pod as healthy, and looks again at once; RecheckAt is then the
 //     instant after Now.
-//
 //   - D-22: a ReplicaSet that names a Deployment which the snapshot does not hold is asked for by the scale of
 //     the Deployment, and a ReplicaSet that the snapshot does not hold as an object, since its controller decides whose
 //     scale counts. Upstream uses the ReplicaSet's own scale, which is too small during a rollout.
-//
 //   - D-23: a sum of scales beyond int32 stays at the largest number. Upstream's wraps around,
 //     and may allow every disruption there is.
-//
 //   - D-24: D-14 holds only where the pod's creationTimestamp is not later than Now. With a clock that is
 //     behind, the entry that an eviction just wrote would look like a predecessor's.
-//
 //   - D-29: the events NoPods (Normal) and UnmanagedPods come with a write of the status, so that a cluster at rest has
 //     none; upstream records them on every pass. The event MultiplePodDisruptionBudgets, with which no
 //     write goes, is left to Explain and CheckEviction. An event about a failure comes whenever the error does.

@@ -274,13 +274,13 @@ func decrement(b *policyv1.PodDisruptionBudget, pod *corev1.Pod, at metav1.Time)
 	}
 }
 
-// refusedByStatus says which of the figures is in the way.
+// refusedByStatus says which of the numbers is in the way.
 func refusedByStatus(b *policyv1.PodDisruptionBudget) Eviction {
 	st := &b.Status
 	c := apimeta.FindStatusCondition(st.Conditions, policyv1.DisruptionAllowedCondition)
 	told := c != nil && c.Status == metav1.ConditionFalse && c.Message != ""
 	switch {
-	// The figures are of no use when they could not be computed.
+	// The numbers are of no use when they could not be computed.
 	case told && c.Reason == policyv1.SyncFailedReason:
 		return refusedNow("The disruption budget %s does not allow evicting pods currently because it failed sync: %s", b.Name, c.Message)
 	case st.CurrentHealthy <= st.DesiredHealthy:

@@ -95,7 +95,7 @@ func TestCheckEviction(t *testing.T) {
 		want: Eviction{Verdict: RefusedConflictingBudgets, Blocking: []types.NamespacedName{nn("all"), nn("web")},
 			Reason: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."},
 	}, {
-		name: "unready, AlwaysAllow", why: "whatever the figures, even of an old generation", pod: pod("a", unready),
+		name: "unready, AlwaysAllow", why: "whatever the numbers, even of an old generation", pod: pod("a", unready),
 		budgets: []*policyv1.PodDisruptionBudget{budget(unhealthyPolicy(policyv1.AlwaysAllow), reported(0, 3, 0), unobserved)},
 		want: Eviction{Verdict: AllowedUnhealthy, Budget: nn("web"), ResourceVersion: "7",
 			Reason: "the pod is not ready, and the budget always lets such pods go"},
@@ -125,7 +125,7 @@ func TestCheckEviction(t *testing.T) {
 		want: Eviction{Verdict: RefusedNow, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
 			Reason: cannotEvict + "The disruption budget web needs 3 healthy pods and has 2 currently"},
 	}, {
-		name: "not observed", why: "the figures are of the old spec; comes before all figures", pod: pod("a"),
+		name: "not observed", why: "the numbers are of the old spec; comes before all numbers", pod: pod("a"),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(3, 1, -2), unobserved)},
 		want: Eviction{Verdict: RefusedNow, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
 			Reason: cannotEvict + "The disruption budget web is still being processed by the server."},
@@ -140,17 +140,17 @@ func TestCheckEviction(t *testing.T) {
 		want: Eviction{Verdict: RefusedForbidden, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
 			Reason: `poddisruptionbudget.policy "web" is forbidden: DisruptedPods map too big - too many evictions not confirmed by PDB controller`},
 	}, {
-		name: "none allowed", why: "the figures say why", pod: pod("a"),
+		name: "none allowed", why: "the numbers say why", pod: pod("a"),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(3, 3, 0), manyDisrupted(2000))},
 		want: Eviction{Verdict: RefusedNow, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
 			Reason: cannotEvict + "The disruption budget web needs 3 healthy pods and has 3 currently"},
 	}, {
-		name: "none allowed, sync failed", why: "the figures are not to be trusted then", pod: pod("a"),
+		name: "none allowed, sync failed", why: "the numbers are not to be trusted then", pod: pod("a"),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(2, 3, 0), condition("SyncFailed", "found no controllers for pod \"a\""))},
 		want: Eviction{Verdict: RefusedNow, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
 			Reason: cannotEvict + "The disruption budget web does not allow evicting pods currently because it failed sync: found no controllers for pod \"a\""},
 	}, {
-		name: "none allowed, condition with a message", why: "only where the figures do not explain it", pod: pod("a"),
+		name: "none allowed, condition with a message", why: "only where the numbers do not explain it", pod: pod("a"),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(4, 3, 0), condition("Frozen", "change freeze"))},
 		want: Eviction{Verdict: RefusedNow, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
 			Reason: cannotEvict + "The disruption budget web does not allow evicting pods currently (Frozen): change freeze"},

@@ -125,3 +125,202 @@ func ExampleDesiredHealthy() {
 	// Output:
 	// 4 5
 }
+
+// A manifest is checked before there are any pods: a budget of all three replicas blocks every drain.
+func ExampleAllowedAtFullHealth() {
+	for _, minAvailable := range []intstr.IntOrString{intstr.FromInt32(3), intstr.FromString("67%"), intstr.FromInt32(2)} {
+		spec := policyv1.PodDisruptionBudgetSpec{MinAvailable: &minAvailable}
+		n, err := disruption.AllowedAtFullHealth(spec, 3, disruption.RoundUp)
+		fmt.Println(minAvailable.String(), "of 3:", n, err)
+	}
+	// Output:
+	// 3 of 3: 0 <nil>
+	// 67% of 3: 0 <nil>
+	// 2 of 3: 1 <nil>
+}
+
+func ExampleDisruptionsAllowed() {
+	fmt.Println(disruption.DisruptionsAllowed(6, 4, 7), disruption.DisruptionsAllowed(3, 4, 7))
+	// Output:
+	// 2 0
+}
+
+// All budgets that allow nothing, with the conclusion about each.
+func ExampleExplainAll() {
+	explanations, _ := disruption.ExplainAll(shop(), disruption.Options{})
+	for _, e := range explanations {
+		if e.Key.Kind == disruption.BudgetKey && e.Blocks() {
+			fmt.Printf("%s: %s; never: %t, short of %d\n", e.Key, e.Reasons[0].Code, e.Never, e.Shortfall)
+		}
+	}
+	// Output:
+	// budget:shop/db: InsufficientPods; never: false, short of 1
+}
+
+// A pod that the snapshot names a ReplicaSet for which it does not hold: the object is asked for, since
+// its controller decides whose scale counts.
+func ExampleScaleKeyOf() {
+	s := shop()
+	s.StatefulSets = nil
+	for _, pod := range s.Pods {
+		pod.OwnerReferences[0].Kind = "ReplicaSet"
+	}
+	key := disruption.Key{Kind: disruption.BudgetKey, Namespace: "shop", Name: "db"}
+	inCluster := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "1"}, Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To(int32(3))}}
+
+	result, _ := disruption.Plan(s, key, disruption.Options{})
+	for _, need := range result.Needs {
+		fmt.Printf("GET %s %s/%s %q\n", need.Kind, need.Namespace, need.Name, need.Subresource)
+		s.Scales = map[disruption.ScaleKey]disruption.Scale{disruption.ScaleKeyOf(need): {Found: true, ReplicaSet: inCluster}}
+	}
+	result, _ = disruption.Plan(s, key, disruption.Options{})
+	fmt.Println(result.Actions[0])
+	// Output:
+	// GET ReplicaSet shop/db ""
+	// UpdateStatus shop/db: 0 allowed, 2 healthy, 2 desired, 3 expected
+}
+
+func ExampleBudgetsFor() {
+	s := shop()
+	budgets, err := disruption.BudgetsFor(s.Budgets, s.Pods[0])
+	fmt.Println(budgets[0].Name, err)
+	// Output:
+	// db <nil>
+}
+
+func ExampleKeyOf() {
+	s := shop()
+	fmt.Println(disruption.KeyOf(s.Budgets[0]), disruption.KeyOf(s.Pods[0]))
+	// Output:
+	// budget:shop/db pod:shop/db-0
+}
+
+func ExampleParseKey() {
+	key, err := disruption.ParseKey("budget:shop/db")
+	fmt.Println(key.Kind, key.Namespace, key.Name, err)
+	// Output:
+	// budget shop db <nil>
+}
+
+// An informer's handler: the pod db-2 has become ready.
+func ExampleAffectedByPod() {
+	s := shop()
+	oldObj, newObj := s.Pods[2], s.Pods[2].DeepCopy()
+	newObj.Status.Conditions[0].Status = corev1.ConditionTrue
+	s.Pods[2] = newObj
+	fmt.Println(disruption.AffectedByPod(s, oldObj, newObj, disruption.Options{}))
+	fmt.Println(disruption.AffectedByPod(s, newObj, newObj, disruption.Options{}), "when nothing changed")
+	// Output:
+	// [budget:shop/db]
+	// [] when nothing changed
+}
+
+func ExampleAffectedByBudget() {
+	s := shop()
+	fmt.Println(disruption.AffectedByBudget(s, nil, s.Budgets[0], disruption.Options{}))
+	// Output:
+	// [budget:shop/db]
+}
+
+// A StatefulSet is scaled.
+func ExampleAffectedByStatefulSet() {
+	s := shop()
+	oldObj, newObj := s.StatefulSets[0], s.StatefulSets[0].DeepCopy()
+	newObj.Spec.Replicas = ptr.To(int32(5))
+	s.StatefulSets[0] = newObj
+	fmt.Println(disruption.AffectedByStatefulSet(s, oldObj, newObj, disruption.Options{}))
+	// Output:
+	// [budget:shop/db]
+}
+
+// A Deployment concerns the budgets of the pods of its ReplicaSets.
+func ExampleAffectedByDeployment() {
+	s := shop()
+	s.ReplicaSets = []*appsv1.ReplicaSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "1",
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "front", UID: "2", Controller: ptr.To(true)}}}}}
+	for _, pod := range s.Pods {
+		pod.OwnerReferences[0].Kind = "ReplicaSet"
+	}
+	added := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front", UID: "2"}}
+	fmt.Println(disruption.AffectedByDeployment(s, nil, added, disruption.Options{}))
+	fmt.Println(disruption.AffectedByReplicaSet(s, nil, s.ReplicaSets[0], disruption.Options{}))
+	// Output:
+	// [budget:shop/db]
+	// [budget:shop/db]
+}
+
+func ExampleAffectedByReplicationController() {
+	s := shop()
+	for _, pod := range s.Pods {
+		pod.OwnerReferences[0].APIVersion, pod.OwnerReferences[0].Kind = "v1", "ReplicationController"
+	}
+	gone := &corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"}}
+	fmt.Println(disruption.AffectedByReplicationController(s, gone, nil, disruption.Options{}))
+	// Output:
+	// [budget:shop/db]
+}
+
+// An answer to a Need has come.
+func ExampleAffectedByScale() {
+	s := shop()
+	for _, pod := range s.Pods {
+		pod.OwnerReferences[0].APIVersion, pod.OwnerReferences[0].Kind = "db.example.com/v1", "Cluster"
+	}
+	key := disruption.ScaleKey{Group: "db.example.com", Kind: "Cluster", Namespace: "shop", Name: "db"}
+	s.Scales = map[disruption.ScaleKey]disruption.Scale{key: {Found: true, UID: "1", Replicas: 3}}
+	fmt.Println(disruption.AffectedByScale(s, key, disruption.Options{}))
+	// Output:
+	// [budget:shop/db]
+}
+
+// An informer's handler on an index is one call, and each key that it names is planned again.
+func ExampleIndex_With() {
+	s := shop()
+	x := disruption.NewIndex(s, disruption.Options{})
+	ready := s.Pods[2].DeepCopy()
+	ready.Status.Conditions[0].Status = corev1.ConditionTrue
+
+	x, affected := x.With(disruption.Snapshot{Pods: []*corev1.Pod{ready}})
+	for _, key := range affected {
+		result, _ := x.Plan(key)
+		fmt.Println(key, result.Actions)
+	}
+	// Output:
+	// budget:shop/db [UpdateStatus shop/db: 1 allowed, 3 healthy, 2 desired, 3 expected]
+}
+
+func ExampleIndex_Without() {
+	s := shop()
+	x := disruption.NewIndex(s, disruption.Options{})
+	next, affected := x.Without(disruption.Snapshot{Pods: s.Pods[:1]})
+	fmt.Println(affected)
+	_, err := next.CheckEviction(types.NamespacedName{Namespace: "shop", Name: "db-0"})
+	fmt.Println(err)
+	_, err = x.CheckEviction(types.NamespacedName{Namespace: "shop", Name: "db-0"})
+	fmt.Println(err, "from the index before")
+	// Output:
+	// [budget:shop/db]
+	// Pod shop/db-0: not in the snapshot
+	// <nil> from the index before
+}
+
+// Evictions one after the other, without a cluster: an evicted pod stays until the one that takes its place is
+// there.
+func ExampleIndex_CheckEviction() {
+	s := shop()
+	s.Pods[2].Status.Conditions[0].Status = corev1.ConditionTrue
+	x := disruption.NewIndex(s, disruption.Options{Recompute: true})
+	for _, pod := range s.Pods {
+		e, _ := x.CheckEviction(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+		fmt.Println(pod.Name, e.Verdict, e.Verdict.StatusCode(), e.Blocking)
+		if e.Verdict.Allowed() {
+			terminating := pod.DeepCopy()
+			terminating.DeletionTimestamp = &metav1.Time{Time: s.Now}
+			x, _ = x.With(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{e.Update}, Pods: []*corev1.Pod{terminating}})
+		}
+	}
+	// Output:
+	// db-0 AllowedWithinBudget 201 []
+	// db-1 RefusedNow 429 [shop/db]
+	// db-2 RefusedNow 429 [shop/db]
+}

@@ -140,8 +140,8 @@ func (x *Index) Explain(key Key) (Explanation, error) {
 	problems := x.problems()
 	switch key.Kind {
 	case BudgetKey:
-		st, found := x.states.Get(key.object())
-		if !found {
+		st := x.states.Find(key.object())
+		if st == nil {
 			problems.Add(missing(key, x.budgets.ambiguous(key.object())))
 			return Explanation{}, problems.Err()
 		}
@@ -192,7 +192,7 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 		}
 	}
 	reported := map[place]bool{}
-	for _, st := range x.states.All() {
+	for st := range x.states.All() {
 		e, d := x.explainBudget(st, pods[st])
 		for _, problem := range d.problems {
 			reported[placeOf(problem)] = true

@@ -162,7 +162,7 @@ func TestExplainManyControllers(t *testing.T) {
 	}
 	require.EqualValues(t, 6*fewReferences, e.Computed.ExpectedPods)
 
-	st, _ := arrange(s, Options{}, everyBudget).states.Get(nn("web"))
+	st := arrange(s, Options{}, everyBudget).states.Find(nn("web"))
 	require.Equal(t, 3*fewReferences, st.refs.len(), "and held once")
 }
 

@@ -32,7 +32,7 @@ type Index struct {
 	workloads *workloads
 
 	// states are those of the budgets whose name no other one has.
-	states *persistent.Map[types.NamespacedName, *budgetState]
+	states *persistent.Objects[budgetState, *budgetState]
 	// byLabel finds the budgets that cover a pod, as far as they have not moved since it was
 	// made: got another selector, or were added.
 	byLabel *budgetIndex
@@ -89,7 +89,7 @@ func arrange(s Snapshot, o Options, counts counting) *Index {
 			continue
 		}
 		m, broken := compile.matcher(b)
-		states = append(states, &budgetState{matcher: m, broken: broken, at: int32(len(states))})
+		states = append(states, &budgetState{Object: b, matcher: m, broken: broken, at: int32(len(states))})
 		if !counts(key) {
 			m.selector = nil
 		} else {
@@ -126,12 +126,10 @@ func arrange(s Snapshot, o Options, counts counting) *Index {
 	}
 	x.byLabel, x.moved = byLabel, newMovedBudgets()
 
-	all := persistent.NewMap[types.NamespacedName, *budgetState](persistent.CompareNames).Edit()
 	broken, entries := newNameSet().Edit(), newNameSet().Edit()
 	for i, st := range states {
 		key := snapshot.KeyOf(st.budget)
 		st.podSums, st.refs = sums[i].podSums, newReferences(sums[i].refs.list)
-		all.Set(key, st)
 		if st.broken != nil {
 			broken.Set(key, struct{}{})
 		}
@@ -139,7 +137,7 @@ func arrange(s Snapshot, o Options, counts counting) *Index {
 			entries.Set(key, struct{}{})
 		}
 	}
-	x.states, x.broken, x.entries = all.Map(), broken.Map(), entries.Map()
+	x.states, x.broken, x.entries = persistent.NewObjects(budgetKind, states), broken.Map(), entries.Map()
 	return x
 }
 
@@ -159,7 +157,7 @@ func (x *Index) arrangeTerms() {
 // arrangeReferences makes budgets findable by the controllers of their pods.
 func (x *Index) arrangeReferences() {
 	references := persistent.NewMap[budgetReference, struct{}](compareBudgetReferences).Edit()
-	for _, st := range x.states.All() {
+	for st := range x.states.All() {
 		for _, r := range st.refs.list() {
 			references.Set(referenceOf(st.budget, r.ref), struct{}{})
 		}
@@ -195,8 +193,8 @@ func (x *Index) Plan(key Key) (Result, error) {
 		if x.budgets.ambiguous(key.object()) {
 			problems.Add(snapshot.DuplicateError(budgetKind, key.object()))
 		}
-		st, found := x.states.Get(key.object())
-		if !found {
+		st := x.states.Find(key.object())
+		if st == nil {
 			return Result{}, problems.Err()
 		}
 		d := x.decide(st)
@@ -221,14 +219,14 @@ func (x *Index) Plan(key Key) (Result, error) {
 func (x *Index) PlanAll() ([]Outcome, error) {
 	var outcomes []Outcome
 	reported := map[place]bool{}
-	for key, st := range x.states.All() {
+	for st := range x.states.All() {
 		d := x.decide(st)
 		var problems snapshot.Problems
 		for _, e := range d.problems {
 			problems.Add(e)
 			reported[placeOf(e)] = true
 		}
-		outcomes = appendOutcome(outcomes, budgetKey(key), d.result(), problems)
+		outcomes = appendOutcome(outcomes, KeyOf(st.budget), d.result(), problems)
 	}
 	for _, pod := range x.podsWithPlans() {
 		outcomes = appendOutcome(outcomes, KeyOf(pod), x.planPod(pod), snapshot.Problems{})

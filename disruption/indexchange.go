@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
 )
@@ -95,7 +96,7 @@ type scaleChange struct {
 // indexEdit is an index in the making. It belongs to one goroutine.
 type indexEdit struct {
 	from, next  *Index
-	states      lazyEdit[types.NamespacedName, *budgetState]
+	states      *persistent.ObjectsEdit[budgetState, *budgetState] // nil until the first change
 	moved       lazyEdit[movedBudget, struct{}]
 	broken      lazyEdit[types.NamespacedName, struct{}]
 	entries     lazyEdit[types.NamespacedName, struct{}]
@@ -110,7 +111,7 @@ type indexEdit struct {
 func (x *Index) edit() *indexEdit {
 	next := *x
 	return &indexEdit{
-		from: x, next: &next, states: lazily(x.states), moved: lazily(x.moved), broken: lazily(x.broken),
+		from: x, next: &next, moved: lazily(x.moved), broken: lazily(x.broken),
 		entries: lazily(x.entries), targets: lazily(x.targets), added: lazily(x.terms.added),
 		references: lazily(x.references), replicaSets: lazily(x.replicaSets),
 	}
@@ -147,7 +148,10 @@ func (e *indexEdit) finish(budgets []change[*policyv1.PodDisruptionBudget], pods
 		}
 	}
 	x := e.next
-	x.states, x.moved, x.broken = e.states.result(), e.moved.result(), e.broken.result()
+	if e.states != nil {
+		x.states = e.states.Objects()
+	}
+	x.moved, x.broken = e.moved.result(), e.broken.result()
 	x.entries, x.targets = e.entries.result(), e.targets.result()
 	x.references, x.replicaSets = e.references.result(), e.replicaSets.result()
 	if e.added.edit != nil {
@@ -175,9 +179,26 @@ func either[P any](c change[P]) (before, after P) {
 	return before, after
 }
 
+// state is that of the only budget of the name, as the changes so far leave it, or nil.
+func (e *indexEdit) state(name types.NamespacedName) *budgetState {
+	if e.states != nil {
+		return e.states.Find(name)
+	}
+	return e.from.states.Find(name)
+}
+
+func (e *indexEdit) put(st *budgetState) { e.changeStates().Put(st) }
+
+func (e *indexEdit) changeStates() *persistent.ObjectsEdit[budgetState, *budgetState] {
+	if e.states == nil {
+		e.states = e.from.states.Edit()
+	}
+	return e.states
+}
+
 // coveredBy are the budgets that cover a pod, as the changes so far leave them.
 func (e *indexEdit) coveredBy(pod *corev1.Pod) []*budgetState {
-	return coveredBy(e.next.byLabel, &e.states, &e.moved, pod)
+	return coveredBy(e.next.byLabel, e.state, &e.moved, pod)
 }
 
 // budget takes in what became of a budget's name. The pods are still those of before.
@@ -188,19 +209,19 @@ func (e *indexEdit) budget(c change[*policyv1.PodDisruptionBudget]) {
 	}
 	name := snapshot.KeyOf(slices.Concat(c.after, c.before)[0])
 	if before != nil && after != nil && sameSelector(before, after) {
-		st, _ := e.states.get(name)
+		st := e.state(name)
 		next := *st
-		next.budget = after
+		next.Object, next.budget = after, after
 		if st.broken != nil {
 			_, next.broken = e.compiler().matcher(after)
 		}
-		e.states.set(name, &next)
+		e.put(&next)
 		e.noteEntries(name, after)
 		return
 	}
 	var pods []*corev1.Pod
 	if before != nil {
-		st, _ := e.states.get(name)
+		st := e.state(name)
 		if e.next.o.matchUpstream() {
 			pods = e.podsCovered(st.matcher)
 		}
@@ -234,7 +255,7 @@ func (e *indexEdit) removeBudget(name types.NamespacedName, st *budgetState) {
 			e.moved.delete(place)
 		}
 	}
-	e.states.delete(name)
+	e.changeStates().Delete(name)
 	e.broken.delete(name)
 	e.entries.delete(name)
 }
@@ -242,7 +263,7 @@ func (e *indexEdit) removeBudget(name types.NamespacedName, st *budgetState) {
 // addBudget adds a budget and counts its pods.
 func (e *indexEdit) addBudget(name types.NamespacedName, b *policyv1.PodDisruptionBudget) []*corev1.Pod {
 	m, broken := e.compiler().matcher(b)
-	st := &budgetState{matcher: m, broken: broken, at: -1}
+	st := &budgetState{Object: b, matcher: m, broken: broken, at: -1}
 	pods := e.podsCovered(m)
 	var sum podSummer
 	for _, pod := range pods {
@@ -258,7 +279,7 @@ func (e *indexEdit) addBudget(name types.NamespacedName, b *policyv1.PodDisrupti
 			e.moved.set(place, struct{}{})
 		}
 	}
-	e.states.set(name, st)
+	e.put(st)
 	if broken != nil {
 		e.broken.set(name, struct{}{})
 	}
@@ -336,7 +357,7 @@ func (e *indexEdit) count(st *budgetState, before, after *corev1.Pod) {
 			}
 		}
 	}
-	e.states.set(snapshot.KeyOf(st.budget), &next)
+	e.put(&next)
 }
 
 func (e *indexEdit) changeTerms(name types.NamespacedName, before, after *corev1.Pod) {
@@ -419,7 +440,7 @@ func (e *indexEdit) budgetsOfControllers(namespace string, sources []source) []K
 			if !slices.Contains(groups, groupOf(r.apiVersion)) {
 				continue
 			}
-			if st, there := e.states.get(types.NamespacedName{Namespace: namespace, Name: r.budget}); there {
+			if st := e.state(types.NamespacedName{Namespace: namespace, Name: r.budget}); st != nil {
 				keys = append(keys, scaleKeysOf([]*budgetState{st})...)
 			}
 		}
@@ -454,7 +475,7 @@ func (e *indexEdit) time() {
 	}
 	passed := func(t time.Time) bool { return !t.Before(first) && !t.After(last) }
 	for key := range e.next.entries.All() {
-		st, _ := e.next.states.Get(key)
+		st := e.next.states.Find(key)
 		for name, at := range st.budget.Status.DisruptedPods {
 			pod := e.next.pod(types.NamespacedName{Namespace: key.Namespace, Name: name})
 			if passed(at.Add(e.next.o.deletionTimeout())) || pod != nil && passed(pod.CreationTimestamp.Time) {
@@ -489,15 +510,15 @@ const (
 
 // arrangeByLabel takes the budgets that moved into the index by labels.
 func (x *Index) arrangeByLabel() {
-	states := x.states.Edit()
+	var states []*budgetState
 	var matchers []matcher
-	for key, st := range x.states.All() {
+	for st := range x.states.All() {
 		next := *st
 		next.at, next.places = int32(len(matchers)), nil
 		matchers = append(matchers, st.matcher)
-		states.Set(key, &next)
+		states = append(states, &next)
 	}
-	x.states, x.byLabel = states.Map(), newBudgetIndex(matchers)
+	x.states, x.byLabel = persistent.NewObjects(budgetKind, states), newBudgetIndex(matchers)
 	x.moved = newMovedBudgets()
 }
 

@@ -18,7 +18,7 @@ import (
 
 // verdict is what the oracle says about one budget.
 type verdict struct {
-	figures   Counts
+	numbers   Counts
 	disrupted []string
 	recheck   time.Time
 	failure   string
@@ -124,7 +124,7 @@ func oracle(s Snapshot, b *policyv1.PodDisruptionBudget, o Options) verdict {
 	if expected <= 0 {
 		allowed = 0
 	}
-	v.figures = Counts{
+	v.numbers = Counts{
 		ExpectedPods: int32(min(expected, math.MaxInt32)), DesiredHealthy: int32(min(desired, math.MaxInt32)),
 		CurrentHealthy: int32(healthy), DisruptionsAllowed: int32(allowed),
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/purekube/purekube"
 )
 
-func TestFigures(t *testing.T) {
+func TestCounts(t *testing.T) {
 	type figs = Counts
 	for _, tc := range []struct {
 		name, reason string
@@ -356,7 +356,7 @@ func TestD23_SumOfScalesBeyondInt32(t *testing.T) {
 	}
 	require.Empty(t, cmp.Diff(
 		Counts{ExpectedPods: math.MaxInt32, DesiredHealthy: math.MaxInt32, CurrentHealthy: 3},
-		countsOf(statusOf(t, s, Options{}))), "the figures stay at the largest there is")
+		countsOf(statusOf(t, s, Options{}))), "the numbers stay at the largest there is")
 	require.Empty(t, cmp.Diff(
 		Counts{ExpectedPods: 2, DesiredHealthy: 1, CurrentHealthy: 3, DisruptionsAllowed: 2},
 		countsOf(statusOf(t, s, Options{MatchUpstream: purekube.V1_36}))), "upstream adds in 32 bits: 2^31−1 + 2^31−1 + 4 is 2")
@@ -482,7 +482,7 @@ func TestD13_NothingUnavailableAndNoScale(t *testing.T) {
 	t.Run("not looked up yet", func(t *testing.T) {
 		r, err := Plan(web(budget(maxUnavailable("0")), 3, pods(3, 2, by("v1", "Node", "n1"))...), key("web"), Options{})
 		require.NoError(t, err)
-		require.Len(t, r.Needs, 1, "the figures would be others if the scale can be had")
+		require.Len(t, r.Needs, 1, "the numbers would be others if the scale can be had")
 	})
 	t.Run("one may be unavailable", func(t *testing.T) {
 		s := web(budget(maxUnavailable("1")), 3, pods(3, 3, by("v1", "Node", "n1"))...)

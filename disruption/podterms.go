@@ -50,16 +50,26 @@ func newPodTerms(pods []*corev1.Pod) *podTerms {
 	var scratch []uint64
 	numbers := make([]int32, 0, 8*len(pods))
 	var counts []int32
+	// Most terms are those of many pods: the last ones are found without the map.
+	var recent [256]struct {
+		term uint64
+		n    int32
+	}
 	ends := make([]int32, len(pods))
 	for i, pod := range pods {
 		scratch = t.of(scratch[:0], pod)
 		for _, term := range scratch {
-			n, known := t.numbers[term]
+			r := &recent[term%uint64(len(recent))]
+			n, known := r.n, r.term == term && term != 0
+			if !known {
+				n, known = t.numbers[term]
+			}
 			if !known {
 				n = int32(len(counts))
 				t.numbers[term] = n
 				counts = append(counts, 0)
 			}
+			r.term, r.n = term, n
 			counts[n]++
 			numbers = append(numbers, n)
 		}

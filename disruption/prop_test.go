@@ -78,7 +78,7 @@ func TestPropPlanIsWhatTheRulesSay(t *testing.T) {
 				return fmt.Errorf("%s: %w", b.Name, err)
 			}
 			disrupted := slices.Sorted(maps.Keys(st.DisruptedPods))
-			if diff := cmp.Diff(want.figures, countsOf(st)) + cmp.Diff(want.disrupted, disrupted, cmpopts.EquateEmpty()) + cmp.Diff(want.recheck, got.RecheckAt); diff != "" {
+			if diff := cmp.Diff(want.numbers, countsOf(st)) + cmp.Diff(want.disrupted, disrupted, cmpopts.EquateEmpty()) + cmp.Diff(want.recheck, got.RecheckAt); diff != "" {
 				return fmt.Errorf("%s (-oracle +plan): %s", b.Name, diff)
 			}
 			if st.ObservedGeneration != b.Generation {

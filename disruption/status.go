@@ -119,7 +119,7 @@ func (d decision) countFailed(b *policyv1.PodDisruptionBudget, problem *purekube
 }
 
 // failSafe completes a decision with the status that allows no disruption and leaves the other
-// figures as they were (BR-25-06).
+// numbers as they were (BR-25-06).
 func (d decision) failSafe(b *policyv1.PodDisruptionBudget, problem *purekube.ObjectError, now time.Time, o Options) decision {
 	d.failure = problem
 	d.problems = append(d.problems, problem)
