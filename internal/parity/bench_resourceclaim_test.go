@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/resourceclaim"
 )
@@ -22,7 +23,7 @@ func BenchmarkResourceClaim(b *testing.B) {
 			c := inUse(claimOf(name+"-gpu-x4z9k", name, "gpu"))
 			p := withEntries(claimPod(name, c.OwnerReferences[0].UID), templated("gpu", "t"))
 			p.Spec.NodeName, p.Status.Phase = "node", corev1.PodRunning
-			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: new(c.Name)}}
+			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To(c.Name)}}
 			c.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: p.Name, UID: p.UID}}
 			if n%10 == 9 {
 				p = claimPod(name, p.UID+"-new")

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/resourceclaim"
@@ -25,7 +26,7 @@ var resourceclaimDivergences = []divergence{
 			"that it made in this pass, so that those it made before go from the pod's status, come back in the next pass, and so on. The default applies all of them.",
 		Given: func() []runtime.Object {
 			p := withEntries(claimPod("p", "uid-p"), templated("a", "t"), templated("b", "t"))
-			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "a", ResourceClaimName: new("p-a-x4z9k")}}
+			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "a", ResourceClaimName: ptr.To("p-a-x4z9k")}}
 			return []runtime.Object{p, claimOf("p-a-x4z9k", "p", "a"), claimOf("p-b-l92c5", "p", "b")}
 		},
 		Run: bothClaims,
@@ -90,7 +91,7 @@ var resourceclaimDivergences = []divergence{
 			p.Spec.NodeName, p.Status.Phase = "node", corev1.PodSucceeded
 			q := withEntries(claimPod("q", "uid-q"), templated("gpu", "t"))
 			q.Spec.NodeName, q.Status.Phase = "node", corev1.PodFailed
-			q.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: new("q-gpu-x4z9k")}}
+			q.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("q-gpu-x4z9k")}}
 			return []runtime.Object{p, q, inUse(claimOf("shared", "", "")), claimTemplate("t")}
 		},
 		Run: func(t *testing.T, given []runtime.Object) (upstream, ours string) {
@@ -286,7 +287,7 @@ update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","
 		Setting: "The API server has the claim p-gpu-x4z9k, which the pod p controls.",
 		Given: func() []runtime.Object {
 			p := withEntries(claimPod("p", "uid-p"), templated("gpu", "t"))
-			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: new("p-gpu-x4z9k")}}
+			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("p-gpu-x4z9k")}}
 			return []runtime.Object{p, claimTemplate("t")}
 		},
 		Run: func(t *testing.T, given []runtime.Object) (upstream, ours string) {

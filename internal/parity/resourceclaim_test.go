@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/resourceclaim"
@@ -274,7 +275,7 @@ func (c claimsCase) tell(w *World) {
 	for _, uid := range c.deleted {
 		gone := claimPod("gone", uid)
 		gone.DeletionTimestamp = &metav1.Time{Time: Epoch}
-		gone.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "x", ResourceClaimTemplateName: new("none")}}
+		gone.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "x", ResourceClaimTemplateName: ptr.To("none")}}
 		for _, h := range w.cacheOf(gone).handlers {
 			h.OnDelete(gone)
 		}
@@ -349,7 +350,7 @@ func TestResourceClaim(t *testing.T) { resourceclaimCore.Test(t) }
 // entry there is no order to differ in.
 func TestResourceClaimPatch(t *testing.T) {
 	pod := claimPod("p", "uid-p")
-	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: new("t")}}
+	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("t")}}
 	claim := claimOf("c", "p", "gpu")
 	s := resourceclaim.Snapshot{Pods: []*corev1.Pod{pod}, Claims: []*resourcev1.ResourceClaim{claim}}
 	result, err := resourceclaim.Plan(s, resourceclaim.Key{Kind: resourceclaim.PodKey, Namespace: "ns", Name: "p"}, resourceclaim.Options{MatchUpstream: release})
@@ -562,7 +563,7 @@ func someTemplate(r *rand.Rand, name string) *resourcev1.ResourceClaimTemplate {
 	request := resourcev1.DeviceRequest{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu", Count: 1}}
 	switch name {
 	case "admin":
-		request.Exactly.AdminAccess = new(r.IntN(4) > 0)
+		request.Exactly.AdminAccess = ptr.To(r.IntN(4) > 0)
 	case "list":
 		request = resourcev1.DeviceRequest{Name: "gpu", FirstAvailable: []resourcev1.DeviceSubRequest{{Name: "big", DeviceClassName: "big", Count: 1}}}
 	}
@@ -587,14 +588,14 @@ func someClaimPod(r *rand.Rand, name string) *corev1.Pod {
 		case 0:
 			// From an API that is newer than both.
 		case 1, 2, 3, 4:
-			entry.ResourceClaimName = new(claimNames[r.IntN(len(claimNames))])
+			entry.ResourceClaimName = ptr.To(claimNames[r.IntN(len(claimNames))])
 		default:
-			entry.ResourceClaimTemplateName = new([]string{"plain", "plain", "plain", "admin", "list", "none"}[r.IntN(6)])
+			entry.ResourceClaimTemplateName = ptr.To([]string{"plain", "plain", "plain", "admin", "list", "none"}[r.IntN(6)])
 			switch r.IntN(6) {
 			case 0:
 				p.Status.ResourceClaimStatuses = append(p.Status.ResourceClaimStatuses, status)
 			case 1, 2:
-				status.ResourceClaimName = new(claimNames[r.IntN(len(claimNames))])
+				status.ResourceClaimName = ptr.To(claimNames[r.IntN(len(claimNames))])
 				p.Status.ResourceClaimStatuses = append(p.Status.ResourceClaimStatuses, status)
 			}
 		}
@@ -621,5 +622,5 @@ func claimOf(name, pod, entry string) *resourcev1.ResourceClaim {
 }
 
 func own(c *resourcev1.ResourceClaim, pod string, uid types.UID) {
-	c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod, UID: uid, Controller: new(true)}}
+	c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod, UID: uid, Controller: ptr.To(true)}}
 }
