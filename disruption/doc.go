@@ -82,8 +82,8 @@
 //
 //   - D-12: spec.replicas that is absent counts as 1, the API's default. Upstream panics, so both
 //     modes do this.
-//   - D-13: with maxUnavailable 0 or "0%" nothing may be disrupted, whatever the scale. When it
-//     cannot be had, the number of pods stands in. Upstream: SyncFailed.
+//   - D-13: with maxUnavailable 0 or "0%" nothing may be disrupted, whatever the scale. Where the scale
+//     is not available, the number of pods takes its place. Upstream: SyncFailed.
 //   - D-14: an entry of status.disruptedPods that is older than the pod of its name is about the
 //     predecessor of the pod, a StatefulSet's for example, and is dropped. Upstream counts the new pod as
 //     evicted for up to two minutes.

@@ -243,9 +243,18 @@ func ExampleAffectedByDeployment() {
 	}
 	added := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front", UID: "2"}}
 	fmt.Println(disruption.AffectedByDeployment(s, nil, added, disruption.Options{}))
-	fmt.Println(disruption.AffectedByReplicaSet(s, nil, s.ReplicaSets[0], disruption.Options{}))
 	// Output:
 	// [budget:shop/db]
+}
+
+func ExampleAffectedByReplicaSet() {
+	s := shop()
+	for _, pod := range s.Pods {
+		pod.OwnerReferences[0].Kind = "ReplicaSet"
+	}
+	added := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "1"}}
+	fmt.Println(disruption.AffectedByReplicaSet(s, nil, added, disruption.Options{}))
+	// Output:
 	// [budget:shop/db]
 }
 

@@ -45,7 +45,7 @@ func TestCounts(t *testing.T) {
 		s:    web(budget(maxUnavailable("30%")), 7, pods(7, 6, byWeb)...),
 		want: figs{ExpectedPods: 7, DesiredHealthy: 4, CurrentHealthy: 6, DisruptionsAllowed: 2},
 	}, {
-		name: "BR-25-02 maxUnavailable percentage rounded down", reason: "30 % of 7 are 2 in the design note",
+		name: "BR-25-02 maxUnavailable percentage rounded down", reason: "30 % of 7 are 2 by the stricter rule",
 		s:    web(budget(maxUnavailable("30%")), 7, pods(7, 6, byWeb)...),
 		o:    Options{MaxUnavailableRounding: RoundDown},
 		want: figs{ExpectedPods: 7, DesiredHealthy: 5, CurrentHealthy: 6, DisruptionsAllowed: 1},
@@ -187,7 +187,7 @@ func TestControllers(t *testing.T) {
 		s:       Snapshot{Scales: map[ScaleKey]Scale{{"db.example.com", "Cluster", ns, "pg"}: {Found: true, UID: "other", Replicas: 3}}},
 		wantErr: `found no controllers for pod "a"`,
 	}, {
-		name: "scale cannot be had", reason: "the text of the look-up's error",
+		name: "scale not available", reason: "the text of the look-up's error",
 		pods: []*corev1.Pod{pod("a", by("v1", "Node", "n1"))},
 		s: Snapshot{Scales: map[ScaleKey]Scale{{"", "Node", ns, "n1"}: {
 			Err: "nodes does not implement the scale subresource"}}},

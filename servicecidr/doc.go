@@ -16,7 +16,7 @@
 //     ServiceCIDR covers. It gets the condition Ready=False, reason Terminating.
 //   - BR-31-03: a ServiceCIDR that may go keeps the finalizer until ten seconds after its deletion
 //     timestamp, so that every API server's allocator has heard of the deletion.
-//   - BR-31-04: a ServiceCIDR of which a write fails is tried again after 5 ms, then twice as long each
+//   - BR-31-04: a ServiceCIDR whose write fails is tried again after 5 ms, then after twice as long each
 //     time, 15 times; then it is dropped until something changes ([RetryDelay]).
 //   - BR-31-05: a ServiceCIDR may go if, for each of its prefixes, another ServiceCIDR contains the
 //     whole prefix.

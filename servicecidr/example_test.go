@@ -268,3 +268,9 @@ func ExamplePrefixContainsIP() {
 	// 10.60.0.2 true
 	// 10.60.0.3 false
 }
+
+// A queue holds keys: the name of a ServiceCIDR is the key of its plan.
+func ExampleKeyOf() {
+	fmt.Println(servicecidr.KeyOf(&networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "services"}}))
+	// Output: services
+}

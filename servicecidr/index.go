@@ -144,7 +144,7 @@ func (x *Index) affectedByAddresses(affected []string, name string, before, afte
 	return affected
 }
 
-// appendDuplicates appends the ambiguous names of which a ServiceCIDR has a prefix with the property.
+// appendDuplicates appends the ambiguous names whose ServiceCIDRs have a prefix with the property.
 func (x *Index) appendDuplicates(names []string, property func(netip.Prefix) bool) []string {
 	for _, same := range x.duplicates {
 		names = appendNames(names, having(same, property))

@@ -178,3 +178,9 @@ func ExampleIndex_Recover() {
 	// step 0
 	// step 1
 }
+
+// A queue holds keys: the name of a node is the key of its plan.
+func ExampleKeyOf() {
+	fmt.Println(ttl.KeyOf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1"}}))
+	// Output: worker-1
+}

@@ -58,7 +58,7 @@ func TestRequiredModules(t *testing.T) {
 }
 
 // purePackages are the folders whose code must be pure, tests apart; so must what they share.
-var purePackages = []string{"servicecidr", "resourceclaim", "ttl", "rbacaggregate", "disruption", "resourceclaim"}
+var purePackages = []string{"servicecidr", "resourceclaim", "ttl", "rbacaggregate", "disruption"}
 
 // impureImports are what a pure package has no use for.
 var impureImports = regexp.MustCompile(`^(k8s\.io/(client-go|kubernetes|klog|component-base|controller-manager)(/.*)?` +

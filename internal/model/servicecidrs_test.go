@@ -155,7 +155,7 @@ func allocate(v *View, addresses []string, do func(string, ...Change)) {
 	}
 }
 
-// rememberLetGo keeps the addresses of which a range was let go, by a removed finalizer, while they were in use.
+// rememberLetGo keeps the addresses whose range was let go, by a removed finalizer, while they were in use.
 func rememberLetGo(s *Step) string {
 	var kept []string
 	for _, ip := range All[*networkingv1.IPAddress](s.After) {

@@ -22,7 +22,7 @@ func BenchmarkDisruption(b *testing.B) {
 			of := func(kind string) metav1.ObjectMeta {
 				return metav1.ObjectMeta{Namespace: "ns", Name: app, UID: types.UID("uid-" + kind + app)}
 			}
-			budget := guarding(app, "10%")
+			budget := covering(app, "10%")
 			budget.Spec.Selector.MatchLabels["app"] = app
 			deployment := &appsv1.Deployment{ObjectMeta: of("Deployment"), Spec: appsv1.DeploymentSpec{Replicas: new(int32(podsEach))}}
 			rs := &appsv1.ReplicaSet{ObjectMeta: of("ReplicaSet"), Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(podsEach))}}

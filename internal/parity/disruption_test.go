@@ -164,7 +164,7 @@ func anyPod(t Trace) Trace {
 
 // TestDisruptionNamesThePod: with one pod there is one order.
 func TestDisruptionNamesThePod(t *testing.T) {
-	s := disruption.Snapshot{Now: Epoch, Budgets: []*policyv1.PodDisruptionBudget{guarding("b", "1")}, Pods: []*corev1.Pod{ownedPod("p", "x.io/v1", "Widget", "w")},
+	s := disruption.Snapshot{Now: Epoch, Budgets: []*policyv1.PodDisruptionBudget{covering("b", "1")}, Pods: []*corev1.Pod{ownedPod("p", "x.io/v1", "Widget", "w")},
 		Scales: map[disruption.ScaleKey]disruption.Scale{{Group: "x.io", Kind: "Widget", Namespace: "ns", Name: "w"}: {}}}
 	Run(t, disruptionCore.Objects(s), disruptionCore.Start(s), func(t *testing.T, w *World) {
 		upstream := w.Settle()
@@ -594,7 +594,7 @@ func someBudget(r *rand.Rand, name string, pods []*corev1.Pod) *policyv1.PodDisr
 		}
 		return new(intstr.Parse(amounts[r.IntN(len(amounts))]))
 	}
-	b := guarding(name, "1")
+	b := covering(name, "1")
 	b.Generation = int64(1 + r.IntN(2))
 	b.Spec.MaxUnavailable = nil
 	switch r.IntN(8) {
@@ -644,8 +644,8 @@ func someBudget(r *rand.Rand, name string, pods []*corev1.Pod) *policyv1.PodDisr
 	return b
 }
 
-// guarding is a budget over the pods with the label app=a.
-func guarding(name, maxUnavailable string) *policyv1.PodDisruptionBudget {
+// covering is a budget over the pods with the label app=a.
+func covering(name, maxUnavailable string) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "1", Generation: 1},
 		Spec: policyv1.PodDisruptionBudgetSpec{

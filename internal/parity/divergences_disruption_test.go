@@ -28,7 +28,7 @@ var disruptionDivergences = []divergence{
 			"panics, for this budget on every pass. Both modes take the API's default, 1.",
 		Given: func() []runtime.Object {
 			return []runtime.Object{
-				guarding("b", "1"), ownedPod("p", "apps/v1", "StatefulSet", "s"),
+				covering("b", "1"), ownedPod("p", "apps/v1", "StatefulSet", "s"),
 				&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s", UID: "uid-s"}},
 			}
 		},
@@ -46,11 +46,11 @@ var disruptionDivergences = []divergence{
 	{
 		ID:    "D-13",
 		Title: "nothing may be unavailable, and nobody knows the scale",
-		Why: "With maxUnavailable 0 the answer is 0 whatever the scale is. Upstream asks for it all the same, and where it cannot be had (here: a mirror pod, " +
+		Why: "With maxUnavailable 0 the answer is 0 whatever the scale is. Upstream asks for it all the same, and where it is not available (here: a mirror pod, " +
 			"which a Node controls) makes the budget fail, with an event on every pass. In the default the number of pods stands in.",
-		Setting: "The scale of the Node n cannot be had: \"the scale is out of reach\".",
+		Setting: "The scale of the Node n is not available: \"the scale is out of reach\".",
 		Given: func() []runtime.Object {
-			return []runtime.Object{guarding("b", "0"), ownedPod("p", "v1", "Node", "n")}
+			return []runtime.Object{covering("b", "0"), ownedPod("p", "v1", "Node", "n")}
 		},
 		Run: bothBudgets,
 		Upstream: statusWritten("b", 0, `"currentHealthy":0,"desiredHealthy":0,"disruptionsAllowed":0,"expectedPods":0`, "SyncFailed", "the scale is out of reach") +
@@ -64,7 +64,7 @@ var disruptionDivergences = []divergence{
 			"does not count it for up to two minutes. The default sees that the entry is older than the pod, and drops it.",
 		Setting: "The pod s-0 was evicted at 23:59:00 and created anew at 23:59:30.",
 		Given: func() []runtime.Object {
-			b := guarding("b", "1")
+			b := covering("b", "1")
 			b.Status.DisruptedPods = map[string]metav1.Time{"s-0": before(time.Minute)}
 			p := ownedPod("s-0", "apps/v1", "StatefulSet", "s")
 			p.CreationTimestamp = before(30 * time.Second)
@@ -80,7 +80,7 @@ var disruptionDivergences = []divergence{
 		Title: "the event names the budget",
 		Why:   "Upstream prints the budget's namespace where its name belongs.",
 		Given: func() []runtime.Object {
-			b := guarding("b", "1")
+			b := covering("b", "1")
 			b.Status.DisruptedPods = map[string]metav1.Time{"s-0": before(3 * time.Minute)}
 			return []runtime.Object{b, ownedPod("s-0", "apps/v1", "StatefulSet", "s"), threeReplicas()}
 		},
@@ -99,7 +99,7 @@ var disruptionDivergences = []divergence{
 		Why: "Upstream writes the fail-safe status on every pass, whether it says so already or not. The default writes it once; the event and the " +
 			"error come each time.",
 		Given: func() []runtime.Object {
-			b := guarding("b", "many")
+			b := covering("b", "many")
 			b.Status.Conditions = []metav1.Condition{{
 				Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse, Reason: policyv1.SyncFailedReason,
 				Message: "invalid value for IntOrString: invalid type: string is not a percentage", LastTransitionTime: metav1.NewTime(Epoch),
@@ -118,7 +118,7 @@ var disruptionDivergences = []divergence{
 			"respect, so that there is always something to wait for when it says when to look again.",
 		Setting: "The pod s-0 was evicted at 23:58:00.",
 		Given: func() []runtime.Object {
-			b := guarding("b", "1")
+			b := covering("b", "1")
 			b.Status.DisruptedPods = map[string]metav1.Time{"s-0": before(2 * time.Minute)}
 			return []runtime.Object{b, ownedPod("s-0", "apps/v1", "StatefulSet", "s"), threeReplicas()}
 		},
@@ -135,7 +135,7 @@ var disruptionDivergences = []divergence{
 			"Deployment, and allows one disruption too many. The default asks for the scale of the Deployment.",
 		Setting: "The scale of the ReplicaSet rs is 3, that of the Deployment d is 4.",
 		Given: func() []runtime.Object {
-			return []runtime.Object{guarding("b", "1"), ownedPod("p-0", "apps/v1", "ReplicaSet", "rs"), ownedPod("p-1", "apps/v1", "ReplicaSet", "rs"),
+			return []runtime.Object{covering("b", "1"), ownedPod("p-0", "apps/v1", "ReplicaSet", "rs"), ownedPod("p-1", "apps/v1", "ReplicaSet", "rs"),
 				ownedPod("p-2", "apps/v1", "ReplicaSet", "rs"), rollingOut()}
 		},
 		Run: bothBudgets,
@@ -156,7 +156,7 @@ var disruptionDivergences = []divergence{
 				set.Spec.Replicas = ptr.To(replicas)
 				objects = append(objects, set, ownedPod("p-"+name, "apps/v1", "StatefulSet", name))
 			}
-			return append(objects, guarding("b", "1"))
+			return append(objects, covering("b", "1"))
 		},
 		Run: bothBudgets,
 		Upstream: statusWritten("b", 1, `"currentHealthy":3,"desiredHealthy":1,"disruptionsAllowed":2,"expectedPods":2,"observedGeneration":1`,
@@ -170,7 +170,7 @@ var disruptionDivergences = []divergence{
 			"eviction just wrote would be dropped. Upstream keeps either.",
 		Setting: "The pods s-0 and s-1 were evicted at 23:59:00. s-0 was created anew at 23:59:30, s-1 at 00:00:30.",
 		Given: func() []runtime.Object {
-			b := guarding("b", "1")
+			b := covering("b", "1")
 			b.Status.DisruptedPods = map[string]metav1.Time{"s-0": before(time.Minute), "s-1": before(time.Minute)}
 			past, future := ownedPod("s-0", "apps/v1", "StatefulSet", "s"), ownedPod("s-1", "apps/v1", "StatefulSet", "s")
 			past.CreationTimestamp, future.CreationTimestamp = before(30*time.Second), before(-30*time.Second)
@@ -189,11 +189,11 @@ var disruptionDivergences = []divergence{
 			"explains, and MultiplePodDisruptionBudgets, with which no write goes, is what Explain and CheckEviction say.",
 		Setting: "The statuses of the budgets are right. a covers no pod; b and c cover the pod p, which has no controller.",
 		Given: func() []runtime.Object {
-			empty := guarding("a", "1")
+			empty := covering("a", "1")
 			empty.Spec.Selector.MatchLabels["app"] = "x"
 			pod := ownedPod("p", "v1", "Node", "n")
 			pod.OwnerReferences = nil
-			objects := []runtime.Object{empty, guarding("b", "1"), guarding("c", "1"), pod}
+			objects := []runtime.Object{empty, covering("b", "1"), covering("c", "1"), pod}
 			s := budgetsOf(objects)
 			settleBudgets(s)
 			return []runtime.Object{s.Budgets[0], s.Budgets[1], s.Budgets[2], pod}
@@ -218,7 +218,7 @@ const unmanagedPods = "Pods selected by this PodDisruptionBudget (selector: &Lab
 const notAPercentage = "event Warning CalculateExpectedPodCountFailed on PodDisruptionBudget ns/b: Failed to calculate the number of expected pods: " +
 	"invalid value for IntOrString: invalid type: string is not a percentage"
 
-// statusWritten is the update of a budget that guarding made, with these figures and this condition.
+// statusWritten is the update of a budget that covering made, with these figures and this condition.
 func statusWritten(name string, maxUnavailable any, figures, reason, message string) string {
 	value := fmt.Sprint(maxUnavailable)
 	if _, isText := maxUnavailable.(string); isText {
