@@ -50,7 +50,7 @@ func (c *cluster) answerScales(ctx context.Context, needs []purekube.Need) (disr
 			answer = disruption.Scale{}
 		case err != nil:
 			answer = disruption.Scale{Err: cmp.Or(err.Error(), "no answer")} // empty would say that it is gone
-			if !errors.Is(err, scale.ErrNoScale) { // which no later look-up changes
+			if !errors.Is(err, scale.ErrNoScale) {                           // which no later look-up changes
 				failures = append(failures, err)
 			}
 		}

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -24,6 +26,11 @@ import (
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/examples/manager/controller"
 )
+
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	os.Exit(m.Run())
+}
 
 // cell is the simplest core: it wants each object that it holds to be written, until that was done. What
 // plan returns in its place is up to the test.
@@ -209,7 +216,7 @@ func TestRecheckAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		now := func(now time.Time, _ *cell) state { return state{now: now} }
-		play(t, time.Minute, func(c *cell, _ string) (purekube.Result[write], error) {
+		play(t, 59*time.Second, func(c *cell, _ string) (purekube.Result[write], error) {
 			planned = append(planned, c.now.Sub(start))
 			return purekube.Result[write]{RecheckAt: c.now.Add(20 * time.Second)}, nil
 		}, controller.Options[*cell, state]{At: now}, nil)
