@@ -47,6 +47,10 @@ func TestSupportedReleases(t *testing.T) {
 		}
 	})
 
+	t.Run("go.mod asks for no newer Go than the oldest does", func(t *testing.T) {
+		require.Regexp(t, `(?m)^go 1\.25\.0$`, read(t, "go.mod"), "as in the go.mod of k8s.io/api "+oldest)
+	})
+
 	t.Run("a Release for each whose controllers are compared", func(t *testing.T) {
 		var compared []purekube.Release
 		for _, r := range releases {

@@ -1,6 +1,6 @@
 module github.com/purekube/purekube/internal/consumers
 
-go 1.26.0
+go 1.25.0
 
 require (
 	github.com/purekube/purekube v0.0.0
