@@ -29,9 +29,9 @@ const allNodes = "all"
 // register adds the flags. Those that decide about pods are called as kubectl drain calls them.
 func (r *drainRequest) register(flags *flag.FlagSet) {
 	flags.StringVar(&r.node, "drain", "", "say how kubectl drain of this `node` would go, or of each node alone (all), instead of planning")
-	flags.BoolVar(&r.flags.IgnoreDaemonSets, "ignore-daemonsets", false, "with -drain: leave the pods of DaemonSets where they are")
-	flags.BoolVar(&r.flags.DeleteEmptyDirData, "delete-emptydir-data", false, "with -drain: evict pods that use an emptyDir")
-	flags.BoolVar(&r.flags.Force, "force", false, "with -drain: evict pods that no controller makes again")
+	flags.BoolVar(&r.flags.IgnoreDaemonSets, "ignore-daemonsets", false, "with -drain or -o html: leave the pods of DaemonSets where they are")
+	flags.BoolVar(&r.flags.DeleteEmptyDirData, "delete-emptydir-data", false, "with -drain or -o html: evict pods that use an emptyDir")
+	flags.BoolVar(&r.flags.Force, "force", false, "with -drain or -o html: evict pods that no controller makes again")
 }
 
 // check says what is wrong with the flags together.
@@ -39,12 +39,14 @@ func (r *drainRequest) check(output string) error {
 	switch {
 	case r.node != "" && output != outputText:
 		return fmt.Errorf("-drain prints text, not %s", output)
+	case output == outputHTML:
+		return nil // the page has a table of the drains of all nodes
 	case r.node == "" && r.flags.IgnoreDaemonSets:
-		return fmt.Errorf("-ignore-daemonsets is for -drain")
+		return fmt.Errorf("-ignore-daemonsets is for -drain and -o html")
 	case r.node == "" && r.flags.DeleteEmptyDirData:
-		return fmt.Errorf("-delete-emptydir-data is for -drain")
+		return fmt.Errorf("-delete-emptydir-data is for -drain and -o html")
 	case r.node == "" && r.flags.Force:
-		return fmt.Errorf("-force is for -drain")
+		return fmt.Errorf("-force is for -drain and -o html")
 	}
 	return nil
 }

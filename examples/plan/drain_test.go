@@ -96,8 +96,8 @@ func TestDrainFlags(t *testing.T) {
 		args       []string
 	}{
 		{"json", "-drain prints text, not json", []string{"-drain", "all", "-o", "json"}},
-		{"flag alone", "-force is for -drain", []string{"-force"}},
-		{"another flag alone", "-ignore-daemonsets is for -drain", []string{"-ignore-daemonsets"}},
+		{"flag alone", "-force is for -drain and -o html", []string{"-force"}},
+		{"another flag alone", "-ignore-daemonsets is for -drain and -o html", []string{"-ignore-daemonsets"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := plan(t, nil, "", tc.args...)

@@ -109,6 +109,10 @@ func run(args []string, sys system) int {
 		err = rep.writeJSON(sys.stdout)
 	case outputRequests:
 		err = rep.writeRequests(sys.stdout)
+	case outputHTML:
+		err = rep.writeHTML(sys.stdout, objects, inv)
+	case outputMermaid:
+		err = writeMermaid(sys.stdout, objects, inv)
 	default:
 		err = rep.writeText(sys.stdout, palette(sys.colour))
 	}
@@ -124,6 +128,8 @@ const (
 	outputText     = "text"
 	outputJSON     = "json"
 	outputRequests = "requests"
+	outputHTML     = "html"
+	outputMermaid  = "mermaid"
 )
 
 // invocation is the command line, checked.
@@ -141,7 +147,7 @@ func parse(args []string, sys system) (invocation, error) {
 	var names []string
 	flags := flag.NewFlagSet("plan", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.StringVar(&inv.output, "o", outputText, "output `format`: text, json (described in FORMAT.md), or requests (the calls to the API server, one JSON object a line)")
+	flags.StringVar(&inv.output, "o", outputText, "output `format`: text, json (described in FORMAT.md), requests (the calls to the API server, one JSON object a line), html (one page with pictures) or mermaid (the graphs, for Markdown)")
 	now := flags.String("now", "", "the `time` to plan for, RFC 3339 (default: the clock)")
 	flags.Func("match-upstream", "plan the requests that kube-controller-manager of this `release` would send, its defects included: "+strings.Join(releases, ", "),
 		func(release string) error {
@@ -189,9 +195,11 @@ func parse(args []string, sys system) (invocation, error) {
 		inv.failOn = append(inv.failOn, failOnAction)
 	}
 	switch inv.output {
-	case outputText, outputJSON, outputRequests:
+	case outputText, outputJSON, outputRequests, outputMermaid:
+	case outputHTML:
+		inv.explain = true
 	default:
-		return inv, fmt.Errorf("-o %q: text, json or requests", inv.output)
+		return inv, fmt.Errorf("-o %q: text, json, requests, html or mermaid", inv.output)
 	}
 	if err := inv.drain.check(inv.output); err != nil {
 		return inv, err
