@@ -134,7 +134,7 @@ func TestPageInBrowser(t *testing.T) {
 		dark bool
 	}{
 		{"/embedded", browser.Size{Width: 1280, Height: 4400}, false},
-		{"/embedded", browser.Size{Width: 400, Height: 6600}, true},
+		{"/embedded", browser.Size{Width: 400, Height: 8600}, true},
 		{"/drift", browser.Size{Width: 1280, Height: 6000}, true},
 		{"/drift", browser.Size{Width: 400, Height: 9000}, false},
 	} {
