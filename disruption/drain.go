@@ -103,6 +103,9 @@ const (
 	DrainNoController DrainCode = "NoController"
 	// DrainEvictionRefused: the API server refuses the eviction; RefusedPod.Eviction says why.
 	DrainEvictionRefused DrainCode = "EvictionRefused"
+	// DrainDuplicatePod: refused, since the snapshot holds more than one pod of that name. Which of them
+	// is the real one cannot be known.
+	DrainDuplicatePod DrainCode = "DuplicatePod"
 )
 
 // SkippedPod is a pod that a drain leaves alone on purpose.

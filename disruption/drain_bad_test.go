@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // Whatever is wrong with the objects: a drain does not panic, does not depend on their order, and
@@ -35,4 +38,16 @@ func TestPropDrainOfBadInput(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// A pod whose name another has is not evicted on a guess.
+func TestDrainOfDuplicatePods(t *testing.T) {
+	one := &corev1.Pod{}
+	one.Namespace, one.Name, one.Spec.NodeName = "ns", "p", "n"
+	other := one.DeepCopy()
+	other.Spec.NodeName = "m"
+	d, _ := NewIndex(Snapshot{Pods: []*corev1.Pod{one, other}}, Options{}).DrainNode("n", DrainOptions{Force: true})
+	if d.Outcome != DrainsNever || len(d.Refused) != 1 || d.Refused[0].Code != DrainDuplicatePod || d.Refused[0].Pod != snapshot.KeyOf(one) {
+		t.Errorf("%+v", d)
+	}
 }

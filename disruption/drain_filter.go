@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
 )
@@ -70,6 +72,9 @@ func (x *Index) sortForDrain(node string, o DrainOptions) (Drain, []*corev1.Pod)
 		// Pods without a node are on none.
 		return d, nil
 	}
+	for _, name := range x.duplicatesOnNode(node) {
+		d.Refused = append(d.Refused, RefusedPod{Pod: name, Code: DrainDuplicatePod, Message: purekube.ErrDuplicate.Error()})
+	}
 	for _, pod := range x.podsOnNode(node) {
 		key := snapshot.KeyOf(pod)
 		switch t := o.treat(pod); {
@@ -82,5 +87,6 @@ func (x *Index) sortForDrain(node string, o DrainOptions) (Drain, []*corev1.Pod)
 			d.Skipped = append(d.Skipped, SkippedPod{Pod: key, Code: t.code, Message: t.message})
 		}
 	}
+	slices.SortFunc(d.Refused, func(a, b RefusedPod) int { return persistent.CompareNames(a.Pod, b.Pod) })
 	return d, left
 }

@@ -3,7 +3,6 @@ package disruption
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -13,56 +12,112 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/podstate"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // What a drain asks of an Index, beyond its public questions.
 
-// now is the time of the index.
-func (x *Index) now() time.Time { return x.time }
-
-// changed is With and Without in one, without the keys that it affects.
+// changed is Without and With in one, without the keys that they affect.
 func (x *Index) changed(put, gone Snapshot) *Index {
-	next, _ := x.Without(gone)
-	next, _ = next.With(put)
+	next := x
+	if len(gone.Pods) > 0 {
+		next, _ = next.Without(gone)
+	}
+	if len(put.Pods)+len(put.Budgets) > 0 || !put.Now.IsZero() {
+		next, _ = next.With(put)
+	}
 	return next
 }
 
-// covering are the budgets that cover the pod, sorted by name, as the index has them.
-func (x *Index) covering(pod *corev1.Pod) []*policyv1.PodDisruptionBudget {
-	// What is wrong with other budgets of the namespace is not asked here.
-	budgets, _ := x.BudgetsFor(pod)
-	return budgets
+// namesOfBudgets are the budgets that cover the pod, sorted by name.
+func (x *Index) namesOfBudgets(pod *corev1.Pod) []types.NamespacedName {
+	covering := x.coveredBy(pod)
+	names := make([]types.NamespacedName, len(covering))
+	for i, st := range covering {
+		names[i] = snapshot.KeyOf(st.budget)
+	}
+	return names
+}
+
+// budget returns the only budget of that name, or nil.
+func (x *Index) budget(name types.NamespacedName) *policyv1.PodDisruptionBudget {
+	if st, found := x.states.Get(name); found {
+		return st.budget
+	}
+	return nil
+}
+
+// duplicatesOnNode are the names of pods on the node that other pods have as well, sorted.
+func (x *Index) duplicatesOnNode(node string) []types.NamespacedName {
+	var names []types.NamespacedName
+	if x.pods.double.Len() == 0 {
+		return nil
+	}
+	for name, same := range x.pods.double.All() {
+		if slices.ContainsFunc(same, func(p *corev1.Pod) bool { return p.Spec.NodeName == node }) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // beingDeleted are the pods of a budget that have a deletion timestamp, sorted by name.
 func (x *Index) beingDeleted(budget types.NamespacedName) []*corev1.Pod {
-	explained, _ := x.Explain(budgetKey(budget))
-	var pods []*corev1.Pod
-	for _, p := range explained.Pods {
-		if p.Health == BeingDeleted {
-			pods = append(pods, x.pod(types.NamespacedName{Namespace: budget.Namespace, Name: p.Name}))
-		}
+	st, found := x.states.Get(budget)
+	if !found {
+		return nil
 	}
+	added := lazily(x.terms.added)
+	pods := x.terms.withTerm(x.terms.deleting(budget.Namespace), x.pods.unique.Find, &added, func(pod *corev1.Pod) bool {
+		return pod.DeletionTimestamp != nil && st.covers(pod)
+	})
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return pods
 }
 
-// shortOf is how many pods more the controller of that reference wants than it has. Pods that are
-// being deleted or ended do not count. It is 0 where that cannot be known, with a Need if it can be
-// looked up.
-func (x *Index) shortOf(namespace string, ref *metav1.OwnerReference) (int, *purekube.Need) {
+// comeBack is how many of the pods that are gone the controller of that reference makes again. The
+// index has them still, and shows all but unshown of them as being deleted. The controller wants as
+// many pods as its replicas say, and those that are being deleted or ended do not count. It makes none where
+// its replicas cannot be known, with a Need if they can be looked up.
+func (x *Index) comeBack(namespace string, ref *metav1.OwnerReference, gone, unshown int) (int, *purekube.Need) {
 	replicas, known, need := x.workloads.replicas(namespace, ref)
 	if !known {
 		return 0, need
 	}
-	short := int(replicas)
+	// A name that more than one pod has is one pod that the controller has.
+	doubles := 0
+	for _, same := range x.pods.doubles(namespace) {
+		if slices.ContainsFunc(same, func(p *corev1.Pod) bool { return sameController(metav1.GetControllerOfNoCopy(p), ref) }) {
+			doubles++
+		}
+	}
+	// Where there are no more pods than replicas, whatever state they are in, all come back.
+	if x.podsNaming(namespace, ref)+doubles <= int(replicas) {
+		return gone, nil
+	}
+	short := int(replicas) + unshown - doubles
 	for _, pod := range x.podsOfController(namespace, ref) {
 		if pod.DeletionTimestamp == nil && !podstate.Terminal(pod) {
 			short--
 		}
 	}
-	return short, nil
+	return min(max(short, 0), gone), nil
+}
+
+// podsNaming is the number of pods with that controller reference, or more.
+func (x *Index) podsNaming(namespace string, ref *metav1.OwnerReference) int {
+	term := x.terms.controller(namespace, ref)
+	n := int(x.terms.baseCount(term))
+	added := lazily(x.terms.added)
+	for a := range added.since(addedTerm{term: term}) {
+		if a.term != term {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 // replicas is how many pods the controller of that reference itself wants: a ReplicaSet what it says,
@@ -73,24 +128,42 @@ func (w *workloads) replicas(namespace string, ref *metav1.OwnerReference) (n in
 		return 0, false, nil
 	}
 	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
-	var spec *int32
 	switch {
 	case ref.Kind == replicationControllerKind && gv.Group == "":
 		if rc := w.replicationControllers.Find(key); rc != nil && rc.UID == ref.UID {
-			spec, known = rc.Spec.Replicas, true
-		}
-	case ref.Kind == replicaSetKind && appsGroup(gv.Group):
-		if rs := w.replicaSets.Find(key); rs != nil && rs.UID == ref.UID {
-			spec, known = rs.Spec.Replicas, true
+			return ptr.Deref(rc.Spec.Replicas, 1), true, nil
 		}
 	case ref.Kind == statefulSetKind && gv.Group == "apps":
 		if ss := w.statefulSets.Find(key); ss != nil && ss.UID == ref.UID {
-			spec, known = ss.Spec.Replicas, true
+			return ptr.Deref(ss.Spec.Replicas, 1), true, nil
 		}
-	}
-	if known {
-		return ptr.Deref(spec, 1), true, nil
+	case ref.Kind == replicaSetKind && appsGroup(gv.Group):
+		rs := w.replicaSets.Find(key)
+		if rs == nil && !w.o.matchUpstream() {
+			// The object is asked for, as where its Deployment matters.
+			answer, asked := w.scales.Get(ScaleKey{Group: "apps", Kind: replicaSetKind, Namespace: namespace, Name: ref.Name})
+			if !asked {
+				return 0, false, &purekube.Need{APIVersion: "apps/v1", Kind: replicaSetKind, Namespace: namespace, Name: ref.Name}
+			}
+			rs = answer.ReplicaSet
+		}
+		if rs != nil && rs.UID == ref.UID {
+			return ptr.Deref(rs.Spec.Replicas, 1), true, nil
+		}
 	}
 	a := w.scaleOf(gv.Group, namespace, ref)
 	return a.found.scale, a.found.kind != "", a.need
+}
+
+// planned is the budget as the disruption controller writes it, nil if it would not.
+func (x *Index) planned(budget types.NamespacedName) *policyv1.PodDisruptionBudget {
+	if st, found := x.states.Get(budget); found {
+		return x.decide(st).budget
+	}
+	return nil
+}
+
+func sortNames(names []types.NamespacedName) []types.NamespacedName {
+	slices.SortFunc(names, persistent.CompareNames)
+	return slices.Compact(names)
 }

@@ -2,7 +2,6 @@ package disruption_test
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -12,8 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/aliasing"
 	"github.com/purekube/purekube/internal/samplecluster"
@@ -151,15 +152,17 @@ func TestDrainMaxRounds(t *testing.T) {
 	})
 }
 
-// Whatever scales the snapshot lacks: the drain asks for them, or comes to what it comes to with all of
-// them.
+// Whatever workloads and scales the snapshot lacks: the drain asks for them, or comes to what it comes
+// to with all of them.
 func TestDrainNeeds(t *testing.T) {
 	unknown := 0
-	forEachDrain(t, func(_ *rand.Rand, c samplecluster.Cluster, node string) error {
+	forEachDrain(t, func(r *rand.Rand, c samplecluster.Cluster, node string) error {
 		whole, _ := disruption.NewIndex(c.Snapshot, disruption.Options{}).DrainNode(node, everything)
 		s := c.Snapshot
-		s.Scales = nil
-		for range 10 {
+		s.Scales = map[disruption.ScaleKey]disruption.Scale{}
+		s.ReplicationControllers, s.ReplicaSets = some(r, s.ReplicationControllers), some(r, s.ReplicaSets)
+		s.Deployments, s.StatefulSets = some(r, s.Deployments), some(r, s.StatefulSets)
+		for range 20 {
 			d, after := disruption.NewIndex(s, disruption.Options{}).DrainNode(node, everything)
 			if d.Outcome != disruption.DrainsUnknown {
 				if len(d.Needs) > 0 {
@@ -171,21 +174,65 @@ func TestDrainNeeds(t *testing.T) {
 			if len(d.Needs) == 0 || len(d.Rounds)+len(d.Refused) > 0 || after == nil {
 				return fmt.Errorf("unknown: %+v", d)
 			}
-			s.Scales = maps.Clone(s.Scales)
 			for _, n := range d.Needs {
-				if s.Scales == nil {
-					s.Scales = map[disruption.ScaleKey]disruption.Scale{}
-				}
 				key := disruption.ScaleKeyOf(n)
 				if _, answered := s.Scales[key]; answered {
 					return fmt.Errorf("asked twice: %v", n)
 				}
-				s.Scales[key] = c.Scales[key]
+				s.Scales[key] = lookUp(c, n)
 			}
 		}
 		return fmt.Errorf("it asks and asks")
 	})
 	require.Positive(t, unknown)
+}
+
+// some are about half of the objects.
+func some[T any](r *rand.Rand, objects []T) []T {
+	var kept []T
+	for _, o := range objects {
+		if r.IntN(2) == 0 {
+			kept = append(kept, o)
+		}
+	}
+	return kept
+}
+
+// lookUp is what the API server of the cluster answers.
+func lookUp(c samplecluster.Cluster, n purekube.Need) disruption.Scale {
+	is := func(o metav1.Object) bool { return o.GetNamespace() == n.Namespace && o.GetName() == n.Name }
+	found := func(o metav1.Object, replicas *int32) disruption.Scale {
+		return disruption.Scale{Found: true, UID: o.GetUID(), Replicas: *replicas}
+	}
+	switch n.Kind {
+	case "ReplicaSet":
+		for _, o := range c.ReplicaSets {
+			if is(o) {
+				answer := found(o, o.Spec.Replicas)
+				answer.ReplicaSet = o
+				return answer
+			}
+		}
+	case "Deployment":
+		for _, o := range c.Deployments {
+			if is(o) {
+				return found(o, o.Spec.Replicas)
+			}
+		}
+	case "StatefulSet":
+		for _, o := range c.StatefulSets {
+			if is(o) {
+				return found(o, o.Spec.Replicas)
+			}
+		}
+	case "ReplicationController":
+		for _, o := range c.ReplicationControllers {
+			if is(o) {
+				return found(o, o.Spec.Replicas)
+			}
+		}
+	}
+	return c.Scales[disruption.ScaleKeyOf(n)]
 }
 
 func TestDrainOfNobody(t *testing.T) {

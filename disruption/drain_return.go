@@ -69,49 +69,51 @@ func ownerOf(pod *corev1.Pod) (owner, bool) {
 }
 
 // back are the pods that come back in the place of those that are gone, and away those that do not.
-// A controller makes as many as it is short of, the first by name. One whose replicas cannot be
-// known makes none.
+// Of one controller the first by name come back. The needs are the controllers that it takes to say what
+// becomes of a pod that waits.
 func (w *drainer) back(gone []*corev1.Pod, waitedFor []types.NamespacedName) (back, away []*corev1.Pod, needs []purekube.Need) {
-	short := map[owner]int{}
-	asked := map[owner]*purekube.Need{}
-	for _, pod := range gone {
+	type group struct {
+		gone, unshown, back int
+		need                *purekube.Need
+	}
+	groups := make(map[owner]*group, len(gone))
+	for i, pod := range slices.Concat(gone, w.unshown) {
 		by, controlled := ownerOf(pod)
 		if !controlled {
-			away = append(away, pod)
 			continue
 		}
-		if _, known := short[by]; !known {
-			n, need := w.x.shortOf(by.namespace, &by.ref)
-			short[by], asked[by] = n, need
-			if need == nil {
-				short[by] += w.unshownOf(by)
-			}
+		g := groups[by]
+		if g == nil {
+			g = &group{}
+			groups[by] = g
 		}
-		switch need := asked[by]; {
-		case need != nil && slices.ContainsFunc(w.x.covering(pod), func(b *policyv1.PodDisruptionBudget) bool {
-			return slices.Contains(waitedFor, snapshot.KeyOf(b))
-		}):
-			// Whether it comes back decides about a pod that waits.
-			needs = append(needs, *need)
-		case need != nil || short[by] <= 0:
+		switch {
+		case i < len(gone):
+			g.gone++
+		case !podstate.Terminal(pod):
+			g.unshown++
+		}
+	}
+	for by, g := range groups {
+		g.back, g.need = w.x.comeBack(by.namespace, &by.ref, g.gone, g.unshown)
+	}
+	at := stamp(w.x.time)
+	for _, pod := range gone {
+		by, controlled := ownerOf(pod)
+		g := groups[by]
+		switch {
+		case !controlled:
 			away = append(away, pod)
+		case g.need != nil && slices.ContainsFunc(w.x.namesOfBudgets(pod), func(b types.NamespacedName) bool { return slices.Contains(waitedFor, b) }):
+			needs = append(needs, *g.need)
+		case g.back > 0:
+			g.back--
+			back = append(back, returned(pod, at))
 		default:
-			short[by]--
-			back = append(back, returned(pod, stamp(w.x.now())))
+			away = append(away, pod)
 		}
 	}
 	return back, away, needs
-}
-
-// unshownOf are the evicted pods of a controller that the index still counts as its own.
-func (w *drainer) unshownOf(by owner) int {
-	n := 0
-	for _, pod := range w.unshown {
-		if of, controlled := ownerOf(pod); controlled && of == by && !podstate.Terminal(pod) {
-			n++
-		}
-	}
-	return n
 }
 
 // returned is the pod that takes the place of one that is gone.
@@ -130,49 +132,40 @@ func returned(gone *corev1.Pod, at metav1.Time) *corev1.Pod {
 // settle is the index after the round, with the statuses written that the disruption controller
 // comes to.
 func (w *drainer) settle(gone []*corev1.Pod, after *Index) *Index {
-	touched := map[types.NamespacedName]*policyv1.PodDisruptionBudget{}
+	var touched []types.NamespacedName
 	listed := map[types.NamespacedName]bool{}
 	for _, pod := range gone {
-		for _, b := range w.x.covering(pod) {
-			key := snapshot.KeyOf(b)
-			touched[key] = b
-			if _, found := b.Status.DisruptedPods[pod.Name]; found {
+		covering, known := w.covering[snapshot.KeyOf(pod)]
+		if !known {
+			covering = w.x.namesOfBudgets(pod)
+		}
+		touched = append(touched, covering...)
+		for _, key := range covering {
+			if _, found := w.x.budget(key).Status.DisruptedPods[pod.Name]; found {
 				listed[key] = true
 			}
 		}
 	}
 	var written Snapshot
-	for _, key := range sortedNames(touched) {
+	for _, key := range sortNames(touched) {
 		b := after.planned(key)
 		// The controller looks while the pods are terminating, too. Mostly that leaves no trace. It
 		// drops the entries of pods that go, which would count for those that take their place under the same
 		// name; and a status that cannot be computed any more keeps figures of that moment.
-		if listed[key] || syncFailed(b) || b == nil && syncFailed(touched[key]) {
+		if listed[key] || syncFailed(b) || b == nil && syncFailed(after.budget(key)) {
 			if between := w.shown().planned(key); between != nil {
 				after = after.changed(Snapshot{Budgets: []*policyv1.PodDisruptionBudget{between}}, Snapshot{})
 				b = after.planned(key)
+				if b == nil {
+					b = between
+				}
 			}
 		}
 		if b != nil {
 			written.Budgets = append(written.Budgets, b)
 		}
 	}
-	if len(written.Budgets) == 0 {
-		return after
-	}
 	return after.changed(written, Snapshot{})
-}
-
-// planned is the budget as the disruption controller writes it, nil if it would not.
-func (x *Index) planned(budget types.NamespacedName) *policyv1.PodDisruptionBudget {
-	// The error is in the status, too.
-	r, _ := x.Plan(budgetKey(budget))
-	for _, a := range r.Actions {
-		if update, ok := a.(UpdateStatus); ok {
-			return update.Budget
-		}
-	}
-	return nil
 }
 
 // syncFailed reports whether the budget's status is the fail-safe one.
@@ -182,13 +175,4 @@ func syncFailed(b *policyv1.PodDisruptionBudget) bool {
 	}
 	c := apimeta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition)
 	return c != nil && c.Reason == policyv1.SyncFailedReason
-}
-
-func sortedNames[V any](m map[types.NamespacedName]V) []types.NamespacedName {
-	keys := make([]types.NamespacedName, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, persistent.CompareNames)
-	return keys
 }

@@ -9,7 +9,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
 )
@@ -34,10 +33,7 @@ func newDrainer(x *Index, pods []*corev1.Pod) *drainer {
 		stale:    map[types.NamespacedName]bool{},
 	}
 	for _, pod := range pods {
-		for _, b := range x.covering(pod) {
-			key := snapshot.KeyOf(pod)
-			w.covering[key] = append(w.covering[key], snapshot.KeyOf(b))
-		}
+		w.covering[snapshot.KeyOf(pod)] = x.namesOfBudgets(pod)
 	}
 	return w
 }
@@ -119,7 +115,7 @@ func (w *drainer) shown() *Index {
 	if len(w.unshown) == 0 {
 		return w.x
 	}
-	deleted := ptr.To(stamp(w.x.now()))
+	deleted := ptr.To(stamp(w.x.time))
 	var changed Snapshot
 	for _, pod := range w.unshown {
 		terminating := *pod
@@ -160,8 +156,7 @@ func (w *drainer) budgets() []types.NamespacedName {
 	for _, covering := range w.covering {
 		budgets = append(budgets, covering...)
 	}
-	slices.SortFunc(budgets, persistent.CompareNames)
-	return slices.Compact(budgets)
+	return sortNames(budgets)
 }
 
 // budgetsOf are the budgets that refused the pods, sorted.
@@ -170,6 +165,5 @@ func (w *drainer) budgetsOf(waiting []RefusedPod) []types.NamespacedName {
 	for _, p := range waiting {
 		budgets = append(budgets, w.covering[p.Pod]...)
 	}
-	slices.SortFunc(budgets, persistent.CompareNames)
-	return slices.Compact(budgets)
+	return sortNames(budgets)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// podTerms finds pods by a term: their namespace, a label in a namespace, their node, or their
-// controller. It never changes.
+// podTerms finds pods by a term: their namespace, a label in a namespace, their node, their controller,
+// or that they are being deleted. It never changes.
 //
 // A term is a hash, so that what is found is a superset: the caller compares. Each term of each pod
 // that the index was made from costs four bytes; what is added later lies in a sorted map over that.
@@ -42,6 +42,7 @@ const (
 	labelTerm
 	nodeTerm
 	controllerTerm
+	deletingTerm
 )
 
 func newPodTerms(pods []*corev1.Pod) *podTerms {
@@ -105,6 +106,9 @@ func (t *podTerms) of(terms []uint64, pod *corev1.Pod) []uint64 {
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 		terms = append(terms, mix(controllerTerm, namespace, maphash.String(t.seed, ref.Name)))
 	}
+	if pod.DeletionTimestamp != nil {
+		terms = append(terms, mix(deletingTerm, namespace))
+	}
 	return terms
 }
 
@@ -120,6 +124,10 @@ func (t *podTerms) node(name string) uint64 { return mix(nodeTerm, maphash.Strin
 
 func (t *podTerms) controller(namespace string, ref *metav1.OwnerReference) uint64 {
 	return mix(controllerTerm, maphash.String(t.seed, namespace), maphash.String(t.seed, ref.Name))
+}
+
+func (t *podTerms) deleting(namespace string) uint64 {
+	return mix(deletingTerm, maphash.String(t.seed, namespace))
 }
 
 func mix(parts ...uint64) (h uint64) {
