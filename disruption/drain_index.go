@@ -43,7 +43,7 @@ func (x *Index) namesOfBudgets(pod *corev1.Pod) []types.NamespacedName {
 
 // budget returns the only budget of that name, or nil.
 func (x *Index) budget(name types.NamespacedName) *policyv1.PodDisruptionBudget {
-	if st, found := x.states.Get(name); found {
+	if st := x.states.Find(name); st != nil {
 		return st.budget
 	}
 	return nil
@@ -65,8 +65,8 @@ func (x *Index) duplicatesOnNode(node string) []types.NamespacedName {
 
 // beingDeleted are the pods of a budget that have a deletion timestamp, sorted by name.
 func (x *Index) beingDeleted(budget types.NamespacedName) []*corev1.Pod {
-	st, found := x.states.Get(budget)
-	if !found {
+	st := x.states.Find(budget)
+	if st == nil {
 		return nil
 	}
 	added := lazily(x.terms.added)
@@ -157,7 +157,7 @@ func (w *workloads) replicas(namespace string, ref *metav1.OwnerReference) (n in
 
 // planned is the budget as the disruption controller writes it, nil if it would not.
 func (x *Index) planned(budget types.NamespacedName) *policyv1.PodDisruptionBudget {
-	if st, found := x.states.Get(budget); found {
+	if st := x.states.Find(budget); st != nil {
 		return x.decide(st).budget
 	}
 	return nil
