@@ -34,6 +34,9 @@ type Server struct {
 	// Refuse is asked before each request; an error that it returns is the answer. Nil: no
 	// request is refused.
 	Refuse func(purekube.Request) error
+	// Changed is told of each object that is stored, and of each that is gone. The object is the
+	// server's own, which never changes: nobody may write to it. Nil: nobody is told.
+	Changed func(o Object, gone bool)
 
 	objects  map[place]Object
 	managed  map[place]fieldManagers
@@ -155,10 +158,16 @@ func (s *Server) store(at place, o Object) Object {
 		return o
 	}
 	s.objects[at] = o
+	if s.Changed != nil {
+		s.Changed(o, false)
+	}
 	return o
 }
 
 func (s *Server) remove(at place) {
+	if o := s.objects[at]; o != nil && s.Changed != nil {
+		s.Changed(o, true)
+	}
 	delete(s.objects, at)
 	delete(s.managed, at)
 }

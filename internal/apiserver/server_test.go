@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -208,4 +209,20 @@ func TestRestore(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "q-00008", made.(*corev1.Pod).Name)
 	require.Equal(t, types.UID("uid-9"), made.(*corev1.Pod).UID)
+}
+
+// Changed hears of what is stored and of what goes, and of nothing that a refused request asks for.
+func TestChanged(t *testing.T) {
+	var heard []string
+	s := New()
+	s.Changed = func(o Object, gone bool) {
+		heard = append(heard, fmt.Sprintf("%s %s %t", o.GetName(), o.GetResourceVersion(), gone))
+	}
+	s.Put(role())
+	s.Refuse = QuotaExceeded
+	_, err := s.Do(purekube.Request{Verb: "delete", Resource: roles, Name: "view"})
+	require.Error(t, err)
+	s.Remove(role())
+	s.Remove(role())
+	require.Equal(t, []string{"view 1 false", "view 1 true"}, heard)
 }

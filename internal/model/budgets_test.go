@@ -236,7 +236,7 @@ func isReady(p *corev1.Pod) bool {
 // eviction in the status of the budget. Each pod here has one budget.
 func evict(v *View, do func(string, ...Change)) {
 	for _, p := range All[*corev1.Pod](v) {
-		if p.DeletionTimestamp != nil {
+		if p.DeletionTimestamp != nil || p.Labels["app"] == "" {
 			continue
 		}
 		b := Get[*policyv1.PodDisruptionBudget](v, "ns", p.Labels["app"])
@@ -262,7 +262,7 @@ func uncounted(p *corev1.Pod, b *policyv1.PodDisruptionBudget) bool {
 func evictNotReady(v *View, do func(string, ...Change)) {
 	for _, p := range All[*corev1.Pod](v) {
 		b := Get[*policyv1.PodDisruptionBudget](v, "ns", p.Labels["app"])
-		if p.DeletionTimestamp == nil && uncounted(p, b) {
+		if b != nil && p.DeletionTimestamp == nil && uncounted(p, b) {
 			do(fmt.Sprintf("%s is evicted; it is not ready and budget %s does not count it", p.Name, b.Name), deletePod(v, p))
 		}
 	}
@@ -274,8 +274,8 @@ func rememberEvictions(s *Step) string {
 	var kept []string
 	for _, e := range strings.Fields(s.Ghost) {
 		p, at := evicted(s.After, e)
-		// An API server does not take two minutes between the two.
-		if p != nil && p.DeletionTimestamp == nil && now-at < 120 {
+		// An API server does not take that long between the two, and a cache is not older than the rest of two minutes.
+		if p != nil && p.DeletionTimestamp == nil && now-at < 100 {
 			kept = append(kept, e)
 		}
 	}
@@ -342,31 +342,35 @@ func terminate(v *View, do func(string, ...Change)) {
 
 // replacePods is what the StatefulSet and ReplicaSet controllers do.
 func replacePods(v *View, do func(string, ...Change)) {
-	for i := range *Get[*appsv1.StatefulSet](v, "ns", "db").Spec.Replicas {
-		name := fmt.Sprintf("db-%d", i)
-		if Get[*corev1.Pod](v, "ns", name) == nil {
-			p := newWorkloadPod(name, v.Fresh, "db", controlledBy("StatefulSet", "db", 3))
+	for _, s := range All[*appsv1.StatefulSet](v) {
+		for i := range *s.Spec.Replicas {
+			name := fmt.Sprintf("%s-%d", s.Name, i)
+			if Get[*corev1.Pod](v, "ns", name) == nil {
+				p := newWorkloadPod(name, v.Fresh, s.Name, controlledBy("StatefulSet", s.Name, uidNumber(s.UID)))
+				p.CreationTimestamp = metav1.NewTime(v.Now)
+				do("the StatefulSet makes "+name+" again", Put(p))
+			}
+		}
+	}
+	for _, rs := range All[*appsv1.ReplicaSet](v) {
+		app := strings.TrimSuffix(rs.Name, "-rs")
+		n := 0
+		for _, p := range All[*corev1.Pod](v) {
+			if p.Labels["app"] == app && p.DeletionTimestamp == nil {
+				n++
+			}
+		}
+		if n < int(*rs.Spec.Replicas) {
+			p := newWorkloadPod(fmt.Sprintf("%s-%05d", app, v.Fresh), v.Fresh, app, controlledBy("ReplicaSet", rs.Name, uidNumber(rs.UID)))
 			p.CreationTimestamp = metav1.NewTime(v.Now)
-			do("the StatefulSet makes "+name+" again", Put(p))
+			do("the ReplicaSet makes "+p.Name, Put(p))
 		}
-	}
-	rs := Get[*appsv1.ReplicaSet](v, "ns", "web-rs")
-	n := 0
-	for _, p := range All[*corev1.Pod](v) {
-		if p.Labels["app"] == "web" && p.DeletionTimestamp == nil {
-			n++
-		}
-	}
-	if n < int(*rs.Spec.Replicas) {
-		p := newWorkloadPod(fmt.Sprintf("web-%05d", v.Fresh), v.Fresh, "web", controlledBy("ReplicaSet", "web-rs", 2))
-		p.CreationTimestamp = metav1.NewTime(v.Now)
-		do("the ReplicaSet makes "+p.Name, Put(p))
 	}
 }
 
 func becomeReady(v *View, do func(string, ...Change)) {
 	for _, p := range All[*corev1.Pod](v) {
-		if p.DeletionTimestamp == nil && !isReady(p) {
+		if p.DeletionTimestamp == nil && p.Labels["app"] != "" && !isReady(p) {
 			do(p.Name+" is ready", Put(ready(p.DeepCopy())))
 		}
 	}
@@ -377,11 +381,14 @@ type workload struct{ expected, desired, healthy int }
 
 func workloadOf(v *View, b *policyv1.PodDisruptionBudget) workload {
 	var w workload
-	if b.Name == "db" {
-		w.expected = int(*Get[*appsv1.StatefulSet](v, "ns", "db").Spec.Replicas)
-		w.desired = w.expected - b.Spec.MaxUnavailable.IntValue()
+	if s := Get[*appsv1.StatefulSet](v, "ns", b.Name); s != nil {
+		w.expected = int(*s.Spec.Replicas)
 	} else {
-		w.expected = int(*Get[*appsv1.Deployment](v, "ns", "web").Spec.Replicas)
+		w.expected = int(*Get[*appsv1.Deployment](v, "ns", b.Name).Spec.Replicas)
+	}
+	if b.Spec.MaxUnavailable != nil {
+		w.desired = w.expected - b.Spec.MaxUnavailable.IntValue()
+	} else { // of 50 %
 		w.desired = (w.expected + 1) / 2
 	}
 	for _, p := range All[*corev1.Pod](v) {

@@ -131,8 +131,9 @@ func isServiceCIDRReady(c *networkingv1.ServiceCIDR) bool {
 	return apimeta.IsStatusConditionTrue(c.Status.Conditions, networkingv1.ServiceCIDRConditionReady)
 }
 
-// allocate is the API servers' allocators: they take addresses from ServiceCIDRs that are ready, and for less than
-// the grace period from one that is being deleted, since they may not have heard of that yet.
+// allocate is the API servers' allocators: they take addresses from ServiceCIDRs that are ready, and for half of
+// the grace period from one that is being deleted, since they may not have heard of that yet. The other half is for
+// the age of the controller's snapshot.
 func allocate(v *View, addresses []string, do func(string, ...Change)) {
 	for i, a := range addresses {
 		if Get[*networkingv1.IPAddress](v, "", a) != nil {
@@ -141,7 +142,7 @@ func allocate(v *View, addresses []string, do func(string, ...Change)) {
 		usable := func(c *networkingv1.ServiceCIDR) bool {
 			// One that is being deleted was ready before if it says anything.
 			return within(c, a) && len(c.Status.Conditions) > 0 &&
-				(c.DeletionTimestamp == nil || v.Now.Before(c.DeletionTimestamp.Add(servicecidr.DeletionGracePeriod)))
+				(c.DeletionTimestamp == nil || v.Now.Before(c.DeletionTimestamp.Add(servicecidr.DeletionGracePeriod/2)))
 		}
 		if slices.ContainsFunc(All[*networkingv1.ServiceCIDR](v), usable) {
 			family := networkingv1.LabelIPAddressFamily
