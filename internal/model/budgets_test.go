@@ -287,6 +287,8 @@ func rememberEvictions(s *Step) string {
 			before := Get[*policyv1.PodDisruptionBudget](s.Before, "ns", after.Name)
 			for name, at := range after.Status.DisruptedPods {
 				if old, there := before.Status.DisruptedPods[name]; !there || !old.Equal(&at) {
+					// A second eviction of a pod takes no other one.
+					kept = slices.DeleteFunc(kept, func(e string) bool { return strings.HasPrefix(e, name+"/") })
 					kept = append(kept, fmt.Sprintf("%s/%s@%d", name, Get[*corev1.Pod](s.After, "ns", name).UID, now))
 				}
 			}

@@ -170,7 +170,7 @@ func claimWorldOf(o resourceclaim.Options, podNames ...string) World {
 			}},
 			{Name: "pod finished", Do: func(v *View, do func(string, ...Change)) {
 				for _, p := range All[*corev1.Pod](v) {
-					if p.Spec.NodeName != "" && p.Status.Phase == corev1.PodRunning {
+					if p.Spec.NodeName != "" && p.Status.Phase == corev1.PodRunning && p.Labels["app"] == "" {
 						p = p.DeepCopy()
 						p.Status.Phase = corev1.PodSucceeded
 						do("pod "+p.Name+" succeeds", Put(p))

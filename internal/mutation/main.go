@@ -13,6 +13,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -28,6 +29,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -35,7 +37,7 @@ import (
 
 var (
 	only      = flag.String("only", "", "mutate only functions and files that match, as \"file.go:Function\"")
-	without   = flag.String("without", `^(doc|explain.*|reason)\.go:`, "leave out functions and files that match")
+	without   = flag.String("without", `^(doc|explain.*|reason|.*index.*)\.go:`, "leave out functions and files that match")
 	short     = flag.Bool("short", false, "run the tests with -short")
 	tests     = flag.String("run", "", "run only tests that match")
 	workers   = flag.Int("p", 2, "test binaries to run at a time")
@@ -91,11 +93,13 @@ func run(pattern string, known map[string]bool) (result, error) {
 		return result{}, err
 	}
 	began := time.Now()
-	if out, err := runTests(binary, folder, 0, 20*time.Minute); err != nil {
+	out, err := runTests(binary, folder, 0, 20*time.Minute, *tests)
+	if err != nil {
 		return result{}, fmt.Errorf("the tests fail without a mutant: %w\n%s", err, out)
 	}
 	limit := 5*time.Since(began) + 20*time.Second
-	fmt.Fprintf(os.Stderr, "%s: %d mutants, the tests take %s\n", pattern, len(mutants), time.Since(began).Round(time.Second/10))
+	quick, slow := sortTests(string(out))
+	fmt.Fprintf(os.Stderr, "%s: %d mutants, the tests take %s, %d of them are slow\n", pattern, len(mutants), time.Since(began).Round(time.Second/10), len(slow))
 
 	r := result{mutants: len(mutants)}
 	alive := make([]bool, len(mutants))
@@ -106,7 +110,13 @@ func run(pattern string, known map[string]bool) (result, error) {
 		go func() {
 			defer group.Done()
 			for i := range next {
-				_, err := runTests(binary, folder, mutants[i].number, limit)
+				// Most mutants fall to one of the quick tests. The slow ones are asked one by one, the quickest first.
+				_, err := runTests(binary, folder, mutants[i].number, limit, "^("+strings.Join(quick, "|")+")$")
+				for _, name := range slow {
+					if err == nil {
+						_, err = runTests(binary, folder, mutants[i].number, limit, "^"+name+"$")
+					}
+				}
 				alive[i] = err == nil
 				if *verbose {
 					fmt.Fprintf(os.Stderr, "%s:%d %s: survives %t\n", mutants[i].file, mutants[i].line, mutants[i].what, alive[i])
@@ -161,13 +171,31 @@ func readKnown(path string) (map[string]bool, error) {
 	return known, err
 }
 
-func runTests(binary, folder string, number int, limit time.Duration) ([]byte, error) {
-	args := []string{"-test.failfast", "-test.timeout=" + limit.String()}
+// finished is the line that go test -v has for each test at the top.
+var finished = regexp.MustCompile(`(?m)^--- PASS: (\w+) \((\d+\.\d+)s\)$`)
+
+// sortTests are the tests that take less than half a second, and the others, the quickest first.
+func sortTests(out string) (quick, slow []string) {
+	took := map[string]float64{}
+	for _, match := range finished.FindAllStringSubmatch(out, -1) {
+		seconds, err := strconv.ParseFloat(match[2], 64)
+		if err != nil {
+			continue
+		}
+		if took[match[1]] = seconds; seconds < 0.5 {
+			quick = append(quick, match[1])
+		} else {
+			slow = append(slow, match[1])
+		}
+	}
+	slices.SortFunc(slow, func(a, b string) int { return cmp.Compare(took[a], took[b]) })
+	return quick, slow
+}
+
+func runTests(binary, folder string, number int, limit time.Duration, which string) ([]byte, error) {
+	args := []string{"-test.v", "-test.failfast", "-test.timeout=" + limit.String(), "-test.run=" + which}
 	if *short {
 		args = append(args, "-test.short")
-	}
-	if *tests != "" {
-		args = append(args, "-test.run="+*tests)
 	}
 	c := exec.Command(binary, args...)
 	c.Dir = folder
