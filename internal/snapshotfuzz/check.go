@@ -192,8 +192,8 @@ const (
 )
 
 // Spoiled calls visit with the snapshot without one object, for each object of each slice of pointers; and with that object
-// spoiled in the other ways. Objects whose name others of their kind have are passed over: without them a snapshot
-// contradicts itself less.
+// spoiled in the other ways. Objects whose name others of their kind have, and objects without a name, are passed over:
+// without them there is less wrong with a snapshot, not more.
 func Spoiled[S any](s S, visit func(how Spoiling, field string, object runtime.Object, spoiled S)) {
 	v := reflect.ValueOf(s)
 	for i := range v.NumField() {
@@ -203,7 +203,7 @@ func Spoiled[S any](s S, visit func(how Spoiling, field string, object runtime.O
 		}
 		for j := range field.Len() {
 			object, ok := field.Index(j).Interface().(runtime.Object)
-			if !ok || field.Index(j).IsNil() || namesakes(field, j) {
+			if !ok || field.Index(j).IsNil() || namesakes(field, j) || object.(interface{ GetName() string }).GetName() == "" {
 				continue
 			}
 			for _, how := range []Spoiling{LeftOut, Nil, Nameless, Twice} {
