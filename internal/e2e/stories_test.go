@@ -44,6 +44,17 @@ func TestStories(t *testing.T) {
 	m.stop(t)
 }
 
+// kube-controller-manager's own controllers, for the table in README.md: it fails where a numbered divergence says so.
+func TestStoriesWithUpstream(t *testing.T) {
+	if !*long {
+		t.Skip("fails as README.md says: -long")
+	}
+	w := newWorld(t)
+	m := w.startUpstream(t)
+	w.play(t)
+	require.NoError(t, m.Stop())
+}
+
 // The manager is killed in the middle of everything, without a warning, and started again: at least once
 // after each step of each story, which calls disturb.
 func TestStoriesWhileTheManagerIsKilled(t *testing.T) {

@@ -11,17 +11,20 @@ import (
 )
 
 // startUpstream runs the real kube-controller-manager with the five controllers only.
-func (w *world) startUpstream(t *testing.T) *cluster.Process {
+func (w *world) startUpstream(t *testing.T, flags ...string) *manager {
 	t.Helper()
 	kubeconfig, err := w.Kubeconfig(cluster.KubeControllerManager, w.Endpoint())
 	require.NoError(t, err)
 	ports, err := cluster.FreePorts(1)
 	require.NoError(t, err)
-	p, err := cluster.StartProcess(w.log("kube-controller-manager"), filepath.Join(bin, "kube-controller-manager"),
-		"--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
+	args := append([]string{
+		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
 		"--controllers=disruption-controller,ttl-controller,clusterrole-aggregation-controller,resourceclaim-controller,service-cidr-controller",
-		"--leader-elect=false", "--kube-api-qps=50", "--kube-api-burst=100",
-		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", ports[0]), "--cert-dir="+filepath.Join(w.folder, "kcm-certificates"))
+		"--leader-elect=false", "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", ports[0]),
+		"--cert-dir=" + filepath.Join(w.folder, "kcm-certificates"), "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics",
+	}, flags...)
+	m := &manager{url: fmt.Sprintf("https://127.0.0.1:%d", ports[0]), log: w.log("kube-controller-manager")}
+	m.Process, err = cluster.StartProcess(m.log, filepath.Join(bin, "kube-controller-manager"), args...)
 	require.NoError(t, err)
-	return p
+	return m
 }
