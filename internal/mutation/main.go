@@ -1,6 +1,6 @@
 // Command mutation changes the decisions of a package in one place at a time, and looks whether its tests notice.
 //
-//	go run ./internal/mutation [-only REGEXP] [-short] [-survivors FILE] ./servicecidr ./ttl …
+//	go run ./internal/mutation [-only REGEXP] [-short] [-patience 5s] ./servicecidr ./ttl …
 //
 // All changes are compiled into one test binary, in which an environment variable chooses one: a change costs a run of
 // the tests until the first failure, and no compilation. Changes are: a condition that always or never holds, a
@@ -36,14 +36,22 @@ import (
 )
 
 var (
-	only      = flag.String("only", "", "mutate only functions and files that match, as \"file.go:Function\"")
-	without   = flag.String("without", `^(doc|explain.*|reason|.*index.*)\.go:`, "leave out functions and files that match")
+	only      = flag.String("only", decisions, "mutate only functions and files that match, as \"file.go:Function\"")
+	without   = flag.String("without", "^$", "leave out functions and files that match")
 	short     = flag.Bool("short", false, "run the tests with -short")
 	tests     = flag.String("run", "", "run only tests that match")
 	workers   = flag.Int("p", 2, "test binaries to run at a time")
 	survivors = flag.String("survivors", "internal/mutation/survivors.txt", "the survivors that are known, with reasons")
+	listOnly  = flag.Bool("list", false, "list the mutants and run nothing")
+	patience  = flag.Duration("patience", time.Hour, "leave out tests that take longer without a mutant")
 	verbose   = flag.Bool("v", false, "say what became of each mutant")
 )
+
+// decisions are the files in which the packages decide. What arranges objects for them, tells what is affected, or explains is
+// held to them by property tests.
+const decisions = `^(action|annotation|answer|arithmetic|blocking|claimname|claimpass|cluster|collect|consumer|contribute|controllers|createclaim|cycle|` +
+	`deletion|disruptedpods|disruptiontarget|entry|evaluation|eviction|examine|family|generatename|nodes|order|orphan|plan|podcount|podpass|prefix|` +
+	`recover|removal|reservation|retry|roles|rulekey|selector|setclaimstatuses|status|step|table|template)\.go:`
 
 func main() {
 	flag.Parse()
@@ -91,6 +99,12 @@ func run(pattern string, known map[string]bool) (result, error) {
 	binary, folder, mutants, err := compile(pattern, scratch)
 	if err != nil {
 		return result{}, err
+	}
+	if *listOnly {
+		for _, m := range mutants {
+			fmt.Printf("%d\t%s:%d\t%s\t%s\n", m.number, m.file, m.line, m.function, m.what)
+		}
+		return result{}, nil
 	}
 	began := time.Now()
 	out, err := runTests(binary, folder, 0, 20*time.Minute, *tests)
@@ -184,7 +198,7 @@ func sortTests(out string) (quick, slow []string) {
 		}
 		if took[match[1]] = seconds; seconds < 0.5 {
 			quick = append(quick, match[1])
-		} else {
+		} else if seconds < patience.Seconds() {
 			slow = append(slow, match[1])
 		}
 	}
