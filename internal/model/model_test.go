@@ -40,9 +40,18 @@ func worlds() []World {
 		serviceCIDRWorld("ServiceCIDRs, dual stack", servicecidr.Options{}, dualIn, dualAddr),
 		claimWorld(resourceclaim.Options{}),
 		claimWorld(resourceclaim.Options{}).with("two-0"),
+		claimWorld(resourceclaim.Options{}).with("one-0").without("claim held by a driver", "claim deleted"),
+		claimWorld(resourceclaim.Options{}).with("share-0").without("claim held by a driver", "claim deleted"),
 		budgetWorld(disruption.Options{}),
+		budgetWorld(disruption.Options{}).evictionsOnly(),
 		clusterRoleWorld(rbacaggregate.Options{}),
 	}
+}
+
+// evictionsOnly is the world in which nothing happens but evictions and what follows from them.
+func (w World) evictionsOnly() World {
+	w.Name += ", evictions only"
+	return w.without("scaled", "budget changed", "preempted")
 }
 
 // TestPromisesHold goes through each world with caches that lag by one change, which is where a search
