@@ -347,9 +347,3 @@ func (x *Index) podsOfController(namespace string, ref *metav1.OwnerReference) [
 	sortPods(pods)
 	return pods
 }
-
-// controllerOf is what is known about the controller that an owner reference of pods in the
-// namespace names.
-func (x *Index) controllerOf(namespace string, ref *metav1.OwnerReference) answer {
-	return x.workloads.controllerOf(namespace, ref)
-}

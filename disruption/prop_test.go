@@ -56,7 +56,7 @@ func TestPropPlanIsWhatTheRulesSay(t *testing.T) {
 			if want.needs > 0 {
 				seen["needs"]++
 				if len(got.Needs) != want.needs || len(got.Actions)+len(got.Events) != 0 || err != nil {
-					return fmt.Errorf("%s: %d needs wanted, got %+v, %v", b.Name, want.needs, got, err)
+					return fmt.Errorf("%s: %d needs wanted, got %+v, %w", b.Name, want.needs, got, err)
 				}
 				continue
 			}
@@ -69,7 +69,7 @@ func TestPropPlanIsWhatTheRulesSay(t *testing.T) {
 				c := apimeta.FindStatusCondition(st.Conditions, policyv1.DisruptionAllowedCondition)
 				if err == nil || st.DisruptionsAllowed != 0 || c == nil || c.Reason != policyv1.SyncFailedReason || c.Status != "False" ||
 					len(c.Message) < len(want.failure) || c.Message[:len(want.failure)] != want.failure {
-					return fmt.Errorf("%s: failure %q wanted, got %+v, %v", b.Name, want.failure, st, err)
+					return fmt.Errorf("%s: failure %q wanted, got %+v, %w", b.Name, want.failure, st, err)
 				}
 				continue
 			}

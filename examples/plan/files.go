@@ -2,6 +2,7 @@ package main
 
 import (
 	"embed"
+	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -41,9 +42,8 @@ func (c *cluster) readFiles(files fs.FS, name string) {
 		if err != nil {
 			return err
 		}
-		defer file.Close()
 		c.read(at, file)
-		return nil
+		return file.Close()
 	})
 	switch {
 	case err != nil:
@@ -63,7 +63,8 @@ func isManifest(name string) bool {
 
 // fileError is the cause alone: the name of the file stands before it already.
 func fileError(err error) string {
-	if p, ok := err.(*fs.PathError); ok {
+	var p *fs.PathError
+	if errors.As(err, &p) {
 		return p.Err.Error()
 	}
 	return err.Error()

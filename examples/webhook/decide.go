@@ -150,8 +150,8 @@ func (p policy) writeBudget(x *indexes, r *admissionv1.AdmissionRequest) (answer
 	}
 	index, _ := x.budgets.With(disruption.Snapshot{Now: p.now(), Budgets: []*policyv1.PodDisruptionBudget{budget}})
 	explanation, err := index.Explain(disruption.KeyOf(budget))
-	if err != nil || !explanation.Never {
-		return allowed, nil // whether the object is valid is for the API server to say
+	if !explanation.Never || err != nil {
+		return allowed, nil //nolint:nilerr // whether the object is valid is for the API server to say
 	}
 	text := fmt.Sprintf("PodDisruptionBudget %s/%s never lets a pod go, even with all of its pods healthy: nodes with such a pod cannot be drained", budget.Namespace, budget.Name)
 	if p.refuseBudgets {

@@ -15,7 +15,7 @@ func TestShared(t *testing.T) {
 				Labels:     map[string]string{"a": "b"},
 				Finalizers: []string{"x", "y"},
 			},
-			Spec: corev1.NodeSpec{ConfigSource: &corev1.NodeConfigSource{}},
+			Spec: corev1.NodeSpec{ConfigSource: &corev1.NodeConfigSource{}}, //nolint:staticcheck // a pointer to an empty struct
 		}
 	}
 	for _, tc := range []struct {
