@@ -88,7 +88,7 @@ var numbers = []number{
 // taken out the two are the same; and each of them does make a difference.
 func TestPropNoOtherDivergence(t *testing.T) {
 	seen := map[string]int{}
-	forEachSnapshot(t, 1000, false, func(g generator, s Snapshot, o Options) error {
+	forEachSnapshot(t, 600, false, func(g generator, s Snapshot, o Options) error {
 		if o.matchUpstream() {
 			return nil
 		}
