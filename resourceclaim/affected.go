@@ -34,7 +34,7 @@ func AffectedByPod(s Snapshot, oldPod, newPod *corev1.Pod, o Options) []Key {
 			}
 		}
 	}
-	x := newTables(claimsFor(s, e.pods()), o).planner()
+	x := newTables(claimsFor(s, e.pods(), o), o).planner()
 	var keys keySet
 	keys.addPodEvent(x, x, e, concerned)
 	return keys.sorted()
@@ -59,9 +59,12 @@ func AffectedByClaim(s Snapshot, oldClaim, newClaim *resourcev1.ResourceClaim, o
 		}
 	}
 	users := podsWhere(s, func(pod *corev1.Pod) bool {
-		return slices.ContainsFunc(versions, func(claim *resourcev1.ResourceClaim) bool { return usesClaim(pod, claim) })
+		return slices.ContainsFunc(versions, func(claim *resourcev1.ResourceClaim) bool { return usesClaim(pod, claim) || sharesClaim(pod, claim, o) })
 	})
-	after := claimsFor(s, users)
+	groups := groupsWhere(s, o, func(g *podGroup) bool {
+		return slices.ContainsFunc(versions, func(claim *resourcev1.ResourceClaim) bool { return usesClaim(&g.Pod, claim) })
+	})
+	after := claimsFor(s, slices.Concat(users, groups.asPods()), o)
 	before := after
 	before.Claims = slices.DeleteFunc(slices.Clone(after.Claims), func(c *resourcev1.ResourceClaim) bool {
 		return newClaim != nil && KeyOfClaim(c) == KeyOfClaim(newClaim)
@@ -72,7 +75,9 @@ func AffectedByClaim(s Snapshot, oldClaim, newClaim *resourcev1.ResourceClaim, o
 	var keys keySet
 	keys.addKey(KeyOfClaim(oldClaim))
 	keys.addKey(KeyOfClaim(newClaim))
-	keys.addPods(newTables(before, o).planner(), newTables(after, o).planner(), users)
+	x, y := newTables(before, o).planner(), newTables(after, o).planner()
+	keys.addPods(x, y, users)
+	keys.addGroups(x, y, groups)
 	return keys.sorted()
 }
 
@@ -82,15 +87,22 @@ func AffectedByClaim(s Snapshot, oldClaim, newClaim *resourcev1.ResourceClaim, o
 // snapshot after the event.
 func AffectedByTemplate(s Snapshot, oldTemplate, newTemplate *resourcev1.ResourceClaimTemplate, o Options) []Key {
 	users := podsWhere(s, func(pod *corev1.Pod) bool { return namesTemplate(pod, oldTemplate) || namesTemplate(pod, newTemplate) })
-	x := newTables(claimsFor(s, users), o).planner()
+	groups := groupsWhere(s, o, func(g *podGroup) bool {
+		return namesTemplate(&g.Pod, oldTemplate) || namesTemplate(&g.Pod, newTemplate)
+	})
+	x := newTables(claimsFor(s, slices.Concat(users, groups.asPods()), o), o).planner()
 	var keys keySet
 	keys.addPods(x, x, users)
+	keys.addGroups(x, x, groups)
 	return keys.sorted()
 }
 
 // claimsFor leaves of the snapshot the claims that the pods' entries resolve to.
-func claimsFor(s Snapshot, pods []*corev1.Pod) Snapshot {
-	n := Snapshot{Deleted: s.Deleted}
+func claimsFor(s Snapshot, pods []*corev1.Pod, o Options) Snapshot {
+	n := Snapshot{Deleted: s.Deleted, ConfirmedPodGroups: s.ConfirmedPodGroups}
+	if o.PodGroupOf != nil {
+		n.PodGroups = s.PodGroups
+	}
 	wanted := map[types.NamespacedName]bool{}
 	for _, pod := range pods {
 		of := entriesOf(pod)
@@ -135,8 +147,8 @@ func usesClaim(pod *corev1.Pod, claim *resourcev1.ResourceClaim) bool {
 	if claim == nil || claim.Namespace != pod.Namespace {
 		return false
 	}
-	owner, _, ok := owningEntry(claim)
-	return ok && pod.UID == owner && anyGenerated(pod) || resolvesTo(pod, claim.Name)
+	of, ok := owningEntry(claim)
+	return ok && pod.UID == of.owner && anyGenerated(pod) || resolvesTo(pod, claim.Name)
 }
 
 // resolvesTo reports whether one of the pod's entries resolves to a claim of that name.
@@ -275,6 +287,17 @@ func (x *planner) needsWork(pod *corev1.Pod) bool {
 		return true
 	}
 	of := entriesOf(pod)
+	of.member = x.groupOf(pod)
+	if of.member.name != "" && of.member.group == nil {
+		// The plan asks for the group, or says what is wrong with it.
+		return true
+	}
+	return x.entriesNeedWork(of)
+}
+
+// entriesNeedWork is needsWork for the entries of a pod or PodGroup.
+func (x *planner) entriesNeedWork(of entries) bool {
+	pod := of.pod
 	for i := range pod.Spec.ResourceClaims {
 		pc := &pod.Spec.ResourceClaims[i]
 		if of.repeated(i) {
@@ -299,10 +322,10 @@ func (x *planner) needsWork(pod *corev1.Pod) bool {
 			continue
 		case claim == nil:
 			return true
-		case generated(pc) && !isForPod(pod, claim):
+		case generated(pc) && !x.owns(of, claim):
 			// Upstream waits for that claim to go, although its own pass generates another.
 			return true
-		case pod.Spec.NodeName != "" && claim.Status.Allocation != nil && !isReservedFor(pod, claim):
+		case pod.Spec.NodeName != "" && claim.Status.Allocation != nil && !x.reserved(of, claim):
 			return true
 		}
 	}

@@ -28,7 +28,11 @@ func (x *planner) planClaim(claim *resourcev1.ResourceClaim, user *corev1.Pod) (
 			problems.Add(problem)
 		}
 		if st == unknown {
-			r.Needs = append(r.Needs, needPod(claim.Namespace, consumer.Name))
+			need := needPod(claim.Namespace, consumer.Name)
+			if isPodGroup(consumer) {
+				need = needPodGroup(claim.Namespace, consumer.Name)
+			}
+			r.Needs = append(r.Needs, need)
 		}
 		if st.dropped() {
 			dropped++
@@ -157,7 +161,7 @@ func (x *planner) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *pureku
 
 func sortNeeds(needs []purekube.Need) []purekube.Need {
 	slices.SortFunc(needs, func(a, b purekube.Need) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 	})
 	return slices.Compact(needs)
 }

@@ -42,6 +42,9 @@ func (s standing) dropped() bool { return s >= deleted && s <= gone }
 // UIDs known to be deleted, the cache, the API server (BR-30-06). Existence has three values:
 // a pod that no answer covers is unknown, never gone.
 func (x *planner) judge(namespace string, consumer *resourcev1.ResourceClaimConsumerReference, guess *corev1.Pod) (standing, *purekube.ObjectError) {
+	if x.PodGroupOf != nil && isPodGroup(consumer) {
+		return x.standingOfGroup(types.NamespacedName{Namespace: namespace, Name: consumer.Name}, consumer.UID)
+	}
 	if !isPod(consumer) {
 		// Whatever it is, this library does not know how to ask for it.
 		return otherKind, nil

@@ -19,9 +19,11 @@ import (
 // there. Put the answer among the Assumed claims of later snapshots too (BR-30-04), or else
 // the next plan may create a second claim.
 type CreateClaim struct {
-	// Pod is the pod that the claim is for.
+	// Pod is the pod that the claim is for; empty if it is for a PodGroup.
 	Pod types.NamespacedName
-	// PodClaim is the name of the entry in the pod's spec.resourceClaims.
+	// PodGroup is the PodGroup that the claim is for; empty if it is for a pod.
+	PodGroup types.NamespacedName
+	// PodClaim is the name of the entry in the spec.resourceClaims of the pod or PodGroup.
 	PodClaim string
 	// Claim is the object to create. It has a generateName and no name.
 	Claim *resourcev1.ResourceClaim
@@ -40,19 +42,21 @@ func (a CreateClaim) Request([]runtime.Object) purekube.Request {
 	return purekube.Request{Verb: "create", Resource: claimResource, Namespace: body.Namespace, Object: body, GoOn: a.GoOn}
 }
 
-// FailureEvent is the event FailedResourceClaimCreation on the pod, which upstream records when
+// FailureEvent is the event FailedResourceClaimCreation on the pod or PodGroup, which upstream records when
 // the API server refuses the claim. A nil error is no failure.
 func (a CreateClaim) FailureEvent(err error) (purekube.Event, bool) {
 	if err == nil {
 		return purekube.Event{}, false
 	}
-	var uid types.UID
-	if owner := metav1.GetControllerOfNoCopy(a.claim()); owner != nil {
-		uid = owner.UID
+	regarding := corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: a.Pod.Namespace, Name: a.Pod.Name}
+	if a.PodGroup.Name != "" {
+		regarding = corev1.ObjectReference{APIVersion: podGroupAPIVersion, Kind: podGroupKind, Namespace: a.PodGroup.Namespace, Name: a.PodGroup.Name}
 	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: a.Pod.Namespace, Name: a.Pod.Name, UID: uid}}
+	if owner := metav1.GetControllerOfNoCopy(a.claim()); owner != nil {
+		regarding.APIVersion, regarding.UID = owner.APIVersion, owner.UID
+	}
 	// Upstream puts the name of the claim before the colon, which is empty before it is made.
-	return failedEvent(pod, a.PodClaim, fmt.Sprintf("create ResourceClaim : %v", err)), true
+	return failedEvent(regarding, a.PodClaim, fmt.Sprintf("create ResourceClaim : %v", err)), true
 }
 
 func (a CreateClaim) claim() *resourcev1.ResourceClaim {
@@ -62,7 +66,15 @@ func (a CreateClaim) claim() *resourcev1.ResourceClaim {
 	return a.Claim
 }
 
-// String reads "CreateClaim ml/train-0 gpu: train-0-gpu-*".
+// String reads "CreateClaim ml/train-0 gpu: train-0-gpu-*", or "CreateClaim podgroup ml/train gpu: train-gpu-*".
 func (a CreateClaim) String() string {
-	return fmt.Sprintf("CreateClaim %s %s: %s*", a.Pod, a.PodClaim, a.claim().GenerateName)
+	return fmt.Sprintf("CreateClaim %s %s: %s*", ownerText(a.Pod, a.PodGroup), a.PodClaim, a.claim().GenerateName)
+}
+
+// ownerText names a pod or a PodGroup.
+func ownerText(pod, group types.NamespacedName) string {
+	if group.Name != "" {
+		return "podgroup " + group.String()
+	}
+	return pod.String()
 }

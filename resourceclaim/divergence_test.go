@@ -52,7 +52,7 @@ func TestDefaultDiffersByItsNumbersAlone(t *testing.T) {
 		}
 	})
 	require.Greater(t, compared[PodKey], 100)
-	require.Greater(t, compared[ClaimKey], 500)
+	require.Greater(t, compared[ClaimKey], 400)
 }
 
 // bare are the actions without what the default adds to them: UIDs and versions (D-10, D-26), and
@@ -103,6 +103,8 @@ func divergesForPod(s Snapshot, p *corev1.Pod) bool {
 			return true // D-8
 		case c.DeletionTimestamp != nil:
 			return true // D-8
+		case slices.ContainsFunc(c.Status.ReservedFor, func(ref resourcev1.ResourceClaimConsumerReference) bool { return isPodGroup(&ref) }):
+			return true // D-27
 		case named[name]:
 			return true // D-16
 		}

@@ -7,9 +7,10 @@
 //	            ─► reserve what is allocated, once the pod has a node
 //	claim pass  take away consumers that are done or gone ─► deallocate with the last of them
 //	            ─► remove the finalizer ─► delete what was generated for a pod that is done
+//	group pass  create a claim for each template entry of a PodGroup ─► write the names into its status
 //
 // A pod that the snapshot does not hold is not known to be gone. Existence has three values: there,
-// gone, and unknown. What is unknown is a Need: a pod or a claim to look up at the API server. No
+// gone, and unknown. What is unknown is a Need: a pod, claim or PodGroup to look up at the API server. No
 // reservation is taken away, and no named claim made again, on a guess.
 //
 // # Rules
@@ -31,10 +32,31 @@
 //     done or replaced. When the pod is gone, that is up to the garbage collector.
 //   - BR-30-09: The UIDs of 500 deleted pods are remembered ([DeletedPods]).
 //
+// # PodGroups
+//
+// With Options.PodGroupOf the pods of a PodGroup (scheduling.k8s.io) share claims, as they do where
+// the features GenericWorkload and DRAWorkloadResourceClaims are on, in v1.37:
+//
+//   - For each entry of the group's spec.resourceClaims that names a template, a claim is created that
+//     the PodGroup controls, and its name is written into the group's status.
+//   - An entry of a pod is its group's if name, claim and template are those of one of the group's
+//     entries. Its claim is the group's: the pod's plan writes that name into the pod's status, and
+//     never creates a claim for it.
+//   - Once a pod has a node, the claim is reserved for the PodGroup. Pods and PodGroups are told by
+//     their UID; a claim's owner also by its name under MatchUpstream (D-33).
+//   - A PodGroup is taken out of status.reservedFor when it is known to be deleted, replaced, or not
+//     found by the API server: never because its pods are done.
+//   - A claim of a PodGroup is deleted by the garbage collector.
+//
+// The API's type is in no version that all supported releases of k8s.io/api have, so a snapshot has
+// [PodGroup] structs. The caller copies into them the fields of whatever it reads. Which pods are in
+// which group stands in a field that k8s.io/api has from v0.36 on.
+//
 // # The caller's duties
 //
-//  1. Plan every pod and claim at the start, and after an event the keys that AffectedByPod,
-//     AffectedByClaim and AffectedByTemplate name, or Index.With and Index.Without.
+//  1. Plan every pod, claim and PodGroup at the start, and after an event the keys that AffectedByPod,
+//     AffectedByClaim, AffectedByTemplate and AffectedByPodGroup name, or Index.With and
+//     Index.Without.
 //  2. Carry out one key at a time: make the request of each action in order, with the answers to
 //     those before it. Where a call fails, make those behind it only if its Request says GoOn, and
 //     record the event of a [purekube.FailureReporter]. Then take a new snapshot and plan again,
@@ -50,10 +72,11 @@
 //  5. After a restart, begin with a list of claims that is no older than the last claim
 //     created: an entry whose claim does not show gets another one.
 //  6. Answer Needs from the API server and not from a cache, put the answers into Snapshot.Confirmed
-//     (of the kind Pod) and Snapshot.ConfirmedClaims (of the kind ResourceClaim), and plan again with
-//     a snapshot whose claims are no newer. A look-up that fails is no answer. An answer serves the
+//     (of the kind Pod), Snapshot.ConfirmedClaims (of the kind ResourceClaim) and
+//     Snapshot.ConfirmedPodGroups (of the kind PodGroup, whose apiVersion is v1beta1: where the cluster
+//     serves another one, ask for that), and plan again with a snapshot whose claims are no newer. A look-up that fails is no answer. An answer serves the
 //     plans that asked for it. Drop it afterwards: nothing tells when it stops being true.
-//  7. Remember the pods seen to be deleted: [DeletedPods]. That only saves look-ups.
+//  7. Remember the pods and PodGroups seen to be deleted: [DeletedPods]. That only saves look-ups.
 //  8. Leave claims whose owner is gone to the garbage collector.
 //  9. Do not run this beside the resourceclaim controller of kube-controller-manager: both would
 //     create claims, and with D-5 the two apply different sets of names to a pod's status in turns.
@@ -66,8 +89,10 @@
 // What a snapshot has to hold: all pods, claims and templates of a namespace are enough for every
 // question about that namespace. For a pod's plan, the pod, the claims that its entries name or
 // that it controls, and its templates are enough; for a claim's plan, the claim and the pods that
-// it names as consumers or owner. A pod that is left out costs a look-up, and so does a claim that a
-// pod's status names; any other claim that is left out passes for one that is not there.
+// it names as consumers or owner. With PodGroups, a pod's plan needs its group and the claims that
+// the group controls, and a claim's plan the groups among its consumers. A pod or PodGroup that is
+// left out costs a look-up, and so does a claim that a status names; any other claim that is left out
+// passes for one that is not there.
 //
 // # Differences from upstream
 //
@@ -90,12 +115,20 @@
 //     its predecessor. A cached pod whose UID is known to be deleted does not count.
 //   - D-26: the apply of the pod's status carries the pod's UID, so that it cannot hit another pod
 //     of the name.
-//   - D-28: before a claim that the pod's status names is made again because no cache shows it, it is
-//     looked up. v1.37 does that too.
+//   - D-27: without Options.PodGroupOf, an entry whose status names a claim of a PodGroup is an error
+//     and keeps that status, and a claim that is reserved for a PodGroup is not reserved for a pod as
+//     well. Upstream, with its features off, makes a claim for the pod alone (v1.36) or does nothing
+//     for the pod (v1.37).
+//   - D-28: before a claim that a status names is made again because no cache shows it, it is looked
+//     up. v1.37 does that too.
+//   - D-31: the apply of a PodGroup's status carries all of its entries, as D-5 for pods.
+//   - D-32: a PodGroup that the snapshot does not have is looked up. A pod whose group nobody has gets
+//     no new claim, but those of its own are named and reserved. Upstream does nothing for the pod.
+//   - D-33: a claim or reservation of another PodGroup of the name is not the pod's group's. Upstream
+//     knows the group of a pod by its name.
 //
 // Assumed claims count in every step by default. Upstream looks at its own writes only when it
 // searches for a claim to adopt.
 //
-// Reservations for consumers other than pods are kept. That includes those for PodGroups, which
-// v1.36 handles behind the feature DRAWorkloadResourceClaims, off by default.
+// Reservations for other consumers are kept: without Options.PodGroupOf those for PodGroups too.
 package resourceclaim

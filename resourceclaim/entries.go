@@ -1,18 +1,27 @@
 package resourceclaim
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube"
 )
 
 // fewEntries are so many that searching them costs less than a map of them.
 const fewEntries = 8
 
-// entries are the entries of a pod's spec.resourceClaims together with their statuses, such that
-// going through all of them costs no more than their number.
+// entries are the entries of the spec.resourceClaims of a pod or PodGroup together with their
+// statuses, such that going through all of them costs no more than their number.
 type entries struct {
-	pod *corev1.Pod
+	// pod has them. It is the group's if that is set.
+	pod   *corev1.Pod
+	group *podGroup
+	// member is the PodGroup that the pod is in.
+	member membership
 	// first and statuses are, by name, the position of the first entry and of the first status.
 	// Nil when there are few entries.
 	first, statuses map[string]int
@@ -65,4 +74,55 @@ func (e entries) claimName(i int) (name string, state NameState) {
 		return ClaimName(nil, pc)
 	}
 	return generatedName(e.status(pc.Name))
+}
+
+// kind is the kind of the object that has the entries.
+func (e entries) kind() string {
+	if e.group != nil {
+		return podGroupKind
+	}
+	return "Pod"
+}
+
+// owner is the owner reference of a claim that is generated for an entry.
+func (e entries) owner() metav1.OwnerReference {
+	owner := metav1.OwnerReference{APIVersion: "v1", Kind: e.kind(), Name: e.pod.Name, UID: e.pod.UID, Controller: ptr.To(true)}
+	if e.group != nil {
+		owner.APIVersion = e.group.apiVersion
+	}
+	return owner
+}
+
+// generatedFor is what the claim of an entry is found by.
+func (e entries) generatedFor(entry string) generatedFor {
+	return generatedFor{e.pod.Namespace, e.pod.UID, entry}
+}
+
+// failed is the event for an entry that gets no claim.
+func (e entries) failed(entry, reason string) purekube.Event {
+	regarding := corev1.ObjectReference{
+		APIVersion: "v1", Kind: e.kind(), Namespace: e.pod.Namespace, Name: e.pod.Name, UID: e.pod.UID, ResourceVersion: e.pod.ResourceVersion,
+	}
+	if e.group != nil {
+		regarding.APIVersion = e.group.apiVersion
+	}
+	return failedEvent(regarding, entry, reason)
+}
+
+// problem is an error about entry i, or about a field of it.
+func (e entries) problem(i int, field string, err error) *purekube.ObjectError {
+	path := fmt.Sprintf("spec.resourceClaims[%d]", i)
+	if field != "" {
+		path += "." + field
+	}
+	return &purekube.ObjectError{Kind: e.kind(), Namespace: e.pod.Namespace, Name: e.pod.Name, Field: path, Err: err}
+}
+
+// unsupported is upstream's text about an entry that names neither a claim nor a template.
+func (e entries) unsupported(entry string) string {
+	text := fmt.Sprintf("pod %q, spec.resourceClaim %q", e.pod.Namespace+"/"+e.pod.Name, entry)
+	if e.group != nil {
+		text = fmt.Sprintf("PodGroup %s/%s, spec.resourceClaim %s", e.pod.Namespace, e.pod.Name, entry)
+	}
+	return fmt.Sprintf("checking for claim before creating it: %s: %v", text, ErrUnsupported)
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,7 +21,7 @@ var ErrTemplateNotFound = errors.New("template not found")
 // errDuplicateEntry: the API does not allow two entries of one name.
 var errDuplicateEntry = errors.New("more than one entry of this name")
 
-// entryState is what an entry of a pod's spec.resourceClaims comes to. The zero value is none.
+// entryState is what an entry of spec.resourceClaims comes to. The zero value is none.
 type entryState uint8
 
 const (
@@ -30,6 +29,7 @@ const (
 	entryReady                           // its claim is there, and is the pod's if it has to be
 	entryElsewhere                       // its claim is there, but upstream's cache does not show it
 	entryUnknown                         // the API server has to be asked for the claim that the status names
+	entryWaiting                         // the claim is the PodGroup's, and is not there yet
 	entryMissing                         // it names a claim that its user has yet to make
 	entryAdopt                           // its claim is there, but the status does not name it
 	entryCreate                          // its claim is to be made
@@ -47,22 +47,17 @@ type entry struct {
 	reason   string
 }
 
-// resolve finds out about entry i of the pod (handleClaim in upstream's controller.go).
+// resolve finds out about entry i (handleClaim and handlePodGroupClaim in upstream's controller.go).
 func (x *planner) resolve(of entries, i int) entry {
 	pod := of.pod
 	pc := &pod.Spec.ResourceClaims[i]
 	if of.repeated(i) {
-		return entry{state: entryFailed, problem: entryError(pod, i, "name", errDuplicateEntry)}
+		return entry{state: entryFailed, problem: of.problem(i, "name", errDuplicateEntry)}
 	}
 	name, state := of.claimName(i)
 	switch state {
 	case NameUnsupported:
-		err := fmt.Errorf("pod %q, spec.resourceClaim %q: %w", pod.Namespace+"/"+pod.Name, pc.Name, ErrUnsupported)
-		return entry{
-			state:   entryFailed,
-			problem: entryError(pod, i, "", ErrUnsupported),
-			reason:  "checking for claim before creating it: " + err.Error(),
-		}
+		return entry{state: entryFailed, problem: of.problem(i, "", ErrUnsupported), reason: of.unsupported(pc.Name)}
 	case NameNotNeeded:
 		return entry{state: entryNotNeeded}
 	case NameKnown:
@@ -71,14 +66,14 @@ func (x *planner) resolve(of entries, i int) entry {
 			return entry{state: entryFailed, problem: snapshot.DuplicateError("ResourceClaim", key)}
 		}
 		claim, position := x.claim(key)
-		if claim != nil && (!generated(pc) || isForPod(pod, claim)) {
-			if x.users != nil && position >= 0 {
+		if claim != nil && (!generated(pc) || x.owns(of, claim)) {
+			if x.users != nil && position >= 0 && of.group == nil {
 				x.users[position] = pod
 			}
 			return entry{state: entryReady, claim: claim}
 		}
 		if generated(pc) {
-			if e := x.named(pod, key, claim); e.state != 0 {
+			if e := x.named(of, i, key, claim); e.state != 0 {
 				return e
 			}
 		}
@@ -86,43 +81,94 @@ func (x *planner) resolve(of entries, i int) entry {
 	if !generated(pc) {
 		return entry{state: entryMissing}
 	}
-	return x.generate(pod, i)
+	if of.member.name != "" {
+		if e := x.shared(of, i); e.state != 0 {
+			return e
+		}
+	}
+	return x.generate(of, i)
 }
 
 // named is for an entry with a template whose status names a claim that is not among the cached ones,
-// or is another pod's there: cached is that one. A result without a state says that the named claim
-// is gone, or another pod's.
-func (x *planner) named(pod *corev1.Pod, name types.NamespacedName, cached *resourcev1.ResourceClaim) entry {
+// or is another's there: cached is that one. A result without a state says that the named claim is
+// gone, or another's.
+func (x *planner) named(of entries, i int, name types.NamespacedName, cached *resourcev1.ResourceClaim) entry {
 	switch {
 	case x.upstreamSince137():
 		if written := x.writtenClaim(name); written != nil {
-			if isForPod(pod, written) {
+			if x.owns(of, written) {
 				return entry{state: entryElsewhere}
 			}
 			return entry{}
 		}
-	case x.upstream() || cached != nil:
+	case x.upstream():
 		return entry{}
+	case cached != nil:
+		return x.another(of, i, cached)
 	}
 	// D-28: a cache that lags does not show a claim that was made a moment ago.
 	answer, asked := x.confirmedClaims[name]
 	switch {
 	case !asked:
 		return entry{state: entryUnknown}
-	case answer == nil || !isForPod(pod, answer):
+	case answer == nil:
 		return entry{}
+	case !x.owns(of, answer):
+		return x.another(of, i, answer)
 	case x.upstream():
 		return entry{state: entryElsewhere}
 	}
 	return entry{state: entryReady, claim: answer}
 }
 
+// another is for an entry whose status names a claim of another owner. A result without a state says
+// that the entry is to get its own.
+func (x *planner) another(of entries, i int, claim *resourcev1.ResourceClaim) entry {
+	if _, _, isGroups := owningPodGroup(claim); isGroups && x.PodGroupOf == nil && !x.upstream() {
+		// D-27: PodGroups are on in the cluster. A claim for the pod alone would take it off its
+		// group's.
+		return entry{state: entryFailed, problem: of.problem(i, "", ErrPodGroupClaim)}
+	}
+	return entry{}
+}
+
+// shared is for an entry of a pod that is in a PodGroup: where it is one of the group's, its claim is
+// that of the group. A result without a state says that it is the pod's own.
+func (x *planner) shared(of entries, i int) entry {
+	pc := &of.pod.Spec.ResourceClaims[i]
+	key := of.generatedFor(pc.Name)
+	g := of.member.group
+	if g != nil {
+		bound, unsupported := g.binds(pc)
+		if unsupported && x.upstream() {
+			err := podGroupError(snapshot.KeyOf(g), "spec.resourceClaims", ErrUnsupported)
+			return entry{state: entryFailed, problem: err, reason: err.Error()}
+		}
+		if !bound {
+			return entry{}
+		}
+		key.owner = g.UID
+	}
+	claim, ambiguous := x.generatedClaim(key)
+	switch {
+	case ambiguous != nil:
+		return entry{state: entryFailed, problem: snapshot.DuplicateError("ResourceClaim", *ambiguous)}
+	case claim != nil:
+		return entry{state: entryAdopt, claim: claim}
+	case g != nil:
+		return entry{state: entryWaiting}
+	}
+	// D-32: without the group it is not known whose entry this is.
+	return entry{state: entryFailed, problem: of.problem(i, "", of.member.problem)}
+}
+
 // generate is for an entry with a template whose claim the status does not name, or whose named
-// claim is gone or another pod's.
-func (x *planner) generate(pod *corev1.Pod, i int) entry {
+// claim is gone or another's.
+func (x *planner) generate(of entries, i int) entry {
+	pod := of.pod
 	pc := &pod.Spec.ResourceClaims[i]
 	// The claim may have been created when the status could not be written.
-	claim, ambiguous := x.generatedClaim(pod, pc.Name)
+	claim, ambiguous := x.generatedClaim(of.generatedFor(pc.Name))
 	if ambiguous != nil {
 		return entry{state: entryFailed, problem: snapshot.DuplicateError("ResourceClaim", *ambiguous)}
 	}
@@ -137,21 +183,13 @@ func (x *planner) generate(pod *corev1.Pod, i int) entry {
 	if template == nil {
 		return entry{
 			state:   entryFailed,
-			problem: entryError(pod, i, "resourceClaimTemplateName", fmt.Errorf("%w: %s", ErrTemplateNotFound, key.Name)),
+			problem: of.problem(i, "resourceClaimTemplateName", fmt.Errorf("%w: %s", ErrTemplateNotFound, key.Name)),
 			// As upstream's lister says it.
 			reason: fmt.Sprintf("resource claim template %q: %s %q not found", key.Name, resourcev1.Resource("resourceclaimtemplate"), key.Name),
 		}
 	}
 	if err := checkFeatures(template, x.Options); err != nil {
-		return entry{state: entryFailed, problem: entryError(pod, i, "resourceClaimTemplateName", err), reason: err.Error()}
+		return entry{state: entryFailed, problem: of.problem(i, "resourceClaimTemplateName", err), reason: err.Error()}
 	}
 	return entry{state: entryCreate, template: template}
-}
-
-func entryError(pod *corev1.Pod, i int, field string, err error) *purekube.ObjectError {
-	path := fmt.Sprintf("spec.resourceClaims[%d]", i)
-	if field != "" {
-		path += "." + field
-	}
-	return &purekube.ObjectError{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, Field: path, Err: err}
 }

@@ -204,7 +204,7 @@ func ExampleParseKey() {
 	fmt.Println(err)
 	// Output:
 	// pod ml train-0 <nil>
-	// key "train-0": want pod:namespace/name or claim:namespace/name
+	// key "train-0": want pod:namespace/name, claim:namespace/name or podgroup:namespace/name
 }
 
 // The key to plan a pod by.
@@ -341,4 +341,76 @@ func ExampleNewDeletedPods() {
 	fmt.Println(deleted.Has("uid-of-train-1"), deleted.Has("uid-of-train-2"))
 	// Output:
 	// true false
+}
+
+// The pods of a PodGroup share a claim: its plan creates the claim, the pods' plans use it.
+func ExamplePodGroup() {
+	entry := func(name, template string) corev1.PodResourceClaim {
+		return corev1.PodResourceClaim{Name: name, ResourceClaimTemplateName: &template}
+	}
+	group := resourceclaim.PodGroup{
+		APIVersion: "scheduling.k8s.io/v1beta1", Namespace: "ml", Name: "train", UID: "uid-of-train",
+		ResourceClaims: []corev1.PodResourceClaim{entry("gpu", "one-gpu")},
+	}
+	worker := examplePod("train-0", "gpu", "one-gpu")
+	s := resourceclaim.Snapshot{
+		Pods: []*corev1.Pod{worker}, PodGroups: []resourceclaim.PodGroup{group},
+		Templates: []*resourcev1.ResourceClaimTemplate{{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "one-gpu"}}},
+	}
+	// Where k8s.io/api is v0.36 or newer, this reads pod.Spec.SchedulingGroup.
+	options := resourceclaim.Options{PodGroupOf: func(*corev1.Pod) string { return "train" }}
+	show := func(key resourceclaim.Key) {
+		result, err := resourceclaim.Plan(s, key, options)
+		if err != nil {
+			fmt.Println(err)
+		}
+		for _, action := range result.Actions {
+			fmt.Println(action)
+		}
+	}
+	show(resourceclaim.KeyOfPodGroup(&group))
+	show(resourceclaim.KeyOfPod(worker)) // nothing yet
+
+	created := exampleClaim("train-gpu-l92c5")
+	created.Annotations = map[string]string{resourceclaim.PodClaimAnnotation: "gpu"}
+	created.OwnerReferences = []metav1.OwnerReference{{APIVersion: group.APIVersion, Kind: "PodGroup", Name: group.Name, UID: group.UID, Controller: ptr.To(true)}}
+	s.Claims = []*resourcev1.ResourceClaim{created}
+	show(resourceclaim.KeyOfPod(worker))
+
+	worker.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: &created.Name}}
+	worker.Spec.NodeName = "node-1"
+	show(resourceclaim.KeyOfPod(worker))
+	// Output:
+	// CreateClaim podgroup ml/train gpu: train-gpu-*
+	// SetClaimStatuses podgroup ml/train: gpu pending
+	// SetClaimStatuses ml/train-0: gpu=train-gpu-l92c5
+	// Reserve ml/train-gpu-l92c5: for podgroup ml/train
+}
+
+// The group was deleted and made again: its pods and the claims that name it have to be planned.
+func ExampleAffectedByPodGroup() {
+	gpu := "one-gpu"
+	before := resourceclaim.PodGroup{Namespace: "ml", Name: "train", UID: "1", ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &gpu}}}
+	after := before
+	after.UID = "2"
+	claim := exampleClaim("train-gpu-l92c5")
+	claim.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "train", UID: "1"}}
+	s := resourceclaim.Snapshot{
+		Pods: []*corev1.Pod{examplePod("train-0", "gpu", "one-gpu")}, Claims: []*resourcev1.ResourceClaim{claim}, PodGroups: []resourceclaim.PodGroup{after},
+	}
+	options := resourceclaim.Options{PodGroupOf: func(*corev1.Pod) string { return "train" }}
+	for _, key := range resourceclaim.AffectedByPodGroup(s, &before, &after, options) {
+		fmt.Println(key)
+	}
+	// Output:
+	// claim:ml/train-gpu-l92c5
+	// pod:ml/train-0
+	// podgroup:ml/train
+}
+
+// The key of a PodGroup is spelled as in upstream's work queue.
+func ExampleKeyOfPodGroup() {
+	fmt.Println(resourceclaim.KeyOfPodGroup(&resourceclaim.PodGroup{Namespace: "ml", Name: "train"}))
+	// Output:
+	// podgroup:ml/train
 }

@@ -28,7 +28,7 @@ const (
 
 // What a consumer of a claim is known to be.
 const (
-	ConsumerOfOtherKind   Code = "ConsumerOfOtherKind"   // not a pod: kept
+	ConsumerOfOtherKind   Code = "ConsumerOfOtherKind"   // neither a pod nor, where they are on, a PodGroup: kept
 	ConsumerMayRun        Code = "ConsumerMayRun"        // the pod is there and not done: kept
 	ConsumerConfirmed     Code = "ConsumerConfirmed"     // the API server has the pod: kept
 	ConsumerIndeterminate Code = "ConsumerIndeterminate" // the snapshot contradicts itself: kept
@@ -57,9 +57,16 @@ const (
 	PodDeleting       Code = "PodDeleting"       // a pod that is being deleted gets nothing
 	PodDeleted        Code = "PodDeleted"        // a pod that is known to be deleted gets nothing (D-21)
 	PodDone           Code = "PodDone"           // a pod that is done gets nothing (D-7)
+	PodGroupUnknown   Code = "PodGroupUnknown"   // the API server has to be asked for the pod's group
+	PodGroupMissing   Code = "PodGroupMissing"   // the pod is in a group that nobody has, or several
+	PodGroupDeleting  Code = "PodGroupDeleting"  // a group that is being deleted gets nothing
+	PodGroupDeleted   Code = "PodGroupDeleted"   // a group that is known to be deleted gets nothing
+	PodGroupInvalid   Code = "PodGroupInvalid"   // a group without a UID, or of an unknown API, gets nothing
 	ClaimNotNeeded    Code = "ClaimNotNeeded"    // the status says so
 	ClaimUnknown      Code = "ClaimUnknown"      // the status names it, the API server has to be asked for it (D-28)
 	ClaimNotInCache   Code = "ClaimNotInCache"   // it exists, and upstream waits for its cache to show it
+	ClaimWaiting      Code = "ClaimWaiting"      // it is the PodGroup's, and not there yet
+	ClaimShared       Code = "ClaimShared"       // it is the PodGroup's, and there
 	ClaimMissing      Code = "ClaimMissing"      // its user has to create it
 	ClaimAdopted      Code = "ClaimAdopted"      // it is there, the status does not name it
 	ClaimCreated      Code = "ClaimCreated"      // it is made from the template
@@ -87,8 +94,8 @@ type Explanation struct {
 // Explain explains the plan for the key. The error is that of [Plan], or, when the snapshot does
 // not hold the object, a [purekube.ObjectError] around [purekube.ErrNotFound].
 func Explain(s Snapshot, key Key, o Options) (Explanation, error) {
-	e, err := newTables(narrow(s, key), o).planner().explained(key)
-	return e, errors.Join(err, problemsOf(s))
+	e, err := newTables(narrow(s, key, o), o).planner().explained(key)
+	return e, errors.Join(err, problemsOf(s, o))
 }
 
 // explained is [Explain] without what is wrong with the snapshot as a whole.
@@ -108,11 +115,13 @@ func notFound(key Key) error {
 		kind = "Pod"
 	case ClaimKey:
 		kind = "ResourceClaim"
+	case PodGroupKey:
+		kind = podGroupKind
 	}
 	return &purekube.ObjectError{Kind: kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}
 }
 
-// ExplainAll explains all pods and claims of the snapshot at the cost of about one pass over it:
+// ExplainAll explains all pods, claims and PodGroups of the snapshot at the cost of about one pass over it:
 // those that have reasons, sorted by key. The error is that of [PlanAll]: what is wrong with one key
 // stands among its reasons.
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
@@ -139,6 +148,9 @@ func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
 	for _, claim := range t.snapshot.Assumed {
 		add(ClaimKey, claim)
 	}
+	for _, g := range t.groups {
+		add(PodGroupKey, g)
+	}
 	slices.SortFunc(out, func(a, b Explanation) int { return compareKeys(a.Key, b.Key) })
 	return out, t.wholeProblems()
 }
@@ -158,6 +170,14 @@ func (x *planner) explain(key Key) (reasons []Reason, there bool, err error) {
 		}
 		if claim := x.newestClaim(name); claim != nil {
 			return append(reasons, x.explainClaim(claim)...), true, err
+		}
+	case PodGroupKey:
+		_, err = x.podGroupOutcome(name)
+		if x.podGroupAmbiguous(name) {
+			return []Reason{duplicateReason(name)}, true, err
+		}
+		if g := x.podGroup(name); g != nil {
+			return x.explainPodGroup(g), true, err
 		}
 	case PodKey:
 		_, err = x.podOutcome(name)
@@ -200,7 +220,7 @@ func (x *planner) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
 		unused = unused && st.dropped()
 		object := types.NamespacedName{Namespace: claim.Namespace, Name: consumer.Name}
 		what := "pod"
-		if st == otherKind {
+		if st == otherKind || isPodGroup(consumer) {
 			what = consumer.Resource
 			if consumer.APIGroup != "" {
 				what += "." + consumer.APIGroup
@@ -285,10 +305,49 @@ func (x *planner) explainPod(pod *corev1.Pod) []Reason {
 	case pod.UID == "":
 		return []Reason{{Field: "metadata.uid", Code: PodWithoutUID, Object: self, Message: fmt.Sprintf("pod %s has no UID and gets nothing", self)}}
 	}
-	var reasons []Reason
 	of := entriesOf(pod)
-	for i := range pod.Spec.ResourceClaims {
-		r := x.explainEntry(of, i)
+	of.member = x.groupOf(pod)
+	group := types.NamespacedName{Namespace: pod.Namespace, Name: of.member.name}
+	switch {
+	case of.member.unknown:
+		return []Reason{{Field: "spec.schedulingGroup", Code: PodGroupUnknown, Object: group, Message: fmt.Sprintf("the API server has to be asked for PodGroup %s", group)}}
+	case of.member.problem != nil && x.upstream():
+		return []Reason{{Field: "spec.schedulingGroup", Code: PodGroupMissing, Object: group, Message: fmt.Sprintf("the pod gets nothing without PodGroup %s", group)}}
+	}
+	var reasons []Reason
+	if of.member.problem != nil {
+		reasons = append(reasons, Reason{Field: "spec.schedulingGroup", Code: PodGroupMissing, Object: group,
+			Message: fmt.Sprintf("without PodGroup %s it is not known which entries are the group's: the pod gets no new claim", group)})
+	}
+	return append(reasons, x.explainEntries(of)...)
+}
+
+// explainPodGroup says what the entries of a PodGroup come to.
+func (x *planner) explainPodGroup(g *podGroup) []Reason {
+	self := snapshot.KeyOf(g)
+	switch {
+	case len(g.Spec.ResourceClaims) == 0:
+		return nil
+	case g.DeletionTimestamp != nil:
+		return []Reason{{Field: "metadata.deletionTimestamp", Code: PodGroupDeleting, Object: self, Message: fmt.Sprintf("PodGroup %s is being deleted and gets nothing", self)}}
+	case x.knownDeleted(&g.Pod):
+		return []Reason{{Field: "metadata.uid", Code: PodGroupDeleted, Object: self, Message: fmt.Sprintf("PodGroup %s is known to be deleted and gets nothing", self)}}
+	}
+	if problem := g.invalid(); problem != nil {
+		return []Reason{{Field: problem.Field, Code: PodGroupInvalid, Object: self, Message: fmt.Sprintf("PodGroup %s gets nothing: %s", self, problem.Err)}}
+	}
+	of := entriesOf(&g.Pod)
+	of.group = g
+	return x.explainEntries(of)
+}
+
+func (x *planner) explainEntries(of entries) []Reason {
+	var reasons []Reason
+	for i := range of.pod.Spec.ResourceClaims {
+		r := Reason{Code: ClaimFailed, Message: ErrTooManyClaims.Error() + ": this one gets nothing"}
+		if of.group == nil || i < MaxPodGroupClaims || x.upstream() {
+			r = x.explainEntry(of, i)
+		}
 		r.Field = fmt.Sprintf("spec.resourceClaims[%d]", i)
 		reasons = append(reasons, r)
 	}
@@ -314,6 +373,9 @@ func (x *planner) explainEntry(of entries, i int) Reason {
 	case entryElsewhere:
 		claim := nameIn(of, i)
 		return Reason{Code: ClaimNotInCache, Object: claim, Message: fmt.Sprintf("claim %s exists, and is reserved when the cache shows it", claim)}
+	case entryWaiting:
+		group := types.NamespacedName{Namespace: pod.Namespace, Name: of.member.name}
+		return Reason{Code: ClaimWaiting, Object: group, Message: fmt.Sprintf("waits for the claim of PodGroup %s, which all of its pods use", group)}
 	case entryMissing:
 		claim := types.NamespacedName{Namespace: pod.Namespace, Name: *pc.ResourceClaimName}
 		return Reason{Code: ClaimMissing, Object: claim, Message: fmt.Sprintf("waits for claim %s, which its user has to create", claim)}
@@ -329,7 +391,9 @@ func (x *planner) explainEntry(of entries, i int) Reason {
 	claim := snapshot.KeyOf(e.claim)
 	r := Reason{Object: claim}
 	switch {
-	case isReservedFor(pod, e.claim):
+	case of.group != nil:
+		r.Code, r.Message = ClaimShared, fmt.Sprintf("claim %s is there for the pods of the group, whose plans reserve it", claim)
+	case x.reserved(of, e.claim):
 		r.Code, r.Message = ClaimReserved, fmt.Sprintf("claim %s is reserved for the pod", claim)
 	case e.claim.Status.Allocation == nil:
 		r.Code, r.Message = ClaimUnallocated, fmt.Sprintf("claim %s waits for the scheduler to allocate it", claim)

@@ -44,31 +44,38 @@ type Index struct {
 	claims    *collection[resourcev1.ResourceClaim, *resourcev1.ResourceClaim]
 	assumed   *collection[resourcev1.ResourceClaim, *resourcev1.ResourceClaim]
 	templates *collection[resourcev1.ResourceClaimTemplate, *resourcev1.ResourceClaimTemplate]
+	groups    *collection[podGroup, *podGroup]
 	// unusable says that there were nil or nameless objects. Every plan says so too.
 	unusable error
 }
 
 // NewIndex arranges the snapshot, in one pass over it. The options are those of every answer.
 func NewIndex(s Snapshot, o Options) *Index {
-	t := terms{maphash.MakeSeed()}
+	t := terms{maphash.MakeSeed(), o.PodGroupOf}
+	if o.PodGroupOf == nil {
+		s.PodGroups = nil
+	}
 	x := &Index{
 		terms:     t,
 		pods:      newCollection("Pod", s.Pods, t.ofPod),
 		claims:    newCollection("ResourceClaim", s.Claims, t.ofClaim),
 		assumed:   newCollection("ResourceClaim", s.Assumed, t.ofClaim),
 		templates: newCollection("ResourceClaimTemplate", s.Templates, ofTemplate),
+		groups:    newCollection(podGroupKind, podGroupsOf(s.PodGroups), t.ofPodGroup),
 	}
 	x.planner = planner{
 		Options: o, objects: x,
-		deleted: s.Deleted, confirmed: maps.Clone(s.Confirmed), confirmedClaims: maps.Clone(s.ConfirmedClaims),
+		deleted: s.Deleted, confirmed: maps.Clone(s.Confirmed),
+		confirmedClaims: maps.Clone(s.ConfirmedClaims), confirmedPodGroups: maps.Clone(s.ConfirmedPodGroups),
 	}
 	x.unusable = x.problems().Err()
 	return x
 }
 
 // faults are the kinds of nil objects and objects without a name.
-func (x *Index) faults() [8]bool {
-	return [8]bool{
+func (x *Index) faults() [9]bool {
+	return [9]bool{
+		x.groups.nameless,
 		x.pods.missing, x.pods.nameless, x.claims.missing, x.claims.nameless,
 		x.assumed.missing, x.assumed.nameless, x.templates.missing, x.templates.nameless,
 	}
@@ -81,17 +88,19 @@ func (x *Index) problems() *snapshot.Problems {
 	x.claims.note(problems)
 	x.assumed.note(problems)
 	x.templates.note(problems)
+	x.groups.note(problems)
 	return problems
 }
 
 // Err joins what is wrong with the objects as a whole: nil ones, ones without a name, and names that
-// several pods, claims or templates have. The rest counts all the same. Nil and nameless objects
+// several pods, claims, templates or PodGroups have. The rest counts all the same. Nil and nameless objects
 // are remembered by every Index that is derived from this one.
 func (x *Index) Err() error {
 	problems := x.problems()
 	x.pods.noteSeveral(problems)
 	x.claims.noteSeveral(problems)
 	x.templates.noteSeveral(problems)
+	x.groups.noteSeveral(problems)
 	return problems.Err()
 }
 
@@ -136,6 +145,14 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	for name := range assumed {
 		r, err := x.planner.claimOutcome(name)
 		add(Key{ClaimKey, name.Namespace, name.Name}, r, err)
+	}
+	for g := range x.groups.named.All() {
+		r, err := x.planner.planPodGroup(g)
+		add(g.key(), r, err)
+	}
+	for name := range x.groups.several.All() {
+		r, err := x.planner.podGroupOutcome(name)
+		add(Key{PodGroupKey, name.Namespace, name.Name}, r, err)
 	}
 	slices.SortFunc(out, func(a, b Outcome) int { return compareKeys(a.Key, b.Key) })
 	return out, x.wholeProblems()
@@ -192,6 +209,9 @@ func (x *Index) keys() map[Key]bool {
 	for claim := range x.assumed.all() {
 		keys[KeyOfClaim(claim)] = true
 	}
+	for g := range x.groups.all() {
+		keys[g.key()] = true
+	}
 	return keys
 }
 
@@ -199,6 +219,9 @@ func (x *Index) keys() map[Key]bool {
 
 func (x *Index) pod(name types.NamespacedName) *corev1.Pod   { return x.pods.find(name) }
 func (x *Index) podAmbiguous(name types.NamespacedName) bool { return x.pods.ambiguous(name) }
+
+func (x *Index) podGroup(name types.NamespacedName) *podGroup     { return x.groups.find(name) }
+func (x *Index) podGroupAmbiguous(name types.NamespacedName) bool { return x.groups.ambiguous(name) }
 
 func (x *Index) template(name types.NamespacedName) (template *resourcev1.ResourceClaimTemplate, ambiguous bool) {
 	return x.templates.find(name), x.templates.ambiguous(name)
@@ -254,15 +277,15 @@ func (x *Index) newest(name types.NamespacedName) (claim *resourcev1.ResourceCla
 	return claim, false, problems
 }
 
-func (x *Index) generatedClaim(pod *corev1.Pod, entry string) (claim *resourcev1.ResourceClaim, ambiguous *types.NamespacedName) {
-	term := x.terms.uid(ownerTerm, pod.UID)
+func (x *Index) generatedClaim(key generatedFor) (claim *resourcev1.ResourceClaim, ambiguous *types.NamespacedName) {
+	term := x.terms.uid(ownerTerm, key.owner)
 	consider := func(c *resourcev1.ResourceClaim) {
 		name := snapshot.KeyOf(c)
 		newest, unknown, _ := x.newest(name)
 		if unknown {
 			newest = c
 		}
-		if owner, of, ok := owningEntry(newest); !ok || owner != pod.UID || of != entry || newest.Namespace != pod.Namespace {
+		if of, ok := owningEntry(newest); !ok || of != key {
 			return
 		}
 		switch {

@@ -3,6 +3,7 @@ package resourceclaim
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -36,6 +37,14 @@ func with(s, changed Snapshot) Snapshot {
 	for name, claim := range changed.ConfirmedClaims {
 		n.ConfirmedClaims[name] = claim
 	}
+	n.PodGroups = append(slices.DeleteFunc(slices.Clone(s.PodGroups), func(g PodGroup) bool {
+		return g.Name != "" && slices.ContainsFunc(changed.PodGroups, func(c PodGroup) bool { return c.Name == g.Name })
+	}), changed.PodGroups...)
+	n.ConfirmedPodGroups = maps.Clone(s.ConfirmedPodGroups)
+	if n.ConfirmedPodGroups == nil {
+		n.ConfirmedPodGroups = map[types.NamespacedName]*PodGroup{}
+	}
+	maps.Copy(n.ConfirmedPodGroups, changed.ConfirmedPodGroups)
 	return n
 }
 
@@ -54,6 +63,13 @@ func without(s, gone Snapshot) Snapshot {
 		if _, taken := gone.ConfirmedClaims[name]; !taken {
 			n.ConfirmedClaims[name] = claim
 		}
+	}
+	n.PodGroups = slices.DeleteFunc(slices.Clone(s.PodGroups), func(g PodGroup) bool {
+		return g.Name != "" && slices.ContainsFunc(gone.PodGroups, func(c PodGroup) bool { return c.Name == g.Name })
+	})
+	n.ConfirmedPodGroups = maps.Clone(s.ConfirmedPodGroups)
+	for name := range gone.ConfirmedPodGroups {
+		delete(n.ConfirmedPodGroups, name)
 	}
 	return n
 }
@@ -80,7 +96,7 @@ func planText(r Result, err error) string {
 
 func indexAnswers(x *Index) answers {
 	a := answers{plans: map[Key]string{}, explained: map[Key]string{}, err: errorText(x.Err())}
-	for _, key := range append(everyKey(), Key{}, podKey("nobody"), Key{"job", ns, "x"}) {
+	for _, key := range append(everyGroupKey(), Key{}, podKey("nobody"), Key{"job", ns, "x"}) {
 		a.plans[key] = planText(x.Plan(key))
 		e, err := x.Explain(key)
 		a.explained[key] = fmt.Sprint(e, errorText(err))
@@ -94,7 +110,7 @@ func indexAnswers(x *Index) answers {
 
 func snapshotAnswers(s Snapshot, o Options) answers {
 	a := answers{plans: map[Key]string{}, explained: map[Key]string{}, err: problemsAsAWhole(s)}
-	for _, key := range append(everyKey(), Key{}, podKey("nobody"), Key{"job", ns, "x"}) {
+	for _, key := range append(everyGroupKey(), Key{}, podKey("nobody"), Key{"job", ns, "x"}) {
 		a.plans[key] = planText(Plan(s, key, o))
 		e, err := Explain(s, key, o)
 		a.explained[key] = fmt.Sprint(e, errorText(err))
@@ -113,6 +129,14 @@ func problemsAsAWhole(s Snapshot) string {
 	wrongWith("ResourceClaim", s.Claims, true, &problems)
 	wrongWith("ResourceClaim", s.Assumed, false, &problems) // several versions are no mistake
 	wrongWith("ResourceClaimTemplate", s.Templates, true, &problems)
+	for i, g := range s.PodGroups {
+		switch {
+		case g.Name == "":
+			problems.Add(snapshot.NamelessError("PodGroup"))
+		case slices.ContainsFunc(s.PodGroups[:i], func(o PodGroup) bool { return o.Name == g.Name }):
+			problems.Add(snapshot.DuplicateError("PodGroup", at(g.Name)))
+		}
+	}
 	return errorText(problems.Err())
 }
 
@@ -165,6 +189,9 @@ func TestIndexAnswersAsTheFunctions(t *testing.T) {
 		o := Options{MatchUpstream: purekube.Release(g.one("", "", string(purekube.V1_36), string(purekube.V1_37)))}
 		o.DenyAdminAccess = r.IntN(2) == 0
 		s := g.snapshot()
+		if r.IntN(2) == 0 {
+			o.PodGroupOf, s = groupOfLabel, g.withGroups(s)
+		}
 		x := NewIndex(s, o)
 		type version struct {
 			x    *Index
@@ -175,6 +202,12 @@ func TestIndexAnswersAsTheFunctions(t *testing.T) {
 		versions := []version{{x, now}}
 		for range 12 {
 			changed, single := g.step(s)
+			if o.PodGroupOf != nil {
+				changed = g.joined(changed)
+				if !single || r.IntN(4) == 0 {
+					changed, single = g.withGroups(changed), false
+				}
+			}
 			var next *Index
 			var affected []Key
 			after := with(s, changed)
@@ -195,7 +228,7 @@ func TestIndexAnswersAsTheFunctions(t *testing.T) {
 			require.True(t, slices.IsSortedFunc(affected, compareKeys))
 			require.Len(t, slices.Compact(slices.Clone(affected)), len(affected), "each key once")
 			if changed.Deleted == nil {
-				for _, key := range everyKey() {
+				for _, key := range everyGroupKey() {
 					// Problems of the snapshot as a whole are every plan's.
 					was, _ := x.planner.plan(key)
 					is, _ := next.planner.plan(key)
@@ -216,7 +249,7 @@ func TestIndexAnswersAsTheFunctions(t *testing.T) {
 			require.Empty(t, v.then.diff(indexAnswers(v.x)), "an older Index answers as before")
 		}
 	})
-	require.Greater(t, steps, 300)
+	require.Greater(t, steps, 250)
 	require.Less(t, named, all/3, "that would be all keys")
 }
 

@@ -27,13 +27,17 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []Key) {
 	n.claims, c.claims = x.claims.put(changed.Claims)
 	n.assumed, c.assumed = x.assumed.put(changed.Assumed)
 	n.templates, c.templates = x.templates.put(changed.Templates)
+	if x.planner.PodGroupOf != nil {
+		n.groups, c.groups = x.groups.put(podGroupsOf(changed.PodGroups))
+	}
 	n.planner.objects = &n
 	if changed.Deleted != nil {
 		n.planner.deleted = changed.Deleted
 	}
 	n.planner.confirmed = withAnswers(x.planner.confirmed, changed.Confirmed)
 	n.planner.confirmedClaims = withAnswers(x.planner.confirmedClaims, changed.ConfirmedClaims)
-	c.confirmed, c.confirmedClaims = changed.Confirmed, changed.ConfirmedClaims
+	n.planner.confirmedPodGroups = withAnswers(x.planner.confirmedPodGroups, changed.ConfirmedPodGroups)
+	c.confirmed, c.confirmedClaims, c.confirmedPodGroups = changed.Confirmed, changed.ConfirmedClaims, changed.ConfirmedPodGroups
 	if n.faults() != x.faults() {
 		n.unusable = n.problems().Err()
 	}
@@ -50,10 +54,12 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []Key) {
 	n.claims, c.claims = x.claims.delete(gone.Claims)
 	n.assumed, c.assumed = x.assumed.delete(gone.Assumed)
 	n.templates, c.templates = x.templates.delete(gone.Templates)
+	n.groups, c.groups = x.groups.delete(podGroupsOf(gone.PodGroups))
 	n.planner.objects = &n
 	n.planner.confirmed = withoutAnswers(x.planner.confirmed, gone.Confirmed)
 	n.planner.confirmedClaims = withoutAnswers(x.planner.confirmedClaims, gone.ConfirmedClaims)
-	c.confirmed, c.confirmedClaims = gone.Confirmed, gone.ConfirmedClaims
+	n.planner.confirmedPodGroups = withoutAnswers(x.planner.confirmedPodGroups, gone.ConfirmedPodGroups)
+	c.confirmed, c.confirmedClaims, c.confirmedPodGroups = gone.Confirmed, gone.ConfirmedClaims, gone.ConfirmedPodGroups
 	return &n, n.affected(x, c)
 }
 
@@ -83,11 +89,13 @@ func withoutAnswers[P any](answers, gone map[types.NamespacedName]P) map[types.N
 
 // changes are what differs between two Indexes.
 type changes struct {
-	pods            []change[*corev1.Pod]
-	claims, assumed []change[*resourcev1.ResourceClaim]
-	templates       []change[*resourcev1.ResourceClaimTemplate]
-	confirmed       map[types.NamespacedName]*corev1.Pod
-	confirmedClaims map[types.NamespacedName]*resourcev1.ResourceClaim
+	pods               []change[*corev1.Pod]
+	claims, assumed    []change[*resourcev1.ResourceClaim]
+	templates          []change[*resourcev1.ResourceClaimTemplate]
+	confirmed          map[types.NamespacedName]*corev1.Pod
+	confirmedClaims    map[types.NamespacedName]*resourcev1.ResourceClaim
+	groups             []change[*podGroup]
+	confirmedPodGroups map[types.NamespacedName]*PodGroup
 }
 
 // affected are the keys whose plan may differ on account of the changes since before.
@@ -108,6 +116,24 @@ func (x *Index) affected(before *Index, c changes) []Key {
 		// Which version counts may have changed with any of them.
 		for _, claim := range slices.Concat(before.versions(name), x.versions(name)) {
 			keys.addPods(&before.planner, &x.planner, x.users(claim))
+			if group, _, ok := owningPodGroup(claim); ok {
+				keys.addPods(&before.planner, &x.planner, x.members(types.NamespacedName{Namespace: name.Namespace, Name: group}))
+			}
+			keys.addGroups(&before.planner, &x.planner, x.groupUsers(claim))
+		}
+	}
+	for _, change := range c.groups {
+		group := slices.Concat(change.oldObjs, change.newObjs)[0]
+		for _, e := range groupEvents(change) {
+			var concerned []*resourcev1.ResourceClaim
+			if e.matters() {
+				concerned = x.consumedBy(group)
+			}
+			keys.addGroupEvent(&before.planner, &x.planner, e, concerned, x.members(snapshot.KeyOf(group)))
+		}
+		if len(change.oldObjs) > 1 || len(change.newObjs) > 1 {
+			// The plan says that there are several.
+			keys.addKey(group.key())
 		}
 	}
 	for _, change := range c.templates {
@@ -119,6 +145,13 @@ func (x *Index) affected(before *Index, c changes) []Key {
 			}
 		}
 		keys.addPods(&before.planner, &x.planner, users)
+		var groups []*podGroup
+		for g := range x.groups.with(x.terms.named(templateTerm, template.Namespace, template.Name)) {
+			if namesTemplate(&g.Pod, template) {
+				groups = append(groups, g)
+			}
+		}
+		keys.addGroups(&before.planner, &x.planner, groups)
 	}
 	for name := range c.confirmed {
 		for claim := range x.naming(name) {
@@ -133,6 +166,21 @@ func (x *Index) affected(before *Index, c changes) []Key {
 			}
 		}
 		keys.addPods(&before.planner, &x.planner, users)
+	}
+	for name := range c.confirmedClaims {
+		for g := range x.groups.with(x.terms.named(claimTerm, name.Namespace, name.Name)) {
+			if g.Namespace == name.Namespace && resolvesTo(&g.Pod, name.Name) {
+				keys.addGroups(&before.planner, &x.planner, []*podGroup{g})
+			}
+		}
+	}
+	for name := range c.confirmedPodGroups {
+		keys.addPods(&before.planner, &x.planner, x.members(name))
+		g := &podGroup{}
+		g.Namespace, g.Name = name.Namespace, name.Name
+		for _, claim := range x.consumedBy(g) {
+			keys.addKey(KeyOfClaim(claim))
+		}
 	}
 	return keys.sorted()
 }
@@ -204,8 +252,8 @@ func (x *Index) users(claim *resourcev1.ResourceClaim) []*corev1.Pod {
 	}
 	// What follows finds the pod that the claim was generated for, also by a name that is not its
 	// claim's yet.
-	if uid, _, ok := owningEntry(claim); ok {
-		for pod := range x.pods.with(x.terms.uid(podUIDTerm, uid)) {
+	if of, ok := owningEntry(claim); ok {
+		for pod := range x.pods.with(x.terms.uid(podUIDTerm, of.owner)) {
 			if usesClaim(pod, claim) && !slices.Contains(users, pod) {
 				users = append(users, pod)
 			}

@@ -9,7 +9,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 )
 
-// Kind says which of the two passes a [Key] is for.
+// Kind says which of the three passes a [Key] is for.
 type Kind string
 
 const (
@@ -19,9 +19,12 @@ const (
 	// ClaimKey is the kind of a claim's key: reservations that nobody needs are released,
 	// and what is left over is deallocated and deleted.
 	ClaimKey Kind = "claim"
+	// PodGroupKey is the kind of a PodGroup's key: the claims that its pods share are created and
+	// named in its status.
+	PodGroupKey Kind = "podgroup"
 )
 
-// Key names one pod or one claim. Keys are what Plan works on and what a caller queues.
+// Key names one pod, claim or PodGroup. Keys are what Plan works on and what a caller queues.
 type Key struct {
 	Kind            Kind
 	Namespace, Name string
@@ -43,20 +46,29 @@ func KeyOfClaim(claim *resourcev1.ResourceClaim) Key {
 	return Key{ClaimKey, claim.Namespace, claim.Name}
 }
 
-// String is the key as upstream's work queue spells it, "pod:ns/name" or "claim:ns/name".
+// KeyOfPodGroup is the key of the PodGroup's plan; the zero key for nil.
+func KeyOfPodGroup(group *PodGroup) Key {
+	if group == nil {
+		return Key{}
+	}
+	return Key{PodGroupKey, group.Namespace, group.Name}
+}
+
+// String is the key as upstream's work queue spells it, "pod:ns/name", "claim:ns/name" or
+// "podgroup:ns/name".
 func (k Key) String() string {
 	return string(k.Kind) + ":" + k.Namespace + "/" + k.Name
 }
 
-// ParseKey reads what [Key.String] wrote. It is an error if the kind is neither "pod" nor
-// "claim", or if namespace or name is missing.
+// ParseKey reads what [Key.String] wrote. It is an error if the kind is none of "pod",
+// "claim" and "podgroup", or if namespace or name is missing.
 func ParseKey(s string) (Key, error) {
 	kind, object, _ := strings.Cut(s, ":")
 	namespace, name, _ := strings.Cut(object, "/")
 	k := Key{Kind: Kind(kind), Namespace: namespace, Name: name}
 	switch {
-	case k.Kind != PodKey && k.Kind != ClaimKey:
-		return Key{}, fmt.Errorf("key %q: want pod:namespace/name or claim:namespace/name", s)
+	case k.Kind != PodKey && k.Kind != ClaimKey && k.Kind != PodGroupKey:
+		return Key{}, fmt.Errorf("key %q: want pod:namespace/name, claim:namespace/name or podgroup:namespace/name", s)
 	case namespace == "" || name == "" || strings.Contains(name, "/"):
 		return Key{}, fmt.Errorf("key %q: want a namespace and a name after %s", s, kind)
 	}

@@ -1,6 +1,7 @@
 package resourceclaim
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -28,6 +29,11 @@ const noUID types.UID = "\x00"
 // What the pod's status says of entries with a template is dropped before: a pod that does not exist
 // has no claims, and the status was copied from another one.
 //
+// Of a pod that is in a PodGroup of the snapshot the claims of the group are materialized as well,
+// unless the snapshot has them: put those of one pod into the snapshot for the next one. A group
+// that does not exist yet needs a UID that the caller makes up. A group that the snapshot does not
+// have counts as one that nobody has.
+//
 // The error is that of Plan. The entries that it is not about are materialized all the same. A
 // pod that needs no claims, because it is done for example, gives none. A nil pod gives nil.
 func Materialize(s Snapshot, pod *corev1.Pod, name func(podClaim string) string, o Options) (claims []*resourcev1.ResourceClaim, materialized *corev1.Pod, err error) {
@@ -43,17 +49,15 @@ func Materialize(s Snapshot, pod *corev1.Pod, name func(podClaim string) string,
 	}
 	s.Pods = []*corev1.Pod{materialized}
 
-	result, err := Plan(s, KeyOfPod(materialized), o)
+	shared, err := materializeGroup(&s, pod, name, o)
+	result, podErr := Plan(s, KeyOfPod(materialized), o)
+	err = errors.Join(err, podErr)
 	var statuses *SetClaimStatuses
 	created := map[string]string{} // the name by the entry
 	for _, action := range result.Actions {
 		switch a := action.(type) {
 		case CreateClaim:
-			claim := a.Claim // the plan is ours alone
-			claim.Name = strings.TrimSuffix(claim.GenerateName, "-")
-			if name != nil {
-				claim.Name = name(a.PodClaim)
-			}
+			claim := namedClaim(a, name)
 			for i := range claim.OwnerReferences {
 				claim.OwnerReferences[i].UID = pod.UID
 			}
@@ -67,5 +71,46 @@ func Materialize(s Snapshot, pod *corev1.Pod, name func(podClaim string) string,
 		materialized = statuses.withCreated(created).Apply(materialized)
 	}
 	materialized.UID = pod.UID
-	return claims, materialized, err
+	return slices.Concat(shared, claims), materialized, err
+}
+
+// materializeGroup are the claims that the plan of the pod's PodGroup would create, with names. They are
+// put into the snapshot.
+func materializeGroup(s *Snapshot, pod *corev1.Pod, name func(podClaim string) string, o Options) ([]*resourcev1.ResourceClaim, error) {
+	if o.PodGroupOf == nil || o.PodGroupOf(pod) == "" {
+		return nil, nil
+	}
+	key := Key{PodGroupKey, pod.Namespace, o.PodGroupOf(pod)}
+	group := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
+	if _, asked := s.ConfirmedPodGroups[group]; !asked {
+		s.ConfirmedPodGroups = map[types.NamespacedName]*PodGroup{group: nil}
+	}
+	// The status may name claims that the snapshot does not have: a simulation has them all.
+	s.PodGroups = slices.Clone(s.PodGroups)
+	for i := range s.PodGroups {
+		g := &s.PodGroups[i]
+		g.ResourceClaimStatuses = slices.DeleteFunc(slices.Clone(g.ResourceClaimStatuses), func(status corev1.PodResourceClaimStatus) bool {
+			return status.ResourceClaimName != nil && !slices.ContainsFunc(s.Claims, func(c *resourcev1.ResourceClaim) bool {
+				return c != nil && c.Namespace == g.Namespace && c.Name == *status.ResourceClaimName
+			})
+		})
+	}
+	result, err := Plan(*s, key, o)
+	var claims []*resourcev1.ResourceClaim
+	for _, action := range result.Actions {
+		if create, ok := action.(CreateClaim); ok {
+			claims = append(claims, namedClaim(create, name))
+		}
+	}
+	s.Claims = slices.Concat(s.Claims, claims)
+	return claims, err
+}
+
+// namedClaim is the claim of an action that is nobody else's, with a name.
+func namedClaim(a CreateClaim, name func(podClaim string) string) *resourcev1.ResourceClaim {
+	a.Claim.Name = strings.TrimSuffix(a.Claim.GenerateName, "-")
+	if name != nil {
+		a.Claim.Name = name(a.PodClaim)
+	}
+	return a.Claim
 }

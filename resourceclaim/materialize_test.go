@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -149,4 +150,34 @@ func TestMaterialize(t *testing.T) {
 			require.Equal(t, want, pod, "nothing but the statuses differs")
 		})
 	}
+}
+
+// Pods of a PodGroup share its claims: the first one brings them.
+func TestMaterializePodsOfAGroup(t *testing.T) {
+	g := newGroup("g", groupWants("gpu", "t")).got("gpu", "not-in-the-simulation")
+	s := Snapshot{PodGroups: []PodGroup{g}, Templates: templates(newTemplate("t"))}
+	pod := func(name string) *corev1.Pod {
+		return newPod(name, podUID(""), inGroup("g"), wants("gpu", "t"), wants("nic", "t"))
+	}
+	var got []string
+	for _, name := range []string{"p0", "p1"} {
+		claims, materialized, err := Materialize(s, pod(name), nil, grouped)
+		require.NoError(t, err)
+		for _, c := range claims {
+			got = append(got, c.Name)
+		}
+		require.Equal(t, []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("g-gpu")}, {Name: "nic", ResourceClaimName: ptr.To(name + "-nic")}}, materialized.Status.ResourceClaimStatuses)
+		s.Claims = append(s.Claims, claims...)
+	}
+	require.Equal(t, []string{"g-gpu", "p0-nic", "p1-nic"}, got)
+	require.Len(t, s.PodGroups[0].ResourceClaimStatuses, 1, "the snapshot is as it was")
+	require.Equal(t, types.UID("uid-g"), s.Claims[0].OwnerReferences[0].UID)
+	result, err := Plan(Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "t"))}, Templates: s.Templates}, groupKey("g"), grouped)
+	require.NoError(t, err)
+	want := result.Actions[0].(CreateClaim).Claim
+	want.Name = "g-gpu"
+	require.Equal(t, want, s.Claims[0], "the claim that the group's plan creates, its name apart")
+
+	_, _, err = Materialize(Snapshot{Templates: s.Templates}, pod("p2"), nil, grouped)
+	require.ErrorIs(t, err, ErrPodGroupNotFound)
 }

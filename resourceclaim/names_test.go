@@ -9,14 +9,16 @@ import (
 )
 
 func TestKey(t *testing.T) {
-	for _, key := range []Key{podKey("p"), claimKey("c"), {PodKey, "a.b", "c-d.e"}} {
+	for _, key := range []Key{podKey("p"), claimKey("c"), {PodKey, "a.b", "c-d.e"}, {PodGroupKey, ns, "g"}} {
 		parsed, err := ParseKey(key.String())
 		require.NoError(t, err)
 		require.Equal(t, key, parsed)
 	}
 	require.Equal(t, "pod:ml/p", podKey("p").String(), "as in upstream's queue")
 	require.Equal(t, "claim:ml/c", claimKey("c").String(), "as in upstream's queue")
-	for _, bad := range []string{"", "ml/p", "pod:", "pod:p", "pod:/p", "pod:ml/", "pod:ml/p/q", "podgroup:ml/g", ":ml/p", "job:ml/p"} {
+	require.Equal(t, "podgroup:ml/g", KeyOfPodGroup(&PodGroup{Namespace: ns, Name: "g"}).String(), "as in upstream's queue")
+	require.Equal(t, Key{}, KeyOfPodGroup(nil))
+	for _, bad := range []string{"", "ml/p", "pod:", "pod:p", "pod:/p", "pod:ml/", "pod:ml/p/q", ":ml/p", "job:ml/p"} {
 		_, err := ParseKey(bad)
 		require.Error(t, err, bad)
 	}

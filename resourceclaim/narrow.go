@@ -12,8 +12,11 @@ import (
 
 // narrow leaves of the snapshot what the plan for that key rests on, so that a plan for one
 // object reads the rest once and does not index it.
-func narrow(s Snapshot, key Key) Snapshot {
-	n := Snapshot{Now: s.Now, Deleted: s.Deleted, Confirmed: s.Confirmed, ConfirmedClaims: s.ConfirmedClaims}
+func narrow(s Snapshot, key Key, o Options) Snapshot {
+	n := Snapshot{Now: s.Now, Deleted: s.Deleted, Confirmed: s.Confirmed, ConfirmedClaims: s.ConfirmedClaims, ConfirmedPodGroups: s.ConfirmedPodGroups}
+	if o.PodGroupOf == nil {
+		s.PodGroups = nil
+	}
 	is := func(name string) bool { return name == key.Name }
 	switch key.Kind {
 	case ClaimKey:
@@ -21,17 +24,63 @@ func narrow(s Snapshot, key Key) Snapshot {
 		n.Assumed = named(s.Assumed, key.Namespace, is)
 		pods := podsOf(slices.Concat(n.Claims, n.Assumed))
 		n.Pods = named(s.Pods, key.Namespace, pods.has)
+		n.PodGroups = namedGroups(s.PodGroups, key.Namespace, pods.has)
 	case PodKey:
 		n.Pods = named(s.Pods, key.Namespace, is)
-		claims, templates := claimsOf(n.Pods)
-		// A claim counts with all objects of its name, or it would pass for the only one.
-		claims.addOwned(s.Claims, n.Pods)
-		claims.addOwned(s.Assumed, n.Pods)
-		n.Claims = named(s.Claims, key.Namespace, claims.has)
-		n.Assumed = named(s.Assumed, key.Namespace, claims.has)
-		n.Templates = named(s.Templates, key.Namespace, templates.has)
+		owners := n.Pods
+		if o.PodGroupOf != nil {
+			groups := names{}
+			for _, pod := range n.Pods {
+				if group := o.PodGroupOf(pod); group != "" {
+					groups[group] = true
+				}
+			}
+			n.PodGroups = namedGroups(s.PodGroups, key.Namespace, groups.has)
+			owners = slices.Concat(owners, asPods(n.PodGroups))
+			for group := range groups {
+				if answer := s.ConfirmedPodGroups[types.NamespacedName{Namespace: key.Namespace, Name: group}]; answer != nil {
+					owners = append(owners, asPods([]PodGroup{*answer})...)
+				}
+			}
+		}
+		narrowClaims(&n, s, key, n.Pods, owners)
+	case PodGroupKey:
+		n.PodGroups = namedGroups(s.PodGroups, key.Namespace, is)
+		groups := asPods(n.PodGroups)
+		narrowClaims(&n, s, key, groups, groups)
 	}
 	return n
+}
+
+// narrowClaims puts into n the claims and templates that the users name, and the claims of the owners.
+func narrowClaims(n *Snapshot, s Snapshot, key Key, users, owners []*corev1.Pod) {
+	claims, templates := claimsOf(users)
+	// A claim counts with all objects of its name, or it would pass for the only one.
+	claims.addOwned(s.Claims, owners)
+	claims.addOwned(s.Assumed, owners)
+	n.Claims = named(s.Claims, key.Namespace, claims.has)
+	n.Assumed = named(s.Assumed, key.Namespace, claims.has)
+	n.Templates = named(s.Templates, key.Namespace, templates.has)
+}
+
+// asPods are the groups with their fields where a pod has them.
+func asPods(groups []PodGroup) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, g := range podGroupsOf(groups) {
+		pods = append(pods, &g.Pod)
+	}
+	return pods
+}
+
+// namedGroups are the groups of that namespace with a name that is wanted.
+func namedGroups(groups []PodGroup, namespace string, wanted func(name string) bool) []PodGroup {
+	var out []PodGroup
+	for i := range groups {
+		if g := &groups[i]; g.Name != "" && g.Namespace == namespace && wanted(g.Name) {
+			out = append(out, *g)
+		}
+	}
+	return out
 }
 
 // names are the names of some objects of one kind and namespace.
@@ -81,7 +130,7 @@ func (n names) addOwned(claims []*resourcev1.ResourceClaim, pods []*corev1.Pod) 
 		if claim == nil {
 			continue
 		}
-		if _, uid, ok := owningPod(claim); ok && uids[uid] {
+		if of, ok := owningEntry(claim); ok && uids[of.owner] {
 			n[claim.Name] = true
 		}
 	}

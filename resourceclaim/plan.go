@@ -11,15 +11,16 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Plan decides about one pod or claim.
+// Plan decides about one pod, claim or PodGroup.
 //
 // A pod's plan creates the claims that its templates call for, writes their names into its
 // status and, once it has a node, reserves its allocated claims for it. A claim's plan takes
 // away the consumers that do not need it, deallocates it with the last of them, and deletes
-// it if it was generated for a pod that is done.
+// it if it was generated for a pod that is done. A PodGroup's plan creates the claims that its pods
+// share, and writes their names into its status.
 //
-// Needs are pods to look up at the API server: put the answers into [Snapshot].Confirmed and
-// plan again. An error joins one [purekube.ObjectError] for each problem with the snapshot's
+// Needs are pods, claims and PodGroups to look up at the API server: put the answers into
+// [Snapshot].Confirmed, ConfirmedClaims and ConfirmedPodGroups, and plan again. An error joins one [purekube.ObjectError] for each problem with the snapshot's
 // objects; what does not depend on them is in the result all the same:
 //
 //   - A nil entry in a slice, or an object without a name: an error, otherwise ignored.
@@ -32,12 +33,12 @@ import (
 //
 // A key that the snapshot does not hold gives an empty result: the object is gone.
 func Plan(s Snapshot, key Key, o Options) (Result, error) {
-	r, err := newTables(narrow(s, key), o).planner().plan(key)
-	return r, errors.Join(err, problemsOf(s))
+	r, err := newTables(narrow(s, key, o), o).planner().plan(key)
+	return r, errors.Join(err, problemsOf(s, o))
 }
 
-// PlanAll decides about every pod and claim of the snapshot. It returns those that have
-// something to say, sorted by kind ("claim" before "pod"), namespace and name, each with the
+// PlanAll decides about every pod, claim and PodGroup of the snapshot. It returns those that have
+// something to say, sorted by kind ("claim", "pod", "podgroup"), namespace and name, each with the
 // Result that [Plan] has for its key.
 //
 // The error joins one [purekube.ObjectError] for each problem that belongs to no key: nil entries,
@@ -76,6 +77,15 @@ func PlanAll(s Snapshot, o Options) ([]Outcome, error) {
 		r, err := x.claimOutcome(name)
 		add(ClaimKey, name, r, err)
 	}
+	for _, g := range t.groups {
+		if name := snapshot.KeyOf(g); !x.podGroupAmbiguous(name) {
+			r, err := x.planPodGroup(g)
+			add(PodGroupKey, name, r, err)
+		}
+	}
+	for _, twice := range t.podGroups.Duplicates() {
+		add(PodGroupKey, types.NamespacedName{Namespace: twice.Namespace, Name: twice.Name}, Result{}, twice)
+	}
 	// The keys differ, so that the order of the maps above does not show.
 	slices.SortFunc(out, func(a, b Outcome) int { return compareKeys(a.Key, b.Key) })
 	return out, t.wholeProblems()
@@ -97,6 +107,18 @@ func (x *planner) plan(key Key) (Result, error) {
 		return x.podOutcome(name)
 	case ClaimKey:
 		return x.claimOutcome(name)
+	case PodGroupKey:
+		return x.podGroupOutcome(name)
+	}
+	return Result{}, nil
+}
+
+func (x *planner) podGroupOutcome(name types.NamespacedName) (Result, error) {
+	if x.podGroupAmbiguous(name) {
+		return Result{}, snapshot.DuplicateError(podGroupKind, name)
+	}
+	if g := x.podGroup(name); g != nil {
+		return x.planPodGroup(g)
 	}
 	return Result{}, nil
 }
@@ -129,12 +151,15 @@ func (x *planner) claimOutcome(name types.NamespacedName) (Result, error) {
 }
 
 // problemsOf are those with the snapshot as a whole.
-func problemsOf(s Snapshot) error {
+func problemsOf(s Snapshot, o Options) error {
 	var problems snapshot.Problems
 	noteUnusable("Pod", s.Pods, &problems)
 	noteUnusable("ResourceClaim", s.Claims, &problems)
 	noteUnusable("ResourceClaim", s.Assumed, &problems)
 	noteUnusable("ResourceClaimTemplate", s.Templates, &problems)
+	if o.PodGroupOf != nil && slices.ContainsFunc(s.PodGroups, func(g PodGroup) bool { return g.Name == "" }) {
+		problems.Add(snapshot.NamelessError(podGroupKind))
+	}
 	return problems.Err()
 }
 

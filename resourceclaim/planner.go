@@ -24,10 +24,14 @@ type objects interface {
 	versionProblems(types.NamespacedName) []*purekube.ObjectError
 	// writtenClaim is the claim of that name that counts if the caller's own writes do, or nil.
 	writtenClaim(types.NamespacedName) *resourcev1.ResourceClaim
-	// generatedClaim is the claim that was generated for the entry of that pod, whether or not its
-	// status says so. Nil: there is none. ambiguous is the name of one of which it is not known
+	// generatedClaim is the claim that was generated for the entry of the pod or PodGroup with that
+	// UID, whether or not its status says so. Nil: there is none. ambiguous is the name of one of which it is not known
 	// which version counts, so that it can neither be used nor be taken for missing.
-	generatedClaim(pod *corev1.Pod, entry string) (claim *resourcev1.ResourceClaim, ambiguous *types.NamespacedName)
+	generatedClaim(owner generatedFor) (claim *resourcev1.ResourceClaim, ambiguous *types.NamespacedName)
+	// podGroup is the only PodGroup of that name, or nil.
+	podGroup(types.NamespacedName) *podGroup
+	// podGroupAmbiguous reports whether there are several.
+	podGroupAmbiguous(types.NamespacedName) bool
 	// template is the only template of that name, or nil; ambiguous reports whether there are
 	// several.
 	template(types.NamespacedName) (template *resourcev1.ResourceClaimTemplate, ambiguous bool)
@@ -37,10 +41,11 @@ type objects interface {
 type planner struct {
 	Options
 	objects
-	// deleted, confirmed and confirmedClaims are those of the snapshot.
-	deleted         func(types.UID) bool
-	confirmed       map[types.NamespacedName]*corev1.Pod
-	confirmedClaims map[types.NamespacedName]*resourcev1.ResourceClaim
+	// deleted and the answers are those of the snapshot.
+	deleted            func(types.UID) bool
+	confirmed          map[types.NamespacedName]*corev1.Pod
+	confirmedClaims    map[types.NamespacedName]*resourcev1.ResourceClaim
+	confirmedPodGroups map[types.NamespacedName]*PodGroup
 
 	// users has for each listed claim a pod that was seen to use it, or nil: most claims are
 	// reserved for that very pod, which need not be searched for again then. Nil: nobody looks.

@@ -34,15 +34,18 @@ func owningPod(claim metav1.Object) (name string, uid types.UID, ok bool) {
 	return owner.Name, owner.UID, true
 }
 
-// owningEntry is the entry of a pod that the claim was generated for. Without the annotation it was
-// not generated: the scheduler's claims for extended resources have an owner too.
-func owningEntry(claim *resourcev1.ResourceClaim) (pod types.UID, entry string, ok bool) {
-	_, pod, ok = owningPod(claim)
+// owningEntry is the entry of a pod or PodGroup that the claim was generated for. Without the
+// annotation it was not generated: the scheduler's claims for extended resources have an owner too.
+func owningEntry(claim *resourcev1.ResourceClaim) (of generatedFor, ok bool) {
+	_, uid, ok := owningPod(claim)
 	if !ok {
-		return "", "", false
+		_, uid, ok = owningPodGroup(claim)
 	}
-	entry, ok = claim.Annotations[PodClaimAnnotation]
-	return pod, entry, ok
+	if !ok {
+		return generatedFor{}, false
+	}
+	entry, ok := claim.Annotations[PodClaimAnnotation]
+	return generatedFor{claim.Namespace, uid, entry}, ok
 }
 
 // isPod reports whether the consumer is a pod.

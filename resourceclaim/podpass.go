@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -46,59 +47,93 @@ func (x *planner) planPod(pod *corev1.Pod) (r Result, err error) {
 		return r, problems.Err()
 	}
 
-	// The claims of the entries, by index; a converged pod costs no memory.
-	var few [8]*resourcev1.ResourceClaim
-	ready := few[:0]
-	var adopted []corev1.PodResourceClaimStatus
-	var pending []string
 	of := entriesOf(pod)
-	for i := range pod.Spec.ResourceClaims {
-		entry := pod.Spec.ResourceClaims[i].Name
-		e := x.resolve(of, i)
-		ready = append(ready, nil)
-		switch e.state {
-		case entryReady:
-			ready[i] = e.claim
-		case entryUnknown:
-			name, _ := of.claimName(i)
-			r.Needs = append(r.Needs, needClaim(pod.Namespace, name))
-			if x.upstream() {
-				// With this answer the pass may end here, before it asks for another claim (D-8).
-				return asksFirst(r), problems.Err()
-			}
-		case entryAdopt:
-			adopted = append(adopted, corev1.PodResourceClaimStatus{Name: entry, ResourceClaimName: ptr.To(e.claim.Name)})
-		case entryCreate:
-			pending = append(pending, entry)
-			r.Actions = append(r.Actions, CreateClaim{
-				Pod:      snapshot.KeyOf(pod),
-				PodClaim: entry,
-				Claim:    fromTemplate(pod, entry, e.template, x.Options),
-				GoOn:     !x.upstream(),
-			})
-		case entryFailed:
-			problems.Add(e.problem)
-			if e.reason != "" {
-				r.Events = append(r.Events, failedEvent(pod, entry, e.reason))
-			}
-			if x.upstream() {
-				// D-8: what is created by now stays without its name in the status.
-				return asksFirst(r), problems.Err()
-			}
-		}
+	of.member = x.groupOf(pod)
+	switch {
+	case of.member.unknown:
+		r.Needs = append(r.Needs, needPodGroup(pod.Namespace, of.member.name))
+		return r, nil
+	case of.member.group == nil && of.member.name != "" && x.upstream():
+		// D-32: upstream does nothing for the pod.
+		problems.Add(podError(snapshot.KeyOf(pod), "spec.schedulingGroup", of.member.problem))
+		return r, problems.Err()
 	}
-	if len(r.Needs) > 0 {
+	work := x.generateAll(of, &r, &problems)
+	if work.ended || len(r.Needs) > 0 {
 		return asksFirst(r), problems.Err()
 	}
-
-	if len(adopted)+len(pending) > 0 {
-		r.Actions = append(r.Actions, x.setStatuses(of, adopted, pending))
+	if work.statuses() {
+		r.Actions = append(r.Actions, x.setStatuses(of, work))
 	}
 	if pod.Spec.NodeName != "" {
 		// Without a node, reserving is up to the scheduler.
-		r.Actions = x.reserve(r.Actions, of, ready, &problems)
+		r.Actions = x.reserve(r.Actions, of, work.claims, &problems)
 	}
 	return r, problems.Err()
+}
+
+// generation is what becomes of the entries of one object.
+type generation struct {
+	// claims are those of the entries that have theirs, by index.
+	claims []*resourcev1.ResourceClaim
+	few    [8]*resourcev1.ResourceClaim // room for claims: a converged pod costs no memory
+	// adopted are the statuses of the entries whose claim was found, pending the entries whose claim
+	// is to be created.
+	adopted []corev1.PodResourceClaimStatus
+	pending []string
+	// ended reports that upstream goes no further.
+	ended bool
+}
+
+// statuses reports whether a status has to be written.
+func (g *generation) statuses() bool { return len(g.adopted)+len(g.pending) > 0 }
+
+// generateAll resolves the entries, and adds what is to be created, the look-ups to make and the
+// events to the result.
+func (x *planner) generateAll(of entries, r *Result, problems *snapshot.Problems) *generation {
+	work := &generation{}
+	work.claims = work.few[:0]
+	for i := range of.pod.Spec.ResourceClaims {
+		entry := of.pod.Spec.ResourceClaims[i].Name
+		if of.group != nil && i >= MaxPodGroupClaims && !x.upstream() {
+			problems.Add(podGroupError(snapshot.KeyOf(of.pod), "spec.resourceClaims", ErrTooManyClaims))
+			break
+		}
+		e := x.resolve(of, i)
+		work.claims = append(work.claims, nil)
+		switch e.state {
+		case entryReady:
+			work.claims[i] = e.claim
+		case entryUnknown:
+			name, _ := of.claimName(i)
+			r.Needs = append(r.Needs, needClaim(of.pod.Namespace, name))
+			// With this answer upstream's pass may end here, before it asks for another claim (D-8).
+			if work.ended = x.upstream(); work.ended {
+				return work
+			}
+		case entryAdopt:
+			work.adopted = append(work.adopted, corev1.PodResourceClaimStatus{Name: entry, ResourceClaimName: ptr.To(e.claim.Name)})
+		case entryCreate:
+			work.pending = append(work.pending, entry)
+			create := CreateClaim{PodClaim: entry, Claim: fromTemplate(of, entry, e.template, x.Options), GoOn: !x.upstream()}
+			if of.group != nil {
+				create.PodGroup = snapshot.KeyOf(of.pod)
+			} else {
+				create.Pod = snapshot.KeyOf(of.pod)
+			}
+			r.Actions = append(r.Actions, create)
+		case entryFailed:
+			problems.Add(e.problem)
+			if e.reason != "" {
+				r.Events = append(r.Events, of.failed(entry, e.reason))
+			}
+			// D-8: what is created by now stays without its name in the status.
+			if work.ended = x.upstream(); work.ended {
+				return work
+			}
+		}
+	}
+	return work
 }
 
 // asksFirst is the result without what has to wait for the answers to its Needs.
@@ -109,10 +144,15 @@ func asksFirst(r Result) Result {
 	return Result{Needs: sortNeeds(r.Needs)}
 }
 
-// setStatuses is the write of the pod's status after claims were adopted or are to be created.
-func (x *planner) setStatuses(of entries, adopted []corev1.PodResourceClaimStatus, pending []string) SetClaimStatuses {
-	pod := of.pod
-	a := SetClaimStatuses{Pod: snapshot.KeyOf(pod), Statuses: adopted, Pending: pending, GoOn: !x.upstream()}
+// setStatuses is the write of the status after claims were adopted or are to be created.
+func (x *planner) setStatuses(of entries, work *generation) SetClaimStatuses {
+	pod, adopted, pending := of.pod, work.adopted, work.pending
+	a := SetClaimStatuses{Statuses: adopted, Pending: pending, GoOn: !x.upstream()}
+	if of.group != nil {
+		a.PodGroup, a.APIVersion = snapshot.KeyOf(pod), of.group.apiVersion
+	} else {
+		a.Pod = snapshot.KeyOf(pod)
+	}
 	named := make(map[string]bool, len(adopted)+len(pending))
 	for i := range adopted {
 		named[adopted[i].Name] = true
@@ -121,7 +161,7 @@ func (x *planner) setStatuses(of entries, adopted []corev1.PodResourceClaimStatu
 		named[entry] = true
 	}
 	switch {
-	case x.upstreamSince137():
+	case x.upstreamSince137() && of.group == nil:
 		// D-5 is mended, but for the entries that need no claim.
 		for _, status := range pod.Status.ResourceClaimStatuses {
 			if status.ResourceClaimName == nil || named[status.Name] {
@@ -160,10 +200,26 @@ func (x *planner) reserve(actions []Action, of entries, ready []*resourcev1.Reso
 			}
 			continue
 		}
-		if claim.Status.Allocation == nil || isReservedFor(pod, claim) {
+		if claim.Status.Allocation == nil || x.reserved(of, claim) {
 			continue
 		}
+		consumer, group := asConsumer(pod), types.NamespacedName{}
+		if g := of.member.group; g != nil {
+			bound, unsupported := g.binds(&pod.Spec.ResourceClaims[i])
+			if unsupported && x.upstream() {
+				problems.Add(podGroupError(snapshot.KeyOf(g), "spec.resourceClaims", ErrUnsupported))
+				return actions
+			}
+			if bound {
+				consumer, group = g.asConsumer(), snapshot.KeyOf(g)
+			}
+		}
 		if !x.upstream() {
+			if x.PodGroupOf == nil && slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool { return isPodGroup(&c) }) {
+				// D-27: the pod may be one of the group's.
+				problems.Add(of.problem(i, "", ErrPodGroupClaim))
+				continue
+			}
 			if seen[claim] {
 				// D-16: an entry before this one names the same claim.
 				continue
@@ -178,8 +234,8 @@ func (x *planner) reserve(actions []Action, of entries, ready []*resourcev1.Reso
 			}
 		}
 		claim = claim.DeepCopy()
-		claim.Status.ReservedFor = append(claim.Status.ReservedFor, asConsumer(pod))
-		actions = append(actions, Reserve{Claim: claim, Pod: snapshot.KeyOf(pod), GoOn: !x.upstream()})
+		claim.Status.ReservedFor = append(claim.Status.ReservedFor, consumer)
+		actions = append(actions, Reserve{Claim: claim, Pod: snapshot.KeyOf(pod), PodGroup: group, GoOn: !x.upstream()})
 	}
 	return actions
 }
@@ -195,18 +251,11 @@ func refusal(claim *resourcev1.ResourceClaim) *purekube.ObjectError {
 	return nil
 }
 
-func failedEvent(pod *corev1.Pod, entry, reason string) purekube.Event {
+func failedEvent(regarding corev1.ObjectReference, entry, reason string) purekube.Event {
 	return purekube.Event{
-		Regarding: corev1.ObjectReference{
-			APIVersion:      "v1",
-			Kind:            "Pod",
-			Namespace:       pod.Namespace,
-			Name:            pod.Name,
-			UID:             pod.UID,
-			ResourceVersion: pod.ResourceVersion,
-		},
-		Type:    corev1.EventTypeWarning,
-		Reason:  reasonFailed,
-		Message: fmt.Sprintf("PodResourceClaim %s: %s", entry, reason),
+		Regarding: regarding,
+		Type:      corev1.EventTypeWarning,
+		Reason:    reasonFailed,
+		Message:   fmt.Sprintf("%sResourceClaim %s: %s", regarding.Kind, entry, reason),
 	}
 }

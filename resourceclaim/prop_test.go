@@ -41,6 +41,16 @@ func copySnapshot(s Snapshot) Snapshot {
 			out.Confirmed[name] = p.DeepCopy()
 		}
 	}
+	out.PodGroups = copyGroups(s.PodGroups)
+	if s.ConfirmedPodGroups != nil {
+		out.ConfirmedPodGroups = map[types.NamespacedName]*PodGroup{}
+		for name, g := range s.ConfirmedPodGroups {
+			out.ConfirmedPodGroups[name] = nil
+			if g != nil {
+				out.ConfirmedPodGroups[name] = &copyGroups([]PodGroup{*g})[0]
+			}
+		}
+	}
 	if s.ConfirmedClaims != nil {
 		out.ConfirmedClaims = map[types.NamespacedName]*resourcev1.ResourceClaim{}
 		for name, c := range s.ConfirmedClaims {
@@ -50,18 +60,28 @@ func copySnapshot(s Snapshot) Snapshot {
 	return out
 }
 
+func copyGroups(groups []PodGroup) []PodGroup {
+	var out []PodGroup
+	for _, g := range groups {
+		out = append(out, SetClaimStatuses{UID: "nobody's"}.ApplyToPodGroup(g))
+	}
+	return out
+}
+
 func shuffled(s Snapshot, r *rand.Rand) Snapshot {
 	s.Pods, s.Claims, s.Assumed, s.Templates = slices.Clone(s.Pods), slices.Clone(s.Claims), slices.Clone(s.Assumed), slices.Clone(s.Templates)
 	r.Shuffle(len(s.Pods), func(i, j int) { s.Pods[i], s.Pods[j] = s.Pods[j], s.Pods[i] })
 	r.Shuffle(len(s.Claims), func(i, j int) { s.Claims[i], s.Claims[j] = s.Claims[j], s.Claims[i] })
 	r.Shuffle(len(s.Assumed), func(i, j int) { s.Assumed[i], s.Assumed[j] = s.Assumed[j], s.Assumed[i] })
+	s.PodGroups = slices.Clone(s.PodGroups)
+	r.Shuffle(len(s.PodGroups), func(i, j int) { s.PodGroups[i], s.PodGroups[j] = s.PodGroups[j], s.PodGroups[i] })
 	r.Shuffle(len(s.Templates), func(i, j int) { s.Templates[i], s.Templates[j] = s.Templates[j], s.Templates[i] })
 	return s
 }
 
 // data of a snapshot that can be compared and walked.
 func data(s Snapshot) []any {
-	return []any{s.Now, s.Pods, s.Claims, s.Assumed, s.Templates, s.Confirmed, s.ConfirmedClaims}
+	return []any{s.Now, s.Pods, s.Claims, s.Assumed, s.Templates, s.Confirmed, s.ConfirmedClaims, s.PodGroups, s.ConfirmedPodGroups}
 }
 
 func errorText(err error) string {
@@ -87,6 +107,9 @@ func allKeys(s Snapshot) []Key {
 		if c != nil {
 			keys = append(keys, claimKey(c.Name))
 		}
+	}
+	for _, g := range s.PodGroups {
+		keys = append(keys, groupKey(g.Name))
 	}
 	slices.SortFunc(keys, compareKeys)
 	return slices.Compact(keys)
@@ -167,6 +190,9 @@ func holds(s Snapshot, key Key, o Options) bool {
 	}
 	if key.Kind == PodKey {
 		return slices.ContainsFunc(s.Pods, func(p *corev1.Pod) bool { return p != nil && KeyOfPod(p) == key })
+	}
+	if key.Kind == PodGroupKey {
+		return o.PodGroupOf != nil && slices.ContainsFunc(s.PodGroups, func(g PodGroup) bool { return KeyOfPodGroup(&g) == key })
 	}
 	is := func(c *resourcev1.ResourceClaim) bool { return c != nil && KeyOfClaim(c) == key }
 	return slices.ContainsFunc(s.Claims, is) || !o.upstream() && slices.ContainsFunc(s.Assumed, is)
@@ -315,6 +341,11 @@ func oraclePod(s Snapshot, p *corev1.Pod, o Options) (actions []string, asks boo
 		c := oracleFind(s, name)
 		if live != nil {
 			c = live
+		}
+		if c != nil && slices.ContainsFunc(c.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool {
+			return r.Resource == "podgroups" && r.APIGroup != ""
+		}) {
+			continue // D-27
 		}
 		if !mine || c == nil || p.Spec.NodeName == "" || c.Status.Allocation == nil || c.DeletionTimestamp != nil || reserved[name] {
 			continue

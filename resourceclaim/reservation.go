@@ -12,14 +12,18 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// Reserve adds a pod to the consumers of an allocated claim. Claim has the resourceVersion as
+// Reserve adds a pod or its PodGroup to the consumers of an allocated claim. Claim has the resourceVersion as
 // read: if anything about the claim has changed since, the write fails with a conflict, and its
 // pod is planned again.
 type Reserve struct {
-	// Claim is the whole claim as it is to be written, the pod last in status.reservedFor.
+	// Claim is the whole claim as it is to be written, the new consumer last in
+	// status.reservedFor.
 	Claim *resourcev1.ResourceClaim
-	// Pod is the pod that the claim is reserved for.
+	// Pod is the pod in whose plan the claim is reserved.
 	Pod types.NamespacedName
+	// PodGroup is the PodGroup of that pod if the claim is reserved for all of its pods; empty if it
+	// is reserved for the pod alone.
+	PodGroup types.NamespacedName
 	// GoOn reports that the reservations behind this one are right even if it fails. A plan
 	// sets it, except under MatchUpstream: upstream stops at the first error.
 	GoOn bool
@@ -49,8 +53,11 @@ func (a Reserve) Apply(latest *resourcev1.ResourceClaim) *resourcev1.ResourceCla
 	return out
 }
 
-// String reads "Reserve ml/shared: for pod ml/infer".
+// String reads "Reserve ml/shared: for pod ml/infer", or "Reserve ml/shared: for podgroup ml/train".
 func (a Reserve) String() string {
+	if a.PodGroup.Name != "" {
+		return fmt.Sprintf("Reserve %s: for podgroup %s", nameOf(a.Claim), a.PodGroup)
+	}
 	return fmt.Sprintf("Reserve %s: for pod %s", nameOf(a.Claim), a.Pod)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
@@ -22,9 +23,13 @@ const FieldManager = "ResourceClaimController"
 // By default Statuses and Pending together are all of this controller's entries, not only the
 // new ones: what an apply leaves out, the server takes away (D-5).
 type SetClaimStatuses struct {
-	// Pod is the pod whose status is written.
+	// Pod is the pod whose status is written; empty if it is a PodGroup's.
 	Pod types.NamespacedName
-	// UID of that pod, so that the apply cannot hit a new pod of the same name. Empty under
+	// PodGroup is the PodGroup whose status is written, and APIVersion the version to write it in;
+	// both are empty if it is a pod's.
+	PodGroup   types.NamespacedName
+	APIVersion string
+	// UID of that object, so that the apply cannot hit a new one of the same name. Empty under
 	// MatchUpstream, which sends none.
 	UID types.UID
 	// Statuses are the entries to apply, sorted by name. One without a ResourceClaimName says
@@ -57,22 +62,40 @@ func (a SetClaimStatuses) Request(done []runtime.Object) purekube.Request {
 		}
 	}
 	patchType, body := a.withCreated(created).Patch()
+	_, version, object := a.target()
+	resource := podResource
+	if a.PodGroup.Name != "" {
+		group, _ := schema.ParseGroupVersion(version) // what does not parse, the API server refuses
+		resource = group.WithResource(podGroupResource)
+	}
 	return purekube.Request{
-		Verb: "patch", Resource: podResource, Subresource: "status", Namespace: a.Pod.Namespace, Name: a.Pod.Name,
+		Verb: "patch", Resource: resource, Subresource: "status", Namespace: object.Namespace, Name: object.Name,
 		PatchType: patchType, Patch: body, FieldManager: FieldManager, Force: true, GoOn: a.GoOn,
 	}
+}
+
+// target is the object whose status is written.
+func (a SetClaimStatuses) target() (kind, apiVersion string, object types.NamespacedName) {
+	if a.PodGroup.Name == "" {
+		return "Pod", "v1", a.Pod
+	}
+	return podGroupKind, cmp.Or(a.APIVersion, podGroupAPIVersion), a.PodGroup
 }
 
 // createdFor says which entry of the pod an object was created for, and its name. It reads the
 // metadata only, so that any kind of client serves.
 func (a SetClaimStatuses) createdFor(object runtime.Object) (entry, name string, ok bool) {
 	created, ok := claimMetadata(object)
-	if !ok || created.GetName() == "" || created.GetNamespace() != a.Pod.Namespace {
+	kind, _, target := a.target()
+	if !ok || created.GetName() == "" || created.GetNamespace() != target.Namespace {
 		return "", "", false
 	}
-	pod, uid, owned := owningPod(created)
+	owner, uid, owned := owningPod(created)
+	if kind == podGroupKind {
+		owner, uid, owned = owningPodGroup(created)
+	}
 	// Under MatchUpstream the action has no UID: then the name has to do.
-	if !owned || pod != a.Pod.Name || a.UID != "" && uid != a.UID {
+	if !owned || owner != target.Name || a.UID != "" && uid != a.UID {
 		return "", "", false
 	}
 	entry, ok = created.GetAnnotations()[PodClaimAnnotation]
@@ -119,8 +142,9 @@ type claimStatusesPatch struct {
 
 // Patch is the type and the body of the server-side apply. The body leaves out what is pending.
 func (a SetClaimStatuses) Patch() (types.PatchType, []byte) {
-	p := claimStatusesPatch{Kind: "Pod", APIVersion: "v1"}
-	p.Metadata.Name, p.Metadata.Namespace, p.Metadata.UID = a.Pod.Name, a.Pod.Namespace, a.UID
+	kind, version, object := a.target()
+	p := claimStatusesPatch{Kind: kind, APIVersion: version}
+	p.Metadata.Name, p.Metadata.Namespace, p.Metadata.UID = object.Name, object.Namespace, a.UID
 	p.Status.ResourceClaimStatuses = a.Statuses
 	// Strings cannot fail to marshal.
 	body, _ := json.Marshal(p)
@@ -135,18 +159,37 @@ func (a SetClaimStatuses) Apply(latest *corev1.Pod) *corev1.Pod {
 	if out == nil || a.UID != "" && out.UID != a.UID {
 		return out
 	}
+	out.Status.ResourceClaimStatuses = a.applied(out.Spec.ResourceClaims, out.Status.ResourceClaimStatuses)
+	return out
+}
+
+// ApplyToPodGroup is Apply for a PodGroup: a copy of it as it is after the apply.
+func (a SetClaimStatuses) ApplyToPodGroup(latest PodGroup) PodGroup {
+	out := latest
+	out.ResourceClaims = slices.Clone(latest.ResourceClaims)
+	for i := range latest.ResourceClaims {
+		latest.ResourceClaims[i].DeepCopyInto(&out.ResourceClaims[i])
+	}
+	out.ResourceClaimStatuses = copyStatuses(latest.ResourceClaimStatuses)
+	if a.UID == "" || out.UID == a.UID {
+		out.ResourceClaimStatuses = a.applied(out.ResourceClaims, out.ResourceClaimStatuses)
+	}
+	return out
+}
+
+// applied are the statuses after the apply. It may change the ones before it.
+func (a SetClaimStatuses) applied(spec []corev1.PodResourceClaim, statuses []corev1.PodResourceClaimStatus) []corev1.PodResourceClaimStatus {
 	ours := make(map[string]bool, len(a.Statuses))
 	for i := range a.Statuses {
 		ours[a.Statuses[i].Name] = true
 	}
-	for i := range out.Spec.ResourceClaims {
-		if pc := &out.Spec.ResourceClaims[i]; generated(pc) {
+	for i := range spec {
+		if pc := &spec[i]; generated(pc) {
 			ours[pc.Name] = true
 		}
 	}
-	kept := slices.DeleteFunc(out.Status.ResourceClaimStatuses, func(s corev1.PodResourceClaimStatus) bool { return ours[s.Name] })
-	out.Status.ResourceClaimStatuses = append(kept, copyStatuses(a.Statuses)...)
-	return out
+	kept := slices.DeleteFunc(statuses, func(s corev1.PodResourceClaimStatus) bool { return ours[s.Name] })
+	return append(kept, copyStatuses(a.Statuses)...)
 }
 
 // String reads "SetClaimStatuses ml/train-0: gpu=train-0-gpu-l92c5, nic pending".
@@ -162,7 +205,7 @@ func (a SetClaimStatuses) String() string {
 	for _, p := range a.Pending {
 		parts = append(parts, p+" pending")
 	}
-	return "SetClaimStatuses " + a.Pod.String() + ": " + strings.Join(parts, ", ")
+	return "SetClaimStatuses " + ownerText(a.Pod, a.PodGroup) + ": " + strings.Join(parts, ", ")
 }
 
 func copyStatuses(statuses []corev1.PodResourceClaimStatus) []corev1.PodResourceClaimStatus {

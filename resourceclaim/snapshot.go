@@ -22,12 +22,15 @@ type Snapshot struct {
 	Claims []*resourcev1.ResourceClaim
 	// Templates are all templates that the caller's cache holds.
 	Templates []*resourcev1.ResourceClaimTemplate
+	// PodGroups are all PodGroups that the caller's cache holds. They count where
+	// Options.PodGroupOf is set.
+	PodGroups []PodGroup
 	// Assumed are claims as the API server returned them to the caller's own writes,
 	// perhaps not in Claims yet. Of two versions of a claim the one with the newer
 	// resourceVersion counts; where these do not compare, the one in Claims.
 	// [AssumedClaims] keeps such a list.
 	Assumed []*resourcev1.ResourceClaim
-	// Deleted reports whether the pod with that UID is known to be gone. Nil: none is.
+	// Deleted reports whether the pod or PodGroup with that UID is known to be gone. Nil: none is.
 	// [DeletedPods.Has] fits.
 	Deleted func(types.UID) bool
 	// Confirmed are the API server's answers to the Needs of an earlier plan, read after
@@ -38,6 +41,9 @@ type Snapshot struct {
 	// ConfirmedClaims are the answers to Needs of the kind ResourceClaim: the claim of that name, or
 	// nil when there was none. They come and go as Confirmed does.
 	ConfirmedClaims map[types.NamespacedName]*resourcev1.ResourceClaim
+	// ConfirmedPodGroups are the answers to Needs of the kind PodGroup: the group of that name, or
+	// nil when there was none. They come and go as Confirmed does.
+	ConfirmedPodGroups map[types.NamespacedName]*PodGroup
 }
 
 // Options are the switches of this package. The zero value is the library's own decision
@@ -53,6 +59,10 @@ type Options struct {
 	// DenyPrioritizedList refuses templates with a list of alternatives (firstAvailable),
 	// as a cluster does where the feature DRAPrioritizedList is off.
 	DenyPrioritizedList bool
+	// PodGroupOf returns the name of the PodGroup that a pod is in, and the empty string for a pod
+	// in none: where k8s.io/api is v0.36 or newer, spec.schedulingGroup.podGroupName. Nil: PodGroups
+	// are off, as they are where the features GenericWorkload and DRAWorkloadResourceClaims are.
+	PodGroupOf func(*corev1.Pod) string
 }
 
 // Result is what a plan decided for one pod or claim.

@@ -52,7 +52,7 @@ func TestD5_StatusFlaps(t *testing.T) {
 			server := newAPIServer()
 			p := newPod("p", wants("a", "gpu"), wants("b", "gpu"))
 			server.putPod(p)
-			first, err := server.createClaim(fromTemplate(p, "a", server.template, mode.options))
+			first, err := server.createClaim(fromTemplate(entriesOf(p), "a", server.template, mode.options))
 			require.NoError(t, err)
 			_, body := SetClaimStatuses{Pod: at("p")}.withStatus("a", first.Name).Patch()
 			_, err = server.applyStatuses("p", body)

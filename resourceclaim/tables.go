@@ -17,7 +17,9 @@ type tables struct {
 	Options
 	snapshot Snapshot
 
-	pods *snapshot.Table[corev1.Pod, *corev1.Pod]
+	pods      *snapshot.Table[corev1.Pod, *corev1.Pod]
+	groups    []*podGroup
+	podGroups *snapshot.Table[podGroup, *podGroup]
 
 	// claims are those that a name resolves to and that have a key of their own.
 	claims claimSet
@@ -35,10 +37,10 @@ type tables struct {
 	problems snapshot.Problems
 }
 
-// generatedFor is the entry of a pod that a claim was made for.
+// generatedFor is the entry of a pod or PodGroup that a claim was made for.
 type generatedFor struct {
 	namespace string
-	pod       types.UID
+	owner     types.UID
 	entry     string
 }
 
@@ -51,6 +53,10 @@ func newTables(s Snapshot, o Options) *tables {
 	x.snapshot = s
 
 	x.pods = snapshot.NewTable("Pod", s.Pods)
+	if o.PodGroupOf != nil {
+		x.groups = snapshot.Named(podGroupKind, podGroupsOf(s.PodGroups), &x.problems)
+	}
+	x.podGroups = snapshot.NewTable(podGroupKind, x.groups)
 	x.templates, x.ambiguousTemplates = snapshot.Unique(s.Templates)
 	listed := listClaims(s.Claims)
 	x.adoptable = listed.with(s.Assumed)
@@ -66,7 +72,8 @@ func newTables(s Snapshot, o Options) *tables {
 func (x *tables) planner() *planner {
 	return &planner{
 		Options: x.Options, objects: x,
-		deleted: x.snapshot.Deleted, confirmed: x.snapshot.Confirmed, confirmedClaims: x.snapshot.ConfirmedClaims,
+		deleted: x.snapshot.Deleted, confirmed: x.snapshot.Confirmed,
+		confirmedClaims: x.snapshot.ConfirmedClaims, confirmedPodGroups: x.snapshot.ConfirmedPodGroups,
 	}
 }
 
@@ -75,6 +82,11 @@ func (x *tables) podAmbiguous(name types.NamespacedName) bool   { return x.pods.
 func (x *tables) claimAmbiguous(name types.NamespacedName) bool { return x.claims.ambiguous[name] }
 func (x *tables) claim(name types.NamespacedName) (claim *resourcev1.ResourceClaim, position int) {
 	return x.claims.locate(name)
+}
+
+func (x *tables) podGroup(name types.NamespacedName) *podGroup { return x.podGroups.Find(name) }
+func (x *tables) podGroupAmbiguous(name types.NamespacedName) bool {
+	return x.podGroups.Ambiguous(name)
 }
 
 func (x *tables) writtenClaim(name types.NamespacedName) *resourcev1.ResourceClaim {
@@ -89,11 +101,10 @@ func (x *tables) template(name types.NamespacedName) (template *resourcev1.Resou
 	return x.templates[name], x.ambiguousTemplates[name]
 }
 
-func (x *tables) generatedClaim(pod *corev1.Pod, entry string) (claim *resourcev1.ResourceClaim, ambiguous *types.NamespacedName) {
+func (x *tables) generatedClaim(key generatedFor) (claim *resourcev1.ResourceClaim, ambiguous *types.NamespacedName) {
 	if x.owned == nil {
 		x.findGenerated()
 	}
-	key := generatedFor{pod.Namespace, pod.UID, entry}
 	if name, ok := x.contested[key]; ok {
 		return nil, &name
 	}
@@ -109,11 +120,10 @@ func (x *tables) findGenerated() {
 		if !ambiguous {
 			claim = x.adoptable.find(name)
 		}
-		uid, entry, ok := owningEntry(claim)
+		key, ok := owningEntry(claim)
 		if !ok {
 			return
 		}
-		key := generatedFor{claim.Namespace, uid, entry}
 		if ambiguous {
 			if other, ok := x.contested[key]; !ok || name.Name < other.Name {
 				x.contested[key] = name

@@ -4,10 +4,8 @@ import (
 	"errors"
 	"maps"
 
-	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 )
 
 // PodClaimAnnotation is on each claim that was generated, with the name of the entry that it was
@@ -45,26 +43,20 @@ func checkFeatures(template *resourcev1.ResourceClaimTemplate, o Options) error 
 	return nil
 }
 
-// fromTemplate is the claim to create for that entry of the pod (BR-30-01, BR-30-02). It shares
+// fromTemplate is the claim to create for that entry (BR-30-01, BR-30-02). It shares
 // nothing with the template (D-6).
-func fromTemplate(pod *corev1.Pod, entry string, template *resourcev1.ResourceClaimTemplate, o Options) *resourcev1.ResourceClaim {
+func fromTemplate(of entries, entry string, template *resourcev1.ResourceClaimTemplate, o Options) *resourcev1.ResourceClaim {
 	annotations := make(map[string]string, len(template.Spec.Annotations)+1)
 	maps.Copy(annotations, template.Spec.Annotations)
 	// This is how a claim is found again whose name did not get into the pod's status.
 	annotations[PodClaimAnnotation] = entry
 	return &resourcev1.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace:    pod.Namespace,
-			GenerateName: generateName(pod.Name, entry, o.upstream()),
-			Labels:       maps.Clone(template.Spec.Labels),
-			Annotations:  annotations,
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: "v1",
-				Kind:       "Pod",
-				Name:       pod.Name,
-				UID:        pod.UID,
-				Controller: ptr.To(true),
-			}},
+			Namespace:       of.pod.Namespace,
+			GenerateName:    generateName(of.pod.Name, entry, o.upstream()),
+			Labels:          maps.Clone(template.Spec.Labels),
+			Annotations:     annotations,
+			OwnerReferences: []metav1.OwnerReference{of.owner()},
 		},
 		Spec: *template.Spec.Spec.DeepCopy(),
 	}

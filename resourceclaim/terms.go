@@ -10,7 +10,10 @@ import (
 
 // terms are the hashes by which an [Index] finds objects that refer to others. The hash decides
 // about speed only: what is found is looked at.
-type terms struct{ seed maphash.Seed }
+type terms struct {
+	seed       maphash.Seed
+	podGroupOf func(*corev1.Pod) string // of the options
+}
 
 // What a term is about is mixed into it, so that the terms of one object differ.
 const (
@@ -18,7 +21,9 @@ const (
 	templateTerm                                     // a pod's entry names this template
 	podUIDTerm                                       // the pod of this UID, if a claim can be generated for it
 	podTerm                                          // a claim names the pod of this name as consumer or owner
-	ownerTerm                                        // a claim was generated for an entry of the pod with this UID
+	ownerTerm                                        // a claim was generated for an entry of the pod or PodGroup with this UID
+	memberTerm                                       // a pod is in the PodGroup of this name
+	groupTerm                                        // a claim names the PodGroup of this name as consumer or owner
 )
 
 func (t terms) named(about uint64, namespace, name string) uint64 {
@@ -47,6 +52,17 @@ func (t terms) ofPod(pod *corev1.Pod, add func(uint64)) {
 	if anyGenerated(pod) {
 		add(t.uid(podUIDTerm, pod.UID))
 	}
+	if t.podGroupOf != nil {
+		if group := t.podGroupOf(pod); group != "" {
+			add(t.named(memberTerm, pod.Namespace, group))
+		}
+	}
+}
+
+// ofPodGroup are the claims and templates that the group's entries are about.
+func (t terms) ofPodGroup(g *podGroup, add func(uint64)) {
+	t.podGroupOf = nil // a group is in none
+	t.ofPod(&g.Pod, add)
 }
 
 // ofClaim are the pods that the claim names.
@@ -55,8 +71,19 @@ func (t terms) ofClaim(claim *resourcev1.ResourceClaim, add func(uint64)) {
 	if owned {
 		add(t.named(podTerm, claim.Namespace, owner))
 	}
-	if uid, _, ok := owningEntry(claim); ok {
-		add(t.uid(ownerTerm, uid))
+	if of, ok := owningEntry(claim); ok {
+		add(t.uid(ownerTerm, of.owner))
+	}
+	if t.podGroupOf != nil {
+		group, _, owned := owningPodGroup(claim)
+		if owned {
+			add(t.named(groupTerm, claim.Namespace, group))
+		}
+		for i := range claim.Status.ReservedFor {
+			if consumer := &claim.Status.ReservedFor[i]; isPodGroup(consumer) && !(owned && consumer.Name == group) {
+				add(t.named(groupTerm, claim.Namespace, consumer.Name))
+			}
+		}
 	}
 	for i := range claim.Status.ReservedFor {
 		consumer := &claim.Status.ReservedFor[i]

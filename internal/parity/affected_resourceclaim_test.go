@@ -145,7 +145,7 @@ func claimKeysOf(t Trace, s resourceclaim.Snapshot) []string {
 			}
 			for _, cached := range s.Claims {
 				for _, ref := range claim.Status.ReservedFor {
-					if cached.Name == claim.Name && !reservesFor(cached, ref.UID) {
+					if cached.Name == claim.Name && !reservesUID(cached, ref.UID) {
 						keys = append(keys, fmt.Sprintf("pod:ns/%s", ref.Name))
 					}
 				}
@@ -154,4 +154,8 @@ func claimKeysOf(t Trace, s resourceclaim.Snapshot) []string {
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
+}
+
+func reservesUID(claim *resourcev1.ResourceClaim, uid types.UID) bool {
+	return slices.ContainsFunc(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == uid })
 }

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -280,6 +281,28 @@ update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","
 			`"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"p-gpu-x4z9k"}]}}`,
 	},
 	{
+		ID:    "D-27",
+		Title: "a PodGroup's claim, with PodGroups off",
+		Why: "The status names a claim of the pod's PodGroup, which a controller with PodGroups on has written. v1.36 with the feature off makes a claim for the pod alone and takes the pod off its group's devices; " +
+			"v1.37 does nothing for the pod at all. In the default, without Options.PodGroupOf, the entry is an error, its status stays, and the pod's other entries get what is theirs.",
+		Given: func() []runtime.Object {
+			p := inPodGroup(withEntries(claimPod("p", "uid-p"), templated("gpu", "t"), templated("nic", "t")), "g")
+			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("g-gpu-x4z9k")}}
+			return []runtime.Object{p, claimOfPodGroup("g-gpu-x4z9k", "uid-g", "gpu"), claimTemplate("t")}
+		},
+		Run: bothClaims,
+		Upstream: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns"},` +
+			`"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"p-gpu-00001"},{"name":"nic","resourceClaimName":"p-nic-00001"}]}}
+create resourceclaims ns/: ` + createdFor("gpu") + `
+create resourceclaims ns/: ` + createdFor("nic"),
+		In:        []purekube.Release{purekube.V1_36},
+		Elsewhere: "error for pod:ns/p",
+		Ours: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns","uid":"uid-p"},` +
+			`"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"g-gpu-x4z9k"},{"name":"nic","resourceClaimName":"p-nic-00001"}]}}
+create resourceclaims ns/: ` + createdFor("nic") + `
+error for pod:ns/p`,
+	},
+	{
 		ID:    "D-28",
 		Title: "a claim that the cache does not show yet",
 		Why: "The pod's status names a claim that no cache has. v1.36 takes it for gone and makes another one, and the first one stays until the pod goes. The claim may have been made a moment ago by a " +
@@ -301,6 +324,61 @@ create resourceclaims ns/: ` + createdFor("gpu"),
 		Ours:      "get resourceclaims ns/p-gpu-x4z9k",
 		In:        []purekube.Release{purekube.V1_36},
 		Elsewhere: "get resourceclaims ns/p-gpu-x4z9k",
+	},
+	{
+		ID:      "D-31",
+		Title:   "the names of a PodGroup's claims flap",
+		Why:     "For the status of a PodGroup, v1.37 does what v1.36 does for that of a pod (D-5): its apply has the new names only, and the API server takes away those that it applied before. The default applies all of them.",
+		Setting: podGroupsOn,
+		Given: func() []runtime.Object {
+			g := somePodGroup("g", templated("a", "t"), templated("b", "t"))
+			g.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "a", ResourceClaimName: ptr.To("g-a-x4z9k")}}
+			return []runtime.Object{writePodGroup(g), claimOfPodGroup("g-a-x4z9k", "uid-g", "a"), claimOfPodGroup("g-b-l92c5", "uid-g", "b")}
+		},
+		Run: bothWithPodGroups(),
+		In:  []purekube.Release{purekube.V1_37},
+		Upstream: `apply podgroups/status ns/g by ResourceClaimController with force: {"apiVersion":"scheduling.k8s.io/v1beta1","kind":"PodGroup","metadata":{"name":"g","namespace":"ns"},` +
+			`"status":{"resourceClaimStatuses":[{"name":"b","resourceClaimName":"g-b-l92c5"}]}}`,
+		Ours: `apply podgroups/status ns/g by ResourceClaimController with force: {"apiVersion":"scheduling.k8s.io/v1beta1","kind":"PodGroup","metadata":{"name":"g","namespace":"ns","uid":"uid-g"},` +
+			`"status":{"resourceClaimStatuses":[{"name":"a","resourceClaimName":"g-a-x4z9k"},{"name":"b","resourceClaimName":"g-b-l92c5"}]}}`,
+	},
+	{
+		ID:    "D-32",
+		Title: "a pod whose PodGroup the cache does not have",
+		Why: "Upstream fails the whole pod, without an event, the claims that it has of its own included, and comes back by its back-off alone. The default looks the group up. Where there is none, it is not known which entries are " +
+			"the group's, so that no claim is made; but the claims that are the pod's own are named and reserved.",
+		Setting: podGroupsOn + " The API server has no PodGroup g.",
+		Given: func() []runtime.Object {
+			p := inPodGroup(withEntries(claimPod("p", "uid-p"), named("nic", "shared"), templated("gpu", "t")), "g")
+			p.Spec.NodeName = "node"
+			return []runtime.Object{p, inUse(claimOf("shared", "", "")), claimTemplate("t")}
+		},
+		Run:      bothWithPodGroups(),
+		In:       []purekube.Release{purekube.V1_37},
+		Upstream: "error for pod:ns/p",
+		Ours:     "get podgroups ns/g\n" + reservedOnce + "\nerror for pod:ns/p",
+	},
+	{
+		ID:    "D-33",
+		Title: "a reservation of the PodGroup that had the name before",
+		Why: "A pod knows its group by name, and so upstream takes a reservation for another group of that name, which is gone, for the pod's. When that reservation is taken away, the claim is deallocated under the pods that run. " +
+			"The default compares the UID, and reserves the claim for the group that is there.",
+		Setting: podGroupsOn + " What stands under default is the pod's plan.",
+		Given: func() []runtime.Object {
+			p := inPodGroup(withEntries(claimPod("p", "uid-p"), named("gpu", "shared")), "g")
+			p.Spec.NodeName = "node"
+			c := inUse(claimOf("shared", "", ""))
+			c.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "g", UID: "uid-old-g"}}
+			return []runtime.Object{p, writePodGroup(somePodGroup("g", named("gpu", "shared"))), c}
+		},
+		Run: bothWithPodGroups(resourceclaim.Key{Kind: resourceclaim.PodKey, Namespace: "ns", Name: "p"}),
+		In:  []purekube.Release{purekube.V1_37},
+		Upstream: `update resourceclaims/status ns/shared: {"metadata":{"finalizers":["resource.kubernetes.io/delete-protection"],"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},` +
+			`"spec":{"devices":{"requests":null}},"status":{}}
+update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},"spec":{"devices":{"requests":null}},"status":{}}`,
+		Ours: `update resourceclaims/status ns/shared: {"metadata":{"finalizers":["resource.kubernetes.io/delete-protection"],"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},` +
+			`"spec":{"devices":{"requests":null}},"status":{"allocation":{"devices":{}},"reservedFor":[` +
+			`{"apiGroup":"scheduling.k8s.io","name":"g","resource":"podgroups","uid":"uid-old-g"},{"apiGroup":"scheduling.k8s.io","name":"g","resource":"podgroups","uid":"uid-g"}]}}`,
 	},
 }
 
@@ -328,6 +406,8 @@ func claimsCaseOf(objects []runtime.Object) claimsCase {
 			c.snapshot.Claims = append(c.snapshot.Claims, o)
 		case *resourcev1.ResourceClaimTemplate:
 			c.snapshot.Templates = append(c.snapshot.Templates, o)
+		case *unstructured.Unstructured:
+			c.snapshot.PodGroups = append(c.snapshot.PodGroups, readPodGroup(o))
 		default:
 			panic(fmt.Sprintf("%T", o))
 		}

@@ -5,11 +5,13 @@ package parity
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/disruption"
 	"k8s.io/kubernetes/pkg/controller/resourceclaim"
 
 	"github.com/purekube/purekube"
+	claims "github.com/purekube/purekube/resourceclaim"
 )
 
 // What Kubernetes v1.36 and v1.37 build in different ways. v1.37.mod goes with the tag v137.
@@ -20,14 +22,26 @@ const release = purekube.V1_36
 // testFlags are what go test needs to build them.
 const testFlags = ""
 
-// resourceClaimFeatures are the switches of the controller.
-type resourceClaimFeatures = resourceclaim.Features
+// resourceClaimFeatures are the switches of the controller. PodGroups are compared from v1.37 on.
+type resourceClaimFeatures struct{ AdminAccess, PrioritizedList, PodGroups bool }
+
+// podGroupObjects are the groups as the API has them.
+func podGroupObjects(groups []claims.PodGroup) []runtime.Object {
+	if len(groups) > 0 {
+		panic("PodGroups are compared from v1.37 on")
+	}
+	return nil
+}
+
+// releaseKinds are the kinds that caches hold beyond those of every release.
+func releaseKinds() []runtime.Object { return nil }
 
 // featuresCanBeOff: a snapshot may come with them off.
 const featuresCanBeOff = true
 
 func runResourceClaim(ctx context.Context, w *World, features resourceClaimFeatures) (func(context.Context), error) {
-	c, err := resourceclaim.NewController(klog.FromContext(ctx), features, w.Client,
+	c, err := resourceclaim.NewController(klog.FromContext(ctx),
+		resourceclaim.Features{AdminAccess: features.AdminAccess, PrioritizedList: features.PrioritizedList}, w.Client,
 		w.Informers.Core().V1().Pods(), nil, // no PodGroups: their feature is off
 		w.Informers.Resource().V1().ResourceClaims(), w.Informers.Resource().V1().ResourceClaimTemplates())
 	if err != nil {

@@ -12,9 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -29,6 +31,7 @@ type claimsCase struct {
 	deleted    []types.UID
 	live       []*corev1.Pod
 	liveClaims []*resourcev1.ResourceClaim
+	liveGroups []resourceclaim.PodGroup
 	options    resourceclaim.Options
 }
 
@@ -44,12 +47,16 @@ func (c claimsCase) plan(key resourceclaim.Key, o resourceclaim.Options) (r reso
 		if s.Confirmed == nil {
 			s.Confirmed = map[types.NamespacedName]*corev1.Pod{}
 			s.ConfirmedClaims = map[types.NamespacedName]*resourcev1.ResourceClaim{}
+			s.ConfirmedPodGroups = map[types.NamespacedName]*resourceclaim.PodGroup{}
 		}
 		for _, n := range r.Needs {
 			name := types.NamespacedName{Namespace: n.Namespace, Name: n.Name}
-			if n.Kind == "ResourceClaim" {
+			switch n.Kind {
+			case "ResourceClaim":
 				s.ConfirmedClaims[name] = c.lookUpClaim(n.Name)
-			} else {
+			case "PodGroup":
+				s.ConfirmedPodGroups[name] = c.lookUpGroup(n.Name)
+			default:
 				s.Confirmed[name] = c.lookUp(n.Name)
 			}
 		}
@@ -103,6 +110,11 @@ func (c claimsCase) queue() []resourceclaim.Key {
 			add(resourceclaim.PodKey, p.Name)
 		}
 	}
+	for _, g := range c.snapshot.PodGroups {
+		if c.groupQueued(g) {
+			add(resourceclaim.PodGroupKey, g.Name)
+		}
+	}
 	for _, claim := range c.snapshot.Claims {
 		add(resourceclaim.ClaimKey, claim.Name)
 	}
@@ -127,9 +139,11 @@ func (c claimsCase) queued(p *corev1.Pod) bool {
 		claim := c.claim(name)
 		switch {
 		case claim == nil && entry.ResourceClaimTemplateName != nil:
-			return true
-		case claim == nil || entry.ResourceClaimTemplateName != nil && !metav1.IsControlledBy(claim, p):
-		case p.Spec.NodeName != "" && claim.Status.Allocation != nil && !reservesFor(claim, p.UID):
+			if !c.leftToGroup(p, entry) {
+				return true
+			}
+		case claim == nil || entry.ResourceClaimTemplateName != nil && !c.owns(p, claim):
+		case p.Spec.NodeName != "" && claim.Status.Allocation != nil && !c.reserves(claim, p):
 			return true
 		}
 	}
@@ -156,7 +170,7 @@ func (c claimsCase) waits(p *corev1.Pod) bool {
 		if claim == nil {
 			return false
 		}
-		if entry.ResourceClaimTemplateName != nil && !metav1.IsControlledBy(claim, p) {
+		if entry.ResourceClaimTemplateName != nil && !c.owns(p, claim) {
 			return true
 		}
 	}
@@ -172,8 +186,84 @@ func (c claimsCase) claim(name string) *resourcev1.ResourceClaim {
 	return nil
 }
 
-func reservesFor(claim *resourcev1.ResourceClaim, uid types.UID) bool {
-	return slices.ContainsFunc(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == uid })
+// reserves reports whether upstream takes the claim for reserved: for the pod by its UID, for its group
+// by its name.
+func (c claimsCase) reserves(claim *resourcev1.ResourceClaim, p *corev1.Pod) bool {
+	return slices.ContainsFunc(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool {
+		return r.UID == p.UID || c.groupOf(p) != "" && r.APIGroup == "scheduling.k8s.io" && r.Resource == "podgroups" && r.Name == c.groupOf(p)
+	})
+}
+
+// owns reports whether upstream takes the claim for the pod's: by its UID, or by its group's name.
+func (c claimsCase) owns(p *corev1.Pod, claim *resourcev1.ResourceClaim) bool {
+	owner := metav1.GetControllerOf(claim)
+	return metav1.IsControlledBy(claim, p) ||
+		owner != nil && owner.Kind == "PodGroup" && strings.HasPrefix(owner.APIVersion, "scheduling.k8s.io/") && c.groupOf(p) == owner.Name
+}
+
+// groupOf is the pod's group, if PodGroups are on.
+func (c claimsCase) groupOf(p *corev1.Pod) string {
+	if c.options.PodGroupOf == nil {
+		return ""
+	}
+	return c.options.PodGroupOf(p)
+}
+
+// group is the group of that name in the cache.
+func (c claimsCase) group(name string) *resourceclaim.PodGroup {
+	for i := range c.snapshot.PodGroups {
+		if c.snapshot.PodGroups[i].Name == name {
+			return &c.snapshot.PodGroups[i]
+		}
+	}
+	return nil
+}
+
+// lookUpGroup is what the API server says of a group.
+func (c claimsCase) lookUpGroup(name string) *resourceclaim.PodGroup {
+	for i := range c.liveGroups {
+		if c.liveGroups[i].Name == name {
+			return &c.liveGroups[i]
+		}
+	}
+	return c.group(name)
+}
+
+// leftToGroup reports whether upstream does not work on a pod on account of an entry whose claim is
+// missing: it is one that the pod's group has, or upstream cannot tell.
+func (c claimsCase) leftToGroup(p *corev1.Pod, entry *corev1.PodResourceClaim) bool {
+	g := c.group(c.groupOf(p))
+	if g == nil {
+		return false
+	}
+	for _, e := range g.ResourceClaims {
+		if e.ResourceClaimName == nil && e.ResourceClaimTemplateName == nil {
+			return true
+		}
+		if equality.Semantic.DeepEqual(e, *entry) {
+			return true
+		}
+	}
+	return false
+}
+
+// groupQueued reports whether upstream would work on the group at all.
+func (c claimsCase) groupQueued(g resourceclaim.PodGroup) bool {
+	if g.Deleting || len(g.ResourceClaims) == 0 {
+		return false
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: g.UID, Namespace: "ns"}, Status: corev1.PodStatus{ResourceClaimStatuses: g.ResourceClaimStatuses}}
+	for i := range g.ResourceClaims {
+		entry := &g.ResourceClaims[i]
+		name, state := resourceclaim.ClaimName(pod, entry)
+		if state == resourceclaim.NameNotCreated || state == resourceclaim.NameUnsupported {
+			return true
+		}
+		if state == resourceclaim.NameKnown && entry.ResourceClaimTemplateName != nil && c.claim(name) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 var resourceclaimCore = Core[claimsCase]{
@@ -184,7 +274,7 @@ var resourceclaimCore = Core[claimsCase]{
 		for _, t := range c.snapshot.Templates {
 			copies = append(copies, t.DeepCopy()) // upstream writes to them (D-6)
 		}
-		return slices.Concat(asObjects(c.snapshot.Pods), asObjects(c.snapshot.Claims), asObjects(copies))
+		return slices.Concat(asObjects(c.snapshot.Pods), asObjects(c.snapshot.Claims), asObjects(copies), podGroupObjects(c.snapshot.PodGroups))
 	},
 	Start: startClaims,
 	Script: func(c claimsCase, w *World) Trace {
@@ -224,6 +314,10 @@ func (c claimsCase) withoutIdleGets(t Trace) Trace {
 			return slices.ContainsFunc(p.Spec.ResourceClaims, func(e corev1.PodResourceClaim) bool {
 				return e.ResourceClaimName != nil && *e.ResourceClaimName == r.Name
 			})
+		}) || r.Verb == "get" && r.Resource == "resourceclaims" && slices.ContainsFunc(c.snapshot.PodGroups, func(g resourceclaim.PodGroup) bool {
+			return slices.ContainsFunc(g.ResourceClaims, func(e corev1.PodResourceClaim) bool {
+				return e.ResourceClaimName != nil && *e.ResourceClaimName == r.Name
+			})
 		})
 	})
 	return t
@@ -255,6 +349,12 @@ func startClaims(c claimsCase) Start {
 					return p, nil
 				}
 			}
+			if r.Verb == "get" && r.Resource == "podgroups" {
+				if g := c.lookUpGroup(r.Name); g != nil {
+					return podGroupObjects([]resourceclaim.PodGroup{*g})[0], nil
+				}
+				return nil, apierrors.NewNotFound(schema.GroupResource{Group: "scheduling.k8s.io", Resource: "podgroups"}, r.Name)
+			}
 			if r.Verb == "get" && r.Resource == "resourceclaims" {
 				if claim := c.lookUpClaim(r.Name); claim != nil {
 					return claim, nil
@@ -264,7 +364,7 @@ func startClaims(c claimsCase) Start {
 			return nil, nil
 		}
 		return startResourceClaim(resourceClaimFeatures{
-			AdminAccess: !c.options.DenyAdminAccess, PrioritizedList: !c.options.DenyPrioritizedList,
+			AdminAccess: !c.options.DenyAdminAccess, PrioritizedList: !c.options.DenyPrioritizedList, PodGroups: c.options.PodGroupOf != nil,
 		})(ctx, w)
 	}
 }
@@ -283,16 +383,16 @@ func (c claimsCase) tell(w *World) {
 }
 
 // trace is what a plan for each key in upstream's queue would send.
-func (c claimsCase) trace(o resourceclaim.Options) Trace {
+func (c claimsCase) trace(o resourceclaim.Options) Trace { return c.traceOf(o, c.queue()...) }
+
+// traceOf is what the plans for these keys would send.
+func (c claimsCase) traceOf(o resourceclaim.Options, keys ...resourceclaim.Key) Trace {
 	var t Trace
 	var answers Answers
-	for _, key := range c.queue() {
+	for _, key := range keys {
 		result, needs, err := c.plan(key, o)
 		for _, n := range needs {
-			resource := "pods"
-			if n.Kind == "ResourceClaim" {
-				resource = "resourceclaims"
-			}
+			resource := strings.ToLower(n.Kind) + "s"
 			t.Requests = append(t.Requests, Request{Verb: "get", Resource: resource, Namespace: n.Namespace, Name: n.Name})
 		}
 		t.Requests = append(t.Requests, Planned(&answers, result.Actions)...)
@@ -451,6 +551,12 @@ func smallerClaims(c claimsCase) []claimsCase {
 	}
 	for _, live := range Without(c.live) {
 		with(func(less *claimsCase) { less.live = live })
+	}
+	for _, groups := range Without(c.snapshot.PodGroups) {
+		with(func(less *claimsCase) { less.snapshot.PodGroups = groups })
+	}
+	for _, groups := range Without(c.liveGroups) {
+		with(func(less *claimsCase) { less.liveGroups = groups })
 	}
 	for _, claims := range Without(c.liveClaims) {
 		with(func(less *claimsCase) { less.liveClaims = claims })

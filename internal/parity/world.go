@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -102,7 +103,7 @@ func newWorld() *World {
 	}
 	w.Client.AddReactor("*", "*", w.react)
 	w.Informers = informers.NewSharedInformerFactory(w.Client, 0)
-	for _, kind := range kinds {
+	for _, kind := range slices.Concat(kinds, releaseKinds()) {
 		i := newInformer(kind)
 		w.caches[reflect.TypeOf(kind)] = i
 		w.Informers.InformerFor(kind, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer { return i })

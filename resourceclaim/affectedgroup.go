@@ -1,0 +1,230 @@
+package resourceclaim
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// AffectedByPodGroup returns the keys whose plan may differ after an event of a PodGroup, sorted.
+// oldGroup is nil for a group that was added, newGroup for one that was deleted; s is the snapshot
+// after the event. Without Options.PodGroupOf there are none.
+//
+// It names the group if it has or had work to do, its pods that have or had, and, when it came, went
+// or was replaced, the claims that name it as a consumer or that its entries resolve to
+// (enqueuePodGroup in upstream's controller.go).
+func AffectedByPodGroup(s Snapshot, oldGroup, newGroup *PodGroup, o Options) []Key {
+	if o.PodGroupOf == nil {
+		return nil
+	}
+	e := groupEventOf(oldGroup, newGroup)
+	var concerned []*resourcev1.ResourceClaim
+	if e.matters() {
+		for _, claim := range slices.Concat(s.Claims, s.Assumed) {
+			if claim != nil && slices.ContainsFunc(e.groups(), func(g *podGroup) bool { return namesPodGroup(claim, g) }) {
+				concerned = append(concerned, claim)
+			}
+		}
+	}
+	members := podsWhere(s, func(pod *corev1.Pod) bool {
+		return len(pod.Spec.ResourceClaims) > 0 && slices.ContainsFunc(e.groups(), func(g *podGroup) bool { return g.Namespace == pod.Namespace && g.Name == o.PodGroupOf(pod) })
+	})
+	after := claimsFor(s, slices.Concat(members, e.groups().asPods()), o)
+	before := after
+	before.PodGroups = slices.DeleteFunc(slices.Clone(after.PodGroups), func(g PodGroup) bool {
+		return newGroup != nil && KeyOfPodGroup(&g) == KeyOfPodGroup(newGroup)
+	})
+	if oldGroup != nil {
+		before.PodGroups = append(before.PodGroups, *oldGroup)
+	}
+	var keys keySet
+	keys.addGroupEvent(newTables(before, o).planner(), newTables(after, o).planner(), e, concerned, members)
+	return keys.sorted()
+}
+
+// groups are some PodGroups.
+type groups []*podGroup
+
+// asPods are the groups with their fields where a pod has them.
+func (g groups) asPods() []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, group := range g {
+		pods = append(pods, &group.Pod)
+	}
+	return pods
+}
+
+func groupsWhere(s Snapshot, o Options, match func(*podGroup) bool) groups {
+	if o.PodGroupOf == nil {
+		return nil
+	}
+	return slices.DeleteFunc(podGroupsOf(s.PodGroups), func(g *podGroup) bool { return !match(g) })
+}
+
+// sharesClaim reports whether the claim was generated for the PodGroup that the pod is in.
+func sharesClaim(pod *corev1.Pod, claim *resourcev1.ResourceClaim, o Options) bool {
+	if claim == nil || o.PodGroupOf == nil || claim.Namespace != pod.Namespace {
+		return false
+	}
+	group, _, ok := owningPodGroup(claim)
+	return ok && group == o.PodGroupOf(pod)
+}
+
+// namesPodGroup reports whether the claim names the group as a consumer.
+func namesPodGroup(claim *resourcev1.ResourceClaim, g *podGroup) bool {
+	return claim.Namespace == g.Namespace && slices.ContainsFunc(claim.Status.ReservedFor, func(consumer resourcev1.ResourceClaimConsumerReference) bool {
+		return isPodGroup(&consumer) && consumer.Name == g.Name
+	})
+}
+
+// groupEvent is what happened to a PodGroup: it was added (no oldGroup), changed or deleted (no
+// newGroup).
+type groupEvent struct{ oldGroup, newGroup *podGroup }
+
+func groupEventOf(oldGroup, newGroup *PodGroup) groupEvent {
+	var e groupEvent
+	if oldGroup != nil {
+		g := podGroupOf(oldGroup)
+		e.oldGroup = &g
+	}
+	if newGroup != nil {
+		g := podGroupOf(newGroup)
+		e.newGroup = &g
+	}
+	return e
+}
+
+// groups are those of the event that are not nil.
+func (e groupEvent) groups() groups {
+	return slices.DeleteFunc(groups{e.oldGroup, e.newGroup}, func(g *podGroup) bool { return g == nil })
+}
+
+// matters reports whether the event can change what is known about the consumers of the group's name.
+func (e groupEvent) matters() bool {
+	return e.oldGroup == nil || e.newGroup == nil || e.oldGroup.UID != e.newGroup.UID || e.oldGroup.key() != e.newGroup.key()
+}
+
+// addGroupEvent is for an event of a PodGroup; concerned are the claims that name it and members the
+// pods that are in it.
+func (k *keySet) addGroupEvent(before, after *planner, e groupEvent, concerned []*resourcev1.ResourceClaim, members []*corev1.Pod) {
+	if e.oldGroup != nil && before.groupNeedsWork(e.oldGroup) {
+		k.addKey(e.oldGroup.key())
+	}
+	if e.newGroup != nil && after.groupNeedsWork(e.newGroup) {
+		k.addKey(e.newGroup.key())
+	}
+	if e.matters() && e.oldGroup != nil {
+		of := entriesOf(&e.oldGroup.Pod)
+		for i := range e.oldGroup.Spec.ResourceClaims {
+			if name, state := of.claimName(i); state == NameKnown {
+				k.addKey(Key{ClaimKey, e.oldGroup.Namespace, name})
+			}
+		}
+	}
+	for _, claim := range concerned {
+		k.addKey(KeyOfClaim(claim))
+	}
+	k.addPods(before, after, members)
+}
+
+// addGroups is for PodGroups that have not changed themselves, and their pods.
+func (k *keySet) addGroups(before, after *planner, groups []*podGroup) {
+	for _, g := range groups {
+		if after.groupNeedsWork(g) || before != after && before.groupNeedsWork(g) {
+			k.addKey(g.key())
+		}
+	}
+}
+
+// groupNeedsWork reports whether the group's plan may have anything to do or to say
+// (podGroupNeedsWork in upstream's controller.go).
+func (x *planner) groupNeedsWork(g *podGroup) bool {
+	if len(g.Spec.ResourceClaims) == 0 || g.DeletionTimestamp != nil || x.knownDeleted(&g.Pod) {
+		return false
+	}
+	if g.invalid() != nil || len(g.Spec.ResourceClaims) > MaxPodGroupClaims {
+		// The plan says so.
+		return true
+	}
+	of := entriesOf(&g.Pod)
+	of.group = g
+	return x.entriesNeedWork(of)
+}
+
+// What follows is for the Index.
+
+// groupEvents are what happened to the PodGroups of one name, as podEvents.
+func groupEvents(c change[*podGroup]) []groupEvent {
+	if len(c.oldObjs) <= 1 && len(c.newObjs) <= 1 {
+		var e groupEvent
+		if len(c.oldObjs) > 0 {
+			e.oldGroup = c.oldObjs[0]
+		}
+		if len(c.newObjs) > 0 {
+			e.newGroup = c.newObjs[0]
+		}
+		return []groupEvent{e}
+	}
+	var events []groupEvent
+	for _, g := range c.oldObjs {
+		events = append(events, groupEvent{oldGroup: g})
+	}
+	for _, g := range c.newObjs {
+		events = append(events, groupEvent{newGroup: g})
+	}
+	return events
+}
+
+// members are the pods that are in the PodGroup of that name.
+func (x *Index) members(group types.NamespacedName) []*corev1.Pod {
+	if x.planner.PodGroupOf == nil {
+		return nil
+	}
+	var members []*corev1.Pod
+	for pod := range x.pods.with(x.terms.named(memberTerm, group.Namespace, group.Name)) {
+		if pod.Namespace == group.Namespace && x.planner.PodGroupOf(pod) == group.Name {
+			members = append(members, pod)
+		}
+	}
+	return members
+}
+
+// consumedBy are the claims that name the PodGroup of that name as a consumer.
+func (x *Index) consumedBy(g *podGroup) []*resourcev1.ResourceClaim {
+	var claims []*resourcev1.ResourceClaim
+	term := x.terms.named(groupTerm, g.Namespace, g.Name)
+	for claim := range x.claims.with(term) {
+		if namesPodGroup(claim, g) {
+			claims = append(claims, claim)
+		}
+	}
+	for claim := range x.assumed.with(term) {
+		if namesPodGroup(claim, g) {
+			claims = append(claims, claim)
+		}
+	}
+	return claims
+}
+
+// groupUsers are the PodGroups that use the claim.
+func (x *Index) groupUsers(claim *resourcev1.ResourceClaim) []*podGroup {
+	var users []*podGroup
+	if x.groups.size == 0 {
+		return nil
+	}
+	for g := range x.groups.with(x.terms.named(claimTerm, claim.Namespace, claim.Name)) {
+		if usesClaim(&g.Pod, claim) {
+			users = append(users, g)
+		}
+	}
+	if of, ok := owningEntry(claim); ok {
+		for g := range x.groups.with(x.terms.uid(podUIDTerm, of.owner)) {
+			if usesClaim(&g.Pod, claim) && !slices.Contains(users, g) {
+				users = append(users, g)
+			}
+		}
+	}
+	return users
+}

@@ -1,0 +1,210 @@
+package resourceclaim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+)
+
+func (g generator) groupName() string { return g.one("g0", "g1") }
+
+func (g generator) groupUID(name string) types.UID {
+	if g.never() {
+		return ""
+	}
+	return types.UID("uid-" + name + g.one("", "", "", "-old"))
+}
+
+func (g generator) group(name string) PodGroup {
+	out := newGroup(name).uid(g.groupUID(name))
+	out.Deleting = g.seldom()
+	if g.never() {
+		out.APIVersion = g.one("", "v1", "example.com/v1", "a/b/c")
+	}
+	for i := range g.IntN(3) {
+		entry := fmt.Sprintf("e%d", i)
+		switch g.IntN(8) {
+		case 0, 1:
+			out.ResourceClaims = append(out.ResourceClaims, groupUses(entry, g.claimName()))
+		case 2:
+			out.ResourceClaims = append(out.ResourceClaims, corev1.PodResourceClaim{Name: entry})
+		default:
+			out.ResourceClaims = append(out.ResourceClaims, groupWants(entry, g.one("t0", "t1", "t0x")))
+			if g.often() {
+				out = out.got(entry, g.claimName())
+			}
+		}
+	}
+	for g.never() {
+		out.ResourceClaims = append(out.ResourceClaims, groupWants(g.one("e0", "e5", "e6", "e7"), "t0"))
+	}
+	return out
+}
+
+// withGroups puts PodGroups, their pods and their claims into a snapshot that nobody else has.
+func (g generator) withGroups(s Snapshot) Snapshot {
+	for _, name := range []string{"g0", "g1"} {
+		if g.often() {
+			s.PodGroups = append(s.PodGroups, g.group(name))
+		}
+		if g.never() {
+			s.PodGroups = append(s.PodGroups, g.group(name), g.group(""))
+		}
+	}
+	s.ConfirmedPodGroups = map[types.NamespacedName]*PodGroup{}
+	for _, name := range []string{"g0", "g1", "g2"} {
+		switch g.IntN(4) {
+		case 0:
+			s.ConfirmedPodGroups[at(name)] = nil
+		case 1:
+			answer := g.group(name)
+			s.ConfirmedPodGroups[at(name)] = &answer
+		}
+	}
+	return g.joined(s)
+}
+
+// joined puts pods of the snapshot into groups, and makes some of its claims theirs.
+func (g generator) joined(s Snapshot) Snapshot {
+	for _, p := range s.Pods {
+		if p == nil || g.seldom() {
+			continue
+		}
+		name := g.one("g0", "g0", "g1", "g2")
+		inGroup(name)(p)
+		for i := range s.PodGroups {
+			if s.PodGroups[i].Name != name || g.seldom() {
+				continue
+			}
+			for j, e := range s.PodGroups[i].ResourceClaims {
+				if j < len(p.Spec.ResourceClaims) && p.Spec.ResourceClaims[j].Name == e.Name && g.often() {
+					p.Spec.ResourceClaims[j] = *e.DeepCopy()
+				}
+			}
+		}
+	}
+	for _, c := range slices.Concat(s.Claims, s.Assumed) {
+		if c == nil {
+			continue
+		}
+		if g.IntN(2) == 0 {
+			name := g.groupName()
+			ofGroup(name, g.groupUID(name), g.one("e0", "e1"))(c)
+		}
+		for i := range c.Status.ReservedFor {
+			if g.IntN(3) == 0 {
+				name := g.one("g0", "g1", "g2")
+				forGroup(name, g.groupUID(name))(c)
+				c.Status.ReservedFor[i] = c.Status.ReservedFor[len(c.Status.ReservedFor)-1]
+				c.Status.ReservedFor = c.Status.ReservedFor[:len(c.Status.ReservedFor)-1]
+			}
+		}
+	}
+	return s
+}
+
+func everyGroupKey() []Key { return append(everyKey(), groupKey("g0"), groupKey("g1"), groupKey("g2")) }
+
+// What holds for any snapshot holds for those with PodGroups: nothing is written to and nothing
+// shared, order does not show, Plan is PlanAll's share, and nothing panics.
+func TestContractWithPodGroups(t *testing.T) {
+	seeded(t, 400, func(t *testing.T, r *rand.Rand) {
+		g := generator{r, r.IntN(2) == 0}
+		s := g.withGroups(g.snapshot())
+		checkContract(t, s, Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.Release(g.one("", "", string(purekube.V1_37)))}, r)
+	})
+}
+
+// SAFETY: a pod's plan makes no claim for an entry of its group, and reserves no claim of the group's
+// for the pod alone. LIVENESS: what a plan of a group names in its status is named in its pods' next.
+func TestPodsOfAGroupShareItsClaims(t *testing.T) {
+	entries := map[string]int{}
+	seeded(t, 1500, func(t *testing.T, r *rand.Rand) {
+		g := generator{r, true}
+		s := g.withGroups(g.snapshot())
+		o := grouped
+		for _, p := range s.Pods {
+			name := groupOfLabel(p)
+			i := slices.IndexFunc(s.PodGroups, func(g PodGroup) bool { return g.Name == name && !(s.Deleted != nil && s.Deleted(g.UID)) })
+			if name == "" || i < 0 {
+				continue
+			}
+			group := podGroupOf(&s.PodGroups[i])
+			result, _ := Plan(s, podKey(p.Name), o)
+			for j := range p.Spec.ResourceClaims {
+				e := &p.Spec.ResourceClaims[j]
+				bound, _ := group.binds(e)
+				for _, a := range result.Actions {
+					switch a := a.(type) {
+					case CreateClaim:
+						if a.PodClaim == e.Name {
+							require.False(t, bound, "%s makes a claim of its group's", p.Name)
+							entries["made for the pod"]++
+						}
+					case Reserve:
+						if claim, state := ClaimName(p, e); state == NameKnown && claim == a.Claim.Name && len(p.Spec.ResourceClaims) == 1 {
+							require.Equal(t, bound, a.PodGroup.Name != "")
+							last := a.Claim.Status.ReservedFor[len(a.Claim.Status.ReservedFor)-1]
+							require.Equal(t, bound, isPodGroup(&last))
+							entries[fmt.Sprint("reserved for the group: ", bound)]++
+						}
+					case SetClaimStatuses:
+						for _, status := range a.Statuses {
+							if status.Name == e.Name && bound {
+								entries["took the group's"]++
+							}
+						}
+					}
+				}
+			}
+		}
+	})
+	t.Log(entries)
+	require.Len(t, entries, 4, "each of these has to occur: %v", entries)
+}
+
+// What With and Without say of one PodGroup is what AffectedByPodGroup says.
+func TestIndexAffectsWhatAffectedByPodGroupNames(t *testing.T) {
+	seeded(t, 500, func(t *testing.T, r *rand.Rand) {
+		g := generator{r, true}
+		o := Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.Release(g.one("", "", string(purekube.V1_37)))}
+		s := g.withGroups(g.snapshot())
+		x := NewIndex(s, o)
+		name := g.groupName()
+		var oldGroup, newGroup *PodGroup
+		if i := slices.IndexFunc(s.PodGroups, func(g PodGroup) bool { return g.Name == name }); i >= 0 {
+			oldGroup = &s.PodGroups[i]
+		}
+		after := s
+		after.PodGroups = slices.DeleteFunc(slices.Clone(s.PodGroups), func(g PodGroup) bool { return g.Name == name })
+		var next *Index
+		var got []Key
+		if r.IntN(3) == 0 && oldGroup != nil {
+			next, got = x.Without(Snapshot{PodGroups: []PodGroup{*oldGroup}})
+		} else {
+			changed := g.group(name)
+			newGroup = &changed
+			after.PodGroups = append(after.PodGroups, changed)
+			next, got = x.With(Snapshot{PodGroups: []PodGroup{changed}})
+		}
+		require.Equal(t, texts(AffectedByPodGroup(after, oldGroup, newGroup, o)), texts(got))
+		for _, key := range everyGroupKey() {
+			was, wasErr := x.Plan(key)
+			is, isErr := next.Plan(key)
+			direct, directErr := Plan(after, key, o)
+			require.Empty(t, cmp.Diff(direct, is))
+			require.Equal(t, errorText(directErr), errorText(isErr))
+			if !cmp.Equal(was, is) || errorText(wasErr) != errorText(isErr) {
+				require.Contains(t, got, key, "%v, now %v", lines(was.Actions), lines(is.Actions))
+			}
+		}
+	})
+}

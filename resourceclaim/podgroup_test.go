@@ -1,0 +1,426 @@
+package resourceclaim
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube"
+)
+
+// In the tests a pod's group stands in a label.
+const groupLabel = "group"
+
+func groupOfLabel(pod *corev1.Pod) string { return pod.Labels[groupLabel] }
+
+var grouped = Options{PodGroupOf: groupOfLabel}
+
+func groupKey(name string) Key { return Key{PodGroupKey, ns, name} }
+
+func inGroup(name string) podOption {
+	return func(p *corev1.Pod) { p.Labels = map[string]string{groupLabel: name} }
+}
+
+func newGroup(name string, entries ...corev1.PodResourceClaim) PodGroup {
+	return PodGroup{APIVersion: "scheduling.k8s.io/v1beta1", Namespace: ns, Name: name, UID: types.UID("uid-" + name), ResourceClaims: entries}
+}
+
+func groupWants(entry, template string) corev1.PodResourceClaim {
+	return corev1.PodResourceClaim{Name: entry, ResourceClaimTemplateName: &template}
+}
+
+func groupUses(entry, claim string) corev1.PodResourceClaim {
+	return corev1.PodResourceClaim{Name: entry, ResourceClaimName: &claim}
+}
+
+func (g PodGroup) got(entry, claim string) PodGroup {
+	g.ResourceClaimStatuses = append(g.ResourceClaimStatuses, corev1.PodResourceClaimStatus{Name: entry, ResourceClaimName: &claim})
+	return g
+}
+
+func (g PodGroup) uid(uid types.UID) PodGroup { g.UID = uid; return g }
+func (g PodGroup) deleting() PodGroup         { g.Deleting = true; return g }
+
+// ofGroup is a claim that was generated for an entry of a group with that UID.
+func ofGroup(name string, uid types.UID, entry string) claimOption {
+	return func(c *resourcev1.ResourceClaim) {
+		c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "scheduling.k8s.io/v1beta1", Kind: "PodGroup", Name: name, UID: uid, Controller: ptr.To(true)}}
+		c.Annotations = map[string]string{PodClaimAnnotation: entry}
+	}
+}
+
+func forGroup(name string, uid types.UID) claimOption {
+	return consumer(resourcev1.ResourceClaimConsumerReference{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: name, UID: uid})
+}
+
+func askedGroups(answers ...any) map[types.NamespacedName]*PodGroup {
+	out := map[types.NamespacedName]*PodGroup{}
+	for _, a := range answers {
+		switch a := a.(type) {
+		case string:
+			out[at(a)] = nil
+		case PodGroup:
+			out[at(a.Name)] = &a
+		}
+	}
+	return out
+}
+
+// What a plan comes to, in words: its actions, or its Needs.
+func groupPlan(t *testing.T, s Snapshot, key Key, o Options, want error) []string {
+	t.Helper()
+	r, err := Plan(s, key, o)
+	if want == nil {
+		require.NoError(t, err)
+	} else {
+		require.ErrorIs(t, err, want)
+	}
+	out := lines(r.Actions)
+	for _, n := range r.Needs {
+		out = append(out, "Need "+n.Kind+" "+n.Name)
+	}
+	for _, e := range r.Events {
+		out = append(out, "Event "+e.Regarding.Kind+" "+e.Regarding.Name+": "+e.Message)
+	}
+	return out
+}
+
+func TestPodGroupPass(t *testing.T) {
+	gpu := templates(newTemplate("gpu"))
+	up := Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.V1_37}
+	for _, tc := range []struct {
+		name, reason string
+		s            Snapshot
+		want         []string // by default
+		upstream     []string // nil: the same
+		err          error
+	}{
+		{name: "creates", reason: "one claim for all pods of the group", s: Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu"))}, Templates: gpu},
+			want: []string{"CreateClaim podgroup ml/g gpu: g-gpu-*", "SetClaimStatuses podgroup ml/g: gpu pending"}},
+		{name: "adopts", reason: "the status could not be written", s: Snapshot{
+			PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu"))}, Claims: claims(newClaim("c", ofGroup("g", "uid-g", "gpu")))},
+			want: []string{"SetClaimStatuses podgroup ml/g: gpu=c"}},
+		{name: "D-31 all names", reason: "what an apply leaves out, the server takes away", s: Snapshot{
+			PodGroups: []PodGroup{newGroup("g", groupWants("a", "gpu"), groupWants("b", "gpu")).got("a", "c1")},
+			Claims:    claims(newClaim("c1", ofGroup("g", "uid-g", "a")), newClaim("c2", ofGroup("g", "uid-g", "b")))},
+			want: []string{"SetClaimStatuses podgroup ml/g: a=c1, b=c2"}, upstream: []string{"SetClaimStatuses podgroup ml/g: b=c2"}},
+		{name: "at rest", reason: "nothing is written twice", s: Snapshot{
+			PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c")}, Claims: claims(newClaim("c", ofGroup("g", "uid-g", "gpu")))}},
+		{name: "deleting", reason: "a group that goes gets nothing", s: Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu")).deleting()}, Templates: gpu}},
+		{name: "named claim is its predecessor's", reason: "the owner is told by its UID", s: Snapshot{
+			PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c")}, Claims: claims(newClaim("c", ofGroup("g", "uid-old", "gpu"))), Templates: gpu},
+			want: []string{"CreateClaim podgroup ml/g gpu: g-gpu-*", "SetClaimStatuses podgroup ml/g: gpu pending"}},
+		{name: "named claim is not cached", reason: "D-28 holds for groups", s: Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c")}, Templates: gpu},
+			want: []string{"Need ResourceClaim c"}},
+		{name: "user's claim", reason: "its user makes it", s: Snapshot{PodGroups: []PodGroup{newGroup("g", groupUses("gpu", "c"))}}},
+		{name: "D-8 failing entry", reason: "it does not hold back the other", s: Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("a", "none"), groupWants("b", "gpu"))}, Templates: gpu},
+			want: []string{"CreateClaim podgroup ml/g b: g-b-*", "SetClaimStatuses podgroup ml/g: b pending",
+				`Event PodGroup g: PodGroupResourceClaim a: resource claim template "none": resourceclaimtemplate.resource.k8s.io "none" not found`},
+			upstream: []string{`Event PodGroup g: PodGroupResourceClaim a: resource claim template "none": resourceclaimtemplate.resource.k8s.io "none" not found`}, err: ErrTemplateNotFound},
+		{name: "unsupported entry", reason: "it may be from a newer API", s: Snapshot{PodGroups: []PodGroup{newGroup("g", corev1.PodResourceClaim{Name: "x"})}},
+			want: []string{"Event PodGroup g: PodGroupResourceClaim x: checking for claim before creating it: PodGroup ml/g, spec.resourceClaim x: none of the supported fields are set"}, err: ErrUnsupported},
+		{name: "another version of the API", reason: "the group decides about it", s: Snapshot{
+			PodGroups: []PodGroup{{APIVersion: "scheduling.k8s.io/v1alpha2", Namespace: ns, Name: "g", UID: "uid-g", ResourceClaims: []corev1.PodResourceClaim{groupWants("gpu", "gpu")}}}, Templates: gpu},
+			want: []string{"CreateClaim podgroup ml/g gpu: g-gpu-*", "SetClaimStatuses podgroup ml/g: gpu pending"}},
+	} {
+		for mode, o := range map[string]Options{"default": grouped, "v1.37": up} {
+			t.Run(tc.name+"/"+mode, func(t *testing.T) {
+				want := tc.want
+				if o.upstream() && tc.upstream != nil {
+					want = tc.upstream
+				}
+				require.Equal(t, want, groupPlan(t, tc.s, groupKey("g"), o, tc.err), tc.reason)
+				all, whole := PlanAll(tc.s, o)
+				require.NoError(t, whole)
+				if len(want) == 0 {
+					require.Empty(t, all)
+				} else {
+					require.Equal(t, groupKey("g"), all[0].Key)
+				}
+			})
+		}
+	}
+}
+
+func TestPodOfAGroup(t *testing.T) {
+	gpu := templates(newTemplate("gpu"))
+	g := newGroup("g", groupWants("gpu", "gpu"), groupUses("shared", "s"))
+	member := func(options ...podOption) []*corev1.Pod {
+		return pods(newPod("p", append([]podOption{inGroup("g")}, options...)...))
+	}
+	groupsClaim := newClaim("c", ofGroup("g", "uid-g", "gpu"), allocated)
+	up := Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.V1_37}
+	for _, tc := range []struct {
+		name, reason string
+		s            Snapshot
+		want         []string
+		upstream     []string // nil: the same
+		err, upErr   error
+	}{
+		{name: "takes its group's claim", reason: "name, claim and template match", s: Snapshot{Pods: member(wants("gpu", "gpu")), PodGroups: []PodGroup{g}, Claims: claims(groupsClaim), Templates: gpu},
+			want: []string{"SetClaimStatuses ml/p: gpu=c"}},
+		{name: "waits for its group's claim", reason: "a pod never makes it", s: Snapshot{Pods: member(wants("gpu", "gpu")), PodGroups: []PodGroup{g}, Templates: gpu}},
+		{name: "another template", reason: "it is the pod's own entry then", s: Snapshot{Pods: member(wants("gpu", "other")), PodGroups: []PodGroup{g}, Templates: templates(newTemplate("other"))},
+			want: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"}},
+		{name: "another name", reason: "it is the pod's own entry then", s: Snapshot{Pods: member(wants("nic", "gpu")), PodGroups: []PodGroup{g}, Templates: gpu},
+			want: []string{"CreateClaim ml/p nic: p-nic-*", "SetClaimStatuses ml/p: nic pending"}},
+		{name: "reserves for the group", reason: "not for each of its pods", s: Snapshot{Pods: member(onNode, has("gpu", "gpu", "c")), PodGroups: []PodGroup{g}, Claims: claims(groupsClaim)},
+			want: []string{"Reserve ml/c: for podgroup ml/g"}},
+		{name: "reserves the user's claim for the group", reason: "the group names it too", s: Snapshot{Pods: member(onNode, uses("shared", "s")), PodGroups: []PodGroup{g}, Claims: claims(newClaim("s", allocated))},
+			want: []string{"Reserve ml/s: for podgroup ml/g"}},
+		{name: "reserves another user's claim for the pod", reason: "the group does not name it", s: Snapshot{Pods: member(onNode, uses("mine", "s")), PodGroups: []PodGroup{g}, Claims: claims(newClaim("s", allocated))},
+			want: []string{"Reserve ml/s: for pod ml/p"}},
+		{name: "reserved for the group", reason: "that serves all of its pods", s: Snapshot{Pods: member(onNode, has("gpu", "gpu", "c")), PodGroups: []PodGroup{g},
+			Claims: claims(newClaim("c", ofGroup("g", "uid-g", "gpu"), allocated, forGroup("g", "uid-g")))}},
+		{name: "D-33 reserved for its predecessor", reason: "that reservation goes, and the allocation with it", s: Snapshot{Pods: member(onNode, uses("shared", "s")), PodGroups: []PodGroup{g},
+			Claims: claims(newClaim("s", allocated, forGroup("g", "uid-old")))},
+			want: []string{"Reserve ml/s: for podgroup ml/g"}, upstream: []string{}},
+		{name: "D-33 its predecessor's claim", reason: "the garbage collector takes that away", s: Snapshot{Pods: member(has("gpu", "gpu", "c")), PodGroups: []PodGroup{g},
+			Claims: claims(newClaim("c", ofGroup("g", "uid-old", "gpu")), newClaim("c2", ofGroup("g", "uid-g", "gpu")))},
+			want: []string{"SetClaimStatuses ml/p: gpu=c2"}, upstream: []string{}},
+		{name: "D-32 group is not cached", reason: "it may be too new for the cache", s: Snapshot{Pods: member(wants("gpu", "gpu")), Templates: gpu},
+			want: []string{"Need PodGroup g"}, upstream: []string{}, upErr: ErrPodGroupNotFound},
+		{name: "D-32 group is looked up", reason: "the answer counts as the group", s: Snapshot{Pods: member(wants("gpu", "gpu"), wants("nic", "gpu")), Templates: gpu, ConfirmedPodGroups: askedGroups(g), Claims: claims(groupsClaim)},
+			want: []string{"CreateClaim ml/p nic: p-nic-*", "SetClaimStatuses ml/p: gpu=c, nic pending"}, upstream: []string{}, upErr: ErrPodGroupNotFound},
+		{name: "D-32 nobody has the group", reason: "the pod's own claims go on, and no other is made",
+			s: Snapshot{Pods: member(onNode, has("a", "gpu", "c1"), wants("b", "gpu"), wants("c", "gpu"), uses("d", "s")), Templates: gpu, ConfirmedPodGroups: askedGroups("g"),
+				Claims: claims(newClaim("c1", madeFor("p", "a"), allocated), newClaim("c2", madeFor("p", "b")), newClaim("s", allocated))},
+			want: []string{"SetClaimStatuses ml/p: a=c1, b=c2", "Reserve ml/c1: for pod ml/p", "Reserve ml/s: for pod ml/p"}, upstream: []string{},
+			err: ErrPodGroupNotFound, upErr: ErrPodGroupNotFound},
+		{name: "group is known to be deleted", reason: "the cache lags", s: Snapshot{Pods: member(wants("gpu", "gpu")), PodGroups: []PodGroup{g}, Templates: gpu, Deleted: deletedUIDs("uid-g")},
+			want: []string{"Need PodGroup g"}, upstream: []string{}},
+		{name: "two groups of the name", reason: "it is not known whose entry it is", s: Snapshot{Pods: member(wants("gpu", "gpu")), PodGroups: []PodGroup{g, g}, Templates: gpu},
+			err: purekube.ErrDuplicate, upErr: purekube.ErrDuplicate},
+		{name: "unsupported entry of the group", reason: "upstream gives up, the others can be told", s: Snapshot{Pods: member(wants("gpu", "gpu")),
+			PodGroups: []PodGroup{newGroup("g", corev1.PodResourceClaim{Name: "x"}, groupWants("gpu", "gpu"))}, Claims: claims(groupsClaim)},
+			want:     []string{"SetClaimStatuses ml/p: gpu=c"},
+			upstream: []string{"Event Pod p: PodResourceClaim gpu: PodGroup ml/g: spec.resourceClaims: none of the supported fields are set"}, upErr: ErrUnsupported},
+	} {
+		for _, mode := range []struct {
+			name string
+			o    Options
+			err  error
+		}{{"default", grouped, tc.err}, {"v1.37", up, tc.upErr}} {
+			t.Run(tc.name+"/"+mode.name, func(t *testing.T) {
+				want := tc.want
+				if mode.o.upstream() && tc.upstream != nil {
+					want = tc.upstream
+				}
+				got := groupPlan(t, tc.s, podKey("p"), mode.o, mode.err)
+				if len(want) == 0 {
+					require.Empty(t, got, tc.reason)
+				} else {
+					require.Equal(t, want, got, tc.reason)
+				}
+			})
+		}
+	}
+}
+
+func TestClaimOfAGroup(t *testing.T) {
+	g := newGroup("g", groupWants("gpu", "gpu"))
+	claim := newClaim("c", ofGroup("g", "uid-g", "gpu"), allocated, forGroup("g", "uid-g"))
+	released := []string{"Release ml/c: g, deallocate", "RemoveFinalizer ml/c"}
+	up := Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.V1_37}
+	for _, tc := range []struct {
+		name, reason string
+		s            Snapshot
+		o            Options
+		want         []string
+		err          error
+	}{
+		{name: "group is there", reason: "it may need the claim", s: Snapshot{PodGroups: []PodGroup{g}}, o: grouped},
+		{name: "group is being deleted", reason: "until it is gone its pods may run", s: Snapshot{PodGroups: []PodGroup{g.deleting()}}, o: grouped},
+		{name: "all its pods are done", reason: "others may come", s: Snapshot{PodGroups: []PodGroup{g}, Pods: pods(newPod("p", inGroup("g"), phase(corev1.PodSucceeded)))}, o: grouped},
+		{name: "group is known to be deleted", reason: "nothing has to be asked", s: Snapshot{PodGroups: []PodGroup{g}, Deleted: deletedUIDs("uid-g")}, o: grouped, want: released},
+		{name: "group is not cached", reason: "absence proves nothing", s: Snapshot{}, o: grouped, want: []string{"Need PodGroup g"}},
+		{name: "group is gone", reason: "the API server says so", s: Snapshot{ConfirmedPodGroups: askedGroups("g")}, o: grouped, want: released},
+		{name: "group is there after all", reason: "the API server says so", s: Snapshot{ConfirmedPodGroups: askedGroups(g)}, o: grouped},
+		{name: "another of its name at the server", reason: "it was replaced", s: Snapshot{ConfirmedPodGroups: askedGroups(g.uid("new"))}, o: grouped, want: released},
+		{name: "D-21 another of its name in the cache", reason: "which may be the predecessor", s: Snapshot{PodGroups: []PodGroup{g.uid("other")}}, o: grouped, want: []string{"Need PodGroup g"}},
+		{name: "D-21 upstream", reason: "it takes the cache's word", s: Snapshot{PodGroups: []PodGroup{g.uid("other")}}, o: up, want: released},
+		{name: "two of its name", reason: "the snapshot cannot tell", s: Snapshot{PodGroups: []PodGroup{g, g}}, o: grouped, err: purekube.ErrDuplicate},
+		{name: "PodGroups are off", reason: "nobody knows how to ask", s: Snapshot{PodGroups: []PodGroup{g.uid("other")}}, o: Options{}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.s.Claims = claims(claim)
+			got := groupPlan(t, tc.s, claimKey("c"), tc.o, tc.err)
+			if len(tc.want) == 0 {
+				require.Empty(t, got, tc.reason)
+				return
+			}
+			require.Equal(t, tc.want, got, tc.reason)
+		})
+	}
+}
+
+// D-27: with PodGroups off here and on in the cluster, a pod stays on its group's claim.
+func TestD27_GroupsClaimIsLeftAlone(t *testing.T) {
+	gpu := templates(newTemplate("gpu"))
+	theirs := newClaim("c", ofGroup("g", "uid-g", "gpu"), allocated)
+	s := Snapshot{Pods: pods(newPod("p", onNode, has("gpu", "gpu", "c"), wants("nic", "gpu"))), Claims: claims(theirs), Templates: gpu}
+	require.Equal(t, []string{"CreateClaim ml/p nic: p-nic-*", "SetClaimStatuses ml/p: gpu=c, nic pending"}, groupPlan(t, s, podKey("p"), Options{}, ErrPodGroupClaim),
+		"the entry keeps its status, and the other one gets its claim")
+	r, err := Plan(s, podKey("p"), Options{MatchUpstream: purekube.V1_36})
+	require.NoError(t, err)
+	require.Equal(t, []string{"CreateClaim ml/p gpu: p-gpu-*", "CreateClaim ml/p nic: p-nic-*", "SetClaimStatuses ml/p: gpu pending, nic pending"}, lines(r.Actions), "upstream moves the pod off its group's claim")
+
+	s = Snapshot{Pods: pods(newPod("p", onNode, has("gpu", "gpu", "c"))), ConfirmedClaims: askedClaims(theirs), Templates: gpu}
+	require.Empty(t, groupPlan(t, s, podKey("p"), Options{}, ErrPodGroupClaim), "so it is when the claim had to be looked up")
+
+	s = Snapshot{Pods: pods(newPod("p", onNode, uses("gpu", "s"))), Claims: claims(newClaim("s", allocated, forGroup("g", "uid-g")))}
+	require.Empty(t, groupPlan(t, s, podKey("p"), Options{}, ErrPodGroupClaim), "a claim that is reserved for a group is not reserved for a pod as well")
+	require.Equal(t, []string{"Reserve ml/s: for pod ml/p"}, groupPlan(t, s, podKey("p"), Options{MatchUpstream: purekube.V1_37}, nil))
+}
+
+func TestBadPodGroups(t *testing.T) {
+	five := newGroup("five")
+	for _, e := range []string{"a", "b", "c", "d", "e"} {
+		five.ResourceClaims = append(five.ResourceClaims, groupWants(e, "gpu"))
+	}
+	foreign := newGroup("foreign", groupWants("a", "gpu"))
+	foreign.APIVersion = "example.com/v1"
+	s := Snapshot{
+		PodGroups: []PodGroup{newGroup("", groupWants("a", "gpu")), newGroup("two", groupWants("a", "gpu")), newGroup("two"), five, foreign,
+			newGroup("twice", groupWants("a", "gpu"), groupWants("a", "gpu")), newGroup("uidless", groupWants("a", "gpu")).uid("")},
+		Templates: templates(newTemplate("gpu")),
+	}
+	outcomes, whole := PlanAll(s, grouped)
+	require.EqualError(t, whole, "PodGroup: metadata.name: an object of a cluster has a name")
+	errors := map[string]string{}
+	actions := map[string]int{}
+	for _, o := range outcomes {
+		errors[o.Key.Name], actions[o.Key.Name] = errorText(o.Err), len(o.Result.Actions)
+		r, err := Plan(s, o.Key, grouped)
+		require.Equal(t, lines(o.Result.Actions), lines(r.Actions))
+		require.ErrorContains(t, err, o.Err.Error())
+	}
+	require.Equal(t, map[string]string{
+		"two":     "PodGroup ml/two: more than one object of this name in the snapshot",
+		"five":    "PodGroup ml/five: spec.resourceClaims: more than 4 entries",
+		"foreign": "PodGroup ml/foreign: apiVersion: not a version of scheduling.k8s.io",
+		"twice":   "PodGroup ml/twice: spec.resourceClaims[1].name: more than one entry of this name",
+		"uidless": "PodGroup ml/uidless: metadata.uid: no UID",
+	}, errors)
+	require.Equal(t, map[string]int{"two": 0, "five": 5, "foreign": 0, "twice": 2, "uidless": 0}, actions, "the valid rest gets its claims")
+	require.Error(t, NewIndex(s, grouped).Err())
+
+	_, whole = PlanAll(s, Options{})
+	require.NoError(t, whole, "without PodGroupOf nobody looks at them")
+}
+
+func TestPodGroupRequests(t *testing.T) {
+	g := newGroup("g", groupWants("gpu", "gpu"))
+	g.APIVersion = "scheduling.k8s.io/v1alpha2"
+	r, err := Plan(Snapshot{PodGroups: []PodGroup{g}, Templates: templates(newTemplate("gpu"))}, groupKey("g"), grouped)
+	require.NoError(t, err)
+	create := r.Actions[0].Request(nil)
+	claim := create.Object.(*resourcev1.ResourceClaim)
+	require.Equal(t, []metav1.OwnerReference{{APIVersion: "scheduling.k8s.io/v1alpha2", Kind: "PodGroup", Name: "g", UID: "uid-g", Controller: ptr.To(true)}}, claim.OwnerReferences)
+	claim.Name = "g-gpu-l92c5"
+	apply := r.Actions[1].Request([]runtime.Object{claim})
+	require.Equal(t, "patch podgroups/status ml/g", apply.String())
+	require.Equal(t, "v1alpha2", apply.Resource.Version)
+	require.Equal(t, `{"kind":"PodGroup","apiVersion":"scheduling.k8s.io/v1alpha2","metadata":{"name":"g","namespace":"ml","uid":"uid-g"},`+
+		`"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"g-gpu-l92c5"}]}}`, string(apply.Patch), "D-26, D-31")
+	require.Equal(t, FieldManager, apply.FieldManager)
+	require.True(t, apply.Force)
+
+	after := r.Actions[1].(SetClaimStatuses).WithCreated("gpu", "g-gpu-l92c5").ApplyToPodGroup(g)
+	require.Equal(t, []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("g-gpu-l92c5")}}, after.ResourceClaimStatuses)
+	require.Empty(t, g.ResourceClaimStatuses)
+	require.Equal(t, g.ResourceClaims, after.ResourceClaims)
+
+	event, ok := r.Actions[0].(CreateClaim).FailureEvent(ErrNoUID)
+	require.True(t, ok)
+	require.Equal(t, corev1.ObjectReference{APIVersion: "scheduling.k8s.io/v1alpha2", Kind: "PodGroup", Namespace: ns, Name: "g", UID: "uid-g"}, event.Regarding)
+	require.Equal(t, "PodGroupResourceClaim gpu: create ResourceClaim : no UID", event.Message)
+}
+
+func TestAffectedByPodGroup(t *testing.T) {
+	g := newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c")
+	waiting := newPod("waiting", inGroup("g"), wants("gpu", "gpu"))
+	s := Snapshot{
+		Pods:   pods(waiting, newPod("settled", inGroup("g"), has("gpu", "gpu", "c")), newPod("stranger", wants("gpu", "gpu")), newPod("elsewhere", inGroup("h"), wants("gpu", "gpu"))),
+		Claims: claims(newClaim("c", ofGroup("g", "uid-g", "gpu"), allocated), newClaim("held", allocated, forGroup("g", "uid-g")), newClaim("other", allocated, forGroup("h", "uid-h"))),
+	}
+	for _, tc := range []struct {
+		name, reason string
+		s            func(Snapshot) Snapshot
+		old, new     *PodGroup
+		o            Options
+		want         []string
+	}{
+		{"added", "its pods were without it", nil, nil, &g, grouped, []string{"claim:ml/held", "pod:ml/settled", "pod:ml/waiting"}},
+		{"nothing changed", "a pod with work to do is named all the same", nil, &g, &g, grouped, []string{"pod:ml/waiting"}},
+		{"deleted", "its claims lose it as a consumer", func(s Snapshot) Snapshot { s.PodGroups = nil; return s }, &g, nil, grouped, []string{"claim:ml/c", "claim:ml/held", "pod:ml/settled", "pod:ml/waiting"}},
+		{"claims to make", "the group has work itself", nil, &g, ptr.To(newGroup("g", groupWants("gpu", "gpu"))), grouped, []string{"pod:ml/waiting", "podgroup:ml/g"}},
+		{"both nil", "nothing happened", nil, nil, nil, grouped, []string{}},
+		{"off", "PodGroups do not count", nil, nil, &g, Options{}, []string{}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			after := s
+			if tc.new != nil {
+				after.PodGroups = []PodGroup{*tc.new}
+			}
+			require.Equal(t, tc.want, texts(AffectedByPodGroup(after, tc.old, tc.new, tc.o)), tc.reason)
+
+			before := s
+			if tc.old != nil {
+				before.PodGroups = []PodGroup{*tc.old}
+			}
+			x := NewIndex(before, tc.o)
+			var keys []Key
+			switch {
+			case tc.new != nil:
+				_, keys = x.With(Snapshot{PodGroups: []PodGroup{*tc.new}})
+			case tc.old != nil:
+				_, keys = x.Without(Snapshot{PodGroups: []PodGroup{*tc.old}})
+			}
+			require.Equal(t, tc.want, texts(keys), "the Index names them too")
+		})
+	}
+
+	s.PodGroups = []PodGroup{newGroup("g", groupWants("gpu", "gpu"))}
+	require.Equal(t, []string{"pod:ml/elsewhere", "pod:ml/stranger", "pod:ml/waiting", "podgroup:ml/g"}, texts(AffectedByTemplate(s, nil, newTemplate("gpu"), grouped))[:4])
+	c := s.Claims[0]
+	require.Equal(t, []string{"claim:ml/c", "pod:ml/settled", "pod:ml/waiting", "podgroup:ml/g"}, texts(AffectedByClaim(s, nil, c, grouped)), "the claim is the group's, and its pods wait for it")
+}
+
+func TestExplainPodGroup(t *testing.T) {
+	g := newGroup("g", groupWants("gpu", "gpu"), groupWants("nic", "none")).got("gpu", "c")
+	s := Snapshot{
+		PodGroups: []PodGroup{g}, Claims: claims(newClaim("c", ofGroup("g", "uid-g", "gpu"), allocated, forGroup("g", "uid-g"))),
+		Pods: pods(newPod("p", inGroup("g"), wants("gpu", "gpu"), wants("nic", "none")), newPod("lost", inGroup("h"), wants("gpu", "gpu"))),
+	}
+	codes := func(key Key, o Options, s Snapshot) (out []Code) {
+		e, _ := Explain(s, key, o)
+		all, _ := ExplainAll(s, o)
+		x, _ := NewIndex(s, o).Explain(key)
+		require.Equal(t, e, x)
+		for _, r := range e.Reasons {
+			out = append(out, r.Code)
+		}
+		if len(out) > 0 {
+			require.Contains(t, all, e)
+		}
+		return out
+	}
+	require.Equal(t, []Code{ClaimShared, ClaimFailed}, codes(groupKey("g"), grouped, s))
+	require.Equal(t, []Code{ClaimAdopted, ClaimWaiting}, codes(podKey("p"), grouped, s))
+	require.Equal(t, []Code{PodGroupUnknown}, codes(podKey("lost"), grouped, s))
+	require.Equal(t, []Code{ConsumerMayRun, Allocated}, codes(claimKey("c"), grouped, s))
+	s.ConfirmedPodGroups = askedGroups("h")
+	require.Equal(t, []Code{PodGroupMissing, ClaimFailed}, codes(podKey("lost"), grouped, s))
+	require.Equal(t, []Code{PodGroupMissing}, codes(podKey("lost"), Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.V1_37}, s))
+	s.PodGroups = []PodGroup{g.deleting()}
+	require.Equal(t, []Code{PodGroupDeleting}, codes(groupKey("g"), grouped, s))
+	_, err := Explain(s, groupKey("none"), grouped)
+	require.ErrorIs(t, err, purekube.ErrNotFound)
+}
