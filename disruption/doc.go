@@ -60,8 +60,9 @@
 //     the same error, so do not retry; an event brings the key back. Where the error stands beside an
 //     UpdateStatus, that is the fail-safe status (BR-25-06): write it. It is the decision, and
 //     no attempt that failed. Only an error that came out of Scale.Err is worth another look-up later.
-//  6. Plan with a clock that agrees with the API server's to within seconds: status.disruptedPods
-//     holds its times.
+//  6. Plan with a clock that agrees with the API server's to within seconds, and with pods that are at
+//     most a few seconds old: status.disruptedPods holds the API server's times, and the two minutes are for the
+//     deletion of an evicted pod and for the age of the snapshot together.
 //  7. Do not run this beside kube-controller-manager's own disruption controller: two writers of one
 //     status. D-13 and RoundDown differ from it for good, so that the two write in turns for ever. Where
 //     it cannot be switched off, set MatchUpstream to its release and leave

@@ -70,7 +70,8 @@
 //  4. Keep the claims that writes returned until the cache has them: [AssumedClaims]. Hand them over
 //     in Snapshot.Assumed, or an entry may get a second claim.
 //  5. After a restart, begin with a list of claims that is no older than the last claim
-//     created: an entry whose claim does not show gets another one.
+//     created: an entry whose claim does not show gets another one. So do after a create that ended
+//     without an answer (a timeout, a broken connection): it may have made the claim.
 //  6. Answer Needs from the API server and not from a cache, put the answers into Snapshot.Confirmed
 //     (of the kind Pod), Snapshot.ConfirmedClaims (of the kind ResourceClaim) and
 //     Snapshot.ConfirmedPodGroups (of the kind PodGroup, whose apiVersion is v1beta1: where the cluster

@@ -46,8 +46,9 @@
 //     enough for some questions: the plan for a ServiceCIDR that is not being deleted needs that one
 //     only; the plan for one that is being deleted, CheckDeletion and Explain need the ServiceCIDRs
 //     that overlap it and the IPAddresses that lie in it. No other kind is read.
-//  2. Give a snapshot that is not older than the grace period. The ten seconds make a decision safe
-//     that rests on a slightly old snapshot.
+//  2. Give a snapshot that is at most a few seconds old. The ten seconds of the grace period are for two
+//     things together: until every API server's allocator has heard of the deletion, and the age of the
+//     snapshot.
 //  3. After an event, plan what Index.With or Index.Without names, or what AffectedByServiceCIDR and
 //     AffectedByIPAddress name; plan a result with a RecheckAt again at that time. To the latter two pass
 //     the last known state as oldObj for a deletion.

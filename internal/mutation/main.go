@@ -29,7 +29,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -111,8 +110,15 @@ func run(pattern string, known map[string]bool) (result, error) {
 	if err != nil {
 		return result{}, fmt.Errorf("the tests fail without a mutant: %w\n%s", err, out)
 	}
-	limit := 5*time.Since(began) + 20*time.Second
-	quick, slow := sortTests(string(out))
+	quick, slow, took := sortTests(string(out))
+	// A mutant that loops is one that is noticed. The machine may be slower then than it is now.
+	limit := func(names ...string) time.Duration {
+		all := 10 * time.Second
+		for _, name := range names {
+			all += 5 * took[name]
+		}
+		return all
+	}
 	fmt.Fprintf(os.Stderr, "%s: %d mutants, the tests take %s, %d of them are slow\n", pattern, len(mutants), time.Since(began).Round(time.Second/10), len(slow))
 
 	r := result{mutants: len(mutants)}
@@ -125,10 +131,10 @@ func run(pattern string, known map[string]bool) (result, error) {
 			defer group.Done()
 			for i := range next {
 				// Most mutants fall to one of the quick tests. The slow ones are asked one by one, the quickest first.
-				_, err := runTests(binary, folder, mutants[i].number, limit, "^("+strings.Join(quick, "|")+")$")
+				_, err := runTests(binary, folder, mutants[i].number, limit(quick...), "^("+strings.Join(quick, "|")+")$")
 				for _, name := range slow {
 					if err == nil {
-						_, err = runTests(binary, folder, mutants[i].number, limit, "^"+name+"$")
+						_, err = runTests(binary, folder, mutants[i].number, limit(name), "^"+name+"$")
 					}
 				}
 				alive[i] = err == nil
@@ -188,22 +194,22 @@ func readKnown(path string) (map[string]bool, error) {
 // finished is the line that go test -v has for each test at the top.
 var finished = regexp.MustCompile(`(?m)^--- PASS: (\w+) \((\d+\.\d+)s\)$`)
 
-// sortTests are the tests that take less than half a second, and the others, the quickest first.
-func sortTests(out string) (quick, slow []string) {
-	took := map[string]float64{}
+// sortTests are the tests that take less than half a second, and the others, the quickest first, and how long each takes.
+func sortTests(out string) (quick, slow []string, took map[string]time.Duration) {
+	took = map[string]time.Duration{}
 	for _, match := range finished.FindAllStringSubmatch(out, -1) {
-		seconds, err := strconv.ParseFloat(match[2], 64)
+		d, err := time.ParseDuration(match[2] + "s")
 		if err != nil {
 			continue
 		}
-		if took[match[1]] = seconds; seconds < 0.5 {
+		if took[match[1]] = d; d < time.Second/2 {
 			quick = append(quick, match[1])
-		} else if seconds < patience.Seconds() {
+		} else if d < *patience {
 			slow = append(slow, match[1])
 		}
 	}
 	slices.SortFunc(slow, func(a, b string) int { return cmp.Compare(took[a], took[b]) })
-	return quick, slow
+	return quick, slow, took
 }
 
 func runTests(binary, folder string, number int, limit time.Duration, which string) ([]byte, error) {
