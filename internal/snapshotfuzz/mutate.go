@@ -42,6 +42,15 @@ func Fuzz[D any](f *testing.F, seeds []string, words []string, check func(t *tes
 	})
 }
 
+// Pick is one of the values, by the bytes that a fuzzer chose: an input is to be quick, and there are many.
+func Pick[T any](choice []byte, values ...T) T {
+	sum := 0
+	for _, b := range choice {
+		sum += int(b)
+	}
+	return values[sum%len(values)]
+}
+
 // Decode decodes a document as an API client does: names are case-sensitive, and integers stay integers.
 func Decode[D any](text []byte) (document D, ok bool) {
 	return document, utiljson.Unmarshal(text, &document) == nil
