@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -149,16 +148,12 @@ func (w *drainer) settle(gone []*corev1.Pod, after *Index) *Index {
 	var written Snapshot
 	for _, key := range sortNames(touched) {
 		b := after.planned(key)
-		// The controller looks while the pods are terminating, too. Mostly that leaves no trace. It
-		// drops the entries of pods that go, which would count for those that take their place under the same
-		// name; and a status that cannot be computed any more keeps figures of that moment.
-		if listed[key] || syncFailed(b) || b == nil && syncFailed(after.budget(key)) {
+		// The controller looks while the pods are terminating, too. It drops the entries of pods that go,
+		// which would count for those that take their place under the same name.
+		if listed[key] {
 			if between := w.shown().planned(key); between != nil {
 				after = after.changed(Snapshot{Budgets: []*policyv1.PodDisruptionBudget{between}}, Snapshot{})
 				b = after.planned(key)
-				if b == nil {
-					b = between
-				}
 			}
 		}
 		if b != nil {
@@ -166,13 +161,4 @@ func (w *drainer) settle(gone []*corev1.Pod, after *Index) *Index {
 		}
 	}
 	return after.changed(written, Snapshot{})
-}
-
-// syncFailed reports whether the budget's status is the fail-safe one.
-func syncFailed(b *policyv1.PodDisruptionBudget) bool {
-	if b == nil {
-		return false
-	}
-	c := apimeta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition)
-	return c != nil && c.Reason == policyv1.SyncFailedReason
 }

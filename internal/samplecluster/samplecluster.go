@@ -150,6 +150,10 @@ func (b *builder) pod(namespace, name string, labels map[string]string) *corev1.
 		p.DeletionTimestamp = ptr.To(metav1.NewTime(b.c.Now.Add(time.Second)))
 		p.DeletionGracePeriodSeconds = ptr.To[int64](30)
 	}
+	if p.Status.Phase != corev1.PodRunning && b.oneIn(4) {
+		// No kubelet says so, and everybody has to decide something.
+		ready = corev1.ConditionTrue
+	}
 	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
 	if b.oneIn(12) {
 		p.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
