@@ -88,7 +88,7 @@ var numbers = []number{
 // taken out the two are the same; and each of them does make a difference.
 func TestPropNoOtherDivergence(t *testing.T) {
 	seen := map[string]int{}
-	forEachSnapshot(t, 600, false, func(g generator, s Snapshot, o Options) error {
+	property := func(g generator, s Snapshot, o Options) error {
 		if o.matchUpstream() {
 			return nil
 		}
@@ -127,10 +127,15 @@ func TestPropNoOtherDivergence(t *testing.T) {
 			}
 		}
 		return nil
-	})
+	}
+	rare := func(n number) bool { return seen[n.name] < 3 }
+	// D-23 takes a sum beyond int32, which few snapshots have: more are drawn until each number was seen.
+	for round := 0; round == 0 || *seedFlag == 0 && round < 20 && slices.ContainsFunc(numbers, rare); round++ {
+		forEachSnapshot(t, 600, false, property)
+	}
 	if *seedFlag == 0 {
 		for _, n := range numbers {
-			if seen[n.name] < 3 {
+			if rare(n) {
 				t.Errorf("%s makes a difference in %d cases only", n.name, seen[n.name])
 			}
 		}
