@@ -139,8 +139,8 @@ func (w *workloads) replicas(namespace string, ref *metav1.OwnerReference) (n in
 		}
 	case ref.Kind == replicaSetKind && appsGroup(gv.Group):
 		rs := w.replicaSets.Find(key)
-		if rs == nil && !w.o.matchUpstream() {
-			// The object is asked for, as where its Deployment matters.
+		if (rs == nil || rs.UID != ref.UID) && !w.o.matchUpstream() {
+			// The object is asked for, as where its Deployment matters (D-22).
 			answer, asked := w.scales.Get(ScaleKey{Group: "apps", Kind: replicaSetKind, Namespace: namespace, Name: ref.Name})
 			if !asked {
 				return 0, false, &purekube.Need{APIVersion: "apps/v1", Kind: replicaSetKind, Namespace: namespace, Name: ref.Name}
