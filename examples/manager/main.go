@@ -4,6 +4,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -34,7 +36,10 @@ const component = "purekube-manager"
 
 func main() {
 	s, err := parseSettings(os.Args[1:], os.Stderr)
-	if err != nil {
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return
+	case err != nil:
 		os.Exit(2) // the reason has been printed
 	}
 	s.setUpLogging(os.Stderr)
@@ -70,8 +75,10 @@ func run(ctx context.Context, s settings) error {
 	}
 	defer serving.Close()
 
-	c.informers.StartWithContext(ctx)
+	watching, endWatches := context.WithCancel(ctx)
+	c.informers.StartWithContext(watching)
 	defer c.informers.Shutdown()
+	defer endWatches() // first: a lost Lease leaves ctx as it is
 	for _, r := range controllers {
 		if !cache.WaitForCacheSync(ctx.Done(), r.HasSynced) {
 			return nil // the end came first

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"encoding/pem"
@@ -224,4 +225,27 @@ func TestNoHotLoop(t *testing.T) {
 		})
 	}
 	m.stop(t)
+}
+
+// A manager that cannot renew its Lease ends, with a failure: another one may be at work.
+func TestLostLease(t *testing.T) {
+	w := newWorld(t)
+	p := newProxy(t, w)
+	m := w.startManager(t, "manager", p.Endpoint, "-leader-elect-lease-duration=3s", "-leader-elect-renew-deadline=2s", "-leader-elect-retry-period=500ms")
+	eventually(t, patience, "the manager leads", func(context.Context) error {
+		return expect("leading", true, m.leads())
+	})
+	p.set(func(r *http.Request) fault {
+		if strings.Contains(r.URL.Path, "/leases") {
+			return internal
+		}
+		return none
+	})
+	select {
+	case <-m.Ended():
+	case <-time.After(patience):
+		m.Kill()
+		t.Fatal("still there")
+	}
+	require.ErrorContains(t, m.Stop(), "exit status 1")
 }
