@@ -1,9 +1,11 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +109,10 @@ func normal(value any, names map[string]string) any {
 				out[field] = entries
 			case field == "resourceClaimName" && len(name) > generatedLength: // of a claim that may be gone
 				out[field] = name[:len(name)-generatedLength] + "*"
+			case field == "resourceClaimStatuses": // a map by name, which upstream writes in any order
+				statuses := normal(content, names).([]any)
+				slices.SortFunc(statuses, func(a, b any) int { return cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+				out[field] = statuses
 			case !incidental[field]:
 				out[field] = normal(content, names)
 			}
