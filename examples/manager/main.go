@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/purekube/purekube/examples/manager/cores"
 	"github.com/purekube/purekube/examples/manager/executor"
 	"github.com/purekube/purekube/examples/manager/scale"
 )
@@ -59,15 +60,15 @@ func run(ctx context.Context, s settings) error {
 		return err
 	}
 	config.UserAgent, config.QPS, config.Burst = component, s.qps, s.burst
-	c, err := connect(config, s)
+	c, stopEvents, err := connect(config, s)
 	if err != nil {
 		return err
 	}
-	defer c.stopEvents()
+	defer stopEvents()
 
-	var controllers []runner
+	var controllers []cores.Runner
 	for _, name := range s.controllers {
-		controllers = append(controllers, cores[name](c))
+		controllers = append(controllers, cores.All[name](c))
 	}
 	serving, err := serve(s.address, controllers)
 	if err != nil {
@@ -76,8 +77,8 @@ func run(ctx context.Context, s settings) error {
 	defer serving.Close()
 
 	watching, endWatches := context.WithCancel(ctx)
-	c.informers.StartWithContext(watching)
-	defer c.informers.Shutdown()
+	c.Informers.StartWithContext(watching)
+	defer c.Informers.Shutdown()
 	defer endWatches() // first: a lost Lease leaves ctx as it is
 	for _, r := range controllers {
 		if !cache.WaitForCacheSync(ctx.Done(), r.HasSynced) {
@@ -100,37 +101,36 @@ func run(ctx context.Context, s settings) error {
 	return lead(ctx, config, s, work)
 }
 
-// connect makes what the cores share.
-func connect(config *rest.Config, s settings) (*cluster, error) {
+// connect makes what the cores share, and what sends off the last events.
+func connect(config *rest.Config, s settings) (c *cores.Cluster, stopEvents func(), err error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	exec, err := executor.New(config)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	resources := memory.NewMemCacheClient(client.Discovery())
 	events := record.NewBroadcaster()
-	c := &cluster{
-		release: s.matchUpstream,
-		client:  exec,
-		live:    exec,
-		scales: &scale.Client{
+	c = &cores.Cluster{
+		Options: cores.Match(s.matchUpstream),
+		Client:  exec,
+		Live:    exec,
+		Scales: &scale.Client{
 			Getter: exec, Discovery: client.Discovery(), ResetEvery: 10 * time.Second,
 			Mapper: restmapper.NewDeferredDiscoveryRESTMapper(resources),
 		},
-		informers:  informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(trim)),
-		events:     events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}),
-		stopEvents: events.Shutdown,
+		Informers: informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(trim)),
+		Events:    events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}),
 	}
 	if s.dryRun {
-		c.client = executor.DryRun{Log: slog.Default()}
+		c.Client = executor.DryRun{Log: slog.Default()}
 		events.StartLogging(func(format string, args ...any) { slog.Info("Would record: " + fmt.Sprintf(format, args...)) })
-		return c, nil
+		return c, events.Shutdown, nil
 	}
 	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
-	return c, nil
+	return c, events.Shutdown, nil
 }
 
 // trim takes out of an object what no core looks at and what takes the most memory.

@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/purekube/purekube/examples/manager/cores"
 )
 
 // serve answers for the manager's health at the address, and returns at once.
-func serve(address string, controllers []runner) (*http.Server, error) {
+func serve(address string, controllers []cores.Runner) (*http.Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err

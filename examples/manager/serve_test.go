@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/purekube/purekube/examples/manager/cores"
 )
 
 // listing is a controller that has or has not listed its objects.
@@ -26,7 +28,7 @@ func TestServe(t *testing.T) {
 	require.Error(t, err, "somebody else has the address: the manager must say so at the start")
 	require.NoError(t, free.Close())
 
-	server, err := serve(address, []runner{l})
+	server, err := serve(address, []cores.Runner{l})
 	require.NoError(t, err)
 	defer server.Close()
 	get := func(path string) (int, string) {

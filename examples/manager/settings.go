@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/examples/manager/cores"
 )
 
 // settings are the manager's flags.
@@ -94,7 +95,7 @@ func choose(words string) ([]string, error) {
 			for _, name := range names() {
 				chosen[name] = true
 			}
-		case cores[name] == nil:
+		case cores.All[name] == nil:
 			return nil, fmt.Errorf("-controllers: there is no %q, but %s", name, strings.Join(names(), ", "))
 		case without:
 			delete(chosen, name)
@@ -108,7 +109,7 @@ func choose(words string) ([]string, error) {
 	return slices.Sorted(maps.Keys(chosen)), nil
 }
 
-func names() []string { return slices.Sorted(maps.Keys(cores)) }
+func names() []string { return slices.Sorted(maps.Keys(cores.All)) }
 
 // setUpLogging makes the manager and client-go log to out in one format.
 func (s settings) setUpLogging(out io.Writer) {

@@ -29,6 +29,10 @@ func New(config *rest.Config) (*Executor, error) {
 	return &Executor{client}, err
 }
 
+// With returns an Executor that makes its calls with the client, of whatever group: client-go's own clients have one
+// each, for example kubernetes.Interface.CoreV1().RESTClient().
+func With(client rest.Interface) *Executor { return &Executor{client} }
+
 // Do makes the call and returns the object that the API server answered with. It does not try again:
 // a caller with a work queue waits there, and does something else meanwhile.
 func (e *Executor) Do(ctx context.Context, r purekube.Request) (runtime.Object, error) {

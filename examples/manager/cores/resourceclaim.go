@@ -1,4 +1,4 @@
-package main
+package cores
 
 import (
 	"context"
@@ -17,12 +17,12 @@ import (
 	"github.com/purekube/purekube/resourceclaim"
 )
 
-func newResourceClaim(c *cluster) runner {
+func newResourceClaim(c *Cluster) Runner {
 	type S = resourceclaim.Snapshot
 	var deleted resourceclaim.DeletedPods   // saves look-ups
 	var written resourceclaim.AssumedClaims // what the informer may not show yet
-	index := resourceclaim.NewIndex(S{Deleted: deleted.Has}, resourceclaim.Options{MatchUpstream: c.release})
-	r := controller.New("resourceclaim", index, c.client, c.events, controller.Options[*resourceclaim.Index, S]{
+	index := resourceclaim.NewIndex(S{Deleted: deleted.Has}, c.ResourceClaim)
+	r := controller.New("resourceclaim", index, c.Client, c.Events, controller.Options[*resourceclaim.Index, S]{
 		At: func(now time.Time, index *resourceclaim.Index) S {
 			return S{Now: now, Assumed: written.ListFor(now, index)}
 		},
@@ -35,8 +35,8 @@ func newResourceClaim(c *cluster) runner {
 		},
 		RetryProblems: true,
 	})
-	pods, claims := c.informers.Core().V1().Pods(), c.informers.Resource().V1().ResourceClaims()
-	templates := c.informers.Resource().V1().ResourceClaimTemplates()
+	pods, claims := c.Informers.Core().V1().Pods(), c.Informers.Resource().V1().ResourceClaims()
+	templates := c.Informers.Resource().V1().ResourceClaimTemplates()
 	controller.Watch(r, pods.Informer(), func(o *corev1.Pod) S { return S{Pods: []*corev1.Pod{o}} },
 		func(o *corev1.Pod) { deleted.Add(o.UID) })
 	controller.Watch(r, claims.Informer(), func(o *resourcev1.ResourceClaim) S { return S{Claims: []*resourcev1.ResourceClaim{o}} },
@@ -49,7 +49,7 @@ func newResourceClaim(c *cluster) runner {
 
 // answerClaims asks the API server for the pods and claims whose absence from the informers proves
 // nothing. One that cannot be looked up stays a need.
-func (c *cluster) answerClaims(ctx context.Context, needs []purekube.Need) (resourceclaim.Snapshot, error) {
+func (c *Cluster) answerClaims(ctx context.Context, needs []purekube.Need) (resourceclaim.Snapshot, error) {
 	answers := resourceclaim.Snapshot{Confirmed: map[types.NamespacedName]*corev1.Pod{}, ConfirmedClaims: map[types.NamespacedName]*resourcev1.ResourceClaim{}}
 	var failures []error
 	for _, n := range needs {
@@ -67,8 +67,8 @@ func (c *cluster) answerClaims(ctx context.Context, needs []purekube.Need) (reso
 }
 
 // answer puts the object of that name, or nil if there is none, among the answers.
-func answer[P runtime.Object](ctx context.Context, c *cluster, answers map[types.NamespacedName]P, resource schema.GroupVersionResource, name types.NamespacedName) error {
-	found, err := c.live.Get(ctx, resource, "", name.Namespace, name.Name)
+func answer[P runtime.Object](ctx context.Context, c *Cluster, answers map[types.NamespacedName]P, resource schema.GroupVersionResource, name types.NamespacedName) error {
+	found, err := c.Live.Get(ctx, resource, "", name.Namespace, name.Name)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}

@@ -1,4 +1,4 @@
-package main
+package cores
 
 import (
 	"cmp"
@@ -17,15 +17,15 @@ import (
 	"github.com/purekube/purekube/examples/manager/scale"
 )
 
-func newDisruption(c *cluster) runner {
+func newDisruption(c *Cluster) Runner {
 	type S = disruption.Snapshot
-	index := disruption.NewIndex(S{}, disruption.Options{MatchUpstream: c.release})
-	r := controller.New("disruption", index, c.client, c.events, controller.Options[*disruption.Index, S]{
+	index := disruption.NewIndex(S{}, c.Disruption)
+	r := controller.New("disruption", index, c.Client, c.Events, controller.Options[*disruption.Index, S]{
 		At:     func(now time.Time, _ *disruption.Index) S { return S{Now: now} },
 		Answer: c.answerScales,
 	})
-	core, apps := c.informers.Core().V1(), c.informers.Apps().V1()
-	controller.Watch(r, c.informers.Policy().V1().PodDisruptionBudgets().Informer(),
+	core, apps := c.Informers.Core().V1(), c.Informers.Apps().V1()
+	controller.Watch(r, c.Informers.Policy().V1().PodDisruptionBudgets().Informer(),
 		func(o *policyv1.PodDisruptionBudget) S { return S{Budgets: []*policyv1.PodDisruptionBudget{o}} })
 	controller.Watch(r, core.Pods().Informer(), func(o *corev1.Pod) S { return S{Pods: []*corev1.Pod{o}} })
 	controller.Watch(r, core.ReplicationControllers().Informer(),
@@ -40,7 +40,7 @@ func newDisruption(c *cluster) runner {
 
 // answerScales looks up the controllers that no informer holds. A look-up that fails is an answer, too:
 // its text goes into the budget's condition. The budget is planned again then.
-func (c *cluster) answerScales(ctx context.Context, needs []purekube.Need) (disruption.Snapshot, error) {
+func (c *Cluster) answerScales(ctx context.Context, needs []purekube.Need) (disruption.Snapshot, error) {
 	answers := map[disruption.ScaleKey]disruption.Scale{}
 	var failures []error
 	for _, n := range needs {
@@ -59,13 +59,13 @@ func (c *cluster) answerScales(ctx context.Context, needs []purekube.Need) (disr
 	return disruption.Snapshot{Scales: answers}, errors.Join(failures...)
 }
 
-func (c *cluster) lookUp(ctx context.Context, n purekube.Need) (disruption.Scale, error) {
+func (c *Cluster) lookUp(ctx context.Context, n purekube.Need) (disruption.Scale, error) {
 	if n.Subresource == "" { // the ReplicaSet itself: it may be a Deployment's
-		found, err := c.live.Get(ctx, appsv1.SchemeGroupVersion.WithResource("replicasets"), "", n.Namespace, n.Name)
+		found, err := c.Live.Get(ctx, appsv1.SchemeGroupVersion.WithResource("replicasets"), "", n.Namespace, n.Name)
 		set, _ := found.(*appsv1.ReplicaSet)
 		return disruption.Scale{Found: true, ReplicaSet: set}, err
 	}
-	found, err := c.scales.Get(ctx, n.APIVersion, n.Kind, n.Namespace, n.Name)
+	found, err := c.Scales.Get(ctx, n.APIVersion, n.Kind, n.Namespace, n.Name)
 	if err != nil {
 		return disruption.Scale{}, err
 	}

@@ -1,4 +1,4 @@
-package main
+package cores
 
 import (
 	"encoding/json"
@@ -21,7 +21,7 @@ import (
 )
 
 // reading is a cluster with these objects by path. A path that ends in /broken answers 500, others 404.
-func reading(t *testing.T, objects map[string]any) *cluster {
+func reading(t *testing.T, objects map[string]any) *Cluster {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		object, there := objects[r.URL.Path]
@@ -41,7 +41,7 @@ func reading(t *testing.T, objects map[string]any) *cluster {
 	t.Cleanup(server.Close)
 	live, err := executor.New(&rest.Config{Host: server.URL})
 	require.NoError(t, err)
-	return &cluster{live: live}
+	return &Cluster{Live: live}
 }
 
 // There, not there, and not known are three answers: the third is none.
@@ -85,4 +85,8 @@ func TestAnswerScales(t *testing.T) {
 			require.Equal(t, tc.want, got)
 		})
 	}
+}
+
+func kind(apiVersion, kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
 }

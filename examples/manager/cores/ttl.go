@@ -1,4 +1,4 @@
-package main
+package cores
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	"github.com/purekube/purekube/ttl"
 )
 
-func newTTL(c *cluster) runner {
-	nodes := c.informers.Core().V1().Nodes()
-	r := controller.New("ttl", ttl.NewIndex(ttl.Snapshot{}, ttl.Options{}), c.client, c.events, controller.Options[*ttl.Index, ttl.Snapshot]{})
+func newTTL(c *Cluster) Runner {
+	nodes := c.Informers.Core().V1().Nodes()
+	r := controller.New("ttl", ttl.NewIndex(ttl.Snapshot{}, c.TTL), c.Client, c.Events, controller.Options[*ttl.Index, ttl.Snapshot]{})
 	controller.Watch(r, nodes.Informer(), func(o *corev1.Node) ttl.Snapshot { return ttl.Snapshot{Nodes: []*corev1.Node{o}} })
 	return ttlRunner{r, func() {
 		r.Update(func(*ttl.Index) (*ttl.Index, []string) {
@@ -21,7 +21,7 @@ func newTTL(c *cluster) runner {
 			for _, n := range all {
 				names = append(names, n.Name)
 			}
-			return ttl.NewIndex(ttl.Snapshot{Step: ttl.Table{}.Recover(all), Nodes: all}, ttl.Options{}), names
+			return ttl.NewIndex(ttl.Snapshot{Step: c.TTL.Table.Recover(all), Nodes: all}, c.TTL), names
 		})
 	}}
 }
@@ -29,11 +29,11 @@ func newTTL(c *cluster) runner {
 // ttlRunner takes the step from the annotations that the nodes carry before it begins. The step that it came to
 // while the informer listed the nodes is that of a cluster which grew from nothing.
 type ttlRunner struct {
-	runner
+	Runner
 	recover func()
 }
 
 func (r ttlRunner) Run(ctx context.Context, stop <-chan struct{}, workers int) {
 	r.recover()
-	r.runner.Run(ctx, stop, workers)
+	r.Runner.Run(ctx, stop, workers)
 }
