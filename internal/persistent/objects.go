@@ -12,7 +12,7 @@ import (
 )
 
 // Objects are the objects of one kind by namespace and name, in a collection that never changes.
-// It is made in one pass over a slice. What is changed later lies in a sorted map over that, until
+// It is made in one pass over a slice. What is changed later lies in a map over that, sorted by hash, until
 // there are so many changes that a new pass costs less than it saves: so a change costs
 // O(log n), one in n/2 of them n.
 //
@@ -24,7 +24,21 @@ type Objects[T any, P snapshot.Object[T]] struct {
 	// size is the number of objects in base.
 	size int
 	// changed holds the objects put there since, nil for those taken away.
-	changed *Map[types.NamespacedName, P]
+	changed *Map[hashedName, P]
+}
+
+// hashedName is a name behind its hash, so that a search of a map compares numbers that lie in the map's nodes,
+// and reads the text of one name at its end.
+type hashedName struct {
+	hash uint64
+	types.NamespacedName
+}
+
+func compareHashedNames(a, b hashedName) int {
+	if c := cmp.Compare(a.hash, b.hash); c != 0 {
+		return c
+	}
+	return CompareNames(a.NamespacedName, b.NamespacedName)
 }
 
 // fewChanges are too few to make a new table for.
@@ -35,7 +49,7 @@ const fewChanges = 64
 func NewObjects[T any, P snapshot.Object[T]](kind string, objects []P) *Objects[T, P] {
 	return &Objects[T, P]{
 		kind: kind, base: snapshot.NewTable(kind, objects), size: len(objects),
-		changed: NewMap[types.NamespacedName, P](CompareNames),
+		changed: NewMap[hashedName, P](compareHashedNames),
 	}
 }
 
@@ -44,10 +58,14 @@ func CompareNames(a, b types.NamespacedName) int {
 	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
+func (o *Objects[T, P]) hashed(key types.NamespacedName) hashedName {
+	return hashedName{hash: o.base.Hash(key), NamespacedName: key}
+}
+
 // Find returns the only object of that name, or nil.
 func (o *Objects[T, P]) Find(key types.NamespacedName) P {
 	if o.changed.Len() > 0 {
-		if object, changed := o.changed.Get(key); changed {
+		if object, changed := o.changed.Get(o.hashed(key)); changed {
 			return object
 		}
 	}
@@ -59,7 +77,7 @@ func (o *Objects[T, P]) Ambiguous(key types.NamespacedName) bool {
 	if !o.base.Ambiguous(key) {
 		return false
 	}
-	_, changed := o.changed.Get(key)
+	_, changed := o.changed.Get(o.hashed(key))
 	return !changed
 }
 
@@ -88,7 +106,7 @@ func (o *Objects[T, P]) All() iter.Seq[P] {
 				continue
 			}
 			if o.changed.Len() > 0 {
-				if _, changed := o.changed.Get(key); changed {
+				if _, changed := o.changed.Get(o.hashed(key)); changed {
 					continue
 				}
 			}
@@ -107,27 +125,29 @@ func (o *Objects[T, P]) Edit() *ObjectsEdit[T, P] {
 // ObjectsEdit is a collection of objects in the making. It belongs to one goroutine.
 type ObjectsEdit[T any, P snapshot.Object[T]] struct {
 	from    *Objects[T, P]
-	changed *Edit[types.NamespacedName, P]
+	changed *Edit[hashedName, P]
 }
 
 // Find returns the only object of that name as the changes so far leave it, or nil.
 func (e *ObjectsEdit[T, P]) Find(key types.NamespacedName) P {
-	if object, changed := e.changed.Get(key); changed {
+	if object, changed := e.changed.Get(e.from.hashed(key)); changed {
 		return object
 	}
 	return e.from.base.Find(key)
 }
 
 // Put adds the object, or puts it in the place of the one of its name.
-func (e *ObjectsEdit[T, P]) Put(object P) { e.changed.Set(snapshot.KeyOf(object), object) }
+func (e *ObjectsEdit[T, P]) Put(object P) {
+	e.changed.Set(e.from.hashed(snapshot.KeyOf(object)), object)
+}
 
 // Delete takes away the objects of that name, if there are any.
 func (e *ObjectsEdit[T, P]) Delete(key types.NamespacedName) {
 	if e.from.base.Position(key) < 0 && !e.from.base.Ambiguous(key) {
-		e.changed.Delete(key)
+		e.changed.Delete(e.from.hashed(key))
 		return
 	}
-	e.changed.Set(key, nil)
+	e.changed.Set(e.from.hashed(key), nil)
 }
 
 // Objects returns the collection that the changes make, and ends the edit: it cannot be used any

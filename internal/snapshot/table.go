@@ -53,9 +53,14 @@ func NewTable[T any, P Object[T]](kind string, objects []P) *Table[T, P] {
 	return t
 }
 
+// Hash is what the table sorts the name by: the same for the same name in one table, and another in another.
+func (t *Table[T, P]) Hash(key types.NamespacedName) uint64 {
+	return maphash.String(t.seed, key.Name) + 31*maphash.String(t.seed, key.Namespace)
+}
+
 // search returns the slot that holds the name, or else the free one where it belongs.
 func (t *Table[T, P]) search(key types.NamespacedName) (at uint64, tag uint32, taken bool) {
-	h := maphash.String(t.seed, key.Name) + 31*maphash.String(t.seed, key.Namespace)
+	h := t.Hash(key)
 	mask := uint64(len(t.slots) - 1)
 	tag = uint32(h >> 32)
 	for at = h & mask; t.slots[at].position != 0; at = (at + 1) & mask {
