@@ -81,13 +81,3 @@ func newClaimGraph(c *cluster, set settings) claimGraph {
 		return cmp.Or(cmp.Compare(a.name.Namespace, b.name.Namespace), cmp.Compare(a.name.Name, b.name.Name))
 	})
 }
-
-// claimSnapshot is what the plan of the claims rests on.
-func claimSnapshot(c *cluster, set settings) (resourceclaim.Snapshot, resourceclaim.Options) {
-	snapshot := resourceclaim.Snapshot{Now: set.now, Pods: c.pods, Claims: c.claims, Templates: c.templates}
-	if set.assumeComplete {
-		snapshot.Confirmed = answersOf(c)
-		snapshot.ConfirmedClaims = absentClaimsOf(c)
-	}
-	return snapshot, resourceclaim.Options{MatchUpstream: set.matchUpstream}
-}

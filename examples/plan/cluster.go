@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -47,6 +48,8 @@ type cluster struct {
 
 	// origins says where an object was read, twice where it was there twice.
 	origins map[reference][]origin
+	// kinds counts the objects by kind.
+	kinds map[string]int
 	// skipped counts the objects of kinds that no core plans with.
 	skipped  map[string]int
 	problems []problem
@@ -72,7 +75,7 @@ func title(kind, namespace, name string) string {
 }
 
 func newCluster() *cluster {
-	return &cluster{origins: map[reference][]origin{}, skipped: map[string]int{}}
+	return &cluster{origins: map[reference][]origin{}, kinds: map[string]int{}, skipped: map[string]int{}}
 }
 
 // plans reports whether some core wants objects of this type.
@@ -113,15 +116,31 @@ func (c *cluster) keep(o runtime.Object) bool {
 	return true
 }
 
-// planned is the number of objects that cores plan with.
-func (c *cluster) planned() int { return len(c.origins) }
+// has reports whether the input has objects of any of these kinds.
+func (c *cluster) has(kinds []string) bool {
+	return slices.ContainsFunc(kinds, func(kind string) bool { return c.kinds[kind] > 0 })
+}
 
-// nothingToPlan adds a problem if there is nothing in the input to plan with: without it, an empty report would
-// look as if all were well.
-func (c *cluster) nothingToPlan() {
-	if c.planned() == 0 && len(c.problems) == 0 {
-		c.problems = append(c.problems, problem{what: fmt.Sprintf("no core plans with any of the %s in the input", count(c.objects, "object"))})
+// somethingFor reports whether there is anything in the input that one of the cores plans with. If there is not, and
+// nothing is wrong with the input either, that is a problem: an empty report would look as if all were well.
+func (c *cluster) somethingFor(selected []core) bool {
+	var kinds, names []string
+	for _, core := range selected {
+		kinds = append(kinds, core.reads...)
+		names = append(names, core.name)
 	}
+	if c.has(kinds) {
+		return true
+	}
+	switch input := count(c.objects, "object"); {
+	case len(c.problems) > 0:
+	case len(selected) == len(cores):
+		c.problems = append(c.problems, problem{what: fmt.Sprintf("no core plans with any of the %s in the input", input)})
+	default:
+		c.problems = append(c.problems, problem{what: fmt.Sprintf("%s plans with none of the %s in the input, but with %s",
+			strings.Join(names, ", "), input, strings.Join(slices.Compact(slices.Sorted(slices.Values(kinds))), ", "))})
+	}
+	return false
 }
 
 // clusterScoped are the kinds without a namespace.
@@ -140,6 +159,7 @@ func (c *cluster) add(at origin, kind string, o runtime.Object) {
 	}
 	ref := reference{kind, meta.GetNamespace(), meta.GetName()}
 	c.origins[ref] = append(c.origins[ref], at)
+	c.kinds[kind]++
 	c.keep(o)
 }
 

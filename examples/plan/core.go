@@ -12,15 +12,17 @@ type core struct {
 	name string
 	// plan says what the controller would do, sorted by object.
 	plan func(*cluster, settings) section
+	// reads are the kinds that the plan rests on.
+	reads []string
 }
 
 // cores are planned in this order. A further one is a line here and a file of its own.
 var cores = []core{
-	{"servicecidr", planServiceCIDR},
-	{"resourceclaim", planResourceClaim},
-	{"ttl", planTTL},
-	{"rbacaggregate", planRBACAggregate},
-	{"disruption", planDisruption},
+	{"servicecidr", planServiceCIDR, []string{"ServiceCIDR", "IPAddress"}},
+	{"resourceclaim", planResourceClaim, []string{"ResourceClaim", "ResourceClaimTemplate", "Pod"}},
+	{"ttl", planTTL, []string{"Node"}},
+	{"rbacaggregate", planRBACAggregate, []string{"ClusterRole"}},
+	{"disruption", planDisruption, []string{"PodDisruptionBudget", "Pod", "ReplicaSet", "Deployment", "StatefulSet", "ReplicationController"}},
 }
 
 func coreNames() []string {

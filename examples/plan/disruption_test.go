@@ -91,7 +91,7 @@ func TestExplainDisruption(t *testing.T) {
 			want:  []string{"it demands neither minAvailable nor maxUnavailable of the pods with app=db", "nothing may be disrupted: the budget covers no pod"}},
 		{name: "a percentage that does not parse", reason: "the fail-safe, and where it is",
 			input:  statefulSetOf("db", 1) + budgetOf("db", "db", `"maxUnavailable":"many"`, noStatus) + podOf("db-0", "db", "StatefulSet", "n", "True"),
-			stderr: "plan: standard input: document 2: PodDisruptionBudget shop/db: spec.maxUnavailable: invalid value for IntOrString: invalid type: string is not a percentage\n",
+			stderr: "plan: standard input: document 2: PodDisruptionBudget shop/db: spec.maxUnavailable: invalid value for IntOrString: invalid type: string is not a percentage: must be a number, or a percentage such as \"30%\"\n",
 			want: []string{"n cannot be drained now: 1 pod cannot be evicted: shop/db-0 (budget db)",
 				"UpdateStatus shop/db: 0 allowed, sync failed: invalid value for IntOrString",
 				"nothing may be disrupted because the budget cannot be computed: invalid value for IntOrString"}},

@@ -111,6 +111,9 @@ func jsonItems(decoder *stdjson.Decoder, at origin, rest map[string]stdjson.RawM
 	if err != nil {
 		return false, false, err
 	}
+	if token == nil {
+		return true, true, nil // null is what Go writes for a list without items
+	}
 	if token != stdjson.Delim('[') {
 		// No list, so no Kubernetes list either: what is inside does not matter.
 		if token == stdjson.Delim('{') {

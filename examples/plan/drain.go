@@ -67,15 +67,26 @@ func (r *drainRequest) command() string {
 
 // runDrain answers -drain, and returns the exit status.
 func (inv invocation) runDrain(c *cluster, sys system) int {
-	for _, p := range c.problems {
+	rep := report{problems: c.problems}
+	drains, err := inv.drain.drainNodes(c, inv.settings)
+	rep.addProblems(err, reference{}, c)
+	if len(drains) == 0 && len(rep.problems) == 0 {
+		// A table without rows, or a drained node of a misspelt name, would look like success.
+		missing := "no Node in the input, and no pod on a node"
+		if inv.drain.node != allNodes {
+			missing = fmt.Sprintf("no Node %s in the input, and no pod on it", inv.drain.node)
+		}
+		rep.problems = append(rep.problems, problem{what: missing})
+	}
+	for _, p := range rep.problems {
 		fmt.Fprintf(sys.stderr, "plan: %s\n", p)
 	}
-	drains := inv.drain.drainNodes(c, inv.settings)
-	if err := inv.drain.writeDrains(sys.stdout, palette(sys.colour), drains); err != nil {
-		fmt.Fprintf(sys.stderr, "plan: %v\n", err)
-		return exitInput
+	if len(drains) > 0 {
+		if err := inv.drain.writeDrains(sys.stdout, palette(sys.colour), drains); err != nil {
+			fmt.Fprintf(sys.stderr, "plan: %v\n", err)
+			return exitInput
+		}
 	}
-	rep := report{problems: c.problems}
 	if status := rep.status(inv.failOn); status != exitPlanned {
 		return status
 	}
@@ -96,8 +107,9 @@ type nodeDrain struct {
 	podOf map[types.NamespacedName]*corev1.Pod
 }
 
-// drainNodes drains each node alone, sorted by name.
-func (r *drainRequest) drainNodes(c *cluster, set settings) []nodeDrain {
+// drainNodes drains each node alone, sorted by name. A node that is not in the input has no drain. The error is what is
+// wrong with the input as a whole.
+func (r *drainRequest) drainNodes(c *cluster, set settings) ([]nodeDrain, error) {
 	pods := map[string]int{}
 	podOf := map[types.NamespacedName]*corev1.Pod{}
 	for _, n := range c.nodes {
@@ -110,8 +122,10 @@ func (r *drainRequest) drainNodes(c *cluster, set settings) []nodeDrain {
 		}
 	}
 	names := slices.Sorted(maps.Keys(pods))
-	if r.node != allNodes {
+	if _, there := pods[r.node]; there && r.node != allNodes {
 		names = []string{r.node}
+	} else if r.node != allNodes {
+		names = nil
 	}
 	d := newDrains(c, set)
 	x := disruption.NewIndex(d.snapshot, d.options)
@@ -120,7 +134,7 @@ func (r *drainRequest) drainNodes(c *cluster, set settings) []nodeDrain {
 		drain, after := x.DrainNode(name, r.flags)
 		drains = append(drains, nodeDrain{node: name, pods: pods[name], Drain: drain, before: x, after: after, podOf: podOf})
 	}
-	return drains
+	return drains, x.Err()
 }
 
 // neverDrains reports whether a node can never be drained.
@@ -304,9 +318,6 @@ func drainTotals(drains []nodeDrain, empty int) string {
 	}
 	if empty > 0 {
 		parts = append(parts, count(empty, "node")+" without pods")
-	}
-	if len(parts) == 0 {
-		return "no nodes in the input"
 	}
 	return strings.Join(parts, ", ")
 }

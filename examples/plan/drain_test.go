@@ -19,7 +19,7 @@ func TestDrainTable(t *testing.T) {
 		scaledPod("db-3", "db", "StatefulSet", "node-b") + scaledPod("web-0", "web", "StatefulSet", "node-b") +
 		scaledPod("ledger-0", "ledger", "StatefulSet", "node-c") + scaledPod("ledger-1", "ledger", "StatefulSet", "node-e") +
 		scaledPod("proxy-0", "proxy", "DaemonSet", "node-d") +
-		scaledPod("queue-0", "queue", "Queue", "node-f")
+		scaledPod("queue-0", "queue", "Queue", "node-f") + `{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-z"}}`
 	for _, tc := range []struct {
 		name, reason string
 		args         []string
@@ -39,7 +39,7 @@ node-e  never        1     0        0        1
     budget shop/ledger (maxUnavailable 0) never lets a healthy pod go: shop/ledger-1
 node-f  unknown      1     0        0        1
     needs the scale of Queue shop/queue (apps/v1) looked up: the input does not hold it
-Drains: 1 now, 1 in rounds, 2 never, 1 not started, 1 unknown
+Drains: 1 now, 1 in rounds, 2 never, 1 not started, 1 unknown, 1 node without pods
 `},
 		{name: "one", reason: "the rounds one by one", args: []string{"-drain", "node-a"}, want: `kubectl drain
 NODE    DRAINS       PODS  EVICTED  SKIPPED  STAY
@@ -54,7 +54,7 @@ NODE    DRAINS  PODS  EVICTED  SKIPPED  STAY
 node-d  now     1     0        1        0
     skips shop/proxy-0: ignoring DaemonSet-managed Pods
 `},
-		{name: "unknown node", reason: "nothing to do, and that is said", args: []string{"-drain", "node-z"}, want: `kubectl drain
+		{name: "no pods", reason: "nothing to do, and that is said", args: []string{"-drain", "node-z"}, want: `kubectl drain
 NODE    DRAINS  PODS  EVICTED  SKIPPED  STAY
 node-z  now     0     0        0        0
     no pod of the input is on the node
@@ -83,6 +83,26 @@ func TestDrainShortfall(t *testing.T) {
 		podOf("db-1", "db", "StatefulSet", "node-b", "True")+
 		podOf("db-2", "db", "StatefulSet", "node-c", "False"), "-", "-drain", "node-a")
 	require.Contains(t, got.stdout, "budget shop/db (maxUnavailable 1) is short of 1 healthy pod: shop/db-0\n")
+}
+
+// A table without a row, or a node that nobody knows and that "drains now", would look like success.
+func TestNothingToDrain(t *testing.T) {
+	pod := podOf("db-0", "db", "StatefulSet", "node-a", "True")
+	for _, tc := range []struct {
+		name, reason, node, input, want string
+	}{
+		{"unknown node", "its name may be misspelt", "node-z", pod, "plan: no Node node-z in the input, and no pod on it\n"},
+		{"no node", "kubectl get pdb alone", allNodes, budgetOf("db", "db", `"maxUnavailable":1`, noStatus), "plan: no Node in the input, and no pod on a node\n"},
+		{"empty input", "the pipe broke", allNodes, "", "plan: standard input: no Kubernetes object in it\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := plan(t, nil, tc.input, "-drain", tc.node, "-")
+			require.Equal(t, outcome{status: exitInput, stderr: tc.want}, got, tc.reason)
+		})
+	}
+	twice := plan(t, nil, pod+pod, "-drain", "node-a", "-")
+	require.Equal(t, exitInput, twice.status)
+	require.Contains(t, twice.stderr, "Pod shop/db-0: more than one object of this name")
 }
 
 // The embedded cluster, as the documentation shows it.

@@ -147,7 +147,8 @@ func newDrainTable(c *cluster, inv invocation) *drainTable {
 		return nil
 	}
 	request := drainRequest{node: allNodes, flags: inv.drain.flags}
-	drains := request.drainNodes(c, inv.settings)
+	// What is wrong with the input is among the problems of the report.
+	drains, _ := request.drainNodes(c, inv.settings)
 	all := len(drains)
 	drains = slices.DeleteFunc(drains, func(d nodeDrain) bool { return d.pods == 0 })
 	t := &drainTable{Command: request.command(), Totals: drainTotals(drains, all-len(drains))}

@@ -86,18 +86,18 @@ func run(args []string, sys system) int {
 		objects.readFiles(sys.files, path)
 	}
 	objects.progress.done()
-	objects.nothingToPlan()
 
 	if inv.drain.node != "" {
 		return inv.runDrain(objects, sys)
 	}
+	planned := objects.somethingFor(inv.cores)
 	rep := report{Now: inv.now, Skipped: objects.skipped, problems: objects.problems}
 	for _, c := range inv.cores {
-		if objects.planned() == 0 {
+		if !planned {
 			break // a heading with nothing under it says nothing
 		}
 		section := c.plan(objects, inv.settings)
-		section.Core = c.name
+		section.Core, section.NoObjects = c.name, !objects.has(c.reads)
 		rep.add(section, objects)
 	}
 	for _, p := range rep.problems {
@@ -170,7 +170,7 @@ func parse(args []string, sys system) (invocation, error) {
 	flags.BoolVar(&inv.assumeComplete, "assume-complete", false,
 		"the input has all pods: one that it lacks does not exist and is not to be looked up")
 	inv.failOn = []string{failOnError}
-	flags.Func("fail-on", "what the exit status tells besides wrong input, `a list` of "+strings.Join(failOns, ", ")+" (default error)", func(list string) (err error) {
+	flags.Func("fail-on", "what the exit status tells besides wrong input, a `list` of "+strings.Join(failOns, ", ")+" (default error)", func(list string) (err error) {
 		inv.failOn, err = parseFailOn(list)
 		return err
 	})
@@ -182,8 +182,9 @@ func parse(args []string, sys system) (invocation, error) {
 		if err := flags.Parse(rest); err != nil {
 			if errors.Is(err, flag.ErrHelp) {
 				usage(sys.stdout, flags)
+				return inv, err
 			}
-			return inv, err
+			return inv, fmt.Errorf("%w (-h lists the flags)", err)
 		}
 		if flags.NArg() == 0 {
 			break

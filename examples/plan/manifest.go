@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -63,7 +64,7 @@ func (d *decoded) problem(object, field, what string) {
 func (c *cluster) read(name string, r io.Reader) {
 	r, err := uncompressed(r)
 	if err != nil {
-		c.problem(origin{file: name}, "", "", err.Error())
+		c.problem(origin{file: name}, "", "", "not gzip: "+err.Error())
 		return
 	}
 	type job struct {
@@ -250,6 +251,10 @@ func decodeObject(at origin, is metav1.TypeMeta, raw []byte) decoded {
 			d.problem(name(), "apiVersion", fmt.Sprintf("is %s: only %s is planned with, which every supported API server serves", gvk.GroupVersion(), planned))
 			return d
 		}
+		if kind := misspelt(gvk); kind != "" {
+			d.problem(name(), "kind", "is "+gvk.Kind+": must be "+kind)
+			return d
+		}
 		d.skipped = gvk.GroupVersion().String() + " " + gvk.Kind
 		return d
 	}
@@ -285,6 +290,18 @@ func plannedVersion(of schema.GroupKind) (schema.GroupVersion, bool) {
 	return schema.GroupVersion{}, false
 }
 
+// misspelt is the kind that a core plans with and that differs from this one in nothing but upper case or a plural.
+func misspelt(gvk schema.GroupVersionKind) string {
+	for _, core := range cores {
+		for _, kind := range core.reads {
+			if scheme.Recognizes(gvk.GroupVersion().WithKind(kind)) && (strings.EqualFold(gvk.Kind, kind) || strings.EqualFold(gvk.Kind, kind+"s")) {
+				return kind
+			}
+		}
+	}
+	return ""
+}
+
 // strictError takes the field out of an error of strict decoding: `unknown field "spec.x"`.
 func strictError(err error) (field, what string) {
 	text := oneLine(err.Error())
@@ -298,17 +315,30 @@ func strictError(err error) (field, what string) {
 // eitherForm are the fields that are a number or a percentage.
 var eitherForm = []string{"spec.minAvailable", "spec.maxUnavailable"}
 
+const orPercentage = `, or a percentage such as "30%"`
+
 // decodeError takes the field out of a decoding error, where it has one.
 func decodeError(err error) (field, what string) {
 	var wrong *stdjson.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
 		return "", oneLine(err.Error())
 	}
-	what = fmt.Sprintf("is a %s, must be of type %s", wrong.Value, wrong.Type)
-	if slices.Contains(eitherForm, wrong.Field) {
-		what += `, or a percentage such as "30%"`
+	article := "a"
+	if strings.HasPrefix(wrong.Value, "array") || strings.HasPrefix(wrong.Value, "object") {
+		article = "an"
 	}
-	return wrong.Field, what
+	must := fmt.Sprintf("must be of type %s", wrong.Type)
+	switch {
+	case wrong.Field == "items":
+		must = "must be a list"
+	case slices.Contains(eitherForm, wrong.Field):
+		must += orPercentage
+	case wrong.Value == "bool" && wrong.Type.Kind() == reflect.String:
+		must += ", so put it in quotes: YAML reads y, n, yes, no, on, off, true and false as bool"
+	case strings.HasPrefix(wrong.Value, "number") && wrong.Type.Kind() == reflect.String:
+		must += ", so put it in quotes"
+	}
+	return wrong.Field, fmt.Sprintf("is %s %s, %s", article, wrong.Value, must)
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -163,6 +163,8 @@ func TestExitStatus(t *testing.T) {
 		{"empty input", "kubectl found nothing, or the pipe broke", "", nil, exitInput},
 		{"an empty list", "the same", "apiVersion: v1\nkind: List\nitems: []\n", nil, exitInput},
 		{"nothing to plan with", "a report without a word on the input would look like success", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", nil, exitInput},
+		{"nothing for the core", "the same", named(nodeWithout, "a"), []string{"-core", "disruption"}, exitInput},
+		{"a list that is null", "as Go writes an empty one", `{"apiVersion":"v1","kind":"NodeList","items":null}`, nil, exitInput},
 		{"an API version that is not served", "it would be left out of the plan without a word", "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: a}\n", nil, exitInput},
 		{"something to do, detailed", "as terraform plan does", named(nodeWithout, "a"), []string{"-detailed-exitcode"}, exitToDo},
 		{"nothing to do, detailed", "all is as it should be", named(nodeAt0, "a"), []string{"-detailed-exitcode"}, exitPlanned},
@@ -210,6 +212,18 @@ func TestBadInput(t *testing.T) {
 			"plan: in.yaml: document 1: Node x: spec.unschedulable: is a string, must be of type bool\n"},
 		{"number and percentage", "the other form is named", "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: x}\nspec: {maxUnavailable: true}\n---\n" + good,
 			"plan: in.yaml: document 1: PodDisruptionBudget x: spec.maxUnavailable: is a bool, must be of type int32, or a percentage such as \"30%\"\n"},
+		{"a word that YAML reads as bool", "the way out is named", "apiVersion: v1\nkind: Node\nmetadata: {name: no}\n---\n" + good,
+			"plan: in.yaml: document 1: metadata.name: is a bool, must be of type string, so put it in quotes: YAML reads y, n, yes, no, on, off, true and false as bool\n"},
+		{"a number as a label", "the way out is named", "apiVersion: v1\nkind: Node\nmetadata: {name: x, labels: {a: 1}}\n---\n" + good,
+			"plan: in.yaml: document 1: Node x: metadata.labels: is a number, must be of type string, so put it in quotes\n"},
+		{"a list", "the grammar of it", "apiVersion: v1\nkind: Node\nmetadata: {name: x}\nspec: {unschedulable: []}\n---\n" + good,
+			"plan: in.yaml: document 1: Node x: spec.unschedulable: is an array, must be of type bool\n"},
+		{"items that are no list", "one of a kind that is called a list", "apiVersion: v1\nkind: List\nitems: 7\n---\n" + good,
+			"plan: in.yaml: document 1: items: is a number, must be a list\n"},
+		{"a kind in lower case", "it would be left out of the plan without a word", "apiVersion: policy/v1\nkind: poddisruptionbudget\nmetadata: {name: x}\n---\n" + good,
+			"plan: in.yaml: document 1: poddisruptionbudget x: kind: is poddisruptionbudget: must be PodDisruptionBudget\n"},
+		{"a kind in the plural", "the same", "apiVersion: v1\nkind: Nodes\nmetadata: {name: x}\n---\n" + good,
+			"plan: in.yaml: document 1: Nodes x: kind: is Nodes: must be Node\n"},
 		{"unknown field", "a field that is misspelt would count as absent", "apiVersion: v1\nkind: Node\nmetadata: {name: good}\nspec: {unschedulabel: true}\n",
 			"plan: in.yaml: document 1: Node good: spec.unschedulabel: unknown field\n"},
 		{"old version", "no core reads it, and it may be what matters", "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: x}\n---\n" + good,
@@ -311,6 +325,15 @@ func TestSkippedKinds(t *testing.T) {
 	require.Equal(t, exitPlanned, got.status)
 	require.Contains(t, strings.Join(strings.Fields(got.stdout), " ")+" ",
 		"Skipped, since no core plans with them: 1 example.com/v1 Widget, 2 v1 Service ")
+}
+
+// A core without an object of its kinds has found nothing in order: it is told apart from one that has.
+func TestCoresWithoutObjects(t *testing.T) {
+	got := plan(t, nil, named(nodeAt0, "a")+"---\napiVersion: v1\nkind: Pod\nmetadata: {name: p}\n", "-")
+	require.Empty(t, got.stderr)
+	text := strings.Join(strings.Fields(got.stdout), " ")
+	require.Contains(t, text, "Nothing to do: resourceclaim (0 ResourceClaims, 0 of them allocated, and 0 pods that use claims); ttl (1 node,")
+	require.Contains(t, text, "disruption (0 PodDisruptionBudgets for 1 pod) Nothing in the input for: servicecidr, rbacaggregate Plan: 0 actions")
 }
 
 func TestEmptyFolder(t *testing.T) {

@@ -22,6 +22,8 @@ type report struct {
 // section is one core's part of the report.
 type section struct {
 	Core string
+	// NoObjects: the input has no object of the kinds that the core reads.
+	NoObjects bool
 	// Headline says in one line what the core as a whole found.
 	Headline string
 	// Explanation has the lines of -explain that concern no object in particular.
@@ -136,6 +138,9 @@ func problemOf(err error, about reference, c *cluster) problem {
 	what := ""
 	if wrong.Err != nil {
 		what = oneLine(wrong.Err.Error())
+	}
+	if slices.Contains(eitherForm, wrong.Field) && wrong.Kind == "PodDisruptionBudget" {
+		what += ": must be a number" + orPercentage
 	}
 	// No API server holds an object twice.
 	return problem{c.origins[at], at.String(), wrong.Field, what, !errors.Is(wrong, purekube.ErrDuplicate)}

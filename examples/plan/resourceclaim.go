@@ -13,12 +13,7 @@ import (
 )
 
 func planResourceClaim(c *cluster, set settings) section {
-	snapshot := resourceclaim.Snapshot{Now: set.now, Pods: c.pods, Claims: c.claims, Templates: c.templates}
-	if set.assumeComplete {
-		snapshot.Confirmed = answersOf(c)
-		snapshot.ConfirmedClaims = absentClaimsOf(c)
-	}
-	options := resourceclaim.Options{MatchUpstream: set.matchUpstream}
+	snapshot, options := claimSnapshot(c, set)
 	outcomes, whole := resourceclaim.PlanAll(snapshot, options)
 
 	reasons := map[resourceclaim.Key][]resourceclaim.Reason{}
@@ -55,6 +50,16 @@ func planResourceClaim(c *cluster, set settings) section {
 		s.Findings = append(s.Findings, f)
 	}
 	return s
+}
+
+// claimSnapshot is what the plan of the claims rests on.
+func claimSnapshot(c *cluster, set settings) (resourceclaim.Snapshot, resourceclaim.Options) {
+	snapshot := resourceclaim.Snapshot{Now: set.now, Pods: c.pods, Claims: c.claims, Templates: c.templates}
+	if set.assumeComplete {
+		snapshot.Confirmed = answersOf(c)
+		snapshot.ConfirmedClaims = absentClaimsOf(c)
+	}
+	return snapshot, resourceclaim.Options{MatchUpstream: set.matchUpstream}
 }
 
 // answersOf says of each pod that a claim names that it is as in the input, or is not there.

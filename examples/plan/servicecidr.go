@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
 
@@ -12,23 +12,19 @@ import (
 func planServiceCIDR(c *cluster, set settings) section {
 	snapshot := servicecidr.Snapshot{Now: set.now, ServiceCIDRs: c.serviceCIDRs, IPAddresses: c.ipAddresses}
 	options := servicecidr.Options{MatchUpstream: set.matchUpstream}
-	outcomes := map[string]servicecidr.Outcome{}
-	var names []string
 	planned, whole := servicecidr.PlanAll(snapshot, options)
+	outcomes := map[string]servicecidr.Outcome{}
 	for _, o := range planned {
 		outcomes[o.Key] = o
-		names = append(names, o.Key)
 	}
 	cidrs := map[string]*networkingv1.ServiceCIDR{}
 	leaving := 0
 	for _, x := range c.serviceCIDRs {
 		cidrs[x.Name] = x
-		names = append(names, x.Name)
 		if x.DeletionTimestamp != nil {
 			leaving++
 		}
 	}
-	slices.Sort(names)
 
 	s := section{
 		Headline: fmt.Sprintf("%s, %d of them being deleted, and %s",
@@ -37,23 +33,14 @@ func planServiceCIDR(c *cluster, set settings) section {
 	}
 	// Its error is that of PlanAll.
 	explanations, _ := servicecidr.ExplainAll(snapshot, options)
-	reasons := map[string][]servicecidr.Reason{}
 	for _, e := range explanations {
-		reasons[e.Key] = e.Reasons
-	}
-	for _, name := range slices.Compact(names) {
-		o := outcomes[name]
-		var deletion servicecidr.Deletion
-		if set.explain || len(o.Result.Actions) > 0 {
-			// Its error is the outcome's.
-			deletion, _ = servicecidr.CheckDeletion(snapshot, name, options)
-		}
-		f := findingOf(reference{kind: "ServiceCIDR", name: name}, o.Result, o.Err, func(a servicecidr.Action) (more, why string) {
-			return "", whyServiceCIDR(a, deletion)
+		o := outcomes[e.Key]
+		f := findingOf(reference{kind: "ServiceCIDR", name: e.Key}, o.Result, o.Err, func(a servicecidr.Action) (more, why string) {
+			return "", whyServiceCIDR(a, e.Deletion)
 		})
-		f.Reasons = reasonsOf(reasons[name])
+		f.Reasons = reasonsOf(e.Reasons)
 		if set.explain {
-			f.Explanation = explainDeletion(cidrs[name], deletion)
+			f.Explanation = explainServiceCIDR(cidrs[e.Key], e)
 		}
 		s.Findings = append(s.Findings, f)
 	}
@@ -75,37 +62,26 @@ func whyServiceCIDR(a servicecidr.Action, d servicecidr.Deletion) string {
 	return ""
 }
 
-// explainDeletion says for each prefix whether it can go, and why.
-func explainDeletion(x *networkingv1.ServiceCIDR, d servicecidr.Deletion) []string {
-	if x == nil {
-		return nil
-	}
-	can, cannot := "can go", "cannot go"
-	if x.DeletionTimestamp == nil {
-		can, cannot = "could go", "could not go"
-	}
+// explainServiceCIDR has a line for each reason. A reason about an entry of spec.cidrs has the entry in it.
+func explainServiceCIDR(x *networkingv1.ServiceCIDR, e servicecidr.Explanation) []string {
 	var lines []string
-	for _, c := range d.Coverage {
-		var orphans []servicecidr.Orphan
-		for _, a := range d.Orphans {
-			if servicecidr.PrefixContainsIP(c.Prefix, a.Address) {
-				orphans = append(orphans, a)
+	indent := ""
+	for _, r := range e.Reasons {
+		line := r.Message
+		ofEntry := false
+		for i, prefix := range x.Spec.CIDRs {
+			if r.Field == fmt.Sprintf("spec.cidrs[%d]", i) {
+				ofEntry = true
+				if !strings.Contains(line, prefix) {
+					line = prefix + ": " + line
+				}
 			}
 		}
-		switch {
-		case len(c.By) > 0:
-			lines = append(lines, fmt.Sprintf("%v %s: %s %s it", c.Prefix, can, list(c.By, 4), verb(len(c.By), "contains", "contain")))
-		case len(orphans) > 0:
-			lines = append(lines, fmt.Sprintf("%v %s: %s", c.Prefix, cannot, orphanText(orphans, 20)))
-		case len(d.Orphans) == 0 && !d.Safe:
-			lines = append(lines, fmt.Sprintf("%v: whether it %s is not known, see the errors", c.Prefix, can))
-		default:
-			lines = append(lines, fmt.Sprintf("%v %s: no address would be left without a range", c.Prefix, can))
+		if ofEntry && !e.Deleting && indent == "" {
+			indent = "  "
+			lines = append(lines, "if its deletion began now:")
 		}
-		if others := c.Unreliable; len(others) > 0 {
-			lines = append(lines, fmt.Sprintf("  %s %s it too, but may be gone first",
-				list(others, 4), verb(len(others), "contains", "contain")))
-		}
+		lines = append(lines, indent+line)
 	}
 	return lines
 }

@@ -49,17 +49,22 @@ func TestBlockedDeletion(t *testing.T) {
 	require.Empty(t, got.stderr)
 	require.Empty(t, cmp.Diff(`servicecidr: 2 ServiceCIDRs, 1 of them being deleted, and 4 addresses
   ServiceCIDR wide
-    fd00::/64 could not go: 1 address would be left without a range: fd00::7 (Service shop/a)
+    it is not being deleted; its finalizer and its condition Ready are there
+    if its deletion began now:
+      fd00::/64: 1 address would be left without a range: fd00::7 (Service shop/a)
   ServiceCIDR x
     SetCondition x: Ready=False Terminating
       # 3 addresses would be left without a range: 10.0.0.7 (Service shop/a), 10.0.0.9 (Service
           shop/b), 10.0.0.10 (gateways.example.com c)
-    10.0.0.0/24 cannot go: 3 addresses would be left without a range: 10.0.0.7 (Service shop/a),
-        10.0.0.9 (Service shop/b), 10.0.0.10 (gateways.example.com c)
-    fd00::/112 can go: wide contains it`, got.stdout))
+    its deletion would leave 3 addresses without a range
+    the condition Ready=False is not there as it should be
+    10.0.0.0/24: 3 addresses would be left without a range: 10.0.0.7 (Service shop/a), 10.0.0.9
+        (Service shop/b), 10.0.0.10 (gateways.example.com c)
+    wide contains fd00::/112: no address of it would be left without a range`, got.stdout))
 }
 
 func TestExplainServiceCIDR(t *testing.T) {
+	const began = "if its deletion began now:"
 	const eleven, noonLess5s = "2026-11-21T11:00:00Z", "2026-11-21T11:59:55Z"
 	var used []string
 	for i := 1; i <= 30; i++ {
@@ -72,24 +77,26 @@ func TestExplainServiceCIDR(t *testing.T) {
 		errors              int
 	}{
 		{name: "not in use", reason: "nothing is lost", input: serviceCIDR("x", eleven, "10.0.0.0/24"),
-			want: []string{"RemoveFinalizer x  # no address would be left without a range", "10.0.0.0/24 can go: no address would be left without a range"}},
+			want: []string{"RemoveFinalizer x  # no address would be left without a range", "nothing is in the way, and the grace period is over", "no address of 10.0.0.0/24 is known that would be left without a range"}},
 		{name: "within the grace period", reason: "later", input: serviceCIDR("x", noonLess5s, "10.0.0.0/24"),
-			want: []string{"plan again at 2026-11-21T12:00:05Z", "10.0.0.0/24 can go: no address would be left without a range"}},
+			want: []string{"plan again at 2026-11-21T12:00:05Z", "nothing is in the way, and the grace period ends at 2026-11-21T12:00:05Z", "no address of 10.0.0.0/24 is known that would be left without a range"}},
 		{name: "not protected", reason: "the finalizer comes first", input: strings.Replace(serviceCIDR("x", "", "10.0.0.0/24"), `"networking.k8s.io/service-cidr-finalizer"`, "", 1),
-			want: []string{"AddFinalizer x  # nothing would hold it while it is in use", "10.0.0.0/24 could go: no address would be left without a range"}},
+			want: []string{"AddFinalizer x  # nothing would hold it while it is in use", "the finalizer networking.k8s.io/service-cidr-finalizer is missing: nothing holds it while it is in use", began, "no address of 10.0.0.0/24 is known that would be left without a range"}},
 		{name: "no condition", reason: "its status is written", input: strings.Replace(serviceCIDR("x", "", "10.0.0.0/24"), "Ready", "Other", 1),
-			want: []string{"SetCondition x: Ready=True  # its status does not say so yet", "10.0.0.0/24 could go: no address would be left without a range"}},
+			want: []string{"SetCondition x: Ready=True  # its status does not say so yet", "the condition Ready=True is not there as it should be", began, "no address of 10.0.0.0/24 is known that would be left without a range"}},
 		{name: "two equal ones", reason: "the last one stays, and the other does not cover it", input: serviceCIDR("x", eleven, "10.0.0.0/24") + serviceCIDR("a", eleven, "10.0.0.0/24") + used[0],
 			want: []string{"SetCondition x: Ready=False Terminating",
 				"# 1 address would be left without a range: 10.0.0.1 (Service n/s)",
-				"10.0.0.0/24 cannot go: 1 address would be left without a range: 10.0.0.1 (Service n/s)",
-				"a contains it too, but may be gone first"}},
+				"its deletion would leave 1 address without a range", "the condition Ready=False is not there as it should be",
+				"a contains 10.0.0.0/24, but it is being deleted too and may be gone before it",
+				"10.0.0.0/24: 1 address would be left without a range: 10.0.0.1 (Service n/s)"}},
 		{name: "two equal ones, upstream", reason: "D-1", args: []string{"-match-upstream", "v1.36"}, input: serviceCIDR("x", eleven, "10.0.0.0/24") + serviceCIDR("a", eleven, "10.0.0.0/24") + used[0],
-			want: []string{"RemoveFinalizer x  # no address would be left without a range", "10.0.0.0/24 can go: a contains it"}},
+			want: []string{"RemoveFinalizer x  # no address would be left without a range", "nothing is in the way, and the grace period is over", "a contains 10.0.0.0/24: no address of it would be left without a range"}},
 		{name: "many", reason: "twenty of them are named", input: serviceCIDR("x", "", "10.0.0.0/24") + strings.Join(used, ""),
-			want: []string{"10.0.0.0/24 could not go: 30 addresses would be left without a range: " + strings.Repeat("A ", 20) + "and 10 more"}},
+			want: []string{"it is not being deleted; its finalizer and its condition Ready are there", began, "10.0.0.0/24: 30 addresses would be left without a range: " + strings.Repeat("A ", 20) + "and 10 more"}},
 		{name: "does not parse", reason: "the error says the rest", input: serviceCIDR("x", eleven, "10.0.0.0/24", "nonsense"), errors: 1,
-			want: []string{"10.0.0.0/24: whether it can go is not known, see the errors"}},
+			want: []string{"nothing is known to be in the way, but not everything could be read: the finalizer stays",
+				"no address of 10.0.0.0/24 is known that would be left without a range", `"nonsense" is not a prefix: what it contains is not known`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := explained(t, tc.input, tc.args...)
@@ -109,7 +116,7 @@ func TestExplainServiceCIDR(t *testing.T) {
 			if tc.name == "many" {
 				for i := 30; i > 0; i-- {
 					for _, comma := range []string{",", ""} {
-						lines[0] = strings.Replace(lines[0], fmt.Sprintf("10.0.0.%d (Service n/s)%s ", i, comma), "A ", 1)
+						lines[len(lines)-1] = strings.Replace(lines[len(lines)-1], fmt.Sprintf("10.0.0.%d (Service n/s)%s ", i, comma), "A ", 1)
 					}
 				}
 			}

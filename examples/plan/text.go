@@ -61,16 +61,22 @@ func plain(s string) string { return s }
 func (r *report) writeText(w io.Writer, p palette) error {
 	out := bufio.NewWriter(w)
 	t := printer{out, p}
-	var quiet []string
+	var quiet, absent []string
 	for _, s := range r.Sections {
-		if len(s.Findings)+len(s.Explanation) == 0 {
+		switch {
+		case s.NoObjects:
+			absent = append(absent, s.Core)
+		case len(s.Findings)+len(s.Explanation) == 0:
 			quiet = append(quiet, s.Core+" ("+s.Headline+")")
-			continue
+		default:
+			t.section(s)
 		}
-		t.section(s)
 	}
 	if len(quiet) > 0 {
 		t.line(0, "Nothing to do: ", strings.Join(quiet, "; "), plain)
+	}
+	if len(absent) > 0 {
+		t.line(0, "Nothing in the input for: ", strings.Join(absent, ", "), plain)
 	}
 	if len(r.Sections) > 0 {
 		t.closing(r)

@@ -41,6 +41,14 @@ func newHandler(p policy, s *state, synced func() bool, log *slog.Logger) http.H
 	return mux
 }
 
+// reasons are what clients tell refusals apart by: kubectl drain tries an eviction again after TooManyRequests.
+var reasons = map[int32]metav1.StatusReason{
+	http.StatusForbidden:           metav1.StatusReasonForbidden,
+	http.StatusConflict:            metav1.StatusReasonConflict,
+	http.StatusTooManyRequests:     metav1.StatusReasonTooManyRequests,
+	http.StatusInternalServerError: metav1.StatusReasonInternalError,
+}
+
 // review is an AdmissionReview of either version: their JSON is the same.
 type review struct {
 	metav1.TypeMeta `json:",inline"`
@@ -89,7 +97,7 @@ func (h *handler) validate(w http.ResponseWriter, r *http.Request) {
 	}
 	response := &admissionv1.AdmissionResponse{UID: in.Request.UID, Allowed: a.allowed, Warnings: a.warnings}
 	if !a.allowed {
-		response.Result = &metav1.Status{Code: a.code, Message: a.message}
+		response.Result = &metav1.Status{Code: a.code, Reason: reasons[a.code], Message: a.message}
 	}
 	h.log.Info("review", "resource", in.Request.Resource.Resource, "subresource", in.Request.SubResource, "operation", in.Request.Operation,
 		"namespace", in.Request.Namespace, "name", in.Request.Name, "allowed", a.allowed, "message", a.message, "took", time.Since(began))

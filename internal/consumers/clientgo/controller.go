@@ -94,29 +94,40 @@ func Send[A purekube.Action](ctx context.Context, client dynamic.Interface, acti
 	return failed
 }
 
+// call makes the call of one request.
 func call(ctx context.Context, client dynamic.Interface, r purekube.Request) (runtime.Object, error) {
 	objects := client.Resource(r.Resource).Namespace(r.Namespace)
 	var subresources []string
 	if r.Subresource != "" {
 		subresources = []string{r.Subresource}
 	}
-	if r.Verb == "delete" {
-		return nil, objects.Delete(ctx, r.Name, metav1.DeleteOptions{Preconditions: r.Preconditions})
-	}
-	if r.Verb == "patch" {
+	switch r.Verb {
+	case "create", "update":
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r.Object)
+		if err != nil {
+			return nil, err
+		}
+		body := &unstructured.Unstructured{Object: content}
+		if r.Verb == "create" {
+			return answer(objects.Create(ctx, body, metav1.CreateOptions{FieldManager: r.FieldManager}, subresources...))
+		}
+		return answer(objects.Update(ctx, body, metav1.UpdateOptions{FieldManager: r.FieldManager}, subresources...))
+	case "patch":
 		options := metav1.PatchOptions{FieldManager: r.FieldManager}
 		if r.Force {
 			options.Force = &r.Force
 		}
-		return objects.Patch(ctx, r.Name, r.PatchType, r.Patch, options, subresources...)
+		return answer(objects.Patch(ctx, r.Name, r.PatchType, r.Patch, options, subresources...))
+	case "delete":
+		return nil, objects.Delete(ctx, r.Name, metav1.DeleteOptions{Preconditions: r.Preconditions}, subresources...)
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r.Object)
+	return nil, fmt.Errorf("%s: unknown verb", r)
+}
+
+// answer keeps a nil pointer from becoming an object that is not nil.
+func answer(o *unstructured.Unstructured, err error) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := &unstructured.Unstructured{Object: content}
-	if r.Verb == "create" {
-		return objects.Create(ctx, body, metav1.CreateOptions{})
-	}
-	return objects.Update(ctx, body, metav1.UpdateOptions{}, subresources...)
+	return o, nil
 }
