@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -108,10 +109,14 @@ func (s *Server) apply(at place, r purekube.Request, k kind) (Object, error) {
 	for _, path := range slices.Sorted(maps.Keys(applied)) {
 		set(current, path, applied[path], k.listMaps)
 	}
-	managed[r.FieldManager] = applied
 	o, err := k.object(current)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	same := reflect.DeepEqual(managed[r.FieldManager], applied)
+	managed[r.FieldManager] = applied
+	if !same { // who manages a field is a part of the object
+		return s.storeAnew(at, o), nil
 	}
 	return s.store(at, o), nil
 }

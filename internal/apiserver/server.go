@@ -5,6 +5,11 @@
 // preconditions, subresources that change nothing but the status, and server-side apply with field
 // managers for the fields that the packages apply. It validates nothing else, deletes no dependents and has no
 // admission; Refuse stands in for those.
+//
+// internal/e2e holds its answers to those of the real API server, for each action of the packages. Known differences: only an apply
+// makes a manager of a field, and a create or an update does not; an update without a resourceVersion is carried out, which
+// the real one refuses for a PodDisruptionBudget; a write of a status never changes anything else, where the real one takes over the labels of a
+// PodDisruptionBudget; a deletion answers with the object.
 package apiserver
 
 import (
@@ -15,6 +20,7 @@ import (
 	"strconv"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -148,8 +154,19 @@ func (s *Server) Do(r purekube.Request) (runtime.Object, error) {
 	return after.DeepCopyObject(), nil
 }
 
-// store keeps the object under a new resourceVersion, or takes it away when it waits for nothing but that.
+// store keeps the object under a new resourceVersion, or takes it away when it waits for nothing but that. What changes
+// nothing leaves the object as it is, its resourceVersion too.
 func (s *Server) store(at place, o Object) Object {
+	if before := s.objects[at]; before != nil {
+		o.SetResourceVersion(before.GetResourceVersion())
+		if equality.Semantic.DeepEqual(before, o) {
+			return before
+		}
+	}
+	return s.storeAnew(at, o)
+}
+
+func (s *Server) storeAnew(at place, o Object) Object {
 	s.revision++
 	o.SetResourceVersion(strconv.Itoa(s.revision))
 	// A pod that is given time to terminate waits for its kubelet.
@@ -206,6 +223,10 @@ func (s *Server) update(at place, r purekube.Request) (Object, error) {
 	o, ok := r.Object.DeepCopyObject().(Object)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("%T is no object", r.Object))
+	}
+	// In an update the UID is a precondition; in a patch it is a field that cannot change.
+	if o.GetUID() != "" && o.GetUID() != before.GetUID() {
+		return nil, conflict(r, "the UID in the precondition (%s) is not that of the object (%s)", o.GetUID(), before.GetUID())
 	}
 	if err := sameObject(before, o, r); err != nil {
 		return nil, err

@@ -51,6 +51,9 @@ func TestAnswers(t *testing.T) {
 		{"update of an old version", "the resourceVersion does not fit",
 			purekube.Request{Verb: "update", Resource: roles, Name: "view", Object: &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "view", ResourceVersion: "0"}}},
 			apierrors.IsConflict},
+		{"update with another UID", "a UID in an update is a precondition",
+			purekube.Request{Verb: "update", Resource: roles, Name: "view", Object: &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "view", UID: "2"}}},
+			apierrors.IsConflict},
 		{"patch with another UID", "a UID in a patch is immutable, not a precondition",
 			purekube.Request{Verb: "patch", Resource: roles, Name: "view", PatchType: types.StrategicMergePatchType, Patch: []byte(`{"metadata":{"uid":"2"}}`)},
 			apierrors.IsInvalid},
@@ -149,6 +152,25 @@ func TestApplyOwnsItsFields(t *testing.T) {
 	apply("ours", `[{"name":"c"}]`)
 	apply("theirs", `[]`)
 	require.Empty(t, cmp.Diff(map[string]string{"c": "none"}, statuses()), "both have it, so it stays")
+}
+
+// A write that changes nothing leaves the object its resourceVersion.
+func TestAWriteThatChangesNothing(t *testing.T) {
+	s := New(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}})
+	apply := func(manager string) string {
+		t.Helper()
+		after, err := s.Do(purekube.Request{Verb: "patch", Resource: pods, Subresource: "status", Namespace: "ns", Name: "p",
+			PatchType: types.ApplyYAMLPatchType, FieldManager: manager, Force: true, Patch: []byte(`{"apiVersion":"v1","kind":"Pod","status":{"resourceClaimStatuses":[{"name":"a"}]}}`)})
+		require.NoError(t, err)
+		return after.(*corev1.Pod).ResourceVersion
+	}
+	first := apply("ours")
+	require.Equal(t, first, apply("ours"))
+	require.NotEqual(t, first, apply("theirs"), "who manages a field is a part of the object")
+	held := List[corev1.Pod](s)[0]
+	after, err := s.Do(purekube.Request{Verb: "update", Resource: pods, Namespace: "ns", Name: "p", Object: held})
+	require.NoError(t, err)
+	require.Equal(t, held.ResourceVersion, after.(*corev1.Pod).ResourceVersion)
 }
 
 func TestRefuse(t *testing.T) {

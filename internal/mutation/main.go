@@ -3,7 +3,7 @@
 //	go run ./internal/mutation [-only REGEXP] [-short] [-patience 5s] ./servicecidr ./ttl …
 //
 // All changes are compiled into one test binary, in which an environment variable chooses one: a change costs a run of
-// the tests until the first failure, and no compilation. Changes are: a condition that always or never holds, a
+// those tests that come by it, until the first failure, and no compilation. Changes are: a condition that always or never holds, a
 // comparison with the next one in its place or its opposite, && and || in each other's place or without one of their sides, ! left out, true and false, + and −, an integer
 // that is one more, and a statement that is left out. What methods String and Error print is left alone, as are constants.
 //
@@ -14,6 +14,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -29,6 +30,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -38,11 +40,11 @@ var (
 	only      = flag.String("only", decisions, "mutate only functions and files that match, as \"file.go:Function\"")
 	without   = flag.String("without", "^$", "leave out functions and files that match")
 	short     = flag.Bool("short", false, "run the tests with -short")
-	tests     = flag.String("run", "", "run only tests that match")
+	onlyTests = flag.String("run", "", "ask only tests that match")
 	workers   = flag.Int("p", 2, "test binaries to run at a time")
 	survivors = flag.String("survivors", "internal/mutation/survivors.txt", "the survivors that are known, with reasons")
 	listOnly  = flag.Bool("list", false, "list the mutants and run nothing")
-	patience  = flag.Duration("patience", time.Hour, "leave out tests that take longer without a mutant")
+	patience  = flag.Duration("patience", time.Hour, "leave out tests that take more of the processor's time without a mutant")
 	verbose   = flag.Bool("v", false, "say what became of each mutant")
 )
 
@@ -106,20 +108,12 @@ func run(pattern string, known map[string]bool) (result, error) {
 		return result{}, nil
 	}
 	began := time.Now()
-	out, err := runTests(binary, folder, 0, 20*time.Minute, *tests)
+	tests, tooSlow, err := watch(binary, folder, filepath.Join(scratch, "reached"))
 	if err != nil {
-		return result{}, fmt.Errorf("the tests fail without a mutant: %w\n%s", err, out)
+		return result{}, err
 	}
-	quick, slow, took := sortTests(string(out))
-	// A mutant that loops is one that is noticed. The machine may be slower then than it is now.
-	limit := func(names ...string) time.Duration {
-		all := 10 * time.Second
-		for _, name := range names {
-			all += 5 * took[name]
-		}
-		return all
-	}
-	fmt.Fprintf(os.Stderr, "%s: %d mutants, the tests take %s, %d of them are slow\n", pattern, len(mutants), time.Since(began).Round(time.Second/10), len(slow))
+	fmt.Fprintf(os.Stderr, "%s: %d mutants, %d tests take %s, %d more are left out: %s\n", pattern, len(mutants), len(tests), time.Since(began).Round(time.Second/10),
+		len(tooSlow), strings.Join(tooSlow, " "))
 
 	r := result{mutants: len(mutants)}
 	alive := make([]bool, len(mutants))
@@ -130,14 +124,7 @@ func run(pattern string, known map[string]bool) (result, error) {
 		go func() {
 			defer group.Done()
 			for i := range next {
-				// Most mutants fall to one of the quick tests. The slow ones are asked one by one, the quickest first.
-				_, err := runTests(binary, folder, mutants[i].number, limit(quick...), "^("+strings.Join(quick, "|")+")$")
-				for _, name := range slow {
-					if err == nil {
-						_, err = runTests(binary, folder, mutants[i].number, limit(name), "^"+name+"$")
-					}
-				}
-				alive[i] = err == nil
+				alive[i] = !killed(binary, folder, mutants[i].number, tests)
 				if *verbose {
 					fmt.Fprintf(os.Stderr, "%s:%d %s: survives %t\n", mutants[i].file, mutants[i].line, mutants[i].what, alive[i])
 				}
@@ -191,46 +178,104 @@ func readKnown(path string) (map[string]bool, error) {
 	return known, err
 }
 
-// finished is the line that go test -v has for each test at the top.
-var finished = regexp.MustCompile(`(?m)^--- PASS: (\w+) \((\d+\.\d+)s\)$`)
-
-// sortTests are the tests that take less than half a second, and the others, the quickest first, and how long each takes.
-func sortTests(out string) (quick, slow []string, took map[string]time.Duration) {
-	took = map[string]time.Duration{}
-	for _, match := range finished.FindAllStringSubmatch(out, -1) {
-		d, err := time.ParseDuration(match[2] + "s")
-		if err != nil {
-			continue
-		}
-		if took[match[1]] = d; d < time.Second/2 {
-			quick = append(quick, match[1])
-		} else if d < *patience {
-			slow = append(slow, match[1])
-		}
-	}
-	slices.SortFunc(slow, func(a, b string) int { return cmp.Compare(took[a], took[b]) })
-	return quick, slow, took
+// watched is a test: how much time of the processor it takes without a mutant, and the mutants that it comes by.
+type watched struct {
+	name    string
+	took    time.Duration
+	reaches map[int]bool
 }
 
-func runTests(binary, folder string, number int, limit time.Duration, which string) ([]byte, error) {
-	args := []string{"-test.v", "-test.failfast", "-test.timeout=" + limit.String(), "-test.run=" + which}
+// watch runs each test alone, without a mutant. Those that take longer than patience are left out.
+func watch(binary, folder, reached string) (tests []watched, tooSlow []string, err error) {
+	c := exec.Command(binary, "-test.list="+cmp.Or(*onlyTests, "."))
+	c.Dir = folder
+	names, err := c.Output()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range strings.Fields(string(names)) {
+		if !isTest.MatchString(name) {
+			continue
+		}
+		out, took, err := runTests(binary, folder, 0, *patience+2*time.Second, "^"+name+"$", "PUREKUBE_REACHED="+reached)
+		t := watched{name: name, took: took, reaches: map[int]bool{}}
+		switch {
+		case t.took >= *patience:
+			tooSlow = append(tooSlow, name)
+		case err != nil:
+			return nil, nil, fmt.Errorf("%s fails without a mutant: %w\n%s", name, err, out)
+		default:
+			tests = append(tests, t)
+		}
+		numbers, err := os.ReadFile(reached)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, nil, err
+		}
+		for _, line := range strings.Fields(string(numbers)) {
+			n, err := strconv.Atoi(line)
+			if err != nil {
+				return nil, nil, err
+			}
+			t.reaches[n] = true
+		}
+		if err := os.RemoveAll(reached); err != nil {
+			return nil, nil, err
+		}
+	}
+	slices.SortStableFunc(tests, func(a, b watched) int { return cmp.Compare(a.took, b.took) })
+	return tests, tooSlow, nil
+}
+
+var isTest = regexp.MustCompile(`^(Test|Fuzz|Example)`)
+
+// killed runs the tests that come by the mutant until one fails: first together those that take less than half a second, which
+// most mutants fall to, then the others one by one, the quickest first.
+func killed(binary, folder string, number int, tests []watched) bool {
+	var quick []string
+	// A mutant that loops is one that is noticed.
+	limit := 3 * time.Second
+	for _, t := range tests {
+		if t.reaches[number] && t.took < time.Second/2 {
+			quick = append(quick, t.name)
+			limit += 5 * t.took
+		}
+	}
+	if len(quick) > 0 {
+		if _, _, err := runTests(binary, folder, number, limit, "^("+strings.Join(quick, "|")+")$"); err != nil {
+			return true
+		}
+	}
+	for _, t := range tests {
+		if t.reaches[number] && t.took >= time.Second/2 {
+			if _, _, err := runTests(binary, folder, number, 3*time.Second+5*t.took, "^"+t.name+"$"); err != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// runTests runs tests of the binary, and says how much time of the processor they took. They may take as much as limit: a
+// busy machine does not make a mutant look as if it looped.
+func runTests(binary, folder string, number int, limit time.Duration, which string, env ...string) (out []byte, took time.Duration, err error) {
+	seconds := max(1, int(limit/time.Second))
+	// A mutant that waits for ever takes no time of the processor.
+	waits := 20 * time.Duration(seconds) * time.Second
+	args := []string{"-c", fmt.Sprintf(`ulimit -t %d && exec "$0" "$@"`, seconds), binary,
+		"-test.v", "-test.failfast", "-test.timeout=" + waits.String(), "-test.run=" + which}
 	if *short {
 		args = append(args, "-test.short")
 	}
-	c := exec.Command(binary, args...)
+	ctx, cancel := context.WithTimeout(context.Background(), waits+10*time.Second)
+	defer cancel()
+	c := exec.CommandContext(ctx, "sh", args...)
 	c.Dir = folder
-	c.Env = append(os.Environ(), fmt.Sprintf("PUREKUBE_MUTANT=%d", number), "GOMEMLIMIT=1GiB")
-	var out bytes.Buffer
-	c.Stdout, c.Stderr = &out, &out
-	// A mutant may also loop where the timeout of the tests does not come through.
-	timer := time.AfterFunc(limit+10*time.Second, func() {
-		if c.Process != nil {
-			_ = c.Process.Kill()
-		}
-	})
-	defer timer.Stop()
-	err := c.Run()
-	return out.Bytes(), err
+	c.Env = append(append(os.Environ(), fmt.Sprintf("PUREKUBE_MUTANT=%d", number), "GOMEMLIMIT=1GiB"), env...)
+	out, err = c.CombinedOutput()
+	if c.ProcessState != nil {
+		took = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	}
+	return out, took, err
 }
 
 // compile makes the test binary with all mutants of the package.

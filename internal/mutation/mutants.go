@@ -258,17 +258,50 @@ const runtime = `package %s
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"strconv"
+	"sync"
 )
 
 var mutantNumber, _ = strconv.Atoi(os.Getenv("PUREKUBE_MUTANT"))
 
-func mutantKeeps(n int) bool { return mutantNumber != n }
+// mutantReached is the file that the numbers of the mutants go to which the program comes by.
+var mutantReached = os.Getenv("PUREKUBE_REACHED")
 
-func mutantNot(n int, v bool) bool { return v != (mutantNumber == n) }
+var mutantsSeen sync.Map
+
+func mutantReach(n, count int) {
+	if mutantReached == "" {
+		return
+	}
+	if _, seen := mutantsSeen.LoadOrStore(n, true); seen {
+		return
+	}
+	f, err := os.OpenFile(mutantReached, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	for i := range count {
+		fmt.Fprintln(f, n+i)
+	}
+	if err := f.Close(); err != nil {
+		panic(err)
+	}
+}
+
+func mutantKeeps(n int) bool {
+	mutantReach(n, 1)
+	return mutantNumber != n
+}
+
+func mutantNot(n int, v bool) bool {
+	mutantReach(n, 1)
+	return v != (mutantNumber == n)
+}
 
 func mutantIs(n int, v bool) bool {
+	mutantReach(n, 2)
 	switch mutantNumber {
 	case n:
 		return true
@@ -279,6 +312,7 @@ func mutantIs(n int, v bool) bool {
 }
 
 func mutantAnd(n int, a bool, b func() bool) bool {
+	mutantReach(n, 3)
 	switch mutantNumber {
 	case n:
 		return a || b()
@@ -291,6 +325,7 @@ func mutantAnd(n int, a bool, b func() bool) bool {
 }
 
 func mutantOr(n int, a bool, b func() bool) bool {
+	mutantReach(n, 3)
 	switch mutantNumber {
 	case n:
 		return a && b()
@@ -303,6 +338,7 @@ func mutantOr(n int, a bool, b func() bool) bool {
 }
 
 func mutantCompare[T cmp.Ordered](n int, op string, a, b T) bool {
+	mutantReach(n, 2)
 	boundary, opposite := mutantNumber == n, mutantNumber == n+1
 	var v bool
 	switch op {
@@ -323,6 +359,7 @@ type mutantInteger interface {
 }
 
 func mutantAdd[T mutantInteger](n int, plus bool, a, b T) T {
+	mutantReach(n, 1)
 	if plus != (mutantNumber == n) {
 		return a + b
 	}
@@ -330,6 +367,7 @@ func mutantAdd[T mutantInteger](n int, plus bool, a, b T) T {
 }
 
 func mutantMore[T mutantInteger](n int, v T) T {
+	mutantReach(n, 1)
 	if mutantNumber == n {
 		return v + 1
 	}
