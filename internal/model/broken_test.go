@@ -148,7 +148,7 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 			}), "nothing the user did is undone"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := Search(tc.world, true, Bounds{Time: time.Minute})
+			r := Search(tc.world, true, Bounds{Time: 10 * time.Minute})
 			t.Log(r)
 			require.Contains(t, r.Broken, tc.broken, tc.reason)
 		})
@@ -156,7 +156,7 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 	t.Run("a new start at step 0", func(t *testing.T) {
 		w := newNodeWorld(ttl.Options{Table: smallTable(t)}, 6, 4, 7)
 		w.recover = func(nodes []*corev1.Node) int { return w.options.Table.Settle(0, len(nodes)) }
-		r := search("nodes", w, true, Bounds{Time: time.Minute})
+		r := search("nodes", w, true, Bounds{Time: 10 * time.Minute})
 		t.Log(r)
 		require.Contains(t, r.Broken, "a new start takes step 0 for step 1", "in an overlap the step is not known from the number of nodes")
 	})

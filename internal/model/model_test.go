@@ -18,16 +18,16 @@ import (
 	"github.com/purekube/purekube/ttl"
 )
 
-// bounds of a search: a second, or what PUREKUBE_MODEL_TIME says (10m, for example), and 4 GB.
+// bounds of a search: 3,000 states, with -short 300, or the time that PUREKUBE_MODEL_TIME says (10m, for example); and 4 GB.
 func bounds(t *testing.T) Bounds {
-	b := Bounds{Time: time.Second, Memory: 4 << 30}
+	b := Bounds{States: 3_000, Memory: 4 << 30}
 	if testing.Short() {
-		b.Time = time.Second / 4
+		b.States = 300
 	}
 	if long := os.Getenv("PUREKUBE_MODEL_TIME"); long != "" {
 		d, err := time.ParseDuration(long)
 		require.NoError(t, err)
-		b.Time = d
+		b.Time, b.States = d, 0
 	}
 	return b
 }
@@ -114,8 +114,7 @@ func TestFindsUpstreamsDefects(t *testing.T) {
 			"nothing the user did is undone", []string{"SetRules", "the user deletes ring-2", "patch clusterroles ring-2: carried out"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			b := bounds(t)
-			b.Time = max(b.Time, time.Minute)
+			b := Bounds{Time: 10 * time.Minute, Memory: 4 << 30}
 			r := Search(tc.upstream, true, b)
 			t.Log(r)
 			require.Contains(t, r.Broken, tc.broken, tc.reason)

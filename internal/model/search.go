@@ -107,7 +107,7 @@ func search(name string, sys system, liveness bool, b Bounds) Report {
 		var nextFrontier []string
 		var nextIndexes []uint32
 		for i, state := range frontier {
-			if i%256 == 0 {
+			if i%16 == 0 {
 				if b.Time > 0 && time.Since(began) > b.Time {
 					r.CutOff = "time"
 					return done()
