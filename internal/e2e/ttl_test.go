@@ -40,6 +40,33 @@ func ttlOfNodes(t *testing.T, w *world) {
 	eventually(t, patience, "0 s for 89", w.allNodes(89, "0"))
 }
 
+// A manager that starts while 95 nodes carry the TTL of 101 plans each of them and writes none: a cluster
+// that grew to 95 would be at 0 s.
+func TestStartInTheOverlapOfTTLs(t *testing.T) {
+	w := newWorld(t)
+	first := w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false")
+	w.createNodes(t, 0, 101)
+	eventually(t, patience, "15 s for 101", w.allNodes(101, "15"))
+	w.deleteNodes(t, 95, 101)
+	first.stop(t)
+	before := w.nodeVersions(t)
+
+	second := w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false")
+	eventually(t, patience, "all nodes are planned", func(context.Context) error {
+		page, err := second.get("/metrics")
+		if err != nil {
+			return err
+		}
+		if n := sumOf(page, `purekube_plans_total{controller="ttl",result="empty"}`); n < 95 {
+			return fmt.Errorf("%.0f empty plans", n)
+		}
+		return nil
+	})
+	w.atRest(t, second)
+	require.Equal(t, before, w.nodeVersions(t))
+	second.stop(t)
+}
+
 func (w *world) createNodes(t *testing.T, from, to int) {
 	t.Helper()
 	for i := from; i < to; i++ {

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
@@ -25,6 +26,14 @@ type call struct{ method, path, query, contentType, body string }
 
 // serve answers every request in that way, and keeps the last.
 func serve(t *testing.T, status int, answer any, headers ...string) (*executor.Executor, *call) {
+	t.Helper()
+	host, last := listen(t, status, answer, headers...)
+	e, err := executor.New(&rest.Config{Host: host})
+	require.NoError(t, err)
+	return e, last
+}
+
+func listen(t *testing.T, status int, answer any, headers ...string) (host string, _ *call) {
 	t.Helper()
 	var last call
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,9 +52,7 @@ func serve(t *testing.T, status int, answer any, headers ...string) (*executor.E
 		}
 	}))
 	t.Cleanup(server.Close)
-	e, err := executor.New(&rest.Config{Host: server.URL})
-	require.NoError(t, err)
-	return e, &last
+	return server.URL, &last
 }
 
 var claim = &resourcev1.ResourceClaim{
@@ -83,6 +90,19 @@ func TestCalls(t *testing.T) {
 			require.Equal(t, answered, got, "the answer is typed, for the actions that read it")
 		})
 	}
+}
+
+// The client of one group makes the calls of all groups.
+func TestClientThatIsThereAlready(t *testing.T) {
+	host, last := listen(t, http.StatusOK, claim)
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: host})
+	require.NoError(t, err)
+	got, err := executor.With(client.CoreV1().RESTClient()).Do(t.Context(), purekube.Request{
+		Verb: "create", Resource: resourcev1.SchemeGroupVersion.WithResource("resourceclaims"), Namespace: "ml", Object: claim})
+	require.NoError(t, err)
+	require.Equal(t, answered, got)
+	require.Equal(t, "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaims", last.path)
+	require.Contains(t, last.body, `"kind":"ResourceClaim","apiVersion":"resource.k8s.io/v1"`)
 }
 
 // What no API server would accept is not sent, or refused; never a panic.
