@@ -29,9 +29,15 @@ type world struct {
 	disturb func()
 }
 
+// running limits the clusters at the same time: a machine with few cores would be too slow for the tests. No test
+// takes more than two, so that one of two such tests gets its second.
+var running = make(chan struct{}, 3)
+
 // newWorld starts a cluster that ends with the test. Where the test fails, its files stay.
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	running <- struct{}{}
+	t.Cleanup(func() { <-running })
 	folder, err := os.MkdirTemp("", "e2e-"+strings.ReplaceAll(t.Name(), "/", "-")+"-")
 	require.NoError(t, err)
 	started := time.Now()

@@ -35,7 +35,10 @@ func run(m *testing.M) (code int, err error) {
 	if bin, err = filepath.Abs("bin"); err != nil {
 		return 0, err
 	}
-	script := exec.Command("./build.sh")
+	script := exec.Command("./build.sh", "etcd", "kube-apiserver")
+	if !testing.Short() {
+		script.Args = append(script.Args, "kube-controller-manager")
+	}
 	script.Stdout, script.Stderr = os.Stdout, os.Stderr
 	if err := script.Run(); err != nil {
 		return 0, fmt.Errorf("build.sh: %w", err)

@@ -25,6 +25,7 @@ import (
 // done: two deleted ServiceCIDRs of one range (D-1), cycles of roles (D-11), rules written by hand (D-20), a claim that is
 // deleted by hand beside another (D-5), and budgets of what has no scale (D-13).
 func TestEndStateIsUpstreams(t *testing.T) {
+	t.Parallel()
 	ours, theirs := newWorld(t), newWorld(t)
 	manager := ours.startManager(t, "manager", ours.Endpoint())
 	upstream := theirs.startUpstream(t)

@@ -158,6 +158,7 @@ func isWrite(r *http.Request) bool { return r.Method != http.MethodGet }
 // One of three requests of the manager goes wrong, in all ways, and now and then the API server is away for
 // everybody. All stories end as they do otherwise.
 func TestStoriesWithFaults(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := newProxy(t, w)
 	m := w.startManager(t, "manager", p.Endpoint, "-leader-elect=false")
@@ -192,6 +193,7 @@ func TestStoriesWithFaults(t *testing.T) {
 
 // While every write goes wrong, the manager tries again with pauses; afterwards, it does what there is to do.
 func TestNoHotLoop(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := newProxy(t, w)
 	m := w.startManager(t, "manager", p.Endpoint, "-leader-elect=false")
@@ -229,6 +231,7 @@ func TestNoHotLoop(t *testing.T) {
 
 // A manager that cannot renew its Lease ends, with a failure: another one may be at work.
 func TestLostLease(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := newProxy(t, w)
 	m := w.startManager(t, "manager", p.Endpoint, "-leader-elect-lease-duration=3s", "-leader-elect-renew-deadline=2s", "-leader-elect-retry-period=500ms")

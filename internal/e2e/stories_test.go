@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -37,6 +38,7 @@ func (w *world) play(t *testing.T, only ...string) {
 
 // The manager is the only controller, and runs all the time.
 func TestStories(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	m := w.startManager(t, "manager", w.Endpoint())
 	w.play(t)
@@ -44,10 +46,13 @@ func TestStories(t *testing.T) {
 	m.stop(t)
 }
 
+var withUpstream = flag.Bool("upstream", false, "play the stories with kube-controller-manager")
+
 // kube-controller-manager's own controllers, for the table in README.md: it fails where a numbered divergence says so.
 func TestStoriesWithUpstream(t *testing.T) {
-	if !*long {
-		t.Skip("fails as README.md says: -long")
+	t.Parallel()
+	if !*withUpstream {
+		t.Skip("fails as README.md says: -upstream")
 	}
 	w := newWorld(t)
 	m := w.startUpstream(t)
@@ -58,6 +63,7 @@ func TestStoriesWithUpstream(t *testing.T) {
 // The manager is killed in the middle of everything, without a warning, and started again: at least once
 // after each step of each story, which calls disturb.
 func TestStoriesWhileTheManagerIsKilled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("The seed is %d", seed)
@@ -75,6 +81,7 @@ func TestStoriesWhileTheManagerIsKilled(t *testing.T) {
 
 // Of two managers the leader is killed time and again: the other takes over, and nothing is made twice.
 func TestStoriesWhileLeadersAreKilled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	leases := []string{"-leader-elect-lease-duration=3s", "-leader-elect-renew-deadline=2s", "-leader-elect-retry-period=500ms"}
 	started := 0
@@ -95,6 +102,7 @@ func TestStoriesWhileLeadersAreKilled(t *testing.T) {
 
 // The reconcilers of examples/controller-runtime do the same for the two kinds that they are for.
 func TestStoriesWithControllerRuntime(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	kubeconfig, err := w.Kubeconfig(cluster.Manager, w.Endpoint())
 	require.NoError(t, err)

@@ -43,6 +43,7 @@ func ttlOfNodes(t *testing.T, w *world) {
 // A manager that starts while 95 nodes carry the TTL of 101 plans each of them and writes none: a cluster
 // that grew to 95 would be at 0 s.
 func TestStartInTheOverlapOfTTLs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false")
 	w.createNodes(t, 0, 101)
