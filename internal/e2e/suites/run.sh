@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# Runs the tests of Kubernetes' own controllers, unmodified, with the cores in the controllers' place, and says which of them
+# pass. `go test -overlay` lays files of testdata over the controllers' packages:
+#
+# - in integration tests, testdata/integration takes the place of the controller: the one of examples/manager runs;
+# - in unit tests, Kubernetes' constructor and fields stay, and testdata/units makes the decisions: the methods that it has
+#   are renamed in Kubernetes' file.
+#
+#   ./run.sh                        everything; it takes about half an hour
+#   ./run.sh units ttlcontroller    only these
+#   UPSTREAM=1 ./run.sh …           with Kubernetes' own controllers
+#   MATCH_UPSTREAM=v1.36 ./run.sh … with the cores' options that match that release
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+../build.sh etcd
+bin=$(realpath ../bin)
+PATH=$bin:$PATH
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# What the tests need beyond the controllers is not in go.mod.
+cp go.mod "$scratch/suites.mod"
+cp go.sum "$scratch/suites.sum"
+# go refuses to overlay files of the module cache, so the tests run from a copy.
+cached=$(go list -m -f '{{.Dir}}' k8s.io/kubernetes)
+kubernetes=$bin/k8s.io/$(basename "$cached")
+if [ ! -d "$kubernetes" ]; then
+  mkdir -p "$bin/k8s.io"
+  cp -r "$cached" "$kubernetes.part"
+  chmod -R u+w "$kubernetes.part"
+  mv "$kubernetes.part" "$kubernetes"
+fi
+go mod edit -replace "k8s.io/kubernetes=$kubernetes" "$scratch/suites.mod"
+controllers=$kubernetes/pkg/controller
+
+# overlay lists pairs of a file in Kubernetes and the one that takes its place.
+overlay() {
+  local file=$1 separator=
+  shift
+  printf '{"Replace": {' > "$file"
+  while [ $# -gt 0 ]; do
+    printf '%s\n  "%s": "%s"' "$separator" "$controllers/$1" "$2" >> "$file"
+    separator=,
+    shift 2
+  done
+  printf '\n}}\n' >> "$file"
+}
+
+# renamed makes a copy of a controller's file in which these methods are called upstream_….
+renamed() {
+  local file=$1 copy=$scratch/$(basename "$1") method
+  shift
+  cp "$controllers/$file" "$copy"
+  for method; do
+    grep -q "^func (.*) $method(" "$copy" || { echo "$file has no method $method" >&2; exit 1; }
+    sed -i "s/^\(func (.*) \)$method(/\1upstream_$method(/" "$copy"
+  done
+  echo "$copy"
+}
+
+replaced=$PWD/testdata/integration
+overlay "$scratch/integration.json" \
+  ttl/ttl_controller.go "$replaced/ttl.go" \
+  servicecidrs/servicecidrs_controller.go "$replaced/servicecidrs.go" \
+  disruption/disruption.go "$replaced/disruption.go" \
+  resourceclaim/controller.go "$replaced/resourceclaim.go" \
+  resourceclaim/uid_cache.go "" \
+  resourceclaim/doc.go ""
+
+decides=$PWD/testdata/units
+overlay "$scratch/units.json" \
+  ttl/ttl_controller.go "$(renamed ttl/ttl_controller.go updateNodeIfNeeded addNode deleteNode)" \
+  ttl/purekube.go "$decides/ttl.go" \
+  servicecidrs/servicecidrs_controller.go "$(renamed servicecidrs/servicecidrs_controller.go sync canDeleteCIDR containingServiceCIDRs overlappingServiceCIDRs)" \
+  servicecidrs/purekube.go "$decides/servicecidrs.go" \
+  clusterroleaggregation/clusterroleaggregation_controller.go "$(renamed clusterroleaggregation/clusterroleaggregation_controller.go syncClusterRole)" \
+  clusterroleaggregation/purekube.go "$decides/clusterroleaggregation.go" \
+  disruption/disruption.go "$(renamed disruption/disruption.go sync syncStalePodDisruption)" \
+  disruption/purekube.go "$decides/disruption.go" \
+  resourceclaim/controller.go "$(renamed resourceclaim/controller.go syncHandler)" \
+  resourceclaim/purekube.go "$decides/resourceclaim.go"
+
+# The unit tests that end in one of the renamed methods. The others are about what is inside of Kubernetes' controllers:
+# queues, metrics, look-ups of a single kind.
+unit_tests='^(TestUpdateNodeIfNeeded|TestDesiredTTL|TestControllerSync|TestController_.*|TestSyncClusterRole|TestNoSelector|TestUnavailable|TestIntegerMaxUnavailable.*|TestPercentageMaxUnavailable.*|TestNakedPod|TestUnsupportedControllerPod|TestStatusForUnmanagedPod|TestReplicaSet|TestScaleResource|TestMultipleControllers|TestReplicationController|TestStatefulSetController|TestTwoControllers|TestPDBNotExist|TestUpdateDisruptedPods|TestUpdatePDBStatusRetries|TestInvalidSelectors|TestStalePodDisruption|TestKeepExistingPDBConditionDuringSync|TestSyncHandler)$'
+
+suites=("$@")
+[ ${#suites[@]} -gt 0 ] || suites=(units ttlcontroller disruption evictions servicecidr dra/ga)
+failed=0
+for suite in "${suites[@]}"; do
+  started=$SECONDS
+  log=$bin/suite-${suite//\//-}${UPSTREAM:+-upstream}${MATCH_UPSTREAM:+-match}.log
+  what=("k8s.io/kubernetes/test/integration/$suite")
+  with=(-overlay "$scratch/integration.json")
+  if [ "$suite" = units ]; then
+    what=(-run "$unit_tests" k8s.io/kubernetes/pkg/controller/{ttl,servicecidrs,clusterroleaggregation,disruption,resourceclaim})
+    with=(-overlay "$scratch/units.json")
+  fi
+  [ -z "${UPSTREAM:-}" ] || with=()
+  go test -modfile="$scratch/suites.mod" -mod=mod "${with[@]}" -vet=off -count=1 -timeout 30m -v "${what[@]}" > "$log" 2>&1 || failed=1
+  grep -E '^ *--- FAIL|^(FAIL|ok)|^#|^[^ ]+\.go:[0-9]+:[0-9]+:' "$log" | sed 's/^/  /' || tail -20 "$log"
+  # Cases of a table count by themselves.
+  echo "$suite: $((SECONDS - started)) s; tests and their cases: $(grep -c '^ *--- PASS' "$log" || true) pass, $(grep -c '^ *--- FAIL' "$log" || true) fail, $(grep -c '^ *--- SKIP' "$log" || true) are skipped; see bin/$(basename "$log")"
+done
+exit $failed

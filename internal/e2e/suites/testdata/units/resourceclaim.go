@@ -1,0 +1,147 @@
+package resourceclaim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1alpha2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	resourceclaimmetrics "k8s.io/kubernetes/pkg/controller/resourceclaim/metrics"
+
+	"example.com/purekube-suites/adapter"
+	"github.com/purekube/purekube"
+	core "github.com/purekube/purekube/resourceclaim"
+)
+
+func (ec *Controller) syncHandler(ctx context.Context, key string) error {
+	k, err := core.ParseKey(key)
+	if err != nil {
+		return err
+	}
+	s, err := ec.snapshot()
+	if err != nil {
+		return err
+	}
+	o := adapter.Options().ResourceClaim
+	o.DenyAdminAccess, o.DenyPrioritizedList = !ec.features.AdminAccess, !ec.features.PrioritizedList
+	if ec.features.WorkloadResourceClaims {
+		o.PodGroupOf = func(pod *v1.Pod) string {
+			if pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil {
+				return ""
+			}
+			return *pod.Spec.SchedulingGroup.PodGroupName
+		}
+	}
+	result, err := core.Plan(s, k, o)
+	for round := 0; len(result.Needs) > 0; round++ {
+		if round == 8 {
+			return fmt.Errorf("%s is never answered", key)
+		}
+		if err := ec.answer(ctx, &s, result.Needs); err != nil {
+			return err
+		}
+		result, err = core.Plan(s, k, o)
+	}
+	return errors.Join(err, adapter.CarryOut(ctx, ec.kubeClient, result.Actions, func(r purekube.Request, err error) {
+		claim, ok := r.Object.(*resourceapi.ResourceClaim)
+		if !ok || r.Verb != "create" {
+			return
+		}
+		outcome := "success"
+		if err != nil {
+			outcome = "failure"
+		}
+		resourceclaimmetrics.ResourceClaimCreate.WithLabelValues(outcome, getAdminAccessMetricLabel(claim)).Inc()
+	}))
+}
+
+func (ec *Controller) snapshot() (s core.Snapshot, err error) {
+	var errs [4]error
+	s.Now, s.Deleted = time.Now(), ec.deletedObjects.Has
+	s.Pods, errs[0] = ec.podLister.List(labels.Everything())
+	s.Claims, errs[1] = ec.claimLister.List(labels.Everything())
+	s.Templates, errs[2] = ec.templateLister.List(labels.Everything())
+	for _, pod := range s.Pods {
+		s.Assumed = append(s.Assumed, ec.written(claimPodOwnerIndex, string(pod.UID))...)
+	}
+	if ec.features.WorkloadResourceClaims {
+		var groups []*schedulingapi.PodGroup
+		groups, errs[3] = ec.podGroupLister.List(labels.Everything())
+		for _, g := range groups {
+			s.PodGroups = append(s.PodGroups, *podGroup(g))
+			s.Assumed = append(s.Assumed, ec.written(claimPodGroupOwnerIndex, g.Namespace+"/"+string(g.UID))...)
+		}
+	}
+	return s, errors.Join(errs[:]...)
+}
+
+func (ec *Controller) written(index, key string) (claims []*resourceapi.ResourceClaim) {
+	objects, err := ec.claimCache.ByIndex(index, key)
+	if err != nil {
+		return nil
+	}
+	for _, o := range objects {
+		claims = append(claims, o.(*resourceapi.ResourceClaim))
+	}
+	return claims
+}
+
+func podGroup(g *schedulingapi.PodGroup) *core.PodGroup {
+	group := &core.PodGroup{APIVersion: schedulingapi.SchemeGroupVersion.String(), Namespace: g.Namespace, Name: g.Name, UID: g.UID, Deleting: g.DeletionTimestamp != nil}
+	for _, c := range g.Spec.ResourceClaims {
+		group.ResourceClaims = append(group.ResourceClaims, v1.PodResourceClaim(c))
+	}
+	for _, c := range g.Status.ResourceClaimStatuses {
+		group.ResourceClaimStatuses = append(group.ResourceClaimStatuses, v1.PodResourceClaimStatus(c))
+	}
+	return group
+}
+
+// answer adds to the snapshot what the API server says.
+func (ec *Controller) answer(ctx context.Context, s *core.Snapshot, needs []purekube.Need) error {
+	if s.Confirmed == nil {
+		s.Confirmed = map[types.NamespacedName]*v1.Pod{}
+		s.ConfirmedClaims = map[types.NamespacedName]*resourceapi.ResourceClaim{}
+		s.ConfirmedPodGroups = map[types.NamespacedName]*core.PodGroup{}
+	}
+	for _, n := range needs {
+		name := types.NamespacedName{Namespace: n.Namespace, Name: n.Name}
+		var err error
+		switch n.Kind {
+		case "Pod":
+			s.Confirmed[name], err = found(ec.kubeClient.CoreV1().Pods(n.Namespace).Get(ctx, n.Name, metav1.GetOptions{}))
+		case "ResourceClaim":
+			s.ConfirmedClaims[name], err = found(ec.kubeClient.ResourceV1().ResourceClaims(n.Namespace).Get(ctx, n.Name, metav1.GetOptions{}))
+		case "PodGroup":
+			var group *schedulingapi.PodGroup
+			group, err = found(ec.kubeClient.SchedulingV1alpha2().PodGroups(n.Namespace).Get(ctx, n.Name, metav1.GetOptions{}))
+			s.ConfirmedPodGroups[name] = nil
+			if group != nil {
+				s.ConfirmedPodGroups[name] = podGroup(group)
+			}
+		default:
+			err = fmt.Errorf("nobody can answer %v", n)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// found is nil where there is no such object.
+func found[P runtime.Object](object P, err error) (P, error) {
+	if apierrors.IsNotFound(err) {
+		var none P
+		return none, nil
+	}
+	return object, err
+}
