@@ -294,7 +294,7 @@ func TestPropNever(t *testing.T) {
 		}
 		return nil
 	})
-	if *seedFlag == 0 && (seen[true] < 20 || seen[false] < 20) {
+	if manySnapshots() && (seen[true] < 20 || seen[false] < 20) {
 		t.Errorf("the snapshots are not diverse: %v", seen)
 	}
 }

@@ -23,8 +23,11 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "of the property tests; 0: another one each time")
 
+// manySnapshots says that enough snapshots are drawn to ask whether all kinds of them are among them.
+func manySnapshots() bool { return *seedFlag == 0 && !testing.Short() }
+
 // forEachSnapshot runs the property on many random snapshots, each from a seed of its own, in both
-// modes.
+// modes; with -short, on a third of them.
 func forEachSnapshot(t *testing.T, n int, bad bool, property func(g generator, s Snapshot, o Options) error) {
 	t.Helper()
 	first := *seedFlag
@@ -32,6 +35,9 @@ func forEachSnapshot(t *testing.T, n int, bad bool, property func(g generator, s
 		first = rand.Uint64()
 	} else {
 		n = 1
+	}
+	if testing.Short() {
+		n = (n + 2) / 3
 	}
 	for i := range uint64(n) {
 		seed := first + i
@@ -92,7 +98,7 @@ func TestPropPlanIsWhatTheRulesSay(t *testing.T) {
 		}
 		return nil
 	})
-	if *seedFlag == 0 && (seen["needs"] < 100 || seen["failure"] < 100 || seen["status"] < 100 || seen["nothing to do"] == 0) {
+	if manySnapshots() && (seen["needs"] < 100 || seen["failure"] < 100 || seen["status"] < 100 || seen["nothing to do"] == 0) {
 		t.Errorf("the snapshots are not diverse: %v", seen)
 	}
 }
@@ -288,7 +294,7 @@ func TestPropD22_AWorkloadThatIsLeftOutCostsALookUp(t *testing.T) {
 		return nil
 	})
 	for _, kind := range []string{"ReplicaSet/", "Deployment/scale", "StatefulSet/scale", "ReplicationController/scale", "Cluster/scale"} {
-		if *seedFlag == 0 && asked[kind] < 20 {
+		if manySnapshots() && asked[kind] < 20 {
 			t.Errorf("%s is asked for in %d cases only", kind, asked[kind])
 		}
 	}
@@ -423,7 +429,7 @@ func TestPropNeverMoreThanThereIs(t *testing.T) {
 		}
 		return nil
 	})
-	if *seedFlag == 0 && evictions < 10 {
+	if manySnapshots() && evictions < 10 {
 		t.Errorf("only %d evictions within budget", evictions)
 	}
 }

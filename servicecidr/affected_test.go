@@ -121,7 +121,7 @@ func TestD4_EveryChangedPlanIsNamed(t *testing.T) {
 		require.True(t, slices.IsSorted(named), "seed %d", seed)
 		require.Len(t, slices.Compact(slices.Clone(named)), len(named), "seed %d", seed)
 	})
-	if len(changed) > 1 {
+	if len(changed) > 1 && !testing.Short() {
 		require.Len(t, changed, 9, "%v", changed)
 		for event, n := range changed {
 			require.Greater(t, n, 25, "%s is rare: %v", event, changed)

@@ -185,7 +185,9 @@ func TestProperty_IndexIsTheSnapshot(t *testing.T) {
 	})
 	if os.Getenv("SERVICECIDR_SEED") == "" {
 		require.Less(t, named, all/2, "in %d steps not every name is affected", steps)
-		require.Greater(t, single, 200)
+		if !testing.Short() {
+			require.Greater(t, single, 200)
+		}
 	}
 }
 

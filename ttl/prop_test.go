@@ -38,7 +38,11 @@ func errText(err error) string {
 func TestProperties(t *testing.T) {
 	seed := uint64(1936)
 	r := rand.New(rand.NewPCG(seed, 0))
-	for round := range 300 {
+	rounds := 300
+	if testing.Short() {
+		rounds = 100
+	}
+	for round := range rounds {
 		s := randomSnapshot(r)
 		var before []*corev1.Node
 		for _, n := range s.Nodes {

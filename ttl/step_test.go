@@ -117,7 +117,11 @@ func TestSettleInAnyTable(t *testing.T) {
 	seed := uint64(20261)
 	r := rand.New(rand.NewPCG(seed, 0))
 	made := 0
-	for range 3_000 {
+	rounds := 3_000
+	if testing.Short() {
+		rounds = 1_000
+	}
+	for range rounds {
 		table, ok := randomTable(r)
 		if !ok {
 			continue
