@@ -35,13 +35,16 @@ type apiServer struct {
 	names    int
 	pods     map[string]*corev1.Pod
 	claims   map[string]*resourcev1.ResourceClaim
+	groups   map[string]PodGroup
 	template *resourcev1.ResourceClaimTemplate
-	// applied are the status entries that the one manager owns, by pod UID.
+	// applied are the status entries that the one manager owns, by the UID of the pod or PodGroup.
 	applied map[types.UID][]string
 	states  []state
 	// violations is what the caller did and must not.
 	violations []string
 	writes     int
+	// calls are the requests that succeeded, a line each.
+	calls []string
 	// refuse, if not nil, says which requests fail, as a quota or an admission plugin would.
 	refuse func(purekube.Request) error
 	// dynamic answers with Unstructured, as a dynamic client does.
@@ -52,6 +55,7 @@ type apiServer struct {
 type state struct {
 	pods   []*corev1.Pod
 	claims []*resourcev1.ResourceClaim
+	groups []PodGroup
 }
 
 func newAPIServer() *apiServer {
@@ -59,6 +63,7 @@ func newAPIServer() *apiServer {
 		revision: 1000,
 		pods:     map[string]*corev1.Pod{},
 		claims:   map[string]*resourcev1.ResourceClaim{},
+		groups:   map[string]PodGroup{},
 		template: newTemplate("gpu"),
 		applied:  map[types.UID][]string{},
 	}
@@ -77,6 +82,10 @@ func (s *apiServer) record() {
 	for _, c := range s.claims {
 		st.claims = append(st.claims, c.DeepCopy())
 	}
+	for _, g := range s.groups {
+		st.groups = append(st.groups, copyGroups([]PodGroup{g})...)
+	}
+	slices.SortFunc(st.groups, func(a, b PodGroup) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(st.pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(st.claims, func(a, b *resourcev1.ResourceClaim) int { return cmp.Compare(a.Name, b.Name) })
 	s.states = append(s.states, st)
@@ -90,6 +99,18 @@ func (s *apiServer) nextVersion() string {
 func (s *apiServer) putPod(p *corev1.Pod) {
 	p.ResourceVersion = s.nextVersion()
 	s.pods[p.Name] = p
+	s.record()
+}
+
+func (s *apiServer) putGroup(g PodGroup) {
+	s.nextVersion()
+	s.groups[g.Name] = g
+	s.record()
+}
+
+func (s *apiServer) removeGroup(name string) {
+	s.nextVersion()
+	delete(s.groups, name)
 	s.record()
 }
 
@@ -112,8 +133,13 @@ func (s *apiServer) putClaim(c *resourcev1.ResourceClaim) *resourcev1.ResourceCl
 	return c.DeepCopy()
 }
 
-// needs reports whether the pod with that UID is there and may still run.
+// needs reports whether the pod with that UID is there and may still run, or the PodGroup is there.
 func (s *apiServer) needs(uid types.UID) bool {
+	for _, g := range s.groups {
+		if g.UID == uid {
+			return true
+		}
+	}
 	for _, p := range s.pods {
 		if p.UID == uid {
 			return !podstate.Done(p)
@@ -128,7 +154,17 @@ func (s *apiServer) violation(format string, args ...any) {
 
 // do carries out a request as a client would: with what the request says and nothing else. It
 // returns what the server would. A delete returns nothing.
-func (s *apiServer) do(r purekube.Request) (runtime.Object, error) {
+func (s *apiServer) do(r purekube.Request) (answer runtime.Object, err error) {
+	defer func() {
+		if err != nil {
+			return
+		}
+		line := r.String()
+		if claim, ok := claimMetadata(answer); ok && r.Verb == "create" {
+			line += claim.GetName()
+		}
+		s.calls = append(s.calls, line)
+	}()
 	s.writes++
 	if s.refuse != nil {
 		if err := s.refuse(r); err != nil {
@@ -150,6 +186,11 @@ func (s *apiServer) do(r purekube.Request) (runtime.Object, error) {
 			return nil, errInvalid
 		}
 		return s.applyStatuses(r.Name, r.Patch)
+	case "patch scheduling.k8s.io/v1beta1/podgroups status application/apply-patch+yaml":
+		if r.FieldManager != "ResourceClaimController" || !r.Force {
+			return nil, errInvalid
+		}
+		return nil, s.applyGroupStatuses(r.Name, r.Patch)
 	}
 	return nil, fmt.Errorf("no such call: %s", call)
 }
@@ -294,4 +335,32 @@ func (s *apiServer) applyStatuses(name string, body []byte) (*corev1.Pod, error)
 	}
 	s.putPod(p)
 	return p.DeepCopy(), nil
+}
+
+// applyGroupStatuses is the server-side apply of a PodGroup's status, whose body is as a pod's.
+func (s *apiServer) applyGroupStatuses(name string, body []byte) error {
+	var apply corev1.Pod
+	if err := json.Unmarshal(body, &apply); err != nil {
+		return err
+	}
+	old, there := s.groups[apply.Name]
+	switch {
+	case apply.Kind != "PodGroup" || apply.APIVersion != "scheduling.k8s.io/v1beta1" || apply.Name != name:
+		return errInvalid
+	case !there:
+		return errConflict
+	case apply.UID != "" && apply.UID != old.UID:
+		return errInvalid
+	}
+	g := copyGroups([]PodGroup{old})[0]
+	g.ResourceClaimStatuses = slices.DeleteFunc(g.ResourceClaimStatuses, func(st corev1.PodResourceClaimStatus) bool {
+		return slices.Contains(s.applied[g.UID], st.Name) || statusOf(&apply, st.Name) != nil
+	})
+	s.applied[g.UID] = nil
+	for _, st := range apply.Status.ResourceClaimStatuses {
+		g.ResourceClaimStatuses = append(g.ResourceClaimStatuses, st)
+		s.applied[g.UID] = append(s.applied[g.UID], st.Name)
+	}
+	s.putGroup(g)
+	return nil
 }

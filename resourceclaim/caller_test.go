@@ -20,6 +20,11 @@ type caller struct {
 	options Options
 	// podsAt and claimsAt are the states that its caches show.
 	podsAt, claimsAt int
+	// groupsAt is the state that its cache of PodGroups shows: groupsLag behind the one of pods, or
+	// the same.
+	groupsAt, groupsLag int
+	// fresh: its caches show each write at once.
+	fresh bool
 	// podsLead: its pods are never older than its claims (the ninth duty).
 	podsLead bool // see TestPodCacheIsBehind
 	assumed  *AssumedClaims
@@ -36,7 +41,7 @@ type caller struct {
 }
 
 func newCaller(s *apiServer, o Options) *caller {
-	return &caller{server: s, options: o, assumed: &AssumedClaims{}, deleted: NewDeletedPods(0), podsAt: s.latest(), claimsAt: s.latest()}
+	return &caller{server: s, options: o, assumed: &AssumedClaims{}, deleted: NewDeletedPods(0), podsAt: s.latest(), claimsAt: s.latest(), groupsAt: s.latest()}
 }
 
 func (c *caller) snapshot() Snapshot {
@@ -45,6 +50,7 @@ func (c *caller) snapshot() Snapshot {
 		Now:       now,
 		Pods:      pods,
 		Claims:    claims,
+		PodGroups: c.server.states[c.groupsAt].groups,
 		Templates: templates(c.server.template),
 		Assumed:   c.assumed.List(now, claims),
 		Deleted:   c.deleted.Has,
@@ -64,6 +70,19 @@ func (c *caller) watch(podsAt, claimsAt int) {
 			}
 		}
 		c.handle(podsOnly(c.server.states[c.podsAt]), podsOnly(c.server.states[c.podsAt+1]))
+	}
+	groupsAt := c.podsAt - c.groupsLag
+	if c.podsAt == c.server.latest() && podsAt == claimsAt {
+		groupsAt = c.podsAt // it catches up in the end
+	}
+	for ; c.groupsAt < groupsAt; c.groupsAt++ {
+		next := c.server.states[c.groupsAt+1].groups
+		for _, g := range c.server.states[c.groupsAt].groups {
+			if !slices.ContainsFunc(next, func(n PodGroup) bool { return n.UID == g.UID }) {
+				c.deleted.Add(g.UID)
+			}
+		}
+		c.handleGroups(c.server.states[c.groupsAt].groups, next)
 	}
 	for ; c.claimsAt < claimsAt; c.claimsAt++ {
 		next := c.server.states[c.claimsAt+1].claims
@@ -110,12 +129,30 @@ func (c *caller) handle(before, after Snapshot) {
 	}
 }
 
+// handleGroups is handle for PodGroups, which have no resourceVersion.
+func (c *caller) handleGroups(before, after []PodGroup) {
+	if c.index == nil {
+		return
+	}
+	changed := Snapshot{PodGroups: after}
+	gone := Snapshot{PodGroups: slices.DeleteFunc(slices.Clone(before), func(g PodGroup) bool {
+		return slices.ContainsFunc(after, func(h PodGroup) bool { return h.Name == g.Name })
+	})}
+	var affected, more []Key
+	c.index, affected = c.index.With(changed)
+	c.index, more = c.index.Without(gone)
+	for _, key := range slices.Concat(affected, more) {
+		c.queue[key] = true
+	}
+}
+
 // relist makes the Index of what the caches show, and queues everything.
 func (c *caller) relist() {
 	c.index = NewIndex(Snapshot{Templates: templates(c.server.template), Deleted: c.deleted.Has}, c.options)
 	c.queue = map[Key]bool{}
 	c.handle(Snapshot{}, podsOnly(c.server.states[c.podsAt]))
 	c.handle(Snapshot{}, claimsOnly(c.server.states[c.claimsAt]))
+	c.handleGroups(nil, c.server.states[c.groupsAt].groups)
 }
 
 // crash loses what is only in memory. The new process begins with a list of claims that is not
@@ -147,19 +184,7 @@ func (c *caller) wrote() bool {
 // work plans one key and carries it out as far as it goes.
 func (c *caller) work(key Key) {
 	delete(c.queue, key)
-	r := c.plan(key, Snapshot{})
-	if len(r.Needs) > 0 {
-		answers := Snapshot{Confirmed: map[types.NamespacedName]*corev1.Pod{}, ConfirmedClaims: map[types.NamespacedName]*resourcev1.ResourceClaim{}}
-		for _, n := range r.Needs {
-			switch name := (types.NamespacedName{Namespace: n.Namespace, Name: n.Name}); n.Kind {
-			case "Pod":
-				answers.Confirmed[name] = c.server.pods[n.Name].DeepCopy()
-			case "ResourceClaim":
-				answers.ConfirmedClaims[name] = c.server.claims[n.Name].DeepCopy()
-			}
-		}
-		r = c.plan(key, answers)
-	}
+	r := c.answered(key)
 	var done []runtime.Object
 	for _, action := range r.Actions {
 		request := action.Request(done)
@@ -183,6 +208,33 @@ func (c *caller) work(key Key) {
 	}
 }
 
+// answered plans one key, with the answers to what it needs.
+func (c *caller) answered(key Key) Result {
+	r := c.plan(key, Snapshot{})
+	answers := Snapshot{Confirmed: map[types.NamespacedName]*corev1.Pod{}, ConfirmedClaims: map[types.NamespacedName]*resourcev1.ResourceClaim{},
+		ConfirmedPodGroups: map[types.NamespacedName]*PodGroup{}}
+	for range 3 { // a pod's group is asked for before its claims
+		if len(r.Needs) == 0 {
+			break
+		}
+		for _, n := range r.Needs {
+			switch name := (types.NamespacedName{Namespace: n.Namespace, Name: n.Name}); n.Kind {
+			case "Pod":
+				answers.Confirmed[name] = c.server.pods[n.Name].DeepCopy()
+			case "ResourceClaim":
+				answers.ConfirmedClaims[name] = c.server.claims[n.Name].DeepCopy()
+			case "PodGroup":
+				answers.ConfirmedPodGroups[name] = nil
+				if g, there := c.server.groups[n.Name]; there {
+					answers.ConfirmedPodGroups[name] = &g
+				}
+			}
+		}
+		r = c.plan(key, answers)
+	}
+	return r
+}
+
 // plan plans one key with what is assumed, and with answers.
 func (c *caller) plan(key Key, answers Snapshot) Result {
 	if c.index != nil {
@@ -192,7 +244,7 @@ func (c *caller) plan(key Key, answers Snapshot) Result {
 		return r
 	}
 	s := c.snapshot()
-	s.Confirmed, s.ConfirmedClaims = answers.Confirmed, answers.ConfirmedClaims
+	s.Confirmed, s.ConfirmedClaims, s.ConfirmedPodGroups = answers.Confirmed, answers.ConfirmedClaims, answers.ConfirmedPodGroups
 	r, _ := Plan(s, key, c.options)
 	return r
 }
@@ -210,7 +262,8 @@ func (c *caller) unsettled() []Key {
 	var out []Key
 	outcomes, _ := PlanAll(c.snapshot(), c.options)
 	for _, o := range outcomes {
-		if len(o.Result.Actions)+len(o.Result.Needs) > 0 {
+		// A group that nobody has is asked for again and again.
+		if len(o.Result.Actions) > 0 || len(o.Result.Needs) > 0 && len(c.answered(o.Key).Actions) > 0 {
 			out = append(out, o.Key)
 		}
 	}
@@ -223,8 +276,11 @@ func (c *caller) settle() bool {
 	for range 500 {
 		for _, key := range c.keys() {
 			c.work(key)
+			if c.fresh {
+				c.watch(c.server.latest(), c.server.latest())
+			}
 		}
-		if c.podsAt == c.server.latest() && c.claimsAt == c.server.latest() && len(c.keys()) == 0 {
+		if c.podsAt == c.server.latest() && c.claimsAt == c.server.latest() && c.groupsAt == c.server.latest() && len(c.keys()) == 0 {
 			return len(c.unsettled()) == 0
 		}
 		// The caches advance by one write each at a time.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -32,10 +33,34 @@ func (w *world) createPod(name string) {
 	case strings.HasPrefix(name, "both"):
 		options = append(options, uses("extra", "shared"))
 	}
+	if group, _, member := strings.Cut(name, "."); member {
+		// Its group's gpu, and a nic of its own.
+		options = []podOption{inGroup(group), wants("gpu", "gpu"), wants("nic", "gpu")}
+	}
 	w.uids++
 	p := newPod(name, options...)
 	p.UID = types.UID(fmt.Sprintf("pod-%d", w.uids))
 	w.server.putPod(p)
+}
+
+// createGroup makes a PodGroup with a gpu that its pods share.
+func (w *world) createGroup(name string) {
+	if _, there := w.server.groups[name]; !there {
+		w.uids++
+		w.server.putGroup(newGroup(name, groupWants("gpu", "gpu")).uid(types.UID(fmt.Sprintf("group-%d", w.uids))))
+	}
+}
+
+// deleteGroup begins a deletion, or ends one that has begun.
+func (w *world) deleteGroup(name string) {
+	g, there := w.server.groups[name]
+	switch {
+	case !there:
+	case g.Deleting:
+		w.server.removeGroup(name)
+	default:
+		w.server.putGroup(g.deleting())
+	}
 }
 
 func (w *world) createShared() {
@@ -58,10 +83,19 @@ func (w *world) schedule(name string) bool {
 		pc := &p.Spec.ResourceClaims[i]
 		claimName, state := ClaimName(p, pc)
 		c := w.server.claims[claimName]
-		if state != NameKnown || c == nil || c.DeletionTimestamp != nil || generated(pc) && !isForPod(p, c) {
+		if state != NameKnown || c == nil || c.DeletionTimestamp != nil {
 			return false
 		}
-		if isReservedFor(p, c) {
+		consumer := asConsumer(p)
+		if group, uid, ok := owningPodGroup(c); ok {
+			if g, there := w.server.groups[group]; !there || g.UID != uid || group != groupOfLabel(p) {
+				return false
+			}
+			consumer = resourcev1.ResourceClaimConsumerReference{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: group, UID: uid}
+		} else if generated(pc) && !isForPod(p, c) {
+			return false
+		}
+		if slices.Contains(c.Status.ReservedFor, consumer) {
 			continue
 		}
 		c = c.DeepCopy()
@@ -71,7 +105,7 @@ func (w *world) schedule(name string) bool {
 			}
 			unprotectedAllocation(c)
 		}
-		c.Status.ReservedFor = append(c.Status.ReservedFor, asConsumer(p))
+		c.Status.ReservedFor = append(c.Status.ReservedFor, consumer)
 		w.server.putClaim(c)
 		return true
 	}
@@ -124,6 +158,12 @@ func (w *world) collect() bool {
 	for _, name := range w.claimNames() {
 		c := w.server.claims[name]
 		_, owner, ok := owningPod(c)
+		if !ok {
+			_, owner, ok = owningPodGroup(c)
+		}
+		for _, g := range w.server.groups {
+			ok = ok && g.UID != owner
+		}
 		alive := slices.ContainsFunc(w.podNames(), func(p string) bool { return w.server.pods[p].UID == owner })
 		if ok && !alive && c.DeletionTimestamp == nil {
 			w.server.markDeleted(c)
