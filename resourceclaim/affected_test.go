@@ -117,21 +117,25 @@ func TestAffectedNamesEveryPlanThatDiffers(t *testing.T) {
 		g := generator{r, true}
 		s := g.snapshot()
 		s.Assumed = nil
-		after := s
 		o := modes[r.IntN(len(modes))].options
+		if r.IntN(2) == 0 {
+			o.PodGroupOf, s = groupOfLabel, g.withGroups(s)
+		}
+		pod, claim := g.joinedObjects(s, o)
+		after := s
 		var affected []Key
 		kind := ""
 		switch r.IntN(3) {
 		case 0:
 			name := g.podName()
 			var oldPod, newPod *corev1.Pod
-			oldPod, newPod, after.Pods, kind = changeOne(r, s.Pods, name, g.pod)
+			oldPod, newPod, after.Pods, kind = changeOne(r, s.Pods, name, pod)
 			affected = AffectedByPod(after, oldPod, newPod, o)
 			kind += " pod"
 		case 1:
 			name := g.claimName()
 			var oldClaim, newClaim *resourcev1.ResourceClaim
-			oldClaim, newClaim, after.Claims, kind = changeOne(r, s.Claims, name, g.claim)
+			oldClaim, newClaim, after.Claims, kind = changeOne(r, s.Claims, name, claim)
 			affected = AffectedByClaim(after, oldClaim, newClaim, o)
 			kind += " claim"
 		default:
@@ -141,7 +145,7 @@ func TestAffectedNamesEveryPlanThatDiffers(t *testing.T) {
 			kind += " template"
 		}
 		kinds[kind]++
-		for _, key := range everyKey() {
+		for _, key := range everyGroupKey() {
 			before, beforeErr := Plan(s, key, o)
 			now, nowErr := Plan(after, key, o)
 			differs := !cmp.Equal(before, now) || errorText(beforeErr) != errorText(nowErr)
@@ -155,7 +159,7 @@ func TestAffectedNamesEveryPlanThatDiffers(t *testing.T) {
 	require.Less(t, named, all/3, "that would be all keys")
 	for _, verb := range []string{"added", "changed", "deleted"} {
 		for _, of := range []string{" pod", " claim", " template"} {
-			require.Greater(t, kinds[verb+of], 20)
+			require.Greater(t, kinds[verb+of], few(20))
 		}
 	}
 }

@@ -75,15 +75,7 @@ func (c *caller) watch(podsAt, claimsAt int) {
 	if c.podsAt == c.server.latest() && podsAt == claimsAt {
 		groupsAt = c.podsAt // it catches up in the end
 	}
-	for ; c.groupsAt < groupsAt; c.groupsAt++ {
-		next := c.server.states[c.groupsAt+1].groups
-		for _, g := range c.server.states[c.groupsAt].groups {
-			if !slices.ContainsFunc(next, func(n PodGroup) bool { return n.UID == g.UID }) {
-				c.deleted.Add(g.UID)
-			}
-		}
-		c.handleGroups(c.server.states[c.groupsAt].groups, next)
-	}
+	c.watchGroups(groupsAt)
 	for ; c.claimsAt < claimsAt; c.claimsAt++ {
 		next := c.server.states[c.claimsAt+1].claims
 		for _, cl := range c.server.states[c.claimsAt].claims {
@@ -92,6 +84,19 @@ func (c *caller) watch(podsAt, claimsAt int) {
 			}
 		}
 		c.handle(claimsOnly(c.server.states[c.claimsAt]), claimsOnly(c.server.states[c.claimsAt+1]))
+	}
+}
+
+// watchGroups moves the cache of PodGroups on to that state.
+func (c *caller) watchGroups(groupsAt int) {
+	for ; c.groupsAt < groupsAt; c.groupsAt++ {
+		next := c.server.states[c.groupsAt+1].groups
+		for _, g := range c.server.states[c.groupsAt].groups {
+			if !slices.ContainsFunc(next, func(n PodGroup) bool { return n.UID == g.UID }) {
+				c.deleted.Add(g.UID)
+			}
+		}
+		c.handleGroups(c.server.states[c.groupsAt].groups, next)
 	}
 }
 

@@ -11,12 +11,12 @@ import (
 // (BR-30-09; maxUIDCacheEntries in upstream's controller.go).
 const DefaultDeletedPods = 500
 
-// DeletedPods remembers the UIDs of pods that the caller saw go, the ones used last. It saves
-// look-ups and decides nothing by itself: a UID that has dropped out of it is asked for again.
+// DeletedPods remembers the UIDs of pods and PodGroups that the caller saw go, the ones used last. It
+// saves look-ups and decides nothing by itself: a UID that has dropped out of it is asked for again.
 //
 // Call Add in the handler of a pod's deletion, for pods with entries in spec.resourceClaims or
-// with status.extendedResourceClaimStatus at least, and hand Has to [Snapshot].Deleted. It is
-// safe for concurrent use. The zero value is empty and holds [DefaultDeletedPods].
+// with status.extendedResourceClaimStatus at least, and in that of a PodGroup's, and hand Has to
+// [Snapshot].Deleted. It is safe for concurrent use. The zero value is empty and holds [DefaultDeletedPods].
 type DeletedPods struct {
 	once  sync.Once
 	cache *lru.Cache
@@ -42,10 +42,10 @@ func (d *DeletedPods) uids() *lru.Cache {
 	return d.cache
 }
 
-// Add records that the pod with that UID is gone.
+// Add records that the pod or PodGroup with that UID is gone.
 func (d *DeletedPods) Add(uid types.UID) { d.uids().Add(uid, nil) }
 
-// Has reports whether the pod with that UID is known to be gone. A UID that is asked for counts as used.
+// Has reports whether the pod or PodGroup with that UID is known to be gone. A UID that is asked for counts as used.
 func (d *DeletedPods) Has(uid types.UID) bool {
 	_, found := d.uids().Get(uid)
 	return found

@@ -35,7 +35,8 @@
 // # PodGroups
 //
 // With Options.PodGroupOf the pods of a PodGroup (scheduling.k8s.io) share claims, as they do where
-// the features GenericWorkload and DRAWorkloadResourceClaims are on, in v1.37:
+// the features GenericWorkload and DRAWorkloadResourceClaims are on, in v1.37 (with V1_36 the result
+// is not compared with the controller of v1.36, in which they are alpha):
 //
 //   - For each entry of the group's spec.resourceClaims that names a template, a claim is created that
 //     the PodGroup controls, and its name is written into the group's status.
@@ -75,8 +76,9 @@
 //  6. Answer Needs from the API server and not from a cache, put the answers into Snapshot.Confirmed
 //     (of the kind Pod), Snapshot.ConfirmedClaims (of the kind ResourceClaim) and
 //     Snapshot.ConfirmedPodGroups (of the kind PodGroup, whose apiVersion is v1beta1: where the cluster
-//     serves another one, ask for that), and plan again with a snapshot whose claims are no newer. A look-up that fails is no answer. An answer serves the
-//     plans that asked for it. Drop it afterwards: nothing tells when it stops being true.
+//     serves another one, ask for that), and plan again with a snapshot whose claims are no newer.
+//     A look-up that fails is no answer. An answer serves the plans that asked for it. Drop it
+//     afterwards: nothing tells when it stops being true.
 //  7. Remember the pods and PodGroups seen to be deleted: [DeletedPods]. That only saves look-ups.
 //  8. Leave claims whose owner is gone to the garbage collector.
 //  9. Do not run this beside the resourceclaim controller of kube-controller-manager: both would
@@ -127,6 +129,8 @@
 //     no new claim, but those of its own are named and reserved. Upstream does nothing for the pod.
 //   - D-33: a claim or reservation of another PodGroup of the name is not the pod's group's. Upstream
 //     knows the group of a pod by its name.
+//   - D-34: a pod whose status names a claim of its group that is gone gets the name of the one that
+//     the group has now. Upstream leaves the pod as it is.
 //
 // Assumed claims count in every step by default. Upstream looks at its own writes only when it
 // searches for a claim to adopt.

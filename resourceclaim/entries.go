@@ -84,6 +84,14 @@ func (e entries) kind() string {
 	return "Pod"
 }
 
+// noun is the kind as messages have it.
+func (e entries) noun() string {
+	if e.group != nil {
+		return podGroupKind
+	}
+	return "pod"
+}
+
 // owner is the owner reference of a claim that is generated for an entry.
 func (e entries) owner() metav1.OwnerReference {
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: e.kind(), Name: e.pod.Name, UID: e.pod.UID, Controller: ptr.To(true)}

@@ -139,10 +139,10 @@ func (x *planner) shared(of entries, i int) entry {
 	key := of.generatedFor(pc.Name)
 	g := of.member.group
 	if g != nil {
-		bound, unsupported := g.binds(pc)
-		if unsupported && x.upstream() {
-			err := podGroupError(snapshot.KeyOf(g), "spec.resourceClaims", ErrUnsupported)
-			return entry{state: entryFailed, problem: err, reason: err.Error()}
+		bound, failsAt := g.binds(pc)
+		if failsAt >= 0 && x.upstream() {
+			problem, reason := g.unbindable(failsAt)
+			return entry{state: entryFailed, problem: problem, reason: reason}
 		}
 		if !bound {
 			return entry{}

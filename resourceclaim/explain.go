@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -29,13 +30,13 @@ const (
 // What a consumer of a claim is known to be.
 const (
 	ConsumerOfOtherKind   Code = "ConsumerOfOtherKind"   // neither a pod nor, where they are on, a PodGroup: kept
-	ConsumerMayRun        Code = "ConsumerMayRun"        // the pod is there and not done: kept
-	ConsumerConfirmed     Code = "ConsumerConfirmed"     // the API server has the pod: kept
+	ConsumerMayRun        Code = "ConsumerMayRun"        // the pod is there and not done, or the PodGroup is there: kept
+	ConsumerConfirmed     Code = "ConsumerConfirmed"     // the API server has it: kept
 	ConsumerIndeterminate Code = "ConsumerIndeterminate" // the snapshot contradicts itself: kept
 	ConsumerDeleted       Code = "ConsumerDeleted"       // known to be deleted: released
-	ConsumerReplaced      Code = "ConsumerReplaced"      // another pod has its name: released
+	ConsumerReplaced      Code = "ConsumerReplaced"      // another one has its name: released
 	ConsumerDone          Code = "ConsumerDone"          // will not run any more: released
-	ConsumerGone          Code = "ConsumerGone"          // the API server has no such pod: released
+	ConsumerGone          Code = "ConsumerGone"          // the API server has none of that name: released
 	ConsumerUnknown       Code = "ConsumerUnknown"       // the API server has to be asked first
 )
 
@@ -219,18 +220,21 @@ func (x *planner) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
 		st, _ := x.judge(claim.Namespace, consumer, nil)
 		unused = unused && st.dropped()
 		object := types.NamespacedName{Namespace: claim.Namespace, Name: consumer.Name}
-		what := "pod"
-		if st == otherKind || isPodGroup(consumer) {
+		what, text := "pod", consumerReasons[st].text
+		switch {
+		case st == otherKind:
 			what = consumer.Resource
 			if consumer.APIGroup != "" {
 				what += "." + consumer.APIGroup
 			}
+		case isPodGroup(consumer):
+			what, text = podGroupKind, strings.ReplaceAll(text, "pod", podGroupKind)
 		}
 		reasons = append(reasons, Reason{
 			Field:   fmt.Sprintf("status.reservedFor[%d]", i),
 			Code:    consumerReasons[st].code,
 			Object:  object,
-			Message: fmt.Sprintf("held by %s %s, which %s", what, object, consumerReasons[st].text),
+			Message: fmt.Sprintf("held by %s %s, which %s", what, object, text),
 		})
 	}
 	var release *Release
@@ -366,10 +370,10 @@ func (x *planner) explainEntry(of entries, i int) Reason {
 	pc := &pod.Spec.ResourceClaims[i]
 	switch e.state {
 	case entryNotNeeded:
-		return Reason{Code: ClaimNotNeeded, Message: "no claim is needed, says the pod's status"}
+		return Reason{Code: ClaimNotNeeded, Message: fmt.Sprintf("no claim is needed, says the %s's status", of.noun())}
 	case entryUnknown:
 		claim := nameIn(of, i)
-		return Reason{Code: ClaimUnknown, Object: claim, Message: fmt.Sprintf("the API server has to be asked for claim %s, which the pod's status names", claim)}
+		return Reason{Code: ClaimUnknown, Object: claim, Message: fmt.Sprintf("the API server has to be asked for claim %s, which the %s's status names", claim, of.noun())}
 	case entryElsewhere:
 		claim := nameIn(of, i)
 		return Reason{Code: ClaimNotInCache, Object: claim, Message: fmt.Sprintf("claim %s exists, and is reserved when the cache shows it", claim)}
@@ -381,7 +385,7 @@ func (x *planner) explainEntry(of entries, i int) Reason {
 		return Reason{Code: ClaimMissing, Object: claim, Message: fmt.Sprintf("waits for claim %s, which its user has to create", claim)}
 	case entryAdopt:
 		claim := snapshot.KeyOf(e.claim)
-		return Reason{Code: ClaimAdopted, Object: claim, Message: fmt.Sprintf("claim %s was created for it and is put into the pod's status", claim)}
+		return Reason{Code: ClaimAdopted, Object: claim, Message: fmt.Sprintf("claim %s was created for it and is put into the %s's status", claim, of.noun())}
 	case entryCreate:
 		template := snapshot.KeyOf(e.template)
 		return Reason{Code: ClaimCreated, Object: template, Message: fmt.Sprintf("a claim is created from template %s", template)}
@@ -395,16 +399,32 @@ func (x *planner) explainEntry(of entries, i int) Reason {
 		r.Code, r.Message = ClaimShared, fmt.Sprintf("claim %s is there for the pods of the group, whose plans reserve it", claim)
 	case x.reserved(of, e.claim):
 		r.Code, r.Message = ClaimReserved, fmt.Sprintf("claim %s is reserved for the pod", claim)
+		if !isReservedFor(pod, e.claim) {
+			r.Message = fmt.Sprintf("claim %s is reserved for PodGroup %s/%s, which the pod is in", claim, pod.Namespace, of.member.name)
+		}
 	case e.claim.Status.Allocation == nil:
 		r.Code, r.Message = ClaimUnallocated, fmt.Sprintf("claim %s waits for the scheduler to allocate it", claim)
 	case pod.Spec.NodeName == "":
 		r.Code, r.Message = ClaimUnscheduled, fmt.Sprintf("claim %s is reserved by the scheduler once the pod gets a node", claim)
 	default:
+		if x.mayBeGroups(e.claim) {
+			r.Code, r.Message = ClaimFailed, fmt.Sprintf("claim %s is reserved for a PodGroup, and PodGroups are off", claim)
+			break
+		}
 		if err := refusal(e.claim); err != nil && !x.upstream() {
 			r.Code, r.Message = ClaimFailed, err.Error()
 			break
 		}
 		r.Code, r.Message = ClaimToBeReserved, fmt.Sprintf("claim %s is allocated, not reserved for the pod, and gets reserved", claim)
+		if g := of.member.group; g != nil {
+			switch bound, failsAt := g.binds(pc); {
+			case failsAt >= 0 && x.upstream():
+				_, reason := g.unbindable(failsAt)
+				r.Code, r.Message = ClaimFailed, reason
+			case bound:
+				r.Message = fmt.Sprintf("claim %s is allocated, not reserved for PodGroup %s, and gets reserved for it", claim, snapshot.KeyOf(g))
+			}
+		}
 	}
 	return r
 }

@@ -34,9 +34,9 @@ import (
 //   - Deleted is a function that every plan calls anew. NewIndex takes it, and With where it is not
 //     nil. It is no object, so affected keys do not tell that it has changed: the deletion of the
 //     pod tells (Without), if [DeletedPods].Add comes before it.
-//   - Confirmed and ConfirmedClaims stay in the Index that With(Snapshot{Confirmed: answers}) returns.
-//     Plan with that one, and go on with the one before it: so they serve the plan that asked for
-//     them and are dropped.
+//   - Confirmed, ConfirmedClaims and ConfirmedPodGroups stay in the Index that
+//     With(Snapshot{Confirmed: answers}) returns. Plan with that one, and go on with the one before
+//     it: so they serve the plan that asked for them and are dropped.
 type Index struct {
 	planner   planner
 	terms     terms

@@ -184,7 +184,7 @@ func (g generator) step(s Snapshot) (changed Snapshot, single bool) {
 // before answer as they did.
 func TestIndexAnswersAsTheFunctions(t *testing.T) {
 	steps, named, all := 0, 0, 0
-	seeded(t, 60, func(t *testing.T, r *rand.Rand) {
+	seeded(t, 40, func(t *testing.T, r *rand.Rand) {
 		g := generator{r, r.IntN(3) > 0}
 		o := Options{MatchUpstream: purekube.Release(g.one("", "", string(purekube.V1_36), string(purekube.V1_37)))}
 		o.DenyAdminAccess = r.IntN(2) == 0
@@ -249,7 +249,7 @@ func TestIndexAnswersAsTheFunctions(t *testing.T) {
 			require.Empty(t, v.then.diff(indexAnswers(v.x)), "an older Index answers as before")
 		}
 	})
-	require.Greater(t, steps, 250)
+	require.Greater(t, steps, few(160))
 	require.Less(t, named, all/3, "that would be all keys")
 }
 
@@ -264,11 +264,15 @@ func TestIndexAffectsWhatTheFunctionsName(t *testing.T) {
 		g := generator{r, true}
 		s := g.snapshot()
 		o := Options{MatchUpstream: purekube.Release(g.one("", "", string(purekube.V1_36), string(purekube.V1_37)))}
+		if r.IntN(2) == 0 {
+			o.PodGroupOf, s = groupOfLabel, g.withGroups(s)
+		}
+		pod, claim := g.joinedObjects(s, o)
 		x := NewIndex(s, o)
 		var got, want []Key
 		switch r.IntN(3) {
 		case 0:
-			oldPod, newPod, after, _ := changeOne(r, s.Pods, g.podName(), g.pod)
+			oldPod, newPod, after, _ := changeOne(r, s.Pods, g.podName(), pod)
 			if newPod != nil {
 				_, got = x.With(Snapshot{Pods: pods(newPod)})
 			} else {
@@ -277,7 +281,7 @@ func TestIndexAffectsWhatTheFunctionsName(t *testing.T) {
 			s.Pods = after
 			want = AffectedByPod(s, oldPod, newPod, o)
 		case 1:
-			oldClaim, newClaim, after, _ := changeOne(r, s.Claims, g.claimName(), g.claim)
+			oldClaim, newClaim, after, _ := changeOne(r, s.Claims, g.claimName(), claim)
 			if newClaim != nil {
 				_, got = x.With(Snapshot{Claims: claims(newClaim)})
 			} else {

@@ -91,7 +91,7 @@ func TestCrashAfterEveryWriteWithStaleCaches(t *testing.T) {
 // again. By events: the caller plans only the keys that its Index names after an event, and those
 // whose call failed.
 func TestRandomLives(t *testing.T) {
-	first, lives := uint64(time.Now().UnixNano()), 100
+	first, lives := uint64(time.Now().UnixNano()), few(100)
 	if s := os.Getenv("PUREKUBE_SEED"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
 		require.NoError(t, err)
@@ -99,16 +99,18 @@ func TestRandomLives(t *testing.T) {
 	}
 	for seed := first; seed < first+uint64(lives); seed++ {
 		if !t.Run(fmt.Sprintf("PUREKUBE_SEED=%d", seed), func(t *testing.T) {
-			t.Run("pods lead", func(t *testing.T) { randomLife(t, seed, true, false) })
-			t.Run("pods may be behind", func(t *testing.T) { randomLife(t, seed, false, false) })
-			t.Run("by events", func(t *testing.T) { randomLife(t, seed, false, true) })
+			t.Run("pods lead", func(t *testing.T) { randomLife(t, seed, true, false, false) })
+			t.Run("pods may be behind", func(t *testing.T) { randomLife(t, seed, false, false, false) })
+			t.Run("by events", func(t *testing.T) { randomLife(t, seed, false, true, false) })
+			t.Run("PodGroups", func(t *testing.T) { randomLife(t, seed, false, false, true) })
+			t.Run("PodGroups, by events", func(t *testing.T) { randomLife(t, seed, false, true, true) })
 		}) {
 			return
 		}
 	}
 }
 
-func randomLife(t *testing.T, seed uint64, podsLead, byEvents bool) {
+func randomLife(t *testing.T, seed uint64, podsLead, byEvents, withGroups bool) {
 	r := rand.New(rand.NewPCG(seed, 30))
 	server := newAPIServer()
 	server.dynamic = seed%2 == 0
@@ -116,13 +118,28 @@ func randomLife(t *testing.T, seed uint64, podsLead, byEvents bool) {
 	w.createShared()
 	c := newCaller(server, Options{})
 	c.podsLead = podsLead
+	names := []string{"one-0", "one-1", "two-0", "share-0", "share-1", "both-0"}
+	things := 20
+	if withGroups {
+		c.options, c.groupsLag = grouped, r.IntN(6)
+		names = []string{"one-0", "share-0", "train.0", "train.1", "serve.0", "serve.1"}
+		things += 3
+	}
 	if byEvents {
 		c.relist()
 	}
-	names := []string{"one-0", "one-1", "two-0", "share-0", "share-1", "both-0"}
 	for range 250 {
 		name := names[r.IntN(len(names))]
-		switch r.IntN(20) {
+		switch r.IntN(things) {
+		case 20:
+			w.createGroup([]string{"train", "serve"}[r.IntN(2)])
+		case 21:
+			if r.IntN(3) == 0 {
+				w.deleteGroup([]string{"train", "serve"}[r.IntN(2)])
+			}
+		case 22:
+			// The cache of PodGroups moves on alone.
+			c.watchGroups(c.groupsAt + r.IntN(server.latest()-c.groupsAt+1))
 		case 0, 1:
 			w.createPod(name)
 		case 2, 3, 4:
@@ -170,6 +187,9 @@ func randomLife(t *testing.T, seed uint64, podsLead, byEvents bool) {
 			require.True(t, server.needs(ref.UID), "%s is held by %s, which is done or gone", cl.Name, ref.Name)
 		}
 		_, owner, ok := owningPod(cl)
+		if !ok {
+			_, owner, ok = owningPodGroup(cl)
+		}
 		require.True(t, !ok || server.needs(owner), "%s is left over", cl.Name)
 		require.False(t, cl.DeletionTimestamp != nil && len(cl.Status.ReservedFor) == 0, "nothing holds %s back", cl.Name)
 	}
@@ -177,11 +197,20 @@ func randomLife(t *testing.T, seed uint64, podsLead, byEvents bool) {
 		if podstate.Done(p) || p.DeletionTimestamp != nil {
 			continue
 		}
+		group, there := server.groups[groupOfLabel(p)]
+		if groupOfLabel(p) != "" && (!there || group.Deleting) {
+			continue // D-32: it may be without a claim
+		}
 		for i := range p.Spec.ResourceClaims {
 			if pc := &p.Spec.ResourceClaims[i]; generated(pc) {
 				name, state := ClaimName(p, pc)
 				require.Equal(t, NameKnown, state)
 				require.NotNil(t, server.claims[name])
+				if groupOfLabel(p) != "" && pc.Name == "gpu" {
+					_, owner, _ := owningPodGroup(server.claims[name])
+					require.Equal(t, group.UID, owner, "all pods of the group share its claim")
+					continue
+				}
 				require.True(t, isForPod(p, server.claims[name]))
 			}
 		}

@@ -31,8 +31,8 @@ const noUID types.UID = "\x00"
 //
 // Of a pod that is in a PodGroup of the snapshot the claims of the group are materialized as well,
 // unless the snapshot has them: put those of one pod into the snapshot for the next one. A group
-// that does not exist yet needs a UID that the caller makes up. A group that the snapshot does not
-// have counts as one that nobody has.
+// that does not exist yet needs a UID that the caller makes up. A group that neither PodGroups nor
+// ConfirmedPodGroups has counts as one that nobody has.
 //
 // The error is that of Plan. The entries that it is not about are materialized all the same. A
 // pod that needs no claims, because it is done for example, gives none. A nil pod gives nil.
@@ -82,11 +82,17 @@ func materializeGroup(s *Snapshot, pod *corev1.Pod, name func(podClaim string) s
 	}
 	key := Key{PodGroupKey, pod.Namespace, o.PodGroupOf(pod)}
 	group := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
-	if _, asked := s.ConfirmedPodGroups[group]; !asked {
+	answer, asked := s.ConfirmedPodGroups[group]
+	if !asked {
 		s.ConfirmedPodGroups = map[types.NamespacedName]*PodGroup{group: nil}
 	}
 	// The status may name claims that the snapshot does not have: a simulation has them all.
 	s.PodGroups = slices.Clone(s.PodGroups)
+	if answer != nil && !slices.ContainsFunc(s.PodGroups, func(g PodGroup) bool { return KeyOfPodGroup(&g) == key }) {
+		g := *answer
+		g.Namespace, g.Name = key.Namespace, key.Name
+		s.PodGroups = append(s.PodGroups, g)
+	}
 	for i := range s.PodGroups {
 		g := &s.PodGroups[i]
 		g.ResourceClaimStatuses = slices.DeleteFunc(slices.Clone(g.ResourceClaimStatuses), func(status corev1.PodResourceClaimStatus) bool {

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -31,7 +33,8 @@ func withoutTemplateStatuses(pod *corev1.Pod) *corev1.Pod {
 // to, and nothing that comes out is part of it.
 func TestMaterializedClaimsArePlansClaims(t *testing.T) {
 	made, failed := 0, 0
-	for seed := range uint64(800) {
+	rounds := few(500)
+	for seed := range uint64(rounds) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		g := generator{Rand: r, sane: seed%2 == 0}
 		s := g.snapshot()
@@ -97,8 +100,8 @@ func TestMaterializedClaimsArePlansClaims(t *testing.T) {
 		}
 	}
 	t.Logf("%d claims made, %d snapshots with an error", made, failed)
-	require.Greater(t, made, 100)
-	require.Greater(t, failed, 100)
+	require.Greater(t, made, rounds/8)
+	require.Greater(t, failed, rounds/8)
 }
 
 func TestMaterialize(t *testing.T) {
@@ -180,4 +183,97 @@ func TestMaterializePodsOfAGroup(t *testing.T) {
 
 	_, _, err = Materialize(Snapshot{Templates: s.Templates}, pod("p2"), nil, grouped)
 	require.ErrorIs(t, err, ErrPodGroupNotFound)
+
+	claims, _, err := Materialize(Snapshot{Templates: s.Templates, ConfirmedPodGroups: askedGroups(g)}, pod("p2"), nil, grouped)
+	require.NoError(t, err)
+	require.Len(t, claims, 2, "an answer serves as well as a group of the cache")
+}
+
+// What Materialize gives is what a cluster comes to in which nothing else exists: the plans of the
+// group and of the pod are carried out until they are at rest.
+func TestMaterializeIsWhatPlansComeTo(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range uint64(few(1000)) {
+		r := rand.New(rand.NewPCG(seed, 8))
+		g := generator{Rand: r, sane: true}
+		s := g.withGroups(Snapshot{Templates: templates(newTemplate("t0"), newTemplate("t1")), Claims: g.snapshot().Claims})
+		s.ConfirmedPodGroups = nil
+		pod := g.pod("p9")
+		pod.UID, pod.DeletionTimestamp, pod.Spec.NodeName = "uid-p9", nil, ""
+		s.Pods = []*corev1.Pod{pod}
+		s = g.joined(s)
+
+		claims, materialized, err := Materialize(s, pod, nil, grouped)
+
+		with := s
+		with.Pods = []*corev1.Pod{withoutTemplateStatuses(pod)}
+		with.PodGroups = copyGroups(s.PodGroups)
+		with.ConfirmedClaims, with.ConfirmedPodGroups = map[types.NamespacedName]*resourcev1.ResourceClaim{}, askedGroups("g0", "g1", "g2")
+		var made []*resourcev1.ResourceClaim
+		failed := map[Key]bool{}
+		for _, key := range []Key{groupKey(groupOfLabel(pod)), groupKey(groupOfLabel(pod)), KeyOfPod(pod), KeyOfPod(pod)} {
+			result, err := Plan(with, key, grouped)
+			if len(result.Needs) > 0 { // nothing else exists
+				for _, n := range result.Needs {
+					with.ConfirmedClaims[at(n.Name)] = nil
+				}
+				result, err = Plan(with, key, grouped)
+				require.Empty(t, result.Needs, "seed %d", seed)
+			}
+			failed[key] = err != nil
+			var done []runtime.Object
+			for _, a := range result.Actions {
+				switch a := a.(type) {
+				case CreateClaim:
+					claim := a.Claim
+					claim.Name = strings.TrimSuffix(claim.GenerateName, "-")
+					made, done = append(made, claim), append(done, claim)
+					with.Claims = append(slices.Clone(with.Claims), claim)
+					seen["made for a "+claim.OwnerReferences[0].Kind]++
+				case SetClaimStatuses:
+					for _, claim := range done {
+						c := claim.(*resourcev1.ResourceClaim)
+						a = a.WithCreated(c.Annotations[PodClaimAnnotation], c.Name)
+					}
+					if key.Kind == PodKey {
+						with.Pods = []*corev1.Pod{a.Apply(with.Pods[0])}
+						continue
+					}
+					for i := range with.PodGroups {
+						if KeyOfPodGroup(&with.PodGroups[i]) == key {
+							with.PodGroups[i] = a.ApplyToPodGroup(with.PodGroups[i])
+						}
+					}
+				}
+			}
+		}
+		if diff := cmp.Diff(made, claims); diff != "" {
+			t.Fatalf("seed %d: other claims (- Plan, + Materialize):\n%s", seed, diff)
+		}
+		if diff := cmp.Diff(with.Pods[0], materialized); diff != "" {
+			t.Fatalf("seed %d: another pod (- Plan, + Materialize):\n%s", seed, diff)
+		}
+		require.Equal(t, failed[groupKey(groupOfLabel(pod))] || failed[KeyOfPod(pod)], err != nil, "seed %d: %v", seed, err)
+		if err != nil {
+			seen["error"]++
+		}
+		for _, st := range materialized.Status.ResourceClaimStatuses {
+			claim := claimNamed(with.Claims, ptr.Deref(st.ResourceClaimName, ""))
+			if _, _, ok := owningPodGroup(claim); ok {
+				seen["the pod has its group's"]++
+			}
+		}
+	}
+	t.Log(seen)
+	require.Len(t, seen, 4, "each of these has to occur: %v", seen)
+}
+
+// claimNamed is the claim of that name, or an empty one.
+func claimNamed(claims []*resourcev1.ResourceClaim, name string) *resourcev1.ResourceClaim {
+	for _, c := range claims {
+		if c != nil && c.Name == name {
+			return c
+		}
+	}
+	return &resourcev1.ResourceClaim{}
 }

@@ -20,8 +20,9 @@ import (
 // share, and writes their names into its status.
 //
 // Needs are pods, claims and PodGroups to look up at the API server: put the answers into
-// [Snapshot].Confirmed, ConfirmedClaims and ConfirmedPodGroups, and plan again. An error joins one [purekube.ObjectError] for each problem with the snapshot's
-// objects; what does not depend on them is in the result all the same:
+// [Snapshot].Confirmed, ConfirmedClaims and ConfirmedPodGroups, and plan again. An error joins one
+// [purekube.ObjectError] for each problem with the snapshot's objects; what does not depend on them
+// is in the result all the same:
 //
 //   - A nil entry in a slice, or an object without a name: an error, otherwise ignored.
 //   - Several objects of one name: nothing is planned for that name. A reservation for such a

@@ -25,8 +25,9 @@ type objects interface {
 	// writtenClaim is the claim of that name that counts if the caller's own writes do, or nil.
 	writtenClaim(types.NamespacedName) *resourcev1.ResourceClaim
 	// generatedClaim is the claim that was generated for the entry of the pod or PodGroup with that
-	// UID, whether or not its status says so. Nil: there is none. ambiguous is the name of one of which it is not known
-	// which version counts, so that it can neither be used nor be taken for missing.
+	// UID, whether or not its status says so. Nil: there is none. ambiguous is the name of one of
+	// which it is not known which version counts, so that it can neither be used nor be taken for
+	// missing.
 	generatedClaim(owner generatedFor) (claim *resourcev1.ResourceClaim, ambiguous *types.NamespacedName)
 	// podGroup is the only PodGroup of that name, or nil.
 	podGroup(types.NamespacedName) *podGroup

@@ -3,12 +3,14 @@ package resourceclaim
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
@@ -135,28 +137,32 @@ func (g *podGroup) invalid() *purekube.ObjectError {
 func (g *podGroup) key() Key { return Key{PodGroupKey, g.Namespace, g.Name} }
 
 // binds reports whether the pod's entry is one of the group's: name, claim and template all match
-// (BindTo in k8s.io/dynamic-resource-allocation/resourceclaim). unsupported reports that upstream
-// finds an entry of the group first that names neither claim nor template, and gives up.
-func (g *podGroup) binds(pc *corev1.PodResourceClaim) (bound, unsupported bool) {
+// (BindTo in k8s.io/dynamic-resource-allocation/resourceclaim). failsAt is the position of an entry of
+// the group that names neither claim nor template and that upstream finds first, and gives up; -1:
+// there is none.
+func (g *podGroup) binds(pc *corev1.PodResourceClaim) (bound bool, failsAt int) {
+	failsAt = -1
 	for i := range g.Spec.ResourceClaims {
 		gc := &g.Spec.ResourceClaims[i]
 		if gc.ResourceClaimName == nil && gc.ResourceClaimTemplateName == nil {
-			unsupported = true
+			if failsAt < 0 {
+				failsAt = i
+			}
 			continue
 		}
-		if gc.Name == pc.Name && sameName(gc.ResourceClaimName, pc.ResourceClaimName) &&
-			sameName(gc.ResourceClaimTemplateName, pc.ResourceClaimTemplateName) {
-			return true, unsupported
+		if gc.Name == pc.Name && ptr.Equal(gc.ResourceClaimName, pc.ResourceClaimName) &&
+			ptr.Equal(gc.ResourceClaimTemplateName, pc.ResourceClaimTemplateName) {
+			return true, failsAt
 		}
 	}
-	return false, unsupported
+	return false, failsAt
 }
 
-func sameName(a, b *string) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
+// unbindable is upstream's failure at that entry of the group, for one of its pods, and the text of it.
+func (g *podGroup) unbindable(i int) (problem *purekube.ObjectError, reason string) {
+	of := entries{pod: &g.Pod, group: g}
+	reason = fmt.Sprintf("PodGroup %s/%s claim %s: %v", g.Namespace, g.Name, g.Spec.ResourceClaims[i].Name, ErrUnsupported)
+	return of.problem(i, "", ErrUnsupported), reason
 }
 
 // owningPodGroup is the PodGroup that controls the claim, whatever the version of its API.
@@ -215,7 +221,9 @@ func (x *planner) groupOf(pod *corev1.Pod) membership {
 		case answer != nil:
 			g := podGroupOf(answer)
 			g.Namespace, g.Name = key.Namespace, key.Name
-			m.group = &g
+			if !x.knownDeleted(&g.Pod) { // it was deleted after the answer
+				m.group = &g
+			}
 		}
 	}
 	switch {
@@ -261,6 +269,12 @@ func (x *planner) reserved(of entries, claim *resourcev1.ResourceClaim) bool {
 		}
 	}
 	return false
+}
+
+// mayBeGroups reports whether the claim is reserved for a PodGroup while PodGroups are off, so that the
+// pod may be one of the group's (D-27).
+func (x *planner) mayBeGroups(claim *resourcev1.ResourceClaim) bool {
+	return x.PodGroupOf == nil && !x.upstream() && slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool { return isPodGroup(&c) })
 }
 
 // standingOfGroup says what is known about the PodGroup with that name and UID: it is not done before

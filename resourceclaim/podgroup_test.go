@@ -200,7 +200,18 @@ func TestPodOfAGroup(t *testing.T) {
 		{name: "unsupported entry of the group", reason: "upstream gives up, the others can be told", s: Snapshot{Pods: member(wants("gpu", "gpu")),
 			PodGroups: []PodGroup{newGroup("g", corev1.PodResourceClaim{Name: "x"}, groupWants("gpu", "gpu"))}, Claims: claims(groupsClaim)},
 			want:     []string{"SetClaimStatuses ml/p: gpu=c"},
-			upstream: []string{"Event Pod p: PodResourceClaim gpu: PodGroup ml/g: spec.resourceClaims: none of the supported fields are set"}, upErr: ErrUnsupported},
+			upstream: []string{"Event Pod p: PodResourceClaim gpu: PodGroup ml/g claim x: none of the supported fields are set"}, upErr: ErrUnsupported},
+		{name: "unsupported entry of the group, when reserving", reason: "upstream gives up, without an event", s: Snapshot{Pods: member(onNode, has("gpu", "gpu", "c")),
+			PodGroups: []PodGroup{newGroup("g", corev1.PodResourceClaim{Name: "x"}, groupWants("gpu", "gpu"))}, Claims: claims(groupsClaim)},
+			want: []string{"Reserve ml/c: for podgroup ml/g"}, upstream: []string{}, upErr: ErrUnsupported},
+		{name: "unsupported entry behind the pod's", reason: "nobody gets that far", s: Snapshot{Pods: member(onNode, has("gpu", "gpu", "c")),
+			PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu"), corev1.PodResourceClaim{Name: "x"})}, Claims: claims(groupsClaim)},
+			want: []string{"Reserve ml/c: for podgroup ml/g"}},
+		{name: "the answer is known to be deleted", reason: "it went after the answer", s: Snapshot{Pods: member(wants("gpu", "gpu")), Claims: claims(groupsClaim), Templates: gpu,
+			ConfirmedPodGroups: askedGroups(g), Deleted: deletedUIDs("uid-g")}, upstream: []string{}, err: ErrPodGroupNotFound, upErr: ErrPodGroupNotFound},
+		{name: "D-34 its group's claim was made again", reason: "the old one is looked up, then the new one is named", s: Snapshot{Pods: member(has("gpu", "gpu", "gone")),
+			PodGroups: []PodGroup{g.got("gpu", "c")}, Claims: claims(groupsClaim), ConfirmedClaims: askedClaims("gone")},
+			want: []string{"SetClaimStatuses ml/p: gpu=c"}},
 	} {
 		for _, mode := range []struct {
 			name string
@@ -421,6 +432,60 @@ func TestExplainPodGroup(t *testing.T) {
 	require.Equal(t, []Code{PodGroupMissing}, codes(podKey("lost"), Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.V1_37}, s))
 	s.PodGroups = []PodGroup{g.deleting()}
 	require.Equal(t, []Code{PodGroupDeleting}, codes(groupKey("g"), grouped, s))
+	s.PodGroups = []PodGroup{g}
+	s.Deleted = deletedUIDs("uid-g")
+	require.Equal(t, []Code{PodGroupDeleted}, codes(groupKey("g"), grouped, s))
+	s.Deleted = nil
+	s.PodGroups = []PodGroup{g.uid("")}
+	require.Equal(t, []Code{PodGroupInvalid}, codes(groupKey("g"), grouped, s))
+	s.PodGroups = []PodGroup{g, g}
+	require.Equal(t, []Code{ObjectDuplicate}, codes(groupKey("g"), grouped, s))
 	_, err := Explain(s, groupKey("none"), grouped)
 	require.ErrorIs(t, err, purekube.ErrNotFound)
+}
+
+// Messages say whose claim it is, and who holds it.
+func TestExplainedPodGroupsInWords(t *testing.T) {
+	g := newGroup("g", groupWants("gpu", "gpu"), groupWants("nic", "nic"), groupWants("fpga", "fpga")).got("nic", "asked")
+	g.ResourceClaimStatuses = append(g.ResourceClaimStatuses, corev1.PodResourceClaimStatus{Name: "fpga"})
+	free, held := newClaim("free", ofGroup("g", "uid-g", "gpu"), allocated), newClaim("held", ofGroup("g", "uid-g", "gpu"), allocated, forGroup("g", "uid-g"))
+	up := Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.V1_37}
+	broken := newGroup("g", corev1.PodResourceClaim{Name: "x"}, groupWants("gpu", "gpu"))
+	pod := func(claim string) []*corev1.Pod {
+		return pods(newPod("p", inGroup("g"), onNode, has("gpu", "gpu", claim)))
+	}
+	for _, tc := range []struct {
+		name string
+		s    Snapshot
+		key  Key
+		o    Options
+		want []string
+	}{
+		{"a group's entries", Snapshot{PodGroups: []PodGroup{g}, Claims: claims(free)}, groupKey("g"), grouped, []string{
+			"spec.resourceClaims[0]: claim ml/free was created for it and is put into the PodGroup's status",
+			"spec.resourceClaims[1]: the API server has to be asked for claim ml/asked, which the PodGroup's status names",
+			"spec.resourceClaims[2]: no claim is needed, says the PodGroup's status"}},
+		{"reserved for the group", Snapshot{PodGroups: []PodGroup{g}, Pods: pod("held"), Claims: claims(held)}, podKey("p"), grouped, []string{
+			"spec.resourceClaims[0]: claim ml/held is reserved for PodGroup ml/g, which the pod is in"}},
+		{"to be reserved for the group", Snapshot{PodGroups: []PodGroup{g}, Pods: pod("free"), Claims: claims(free)}, podKey("p"), grouped, []string{
+			"spec.resourceClaims[0]: claim ml/free is allocated, not reserved for PodGroup ml/g, and gets reserved for it"}},
+		{"upstream cannot tell", Snapshot{PodGroups: []PodGroup{broken}, Pods: pod("free"), Claims: claims(free)}, podKey("p"), up, []string{
+			"spec.resourceClaims[0]: PodGroup ml/g claim x: none of the supported fields are set"}},
+		{"D-27 reserved for a group while PodGroups are off", Snapshot{Pods: pods(newPod("p", onNode, uses("gpu", "s"))), Claims: claims(newClaim("s", allocated, forGroup("g", "uid-g")))}, podKey("p"), Options{}, []string{
+			"spec.resourceClaims[0]: claim ml/s is reserved for a PodGroup, and PodGroups are off"}},
+		{"held by a group that is gone", Snapshot{Claims: claims(held), ConfirmedPodGroups: askedGroups("g")}, claimKey("held"), grouped, []string{
+			"status.reservedFor[0]: held by PodGroup ml/g, which is gone: there is no PodGroup of that name", "status.allocation: cleared, nobody needs it any more",
+			"metadata.finalizers: not protected from deletion any more, since it is not allocated"}},
+		{"held by a group while PodGroups are off", Snapshot{Claims: claims(held)}, claimKey("held"), Options{}, []string{
+			"status.reservedFor[0]: held by podgroups.scheduling.k8s.io ml/g, which is not a pod and is never taken away", "status.allocation: kept, it has consumers"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e, _ := Explain(tc.s, tc.key, tc.o)
+			var got []string
+			for _, r := range e.Reasons {
+				got = append(got, r.Field+": "+r.Message)
+			}
+			require.Equal(t, tc.want, got)
+		})
+	}
 }

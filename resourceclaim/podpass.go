@@ -205,9 +205,10 @@ func (x *planner) reserve(actions []Action, of entries, ready []*resourcev1.Reso
 		}
 		consumer, group := asConsumer(pod), types.NamespacedName{}
 		if g := of.member.group; g != nil {
-			bound, unsupported := g.binds(&pod.Spec.ResourceClaims[i])
-			if unsupported && x.upstream() {
-				problems.Add(podGroupError(snapshot.KeyOf(g), "spec.resourceClaims", ErrUnsupported))
+			bound, failsAt := g.binds(&pod.Spec.ResourceClaims[i])
+			if failsAt >= 0 && x.upstream() {
+				problem, _ := g.unbindable(failsAt)
+				problems.Add(problem)
 				return actions
 			}
 			if bound {
@@ -215,8 +216,7 @@ func (x *planner) reserve(actions []Action, of entries, ready []*resourcev1.Reso
 			}
 		}
 		if !x.upstream() {
-			if x.PodGroupOf == nil && slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool { return isPodGroup(&c) }) {
-				// D-27: the pod may be one of the group's.
+			if x.mayBeGroups(claim) {
 				problems.Add(of.problem(i, "", ErrPodGroupClaim))
 				continue
 			}

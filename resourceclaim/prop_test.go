@@ -199,6 +199,7 @@ func holds(s Snapshot, key Key, o Options) bool {
 }
 
 func seeded(t *testing.T, rounds int, f func(t *testing.T, r *rand.Rand)) {
+	rounds = few(rounds)
 	first := uint64(time.Now().UnixNano())
 	for seed := first; seed < first+uint64(rounds); seed++ {
 		if !t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { f(t, rand.New(rand.NewPCG(seed, 30))) }) {
@@ -208,7 +209,7 @@ func seeded(t *testing.T, rounds int, f func(t *testing.T, r *rand.Rand)) {
 }
 
 func TestContract(t *testing.T) {
-	seeded(t, 250, func(t *testing.T, r *rand.Rand) {
+	seeded(t, 150, func(t *testing.T, r *rand.Rand) {
 		s := generator{r, r.IntN(3) == 0}.snapshot()
 		o := modes[r.IntN(len(modes))].options
 		o.DenyAdminAccess = r.IntN(2) == 0
@@ -476,4 +477,12 @@ func TestOracle(t *testing.T) {
 			require.Equal(t, asks, len(result.Needs) > 0, name)
 		}
 	})
+}
+
+// few is a number of rounds, or a fifth of it with -short.
+func few(rounds int) int {
+	if testing.Short() {
+		return rounds / 5
+	}
+	return rounds
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,8 +14,9 @@ import (
 )
 
 // A scenario is a text file under testdata: what users, scheduler and garbage collector do, one command a
-// line, then "----", then what the caller does on account of it and, where it asks for it with
-// "state", what the API server has in the end. "#" begins a comment.
+// line, then "----", then the calls that the caller makes on account of it or, where "state" asks for
+// it, what the API server has in the end. "crash-after-write 2" has the caller lose, after the second
+// write from then on, what is only in memory. "#" begins a comment.
 type scenario struct {
 	name  string
 	steps []scenarioStep
@@ -78,6 +80,12 @@ func (w *world) command(t *testing.T, line string) (state bool) {
 			w.deletePod(name)
 		case "delete-group":
 			w.deleteGroup(name)
+		case "delete-claims-of":
+			for _, claim := range w.claimNames() {
+				if group, _, ok := owningPodGroup(w.server.claims[claim]); ok && group == name {
+					w.deleteClaim(claim)
+				}
+			}
 		default:
 			t.Fatalf("unknown command: %s", line)
 		}
@@ -106,6 +114,12 @@ func playScenario(t *testing.T, s scenario, crashAfter, podsLag, claimsLag, grou
 	for _, step := range s.steps {
 		state := false
 		for _, line := range step.commands {
+			if n, ok := strings.CutPrefix(line, "crash-after-write "); ok {
+				var err error
+				c.crashAfter, err = strconv.Atoi(n)
+				require.NoError(t, err)
+				continue
+			}
 			state = w.command(t, line) || state
 		}
 		server.calls = nil
