@@ -48,8 +48,12 @@ func AffectedByPod(s Snapshot, oldPod, newPod *corev1.Pod, o Options) []Key {
 // one of its entries resolves to, or that was generated for it and is not in its status yet. For
 // a pod that is done it names the other claims that the pod uses too.
 //
-// It names at least what upstream's enqueueResourceClaim does. Upstream does not name a claim that
-// was deleted, nor the pod of a generated claim before the status names that.
+// With PodGroups it names those that use the claim as well, and the pods of the one that the claim
+// was generated for, where they have or had work to do.
+//
+// It names at least what upstream's enqueueResourceClaim does, but for pods whose plan does not
+// differ: of a PodGroup that uses the claim upstream names all pods. Upstream does not name a claim
+// that was deleted, nor the pod of a generated claim before the status names that.
 func AffectedByClaim(s Snapshot, oldClaim, newClaim *resourcev1.ResourceClaim, o Options) []Key {
 	versions := []*resourcev1.ResourceClaim{oldClaim, newClaim}
 	for _, claim := range s.Assumed {
@@ -82,9 +86,10 @@ func AffectedByClaim(s Snapshot, oldClaim, newClaim *resourcev1.ResourceClaim, o
 }
 
 // AffectedByTemplate returns the keys whose plan may differ after an event of a template, sorted: the
-// pods that have work to do and whose spec names it (upstream's enqueueResourceClaimTemplate).
-// oldTemplate is nil for a template that was added, newTemplate for one that was deleted; s is the
-// snapshot after the event.
+// pods and PodGroups that have work to do and whose spec names it (upstream's
+// enqueueResourceClaimTemplate, which names the other pods of such a PodGroup as well). oldTemplate
+// is nil for a template that was added, newTemplate for one that was deleted; s is the snapshot after
+// the event.
 func AffectedByTemplate(s Snapshot, oldTemplate, newTemplate *resourcev1.ResourceClaimTemplate, o Options) []Key {
 	users := podsWhere(s, func(pod *corev1.Pod) bool { return namesTemplate(pod, oldTemplate) || namesTemplate(pod, newTemplate) })
 	groups := groupsWhere(s, o, func(g *podGroup) bool {

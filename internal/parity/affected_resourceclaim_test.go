@@ -3,14 +3,17 @@ package parity
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/resourceclaim"
 )
 
@@ -18,13 +21,35 @@ import (
 // upstream works on because of it. A pass over a claim shows in the look-up of a consumer of its
 // own that is in no cache; one over a pod shows in what it does.
 func TestResourceClaimAffected(t *testing.T) {
+	claimsAffected(t, generateClaims, resourceclaim.Options{},
+		"pod added", "pod updated", "pod deleted", "claim added", "claim updated", "claim deleted", "template updated",
+		"some pod", "some claim", "nothing")
+}
+
+// TestResourceClaimPodGroupsAffected does so with PodGroups, and their events.
+func TestResourceClaimPodGroupsAffected(t *testing.T) {
+	if release == purekube.V1_36 {
+		t.Skip("PodGroups are compared from v1.37 on")
+	}
+	claimsAffected(t, generateGroups, resourceclaim.Options{PodGroupOf: schedulingGroupOf},
+		"pod added", "pod updated", "pod deleted", "claim added", "claim updated", "claim deleted", "template updated",
+		"podgroup added", "podgroup updated", "podgroup deleted",
+		"some pod", "some claim", "some podgroup", "nothing")
+}
+
+func claimsAffected(t *testing.T, generate func(*rand.Rand) claimsCase, o resourceclaim.Options, wanted ...string) {
 	run := settings(t)
 	seen := coverage{}
-	matching := resourceclaim.Options{MatchUpstream: release}
+	matching := o
+	matching.MatchUpstream = release
+	events := 8
+	if o.PodGroupOf != nil {
+		events = 12
+	}
 	for i := range run.cases() {
 		r := run.source(i)
-		c := generateClaims(r)
-		c.options, c.deleted = resourceclaim.Options{}, nil
+		c := generate(r)
+		c.options, c.deleted = o, nil
 		for _, claim := range c.snapshot.Claims {
 			addAbsentConsumer(&c, claim)
 		}
@@ -36,7 +61,30 @@ func TestResourceClaimAffected(t *testing.T) {
 			w.Settle()
 			after := c.snapshot
 			pods, claims := len(after.Pods), len(after.Claims)
-			switch event := r.IntN(8); {
+			switch event := r.IntN(events); {
+			case event == 8:
+				kind = "podgroup added"
+				g := someGroup(r, "newcomer")
+				after.PodGroups = append(slices.Clone(after.PodGroups), g)
+				w.Add(podGroupObjects(after.PodGroups[len(after.PodGroups)-1:])[0])
+				affected = resourceclaim.AffectedByPodGroup(after, nil, &g, matching)
+			case event > 8 && len(after.PodGroups) > 0:
+				k := r.IntN(len(after.PodGroups))
+				before := after.PodGroups[k]
+				after.PodGroups = slices.Clone(after.PodGroups)
+				if event == 9 {
+					kind = "podgroup deleted"
+					after.PodGroups = slices.Delete(after.PodGroups, k, k+1)
+					w.Delete(podGroupObjects([]resourceclaim.PodGroup{before})[0], r.IntN(2) == 0)
+					affected = resourceclaim.AffectedByPodGroup(after, &before, nil, matching)
+					break
+				}
+				kind = "podgroup updated"
+				g := someGroup(r, before.Name)
+				g.UID = before.UID
+				after.PodGroups[k] = g
+				w.Update(podGroupObjects([]resourceclaim.PodGroup{g})[0])
+				affected = resourceclaim.AffectedByPodGroup(after, &before, &g, matching)
 			case event == 0:
 				kind = "pod added"
 				p := someClaimPod(r, "newcomer")
@@ -92,6 +140,11 @@ func TestResourceClaimAffected(t *testing.T) {
 				return
 			}
 			worked = claimKeysOf(w.Settle(), after)
+			if o.PodGroupOf != nil && !strings.HasPrefix(kind, "podgroup") && !strings.HasPrefix(kind, "pod ") {
+				// Upstream works on all pods of a PodGroup that uses the claim or template, and on the claims
+				// of those that are done, although nothing differs for them.
+				worked = slices.DeleteFunc(worked, func(key string) bool { return c.samePlan(key, after, matching) })
+			}
 		})
 		if kind == "" {
 			continue
@@ -103,17 +156,26 @@ func TestResourceClaimAffected(t *testing.T) {
 		}
 		kinds := []string{kind}
 		for _, key := range worked {
-			kinds = append(kinds, "some "+key[:3])
+			of, _, _ := strings.Cut(key, ":")
+			kinds = append(kinds, "some "+of)
 		}
 		if len(worked) == 0 {
 			kinds = append(kinds, "nothing")
 		}
 		seen.add(kinds)
 	}
-	seen.check(t, []string{
-		"pod added", "pod updated", "pod deleted", "claim added", "claim updated", "claim deleted", "template updated",
-		"some pod", "some cla", "nothing",
-	})
+	seen.check(t, wanted)
+}
+
+// samePlan reports whether the plan for a key is what it was before the event.
+func (c claimsCase) samePlan(key string, after resourceclaim.Snapshot, o resourceclaim.Options) bool {
+	parsed, err := resourceclaim.ParseKey(key)
+	if err != nil {
+		return false
+	}
+	then, thenErr := resourceclaim.Plan(c.snapshot, parsed, o)
+	now, nowErr := resourceclaim.Plan(after, parsed, o)
+	return cmp.Equal(then, now) && fmt.Sprint(thenErr) == fmt.Sprint(nowErr)
 }
 
 // addAbsentConsumer gives a claim a consumer that only the API server has, so that it is asked for.
@@ -131,11 +193,12 @@ func claimKeysOf(t Trace, s resourceclaim.Snapshot) []string {
 		case r.Verb == "get" && strings.HasPrefix(r.Name, "absent-"):
 			keys = append(keys, fmt.Sprintf("claim:ns/%s", strings.TrimPrefix(r.Name, "absent-")))
 		case r.Verb == "apply":
-			keys = append(keys, fmt.Sprintf("pod:ns/%s", r.Name))
+			keys = append(keys, fmt.Sprintf("%s:ns/%s", strings.TrimSuffix(r.Resource, "s"), r.Name))
 		case r.Verb == "create":
 			var claim resourcev1.ResourceClaim
 			if json.Unmarshal([]byte(r.Body), &claim) == nil {
-				keys = append(keys, fmt.Sprintf("pod:ns/%s", metav1.GetControllerOf(&claim).Name))
+				owner := metav1.GetControllerOf(&claim)
+				keys = append(keys, fmt.Sprintf("%s:ns/%s", strings.ToLower(owner.Kind), owner.Name))
 			}
 		case r.Verb == "update" && r.Subresource == "status":
 			// A reservation: it lists a pod that the claim does not list yet.
@@ -145,7 +208,8 @@ func claimKeysOf(t Trace, s resourceclaim.Snapshot) []string {
 			}
 			for _, cached := range s.Claims {
 				for _, ref := range claim.Status.ReservedFor {
-					if cached.Name == claim.Name && !reservesUID(cached, ref.UID) {
+					// Which of its pods a PodGroup's reservation is made for does not show.
+					if cached.Name == claim.Name && ref.Resource == "pods" && !reservesUID(cached, ref.UID) {
 						keys = append(keys, fmt.Sprintf("pod:ns/%s", ref.Name))
 					}
 				}

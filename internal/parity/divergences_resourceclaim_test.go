@@ -380,6 +380,26 @@ update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","
 			`"spec":{"devices":{"requests":null}},"status":{"allocation":{"devices":{}},"reservedFor":[` +
 			`{"apiGroup":"scheduling.k8s.io","name":"g","resource":"podgroups","uid":"uid-old-g"},{"apiGroup":"scheduling.k8s.io","name":"g","resource":"podgroups","uid":"uid-g"}]}}`,
 	},
+	{
+		ID:    "D-34",
+		Title: "a pod keeps the name of its PodGroup's claim that is gone",
+		Why: "A claim of a PodGroup was deleted, and the group has got another one. Upstream sees that the claim which the status of its pods names is missing, leaves it to the group, and does not look at these pods again: " +
+			"they wait for a claim that does not come back. AffectedByPodGroup and AffectedByClaim name the pods, and the default gives them the name of the new claim.",
+		Setting: podGroupsOn + " The claim g-gpu-x4z9k is gone from the API server too. What stands under default is the pod's plan.",
+		Given: func() []runtime.Object {
+			g := somePodGroup("g", templated("gpu", "t"))
+			g.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("g-gpu-l92c5")}}
+			p := inPodGroup(withEntries(claimPod("p", "uid-p"), templated("gpu", "t")), "g")
+			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("g-gpu-x4z9k")}}
+			return []runtime.Object{p, writePodGroup(g), claimOfPodGroup("g-gpu-l92c5", "uid-g", "gpu")}
+		},
+		Run:      bothWithPodGroups(resourceclaim.Key{Kind: resourceclaim.PodKey, Namespace: "ns", Name: "p"}),
+		In:       []purekube.Release{purekube.V1_37},
+		Upstream: "nothing",
+		Ours: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns","uid":"uid-p"},` +
+			`"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"g-gpu-l92c5"}]}}
+get resourceclaims ns/g-gpu-x4z9k`,
+	},
 }
 
 // createdFor is the body of the claim that is made for an entry of the pod p.

@@ -477,6 +477,7 @@ func markClaims(c claimsCase, t Trace) []string {
 		}
 	}
 	creates := slices.ContainsFunc(t.Requests, func(r Request) bool { return r.Verb == "create" })
+	mark(!slices.Equal(messages(t), messages(c.trace(c.upstreamOptions()))), "another text of an event") // not among the kinds
 	for _, key := range c.queue() {
 		o := c.options
 		o.MatchUpstream = release
@@ -528,6 +529,23 @@ func markClaims(c claimsCase, t Trace) []string {
 	}), "exists elsewhere")
 	mark(creates && slices.ContainsFunc(c.snapshot.Pods, func(p *corev1.Pod) bool { return len(p.Spec.ResourceClaims) > 1 }), "several entries")
 	return marks
+}
+
+// upstreamOptions are those of the case, to match the release.
+func (c claimsCase) upstreamOptions() resourceclaim.Options {
+	o := c.options
+	o.MatchUpstream = release
+	return o
+}
+
+// messages are the texts of the events, sorted, each once.
+func messages(t Trace) []string {
+	var texts []string
+	for _, e := range t.Events {
+		texts = append(texts, e.Message)
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts)
 }
 
 func smallerClaims(c claimsCase) []claimsCase {
