@@ -140,9 +140,9 @@ func claimsAffected(t *testing.T, generate func(*rand.Rand) claimsCase, o resour
 				return
 			}
 			worked = claimKeysOf(w.Settle(), after)
-			if o.PodGroupOf != nil && !strings.HasPrefix(kind, "podgroup") && !strings.HasPrefix(kind, "pod ") {
-				// Upstream works on all pods of a PodGroup that uses the claim or template, and on the claims
-				// of those that are done, although nothing differs for them.
+			if o.PodGroupOf != nil && !strings.HasPrefix(kind, "pod ") {
+				// Upstream works on all pods of the PodGroup, or of one that uses the claim or template, and on
+				// the claims of those that are done, although nothing differs for them.
 				worked = slices.DeleteFunc(worked, func(key string) bool { return c.samePlan(key, after, matching) })
 			}
 		})
