@@ -26,6 +26,9 @@ import (
 // deleted by hand beside another (D-5), and budgets of what has no scale (D-13).
 func TestEndStateIsUpstreams(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("kube-controller-manager takes the longest to build: not with -short")
+	}
 	ours, theirs := newWorld(t), newWorld(t)
 	manager := ours.startManager(t, "manager", ours.Endpoint())
 	upstream := theirs.startUpstream(t)

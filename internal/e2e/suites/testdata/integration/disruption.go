@@ -30,10 +30,11 @@ func NewDisruptionController(ctx context.Context, pods coreinformers.PodInformer
 		clock.RealClock{}, disruption.DefaultStaleDisruptionTimeout)
 }
 
-func NewDisruptionControllerInternal(_ context.Context, _ coreinformers.PodInformer, _ policyinformers.PodDisruptionBudgetInformer,
+func NewDisruptionControllerInternal(_ context.Context, pods coreinformers.PodInformer, _ policyinformers.PodDisruptionBudgetInformer,
 	_ coreinformers.ReplicationControllerInformer, _ appsinformers.ReplicaSetInformer, _ appsinformers.DeploymentInformer,
 	_ appsinformers.StatefulSetInformer, client kubernetes.Interface, _ apimeta.RESTMapper, _ scaleclient.ScalesGetter,
 	_ discovery.DiscoveryInterface, _ clock.WithTicker, stale time.Duration) *DisruptionController {
+	pods.Informer() // which the tests read, and expect to be started with those of the controller
 	o := adapter.Options()
 	o.Disruption.StaleDisruptionTimeout = &stale
 	return &DisruptionController{adapter.New("disruption", client, o)}
