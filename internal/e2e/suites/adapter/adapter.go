@@ -49,7 +49,7 @@ func (c *Controller) Run(ctx context.Context, workers int) {
 	defer c.events.Shutdown()
 	c.cluster.Informers.StartWithContext(ctx)
 	defer c.cluster.Informers.Shutdown()
-	if cache.WaitForCacheSync(ctx.Done(), c.runner.HasSynced) {
-		c.runner.Run(ctx, ctx.Done(), workers)
-	}
+	// False where ctx is done already. Then Run ends at once, and its queue with it.
+	cache.WaitForCacheSync(ctx.Done(), c.runner.HasSynced)
+	c.runner.Run(ctx, ctx.Done(), workers)
 }
