@@ -1,6 +1,6 @@
 // Command mutation changes the decisions of a package in one place at a time, and looks whether its tests notice.
 //
-//	go run ./internal/mutation [-only REGEXP] [-short] [-patience 5s] ./servicecidr ./ttl …
+//	go run ./internal/mutation [-only REGEXP] [-every 3] [-short] [-patience 5s] ./servicecidr ./ttl …
 //
 // All changes are compiled into one test binary, in which an environment variable chooses one: a change costs a run of
 // those tests that come by it, until the first failure, and no compilation. Changes are: a condition that always or never holds, a
@@ -44,6 +44,7 @@ var (
 	workers   = flag.Int("p", 2, "test binaries to run at a time")
 	survivors = flag.String("survivors", "internal/mutation/survivors.txt", "the survivors that are known, with reasons")
 	listOnly  = flag.Bool("list", false, "list the mutants and run nothing")
+	every     = flag.Int("every", 1, "ask about one mutant in so many, in the order of the files")
 	patience  = flag.Duration("patience", time.Hour, "leave out tests that take more of the processor's time without a mutant")
 	verbose   = flag.Bool("v", false, "say what became of each mutant")
 )
@@ -112,6 +113,7 @@ func run(pattern string, known map[string]bool) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
+	mutants = slices.DeleteFunc(mutants, func(m mutant) bool { return m.number%*every != 0 })
 	fmt.Fprintf(os.Stderr, "%s: %d mutants, %d tests take %s, %d more are left out: %s\n", pattern, len(mutants), len(tests), time.Since(began).Round(time.Second/10),
 		len(tooSlow), strings.Join(tooSlow, " "))
 
@@ -228,39 +230,41 @@ func watch(binary, folder, reached string) (tests []watched, tooSlow []string, e
 
 var isTest = regexp.MustCompile(`^(Test|Fuzz|Example)`)
 
-// killed runs the tests that come by the mutant until one fails: first together those that take less than half a second, which
-// most mutants fall to, then the others one by one, the quickest first.
+// killed runs the tests that come by the mutant until one fails, the quickest first: in batches, each of which takes twice as long as the one
+// before. Most mutants fall to the first.
 func killed(binary, folder string, number int, tests []watched) bool {
-	var quick []string
-	// A mutant that loops is one that is noticed.
-	limit := 3 * time.Second
-	for _, t := range tests {
-		if t.reaches[number] && t.took < time.Second/2 {
-			quick = append(quick, t.name)
-			limit += 5 * t.took
-		}
+	const start = 15 * time.Millisecond // of the program, which is a part of what each test took
+	var names []string
+	var takes time.Duration
+	ask := func() bool {
+		// A mutant that loops is one that is noticed.
+		_, _, err := runTests(binary, folder, number, 3*time.Second+5*takes, "^("+strings.Join(names, "|")+")$")
+		names, takes = nil, 0
+		return err != nil
 	}
-	if len(quick) > 0 {
-		if _, _, err := runTests(binary, folder, number, limit, "^("+strings.Join(quick, "|")+")$"); err != nil {
-			return true
-		}
-	}
+	size := 50 * time.Millisecond
 	for _, t := range tests {
-		if t.reaches[number] && t.took >= time.Second/2 {
-			if _, _, err := runTests(binary, folder, number, 3*time.Second+5*t.took, "^"+t.name+"$"); err != nil {
+		if !t.reaches[number] {
+			continue
+		}
+		if len(names) > 0 && takes+t.took > size {
+			if ask() {
 				return true
 			}
+			size *= 2
 		}
+		names = append(names, t.name)
+		takes += max(t.took-start, time.Millisecond)
 	}
-	return false
+	return len(names) > 0 && ask()
 }
 
 // runTests runs tests of the binary, and says how much time of the processor they took. They may take as much as limit: a
 // busy machine does not make a mutant look as if it looped.
 func runTests(binary, folder string, number int, limit time.Duration, which string, env ...string) (out []byte, took time.Duration, err error) {
 	seconds := max(1, int(limit/time.Second))
-	// A mutant that waits for ever takes no time of the processor.
-	waits := 20 * time.Duration(seconds) * time.Second
+	// Nothing in the packages waits, and the runtime ends a program in which everything does.
+	const waits = time.Hour
 	args := []string{"-c", fmt.Sprintf(`ulimit -t %d && exec "$0" "$@"`, seconds), binary,
 		"-test.v", "-test.failfast", "-test.timeout=" + waits.String(), "-test.run=" + which}
 	if *short {
