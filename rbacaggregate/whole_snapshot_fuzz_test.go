@@ -102,7 +102,11 @@ func askAll(s rbacaggregate.Snapshot, o rbacaggregate.Options, q wholeQuestions)
 		changes, err := q.previewDel(n.Name)
 		add("PreviewDelete "+n.Name, changes, err)
 	}
+	x := rbacaggregate.NewIndex(s, o)
 	for i, role := range snapshotfuzz.Sorted(s.ClusterRoles) {
+		without, affected := x.Without(rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{role}})
+		all, err := without.PlanAll()
+		add(fmt.Sprintf("Without %d", i), []any{all, affected}, err)
 		if role != nil {
 			role = role.DeepCopy()
 			role.Labels = map[string]string{"x": "y", "in": "a"}

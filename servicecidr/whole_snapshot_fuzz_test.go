@@ -3,6 +3,8 @@ package servicecidr_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -109,6 +111,7 @@ func askAll(s servicecidr.Snapshot, q wholeQuestions) []snapshotfuzz.Answer {
 // askAffected asks about each object as added, deleted and updated.
 func askAffected(s servicecidr.Snapshot, o servicecidr.Options) []snapshotfuzz.Answer {
 	var answers []snapshotfuzz.Answer
+	var names []string
 	for i, c := range snapshotfuzz.Sorted(s.ServiceCIDRs) {
 		answers = append(answers, snapshotfuzz.Answer{Question: fmt.Sprintf("AffectedByServiceCIDR %d", i), Value: [][]string{
 			servicecidr.AffectedByServiceCIDR(s, nil, c, o), servicecidr.AffectedByServiceCIDR(s, c, nil, o), servicecidr.AffectedByServiceCIDR(s, c, c, o)}})
@@ -117,7 +120,31 @@ func askAffected(s servicecidr.Snapshot, o servicecidr.Options) []snapshotfuzz.A
 		answers = append(answers, snapshotfuzz.Answer{Question: fmt.Sprintf("AffectedByIPAddress %d", i), Value: [][]string{
 			servicecidr.AffectedByIPAddress(s, nil, ip, o), servicecidr.AffectedByIPAddress(s, ip, nil, o), servicecidr.AffectedByIPAddress(s, ip, ip, o)}})
 	}
-	return answers
+	x := servicecidr.NewIndex(s, o)
+	without := func(question string, gone servicecidr.Snapshot) {
+		next, affected := x.Without(gone)
+		all, err := next.PlanAll()
+		answers = append(answers, snapshotfuzz.Answer{Question: question, Value: []any{all, affected}, Err: err})
+	}
+	for i, c := range snapshotfuzz.Sorted(s.ServiceCIDRs) {
+		without(fmt.Sprintf("Without ServiceCIDR %d", i), servicecidr.Snapshot{ServiceCIDRs: []*networkingv1.ServiceCIDR{c}})
+	}
+	for i, ip := range snapshotfuzz.Sorted(s.IPAddresses) {
+		without(fmt.Sprintf("Without IPAddress %d", i), servicecidr.Snapshot{IPAddresses: []*networkingv1.IPAddress{ip}})
+	}
+	for _, text := range []string{"10.0.0.0/24", "10.0.0.128/25", "fd00::/112", "::ffff:10.0.0.0/120"} {
+		p := netip.MustParsePrefix(text)
+		for question, found := range map[string][]*networkingv1.ServiceCIDR{"OverlapsPrefix": servicecidr.OverlapsPrefix(s.ServiceCIDRs, p),
+			"ContainsPrefix": servicecidr.ContainsPrefix(s.ServiceCIDRs, p), "ContainsAddress": servicecidr.ContainsAddress(s.ServiceCIDRs, p.Addr().Next())} {
+			// They are the caller's own, and in the caller's order.
+			for _, c := range snapshotfuzz.Sorted(found) {
+				question += " " + c.Name
+			}
+			names = append(names, text+" "+question)
+		}
+	}
+	slices.Sort(names)
+	return append(answers, snapshotfuzz.Answer{Question: "prefixes", Value: names})
 }
 
 // FuzzWholeSnapshot: whatever a snapshot holds, no question panics, writes to it, shares memory with it or depends on the

@@ -84,7 +84,11 @@ func askAll(s ttl.Snapshot, o ttl.Options, q wholeQuestions) []snapshotfuzz.Answ
 		explanation, err := q.explain(n.Name)
 		add("Explain "+n.Name, explanation, err)
 	}
+	x := ttl.NewIndex(s, o)
 	for i, n := range snapshotfuzz.Sorted(s.Nodes) {
+		without, affected := x.Without(ttl.Snapshot{Nodes: []*corev1.Node{n}})
+		step, all, err := without.PlanAll()
+		add(fmt.Sprintf("Without %d", i), []any{step, all, affected}, err)
 		add(fmt.Sprintf("AffectedByNode %d", i), [][]string{ttl.AffectedByNode(s, nil, n, o), ttl.AffectedByNode(s, n, nil, o), ttl.AffectedByNode(s, n, n, o)}, nil)
 	}
 	return answers

@@ -127,6 +127,15 @@ func copied(v reflect.Value) reflect.Value {
 			return reflect.ValueOf(o.DeepCopyObject())
 		}
 	}
+	// What is no object of the API: by way of JSON.
+	if v.Kind() == reflect.Struct || v.Kind() == reflect.Pointer && !v.IsNil() {
+		if text, err := json.Marshal(v.Interface()); err == nil {
+			out := reflect.New(v.Type())
+			if json.Unmarshal(text, out.Interface()) == nil {
+				return out.Elem()
+			}
+		}
+	}
 	return v
 }
 
