@@ -2,7 +2,7 @@ package disruption_test
 
 import (
 	"fmt"
-	"time"
+	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,37 +13,19 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/purekubetest"
 )
 
 // shop is a namespace with a StatefulSet of three pods, the last of which is not ready, and a budget
 // that allows one to be missing.
 func shop() disruption.Snapshot {
-	s := disruption.Snapshot{
-		Now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
-		Budgets: []*policyv1.PodDisruptionBudget{{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"},
-			Spec: policyv1.PodDisruptionBudgetSpec{
-				MaxUnavailable: ptr.To(intstr.FromInt32(1)),
-				Selector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}},
-			},
-		}},
-		StatefulSets: []*appsv1.StatefulSet{{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "1"},
-			Spec:       appsv1.StatefulSetSpec{Replicas: ptr.To(int32(3))},
-		}},
-	}
-	for i, ready := range []corev1.ConditionStatus{"True", "True", "False"} {
-		s.Pods = append(s.Pods, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: "shop", Name: fmt.Sprintf("db-%d", i), Labels: map[string]string{"app": "db"},
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "db", UID: "1", Controller: ptr.To(true)}},
-			},
-			Spec:   corev1.PodSpec{NodeName: fmt.Sprintf("node-%d", i)},
-			Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}},
-		})
-	}
-	return s
+	db := purekubetest.StatefulSet("shop/db", 3, "node-0", "node-1", "node-2")
+	purekubetest.NotReady(db.Pods[2])
+	return purekubetest.NewCluster(&testing.T{}, db, purekubetest.MaxUnavailable("shop/db", "1")).Disruption()
 }
+
+// dbUID is the UID of the StatefulSet, which its pods name.
+const dbUID = "StatefulSet/shop/db"
 
 func ExamplePlanAll() {
 	outcomes, err := disruption.PlanAll(shop(), disruption.Options{})
@@ -70,7 +52,7 @@ func ExamplePlan_needs() {
 	s.Scales = map[disruption.ScaleKey]disruption.Scale{}
 	for _, need := range result.Needs {
 		fmt.Printf("GET %s %s/%s, subresource %s\n", need.Kind, need.Namespace, need.Name, need.Subresource)
-		s.Scales[disruption.ScaleKeyOf(need)] = disruption.Scale{Found: true, UID: "1", Replicas: 3}
+		s.Scales[disruption.ScaleKeyOf(need)] = disruption.Scale{Found: true, UID: dbUID, Replicas: 3}
 	}
 	result, _ = disruption.Plan(s, key, disruption.Options{})
 	fmt.Println(result.Actions[0])
@@ -166,7 +148,7 @@ func ExampleScaleKeyOf() {
 		pod.OwnerReferences[0].Kind = "ReplicaSet"
 	}
 	key := disruption.Key{Kind: disruption.BudgetKey, Namespace: "shop", Name: "db"}
-	inCluster := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "1"}, Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To(int32(3))}}
+	inCluster := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: dbUID}, Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To(int32(3))}}
 
 	result, _ := disruption.Plan(s, key, disruption.Options{})
 	for _, need := range result.Needs {
@@ -236,7 +218,7 @@ func ExampleAffectedByStatefulSet() {
 // A Deployment concerns the budgets of the pods of its ReplicaSets.
 func ExampleAffectedByDeployment() {
 	s := shop()
-	s.ReplicaSets = []*appsv1.ReplicaSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "1",
+	s.ReplicaSets = []*appsv1.ReplicaSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: dbUID,
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "front", UID: "2", Controller: ptr.To(true)}}}}}
 	for _, pod := range s.Pods {
 		pod.OwnerReferences[0].Kind = "ReplicaSet"
@@ -252,7 +234,7 @@ func ExampleAffectedByReplicaSet() {
 	for _, pod := range s.Pods {
 		pod.OwnerReferences[0].Kind = "ReplicaSet"
 	}
-	added := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "1"}}
+	added := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: dbUID}}
 	fmt.Println(disruption.AffectedByReplicaSet(s, nil, added, disruption.Options{}))
 	// Output:
 	// [budget:shop/db]
@@ -276,7 +258,7 @@ func ExampleAffectedByScale() {
 		pod.OwnerReferences[0].APIVersion, pod.OwnerReferences[0].Kind = "db.example.com/v1", "Cluster"
 	}
 	key := disruption.ScaleKey{Group: "db.example.com", Kind: "Cluster", Namespace: "shop", Name: "db"}
-	s.Scales = map[disruption.ScaleKey]disruption.Scale{key: {Found: true, UID: "1", Replicas: 3}}
+	s.Scales = map[disruption.ScaleKey]disruption.Scale{key: {Found: true, UID: dbUID, Replicas: 3}}
 	fmt.Println(disruption.AffectedByScale(s, key, disruption.Options{}))
 	// Output:
 	// [budget:shop/db]

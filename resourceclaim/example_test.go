@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/purekube/purekube/purekubetest"
 	"github.com/purekube/purekube/resourceclaim"
 )
 
@@ -23,17 +24,6 @@ func examplePod(name, entry, template string) *corev1.Pod {
 			Name: entry, ResourceClaimTemplateName: &template,
 		}}},
 	}
-}
-
-func exampleClaim(name string, consumers ...*corev1.Pod) *resourcev1.ResourceClaim {
-	c := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "ml", Name: name, UID: types.UID("uid-of-" + name), ResourceVersion: "7", Finalizers: []string{resourcev1.Finalizer},
-	}}
-	c.Status.Allocation = &resourcev1.AllocationResult{}
-	for _, p := range consumers {
-		c.Status.ReservedFor = append(c.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID})
-	}
-	return c
 }
 
 // A pod wants a claim from a template: it is created, and its name goes into the pod's status. Each
@@ -71,7 +61,7 @@ func ExamplePlan() {
 // the API server is asked first.
 func ExamplePlan_needs() {
 	gone := examplePod("train-1", "gpu", "one-gpu")
-	s := resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{exampleClaim("shared", gone)}}
+	s := resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{purekubetest.Claim("ml/shared", gone)}}
 	key := resourceclaim.Key{Kind: resourceclaim.ClaimKey, Namespace: "ml", Name: "shared"}
 
 	result, _ := resourceclaim.Plan(s, key, resourceclaim.Options{})
@@ -98,7 +88,7 @@ func ExamplePlanAll() {
 	over.Status.Phase = corev1.PodSucceeded
 	s := resourceclaim.Snapshot{
 		Pods:   []*corev1.Pod{running, over},
-		Claims: []*resourcev1.ResourceClaim{exampleClaim("a", running), exampleClaim("b", over), exampleClaim("c", running, over)},
+		Claims: []*resourcev1.ResourceClaim{purekubetest.Claim("ml/a", running), purekubetest.Claim("ml/b", over), purekubetest.Claim("ml/c", running, over)},
 	}
 	outcomes, err := resourceclaim.PlanAll(s, resourceclaim.Options{})
 	if err != nil {
@@ -118,7 +108,7 @@ func ExampleExplain() {
 	over.Status.Phase = corev1.PodFailed
 	s := resourceclaim.Snapshot{
 		Pods:   []*corev1.Pod{over, running},
-		Claims: []*resourcev1.ResourceClaim{exampleClaim("shared", over, running)},
+		Claims: []*resourcev1.ResourceClaim{purekubetest.Claim("ml/shared", over, running)},
 	}
 	explanation, err := resourceclaim.Explain(s, resourceclaim.KeyOfClaim(s.Claims[0]), resourceclaim.Options{})
 	if err != nil {
@@ -153,7 +143,7 @@ func ExampleAffectedByPod() {
 	pod.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("train-0-gpu-l92c5")}}
 	pod.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "train-0-extended"}
 	after := resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{
-		exampleClaim("train-0-gpu-l92c5", pod), exampleClaim("reserved-by-hand", pod),
+		purekubetest.Claim("ml/train-0-gpu-l92c5", pod), purekubetest.Claim("ml/reserved-by-hand", pod),
 	}}
 	for _, key := range resourceclaim.AffectedByPod(after, pod, nil, resourceclaim.Options{}) {
 		fmt.Println(key)
@@ -170,7 +160,7 @@ func ExampleAffectedByClaim() {
 	pod := examplePod("infer", "", "")
 	pod.Spec.NodeName = "node-1"
 	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("shared")}}
-	before, after := exampleClaim("shared"), exampleClaim("shared")
+	before, after := purekubetest.Claim("ml/shared"), purekubetest.Claim("ml/shared")
 	before.Status.Allocation = nil
 	s := resourceclaim.Snapshot{Pods: []*corev1.Pod{pod}, Claims: []*resourcev1.ResourceClaim{after}}
 	fmt.Println(resourceclaim.AffectedByClaim(s, before, after, resourceclaim.Options{}))
@@ -216,7 +206,7 @@ func ExampleKeyOfPod() {
 
 // The key to plan a claim by.
 func ExampleKeyOfClaim() {
-	fmt.Println(resourceclaim.KeyOfClaim(exampleClaim("shared")))
+	fmt.Println(resourceclaim.KeyOfClaim(purekubetest.Claim("ml/shared")))
 	// Output:
 	// claim:ml/shared
 }
@@ -239,7 +229,7 @@ func ExampleDeletedPods() {
 	gone := examplePod("train-1", "gpu", "one-gpu")
 	var deleted resourceclaim.DeletedPods
 	deleted.Add(gone.UID)
-	s := resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{exampleClaim("shared", gone)}, Deleted: deleted.Has}
+	s := resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{purekubetest.Claim("ml/shared", gone)}, Deleted: deleted.Has}
 	result, _ := resourceclaim.Plan(s, resourceclaim.KeyOfClaim(s.Claims[0]), resourceclaim.Options{})
 	fmt.Println(result.Actions, result.Needs)
 	// Output:
@@ -258,7 +248,7 @@ func ExampleGenerateName() {
 func ExampleAssumedClaims() {
 	var assumed resourceclaim.AssumedClaims
 	now := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
-	created := exampleClaim("train-0-gpu-l92c5")
+	created := purekubetest.Claim("ml/train-0-gpu-l92c5")
 	assumed.Add(created, now)
 
 	fmt.Println("the cache is behind:", len(assumed.List(now, nil)))
@@ -299,7 +289,7 @@ func ExampleNewIndex() {
 	index := resourceclaim.NewIndex(resourceclaim.Snapshot{Pods: []*corev1.Pod{pod}}, resourceclaim.Options{})
 
 	// A claim was added.
-	index, affected := index.With(resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{exampleClaim("shared")}})
+	index, affected := index.With(resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{purekubetest.Claim("ml/shared")}})
 	for _, key := range affected {
 		result, err := index.Plan(key)
 		fmt.Println(key, result.Actions, err)
@@ -320,7 +310,7 @@ func ExampleAssumedClaims_ListFor() {
 		Pods:      []*corev1.Pod{pod},
 		Templates: []*resourcev1.ResourceClaimTemplate{{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "one-gpu"}}},
 	}, resourceclaim.Options{})
-	created := exampleClaim("train-0-gpu-l92c5")
+	created := purekubetest.Claim("ml/train-0-gpu-l92c5")
 	created.Annotations = map[string]string{resourceclaim.PodClaimAnnotation: "gpu"}
 	created.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: ptr.To(true)}}
 
@@ -371,7 +361,7 @@ func ExamplePodGroup() {
 	show(resourceclaim.KeyOfPodGroup(&group))
 	show(resourceclaim.KeyOfPod(worker)) // nothing yet
 
-	created := exampleClaim("train-gpu-l92c5")
+	created := purekubetest.Claim("ml/train-gpu-l92c5")
 	created.Annotations = map[string]string{resourceclaim.PodClaimAnnotation: "gpu"}
 	created.OwnerReferences = []metav1.OwnerReference{{APIVersion: group.APIVersion, Kind: "PodGroup", Name: group.Name, UID: group.UID, Controller: ptr.To(true)}}
 	s.Claims = []*resourcev1.ResourceClaim{created}
@@ -393,7 +383,7 @@ func ExampleAffectedByPodGroup() {
 	before := resourceclaim.PodGroup{Namespace: "ml", Name: "train", UID: "1", ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &gpu}}}
 	after := before
 	after.UID = "2"
-	claim := exampleClaim("train-gpu-l92c5")
+	claim := purekubetest.Claim("ml/train-gpu-l92c5")
 	claim.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "train", UID: "1"}}
 	s := resourceclaim.Snapshot{
 		Pods: []*corev1.Pod{examplePod("train-0", "gpu", "one-gpu")}, Claims: []*resourcev1.ResourceClaim{claim}, PodGroups: []resourceclaim.PodGroup{after},
