@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/servicecidr"
 )
 
 // policy is what the webhook was told to hold to.
@@ -76,11 +77,7 @@ func (p policy) deleteServiceCIDR(x *indexes, r *admissionv1.AdmissionRequest) (
 	if deletion.Safe {
 		return allowed, nil
 	}
-	var services []string
-	for _, o := range deletion.Orphans {
-		services = append(services, fmt.Sprintf("%s (%s %s/%s)", o.Address, o.Parent.Resource, o.Parent.Namespace, o.Parent.Name))
-	}
-	return refused(http.StatusConflict, "ServiceCIDR %s is the only range of %s", cidr.Name, list(services)), nil
+	return refused(http.StatusConflict, "ServiceCIDR %s is the only range of %s", cidr.Name, list(deletion.Orphans)), nil
 }
 
 // writeClusterRole refuses a write that would give a protected ClusterRole, by aggregation or by itself, a rule that
@@ -170,12 +167,15 @@ func read(raw runtime.RawExtension, into metav1.Object) error {
 	return json.Unmarshal(raw.Raw, into)
 }
 
-// most is how many names a message has.
-const most = 10
-
-func list(names []string) string {
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+// list is the first ten addresses with their Services, and how many more there are.
+func list(orphans []servicecidr.Orphan) string {
+	var names []string
+	for _, o := range orphans[:min(len(orphans), 10)] {
+		names = append(names, o.String())
 	}
-	return strings.Join(names, ", ")
+	text := strings.Join(names, ", ")
+	if more := len(orphans) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }

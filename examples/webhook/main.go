@@ -8,11 +8,18 @@
 // It keeps the objects that it decides by in indexes, which list and watch keep up to date. A decision makes no
 // call.
 //
+// In a pod:
+//
+//	webhook -protect protected.yaml -tls-cert tls.crt -tls-key tls.key
+//
+// To try it, behind kubectl proxy:
+//
 //	kubectl proxy &
-//	webhook -api http://127.0.0.1:8001 -protect protected.yaml -tls-cert tls.crt -tls-key tls.key
+//	webhook -api http://127.0.0.1:8001 -listen 127.0.0.1:8080 -protect protected.yaml
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -24,6 +31,12 @@ import (
 	"strings"
 	"syscall"
 	"time"
+)
+
+// A pod finds the API server by this name, and its service account in this folder.
+const (
+	inCluster      = "https://kubernetes.default.svc"
+	serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount/"
 )
 
 func main() {
@@ -40,13 +53,17 @@ func run(ctx context.Context, args []string, log *slog.Logger) error {
 	listen := flags.String("listen", ":8443", "`address` to serve on")
 	cert := flags.String("tls-cert", "", "`file` with the certificate; an API server calls webhooks by TLS only")
 	key := flags.String("tls-key", "", "`file` with the key of the certificate")
-	api := flags.String("api", "https://kubernetes.default.svc", "`URL` of the API server")
-	tokenFile := flags.String("token-file", "", "`file` with a bearer token for the API server")
-	caFile := flags.String("ca-file", "", "`file` with the certificates that the API server's is signed by (default: the system's)")
+	api := flags.String("api", inCluster, "`URL` of the API server")
+	tokenFile := flags.String("token-file", "", "`file` with a bearer token for the API server (default: in a pod, that of the service account)")
+	caFile := flags.String("ca-file", "", "`file` with the certificates that the API server's is signed by (default: in a pod, that of the service account; otherwise the system's)")
 	protect := flags.String("protect", "", "YAML `file`: for each protected ClusterRole the rules that aggregation may give it")
 	budgets := flags.String("budgets", "warn", "what a budget that could never let a pod go gets: warn or `refuse`")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *api == inCluster {
+		*tokenFile = cmp.Or(*tokenFile, serviceAccount+"token")
+		*caFile = cmp.Or(*caFile, serviceAccount+"ca.crt")
 	}
 	if (*cert == "") != (*key == "") {
 		return errors.New("-tls-cert and -tls-key go together")
@@ -69,6 +86,9 @@ func run(ctx context.Context, args []string, log *slog.Logger) error {
 		}
 	}
 	client, err := newClient(strings.TrimSuffix(*api, "/"), *tokenFile, *caFile)
+	if err != nil && *api == inCluster {
+		return fmt.Errorf("%w (outside of a pod, -api is needed)", err)
+	}
 	if err != nil {
 		return err
 	}

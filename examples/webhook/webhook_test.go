@@ -132,7 +132,7 @@ func TestDecisions(t *testing.T) {
 	}{
 		{"a ServiceCIDR in use", "its addresses would have no range; the Services are named",
 			request{group: cidrs, resource: "servicecidrs", name: "used", operation: admissionv1.Delete, oldObject: purekubetest.ServiceCIDR("used", "10.96.0.0/24")},
-			false, 409, []string{"10.96.0.7 (services shop/web)", "10.96.0.8 (services shop/db)"}, ""},
+			false, 409, []string{"ServiceCIDR used is the only range of 10.96.0.7 (Service shop/web), 10.96.0.8 (Service shop/db)"}, ""},
 		{"a free ServiceCIDR", "no address is in it",
 			request{group: cidrs, resource: "servicecidrs", name: "free", operation: admissionv1.Delete, oldObject: purekubetest.ServiceCIDR("free", "10.97.0.0/24")}, true, 0, nil, ""},
 		{"a ServiceCIDR that does not parse", "whether it is in use cannot be known",
@@ -325,6 +325,8 @@ func BenchmarkDecide(b *testing.B) {
 		"evict":            {resource: "pods", subresource: "eviction", namespace: pod.Namespace, name: pod.Name, operation: admissionv1.Create},
 		"budget":           {group: "policy", resource: "poddisruptionbudgets", namespace: "ns07", name: "app0007", operation: admissionv1.Update, object: purekubetest.MaxUnavailable("ns07/app0007", "0")},
 		"role":             {group: "rbac.authorization.k8s.io", resource: "clusterroles", name: "team", operation: admissionv1.Create, object: role("team", "to-view", rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}})},
+		"refused role":     {group: "rbac.authorization.k8s.io", resource: "clusterroles", name: "team", operation: admissionv1.Create, object: role("team", "to-view", rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}})},
+		"used ServiceCIDR": {group: "networking.k8s.io", resource: "servicecidrs", name: "used", operation: admissionv1.Delete, oldObject: purekubetest.ServiceCIDR("used", "10.96.0.0/16")},
 		"free ServiceCIDR": {group: "networking.k8s.io", resource: "servicecidrs", name: "free", operation: admissionv1.Delete, oldObject: purekubetest.ServiceCIDR("free", "10.97.0.0/16")},
 	} {
 		var in review

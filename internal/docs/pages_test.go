@@ -249,7 +249,11 @@ var (
 
 // A link to a file or a heading of this repository leads somewhere.
 func TestLinksLeadSomewhere(t *testing.T) {
-	for _, path := range pages(t) {
+	top, err := filepath.Glob(filepath.Join(root, "*.md"))
+	require.NoError(t, err)
+	examples, err := filepath.Glob(filepath.Join(root, "examples", "*", "*.md"))
+	require.NoError(t, err)
+	for _, path := range slices.Concat(pages(t), top, examples) {
 		page, err := os.ReadFile(path)
 		require.NoError(t, err)
 		for _, found := range link.FindAllStringSubmatch(string(page), -1) {
