@@ -329,7 +329,9 @@ func TestPreviewAgreesWithPlans(t *testing.T) {
 			require.Empty(t, cmp.Diff(want, changes[r.Name]), "%s: %s", at, r.Name)
 		}
 	})
-	require.Greater(t, changed, 200, "too few writes changed anything")
+	if !testing.Short() {
+		require.Greater(t, changed, 200, "too few writes changed anything")
+	}
 }
 
 // difference returns the rules in a that are not in b, each once.
