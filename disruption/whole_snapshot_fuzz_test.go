@@ -143,6 +143,33 @@ func askAll(s disruption.Snapshot, o disruption.Options, q wholeQuestions) []sna
 		explanation, err := q.explain(key)
 		add("Explain "+key.String(), explanation, err)
 	}
+	x := disruption.NewIndex(s, o)
+	for _, flags := range []disruption.DrainOptions{{}, {IgnoreDaemonSets: true, DeleteEmptyDirData: true, Force: true, MaxRounds: 5}} {
+		for _, node := range []string{"n", "no such", ""} {
+			drain, after := x.DrainNode(node, flags)
+			all, err := after.PlanAll()
+			add(fmt.Sprintf("DrainNode %q %t", node, flags.Force), []any{drain, drain.Outcome.String(), all}, err)
+		}
+	}
+	without := func(question string, gone disruption.Snapshot) {
+		next, affected := x.Without(gone)
+		all, err := next.PlanAll()
+		add(question, []any{all, affected}, err)
+	}
+	for i, p := range snapshotfuzz.Sorted(s.Pods) {
+		without(fmt.Sprintf("Without pod %d", i), disruption.Snapshot{Pods: []*corev1.Pod{p}})
+	}
+	for i, b := range snapshotfuzz.Sorted(s.Budgets) {
+		without(fmt.Sprintf("Without budget %d", i), disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{b}})
+		if b != nil {
+			for _, r := range []disruption.Rounding{disruption.RoundUp, disruption.RoundDown} {
+				desired, err := disruption.DesiredHealthy(b.Spec, 5, r)
+				add(fmt.Sprintf("DesiredHealthy %d", i), desired, err)
+				allowed, err := disruption.AllowedAtFullHealth(b.Spec, 5, r)
+				add(fmt.Sprintf("AllowedAtFullHealth %d", i), allowed, err)
+			}
+		}
+	}
 	for i, p := range snapshotfuzz.Sorted(s.Pods) {
 		add(fmt.Sprintf("AffectedByPod %d", i), [][]disruption.Key{disruption.AffectedByPod(s, nil, p, o), disruption.AffectedByPod(s, p, nil, o), disruption.AffectedByPod(s, p, p, o)}, nil)
 		budgets, err := q.budgetsFor(p)
