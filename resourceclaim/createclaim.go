@@ -12,8 +12,8 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// CreateClaim creates the claim of one entry of a pod's spec.resourceClaims from its template
-// (BR-30-01).
+// CreateClaim creates the claim of one entry of the spec.resourceClaims of a pod or PodGroup from its
+// template (BR-30-01).
 //
 // The API server's answer has the name. The [SetClaimStatuses] of the same plan reads it from
 // there. Put the answer among the Assumed claims of later snapshots too (BR-30-04), or else
@@ -36,7 +36,7 @@ type CreateClaim struct {
 
 // Request creates the claim: create resourceclaims. HTTP 404 means that the namespace is gone, 409
 // (AlreadyExists) that the generated name was taken, 403 that a quota or an admission plugin
-// refused, 422 that the template makes no valid claim. In each case plan the pod again.
+// refused, 422 that the template makes no valid claim. In each case plan the pod or PodGroup again.
 func (a CreateClaim) Request([]runtime.Object) purekube.Request {
 	body := bodyOf(a.Claim)
 	return purekube.Request{Verb: "create", Resource: claimResource, Namespace: body.Namespace, Object: body, GoOn: a.GoOn}

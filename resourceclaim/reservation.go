@@ -38,7 +38,7 @@ func (a Reserve) Request([]runtime.Object) purekube.Request {
 	return r
 }
 
-// Apply returns a copy of the claim with the reservation of the pod added. A claim that has it
+// Apply returns a copy of the claim with the new consumer added. A claim that has it
 // already, is not allocated, or has another UID is returned as it is; nil gives nil.
 func (a Reserve) Apply(latest *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	out := latest.DeepCopy()

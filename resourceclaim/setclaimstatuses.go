@@ -17,8 +17,8 @@ import (
 // FieldManager owns the entries of status.resourceClaimStatuses that [SetClaimStatuses] applies.
 const FieldManager = "ResourceClaimController"
 
-// SetClaimStatuses writes the names of generated claims into the pod's
-// status.resourceClaimStatuses.
+// SetClaimStatuses writes the names of generated claims into the status.resourceClaimStatuses of a
+// pod or PodGroup.
 //
 // By default Statuses and Pending together are all of this controller's entries, not only the
 // new ones: what an apply leaves out, the server takes away (D-5).
@@ -45,15 +45,16 @@ type SetClaimStatuses struct {
 	GoOn bool
 }
 
-// Request applies the statuses: patch pods/status, a server-side apply with the field manager
-// [FieldManager] and force. done has the claims that the API server created: a pending entry gets
-// the first claim in its namespace that has the entry's name as annotation
-// resource.kubernetes.io/pod-claim-name and is controlled by the pod. Any other object in done is
-// passed over, and an entry without a claim is left out.
+// Request applies the statuses: patch pods/status, or podgroups/status in APIVersion, a server-side
+// apply with the field manager [FieldManager] and force. done has the claims that the API server
+// created: a pending entry gets the first claim in its namespace that has the entry's name as
+// annotation resource.kubernetes.io/pod-claim-name and is controlled by the pod or PodGroup. Any
+// other object in done is passed over, and an entry without a claim is left out.
 //
-// HTTP 409 means that the pod is gone, 422 that another pod has its name by now ("metadata.uid:
-// field is immutable"), 404 that the namespace is gone. In each case there is nothing left to do
-// for the pod that was planned; plan its name again.
+// HTTP 409 means that the object is gone, 422 that another one has its name by now ("metadata.uid:
+// field is immutable"), 404 that the namespace is gone or, for a PodGroup, that the server does not
+// serve APIVersion. In each case there is nothing left to do for the object that was planned; plan
+// its name again.
 func (a SetClaimStatuses) Request(done []runtime.Object) purekube.Request {
 	created := map[string]string{}
 	for _, answer := range done {
