@@ -371,6 +371,9 @@ func BenchmarkIndex(b *testing.B) {
 		b.Run(bc.name, func(b *testing.B) {
 			var before growth
 			for _, n := range clusterSizes {
+				if testing.Short() && n > 100_000 {
+					continue // is there to be measured
+				}
 				b.Run(fmt.Sprint(n), func(b *testing.B) {
 					x := indexOf(n)
 					before.loop(b, n, func() { bc.ask(b, x) })
@@ -403,6 +406,9 @@ func indexOf(n int) *Index {
 func BenchmarkNewIndex(b *testing.B) {
 	var before growth
 	for _, n := range clusterSizes {
+		if testing.Short() && n > 100_000 {
+			continue // is there to be measured
+		}
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			s := clusterOf(n)
 			before.loop(b, n, func() { NewIndex(s, Options{}) })

@@ -15,6 +15,9 @@ import (
 func growth(b *testing.B, sizes []int, run func(b *testing.B, size int)) {
 	var before, sizeBefore float64
 	for _, size := range sizes {
+		if testing.Short() && size > 100_000 {
+			continue // is there to be measured
+		}
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			b.ReportAllocs()
 			run(b, size)

@@ -29,6 +29,9 @@ func shuffledCluster(addresses int) servicecidr.Snapshot {
 func bySize(b *testing.B, run func(b *testing.B, size int)) {
 	before := 0.0
 	for _, size := range indexSizes {
+		if testing.Short() && size > 100_000 {
+			continue // is there to be measured
+		}
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			b.ReportAllocs()
 			run(b, size)

@@ -16,6 +16,9 @@ import (
 func bySize(b *testing.B, run func(b *testing.B, s Snapshot)) {
 	before := 0.0
 	for _, size := range []int{1_000, 10_000, 100_000, 1_000_000} {
+		if testing.Short() && size > 100_000 {
+			continue // is there to be measured
+		}
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			s := Snapshot{Nodes: fleet(size, "300")}
 			s.Step = Table{}.Settle(0, size)

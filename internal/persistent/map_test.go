@@ -116,6 +116,9 @@ func TestMapDerivedFromConcurrently(t *testing.T) {
 
 func BenchmarkMapWith(b *testing.B) {
 	for _, size := range []int{1_000, 10_000, 100_000, 1_000_000} {
+		if testing.Short() && size > 100_000 {
+			continue // is there to be measured
+		}
 		e := NewMap[int, string](cmp.Compare[int]).Edit()
 		for i := range size {
 			e.Set(i, "")
