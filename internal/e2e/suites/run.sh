@@ -8,6 +8,7 @@
 #
 #   ./run.sh                        everything; it takes about half an hour
 #   ./run.sh units ttlcontroller    only these
+#   RUN=TestX ./run.sh …            only these tests, a regular expression of go test -run
 #   UPSTREAM=1 ./run.sh …           with Kubernetes' own controllers
 #   MATCH_UPSTREAM=v1.36 ./run.sh … with the cores' options that match that release
 set -euo pipefail
@@ -97,7 +98,7 @@ for suite in "${suites[@]}"; do
     with=(-overlay "$scratch/units.json")
   fi
   [ -z "${UPSTREAM:-}" ] || with=()
-  go test -modfile="$scratch/suites.mod" -mod=mod "${with[@]}" -vet=off -count=1 -timeout 30m -v "${what[@]}" > "$log" 2>&1 || failed=1
+  go test ${RUN:+-run "$RUN"} -modfile="$scratch/suites.mod" -mod=mod "${with[@]}" -vet=off -count=1 -timeout 30m -v "${what[@]}" > "$log" 2>&1 || failed=1
   grep -E '^ *--- FAIL|^(FAIL|ok)|^#|^[^ ]+\.go:[0-9]+:[0-9]+:' "$log" | sed 's/^/  /' || tail -20 "$log"
   # Cases of a table count by themselves.
   echo "$suite: $((SECONDS - started)) s; tests and their cases: $(grep -c '^ *--- PASS' "$log" || true) pass, $(grep -c '^ *--- FAIL' "$log" || true) fail, $(grep -c '^ *--- SKIP' "$log" || true) are skipped; see bin/$(basename "$log")"
