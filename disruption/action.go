@@ -15,6 +15,8 @@ import (
 // Action is one write that a plan asks for. It is one of:
 //   - [UpdateStatus]
 //   - [ClearDisruptionTarget]
+//
+//sumtype:decl
 type Action interface {
 	purekube.Action
 	isAction()

@@ -43,6 +43,7 @@ func (h Health) code() Code {
 		return PodBeingEvicted
 	case Ambiguous:
 		return PodAmbiguous
+	case Healthy:
 	}
 	return ""
 }

@@ -58,6 +58,7 @@ func (x *Index) count(st *budgetState) *podCount {
 			}
 		case overdueEntry:
 			t.overdue = append(t.overdue, pod)
+		case noEntry:
 		}
 	}
 	ambiguous := referenceList{list: t.refs}

@@ -15,6 +15,8 @@ import (
 const FieldManager = "clusterrole-aggregation-controller"
 
 // Action is a write that a plan asks for. Its only member is [SetRules].
+//
+//sumtype:decl
 type Action interface {
 	purekube.Action
 	isAction()

@@ -20,6 +20,8 @@ import (
 // status names it, released before its finalizer is removed, and its finalizer is removed
 // before it is deleted. Make the calls in that order. Where one fails, make those behind it only
 // if its Request says GoOn; then take a new snapshot and plan again.
+//
+//sumtype:decl
 type Action interface {
 	purekube.Action
 	isAction()

@@ -315,6 +315,7 @@ func (x *planner) entriesNeedWork(of entries) bool {
 			continue
 		case NameNotCreated, NameUnsupported:
 			return true
+		case NameKnown: // what it names decides
 		}
 		key := types.NamespacedName{Namespace: pod.Namespace, Name: name}
 		claim := x.newestClaim(key)

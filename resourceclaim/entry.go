@@ -60,6 +60,7 @@ func (x *planner) resolve(of entries, i int) entry {
 		return entry{state: entryFailed, problem: of.problem(i, "", ErrUnsupported), reason: of.unsupported(pc.Name)}
 	case NameNotNeeded:
 		return entry{state: entryNotNeeded}
+	case NameNotCreated: // there may be one all the same
 	case NameKnown:
 		key := types.NamespacedName{Namespace: pod.Namespace, Name: name}
 		if x.claimAmbiguous(key) {

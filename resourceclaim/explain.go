@@ -245,6 +245,7 @@ func (x *planner) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
 			release = &a
 		case RemoveFinalizer:
 			unprotected = true
+		case CreateClaim, SetClaimStatuses, Reserve, DeleteClaim: // they are not about status.allocation or the finalizer
 		}
 	}
 	switch {
@@ -391,6 +392,7 @@ func (x *planner) explainEntry(of entries, i int) Reason {
 		return Reason{Code: ClaimCreated, Object: template, Message: fmt.Sprintf("a claim is created from template %s", template)}
 	case entryFailed:
 		return Reason{Code: ClaimFailed, Message: e.problem.Error()}
+	case entryReady: // who uses it decides
 	}
 	claim := snapshot.KeyOf(e.claim)
 	r := Reason{Object: claim}

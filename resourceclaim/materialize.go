@@ -65,6 +65,7 @@ func Materialize(s Snapshot, pod *corev1.Pod, name func(podClaim string) string,
 			claims = append(claims, claim)
 		case SetClaimStatuses:
 			statuses = &a
+		case Reserve, Release, RemoveFinalizer, DeleteClaim: // they are about claims that exist
 		}
 	}
 	if statuses != nil {

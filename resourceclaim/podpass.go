@@ -131,6 +131,7 @@ func (x *planner) generateAll(of entries, r *Result, problems *snapshot.Problems
 			if work.ended = x.upstream(); work.ended {
 				return work
 			}
+		case entryNotNeeded, entryElsewhere, entryWaiting, entryMissing: // nothing to write
 		}
 	}
 	return work

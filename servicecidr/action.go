@@ -19,6 +19,8 @@ import (
 // Action is one write. It is one of [AddFinalizer], [SetCondition], [RemoveFinalizer].
 //
 // Each names its ServiceCIDR by name and UID; under MatchUpstream the UID is empty.
+//
+//sumtype:decl
 type Action interface {
 	purekube.Action
 	isAction()

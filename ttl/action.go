@@ -14,6 +14,8 @@ import (
 )
 
 // Action is a write that a plan asks for. Its only member is [SetTTL].
+//
+//sumtype:decl
 type Action interface {
 	purekube.Action
 	isAction()

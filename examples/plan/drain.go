@@ -194,6 +194,7 @@ func (d nodeDrain) says() string {
 		return "never"
 	case disruption.DrainNotStarted:
 		return "not started"
+	case disruption.DrainsUnknown:
 	}
 	return "unknown"
 }

@@ -177,7 +177,7 @@ func newPageObject(f finding) pageObject {
 	}
 	var lines []string
 	for _, line := range f.Explanation {
-		said := slices.ContainsFunc(f.Reasons, func(r reason) bool { return line == r.message || line == r.field+": "+r.message })
+		said := slices.ContainsFunc(f.Reasons, func(r reason) bool { return strings.HasSuffix(line, r.message) })
 		if !said {
 			lines = append(lines, line)
 		}

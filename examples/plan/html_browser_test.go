@@ -31,6 +31,9 @@ type measured struct {
 	// Wide are elements that reach past the right edge, scrollable ones and what is in them apart.
 	Wide []string
 	Text string
+	// Keyboard counts what the keyboard can get to, Unreachable names what it ought to and cannot.
+	Keyboard    int
+	Unreachable []string
 	// Closed counts the details that are not open.
 	Closed int
 	// Background is that of the body, to tell that the style sheet is in use.
@@ -51,7 +54,19 @@ function measure(frame, page, width) {
     if (e.closest(".scroll, svg")) { if (!e.matches(".scroll, svg.bar")) continue; }
     if (e.getBoundingClientRect().right > width + 0.5) wide.push(e.tagName + "." + e.className + ": " + e.textContent.slice(0, 60));
   }
-  found.push({Page: page, Width: w.innerWidth, ScrollWidth: d.documentElement.scrollWidth, Wide: wide, Text: d.body.innerText, Closed: closed,
+  // The keyboard gets to everything that does something: what opens, what leads elsewhere, what scrolls.
+  const unreachable = [], targets = d.querySelectorAll("a[href], summary, .scroll");
+  for (const e of targets) {
+    e.focus();
+    if (e.tabIndex < 0 || d.activeElement !== e) unreachable.push(e.tagName + ": " + e.textContent.slice(0, 60));
+  }
+  for (const e of d.querySelectorAll("a[href^='#']")) {
+    if (!d.getElementById(decodeURIComponent(e.getAttribute("href").slice(1)))) unreachable.push("no target: " + e.getAttribute("href"));
+  }
+  for (const e of d.querySelectorAll("*")) {
+    if (/auto|scroll/.test(w.getComputedStyle(e).overflowX) && !e.matches(".scroll, html, body")) unreachable.push("scrolls: " + e.tagName + "." + e.className);
+  }
+  found.push({Keyboard: targets.length, Unreachable: unreachable, Page: page, Width: w.innerWidth, ScrollWidth: d.documentElement.scrollWidth, Wide: wide, Text: d.body.innerText, Closed: closed,
     Background: w.getComputedStyle(d.body).backgroundColor});
   if (found.length === wanted.length) {
     const out = document.createElement("pre"); out.id = "found"; out.textContent = JSON.stringify(found);
@@ -122,6 +137,8 @@ func TestPageInBrowser(t *testing.T) {
 		require.Contains(t, []int{400, 1280}, m.Width, at)
 		require.LessOrEqual(t, m.ScrollWidth, m.Width, at)
 		require.Empty(t, m.Wide, at)
+		require.Greater(t, m.Keyboard, 5, at)
+		require.Empty(t, m.Unreachable, at)
 		require.Equal(t, "rgb(255, 255, 255)", m.Background, "%s: the style sheet is not in use", at)
 		for _, want := range shows[m.Page] {
 			require.Contains(t, m.Text, want, at)

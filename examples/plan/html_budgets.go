@@ -115,6 +115,7 @@ func podsByNode(e disruption.Explanation) []budgetNode {
 			pod.Class = "ok"
 		case disruption.BeingEvicted:
 			pod.Health += ", expected to be gone by " + p.Until.UTC().Format(time.RFC3339)
+		case disruption.NotReady, disruption.BeingDeleted, disruption.Ambiguous:
 		}
 		if slices.Contains(e.Unmanaged, p.Name) {
 			pod.Health += ", no controller wants it"
@@ -159,6 +160,7 @@ func newDrainTable(c *cluster, inv invocation) *drainTable {
 			class = "ok"
 		case disruption.DrainsInRounds, disruption.DrainsUnknown:
 			class = "note"
+		case disruption.DrainsNever, disruption.DrainNotStarted:
 		}
 		t.Rows = append(t.Rows, drainRow{
 			Node: d.node, Says: badge{class, d.says()}, Pods: d.pods, Evicted: d.evicted(), Skipped: len(d.Skipped), Stay: d.stay(),
