@@ -35,10 +35,18 @@ type snapshotDocument struct {
 		Name  string                    `json:"name"`
 		Claim *resourcev1.ResourceClaim `json:"claim"`
 	} `json:"confirmedClaims"`
+	PodGroups          []resourceclaim.PodGroup `json:"podGroups"`
+	ConfirmedPodGroups []struct {
+		Name  string                  `json:"name"`
+		Group *resourceclaim.PodGroup `json:"group"`
+	} `json:"confirmedPodGroups"`
 }
 
+// groupOf is the name of the PodGroup that a pod is in.
+func groupOf(p *corev1.Pod) string { return p.Labels["group"] }
+
 func (d snapshotDocument) snapshot() resourceclaim.Snapshot {
-	s := resourceclaim.Snapshot{Now: d.Now, Pods: d.Pods, Claims: d.Claims, Templates: d.Templates, Assumed: d.Assumed}
+	s := resourceclaim.Snapshot{Now: d.Now, Pods: d.Pods, Claims: d.Claims, Templates: d.Templates, Assumed: d.Assumed, PodGroups: d.PodGroups}
 	if d.Deleted != nil {
 		s.Deleted = func(uid types.UID) bool { return slices.Contains(d.Deleted, uid) }
 	}
@@ -53,6 +61,12 @@ func (d snapshotDocument) snapshot() resourceclaim.Snapshot {
 			s.ConfirmedClaims = map[types.NamespacedName]*resourcev1.ResourceClaim{}
 		}
 		s.ConfirmedClaims[types.NamespacedName{Namespace: "ns", Name: c.Name}] = c.Claim
+	}
+	for _, c := range d.ConfirmedPodGroups {
+		if s.ConfirmedPodGroups == nil {
+			s.ConfirmedPodGroups = map[types.NamespacedName]*resourceclaim.PodGroup{}
+		}
+		s.ConfirmedPodGroups[types.NamespacedName{Namespace: "ns", Name: c.Name}] = c.Group
 	}
 	return s
 }
@@ -77,10 +91,24 @@ var snapshotSeeds = []string{
 	{"metadata":{"namespace":"ns","name":"group","uid":"13","resourceVersion":"7","finalizers":["resource.kubernetes.io/delete-protection"]},"spec":{"devices":{}},"status":{"allocation":{"devices":{}},"reservedFor":[{"apiGroup":"scheduling.k8s.io","resource":"podgroups","name":"g","uid":"9"},{"resource":"pods","name":"web-0","uid":"1"}]}}],
 	"templates":[{"metadata":{"namespace":"ns","name":"gpu"},"spec":{"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c","adminAccess":true}}]}}}}],
 	"confirmed":[{"name":"web-0","pod":{"metadata":{"namespace":"ns","name":"web-0","uid":"1"},"spec":{"containers":null},"status":{}}}]}`,
+	`{"podGroups":[
+	{"APIVersion":"scheduling.k8s.io/v1beta1","Namespace":"ns","Name":"g","UID":"9","ResourceClaims":[{"name":"gpu","resourceClaimTemplateName":"gpu"},{"name":"nic","resourceClaimTemplateName":"nic"}],"ResourceClaimStatuses":[{"name":"gpu","resourceClaimName":"g-gpu-1"}]},
+	{"Namespace":"ns","Name":"h","UID":"8","Deleting":true,"ResourceClaims":[{"name":"gpu","resourceClaimName":"shared"}]}],
+	"pods":[
+	{"metadata":{"namespace":"ns","name":"g-0","uid":"1","labels":{"group":"g"}},"spec":{"nodeName":"n","containers":null,"resourceClaims":[{"name":"gpu","resourceClaimTemplateName":"gpu"},{"name":"own","resourceClaimTemplateName":"gpu"}]},"status":{"phase":"Running","resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"g-gpu-1"}]}},
+	{"metadata":{"namespace":"ns","name":"h-0","uid":"2","labels":{"group":"h"}},"spec":{"nodeName":"n","containers":null,"resourceClaims":[{"name":"gpu","resourceClaimName":"shared"}]},"status":{"phase":"Succeeded"}},
+	{"metadata":{"namespace":"ns","name":"k-0","uid":"3","labels":{"group":"k"}},"spec":{"containers":null,"resourceClaims":[{"name":"gpu","resourceClaimTemplateName":"gpu"}]},"status":{}}],
+	"claims":[
+	{"metadata":{"namespace":"ns","name":"g-gpu-1","uid":"11","resourceVersion":"5","finalizers":["resource.kubernetes.io/delete-protection"],"annotations":{"resource.kubernetes.io/pod-claim-name":"gpu"},"ownerReferences":[{"apiVersion":"scheduling.k8s.io/v1beta1","kind":"PodGroup","name":"g","uid":"9","controller":true}]},"spec":{"devices":{}},"status":{"allocation":{"devices":{}},"reservedFor":[{"apiGroup":"scheduling.k8s.io","resource":"podgroups","name":"g","uid":"9"}]}},
+	{"metadata":{"namespace":"ns","name":"shared","uid":"12","resourceVersion":"6","finalizers":["resource.kubernetes.io/delete-protection"]},"spec":{"devices":{}},"status":{"allocation":{"devices":{}},"reservedFor":[{"apiGroup":"scheduling.k8s.io","resource":"podgroups","name":"h","uid":"8"},{"apiGroup":"scheduling.k8s.io","resource":"podgroups","name":"gone","uid":"4"}]}},
+	{"metadata":{"namespace":"ns","name":"k-gpu-1","uid":"13","resourceVersion":"7","finalizers":["resource.kubernetes.io/delete-protection"],"deletionTimestamp":"2026-11-21T12:00:00Z","ownerReferences":[{"apiVersion":"scheduling.k8s.io/v1alpha2","kind":"PodGroup","name":"k","uid":"7","controller":true}]},"spec":{"devices":{}},"status":{"allocation":{"devices":{}},"reservedFor":[{"apiGroup":"scheduling.k8s.io","resource":"podgroups","name":"k","uid":"7"}]}}],
+	"templates":[{"metadata":{"namespace":"ns","name":"gpu"},"spec":{"spec":{"devices":{}}}},{"metadata":{"namespace":"ns","name":"nic"},"spec":{"spec":{"devices":{}}}}],
+	"deleted":["4"],"confirmedPodGroups":[{"name":"k","group":null}]}`,
 }
 
 var snapshotWords = []string{"", "ns", "web-0", "two-0", "done-0", "gone-0", "shared", "gpu", "nic", "0", "1", "2", "3", "4", "5", "8", "11", "x", "pods", "podgroups", "v1", "Pod",
 	"two-0-gpu-1", "done-0-gpu-1", "Succeeded", "Failed", "Running", "Pending", "n", "resource.kubernetes.io/delete-protection", "other", "2026-11-21T12:00:00Z",
+	"g", "h", "k", "gone", "g-gpu-1", "group", "PodGroup", "scheduling.k8s.io", "scheduling.k8s.io/v1beta1", "7", "9",
 	"sixty-characters-and-more-sixty-characters-and-more-sixty-characters", "a.-b"}
 
 // wholeQuestions are the exported functions for one snapshot.
@@ -111,7 +139,8 @@ func grown(s resourceclaim.Snapshot, o resourceclaim.Options) *resourceclaim.Ind
 	if !snapshotfuzz.Plain(s) {
 		return resourceclaim.NewIndex(s, o)
 	}
-	x := resourceclaim.NewIndex(resourceclaim.Snapshot{Now: s.Now, Assumed: s.Assumed, Deleted: s.Deleted, Confirmed: s.Confirmed, ConfirmedClaims: s.ConfirmedClaims}, o)
+	x := resourceclaim.NewIndex(resourceclaim.Snapshot{Now: s.Now, Assumed: s.Assumed, Deleted: s.Deleted, Confirmed: s.Confirmed, ConfirmedClaims: s.ConfirmedClaims,
+		PodGroups: s.PodGroups, ConfirmedPodGroups: s.ConfirmedPodGroups}, o)
 	rest := s
 	rest.Assumed = nil
 	snapshotfuzz.OneByOne(rest, func(one resourceclaim.Snapshot) { x, _ = x.With(one) })
@@ -125,6 +154,9 @@ func wholeKeys(s resourceclaim.Snapshot) []resourceclaim.Key {
 	}
 	for _, n := range snapshotfuzz.Names(slices.Concat(s.Claims, s.Assumed)) {
 		keys = append(keys, resourceclaim.Key{Kind: resourceclaim.ClaimKey, Namespace: n.Namespace, Name: n.Name})
+	}
+	for _, g := range snapshotfuzz.Sorted(s.PodGroups) {
+		keys = append(keys, resourceclaim.KeyOfPodGroup(&g))
 	}
 	return append(keys, resourceclaim.Key{Kind: "what", Namespace: "ns", Name: "shared"})
 }
@@ -147,7 +179,19 @@ func askAll(s resourceclaim.Snapshot, o resourceclaim.Options, q wholeQuestions)
 		explanation, err := q.explain(key)
 		add("Explain "+key.String(), explanation, err)
 	}
+	index := resourceclaim.NewIndex(s, o)
+	without := func(question string, gone resourceclaim.Snapshot) {
+		next, affected := index.Without(gone)
+		all, err := next.PlanAll()
+		add(question, []any{all, affected}, err)
+	}
+	for i, g := range snapshotfuzz.Sorted(s.PodGroups) {
+		without(fmt.Sprintf("Without PodGroup %d", i), resourceclaim.Snapshot{PodGroups: []resourceclaim.PodGroup{g}})
+		add(fmt.Sprintf("AffectedByPodGroup %d", i), [][]resourceclaim.Key{resourceclaim.AffectedByPodGroup(s, nil, &g, o),
+			resourceclaim.AffectedByPodGroup(s, &g, nil, o), resourceclaim.AffectedByPodGroup(s, &g, &g, o)}, nil)
+	}
 	for i, p := range snapshotfuzz.Sorted(s.Pods) {
+		without(fmt.Sprintf("Without pod %d", i), resourceclaim.Snapshot{Pods: []*corev1.Pod{p}})
 		add(fmt.Sprintf("AffectedByPod %d", i), [][]resourceclaim.Key{resourceclaim.AffectedByPod(s, nil, p, o), resourceclaim.AffectedByPod(s, p, nil, o), resourceclaim.AffectedByPod(s, p, p, o)}, nil)
 		claims, made, err := resourceclaim.Materialize(s, p, func(entry string) string { return "made-" + entry }, o)
 		add(fmt.Sprintf("Materialize %d", i), []any{claims, made}, err)
@@ -157,9 +201,11 @@ func askAll(s resourceclaim.Snapshot, o resourceclaim.Options, q wholeQuestions)
 		}
 	}
 	for i, c := range snapshotfuzz.Sorted(s.Claims) {
+		without(fmt.Sprintf("Without claim %d", i), resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{c}})
 		add(fmt.Sprintf("AffectedByClaim %d", i), [][]resourceclaim.Key{resourceclaim.AffectedByClaim(s, nil, c, o), resourceclaim.AffectedByClaim(s, c, nil, o), resourceclaim.AffectedByClaim(s, c, c, o)}, nil)
 	}
 	for i, x := range snapshotfuzz.Sorted(s.Templates) {
+		without(fmt.Sprintf("Without template %d", i), resourceclaim.Snapshot{Templates: []*resourcev1.ResourceClaimTemplate{x}})
 		add(fmt.Sprintf("AffectedByTemplate %d", i), [][]resourceclaim.Key{resourceclaim.AffectedByTemplate(s, nil, x, o), resourceclaim.AffectedByTemplate(s, x, nil, o), resourceclaim.AffectedByTemplate(s, x, x, o)}, nil)
 	}
 	return answers
@@ -171,11 +217,12 @@ func askAll(s resourceclaim.Snapshot, o resourceclaim.Options, q wholeQuestions)
 func FuzzWholeSnapshot(f *testing.F) {
 	snapshotfuzz.Fuzz(f, snapshotSeeds, snapshotWords, func(t *testing.T, d snapshotDocument, choice []byte) {
 		s := d.snapshot()
-		if len(s.Pods)+len(s.Claims)+len(s.Assumed)+len(s.Templates) > 30 {
+		if len(s.Pods)+len(s.Claims)+len(s.Assumed)+len(s.Templates)+len(s.PodGroups) > 30 {
 			return
 		}
 		random := rand.New(rand.NewPCG(1, uint64(len(choice))))
-		o := snapshotfuzz.Pick(choice, []resourceclaim.Options{{}, {MatchUpstream: purekube.V1_36}, {DenyAdminAccess: true, DenyPrioritizedList: true}}...)
+		o := snapshotfuzz.Pick(choice, []resourceclaim.Options{{PodGroupOf: groupOf}, {}, {MatchUpstream: purekube.V1_36}, {MatchUpstream: purekube.V1_37, PodGroupOf: groupOf},
+			{DenyAdminAccess: true, DenyPrioritizedList: true}}...)
 		snapshotfuzz.Check(t, s, random,
 			func(s resourceclaim.Snapshot) []snapshotfuzz.Answer { return askAll(s, o, byFunctions(s, o)) },
 			func(s resourceclaim.Snapshot) []snapshotfuzz.Answer { return askAll(s, o, byIndex(grown(s, o))) })
@@ -189,9 +236,9 @@ func FuzzWholeSnapshot(f *testing.F) {
 const waits = ": waits"
 
 // takes are what the plans for claims take away.
-func takes(s resourceclaim.Snapshot) map[string]bool {
+func takes(s resourceclaim.Snapshot, o resourceclaim.Options) map[string]bool {
 	taken := map[string]bool{}
-	plans, _ := resourceclaim.PlanAll(s, resourceclaim.Options{})
+	plans, _ := resourceclaim.PlanAll(s, o)
 	for _, p := range plans {
 		if len(p.Result.Needs) > 0 {
 			taken[p.Key.String()+waits] = true
@@ -220,11 +267,17 @@ func takes(s resourceclaim.Snapshot) map[string]bool {
 // counts without the pod.
 func neverMorePermissive(t *testing.T, d snapshotDocument) {
 	t.Helper()
+	takesNoMore(t, d, resourceclaim.Options{})
+	takesNoMore(t, d, resourceclaim.Options{PodGroupOf: groupOf})
+}
+
+func takesNoMore(t *testing.T, d snapshotDocument, o resourceclaim.Options) {
+	t.Helper()
 	s := d.snapshot()
-	before := takes(s)
+	before := takes(s, o)
 	holds := func(what string, after resourceclaim.Snapshot) {
 		t.Helper()
-		for p := range takes(after) {
+		for p := range takes(after, o) {
 			key, does, _ := strings.Cut(p, ": ")
 			// A plan that needs look-ups decides nothing, so it compares with nothing.
 			if !before[p] && !before[key+waits] && ": "+does != waits {
@@ -256,9 +309,35 @@ func neverMorePermissive(t *testing.T, d snapshotDocument) {
 		delete(spoiled.Confirmed, name)
 		holds("no answer about "+name.Name, spoiled)
 	}
+	for i, g := range s.PodGroups {
+		if slices.ContainsFunc(s.PodGroups[i+1:], func(other resourceclaim.PodGroup) bool { return other.Namespace == g.Namespace && other.Name == g.Name }) ||
+			slices.ContainsFunc(s.PodGroups[:i], func(other resourceclaim.PodGroup) bool { return other.Namespace == g.Namespace && other.Name == g.Name }) {
+			continue // one the less is one thing the less that is wrong
+		}
+		if _, asked := s.ConfirmedPodGroups[types.NamespacedName{Namespace: g.Namespace, Name: g.Name}]; asked {
+			continue
+		}
+		spoiled := s
+		spoiled.PodGroups = slices.Delete(slices.Clone(s.PodGroups), i, i+1)
+		holds("no PodGroup "+g.Name, spoiled)
+		for what, spoil := range map[string]func(g *resourceclaim.PodGroup){
+			"no name": func(g *resourceclaim.PodGroup) { g.Name = "" }, "no UID": func(g *resourceclaim.PodGroup) { g.UID = "" },
+			"no entries": func(g *resourceclaim.PodGroup) { g.ResourceClaims = nil }, "no statuses": func(g *resourceclaim.PodGroup) { g.ResourceClaimStatuses = nil },
+		} {
+			spoiled.PodGroups = slices.Clone(s.PodGroups)
+			spoil(&spoiled.PodGroups[i])
+			holds(what+" in PodGroup "+g.Name, spoiled)
+		}
+	}
+	for name := range s.ConfirmedPodGroups {
+		spoiled := s
+		spoiled.ConfirmedPodGroups = maps.Clone(s.ConfirmedPodGroups)
+		delete(spoiled.ConfirmedPodGroups, name)
+		holds("no answer about PodGroup "+name.Name, spoiled)
+	}
 	spoiled := s
 	spoiled.Deleted = nil
-	if len(s.Confirmed) == 0 {
+	if len(s.Confirmed) == 0 && len(s.ConfirmedPodGroups) == 0 {
 		holds("deleted pods forgotten", spoiled)
 	}
 	for i, p := range s.Pods {
@@ -284,13 +363,13 @@ func neverMorePermissive(t *testing.T, d snapshotDocument) {
 			spoiled.Claims[i].Status.ReservedFor[j].Resource = "what"
 			holds(fmt.Sprintf("another resource in reservedFor[%d] of %s", j, c.Name), spoiled)
 		}
-		liveConsumer(t, s, i)
+		liveConsumer(t, s, i, o)
 	}
 }
 
 // liveConsumer: a claim that one live consumer more reserves loses nothing that it keeps without that one, and neither its
 // allocation nor its finalizer nor itself.
-func liveConsumer(t *testing.T, s resourceclaim.Snapshot, i int) {
+func liveConsumer(t *testing.T, s resourceclaim.Snapshot, i int, o resourceclaim.Options) {
 	t.Helper()
 	c := s.Claims[i]
 	if c.Name == "" || !snapshotfuzz.Plain(s) || len(s.Assumed) > 0 {
@@ -301,10 +380,10 @@ func liveConsumer(t *testing.T, s resourceclaim.Snapshot, i int) {
 			p.DeletionTimestamp != nil || s.Deleted != nil && s.Deleted(p.UID) {
 			continue
 		}
-		before := takes(s)
+		before := takes(s, o)
 		more := snapshotfuzz.Copy(s)
 		more.Claims[i].Status.ReservedFor = append(more.Claims[i].Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID})
-		after := takes(more)
+		after := takes(more, o)
 		key := resourceclaim.KeyOfClaim(c).String()
 		for what := range after {
 			if key, does, _ := strings.Cut(what, ": "); !before[what] && !before[key+waits] && ": "+does != waits {
