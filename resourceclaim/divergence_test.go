@@ -51,8 +51,8 @@ func TestDefaultDiffersByItsNumbersAlone(t *testing.T) {
 			}
 		}
 	})
-	require.Greater(t, compared[PodKey], few(100))
-	require.Greater(t, compared[ClaimKey], few(400))
+	require.Greater(t, compared[PodKey], few(25))
+	require.Greater(t, compared[ClaimKey], few(200))
 }
 
 // bare are the actions without what the default adds to them: UIDs and versions (D-10, D-26), and
