@@ -20,8 +20,9 @@ type addresses interface {
 	// the addresses.
 	hold(sets []set) ([]bool, unknown)
 	// orphans returns the addresses in the set that count, in the form that Deletion has them, and what
-	// is not known about the addresses.
-	orphans(s set) ([]Orphan, unknown)
+	// is not known about the addresses. With a limit above 0 they are the first ones, and more says that
+	// there are others.
+	orphans(s set, limit int) (first []Orphan, more bool, u unknown)
 }
 
 // set is a set of addresses together with the families that count in it. The ranges are sorted and
@@ -99,7 +100,8 @@ func (l addressList) hold(sets []set) ([]bool, unknown) {
 	return held, unknown{q.anyNil, func() []unparsable { return q.unparsable }}
 }
 
-func (l addressList) orphans(s set) (orphans []Orphan, u unknown) {
+func (l addressList) orphans(s set, limit int) (first []Orphan, more bool, u unknown) {
+	var orphans []Orphan
 	var bad []unparsable
 	u.unparsable = func() []unparsable { return bad }
 	for _, ip := range l {
@@ -116,5 +118,6 @@ func (l addressList) orphans(s set) (orphans []Orphan, u unknown) {
 			orphans = append(orphans, orphanOf(a, ip))
 		}
 	}
-	return sortOrphans(orphans), u
+	first, more = firstOrphans(orphans, limit)
+	return first, more, u
 }

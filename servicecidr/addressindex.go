@@ -74,12 +74,19 @@ func (x addressIndex) hold(sets []set) ([]bool, unknown) {
 	return held, x.unknown()
 }
 
-func (x addressIndex) orphans(s set) (orphans []Orphan, u unknown) {
+func (x addressIndex) orphans(s set, limit int) (first []Orphan, more bool, u unknown) {
+	var orphans []Orphan
+	different := 0
 	x.in(s, func(a netip.Addr, ip *networkingv1.IPAddress) bool {
+		// They come in order. Those of one address come in any, so all of them are looked at.
+		if len(orphans) == 0 || orphans[len(orphans)-1].Address != a {
+			different++
+		}
 		orphans = append(orphans, orphanOf(a, ip))
-		return true
+		return limit <= 0 || different <= limit
 	})
-	return sortOrphans(orphans), x.unknown()
+	first, more = firstOrphans(orphans, limit)
+	return first, more, x.unknown()
 }
 
 // in calls found for each address in the set that counts, in order, until it returns false.

@@ -15,6 +15,8 @@ type Deletion struct {
 	// Orphans are the addresses that would be left without a range: only this ServiceCIDR, and
 	// those that it may not rely on, contain them. Sorted by address, each once.
 	Orphans []Orphan
+	// MoreOrphans: there are others, which Options.MaxOrphans left out.
+	MoreOrphans bool
 }
 
 // Coverage says who contains a prefix as a whole.
@@ -51,7 +53,7 @@ func (c cluster) checkDeletion(name string) (Deletion, error) {
 	if x == nil {
 		return Deletion{}, problems.Err()
 	}
-	e, _ := c.examine(x, c.ips, c.o)
+	e, _ := c.examine(x, c.ips, c.o.MaxOrphans, c.o)
 	e.report(&problems)
 	return e.Deletion, problems.Err()
 }

@@ -15,13 +15,13 @@ type covers struct {
 }
 
 // examine finds out whether x may go, or might go if its deletion began now, and what is not known
-// about the addresses.
-func (c cidrs) examine(x *object, ips addresses, o Options) (examination, unknown) {
+// about the addresses. It names as many orphans as the limit allows; no limit is 0 or less.
+func (c cidrs) examine(x *object, ips addresses, limit int, o Options) (examination, unknown) {
 	exposed := set{c.prefixes.exposed(x), x.families}
-	orphans, u := ips.orphans(exposed)
+	orphans, more, u := ips.orphans(exposed, limit)
 	e := examination{
 		obstacles: c.obstacles(x, len(orphans) > 0, len(exposed.ranges) > 0, u, o),
-		Deletion:  Deletion{Orphans: orphans},
+		Deletion:  Deletion{Orphans: orphans, MoreOrphans: more},
 	}
 	e.Safe = e.obstacles.none()
 	for _, p := range x.prefixes {

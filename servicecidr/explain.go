@@ -101,7 +101,7 @@ func (c cluster) explain(name string) (Explanation, error) {
 	if x == nil {
 		return c.explainMissing(name), problems.Err()
 	}
-	e, _ := c.examine(x, c.ips, c.o)
+	e, _ := c.examine(x, c.ips, 0, c.o)
 	e.report(&problems)
 	return explain(c.now, x, e, c.o), problems.Err()
 }
@@ -118,7 +118,7 @@ func (c cluster) explainAll() ([]Explanation, error) {
 	u.report(&problems, c.o)
 	var explanations []Explanation
 	for _, x := range c.byName.All() {
-		e, _ := c.examine(x, c.ips, c.o)
+		e, _ := c.examine(x, c.ips, 0, c.o)
 		explanations = append(explanations, explain(c.now, x, e, c.o))
 	}
 	for name := range c.duplicates {

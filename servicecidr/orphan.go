@@ -58,6 +58,15 @@ func orphanOf(a netip.Addr, ip *networkingv1.IPAddress) Orphan {
 	return o
 }
 
+// firstOrphans are as many of them as the limit allows, sorted, each once. No limit is 0 or less.
+func firstOrphans(orphans []Orphan, limit int) (first []Orphan, more bool) {
+	orphans = sortOrphans(orphans)
+	if limit <= 0 || len(orphans) <= limit {
+		return orphans, false
+	}
+	return slices.Clip(orphans[:limit]), true
+}
+
 // sortOrphans sorts by address, name and parent, and keeps each once.
 func sortOrphans(orphans []Orphan) []Orphan {
 	slices.SortFunc(orphans, func(a, b Orphan) int {

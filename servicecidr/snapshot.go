@@ -39,6 +39,9 @@ type Options struct {
 	MatchUpstream purekube.Release
 	// GracePeriod replaces DeletionGracePeriod. Zero or negative: none.
 	GracePeriod *time.Duration
+	// MaxOrphans is how many orphans CheckDeletion names, the first by address. With an Index, a refusal then costs the
+	// same however many there are. Zero or negative: all of them. Explain always names all.
+	MaxOrphans int
 }
 
 func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }

@@ -77,7 +77,7 @@ func (p policy) deleteServiceCIDR(x *indexes, r *admissionv1.AdmissionRequest) (
 	if deletion.Safe {
 		return allowed, nil
 	}
-	return refused(http.StatusConflict, "ServiceCIDR %s is the only range of %s", cidr.Name, list(deletion.Orphans)), nil
+	return refused(http.StatusConflict, "ServiceCIDR %s is the only range of %s", cidr.Name, list(deletion)), nil
 }
 
 // writeClusterRole refuses a write that would give a protected ClusterRole, by aggregation or by itself, a rule that
@@ -167,15 +167,14 @@ func read(raw runtime.RawExtension, into metav1.Object) error {
 	return json.Unmarshal(raw.Raw, into)
 }
 
-// list is the first ten addresses with their Services, and how many more there are.
-func list(orphans []servicecidr.Orphan) string {
+// list is the first addresses with their Services, and whether there are more.
+func list(deletion servicecidr.Deletion) string {
 	var names []string
-	for _, o := range orphans[:min(len(orphans), 10)] {
+	for _, o := range deletion.Orphans {
 		names = append(names, o.String())
 	}
-	text := strings.Join(names, ", ")
-	if more := len(orphans) - len(names); more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
+	if deletion.MoreOrphans {
+		names = append(names, "and more")
 	}
-	return text
+	return strings.Join(names, ", ")
 }

@@ -1,0 +1,61 @@
+package servicecidr_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/purekube/purekube/servicecidr"
+)
+
+// With MaxOrphans the answer is the same but for the list, which holds the first ones; an Index says the same.
+func TestProperty_MaxOrphans(t *testing.T) {
+	cut := 0
+	forSeeds(t, 1000, func(t *testing.T, seed uint64, r *rand.Rand) {
+		s := randomSnapshot(r, nasty{specs: seed%2 == 0, objects: seed%4 == 0})
+		for _, o := range modes() {
+			for _, x := range s.ServiceCIDRs {
+				if x == nil {
+					continue
+				}
+				want, wantErr := servicecidr.CheckDeletion(s, x.Name, o)
+				limited := o
+				limited.MaxOrphans = 1 + r.IntN(3)
+				if len(want.Orphans) > limited.MaxOrphans {
+					want.Orphans, want.MoreOrphans = want.Orphans[:limited.MaxOrphans], true
+					cut++
+				}
+				for _, got := range []func(string) (servicecidr.Deletion, error){
+					func(name string) (servicecidr.Deletion, error) { return servicecidr.CheckDeletion(s, name, limited) },
+					servicecidr.NewIndex(s, limited).CheckDeletion,
+				} {
+					deletion, err := got(x.Name)
+					require.Empty(t, diff(want, deletion), "seed %d, %s", seed, x.Name)
+					require.Equal(t, problemsOf(t, wantErr), problemsOf(t, err), "seed %d, %s", seed, x.Name)
+				}
+				whole, _ := servicecidr.Explain(s, x.Name, o)
+				explained, _ := servicecidr.Explain(s, x.Name, limited)
+				require.Empty(t, diff(whole, explained), "seed %d, %s: Explain names all", seed, x.Name)
+			}
+		}
+	})
+	if !testing.Short() {
+		require.Greater(t, cut, 100, "too few lists were longer than the limit")
+	}
+}
+
+// Addresses that two IPAddresses have are sorted by name: the limit may fall between them.
+func TestMaxOrphans_OneAddressTwice(t *testing.T) {
+	s := snapshotOf(cidrs(cidr("x", of("fd00::/64"))), "fd00:0::2", "fd00::2", "fd00::1", "fd00::3")
+	o := servicecidr.Options{MaxOrphans: 2}
+	want := orphans("fd00::1", "fd00:0::2")
+	deletion, err := servicecidr.CheckDeletion(s, "x", o)
+	require.NoError(t, err)
+	require.Equal(t, want, deletion.Orphans)
+	require.True(t, deletion.MoreOrphans)
+	deletion, err = servicecidr.NewIndex(s, o).CheckDeletion("x")
+	require.NoError(t, err)
+	require.Equal(t, want, deletion.Orphans)
+	require.True(t, deletion.MoreOrphans)
+}
