@@ -63,9 +63,10 @@ func groupsWhere(s Snapshot, o Options, match func(*podGroup) bool) groups {
 	return slices.DeleteFunc(podGroupsOf(s.PodGroups), func(g *podGroup) bool { return !match(g) })
 }
 
-// sharesClaim reports whether the claim was generated for the PodGroup that the pod is in.
+// sharesClaim reports whether the claim was generated for the PodGroup that the pod is in, and the pod
+// has entries, one of which may be the group's.
 func sharesClaim(pod *corev1.Pod, claim *resourcev1.ResourceClaim, o Options) bool {
-	if claim == nil || o.PodGroupOf == nil || claim.Namespace != pod.Namespace {
+	if claim == nil || o.PodGroupOf == nil || claim.Namespace != pod.Namespace || len(pod.Spec.ResourceClaims) == 0 {
 		return false
 	}
 	group, _, ok := owningPodGroup(claim)
