@@ -165,6 +165,8 @@ func TestFailureEvent(t *testing.T) {
 	require.False(t, ok, "upstream records none for Terminating")
 	_, ok = servicecidr.SetCondition{Name: "x", Condition: ready(now)}.FailureEvent(nil)
 	require.False(t, ok, "nothing failed")
+	_, ok = servicecidr.SetCondition{Name: "x", Condition: metav1.Condition{Type: "Other", Status: "True"}}.FailureEvent(refused)
+	require.False(t, ok, "the event is about Ready")
 	_, ok = servicecidr.SetCondition{}.FailureEvent(refused)
 	require.False(t, ok, "the zero action sets no condition")
 }

@@ -155,6 +155,11 @@ func TestCheckDeletion(t *testing.T) {
 		want:     servicecidr.Deletion{Coverage: coverages{covered("10.0.0.0/24")}, Orphans: orphans("10.0.0.7")},
 		is:       purekube.ErrDuplicate,
 	}, {
+		name: "a nil ServiceCIDR", reason: "one more could only cover more, and nothing is in the way; the snapshot is wrong all the same",
+		snapshot: snapshotOf(cidrs(nil, cidr(x, of("10.0.0.0/24")))),
+		want:     servicecidr.Deletion{Safe: true, Coverage: coverages{covered("10.0.0.0/24")}},
+		is:       purekube.ErrNil,
+	}, {
 		name: "a nil IPAddress", reason: "it may be one more",
 		snapshot: servicecidr.Snapshot{ServiceCIDRs: cidrs(cidr(x, of("10.0.0.0/24"))), IPAddresses: []*networkingv1.IPAddress{nil, ip("10.0.0.7")}},
 		want:     servicecidr.Deletion{Coverage: coverages{covered("10.0.0.0/24")}, Orphans: orphans("10.0.0.7")},
@@ -206,8 +211,9 @@ func TestCheckDeletion_MatchUpstream(t *testing.T) {
 		}},
 		want: servicecidr.Deletion{Coverage: coverages{covered("fd00::/64")}, Orphans: orphans("fd00::4")},
 	}, {
-		name: "D-2 no family at all", reason: "an address that is labelled with the empty family counts then",
+		name: "D-2 no family at all", reason: "an address that is labelled with the empty family counts then, and one without that label does not",
 		snapshot: servicecidr.Snapshot{ServiceCIDRs: cidrs(cidr("x", of("10.0.0.0/33", "fd00::/64"))), IPAddresses: []*networkingv1.IPAddress{
+			labelled("fd00::6", map[string]string{networkingv1.LabelManagedBy: "ipallocator.k8s.io"}),
 			labelled("fd00::4", map[string]string{networkingv1.LabelManagedBy: "ipallocator.k8s.io", networkingv1.LabelIPAddressFamily: "IPv4"}),
 			labelled("fd00::5", map[string]string{networkingv1.LabelManagedBy: "ipallocator.k8s.io", networkingv1.LabelIPAddressFamily: ""}),
 		}},

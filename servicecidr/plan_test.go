@@ -55,6 +55,10 @@ func TestPlan(t *testing.T) {
 		snapshot: snapshotOf(cidrs(cidr(x, net24, conditions(metav1.Condition{Type: "Ready", Status: "True", Message: "m"})))),
 		want:     servicecidr.Result{Actions: actions{settled}},
 	}, {
+		name: "Ready with another status", reason: "the status is part of the condition",
+		snapshot: snapshotOf(cidrs(cidr(x, net24, conditions(metav1.Condition{Type: "Ready", Status: "Unknown", Message: readyMessage})))),
+		want:     servicecidr.Result{Actions: actions{settled}},
+	}, {
 		name: "a zero deletion timestamp", reason: "is none",
 		snapshot: snapshotOf(cidrs(cidr(x, net24, deletedAt(time.Time{})))),
 	}, {
