@@ -311,6 +311,7 @@ func TestBadPodGroups(t *testing.T) {
 		r, err := Plan(s, o.Key, grouped)
 		require.Equal(t, lines(o.Result.Actions), lines(r.Actions))
 		require.ErrorContains(t, err, o.Err.Error())
+		require.ErrorContains(t, err, whole.Error(), "each plan says what is wrong with the snapshot")
 	}
 	require.Equal(t, map[string]string{
 		"two":     "PodGroup ml/two: more than one object of this name in the snapshot",
@@ -352,6 +353,11 @@ func TestPodGroupRequests(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, corev1.ObjectReference{APIVersion: "scheduling.k8s.io/v1alpha2", Kind: "PodGroup", Namespace: ns, Name: "g", UID: "uid-g"}, event.Regarding)
 	require.Equal(t, "PodGroupResourceClaim gpu: create ResourceClaim : no UID", event.Message)
+
+	r, err = Plan(Snapshot{PodGroups: []PodGroup{g}}, groupKey("g"), grouped)
+	require.ErrorIs(t, err, ErrTemplateNotFound)
+	require.Len(t, r.Events, 1)
+	require.Equal(t, event.Regarding, r.Events[0].Regarding, "an event of a plan is about the same object")
 }
 
 func TestAffectedByPodGroup(t *testing.T) {
