@@ -38,6 +38,9 @@ func TestActions(t *testing.T) {
 	require.Equal(t, "UpdateStatus", UpdateStatus{}.String())
 	require.Equal(t, "ClearDisruptionTarget", ClearDisruptionTarget{}.String())
 	require.Nil(t, ClearDisruptionTarget{}.Apply(nil))
+	require.Equal(t, pod("p"), ClearDisruptionTarget{}.Apply(pod("p")), "the zero action changes nothing")
+	require.Nil(t, ClearDisruptionTarget{Pod: pod("p")}.Apply(nil))
+	require.Equal(t, pod("p"), ClearDisruptionTarget{Pod: pod("p")}.Apply(pod("p")), "without the condition there is none to set")
 
 	var problem *purekube.ObjectError
 	require.ErrorAs(t, err, &problem)
