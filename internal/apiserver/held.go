@@ -24,7 +24,7 @@ func Restore(revision, names int, objects ...Held) *Server {
 	s.revision, s.names = revision, names
 	for _, h := range objects {
 		at := place{resourceOf(h.Object), types.NamespacedName{Namespace: h.Object.GetNamespace(), Name: h.Object.GetName()}}
-		s.objects[at] = h.Object.DeepCopyObject().(Object)
+		s.objects[at] = typed(h.Object)
 		if len(h.Managed) == 0 {
 			continue
 		}

@@ -41,6 +41,9 @@ var kinds = map[schema.GroupVersionResource]kind{
 		resourcev1.SchemeGroupVersion.WithKind("ResourceClaim"), func() Object { return &resourcev1.ResourceClaim{} }, nil},
 	resourcev1.SchemeGroupVersion.WithResource("resourceclaimtemplates"): {
 		resourcev1.SchemeGroupVersion.WithKind("ResourceClaimTemplate"), func() Object { return &resourcev1.ResourceClaimTemplate{} }, nil},
+	PodGroups: {
+		PodGroups.GroupVersion().WithKind("PodGroup"), func() Object { return &PodGroup{} },
+		map[string]string{"status.resourceClaimStatuses": "name"}},
 	rbacv1.SchemeGroupVersion.WithResource("clusterroles"): {
 		rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), func() Object { return &rbacv1.ClusterRole{} }, nil},
 	policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"): {
@@ -71,13 +74,21 @@ func tree(o Object) map[string]any {
 	return t
 }
 
-// object is the typed object of a tree.
+// object is the typed object of a tree, without its kind.
 func (k kind) object(t map[string]any) (Object, error) {
 	o := k.make()
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(t, o); err != nil {
 		return nil, err
 	}
+	o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return o, nil
+}
+
+// typed is a copy of the object as a typed client returns it: without apiVersion and kind, whatever it came with.
+func typed(o runtime.Object) Object {
+	c := o.DeepCopyObject().(Object)
+	c.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return c
 }
 
 // merged is what a write of o makes of the object before: of its status only, or of all but its status.

@@ -77,7 +77,7 @@ func New(objects ...Object) *Server {
 func (s *Server) Put(o Object) {
 	resource := resourceOf(o)
 	at := place{resource, types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}}
-	o = o.DeepCopyObject().(Object)
+	o = typed(o)
 	if o.GetUID() == "" {
 		o.SetUID(types.UID(fmt.Sprintf("uid-%s-%s", resource.Resource, o.GetName())))
 	}
@@ -193,7 +193,7 @@ func (s *Server) create(at place, r purekube.Request) (Object, error) {
 	if r.Object == nil {
 		return nil, apierrors.NewBadRequest("no object")
 	}
-	o := r.Object.DeepCopyObject().(Object)
+	o := typed(r.Object)
 	if o.GetName() == "" {
 		if o.GetGenerateName() == "" {
 			return nil, invalid(r, field.Required(field.NewPath("metadata", "name"), "name or generateName is required"))

@@ -173,6 +173,42 @@ func TestAWriteThatChangesNothing(t *testing.T) {
 	require.Equal(t, held.ResourceVersion, after.(*corev1.Pod).ResourceVersion)
 }
 
+// As from a typed client, objects come without apiVersion and kind, however they were given; so the kind is never what a write changes.
+func TestObjectsComeWithoutTheirKind(t *testing.T) {
+	manifest := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}}
+	do := func(t *testing.T, s *Server, r purekube.Request) *corev1.Pod {
+		t.Helper()
+		r.Resource, r.Namespace = pods, "ns"
+		after, err := s.Do(r)
+		require.NoError(t, err)
+		for _, o := range append(s.All(), after.(Object)) {
+			require.Empty(t, o.GetObjectKind().GroupVersionKind())
+		}
+		return after.(*corev1.Pod)
+	}
+	for name, s := range map[string]*Server{
+		"New":     New(manifest),
+		"Restore": Restore(1, 0, Held{Object: manifest}),
+		"create": func() *Server {
+			s := New()
+			do(t, s, purekube.Request{Verb: "create", Object: manifest})
+			return s
+		}(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, r := range []purekube.Request{
+				{Verb: "update", Name: "p", Object: manifest},
+				{Verb: "update", Name: "p", Subresource: "status", Object: manifest},
+				{Verb: "patch", Name: "p", PatchType: types.StrategicMergePatchType, Patch: []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"a":"b"}}}`)},
+				{Verb: "patch", Name: "p", PatchType: types.ApplyYAMLPatchType, FieldManager: "m", Patch: []byte(`{"apiVersion":"v1","kind":"Pod","status":{"phase":"Running"}}`)},
+			} {
+				first := do(t, s, r).ResourceVersion
+				require.Equal(t, first, do(t, s, r).ResourceVersion, "%s %s again", r.Verb, r.PatchType)
+			}
+		})
+	}
+}
+
 func TestRefuse(t *testing.T) {
 	s := New(role())
 	s.Refuse = QuotaExceeded
