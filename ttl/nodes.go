@@ -44,7 +44,9 @@ func (l nodeList) find(name string, problems *snapshot.Problems) (node *corev1.N
 		case n.Name == "":
 			problems.Add(snapshot.NamelessError(kindNode))
 		case n.Name == name:
-			duplicates = duplicates || node != nil
+			if node != nil {
+				duplicates = true
+			}
 			node = n
 		}
 	}
@@ -60,10 +62,9 @@ func (l nodeList) count(problems *snapshot.Problems) int {
 }
 
 func (l nodeList) sorted(problems *snapshot.Problems) sortedNodes {
-	var s sortedNodes
 	sorted := snapshot.Named(kindNode, l, problems)
 	slices.SortFunc(sorted, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	s.unique = make([]*corev1.Node, 0, len(sorted))
+	s := sortedNodes{unique: make([]*corev1.Node, 0, len(sorted))}
 	for len(sorted) > 0 {
 		same := 1
 		for same < len(sorted) && sorted[same].Name == sorted[0].Name {

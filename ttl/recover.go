@@ -28,7 +28,8 @@ func (t Table) recover(present sortedNodes) int {
 			annotatedFor[number]++
 		}
 	}
-	best, most := 0, -1
+	var best int
+	most := -1
 	for step, b := range steps {
 		// The last step has no upper end, whatever number stands there.
 		allows := b.SizeMin <= count && (count <= b.SizeMax || step == len(steps)-1)

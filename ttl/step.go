@@ -22,7 +22,6 @@ func (t Table) Next(step, nodeCount int) int {
 // direct way, which rewrites the fewest nodes.
 func (t Table) Settle(step, nodeCount int) int {
 	steps := t.all()
-	step = clamp(step, len(steps))
 	for {
 		to := next(steps, step, nodeCount)
 		if to == step {
