@@ -33,6 +33,8 @@ func TestSetClaimStatusesWithCreated(t *testing.T) {
 	require.Empty(t, cmp.Diff(a, a.WithCreated("b", "other")), "b is not pending")
 	require.Empty(t, cmp.Diff(a, a.WithCreated("x", "other")), "x is not pending")
 	require.Empty(t, cmp.Diff(before, a), "the receiver is as it was")
+	none := SetClaimStatuses{Pod: at("p"), Pending: []string{"a"}}
+	require.Empty(t, cmp.Diff(none, none.WithCreated("x", "other")), "no statuses stay none")
 	require.Empty(t, aliasing.Shared(a, one))
 
 	_, body := one.Patch()
@@ -56,6 +58,10 @@ func TestSetClaimStatusesApply(t *testing.T) {
 	require.Empty(t, aliasing.Shared(p, got))
 	require.Empty(t, aliasing.Shared(a, got))
 
+	stray := newPod("p")
+	addStatus(stray, "a", ptr.To("old"))
+	require.Equal(t, []corev1.PodResourceClaimStatus{status("a", "new")}, a.Apply(stray).Status.ResourceClaimStatuses, "an entry that is applied is replaced, whatever the spec says of it")
+
 	require.Nil(t, a.Apply(nil))
 	other := newPod("p", podUID("x"), wants("a", "t"))
 	require.Empty(t, cmp.Diff(other, a.Apply(other)), "a new pod of that name is not meant")
@@ -76,6 +82,8 @@ func TestClaimActionsApply(t *testing.T) {
 		in, want     *resourcev1.ResourceClaim
 	}{
 		{"reserve", "added at the end", reserve.Apply, newClaim("c", allocated, reservedFor("z")), newClaim("c", allocated, reservedFor("z", "p"))},
+		{"reserve first", "there was none before", Reserve{Claim: newClaim("c", allocated, reservedFor("p")), Pod: at("p")}.Apply, newClaim("c", allocated), newClaim("c", allocated, reservedFor("p"))},
+		{"reserve for nobody", "there is nothing to add", Reserve{Claim: newClaim("c", allocated)}.Apply, newClaim("c", allocated), newClaim("c", allocated)},
 		{"reserve twice", "it is there", reserve.Apply, newClaim("c", allocated, reservedFor("p")), newClaim("c", allocated, reservedFor("p"))},
 		{"reserve, not allocated any more", "the API does not allow it", reserve.Apply, newClaim("c"), newClaim("c")},
 		{"reserve another", "it has another UID", reserve.Apply, newClaim("c", otherUID, allocated), newClaim("c", otherUID, allocated)},
@@ -120,6 +128,7 @@ func finalizers(names ...string) claimOption {
 func TestDeleteClaimPreconditions(t *testing.T) {
 	require.Nil(t, DeleteClaim{}.Preconditions())
 	require.Equal(t, &metav1.Preconditions{UID: ptr.To(types.UID("u"))}, DeleteClaim{UID: "u"}.Preconditions())
+	require.Equal(t, &metav1.Preconditions{ResourceVersion: ptr.To("7")}, DeleteClaim{ResourceVersion: "7"}.Preconditions())
 	require.Equal(t, &metav1.Preconditions{UID: ptr.To(types.UID("u")), ResourceVersion: ptr.To("7")}, DeleteClaim{UID: "u", ResourceVersion: "7"}.Preconditions())
 }
 

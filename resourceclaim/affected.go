@@ -102,11 +102,20 @@ func AffectedByTemplate(s Snapshot, oldTemplate, newTemplate *resourcev1.Resourc
 	return keys.sorted()
 }
 
-// claimsFor leaves of the snapshot the claims that the pods' entries resolve to.
+// claimsFor leaves of the snapshot the claims that the pods' entries resolve to, and the PodGroups that
+// the pods are in.
 func claimsFor(s Snapshot, pods []*corev1.Pod, o Options) Snapshot {
 	n := Snapshot{Deleted: s.Deleted, ConfirmedPodGroups: s.ConfirmedPodGroups}
-	if o.PodGroupOf != nil {
-		n.PodGroups = s.PodGroups
+	if o.PodGroupOf != nil && len(s.PodGroups) > 0 {
+		in := map[types.NamespacedName]bool{}
+		for _, pod := range pods {
+			in[types.NamespacedName{Namespace: pod.Namespace, Name: o.PodGroupOf(pod)}] = true
+		}
+		for i := range s.PodGroups {
+			if g := &s.PodGroups[i]; g.Name != "" && in[types.NamespacedName{Namespace: g.Namespace, Name: g.Name}] {
+				n.PodGroups = append(n.PodGroups, *g)
+			}
+		}
 	}
 	wanted := map[types.NamespacedName]bool{}
 	for _, pod := range pods {

@@ -61,6 +61,8 @@ func TestAffectedByPod(t *testing.T) {
 		{name: "deleting with node", reason: "it may still run", newPod: plain(podDeleting, onNode, uses("a", "c")), want: none},
 		{name: "done, claim not in the status", reason: "it was generated and the status could not be written", newPod: plain(over, wants("a", "t")), claims: claims(nil, newClaim("d", madeFor("p", "a"))), want: []string{"claim:ml/d"}},
 		{name: "done, reserved by hand", reason: "it holds the claim", newPod: plain(over, uses("a", "c")), claims: claims(newClaim("e", allocated, reservedFor("p"))), want: []string{"claim:ml/c", "claim:ml/e"}},
+		{name: "deleted, beside another namespace's claim", reason: "a claim serves its own", oldPod: plain(onNode), claims: claims(newClaim("c", inNamespace("other"), allocated, reservedFor("p"))), want: none},
+		{name: "deleted, without a name", reason: "a claim without owner is not its own", oldPod: newPod(""), claims: claims(newClaim("c")), want: none},
 		{name: "extended resource without name", reason: "no name, no key", newPod: plain(onNode, over, extended("")), want: none},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -75,7 +77,7 @@ func TestAffectedByClaim(t *testing.T) {
 	over := phase(corev1.PodFailed)
 	s := Snapshot{
 		Pods: pods(nil, newPod("named", onNode, uses("a", "c")), newPod("made", has("a", "t", "c")), newPod("other", onNode, uses("a", "d")),
-			newPod("waits", wants("a", "t")), newPod("done", over, uses("a", "c"), uses("b", "e")), newPod("settled", uses("a", "c"))),
+			newPod("waits", wants("a", "t")), newPod("uidless", podUID(""), wants("a", "t")), newPod("done", over, uses("a", "c"), uses("b", "e")), newPod("settled", uses("a", "c"))),
 		Claims: claims(newClaim("c", madeFor("made", "a"), allocated)),
 	}
 	for _, tc := range []struct {
@@ -87,6 +89,8 @@ func TestAffectedByClaim(t *testing.T) {
 		{"added", "the claim, the pod that may reserve it, the one that need not make it any more, and what the done pod uses", nil, s.Claims[0], []string{"claim:ml/c", "claim:ml/e", "pod:ml/made", "pod:ml/named"}},
 		{"changed", "its pod had it before", newClaim("c", madeFor("made", "a")), s.Claims[0], []string{"claim:ml/c", "claim:ml/e", "pod:ml/named"}},
 		{"unused", "only itself", nil, newClaim("z"), []string{"claim:ml/z"}},
+		{"not generated", "the scheduler's claim for extended resources is the pod's too", nil, newClaim("w", ownedBy("waits", "uid-waits")), []string{"claim:ml/w"}},
+		{"generated for nobody", "a pod without UID does not own what nobody owns", nil, newClaim("w", annotated("a")), []string{"claim:ml/w"}},
 		{"generated, not in the status", "the pod has to take it up", nil, newClaim("w", madeFor("waits", "a")), []string{"claim:ml/w", "pod:ml/waits"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -96,6 +100,16 @@ func TestAffectedByClaim(t *testing.T) {
 	s.Claims = nil
 	require.Equal(t, []string{"claim:ml/c", "claim:ml/e", "pod:ml/made"}, texts(AffectedByClaim(s, newClaim("c", madeFor("made", "a")), nil, Options{})),
 		"deleted: its own plan is empty now; the pod it was made for needs another, the one that named it waits for its user; the done pod's event names what that uses")
+}
+
+// Which version of a claim counts may change with the event of another one, and with it whose the claim is.
+func TestAffectedByClaimThatIsAssumed(t *testing.T) {
+	s := Snapshot{Pods: pods(newPod("waits", wants("a", "t"))), Assumed: claims(nil, newClaim("w", version("300"), madeFor("waits", "a")), newClaim("other", madeFor("waits", "a")))}
+	listed := newClaim("w")
+	for _, e := range [][2]*resourcev1.ResourceClaim{{nil, listed}, {listed, listed}, {listed, nil}} {
+		require.Equal(t, []string{"claim:ml/w", "pod:ml/waits"}, texts(AffectedByClaim(s, e[0], e[1], Options{})))
+		require.Equal(t, []string{"claim:ml/z"}, texts(AffectedByClaim(s, nil, newClaim("z"), Options{})), "another claim is another's")
+	}
 }
 
 func TestAffectedByTemplate(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 // AffectedByPodGroup returns the keys whose plan may differ after an event of a PodGroup, sorted.
@@ -60,7 +61,14 @@ func groupsWhere(s Snapshot, o Options, match func(*podGroup) bool) groups {
 	if o.PodGroupOf == nil {
 		return nil
 	}
-	return slices.DeleteFunc(podGroupsOf(s.PodGroups), func(g *podGroup) bool { return !match(g) })
+	var matching groups
+	var g podGroup // one for all: most do not match, and it is large
+	for i := range s.PodGroups {
+		if g = podGroupOf(&s.PodGroups[i]); match(&g) {
+			matching = append(matching, ptr.To(g))
+		}
+	}
+	return matching
 }
 
 // sharesClaim reports whether the claim was generated for the PodGroup that the pod is in, and the pod
@@ -155,28 +163,6 @@ func (x *planner) groupNeedsWork(g *podGroup) bool {
 }
 
 // What follows is for the Index.
-
-// groupEvents are what happened to the PodGroups of one name, as podEvents.
-func groupEvents(c change[*podGroup]) []groupEvent {
-	if len(c.oldObjs) <= 1 && len(c.newObjs) <= 1 {
-		var e groupEvent
-		if len(c.oldObjs) > 0 {
-			e.oldGroup = c.oldObjs[0]
-		}
-		if len(c.newObjs) > 0 {
-			e.newGroup = c.newObjs[0]
-		}
-		return []groupEvent{e}
-	}
-	var events []groupEvent
-	for _, g := range c.oldObjs {
-		events = append(events, groupEvent{oldGroup: g})
-	}
-	for _, g := range c.newObjs {
-		events = append(events, groupEvent{newGroup: g})
-	}
-	return events
-}
 
 // members are the pods that are in the PodGroup of that name.
 func (x *Index) members(group types.NamespacedName) []*corev1.Pod {

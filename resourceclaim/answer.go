@@ -19,26 +19,27 @@ func claimMetadata(answer runtime.Object) (metadata metav1.Object, ok bool) {
 	case *resourcev1.ResourceClaim:
 		return o, o != nil
 	case *unstructured.Unstructured:
-		return o, o != nil && o.GetKind() == claimKind.Kind && o.GroupVersionKind().Group == claimKind.Group
+		return o, isClaim(o)
 	}
 	return nil, false
 }
 
+func isClaim(o *unstructured.Unstructured) bool {
+	return o != nil && o.GetKind() == claimKind.Kind && o.GroupVersionKind().Group == claimKind.Group
+}
+
 // typedClaim is a copy of an answer; ok is false if that is not a claim.
 func typedClaim(answer runtime.Object) (claim *resourcev1.ResourceClaim, ok bool) {
-	if _, ok := claimMetadata(answer); !ok {
-		return nil, false
-	}
 	switch o := answer.(type) {
 	case *resourcev1.ResourceClaim:
-		return o.DeepCopy(), true
+		return o.DeepCopy(), o != nil
 	case *unstructured.Unstructured:
-		document, err := o.MarshalJSON()
-		claim = &resourcev1.ResourceClaim{}
-		if err != nil || json.Unmarshal(document, claim) != nil {
+		if !isClaim(o) {
 			return nil, false
 		}
-		return claim, true
+		document, err := o.MarshalJSON()
+		claim = &resourcev1.ResourceClaim{}
+		return claim, err == nil && json.Unmarshal(document, claim) == nil
 	}
 	return nil, false
 }
@@ -47,14 +48,7 @@ func typedClaim(answer runtime.Object) (claim *resourcev1.ResourceClaim, ok bool
 // An Unstructured stays one, so that no field is lost which this version of the API does not
 // know. ok is false for an answer that is not a claim.
 func withoutFinalizer(answer runtime.Object) (body runtime.Object, ok bool) {
-	switch o := answer.(type) {
-	case *resourcev1.ResourceClaim:
-		claim := bodyOf(o)
-		if claim.Status.Allocation == nil {
-			claim.Finalizers = slices.DeleteFunc(claim.Finalizers, isOurFinalizer)
-		}
-		return claim, o != nil
-	case *unstructured.Unstructured:
+	if o, ok := answer.(*unstructured.Unstructured); ok {
 		// DeepCopy panics on values that JSON does not have.
 		document, err := o.MarshalJSON()
 		claim := &unstructured.Unstructured{}
@@ -66,7 +60,12 @@ func withoutFinalizer(answer runtime.Object) (body runtime.Object, ok bool) {
 		}
 		return claim, true
 	}
-	return nil, false
+	o, ok := answer.(*resourcev1.ResourceClaim)
+	claim := bodyOf(o)
+	if claim.Status.Allocation == nil {
+		claim.Finalizers = slices.DeleteFunc(claim.Finalizers, isOurFinalizer)
+	}
+	return claim, ok
 }
 
 func isOurFinalizer(f string) bool { return f == resourcev1.Finalizer }

@@ -55,39 +55,57 @@ func (x *planner) judge(namespace string, consumer *resourcev1.ResourceClaimCons
 // standingOf says what is known about the pod with that name and UID. guess, if not nil, is a pod
 // that it may be, and the only one of its name.
 func (x *planner) standingOf(name types.NamespacedName, uid types.UID, guess *corev1.Pod) (standing, *purekube.ObjectError) {
-	if uid == "" {
-		return indeterminate, podError(name, "metadata.uid", ErrNoUID)
+	k := known{kind: "Pod", ambiguous: x.podAmbiguous(name)}
+	if pod := x.podNamed(name, guess); pod != nil {
+		k.cached, k.cachedUID, k.done = true, pod.UID, podstate.Done(pod)
 	}
-	// A deleted UID does not come back, whatever an older list of pods still shows.
-	if x.deleted != nil && x.deleted(uid) {
-		return deleted, nil
+	var answer *corev1.Pod
+	if answer, k.asked = x.confirmed[name]; answer != nil {
+		k.found, k.foundUID = true, answer.UID
 	}
-	if x.podAmbiguous(name) {
-		return indeterminate, snapshot.DuplicateError("Pod", name)
+	return x.standing(name, uid, k)
+}
+
+// known is what is known under one name: by the snapshot, and by the API server where it was asked.
+type known struct {
+	kind                    string
+	ambiguous, cached, done bool
+	cachedUID               types.UID
+	asked, found            bool
+	foundUID                types.UID
+}
+
+// standing says what is known about the object with that name and UID.
+func (x *planner) standing(name types.NamespacedName, uid types.UID, k known) (standing, *purekube.ObjectError) {
+	noUID := func() (standing, *purekube.ObjectError) {
+		return indeterminate, &purekube.ObjectError{Kind: k.kind, Namespace: name.Namespace, Name: name.Name, Field: "metadata.uid", Err: ErrNoUID}
 	}
-	if pod := x.podNamed(name, guess); pod != nil && !x.knownDeleted(pod) {
-		switch {
-		case pod.UID == "":
-			return indeterminate, podError(name, "metadata.uid", ErrNoUID)
-		case pod.UID == uid && podstate.Done(pod):
-			return done, nil
-		case pod.UID == uid:
-			return mayRun, nil
-		case x.upstream():
-			return replaced, nil
-		}
-		// D-21: pods and claims are cached apart. While the pods are behind, this one may be the
-		// predecessor of the pod asked for, under its name.
-	}
-	answer, asked := x.confirmed[name]
 	switch {
-	case !asked:
+	case uid == "":
+		return noUID()
+	case x.deleted != nil && x.deleted(uid):
+		// A deleted UID does not come back, whatever an older list still shows.
+		return deleted, nil
+	case k.ambiguous:
+		return indeterminate, snapshot.DuplicateError(k.kind, name)
+	case k.cached && k.cachedUID == "":
+		return noUID()
+	case k.cachedUID == uid && k.done:
+		return done, nil
+	case k.cachedUID == uid:
+		return mayRun, nil
+	case k.cached && x.upstream():
+		return replaced, nil
+	// D-21: claims are cached apart from pods and PodGroups. While the cache of these is behind, the
+	// cached object may be the predecessor of the one asked for, under its name. So a cached object
+	// with another UID says nothing, whether it is known to be deleted or not.
+	case !k.asked:
 		return unknown, nil
-	case answer == nil:
+	case !k.found:
 		return gone, nil
-	case answer.UID == "":
-		return indeterminate, podError(name, "metadata.uid", ErrNoUID)
-	case answer.UID != uid:
+	case k.foundUID == "":
+		return noUID()
+	case k.foundUID != uid:
 		return replaced, nil
 	}
 	return confirmed, nil

@@ -17,7 +17,8 @@ func TestExplainClaim(t *testing.T) {
 		Claims: claims(newClaim("stuck", allocated, madeFor("x", "gpu"), reservedFor("x")),
 			newClaim("mixed", allocated, reservedFor("run", "x", "away", "gone", "other", "dead", "back"), consumer(resourcev1.ResourceClaimConsumerReference{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "g", UID: "g"})),
 			newClaim("used", allocated, reservedFor("run")), newClaim("idle", allocated), newClaim("bare", unprotectedAllocation, reservedFor("x")),
-			newClaim("mine", madeFor("run", "gpu")), newClaim("orphan", madeFor("away", "gpu")), newClaim("who", madeFor("other", "gpu"))),
+			newClaim("half", allocated, madeFor("x", "gpu"), consumer(resourcev1.ResourceClaimConsumerReference{Resource: "services", Name: "s", UID: "s"}), reservedFor("run", "x")),
+			newClaim("lent", madeFor("run", "gpu"), reservedFor("away")), newClaim("mine", madeFor("run", "gpu")), newClaim("orphan", madeFor("away", "gpu")), newClaim("who", madeFor("other", "gpu"))),
 		Deleted:   deletedUIDs("uid-gone"),
 		Confirmed: asked("dead", newPod("back")),
 	}
@@ -51,6 +52,13 @@ func TestExplainClaim(t *testing.T) {
 			"status.reservedFor[0]: held by pod ml/x, which is done",
 			"status.allocation: kept, it does not have the finalizer resource.kubernetes.io/delete-protection",
 		}},
+		{"half", []string{
+			"status.reservedFor[0]: held by services ml/s, which is not a pod and is never taken away",
+			"status.reservedFor[1]: held by pod ml/run, which may run",
+			"status.reservedFor[2]: held by pod ml/x, which is done",
+			"status.allocation: kept, it has consumers",
+		}},
+		{"lent", []string{"status.reservedFor[0]: held by pod ml/away, which the API server has to be asked for"}},
 		{"mine", []string{"metadata.ownerReferences: generated for pod ml/run, which may need it"}},
 		{"orphan", []string{"metadata.ownerReferences: generated for pod ml/away, which the snapshot does not hold: the garbage collector sees to it"}},
 		{"who", []string{"metadata.ownerReferences: generated for pod ml/other, which the API server has to be asked for"}},
@@ -113,7 +121,7 @@ func TestExplainWhatIsWrong(t *testing.T) {
 			require.Contains(t, all, explanation)
 		})
 	}
-	for key, kind := range map[Key]string{podKey("nobody"): "Pod", claimKey("nothing"): "ResourceClaim", {"job", ns, "x"}: "job", {}: ""} {
+	for key, kind := range map[Key]string{podKey("nobody"): "Pod", claimKey("nothing"): "ResourceClaim", groupKey("none"): "PodGroup", {"job", ns, "x"}: "job", {}: ""} {
 		explanation, err := Explain(s, key, Options{})
 		require.ErrorIs(t, err, purekube.ErrNotFound)
 		require.Empty(t, explanation.Reasons)
@@ -168,5 +176,23 @@ func TestExplainPod(t *testing.T) {
 			}
 			require.Equal(t, tc.want, got)
 		})
+	}
+}
+
+// Upstream makes a claim for a pod that is done (D-7), and tries to reserve one that is being deleted (D-8).
+func TestExplainPodUnderUpstream(t *testing.T) {
+	s := Snapshot{
+		Templates: templates(newTemplate("t")),
+		Claims:    claims(newClaim("dying", allocated, claimDeleting)),
+		Pods:      pods(newPod("done", phase(corev1.PodFailed), wants("a", "t")), newPod("late", onNode, uses("a", "dying"))),
+	}
+	for pod, want := range map[string]string{
+		"done": "spec.resourceClaims[0]: a claim is created from template ml/t",
+		"late": "spec.resourceClaims[0]: claim ml/dying is allocated, not reserved for the pod, and gets reserved",
+	} {
+		e, err := Explain(s, podKey(pod), Options{MatchUpstream: purekube.V1_36})
+		require.NoError(t, err)
+		require.Len(t, e.Reasons, 1)
+		require.Equal(t, want, e.Reasons[0].String())
 	}
 }

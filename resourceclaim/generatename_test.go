@@ -108,6 +108,11 @@ func TestD9_GenerateNameWhereUpstreamsIsBad(t *testing.T) {
 			"-" + strings.Repeat("e", 54), "p-" + strings.Repeat("e", 54)},
 		{"nothing left of the entry", "the entry tells the claims of a pod apart", strings.Repeat("p", 253), "e",
 			strings.Repeat("p", 56) + "-", strings.Repeat("p", 55) + "-e"},
+		{"nothing left of a longer entry", "one character of it is enough", strings.Repeat("p", 253), "ef",
+			strings.Repeat("p", 56) + "-", strings.Repeat("p", 55) + "-e"},
+		// The API does not allow such an entry.
+		{"nothing left of a longer pod", "one character of it is enough, and the whole has 57", "pq", strings.Repeat("e", 1000),
+			"-" + strings.Repeat("e", 56), "p-" + strings.Repeat("e", 55)},
 	} {
 		t.Run("D-9 "+tc.name, func(t *testing.T) {
 			rule := proportional(tc.pod, tc.entry)

@@ -104,7 +104,7 @@ type changes struct {
 func (x *Index) affected(before *Index, c changes) []Key {
 	var keys keySet
 	for _, change := range c.pods {
-		for _, e := range podEvents(change) {
+		for _, e := range eventsOf(change, func(oldPod, newPod *corev1.Pod) podEvent { return podEvent{oldPod, newPod} }) {
 			keys.addPodEvent(&before.planner, &x.planner, e, x.concernedBy(e))
 		}
 		if len(change.oldObjs) > 1 || len(change.newObjs) > 1 {
@@ -126,7 +126,7 @@ func (x *Index) affected(before *Index, c changes) []Key {
 	}
 	for _, change := range c.groups {
 		group := slices.Concat(change.oldObjs, change.newObjs)[0]
-		for _, e := range groupEvents(change) {
+		for _, e := range eventsOf(change, func(oldGroup, newGroup *podGroup) groupEvent { return groupEvent{oldGroup, newGroup} }) {
 			var concerned []*resourcev1.ResourceClaim
 			if e.matters() {
 				concerned = x.consumedBy(group)
@@ -187,25 +187,26 @@ func (x *Index) affected(before *Index, c changes) []Key {
 	return keys.sorted()
 }
 
-// podEvents are what happened to the pods of one name. Of several it is not known which is real, so
-// that each of them came or went.
-func podEvents(c change[*corev1.Pod]) []podEvent {
+// eventsOf are what happened to the objects of one name, each made by event of the old and the new one. Of
+// several it is not known which is real, so that each of them came or went.
+func eventsOf[P, E any](c change[P], event func(oldObj, newObj P) E) []E {
+	var none P
 	if len(c.oldObjs) <= 1 && len(c.newObjs) <= 1 {
-		var e podEvent
+		oldObj, newObj := none, none
 		if len(c.oldObjs) > 0 {
-			e.oldPod = c.oldObjs[0]
+			oldObj = c.oldObjs[0]
 		}
 		if len(c.newObjs) > 0 {
-			e.newPod = c.newObjs[0]
+			newObj = c.newObjs[0]
 		}
-		return []podEvent{e}
+		return []E{event(oldObj, newObj)}
 	}
-	var events []podEvent
-	for _, pod := range c.oldObjs {
-		events = append(events, podEvent{oldPod: pod})
+	var events []E
+	for _, o := range c.oldObjs {
+		events = append(events, event(o, none))
 	}
-	for _, pod := range c.newObjs {
-		events = append(events, podEvent{newPod: pod})
+	for _, o := range c.newObjs {
+		events = append(events, event(none, o))
 	}
 	return events
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 )
@@ -21,6 +23,7 @@ func TestD28_NamedClaimIsLookedUp(t *testing.T) {
 		{"not asked", "a lagging cache proves nothing", Snapshot{}, asks, makes, asks},
 		{"not found", "it is gone", Snapshot{ConfirmedClaims: askedClaims("c")}, makes, makes, makes},
 		{"another pod's", "the named claim is not the pod's", Snapshot{ConfirmedClaims: askedClaims(newClaim("c", madeFor("q", "gpu")))}, makes, makes, makes},
+		{"in another namespace", "an answer from elsewhere is not the claim", Snapshot{ConfirmedClaims: map[types.NamespacedName]*resourcev1.ResourceClaim{at("c"): newClaim("c", madeFor("p", "gpu"), inNamespace("other"))}}, makes, makes, makes},
 		{"there", "upstream reserves what its cache shows, and nothing else", Snapshot{ConfirmedClaims: askedClaims(mine)}, reserves, makes, rests},
 		{"written by ourselves", "one's own write is known, and upstream's cache of them is not asked by its reservations", Snapshot{Assumed: claims(mine)}, reserves, "adopts", rests},
 		{"written by ourselves for another", "the named claim is not the pod's", Snapshot{Assumed: claims(newClaim("c", madeFor("q", "gpu")))}, makes, makes, makes},
@@ -64,6 +67,18 @@ func TestD28_NamedClaimIsLookedUp(t *testing.T) {
 	}
 }
 
+// Of two of one's own writes it is not known which counts: neither says whose the claim is.
+func TestD28_WrittenTwice(t *testing.T) {
+	s := Snapshot{
+		Pods:    pods(newPod("p", has("gpu", "gpu", "c"))),
+		Claims:  claims(newClaim("c", version("7"), madeFor("q", "gpu"))),
+		Assumed: claims(newClaim("c", version("8"), madeFor("p", "gpu")), newClaim("c", version("8"), madeFor("q", "gpu"))),
+	}
+	r, err := Plan(s, podKey("p"), Options{MatchUpstream: purekube.V1_37})
+	require.NoError(t, err)
+	require.Equal(t, []purekube.Need{needClaim(ns, "c")}, r.Needs, "so the API server is asked")
+}
+
 // A claim that its user names is the user's: whether it exists changes nothing.
 func TestUsersClaimIsNotLookedUp(t *testing.T) {
 	s := Snapshot{Pods: pods(newPod("p", onNode, uses("a", "c")))}
@@ -81,6 +96,14 @@ func TestLookUpsComeFirst(t *testing.T) {
 	require.ErrorIs(t, err, ErrTemplateNotFound)
 	require.Empty(t, r.Actions)
 	require.Equal(t, []string{"c1", "c2"}, []string{r.Needs[0].Name, r.Needs[1].Name})
+	r, err = Plan(s, podKey("p"), Options{MatchUpstream: purekube.V1_37})
+	require.NoError(t, err)
+	require.Equal(t, []purekube.Need{needClaim(ns, "c2")}, r.Needs, "upstream asks for one after the other")
+
+	s.ConfirmedClaims = askedClaims("c2")
+	r, _ = Plan(s, podKey("p"), Options{})
+	require.Equal(t, []purekube.Need{needClaim(ns, "c1")}, r.Needs)
+	require.Empty(t, r.Actions, "one that is left is enough")
 
 	s.ConfirmedClaims = askedClaims(newClaim("c1", madeFor("p", "a")), "c2")
 	r, err = Plan(s, podKey("p"), Options{})

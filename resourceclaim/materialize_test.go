@@ -187,6 +187,19 @@ func TestMaterializePodsOfAGroup(t *testing.T) {
 	claims, _, err := Materialize(Snapshot{Templates: s.Templates, ConfirmedPodGroups: askedGroups(g)}, pod("p2"), nil, grouped)
 	require.NoError(t, err)
 	require.Len(t, claims, 2, "an answer serves as well as a group of the cache")
+	nameless := g
+	nameless.Namespace, nameless.Name = "", ""
+	claims, _, err = Materialize(Snapshot{Templates: s.Templates, ConfirmedPodGroups: map[types.NamespacedName]*PodGroup{at("g"): &nameless}}, pod("p2"), nil, grouped)
+	require.NoError(t, err)
+	require.Len(t, claims, 2, "it was asked for by that name")
+	claims, _, err = Materialize(Snapshot{PodGroups: []PodGroup{g}, Templates: s.Templates, ConfirmedPodGroups: askedGroups(g)}, pod("p2"), nil, grouped)
+	require.NoError(t, err)
+	require.Len(t, claims, 2, "a group of the cache that was looked up is one group")
+	notNeeded := newGroup("g", groupWants("gpu", "t"))
+	notNeeded.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu"}}
+	claims, _, err = Materialize(Snapshot{PodGroups: []PodGroup{notNeeded}, Templates: s.Templates, Claims: []*resourcev1.ResourceClaim{newClaim("other")}}, pod("p2"), nil, grouped)
+	require.NoError(t, err)
+	require.Len(t, claims, 1, "the group needs no claim, the pod its own")
 }
 
 // What Materialize gives is what a cluster comes to in which nothing else exists: the plans of the

@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
@@ -94,6 +96,22 @@ func TestBR3004_AssumedClaims(t *testing.T) {
 	require.Empty(t, a.List(now.Add(time.Hour), nil), "BR-30-04: an hour")
 	require.Empty(t, a.List(now, nil), "dropped for good")
 
+	a.Add(newClaim("d", version("20")), now)
+	a.Add(newClaim("d", version("20")), now.Add(time.Minute))
+	require.Len(t, a.List(now.Add(time.Hour), nil), 1, "a write that brought the same version is the one that the hour counts from")
+	a.Add(newClaim("d", version("19")), now.Add(time.Hour))
+	require.Empty(t, a.List(now.Add(time.Hour+time.Minute), nil), "an older version is no news")
+
+	a.Add(newPod("e"), now)
+	a.Add(ofType(asUnstructured(t, newClaim("e")), "v1", "Pod"), now)
+	a.Add((*unstructured.Unstructured)(nil), now)
+	unreadable := asUnstructured(t, newClaim("e"))
+	unreadable.Object["status"] = "none"
+	a.Add(unreadable, now)
+	unreadable.Object["status"] = func() {}
+	a.Add(unreadable, now)
+	require.Empty(t, a.List(now, nil), "what is no claim changes nothing")
+
 	a.Add(newClaim("e", version("not a number")), now)
 	require.Len(t, a.List(now, nil), 1)
 	require.Empty(t, a.List(now, claims(newClaim("e", version("7")))), "versions that do not compare: the cache counts")
@@ -138,10 +156,16 @@ func TestBR3004_NewerVersionCounts(t *testing.T) {
 				} else {
 					require.EqualError(t, err, wantErr, tc.reason)
 				}
+				all, whole := PlanAll(s, mode.options)
+				require.NoError(t, whole)
 				if !there {
 					require.True(t, r.Empty(), tc.reason)
+					require.Empty(t, all)
 					return
 				}
+				require.Len(t, all, 1)
+				require.Empty(t, cmp.Diff(r, all[0].Result))
+				require.Equal(t, errorText(err), errorText(all[0].Err))
 				require.Len(t, r.Actions, 1)
 				require.Equal(t, want, r.Actions[0].(Release).Claim.ResourceVersion, tc.reason)
 			})
@@ -155,4 +179,35 @@ func TestBR3004_NewerVersionCounts(t *testing.T) {
 	r, err = Plan(s, claimKey("c"), Options{})
 	require.NoError(t, err, "the same one twice")
 	require.Len(t, r.Actions, 1)
+
+	// One that differs from the listed one, and two that differ.
+	s.Claims = claims(newClaim("c", version("7"), reservedFor("over")))
+	s.Assumed = claims(newClaim("c", version("7")))
+	for range 2 {
+		r, err = Plan(s, claimKey("c"), Options{})
+		require.NoError(t, err)
+		require.Len(t, r.Actions, 1, "no newer than the listed one, which counts")
+		s.Assumed = claims(newClaim("c", version("7")), newClaim("c", version("7"), allocated))
+	}
+
+	// Two that differ, beside an older one that is listed.
+	s.Claims = claims(newClaim("c", version("6"), reservedFor("over")))
+	s.Assumed = claims(newClaim("c", version("7")), newClaim("c", version("7"), reservedFor("over")))
+	_, err = Plan(s, claimKey("c"), Options{})
+	require.ErrorIs(t, err, purekube.ErrDuplicate, "one of the two is newer than the listed one, and it is not known which")
+	r, err = Plan(s, claimKey("c"), Options{MatchUpstream: purekube.V1_36})
+	require.NoError(t, err, "upstream plans the listed one")
+	require.Len(t, r.Actions, 1)
+
+	// Two that are listed: whatever is assumed, it is not known which counts.
+	s.Claims = claims(newClaim("c", reservedFor("over")), newClaim("c", reservedFor("over")))
+	s.Assumed = claims(newClaim("c", version("x")), newClaim("c", version("8")))
+	r, err = Plan(s, claimKey("c"), Options{})
+	require.EqualError(t, err, "ResourceClaim ml/c: more than one object of this name in the snapshot", "no version is looked at")
+	require.True(t, r.Empty())
+	s.Assumed = nil
+	all, whole := PlanAll(s, Options{})
+	require.NoError(t, whole)
+	require.Len(t, all, 1)
+	require.True(t, all[0].Result.Empty(), "neither of the two is planned")
 }

@@ -17,7 +17,7 @@ func TestKey(t *testing.T) {
 	require.Equal(t, "pod:ml/p", podKey("p").String(), "as in upstream's queue")
 	require.Equal(t, "claim:ml/c", claimKey("c").String(), "as in upstream's queue")
 	require.Equal(t, "podgroup:ml/g", KeyOfPodGroup(&PodGroup{Namespace: ns, Name: "g"}).String(), "as in upstream's queue")
-	require.Equal(t, Key{}, KeyOfPodGroup(nil))
+	require.Equal(t, []Key{{}, {}, {}}, []Key{KeyOfPod(nil), KeyOfClaim(nil), KeyOfPodGroup(nil)}, "nil has no plan")
 	for _, bad := range []string{"", "ml/p", "pod:", "pod:p", "pod:/p", "pod:ml/", "pod:ml/p/q", ":ml/p", "job:ml/p"} {
 		_, err := ParseKey(bad)
 		require.Error(t, err, bad)

@@ -19,7 +19,8 @@ type claimSet struct {
 	assumed map[types.NamespacedName]*resourcev1.ResourceClaim
 	// ambiguous are the names of which it is not known which claim counts. They are not found.
 	ambiguous map[types.NamespacedName]bool
-	// versions are the problems with resourceVersions that do not compare.
+	// versions are the problems with resourceVersions that do not compare, none for most names. It has
+	// every name for which assumed claims were looked at.
 	versions map[types.NamespacedName][]*purekube.ObjectError
 }
 
@@ -39,12 +40,10 @@ func (c *claimSet) find(name types.NamespacedName) *resourcev1.ResourceClaim {
 
 // locate is find, with the claim's position among the listed ones; -1: it is not one of them.
 func (c *claimSet) locate(name types.NamespacedName) (claim *resourcev1.ResourceClaim, position int) {
-	if len(c.assumed) > 0 {
-		if claim, ok := c.assumed[name]; ok {
-			return claim, -1
-		}
+	if claim, ok := c.assumed[name]; ok {
+		return claim, -1
 	}
-	if len(c.ambiguous) > 0 && c.ambiguous[name] {
+	if c.ambiguous[name] {
 		return nil, -1
 	}
 	if position = c.listed.Position(name); position < 0 {
@@ -55,27 +54,18 @@ func (c *claimSet) locate(name types.NamespacedName) (claim *resourcev1.Resource
 
 // special reports whether there is more to a name than one listed claim.
 func (c *claimSet) special(name types.NamespacedName) bool {
-	if len(c.ambiguous)+len(c.assumed)+len(c.versions) == 0 {
-		return false
-	}
-	if c.ambiguous[name] || c.assumed[name] != nil {
-		return true
-	}
 	_, ok := c.versions[name]
-	return ok
+	return ok || c.ambiguous[name]
 }
 
 // specials are the names for which special holds, each once.
-func (c *claimSet) specials() map[types.NamespacedName]bool {
-	out := map[types.NamespacedName]bool{}
+func (c *claimSet) specials() map[types.NamespacedName]struct{} {
+	out := map[types.NamespacedName]struct{}{}
 	for name := range c.ambiguous {
-		out[name] = true
-	}
-	for name := range c.assumed {
-		out[name] = true
+		out[name] = struct{}{}
 	}
 	for name := range c.versions {
-		out[name] = true
+		out[name] = struct{}{}
 	}
 	return out
 }

@@ -100,6 +100,9 @@ func newClaim(name string, options ...claimOption) *resourcev1.ResourceClaim {
 func version(rv string) claimOption {
 	return func(c *resourcev1.ResourceClaim) { c.ResourceVersion = rv }
 }
+func inNamespace(namespace string) claimOption {
+	return func(c *resourcev1.ResourceClaim) { c.Namespace = namespace }
+}
 func claimDeleting(c *resourcev1.ResourceClaim) {
 	c.DeletionTimestamp = &metav1.Time{Time: now}
 }

@@ -57,7 +57,7 @@ func PlanAll(s Snapshot, o Options) ([]Outcome, error) {
 	}
 	for _, pod := range t.snapshot.Pods {
 		name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-		if len(pod.Spec.ResourceClaims) == 0 || x.podAmbiguous(name) {
+		if x.podAmbiguous(name) {
 			continue
 		}
 		r, err := x.planPod(pod)

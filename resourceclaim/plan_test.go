@@ -97,6 +97,11 @@ func TestPodPass(t *testing.T) {
 			s:   Snapshot{Pods: pods(newPod("p", onNode, uses("gpu", "c"))), Claims: claims(newClaim("c", allocated, reservedFor("q")))},
 			key: podKey("p"), want: []string{"Reserve ml/c: for pod ml/p"},
 		}, {
+			name: "both fields", reason: "the API does not allow it; the name counts, and the template makes nothing",
+			s: Snapshot{Pods: pods(newPod("p", onNode, uses("gpu", "c"), func(p *corev1.Pod) { p.Spec.ResourceClaims[0].ResourceClaimTemplateName = ptr.To("gpu") })),
+				Claims: claims(newClaim("c", allocated)), Templates: gpu},
+			key: podKey("p"), want: []string{"Reserve ml/c: for pod ml/p"},
+		}, {
 			name: "not allocated", reason: "there is nothing to reserve",
 			s:   Snapshot{Pods: pods(newPod("p", onNode, uses("gpu", "c"))), Claims: claims(newClaim("c"))},
 			key: podKey("p"),
@@ -209,6 +214,16 @@ func TestPodPass(t *testing.T) {
 			key: podKey("p"), err: ErrPrioritizedList,
 			events: []string{"PodResourceClaim gpu: template includes a prioritized list of subrequests, but the feature is disabled"},
 		}, {
+			name: "admin access denied, none requested", reason: "false is no request", options: Options{DenyAdminAccess: true},
+			s: Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Templates: templates(newTemplate("gpu", adminAccess, func(t *resourcev1.ResourceClaimTemplate) {
+				*t.Spec.Spec.Devices.Requests[0].Exactly.AdminAccess = false
+			}))},
+			key: podKey("p"), want: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"},
+		}, {
+			name: "admin access denied, prioritized list", reason: "its alternatives cannot ask for it", options: Options{DenyAdminAccess: true},
+			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Templates: templates(newTemplate("gpu", prioritizedList))},
+			key: podKey("p"), want: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"},
+		}, {
 			name: "features off, plain template", reason: "nothing in it needs them", options: Options{DenyPrioritizedList: true, DenyAdminAccess: true},
 			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Templates: gpu},
 			key: podKey("p"), want: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"},
@@ -273,6 +288,13 @@ func TestPodPass(t *testing.T) {
 			key:      podKey("p"),
 			want:     []string{"Reserve ml/c: for pod ml/p"},
 			upstream: []string{"Reserve ml/c: for pod ml/p", "Reserve ml/c: for pod ml/p"},
+		}, {
+			name: "D-16 one claim, two entries, another between them", reason: "each claim that was reserved is remembered",
+			s: Snapshot{Pods: pods(newPod("p", onNode, uses("a", "c"), uses("b", "d"), uses("e", "c"))),
+				Claims: claims(newClaim("c", allocated), newClaim("d", allocated))},
+			key:      podKey("p"),
+			want:     []string{"Reserve ml/c: for pod ml/p", "Reserve ml/d: for pod ml/p"},
+			upstream: []string{"Reserve ml/c: for pod ml/p", "Reserve ml/d: for pod ml/p", "Reserve ml/c: for pod ml/p"},
 		},
 	})
 }
@@ -287,6 +309,14 @@ func TestPodPassBadInput(t *testing.T) {
 		}, {
 			name: "pod without UID", reason: "a claim would have no owner",
 			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"), podUID(""))), Templates: gpu},
+			key: podKey("p"), err: ErrNoUID,
+		}, {
+			name: "pod without entries", reason: "nothing else about it matters",
+			s:   Snapshot{Pods: pods(newPod("p", podUID("")))},
+			key: podKey("p"),
+		}, {
+			name: "pod without UID, none is said to be deleted", reason: "no UID tells nothing about a pod",
+			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"), podUID(""))), Templates: gpu, Deleted: deletedUIDs("")},
 			key: podKey("p"), err: ErrNoUID,
 		}, {
 			name: "two claims of the named one's name", reason: "nothing is reserved on a guess, the next entry is",
@@ -315,6 +345,22 @@ func TestPodPassBadInput(t *testing.T) {
 			key: podKey("p"), err: purekube.ErrNil, want: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"},
 		},
 	})
+}
+
+// Of several names that two claims have, each of which may be the pod's, the error has the first, whatever their order.
+func TestFirstAmbiguousNameIsNamed(t *testing.T) {
+	var all []*resourcev1.ResourceClaim
+	for _, name := range []string{"c2", "c1", "c3", "c3", "c1", "c2"} {
+		all = append(all, newClaim(name, madeFor("p", "gpu")))
+	}
+	s := Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Templates: templates(newTemplate("gpu"))}
+	for i := range all {
+		s.Claims = append(all[i:len(all):len(all)], all[:i]...)
+		_, err := Plan(s, podKey("p"), Options{})
+		require.EqualError(t, err, "ResourceClaim ml/c1: more than one object of this name in the snapshot")
+		_, err = NewIndex(s, Options{}).Plan(podKey("p"))
+		require.EqualError(t, err, "ResourceClaim ml/c1: more than one object of this name in the snapshot")
+	}
 }
 
 func manyPods(n int) []string {
@@ -349,6 +395,10 @@ func TestClaimPass(t *testing.T) {
 			s:   Snapshot{Pods: pods(over), Claims: claims(newClaim("c", protected, reservedFor("over")))},
 			key: claimKey("c"), want: []string{"Release ml/c: over", "RemoveFinalizer ml/c"},
 		}, {
+			name: "BR-30-07 reserved without allocation or finalizer", reason: "there is no finalizer to remove",
+			s:   Snapshot{Pods: pods(over), Claims: claims(newClaim("c", reservedFor("over")))},
+			key: claimKey("c"), want: []string{"Release ml/c: over"},
+		}, {
 			name: "BR-30-07 unused for long", reason: "only the step from used to unused deallocates",
 			s: Snapshot{Claims: claims(newClaim("c", allocated))}, key: claimKey("c"),
 		}, {
@@ -365,6 +415,12 @@ func TestClaimPass(t *testing.T) {
 		}, {
 			name: "deleting and in use", reason: "its consumer runs",
 			s: Snapshot{Pods: pods(running), Claims: claims(newClaim("c", allocated, claimDeleting, reservedFor("run")))}, key: claimKey("c"),
+		}, {
+			name: "deleting, reserved without allocation", reason: "its consumer runs, and the finalizer waits for it",
+			s: Snapshot{Pods: pods(running), Claims: claims(newClaim("c", protected, claimDeleting, reservedFor("run")))}, key: claimKey("c"),
+		}, {
+			name: "deleting without finalizer, not allocated", reason: "there is no finalizer to remove",
+			s: Snapshot{Claims: claims(newClaim("c", claimDeleting))}, key: claimKey("c"),
 		}, {
 			name: "finalizer, not deleting, unused", reason: "it protects nothing, but nothing changes either",
 			s: Snapshot{Claims: claims(newClaim("c", protected))}, key: claimKey("c"),
@@ -405,6 +461,27 @@ func TestClaimPass(t *testing.T) {
 				c.OwnerReferences[0].Kind, c.OwnerReferences[0].APIVersion = "Job", "batch/v1"
 			}))}, key: claimKey("c"),
 		}, {
+			name: "owner of another kind of the core group", reason: "a replication controller is not a pod",
+			s: Snapshot{Pods: pods(over), Claims: claims(newClaim("c", madeFor("over", "gpu"), func(c *resourcev1.ResourceClaim) {
+				c.OwnerReferences[0].Kind = "ReplicationController"
+			}))}, key: claimKey("c"),
+		}, {
+			name: "owner of the kind of another group", reason: "only the core group's pods are pods",
+			s: Snapshot{Pods: pods(over), Claims: claims(newClaim("c", madeFor("over", "gpu"), func(c *resourcev1.ResourceClaim) {
+				c.OwnerReferences[0].APIVersion = "example.com/v1"
+			}))}, key: claimKey("c"),
+		}, {
+			name: "owner is known to be deleted and cached", reason: "it does not count, and the garbage collector knows; upstream's cache says that it runs",
+			s: Snapshot{Pods: pods(running), Claims: claims(newClaim("c", madeFor("run", "gpu"))), Deleted: deletedUIDs("uid-run")}, key: claimKey("c"),
+		}, {
+			name: "owner without UID", reason: "whatever has its name may be the owner",
+			s:   Snapshot{Pods: pods(over), Claims: claims(newClaim("c", ownedBy("over", ""), annotated("gpu")))},
+			key: claimKey("c"), err: ErrNoUID,
+		}, {
+			name: "owner's name is that of a pod without UID", reason: "it may be the owner",
+			s:   Snapshot{Pods: pods(newPod("over", podUID(""), phase(corev1.PodFailed))), Claims: claims(newClaim("c", madeFor("over", "gpu")))},
+			key: claimKey("c"), err: ErrNoUID,
+		}, {
 			name: "D-17 being deleted already", reason: "one request is enough",
 			s:        Snapshot{Pods: pods(over), Claims: claims(newClaim("c", madeFor("over", "gpu"), protected, claimDeleting))},
 			key:      claimKey("c"),
@@ -427,6 +504,18 @@ func TestClaimPass(t *testing.T) {
 			name: "needs hold everything back", reason: "one consumer is done, of another nothing is known",
 			s:   Snapshot{Pods: pods(over), Claims: claims(newClaim("c", allocated, reservedFor("over", "z", "a", "z")))},
 			key: claimKey("c"), needs: []string{"Pod ml/a", "Pod ml/z"},
+		}, {
+			name: "one need holds everything back", reason: "the answer may change what becomes of the allocation",
+			s:   Snapshot{Pods: pods(over), Claims: claims(newClaim("c", allocated, reservedFor("over", "z")))},
+			key: claimKey("c"), needs: []string{"Pod ml/z"},
+		}, {
+			name: "pod that is done, PodGroups on", reason: "a pod is judged as a pod all the same", options: Options{PodGroupOf: groupOfLabel},
+			s:   Snapshot{Pods: pods(over), Claims: claims(newClaim("c", allocated, reservedFor("over")))},
+			key: claimKey("c"), want: []string{"Release ml/c: over, deallocate", "RemoveFinalizer ml/c"},
+		}, {
+			name: "D-21 owner's name is that of a pod which is done", reason: "it may be the predecessor of one that runs", onlyDefault: true,
+			s:   Snapshot{Pods: pods(newPod("p", podUID("x"), phase(corev1.PodFailed))), Claims: claims(newClaim("c", madeFor("p", "gpu")))},
+			key: claimKey("c"), needs: []string{"Pod ml/p"},
 		}, {
 			name: "256 reservations, all done but one", reason: "each is judged on its own",
 			s: Snapshot{Pods: pods(running), Claims: claims(newClaim("c", allocated, reservedFor(manyPods(255)...), reservedFor("run"))),
@@ -542,6 +631,23 @@ func TestWritesCarryTheWholeClaim(t *testing.T) {
 	}, r.Actions))
 }
 
+// A release leaves alone what it is not about.
+func TestReleaseKeepsTheRest(t *testing.T) {
+	s := Snapshot{Pods: pods(newPod("over", phase(corev1.PodFailed)), newPod("run", onNode)), Claims: claims(
+		newClaim("shared", allocated, reservedFor("run", "over"), forGroup("g", "uid-g")), newClaim("going", allocated, claimDeleting))}
+
+	r, err := Plan(s, claimKey("shared"), Options{})
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff([]Action{Release{
+		Claim:   newClaim("shared", allocated, reservedFor("run"), forGroup("g", "uid-g")),
+		Removed: []resourcev1.ResourceClaimConsumerReference{podRef("over")},
+	}}, r.Actions), "the other consumers and the allocation")
+
+	r, err = Plan(s, claimKey("going"), Options{})
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(Release{Claim: newClaim("going", protected, claimDeleting), Deallocate: true}, r.Actions[0]), "only the allocation goes")
+}
+
 func TestEventIsAboutThePod(t *testing.T) {
 	r, err := Plan(Snapshot{Pods: pods(newPod("p", wants("gpu", "no-such")))}, podKey("p"), Options{})
 	require.Equal(t, purekube.Event{
@@ -557,7 +663,7 @@ func TestEventIsAboutThePod(t *testing.T) {
 
 func TestPlanAllProblems(t *testing.T) {
 	out, whole := PlanAll(Snapshot{
-		Pods:      pods(nil, newPod("dup"), newPod("dup"), newPod("p", wants("gpu", "used"))),
+		Pods:      pods(nil, newPod("dup", unsupported("gpu")), newPod("dup", unsupported("gpu")), newPod("p", wants("gpu", "used"))),
 		Claims:    claims(newClaim("dup"), nil, newClaim("dup")),
 		Templates: templates(newTemplate("used"), newTemplate("used"), newTemplate("unused"), newTemplate("unused"), nil),
 	}, Options{})
@@ -574,6 +680,34 @@ func TestPlanAllProblems(t *testing.T) {
 		"pod:ml/dup Pod ml/dup: more than one object of this name in the snapshot",
 		"pod:ml/p ResourceClaimTemplate ml/used: more than one object of this name in the snapshot",
 	}, got)
+}
+
+// A plan says what is wrong with any slice of the snapshot.
+func TestPlanNamesUnusableObjects(t *testing.T) {
+	for _, tc := range []struct {
+		name, want string
+		s          Snapshot
+	}{
+		{"nil pod", "Pod: nil object in the snapshot", Snapshot{Pods: pods(nil)}},
+		{"nil claim", "ResourceClaim: nil object in the snapshot", Snapshot{Claims: claims(nil)}},
+		{"nil assumed claim", "ResourceClaim: nil object in the snapshot", Snapshot{Assumed: claims(nil)}},
+		{"nil template", "ResourceClaimTemplate: nil object in the snapshot", Snapshot{Templates: templates(nil)}},
+		{"nameless pod", "Pod: metadata.name: an object of a cluster has a name", Snapshot{Pods: pods(newPod(""))}},
+		{"nameless claim", "ResourceClaim: metadata.name: an object of a cluster has a name", Snapshot{Claims: claims(newClaim(""))}},
+		{"nameless assumed claim", "ResourceClaim: metadata.name: an object of a cluster has a name", Snapshot{Assumed: claims(newClaim(""))}},
+		{"nameless template", "ResourceClaimTemplate: metadata.name: an object of a cluster has a name", Snapshot{Templates: templates(newTemplate(""))}},
+		{"nil before another", "Pod: nil object in the snapshot", Snapshot{Pods: pods(nil, newPod("p"))}},
+		{"nameless before another", "Pod: metadata.name: an object of a cluster has a name", Snapshot{Pods: pods(newPod(""), newPod("p"))}},
+		{"nil and nameless", "Pod: nil object in the snapshot\nPod: metadata.name: an object of a cluster has a name", Snapshot{Pods: pods(nil, newPod(""), nil)}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r, err := Plan(tc.s, podKey("p"), Options{})
+			require.EqualError(t, err, tc.want)
+			require.True(t, r.Empty())
+			_, err = NewIndex(tc.s, Options{}).Plan(podKey("p"))
+			require.EqualError(t, err, tc.want)
+		})
+	}
 }
 
 func TestSnapshotIsEmpty(t *testing.T) {

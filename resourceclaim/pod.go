@@ -41,11 +41,8 @@ func owningEntry(claim *resourcev1.ResourceClaim) (of generatedFor, ok bool) {
 	if !ok {
 		_, uid, ok = owningPodGroup(claim)
 	}
-	if !ok {
-		return generatedFor{}, false
-	}
-	entry, ok := claim.Annotations[PodClaimAnnotation]
-	return generatedFor{claim.Namespace, uid, entry}, ok
+	entry, annotated := claim.Annotations[PodClaimAnnotation]
+	return generatedFor{claim.Namespace, uid, entry}, ok && annotated
 }
 
 // isPod reports whether the consumer is a pod.

@@ -67,9 +67,6 @@ type podGroup struct {
 }
 
 func podGroupsOf(groups []PodGroup) []*podGroup {
-	if groups == nil {
-		return nil
-	}
 	all := make([]podGroup, len(groups))
 	out := make([]*podGroup, len(groups))
 	for i := range groups {
@@ -95,8 +92,8 @@ func podGroupOf(g *PodGroup) podGroup {
 
 // versioned reports whether the group's requests can be made.
 func (g *podGroup) versioned() bool {
-	version, err := schema.ParseGroupVersion(g.apiVersion)
-	return err == nil && version.Group == schedulingGroup && version.Version != ""
+	version, _ := schema.ParseGroupVersion(g.apiVersion) // what does not parse is of no group
+	return version.Group == schedulingGroup && version.Version != ""
 }
 
 // planPodGroup decides about one PodGroup: create the claims that its members share and write their
@@ -113,7 +110,7 @@ func (x *planner) planPodGroup(g *podGroup) (r Result, err error) {
 	}
 	of := entriesOf(&g.Pod)
 	of.group = g
-	work := x.generateAll(of, &r, &problems)
+	_, work := x.generateAll(of, nil, &r, &problems)
 	if work.ended || len(r.Needs) > 0 {
 		return asksFirst(r), problems.Err()
 	}
@@ -143,15 +140,13 @@ func (g *podGroup) key() Key { return Key{PodGroupKey, g.Namespace, g.Name} }
 func (g *podGroup) binds(pc *corev1.PodResourceClaim) (bound bool, failsAt int) {
 	failsAt = -1
 	for i := range g.Spec.ResourceClaims {
-		gc := &g.Spec.ResourceClaims[i]
-		if gc.ResourceClaimName == nil && gc.ResourceClaimTemplateName == nil {
+		switch gc := &g.Spec.ResourceClaims[i]; {
+		case gc.ResourceClaimName == nil && gc.ResourceClaimTemplateName == nil:
 			if failsAt < 0 {
 				failsAt = i
 			}
-			continue
-		}
-		if gc.Name == pc.Name && ptr.Equal(gc.ResourceClaimName, pc.ResourceClaimName) &&
-			ptr.Equal(gc.ResourceClaimTemplateName, pc.ResourceClaimTemplateName) {
+		case gc.Name == pc.Name && ptr.Equal(gc.ResourceClaimName, pc.ResourceClaimName) &&
+			ptr.Equal(gc.ResourceClaimTemplateName, pc.ResourceClaimTemplateName):
 			return true, failsAt
 		}
 	}
@@ -171,7 +166,7 @@ func owningPodGroup(claim metav1.Object) (name string, uid types.UID, ok bool) {
 	if owner == nil || owner.Kind != podGroupKind {
 		return "", "", false
 	}
-	if version, err := schema.ParseGroupVersion(owner.APIVersion); err != nil || version.Group != schedulingGroup {
+	if version, _ := schema.ParseGroupVersion(owner.APIVersion); version.Group != schedulingGroup {
 		return "", "", false
 	}
 	return owner.Name, owner.UID, true
@@ -242,11 +237,8 @@ func (x *planner) owns(of entries, claim *resourcev1.ResourceClaim) bool {
 	if isForPod(of.pod, claim) {
 		return true
 	}
-	if of.member.name == "" || claim.Namespace != of.pod.Namespace {
-		return false
-	}
-	name, uid, ok := owningPodGroup(claim)
-	if !ok || name != of.member.name {
+	name, uid, _ := owningPodGroup(claim)
+	if of.member.name == "" || name != of.member.name || claim.Namespace != of.pod.Namespace {
 		return false
 	}
 	return x.upstream() || of.member.group != nil && uid == of.member.group.UID
@@ -277,41 +269,18 @@ func (x *planner) mayBeGroups(claim *resourcev1.ResourceClaim) bool {
 	return x.PodGroupOf == nil && !x.upstream() && slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool { return isPodGroup(&c) })
 }
 
-// standingOfGroup says what is known about the PodGroup with that name and UID: it is not done before
+// standingOfGroup says what is known about the PodGroup with that name and UID. It is not done before
 // it is gone.
 func (x *planner) standingOfGroup(name types.NamespacedName, uid types.UID) (standing, *purekube.ObjectError) {
-	if uid == "" {
-		return indeterminate, podGroupError(name, "metadata.uid", ErrNoUID)
+	k := known{kind: podGroupKind, ambiguous: x.podGroupAmbiguous(name)}
+	if g := x.podGroup(name); g != nil {
+		k.cached, k.cachedUID = true, g.UID
 	}
-	if x.deleted != nil && x.deleted(uid) {
-		return deleted, nil
+	var answer *PodGroup
+	if answer, k.asked = x.confirmedPodGroups[name]; answer != nil {
+		k.found, k.foundUID = true, answer.UID
 	}
-	if x.podGroupAmbiguous(name) {
-		return indeterminate, snapshot.DuplicateError(podGroupKind, name)
-	}
-	if g := x.podGroup(name); g != nil && !x.knownDeleted(&g.Pod) {
-		switch {
-		case g.UID == "":
-			return indeterminate, podGroupError(name, "metadata.uid", ErrNoUID)
-		case g.UID == uid:
-			return mayRun, nil
-		case x.upstream():
-			return replaced, nil
-		}
-		// D-21 holds for groups as for pods.
-	}
-	answer, asked := x.confirmedPodGroups[name]
-	switch {
-	case !asked:
-		return unknown, nil
-	case answer == nil:
-		return gone, nil
-	case answer.UID == "":
-		return indeterminate, podGroupError(name, "metadata.uid", ErrNoUID)
-	case answer.UID != uid:
-		return replaced, nil
-	}
-	return confirmed, nil
+	return x.standing(name, uid, k)
 }
 
 func podGroupError(name types.NamespacedName, field string, err error) *purekube.ObjectError {

@@ -113,6 +113,12 @@ func TestPodGroupPass(t *testing.T) {
 		{name: "at rest", reason: "nothing is written twice", s: Snapshot{
 			PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c")}, Claims: claims(newClaim("c", ofGroup("g", "uid-g", "gpu")))}},
 		{name: "deleting", reason: "a group that goes gets nothing", s: Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu")).deleting()}, Templates: gpu}},
+		{name: "known to be deleted", reason: "the cache lags; upstream's pass does not ask", s: Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu"))}, Templates: gpu, Deleted: deletedUIDs("uid-g")},
+			upstream: []string{"CreateClaim podgroup ml/g gpu: g-gpu-*", "SetClaimStatuses podgroup ml/g: gpu pending"}},
+		{name: "no entries", reason: "nothing else about it matters", s: Snapshot{PodGroups: []PodGroup{newGroup("g").uid("")}}},
+		{name: "one to create, one to ask for", reason: "nothing is done before the answer is there", s: Snapshot{
+			PodGroups: []PodGroup{newGroup("g", groupWants("a", "gpu"), groupWants("b", "gpu")).got("b", "c")}, Templates: gpu},
+			want: []string{"Need ResourceClaim c"}},
 		{name: "named claim is its predecessor's", reason: "the owner is told by its UID", s: Snapshot{
 			PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c")}, Claims: claims(newClaim("c", ofGroup("g", "uid-old", "gpu"))), Templates: gpu},
 			want: []string{"CreateClaim podgroup ml/g gpu: g-gpu-*", "SetClaimStatuses podgroup ml/g: gpu pending"}},
@@ -123,6 +129,11 @@ func TestPodGroupPass(t *testing.T) {
 			want: []string{"CreateClaim podgroup ml/g b: g-b-*", "SetClaimStatuses podgroup ml/g: b pending",
 				`Event PodGroup g: PodGroupResourceClaim a: resource claim template "none": resourceclaimtemplate.resource.k8s.io "none" not found`},
 			upstream: []string{`Event PodGroup g: PodGroupResourceClaim a: resource claim template "none": resourceclaimtemplate.resource.k8s.io "none" not found`}, err: ErrTemplateNotFound},
+		{name: "D-8 failing entry behind another", reason: "upstream leaves the name of what it made to the next pass", s: Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("a", "gpu"), groupWants("b", "none"))}, Templates: gpu},
+			want: []string{"CreateClaim podgroup ml/g a: g-a-*", "SetClaimStatuses podgroup ml/g: a pending",
+				`Event PodGroup g: PodGroupResourceClaim b: resource claim template "none": resourceclaimtemplate.resource.k8s.io "none" not found`},
+			upstream: []string{"CreateClaim podgroup ml/g a: g-a-*",
+				`Event PodGroup g: PodGroupResourceClaim b: resource claim template "none": resourceclaimtemplate.resource.k8s.io "none" not found`}, err: ErrTemplateNotFound},
 		{name: "unsupported entry", reason: "it may be from a newer API", s: Snapshot{PodGroups: []PodGroup{newGroup("g", corev1.PodResourceClaim{Name: "x"})}},
 			want: []string{"Event PodGroup g: PodGroupResourceClaim x: checking for claim before creating it: PodGroup ml/g, spec.resourceClaim x: none of the supported fields are set"}, err: ErrUnsupported},
 		{name: "another version of the API", reason: "the group decides about it", s: Snapshot{
@@ -176,6 +187,18 @@ func TestPodOfAGroup(t *testing.T) {
 			want: []string{"Reserve ml/s: for podgroup ml/g"}},
 		{name: "reserves another user's claim for the pod", reason: "the group does not name it", s: Snapshot{Pods: member(onNode, uses("mine", "s")), PodGroups: []PodGroup{g}, Claims: claims(newClaim("s", allocated))},
 			want: []string{"Reserve ml/s: for pod ml/p"}},
+		{name: "reserves another claim for the pod", reason: "the group's entry of the name names a different one", s: Snapshot{Pods: member(onNode, uses("shared", "mine")), PodGroups: []PodGroup{g}, Claims: claims(newClaim("mine", allocated))},
+			want: []string{"Reserve ml/mine: for pod ml/p"}},
+		{name: "reserved for another group", reason: "that serves the pods of that one", s: Snapshot{Pods: member(onNode, uses("shared", "s")), PodGroups: []PodGroup{g}, Claims: claims(newClaim("s", allocated, forGroup("h", "uid-h")))},
+			want: []string{"Reserve ml/s: for podgroup ml/g"}},
+		{name: "reserved for a pod of the group's name", reason: "a pod is no group", s: Snapshot{Pods: member(onNode, uses("shared", "s")), PodGroups: []PodGroup{g}, Claims: claims(newClaim("s", allocated, reservedFor("g")))},
+			want: []string{"Reserve ml/s: for podgroup ml/g"}},
+		{name: "in no group, reserved for one without a name", reason: "that is not the pod's", s: Snapshot{Pods: pods(newPod("p", onNode, uses("shared", "s"))), Claims: claims(newClaim("s", allocated, forGroup("", "uid-h")))},
+			want: []string{"Reserve ml/s: for pod ml/p"}},
+		{name: "another group's claim", reason: "its own group's is not there yet", s: Snapshot{Pods: member(onNode, has("gpu", "gpu", "c")), PodGroups: []PodGroup{g}, Claims: claims(newClaim("c", ofGroup("h", "uid-h", "gpu"), allocated)), Templates: gpu}},
+		{name: "its group's claim in another namespace", reason: "an answer from elsewhere is not the claim", s: Snapshot{Pods: member(has("gpu", "gpu", "gone")), PodGroups: []PodGroup{g}, Claims: claims(groupsClaim),
+			ConfirmedClaims: map[types.NamespacedName]*resourcev1.ResourceClaim{at("gone"): newClaim("gone", ofGroup("g", "uid-g", "gpu"), inNamespace("other"))}},
+			want: []string{"SetClaimStatuses ml/p: gpu=c"}},
 		{name: "reserved for the group", reason: "that serves all of its pods", s: Snapshot{Pods: member(onNode, has("gpu", "gpu", "c")), PodGroups: []PodGroup{g},
 			Claims: claims(newClaim("c", ofGroup("g", "uid-g", "gpu"), allocated, forGroup("g", "uid-g")))}},
 		{name: "D-33 reserved for its predecessor", reason: "that reservation goes, and the allocation with it", s: Snapshot{Pods: member(onNode, uses("shared", "s")), PodGroups: []PodGroup{g},
@@ -188,6 +211,14 @@ func TestPodOfAGroup(t *testing.T) {
 			want: []string{"Need PodGroup g"}, upstream: []string{}, upErr: ErrPodGroupNotFound},
 		{name: "D-32 group is looked up", reason: "the answer counts as the group", s: Snapshot{Pods: member(wants("gpu", "gpu"), wants("nic", "gpu")), Templates: gpu, ConfirmedPodGroups: askedGroups(g), Claims: claims(groupsClaim)},
 			want: []string{"CreateClaim ml/p nic: p-nic-*", "SetClaimStatuses ml/p: gpu=c, nic pending"}, upstream: []string{}, upErr: ErrPodGroupNotFound},
+		{name: "D-32 group is looked up, the answer without a name", reason: "it was asked for by that name", s: Snapshot{Pods: member(onNode, uses("shared", "s")), Claims: claims(newClaim("s", allocated)),
+			ConfirmedPodGroups: map[types.NamespacedName]*PodGroup{at("g"): {UID: "uid-g", ResourceClaims: g.ResourceClaims}}},
+			want: []string{"Reserve ml/s: for podgroup ml/g"}, upstream: []string{}, upErr: ErrPodGroupNotFound},
+		{name: "group without UID", reason: "nothing can be the group's, the pod's own claims go on", s: Snapshot{Pods: member(onNode, has("a", "gpu", "c1"), wants("gpu", "gpu")), PodGroups: []PodGroup{g.uid("")},
+			Claims: claims(newClaim("c1", madeFor("p", "a"), allocated)), Templates: gpu},
+			want: []string{"Reserve ml/c1: for pod ml/p"}, upstream: []string{}, err: ErrNoUID, upErr: ErrNoUID},
+		{name: "D-32 nobody has the group, a claim is reserved for it", reason: "it may be the pod's group all the same", s: Snapshot{Pods: member(onNode, uses("shared", "s")), ConfirmedPodGroups: askedGroups("g"),
+			Claims: claims(newClaim("s", allocated, forGroup("g", "uid-g")))}, upErr: ErrPodGroupNotFound},
 		{name: "D-32 nobody has the group", reason: "the pod's own claims go on, and no other is made",
 			s: Snapshot{Pods: member(onNode, has("a", "gpu", "c1"), wants("b", "gpu"), wants("c", "gpu"), uses("d", "s")), Templates: gpu, ConfirmedPodGroups: askedGroups("g"),
 				Claims: claims(newClaim("c1", madeFor("p", "a"), allocated), newClaim("c2", madeFor("p", "b")), newClaim("s", allocated))},
@@ -204,6 +235,10 @@ func TestPodOfAGroup(t *testing.T) {
 		{name: "unsupported entry of the group, when reserving", reason: "upstream gives up, without an event", s: Snapshot{Pods: member(onNode, has("gpu", "gpu", "c")),
 			PodGroups: []PodGroup{newGroup("g", corev1.PodResourceClaim{Name: "x"}, groupWants("gpu", "gpu"))}, Claims: claims(groupsClaim)},
 			want: []string{"Reserve ml/c: for podgroup ml/g"}, upstream: []string{}, upErr: ErrUnsupported},
+		{name: "two unsupported entries of the group", reason: "upstream names the first", s: Snapshot{Pods: member(wants("gpu", "gpu")),
+			PodGroups: []PodGroup{newGroup("g", corev1.PodResourceClaim{Name: "x"}, corev1.PodResourceClaim{Name: "y"}, groupWants("gpu", "gpu"))}, Claims: claims(groupsClaim)},
+			want:     []string{"SetClaimStatuses ml/p: gpu=c"},
+			upstream: []string{"Event Pod p: PodResourceClaim gpu: PodGroup ml/g claim x: none of the supported fields are set"}, upErr: ErrUnsupported},
 		{name: "unsupported entry behind the pod's", reason: "nobody gets that far", s: Snapshot{Pods: member(onNode, has("gpu", "gpu", "c")),
 			PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu"), corev1.PodResourceClaim{Name: "x"})}, Claims: claims(groupsClaim)},
 			want: []string{"Reserve ml/c: for podgroup ml/g"}},
@@ -271,6 +306,18 @@ func TestClaimOfAGroup(t *testing.T) {
 	}
 }
 
+// What is neither a pod nor a PodGroup is kept, whatever its name, and nobody is asked for it.
+func TestConsumersThatAreNotPodGroups(t *testing.T) {
+	for name, ref := range map[string]resourcev1.ResourceClaimConsumerReference{
+		"another resource of the group":  {APIGroup: "scheduling.k8s.io", Resource: "workloads", Name: "g", UID: "uid-g"},
+		"the resource of another group":  {APIGroup: "example.com", Resource: "podgroups", Name: "g", UID: "uid-g"},
+		"the resource of the core group": {Resource: "podgroups", Name: "g", UID: "uid-g"},
+	} {
+		s := Snapshot{Claims: claims(newClaim("c", allocated, consumer(ref))), Deleted: deletedUIDs("uid-g")}
+		require.Empty(t, groupPlan(t, s, claimKey("c"), grouped, nil), name)
+	}
+}
+
 // D-27: with PodGroups off here and on in the cluster, a pod stays on its group's claim.
 func TestD27_GroupsClaimIsLeftAlone(t *testing.T) {
 	gpu := templates(newTemplate("gpu"))
@@ -284,6 +331,19 @@ func TestD27_GroupsClaimIsLeftAlone(t *testing.T) {
 
 	s = Snapshot{Pods: pods(newPod("p", onNode, has("gpu", "gpu", "c"))), ConfirmedClaims: askedClaims(theirs), Templates: gpu}
 	require.Empty(t, groupPlan(t, s, podKey("p"), Options{}, ErrPodGroupClaim), "so it is when the claim had to be looked up")
+	made := []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"}
+	require.Equal(t, made, groupPlan(t, s, podKey("p"), Options{MatchUpstream: purekube.V1_37}, nil), "under MatchUpstream it is a claim of another owner")
+
+	for name, owner := range map[string]metav1.OwnerReference{
+		"another kind of the group":        {APIVersion: "scheduling.k8s.io/v1beta1", Kind: "Workload"},
+		"the kind of another group":        {APIVersion: "example.com/v1beta1", Kind: "PodGroup"},
+		"the kind of no API that there is": {APIVersion: "scheduling.k8s.io/v1beta1/x", Kind: "PodGroup"},
+	} {
+		c := theirs.DeepCopy()
+		c.OwnerReferences[0].APIVersion, c.OwnerReferences[0].Kind = owner.APIVersion, owner.Kind
+		s = Snapshot{Pods: pods(newPod("p", onNode, has("gpu", "gpu", "c"))), Claims: claims(c), Templates: gpu}
+		require.Equal(t, made, groupPlan(t, s, podKey("p"), Options{}, nil), name)
+	}
 
 	s = Snapshot{Pods: pods(newPod("p", onNode, uses("gpu", "s"))), Claims: claims(newClaim("s", allocated, forGroup("g", "uid-g")))}
 	require.Empty(t, groupPlan(t, s, podKey("p"), Options{}, ErrPodGroupClaim), "a claim that is reserved for a group is not reserved for a pod as well")
@@ -323,7 +383,12 @@ func TestBadPodGroups(t *testing.T) {
 	require.Equal(t, map[string]int{"two": 0, "five": 5, "foreign": 0, "twice": 2, "uidless": 0}, actions, "the valid rest gets its claims")
 	require.Error(t, NewIndex(s, grouped).Err())
 
+	r, _ := Plan(s, groupKey("five"), Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.V1_37})
+	require.Len(t, r.Actions, 6, "upstream does not count them")
+
 	_, whole = PlanAll(s, Options{})
+	require.NoError(t, whole, "without PodGroupOf nobody looks at them")
+	_, whole = Plan(s, groupKey("five"), Options{})
 	require.NoError(t, whole, "without PodGroupOf nobody looks at them")
 }
 
@@ -446,7 +511,9 @@ func TestExplainPodGroup(t *testing.T) {
 	require.Equal(t, []Code{PodGroupInvalid}, codes(groupKey("g"), grouped, s))
 	s.PodGroups = []PodGroup{g, g}
 	require.Equal(t, []Code{ObjectDuplicate}, codes(groupKey("g"), grouped, s))
-	_, err := Explain(s, groupKey("none"), grouped)
+	_, err := Explain(s, groupKey("g"), grouped)
+	require.EqualError(t, err, "PodGroup ml/g: more than one object of this name in the snapshot")
+	_, err = Explain(s, groupKey("none"), grouped)
 	require.ErrorIs(t, err, purekube.ErrNotFound)
 }
 
@@ -457,6 +524,10 @@ func TestExplainedPodGroupsInWords(t *testing.T) {
 	free, held := newClaim("free", ofGroup("g", "uid-g", "gpu"), allocated), newClaim("held", ofGroup("g", "uid-g", "gpu"), allocated, forGroup("g", "uid-g"))
 	up := Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.V1_37}
 	broken := newGroup("g", corev1.PodResourceClaim{Name: "x"}, groupWants("gpu", "gpu"))
+	five := Snapshot{PodGroups: []PodGroup{newGroup("g", groupUses("a", "s"), groupUses("b", "s"), groupUses("c", "s"), groupUses("d", "s"), groupUses("e", "s"))}}
+	waits := func(i string) string {
+		return "spec.resourceClaims[" + i + "]: waits for claim ml/s, which its user has to create"
+	}
 	pod := func(claim string) []*corev1.Pod {
 		return pods(newPod("p", inGroup("g"), onNode, has("gpu", "gpu", claim)))
 	}
@@ -475,10 +546,16 @@ func TestExplainedPodGroupsInWords(t *testing.T) {
 			"spec.resourceClaims[0]: claim ml/held is reserved for PodGroup ml/g, which the pod is in"}},
 		{"to be reserved for the group", Snapshot{PodGroups: []PodGroup{g}, Pods: pod("free"), Claims: claims(free)}, podKey("p"), grouped, []string{
 			"spec.resourceClaims[0]: claim ml/free is allocated, not reserved for PodGroup ml/g, and gets reserved for it"}},
+		{"the default can tell", Snapshot{PodGroups: []PodGroup{broken}, Pods: pod("free"), Claims: claims(free)}, podKey("p"), grouped, []string{
+			"spec.resourceClaims[0]: claim ml/free is allocated, not reserved for PodGroup ml/g, and gets reserved for it"}},
+		{"an entry too many", five, groupKey("g"), grouped, []string{waits("0"), waits("1"), waits("2"), waits("3"), "spec.resourceClaims[4]: more than 4 entries: this one gets nothing"}},
+		{"upstream does not count", five, groupKey("g"), up, []string{waits("0"), waits("1"), waits("2"), waits("3"), waits("4")}},
 		{"upstream cannot tell", Snapshot{PodGroups: []PodGroup{broken}, Pods: pod("free"), Claims: claims(free)}, podKey("p"), up, []string{
 			"spec.resourceClaims[0]: PodGroup ml/g claim x: none of the supported fields are set"}},
 		{"D-27 reserved for a group while PodGroups are off", Snapshot{Pods: pods(newPod("p", onNode, uses("gpu", "s"))), Claims: claims(newClaim("s", allocated, forGroup("g", "uid-g")))}, podKey("p"), Options{}, []string{
 			"spec.resourceClaims[0]: claim ml/s is reserved for a PodGroup, and PodGroups are off"}},
+		{"D-27 upstream", Snapshot{Pods: pods(newPod("p", onNode, uses("gpu", "s"))), Claims: claims(newClaim("s", allocated, forGroup("g", "uid-g")))}, podKey("p"), Options{MatchUpstream: purekube.V1_37}, []string{
+			"spec.resourceClaims[0]: claim ml/s is allocated, not reserved for the pod, and gets reserved"}},
 		{"held by a group that is gone", Snapshot{Claims: claims(held), ConfirmedPodGroups: askedGroups("g")}, claimKey("held"), grouped, []string{
 			"status.reservedFor[0]: held by PodGroup ml/g, which is gone: there is no PodGroup of that name", "status.allocation: cleared, nobody needs it any more",
 			"metadata.finalizers: not protected from deletion any more, since it is not allocated"}},

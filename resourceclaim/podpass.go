@@ -58,7 +58,8 @@ func (x *planner) planPod(pod *corev1.Pod) (r Result, err error) {
 		problems.Add(podError(snapshot.KeyOf(pod), "spec.schedulingGroup", of.member.problem))
 		return r, problems.Err()
 	}
-	work := x.generateAll(of, &r, &problems)
+	var few [8]*resourcev1.ResourceClaim // a converged pod costs no memory
+	claims, work := x.generateAll(of, few[:0], &r, &problems)
 	if work.ended || len(r.Needs) > 0 {
 		return asksFirst(r), problems.Err()
 	}
@@ -67,16 +68,13 @@ func (x *planner) planPod(pod *corev1.Pod) (r Result, err error) {
 	}
 	if pod.Spec.NodeName != "" {
 		// Without a node, reserving is up to the scheduler.
-		r.Actions = x.reserve(r.Actions, of, work.claims, &problems)
+		r.Actions = x.reserve(r.Actions, of, claims, &problems)
 	}
 	return r, problems.Err()
 }
 
 // generation is what becomes of the entries of one object.
 type generation struct {
-	// claims are those of the entries that have theirs, by index.
-	claims []*resourcev1.ResourceClaim
-	few    [8]*resourcev1.ResourceClaim // room for claims: a converged pod costs no memory
 	// adopted are the statuses of the entries whose claim was found, pending the entries whose claim
 	// is to be created.
 	adopted []corev1.PodResourceClaimStatus
@@ -86,13 +84,11 @@ type generation struct {
 }
 
 // statuses reports whether a status has to be written.
-func (g *generation) statuses() bool { return len(g.adopted)+len(g.pending) > 0 }
+func (g generation) statuses() bool { return len(g.adopted)+len(g.pending) > 0 }
 
 // generateAll resolves the entries, and adds what is to be created, the look-ups to make and the
-// events to the result.
-func (x *planner) generateAll(of entries, r *Result, problems *snapshot.Problems) *generation {
-	work := &generation{}
-	work.claims = work.few[:0]
+// events to the result. It appends to claims those of the entries that have theirs, by index.
+func (x *planner) generateAll(of entries, claims []*resourcev1.ResourceClaim, r *Result, problems *snapshot.Problems) (all []*resourcev1.ResourceClaim, work generation) {
 	for i := range of.pod.Spec.ResourceClaims {
 		entry := of.pod.Spec.ResourceClaims[i].Name
 		if of.group != nil && i >= MaxPodGroupClaims && !x.upstream() {
@@ -100,16 +96,16 @@ func (x *planner) generateAll(of entries, r *Result, problems *snapshot.Problems
 			break
 		}
 		e := x.resolve(of, i)
-		work.claims = append(work.claims, nil)
+		claims = append(claims, nil)
 		switch e.state {
 		case entryReady:
-			work.claims[i] = e.claim
+			claims[i] = e.claim
 		case entryUnknown:
 			name, _ := of.claimName(i)
 			r.Needs = append(r.Needs, needClaim(of.pod.Namespace, name))
 			// With this answer upstream's pass may end here, before it asks for another claim (D-8).
 			if work.ended = x.upstream(); work.ended {
-				return work
+				return claims, work
 			}
 		case entryAdopt:
 			work.adopted = append(work.adopted, corev1.PodResourceClaimStatus{Name: entry, ResourceClaimName: ptr.To(e.claim.Name)})
@@ -129,12 +125,12 @@ func (x *planner) generateAll(of entries, r *Result, problems *snapshot.Problems
 			}
 			// D-8: what is created by now stays without its name in the status.
 			if work.ended = x.upstream(); work.ended {
-				return work
+				return claims, work
 			}
 		case entryNotNeeded, entryElsewhere, entryWaiting, entryMissing: // nothing to write
 		}
 	}
-	return work
+	return claims, work
 }
 
 // asksFirst is the result without what has to wait for the answers to its Needs.
@@ -146,7 +142,7 @@ func asksFirst(r Result) Result {
 }
 
 // setStatuses is the write of the status after claims were adopted or are to be created.
-func (x *planner) setStatuses(of entries, work *generation) SetClaimStatuses {
+func (x *planner) setStatuses(of entries, work generation) SetClaimStatuses {
 	pod, adopted, pending := of.pod, work.adopted, work.pending
 	a := SetClaimStatuses{Statuses: adopted, Pending: pending, GoOn: !x.upstream()}
 	if of.group != nil {
@@ -154,7 +150,7 @@ func (x *planner) setStatuses(of entries, work *generation) SetClaimStatuses {
 	} else {
 		a.Pod = snapshot.KeyOf(pod)
 	}
-	named := make(map[string]bool, len(adopted)+len(pending))
+	named := map[string]bool{}
 	for i := range adopted {
 		named[adopted[i].Name] = true
 	}

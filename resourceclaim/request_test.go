@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -134,6 +135,9 @@ func TestSetClaimStatusesReadsAnswers(t *testing.T) {
 		{name: "another namespace", reason: "a claim serves its own", done: []runtime.Object{elsewhere}, want: "a pending, b pending"},
 		{name: "no name", reason: "it was not created", done: []runtime.Object{nameless}, want: "a pending, b pending"},
 		{name: "other objects", reason: "passed over", done: []runtime.Object{newPod("p"), &metav1.Status{}}, want: "a pending, b pending"},
+		{name: "dynamic client, another kind", reason: "only claims count", done: []runtime.Object{ofType(asUnstructured(t, made("p", "a", "c1")), "resource.k8s.io/v1", "ResourceClaimTemplate")}, want: "a pending, b pending"},
+		{name: "dynamic client, the kind of another group", reason: "only claims count", done: []runtime.Object{ofType(asUnstructured(t, made("p", "a", "c1")), "example.com/v1", "ResourceClaim")}, want: "a pending, b pending"},
+		{name: "dynamic client, an older version of the API", reason: "the server made it all the same", done: []runtime.Object{ofType(asUnstructured(t, made("p", "a", "c1")), "resource.k8s.io/v1beta1", "ResourceClaim")}, want: "a=c1, b pending"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, uid := range []types.UID{"uid-p", ""} {
@@ -157,6 +161,33 @@ func TestSetClaimStatusesReadsAnswers(t *testing.T) {
 	}
 }
 
+// An entry or a pod without a name is nobody's, and no answer is for it.
+func TestSetClaimStatusesWithoutNames(t *testing.T) {
+	empty := `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"ml"},"status":{}}`
+	for _, tc := range []struct {
+		name, reason string
+		a            SetClaimStatuses
+		done         runtime.Object
+		want         string
+	}{
+		{"refused", "there is no claim to name", SetClaimStatuses{Pod: at("p"), Pending: []string{""}}, nil, empty},
+		{"another pod's", "it is not the pod's", SetClaimStatuses{Pod: at("p"), Pending: []string{""}}, newClaim("c", madeFor("q", "")), empty},
+		{"without annotation", "it was made for no entry", SetClaimStatuses{Pod: at("p"), Pending: []string{""}}, newClaim("c", ownedBy("p", "uid-p")), empty},
+		{"no pod", "a claim without owner is not its own", SetClaimStatuses{Pod: at(""), Pending: []string{"a"}}, newClaim("c", annotated("a")), strings.Replace(empty, `"p"`, `""`, 1)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			require.Equal(t, tc.want, string(tc.a.Request([]runtime.Object{tc.done}).Patch), tc.reason)
+		})
+	}
+}
+
+// ofType is the object with another type.
+func ofType(o *unstructured.Unstructured, apiVersion, kind string) *unstructured.Unstructured {
+	o.SetAPIVersion(apiVersion)
+	o.SetKind(kind)
+	return o
+}
+
 // A finalizer is removed from what the write before it returned.
 func TestRemoveFinalizerReadsAnswers(t *testing.T) {
 	read := newClaim("c", protected, version("7"))
@@ -177,15 +208,14 @@ func TestRemoveFinalizerReadsAnswers(t *testing.T) {
 		{"behind a release", "the version that the write brought", []runtime.Object{newClaim("c", protected, version("8"))}, stripped("8")},
 		{"behind two writes", "the last one", []runtime.Object{newClaim("c", protected, version("8")), newClaim("c", protected, version("9"))}, stripped("9")},
 		{"other claims", "passed over", []runtime.Object{newClaim("d", protected, version("9")), newClaim("c", func(c *resourcev1.ResourceClaim) { c.UID = "x" }, version("9"))}, stripped("7")},
+		{"another name", "passed over, whatever its UID", []runtime.Object{newClaim("d", protected, func(c *resourcev1.ResourceClaim) { c.UID = "uid-c" }, version("9"))}, stripped("7")},
+		{"another namespace's claim", "passed over, whatever its name and UID", []runtime.Object{newClaim("c", protected, inNamespace("other"), version("9"))}, stripped("7")},
 		{"failed", "the plan's order prevents it, and the version is too old", []runtime.Object{nil}, stripped("7")},
 		{"allocated again", "it is protected, so that nothing changes", []runtime.Object{newClaim("c", allocated, version("8"))}, withKind(newClaim("c", allocated, version("8")))},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := a.Request(tc.done).Object.(*resourcev1.ResourceClaim)
-			if len(got.Finalizers) == 0 {
-				got.Finalizers = tc.want.Finalizers
-			}
-			require.Empty(t, cmp.Diff(tc.want, got), tc.reason)
+			require.Empty(t, cmp.Diff(tc.want, got, cmpopts.EquateEmpty()), tc.reason)
 			require.Empty(t, aliasing.Shared([]any{a, tc.done}, got))
 		})
 	}
@@ -203,6 +233,8 @@ func TestRemoveFinalizerReadsAnswers(t *testing.T) {
 		cyclic := asUnstructured(t, newClaim("c", protected, version("8")))
 		cyclic.Object["x"] = func() {}
 		require.Empty(t, cmp.Diff(a.Request(nil), a.Request([]runtime.Object{cyclic})), "no JSON, no answer")
+		zero := RemoveFinalizer{}
+		require.Empty(t, cmp.Diff(zero.Request(nil), zero.Request([]runtime.Object{asUnstructured(t, &resourcev1.ResourceClaim{})})), "a claim without a name is nobody's answer")
 	})
 }
 

@@ -89,11 +89,9 @@ func (a Release) Apply(latest *resourcev1.ResourceClaim) *resourcev1.ResourceCla
 	if out == nil || a.Claim == nil || out.UID != a.Claim.UID {
 		return out
 	}
-	if len(a.Removed) > 0 {
-		out.Status.ReservedFor = slices.DeleteFunc(out.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool {
-			return slices.Contains(a.Removed, c)
-		})
-	}
+	out.Status.ReservedFor = slices.DeleteFunc(out.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool {
+		return slices.Contains(a.Removed, c)
+	})
 	if a.Deallocate && len(out.Status.ReservedFor) == 0 {
 		out.Status.Allocation = nil
 	}

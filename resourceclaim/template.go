@@ -46,7 +46,7 @@ func checkFeatures(template *resourcev1.ResourceClaimTemplate, o Options) error 
 // fromTemplate is the claim to create for that entry (BR-30-01, BR-30-02). It shares
 // nothing with the template (D-6).
 func fromTemplate(of entries, entry string, template *resourcev1.ResourceClaimTemplate, o Options) *resourcev1.ResourceClaim {
-	annotations := make(map[string]string, len(template.Spec.Annotations)+1)
+	annotations := map[string]string{}
 	maps.Copy(annotations, template.Spec.Annotations)
 	// This is how a claim is found again whose name did not get into the pod's status.
 	annotations[PodClaimAnnotation] = entry

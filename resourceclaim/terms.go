@@ -23,7 +23,7 @@ const (
 	podTerm                                          // a claim names the pod of this name as consumer or owner
 	ownerTerm                                        // a claim was generated for an entry of the pod or PodGroup with this UID
 	memberTerm                                       // a pod is in the PodGroup of this name
-	groupTerm                                        // a claim names the PodGroup of this name as consumer or owner
+	groupTerm                                        // a claim names the PodGroup of this name as consumer
 )
 
 func (t terms) named(about uint64, namespace, name string) uint64 {
@@ -75,12 +75,8 @@ func (t terms) ofClaim(claim *resourcev1.ResourceClaim, add func(uint64)) {
 		add(t.uid(ownerTerm, of.owner))
 	}
 	if t.podGroupOf != nil {
-		group, _, owned := owningPodGroup(claim)
-		if owned {
-			add(t.named(groupTerm, claim.Namespace, group))
-		}
 		for i := range claim.Status.ReservedFor {
-			if consumer := &claim.Status.ReservedFor[i]; isPodGroup(consumer) && !(owned && consumer.Name == group) {
+			if consumer := &claim.Status.ReservedFor[i]; isPodGroup(consumer) {
 				add(t.named(groupTerm, claim.Namespace, consumer.Name))
 			}
 		}
