@@ -62,7 +62,8 @@ type event struct {
 
 func newEvent(before, after role, wasThere, isThere bool) event {
 	e := event{before: before, after: after, wasThere: wasThere, isThere: isThere, aggregationRule: true, rules: true}
-	if wasThere && isThere && !before.ambiguous() && !after.ambiguous() && before.object.UID == after.object.UID {
+	// There is no object of a name that was not there, or is not.
+	if !before.ambiguous() && !after.ambiguous() && before.object.UID == after.object.UID {
 		e.aggregationRule = !equality.Semantic.DeepEqual(before.object.AggregationRule, after.object.AggregationRule)
 		e.rules = !slices.EqualFunc(before.object.Rules, after.object.Rules, equalRules)
 	}

@@ -15,16 +15,17 @@ import (
 )
 
 func TestBR2701_EveryAggregatingRole(t *testing.T) {
-	s := snapshotOf(sum("z", "", "is"), plain("a", "is"), sum("m", "", "else"), nil, sum("b", "", ""))
+	s := snapshotOf(sum("z", "", "is"), plain("a", "is"), sum("m", "", "else"), nil, sum("b", "", ""),
+		plain("one of two", ""), sum("one of two", "", ""), plain("two plain ones", ""), plain("two plain ones", ""))
 	for _, tc := range []struct {
 		name, reason   string
 		oldObj, newObj *rbacv1.ClusterRole
 		want           []string
 	}{
-		{"update", "whatever changed", plain("a", "is"), plain("a", "is"), []string{"b", "m", "z"}},
-		{"add", "the newObj one aggregates too", nil, sum("c", "", ""), []string{"b", "c", "m", "z"}},
-		{"delete", "the deleted one too: its plan is empty now", sum("m", "", "else"), nil, []string{"b", "m", "z"}},
-		{"stops aggregating", "so is the plan of one that has no aggregationRule any more", sum("m", "", "else"), plain("m", ""), []string{"b", "m", "z"}},
+		{"update", "whatever changed", plain("a", "is"), plain("a", "is"), []string{"b", "m", "one of two", "z"}},
+		{"add", "the newObj one aggregates too", nil, sum("c", "", ""), []string{"b", "c", "m", "one of two", "z"}},
+		{"delete", "the deleted one too: its plan is empty now", sum("m", "", "else"), nil, []string{"b", "m", "one of two", "z"}},
+		{"stops aggregating", "so is the plan of one that has no aggregationRule any more", sum("m", "", "else"), plain("m", ""), []string{"b", "m", "one of two", "z"}},
 		{"no event", "nothing happened", nil, nil, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -61,6 +62,9 @@ func TestAffected(t *testing.T) {
 		{"deleted", "those that selected it", plain("leaf", "leaf", pods), nil, []string{"low", "mid", "top"}},
 		{"unselected rules", "nobody selects it", plain("unlabelled", "", pods), plain("unlabelled", "", nodes), nil},
 		{"SetRules carried out", "only itself: what is written in a role that aggregates is not what it brings", sum("mid", "mid", "low"), sum("mid", "mid", "low", pods), []string{"mid"}},
+		{"resync of one that aggregates", "nothing changed", sum("mid", "mid", "low", pods), sum("mid", "mid", "low", pods), nil},
+		{"one that aggregates matches itself", "it does not aggregate itself", sum("other", "", "else"), sum("other", "else", "else"), nil},
+		{"one that aggregates matches itself no more", "it did not aggregate itself", sum("other", "else", "else"), sum("other", "", "else"), nil},
 		{"aggregationRule", "itself and those above", sum("mid", "mid", "low"), sum("mid", "mid", "else"), []string{"mid", "top"}},
 		{"begins to aggregate", "itself and those above", plain("mid", "mid", pods), sum("mid", "mid", "low", pods), []string{"mid", "top"}},
 		{"stops aggregating", "itself, whose plan is empty now, and those above", sum("mid", "mid", "low", pods), plain("mid", "mid", pods), []string{"mid", "top"}},
@@ -95,6 +99,22 @@ func TestAffectedByRoleThatCannotBeSummed(t *testing.T) {
 	s := snapshotOf(sum("top", "", "mid"), broken(pods))
 	require.Equal(t, []string{"mid", "top"}, AffectedByClusterRole(s, broken(nodes), broken(pods), Options{}),
 		"what is written in it is what it brings")
+}
+
+// A role that aggregates a name which is there twice is not written, so what is stored in it is what it brings.
+func TestAffectedByRoleThatRestsOnTwo(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason, twins string
+		want                []string
+	}{
+		{"a source of it", "it cannot be computed", "low", []string{"mid", "top"}},
+		{"none of its sources", "it is computed, whatever is stored in it", "else", []string{"mid"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := snapshotOf(sum("top", "", "mid"), sum("mid", "mid", "low", pods), plain("a", tc.twins), plain("a", ""))
+			require.Equal(t, tc.want, AffectedByClusterRole(s, sum("mid", "mid", "low", nodes), sum("mid", "mid", "low", pods), Options{}), tc.reason)
+		})
+	}
 }
 
 func TestAffectedInCycle(t *testing.T) {

@@ -1,6 +1,10 @@
 package rbacaggregate
 
-import "github.com/purekube/purekube"
+import (
+	"slices"
+
+	"github.com/purekube/purekube"
+)
 
 // collect returns the rules that a computable role comes to by aggregation, in order (BR-27-02 …
 // BR-27-04), and the problems that they rest on. Its group has to be known. It goes through all that the
@@ -8,102 +12,96 @@ import "github.com/purekube/purekube"
 func (e *evaluation) collect(root *node) *contribution {
 	u := e.newUnion()
 	pass := u.pass
-	var resting problemSet
+	var resting []*purekube.ObjectError
 	// path holds what is still to be collected, the next at the end.
-	type span struct {
-		sources []*node
-		of      *selection
-	}
 	var path []span
 	enter := func(n *node) {
-		if n.collected == pass {
+		if !n.collected.first(pass) {
 			return
 		}
-		n.collected = pass
 		switch {
-		case n.contributes != nil:
-			u.add(n.contributes.rules)
-			resting.add(n.contributes.resting)
 		case n != root && !e.contributesNested(n):
 			u.add(e.stored(n))
 			if e.mode != stored {
-				resting.add(n.problems)
+				resting = append(resting, n.problems...)
 			}
-		case e.mode != stored && n.group.cyclic():
-			if n.group.collected == pass {
-				return
+		case n.group.cyclic():
+			// This is what every member comes to.
+			for _, member := range n.group.roles {
+				member.collected = pass
 			}
-			n.group.collected = pass
-			for _, round := range n.group.goesRound {
-				u.add(e.stored(round))
+			path = append(path, span{sources: n.group.goesRound, collected: new(mark), stored: true})
+			for _, s := range slices.Backward(e.around(n)) {
+				path = append(path, s)
 			}
-			path = append(path, span{sources: e.around(n, pass)})
 		default:
 			if e.mode == settled && !n.group.collects && keepsStored(n.object) {
 				u.add(e.stored(n))
 			}
-			for i := len(n.selections) - 1; i >= 0; i-- {
-				if s := n.selections[i]; s.collected != pass {
-					path = append(path, span{s.sources, s})
-				}
+			for _, s := range slices.Backward(n.selections) {
+				path = append(path, span{sources: s.sources, collected: &s.collected})
 			}
 		}
 	}
 	enter(root)
 	for len(path) > 0 {
 		at := &path[len(path)-1]
-		if len(at.sources) == 0 {
-			if at.of != nil {
-				at.of.collected = pass
-			}
+		if len(at.sources) == 0 || *at.collected == pass {
+			*at.collected = pass
 			path = path[:len(path)-1]
 			continue
 		}
 		n := at.sources[0]
 		at.sources = at.sources[1:]
-		enter(n)
+		if at.stored {
+			u.add(e.stored(n))
+		} else {
+			enter(n)
+		}
 	}
-	return &contribution{u.rules, resting.found}
+	return &contribution{u.rules, resting}
 }
 
-// around returns the sources outside of a cycle in the order in which a member of it collects them.
+// span is what is still to be collected of some sources.
+type span struct {
+	sources []*node
+	// collected is the pass in which all of them were, here or elsewhere.
+	collected *mark
+	// stored is whether no more counts than the rules that are stored in them.
+	stored bool
+}
+
+// around returns the sources of a cycle in the order in which a member of it collects them. Those inside
+// may be among them.
 //
 // Every member of a cycle comes to the same set of rules: all that enter the cycle anywhere. Their
 // order is made such that each member's list is what BR-27-02 … BR-27-04 make of its sources' lists, so that
 // upstream finds nothing to change in it: a member's list begins with what it aggregates from
 // outside before it comes to its first source inside, goes on with the same of that source, and so on
 // once round; then comes whatever is left, in the order of the members' names.
-func (e *evaluation) around(start *node, pass int) []*node {
-	g := start.group
-	var sources []*node
-	outside := func(of []*node) {
-		for _, n := range of {
-			if n.group != g {
-				sources = append(sources, n)
-			}
+func (e *evaluation) around(start *node) []span {
+	// A pass of its own: what a cycle above has still to collect is none of this one's.
+	e.pass++
+	pass := e.pass
+	var sources []span
+	outside := func(s *selection) {
+		if s.collectedOutside.first(pass) {
+			sources = append(sources, span{sources: s.sources, collected: &s.collected})
 		}
 	}
-	for at := start; at != nil && at.walked != pass; {
-		at.walked = pass
+	for at := start; at.walked.first(pass); {
 		whole, last, which, next := untilInside(at)
 		for _, s := range whole {
-			if s.collectedOutside != pass {
-				s.collectedOutside = pass
-				outside(s.sources)
-			}
+			outside(s)
 		}
-		if last != nil && last.collectedOutside != pass && last.collectedBefore[which] != pass {
-			last.collectedBefore[which] = pass
-			outside(last.sources[:last.inside[which]])
+		if last.collectedBefore[which].first(pass) {
+			sources = append(sources, span{sources: last.sources[:last.inside[which]], collected: new(mark)})
 		}
 		at = next
 	}
-	for _, member := range g.roles {
+	for _, member := range start.group.roles {
 		for _, s := range member.selections {
-			if s.collectedOutside != pass {
-				s.collectedOutside = pass
-				outside(s.sources)
-			}
+			outside(s)
 		}
 	}
 	return sources
@@ -113,7 +111,9 @@ func (e *evaluation) around(start *node, pass int) []*node {
 // selections, and the beginning of the last one, up to its first (which is 0) or second source
 // inside, and that source. A role does not collect itself, hence the second.
 func untilInside(member *node) (whole []*selection, last *selection, which int, first *node) {
-	for i, s := range member.selections {
+	// It has one, or it would not be in the cycle.
+	for i := 0; ; i++ {
+		s := member.selections[i]
 		if s.group != member.group {
 			continue
 		}
@@ -123,7 +123,6 @@ func untilInside(member *node) (whole []*selection, last *selection, which int, 
 			}
 		}
 	}
-	return member.selections, nil, 0, nil // not in a cycle
 }
 
 // insiders returns the positions of its first two sources that are in its group, the number of sources
@@ -142,25 +141,4 @@ func (s *selection) insiders() [2]int {
 		}
 	}
 	return *s.inside
-}
-
-// problemSet collects problems, each once however many ways lead to it.
-type problemSet struct {
-	seen  map[[2]string]bool
-	found []*purekube.ObjectError
-}
-
-func (p *problemSet) add(problems []*purekube.ObjectError) {
-	for _, e := range problems {
-		// A field of a ClusterRole has one problem at most.
-		at := [2]string{e.Name, e.Field}
-		if p.seen[at] {
-			continue
-		}
-		if p.seen == nil {
-			p.seen = map[[2]string]bool{}
-		}
-		p.seen[at] = true
-		p.found = append(p.found, e)
-	}
 }

@@ -1,6 +1,10 @@
 package rbacaggregate
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/purekube/purekube"
+)
 
 // contribute computes what a computable role comes to by aggregation, and the same for all that it rests
 // on, each once. It is for questions about many roles and returns what collect does for each of them. A
@@ -43,8 +47,7 @@ func (e *evaluation) completeCycle(g *group) {
 	var parts []*contribution
 	for _, member := range g.roles {
 		for _, s := range member.selections {
-			if s.collectedOutside != pass {
-				s.collectedOutside = pass
+			if s.collectedOutside.first(pass) {
 				parts = append(parts, e.part(s, g))
 			}
 		}
@@ -57,8 +60,7 @@ func (e *evaluation) completeCycle(g *group) {
 	for _, member := range g.roles {
 		var path []*node
 		at := member
-		for at.contributes == nil && at.walked != pass {
-			at.walked = pass
+		for at.walked.first(pass) {
 			path = append(path, at)
 			_, _, _, at = untilInside(at)
 		}
@@ -70,11 +72,9 @@ func (e *evaluation) completeCycle(g *group) {
 			}
 			at.contributes = e.joined(append(parts, entering))
 		}
-		for i := len(path) - 1; i >= 0; i-- {
-			if n := path[i]; n.contributes == nil {
-				_, _, _, next := untilInside(n)
-				n.contributes = e.joined(append(e.beforeInside(n), next.contributes))
-			}
+		for _, n := range slices.Backward(path) {
+			_, _, _, next := untilInside(n)
+			n.contributes = e.joined(append(e.beforeInside(n), next.contributes))
 		}
 	}
 }
@@ -85,9 +85,6 @@ func (e *evaluation) beforeInside(member *node) []*contribution {
 	whole, last, which, _ := untilInside(member)
 	for _, s := range whole {
 		parts = append(parts, e.part(s, member.group))
-	}
-	if last == nil {
-		return parts
 	}
 	if last.before[which] == nil {
 		last.before[which] = e.sum(last.sources[:last.insiders()[which]], member.group)
@@ -132,13 +129,14 @@ func (e *evaluation) leaf(n *node) *contribution {
 	return n.leaf
 }
 
-// joined returns the rules of the parts, each once, and their problems, each once. It is one of the
-// parts, if that begins with all the others.
+// joined returns the rules of the parts, each once, and their problems, each once. The rules are those of
+// one of the parts, if that begins with all the others.
 func (e *evaluation) joined(parts []*contribution) *contribution {
 	var u *union
-	var problems *problemSet
+	var problems problemSet
 	all := &contribution{}
 	for _, p := range parts {
+		problems.add(p.resting)
 		switch {
 		case u != nil:
 			u.add(p.rules)
@@ -149,24 +147,11 @@ func (e *evaluation) joined(parts []*contribution) *contribution {
 			u.add(all.rules)
 			u.add(p.rules)
 		}
-		switch {
-		case len(p.resting) == 0:
-		case len(all.resting) == 0 && problems == nil:
-			all.resting = p.resting
-		default:
-			if problems == nil {
-				problems = &problemSet{}
-				problems.add(all.resting)
-			}
-			problems.add(p.resting)
-		}
 	}
 	if u != nil {
 		all.rules = u.rules
 	}
-	if problems != nil {
-		all.resting = problems.found
-	}
+	all.resting = problems.found
 	return all
 }
 
@@ -174,4 +159,25 @@ func (e *evaluation) joined(parts []*contribution) *contribution {
 // semantically equal may be written differently, and the first one counts.
 func continues(list, with []rule) bool {
 	return len(list) >= len(with) && slices.EqualFunc(list[:len(with)], with, func(a, b rule) bool { return a.PolicyRule == b.PolicyRule })
+}
+
+// problemSet collects problems, each once however many ways lead to it.
+type problemSet struct {
+	seen  map[[2]string]bool
+	found []*purekube.ObjectError
+}
+
+func (p *problemSet) add(problems []*purekube.ObjectError) {
+	for _, e := range problems {
+		// A field of a ClusterRole has one problem at most.
+		at := [2]string{e.Name, e.Field}
+		if p.seen[at] {
+			continue
+		}
+		if p.seen == nil {
+			p.seen = map[[2]string]bool{}
+		}
+		p.seen[at] = true
+		p.found = append(p.found, e)
+	}
 }

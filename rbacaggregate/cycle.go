@@ -23,7 +23,6 @@ type group struct {
 	// any; what is stored in the roles of goesRound may go round in it (mode settled).
 	collects, grants bool
 	goesRound        []*node
-	collected        int // the pass in which it was
 }
 
 // cyclic reports whether roles aggregate each other.

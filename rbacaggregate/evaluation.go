@@ -33,8 +33,20 @@ type evaluation struct {
 	visited int
 	open    []*vertex
 	// pass counts collections; what is marked with the current one has been collected.
-	pass   int
-	marked []int // by ruleID
+	pass   mark
+	marked []mark // by ruleID
+}
+
+// mark is the pass in which something was collected last.
+type mark int
+
+// first marks, and reports whether it is the first time in this pass.
+func (m *mark) first(pass mark) bool {
+	if *m == pass {
+		return false
+	}
+	*m = pass
+	return true
 }
 
 func (x *Index) evaluate(m mode, ids *ruleIDs) *evaluation {
@@ -64,14 +76,13 @@ type node struct {
 	// problems say why its rules cannot be computed.
 	problems []*purekube.ObjectError
 
-	storedRules []rule
-	numbered    bool
+	storedRules []rule // nil until somebody asks for them
 
 	// contributes is what it comes to by aggregation, and leaf what is stored in it, once they are known.
 	contributes, leaf *contribution
 
 	// The passes in which it was collected, and walked by in a cycle.
-	collected, walked int
+	collected, walked mark
 }
 
 // selection is what one selector matches. Selectors of one text share it, whoever has them: that keeps n
@@ -96,8 +107,8 @@ type selection struct {
 
 	// The passes in which it was collected: all of it, what is outside its group, and what comes before
 	// the first and the second source inside.
-	collected, collectedOutside int
-	collectedBefore             [2]int
+	collected, collectedOutside mark
+	collectedBefore             [2]mark
 }
 
 // contribution is a list of rules, each once, and the problems that it rests on.
@@ -122,8 +133,8 @@ func (e *evaluation) node(r role) *node {
 
 // stored returns the rules that are stored in a role.
 func (e *evaluation) stored(n *node) []rule {
-	if !n.numbered {
-		n.storedRules, n.numbered = e.ids.all(n.object.Rules), true
+	if n.storedRules == nil {
+		n.storedRules = e.ids.all(n.object.Rules)
 	}
 	return n.storedRules
 }
@@ -135,7 +146,6 @@ func (e *evaluation) expand(n *node) {
 	}
 	n.expanded = true
 	n.problems = slices.Clone(n.aggregation.problems)
-	var ambiguous []string
 	for i, s := range n.aggregation.selectors {
 		if s == nil {
 			continue
@@ -147,11 +157,9 @@ func (e *evaluation) expand(n *node) {
 		sel.addedTo = n
 		n.selections = append(n.selections, sel)
 		n.selectedBy = append(n.selectedBy, i)
-		ambiguous = append(ambiguous, sel.ambiguous...)
-	}
-	slices.Sort(ambiguous)
-	for _, name := range slices.Compact(ambiguous) {
-		n.problems = append(n.problems, duplicateError(name))
+		for _, name := range sel.ambiguous {
+			n.problems = append(n.problems, duplicateError(name))
+		}
 	}
 }
 

@@ -138,10 +138,9 @@ func (e *evaluation) sources(start *node) (from map[ruleID][]string, sources []S
 	for queue := []*node{start}; len(queue) > 0; queue = queue[1:] {
 		via := queue[0]
 		for i, s := range via.selections {
-			if s.collected == pass {
+			if !s.collected.first(pass) {
 				continue // a role that is nearer has the same selector
 			}
-			s.collected = pass
 			for _, n := range s.sources {
 				if nodes[n] {
 					continue

@@ -66,6 +66,10 @@ func TestExplainRules(t *testing.T) {
 		of: "x", want: []string{"pods: y/a"},
 		sources: []Source{{Name: "a", Via: "y", Selector: 1}, {Name: "y", Via: "x", Aggregates: true}},
 	}, {
+		name: "up to date", reason: "where its rules come from does not rest on what is stored in it",
+		s: snapshotOf(sum("top", "", "leaf", pods), plain("a", "leaf", pods)), of: "top",
+		want: []string{"pods: a"}, sources: []Source{{Name: "a", Via: "top"}},
+	}, {
 		name: "two ways as short", reason: "the one through what is aggregated first",
 		s:  snapshotOf(sum("top", "", "second first"), sum("m1", "first", "leaf"), sum("m2", "second", "leaf"), plain("a", "leaf", pods)),
 		of: "top", want: []string{"pods: m2/a"},
@@ -131,6 +135,31 @@ func TestExplainReasons(t *testing.T) {
 			"UpToDate: its rules are what aggregation gives it",
 		},
 	}, {
+		name: "cycle under MatchUpstream", reason: "the source aggregates it in turn; what is stored in it counts", o: upstream,
+		s: snapshotOf(sum("sum", "x", "y"), sum("other", "y", "x", jobs)),
+		want: []string{
+			"[0] ContributesStored other: it matches other, in which 1 rule is stored",
+			"[0] Cycle other: other aggregates this ClusterRole in turn",
+			"RulesDiffer: 1 rule is added",
+		},
+	}, {
+		name: "only itself", reason: "that is no other ClusterRole", s: snapshotOf(sum("sum", "x", "x")),
+		want: []string{
+			"[0] SelectsItself: it matches the ClusterRole itself, which adds nothing",
+			"[0] NothingSelected: it matches no other ClusterRole",
+			"UpToDate: its rules are what aggregation gives it",
+		},
+	}, {
+		name: "one for another", reason: "both numbers are named", s: snapshotOf(sum("sum", "", "is", pods), plain("a", "is", nodes)),
+		want: []string{"[0] ContributesRules a: it matches a, which has 1 rule", "RulesDiffer: 1 rule is added and 1 removed"},
+	}, {
+		name: "two selectors do not convert", reason: "each is named at its place", s: snapshotOf(broken(broken(sum("sum", "", "")))),
+		want: []string{
+			`[0] InvalidSelector: "Near" is not a valid label selector operator`,
+			`[1] InvalidSelector: "Near" is not a valid label selector operator`,
+			"RulesUnknown: nothing is written, since its rules cannot be known",
+		},
+	}, {
 		name: "selector does not convert", reason: "the others are explained, but nothing is written",
 		s: snapshotOf(broken(sum("sum", "", "is", pods)), plain("a", "is")),
 		want: []string{
@@ -150,6 +179,14 @@ func TestExplainReasons(t *testing.T) {
 		s: snapshotOf(sum("sum", "", "is"), plain("a", "is"), plain("a", "")),
 		want: []string{
 			"[0] AmbiguousSource a: it matches the name a, which more than one ClusterRole has",
+			"RulesUnknown: nothing is written, since its rules cannot be known",
+		},
+	}, {
+		name: "source twice, matched twice", reason: "it is named at the selector that is the first to match it",
+		s: snapshotOf(sum("sum", "", "is two"), plain("a", "is"), plain("a", "two")),
+		want: []string{
+			"[0] AmbiguousSource a: it matches the name a, which more than one ClusterRole has",
+			"[1] SelectedBefore: whatever it matches is matched by a selector before it",
 			"RulesUnknown: nothing is written, since its rules cannot be known",
 		},
 	}, {
@@ -177,6 +214,14 @@ func TestExplainReasons(t *testing.T) {
 	}
 }
 
+// An Explanation is data, which may have been put together elsewhere: a way that does not come to an end is none.
+func TestPathThatGoesRound(t *testing.T) {
+	e := Explanation{Key: "sum", Sources: []Source{{Name: "a", Via: "b"}, {Name: "b", Via: "a"}, {Name: "c", Via: "d"}, {Name: "e", Via: "sum"}}}
+	require.Nil(t, e.Path("a"))
+	require.Nil(t, e.Path("c"), "nor one from nowhere")
+	require.Equal(t, []string{"e"}, e.Path("e"))
+}
+
 func TestExplainUnknown(t *testing.T) {
 	r := sum("sum", "", "is", pods)
 	r.AggregationRule.ClusterRoleSelectors = append(r.AggregationRule.ClusterRoleSelectors, badSelector())
@@ -194,7 +239,8 @@ func TestExplainUnknown(t *testing.T) {
 func TestExplainAll(t *testing.T) {
 	bad := sum("bad", "", "is")
 	bad.AggregationRule.ClusterRoleSelectors[0] = badSelector()
-	s := snapshotOf(nil, sum("sum", "", "is"), plain("a", "is", pods), plain("twin", ""), bad, plain("twin", ""), plain("", ""))
+	s := snapshotOf(nil, sum("sum", "", "is"), plain("a", "is", pods), plain("twin", ""), bad, plain("twin", ""), plain("", ""),
+		plain("b", ""), plain("b", ""), plain("late", ""), sum("late", "", ""))
 	for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}} {
 		all, err := ExplainAll(s, o)
 		require.EqualError(t, err, "ClusterRole: nil object in the snapshot\nClusterRole: metadata.name: an object of a cluster has a name")
@@ -204,7 +250,7 @@ func TestExplainAll(t *testing.T) {
 			one, _ := Explain(s, e.Key, o)
 			require.Empty(t, cmp.Diff(one, e))
 		}
-		require.Equal(t, []string{"bad", "sum", "twin"}, keys, "those that have a plan")
+		require.Equal(t, []string{"b", "bad", "late", "sum", "twin"}, keys, "those that have a plan, by name")
 		require.Empty(t, aliasing.Shared(s, all))
 	}
 }

@@ -227,6 +227,23 @@ func TestIndexBadInput(t *testing.T) {
 	require.NoError(t, x.Err(), "the older Index is as it was")
 	again, _ := next.With(snapshotOf(nil))
 	require.EqualError(t, again.Err(), next.Err().Error(), "each problem once")
+	require.Len(t, again.problems, 2, "they do not pile up")
+
+	for _, role := range []*rbacv1.ClusterRole{nil, plain("", "")} {
+		next, affected = x.With(snapshotOf(role))
+		require.Error(t, next.Err(), "one alone is an error too")
+		require.Empty(t, affected)
+	}
+
+	next, affected = x.With(snapshotOf(plain("a", ""), plain("a", "is", pods)))
+	require.Equal(t, []string{"a"}, affected, "its plan is an error now")
+	require.ErrorIs(t, next.Err(), purekube.ErrDuplicate)
+	gone, affected := next.Without(snapshotOf(plain("a", "")))
+	require.Equal(t, []string{"a"}, affected, "and empty then")
+	require.NoError(t, gone.Err())
+	mended, affected := next.With(snapshotOf(plain("a", "")))
+	require.Equal(t, []string{"a"}, affected, "and empty then")
+	require.NoError(t, mended.Err())
 
 	next, affected = x.With(snapshotOf(sum("a", "", "is"), plain("a", "is", pods)))
 	require.Equal(t, []string{"a"}, affected)
@@ -269,6 +286,22 @@ func TestIndexOfManyChanges(t *testing.T) {
 	}
 	require.Zero(t, x.aggregated.Len()+x.requests.Len()+x.changedLabels.Len())
 	x.each(func(r role) { t.Errorf("%s is left", r.name) })
+}
+
+// What is not as it should be is the same after the Index has been made anew.
+func TestIndexMadeAnewWithProblems(t *testing.T) {
+	s := snapshotOf(broken(sum("broken", "k", "k")), plain("twin", "k", pods), plain("twin", "", pods), sum("sum", "", "k"), sum("other", "", "else"), plain("a", "else", jobs))
+	for i := range fewChanges {
+		s.ClusterRoles = append(s.ClusterRoles, plain(fmt.Sprintf("r%d", i), ""))
+	}
+	fresh := NewIndex(s, Options{})
+	x, _ := NewIndex(Snapshot{}, Options{}).With(s)
+	require.Zero(t, x.changed.Len(), "made anew")
+	require.Equal(t, lines(fresh.Err()), lines(x.Err()))
+	names := []string{"broken", "twin", "sum", "other", "a", "r0"}
+	write := plain("a", "else k", nodes)
+	require.Empty(t, cmp.Diff(answers(fresh, names, write), answers(x, names, write)))
+	require.Len(t, x.base.labels.expected, 2, "it is ready for the selectors that it has")
 }
 
 // What a role that was replaced or taken away had leaves nothing behind.

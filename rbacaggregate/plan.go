@@ -1,6 +1,8 @@
 package rbacaggregate
 
 import (
+	"slices"
+
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/purekube/purekube"
@@ -77,24 +79,17 @@ func (x *Index) Rules(name string) ([]rbacv1.PolicyRule, error) {
 // eachPlanned calls f for the roles that have a plan, sorted by name: those with an aggregationRule and
 // the ambiguous ones.
 func (x *Index) eachPlanned(f func(role)) {
-	ambiguous := make([]string, 0, x.ambiguous.Len())
-	for name := range x.ambiguous.All() {
-		ambiguous = append(ambiguous, name)
-	}
-	call := func(name string) {
-		if r, found := x.find(name); found {
-			f(r)
-		}
-	}
+	names := make([]string, 0, x.aggregated.Len()+x.ambiguous.Len())
 	for name := range x.aggregated.All() {
-		for len(ambiguous) > 0 && ambiguous[0] < name {
-			call(ambiguous[0])
-			ambiguous = ambiguous[1:]
-		}
-		call(name)
+		names = append(names, name)
 	}
-	for _, name := range ambiguous {
-		call(name)
+	for name := range x.ambiguous.All() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		r, _ := x.find(name)
+		f(r)
 	}
 }
 

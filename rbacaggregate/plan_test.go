@@ -24,6 +24,9 @@ var (
 	secrets = on("secrets", "get")
 	nodes   = on("nodes", "get")
 	jobs    = on("jobs", "get")
+
+	services = on("services", "get")
+	events   = on("events", "get")
 )
 
 func snapshotOf(roles ...*rbacv1.ClusterRole) Snapshot { return Snapshot{ClusterRoles: roles} }
@@ -55,6 +58,19 @@ func TestRules(t *testing.T) {
 		name: "BR-27-03 not itself", reason: "a role that its own selector matches does not keep what stands in it",
 		s:     snapshotOf(sum("sum", "is", "is", nodes), plain("a", "is", pods)),
 		modes: both, want: []rbacv1.PolicyRule{pods},
+	}, {
+		name: "BR-27-03 not itself, written twice", reason: "the second time is no other place",
+		s:     snapshotOf(sum("sum", "is", "is", nodes, nodes), plain("a", "is", pods)),
+		modes: both, want: []rbacv1.PolicyRule{pods},
+	}, {
+		name: "BR-27-03 others have its own rules", reason: "they come in where the first other one has them",
+		s: snapshotOf(plain("a", "is", jobs), sum("sum", "is", "is", nodes, pods, secrets), plain("t", "is", services, pods, services),
+			plain("u", "is", nodes, events, pods)),
+		modes: both, want: []rbacv1.PolicyRule{jobs, services, pods, nodes, events},
+	}, {
+		name: "BR-27-03 others have its own rules, at the end", reason: "they come in where the first other one has them",
+		s:     snapshotOf(sum("sum", "is", "is", nodes, pods), plain("t", "is", services, pods, nodes), plain("u", "is", pods)),
+		modes: both, want: []rbacv1.PolicyRule{services, pods, nodes},
 	}, {
 		name: "BR-27-04 once", reason: "the first place counts",
 		s:     snapshotOf(sum("sum", "", "is"), plain("a", "is", pods, nodes, pods), plain("b", "is", secrets, nodes)),
@@ -115,6 +131,16 @@ func TestRules(t *testing.T) {
 			plain("f", "first", secrets), plain("l", "last", nodes), plain("o", "own", jobs)),
 		modes: []Options{{}}, want: []rbacv1.PolicyRule{secrets, jobs, nodes},
 	}, {
+		name: "D-11 cycle of four", reason: "once round from sum to a, d and c, which is not the order of their names",
+		s: snapshotOf(sum("sum", "toSum", "ownSum toA"), sum("a", "toA", "ownA toD"), sum("d", "toD", "ownD toC"), sum("c", "toC", "ownC toSum"),
+			plain("own-sum", "ownSum", pods), plain("own-a", "ownA", nodes), plain("own-d", "ownD", jobs), plain("own-c", "ownC", secrets)),
+		modes: []Options{{}}, want: []rbacv1.PolicyRule{pods, nodes, jobs, secrets},
+	}, {
+		name: "D-11 cycle above another one", reason: "low1 comes first, with all that its cycle collects, in the order of that cycle, though up has one of its selectors",
+		s: snapshotOf(sum("sum", "toSum", "toLow1 toUp"), sum("up", "toUp", "one toSum"),
+			sum("low1", "toLow1", "toLow2"), sum("low2", "toLow2", "toLow1 one two"), plain("a", "two", nodes), plain("b", "one", pods)),
+		modes: []Options{{}}, want: []rbacv1.PolicyRule{pods, nodes},
+	}, {
 		name: "D-11 cycle through one selector", reason: "b1 does not collect itself, so it comes to b2 before it comes to sum; sum comes to b1 first",
 		s: snapshotOf(plain("b0", "s", secrets), sum("b1", "s toX", "s toA"), plain("b2", "s", nodes), sum("sum", "s", "s"),
 			sum("a", "toA", "toX own"), plain("o", "own", jobs)),
@@ -125,6 +151,19 @@ func TestRules(t *testing.T) {
 				got, err := Rules(tc.s, "sum", o)
 				require.NoError(t, err)
 				require.Equal(t, tc.want, got, "%s (%+v)", tc.reason, o)
+
+				all, err := ExplainAll(tc.s, o)
+				require.NoError(t, err)
+				for _, e := range all {
+					if e.Key != "sum" {
+						continue
+					}
+					got = []rbacv1.PolicyRule{}
+					for _, c := range e.Rules {
+						got = append(got, c.Rule)
+					}
+					require.Equal(t, tc.want, got, "among all of them: %s (%+v)", tc.reason, o)
+				}
 			})
 		}
 	}
@@ -246,6 +285,14 @@ func TestBadInput(t *testing.T) {
 		s:    snapshotOf(sum("sum", "", "mid"), sum("middle", "mid", "is", secrets), plain("a", "", pods), plain("a", "is", nodes)),
 		sets: set("sum", secrets), errs: map[string]string{"a": twiceError, "middle": twiceError, "sum": twiceError},
 		upstreamErrs: map[string]string{"a": twiceError, "middle": twiceError},
+	}, {
+		name: "two of one name, and all are taken in", reason: "a selector without a label matches them too",
+		s: snapshotOf(plain("a", "", pods), plain("a", "", nodes), func() *rbacv1.ClusterRole {
+			r := sum("sum", "", "")
+			r.AggregationRule.ClusterRoleSelectors = []metav1.LabelSelector{{}}
+			return r
+		}()),
+		sets: map[string][]rbacv1.PolicyRule{}, errs: map[string]string{"a": twiceError, "sum": twiceError},
 	}, {
 		name: "an aggregating role twice", reason: "which of the two is real cannot be known",
 		s:    snapshotOf(sum("a", "", "is"), sum("a", "", "is"), plain("b", "is", pods)),

@@ -156,11 +156,7 @@ func (p *preview) of(name string, problems *snapshot.Problems, compute func(*eva
 		before = p.before.granted(r, &snapshot.Problems{}, compute)
 		storedBefore = p.before.stored(p.before.node(r))
 	}
-	if r, found := p.after.index.find(name); found {
-		if r.ambiguous() {
-			problems.Add(duplicateError(name))
-			return c
-		}
+	if r, found := p.after.index.find(name); found { // not ambiguous: the write is of one ClusterRole
 		after = p.after.granted(r, problems, compute)
 		if p.changed != nil && name == p.changed.Name {
 			written := p.after.stored(p.after.node(r))

@@ -34,9 +34,9 @@ func (r role) ambiguous() bool { return r.object == nil }
 // aggregates reports whether the role has an aggregationRule. Nothing is known about an ambiguous one.
 func (r role) aggregates() bool { return r.object != nil && r.object.AggregationRule != nil }
 
-// mayAggregate is aggregates for a role that may be ambiguous.
+// mayAggregate reports whether one of the ClusterRoles of an ambiguous role has an aggregationRule.
 func (r role) mayAggregate() bool {
-	return r.aggregates() || slices.ContainsFunc(r.twins, func(o *rbacv1.ClusterRole) bool { return o.AggregationRule != nil })
+	return slices.ContainsFunc(r.twins, func(o *rbacv1.ClusterRole) bool { return o.AggregationRule != nil })
 }
 
 // labels calls f for the labels of each ClusterRole of the name.

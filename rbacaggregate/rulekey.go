@@ -71,7 +71,7 @@ func equalRules(a, b rbacv1.PolicyRule) bool {
 // the next one of the same evaluation begins.
 type union struct {
 	evaluation *evaluation
-	pass       int
+	pass       mark
 	rules      []rule
 }
 
@@ -81,12 +81,10 @@ func (e *evaluation) newUnion() *union {
 }
 
 func (u *union) add(rules []rule) {
-	if n := u.evaluation.ids.len(); len(u.evaluation.marked) < n {
-		u.evaluation.marked = append(u.evaluation.marked, make([]int, n-len(u.evaluation.marked))...)
-	}
+	e := u.evaluation
+	e.marked = append(e.marked, make([]mark, e.ids.len()-len(e.marked))...)
 	for _, r := range rules {
-		if u.evaluation.marked[r.id] != u.pass {
-			u.evaluation.marked[r.id] = u.pass
+		if e.marked[r.id].first(u.pass) {
 			u.rules = append(u.rules, r)
 		}
 	}

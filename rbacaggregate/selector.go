@@ -59,13 +59,7 @@ func firstError(ls *metav1.LabelSelector, err error) error {
 			return err
 		}
 	}
-	for _, expression := range ls.MatchExpressions {
-		one := metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{expression}}
-		if _, err := metav1.LabelSelectorAsSelector(&one); err != nil {
-			return err
-		}
-	}
-	return err
+	return err // the first expression's: they are a list
 }
 
 // aggregation is an aggregationRule with its selectors converted.

@@ -38,8 +38,7 @@ func (e *evaluation) aggregatedBelow(g *group) []*node {
 	e.pass++
 	var found []*node
 	enter := func(n *node) {
-		if n.group != nil && n.collected != e.pass {
-			n.collected = e.pass
+		if n.group != nil && n.collected.first(e.pass) {
 			found = append(found, n)
 		}
 	}
@@ -48,8 +47,7 @@ func (e *evaluation) aggregatedBelow(g *group) []*node {
 	}
 	for i := 0; i < len(found); i++ {
 		for _, s := range found[i].selections {
-			if s.collected != e.pass {
-				s.collected = e.pass
+			if s.collected.first(e.pass) {
 				for _, n := range s.sources {
 					enter(n)
 				}
@@ -84,12 +82,10 @@ func keepsStored(object *rbacv1.ClusterRole) bool {
 		if m.Manager == FieldManager && m.Operation == metav1.ManagedFieldsOperationApply {
 			continue
 		}
-		if m.FieldsV1 == nil {
-			return true
-		}
-		data, err := m.FieldsV1.MarshalJSON()
+		data, _ := json.Marshal(m.FieldsV1)
 		var fields map[string]json.RawMessage
-		if err != nil || json.Unmarshal(data, &fields) != nil {
+		_ = json.Unmarshal(data, &fields)
+		if fields == nil { // there is no object in it that could be read
 			return true
 		}
 		if _, owned := fields["f:rules"]; owned {

@@ -36,7 +36,7 @@ func (e *evaluation) contributeStored(n *node) *contribution {
 func (e *evaluation) storedRules(s *selection) *storedRules {
 	r := &storedRules{of: map[*node][]int{}}
 	known := map[ruleID]int{}
-	at := 0
+	var at int // from 1 on
 	for _, n := range s.sources {
 		for _, rule := range e.stored(n) {
 			at++
@@ -63,7 +63,7 @@ func (r *storedRules) without(n *node) *contribution {
 	}
 	var moved []occurrence
 	for _, i := range own {
-		if r.again[i].at > 0 {
+		if r.again[i].at != 0 {
 			moved = append(moved, r.again[i])
 		}
 	}
