@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -102,7 +103,50 @@ func TestAffectedByWorkloads(t *testing.T) {
 	require.Equal(t, want, AffectedByScale(s, ScaleKey{"apps", "StatefulSet", ns, "db"}, Options{}))
 	require.Empty(t, AffectedByScale(s, ScaleKey{"x", "StatefulSet", ns, "db"}, Options{}), "of another group")
 	require.Empty(t, AffectedByScale(s, ScaleKey{}, Options{}))
+	s.Pods = append(s.Pods, pod("d", by("a/b/c", "ReplicationController", "other")))
+	require.Empty(t, AffectedByReplicationController(s, nil, replicationController("other", three), Options{}), "an apiVersion that does not parse is of no group")
 	rs := replicaSet("web-rs", "new", three)
 	s.Scales = map[ScaleKey]Scale{{"apps", "ReplicaSet", ns, "web-rs"}: {Found: true, ReplicaSet: rs}}
 	require.Equal(t, want, AffectedByDeployment(s, nil, deployment("new", three), Options{}), "of a ReplicaSet that was looked up")
+	s.Scales = map[ScaleKey]Scale{{"example.com", "Y", ns, "web-rs"}: {Found: true, ReplicaSet: rs}}
+	require.Empty(t, AffectedByDeployment(s, nil, deployment("new", three), Options{}), "the answer is about something else")
+}
+
+// A Deployment's event concerns the pods whose ReplicaSet names it.
+func TestAffectedByDeploymentThroughReplicaSets(t *testing.T) {
+	of := func(apiVersion, kind, name string) *appsv1.ReplicaSet {
+		return &appsv1.ReplicaSet{ObjectMeta: owned(meta("web-rs"), apiVersion, kind, name)}
+	}
+	for _, tc := range []struct {
+		name, reason string
+		replicaSets  []*appsv1.ReplicaSet
+		want         []Key
+	}{
+		{name: "its own", reason: "its scale counts", replicaSets: []*appsv1.ReplicaSet{of("apps/v1", "Deployment", "web")}, want: []Key{key("web")}},
+		{name: "its own, by an old group", reason: "its scale counts", replicaSets: []*appsv1.ReplicaSet{of("extensions/v1beta1", "Deployment", "web")}, want: []Key{key("web")}},
+		{name: "of another Deployment", reason: "nothing changes", replicaSets: []*appsv1.ReplicaSet{of("apps/v1", "Deployment", "other")}},
+		{name: "of another kind", reason: "the ReplicaSet stands for itself", replicaSets: []*appsv1.ReplicaSet{of("apps/v1", "Rollout", "web")}},
+		{name: "of another group", reason: "the ReplicaSet stands for itself", replicaSets: []*appsv1.ReplicaSet{of("example.com/v1", "Deployment", "web")}},
+		{name: "twice", reason: "either may be the real one", want: []Key{key("web")},
+			replicaSets: []*appsv1.ReplicaSet{of("apps/v1", "Deployment", "web"), of("apps/v1", "Deployment", "other")}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: []*corev1.Pod{pod("a", byWeb)}, ReplicaSets: tc.replicaSets}
+			d := deployment("web", nil)
+			require.Equal(t, tc.want, AffectedByDeployment(s, nil, d, Options{}), tc.reason)
+			_, affected := NewIndex(s, Options{}).With(Snapshot{Deployments: []*appsv1.Deployment{d}})
+			require.Equal(t, tc.want, affected, tc.reason)
+		})
+	}
+	t.Run("in the snapshot and looked up", func(t *testing.T) {
+		rs := of("apps/v1", "Deployment", "web")
+		s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: []*corev1.Pod{pod("a", byWeb)}, ReplicaSets: []*appsv1.ReplicaSet{rs}}
+		answer := Snapshot{Scales: map[ScaleKey]Scale{{"apps", "ReplicaSet", ns, "web-rs"}: {Found: true, ReplicaSet: rs}}}
+		for _, gone := range []Snapshot{answer, {ReplicaSets: s.ReplicaSets}} {
+			x, _ := NewIndex(s, Options{}).With(answer)
+			x, _ = x.Without(gone)
+			_, affected := x.With(Snapshot{Deployments: []*appsv1.Deployment{deployment("web", nil)}})
+			require.Equal(t, []Key{key("web")}, affected, "the other one is left")
+		}
+	})
 }

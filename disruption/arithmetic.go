@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/purekube/purekube"
@@ -129,11 +130,13 @@ func (o Options) fit(n int64) int32 {
 	return int32(min(max(n, math.MinInt32), math.MaxInt32))
 }
 
-// sum adds a scale to the sum of scales. That many 32-bit scales that 64 bits overflow are in no
-// snapshot.
-func (o Options) sum(total int64, scale int32) int64 {
-	if o.matchUpstream() {
-		return int64(int32(total + int64(scale)))
+// sum adds the scales up. So many of 32 bits that 64 bits overflow are in no snapshot.
+func (o Options) sum(scales map[types.UID]int32) (total int64) {
+	for _, scale := range scales {
+		total += int64(scale)
 	}
-	return total + int64(scale)
+	if o.matchUpstream() {
+		return int64(int32(total))
+	}
+	return total
 }

@@ -45,12 +45,13 @@ func TestBR2501_BR2502_EveryPercentageOfEveryNumberOfPods(t *testing.T) {
 }
 
 func TestDesiredHealthy(t *testing.T) {
+	text := func(s string) *intstr.IntOrString { return ptr.To(intstr.FromString(s)) }
 	for _, tc := range []struct {
 		name, reason string
 		min, max     *intstr.IntOrString
 		expected     int32
 		want         int32
-		field        string // of the error
+		err          string
 	}{
 		{name: "BR-25-01 number", reason: "a number is taken as it is", min: value("3"), expected: 5, want: 3},
 		{name: "BR-25-01 number above expected", reason: "no pod may go then", min: value("9"), expected: 5, want: 9},
@@ -62,23 +63,31 @@ func TestDesiredHealthy(t *testing.T) {
 		{name: "both", reason: "maxUnavailable wins, as upstream", min: value("4"), max: value("1"), expected: 3, want: 2},
 		{name: "neither", reason: "nothing is asked for", expected: 3, want: 0},
 		{name: "neither number nor string", reason: "upstream takes it for nothing", min: &intstr.IntOrString{Type: 7}, expected: 3, want: 0},
-		{name: "no percent sign", reason: "a string has to be a percentage", min: value("abc"), expected: 3, field: "spec.minAvailable"},
-		{name: "number in a string", reason: "a string has to be a percentage", max: ptr.To(intstr.FromString("3")), expected: 3, field: "spec.maxUnavailable"},
-		{name: "not a number", reason: "a percentage is a whole number", max: value("1.5%"), expected: 3, field: "spec.maxUnavailable"},
-		{name: "negative number", reason: "it would allow more than there are", min: value("-3"), expected: 3, field: "spec.minAvailable"},
-		{name: "negative percentage", reason: "it would allow more than there are", min: value("-30%"), expected: 3, field: "spec.minAvailable"},
-		{name: "negative percentage that rounds to 0", reason: "wrong is wrong", min: value("-1%"), expected: 3, field: "spec.minAvailable"},
-		{name: "negative maxUnavailable", reason: "the API server does not admit it", max: value("-1"), expected: 3, field: "spec.maxUnavailable"},
-		{name: "percentage beyond int32", reason: "no such percentage is meant", min: value("9223372036854775807%"), expected: 3, field: "spec.minAvailable"},
+		{name: "string beside a number", reason: "it is not read", min: &intstr.IntOrString{IntVal: 3, StrVal: "-2%"}, expected: 5, want: 3},
+		{name: "number beside a percentage", reason: "it is not read", min: &intstr.IntOrString{Type: intstr.String, IntVal: -3, StrVal: "50%"}, expected: 5, want: 3},
+		{name: "no percent sign", reason: "a string has to be a percentage", min: value("abc"), expected: 3,
+			err: "spec.minAvailable: invalid value for IntOrString: invalid type: string is not a percentage"},
+		{name: "number in a string", reason: "a string has to be a percentage", max: text("3"), expected: 3,
+			err: "spec.maxUnavailable: invalid value for IntOrString: invalid type: string is not a percentage"},
+		{name: "negative number in a string", reason: "that it is no percentage comes first", max: text("-3"), expected: 3,
+			err: "spec.maxUnavailable: invalid value for IntOrString: invalid type: string is not a percentage"},
+		{name: "not a number", reason: "a percentage is a whole number", max: value("1.5%"), expected: 3,
+			err: `spec.maxUnavailable: invalid value for IntOrString: invalid value "1.5%": strconv.Atoi: parsing "1.5": invalid syntax`},
+		{name: "negative number", reason: "it would allow more than there are", min: value("-3"), expected: 3, err: "spec.minAvailable: must not be negative"},
+		{name: "negative percentage", reason: "it would allow more than there are", min: value("-30%"), expected: 3, err: "spec.minAvailable: must not be negative"},
+		{name: "negative percentage that rounds to 0", reason: "wrong is wrong", min: value("-1%"), expected: 3, err: "spec.minAvailable: must not be negative"},
+		{name: "negative maxUnavailable", reason: "the API server does not admit it", max: value("-1"), expected: 3, err: "spec.maxUnavailable: must not be negative"},
+		{name: "percentage beyond 64 bits", reason: "no such percentage is meant", min: value("9223372036854775808%"), expected: 3, err: "spec.minAvailable: percentage out of range"},
+		{name: "first percentage beyond int32", reason: "no such percentage is meant", min: value("2147483648%"), expected: 3, err: "spec.minAvailable: percentage out of range"},
 		{name: "largest percentage of the most pods", reason: "stays at the largest figure", min: value("2147483647%"), expected: math.MaxInt32, want: math.MaxInt32},
 		{name: "negative expected", reason: "never below 0", max: value("0"), expected: -3, want: 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := DesiredHealthy(policyv1.PodDisruptionBudgetSpec{MinAvailable: tc.min, MaxUnavailable: tc.max}, tc.expected, RoundUp)
-			if tc.field != "" {
-				var problem *purekube.ObjectError
-				require.ErrorAs(t, err, &problem, "%s: %v", tc.reason, err)
-				require.Equal(t, tc.field, problem.Field)
+			if tc.err != "" {
+				require.EqualError(t, err, "PodDisruptionBudget: "+tc.err, tc.reason)
+				require.ErrorAs(t, err, ptr.To((*purekube.ObjectError)(nil)))
+				require.Zero(t, got)
 				return
 			}
 			require.NoError(t, err)

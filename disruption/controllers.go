@@ -96,7 +96,7 @@ func (w *workloads) controllerOf(namespace string, ref *metav1.OwnerReference) a
 	if !known {
 		a = w.scaleOf(gv.Group, namespace, ref)
 	}
-	if a.found.kind != "" && a.found.scale < 0 && !w.o.matchUpstream() {
+	if a.found.scale < 0 && !w.o.matchUpstream() {
 		// It would be subtracted from what the other workloads want.
 		return answer{problem: &purekube.ObjectError{
 			Kind: a.found.kind, Namespace: namespace, Name: a.found.name, Field: "spec.replicas", Err: errNegative}}
@@ -237,52 +237,53 @@ func groupOf(apiVersion string) string {
 	return gv.Group
 }
 
-// deploymentReplicaSet is a ReplicaSet that names a Deployment as its controller. answer: one that was
-// looked up.
+// deploymentReplicaSet is a ReplicaSet that names a Deployment as its controller.
 type deploymentReplicaSet struct {
 	namespace, deployment, replicaSet string
-	answer                            bool
+	from                              origin
 }
+
+// origin is where a ReplicaSet is known from.
+type origin int
+
+const (
+	snapshotObject origin = iota
+	lookedUp
+)
 
 func compareDeploymentReplicaSets(a, b deploymentReplicaSet) int {
-	answer := 0
-	switch {
-	case b.answer && !a.answer:
-		answer = -1
-	case a.answer && !b.answer:
-		answer = 1
-	}
-	return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.deployment, b.deployment), cmp.Compare(a.replicaSet, b.replicaSet), answer)
+	return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.deployment, b.deployment), cmp.Compare(a.replicaSet, b.replicaSet),
+		cmp.Compare(a.from, b.from))
 }
 
-// placeOfReplicaSet is under which Deployment a ReplicaSet is found, if it names one.
-func placeOfReplicaSet(rs *appsv1.ReplicaSet, answer bool) (deploymentReplicaSet, bool) {
+// placeOfReplicaSet is under which Deployment a ReplicaSet is found, and nil if it names none.
+func placeOfReplicaSet(rs *appsv1.ReplicaSet, from origin) *deploymentReplicaSet {
 	owner := metav1.GetControllerOfNoCopy(rs)
 	if owner == nil || owner.Kind != deploymentKind || !appsGroup(groupOf(owner.APIVersion)) {
-		return deploymentReplicaSet{}, false
+		return nil
 	}
-	return deploymentReplicaSet{namespace: rs.Namespace, deployment: owner.Name, replicaSet: rs.Name, answer: answer}, true
+	return &deploymentReplicaSet{namespace: rs.Namespace, deployment: owner.Name, replicaSet: rs.Name, from: from}
 }
 
 // byDeployment are the ReplicaSets that name a Deployment, sorted by that.
 func (w *workloads) byDeployment() *persistent.Map[deploymentReplicaSet, struct{}] {
 	edit := persistent.NewMap[deploymentReplicaSet, struct{}](compareDeploymentReplicaSets).Edit()
-	add := func(rs *appsv1.ReplicaSet, answer bool) {
-		if at, found := placeOfReplicaSet(rs, answer); found {
-			edit.Set(at, struct{}{})
+	add := func(rs *appsv1.ReplicaSet, from origin) {
+		if at := placeOfReplicaSet(rs, from); at != nil {
+			edit.Set(*at, struct{}{})
 		}
 	}
 	for rs := range w.replicaSets.unique.All() {
-		add(rs, false)
+		add(rs, snapshotObject)
 	}
 	for _, same := range w.replicaSets.double.All() {
 		for _, rs := range same {
-			add(rs, false)
+			add(rs, snapshotObject)
 		}
 	}
 	for key, scale := range w.scales.All() {
 		if rs := answeredReplicaSet(key, scale); rs != nil {
-			add(rs, true)
+			add(rs, lookedUp)
 		}
 	}
 	return edit.Map()

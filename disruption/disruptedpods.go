@@ -23,11 +23,8 @@ const (
 // entryOf looks at the entry of a pod that is there (BR-25-04; upstream: buildDisruptedPodMap).
 // at is when it was evicted and until is when the entry is over.
 func entryOf(pod *corev1.Pod, disrupted map[string]metav1.Time, now time.Time, o Options) (e entry, at metav1.Time, until time.Time) {
-	if len(disrupted) == 0 || pod.DeletionTimestamp != nil {
-		return noEntry, at, until
-	}
 	at, listed := disrupted[pod.Name]
-	if !listed {
+	if !listed || pod.DeletionTimestamp != nil {
 		return noEntry, at, until
 	}
 	until = at.Add(o.deletionTimeout())

@@ -174,13 +174,11 @@ func (x *Index) DrainNode(node string, o DrainOptions) (Drain, *Index) {
 		if needs = append(needs, r.needs...); len(needs) > 0 {
 			return Drain{Outcome: DrainsUnknown, Skipped: d.Skipped, Needs: sortedNeeds(needs)}, x
 		}
-		if len(r.evicted) == 0 && !changed && len(left) > 0 && !play.wait(waiting) {
+		if !changed && !play.wait(waiting) {
 			stuck = true
 			break
 		}
-		if len(r.evicted) > 0 || len(left) > 0 {
-			d.Rounds = append(d.Rounds, r.evicted)
-		}
+		d.Rounds = append(d.Rounds, r.evicted)
 	}
 	switch {
 	case stuck || len(d.Refused) > 0:

@@ -3,7 +3,6 @@ package disruption
 import (
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -51,10 +50,10 @@ func (o DrainOptions) treat(pod *corev1.Pod) treatment {
 	return treatment{}
 }
 
-// ofDaemonSet reports whether a DaemonSet of apps/v1 controls the pod.
+// ofDaemonSet reports whether a DaemonSet controls the pod, of whatever group, as kubectl does.
 func ofDaemonSet(pod *corev1.Pod) bool {
 	ref := metav1.GetControllerOfNoCopy(pod)
-	return ref != nil && ref.Kind == "DaemonSet" && ref.APIVersion == appsv1.SchemeGroupVersion.String()
+	return ref != nil && ref.Kind == "DaemonSet"
 }
 
 // ofFile reports whether the pod stands for one that the kubelet runs by itself.

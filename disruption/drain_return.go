@@ -59,12 +59,13 @@ type owner struct {
 	ref       metav1.OwnerReference
 }
 
-func ownerOf(pod *corev1.Pod) (owner, bool) {
+// ownerOf is nil for a pod without a controller.
+func ownerOf(pod *corev1.Pod) *owner {
 	ref := metav1.GetControllerOfNoCopy(pod)
 	if ref == nil {
-		return owner{}, false
+		return nil
 	}
-	return owner{pod.Namespace, referenceKey(ref)}, true
+	return &owner{pod.Namespace, referenceKey(ref)}
 }
 
 // back are the pods that come back in the place of those that are gone, and away those that do not.
@@ -77,14 +78,14 @@ func (w *drainer) back(gone []*corev1.Pod, waitedFor []types.NamespacedName) (ba
 	}
 	groups := make(map[owner]*group, len(gone))
 	for i, pod := range slices.Concat(gone, w.unshown) {
-		by, controlled := ownerOf(pod)
-		if !controlled {
+		by := ownerOf(pod)
+		if by == nil {
 			continue
 		}
-		g := groups[by]
+		g := groups[*by]
 		if g == nil {
 			g = &group{}
-			groups[by] = g
+			groups[*by] = g
 		}
 		switch {
 		case i < len(gone):
@@ -98,11 +99,12 @@ func (w *drainer) back(gone []*corev1.Pod, waitedFor []types.NamespacedName) (ba
 	}
 	at := stamp(w.x.time)
 	for _, pod := range gone {
-		by, controlled := ownerOf(pod)
-		g := groups[by]
-		switch {
-		case !controlled:
+		by := ownerOf(pod)
+		if by == nil {
 			away = append(away, pod)
+			continue
+		}
+		switch g := groups[*by]; {
 		case g.need != nil && slices.ContainsFunc(w.x.namesOfBudgets(pod), func(b types.NamespacedName) bool { return slices.Contains(waitedFor, b) }):
 			needs = append(needs, *g.need)
 		case g.back > 0:

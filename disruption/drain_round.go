@@ -83,9 +83,8 @@ func (w *drainer) round(pods []*corev1.Pod) drainRound {
 		case e.Verdict == RefusedNow:
 			r.left = append(r.left, pod)
 			r.waiting = append(r.waiting, refusal(key, e))
-			if ready {
-				full[covering[0]] = e
-			}
+			// A ready pod would get the same answer.
+			full[covering[0]] = e
 		default:
 			r.refused = append(r.refused, refusal(key, e))
 		}
@@ -112,9 +111,6 @@ func (w *drainer) evict(pod *corev1.Pod, covering []types.NamespacedName) {
 
 // shown is the index with all evicted pods being deleted.
 func (w *drainer) shown() *Index {
-	if len(w.unshown) == 0 {
-		return w.x
-	}
 	deleted := ptr.To(stamp(w.x.time))
 	var changed Snapshot
 	for _, pod := range w.unshown {

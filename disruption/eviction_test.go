@@ -110,6 +110,11 @@ func TestCheckEviction(t *testing.T) {
 		want: Eviction{Verdict: AllowedUnhealthy, Budget: nn("web"), ResourceVersion: "7",
 			Reason: "the pod is not ready, and currentHealthy is no less than desiredHealthy"},
 	}, {
+		name: "unready, the only one desired is healthy", why: "its going disrupts nothing", pod: pod("a", unready),
+		budgets: []*policyv1.PodDisruptionBudget{budget(reported(1, 1, 0))},
+		want: Eviction{Verdict: AllowedUnhealthy, Budget: nn("web"), ResourceVersion: "7",
+			Reason: "the pod is not ready, and currentHealthy is no less than desiredHealthy"},
+	}, {
 		name: "unready, too few healthy", why: "the application is disrupted already", pod: pod("a", unready),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(2, 3, 0))},
 		want: Eviction{Verdict: RefusedNow, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
@@ -154,6 +159,23 @@ func TestCheckEviction(t *testing.T) {
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(4, 3, 0), condition("Frozen", "change freeze"))},
 		want: Eviction{Verdict: RefusedNow, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
 			Reason: cannotEvict + "The disruption budget web does not allow evicting pods currently (Frozen): change freeze"},
+	}, {
+		name: "none allowed, sync failed without a message", why: "there is nothing to tell of it", pod: pod("a"),
+		budgets: []*policyv1.PodDisruptionBudget{budget(reported(2, 3, 0), condition("SyncFailed", ""))},
+		want: Eviction{Verdict: RefusedNow, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
+			Reason: cannotEvict + "The disruption budget web needs 3 healthy pods and has 2 currently"},
+	}, {
+		name: "none allowed, condition without a message", why: "there is nothing to tell of it", pod: pod("a"),
+		budgets: []*policyv1.PodDisruptionBudget{budget(reported(4, 3, 0), condition("Frozen", ""))},
+		want: Eviction{Verdict: RefusedNow, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
+			Reason: cannotEvict + "The disruption budget web does not allow evicting pods currently"},
+	}, {
+		name: "none allowed, condition that is True", why: "it is no reason", pod: pod("a"),
+		budgets: []*policyv1.PodDisruptionBudget{budget(reported(4, 3, 0), condition("Frozen", "change freeze"), func(b *policyv1.PodDisruptionBudget) {
+			b.Status.Conditions[0].Status = metav1.ConditionTrue
+		})},
+		want: Eviction{Verdict: RefusedNow, Budget: nn("web"), Blocking: []types.NamespacedName{nn("web")},
+			Reason: cannotEvict + "The disruption budget web does not allow evicting pods currently"},
 	}, {
 		name: "none allowed, no reason at hand", why: "no more is known", pod: pod("a"),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(4, 3, 0))},
@@ -223,6 +245,10 @@ func TestCheckEvictionBadInput(t *testing.T) {
 		got, err = CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{elsewhere, elsewhere}}, nn("a"), Options{})
 		require.ErrorIs(t, err, purekube.ErrDuplicate)
 		require.Equal(t, AllowedNoBudget, got.Verdict, "neither does")
+		z := budget(named("z"))
+		got, err = CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{z, z, budget()}}, nn("a"), Options{})
+		require.ErrorIs(t, err, purekube.ErrDuplicate)
+		require.Equal(t, []types.NamespacedName{nn("web"), nn("z")}, got.Blocking, "sorted")
 	})
 	t.Run("nil objects", func(t *testing.T) {
 		got, err := CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{nil, pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{nil}}, nn("a"), Options{})

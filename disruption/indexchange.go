@@ -22,7 +22,8 @@ import (
 // writes into a condition is no difference.
 //
 // A nil pointer, an object without a name, and two objects of one name are an error as in
-// NewIndex; see Err. The others count.
+// NewIndex; see Err. The others count. What a nil pod, or one without a name, does to budgets (see
+// [Snapshot].Pods) stays until a new Index is made, since nothing says which pod it was.
 func (x *Index) With(changed Snapshot) (next *Index, affected []Key) {
 	e := x.edit()
 	w := *x.workloads
@@ -159,11 +160,25 @@ func (e *indexEdit) finish(budgets []change[*policyv1.PodDisruptionBudget], pods
 		terms.added = e.added.result()
 		x.terms = &terms
 	}
+	if x.pods.hasNil != e.from.pods.hasNil || len(x.pods.nameless) != len(e.from.pods.nameless) {
+		e.podsUnnamed()
+	}
 	x.arrangeAnew()
 	if !x.time.Equal(e.from.time) {
 		e.time()
 	}
 	return x, sortedKeys(e.affected)
+}
+
+// podsUnnamed affects the budgets of whose namespace a pod was handed in that cannot be named, the first
+// such.
+func (e *indexEdit) podsUnnamed() {
+	for st := range e.next.states.All() {
+		namespace := st.budget.Namespace
+		if e.next.pods.unnamed(namespace) != nil && e.from.pods.unnamed(namespace) == nil {
+			e.affect(KeyOf(st.budget))
+		}
+	}
 }
 
 func (e *indexEdit) affect(keys ...Key) { e.affected = append(e.affected, keys...) }
@@ -392,7 +407,7 @@ func (e *indexEdit) noteTarget(name types.NamespacedName, pod *corev1.Pod) {
 
 // replicaSet notes under which Deployment it is found.
 func (e *indexEdit) replicaSet(c change[*appsv1.ReplicaSet]) {
-	e.placeReplicaSets(c.before, c.after, false)
+	e.placeReplicaSets(c.before, c.after, snapshotObject)
 }
 
 // answer notes it of one that was looked up.
@@ -404,18 +419,18 @@ func (e *indexEdit) answer(c scaleChange) {
 	if rs := answeredReplicaSet(c.key, c.after); rs != nil {
 		after = append(after, rs)
 	}
-	e.placeReplicaSets(before, after, true)
+	e.placeReplicaSets(before, after, lookedUp)
 }
 
-func (e *indexEdit) placeReplicaSets(before, after []*appsv1.ReplicaSet, answer bool) {
+func (e *indexEdit) placeReplicaSets(before, after []*appsv1.ReplicaSet, from origin) {
 	for _, rs := range before {
-		if at, found := placeOfReplicaSet(rs, answer); found {
-			e.replicaSets.delete(at)
+		if at := placeOfReplicaSet(rs, from); at != nil {
+			e.replicaSets.delete(*at)
 		}
 	}
 	for _, rs := range after {
-		if at, found := placeOfReplicaSet(rs, answer); found {
-			e.replicaSets.set(at, struct{}{})
+		if at := placeOfReplicaSet(rs, from); at != nil {
+			e.replicaSets.set(*at, struct{}{})
 		}
 	}
 }

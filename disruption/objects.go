@@ -17,8 +17,10 @@ type objects[T any, P snapshot.Object[T]] struct {
 	// unique are those whose name no other one has, double the others by name.
 	unique *persistent.Objects[T, P]
 	double *persistent.Map[types.NamespacedName, []P]
-	// hasNil and hasNameless: some that were handed in cannot be named.
-	hasNil, hasNameless bool
+	// hasNil: a nil pointer was handed in. nameless are the namespaces of the objects without a name that were,
+	// sorted. The slice is shared with other indexes.
+	hasNil   bool
+	nameless []string
 }
 
 // newObjects arranges the objects of a slice, and returns those that have a name.
@@ -47,7 +49,9 @@ func (c *objects[T, P]) named(list []P) []P {
 		case o == nil:
 			c.hasNil = true
 		case o.GetName() == "":
-			c.hasNameless = true
+			if at, known := slices.BinarySearch(c.nameless, o.GetNamespace()); !known {
+				c.nameless = slices.Insert(slices.Clone(c.nameless), at, o.GetNamespace())
+			}
 		default:
 			named = append(named, o)
 		}
@@ -106,11 +110,27 @@ func (c *objects[T, P]) duplicates() []*purekube.ObjectError {
 // a name.
 func (c *objects[T, P]) addTo(problems *snapshot.Problems) {
 	if c.hasNil {
-		problems.Add(&purekube.ObjectError{Kind: c.kind, Err: purekube.ErrNil})
+		problems.Add(c.nilError())
 	}
-	if c.hasNameless {
+	if len(c.nameless) > 0 {
 		problems.Add(snapshot.NamelessError(c.kind))
 	}
+}
+
+// unnamed is an error if objects of the namespace were handed in that cannot be named, and nil otherwise. A
+// nil pointer may stand for an object of any namespace.
+func (c *objects[T, P]) unnamed(namespace string) *purekube.ObjectError {
+	if c.hasNil {
+		return c.nilError()
+	}
+	if slices.Contains(c.nameless, namespace) {
+		return snapshot.NamelessError(c.kind)
+	}
+	return nil
+}
+
+func (c *objects[T, P]) nilError() *purekube.ObjectError {
+	return &purekube.ObjectError{Kind: c.kind, Err: purekube.ErrNil}
 }
 
 // change is what became of a name: the objects that had it before and after, none of them, one, or

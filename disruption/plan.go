@@ -15,9 +15,10 @@ import (
 //  2. Controllers whose scale the snapshot does not hold: Needs, all at once, and nothing else. A
 //     Need is for the scale of a controller, or for a ReplicaSet: what controls that decides
 //     whose scale counts (D-22). An answer may bring another Need.
-//  3. The status cannot be computed (a selector or percentage that does not parse, a
-//     controller that is gone or has no scale): UpdateStatus with disruptionsAllowed 0 and the
-//     reason in the condition, and the error. Where several pods have no controller, the
+//  3. The status cannot be computed: UpdateStatus with disruptionsAllowed 0 and the reason in the
+//     condition, and the error. This is so if a selector or percentage does not parse; and, for a
+//     budget whose status rests on scales, if a controller is gone or has no scale, or if a pod is nil
+//     or has no name, so that its controller is not known. Where several pods have no controller, the
 //     error is about the first of them by name; Needs of pods before that one are asked first.
 //  4. Otherwise UpdateStatus, unless the status is right already.
 //

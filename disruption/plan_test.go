@@ -1,7 +1,9 @@
 package disruption
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,8 +12,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -96,6 +100,8 @@ func TestCounts(t *testing.T) {
 
 func TestControllers(t *testing.T) {
 	three := ptr.To(int32(3))
+	twin := replicaSet("other", "d", three)
+	twin.UID = "uid-rs"
 	for _, tc := range []struct {
 		name, reason string
 		pods         []*corev1.Pod
@@ -177,6 +183,26 @@ func TestControllers(t *testing.T) {
 			{APIVersion: "db.example.com/v1", Kind: "Cluster", Namespace: ns, Name: "pg", Subresource: "scale"},
 		},
 	}, {
+		name: "two versions of one kind, the later first", reason: "the same question, whichever pod comes first",
+		pods: []*corev1.Pod{pod("a", by("db.example.com/v2", "Cluster", "pg")), pod("b", by("db.example.com/v1", "Cluster", "pg"))},
+		wantNeeds: []purekube.Need{
+			{APIVersion: "db.example.com/v1", Kind: "Cluster", Namespace: ns, Name: "pg", Subresource: "scale"},
+		},
+	}, {
+		name: "one kind and name in two groups", reason: "two controllers, told apart by their UIDs",
+		pods: []*corev1.Pod{pod("a", by("db.example.com/v1", "Cluster", "pg")), pod("b", by("db.example.org/v1", "Cluster", "pg"), func(p *corev1.Pod) {
+			p.OwnerReferences[1].UID = "uid-of-the-other"
+		})},
+		s: Snapshot{Scales: map[ScaleKey]Scale{{"db.example.com", "Cluster", ns, "pg"}: {Found: true, UID: "uid-pg", Replicas: 3},
+			{"db.example.org", "Cluster", ns, "pg"}: {Found: true, UID: "uid-of-the-other", Replicas: 2}}},
+		want: 5,
+	}, {
+		name: "two of one UID", reason: "which no API server has: nothing is looked up for a UID that is counted, and the first pod by name has it counted",
+		pods: []*corev1.Pod{pod("b", by("apps/v1", "ReplicaSet", "other"), func(p *corev1.Pod) { p.OwnerReferences[1].UID = "uid-rs" }),
+			pod("a", by("apps/v1", "ReplicaSet", "rs"))},
+		s:    Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", three), twin}, Deployments: []*appsv1.Deployment{deployment("d", three)}},
+		want: 3,
+	}, {
 		name: "custom controller gone", reason: "looked up and not found",
 		pods:    []*corev1.Pod{pod("a", by("db.example.com/v1", "Cluster", "pg"))},
 		s:       Snapshot{Scales: map[ScaleKey]Scale{{"db.example.com", "Cluster", ns, "pg"}: {}}},
@@ -213,17 +239,40 @@ func TestControllers(t *testing.T) {
 		wantNeeds: []purekube.Need{
 			{APIVersion: "apps/v1", Kind: "StatefulSet", Namespace: ns, Name: "ss", Subresource: "scale"}},
 	}, {
+		name: "ReplicationController not in the snapshot", reason: "not in the cache is not gone",
+		pods: []*corev1.Pod{pod("a", by("v1", "ReplicationController", "rc"))},
+		wantNeeds: []purekube.Need{
+			{APIVersion: "v1", Kind: "ReplicationController", Namespace: ns, Name: "rc", Subresource: "scale"}},
+	}, {
+		name: "ReplicationController of another UID", reason: "a new one of the old name is not the pod's controller",
+		pods: []*corev1.Pod{pod("a", by("v1", "ReplicationController", "rc"))},
+		s: Snapshot{ReplicationControllers: []*corev1.ReplicationController{{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "rc", UID: "new"}}},
+			Scales: map[ScaleKey]Scale{{"", "ReplicationController", ns, "rc"}: {Found: true, UID: "new", Replicas: 3}}},
+		wantErr: `found no controllers for pod "a"`,
+	}, {
 		name: "workload of another UID", reason: "a new StatefulSet of the old name is not the pod's controller",
 		pods: []*corev1.Pod{pod("a", by("apps/v1", "StatefulSet", "ss"))},
 		s: Snapshot{StatefulSets: []*appsv1.StatefulSet{{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "ss", UID: "new"}}},
 			Scales: map[ScaleKey]Scale{{"apps", "StatefulSet", ns, "ss"}: {Found: true, UID: "new", Replicas: 3}}},
 		wantErr: `found no controllers for pod "a"`,
 	}, {
-		name: "kind of another group", reason: "a StatefulSet elsewhere is no StatefulSet",
-		pods: []*corev1.Pod{pod("a", by("apps.kruise.io/v1beta1", "StatefulSet", "ss"))},
-		s:    Snapshot{StatefulSets: []*appsv1.StatefulSet{statefulSet("ss", three)}},
+		name: "kinds of another group", reason: "a StatefulSet elsewhere is no StatefulSet",
+		pods: []*corev1.Pod{pod("a", by("example.com/v1", "StatefulSet", "x")), pod("b", by("example.com/v1", "ReplicaSet", "x")),
+			pod("c", by("example.com/v1", "ReplicationController", "x"))},
+		s: Snapshot{StatefulSets: []*appsv1.StatefulSet{statefulSet("x", three)}, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("x", "", three)},
+			ReplicationControllers: []*corev1.ReplicationController{replicationController("x", three)}},
 		wantNeeds: []purekube.Need{
-			{APIVersion: "apps.kruise.io/v1beta1", Kind: "StatefulSet", Namespace: ns, Name: "ss", Subresource: "scale"}},
+			{APIVersion: "example.com/v1", Kind: "ReplicaSet", Namespace: ns, Name: "x", Subresource: "scale"},
+			{APIVersion: "example.com/v1", Kind: "ReplicationController", Namespace: ns, Name: "x", Subresource: "scale"},
+			{APIVersion: "example.com/v1", Kind: "StatefulSet", Namespace: ns, Name: "x", Subresource: "scale"}},
+	}, {
+		name: "other kinds of the groups", reason: "a workload of that name and UID is of another kind",
+		pods: []*corev1.Pod{pod("a", by("apps/v1", "DaemonSet", "x")), pod("b", by("v1", "Node", "y"))},
+		s: Snapshot{StatefulSets: []*appsv1.StatefulSet{statefulSet("x", three)}, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("x", "", three)},
+			ReplicationControllers: []*corev1.ReplicationController{replicationController("y", three)}},
+		wantNeeds: []purekube.Need{
+			{APIVersion: "apps/v1", Kind: "DaemonSet", Namespace: ns, Name: "x", Subresource: "scale"},
+			{APIVersion: "v1", Kind: "Node", Namespace: ns, Name: "y", Subresource: "scale"}},
 	}, {
 		name: "apiVersion that does not parse", reason: "upstream's text",
 		pods:    []*corev1.Pod{pod("a", by("a/b/c", "StatefulSet", "ss"))},
@@ -279,6 +328,10 @@ func TestD22_WhatControlsAReplicaSetDecides(t *testing.T) {
 	deploymentKey, replicaSetKey := ScaleKey{"apps", "Deployment", ns, "web"}, ScaleKey{"apps", "ReplicaSet", ns, "web-rs"}
 	renewed := deployment("web", ptr.To(int32(wanted)))
 	renewed.UID = "new"
+	ofAnotherGroup := replicaSet("web-rs", "web", ptr.To(int32(own)))
+	ofAnotherGroup.OwnerReferences[1].APIVersion = "example.com/v1"
+	replacement := replicaSet("web-rs", "web", ptr.To(int32(own)))
+	replacement.UID = "new"
 	for _, tc := range []struct {
 		name, reason string
 		replicaSets  []*appsv1.ReplicaSet
@@ -299,6 +352,8 @@ func TestD22_WhatControlsAReplicaSetDecides(t *testing.T) {
 			deployments: []*appsv1.Deployment{renewed}, need: ptr.To(of("Deployment"))},
 		{name: "Deployment not to be had", reason: "nothing is guessed", replicaSets: []*appsv1.ReplicaSet{rs},
 			scales: map[ScaleKey]Scale{deploymentKey: {Err: "timeout"}}, err: "Deployment shop/web: scale: timeout"},
+		{name: "Deployment of another group", reason: "the ReplicaSet stands for itself", replicaSets: []*appsv1.ReplicaSet{ofAnotherGroup}, expected: own},
+		{name: "ReplicaSet of another UID in the snapshot", reason: "caches lag", replicaSets: []*appsv1.ReplicaSet{replacement}, need: ptr.To(of("ReplicaSet"))},
 		{name: "ReplicaSet missing", reason: "the object is asked for: what controls it decides",
 			deployments: []*appsv1.Deployment{deployment("web", ptr.To(int32(wanted)))}, need: ptr.To(of("ReplicaSet"))},
 		{name: "ReplicaSet looked up", reason: "it names its Deployment", deployments: []*appsv1.Deployment{deployment("web", ptr.To(int32(wanted)))},
@@ -311,35 +366,41 @@ func TestD22_WhatControlsAReplicaSetDecides(t *testing.T) {
 		{name: "ReplicaSet of nobody", reason: "stands for itself", scales: map[ScaleKey]Scale{replicaSetKey: {Found: true, ReplicaSet: orphan}}, expected: own},
 		{name: "ReplicaSet gone", reason: "the pod has no controller", scales: map[ScaleKey]Scale{replicaSetKey: {}},
 			err: `Pod shop/web-a: metadata.ownerReferences: found no controllers for pod "web-a"`},
+		{name: "ReplicaSet replaced", reason: "the one of that name now is another", scales: map[ScaleKey]Scale{replicaSetKey: {Found: true, ReplicaSet: replacement}},
+			err: `Pod shop/web-a: metadata.ownerReferences: found no controllers for pod "web-a"`},
 		{name: "ReplicaSet not to be had", reason: "nothing is guessed", scales: map[ScaleKey]Scale{replicaSetKey: {Err: "timeout"}},
 			err: "ReplicaSet shop/web-rs: scale: timeout"},
 		{name: "only its scale was looked up", reason: "it says nothing if a Deployment controls it",
 			scales: map[ScaleKey]Scale{replicaSetKey: {Found: true, UID: "uid-web-rs", Replicas: own}},
 			err:    "ReplicaSet shop/web-rs: scale: the look-up of a ReplicaSet brought its scale and not the object"},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: pods(7, 7, byWeb),
-				ReplicaSets: tc.replicaSets, Deployments: tc.deployments, Scales: tc.scales}
-			r, err := Plan(s, key("web"), Options{})
-			if tc.need != nil {
+		// Pods may name a ReplicaSet by the group that it came from. It is asked for by the one that it is in.
+		for _, group := range []string{"apps/v1", "extensions/v1beta1"} {
+			t.Run(tc.name+"/"+group, func(t *testing.T) {
+				s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: pods(7, 7, by(group, "ReplicaSet", "web-rs")),
+					ReplicaSets: tc.replicaSets, Deployments: tc.deployments, Scales: tc.scales}
+				r, err := Plan(s, key("web"), Options{})
+				if tc.need != nil {
+					require.NoError(t, err)
+					require.Empty(t, cmp.Diff(Result{Needs: []purekube.Need{*tc.need}}, r), tc.reason)
+					return
+				}
+				if tc.err != "" {
+					require.EqualError(t, err, tc.err, tc.reason)
+					require.Zero(t, written(t, r).DisruptionsAllowed)
+					return
+				}
 				require.NoError(t, err)
-				require.Empty(t, cmp.Diff(Result{Needs: []purekube.Need{*tc.need}}, r), tc.reason)
-				return
-			}
-			if tc.err != "" {
-				require.EqualError(t, err, tc.err, tc.reason)
-				require.Zero(t, written(t, r).DisruptionsAllowed)
-				return
-			}
-			require.NoError(t, err)
-			require.Equal(t, tc.expected, written(t, r).ExpectedPods, tc.reason)
-		})
+				require.Equal(t, tc.expected, written(t, r).ExpectedPods, tc.reason)
+			})
+		}
 	}
 	t.Run("upstream", func(t *testing.T) {
+		const looked = own + 1
 		s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: pods(7, 7, byWeb),
-			Scales: map[ScaleKey]Scale{replicaSetKey: {Found: true, UID: "uid-web-rs", Replicas: own}}}
-		for _, s.ReplicaSets = range [][]*appsv1.ReplicaSet{nil, {rs}} {
-			require.EqualValues(t, own, statusOf(t, s, Options{MatchUpstream: purekube.V1_36}).ExpectedPods, "the ReplicaSet's scale answers for it")
+			Scales: map[ScaleKey]Scale{replicaSetKey: {Found: true, UID: "uid-web-rs", Replicas: looked}}}
+		for _, s.ReplicaSets = range [][]*appsv1.ReplicaSet{nil, {rs}, {ofAnotherGroup}, {replacement}} {
+			require.EqualValues(t, looked, statusOf(t, s, Options{MatchUpstream: purekube.V1_36}).ExpectedPods, "the ReplicaSet's scale answers for it")
 		}
 	})
 }
@@ -361,6 +422,22 @@ func TestD23_SumOfScalesBeyondInt32(t *testing.T) {
 		Counts{ExpectedPods: 2, DesiredHealthy: 1, CurrentHealthy: 3, DisruptionsAllowed: 2},
 		countsOf(statusOf(t, s, Options{MatchUpstream: purekube.V1_36}))), "upstream adds in 32 bits: 2^31−1 + 2^31−1 + 4 is 2")
 
+	half := s
+	half.Budgets = []*policyv1.PodDisruptionBudget{budget(minAvailable("50%"))}
+	require.Empty(t, cmp.Diff(
+		Counts{ExpectedPods: 2, DesiredHealthy: 1, CurrentHealthy: 3, DisruptionsAllowed: 2},
+		countsOf(statusOf(t, half, Options{MatchUpstream: purekube.V1_36}))), "upstream takes the share of what wrapped around")
+
+	one := s
+	one.Budgets = []*policyv1.PodDisruptionBudget{budget(minAvailable("200%"))}
+	one.Pods = s.Pods[:1]
+	require.Empty(t, cmp.Diff(
+		Counts{ExpectedPods: math.MaxInt32, DesiredHealthy: math.MaxInt32, CurrentHealthy: 1},
+		countsOf(statusOf(t, one, Options{}))), "200 % of 2^31−1 stays at the largest number")
+	require.Empty(t, cmp.Diff(
+		Counts{ExpectedPods: math.MaxInt32, DesiredHealthy: -2, CurrentHealthy: 1, DisruptionsAllowed: 3},
+		countsOf(statusOf(t, one, Options{MatchUpstream: purekube.V1_36}))), "2^32−2 is −2 in 32 bits")
+
 	// A share of the sum is one of the exact sum, 2^32+2.
 	for _, tc := range []struct {
 		name, reason string
@@ -378,13 +455,62 @@ func TestD23_SumOfScalesBeyondInt32(t *testing.T) {
 			require.Equal(t, tc.want, countsOf(statusOf(t, s, Options{})).DesiredHealthy, tc.reason)
 		})
 	}
+
+	t.Run("a share beyond 64 bits", func(t *testing.T) {
+		s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("2147483647%"))}}
+		for i := range 300 {
+			name := fmt.Sprint("db", i)
+			s.StatefulSets = append(s.StatefulSets, statefulSet(name, huge))
+			s.Pods = append(s.Pods, pod(name, by("apps/v1", "StatefulSet", name)))
+		}
+		require.EqualValues(t, math.MaxInt32, statusOf(t, s, Options{}).DesiredHealthy, "21 million times 300 times 2^31−1")
+	})
 }
 
-func TestNegativeScale(t *testing.T) {
-	s := web(budget(maxUnavailable("1")), -4, pods(2, 2, byWeb)...)
-	r, err := Plan(s, key("web"), Options{})
-	require.ErrorContains(t, err, "Deployment shop/web: spec.replicas: must not be negative")
-	require.Equal(t, policyv1.SyncFailedReason, written(t, r).Conditions[0].Reason)
+// The default refuses it, and says of which object. Upstream computes with it.
+func TestWhatAnAPIServerDoesNotAdmit(t *testing.T) {
+	twoOf := func(replicas int32, change func(*policyv1.PodDisruptionBudget)) Snapshot {
+		return web(budget(change), replicas, pods(2, 2, byWeb)...)
+	}
+	alone := func(b *policyv1.PodDisruptionBudget) Snapshot {
+		return Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{b}, Pods: []*corev1.Pod{pod("a", by("apps/v1", "StatefulSet", "a"))},
+			StatefulSets: []*appsv1.StatefulSet{statefulSet("a", ptr.To(int32(-4)))}}
+	}
+	for _, tc := range []struct {
+		name, reason string
+		s            Snapshot
+		err          string
+		upstream     Counts
+	}{
+		{name: "negative minAvailable", reason: "more may go than there are", s: twoOf(2, minAvailable("-1")),
+			err:      "PodDisruptionBudget shop/web: spec.minAvailable: must not be negative",
+			upstream: Counts{ExpectedPods: 2, DesiredHealthy: -1, CurrentHealthy: 2, DisruptionsAllowed: 3}},
+		{name: "negative percentage", reason: "-50 % of 4 are -2", s: twoOf(4, minAvailable("-50%")),
+			err:      "PodDisruptionBudget shop/web: spec.minAvailable: must not be negative",
+			upstream: Counts{ExpectedPods: 4, DesiredHealthy: -2, CurrentHealthy: 2, DisruptionsAllowed: 4}},
+		{name: "negative maxUnavailable", reason: "more than all have to stay", s: twoOf(2, maxUnavailable("-1")),
+			err:      "PodDisruptionBudget shop/web: spec.maxUnavailable: must not be negative",
+			upstream: Counts{ExpectedPods: 2, DesiredHealthy: 3, CurrentHealthy: 2}},
+		{name: "percentage beyond int32", reason: "2^31 % of 100 are 2^31, which is -2^31 in 32 bits, and so is what is healthy beyond that",
+			s: twoOf(100, minAvailable("2147483648%")), err: "PodDisruptionBudget shop/web: spec.minAvailable: percentage out of range",
+			upstream: Counts{ExpectedPods: 100, DesiredHealthy: math.MinInt32, CurrentHealthy: 2}},
+		{name: "negative replicas of a Deployment", reason: "they would be subtracted from what others want", s: twoOf(-4, maxUnavailable("1")),
+			err:      "Deployment shop/web: spec.replicas: must not be negative",
+			upstream: Counts{ExpectedPods: -4, CurrentHealthy: 2}},
+		{name: "negative replicas of a StatefulSet", reason: "they would be subtracted from what others want", s: alone(budget(maxUnavailable("1"))),
+			err:      "StatefulSet shop/a: spec.replicas: must not be negative",
+			upstream: Counts{ExpectedPods: -4, CurrentHealthy: 1}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r, err := Plan(tc.s, key("web"), Options{})
+			require.EqualError(t, err, tc.err, tc.reason)
+			st := written(t, r)
+			require.Zero(t, st.DisruptionsAllowed)
+			require.Equal(t, policyv1.SyncFailedReason, st.Conditions[0].Reason)
+			require.Equal(t, tc.err, st.Conditions[0].Message, "upstream has no text for it")
+			require.Empty(t, cmp.Diff(tc.upstream, countsOf(statusOf(t, tc.s, bothModes["upstream"]))), tc.reason)
+		})
+	}
 }
 
 func TestBR2504_DisruptedPods(t *testing.T) {
@@ -401,6 +527,8 @@ func TestBR2504_DisruptedPods(t *testing.T) {
 		{name: "BR-25-04 within two minutes", reason: "the pod is as good as gone", age: 119 * time.Second, kept: true, healthy: 1, recheck: time.Second},
 		{name: "BR-25-04 over", reason: "it was not deleted: it counts again", age: 121 * time.Second, healthy: 2, events: []string{"NotDeleted"}},
 		{name: "BR-25-04 being deleted", reason: "the entry has done its work", age: time.Second, change: []func(*corev1.Pod){deleting}, healthy: 1},
+		{name: "BR-25-04 not ready", reason: "it does not count as it is", age: 0, change: []func(*corev1.Pod){unready}, kept: true, healthy: 1, recheck: 2 * time.Minute},
+		{name: "BR-25-04 not covered", reason: "another budget's affair", age: time.Second, change: []func(*corev1.Pod){labelled(nil)}, healthy: 1},
 		{name: "BR-25-04 from the future", reason: "clocks differ between machines", age: -time.Minute, kept: true, healthy: 1, recheck: 3 * time.Minute},
 	} {
 		for mode, o := range bothModes {
@@ -484,12 +612,22 @@ func TestD13_NothingUnavailableAndNoScale(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, r.Needs, 1, "the numbers would be others if the scale can be had")
 	})
-	t.Run("one may be unavailable", func(t *testing.T) {
-		s := web(budget(maxUnavailable("1")), 3, pods(3, 3, by("v1", "Node", "n1"))...)
-		s.Scales = map[ScaleKey]Scale{{"", "Node", ns, "n1"}: {Err: "nodes does not implement the scale subresource"}}
-		r, err := Plan(s, key("web"), Options{})
-		require.Error(t, err, "the answer needs the scale")
-		require.Zero(t, written(t, r).DisruptionsAllowed)
+	t.Run("a string that is no percentage", func(t *testing.T) {
+		for _, text := range []string{"0", "x%"} {
+			s := web(budget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MaxUnavailable = ptr.To(intstr.FromString(text)) }), 3, pods(3, 3, by("v1", "Node", "n1"))...)
+			s.Scales = map[ScaleKey]Scale{{"", "Node", ns, "n1"}: {}}
+			_, err := Plan(s, key("web"), Options{})
+			require.EqualError(t, err, `Pod shop/web-a: metadata.ownerReferences: found no controllers for pod "web-a"`, "it does not say 0; the scale comes first")
+		}
+	})
+	t.Run("some may be unavailable", func(t *testing.T) {
+		for _, some := range []string{"1", "1%"} {
+			s := web(budget(maxUnavailable(some)), 3, pods(3, 3, by("v1", "Node", "n1"))...)
+			s.Scales = map[ScaleKey]Scale{{"", "Node", ns, "n1"}: {Err: "nodes does not implement the scale subresource"}}
+			r, err := Plan(s, key("web"), Options{})
+			require.Error(t, err, "the answer needs the scale")
+			require.Zero(t, written(t, r).DisruptionsAllowed)
+		}
 	})
 }
 
@@ -698,7 +836,7 @@ func TestConditions(t *testing.T) {
 
 // Each figure that is out of date is a reason to write, and nothing else is.
 func TestNothingIsWrittenTwice(t *testing.T) {
-	s := web(budget(maxUnavailable("1"), disrupted(map[string]metav1.Time{"web-a": ago(time.Second)})), 3, pods(3, 3, byWeb)...)
+	s := web(budget(maxUnavailable("2"), disrupted(map[string]metav1.Time{"web-a": ago(time.Second)})), 3, pods(3, 3, byWeb)...)
 	r, err := Plan(s, key("web"), Options{})
 	require.NoError(t, err)
 	right := r.Actions[0].(UpdateStatus).Budget
@@ -804,11 +942,69 @@ func TestBadInput(t *testing.T) {
 		r, err := Plan(s, key("web"), Options{})
 		require.ErrorIs(t, err, purekube.ErrNil)
 		require.Equal(t, 6, len(err.(interface{ Unwrap() []error }).Unwrap()), "one for each kind")
-		require.EqualValues(t, 1, written(t, r).DisruptionsAllowed, "the rest of the plan is there")
+		status := written(t, r)
+		require.Zero(t, status.DisruptionsAllowed, "the nil pod may be the only one of another controller")
+		require.Equal(t, "Pod: nil object in the snapshot", status.Conditions[0].Message)
 		all, whole := PlanAll(s, Options{})
-		require.EqualError(t, whole, err.Error(), "what no key in particular is about")
+		require.EqualError(t, whole, err.Error(), "nil pointers concern every key")
 		require.Len(t, all, 1)
-		require.NoError(t, all[0].Err)
+		require.EqualError(t, all[0].Err, "Pod: nil object in the snapshot")
+
+		s.Pods = slices.DeleteFunc(s.Pods, func(p *corev1.Pod) bool { return p == nil })
+		r, err = Plan(s, key("web"), Options{})
+		require.ErrorIs(t, err, purekube.ErrNil)
+		require.EqualValues(t, 1, written(t, r).DisruptionsAllowed, "the rest of the plan is there")
+	})
+	t.Run("pods that cannot be counted", func(t *testing.T) {
+		nameless := func(namespace string) *corev1.Pod {
+			return pod("", func(p *corev1.Pod) { p.Namespace = namespace })
+		}
+		for _, tc := range []struct {
+			name, reason string
+			budget       *policyv1.PodDisruptionBudget
+			more         *corev1.Pod
+			upstream     bool
+			allowed      int32
+			message      string
+		}{
+			{"maxUnavailable, nil", "its controller may want pods that are not there", budget(maxUnavailable("1")), nil, false, 0, "Pod: nil object in the snapshot"},
+			{"maxUnavailable, no name", "as nil", budget(maxUnavailable("1")), nameless(ns), false, 0, "Pod: metadata.name: an object of a cluster has a name"},
+			{"minAvailable 50%, nil", "a percentage is one of the scales", budget(minAvailable("50%")), nil, false, 0, "Pod: nil object in the snapshot"},
+			{"minAvailable 1, nil", "how many pods there should be does not count", budget(minAvailable("1")), nil, false, 1, ""},
+			{"no name, of another namespace", "its controller is of that namespace too", budget(maxUnavailable("1")), nameless("elsewhere"), false, 1, ""},
+			{"maxUnavailable 0", "allows nothing anyway, and keeps its numbers (D-13)", budget(maxUnavailable("0")), nil, false, 0, ""},
+			{"MatchUpstream", "upstream has no such pods", budget(maxUnavailable("1")), nil, true, 1, ""},
+		} {
+			t.Run(tc.name, func(t *testing.T) {
+				var o Options
+				if tc.upstream {
+					o.MatchUpstream = purekube.V1_36
+				}
+				full := web(tc.budget, 2, pod("a", byWeb), pod("b", byWeb), tc.more)
+				r, err := Plan(full, key("web"), o)
+				require.Error(t, err)
+				status := written(t, r)
+				require.Equal(t, tc.allowed, status.DisruptionsAllowed, tc.reason)
+				failed := apimeta.FindStatusCondition(status.Conditions, policyv1.DisruptionAllowedCondition)
+				if tc.message == "" {
+					require.NotEqual(t, policyv1.SyncFailedReason, failed.Reason)
+				} else {
+					require.Equal(t, tc.message, failed.Message)
+				}
+
+				named := full
+				named.Pods = full.Pods[:2]
+				x, affected := NewIndex(named, o).With(Snapshot{Pods: full.Pods[2:]})
+				byIndex, _ := x.Plan(key("web"))
+				require.Empty(t, cmp.Diff(r, byIndex))
+				if tc.message != "" {
+					require.Equal(t, []Key{key("web")}, affected)
+				}
+				x, _ = x.With(Snapshot{Pods: full.Pods[:1]})
+				byIndex, _ = x.Plan(key("web"))
+				require.Empty(t, cmp.Diff(r, byIndex), "nothing says which pod it was, so that it stays")
+			})
+		}
 	})
 	t.Run("no name", func(t *testing.T) {
 		nameless := named("")
@@ -817,7 +1013,7 @@ func TestBadInput(t *testing.T) {
 		r, err := Plan(s, key("web"), Options{})
 		require.ErrorContains(t, err, "Pod: metadata.name: ")
 		require.ErrorContains(t, err, "PodDisruptionBudget: metadata.name: ")
-		require.EqualValues(t, 1, written(t, r).DisruptionsAllowed, "the rest of the plan is there")
+		require.EqualValues(t, 1, written(t, r).DisruptionsAllowed, "the rest of the plan is there: the pod is of another namespace")
 		all, whole := PlanAll(s, Options{})
 		require.EqualError(t, whole, err.Error())
 		require.Len(t, all, 1)
@@ -869,6 +1065,19 @@ func TestBadInput(t *testing.T) {
 		require.ErrorIs(t, err, purekube.ErrDuplicate)
 		require.EqualValues(t, 1, written(t, r).CurrentHealthy)
 	})
+	t.Run("two names twice", func(t *testing.T) {
+		s := web(budget(minAvailable("1")), 2, pod("a"), pod("a"), pod("b"), pod("b"), pod("c"))
+		r, err := Plan(s, key("web"), Options{})
+		require.EqualError(t, err, "Pod shop/a: more than one object of this name in the snapshot\nPod shop/b: more than one object of this name in the snapshot")
+		require.Empty(t, cmp.Diff(Counts{ExpectedPods: 3, DesiredHealthy: 1, CurrentHealthy: 1}, countsOf(written(t, r))), "each name is one pod")
+		s.Now = time.Time{}
+		require.Empty(t, written(t, first(Plan(s, key("web"), Options{}))).DisruptedPods, "none of them was evicted")
+	})
+	t.Run("a pod twice without a controller", func(t *testing.T) {
+		r, err := Plan(web(budget(maxUnavailable("1")), 2, pod("a"), pod("a"), pod("b", byWeb)), key("web"), Options{})
+		require.ErrorIs(t, err, purekube.ErrDuplicate)
+		require.Equal(t, []string{"UnmanagedPods"}, reasons(r))
+	})
 	t.Run("a pod twice and evicted", func(t *testing.T) {
 		s := web(budget(minAvailable("1"), disrupted(map[string]metav1.Time{"a": ago(time.Second), "b": ago(time.Hour)})), 2,
 			pod("a", byWeb), pod("a", byWeb), pod("b", byWeb), pod("b", byWeb))
@@ -881,9 +1090,25 @@ func TestBadInput(t *testing.T) {
 		r, err := Plan(s, key("web"), Options{})
 		require.EqualError(t, err, "Deployment shop/web: more than one object of this name in the snapshot")
 		require.Equal(t, policyv1.SyncFailedReason, written(t, r).Conditions[0].Reason, "its scale is not known")
+		require.Equal(t, err.Error(), written(t, r).Conditions[0].Message, "upstream has no text for it")
 		_, whole := PlanAll(s, Options{})
 		require.EqualError(t, whole, "Deployment shop/idle: more than one object of this name in the snapshot", "no budget rests on it")
 	})
+	for _, w := range []struct {
+		apiVersion, kind string
+		s                Snapshot
+	}{
+		{"v1", "ReplicationController", Snapshot{ReplicationControllers: []*corev1.ReplicationController{replicationController("x", nil), replicationController("x", nil)}}},
+		{"apps/v1", "ReplicaSet", Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("x", "", nil), replicaSet("x", "", nil)}}},
+		{"apps/v1", "StatefulSet", Snapshot{StatefulSets: []*appsv1.StatefulSet{statefulSet("x", nil), statefulSet("x", nil)}}},
+	} {
+		t.Run("a workload twice/"+w.kind, func(t *testing.T) {
+			w.s.Now, w.s.Budgets, w.s.Pods = now, []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, pods(2, 2, by(w.apiVersion, w.kind, "x"))
+			r, err := Plan(w.s, key("web"), Options{})
+			require.EqualError(t, err, w.kind+" shop/x: more than one object of this name in the snapshot")
+			require.Equal(t, err.Error(), written(t, r).Conditions[0].Message, "its scale is not known, and no look-up tells")
+		})
+	}
 	t.Run("D-13 a workload twice", func(t *testing.T) {
 		s := web(budget(maxUnavailable("0")), 2, pods(2, 2, byWeb)...)
 		s.ReplicaSets = append(s.ReplicaSets, replicaSet("web-rs", "", nil))
@@ -906,6 +1131,13 @@ func TestBadInput(t *testing.T) {
 			require.EqualError(t, again, err.Error())
 		}
 	})
+	for name, set := range map[string]map[string]string{"a key": {"-app": "web"}, "a value": {"app": "-"}, "a later one": {"app": "web", "tier": "-"}} {
+		t.Run(name+" that is none", func(t *testing.T) {
+			_, err := Plan(web(budget(maxUnavailable("1"), selecting(&metav1.LabelSelector{MatchLabels: set})), 2), key("web"), Options{})
+			require.ErrorContains(t, err, "PodDisruptionBudget shop/web: spec.selector: ")
+			require.ErrorContains(t, err, "Invalid value")
+		})
+	}
 	t.Run("nothing at all", func(t *testing.T) {
 		for _, k := range []Key{{}, key("a"), podNamed("a"), {Kind: "node", Name: "a"}} {
 			r, err := Plan(Snapshot{}, k, Options{})
@@ -921,14 +1153,42 @@ func TestBadInput(t *testing.T) {
 			Pods:         []*corev1.Pod{pod("a", by("apps/v1", "StatefulSet", "x")), pod("b", by("apps/v1", "StatefulSet", "y"))},
 			StatefulSets: []*appsv1.StatefulSet{statefulSet("x", ptr.To(int32(2))), statefulSet("y", ptr.To(int32(3)))}}
 		for _, p := range s.Pods {
-			p.OwnerReferences[1].UID = ""
+			withoutUIDs(p)
 		}
 		for _, ss := range s.StatefulSets {
 			ss.UID = ""
 		}
 		require.EqualValues(t, 5, statusOf(t, s, Options{}).ExpectedPods, "manifests that no API server has seen")
+		s.StatefulSets, s.Scales = nil, map[ScaleKey]Scale{{"apps", "StatefulSet", ns, "x"}: {}, {"apps", "StatefulSet", ns, "y"}: {}}
+		_, err := Plan(s, key("web"), Options{})
+		require.ErrorContains(t, err, `found no controllers for pod "a"`, "what was not found has no UID either")
+	})
+	t.Run("answers that contradict one another", func(t *testing.T) {
+		old := replicaSet("old", "", nil)
+		old.ObjectMeta = owned(old.ObjectMeta, "extensions/v1beta1", "Deployment", "d")
+		x := by("apps/v1", "ReplicaSet", "new")
+		for _, tc := range []struct {
+			name string
+			s    Snapshot
+		}{
+			{"of a Deployment in two groups", Snapshot{Pods: []*corev1.Pod{pod("a", x), pod("b", by("apps/v1", "ReplicaSet", "old"))},
+				ReplicaSets: []*appsv1.ReplicaSet{old, replicaSet("new", "d", nil)},
+				Scales: map[ScaleKey]Scale{{"apps", "Deployment", ns, "d"}: {Found: true, UID: "uid-d", Replicas: 2},
+					{"extensions", "Deployment", ns, "d"}: {Found: true, UID: "uid-d", Replicas: 3}}}},
+			{"of two groups, without UIDs", Snapshot{Pods: []*corev1.Pod{pod("a", by("x/v1", "Y", "y"), withoutUIDs), pod("b", by("z/v1", "Y", "y"), withoutUIDs)},
+				Scales: map[ScaleKey]Scale{{"x", "Y", ns, "y"}: {Found: true, Replicas: 2}, {"z", "Y", ns, "y"}: {Found: true, Replicas: 3}}}},
+		} {
+			tc.s.Now, tc.s.Budgets = now, []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}
+			want := statusOf(t, tc.s, Options{})
+			slices.Reverse(tc.s.Pods)
+			require.Equal(t, want, statusOf(t, tc.s, Options{}), "%s: the order of the pods does not matter", tc.name)
+		}
 	})
 }
+
+func withoutUIDs(p *corev1.Pod) { p.OwnerReferences[1].UID = "" }
+
+func first[A, B any](a A, _ B) A { return a }
 
 func TestZeroNow(t *testing.T) {
 	s := web(budget(minAvailable("1"), disrupted(map[string]metav1.Time{"web-a": ago(time.Hour)})), 2, pods(2, 2, byWeb)...)
@@ -936,6 +1196,9 @@ func TestZeroNow(t *testing.T) {
 	st := statusOf(t, s, Options{})
 	require.Contains(t, st.DisruptedPods, "web-a", "nothing is over")
 	require.Equal(t, metav1.Unix(0, 0), st.Conditions[0].LastTransitionTime, "no clock was looked at")
+	e, err := Explain(s, key("web"), Options{})
+	require.NoError(t, err)
+	require.Equal(t, []PodHealth{{Name: "web-a", Health: BeingEvicted, Until: now.Add(-58 * time.Minute)}, {Name: "web-b", Health: Healthy}}, e.Pods)
 }
 
 func TestPlanAllSortsAndLeavesOutWhatIsRight(t *testing.T) {

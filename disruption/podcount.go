@@ -30,6 +30,7 @@ type podCount struct {
 	recheck   time.Time              // when the first of them is over
 	overdue   []*corev1.Pod
 	ambiguous map[string]bool
+	unnamed   *purekube.ObjectError // why there may be pods that are not counted
 
 	// onController, if set, is told of every controller and what is known about it.
 	onController func(reference, answer)
@@ -39,7 +40,7 @@ type podCount struct {
 func (x *Index) count(st *budgetState) *podCount {
 	t := &podCount{
 		budget: st.budget, broken: st.broken,
-		pods: st.podSums.pods, healthy: st.ready, unmanaged: st.unmanaged, refs: st.refs.list(),
+		pods: st.podSums.pods, healthy: st.ready, unmanaged: st.unmanaged, refs: st.refs.list(), unnamed: x.pods.unnamed(st.budget.Namespace),
 	}
 	if st.selector == nil {
 		return t
@@ -135,11 +136,11 @@ type expectation struct {
 // expect adds up the scales of the distinct controllers of the pods (upstream:
 // getExpectedScale).
 func (t *podCount) expect(w *workloads) expectation {
-	if sum, all := t.sumOfFound(w); all {
-		return expectation{sum: sum}
+	if scales := t.scalesOfFound(w); scales != nil {
+		return expectation{sum: w.o.sum(scales)}
 	}
 	// Not all are found, so that it matters which pods name them.
-	if t.namePods != nil && slices.ContainsFunc(t.refs, func(r reference) bool { return r.pod == "" }) {
+	if slices.ContainsFunc(t.refs, func(r reference) bool { return r.pod == "" }) {
 		t.refs = t.namePods()
 	}
 	slices.SortFunc(t.refs, func(a, b reference) int {
@@ -151,7 +152,7 @@ func (t *podCount) expect(w *workloads) expectation {
 	for _, r := range t.refs {
 		// Nothing is looked up for a UID that is counted already. A ReplicaSet's UID never
 		// is, if a Deployment stands for it: each of them is looked up and finds the same.
-		if _, counted := scales[r.ref.UID]; counted && r.ref.UID != "" {
+		if _, counted := scales[r.ref.UID]; counted {
 			continue
 		}
 		a := w.controllerOf(t.budget.Namespace, &r.ref)
@@ -180,46 +181,32 @@ func (t *podCount) expect(w *workloads) expectation {
 			}
 		}
 	}
-	for _, scale := range scales {
-		x.sum = w.o.sum(x.sum, scale)
-	}
+	x.sum = w.o.sum(scales)
 	slices.SortFunc(x.needs, func(a, b purekube.Need) int {
 		return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	return x
 }
 
-// sumOfFound is the sum if the order of the pods does not matter: all controllers are found, and no
-// two of them are told apart by anything but their UID.
-func (t *podCount) sumOfFound(w *workloads) (sum int64, all bool) {
+// scalesOfFound are the scales if the order of the pods does not matter: all controllers are found, and no
+// two of them are told apart by anything but their UID. It is nil otherwise.
+func (t *podCount) scalesOfFound(w *workloads) map[types.UID]int32 {
 	if t.onController != nil {
-		return 0, false
-	}
-	if len(t.refs) == 1 {
-		a := w.controllerOf(t.budget.Namespace, &t.refs[0].ref)
-		return w.o.sum(0, a.found.scale), a.found.kind != ""
+		return nil
 	}
 	uids := make(map[types.UID]bool, len(t.refs))
 	scales := make(map[types.UID]int32, len(t.refs))
 	for i := range t.refs {
 		ref := &t.refs[i].ref
-		if ref.UID != "" && uids[ref.UID] {
-			return 0, false
+		a := w.controllerOf(t.budget.Namespace, ref)
+		known, counted := scales[a.found.id()]
+		if a.found.kind == "" || uids[ref.UID] || counted && known != a.found.scale {
+			return nil
 		}
 		uids[ref.UID] = true
-		a := w.controllerOf(t.budget.Namespace, ref)
-		if a.found.kind == "" {
-			return 0, false
-		}
-		if known, counted := scales[a.found.id()]; counted && known != a.found.scale {
-			return 0, false
-		}
 		scales[a.found.id()] = a.found.scale
 	}
-	for _, scale := range scales {
-		sum = w.o.sum(sum, scale)
-	}
-	return sum, true
+	return scales
 }
 
 // id tells controllers apart. Manifests that no API server has seen have no UIDs.

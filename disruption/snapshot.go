@@ -31,7 +31,9 @@ type Snapshot struct {
 	Now time.Time
 	// Budgets are all budgets of the namespaces in question.
 	Budgets []*policyv1.PodDisruptionBudget
-	// Pods are all pods of these namespaces: a pod that is left out is a pod that is gone.
+	// Pods are all pods of these namespaces: a pod that is left out is a pod that is gone. The controller of a
+	// pod that is nil or has no name is not known: while there is one, budgets whose status rests on the scales
+	// of controllers allow no disruption. A pod without a name concerns its namespace only, a nil one all.
 	Pods []*corev1.Pod
 	// The workloads that pods are controlled by. One that is left out is asked for, as a
 	// Need.

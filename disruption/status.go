@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // decision is what is decided for one budget: needs, or else a status.
@@ -46,6 +47,10 @@ func (t *podCount) decide(w *workloads, now time.Time, o Options) decision {
 		x := t.expect(w)
 		failed := x.problem != nil
 		switch {
+		case t.unnamed != nil && !o.matchUpstream() && !forbidsAll(&b.Spec):
+			// A pod that cannot be named may be the only one of its controller, whose scale is
+			// missing in the sum then.
+			return d.countFailed(b, t.unnamed, now, o)
 		case len(x.needs) > 0:
 			return decision{needs: x.needs, problems: d.problems}
 		case failed && !o.matchUpstream() && forbidsAll(&b.Spec):
@@ -61,7 +66,7 @@ func (t *podCount) decide(w *workloads, now time.Time, o Options) decision {
 		}
 	} else if b.Spec.MinAvailable == nil {
 		// Neither of the two is set: nothing is expected and nothing allowed.
-		expected, total = 0, 0
+		expected = 0
 	}
 	desired, problem := desiredHealthy(&b.Spec, total, o)
 	if problem != nil {
@@ -152,7 +157,7 @@ func (d decision) result() Result {
 // conditionText is upstream's text where upstream has one. What only this package objects to is
 // told with the object's name.
 func conditionText(problem *purekube.ObjectError) string {
-	for _, own := range []error{purekube.ErrDuplicate, errNegative, errOutOfRange} {
+	for _, own := range []error{purekube.ErrDuplicate, purekube.ErrNil, snapshot.ErrNoName, errNegative, errOutOfRange} {
 		if errors.Is(problem, own) {
 			return problem.Error()
 		}

@@ -6,13 +6,13 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// errNoName is the cause where an object has no name: nothing can be written to it, and its
+// ErrNoName is the cause where an object has no name: nothing can be written to it, and its
 // key would be the one that stands for the snapshot as a whole.
-var errNoName = errors.New("an object of a cluster has a name")
+var ErrNoName = errors.New("an object of a cluster has a name")
 
 // NamelessError is the error for an object without a name.
 func NamelessError(kind string) *purekube.ObjectError {
-	return &purekube.ObjectError{Kind: kind, Field: "metadata.name", Err: errNoName}
+	return &purekube.ObjectError{Kind: kind, Field: "metadata.name", Err: ErrNoName}
 }
 
 // Named is [Compact] for kinds whose key is the name alone: it leaves out objects without a
