@@ -8,7 +8,7 @@
 // that is one more, and a statement that is left out. What methods String and Error print is left alone, as are constants.
 //
 // A change that the tests do not notice survives. Those that change nothing that anybody can see stand in
-// internal/mutation/survivors.txt with the reason why; the command ends with status 1 if there are others.
+// internal/mutation/survivors, a file for each package, with the reason why; the command ends with status 1 if there are others.
 package main
 
 import (
@@ -42,7 +42,7 @@ var (
 	short     = flag.Bool("short", false, "run the tests with -short")
 	onlyTests = flag.String("run", "", "ask only tests that match")
 	workers   = flag.Int("p", 2, "test binaries to run at a time")
-	survivors = flag.String("survivors", "internal/mutation/survivors.txt", "the survivors that are known, with reasons")
+	survivors = flag.String("survivors", "internal/mutation/survivors", "the folder of the survivors that are known, with reasons")
 	listOnly  = flag.Bool("list", false, "list the mutants and run nothing")
 	every     = flag.Int("every", 1, "ask about one mutant in so many, in the order of the files")
 	patience  = flag.Duration("patience", time.Hour, "leave out tests that take more of the processor's time without a mutant")
@@ -51,21 +51,22 @@ var (
 
 // decisions are the files in which the packages decide. What arranges objects for them, tells what is affected, or explains is
 // held to them by property tests.
-const decisions = `^(action|annotation|answer|arithmetic|blocking|claimname|claimpass|cluster|collect|consumer|contribute|controllers|createclaim|cycle|` +
-	`deletion|disruptedpods|disruptiontarget|entry|evaluation|eviction|examine|family|generatename|nodes|order|orphan|plan|podcount|podpass|prefix|` +
-	`recover|removal|reservation|retry|roles|rulekey|selector|setclaimstatuses|status|step|table|template)\.go:`
+const decisions = `^(action|annotation|answer|arithmetic|assumed|blocking|claimname|claimpass|cluster|collect|consumer|contribute|controllers|createclaim|cycle|` +
+	`deletedpods|deletion|disruptedpods|disruptiontarget|drain|drain_filter|drain_return|drain_round|entries|entry|evaluation|eviction|examine|family|generatename|` +
+	`newest|nodes|order|orphan|plan|pod|podcount|podgroup|podpass|prefix|recover|removal|reservation|retry|roles|rulekey|selector|setclaimstatuses|settled|status|` +
+	`step|stored|table|template)\.go:`
 
 func main() {
 	flag.Parse()
-	known, err := readKnown(*survivors)
-	if err != nil {
-		fail(err)
-	}
 	unknown := 0
 	fmt.Println("| package | mutants | killed | survived, changing nothing | survived |")
 	fmt.Println("|---|---|---|---|---|")
 	var left []mutant
 	for _, pattern := range flag.Args() {
+		known, err := readKnown(filepath.Join(*survivors, filepath.Base(pattern)+".txt"))
+		if err != nil {
+			fail(err)
+		}
 		r, err := run(pattern, known)
 		if err != nil {
 			fail(fmt.Errorf("%s: %w", pattern, err))
