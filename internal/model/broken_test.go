@@ -17,6 +17,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/apiserver"
 	"github.com/purekube/purekube/rbacaggregate"
 	"github.com/purekube/purekube/resourceclaim"
 	"github.com/purekube/purekube/servicecidr"
@@ -105,6 +106,15 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 				}
 				return w
 			}(), "no allocation cleared under a live consumer"},
+		{"PodGroups are not heard of", "a PodGroup's claims are made when it is created, and its pods' status follows",
+			podGroupWorld(resourceclaim.Options{}).hearing(func(oldObj, newObj Object, keys []string) []string {
+				for _, o := range []Object{oldObj, newObj} {
+					if _, group := o.(*apiserver.PodGroup); group {
+						return nil
+					}
+				}
+				return keys
+			}), "at rest"},
 		{"writes without a resourceVersion", "two writers of reservedFor take each other's pods away",
 			claimWorld(resourceclaim.Options{}).without("claim held by a driver").sending(func(r *purekube.Request) {
 				if c, ok := r.Object.(*resourcev1.ResourceClaim); ok {

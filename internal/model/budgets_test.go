@@ -83,13 +83,17 @@ func budgetController(o disruption.Options) Controller {
 			case *appsv1.StatefulSet:
 				keys = disruption.AffectedByStatefulSet(s, as[*appsv1.StatefulSet](oldObj), as[*appsv1.StatefulSet](newObj), o)
 			}
-			var out []string
-			for _, k := range keys {
-				out = append(out, k.String())
-			}
-			return out
+			return texts(keys)
 		},
 	}
+}
+
+// texts are the keys as the model has them.
+func texts[K fmt.Stringer](keys []K) (out []string) {
+	for _, k := range keys {
+		out = append(out, k.String())
+	}
+	return out
 }
 
 // as is the object as a P, or nil.

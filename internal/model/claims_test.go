@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/apiserver"
 	"github.com/purekube/purekube/resourceclaim"
 )
 
@@ -32,6 +34,9 @@ func claimController(o resourceclaim.Options) Controller {
 	snapshot := func(v *View) resourceclaim.Snapshot {
 		s := resourceclaim.Snapshot{Now: v.Now, Pods: All[*corev1.Pod](v), Claims: All[*resourcev1.ResourceClaim](v),
 			Templates: All[*resourcev1.ResourceClaimTemplate](v), Deleted: v.Gone}
+		for _, g := range All[*apiserver.PodGroup](v) {
+			s.PodGroups = append(s.PodGroups, *groupFor(g))
+		}
 		for _, c := range v.Assumed {
 			s.Assumed = append(s.Assumed, c.(*resourcev1.ResourceClaim))
 		}
@@ -46,6 +51,9 @@ func claimController(o resourceclaim.Options) Controller {
 			for _, c := range All[*resourcev1.ResourceClaim](v) {
 				keys = append(keys, resourceclaim.KeyOfClaim(c).String())
 			}
+			for _, g := range All[*apiserver.PodGroup](v) {
+				keys = append(keys, resourceclaim.KeyOfPodGroup(groupFor(g)).String())
+			}
 			return keys
 		},
 		Plan: func(v *View, key string, live *View) Decision {
@@ -56,20 +64,7 @@ func claimController(o resourceclaim.Options) Controller {
 			s := snapshot(v)
 			r, err := resourceclaim.Plan(s, k, o)
 			for rounds := 0; live != nil && len(r.Needs) > 0 && rounds < 5; rounds++ {
-				if s.Confirmed == nil {
-					s.Confirmed = map[types.NamespacedName]*corev1.Pod{}
-				}
-				if s.ConfirmedClaims == nil {
-					s.ConfirmedClaims = map[types.NamespacedName]*resourcev1.ResourceClaim{}
-				}
-				for _, n := range r.Needs {
-					switch name := (types.NamespacedName{Namespace: n.Namespace, Name: n.Name}); n.Kind {
-					case "Pod":
-						s.Confirmed[name] = Get[*corev1.Pod](live, n.Namespace, n.Name)
-					case "ResourceClaim":
-						s.ConfirmedClaims[name] = Get[*resourcev1.ResourceClaim](live, n.Namespace, n.Name)
-					}
-				}
+				confirm(&s, r.Needs, live)
 				r, err = resourceclaim.Plan(s, k, o)
 			}
 			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
@@ -84,17 +79,34 @@ func claimController(o resourceclaim.Options) Controller {
 			switch either.(type) {
 			case *corev1.Pod:
 				keys = resourceclaim.AffectedByPod(s, as[*corev1.Pod](oldObj), as[*corev1.Pod](newObj), o)
+			case *apiserver.PodGroup:
+				keys = resourceclaim.AffectedByPodGroup(s, groupFor(as[*apiserver.PodGroup](oldObj)), groupFor(as[*apiserver.PodGroup](newObj)), o)
 			case *resourcev1.ResourceClaim:
 				keys = resourceclaim.AffectedByClaim(s, as[*resourcev1.ResourceClaim](oldObj), as[*resourcev1.ResourceClaim](newObj), o)
 			case *resourcev1.ResourceClaimTemplate:
 				keys = resourceclaim.AffectedByTemplate(s, as[*resourcev1.ResourceClaimTemplate](oldObj), as[*resourcev1.ResourceClaimTemplate](newObj), o)
 			}
-			var out []string
-			for _, k := range keys {
-				out = append(out, k.String())
-			}
-			return out
+			return texts(keys)
 		},
+	}
+}
+
+// confirm adds what the API server has for the needs.
+func confirm(s *resourceclaim.Snapshot, needs []purekube.Need, live *View) {
+	if s.Confirmed == nil {
+		s.Confirmed = map[types.NamespacedName]*corev1.Pod{}
+		s.ConfirmedClaims = map[types.NamespacedName]*resourcev1.ResourceClaim{}
+		s.ConfirmedPodGroups = map[types.NamespacedName]*resourceclaim.PodGroup{}
+	}
+	for _, n := range needs {
+		switch name := (types.NamespacedName{Namespace: n.Namespace, Name: n.Name}); n.Kind {
+		case "Pod":
+			s.Confirmed[name] = Get[*corev1.Pod](live, n.Namespace, n.Name)
+		case "ResourceClaim":
+			s.ConfirmedClaims[name] = Get[*resourcev1.ResourceClaim](live, n.Namespace, n.Name)
+		case "PodGroup":
+			s.ConfirmedPodGroups[name] = groupFor(Get[*apiserver.PodGroup](live, n.Namespace, n.Name))
+		}
 	}
 }
 
@@ -164,8 +176,10 @@ func claimWorldOf(o resourceclaim.Options, podNames ...string) World {
 			{Name: "terminated", Settles: true, Do: terminate},
 			{Name: "scheduled", Settles: true, Do: schedule},
 			{Name: "pod bound by hand", Max: 1, Do: func(v *View, do func(string, ...Change)) {
-				if p := Get[*corev1.Pod](v, "ns", "share-0"); p != nil && p.Spec.NodeName == "" && p.DeletionTimestamp == nil {
-					do("the user binds pod share-0 by hand", Put(bound(p)))
+				for _, name := range []string{"share-0", "team-0"} {
+					if p := Get[*corev1.Pod](v, "ns", name); p != nil && p.Spec.NodeName == "" && p.DeletionTimestamp == nil {
+						do("the user binds pod "+name+" by hand", Put(bound(p)))
+					}
 				}
 			}},
 			{Name: "pod finished", Do: func(v *View, do func(string, ...Change)) {
@@ -211,17 +225,21 @@ func claimWorldOf(o resourceclaim.Options, podNames ...string) World {
 }
 
 // podWithClaims makes a pod whose claims follow from its name: "one-0" has a template entry, "two-0" two of them,
-// "share-0" the shared claim, and "both-0" a template entry and the shared claim.
+// "share-0" the shared claim, and "both-0" a template entry and the shared claim. "team-0" is in the PodGroup team, whose
+// entry it has, and "also-0" in the same with one more template entry.
 func podWithClaims(name string, numberOf int) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: UID(numberOf)}, Status: corev1.PodStatus{Phase: corev1.PodPending}}
 	template := func(entry string) {
 		p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: entry, ResourceClaimTemplateName: ptr.To("gpu")})
 	}
 	kind, _, _ := strings.Cut(name, "-")
-	if kind == "both" || kind == "one" || kind == "two" {
+	if kind == "team" || kind == "also" {
+		p.Labels = map[string]string{memberOf: "team"}
+	}
+	if kind != "share" {
 		template("gpu")
 	}
-	if kind == "two" {
+	if kind == "two" || kind == "also" {
 		template("nic")
 	}
 	if kind == "both" || kind == "share" {
@@ -253,7 +271,7 @@ func claimsOf(p *corev1.Pod) map[string]string {
 	return names
 }
 
-// ownerOf is the UID of the pod that the claim was made for.
+// ownerOf is the UID of the pod or PodGroup that the claim was made for.
 func ownerOf(c *resourcev1.ResourceClaim) types.UID {
 	if owner := metav1.GetControllerOf(c); owner != nil {
 		return owner.UID
@@ -281,10 +299,10 @@ pods:
 		names := claimsOf(p)
 		for _, e := range p.Spec.ResourceClaims {
 			c := Get[*resourcev1.ResourceClaim](v, "ns", names[e.Name])
-			if c == nil || c.DeletionTimestamp != nil || e.ResourceClaimTemplateName != nil && ownerOf(c) != p.UID {
+			if c == nil || c.DeletionTimestamp != nil || e.ResourceClaimTemplateName != nil && !madeFor(v, c, p) {
 				continue pods
 			}
-			if next == nil && !reservedFor(c, p) {
+			if next == nil && !reservedFor(c, consumerOf(c, p).UID) {
 				next = c
 			}
 		}
@@ -299,19 +317,31 @@ pods:
 				next.Finalizers = append(next.Finalizers, claimFinalizer)
 			}
 		}
-		next.Status.ReservedFor = append(next.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID})
-		do(fmt.Sprintf("the scheduler allocates claim %s and reserves it for pod %s", next.Name, p.Name), Put(next))
+		consumer := consumerOf(next, p)
+		next.Status.ReservedFor = append(next.Status.ReservedFor, consumer)
+		do(fmt.Sprintf("the scheduler allocates claim %s and reserves it for %s %s", next.Name, kindOf(consumer), consumer.Name), Put(next))
 	}
 }
 
-func reservedFor(c *resourcev1.ResourceClaim, p *corev1.Pod) bool {
-	return slices.ContainsFunc(c.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == p.UID })
+func reservedFor(c *resourcev1.ResourceClaim, consumer types.UID) bool {
+	return slices.ContainsFunc(c.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool { return r.UID == consumer })
 }
 
-// collectClaims is the garbage collector: it deletes claims whose pod is gone.
+// needing is the pod with that UID if it runs or may yet run, or the PodGroup with that UID if it is there; empty: neither.
+func needing(v *View, uid types.UID) string {
+	if p := podWith(v, uid); p != nil && podNeeds(p) {
+		return fmt.Sprintf("pod %s (%s)", p.Name, p.UID)
+	}
+	if g := groupWith(v, uid); g != nil {
+		return fmt.Sprintf("PodGroup %s (%s)", g.Name, g.UID)
+	}
+	return ""
+}
+
+// collectClaims is the garbage collector: it deletes claims whose pod or PodGroup is gone.
 func collectClaims(v *View, do func(string, ...Change)) {
 	for _, c := range All[*resourcev1.ResourceClaim](v) {
-		if owner := ownerOf(c); owner != "" && c.DeletionTimestamp == nil && podWith(v, owner) == nil {
+		if owner := ownerOf(c); owner != "" && c.DeletionTimestamp == nil && podWith(v, owner) == nil && groupWith(v, owner) == nil {
 			do("the garbage collector deletes claim "+c.Name, Delete(v.Now, c))
 		}
 	}
@@ -327,21 +357,19 @@ func nothingTakenFromLivePods(s *Step) string {
 			continue
 		}
 		for _, r := range before.Status.ReservedFor {
-			p := podWith(s.Before, r.UID)
-			if p == nil || !podNeeds(p) {
-				continue
-			}
+			user := needing(s.Before, r.UID)
 			switch {
+			case user == "":
 			case after == nil:
-				return fmt.Sprintf("claim %s goes, and pod %s (%s) uses it", before.Name, p.Name, p.UID)
-			case !reservedFor(after, p):
-				return fmt.Sprintf("claim %s is not reserved for pod %s (%s) any more, which uses it", before.Name, p.Name, p.UID)
+				return fmt.Sprintf("claim %s goes, and %s uses it", before.Name, user)
+			case !reservedFor(after, r.UID):
+				return fmt.Sprintf("claim %s is not reserved for %s any more, which uses it", before.Name, user)
 			case before.Status.Allocation != nil && after.Status.Allocation == nil:
-				return fmt.Sprintf("claim %s is deallocated, and pod %s (%s) uses it", before.Name, p.Name, p.UID)
+				return fmt.Sprintf("claim %s is deallocated, and %s uses it", before.Name, user)
 			}
 		}
-		if p := podWith(s.Before, ownerOf(before)); p != nil && podNeeds(p) && before.DeletionTimestamp == nil && (after == nil || after.DeletionTimestamp != nil) {
-			return fmt.Sprintf("claim %s is deleted, and pod %s (%s), for which it was made, is alive", before.Name, p.Name, p.UID)
+		if owner := needing(s.Before, ownerOf(before)); owner != "" && before.DeletionTimestamp == nil && (after == nil || after.DeletionTimestamp != nil) {
+			return fmt.Sprintf("claim %s is deleted, and %s, for which it was made, is alive", before.Name, owner)
 		}
 	}
 	return ""
@@ -359,7 +387,7 @@ func noSecondClaim(s *Step) string {
 		}
 		entry := string(owner) + " " + c.Annotations[podClaimName]
 		if other := by[entry]; other != "" {
-			return fmt.Sprintf("claims %s and %s are both for entry %s of pod %s", other, c.Name, c.Annotations[podClaimName], owner)
+			return fmt.Sprintf("claims %s and %s are both for entry %s of %s", other, c.Name, c.Annotations[podClaimName], owner)
 		}
 		by[entry] = c.Name
 	}
@@ -367,8 +395,8 @@ func noSecondClaim(s *Step) string {
 }
 
 // claimsKeepWhatIsTheirs: of an existing claim the controller writes nothing but reservedFor, the allocation and
-// its own finalizer, and it deletes no claim that was not made for a pod; of a pod it writes nothing but the
-// names of claims.
+// its own finalizer, and it deletes no claim that was not made for a pod; of a pod or PodGroup it writes nothing but
+// the names of claims.
 func claimsKeepWhatIsTheirs(s *Step) string {
 	if s.Request == nil {
 		return ""
@@ -381,15 +409,10 @@ func claimsKeepWhatIsTheirs(s *Step) string {
 			}
 			continue
 		}
-		if before.ResourceVersion == after.ResourceVersion {
-			continue
-		}
-		before, after = before.DeepCopy(), after.DeepCopy()
-		for _, c := range []*resourcev1.ResourceClaim{before, after} {
+		if changedBeyond(before, after, func(c *resourcev1.ResourceClaim) {
 			c.Finalizers = slices.DeleteFunc(c.Finalizers, func(f string) bool { return f == claimFinalizer })
-			c.ResourceVersion, c.Status.Allocation, c.Status.ReservedFor = "", nil, nil
-		}
-		if !equality.Semantic.DeepEqual(before, after) {
+			c.Status.Allocation, c.Status.ReservedFor = nil, nil
+		}) {
 			return "claim " + before.Name + " is changed beyond its reservations, allocation and finalizer"
 		}
 	}
@@ -398,18 +421,24 @@ func claimsKeepWhatIsTheirs(s *Step) string {
 		if after == nil {
 			return "pod " + before.Name + " is gone"
 		}
-		if before.ResourceVersion == after.ResourceVersion {
-			continue
-		}
-		before, after = before.DeepCopy(), after.DeepCopy()
-		for _, p := range []*corev1.Pod{before, after} {
-			p.ResourceVersion, p.Status.ResourceClaimStatuses = "", nil
-		}
-		if !equality.Semantic.DeepEqual(before, after) {
+		if changedBeyond(before, after, func(p *corev1.Pod) { p.Status.ResourceClaimStatuses = nil }) {
 			return "pod " + before.Name + " is changed beyond its claims' names"
 		}
 	}
-	return ""
+	return groupsKeepWhatIsTheirs(s)
+}
+
+// changedBeyond reports whether the object changed in more than what without takes away.
+func changedBeyond[P Object](before, after P, without func(P)) bool {
+	if before.GetResourceVersion() == after.GetResourceVersion() {
+		return false
+	}
+	b, a := before.DeepCopyObject().(P), after.DeepCopyObject().(P)
+	for _, o := range []P{b, a} {
+		o.SetResourceVersion("")
+		without(o)
+	}
+	return !equality.Semantic.DeepEqual(b, a)
 }
 
 func claimsServePods(v *View) string {
@@ -421,28 +450,39 @@ func claimsServePods(v *View) string {
 		for _, e := range p.Spec.ResourceClaims {
 			c := Get[*resourcev1.ResourceClaim](v, "ns", names[e.Name])
 			switch {
-			case e.ResourceClaimTemplateName != nil && (c == nil || ownerOf(c) != p.UID):
+			case e.ResourceClaimTemplateName != nil && ownEntry(v, p, e.Name) && (c == nil || ownerOf(c) != p.UID):
 				return fmt.Sprintf("at rest, every entry of a pod has its claim: entry %s of %s has none", e.Name, p.Name)
-			case c != nil && p.Spec.NodeName != "" && c.Status.Allocation != nil && c.DeletionTimestamp == nil && !reservedFor(c, p):
+			case c != nil && p.Spec.NodeName != "" && c.Status.Allocation != nil && c.DeletionTimestamp == nil && !reservedFor(c, consumerOf(c, p).UID):
 				return fmt.Sprintf("at rest, a running pod has its claims reserved: %s is not reserved for %s", c.Name, p.Name)
 			}
 		}
 	}
 	for _, c := range All[*resourcev1.ResourceClaim](v) {
 		for _, r := range c.Status.ReservedFor {
-			if p := podWith(v, r.UID); p == nil || !podNeeds(p) {
-				return fmt.Sprintf("at rest, no claim is held for a pod that does not need it: %s by %s", c.Name, r.Name)
+			if needing(v, r.UID) == "" {
+				return fmt.Sprintf("at rest, no claim is held for what does not need it: %s by %s", c.Name, r.Name)
 			}
 		}
 		held := slices.Contains(c.Finalizers, claimFinalizer)
 		if c.DeletionTimestamp != nil && len(c.Status.ReservedFor) == 0 && (held || c.Status.Allocation != nil) {
 			return "at rest, nothing of this controller's holds back a deletion: " + describeClaimOrPod(c)
 		}
-		if owner := podWith(v, ownerOf(c)); ownerOf(c) != "" && c.DeletionTimestamp == nil && (owner == nil || !podNeeds(owner)) {
+		if owner := ownerOf(c); owner != "" && c.DeletionTimestamp == nil && needing(v, owner) == "" {
 			return "at rest, no claim is left over: " + c.Name
 		}
 	}
-	return ""
+	return groupsHaveTheirClaims(v)
+}
+
+func describeClaimNames(statuses []corev1.PodResourceClaimStatus) string {
+	var names []string
+	for _, st := range statuses {
+		names = append(names, st.Name+"="+ptr.Deref(st.ResourceClaimName, "not needed"))
+	}
+	if names == nil {
+		return ""
+	}
+	return ", status " + strings.Join(names, " ")
 }
 
 func describeClaimOrPod(o Object) string {
@@ -452,13 +492,13 @@ func describeClaimOrPod(o Object) string {
 		if o.Spec.NodeName != "" {
 			s += " on a node"
 		}
-		var names []string
-		for _, st := range o.Status.ResourceClaimStatuses {
-			names = append(names, st.Name+"="+ptr.Deref(st.ResourceClaimName, "not needed"))
+		s += describeClaimNames(o.Status.ResourceClaimStatuses)
+		if o.DeletionTimestamp != nil {
+			s += ", being deleted"
 		}
-		if names != nil {
-			s += ", status " + strings.Join(names, " ")
-		}
+		return s
+	case *apiserver.PodGroup:
+		s := fmt.Sprintf("PodGroup %s (%s)", o.Name, o.UID) + describeClaimNames(o.Status.ResourceClaimStatuses)
 		if o.DeletionTimestamp != nil {
 			s += ", being deleted"
 		}

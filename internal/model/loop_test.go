@@ -500,6 +500,22 @@ func newLoop(t *testing.T, seed uint64) *loop {
 	return l
 }
 
+// index is what the packages' Indexes have in common.
+type index[S, K, X any] interface {
+	With(changed S) (X, []K)
+	Without(gone S) (X, []K)
+}
+
+// changeIndex puts a change of an object into an Index, and returns the keys that it affects.
+func changeIndex[S, K any, X index[S, K, X]](x *X, snapshot func(Object) S, oldObj, newObj Object) (keys []K) {
+	if newObj == nil {
+		*x, keys = (*x).Without(snapshot(oldObj))
+	} else {
+		*x, keys = (*x).With(snapshot(newObj))
+	}
+	return keys
+}
+
 func serviceCIDRLoop() *looped {
 	var x *servicecidr.Index
 	snapshot := func(o Object) (s servicecidr.Snapshot) {
@@ -520,14 +536,7 @@ func serviceCIDRLoop() *looped {
 			}
 			return keys
 		},
-		changed: func(oldObj, newObj Object) (keys []string) {
-			if newObj == nil {
-				x, keys = x.Without(snapshot(oldObj))
-			} else {
-				x, keys = x.With(snapshot(newObj))
-			}
-			return keys
-		},
+		changed: func(oldObj, newObj Object) []string { return changeIndex(&x, snapshot, oldObj, newObj) },
 		plan: func(key string, live *View) Decision {
 			now, _ := x.With(servicecidr.Snapshot{Now: live.Now})
 			r, err := now.Plan(key)
@@ -550,14 +559,7 @@ func clusterRoleLoop() *looped {
 			}
 			return keys
 		},
-		changed: func(oldObj, newObj Object) (keys []string) {
-			if newObj == nil {
-				x, keys = x.Without(snapshot(oldObj))
-			} else {
-				x, keys = x.With(snapshot(newObj))
-			}
-			return keys
-		},
+		changed: func(oldObj, newObj Object) []string { return changeIndex(&x, snapshot, oldObj, newObj) },
 		plan: func(key string, _ *View) Decision {
 			r, err := x.Plan(key)
 			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
@@ -578,14 +580,7 @@ func nodeLoop() *looped {
 			}
 			return keys
 		},
-		changed: func(oldObj, newObj Object) (keys []string) {
-			if newObj == nil {
-				x, keys = x.Without(snapshot(oldObj))
-			} else {
-				x, keys = x.With(snapshot(newObj))
-			}
-			return keys
-		},
+		changed: func(oldObj, newObj Object) []string { return changeIndex(&x, snapshot, oldObj, newObj) },
 		plan: func(key string, _ *View) Decision {
 			r, err := x.Plan(key)
 			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
@@ -610,12 +605,6 @@ func budgetLoop() *looped {
 		}
 		return s
 	}
-	names := func(keys []disruption.Key) (out []string) {
-		for _, k := range keys {
-			out = append(out, k.String())
-		}
-		return out
-	}
 	return &looped{
 		name: "disruption", kinds: []schema.GroupVersionResource{budgets, pods, deployments, replicaSets, statefulSets},
 		restart: func(v *View) (keys []string) {
@@ -623,15 +612,7 @@ func budgetLoop() *looped {
 				Deployments: All[*appsv1.Deployment](v), ReplicaSets: All[*appsv1.ReplicaSet](v), StatefulSets: All[*appsv1.StatefulSet](v)}, disruption.Options{})
 			return budgetController(disruption.Options{}).Keys(v)
 		},
-		changed: func(oldObj, newObj Object) []string {
-			var keys []disruption.Key
-			if newObj == nil {
-				x, keys = x.Without(snapshot(oldObj))
-			} else {
-				x, keys = x.With(snapshot(newObj))
-			}
-			return names(keys)
-		},
+		changed: func(oldObj, newObj Object) []string { return texts(changeIndex(&x, snapshot, oldObj, newObj)) },
 		plan: func(key string, live *View) Decision {
 			k, err := disruption.ParseKey(key)
 			if err != nil {
@@ -688,17 +669,7 @@ func claimLoop(l *loop) *looped {
 					assumed.Forget(oldObj.GetUID())
 				}
 			}
-			var keys []resourceclaim.Key
-			if newObj == nil {
-				x, keys = x.Without(snapshot(oldObj))
-			} else {
-				x, keys = x.With(snapshot(newObj))
-			}
-			var out []string
-			for _, k := range keys {
-				out = append(out, k.String())
-			}
-			return out
+			return texts(changeIndex(&x, snapshot, oldObj, newObj))
 		},
 		plan: func(key string, live *View) Decision {
 			k, err := resourceclaim.ParseKey(key)
@@ -708,15 +679,8 @@ func claimLoop(l *loop) *looped {
 			answered, _ := x.With(resourceclaim.Snapshot{Assumed: assumed.ListFor(l.now, x)})
 			r, err := answered.Plan(k)
 			for rounds := 0; len(r.Needs) > 0 && rounds < 5; rounds++ {
-				s := resourceclaim.Snapshot{Confirmed: map[types.NamespacedName]*corev1.Pod{}, ConfirmedClaims: map[types.NamespacedName]*resourcev1.ResourceClaim{}}
-				for _, n := range r.Needs {
-					name := types.NamespacedName{Namespace: n.Namespace, Name: n.Name}
-					if n.Kind == "ResourceClaim" {
-						s.ConfirmedClaims[name] = Get[*resourcev1.ResourceClaim](live, n.Namespace, n.Name)
-					} else {
-						s.Confirmed[name] = Get[*corev1.Pod](live, n.Namespace, n.Name)
-					}
-				}
+				var s resourceclaim.Snapshot
+				confirm(&s, r.Needs, live)
 				answered, _ = answered.With(s)
 				r, err = answered.Plan(k)
 			}

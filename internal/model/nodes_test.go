@@ -134,11 +134,16 @@ func (s *nodeState) count() (server, cached int) {
 func newNodeWorld(o ttl.Options, nodes, least, most int) *nodeWorld {
 	w := &nodeWorld{options: o, nodes: nodes, least: least, most: most, edits: 1, recover: o.Table.Recover, answers: map[[2]int]int{}}
 	for value := bare; value < values; value++ {
-		for i := range most + 1 {
-			w.pool[value] = append(w.pool[value], newNode(fmt.Sprintf("node-%d-%d", value, i), value))
-		}
+		w.fill(value, most+1)
 	}
 	return w
+}
+
+// fill makes nodes of a value until there are n. The cache may have more than there are at the API server: those that are gone.
+func (w *nodeWorld) fill(value, n int) {
+	for i := len(w.pool[value]); i < n; i++ {
+		w.pool[value] = append(w.pool[value], newNode(fmt.Sprintf("node-%d-%d", value, i), value))
+	}
 }
 
 func newNode(name string, value int) *corev1.Node {
@@ -169,7 +174,9 @@ func valueOf(n *corev1.Node) int {
 func (w *nodeWorld) cached(s *nodeState) []*corev1.Node {
 	var nodes []*corev1.Node
 	for j := bare; j < values; j++ {
-		nodes = append(nodes, w.pool[j][:s.cachedAs(j)]...)
+		n := s.cachedAs(j)
+		w.fill(j, n)
+		nodes = append(nodes, w.pool[j][:n]...)
 	}
 	return nodes
 }
