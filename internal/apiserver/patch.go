@@ -87,12 +87,17 @@ func (s *Server) apply(at place, r purekube.Request, k kind) (Object, error) {
 	} else if uid != "" && types.UID(uid) != before.GetUID() {
 		return nil, immutableUID(r, types.UID(uid))
 	}
-	for _, fixed := range []string{"apiVersion", "kind", "metadata"} {
-		delete(config, fixed)
+	for name := range config {
+		// The status has its own subresource; of metadata the packages apply nothing but what tells the object.
+		if name == "apiVersion" || name == "kind" || name == "metadata" || (name == "status") != (r.Subresource == "status") {
+			delete(config, name)
+		}
 	}
 	applied := leaves{}
 	flatten(config, "", k.listMaps, applied)
 
+	// Whoever applies a status as well is another manager there.
+	manager := r.FieldManager + "/" + r.Subresource
 	managed := s.managed[at]
 	if managed == nil {
 		managed = fieldManagers{}
@@ -101,8 +106,8 @@ func (s *Server) apply(at place, r purekube.Request, k kind) (Object, error) {
 	current := tree(before)
 	// What this manager applied before and does not any more goes, unless another has it too.
 	// An element goes before its fields: without its key it would not be found.
-	for _, path := range slices.Sorted(maps.Keys(managed[r.FieldManager])) {
-		if _, still := applied[path]; !still && !managed.othersHave(path, r.FieldManager) {
+	for _, path := range slices.Sorted(maps.Keys(managed[manager])) {
+		if _, still := applied[path]; !still && !managed.othersHave(path, manager) {
 			remove(current, path, k.listMaps)
 		}
 	}
@@ -113,8 +118,8 @@ func (s *Server) apply(at place, r purekube.Request, k kind) (Object, error) {
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	same := reflect.DeepEqual(managed[r.FieldManager], applied)
-	managed[r.FieldManager] = applied
+	same := reflect.DeepEqual(managed[manager], applied)
+	managed[manager] = applied
 	if !same { // who manages a field is a part of the object
 		return s.storeAnew(at, o), nil
 	}

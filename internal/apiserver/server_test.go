@@ -124,6 +124,21 @@ func TestASubresourceChangesNothingElse(t *testing.T) {
 	got = List[corev1.Pod](s)[0]
 	require.Equal(t, "b", got.Labels["a"])
 	require.Equal(t, corev1.PodRunning, got.Status.Phase)
+
+	apply := purekube.Request{Verb: "patch", Resource: pods, Subresource: "status", Namespace: "ns", Name: "p", PatchType: types.ApplyYAMLPatchType, FieldManager: "m",
+		Patch: []byte(`{"apiVersion":"v1","kind":"Pod","spec":{"nodeName":"n"},"status":{"phase":"Succeeded"}}`)}
+	_, err = s.Do(apply)
+	require.NoError(t, err)
+	got = List[corev1.Pod](s)[0]
+	require.Empty(t, got.Spec.NodeName)
+	require.Equal(t, corev1.PodSucceeded, got.Status.Phase)
+
+	apply.Subresource, apply.Patch = "", []byte(`{"apiVersion":"v1","kind":"Pod","spec":{"nodeName":"n"},"status":{"phase":"Failed"}}`)
+	_, err = s.Do(apply)
+	require.NoError(t, err)
+	got = List[corev1.Pod](s)[0]
+	require.Equal(t, "n", got.Spec.NodeName)
+	require.Equal(t, corev1.PodSucceeded, got.Status.Phase)
 }
 
 // What a manager leaves out of its next apply goes; what another one has set stays. This is the
@@ -200,7 +215,7 @@ func TestObjectsComeWithoutTheirKind(t *testing.T) {
 				{Verb: "update", Name: "p", Object: manifest},
 				{Verb: "update", Name: "p", Subresource: "status", Object: manifest},
 				{Verb: "patch", Name: "p", PatchType: types.StrategicMergePatchType, Patch: []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"a":"b"}}}`)},
-				{Verb: "patch", Name: "p", PatchType: types.ApplyYAMLPatchType, FieldManager: "m", Patch: []byte(`{"apiVersion":"v1","kind":"Pod","status":{"phase":"Running"}}`)},
+				{Verb: "patch", Name: "p", Subresource: "status", PatchType: types.ApplyYAMLPatchType, FieldManager: "m", Patch: []byte(`{"apiVersion":"v1","kind":"Pod","status":{"phase":"Running"}}`)},
 			} {
 				first := do(t, s, r).ResourceVersion
 				require.Equal(t, first, do(t, s, r).ResourceVersion, "%s %s again", r.Verb, r.PatchType)

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -323,6 +324,11 @@ func podSteps(uid types.UID) []step {
 		{name: "both have it", request: statuses("", uid, "c", ""), code: 200},
 		{name: "one lets it go", request: statuses("theirs", uid), code: 200},
 		{name: "the last one lets it go", request: statuses("", uid), code: 200},
+		{name: "with a status, an apply says nothing of the spec", request: func(now, first apiserver.Object) purekube.Request {
+			r := statuses("", uid, "a", "claim-a")(now, first)
+			r.Patch = bytes.Replace(r.Patch, []byte(`"status":`), []byte(`"spec":{"activeDeadlineSeconds":60},"status":`), 1)
+			return r
+		}, code: 200},
 		{name: "of another pod", request: statuses("", "other", "a", "claim-a"), code: 422},
 		{name: "condition", request: func(now, _ apiserver.Object) purekube.Request {
 			p := now.(*corev1.Pod)
