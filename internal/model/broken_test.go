@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -85,6 +87,11 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 				v.objects = slices.DeleteFunc(slices.Clone(v.objects), func(o Object) bool { return o.GetName() == twoAddrs[1] })
 			}), "no managed address without a range"},
 
+		{"a label with the finalizer", "the user's labels are none of the controller's business",
+			cidrs(servicecidr.Options{}).sending(func(r *purekube.Request) {
+				r.Patch = bytes.Replace(r.Patch, []byte(`"metadata":{`), []byte(`"metadata":{"labels":{"a":"b"},`), 1)
+			}), "is changed beyond its finalizers and conditions"},
+
 		{"created claims are forgotten", "until its cache shows a claim, the controller has to remember it (BR-30-04)",
 			func() World {
 				w := claimWorld(resourceclaim.Options{})
@@ -121,6 +128,22 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 					c.ResourceVersion = ""
 				}
 			}), "no allocation cleared under a live consumer"},
+		{"devices written with the reservations", "they are the driver's",
+			claimWorld(resourceclaim.Options{}).sending(func(r *purekube.Request) {
+				if c, ok := r.Object.(*resourcev1.ResourceClaim); ok && r.Subresource == "status" {
+					c.Status.Devices = []resourcev1.AllocatedDeviceStatus{{Driver: "example.com"}}
+				}
+			}), "is changed beyond its reservations, allocation and finalizer"},
+		{"a reason written with the claims' names", "it is the kubelet's",
+			claimWorld(resourceclaim.Options{}).sending(func(r *purekube.Request) {
+				r.Patch = bytes.Replace(r.Patch, []byte(`"status":{`), []byte(`"status":{"reason":"None",`), 1)
+			}), "is changed beyond its claims' names"},
+		{"a PodGroup is deleted", "it is its user's",
+			podGroupWorld(resourceclaim.Options{}).sending(func(r *purekube.Request) {
+				if r.Resource == apiserver.PodGroups {
+					*r = purekube.Request{Verb: "delete", Resource: r.Resource, Namespace: r.Namespace, Name: r.Name}
+				}
+			}), "PodGroup team is changed"},
 		{"the going of pods is not heard of", "a claim stays reserved for a pod that is gone",
 			claimWorld(resourceclaim.Options{}).hearing(func(_, newObj Object, keys []string) []string {
 				if newObj == nil {
@@ -135,6 +158,12 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 					b.ResourceVersion = ""
 				}
 			}), "never more pods gone than the budget allows"},
+		{"budget instead of its status", "the spec is the user's",
+			budgetWorld(disruption.Options{}).sending(func(r *purekube.Request) {
+				if b, ok := r.Object.(*policyv1.PodDisruptionBudget); ok {
+					r.Subresource, b.Spec.MaxUnavailable = "", ptr.To(intstr.FromInt32(0))
+				}
+			}), "is changed beyond its status"},
 		{"evicted pods are forgotten", "a granted eviction counts before its pod is being deleted (BR-25-04)",
 			budgetWorld(disruption.Options{DeletionTimeout: ptr.To(time.Duration(0))}), "never more pods gone than the budget allows"},
 		{"pods that become ready are not heard of", "the status stays at what was before",
@@ -156,6 +185,10 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 			clusterRoleWorld(rbacaggregate.Options{}).sending(func(r *purekube.Request) {
 				r.Patch = withoutUID(r.Patch)
 			}), "nothing the user did is undone"},
+		{"an aggregationRule with the rules", "what is aggregated is the user's to say",
+			clusterRoleWorld(rbacaggregate.Options{}).sending(func(r *purekube.Request) {
+				r.Patch = bytes.Replace(r.Patch, []byte(`"rules":`), []byte(`"aggregationRule":{"clusterRoleSelectors":[{}]},"rules":`), 1)
+			}), "is changed beyond its rules"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := Search(tc.world, true, Bounds{Time: 10 * time.Minute})

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -187,20 +188,25 @@ func budgetWorld(o disruption.Options) World {
 		Faults:     Faults{Refuse: true, LoseAnswer: true, Crash: true},
 		Promises: []Promise{
 			{"never more pods gone than the budget allows", evictionsLeaveEnough},
-			{"nothing the user did is undone", func(s *Step) string {
-				if s.Request == nil {
-					return ""
-				}
-				if s.Request.Subresource != "status" || s.Request.Verb != "update" {
-					return s.Request.String()
-				}
-				return ""
-			}},
+			{"nothing the user did is undone", workloadsKeepWhatIsTheirs},
 		},
 		Ghost:    rememberEvictions,
 		Rest:     budgetsAreExact,
 		Describe: describeWorkload,
 	}
+}
+
+// workloadsKeepWhatIsTheirs: the controller writes nothing but the status of budgets and a pod's conditions.
+func workloadsKeepWhatIsTheirs(s *Step) string {
+	if s.Request == nil {
+		return ""
+	}
+	return cmp.Or(
+		writtenBeyond(s, "PodDisruptionBudget", "its status", func(b *policyv1.PodDisruptionBudget) { b.Status = policyv1.PodDisruptionBudgetStatus{} }),
+		writtenBeyond(s, "pod", "its conditions", func(p *corev1.Pod) { p.Status.Conditions = nil }),
+		writtenBeyond(s, "Deployment", "what its users write", func(*appsv1.Deployment) {}),
+		writtenBeyond(s, "ReplicaSet", "what its users write", func(*appsv1.ReplicaSet) {}),
+		writtenBeyond(s, "StatefulSet", "what its users write", func(*appsv1.StatefulSet) {}))
 }
 
 func controlledBy(kind, name string, numberOf int) []metav1.OwnerReference {

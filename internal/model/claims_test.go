@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -416,16 +417,27 @@ func claimsKeepWhatIsTheirs(s *Step) string {
 			return "claim " + before.Name + " is changed beyond its reservations, allocation and finalizer"
 		}
 	}
-	for _, before := range All[*corev1.Pod](s.Before) {
-		after := Get[*corev1.Pod](s.After, "ns", before.Name)
-		if after == nil {
-			return "pod " + before.Name + " is gone"
+	return cmp.Or(
+		writtenBeyond(s, "pod", "its claims' names", func(p *corev1.Pod) { p.Status.ResourceClaimStatuses = nil }),
+		writtenBeyond(s, "PodGroup", "its claims' names", func(g *apiserver.PodGroup) { g.Status.ResourceClaimStatuses = nil }))
+}
+
+// writtenBeyond says which object of a type a write took away, or changed in more than what without takes away.
+func writtenBeyond[P interface {
+	Object
+	comparable
+}](s *Step, kind, what string, without func(P)) string {
+	var none P
+	for _, before := range All[P](s.Before) {
+		after := Get[P](s.After, before.GetNamespace(), before.GetName())
+		if after == none {
+			return kind + " " + before.GetName() + " is gone"
 		}
-		if changedBeyond(before, after, func(p *corev1.Pod) { p.Status.ResourceClaimStatuses = nil }) {
-			return "pod " + before.Name + " is changed beyond its claims' names"
+		if changedBeyond(before, after, without) {
+			return kind + " " + before.GetName() + " is changed beyond " + what
 		}
 	}
-	return groupsKeepWhatIsTheirs(s)
+	return ""
 }
 
 // changedBeyond reports whether the object changed in more than what without takes away.

@@ -124,7 +124,8 @@ func clusterRoleWorld(o rbacaggregate.Options) World {
 	}
 }
 
-// clusterRolesKeepWhatIsTheirs: the controller makes no role, and writes to none that does not aggregate.
+// clusterRolesKeepWhatIsTheirs: the controller makes no role and deletes none, writes to none that does not aggregate, and nothing but
+// rules.
 func clusterRolesKeepWhatIsTheirs(s *Step) string {
 	if s.Request == nil {
 		return ""
@@ -134,11 +135,11 @@ func clusterRolesKeepWhatIsTheirs(s *Step) string {
 		switch {
 		case before == nil:
 			return after.Name + " was deleted, and the controller made it"
-		case before.AggregationRule == nil && len(before.Rules) != len(after.Rules):
+		case before.AggregationRule == nil && before.ResourceVersion != after.ResourceVersion:
 			return after.Name + " does not aggregate, and the controller wrote to it"
 		}
 	}
-	return ""
+	return writtenBeyond(s, "ClusterRole", "its rules", func(r *rbacv1.ClusterRole) { r.Rules = nil })
 }
 
 // rulesHaveSources: a role that aggregates has the rules of the roles that do not, from which it can be reached

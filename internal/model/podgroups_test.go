@@ -118,20 +118,6 @@ func kindOf(r resourcev1.ResourceClaimConsumerReference) string {
 	return "pod"
 }
 
-// groupsKeepWhatIsTheirs: of a PodGroup the controller writes nothing but the names of its claims.
-func groupsKeepWhatIsTheirs(s *Step) string {
-	for _, before := range All[*apiserver.PodGroup](s.Before) {
-		after := Get[*apiserver.PodGroup](s.After, "ns", before.Name)
-		if after == nil {
-			return "PodGroup " + before.Name + " is gone"
-		}
-		if changedBeyond(before, after, func(g *apiserver.PodGroup) { g.Status.ResourceClaimStatuses = nil }) {
-			return "PodGroup " + before.Name + " is changed beyond its claims' names"
-		}
-	}
-	return ""
-}
-
 // groupsHaveTheirClaims says what is wrong with the PodGroups at rest, and with the claims that their pods share.
 func groupsHaveTheirClaims(v *View) string {
 	for _, g := range All[*apiserver.PodGroup](v) {

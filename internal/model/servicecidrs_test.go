@@ -185,6 +185,8 @@ func addressesHaveRanges(s *Step) string {
 	return ""
 }
 
+// serviceCIDRsKeepWhatIsTheirs: no ServiceCIDR goes or loses its finalizer that nobody deleted, none is made, and nothing but finalizers and conditions is
+// written.
 func serviceCIDRsKeepWhatIsTheirs(s *Step) string {
 	if s.Request == nil {
 		return ""
@@ -200,8 +202,9 @@ func serviceCIDRsKeepWhatIsTheirs(s *Step) string {
 		}
 	}
 	for _, after := range All[*networkingv1.ServiceCIDR](s.After) {
-		if before := Get[*networkingv1.ServiceCIDR](s.Before, "", after.Name); before == nil || before.UID != after.UID || !slices.Equal(before.Spec.CIDRs, after.Spec.CIDRs) {
-			return "ServiceCIDR " + after.Name + " is not the user's any more"
+		before := Get[*networkingv1.ServiceCIDR](s.Before, "", after.Name)
+		if before == nil || changedBeyond(before, after, func(c *networkingv1.ServiceCIDR) { c.Finalizers, c.Status.Conditions = nil, nil }) {
+			return "ServiceCIDR " + after.Name + " is changed beyond its finalizers and conditions"
 		}
 	}
 	return ""
