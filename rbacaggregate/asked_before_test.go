@@ -14,7 +14,7 @@ import (
 func TestIndexThatWasAskedBefore(t *testing.T) {
 	broken := sum("broken", "up", "", nodes)
 	broken.AggregationRule.ClusterRoleSelectors = []metav1.LabelSelector{{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "x", Operator: "What"}}}}
-	s := snapshotOf(plain("a", "is", pods, secrets), sum("mid", "up", "is"), broken, sum("top", "over", "up"), sum("above", "", "over"),
+	s := snapshotOf(plain("a", "is", pods, secrets), sum("mid", "up", "is"), broken, sum("top", "over", "up"), sum("above", "", "over", nodes),
 		plain("r", "ring", jobs), sum("ring-1", "ring over", "ring"), sum("ring-2", "ring", "ring"))
 	names := []string{"mid", "broken", "top", "above", "ring-1", "ring-2", "a"}
 	type answer struct {
@@ -46,7 +46,8 @@ func TestIndexThatWasAskedBefore(t *testing.T) {
 		}
 	}
 	require.Contains(t, ask(NewIndex(s, Options{}), "broken").Problem, "What")
-	require.Equal(t, []rbacv1.PolicyRule{jobs, nodes, pods, secrets}, ask(NewIndex(s, Options{}), "above").Rules)
+	require.Equal(t, []rbacv1.PolicyRule{jobs, nodes, pods, secrets}, ask(NewIndex(s, Options{}), "above").Rules, "it keeps what broken has")
+	require.Equal(t, []rbacv1.PolicyRule{pods, secrets}, ask(NewIndex(s, Options{}), "top").Rules, "it gets nothing from broken (D-35)")
 }
 
 // A ClusterRole that does not say its UID is not known to be another one.

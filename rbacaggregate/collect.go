@@ -21,7 +21,7 @@ func (e *evaluation) collect(root *node) *contribution {
 		}
 		switch {
 		case n != root && !e.contributesNested(n):
-			u.add(e.stored(n))
+			u.add(e.storedIn(n))
 			if e.mode != stored {
 				resting = append(resting, n.problems...)
 			}

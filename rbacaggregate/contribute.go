@@ -119,11 +119,11 @@ func (e *evaluation) sum(sources []*node, without *group) *contribution {
 	return e.joined(parts)
 }
 
-// leaf returns the rules that are stored in a role.
+// leaf returns what a role contributes that does not contribute what it aggregates.
 func (e *evaluation) leaf(n *node) *contribution {
 	if n.leaf == nil {
 		u := e.newUnion()
-		u.add(e.stored(n))
+		u.add(e.storedIn(n))
 		n.leaf = &contribution{u.rules, n.problems}
 	}
 	return n.leaf

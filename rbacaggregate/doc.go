@@ -54,8 +54,8 @@
 // Problems are returned as [purekube.ObjectError], joined; the rest is planned. A nil ClusterRole and
 // one without a name are left out and reported. If a selector does not convert to a label selector, or matches a
 // name that the snapshot holds twice, then the rules of that ClusterRole cannot be known: it
-// is not written. It goes on granting the rules that are stored in it, so these are what it contributes
-// to the ClusterRoles that aggregate it in turn. Their outcomes name the problem too. An
+// is not written and goes on granting the rules that are stored in it. ClusterRoles that aggregate it in turn
+// keep those of them that they have, and get none that they do not have. Their outcomes name the problem too. An
 // aggregationRule without selectors collects nothing; an empty selector matches every ClusterRole.
 // Rules that were written by hand into a ClusterRole with an aggregationRule are replaced, as
 // upstream does.
@@ -75,6 +75,8 @@
 //     set stay. Here the apply says that there are none.
 //   - D-26: an apply carries the UID, so that it neither creates a ClusterRole that was deleted nor writes
 //     to another one of the same name.
+//   - D-35: upstream passes on what is stored in a ClusterRole whose aggregation fails. Here nobody is granted such a
+//     rule who does not have it: that the ClusterRole would come to it is not known.
 //
 // # Cost
 //

@@ -34,11 +34,14 @@ type evaluation struct {
 	open    []*vertex
 	// pass counts collections; what is marked with the current one has been collected.
 	pass   mark
-	marked []mark // by ruleID
+	marked []ruleMarks // by ruleID
 }
 
 // mark is the pass in which something was collected last.
 type mark int
+
+// ruleMarks are the passes in which a rule was collected last, as one that is not held and as one that is.
+type ruleMarks struct{ rule, held mark }
 
 // first marks, and reports whether it is the first time in this pass.
 func (m *mark) first(pass mark) bool {
@@ -193,5 +196,5 @@ func (e *evaluation) computable(n *node) bool {
 }
 
 // contributesNested reports whether a source contributes what it aggregates. Otherwise it contributes
-// the rules that are stored in it. One that is not computable is not written and goes on granting these.
+// the rules that are stored in it: see storedIn.
 func (e *evaluation) contributesNested(n *node) bool { return e.mode != stored && e.computable(n) }

@@ -45,7 +45,7 @@ type Source struct {
 	// Selector is the position of the selector of Via that is the first to match it.
 	Selector int
 	// Aggregates reports whether it contributes what it aggregates itself. Otherwise it contributes
-	// the rules that are stored in it.
+	// the rules that are stored in it; if its aggregation fails, only those that the explained one has as well (D-35).
 	Aggregates bool
 }
 
@@ -234,6 +234,8 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 		switch {
 		case source.aggregation == nil:
 			add(ContributesRules, name, "it matches %s, which has %s", name, countRules(count))
+		case e.mode == nested && !e.computable(source):
+			add(SourceFails, name, "it matches %s, whose aggregation fails and in which %s stored: those that are stored here as well stay", name, areRules(count))
 		case !e.computable(source):
 			add(ContributesStored, name, "it matches %s, whose aggregation fails and in which %s stored", name, areRules(count))
 		case e.mode == stored:

@@ -168,8 +168,15 @@ func TestExplainReasons(t *testing.T) {
 			"RulesUnknown: nothing is written, since its rules cannot be known",
 		},
 	}, {
-		name: "source's selector does not convert", reason: "it goes on granting what is stored in it",
-		s: snapshotOf(sum("sum", "", "is", nodes, nodes), broken(sum("low", "is", "", nodes, pods))),
+		name: "source's selector does not convert", reason: "it brings no rule that is not here already",
+		s: snapshotOf(sum("sum", "", "is", nodes), broken(sum("low", "is", "", nodes, pods))),
+		want: []string{
+			"[0] SourceFails low: it matches low, whose aggregation fails and in which 2 rules are stored: those that are stored here as well stay",
+			"UpToDate: its rules are what aggregation gives it",
+		},
+	}, {
+		name: "source's selector does not convert, as upstream", reason: "what is stored in a source counts, however it came there",
+		s: snapshotOf(sum("sum", "", "is", nodes), broken(sum("low", "is", "", nodes, pods))), o: Options{MatchUpstream: purekube.V1_36},
 		want: []string{
 			"[0] ContributesStored low: it matches low, whose aggregation fails and in which 2 rules are stored",
 			"RulesDiffer: 1 rule is added",

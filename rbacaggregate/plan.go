@@ -16,7 +16,8 @@ import (
 // The error joins what is wrong with the ClusterRoles that the decision rests on, each an
 // [purekube.ObjectError]. Nothing is planned for a ClusterRole with a selector that does not convert, for
 // a name that s holds twice, and for a ClusterRole that aggregates such a name. If one of these is only a
-// source, the rules that are stored in it count, and the plan comes with the error.
+// source, then of the rules that are stored in it, those stay that the ClusterRole has, none is added (D-35), and the plan comes with the
+// error.
 func Plan(s Snapshot, name string, o Options) (Result, error) { return NewIndex(s, o).Plan(name) }
 
 // PlanAll returns what Plan returns for every ClusterRole that needs a write or has a problem,
@@ -136,7 +137,7 @@ func (e *evaluation) intended(r role, problems *snapshot.Problems, compute func(
 	resting := n.problems
 	if known {
 		c := compute(n)
-		rules, resting = c.rules, c.resting
+		rules, resting = e.kept(n, c.rules), c.resting
 	}
 	for _, problem := range resting {
 		problems.Add(copyError(problem))

@@ -263,27 +263,47 @@ func TestBadInput(t *testing.T) {
 		s:    snapshotOf(broken(sum("broken", "", "is", nodes)), plain("a", "is", pods)),
 		sets: map[string][]rbacv1.PolicyRule{}, errs: map[string]string{"broken": brokenError},
 	}, {
-		name: "source's selector does not convert", reason: "it keeps the rules that stand in it, so they are what it brings; the error is named for both",
+		name: "D-35 source's selector does not convert", reason: "that it would come to the rule that is stored in it is not known; the error is named for both",
 		s:    snapshotOf(sum("sum", "", "mid"), broken(sum("broken", "mid", "is", nodes)), plain("a", "is", pods)),
-		sets: set("sum", nodes), errs: map[string]string{"broken": brokenError, "sum": brokenError},
-		upstreamErrs: map[string]string{"broken": brokenError},
+		sets: map[string][]rbacv1.PolicyRule{}, errs: map[string]string{"broken": brokenError, "sum": brokenError},
+		upstreamSets: set("sum", nodes), upstreamErrs: map[string]string{"broken": brokenError},
 	}, {
-		name: "source's source's selector does not convert", reason: "and so on upwards",
-		s: snapshotOf(sum("top", "", "low"), sum("sum", "low", "mid is"),
-			broken(sum("broken", "mid", "is", nodes)), plain("a", "is", pods)),
-		sets: map[string][]rbacv1.PolicyRule{"sum": {nodes, pods}, "top": {nodes, pods}},
+		name: "D-35 source's selector does not convert, its rule is granted already", reason: "it stays, in its place; what has no source any more goes",
+		s:    snapshotOf(sum("sum", "", "mid is", jobs, nodes), broken(sum("broken", "mid", "is", secrets, nodes)), plain("a", "is", pods)),
+		sets: set("sum", nodes, pods), errs: map[string]string{"broken": brokenError, "sum": brokenError},
+		upstreamSets: set("sum", secrets, nodes, pods), upstreamErrs: map[string]string{"broken": brokenError},
+	}, {
+		name: "D-35 another source has the rule too", reason: "its place is that of the other source, granted already or not",
+		s: snapshotOf(sum("sum", "", "mid is"), sum("has", "", "mid is", nodes), broken(sum("broken", "mid", "is", nodes)),
+			plain("a", "is", pods), plain("b", "is", nodes)),
+		sets: map[string][]rbacv1.PolicyRule{"sum": {pods, nodes}, "has": {pods, nodes}},
+		errs: map[string]string{"broken": brokenError, "sum": brokenError, "has": brokenError},
+
+		upstreamSets: map[string][]rbacv1.PolicyRule{"sum": {nodes, pods}, "has": {nodes, pods}}, upstreamErrs: map[string]string{"broken": brokenError},
+	}, {
+		name: "D-35 source's source's selector does not convert", reason: "what each has stays, whatever those between have",
+		s: snapshotOf(sum("top", "", "low", secrets), sum("sum", "low", "mid is", nodes),
+			broken(sum("broken", "mid", "is", nodes, secrets)), plain("a", "is", pods)),
+		sets: map[string][]rbacv1.PolicyRule{"sum": {nodes, pods}, "top": {secrets, pods}},
 		errs: map[string]string{"broken": brokenError, "sum": brokenError, "top": brokenError},
 
-		upstreamSets: set("sum", nodes, pods), upstreamErrs: map[string]string{"broken": brokenError},
+		upstreamSets: map[string][]rbacv1.PolicyRule{"sum": {nodes, secrets, pods}, "top": {nodes}}, upstreamErrs: map[string]string{"broken": brokenError},
+	}, {
+		name: "D-35 in a cycle", reason: "the rules go round as they do otherwise, and each keeps what it has",
+		s:    snapshotOf(sum("ring-1", "ring", "ring mid is", nodes), sum("ring-2", "ring", "ring"), broken(sum("broken", "mid", "is", nodes, secrets)), plain("a", "is", pods)),
+		sets: map[string][]rbacv1.PolicyRule{"ring-1": {nodes, pods}, "ring-2": {pods}},
+		errs: map[string]string{"broken": brokenError, "ring-1": brokenError, "ring-2": brokenError},
+
+		upstreamSets: map[string][]rbacv1.PolicyRule{"ring-1": {nodes, secrets, pods}, "ring-2": {nodes}}, upstreamErrs: map[string]string{"broken": brokenError},
 	}, {
 		name: "two of one name", reason: "a sum that takes one of them in cannot be known; others can",
 		s: snapshotOf(sum("sum", "", "is"), sum("other", "", "else"), plain("a", "is", pods), plain("a", "", nodes),
 			plain("b", "else", jobs)),
 		sets: set("other", jobs), errs: map[string]string{"a": twiceError, "sum": twiceError},
 	}, {
-		name: "two of one name, two levels down", reason: "the middle is not written, and brings what stands in it",
+		name: "two of one name, two levels down", reason: "the middle is not written, and brings nothing new",
 		s:    snapshotOf(sum("sum", "", "mid"), sum("middle", "mid", "is", secrets), plain("a", "", pods), plain("a", "is", nodes)),
-		sets: set("sum", secrets), errs: map[string]string{"a": twiceError, "middle": twiceError, "sum": twiceError},
+		sets: map[string][]rbacv1.PolicyRule{}, upstreamSets: set("sum", secrets), errs: map[string]string{"a": twiceError, "middle": twiceError, "sum": twiceError},
 		upstreamErrs: map[string]string{"a": twiceError, "middle": twiceError},
 	}, {
 		name: "two of one name, and all are taken in", reason: "a selector without a label matches them too",

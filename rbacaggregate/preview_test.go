@@ -186,8 +186,10 @@ func TestPreviewBadInput(t *testing.T) {
 	got, err = Preview(s, broken(sum("broken", "mid", "leaf", pods)), Options{})
 	require.ErrorIs(t, err, purekube.ErrNil, "the snapshot's own problem")
 	require.ErrorContains(t, err, "ClusterRole broken: aggregationRule.clusterRoleSelectors[1]")
-	require.Equal(t, []Change{{Name: "broken", Added: rulesOf(pods)}, {Name: "top", Added: rulesOf(pods)}}, got,
-		"it is not written and goes on granting what is stored in it")
+	require.Equal(t, []Change{{Name: "broken", Added: rulesOf(pods)}}, got, "it is not written and grants what is stored in it, but not through others")
+	got, err = Preview(s, broken(sum("broken", "mid", "leaf", pods)), upstream)
+	require.ErrorIs(t, err, purekube.ErrNil)
+	require.Equal(t, []Change{{Name: "broken", Added: rulesOf(pods)}, {Name: "top", Added: rulesOf(pods)}}, got, "upstream passes it on (D-35)")
 }
 
 func TestPreviewRole(t *testing.T) {
@@ -201,6 +203,7 @@ func TestPreviewRole(t *testing.T) {
 		changed      *rbacv1.ClusterRole
 		role         string
 		want         Change
+		wantUpstream *Change // where that is another one
 		err          string
 	}{{
 		name: "replaced without an aggregationRule", reason: "from then on it grants what it says",
@@ -213,8 +216,13 @@ func TestPreviewRole(t *testing.T) {
 		name: "not reached", reason: "nothing happens to it", s: s, changed: plain("new", "to-view", nodes), role: "admin",
 		want: Change{Name: "admin"},
 	}, {
-		name: "rests on a broken one", reason: "it goes on granting nodes, and the error says so",
+		name: "rests on a broken one", reason: "that the broken one would come to nodes is not known, and the error says so",
 		s: s, changed: sum("admin", "", "to-admin unrelated", pods), role: "admin",
+		want: Change{Name: "admin"}, wantUpstream: &Change{Name: "admin", Added: rulesOf(nodes)},
+		err: `ClusterRole broken: aggregationRule.clusterRoleSelectors[1]: "Near" is not a valid label selector operator`,
+	}, {
+		name: "rests on a broken one, and says the rule itself", reason: "what the write stores stays, since the broken one has it too",
+		s: s, changed: sum("admin", "", "to-admin unrelated", pods, nodes), role: "admin",
 		want: Change{Name: "admin", Added: rulesOf(nodes)},
 		err:  `ClusterRole broken: aggregationRule.clusterRoleSelectors[1]: "Near" is not a valid label selector operator`,
 	}, {
@@ -255,7 +263,11 @@ func TestPreviewRole(t *testing.T) {
 				} else {
 					require.EqualError(t, err, tc.err)
 				}
-				require.Empty(t, cmp.Diff(tc.want, got), "%s (%+v)", tc.reason, o)
+				want := tc.want
+				if o.matchUpstream() && tc.wantUpstream != nil {
+					want = *tc.wantUpstream
+				}
+				require.Empty(t, cmp.Diff(want, got), "%s (%+v)", tc.reason, o)
 				require.Empty(t, aliasing.Shared(tc.s, got))
 			}
 		})

@@ -124,6 +124,62 @@ func TestD11_EndsWhereUpstreamEnds(t *testing.T) {
 	require.GreaterOrEqual(t, deepest, 3, "the roles were to be nested")
 }
 
+// D-35: what comes only from ClusterRoles whose aggregation fails is granted to those that have it already; all else as if they
+// had no rules.
+func TestD35_AgainstOracle(t *testing.T) {
+	kept, refused := 0, 0
+	eachRandom(t, true, func(t testing.TB, at string, roles []*rbacv1.ClusterRole) {
+		// Each that fails as one without an aggregationRule, with its rules and without any.
+		var given, with, without []*rbacv1.ClusterRole
+		for i, r := range roles {
+			fails := i%3 == 0 && r.AggregationRule != nil
+			if fails {
+				r = broken(r)
+			}
+			given = append(given, r)
+			if fails {
+				r = r.DeepCopy()
+				r.AggregationRule = nil
+			}
+			with = append(with, r)
+			if fails {
+				r = r.DeepCopy()
+				r.Rules = nil
+			}
+			without = append(without, r)
+		}
+		all, sure := leastFixedPoint(t, with), leastFixedPoint(t, without)
+		for i, r := range with {
+			if r.AggregationRule == nil {
+				continue
+			}
+			var want []string
+			for _, rule := range all[r.Name] {
+				switch {
+				case contains(sure[r.Name], rule):
+				case contains(r.Rules, rule):
+					kept++
+				default:
+					refused++
+					continue
+				}
+				want = append(want, rule.String())
+			}
+			got, err := Rules(Snapshot{ClusterRoles: given}, r.Name, Options{})
+			var rules []string
+			for _, rule := range got {
+				rules = append(rules, rule.String())
+			}
+			require.ElementsMatch(t, want, rules, "%s: %s", at, given[i].Name)
+			if len(all[r.Name]) > len(sure[r.Name]) {
+				require.Error(t, err, "%s: %s", at, r.Name)
+			}
+		}
+	})
+	require.Greater(t, kept, 10, "too few to say anything")
+	require.Greater(t, refused, 10, "too few to say anything")
+}
+
 func TestProperties(t *testing.T) {
 	eachRandom(t, true, func(t testing.TB, at string, roles []*rbacv1.ClusterRole) {
 		r := rand.New(rand.NewPCG(uint64(len(roles)), 1))

@@ -15,6 +15,8 @@ type ruleID int32
 type rule struct {
 	*rbacv1.PolicyRule
 	id ruleID
+	// held is whether it counts only for a ClusterRole in which it is stored already: see kept.
+	held bool
 }
 
 // ruleIDs numbers rules. Comparing two rules is comparing two numbers, which is what makes
@@ -43,7 +45,7 @@ func (n *ruleIDs) len() int { return len(n.byKey) }
 func (n *ruleIDs) all(rules []rbacv1.PolicyRule) []rule {
 	numbered := make([]rule, len(rules))
 	for i := range rules {
-		numbered[i] = rule{&rules[i], n.of(&rules[i])}
+		numbered[i] = rule{PolicyRule: &rules[i], id: n.of(&rules[i])}
 	}
 	return numbered
 }
@@ -67,8 +69,8 @@ func equalRules(a, b rbacv1.PolicyRule) bool {
 		slices.Equal(a.ResourceNames, b.ResourceNames) && slices.Equal(a.NonResourceURLs, b.NonResourceURLs)
 }
 
-// union collects rules, each once, in the order in which they first come (BR-27-04). A union ends when
-// the next one of the same evaluation begins.
+// union collects rules, each once, in the order in which they first come (BR-27-04); a rule that is held and the
+// same one that is not are two. A union ends when the next one of the same evaluation begins.
 type union struct {
 	evaluation *evaluation
 	pass       mark
@@ -82,9 +84,13 @@ func (e *evaluation) newUnion() *union {
 
 func (u *union) add(rules []rule) {
 	e := u.evaluation
-	e.marked = append(e.marked, make([]mark, e.ids.len()-len(e.marked))...)
+	e.marked = append(e.marked, make([]ruleMarks, e.ids.len()-len(e.marked))...)
 	for _, r := range rules {
-		if e.marked[r.id].first(u.pass) {
+		at := &e.marked[r.id].rule
+		if r.held {
+			at = &e.marked[r.id].held
+		}
+		if at.first(u.pass) {
 			u.rules = append(u.rules, r)
 		}
 	}

@@ -80,6 +80,26 @@ var rbacaggregateDivergences = []divergence{
 		Ours: `apply clusterroles all by clusterrole-aggregation-controller with force: ` +
 			`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"all","uid":"uid-all"},"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}`,
 	},
+	{
+		ID:    "D-35",
+		Title: "a rule that stands in a role whose aggregation fails",
+		Why: "A role with a selector that does not convert is not written, and a rule that somebody put into it by hand stays. Upstream passes it on to each role " +
+			"that aggregates this one. In the default these keep what they have of its rules and get none that they do not have: whether the role would come to them " +
+			"is not known.",
+		Given: func() []runtime.Object {
+			broken := labelled("in-all", aggregated("middle", "in-middle"))
+			broken.AggregationRule.ClusterRoleSelectors[0].MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "k", Operator: "Near"}}
+			broken.Rules = append(plain("", "get").Rules, plain("", "delete").Rules...)
+			all := aggregated("all", "in-all")
+			all.Rules = plain("", "get").Rules
+			return []runtime.Object{all, broken}
+		},
+		Run: bothAggregations,
+		Upstream: `apply clusterroles all by clusterrole-aggregation-controller with force: ` +
+			`{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"all"},"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]},{"apiGroups":[""],"resources":["pods"],"verbs":["delete"]}]}` + "\n" +
+			`error for middle`,
+		Ours: "error for all\nerror for middle",
+	},
 }
 
 func bothAggregations(t *testing.T, given []runtime.Object) (upstream, ours string) {

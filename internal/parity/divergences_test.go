@@ -79,7 +79,7 @@ var divergences = []struct {
 	{"servicecidr", []string{"D-1", "D-2", "D-3", "D-4", "D-25", "D-26"}, &servicecidrDivergences},
 	{"resourceclaim", []string{"D-5", "D-6", "D-7", "D-8", "D-9", "D-10", "D-16", "D-17", "D-21", "D-26", "D-27", "D-28", "D-31", "D-32", "D-33", "D-34"}, &resourceclaimDivergences},
 	{"ttl", nil, &ttlDivergences},
-	{"rbacaggregate", []string{"D-11", "D-20", "D-26"}, &rbacaggregateDivergences},
+	{"rbacaggregate", []string{"D-11", "D-20", "D-26", "D-35"}, &rbacaggregateDivergences},
 	{"disruption", []string{"D-12", "D-13", "D-14", "D-15", "D-18", "D-19", "D-22", "D-23", "D-24", "D-29"}, &disruptionDivergences},
 }
 
