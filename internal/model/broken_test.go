@@ -143,7 +143,7 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 				if r.Resource == apiserver.PodGroups {
 					*r = purekube.Request{Verb: "delete", Resource: r.Resource, Namespace: r.Namespace, Name: r.Name}
 				}
-			}), "PodGroup team is changed"},
+			}), "PodGroup group-0 is changed"},
 		{"the going of pods is not heard of", "a claim stays reserved for a pod that is gone",
 			claimWorld(resourceclaim.Options{}).hearing(func(_, newObj Object, keys []string) []string {
 				if newObj == nil {

@@ -33,11 +33,8 @@ const (
 // claimController is the package as a controller.
 func claimController(o resourceclaim.Options) Controller {
 	snapshot := func(v *View) resourceclaim.Snapshot {
-		s := resourceclaim.Snapshot{Now: v.Now, Pods: All[*corev1.Pod](v), Claims: All[*resourcev1.ResourceClaim](v),
+		s := resourceclaim.Snapshot{Now: v.Now, Pods: All[*corev1.Pod](v), PodGroups: podGroupsOf(v), Claims: All[*resourcev1.ResourceClaim](v),
 			Templates: All[*resourcev1.ResourceClaimTemplate](v), Deleted: v.Gone}
-		for _, g := range All[*apiserver.PodGroup](v) {
-			s.PodGroups = append(s.PodGroups, *groupFor(g))
-		}
 		for _, c := range v.Assumed {
 			s.Assumed = append(s.Assumed, c.(*resourcev1.ResourceClaim))
 		}
@@ -226,16 +223,16 @@ func claimWorldOf(o resourceclaim.Options, podNames ...string) World {
 }
 
 // podWithClaims makes a pod whose claims follow from its name: "one-0" has a template entry, "two-0" two of them,
-// "share-0" the shared claim, and "both-0" a template entry and the shared claim. "team-0" is in the PodGroup team, whose
+// "share-0" the shared claim, and "both-0" a template entry and the shared claim. "team-0" is in the PodGroup group-0, whose
 // entry it has, and "also-0" in the same with one more template entry.
 func podWithClaims(name string, numberOf int) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: UID(numberOf)}, Status: corev1.PodStatus{Phase: corev1.PodPending}}
 	template := func(entry string) {
 		p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: entry, ResourceClaimTemplateName: ptr.To("gpu")})
 	}
-	kind, _, _ := strings.Cut(name, "-")
+	kind, number, _ := strings.Cut(name, "-")
 	if kind == "team" || kind == "also" {
-		p.Labels = map[string]string{memberOf: "team"}
+		p.Labels = map[string]string{memberOf: "group-" + number}
 	}
 	if kind != "share" {
 		template("gpu")

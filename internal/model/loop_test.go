@@ -271,7 +271,7 @@ func (l *loop) check(s *Step) {
 		require.Empty(l.t, serviceCIDRsKeepWhatIsTheirs(s))
 	case clusterRoles:
 		require.Empty(l.t, clusterRolesKeepWhatIsTheirs(s))
-	case claims, pods:
+	case claims, pods, apiserver.PodGroups:
 		if s.Request.FieldManager == resourceclaim.FieldManager || s.Request.Resource == claims {
 			require.Empty(l.t, nothingTakenFromLivePods(s))
 			require.Empty(l.t, noSecondClaim(s))
@@ -446,16 +446,18 @@ func newLoop(t *testing.T, seed uint64) *loop {
 		l.server.Put(o)
 	}
 
-	var users []string
+	var users, groups []string
 	for i := range 5 {
-		for _, kind := range []string{"one", "two", "both", "share"} {
+		for _, kind := range []string{"one", "two", "both", "share", "team", "also"} {
 			users = append(users, fmt.Sprintf("%s-%d", kind, i))
 		}
+		groups = append(groups, fmt.Sprintf("group-%d", i))
 	}
 	claimEvents := claimWorldOf(resourceclaim.Options{}, users...).without("terminated", "claim held by a driver", "pod bound by hand", "pod deleted").Events
 	l.events = slices.Concat(
 		serviceCIDRWorld("", servicecidr.Options{}, prefixes, addresses).Events,
 		claimEvents,
+		podGroupEvents(groups, "gpu"),
 		budgetWorld(disruption.Options{}).without("scaled", "budget changed", "preempted").Events,
 		[]Event{
 			{Name: "pod deleted", Do: func(v *View, do func(string, ...Change)) {
@@ -645,6 +647,8 @@ func claimLoop(l *loop) *looped {
 		switch o := o.(type) {
 		case *corev1.Pod:
 			s.Pods = append(s.Pods, o)
+		case *apiserver.PodGroup:
+			s.PodGroups = append(s.PodGroups, *groupFor(o))
 		case *resourcev1.ResourceClaim:
 			s.Claims = append(s.Claims, o)
 		case *resourcev1.ResourceClaimTemplate:
@@ -653,11 +657,11 @@ func claimLoop(l *loop) *looped {
 		return s
 	}
 	return &looped{
-		name: "resourceclaim", kinds: []schema.GroupVersionResource{pods, claims, templates},
+		name: "resourceclaim", kinds: []schema.GroupVersionResource{pods, apiserver.PodGroups, claims, templates},
 		restart: func(v *View) (keys []string) {
 			assumed, deleted = &resourceclaim.AssumedClaims{}, &resourceclaim.DeletedPods{}
-			x = resourceclaim.NewIndex(resourceclaim.Snapshot{Now: v.Now, Pods: All[*corev1.Pod](v), Claims: All[*resourcev1.ResourceClaim](v),
-				Templates: All[*resourcev1.ResourceClaimTemplate](v), Deleted: deleted.Has}, resourceclaim.Options{})
+			x = resourceclaim.NewIndex(resourceclaim.Snapshot{Now: v.Now, Pods: All[*corev1.Pod](v), PodGroups: podGroupsOf(v), Claims: All[*resourcev1.ResourceClaim](v),
+				Templates: All[*resourcev1.ResourceClaimTemplate](v), Deleted: deleted.Has}, resourceclaim.Options{PodGroupOf: podGroupOf})
 			return claimController(resourceclaim.Options{}).Keys(v)
 		},
 		changed: func(oldObj, newObj Object) []string {

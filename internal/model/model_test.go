@@ -107,7 +107,7 @@ func TestFindsUpstreamsDefects(t *testing.T) {
 		{"D-31", "an apply of the new names of a PodGroup's claims only takes the others away, for ever",
 			podGroupWorldOf(resourceclaim.Options{MatchUpstream: purekube.V1_37}, "gpu", "nic").only("group created", "claim deleted"),
 			podGroupWorldOf(resourceclaim.Options{}, "gpu", "nic").only("group created", "claim deleted"),
-			"for ever", []string{"PodGroup team is created", "the user deletes claim", "begins to repeat", "SetClaimStatuses", "SetClaimStatuses", "for ever"}},
+			"for ever", []string{"PodGroup group-0 is created", "the user deletes claim", "begins to repeat", "SetClaimStatuses", "SetClaimStatuses", "for ever"}},
 		{"D-7", "a pod that is done gets a reservation, which is taken back, for ever",
 			claimWorld(resourceclaim.Options{MatchUpstream: upstream}), claimWorld(resourceclaim.Options{}),
 			"for ever", []string{"succeeds", "begins to repeat", "Reserve", "Release", "for ever"}},

@@ -27,40 +27,48 @@ func podGroupWorld(o resourceclaim.Options) World { return podGroupWorldOf(o, "g
 
 // podGroupWorldOf is the world in which the PodGroup has these entries.
 func podGroupWorldOf(o resourceclaim.Options, entries ...string) World {
-	o.PodGroupOf = func(p *corev1.Pod) string { return p.Labels[memberOf] }
+	o.PodGroupOf = podGroupOf
 	w := claimWorldOf(o, "team-0", "also-0").without("claim held by a driver")
 	w.Name = "PodGroups"
 	w.Kinds = []schema.GroupVersionResource{pods, apiserver.PodGroups, claims, templates}
 	w.Objects = w.Objects[:1] // no shared claim
-	w.Events = append(w.Events,
-		Event{Name: "group created", Max: 2, Do: func(v *View, do func(string, ...Change)) {
-			if Get[*apiserver.PodGroup](v, "ns", "team") == nil {
-				g := &apiserver.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "team", UID: UID(v.Fresh), Finalizers: []string{groupFinalizer}}}
+	w.Events = append(w.Events, podGroupEvents([]string{"group-0"}, entries...)...)
+	return w
+}
+
+// podGroupOf is the PodGroup of a pod of these worlds.
+func podGroupOf(p *corev1.Pod) string { return p.Labels[memberOf] }
+
+// podGroupEvents are what happens to PodGroups of these names, which have these entries.
+func podGroupEvents(names []string, entries ...string) []Event {
+	return []Event{
+		{Name: "group created", Max: 2, Do: func(v *View, do func(string, ...Change)) {
+			for _, name := range names {
+				if Get[*apiserver.PodGroup](v, "ns", name) != nil {
+					continue
+				}
+				g := &apiserver.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: UID(v.Fresh), Finalizers: []string{groupFinalizer}}}
 				for _, entry := range entries {
 					g.Spec.ResourceClaims = append(g.Spec.ResourceClaims, corev1.PodResourceClaim{Name: entry, ResourceClaimTemplateName: ptr.To("gpu")})
 				}
-				do(fmt.Sprintf("PodGroup team is created (%s)", g.UID), Put(g))
+				do(fmt.Sprintf("PodGroup %s is created (%s)", name, g.UID), Put(g))
 			}
 		}},
-		Event{Name: "group deleted", Do: func(v *View, do func(string, ...Change)) {
-			if g := Get[*apiserver.PodGroup](v, "ns", "team"); g != nil && g.DeletionTimestamp == nil {
-				do("the user deletes PodGroup team", Delete(v.Now, g))
-			}
-		}},
-		Event{Name: "group let go", Settles: true, Do: func(v *View, do func(string, ...Change)) {
-			g := Get[*apiserver.PodGroup](v, "ns", "team")
-			if g == nil || g.DeletionTimestamp == nil {
-				return
-			}
-			for _, p := range All[*corev1.Pod](v) {
-				if podNeeds(p) {
-					return
+		{Name: "group deleted", Do: func(v *View, do func(string, ...Change)) {
+			for _, g := range All[*apiserver.PodGroup](v) {
+				if g.DeletionTimestamp == nil {
+					do("the user deletes PodGroup "+g.Name, Delete(v.Now, g))
 				}
 			}
-			do("PodGroup team has no pod that may run, and goes", Remove(g))
 		}},
-	)
-	return w
+		{Name: "group let go", Settles: true, Do: func(v *View, do func(string, ...Change)) {
+			for _, g := range All[*apiserver.PodGroup](v) {
+				if g.DeletionTimestamp != nil && !slices.ContainsFunc(All[*corev1.Pod](v), func(p *corev1.Pod) bool { return podGroupOf(p) == g.Name && podNeeds(p) }) {
+					do("PodGroup "+g.Name+" has no pod that may run, and goes", Remove(g))
+				}
+			}
+		}},
+	}
 }
 
 // withoutPods is the world in which there is nothing but PodGroups and their claims.
@@ -78,6 +86,13 @@ func groupFor(g *apiserver.PodGroup) *resourceclaim.PodGroup {
 		ResourceClaims: g.Spec.ResourceClaims, ResourceClaimStatuses: g.Status.ResourceClaimStatuses}
 }
 
+func podGroupsOf(v *View) (groups []resourceclaim.PodGroup) {
+	for _, g := range All[*apiserver.PodGroup](v) {
+		groups = append(groups, *groupFor(g))
+	}
+	return groups
+}
+
 func groupWith(v *View, uid types.UID) *apiserver.PodGroup {
 	for _, g := range All[*apiserver.PodGroup](v) {
 		if g.UID == uid {
@@ -90,14 +105,14 @@ func groupWith(v *View, uid types.UID) *apiserver.PodGroup {
 // ownEntry reports whether the claim of the pod's entry is known to be the pod's. Without the PodGroup that the pod is in it
 // is not known which entries are the group's (D-32).
 func ownEntry(v *View, p *corev1.Pod, entry string) bool {
-	group := p.Labels[memberOf]
+	group := podGroupOf(p)
 	return group == "" || entry != "gpu" && Get[*apiserver.PodGroup](v, "ns", group) != nil
 }
 
 // madeFor reports whether the claim was made for the pod, or for the PodGroup that it is in.
 func madeFor(v *View, c *resourcev1.ResourceClaim, p *corev1.Pod) bool {
 	if g := groupWith(v, ownerOf(c)); g != nil {
-		return g.Name == p.Labels[memberOf]
+		return g.Name == podGroupOf(p)
 	}
 	return ownerOf(c) == p.UID
 }
@@ -134,7 +149,7 @@ func groupsHaveTheirClaims(v *View) string {
 				return "at rest, every entry of a PodGroup has its claim: there is none for " + e.Name
 			}
 			for _, p := range All[*corev1.Pod](v) {
-				if name, has := claimsOf(p)[e.Name]; has && podNeeds(p) && p.DeletionTimestamp == nil && name != c.Name && !ownEntry(v, p, e.Name) {
+				if name, has := claimsOf(p)[e.Name]; has && podGroupOf(p) == g.Name && podNeeds(p) && p.DeletionTimestamp == nil && name != c.Name && !ownEntry(v, p, e.Name) {
 					return fmt.Sprintf("at rest, a pod has the claims of its PodGroup: %s does not know %s", p.Name, c.Name)
 				}
 			}
