@@ -6,5 +6,5 @@
 //
 //	go test ./internal/docs -update
 //
-// The code that needs client-go is in the module clientgo.
+// The code that needs client-go is in internal/consumers/clientgo.
 package docs

@@ -1,133 +1,142 @@
-// Package clientgo plans from informer caches and sends with client-go's dynamic client.
+// Package clientgo plans from informers' caches, and has the controller and the executor that docs/controller.md shows.
 package clientgo
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/rbacaggregate"
-	"github.com/purekube/purekube/resourceclaim"
 	"github.com/purekube/purekube/servicecidr"
-	"github.com/purekube/purekube/ttl"
 )
 
-// Roles plans for one ClusterRole from the informer's cache.
-func Roles(factory informers.SharedInformerFactory, name string) (rbacaggregate.Result, error) {
-	roles, err := factory.Rbac().V1().ClusterRoles().Lister().List(labels.Everything())
-	if err != nil {
-		return rbacaggregate.Result{}, err
-	}
-	return rbacaggregate.Plan(rbacaggregate.Snapshot{ClusterRoles: roles}, name, rbacaggregate.Options{})
+// Controller decides about ServiceCIDRs.
+type Controller struct {
+	Do     func(context.Context, purekube.Request) (runtime.Object, error)
+	Record func(purekube.Event)
+	Queue  workqueue.TypedRateLimitingInterface[string]
+
+	mu    sync.Mutex // of index, the pointer; an Index itself needs no lock
+	index *servicecidr.Index
 }
 
-// Claims plans for one key from the informers' caches.
-func Claims(factory informers.SharedInformerFactory, key resourceclaim.Key) (resourceclaim.Result, error) {
-	pods, err := factory.Core().V1().Pods().Lister().List(labels.Everything())
-	if err != nil {
-		return resourceclaim.Result{}, err
+// Watch makes every event of the informers the next Index, and queues the names that it affects.
+func (c *Controller) Watch(factory informers.SharedInformerFactory) error {
+	c.index = servicecidr.NewIndex(servicecidr.Snapshot{}, servicecidr.Options{})
+	set := func(object any) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		var names []string
+		c.index, names = c.index.With(snapshotOf(object))
+		c.enqueue(names)
 	}
-	claims, err := factory.Resource().V1().ResourceClaims().Lister().List(labels.Everything())
-	if err != nil {
-		return resourceclaim.Result{}, err
+	handlers := cache.ResourceEventHandlerFuncs{
+		AddFunc:    set,
+		UpdateFunc: func(_, object any) { set(object) },
+		DeleteFunc: func(object any) {
+			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = missed.Obj
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			var names []string
+			c.index, names = c.index.Without(snapshotOf(object))
+			c.enqueue(names)
+		},
 	}
-	templates, err := factory.Resource().V1().ResourceClaimTemplates().Lister().List(labels.Everything())
-	if err != nil {
-		return resourceclaim.Result{}, err
-	}
-	return resourceclaim.Plan(resourceclaim.Snapshot{Pods: pods, Claims: claims, Templates: templates}, key, resourceclaim.Options{})
+	_, err1 := factory.Networking().V1().ServiceCIDRs().Informer().AddEventHandler(handlers)
+	_, err2 := factory.Networking().V1().IPAddresses().Informer().AddEventHandler(handlers)
+	return errors.Join(err1, err2)
 }
 
-// Ranges answers for every ServiceCIDR whether it may be deleted.
-func Ranges(factory informers.SharedInformerFactory) (safe map[string]bool, err error) {
-	ranges, err := factory.Networking().V1().ServiceCIDRs().Lister().List(labels.Everything())
-	if err != nil {
-		return nil, err
+func (c *Controller) enqueue(names []string) {
+	for _, name := range names {
+		c.Queue.Add(name)
 	}
-	addresses, err := factory.Networking().V1().IPAddresses().Lister().List(labels.Everything())
-	if err != nil {
-		return nil, err
-	}
-	s := servicecidr.Snapshot{Now: time.Now(), ServiceCIDRs: ranges, IPAddresses: addresses}
-	safe = map[string]bool{}
-	for _, r := range ranges {
-		deletion, err := servicecidr.CheckDeletion(s, r.Name, servicecidr.Options{})
-		safe[r.Name] = err == nil && deletion.Safe
-	}
-	return safe, nil
 }
 
-// Nodes plans for every node.
-func Nodes(factory informers.SharedInformerFactory) ([]ttl.Outcome, error) {
-	nodes, err := factory.Core().V1().Nodes().Lister().List(labels.Everything())
-	if err != nil {
-		return nil, err
+func snapshotOf(object any) (s servicecidr.Snapshot) {
+	switch o := object.(type) {
+	case *networkingv1.ServiceCIDR:
+		s.ServiceCIDRs = append(s.ServiceCIDRs, o)
+	case *networkingv1.IPAddress:
+		s.IPAddresses = append(s.IPAddresses, o)
 	}
-	_, outcomes, err := ttl.PlanAll(ttl.Snapshot{Nodes: nodes}, ttl.Options{})
-	return outcomes, err
+	return s
 }
 
-// Send makes the calls that the actions of one plan ask for.
-func Send[A purekube.Action](ctx context.Context, client dynamic.Interface, actions []A) error {
+// Run works on the queue until it is shut down. Start it when the caches of both informers have synced.
+func (c *Controller) Run(ctx context.Context) {
+	for {
+		name, shutdown := c.Queue.Get()
+		if shutdown {
+			return
+		}
+		err := c.reconcile(ctx, name)
+		switch {
+		case err == nil:
+			c.Queue.Forget(name)
+		case c.Queue.NumRequeues(name) < servicecidr.MaxRetries:
+			slog.Warn("Trying again", "serviceCIDR", name, "error", err)
+			c.Queue.AddRateLimited(name)
+		default:
+			slog.Error("Dropped until something changes", "serviceCIDR", name, "error", err)
+			c.Queue.Forget(name)
+		}
+		c.Queue.Done(name)
+	}
+}
+
+// reconcile plans one ServiceCIDR, and carries the plan out.
+func (c *Controller) reconcile(ctx context.Context, name string) error {
+	now := time.Now()
+	c.mu.Lock()
+	index := c.index
+	c.mu.Unlock()
+	index, _ = index.With(servicecidr.Snapshot{Now: now}) // the time of this plan
+
+	result, err := index.Plan(name)
+	if err != nil {
+		slog.Error("Not planned", "serviceCIDR", name, "error", err) // an event brings it back: no retry
+	}
+	for _, e := range result.Events {
+		c.Record(e)
+	}
+	if !result.RecheckAt.IsZero() {
+		c.Queue.AddAfter(name, result.RecheckAt.Sub(now))
+	}
+	return CarryOut(ctx, result.Actions, c.Do, c.Record)
+}
+
+// CarryOut makes the calls of one plan, of whatever package. Plan again when it returns an error.
+func CarryOut[A purekube.Action](ctx context.Context, actions []A, do func(context.Context, purekube.Request) (runtime.Object, error), record func(purekube.Event)) error {
 	var done []runtime.Object
 	var failed error
 	for _, action := range actions {
 		request := action.Request(done)
-		returned, err := call(ctx, client, request)
-		done = append(done, returned)
+		object, err := do(ctx, request)
 		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", request, err))
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", action, err))
+			if reporter, ok := purekube.Action(action).(purekube.FailureReporter); ok {
+				if event, ok := reporter.FailureEvent(err); ok {
+					record(event)
+				}
+			}
 			if !request.GoOn {
 				break
 			}
+			object = nil // the actions behind it know it as a call that failed
 		}
+		done = append(done, object)
 	}
 	return failed
-}
-
-// call makes the call of one request.
-func call(ctx context.Context, client dynamic.Interface, r purekube.Request) (runtime.Object, error) {
-	objects := client.Resource(r.Resource).Namespace(r.Namespace)
-	var subresources []string
-	if r.Subresource != "" {
-		subresources = []string{r.Subresource}
-	}
-	switch r.Verb {
-	case "create", "update":
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r.Object)
-		if err != nil {
-			return nil, err
-		}
-		body := &unstructured.Unstructured{Object: content}
-		if r.Verb == "create" {
-			return answer(objects.Create(ctx, body, metav1.CreateOptions{FieldManager: r.FieldManager}, subresources...))
-		}
-		return answer(objects.Update(ctx, body, metav1.UpdateOptions{FieldManager: r.FieldManager}, subresources...))
-	case "patch":
-		options := metav1.PatchOptions{FieldManager: r.FieldManager}
-		if r.Force {
-			options.Force = &r.Force
-		}
-		return answer(objects.Patch(ctx, r.Name, r.PatchType, r.Patch, options, subresources...))
-	case "delete":
-		return nil, objects.Delete(ctx, r.Name, metav1.DeleteOptions{Preconditions: r.Preconditions}, subresources...)
-	}
-	return nil, fmt.Errorf("%s: unknown verb", r)
-}
-
-// answer keeps a nil pointer from becoming an object that is not nil.
-func answer(o *unstructured.Unstructured, err error) (runtime.Object, error) {
-	if err != nil {
-		return nil, err
-	}
-	return o, nil
 }

@@ -1,4 +1,3 @@
-// Package clientgo is the code of docs/controller.md that needs client-go.
 package clientgo
 
 import (
