@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds and vets the consumers with the libraries of each supported minor release of Kubernetes, its
-# first patch, and fails if requiring this module raises the version of any module that they had
+# Builds, vets and tests the consumers with the libraries of each supported minor release of Kubernetes,
+# its first patch, and fails if requiring this module raises the version of any module that they had
 # before it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
@@ -47,4 +47,12 @@ while read -r minor _ runtime; do
 	go build -C "$consumer" ./...
 	go vet -C "$consumer" ./...
 	grep -E '^(k8s\.io|sigs\.k8s\.io/controller-runtime)' "$scratch/after" | tr '\n' ';' && echo
+
+	# The tests, where they are.
+	cp go.mod "$scratch/$minor.mod"
+	cp go.sum "$scratch/$minor.sum"
+	go get -modfile="$scratch/$minor.mod" "k8s.io/api@$libraries" "k8s.io/apimachinery@$libraries" \
+		"k8s.io/client-go@$libraries" "sigs.k8s.io/controller-runtime@v$runtime.0" 2>/dev/null
+	go mod tidy -modfile="$scratch/$minor.mod" 2>/dev/null
+	go test -modfile="$scratch/$minor.mod" ./...
 done < <(grep -v '^#' ../../.ci/kubernetes | grep .)
