@@ -135,9 +135,6 @@ func AffectedByDeployment(s Snapshot, oldObj, newObj *appsv1.Deployment, o Optio
 // AffectedByScale returns the keys of the budgets whose status rests on the answer to a Need: call it
 // when an answer is put into Snapshot.Scales or taken out of it.
 func AffectedByScale(s Snapshot, changed ScaleKey, o Options) []Key {
-	if changed.Name == "" {
-		return nil
-	}
 	return budgetsOfControllers(s, changed.Namespace, scaleSources(changed), o)
 }
 

@@ -103,6 +103,8 @@ func TestAffectedByWorkloads(t *testing.T) {
 	require.Equal(t, want, AffectedByScale(s, ScaleKey{"apps", "StatefulSet", ns, "db"}, Options{}))
 	require.Empty(t, AffectedByScale(s, ScaleKey{"x", "StatefulSet", ns, "db"}, Options{}), "of another group")
 	require.Empty(t, AffectedByScale(s, ScaleKey{}, Options{}))
+	s.Pods = append(s.Pods, pod("owner-without-a-name", by("x/v1", "Y", "")))
+	require.Equal(t, []Key{key("web")}, AffectedByScale(s, ScaleKey{"x", "Y", ns, ""}, Options{}), "a Need asks for it, so its answer counts")
 	s.Pods = append(s.Pods, pod("d", by("a/b/c", "ReplicationController", "other")))
 	require.Empty(t, AffectedByReplicationController(s, nil, replicationController("other", three), Options{}), "an apiVersion that does not parse is of no group")
 	rs := replicaSet("web-rs", "new", three)

@@ -61,8 +61,10 @@ func (w *workloads) addTo(problems *snapshot.Problems) {
 // controller is what the pods of one owner reference are controlled by.
 type controller struct {
 	kind, name string
-	uid        types.UID
-	scale      int32
+	// group is empty for the kinds of Kubernetes itself.
+	group string
+	uid   types.UID
+	scale int32
 }
 
 // answer is what is known about the controller that an owner reference names: exactly one of
@@ -225,7 +227,11 @@ func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference)
 	case !scale.Found || scale.UID != ref.UID:
 		return answer{}
 	}
-	return answer{found: controller{kind: ref.Kind, name: ref.Name, uid: scale.UID, scale: scale.Replicas}}
+	found := controller{kind: ref.Kind, name: ref.Name, uid: scale.UID, scale: scale.Replicas}
+	if group != "" && !appsGroup(group) {
+		found.group = group
+	}
+	return answer{found: found}
 }
 
 // groupOf is the API group of an apiVersion, and no group if it does not parse.

@@ -1162,6 +1162,10 @@ func TestBadInput(t *testing.T) {
 		s.StatefulSets, s.Scales = nil, map[ScaleKey]Scale{{"apps", "StatefulSet", ns, "x"}: {}, {"apps", "StatefulSet", ns, "y"}: {}}
 		_, err := Plan(s, key("web"), Options{})
 		require.ErrorContains(t, err, `found no controllers for pod "a"`, "what was not found has no UID either")
+
+		s.Pods = []*corev1.Pod{pod("a", by("x/v1", "Y", "y"), withoutUIDs), pod("b", by("z/v1", "Y", "y"), withoutUIDs)}
+		s.Scales = map[ScaleKey]Scale{{"x", "Y", ns, "y"}: {Found: true, Replicas: 2}, {"z", "Y", ns, "y"}: {Found: true, Replicas: 3}}
+		require.EqualValues(t, 5, statusOf(t, s, Options{}).ExpectedPods, "one name in two groups is two controllers")
 	})
 	t.Run("answers that contradict one another", func(t *testing.T) {
 		old := replicaSet("old", "", nil)
@@ -1175,8 +1179,6 @@ func TestBadInput(t *testing.T) {
 				ReplicaSets: []*appsv1.ReplicaSet{old, replicaSet("new", "d", nil)},
 				Scales: map[ScaleKey]Scale{{"apps", "Deployment", ns, "d"}: {Found: true, UID: "uid-d", Replicas: 2},
 					{"extensions", "Deployment", ns, "d"}: {Found: true, UID: "uid-d", Replicas: 3}}}},
-			{"of two groups, without UIDs", Snapshot{Pods: []*corev1.Pod{pod("a", by("x/v1", "Y", "y"), withoutUIDs), pod("b", by("z/v1", "Y", "y"), withoutUIDs)},
-				Scales: map[ScaleKey]Scale{{"x", "Y", ns, "y"}: {Found: true, Replicas: 2}, {"z", "Y", ns, "y"}: {Found: true, Replicas: 3}}}},
 		} {
 			tc.s.Now, tc.s.Budgets = now, []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}
 			want := statusOf(t, tc.s, Options{})

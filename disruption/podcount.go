@@ -212,7 +212,7 @@ func (t *podCount) scalesOfFound(w *workloads) map[types.UID]int32 {
 // id tells controllers apart. Manifests that no API server has seen have no UIDs.
 func (c controller) id() types.UID {
 	if c.uid == "" {
-		return types.UID(c.kind + "/" + c.name)
+		return types.UID(c.kind + "." + c.group + "/" + c.name)
 	}
 	return c.uid
 }
