@@ -34,9 +34,7 @@ func TestEndStateIsUpstreams(t *testing.T) {
 	upstream := theirs.startUpstream(t)
 	defer func() { _ = upstream.Stop() }()
 
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("The seed is %d", seed)
-	s := newScript(t, rand.New(rand.NewPCG(seed, 0)), ours, theirs)
+	s := newScript(t, rand.New(rand.NewPCG(newSeed(t), 0)), ours, theirs)
 	for range 150 {
 		s.step()
 	}

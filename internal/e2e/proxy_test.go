@@ -162,9 +162,7 @@ func TestStoriesWithFaults(t *testing.T) {
 	w := newWorld(t)
 	p := newProxy(t, w)
 	m := w.startManager(t, "manager", p.Endpoint, "-leader-elect=false")
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("The seed is %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := rand.New(rand.NewPCG(newSeed(t), 0))
 	p.set(func(r *http.Request) fault { // called with the proxy locked
 		if isWatch(r) || isEvent(r) || random.IntN(3) > 0 {
 			return none

@@ -44,8 +44,7 @@ func TestSoak(t *testing.T) {
 	ours, theirs := newWorld(t), newWorld(t)
 	own := ours.startManager(t, "manager", ours.Endpoint(), "-leader-elect=false")
 	upstream := theirs.startUpstream(t, "--kube-api-qps=50", "--kube-api-burst=100")
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("The seed is %d", seed)
+	seed := newSeed(t)
 	var writing sync.WaitGroup
 	for _, w := range []*world{ours, theirs} {
 		w.namespace(t, "soak")

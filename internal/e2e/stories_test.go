@@ -65,9 +65,7 @@ func TestStoriesWithUpstream(t *testing.T) {
 func TestStoriesWhileTheManagerIsKilled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("The seed is %d", seed)
-	k := startKiller(3*time.Second, rand.New(rand.NewPCG(seed, 0)), func() *manager {
+	k := startKiller(3*time.Second, rand.New(rand.NewPCG(newSeed(t), 0)), func() *manager {
 		return w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false")
 	})
 	w.disturb = k.soon
