@@ -228,7 +228,7 @@ func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference)
 		return answer{}
 	}
 	found := controller{kind: ref.Kind, name: ref.Name, uid: scale.UID, scale: scale.Replicas}
-	if group != "" && !appsGroup(group) {
+	if !appsGroup(group) {
 		found.group = group
 	}
 	return answer{found: found}

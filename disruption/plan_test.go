@@ -1166,6 +1166,15 @@ func TestBadInput(t *testing.T) {
 		s.Pods = []*corev1.Pod{pod("a", by("x/v1", "Y", "y"), withoutUIDs), pod("b", by("z/v1", "Y", "y"), withoutUIDs)}
 		s.Scales = map[ScaleKey]Scale{{"x", "Y", ns, "y"}: {Found: true, Replicas: 2}, {"z", "Y", ns, "y"}: {Found: true, Replicas: 3}}
 		require.EqualValues(t, 5, statusOf(t, s, Options{}).ExpectedPods, "one name in two groups is two controllers")
+
+		rs := replicaSet("new", "web", nil)
+		rs.UID, rs.OwnerReferences[1].UID = "", ""
+		web := deployment("web", ptr.To(int32(3)))
+		web.UID = ""
+		s.Pods = []*corev1.Pod{pod("a", by("apps/v1", "ReplicaSet", "new"), withoutUIDs), pod("b", by("extensions/v1beta1", "Deployment", "web"), withoutUIDs)}
+		s.ReplicaSets, s.Deployments = []*appsv1.ReplicaSet{rs}, []*appsv1.Deployment{web}
+		s.Scales = map[ScaleKey]Scale{{"extensions", "Deployment", ns, "web"}: {Found: true, Replicas: 3}}
+		require.EqualValues(t, 3, statusOf(t, s, Options{}).ExpectedPods, "a Deployment is the same in both of its groups")
 	})
 	t.Run("answers that contradict one another", func(t *testing.T) {
 		old := replicaSet("old", "", nil)
