@@ -47,7 +47,7 @@
 //     managed clusters, set Options.MatchUpstream: then both write the same. With the default decisions
 //     both come to the same rules, except in a cycle of ClusterRoles that aggregate each other: there
 //     upstream can put back a rule that this package has just taken out of one member, from the
-//     next one (D-11).
+//     next one (D-11). What upstream passes on from a ClusterRole whose aggregation fails (D-35) stays.
 //
 // # Bad input
 //

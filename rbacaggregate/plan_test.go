@@ -273,13 +273,11 @@ func TestBadInput(t *testing.T) {
 		sets: set("sum", nodes, pods), errs: map[string]string{"broken": brokenError, "sum": brokenError},
 		upstreamSets: set("sum", secrets, nodes, pods), upstreamErrs: map[string]string{"broken": brokenError},
 	}, {
-		name: "D-35 another source has the rule too", reason: "its place is that of the other source, granted already or not",
+		name: "D-35 another source has the rule too", reason: "it comes in its first place, granted already or not",
 		s: snapshotOf(sum("sum", "", "mid is"), sum("has", "", "mid is", nodes), broken(sum("broken", "mid", "is", nodes)),
 			plain("a", "is", pods), plain("b", "is", nodes)),
-		sets: map[string][]rbacv1.PolicyRule{"sum": {pods, nodes}, "has": {pods, nodes}},
-		errs: map[string]string{"broken": brokenError, "sum": brokenError, "has": brokenError},
-
-		upstreamSets: map[string][]rbacv1.PolicyRule{"sum": {nodes, pods}, "has": {nodes, pods}}, upstreamErrs: map[string]string{"broken": brokenError},
+		sets: map[string][]rbacv1.PolicyRule{"sum": {nodes, pods}, "has": {nodes, pods}},
+		errs: map[string]string{"broken": brokenError, "sum": brokenError, "has": brokenError}, upstreamErrs: map[string]string{"broken": brokenError},
 	}, {
 		name: "D-35 source's source's selector does not convert", reason: "what each has stays, whatever those between have",
 		s: snapshotOf(sum("top", "", "low", secrets), sum("sum", "low", "mid is", nodes),

@@ -129,25 +129,7 @@ func TestD11_EndsWhereUpstreamEnds(t *testing.T) {
 func TestD35_AgainstOracle(t *testing.T) {
 	kept, refused := 0, 0
 	eachRandom(t, true, func(t testing.TB, at string, roles []*rbacv1.ClusterRole) {
-		// Each that fails as one without an aggregationRule, with its rules and without any.
-		var given, with, without []*rbacv1.ClusterRole
-		for i, r := range roles {
-			fails := i%3 == 0 && r.AggregationRule != nil
-			if fails {
-				r = broken(r)
-			}
-			given = append(given, r)
-			if fails {
-				r = r.DeepCopy()
-				r.AggregationRule = nil
-			}
-			with = append(with, r)
-			if fails {
-				r = r.DeepCopy()
-				r.Rules = nil
-			}
-			without = append(without, r)
-		}
+		given, with, without := failing(roles)
 		all, sure := leastFixedPoint(t, with), leastFixedPoint(t, without)
 		for i, r := range with {
 			if r.AggregationRule == nil {
@@ -178,6 +160,39 @@ func TestD35_AgainstOracle(t *testing.T) {
 	})
 	require.Greater(t, kept, 10, "too few to say anything")
 	require.Greater(t, refused, 10, "too few to say anything")
+}
+
+// D-35: what upstream has passed on stays, in upstream's order. Two that work side by side do not undo each other's writes.
+func TestD35_LeavesWhatUpstreamWrote(t *testing.T) {
+	eachRandom(t, false, func(t testing.TB, at string, roles []*rbacv1.ClusterRole) {
+		given, with, _ := failing(roles)
+		end, _, ok := upstreamRounds(t, with)
+		require.True(t, ok, "%s: the roles were to have no cycle", at)
+		for i := range end {
+			given[i] = given[i].DeepCopy()
+			given[i].Rules = end[i].Rules
+		}
+		for _, outcome := range planAll(Snapshot{ClusterRoles: given}, Options{}) {
+			require.True(t, outcome.Result.Empty(), "%s: %s: %v", at, outcome.Key, outcome.Result)
+		}
+	})
+}
+
+// failing returns the roles where the aggregation of one in three fails, and each of these as one that does not aggregate, with its
+// rules and without any.
+func failing(roles []*rbacv1.ClusterRole) (given, with, without []*rbacv1.ClusterRole) {
+	for i, r := range roles {
+		if i%3 != 0 || r.AggregationRule == nil {
+			given, with, without = append(given, r), append(with, r), append(without, r)
+			continue
+		}
+		plain := r.DeepCopy()
+		plain.AggregationRule = nil
+		bare := plain.DeepCopy()
+		bare.Rules = nil
+		given, with, without = append(given, broken(r.DeepCopy())), append(with, plain), append(without, bare)
+	}
+	return given, with, without
 }
 
 func TestProperties(t *testing.T) {
