@@ -271,6 +271,8 @@ func (e *evaluation) planReason(rules, written []rule) Reason {
 		what = areRules(added) + " added"
 	case removed > 0:
 		what = areRules(removed) + " removed"
+	case len(rules) < len(written):
+		what = "the same rules are written, each once"
 	}
 	return Reason{Code: RulesDiffer, Message: what}
 }

@@ -202,6 +202,9 @@ func TestExplainReasons(t *testing.T) {
 	}, {
 		name: "reordered", reason: "the order is part of the rules", s: snapshotOf(sum("sum", "", "is", pods, nodes), plain("a", "is", nodes, pods)),
 		want: []string{"[0] ContributesRules a: it matches a, which has 2 rules", "RulesDiffer: the same rules are written in another order"},
+	}, {
+		name: "stored twice", reason: "it is written once (BR-27-04)", s: snapshotOf(sum("sum", "", "is", pods, pods), plain("a", "is", pods)),
+		want: []string{"[0] ContributesRules a: it matches a, which has 1 rule", "RulesDiffer: the same rules are written, each once"},
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, _ := Explain(tc.s, "sum", tc.o)
