@@ -75,8 +75,9 @@
 //     set stay. Here the apply says that there are none.
 //   - D-26: an apply carries the UID, so that it neither creates a ClusterRole that was deleted nor writes
 //     to another one of the same name.
-//   - D-35: upstream passes on what is stored in a ClusterRole whose aggregation fails. Here nobody is granted such a
-//     rule who does not have it: that the ClusterRole would come to it is not known.
+//   - D-35: upstream passes on what is stored in a ClusterRole whose aggregation fails. Here a
+//     ClusterRole that aggregates it keeps those of the rules that it has already, and gets no others: it is not known
+//     whether the source would come to them.
 //
 // # Cost
 //

@@ -15,9 +15,9 @@ import (
 //
 // The error joins what is wrong with the ClusterRoles that the decision rests on, each an
 // [purekube.ObjectError]. Nothing is planned for a ClusterRole with a selector that does not convert, for
-// a name that s holds twice, and for a ClusterRole that aggregates such a name. If one of these is only a
-// source, then of the rules that are stored in it, those stay that the ClusterRole has, none is added (D-35), and the plan comes with the
-// error.
+// a name that s holds twice, and for a ClusterRole that aggregates such a name. If only a source is one of
+// these, the plan comes with the error. The ClusterRole keeps those of the source's stored rules that it has
+// already, and gets no others from it (D-35).
 func Plan(s Snapshot, name string, o Options) (Result, error) { return NewIndex(s, o).Plan(name) }
 
 // PlanAll returns what Plan returns for every ClusterRole that needs a write or has a problem,

@@ -26,7 +26,7 @@ const (
 	ContributesRules  Code = "ContributesRules"  // a ClusterRole without an aggregationRule matches: its rules are added
 	ContributesNested Code = "ContributesNested" // a ClusterRole with an aggregationRule matches: the rules that it aggregates are added
 	ContributesStored Code = "ContributesStored" // a ClusterRole with an aggregationRule matches: the rules that are stored in it are added
-	SourceFails       Code = "SourceFails"       // a ClusterRole matches whose aggregation fails: of the rules that are stored in it, those stay that are stored here as well (D-35)
+	SourceFails       Code = "SourceFails"       // a ClusterRole matches whose aggregation fails: no rules are added, and those of its stored rules that are stored here too are kept (D-35)
 	Cycle             Code = "Cycle"             // a ClusterRole matches that aggregates this one in turn
 )
 
