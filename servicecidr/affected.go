@@ -18,8 +18,9 @@ func KeyOf(c *networkingv1.ServiceCIDR) string {
 // AffectedByServiceCIDR returns the names to plan again after a ServiceCIDR was added (oldObj is
 // nil), updated or deleted (newObj is nil, oldObj the last known state), sorted, each once: its own,
 // and those of the ServiceCIDRs in s that overlap it as it was or as it is (D-4). s is the snapshot
-// after the event; only its ServiceCIDRs are read. An update that leaves spec.cidrs, the deletion
-// timestamp and Finalizer as they were changes no other plan, and names its own only.
+// after the event; only its ServiceCIDRs and DeletionSeen are read. An update that leaves spec.cidrs, the deletion
+// timestamp and Finalizer as they were changes no other plan, and names its own only. After a change of
+// DeletionSeen that no such event comes with, ask as for an addition.
 //
 // Under MatchUpstream the names are those that kube-controller-manager puts into its queue: the
 // overlapping ones only after an addition.
@@ -27,13 +28,15 @@ func AffectedByServiceCIDR(s Snapshot, oldObj, newObj *networkingv1.ServiceCIDR,
 	if oldObj == nil && newObj == nil {
 		return nil
 	}
+	seen := newDeletions(o).with(s.DeletionSeen)
+	was, is := seen.ordered(oldObj), seen.ordered(newObj)
 	var affected []string
 	for _, c := range []*networkingv1.ServiceCIDR{oldObj, newObj} {
 		if c != nil {
 			affected = append(affected, c.Name)
 		}
 	}
-	if !affectsOthers(oldObj, newObj, o) {
+	if !affectsOthers(was, is, o) {
 		return sortedNames(affected)
 	}
 	around := append(prefixesOf(oldObj), prefixesOf(newObj)...)
@@ -42,17 +45,15 @@ func AffectedByServiceCIDR(s Snapshot, oldObj, newObj *networkingv1.ServiceCIDR,
 }
 
 // affectsOthers says whether the event can change the plans of other ServiceCIDRs.
-func affectsOthers(oldObj, newObj *networkingv1.ServiceCIDR, o Options) bool {
+func affectsOthers(was, is *object, o Options) bool {
 	switch {
 	case o.matchUpstream():
-		return oldObj == nil
-	case oldObj == nil || newObj == nil:
+		return was == nil
+	case was == nil || is == nil:
 		return true
 	}
-	was, is := &object{ServiceCIDR: oldObj}, &object{ServiceCIDR: newObj}
-	was.setOrder()
-	is.setOrder()
-	return was.goes.compare(is.goes) != 0 || was.covers.compare(is.covers) != 0 || oldObj.Name != newObj.Name || !slices.Equal(oldObj.Spec.CIDRs, newObj.Spec.CIDRs)
+	return was.goes.compare(is.goes) != 0 || was.covers.compare(is.covers) != 0 || was.Name != is.Name ||
+		!slices.Equal(was.Spec.CIDRs, is.Spec.CIDRs)
 }
 
 // prefixesOf returns the entries of spec.cidrs that parse.

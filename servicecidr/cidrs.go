@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,8 +26,10 @@ type object struct {
 	entries  []int          // where in spec.cidrs each of the prefixes is
 	families family         // of all entries of spec.cidrs
 	problems []*purekube.ObjectError
-	goes     until // its place in the order of deletion; see order.go
-	covers   until // how long others may rely on it; see order.go
+	seen     time.Time // when the caller first saw it being deleted; zero if the caller does not record that
+	unseen   bool      // the caller records that, and has not recorded this one
+	goes     until     // its place in the order of deletion; see order.go
+	covers   until     // how long others may rely on it; see order.go
 }
 
 // deleting is the question that upstream asks: a zero timestamp is none.
@@ -34,9 +37,8 @@ func (x *object) deleting() bool { return !x.DeletionTimestamp.IsZero() }
 
 func (x *object) protected() bool { return slices.Contains(x.Finalizers, Finalizer) }
 
-func parse(c *networkingv1.ServiceCIDR) *object {
-	x := &object{ServiceCIDR: c}
-	x.setOrder()
+func (d deletions) parse(c *networkingv1.ServiceCIDR) *object {
+	x := d.ordered(c)
 	problem := func(field string, err error) {
 		x.problems = append(x.problems, &purekube.ObjectError{Kind: kindServiceCIDR, Name: c.Name, Field: field, Err: err})
 	}
@@ -61,10 +63,13 @@ func cidrField(i int) string { return fmt.Sprintf("spec.cidrs[%d]", i) }
 
 // cidrs are the ServiceCIDRs of a snapshot, parsed. It never changes.
 type cidrs struct {
+	deletions
 	// byName has those whose name no other has.
 	byName *persistent.Map[string, *object]
 	// deleting has those of byName that are being deleted.
 	deleting *persistent.Map[string, *object]
+	// byUID has those of deleting, to be found by DeletionSeen.
+	byUID *persistent.Map[uidKey, *object]
 	// prefixes has the prefixes of those in byName.
 	prefixes prefixes
 	// duplicates are the ServiceCIDRs whose name another one has too, by name. Which of them is the
@@ -74,13 +79,16 @@ type cidrs struct {
 	anyNil, anyNameless bool
 }
 
-func parseAll(all []*networkingv1.ServiceCIDR, o Options) cidrs {
+func parseAll(s Snapshot, o Options) cidrs {
 	c := cidrs{
-		byName:   persistent.NewMap[string, *object](strings.Compare),
-		deleting: persistent.NewMap[string, *object](strings.Compare),
-		prefixes: newPrefixes(o.matchUpstream()),
+		deletions: newDeletions(o),
+		byName:    persistent.NewMap[string, *object](strings.Compare),
+		deleting:  persistent.NewMap[string, *object](strings.Compare),
+		byUID:     persistent.NewMap[uidKey, *object](uidKey.compare),
+		prefixes:  newPrefixes(o.matchUpstream()),
 	}
-	c, _ = c.with(groupByName(all))
+	c.deletions = c.deletions.with(s.DeletionSeen)
+	c, _ = c.with(groupByName(s.ServiceCIDRs))
 	return c
 }
 
@@ -114,7 +122,7 @@ func (c cidrs) with(g grouped) (next cidrs, before byNames[*networkingv1.Service
 	next = c
 	next.anyNil = c.anyNil || g.anyNil
 	next.anyNameless = c.anyNameless || g.anyNameless
-	byName, deleting := c.byName.Edit(), c.deleting.Edit()
+	byName, deleting, byUID := c.byName.Edit(), c.deleting.Edit(), c.byUID.Edit()
 	duplicates := maps.Clone(c.duplicates)
 	before = make(byNames[*networkingv1.ServiceCIDR], len(g.byName))
 	var gone, added []*object
@@ -124,6 +132,7 @@ func (c cidrs) with(g grouped) (next cidrs, before byNames[*networkingv1.Service
 			gone = append(gone, x)
 			byName.Delete(name)
 			deleting.Delete(name)
+			byUID.Delete(uidKey{x.UID, name})
 		} else if same := duplicates[name]; same != nil {
 			before[name] = same
 			delete(duplicates, name)
@@ -131,11 +140,12 @@ func (c cidrs) with(g grouped) (next cidrs, before byNames[*networkingv1.Service
 		switch len(objects) {
 		case 0:
 		case 1:
-			x := parse(objects[0])
+			x := c.parse(objects[0])
 			added = append(added, x)
 			byName.Set(name, x)
 			if x.deleting() {
 				deleting.Set(name, x)
+				byUID.Set(uidKey{x.UID, name}, x)
 			}
 		default:
 			if duplicates == nil {
@@ -144,7 +154,7 @@ func (c cidrs) with(g grouped) (next cidrs, before byNames[*networkingv1.Service
 			duplicates[name] = objects
 		}
 	}
-	next.byName, next.deleting, next.duplicates = byName.Map(), deleting.Map(), duplicates
+	next.byName, next.deleting, next.byUID, next.duplicates = byName.Map(), deleting.Map(), byUID.Map(), duplicates
 	next.prefixes = c.prefixes.with(gone, added)
 	return next, before
 }

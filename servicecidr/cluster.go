@@ -17,7 +17,7 @@ type cluster struct {
 
 // clusterOf is the cluster of a snapshot whose addresses are in a list.
 func clusterOf(s Snapshot, o Options) cluster {
-	return cluster{s.Now, o, parseAll(s.ServiceCIDRs, o), addressList(s.IPAddresses)}
+	return cluster{s.Now, o, parseAll(s, o), addressList(s.IPAddresses)}
 }
 
 // reportNil adds the problems that every answer names: nil and nameless objects.

@@ -15,7 +15,8 @@
 //   - BR-31-02: a ServiceCIDR that is being deleted stays while an IPAddress lies in it that no other
 //     ServiceCIDR covers. It gets the condition Ready=False, reason Terminating.
 //   - BR-31-03: a ServiceCIDR that may go keeps the finalizer until ten seconds after its deletion
-//     timestamp, so that every API server's allocator has heard of the deletion.
+//     timestamp, and after the time that Snapshot.DeletionSeen has for it, so that every API server's
+//     allocator has heard of the deletion.
 //   - BR-31-04: a ServiceCIDR whose write fails is tried again after 5 ms, then after twice as long each
 //     time, 15 times; then it is dropped until something changes ([RetryDelay]).
 //   - BR-31-05: a ServiceCIDR may go if, for each of its prefixes, another ServiceCIDR contains the
@@ -46,22 +47,28 @@
 //     enough for some questions: the plan for a ServiceCIDR that is not being deleted needs that one
 //     only; the plan for one that is being deleted, CheckDeletion and Explain need the ServiceCIDRs
 //     that overlap it and the IPAddresses that lie in it. No other kind is read.
-//  2. Give a snapshot that is at most a few seconds old. The ten seconds of the grace period are for two
-//     things together: until every API server's allocator has heard of the deletion, and the age of the
-//     snapshot.
-//  3. After an event, plan what Index.With or Index.Without names, or what AffectedByServiceCIDR and
+//  2. Give a snapshot that is at most a few seconds old. The ten seconds of the grace period must be more
+//     than these together: the time until every API server's allocator has heard of a deletion; the time
+//     from the state that a snapshot shows until the writes of its plan have arrived; and, without
+//     DeletionSeen, the most by which two clocks of API servers and caller differ, and one second, since
+//     deletion timestamps are cut to whole seconds. With less, addresses can be orphaned.
+//  3. Record when you first see that a ServiceCIDR is being deleted, in the cache that the snapshots are
+//     made from and by the clock that Now is from, and give the record as Snapshot.DeletionSeen: then no
+//     other clock is involved. Never change an entry while its ServiceCIDR exists. After a restart, and
+//     wherever another process takes over, begin a new record.
+//  4. After an event, plan what Index.With or Index.Without names, or what AffectedByServiceCIDR and
 //     AffectedByIPAddress name; plan a result with a RecheckAt again at that time. To the latter two pass
 //     the last known state as oldObj for a deletion.
-//  4. Make the calls that Request returns, in order, and none after one that failed: Ready=True
+//  5. Make the calls that Request returns, in order, and none after one that failed: Ready=True
 //     would be wrong without the finalizer. 404 Not Found means that the ServiceCIDR is gone: drop the
 //     action. 422 Invalid on metadata.uid, from RemoveFinalizer or SetCondition, means that another
 //     ServiceCIDR has the name by now: plan the name again when the cache has caught up. 409 Conflict
 //     does not come: no call depends on a resourceVersion.
-//  5. If a SetCondition fails, record its FailureEvent, as upstream does.
-//  6. Retry after a failed write, after [RetryDelay]. Do not retry an error of Plan: it names
+//  6. If a SetCondition fails, record its FailureEvent, as upstream does.
+//  7. Retry after a failed write, after [RetryDelay]. Do not retry an error of Plan: it names
 //     objects that have to be mended, and their events bring the plan back. The actions of a result
 //     that comes with an error are right: make them.
-//  7. Do not run this beside the service-cidr-controller of kube-controller-manager: switch that one
+//  8. Do not run this beside the service-cidr-controller of kube-controller-manager: switch that one
 //     off (--controllers=*,-service-cidr-controller). Where it cannot be switched off, as on managed
 //     clusters, set Options.MatchUpstream: then both write the same. With the default decisions the two
 //     do not undo each other's writes, but the stock controller removes the finalizers that this
@@ -96,11 +103,23 @@
 //
 // # Order
 //
-// The ServiceCIDRs that are being deleted are ordered by deletion timestamp, then name. Such a one may
-// rely on those that are not being deleted, and on those that come after it; never on one before it.
-// So of all that contain an address the last one stays until the address is gone, in whatever order and
-// from whatever mixture of plans the others go. A deletion that begins later only appends to that
-// order, so it takes nothing away from a decision made before.
+// The ServiceCIDRs that are being deleted are ordered by the time that Snapshot.DeletionSeen has for
+// them, if the caller gives that, then by deletion timestamp, then by name. Such a one may rely on those
+// that are not being deleted, and on those that come after it; never on one before it. So of all that
+// contain an address the last one stays until the address is gone, in whatever order and from whatever
+// mixture of plans the others go.
+//
+// This needs more: a deletion that a plan does not know of must come later in the order, or it would
+// take away what the plan relied on. With DeletionSeen it does: the caller sees it later. Without, the
+// timestamp of a deletion that began later can be the earlier one where two API servers' clocks
+// differ, and within one second the name decides. Then the grace period
+// prevents it. A finalizer goes that long after its own timestamp, so a deletion that the plan does not
+// know of has a later timestamp, if the age of the snapshot, the difference of the clocks and one second
+// together are less than the grace period.
+//
+// A process that begins a new record may order deletions in another way than the one before. No
+// finalizer goes by the new record until a grace period is over, and by then the writes of the process
+// before have arrived and are in the cache (duty 2).
 //
 // CheckDeletion of one that is not being deleted takes it for the last of all. Its deletion would be
 // the newest, so every other one that is being deleted may be gone before it. This also holds

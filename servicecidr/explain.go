@@ -183,9 +183,12 @@ func (b *reasons) plan(now time.Time, x *object, e examination, o Options) {
 		}
 	case !e.none():
 		b.add("", Uncertain, "", "nothing is known to be in the way, but not everything could be read: the finalizer stays")
-	case now.Before(x.DeletionTimestamp.Add(o.gracePeriod())):
-		b.add("metadata.deletionTimestamp", GracePeriod, "",
-			"nothing is in the way, and the grace period ends at "+x.DeletionTimestamp.Add(o.gracePeriod()).UTC().Format(time.RFC3339))
+	case now.Before(x.graceEnd(now, o)):
+		message := "nothing is in the way, and the grace period ends at " + x.graceEnd(now, o).UTC().Format(time.RFC3339)
+		if x.unseen {
+			message = "nothing is in the way; the grace period begins when Snapshot.DeletionSeen says when you first saw the deletion"
+		}
+		b.add("metadata.deletionTimestamp", GracePeriod, "", message)
 	case x.protected():
 		b.add(finalizersField, Removable, "", "nothing is in the way, and the grace period is over")
 	default:

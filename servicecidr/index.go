@@ -3,8 +3,10 @@ package servicecidr
 import (
 	"net/netip"
 	"slices"
+	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube/internal/snapshot"
 )
@@ -20,9 +22,9 @@ import (
 type Index struct{ cluster }
 
 // NewIndex arranges the snapshot. It keeps pointers to its objects, which must not be written to, and
-// none to its slices.
+// none to its slices and maps.
 func NewIndex(s Snapshot, o Options) *Index {
-	return &Index{cluster{s.Now, o, parseAll(s.ServiceCIDRs, o), newAddressIndex(s.IPAddresses)}}
+	return &Index{cluster{s.Now, o, parseAll(s, o), newAddressIndex(s.IPAddresses)}}
 }
 
 // With returns the index with these objects added, or put in the place of those of the same name, and
@@ -31,6 +33,9 @@ func NewIndex(s Snapshot, o Options) *Index {
 // plus what is affected.
 //
 // A Now that is not zero is the new time. It affects no name: RecheckAt tells what the time brings.
+//
+// The entries of DeletionSeen are added to those that are there. A ServiceCIDR for which one changes is affected, and
+// those that overlap it. The first map that is not nil, even an empty one, affects all that are being deleted.
 //
 // Nil objects and ServiceCIDRs without a name are errors as in NewIndex. They cannot be taken away
 // again, and affect all names.
@@ -45,7 +50,7 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []string) {
 		}
 		ips[ip.Name] = append(ips[ip.Name], ip)
 	}
-	next, affected = x.derive(cidrs, ips, anyNilAddress)
+	next, affected = x.derive(cidrs, ips, anyNilAddress, x.deletions.with(changed.DeletionSeen), changed.DeletionSeen)
 	if !changed.Now.IsZero() {
 		next.now = changed.Now
 	}
@@ -53,7 +58,8 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []string) {
 }
 
 // Without returns the index without the objects of these names, and the names of the ServiceCIDRs to
-// plan again. A name that is not there changes nothing. The time stays.
+// plan again. A name that is not there changes nothing. The time stays. Entries of DeletionSeen go by UID, whatever
+// their time, and only when they are named here: pass that of a ServiceCIDR that is gone, or they add up.
 func (x *Index) Without(gone Snapshot) (next *Index, affected []string) {
 	cidrs := grouped{byName: make(byNames[*networkingv1.ServiceCIDR], len(gone.ServiceCIDRs))}
 	for _, c := range gone.ServiceCIDRs {
@@ -67,15 +73,21 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []string) {
 			ips[ip.Name] = nil
 		}
 	}
-	return x.derive(cidrs, ips, false)
+	return x.derive(cidrs, ips, false, x.deletions.without(gone.DeletionSeen), gone.DeletionSeen)
 }
 
-// derive returns the index with the objects of each name replaced.
-func (x *Index) derive(cidrs grouped, ips byNames[*networkingv1.IPAddress], anyNilAddress bool) (*Index, []string) {
+// derive returns the index with the objects of each name replaced, and with these deletions, which are others for the
+// UIDs of recorded.
+func (x *Index) derive(
+	cidrs grouped, ips byNames[*networkingv1.IPAddress], anyNilAddress bool,
+	seen deletions, recorded map[types.UID]time.Time,
+) (*Index, []string) {
 	next := &Index{x.cluster}
+	next.deletions = seen
+	x.orderAgain(cidrs.byName, seen, recorded)
 	var cidrsBefore byNames[*networkingv1.ServiceCIDR]
 	if len(cidrs.byName) > 0 || cidrs.anyNil || cidrs.anyNameless {
-		next.cidrs, cidrsBefore = x.cidrs.with(cidrs)
+		next.cidrs, cidrsBefore = next.cidrs.with(cidrs)
 	}
 	addresses := x.ips.(addressIndex)
 	var ipsBefore byNames[*networkingv1.IPAddress]
@@ -90,7 +102,7 @@ func (x *Index) derive(cidrs grouped, ips byNames[*networkingv1.IPAddress], anyN
 	}
 	var affected []string
 	for name, after := range cidrs.byName {
-		affected = next.affectedByCIDRs(affected, name, cidrsBefore[name], after)
+		affected = next.affectedByCIDRs(affected, name, x.deletions, cidrsBefore[name], after)
 	}
 	for name, after := range ips {
 		affected = next.affectedByAddresses(affected, name, ipsBefore[name], after)
@@ -98,14 +110,42 @@ func (x *Index) derive(cidrs grouped, ips byNames[*networkingv1.IPAddress], anyN
 	return next, sortedNames(affected)
 }
 
-// affectedByCIDRs appends the names that a change of the ServiceCIDRs of one name affects. There is more
-// than one before or after where the name is ambiguous.
-func (x *Index) affectedByCIDRs(affected []string, name string, before, after []*networkingv1.ServiceCIDR) []string {
+// orderAgain adds to the change the ServiceCIDRs that are the same and whose place in the order of deletion is not.
+func (x *Index) orderAgain(change byNames[*networkingv1.ServiceCIDR], seen deletions, recorded map[types.UID]time.Time) {
+	again := func(y *object) {
+		if _, changes := change[y.Name]; !changes {
+			change[y.Name] = []*networkingv1.ServiceCIDR{y.ServiceCIDR}
+		}
+	}
+	if seen.recorded != x.deletions.recorded {
+		for _, y := range x.deleting.All() {
+			again(y)
+		}
+		return
+	}
+	for uid := range recorded {
+		for key, y := range x.byUID.From(uidKey{uid: uid}) {
+			if key.uid != uid {
+				break
+			}
+			if seen.ordered(y.ServiceCIDR).goes.compare(y.goes) != 0 {
+				again(y)
+			}
+		}
+	}
+}
+
+// affectedByCIDRs appends the names that a change of the ServiceCIDRs of one name affects, of deletions that were seen
+// as given before. There is more than one before or after where the name is ambiguous.
+func (x *Index) affectedByCIDRs(
+	affected []string, name string, seenBefore deletions, before, after []*networkingv1.ServiceCIDR,
+) []string {
 	if len(before)+len(after) == 0 {
 		return affected
 	}
 	affected = append(affected, name)
-	if len(before) <= 1 && len(after) <= 1 && !affectsOthers(first(before), first(after), x.o) {
+	was, is := seenBefore.ordered(first(before)), x.deletions.ordered(first(after))
+	if len(before) <= 1 && len(after) <= 1 && !affectsOthers(was, is, x.o) {
 		return affected
 	}
 	for _, c := range slices.Concat(before, after) {

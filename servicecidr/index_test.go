@@ -2,6 +2,7 @@ package servicecidr_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube/internal/aliasing"
 	"github.com/purekube/purekube/servicecidr"
@@ -27,6 +29,13 @@ func put(s, changed servicecidr.Snapshot) servicecidr.Snapshot {
 	if !changed.Now.IsZero() {
 		s.Now = changed.Now
 	}
+	if changed.DeletionSeen != nil {
+		s.DeletionSeen = maps.Clone(s.DeletionSeen)
+		if s.DeletionSeen == nil {
+			s.DeletionSeen = sightings{}
+		}
+		maps.Copy(s.DeletionSeen, changed.DeletionSeen)
+	}
 	return s
 }
 
@@ -38,6 +47,10 @@ func remove(s, gone servicecidr.Snapshot) servicecidr.Snapshot {
 	s.IPAddresses = slices.DeleteFunc(slices.Clone(s.IPAddresses), func(x *networkingv1.IPAddress) bool {
 		return x != nil && slices.ContainsFunc(gone.IPAddresses, func(y *networkingv1.IPAddress) bool { return y != nil && x.Name == y.Name })
 	})
+	s.DeletionSeen = maps.Clone(s.DeletionSeen)
+	for uid := range gone.DeletionSeen {
+		delete(s.DeletionSeen, uid)
+	}
 	return s
 }
 
@@ -45,6 +58,10 @@ func remove(s, gone servicecidr.Snapshot) servicecidr.Snapshot {
 func someChange(r *rand.Rand, s servicecidr.Snapshot, n nasty) servicecidr.Snapshot {
 	var changed servicecidr.Snapshot
 	other := randomSnapshot(r, n)
+	if r.IntN(8) == 0 {
+		changed.DeletionSeen = randomSightings(r)
+		maps.DeleteFunc(changed.DeletionSeen, func(types.UID, time.Time) bool { return r.IntN(4) > 0 })
+	}
 	for range 1 + r.IntN(2) {
 		switch r.IntN(6) {
 		case 0, 1:
@@ -193,7 +210,7 @@ func TestProperty_IndexIsTheSnapshot(t *testing.T) {
 
 // asFunctions is what the functions name for a change of one object whose name no two objects have.
 func asFunctions(before, after, changed servicecidr.Snapshot, o servicecidr.Options) (names []string, one bool) {
-	if len(changed.ServiceCIDRs)+len(changed.IPAddresses) != 1 {
+	if len(changed.ServiceCIDRs)+len(changed.IPAddresses) != 1 || changed.DeletionSeen != nil {
 		return nil, false
 	}
 	if len(changed.ServiceCIDRs) == 1 && changed.ServiceCIDRs[0] != nil && changed.ServiceCIDRs[0].Name != "" {

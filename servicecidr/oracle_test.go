@@ -1,6 +1,7 @@
 package servicecidr_test
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -41,6 +42,9 @@ func oraclePlan(s servicecidr.Snapshot, x *networkingv1.ServiceCIDR, o serviceci
 		}
 		if goes {
 			end := x.DeletionTimestamp.Add(10 * time.Second)
+			if own := oracleSeen(s, x).Add(10 * time.Second); o.MatchUpstream == "" && own.After(end) {
+				end = own
+			}
 			if end.After(s.Now) {
 				r.RecheckAt = end
 			} else if protected {
@@ -95,14 +99,14 @@ func oracleOrphans(s servicecidr.Snapshot, x *networkingv1.ServiceCIDR) (orphans
 		if !oracleCounts(x, ip) || !contains(x, a) {
 			continue
 		}
-		if !slices.ContainsFunc(s.ServiceCIDRs, func(y *networkingv1.ServiceCIDR) bool { return oracleMayRely(x, y) && contains(y, a) }) {
+		if !slices.ContainsFunc(s.ServiceCIDRs, func(y *networkingv1.ServiceCIDR) bool { return oracleMayRely(s, x, y) && contains(y, a) }) {
 			orphans = append(orphans, a)
 		}
 	}
 	return orphans
 }
 
-func oracleMayRely(x, y *networkingv1.ServiceCIDR) bool {
+func oracleMayRely(s servicecidr.Snapshot, x, y *networkingv1.ServiceCIDR) bool {
 	switch {
 	case y.Name == x.Name:
 		return false
@@ -110,12 +114,20 @@ func oracleMayRely(x, y *networkingv1.ServiceCIDR) bool {
 		return false
 	case y.DeletionTimestamp == nil:
 		return true
+	case s.DeletionSeen != nil && (s.DeletionSeen[x.UID].IsZero() || s.DeletionSeen[y.UID].IsZero()):
+		return false // their order is not known
 	case x.DeletionTimestamp == nil:
 		return false
-	case y.DeletionTimestamp.Equal(x.DeletionTimestamp):
-		return y.Name > x.Name
 	}
-	return y.DeletionTimestamp.After(x.DeletionTimestamp.Time)
+	return cmp.Or(s.DeletionSeen[x.UID].Compare(s.DeletionSeen[y.UID]), x.DeletionTimestamp.Compare(y.DeletionTimestamp.Time), cmp.Compare(x.Name, y.Name)) < 0
+}
+
+// oracleSeen is when the deletion was first seen: now if there is a record that does not say; else it does not matter.
+func oracleSeen(s servicecidr.Snapshot, x *networkingv1.ServiceCIDR) time.Time {
+	if at := s.DeletionSeen[x.UID]; s.DeletionSeen == nil || !at.IsZero() {
+		return at
+	}
+	return s.Now
 }
 
 // oracleGoes is upstream's question, with its counting of entries.

@@ -119,9 +119,7 @@ func decide(now time.Time, x *object, b obstacles, o Options, problems *snapshot
 		setReady(now, x, uid, wantReady(false), act)
 
 	case b.none():
-		// BR-31-03: from the very moment on. Not a difference of times: those overflow.
-		end := x.DeletionTimestamp.Add(o.gracePeriod())
-		if now.Before(end) {
+		if end := x.graceEnd(now, o); now.Before(end) {
 			result.RecheckAt = end
 		} else if x.protected() {
 			act(RemoveFinalizer{Name: x.Name, UID: uid})

@@ -2,6 +2,7 @@ package servicecidr_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"os"
@@ -123,12 +124,29 @@ func randomSnapshot(r *rand.Rand, n nasty) servicecidr.Snapshot {
 		if r.IntN(6) == 0 {
 			s.ServiceCIDRs = append(s.ServiceCIDRs, cidr("", of(v4())))
 		}
+		if r.IntN(6) == 0 {
+			s.ServiceCIDRs[0].UID = uid("b")
+		}
+	}
+	if r.IntN(3) == 0 {
+		s.DeletionSeen = randomSightings(r)
 	}
 	return s
 }
 
+// randomSightings are of some of the ServiceCIDRs that randomSnapshot makes.
+func randomSightings(r *rand.Rand) sightings {
+	seen := sightings{}
+	for _, name := range of("a", "b", "c", "d", "e", "f", "g", "h") {
+		if r.IntN(4) > 0 {
+			seen[uid(name)] = []time.Time{first, second, now.Add(-10 * time.Second), now.Add(-9 * time.Second), now, {}}[r.IntN(6)]
+		}
+	}
+	return seen
+}
+
 func deepCopy(s servicecidr.Snapshot) servicecidr.Snapshot {
-	c := servicecidr.Snapshot{Now: s.Now}
+	c := servicecidr.Snapshot{Now: s.Now, DeletionSeen: maps.Clone(s.DeletionSeen)}
 	for _, x := range s.ServiceCIDRs {
 		c.ServiceCIDRs = append(c.ServiceCIDRs, x.DeepCopy())
 	}
@@ -232,6 +250,13 @@ func TestProperty_Converges(t *testing.T) {
 		})
 		for step := 0; ; step++ {
 			require.Less(t, step, 100, "seed %d", seed)
+			if s.DeletionSeen != nil { // who records deletions does it before each plan
+				for _, x := range s.ServiceCIDRs {
+					if x.DeletionTimestamp != nil && s.DeletionSeen[x.UID].IsZero() {
+						s.DeletionSeen[x.UID] = s.Now
+					}
+				}
+			}
 			outcomes := planAll(s, careful)
 			r.Shuffle(len(outcomes), func(i, j int) { outcomes[i], outcomes[j] = outcomes[j], outcomes[i] })
 			var later time.Time
@@ -307,6 +332,7 @@ func TestProperty_NoOtherDivergence(t *testing.T) {
 	joint := 0
 	forSeeds(t, 3000, func(t *testing.T, seed uint64, r *rand.Rand) {
 		s := randomSnapshot(r, nasty{})
+		s.DeletionSeen = nil // upstream has no such record
 		for _, x := range s.ServiceCIDRs {
 			got, err := servicecidr.Plan(s, x.Name, careful)
 			require.NoError(t, err)

@@ -5,6 +5,8 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/purekube/purekube"
 )
 
@@ -17,8 +19,8 @@ const (
 	// the API server allocates for Services. Others do not count.
 	ManagedBy = "ipallocator.k8s.io"
 	// DeletionGracePeriod is how long the finalizer stays on a ServiceCIDR that may go, from
-	// its deletion timestamp on, so that every API server's allocator has heard of the deletion
-	// and takes no more addresses from it (BR-31-03).
+	// its deletion timestamp on, or from the time in Snapshot.DeletionSeen on if that is later, so
+	// that every API server's allocator has heard of the deletion and takes no more addresses from it (BR-31-03).
 	DeletionGracePeriod = 10 * time.Second
 )
 
@@ -30,6 +32,15 @@ type Snapshot struct {
 	ServiceCIDRs []*networkingv1.ServiceCIDR
 	// IPAddresses are all of the cluster's.
 	IPAddresses []*networkingv1.IPAddress
+	// DeletionSeen says when the caller first saw each ServiceCIDR being deleted, by UID and by the clock that Now is
+	// from. The grace period then counts from the later of the deletion timestamp and that time, and the ServiceCIDRs
+	// that are being deleted are ordered by it (D-1), so that the clock of no API server decides.
+	//
+	// Where the map has no entry, or a zero time, the deletion is first seen now: the finalizer stays for a grace
+	// period from Now on, in each plan anew until there is an entry, and the ServiceCIDR covers no addresses of others.
+	// A nil map says that the caller does not record deletions: the deletion timestamps alone count. MatchUpstream does
+	// not read it.
+	DeletionSeen map[types.UID]time.Time
 }
 
 // Options change how a plan is made. The zero value is the careful default.
@@ -37,7 +48,8 @@ type Options struct {
 	// MatchUpstream asks for the requests that kube-controller-manager of that release would
 	// send, without the divergences that the package comment lists. Empty: the careful default.
 	MatchUpstream purekube.Release
-	// GracePeriod replaces DeletionGracePeriod. Zero or negative: none.
+	// GracePeriod replaces DeletionGracePeriod. Zero or negative: none. The package comment says what it must be longer
+	// than.
 	GracePeriod *time.Duration
 	// MaxOrphans is how many orphans CheckDeletion names, the first by address. With an Index, a refusal then costs the
 	// same however many there are. Zero or negative: all of them. Explain always names all.

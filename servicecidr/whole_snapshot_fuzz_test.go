@@ -20,6 +20,7 @@ type snapshotDocument struct {
 	Now          time.Time                   `json:"now"`
 	ServiceCIDRs []*networkingv1.ServiceCIDR `json:"serviceCIDRs"`
 	IPAddresses  []*networkingv1.IPAddress   `json:"ipAddresses"`
+	DeletionSeen sightings                   `json:"deletionSeen"`
 }
 
 var snapshotSeeds = []string{
@@ -41,6 +42,12 @@ var snapshotSeeds = []string{
 	{"metadata":{"name":"10.0.0.127","labels":{"ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io","ipaddress.kubernetes.io/ip-family":"IPv4"}}},
 	{"metadata":{"name":"10.0.0.200","labels":{"ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io","ipaddress.kubernetes.io/ip-family":"IPv4"}}},
 	{"metadata":{"name":"what","labels":{"ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io","ipaddress.kubernetes.io/ip-family":"IPv6"}}}]}`,
+	`{"now":"2026-11-21T12:00:20Z","serviceCIDRs":[
+	{"metadata":{"name":"a","uid":"1","deletionTimestamp":"2026-11-21T12:00:00Z","finalizers":["networking.k8s.io/service-cidr-finalizer"]},"spec":{"cidrs":["10.0.0.0/24"]}},
+	{"metadata":{"name":"b","uid":"2","deletionTimestamp":"2026-11-21T12:00:05Z","finalizers":["networking.k8s.io/service-cidr-finalizer"]},"spec":{"cidrs":["10.0.0.0/24"]}}],
+	"ipAddresses":[
+	{"metadata":{"name":"10.0.0.5","labels":{"ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io","ipaddress.kubernetes.io/ip-family":"IPv4"}}}],
+	"deletionSeen":{"1":"2026-11-21T12:00:06Z","2":"2026-11-21T12:00:04Z"}}`,
 }
 
 var snapshotWords = []string{"", "a", "b", "c", "10.0.0.0/24", "10.0.0.0/16", "10.0.0.0/25", "10.0.0.128/25", "10.0.0.5/24", "10.0.0.0/33", "0.0.0.0/0", "::/0", "fd00::/112",
@@ -49,7 +56,7 @@ var snapshotWords = []string{"", "a", "b", "c", "10.0.0.0/24", "10.0.0.0/16", "1
 	"2026-11-21T12:00:00Z", "2026-11-21T12:00:20Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"}
 
 func (d snapshotDocument) snapshot() servicecidr.Snapshot {
-	return servicecidr.Snapshot{Now: d.Now, ServiceCIDRs: d.ServiceCIDRs, IPAddresses: d.IPAddresses}
+	return servicecidr.Snapshot{Now: d.Now, ServiceCIDRs: d.ServiceCIDRs, IPAddresses: d.IPAddresses, DeletionSeen: d.DeletionSeen}
 }
 
 // wholeQuestions are the exported functions for one snapshot.
@@ -82,6 +89,7 @@ func grown(s servicecidr.Snapshot, o servicecidr.Options) *servicecidr.Index {
 	}
 	x := servicecidr.NewIndex(servicecidr.Snapshot{Now: s.Now}, o)
 	snapshotfuzz.OneByOne(s, func(one servicecidr.Snapshot) { x, _ = x.With(one) })
+	x, _ = x.With(servicecidr.Snapshot{DeletionSeen: s.DeletionSeen})
 	return x
 }
 
@@ -223,6 +231,11 @@ func neverMorePermissive(t *testing.T, s servicecidr.Snapshot) {
 		spoiled = snapshotfuzz.Copy(s)
 		spoiled.ServiceCIDRs[i].Finalizers = nil
 		holds("no finalizer on "+c.Name, spoiled)
+	}
+	for uid := range s.DeletionSeen {
+		spoiled := snapshotfuzz.Copy(s)
+		delete(spoiled.DeletionSeen, uid)
+		holds("no record of the deletion of "+string(uid), spoiled)
 	}
 	for i, ip := range s.IPAddresses {
 		if ip == nil {
