@@ -47,7 +47,7 @@ func (t *podCount) decide(w *workloads, now time.Time, o Options) decision {
 		x := t.expect(w)
 		failed := x.problem != nil
 		switch {
-		case t.unnamed != nil && !o.matchUpstream() && !forbidsAll(&b.Spec):
+		case t.unnamed != nil && o.needsAllNames(&b.Spec):
 			// A pod that cannot be named may be the only one of its controller, whose scale is
 			// missing in the sum then.
 			return d.countFailed(b, t.unnamed, now, o)

@@ -3,6 +3,7 @@ package servicecidr
 import (
 	"net/netip"
 	"slices"
+	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
 
@@ -26,14 +27,17 @@ func NewIndex(s Snapshot, o Options) *Index {
 }
 
 // With returns the index with these objects added, or put in the place of those of the same name, and
-// the names of the ServiceCIDRs to plan again, sorted, each once: what [AffectedByServiceCIDR] and
+// the affected names of ServiceCIDRs, sorted, each once: what [AffectedByServiceCIDR] and
 // [AffectedByIPAddress] name for each of the objects. It costs O(log N) for each object in changed,
-// plus what is affected.
+// plus what is affected. A Now that is not zero is the new time, which costs one look at each ServiceCIDR
+// that is being deleted.
 //
-// A Now that is not zero is the new time. It affects no name: RecheckAt tells what the time brings.
+// With and Without name every key whose [Outcome] in PlanAll may differ: its Result, or the text of its Err.
+// Nil objects and objects without a name belong to no key. They are in Err, in the error of PlanAll and in
+// that of every Plan, and name no key unless they change an outcome. Nothing takes them out of an Index again.
 //
-// Nil objects and ServiceCIDRs without a name are errors as in NewIndex. They cannot be taken away
-// again, and affect all names.
+// Here a nil IPAddress changes outcomes: it may be any address, so ServiceCIDRs that are being deleted keep
+// their finalizer, and are named. The time that a plan writes into a condition is no difference.
 func (x *Index) With(changed Snapshot) (next *Index, affected []string) {
 	cidrs := groupByName(changed.ServiceCIDRs)
 	ips := make(byNames[*networkingv1.IPAddress], len(changed.IPAddresses))
@@ -46,14 +50,26 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []string) {
 		ips[ip.Name] = append(ips[ip.Name], ip)
 	}
 	next, affected = x.derive(cidrs, ips, anyNilAddress)
-	if !changed.Now.IsZero() {
+	if !changed.Now.IsZero() && !changed.Now.Equal(x.now) {
 		next.now = changed.Now
+		affected = sortedNames(append(affected, next.endedSince(x.now)...))
 	}
 	return next, affected
 }
 
-// Without returns the index without the objects of these names, and the names of the ServiceCIDRs to
-// plan again. A name that is not there changes nothing. The time stays.
+// endedSince are the names of the ServiceCIDRs whose grace period ends between the two times.
+func (x *Index) endedSince(then time.Time) (names []string) {
+	for name, cidr := range x.deleting.All() {
+		end := cidr.DeletionTimestamp.Add(x.o.gracePeriod())
+		if then.Before(end) != x.now.Before(end) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Without returns the index without the objects of these names, and the affected names of ServiceCIDRs, as
+// With does. A name that is not there changes nothing. The time stays.
 func (x *Index) Without(gone Snapshot) (next *Index, affected []string) {
 	cidrs := grouped{byName: make(byNames[*networkingv1.ServiceCIDR], len(gone.ServiceCIDRs))}
 	for _, c := range gone.ServiceCIDRs {
@@ -82,13 +98,17 @@ func (x *Index) derive(cidrs grouped, ips byNames[*networkingv1.IPAddress], anyN
 	if len(ips) > 0 {
 		addresses, ipsBefore = addresses.with(ips)
 	}
+	firstNil := anyNilAddress && !addresses.hasNil
 	addresses.hasNil = addresses.hasNil || anyNilAddress
 	next.ips = addresses
 
-	if cidrs.anyNil || cidrs.anyNameless || anyNilAddress {
-		return next, sortedNames(slices.Concat(x.names(), next.names())) // every answer names these problems
-	}
 	var affected []string
+	if firstNil && !x.o.matchUpstream() {
+		// It may be an address of any of them.
+		for name := range next.deleting.All() {
+			affected = append(affected, name)
+		}
+	}
 	for name, after := range cidrs.byName {
 		affected = next.affectedByCIDRs(affected, name, cidrsBefore[name], after)
 	}
@@ -148,17 +168,6 @@ func (x *Index) affectedByAddresses(affected []string, name string, before, afte
 func (x *Index) appendDuplicates(names []string, property func(netip.Prefix) bool) []string {
 	for _, same := range x.duplicates {
 		names = appendNames(names, having(same, property))
-	}
-	return names
-}
-
-// names are all names, those that are ambiguous too.
-func (x *Index) names() (names []string) {
-	for name := range x.byName.All() {
-		names = append(names, name)
-	}
-	for name := range x.duplicates {
-		names = append(names, name)
 	}
 	return names
 }
