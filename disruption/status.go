@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -134,7 +135,7 @@ func (d decision) failSafe(b *policyv1.PodDisruptionBudget, problem *purekube.Ob
 		Type:               policyv1.DisruptionAllowedCondition,
 		Status:             metav1.ConditionFalse,
 		Reason:             policyv1.SyncFailedReason,
-		Message:            conditionText(problem),
+		Message:            message.Condition(conditionText(problem)),
 		ObservedGeneration: updated.Status.ObservedGeneration,
 		LastTransitionTime: stamp(now),
 	})
