@@ -36,7 +36,8 @@ type Event struct {
 	Type string
 	// Reason is the machine-readable CamelCase reason.
 	Reason string
-	// Message is the text for people.
+	// Message is the text for people. It is cut at 1,024 bytes, the limit of events.k8s.io/v1. Plans under
+	// MatchUpstream keep it whole: kube-controller-manager records events of v1, which have no such limit.
 	Message string
 }
 

@@ -61,6 +61,12 @@ func scaleDecides(spec *policyv1.PodDisruptionBudgetSpec) bool {
 	return spec.MinAvailable != nil && spec.MinAvailable.Type == intstr.String
 }
 
+// needsAllNames reports whether the status of a budget cannot be computed while there are pods whose name, and
+// so whose controller, is not known.
+func (o Options) needsAllNames(spec *policyv1.PodDisruptionBudgetSpec) bool {
+	return scaleDecides(spec) && !o.matchUpstream() && !forbidsAll(spec)
+}
+
 // forbidsAll reports whether the budget allows no disruption whatever the scales are (D-13).
 func forbidsAll(spec *policyv1.PodDisruptionBudgetSpec) bool {
 	if spec.MaxUnavailable == nil {

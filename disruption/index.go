@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/snapshot"
 )
@@ -267,7 +268,13 @@ func (x *Index) wholeSnapshot(reported map[place]bool) error {
 
 // decide computes the status of a budget.
 func (x *Index) decide(st *budgetState) decision {
-	return x.count(st).decide(x.workloads, x.time, x.o)
+	d := x.count(st).decide(x.workloads, x.time, x.o)
+	if !x.o.matchUpstream() {
+		for i := range d.events {
+			d.events[i].Message = message.Event(d.events[i].Message)
+		}
+	}
+	return d
 }
 
 // podsOf are the pods that a budget covers, those whose name another one has left out.

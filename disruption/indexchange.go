@@ -17,13 +17,16 @@ import (
 )
 
 // With returns the index with these objects added, or put in the place of those of the same name, and
-// the keys whose plan may differ now, sorted: those that the functions AffectedBy… name. Answers in
-// changed.Scales are put there as well; a Now that is not zero is the new time. The time that a plan
-// writes into a condition is no difference.
+// the affected keys, sorted, each once. Answers in changed.Scales are put there as well; a Now that is not
+// zero is the new time.
 //
-// A nil pointer, an object without a name, and two objects of one name are an error as in
-// NewIndex; see Err. The others count. What a nil pod, or one without a name, does to budgets (see
-// [Snapshot].Pods) stays until a new Index is made, since nothing says which pod it was.
+// With and Without name every key whose [Outcome] in PlanAll may differ: its Result, or the text of its Err.
+// Nil objects and objects without a name belong to no key. They are in Err, in the error of PlanAll and in
+// that of every Plan, and name no key unless they change an outcome. Nothing takes them out of an Index again.
+//
+// Here they change outcomes: as long as there is a nil pod or a pod without a name, budgets that depend on
+// scales allow no disruption (see [Snapshot].Pods), so those budgets are named. The time that a plan writes
+// into a condition is no difference.
 func (x *Index) With(changed Snapshot) (next *Index, affected []Key) {
 	e := x.edit()
 	w := *x.workloads
@@ -53,7 +56,7 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []Key) {
 }
 
 // Without returns the index without the objects of these names and without the answers under these keys of
-// Scales, and the keys whose plan may differ now, as With does. What is not there changes nothing.
+// Scales, and the affected keys, as With does. What is not there changes nothing.
 func (x *Index) Without(gone Snapshot) (next *Index, affected []Key) {
 	e := x.edit()
 	w := *x.workloads
@@ -170,12 +173,12 @@ func (e *indexEdit) finish(budgets []change[*policyv1.PodDisruptionBudget], pods
 	return x, sortedKeys(e.affected)
 }
 
-// podsUnnamed affects the budgets of whose namespace a pod was handed in that cannot be named, the first
-// such.
+// podsUnnamed affects the budgets whose status says that there are pods which cannot be named, where it now
+// says so for the first time or in other words: a nil pod comes before one without a name.
 func (e *indexEdit) podsUnnamed() {
 	for st := range e.next.states.All() {
-		namespace := st.budget.Namespace
-		if e.next.pods.unnamed(namespace) != nil && e.from.pods.unnamed(namespace) == nil {
+		before, after := e.from.pods.unnamed(st.budget.Namespace), e.next.pods.unnamed(st.budget.Namespace)
+		if after != nil && (before == nil || before.Error() != after.Error()) && e.next.o.needsAllNames(&st.budget.Spec) {
 			e.affect(KeyOf(st.budget))
 		}
 	}

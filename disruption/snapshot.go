@@ -71,7 +71,9 @@ type Scale struct {
 	ReplicaSet *appsv1.ReplicaSet
 	// Err is the text of the error, where neither "found" nor "not found" is the answer: the
 	// kind is not known, has no scale ("nodes does not implement the scale subresource"),
-	// or the request failed. It ends up in the budget's condition.
+	// or the request failed. It ends up in the budget's condition, whose message is cut at 32 KiB: with
+	// a longer one the API server rejects the whole status. MatchUpstream cuts it too, where
+	// kube-controller-manager sends a status that is rejected, and the budget keeps its old one.
 	Err string
 }
 

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -47,7 +48,7 @@ func (t *podCount) decide(w *workloads, now time.Time, o Options) decision {
 		x := t.expect(w)
 		failed := x.problem != nil
 		switch {
-		case t.unnamed != nil && !o.matchUpstream() && !forbidsAll(&b.Spec):
+		case t.unnamed != nil && o.needsAllNames(&b.Spec):
 			// A pod that cannot be named may be the only one of its controller, whose scale is
 			// missing in the sum then.
 			return d.countFailed(b, t.unnamed, now, o)
@@ -134,7 +135,7 @@ func (d decision) failSafe(b *policyv1.PodDisruptionBudget, problem *purekube.Ob
 		Type:               policyv1.DisruptionAllowedCondition,
 		Status:             metav1.ConditionFalse,
 		Reason:             policyv1.SyncFailedReason,
-		Message:            conditionText(problem),
+		Message:            message.Condition(conditionText(problem)),
 		ObservedGeneration: updated.Status.ObservedGeneration,
 		LastTransitionTime: stamp(now),
 	})

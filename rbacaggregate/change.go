@@ -13,8 +13,11 @@ import (
 const fewChanges = 64
 
 // With returns the Index with these ClusterRoles added, or put in the place of those of their names,
-// and the keys whose plan may differ then, sorted: what [AffectedByClusterRole] names. A ClusterRole that is nil or
-// has no name is an error of the next Index ([Index.Err]); the others count.
+// and the affected names, sorted, each once: what [AffectedByClusterRole] names.
+//
+// With and Without name every key whose [Outcome] in PlanAll may differ: its Result, or the text of its Err.
+// Nil objects and objects without a name belong to no key. They are in Err, in the error of PlanAll and in
+// that of every Plan, and name no key unless they change an outcome. Nothing takes them out of an Index again.
 //
 // It costs O(log n) for each ClusterRole and each of its labels, for n ClusterRoles in the Index, plus the
 // selectors that may match it, plus what it affects. Twice it costs O(n): when as many ClusterRoles have
@@ -37,8 +40,7 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []string) {
 	return next, affected
 }
 
-// Without returns the Index without the ClusterRoles of these names, and the keys whose plan may differ
-// then, sorted. A name that is not there changes nothing. It costs what [Index.With] does.
+// Without returns the Index without the ClusterRoles of these names, and the affected names, as With does. A name that is not there changes nothing. It costs what [Index.With] does.
 func (x *Index) Without(gone Snapshot) (next *Index, affected []string) {
 	changes := map[string][]*rbacv1.ClusterRole{}
 	for _, o := range gone.ClusterRoles {

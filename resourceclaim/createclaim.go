@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 )
 
 // CreateClaim creates the claim of one entry of the spec.resourceClaims of a pod or PodGroup from its
@@ -56,7 +57,9 @@ func (a CreateClaim) FailureEvent(err error) (purekube.Event, bool) {
 		regarding.APIVersion, regarding.UID = owner.APIVersion, owner.UID
 	}
 	// Upstream puts the name of the claim before the colon, which is empty before it is made.
-	return failedEvent(regarding, a.PodClaim, fmt.Sprintf("create ResourceClaim : %v", err)), true
+	event := failedEvent(regarding, a.PodClaim, fmt.Sprintf("create ResourceClaim : %v", err))
+	event.Message = message.Event(event.Message)
+	return event, true
 }
 
 func (a CreateClaim) claim() *resourcev1.ResourceClaim {

@@ -13,14 +13,17 @@ import (
 )
 
 // With returns the Index that also holds the objects of changed, each in the place of those of its
-// kind, namespace and name, and the keys whose plan may differ from before, sorted: those that
-// AffectedByPod, AffectedByClaim, AffectedByTemplate and AffectedByPodGroup name. Answers in
+// kind, namespace and name, and the affected keys, sorted, each once: those that AffectedByPod,
+// AffectedByClaim, AffectedByTemplate and AffectedByPodGroup name. Answers in
 // changed.Confirmed, changed.ConfirmedClaims and changed.ConfirmedPodGroups are added to those that
 // are there, by name. A changed.Deleted that is not nil is called from now on. PodGroups count where
 // Options.PodGroupOf is set.
 //
-// Nil objects and objects without a name are left out, and the Index that is returned has an
-// error for them. It costs O(log n) for each object in changed, and what they affect; one change in
+// With and Without name every key whose [Outcome] in PlanAll may differ: its Result, or the text of its Err.
+// Nil objects and objects without a name belong to no key. They are in Err, in the error of PlanAll and in
+// that of every Plan, and name no key unless they change an outcome. Nothing takes them out of an Index again.
+//
+// It costs O(log n) for each object in changed, and what they affect; one change in
 // n/2 costs a pass over all objects.
 func (x *Index) With(changed Snapshot) (next *Index, affected []Key) {
 	n := *x
@@ -48,7 +51,7 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []Key) {
 
 // Without returns the Index that does not hold the objects of gone, by kind, namespace and name, nor
 // the answers to the names in gone.Confirmed, gone.ConfirmedClaims and gone.ConfirmedPodGroups, and
-// the keys whose plan may differ from before, as With does. What is not there changes nothing.
+// the affected keys, as With does. What is not there changes nothing.
 func (x *Index) Without(gone Snapshot) (next *Index, affected []Key) {
 	n := *x
 	var c changes

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
 )
@@ -121,7 +122,11 @@ func (x *planner) generateAll(of entries, claims []*resourcev1.ResourceClaim, r 
 		case entryFailed:
 			problems.Add(e.problem)
 			if e.reason != "" {
-				r.Events = append(r.Events, of.failed(entry, e.reason))
+				event := of.failed(entry, e.reason)
+				if !x.upstream() {
+					event.Message = message.Event(event.Message)
+				}
+				r.Events = append(r.Events, event)
 			}
 			// D-8: what is created by now stays without its name in the status.
 			if work.ended = x.upstream(); work.ended {

@@ -98,7 +98,7 @@ func TestIndex_DeletionSeen(t *testing.T) {
 	mine[uid("a")] = now
 	require.Equal(t, now.Add(10*time.Second), recheck(recording, "a"), "the map is the caller's own")
 	later, affected := recording.With(servicecidr.Snapshot{Now: now.Add(5 * time.Second), DeletionSeen: mine})
-	require.Equal(t, of("a", "b"), affected, "b overlaps a")
+	require.Equal(t, of("a", "b", "elsewhere"), affected, "b overlaps a; elsewhere is still not seen, so its wait moves with Now")
 	require.Equal(t, now.Add(10*time.Second), recheck(later, "a"))
 	require.Equal(t, now.Add(15*time.Second), recheck(later, "b"), "seen now, whenever that is")
 

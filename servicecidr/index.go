@@ -28,17 +28,20 @@ func NewIndex(s Snapshot, o Options) *Index {
 }
 
 // With returns the index with these objects added, or put in the place of those of the same name, and
-// the names of the ServiceCIDRs to plan again, sorted, each once: what [AffectedByServiceCIDR] and
+// the affected names of ServiceCIDRs, sorted, each once: what [AffectedByServiceCIDR] and
 // [AffectedByIPAddress] name for each of the objects. It costs O(log N) for each object in changed,
-// plus what is affected.
+// plus what is affected. A Now that is not zero is the new time, which costs one look at each ServiceCIDR
+// that is being deleted.
 //
-// A Now that is not zero is the new time. It affects no name: RecheckAt tells what the time brings.
+// With and Without name every key whose [Outcome] in PlanAll may differ: its Result, or the text of its Err.
+// Nil objects and objects without a name belong to no key. They are in Err, in the error of PlanAll and in
+// that of every Plan, and name no key unless they change an outcome. Nothing takes them out of an Index again.
 //
 // The entries of DeletionSeen are added to those that are there. A ServiceCIDR for which one changes is affected, and
 // those that overlap it. The first map that is not nil, even an empty one, affects all that are being deleted.
 //
-// Nil objects and ServiceCIDRs without a name are errors as in NewIndex. They cannot be taken away
-// again, and affect all names.
+// A nil IPAddress changes outcomes: it may be any address, so ServiceCIDRs that are being deleted keep
+// their finalizer, and are named. The time that a plan writes into a condition is no difference.
 func (x *Index) With(changed Snapshot) (next *Index, affected []string) {
 	cidrs := groupByName(changed.ServiceCIDRs)
 	ips := make(byNames[*networkingv1.IPAddress], len(changed.IPAddresses))
@@ -51,14 +54,27 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []string) {
 		ips[ip.Name] = append(ips[ip.Name], ip)
 	}
 	next, affected = x.derive(cidrs, ips, anyNilAddress, x.deletions.with(changed.DeletionSeen), changed.DeletionSeen)
-	if !changed.Now.IsZero() {
+	if !changed.Now.IsZero() && !changed.Now.Equal(x.now) {
 		next.now = changed.Now
+		affected = sortedNames(append(affected, next.endedSince(x.now)...))
 	}
 	return next, affected
 }
 
-// Without returns the index without the objects of these names, and the names of the ServiceCIDRs to
-// plan again. A name that is not there changes nothing. The time stays. Entries of DeletionSeen go by UID, whatever
+// endedSince are the names of the ServiceCIDRs whose grace period ends between the two times, or ends at another time
+// by one of them than by the other.
+func (x *Index) endedSince(then time.Time) (names []string) {
+	for name, cidr := range x.deleting.All() {
+		before, after := cidr.graceEnd(then, x.o), cidr.graceEnd(x.now, x.o)
+		if then.Before(before) != x.now.Before(after) || !before.Equal(after) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Without returns the index without the objects of these names, and the affected names of ServiceCIDRs, as
+// With does. A name that is not there changes nothing. The time stays. Entries of DeletionSeen go by UID, whatever
 // their time, and only when they are named here: pass that of a ServiceCIDR that is gone, or they add up.
 func (x *Index) Without(gone Snapshot) (next *Index, affected []string) {
 	cidrs := grouped{byName: make(byNames[*networkingv1.ServiceCIDR], len(gone.ServiceCIDRs))}
@@ -94,13 +110,17 @@ func (x *Index) derive(
 	if len(ips) > 0 {
 		addresses, ipsBefore = addresses.with(ips)
 	}
+	firstNil := anyNilAddress && !addresses.hasNil
 	addresses.hasNil = addresses.hasNil || anyNilAddress
 	next.ips = addresses
 
-	if cidrs.anyNil || cidrs.anyNameless || anyNilAddress {
-		return next, sortedNames(slices.Concat(x.names(), next.names())) // every answer names these problems
-	}
 	var affected []string
+	if firstNil && !x.o.matchUpstream() {
+		// It may be an address of any of them.
+		for name := range next.deleting.All() {
+			affected = append(affected, name)
+		}
+	}
 	for name, after := range cidrs.byName {
 		affected = next.affectedByCIDRs(affected, name, x.deletions, cidrsBefore[name], after)
 	}
@@ -188,17 +208,6 @@ func (x *Index) affectedByAddresses(affected []string, name string, before, afte
 func (x *Index) appendDuplicates(names []string, property func(netip.Prefix) bool) []string {
 	for _, same := range x.duplicates {
 		names = appendNames(names, having(same, property))
-	}
-	return names
-}
-
-// names are all names, those that are ambiguous too.
-func (x *Index) names() (names []string) {
-	for name := range x.byName.All() {
-		names = append(names, name)
-	}
-	for name := range x.duplicates {
-		names = append(names, name)
 	}
 	return names
 }

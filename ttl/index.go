@@ -58,32 +58,30 @@ func newIndex(n *indexedNodes, step int, o Options) *Index {
 func (x *Index) Step() int { return clamp(x.step, len(x.o.Table.all())) }
 
 // With returns the index with these nodes added, or put in the place of those of the same name, and the
-// names of the nodes to plan again, sorted, each once: these nodes, and every node if the step is
-// another one now. It costs O(log N) for each node in changed, plus what is affected. The step in
-// changed is not read.
+// affected names, sorted, each once: these nodes, and every node if the step is another one now. It costs
+// O(log N) for each node in changed, plus what is affected. The step in changed is not read.
 //
-// Nil nodes and nodes without a name are errors as in NewIndex. They cannot be taken away again, and
-// affect all names.
+// With and Without name every key whose [Outcome] in PlanAll may differ: its Result, or the text of its Err.
+// Nil objects and objects without a name belong to no key. They are in Err, in the error of PlanAll and in
+// that of every Plan, and name no key unless they change an outcome. Nothing takes them out of an Index again.
 func (x *Index) With(changed Snapshot) (next *Index, affected []string) {
 	byName := make(map[string][]*corev1.Node, len(changed.Nodes))
 	n := *x.nodes
-	bad := false
 	for _, node := range changed.Nodes {
 		switch {
 		case node == nil:
-			n.anyNil, bad = true, true
+			n.anyNil = true
 		case node.Name == "":
-			n.anyNameless, bad = true, true
+			n.anyNameless = true
 		default:
 			byName[node.Name] = append(byName[node.Name], node)
 		}
 	}
-	return x.derive(&n, byName, bad)
+	return x.derive(&n, byName)
 }
 
-// Without returns the index without the nodes of these names, and the names of the nodes to plan again:
-// those that were there, and every node if the step is another one now. A name that is not there changes
-// nothing.
+// Without returns the index without the nodes of these names, and the affected names, as With does: those
+// that were there, and every node if the step is another one now. A name that is not there changes nothing.
 func (x *Index) Without(gone Snapshot) (next *Index, affected []string) {
 	byName := make(map[string][]*corev1.Node, len(gone.Nodes))
 	for _, node := range gone.Nodes {
@@ -92,8 +90,11 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []string) {
 		}
 	}
 	n := *x.nodes
-	return x.derive(&n, byName, false)
+	return x.derive(&n, byName)
 }
+
+// settled is the step that PlanAll plans at.
+func (x *Index) settled() int { return x.o.Table.Settle(x.step, x.nodes.size) }
 
 // Recover returns the index at the step that [Table.Recover] finds in the annotations of its nodes, and the
 // names of the nodes to plan again: every node if the step is another one now. It is for a caller
@@ -109,7 +110,7 @@ func (x *Index) Recover() (next *Index, affected []string) {
 }
 
 // derive returns the index of next, still with the nodes of x, with those of each name replaced.
-func (x *Index) derive(next *indexedNodes, byName map[string][]*corev1.Node, everyName bool) (*Index, []string) {
+func (x *Index) derive(next *indexedNodes, byName map[string][]*corev1.Node) (*Index, []string) {
 	step := x.step
 	var affected []string
 	edit := next.objects.Edit()
@@ -132,7 +133,7 @@ func (x *Index) derive(next *indexedNodes, byName map[string][]*corev1.Node, eve
 	}
 	next.objects = edit.Objects()
 	derived := newIndex(next, step, x.o)
-	if everyName || derived.Step() != x.Step() {
+	if derived.Step() != x.Step() || derived.settled() != x.settled() {
 		affected = append(affected, derived.sorted(&snapshot.Problems{}).names()...)
 	}
 	return derived, sortedNames(affected)
