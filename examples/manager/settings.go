@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -27,7 +28,7 @@ type settings struct {
 	burst         int
 	address       string
 
-	leaderElect                               bool
+	leaderElect, singleReplica                bool
 	leaseNamespace                            string
 	leaseDuration, renewDeadline, retryPeriod time.Duration
 
@@ -50,7 +51,9 @@ func parseSettings(args []string, out io.Writer) (settings, error) {
 	f.IntVar(&s.burst, "kube-api-burst", 100, "requests at once")
 	f.StringVar(&s.address, "listen-address", ":8080", "`address` of /healthz, /readyz and /metrics")
 	f.BoolVar(&s.leaderElect, "leader-elect", true, "work only while holding a Lease, so that several managers can run")
-	f.StringVar(&s.leaseNamespace, "leader-elect-namespace", "purekube", "`namespace` of the Lease")
+	f.BoolVar(&s.singleReplica, "single-replica", false, "confirm with -leader-elect=false that no other manager runs in this cluster, a rolling update included:\n"+
+		"without a Lease two managers create two claims for each pod and keep overwriting each other's TTLs")
+	f.StringVar(&s.leaseNamespace, "leader-elect-namespace", "purekube", "`namespace` of the Lease. The managers of a cluster must have the same")
 	f.DurationVar(&s.leaseDuration, "leader-elect-lease-duration", 15*time.Second, "how long another manager waits after the last sign of life")
 	f.DurationVar(&s.renewDeadline, "leader-elect-renew-deadline", 10*time.Second, "how long a leader goes on without having renewed the Lease")
 	f.DurationVar(&s.retryPeriod, "leader-elect-retry-period", 2*time.Second, "how long to wait between attempts")
@@ -78,6 +81,11 @@ func (s settings) check(rest []string) error {
 		return fmt.Errorf("-log-format %s: neither text nor json", s.logFormat)
 	case !slices.Contains([]purekube.Release{"", purekube.V1_36, purekube.V1_37}, s.matchUpstream):
 		return fmt.Errorf("-match-upstream %s: there are %s and %s", s.matchUpstream, purekube.V1_36, purekube.V1_37)
+	case !s.leaderElect && !s.singleReplica && !s.dryRun:
+		return errors.New("-leader-elect=false: without a Lease two managers create two claims for each pod and keep overwriting each other's TTLs; " +
+			"add -single-replica if no other manager runs in this cluster")
+	case s.leaderElect && s.singleReplica:
+		return errors.New("-single-replica is for -leader-elect=false: with a Lease, any number of managers can run")
 	case s.workers < 1:
 		return fmt.Errorf("-workers %d: there has to be one", s.workers)
 	}
