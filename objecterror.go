@@ -17,6 +17,10 @@ var (
 	// answer to a question ("may this one go?"), never to a plan: the plan for an object that
 	// is gone is empty.
 	ErrNotFound = errors.New("not in the snapshot")
+	// ErrPathSegment: an object refers to another one by a name, a kind or an apiVersion that cannot
+	// be a part of a request's path, for example "../prod/db-0". Users choose these. There is no such object, and no
+	// [Need] for it.
+	ErrPathSegment = errors.New("not a segment of a path")
 )
 
 // ObjectError says what is wrong with one object of a snapshot. Functions of this module

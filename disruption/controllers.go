@@ -149,7 +149,7 @@ func (w *workloads) replicaSet(key types.NamespacedName, ref *metav1.OwnerRefere
 	scale, asked := w.scales.Get(ScaleKey{Group: "apps", Kind: replicaSetKind, Namespace: key.Namespace, Name: key.Name})
 	switch {
 	case !asked:
-		return answer{need: &purekube.Need{APIVersion: "apps/v1", Kind: replicaSetKind, Namespace: key.Namespace, Name: key.Name}}, true
+		return needed(purekube.Need{APIVersion: "apps/v1", Kind: replicaSetKind, Namespace: key.Namespace, Name: key.Name}), true
 	case scale.Err != "":
 		return scaleProblem(replicaSetKind, key, errors.New(scale.Err)), true
 	case !scale.Found:
@@ -216,12 +216,19 @@ func scaleProblem(kind string, key types.NamespacedName, err error) answer {
 	return answer{problem: &purekube.ObjectError{Kind: kind, Namespace: key.Namespace, Name: key.Name, Field: "scale", Err: err}}
 }
 
+// needed is a look-up, or the problem that it cannot be made.
+func needed(n purekube.Need) answer {
+	if problem := snapshot.CheckNeed(n); problem != nil {
+		return answer{problem: problem}
+	}
+	return answer{need: &n}
+}
+
 func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference) answer {
 	scale, asked := w.scales.Get(ScaleKey{Group: group, Kind: ref.Kind, Namespace: namespace, Name: ref.Name})
 	switch {
 	case !asked:
-		return answer{need: &purekube.Need{
-			APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name, Subresource: "scale"}}
+		return needed(purekube.Need{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name, Subresource: "scale"})
 	case scale.Err != "":
 		return scaleProblem(ref.Kind, types.NamespacedName{Namespace: namespace, Name: ref.Name}, errors.New(scale.Err))
 	case !scale.Found || scale.UID != ref.UID:

@@ -143,7 +143,7 @@ func (w *workloads) replicas(namespace string, ref *metav1.OwnerReference) (n in
 			// The object is asked for, as where its Deployment matters (D-22).
 			answer, asked := w.scales.Get(ScaleKey{Group: "apps", Kind: replicaSetKind, Namespace: namespace, Name: ref.Name})
 			if !asked {
-				return 0, false, &purekube.Need{APIVersion: "apps/v1", Kind: replicaSetKind, Namespace: namespace, Name: ref.Name}
+				return 0, false, needed(purekube.Need{APIVersion: "apps/v1", Kind: replicaSetKind, Namespace: namespace, Name: ref.Name}).need
 			}
 			rs = answer.ReplicaSet
 		}

@@ -2,6 +2,7 @@ package resourceclaim
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,10 @@ func (x *planner) planClaim(claim *resourcev1.ResourceClaim, user *corev1.Pod) (
 		st, problem := x.judge(claim.Namespace, consumer, user)
 		if problem != nil {
 			problems.Add(problem)
+			if x.upstream() && errors.Is(problem, purekube.ErrPathSegment) {
+				// Upstream's look-up ends the pass.
+				return Result{}, problems.Err()
+			}
 		}
 		if st == unknown {
 			need := needPod(claim.Namespace, consumer.Name)

@@ -100,6 +100,10 @@ func (x *planner) standing(name types.NamespacedName, uid types.UID, k known) (s
 	// cached object may be the predecessor of the one asked for, under its name. So a cached object
 	// with another UID says nothing, whether it is known to be deleted or not.
 	case !k.asked:
+		if problem := snapshot.CheckNeed(purekube.Need{Kind: k.kind, Namespace: name.Namespace, Name: name.Name}); problem != nil {
+			// Nobody can ask for it.
+			return indeterminate, problem
+		}
 		return unknown, nil
 	case !k.found:
 		return gone, nil

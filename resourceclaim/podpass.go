@@ -52,7 +52,12 @@ func (x *planner) planPod(pod *corev1.Pod) (r Result, err error) {
 	of.member = x.groupOf(pod)
 	switch {
 	case of.member.unknown:
-		r.Needs = append(r.Needs, needPodGroup(pod.Namespace, of.member.name))
+		need := needPodGroup(pod.Namespace, of.member.name)
+		if problem := snapshot.CheckNeed(need); problem != nil {
+			problems.Add(podError(snapshot.KeyOf(pod), "spec.schedulingGroup", problem.Err))
+			return r, problems.Err()
+		}
+		r.Needs = append(r.Needs, need)
 		return r, nil
 	case of.member.group == nil && of.member.name != "" && x.upstream():
 		// D-32: upstream does nothing for the pod.
@@ -103,7 +108,12 @@ func (x *planner) generateAll(of entries, claims []*resourcev1.ResourceClaim, r 
 			claims[i] = e.claim
 		case entryUnknown:
 			name, _ := of.claimName(i)
-			r.Needs = append(r.Needs, needClaim(of.pod.Namespace, name))
+			need := needClaim(of.pod.Namespace, name)
+			if problem := snapshot.CheckNeed(need); problem != nil {
+				problems.Add(of.problem(i, "resourceClaimName", problem.Err))
+			} else {
+				r.Needs = append(r.Needs, need)
+			}
 			// With this answer upstream's pass may end here, before it asks for another claim (D-8).
 			if work.ended = x.upstream(); work.ended {
 				return claims, work

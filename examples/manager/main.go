@@ -16,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -68,7 +69,11 @@ func run(ctx context.Context, s settings) error {
 
 	var controllers []cores.Runner
 	for _, name := range s.controllers {
-		controllers = append(controllers, cores.All[name](c))
+		own, err := withClients(c, config, s)
+		if err != nil {
+			return err
+		}
+		controllers = append(controllers, cores.All[name](own))
 	}
 	serving, err := serve(s.address, controllers)
 	if err != nil {
@@ -102,36 +107,58 @@ func run(ctx context.Context, s settings) error {
 }
 
 // connect makes what the cores share, and what sends off the last events.
-func connect(config *rest.Config, s settings) (c *cores.Cluster, stopEvents func(), err error) {
+func connect(config *rest.Config, s settings) (c cores.Cluster, stopEvents func(), err error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, nil, err
+		return c, nil, err
 	}
-	exec, err := executor.New(config)
+	// Each client has a rate of its own: events must not use up that of the informers.
+	recording, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, nil, err
+		return c, nil, err
 	}
-	resources := memory.NewMemCacheClient(client.Discovery())
 	events := record.NewBroadcaster()
-	c = &cores.Cluster{
-		Options: cores.Match(s.matchUpstream),
-		Client:  exec,
-		Live:    exec,
-		Scales: &scale.Client{
-			Getter: exec, Discovery: client.Discovery(), ResetEvery: 10 * time.Second,
-			Mapper: restmapper.NewDeferredDiscoveryRESTMapper(resources),
-		},
+	c = cores.Cluster{
+		Options:   cores.Match(s.matchUpstream),
 		Informers: informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(trim)),
 		Events:    events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component}),
 	}
 	if s.dryRun {
-		c.Client = executor.DryRun{Log: slog.Default()}
 		events.StartLogging(func(format string, args ...any) { slog.Info("Would record: " + fmt.Sprintf(format, args...)) })
-		return c, events.Shutdown, nil
+	} else {
+		events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: recording.CoreV1().Events("")})
 	}
-	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	return c, events.Shutdown, nil
 }
+
+// withClients is the cluster with the clients of one core: one for its writes, one for its look-ups.
+func withClients(c cores.Cluster, config *rest.Config, s settings) (*cores.Cluster, error) {
+	writes, err := executor.New(config)
+	if err != nil {
+		return nil, err
+	}
+	if c.Client = writes; s.dryRun {
+		c.Client = executor.DryRun{Log: slog.Default()}
+	}
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst, config.Timeout = s.lookupQPS, max(1, int(s.lookupQPS)), lookupTimeout
+	if c.Live, err = executor.New(config); err != nil {
+		return nil, err
+	}
+	kinds, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	c.LookupsPerSecond = float64(s.lookupQPS)
+	c.Scales = &scale.Client{
+		Getter: c.Live, Discovery: kinds, ResetEvery: 10 * time.Second,
+		Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds)),
+	}
+	return &c, nil
+}
+
+// lookupTimeout is for one call: discovery takes no context.
+const lookupTimeout = 10 * time.Second
 
 // trim takes out of an object what no core looks at and what takes the most memory.
 func trim(object any) (any, error) {

@@ -41,3 +41,29 @@ func TestFlagsThatAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "v1.36", string(s.matchUpstream))
 }
+
+// Without a Lease two managers write against each other, so running without one takes a confirmation.
+func TestNoLeaseTakesAConfirmation(t *testing.T) {
+	for _, tc := range []struct {
+		name, args, err, reason string
+		lease                   bool
+	}{
+		{"by default", "", "", "several managers can run", true},
+		{"turned off", "-leader-elect=false", "-single-replica", "the message says what to add", false},
+		{"confirmed", "-leader-elect=false -single-replica", "", "told so", false},
+		{"dry run", "-leader-elect=false -dry-run", "", "it writes nothing", false},
+		{"confirmed alone", "-single-replica", "-leader-elect=false", "it would be waiting for the Lease of another manager", true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var out strings.Builder
+			s, err := parseSettings(strings.Fields(tc.args), &out)
+			if tc.err != "" {
+				require.ErrorContains(t, err, tc.err, tc.reason)
+				require.Contains(t, out.String(), tc.err, "the user reads it, too")
+				return
+			}
+			require.NoError(t, err, tc.reason)
+			require.Equal(t, tc.lease, s.leaderElect)
+		})
+	}
+}

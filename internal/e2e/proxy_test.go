@@ -161,7 +161,7 @@ func TestStoriesWithFaults(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := newProxy(t, w)
-	m := w.startManager(t, "manager", p.Endpoint, "-leader-elect=false")
+	m := w.startManager(t, "manager", p.Endpoint, "-leader-elect=false", "-single-replica")
 	random := rand.New(rand.NewPCG(newSeed(t), 0))
 	p.set(func(r *http.Request) fault { // called with the proxy locked
 		if isWatch(r) || isEvent(r) || random.IntN(3) > 0 {
@@ -194,7 +194,7 @@ func TestNoHotLoop(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := newProxy(t, w)
-	m := w.startManager(t, "manager", p.Endpoint, "-leader-elect=false")
+	m := w.startManager(t, "manager", p.Endpoint, "-leader-elect=false", "-single-replica")
 	w.still(t, 2*time.Second)
 	for i, what := range allFaults {
 		t.Run(string(what), func(t *testing.T) {

@@ -43,7 +43,7 @@ func TestScale(t *testing.T) {
 		start func() *manager
 	}{
 		{"manager", func() *manager {
-			return w.startManager(t, "manager", w.Endpoint(), append(limits, "-leader-elect=false")...)
+			return w.startManager(t, "manager", w.Endpoint(), append(limits, "-leader-elect=false", "-single-replica")...)
 		}},
 		{"kube-controller-manager", func() *manager { return w.startUpstream(t, "-"+limits[0], "-"+limits[1]) }},
 	} {

@@ -42,7 +42,7 @@ func TestSoak(t *testing.T) {
 		t.Skip("takes minutes: -long")
 	}
 	ours, theirs := newWorld(t), newWorld(t)
-	own := ours.startManager(t, "manager", ours.Endpoint(), "-leader-elect=false")
+	own := ours.startManager(t, "manager", ours.Endpoint(), "-leader-elect=false", "-single-replica")
 	upstream := theirs.startUpstream(t, "--kube-api-qps=50", "--kube-api-burst=100")
 	seed := newSeed(t)
 	var writing sync.WaitGroup

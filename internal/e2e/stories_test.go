@@ -66,7 +66,7 @@ func TestStoriesWhileTheManagerIsKilled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	k := startKiller(3*time.Second, rand.New(rand.NewPCG(newSeed(t), 0)), func() *manager {
-		return w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false")
+		return w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false", "-single-replica")
 	})
 	w.disturb = k.soon
 	w.play(t)

@@ -45,14 +45,14 @@ func ttlOfNodes(t *testing.T, w *world) {
 func TestStartInTheOverlapOfTTLs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	first := w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false")
+	first := w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false", "-single-replica")
 	w.createNodes(t, 0, 101)
 	eventually(t, patience, "15 s for 101", w.allNodes(101, "15"))
 	w.deleteNodes(t, 95, 101)
 	first.stop(t)
 	before := w.nodeVersions(t)
 
-	second := w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false")
+	second := w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false", "-single-replica")
 	eventually(t, patience, "all nodes are planned", func(context.Context) error {
 		page, err := second.get("/metrics")
 		if err != nil {

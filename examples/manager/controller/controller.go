@@ -4,15 +4,18 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
@@ -33,12 +36,22 @@ type Client interface {
 	Do(context.Context, purekube.Request) (runtime.Object, error)
 }
 
-// Options are what a core needs beyond its Index. All may be left out.
-type Options[X, S any] struct {
+// Options are what a core needs beyond its Index. All may be left out but Begin.
+type Options[X, S any, K comparable] struct {
+	// Begin returns the keys to plan at the start. Before that, no event queues anything: a manager that waits
+	// for the Lease would keep the key of each object that there ever was.
+	Begin func(index X) []K
 	// At returns what the Index does not learn from events: the time, for most cores.
 	At func(now time.Time, index X) S
-	// Answer makes the look-ups that a plan needs. With an error, the key is planned again later.
-	Answer func(context.Context, []purekube.Need) (S, error)
+	// Lookup makes one look-up. It is made again if it returns an error; Answer.Err is an error that is final.
+	Lookup func(context.Context, purekube.Need) (Answer, error)
+	// Answers puts the answers to look-ups into a Snapshot.
+	Answers func(map[purekube.Need]Answer) S
+	// LookupsPerSecond is how many the client of Lookup makes.
+	LookupsPerSecond float64
+	// DecidesWithout is for a core that takes an error for the answer to a look-up, and refuses then. After
+	// LookupsDeadline it is planned with what is known. Other cores wait.
+	DecidesWithout bool
 	// Written is told of each object as a write left it.
 	Written func(runtime.Object)
 	// RetryProblems is for a core whose plans are to be made again when they have an error. For others, only
@@ -48,18 +61,25 @@ type Options[X, S any] struct {
 	Retries int
 }
 
+// KeysOf are the keys of the outcomes of a PlanAll: those that there is anything to do for.
+func KeysOf[K comparable, A purekube.Action](outcomes []purekube.Outcome[K, A]) []K {
+	keys := make([]K, len(outcomes))
+	for i := range outcomes {
+		keys[i] = outcomes[i].Key
+	}
+	return keys
+}
+
 // PauseAfterRetries is how long a key rests whose Retries did not help.
 const PauseAfterRetries = 10 * time.Minute
 
-// planTimeout is for all requests of one plan together.
-const planTimeout = time.Minute
-
-// maxRounds of look-ups: a ReplicaSet, its Deployment and that one's scale are three.
-const maxRounds = 8
+// writesTimeout is for all writes of one plan together. It does not begin before the look-ups have ended, and is
+// shorter than the time that a Deployment gives its pods to end.
+const writesTimeout = 30 * time.Second
 
 // Controller plans the keys of one core.
 type Controller[X Index[X, S, K, A], S any, K comparable, A purekube.Action] struct {
-	Options[X, S]
+	Options[X, S, K]
 
 	name   string
 	client Client
@@ -67,21 +87,26 @@ type Controller[X Index[X, S, K, A], S any, K comparable, A purekube.Action] str
 	log    *slog.Logger
 	queue  workqueue.TypedRateLimitingInterface[K]
 	synced []cache.InformerSynced
+	asking *lookups[K, X]
 
-	mu    sync.Mutex
-	index X
+	mu      sync.Mutex
+	index   X
+	working bool
+	fences  fences[K]
 }
 
 // New returns a controller that starts from this Index, that of a cluster without objects. Watch
 // fills it.
 func New[X Index[X, S, K, A], S any, K comparable, A purekube.Action](
-	name string, index X, client Client, events record.EventRecorder, o Options[X, S],
+	name string, index X, client Client, events record.EventRecorder, o Options[X, S, K],
 ) *Controller[X, S, K, A] {
+	queue := workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[K](),
+		workqueue.TypedRateLimitingQueueConfig[K]{Name: name})
 	return &Controller[X, S, K, A]{
 		Options: o, name: name, index: index, client: client, events: events,
-		log: slog.Default().With("controller", name),
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.DefaultTypedControllerRateLimiter[K](),
-			workqueue.TypedRateLimitingQueueConfig[K]{Name: name}),
+		log: slog.Default().With("controller", name), queue: queue,
+		asking: newLookups[K, X](name, o.Lookup, cmp.Or(o.LookupsPerSecond, 50), queue.Add),
+		fences: fences[K]{seen: map[schema.GroupResource]string{}, of: map[K]fence{}},
 	}
 }
 
@@ -100,11 +125,22 @@ func (c *Controller[X, S, K, A]) HasSynced() bool {
 
 // Update replaces the Index and queues the keys that this affects.
 func (c *Controller[X, S, K, A]) Update(change func(X) (X, []K)) {
+	c.update(change, schema.GroupResource{}, "")
+}
+
+// update replaces the Index by one that has the object of that resource and resourceVersion.
+func (c *Controller[X, S, K, A]) update(change func(X) (X, []K), resource schema.GroupResource, version string) {
 	c.mu.Lock()
 	next, affected := change(c.index)
 	c.index = next
+	c.fences.see(resource, version)
+	working := c.working
 	c.mu.Unlock()
+	if !working {
+		return
+	}
 	for _, key := range affected {
+		c.asking.affected(key)
 		c.queue.Add(key)
 	}
 }
@@ -120,14 +156,31 @@ func (c *Controller[X, S, K, A]) current() X {
 	return index
 }
 
+// held reports whether the Index lacks what a plan of the key has written.
+func (c *Controller[X, S, K, A]) held(key K) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fences.holds(key)
+}
+
 // Run plans with this number of workers until stop is done; each ends with the plan that it is at.
 // The requests of plans end with ctx.
 func (c *Controller[X, S, K, A]) Run(ctx context.Context, stop <-chan struct{}, workers int) {
+	c.mu.Lock()
+	c.working = true
+	c.mu.Unlock()
+	for _, key := range c.Begin(c.current()) {
+		c.queue.Add(key)
+	}
+	looking, endLookups := context.WithCancel(ctx)
+	defer endLookups()
 	var running sync.WaitGroup
+	running.Go(func() { c.asking.run(looking) })
 	for range workers {
 		running.Go(func() { c.work(ctx, stop) })
 	}
 	<-stop
+	endLookups()
 	c.queue.ShutDown()
 	running.Wait()
 }
@@ -149,14 +202,18 @@ func (c *Controller[X, S, K, A]) work(ctx context.Context, stop <-chan struct{})
 
 // process plans a key and says when to plan it again.
 func (c *Controller[X, S, K, A]) process(ctx context.Context, key K) {
-	ctx, cancel := context.WithTimeout(ctx, planTimeout)
-	defer cancel()
-	recheckAt, err := c.sync(ctx, key)
+	if c.held(key) {
+		c.queue.AddAfter(key, fencePoll)
+		return
+	}
+	recheckAt, decided, err := c.sync(ctx, key)
 	if !recheckAt.IsZero() {
 		c.queue.AddAfter(key, time.Until(recheckAt))
 	}
 	if err == nil {
-		c.queue.Forget(key)
+		if decided {
+			c.queue.Forget(key)
+		}
 		return
 	}
 	retry := c.queue.NumRequeues(key) + 1
@@ -174,55 +231,131 @@ func (c *Controller[X, S, K, A]) process(ctx context.Context, key K) {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		level = slog.LevelInfo // the cluster went on meanwhile
 	}
-	c.log.Log(ctx, level, "Will plan again", "key", key, "retry", retry, "error", err)
+	c.log.Log(ctx, level, "Will plan again", "key", key, "retry", retry, "error", clip(err.Error(), maxLog))
 }
 
-// sync makes the plan for a key, look-ups included, and carries it out.
-func (c *Controller[X, S, K, A]) sync(ctx context.Context, key K) (recheckAt time.Time, err error) {
-	started := time.Now()
-	index := c.current()
-	result, problems := index.Plan(key)
-	var lookups error
-	for round := 0; len(result.Needs) > 0 && lookups == nil; round++ {
-		if round == maxRounds {
-			return time.Time{}, fmt.Errorf("still in need of %v after %d rounds of look-ups", result.Needs, round)
-		}
-		// The answers serve this plan alone: they are in an Index that nobody else sees.
-		var answers S
-		answers, lookups = c.Answer(ctx, result.Needs)
-		index, _ = index.With(answers)
-		result, problems = index.Plan(key)
+// sync makes the plan for a key and carries it out, or asks for what the plan needs: then it is not decided, and the
+// answers queue the key.
+func (c *Controller[X, S, K, A]) sync(ctx context.Context, key K) (recheckAt time.Time, decided bool, err error) {
+	p := c.plan(key)
+	if p.waits {
+		return time.Time{}, false, p.failures
 	}
-	observePlan(c.name, time.Since(started), len(result.Actions), errors.Join(problems, lookups))
-	for _, e := range result.Events {
+	for _, e := range p.result.Events {
 		c.record(e)
 	}
-	if problems != nil && !c.RetryProblems {
-		c.log.Warn("Plan is not whole", "key", key, "error", problems)
-		problems = nil
+	if p.problems != nil && !c.RetryProblems {
+		c.log.Warn("Plan is not whole", "key", key, "error", clip(p.problems.Error(), maxLog))
+		p.problems = nil
 	}
-	return result.RecheckAt, errors.Join(problems, lookups, c.carryOut(ctx, key, result.Actions))
+	// The writes have their own time: a status that refuses is written for the very reason that look-ups took too long.
+	ctx, cancel := context.WithTimeout(ctx, writesTimeout)
+	defer cancel()
+	return p.result.RecheckAt, true, errors.Join(p.problems, p.failures, c.carryOut(ctx, key, p.result.Actions))
+}
+
+// planned is a plan with the answers that it needs, or one that waits for them.
+type planned[A purekube.Action] struct {
+	result   purekube.Result[A]
+	problems error
+	waits    bool
+	// failures are those of look-ups, if they are reason to plan again.
+	failures error
+}
+
+// plan makes the plan for a key with the answers that there are, and asks for those that there are not.
+func (c *Controller[X, S, K, A]) plan(key K) (p planned[A]) {
+	started := time.Now()
+	defer func() {
+		if !p.waits {
+			observePlan(c.name, time.Since(started), len(p.result.Actions), errors.Join(p.problems, p.failures))
+		}
+	}()
+	q, state := c.asking.of(key)
+	late := state == collecting && c.DecidesWithout && q.late()
+	switch {
+	case state == collecting && !late:
+		return planned[A]{waits: true}
+	case state == none:
+		if p.result, p.problems = c.current().Plan(key); len(p.result.Needs) == 0 {
+			return p
+		}
+		q = c.asking.begin(key, c.DecidesWithout)
+		q.index = c.current() // an event after this one marks the question
+	case c.DecidesWithout:
+		q.index = c.current() // the status that refused has changed the object
+	}
+	answers, failures := c.asking.answered(q)
+	for {
+		// The answers serve this plan alone: they are in an Index that nobody else sees.
+		index, _ := q.index.With(c.Answers(answers))
+		p.result, p.problems = index.Plan(key)
+		if len(p.result.Needs) == 0 {
+			break
+		}
+		open := without(p.result.Needs, answers)
+		if len(open) == 0 || !late && q.rounds == maxRounds {
+			c.asking.drop(key, q)
+			if failures == nil {
+				failures = fmt.Errorf("still in need of %d look-ups after %d rounds, the first is %v", len(p.result.Needs), q.rounds, p.result.Needs[0])
+			}
+			return planned[A]{waits: true, failures: failures}
+		}
+		c.asking.ask(key, q, open)
+		if late = c.DecidesWithout && q.late(); !late {
+			return planned[A]{waits: true}
+		}
+		for _, n := range open {
+			answers[n] = c.asking.instead(q, n)
+		}
+	}
+	if late {
+		c.log.Warn("Look-ups are late", "key", key, "open", c.asking.openOf(q))
+		return p // it is planned again when they are all answered
+	}
+	if c.asking.finish(key, q, c.DecidesWithout) {
+		c.queue.Add(key)
+	}
+	p.failures = failures
+	return p
+}
+
+// without are the needs that have no answer.
+func without(needs []purekube.Need, answers map[purekube.Need]Answer) []purekube.Need {
+	return slices.DeleteFunc(slices.Clone(needs), func(n purekube.Need) bool { _, answered := answers[n]; return answered })
 }
 
 // carryOut makes the calls of a plan, in order.
 func (c *Controller[X, S, K, A]) carryOut(ctx context.Context, key K, actions []A) error {
 	var done []runtime.Object
 	var failures []error
+	written := map[schema.GroupResource]string{}
+	defer func() {
+		c.mu.Lock()
+		c.fences.set(key, written)
+		c.mu.Unlock()
+	}()
 	for _, action := range actions {
 		request := action.Request(done)
-		c.log.Info("Carrying out", "key", key, "action", action.String(), "request", request.String())
+		c.log.Info("Carrying out", "key", key, "action", clip(action.String(), maxLog), "request", clip(request.String(), maxLog))
 		object, err := c.client.Do(ctx, request)
 		observeAction(c.name, action, err)
 		if err == nil {
 			// What a deletion returns is no more.
-			if c.Written != nil && object != nil && request.Verb != "delete" {
-				c.Written(object)
+			if object != nil && request.Verb != "delete" {
+				if c.Written != nil {
+					c.Written(object)
+				}
+				c.mu.Lock()
+				c.fences.written(written, request.Resource.GroupResource(), object)
+				c.mu.Unlock()
 			}
 			done = append(done, object)
 			continue
 		}
 		failures = append(failures, fmt.Errorf("%s: %w", action, err))
-		if reporter, ok := any(action).(purekube.FailureReporter); ok {
+		// Where this manager itself ended the call, at its own end for example, the API server refused nothing.
+		if reporter, ok := any(action).(purekube.FailureReporter); ok && ctx.Err() == nil {
 			if e, worth := reporter.FailureEvent(err); worth {
 				c.record(e)
 			}
@@ -236,5 +369,5 @@ func (c *Controller[X, S, K, A]) carryOut(ctx context.Context, key K, actions []
 }
 
 func (c *Controller[X, S, K, A]) record(e purekube.Event) {
-	c.events.Event(&e.Regarding, e.Type, e.Reason, e.Message)
+	c.events.Event(&e.Regarding, e.Type, e.Reason, clip(e.Message, maxEvent))
 }

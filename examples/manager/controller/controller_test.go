@@ -117,18 +117,36 @@ func (s *server) Do(_ context.Context, r purekube.Request) (runtime.Object, erro
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: r.Name}}, nil
 }
 
+// held are the keys to begin with.
+func held(c *cell) []string { return c.held }
+
+// answersAsTheyAre puts the answers into a state. One with an error is none.
+func answersAsTheyAre(answers map[purekube.Need]controller.Answer) state {
+	s := state{answers: map[string]string{}}
+	for n, a := range answers {
+		if a.Err == nil {
+			s.answers[n.Name] = "there"
+		}
+	}
+	return s
+}
+
 type plan func(c *cell, key string) (purekube.Result[write], error)
 
 // play runs a controller with this plan for one key, for that long, and returns the server and the events.
-func play(t *testing.T, long time.Duration, p plan, o controller.Options[*cell, state], refuse func(string) error) (*server, []string) {
+func play(t *testing.T, long time.Duration, p plan, o controller.Options[*cell, state, string], refuse func(string) error) (*server, []string) {
 	t.Helper()
 	s := &server{start: time.Now(), refuse: refuse}
 	events := record.NewFakeRecorder(10_000)
+	o.Begin = held
+	if o.Answers == nil {
+		o.Answers = answersAsTheyAre
+	}
 	c := controller.New("test", &cell{plan: p}, s, events, o)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { c.Run(ctx, ctx.Done(), 2) })
 	c.Update(func(x *cell) (*cell, []string) { return x.With(state{held: []string{"a"}}) })
+	running.Go(func() { c.Run(ctx, ctx.Done(), 2) })
 	time.Sleep(long)
 	cancel()
 	running.Wait()
@@ -157,14 +175,14 @@ func refuseOnly(name string) func(string) error {
 
 func TestActionsGetWhatThoseBeforeThemBrought(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, time.Second, writes(write{name: "x"}, write{name: "y"}), controller.Options[*cell, state]{}, nil)
+		s, _ := play(t, time.Second, writes(write{name: "x"}, write{name: "y"}), controller.Options[*cell, state, string]{}, nil)
 		require.Equal(t, []string{"x", "y after x"}, s.seen)
 	})
 }
 
 func TestFailureHoldsBackWhatDependsOnIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, events := play(t, time.Millisecond, writes(write{name: "x"}, write{name: "y"}), controller.Options[*cell, state]{}, refuseOnly("x"))
+		s, events := play(t, time.Millisecond, writes(write{name: "x"}, write{name: "y"}), controller.Options[*cell, state, string]{}, refuseOnly("x"))
 		require.Equal(t, []string{"x"}, s.seen)
 		require.Equal(t, []string{"Warning Failed x: refused"}, events)
 	})
@@ -172,7 +190,7 @@ func TestFailureHoldsBackWhatDependsOnIt(t *testing.T) {
 
 func TestFailureHoldsBackNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, time.Millisecond, writes(write{name: "x", goOn: true}, write{name: "y"}), controller.Options[*cell, state]{}, refuseOnly("x"))
+		s, _ := play(t, time.Millisecond, writes(write{name: "x", goOn: true}, write{name: "y"}), controller.Options[*cell, state, string]{}, refuseOnly("x"))
 		require.Equal(t, []string{"x", "y after a failure"}, s.seen)
 	})
 }
@@ -180,7 +198,7 @@ func TestFailureHoldsBackNothingElse(t *testing.T) {
 // A key that fails is tried again after pauses that double, for as long as it takes.
 func TestFailureIsTriedAgainWithPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, time.Hour, writes(write{name: "x"}), controller.Options[*cell, state]{}, refuseOnly("x"))
+		s, _ := play(t, time.Hour, writes(write{name: "x"}), controller.Options[*cell, state, string]{}, refuseOnly("x"))
 		require.InDelta(t, 20, len(s.at), 2)
 		for i := 2; i < 15; i++ {
 			require.InEpsilon(t, 2*(s.at[i]-s.at[i-1]), s.at[i+1]-s.at[i], 0.01)
@@ -190,11 +208,11 @@ func TestFailureIsTriedAgainWithPauses(t *testing.T) {
 
 func TestRetriesEndInAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, 10*time.Second, writes(write{name: "x"}), controller.Options[*cell, state]{Retries: 3}, refuseOnly("x"))
+		s, _ := play(t, 10*time.Second, writes(write{name: "x"}), controller.Options[*cell, state, string]{Retries: 3}, refuseOnly("x"))
 		require.Len(t, s.at, 4)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, controller.PauseAfterRetries+time.Minute, writes(write{name: "x"}), controller.Options[*cell, state]{Retries: 3}, refuseOnly("x"))
+		s, _ := play(t, controller.PauseAfterRetries+time.Minute, writes(write{name: "x"}), controller.Options[*cell, state, string]{Retries: 3}, refuseOnly("x"))
 		require.Len(t, s.at, 8, "nothing is lost: it is tried again after the pause")
 	})
 }
@@ -203,7 +221,7 @@ func TestAPIServerSaysWhenToTryAgain(t *testing.T) {
 	busy := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusTooManyRequests,
 		Reason: metav1.StatusReasonTooManyRequests, Details: &metav1.StatusDetails{RetryAfterSeconds: 7}}}
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, time.Minute, writes(write{name: "x"}), controller.Options[*cell, state]{}, func(string) error { return busy })
+		s, _ := play(t, time.Minute, writes(write{name: "x"}), controller.Options[*cell, state, string]{}, func(string) error { return busy })
 		require.Len(t, s.at, 9)
 		for i := range s.at[1:] {
 			require.Equal(t, 7*time.Second, s.at[i+1]-s.at[i])
@@ -219,7 +237,7 @@ func TestRecheckAt(t *testing.T) {
 		play(t, 59*time.Second, func(c *cell, _ string) (purekube.Result[write], error) {
 			planned = append(planned, c.now.Sub(start))
 			return purekube.Result[write]{RecheckAt: c.now.Add(20 * time.Second)}, nil
-		}, controller.Options[*cell, state]{At: now}, nil)
+		}, controller.Options[*cell, state, string]{At: now}, nil)
 	})
 	require.Equal(t, []time.Duration{0, 20 * time.Second, 40 * time.Second}, planned)
 }
@@ -237,52 +255,89 @@ func TestNeeds(t *testing.T) {
 		}
 		return purekube.Result[write]{Actions: []write{{name: "x"}}, RecheckAt: time.Now().Add(time.Minute)}, nil
 	}
-	answer := func(_ context.Context, needs []purekube.Need) (state, error) {
-		answers := map[string]string{}
-		for _, n := range needs {
-			answers[n.Name] = "there"
-		}
-		return state{answers: answers}, nil
-	}
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, 90*time.Second, p, controller.Options[*cell, state]{Answer: answer}, nil)
+		s, _ := play(t, 90*time.Second, p, controller.Options[*cell, state, string]{Lookup: found}, nil)
 		require.Equal(t, []string{"x", "x"}, s.seen)
 	})
-	require.Equal(t, []int{0, 1, 2, 0, 1, 2}, rounds)
+	require.Equal(t, []int{0, 0, 1, 2, 0, 0, 1, 2}, rounds, "the first plan says that it asks, the second one what")
+}
+
+func found(context.Context, purekube.Need) (controller.Answer, error) {
+	return controller.Answer{Object: "there"}, nil
+}
+
+// needing is a plan that writes x when it has the answer to each of these look-ups.
+func needing(names ...string) plan {
+	return func(c *cell, _ string) (purekube.Result[write], error) {
+		var r purekube.Result[write]
+		for _, name := range names {
+			if _, answered := c.answers[name]; !answered {
+				r.Needs = append(r.Needs, purekube.Need{Name: name})
+			}
+		}
+		if len(r.Needs) == 0 {
+			r.Actions = []write{{name: "x"}}
+		}
+		return r, nil
+	}
 }
 
 func TestLookUpThatFailsIsTriedAgain(t *testing.T) {
 	var asked int
-	p := func(c *cell, _ string) (purekube.Result[write], error) {
-		if c.answers == nil {
-			return purekube.Result[write]{Needs: []purekube.Need{{Name: "1"}}}, nil
-		}
-		return purekube.Result[write]{Actions: []write{{name: "x"}}}, nil
-	}
-	answer := func(context.Context, []purekube.Need) (state, error) {
+	look := func(context.Context, purekube.Need) (controller.Answer, error) {
 		if asked++; asked < 4 {
-			return state{}, errors.New("away")
+			return controller.Answer{}, errors.New("away")
 		}
-		return state{answers: map[string]string{}}, nil
+		return controller.Answer{}, nil
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, time.Second, p, controller.Options[*cell, state]{Answer: answer}, nil)
+		s, _ := play(t, time.Second, needing("1"), controller.Options[*cell, state, string]{Lookup: look}, nil)
 		require.Equal(t, []string{"x"}, s.seen)
 		require.Equal(t, 35*time.Millisecond, s.at[0], "5, 10 and 20 ms later")
 	})
 }
 
-// A core that never has enough does not keep a worker for ever.
-func TestNeedsWithoutEnd(t *testing.T) {
+// One that goes on failing is tried again with the plan, and nothing is written meanwhile.
+func TestLookUpThatGoesOnFailingIsTriedAgain(t *testing.T) {
 	var asked int
-	p := func(*cell, string) (purekube.Result[write], error) {
-		return purekube.Result[write]{Needs: []purekube.Need{{Name: "1"}}}, nil
+	look := func(context.Context, purekube.Need) (controller.Answer, error) {
+		if asked++; asked < 12 {
+			return controller.Answer{}, errors.New("away")
+		}
+		return controller.Answer{}, nil
 	}
-	answer := func(context.Context, []purekube.Need) (state, error) { asked++; return state{}, nil }
 	synctest.Test(t, func(t *testing.T) {
-		play(t, time.Millisecond, p, controller.Options[*cell, state]{Answer: answer}, nil)
+		s, _ := play(t, time.Second, needing("1"), controller.Options[*cell, state, string]{Lookup: look}, nil)
+		require.Equal(t, []string{"x"}, s.seen)
 	})
-	require.Equal(t, 8, asked)
+	require.Equal(t, 12, asked)
+}
+
+// A core that never has enough does not ask for ever.
+func TestNeedsWithoutEnd(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason string
+		need         func(*cell) string
+		want         int
+	}{
+		{"the same", "the answer did not help", func(*cell) string { return "1" }, 1},
+		{"always another", "there are not that many steps from a pod to its scale", func(c *cell) string { return fmt.Sprint(len(c.answers)) }, 8},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var asked int
+			p := func(c *cell, _ string) (purekube.Result[write], error) {
+				return purekube.Result[write]{Needs: []purekube.Need{{Name: tc.need(c)}}}, nil
+			}
+			look := func(context.Context, purekube.Need) (controller.Answer, error) {
+				asked++
+				return controller.Answer{}, nil
+			}
+			synctest.Test(t, func(t *testing.T) {
+				play(t, time.Millisecond, p, controller.Options[*cell, state, string]{Lookup: look}, nil)
+			})
+			require.Equal(t, tc.want, asked, tc.reason)
+		})
+	}
 }
 
 func TestProblemsOfAPlan(t *testing.T) {
@@ -301,7 +356,7 @@ func TestProblemsOfAPlan(t *testing.T) {
 				return purekube.Result[write]{Actions: []write{{name: fmt.Sprint(planned)}}}, errors.New("one object is bad")
 			}
 			synctest.Test(t, func(t *testing.T) {
-				s, _ := play(t, 40*time.Millisecond, p, controller.Options[*cell, state]{RetryProblems: tc.retry}, nil)
+				s, _ := play(t, 40*time.Millisecond, p, controller.Options[*cell, state, string]{RetryProblems: tc.retry}, nil)
 				require.Len(t, s.seen, tc.want, "%s; what is right is written all the same", tc.reason)
 			})
 			require.Equal(t, tc.want, planned)
@@ -312,7 +367,7 @@ func TestProblemsOfAPlan(t *testing.T) {
 func TestWrittenIsToldOfWhatTheServerReturned(t *testing.T) {
 	var told []string
 	synctest.Test(t, func(t *testing.T) {
-		play(t, time.Second, writes(write{name: "x"}, write{name: "y"}, write{name: "gone", verb: "delete"}), controller.Options[*cell, state]{
+		play(t, time.Second, writes(write{name: "x"}, write{name: "y"}, write{name: "gone", verb: "delete"}), controller.Options[*cell, state, string]{
 			Written: func(o runtime.Object) { told = append(told, o.(*corev1.Pod).Name) },
 		}, nil)
 	})
@@ -331,7 +386,7 @@ func TestStopEndsThePlanUnderWay(t *testing.T) {
 			}
 			return nil
 		}
-		c := controller.New("test", &cell{plan: writes(write{name: "x"}, write{name: "y"})}, s, record.NewFakeRecorder(10), controller.Options[*cell, state]{})
+		c := controller.New("test", &cell{plan: writes(write{name: "x"}, write{name: "y"})}, s, record.NewFakeRecorder(10), controller.Options[*cell, state, string]{Begin: held})
 		c.Update(func(x *cell) (*cell, []string) { return x.With(state{held: []string{"a", "b", "c"}}) })
 		c.Run(t.Context(), stop, 1)
 		require.Equal(t, []string{"x", "y after x"}, s.seen)
@@ -346,7 +401,7 @@ func TestWatch(t *testing.T) {
 	c := controller.New("test", &cell{plan: func(c *cell, key string) (purekube.Result[write], error) {
 		planned <- fmt.Sprintf("%s of %v", key, c.held)
 		return purekube.Result[write]{}, nil
-	}}, &server{}, record.NewFakeRecorder(10), controller.Options[*cell, state]{})
+	}}, &server{}, record.NewFakeRecorder(10), controller.Options[*cell, state, string]{Begin: held})
 	var gone []string
 	controller.Watch(c, factory.Core().V1().Pods().Informer(), func(o *corev1.Pod) state { return state{held: []string{o.Name}} },
 		func(o *corev1.Pod) { gone = append(gone, o.Name) })

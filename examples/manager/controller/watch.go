@@ -3,6 +3,7 @@ package controller
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/purekube/purekube"
@@ -13,8 +14,17 @@ import (
 func Watch[T any, X Index[X, S, K, A], S any, K comparable, A purekube.Action](
 	c *Controller[X, S, K, A], informer cache.SharedIndexInformer, as func(*T) S, gone ...func(*T),
 ) {
+	resource := resourceOf(new(T))
+	update := func(object any, change func(X) (X, []K)) {
+		version := ""
+		if o, err := meta.Accessor(object); err == nil {
+			version = o.GetResourceVersion()
+		}
+		c.update(change, resource, version)
+	}
+	c.fences.seen[resource] = "" // is watched
 	with := func(object any) {
-		c.Update(func(x X) (X, []K) { return x.With(as(object.(*T))) })
+		update(object, func(x X) (X, []K) { return x.With(as(object.(*T))) })
 	}
 	without := func(object any) {
 		// The informer missed the deletion, and has only the last state that it saw.
@@ -24,7 +34,7 @@ func Watch[T any, X Index[X, S, K, A], S any, K comparable, A purekube.Action](
 		for _, tell := range gone {
 			tell(object.(*T))
 		}
-		c.Update(func(x X) (X, []K) { return x.Without(as(object.(*T))) })
+		update(object, func(x X) (X, []K) { return x.Without(as(object.(*T))) })
 	}
 	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    with,

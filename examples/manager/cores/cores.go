@@ -3,7 +3,11 @@ package cores
 
 import (
 	"context"
+	"log/slog"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/record"
 
@@ -54,14 +58,40 @@ func Match(r purekube.Release) Options {
 	}
 }
 
-// Cluster is what the cores share.
+// Cluster is what a core works with. Informers and Events are shared. The clients are the core's own, so that one
+// with thousands of look-ups does not use up the rate of the others.
 type Cluster struct {
 	Options
-	// Informers hold what is read all the time. Live and Scales read past them.
-	Informers informers.SharedInformerFactory
-	Live      *executor.Executor
-	Scales    *scale.Client
+	// Informers hold what is read all the time. Live and Scales read past them, LookupsPerSecond times.
+	Informers        informers.SharedInformerFactory
+	Live             *executor.Executor
+	Scales           *scale.Client
+	LookupsPerSecond float64
 	// Client makes the writes of plans, Events records their events.
 	Client controller.Client
 	Events record.EventRecorder
+}
+
+// begin are the keys that a controller begins with. What belongs to no key is logged.
+func begin[K comparable, A purekube.Action](outcomes []purekube.Outcome[K, A], err error) []K {
+	if err != nil {
+		slog.Warn("The objects listed at the start are not whole", "error", err)
+	}
+	return controller.KeysOf(outcomes)
+}
+
+// lookUp reads an object past the informers.
+func (c *Cluster) lookUp(ctx context.Context, resource schema.GroupVersionResource, n purekube.Need) (controller.Answer, error) {
+	return answer(c.Live.Get(ctx, resource, n.Subresource, n.Namespace, n.Name))
+}
+
+// answer is what a read says: NotFound is an answer.
+func answer[T runtime.Object](found T, err error) (controller.Answer, error) {
+	switch {
+	case apierrors.IsNotFound(err):
+		return controller.Answer{}, nil
+	case err != nil:
+		return controller.Answer{}, err
+	}
+	return controller.Answer{Object: found}, nil
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
@@ -20,9 +20,13 @@ import (
 func newDisruption(c *Cluster) Runner {
 	type S = disruption.Snapshot
 	index := disruption.NewIndex(S{}, c.Disruption)
-	r := controller.New("disruption", index, c.Client, c.Events, controller.Options[*disruption.Index, S]{
-		At:     func(now time.Time, _ *disruption.Index) S { return S{Now: now} },
-		Answer: c.answerScales,
+	r := controller.New("disruption", index, c.Client, c.Events, controller.Options[*disruption.Index, S, disruption.Key]{
+		Begin:            func(x *disruption.Index) []disruption.Key { return begin(x.PlanAll()) },
+		At:               func(now time.Time, _ *disruption.Index) S { return S{Now: now} },
+		Lookup:           c.lookUpScale,
+		Answers:          scales,
+		LookupsPerSecond: c.LookupsPerSecond,
+		DecidesWithout:   true, // the status that refuses must not wait
 	})
 	core, apps := c.Informers.Core().V1(), c.Informers.Apps().V1()
 	controller.Watch(r, c.Informers.Policy().V1().PodDisruptionBudgets().Informer(),
@@ -38,36 +42,34 @@ func newDisruption(c *Cluster) Runner {
 	return r
 }
 
-// answerScales looks up the controllers that no informer holds. A look-up that fails is an answer, too:
-// its text goes into the budget's condition. The budget is planned again then.
-func (c *Cluster) answerScales(ctx context.Context, needs []purekube.Need) (disruption.Snapshot, error) {
-	answers := map[disruption.ScaleKey]disruption.Scale{}
-	var failures []error
-	for _, n := range needs {
-		answer, err := c.lookUp(ctx, n)
-		switch {
-		case apierrors.IsNotFound(err):
-			answer = disruption.Scale{}
-		case err != nil:
-			answer = disruption.Scale{Err: cmp.Or(err.Error(), "no answer")} // empty would say that it is gone
-			if !errors.Is(err, scale.ErrNoScale) {                           // which no later look-up changes
-				failures = append(failures, err)
-			}
+// scales are the answers as the core takes them. A look-up that failed is an answer, too: its text goes into the
+// budget's condition.
+func scales(answers map[purekube.Need]controller.Answer) disruption.Snapshot {
+	s := disruption.Snapshot{Scales: map[disruption.ScaleKey]disruption.Scale{}}
+	for n, a := range answers {
+		var answer disruption.Scale
+		switch found := a.Object.(type) {
+		case *appsv1.ReplicaSet:
+			answer = disruption.Scale{Found: true, ReplicaSet: found}
+		case *autoscalingv1.Scale:
+			answer = disruption.Scale{Found: true, UID: found.UID, Replicas: found.Spec.Replicas}
 		}
-		answers[disruption.ScaleKeyOf(n)] = answer
+		if a.Err != nil {
+			answer = disruption.Scale{Err: cmp.Or(a.Err.Error(), "no answer")} // empty would say that it is gone
+		}
+		s.Scales[disruption.ScaleKeyOf(n)] = answer
 	}
-	return disruption.Snapshot{Scales: answers}, errors.Join(failures...)
+	return s
 }
 
-func (c *Cluster) lookUp(ctx context.Context, n purekube.Need) (disruption.Scale, error) {
+// lookUpScale looks up a controller that no informer holds.
+func (c *Cluster) lookUpScale(ctx context.Context, n purekube.Need) (controller.Answer, error) {
 	if n.Subresource == "" { // the ReplicaSet itself: it may be a Deployment's
-		found, err := c.Live.Get(ctx, appsv1.SchemeGroupVersion.WithResource("replicasets"), "", n.Namespace, n.Name)
-		set, _ := found.(*appsv1.ReplicaSet)
-		return disruption.Scale{Found: true, ReplicaSet: set}, err
+		return c.lookUp(ctx, appsv1.SchemeGroupVersion.WithResource("replicasets"), n)
 	}
 	found, err := c.Scales.Get(ctx, n.APIVersion, n.Kind, n.Namespace, n.Name)
-	if err != nil {
-		return disruption.Scale{}, err
+	if errors.Is(err, scale.ErrNoScale) {
+		return controller.Answer{Err: err}, nil // which no later look-up changes
 	}
-	return disruption.Scale{Found: true, UID: found.UID, Replicas: found.Spec.Replicas}, nil
+	return answer(found, err)
 }

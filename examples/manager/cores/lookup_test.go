@@ -1,7 +1,9 @@
 package cores
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/examples/manager/controller"
 	"github.com/purekube/purekube/examples/manager/executor"
 )
 
@@ -44,6 +47,20 @@ func reading(t *testing.T, objects map[string]any) *Cluster {
 	return &Cluster{Live: live}
 }
 
+// look makes the look-ups, and returns the answers with what failed.
+func look(t *testing.T, lookup func(context.Context, purekube.Need) (controller.Answer, error), needs ...purekube.Need) (map[purekube.Need]controller.Answer, error) {
+	answers := map[purekube.Need]controller.Answer{}
+	var failures []error
+	for _, n := range needs {
+		a, err := lookup(t.Context(), n)
+		if failures = append(failures, err); err != nil {
+			a.Err = err
+		}
+		answers[n] = a
+	}
+	return answers, errors.Join(failures...)
+}
+
 // There, not there, and not known are three answers: the third is none.
 func TestAnswerClaims(t *testing.T) {
 	c := reading(t, map[string]any{
@@ -52,9 +69,10 @@ func TestAnswerClaims(t *testing.T) {
 			TypeMeta: kind("resource.k8s.io/v1", "ResourceClaim"), ObjectMeta: metav1.ObjectMeta{UID: "2"}},
 	})
 	need := func(kind, name string) purekube.Need { return purekube.Need{Kind: kind, Namespace: "ns", Name: name} }
-	got, err := c.answerClaims(t.Context(), []purekube.Need{
-		need("Pod", "there"), need("Pod", "gone"), need("Pod", "broken"), need("ResourceClaim", "there"), need("ResourceClaim", "gone")})
+	answers, err := look(t, c.lookUpClaim,
+		need("Pod", "there"), need("Pod", "gone"), need("Pod", "broken"), need("ResourceClaim", "there"), need("ResourceClaim", "gone"))
 	require.Error(t, err, "so that the key is planned again")
+	got := confirmed(answers)
 	at := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: name} }
 	require.Len(t, got.Confirmed, 2, "what could not be looked up stays a need")
 	require.Equal(t, types.UID("1"), got.Confirmed[at("there")].UID)
@@ -79,8 +97,8 @@ func TestAnswerScales(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			n := purekube.Need{APIVersion: "apps/v1", Kind: "ReplicaSet", Namespace: "ns", Name: tc.name}
-			answers, err := c.answerScales(t.Context(), []purekube.Need{n})
-			got := answers.Scales[disruption.ScaleKeyOf(n)]
+			answers, err := look(t, c.lookUpScale, n)
+			got := scales(answers).Scales[disruption.ScaleKeyOf(n)]
 			require.Equal(t, tc.fail, err != nil, "%v", err)
 			require.Equal(t, tc.want, got)
 		})

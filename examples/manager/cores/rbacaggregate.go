@@ -9,7 +9,9 @@ import (
 
 func newRBACAggregate(c *Cluster) Runner {
 	index := rbacaggregate.NewIndex(rbacaggregate.Snapshot{}, c.RBACAggregate)
-	r := controller.New("rbacaggregate", index, c.Client, c.Events, controller.Options[*rbacaggregate.Index, rbacaggregate.Snapshot]{})
+	r := controller.New("rbacaggregate", index, c.Client, c.Events, controller.Options[*rbacaggregate.Index, rbacaggregate.Snapshot, string]{
+		Begin: func(x *rbacaggregate.Index) []string { return begin(x.PlanAll()) },
+	})
 	controller.Watch(r, c.Informers.Rbac().V1().ClusterRoles().Informer(), func(o *rbacv1.ClusterRole) rbacaggregate.Snapshot {
 		return rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{o}}
 	})

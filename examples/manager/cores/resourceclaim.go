@@ -2,14 +2,11 @@ package cores
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
@@ -22,11 +19,14 @@ func newResourceClaim(c *Cluster) Runner {
 	var deleted resourceclaim.DeletedPods   // saves look-ups
 	var written resourceclaim.AssumedClaims // what the informer may not show yet
 	index := resourceclaim.NewIndex(S{Deleted: deleted.Has}, c.ResourceClaim)
-	r := controller.New("resourceclaim", index, c.Client, c.Events, controller.Options[*resourceclaim.Index, S]{
+	r := controller.New("resourceclaim", index, c.Client, c.Events, controller.Options[*resourceclaim.Index, S, resourceclaim.Key]{
+		Begin: func(x *resourceclaim.Index) []resourceclaim.Key { return begin(x.PlanAll()) },
 		At: func(now time.Time, index *resourceclaim.Index) S {
 			return S{Now: now, Assumed: written.ListFor(now, index)}
 		},
-		Answer: c.answerClaims,
+		Lookup:           c.lookUpClaim,
+		Answers:          confirmed,
+		LookupsPerSecond: c.LookupsPerSecond,
 		Written: func(o runtime.Object) {
 			// A claim that is being deleted may be gone by now, and would be believed in for an hour.
 			if claim, ok := o.(*resourcev1.ResourceClaim); ok && claim.DeletionTimestamp == nil {
@@ -47,31 +47,26 @@ func newResourceClaim(c *Cluster) Runner {
 	return r
 }
 
-// answerClaims asks the API server for the pods and claims whose absence from the informers proves
-// nothing. One that cannot be looked up stays a need.
-func (c *Cluster) answerClaims(ctx context.Context, needs []purekube.Need) (resourceclaim.Snapshot, error) {
-	answers := resourceclaim.Snapshot{Confirmed: map[types.NamespacedName]*corev1.Pod{}, ConfirmedClaims: map[types.NamespacedName]*resourcev1.ResourceClaim{}}
-	var failures []error
-	for _, n := range needs {
-		name := types.NamespacedName{Namespace: n.Namespace, Name: n.Name}
-		var err error
-		switch n.Kind {
-		case "Pod":
-			err = answer(ctx, c, answers.Confirmed, corev1.SchemeGroupVersion.WithResource("pods"), name)
-		case "ResourceClaim":
-			err = answer(ctx, c, answers.ConfirmedClaims, resourcev1.SchemeGroupVersion.WithResource("resourceclaims"), name)
-		}
-		failures = append(failures, err)
+// lookUpClaim asks the API server for a pod or a claim whose absence from the informers proves nothing.
+func (c *Cluster) lookUpClaim(ctx context.Context, n purekube.Need) (controller.Answer, error) {
+	if n.Kind == "Pod" {
+		return c.lookUp(ctx, corev1.SchemeGroupVersion.WithResource("pods"), n)
 	}
-	return answers, errors.Join(failures...)
+	return c.lookUp(ctx, resourcev1.SchemeGroupVersion.WithResource("resourceclaims"), n)
 }
 
-// answer puts the object of that name, or nil if there is none, among the answers.
-func answer[P runtime.Object](ctx context.Context, c *Cluster, answers map[types.NamespacedName]P, resource schema.GroupVersionResource, name types.NamespacedName) error {
-	found, err := c.Live.Get(ctx, resource, "", name.Namespace, name.Name)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return err
+// confirmed are the answers as the core takes them. One that could not be looked up stays a need.
+func confirmed(answers map[purekube.Need]controller.Answer) resourceclaim.Snapshot {
+	s := resourceclaim.Snapshot{Confirmed: map[types.NamespacedName]*corev1.Pod{}, ConfirmedClaims: map[types.NamespacedName]*resourcev1.ResourceClaim{}}
+	for n, a := range answers {
+		name := types.NamespacedName{Namespace: n.Namespace, Name: n.Name}
+		switch {
+		case a.Err != nil:
+		case n.Kind == "Pod":
+			s.Confirmed[name], _ = a.Object.(*corev1.Pod)
+		default:
+			s.ConfirmedClaims[name], _ = a.Object.(*resourcev1.ResourceClaim)
+		}
 	}
-	answers[name], _ = found.(P)
-	return nil
+	return s
 }

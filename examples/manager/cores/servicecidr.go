@@ -11,10 +11,10 @@ import (
 
 func newServiceCIDR(c *Cluster) Runner {
 	index := servicecidr.NewIndex(servicecidr.Snapshot{}, c.ServiceCIDR)
-	r := controller.New("servicecidr", index, c.Client, c.Events, controller.Options[*servicecidr.Index, servicecidr.Snapshot]{
-		At:            func(now time.Time, _ *servicecidr.Index) servicecidr.Snapshot { return servicecidr.Snapshot{Now: now} },
-		RetryProblems: true,
-		Retries:       servicecidr.MaxRetries,
+	r := controller.New("servicecidr", index, c.Client, c.Events, controller.Options[*servicecidr.Index, servicecidr.Snapshot, string]{
+		Begin:   func(x *servicecidr.Index) []string { return begin(x.PlanAll()) },
+		At:      func(now time.Time, _ *servicecidr.Index) servicecidr.Snapshot { return servicecidr.Snapshot{Now: now} },
+		Retries: servicecidr.MaxRetries, // of writes: only an event mends an object that a plan finds wrong
 	})
 	controller.Watch(r, c.Informers.Networking().V1().ServiceCIDRs().Informer(), func(o *networkingv1.ServiceCIDR) servicecidr.Snapshot {
 		return servicecidr.Snapshot{ServiceCIDRs: []*networkingv1.ServiceCIDR{o}}

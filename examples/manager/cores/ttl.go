@@ -10,7 +10,12 @@ import (
 )
 
 func newTTL(c *Cluster) Runner {
-	r := controller.New("ttl", ttl.NewIndex(ttl.Snapshot{}, c.TTL), c.Client, c.Events, controller.Options[*ttl.Index, ttl.Snapshot]{})
+	r := controller.New("ttl", ttl.NewIndex(ttl.Snapshot{}, c.TTL), c.Client, c.Events, controller.Options[*ttl.Index, ttl.Snapshot, string]{
+		Begin: func(x *ttl.Index) []string {
+			_, outcomes, err := x.PlanAll()
+			return begin(outcomes, err)
+		},
+	})
 	controller.Watch(r, c.Informers.Core().V1().Nodes().Informer(), func(o *corev1.Node) ttl.Snapshot { return ttl.Snapshot{Nodes: []*corev1.Node{o}} })
 	return ttlRunner{r, func() { r.Update((*ttl.Index).Recover) }}
 }

@@ -5,7 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"path"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,7 +36,11 @@ func With(client rest.Interface) *Executor { return &Executor{client} }
 // Do makes the call and returns the object that the API server answered with. It does not try again:
 // a caller with a work queue waits there, and does something else meanwhile.
 func (e *Executor) Do(ctx context.Context, r purekube.Request) (runtime.Object, error) {
-	call := e.client.Verb(methods[r.Verb]).AbsPath(pathOf(r)).MaxRetries(0)
+	path, err := pathOf(r)
+	if err != nil {
+		return nil, err
+	}
+	call := e.client.Verb(methods[r.Verb]).AbsPath(path...).MaxRetries(0)
 	var options runtime.Object
 	switch r.Verb {
 	case "create":
@@ -84,14 +88,31 @@ var methods = map[string]string{
 	"delete": http.MethodDelete,
 }
 
-// pathOf a request, for example /apis/apps/v1/namespaces/shop/deployments/web/status.
-func pathOf(r purekube.Request) string {
-	root := path.Join("/apis", r.Resource.Group, r.Resource.Version)
+// pathOf a request, for example /apis/apps/v1/namespaces/shop/deployments/web/status. Users choose the names in
+// it, so each has to be one segment, as in client-go: a name with a slash would read another object with the rights
+// of the manager, and a call without a name would be for all objects of the resource.
+func pathOf(r purekube.Request) ([]string, error) {
+	path := []string{"/apis", r.Resource.Group, r.Resource.Version}
 	if r.Resource.Group == "" {
-		root = path.Join("/api", r.Resource.Version)
+		path = []string{"/api", r.Resource.Version}
 	}
 	if r.Namespace != "" {
-		root = path.Join(root, "namespaces", r.Namespace)
+		path = append(path, "namespaces", r.Namespace)
 	}
-	return path.Join(root, r.Resource.Resource, r.Name, r.Subresource)
+	path = append(path, r.Resource.Resource)
+	if r.Verb != "create" || r.Name != "" {
+		path = append(path, r.Name)
+	}
+	if r.Subresource != "" {
+		path = append(path, r.Subresource)
+	}
+	for _, segment := range path[1:] {
+		if segment == "" {
+			return nil, fmt.Errorf("%s of %s: the version, the resource or the name is missing", r, r.Resource)
+		}
+		if wrong := rest.IsValidPathSegmentName(segment); len(wrong) > 0 {
+			return nil, fmt.Errorf("%s %s: %q cannot be in the path of a request: %s", r.Verb, r.Resource.GroupResource(), segment, strings.Join(wrong, ", "))
+		}
+	}
+	return path, nil
 }

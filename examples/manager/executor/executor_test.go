@@ -12,6 +12,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -130,4 +131,52 @@ func TestGet(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, answered, got)
 	require.Equal(t, call{"GET", "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaims/gpu", "", "", ""}, *last)
+}
+
+// Users choose names, those of owner references for example. Such a name causes no request at all, or one
+// for that very object.
+func TestNamesStayInTheirSegment(t *testing.T) {
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
+	const ok = "ok"
+	for _, tc := range []struct {
+		name, reason string
+		request      purekube.Request
+		path         string // empty: no request is sent
+	}{
+		{"another object", "path.Join makes it the path of that object", purekube.Request{Verb: "get", Resource: pods, Namespace: ok, Name: "../../../../../../api/v1/namespaces/prod/pods/db-0"}, ""},
+		{"a subresource", "its rights are others", purekube.Request{Verb: "get", Resource: pods, Namespace: ok, Name: "db-0/log"}, ""},
+		{"an encoded slash", "what stands between may decode it", purekube.Request{Verb: "get", Resource: pods, Namespace: ok, Name: "..%2fdb-0"}, ""},
+		{"the parent", "it is the list of all pods", purekube.Request{Verb: "get", Resource: pods, Namespace: ok, Name: ".."}, ""},
+		{"itself", "it is the list of the namespace", purekube.Request{Verb: "get", Resource: pods, Namespace: ok, Name: "."}, ""},
+		{"no name", "a delete would be of all pods", purekube.Request{Verb: "delete", Resource: pods, Namespace: ok}, ""},
+		{"namespace", "it is part of the path, too", purekube.Request{Verb: "get", Resource: pods, Namespace: "../namespaces/prod", Name: ok}, ""},
+		{"parent as namespace", "", purekube.Request{Verb: "get", Resource: pods, Namespace: "..", Name: ok}, ""},
+		{"group", "", purekube.Request{Verb: "get", Resource: schema.GroupVersionResource{Group: "..", Version: "v1", Resource: "pods"}, Name: ok}, ""},
+		{"version", "", purekube.Request{Verb: "get", Resource: schema.GroupVersionResource{Group: "a", Version: "v1/x", Resource: "pods"}, Name: ok}, ""},
+		{"resource", "", purekube.Request{Verb: "get", Resource: schema.GroupVersionResource{Version: "v1", Resource: "pods/db-0"}, Name: ok}, ""},
+		{"no resource", "", purekube.Request{Verb: "get", Resource: schema.GroupVersionResource{Version: "v1"}, Name: ok}, ""},
+		{"subresource", "", purekube.Request{Verb: "get", Resource: pods, Namespace: ok, Name: ok, Subresource: "../other"}, ""},
+		{"a query", "it is escaped", purekube.Request{Verb: "get", Resource: pods, Namespace: ok, Name: "a?watch=true"}, "/api/v1/namespaces/ok/pods/a%3Fwatch=true"},
+		{"a fragment", "it is escaped", purekube.Request{Verb: "get", Resource: pods, Namespace: ok, Name: "a#b"}, "/api/v1/namespaces/ok/pods/a%23b"},
+		{"another line", "it is escaped", purekube.Request{Verb: "get", Resource: pods, Namespace: ok, Name: "a\r\nHost: b"}, "/api/v1/namespaces/ok/pods/a%0D%0AHost:%20b"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var seen []string
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				seen = append(seen, r.RequestURI)
+				w.WriteHeader(http.StatusNotFound)
+			}))
+			defer server.Close()
+			e, err := executor.New(&rest.Config{Host: server.URL})
+			require.NoError(t, err)
+			_, err = e.Do(t.Context(), tc.request)
+			require.Error(t, err)
+			if tc.path == "" {
+				require.Empty(t, seen, tc.reason)
+				require.False(t, apierrors.IsNotFound(err), "it must not pass for an object that is gone: %v", err)
+				return
+			}
+			require.Equal(t, []string{tc.path}, seen, tc.reason)
+		})
+	}
 }

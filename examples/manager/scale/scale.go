@@ -6,14 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -38,24 +36,39 @@ type Client struct {
 	Discovery discovery.ServerResourcesInterface
 	// Mapper finds the resource of a kind. It is reset when a kind is new to it, but not
 	// more often than once in ResetEvery.
-	Mapper     meta.ResettableRESTMapper
+	Mapper meta.ResettableRESTMapper
+	// ResetEvery is how old what is known about the kinds may be.
 	ResetEvery time.Duration
 
 	mu    sync.Mutex
 	reset time.Time
+
+	// scaling has the resources with a scale by group version, and is as large as the API.
+	scalingMu sync.Mutex
+	scaling   map[schema.GroupVersion]known
+}
+
+// known is which resources of a group version have a scale.
+type known struct {
+	resources map[string]bool
+	at        time.Time
 }
 
 // Get returns the scale of the object of this kind and name. The error is NotFound if there is no such
-// object, ErrNoScale if there is no such scale, and anything else if this is not known.
+// object, ErrNoScale if there is no such scale, and anything else if this is not known. The objects of a kind without a
+// scale cost one call together.
 func (c *Client) Get(ctx context.Context, apiVersion, kind, namespace, name string) (*autoscalingv1.Scale, error) {
 	resource, err := c.resourceOf(apiVersion, kind)
 	if err != nil {
 		return nil, err
 	}
-	object, err := c.Getter.Get(ctx, resource, "scale", namespace, name)
-	if apierrors.IsNotFound(err) {
-		return nil, c.notFound(resource, err)
+	switch scales, err := c.scales(resource); {
+	case err != nil:
+		return nil, err
+	case !scales:
+		return nil, noScale{fmt.Errorf("%s does not implement the scale subresource", resource.GroupResource())}
 	}
+	object, err := c.Getter.Get(ctx, resource, "scale", namespace, name)
 	if err != nil {
 		return nil, err
 	}
@@ -66,17 +79,29 @@ func (c *Client) Get(ctx context.Context, apiVersion, kind, namespace, name stri
 	return scale, nil
 }
 
-// notFound asks discovery what a 404 means.
-func (c *Client) notFound(resource schema.GroupVersionResource, notFound error) error {
-	list, err := c.Discovery.ServerResourcesForGroupVersion(resource.GroupVersion().String())
+// scales reports whether the resource has a scale. All who ask at the same time wait for one answer.
+func (c *Client) scales(resource schema.GroupVersionResource) (bool, error) {
+	c.scalingMu.Lock()
+	defer c.scalingMu.Unlock()
+	gv := resource.GroupVersion()
+	if of, asked := c.scaling[gv]; asked && time.Since(of.at) < c.ResetEvery {
+		return of.resources[resource.Resource], nil
+	}
+	list, err := c.Discovery.ServerResourcesForGroupVersion(gv.String())
 	if err != nil {
-		return err
+		return false, err
 	}
-	isScale := func(r metav1.APIResource) bool { return r.Name == resource.Resource+"/scale" }
-	if slices.ContainsFunc(list.APIResources, isScale) {
-		return notFound
+	of := known{resources: map[string]bool{}, at: time.Now()}
+	for _, r := range list.APIResources {
+		if name, ok := strings.CutSuffix(r.Name, "/scale"); ok {
+			of.resources[name] = true
+		}
 	}
-	return noScale{fmt.Errorf("%s does not implement the scale subresource", resource.GroupResource())}
+	if c.scaling == nil {
+		c.scaling = map[schema.GroupVersion]known{}
+	}
+	c.scaling[gv] = of
+	return of.resources[resource.Resource], nil
 }
 
 func (c *Client) resourceOf(apiVersion, kind string) (schema.GroupVersionResource, error) {
