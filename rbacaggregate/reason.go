@@ -30,6 +30,12 @@ const (
 	Cycle             Code = "Cycle"             // a ClusterRole matches that aggregates this one in turn
 )
 
+// Why a write may grant a rule, besides ContributesRules and ContributesStored: see [Grant].
+const (
+	WrittenDirectly Code = "WrittenDirectly" // the write stores it in the ClusterRole itself
+	NotRemoved      Code = "NotRemoved"      // it is stored in the ClusterRole, would be removed without the write, and may stay with it
+)
+
 // What the plan is.
 const (
 	UpToDate     Code = "UpToDate"     // its rules are those that aggregation gives it
