@@ -4,8 +4,8 @@
 //
 // [Plan] and [PlanAll] return the writes. [Rules] returns the rules whether they are written or not.
 // [Explain] and [ExplainAll] say where each rule comes from. [AffectedByClusterRole] names the
-// ClusterRoles to plan again after an event. [PreviewRole] says what becomes of one ClusterRole, admin for example, after a
-// write; [Preview] and [PreviewDelete] say it of all that the write affects.
+// ClusterRoles to plan again after an event. [PreviewRole] says what becomes of one ClusterRole, admin
+// for example, after a write; [Preview] and [PreviewDelete] say it of all that the write affects.
 //
 // Each of these functions passes over the whole snapshot. An [Index] does that once and answers the same
 // questions by methods. [Index.Grants] is for admission webhooks: it returns every rule that a write may give to one
@@ -72,8 +72,8 @@
 //     once: one write for each ClusterRole, with the rules that upstream comes to in the end. In a
 //     cycle every member has the rules that enter the cycle anywhere, in an order in
 //     which upstream, too, finds nothing to change.
-//   - D-20: if no rules are left, upstream's apply does not mention rules. Then only those go that the controller set and no other
-//     field manager owns. Here the apply says that there are none.
+//   - D-20: if no rules are left, upstream's apply does not mention rules. That removes only the rules that the
+//     controller set and no other field manager owns. Here the apply says that there are none.
 //   - D-26: an apply carries the UID, so that it neither creates a ClusterRole that was deleted nor writes
 //     to another one of the same name.
 //   - D-35: upstream passes on what is stored in a ClusterRole whose aggregation fails. Here a

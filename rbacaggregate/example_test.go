@@ -126,7 +126,8 @@ func ExampleIndex_Grants() {
 			{MatchLabels: map[string]string{"not a label": "true"}},
 		}},
 	}
-	index := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{admin, broken}}, rbacaggregate.Options{})
+	cluster := rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{admin, broken}}
+	index := rbacaggregate.NewIndex(cluster, rbacaggregate.Options{})
 	decide := func(oldObj, newObj *rbacv1.ClusterRole) {
 		grants, err := index.Grants(oldObj, newObj, "admin")
 		if err != nil {
@@ -147,7 +148,10 @@ func ExampleIndex_Grants() {
 	label := map[string]string{"to-admin": "true"}
 	decide(nil, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "operator", Labels: label}, Rules: all})
 	// Without sources, kube-controller-manager leaves the rules that the write stores.
-	decide(nil, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "operator", Labels: label}, AggregationRule: &rbacv1.AggregationRule{}, Rules: all})
+	decide(nil, &rbacv1.ClusterRole{
+		ObjectMeta:      metav1.ObjectMeta{Name: "operator", Labels: label},
+		AggregationRule: &rbacv1.AggregationRule{}, Rules: all,
+	})
 	// Until the next pass, admin has what the write says.
 	direct := admin.DeepCopy()
 	direct.Rules = all
@@ -155,7 +159,7 @@ func ExampleIndex_Grants() {
 	// Output:
 	// allow operator
 	// deny operator: admin could [*] [*]: operator has it
-	// deny operator: admin could [*] [*]: it is stored in operator, which aggregates others, and is passed on from there
+	// deny operator: admin could [*] [*]: it is stored in operator, which aggregates others and passes it on
 	// deny admin: admin could [*] [*]: the write stores it
 }
 
@@ -165,7 +169,8 @@ func ExamplePreviewRole() {
 		ObjectMeta: metav1.ObjectMeta{Name: "widgets-admin", Labels: map[string]string{"to-view": "true"}},
 		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"delete"}, APIGroups: []string{"example.com"}, Resources: []string{"widgets"}}},
 	}
-	change, err := rbacaggregate.PreviewRole(rbacaggregate.Snapshot{ClusterRoles: roles()}, written, "edit", rbacaggregate.Options{})
+	s := rbacaggregate.Snapshot{ClusterRoles: roles()}
+	change, err := rbacaggregate.PreviewRole(s, written, "edit", rbacaggregate.Options{})
 	fmt.Println(change.Name, change.Added, change.Removed, err)
 	// Output: edit [{[delete] [example.com] [widgets] [] []}] [] <nil>
 }

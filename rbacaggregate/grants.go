@@ -19,36 +19,41 @@ type Grant struct {
 	Reasons []Reason
 }
 
-// Grants returns the rules that one write may give to the ClusterRole role at any time after the write. It is the question for an
-// admission webhook: refuse the write unless an allow-list covers every rule that it returns.
+// Grants returns the rules that one write may give to the ClusterRole role at any time after the write. It is
+// the question for an admission webhook: refuse the write unless an allow-list covers every rule that it
+// returns.
 //
-// oldObj and newObj are oldObject and object of the review. oldObj is nil for a create, newObj for a delete. What the Index has under
-// that name does not count, because the cache may be behind.
+// oldObj and newObj are oldObject and object of the review. oldObj is nil for a create, newObj for a delete.
+// What the Index has under that name does not count, because the cache may be behind.
 //
-// The answer does not depend on [Options]. It holds for the default decisions, for kube-controller-manager of every supported release, for
-// both at once, and for any order of their passes. These rules are granted:
+// The answer does not depend on [Options]. It holds for the default decisions, for kube-controller-manager of
+// every supported release, for both at once, and for any order of their passes. These rules are granted:
 //
 //   - [ContributesRules]: the rules of the ClusterRoles that the role aggregates, through all levels.
-//   - [ContributesStored]: the rules that are stored in a ClusterRole on the way. Upstream passes them on until that ClusterRole is
-//     written (D-11). They stay for good in a cycle, or where upstream writes nothing (D-20).
+//   - [ContributesStored]: the rules that are stored in a ClusterRole on the way. Upstream passes them on until
+//     that ClusterRole is written (D-11). They stay for good in a cycle, or where upstream writes nothing
+//     (D-20).
 //   - [WrittenDirectly]: the rules that newObj stores in the role itself. They stay until the next pass, or for good.
-//   - [NotRemoved]: rules that the role has, that would be removed without the write, and that may stay with it. For example,
-//     the write makes another field manager a co-owner, removes the last source, or ends the aggregation.
+//   - [NotRemoved]: rules that the role has, that would be removed without the write, and that may stay with
+//     it. For example, the write makes another field manager a co-owner, removes the last source, or ends the
+//     aggregation.
 //
-// A rule that the role has, and keeps without the write, is not granted by it. Nothing is granted by a write that the role does not
-// depend on, before or after. Every other write is held responsible for all that the role may get: while the role waits for the rules
-// of one source, a write of the next source grants the rules of both.
+// A rule that the role has, and keeps without the write, is not granted by it. Nothing is granted by a write
+// that the role does not depend on, before or after. Every other write is held responsible for all that the
+// role may get: while the role waits for the rules of one source, a write of the next source grants the rules
+// of both.
 //
 // Not included are passes that still work with the cluster as it was before the write. They grant what it granted then.
 //
-// The grants are in the order in which the rules are stored: those of the role first, then those of the others sorted by name.
+// The grants are in the order in which the rules are stored: those of the role first, then those of the others
+// sorted by name.
 //
-// An error means that the grants cannot be known: refuse the write. A role that does not exist after the write is an error around
-// [purekube.ErrNotFound], unless the write deletes it. Nobody has the rules of such a role. The write that creates it is judged by all that
-// the role will have.
+// An error means that the grants cannot be known: refuse the write. A role that does not exist after the write
+// is an error around [purekube.ErrNotFound], unless the write deletes it. Nobody has the rules of such a role.
+// The write that creates it is judged by all that the role will have.
 //
-// It costs O(n) for n rules in the ClusterRoles that the role depends on, before and after the write, and O(log n) for each of their
-// selectors.
+// It costs O(n) for n rules in the ClusterRoles that the role depends on, before and after the write, and O(log
+// n) for each of their selectors.
 func (x *Index) Grants(oldObj, newObj *rbacv1.ClusterRole, role string) ([]Grant, error) {
 	problems := x.newProblems()
 	written, wrong := writeOf(oldObj, newObj)
@@ -203,11 +208,14 @@ func (d *dependency) partOf(n *node) part {
 	}
 }
 
-// surelyKept reports whether upstream never changes the rules of an aggregating role: it has nothing to collect, and another
-// field manager owns the rules. Sources that aggregate count as having rules: what they come to would have to be known.
+// surelyKept reports whether upstream never changes the rules of an aggregating role: it has nothing to
+// collect, and another field manager owns the rules. Sources that aggregate count as having rules: what they
+// come to would have to be known.
 func (d *dependency) surelyKept(n *node) bool {
 	stay, known := staysWithoutRules(n.object)
-	return known && stay && !n.anySource(func(source *node) bool { return source.aggregation != nil || len(source.object.Rules) > 0 })
+	return known && stay && !n.anySource(func(source *node) bool {
+		return source.aggregation != nil || len(source.object.Rules) > 0
+	})
 }
 
 // mayBeEmptied reports whether upstream may collect no rules for an aggregating role in some pass.
@@ -294,7 +302,7 @@ func grantedBy(before, after *dependency) []Grant {
 			case n.aggregation == nil:
 				c.add(r, ContributesRules, n, n.name+" has it")
 			default:
-				c.add(r, ContributesStored, n, "it is stored in "+n.name+", which aggregates others, and is passed on from there")
+				c.add(r, ContributesStored, n, "it is stored in "+n.name+", which aggregates others and passes it on")
 			}
 		}
 	}

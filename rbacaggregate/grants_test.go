@@ -42,7 +42,8 @@ func TestGrants(t *testing.T) {
 	s := snapshotOf(source, leaf, low(jobs), view(jobs, pods))
 	// In stale, the source of secrets has gone, and nothing has been written since.
 	stale := snapshotOf(leaf, owned(sum("low", "to-view", "none", secrets), FieldManager), view(secrets))
-	// In kept, a ClusterRole without sources has rules that kubectl owns: kube-controller-manager never takes them away.
+	// In kept, a ClusterRole without sources has rules that kubectl owns: kube-controller-manager never takes
+	// them away.
 	kept := snapshotOf(source, owned(sum("kept", "to-view", "none", secrets), "kubectl"), view(secrets, pods))
 	for _, tc := range []struct {
 		name, reason   string
@@ -50,35 +51,55 @@ func TestGrants(t *testing.T) {
 		oldObj, newObj *rbacv1.ClusterRole
 		want           map[string][]string
 	}{
-		{"a source", "it is aggregated", s, nil, plain("new", "to-view", secrets), map[string][]string{"secrets": {"ContributesRules new"}}},
-		{"a source with rules that the role has", "nothing is new", s, nil, plain("new", "to-view", pods), nil},
-		{"a source further down", "through all levels", s, nil, plain("new", "to-low", secrets), map[string][]string{"secrets": {"ContributesRules new"}}},
-		{"a ClusterRole that nothing selects", "the role does not depend on it", s, nil, plain("new", "", secrets), nil},
-		{"the rules of a source", "it is aggregated anew", s, source, plain("source", "to-view", pods, secrets), map[string][]string{"secrets": {"ContributesRules source"}}},
 		{
-			"the role's own rules", "they are granted until the next pass", s, view(jobs, pods), view(jobs, pods, secrets),
+			"a source", "it is aggregated",
+			s, nil, plain("new", "to-view", secrets), map[string][]string{"secrets": {"ContributesRules new"}},
+		},
+		{"a source with rules that the role has", "nothing is new", s, nil, plain("new", "to-view", pods), nil},
+		{
+			"a source further down", "through all levels",
+			s, nil, plain("new", "to-low", secrets), map[string][]string{"secrets": {"ContributesRules new"}},
+		},
+		{
+			"a ClusterRole that nothing selects", "the role does not depend on it",
+			s, nil, plain("new", "", secrets), nil,
+		},
+		{
+			"the rules of a source", "it is aggregated anew",
+			s, source, plain("source", "to-view", pods, secrets), map[string][]string{"secrets": {"ContributesRules source"}},
+		},
+		{
+			"the role's own rules", "they are granted until the next pass",
+			s, view(jobs, pods), view(jobs, pods, secrets),
 			map[string][]string{"secrets": {"WrittenDirectly view"}},
 		},
 		{
-			"stored rules, and no source", "upstream writes nothing, and the role keeps them (D-20)", s, nil, sum("new", "to-view", "none", secrets),
+			"stored rules, and no source", "upstream writes nothing, and the role keeps them (D-20)",
+			s, nil, sum("new", "to-view", "none", secrets),
 			map[string][]string{"secrets": {"ContributesStored new"}},
 		},
 		{
-			"stored rules of a source that aggregates", "they pass through until it is written (D-11)", s, nil, sum("new", "to-view", "to-low", secrets),
+			"stored rules of a source that aggregates", "they pass through until it is written (D-11)",
+			s, nil, sum("new", "to-view", "to-low", secrets),
 			map[string][]string{"secrets": {"ContributesStored new"}},
 		},
 		{
-			"stored rules further down", "low passes them on, and then view", s, nil, sum("new", "to-low", "none", secrets),
+			"stored rules further down", "low passes them on, and then view",
+			s, nil, sum("new", "to-low", "none", secrets),
 			map[string][]string{"secrets": {"ContributesStored new"}},
 		},
 		{
-			"the role with another selector", "what that selects is new", snapshotOf(append(s.ClusterRoles, plain("other", "other", secrets))...), view(jobs, pods), func() *rbacv1.ClusterRole {
+			"the role with another selector", "what that selects is new",
+			snapshotOf(append(s.ClusterRoles, plain("other", "other", secrets))...), view(jobs, pods), func() *rbacv1.ClusterRole {
 				r := view(jobs, pods)
 				r.AggregationRule.ClusterRoleSelectors = append(r.AggregationRule.ClusterRoleSelectors, byLabel("other"))
 				return r
 			}(), map[string][]string{"secrets": {"ContributesRules other"}},
 		},
-		{"the role without its aggregationRule", "it keeps what it has, and that is what it had", s, view(jobs, pods), plain("view", "", jobs, pods), nil},
+		{
+			"the role without its aggregationRule", "it keeps what it has, and that is what it had",
+			s, view(jobs, pods), plain("view", "", jobs, pods), nil,
+		},
 		{
 			"the role created", "all that it comes to is new", snapshotOf(source, leaf, low(jobs)), nil, view(secrets),
 			map[string][]string{
@@ -86,11 +107,13 @@ func TestGrants(t *testing.T) {
 			},
 		},
 		{
-			"the role created again", "the cache still has the one that was deleted", s, nil, plain("view", "", pods, secrets),
+			"the role created again", "the cache still has the one that was deleted",
+			s, nil, plain("view", "", pods, secrets),
 			map[string][]string{"pods": {"WrittenDirectly view"}, "secrets": {"WrittenDirectly view"}},
 		},
 		{
-			"the controller's write", "the cache is behind, and the review has what the role has", snapshotOf(source, leaf, low(jobs), view()),
+			"the controller's write", "the cache is behind, and the review has what the role has",
+			snapshotOf(source, leaf, low(jobs), view()),
 			view(jobs, pods), view(jobs, pods), nil,
 		},
 		{"the role deleted", "nothing is left", s, view(jobs, pods), nil, nil},
@@ -98,7 +121,8 @@ func TestGrants(t *testing.T) {
 		{"a label taken away", "its rules go", s, source, plain("source", "", pods), nil},
 		{"a write that changes nothing", "nothing is new", s, leaf, leaf, nil},
 		{
-			"a new source of rules that go", "the role has them, and would have lost them", stale, nil, plain("new", "to-view", secrets),
+			"a new source of rules that go", "the role has them, and would have lost them",
+			stale, nil, plain("new", "to-view", secrets),
 			map[string][]string{"secrets": {"ContributesStored low", "ContributesRules new"}},
 		},
 		{
@@ -106,28 +130,36 @@ func TestGrants(t *testing.T) {
 			owned(sum("low", "to-view", "none", secrets), FieldManager, "kubectl"), map[string][]string{"secrets": {"ContributesStored low"}},
 		},
 		{
-			"a new owner of the role's rules that go", "upstream leaves them if no source is left", snapshotOf(view(secrets)), view(secrets),
+			"a new owner of the role's rules that go", "upstream leaves them if no source is left",
+			snapshotOf(view(secrets)), view(secrets),
 			owned(view(secrets), "kubectl"), map[string][]string{"secrets": {"NotRemoved view"}},
 		},
 		{
-			"the end of an aggregation that is behind", "the role keeps what would have gone", snapshotOf(source, view(secrets, pods)), view(secrets, pods),
+			"the end of an aggregation that is behind", "the role keeps what would have gone",
+			snapshotOf(source, view(secrets, pods)), view(secrets, pods),
 			plain("view", "", secrets, pods), map[string][]string{"secrets": {"NotRemoved view"}},
 		},
 		{
-			"the last source deleted, where others own the rules", "upstream leaves those that would have gone too", snapshotOf(source, owned(view(secrets, pods), "kubectl")), source, nil,
+			"the last source deleted, where others own the rules", "upstream leaves those that would have gone too",
+			snapshotOf(source, owned(view(secrets, pods), "kubectl")), source, nil,
 			map[string][]string{"secrets": {"NotRemoved view"}},
 		},
 		{
-			"a cycle", "what is stored in a member may go round", snapshotOf(source, owned(sum("view", "v", "to-view", secrets, pods), FieldManager)), nil,
+			"a cycle", "what is stored in a member may go round",
+			snapshotOf(source, owned(sum("view", "v", "to-view", secrets, pods), FieldManager)), nil,
 			sum("new", "to-view", "v"), map[string][]string{"secrets": {"NotRemoved view"}},
 		},
-		{"a source, where another is kept", "the role has its rules for good", kept, nil, plain("new", "to-view", pods), nil},
+		{
+			"a source, where another is kept", "the role has its rules for good",
+			kept, nil, plain("new", "to-view", pods), nil,
+		},
 		{
 			"a source of rules that are kept", "by default they would go", kept, nil, plain("new", "to-view", secrets),
 			map[string][]string{"secrets": {"ContributesRules new"}},
 		},
 		{
-			"a source, where another is not written yet", "the role gets the rules of both", snapshotOf(source, view()), nil, plain("new", "to-view", nodes),
+			"a source, where another is not written yet", "the role gets the rules of both",
+			snapshotOf(source, view()), nil, plain("new", "to-view", nodes),
 			map[string][]string{"nodes": {"ContributesRules new"}, "pods": {"ContributesRules source"}},
 		},
 	} {
@@ -159,27 +191,45 @@ func TestGrantsBadInput(t *testing.T) {
 		err            string
 	}{
 		{"neither object", "no write", s, nil, nil, "view", nil, "ClusterRole: nil object in the snapshot"},
-		{"no name", "which ClusterRole is written is not known", s, nil, plain("", "to-view", secrets), "view", nil, "metadata.name"},
-		{"two names", "a write is of one ClusterRole", s, plain("a", ""), plain("b", "to-view", secrets), "view", nil, "ClusterRole b: metadata.name: the write is of ClusterRole a"},
-		{"no such role", "nothing says what it would grant", s, nil, plain("new", "to-view"), "gone", nil, "ClusterRole gone: not in the snapshot"},
+		{
+			"no name", "which ClusterRole is written is not known",
+			s, nil, plain("", "to-view", secrets), "view", nil, "metadata.name",
+		},
+		{
+			"two names", "a write is of one ClusterRole",
+			s, plain("a", ""), plain("b", "to-view", secrets), "view", nil, "ClusterRole b: metadata.name: the write is of ClusterRole a",
+		},
+		{
+			"no such role", "nothing says what it would grant",
+			s, nil, plain("new", "to-view"), "gone", nil, "ClusterRole gone: not in the snapshot",
+		},
 		{
 			"a source that fails", "it is not known what it comes to", s, nil, plain("new", "to-view", secrets), "view",
 			map[string][]string{"secrets": {"ContributesRules new"}, "nodes": {"ContributesStored broken"}}, "ClusterRole broken: aggregationRule.clusterRoleSelectors[1]",
 		},
-		{"a source that fails, and another role's write", "the role does not depend on the write", s, nil, plain("new", "", secrets), "view", nil, ""},
 		{
-			"the role fails", "its aggregation ends, and it keeps what is written", s, sum("view", "", "to-view"), broken(sum("view", "", "to-view", secrets)), "view",
+			"a source that fails, and another role's write", "the role does not depend on the write",
+			s, nil, plain("new", "", secrets), "view", nil, "",
+		},
+		{
+			"the role fails", "its aggregation ends, and it keeps what is written",
+			s, sum("view", "", "to-view"), broken(sum("view", "", "to-view", secrets)), "view",
 			map[string][]string{"secrets": {"WrittenDirectly view"}}, "ClusterRole view: aggregationRule.clusterRoleSelectors[1]",
 		},
 		{
-			"a name twice", "what it grants is not known", snapshotOf(append(s.ClusterRoles, plain("twin", "to-view", jobs), plain("twin", ""))...), nil,
+			"a name twice", "what it grants is not known",
+			snapshotOf(append(s.ClusterRoles, plain("twin", "to-view", jobs), plain("twin", ""))...), nil,
 			plain("new", "", secrets), "view", nil, "ClusterRole twin: more than one object of this name in the snapshot",
 		},
 		{
-			"the role twice", "what it has is not known", snapshotOf(append(s.ClusterRoles, plain("view", "", jobs))...), nil,
+			"the role twice", "what it has is not known",
+			snapshotOf(append(s.ClusterRoles, plain("view", "", jobs))...), nil,
 			plain("new", "", secrets), "view", nil, "ClusterRole view: more than one object of this name in the snapshot",
 		},
-		{"a nil entry", "it may be anything", snapshotOf(append(s.ClusterRoles, nil)...), nil, plain("new", "", secrets), "view", nil, "ClusterRole: nil object in the snapshot"},
+		{
+			"a nil entry", "it may be anything",
+			snapshotOf(append(s.ClusterRoles, nil)...), nil, plain("new", "", secrets), "view", nil, "ClusterRole: nil object in the snapshot",
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			grants, err := NewIndex(tc.s, Options{}).Grants(tc.oldObj, tc.newObj, tc.role)
@@ -198,8 +248,8 @@ func TestGrantsBadInput(t *testing.T) {
 	require.ErrorIs(t, err, purekube.ErrNotFound)
 }
 
-// In a cluster in which kube-controller-manager has nothing left to do, a write that changes nothing grants nothing; nor does one that
-// the role does not depend on.
+// In a cluster in which kube-controller-manager has nothing left to do, a write that changes nothing grants
+// nothing; nor does one that the role does not depend on.
 func TestGrantsOfAWriteThatChangesNothing(t *testing.T) {
 	writes := 0
 	for seed := range uint64(1000) {
@@ -228,7 +278,8 @@ func TestGrantsOfAWriteThatChangesNothing(t *testing.T) {
 		x := NewIndex(Snapshot{ClusterRoles: roles}, Options{})
 		for _, role := range roles {
 			d, _ := x.dependency(role.Name, &ruleIDs{})
-			// A rule that is stored in a cycle, or kept over ClusterRoles that aggregate nothing, may go: the answer is on the safe side.
+			// A rule that is stored in a cycle, or kept over ClusterRoles that aggregate nothing, may go:
+			// the answer is on the safe side.
 			if slices.ContainsFunc(d.roles, func(n *node) bool {
 				own, _ := x.dependency(n.name, &ruleIDs{})
 				return own.roundabout || n.aggregation != nil && keepsStored(n.object) && !d.surelyKept(n)

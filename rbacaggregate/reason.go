@@ -33,7 +33,7 @@ const (
 // Why a write may grant a rule, besides ContributesRules and ContributesStored: see [Grant].
 const (
 	WrittenDirectly Code = "WrittenDirectly" // the write stores it in the ClusterRole itself
-	NotRemoved      Code = "NotRemoved"      // it is stored in the ClusterRole, would be removed without the write, and may stay with it
+	NotRemoved      Code = "NotRemoved"      // the ClusterRole has it, would lose it without the write, and may keep it with it
 )
 
 // What the plan is.
