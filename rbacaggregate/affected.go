@@ -75,6 +75,10 @@ func (e event) planned() bool {
 	return e.wasThere && (e.before.ambiguous() || e.before.aggregates()) || e.isThere && (e.after.ambiguous() || e.after.aggregates())
 }
 
+// ownership reports whether upstream's apply without rules leaves the stored ones now and did not before, or the other
+// way round (D-20).
+func (e event) ownership() bool { return keepsStored(e.before.object) != keepsStored(e.after.object) }
+
 func (e event) name() string {
 	if e.isThere {
 		return e.after.name
@@ -123,15 +127,16 @@ func (x *Index) reach(next *Index, events []event, stored bool) *reached {
 // reachFirst adds the role of an event, if its own plan may differ, and those that aggregate it, before or
 // after.
 func (x *Index) reachFirst(next *Index, e event, stored bool, r *reached) {
+	rules := e.rules || stored && e.ownership()
 	switch {
 	case e.planned() && e.aggregationRule:
 		r.addRising(e.name())
-	case e.planned() && e.rules:
+	case e.planned() && rules:
 		r.add(e.name())
 	}
 
 	// It contributes other rules; or what is stored in it is not what it contributes.
-	if e.aggregationRule || e.rules && (stored || !next.computable(e.after)) {
+	if e.aggregationRule || rules && (stored || !next.computable(e.after)) {
 		if e.wasThere {
 			x.aggregators(e.before, r.before, r.addRising)
 		}
@@ -143,12 +148,12 @@ func (x *Index) reachFirst(next *Index, e event, stored bool, r *reached) {
 	if maps.Equal(e.before.object.Labels, e.after.object.Labels) {
 		return
 	}
-	// It comes in where it did not, and does not where it did.
+	// It comes in where it did not, does not where it did, or comes in at another place.
 	was, is := map[string]bool{}, map[string]bool{}
 	x.aggregators(e.before, nil, func(name string) { was[name] = true })
 	next.aggregators(e.after, nil, func(name string) { is[name] = true })
 	for name := range was {
-		if !is[name] && name != e.name() {
+		if name != e.name() && (!is[name] || next.movedIn(name, e)) {
 			r.addRising(name)
 		}
 	}
@@ -157,6 +162,21 @@ func (x *Index) reachFirst(next *Index, e event, stored bool, r *reached) {
 			r.addRising(name)
 		}
 	}
+}
+
+// movedIn reports whether another selector of a role than before is now the first to match the role of an event. The
+// rules are collected in the order of the selectors (BR-27-02).
+func (x *Index) movedIn(name string, e event) bool {
+	a, _ := x.aggregated.Get(name)
+	for _, s := range a.selectors {
+		if s == nil {
+			continue
+		}
+		if was, is := e.before.matchedBy(s), e.after.matchedBy(s); was || is {
+			return was != is
+		}
+	}
+	return false
 }
 
 // computable reports whether a role aggregates and all that it aggregates is known.

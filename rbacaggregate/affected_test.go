@@ -122,6 +122,72 @@ func TestAffectedInCycle(t *testing.T) {
 	require.Equal(t, []string{"x", "y", "z"}, AffectedByClusterRole(s, plain("a", "leaf"), plain("a", "leaf", pods), Options{}))
 }
 
+// The rules are collected in the order of the selectors (BR-27-02). If another selector is the first to match a source,
+// its rules move.
+func TestAffectedBySelectorThatMatchesFirst(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason string
+		before, of   string
+		want         []string
+	}{
+		{"a later one", "its rules come behind those of other", "a b", "b", []string{"sum", "top"}},
+		{"an earlier one", "its rules come before those of other", "b", "a b", []string{"sum", "top"}},
+		{"the same one", "whatever matches behind it", "a", "a b", nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := snapshotOf(sum("sum", "sum", "a b"), plain("other", "a", nodes), sum("top", "", "sum"))
+			source := func(kinds string) *rbacv1.ClusterRole { return plain("first", kinds, pods) }
+			require.Equal(t, tc.want, AffectedByClusterRole(s, source(tc.before), source(tc.of), Options{}), tc.reason)
+			x, _ := NewIndex(s, Options{}).With(snapshotOf(source(tc.before)))
+			next, affected := x.With(snapshotOf(source(tc.of)))
+			require.Equal(t, tc.want, affected, tc.reason)
+			was, err := x.Rules("sum")
+			require.NoError(t, err)
+			is, err := next.Rules("sum")
+			require.NoError(t, err)
+			require.Equal(t, len(tc.want) > 0, !cmp.Equal(was, is), tc.reason)
+		})
+	}
+}
+
+// A change of labels alone, where roles have many selectors: what is not named has the same plan as before.
+func TestAffectedByLabelsMissesNothing(t *testing.T) {
+	named, unnamed := 0, 0
+	for seed := range uint64(1500) {
+		r := rand.New(rand.NewPCG(seed, 15))
+		roles := randomRoles(r, seed%2 == 0)
+		for _, role := range roles {
+			if role.AggregationRule != nil {
+				selectors := &role.AggregationRule.ClusterRoleSelectors
+				for _, kind := range r.Perm(6)[:3] {
+					*selectors = append(*selectors, byLabel(string(rune('a'+kind))))
+				}
+			}
+		}
+		newObj := roles[r.IntN(len(roles))].DeepCopy()
+		newObj.Labels = map[string]string{}
+		for _, kind := range r.Perm(6)[:r.IntN(4)] {
+			newObj.Labels[string(rune('a'+kind))] = "true"
+		}
+		before := NewIndex(Snapshot{ClusterRoles: roles}, Options{})
+		after, affected := before.With(Snapshot{ClusterRoles: []*rbacv1.ClusterRole{newObj}})
+		for _, role := range roles {
+			a, errA := before.Plan(role.Name)
+			b, errB := after.Plan(role.Name)
+			require.NoError(t, errA)
+			require.NoError(t, errB)
+			if _, found := slices.BinarySearch(affected, role.Name); found {
+				named++
+				continue
+			}
+			unnamed++
+			require.Empty(t, cmp.Diff(a, b), "seed %d: %s is not named", seed, role.Name)
+		}
+	}
+	require.Greater(t, named, 1000, "too few keys are named")
+	require.Greater(t, unnamed, 1000, "too few keys are not named")
+}
+
 // after returns the snapshot with newObj in the place of oldObj.
 func (s Snapshot) after(oldObj, newObj *rbacv1.ClusterRole) Snapshot {
 	var after Snapshot

@@ -272,6 +272,18 @@ func BenchmarkHostile(b *testing.B) {
 				b.Fatal(c, err)
 			}
 		}},
+		{"Grants/chain", chain, Options{}, func(b *testing.B, s Snapshot, o Options) {
+			g, err := NewIndex(s, o).Grants(nil, plain("leaf", fmt.Sprintf("link%d", len(s.ClusterRoles)-1), numbered(0)), "chain000000")
+			if err != nil || len(g) != 1 {
+				b.Fatal(g, err)
+			}
+		}},
+		{"Grants/ring", func(n int) Snapshot { return ring(n, 10) }, Options{}, func(b *testing.B, s Snapshot, o Options) {
+			own := find(s.ClusterRoles, "own000000")
+			if _, err := NewIndex(s, o).Grants(own, plain("own000000", ""), "ring000000"); err != nil {
+				b.Fatal(err)
+			}
+		}},
 		{"Affected/everything", everything, Options{}, func(b *testing.B, s Snapshot, o Options) {
 			if affected := AffectedByClusterRole(s, nil, plain("new", "", numbered(0)), o); len(affected) != len(s.ClusterRoles)-10 {
 				b.Fatal(len(affected))
@@ -321,6 +333,25 @@ func cluster(n int) Snapshot {
 
 var clusterSizes = []int{1_000, 10_000, 100_000, 1_000_000}
 
+// BenchmarkGrants asks about one write that brings so many rules to a role that has as many.
+func BenchmarkGrants(b *testing.B) {
+	var before growth
+	for _, n := range sizes {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			x := NewIndex(snapshotOf(append(bundle(n, "is"), sum("sum", "", "is"))...), Options{})
+			write := plain("new", "is")
+			for i := range n {
+				write.Rules = append(write.Rules, numbered(n+i))
+			}
+			before.loop(b, n, func() {
+				if g, err := x.Grants(nil, write, "sum"); err != nil || len(g) != 2*n {
+					b.Fatal(len(g), err)
+				}
+			})
+		})
+	}
+}
+
 func BenchmarkIndex(b *testing.B) {
 	write := plain("new", "to-view", numbered(999_999_999))
 	for _, bc := range []struct {
@@ -360,6 +391,11 @@ func BenchmarkIndex(b *testing.B) {
 		{"PreviewRole/admin", func(b *testing.B, x *Index) {
 			if c, err := x.PreviewRole(write, "admin"); err != nil || len(c.Added) != 1 {
 				b.Fatal(c, err)
+			}
+		}},
+		{"Grants/admin", func(b *testing.B, x *Index) {
+			if g, err := x.Grants(nil, write, "admin"); err != nil || len(g) == 0 {
+				b.Fatal(g, err)
 			}
 		}},
 		{"Preview", func(b *testing.B, x *Index) {

@@ -4,11 +4,12 @@
 //
 // [Plan] and [PlanAll] return the writes. [Rules] returns the rules whether they are written or not.
 // [Explain] and [ExplainAll] say where each rule comes from. [AffectedByClusterRole] names the
-// ClusterRoles to plan again after an event. [PreviewRole] tells an admission webhook what a write would do to
-// one ClusterRole, admin for example; [Preview] and [PreviewDelete] tell it of all that a write affects.
+// ClusterRoles to plan again after an event. [PreviewRole] says what becomes of one ClusterRole, admin
+// for example, after a write; [Preview] and [PreviewDelete] say it of all that the write affects.
 //
 // Each of these functions passes over the whole snapshot. An [Index] does that once and answers the same
-// questions by methods.
+// questions by methods. [Index.Grants] is for admission webhooks: it returns every rule that a write may give to one
+// ClusterRole at any time, whoever aggregates.
 //
 // # Rules
 //
@@ -39,7 +40,7 @@
 //     back until a source is mended: retry with back-off.
 //  4. Do not retry an error of Plan. It names ClusterRoles that have to be mended; their events bring the
 //     plan back. The actions of a result that comes with an error are right: make them.
-//     A webhook that gets an error from a preview refuses the write.
+//     A webhook that gets an error refuses the write.
 //  5. The account that makes the calls grants rules that it may not hold itself, so it needs the verb
 //     escalate on clusterroles, besides patch, get, list and watch.
 //  6. Do not run this beside the clusterrole-aggregation-controller of kube-controller-manager: switch
@@ -71,8 +72,8 @@
 //     once: one write for each ClusterRole, with the rules that upstream comes to in the end. In a
 //     cycle every member has the rules that enter the cycle anywhere, in an order in
 //     which upstream, too, finds nothing to change.
-//   - D-20: if no rules are left, upstream's apply does not mention rules, so those that another field manager
-//     set stay. Here the apply says that there are none.
+//   - D-20: if no rules are left, upstream's apply does not mention rules. That removes only the rules that the
+//     controller set and no other field manager owns. Here the apply says that there are none.
 //   - D-26: an apply carries the UID, so that it neither creates a ClusterRole that was deleted nor writes
 //     to another one of the same name.
 //   - D-35: upstream passes on what is stored in a ClusterRole whose aggregation fails. Here a
@@ -86,7 +87,7 @@
 // levels. A selector that needs no label, such as an empty one or one with DoesNotExist alone, is tried at each
 // event.
 //
-// Plan, Rules, Explain and PreviewRole for one ClusterRole are linear in what it rests on: its sources
+// Plan, Rules, Explain, PreviewRole and Grants for one ClusterRole are linear in what it rests on: its sources
 // through all levels, their rules, and for each different selector among them, the ClusterRoles that it
 // matches. Cycles make no difference. PlanAll and Preview are linear in the same for all ClusterRoles, and in
 // the rules that each selector collects. ExplainAll is linear in the sources of each ClusterRole.

@@ -112,7 +112,7 @@ func ExampleExplainAll() {
 
 // An admission webhook that keeps a write from giving admin more than it has. It refuses what it cannot
 // know. A real one answers with admission.Allowed and admission.Denied.
-func ExamplePreviewRole() {
+func ExampleIndex_Grants() {
 	admin := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "admin"},
 		AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{
@@ -126,32 +126,53 @@ func ExamplePreviewRole() {
 			{MatchLabels: map[string]string{"not a label": "true"}},
 		}},
 	}
-	s := rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{admin, broken}}
-	decide := func(written *rbacv1.ClusterRole) {
-		change, err := rbacaggregate.PreviewRole(s, written, "admin", rbacaggregate.Options{})
+	cluster := rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{admin, broken}}
+	index := rbacaggregate.NewIndex(cluster, rbacaggregate.Options{})
+	decide := func(oldObj, newObj *rbacv1.ClusterRole) {
+		grants, err := index.Grants(oldObj, newObj, "admin")
 		if err != nil {
 			fmt.Println("deny:", err)
 			return
 		}
-		added := append(change.Added, change.Overwritten...)
-		if len(added) == 0 {
-			fmt.Println("allow", written.Name)
+		if len(grants) == 0 {
+			fmt.Println("allow", newObj.Name)
 			return
 		}
-		for _, r := range added {
-			fmt.Printf("deny %s: admin could %v %v\n", written.Name, r.Verbs, r.Resources)
+		for _, g := range grants {
+			fmt.Printf("deny %s: admin could %v %v: %v\n", newObj.Name, g.Rule.Verbs, g.Rule.Resources, g.Reasons[0])
 		}
 	}
 
 	all := []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}
-	decide(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "operator"}, Rules: all})
-	decide(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "operator", Labels: map[string]string{"to-admin": "true"}}, Rules: all})
-	// Without the aggregationRule, admin keeps what the write says.
-	decide(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "admin"}, Rules: all})
+	decide(nil, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "operator"}, Rules: all})
+	label := map[string]string{"to-admin": "true"}
+	decide(nil, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "operator", Labels: label}, Rules: all})
+	// Without sources, kube-controller-manager leaves the rules that the write stores.
+	decide(nil, &rbacv1.ClusterRole{
+		ObjectMeta:      metav1.ObjectMeta{Name: "operator", Labels: label},
+		AggregationRule: &rbacv1.AggregationRule{}, Rules: all,
+	})
+	// Until the next pass, admin has what the write says.
+	direct := admin.DeepCopy()
+	direct.Rules = all
+	decide(admin, direct)
 	// Output:
 	// allow operator
-	// deny operator: admin could [*] [*]
-	// deny admin: admin could [*] [*]
+	// deny operator: admin could [*] [*]: operator has it
+	// deny operator: admin could [*] [*]: it is stored in operator, which aggregates others and passes it on
+	// deny admin: admin could [*] [*]: the write stores it
+}
+
+// What becomes of the rules of one ClusterRole in the end.
+func ExamplePreviewRole() {
+	written := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "widgets-admin", Labels: map[string]string{"to-view": "true"}},
+		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"delete"}, APIGroups: []string{"example.com"}, Resources: []string{"widgets"}}},
+	}
+	s := rbacaggregate.Snapshot{ClusterRoles: roles()}
+	change, err := rbacaggregate.PreviewRole(s, written, "edit", rbacaggregate.Options{})
+	fmt.Println(change.Name, change.Added, change.Removed, err)
+	// Output: edit [{[delete] [example.com] [widgets] [] []}] [] <nil>
 }
 
 // Who would get the right to delete widgets through one label.

@@ -83,6 +83,11 @@ func FuzzPlan(f *testing.F) {
 			if _, err := Preview(s, changed, o); changed == nil && err == nil {
 				t.Fatal("previewed nothing")
 			}
+			for _, written := range []*rbacv1.ClusterRole{changed, nil} {
+				if grants, err := NewIndex(s, o).Grants(find(roles, name), written, name); err == nil && written == nil && len(grants) > 0 {
+					t.Fatal("a deletion grants to the role that it deletes")
+				}
+			}
 			outcomes := planAll(s, o)
 			for _, outcome := range outcomes {
 				if one, _ := Plan(s, outcome.Key, o); !cmp.Equal(one, outcome.Result) {

@@ -16,6 +16,7 @@ import (
 // An Index keeps the ClusterRoles that it was given and never writes to them. They must not change.
 //
 // Each method returns what the function of its name returns for the ClusterRoles in the Index.
+// [Index.Grants] has no such function.
 type Index struct {
 	options Options
 	// problems are nil ClusterRoles and ClusterRoles without a name.

@@ -28,15 +28,18 @@ type Change struct {
 func (c Change) Empty() bool { return len(c.Added)+len(c.Removed)+len(c.Overwritten) == 0 }
 
 // Preview returns what becomes of the aggregated ClusterRoles if changed is written, created or in the
-// place of the one of its name, and aggregation comes to rest; sorted by name. It is for an admission
-// webhook that refuses a write which gives rules away. The ClusterRole changed is itself among them if
-// it has an aggregationRule, before or with the write; otherwise it has just the rules that it says.
+// place of the one of its name, and aggregation comes to rest; sorted by name. The ClusterRole changed is itself
+// among them if it has an aggregationRule, before or with the write; otherwise it has just the rules that it says.
+//
+// An admission webhook must use [Index.Grants] instead. A preview says what one kind of controller ends with: it leaves
+// out rules that are granted until then, and rules that stay only with the other kind.
 //
 // Under MatchUpstream it is the end state of a stock cluster, after as many rounds of writes as it takes.
 // That differs from the default in two cases. A rule that is stored in a member of a cycle of
 // ClusterRoles, or in an aggregated one below, counts as staying in all members: whether it does depends on the
 // order of upstream's passes. And a ClusterRole that comes to no rules keeps those that are stored in it, unless its
-// managedFields say that no other field manager owns them (D-20).
+// managedFields say that the controller owns them and no other field manager does (D-20). If it is given other rules in
+// one pass and loses them in a later one, that depends on the order of the passes too, and the preview may miss it.
 //
 // The error joins what is wrong with the ClusterRoles that the affected ones rest on with the write, and
 // with the snapshot as a whole. Where rules cannot be known, the changes are as if aggregation did

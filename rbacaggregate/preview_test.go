@@ -2,6 +2,7 @@ package rbacaggregate
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -93,11 +94,8 @@ func TestPreview(t *testing.T) {
 
 // Under MatchUpstream a preview is of where upstream's rounds of writes end. One of a single ClusterRole says the same.
 func TestPreviewMatchUpstream(t *testing.T) {
-	ownedBy := func(r *rbacv1.ClusterRole, manager string) *rbacv1.ClusterRole {
-		r.ManagedFields = []metav1.ManagedFieldsEntry{
-			{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{}}`)}},
-			{Manager: manager, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:rules":{}}`)}},
-		}
+	by := func(manager string, r *rbacv1.ClusterRole) *rbacv1.ClusterRole {
+		r.ManagedFields = append(ownedBy("kubectl", "f:metadata"), ownedBy(manager)...)
 		return r
 	}
 	for _, tc := range []struct {
@@ -122,7 +120,7 @@ func TestPreviewMatchUpstream(t *testing.T) {
 	}, {
 		name: "no rules left, another manager", reason: "upstream's apply does not mention rules, so they stay (D-20), and rise",
 		s:       snapshotOf(sum("top", "", "low")),
-		changed: ownedBy(sum("low", "low", "none", secrets), "kubectl"),
+		changed: by("kubectl", sum("low", "low", "none", secrets)),
 		want:    []Change{{Name: "low", Added: rulesOf(secrets)}, {Name: "top", Added: rulesOf(secrets)}},
 	}, {
 		name: "no rules left, no managers known", reason: "they may stay",
@@ -132,7 +130,7 @@ func TestPreviewMatchUpstream(t *testing.T) {
 	}, {
 		name: "no rules left, the controller's own", reason: "what only the controller set is removed",
 		s:       snapshotOf(sum("top", "", "low")),
-		changed: ownedBy(sum("low", "low", "none", secrets), FieldManager),
+		changed: by(FieldManager, sum("low", "low", "none", secrets)),
 		want:    []Change{{Name: "low", Overwritten: rulesOf(secrets)}},
 	}, {
 		name: "kept rules below a source that grants nothing", reason: "they stay two levels down",
@@ -160,6 +158,39 @@ func TestPreviewMatchUpstream(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ownedBy is the entry of a field manager that applied the rules, or these fields.
+func ownedBy(manager string, fields ...string) []metav1.ManagedFieldsEntry {
+	if len(fields) == 0 {
+		fields = []string{"f:rules"}
+	}
+	entry := metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply,
+		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"` + strings.Join(fields, `":{},"`) + `":{}}`)}}
+	return []metav1.ManagedFieldsEntry{entry}
+}
+
+// A write may change nothing but the owners of the rules. That is a change where no source grants them: upstream's apply
+// leaves them then.
+func TestPreviewNamesWhatANewOwnerKeeps(t *testing.T) {
+	stale := sum("low", "low", "none", secrets) // its source is gone, and the controller has not come to it yet
+	stale.ManagedFields = ownedBy(FieldManager)
+	s := snapshotOf(sum("top", "", "low"), stale)
+	owned := stale.DeepCopy()
+	owned.ManagedFields = append(owned.ManagedFields, ownedBy("kubectl")...)
+	want := []Change{{Name: "low", Added: rulesOf(secrets)}, {Name: "top", Added: rulesOf(secrets)}}
+	got, err := Preview(s, owned, upstream)
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff(want, got))
+	got, err = Preview(s, owned, Options{})
+	require.NoError(t, err)
+	require.Empty(t, got, "by default who owns them does not count (D-20)")
+	require.Empty(t, AffectedByClusterRole(s, stale, owned, Options{}), "no plan depends on it")
+
+	disowned := stale
+	got, err = Preview(snapshotOf(sum("top", "", "low"), owned), disowned, upstream)
+	require.NoError(t, err)
+	require.Empty(t, cmp.Diff([]Change{{Name: "low", Removed: rulesOf(secrets)}, {Name: "top", Removed: rulesOf(secrets)}}, got))
 }
 
 func TestPreviewOrderAlone(t *testing.T) {

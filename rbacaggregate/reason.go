@@ -30,6 +30,12 @@ const (
 	Cycle             Code = "Cycle"             // a ClusterRole matches that aggregates this one in turn
 )
 
+// Why a write may grant a rule, besides ContributesRules and ContributesStored: see [Grant].
+const (
+	WrittenDirectly Code = "WrittenDirectly" // the write stores it in the ClusterRole itself
+	NotRemoved      Code = "NotRemoved"      // the ClusterRole has it, would lose it without the write, and may keep it with it
+)
+
 // What the plan is.
 const (
 	UpToDate     Code = "UpToDate"     // its rules are those that aggregation gives it

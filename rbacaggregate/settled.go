@@ -75,22 +75,30 @@ func (e *evaluation) grants(s *selection, to *group) bool {
 	return **known
 }
 
-// keepsStored reports whether a role keeps the rules that are stored in it when upstream applies it
-// without rules: if another field manager owns them as well, or if who owns them is not known.
+// keepsStored reports whether a role may keep the rules that are stored in it when upstream applies it without rules.
 func keepsStored(object *rbacv1.ClusterRole) bool {
+	stay, known := staysWithoutRules(object)
+	return stay || !known
+}
+
+// staysWithoutRules reports whether a role keeps its rules when upstream applies it without rules: server-side apply
+// removes only what the controller applied before and nobody else owns. It is not known if the managedFields are left
+// out or cannot be read.
+func staysWithoutRules(object *rbacv1.ClusterRole) (stay, known bool) {
+	mine, others := false, false
 	for _, m := range object.ManagedFields {
-		if m.Manager == FieldManager && m.Operation == metav1.ManagedFieldsOperationApply {
-			continue
-		}
 		data, _ := json.Marshal(m.FieldsV1)
 		var fields map[string]json.RawMessage
 		_ = json.Unmarshal(data, &fields)
-		if fields == nil { // there is no object in it that could be read
-			return true
-		}
-		if _, owned := fields["f:rules"]; owned {
-			return true
+		_, owned := fields["f:rules"]
+		switch {
+		case m.Manager == FieldManager && m.Operation == metav1.ManagedFieldsOperationApply:
+			mine = mine || owned
+		case fields == nil: // there is no object in it that could be read
+			return false, false
+		default:
+			others = others || owned
 		}
 	}
-	return len(object.ManagedFields) == 0
+	return others || !mine, len(object.ManagedFields) > 0
 }

@@ -33,7 +33,9 @@ func TestD20_WhoseRulesStay(t *testing.T) {
 		{"no entries", "they may have been left out of the cache", nil, true},
 		{"the controller's", "it owned them, and its apply gives them up", []metav1.ManagedFieldsEntry{own}, false},
 		{"the controller's and other fields", "who owns labels owns no rules", []metav1.ManagedFieldsEntry{entry("kubectl", update, metadata), own}, false},
-		{"nobody's", "no manager is left that owns them", []metav1.ManagedFieldsEntry{entry("kubectl", update, metadata)}, false},
+		{"nobody's", "the apply takes away only what the controller owned", []metav1.ManagedFieldsEntry{entry("kubectl", update, metadata)}, true},
+		{"nobody's, and the controller's other fields", "the same", []metav1.ManagedFieldsEntry{entry(FieldManager, apply, metadata)}, true},
+		{"the controller's without fields", "what it owns is not known", []metav1.ManagedFieldsEntry{{Manager: FieldManager, Operation: apply}}, true},
 		{"another one's", "the apply leaves them alone", []metav1.ManagedFieldsEntry{entry("kubectl", apply, rules)}, true},
 		{"another one's too", "one owner is enough", []metav1.ManagedFieldsEntry{own, entry("kubectl", update, rules)}, true},
 		{
@@ -91,7 +93,7 @@ func TestD20_WhatRestsOnOthersKeepsNothing(t *testing.T) {
 		name: "a source whose rules go", reason: "only the controller set them, so it grants nothing in the end", of: "low", keeps: true,
 		s: snapshotOf(func() *rbacv1.ClusterRole {
 			r := sum("low", "low", "none", jobs)
-			r.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: FieldManager, Operation: metav1.ManagedFieldsOperationApply}}
+			r.ManagedFields = ownedBy(FieldManager)
 			return r
 		}()),
 	}, {

@@ -1,0 +1,335 @@
+package rbacaggregate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+)
+
+// Grant is a rule that a write may give to a ClusterRole, for a moment or for good.
+type Grant struct {
+	Rule rbacv1.PolicyRule
+	// Reasons name the ClusterRoles that the rule comes from: the ClusterRole that gets it first, and the others
+	// sorted by name. Their codes are [WrittenDirectly], [NotRemoved], [ContributesRules] and [ContributesStored].
+	Reasons []Reason
+}
+
+// Grants returns the rules that one write may give to the ClusterRole role at any time after the write. It is
+// the question for an admission webhook: refuse the write unless an allow-list covers every rule that it
+// returns.
+//
+// oldObj and newObj are oldObject and object of the review. oldObj is nil for a create, newObj for a delete.
+// What the Index has under that name does not count, because the cache may be behind.
+//
+// The answer does not depend on [Options]. It holds for the default decisions, for kube-controller-manager of
+// every supported release, for both at once, and for any order of their passes. These rules are granted:
+//
+//   - [ContributesRules]: the rules of the ClusterRoles that the role aggregates, through all levels.
+//   - [ContributesStored]: the rules that are stored in a ClusterRole on the way. Upstream passes them on until
+//     that ClusterRole is written (D-11). They stay for good in a cycle, or where upstream writes nothing
+//     (D-20).
+//   - [WrittenDirectly]: the rules that newObj stores in the role itself. They stay until the next pass, or for good.
+//   - [NotRemoved]: rules that the role has, that would be removed without the write, and that may stay with
+//     it. For example, the write makes another field manager a co-owner, removes the last source, or ends the
+//     aggregation.
+//
+// A rule that the role has, and keeps without the write, is not granted by it. Nothing is granted by a write
+// that the role does not depend on, before or after. Every other write is held responsible for all that the
+// role may get: while the role waits for the rules of one source, a write of the next source grants the rules
+// of both.
+//
+// Not included are passes that still work with the cluster as it was before the write. They grant what it granted then.
+//
+// The grants are in the order in which the rules are stored: those of the role first, then those of the others
+// sorted by name.
+//
+// An error means that the grants cannot be known: refuse the write. A role that does not exist after the write
+// is an error around [purekube.ErrNotFound], unless the write deletes it. Nobody has the rules of such a role.
+// The write that creates it is judged by all that the role will have.
+//
+// It costs O(n) for n rules in the ClusterRoles that the role depends on, before and after the write, and O(log
+// n) for each of their selectors.
+func (x *Index) Grants(oldObj, newObj *rbacv1.ClusterRole, role string) ([]Grant, error) {
+	problems := x.newProblems()
+	written, wrong := writeOf(oldObj, newObj)
+	if wrong != nil {
+		problems.Add(wrong)
+		return nil, problems.Err()
+	}
+	ids := &ruleIDs{}
+	was, _ := x.replace(written.before())
+	is, _ := was.replace(written.after())
+	after, found := is.dependency(role, ids)
+	switch {
+	case !found && (role != written.name || newObj != nil):
+		problems.Add(notFound(role))
+		return nil, problems.Err()
+	case !found:
+		return nil, problems.Err()
+	}
+	before, _ := was.dependency(role, ids)
+	for _, name := range after.ambiguous {
+		problems.Add(duplicateError(name))
+	}
+	if after.root == nil || !before.on(written.name) && !after.on(written.name) {
+		return nil, problems.Err()
+	}
+	for _, n := range after.roles {
+		for _, problem := range n.problems {
+			problems.Add(copyError(problem))
+		}
+	}
+	return grantedBy(before, after), problems.Err()
+}
+
+// clusterRoleWrite is a create, an update or a delete of a ClusterRole.
+type clusterRoleWrite struct {
+	name             string
+	oldObjs, newObjs []*rbacv1.ClusterRole
+}
+
+func writeOf(oldObj, newObj *rbacv1.ClusterRole) (clusterRoleWrite, *purekube.ObjectError) {
+	var w clusterRoleWrite
+	var problems []*purekube.ObjectError
+	if oldObj != nil {
+		w.oldObjs, problems = usable([]*rbacv1.ClusterRole{oldObj})
+	}
+	if newObj != nil {
+		var more []*purekube.ObjectError
+		w.newObjs, more = usable([]*rbacv1.ClusterRole{newObj})
+		problems = append(problems, more...)
+	}
+	switch objects := slices.Concat(w.oldObjs, w.newObjs); {
+	case len(problems) > 0:
+		return w, problems[0]
+	case len(objects) == 0:
+		return w, &purekube.ObjectError{Kind: kindClusterRole, Err: purekube.ErrNil}
+	case objects[0].Name != objects[len(objects)-1].Name:
+		return w, &purekube.ObjectError{Kind: kindClusterRole, Name: objects[1].Name, Field: "metadata.name",
+			Err: fmt.Errorf("the write is of ClusterRole %s", objects[0].Name)}
+	default:
+		w.name = objects[0].Name
+	}
+	return w, nil
+}
+
+func (w clusterRoleWrite) before() map[string][]*rbacv1.ClusterRole {
+	return map[string][]*rbacv1.ClusterRole{w.name: w.oldObjs}
+}
+
+func (w clusterRoleWrite) after() map[string][]*rbacv1.ClusterRole {
+	return map[string][]*rbacv1.ClusterRole{w.name: w.newObjs}
+}
+
+// dependency has all roles that the rules of one role can come from.
+type dependency struct {
+	*evaluation
+	// root is the role. It is nil if no ClusterRole has the name, or several have it.
+	root *node
+	// roles are the root and all roles that it aggregates, through all levels, sorted by name.
+	roles []*node
+	names map[string]bool
+	// ambiguous are the names among them that several ClusterRoles have.
+	ambiguous []string
+	// roundabout is whether the root is one of its own sources, through others.
+	roundabout bool
+}
+
+// dependency returns what a role depends on, and whether any ClusterRole has its name.
+func (x *Index) dependency(name string, ids *ruleIDs) (*dependency, bool) {
+	d := &dependency{evaluation: x.evaluate(nested, ids), names: map[string]bool{}}
+	r, found := x.find(name)
+	switch {
+	case !found:
+		return d, false
+	case r.ambiguous():
+		d.ambiguous = append(d.ambiguous, name)
+		return d, true
+	}
+	d.root = d.node(r)
+	d.pass++
+	d.add(d.root)
+	for i := 0; i < len(d.roles); i++ {
+		n := d.roles[i]
+		if n.aggregation == nil {
+			continue
+		}
+		computable := d.computable(n)
+		for _, s := range n.selections {
+			if !computable {
+				// Nothing is written to it, so that it passes on nothing but what is stored in it.
+				d.ambiguous = append(d.ambiguous, s.ambiguous...)
+				continue
+			}
+			d.roundabout = d.roundabout || n != d.root && s.has(d.root)
+			if s.collected.first(d.pass) {
+				for _, source := range s.sources {
+					d.add(source)
+				}
+			}
+		}
+	}
+	slices.SortFunc(d.roles, func(a, b *node) int { return strings.Compare(a.name, b.name) })
+	return d, true
+}
+
+func (d *dependency) add(n *node) {
+	if !d.names[n.name] {
+		d.names[n.name] = true
+		d.roles = append(d.roles, n)
+	}
+}
+
+// on reports whether the role depends on another one, which may be itself.
+func (d *dependency) on(name string) bool { return d.names[name] }
+
+// part says what becomes of the rules that are stored in a role of a dependency.
+type part int
+
+const (
+	lastingRules part = iota // they stay: nothing is written to it
+	keptRules                // upstream leaves them, and the default removes them (D-20)
+	passingRules             // they stay until the next pass
+)
+
+func (d *dependency) partOf(n *node) part {
+	switch {
+	case !d.computable(n):
+		return lastingRules
+	case d.surelyKept(n):
+		return keptRules
+	default:
+		return passingRules
+	}
+}
+
+// surelyKept reports whether upstream never changes the rules of an aggregating role: it has nothing to
+// collect, and another field manager owns the rules. Sources that aggregate count as having rules: what they
+// come to would have to be known.
+func (d *dependency) surelyKept(n *node) bool {
+	stay, known := staysWithoutRules(n.object)
+	return known && stay && !n.anySource(func(source *node) bool {
+		return source.aggregation != nil || len(source.object.Rules) > 0
+	})
+}
+
+// mayBeEmptied reports whether upstream may collect no rules for an aggregating role in some pass.
+func (d *dependency) mayBeEmptied(n *node) bool {
+	return !n.anySource(func(source *node) bool { return !d.computable(source) && len(source.object.Rules) > 0 })
+}
+
+// anySource reports whether f is true for a source of a role, itself excepted (BR-27-03).
+func (n *node) anySource(f func(*node) bool) bool {
+	return slices.ContainsFunc(n.selections, func(s *selection) bool {
+		return slices.ContainsFunc(s.sources, func(source *node) bool { return source != n && f(source) })
+	})
+}
+
+// ruleSet has rules by their numbers.
+type ruleSet map[ruleID]bool
+
+func (s ruleSet) add(rules []rule) {
+	for _, r := range rules {
+		s[r.id] = true
+	}
+}
+
+// lasting returns the rules that the root has and keeps, whatever the order of the passes: by default, and as upstream.
+func (d *dependency) lasting() (byDefault, asUpstream ruleSet) {
+	byDefault, asUpstream = ruleSet{}, ruleSet{}
+	if d.root == nil {
+		return byDefault, asUpstream
+	}
+	own := d.stored(d.root)
+	switch d.partOf(d.root) {
+	case lastingRules:
+		byDefault.add(own)
+		return byDefault, byDefault
+	case keptRules:
+		asUpstream.add(own)
+	}
+	lasting, kept := ruleSet{}, ruleSet{}
+	for _, n := range d.sources() {
+		switch d.partOf(n) {
+		case lastingRules:
+			lasting.add(d.stored(n))
+		case keptRules:
+			kept.add(d.stored(n))
+		}
+	}
+	for _, r := range own {
+		byDefault[r.id] = lasting[r.id]
+		asUpstream[r.id] = asUpstream[r.id] || lasting[r.id] || kept[r.id]
+	}
+	return byDefault, asUpstream
+}
+
+// sources are the roles of a dependency without the root, sorted by name.
+func (d *dependency) sources() []*node {
+	return slices.DeleteFunc(slices.Clone(d.roles), func(n *node) bool { return n == d.root })
+}
+
+// grantedBy compares what a role has and keeps without a write with all that it may have with it.
+func grantedBy(before, after *dependency) []Grant {
+	has := ruleSet{}
+	if before.root != nil {
+		has.add(before.stored(before.root))
+	}
+	byDefault, asUpstream := before.lasting()
+	fails := !after.computable(after.root)
+	// An own rule stays where upstream writes nothing, or finds it in a source.
+	upstreamKeeps := after.roundabout || keepsStored(after.root.object) && after.mayBeEmptied(after.root)
+
+	c := grantCollector{reasons: map[ruleID][]Reason{}}
+	for _, r := range after.stored(after.root) {
+		switch {
+		case !has[r.id]:
+			c.add(r, WrittenDirectly, after.root, "the write stores it")
+		case fails && !byDefault[r.id] || upstreamKeeps && !asUpstream[r.id]:
+			c.add(r, NotRemoved, after.root, "it is stored already, and may stay because of the write")
+		}
+	}
+	for _, n := range after.sources() {
+		lasts := after.partOf(n) == lastingRules
+		for _, r := range after.stored(n) {
+			switch {
+			case lasts && byDefault[r.id] || !lasts && asUpstream[r.id]:
+			case n.aggregation == nil:
+				c.add(r, ContributesRules, n, n.name+" has it")
+			default:
+				c.add(r, ContributesStored, n, "it is stored in "+n.name+", which aggregates others and passes it on")
+			}
+		}
+	}
+	return c.grants()
+}
+
+// grantCollector collects the reasons for each rule.
+type grantCollector struct {
+	rules   []rule
+	reasons map[ruleID][]Reason
+}
+
+func (c *grantCollector) add(r rule, code Code, from *node, message string) {
+	known := c.reasons[r.id]
+	switch {
+	case len(known) == 0:
+		c.rules = append(c.rules, r)
+	case known[len(known)-1].Object.Name == from.name:
+		return // it is stored twice there
+	}
+	c.reasons[r.id] = append(known, Reason{Code: code, Object: types.NamespacedName{Name: from.name}, Message: message})
+}
+
+func (c *grantCollector) grants() []Grant {
+	var grants []Grant
+	for _, r := range c.rules {
+		grants = append(grants, Grant{Rule: *r.DeepCopy(), Reasons: c.reasons[r.id]})
+	}
+	return grants
+}
