@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -29,37 +30,74 @@ func newDisruptionReconciler(c client.Client, live client.Reader, scales *scale.
 			if err != nil {
 				return disruption.Result{}, err
 			}
-			s.Scales = map[disruption.ScaleKey]disruption.Scale{}
-			for {
-				result, _ := disruption.Plan(s, key, disruption.Options{}) // its error is no better after another attempt
-				if len(result.Needs) == 0 {
-					return result, nil
-				}
-				for _, n := range result.Needs {
-					s.Scales[disruption.ScaleKeyOf(n)] = answer(ctx, live, scales, n)
-				}
-			}
+			return answered(ctx, func(answers map[disruption.ScaleKey]disruption.Scale) (disruption.Result, error) {
+				s.Scales = answers
+				return disruption.Plan(s, key, disruption.Options{})
+			}, func(ctx context.Context, n purekube.Need) (disruption.Scale, error) {
+				return lookUp(ctx, live, scales, n)
+			})
 		}}
 }
 
-// answer looks up a controller that the cache does not hold, or not yet.
-func answer(ctx context.Context, live client.Reader, scales *scale.Client, n purekube.Need) disruption.Scale {
+const (
+	// maxRounds of look-ups for one plan: a ReplicaSet and the scale of its Deployment are two.
+	maxRounds = 8
+	// lookUpTimeout is for all look-ups of one plan. Writes have their own time.
+	lookUpTimeout = 30 * time.Second
+)
+
+// answered plans until nothing is left to look up. A look-up that failed is in the plan, which allows nothing then, and
+// it is the error as well, so that the key is planned again. Only the first one is: there may be thousands.
+func answered(
+	ctx context.Context, plan func(map[disruption.ScaleKey]disruption.Scale) (disruption.Result, error),
+	lookUp func(context.Context, purekube.Need) (disruption.Scale, error),
+) (disruption.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
+	defer cancel()
+	answers := map[disruption.ScaleKey]disruption.Scale{}
+	var failed error
+	for round := 0; ; round++ {
+		result, err := plan(answers)
+		if len(result.Needs) == 0 {
+			logProblems(ctx, err)
+			return result, failed
+		}
+		if round == maxRounds {
+			return disruption.Result{}, fmt.Errorf("%d look-ups open after %d rounds: first %v", len(result.Needs), round, result.Needs[0])
+		}
+		for _, n := range result.Needs {
+			found, err := lookUp(ctx, n)
+			if failed == nil {
+				failed = err
+			}
+			answers[disruption.ScaleKeyOf(n)] = found
+		}
+	}
+}
+
+// lookUp asks the API server for a controller that the cache does not hold, or not yet. After an error that another
+// attempt may mend, the answer says what went wrong, and the error is returned as well.
+func lookUp(ctx context.Context, live client.Reader, scales *scale.Client, n purekube.Need) (disruption.Scale, error) {
 	var err error
 	if n.Subresource == "" { // a ReplicaSet, which may be a Deployment's
 		set := &appsv1.ReplicaSet{}
 		if err = live.Get(ctx, client.ObjectKey{Namespace: n.Namespace, Name: n.Name}, set); err == nil {
-			return disruption.Scale{Found: true, ReplicaSet: set}
+			return disruption.Scale{Found: true, ReplicaSet: set}, nil
 		}
 	} else {
 		var found *autoscalingv1.Scale
 		if found, err = scales.Get(ctx, n.APIVersion, n.Kind, n.Namespace, n.Name); err == nil {
-			return disruption.Scale{Found: true, UID: found.UID, Replicas: found.Spec.Replicas}
+			return disruption.Scale{Found: true, UID: found.UID, Replicas: found.Spec.Replicas}, nil
 		}
 	}
 	if apierrors.IsNotFound(err) {
-		return disruption.Scale{}
+		return disruption.Scale{}, nil
 	}
-	return disruption.Scale{Err: cmp.Or(err.Error(), "no answer")} // empty would say that it is gone
+	failed := disruption.Scale{Err: cmp.Or(err.Error(), "no answer")} // empty would say that it is gone
+	if errors.Is(err, scale.ErrNoScale) {
+		return failed, nil // which no later look-up changes
+	}
+	return failed, err
 }
 
 // disruptionsIn reads the budgets, pods and workloads of a namespace.
@@ -82,7 +120,7 @@ func disruptionsIn(ctx context.Context, c client.Reader, namespace string) (disr
 
 func setUpDisruptions(m manager.Manager, scales *scale.Client) error {
 	c := m.GetClient()
-	b := builder.TypedControllerManagedBy[disruption.Key](m).Named("disruption")
+	b := builder.TypedControllerManagedBy[disruption.Key](m).Named("disruption").WithOptions(options[disruption.Key]())
 	for _, kind := range []client.Object{&policyv1.PodDisruptionBudget{}, &corev1.Pod{}, &corev1.ReplicationController{},
 		&appsv1.ReplicaSet{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}} {
 		b = b.Watches(kind, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []disruption.Key {

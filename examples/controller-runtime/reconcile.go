@@ -8,7 +8,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/purekube/purekube"
@@ -18,8 +21,26 @@ import (
 type reconciler[K comparable, A purekube.Action] struct {
 	client client.Client
 	events events.EventRecorder
-	// plan reads what the core needs and asks it.
+	// plan reads what the core needs and asks it. The result is carried out even where there is an error, and the key
+	// is planned again then.
 	plan func(context.Context, K) (purekube.Result[A], error)
+}
+
+// maxPause is how long a key rests at the most after an error, however often it failed. A RecheckAt is that late then:
+// controller-runtime takes no RequeueAfter together with an error.
+const maxPause = time.Minute
+
+func options[K comparable]() controller.TypedOptions[K] {
+	pauses := workqueue.NewTypedItemExponentialFailureRateLimiter[K](5*time.Millisecond, maxPause)
+	return controller.TypedOptions[K]{RateLimiter: pauses}
+}
+
+// logProblems is for the error of a plan. It names objects to mend, and their events bring the key back, so that
+// another attempt is of no use.
+func logProblems(ctx context.Context, err error) {
+	if err != nil {
+		log.FromContext(ctx).Error(err, "Plan is not whole")
+	}
 }
 
 // Reconcile is called for each key that an event affects, and again when the plan says so. After an error
@@ -30,10 +51,10 @@ func (r *reconciler[K, A]) Reconcile(ctx context.Context, key K) (reconcile.Resu
 		r.record(e)
 	}
 	err = errors.Join(err, r.carryOut(ctx, result.Actions))
-	if result.RecheckAt.IsZero() {
+	if err != nil || result.RecheckAt.IsZero() {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: max(time.Millisecond, time.Until(result.RecheckAt))}, err
+	return reconcile.Result{RequeueAfter: max(time.Millisecond, time.Until(result.RecheckAt))}, nil
 }
 
 func (r *reconciler[K, A]) carryOut(ctx context.Context, actions []A) error {

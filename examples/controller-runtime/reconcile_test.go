@@ -3,16 +3,20 @@ package main
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
@@ -24,6 +28,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/examples/manager/scale"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -102,6 +107,98 @@ func TestDisruption(t *testing.T) {
 	require.Equal(t, []int32{0, 3, 2, 1}, []int32{budget.Status.DisruptionsAllowed, budget.Status.ExpectedPods, budget.Status.DesiredHealthy, budget.Status.CurrentHealthy})
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(pod), pod))
 	require.Equal(t, corev1.ConditionFalse, pod.Status.Conditions[1].Status)
+}
+
+// getter answers look-ups of scales.
+type getter func() (runtime.Object, error)
+
+func (g getter) Get(context.Context, schema.GroupVersionResource, string, string, string) (runtime.Object, error) {
+	return g()
+}
+
+// While the API server is too busy to answer a look-up, the budget allows nothing and says why. Reconcile returns
+// the error, so that the key is planned again without another event, and then the status is right.
+func TestLookUpThatFailsForAMomentIsMadeAgain(t *testing.T) {
+	labels := map[string]string{"app": "cache"}
+	owner := []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Cache", Name: "cache", UID: "1", Controller: ptr.To(true)}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cache-0", Labels: labels, OwnerReferences: owner},
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cache"},
+		Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels}}}
+	c := newClient(t, interceptor.Funcs{}, pod, budget)
+	kind := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Cache"}
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(kind, meta.RESTScopeNamespace)
+	busy := true
+	scales := &scale.Client{Mapper: resettable{mapper}, Getter: getter(func() (runtime.Object, error) {
+		if busy {
+			return nil, apierrors.NewServiceUnavailable("busy")
+		}
+		return &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: "1"}, Spec: autoscalingv1.ScaleSpec{Replicas: 1}}, nil
+	})}
+	r := newDisruptionReconciler(c, c, scales, events.NewFakeRecorder(10))
+
+	_, err := r.Reconcile(t.Context(), disruption.KeyOf(budget))
+	require.True(t, apierrors.IsServiceUnavailable(err), "so that controller-runtime tries again: %v", err)
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(budget), budget))
+	condition := meta.FindStatusCondition(budget.Status.Conditions, policyv1.DisruptionAllowedCondition)
+	require.NotNil(t, condition, "the status that allows nothing is written all the same")
+	require.Equal(t, policyv1.SyncFailedReason, condition.Reason)
+	require.Contains(t, condition.Message, "busy")
+
+	busy = false
+	_, err = r.Reconcile(t.Context(), disruption.KeyOf(budget))
+	require.NoError(t, err)
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(budget), budget))
+	require.EqualValues(t, 1, budget.Status.DisruptionsAllowed)
+}
+
+// A plan that never has enough does not keep a worker for ever.
+func TestLookUpsAreLimited(t *testing.T) {
+	need := disruption.Result{Needs: []purekube.Need{{APIVersion: "example.com/v1", Kind: "Cache", Name: "cache", Subresource: "scale"}}}
+	asked := 0
+	_, err := answered(t.Context(), func(map[disruption.ScaleKey]disruption.Scale) (disruption.Result, error) { return need, nil },
+		func(context.Context, purekube.Need) (disruption.Scale, error) {
+			asked++
+			return disruption.Scale{}, nil
+		})
+	require.ErrorContains(t, err, "open after")
+	require.Equal(t, maxRounds, asked)
+}
+
+// Look-ups that take too long end, and the status that says so is written: its time is not that of the look-ups.
+func TestLookUpsThatHangDoNotHoldBackTheWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		write := disruption.Result{Actions: []disruption.Action{disruption.UpdateStatus{}}}
+		need := disruption.Result{Needs: []purekube.Need{{Kind: "Cache", Name: "1"}, {Kind: "Cache", Name: "2"}}}
+		result, err := answered(t.Context(), func(answers map[disruption.ScaleKey]disruption.Scale) (disruption.Result, error) {
+			if len(answers) == 0 {
+				return need, nil
+			}
+			return write, nil
+		}, func(ctx context.Context, _ purekube.Need) (disruption.Scale, error) {
+			<-ctx.Done()
+			return disruption.Scale{Err: ctx.Err().Error()}, ctx.Err()
+		})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, write, result)
+		require.NoError(t, t.Context().Err())
+	})
+}
+
+// An error of the plan names an object to mend. Trying again would not mend it, and would lose the RecheckAt.
+func TestProblemsOfAPlanAreNoReasonToTryAgain(t *testing.T) {
+	deleted := metav1.NewTime(time.Now().Add(-time.Second))
+	c := newClient(t, interceptor.Funcs{},
+		&networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "bad"}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"nonsense"}}},
+		&networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "leaving", DeletionTimestamp: &deleted, Finalizers: []string{servicecidr.Finalizer}},
+			Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.97.0.0/24"}}})
+	r := newServiceCIDRReconciler(c, events.NewFakeRecorder(10))
+	_, err := r.Reconcile(t.Context(), "bad")
+	require.NoError(t, err)
+	result, err := r.Reconcile(t.Context(), "leaving")
+	require.NoError(t, err)
+	require.InDelta(t, servicecidr.DeletionGracePeriod, result.RequeueAfter, float64(3*time.Second))
 }
 
 // A refused write is an error, which controller-runtime tries again, and an event where it is worth one.

@@ -22,7 +22,9 @@ func newServiceCIDRReconciler(c client.Client, recorder events.EventRecorder) *r
 			if err != nil {
 				return servicecidr.Result{}, err
 			}
-			return servicecidr.Plan(s, name, servicecidr.Options{})
+			result, err := servicecidr.Plan(s, name, servicecidr.Options{})
+			logProblems(ctx, err)
+			return result, nil
 		}}
 }
 
@@ -36,7 +38,7 @@ func serviceCIDRs(ctx context.Context, c client.Reader) (servicecidr.Snapshot, e
 
 func setUpServiceCIDRs(m manager.Manager) error {
 	c := m.GetClient()
-	return builder.TypedControllerManagedBy[string](m).Named("servicecidr").
+	return builder.TypedControllerManagedBy[string](m).Named("servicecidr").WithOptions(options[string]()).
 		Watches(&networkingv1.ServiceCIDR{}, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []string {
 			s, err := serviceCIDRs(ctx, c)
 			if err != nil {

@@ -39,6 +39,7 @@ while read -r minor _ runtime; do
 	rm "$consumer/consumer.go"
 	cp -r clientgo controllerruntime "$consumer"
 	rm "$consumer"/*/*_test.go
+	sed -i 's|github.com/purekube/purekube/internal/consumers/|example.com/consumer/|' "$consumer"/*/*.go
 	go mod edit -C "$consumer" -require github.com/purekube/purekube@v0.0.0 -replace "github.com/purekube/purekube=$repository"
 	go mod tidy -C "$consumer" 2>/dev/null
 	versions >"$scratch/after"

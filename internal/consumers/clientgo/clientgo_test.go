@@ -10,22 +10,17 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/workqueue"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/apiserver"
@@ -187,78 +182,4 @@ func TestDoReportsRefusals(t *testing.T) {
 	if _, err := Do(t.Context(), client, purekube.Request{Verb: "approve", Resource: networkingv1.SchemeGroupVersion.WithResource("servicecidrs")}); err == nil {
 		t.Error("an unknown verb is carried out")
 	}
-}
-
-// The whole controller: informers, queue, plans, writes. A range in use stays until its address is gone.
-func TestController(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	fresh := &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "fresh", UID: "1"}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.96.0.0/24"}}}
-	leaving := purekubetest.Deleted(purekubetest.ServiceCIDR("leaving", "10.97.0.0/24"), time.Now().Add(-time.Hour))
-	address := purekubetest.Address("10.97.0.7", "shop/web")
-	server := apiserver.New(fresh, leaving, address)
-	writes := serve(t, server)
-
-	// The informers' side of the same cluster: it hears of each write.
-	var watched []runtime.Object
-	for _, o := range server.All() {
-		watched = append(watched, o)
-	}
-	reads := fake.NewClientset(watched...)
-	c := &Controller{
-		Record: func(e purekube.Event) { t.Error(e) },
-		Queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]()),
-		Do: func(ctx context.Context, r purekube.Request) (runtime.Object, error) {
-			object, err := Do(ctx, writes, r)
-			if o, ok := object.(*unstructured.Unstructured); ok {
-				cidr := &networkingv1.ServiceCIDR{}
-				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, cidr); err != nil {
-					return nil, err
-				}
-				if cidr.DeletionTimestamp != nil && len(cidr.Finalizers) == 0 {
-					return object, reads.Tracker().Delete(r.Resource, "", cidr.Name)
-				}
-				return object, reads.Tracker().Update(r.Resource, cidr, "")
-			}
-			return object, err
-		},
-	}
-	factory := informers.NewSharedInformerFactory(reads, 0)
-	if err := c.Watch(factory); err != nil {
-		t.Fatal(err)
-	}
-	factory.Start(ctx.Done())
-	factory.WaitForCacheSync(ctx.Done())
-	var worker sync.WaitGroup
-	worker.Go(func() { c.Run(ctx) })
-	defer worker.Wait()
-	defer c.Queue.ShutDown()
-
-	cidrs := networkingv1.SchemeGroupVersion.WithResource("servicecidrs")
-	ready := func(name string) string {
-		o, err := reads.Tracker().Get(cidrs, "", name)
-		if err != nil {
-			return string(apierrors.ReasonForError(err))
-		}
-		for _, condition := range o.(*networkingv1.ServiceCIDR).Status.Conditions {
-			if condition.Type == networkingv1.ServiceCIDRConditionReady {
-				return string(condition.Status)
-			}
-		}
-		return ""
-	}
-	wait := func(name, want string) {
-		t.Helper()
-		for end := time.Now().Add(20 * time.Second); ready(name) != want; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%s: Ready is %q and not %q", name, ready(name), want)
-			}
-		}
-	}
-	wait("fresh", "True")
-	wait("leaving", "False")
-	if err := reads.Tracker().Delete(networkingv1.SchemeGroupVersion.WithResource("ipaddresses"), "", address.Name); err != nil {
-		t.Fatal(err)
-	}
-	wait("leaving", "NotFound")
 }

@@ -25,12 +25,29 @@ type Controller struct {
 	Record func(purekube.Event)
 	Queue  workqueue.TypedRateLimitingInterface[string]
 
-	mu    sync.Mutex // of index, the pointer; an Index itself needs no lock
-	index *servicecidr.Index
+	mu     sync.Mutex // of index, the pointer; an Index itself needs no lock
+	index  *servicecidr.Index
+	synced []cache.InformerSynced // of the handlers, which fill index
 }
 
-// Watch makes every event of the informers the next Index, and queues the names that it affects.
-func (c *Controller) Watch(factory informers.SharedInformerFactory) error {
+// Run plans from the factory's informers until ctx is done. Call it once, and only while no other replica runs.
+func (c *Controller) Run(ctx context.Context, factory informers.SharedInformerFactory) error {
+	if err := c.watch(factory); err != nil {
+		return err
+	}
+	factory.Start(ctx.Done())
+	// The caches are full before the handlers have seen everything in them. A plan from half an Index would take
+	// an address that is missing from it for one that is gone.
+	if !cache.WaitForCacheSync(ctx.Done(), c.synced...) {
+		return ctx.Err()
+	}
+	defer context.AfterFunc(ctx, c.Queue.ShutDown)()
+	c.work(ctx)
+	return ctx.Err()
+}
+
+// watch makes every event of the informers the next Index, and queues the names that it affects.
+func (c *Controller) watch(factory informers.SharedInformerFactory) error {
 	c.index = servicecidr.NewIndex(servicecidr.Snapshot{}, servicecidr.Options{})
 	set := func(object any) {
 		c.mu.Lock()
@@ -53,9 +70,16 @@ func (c *Controller) Watch(factory informers.SharedInformerFactory) error {
 			c.enqueue(names)
 		},
 	}
-	_, err1 := factory.Networking().V1().ServiceCIDRs().Informer().AddEventHandler(handlers)
-	_, err2 := factory.Networking().V1().IPAddresses().Informer().AddEventHandler(handlers)
-	return errors.Join(err1, err2)
+	networking := factory.Networking().V1()
+	watched := []cache.SharedIndexInformer{networking.ServiceCIDRs().Informer(), networking.IPAddresses().Informer()}
+	for _, informer := range watched {
+		registration, err := informer.AddEventHandler(handlers)
+		if err != nil {
+			return err
+		}
+		c.synced = append(c.synced, registration.HasSynced)
+	}
+	return nil
 }
 
 func (c *Controller) enqueue(names []string) {
@@ -74,8 +98,8 @@ func snapshotOf(object any) (s servicecidr.Snapshot) {
 	return s
 }
 
-// Run works on the queue until it is shut down. Start it when the caches of both informers have synced.
-func (c *Controller) Run(ctx context.Context) {
+// work plans what is in the queue until the queue is shut down.
+func (c *Controller) work(ctx context.Context) {
 	for {
 		name, shutdown := c.Queue.Get()
 		if shutdown {
@@ -89,8 +113,9 @@ func (c *Controller) Run(ctx context.Context) {
 			slog.Warn("Trying again", "serviceCIDR", name, "error", err)
 			c.Queue.AddRateLimited(name)
 		default:
-			slog.Error("Dropped until something changes", "serviceCIDR", name, "error", err)
+			slog.Error("Resting for ten minutes", "serviceCIDR", name, "error", err)
 			c.Queue.Forget(name)
+			c.Queue.AddAfter(name, 10*time.Minute) // nothing else may bring it back
 		}
 		c.Queue.Done(name)
 	}

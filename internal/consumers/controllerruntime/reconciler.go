@@ -1,66 +1,154 @@
-// Package controllerruntime plans PodDisruptionBudgets in a reconciler.
+// Package controllerruntime writes the status of PodDisruptionBudgets with a manager of controller-runtime.
 package controllerruntime
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/consumers/clientgo"
 )
 
-// Budgets reconciles the PodDisruptionBudgets whose pods belong to ReplicaSets and Deployments.
-type Budgets struct{ client.Client }
+const (
+	// maxRounds of look-ups for one plan: a ReplicaSet and the scale of its Deployment are two.
+	maxRounds = 8
+	// lookUpTimeout is for all look-ups of one plan. Writes have their own time.
+	lookUpTimeout = 30 * time.Second
+	// maxPause is how long a key rests at the most after an error, however often it failed.
+	maxPause = time.Minute
+)
 
-// SetupWithManager has the manager call Reconcile.
+// Budgets writes the status of PodDisruptionBudgets, and the condition DisruptionTarget of pods.
+type Budgets struct {
+	Do     func(context.Context, purekube.Request) (runtime.Object, error)
+	LookUp func(context.Context, purekube.Need) (disruption.Scale, error)
+	Record func(purekube.Event)
+
+	mu    sync.Mutex // of index, the pointer; an Index itself needs no lock
+	index *disruption.Index
+}
+
+type (
+	key    = disruption.Key
+	index  = disruption.Index
+	object = client.Object
+	queue  = workqueue.TypedRateLimitingInterface[key]
+)
+
+// SetupWithManager makes every event of the manager's cache the next Index, and has the manager reconcile the keys that
+// the event affects.
+//
+// The manager calls Reconcile only after the handlers have seen everything that the cache listed, so that the Index
+// is complete by then.
 func (b *Budgets) SetupWithManager(manager ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(manager).For(&policyv1.PodDisruptionBudget{}).Owns(&corev1.Pod{}).Complete(b)
+	b.index = disruption.NewIndex(disruption.Snapshot{}, disruption.Options{})
+	with := func(o object, q queue) { b.update(q, o, (*disruption.Index).With) }
+	events := handler.TypedFuncs[object, key]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[object], q queue) { with(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[object], q queue) { with(e.ObjectNew, q) },
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[object], q queue) {
+			b.update(q, e.Object, (*disruption.Index).Without)
+		},
+	}
+	c := builder.TypedControllerManagedBy[key](manager).Named("disruption").WithOptions(controller.TypedOptions[key]{
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[key](5*time.Millisecond, maxPause),
+	})
+	for _, kind := range []object{&policyv1.PodDisruptionBudget{}, &corev1.Pod{}, &corev1.ReplicationController{},
+		&appsv1.ReplicaSet{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}} {
+		c = c.Watches(kind, events)
+	}
+	return c.Complete(b)
 }
 
-// Reconcile writes the status of one budget.
-func (b *Budgets) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	var budget policyv1.PodDisruptionBudget
-	if err := b.Get(ctx, request.NamespacedName, &budget); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+func (b *Budgets) update(q queue, o object, change func(*index, disruption.Snapshot) (*index, []key)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var keys []key
+	b.index, keys = change(b.index, snapshotOf(o))
+	for _, k := range keys {
+		q.Add(k)
 	}
-	var pods corev1.PodList
-	var sets appsv1.ReplicaSetList
-	var deployments appsv1.DeploymentList
-	for _, list := range []client.ObjectList{&pods, &sets, &deployments} {
-		if err := b.List(ctx, list, client.InNamespace(request.Namespace)); err != nil {
-			return ctrl.Result{}, err
-		}
+}
+
+func snapshotOf(o object) (s disruption.Snapshot) {
+	switch o := o.(type) {
+	case *policyv1.PodDisruptionBudget:
+		s.Budgets = append(s.Budgets, o)
+	case *corev1.Pod:
+		s.Pods = append(s.Pods, o)
+	case *corev1.ReplicationController:
+		s.ReplicationControllers = append(s.ReplicationControllers, o)
+	case *appsv1.ReplicaSet:
+		s.ReplicaSets = append(s.ReplicaSets, o)
+	case *appsv1.Deployment:
+		s.Deployments = append(s.Deployments, o)
+	case *appsv1.StatefulSet:
+		s.StatefulSets = append(s.StatefulSets, o)
 	}
+	return s
+}
+
+// Reconcile plans one budget or pod, and carries the plan out. After an error the manager calls it again, with pauses.
+func (b *Budgets) Reconcile(ctx context.Context, k key) (ctrl.Result, error) {
 	now := time.Now()
-	result, err := disruption.Plan(disruption.Snapshot{
-		Now:         now,
-		Budgets:     []*policyv1.PodDisruptionBudget{&budget},
-		Pods:        pointers(pods.Items),
-		ReplicaSets: pointers(sets.Items),
-		Deployments: pointers(deployments.Items),
-	}, disruption.KeyOf(&budget), disruption.Options{})
-	for _, action := range result.Actions {
-		if update, ok := action.(disruption.UpdateStatus); ok {
-			if err := b.Status().Update(ctx, update.Apply(&budget)); err != nil {
-				return ctrl.Result{}, err
-			}
-		}
+	b.mu.Lock()
+	index := b.index
+	b.mu.Unlock()
+	index, _ = index.With(disruption.Snapshot{Now: now}) // the time of this plan
+
+	result, failed := b.plan(ctx, index, k)
+	for _, e := range result.Events {
+		b.Record(e)
 	}
-	if !result.RecheckAt.IsZero() {
-		return ctrl.Result{RequeueAfter: result.RecheckAt.Sub(now)}, err
+	// A look-up that failed is in the status, which allows nothing then. That status is written all the same.
+	err := errors.Join(failed, clientgo.CarryOut(ctx, result.Actions, b.Do, b.Record))
+	if err != nil || result.RecheckAt.IsZero() {
+		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, err
+	return ctrl.Result{RequeueAfter: max(time.Millisecond, result.RecheckAt.Sub(now))}, nil // 0 would be never
 }
 
-func pointers[T any](items []T) []*T {
-	all := make([]*T, len(items))
-	for i := range items {
-		all[i] = &items[i]
+// plan makes the plan for a key, look-ups included. Its error is that of a look-up that another attempt may mend.
+func (b *Budgets) plan(ctx context.Context, index *disruption.Index, k key) (disruption.Result, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
+	defer cancel()
+	var failed error
+	for round := 0; ; round++ {
+		result, err := index.Plan(k)
+		if len(result.Needs) == 0 {
+			if err != nil { // it names objects to mend, and an event brings the key back: no retry
+				log.FromContext(ctx).Error(err, "Plan is not whole")
+			}
+			return result, failed
+		}
+		if round == maxRounds {
+			return disruption.Result{}, fmt.Errorf("%d look-ups open after %d rounds: first %v", len(result.Needs), round, result.Needs[0])
+		}
+		scales := map[disruption.ScaleKey]disruption.Scale{}
+		for _, n := range result.Needs {
+			scale, err := b.LookUp(ctx, n)
+			if failed == nil {
+				failed = err // the first says enough: a thousand pods may have a thousand controllers
+			}
+			scales[disruption.ScaleKeyOf(n)] = scale
+		}
+		index, _ = index.With(disruption.Snapshot{Scales: scales})
 	}
-	return all
 }
