@@ -50,12 +50,19 @@ type cluster struct {
 	origins map[reference][]origin
 	// kinds counts the objects by kind.
 	kinds map[string]int
+	// lists are the kinds of which there was a list of their own, a PodList for example: it may be empty.
+	lists  map[string]bool
+	listed int
+	// none are the kinds of which the user says that the cluster has no more than the input.
+	none []string
 	// skipped counts the objects of kinds that no core plans with.
 	skipped  map[string]int
 	problems []problem
 	// objects counts all that were read.
 	objects  int
 	progress *progress
+	// maxUnzipped is how many bytes a gzip file may hold.
+	maxUnzipped int64
 }
 
 // reference names an object of the input.
@@ -75,7 +82,10 @@ func title(kind, namespace, name string) string {
 }
 
 func newCluster() *cluster {
-	return &cluster{origins: map[reference][]origin{}, kinds: map[string]int{}, skipped: map[string]int{}}
+	return &cluster{
+		origins: map[reference][]origin{}, kinds: map[string]int{}, lists: map[string]bool{}, skipped: map[string]int{},
+		maxUnzipped: defaultMaxUnzipped << 20,
+	}
 }
 
 // plans reports whether some core wants objects of this type.
@@ -150,7 +160,7 @@ var clusterScoped = []string{"Node", "ClusterRole", "ServiceCIDR", "IPAddress"}
 func (c *cluster) add(at origin, kind string, o runtime.Object) {
 	meta := o.(metav1.Object)
 	if meta.GetName() == "" {
-		c.problem(at, kind, "metadata.name", "missing")
+		c.problems = append(c.problems, problem{origins: []origin{at}, object: kind, field: "metadata.name", what: "missing", hides: kind})
 		return
 	}
 	// As kubectl does with a manifest that names no namespace.
@@ -171,7 +181,14 @@ type problem struct {
 	what    string
 	// ofPlan: the input is what the API server would hold, and a plan ended with an error.
 	ofPlan bool
+	// hides is the kind of an object that could not be read, or not all of it. It is anyKind where the kind is not known.
+	hides string
+	// unread: what follows in the input was not read.
+	unread bool
 }
+
+// anyKind is the kind of an object that may be of any kind.
+const anyKind = "*"
 
 // String is one line: file, document number, object, field, what is wrong.
 func (p problem) String() string {
@@ -194,6 +211,7 @@ func (p problem) String() string {
 	return s
 }
 
-func (c *cluster) problem(at origin, object, field, what string) {
-	c.problems = append(c.problems, problem{origins: []origin{at}, object: object, field: field, what: what})
+// unread adds the problem that a file was not read, or not to its end.
+func (c *cluster) unread(file, what string) {
+	c.problems = append(c.problems, problem{origins: []origin{{file: file}}, what: what, unread: true})
 }

@@ -54,6 +54,9 @@ func planDisruption(c *cluster, set settings) section {
 			return "", whyStatus(e)
 		})
 		f.Never, f.Reasons = e.Never, reasonsOf(e.Reasons)
+		if f.NotKnown, f.NoPods = neverNotKnown(e, o.Err); f.NoPods && set.passEmptyBudgets {
+			f.NotKnown = ""
+		}
 		if set.explain && e.Key == key {
 			f.Explanation = explainBudget(e)
 			d.add(e)
@@ -64,9 +67,25 @@ func planDisruption(c *cluster, set settings) section {
 		}
 	}
 	if set.explain {
-		s.Explanation = d.blocked()
+		s.Explanation = d.blocked(c)
 	}
 	return s
+}
+
+// neverNotKnown is why it is not known whether the budget ever lets a pod go; empty if it is known. Manifests have no pods:
+// that nothing forbids their eviction does not say that the budget allows it.
+func neverNotKnown(e disruption.Explanation, err error) (why string, noPods bool) {
+	switch {
+	case e.Never:
+		return "", false
+	case err != nil || e.Failure != "":
+		return "it cannot be computed", false
+	case len(e.Needs) > 0:
+		return "the scale of its controllers is not in the input", false
+	case len(e.Pods) == 0:
+		return "it covers no pod of the input", true
+	}
+	return "", false
 }
 
 // whyStatus says what is wrong with the status that is there.
@@ -102,6 +121,7 @@ func explainBudget(e disruption.Explanation) []string {
 			lines = append(lines, fmt.Sprintf("  %s wants %s", text, count(int(c.Scale), "pod")))
 		}
 	}
+	unmanaged := setOf(e.Unmanaged)
 	for _, p := range e.Pods {
 		text := "  pod " + p.Name
 		if p.Node != "" {
@@ -115,7 +135,7 @@ func explainBudget(e disruption.Explanation) []string {
 		default:
 			text += fmt.Sprintf(" does not count: %s", p.Health)
 		}
-		if slices.Contains(e.Unmanaged, p.Name) {
+		if unmanaged[p.Name] {
 			text += "; no controller wants it"
 		}
 		lines = append(lines, text)
@@ -158,45 +178,30 @@ func (d *drains) add(e disruption.Explanation) {
 // written takes note of a status that is about to be written.
 func (d *drains) written(a disruption.UpdateStatus) { d.right = append(d.right, a.Budget) }
 
-// upToDate is the snapshot with the statuses that the plan writes, by namespace: an eviction goes by these.
-func (d *drains) upToDate() map[string]disruption.Snapshot {
-	all := map[string]disruption.Snapshot{}
-	at := func(namespace string, add func(*disruption.Snapshot)) {
-		s := all[namespace]
-		s.Now = d.snapshot.Now
-		add(&s)
-		all[namespace] = s
-	}
-	isRight := map[types.NamespacedName]bool{}
-	for _, b := range d.right {
-		isRight[types.NamespacedName{Namespace: b.Namespace, Name: b.Name}] = true
-		at(b.Namespace, func(s *disruption.Snapshot) { s.Budgets = append(s.Budgets, b) })
-	}
-	for _, b := range d.snapshot.Budgets {
-		if !isRight[types.NamespacedName{Namespace: b.Namespace, Name: b.Name}] {
-			at(b.Namespace, func(s *disruption.Snapshot) { s.Budgets = append(s.Budgets, b) })
-		}
-	}
-	return all
+// upToDate is the snapshot with the statuses that the plan writes: an eviction goes by these.
+func (d *drains) upToDate() *disruption.Index {
+	x, _ := disruption.NewIndex(d.snapshot, d.options).With(disruption.Snapshot{Budgets: d.right})
+	return x
 }
 
 // blocked has a paragraph for each node that holds pods whose eviction would be refused now.
-func (d *drains) blocked() []string {
+func (d *drains) blocked(c *cluster) []string {
 	held := map[string][]string{}
 	nodes := map[types.NamespacedName]*corev1.Pod{}
 	for _, p := range d.snapshot.Pods {
 		nodes[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = p
 	}
-	namespaces := d.upToDate()
+	if c.hides("PodDisruptionBudget") {
+		return []string{"which nodes cannot be drained is not said: a PodDisruptionBudget could not be read"}
+	}
+	index := d.upToDate()
 	for _, key := range slices.SortedFunc(maps.Keys(d.suspects), compareKeys) {
 		pod := nodes[key]
 		if pod == nil || pod.Spec.NodeName == "" {
 			continue
 		}
-		s := namespaces[key.Namespace]
-		s.Pods = []*corev1.Pod{pod}
 		// Errors are those of the budgets.
-		e, _ := disruption.CheckEviction(s, key, d.options)
+		e, _ := index.CheckEviction(key)
 		if e.Verdict == 0 || e.Verdict.Allowed() {
 			continue
 		}

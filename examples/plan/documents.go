@@ -21,13 +21,19 @@ type piece struct {
 	json bool
 	// around: text is a list without its items.
 	around bool
+	// cut: the input ends behind this YAML document without the end of a line.
+	cut bool
 	// err is why the input cannot be read any further.
 	err error
 }
 
 // pieces calls yield for each piece of a stream of manifests, JSON values or YAML documents, until there are
 // no more or yield returns false.
-func pieces(name string, r io.Reader, yield func(piece) bool) {
+func pieces(name string, r *bounded, all func(piece) bool) {
+	yield := func(p piece) bool {
+		r.next(len(p.text))
+		return all(p)
+	}
 	buffered := bufio.NewReaderSize(r, 1<<16)
 	if startsJSON(buffered) {
 		jsonPieces(name, buffered, yield)
@@ -206,10 +212,17 @@ type yamlDocument struct {
 	streaming, items bool
 	dash             []byte
 	stopped          bool
+	// cut: the last line has no end.
+	cut bool
 }
 
 // add takes in a line. It is false when the reader wants no more.
 func (d *yamlDocument) add(line []byte) bool {
+	if content := bytes.TrimRight(line, " \t\r\n"); len(content) > 0 {
+		// What is in brackets is whole.
+		last := content[len(content)-1]
+		d.cut = line[len(line)-1] != '\n' && last != '}' && last != ']'
+	}
 	switch {
 	case !d.streaming:
 		d.text = append(d.text, line...)
@@ -287,13 +300,16 @@ func (d *yamlDocument) end() bool {
 	}
 	around := d.at.item > 0
 	d.at.item = 0
-	return d.yield(piece{at: d.at, text: d.text, around: around})
+	return d.yield(piece{at: d.at, text: d.text, around: around, cut: d.cut})
 }
 
 // asJSON is the text of a piece as JSON.
 func (p piece) asJSON() ([]byte, error) {
 	if p.json {
 		return p.text, nil
+	}
+	if err := expands(p.text); err != nil {
+		return nil, fmt.Errorf("not YAML: %s", oneLine(err.Error()))
 	}
 	// Strict: of a key that is given twice nobody can say which one counts.
 	raw, err := yaml.YAMLToJSONStrict(p.text)

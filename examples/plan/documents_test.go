@@ -48,7 +48,7 @@ func TestItemsOfALargeDocument(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var got []string
-			pieces("in", strings.NewReader(tc.input), func(p piece) bool {
+			pieces("in", newBounded(strings.NewReader(tc.input), -1), func(p piece) bool {
 				got = append(got, string(p.text))
 				return true
 			})

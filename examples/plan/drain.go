@@ -67,9 +67,13 @@ func (r *drainRequest) command() string {
 
 // runDrain answers -drain, and returns the exit status.
 func (inv invocation) runDrain(c *cluster, sys system) int {
-	rep := report{problems: c.problems}
-	drains, err := inv.drain.drainNodes(c, inv.settings)
-	rep.addProblems(err, reference{}, c)
+	rep := newReport(inv.now, c)
+	var drains []nodeDrain
+	if !rep.refuse(c, drainQuestion("-drain", c)) {
+		var err error
+		drains, err = inv.drain.drainNodes(c, inv.settings)
+		rep.addProblems(err, reference{}, c)
+	}
 	if len(drains) == 0 && len(rep.problems) == 0 {
 		// A table without rows, or a drained node of a misspelt name, would look like success.
 		missing := "no Node in the input, and no pod on a node"
@@ -79,15 +83,15 @@ func (inv invocation) runDrain(c *cluster, sys system) int {
 		rep.problems = append(rep.problems, problem{what: missing})
 	}
 	for _, p := range rep.problems {
-		fmt.Fprintf(sys.stderr, "plan: %s\n", p)
+		sys.say(p)
 	}
 	if len(drains) > 0 {
 		if err := inv.drain.writeDrains(sys.stdout, palette(sys.colour), drains); err != nil {
-			fmt.Fprintf(sys.stderr, "plan: %v\n", err)
+			sys.say(err)
 			return exitInput
 		}
 	}
-	if status := rep.status(inv.failOn); status != exitPlanned {
+	if status := rep.status(inv.settings); status != exitPlanned {
 		return status
 	}
 	if neverDrains(drains) && slices.Contains(inv.failOn, failOnNever) {
@@ -105,6 +109,8 @@ type nodeDrain struct {
 	before, after *disruption.Index
 	// podOf finds the pods of the input.
 	podOf map[types.NamespacedName]*corev1.Pod
+	// explained are the budgets before the drain, as far as they were asked for: the same for all nodes.
+	explained map[types.NamespacedName]disruption.Explanation
 }
 
 // drainNodes drains each node alone, sorted by name. A node that is not in the input has no drain. The error is what is
@@ -130,16 +136,19 @@ func (r *drainRequest) drainNodes(c *cluster, set settings) ([]nodeDrain, error)
 	d := newDrains(c, set)
 	x := disruption.NewIndex(d.snapshot, d.options)
 	var drains []nodeDrain
+	explained := map[types.NamespacedName]disruption.Explanation{}
 	for _, name := range names {
 		drain, after := x.DrainNode(name, r.flags)
-		drains = append(drains, nodeDrain{node: name, pods: pods[name], Drain: drain, before: x, after: after, podOf: podOf})
+		drains = append(drains, nodeDrain{node: name, pods: pods[name], Drain: drain, before: x, after: after, podOf: podOf, explained: explained})
 	}
 	return drains, x.Err()
 }
 
-// neverDrains reports whether a node can never be drained.
+// neverDrains reports whether a node is not drained in the end, or it is not known whether it is.
 func neverDrains(drains []nodeDrain) bool {
-	return slices.ContainsFunc(drains, func(d nodeDrain) bool { return d.Outcome == disruption.DrainsNever })
+	return slices.ContainsFunc(drains, func(d nodeDrain) bool {
+		return d.Outcome != disruption.DrainsNow && d.Outcome != disruption.DrainsInRounds
+	})
 }
 
 // writeDrains prints a table of the nodes, and below each row what is in the way.
@@ -227,10 +236,11 @@ func (d nodeDrain) rounds() []string {
 // inTheWay has a line for each cause, with the pods that stay for it.
 func (d nodeDrain) inTheWay() []string {
 	pods := map[string][]string{}
+	byBudget := map[types.NamespacedName]string{}
 	for _, p := range d.Refused {
 		why := p.Message
 		if p.Code == disruption.DrainEvictionRefused {
-			why = d.blockedBy(p.Eviction)
+			why = d.blockedBy(p.Eviction, byBudget)
 		}
 		pods[why] = append(pods[why], p.Pod.String())
 	}
@@ -279,14 +289,35 @@ func (d nodeDrain) inTurns() []string {
 	return lines
 }
 
-// blockedBy is why an eviction is refused at the end of the drain.
-func (d nodeDrain) blockedBy(e disruption.Eviction) string {
+// blockedBy is why an eviction is refused at the end of the drain. An explanation costs the pods of the budget, so each
+// budget is explained once, and known has what was said.
+func (d nodeDrain) blockedBy(e disruption.Eviction, known map[types.NamespacedName]string) string {
 	if len(e.Blocking) != 1 {
 		return "more than one budget (" + list(texts(e.Blocking), 5) + ")"
 	}
 	budget := e.Blocking[0]
-	// The error is about the objects of the budget, which the reason says as well.
-	x, _ := d.after.Explain(disruption.Key{Kind: disruption.BudgetKey, Namespace: budget.Namespace, Name: budget.Name})
+	if known[budget] == "" {
+		known[budget] = blockedText(budget, d.explain(budget))
+	}
+	return known[budget]
+}
+
+// explain is about the end of the drain. Where that is the same for all nodes, it is asked for once.
+func (d nodeDrain) explain(budget types.NamespacedName) disruption.Explanation {
+	key := disruption.Key{Kind: disruption.BudgetKey, Namespace: budget.Namespace, Name: budget.Name}
+	x, known := d.explained[budget]
+	if !known {
+		// The error is about the objects of the budget, which the reason says as well.
+		x, _ = d.before.Explain(key)
+		d.explained[budget] = x
+	}
+	if !x.Never && len(d.Rounds) > 0 {
+		x, _ = d.after.Explain(key)
+	}
+	return x
+}
+
+func blockedText(budget types.NamespacedName, x disruption.Explanation) string {
 	why := fmt.Sprintf("budget %s (%s)", budget, x.Rule)
 	switch {
 	case x.Never:
@@ -336,6 +367,8 @@ func aligned(rows [][]string) []string {
 	width := map[int]int{}
 	for _, row := range rows {
 		for i, cell := range row {
+			row[i] = visible(cell)
+			cell = row[i]
 			width[i] = max(width[i], utf8.RuneCountInString(cell))
 		}
 	}
@@ -344,7 +377,7 @@ func aligned(rows [][]string) []string {
 		for i, cell := range row {
 			lines[n] += cell + strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)+2)
 		}
-		lines[n] = strings.TrimRight(lines[n], " ")
+		lines[n] = visibleLine(strings.TrimRight(lines[n], " "))
 	}
 	return lines
 }

@@ -92,15 +92,15 @@ func TestNothingToDrain(t *testing.T) {
 		name, reason, node, input, want string
 	}{
 		{"unknown node", "its name may be misspelt", "node-z", pod, "plan: no Node node-z in the input, and no pod on it\n"},
-		{"no node", "kubectl get pdb alone", allNodes, budgetOf("db", "db", `"maxUnavailable":1`, noStatus), "plan: no Node in the input, and no pod on a node\n"},
+		{"no node", "nothing that could be drained", allNodes, budgetOf("db", "db", `"maxUnavailable":1`, noStatus), "plan: no Node in the input, and no pod on a node\n"},
 		{"empty input", "the pipe broke", allNodes, "", "plan: standard input: no Kubernetes object in it\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := plan(t, nil, tc.input, "-drain", tc.node, "-")
+			got := plan(t, nil, tc.input, "-drain", tc.node, "-none", "pods,pdb,sts", "-")
 			require.Equal(t, outcome{status: exitInput, stderr: tc.want}, got, tc.reason)
 		})
 	}
-	twice := plan(t, nil, pod+pod, "-drain", "node-a", "-")
+	twice := plan(t, nil, pod+pod, "-drain", "node-a", "-none", "pdb,sts", "-")
 	require.Equal(t, exitInput, twice.status)
 	require.Contains(t, twice.stderr, "Pod shop/db-0: more than one object of this name")
 }

@@ -19,11 +19,12 @@ const (
 const exitStatusHelp = `
 exit status:
   0  planning worked
-  1  something in the input was wrong: a file, a document, a field, an object that is there twice; the rest is
-     planned all the same
+  1  something in the input was wrong: a file, a document, a field, an object that is there twice; or objects that an
+     answer rests on may be missing from it. What can be answered all the same is answered
   2  with -fail-on action: there is something to do
   3  with -fail-on error: the input is as a cluster has it, and a plan ended with an error
-  4  with -fail-on never: a PodDisruptionBudget never lets a pod go
+  4  with -fail-on never: a PodDisruptionBudget never lets a pod go, or it is not known whether it does; with -drain as
+     well: a node is not drained in the end, or it is not known whether it is
 `
 
 // The values of -fail-on.
@@ -47,7 +48,8 @@ func parseFailOn(list string) ([]string, error) {
 }
 
 // status is the exit status of the report.
-func (r *report) status(failOn []string) int {
+func (r *report) status(set settings) int {
+	failOn := set.failOn
 	wrongInput, wrongPlan := false, false
 	for _, p := range r.problems {
 		wrongInput = wrongInput || !p.ofPlan

@@ -47,9 +47,9 @@ func (c *cluster) readFiles(files fs.FS, name string) {
 	})
 	switch {
 	case err != nil:
-		c.problem(origin{file: name}, "", "", fileError(err))
+		c.unread(name, fileError(err))
 	case !found:
-		c.problem(origin{file: name}, "", "", "no file that ends in .yaml, .yml or .json, or one of these with .gz")
+		c.unread(name, "no file that ends in .yaml, .yml or .json, or one of these with .gz")
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"slices"
 	"strings"
 	"time"
 )
@@ -31,6 +30,7 @@ type (
 		Now      string
 		Summary  string
 		Skipped  string
+		NotSeen  []string
 		Problems []string
 		Cores    []pageCore
 	}
@@ -66,7 +66,7 @@ type (
 )
 
 // writeHTML prints one page that needs nothing but itself.
-func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation) error {
+func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation, drains *drainTable) error {
 	sum := sha256.Sum256([]byte(pageStyle))
 	p := page{
 		Style:   template.CSS(pageStyle), // #nosec G203: the file above
@@ -74,6 +74,7 @@ func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation) error {
 		Now:     r.Now.UTC().Format(time.RFC3339),
 		Summary: r.summary(),
 		Skipped: r.skipped(),
+		NotSeen: r.Notes,
 	}
 	for _, problem := range r.problems {
 		p.Problems = append(p.Problems, problem.String())
@@ -90,7 +91,7 @@ func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation) error {
 			core.Claims = newClaimRows(newClaimGraph(c, inv.settings), links)
 		case "disruption":
 			core.Budgets = newBudgetBars(c, inv.settings, links)
-			core.Drains = newDrainTable(c, inv)
+			core.Drains = drains
 		}
 		p.Cores = append(p.Cores, core)
 	}
@@ -175,10 +176,16 @@ func newPageObject(f finding) pageObject {
 	for _, r := range f.Reasons {
 		o.Reasons = append(o.Reasons, pageReason{r.code, r.field, r.message})
 	}
+	said := map[string]bool{}
+	for _, r := range f.Reasons {
+		said[r.message] = true
+	}
 	var lines []string
 	for _, line := range f.Explanation {
-		said := slices.ContainsFunc(f.Reasons, func(r reason) bool { return strings.HasSuffix(line, r.message) })
-		if !said {
+		// As it is, or behind the field or the range that it is about.
+		text := strings.TrimLeft(line, " ")
+		_, behind, _ := strings.Cut(text, ": ")
+		if !said[text] && !said[behind] {
 			lines = append(lines, line)
 		}
 	}

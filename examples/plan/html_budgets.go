@@ -108,6 +108,7 @@ func (b *budgetBar) draw(n disruption.Counts) {
 
 func podsByNode(e disruption.Explanation) []budgetNode {
 	nodes := map[string][]budgetPod{}
+	unmanaged := setOf(e.Unmanaged)
 	for _, p := range e.Pods {
 		pod := budgetPod{Name: p.Name, Health: string(p.Health), Class: "bad"}
 		switch p.Health {
@@ -117,7 +118,7 @@ func podsByNode(e disruption.Explanation) []budgetNode {
 			pod.Health += ", expected to be gone by " + p.Until.UTC().Format(time.RFC3339)
 		case disruption.NotReady, disruption.BeingDeleted, disruption.Ambiguous:
 		}
-		if slices.Contains(e.Unmanaged, p.Name) {
+		if unmanaged[p.Name] {
 			pod.Health += ", no controller wants it"
 		}
 		nodes[p.Node] = append(nodes[p.Node], pod)
@@ -144,9 +145,6 @@ type drainRow struct {
 }
 
 func newDrainTable(c *cluster, inv invocation) *drainTable {
-	if len(c.nodes)+len(c.pods) == 0 {
-		return nil
-	}
 	request := drainRequest{node: allNodes, flags: inv.drain.flags}
 	// What is wrong with the input is among the problems of the report.
 	drains, _ := request.drainNodes(c, inv.settings)

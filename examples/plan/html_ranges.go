@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"sort"
 	"strings"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -22,7 +23,8 @@ type rangeGroup struct {
 type rangeRow struct {
 	Prefix, Name, Link string
 	Badges             []badge
-	// X and Width place the prefix on the scale of its group.
+	// Drawn: there are not too many for pictures. X and Width place the prefix on the scale of its group.
+	Drawn    bool
 	X, Width string
 	// Covered are the parts that other ServiceCIDRs contain on which this one may rely.
 	Covered []rangePart
@@ -41,6 +43,9 @@ type rangeTick struct{ X, Class, Title string }
 
 // tickPlaces is how many places a scale has for addresses.
 const tickPlaces = 240
+
+// rangesDrawn is up to how many prefixes are drawn: each picture asks about all others.
+const rangesDrawn = 200
 
 // prefixOf is one entry of spec.cidrs with what the core says of it.
 type prefixOf struct {
@@ -61,6 +66,7 @@ func newRangeGroups(c *cluster, set settings, links links) []rangeGroup {
 			all = append(all, prefixOf{coverage.Prefix, e.Key, coverage})
 		}
 	}
+	r.drawn = len(all) <= rangesDrawn
 	for _, a := range c.ipAddresses {
 		if addr, err := netip.ParseAddr(a.Name); err == nil {
 			r.addresses = append(r.addresses, addr)
@@ -96,6 +102,8 @@ type ranges struct {
 	set       settings
 	options   servicecidr.Options
 	links     links
+	// drawn: there is a picture for each prefix.
+	drawn bool
 }
 
 func (r ranges) row(p prefixOf, group []prefixOf, span netip.Prefix) rangeRow {
@@ -104,7 +112,6 @@ func (r ranges) row(p prefixOf, group []prefixOf, span netip.Prefix) rangeRow {
 		Prefix: p.prefix.String(), Name: p.name, Link: r.links.to("ServiceCIDR", "", p.name),
 		X: percent(place(span, p.prefix.Addr()), 1), Width: percent(share(span, p.prefix), 1),
 	}
-	row.Covered = r.covered(p, group, span)
 	orphans := map[netip.Addr]string{}
 	for _, o := range e.Deletion.Orphans {
 		if servicecidr.PrefixContainsIP(p.prefix, o.Address) {
@@ -113,7 +120,11 @@ func (r ranges) row(p prefixOf, group []prefixOf, span netip.Prefix) rangeRow {
 		}
 	}
 	inside := r.inside(p.prefix)
-	row.Ticks = ticks(inside, orphans, span, e.Deleting)
+	if r.drawn {
+		row.Covered = r.covered(p, group, span)
+		row.Ticks = ticks(inside, orphans, span, e.Deleting)
+	}
+	row.Drawn = r.drawn
 
 	row.Text = addresses(len(inside))
 	if n := len(orphans); n > 0 {
@@ -144,7 +155,7 @@ func (r ranges) row(p prefixOf, group []prefixOf, span netip.Prefix) rangeRow {
 // or the smaller ranges inside it.
 func (r ranges) covered(p prefixOf, group []prefixOf, span netip.Prefix) []rangePart {
 	if by := p.coverage.By; len(by) > 0 {
-		return []rangePart{{percent(place(span, p.prefix.Addr()), 1), percent(share(span, p.prefix), 1), p.prefix.String() + " is in " + strings.Join(by, ", ")}}
+		return []rangePart{{percent(place(span, p.prefix.Addr()), 1), percent(share(span, p.prefix), 1), p.prefix.String() + " is in " + list(by, 10)}}
 	}
 	var smaller []string
 	for _, q := range group {
@@ -178,11 +189,8 @@ func (r ranges) covered(p prefixOf, group []prefixOf, span netip.Prefix) []range
 // inside are the addresses of a prefix.
 func (r ranges) inside(p netip.Prefix) []netip.Addr {
 	start, _ := slices.BinarySearchFunc(r.addresses, p.Addr(), netip.Addr.Compare)
-	end := start
-	for end < len(r.addresses) && p.Contains(r.addresses[end]) {
-		end++
-	}
-	return r.addresses[start:end]
+	end := sort.Search(len(r.addresses)-start, func(i int) bool { return !p.Contains(r.addresses[start+i]) })
+	return r.addresses[start : start+end]
 }
 
 // ticks puts addresses on the scale of span.

@@ -267,3 +267,13 @@ func TestMermaid(t *testing.T) {
 	require.NotContains(t, roles, "ResourceClaim")
 	require.Empty(t, plan(t, nil, "", "-o", "mermaid", "-core", "ttl").stdout)
 }
+
+// A picture of a range asks about all others: of very many there are none, and the words are there all the same.
+func TestPageOfManyRanges(t *testing.T) {
+	for _, tc := range []struct{ ranges, pictures int }{{200, 200}, {201, 0}} {
+		input := repeated(tc.ranges, func(i int) string { return serviceCIDR(fmt.Sprint("x", i), "", fmt.Sprintf("10.0.%d.0/24", i)) })
+		got := plan(t, nil, input, "-core", "servicecidr", "-none", "ip", "-o", "html", "-")
+		require.Equal(t, tc.pictures, strings.Count(got.stdout, `<svg class="bar"`))
+		require.Equal(t, tc.ranges, strings.Count(got.stdout, `<p class="faint">0 addresses`))
+	}
+}

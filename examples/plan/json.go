@@ -7,7 +7,7 @@ import (
 )
 
 // formatVersion is of the JSON form that follows. FORMAT.md says when it is raised.
-const formatVersion = "1.0"
+const formatVersion = "1.1"
 
 // The JSON form of a report. FORMAT.md describes it.
 type (
@@ -16,6 +16,7 @@ type (
 		Now           time.Time      `json:"now"`
 		Cores         []jsonCore     `json:"cores"`
 		Skipped       map[string]int `json:"skipped,omitempty"`
+		Notes         []string       `json:"notes,omitempty"`
 		Errors        []jsonProblem  `json:"errors,omitempty"`
 	}
 	jsonCore struct {
@@ -73,7 +74,7 @@ type (
 
 // writeJSON prints the report for programs.
 func (r *report) writeJSON(w io.Writer) error {
-	out := jsonReport{FormatVersion: formatVersion, Now: r.Now, Cores: []jsonCore{}, Skipped: r.Skipped}
+	out := jsonReport{FormatVersion: formatVersion, Now: r.Now, Cores: []jsonCore{}, Skipped: r.Skipped, Notes: r.Notes}
 	for _, s := range r.Sections {
 		c := jsonCore{Core: s.Core, Headline: s.Headline, Explanation: s.Explanation, Objects: []jsonObject{}}
 		for _, f := range s.Findings {

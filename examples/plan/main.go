@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -56,6 +57,9 @@ type settings struct {
 	explain       bool
 	// assumeComplete: pods that the input lacks do not exist.
 	assumeComplete bool
+	failOn         []string
+	// passEmptyBudgets: a budget without pods is no reason to fail.
+	passEmptyBudgets bool
 	// ttlStep is nil when the step is to be recovered from the nodes.
 	ttlStep *int
 }
@@ -70,11 +74,12 @@ func run(args []string, sys system) int {
 	case errors.Is(err, flag.ErrHelp):
 		return exitPlanned
 	case err != nil:
-		fmt.Fprintf(sys.stderr, "plan: %v\n", err)
+		sys.say(err)
 		return exitInput
 	}
 
 	objects := newCluster()
+	objects.none, objects.maxUnzipped = inv.none, inv.maxUnzipped<<20
 	if sys.watched {
 		objects.progress = &progress{w: sys.stderr, clock: sys.now}
 	}
@@ -94,36 +99,56 @@ func run(args []string, sys system) int {
 		return inv.runDrain(objects, sys)
 	}
 	planned := objects.somethingFor(inv.cores)
-	rep := report{Now: inv.now, Skipped: objects.skipped, problems: objects.problems}
+	rep := newReport(inv.now, objects)
+	if planned && slices.Contains(inv.failOn, failOnNever) {
+		rep.refuse(objects, neverQuestion)
+	}
 	for _, c := range inv.cores {
 		if !planned {
 			break // a heading with nothing under it says nothing
 		}
+		if q := c.questionOf(objects, inv.settings); q != nil && rep.refuse(objects, *q) {
+			continue
+		}
 		section := c.plan(objects, inv.settings)
 		section.Core, section.NoObjects = c.name, !objects.has(c.reads)
 		rep.add(section, objects)
+		rep.note(c, section, objects)
+	}
+	var drains *drainTable
+	if inv.output == outputHTML && rep.has("disruption") && len(objects.pods) > 0 && !rep.refuse(objects, drainQuestion("drains", objects)) {
+		drains = newDrainTable(objects, inv)
 	}
 	for _, p := range rep.problems {
-		fmt.Fprintf(sys.stderr, "plan: %s\n", p)
+		sys.say(p)
+	}
+	if slices.Contains(inv.failOn, failOnNever) {
+		rep.sayUndecided(sys)
 	}
 
+	out := &visibleWriter{w: sys.stdout}
 	switch inv.output {
 	case outputJSON:
-		err = rep.writeJSON(sys.stdout)
+		err = rep.writeJSON(out)
 	case outputRequests:
-		err = rep.writeRequests(sys.stdout)
+		err = rep.writeRequests(out)
 	case outputHTML:
-		err = rep.writeHTML(sys.stdout, objects, inv)
+		err = rep.writeHTML(out, objects, inv, drains)
 	case outputMermaid:
-		err = writeMermaid(sys.stdout, objects, inv)
+		err = rep.writeMermaid(out, objects, inv)
 	default:
 		err = rep.writeText(sys.stdout, palette(sys.colour))
 	}
 	if err != nil {
-		fmt.Fprintf(sys.stderr, "plan: %v\n", err)
+		sys.say(err)
 		return exitInput
 	}
-	return rep.status(inv.failOn)
+	return rep.status(inv.settings)
+}
+
+// say prints a line about what is wrong.
+func (sys system) say(what any) {
+	fmt.Fprintf(sys.stderr, "plan: %s\n", visible(fmt.Sprint(what)))
 }
 
 // The values of -o.
@@ -141,8 +166,11 @@ type invocation struct {
 	paths  []string
 	cores  []core
 	output string
-	failOn []string
 	drain  drainRequest
+	// none are the kinds of which the cluster has no more than the input.
+	none []string
+	// maxUnzipped is in MiB.
+	maxUnzipped int64
 }
 
 func parse(args []string, sys system) (invocation, error) {
@@ -177,6 +205,13 @@ func parse(args []string, sys system) (invocation, error) {
 		inv.failOn, err = parseFailOn(list)
 		return err
 	})
+	flags.BoolVar(&inv.passEmptyBudgets, "ignore-budgets-without-pods", false,
+		"with -fail-on never: do not fail for a PodDisruptionBudget that covers no pod of the input")
+	flags.Func("none", "the cluster has no more objects of these `kinds` than the input, a list as kubectl get takes it: pdb,rc", func(list string) (err error) {
+		inv.none, err = parseKinds(list)
+		return err
+	})
+	flags.Int64Var(&inv.maxUnzipped, "max-unzipped", defaultMaxUnzipped, "how many `MiB` a gzip file may hold")
 	inv.drain.register(flags)
 	detailed := flags.Bool("detailed-exitcode", false, "the same as -fail-on error,action")
 
@@ -217,8 +252,25 @@ func parse(args []string, sys system) (invocation, error) {
 		inv.now = at
 	}
 	var err error
-	inv.cores, err = selectCores(names)
-	return inv, err
+	if inv.cores, err = selectCores(names); err != nil {
+		return inv, err
+	}
+	return inv, inv.checkFailOn()
+}
+
+// checkFailOn says what is wrong with -fail-on and the flags around it.
+func (inv invocation) checkFailOn() error {
+	never := slices.Contains(inv.failOn, failOnNever)
+	judged := inv.drain.node != "" || slices.ContainsFunc(inv.cores, func(c core) bool { return c.name == "disruption" })
+	switch {
+	case never && !judged:
+		return fmt.Errorf("-fail-on never is for -drain and the core disruption")
+	case inv.passEmptyBudgets && !never:
+		return fmt.Errorf("-ignore-budgets-without-pods is for -fail-on never")
+	case inv.maxUnzipped < 1 || inv.maxUnzipped > math.MaxInt64>>20:
+		return fmt.Errorf("-max-unzipped %d: must be a number of MiB, 1 or more", inv.maxUnzipped)
+	}
+	return nil
 }
 
 func usage(w io.Writer, flags *flag.FlagSet) {

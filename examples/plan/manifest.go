@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
@@ -52,19 +53,25 @@ type decoded struct {
 	untyped []byte
 	// around is the list that the items before it came from.
 	around *listHead
+	// isList: this is about a list, and its items are others. Of a list of one kind, which may be empty, list is the kind.
+	isList bool
+	list   string
+	// waits: this is an item, and the list that it is in has not been read to its end.
+	waits bool
 }
 
-func (d *decoded) problem(object, field, what string) {
-	d.problems = append(d.problems, problem{origins: []origin{d.at}, object: object, field: field, what: what})
+// problem notes what is wrong with the object. Hides is its kind, or anyKind.
+func (d *decoded) problem(hides, object, field, what string) {
+	d.problems = append(d.problems, problem{origins: []origin{d.at}, object: object, field: field, what: what, hides: hides})
 }
 
 // read adds the objects of one stream of manifests: JSON values one after the other or YAML documents,
 // compressed with gzip or not. Decoding costs more than all else that the program does, so it is spread over the
 // processors; the objects are added in the order in which they stand there.
 func (c *cluster) read(name string, r io.Reader) {
-	r, err := uncompressed(r)
+	input, err := uncompressed(r, c.maxUnzipped)
 	if err != nil {
-		c.problem(origin{file: name}, "", "", "not gzip: "+err.Error())
+		c.unread(name, "not gzip: "+err.Error())
 		return
 	}
 	type job struct {
@@ -77,57 +84,88 @@ func (c *cluster) read(name string, r io.Reader) {
 	for range workers {
 		go func() {
 			for j := range jobs {
-				j.out <- decode(j.piece)
+				found := decode(j.piece)
+				for i := range found {
+					found[i].waits = j.piece.at.item > 0
+				}
+				j.out <- found
 			}
 		}()
 	}
+	var stop atomic.Bool
 	go func() {
-		pieces(name, r, func(p piece) bool {
+		pieces(name, input, func(p piece) bool {
 			out := make(chan []decoded, 1)
 			inOrder <- out
 			jobs <- job{p, out}
-			return true
+			return !stop.Load()
 		})
 		close(jobs)
 		close(inOrder)
 	}()
-	before := c.objects
+	before, problems := c.objects+c.listed, len(c.problems)
 	var items []decoded // of the list that is being read
+	wrong := 0          // items with an error
 	for out := range inOrder {
-		for _, d := range <-out {
-			switch {
-			case d.around != nil:
-				c.takeList(d, items)
-				items = nil
-			case d.at.item > 0:
-				items = append(items, d)
-			default:
-				c.take(d)
-			}
+		if found := <-out; !stop.Load() {
+			wrong += c.takeAll(found, &items)
+		}
+		if len(c.problems)-problems > maxProblems || wrong > maxProblems {
+			stop.Store(true)
 		}
 	}
 	for _, d := range items {
 		c.take(d) // the input ends inside a list
 	}
-	if c.objects == before {
-		c.problem(origin{file: name}, "", "", "no Kubernetes object in it")
+	switch {
+	case stop.Load():
+		c.problems = c.problems[:min(len(c.problems), problems+maxProblems)]
+		c.unread(name, fmt.Sprintf("more than %d errors: the rest was not read", maxProblems))
+	case c.objects+c.listed == before:
+		c.unread(name, "no Kubernetes object in it")
 	}
 }
 
+// takeAll adds what a piece of the input came to. Items wait until it is known what list they are in; the result is how
+// many problems they have.
+func (c *cluster) takeAll(found []decoded, items *[]decoded) (wrong int) {
+	for _, d := range found {
+		switch {
+		case d.around != nil:
+			c.takeList(d, *items)
+			*items = nil
+		case d.waits:
+			*items = append(*items, d)
+			wrong += len(d.problems)
+		default:
+			c.take(d)
+		}
+	}
+	return wrong
+}
+
 // uncompressed looks at the first bytes: names say nothing about standard input.
-func uncompressed(r io.Reader) (io.Reader, error) {
+func uncompressed(r io.Reader, maxUnzipped int64) (*bounded, error) {
 	buffered := bufio.NewReader(r)
 	if head, _ := buffered.Peek(2); !bytes.Equal(head, []byte{0x1f, 0x8b}) {
-		return buffered, nil
+		return newBounded(buffered, -1), nil
 	}
-	return gzip.NewReader(buffered)
+	unzipped, err := gzip.NewReader(buffered)
+	return newBounded(unzipped, maxUnzipped), err
 }
 
 // take adds one object.
 func (c *cluster) take(d decoded) {
+	c.problems = append(c.problems, d.problems...)
+	if d.list != "" {
+		c.lists[d.list] = true
+		c.listed++
+	}
+	if d.isList {
+		return
+	}
 	c.objects++
 	c.progress.count(c.objects)
-	c.problems = append(c.problems, d.problems...)
 	switch {
 	case d.skipped != "":
 		c.skipped[d.skipped]++
@@ -138,15 +176,15 @@ func (c *cluster) take(d decoded) {
 
 // takeList adds the items of a list that were read one by one.
 func (c *cluster) takeList(list decoded, items []decoded) {
-	c.problems = append(c.problems, list.problems...)
-	kind, isList := strings.CutSuffix(list.around.Kind, "List")
-	if !isList {
+	if !list.isList {
 		if len(list.problems) == 0 {
-			c.take(decode(piece{at: list.at, json: true, text: []byte(fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q}}`,
-				list.around.APIVersion, list.around.Kind, list.around.Metadata.Name))})[0])
+			list = decodeObject(list.at, list.around.TypeMeta, list.around.raw)
 		}
+		c.take(list)
 		return
 	}
+	c.take(list)
+	kind := strings.TrimSuffix(list.around.Kind, "List")
 	for _, d := range items {
 		if d.untyped != nil {
 			d = decodeObject(d.at, metav1.TypeMeta{APIVersion: list.around.APIVersion, Kind: kind}, d.untyped)
@@ -163,18 +201,21 @@ type listHead struct {
 		Name      string `json:"name"`
 	} `json:"metadata"`
 	Items *[]stdjson.RawMessage `json:"items"`
+	// raw is the object.
+	raw []byte
 }
 
 // decode makes objects of a piece of the input: one, or those of a list.
 func decode(p piece) []decoded {
 	d := decoded{at: p.at}
 	if p.err != nil {
-		d.problem("", "", p.err.Error())
+		d.problem(anyKind, "", "", p.err.Error())
+		d.problems[0].unread = true
 		return []decoded{d}
 	}
 	raw, err := p.asJSON()
 	if err != nil {
-		d.problem("", "", err.Error())
+		d.problem(anyKind, "", "", err.Error())
 		return []decoded{d}
 	}
 	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
@@ -183,30 +224,34 @@ func decode(p piece) []decoded {
 	head, field, what := headOf(raw)
 	switch {
 	case what != "":
-		d.problem("", field, what)
+		d.problem(anyKind, "", field, what)
 		if p.around {
 			d.around = &listHead{}
 		}
 		return []decoded{d}
 	case p.around:
 		d.around = &head
+		d.aboutList(head, p.cut)
 		return []decoded{d}
 	case p.at.item > 0 && head.Kind == "" && head.APIVersion == "":
 		d.untyped = raw
 		return []decoded{d}
 	}
 	elementKind, isList := strings.CutSuffix(head.Kind, "List")
-	if !isList || head.Items == nil {
+	if d.aboutList(head, p.cut); !isList || head.Items == nil && d.list == "" {
 		return []decoded{decodeObject(p.at, head.TypeMeta, raw)}
 	}
-	all := make([]decoded, 0, len(*head.Items))
+	all := []decoded{d}
+	if head.Items == nil {
+		return all
+	}
 	for i, item := range *head.Items {
 		d := decoded{at: p.at}
 		d.at.item = i + 1
 		of, field, what := headOf(item)
 		switch {
 		case what != "":
-			d.problem("", field, what)
+			d.problem(anyKind, "", field, what)
 		case of.Kind == "" && of.APIVersion == "" && elementKind != "":
 			// The items of a typed list (PodList) do not repeat their kind.
 			d = decodeObject(d.at, metav1.TypeMeta{APIVersion: head.APIVersion, Kind: elementKind}, item)
@@ -218,11 +263,24 @@ func decode(p piece) []decoded {
 	return all
 }
 
+// aboutList notes what a list says beside its items: of which kind they all are, and whether it ends as it should.
+func (d *decoded) aboutList(head listHead, cut bool) {
+	kind, isList := strings.CutSuffix(head.Kind, "List")
+	d.isList = isList
+	if empty, err := scheme.New(schema.FromAPIVersionAndKind(head.APIVersion, kind)); isList && err == nil && plans(empty) {
+		d.list = kind
+	}
+	if isList && cut {
+		d.problem(anyKind, head.Kind, "", "the last line of the list has no end: it may be cut off")
+	}
+}
+
 // headOf reads what an object says of itself. what is not empty if it says nothing.
 func headOf(raw []byte) (head listHead, field, what string) {
 	if raw[0] != '{' {
 		return head, "", "not a Kubernetes object"
 	}
+	head.raw = raw
 	if err := json.Unmarshal(raw, &head); err != nil {
 		field, what = decodeError(err)
 	}
@@ -238,21 +296,21 @@ func decodeObject(at origin, is metav1.TypeMeta, raw []byte) decoded {
 	}
 	switch {
 	case is.Kind == "":
-		d.problem("", "kind", "missing")
+		d.problem(anyKind, "", "kind", "missing")
 		return d
 	case is.APIVersion == "":
-		d.problem(name(), "apiVersion", "missing")
+		d.problem(is.Kind, name(), "apiVersion", "missing")
 		return d
 	}
 	gvk := schema.FromAPIVersionAndKind(is.APIVersion, is.Kind)
 	empty, err := scheme.New(gvk)
 	if err != nil || !plans(empty) {
 		if planned, ok := plannedVersion(gvk.GroupKind()); ok {
-			d.problem(name(), "apiVersion", fmt.Sprintf("is %s: only %s is planned with, which every supported API server serves", gvk.GroupVersion(), planned))
+			d.problem(gvk.Kind, name(), "apiVersion", fmt.Sprintf("is %s: only %s is planned with, which every supported API server serves", gvk.GroupVersion(), planned))
 			return d
 		}
 		if kind := misspelt(gvk); kind != "" {
-			d.problem(name(), "kind", "is "+gvk.Kind+": must be "+kind)
+			d.problem(kind, name(), "kind", "is "+gvk.Kind+": must be "+kind)
 			return d
 		}
 		d.skipped = gvk.GroupVersion().String() + " " + gvk.Kind
@@ -265,11 +323,11 @@ func decodeObject(at origin, is metav1.TypeMeta, raw []byte) decoded {
 		// What is known of it is planned with all the same.
 		for _, e := range strict.Errors() {
 			field, what := strictError(e)
-			d.problem(name(), field, what)
+			d.problem(gvk.Kind, name(), field, what)
 		}
 	case err != nil:
 		field, what := decodeError(err)
-		d.problem(name(), field, what)
+		d.problem(gvk.Kind, name(), field, what)
 		return d
 	}
 	d.kind, d.object = gvk.Kind, object

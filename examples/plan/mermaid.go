@@ -11,10 +11,10 @@ import (
 )
 
 // writeMermaid prints the graphs as Markdown with a Mermaid block each, for people's own documents.
-func writeMermaid(w io.Writer, c *cluster, inv invocation) error {
+func (r *report) writeMermaid(w io.Writer, c *cluster, inv invocation) error {
 	out := bufio.NewWriter(w)
-	for _, core := range inv.cores {
-		switch core.name {
+	for _, s := range r.Sections {
+		switch s.Core {
 		case "rbacaggregate":
 			newRoleGraph(c, inv.settings).mermaid(out)
 		case "resourceclaim":

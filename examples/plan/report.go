@@ -2,9 +2,11 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/purekube/purekube"
@@ -15,8 +17,37 @@ type report struct {
 	Now      time.Time
 	Sections []section
 	// Skipped counts the objects of kinds that no core plans with, by API version and kind.
-	Skipped  map[string]int
+	Skipped map[string]int
+	// Notes say what is not in the input and was not decided without it.
+	Notes    []string
 	problems []problem
+	// said are the texts of the problems.
+	said map[string]bool
+}
+
+func newReport(now time.Time, c *cluster) *report {
+	r := &report{Now: now, Skipped: c.skipped, said: map[string]bool{}}
+	for _, p := range c.problems {
+		r.addProblem(p)
+	}
+	return r
+}
+
+// addProblem adds a problem that is not there yet.
+func (r *report) addProblem(p problem) {
+	if text := p.String(); !r.said[text] {
+		r.said[text] = true
+		r.problems = append(r.problems, p)
+	}
+}
+
+// refuse reports whether the question is refused, and adds why.
+func (r *report) refuse(c *cluster, q question) bool {
+	refusal := c.refusal(q)
+	if refusal != nil && (c.objects > 0 || len(c.problems) == 0) {
+		r.addProblem(*refusal)
+	}
+	return refusal != nil
 }
 
 // section is one core's part of the report.
@@ -29,6 +60,8 @@ type section struct {
 	// Explanation has the lines of -explain that concern no object in particular.
 	Explanation []string
 	Findings    []finding
+	// Undecided are the budgets of which it is not known whether they ever let a pod go.
+	Undecided []finding
 	// Err is what is wrong with the input as a whole.
 	Err error
 }
@@ -42,6 +75,9 @@ type finding struct {
 	RecheckAt time.Time
 	// Never: the object is a budget that lets no pod go, however healthy all of them are.
 	Never bool
+	// NotKnown is why it is not known whether the budget ever lets a pod go, and NoPods that this is for lack of pods.
+	NotKnown string
+	NoPods   bool
 	// Reasons are the steps of the decision; -o json prints them.
 	Reasons []reason
 	// Explanation has the lines of -explain.
@@ -93,11 +129,49 @@ func (f finding) somethingToSay() bool {
 	return len(f.Actions)+len(f.Events)+len(f.Needs)+len(f.Explanation) > 0 || !f.RecheckAt.IsZero() || f.Never
 }
 
+// has reports whether the core has planned.
+func (r *report) has(core string) bool {
+	return slices.ContainsFunc(r.Sections, func(s section) bool { return s.Core == core })
+}
+
+// note says which kinds are not in the input, where objects of them would have answered what the plan leaves open.
+func (r *report) note(c core, s section, objects *cluster) {
+	open := map[string]bool{"Pod": c.name == "disruption" && len(objects.budgets) > 0}
+	for _, f := range s.Findings {
+		for _, n := range f.Needs {
+			open[n.Kind] = true
+		}
+	}
+	missing := slices.DeleteFunc(slices.Clone(c.reads), func(kind string) bool { return !open[kind] || objects.saw(kind) })
+	if len(missing) > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s: the input has no %s: %q prints what the plan reads",
+			c.name, strings.Join(missing, ", no "), getCommand(c.reads)))
+	}
+}
+
+// sayUndecided says of which budgets it is not known whether they ever let a pod go.
+func (r *report) sayUndecided(sys system) {
+	for _, s := range r.Sections {
+		for _, f := range s.Undecided {
+			text := fmt.Sprintf("-fail-on never: %s: not known whether it ever lets a pod go: %s", f.Object, f.NotKnown)
+			if f.NoPods {
+				text += " (-ignore-budgets-without-pods leaves such budgets out)"
+			}
+			sys.say(text)
+		}
+	}
+}
+
 // add takes a core's section in, its errors among the problems.
 func (r *report) add(s section, c *cluster) {
 	r.addProblems(s.Err, reference{}, c)
 	for _, f := range s.Findings {
 		r.addProblems(f.Err, f.Object, c)
+	}
+	for _, f := range s.Findings {
+		if f.NotKnown != "" {
+			s.Undecided = append(s.Undecided, f)
+		}
 	}
 	s.Findings = slices.DeleteFunc(s.Findings, func(f finding) bool { return !f.somethingToSay() })
 	r.Sections = append(r.Sections, s)
@@ -106,10 +180,7 @@ func (r *report) add(s section, c *cluster) {
 // addProblems adds the errors that are not there yet.
 func (r *report) addProblems(err error, about reference, c *cluster) {
 	for _, err := range flatten(err) {
-		p := problemOf(err, about, c)
-		if !slices.ContainsFunc(r.problems, func(q problem) bool { return q.String() == p.String() }) {
-			r.problems = append(r.problems, p)
-		}
+		r.addProblem(problemOf(err, about, c))
 	}
 }
 
@@ -132,7 +203,7 @@ func flatten(err error) []error {
 func problemOf(err error, about reference, c *cluster) problem {
 	var wrong *purekube.ObjectError
 	if !errors.As(err, &wrong) {
-		return problem{c.origins[about], about.String(), "", oneLine(err.Error()), true}
+		return problem{origins: c.origins[about], object: about.String(), what: oneLine(err.Error()), ofPlan: true}
 	}
 	at := reference{wrong.Kind, wrong.Namespace, wrong.Name}
 	what := ""
@@ -143,7 +214,7 @@ func problemOf(err error, about reference, c *cluster) problem {
 		what += ": must be a number" + orPercentage
 	}
 	// No API server holds an object twice.
-	return problem{c.origins[at], at.String(), wrong.Field, what, !errors.Is(wrong, purekube.ErrDuplicate)}
+	return problem{origins: c.origins[at], object: at.String(), field: wrong.Field, what: what, ofPlan: !errors.Is(wrong, purekube.ErrDuplicate)}
 }
 
 // somethingToDo reports whether any controller would write or look something up now.
@@ -155,10 +226,10 @@ func (r *report) somethingToDo() bool {
 	})
 }
 
-// neverDrainable reports whether a budget never lets a pod go.
+// neverDrainable reports whether a budget never lets a pod go, or it is not known whether one does.
 func (r *report) neverDrainable() bool {
 	return slices.ContainsFunc(r.Sections, func(s section) bool {
-		return slices.ContainsFunc(s.Findings, func(f finding) bool { return f.Never })
+		return len(s.Undecided) > 0 || slices.ContainsFunc(s.Findings, func(f finding) bool { return f.Never })
 	})
 }
 
@@ -178,3 +249,13 @@ func (r *report) counts() (actions map[string]int, events, needs int) {
 }
 
 func sortedKeys(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }
+
+func setOf(names []string) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}
+
+func sortedValues(m map[string]string) []string { return slices.Sorted(maps.Values(m)) }

@@ -66,16 +66,15 @@ func whyServiceCIDR(a servicecidr.Action, d servicecidr.Deletion) string {
 func explainServiceCIDR(x *networkingv1.ServiceCIDR, e servicecidr.Explanation) []string {
 	var lines []string
 	indent := ""
+	entries := map[string]string{}
+	for i, prefix := range x.Spec.CIDRs {
+		entries[fmt.Sprintf("spec.cidrs[%d]", i)] = prefix
+	}
 	for _, r := range e.Reasons {
 		line := r.Message
-		ofEntry := false
-		for i, prefix := range x.Spec.CIDRs {
-			if r.Field == fmt.Sprintf("spec.cidrs[%d]", i) {
-				ofEntry = true
-				if !strings.Contains(line, prefix) {
-					line = prefix + ": " + line
-				}
-			}
+		prefix, ofEntry := entries[r.Field]
+		if ofEntry && !strings.Contains(line, prefix) {
+			line = prefix + ": " + line
 		}
 		if ofEntry && !e.Deleting && indent == "" {
 			indent = "  "

@@ -14,7 +14,7 @@ import (
 // explained runs the core over manifests with -explain, without the closing lines.
 func explained(t *testing.T, manifests string, args ...string) outcome {
 	t.Helper()
-	got := plan(t, nil, manifests, append([]string{"-core", "servicecidr", "-explain", "-"}, args...)...)
+	got := plan(t, nil, manifests, append([]string{"-core", "servicecidr", "-explain", "-none", "ipaddresses", "-"}, args...)...)
 	got.stdout, _, _ = strings.Cut(got.stdout, "\n\nPlan: ")
 	return got
 }

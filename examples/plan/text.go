@@ -26,9 +26,11 @@ const hang = 4
 
 // line writes one paragraph behind an indent and a mark.
 func (t printer) line(indent int, mark, text string, paint func(string) string) {
+	text = visible(text)
 	first := strings.Repeat(" ", indent) + mark
 	next := strings.Repeat(" ", indent+hang)
 	for i, part := range wrap(text, width-utf8.RuneCountInString(first), width-len(next)) {
+		part = visibleLine(part)
 		if i == 0 {
 			fmt.Fprintln(t.w, first+paint(part))
 		} else {
@@ -78,6 +80,9 @@ func (r *report) writeText(w io.Writer, p palette) error {
 	if len(absent) > 0 {
 		t.line(0, "Nothing in the input for: ", strings.Join(absent, ", "), plain)
 	}
+	for _, note := range r.Notes {
+		t.line(0, "", note, t.p.notice)
+	}
 	if len(r.Sections) > 0 {
 		t.closing(r)
 	}
@@ -116,6 +121,7 @@ func (t printer) finding(f finding) {
 // action writes the action and what called for it: on one line where that fits.
 func (t printer) action(a action) {
 	const indent, sep = 4, "  # "
+	a.Text, a.Why = visible(a.Text), visible(a.Why)
 	switch {
 	case a.Why == "":
 		t.line(indent, "", a.Text, t.p.action)
