@@ -2,9 +2,12 @@ package docs_test
 
 import (
 	"fmt"
+	"testing"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -60,4 +63,107 @@ func Example_whereTheAnswerDiffers() {
 	// not ready, too few are healthy: RefusedNow 429 <nil> (the status alone: no)
 	// the same with AlwaysAllow: AllowedUnhealthy 201 <nil> (the status alone: no)
 	// the status is older than the spec: RefusedNow 429 <nil> (the status alone: yes)
+}
+
+// The autoscaler's question: may these nodes go, one after the other, while nothing that they ran is back yet?
+func Example_removePods() {
+	t := &testing.T{} // the test's own
+	web := purekubetest.Deployment("shop/web", 3, "node-a", "node-b", "node-c")
+	cluster := purekubetest.NewCluster(t, web, purekubetest.MaxUnavailable("shop/web", "1"))
+	now := metav1.NewTime(cluster.Now)
+
+	// remove is RemovePods after CanRemovePods. Where a pod may not go, go on with the index before.
+	remove := func(index *disruption.Index, pods ...*corev1.Pod) (*disruption.Index, bool) {
+		for _, pod := range pods {
+			eviction, err := index.CheckEviction(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+			if err != nil || !eviction.Verdict.Allowed() { // no verdict: look up eviction.Needs first
+				return nil, false
+			}
+			// The pod is on its way out, so its controller still counts it as expected and nobody as healthy.
+			leaving := pod.DeepCopy()
+			leaving.DeletionTimestamp = &now
+			change := disruption.Snapshot{Pods: []*corev1.Pod{leaving}}
+			if eviction.Update != nil {
+				change.Budgets = []*policyv1.PodDisruptionBudget{eviction.Update}
+			}
+			index, _ = index.With(change)
+		}
+		return index, true
+	}
+	// Recompute: budgets are computed from the pods, whatever their status says.
+	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{Recompute: true})
+	for _, pod := range web.Pods { // one on each node
+		next, removed := remove(index, pod)
+		fmt.Println(pod.Spec.NodeName, removed)
+		if removed {
+			index = next
+		}
+	}
+	// Output:
+	// node-a true
+	// node-b false
+	// node-c false
+}
+
+// What the page says of DrainNode where it differs from the tracker: pods come back between the rounds, and between drains.
+func TestDrainNodeBringsPodsBack(t *testing.T) {
+	web := purekubetest.Deployment("shop/web", 3, "node-a", "node-b", "node-c")
+	index := disruption.NewIndex(purekubetest.NewCluster(t, web, purekubetest.MaxUnavailable("shop/web", "1")).Disruption(), disruption.Options{})
+	for _, node := range []string{"node-a", "node-b", "node-c"} {
+		var drain disruption.Drain
+		drain, index = index.DrainNode(node, disruption.DrainOptions{})
+		require.Equal(t, disruption.DrainsNow, drain.Outcome, node)
+	}
+}
+
+// What the page says of DrainNode and canRemove: a node whose pods go in turns, and one whose last pod never goes since
+// nothing comes back.
+func TestDrainNodeBesideCanRemove(t *testing.T) {
+	managed := purekubetest.Deployment("shop/web", 2, "node-a")
+	bare := []*corev1.Pod{purekubetest.Pod("shop/x"), purekubetest.Pod("shop/y")}
+	for _, p := range bare {
+		p.Labels, p.Spec.NodeName = map[string]string{"app": "web"}, "node-a"
+	}
+	for _, tc := range []struct {
+		name    string
+		objects []any
+		want    disruption.DrainOutcome
+	}{
+		{"each may go alone and comes back", []any{managed, purekubetest.MaxUnavailable("shop/web", "1")}, disruption.DrainsInRounds},
+		{"each may go alone and does not come back", []any{bare[0], bare[1], purekubetest.MinAvailable("shop/web", "1")}, disruption.DrainsNever},
+		{"both may go", []any{managed, purekubetest.MaxUnavailable("shop/web", "2")}, disruption.DrainsNow},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			cluster := purekubetest.NewCluster(t, tc.objects...)
+			index := disruption.NewIndex(cluster.Disruption(), disruption.Options{Recompute: true})
+			for _, pod := range cluster.Pods {
+				eviction, err := index.CheckEviction(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+				require.NoError(t, err)
+				require.Equal(t, disruption.AllowedWithinBudget, eviction.Verdict, "canRemove asks about each pod alone")
+			}
+			drain, _ := index.DrainNode("node-a", disruption.DrainOptions{Force: true})
+			require.Equal(t, tc.want, drain.Outcome)
+		})
+	}
+}
+
+// What the page says of a selector that does not compile: its budget covers nothing, others are decided, and the error names it.
+func TestASelectorThatDoesNotCompile(t *testing.T) {
+	web := purekubetest.Deployment("shop/web", 2, "node-a")
+	broken := purekubetest.MaxUnavailable("shop/broken", "1")
+	broken.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
+	never := purekubetest.MaxUnavailable("shop/web", "0")
+	index := disruption.NewIndex(purekubetest.NewCluster(t, web, broken, never).Disruption(), disruption.Options{Recompute: true})
+	eviction, err := index.CheckEviction(types.NamespacedName{Namespace: "shop", Name: web.Pods[0].Name})
+	require.Equal(t, []types.NamespacedName{{Namespace: "shop", Name: "web"}}, eviction.Blocking)
+	require.ErrorContains(t, err, "shop/broken")
+}
+
+// What the page says of the written status: DrainNode does not read it.
+func TestDrainNodeDoesNotReadTheStatus(t *testing.T) {
+	web, budget := purekubetest.Deployment("shop/web", 1, "node-a"), purekubetest.MinAvailable("shop/web", "1")
+	budget.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: budget.Generation, DisruptionsAllowed: 5, CurrentHealthy: 6, DesiredHealthy: 1}
+	index := disruption.NewIndex(purekubetest.NewCluster(t, web, budget).Disruption(), disruption.Options{})
+	drain, _ := index.DrainNode("node-a", disruption.DrainOptions{})
+	require.Equal(t, disruption.DrainsNever, drain.Outcome)
 }
