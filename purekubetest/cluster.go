@@ -1,12 +1,6 @@
 package purekubetest
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -17,9 +11,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/rbacaggregate"
@@ -125,69 +116,4 @@ func (c *Cluster) ResourceClaim() resourceclaim.Snapshot {
 // TTL is the snapshot of the package of that name, at the step that the nodes' annotations say.
 func (c *Cluster) TTL() ttl.Snapshot {
 	return ttl.Snapshot{Step: ttl.Table{}.Recover(c.Nodes), Nodes: c.Nodes}
-}
-
-var decoder = func() runtime.Decoder {
-	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		appsv1.AddToScheme, corev1.AddToScheme, networkingv1.AddToScheme,
-		policyv1.AddToScheme, rbacv1.AddToScheme, resourcev1.AddToScheme,
-	} {
-		utilruntime.Must(add(s))
-	}
-	return serializer.NewCodecFactory(s, serializer.EnableStrict).UniversalDeserializer()
-}()
-
-// LoadManifests reads the YAML and JSON files that the pattern matches (path/filepath.Glob), documents and
-// lists, and returns their objects as a cluster. A file that does not match, an object that does not decode,
-// a field that does not exist and a kind that no package plans with fail the test.
-func LoadManifests(t testing.TB, pattern string) *Cluster {
-	t.Helper()
-	names, err := filepath.Glob(pattern)
-	if err == nil && len(names) == 0 {
-		err = fmt.Errorf("no file matches %s", pattern)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := NewCluster(t)
-	slices.Sort(names)
-	for _, name := range names {
-		file, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		documents := yaml.NewYAMLOrJSONDecoder(file, 1<<16)
-		for n := 1; ; n++ {
-			var raw runtime.RawExtension
-			if err := documents.Decode(&raw); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				t.Fatalf("%s: document %d: %v", name, n, err)
-			}
-			if len(raw.Raw) == 0 || string(raw.Raw) == "null" {
-				continue
-			}
-			object, _, err := decoder.Decode(raw.Raw, nil, nil)
-			if err != nil {
-				t.Fatalf("%s: document %d: %v", name, n, err)
-			}
-			list, isList := object.(*corev1.List)
-			if !isList {
-				c.add(t, object)
-				continue
-			}
-			for i, item := range list.Items {
-				object, _, err := decoder.Decode(item.Raw, nil, nil)
-				if err != nil {
-					t.Fatalf("%s: document %d, item %d: %v", name, n, i+1, err)
-				}
-				c.add(t, object)
-			}
-		}
-		if err := file.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return c
 }

@@ -2,6 +2,8 @@ package purekubetest
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -126,9 +128,35 @@ func TestFailures(t *testing.T) {
 		{"something else", "a slice, say", func(t testing.TB) { NewCluster(t, []int{1}) }, "[]int is neither an API object nor a Workload"},
 		{"no manifests", "a test over nothing would pass", func(t testing.TB) { LoadManifests(t, "testdata/none*.yaml") }, "no file matches"},
 		{"a field that does not exist", "it would be left out without a word", func(t testing.TB) { LoadManifests(t, "testdata/unknown-field.yaml") }, `unknown field "spec.maxUnavailabel"`},
+		{"a key twice", "the last one would count", load("kind: Node\napiVersion: v1\nmetadata: {name: a}\nspec: {unschedulable: true, unschedulable: false}\n"), `key "unschedulable" already set`},
+		{"an empty file", "a test over nothing would pass", load("# nothing\n"), "no object in it"},
+		{"an empty list", "the same", load("apiVersion: v1\nkind: List\nitems: []\n"), "no object in it"},
+		{"JSON that is cut off", "the rest would be left out without a word", load(`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}}`), "unexpected EOF"},
+		{"no name", "no cluster holds one", load("kind: Node\napiVersion: v1\n"), "Node: metadata.name: required"},
+		{"two of one name", "nobody can say which one counts", load("kind: Pod\napiVersion: v1\nmetadata: {name: a}\n---\nkind: Pod\napiVersion: v1\nmetadata: {name: a, namespace: default}\n"),
+			"document 2: Pod default/a: also in "},
 	} {
 		t.Run(tc.name, func(t *testing.T) { require.Contains(t, failure(t, tc.test), tc.want, tc.reason) })
 	}
+}
+
+// load is a test that loads a file with this text.
+func load(text string) func(testing.TB) {
+	return func(t testing.TB) {
+		path := filepath.Join(t.TempDir(), "in.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		LoadManifests(t, path)
+	}
+}
+
+// A manifest without a namespace is in the same one as a manifest that says "default".
+func TestLoadManifestsGivesTheDefaultNamespace(t *testing.T) {
+	c := LoadManifests(t, "testdata/cluster*")
+	require.Equal(t, "default", c.Pods[0].Namespace)
+	require.Equal(t, "default", c.Budgets[0].Namespace)
+	require.Empty(t, c.Nodes[0].Namespace)
 }
 
 // A list and documents are the same cluster, and so is JSON.

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/purekubetest"
@@ -20,17 +23,31 @@ import (
 // such a pod can ever be drained.
 func TestEveryBudgetLetsAPodGo(t *testing.T) {
 	cluster := purekubetest.LoadManifests(t, "testdata/workloads.yaml")
-	replicas := map[string]int32{}
-	for _, d := range cluster.Deployments {
-		replicas[d.Name] = *d.Spec.Replicas
-	}
-	for _, s := range cluster.StatefulSets {
-		replicas[s.Name] = *s.Spec.Replicas
+	if len(cluster.Budgets) == 0 {
+		t.Fatal("no budget: the test would pass whatever the manifests say")
 	}
 	for _, b := range cluster.Budgets {
-		allowed, err := disruption.AllowedAtFullHealth(b.Spec, replicas[b.Name], disruption.RoundUp)
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err != nil {
+			t.Errorf("budget %s: %v", b.Name, err)
+			continue
+		}
+		replicas := int32(0)
+		count := func(namespace string, template corev1.PodTemplateSpec, n *int32) {
+			if namespace == b.Namespace && selector.Matches(labels.Set(template.Labels)) {
+				replicas += ptr.Deref(n, 1)
+			}
+		}
+		for _, d := range cluster.Deployments {
+			count(d.Namespace, d.Spec.Template, d.Spec.Replicas)
+		}
+		for _, s := range cluster.StatefulSets {
+			count(s.Namespace, s.Spec.Template, s.Spec.Replicas)
+		}
+		// A budget that covers no workload of the manifests is judged with 0 replicas, and lets no pod go.
+		allowed, err := disruption.AllowedAtFullHealth(b.Spec, replicas, disruption.RoundUp)
 		if err != nil || allowed < 1 {
-			t.Errorf("budget %s lets %d of %d pods go (%v)", b.Name, allowed, replicas[b.Name], err)
+			t.Errorf("budget %s lets %d of %d pods go (%v)", b.Name, allowed, replicas, err)
 		}
 	}
 }
@@ -70,6 +87,12 @@ func TestAdminDoesNotReachSecrets(t *testing.T) {
 	}
 	if len(rules) == 0 {
 		t.Fatal("admin aggregates nothing: the test would pass whatever the teams write")
+	}
+	for _, role := range cluster.ClusterRoles {
+		// Which of them count depends on the controller and its release, and on what it has done already.
+		if role.AggregationRule != nil && len(role.Rules) > 0 {
+			t.Errorf("%s aggregates and has rules of its own", role.Name)
+		}
 	}
 	for _, r := range rules {
 		core := slices.Contains(r.APIGroups, corev1.GroupName) || slices.Contains(r.APIGroups, "*")

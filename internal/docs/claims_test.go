@@ -24,7 +24,8 @@ func Example_simulateClaims() {
 	name := func(podClaim string) string { return pod.Name + "-" + podClaim }
 	claims, materialized, err := resourceclaim.Materialize(s, pod, name, resourceclaim.Options{})
 	if err != nil {
-		fmt.Println(err) // a template that is missing, for example; the other entries are there
+		fmt.Println(err) // a template that is missing, for example: with the other claims alone the pod would fit too easily
+		return
 	}
 	// Both go into the snapshot of the scheduler's simulation.
 	for _, claim := range claims {
