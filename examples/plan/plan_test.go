@@ -176,6 +176,7 @@ func TestExitStatus(t *testing.T) {
 		{"unknown flag", "a wrong command line is an error, not 2", "", []string{"-no-such-flag"}, exitInput},
 		{"unknown core", "the same", "", []string{"-core", "nope"}, exitInput},
 		{"unknown output", "the same", "", []string{"-o", "xml"}, exitInput},
+		{"a release without divergences", "its defaults would look like that release", "", []string{"-match-upstream", "v1.35"}, exitInput},
 		{"no time", "the same", "", []string{"-now", "noon"}, exitInput},
 		{"step below the table", "the same", "", []string{"-ttl-step", "-1"}, exitInput},
 		{"step past the table", "the same", "", []string{"-ttl-step", "5"}, exitInput},
