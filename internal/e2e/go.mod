@@ -4,7 +4,8 @@ go 1.26.0
 
 require (
 	github.com/google/go-cmp v0.7.0
-	github.com/purekube/purekube v0.0.0-00010101000000-000000000000
+	github.com/purekube/purekube v0.0.0
+	github.com/purekube/purekube/internal/consumers v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.11.1
 	k8s.io/api v0.36.3
 	k8s.io/apimachinery v0.36.3
@@ -52,4 +53,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/purekube/purekube => ../..
+replace (
+	github.com/purekube/purekube => ../..
+	github.com/purekube/purekube/internal/consumers => ../consumers
+)

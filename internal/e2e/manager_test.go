@@ -24,6 +24,9 @@ type manager struct {
 	log string
 }
 
+// quickLease are flags of managers that follow one another within seconds.
+var quickLease = []string{"-leader-elect-lease-duration=3s", "-leader-elect-renew-deadline=2s", "-leader-elect-retry-period=500ms"}
+
 // startManager runs the manager at the API server, or at a proxy in front of it, and does not wait.
 func (w *world) startManager(t *testing.T, name string, at cluster.Endpoint, flags ...string) *manager {
 	t.Helper()

@@ -232,7 +232,7 @@ func TestLostLease(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	p := newProxy(t, w)
-	m := w.startManager(t, "manager", p.Endpoint, "-leader-elect-lease-duration=3s", "-leader-elect-renew-deadline=2s", "-leader-elect-retry-period=500ms")
+	m := w.startManager(t, "manager", p.Endpoint, quickLease...)
 	eventually(t, patience, "the manager leads", func(context.Context) error {
 		return expect("leading", true, m.leads())
 	})

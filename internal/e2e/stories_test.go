@@ -81,11 +81,10 @@ func TestStoriesWhileTheManagerIsKilled(t *testing.T) {
 func TestStoriesWhileLeadersAreKilled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	leases := []string{"-leader-elect-lease-duration=3s", "-leader-elect-renew-deadline=2s", "-leader-elect-retry-period=500ms"}
 	started := 0
 	start := func() *manager {
 		started++
-		return w.startManager(t, fmt.Sprintf("manager-%d", started), w.Endpoint(), leases...)
+		return w.startManager(t, fmt.Sprintf("manager-%d", started), w.Endpoint(), quickLease...)
 	}
 	p := startPair(w, start)
 	w.play(t)

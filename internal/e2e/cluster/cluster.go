@@ -27,7 +27,8 @@ type Cluster struct {
 	// URL of the API server.
 	URL string
 
-	folder          string
+	bin, folder     string
+	ports           []int
 	etcd, apiserver *Process
 }
 
@@ -37,36 +38,65 @@ func Start(bin, folder string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{URL: fmt.Sprintf("https://127.0.0.1:%d", ports[2]), folder: folder}
-	key, tokens := filepath.Join(folder, "service-accounts.key"), filepath.Join(folder, "tokens.csv")
-	if err := errors.Join(writeKey(key), os.WriteFile(tokens, []byte(tokensFile), 0o600)); err != nil {
+	c := &Cluster{URL: fmt.Sprintf("https://127.0.0.1:%d", ports[2]), bin: bin, folder: folder, ports: ports}
+	if err := errors.Join(writeKey(c.key()), os.WriteFile(c.tokens(), []byte(tokensFile), 0o600)); err != nil {
 		return nil, err
 	}
-	etcdURL, peerURL := fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1])
-	c.etcd, err = StartProcess(filepath.Join(folder, "etcd.log"), filepath.Join(bin, "etcd"),
-		"--data-dir="+filepath.Join(folder, "etcd"), "--unsafe-no-fsync",
+	if err := c.start(); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+}
+
+func (c *Cluster) key() string    { return filepath.Join(c.folder, "service-accounts.key") }
+func (c *Cluster) tokens() string { return filepath.Join(c.folder, "tokens.csv") }
+func (c *Cluster) data() string   { return filepath.Join(c.folder, "etcd") }
+
+// start runs the processes with what there is in the folder.
+func (c *Cluster) start() (err error) {
+	etcdURL, peerURL := fmt.Sprintf("http://127.0.0.1:%d", c.ports[0]), fmt.Sprintf("http://127.0.0.1:%d", c.ports[1])
+	c.etcd, err = StartProcess(filepath.Join(c.folder, "etcd.log"), filepath.Join(c.bin, "etcd"),
+		"--data-dir="+c.data(), "--unsafe-no-fsync",
 		"--listen-client-urls="+etcdURL, "--advertise-client-urls="+etcdURL,
 		"--listen-peer-urls="+peerURL, "--initial-advertise-peer-urls="+peerURL, "--initial-cluster=default="+peerURL)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c.apiserver, err = StartProcess(filepath.Join(folder, "kube-apiserver.log"), filepath.Join(bin, "kube-apiserver"),
+	key := c.key()
+	c.apiserver, err = StartProcess(filepath.Join(c.folder, "kube-apiserver.log"), filepath.Join(c.bin, "kube-apiserver"),
 		"--etcd-servers="+etcdURL,
-		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", ports[2]),
-		"--cert-dir="+filepath.Join(folder, "certificates"),
-		"--authorization-mode=RBAC", "--token-auth-file="+tokens,
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.ports[2]),
+		"--cert-dir="+filepath.Join(c.folder, "certificates"),
+		"--authorization-mode=RBAC", "--token-auth-file="+c.tokens(),
 		"--service-account-issuer=https://127.0.0.1", "--service-account-key-file="+key, "--service-account-signing-key-file="+key,
 		"--service-cluster-ip-range=10.0.0.0/24",
 		// Pods are created without a controller that makes service accounts for them.
 		"--disable-admission-plugins=ServiceAccount",
 		"--max-requests-inflight=800", "--max-mutating-requests-inflight=400")
-	if err == nil {
-		err = c.waitReady(60 * time.Second)
-	}
 	if err != nil {
-		return nil, errors.Join(err, c.Stop())
+		return err
 	}
-	return c, nil
+	return c.waitReady(60 * time.Second)
+}
+
+// BackUp copies everything that the cluster holds into a folder that is not there yet. The cluster is down meanwhile.
+func (c *Cluster) BackUp(folder string) error {
+	return c.restart(func() error { return os.CopyFS(folder, os.DirFS(c.data())) })
+}
+
+// Restore replaces everything that the cluster holds with what was copied. The cluster is down meanwhile.
+func (c *Cluster) Restore(folder string) error {
+	return c.restart(func() error {
+		return errors.Join(os.RemoveAll(c.data()), os.CopyFS(c.data(), os.DirFS(folder)), os.Chmod(c.data(), 0o700))
+	})
+}
+
+func (c *Cluster) restart(whileDown func() error) error {
+	c.apiserver.Kill() // it would wait for the watches of its clients to end
+	if err := errors.Join(c.etcd.Stop(), whileDown()); err != nil {
+		return err
+	}
+	return c.start()
 }
 
 // Stop ends the API server first: without its etcd it does not end for minutes.
