@@ -18,6 +18,7 @@ import (
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/aliasing"
 	"github.com/purekube/purekube/internal/samplecluster"
+	"github.com/purekube/purekube/internal/seed"
 )
 
 // everything evicts all that can be evicted.
@@ -26,13 +27,12 @@ var everything = disruption.DrainOptions{IgnoreDaemonSets: true, DeleteEmptyDirD
 // forEachDrain runs the property on the nodes of random clusters.
 func forEachDrain(t *testing.T, property func(r *rand.Rand, c samplecluster.Cluster, node string) error) {
 	t.Helper()
-	first := rand.Uint64()
-	for i := range uint64(300) {
-		r := rand.New(rand.NewPCG(first+i, 0))
+	for seed := range seed.Each(t, 300) {
+		r := rand.New(rand.NewPCG(seed, 0))
 		c := samplecluster.New(r, scenarioTime)
 		for _, node := range c.Nodes {
 			if err := property(r, c, node); err != nil {
-				t.Fatalf("seed %d, %s: %v", first+i, node, err)
+				t.Fatalf("seed %d, %s: %v", seed, node, err)
 			}
 		}
 	}

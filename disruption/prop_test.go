@@ -1,7 +1,6 @@
 package disruption
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -18,29 +17,27 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/aliasing"
+	"github.com/purekube/purekube/internal/seed"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-var seedFlag = flag.Uint64("seed", 0, "of the property tests; 0: another one each time")
-
 // manySnapshots says that enough snapshots are drawn to ask whether all kinds of them are among them.
-func manySnapshots() bool { return *seedFlag == 0 && !testing.Short() }
+func manySnapshots() bool { return !seed.Single() && !testing.Short() }
 
 // forEachSnapshot runs the property on many random snapshots, each from a seed of its own, in both
 // modes; with -short, on a third of them.
 func forEachSnapshot(t *testing.T, n int, bad bool, property func(g generator, s Snapshot, o Options) error) {
 	t.Helper()
-	first := *seedFlag
-	if first == 0 {
-		first = rand.Uint64()
-	} else {
-		n = 1
-	}
+	forEachSnapshotFrom(t, 0, n, bad, property)
+}
+
+// forEachSnapshotFrom does the same with later seeds.
+func forEachSnapshotFrom(t *testing.T, from uint64, n int, bad bool, property func(g generator, s Snapshot, o Options) error) {
+	t.Helper()
 	if testing.Short() {
 		n = (n + 2) / 3
 	}
-	for i := range uint64(n) {
-		seed := first + i
+	for seed := range seed.Range(t, from, n) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 0)), bad: bad}
 		s := g.snapshot()
 		for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}, {MaxUnavailableRounding: RoundDown}} {

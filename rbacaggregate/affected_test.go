@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/seed"
 )
 
 func TestBR2701_EveryAggregatingRole(t *testing.T) {
@@ -205,7 +206,7 @@ func (s Snapshot) after(oldObj, newObj *rbacv1.ClusterRole) Snapshot {
 // Whatever one event changes in a plan, for the better or the worse, is named.
 func TestAffectedMissesNothing(t *testing.T) {
 	changes := 0
-	for seed := range uint64(1500) {
+	for seed := range seed.Each(t, 1500) {
 		r := rand.New(rand.NewPCG(seed, 5))
 		roles := randomRoles(r, seed%2 == 0)
 		if seed%5 == 0 {

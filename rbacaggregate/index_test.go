@@ -14,6 +14,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/aliasing"
+	"github.com/purekube/purekube/internal/seed"
 )
 
 // answers are what every question says, in words.
@@ -122,11 +123,11 @@ func randomChange(r *rand.Rand) Snapshot {
 // answering as before, and what a change affects is named.
 func TestIndexAnswersAsTheFunctions(t *testing.T) {
 	named, unnamed := 0, 0
-	seeds := uint64(60)
+	seeds := 60
 	if testing.Short() {
 		seeds = 20
 	}
-	for seed := range seeds {
+	for seed := range seed.Each(t, seeds) {
 		r := rand.New(rand.NewPCG(seed, 31))
 		o := []Options{{}, upstream}[seed%2]
 		s := Snapshot{ClusterRoles: randomRoles(r, true)}
@@ -192,7 +193,7 @@ func own(x *Index, err error) []string {
 
 // One change at a time: With names what AffectedByClusterRole names.
 func TestIndexWithNamesWhatIsAffected(t *testing.T) {
-	for seed := range uint64(400) {
+	for seed := range seed.Each(t, 400) {
 		r := rand.New(rand.NewPCG(seed, 37))
 		o := []Options{{}, upstream}[seed%2]
 		s := Snapshot{ClusterRoles: randomRoles(r, true)}
@@ -345,7 +346,7 @@ func TestIndexInGoroutines(t *testing.T) {
 
 // Nothing that is handed out leads to what was handed in, nor to what another answer got.
 func TestIndexSharesNothing(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range seed.Each(t, 40) {
 		r := rand.New(rand.NewPCG(seed, 43))
 		s := Snapshot{ClusterRoles: spoil(r, randomRoles(r, true))}
 		change := randomChange(r)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/aliasing"
+	"github.com/purekube/purekube/internal/seed"
 )
 
 var (
@@ -390,7 +391,7 @@ func TestPreviewAgreesWithPlans(t *testing.T) {
 // PreviewRole says of a ClusterRole what Preview says of it, to the order of the rules, in both modes.
 func TestPreviewOfOneIsThatOfAll(t *testing.T) {
 	compared := 0
-	for seed := range uint64(200) {
+	for seed := range seed.Each(t, 200) {
 		r := rand.New(rand.NewPCG(seed, 13))
 		s := Snapshot{ClusterRoles: randomRoles(r, true)}
 		if seed%4 == 0 {
@@ -427,7 +428,7 @@ func difference(a, b []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 func TestEndStateAgainstUpstreamPasses(t *testing.T) {
 	managers := []string{"", FieldManager, "kubectl"}
 	settledIn, more := 0, 0
-	for seed := range uint64(600) {
+	for seed := range seed.Each(t, 600) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		cycles := seed%2 == 0
 		roles := randomRoles(r, cycles)

@@ -15,6 +15,7 @@ import (
 	"github.com/purekube/purekube/internal/aliasing"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/seed"
 )
 
 // The key names every field of a rule: a field that a later API adds has to be added to it.
@@ -34,7 +35,7 @@ func TestBR2704_KeyCoversTheRule(t *testing.T) {
 
 func TestBR2704_KeyIsSemanticEquality(t *testing.T) {
 	lists := [][]string{nil, {}, {""}, {"", ""}, {"a"}, {"b"}, {"a", "b"}, {"b", "a"}, {"ab"}, {"a\x00b"}, {"\x01a"}, {"a", ""}, {"", "a"}, {"ab", ""}, {"", "ab"}}
-	seed := uint64(4)
+	seed := seed.First(t, 4)
 	r := rand.New(rand.NewPCG(seed, 0))
 	random := func() *rbacv1.PolicyRule {
 		list := func() []string { return lists[r.IntN(len(lists))] }
@@ -280,11 +281,11 @@ func spoil(r *rand.Rand, roles []*rbacv1.ClusterRole) []*rbacv1.ClusterRole {
 
 func eachRandom(t *testing.T, cycles bool, check func(t testing.TB, at string, roles []*rbacv1.ClusterRole)) {
 	t.Helper()
-	seeds := uint64(400)
+	seeds := 400
 	if testing.Short() {
 		seeds = 100
 	}
-	for seed := range seeds {
+	for seed := range seed.Each(t, seeds) {
 		roles := randomRoles(rand.New(rand.NewPCG(seed, 27)), cycles)
 		check(t, fmt.Sprintf("seed %d", seed), roles)
 	}

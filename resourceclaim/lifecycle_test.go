@@ -3,15 +3,13 @@ package resourceclaim
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/purekube/purekube/internal/podstate"
+	"github.com/purekube/purekube/internal/seed"
 )
 
 // script is a life from creation to the end, in steps between which the caller settles.
@@ -87,18 +85,11 @@ func TestCrashAfterEveryWriteWithStaleCaches(t *testing.T) {
 }
 
 // TestRandomLives mixes everything: what users, scheduler, kubelet and garbage collector do, single
-// passes of the caller, caches that advance each on its own, crashes. PUREKUBE_SEED plays one life
-// again. By events: the caller plans only the keys that its Index names after an event, and those
+// passes of the caller, caches that advance each on its own, crashes. By events: the caller plans only the keys that its Index names after an event, and those
 // whose call failed.
 func TestRandomLives(t *testing.T) {
-	first, lives := uint64(time.Now().UnixNano()), few(100)
-	if s := os.Getenv("PUREKUBE_SEED"); s != "" {
-		seed, err := strconv.ParseUint(s, 10, 64)
-		require.NoError(t, err)
-		first, lives = seed, 1
-	}
-	for seed := first; seed < first+uint64(lives); seed++ {
-		if !t.Run(fmt.Sprintf("PUREKUBE_SEED=%d", seed), func(t *testing.T) {
+	for seed := range seed.Each(t, few(100)) {
+		if !t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Run("pods lead", func(t *testing.T) { randomLife(t, seed, true, false, false) })
 			t.Run("pods may be behind", func(t *testing.T) { randomLife(t, seed, false, false, false) })
 			t.Run("by events", func(t *testing.T) { randomLife(t, seed, false, true, false) })

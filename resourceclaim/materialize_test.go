@@ -17,6 +17,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/aliasing"
+	"github.com/purekube/purekube/internal/seed"
 )
 
 // withoutTemplateStatuses is the pod as Materialize looks at it.
@@ -34,7 +35,7 @@ func withoutTemplateStatuses(pod *corev1.Pod) *corev1.Pod {
 func TestMaterializedClaimsArePlansClaims(t *testing.T) {
 	made, failed := 0, 0
 	rounds := few(500)
-	for seed := range uint64(rounds) {
+	for seed := range seed.Each(t, rounds) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		g := generator{Rand: r, sane: seed%2 == 0}
 		s := g.snapshot()
@@ -206,7 +207,7 @@ func TestMaterializePodsOfAGroup(t *testing.T) {
 // group and of the pod are carried out until they are at rest.
 func TestMaterializeIsWhatPlansComeTo(t *testing.T) {
 	seen := map[string]int{}
-	for seed := range uint64(few(1000)) {
+	for seed := range seed.Each(t, few(1000)) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		g := generator{Rand: r, sane: true}
 		s := g.withGroups(Snapshot{Templates: templates(newTemplate("t0"), newTemplate("t1")), Claims: g.snapshot().Claims})

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/aliasing"
+	"github.com/purekube/purekube/internal/seed"
 )
 
 // copySnapshot is a deep copy. The functions in it are shared.
@@ -199,9 +199,8 @@ func holds(s Snapshot, key Key, o Options) bool {
 }
 
 func seeded(t *testing.T, rounds int, f func(t *testing.T, r *rand.Rand)) {
-	rounds = few(rounds)
-	first := uint64(time.Now().UnixNano())
-	for seed := first; seed < first+uint64(rounds); seed++ {
+	t.Helper()
+	for seed := range seed.Each(t, few(rounds)) {
 		if !t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { f(t, rand.New(rand.NewPCG(seed, 30))) }) {
 			return
 		}

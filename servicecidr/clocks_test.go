@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/purekube/purekube/internal/seed"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -175,14 +176,14 @@ func TestBR3103_NoOrphansWithinTheBoundOfLagAndSkew(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			histories := uint64(400)
+			histories := 400
 			switch {
 			case tc.orphans:
 				histories = 2000 // up to the first orphan
 			case testing.Short() || raceDetector:
 				histories = 50
 			}
-			for seed := range histories {
+			for seed := range seed.Each(t, histories) {
 				h := &history{clocks: tc.clocks, r: newRand(seed)}
 				orphan := h.orphans()
 				if orphan != "" && tc.orphans {
@@ -191,7 +192,7 @@ func TestBR3103_NoOrphansWithinTheBoundOfLagAndSkew(t *testing.T) {
 				}
 				require.Empty(t, orphan, "history %d: %s", seed, tc.reason)
 			}
-			require.False(t, tc.orphans, "%d histories without an orphan: %s", histories, tc.reason)
+			require.False(t, tc.orphans && !seed.Single(), "%d histories without an orphan: %s", histories, tc.reason)
 		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/netip"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube/internal/aliasing"
+	"github.com/purekube/purekube/internal/seed"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -191,7 +191,7 @@ func TestProperty_IndexIsTheSnapshot(t *testing.T) {
 		}
 		require.Equal(t, before, versions[0].s, "seed %d: inputs are read only", seed)
 	})
-	if os.Getenv("SERVICECIDR_SEED") == "" {
+	if !seed.Single() {
 		require.Less(t, named, all/2, "in %d steps not every name is affected", steps)
 		if !testing.Short() {
 			require.Greater(t, single, 200)

@@ -5,9 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/netip"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -17,26 +15,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube/internal/aliasing"
+	"github.com/purekube/purekube/internal/seed"
 	"github.com/purekube/purekube/servicecidr"
 )
 
-// SERVICECIDR_SEED repeats one snapshot, the one of that seed. With -short there are a quarter as many.
-func forSeeds(t *testing.T, n uint64, f func(t *testing.T, seed uint64, r *rand.Rand)) {
+// forSeeds runs the test for n seeds, with -short for a quarter as many.
+func forSeeds(t *testing.T, n int, f func(t *testing.T, seed uint64, r *rand.Rand)) {
 	t.Helper()
-	if text := os.Getenv("SERVICECIDR_SEED"); text != "" {
-		seed, err := strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-		f(t, seed, newRand(seed))
-		return
-	}
 	if testing.Short() {
 		n /= 4
 	}
-	for seed := range n {
+	for seed := range seed.Each(t, n) {
 		f(t, seed, newRand(seed))
-		if t.Failed() {
-			t.Fatalf("SERVICECIDR_SEED=%d", seed)
-		}
 	}
 }
 
@@ -188,7 +178,7 @@ func TestProperty_TheRules(t *testing.T) {
 			require.Empty(t, diff(slices.Compact(want), addressesOf(d.Orphans)), "seed %d, %s", seed, x.Name)
 		}
 	})
-	if os.Getenv("SERVICECIDR_SEED") == "" {
+	if !seed.Single() {
 		require.Len(t, kinds, 5, "%v", kinds)
 		for kind, n := range kinds {
 			require.Greater(t, n, 1000, "%s is rare: %v", kind, kinds)
@@ -359,7 +349,7 @@ func TestProperty_NoOtherDivergence(t *testing.T) {
 			require.Zero(t, got.RecheckAt, "seed %d", seed)
 		}
 	})
-	if os.Getenv("SERVICECIDR_SEED") == "" {
+	if !seed.Single() {
 		require.Greater(t, joint, 50)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/purekube/purekube/internal/aliasing"
 	"github.com/purekube/purekube/internal/indextest"
+	"github.com/purekube/purekube/internal/seed"
 )
 
 // put is what With makes of the nodes; remove what Without does.
@@ -80,7 +81,7 @@ func TestProperty_IndexIsTheSnapshot(t *testing.T) {
 	o := Options{Table: table}
 	annotations := []string{absent, "0", "15", "30", "x"}
 	moved, named, all := 0, 0, 0
-	for seed := range uint64(400) {
+	for seed := range seed.Each(t, 400) {
 		r := rand.New(rand.NewPCG(seed, 19))
 		some := func(n int) (nodes []*corev1.Node) {
 			for range n {

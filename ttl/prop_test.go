@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/purekube/purekube/internal/aliasing"
+	"github.com/purekube/purekube/internal/seed"
 )
 
 func randomSnapshot(r *rand.Rand) Snapshot {
@@ -36,7 +37,7 @@ func errText(err error) string {
 }
 
 func TestProperties(t *testing.T) {
-	seed := uint64(1936)
+	seed := seed.First(t, 1936)
 	r := rand.New(rand.NewPCG(seed, 0))
 	rounds := 300
 	if testing.Short() {

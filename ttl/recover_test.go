@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/purekube/purekube/internal/seed"
 )
 
 func TestRecover(t *testing.T) {
@@ -76,7 +78,7 @@ func TestRecoverPlansNothing(t *testing.T) {
 // Wherever a cluster has settled and been written, Recover finds the step again; and it is always a
 // step that Settle leaves alone.
 func TestRecoverFindsTheStep(t *testing.T) {
-	seed := uint64(7)
+	seed := seed.First(t, 7)
 	r := rand.New(rand.NewPCG(seed, 0))
 	var c cluster
 	annotations := []string{absent, "0", "15", "30", "60", "300", "x"}

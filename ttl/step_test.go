@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/purekube/purekube/internal/seed"
 )
 
 const largest = 2500
@@ -62,7 +64,7 @@ func TestBR1906_SettleIsPlayingTheEvents(t *testing.T) {
 }
 
 func TestBR1906_RandomJumps(t *testing.T) {
-	seed := uint64(19)
+	seed := seed.First(t, 19)
 	r := rand.New(rand.NewPCG(seed, 0))
 	var c cluster
 	step := 0
@@ -114,7 +116,7 @@ func TestBR1906_AnyStep(t *testing.T) {
 // Any table that NewTable accepts: Settle ends, in a step that allows the count, and agrees
 // with Next one node at a time.
 func TestSettleInAnyTable(t *testing.T) {
-	seed := uint64(20261)
+	seed := seed.First(t, 20261)
 	r := rand.New(rand.NewPCG(seed, 0))
 	made := 0
 	rounds := 3_000

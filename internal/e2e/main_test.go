@@ -16,19 +16,6 @@ var bin string
 // managerBinary and reconcilerBinary are examples/manager and examples/controller-runtime, built for this run.
 var managerBinary, reconcilerBinary string
 
-var seedOf = flag.Uint64("seed", 0, "what tests do at random: the seed that a test has logged; 0 is another one each time")
-
-// newSeed is the seed for what the test does at random. It is logged.
-func newSeed(t *testing.T) uint64 {
-	t.Helper()
-	seed := *seedOf
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	t.Logf("The seed is %d", seed)
-	return seed
-}
-
 // TestMain builds what is missing. The first time takes minutes: run ./build.sh to see how far it is.
 func TestMain(m *testing.M) {
 	flag.Parse()

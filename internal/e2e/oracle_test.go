@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/purekube/purekube/internal/seed"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -40,7 +41,7 @@ func TestEndStateIsUpstreams(t *testing.T) {
 	upstream := theirs.startUpstream(t)
 	defer func() { _ = upstream.Stop() }()
 
-	s := newScript(t, rand.New(rand.NewPCG(newSeed(t), 0)), ours, theirs)
+	s := newScript(t, rand.New(rand.NewPCG(seed.First(t, 1), 0)), ours, theirs)
 	for range 150 {
 		s.step()
 	}

@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/purekube/purekube/internal/e2e/cluster"
+	"github.com/purekube/purekube/internal/seed"
 )
 
 // fault is what a proxy does to a request in place of the API server.
@@ -162,7 +163,7 @@ func TestStoriesWithFaults(t *testing.T) {
 	w := newWorld(t)
 	p := newProxy(t, w)
 	m := w.startManager(t, "manager", p.Endpoint, "-leader-elect=false", "-single-replica")
-	random := rand.New(rand.NewPCG(newSeed(t), 0))
+	random := rand.New(rand.NewPCG(seed.First(t, 1), 0))
 	p.set(func(r *http.Request) fault { // called with the proxy locked
 		if isWatch(r) || isEvent(r) || random.IntN(3) > 0 {
 			return none

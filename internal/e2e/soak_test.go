@@ -24,6 +24,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/seed"
 	"github.com/purekube/purekube/rbacaggregate"
 	"github.com/purekube/purekube/resourceclaim"
 	"github.com/purekube/purekube/servicecidr"
@@ -44,7 +45,7 @@ func TestSoak(t *testing.T) {
 	ours, theirs := newWorld(t), newWorld(t)
 	own := ours.startManager(t, "manager", ours.Endpoint(), "-leader-elect=false", "-single-replica")
 	upstream := theirs.startUpstream(t, "--kube-api-qps=50", "--kube-api-burst=100")
-	seed := newSeed(t)
+	seed := seed.First(t, 1)
 	var writing sync.WaitGroup
 	for _, w := range []*world{ours, theirs} {
 		w.namespace(t, "soak")

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/purekube/purekube/internal/e2e/cluster"
+	"github.com/purekube/purekube/internal/seed"
 )
 
 // stories play users, a scheduler and a kubelet, and hold what the API server comes to. Each has its own
@@ -65,7 +66,7 @@ func TestStoriesWithUpstream(t *testing.T) {
 func TestStoriesWhileTheManagerIsKilled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	k := startKiller(3*time.Second, rand.New(rand.NewPCG(newSeed(t), 0)), func() *manager {
+	k := startKiller(3*time.Second, rand.New(rand.NewPCG(seed.First(t, 1), 0)), func() *manager {
 		return w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false", "-single-replica")
 	})
 	w.disturb = k.soon

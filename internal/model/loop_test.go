@@ -26,6 +26,7 @@ import (
 
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/apiserver"
+	"github.com/purekube/purekube/internal/seed"
 	"github.com/purekube/purekube/rbacaggregate"
 	"github.com/purekube/purekube/resourceclaim"
 	"github.com/purekube/purekube/servicecidr"
@@ -34,9 +35,9 @@ import (
 
 // TestAllFiveTogether plays all five controllers, each on its Index, in one cluster of a few hundred objects, in random
 // order, with faults, stale caches and restarts. Now and then everything has to come to rest. PUREKUBE_MODEL_STEPS says how
-// many steps there are, PUREKUBE_SEED plays one run again.
+// many steps there are.
 func TestAllFiveTogether(t *testing.T) {
-	steps, seed := 3_000, uint64(time.Now().UnixNano())
+	steps, seed := 3_000, seed.First(t, 1)
 	if text := os.Getenv("PUREKUBE_MODEL_STEPS"); text != "" {
 		var err error
 		steps, err = strconv.Atoi(text)
@@ -44,15 +45,10 @@ func TestAllFiveTogether(t *testing.T) {
 	} else if testing.Short() {
 		steps = 1_000
 	}
-	if text := os.Getenv("PUREKUBE_SEED"); text != "" {
-		var err error
-		seed, err = strconv.ParseUint(text, 10, 64)
-		require.NoError(t, err)
-	}
 	l := newLoop(t, seed)
 	defer func() {
 		if t.Failed() {
-			t.Logf("PUREKUBE_SEED=%d; the last steps:\n%s", seed, strings.Join(l.story[max(0, len(l.story)-60):], "\n"))
+			t.Logf("-seed %d; the last steps:\n%s", seed, strings.Join(l.story[max(0, len(l.story)-60):], "\n"))
 		}
 	}()
 	next := 500
@@ -64,7 +60,7 @@ func TestAllFiveTogether(t *testing.T) {
 		}
 	}
 	l.rest()
-	t.Logf("PUREKUBE_SEED=%d: %d steps, %d objects at the end, %d writes, %d of them refused, %d restarts, %d times at rest, %s of the cluster's time", seed, steps, len(l.objects), l.writes, l.refused, l.restarts, l.rests, l.now.Sub(Start))
+	t.Logf("seed %d: %d steps, %d objects at the end, %d writes, %d of them refused, %d restarts, %d times at rest, %s of the cluster's time", seed, steps, len(l.objects), l.writes, l.refused, l.restarts, l.rests, l.now.Sub(Start))
 }
 
 // looped is a controller in the loop.

@@ -6,24 +6,26 @@ import (
 	"os"
 	"strconv"
 	"testing"
+
+	"github.com/purekube/purekube/internal/seed"
 )
 
 // run is how much is compared: from the environment, so that a failure can be repeated and a
 // longer run needs no change.
 type run struct {
-	seed  uint64 // PARITY_SEED, 1 by default: the same cases on every push
+	seed  uint64 // PARITY_SEED, 1 by default: the same cases on every push; "random": others each time
 	count int    // PARITY_CASES, 5,000 by default
 	only  int    // PARITY_CASE: the only case to run; -1 for all
 }
 
 func settings(t *testing.T) run {
 	t.Helper()
-	r := run{seed: number[uint64](t, "PARITY_SEED", 1), count: number(t, "PARITY_CASES", 5000), only: number(t, "PARITY_CASE", -1)}
+	r := run{seed: seed.FromVariable(t, "PARITY_SEED", 1), count: number(t, "PARITY_CASES", 5000), only: number(t, "PARITY_CASE", -1)}
 	t.Logf("PARITY_SEED=%d PARITY_CASES=%d", r.seed, r.count)
 	return r
 }
 
-func number[N int | uint64](t *testing.T, variable string, otherwise N) N {
+func number(t *testing.T, variable string, otherwise int) int {
 	t.Helper()
 	text := os.Getenv(variable)
 	if text == "" {
@@ -33,7 +35,7 @@ func number[N int | uint64](t *testing.T, variable string, otherwise N) N {
 	if err != nil {
 		t.Fatalf("%s: %v", variable, err)
 	}
-	return N(n)
+	return int(n)
 }
 
 // cases yields the numbers of the cases to run.

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/purekube/purekube/internal/seed"
 )
 
 // Fuzz runs check on documents of type D: on those that a fuzzer writes as text, and on the seeds with the changes
@@ -181,28 +183,22 @@ func clone(v any) any {
 	return out
 }
 
-// Random runs check on the seeds with random changes, one to eight each: 150 of them, or as many as PUREKUBE_SNAPSHOTS says. The
-// changes are the same in every run; PUREKUBE_SEED sets another seed than 1.
+// Random runs check on the seeds with random changes, one to eight each: 150 of them, or as many as PUREKUBE_SNAPSHOTS says.
 func Random[D any](t *testing.T, seeds, words []string, check func(t *testing.T, document D)) {
-	first, documents := uint64(1), 150
+	documents := 150
 	if testing.Short() {
 		documents = 40
 	}
-	for variable, number := range map[string]func(uint64){
-		"PUREKUBE_SEED":      func(n uint64) { first = n },
-		"PUREKUBE_SNAPSHOTS": func(n uint64) { documents = int(n) },
-	} {
-		if text := os.Getenv(variable); text != "" {
-			n, err := strconv.ParseUint(text, 10, 64)
-			if err != nil {
-				t.Fatalf("%s: %v", variable, err)
-			}
-			number(n)
+	if text := os.Getenv("PUREKUBE_SNAPSHOTS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("PUREKUBE_SNAPSHOTS: %v", err)
 		}
+		documents = n
 	}
 	decoded := 0
-	for i := range documents {
-		random := rand.New(rand.NewPCG(first, uint64(i)))
+	for i := range seed.Each(t, documents) {
+		random := rand.New(rand.NewPCG(1, i))
 		choice := make([]byte, 3*(1+random.IntN(8)))
 		for j := range choice {
 			choice[j] = byte(random.UintN(256))
@@ -213,16 +209,16 @@ func Random[D any](t *testing.T, seeds, words []string, check func(t *testing.T,
 			continue
 		}
 		decoded++
-		if !t.Run(strconv.Itoa(i), func(t *testing.T) {
+		if !t.Run(strconv.FormatUint(i, 10), func(t *testing.T) {
 			check(t, document)
 			if t.Failed() {
-				t.Logf("PUREKUBE_SEED=%d, document %d:\n%s", first, i, text)
+				t.Logf("seed %d:\n%s", i, text)
 			}
 		}) {
-			t.Fatalf("PUREKUBE_SEED=%d, document %d:\n%s", first, i, text)
+			t.Fatalf("seed %d:\n%s", i, text)
 		}
 	}
-	if decoded < documents/3 {
+	if decoded < documents/3 && !seed.Single() {
 		t.Fatalf("only %d of %d documents decode", decoded, documents)
 	}
 }

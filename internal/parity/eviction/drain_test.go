@@ -21,6 +21,7 @@ import (
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/parity"
 	"github.com/purekube/purekube/internal/samplecluster"
+	"github.com/purekube/purekube/internal/seed"
 )
 
 // drained is how a drain goes, as far as the API server and kubectl say so.
@@ -42,7 +43,7 @@ const skipped = "skipped"
 // its texts why a drain does not start. The evictions are asked of the real handler, round after
 // round, with the real disruption controller between them.
 func TestDrainNode(t *testing.T) {
-	seed, cases := number(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 5000)
+	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 5000)
 	only := number(t, "PARITY_CASE", cases)
 	for name, o := range map[string]disruption.Options{"default": {}, "MatchUpstream": {MatchUpstream: purekube.V1_36}} {
 		t.Run(name, func(t *testing.T) {

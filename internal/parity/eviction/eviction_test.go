@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/seed"
 )
 
 // kinds are the answers that the comparison has to see, each in at least one of a thousand cases.
@@ -29,7 +30,7 @@ var kinds = []string{
 }
 
 func TestCheckEviction(t *testing.T) {
-	seed, cases := number(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 5000)
+	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 5000)
 	seen := map[string]int{}
 	// The bubble's clock stands still: what the handler writes has the time of the snapshot.
 	synctest.Test(t, func(t *testing.T) {

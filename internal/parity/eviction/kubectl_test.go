@@ -24,6 +24,7 @@ import (
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/parity"
 	"github.com/purekube/purekube/internal/samplecluster"
+	"github.com/purekube/purekube/internal/seed"
 )
 
 // retry is how long kubectl drain waits before it tries a pod again: a round.
@@ -33,7 +34,7 @@ const retry = 5 * time.Second
 // eviction handler and the real disruption controller. The pods that go between two of its attempts are a
 // round.
 func TestKubectlDrain(t *testing.T) {
-	seed, cases := number(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 5000)/5
+	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 5000)/5
 	only := number(t, "PARITY_CASE", cases)
 	seen := map[string]int{}
 	for i := range cases {

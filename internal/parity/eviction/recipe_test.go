@@ -19,13 +19,14 @@ import (
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/parity"
 	"github.com/purekube/purekube/internal/samplecluster"
+	"github.com/purekube/purekube/internal/seed"
 )
 
 // TestRecipe evicts pods of random clusters one after the other, as a caller of the eviction check
 // does who plays a drain through by himself; see recipe. Each verdict is the one of the real handler, between whose evictions the real
 // disruption controller does all that it can.
 func TestRecipe(t *testing.T) {
-	seed, cases := number(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 5000)
+	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 5000)
 	only := number(t, "PARITY_CASE", cases)
 	for name, o := range map[string]disruption.Options{
 		"default":       {Recompute: true},

@@ -1,0 +1,124 @@
+// Package seed gives tests the seeds of what they do at random. They are the same in every run, unless others are asked
+// for, by the flag -seed of a package's tests or, for all packages at once, by the variable PUREKUBE_SEED:
+//
+//	go test ./disruption                 the fixed seeds
+//	go test ./disruption -seed random    others, each time; a test logs the first one
+//	go test ./disruption -seed 4711+     those from 4711 on: what a random run used
+//	go test ./disruption -seed 4711      4711 alone: what a test that failed logs; then a test that also asks
+//	                                     whether every kind of thing occurs may fail for that
+//
+// Only tests import it.
+package seed
+
+import (
+	"flag"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Variable is the environment variable that is read where the flag -seed is not given.
+const Variable = "PUREKUBE_SEED"
+
+// Choice is which seeds are used. It is a flag.Value; the zero value stands for the fixed seeds.
+type Choice struct {
+	text   string
+	first  uint64
+	given  bool // other seeds than the fixed ones
+	single bool // one seed alone
+}
+
+// String returns the text that asks for these seeds.
+func (c *Choice) String() string { return c.text }
+
+// Set reads "", "random", "4711+" or "4711".
+func (c *Choice) Set(text string) error {
+	switch from, onwards := strings.CutSuffix(text, "+"); {
+	case text == "":
+		*c = Choice{}
+	case text == "random":
+		// Half of the range, so that no sum with a count overflows.
+		first := rand.Uint64() >> 1
+		*c = Choice{text: fmt.Sprintf("%d+", first), first: first, given: true}
+	default:
+		first, err := strconv.ParseUint(from, 10, 64)
+		if err != nil {
+			return fmt.Errorf("seed %q: want a number, a number and +, or random", text)
+		}
+		*c = Choice{text: text, first: first, given: true, single: !onwards}
+	}
+	return nil
+}
+
+var choice = chosen()
+
+// chosen is the choice of the variable; the flag, which is read later, takes its place.
+func chosen() *Choice {
+	c := &Choice{}
+	if err := c.Set(os.Getenv(Variable)); err != nil {
+		panic(fmt.Sprintf("%s: %v", Variable, err))
+	}
+	flag.Var(c, "seed", "`seed` of what tests do at random: a number, a number and + for those from it on, or random; none: fixed ones")
+	return c
+}
+
+// First returns the seed of a test that needs one: otherwise, unless another one is asked for, which it logs.
+func First(t testing.TB, otherwise uint64) uint64 {
+	t.Helper()
+	if !choice.given {
+		return otherwise
+	}
+	t.Logf("-seed %s", choice)
+	return choice.first
+}
+
+// FromVariable returns the seed that an environment variable of its own asks for: a number or random, which it logs.
+// Otherwise is the seed where the variable is not set.
+func FromVariable(t testing.TB, variable string, otherwise uint64) uint64 {
+	t.Helper()
+	var c Choice
+	if err := c.Set(os.Getenv(variable)); err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	if !c.given {
+		return otherwise
+	}
+	t.Logf("%s=%d", variable, c.first)
+	return c.first
+}
+
+// Single says whether one seed alone is asked for: then a test cannot expect that every kind of thing occurs.
+func Single() bool { return choice.single }
+
+// Each yields the seeds of n cases: 0 and those that follow, unless others are asked for. After the first case that fails
+// it ends, and logs how to repeat the case.
+func Each(t testing.TB, n int) iter.Seq[uint64] { return Range(t, 0, n) }
+
+// Range yields what Each does, from another one on: for a test that draws more when it needs more.
+func Range(t testing.TB, from uint64, n int) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		t.Helper()
+		first := First(t, 0) + from
+		if choice.single {
+			n = 1
+		}
+		var current uint64
+		running := false
+		t.Cleanup(func() {
+			if running && t.Failed() {
+				t.Logf("again: -run '^%s$' -seed %d", t.Name(), current)
+			}
+		})
+		for i := range uint64(n) {
+			current, running = first+i, true
+			if !yield(current) || t.Failed() {
+				return
+			}
+			running = false
+		}
+	}
+}
