@@ -21,9 +21,11 @@ import (
 // Every method answers what the function of that name answers for the same objects.
 //
 // For n pods and budgets, NewIndex costs about one pass over the snapshot. With and Without cost O(log n) for
-// each object and for each budget that it concerns; a budget that is new or has another selector, its pods.
+// each object and for each budget that it concerns; a budget that is new or has another selector, the pods that
+// have the rarest label which it demands.
 // A plan costs the controllers of the budget's pods and the entries of its status, an explanation
-// its pods. One change in about n/2 costs n, when what was changed since is arranged anew.
+// its pods. One change in about n/2 costs n, when what was changed since is arranged anew. Until then objects that
+// were replaced or taken away stay in memory, at most n/2 of them.
 type Index struct {
 	time time.Time
 	o    Options

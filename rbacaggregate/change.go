@@ -40,7 +40,8 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []string) {
 	return next, affected
 }
 
-// Without returns the Index without the ClusterRoles of these names, and the affected names, as With does. A name that is not there changes nothing. It costs what [Index.With] does.
+// Without returns the Index without the ClusterRoles of these names, and the affected names, as With does.
+// A name that is not there changes nothing. It costs what [Index.With] does.
 func (x *Index) Without(gone Snapshot) (next *Index, affected []string) {
 	changes := map[string][]*rbacv1.ClusterRole{}
 	for _, o := range gone.ClusterRoles {
