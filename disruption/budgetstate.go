@@ -14,8 +14,7 @@ type budgetState struct {
 	metav1.Object // the budget, so that the state is found by its name
 	matcher
 	broken *purekube.ObjectError // why the selector finds no pods, if it does not compile
-	at     int32                 // where in the index by labels; negative: among the moved ones
-	places []movedBudget         // where there
+	filed  *filedBudget          // in the index by labels; nil if it covers no pod
 
 	podSums
 	refs references

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -66,37 +65,19 @@ func (x *Index) budgetProblems(namespace string) []*purekube.ObjectError {
 
 // coveredBy are the budgets that cover a pod, sorted by name.
 func (x *Index) coveredBy(pod *corev1.Pod) []*budgetState {
-	moved := lazily(x.moved)
-	return coveredBy(x.byLabel, x.states.Find, &moved, pod)
+	var scratch [8]*filedBudget
+	return coveredBy(x.byLabel.Append(scratch[:0], pod.Namespace, pod.Labels), x.states.Find, pod)
 }
 
-// coveredBy finds the budgets that cover a pod by its labels: those that are where they were when the
-// index by labels was made, and those that moved since.
-func coveredBy(byLabel *budgetIndex, find func(types.NamespacedName) *budgetState, moved *lazyEdit[movedBudget, struct{}], pod *corev1.Pod) []*budgetState {
+// coveredBy are those of the candidates that cover the pod and are there yet, sorted by name.
+func coveredBy(candidates []*filedBudget, find func(types.NamespacedName) *budgetState, pod *corev1.Pod) []*budgetState {
 	var found []*budgetState
-	var scratch [8]int
-	for _, i := range byLabel.covering(scratch[:0], pod) {
-		if st := find(snapshot.KeyOf(byLabel.matchers[i].budget)); st != nil && int(st.at) == i {
+	for _, f := range candidates {
+		if !f.Value.covers(pod) {
+			continue
+		}
+		if st := find(types.NamespacedName{Namespace: f.Scope, Name: f.Name}); st != nil && st.filed == f {
 			found = append(found, st)
-		}
-	}
-	if moved.any() {
-		look := func(at movedBudget) {
-			at.namespace = pod.Namespace
-			for m := range moved.since(at) {
-				name := m.budget
-				if m.budget = ""; m != at {
-					break
-				}
-				if st := find(types.NamespacedName{Namespace: pod.Namespace, Name: name}); st != nil && st.at < 0 && st.covers(pod) {
-					found = append(found, st)
-				}
-			}
-		}
-		look(movedBudget{})
-		for k, v := range pod.Labels {
-			look(movedBudget{sort: byKey, key: k})
-			look(movedBudget{sort: byValue, key: k, value: v})
 		}
 	}
 	if len(found) > 1 {
@@ -104,63 +85,3 @@ func coveredBy(byLabel *budgetIndex, find func(types.NamespacedName) *budgetStat
 	}
 	return found
 }
-
-// movedBudget says by what a budget is found that is not in the index by labels: by one thing that its
-// selector demands, or by nothing but its namespace.
-type movedBudget struct {
-	namespace  string
-	sort       movedSort
-	key, value string
-	budget     string
-}
-
-type movedSort int
-
-const (
-	byNamespace movedSort = iota
-	byKey
-	byValue
-)
-
-func compareMoved(a, b movedBudget) int {
-	return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.sort, b.sort), cmp.Compare(a.key, b.key),
-		cmp.Compare(a.value, b.value), cmp.Compare(a.budget, b.budget))
-}
-
-func newMovedBudgets() *persistent.Map[movedBudget, struct{}] {
-	return persistent.NewMap[movedBudget, struct{}](compareMoved)
-}
-
-// placesOf are where a budget is put among the moved ones: under one of the things that it demands, the
-// one that the fewest others are under.
-func placesOf(b *policyv1.PodDisruptionBudget, moved *lazyEdit[movedBudget, struct{}]) []movedBudget {
-	best, fewest := []movedBudget{{namespace: b.Namespace, budget: b.Name}}, crowd+1
-	demands := appendDemands(nil, b)
-	slices.SortFunc(demands, func(a, b demand) int { return cmp.Or(cmp.Compare(a.key, b.key), slices.Compare(a.values, b.values)) })
-	for _, d := range demands {
-		places := []movedBudget{{namespace: b.Namespace, sort: byKey, key: d.key, budget: b.Name}}
-		if len(d.values) > 0 {
-			places = places[:0]
-			for _, v := range d.values {
-				places = append(places, movedBudget{namespace: b.Namespace, sort: byValue, key: d.key, value: v, budget: b.Name})
-			}
-		}
-		others := 0
-		for _, p := range places {
-			p.budget = ""
-			for m := range moved.since(p) {
-				if m.budget = ""; m != p || others > crowd {
-					break
-				}
-				others++
-			}
-		}
-		if others < fewest || others == fewest && len(d.values) > 0 {
-			best, fewest = places, others
-		}
-	}
-	return best
-}
-
-// crowd is how many budgets in one place are too many to count them exactly.
-const crowd = 8

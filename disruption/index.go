@@ -21,9 +21,11 @@ import (
 // Every method answers what the function of that name answers for the same objects.
 //
 // For n pods and budgets, NewIndex costs about one pass over the snapshot. With and Without cost O(log n) for
-// each object and for each budget that it concerns; a budget that is new or has another selector, its pods.
+// each object and for each budget that it concerns; a budget that is new or has another selector, the pods that
+// have the rarest label which it demands.
 // A plan costs the controllers of the budget's pods and the entries of its status, an explanation
-// its pods. One change in about n/2 costs n, when what was changed since is arranged anew.
+// its pods. One change in about n/2 costs n, when what was changed since is arranged anew. Until then objects that
+// were replaced or taken away stay in memory, at most n/2 of them.
 type Index struct {
 	time time.Time
 	o    Options
@@ -34,10 +36,8 @@ type Index struct {
 
 	// states are those of the budgets whose name no other one has.
 	states *persistent.Objects[budgetState, *budgetState]
-	// byLabel finds the budgets that cover a pod, as far as they have not moved since it was
-	// made: got another selector, or were added.
-	byLabel *budgetIndex
-	moved   *persistent.Map[movedBudget, struct{}]
+	// byLabel finds the budgets that cover a pod, and perhaps some that are gone.
+	byLabel *byLabel
 	// broken are the budgets whose selector does not compile.
 	broken *persistent.Map[types.NamespacedName, struct{}]
 	// entries are the budgets that have entries in status.disruptedPods, and targets the pods whose
@@ -81,7 +81,8 @@ func arrange(s Snapshot, o Options, counts counting) *Index {
 	x.pods, pods = newObjects(podKind, s.Pods)
 	compile := newCompiler()
 	states := make([]*budgetState, 0, len(budgets))
-	matchers := make([]matcher, 0, len(budgets))
+	// countedOnes are those whose pods are counted.
+	countedOnes := make([]*filedBudget, 0, len(budgets))
 	sums := make([]podSummer, 0, len(budgets))
 	counted := 0
 	for _, b := range budgets {
@@ -90,20 +91,19 @@ func arrange(s Snapshot, o Options, counts counting) *Index {
 			continue
 		}
 		m, broken := compile.matcher(b)
-		states = append(states, &budgetState{Object: b, matcher: m, broken: broken, at: int32(len(states))})
-		if !counts(key) {
-			m.selector = nil
-		} else {
+		st := &budgetState{Object: b, matcher: m, broken: broken, filed: m.file(len(states))}
+		states = append(states, st)
+		if counts(key) {
 			counted++
+			countedOnes = append(countedOnes, st.filed)
 		}
-		matchers = append(matchers, m)
 	}
 	sums = sums[:len(states)]
 
 	targets := newNameSet().Edit()
-	byLabel := newBudgetIndex(matchers)
+	x.byLabel = newByLabel(countedOnes)
 	doubled := x.pods.double.Len() > 0
-	var hits []int
+	var candidates []*filedBudget
 	for _, pod := range pods {
 		if hasDisruptionTarget(pod) && !(doubled && x.pods.ambiguous(snapshot.KeyOf(pod))) {
 			targets.Set(snapshot.KeyOf(pod), struct{}{})
@@ -111,21 +111,20 @@ func arrange(s Snapshot, o Options, counts counting) *Index {
 		if counted == 0 {
 			continue
 		}
-		if hits = byLabel.covering(hits[:0], pod); len(hits) == 0 || doubled && x.pods.ambiguous(snapshot.KeyOf(pod)) {
+		candidates = x.byLabel.Append(candidates[:0], pod.Namespace, pod.Labels)
+		if len(candidates) == 0 || doubled && x.pods.ambiguous(snapshot.KeyOf(pod)) {
 			continue
 		}
-		for _, i := range hits {
-			sums[i].add(pod)
+		for _, f := range candidates {
+			if f.Value.covers(pod) {
+				sums[f.Value.at].add(pod)
+			}
 		}
 	}
 	x.targets = targets.Map()
 	if counted < len(states) {
-		for i, st := range states {
-			matchers[i] = st.matcher
-		}
-		byLabel = newBudgetIndex(matchers)
+		x.byLabel = fileAll(states)
 	}
-	x.byLabel, x.moved = byLabel, newMovedBudgets()
 
 	broken, entries := newNameSet().Edit(), newNameSet().Edit()
 	for i, st := range states {
@@ -140,6 +139,16 @@ func arrange(s Snapshot, o Options, counts counting) *Index {
 	}
 	x.states, x.broken, x.entries = persistent.NewObjects(budgetKind, states), broken.Map(), entries.Map()
 	return x
+}
+
+// fileAll makes the selectors of all budgets findable.
+func fileAll(states []*budgetState) *byLabel {
+	all := make([]*filedBudget, len(states))
+	for i, st := range states {
+		st.filed = st.file(i)
+		all[i] = st.filed
+	}
+	return newByLabel(all)
 }
 
 func newNameSet() *persistent.Map[types.NamespacedName, struct{}] {
@@ -302,11 +311,11 @@ func podsCovered(terms *podTerms, added *lazyEdit[addedTerm, struct{}], find fun
 	}
 	best := []uint64{terms.namespace(m.budget.Namespace)}
 	cost := terms.baseCount(best[0])
-	for _, d := range appendDemands(nil, m.budget) {
+	for _, d := range demandsOf(m.budget) {
 		var candidates []uint64
 		sum := int32(0)
-		for _, v := range d.values {
-			term := terms.label(m.budget.Namespace, d.key, v)
+		for _, v := range d.Values {
+			term := terms.label(m.budget.Namespace, d.Key, v)
 			candidates = append(candidates, term)
 			sum += terms.baseCount(term)
 		}

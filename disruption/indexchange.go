@@ -101,7 +101,7 @@ type scaleChange struct {
 type indexEdit struct {
 	from, next  *Index
 	states      *persistent.ObjectsEdit[budgetState, *budgetState] // nil until the first change
-	moved       lazyEdit[movedBudget, struct{}]
+	byLabel     *persistent.SelectorsEdit[filedSelector]           // nil until the first change
 	broken      lazyEdit[types.NamespacedName, struct{}]
 	entries     lazyEdit[types.NamespacedName, struct{}]
 	targets     lazyEdit[types.NamespacedName, struct{}]
@@ -115,7 +115,7 @@ type indexEdit struct {
 func (x *Index) edit() *indexEdit {
 	next := *x
 	return &indexEdit{
-		from: x, next: &next, moved: lazily(x.moved), broken: lazily(x.broken),
+		from: x, next: &next, broken: lazily(x.broken),
 		entries: lazily(x.entries), targets: lazily(x.targets), added: lazily(x.terms.added),
 		references: lazily(x.references), replicaSets: lazily(x.replicaSets),
 	}
@@ -155,7 +155,10 @@ func (e *indexEdit) finish(budgets []change[*policyv1.PodDisruptionBudget], pods
 	if e.states != nil {
 		x.states = e.states.Objects()
 	}
-	x.moved, x.broken = e.moved.result(), e.broken.result()
+	if e.byLabel != nil {
+		x.byLabel = e.byLabel.Selectors()
+	}
+	x.broken = e.broken.result()
 	x.entries, x.targets = e.entries.result(), e.targets.result()
 	x.references, x.replicaSets = e.references.result(), e.replicaSets.result()
 	if e.added.edit != nil {
@@ -166,7 +169,7 @@ func (e *indexEdit) finish(budgets []change[*policyv1.PodDisruptionBudget], pods
 	if x.pods.hasNil != e.from.pods.hasNil || len(x.pods.nameless) != len(e.from.pods.nameless) {
 		e.podsUnnamed()
 	}
-	x.arrangeAnew()
+	x.arrangeAnew(e.from)
 	if !x.time.Equal(e.from.time) {
 		e.time()
 	}
@@ -216,7 +219,14 @@ func (e *indexEdit) changeStates() *persistent.ObjectsEdit[budgetState, *budgetS
 
 // coveredBy are the budgets that cover a pod, as the changes so far leave them.
 func (e *indexEdit) coveredBy(pod *corev1.Pod) []*budgetState {
-	return coveredBy(e.next.byLabel, e.state, &e.moved, pod)
+	var scratch [8]*filedBudget
+	candidates := scratch[:0]
+	if e.byLabel != nil {
+		candidates = e.byLabel.Append(candidates, pod.Namespace, pod.Labels)
+	} else {
+		candidates = e.next.byLabel.Append(candidates, pod.Namespace, pod.Labels)
+	}
+	return coveredBy(candidates, e.state, pod)
 }
 
 // budget takes in what became of a budget's name. The pods are still those of before.
@@ -257,6 +267,13 @@ func (e *indexEdit) budget(c change[*policyv1.PodDisruptionBudget]) {
 	}
 }
 
+func (e *indexEdit) changeByLabel() *persistent.SelectorsEdit[filedSelector] {
+	if e.byLabel == nil {
+		e.byLabel = e.next.byLabel.Edit()
+	}
+	return e.byLabel
+}
+
 func (e *indexEdit) compiler() *compiler {
 	if e.compile == nil {
 		e.compile = newCompiler()
@@ -268,10 +285,8 @@ func (e *indexEdit) removeBudget(name types.NamespacedName, st *budgetState) {
 	for _, r := range st.refs.list() {
 		e.references.delete(referenceOf(st.budget, r.ref))
 	}
-	if st.at < 0 {
-		for _, place := range st.places {
-			e.moved.delete(place)
-		}
+	if st.filed != nil {
+		e.changeByLabel().Delete(st.filed)
 	}
 	e.changeStates().Delete(name)
 	e.broken.delete(name)
@@ -281,7 +296,7 @@ func (e *indexEdit) removeBudget(name types.NamespacedName, st *budgetState) {
 // addBudget adds a budget and counts its pods.
 func (e *indexEdit) addBudget(name types.NamespacedName, b *policyv1.PodDisruptionBudget) []*corev1.Pod {
 	m, broken := e.compiler().matcher(b)
-	st := &budgetState{Object: b, matcher: m, broken: broken, at: -1}
+	st := &budgetState{Object: b, matcher: m, broken: broken, filed: m.file(0)}
 	pods := e.podsCovered(m)
 	var sum podSummer
 	for _, pod := range pods {
@@ -291,11 +306,8 @@ func (e *indexEdit) addBudget(name types.NamespacedName, b *policyv1.PodDisrupti
 	for _, r := range sum.refs.list {
 		e.references.set(referenceOf(b, r.ref), struct{}{})
 	}
-	if m.selector != nil {
-		st.places = placesOf(b, &e.moved)
-		for _, place := range st.places {
-			e.moved.set(place, struct{}{})
-		}
+	if st.filed != nil {
+		e.changeByLabel().Put(st.filed)
 	}
 	e.put(st)
 	if broken != nil {
@@ -511,33 +523,28 @@ func (e *indexEdit) time() {
 }
 
 // arrangeAnew makes the parts of the index anew that have changed too much since they were made.
-func (x *Index) arrangeAnew() {
-	if n := x.terms.added.Len(); n > fewAdded && n > len(x.terms.positions)/2 {
+func (x *Index) arrangeAnew(from *Index) {
+	// The terms hold the pods that they were made from.
+	if n := x.terms.added.Len(); x.pods.unique.Renewed(from.pods.unique) || n > fewAdded && n > len(x.terms.positions)/2 {
 		x.arrangeTerms()
 	}
-	if n := x.moved.Len(); n > fewMoved && n > len(x.byLabel.matchers)/2 {
+	if x.byLabel.Stale() {
 		x.arrangeByLabel()
 	}
 }
 
 // So few changes are not worth a pass over the others.
-const (
-	fewAdded = 4096
-	fewMoved = 64
-)
+const fewAdded = 4096
 
-// arrangeByLabel takes the budgets that moved into the index by labels.
+// arrangeByLabel makes the index by labels of the budgets that are there now.
 func (x *Index) arrangeByLabel() {
 	var states []*budgetState
-	var matchers []matcher
 	for st := range x.states.All() {
 		next := *st
-		next.at, next.places = int32(len(matchers)), nil
-		matchers = append(matchers, st.matcher)
 		states = append(states, &next)
 	}
-	x.states, x.byLabel = persistent.NewObjects(budgetKind, states), newBudgetIndex(matchers)
-	x.moved = newMovedBudgets()
+	x.byLabel = fileAll(states)
+	x.states = persistent.NewObjects(budgetKind, states)
 }
 
 // budgetReference says that pods of a budget name a controller.

@@ -96,46 +96,40 @@ func newPodTerms(pods []*corev1.Pod) *podTerms {
 // of appends the terms of a pod.
 func (t *podTerms) of(terms []uint64, pod *corev1.Pod) []uint64 {
 	namespace := maphash.String(t.seed, pod.Namespace)
-	terms = append(terms, mix(namespaceTerm, namespace))
+	terms = append(terms, persistent.Mix(namespaceTerm, namespace))
 	for k, v := range pod.Labels {
-		terms = append(terms, mix(labelTerm, namespace, maphash.String(t.seed, k), maphash.String(t.seed, v)))
+		terms = append(terms, persistent.Mix(labelTerm, namespace, maphash.String(t.seed, k), maphash.String(t.seed, v)))
 	}
 	if pod.Spec.NodeName != "" {
 		terms = append(terms, t.node(pod.Spec.NodeName))
 	}
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
-		terms = append(terms, mix(controllerTerm, namespace, maphash.String(t.seed, ref.Name)))
+		terms = append(terms, persistent.Mix(controllerTerm, namespace, maphash.String(t.seed, ref.Name)))
 	}
 	if pod.DeletionTimestamp != nil {
-		terms = append(terms, mix(deletingTerm, namespace))
+		terms = append(terms, persistent.Mix(deletingTerm, namespace))
 	}
 	return terms
 }
 
 func (t *podTerms) namespace(namespace string) uint64 {
-	return mix(namespaceTerm, maphash.String(t.seed, namespace))
+	return persistent.Mix(namespaceTerm, maphash.String(t.seed, namespace))
 }
 
 func (t *podTerms) label(namespace, key, value string) uint64 {
-	return mix(labelTerm, maphash.String(t.seed, namespace), maphash.String(t.seed, key), maphash.String(t.seed, value))
+	return persistent.Mix(labelTerm, maphash.String(t.seed, namespace), maphash.String(t.seed, key), maphash.String(t.seed, value))
 }
 
-func (t *podTerms) node(name string) uint64 { return mix(nodeTerm, maphash.String(t.seed, name)) }
+func (t *podTerms) node(name string) uint64 {
+	return persistent.Mix(nodeTerm, maphash.String(t.seed, name))
+}
 
 func (t *podTerms) controller(namespace string, ref *metav1.OwnerReference) uint64 {
-	return mix(controllerTerm, maphash.String(t.seed, namespace), maphash.String(t.seed, ref.Name))
+	return persistent.Mix(controllerTerm, maphash.String(t.seed, namespace), maphash.String(t.seed, ref.Name))
 }
 
 func (t *podTerms) deleting(namespace string) uint64 {
-	return mix(deletingTerm, maphash.String(t.seed, namespace))
-}
-
-func mix(parts ...uint64) (h uint64) {
-	for _, p := range parts {
-		h = (h ^ p) * 0x9E3779B97F4A7C15
-		h ^= h >> 29
-	}
-	return h
+	return persistent.Mix(deletingTerm, maphash.String(t.seed, namespace))
 }
 
 // baseCount is how many pods of base have the term.

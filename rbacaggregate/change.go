@@ -40,7 +40,8 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []string) {
 	return next, affected
 }
 
-// Without returns the Index without the ClusterRoles of these names, and the affected names, as With does. A name that is not there changes nothing. It costs what [Index.With] does.
+// Without returns the Index without the ClusterRoles of these names, and the affected names, as With does.
+// A name that is not there changes nothing. It costs what [Index.With] does.
 func (x *Index) Without(gone Snapshot) (next *Index, affected []string) {
 	changes := map[string][]*rbacv1.ClusterRole{}
 	for _, o := range gone.ClusterRoles {
@@ -82,7 +83,8 @@ func (x *Index) replace(changes map[string][]*rbacv1.ClusterRole) (next *Index, 
 	c := *x
 	next = &c
 	changed, changedLabels := x.changed.Edit(), x.changedLabels.Edit()
-	aggregated, ambiguous, requests := x.aggregated.Edit(), x.ambiguous.Edit(), x.requests.Edit()
+	aggregated, ambiguous := x.aggregated.Edit(), x.ambiguous.Edit()
+	requests := requestsEdit{x.requests.Edit(), x.selectors.Edit()}
 	selectors := converter{}
 	for _, name := range names {
 		var after role
@@ -95,10 +97,15 @@ func (x *Index) replace(changes map[string][]*rbacv1.ClusterRole) (next *Index, 
 		if was, _ := x.changed.Get(name); was != nil {
 			eachLabel(*was, func(l label) { changedLabels.Delete(labelled{l, name}) })
 		}
-		if a, aggregates := x.aggregated.Get(name); aggregates {
-			a.requests(name, func(r request, _ *selector) { requests.Delete(r) })
+		had, _ := x.aggregated.Get(name)
+		var has *aggregation
+		if after.aggregates() {
+			has = selectors.aggregation(after.object)
+			aggregated.Set(name, has)
+		} else {
 			aggregated.Delete(name)
 		}
+		requests.replace(name, had, has)
 		if wasThere && before.ambiguous() {
 			ambiguous.Delete(name)
 		}
@@ -115,14 +122,10 @@ func (x *Index) replace(changes map[string][]*rbacv1.ClusterRole) (next *Index, 
 		if after.ambiguous() {
 			ambiguous.Set(name, struct{}{})
 		}
-		if after.aggregates() {
-			a := selectors.aggregation(after.object)
-			aggregated.Set(name, a)
-			a.requests(name, requests.Set)
-		}
 	}
 	next.changed, next.changedLabels = changed.Map(), changedLabels.Map()
-	next.aggregated, next.ambiguous, next.requests = aggregated.Map(), ambiguous.Map(), requests.Map()
+	next.aggregated, next.ambiguous = aggregated.Map(), ambiguous.Map()
+	next.requests, next.selectors = requests.requests.Map(), requests.selectors.Selectors()
 	next.renew()
 	return next, events
 }
@@ -150,7 +153,7 @@ func (x *Index) renew() {
 	}
 	empty := NewIndex(Snapshot{}, x.options)
 	x.base, x.changed, x.changedLabels = newTable(objects), empty.changed, empty.changedLabels
-	x.base.labels.expect(selectors)
+	x.fileSelectors(selectors)
 }
 
 func compareProblems(a, b *purekube.ObjectError) int { return strings.Compare(a.Error(), b.Error()) }

@@ -83,8 +83,8 @@
 // # Cost
 //
 // With n ClusterRoles, an event costs [Index.With] and [Index.Without] O(log n) for each label of the
-// ClusterRole, plus the selectors that share a label with it, plus the ClusterRoles that it affects through all
-// levels. A selector that needs no label, such as an empty one or one with DoesNotExist alone, is tried at each
+// ClusterRole, plus the selectors whose labels it has, plus the ClusterRoles that it affects through all levels.
+// How many selectors use the same label keys does not matter, whatever the values. A selector that needs no label, such as an empty one or one with DoesNotExist alone, is tried at each
 // event.
 //
 // Plan, Rules, Explain, PreviewRole and Grants for one ClusterRole are linear in what it rests on: its sources
@@ -94,5 +94,6 @@
 //
 // These can be quadratic: n selectors, each different, that match n ClusterRoles; n aggregated ClusterRoles that
 // come to n rules each, which is n² rules to write; the sources of a chain of n, which ExplainAll lists for
-// each member. Only who may write ClusterRoles can cause that.
+// each member; n selectors that each demand other keys, none of whose labels is rare, and ClusterRoles that have all
+// of these keys. Only who may write ClusterRoles can cause that.
 package rbacaggregate

@@ -29,6 +29,8 @@ type evaluation struct {
 	ids        *ruleIDs
 	nodes      map[string]*node
 	selections map[string]*selection
+	// changed is there if all selectors are asked for.
+	changed changedRoles
 	// visited counts vertices, and open are those whose group is not complete.
 	visited int
 	open    []*vertex
@@ -62,6 +64,13 @@ func (x *Index) evaluatePlans() *evaluation {
 		return x.evaluate(stored, &ruleIDs{})
 	}
 	return x.evaluate(nested, &ruleIDs{})
+}
+
+// evaluateAll begins the evaluation of what the plans of all roles say.
+func (x *Index) evaluateAll() *evaluation {
+	e := x.evaluatePlans()
+	e.changed = x.changedRoles()
+	return e
 }
 
 // node is a role, not ambiguous, with what it aggregates.
@@ -171,7 +180,7 @@ func (e *evaluation) selection(s *selector) *selection {
 	if sel == nil {
 		sel = &selection{}
 		sel.vertex.selection = sel
-		for _, r := range e.index.matched(s) {
+		for _, r := range e.index.matched(s, e.changed) {
 			if r.ambiguous() {
 				sel.ambiguous = append(sel.ambiguous, r.name)
 			} else {

@@ -93,7 +93,7 @@ func (x *Index) Explain(name string) (Explanation, error) {
 // ExplainAll is the function [ExplainAll] for the ClusterRoles in the Index. It costs, for each of them,
 // what that rests on.
 func (x *Index) ExplainAll() ([]Explanation, error) {
-	e := x.evaluatePlans()
+	e := x.evaluateAll()
 	var all []Explanation
 	x.eachPlanned(func(r role) {
 		all = append(all, e.explain(r, &snapshot.Problems{}, e.contribute))

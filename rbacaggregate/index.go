@@ -31,8 +31,10 @@ type Index struct {
 	aggregated *persistent.Map[string, *aggregation]
 	// ambiguous are the names that more than one ClusterRole has.
 	ambiguous *persistent.Map[string, struct{}]
-	// requests find the selectors that may match a role by its labels.
-	requests *persistent.Map[request, *selector]
+	// selectors find those that may match a role by its labels, and perhaps some that no role has any more.
+	selectors *persistent.Selectors[*selector]
+	// requests are the roles that have a selector.
+	requests *persistent.Map[request, *filedSelector]
 }
 
 // NewIndex returns the Index of the snapshot, in one pass over it.
@@ -48,18 +50,29 @@ func NewIndex(s Snapshot, o Options) *Index {
 		ambiguous.Set(name, struct{}{})
 	}
 	aggregated := persistent.NewMap[string, *aggregation](strings.Compare).Edit()
-	requests := persistent.NewMap[request, *selector](compareRequests).Edit()
 	selectors := converter{}
 	for _, object := range objects {
 		if object.AggregationRule != nil && x.base.twins[object.Name] == nil {
 			a := selectors.aggregation(object)
 			aggregated.Set(object.Name, a)
-			a.requests(object.Name, requests.Set)
 		}
 	}
-	x.ambiguous, x.aggregated, x.requests = ambiguous.Map(), aggregated.Map(), requests.Map()
-	x.base.labels.expect(selectors)
+	x.ambiguous, x.aggregated = ambiguous.Map(), aggregated.Map()
+	x.fileSelectors(selectors)
 	return x
+}
+
+// fileSelectors makes the selectors that the roles have findable, in one pass over the base.
+func (x *Index) fileSelectors(selectors converter) {
+	t := &x.base.labels
+	t.expect(selectors)
+	requests := persistent.NewMap[request, *filedSelector](compareRequests).Edit()
+	for name, a := range x.aggregated.All() {
+		for text := range a.byText() {
+			requests.Set(request{text, name}, t.filed[text])
+		}
+	}
+	x.selectors, x.requests = t.selectors, requests.Map()
 }
 
 // Err returns what is wrong with the ClusterRoles in the Index as a whole: nil ones, those without a
@@ -123,29 +136,27 @@ func (x *Index) each(f func(role)) {
 	})
 }
 
-// matched returns the roles that a selector matches, sorted by name.
-func (x *Index) matched(s *selector) []role {
+// matched returns the roles that a selector matches, sorted by name. changed may be nil.
+func (x *Index) matched(s *selector, changed changedRoles) []role {
 	var found []role
 	consider := func(r role) {
 		if r.matchedBy(s) {
 			found = append(found, r)
 		}
 	}
-	if rarest, needed := x.rarest(s); needed {
-		for _, l := range rarest {
-			for _, position := range x.base.labels.having(l) {
+	if len(s.demands) > 0 {
+		for _, positions := range x.base.labels.candidates(s) {
+			for _, position := range positions {
 				if r := x.base.at(position); !x.replaced(r.name) {
 					consider(r)
 				}
 			}
-			for at := range x.changedLabels.From(labelled{label: l}) {
-				if at.label != l {
-					break
-				}
-				if r, ok := x.find(at.name); ok {
-					consider(r)
-				}
-			}
+		}
+		if changed == nil {
+			x.changedWith(s, consider)
+		}
+		for _, r := range changed[s.text] {
+			consider(r)
 		}
 	} else {
 		x.each(consider)
@@ -155,49 +166,82 @@ func (x *Index) matched(s *selector) []role {
 	return slices.CompactFunc(found, func(a, b role) bool { return a.name == b.name })
 }
 
-// rarest returns the need of a selector that the fewest ClusterRoles of the base meet.
-func (x *Index) rarest(s *selector) (rarest []label, needed bool) {
-	fewest := 0
-	for _, alternatives := range s.needs {
-		meet := 0
-		for _, l := range alternatives {
-			meet += len(x.base.labels.having(l))
+// changedRoles are the changed roles that may match a selector, by its text.
+type changedRoles map[string][]role
+
+// changedRoles are those of all selectors, which costs less for all of them than changedWith for each.
+func (x *Index) changedRoles() changedRoles {
+	found := changedRoles{}
+	var scratch []*filedSelector
+	for _, r := range x.changed.All() {
+		if r == nil {
+			continue
 		}
-		if !needed || meet < fewest {
-			rarest, fewest, needed = alternatives, meet, true
+		r.labels(func(set map[string]string) {
+			scratch = x.selectors.Append(scratch[:0], "", set)
+			for _, filed := range scratch {
+				found[filed.Value.text] = append(found[filed.Value.text], *r)
+			}
+		})
+	}
+	return found
+}
+
+// changedWith calls f for the changed roles that have what the selector demands of one label, which is one that few
+// of them have.
+func (x *Index) changedWith(s *selector, f func(role)) {
+	if x.changedLabels.Len() == 0 {
+		return
+	}
+	const enough = 16
+	var rarest []label
+	fewest := enough + 1
+	for _, d := range s.demands {
+		labels, have := labelsOf(d), 0
+		for _, l := range labels {
+			for at := range x.changedLabels.From(labelled{label: l}) {
+				if at.label != l || have == enough {
+					break
+				}
+				have++
+			}
+		}
+		if have < fewest {
+			rarest, fewest = labels, have
 		}
 	}
-	return rarest, needed
+	for _, l := range rarest {
+		for at := range x.changedLabels.From(labelled{label: l}) {
+			if at.label != l {
+				break
+			}
+			if r, ok := x.find(at.name); ok {
+				f(r)
+			}
+		}
+	}
 }
 
 // aggregators calls f for each role that has a selector which matches r, perhaps several times, and
 // for r itself if one of its own does. Selectors of a text that is in done are left out; those that match
 // are added to it. A nil done leaves out none.
 func (x *Index) aggregators(r role, done map[string]bool, f func(name string)) {
-	x.requestedBy(label{}, r, done, f)
-	eachLabel(r, func(l label) { x.requestedBy(l, r, done, f) })
-}
-
-// requestedBy is aggregators for the selectors that are found by one label.
-func (x *Index) requestedBy(l label, r role, done map[string]bool, f func(name string)) {
-	for from, more := (request{needed: l}), true; more; {
-		more = false
-		text, matches := "", false
-		for at, s := range x.requests.From(from) {
-			if at.needed != l {
-				break
+	r.labels(func(set map[string]string) {
+		var scratch [8]*filedSelector
+		for _, filed := range x.selectors.Append(scratch[:0], "", set) {
+			text := filed.Value.text
+			if done[text] || !filed.Value.matches(set) {
+				continue
 			}
-			if at.text != text || !matches {
-				if text, matches = at.text, !done[at.text] && r.matchedBy(s); !matches {
-					// Any number of roles may have this selector: the next one is behind them.
-					from, more = request{needed: l, text: at.text + "\x00"}, true
+			for at, is := range x.requests.From(request{text: text}) {
+				if at.text != text || is != filed {
 					break
 				}
 				if done != nil {
 					done[text] = true
 				}
+				f(at.role)
 			}
-			f(at.role)
 		}
-	}
+	})
 }

@@ -302,7 +302,7 @@ func TestIndexMadeAnewWithProblems(t *testing.T) {
 	names := []string{"broken", "twin", "sum", "other", "a", "r0"}
 	write := plain("a", "else k", nodes)
 	require.Empty(t, cmp.Diff(answers(fresh, names, write), answers(x, names, write)))
-	require.Len(t, x.base.labels.expected, 2, "it is ready for the selectors that it has")
+	require.Len(t, x.base.labels.filed, 2, "it is ready for the selectors that it has")
 }
 
 // What a role that was replaced or taken away had leaves nothing behind.

@@ -48,7 +48,7 @@ func (x *Index) Plan(name string) (Result, error) {
 // PlanAll is the function [PlanAll] for the ClusterRoles in the Index. It costs what all of them with an
 // aggregationRule rest on, each once.
 func (x *Index) PlanAll() ([]Outcome, error) {
-	e := x.evaluatePlans()
+	e := x.evaluateAll()
 	var outcomes []Outcome
 	x.eachPlanned(func(r role) {
 		var problems snapshot.Problems

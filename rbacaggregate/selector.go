@@ -11,6 +11,7 @@ import (
 	operator "k8s.io/apimachinery/pkg/selection"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/persistent"
 )
 
 // selector is a selector of an aggregationRule that converts to a label selector.
@@ -18,9 +19,8 @@ type selector struct {
 	compiled labels.Selector
 	// text is the same for selectors that match the same.
 	text string
-	// needs has, for each requirement that only an object with a certain label can meet, these labels:
-	// every object that matches has one of each. Those with a value come first.
-	needs [][]label
+	// demands are what every object has that matches.
+	demands []persistent.Demand
 }
 
 func (s *selector) matches(set map[string]string) bool { return s.compiled.Matches(labels.Set(set)) }
@@ -37,16 +37,9 @@ func newSelector(ls *metav1.LabelSelector) (*selector, error) {
 	for _, r := range requirements {
 		switch r.Operator() {
 		case operator.Equals, operator.DoubleEquals, operator.In:
-			var alternatives []label
-			for _, value := range slices.Sorted(maps.Keys(r.Values())) {
-				alternatives = append(alternatives, label{r.Key(), value})
-			}
-			s.needs = append(s.needs, alternatives)
-		}
-	}
-	for _, r := range requirements {
-		if r.Operator() == operator.Exists {
-			s.needs = append(s.needs, []label{{r.Key(), anyValue}})
+			s.demands = append(s.demands, persistent.Demand{Key: r.Key(), Values: slices.Sorted(maps.Keys(r.Values()))})
+		case operator.Exists:
+			s.demands = append(s.demands, persistent.Demand{Key: r.Key()})
 		}
 	}
 	return s, nil

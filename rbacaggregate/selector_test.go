@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/purekube/purekube/internal/persistent"
 )
 
 // Selectors of one text become one selector, whoever has them.
@@ -17,43 +19,43 @@ func TestConverterSharesSelectors(t *testing.T) {
 	require.Len(t, c, 2)
 }
 
-// A selector is tried on those ClusterRoles alone that have what it needs.
-func TestNeedsOfASelector(t *testing.T) {
+// A selector is tried on those ClusterRoles alone that have what it demands.
+func TestDemandsOfASelector(t *testing.T) {
 	expression := func(key string, operator metav1.LabelSelectorOperator, values ...string) metav1.LabelSelectorRequirement {
 		return metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: values}
 	}
 	for _, tc := range []struct {
 		name, reason string
 		selector     metav1.LabelSelector
-		want         [][]label
+		want         []persistent.Demand
 	}{
 		{"empty", "it matches everything", metav1.LabelSelector{}, nil},
-		{"label", "the label itself", byLabel("a"), [][]label{{{"a", "true"}}}},
+		{"label", "the label itself", byLabel("a"), []persistent.Demand{{Key: "a", Values: []string{"true"}}}},
 		{
 			"In", "one of them", metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{expression("a", "In", "y", "x")}},
-			[][]label{{{"a", "x"}, {"a", "y"}}},
+			[]persistent.Demand{{Key: "a", Values: []string{"x", "y"}}},
 		},
 		{
 			"Exists", "the label with any value", metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{expression("a", "Exists")}},
-			[][]label{{{"a", anyValue}}},
+			[]persistent.Demand{{Key: "a"}},
 		},
 		{
 			"a label that must not be there", "no object needs a label for that",
 			metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{expression("a", "DoesNotExist"), expression("b", "NotIn", "x")}}, nil,
 		},
 		{
-			"several", "those with a value come first: fewer objects have them",
+			"several", "each of them",
 			metav1.LabelSelector{
 				MatchLabels:      map[string]string{"z": "true"},
 				MatchExpressions: []metav1.LabelSelectorRequirement{expression("a", "Exists"), expression("b", "In", "x"), expression("c", "DoesNotExist")},
 			},
-			[][]label{{{"b", "x"}}, {{"z", "true"}}, {{"a", anyValue}}},
+			[]persistent.Demand{{Key: "a"}, {Key: "b", Values: []string{"x"}}, {Key: "z", Values: []string{"true"}}},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s, err := newSelector(&tc.selector)
 			require.NoError(t, err)
-			require.Equal(t, tc.want, s.needs, tc.reason)
+			require.Equal(t, tc.want, s.demands, tc.reason)
 		})
 	}
 }

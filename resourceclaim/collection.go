@@ -243,11 +243,11 @@ func (e *collectionEdit[T, P]) collection() *collection[T, P] {
 	if e.terms != nil {
 		next.terms = e.terms.Terms()
 	}
-	if next.changes < fewChanges || next.changes < next.size/2 {
+	if next.size > 0 && (next.changes < fewChanges || next.changes < next.size/2) {
 		return next
 	}
-	// What was replaced since the last pass is still in memory. A pass now bounds that, and costs less
-	// than the changes before it did.
+	// What was replaced or taken away since the last pass is still in memory. A pass now bounds that, and
+	// costs less than the changes before it did.
 	return next.made(slices.AppendSeq(make([]P, 0, next.size), next.all()))
 }
 

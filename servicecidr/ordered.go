@@ -12,7 +12,8 @@ import (
 // ordered are IPAddresses in the order of their addresses, of type K, so that those of a range are found
 // without a look at the others. It never changes: a change copies one chunk.
 type ordered[K comparable] struct {
-	compare func(a, b K) int
+	compare  func(a, b K) int
+	greatest K
 	// chunks holds the addresses in chunks, each under the greatest address that it may hold. The
 	// last chunk may hold the greatest of all. Equal addresses, under several names, are in one chunk.
 	chunks *persistent.Map[K, []addressed[K]]
@@ -28,23 +29,20 @@ type addressed[K comparable] struct {
 // chunk, so a small one makes changes cheap; a large one makes the map over the chunks small.
 const chunkSize = 128
 
-// newOrdered takes the addresses, sorted, and keeps the slice. greatest is the greatest address that
-// there is.
+// newOrdered takes the addresses, sorted. greatest is the greatest address that there is.
 func newOrdered[K comparable](sorted []addressed[K], greatest K, compare func(a, b K) int) ordered[K] {
-	if cap(sorted) > 2*len(sorted) {
-		sorted = slices.Clone(sorted) // most of that memory is of no use
-	}
 	chunks := persistent.NewMap[K, []addressed[K]](compare).Edit()
 	for len(sorted) > chunkSize {
 		end := chunkEnd(sorted, chunkSize)
 		if end == len(sorted) {
 			break
 		}
-		chunks.Set(sorted[end-1].address, sorted[:end:end])
+		// A copy, since a part of the slice would keep all of its addresses in memory.
+		chunks.Set(sorted[end-1].address, slices.Clone(sorted[:end]))
 		sorted = sorted[end:]
 	}
-	chunks.Set(greatest, sorted)
-	return ordered[K]{compare, chunks.Map()}
+	chunks.Set(greatest, slices.Clone(sorted))
+	return ordered[K]{compare, greatest, chunks.Map()}
 }
 
 // chunkEnd is the first place from size on where an address ends and another one begins.
@@ -97,6 +95,12 @@ func (o ordered[K]) replace(chunks *persistent.Edit[K, []addressed[K]], address 
 		chunks.Set(next[end-1].address, next[:end:end])
 		next = next[end:]
 	}
-	chunks.Set(limit, next)
+	// Addresses that come here later go into the chunk that follows, so that an empty one is only of use at
+	// the end.
+	if len(next) == 0 && limit != o.greatest {
+		chunks.Delete(limit)
+	} else {
+		chunks.Set(limit, next)
+	}
 	return before
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/indextest"
 )
 
 func pod(name, version string) *corev1.Pod {
@@ -104,6 +106,47 @@ func TestObjectsOfOneName(t *testing.T) {
 	require.Nil(t, none.Find(named("twice")))
 	require.False(t, none.Ambiguous(named("twice")))
 	require.True(t, o.Ambiguous(named("twice")), "the collection itself does not change")
+}
+
+// Objects that were replaced or taken away are let go of, with and without an ambiguous name among the others: at
+// most half as many as there are stay in memory, and none once all are taken away.
+func TestObjectsLetGo(t *testing.T) {
+	const n = 1000
+	for _, twice := range []bool{false, true} {
+		first, second := make([]*corev1.Pod, n), make([]*corev1.Pod, n)
+		for i := range n {
+			first[i], second[i] = pod(fmt.Sprint("p", i), "1"), pod(fmt.Sprint("p", i), "2")
+		}
+		oldOnes, newOnes := indextest.Watch(first), indextest.Watch(second)
+		list := first
+		if twice {
+			list = append(list, pod("twice", "1"), pod("twice", "2"))
+		}
+		o := NewObjects("Pod", list)
+		list, first = nil, nil
+		change := func(f func(e *ObjectsEdit[corev1.Pod, *corev1.Pod])) {
+			e := o.Edit()
+			f(e)
+			o = e.Objects()
+		}
+		for i := range n {
+			change(func(e *ObjectsEdit[corev1.Pod, *corev1.Pod]) { e.Put(second[i]) })
+		}
+		second = nil
+		require.LessOrEqual(t, oldOnes(), n/2)
+		require.Equal(t, n, newOnes())
+		for i := range n {
+			change(func(e *ObjectsEdit[corev1.Pod, *corev1.Pod]) { e.Delete(named(fmt.Sprint("p", i))) })
+			require.Equal(t, twice, o.Ambiguous(named("twice")))
+		}
+		require.Zero(t, oldOnes())
+		if twice {
+			require.Less(t, newOnes(), fewChanges)
+		} else {
+			require.Zero(t, newOnes())
+		}
+		runtime.KeepAlive(o)
+	}
 }
 
 func BenchmarkObjects(b *testing.B) {

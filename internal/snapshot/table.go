@@ -98,6 +98,9 @@ func (t *Table[T, P]) Ambiguous(key types.NamespacedName) bool {
 	return len(t.ambiguous) > 0 && t.ambiguous[key]
 }
 
+// AnyAmbiguous reports whether any name is ambiguous.
+func (t *Table[T, P]) AnyAmbiguous() bool { return len(t.ambiguous) > 0 }
+
 // Duplicates has an error for each name that more than one object has, in no particular order.
 func (t *Table[T, P]) Duplicates() []*purekube.ObjectError {
 	var found []*purekube.ObjectError
