@@ -149,7 +149,6 @@ func withClients(c cores.Cluster, config *rest.Config, s settings) (*cores.Clust
 	if err != nil {
 		return nil, err
 	}
-	c.LookupsPerSecond = float64(s.lookupQPS)
 	c.Scales = &scale.Client{
 		Getter: c.Live, Discovery: kinds, ResetEvery: 10 * time.Second,
 		Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds)),

@@ -4,7 +4,6 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,8 +46,6 @@ type Options[X, S any, K comparable] struct {
 	Lookup func(context.Context, purekube.Need) (Answer, error)
 	// Answers puts the answers to look-ups into a Snapshot.
 	Answers func(map[purekube.Need]Answer) S
-	// LookupsPerSecond is how many the client of Lookup makes.
-	LookupsPerSecond float64
 	// DecidesWithout is for a core that takes an error for the answer to a look-up, and refuses then. After
 	// LookupsDeadline it is planned with what is known. Other cores wait.
 	DecidesWithout bool
@@ -105,7 +102,7 @@ func New[X Index[X, S, K, A], S any, K comparable, A purekube.Action](
 	return &Controller[X, S, K, A]{
 		Options: o, name: name, index: index, client: client, events: events,
 		log: slog.Default().With("controller", name), queue: queue,
-		asking: newLookups[K, X](name, o.Lookup, cmp.Or(o.LookupsPerSecond, 50), queue.Add),
+		asking: newLookups[K, X](name, o.Lookup, queue.Add),
 		fences: fences[K]{seen: map[schema.GroupResource]string{}, of: map[K]fence{}},
 	}
 }

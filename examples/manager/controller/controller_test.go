@@ -89,7 +89,7 @@ func (w write) Request(done []runtime.Object) purekube.Request {
 			got += " after a failure"
 		}
 	}
-	return purekube.Request{Verb: cmp.Or(w.verb, "update"), Name: w.name + got, GoOn: w.goOn}
+	return purekube.Request{Verb: cmp.Or(w.verb, "update"), Resource: corev1.SchemeGroupVersion.WithResource("pods"), Name: w.name + got, GoOn: w.goOn}
 }
 
 func (w write) FailureEvent(err error) (purekube.Event, bool) {
@@ -102,12 +102,17 @@ type server struct {
 	seen   []string
 	at     []time.Duration
 	start  time.Time
+	dead   []string // requests whose context has ended
 	refuse func(name string) error
 }
 
-func (s *server) Do(_ context.Context, r purekube.Request) (runtime.Object, error) {
+func (s *server) Do(ctx context.Context, r purekube.Request) (runtime.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if ctx.Err() != nil {
+		s.dead = append(s.dead, r.Name)
+		return nil, ctx.Err()
+	}
 	s.seen, s.at = append(s.seen, r.Name), append(s.at, time.Since(s.start))
 	if s.refuse != nil {
 		if err := s.refuse(r.Name); err != nil {

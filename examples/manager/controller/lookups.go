@@ -32,6 +32,9 @@ const (
 	attempts = 4
 	// lookers make look-ups at the same time.
 	lookers = 16
+	// maxUseful limits how old an answer may be that stands in for one that is late. It is twice the time that it took to
+	// get the answers for the plan before, so that a plan with a few look-ups has none.
+	maxUseful = 10 * time.Minute
 	// maxRounds of look-ups: a ReplicaSet, its Deployment and that one's scale are three.
 	maxRounds = 8
 )
@@ -53,10 +56,12 @@ type question[X any] struct {
 	again bool
 	// decided: it is here for the answers alone, which may have to stand in for those to the next question.
 	decided bool
-	// before are the answers to the question before this one, which was asked at beforeAsked.
+	// before are the answers to the question before this one. They are useful until beforeUntil.
 	before      map[purekube.Need]Answer
-	beforeAsked time.Time
-	timer       *time.Timer
+	beforeUntil time.Time
+	// until is the same of this one's answers.
+	until time.Time
+	timer *time.Timer
 }
 
 func (q *question[X]) late() bool { return time.Since(q.asked) >= LookupsDeadline }
@@ -67,19 +72,17 @@ type lookups[K comparable, X any] struct {
 	look  func(context.Context, purekube.Need) (Answer, error)
 	ready func(K)
 	queue workqueue.TypedRateLimitingInterface[purekube.Need]
-	// perSecond is how fast look-ups can be made.
-	perSecond float64
 
 	mu        sync.Mutex
 	questions map[K]*question[X]
 	askers    map[purekube.Need]map[K]*question[X]
 }
 
-func newLookups[K comparable, X any](name string, look func(context.Context, purekube.Need) (Answer, error), perSecond float64, ready func(K)) *lookups[K, X] {
+func newLookups[K comparable, X any](name string, look func(context.Context, purekube.Need) (Answer, error), ready func(K)) *lookups[K, X] {
 	queue := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[purekube.Need]{
 		Name: name + "-lookups", Queue: &fair{queued: map[string][]purekube.Need{}}})
 	return &lookups[K, X]{
-		look: look, ready: ready, perSecond: perSecond,
+		look: look, ready: ready,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[purekube.Need](5*time.Millisecond, time.Second),
 			workqueue.TypedRateLimitingQueueConfig[purekube.Need]{
@@ -205,7 +208,6 @@ func (l *lookups[K, X]) of(key K) (*question[X], state) {
 	case q == nil || q.decided:
 		return nil, none
 	case len(q.open) > 0:
-		q.again = true
 		return q, collecting
 	}
 	return q, answered
@@ -228,7 +230,7 @@ func (l *lookups[K, X]) begin(key K, wake bool) *question[X] {
 	defer l.mu.Unlock()
 	if before := l.questions[key]; before != nil {
 		before.timer.Stop()
-		q.before, q.beforeAsked = before.answers, before.asked
+		q.before, q.beforeUntil = before.answers, before.until
 	}
 	q.timer = time.AfterFunc(LookupsDeadline, func() {
 		if wake {
@@ -264,14 +266,10 @@ func (l *lookups[K, X]) finish(key K, q *question[X], keep bool) (again bool) {
 	defer l.mu.Unlock()
 	q.decided, q.before = true, nil
 	q.timer.Stop()
-	q.timer = time.AfterFunc(time.Until(q.asked.Add(l.useful(len(q.answers)))), func() { l.drop(key, q) })
+	took := time.Since(q.asked)
+	q.until = q.asked.Add(LookupsDeadline + min(2*took, maxUseful))
+	q.timer = time.AfterFunc(time.Until(q.until), func() { l.drop(key, q) })
 	return q.again
-}
-
-// useful is how old an answer may be that stands in for one that is late: as long as it takes to make all look-ups of
-// the plan twice.
-func (l *lookups[K, X]) useful(needs int) time.Duration {
-	return LookupsDeadline + time.Duration(2*float64(needs)/l.perSecond*float64(time.Second))
 }
 
 // answered are the answers by now, and those that failed.
@@ -287,7 +285,7 @@ func (l *lookups[K, X]) answered(q *question[X]) (answers map[purekube.Need]Answ
 
 // instead is what stands in for an answer that is late.
 func (l *lookups[K, X]) instead(q *question[X], n purekube.Need) Answer {
-	if before, known := q.before[n]; known && before.Err == nil && time.Since(q.beforeAsked) < l.useful(len(q.before)) {
+	if before, known := q.before[n]; known && before.Err == nil && time.Now().Before(q.beforeUntil) {
 		return before
 	}
 	return Answer{Err: errLate}

@@ -62,11 +62,10 @@ func Match(r purekube.Release) Options {
 // with thousands of look-ups does not use up the rate of the others.
 type Cluster struct {
 	Options
-	// Informers hold what is read all the time. Live and Scales read past them, LookupsPerSecond times.
-	Informers        informers.SharedInformerFactory
-	Live             *executor.Executor
-	Scales           *scale.Client
-	LookupsPerSecond float64
+	// Informers hold what is read all the time. Live and Scales read past them.
+	Informers informers.SharedInformerFactory
+	Live      *executor.Executor
+	Scales    *scale.Client
 	// Client makes the writes of plans, Events records their events.
 	Client controller.Client
 	Events record.EventRecorder

@@ -21,12 +21,11 @@ func newDisruption(c *Cluster) Runner {
 	type S = disruption.Snapshot
 	index := disruption.NewIndex(S{}, c.Disruption)
 	r := controller.New("disruption", index, c.Client, c.Events, controller.Options[*disruption.Index, S, disruption.Key]{
-		Begin:            func(x *disruption.Index) []disruption.Key { return begin(x.PlanAll()) },
-		At:               func(now time.Time, _ *disruption.Index) S { return S{Now: now} },
-		Lookup:           c.lookUpScale,
-		Answers:          scales,
-		LookupsPerSecond: c.LookupsPerSecond,
-		DecidesWithout:   true, // the status that refuses must not wait
+		Begin:          func(x *disruption.Index) []disruption.Key { return begin(x.PlanAll()) },
+		At:             func(now time.Time, _ *disruption.Index) S { return S{Now: now} },
+		Lookup:         c.lookUpScale,
+		Answers:        scales,
+		DecidesWithout: true, // the status that refuses must not wait
 	})
 	core, apps := c.Informers.Core().V1(), c.Informers.Apps().V1()
 	controller.Watch(r, c.Informers.Policy().V1().PodDisruptionBudgets().Informer(),

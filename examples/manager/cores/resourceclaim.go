@@ -24,9 +24,8 @@ func newResourceClaim(c *Cluster) Runner {
 		At: func(now time.Time, index *resourceclaim.Index) S {
 			return S{Now: now, Assumed: written.ListFor(now, index)}
 		},
-		Lookup:           c.lookUpClaim,
-		Answers:          confirmed,
-		LookupsPerSecond: c.LookupsPerSecond,
+		Lookup:  c.lookUpClaim,
+		Answers: confirmed,
 		Written: func(o runtime.Object) {
 			// A claim that is being deleted may be gone by now, and would be believed in for an hour.
 			if claim, ok := o.(*resourcev1.ResourceClaim); ok && claim.DeletionTimestamp == nil {

@@ -44,14 +44,15 @@ type Client struct {
 	reset time.Time
 
 	// scaling has the resources with a scale by group version, and is as large as the API.
-	scalingMu sync.Mutex
-	scaling   map[schema.GroupVersion]known
+	scaling map[schema.GroupVersion]*known
 }
 
 // known is which resources of a group version have a scale.
 type known struct {
+	done      chan struct{} // closed when the others are set
 	resources map[string]bool
-	at        time.Time
+	err       error
+	asked     time.Time
 }
 
 // Get returns the scale of the object of this kind and name. The error is NotFound if there is no such
@@ -62,7 +63,7 @@ func (c *Client) Get(ctx context.Context, apiVersion, kind, namespace, name stri
 	if err != nil {
 		return nil, err
 	}
-	switch scales, err := c.scales(resource); {
+	switch scales, err := c.scales(ctx, resource); {
 	case err != nil:
 		return nil, err
 	case !scales:
@@ -80,28 +81,49 @@ func (c *Client) Get(ctx context.Context, apiVersion, kind, namespace, name stri
 }
 
 // scales reports whether the resource has a scale. All who ask at the same time wait for one answer.
-func (c *Client) scales(resource schema.GroupVersionResource) (bool, error) {
-	c.scalingMu.Lock()
-	defer c.scalingMu.Unlock()
+func (c *Client) scales(ctx context.Context, resource schema.GroupVersionResource) (bool, error) {
 	gv := resource.GroupVersion()
-	if of, asked := c.scaling[gv]; asked && time.Since(of.at) < c.ResetEvery {
-		return of.resources[resource.Resource], nil
+	c.mu.Lock()
+	of := c.scaling[gv]
+	ask := of == nil || time.Since(of.asked) >= c.ResetEvery
+	if ask {
+		of = &known{done: make(chan struct{}), asked: time.Now()}
+		if c.scaling == nil {
+			c.scaling = map[schema.GroupVersion]*known{}
+		}
+		c.scaling[gv] = of
 	}
+	c.mu.Unlock()
+	if ask {
+		c.discover(gv, of)
+	}
+	select {
+	case <-of.done:
+		return of.resources[resource.Resource], of.err
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+}
+
+// discover asks the API server. A failure is the answer for those who wait for it, and for nobody else.
+func (c *Client) discover(gv schema.GroupVersion, of *known) {
+	defer close(of.done)
 	list, err := c.Discovery.ServerResourcesForGroupVersion(gv.String())
 	if err != nil {
-		return false, err
+		of.err = err
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.scaling[gv] == of {
+			delete(c.scaling, gv)
+		}
+		return
 	}
-	of := known{resources: map[string]bool{}, at: time.Now()}
+	of.resources = map[string]bool{}
 	for _, r := range list.APIResources {
 		if name, ok := strings.CutSuffix(r.Name, "/scale"); ok {
 			of.resources[name] = true
 		}
 	}
-	if c.scaling == nil {
-		c.scaling = map[schema.GroupVersion]known{}
-	}
-	c.scaling[gv] = of
-	return of.resources[resource.Resource], nil
 }
 
 func (c *Client) resourceOf(apiVersion, kind string) (schema.GroupVersionResource, error) {

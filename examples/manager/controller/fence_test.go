@@ -1,0 +1,93 @@
+package controller_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/examples/manager/controller"
+)
+
+// versioned answers each write with a pod of the next resourceVersion.
+type versioned struct {
+	mu      sync.Mutex
+	version []string
+	seen    []time.Duration
+	start   time.Time
+}
+
+func (s *versioned) Do(context.Context, purekube.Request) (runtime.Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", ResourceVersion: s.version[len(s.seen)]}}
+	s.seen = append(s.seen, time.Since(s.start))
+	return pod, nil
+}
+
+// A key is planned again when its own write shows in the Index, and not before: the plan would ask for the same write
+// again. Where the watch hangs, it waits for a while only.
+func TestOwnWriteIsNotMadeTwice(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason string
+		shown        bool
+		want         int
+	}{
+		{"the watch lags", "the write shows a second later", true, 1},
+		{"the watch hangs", "something may be wrong with it", false, 2},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := fake.NewClientset(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", ResourceVersion: "5"}})
+				events := watch.NewFake()
+				client.PrependWatchReactor("pods", clienttesting.DefaultWatchReactor(events, nil))
+				factory := informers.NewSharedInformerFactory(client, 0)
+				s := &versioned{start: time.Now(), version: []string{"10", "11", "12"}}
+				c := controller.New("test", &cell{plan: func(c *cell, _ string) (r purekube.Result[write], err error) {
+					if !slices.Contains(c.held, "10") { // what was written shows
+						r.Actions = []write{{name: "x"}}
+					}
+					return r, nil
+				}}, s, record.NewFakeRecorder(10), controller.Options[*cell, state, string]{Begin: func(*cell) []string { return []string{"p"} }})
+				controller.Watch(c, factory.Core().V1().Pods().Informer(), func(o *corev1.Pod) state { return state{held: []string{o.ResourceVersion}} })
+				ctx, cancel := context.WithCancel(t.Context())
+				factory.Start(ctx.Done())
+				factory.WaitForCacheSync(ctx.Done())
+				synctest.Wait() // until the Index has the pod
+				var running sync.WaitGroup
+				s.start = time.Now()
+				running.Go(func() { c.Run(ctx, ctx.Done(), 1) })
+				again := func() { c.Update(func(x *cell) (*cell, []string) { return x, []string{"p"} }) }
+				time.Sleep(100 * time.Millisecond)
+				again() // on account of another object
+				time.Sleep(900 * time.Millisecond)
+				if tc.shown {
+					events.Modify(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", ResourceVersion: "10"}})
+				}
+				time.Sleep(5 * time.Second)
+				cancel()
+				running.Wait()
+				events.Stop()
+				factory.Shutdown()
+				require.Len(t, s.seen, tc.want, tc.reason)
+				require.Zero(t, s.seen[0])
+				if !tc.shown {
+					require.InDelta(t, 5, s.seen[1].Seconds(), 0.1, "as long as a key waits")
+				}
+			})
+		})
+	}
+}
