@@ -40,7 +40,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	case b.object <= 0:
 		return 0, fmt.Errorf("an object of more than %d MiB", maxObject>>20)
 	case b.all <= 0 && b.max >= 0:
-		return 0, fmt.Errorf("more than %d MiB when unzipped, objects below %d KiB counted as that much (-max-unzipped allows more)", b.max>>20, objectWeight>>10)
+		return 0, fmt.Errorf("more than %d MiB when unzipped, objects below %d KiB counted as that much (-max-unzipped allows more)",
+			b.max>>20, objectWeight>>10)
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.object)])
 	b.object -= int64(n)
@@ -70,7 +71,8 @@ func expands(text []byte) error {
 	return nil
 }
 
-// expandedSize is about the length of the node with its aliases replaced, and no more than the first number beyond maxObject.
+// expandedSize is about the length of the node with its aliases replaced, and at most the first number beyond
+// maxObject.
 //
 //nolint:staticcheck // as above
 func expandedSize(n *yamlv3.Node, sizes map[*yamlv3.Node]int) int {

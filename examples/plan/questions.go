@@ -158,7 +158,8 @@ func parseKinds(text string) ([]string, error) {
 	for name := range strings.SplitSeq(text, ",") {
 		kind, known := otherNames[strings.ToLower(name)]
 		for k, short := range shortNames {
-			if singular := strings.ToLower(k); slices.Contains([]string{short, singular, singular + "s", singular + "es"}, strings.ToLower(name)) {
+			singular := strings.ToLower(k)
+			if slices.Contains([]string{short, singular, singular + "s", singular + "es"}, strings.ToLower(name)) {
 				kind, known = k, true
 			}
 		}
