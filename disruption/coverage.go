@@ -29,6 +29,9 @@ func BudgetsFor(budgets []*policyv1.PodDisruptionBudget, pod *corev1.Pod) ([]*po
 
 // BudgetsFor is the method of [BudgetsFor]. The pod need not be in the index.
 func (x *Index) BudgetsFor(pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
+	if err := x.o.err(); err != nil {
+		return nil, err
+	}
 	if pod == nil {
 		return nil, nil
 	}

@@ -156,9 +156,15 @@ type RefusedPod struct {
 // several nodes one after the other, drain each on the Index that the one before returned; to ask about each
 // alone, ask x.
 //
+// If Options.MatchUpstream is not a release that this package knows, the drain is DrainsUnknown, without Needs, and
+// Index.Err says so.
+//
 // A node that no pod names has nothing to drain. Two differences to kubectl: the DaemonSet that a pod
 // names is taken to exist, and the drain of pods in a namespace that is being deleted is not covered.
 func (x *Index) DrainNode(node string, o DrainOptions) (Drain, *Index) {
+	if x.o.err() != nil {
+		return Drain{Outcome: DrainsUnknown}, x
+	}
 	d, left := x.sortForDrain(node, o)
 	if d.Outcome != 0 {
 		return d, x

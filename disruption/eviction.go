@@ -150,6 +150,9 @@ func (x *Index) CheckEviction(pod types.NamespacedName) (Eviction, error) {
 }
 
 func (x *Index) checkEviction(name types.NamespacedName, recompute bool) (Eviction, error) {
+	if err := x.o.err(); err != nil {
+		return Eviction{}, err
+	}
 	problems := x.problems()
 	pod := x.pod(name)
 	if pod == nil {

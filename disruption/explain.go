@@ -138,6 +138,9 @@ func Explain(s Snapshot, key Key, o Options) (Explanation, error) {
 
 // Explain is the method of [Explain].
 func (x *Index) Explain(key Key) (Explanation, error) {
+	if err := x.o.err(); err != nil {
+		return Explanation{}, err
+	}
 	problems := x.problems()
 	switch key.Kind {
 	case BudgetKey:
@@ -181,6 +184,9 @@ func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
 
 // ExplainAll is the method of [ExplainAll].
 func (x *Index) ExplainAll() ([]Explanation, error) {
+	if err := x.o.err(); err != nil {
+		return nil, err
+	}
 	var all []Explanation
 	pods := map[*budgetState][]*corev1.Pod{}
 	for pod := range x.pods.unique.All() {

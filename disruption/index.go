@@ -179,6 +179,9 @@ func (x *Index) arrangeReferences() {
 // Err is what is wrong with the objects as a whole: nil pointers, objects without a name, and names that
 // more than one object of a kind has.
 func (x *Index) Err() error {
+	if err := x.o.err(); err != nil {
+		return err
+	}
 	problems := x.problems()
 	for _, e := range slices.Concat(x.budgets.duplicates(), x.pods.duplicates(), x.workloads.duplicates()) {
 		problems.Add(e)
@@ -197,6 +200,9 @@ func (x *Index) problems() snapshot.Problems {
 
 // Plan is the method of [Plan].
 func (x *Index) Plan(key Key) (Result, error) {
+	if err := x.o.err(); err != nil {
+		return Result{}, err
+	}
 	problems := x.problems()
 	switch key.Kind {
 	case BudgetKey:
@@ -227,6 +233,9 @@ func (x *Index) Plan(key Key) (Result, error) {
 
 // PlanAll is the method of [PlanAll].
 func (x *Index) PlanAll() ([]Outcome, error) {
+	if err := x.o.err(); err != nil {
+		return nil, err
+	}
 	var outcomes []Outcome
 	reported := map[place]bool{}
 	for st := range x.states.All() {

@@ -37,6 +37,9 @@ import (
 // The error joins one [purekube.ObjectError] for each problem that the key's decision rests on, and
 // one for each kind of which the snapshot holds nil pointers or objects without a name.
 func Plan(s Snapshot, key Key, o Options) (Result, error) {
+	if err := o.err(); err != nil {
+		return Result{}, err
+	}
 	switch key.Kind {
 	case BudgetKey:
 		return arrange(s.in(key.Namespace), o, oneBudget(key.object())).Plan(key)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
 const (
@@ -107,6 +108,9 @@ type Options struct {
 }
 
 func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
+
+// err is what is wrong with the options: every answer says so, and nothing else.
+func (o Options) err() error { return snapshot.CheckRelease(o.MatchUpstream) }
 
 func (o Options) deletionTimeout() time.Duration {
 	return ptr.Deref(o.DeletionTimeout, DefaultDeletionTimeout)

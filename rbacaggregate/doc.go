@@ -63,7 +63,7 @@
 //
 // # Upstream
 //
-// The source is pkg/controller/clusterroleaggregation of Kubernetes v1.36.3; v1.37.1 decides alike. By
+// The source is pkg/controller/clusterroleaggregation of Kubernetes v1.36.3; v1.37.2 decides alike. By
 // default the package differs from it as follows; with Options.MatchUpstream it does not.
 //
 //   - D-11: upstream collects the rules that are stored in a source. Nested aggregation therefore needs a

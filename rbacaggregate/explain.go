@@ -79,6 +79,9 @@ func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(
 // Explain is the function [Explain] for the ClusterRoles in the Index. It costs what the ClusterRole
 // rests on.
 func (x *Index) Explain(name string) (Explanation, error) {
+	if err := x.options.err(); err != nil {
+		return Explanation{}, err
+	}
 	problems := x.newProblems()
 	r, found := x.find(name)
 	if !found {
@@ -93,6 +96,9 @@ func (x *Index) Explain(name string) (Explanation, error) {
 // ExplainAll is the function [ExplainAll] for the ClusterRoles in the Index. It costs, for each of them,
 // what that rests on.
 func (x *Index) ExplainAll() ([]Explanation, error) {
+	if err := x.options.err(); err != nil {
+		return nil, err
+	}
 	e := x.evaluateAll()
 	var all []Explanation
 	x.eachPlanned(func(r role) {

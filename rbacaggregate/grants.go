@@ -55,6 +55,9 @@ type Grant struct {
 // It costs O(n) for n rules in the ClusterRoles that the role depends on, before and after the write, and O(log
 // n) for each of their selectors.
 func (x *Index) Grants(oldObj, newObj *rbacv1.ClusterRole, role string) ([]Grant, error) {
+	if err := x.options.err(); err != nil {
+		return nil, err
+	}
 	problems := x.newProblems()
 	written, wrong := writeOf(oldObj, newObj)
 	if wrong != nil {

@@ -78,6 +78,9 @@ func (x *Index) fileSelectors(selectors converter) {
 // Err returns what is wrong with the ClusterRoles in the Index as a whole: nil ones, those without a
 // name, and names that more than one of them has.
 func (x *Index) Err() error {
+	if err := x.options.err(); err != nil {
+		return err
+	}
 	problems := x.newProblems()
 	for name := range x.ambiguous.All() {
 		problems.Add(duplicateError(name))

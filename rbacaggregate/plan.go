@@ -35,6 +35,9 @@ func Rules(s Snapshot, name string, o Options) ([]rbacv1.PolicyRule, error) {
 // Plan is the function [Plan] for the ClusterRoles in the Index. It costs what the ClusterRole rests on: its
 // sources, through all levels. For one without an aggregationRule that is nothing.
 func (x *Index) Plan(name string) (Result, error) {
+	if err := x.options.err(); err != nil {
+		return Result{}, err
+	}
 	problems := x.newProblems()
 	r, found := x.find(name)
 	if !found {
@@ -48,6 +51,9 @@ func (x *Index) Plan(name string) (Result, error) {
 // PlanAll is the function [PlanAll] for the ClusterRoles in the Index. It costs what all of them with an
 // aggregationRule rest on, each once.
 func (x *Index) PlanAll() ([]Outcome, error) {
+	if err := x.options.err(); err != nil {
+		return nil, err
+	}
 	e := x.evaluateAll()
 	var outcomes []Outcome
 	x.eachPlanned(func(r role) {
@@ -63,6 +69,9 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 
 // Rules is the function [Rules] for the ClusterRoles in the Index. It costs what Plan does.
 func (x *Index) Rules(name string) ([]rbacv1.PolicyRule, error) {
+	if err := x.options.err(); err != nil {
+		return nil, err
+	}
 	problems := x.newProblems()
 	r, found := x.find(name)
 	if !found {

@@ -68,6 +68,9 @@ func PreviewDelete(s Snapshot, name string, o Options) ([]Change, error) {
 // Preview is the function [Preview] for the ClusterRoles in the Index. It costs what the affected ones rest
 // on.
 func (x *Index) Preview(changed *rbacv1.ClusterRole) ([]Change, error) {
+	if err := x.options.err(); err != nil {
+		return nil, err
+	}
 	p, err := x.preview(changed)
 	if err != nil {
 		return nil, err
@@ -78,6 +81,9 @@ func (x *Index) Preview(changed *rbacv1.ClusterRole) ([]Change, error) {
 // PreviewRole is the function [PreviewRole] for the ClusterRoles in the Index. It costs what the
 // ClusterRole rests on, before and with the write.
 func (x *Index) PreviewRole(changed *rbacv1.ClusterRole, role string) (Change, error) {
+	if err := x.options.err(); err != nil {
+		return Change{}, err
+	}
 	p, err := x.preview(changed)
 	if err != nil {
 		return Change{}, err
@@ -93,6 +99,9 @@ func (x *Index) PreviewRole(changed *rbacv1.ClusterRole, role string) (Change, e
 
 // PreviewDelete is the function [PreviewDelete] for the ClusterRoles in the Index.
 func (x *Index) PreviewDelete(name string) ([]Change, error) {
+	if err := x.options.err(); err != nil {
+		return nil, err
+	}
 	if _, found := x.find(name); !found {
 		problems := x.newProblems()
 		problems.Add(notFound(name))

@@ -4,6 +4,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // Snapshot is what a plan is made from.
@@ -23,6 +24,9 @@ type Options struct {
 
 // matchUpstream reports whether the divergences do not apply.
 func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
+
+// err is what is wrong with the options: every answer says so, and nothing else.
+func (o Options) err() error { return snapshot.CheckRelease(o.MatchUpstream) }
 
 // KeyOf returns the key of a ClusterRole in plans, its name; empty for nil.
 func KeyOf(role *rbacv1.ClusterRole) string {

@@ -1,6 +1,6 @@
 // Package resourceclaim decides what becomes of the claims of dynamic resource allocation: which
 // are created for pods, reserved for them, released, deallocated and deleted. It matches the
-// resourceclaim controller of kube-controller-manager v1.36.3 and v1.37.1
+// resourceclaim controller of kube-controller-manager v1.36.3 and v1.37.2
 // (pkg/controller/resourceclaim), except for the numbered differences below.
 //
 //	pod pass    create a claim for each template entry ─► write the names into the pod's status

@@ -95,6 +95,9 @@ type Explanation struct {
 // Explain explains the plan for the key. The error is that of [Plan], or, when the snapshot does
 // not hold the object, a [purekube.ObjectError] around [purekube.ErrNotFound].
 func Explain(s Snapshot, key Key, o Options) (Explanation, error) {
+	if err := o.err(); err != nil {
+		return Explanation{}, err
+	}
 	e, err := newTables(narrow(s, key, o), o).planner().explained(key)
 	return e, errors.Join(err, problemsOf(s, o))
 }
@@ -126,6 +129,9 @@ func notFound(key Key) error {
 // those that have reasons, sorted by key. The error is that of [PlanAll]: what is wrong with one key
 // stands among its reasons.
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
+	if err := o.err(); err != nil {
+		return nil, err
+	}
 	t := newTables(s, o)
 	x := t.planner()
 	var out []Explanation

@@ -96,6 +96,9 @@ func (x *Index) problems() *snapshot.Problems {
 // several pods, claims, templates or PodGroups have. The rest counts all the same. Nil and nameless objects
 // are remembered by every Index that is derived from this one.
 func (x *Index) Err() error {
+	if err := x.planner.err(); err != nil {
+		return err
+	}
 	problems := x.problems()
 	x.pods.noteSeveral(problems)
 	x.claims.noteSeveral(problems)
@@ -106,6 +109,9 @@ func (x *Index) Err() error {
 
 // Plan is [Plan] for the objects of the Index.
 func (x *Index) Plan(key Key) (Result, error) {
+	if err := x.planner.err(); err != nil {
+		return Result{}, err
+	}
 	r, err := x.planner.plan(key)
 	if x.unusable != nil {
 		err = errors.Join(err, x.unusable)
@@ -115,6 +121,9 @@ func (x *Index) Plan(key Key) (Result, error) {
 
 // PlanAll is [PlanAll] for the objects of the Index.
 func (x *Index) PlanAll() ([]Outcome, error) {
+	if err := x.planner.err(); err != nil {
+		return nil, err
+	}
 	var out []Outcome
 	add := func(key Key, r Result, err error) {
 		if err != nil || !r.Empty() {
@@ -160,6 +169,9 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 
 // Explain is [Explain] for the objects of the Index.
 func (x *Index) Explain(key Key) (Explanation, error) {
+	if err := x.planner.err(); err != nil {
+		return Explanation{}, err
+	}
 	e, err := x.planner.explained(key)
 	if x.unusable != nil {
 		err = errors.Join(err, x.unusable)
@@ -169,6 +181,9 @@ func (x *Index) Explain(key Key) (Explanation, error) {
 
 // ExplainAll is [ExplainAll] for the objects of the Index.
 func (x *Index) ExplainAll() ([]Explanation, error) {
+	if err := x.planner.err(); err != nil {
+		return nil, err
+	}
 	var out []Explanation
 	for key := range x.keys() {
 		if reasons, _, _ := x.planner.explain(key); len(reasons) > 0 {

@@ -33,7 +33,7 @@ func TestD28_NamedClaimIsLookedUp(t *testing.T) {
 		for _, mode := range []struct {
 			release purekube.Release
 			want    string
-		}{{"", tc.byDefault}, {purekube.V1_36, tc.v136}, {purekube.V1_37, tc.v137}, {"v1.99", tc.v137}} {
+		}{{"", tc.byDefault}, {purekube.V1_36, tc.v136}, {purekube.V1_37, tc.v137}} {
 			t.Run(tc.name+"/"+string(mode.release), func(t *testing.T) {
 				s := tc.s
 				if s.Pods == nil {

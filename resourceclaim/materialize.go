@@ -37,6 +37,9 @@ const noUID types.UID = "\x00"
 // The error is that of Plan. The entries that it is not about are materialized all the same. A
 // pod that needs no claims, because it is done for example, gives none. A nil pod gives nil.
 func Materialize(s Snapshot, pod *corev1.Pod, name func(podClaim string) string, o Options) (claims []*resourcev1.ResourceClaim, materialized *corev1.Pod, err error) {
+	if err := o.err(); err != nil {
+		return nil, nil, err
+	}
 	if pod == nil {
 		return nil, nil, nil
 	}

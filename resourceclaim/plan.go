@@ -34,6 +34,9 @@ import (
 //
 // A key that the snapshot does not hold gives an empty result: the object is gone.
 func Plan(s Snapshot, key Key, o Options) (Result, error) {
+	if err := o.err(); err != nil {
+		return Result{}, err
+	}
 	r, err := newTables(narrow(s, key, o), o).planner().plan(key)
 	return r, errors.Join(err, problemsOf(s, o))
 }
@@ -46,6 +49,9 @@ func Plan(s Snapshot, key Key, o Options) (Result, error) {
 // objects without a name, and several templates of one name. The outcomes are complete all the
 // same.
 func PlanAll(s Snapshot, o Options) ([]Outcome, error) {
+	if err := o.err(); err != nil {
+		return nil, err
+	}
 	t := newTables(s, o)
 	x := t.planner()
 	x.users = make([]*corev1.Pod, len(t.snapshot.Claims))

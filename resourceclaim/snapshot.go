@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // Snapshot is all that a plan may look at. Every object in it may be shared with a cache:
@@ -73,6 +74,9 @@ type Outcome = purekube.Outcome[Key, Action]
 
 // upstream reports whether plans are to match a release.
 func (o Options) upstream() bool { return o.MatchUpstream != "" }
+
+// err is what is wrong with the options: every answer says so, and nothing else.
+func (o Options) err() error { return snapshot.CheckRelease(o.MatchUpstream) }
 
 // upstreamSince137 reports whether they are to match v1.37 or what counts as newer.
 func (o Options) upstreamSince137() bool { return o.upstream() && o.MatchUpstream != purekube.V1_36 }

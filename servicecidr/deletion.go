@@ -47,6 +47,9 @@ func CheckDeletion(s Snapshot, name string, o Options) (Deletion, error) {
 }
 
 func (c cluster) checkDeletion(name string) (Deletion, error) {
+	if err := c.o.err(); err != nil {
+		return Deletion{}, err
+	}
 	var problems snapshot.Problems
 	c.reportNil(&problems)
 	x := c.mustFind(name, &problems)

@@ -76,7 +76,7 @@
 //
 // # Upstream
 //
-// The source is pkg/controller/servicecidrs and pkg/api/servicecidr of Kubernetes v1.36.3; v1.37.1
+// The source is pkg/controller/servicecidrs and pkg/api/servicecidr of Kubernetes v1.36.3; v1.37.2
 // decides alike. With Options.MatchUpstream the requests are upstream's, byte for byte, and the names
 // that an event affects are those that upstream queues. By default these differ:
 //

@@ -95,6 +95,9 @@ func Explain(s Snapshot, name string, o Options) (Explanation, error) {
 }
 
 func (c cluster) explain(name string) (Explanation, error) {
+	if err := c.o.err(); err != nil {
+		return Explanation{}, err
+	}
 	var problems snapshot.Problems
 	c.reportNil(&problems)
 	x := c.mustFind(name, &problems)
@@ -112,6 +115,9 @@ func (c cluster) explain(name string) (Explanation, error) {
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
 
 func (c cluster) explainAll() ([]Explanation, error) {
+	if err := c.o.err(); err != nil {
+		return nil, err
+	}
 	var problems snapshot.Problems
 	c.reportNil(&problems)
 	_, u := c.ips.hold(nil)

@@ -223,6 +223,9 @@ func first[T any](objects []*T) *T {
 // Err is what is wrong with the objects as a whole: the error of PlanAll, and the names that more than
 // one ServiceCIDR has.
 func (x *Index) Err() error {
+	if err := x.o.err(); err != nil {
+		return err
+	}
 	var problems snapshot.Problems
 	x.reportNil(&problems)
 	_, u := x.ips.hold(nil)

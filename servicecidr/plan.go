@@ -33,6 +33,9 @@ const (
 func Plan(s Snapshot, name string, o Options) (Result, error) { return clusterOf(s, o).plan(name) }
 
 func (c cluster) plan(name string) (Result, error) {
+	if err := c.o.err(); err != nil {
+		return Result{}, err
+	}
 	var problems snapshot.Problems
 	c.reportNil(&problems)
 	x := c.find(name, &problems)
@@ -58,6 +61,9 @@ func (c cluster) plan(name string) (Result, error) {
 func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return clusterOf(s, o).planAll() }
 
 func (c cluster) planAll() ([]Outcome, error) {
+	if err := c.o.err(); err != nil {
+		return nil, err
+	}
 	subjects := make([]*object, 0, c.deleting.Len())
 	for _, x := range c.deleting.All() {
 		subjects = append(subjects, x)

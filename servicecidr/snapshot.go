@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
 const (
@@ -57,6 +58,9 @@ type Options struct {
 }
 
 func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
+
+// err is what is wrong with the options: every answer says so, and nothing else.
+func (o Options) err() error { return snapshot.CheckRelease(o.MatchUpstream) }
 
 func (o Options) gracePeriod() time.Duration {
 	if o.GracePeriod != nil {

@@ -61,7 +61,7 @@
 //
 // # Upstream
 //
-// The source is pkg/controller/ttl/ttl_controller.go of Kubernetes v1.36.3; v1.37.1 decides alike. What
+// The source is pkg/controller/ttl/ttl_controller.go of Kubernetes v1.36.3; v1.37.2 decides alike. What
 // is written for a given step is the same, byte for byte, so there is no MatchUpstream. Beyond
 // upstream, the step can be recovered from the annotations, and when the step moves every node is
 // named to be planned again, where upstream waits for the heartbeats of the kubelets.

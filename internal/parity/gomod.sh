@@ -2,7 +2,7 @@
 # Writes the go.mod and go.sum with which the module in the working directory (this one, or
 # eviction/) is built against another release of Kubernetes:
 #
-#   gomod.sh v1.37.1 v1.37.mod     writes v1.37.mod and v1.37.sum
+#   gomod.sh v1.37.2 v1.37.mod     writes v1.37.mod and v1.37.sum
 #
 # The module's own go.mod says what is required apart from Kubernetes.
 set -euo pipefail

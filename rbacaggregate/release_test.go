@@ -1,0 +1,50 @@
+package rbacaggregate
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/purekube/purekube"
+)
+
+// A Release that is none of the constants is never planned as one of them: every answer is empty, and says so.
+func TestUnknownReleaseIsAnErrorOfEveryAnswer(t *testing.T) {
+	s := snapshotOf(sum("x", "", "leaf"), plain("a", "leaf", pods))
+	for _, text := range []purekube.Release{"1.36", "v1.36.3", "v1.38", "nonsense", " "} {
+		o := Options{MatchUpstream: text}
+		x := NewIndex(s, o)
+		for name, ask := range map[string]func() (any, error){
+			"Plan":                func() (any, error) { return Plan(s, "x", o) },
+			"Index.Plan":          func() (any, error) { return x.Plan("x") },
+			"PlanAll":             func() (any, error) { return PlanAll(s, o) },
+			"Index.PlanAll":       func() (any, error) { return x.PlanAll() },
+			"Rules":               func() (any, error) { return Rules(s, "x", o) },
+			"Index.Rules":         func() (any, error) { return x.Rules("x") },
+			"Explain":             func() (any, error) { return Explain(s, "x", o) },
+			"Index.Explain":       func() (any, error) { return x.Explain("x") },
+			"ExplainAll":          func() (any, error) { return ExplainAll(s, o) },
+			"Index.ExplainAll":    func() (any, error) { return x.ExplainAll() },
+			"Preview":             func() (any, error) { return Preview(s, plain("a", "leaf"), o) },
+			"Index.Preview":       func() (any, error) { return x.Preview(plain("a", "leaf")) },
+			"PreviewRole":         func() (any, error) { return PreviewRole(s, plain("a", "leaf"), "x", o) },
+			"Index.PreviewRole":   func() (any, error) { return x.PreviewRole(plain("a", "leaf"), "x") },
+			"PreviewDelete":       func() (any, error) { return PreviewDelete(s, "a", o) },
+			"Index.PreviewDelete": func() (any, error) { return x.PreviewDelete("a") },
+			"Index.Grants":        func() (any, error) { return x.Grants(nil, plain("new", "leaf", pods), "x") },
+			"Index.Err":           func() (any, error) { return nil, x.Err() },
+		} {
+			t.Run(name+" as "+string(text), func(t *testing.T) {
+				answer, err := ask()
+				require.ErrorIs(t, err, purekube.ErrUnknownRelease)
+				require.EqualError(t, err, `options: matchUpstream: "`+string(text)+`": want v1.36 or v1.37`)
+				require.Empty(t, answer)
+			})
+		}
+	}
+	for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}, {MatchUpstream: purekube.V1_37}} {
+		answer, err := PlanAll(s, o)
+		require.NoError(t, err)
+		require.NotEmpty(t, answer, "the snapshot has something to plan")
+	}
+}
