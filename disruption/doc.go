@@ -76,8 +76,8 @@
 // one. Nothing grows faster than n log n in the number of a budget's pods, controllers,
 // entries, or selector values, nor in the number of pods and budgets that use the same label keys.
 //
-// One thing is quadratic in the pods and budgets of one namespace: budgets each of which selects by other keys,
-// none of whose labels is rare, and pods that have all of these keys. They are the orthogonal vectors problem, for
+// One thing is quadratic in the pods and budgets of one namespace: budgets each of which selects by other keys, or
+// by In with several values, none of whose labels is rare, and pods that have all of these keys. They are the orthogonal vectors problem, for
 // which no algorithm is known that is substantially faster. A pod is then held to the budgets of which it has the
 // two or three rarest labels. BenchmarkConjunctions measures it. The budgets of one namespace cost only the pods of
 // that namespace anything, so a quota for budgets bounds it.

@@ -94,6 +94,6 @@
 //
 // These can be quadratic: n selectors, each different, that match n ClusterRoles; n aggregated ClusterRoles that
 // come to n rules each, which is n² rules to write; the sources of a chain of n, which ExplainAll lists for
-// each member; n selectors that each demand other keys, none of whose labels is rare, and ClusterRoles that have all
-// of these keys. Only who may write ClusterRoles can cause that.
+// each member; n selectors that each demand other keys, or use In with several values, none of whose labels is
+// rare, and ClusterRoles that have all of these keys. Only who may write ClusterRoles can cause that.
 package rbacaggregate

@@ -107,7 +107,7 @@ func (t *labelTable) candidates(s *selector) (positions [][]int32) {
 	return positions
 }
 
-// labelsOf are the labels one of which a demand wants.
+// labelsOf are the labels that meet a demand.
 func labelsOf(d persistent.Demand) []label {
 	if len(d.Values) == 0 {
 		return []label{{d.Key, anyValue}}
