@@ -1,9 +1,10 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/servicecidr"
@@ -22,8 +24,8 @@ import (
 
 // policy is what the webhook was told to hold to.
 type policy struct {
-	// protected has, for each protected ClusterRole, the rules that aggregation may give it.
-	protected map[string][]rbacv1.PolicyRule
+	// protected has, for each protected ClusterRole, the rules that it may get.
+	protected map[string]*allowList
 	// refuseBudgets: a budget that could never let a pod go is refused. Otherwise its writer is warned.
 	refuseBudgets bool
 	now           func() time.Time
@@ -41,123 +43,152 @@ type answer struct {
 var allowed = answer{allowed: true}
 
 func refused(code int32, format string, args ...any) answer {
-	return answer{code: code, message: fmt.Sprintf(format, args...)}
+	return answer{code: code, message: cut(fmt.Sprintf(format, args...), maxText)}
 }
 
-// decide answers a review. The webhook writes nothing, so a dry run gets the same answer. The error is for a
-// review that cannot be read.
-func (p policy) decide(x *indexes, r *admissionv1.AdmissionRequest) (answer, error) {
-	switch what := r.Resource.Resource + "/" + r.SubResource; {
-	case what == "servicecidrs/" && r.Operation == admissionv1.Delete:
-		return p.deleteServiceCIDR(x, r)
-	case what == "clusterroles/" && (r.Operation == admissionv1.Create || r.Operation == admissionv1.Update):
-		return p.writeClusterRole(x, r)
-	case what == "pods/eviction" && r.Operation == admissionv1.Create:
-		return p.evict(x, r)
-	case what == "poddisruptionbudgets/" && (r.Operation == admissionv1.Create || r.Operation == admissionv1.Update):
-		return p.writeBudget(x, r)
+// unreadable refuses a review whose object cannot be read, whatever the failurePolicy says.
+func unreadable(field string, err error) answer {
+	return refused(http.StatusBadRequest, "%s cannot be read: %v", field, err)
+}
+
+// The resources that reviews are about. Each is read as v1, as the ValidatingWebhookConfiguration asks for.
+var (
+	serviceCIDRs = metav1.GroupVersionResource{Group: networkingv1.GroupName, Version: "v1", Resource: "servicecidrs"}
+	clusterRoles = metav1.GroupVersionResource{Group: rbacv1.GroupName, Version: "v1", Resource: "clusterroles"}
+	pods         = metav1.GroupVersionResource{Version: "v1", Resource: "pods"}
+	budgets      = metav1.GroupVersionResource{Group: policyv1.GroupName, Version: "v1", Resource: "poddisruptionbudgets"}
+)
+
+// judged reports whether the webhook has anything to say about a review. A ClusterRole has no subresources, and
+// is judged in whatever version it comes: what is not known of it is refused.
+func judged(r *admissionv1.AdmissionRequest) bool {
+	of := r.Resource
+	of.Version = "v1"
+	switch of {
+	case serviceCIDRs:
+		return r.SubResource == "" && r.Operation == admissionv1.Delete
+	case clusterRoles:
+		return true
+	case pods:
+		return r.SubResource == "eviction" && r.Operation == admissionv1.Create
+	case budgets:
+		return r.SubResource == "" && (r.Operation == admissionv1.Create || r.Operation == admissionv1.Update)
 	}
-	return allowed, nil
+	return false
+}
+
+// decide answers a review that is judged. The webhook writes nothing, so a dry run gets the same answer; only,
+// it is not remembered.
+func (p policy) decide(ctx context.Context, s *state, r *admissionv1.AdmissionRequest) answer {
+	switch r.Resource {
+	case serviceCIDRs:
+		return p.deleteServiceCIDR(s, r)
+	case clusterRoles:
+		return p.writeClusterRole(ctx, s.now(), r)
+	case pods:
+		return p.evict(s, r)
+	case budgets:
+		return p.writeBudget(s.now(), r)
+	}
+	of := r.Resource
+	return refused(http.StatusBadRequest, "%s of the version %q are not known here", of.Resource, of.Version)
 }
 
 // deleteServiceCIDR refuses a deletion that would leave addresses without a range. The controller would keep such a
-// ServiceCIDR, Terminating, until they are gone.
-func (p policy) deleteServiceCIDR(x *indexes, r *admissionv1.AdmissionRequest) (answer, error) {
+// ServiceCIDR, Terminating, until they are gone. A deletion that is allowed counts at once, before the watch shows it.
+func (p policy) deleteServiceCIDR(s *state, r *admissionv1.AdmissionRequest) answer {
 	cidr := &networkingv1.ServiceCIDR{}
 	if err := read(r.OldObject, cidr); err != nil {
-		return answer{}, fmt.Errorf("oldObject: %w", err)
+		return unreadable("oldObject", err)
 	}
+	s.deciding.Lock()
+	defer s.deciding.Unlock()
+	s.forget(p.now())
 	// As the API server has it: the cache may be behind.
 	with := snapshotsOf([]runtime.Object{cidr})
-	index, _ := x.cidrs.With(with.cidrs)
+	index, _ := s.now().cidrs.With(with.cidrs)
 	deletion, err := index.CheckDeletion(cidr.Name)
-	if err != nil {
-		return refused(http.StatusConflict, "whether ServiceCIDR %s may go cannot be known: %v", cidr.Name, err), nil
+	switch {
+	case err != nil:
+		return refused(http.StatusConflict, "whether ServiceCIDR %s may go cannot be known: %v", cidr.Name, err)
+	case !deletion.Safe:
+		return refused(http.StatusConflict, "ServiceCIDR %s is the only range of %s", cidr.Name, list(deletion))
+	case !ptr.Deref(r.DryRun, false):
+		s.assumeDeleted(cidr, p.now())
 	}
-	if deletion.Safe {
-		return allowed, nil
-	}
-	return refused(http.StatusConflict, "ServiceCIDR %s is the only range of %s", cidr.Name, list(deletion)), nil
+	return allowed
 }
 
-// writeClusterRole refuses a write that would give a protected ClusterRole, by aggregation or by itself, a rule that
-// its allow-list does not cover.
-func (p policy) writeClusterRole(x *indexes, r *admissionv1.AdmissionRequest) (answer, error) {
-	role := &rbacv1.ClusterRole{}
-	if err := read(r.Object, role); err != nil {
-		return answer{}, fmt.Errorf("object: %w", err)
+// evict refuses an eviction that the budget does not allow when it is computed from the pods as they are. The
+// API server decides by the status that was written last, after this. An eviction that is allowed counts at
+// once, before the watch shows it.
+func (p policy) evict(s *state, r *admissionv1.AdmissionRequest) answer {
+	eviction := &policyv1.Eviction{}
+	if err := read(r.Object, eviction); err != nil {
+		return unreadable("object", err)
 	}
-	if role.Name == "" {
-		role.Name = r.Name // generateName: the name is not there yet
+	name := types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
+	s.deciding.Lock()
+	defer s.deciding.Unlock()
+	s.forget(p.now())
+	pod := s.pod(name)
+	changed := disruption.Snapshot{Now: p.now()}
+	if pod != nil {
+		// As it is, even if an eviction of it was allowed before: that one may have been refused after all.
+		changed.Pods = append(changed.Pods, pod)
 	}
-	if role.Name == "" {
-		role.Name = role.GenerateName + "?"
-	}
-	for _, name := range slices.Sorted(keysOf(p.protected)) {
-		change, err := x.roles.PreviewRole(role, name)
-		switch {
-		case notFound(err):
-			continue // the protected ClusterRole is not there
-		case err != nil:
-			return refused(http.StatusForbidden, "what ClusterRole %s would come to cannot be known: %v", name, err), nil
-		}
-		for _, rule := range change.Added {
-			if !covered(p.protected[name], rule) {
-				return refused(http.StatusForbidden, "ClusterRole %s would get a rule that is not allowed for it: %s", name, ruleText(rule)), nil
-			}
-		}
-	}
-	return allowed, nil
-}
-
-// evict refuses an eviction that the budget does not allow when it is computed from the pods as they are. The API
-// server decides by the status that was written last, after this.
-func (p policy) evict(x *indexes, r *admissionv1.AdmissionRequest) (answer, error) {
-	index, _ := x.budgets.With(disruption.Snapshot{Now: p.now()})
-	eviction, err := index.CheckEviction(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
+	index, _ := s.now().budgets.With(changed)
+	checked, err := index.CheckEviction(name)
 	switch {
 	case notFound(err):
-		return allowed, nil // the API server answers 404, or the cache is behind
-	case len(eviction.Needs) > 0:
+		return allowed // the API server answers 404, or the cache is behind
+	case len(checked.Needs) > 0:
 		// What the API server does by itself is no worse than without this webhook.
 		a := allowed
-		for _, n := range eviction.Needs {
+		for _, n := range checked.Needs {
 			a.warnings = append(a.warnings, fmt.Sprintf("the budget was not computed anew: the scale of %s %s/%s is not known here", n.Kind, n.Namespace, n.Name))
 		}
-		return a, nil
-	case !eviction.Verdict.Allowed():
-		a := refused(int32(eviction.Verdict.StatusCode()), "%s", eviction.Reason)
+		return a
+	case !checked.Verdict.Allowed():
+		a := refused(int32(checked.Verdict.StatusCode()), "%s", checked.Reason)
 		if a.code == 0 {
 			a.code, a.message = http.StatusTooManyRequests, fmt.Sprintf("whether the pod may be evicted cannot be known: %v", err)
 		}
-		return a, nil
+		return a
 	}
-	return allowed, nil
+	// An eviction may say it in its own options alone.
+	dryRun := ptr.Deref(r.DryRun, false) || eviction.DeleteOptions != nil && len(eviction.DeleteOptions.DryRun) > 0
+	if pod != nil && !dryRun {
+		s.assumeDeleted(pod, p.now())
+	}
+	return allowed
 }
 
 // writeBudget warns of a budget that could never let a pod go, or refuses it: no node with one of its pods could be
 // drained.
-func (p policy) writeBudget(x *indexes, r *admissionv1.AdmissionRequest) (answer, error) {
+func (p policy) writeBudget(x *indexes, r *admissionv1.AdmissionRequest) answer {
 	budget := &policyv1.PodDisruptionBudget{}
 	if err := read(r.Object, budget); err != nil {
-		return answer{}, fmt.Errorf("object: %w", err)
+		return unreadable("object", err)
 	}
-	if budget.Namespace == "" {
-		budget.Namespace = r.Namespace
-	}
+	budget.Namespace = cmp.Or(budget.Namespace, r.Namespace)
+	budget.Name = cmp.Or(budget.Name, r.Name, unnamed(budget))
 	index, _ := x.budgets.With(disruption.Snapshot{Now: p.now(), Budgets: []*policyv1.PodDisruptionBudget{budget}})
 	explanation, err := index.Explain(disruption.KeyOf(budget))
 	if !explanation.Never || err != nil {
-		return allowed, nil //nolint:nilerr // whether the object is valid is for the API server to say
+		return allowed //nolint:nilerr // whether the object is valid is for the API server to say
 	}
 	text := fmt.Sprintf("PodDisruptionBudget %s/%s never lets a pod go, even with all of its pods healthy: nodes with such a pod cannot be drained", budget.Namespace, budget.Name)
 	if p.refuseBudgets {
-		return refused(http.StatusForbidden, "%s", text), nil
+		return refused(http.StatusForbidden, "%s", text)
 	}
 	a := allowed
 	a.warnings = []string{text}
-	return a, nil
+	return a
 }
+
+// unnamed stands in for a name that is not generated yet. No object can have it.
+func unnamed(o metav1.Object) string { return o.GetGenerateName() + "/" }
 
 // read decodes an object of a review.
 func read(raw runtime.RawExtension, into metav1.Object) error {

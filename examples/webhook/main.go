@@ -1,12 +1,13 @@
 // Webhook is an admission webhook that says no before the controllers would have to live with it:
 //
 //   - to the deletion of a ServiceCIDR that would leave addresses without a range. It names their Services.
-//   - to a write of a ClusterRole that would widen a protected aggregated role beyond an allow-list.
+//   - to a write of a ClusterRole that may give a protected one a rule outside an allow-list, even for a moment.
 //   - to an eviction that a budget, computed anew, does not allow.
 //   - to a budget that could never let a pod go; or it warns of it.
 //
 // It keeps the objects that it decides by in indexes, which list and watch keep up to date. A decision makes no
-// call.
+// call. What cannot be decided, or not in time, is refused. docs/webhook.md says what that means for each kind
+// of review, and which failurePolicy to set.
 //
 // In a pod:
 //
@@ -56,8 +57,9 @@ func run(ctx context.Context, args []string, log *slog.Logger) error {
 	api := flags.String("api", inCluster, "`URL` of the API server")
 	tokenFile := flags.String("token-file", "", "`file` with a bearer token for the API server (default: in a pod, that of the service account)")
 	caFile := flags.String("ca-file", "", "`file` with the certificates that the API server's is signed by (default: in a pod, that of the service account; otherwise the system's)")
-	protect := flags.String("protect", "", "YAML `file`: for each protected ClusterRole the rules that aggregation may give it")
+	protect := flags.String("protect", "", "YAML `file`: for each protected ClusterRole the rules that it may get")
 	budgets := flags.String("budgets", "warn", "what a budget that could never let a pod go gets: warn or `refuse`")
+	maxReview := flags.Int64("max-review", maxBody, "`bytes` of a review; a larger one gets 413, so that the failurePolicy decides")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -97,12 +99,14 @@ func run(ctx context.Context, args []string, log *slog.Logger) error {
 	watcher := &watcher{client: client, state: objects, log: log}
 	go watcher.run(ctx)
 
+	h := newHandler(p, objects, watcher.synced, log)
+	h.maxBody = *maxReview
 	server := &http.Server{
 		Addr:              *listen,
-		Handler:           newHandler(p, objects, watcher.synced, log),
+		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second, // an API server waits for 10 s unless told otherwise
-		WriteTimeout:      10 * time.Second,
+		ReadTimeout:       maxTimeout,
+		WriteTimeout:      maxTimeout,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    1 << 16,
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
@@ -14,67 +14,30 @@ import (
 )
 
 // readProtected reads the file of -protect: a map from the names of ClusterRoles to lists of rules.
-func readProtected(text []byte) (map[string][]rbacv1.PolicyRule, error) {
-	protected := map[string][]rbacv1.PolicyRule{}
-	if err := yaml.UnmarshalStrict(text, &protected); err != nil {
+func readProtected(text []byte) (map[string]*allowList, error) {
+	rules := map[string][]rbacv1.PolicyRule{}
+	if err := yaml.UnmarshalStrict(text, &rules); err != nil {
 		return nil, err
 	}
-	if len(protected) == 0 {
+	if len(rules) == 0 {
 		return nil, errors.New("no ClusterRole in it")
+	}
+	protected := map[string]*allowList{}
+	for name, list := range rules {
+		protected[name] = newAllowList(list)
 	}
 	return protected, nil
 }
 
-// covered reports whether each single thing that the rule allows is allowed by one of the others.
-func covered(by []rbacv1.PolicyRule, rule rbacv1.PolicyRule) bool {
-	for single := range singles(rule) {
-		if !slices.ContainsFunc(by, func(b rbacv1.PolicyRule) bool { return covers(b, single) }) {
-			return false
-		}
-	}
-	return true
-}
+// maxText is the length of a message.
+const maxText = 2000
 
-// singles are rules with one verb for one resource, or one URL, that together are the rule.
-func singles(rule rbacv1.PolicyRule) iter.Seq[rbacv1.PolicyRule] {
-	return func(yield func(rbacv1.PolicyRule) bool) {
-		names := rule.ResourceNames
-		if len(names) == 0 {
-			names = []string{""} // every name
-		}
-		for _, verb := range rule.Verbs {
-			for _, url := range rule.NonResourceURLs {
-				if !yield(rbacv1.PolicyRule{Verbs: []string{verb}, NonResourceURLs: []string{url}}) {
-					return
-				}
-			}
-			for _, group := range rule.APIGroups {
-				for _, resource := range rule.Resources {
-					for _, name := range names {
-						if !yield(rbacv1.PolicyRule{Verbs: []string{verb}, APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: []string{name}}) {
-							return
-						}
-					}
-				}
-			}
-		}
+// cut returns no more of a text than n bytes.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
 	}
-}
-
-// covers reports whether a rule allows the single thing that another one does. A wildcard of the other one needs a
-// wildcard here; wildcards inside of a name ("*/scale", "/api/*") count as names.
-func covers(b, single rbacv1.PolicyRule) bool {
-	has := func(list, one []string) bool {
-		return slices.Contains(list, "*") || slices.Contains(list, one[0])
-	}
-	if !has(b.Verbs, single.Verbs) {
-		return false
-	}
-	if len(single.NonResourceURLs) > 0 {
-		return has(b.NonResourceURLs, single.NonResourceURLs)
-	}
-	return has(b.APIGroups, single.APIGroups) && has(b.Resources, single.Resources) &&
-		(len(b.ResourceNames) == 0 || slices.Contains(b.ResourceNames, single.ResourceNames[0]))
+	return strings.ToValidUTF8(text[:n], "") + "…"
 }
 
 func ruleText(r rbacv1.PolicyRule) string {

@@ -28,10 +28,13 @@ type indexes struct {
 type state struct {
 	current  atomic.Pointer[indexes]
 	changing sync.Mutex
+	// deciding is held by a decision that is right only once: see assumed.
+	deciding sync.Mutex
+	assumed  assumed
 }
 
 func newState() *state {
-	s := &state{}
+	s := &state{assumed: newAssumed()}
 	s.current.Store(&indexes{
 		cidrs: servicecidr.NewIndex(servicecidr.Snapshot{}, servicecidr.Options{MaxOrphans: 10}),
 		roles: rbacaggregate.NewIndex(rbacaggregate.Snapshot{}, rbacaggregate.Options{}),
@@ -84,28 +87,34 @@ func snapshotsOf(objects []runtime.Object) snapshots {
 
 // put adds objects, or replaces those of their names. A review needs no affected keys: it plans nothing.
 func (s *state) put(objects ...runtime.Object) {
-	s.change(objects, func(x *indexes, of snapshots) (next indexes) {
-		next.cidrs, _ = x.cidrs.With(of.cidrs)
-		next.roles, _ = x.roles.With(of.roles)
-		next.budgets, _ = x.budgets.With(of.budgets)
-		return next
-	})
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	seen := make([]runtime.Object, len(objects))
+	for i, o := range objects {
+		seen[i] = s.assumed.seen(o)
+	}
+	s.set(seen...)
 }
 
 // remove takes objects away.
 func (s *state) remove(objects ...runtime.Object) {
-	s.change(objects, func(x *indexes, of snapshots) (next indexes) {
-		next.cidrs, _ = x.cidrs.Without(of.cidrs)
-		next.roles, _ = x.roles.Without(of.roles)
-		next.budgets, _ = x.budgets.Without(of.budgets)
-		return next
-	})
-}
-
-// change makes the next indexes. One change follows the other; reviews go on meanwhile.
-func (s *state) change(objects []runtime.Object, next func(*indexes, snapshots) indexes) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	x := next(s.now(), snapshotsOf(objects))
+	for _, o := range objects {
+		s.assumed.gone(o)
+	}
+	x, of := *s.now(), snapshotsOf(objects)
+	x.cidrs, _ = x.cidrs.Without(of.cidrs)
+	x.roles, _ = x.roles.Without(of.roles)
+	x.budgets, _ = x.budgets.Without(of.budgets)
+	s.current.Store(&x)
+}
+
+// set makes the next indexes. One change follows the other; reviews go on meanwhile.
+func (s *state) set(objects ...runtime.Object) {
+	x, of := *s.now(), snapshotsOf(objects)
+	x.cidrs, _ = x.cidrs.With(of.cidrs)
+	x.roles, _ = x.roles.With(of.roles)
+	x.budgets, _ = x.budgets.With(of.budgets)
 	s.current.Store(&x)
 }

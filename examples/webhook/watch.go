@@ -12,7 +12,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -38,45 +38,82 @@ var watched = map[string]func() runtime.Object{
 	"/apis/apps/v1/statefulsets":                      func() runtime.Object { return &appsv1.StatefulSet{} },
 }
 
-// watcher keeps the state up to date: it lists each kind, watches it from there, and lists it again when the watch
-// ends. With client-go, its informers take the place of this file.
+// maxLag is how long a kind may go without a watch until nothing is decided any more, and maxWatch how long one watch
+// lasts: a connection that died without a word is noticed then.
+const (
+	maxLag   = time.Minute
+	maxWatch = 5 * time.Minute
+)
+
+// watcher keeps the state up to date: it lists each kind, and watches it from there. With client-go, its informers take
+// the place of this file.
 type watcher struct {
 	client *client
 	state  *state
 	log    *slog.Logger
-	listed atomic.Int32
+
+	mu sync.Mutex
+	// lost is when the watch of a kind ended, and zero for one that is watched.
+	lost map[string]time.Time
 }
 
-// synced reports whether each kind has been listed once.
-func (w *watcher) synced() bool { return int(w.listed.Load()) == len(watched) }
+// synced reports whether each kind is listed, and watched, or was a moment ago.
+func (w *watcher) synced() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for path := range watched {
+		if lost, listed := w.lost[path]; !listed || !lost.IsZero() && time.Since(lost) > maxLag {
+			return false
+		}
+	}
+	return true
+}
+
+// follows notes that a kind is watched from now on, or not any more. A kind counts from its first list.
+func (w *watcher) follows(path string, follows bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lost == nil {
+		w.lost = map[string]time.Time{}
+	}
+	lost, listed := w.lost[path]
+	switch {
+	case follows:
+		w.lost[path] = time.Time{}
+	case listed && lost.IsZero():
+		w.lost[path] = time.Now()
+	}
+}
 
 func (w *watcher) run(ctx context.Context) {
 	for path, empty := range watched {
-		go func() {
-			first := true
-			known := map[types.NamespacedName]runtime.Object{}
-			for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, time.Minute) {
-				version, err := w.list(ctx, path, empty, known)
-				if err == nil {
-					if first {
-						first = false
-						w.listed.Add(1)
-					}
-					wait = time.Second
-					err = w.watch(ctx, path, version, empty, known)
-				}
-				w.log.Info("listing again", "path", path, "after", err)
-				select {
-				case <-ctx.Done():
-				case <-time.After(wait):
-				}
-			}
-		}()
+		go w.follow(ctx, path, empty)
+	}
+}
+
+// follow lists and watches one kind until the context ends.
+func (w *watcher) follow(ctx context.Context, path string, empty func() runtime.Object) {
+	known := map[types.NamespacedName]runtime.Object{}
+	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, maxLag/2) {
+		version, err := w.list(ctx, path, empty, known)
+		for err == nil {
+			w.follows(path, true)
+			wait = time.Second
+			version, err = w.watch(ctx, path, version, empty, known)
+		}
+		w.follows(path, false)
+		w.log.Info("listing again", "path", path, "after", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
 	}
 }
 
 // list puts all objects of a kind into the state, and removes those that are gone.
 func (w *watcher) list(ctx context.Context, path string, empty func() runtime.Object, known map[types.NamespacedName]runtime.Object) (version string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, maxLag)
+	defer cancel()
 	body, err := w.client.get(ctx, path)
 	if err != nil {
 		return "", err
@@ -111,11 +148,15 @@ func (w *watcher) list(ctx context.Context, path string, empty func() runtime.Ob
 	return all.Metadata.ResourceVersion, nil
 }
 
-// watch takes in what happens until the API server ends the watch.
-func (w *watcher) watch(ctx context.Context, path, version string, empty func() runtime.Object, known map[types.NamespacedName]runtime.Object) error {
-	body, err := w.client.get(ctx, path+"?watch=true&resourceVersion="+version)
+// watch takes in what happens until the API server ends the watch, and returns from where to go on.
+func (w *watcher) watch(ctx context.Context, path, version string, empty func() runtime.Object, known map[types.NamespacedName]runtime.Object) (string, error) {
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, maxWatch+maxLag/2)
+	defer cancel()
+	const query = "%s?watch=true&allowWatchBookmarks=true&timeoutSeconds=%.0f&resourceVersion=%s"
+	body, err := w.client.get(ctx, fmt.Sprintf(query, path, maxWatch.Seconds(), version))
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer body.Close()
 	events := json.NewDecoder(body)
@@ -124,16 +165,20 @@ func (w *watcher) watch(ctx context.Context, path, version string, empty func() 
 			Type   string          `json:"type"`
 			Object json.RawMessage `json:"object"`
 		}
-		if err := events.Decode(&event); err != nil {
-			return err
+		switch err := events.Decode(&event); {
+		case errors.Is(err, io.EOF) && time.Since(began) > time.Second:
+			return version, nil
+		case err != nil:
+			return "", err
 		}
 		if event.Type == "ERROR" {
-			return errors.New(string(event.Object)) // 410 Gone, as a rule: list again
+			return "", errors.New(string(event.Object)) // 410 Gone, as a rule: list again
 		}
 		o := empty()
 		if err := json.Unmarshal(event.Object, o); err != nil {
-			return err
+			return "", err
 		}
+		version = o.(metav1.Object).GetResourceVersion() // all watched kinds have one
 		switch event.Type {
 		case "ADDED", "MODIFIED":
 			known[nameOf(o)] = o

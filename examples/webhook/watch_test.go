@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -67,4 +68,61 @@ func TestWatcherFollows(t *testing.T) {
 		_, err := s.now().cidrs.CheckDeletion("used")
 		return notFound(err)
 	}, 10*time.Second, time.Millisecond, "the list without it took it away")
+}
+
+// A webhook that has lost a watch decides by what it had for a minute, and then no more, until it has listed the kind again.
+func TestLostWatch(t *testing.T) {
+	w := &watcher{}
+	require.False(t, w.synced(), "nothing is listed")
+	var last string
+	for path := range watched {
+		w.follows(path, false)
+		require.False(t, w.synced())
+		w.follows(path, true)
+		last = path
+	}
+	require.True(t, w.synced())
+	w.follows(last, false)
+	require.True(t, w.synced(), "a watch ends now and then")
+	w.lost[last] = time.Now().Add(-maxLag - time.Second)
+	w.follows(last, false)
+	require.False(t, w.synced(), "listing again has failed for a minute")
+	w.follows(last, true)
+	require.True(t, w.synced())
+}
+
+// A watch that the API server ends goes on from where it was: the objects are not listed again.
+func TestWatchGoesOn(t *testing.T) {
+	var lists, watches atomic.Int32
+	var versions sync.Map
+	done := make(chan struct{})
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") == "" {
+			lists.Add(1)
+			_ = json.NewEncoder(w).Encode(map[string]any{"metadata": map[string]string{"resourceVersion": "7"}, "items": []any{}})
+			return
+		}
+		n := watches.Add(1)
+		versions.Store(n, r.URL.Query().Get("resourceVersion"))
+		bookmark := map[string]any{"metadata": map[string]any{"resourceVersion": "9"}}
+		_ = json.NewEncoder(w).Encode(map[string]any{"type": "BOOKMARK", "object": bookmark})
+		w.(http.Flusher).Flush()
+		if n > 1 {
+			<-done
+			return
+		}
+		time.Sleep(1100 * time.Millisecond) // a watch that ends at once is a failure
+	}))
+	defer api.Close()
+	defer close(done)
+	client, err := newClient(api.URL, "", "")
+	require.NoError(t, err)
+	w := &watcher{client: client, state: newState(), log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	go w.follow(t.Context(), "/api/v1/pods", watched["/api/v1/pods"])
+	require.Eventually(t, func() bool { return watches.Load() == 2 }, 10*time.Second, 10*time.Millisecond)
+	require.EqualValues(t, 1, lists.Load())
+	from, _ := versions.Load(int32(1))
+	require.Equal(t, "7", from)
+	from, _ = versions.Load(int32(2))
+	require.Equal(t, "9", from)
 }

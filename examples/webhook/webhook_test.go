@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -51,13 +50,20 @@ func cluster(t testing.TB) *state {
 
 func newServer(t testing.TB, p policy) *httptest.Server {
 	t.Helper()
+	server, _ := newServerAndHandler(t, p)
+	return server
+}
+
+func newServerAndHandler(t testing.TB, p policy) (*httptest.Server, *handler) {
+	t.Helper()
 	var err error
 	p.now = func() time.Time { return noon }
 	p.protected, err = readProtected([]byte(protectedYAML))
 	require.NoError(t, err)
-	server := httptest.NewServer(newHandler(p, cluster(t), func() bool { return true }, slog.New(slog.NewTextHandler(io.Discard, nil))))
+	h := newHandler(p, cluster(t), func() bool { return true }, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	return server
+	return server, h
 }
 
 // request is a review of one operation.
@@ -89,9 +95,17 @@ func (r request) body(t testing.TB, version string) string {
 	return string(text)
 }
 
+// review is the request as the webhook reads it.
+func (r request) review(t testing.TB) *admissionv1.AdmissionRequest {
+	t.Helper()
+	var in review
+	require.NoError(t, json.Unmarshal([]byte(r.body(t, "v1")), &in))
+	return in.Request
+}
+
 func post(t testing.TB, server *httptest.Server, body string) (int, review, string) {
 	t.Helper()
-	response, err := http.Post(server.URL+"/validate", "application/json", strings.NewReader(body))
+	response, err := http.Post(server.URL+"/validate?timeout=30s", "application/json", strings.NewReader(body))
 	require.NoError(t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
@@ -109,6 +123,18 @@ func role(name, label string, rule rbacv1.PolicyRule) *rbacv1.ClusterRole {
 		r.Labels = map[string]string{label: "true"}
 	}
 	return r
+}
+
+func createsRole(r *rbacv1.ClusterRole) request {
+	return request{group: rbacv1.GroupName, resource: "clusterroles", name: r.Name, operation: admissionv1.Create, object: r}
+}
+
+func updatesRole(from, to *rbacv1.ClusterRole) request {
+	return request{group: rbacv1.GroupName, resource: "clusterroles", name: to.Name, operation: admissionv1.Update, object: to, oldObject: from}
+}
+
+func deletesCIDR(name, cidr string) request {
+	return request{group: "networking.k8s.io", resource: "servicecidrs", name: name, operation: admissionv1.Delete, oldObject: purekubetest.ServiceCIDR(name, cidr)}
 }
 
 func evicts(name string) request {
@@ -149,7 +175,7 @@ func TestDecisions(t *testing.T) {
 			request{group: rbac, resource: "clusterroles", name: "view", operation: admissionv1.Update, object: role("view", "", all), oldObject: purekubetest.AggregatedRole("view", "to-view")},
 			false, 403, []string{"ClusterRole view", `["*"]`}, ""},
 		{"view itself, with another selector", "it selects nothing that is not allowed",
-			request{group: rbac, resource: "clusterroles", name: "view", operation: admissionv1.Update, object: purekubetest.AggregatedRole("view", "other")}, true, 0, nil, ""},
+			request{group: rbac, resource: "clusterroles", name: "view", operation: admissionv1.Update, object: purekubetest.AggregatedRole("view", "other"), oldObject: purekubetest.AggregatedRole("view", "to-view")}, true, 0, nil, ""},
 		{"an eviction within the budget", "both pods are healthy, and the status is not written yet", evicts(webName), true, 0, nil, ""},
 		{"an eviction beyond the budget", "the other pod is not ready", evicts("db-1"), false, 429, []string{"disruption budget"}, ""},
 		{"an eviction of a pod that is not there", "the API server says so", evicts("nobody"), true, 0, nil, ""},
@@ -202,9 +228,7 @@ func TestEvictionOfAPodWithUnknownScale(t *testing.T) {
 	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Game", Name: "g", UID: "g", Controller: new(bool)}}
 	*p.OwnerReferences[0].Controller = true
 	s.put(p, purekubetest.MaxUnavailable("shop/custom", "1"))
-	a, err := policy{now: time.Now}.decide(s.now(), &admissionv1.AdmissionRequest{
-		Resource: metav1.GroupVersionResource{Version: "v1", Resource: "pods"}, SubResource: "eviction", Namespace: "shop", Name: "custom", Operation: admissionv1.Create})
-	require.NoError(t, err)
+	a := policy{now: time.Now}.decide(t.Context(), s, evicts("custom").review(t))
 	require.True(t, a.allowed)
 	require.Len(t, a.warnings, 1)
 	require.Contains(t, a.warnings[0], "Game shop/g")
@@ -214,7 +238,7 @@ func TestEvictionOfAPodWithUnknownScale(t *testing.T) {
 func TestMalformedReviews(t *testing.T) {
 	server := newServer(t, policy{})
 	deletion := func(old string) string {
-		return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"DELETE","resource":{"resource":"servicecidrs"}` + old + `}}`
+		return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"DELETE","resource":{"group":"networking.k8s.io","version":"v1","resource":"servicecidrs"}` + old + `}}`
 	}
 	for _, tc := range []struct {
 		name, body string
@@ -227,15 +251,21 @@ func TestMalformedReviews(t *testing.T) {
 		{"no request", `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, 400},
 		{"null request", `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":null}`, 400},
 		{"no uid", `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{}}`, 400},
-		{"no oldObject", deletion(""), 400},
-		{"null oldObject", deletion(`,"oldObject":null`), 400},
-		{"an oldObject that is no object", deletion(`,"oldObject":[1]`), 400},
-		{"fields of other types", deletion(`,"oldObject":{"spec":{"cidrs":"x"}}`), 400},
+		// With a uid there is an answer: a refusal, whatever the failurePolicy says.
+		{"no oldObject", deletion(""), 200},
+		{"null oldObject", deletion(`,"oldObject":null`), 200},
+		{"an oldObject that is no object", deletion(`,"oldObject":[1]`), 200},
+		{"fields of other types", deletion(`,"oldObject":{"spec":{"cidrs":"x"}}`), 200},
 		{"a body that is too large", strings.Repeat(" ", maxBody+1), 413},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			code, _, text := post(t, server, tc.body)
+			code, out, text := post(t, server, tc.body)
 			require.Equal(t, tc.want, code, text)
+			if code == http.StatusOK {
+				require.False(t, out.Response.Allowed)
+				require.EqualValues(t, http.StatusBadRequest, out.Response.Result.Code)
+				require.Contains(t, out.Response.Result.Message, "oldObject cannot be read")
+			}
 		})
 	}
 	response, err := http.Post(server.URL+"/validate", "text/plain", strings.NewReader("{}"))
@@ -246,45 +276,31 @@ func TestMalformedReviews(t *testing.T) {
 	require.Equal(t, http.StatusMethodNotAllowed, response.StatusCode)
 }
 
-// Before all objects have been listed nothing is decided: 503, so that the failurePolicy counts.
+// Before all objects have been listed everything that the webhook judges is refused, whatever the failurePolicy says.
 func TestNotReady(t *testing.T) {
 	server := httptest.NewServer(newHandler(policy{}, newState(), func() bool { return false }, slog.New(slog.NewTextHandler(io.Discard, nil))))
 	defer server.Close()
 	response, err := http.Get(server.URL + "/readyz")
 	require.NoError(t, err)
 	require.Equal(t, http.StatusServiceUnavailable, response.StatusCode)
-	code, _, _ := post(t, server, evicts("p").body(t, "v1"))
-	require.Equal(t, http.StatusServiceUnavailable, code)
+	for _, tc := range []struct {
+		request request
+		code    int32
+	}{
+		{evicts("p"), http.StatusTooManyRequests}, // kubectl drain tries again
+		{createsRole(role("team", "", rbacv1.PolicyRule{})), http.StatusServiceUnavailable},
+		{deletesCIDR("free", "10.97.0.0/24"), http.StatusServiceUnavailable},
+	} {
+		code, out, text := post(t, server, tc.request.body(t, "v1"))
+		require.Equal(t, http.StatusOK, code, text)
+		require.False(t, out.Response.Allowed)
+		require.Equal(t, tc.code, out.Response.Result.Code)
+	}
+	_, out, _ := post(t, server, request{group: "apps", resource: "deployments", operation: admissionv1.Delete}.body(t, "v1"))
+	require.True(t, out.Response.Allowed, "the webhook has nothing to say of it")
 	response, err = http.Get(server.URL + "/healthz")
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, response.StatusCode)
-}
-
-func TestCovered(t *testing.T) {
-	rule := func(verbs, groups, resources []string, names ...string) rbacv1.PolicyRule {
-		return rbacv1.PolicyRule{Verbs: verbs, APIGroups: groups, Resources: resources, ResourceNames: names}
-	}
-	l := func(s ...string) []string { return s }
-	for _, tc := range []struct {
-		name, reason string
-		by           []rbacv1.PolicyRule
-		rule         rbacv1.PolicyRule
-		want         bool
-	}{
-		{"the same", "", []rbacv1.PolicyRule{rule(l("get"), l(""), l("pods"))}, rule(l("get"), l(""), l("pods")), true},
-		{"by two", "each verb by another rule", []rbacv1.PolicyRule{rule(l("get"), l(""), l("pods")), rule(l("list"), l(""), l("pods"))}, rule(l("get", "list"), l(""), l("pods")), true},
-		{"another verb", "", []rbacv1.PolicyRule{rule(l("get"), l(""), l("pods"))}, rule(l("get", "delete"), l(""), l("pods")), false},
-		{"a wildcard", "not allowed by a list, however long", []rbacv1.PolicyRule{rule(l("get", "list", "watch"), l(""), l("pods"))}, rule(l("*"), l(""), l("pods")), false},
-		{"by a wildcard", "", []rbacv1.PolicyRule{rule(l("*"), l("*"), l("*"))}, rule(l("get"), l("apps"), l("deployments/scale")), true},
-		{"one name", "allowed for all names", []rbacv1.PolicyRule{rule(l("get"), l(""), l("secrets"))}, rule(l("get"), l(""), l("secrets"), "a"), true},
-		{"all names", "allowed for one name only", []rbacv1.PolicyRule{rule(l("get"), l(""), l("secrets"), "a")}, rule(l("get"), l(""), l("secrets")), false},
-		{"another name", "", []rbacv1.PolicyRule{rule(l("get"), l(""), l("secrets"), "a")}, rule(l("get"), l(""), l("secrets"), "b"), false},
-		{"a URL", "", []rbacv1.PolicyRule{{Verbs: l("get"), NonResourceURLs: l("/healthz")}}, rbacv1.PolicyRule{Verbs: l("get"), NonResourceURLs: l("/healthz")}, true},
-		{"a URL by resources", "a rule over all resources allows no URL", []rbacv1.PolicyRule{rule(l("*"), l("*"), l("*"))}, rbacv1.PolicyRule{Verbs: l("get"), NonResourceURLs: l("/healthz")}, false},
-		{"nothing", "a rule without verbs allows nothing", nil, rule(nil, l(""), l("pods")), true},
-	} {
-		t.Run(tc.name, func(t *testing.T) { require.Equal(t, tc.want, covered(tc.by, tc.rule), tc.reason) })
-	}
 }
 
 func TestReadProtected(t *testing.T) {
@@ -322,20 +338,21 @@ func BenchmarkDecide(b *testing.B) {
 	p := policy{now: func() time.Time { return noon }, protected: protected}
 	pod := objects[5].(*corev1.Pod)
 	for name, r := range map[string]request{
-		"evict":            {resource: "pods", subresource: "eviction", namespace: pod.Namespace, name: pod.Name, operation: admissionv1.Create},
+		"evict":            {resource: "pods", subresource: "eviction", namespace: pod.Namespace, name: pod.Name, operation: admissionv1.Create, object: &policyv1.Eviction{}},
 		"budget":           {group: "policy", resource: "poddisruptionbudgets", namespace: "ns07", name: "app0007", operation: admissionv1.Update, object: purekubetest.MaxUnavailable("ns07/app0007", "0")},
 		"role":             {group: "rbac.authorization.k8s.io", resource: "clusterroles", name: "team", operation: admissionv1.Create, object: role("team", "to-view", rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}})},
 		"refused role":     {group: "rbac.authorization.k8s.io", resource: "clusterroles", name: "team", operation: admissionv1.Create, object: role("team", "to-view", rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}})},
 		"used ServiceCIDR": {group: "networking.k8s.io", resource: "servicecidrs", name: "used", operation: admissionv1.Delete, oldObject: purekubetest.ServiceCIDR("used", "10.96.0.0/16")},
 		"free ServiceCIDR": {group: "networking.k8s.io", resource: "servicecidrs", name: "free", operation: admissionv1.Delete, oldObject: purekubetest.ServiceCIDR("free", "10.97.0.0/16")},
 	} {
-		var in review
-		require.NoError(b, json.NewDecoder(bytes.NewReader([]byte(r.body(b, "v1")))).Decode(&in))
+		in := r.review(b)
+		dryRun := true // what is remembered would change the next answer
+		in.DryRun = &dryRun
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := p.decide(s.now(), in.Request); err != nil {
-					b.Fatal(err)
+				if a := p.decide(b.Context(), s, in); a.code == http.StatusBadRequest {
+					b.Fatal(a.message)
 				}
 			}
 		})

@@ -12,6 +12,37 @@ import (
 	"github.com/purekube/purekube/rbacaggregate"
 )
 
+func Example_grants() {
+	t := &testing.T{} // the test's own
+	view := purekubetest.AggregatedRole("view", "rbac.example.com/to-view")
+	cluster := purekubetest.NewCluster(t, view)
+	index := rbacaggregate.NewIndex(cluster.RBACAggregate(), rbacaggregate.Options{})
+
+	secrets := rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}}
+	labelled := purekubetest.ClusterRole("team-data", secrets)
+	labelled.Labels = map[string]string{"rbac.example.com/to-view": "true"}
+	empty := labelled.DeepCopy()
+	empty.AggregationRule = &rbacv1.AggregationRule{} // it selects nothing
+	direct := view.DeepCopy()
+	direct.Rules = append(direct.Rules, secrets)
+
+	// oldObject and object of a review: nil for a create, and nil for a delete.
+	for _, review := range []struct{ oldObj, newObj *rbacv1.ClusterRole }{{nil, labelled}, {nil, empty}, {view, direct}} {
+		grants, err := index.Grants(review.oldObj, review.newObj, "view")
+		if err != nil {
+			fmt.Println("refuse: it cannot be known:", err)
+			continue
+		}
+		for _, g := range grants {
+			fmt.Println("view could", g.Rule.Verbs, g.Rule.Resources, "because", g.Reasons[0])
+		}
+	}
+	// Output:
+	// view could [get] [secrets] because team-data has it
+	// view could [get] [secrets] because it is stored in team-data, which aggregates others and passes it on
+	// view could [get] [secrets] because the write stores it
+}
+
 func Example_previewRole() {
 	t := &testing.T{} // the test's own
 	cluster := purekubetest.NewCluster(t, purekubetest.AggregatedRole("admin", "rbac.example.com/to-admin"))
@@ -22,17 +53,16 @@ func Example_previewRole() {
 
 	change, err := index.PreviewRole(written, "admin")
 	if err != nil {
-		fmt.Println("refuse: it cannot be known:", err)
+		fmt.Println("it cannot be known:", err)
 		return
 	}
-	// Overwritten is granted too, until aggregation takes it out again.
-	for _, rule := range append(change.Added, change.Overwritten...) {
-		fmt.Println("admin could", rule.Verbs, rule.Resources)
+	for _, rule := range change.Added {
+		fmt.Println("admin will be able to", rule.Verbs, rule.Resources)
 	}
 	for _, rule := range change.Removed {
-		fmt.Println("admin could no longer", rule.Verbs, rule.Resources)
+		fmt.Println("admin will no longer be able to", rule.Verbs, rule.Resources)
 	}
-	// Output: admin could [get] [secrets]
+	// Output: admin will be able to [get] [secrets]
 }
 
 func Example_rulesInGitOps() {

@@ -118,7 +118,7 @@ func TestWebhook(t *testing.T) {
 		refused := func(err error) error {
 			var status apierrors.APIStatus
 			if !errors.As(err, &status) || status.Status().Code != tc.code || !strings.Contains(status.Status().Message, tc.message) ||
-				!strings.Contains(status.Status().Message, `admission webhook "decisions.purekube.example.com" denied the request`) {
+				!strings.Contains(status.Status().Message, `.purekube.example.com" denied the request`) {
 				return fmt.Errorf("%s is not refused, although %s: %v", tc.name, tc.reason, err)
 			}
 			return nil
