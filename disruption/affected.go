@@ -133,9 +133,10 @@ func AffectedByDeployment(s Snapshot, oldObj, newObj *appsv1.Deployment, o Optio
 }
 
 // AffectedByScale returns the keys of the budgets whose status rests on the answer to a Need: call it
-// when an answer is put into Snapshot.Scales or taken out of it.
+// when an answer is put into Snapshot.Scales or taken out of it. An answer that says that the kind has no scale counts
+// for all objects of the kind while s holds it: before you take it out, or replace it, call this as well.
 func AffectedByScale(s Snapshot, changed ScaleKey, o Options) []Key {
-	return budgetsOfControllers(s, changed.Namespace, scaleSources(changed), o)
+	return sortedKeys(append(budgetsOfControllers(s, changed.Namespace, scaleSources(changed), o), budgetsOfKind(s, changed, o)...))
 }
 
 // workloadChange is what a workload's event means for budgets.

@@ -141,8 +141,13 @@ func (o Options) sum(scales map[types.UID]int32) (total int64) {
 	for _, scale := range scales {
 		total += int64(scale)
 	}
+	return o.total(total)
+}
+
+// total is the sum as the status is computed from it.
+func (o Options) total(sum int64) int64 {
 	if o.matchUpstream() {
-		return int64(int32(total))
+		return int64(int32(sum))
 	}
-	return total
+	return sum
 }

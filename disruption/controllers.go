@@ -23,7 +23,9 @@ type workloads struct {
 	deployments            objects[appsv1.Deployment, *appsv1.Deployment]
 	statefulSets           objects[appsv1.StatefulSet, *appsv1.StatefulSet]
 	scales                 *persistent.Map[ScaleKey, Scale]
-	o                      Options
+	// scaleless are the answers that say that their kind has no scale.
+	scaleless *persistent.Map[ScaleKey, string]
+	o         Options
 }
 
 func newWorkloads(s Snapshot, o Options) *workloads {
@@ -36,7 +38,7 @@ func newWorkloads(s Snapshot, o Options) *workloads {
 	for key, scale := range s.Scales {
 		scales.Set(key, scale)
 	}
-	w.scales = scales.Map()
+	w.scales, w.scaleless = scales.Map(), scalelessAnswers(s.Scales)
 	return w
 }
 
@@ -226,9 +228,14 @@ func needed(n purekube.Need) answer {
 
 func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference) answer {
 	scale, asked := w.scales.Get(ScaleKey{Group: group, Kind: ref.Kind, Namespace: namespace, Name: ref.Name})
+	if !asked {
+		a := needed(purekube.Need{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name, Subresource: "scale"})
+		if why := w.withoutScale(group, ref); why != "" && a.problem == nil {
+			return scaleProblem(ref.Kind, types.NamespacedName{Namespace: namespace, Name: ref.Name}, errors.New(why))
+		}
+		return a
+	}
 	switch {
-	case !asked:
-		return needed(purekube.Need{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name, Subresource: "scale"})
 	case scale.Err != "":
 		return scaleProblem(ref.Kind, types.NamespacedName{Namespace: namespace, Name: ref.Name}, errors.New(scale.Err))
 	case !scale.Found || scale.UID != ref.UID:

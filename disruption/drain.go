@@ -3,6 +3,7 @@ package disruption
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -11,8 +12,12 @@ import (
 	"github.com/purekube/purekube/internal/persistent"
 )
 
-// DrainOptions are the flags of kubectl drain that decide about pods. The zero value is its
-// default.
+// DefaultStuck is how long after its grace period a pod that is being deleted may still be there, before a drain takes
+// it not to end. A kubelet removes a pod within seconds of its grace period; unmounting volumes can take longer.
+const DefaultStuck = 2 * time.Minute
+
+// DrainOptions are the flags of kubectl drain that decide about pods, and how far to look. The zero value is
+// kubectl's default.
 type DrainOptions struct {
 	// IgnoreDaemonSets leaves pods of DaemonSets where they are (--ignore-daemonsets). Without
 	// it they stop the drain.
@@ -22,6 +27,10 @@ type DrainOptions struct {
 	DeleteEmptyDirData bool
 	// Force evicts pods without a controller (--force). Without it they stop the drain.
 	Force bool
+	// Stuck is how long after its grace period a pod that is being deleted may still be there. After that it is taken
+	// not to end: it stays on its node, and no other pod takes its place. 0: [DefaultStuck]. Less than 0: a pod is
+	// stuck as soon as its grace period is over. While Snapshot.Now is zero, every pod that is being deleted is stuck.
+	Stuck time.Duration
 	// MaxRounds ends the drain after so many rounds. 0 or less: no limit.
 	MaxRounds int
 	// SkipPod names pods that the drain does not look at, as --pod-selector and
@@ -44,7 +53,7 @@ const (
 	DrainsNever
 	// DrainNotStarted: a pod needs a flag that is not set, and kubectl drain evicts nothing.
 	DrainNotStarted
-	// DrainsUnknown: it cannot be said without the look-ups in Needs.
+	// DrainsUnknown: it cannot be said without the lookups in Needs.
 	DrainsUnknown
 )
 
@@ -75,11 +84,12 @@ type Drain struct {
 	// Skipped are the pods that the drain leaves alone, sorted by namespace and name.
 	Skipped []SkippedPod
 	// Refused are the pods that stay, sorted by namespace and name: those that need a flag if
-	// the drain does not start, and otherwise those whose eviction is refused.
+	// the drain does not start, and otherwise those whose eviction is refused. While there are Needs, these are
+	// the pods that stay as far as is known: the answers may add others.
 	Refused []RefusedPod
-	// Needs are look-ups to make before anything can be said. While there are any, Rounds and
-	// Refused are empty: put the answers into the snapshot and ask again. An answer serves the plans
-	// that asked for it. Drop it afterwards: nothing tells when it stops being true.
+	// Needs are lookups to make before the outcome is known. While there are any, Rounds is empty: put the answers
+	// into the snapshot and ask again. Use an answer only for the plan that asked for it, then discard it: nothing
+	// notifies you when it becomes stale.
 	Needs []purekube.Need
 }
 
@@ -88,7 +98,7 @@ type DrainCode string
 
 // The codes of [SkippedPod] and [RefusedPod].
 const (
-	// DrainDaemonSetPod: a DaemonSet controls the pod, and it has not ended. Skipped with
+	// DrainDaemonSetPod: a DaemonSet of apps/v1 controls the pod, and it has not ended. Skipped with
 	// IgnoreDaemonSets, refused without.
 	DrainDaemonSetPod DrainCode = "DaemonSetPod"
 	// DrainMirrorPod: skipped, since the kubelet runs the pod from a file.
@@ -106,6 +116,9 @@ const (
 	// DrainDuplicatePod: refused, since the snapshot holds more than one pod of that name. Which of them
 	// is the real one cannot be known.
 	DrainDuplicatePod DrainCode = "DuplicatePod"
+	// DrainStuckPod: refused, since the pod has been terminating for too long; see DrainOptions.Stuck. kubectl drain
+	// waits for it until its timeout.
+	DrainStuckPod DrainCode = "StuckPod"
 )
 
 // SkippedPod is a pod that a drain leaves alone on purpose.
@@ -134,21 +147,33 @@ type RefusedPod struct {
 //  2. A round evicts the pods that are left, sorted by namespace and name, one after the other. Each
 //     is decided as by [CheckEviction] with Recompute, against what the ones before it left: the
 //     disruption controller keeps up. An evicted pod is terminating until the round ends.
-//  3. A round ends: the evicted pods are gone, and those that their controllers still want are back, Ready,
-//     on another node, under a new UID. A controller wants a pod back while it has fewer pods than
-//     replicas; pods that are being deleted or ended do not count. A pod without a controller does
-//     not come back, and neither does one whose controller is gone or has no number of replicas. Pods that
-//     were being deleted before the drain, on whatever node, go and come back in the same way if a budget of theirs
-//     is waited for.
+//  3. A round ends: the evicted pods are gone, and those that their controllers still want are recreated on
+//     another node, under a new UID. See below for which these are.
 //  4. The next round tries again what was refused with 429. What was refused otherwise stays: kubectl
 //     drain gives it up.
 //  5. In a round that brings nothing, time passes to the next entry of status.disruptedPods that expires.
 //     If there is none, the drain never ends: DrainsNever.
 //
-// Nothing else of the cluster changes: pods that are not ready stay so, and nobody scales.
+// Which pods are recreated is what Kubernetes does, or stricter:
+//
+//   - A pod is recreated as it was: not ready, if it was not running and ready.
+//   - A ReplicaSet, a ReplicationController or a custom workload with a scale recreates pods while it has fewer
+//     than its replicas. Pods that are being deleted or have ended do not count.
+//   - A StatefulSet recreates the pods whose ordinals are within its replicas. With podManagementPolicy OrderedReady,
+//     the default, it recreates none beyond the first ordinal whose pod is missing or is not running and ready. A
+//     StatefulSet that is not in the index is taken for one of these, with ordinals from 0.
+//   - No other pod is recreated: one without a controller, one whose controller is gone, is being deleted or has
+//     no number of replicas, and one of a Job, since an index has no Jobs and does not know their completions.
+//   - Pods that were being deleted before the drain, on whatever node, go and are recreated in the same way if a pod waits
+//     for their budget. A pod that is stuck (see DrainOptions.Stuck) does not go: on this node it ends no drain.
+//
+// Nothing else of the cluster changes: pods that are not ready stay so, nobody scales, and pods that a
+// controller has too few or too many of before the drain are neither created nor deleted. The nodes' kubelets are
+// taken to run, and finalizers of evicted pods to be removed.
 //
 // A controller whose replicas are not in the index is a Need where the drain depends on it: one
-// that a budget computes with, or one whose pod has to come back before another may go.
+// that a budget computes with, or one whose pod has to come back before another may go. The pods of
+// budgets that do not depend on it are played on, so that Refused names what else is in the way.
 //
 // The Index returned is the cluster after the drain, with the budgets' statuses written. The node that a pod
 // comes back on is not known, and neither is its name, unless it is a StatefulSet's: spec.nodeName is
@@ -161,6 +186,9 @@ type RefusedPod struct {
 //
 // A node that no pod names has nothing to drain. Two differences to kubectl: the DaemonSet that a pod
 // names is taken to exist, and the drain of pods in a namespace that is being deleted is not covered.
+//
+// A drain costs O(log n) for each pod that goes. If a controller loses a pod, and has more pods than replicas or is a
+// StatefulSet with OrderedReady, its pods are counted once.
 func (x *Index) DrainNode(node string, o DrainOptions) (Drain, *Index) {
 	if x.o.err() != nil {
 		return Drain{Outcome: DrainsUnknown}, x
@@ -169,36 +197,37 @@ func (x *Index) DrainNode(node string, o DrainOptions) (Drain, *Index) {
 	if d.Outcome != 0 {
 		return d, x
 	}
-	play := newDrainer(x, left)
-	var waiting []RefusedPod
+	w := newDrainer(x, left, o)
 	stuck := false
-	for len(left) > 0 && (o.MaxRounds <= 0 || len(d.Rounds) < o.MaxRounds) {
-		r := play.round(left)
-		left, waiting = r.left, r.waiting
-		d.Refused = append(d.Refused, r.refused...)
-		changed, needs := play.finish(waiting)
-		if needs = append(needs, r.needs...); len(needs) > 0 {
-			return Drain{Outcome: DrainsUnknown, Skipped: d.Skipped, Needs: sortedNeeds(needs)}, x
+	for pending := len(left); pending > 0 && (o.MaxRounds <= 0 || len(d.Rounds) < o.MaxRounds); pending = w.waiting {
+		var evicted []types.NamespacedName
+		if !w.begun {
+			evicted = w.first(left)
+		} else {
+			evicted = w.again()
 		}
-		if !changed && !play.wait(waiting) {
+		if !w.finish() && !w.wait() {
 			stuck = true
 			break
 		}
-		d.Rounds = append(d.Rounds, r.evicted)
+		d.Rounds = append(d.Rounds, evicted)
 	}
+	gaveUp := len(d.Refused)+len(w.refused) > 0
+	d.Refused = append(d.Refused, w.stay()...)
+	slices.SortFunc(d.Refused, func(a, b RefusedPod) int { return persistent.CompareNames(a.Pod, b.Pod) })
 	switch {
-	case stuck || len(d.Refused) > 0:
+	case len(w.needs) > 0:
+		return Drain{Outcome: DrainsUnknown, Skipped: d.Skipped, Refused: d.Refused, Needs: sortedNeeds(w.needs)}, x
+	case stuck || gaveUp:
 		d.Outcome = DrainsNever
-	case len(left) > 0:
+	case w.waiting > 0:
 		// MaxRounds rounds are over.
 	case len(d.Rounds) <= 1:
 		d.Outcome = DrainsNow
 	default:
 		d.Outcome = DrainsInRounds
 	}
-	d.Refused = append(d.Refused, waiting...)
-	slices.SortFunc(d.Refused, func(a, b RefusedPod) int { return persistent.CompareNames(a.Pod, b.Pod) })
-	return d, play.x
+	return d, w.x
 }
 
 // sortedNeeds are the needs in order, each once.

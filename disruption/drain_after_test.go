@@ -107,11 +107,11 @@ func TestDrainWhoIsThereAfterwards(t *testing.T) {
 	}
 }
 
-// A pod comes back as its controller makes it: ready, and nowhere yet.
+// A pod comes back as its controller makes it: ready if it was, and nowhere yet.
 func TestDrainWhatComesBack(t *testing.T) {
-	gone := pod("a", by("apps/v1", "ReplicaSet", "rs"), on("n"), deleting, unready)
+	gone := pod("a", by("apps/v1", "ReplicaSet", "rs"), on("n"), deleting)
 	gone.DeletionGracePeriodSeconds = ptr.To(int64(30))
-	gone.Status.Phase, gone.Status.PodIP, gone.Spec.PriorityClassName = corev1.PodUnknown, "10.0.0.1", "high"
+	gone.Status.PodIP, gone.Spec.PriorityClassName = "10.0.0.1", "high"
 	s := Snapshot{Now: now, Pods: []*corev1.Pod{gone}, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", nil)}}
 	_, after := NewIndex(s, Options{}).DrainNode("n", DrainOptions{})
 	got := after.pod(nn("a")).DeepCopy()
@@ -272,9 +272,17 @@ func TestDrainNeedsAreSorted(t *testing.T) {
 	require.Empty(t, cmp.Diff(Drain{Outcome: DrainsUnknown, Needs: []purekube.Need{first, second}}, d), "each once")
 }
 
-// kubectl goes by the kind alone: it asks apps/v1 for the DaemonSet, whatever group the pod names.
+// kubectl leaves pods of DaemonSets of apps/v1 alone, and evicts those of other groups and versions.
 func TestDrainOfADaemonSetOfAnotherGroup(t *testing.T) {
-	s := Snapshot{Now: now, Pods: []*corev1.Pod{pod("a", on("n"), by("apps.kruise.io/v1alpha1", "DaemonSet", "proxy"))}}
+	for _, apiVersion := range []string{"apps.kruise.io/v1alpha1", "apps/v1beta2", "extensions/v1beta1"} {
+		s := Snapshot{Now: now, Pods: []*corev1.Pod{pod("a", on("n"), by(apiVersion, "DaemonSet", "proxy"))}}
+		for _, o := range []DrainOptions{{}, {IgnoreDaemonSets: true}} {
+			d, _ := NewIndex(s, Options{}).DrainNode("n", o)
+			require.Equal(t, DrainsNow, d.Outcome, apiVersion)
+			require.Equal(t, [][]string{{"a"}}, drained(d), apiVersion)
+		}
+	}
+	s := Snapshot{Now: now, Pods: []*corev1.Pod{pod("a", on("n"), by("apps/v1", "DaemonSet", "proxy"))}}
 	d, _ := NewIndex(s, Options{}).DrainNode("n", DrainOptions{})
 	require.Equal(t, DrainNotStarted, d.Outcome)
 	require.Equal(t, DrainDaemonSetPod, d.Refused[0].Code)

@@ -2,7 +2,9 @@ package disruption
 
 import (
 	"slices"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -50,10 +52,24 @@ func (o DrainOptions) treat(pod *corev1.Pod) treatment {
 	return treatment{}
 }
 
-// ofDaemonSet reports whether a DaemonSet controls the pod, of whatever group, as kubectl does.
+// ofDaemonSet reports whether a DaemonSet of apps/v1 controls the pod (upstream: isControllerRefDaemonSet, of kubectl v0.35
+// to v0.37). kubectl evicts the pods of DaemonSets of other groups and versions like any others.
 func ofDaemonSet(pod *corev1.Pod) bool {
 	ref := metav1.GetControllerOfNoCopy(pod)
-	return ref != nil && ref.Kind == "DaemonSet"
+	return ref != nil && ref.Kind == daemonSetKind && ref.APIVersion == appsv1.SchemeGroupVersion.String()
+}
+
+// stuck reports whether the pod has been terminating for so long that it is not going to end. The deletion timestamp
+// has the grace period in it already. Without a time, nothing tells a pod that ends from one that does not.
+func (o DrainOptions) stuck(pod *corev1.Pod, now time.Time) bool {
+	if pod.DeletionTimestamp == nil {
+		return false
+	}
+	timeout := o.Stuck
+	if timeout == 0 {
+		timeout = DefaultStuck
+	}
+	return now.IsZero() || now.After(pod.DeletionTimestamp.Add(max(timeout, 0)))
 }
 
 // ofFile reports whether the pod stands for one that the kubelet runs by itself.
@@ -77,6 +93,13 @@ func (x *Index) sortForDrain(node string, o DrainOptions) (Drain, []*corev1.Pod)
 	for _, pod := range x.podsOnNode(node) {
 		key := snapshot.KeyOf(pod)
 		switch t := o.treat(pod); {
+		case t.code == "" && o.stuck(pod, x.time):
+			message := "the pod should have been gone by " + pod.DeletionTimestamp.UTC().Format(time.RFC3339) + " and is still there: " +
+				"its node may be down, or a finalizer may keep it"
+			if x.time.IsZero() {
+				message = "the pod is being deleted; whether it ends cannot be known while Snapshot.Now is zero"
+			}
+			d.Refused = append(d.Refused, RefusedPod{Pod: key, Code: DrainStuckPod, Message: message})
 		case t.code == "":
 			left = append(left, pod)
 		case t.stops:

@@ -1,6 +1,8 @@
 package disruption
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -9,15 +11,31 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// drainer is a drain in progress.
+// drainer is a drain in progress. A round costs the pods that go in it and the budgets of these, not the pods and
+// budgets that wait.
 type drainer struct {
-	x *Index
+	x     *Index
+	o     DrainOptions
+	began time.Time
+	begun bool // the first round is over
 	// covering are the budgets of each pod that is to be evicted. They stay the same.
 	covering map[types.NamespacedName][]types.NamespacedName
+	budgets  map[types.NamespacedName]*drainBudget
+	owners   map[owner]*drainOwner
+	// waiting is how many pods wait for budgets. awake are the budgets that may answer something else than before.
+	waiting int
+	awake   map[types.NamespacedName]bool
+	// refused are the pods that kubectl drain gives up, since the answer is not 429.
+	refused []RefusedPod
+	needs   []purekube.Need
+	// rechecks are when budgets let go of entries of their status.
+	rechecks *persistent.Edit[recheck, struct{}]
+
 	// evicted are the pods that go in this round.
 	evicted []*corev1.Pod
 	// unshown are those of them that x does not show as being deleted, and stale the budgets that
@@ -26,10 +44,13 @@ type drainer struct {
 	stale   map[types.NamespacedName]bool
 }
 
-func newDrainer(x *Index, pods []*corev1.Pod) *drainer {
+func newDrainer(x *Index, pods []*corev1.Pod, o DrainOptions) *drainer {
 	w := &drainer{
-		x:        x,
+		x: x, o: o, began: x.time,
 		covering: make(map[types.NamespacedName][]types.NamespacedName, len(pods)),
+		budgets:  map[types.NamespacedName]*drainBudget{},
+		owners:   map[owner]*drainOwner{},
+		awake:    map[types.NamespacedName]bool{},
 		stale:    map[types.NamespacedName]bool{},
 	}
 	for _, pod := range pods {
@@ -38,63 +59,168 @@ func newDrainer(x *Index, pods []*corev1.Pod) *drainer {
 	return w
 }
 
-// drainRound is what evicting each pod once comes to.
-type drainRound struct {
-	evicted []types.NamespacedName
-	// left are the pods that kubectl drain tries again, and waiting the answers to them.
-	left    []*corev1.Pod
-	waiting []RefusedPod
-	// refused are those that it gives up: the answer is not 429.
-	refused []RefusedPod
-	needs   []purekube.Need
+// drainBudget is a budget that covers a pod to be evicted.
+type drainBudget struct {
+	// queues are the pods that wait for it, by their readiness: it answers alike about those of one queue.
+	queues [2]waitingPods
+	// unknown: its status takes a look-up, and its pods are left out.
+	unknown bool
 }
 
-// round evicts the pods, one after the other, each against what those before it left.
-func (w *drainer) round(pods []*corev1.Pod) drainRound {
-	var r drainRound
-	full := map[types.NamespacedName]Eviction{}
+// waitingPods are sorted by name.
+type waitingPods struct {
+	pods []RefusedPod
+	// refusal is the answer about all of them since the last pod of the budget went, and last the one of the last
+	// round that asked. Before there was one, each pod has its own.
+	refusal, last *Eviction
+}
+
+// queueOf is the one that the pod waits in.
+func queueOf(pod *corev1.Pod) int {
+	if podstate.Ready(pod) {
+		return 0
+	}
+	return 1
+}
+
+func (w *drainer) budget(name types.NamespacedName) *drainBudget {
+	b := w.budgets[name]
+	if b == nil {
+		b = &drainBudget{}
+		w.budgets[name] = b
+	}
+	return b
+}
+
+// waitsFor reports whether a pod waits for the budget.
+func (w *drainer) waitsFor(name types.NamespacedName) bool {
+	b := w.budgets[name]
+	return b != nil && len(b.queues[0].pods)+len(b.queues[1].pods) > 0
+}
+
+// leaveOut gives the pods of the budget up: the needs have to be answered first.
+func (w *drainer) leaveOut(name types.NamespacedName, needs ...purekube.Need) {
+	b := w.budget(name)
+	b.unknown = true
+	w.needs = append(w.needs, needs...)
+	for i := range b.queues {
+		w.waiting -= len(b.queues[i].pods)
+		b.queues[i] = waitingPods{}
+	}
+}
+
+// first evicts each pod once, in order, each against what those before it left. It returns those that go.
+func (w *drainer) first(pods []*corev1.Pod) []types.NamespacedName {
 	for _, pod := range pods {
 		key := snapshot.KeyOf(pod)
 		covering := w.covering[key]
-		// A budget that let no ready pod go lets none go until a pod came back.
-		ready := len(covering) == 1 && podstate.Ready(pod) && notCounted(pod) == ""
-		e, known := Eviction{}, false
-		if ready {
-			e, known = full[covering[0]]
-		}
-		if !known {
-			if slices.ContainsFunc(covering, func(b types.NamespacedName) bool { return w.stale[b] }) {
-				w.x = w.shown()
-				w.unshown = nil
-				clear(w.stale)
+		var q *waitingPods
+		if len(covering) == 1 && notCounted(pod) == "" {
+			b := w.budget(covering[0])
+			if b.unknown {
+				continue
 			}
-			// The error is about the objects that the verdict rests on, and the verdict says so.
-			e, _ = w.x.checkEviction(key, true)
+			q = &b.queues[queueOf(pod)]
+		}
+		var e Eviction
+		if q != nil && q.refusal != nil {
+			e = *q.refusal
+		} else {
+			e = w.ask(pod, covering)
 		}
 		switch {
 		case len(e.Needs) > 0:
-			r.needs = append(r.needs, e.Needs...)
+			w.leaveOut(covering[0], e.Needs...)
 		case e.Verdict.Allowed():
-			r.evicted = append(r.evicted, key)
 			w.evict(pod, covering)
 			for _, b := range covering {
-				delete(full, b)
+				w.budget(b).queues[0].refusal, w.budget(b).queues[1].refusal = nil, nil
 			}
 		case e.Verdict == RefusedNow:
-			r.left = append(r.left, pod)
-			r.waiting = append(r.waiting, refusal(key, e))
-			// A ready pod would get the same answer.
-			full[covering[0]] = e
+			q.refusal = &e
+			q.pods = append(q.pods, refusal(key, e))
+			w.waiting++
 		default:
-			r.refused = append(r.refused, refusal(key, e))
+			w.refused = append(w.refused, refusal(key, e))
 		}
 	}
-	return r
+	return w.going()
+}
+
+// again evicts the pods that wait for budgets that may let them go now, and returns those that go. The budgets do
+// not depend on one another: a pod that waits has one.
+func (w *drainer) again() []types.NamespacedName {
+	awake := slices.SortedFunc(maps.Keys(w.awake), persistent.CompareNames)
+	clear(w.awake)
+	for _, name := range awake {
+		b := w.budget(name)
+		b.queues[0].refusal, b.queues[1].refusal = nil, nil
+		for q := b.next(); q != nil; q = b.next() {
+			pod := w.x.pod(q.pods[0].Pod)
+			switch e := w.ask(pod, w.covering[q.pods[0].Pod]); {
+			case len(e.Needs) > 0:
+				w.leaveOut(name, e.Needs...)
+			case e.Verdict.Allowed():
+				w.evict(pod, w.covering[q.pods[0].Pod])
+				q.pods = q.pods[1:]
+				w.waiting--
+			case e.Verdict == RefusedNow:
+				q.refusal, q.last = &e, &e
+			default:
+				for _, p := range q.pods {
+					w.refused = append(w.refused, refusal(p.Pod, e))
+				}
+				w.waiting -= len(q.pods)
+				q.pods = nil
+			}
+		}
+	}
+	return w.going()
+}
+
+// next is the queue of the first pod by name that the budget has not answered about, and nil if there is none.
+func (b *drainBudget) next() *waitingPods {
+	var next *waitingPods
+	for i := range b.queues {
+		q := &b.queues[i]
+		if len(q.pods) > 0 && q.refusal == nil && (next == nil || q.pods[0].Pod.Name < next.pods[0].Pod.Name) {
+			next = q
+		}
+	}
+	return next
+}
+
+// ask is the answer of the API server to the eviction of the pod.
+func (w *drainer) ask(pod *corev1.Pod, covering []types.NamespacedName) Eviction {
+	if slices.ContainsFunc(covering, func(b types.NamespacedName) bool { return w.stale[b] }) {
+		w.x = w.shown()
+		w.unshown = nil
+		clear(w.stale)
+	}
+	// The problems are about the objects that the verdict rests on, and the verdict says so.
+	e, _ := w.x.verdictOn(pod, true)
+	return e
 }
 
 func refusal(pod types.NamespacedName, e Eviction) RefusedPod {
 	e.Blocking = slices.Clone(e.Blocking)
 	return RefusedPod{Pod: pod, Code: DrainEvictionRefused, Message: e.Reason, Eviction: e}
+}
+
+// stay are the pods that have not gone.
+func (w *drainer) stay() []RefusedPod {
+	stay := slices.Clone(w.refused)
+	for _, b := range w.budgets {
+		for _, q := range b.queues {
+			for _, p := range q.pods {
+				if q.last != nil {
+					p = refusal(p.Pod, *q.last)
+				}
+				stay = append(stay, p)
+			}
+		}
+	}
+	return stay
 }
 
 // evict notes a pod that goes. The index is changed when it matters.
@@ -109,6 +235,15 @@ func (w *drainer) evict(pod *corev1.Pod, covering []types.NamespacedName) {
 	}
 }
 
+// going are the names of the pods that go in this round, sorted.
+func (w *drainer) going() []types.NamespacedName {
+	var names []types.NamespacedName
+	for _, pod := range w.evicted {
+		names = append(names, snapshot.KeyOf(pod))
+	}
+	return sortNames(names)
+}
+
 // shown is the index with all evicted pods being deleted.
 func (w *drainer) shown() *Index {
 	deleted := ptr.To(stamp(w.x.time))
@@ -121,45 +256,77 @@ func (w *drainer) shown() *Index {
 	return w.x.changed(changed, Snapshot{})
 }
 
+// recheck is when a budget lets go of an entry of status.disruptedPods.
+type recheck struct {
+	at     time.Time
+	budget types.NamespacedName
+}
+
+func compareRechecks(a, b recheck) int {
+	return cmp.Or(a.at.Compare(b.at), persistent.CompareNames(a.budget, b.budget))
+}
+
+// noteRecheck notes when the budget lets go of its next entry, if it has one.
+func (w *drainer) noteRecheck(budget types.NamespacedName) {
+	// The error is about the status, which stays as it is.
+	r, _ := w.x.Plan(budgetKey(budget))
+	if !r.RecheckAt.IsZero() {
+		w.rechecks.Set(recheck{r.RecheckAt, budget}, struct{}{})
+	}
+}
+
 // wait lets time pass until the disruption controller looks again at a budget that refused a pod. It
 // reports whether it ever does.
-func (w *drainer) wait(waiting []RefusedPod) bool {
-	var first time.Time
-	for _, b := range w.budgetsOf(waiting) {
-		// The error is about the status, which stays as it is.
-		r, _ := w.x.Plan(budgetKey(b))
-		if at := r.RecheckAt; !at.IsZero() && (first.IsZero() || at.Before(first)) {
-			first = at
+func (w *drainer) wait() bool {
+	if w.rechecks == nil {
+		w.rechecks = persistent.NewMap[recheck, struct{}](compareRechecks).Edit()
+		for name := range w.budgets {
+			w.noteRecheck(name)
 		}
 	}
+	first, due := w.nextRecheck()
 	if first.IsZero() {
 		return false
 	}
-	later := w.x.changed(Snapshot{Now: first}, Snapshot{})
+	w.x = w.x.changed(Snapshot{Now: first}, Snapshot{})
 	var written Snapshot
-	for _, key := range w.budgets() {
-		if b := later.planned(key); b != nil {
+	for _, name := range due {
+		if b := w.x.planned(name); b != nil {
 			written.Budgets = append(written.Budgets, b)
 		}
 	}
-	w.x = later.changed(written, Snapshot{})
+	w.x = w.x.changed(written, Snapshot{})
+	for _, name := range due {
+		w.noteRecheck(name)
+		if w.waitsFor(name) {
+			w.awake[name] = true
+		}
+	}
 	return true
 }
 
-// budgets are those that cover a pod to be evicted, sorted.
-func (w *drainer) budgets() []types.NamespacedName {
-	var budgets []types.NamespacedName
-	for _, covering := range w.covering {
-		budgets = append(budgets, covering...)
+// nextRecheck is the first time at which a budget that a pod waits for lets go of an entry, zero if there is none, and
+// the budgets that do so until then. It takes what it has looked at out of the rechecks.
+func (w *drainer) nextRecheck() (first time.Time, due []types.NamespacedName) {
+	for {
+		var next recheck
+		for r := range w.rechecks.From(recheck{}) {
+			next = r
+			break
+		}
+		if next.at.IsZero() || !first.IsZero() && next.at.After(first) {
+			return first, due
+		}
+		w.rechecks.Delete(next)
+		// The entry may be gone with its pod since.
+		switch r, _ := w.x.Plan(budgetKey(next.budget)); {
+		case r.RecheckAt.After(next.at):
+			w.rechecks.Set(recheck{r.RecheckAt, next.budget}, struct{}{})
+		case !r.RecheckAt.IsZero():
+			due = append(due, next.budget)
+			if w.waitsFor(next.budget) {
+				first = next.at
+			}
+		}
 	}
-	return sortNames(budgets)
-}
-
-// budgetsOf are the budgets that refused the pods, sorted.
-func (w *drainer) budgetsOf(waiting []RefusedPod) []types.NamespacedName {
-	var budgets []types.NamespacedName
-	for _, p := range waiting {
-		budgets = append(budgets, w.covering[p.Pod]...)
-	}
-	return sortNames(budgets)
 }

@@ -221,7 +221,7 @@ func objectName(text string) (types.NamespacedName, error) {
 // add reads one line of a cluster:
 //
 //	Budget NS/NAME maxUnavailable=1|minAvailable=50% selector=app=db [policy=AlwaysAllow] [evicted=POD@30s,…]
-//	KIND NS/NAME [replicas=3] [labels=app=db,tier=x] NODE[:MARK[+MARK…]] …
+//	KIND NS/NAME [replicas=3] [policy=Parallel] [labels=app=db,tier=x] NODE[:MARK[+MARK…]] …
 func (c *scenario) add(words []string) error {
 	if len(words) < 2 {
 		return fmt.Errorf("too short")
@@ -305,7 +305,10 @@ func (c *scenario) addWorkload(kind string, meta metav1.ObjectMeta, settings map
 	case "ReplicaSet":
 		c.s.ReplicaSets = append(c.s.ReplicaSets, &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Replicas: replicas}})
 	case "StatefulSet":
-		c.s.StatefulSets = append(c.s.StatefulSets, &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Replicas: replicas}})
+		c.s.StatefulSets = append(c.s.StatefulSets, &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
+			Replicas: replicas, PodManagementPolicy: appsv1.PodManagementPolicyType(settings["policy"])}})
+	case "Job":
+		owner.APIVersion = "batch/v1"
 	case "DaemonSet":
 	case "Widget":
 		owner.APIVersion = "example.com/v1"
@@ -335,6 +338,8 @@ func (c *scenario) addWorkload(kind string, meta metav1.ObjectMeta, settings map
 				p.Status.Phase, ready = corev1.PodPending, corev1.ConditionFalse
 			case "ended":
 				p.Status.Phase, ready = corev1.PodSucceeded, corev1.ConditionFalse
+			case "stuck":
+				p.DeletionTimestamp = ptr.To(metav1.NewTime(scenarioTime.Add(-24 * time.Hour)))
 			case "being-deleted":
 				p.DeletionTimestamp = ptr.To(metav1.NewTime(scenarioTime))
 			case "emptydir":

@@ -159,17 +159,28 @@ func (x *Index) checkEviction(name types.NamespacedName, recompute bool) (Evicti
 		problems.Add(missing(podKey(name), x.pods.ambiguous(name)))
 		return Eviction{}, problems.Err()
 	}
+	if notCounted(pod) == "" {
+		for _, problem := range x.budgetProblems(name.Namespace) {
+			problems.Add(problem)
+		}
+	}
+	e, found := x.verdictOn(pod, recompute)
+	for _, problem := range found {
+		problems.Add(problem)
+	}
+	return e, problems.Err()
+}
+
+// verdictOn is the answer of the budgets about a pod that counts or not, and what is wrong with the objects that the
+// status rests on.
+func (x *Index) verdictOn(pod *corev1.Pod, recompute bool) (Eviction, []*purekube.ObjectError) {
 	if why := notCounted(pod); why != "" {
 		e := Eviction{Verdict: AllowedNoBudget, Reason: why}
 		if pod.Status.Phase == corev1.PodPending && pod.DeletionTimestamp == nil {
 			// It may be ready a moment later, and then its budget counts.
 			e.ResourceVersion = pod.ResourceVersion
 		}
-		return e, problems.Err()
-	}
-
-	for _, problem := range x.budgetProblems(name.Namespace) {
-		problems.Add(problem)
+		return e, nil
 	}
 	covering := x.coveredBy(pod)
 	// A name that two budgets have, either of which may cover the pod, is two budgets.
@@ -182,20 +193,19 @@ func (x *Index) checkEviction(name types.NamespacedName, recompute bool) (Evicti
 		return Eviction{
 			Verdict: RefusedConflictingBudgets, Blocking: blocking,
 			Reason: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
-		}, problems.Err()
+		}, nil
 	}
 	if len(covering) == 0 {
-		return Eviction{Verdict: AllowedNoBudget, Reason: "no budget covers the pod"}, problems.Err()
+		return Eviction{Verdict: AllowedNoBudget, Reason: "no budget covers the pod"}, nil
 	}
 
 	budget := covering[0].budget
+	var problems []*purekube.ObjectError
 	if recompute {
 		d := x.decide(covering[0])
-		for _, problem := range d.problems {
-			problems.Add(problem)
-		}
+		problems = d.problems
 		if len(d.needs) > 0 {
-			return Eviction{Budget: snapshot.KeyOf(budget), Needs: d.needs}, problems.Err()
+			return Eviction{Budget: snapshot.KeyOf(budget), Needs: d.needs}, problems
 		}
 		if d.budget != nil {
 			budget = d.budget
@@ -206,7 +216,7 @@ func (x *Index) checkEviction(name types.NamespacedName, recompute bool) (Evicti
 	if !e.Verdict.Allowed() {
 		e.Blocking = []types.NamespacedName{e.Budget}
 	}
-	return e, problems.Err()
+	return e, problems
 }
 
 // notCounted says why budgets are not asked about the pod, if they are not.

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -226,6 +227,8 @@ func TestNeverAndShortfall(t *testing.T) {
 		{name: "3 of 3, four there", reason: "one is more than wanted and not ready", s: web(budget(minAvailable("3")), 3, pods(4, 3, byWeb)...), shortfall: 1, code: TooFewHealthy},
 		{name: "scaled to zero", reason: "it may be scaled up", s: web(budget(maxUnavailable("1")), 0, pods(1, 1, byWeb)...), code: NoPodsExpected},
 		{name: "scaled to zero, maxUnavailable 0", reason: "no scale suffices", s: web(budget(maxUnavailable("0")), 0, pods(1, 1, byWeb)...), never: true, code: NeverAllowed},
+		{name: "a pod of the Deployment itself", reason: "the ReplicaSet has its three beside it, and three have to stay", shortfall: 2, code: TooFewHealthy,
+			s: web(budget(minAvailable("100%")), 3, pod("a", byWeb), pod("b", by("apps/v1", "Deployment", "web")), pod("c", byWeb, unready))},
 		{name: "neither", reason: "nothing is expected, so nothing is allowed", s: web(budget(), 3, pods(3, 3, byWeb)...), never: true, code: NeverAllowed},
 		{name: "a number, scale not known", reason: "it may be more than there are", s: web(budget(minAvailable("3")), 3, pods(3, 3, custom)...), shortfall: 1, code: TooFewHealthy},
 		{name: "needs", reason: "not known yet", s: web(budget(maxUnavailable("1")), 3, pods(3, 3, custom)...), code: ScalesNotKnown},
@@ -257,23 +260,33 @@ func TestPropNever(t *testing.T) {
 			full := deepCopy(s)
 			var some *corev1.Pod
 			pods, managed := 0, int32(0)
+			scales := map[types.UID]int32{}
 			for _, p := range full.Pods {
 				p.DeletionTimestamp, p.Status.Conditions = nil, []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 				if slices.ContainsFunc(e.Pods, func(h PodHealth) bool { return h.Name == p.Name && p.Namespace == b.Namespace }) {
 					pods++
-					if metav1.GetControllerOf(p) != nil {
+					if ref := metav1.GetControllerOf(p); ref != nil {
 						some = p
-						managed++
+						// An object and the answer to a look-up may be of two moments.
+						uid, scale, _, _ := oracleFind(s, p.Namespace, *ref, o)
+						scales[uid] = max(scales[uid], scale)
+						// No controller makes pods that name a Deployment itself: they are there beside its own.
+						if ref.Kind != "Deployment" {
+							managed++
+						}
 					}
 				}
 			}
-			wanted, complete := int32(0), true
+			complete := true
 			for _, c := range e.Controllers {
-				wanted += c.Scale
 				complete = complete && c.Problem == ""
 			}
 			if some == nil || !complete || len(e.Controllers) == 0 {
 				continue
+			}
+			wanted := int32(0)
+			for _, scale := range scales {
+				wanted += scale
 			}
 			for ; managed < wanted; managed++ {
 				p := some.DeepCopy()

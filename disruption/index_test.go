@@ -286,7 +286,8 @@ func TestPropAffectedByIsWhatWithSays(t *testing.T) {
 					if st.gone && !known || !st.gone && known && before == scale {
 						continue
 					}
-					kind, want = "scale", AffectedByScale(after, key, o)
+					kind = "scale"
+					want = sortedKeys(append(AffectedByScale(after, key, o), AffectedByScale(s, key, o)...))
 				}
 			}
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube/internal/persistent"
@@ -29,26 +30,12 @@ import (
 // into a condition is no difference.
 func (x *Index) With(changed Snapshot) (next *Index, affected []Key) {
 	e := x.edit()
-	w := *x.workloads
 	var budgets []change[*policyv1.PodDisruptionBudget]
 	var pods []change[*corev1.Pod]
 	var l workloadChanges
 	e.next.budgets, budgets = x.budgets.with(changed.Budgets)
 	e.next.pods, pods = x.pods.with(changed.Pods)
-	w.replicationControllers, l.replicationControllers = w.replicationControllers.with(changed.ReplicationControllers)
-	w.replicaSets, l.replicaSets = w.replicaSets.with(changed.ReplicaSets)
-	w.deployments, l.deployments = w.deployments.with(changed.Deployments)
-	w.statefulSets, l.statefulSets = w.statefulSets.with(changed.StatefulSets)
-	if len(changed.Scales) > 0 {
-		scales := w.scales.Edit()
-		for key, scale := range changed.Scales {
-			before, known := w.scales.Get(key)
-			l.scales = append(l.scales, scaleChange{key, before, scale, !known || before != scale})
-			scales.Set(key, scale)
-		}
-		w.scales = scales.Map()
-	}
-	e.next.workloads = &w
+	e.next.workloads, l = x.workloads.with(changed)
 	if !changed.Now.IsZero() {
 		e.next.time = changed.Now
 	}
@@ -59,16 +46,51 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []Key) {
 // Scales, and the affected keys, as With does. What is not there changes nothing.
 func (x *Index) Without(gone Snapshot) (next *Index, affected []Key) {
 	e := x.edit()
-	w := *x.workloads
 	var budgets []change[*policyv1.PodDisruptionBudget]
 	var pods []change[*corev1.Pod]
 	var l workloadChanges
 	e.next.budgets, budgets = x.budgets.without(gone.Budgets)
 	e.next.pods, pods = x.pods.without(gone.Pods)
-	w.replicationControllers, l.replicationControllers = w.replicationControllers.without(gone.ReplicationControllers)
-	w.replicaSets, l.replicaSets = w.replicaSets.without(gone.ReplicaSets)
-	w.deployments, l.deployments = w.deployments.without(gone.Deployments)
-	w.statefulSets, l.statefulSets = w.statefulSets.without(gone.StatefulSets)
+	e.next.workloads, l = x.workloads.without(gone)
+	return e.finish(budgets, pods, l)
+}
+
+// with are the workloads with the changed ones and answers. They are the same if there are none, so that what is
+// remembered by them still counts.
+func (w *workloads) with(changed Snapshot) (*workloads, workloadChanges) {
+	var l workloadChanges
+	if !changed.hasWorkloads() {
+		return w, l
+	}
+	next := *w
+	next.replicationControllers, l.replicationControllers = w.replicationControllers.with(changed.ReplicationControllers)
+	next.replicaSets, l.replicaSets = w.replicaSets.with(changed.ReplicaSets)
+	next.deployments, l.deployments = w.deployments.with(changed.Deployments)
+	next.statefulSets, l.statefulSets = w.statefulSets.with(changed.StatefulSets)
+	if len(changed.Scales) > 0 {
+		scales := w.scales.Edit()
+		for key, scale := range changed.Scales {
+			before, known := w.scales.Get(key)
+			l.scales = append(l.scales, scaleChange{key, before, scale, !known || before != scale})
+			scales.Set(key, scale)
+		}
+		next.scales = scales.Map()
+		next.scaleless, l.scalelessKinds = w.changeScaleless(l.scales)
+	}
+	return &next, l
+}
+
+// without are the workloads without these and without these answers.
+func (w *workloads) without(gone Snapshot) (*workloads, workloadChanges) {
+	var l workloadChanges
+	if !gone.hasWorkloads() {
+		return w, l
+	}
+	next := *w
+	next.replicationControllers, l.replicationControllers = w.replicationControllers.without(gone.ReplicationControllers)
+	next.replicaSets, l.replicaSets = w.replicaSets.without(gone.ReplicaSets)
+	next.deployments, l.deployments = w.deployments.without(gone.Deployments)
+	next.statefulSets, l.statefulSets = w.statefulSets.without(gone.StatefulSets)
 	if len(gone.Scales) > 0 {
 		scales := w.scales.Edit()
 		for key := range gone.Scales {
@@ -77,10 +99,15 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []Key) {
 				scales.Delete(key)
 			}
 		}
-		w.scales = scales.Map()
+		next.scales = scales.Map()
+		next.scaleless, l.scalelessKinds = w.changeScaleless(l.scales)
 	}
-	e.next.workloads = &w
-	return e.finish(budgets, pods, l)
+	return &next, l
+}
+
+// hasWorkloads reports whether the snapshot has workloads or answers about them.
+func (s Snapshot) hasWorkloads() bool {
+	return len(s.ReplicationControllers)+len(s.ReplicaSets)+len(s.Deployments)+len(s.StatefulSets)+len(s.Scales) > 0
 }
 
 type workloadChanges struct {
@@ -89,6 +116,8 @@ type workloadChanges struct {
 	deployments            []change[*appsv1.Deployment]
 	statefulSets           []change[*appsv1.StatefulSet]
 	scales                 []scaleChange
+	// scalelessKinds are the kinds of which the answers say something else now.
+	scalelessKinds []schema.GroupKind
 }
 
 type scaleChange struct {
@@ -150,6 +179,9 @@ func (e *indexEdit) finish(budgets []change[*policyv1.PodDisruptionBudget], pods
 		if c.counts {
 			e.affect(e.budgetsOfControllers(c.key.Namespace, scaleSources(c.key))...)
 		}
+	}
+	for _, kind := range l.scalelessKinds {
+		e.affect(e.budgetsOfKind(kind)...)
 	}
 	x := e.next
 	if e.states != nil {
@@ -555,6 +587,6 @@ func referenceOf(b *policyv1.PodDisruptionBudget, ref metav1.OwnerReference) bud
 }
 
 func compareBudgetReferences(a, b budgetReference) int {
-	return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name),
+	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name),
 		cmp.Compare(a.apiVersion, b.apiVersion), cmp.Compare(a.uid, b.uid), cmp.Compare(a.budget, b.budget))
 }

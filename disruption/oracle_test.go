@@ -2,6 +2,7 @@ package disruption
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -259,6 +260,9 @@ func oracleFind(s Snapshot, namespace string, ref metav1.OwnerReference, o Optio
 	scale, asked := s.Scales[k]
 	switch {
 	case !asked:
+		if why := oracleScaleless(s, ref, gv.Group); why != "" {
+			return "", 0, why, nil
+		}
 		return "", 0, "", &k
 	case scale.Err != "":
 		return "", 0, scale.Err, nil
@@ -266,4 +270,23 @@ func oracleFind(s Snapshot, namespace string, ref metav1.OwnerReference, o Optio
 		return scale.UID, scale.Replicas, "", nil
 	}
 	return "", 0, "", nil
+}
+
+// oracleScaleless is why no object of the kind has a scale: it is a kind of Kubernetes without one, or another answer
+// says so.
+func oracleScaleless(s Snapshot, ref metav1.OwnerReference, group string) string {
+	const none = "does not implement the scale subresource"
+	for kind, resource := range map[string]string{"batch/v1/Job": "jobs.batch", "apps/v1/DaemonSet": "daemonsets.apps", "v1/Node": "nodes"} {
+		if ref.APIVersion+"/"+ref.Kind == kind {
+			return resource + " " + none
+		}
+	}
+	workload := slices.Contains([]string{"apps", "extensions", ""}, group) &&
+		slices.Contains([]string{"ReplicaSet", "Deployment", "StatefulSet", "ReplicationController"}, ref.Kind)
+	for _, k := range slices.SortedFunc(maps.Keys(s.Scales), compareScaleKeys) {
+		if k.Kind == ref.Kind && k.Group == group && !workload && strings.HasSuffix(s.Scales[k].Err, none) {
+			return s.Scales[k].Err
+		}
+	}
+	return ""
 }

@@ -37,7 +37,7 @@ func (t *podCount) outlook(d decision, c Counts, w *workloads, o Options) (never
 	}
 	if scaleDecides(spec) && c.ExpectedPods <= 0 {
 		// A controller may be scaled up. Pods without a controller are never expected.
-		return hopeless || t.pods > 0 && len(t.refs) == 0, 0
+		return hopeless || t.pods > 0 && len(t.references()) == 0, 0
 	}
 	if t.pods > 0 {
 		wanted, known := t.wanted(w)
@@ -53,7 +53,15 @@ func (t *podCount) outlook(d decision, c Counts, w *workloads, o Options) (never
 // where a scale is not.
 func (t *podCount) wanted(w *workloads) (pods int64, known bool) {
 	x := t.expect(w)
-	return x.sum + int64(t.unmanaged), x.problem == nil && len(x.needs) == 0
+	pods = x.sum + int64(t.unmanaged)
+	for _, r := range t.references() {
+		// A Deployment has the pods that it wants through its ReplicaSets. A pod that names the Deployment itself is
+		// none of these: it is there beside them.
+		if r.ref.Kind == deploymentKind && appsGroup(groupOf(r.ref.APIVersion)) {
+			pods += int64(r.pods)
+		}
+	}
+	return pods, x.problem == nil && len(x.needs) == 0
 }
 
 // forbidsAtAnyScale reports whether the budget allows no disruption however many pods the controllers

@@ -267,12 +267,12 @@ func TestControllers(t *testing.T) {
 			{APIVersion: "example.com/v1", Kind: "StatefulSet", Namespace: ns, Name: "x", Subresource: "scale"}},
 	}, {
 		name: "other kinds of the groups", reason: "a workload of that name and UID is of another kind",
-		pods: []*corev1.Pod{pod("a", by("apps/v1", "DaemonSet", "x")), pod("b", by("v1", "Node", "y"))},
+		pods: []*corev1.Pod{pod("a", by("apps/v1", "Queue", "x")), pod("b", by("v1", "Cache", "y"))},
 		s: Snapshot{StatefulSets: []*appsv1.StatefulSet{statefulSet("x", three)}, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("x", "", three)},
 			ReplicationControllers: []*corev1.ReplicationController{replicationController("y", three)}},
 		wantNeeds: []purekube.Need{
-			{APIVersion: "apps/v1", Kind: "DaemonSet", Namespace: ns, Name: "x", Subresource: "scale"},
-			{APIVersion: "v1", Kind: "Node", Namespace: ns, Name: "y", Subresource: "scale"}},
+			{APIVersion: "apps/v1", Kind: "Queue", Namespace: ns, Name: "x", Subresource: "scale"},
+			{APIVersion: "v1", Kind: "Cache", Namespace: ns, Name: "y", Subresource: "scale"}},
 	}, {
 		name: "apiVersion that does not parse", reason: "upstream's text",
 		pods:    []*corev1.Pod{pod("a", by("a/b/c", "StatefulSet", "ss"))},
@@ -608,7 +608,7 @@ func TestD13_NothingUnavailableAndNoScale(t *testing.T) {
 		require.Equal(t, policyv1.SyncFailedReason, written(t, r).Conditions[0].Reason)
 	}
 	t.Run("not looked up yet", func(t *testing.T) {
-		r, err := Plan(web(budget(maxUnavailable("0")), 3, pods(3, 2, by("v1", "Node", "n1"))...), key("web"), Options{})
+		r, err := Plan(web(budget(maxUnavailable("0")), 3, pods(3, 2, by("x/v1", "Y", "n1"))...), key("web"), Options{})
 		require.NoError(t, err)
 		require.Len(t, r.Needs, 1, "the numbers would be others if the scale can be had")
 	})

@@ -23,7 +23,11 @@ type podCount struct {
 	broken *purekube.ObjectError // why the budget's selector finds no pods, if it does not compile
 
 	pods, healthy, unmanaged int32
-	refs                     []reference
+	// of are the references of the pods whose names no other pod has, and refs the list of all references, which
+	// references makes; memo, if set, remembers what their controllers want.
+	of   references
+	refs []reference
+	memo *scaleMemo
 	// namePods, if set, finds the pods for references whose first pod is not known.
 	namePods  func() []reference
 	disrupted map[string]metav1.Time // the entries that stay
@@ -40,7 +44,7 @@ type podCount struct {
 func (x *Index) count(st *budgetState) *podCount {
 	t := &podCount{
 		budget: st.budget, broken: st.broken,
-		pods: st.podSums.pods, healthy: st.ready, unmanaged: st.unmanaged, refs: st.refs.list(), unnamed: x.pods.unnamed(st.budget.Namespace),
+		pods: st.podSums.pods, healthy: st.ready, unmanaged: st.unmanaged, of: st.refs, memo: st.refs.memo, unnamed: x.pods.unnamed(st.budget.Namespace),
 	}
 	if st.selector == nil {
 		return t
@@ -62,15 +66,16 @@ func (x *Index) count(st *budgetState) *podCount {
 		case noEntry:
 		}
 	}
-	ambiguous := referenceList{list: t.refs}
 	for _, same := range x.pods.doubles(st.budget.Namespace) {
 		for _, pod := range same {
 			if st.covers(pod) {
+				ambiguous := referenceList{list: t.references()}
+				t.memo = nil
 				t.addAmbiguous(pod, &ambiguous, x.time, x.o)
+				t.refs = ambiguous.list
 			}
 		}
 	}
-	t.refs = ambiguous.list
 	t.namePods = func() []reference {
 		var named referenceList
 		for _, pod := range x.podsOf(st) {
@@ -88,6 +93,14 @@ func (x *Index) count(st *budgetState) *podCount {
 		return named.list
 	}
 	return t
+}
+
+// references are those of all pods, in no particular order.
+func (t *podCount) references() []reference {
+	if t.refs == nil {
+		t.refs = t.of.list()
+	}
+	return t.refs
 }
 
 // addAmbiguous counts a pod whose name another object in the snapshot has too. Which of them
@@ -136,11 +149,26 @@ type expectation struct {
 // expect adds up the scales of the distinct controllers of the pods (upstream:
 // getExpectedScale).
 func (t *podCount) expect(w *workloads) expectation {
+	if t.onController != nil {
+		return t.expectInOrder(w)
+	}
+	if t.memo != nil {
+		return t.memo.wanted(w, func() *wantedScale {
+			if sum := newScaleSum(w, t.budget.Namespace, t.references()); sum != nil {
+				return sum.wanted()
+			}
+			return &wantedScale{by: w, expectation: t.expectInOrder(w)}
+		})
+	}
 	if scales := t.scalesOfFound(w); scales != nil {
 		return expectation{sum: w.o.sum(scales)}
 	}
-	// Not all are found, so that it matters which pods name them.
-	if slices.ContainsFunc(t.refs, func(r reference) bool { return r.pod == "" }) {
+	return t.expectInOrder(w)
+}
+
+// expectInOrder is for references that are not all found, or that are alike: it matters which pods name them.
+func (t *podCount) expectInOrder(w *workloads) expectation {
+	if slices.ContainsFunc(t.references(), func(r reference) bool { return r.pod == "" }) {
 		t.refs = t.namePods()
 	}
 	slices.SortFunc(t.refs, func(a, b reference) int {
@@ -191,13 +219,11 @@ func (t *podCount) expect(w *workloads) expectation {
 // scalesOfFound are the scales if the order of the pods does not matter: all controllers are found, and no
 // two of them are told apart by anything but their UID. It is nil otherwise.
 func (t *podCount) scalesOfFound(w *workloads) map[types.UID]int32 {
-	if t.onController != nil {
-		return nil
-	}
-	uids := make(map[types.UID]bool, len(t.refs))
-	scales := make(map[types.UID]int32, len(t.refs))
-	for i := range t.refs {
-		ref := &t.refs[i].ref
+	refs := t.references()
+	uids := make(map[types.UID]bool, len(refs))
+	scales := make(map[types.UID]int32, len(refs))
+	for i := range refs {
+		ref := &refs[i].ref
 		a := w.controllerOf(t.budget.Namespace, ref)
 		known, counted := scales[a.found.id()]
 		if a.found.kind == "" || uids[ref.UID] || counted && known != a.found.scale {

@@ -41,6 +41,8 @@ const fewReferences = 8
 type references struct {
 	few  []reference
 	many *persistent.Map[metav1.OwnerReference, reference]
+	// memo is what the controllers of many references want.
+	memo *scaleMemo
 }
 
 // newReferences keeps the slice.
@@ -52,7 +54,7 @@ func newReferences(list []reference) references {
 	for _, r := range list {
 		edit.Set(r.ref, r)
 	}
-	return references{many: edit.Map()}
+	return references{many: edit.Map(), memo: &scaleMemo{}}
 }
 
 func (rs references) len() int {
@@ -92,7 +94,13 @@ func (rs references) with(ref metav1.OwnerReference, pod string) (next reference
 	}
 	switch {
 	case rs.many != nil:
-		return references{many: rs.many.With(ref, r)}, r.pods == 1
+		added = r.pods == 1
+		return references{many: rs.many.With(ref, r), memo: rs.memo.next(func(s *scaleSum) *scaleSum {
+			if added {
+				return s.with(ref)
+			}
+			return s
+		})}, added
 	case i < 0:
 		return newReferences(append(slices.Clone(rs.few), r)), true
 	}
@@ -118,9 +126,9 @@ func (rs references) without(ref metav1.OwnerReference, pod string) (next refere
 	}
 	switch {
 	case rs.many != nil && r.pods == 0:
-		return references{many: rs.many.Without(ref)}, true
+		return references{many: rs.many.Without(ref), memo: rs.memo.next(func(s *scaleSum) *scaleSum { return s.without(ref) })}, true
 	case rs.many != nil:
-		return references{many: rs.many.With(ref, r)}, false
+		return references{many: rs.many.With(ref, r), memo: rs.memo.next(func(s *scaleSum) *scaleSum { return s })}, false
 	case r.pods == 0:
 		return references{few: slices.Delete(slices.Clone(rs.few), i, i+1)}, true
 	}

@@ -42,7 +42,8 @@ type Snapshot struct {
 	ReplicaSets            []*appsv1.ReplicaSet
 	Deployments            []*appsv1.Deployment
 	StatefulSets           []*appsv1.StatefulSet
-	// Scales are the answers to Needs.
+	// Scales are the answers to Needs. An answer that says that a kind has no scale serves for all objects of that
+	// group and kind: none of the others is asked for.
 	Scales map[ScaleKey]Scale
 }
 
@@ -74,7 +75,8 @@ type Scale struct {
 	// kind is not known, has no scale ("nodes does not implement the scale subresource"),
 	// or the request failed. It ends up in the budget's condition, whose message is cut at 32 KiB: with
 	// a longer one the API server rejects the whole status. MatchUpstream cuts it too, where
-	// kube-controller-manager sends a status that is rejected, and the budget keeps its old one.
+	// kube-controller-manager sends a status that is rejected, and the budget keeps its old one. A text that ends
+	// in "does not implement the scale subresource", which is upstream's, is about the kind and not about the object alone.
 	Err string
 }
 
@@ -134,6 +136,7 @@ const (
 	replicaSetKind            = "ReplicaSet"
 	deploymentKind            = "Deployment"
 	statefulSetKind           = "StatefulSet"
+	daemonSetKind             = "DaemonSet"
 )
 
 // stamp is the time as the API keeps it, in whole seconds, and never zero: the library

@@ -70,7 +70,7 @@ func (b *builder) workload(name string) {
 	controlledBy := func(apiVersion, kind string) {
 		owner = &metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: meta.UID, Controller: ptr.To(true)}
 	}
-	switch b.r.IntN(12) {
+	switch b.r.IntN(14) {
 	case 0, 1, 2:
 		controlledBy("apps/v1", "ReplicaSet")
 		b.deployment(meta, replicas)
@@ -82,7 +82,9 @@ func (b *builder) workload(name string) {
 		if b.oneIn(2) {
 			replicas, pods = 1, 1
 		}
-		b.c.StatefulSets = append(b.c.StatefulSets, &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Replicas: &replicas}})
+		policy := []appsv1.PodManagementPolicyType{"", "", appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement}[b.r.IntN(4)]
+		b.c.StatefulSets = append(b.c.StatefulSets, &appsv1.StatefulSet{ObjectMeta: meta,
+			Spec: appsv1.StatefulSetSpec{Replicas: &replicas, PodManagementPolicy: policy}})
 	case 8:
 		controlledBy("v1", "ReplicationController")
 		b.c.ReplicationControllers = append(b.c.ReplicationControllers,
@@ -97,16 +99,21 @@ func (b *builder) workload(name string) {
 	case 10:
 		controlledBy("apps/v1", "DaemonSet")
 		b.c.DaemonSets = append(b.c.DaemonSets, &appsv1.DaemonSet{ObjectMeta: meta})
-		b.c.Scales[disruption.ScaleKey{Group: "apps", Kind: "DaemonSet", Namespace: meta.Namespace, Name: name}] =
-			disruption.Scale{Err: "daemonsets.apps does not implement the scale subresource"}
 		pods = len(b.c.Nodes)
 	case 11: // nobody's pods
+	case 12:
+		controlledBy("batch/v1", "Job")
+	case 13:
+		// kubectl drain does not know it.
+		controlledBy("apps.kruise.io/v1alpha1", "DaemonSet")
+		b.c.Scales[disruption.ScaleKey{Group: "apps.kruise.io", Kind: "DaemonSet", Namespace: meta.Namespace, Name: name}] =
+			disruption.Scale{Found: true, UID: meta.UID, Replicas: replicas}
 	}
 	for i := range pods {
 		p := b.pod(meta.Namespace, fmt.Sprintf("%s-%d", name, i), labels)
 		if owner != nil {
 			p.OwnerReferences = []metav1.OwnerReference{*owner}
-			if owner.Kind == "DaemonSet" {
+			if owner.Kind == "DaemonSet" && owner.APIVersion == "apps/v1" {
 				p.Spec.NodeName = b.c.Nodes[i]
 			}
 		}
@@ -149,6 +156,10 @@ func (b *builder) pod(namespace, name string, labels map[string]string) *corev1.
 	case 5:
 		p.DeletionTimestamp = ptr.To(metav1.NewTime(b.c.Now.Add(time.Second)))
 		p.DeletionGracePeriodSeconds = ptr.To[int64](30)
+		if b.oneIn(3) {
+			// Its node is down.
+			p.DeletionTimestamp = ptr.To(metav1.NewTime(b.c.Now.Add(-time.Hour)))
+		}
 	}
 	if p.Status.Phase != corev1.PodRunning && b.oneIn(4) {
 		// No kubelet says so, and everybody has to decide something.
@@ -217,6 +228,16 @@ func (c Cluster) On(node string) []*corev1.Pod {
 		return slices.Compare([]string{a.Namespace, a.Name}, []string{b.Namespace, b.Name})
 	})
 	return on
+}
+
+// StatefulSet is the one of that UID, nil if there is none.
+func (c Cluster) StatefulSet(uid types.UID) *appsv1.StatefulSet {
+	for _, ss := range c.StatefulSets {
+		if ss.UID == uid {
+			return ss
+		}
+	}
+	return nil
 }
 
 // Replicas are what the controller of that UID wants; 0 if its kind has no scale.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -155,9 +156,9 @@ func (c *cluster) evict(key types.NamespacedName) Answer {
 	return a
 }
 
-// finish plays the kubelets, which end the terminating pods, and then the controllers of these, which
-// make as many of them again as their replicas still ask for: elsewhere, ready, with another UID.
-// Nobody acts in between. It reports whether any pod went.
+// finish plays the kubelets, which end the terminating pods that can end, and then the controllers of these, which
+// make as many of them again as they still want: elsewhere, ready if they were, with another UID. Nobody acts in
+// between. It reports whether any pod went.
 func (c *cluster) finish() bool {
 	gone := map[types.UID][]*corev1.Pod{} // by controller
 	active := map[types.UID]int{}
@@ -167,6 +168,9 @@ func (c *cluster) finish() bool {
 		ref := metav1.GetControllerOf(pod)
 		switch {
 		case pod.DeletionTimestamp != nil:
+			if deadNode(pod) {
+				continue
+			}
 			c.w.Unload(pod)
 			delete(c.pods, key)
 			changed = true
@@ -178,16 +182,53 @@ func (c *cluster) finish() bool {
 		}
 	}
 	for _, uid := range slices.Sorted(maps.Keys(gone)) {
-		wanted := int(c.sample.Replicas(uid)) - active[uid]
-		for _, pod := range gone[uid][:min(max(wanted, 0), len(gone[uid]))] {
-			c.replace(pod)
+		if set := c.sample.StatefulSet(uid); set != nil {
+			c.syncStatefulSet(set, gone[uid])
+			continue
+		}
+		wanted := min(max(int(c.sample.Replicas(uid))-active[uid], 0), len(gone[uid]))
+		for _, ready := range []bool{false, true} {
+			// Which of them come back is not known: the worst is that those do that are not ready.
+			for _, pod := range gone[uid] {
+				if wanted > 0 && runningAndReady(pod) == ready {
+					wanted--
+					c.replace(pod)
+				}
+			}
 		}
 	}
 	c.settle()
 	return changed
 }
 
-// replace makes a pod like the one that is gone. A StatefulSet's has the same name.
+// deadNode reports whether nothing ends the terminating pod.
+func deadNode(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp.Before(&metav1.Time{Time: parity.Epoch})
+}
+
+func runningAndReady(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodRunning &&
+		slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
+}
+
+// syncStatefulSet makes the pods that are gone again, as the StatefulSet's controller does: ordinal by ordinal, and
+// with OrderedReady no further than to the first that is not there, running and ready. Nobody makes those that were not
+// there before.
+func (c *cluster) syncStatefulSet(set *appsv1.StatefulSet, gone []*corev1.Pod) {
+	for i := range int(*set.Spec.Replicas) {
+		key := types.NamespacedName{Namespace: set.Namespace, Name: set.Name + "-" + strconv.Itoa(i)}
+		at := slices.IndexFunc(gone, func(p *corev1.Pod) bool { return keyOf(p) == key })
+		if at >= 0 && c.pods[key] == nil {
+			c.replace(gone[at])
+		}
+		pod := c.pods[key]
+		if set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement && (pod == nil || pod.DeletionTimestamp != nil || !runningAndReady(pod)) {
+			return
+		}
+	}
+}
+
+// replace makes a pod like the one that is gone: not ready if that was not. A StatefulSet's has the same name.
 func (c *cluster) replace(gone *corev1.Pod) {
 	c.version++
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -200,7 +241,14 @@ func (c *cluster) replace(gone *corev1.Pod) {
 	pod.Spec = *gone.Spec.DeepCopy()
 	pod.Spec.NodeName = "elsewhere"
 	pod.Status.Phase = corev1.PodRunning
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	if gone.Status.Phase == corev1.PodPending {
+		pod.Status.Phase = corev1.PodPending
+	}
+	ready := corev1.ConditionFalse
+	if runningAndReady(gone) {
+		ready = corev1.ConditionTrue
+	}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
 	c.pods[keyOf(pod)] = pod
 	c.w.Load(pod)
 }

@@ -83,7 +83,7 @@ func (m scaleMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*me
 	return &meta.RESTMapping{Resource: plural, GroupVersionKind: kind.WithVersion(versions[0])}, nil
 }
 
-// scaleDiscovery says of every resource that it has a scale.
+// scaleDiscovery says of every resource that it has a scale, but of those of Kubernetes that have none.
 type scaleDiscovery struct {
 	discovery.DiscoveryInterface
 	scales *scales
@@ -94,6 +94,9 @@ func (d scaleDiscovery) ServerResourcesForGroupVersion(groupVersion string) (*me
 	defer d.scales.mu.Unlock()
 	list := &metav1.APIResourceList{GroupVersion: groupVersion}
 	for resource := range d.scales.kinds {
+		if resource.Group == "batch" || resource.String() == "daemonsets.apps" {
+			continue
+		}
 		list.APIResources = append(list.APIResources, metav1.APIResource{Name: resource.Resource + "/scale", Group: "autoscaling", Version: "v1", Kind: "Scale"})
 	}
 	return list, nil

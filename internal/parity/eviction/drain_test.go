@@ -91,7 +91,7 @@ func TestDrainNode(t *testing.T) {
 			}
 			for _, kind := range []string{
 				"DrainsNow", "DrainsInRounds", "DrainsNever", "DrainNotStarted", "a round that only waits", "more than two rounds",
-				"refused: DaemonSetPod", "refused: LocalStorage", "refused: NoController", "refused: EvictionRefused",
+				"refused: StuckPod", "refused: DaemonSetPod", "refused: LocalStorage", "refused: NoController", "refused: EvictionRefused",
 				"skipped: DaemonSetPod", "skipped: MirrorPod", "skipped: SkipPod",
 			} {
 				if cases >= 1000 && only >= cases && seen[kind] < int(cases/200) {
@@ -112,6 +112,9 @@ func asDrained(d disruption.Drain) drained {
 		// kubectl names the pods of each class in one error.
 		byMessage := map[string][]string{}
 		for _, p := range d.Refused {
+			if p.Code == disruption.DrainStuckPod {
+				continue // kubectl does not get as far as to wait for it
+			}
 			byMessage[p.Message] = append(byMessage[p.Message], p.Pod.String())
 		}
 		for message, pods := range byMessage {
@@ -178,8 +181,14 @@ func (c *cluster) drain(left []types.NamespacedName, d *drained) {
 		var evicted, waiting []types.NamespacedName
 		answers := map[types.NamespacedName]Answer{}
 		for _, key := range left {
+			// kubectl waits for a pod that does not end.
+			dead := c.pods[key].DeletionTimestamp != nil && deadNode(c.pods[key])
 			switch a := c.evict(key); a.Code {
 			case 201:
+				if dead {
+					refuse(key, Answer{})
+					continue
+				}
 				evicted = append(evicted, key)
 			case 429:
 				waiting = append(waiting, key)

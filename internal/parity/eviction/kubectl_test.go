@@ -185,8 +185,12 @@ func (a *drainAPI) evictInTurn(key types.NamespacedName) error {
 	time.Sleep(time.Duration(slices.Index(a.order, key)) * time.Millisecond)
 	a.turn <- struct{}{}
 	defer func() { <-a.turn }()
+	dead := a.pods[key].DeletionTimestamp != nil && deadNode(a.pods[key])
 	switch answer := a.evict(key); answer.Code {
 	case 201:
+		if dead {
+			return nil
+		}
 		n := int(time.Since(a.began) / retry)
 		a.rounds[n] = append(a.rounds[n], key)
 		return nil

@@ -68,7 +68,12 @@ func TestRecipe(t *testing.T) {
 // hasDivergence: with maxUnavailable 0 and a controller without a scale the default decides without
 // the scale (D-13).
 func hasDivergence(sample samplecluster.Cluster) bool {
-	return slices.ContainsFunc(slices.Collect(maps.Values(sample.Scales)), func(s disruption.Scale) bool { return s.Err != "" }) &&
+	scaleless := func(p *corev1.Pod) bool {
+		ref := metav1.GetControllerOf(p)
+		return ref != nil && (ref.Kind == "Job" || ref.Kind == "DaemonSet" && ref.APIVersion == "apps/v1")
+	}
+	return (slices.ContainsFunc(slices.Collect(maps.Values(sample.Scales)), func(s disruption.Scale) bool { return s.Err != "" }) ||
+		slices.ContainsFunc(sample.Pods, scaleless)) &&
 		slices.ContainsFunc(sample.Budgets, func(b *policyv1.PodDisruptionBudget) bool {
 			m := b.Spec.MaxUnavailable
 			return m != nil && (m.String() == "0" || m.String() == "0%")
