@@ -21,6 +21,9 @@ func carryOut[A purekube.Action](actions []A, do func(purekube.Request) (runtime
 	var failed []error
 	for _, action := range actions {
 		request := action.Request(done)
+		if request.Err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", action, request.Err))
+		}
 		object, err := do(request)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", action, err))

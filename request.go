@@ -21,7 +21,7 @@ type Action interface {
 	// object that the write before it returned.
 	//
 	// The request shares no memory with the action or with done. A done that is too short or
-	// holds other kinds of objects counts as one of failed calls. An action that no plan
+	// holds other kinds of objects counts as one of failed calls, and Request.Err may say so. An action that no plan
 	// returned, the zero value for example, gives a request that the API server refuses.
 	Request(done []runtime.Object) Request
 }
@@ -50,6 +50,10 @@ type Request struct {
 	Force        bool
 	// Preconditions are options of a delete. Nil: none.
 	Preconditions *metav1.Preconditions
+	// Err is not nil where an earlier call of the plan succeeded with an answer that the request
+	// cannot use: the request leaves out what the answer is for. Make the call all the same, and
+	// plan again as after a failed call.
+	Err error
 	// GoOn reports that the actions after this one in the plan are right even if this call
 	// fails. Where it is false and the call fails, make none of them.
 	GoOn bool

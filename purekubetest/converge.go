@@ -1,6 +1,7 @@
 package purekubetest
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -70,8 +71,9 @@ func Converge[S Snapshot](t testing.TB, snapshot S) (atRest S, steps []Step) {
 			}
 			var done []runtime.Object
 			for _, a := range o.actions {
-				object, err := p.server.Do(a.Request(done))
-				if err != nil {
+				request := a.Request(done)
+				object, err := p.server.Do(request)
+				if err = errors.Join(request.Err, err); err != nil {
 					t.Fatalf("%s: %s: %v", o.key, a, err)
 				}
 				done = append(done, object)

@@ -26,15 +26,15 @@ func AffectedByPod(s Snapshot, oldPod, newPod *corev1.Pod, o Options) []Key {
 	if len(e.pods()) == 0 {
 		return nil
 	}
+	x := newTables(claimsFor(s, e.pods(), o), o).planner()
 	var concerned []*resourcev1.ResourceClaim
 	if e.matters() {
 		for _, claim := range slices.Concat(s.Claims, s.Assumed) {
-			if claim != nil && e.concerns(claim) {
+			if claim != nil && e.concerns(x, claim) {
 				concerned = append(concerned, claim)
 			}
 		}
 	}
-	x := newTables(claimsFor(s, e.pods(), o), o).planner()
 	var keys keySet
 	keys.addPodEvent(x, x, e, concerned)
 	return keys.sorted()
@@ -119,11 +119,8 @@ func claimsFor(s Snapshot, pods []*corev1.Pod, o Options) Snapshot {
 	}
 	wanted := map[types.NamespacedName]bool{}
 	for _, pod := range pods {
-		of := entriesOf(pod)
-		for i := range pod.Spec.ResourceClaims {
-			if name, state := of.claimName(i); state == NameKnown {
-				wanted[types.NamespacedName{Namespace: pod.Namespace, Name: name}] = true
-			}
+		for name := range resolved(pod) {
+			wanted[name] = true
 		}
 	}
 	if len(wanted) == 0 {
@@ -165,17 +162,6 @@ func usesClaim(pod *corev1.Pod, claim *resourcev1.ResourceClaim) bool {
 	return ok && pod.UID == of.owner && anyGenerated(pod) || resolvesTo(pod, claim.Name)
 }
 
-// resolvesTo reports whether one of the pod's entries resolves to a claim of that name.
-func resolvesTo(pod *corev1.Pod, claim string) bool {
-	of := entriesOf(pod)
-	for i := range pod.Spec.ResourceClaims {
-		if name, state := of.claimName(i); state == NameKnown && name == claim {
-			return true
-		}
-	}
-	return false
-}
-
 // namesTemplate reports whether one of the pod's entries names the template. Nobody names nil.
 func namesTemplate(pod *corev1.Pod, template *resourcev1.ResourceClaimTemplate) bool {
 	if template == nil || template.Namespace != pod.Namespace {
@@ -206,12 +192,12 @@ func (e podEvent) matters() bool {
 	case e.oldPod.UID != e.newPod.UID || e.oldPod.Name != e.newPod.Name || e.oldPod.Namespace != e.newPod.Namespace:
 		return true
 	}
-	return podstate.Done(e.oldPod) || podstate.Done(e.newPod)
+	return podstate.Done(e.oldPod) != podstate.Done(e.newPod)
 }
 
-// concerns reports whether the claim names the pod as a consumer or as its owner.
-func (e podEvent) concerns(claim *resourcev1.ResourceClaim) bool {
-	return slices.ContainsFunc(e.pods(), func(pod *corev1.Pod) bool { return namesPod(claim, snapshot.KeyOf(pod)) })
+// concerns reports whether the plan of the claim rests on the pod's name.
+func (e podEvent) concerns(x *planner, claim *resourcev1.ResourceClaim) bool {
+	return slices.ContainsFunc(e.pods(), func(pod *corev1.Pod) bool { return x.restsOn(claim, snapshot.KeyOf(pod)) })
 }
 
 // freed are the pods of the event that need their claims no more.
@@ -251,11 +237,8 @@ func (k keySet) sorted() []Key {
 // addFreed adds the claims that the event's pods name and need no more.
 func (k *keySet) addFreed(e podEvent) {
 	for _, pod := range e.freed() {
-		of := entriesOf(pod)
-		for i := range pod.Spec.ResourceClaims {
-			if name, state := of.claimName(i); state == NameKnown {
-				k.addKey(Key{ClaimKey, pod.Namespace, name})
-			}
+		for name := range resolved(pod) {
+			k.addKey(Key{ClaimKey, name.Namespace, name.Name})
 		}
 		if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil {
 			k.addKey(Key{ClaimKey, pod.Namespace, extended.ResourceClaimName})
@@ -278,6 +261,37 @@ func (k *keySet) addPodEvent(before, after *planner, e podEvent, concerned []*re
 	for _, claim := range concerned {
 		k.addKey(KeyOfClaim(claim))
 	}
+	// D-36: a claim that the pod keeps for its group, or no longer does.
+	was, is := before.keptForGroup(e.oldPod), after.keptForGroup(e.newPod)
+	for claim := range was {
+		if !is[claim] {
+			k.addKey(Key{ClaimKey, claim.namespace, claim.name})
+		}
+	}
+	for claim := range is {
+		if !was[claim] {
+			k.addKey(Key{ClaimKey, claim.namespace, claim.name})
+		}
+	}
+}
+
+// groupsClaim is a claim and a PodGroup that it may be reserved for.
+type groupsClaim struct{ namespace, name, group string }
+
+// keptForGroup are the claims that stay reserved for the pod's PodGroup on account of the pod.
+func (x *planner) keptForGroup(pod *corev1.Pod) map[groupsClaim]bool {
+	if pod == nil || x.PodGroupOf == nil || x.upstream() || podstate.Done(pod) {
+		return nil
+	}
+	group := x.PodGroupOf(pod)
+	if group == "" {
+		return nil
+	}
+	kept := map[groupsClaim]bool{}
+	for claim := range resolved(pod) {
+		kept[groupsClaim{claim.Namespace, claim.Name, group}] = true
+	}
+	return kept
 }
 
 // addPods is for pods that have not changed themselves.
@@ -293,7 +307,7 @@ func (k *keySet) addPods(before, after *planner, pods []*corev1.Pod) {
 // needsWork reports whether the pod's plan may have anything to do or to say (podNeedsWork in
 // upstream's controller.go).
 func (x *planner) needsWork(pod *corev1.Pod) bool {
-	if len(pod.Spec.ResourceClaims) == 0 || pod.DeletionTimestamp != nil || !x.upstream() && podstate.Done(pod) || x.knownDeleted(pod) {
+	if len(pod.Spec.ResourceClaims) == 0 || pod.DeletionTimestamp != nil || !x.upstream() && podstate.Done(pod) {
 		return false
 	}
 	if pod.UID == "" {

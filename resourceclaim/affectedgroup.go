@@ -125,11 +125,8 @@ func (k *keySet) addGroupEvent(before, after *planner, e groupEvent, concerned [
 		k.addKey(e.newGroup.key())
 	}
 	if e.matters() && e.oldGroup != nil {
-		of := entriesOf(&e.oldGroup.Pod)
-		for i := range e.oldGroup.Spec.ResourceClaims {
-			if name, state := of.claimName(i); state == NameKnown {
-				k.addKey(Key{ClaimKey, e.oldGroup.Namespace, name})
-			}
+		for name := range resolved(&e.oldGroup.Pod) {
+			k.addKey(Key{ClaimKey, name.Namespace, name.Name})
 		}
 	}
 	for _, claim := range concerned {
@@ -150,7 +147,7 @@ func (k *keySet) addGroups(before, after *planner, groups []*podGroup) {
 // groupNeedsWork reports whether the group's plan may have anything to do or to say
 // (podGroupNeedsWork in upstream's controller.go).
 func (x *planner) groupNeedsWork(g *podGroup) bool {
-	if len(g.Spec.ResourceClaims) == 0 || g.DeletionTimestamp != nil || x.knownDeleted(&g.Pod) {
+	if len(g.Spec.ResourceClaims) == 0 || g.DeletionTimestamp != nil {
 		return false
 	}
 	if g.invalid() != nil || len(g.Spec.ResourceClaims) > MaxPodGroupClaims {

@@ -27,7 +27,7 @@ func TestPodGroupWithWork(t *testing.T) {
 		{"at rest", "it has its claim", g.got("gpu", "c"), nil, false},
 		{"no entries", "there is nothing to do, whatever else is wrong with it", newGroup("g").uid(""), nil, false},
 		{"deleting", "a group that goes gets nothing", g.deleting(), nil, false},
-		{"known to be deleted", "the cache lags", g, []types.UID{"uid-g"}, false},
+		{"D-37 seen to be deleted", "the plan asks for it", g, []types.UID{"uid-g"}, true},
 		{"no UID", "the plan says so", newGroup("g", groupUses("a", "s")).uid(""), nil, true},
 		{"another API", "the plan says so", foreign, nil, true},
 		{"four entries", "that is the most", four, nil, false},

@@ -24,6 +24,19 @@ func claimMetadata(answer runtime.Object) (metadata metav1.Object, ok bool) {
 	return nil, false
 }
 
+// failed reports whether the answer stands for a failed call: nil, or a nil pointer.
+func failed(answer runtime.Object) bool {
+	switch o := answer.(type) {
+	case nil:
+		return true
+	case *resourcev1.ResourceClaim:
+		return o == nil
+	case *unstructured.Unstructured:
+		return o == nil
+	}
+	return false
+}
+
 func isClaim(o *unstructured.Unstructured) bool {
 	return o != nil && o.GetKind() == claimKind.Kind && o.GroupVersionKind().Group == claimKind.Group
 }

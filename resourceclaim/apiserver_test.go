@@ -47,6 +47,8 @@ type apiServer struct {
 	calls []string
 	// refuse, if not nil, says which requests fail, as a quota or an admission plugin would.
 	refuse func(purekube.Request) error
+	// admit, if not nil, changes claims that are created, as an admission policy would.
+	admit func(*resourcev1.ResourceClaim)
 	// dynamic answers with Unstructured, as a dynamic client does.
 	dynamic bool
 }
@@ -148,6 +150,18 @@ func (s *apiServer) needs(uid types.UID) bool {
 	return false
 }
 
+// membersUse reports whether a pod that may run names the claim, which is reserved for its PodGroup (D-36).
+func (s *apiServer) membersUse(c *resourcev1.ResourceClaim) bool {
+	return slices.ContainsFunc(c.Status.ReservedFor, func(ref resourcev1.ResourceClaimConsumerReference) bool {
+		for _, p := range s.pods {
+			if ref.Resource == "podgroups" && groupOfLabel(p) == ref.Name && !podstate.Done(p) && resolvesTo(p, c.Name) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
 func (s *apiServer) violation(format string, args ...any) {
 	s.violations = append(s.violations, fmt.Sprintf(format, args...))
 }
@@ -228,6 +242,9 @@ func (s *apiServer) createClaim(c *resourcev1.ResourceClaim) (*resourcev1.Resour
 	c = c.DeepCopy()
 	c.Name = fmt.Sprintf("%s%05d", c.GenerateName, s.names)
 	c.UID = types.UID(fmt.Sprintf("claim-%d", s.names))
+	if s.admit != nil {
+		s.admit(c)
+	}
 	return s.putClaim(c), nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/utils/lru"
 
 	"github.com/purekube/purekube/internal/snapshot"
 )
@@ -23,16 +24,27 @@ const AssumeFor = time.Hour
 // to Reserve and Release, which saves conflicts), Forget in the handler of a claim's deletion, and
 // hand List to [Snapshot].Assumed.
 //
-// A claim that is deleted before the cache ever showed it, and without Forget, is kept for
-// [AssumeFor] and then dropped. Until then a pod's status may name it; the first plan after that
-// corrects it.
+// The event of a deletion may arrive before the answer to the write: a claim that was forgotten is not
+// kept by a later Add. A claim that is deleted before the cache ever showed it, and without Forget, is
+// kept for [AssumeFor] and then dropped. Until then a pod's status may name it; the first plan after
+// that corrects it.
+//
+// Call CacheAt before each plan, with the resourceVersion that the cache of claims has reached. Where
+// an API server was restored from a backup, it does not have the claims that are kept here.
 //
 // It is safe for concurrent use and has no clock: the times come from the caller. The zero
 // value is empty.
 type AssumedClaims struct {
 	mu     sync.Mutex
 	claims map[types.NamespacedName]assumedClaim
+	// forgotten are the UIDs of claims that are gone, the last ones.
+	forgotten *lru.Cache
+	// cacheAt is the resourceVersion of the cache.
+	cacheAt string
 }
+
+// maxForgotten is how many deletions may overtake the answer to a write.
+const maxForgotten = 10_000
 
 type assumedClaim struct {
 	claim *resourcev1.ResourceClaim
@@ -40,16 +52,21 @@ type assumedClaim struct {
 }
 
 // Add keeps a claim as a write at that time returned it: a ResourceClaim, or an Unstructured
-// from a dynamic client. It keeps a copy. A claim of that name that is older is replaced. Nil and
-// objects of other kinds change nothing, so that whoever carries out plans may call it with
-// every answer.
+// from a dynamic client. It keeps a copy. A claim of that name that is older is replaced. Nil,
+// objects of other kinds, claims without a name and claims that were forgotten change nothing, so that
+// whoever carries out plans may call it with every answer.
 func (a *AssumedClaims) Add(returned runtime.Object, now time.Time) {
 	claim, ok := typedClaim(returned)
-	if !ok {
+	if !ok || claim.Name == "" {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.forgotten != nil {
+		if _, gone := a.forgotten.Get(claim.UID); gone && claim.UID != "" {
+			return
+		}
+	}
 	key := snapshot.KeyOf(claim)
 	if held, ok := a.claims[key]; ok {
 		// Writes on different threads may return in the wrong order.
@@ -63,10 +80,15 @@ func (a *AssumedClaims) Add(returned runtime.Object, now time.Time) {
 	a.claims[key] = assumedClaim{claim: claim, until: now.Add(AssumeFor)}
 }
 
-// Forget drops the claim with that UID: it is gone.
+// Forget drops the claim with that UID: it is gone. Later calls of Add with it change nothing. The last
+// 10,000 UIDs are remembered.
 func (a *AssumedClaims) Forget(uid types.UID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.forgotten == nil {
+		a.forgotten = lru.New(maxForgotten)
+	}
+	a.forgotten.Add(uid, nil)
 	for key, held := range a.claims {
 		if held.claim.UID == uid {
 			delete(a.claims, key)
@@ -74,12 +96,32 @@ func (a *AssumedClaims) Forget(uid types.UID) {
 	}
 }
 
+// CacheAt tells that the caller's cache of claims is at that resourceVersion: the one of a list, or what
+// LastSyncResourceVersion of an informer returns. Where it is older than the one told before, the API
+// server was restored from a backup: everything that is kept here is dropped, and restored is true. Then
+// empty the [DeletedPods] as well, since UIDs may have come back, and plan every key. A resourceVersion
+// that does not compare changes nothing.
+func (a *AssumedClaims) CacheAt(resourceVersion string) (restored bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if _, err := resourceversion.CompareResourceVersion(resourceVersion, resourceVersion); err != nil {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(resourceVersion, a.cacheAt)
+	a.cacheAt = resourceVersion
+	if err != nil || order >= 0 { // the first one is compared with none
+		return false
+	}
+	a.claims, a.forgotten = nil, nil
+	return true
+}
+
 // ListFor is List with the Claims of the Index as cached. It looks up only the claims that are kept
 // here.
 func (a *AssumedClaims) ListFor(now time.Time, x *Index) []*resourcev1.ResourceClaim {
 	return a.list(now, func(drop func(*resourcev1.ResourceClaim)) {
 		for key := range a.claims {
-			if listed := x.claims.find(key); listed != nil {
+			for _, listed := range x.claims.versions(key) {
 				drop(listed)
 			}
 		}
@@ -87,8 +129,9 @@ func (a *AssumedClaims) ListFor(now time.Time, x *Index) []*resourcev1.ResourceC
 }
 
 // List returns the claims that cached does not show yet in that or a newer version, sorted
-// by namespace and name, and drops the others and those that are too old. The claims are the
-// ones kept here and are not to be written to.
+// by namespace and name, and drops the others and those that are too old. Where cached has several
+// claims of one name, it is enough that one of them is as new. The claims are the ones kept here and
+// are not to be written to.
 func (a *AssumedClaims) List(now time.Time, cached []*resourcev1.ResourceClaim) []*resourcev1.ResourceClaim {
 	return a.list(now, func(drop func(*resourcev1.ResourceClaim)) {
 		for _, c := range cached {

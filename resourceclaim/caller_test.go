@@ -194,6 +194,9 @@ func (c *caller) work(key Key) {
 	for _, action := range r.Actions {
 		request := action.Request(done)
 		returned, err := c.server.do(request)
+		if request.Err != nil && c.queue != nil {
+			c.queue[key] = true // with back-off
+		}
 		if err != nil {
 			returned = nil
 			if reporter, ok := action.(purekube.FailureReporter); ok {

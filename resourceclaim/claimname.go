@@ -2,9 +2,11 @@ package resourceclaim
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // NameState says what is known about the claim of an entry of a pod's spec.resourceClaims.
@@ -59,6 +61,29 @@ func ClaimName(pod *corev1.Pod, pc *corev1.PodResourceClaim) (name string, state
 		return "", NameNotCreated
 	}
 	return generatedName(statusOf(pod, pc.Name))
+}
+
+// resolved are the claims that the pod's entries resolve to.
+func resolved(pod *corev1.Pod) iter.Seq[types.NamespacedName] {
+	return func(yield func(types.NamespacedName) bool) {
+		of := entriesOf(pod)
+		for i := range pod.Spec.ResourceClaims {
+			name, state := of.claimName(i)
+			if state == NameKnown && !yield(types.NamespacedName{Namespace: pod.Namespace, Name: name}) {
+				return
+			}
+		}
+	}
+}
+
+// resolvesTo reports whether one of the pod's entries resolves to a claim of that name.
+func resolvesTo(pod *corev1.Pod, claim string) bool {
+	for name := range resolved(pod) {
+		if name.Name == claim {
+			return true
+		}
+	}
+	return false
 }
 
 // generatedName resolves an entry with a template from its status, which may be nil.

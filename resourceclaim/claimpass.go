@@ -2,7 +2,6 @@ package resourceclaim
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,19 +19,14 @@ import (
 func (x *planner) planClaim(claim *resourcev1.ResourceClaim, user *corev1.Pod) (r Result, err error) {
 	var problems snapshot.Problems
 	var few [8]standing
-	standings := few[:0]
+	standings, ended := x.standings(claim, user, few[:0], &problems)
+	if ended {
+		return Result{}, problems.Err()
+	}
 	dropped := 0
-	for i := range claim.Status.ReservedFor {
-		consumer := &claim.Status.ReservedFor[i]
-		st, problem := x.judge(claim.Namespace, consumer, user)
-		if problem != nil {
-			problems.Add(problem)
-			if x.upstream() && errors.Is(problem, purekube.ErrPathSegment) {
-				// Upstream's look-up ends the pass.
-				return Result{}, problems.Err()
-			}
-		}
+	for i, st := range standings {
 		if st == unknown {
+			consumer := &claim.Status.ReservedFor[i]
 			need := needPod(claim.Namespace, consumer.Name)
 			if isPodGroup(consumer) {
 				need = needPodGroup(claim.Namespace, consumer.Name)
@@ -42,7 +36,6 @@ func (x *planner) planClaim(claim *resourcev1.ResourceClaim, user *corev1.Pod) (
 		if st.dropped() {
 			dropped++
 		}
-		standings = append(standings, st)
 	}
 	if len(r.Needs) > 0 {
 		r.Needs = sortNeeds(r.Needs)
@@ -50,7 +43,7 @@ func (x *planner) planClaim(claim *resourcev1.ResourceClaim, user *corev1.Pod) (
 	}
 	unused := dropped == len(claim.Status.ReservedFor)
 	owner := ownerNone
-	if unused {
+	if unused && x.ownerMatters(claim) {
 		var problem *purekube.ObjectError
 		if owner, problem = x.owner(claim); problem != nil {
 			problems.Add(problem)
@@ -73,8 +66,7 @@ func (x *planner) planClaim(claim *resourcev1.ResourceClaim, user *corev1.Pod) (
 	if protected && !allocated && (dropped > 0 || unused && deleting) {
 		r.Actions = append(r.Actions, RemoveFinalizer{Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID, Claim: claim.DeepCopy()})
 	}
-	// D-17: what is being deleted already needs no second request.
-	if owner == ownerNeedsItNoMore && (x.upstream() || !deleting) {
+	if owner == ownerNeedsItNoMore {
 		del := DeleteClaim{Namespace: claim.Namespace, Name: claim.Name}
 		if !x.upstream() {
 			// D-10: only this very claim, and as it was read, may go.
@@ -130,6 +122,13 @@ const (
 	ownerNeedsItNoMore                      // the pod is done or gone
 )
 
+// ownerMatters reports whether the plan of an unused claim depends on the pod that the claim was
+// generated for.
+func (o Options) ownerMatters(claim *resourcev1.ResourceClaim) bool {
+	// D-17: what is being deleted already needs no second request, whatever the pod does.
+	return o.upstream() || claim.DeletionTimestamp == nil
+}
+
 // owner finds out whether the pod that the claim was generated for may still need it
 // (BR-30-08).
 func (x *planner) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *purekube.ObjectError) {
@@ -139,7 +138,7 @@ func (x *planner) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *pureku
 	}
 	key := types.NamespacedName{Namespace: claim.Namespace, Name: name}
 	pod := x.pod(key)
-	if pod != nil && x.knownDeleted(pod) || pod == nil && !x.podAmbiguous(key) {
+	if pod != nil && x.presenceOfPod(pod) != present || pod == nil && !x.podAmbiguous(key) {
 		// The pod may be too new for the cache. If it is truly gone, the garbage collector
 		// deletes the claim.
 		return ownerAbsent, nil

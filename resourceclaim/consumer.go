@@ -25,6 +25,7 @@ const (
 	mayRun                            // the pod is there and not done
 	confirmed                         // the API server has the pod
 	indeterminate                     // the snapshot contradicts itself: kept, with an error
+	usedByMembers                     // pods of the PodGroup still use the claim (D-36)
 
 	// Dropped.
 	deleted  // the UID is known to be deleted
@@ -37,6 +38,45 @@ const (
 )
 
 func (s standing) dropped() bool { return s >= deleted && s <= gone }
+
+// standings says of each consumer of the claim what is known about it. It appends to into. ended reports that
+// upstream goes no further.
+func (x *planner) standings(claim *resourcev1.ResourceClaim, guess *corev1.Pod, into []standing, problems *snapshot.Problems) (all []standing, ended bool) {
+	var running map[string]bool // made for the first consumer that asks for it
+	for i := range claim.Status.ReservedFor {
+		consumer := &claim.Status.ReservedFor[i]
+		st, problem := x.judge(claim.Namespace, consumer, guess)
+		if problem != nil {
+			problems.Add(problem)
+			if x.upstream() && errors.Is(problem, purekube.ErrPathSegment) {
+				// Upstream's look-up ends the pass.
+				return into, true
+			}
+		}
+		if (st.dropped() || st == unknown) && isPodGroup(consumer) && !x.upstream() {
+			// D-36: whether the group is there decides nothing while its pods run on the claim.
+			if running == nil {
+				running = x.groupsRunningOn(claim)
+			}
+			if running[consumer.Name] {
+				st = usedByMembers
+			}
+		}
+		into = append(into, st)
+	}
+	return into, false
+}
+
+// groupsRunningOn are the names of the PodGroups with a pod that uses the claim and is not done.
+func (x *planner) groupsRunningOn(claim *resourcev1.ResourceClaim) map[string]bool {
+	running := map[string]bool{}
+	for pod := range x.podsUsing(snapshot.KeyOf(claim)) {
+		if group := x.PodGroupOf(pod); group != "" && !podstate.Done(pod) {
+			running[group] = true
+		}
+	}
+	return running
+}
 
 // judge finds out about one consumer of a claim in that namespace, in upstream's order: the
 // UIDs known to be deleted, the cache, the API server (BR-30-06). Existence has three values:
@@ -80,18 +120,31 @@ func (x *planner) standing(name types.NamespacedName, uid types.UID, k known) (s
 	noUID := func() (standing, *purekube.ObjectError) {
 		return indeterminate, &purekube.ObjectError{Kind: k.kind, Namespace: name.Namespace, Name: name.Name, Field: "metadata.uid", Err: ErrNoUID}
 	}
+	ask := func() (standing, *purekube.ObjectError) {
+		if problem := snapshot.CheckNeed(purekube.Need{Kind: k.kind, Namespace: name.Namespace, Name: name.Name}); problem != nil {
+			// Nobody can ask for it.
+			return indeterminate, problem
+		}
+		return unknown, nil
+	}
 	switch {
 	case uid == "":
 		return noUID()
-	case x.deleted != nil && x.deleted(uid):
-		// A deleted UID does not come back, whatever an older list still shows.
+	case x.seenDeleted(uid) && x.upstream():
 		return deleted, nil
+	case k.cachedUID == uid && k.done:
+		return done, nil
+	case x.seenDeleted(uid) && !k.asked && (k.cachedUID == uid || k.ambiguous):
+		// D-37: after a restore from a backup a UID comes back.
+		return ask()
+	case x.seenDeleted(uid) && !(k.found && (k.foundUID == uid || k.foundUID == "")):
+		return deleted, nil
+	case x.seenDeleted(uid) && k.foundUID == uid:
+		return confirmed, nil
 	case k.ambiguous:
 		return indeterminate, snapshot.DuplicateError(k.kind, name)
 	case k.cached && k.cachedUID == "":
 		return noUID()
-	case k.cachedUID == uid && k.done:
-		return done, nil
 	case k.cachedUID == uid:
 		return mayRun, nil
 	case k.cached && x.upstream():
@@ -100,11 +153,7 @@ func (x *planner) standing(name types.NamespacedName, uid types.UID, k known) (s
 	// cached object may be the predecessor of the one asked for, under its name. So a cached object
 	// with another UID says nothing, whether it is known to be deleted or not.
 	case !k.asked:
-		if problem := snapshot.CheckNeed(purekube.Need{Kind: k.kind, Namespace: name.Namespace, Name: name.Name}); problem != nil {
-			// Nobody can ask for it.
-			return indeterminate, problem
-		}
-		return unknown, nil
+		return ask()
 	case !k.found:
 		return gone, nil
 	case k.foundUID == "":
@@ -115,10 +164,40 @@ func (x *planner) standing(name types.NamespacedName, uid types.UID, k known) (s
 	return confirmed, nil
 }
 
-// knownDeleted reports whether the snapshot knows that a pod which Pods still holds is gone. It
-// does not count then (D-21). Upstream goes by its cache alone.
-func (x *planner) knownDeleted(pod *corev1.Pod) bool {
-	return !x.upstream() && pod.UID != "" && x.deleted != nil && x.deleted(pod.UID)
+// presence is whether an object that the snapshot holds is still there.
+type presence uint8
+
+const (
+	present  presence = iota + 1
+	doubtful          // its UID was seen to be deleted: the API server has to be asked (D-37)
+	absent            // and the API server does not have it: it does not count (D-21)
+)
+
+// presenceOfPod says whether a pod that Pods holds is there. Upstream goes by its cache alone.
+func (x *planner) presenceOfPod(pod *corev1.Pod) presence {
+	answer, asked := x.confirmed[snapshot.KeyOf(pod)]
+	return x.presence(pod.UID, asked, answer != nil && answer.UID == pod.UID)
+}
+
+// presenceOfGroup is presenceOfPod for PodGroups.
+func (x *planner) presenceOfGroup(g *podGroup) presence {
+	answer, asked := x.confirmedPodGroups[snapshot.KeyOf(g)]
+	return x.presence(g.UID, asked, answer != nil && answer.UID == g.UID)
+}
+
+func (x *planner) presence(uid types.UID, asked, found bool) presence {
+	switch {
+	case x.upstream() || !x.seenDeleted(uid) || found:
+		return present
+	case asked:
+		return absent
+	}
+	return doubtful
+}
+
+// seenDeleted reports whether the object with that UID was seen to be deleted.
+func (x *planner) seenDeleted(uid types.UID) bool {
+	return uid != "" && x.deleted != nil && x.deleted(uid)
 }
 
 func podError(name types.NamespacedName, field string, err error) *purekube.ObjectError {

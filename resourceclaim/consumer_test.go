@@ -35,16 +35,16 @@ func TestBR3006_Existence(t *testing.T) {
 		{"another UID", pods(newPod(x, podUID("other"))), false, "arkr", "rrrr", "D-21: it may be the predecessor, and the API server's word wins; upstream's cache comes before the API server"},
 		{"another UID, done", pods(newPod(x, podUID("other"), phase(corev1.PodFailed))), false, "arkr", "rrrr", "D-21: whatever the other one does"},
 		{"absent", nil, false, "arkr", "arkr", "not in the cache is not gone"},
-		{"running", pods(newPod(x, onNode, phase(corev1.PodRunning))), true, "rrrr", "rrrr", "a deleted UID does not come back; the cache is older"},
-		{"not scheduled", pods(newPod(x)), true, "rrrr", "rrrr", "deleted comes first"},
+		{"running", pods(newPod(x, onNode, phase(corev1.PodRunning))), true, "arkr", "rrrr", "D-37: after a restore from a backup a UID comes back; upstream releases at once"},
+		{"not scheduled", pods(newPod(x)), true, "arkr", "rrrr", "D-37: it may run"},
 		{"succeeded", pods(newPod(x, onNode, phase(corev1.PodSucceeded))), true, "rrrr", "rrrr", "deleted comes first"},
 		{"failed", pods(newPod(x, onNode, phase(corev1.PodFailed))), true, "rrrr", "rrrr", "deleted comes first"},
 		{"deleting without node", pods(newPod(x, podDeleting)), true, "rrrr", "rrrr", "deleted comes first"},
-		{"deleting with node", pods(newPod(x, podDeleting, onNode)), true, "rrrr", "rrrr", "deleted comes first"},
-		{"unknown phase", pods(newPod(x, onNode, phase(corev1.PodUnknown))), true, "rrrr", "rrrr", "deleted comes first"},
-		{"another UID", pods(newPod(x, podUID("other"))), true, "rrrr", "rrrr", "deleted comes first, no need to ask"},
-		{"another UID, done", pods(newPod(x, podUID("other"), phase(corev1.PodFailed))), true, "rrrr", "rrrr", "deleted comes first"},
-		{"absent", nil, true, "rrrr", "rrrr", "deleted comes first, no need to ask"},
+		{"deleting with node", pods(newPod(x, podDeleting, onNode)), true, "arkr", "rrrr", "D-37: its containers may still run"},
+		{"unknown phase", pods(newPod(x, onNode, phase(corev1.PodUnknown))), true, "arkr", "rrrr", "D-37: unknown is not done"},
+		{"another UID", pods(newPod(x, podUID("other"))), true, "rrkr", "rrrr", "no need to ask, and D-37: the API server's word wins"},
+		{"another UID, done", pods(newPod(x, podUID("other"), phase(corev1.PodFailed))), true, "rrkr", "rrrr", "no need to ask, and D-37: the API server's word wins"},
+		{"absent", nil, true, "rrkr", "rrrr", "no need to ask, and D-37: the API server's word wins"},
 	} {
 		for i, confirmed := range []map[types.NamespacedName]*corev1.Pod{
 			nil,
@@ -128,9 +128,9 @@ func TestD21_CachedPodMayBeThePredecessor(t *testing.T) {
 	}
 }
 
-// A pod that Pods still holds although it is known to be deleted gets nothing: the claim's plan
-// would take it back.
-func TestD21_KnownToBeDeletedGetsNothing(t *testing.T) {
+// A pod that Pods still holds although it was seen to be deleted gets what the API server's answer
+// allows: for a pod that is gone the claim's plan would take it back.
+func TestD37_SeenToBeDeletedIsLookedUp(t *testing.T) {
 	s := Snapshot{
 		Pods:      pods(newPod("p", onNode, uses("a", "c"), wants("b", "gpu"))),
 		Claims:    claims(newClaim("c", allocated)),
@@ -139,7 +139,30 @@ func TestD21_KnownToBeDeletedGetsNothing(t *testing.T) {
 	}
 	r, err := Plan(s, podKey("p"), Options{})
 	require.NoError(t, err)
-	require.True(t, r.Empty(), "D-21")
+	require.Empty(t, r.Actions)
+	require.Equal(t, []purekube.Need{{APIVersion: "v1", Kind: "Pod", Namespace: ns, Name: "p"}}, r.Needs, "D-37: it may have come back")
+	for _, tc := range []struct {
+		reason    string
+		confirmed map[types.NamespacedName]*corev1.Pod
+		actions   int
+	}{
+		{"D-21: it is gone", asked("p"), 0},
+		{"D-21: another one has its name", asked(newPod("p", podUID("other"))), 0},
+		{"D-37: it is there", asked(newPod("p")), 3},
+	} {
+		s.Confirmed = tc.confirmed
+		r, err = Plan(s, podKey("p"), Options{})
+		require.NoError(t, err)
+		require.Empty(t, r.Needs, tc.reason)
+		require.Len(t, r.Actions, tc.actions, tc.reason)
+	}
+	s.Confirmed = nil
+	settled := s
+	settled.Pods = pods(newPod("p", onNode, uses("a", "c")))
+	settled.Claims = claims(newClaim("c", allocated, reservedFor("p")))
+	r, err = Plan(settled, podKey("p"), Options{})
+	require.NoError(t, err)
+	require.True(t, r.Empty(), "there is nothing to do for it, so that no answer matters")
 	r, err = Plan(s, podKey("p"), Options{MatchUpstream: purekube.V1_36})
 	require.NoError(t, err)
 	require.Len(t, r.Actions, 3, "upstream's pass over a pod does not ask whether it was seen to go")

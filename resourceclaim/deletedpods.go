@@ -14,6 +14,8 @@ const DefaultDeletedPods = 500
 // DeletedPods remembers the UIDs of pods and PodGroups that the caller saw go, the ones used last. It
 // saves look-ups and decides nothing by itself: a UID that has dropped out of it is asked for again.
 //
+// Call Clear when [AssumedClaims.CacheAt] reports that the API server was restored from a backup.
+//
 // Call Add in the handler of a pod's deletion, for pods with entries in spec.resourceClaims or
 // with status.extendedResourceClaimStatus at least, and in that of a PodGroup's, and hand Has to
 // [Snapshot].Deleted. It is safe for concurrent use. The zero value is empty and holds [DefaultDeletedPods].
@@ -44,6 +46,9 @@ func (d *DeletedPods) uids() *lru.Cache {
 
 // Add records that the pod or PodGroup with that UID is gone.
 func (d *DeletedPods) Add(uid types.UID) { d.uids().Add(uid, nil) }
+
+// Clear forgets all UIDs.
+func (d *DeletedPods) Clear() { d.uids().Clear() }
 
 // Has reports whether the pod or PodGroup with that UID is known to be gone. A UID that is asked for counts as used.
 func (d *DeletedPods) Has(uid types.UID) bool {

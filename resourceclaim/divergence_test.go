@@ -86,6 +86,11 @@ func divergesForPod(s Snapshot, p *corev1.Pod) bool {
 	if s.Deleted != nil && s.Deleted(p.UID) {
 		return true // D-21
 	}
+	if slices.ContainsFunc(s.Claims, func(c *resourcev1.ResourceClaim) bool {
+		return len(c.OwnerReferences) > 0 && c.OwnerReferences[0].UID == p.UID && c.OwnerReferences[0].Controller == nil
+	}) {
+		return true // D-38
+	}
 	named := map[string]bool{}
 	for i := range p.Spec.ResourceClaims {
 		e := &p.Spec.ResourceClaims[i]
@@ -118,11 +123,12 @@ func divergesForClaim(s Snapshot, name string) bool {
 	if c.DeletionTimestamp != nil && len(c.OwnerReferences) > 0 {
 		return true // D-17
 	}
-	// D-21: another pod has the name of a consumer or of the owner.
+	// D-21: another pod has the name of a consumer or of the owner. D-37: a consumer that was seen to be
+	// deleted is among the pods, or was looked up.
 	other := func(name string, uid types.UID) bool {
 		return slices.ContainsFunc(s.Pods, func(p *corev1.Pod) bool {
 			return p.Name == name && (p.UID != uid || s.Deleted != nil && s.Deleted(p.UID))
-		})
+		}) || s.Confirmed[at(name)] != nil && s.Deleted != nil && s.Deleted(uid)
 	}
 	for _, ref := range c.Status.ReservedFor {
 		if other(ref.Name, ref.UID) {

@@ -25,7 +25,8 @@
 //   - BR-30-05: A pod that is done (it succeeded, failed, or is being deleted without a node) or gone
 //     is taken out of status.reservedFor.
 //   - BR-30-06: Whether a consumer is gone is decided from the UIDs known to be deleted, then from
-//     the cached pods, then from an answer of the API server, in this order.
+//     the cached pods, then from an answer of the API server, in this order. Where the first two
+//     contradict each other, the answer decides (D-37).
 //   - BR-30-07: With its last consumer, a claim that has the finalizer loses its allocation and then
 //     the finalizer. A claim that is being deleted without a consumer does too.
 //   - BR-30-08: A claim without consumers that was generated for a pod is deleted when that pod is
@@ -46,7 +47,8 @@
 //   - Once a pod has a node, the claim is reserved for the PodGroup. Pods and PodGroups are told by
 //     their UID; a claim's owner also by its name under MatchUpstream (D-33).
 //   - A PodGroup is taken out of status.reservedFor when it is known to be deleted, replaced, or not
-//     found by the API server: never because its pods are done.
+//     found by the API server: never because its pods are done, and not while one of them that is not
+//     done uses the claim (D-36).
 //   - A claim of a PodGroup is deleted by the garbage collector.
 //
 // The API's type is in no version that all supported releases of k8s.io/api have, so a snapshot has
@@ -61,7 +63,7 @@
 //  2. Carry out one key at a time: make the request of each action in order, with the answers to
 //     those before it. Where a call fails, make those behind it only if its Request says GoOn, and
 //     record the event of a [purekube.FailureReporter]. Then take a new snapshot and plan again,
-//     with back-off. So do after HTTP 409 (the object has changed or is gone), 422 (for a patch:
+//     with back-off. So do after a Request with an Err, and after HTTP 409 (the object has changed or is gone), 422 (for a patch:
 //     another object has the name) and 404; the comment on each action's Request says what they
 //     mean for it. A 404 for RemoveFinalizer and DeleteClaim means that the work is done.
 //  3. Retry a key whose plan has an error, with back-off, until an event makes the error go: a
@@ -69,7 +71,9 @@
 //     the valid part of the plan is to be carried out each time. Every event of a plan comes with
 //     such an error: where nothing is wrong, nothing is recorded again.
 //  4. Keep the claims that writes returned until the cache has them: [AssumedClaims]. Hand them over
-//     in Snapshot.Assumed, or an entry may get a second claim.
+//     in Snapshot.Assumed, or an entry may get a second claim. Call its CacheAt before each plan: when
+//     it reports that the API server was restored from a backup, empty the DeletedPods and plan every
+//     key. A new start of the process does the same, and more surely.
 //  5. After a restart, begin with a list of claims that is no older than the last claim
 //     created: an entry whose claim does not show gets another one. So do after a create that ended
 //     without an answer (a timeout, a broken connection): it may have made the claim.
@@ -93,9 +97,10 @@
 // question about that namespace. For a pod's plan, the pod, the claims that its entries name or
 // that it controls, and its templates are enough; for a claim's plan, the claim and the pods that
 // it names as consumers or owner. With PodGroups, a pod's plan needs its group and the claims that
-// the group controls, and a claim's plan the groups among its consumers. A pod or PodGroup that is
-// left out costs a look-up, and so does a claim that a status names; any other claim that is left out
-// passes for one that is not there.
+// the group controls, and a claim's plan the groups among its consumers and the pods of these groups
+// that use the claim. A pod or PodGroup that is left out costs a look-up, and so does a claim that a
+// status names. Any other claim that is left out passes for one that is not there, and a pod of a
+// PodGroup that is left out for one that does not use the claim (D-36).
 //
 // # Differences from upstream
 //
@@ -131,6 +136,14 @@
 //     knows the group of a pod by its name.
 //   - D-34: a pod whose status names a claim of its group that is gone gets the name of the one that
 //     the group has now. Upstream leaves the pod as it is.
+//   - D-36: a claim stays reserved for a PodGroup that is gone while a pod of that group uses it and is
+//     not done. Upstream releases and deallocates it under the running pods.
+//   - D-37: a pod or PodGroup that the snapshot holds although its UID is known to be deleted is looked
+//     up, unless it is done. After a restore from a backup UIDs come back. Upstream takes it for gone.
+//   - D-38: a claim that may have been created for an entry, but has lost its controller reference or
+//     its annotation to an admission policy, is the last one that is created for the entry. It is put
+//     into the status if it is not there. Without a controller reference to the pod it is an error
+//     after that. Upstream's pass creates another one each time.
 //
 // Assumed claims count in every step by default. Upstream looks at its own writes only when it
 // searches for a claim to adopt.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -103,7 +104,33 @@ func (e entries) owner() metav1.OwnerReference {
 
 // generatedFor is what the claim of an entry is found by.
 func (e entries) generatedFor(entry string) generatedFor {
-	return generatedFor{e.pod.Namespace, e.pod.UID, entry}
+	return generatedFor{namespace: e.pod.Namespace, owner: e.pod.UID, entry: entry}
+}
+
+// changedFor are what the claim of an entry is found by after an admission policy has changed it.
+func (e entries) changedFor(entry string) [2]generatedFor {
+	of := e.generatedFor(entry)
+	of.changed = true
+	unnamed := of
+	unnamed.entry, unnamed.generateName = "", GenerateName(e.pod.Name, entry)
+	return [...]generatedFor{of, unnamed}
+}
+
+// mayBeFor reports whether a claim that is not the object's by its controller reference may have been
+// created for entry i all the same. A claim of another pod or PodGroup is not.
+func (e entries) mayBeFor(i int, claim *resourcev1.ResourceClaim) bool {
+	controller := metav1.GetControllerOfNoCopy(claim)
+	if controller == nil {
+		return true
+	}
+	if _, _, ok := owningPod(claim); ok {
+		return false
+	}
+	if _, _, ok := owningPodGroup(claim); ok {
+		return false
+	}
+	return claim.GenerateName == GenerateName(e.pod.Name, e.pod.Spec.ResourceClaims[i].Name) ||
+		slices.ContainsFunc(claim.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == e.pod.UID })
 }
 
 // failed is the event for an entry that gets no claim.

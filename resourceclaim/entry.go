@@ -18,6 +18,12 @@ var ErrUnsupported = errors.New("none of the supported fields are set")
 // hold.
 var ErrTemplateNotFound = errors.New("template not found")
 
+// ErrNotController: the status of an entry with a template names a claim that may have been created
+// for the entry, but whose owner references do not say so: an admission policy or a user has changed
+// them. The entry gets no other claim. Once the claim is deleted or has its owner again, the next plan
+// goes on.
+var ErrNotController = errors.New("the named claim has no controller reference to the object that it was created for")
+
 // errDuplicateEntry: the API does not allow two entries of one name.
 var errDuplicateEntry = errors.New("more than one entry of this name")
 
@@ -55,6 +61,7 @@ func (x *planner) resolve(of entries, i int) entry {
 		return entry{state: entryFailed, problem: of.problem(i, "name", errDuplicateEntry)}
 	}
 	name, state := of.claimName(i)
+	var others *resourcev1.ResourceClaim // the claim that the status names, if that is not the entry's
 	switch state {
 	case NameUnsupported:
 		return entry{state: entryFailed, problem: of.problem(i, "", ErrUnsupported), reason: of.unsupported(pc.Name)}
@@ -74,8 +81,14 @@ func (x *planner) resolve(of entries, i int) entry {
 			return entry{state: entryReady, claim: claim}
 		}
 		if generated(pc) {
-			if e := x.named(of, i, key, claim); e.state != 0 {
+			switch e := x.named(of, i, key, claim); {
+			case e.state == entryUnknown && x.waitsInAnyCase(of, i):
+				return entry{state: entryWaiting}
+			case e.state != 0:
 				return e
+			}
+			if others = claim; others == nil {
+				others = x.confirmedClaims[key]
 			}
 		}
 	}
@@ -87,7 +100,7 @@ func (x *planner) resolve(of entries, i int) entry {
 			return e
 		}
 	}
-	return x.generate(of, i)
+	return x.generate(of, i, others)
 }
 
 // named is for an entry with a template whose status names a claim that is not among the cached ones,
@@ -133,10 +146,17 @@ func (x *planner) another(of entries, i int, claim *resourcev1.ResourceClaim) en
 	return entry{}
 }
 
+// waitsInAnyCase reports whether the pod waits, be the claim that its status names there or gone: it has no
+// node, so that nothing is reserved, and without that claim its group's is still to be made.
+func (x *planner) waitsInAnyCase(of entries, i int) bool {
+	return !x.upstream() && of.group == nil && of.pod.Spec.NodeName == "" && of.member.group != nil && x.shared(of, i).state == entryWaiting
+}
+
 // shared is for an entry of a pod that is in a PodGroup: where it is one of the group's, its claim is
 // that of the group. A result without a state says that it is the pod's own.
 func (x *planner) shared(of entries, i int) entry {
 	pc := &of.pod.Spec.ResourceClaims[i]
+	of.member.consult()
 	key := of.generatedFor(pc.Name)
 	g := of.member.group
 	if g != nil {
@@ -164,8 +184,8 @@ func (x *planner) shared(of entries, i int) entry {
 }
 
 // generate is for an entry with a template whose claim the status does not name, or whose named
-// claim is gone or another's.
-func (x *planner) generate(of entries, i int) entry {
+// claim is gone or another's: others is the named claim in the latter case.
+func (x *planner) generate(of entries, i int, others *resourcev1.ResourceClaim) entry {
 	pod := of.pod
 	pc := &pod.Spec.ResourceClaims[i]
 	// The claim may have been created when the status could not be written.
@@ -175,6 +195,21 @@ func (x *planner) generate(of entries, i int) entry {
 	}
 	if claim != nil {
 		return entry{state: entryAdopt, claim: claim}
+	}
+	if !x.upstream() {
+		// D-38: another claim would be changed in the same way, and so would all after it.
+		if others != nil && of.mayBeFor(i, others) {
+			return entry{state: entryFailed, problem: of.problem(i, "", fmt.Errorf("%w: %s", ErrNotController, others.Name))}
+		}
+		for _, changed := range of.changedFor(pc.Name) {
+			claim, ambiguous := x.generatedClaim(changed)
+			if ambiguous != nil {
+				return entry{state: entryFailed, problem: snapshot.DuplicateError("ResourceClaim", *ambiguous)}
+			}
+			if claim != nil {
+				return entry{state: entryAdopt, claim: claim}
+			}
+		}
 	}
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: *pc.ResourceClaimTemplateName}
 	template, severalTemplates := x.template(key)

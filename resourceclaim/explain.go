@@ -33,6 +33,7 @@ const (
 	ConsumerMayRun        Code = "ConsumerMayRun"        // the pod is there and not done, or the PodGroup is there: kept
 	ConsumerConfirmed     Code = "ConsumerConfirmed"     // the API server has it: kept
 	ConsumerIndeterminate Code = "ConsumerIndeterminate" // the snapshot contradicts itself: kept
+	ConsumerUsedByPods    Code = "ConsumerUsedByPods"    // pods of the PodGroup still use the claim: kept (D-36)
 	ConsumerDeleted       Code = "ConsumerDeleted"       // known to be deleted: released
 	ConsumerReplaced      Code = "ConsumerReplaced"      // another one has its name: released
 	ConsumerDone          Code = "ConsumerDone"          // will not run any more: released
@@ -50,6 +51,7 @@ const (
 	OwnerNotInCache    Code = "OwnerNotInCache"    // the garbage collector has to see to it
 	OwnerUnknown       Code = "OwnerUnknown"       // the API server has to be asked for that pod
 	OwnerNeedsNoClaim  Code = "OwnerNeedsNoClaim"  // that pod is done or gone: the claim is deleted
+	ClaimDeleting      Code = "ClaimDeleting"      // it is being deleted already, so its owner decides nothing (D-17)
 )
 
 // What an entry of a pod's spec.resourceClaims comes to, and what keeps the pod from getting
@@ -57,8 +59,9 @@ const (
 const (
 	PodDeleting       Code = "PodDeleting"       // a pod that is being deleted gets nothing
 	PodDeleted        Code = "PodDeleted"        // a pod that is known to be deleted gets nothing (D-21)
+	PodUnknown        Code = "PodUnknown"        // a pod that was seen to be deleted: the API server has to be asked (D-37)
 	PodDone           Code = "PodDone"           // a pod that is done gets nothing (D-7)
-	PodGroupUnknown   Code = "PodGroupUnknown"   // the API server has to be asked for the pod's group
+	PodGroupUnknown   Code = "PodGroupUnknown"   // the API server has to be asked for the group
 	PodGroupMissing   Code = "PodGroupMissing"   // the pod is in a group that nobody has, or several
 	PodGroupDeleting  Code = "PodGroupDeleting"  // a group that is being deleted gets nothing
 	PodGroupDeleted   Code = "PodGroupDeleted"   // a group that is known to be deleted gets nothing
@@ -209,6 +212,7 @@ var consumerReasons = [...]struct {
 	otherKind:     {ConsumerOfOtherKind, "is not a pod and is never taken away"},
 	mayRun:        {ConsumerMayRun, "may run"},
 	confirmed:     {ConsumerConfirmed, "the API server has"},
+	usedByMembers: {ConsumerUsedByPods, "still has members that run and use the claim"},
 	indeterminate: {ConsumerIndeterminate, "the snapshot cannot tell"},
 	deleted:       {ConsumerDeleted, "is deleted"},
 	replaced:      {ConsumerReplaced, "is gone: another pod has its name"},
@@ -221,9 +225,9 @@ func (x *planner) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
 	r, _ := x.planClaim(claim, nil)
 	var reasons []Reason
 	unused := true
-	for i := range claim.Status.ReservedFor {
+	standings, _ := x.standings(claim, nil, nil, &snapshot.Problems{})
+	for i, st := range standings {
 		consumer := &claim.Status.ReservedFor[i]
-		st, _ := x.judge(claim.Namespace, consumer, nil)
 		unused = unused && st.dropped()
 		object := types.NamespacedName{Namespace: claim.Namespace, Name: consumer.Name}
 		what, text := "pod", consumerReasons[st].text
@@ -270,6 +274,9 @@ func (x *planner) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
 	return reasons
 }
 
+// asksFor reports whether the plan asks for that object.
+func asksFor(r Result, need purekube.Need) bool { return slices.Contains(r.Needs, need) }
+
 func whyAllocated(claim *resourcev1.ResourceClaim, unused, asks bool) string {
 	switch {
 	case asks:
@@ -286,6 +293,10 @@ func whyAllocated(claim *resourcev1.ResourceClaim, unused, asks bool) string {
 func (x *planner) explainOwner(claim *resourcev1.ResourceClaim, pod types.NamespacedName) Reason {
 	r := Reason{Field: "metadata.ownerReferences", Object: pod}
 	text := ""
+	if !x.ownerMatters(claim) {
+		r.Code, r.Message = ClaimDeleting, fmt.Sprintf("generated for pod %s, and already being deleted", pod)
+		return r
+	}
 	switch st, problem := x.owner(claim); {
 	case problem != nil:
 		r.Code, text = OwnerIndeterminate, "the snapshot cannot tell: the claim stays"
@@ -311,16 +322,20 @@ func (x *planner) explainPod(pod *corev1.Pod) []Reason {
 		return []Reason{{Field: "metadata.deletionTimestamp", Code: PodDeleting, Object: self, Message: fmt.Sprintf("pod %s is being deleted and gets nothing", self)}}
 	case !x.upstream() && podstate.Done(pod):
 		return []Reason{{Field: "status.phase", Code: PodDone, Object: self, Message: fmt.Sprintf("pod %s is done and gets nothing", self)}}
-	case x.knownDeleted(pod):
+	case x.presenceOfPod(pod) == absent:
 		return []Reason{{Field: "metadata.uid", Code: PodDeleted, Object: self, Message: fmt.Sprintf("pod %s is known to be deleted and gets nothing", self)}}
 	case pod.UID == "":
 		return []Reason{{Field: "metadata.uid", Code: PodWithoutUID, Object: self, Message: fmt.Sprintf("pod %s has no UID and gets nothing", self)}}
+	}
+	r, _ := x.planPod(pod)
+	if asksFor(r, needPod(pod.Namespace, pod.Name)) {
+		return []Reason{{Field: "metadata.uid", Code: PodUnknown, Object: self, Message: fmt.Sprintf("pod %s was seen to be deleted: the API server has to be asked for it", self)}}
 	}
 	of := entriesOf(pod)
 	of.member = x.groupOf(pod)
 	group := types.NamespacedName{Namespace: pod.Namespace, Name: of.member.name}
 	switch {
-	case of.member.unknown:
+	case asksFor(r, needPodGroup(group.Namespace, group.Name)):
 		return []Reason{{Field: "spec.schedulingGroup", Code: PodGroupUnknown, Object: group, Message: fmt.Sprintf("the API server has to be asked for PodGroup %s", group)}}
 	case of.member.problem != nil && x.upstream():
 		return []Reason{{Field: "spec.schedulingGroup", Code: PodGroupMissing, Object: group, Message: fmt.Sprintf("the pod gets nothing without PodGroup %s", group)}}
@@ -341,8 +356,11 @@ func (x *planner) explainPodGroup(g *podGroup) []Reason {
 		return nil
 	case g.DeletionTimestamp != nil:
 		return []Reason{{Field: "metadata.deletionTimestamp", Code: PodGroupDeleting, Object: self, Message: fmt.Sprintf("PodGroup %s is being deleted and gets nothing", self)}}
-	case x.knownDeleted(&g.Pod):
+	case x.presenceOfGroup(g) == absent:
 		return []Reason{{Field: "metadata.uid", Code: PodGroupDeleted, Object: self, Message: fmt.Sprintf("PodGroup %s is known to be deleted and gets nothing", self)}}
+	}
+	if r, _ := x.planPodGroup(g); asksFor(r, needPodGroup(g.Namespace, g.Name)) {
+		return []Reason{{Field: "metadata.uid", Code: PodGroupUnknown, Object: self, Message: fmt.Sprintf("PodGroup %s was seen to be deleted: the API server has to be asked for it", self)}}
 	}
 	if problem := g.invalid(); problem != nil {
 		return []Reason{{Field: problem.Field, Code: PodGroupInvalid, Object: self, Message: fmt.Sprintf("PodGroup %s gets nothing: %s", self, problem.Err)}}

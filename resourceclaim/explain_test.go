@@ -90,10 +90,10 @@ func TestExplainClaim(t *testing.T) {
 // What is wrong with an object itself is a reason, and an object that is not there an error.
 func TestExplainWhatIsWrong(t *testing.T) {
 	s := Snapshot{
-		Pods:    pods(newPod("twice"), newPod("twice"), newPod("nameless", podUID(""), wants("a", "t")), newPod("seen-to-go", wants("a", "t"))),
+		Pods:    pods(newPod("twice"), newPod("twice"), newPod("nameless", podUID(""), wants("a", "t")), newPod("seen-to-go", wants("a", "t")), newPod("deleted", wants("a", "t"))),
 		Claims:  claims(newClaim("twice"), newClaim("twice"), newClaim("old", version("7")), newClaim("owned", madeFor("twice", "a"))),
 		Assumed: claims(newClaim("old", version("x"))),
-		Deleted: deletedUIDs("uid-seen-to-go"),
+		Deleted: deletedUIDs("uid-seen-to-go", "uid-deleted"), Confirmed: asked("deleted"),
 	}
 	for _, tc := range []struct {
 		name, reason string
@@ -106,7 +106,8 @@ func TestExplainWhatIsWrong(t *testing.T) {
 		{"two claims", "which one is real cannot be known", claimKey("twice"), ObjectDuplicate, "more than one object of this name in the snapshot: nothing is planned for it", purekube.ErrDuplicate},
 		{"version", "the listed claim counts", claimKey("old"), VersionMalformed, "metadata.resourceVersion: resource version is not well formed: x", nil},
 		{"no UID", "its claims would have no owner", podKey("nameless"), PodWithoutUID, "metadata.uid: pod ml/nameless has no UID and gets nothing", ErrNoUID},
-		{"known to be deleted", "D-21", podKey("seen-to-go"), PodDeleted, "metadata.uid: pod ml/seen-to-go is known to be deleted and gets nothing", nil},
+		{"seen to be deleted", "D-37", podKey("seen-to-go"), PodUnknown, "metadata.uid: pod ml/seen-to-go was seen to be deleted: the API server has to be asked for it", nil},
+		{"known to be deleted", "D-21", podKey("deleted"), PodDeleted, "metadata.uid: pod ml/deleted is known to be deleted and gets nothing", nil},
 		{"owner", "one of the two may need it", claimKey("owned"), OwnerIndeterminate, "metadata.ownerReferences: generated for pod ml/twice, which the snapshot cannot tell: the claim stays", purekube.ErrDuplicate},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

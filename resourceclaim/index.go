@@ -3,6 +3,7 @@ package resourceclaim
 import (
 	"errors"
 	"hash/maphash"
+	"iter"
 	"maps"
 	"slices"
 
@@ -32,8 +33,8 @@ import (
 //     plan with: index.With(Snapshot{Assumed: assumed.ListFor(now, index)}), which costs what is
 //     assumed.
 //   - Deleted is a function that every plan calls anew. NewIndex takes it, and With where it is not
-//     nil. It is no object, so affected keys do not tell that it has changed: the deletion of the
-//     pod tells (Without), if [DeletedPods].Add comes before it.
+//     nil. It is no object, so affected keys do not tell that it has changed. The event of the
+//     deletion tells (Without), whether [DeletedPods].Add comes before or after it.
 //   - Confirmed, ConfirmedClaims and ConfirmedPodGroups stay in the Index that
 //     With(Snapshot{Confirmed: answers}) returns. Plan with that one, and go on with the one before
 //     it: so they serve the plan that asked for them and are dropped.
@@ -51,7 +52,7 @@ type Index struct {
 
 // NewIndex arranges the snapshot, in one pass over it. The options are those of every answer.
 func NewIndex(s Snapshot, o Options) *Index {
-	t := terms{maphash.MakeSeed(), o.PodGroupOf}
+	t := terms{maphash.MakeSeed(), o}
 	if o.PodGroupOf == nil {
 		s.PodGroups = nil
 	}
@@ -234,6 +235,16 @@ func (x *Index) keys() map[Key]bool {
 
 func (x *Index) pod(name types.NamespacedName) *corev1.Pod   { return x.pods.find(name) }
 func (x *Index) podAmbiguous(name types.NamespacedName) bool { return x.pods.ambiguous(name) }
+
+func (x *Index) podsUsing(claim types.NamespacedName) iter.Seq[*corev1.Pod] {
+	return func(yield func(*corev1.Pod) bool) {
+		for pod := range x.pods.with(x.terms.named(claimTerm, claim.Namespace, claim.Name)) {
+			if pod.Namespace == claim.Namespace && resolvesTo(pod, claim.Name) && !yield(pod) {
+				return
+			}
+		}
+	}
+}
 
 func (x *Index) podGroup(name types.NamespacedName) *podGroup     { return x.groups.find(name) }
 func (x *Index) podGroupAmbiguous(name types.NamespacedName) bool { return x.groups.ambiguous(name) }

@@ -441,9 +441,10 @@ func TestIndexWithWhatTheCallerRemembers(t *testing.T) {
 	require.Len(t, r.Needs, 1)
 }
 
-// ListFor is List with the Index's claims.
+// ListFor is List with the Index's claims, also where there are several of one name.
 func TestAssumedClaimsListFor(t *testing.T) {
-	seeded(t, 100, func(t *testing.T, r *rand.Rand) {
+	twice := 0
+	seeded(t, 300, func(t *testing.T, r *rand.Rand) {
 		s := generator{r, false}.snapshot()
 		x := NewIndex(s, Options{})
 		var list, listFor AssumedClaims
@@ -452,9 +453,26 @@ func TestAssumedClaimsListFor(t *testing.T) {
 			listFor.Add(c, now)
 		}
 		if errors.Is(x.Err(), purekube.ErrDuplicate) {
-			return // List takes each of them, the Index none
+			twice++
 		}
 		at := now.Add(time.Duration(r.IntN(2)) * AssumeFor)
 		require.Empty(t, cmp.Diff(list.List(at, s.Claims), listFor.ListFor(at, x)))
 	})
+	require.NotZero(t, twice, "some snapshots have two claims of one name")
+
+	for _, tc := range []struct {
+		reason string
+		listed []*resourcev1.ResourceClaim
+		kept   int
+	}{
+		{"neither is as new", claims(newClaim("c", version("8")), newClaim("c", version("9"))), 1},
+		{"one of them is as new", claims(newClaim("c", version("8")), newClaim("c", version("10"))), 0},
+		{"one of them is as new, in the other order", claims(newClaim("c", version("11")), newClaim("c", version("8"))), 0},
+	} {
+		var list, listFor AssumedClaims
+		list.Add(newClaim("c", version("10")), now)
+		listFor.Add(newClaim("c", version("10")), now)
+		require.Len(t, list.List(now, tc.listed), tc.kept, tc.reason)
+		require.Len(t, listFor.ListFor(now, NewIndex(Snapshot{Claims: tc.listed}, Options{})), tc.kept, tc.reason)
+	}
 }

@@ -162,15 +162,11 @@ func (x *Index) affected(before *Index, c changes) []Key {
 		for claim := range x.naming(name) {
 			keys.addKey(KeyOfClaim(claim))
 		}
+		// D-37: so does the pod itself, if it was seen to be deleted.
+		keys.addPods(&before.planner, &x.planner, x.pods.versions(name))
 	}
 	for name := range c.confirmedClaims {
-		var users []*corev1.Pod
-		for pod := range x.pods.with(x.terms.named(claimTerm, name.Namespace, name.Name)) {
-			if pod.Namespace == name.Namespace && resolvesTo(pod, name.Name) {
-				users = append(users, pod)
-			}
-		}
-		keys.addPods(&before.planner, &x.planner, users)
+		keys.addPods(&before.planner, &x.planner, slices.Collect(x.podsUsing(name)))
 	}
 	for name := range c.confirmedClaims {
 		for g := range x.groups.with(x.terms.named(claimTerm, name.Namespace, name.Name)) {
@@ -181,6 +177,7 @@ func (x *Index) affected(before *Index, c changes) []Key {
 	}
 	for name := range c.confirmedPodGroups {
 		keys.addPods(&before.planner, &x.planner, x.members(name))
+		keys.addGroups(&before.planner, &x.planner, x.groups.versions(name))
 		g := &podGroup{}
 		g.Namespace, g.Name = name.Namespace, name.Name
 		for _, claim := range x.consumedBy(g) {
@@ -228,12 +225,12 @@ func (x *Index) concernedBy(e podEvent) []*resourcev1.ResourceClaim {
 	return concerned
 }
 
-// naming are the claims that name that pod as a consumer or as their owner.
+// naming are the claims whose plan depends on that pod: as a consumer or as their owner.
 func (x *Index) naming(pod types.NamespacedName) iter.Seq[*resourcev1.ResourceClaim] {
 	term := x.terms.named(podTerm, pod.Namespace, pod.Name)
 	return func(yield func(*resourcev1.ResourceClaim) bool) {
 		for claim := range x.claims.with(term) {
-			if namesPod(claim, pod) && !yield(claim) {
+			if x.planner.restsOn(claim, pod) && !yield(claim) {
 				return
 			}
 		}
@@ -241,7 +238,7 @@ func (x *Index) naming(pod types.NamespacedName) iter.Seq[*resourcev1.ResourceCl
 			return
 		}
 		for claim := range x.assumed.with(term) {
-			if namesPod(claim, pod) && !yield(claim) {
+			if x.planner.restsOn(claim, pod) && !yield(claim) {
 				return
 			}
 		}

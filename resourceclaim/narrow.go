@@ -24,6 +24,7 @@ func narrow(s Snapshot, key Key, o Options) Snapshot {
 		n.Assumed = named(s.Assumed, key.Namespace, is)
 		pods := podsOf(slices.Concat(n.Claims, n.Assumed))
 		n.Pods = named(s.Pods, key.Namespace, pods.has)
+		n.Pods = append(n.Pods, groupPods(s.Pods, key, slices.Concat(n.Claims, n.Assumed), pods, o)...)
 		n.PodGroups = namedGroups(s.PodGroups, key.Namespace, pods.has)
 	case PodKey:
 		n.Pods = named(s.Pods, key.Namespace, is)
@@ -50,6 +51,24 @@ func narrow(s Snapshot, key Key, o Options) Snapshot {
 		narrowClaims(&n, s, key, groups, groups)
 	}
 	return n
+}
+
+// groupPods are the pods that use the claim of that key and are in a PodGroup that it is reserved for,
+// without those of the names that are there already.
+func groupPods(pods []*corev1.Pod, key Key, claims []*resourcev1.ResourceClaim, there names, o Options) []*corev1.Pod {
+	groups := names{}
+	for _, claim := range claims {
+		for i := range claim.Status.ReservedFor {
+			if consumer := &claim.Status.ReservedFor[i]; isPodGroup(consumer) {
+				groups[consumer.Name] = true
+			}
+		}
+	}
+	if o.PodGroupOf == nil || len(groups) == 0 {
+		return nil
+	}
+	using := named(pods, key.Namespace, func(name string) bool { return !there[name] })
+	return slices.DeleteFunc(using, func(pod *corev1.Pod) bool { return !groups[o.PodGroupOf(pod)] || !resolvesTo(pod, key.Name) })
 }
 
 // narrowClaims puts into n the claims and templates that the users name, and the claims of the owners.

@@ -29,6 +29,7 @@ type planCase struct {
 	err          error
 	options      Options
 	onlyDefault  bool
+	onlyUpstream bool
 }
 
 // none is an expectation of no action at all where nil would mean "the same".
@@ -38,7 +39,7 @@ func runPlanCases(t *testing.T, cases []planCase) {
 	t.Helper()
 	for _, tc := range cases {
 		for _, mode := range modes {
-			if tc.onlyDefault && mode.options.upstream() {
+			if tc.onlyDefault && mode.options.upstream() || tc.onlyUpstream && !mode.options.upstream() {
 				continue
 			}
 			t.Run(tc.name+"/"+mode.name, func(t *testing.T) {
@@ -151,7 +152,7 @@ func TestPodPass(t *testing.T) {
 			s: Snapshot{Pods: pods(newPod("p", has("gpu", "gpu", "c"))), Claims: claims(newClaim("c", madeFor("p", "gpu"), func(c *resourcev1.ResourceClaim) {
 				c.OwnerReferences[0].Controller = nil
 			})), Templates: gpu},
-			key: podKey("p"), want: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"},
+			key: podKey("p"), want: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"}, onlyUpstream: true,
 		}, {
 			name: "adopted", reason: "created, but the status could not be written",
 			s:   Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Claims: claims(newClaim("c", madeFor("p", "gpu"))), Templates: gpu},

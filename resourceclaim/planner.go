@@ -1,6 +1,8 @@
 package resourceclaim
 
 import (
+	"iter"
+
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -33,6 +35,8 @@ type objects interface {
 	podGroup(types.NamespacedName) *podGroup
 	// podGroupAmbiguous reports whether there are several.
 	podGroupAmbiguous(types.NamespacedName) bool
+	// podsUsing are the pods with an entry that resolves to the claim of that name.
+	podsUsing(claim types.NamespacedName) iter.Seq[*corev1.Pod]
 	// template is the only template of that name, or nil; ambiguous reports whether there are
 	// several.
 	template(types.NamespacedName) (template *resourcev1.ResourceClaimTemplate, ambiguous bool)

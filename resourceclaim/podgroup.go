@@ -100,9 +100,28 @@ func (g *podGroup) versioned() bool {
 // names into its status (syncPodGroup in upstream's controller.go). They are reserved for it by its
 // pods' plans.
 func (x *planner) planPodGroup(g *podGroup) (r Result, err error) {
-	if len(g.Spec.ResourceClaims) == 0 || g.DeletionTimestamp != nil || x.knownDeleted(&g.Pod) {
+	if len(g.Spec.ResourceClaims) == 0 || g.DeletionTimestamp != nil {
 		return r, nil
 	}
+	switch x.presenceOfGroup(g) {
+	case present:
+		return x.planPresentPodGroup(g)
+	case doubtful:
+		// D-37: the group is asked for if there is anything to do for it.
+		if would, problem := x.planPresentPodGroup(g); problem != nil || !would.Empty() {
+			need := needPodGroup(g.Namespace, g.Name)
+			if problem := snapshot.CheckNeed(need); problem != nil {
+				return r, problem
+			}
+			r.Needs = append(r.Needs, need)
+		}
+	case absent: // D-21: its claims would have to be taken back.
+	}
+	return r, nil
+}
+
+// planPresentPodGroup is planPodGroup for a group that is there.
+func (x *planner) planPresentPodGroup(g *podGroup) (r Result, err error) {
 	var problems snapshot.Problems
 	if problem := g.invalid(); problem != nil {
 		problems.Add(problem)
@@ -163,13 +182,18 @@ func (g *podGroup) unbindable(i int) (problem *purekube.ObjectError, reason stri
 // owningPodGroup is the PodGroup that controls the claim, whatever the version of its API.
 func owningPodGroup(claim metav1.Object) (name string, uid types.UID, ok bool) {
 	owner := metav1.GetControllerOfNoCopy(claim)
-	if owner == nil || owner.Kind != podGroupKind {
-		return "", "", false
-	}
-	if version, _ := schema.ParseGroupVersion(owner.APIVersion); version.Group != schedulingGroup {
+	if owner == nil || !isPodGroupOwner(owner) {
 		return "", "", false
 	}
 	return owner.Name, owner.UID, true
+}
+
+func isPodGroupOwner(owner *metav1.OwnerReference) bool {
+	if owner.Kind != podGroupKind {
+		return false
+	}
+	version, _ := schema.ParseGroupVersion(owner.APIVersion) // what does not parse is of no group
+	return version.Group == schedulingGroup
 }
 
 // isPodGroup reports whether the consumer is a PodGroup.
@@ -183,11 +207,22 @@ type membership struct {
 	name string
 	// group is the one that counts, or nil.
 	group *podGroup
-	// unknown reports that the API server has to be asked for the group.
-	unknown bool
-	// problem says why there is no group although it is not unknown.
+	// decisive is set where it is not known whether there is a group. It becomes true when something
+	// depends on that, so that the API server has to be asked.
+	decisive *bool
+	// problem says why there is no group although that is known.
 	problem error
 }
+
+// consult is called where the group decides.
+func (m membership) consult() {
+	if m.decisive != nil {
+		*m.decisive = true
+	}
+}
+
+// decides reports whether the API server has to be asked for the group.
+func (m membership) decides() bool { return m.decisive != nil && *m.decisive }
 
 // groupOf finds the PodGroup of a pod.
 func (x *planner) groupOf(pod *corev1.Pod) membership {
@@ -203,7 +238,7 @@ func (x *planner) groupOf(pod *corev1.Pod) membership {
 		m.problem = snapshot.DuplicateError(podGroupKind, key)
 		return m
 	}
-	if g := x.podGroup(key); g != nil && !x.knownDeleted(&g.Pod) {
+	if g := x.podGroup(key); g != nil && x.presenceOfGroup(g) == present {
 		m.group = g
 	}
 	if m.group == nil && !x.upstream() {
@@ -211,14 +246,12 @@ func (x *planner) groupOf(pod *corev1.Pod) membership {
 		answer, asked := x.confirmedPodGroups[key]
 		switch {
 		case !asked:
-			m.unknown = true
+			m.decisive = new(bool)
 			return m
 		case answer != nil:
 			g := podGroupOf(answer)
 			g.Namespace, g.Name = key.Namespace, key.Name
-			if !x.knownDeleted(&g.Pod) { // it was deleted after the answer
-				m.group = &g
-			}
+			m.group = &g
 		}
 	}
 	switch {
@@ -241,6 +274,7 @@ func (x *planner) owns(of entries, claim *resourcev1.ResourceClaim) bool {
 	if of.member.name == "" || name != of.member.name || claim.Namespace != of.pod.Namespace {
 		return false
 	}
+	of.member.consult()
 	return x.upstream() || of.member.group != nil && uid == of.member.group.UID
 }
 
@@ -256,7 +290,11 @@ func (x *planner) reserved(of entries, claim *resourcev1.ResourceClaim) bool {
 	}
 	for i := range claim.Status.ReservedFor {
 		consumer := &claim.Status.ReservedFor[i]
-		if isPodGroup(consumer) && consumer.Name == m.name && (x.upstream() || m.group == nil || consumer.UID == m.group.UID) {
+		if !isPodGroup(consumer) || consumer.Name != m.name {
+			continue
+		}
+		m.consult()
+		if x.upstream() || m.group == nil || consumer.UID == m.group.UID {
 			return true
 		}
 	}

@@ -113,8 +113,14 @@ func TestPodGroupPass(t *testing.T) {
 		{name: "at rest", reason: "nothing is written twice", s: Snapshot{
 			PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c")}, Claims: claims(newClaim("c", ofGroup("g", "uid-g", "gpu")))}},
 		{name: "deleting", reason: "a group that goes gets nothing", s: Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu")).deleting()}, Templates: gpu}},
-		{name: "known to be deleted", reason: "the cache lags; upstream's pass does not ask", s: Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu"))}, Templates: gpu, Deleted: deletedUIDs("uid-g")},
+		{name: "D-37 seen to be deleted", reason: "it may have come back; upstream's pass does not ask", s: Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu"))}, Templates: gpu, Deleted: deletedUIDs("uid-g")},
+			want: []string{"Need PodGroup g"}, upstream: []string{"CreateClaim podgroup ml/g gpu: g-gpu-*", "SetClaimStatuses podgroup ml/g: gpu pending"}},
+		{name: "D-37 seen to be deleted, and it is gone", reason: "its claims would have to be taken back", s: Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu"))}, Templates: gpu,
+			Deleted: deletedUIDs("uid-g"), ConfirmedPodGroups: askedGroups("g")},
 			upstream: []string{"CreateClaim podgroup ml/g gpu: g-gpu-*", "SetClaimStatuses podgroup ml/g: gpu pending"}},
+		{name: "D-37 seen to be deleted, and it is there", reason: "the API server's word wins", s: Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu"))}, Templates: gpu,
+			Deleted: deletedUIDs("uid-g"), ConfirmedPodGroups: askedGroups(newGroup("g"))},
+			want: []string{"CreateClaim podgroup ml/g gpu: g-gpu-*", "SetClaimStatuses podgroup ml/g: gpu pending"}, upstream: []string{"CreateClaim podgroup ml/g gpu: g-gpu-*", "SetClaimStatuses podgroup ml/g: gpu pending"}},
 		{name: "no entries", reason: "nothing else about it matters", s: Snapshot{PodGroups: []PodGroup{newGroup("g").uid("")}}},
 		{name: "one to create, one to ask for", reason: "nothing is done before the answer is there", s: Snapshot{
 			PodGroups: []PodGroup{newGroup("g", groupWants("a", "gpu"), groupWants("b", "gpu")).got("b", "c")}, Templates: gpu},
@@ -242,8 +248,8 @@ func TestPodOfAGroup(t *testing.T) {
 		{name: "unsupported entry behind the pod's", reason: "nobody gets that far", s: Snapshot{Pods: member(onNode, has("gpu", "gpu", "c")),
 			PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu"), corev1.PodResourceClaim{Name: "x"})}, Claims: claims(groupsClaim)},
 			want: []string{"Reserve ml/c: for podgroup ml/g"}},
-		{name: "the answer is known to be deleted", reason: "it went after the answer", s: Snapshot{Pods: member(wants("gpu", "gpu")), Claims: claims(groupsClaim), Templates: gpu,
-			ConfirmedPodGroups: askedGroups(g), Deleted: deletedUIDs("uid-g")}, upstream: []string{}, err: ErrPodGroupNotFound, upErr: ErrPodGroupNotFound},
+		{name: "D-37 the answer was seen to be deleted", reason: "it has come back", s: Snapshot{Pods: member(wants("gpu", "gpu")), Claims: claims(groupsClaim), Templates: gpu,
+			ConfirmedPodGroups: askedGroups(g), Deleted: deletedUIDs("uid-g")}, want: []string{"SetClaimStatuses ml/p: gpu=c"}, upstream: []string{}, upErr: ErrPodGroupNotFound},
 		{name: "D-34 its group's claim was made again", reason: "the old one is looked up, then the new one is named", s: Snapshot{Pods: member(has("gpu", "gpu", "gone")),
 			PodGroups: []PodGroup{g.got("gpu", "c")}, Claims: claims(groupsClaim), ConfirmedClaims: askedClaims("gone")},
 			want: []string{"SetClaimStatuses ml/p: gpu=c"}},
@@ -284,7 +290,11 @@ func TestClaimOfAGroup(t *testing.T) {
 		{name: "group is there", reason: "it may need the claim", s: Snapshot{PodGroups: []PodGroup{g}}, o: grouped},
 		{name: "group is being deleted", reason: "until it is gone its pods may run", s: Snapshot{PodGroups: []PodGroup{g.deleting()}}, o: grouped},
 		{name: "all its pods are done", reason: "others may come", s: Snapshot{PodGroups: []PodGroup{g}, Pods: pods(newPod("p", inGroup("g"), phase(corev1.PodSucceeded)))}, o: grouped},
-		{name: "group is known to be deleted", reason: "nothing has to be asked", s: Snapshot{PodGroups: []PodGroup{g}, Deleted: deletedUIDs("uid-g")}, o: grouped, want: released},
+		{name: "group is known to be deleted", reason: "nothing has to be asked", s: Snapshot{Deleted: deletedUIDs("uid-g")}, o: grouped, want: released},
+		{name: "D-37 group is there, and was seen to be deleted", reason: "it may have come back", s: Snapshot{PodGroups: []PodGroup{g}, Deleted: deletedUIDs("uid-g")}, o: grouped, want: []string{"Need PodGroup g"}},
+		{name: "D-37 group was seen to be deleted and is there", reason: "it has come back", s: Snapshot{PodGroups: []PodGroup{g}, Deleted: deletedUIDs("uid-g"), ConfirmedPodGroups: askedGroups(g)}, o: grouped},
+		{name: "D-37 group was seen to be deleted and is gone", reason: "the cache lags", s: Snapshot{PodGroups: []PodGroup{g}, Deleted: deletedUIDs("uid-g"), ConfirmedPodGroups: askedGroups("g")}, o: grouped, want: released},
+		{name: "D-37 upstream", reason: "it releases at once", s: Snapshot{PodGroups: []PodGroup{g}, Deleted: deletedUIDs("uid-g"), ConfirmedPodGroups: askedGroups(g)}, o: up, want: released},
 		{name: "group is not cached", reason: "absence proves nothing", s: Snapshot{}, o: grouped, want: []string{"Need PodGroup g"}},
 		{name: "group is gone", reason: "the API server says so", s: Snapshot{ConfirmedPodGroups: askedGroups("g")}, o: grouped, want: released},
 		{name: "group is there after all", reason: "the API server says so", s: Snapshot{ConfirmedPodGroups: askedGroups(g)}, o: grouped},
@@ -505,6 +515,8 @@ func TestExplainPodGroup(t *testing.T) {
 	require.Equal(t, []Code{PodGroupDeleting}, codes(groupKey("g"), grouped, s))
 	s.PodGroups = []PodGroup{g}
 	s.Deleted = deletedUIDs("uid-g")
+	require.Equal(t, []Code{PodGroupUnknown}, codes(groupKey("g"), grouped, s))
+	s.ConfirmedPodGroups = askedGroups("g")
 	require.Equal(t, []Code{PodGroupDeleted}, codes(groupKey("g"), grouped, s))
 	s.Deleted = nil
 	s.PodGroups = []PodGroup{g.uid("")}

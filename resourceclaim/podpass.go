@@ -38,10 +38,25 @@ func (x *planner) planPod(pod *corev1.Pod) (r Result, err error) {
 		// D-7: a claim made or reserved now would have to be taken back at once.
 		return r, nil
 	}
-	if x.knownDeleted(pod) {
-		// D-21: so would it for a pod that is gone.
-		return r, nil
+	switch x.presenceOfPod(pod) {
+	case present:
+		return x.planPresentPod(pod)
+	case doubtful:
+		// D-37: the pod is asked for if there is anything to do for it.
+		if would, problem := x.planPresentPod(pod); problem != nil || !would.Empty() {
+			need := needPod(pod.Namespace, pod.Name)
+			if problem := snapshot.CheckNeed(need); problem != nil {
+				return r, problem
+			}
+			r.Needs = append(r.Needs, need)
+		}
+	case absent: // D-21: so would it for a pod that is gone.
 	}
+	return r, nil
+}
+
+// planPresentPod is planPod for a pod that is there.
+func (x *planner) planPresentPod(pod *corev1.Pod) (r Result, err error) {
 	var problems snapshot.Problems
 	if pod.UID == "" {
 		problems.Add(podError(snapshot.KeyOf(pod), "metadata.uid", ErrNoUID))
@@ -50,33 +65,30 @@ func (x *planner) planPod(pod *corev1.Pod) (r Result, err error) {
 
 	of := entriesOf(pod)
 	of.member = x.groupOf(pod)
-	switch {
-	case of.member.unknown:
-		need := needPodGroup(pod.Namespace, of.member.name)
-		if problem := snapshot.CheckNeed(need); problem != nil {
-			problems.Add(podError(snapshot.KeyOf(pod), "spec.schedulingGroup", problem.Err))
-			return r, problems.Err()
-		}
-		r.Needs = append(r.Needs, need)
-		return r, nil
-	case of.member.group == nil && of.member.name != "" && x.upstream():
+	if of.member.group == nil && of.member.name != "" && x.upstream() {
 		// D-32: upstream does nothing for the pod.
 		problems.Add(podError(snapshot.KeyOf(pod), "spec.schedulingGroup", of.member.problem))
 		return r, problems.Err()
 	}
 	var few [8]*resourcev1.ResourceClaim // a converged pod costs no memory
 	claims, work := x.generateAll(of, few[:0], &r, &problems)
-	if work.ended || len(r.Needs) > 0 {
-		return asksFirst(r), problems.Err()
+	if !work.ended && len(r.Needs) == 0 {
+		if work.statuses() {
+			r.Actions = append(r.Actions, x.setStatuses(of, work))
+		}
+		if pod.Spec.NodeName != "" {
+			// Without a node, reserving is up to the scheduler.
+			r.Actions = x.reserve(r.Actions, of, claims, &problems)
+		}
 	}
-	if work.statuses() {
-		r.Actions = append(r.Actions, x.setStatuses(of, work))
+	if of.member.decides() {
+		need := needPodGroup(pod.Namespace, of.member.name)
+		if problem := snapshot.CheckNeed(need); problem != nil {
+			return Result{}, podError(snapshot.KeyOf(pod), "spec.schedulingGroup", problem.Err)
+		}
+		return Result{Needs: []purekube.Need{need}}, nil
 	}
-	if pod.Spec.NodeName != "" {
-		// Without a node, reserving is up to the scheduler.
-		r.Actions = x.reserve(r.Actions, of, claims, &problems)
-	}
-	return r, problems.Err()
+	return asksFirst(r), problems.Err()
 }
 
 // generation is what becomes of the entries of one object.
@@ -159,7 +171,7 @@ func asksFirst(r Result) Result {
 // setStatuses is the write of the status after claims were adopted or are to be created.
 func (x *planner) setStatuses(of entries, work generation) SetClaimStatuses {
 	pod, adopted, pending := of.pod, work.adopted, work.pending
-	a := SetClaimStatuses{Statuses: adopted, Pending: pending, GoOn: !x.upstream()}
+	a := SetClaimStatuses{Statuses: adopted, Pending: pending, Creates: slices.Clone(pending), GoOn: !x.upstream()}
 	if of.group != nil {
 		a.PodGroup, a.APIVersion = snapshot.KeyOf(pod), of.group.apiVersion
 	} else {
@@ -215,18 +227,6 @@ func (x *planner) reserve(actions []Action, of entries, ready []*resourcev1.Reso
 		if claim.Status.Allocation == nil || x.reserved(of, claim) {
 			continue
 		}
-		consumer, group := asConsumer(pod), types.NamespacedName{}
-		if g := of.member.group; g != nil {
-			bound, failsAt := g.binds(&pod.Spec.ResourceClaims[i])
-			if failsAt >= 0 && x.upstream() {
-				problem, _ := g.unbindable(failsAt)
-				problems.Add(problem)
-				return actions
-			}
-			if bound {
-				consumer, group = g.asConsumer(), snapshot.KeyOf(g)
-			}
-		}
 		if !x.upstream() {
 			if x.mayBeGroups(claim) {
 				problems.Add(of.problem(i, "", ErrPodGroupClaim))
@@ -243,6 +243,19 @@ func (x *planner) reserve(actions []Action, of entries, ready []*resourcev1.Reso
 			if err := refusal(claim); err != nil {
 				problems.Add(err)
 				continue
+			}
+		}
+		of.member.consult()
+		consumer, group := asConsumer(pod), types.NamespacedName{}
+		if g := of.member.group; g != nil {
+			bound, failsAt := g.binds(&pod.Spec.ResourceClaims[i])
+			if failsAt >= 0 && x.upstream() {
+				problem, _ := g.unbindable(failsAt)
+				problems.Add(problem)
+				return actions
+			}
+			if bound {
+				consumer, group = g.asConsumer(), snapshot.KeyOf(g)
 			}
 		}
 		claim = claim.DeepCopy()

@@ -271,8 +271,20 @@ func oracleFind(s Snapshot, name string) *resourcev1.ResourceClaim {
 
 func oraclePod(s Snapshot, p *corev1.Pod, o Options) (actions []string, asks bool) {
 	isDoneNow := p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed"
-	if p.DeletionTimestamp != nil || isDoneNow || s.Deleted != nil && s.Deleted(p.UID) {
+	if p.DeletionTimestamp != nil || isDoneNow {
 		return nil, false
+	}
+	if s.Deleted != nil && s.Deleted(p.UID) { // D-37
+		answer, asked := s.Confirmed[at(p.Name)]
+		switch {
+		case !asked:
+			seen := s
+			seen.Deleted = nil
+			would, err := Plan(seen, podKey(p.Name), o)
+			return nil, err != nil || !would.Empty()
+		case answer == nil || answer.UID != p.UID:
+			return nil, false
+		}
 	}
 	var creates, reserves []string
 	statuses := map[string]string{}
@@ -314,19 +326,33 @@ func oraclePod(s Snapshot, p *corev1.Pod, o Options) (actions []string, asks boo
 					break
 				}
 			}
-			adopted := ""
-			adoptedDeleting := false
-			for _, n := range []string{"c0", "c1", "c2", "c3", "c4", "c5"} {
-				c := oracleFind(s, n)
-				if c != nil && len(c.OwnerReferences) == 1 && c.OwnerReferences[0].Controller != nil && c.OwnerReferences[0].UID == p.UID &&
-					c.Annotations["resource.kubernetes.io/pod-claim-name"] == e.Name {
-					if adopted == "" || adoptedDeleting && c.DeletionTimestamp == nil {
-						adopted, adoptedDeleting = n, c.DeletionTimestamp != nil
+			generatedOne := func(controlled bool) (adopted string) {
+				adoptedDeleting := false
+				for _, n := range []string{"c0", "c1", "c2", "c3", "c4", "c5"} {
+					c := oracleFind(s, n)
+					if c != nil && len(c.OwnerReferences) == 1 && (c.OwnerReferences[0].Controller != nil) == controlled && c.OwnerReferences[0].UID == p.UID &&
+						c.Annotations["resource.kubernetes.io/pod-claim-name"] == e.Name {
+						if adopted == "" || adoptedDeleting && c.DeletionTimestamp == nil {
+							adopted, adoptedDeleting = n, c.DeletionTimestamp != nil
+						}
 					}
 				}
+				return adopted
 			}
+			adopted := generatedOne(true)
 			template := slices.ContainsFunc(s.Templates, func(t *resourcev1.ResourceClaimTemplate) bool { return t.Name == *e.ResourceClaimTemplateName })
 			denied := o.DenyAdminAccess && strings.HasSuffix(*e.ResourceClaimTemplateName, "x")
+			named := c
+			if named == nil {
+				named = s.ConfirmedClaims[at(name)]
+			}
+			switch {
+			case adopted == "" && name != "" && named != nil && (len(named.OwnerReferences) == 0 || named.OwnerReferences[0].Controller == nil):
+				// D-38: it may be the pod's.
+				continue
+			case adopted == "":
+				adopted = generatedOne(false) // D-38
+			}
 			switch {
 			case adopted != "":
 				statuses[e.Name] = e.Name + "=" + adopted
@@ -376,7 +402,16 @@ func oracleClaim(s Snapshot, c *resourcev1.ResourceClaim) (actions []string, ask
 	known := func(uid types.UID) bool { return s.Deleted != nil && s.Deleted(uid) }
 	cached := func(name string) *corev1.Pod {
 		for _, p := range s.Pods {
-			if p.Name == name && !known(p.UID) { // D-21
+			// D-21, and D-37: an answer tells whether it is there.
+			if answer := s.Confirmed[at(name)]; p.Name == name && (!known(p.UID) || answer != nil && answer.UID == p.UID) {
+				return p
+			}
+		}
+		return nil
+	}
+	held := func(name string, uid types.UID) *corev1.Pod {
+		for _, p := range s.Pods {
+			if p.Name == name && p.UID == uid {
 				return p
 			}
 		}
@@ -386,7 +421,16 @@ func oracleClaim(s Snapshot, c *resourcev1.ResourceClaim) (actions []string, ask
 		return p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed" || p.DeletionTimestamp != nil && p.Spec.NodeName == ""
 	}
 	gone := func(name string, uid types.UID) rune {
-		if known(uid) {
+		if answer, asked := s.Confirmed[at(name)]; known(uid) { // D-37
+			p := held(name, uid)
+			switch {
+			case p != nil && finished(p):
+				return yes
+			case asked && answer != nil && answer.UID == uid:
+				return no
+			case !asked && p != nil:
+				return ask
+			}
 			return yes
 		}
 		if p := cached(name); p != nil && p.UID == uid {
@@ -432,7 +476,7 @@ func oracleClaim(s Snapshot, c *resourcev1.ResourceClaim) (actions []string, ask
 	if finalizer && !hasAllocation && (len(removed) > 0 || empty && deleting) {
 		actions = append(actions, "RemoveFinalizer ml/"+c.Name)
 	}
-	if empty && len(c.OwnerReferences) == 1 && c.OwnerReferences[0].Controller != nil {
+	if empty && !deleting && len(c.OwnerReferences) == 1 && c.OwnerReferences[0].Controller != nil {
 		owner := c.OwnerReferences[0]
 		if p := cached(owner.Name); p != nil {
 			unneeded := finished(p)
@@ -446,7 +490,7 @@ func oracleClaim(s Snapshot, c *resourcev1.ResourceClaim) (actions []string, ask
 					unneeded = false
 				}
 			}
-			if unneeded && !deleting {
+			if unneeded {
 				actions = append(actions, "DeleteClaim ml/"+c.Name)
 			}
 		}

@@ -88,6 +88,11 @@ func checkRequests(t *testing.T, actions []Action) {
 			r := a.Request(done)
 			require.Len(t, done, before)
 			require.Empty(t, aliasing.Shared([]any{a, done}, r), "the request belongs to the caller")
+			if r.Err != nil {
+				require.ErrorIs(t, r.Err, ErrNoClaimCreated)
+				require.IsType(t, SetClaimStatuses{}, a)
+				r.Err = nil
+			}
 			require.Empty(t, cmp.Diff(a.Request(nil), r), "what is no claim of the action counts as a call that failed")
 			require.NotEmpty(t, r.Verb)
 			require.NotEmpty(t, r.Resource.Resource)
@@ -108,77 +113,91 @@ func TestRequestsOfZeroActions(t *testing.T) {
 	require.True(t, there)
 }
 
-// The status names the claims that the API server made for the pod's entries, and nothing else.
-func TestSetClaimStatusesReadsAnswers(t *testing.T) {
+// The status names the claim that the API server returned for each CreateClaim, by the position of the
+// answer: an admission policy may have changed everything that says whose the claim is.
+func TestSetClaimStatusesTakesNamesByPosition(t *testing.T) {
 	made := func(pod, entry, name string) *resourcev1.ResourceClaim { return newClaim(name, madeFor(pod, entry)) }
 	elsewhere := made("p", "a", "x")
 	elsewhere.Namespace = "other"
-	nameless := made("p", "a", "")
-	notController := made("p", "a", "x")
+	notController := made("p", "a", "c1")
 	notController.OwnerReferences[0].Controller = nil
 	for _, tc := range []struct {
 		name, reason string
 		done         []runtime.Object
 		want         string
-		upstream     string // without a UID in the action; empty: the same
+		unusable     []string // entries that the error is about
 	}{
-		{name: "both", reason: "whatever their order", done: []runtime.Object{made("p", "b", "c2"), made("p", "a", "c1")}, want: "a=c1, b=c2"},
+		{name: "both", reason: "each in its position", done: []runtime.Object{made("p", "a", "c1"), made("p", "b", "c2")}, want: "a=c1, b=c2"},
 		{name: "one refused", reason: "a later plan adds it", done: []runtime.Object{nil, made("p", "b", "c2")}, want: "b=c2, a pending"},
+		{name: "refused with a typed nil", reason: "no answer", done: []runtime.Object{(*resourcev1.ResourceClaim)(nil), (*unstructured.Unstructured)(nil)}, want: "a pending, b pending"},
 		{name: "all refused", reason: "nothing to name", done: []runtime.Object{nil, nil}, want: "a pending, b pending"},
+		{name: "too short", reason: "what is missing counts as failed", done: []runtime.Object{made("p", "a", "c1")}, want: "a=c1, b pending"},
+		{name: "too long", reason: "what is behind the creates is not for an entry", done: []runtime.Object{nil, nil, made("p", "a", "c1")}, want: "a pending, b pending"},
 		{name: "dynamic client", reason: "an Unstructured is as good", done: []runtime.Object{asUnstructured(t, made("p", "a", "c1"))}, want: "a=c1, b pending"},
-		{name: "entry that is not pending", reason: "not asked for", done: []runtime.Object{made("p", "z", "c1")}, want: "a pending, b pending"},
-		{name: "two for one entry", reason: "the first counts", done: []runtime.Object{made("p", "a", "c1"), made("p", "a", "c9")}, want: "a=c1, b pending"},
-		{name: "another pod's", reason: "not the pod's", done: []runtime.Object{made("q", "a", "c1")}, want: "a pending, b pending"},
-		{name: "another pod of the name", reason: "the UID says so; upstream sends none", done: []runtime.Object{newClaim("c1", ownedBy("p", "old"), annotated("a"))}, want: "a pending, b pending", upstream: "a=c1, b pending"},
-		{name: "no annotation", reason: "for no entry", done: []runtime.Object{newClaim("c1", ownedBy("p", "uid-p"))}, want: "a pending, b pending"},
-		{name: "not the controller", reason: "not generated for it", done: []runtime.Object{notController}, want: "a pending, b pending"},
-		{name: "another namespace", reason: "a claim serves its own", done: []runtime.Object{elsewhere}, want: "a pending, b pending"},
-		{name: "no name", reason: "it was not created", done: []runtime.Object{nameless}, want: "a pending, b pending"},
-		{name: "other objects", reason: "passed over", done: []runtime.Object{newPod("p"), &metav1.Status{}}, want: "a pending, b pending"},
-		{name: "dynamic client, another kind", reason: "only claims count", done: []runtime.Object{ofType(asUnstructured(t, made("p", "a", "c1")), "resource.k8s.io/v1", "ResourceClaimTemplate")}, want: "a pending, b pending"},
-		{name: "dynamic client, the kind of another group", reason: "only claims count", done: []runtime.Object{ofType(asUnstructured(t, made("p", "a", "c1")), "example.com/v1", "ResourceClaim")}, want: "a pending, b pending"},
+		{name: "no annotation", reason: "a policy dropped it", done: []runtime.Object{newClaim("c1", ownedBy("p", "uid-p"))}, want: "a=c1, b pending"},
+		{name: "another annotation", reason: "a policy changed it", done: []runtime.Object{made("p", "b", "c1")}, want: "a=c1, b pending"},
+		{name: "not the controller", reason: "a policy dropped the flag", done: []runtime.Object{notController}, want: "a=c1, b pending"},
+		{name: "no owner", reason: "a policy dropped it", done: []runtime.Object{newClaim("c1")}, want: "a=c1, b pending"},
+		{name: "another owner", reason: "a policy put it there", done: []runtime.Object{made("q", "a", "c1")}, want: "a=c1, b pending"},
 		{name: "dynamic client, an older version of the API", reason: "the server made it all the same", done: []runtime.Object{ofType(asUnstructured(t, made("p", "a", "c1")), "resource.k8s.io/v1beta1", "ResourceClaim")}, want: "a=c1, b pending"},
+
+		{name: "another namespace", reason: "a claim serves its own", done: []runtime.Object{elsewhere}, want: "a pending, b pending", unusable: []string{"a"}},
+		{name: "no name", reason: "there is nothing to name", done: []runtime.Object{nil, made("p", "b", "")}, want: "a pending, b pending", unusable: []string{"b"}},
+		{name: "one without a name", reason: "the other one is named", done: []runtime.Object{made("p", "a", ""), made("p", "b", "c2")}, want: "b=c2, a pending", unusable: []string{"a"}},
+		{name: "other objects", reason: "a claim is asked for", done: []runtime.Object{newPod("p"), &metav1.Status{}}, want: "a pending, b pending", unusable: []string{"a", "b"}},
+		{name: "dynamic client, another kind", reason: "only claims count", done: []runtime.Object{ofType(asUnstructured(t, made("p", "a", "c1")), "resource.k8s.io/v1", "ResourceClaimTemplate")}, want: "a pending, b pending", unusable: []string{"a"}},
+		{name: "dynamic client, the kind of another group", reason: "only claims count", done: []runtime.Object{ofType(asUnstructured(t, made("p", "a", "c1")), "example.com/v1", "ResourceClaim")}, want: "a pending, b pending", unusable: []string{"a"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for _, uid := range []types.UID{"uid-p", ""} {
-				want := tc.want
-				if uid == "" && tc.upstream != "" {
-					want = tc.upstream
-				}
-				a := SetClaimStatuses{Pod: at("p"), UID: uid, Pending: []string{"a", "b"}}
+			for _, uid := range []types.UID{"uid-p", ""} { // upstream sends none
+				a := SetClaimStatuses{Pod: at("p"), UID: uid, Pending: []string{"a", "b"}, Creates: []string{"a", "b"}}
 				expected := a
 				for _, c := range []string{"a=c1", "b=c2"} {
-					if entry, name, _ := strings.Cut(c, "="); strings.Contains(want, c) {
+					if entry, name, _ := strings.Cut(c, "="); strings.Contains(tc.want, c) {
 						expected = expected.WithCreated(entry, name)
 					}
 				}
-				require.Equal(t, "SetClaimStatuses ml/p: "+want, expected.String())
+				require.Equal(t, "SetClaimStatuses ml/p: "+tc.want, expected.String())
 				_, body := expected.Patch()
-				require.Equal(t, string(body), string(a.Request(tc.done).Patch), tc.reason)
+				request := a.Request(tc.done)
+				require.Equal(t, string(body), string(request.Patch), tc.reason)
 				require.Equal(t, []string{"a", "b"}, a.Pending, "the action is as it was")
+				if len(tc.unusable) == 0 {
+					require.NoError(t, request.Err, tc.reason)
+					continue
+				}
+				require.ErrorIs(t, request.Err, ErrNoClaimCreated, "a create that succeeded and whose entry stays pending is an error")
+				for _, entry := range tc.unusable {
+					require.ErrorContains(t, request.Err, "entry "+entry)
+				}
 			}
 		})
 	}
 }
 
-// An entry or a pod without a name is nobody's, and no answer is for it.
-func TestSetClaimStatusesWithoutNames(t *testing.T) {
-	empty := `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"ml"},"status":{}}`
-	for _, tc := range []struct {
-		name, reason string
-		a            SetClaimStatuses
-		done         runtime.Object
-		want         string
-	}{
-		{"refused", "there is no claim to name", SetClaimStatuses{Pod: at("p"), Pending: []string{""}}, nil, empty},
-		{"another pod's", "it is not the pod's", SetClaimStatuses{Pod: at("p"), Pending: []string{""}}, newClaim("c", madeFor("q", "")), empty},
-		{"without annotation", "it was made for no entry", SetClaimStatuses{Pod: at("p"), Pending: []string{""}}, newClaim("c", ownedBy("p", "uid-p")), empty},
-		{"no pod", "a claim without owner is not its own", SetClaimStatuses{Pod: at(""), Pending: []string{"a"}}, newClaim("c", annotated("a")), strings.Replace(empty, `"p"`, `""`, 1)},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.want, string(tc.a.Request([]runtime.Object{tc.done}).Patch), tc.reason)
-		})
+// The creates of a plan are in the order of the pod's entries, whatever their names.
+func TestClaimsAreNamedInTheOrderOfTheirCreates(t *testing.T) {
+	s := Snapshot{Pods: pods(newPod("p", wants("z", "gpu"), has("m", "gpu", "c"), wants("a", "gpu"))), Claims: claims(newClaim("c", madeFor("p", "m"))), Templates: templates(newTemplate("gpu"))}
+	for _, mode := range modes {
+		r, err := Plan(s, podKey("p"), mode.options)
+		require.NoError(t, err)
+		require.Len(t, r.Actions, 3)
+		statuses := r.Actions[2].(SetClaimStatuses)
+		require.Equal(t, []string{"z", "a"}, statuses.Creates)
+		request := statuses.Request([]runtime.Object{newClaim("for-z"), newClaim("for-a")})
+		require.NoError(t, request.Err)
+		require.Contains(t, string(request.Patch), `{"name":"a","resourceClaimName":"for-a"}`)
+		require.Contains(t, string(request.Patch), `{"name":"z","resourceClaimName":"for-z"}`)
+		named := statuses.WithCreated("z", "by-hand").Request([]runtime.Object{newClaim("for-z"), newClaim("for-a")})
+		require.Contains(t, string(named.Patch), `{"name":"a","resourceClaimName":"for-a"}`, "what is named already moves nothing")
+		require.Contains(t, string(named.Patch), `{"name":"z","resourceClaimName":"by-hand"}`)
 	}
+}
+
+// A refused create names nothing, whatever the names are.
+func TestSetClaimStatusesWithoutNames(t *testing.T) {
+	a := SetClaimStatuses{Pod: at("p"), Pending: []string{""}, Creates: []string{""}}
+	require.Equal(t, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"ml"},"status":{}}`, string(a.Request([]runtime.Object{nil}).Patch))
 }
 
 // ofType is the object with another type.

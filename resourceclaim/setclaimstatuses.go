@@ -3,6 +3,8 @@ package resourceclaim
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,10 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // FieldManager owns the entries of status.resourceClaimStatuses that [SetClaimStatuses] applies.
 const FieldManager = "ResourceClaimController"
+
+// ErrNoClaimCreated: what the API server returned for a [CreateClaim] is not a claim with a name, so
+// that no status can name it. Test for it with errors.Is.
+var ErrNoClaimCreated = errors.New("the answer to the create is not a claim of this namespace with a name")
 
 // SetClaimStatuses writes the names of generated claims into the status.resourceClaimStatuses of a
 // pod or PodGroup.
@@ -39,6 +46,9 @@ type SetClaimStatuses struct {
 	// action: its name is not known yet. Request takes it from the answers, WithCreated from
 	// its argument. What is pending in the end is left out, and a later plan adds it.
 	Pending []string
+	// Creates are the entries of the CreateClaim actions that this plan begins with, in their order:
+	// done[i] of Request is the API server's answer for Creates[i].
+	Creates []string
 	// GoOn reports that the actions behind this one, which are reservations, are right even if
 	// the apply fails. A plan sets it, except under MatchUpstream: upstream stops at the first
 	// error.
@@ -46,24 +56,32 @@ type SetClaimStatuses struct {
 }
 
 // Request applies the statuses: patch pods/status, or podgroups/status in APIVersion, a server-side
-// apply with the field manager [FieldManager] and force. done has the claims that the API server
-// created: a pending entry gets the first claim in its namespace that has the entry's name as
-// annotation resource.kubernetes.io/pod-claim-name and is controlled by the pod or PodGroup. Any
-// other object in done is passed over, and an entry without a claim is left out.
+// apply with the field manager [FieldManager] and force. A pending entry gets the name of the claim
+// that the API server returned for its CreateClaim: done has that at the position of the entry in
+// Creates. Only the position counts: an admission policy may have changed the claim's annotations
+// and owner references. An entry whose create failed is left out. So is an entry for which done has
+// an object that is not a claim of the namespace with a name, and then the request has an Err, which
+// wraps [ErrNoClaimCreated].
 //
 // HTTP 409 means that the object is gone, 422 that another one has its name by now ("metadata.uid:
 // field is immutable"), 404 that the namespace is gone or, for a PodGroup, that the server does not
 // serve APIVersion. In each case there is nothing left to do for the object that was planned; plan
 // its name again.
 func (a SetClaimStatuses) Request(done []runtime.Object) purekube.Request {
+	kind, version, object := a.target()
 	created := map[string]string{}
-	for _, answer := range done {
-		if entry, name, ok := a.createdFor(answer); ok && created[entry] == "" {
-			created[entry] = name
+	var problems snapshot.Problems
+	for i, entry := range a.Creates[:min(len(a.Creates), len(done))] {
+		switch claim, ok := claimMetadata(done[i]); {
+		case failed(done[i]) || !slices.Contains(a.Pending, entry):
+		case !ok || claim.GetName() == "" || claim.GetNamespace() != object.Namespace:
+			problems.Add(&purekube.ObjectError{Kind: kind, Namespace: object.Namespace, Name: object.Name, Field: "status.resourceClaimStatuses",
+				Err: fmt.Errorf("%w: entry %s", ErrNoClaimCreated, entry)})
+		default:
+			created[entry] = claim.GetName()
 		}
 	}
 	patchType, body := a.withCreated(created).Patch()
-	_, version, object := a.target()
 	resource := podResource
 	if a.PodGroup.Name != "" {
 		group, _ := schema.ParseGroupVersion(version) // what does not parse, the API server refuses
@@ -71,7 +89,7 @@ func (a SetClaimStatuses) Request(done []runtime.Object) purekube.Request {
 	}
 	return purekube.Request{
 		Verb: "patch", Resource: resource, Subresource: "status", Namespace: object.Namespace, Name: object.Name,
-		PatchType: patchType, Patch: body, FieldManager: FieldManager, Force: true, GoOn: a.GoOn,
+		PatchType: patchType, Patch: body, FieldManager: FieldManager, Force: true, Err: problems.Err(), GoOn: a.GoOn,
 	}
 }
 
@@ -81,26 +99,6 @@ func (a SetClaimStatuses) target() (kind, apiVersion string, object types.Namesp
 		return "Pod", "v1", a.Pod
 	}
 	return podGroupKind, cmp.Or(a.APIVersion, podGroupAPIVersion), a.PodGroup
-}
-
-// createdFor says which entry of the pod an object was created for, and its name. It reads the
-// metadata only, so that any kind of client serves.
-func (a SetClaimStatuses) createdFor(object runtime.Object) (entry, name string, ok bool) {
-	created, ok := claimMetadata(object)
-	kind, _, target := a.target()
-	if !ok || created.GetName() == "" || created.GetNamespace() != target.Namespace {
-		return "", "", false
-	}
-	owner, uid, owned := owningPod(created)
-	if kind == podGroupKind {
-		owner, uid, owned = owningPodGroup(created)
-	}
-	// Under MatchUpstream the action has no UID: then the name has to do.
-	if !owned || owner != target.Name || a.UID != "" && uid != a.UID {
-		return "", "", false
-	}
-	entry, ok = created.GetAnnotations()[PodClaimAnnotation]
-	return entry, created.GetName(), ok
 }
 
 // WithCreated returns a copy in which the pending entry podClaim has the claim that the API

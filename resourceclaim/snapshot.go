@@ -32,7 +32,8 @@ type Snapshot struct {
 	// [AssumedClaims] keeps such a list.
 	Assumed []*resourcev1.ResourceClaim
 	// Deleted reports whether the pod or PodGroup with that UID is known to be gone. Nil: none is.
-	// [DeletedPods.Has] fits.
+	// [DeletedPods.Has] fits. One that the snapshot holds all the same is looked up, and an answer below
+	// counts more (D-37).
 	Deleted func(types.UID) bool
 	// Confirmed are the API server's answers to the Needs of an earlier plan, read after
 	// Claims was: the pod of that name, or nil when there was none. A name that is

@@ -2,6 +2,8 @@ package resourceclaim
 
 import (
 	"cmp"
+	"iter"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -17,7 +19,9 @@ type tables struct {
 	Options
 	snapshot Snapshot
 
-	pods      *snapshot.Table[corev1.Pod, *corev1.Pod]
+	pods *snapshot.Table[corev1.Pod, *corev1.Pod]
+	// using are the pods by the claims that their entries resolve to; made when first asked.
+	using     map[types.NamespacedName][]*corev1.Pod
 	groups    []*podGroup
 	podGroups *snapshot.Table[podGroup, *podGroup]
 
@@ -42,6 +46,10 @@ type generatedFor struct {
 	namespace string
 	owner     types.UID
 	entry     string
+	// changed: the claim does not say so as it was created (D-38). Then the entry may be known by the
+	// claim's generateName alone.
+	changed      bool
+	generateName string
 }
 
 func newTables(s Snapshot, o Options) *tables {
@@ -82,6 +90,18 @@ func (x *tables) podAmbiguous(name types.NamespacedName) bool   { return x.pods.
 func (x *tables) claimAmbiguous(name types.NamespacedName) bool { return x.claims.ambiguous[name] }
 func (x *tables) claim(name types.NamespacedName) (claim *resourcev1.ResourceClaim, position int) {
 	return x.claims.locate(name)
+}
+
+func (x *tables) podsUsing(claim types.NamespacedName) iter.Seq[*corev1.Pod] {
+	if x.using == nil {
+		x.using = map[types.NamespacedName][]*corev1.Pod{}
+		for _, pod := range x.snapshot.Pods {
+			for name := range resolved(pod) {
+				x.using[name] = append(x.using[name], pod)
+			}
+		}
+	}
+	return slices.Values(x.using[claim])
 }
 
 func (x *tables) podGroup(name types.NamespacedName) *podGroup { return x.podGroups.Find(name) }

@@ -11,8 +11,8 @@ import (
 // terms are the hashes by which an [Index] finds objects that refer to others. The hash decides
 // about speed only: what is found is looked at.
 type terms struct {
-	seed       maphash.Seed
-	podGroupOf func(*corev1.Pod) string // of the options
+	seed maphash.Seed
+	Options
 }
 
 // What a term is about is mixed into it, so that the terms of one object differ.
@@ -52,8 +52,8 @@ func (t terms) ofPod(pod *corev1.Pod, add func(uint64)) {
 	if anyGenerated(pod) {
 		add(t.uid(podUIDTerm, pod.UID))
 	}
-	if t.podGroupOf != nil {
-		if group := t.podGroupOf(pod); group != "" {
+	if t.PodGroupOf != nil {
+		if group := t.PodGroupOf(pod); group != "" {
 			add(t.named(memberTerm, pod.Namespace, group))
 		}
 	}
@@ -61,20 +61,20 @@ func (t terms) ofPod(pod *corev1.Pod, add func(uint64)) {
 
 // ofPodGroup are the claims and templates that the group's entries are about.
 func (t terms) ofPodGroup(g *podGroup, add func(uint64)) {
-	t.podGroupOf = nil // a group is in none
+	t.PodGroupOf = nil // a group is in none
 	t.ofPod(&g.Pod, add)
 }
 
-// ofClaim are the pods that the claim names.
+// ofClaim are the pods and PodGroups that the claim's plan depends on.
 func (t terms) ofClaim(claim *resourcev1.ResourceClaim, add func(uint64)) {
 	owner, _, owned := owningPod(claim)
-	if owned {
+	if owned = owned && t.ownerMatters(claim); owned {
 		add(t.named(podTerm, claim.Namespace, owner))
 	}
 	if of, ok := owningEntry(claim); ok {
 		add(t.uid(ownerTerm, of.owner))
 	}
-	if t.podGroupOf != nil {
+	if t.PodGroupOf != nil {
 		for i := range claim.Status.ReservedFor {
 			if consumer := &claim.Status.ReservedFor[i]; isPodGroup(consumer) {
 				add(t.named(groupTerm, claim.Namespace, consumer.Name))

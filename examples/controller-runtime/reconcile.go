@@ -62,6 +62,9 @@ func (r *reconciler[K, A]) carryOut(ctx context.Context, actions []A) error {
 	var failures []error
 	for _, action := range actions {
 		request := action.Request(done)
+		if request.Err != nil {
+			failures = append(failures, fmt.Errorf("%s: %w", action, request.Err))
+		}
 		object, err := do(ctx, r.client, request)
 		if err == nil {
 			done = append(done, object)

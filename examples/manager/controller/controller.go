@@ -334,6 +334,9 @@ func (c *Controller[X, S, K, A]) carryOut(ctx context.Context, key K, actions []
 	}()
 	for _, action := range actions {
 		request := action.Request(done)
+		if request.Err != nil {
+			failures = append(failures, fmt.Errorf("%s: %w", action, request.Err))
+		}
 		c.log.Info("Carrying out", "key", key, "action", clip(action.String(), maxLog), "request", clip(request.String(), maxLog))
 		object, err := c.client.Do(ctx, request)
 		observeAction(c.name, action, err)

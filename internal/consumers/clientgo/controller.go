@@ -148,6 +148,9 @@ func CarryOut[A purekube.Action](ctx context.Context, actions []A, do func(conte
 	var failed error
 	for _, action := range actions {
 		request := action.Request(done)
+		if request.Err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", action, request.Err))
+		}
 		object, err := do(ctx, request)
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", action, err))

@@ -1,0 +1,147 @@
+package resourceclaim
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/purekube/purekube"
+)
+
+// A PodGroup that was removed by force is no reason to take the devices from its running pods.
+func TestD36_ClaimStaysWhilePodsOfTheGroupRun(t *testing.T) {
+	released := []string{"Release ml/c: g, deallocate", "RemoveFinalizer ml/c"}
+	run := func(options ...podOption) *corev1.Pod {
+		return newPod("p", append([]podOption{inGroup("g"), onNode, phase(corev1.PodRunning), has("gpu", "gpu", "c")}, options...)...)
+	}
+	gone := askedGroups("g")
+	for _, tc := range []struct {
+		name, reason string
+		s            Snapshot
+		want         []string
+		asks         bool
+	}{
+		{name: "a pod runs", reason: "the API server has no such group, and the devices are in use", s: Snapshot{Pods: pods(run()), ConfirmedPodGroups: gone}},
+		{name: "a pod runs, the group is not looked up", reason: "no answer would change anything", s: Snapshot{Pods: pods(run())}},
+		{name: "a pod runs, the group is known to be deleted", reason: "as above", s: Snapshot{Pods: pods(run()), Deleted: deletedUIDs("uid-g")}},
+		{name: "a pod runs, the group was replaced", reason: "as above", s: Snapshot{Pods: pods(run()), ConfirmedPodGroups: askedGroups(newGroup("g").uid("new"))}},
+		{name: "a pod runs, another group is cached", reason: "as above", s: Snapshot{Pods: pods(run()), PodGroups: []PodGroup{newGroup("g").uid("new")}}},
+		{name: "a pod is not scheduled yet", reason: "it may run", s: Snapshot{Pods: pods(newPod("p", inGroup("g"), has("gpu", "gpu", "c"))), ConfirmedPodGroups: gone}},
+		{name: "a pod terminates", reason: "its containers may still run", s: Snapshot{Pods: pods(run(podDeleting)), ConfirmedPodGroups: gone}},
+		{name: "a pod names the claim in its spec", reason: "it uses the claim all the same", s: Snapshot{Pods: pods(newPod("p", inGroup("g"), onNode, uses("a", "c"))), ConfirmedPodGroups: gone}},
+		{name: "two pods of one name", reason: "one of them may run", s: Snapshot{Pods: pods(run(), run(podUID("other"), phase(corev1.PodFailed))), ConfirmedPodGroups: gone}},
+		{name: "one of two pods runs", reason: "the last one counts", s: Snapshot{Pods: pods(run(phase(corev1.PodFailed)), newPod("q", inGroup("g"), onNode, has("gpu", "gpu", "c"))), ConfirmedPodGroups: gone}},
+
+		{name: "the pod is done", reason: "nobody uses the devices", s: Snapshot{Pods: pods(run(phase(corev1.PodSucceeded))), ConfirmedPodGroups: gone}, want: released},
+		{name: "the pod was deleted without a node", reason: "it will not run", s: Snapshot{Pods: pods(newPod("p", inGroup("g"), podDeleting, has("gpu", "gpu", "c"))), ConfirmedPodGroups: gone}, want: released},
+		{name: "there is no pod", reason: "nobody uses the devices", s: Snapshot{ConfirmedPodGroups: gone}, want: released},
+		{name: "the pod is in another group", reason: "the claim is not reserved for that one", s: Snapshot{Pods: pods(run(inGroup("h"))), ConfirmedPodGroups: gone}, want: released},
+		{name: "the pod is in no group", reason: "the claim is not reserved for it", s: Snapshot{Pods: pods(run(inGroup(""))), ConfirmedPodGroups: gone}, want: released},
+		{name: "the pod's status names another claim", reason: "it does not use this one", s: Snapshot{Pods: pods(newPod("p", inGroup("g"), onNode, has("gpu", "gpu", "d"))), ConfirmedPodGroups: gone}, want: released},
+		{name: "a pod of the name in another namespace", reason: "a claim serves its own", s: Snapshot{Pods: pods(run(func(p *corev1.Pod) { p.Namespace = "other" })), ConfirmedPodGroups: gone}, want: released},
+		{name: "the pod is done, the group is not looked up", reason: "now the answer decides", s: Snapshot{Pods: pods(run(phase(corev1.PodSucceeded)))}, asks: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tc.s.Claims = claims(newClaim("c", ofGroup("g", "uid-g", "gpu"), allocated, forGroup("g", "uid-g")))
+			r, err := Plan(tc.s, claimKey("c"), grouped)
+			require.NoError(t, err)
+			require.Equal(t, tc.want, lines(r.Actions), tc.reason)
+			require.Equal(t, tc.asks, len(r.Needs) > 0, tc.reason)
+
+			all, err := PlanAll(tc.s, grouped)
+			if err == nil {
+				ofIndex, err := NewIndex(tc.s, grouped).PlanAll()
+				require.NoError(t, err)
+				require.Empty(t, outcomesEqual(all, ofIndex))
+			}
+			ofIndex, err := NewIndex(tc.s, grouped).Plan(claimKey("c"))
+			require.NoError(t, err)
+			require.Equal(t, lines(r.Actions), lines(ofIndex.Actions))
+			require.Equal(t, r.Needs, ofIndex.Needs)
+
+			explained, err := Explain(tc.s, claimKey("c"), grouped)
+			require.NoError(t, err)
+			require.Equal(t, len(tc.want) == 0 && !tc.asks, explained.Reasons[0].Code == ConsumerUsedByPods)
+
+			tc.s.ConfirmedPodGroups, tc.s.PodGroups = gone, nil
+			up, err := Plan(tc.s, claimKey("c"), Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.V1_37})
+			require.NoError(t, err)
+			require.Equal(t, released, lines(up.Actions), "upstream releases at once")
+		})
+	}
+}
+
+// The events of pods that end it, or begin it, affect the claim.
+func TestD36_EventsOfPodsAffectTheClaim(t *testing.T) {
+	claim := newClaim("c", ofGroup("g", "uid-g", "gpu"), allocated, forGroup("g", "uid-g"))
+	run := newPod("p", inGroup("g"), onNode, phase(corev1.PodRunning), has("gpu", "gpu", "c"))
+	changed := func(options ...podOption) *corev1.Pod {
+		p := run.DeepCopy()
+		for _, o := range options {
+			o(p)
+		}
+		return p
+	}
+	named := func(name string) podOption {
+		return func(p *corev1.Pod) { p.Status.ResourceClaimStatuses[0].ResourceClaimName = &name }
+	}
+	for _, tc := range []struct {
+		name           string
+		oldPod, newPod *corev1.Pod
+		differs        bool
+	}{
+		{"it is done", run, changed(phase(corev1.PodSucceeded)), true},
+		{"it is gone", run, nil, true},
+		{"it was replaced by one that uses nothing", run, newPod("p", podUID("next"), inGroup("g")), true},
+		{"its status names another claim", run, changed(named("d")), true},
+		{"its status named another claim", changed(named("d")), run, true},
+		{"it leaves the group", run, changed(inGroup("h")), true},
+		{"it comes", nil, run, true},
+		{"its status names the claim for the first time", newPod("p", inGroup("g"), onNode, wants("gpu", "gpu")), run, true},
+		{"a label changes", run, changed(func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} }), false},
+		{"it begins to terminate", run, changed(podDeleting), false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			before, after := Snapshot{Claims: claims(claim), ConfirmedPodGroups: askedGroups("g")}, Snapshot{Claims: claims(claim), ConfirmedPodGroups: askedGroups("g")}
+			if tc.oldPod != nil {
+				before.Pods = pods(tc.oldPod)
+			}
+			if tc.newPod != nil {
+				after.Pods = pods(tc.newPod)
+			}
+			x := NewIndex(before, grouped)
+			was, err := x.Plan(claimKey("c"))
+			require.NoError(t, err)
+			next, affected := x.With(Snapshot{Pods: after.Pods})
+			if tc.newPod == nil {
+				next, affected = x.Without(Snapshot{Pods: before.Pods})
+			}
+			is, err := next.Plan(claimKey("c"))
+			require.NoError(t, err)
+			require.Equal(t, tc.differs, len(was.Actions) != len(is.Actions))
+			require.Equal(t, tc.differs, slices.Contains(affected, claimKey("c")))
+			require.Equal(t, tc.differs, slices.Contains(AffectedByPod(after, tc.oldPod, tc.newPod, grouped), claimKey("c")))
+		})
+	}
+}
+
+// 256 consumers that are PodGroups, and as many pods, are looked at once.
+func TestD36_ManyGroups(t *testing.T) {
+	claim := newClaim("c", allocated)
+	s := Snapshot{Claims: []*resourcev1.ResourceClaim{claim}, ConfirmedPodGroups: askedGroups()}
+	for _, name := range manyPods(256) {
+		forGroup(name, "uid-of-"+newPod(name).UID)(claim)
+		s.ConfirmedPodGroups[at(name)] = nil
+		s.Pods = append(s.Pods, newPod(name, inGroup(name), onNode, uses("a", "c")))
+	}
+	r, err := Plan(s, claimKey("c"), grouped)
+	require.NoError(t, err)
+	require.True(t, r.Empty())
+	phase(corev1.PodFailed)(s.Pods[7])
+	r, err = Plan(s, claimKey("c"), grouped)
+	require.NoError(t, err)
+	require.Equal(t, []string{"Release ml/c: " + s.Pods[7].Name}, lines(r.Actions))
+}

@@ -1,0 +1,138 @@
+package resourceclaim
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube"
+)
+
+// An admission policy takes away from created claims what says whose they are. Each entry gets one claim, which its status
+// names, however many events come after it.
+func TestPolicyThatChangesClaimsMakesNoMoreOfThem(t *testing.T) {
+	tenant := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Tenant", Name: "a", UID: "uid-a", Controller: ptr.To(true)}
+	for name, policy := range map[string]struct {
+		admit func(*resourcev1.ResourceClaim)
+		// traceless: nothing but the status connects the claim with the pod, so that the cache of pods has to show it.
+		traceless bool
+	}{
+		"no annotations":     {func(c *resourcev1.ResourceClaim) { c.Annotations = nil }, false},
+		"no controller flag": {func(c *resourcev1.ResourceClaim) { c.OwnerReferences[0].Controller = nil }, false},
+		"controller: false":  {func(c *resourcev1.ResourceClaim) { c.OwnerReferences[0].Controller = ptr.To(false) }, false},
+		"neither":            {func(c *resourcev1.ResourceClaim) { c.Annotations, c.OwnerReferences[0].Controller = nil, nil }, false},
+		"another controller": {func(c *resourcev1.ResourceClaim) {
+			c.OwnerReferences[0].Controller, c.GenerateName = nil, ""
+			c.OwnerReferences = append(c.OwnerReferences, tenant)
+		}, false},
+		"no owner":              {func(c *resourcev1.ResourceClaim) { c.OwnerReferences = nil }, true},
+		"no owner, nor a name":  {func(c *resourcev1.ResourceClaim) { c.OwnerReferences, c.Annotations, c.GenerateName = nil, nil, "" }, true},
+		"another owner instead": {func(c *resourcev1.ResourceClaim) { c.OwnerReferences = []metav1.OwnerReference{tenant} }, true},
+	} {
+		for _, byEvents := range []bool{true, false} {
+			for _, dynamic := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s, by events %t, dynamic %t", name, byEvents, dynamic), func(t *testing.T) {
+					server := newAPIServer()
+					server.admit, server.dynamic = policy.admit, dynamic
+					w := &world{server: server}
+					c := newCaller(server, grouped)
+					c.fresh = policy.traceless
+					if byEvents {
+						c.relist()
+					}
+					w.createGroup("train")
+					w.createPod("two-0")
+					require.True(t, c.settle())
+					for i := range 20 {
+						p := server.pods["two-0"].DeepCopy()
+						p.Labels = map[string]string{"n": fmt.Sprint(i)}
+						server.putPod(p)
+						require.True(t, c.settle(), "there is nothing left to do")
+					}
+					require.Equal(t, 3, server.names, "claims: one for each entry of the pod and the group")
+					for _, statuses := range [][]corev1.PodResourceClaimStatus{server.pods["two-0"].Status.ResourceClaimStatuses, server.groups["train"].ResourceClaimStatuses} {
+						for _, status := range statuses {
+							require.Contains(t, server.claims, *status.ResourceClaimName)
+							require.Contains(t, *status.ResourceClaimName, "-"+status.Name+"-", "it is the entry's")
+						}
+					}
+					require.Len(t, server.pods["two-0"].Status.ResourceClaimStatuses, 2)
+					require.Len(t, server.groups["train"].ResourceClaimStatuses, 1)
+				})
+			}
+		}
+	}
+}
+
+// The status names a claim that may have been created for the entry but is not controlled by the pod: another one would
+// fare no better. A claim of another pod or PodGroup is replaced as before.
+func TestD38_NoClaimAfterOneWithoutItsController(t *testing.T) {
+	makes := []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"}
+	tenant := func(c *resourcev1.ResourceClaim) {
+		c.OwnerReferences = append(c.OwnerReferences, metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Tenant", Name: "a", UID: "uid-a", Controller: ptr.To(true)})
+	}
+	generateNamed := func(name string) claimOption {
+		return func(c *resourcev1.ResourceClaim) { c.GenerateName = name }
+	}
+	noFlag := func(c *resourcev1.ResourceClaim) { c.OwnerReferences[0].Controller = nil }
+	mine := newClaim("mine", madeFor("p", "gpu"))
+	for _, tc := range []struct {
+		name, reason string
+		named        *resourcev1.ResourceClaim
+		others       []*resourcev1.ResourceClaim
+		want         []string // nil: the entry is an error
+	}{
+		{"no controller flag", "it was made for the pod", newClaim("c", madeFor("p", "gpu"), noFlag), nil, nil},
+		{"no owner", "nobody else's", newClaim("c"), nil, nil},
+		{"another controller, the pod owns it too", "it was made for the pod", newClaim("c", madeFor("p", "gpu"), noFlag, tenant), nil, nil},
+		{"another controller, the entry's generateName", "it was made for the entry", newClaim("c", tenant, generateNamed("p-gpu-")), nil, nil},
+		{"another controller, another generateName", "it is somebody else's", newClaim("c", tenant, generateNamed("q-gpu-")), nil, makes},
+		{"another pod's", "it is somebody else's", newClaim("c", madeFor("q", "gpu")), nil, makes},
+		{"its predecessor's", "it is somebody else's", newClaim("c", ownedBy("p", "uid-old"), generateNamed("p-gpu-")), nil, makes},
+		{"a PodGroup's", "it is somebody else's", newClaim("c", ofGroup("g", "uid-g", "gpu")), nil, makes},
+		{"no owner, and there is one of the pod's", "that one is named", newClaim("c"), claims(mine), []string{"SetClaimStatuses ml/p: gpu=mine"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			pod := newPod("p", has("gpu", "gpu", "c"))
+			for where, s := range map[string]Snapshot{
+				"cached":    {Claims: append(claims(tc.named), tc.others...)},
+				"assumed":   {Assumed: append(claims(tc.named), tc.others...)},
+				"confirmed": {ConfirmedClaims: askedClaims(tc.named), Claims: tc.others},
+			} {
+				s.Pods, s.Templates = pods(pod), templates(newTemplate("gpu"))
+				r, err := Plan(s, podKey("p"), grouped)
+				require.Equal(t, tc.want, lines(r.Actions), "%s: %s", where, tc.reason)
+				if tc.want != nil {
+					require.NoError(t, err)
+					continue
+				}
+				require.ErrorIs(t, err, ErrNotController)
+				require.ErrorContains(t, err, "spec.resourceClaims[0]")
+				require.Empty(t, r.Events, "the pod is not at fault")
+				explained, _ := Explain(s, podKey("p"), grouped)
+				require.Equal(t, ClaimFailed, explained.Reasons[0].Code)
+				up, err := Plan(s, podKey("p"), Options{MatchUpstream: purekube.V1_37})
+				require.NoError(t, err)
+				require.Equal(t, makes, lines(up.Actions), "upstream's pass creates another one")
+			}
+		})
+	}
+}
+
+// What a client returns for a create is not always a claim: then the entry stays pending, and that is an error.
+func TestCreateWithoutAnAnswerIsAnError(t *testing.T) {
+	s := Snapshot{Pods: pods(newPod("p", wants("a", "gpu"), wants("b", "gpu"))), Templates: templates(newTemplate("gpu"))}
+	r, err := Plan(s, podKey("p"), Options{})
+	require.NoError(t, err)
+	request := r.Actions[2].Request([]runtime.Object{&metav1.Status{}, newClaim("made")})
+	require.ErrorIs(t, request.Err, ErrNoClaimCreated)
+	require.EqualError(t, request.Err, "Pod ml/p: status.resourceClaimStatuses: the answer to the create is not a claim of this namespace with a name: entry a")
+	require.True(t, strings.Contains(string(request.Patch), `"made"`), "the other entry is named all the same")
+}
