@@ -468,7 +468,7 @@ func claimsServePods(v *View) string {
 	}
 	for _, c := range All[*resourcev1.ResourceClaim](v) {
 		for _, r := range c.Status.ReservedFor {
-			if needing(v, r.UID) == "" {
+			if needing(v, r.UID) == "" && membersOn(v, c, r) == "" {
 				return fmt.Sprintf("at rest, no claim is held for what does not need it: %s by %s", c.Name, r.Name)
 			}
 		}

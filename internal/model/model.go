@@ -28,7 +28,8 @@ type model struct {
 	events    map[string][]happening
 	answers   map[call]answer
 	requests  map[string]int
-	lagging   []bool // by kind
+	lagging   []bool  // by kind
+	kept      numbers // of the world's Backup
 	buffer    []byte
 }
 
@@ -91,6 +92,9 @@ func newModel(w World) *model {
 	m.forget()
 	for i, k := range w.Kinds {
 		m.lagging[i] = w.Lag > 0 && !slices.Contains(w.Current, k)
+	}
+	for _, o := range w.Backup {
+		m.kept |= m.store.contents[m.store.intern(o, nil)].numbers
 	}
 	return m
 }
@@ -318,7 +322,7 @@ func versionIn(r purekube.Request) uint8 {
 
 // inUse are the numbers of all UIDs and generated names that anything has.
 func (m *model) inUse(st *state, gone bool) numbers {
-	var n numbers
+	n := m.kept
 	for _, hs := range [][]held{st.server, st.cached, st.assumed, st.pending} {
 		for _, h := range hs {
 			n |= m.store.contents[h.content].numbers
@@ -538,7 +542,7 @@ func (m *model) managedOf(st *state, o Object) map[string]map[string]any {
 
 // happen makes the event happen. ok is false when a cache would fall too far behind.
 func (m *model) happen(st *state, h happening) (after *state, broken string, ok bool) {
-	if !m.room(st, h.changes...) {
+	if !m.world.Events[h.event].Restores && !m.room(st, h.changes...) {
 		return nil, "", false
 	}
 	before := m.serverView(st)
@@ -548,6 +552,9 @@ func (m *model) happen(st *state, h happening) (after *state, broken string, ok 
 	}
 	for _, c := range h.changes {
 		m.write(after, c)
+	}
+	if m.world.Events[h.event].Restores {
+		m.restore(after)
 	}
 	return after, m.check(after, &Step{Before: before, Event: m.world.Events[h.event].Name}), true
 }
@@ -677,6 +684,55 @@ func (m *model) catchUp(st *state, i int) *state {
 	return after
 }
 
+// restore is what the controller does when the API server was restored from a backup: it lists everything anew. What it
+// has assumed does not show in any list, so that no event takes it away. A call that is under way fails.
+func (m *model) restore(st *state) {
+	if st.flight != 0 {
+		st.enqueue(m.flights[st.flight].key)
+		st.flight = 0
+	}
+	assumed := slices.Clone(st.assumed)
+	for kind := range m.world.Kinds {
+		m.list(st, kind)
+	}
+	st.assumed = nil
+	if m.world.KeepsAssumed {
+		st.assumed = assumed
+	}
+	for _, k := range m.world.Controller.Keys(m.cacheView(st)) {
+		st.enqueue(m.key(k))
+	}
+}
+
+// overtaken calls visit with the states in which what the plan's next write creates was deleted, and the caches show that,
+// before the controller has the answer.
+func (m *model) overtaken(st *state, visit func(after *state, broken, how string)) {
+	a := m.ask(st, m.flights[st.flight])
+	if !a.changed || a.content == 0 || m.store.places[a.place].resource != m.world.Assumes || find(st.server, a.place) >= 0 {
+		return
+	}
+	created, _, broken, ok := m.carry(st, false)
+	if !ok || broken != "" {
+		return
+	}
+	returned := created.assumed[find(created.assumed, a.place)]
+	m.list(created, m.store.places[a.place].kind)
+	for _, h := range m.happenings(created) {
+		if !slices.ContainsFunc(h.changes, func(c change) bool { return c.place == a.place && c.content == 0 }) {
+			continue
+		}
+		after, broken, ok := m.happen(created, h)
+		if !ok {
+			continue
+		}
+		m.list(after, m.store.places[a.place].kind)
+		if m.world.Faults.Phantom {
+			after.assumed = insertHeld(after.assumed, returned)
+		}
+		visit(after, broken, h.how)
+	}
+}
+
 // list brings the cache of a kind up to date.
 func (m *model) list(st *state, kind int) {
 	for i := 0; i < len(st.pending); {
@@ -735,6 +791,11 @@ func (m *model) next(text string, telling bool, visit func(step, state, broken s
 		request := m.flights[st.flight].request
 		if after, outcome, broken, ok := m.carry(st, false); ok {
 			emit(after, broken, "%s: %s", m.sentence(request), outcome)
+		}
+		if m.world.Faults.Overtake {
+			m.overtaken(st, func(after *state, broken, how string) {
+				emit(after, broken, "%s: carried out; %s, and the controller sees that before the answer", m.sentence(request), how)
+			})
 		}
 		if m.world.Faults.Refuse {
 			emit(m.refuse(st), "", "%s: refused, by a webhook, say", m.sentence(request))

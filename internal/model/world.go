@@ -32,7 +32,11 @@ type World struct {
 	// ListsAnew: after a create of what it assumes whose answer was lost, the controller lists that
 	// kind before it plans again.
 	ListsAnew bool
-	Faults    Faults
+	// KeepsAssumed: what the controller remembers of its writes outlives a restore from a backup.
+	KeepsAssumed bool
+	// Backup are the objects that a restore brings back: no other object ever has their UIDs.
+	Backup []Object
+	Faults Faults
 	// Ghost is what promises remember of the past: the new value after a step.
 	Ghost    func(s *Step) string
 	Promises []Promise
@@ -43,7 +47,12 @@ type World struct {
 }
 
 // Faults are what may go wrong, as often as it likes.
-type Faults struct{ Refuse, LoseAnswer, Crash bool }
+type Faults struct {
+	Refuse, LoseAnswer, Crash bool
+	// Overtake: an object that the controller creates is deleted at once, and its caches show that before the
+	// controller has the answer to the create. With Phantom, it believes in the answer all the same.
+	Overtake, Phantom bool
+}
 
 // Event is something that anybody but the controller does.
 type Event struct {
@@ -52,6 +61,8 @@ type Event struct {
 	Max int
 	// Settles: it goes on when users have stopped. Such an event must come to an end by itself.
 	Settles bool
+	// Restores: the API server is restored from a backup. All caches are listed anew.
+	Restores bool
 	// Do calls do once for each way in which it can happen now. Without changes, only what promises
 	// remember may change.
 	Do func(server *View, do func(how string, changes ...Change))
