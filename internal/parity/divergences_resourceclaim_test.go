@@ -400,6 +400,79 @@ update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","
 			`"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"g-gpu-l92c5"}]}}
 get resourceclaims ns/g-gpu-x4z9k`,
 	},
+	{
+		ID:    "D-36",
+		Title: "a PodGroup that is removed by force",
+		Why: "A PodGroup has a finalizer that keeps it while its pods run, and somebody removed that. Upstream finds that the group is gone, releases its claim and deallocates it, and takes the devices from the running pods. " +
+			"In the default the reservation stays while a pod of the group that is not done uses the claim. The claim is released when the last of them is done or gone.",
+		Setting: podGroupsOn + " The API server has no PodGroup g. What stands under default is the claim's plan.",
+		Given: func() []runtime.Object {
+			p := inPodGroup(withEntries(claimPod("p", "uid-p"), templated("gpu", "t")), "g")
+			p.Spec.NodeName, p.Status.Phase = "node", corev1.PodRunning
+			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("shared")}}
+			c := inUse(claimOfPodGroup("shared", "uid-g", "gpu"))
+			c.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "g", UID: "uid-g"}}
+			return []runtime.Object{p, c}
+		},
+		Run: bothWithPodGroups(resourceclaim.Key{Kind: resourceclaim.ClaimKey, Namespace: "ns", Name: "shared"}),
+		In:  []purekube.Release{purekube.V1_37},
+		Upstream: `get podgroups ns/g
+update resourceclaims/status ns/shared: ` + groupsClaimAfter(`,"finalizers":["resource.kubernetes.io/delete-protection"]`) + `
+update resourceclaims ns/shared: ` + groupsClaimAfter(""),
+		Ours: "nothing",
+	},
+	{
+		ID:    "D-37",
+		Title: "a pod that comes back with its UID",
+		Why: "The controller saw a pod go, and now its cache holds a pod with that UID that runs: etcd was restored from a backup. Upstream goes by what it saw, and takes the device away from a pod that runs. The default looks the pod up, " +
+			"and the API server's answer wins. The same holds for PodGroups.",
+		Setting: "The controller has seen the pod with the UID uid-p deleted.",
+		Given: func() []runtime.Object {
+			p := claimPod("p", "uid-p")
+			p.Spec.NodeName, p.Status.Phase = "node", corev1.PodRunning
+			c := inUse(claimOf("shared", "", ""))
+			c.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{consumerOf(p)}
+			return []runtime.Object{p, c}
+		},
+		Run: func(t *testing.T, given []runtime.Object) (upstream, ours string) {
+			c := claimsCaseOf(given)
+			c.deleted = []types.UID{"uid-p"}
+			return resourceclaimCore.RunUpstream(t, c).String(), c.trace(c.options).String()
+		},
+		Upstream: `update resourceclaims/status ns/shared: {"metadata":{"finalizers":["resource.kubernetes.io/delete-protection"],"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},` +
+			`"spec":{"devices":{"requests":null}},"status":{}}
+update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},"spec":{"devices":{"requests":null}},"status":{}}`,
+		Ours: `get pods ns/p`,
+	},
+	{
+		ID:    "D-38",
+		Title: "a claim whose owner an admission policy has changed",
+		Why: "The pod's status names a claim that was created for it, but an admission policy has dropped the controller flag of its owner reference. Upstream does not take the claim for the pod's: it leaves such a pod alone, but whenever it works on the pod for another reason, " +
+			"it creates one more claim, which the policy changes as well. In the default the entry is an error and gets no other claim. A claim that says by its owner reference and its annotation or generateName which entry it is for is put into the status.",
+		Given: func() []runtime.Object {
+			p := withEntries(claimPod("p", "uid-p"), templated("gpu", "t"), templated("nic", "t"))
+			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("p-gpu-x4z9k")}}
+			c := claimOf("p-gpu-x4z9k", "p", "gpu")
+			c.OwnerReferences[0].Controller = nil
+			return []runtime.Object{p, c, claimTemplate("t")}
+		},
+		Run: bothClaims,
+		Upstream: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns"},` +
+			`"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"p-gpu-00001"},{"name":"nic","resourceClaimName":"p-nic-00001"}]}}
+create resourceclaims ns/: ` + createdFor("gpu") + `
+create resourceclaims ns/: ` + createdFor("nic"),
+		Ours: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns","uid":"uid-p"},` +
+			`"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"p-gpu-x4z9k"},{"name":"nic","resourceClaimName":"p-nic-00001"}]}}
+create resourceclaims ns/: ` + createdFor("nic") + `
+error for pod:ns/p`,
+	},
+}
+
+// groupsClaimAfter is the body of the claim of the PodGroup g after it was released, with these finalizers.
+func groupsClaimAfter(finalizers string) string {
+	return `{"metadata":{"annotations":{"resource.kubernetes.io/pod-claim-name":"gpu"}` + finalizers + `,"name":"shared","namespace":"ns",` +
+		`"ownerReferences":[{"apiVersion":"scheduling.k8s.io/v1beta1","controller":true,"kind":"PodGroup","name":"g","uid":"uid-g"}],` +
+		`"resourceVersion":"100","uid":"uid-shared"},"spec":{"devices":{"requests":null}},"status":{}}`
 }
 
 // createdFor is the body of the claim that is made for an entry of the pod p.
