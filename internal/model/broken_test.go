@@ -153,18 +153,18 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 			}), "at rest"},
 
 		{"created claims are known by their annotation", "an admission policy may drop it",
-			policyWorld(resourceclaim.Options{}, "no annotations", withoutAnnotations).deciding(func(d Decision) Decision {
+			policyWorld(resourceclaim.Options{}, "nothing that says whose it is", withoutTraces).deciding(func(d Decision) Decision {
 				for i, a := range d.Actions {
 					d.Actions[i] = byAnnotation{a}
 				}
 				return d
-			}), "at rest, every entry of a pod has its claim"},
+			}), "claims for two entries"},
 		{"another claim for one without its controller", "an admission policy may drop the flag (D-38)",
 			policyWorld(resourceclaim.Options{MatchUpstream: purekube.V1_36}, "no controller flag", withoutController), "claims for two entries"},
 		{"what is assumed outlives a restore", "the restored API server never had it",
-			func() World { w := restoreWorld(resourceclaim.Options{}); w.KeepsAssumed = true; return w }(), "at rest, every entry of a pod has its claim"},
+			func() World { w := restoreWorld(resourceclaim.Options{}); w.KeepsAssumed = true; return w }(), "asks for CreateClaim"},
 		{"a forgotten claim is assumed", "the event of its deletion may overtake the answer",
-			func() World { w := overtakenWorld(resourceclaim.Options{}); w.Faults.Phantom = true; return w }(), "at rest, every entry of a pod has its claim"},
+			func() World { w := overtakenWorld(resourceclaim.Options{}); w.Faults.Phantom = true; return w }(), "asks for CreateClaim"},
 		{"the owner of a claim being deleted is looked up", "no answer changes what is done (D-17)",
 			alienWorld(resourceclaim.Options{}).askingForOwners(), "look-up in vain"},
 

@@ -65,6 +65,7 @@ func policyWorld(o resourceclaim.Options, name string, policy func(*resourcev1.R
 }
 
 func withoutAnnotations(c *resourcev1.ResourceClaim) { c.Annotations = nil }
+func withoutTraces(c *resourcev1.ResourceClaim)      { c.Annotations, c.OwnerReferences = nil, nil }
 func withoutController(c *resourcev1.ResourceClaim)  { c.OwnerReferences[0].Controller = nil }
 
 // byAnnotation is an action that knows the answers before it by their annotation.

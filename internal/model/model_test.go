@@ -128,7 +128,7 @@ func TestFindsUpstreamsDefects(t *testing.T) {
 		{"D-36", "a PodGroup that is removed by force takes the devices from its running pods",
 			forcedWorld(resourceclaim.Options{MatchUpstream: purekube.V1_37}).only("pod created", "scheduled", "group created", "group removed by force", "garbage collected"),
 			forcedWorld(resourceclaim.Options{}).only("pod created", "scheduled", "group created", "group removed by force", "garbage collected"),
-			"no device taken from running pods of a PodGroup", []string{"binds pod team-0", "removes PodGroup group-0 by force", "Release"}},
+			"no device taken from running pods of a PodGroup", []string{"reserves it for PodGroup group-0", "removes PodGroup group-0 by force", "Release"}},
 		{"D-37", "a pod that comes back from a backup loses its device",
 			restoreWorld(resourceclaim.Options{MatchUpstream: upstream}).only("pod removed by force", "restored", "garbage collected"),
 			restoreWorld(resourceclaim.Options{}).only("pod removed by force", "restored", "garbage collected"),
