@@ -17,7 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
@@ -116,6 +118,16 @@ func (g getter) Get(context.Context, schema.GroupVersionResource, string, string
 	return g()
 }
 
+// served is what discovery says of every group version.
+type served struct {
+	discovery.ServerResourcesInterface
+	resources []metav1.APIResource
+}
+
+func (s served) ServerResourcesForGroupVersion(string) (*metav1.APIResourceList, error) {
+	return &metav1.APIResourceList{APIResources: s.resources}, nil
+}
+
 // While the API server is too busy to answer a look-up, the budget allows nothing and says why. Reconcile returns
 // the error, so that the key is planned again without another event, and then the status is right.
 func TestLookUpThatFailsForAMomentIsMadeAgain(t *testing.T) {
@@ -130,7 +142,7 @@ func TestLookUpThatFailsForAMomentIsMadeAgain(t *testing.T) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(kind, meta.RESTScopeNamespace)
 	busy := true
-	scales := &scale.Client{Mapper: resettable{mapper}, Getter: getter(func() (runtime.Object, error) {
+	scales := &scale.Client{Mapper: resettable{mapper}, Discovery: served{resources: []metav1.APIResource{{Name: "caches"}, {Name: "caches/scale"}}}, Getter: getter(func() (runtime.Object, error) {
 		if busy {
 			return nil, apierrors.NewServiceUnavailable("busy")
 		}
@@ -199,6 +211,28 @@ func TestProblemsOfAPlanAreNoReasonToTryAgain(t *testing.T) {
 	result, err := r.Reconcile(t.Context(), "leaving")
 	require.NoError(t, err)
 	require.InDelta(t, servicecidr.DeletionGracePeriod, result.RequeueAfter, float64(3*time.Second))
+}
+
+// The deletion timestamp is an hour old, by some API server's clock. The grace period begins when the deletion is
+// seen, and later plans do not begin it anew.
+func TestGracePeriodBeginsWhenTheDeletionIsSeen(t *testing.T) {
+	cidr := &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "leaving", UID: "1", DeletionTimestamp: &metav1.Time{}}}
+	var seen deletions
+	start := time.Now()
+	for i := range 3 {
+		s := servicecidr.Snapshot{Now: start.Add(time.Duration(i) * time.Second), ServiceCIDRs: []*networkingv1.ServiceCIDR{cidr}}
+		require.Equal(t, map[types.UID]time.Time{"1": start}, seen.record(s))
+	}
+	require.Empty(t, seen.record(servicecidr.Snapshot{Now: start}), "it is gone")
+	require.Empty(t, seen.seen)
+
+	deleted := metav1.NewTime(start.Add(-time.Hour))
+	c := newClient(t, interceptor.Funcs{}, &networkingv1.ServiceCIDR{
+		ObjectMeta: metav1.ObjectMeta{Name: "leaving", UID: "1", DeletionTimestamp: &deleted, Finalizers: []string{servicecidr.Finalizer}},
+		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.97.0.0/24"}}})
+	result, err := newServiceCIDRReconciler(c, events.NewFakeRecorder(10)).Reconcile(t.Context(), "leaving")
+	require.NoError(t, err)
+	require.InDelta(t, servicecidr.DeletionGracePeriod, result.RequeueAfter, float64(2*time.Second))
 }
 
 // A refused write is an error, which controller-runtime tries again, and an event where it is worth one.

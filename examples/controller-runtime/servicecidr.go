@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,16 +18,43 @@ import (
 )
 
 func newServiceCIDRReconciler(c client.Client, recorder events.EventRecorder) *reconciler[string, servicecidr.Action] {
+	var seen deletions
 	return &reconciler[string, servicecidr.Action]{client: c, events: recorder,
 		plan: func(ctx context.Context, name string) (servicecidr.Result, error) {
 			s, err := serviceCIDRs(ctx, c)
 			if err != nil {
 				return servicecidr.Result{}, err
 			}
+			s.DeletionSeen = seen.record(s)
 			result, err := servicecidr.Plan(s, name, servicecidr.Options{})
 			logProblems(ctx, err)
 			return result, nil
 		}}
+}
+
+// deletions are the times at which the deletions of ServiceCIDRs were first seen. The grace period is counted from
+// them, and no other clock is involved.
+type deletions struct {
+	mu   sync.Mutex
+	seen map[types.UID]time.Time
+}
+
+// record returns the times for the ServiceCIDRs of the snapshot, and forgets those of others.
+func (d *deletions) record(s servicecidr.Snapshot) map[types.UID]time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := map[types.UID]time.Time{}
+	for _, c := range s.ServiceCIDRs {
+		if c.DeletionTimestamp == nil {
+			continue
+		}
+		now[c.UID] = s.Now
+		if first, found := d.seen[c.UID]; found {
+			now[c.UID] = first
+		}
+	}
+	d.seen = now
+	return now
 }
 
 // serviceCIDRs reads all ServiceCIDRs and IPAddresses.

@@ -72,8 +72,10 @@ func TestRestoredFromABackup(t *testing.T) {
 	}
 	throughout(t, 10*time.Second, "no device is taken from a pod that runs", running)
 
-	m.stop(t) // what it remembers is of another cluster
-	m = w.startManager(t, "manager", w.Endpoint(), patient...)
+	// What it remembers is of another cluster. Its log says that it may not watch: an API server that has just
+	// started refuses until it knows the roles.
+	require.NoError(t, m.Stop())
+	m = w.startManager(t, "manager-2", w.Endpoint(), patient...)
 	eventually(t, patience, "the manager leads", leading(m))
 	eventually(t, patience, "one may go", budget)
 	for _, pod := range []string{"lost", "later"} {

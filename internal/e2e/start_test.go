@@ -40,7 +40,7 @@ func TestStartWhileAServiceCIDRIsBeingDeleted(t *testing.T) {
 	stays := w.serviceCIDRIs("leaving", metav1.ConditionFalse, networkingv1.ServiceCIDRReasonTerminating)
 	eventually(t, patience, "Terminating", stays)
 	m.stop(t)
-	time.Sleep(servicecidr.DeletionGracePeriod) // it does not hold the ServiceCIDR any longer
+	time.Sleep(servicecidr.DeletionGracePeriod) // counted from the deletion timestamp, it is over at every start
 
 	for n := range starts {
 		m := w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false", "-single-replica")
@@ -55,7 +55,7 @@ func TestStartWhileAServiceCIDRIsBeingDeleted(t *testing.T) {
 	release := make(chan struct{})
 	synced := w.startPage(t, func() { <-release })
 	eventually(t, patience, "the caches are full", func(context.Context) error { return expect("synced", true, synced()) })
-	throughout(t, 3*time.Second, "held while the handler is late", stays)
+	throughout(t, servicecidr.DeletionGracePeriod+2*time.Second, "held while the handler is late", stays)
 	close(release)
 	throughout(t, 3*time.Second, "held by its addresses", stays)
 	for i := range addresses {

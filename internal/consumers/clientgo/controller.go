@@ -11,6 +11,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -27,7 +28,8 @@ type Controller struct {
 
 	mu     sync.Mutex // of index, the pointer; an Index itself needs no lock
 	index  *servicecidr.Index
-	synced []cache.InformerSynced // of the handlers, which fill index
+	synced []cache.InformerSynced  // of the handlers, which fill index
+	seen   map[types.UID]time.Time // when each deletion of a ServiceCIDR was seen first, by the clock of the plans
 }
 
 // Run plans from the factory's informers until ctx is done. Call it once, and only while no other replica runs.
@@ -48,12 +50,20 @@ func (c *Controller) Run(ctx context.Context, factory informers.SharedInformerFa
 
 // watch makes every event of the informers the next Index, and queues the names that it affects.
 func (c *Controller) watch(factory informers.SharedInformerFactory) error {
-	c.index = servicecidr.NewIndex(servicecidr.Snapshot{}, servicecidr.Options{})
+	c.seen = map[types.UID]time.Time{}
+	c.index = servicecidr.NewIndex(servicecidr.Snapshot{DeletionSeen: c.seen}, servicecidr.Options{})
 	set := func(object any) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		s := snapshotOf(object)
+		for _, cidr := range s.ServiceCIDRs {
+			if cidr.DeletionTimestamp != nil && c.seen[cidr.UID].IsZero() { // later events leave the time as it is
+				c.seen[cidr.UID] = time.Now()
+			}
+			s.DeletionSeen = map[types.UID]time.Time{cidr.UID: c.seen[cidr.UID]}
+		}
 		var names []string
-		c.index, names = c.index.With(snapshotOf(object))
+		c.index, names = c.index.With(s)
 		c.enqueue(names)
 	}
 	handlers := cache.ResourceEventHandlerFuncs{
@@ -65,8 +75,13 @@ func (c *Controller) watch(factory informers.SharedInformerFactory) error {
 			}
 			c.mu.Lock()
 			defer c.mu.Unlock()
+			s := snapshotOf(object)
+			for _, cidr := range s.ServiceCIDRs {
+				s.DeletionSeen = map[types.UID]time.Time{cidr.UID: c.seen[cidr.UID]}
+				delete(c.seen, cidr.UID)
+			}
 			var names []string
-			c.index, names = c.index.Without(snapshotOf(object))
+			c.index, names = c.index.Without(s)
 			c.enqueue(names)
 		},
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/purekube/purekube/internal/apiserver"
 	"github.com/purekube/purekube/internal/consumers/late"
 	"github.com/purekube/purekube/purekubetest"
+	"github.com/purekube/purekube/servicecidr"
 )
 
 var (
@@ -127,24 +128,34 @@ func leaving() *networkingv1.ServiceCIDR {
 	return purekubetest.Deleted(purekubetest.ServiceCIDR("leaving", "10.97.0.0/24"), time.Now().Add(-time.Hour))
 }
 
+func fresh() *networkingv1.ServiceCIDR {
+	return &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "fresh", UID: "1"},
+		Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.96.0.0/24"}}}
+}
+
 // The whole controller: informers, queue, plans, writes. A range in use stays until its address is gone.
 func TestController(t *testing.T) {
-	fresh := &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "fresh", UID: "1"}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.96.0.0/24"}}}
 	address := purekubetest.Address("10.97.0.7", "shop/web")
-	p := newPlayed(t, fresh, leaving(), address)
+	p := newPlayed(t, fresh(), leaving(), address)
 	p.start(t, informers.NewSharedInformerFactory(p.reads, 0))
 
 	p.waitReady(t, "fresh", "True")
 	p.waitReady(t, "leaving", "False")
+	seen := time.Now()
 	if err := p.reads.Tracker().Delete(ipAddresses, "", address.Name); err != nil {
 		t.Fatal(err)
 	}
 	p.waitReady(t, "leaving", "NotFound")
+	// Its deletion timestamp is an hour old, by some API server's clock. This controller has just seen the deletion.
+	if took := time.Since(seen); took < servicecidr.DeletionGracePeriod-2*time.Second {
+		t.Errorf("the finalizer is gone %s after the deletion was seen", took)
+	}
 }
 
 // The cache of the addresses is full, and their handler has not seen one of them: nothing may be planned from that.
 func TestNoPlanBeforeTheHandlersHaveSeenWhatWasListed(t *testing.T) {
-	objects := []apiserver.Object{leaving()}
+	// The grace period of leaving begins when its deletion is seen, so that fresh shows whether anything was planned.
+	objects := []apiserver.Object{leaving(), fresh()}
 	for i := range 100 {
 		objects = append(objects, purekubetest.Address(fmt.Sprintf("10.97.0.%d", i+1), "shop/web"))
 	}
@@ -157,7 +168,7 @@ func TestNoPlanBeforeTheHandlersHaveSeenWhatWasListed(t *testing.T) {
 	if !cache.WaitForCacheSync(t.Context().Done(), networking.ServiceCIDRs().Informer().HasSynced, networking.IPAddresses().Informer().HasSynced) {
 		t.Fatal("the caches do not fill")
 	}
-	time.Sleep(500 * time.Millisecond) // a controller that does not wait has removed the finalizer by now
+	time.Sleep(500 * time.Millisecond) // a controller that does not wait has planned by now
 	if all, _ := p.sent("leaving"); all > 0 {
 		t.Errorf("%d requests while the Index has no address", all)
 	}
