@@ -255,6 +255,7 @@ func (d *dependency) lasting() (byDefault, asUpstream ruleSet) {
 		return byDefault, byDefault
 	case keptRules:
 		asUpstream.add(own)
+	case passingRules:
 	}
 	lasting, kept := ruleSet{}, ruleSet{}
 	for _, n := range d.sources() {
@@ -263,6 +264,7 @@ func (d *dependency) lasting() (byDefault, asUpstream ruleSet) {
 			lasting.add(d.stored(n))
 		case keptRules:
 			kept.add(d.stored(n))
+		case passingRules:
 		}
 	}
 	for _, r := range own {

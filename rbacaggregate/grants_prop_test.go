@@ -167,10 +167,6 @@ func newPlay(roles []*rbacv1.ClusterRole, hidden map[string]bool) (*play, state)
 	return p, s
 }
 
-func (p *play) index(name string) int {
-	return slices.IndexFunc(p.roles, func(r *rbacv1.ClusterRole) bool { return r.Name == name })
-}
-
 // fewRoles makes a cluster of two to four roles.
 func fewRoles(r *rand.Rand) []*rbacv1.ClusterRole {
 	var roles []*rbacv1.ClusterRole

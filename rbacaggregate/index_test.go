@@ -181,8 +181,8 @@ func TestIndexAnswersAsTheFunctions(t *testing.T) {
 			require.Empty(t, cmp.Diff(state.said, answers(state.x, names, write)), "seed %d: the Index of step %d answers differently now", seed, i)
 		}
 	}
-	require.Greater(t, named, 3*int(seeds), "too few changes changed a plan")
-	require.Greater(t, unnamed, 3*int(seeds), "every name is named")
+	require.Greater(t, named, 3*seeds, "too few changes changed a plan")
+	require.Greater(t, unnamed, 3*seeds, "every name is named")
 }
 
 // own are the problems of one plan, without those of the Index as a whole.
