@@ -2,6 +2,7 @@ package disruption
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -106,7 +107,11 @@ func (w *workloads) changeScaleless(changes []scaleChange) (after *persistent.Ma
 		}
 	}
 	after = edit.result()
-	for _, kind := range kinds {
+	// Each kind once: thousands of answers can say it of one kind, and each look at it is at all of its objects.
+	slices.SortFunc(kinds, func(a, b schema.GroupKind) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind, b.Kind))
+	})
+	for _, kind := range slices.Compact(kinds) {
 		if kindWithoutScale(before, kind) != kindWithoutScale(after, kind) {
 			changed = append(changed, kind)
 		}
