@@ -160,15 +160,20 @@ func (c *Controller[X, S, K, A]) held(key K) bool {
 	return c.fences.holds(key)
 }
 
+// PlanAll queues all keys that there is anything to do for.
+func (c *Controller[X, S, K, A]) PlanAll() {
+	for _, key := range c.Begin(c.current()) {
+		c.queue.Add(key)
+	}
+}
+
 // Run plans with this number of workers until stop is done; each ends with the plan that it is at.
 // The requests of plans end with ctx.
 func (c *Controller[X, S, K, A]) Run(ctx context.Context, stop <-chan struct{}, workers int) {
 	c.mu.Lock()
 	c.working = true
 	c.mu.Unlock()
-	for _, key := range c.Begin(c.current()) {
-		c.queue.Add(key)
-	}
+	c.PlanAll()
 	looking, endLookups := context.WithCancel(ctx)
 	defer endLookups()
 	var running sync.WaitGroup

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/purekube/purekube"
@@ -31,14 +32,20 @@ func Watch[T any, X Index[X, S, K, A], S any, K comparable, A purekube.Action](
 		if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
 			object = missed.Obj
 		}
+		last := as(object.(*T))
 		for _, tell := range gone {
 			tell(object.(*T))
 		}
-		update(object, func(x X) (X, []K) { return x.Without(as(object.(*T))) })
+		update(object, func(x X) (X, []K) { return x.Without(last) })
 	}
 	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    with,
-		UpdateFunc: func(_, object any) { with(object) },
+		AddFunc: with,
+		UpdateFunc: func(before, object any) {
+			if uidOf(before) != uidOf(object) { // the watch was interrupted: one went, and another one of its name came
+				without(before)
+			}
+			with(object)
+		},
 		DeleteFunc: without,
 	})
 	if err != nil {
@@ -46,4 +53,12 @@ func Watch[T any, X Index[X, S, K, A], S any, K comparable, A purekube.Action](
 		panic(fmt.Sprintf("%s: %v", c.name, err))
 	}
 	c.synced = append(c.synced, registration.HasSynced)
+}
+
+func uidOf(object any) types.UID {
+	o, err := meta.Accessor(object)
+	if err != nil {
+		return ""
+	}
+	return o.GetUID()
 }

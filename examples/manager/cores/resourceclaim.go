@@ -19,9 +19,15 @@ func newResourceClaim(c *Cluster) Runner {
 	var deleted resourceclaim.DeletedPods   // saves look-ups
 	var written resourceclaim.AssumedClaims // what the informer may not show yet
 	index := resourceclaim.NewIndex(S{Deleted: deleted.Has}, c.ResourceClaim)
-	r := controller.New("resourceclaim", index, c.Client, c.Events, controller.Options[*resourceclaim.Index, S, resourceclaim.Key]{
+	pods, claims := c.Informers.Core().V1().Pods(), c.Informers.Resource().V1().ResourceClaims()
+	var r *controller.Controller[*resourceclaim.Index, S, resourceclaim.Key, resourceclaim.Action]
+	r = controller.New("resourceclaim", index, c.Client, c.Events, controller.Options[*resourceclaim.Index, S, resourceclaim.Key]{
 		Begin: func(x *resourceclaim.Index) []resourceclaim.Key { return begin(x.PlanAll()) },
 		At: func(now time.Time, index *resourceclaim.Index) S {
+			if written.CacheAt(claims.Informer().LastSyncResourceVersion()) { // etcd was restored from a backup
+				deleted.Clear()
+				r.PlanAll()
+			}
 			return S{Now: now, Assumed: written.ListFor(now, index)}
 		},
 		Lookup:  c.lookUpClaim,
@@ -34,13 +40,11 @@ func newResourceClaim(c *Cluster) Runner {
 		},
 		RetryProblems: true,
 	})
-	pods, claims := c.Informers.Core().V1().Pods(), c.Informers.Resource().V1().ResourceClaims()
-	templates := c.Informers.Resource().V1().ResourceClaimTemplates()
 	controller.Watch(r, pods.Informer(), func(o *corev1.Pod) S { return S{Pods: []*corev1.Pod{o}} },
 		func(o *corev1.Pod) { deleted.Add(o.UID) })
 	controller.Watch(r, claims.Informer(), func(o *resourcev1.ResourceClaim) S { return S{Claims: []*resourcev1.ResourceClaim{o}} },
 		func(o *resourcev1.ResourceClaim) { written.Forget(o.UID) })
-	controller.Watch(r, templates.Informer(), func(o *resourcev1.ResourceClaimTemplate) S {
+	controller.Watch(r, c.Informers.Resource().V1().ResourceClaimTemplates().Informer(), func(o *resourcev1.ResourceClaimTemplate) S {
 		return S{Templates: []*resourcev1.ResourceClaimTemplate{o}}
 	})
 	return r
