@@ -5,6 +5,7 @@ package main
 import (
 	"flag"
 	"os"
+	"time"
 
 	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -43,7 +44,8 @@ func run(metrics string) error {
 	if err != nil {
 		return err
 	}
-	scales := &scale.Client{Getter: exec, Discovery: resources, Mapper: resettable{m.GetRESTMapper()}}
+	scales := &scale.Client{Getter: exec, Discovery: resources, Mapper: resettable{m.GetRESTMapper()},
+		ResetEvery: 10 * time.Second}
 	if err := setUpServiceCIDRs(m); err != nil {
 		return err
 	}

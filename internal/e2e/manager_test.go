@@ -86,17 +86,24 @@ type killer struct {
 	done    sync.WaitGroup
 }
 
-// startKiller lets each manager live for a random time up to the longest.
+// untilDeleted is longer than the grace period of a ServiceCIDR, which each manager counts from its own first sight.
+const untilDeleted = 15 * time.Second
+
+// startKiller lets each manager live for a random time up to the longest, and every fourth one for untilDeleted.
 func startKiller(longest time.Duration, random *rand.Rand, start func() *manager) *killer {
 	k := &killer{current: start(), now: make(chan struct{}, 1), stop: make(chan struct{})}
 	k.done.Go(func() {
 		for {
+			now, end := k.now, time.After(time.Duration(random.Int64N(int64(longest))))
+			if k.kills%4 == 3 {
+				now, end = nil, time.After(untilDeleted)
+			}
 			select {
 			case <-k.stop:
 				return
-			case <-k.now:
+			case <-now:
 				time.Sleep(time.Duration(random.Int64N(int64(100 * time.Millisecond)))) // in the middle of its work
-			case <-time.After(time.Duration(random.Int64N(int64(longest)))):
+			case <-end:
 			}
 			k.current.Kill()
 			k.kills++

@@ -163,6 +163,7 @@ func (c *Controller[X, S, K, A]) held(key K) bool {
 // PlanAll queues all keys that there is anything to do for.
 func (c *Controller[X, S, K, A]) PlanAll() {
 	for _, key := range c.Begin(c.current()) {
+		c.asking.affected(key) // a question from before is planned anew
 		c.queue.Add(key)
 	}
 }
@@ -359,6 +360,11 @@ func (c *Controller[X, S, K, A]) carryOut(ctx context.Context, key K, actions []
 			continue
 		}
 		failures = append(failures, fmt.Errorf("%s: %w", action, err))
+		if request.Verb == "create" && unanswered(err) {
+			c.mu.Lock()
+			c.fences.mayBeThere(written, request.Resource.GroupResource())
+			c.mu.Unlock()
+		}
 		// Where this manager itself ended the call, at its own end for example, the API server refused nothing.
 		if reporter, ok := any(action).(purekube.FailureReporter); ok && ctx.Err() == nil {
 			if e, worth := reporter.FailureEvent(err); worth {

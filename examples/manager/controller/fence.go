@@ -3,7 +3,9 @@ package controller
 import (
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -94,6 +96,23 @@ func (f *fences[K]) written(written map[schema.GroupResource]string, resource sc
 	if o, err := meta.Accessor(object); err == nil && newer(o.GetResourceVersion(), written[resource]) {
 		written[resource] = o.GetResourceVersion()
 	}
+}
+
+// never is a resourceVersion that no watch shows.
+const never = "18446744073709551615"
+
+// mayBeThere makes the key wait for as long as it may: a create that ended without an answer may have made an object
+// that the watch does not show yet, and another plan would make a second one.
+func (f *fences[K]) mayBeThere(written map[schema.GroupResource]string, resource schema.GroupResource) {
+	if _, watched := f.seen[resource]; watched {
+		written[resource] = never
+	}
+}
+
+// unanswered reports whether the API server may have done what it was asked for.
+func unanswered(err error) bool {
+	return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown || apierrors.IsTimeout(err) ||
+		apierrors.IsServerTimeout(err) || apierrors.IsInternalError(err)
 }
 
 // resourceOf is the resource of a Go type.

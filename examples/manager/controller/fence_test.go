@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"io"
 	"slices"
 	"sync"
 	"testing"
@@ -90,4 +91,48 @@ func TestOwnWriteIsNotMadeTwice(t *testing.T) {
 			})
 		})
 	}
+}
+
+// broken makes what it is asked for, and loses the answer; the second time it answers.
+type broken struct{ versioned }
+
+func (s *broken) Do(ctx context.Context, r purekube.Request) (runtime.Object, error) {
+	object, err := s.versioned.Do(ctx, r)
+	if len(s.seen) == 1 {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return object, err
+}
+
+// A create that ended without an answer may have made its object. The key is not planned again before the watch could
+// show it.
+func TestCreateWithoutAnAnswerIsNotMadeAgainAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", ResourceVersion: "5"}})
+		events := watch.NewFake()
+		client.PrependWatchReactor("pods", clienttesting.DefaultWatchReactor(events, nil))
+		factory := informers.NewSharedInformerFactory(client, 0)
+		s := &broken{versioned{version: []string{"10", "11"}}}
+		c := controller.New("test", &cell{plan: func(c *cell, _ string) (r purekube.Result[write], err error) {
+			if !slices.Contains(c.held, "10") { // what was made shows
+				r.Actions = []write{{name: "x", verb: "create"}}
+			}
+			return r, nil
+		}}, s, record.NewFakeRecorder(10), controller.Options[*cell, state, string]{Begin: func(*cell) []string { return []string{"p"} }})
+		controller.Watch(c, factory.Core().V1().Pods().Informer(), func(o *corev1.Pod) state { return state{held: []string{o.ResourceVersion}} })
+		ctx, cancel := context.WithCancel(t.Context())
+		factory.Start(ctx.Done())
+		factory.WaitForCacheSync(ctx.Done())
+		synctest.Wait() // until the Index has the pod
+		var running sync.WaitGroup
+		running.Go(func() { c.Run(ctx, ctx.Done(), 1) })
+		time.Sleep(time.Second)
+		events.Modify(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", ResourceVersion: "10"}})
+		time.Sleep(time.Minute)
+		cancel()
+		running.Wait()
+		events.Stop()
+		factory.Shutdown()
+		require.Len(t, s.seen, 1)
+	})
 }

@@ -71,7 +71,9 @@ func (q *question[X]) late() bool { return time.Since(q.asked) >= LookupsDeadlin
 type lookups[K comparable, X any] struct {
 	look  func(context.Context, purekube.Need) (Answer, error)
 	ready func(K)
-	queue workqueue.TypedRateLimitingInterface[purekube.Need]
+	queue workqueue.TypedDelayingInterface[purekube.Need]
+	// pauses counts how often a look-up failed.
+	pauses workqueue.TypedRateLimiter[purekube.Need]
 
 	mu        sync.Mutex
 	questions map[K]*question[X]
@@ -83,10 +85,8 @@ func newLookups[K comparable, X any](name string, look func(context.Context, pur
 		Name: name + "-lookups", Queue: &fair{queued: map[string][]purekube.Need{}}})
 	return &lookups[K, X]{
 		look: look, ready: ready,
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[purekube.Need](5*time.Millisecond, time.Second),
-			workqueue.TypedRateLimitingQueueConfig[purekube.Need]{
-				DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[purekube.Need]{Queue: queue})}),
+		queue:     workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[purekube.Need]{Queue: queue}),
+		pauses:    workqueue.NewTypedItemExponentialFailureRateLimiter[purekube.Need](5*time.Millisecond, time.Second),
 		questions: map[K]*question[X]{}, askers: map[purekube.Need]map[K]*question[X]{},
 	}
 }
@@ -149,14 +149,14 @@ func (l *lookups[K, X]) answer(ctx context.Context, n purekube.Need) {
 	delete(l.askers, n)
 	l.mu.Unlock()
 	if len(askers) == 0 { // nobody wants to know any more
-		l.queue.Forget(n)
+		l.pauses.Forget(n)
 		return
 	}
 	calling, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	answer, err := l.look(calling, n)
 	if err != nil {
-		if l.queue.NumRequeues(n) < attempts-1 {
+		if l.pauses.NumRequeues(n) < attempts-1 {
 			l.mu.Lock()
 			l.wants(n, askers)
 			l.mu.Unlock()
@@ -165,7 +165,7 @@ func (l *lookups[K, X]) answer(ctx context.Context, n purekube.Need) {
 		}
 		answer.Err = err
 	}
-	l.queue.Forget(n)
+	l.pauses.Forget(n)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key, q := range askers {
@@ -184,10 +184,9 @@ func (l *lookups[K, X]) answer(ctx context.Context, n purekube.Need) {
 
 // again makes a look-up again a little later, or when the API server says so.
 func (l *lookups[K, X]) again(n purekube.Need, err error) {
-	l.queue.AddRateLimited(n) // which counts
-	if seconds, asked := apierrors.SuggestsClientDelay(err); asked {
-		l.queue.AddAfter(n, time.Duration(seconds)*time.Second)
-	}
+	seconds, _ := apierrors.SuggestsClientDelay(err)
+	// A queue goes by the sooner of two times, so there is one only.
+	l.queue.AddAfter(n, max(l.pauses.When(n), time.Duration(seconds)*time.Second))
 }
 
 // state of a key's question.

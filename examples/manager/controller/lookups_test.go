@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/purekube/purekube"
@@ -253,5 +256,31 @@ func TestNothingIsQueuedBeforeTheStart(t *testing.T) {
 		defer cancel()
 		c.Run(ctx, ctx.Done(), 1)
 		require.Equal(t, []string{"0"}, planned)
+	})
+}
+
+// An API server that says when a look-up may be made again is asked no sooner.
+func TestLookUpWaitsAsLongAsTheAPIServerSays(t *testing.T) {
+	busy := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusTooManyRequests,
+		Reason: metav1.StatusReasonTooManyRequests, Details: &metav1.StatusDetails{RetryAfterSeconds: 2}}}
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var mu sync.Mutex
+		var at []time.Duration
+		look := func(context.Context, purekube.Need) (controller.Answer, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if at = append(at, time.Since(start)); len(at) < 3 {
+				return controller.Answer{}, busy
+			}
+			return controller.Answer{}, nil
+		}
+		s := &server{start: start}
+		started(t, s, figure("ns", 1), controller.Options[*cell, state, string]{Lookup: look, Answers: errorsAreAnswers}, "ns")
+		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		require.Equal(t, []time.Duration{0, 2 * time.Second, 4 * time.Second}, at)
+		require.Equal(t, []string{"figure"}, s.seen)
 	})
 }

@@ -2,6 +2,7 @@ package cores
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,16 +17,20 @@ import (
 
 func newResourceClaim(c *Cluster) Runner {
 	type S = resourceclaim.Snapshot
-	var deleted resourceclaim.DeletedPods   // saves look-ups
+	// There is no Snapshot.Deleted: after a restore from a backup a pod that was seen deleted may run again, and its claim
+	// may be shown before it. So each consumer that the informer does not show costs one look-up.
+	index := resourceclaim.NewIndex(S{}, c.ResourceClaim)
 	var written resourceclaim.AssumedClaims // what the informer may not show yet
-	index := resourceclaim.NewIndex(S{Deleted: deleted.Has}, c.ResourceClaim)
+	var listing sync.Mutex                  // a version that is read later is not compared earlier
 	pods, claims := c.Informers.Core().V1().Pods(), c.Informers.Resource().V1().ResourceClaims()
 	var r *controller.Controller[*resourceclaim.Index, S, resourceclaim.Key, resourceclaim.Action]
 	r = controller.New("resourceclaim", index, c.Client, c.Events, controller.Options[*resourceclaim.Index, S, resourceclaim.Key]{
 		Begin: func(x *resourceclaim.Index) []resourceclaim.Key { return begin(x.PlanAll()) },
 		At: func(now time.Time, index *resourceclaim.Index) S {
-			if written.CacheAt(claims.Informer().LastSyncResourceVersion()) { // etcd was restored from a backup
-				deleted.Clear()
+			listing.Lock()
+			restored := written.CacheAt(claims.Informer().LastSyncResourceVersion())
+			listing.Unlock()
+			if restored { // etcd, from a backup
 				r.PlanAll()
 			}
 			return S{Now: now, Assumed: written.ListFor(now, index)}
@@ -40,8 +45,7 @@ func newResourceClaim(c *Cluster) Runner {
 		},
 		RetryProblems: true,
 	})
-	controller.Watch(r, pods.Informer(), func(o *corev1.Pod) S { return S{Pods: []*corev1.Pod{o}} },
-		func(o *corev1.Pod) { deleted.Add(o.UID) })
+	controller.Watch(r, pods.Informer(), func(o *corev1.Pod) S { return S{Pods: []*corev1.Pod{o}} })
 	controller.Watch(r, claims.Informer(), func(o *resourcev1.ResourceClaim) S { return S{Claims: []*resourcev1.ResourceClaim{o}} },
 		func(o *resourcev1.ResourceClaim) { written.Forget(o.UID) })
 	controller.Watch(r, c.Informers.Resource().V1().ResourceClaimTemplates().Informer(), func(o *resourcev1.ResourceClaimTemplate) S {

@@ -2,9 +2,12 @@
 package late
 
 import (
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/informers/networking"
-	networkingv1 "k8s.io/client-go/informers/networking/v1"
+	informersv1 "k8s.io/client-go/informers/networking/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -47,41 +50,11 @@ func (h handler) OnDelete(object any) {
 	h.ResourceEventHandler.OnDelete(object)
 }
 
-// IPAddresses is the factory with an informer of IPAddresses that is late.
+// IPAddresses makes the factory's informer of IPAddresses late, if it is the first to ask for that, and returns the factory.
 func IPAddresses(factory informers.SharedInformerFactory, before func()) informers.SharedInformerFactory {
-	return lateFactory{factory, before}
-}
-
-type lateFactory struct {
-	informers.SharedInformerFactory
-	before func()
-}
-
-func (f lateFactory) Networking() networking.Interface {
-	return lateGroup{f.SharedInformerFactory.Networking(), f.before}
-}
-
-type lateGroup struct {
-	networking.Interface
-	before func()
-}
-
-func (g lateGroup) V1() networkingv1.Interface { return lateVersion{g.Interface.V1(), g.before} }
-
-type lateVersion struct {
-	networkingv1.Interface
-	before func()
-}
-
-func (v lateVersion) IPAddresses() networkingv1.IPAddressInformer {
-	return lateAddresses{v.Interface.IPAddresses(), v.before}
-}
-
-type lateAddresses struct {
-	networkingv1.IPAddressInformer
-	before func()
-}
-
-func (a lateAddresses) Informer() cache.SharedIndexInformer {
-	return Informer{a.IPAddressInformer.Informer(), a.before}
+	factory.InformerFor(&networkingv1.IPAddress{}, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+		return Informer{informersv1.NewIPAddressInformer(client, resync, byNamespace), before}
+	})
+	return factory
 }
