@@ -89,13 +89,13 @@ type killer struct {
 // untilDeleted is longer than the grace period of a ServiceCIDR, which each manager counts from its own first sight.
 const untilDeleted = 15 * time.Second
 
-// startKiller lets each manager live for a random time up to the longest, and every fourth one for untilDeleted.
+// startKiller lets each manager live for a random time up to the longest, and every eighth one for untilDeleted.
 func startKiller(longest time.Duration, random *rand.Rand, start func() *manager) *killer {
 	k := &killer{current: start(), now: make(chan struct{}, 1), stop: make(chan struct{})}
 	k.done.Go(func() {
 		for {
 			now, end := k.now, time.After(time.Duration(random.Int64N(int64(longest))))
-			if k.kills%4 == 3 {
+			if k.kills%8 == 7 {
 				now, end = nil, time.After(untilDeleted)
 			}
 			select {
