@@ -132,6 +132,7 @@ func TestFailures(t *testing.T) {
 		{"an empty file", "a test over nothing would pass", load("# nothing\n"), "no object in it"},
 		{"an empty list", "the same", load("apiVersion: v1\nkind: List\nitems: []\n"), "no object in it"},
 		{"JSON that is cut off", "the rest would be left out without a word", load(`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}}`), "unexpected EOF"},
+		{"a page of a list", "the rest would be left out without a word", load(`{"apiVersion":"v1","kind":"List","metadata":{"continue":"abc"},"items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}}]}`), "metadata.continue"},
 		{"no name", "no cluster holds one", load("kind: Node\napiVersion: v1\n"), "Node: metadata.name: required"},
 		{"two of one name", "nobody can say which one counts", load("kind: Pod\napiVersion: v1\nmetadata: {name: a}\n---\nkind: Pod\napiVersion: v1\nmetadata: {name: a, namespace: default}\n"),
 			"document 2: Pod default/a: also in "},

@@ -98,6 +98,9 @@ func (l loader) file(t testing.TB, name string) error {
 		if !isList {
 			list = &corev1.List{Items: []runtime.RawExtension{{Raw: raw}}}
 		}
+		if list.Continue != "" {
+			return fmt.Errorf("%s: metadata.continue: the list is not complete", where)
+		}
 		for i, item := range list.Items {
 			if isList {
 				where = fmt.Sprintf("document %d, item %d", n, i+1)

@@ -90,7 +90,10 @@ func jsonValue(decoder *stdjson.Decoder, at origin, yield func(piece) bool) (mor
 		if err != nil {
 			return false, inTheMiddle(err)
 		}
-		if key == "items" && !isList {
+		if _, twice := rest[key.(string)]; twice || key == "items" && isList {
+			return false, fmt.Errorf("the key %q is given twice", key)
+		}
+		if key == "items" {
 			var more bool
 			isList, more, err = jsonItems(decoder, at, rest, yield)
 			if err != nil || !more {

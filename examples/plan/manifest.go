@@ -199,6 +199,8 @@ type listHead struct {
 	Metadata        struct {
 		Namespace string `json:"namespace"`
 		Name      string `json:"name"`
+		// Continue is where the rest of a list begins.
+		Continue string `json:"continue"`
 	} `json:"metadata"`
 	Items *[]stdjson.RawMessage `json:"items"`
 	// raw is the object.
@@ -272,6 +274,9 @@ func (d *decoded) aboutList(head listHead, cut bool) {
 	}
 	if isList && cut {
 		d.problem(anyKind, head.Kind, "", "the last line of the list has no end: it may be cut off")
+	}
+	if isList && head.Metadata.Continue != "" {
+		d.problem(anyKind, head.Kind, "metadata.continue", "the list is not complete: the API server has more items")
 	}
 }
 

@@ -77,6 +77,11 @@ func TestDrainIsRefusedWhenBudgetsMayBeMissing(t *testing.T) {
 		{"a budget of an old version", "it is not read", dump(pod, workload, strings.Replace(budget, "policy/v1", "policy/v1beta1", 1)),
 			"plan: standard input: document 1, item 3: PodDisruptionBudget shop/db: apiVersion: is policy/v1beta1: only policy/v1 is planned with, which every supported API server serves\n" +
 				"plan: -drain: not answered: something could not be read that is a PodDisruptionBudget, or may be one\n"},
+		{"a page of a list", "a request with a limit returns the first items", strings.Replace(whole, `"resourceVersion":""`, `"continue":"abc"`, 1),
+			"plan: standard input: document 1: List: metadata.continue: the list is not complete: the API server has more items\n" +
+				"plan: -drain: not answered: something could not be read that is a Pod, or may be one\n"},
+		{"items that are given twice", "the budgets are in the others", strings.Replace(whole, `"kind":"List"`, `"kind":"List","items":[]`, 1),
+			"plan: standard input: document 1: not JSON: the key \"items\" is given twice\n" + notToItsEnd},
 		{"empty input", "the pipe broke", "", "plan: standard input: no Kubernetes object in it\n"},
 	} {
 		bothWays(t, tc.name, func(t *testing.T) {
