@@ -38,16 +38,17 @@
 // problem that belongs to no key (a nil entry in a slice, say) is PlanAll's error.
 //
 // Explain and ExplainAll say why, as data: each [Reason] has a code from a closed set
-// beside its sentence. The functions AffectedBy… name the keys to plan again after an event.
+// beside its sentence.
 //
 // An Index is a snapshot arranged for many questions. It never changes; With and Without
 // return another one and name the keys whose plan may differ, so an informer's handler is
-// one call.
+// one call. Code for any of them is generic over the interface [Index].
 //
 // An [Action] says what to write. Its [Request] is the call that does it, complete: one
-// function that makes a call from a Request carries out the plans of all five packages.
+// function that makes a call from a Request carries out the plans of all five packages,
+// with [CarryOut].
 //
 // Options.MatchUpstream, where a package has it, asks for the requests that
-// kube-controller-manager of that [Release] would send for the same snapshot, its defects
+// kube-controller-manager of that [Upstream] would send for the same snapshot, its defects
 // included.
 package purekube

@@ -33,6 +33,8 @@ type Request struct {
 	Verb string
 	// Resource is the group, version and plural name of the resource.
 	Resource schema.GroupVersionResource
+	// Kind is the kind of the object, for example "ResourceClaim".
+	Kind string
 	// Subresource is "status", or empty.
 	Subresource string
 	// Namespace of the object; empty for a cluster-scoped resource.
@@ -54,9 +56,9 @@ type Request struct {
 	// cannot use: the request leaves out what the answer is for. Make the call all the same, and
 	// plan again as after a failed call.
 	Err error
-	// GoOn reports that the actions after this one in the plan are right even if this call
+	// ContinueOnError reports that the actions after this one in the plan are right even if this call
 	// fails. Where it is false and the call fails, make none of them.
-	GoOn bool
+	ContinueOnError bool
 }
 
 // String is one line: verb, resource and object.

@@ -7,9 +7,9 @@ import (
 )
 
 // Result is what a plan decided. The zero value says: nothing to do.
-type Result[A any] struct {
+type Result[A Action] struct {
 	// Actions are the writes to make, in order. Where the call of one fails, make those after
-	// it only if its Request says GoOn; in any case take a new snapshot and plan again.
+	// it only if its Request says ContinueOnError; in any case take a new snapshot and plan again.
 	Actions []A
 	// Events are for the caller's event recorder. They are best effort: losing one
 	// changes no later decision.
@@ -41,24 +41,20 @@ type Event struct {
 	Message string
 }
 
-// Need is one object to look up at the API server, since the snapshot does not hold it and
-// its absence there proves nothing.
-type Need struct {
-	APIVersion string
-	Kind       string
-	Namespace  string
-	Name       string
-	// Subresource is empty for the object itself, or for example "scale".
-	Subresource string
-}
-
 // Outcome is one object's share of a whole-cluster plan.
-type Outcome[K comparable, A any] struct {
+type Outcome[A Action] struct {
 	// Key names the object.
-	Key K
+	Key Key
 	// Result is what Plan returns for that key.
 	Result Result[A]
 	// Err joins what is wrong with the objects that the decision rests on. The valid
 	// part of the plan is in Result all the same.
 	Err error
+}
+
+// OutcomeBy is an [Outcome] under keys of another type.
+type OutcomeBy[K comparable, A Action] struct {
+	Key    K
+	Result Result[A]
+	Err    error
 }

@@ -101,7 +101,7 @@ func TestD29_ConflictingBudgets(t *testing.T) {
 	require.True(t, r.Empty(), "no write goes with the event, so that a cluster at rest would have it for ever")
 	e, err := Explain(s, podNamed("a"), Options{})
 	require.NoError(t, err)
-	require.Equal(t, MultipleBudgets, e.Reasons[1].Code, "it is said where it is asked for")
+	require.Equal(t, ReasonMultiplePodDisruptionBudgets, e.Reasons[1].Code, "it is said where it is asked for")
 
 	var keys []Key
 	outcomes, err := PlanAll(s, upstream)

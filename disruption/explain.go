@@ -36,13 +36,13 @@ const (
 func (h Health) code() Code {
 	switch h {
 	case NotReady:
-		return PodNotReady
+		return ReasonPodNotReady
 	case BeingDeleted:
-		return PodBeingDeleted
+		return ReasonPodBeingDeleted
 	case BeingEvicted:
-		return PodBeingEvicted
+		return ReasonPodBeingEvicted
 	case Ambiguous:
-		return PodAmbiguous
+		return ReasonPodAmbiguous
 	case Healthy:
 	}
 	return ""
@@ -217,25 +217,25 @@ func (x *Index) explainPod(pod *corev1.Pod, covering []*budgetState) Explanation
 		e.Budgets = append(e.Budgets, snapshot.KeyOf(st.budget))
 	}
 	condition := podstate.Condition(pod, corev1.DisruptionTarget)
-	target := Reason{Field: "status.conditions", Code: DisruptionTargetInUse,
+	target := Reason{Field: "status.conditions", Code: ReasonDisruptionTargetInUse,
 		Message: "the condition DisruptionTarget stays: the pod is being deleted or has ended, or the kubelet set it"}
 	switch {
 	case condition == nil || condition.Status != corev1.ConditionTrue:
-		target.Code, target.Message = NoDisruptionTarget, "the condition DisruptionTarget is not True"
+		target.Code, target.Message = ReasonNoDisruptionTarget, "the condition DisruptionTarget is not True"
 	case hasDisruptionTarget(pod):
 		over := condition.LastTransitionTime.Add(x.o.staleDisruptionTimeout())
-		target.Code, target.Message = DisruptionTargetStale, "the pod was to be deleted and was not: the condition DisruptionTarget is cleared"
+		target.Code, target.Message = ReasonDisruptionTargetStale, "the pod was to be deleted and was not: the condition DisruptionTarget is cleared"
 		if over.After(x.time) {
-			target.Code, target.Message = DisruptionTargetRecent, "the pod is about to be deleted: the condition DisruptionTarget stays until "+over.UTC().Format(time.RFC3339)
+			target.Code, target.Message = ReasonDisruptionTargetRecent, "the pod is about to be deleted: the condition DisruptionTarget stays until "+over.UTC().Format(time.RFC3339)
 		}
 	}
-	budgets := Reason{Code: NoBudget, Message: "no budget covers the pod"}
+	budgets := Reason{Code: ReasonNoPodDisruptionBudget, Message: "no budget covers the pod"}
 	switch len(e.Budgets) {
 	case 0:
 	case 1:
-		budgets = Reason{Code: OneBudget, Object: e.Budgets[0], Message: fmt.Sprintf("budget %s covers the pod", e.Budgets[0].Name)}
+		budgets = Reason{Code: ReasonPodDisruptionBudget, Object: e.Budgets[0], Message: fmt.Sprintf("budget %s covers the pod", e.Budgets[0].Name)}
 	default:
-		budgets = Reason{Code: MultipleBudgets, Object: e.Budgets[0], Message: fmt.Sprintf("%d budgets cover the pod: it cannot be evicted", len(e.Budgets))}
+		budgets = Reason{Code: ReasonMultiplePodDisruptionBudgets, Object: e.Budgets[0], Message: fmt.Sprintf("%d budgets cover the pod: it cannot be evicted", len(e.Budgets))}
 	}
 	e.Reasons = []Reason{target, budgets}
 	return e
@@ -315,15 +315,15 @@ func (e *Explanation) addController(r reference, a answer, at map[controller]int
 		}
 		at[a.found] = len(e.Controllers)
 	case a.problem != nil:
-		cs.Problem, cs.Code = conditionText(a.problem), ScaleNotAvailable
+		cs.Problem, cs.Code = conditionText(a.problem), ReasonScaleNotAvailable
 	case a.need != nil:
 		cs.Kind, cs.Name = a.need.Kind, a.need.Name
-		cs.Problem, cs.Code = "its scale is not in the snapshot", ScaleNotKnown
+		cs.Problem, cs.Code = "its scale is not in the snapshot", ReasonScaleNotKnown
 		if a.need.Subresource == "" {
 			cs.Problem = "it is not in the snapshot"
 		}
 	default:
-		cs.Problem, cs.Code = "not found, or another one of that name", ControllerNotFound
+		cs.Problem, cs.Code = "not found, or another one of that name", ReasonControllerNotFound
 	}
 	e.Controllers = append(e.Controllers, cs)
 }

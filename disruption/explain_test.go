@@ -46,12 +46,12 @@ func TestExplain(t *testing.T) {
 		Unmanaged: []string{"e"},
 		Shortfall: 1,
 		Reasons: []Reason{
-			{Code: TooFewHealthy, Message: "nothing may be disrupted: 3 healthy, 3 desired"},
-			{Code: StatusOutdated, Field: "status", Message: "the status says 9 allowed, 9 healthy, 9 desired, 0 expected"},
-			{Code: PodNotReady, Object: nn("d"), Message: "pod d: not ready"},
-			{Code: PodBeingDeleted, Object: nn("b"), Message: "pod b: being deleted"},
-			{Code: PodBeingEvicted, Object: nn("c"), Message: "pod c: being evicted, and expected to be gone by 2026-11-21T12:01:00Z"},
-			{Code: PodUnmanaged, Object: nn("e"), Message: "pod e has no controller: it counts, and is not expected"},
+			{Code: ReasonInsufficientPods, Message: "nothing may be disrupted: 3 healthy, 3 desired"},
+			{Code: ReasonStatusOutdated, Field: "status", Message: "the status says 9 allowed, 9 healthy, 9 desired, 0 expected"},
+			{Code: ReasonPodNotReady, Object: nn("d"), Message: "pod d: not ready"},
+			{Code: ReasonPodBeingDeleted, Object: nn("b"), Message: "pod b: being deleted"},
+			{Code: ReasonPodBeingEvicted, Object: nn("c"), Message: "pod c: being evicted, and expected to be gone by 2026-11-21T12:01:00Z"},
+			{Code: ReasonPodUnmanaged, Object: nn("e"), Message: "pod e has no controller: it counts, and is not expected"},
 		},
 	}
 	require.Empty(t, cmp.Diff(want, got))
@@ -91,7 +91,7 @@ func TestExplainWhy(t *testing.T) {
 		{name: "controller gone", s: lookedUp(web(budget(maxUnavailable("1")), 3, pods(3, 3, custom)...), Scale{}), blocks: true, err: true,
 			want: `nothing may be disrupted because the budget cannot be computed: found no controllers for pod "web-a"`,
 			more: func(t *testing.T, e Explanation) {
-				require.Equal(t, []ControllerScale{{Kind: "Y", Name: "y", Through: []string{"Y y"}, Problem: "not found, or another one of that name", Code: ControllerNotFound}}, e.Controllers)
+				require.Equal(t, []ControllerScale{{Kind: "Y", Name: "y", Through: []string{"Y y"}, Problem: "not found, or another one of that name", Code: ReasonControllerNotFound}}, e.Controllers)
 			}},
 		{name: "no scale", s: lookedUp(web(budget(maxUnavailable("1")), 3, pods(3, 3, custom)...), Scale{Err: "ys.x does not implement the scale subresource"}), blocks: true, err: true,
 			want: "nothing may be disrupted because the budget cannot be computed: ys.x does not implement the scale subresource",
@@ -176,15 +176,15 @@ func TestExplainPod(t *testing.T) {
 		want         []Code
 		object       string
 	}{
-		{name: "nothing", reason: "no plan of its own", pod: pod("a"), want: []Code{NoDisruptionTarget, NoBudget}},
+		{name: "nothing", reason: "no plan of its own", pod: pod("a"), want: []Code{ReasonNoDisruptionTarget, ReasonNoPodDisruptionBudget}},
 		{name: "one budget", reason: "it is asked when the pod is evicted", pod: pod("a"), budgets: []*policyv1.PodDisruptionBudget{budget()},
-			want: []Code{NoDisruptionTarget, OneBudget}, object: "web"},
+			want: []Code{ReasonNoDisruptionTarget, ReasonPodDisruptionBudget}, object: "web"},
 		{name: "two budgets", reason: "it cannot be evicted", pod: pod("a"), budgets: []*policyv1.PodDisruptionBudget{budget(), all},
-			want: []Code{NoDisruptionTarget, MultipleBudgets}, object: "all"},
-		{name: "recent", reason: "the pod may be deleted any moment", pod: pod("a", target("True", "x", time.Second)), want: []Code{DisruptionTargetRecent, NoBudget}},
-		{name: "stale", reason: "the pod was not deleted", pod: pod("a", target("True", "x", time.Hour)), want: []Code{DisruptionTargetStale, NoBudget}},
-		{name: "being deleted", reason: "the condition is right", pod: pod("a", target("True", "x", time.Hour), deleting), want: []Code{DisruptionTargetInUse, NoBudget}},
-		{name: "False", reason: "cleared already", pod: pod("a", target("False", "", time.Hour)), want: []Code{NoDisruptionTarget, NoBudget}},
+			want: []Code{ReasonNoDisruptionTarget, ReasonMultiplePodDisruptionBudgets}, object: "all"},
+		{name: "recent", reason: "the pod may be deleted any moment", pod: pod("a", target("True", "x", time.Second)), want: []Code{ReasonDisruptionTargetRecent, ReasonNoPodDisruptionBudget}},
+		{name: "stale", reason: "the pod was not deleted", pod: pod("a", target("True", "x", time.Hour)), want: []Code{ReasonDisruptionTargetStale, ReasonNoPodDisruptionBudget}},
+		{name: "being deleted", reason: "the condition is right", pod: pod("a", target("True", "x", time.Hour), deleting), want: []Code{ReasonDisruptionTargetInUse, ReasonNoPodDisruptionBudget}},
+		{name: "False", reason: "cleared already", pod: pod("a", target("False", "", time.Hour)), want: []Code{ReasonNoDisruptionTarget, ReasonNoPodDisruptionBudget}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			e, err := Explain(Snapshot{Now: now, Pods: []*corev1.Pod{tc.pod}, Budgets: tc.budgets}, podNamed("a"), Options{})
@@ -211,31 +211,31 @@ func TestNeverAndShortfall(t *testing.T) {
 		shortfall    int32
 		code         Code
 	}{
-		{name: "one may go", reason: "nothing is missing", s: web(budget(maxUnavailable("1")), 3, pods(3, 3, byWeb)...), code: SomeAllowed},
-		{name: "one is not ready", reason: "it takes that one", s: web(budget(maxUnavailable("1")), 3, pods(3, 2, byWeb)...), shortfall: 1, code: TooFewHealthy},
-		{name: "none is ready", reason: "it takes three", s: web(budget(maxUnavailable("1")), 3, pods(3, 0, byWeb)...), shortfall: 3, code: TooFewHealthy},
-		{name: "maxUnavailable 0", reason: "no number of pods suffices", s: web(budget(maxUnavailable("0")), 3, pods(3, 3, byWeb)...), never: true, code: NeverAllowed},
-		{name: "maxUnavailable 0%", reason: "no number of pods suffices", s: web(budget(maxUnavailable("0%")), 3, pods(3, 1, byWeb)...), never: true, code: NeverAllowed},
-		{name: "maxUnavailable 0, unmanaged", reason: "no number of pods suffices", s: web(budget(maxUnavailable("0")), 3, pod("a")), never: true, code: NeverAllowed},
-		{name: "maxUnavailable 1, unmanaged", reason: "nobody ever expects them", s: web(budget(maxUnavailable("1")), 3, pod("a"), pod("b")), never: true, code: NeverAllowed},
-		{name: "100%", reason: "no number of pods suffices", s: web(budget(minAvailable("100%")), 3, pods(3, 2, byWeb)...), never: true, code: NeverAllowed},
+		{name: "one may go", reason: "nothing is missing", s: web(budget(maxUnavailable("1")), 3, pods(3, 3, byWeb)...), code: ReasonDisruptionsAllowed},
+		{name: "one is not ready", reason: "it takes that one", s: web(budget(maxUnavailable("1")), 3, pods(3, 2, byWeb)...), shortfall: 1, code: ReasonInsufficientPods},
+		{name: "none is ready", reason: "it takes three", s: web(budget(maxUnavailable("1")), 3, pods(3, 0, byWeb)...), shortfall: 3, code: ReasonInsufficientPods},
+		{name: "maxUnavailable 0", reason: "no number of pods suffices", s: web(budget(maxUnavailable("0")), 3, pods(3, 3, byWeb)...), never: true, code: ReasonNeverAllowed},
+		{name: "maxUnavailable 0%", reason: "no number of pods suffices", s: web(budget(maxUnavailable("0%")), 3, pods(3, 1, byWeb)...), never: true, code: ReasonNeverAllowed},
+		{name: "maxUnavailable 0, unmanaged", reason: "no number of pods suffices", s: web(budget(maxUnavailable("0")), 3, pod("a")), never: true, code: ReasonNeverAllowed},
+		{name: "maxUnavailable 1, unmanaged", reason: "nobody ever expects them", s: web(budget(maxUnavailable("1")), 3, pod("a"), pod("b")), never: true, code: ReasonNeverAllowed},
+		{name: "100%", reason: "no number of pods suffices", s: web(budget(minAvailable("100%")), 3, pods(3, 2, byWeb)...), never: true, code: ReasonNeverAllowed},
 		{name: "67% of 3", reason: "two thirds and a bit of three are all of them; a fourth would do",
-			s: web(budget(minAvailable("67%")), 3, pods(3, 3, byWeb)...), never: true, shortfall: 1, code: NeverAllowed},
-		{name: "50% of 1", reason: "half of one is one", s: web(budget(minAvailable("50%")), 1, pods(1, 1, byWeb)...), never: true, shortfall: 1, code: NeverAllowed},
-		{name: "3 of 3", reason: "a fourth would do", s: web(budget(minAvailable("3")), 3, pods(3, 3, byWeb)...), never: true, shortfall: 1, code: NeverAllowed},
-		{name: "3 of 5, three there", reason: "the scale-up is under way", s: web(budget(minAvailable("3")), 5, pods(3, 3, byWeb)...), shortfall: 1, code: TooFewHealthy},
-		{name: "3 of 3, four there", reason: "one is more than wanted and not ready", s: web(budget(minAvailable("3")), 3, pods(4, 3, byWeb)...), shortfall: 1, code: TooFewHealthy},
-		{name: "scaled to zero", reason: "it may be scaled up", s: web(budget(maxUnavailable("1")), 0, pods(1, 1, byWeb)...), code: NoPodsExpected},
-		{name: "scaled to zero, maxUnavailable 0", reason: "no scale suffices", s: web(budget(maxUnavailable("0")), 0, pods(1, 1, byWeb)...), never: true, code: NeverAllowed},
-		{name: "a pod of the Deployment itself", reason: "the ReplicaSet has its three beside it, and three have to stay", shortfall: 2, code: TooFewHealthy,
+			s: web(budget(minAvailable("67%")), 3, pods(3, 3, byWeb)...), never: true, shortfall: 1, code: ReasonNeverAllowed},
+		{name: "50% of 1", reason: "half of one is one", s: web(budget(minAvailable("50%")), 1, pods(1, 1, byWeb)...), never: true, shortfall: 1, code: ReasonNeverAllowed},
+		{name: "3 of 3", reason: "a fourth would do", s: web(budget(minAvailable("3")), 3, pods(3, 3, byWeb)...), never: true, shortfall: 1, code: ReasonNeverAllowed},
+		{name: "3 of 5, three there", reason: "the scale-up is under way", s: web(budget(minAvailable("3")), 5, pods(3, 3, byWeb)...), shortfall: 1, code: ReasonInsufficientPods},
+		{name: "3 of 3, four there", reason: "one is more than wanted and not ready", s: web(budget(minAvailable("3")), 3, pods(4, 3, byWeb)...), shortfall: 1, code: ReasonInsufficientPods},
+		{name: "scaled to zero", reason: "it may be scaled up", s: web(budget(maxUnavailable("1")), 0, pods(1, 1, byWeb)...), code: ReasonNoPodsExpected},
+		{name: "scaled to zero, maxUnavailable 0", reason: "no scale suffices", s: web(budget(maxUnavailable("0")), 0, pods(1, 1, byWeb)...), never: true, code: ReasonNeverAllowed},
+		{name: "a pod of the Deployment itself", reason: "the ReplicaSet has its three beside it, and three have to stay", shortfall: 2, code: ReasonInsufficientPods,
 			s: web(budget(minAvailable("100%")), 3, pod("a", byWeb), pod("b", by("apps/v1", "Deployment", "web")), pod("c", byWeb, unready))},
-		{name: "neither", reason: "nothing is expected, so nothing is allowed", s: web(budget(), 3, pods(3, 3, byWeb)...), never: true, code: NeverAllowed},
-		{name: "a number, scale not known", reason: "it may be more than there are", s: web(budget(minAvailable("3")), 3, pods(3, 3, custom)...), shortfall: 1, code: TooFewHealthy},
-		{name: "needs", reason: "not known yet", s: web(budget(maxUnavailable("1")), 3, pods(3, 3, custom)...), code: ScalesNotKnown},
-		{name: "needs, maxUnavailable 0", reason: "whatever they bring", s: web(budget(maxUnavailable("0")), 3, pods(3, 3, custom)...), never: true, code: ScalesNotKnown},
-		{name: "no pods", reason: "none could go", s: web(budget(maxUnavailable("1")), 3), code: NoPods},
-		{name: "not a percentage", reason: "nothing is allowed until somebody mends it", s: web(budget(maxUnavailable("x")), 3, pods(3, 3, byWeb)...), never: true, code: NotComputed},
-		{name: "not a selector", reason: "no pod is covered, so none is held", code: NotComputed,
+		{name: "neither", reason: "nothing is expected, so nothing is allowed", s: web(budget(), 3, pods(3, 3, byWeb)...), never: true, code: ReasonNeverAllowed},
+		{name: "a number, scale not known", reason: "it may be more than there are", s: web(budget(minAvailable("3")), 3, pods(3, 3, custom)...), shortfall: 1, code: ReasonInsufficientPods},
+		{name: "needs", reason: "not known yet", s: web(budget(maxUnavailable("1")), 3, pods(3, 3, custom)...), code: ReasonScalesNotKnown},
+		{name: "needs, maxUnavailable 0", reason: "whatever they bring", s: web(budget(maxUnavailable("0")), 3, pods(3, 3, custom)...), never: true, code: ReasonScalesNotKnown},
+		{name: "no pods", reason: "none could go", s: web(budget(maxUnavailable("1")), 3), code: ReasonNoPods},
+		{name: "not a percentage", reason: "nothing is allowed until somebody mends it", s: web(budget(maxUnavailable("x")), 3, pods(3, 3, byWeb)...), never: true, code: ReasonSyncFailed},
+		{name: "not a selector", reason: "no pod is covered, so none is held", code: ReasonSyncFailed,
 			s: web(budget(maxUnavailable("0"), selecting(expression("app", "Like"))), 3, pods(3, 3, byWeb)...)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

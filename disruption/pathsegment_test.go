@@ -27,7 +27,7 @@ func TestOwnerThatNoPathCanHoldIsNoNeed(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: []*corev1.Pod{pod("p", by(tc.apiVersion, tc.kind, tc.owner))}}
-			for _, release := range []purekube.Release{"", purekube.V1_36, purekube.V1_37} {
+			for _, release := range []purekube.Upstream{"", purekube.V1_36, purekube.V1_37} {
 				r, err := Plan(s, key("web"), Options{MatchUpstream: release})
 				require.ErrorIs(t, err, purekube.ErrPathSegment)
 				var problem *purekube.ObjectError

@@ -20,60 +20,60 @@ type Code string
 // The first reason of a budget's [Explanation] is one of these.
 const (
 	// SomeAllowed: more pods are healthy than have to be.
-	SomeAllowed Code = "DisruptionsAllowed"
+	ReasonDisruptionsAllowed Code = "DisruptionsAllowed"
 	// TooFewHealthy: no more pods are healthy than have to be.
-	TooFewHealthy Code = "InsufficientPods"
+	ReasonInsufficientPods Code = "InsufficientPods"
 	// NeverAllowed: no healthy pod could be evicted even with every pod healthy.
-	NeverAllowed Code = "NeverAllowed"
+	ReasonNeverAllowed Code = "NeverAllowed"
 	// NoPods: the budget covers no pod.
-	NoPods Code = "NoPods"
+	ReasonNoPods Code = "NoPods"
 	// NoPodsExpected: the controllers of the pods are scaled to zero.
-	NoPodsExpected Code = "NoPodsExpected"
+	ReasonNoPodsExpected Code = "NoPodsExpected"
 	// NotComputed: the status cannot be computed, and allows nothing.
-	NotComputed Code = "SyncFailed"
+	ReasonSyncFailed Code = "SyncFailed"
 	// ScalesNotKnown: the snapshot does not hold the scale of some controllers; see Needs.
-	ScalesNotKnown Code = "ScalesNotKnown"
+	ReasonScalesNotKnown Code = "ScalesNotKnown"
 )
 
 // The other reasons of a budget's [Explanation], in this order, each sorted by name.
 const (
 	// StatusOutdated: the status in the snapshot says something else.
-	StatusOutdated Code = "StatusOutdated"
+	ReasonStatusOutdated Code = "StatusOutdated"
 	// ControllerNotFound: pods name a controller that does not exist.
-	ControllerNotFound Code = "ControllerNotFound"
+	ReasonControllerNotFound Code = "ControllerNotFound"
 	// ScaleNotKnown: the scale of this controller has to be looked up.
-	ScaleNotKnown Code = "ScaleNotKnown"
+	ReasonScaleNotKnown Code = "ScaleNotKnown"
 	// ScaleNotAvailable: looking up the scale of this controller failed, or it cannot be used.
-	ScaleNotAvailable Code = "ScaleNotAvailable"
+	ReasonScaleNotAvailable Code = "ScaleNotAvailable"
 	// PodNotReady: the pod is not healthy.
-	PodNotReady Code = "PodNotReady"
+	ReasonPodNotReady Code = "PodNotReady"
 	// PodBeingDeleted: the pod does not count as healthy.
-	PodBeingDeleted Code = "PodBeingDeleted"
+	ReasonPodBeingDeleted Code = "PodBeingDeleted"
 	// PodBeingEvicted: the pod does not count as healthy.
-	PodBeingEvicted Code = "PodBeingEvicted"
+	ReasonPodBeingEvicted Code = "PodBeingEvicted"
 	// PodAmbiguous: the snapshot holds two pods of that name.
-	PodAmbiguous Code = "PodAmbiguous"
+	ReasonPodAmbiguous Code = "PodAmbiguous"
 	// PodUnmanaged: the pod has no controller. It counts as healthy and is not expected.
-	PodUnmanaged Code = "PodUnmanaged"
+	ReasonPodUnmanaged Code = "PodUnmanaged"
 )
 
 // The reasons of a pod's [Explanation]: one of the first four, and one of the last three.
 const (
 	// NoDisruptionTarget: there is no condition that could be out of date.
-	NoDisruptionTarget Code = "NoDisruptionTarget"
+	ReasonNoDisruptionTarget Code = "NoDisruptionTarget"
 	// DisruptionTargetInUse: the condition DisruptionTarget is True, and rightly so: the pod is being deleted
 	// or has ended, or the kubelet set it.
-	DisruptionTargetInUse Code = "DisruptionTargetInUse"
+	ReasonDisruptionTargetInUse Code = "DisruptionTargetInUse"
 	// DisruptionTargetRecent: the pod may be deleted any moment.
-	DisruptionTargetRecent Code = "DisruptionTargetRecent"
+	ReasonDisruptionTargetRecent Code = "DisruptionTargetRecent"
 	// DisruptionTargetStale: the pod was to be deleted and was not.
-	DisruptionTargetStale Code = "DisruptionTargetStale"
+	ReasonDisruptionTargetStale Code = "DisruptionTargetStale"
 	// NoBudget: no budget covers the pod.
-	NoBudget Code = "NoPodDisruptionBudget"
+	ReasonNoPodDisruptionBudget Code = "NoPodDisruptionBudget"
 	// OneBudget: a budget covers the pod.
-	OneBudget Code = "PodDisruptionBudget"
+	ReasonPodDisruptionBudget Code = "PodDisruptionBudget"
 	// MultipleBudgets: more than one budget covers the pod, so that it cannot be evicted.
-	MultipleBudgets Code = "MultiplePodDisruptionBudgets"
+	ReasonMultiplePodDisruptionBudgets Code = "MultiplePodDisruptionBudgets"
 )
 
 // conclusion is the first reason of a budget.
@@ -84,23 +84,23 @@ func (e *Explanation) conclusion(neither bool) Reason {
 	c := e.Computed
 	switch {
 	case len(e.Needs) > 0:
-		return say(ScalesNotKnown, "controllers to look up first: %d", len(e.Needs))
+		return say(ReasonScalesNotKnown, "controllers to look up first: %d", len(e.Needs))
 	case e.Failure != "":
-		return say(NotComputed, "nothing may be disrupted because the budget cannot be computed: %s", e.Failure)
+		return say(ReasonSyncFailed, "nothing may be disrupted because the budget cannot be computed: %s", e.Failure)
 	case c.DisruptionsAllowed > 0:
-		return say(SomeAllowed, "%d may be disrupted: %d healthy, %d desired", c.DisruptionsAllowed, c.CurrentHealthy, c.DesiredHealthy)
+		return say(ReasonDisruptionsAllowed, "%d may be disrupted: %d healthy, %d desired", c.DisruptionsAllowed, c.CurrentHealthy, c.DesiredHealthy)
 	case len(e.Pods) == 0:
-		return say(NoPods, "nothing may be disrupted: the budget covers no pod")
+		return say(ReasonNoPods, "nothing may be disrupted: the budget covers no pod")
 	case e.Never && neither:
-		return say(NeverAllowed, "nothing may ever be disrupted: the budget sets neither minAvailable nor maxUnavailable")
+		return say(ReasonNeverAllowed, "nothing may ever be disrupted: the budget sets neither minAvailable nor maxUnavailable")
 	case e.Never && c.ExpectedPods <= 0:
-		return say(NeverAllowed, "nothing may ever be disrupted: the pods have no controller that expects them")
+		return say(ReasonNeverAllowed, "nothing may ever be disrupted: the pods have no controller that expects them")
 	case e.Never:
-		return say(NeverAllowed, "nothing may ever be disrupted: all pods that are expected have to stay healthy (%d)", c.ExpectedPods)
+		return say(ReasonNeverAllowed, "nothing may ever be disrupted: all pods that are expected have to stay healthy (%d)", c.ExpectedPods)
 	case c.ExpectedPods <= 0:
-		return say(NoPodsExpected, "nothing may be disrupted: no pods are expected")
+		return say(ReasonNoPodsExpected, "nothing may be disrupted: no pods are expected")
 	}
-	return say(TooFewHealthy, "nothing may be disrupted: %d healthy, %d desired", c.CurrentHealthy, c.DesiredHealthy)
+	return say(ReasonInsufficientPods, "nothing may be disrupted: %d healthy, %d desired", c.CurrentHealthy, c.DesiredHealthy)
 }
 
 // reasons are all of a budget.
@@ -114,7 +114,7 @@ func (e *Explanation) reasons(neither bool) []Reason {
 		if e.Reported == e.Computed {
 			message = "the numbers of the status are right, the rest of it is not"
 		}
-		all = append(all, Reason{Field: "status", Code: StatusOutdated, Message: message})
+		all = append(all, Reason{Field: "status", Code: ReasonStatusOutdated, Message: message})
 	}
 	for _, c := range e.Controllers {
 		if c.Problem != "" {
@@ -131,7 +131,7 @@ func (e *Explanation) reasons(neither bool) []Reason {
 		}
 	}
 	for _, name := range e.Unmanaged {
-		all = append(all, Reason{Code: PodUnmanaged, Object: in(name), Message: fmt.Sprintf("pod %s has no controller: it counts, and is not expected", name)})
+		all = append(all, Reason{Code: ReasonPodUnmanaged, Object: in(name), Message: fmt.Sprintf("pod %s has no controller: it counts, and is not expected", name)})
 	}
 	slices.SortStableFunc(all[1:], func(a, b Reason) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Code), slices.Index(order, b.Code)), cmp.Compare(a.Object.Name, b.Object.Name))
@@ -140,4 +140,4 @@ func (e *Explanation) reasons(neither bool) []Reason {
 }
 
 // order is that of a budget's reasons after the first.
-var order = []Code{StatusOutdated, ControllerNotFound, ScaleNotKnown, ScaleNotAvailable, PodNotReady, PodBeingDeleted, PodBeingEvicted, PodAmbiguous, PodUnmanaged}
+var order = []Code{ReasonStatusOutdated, ReasonControllerNotFound, ReasonScaleNotKnown, ReasonScaleNotAvailable, ReasonPodNotReady, ReasonPodBeingDeleted, ReasonPodBeingEvicted, ReasonPodAmbiguous, ReasonPodUnmanaged}

@@ -94,7 +94,7 @@ const (
 type Options struct {
 	// MatchUpstream asks for the requests that kube-controller-manager of that release would
 	// send, defects included; see the divergences in the package comment.
-	MatchUpstream purekube.Release
+	MatchUpstream purekube.Upstream
 	// MaxUnavailableRounding is for percentages of maxUnavailable. Those of minAvailable are
 	// always rounded up.
 	MaxUnavailableRounding Rounding
@@ -112,7 +112,7 @@ type Options struct {
 func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
 
 // err is what is wrong with the options: every answer says so, and nothing else.
-func (o Options) err() error { return snapshot.CheckRelease(o.MatchUpstream) }
+func (o Options) err() error { return snapshot.CheckUpstream(o.MatchUpstream) }
 
 func (o Options) deletionTimeout() time.Duration {
 	return ptr.Deref(o.DeletionTimeout, DefaultDeletionTimeout)
@@ -126,7 +126,7 @@ type (
 	// Result is what Plan decided for one key.
 	Result = purekube.Result[Action]
 	// Outcome is one key's share of PlanAll.
-	Outcome = purekube.Outcome[Key, Action]
+	Outcome = purekube.OutcomeBy[Key, Action]
 )
 
 const (

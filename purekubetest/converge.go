@@ -110,7 +110,7 @@ type outcome struct {
 }
 
 // outcomesOf forgets which package the outcomes are of.
-func outcomesOf[K comparable, A purekube.Action](from []purekube.Outcome[K, A]) []outcome {
+func outcomesOf[K comparable, A purekube.Action](from []purekube.OutcomeBy[K, A]) []outcome {
 	var all []outcome
 	for _, o := range from {
 		one := outcome{key: fmt.Sprint(o.Key), needs: o.Result.Needs, recheckAt: o.Result.RecheckAt, errs: []error{o.Err}}

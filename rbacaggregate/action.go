@@ -53,7 +53,7 @@ func (a SetRules) Request([]runtime.Object) purekube.Request {
 		FieldManager: FieldManager,
 		Force:        true,
 		// Each plan has one action, so there is none that could depend on it.
-		GoOn: true,
+		ContinueOnError: true,
 	}
 }
 

@@ -175,11 +175,11 @@ func (e *evaluation) reasons(r role, rules []rule, known bool) []Reason {
 	switch {
 	case r.ambiguous():
 		return []Reason{
-			{Code: DuplicateName, Message: "the snapshot holds more than one ClusterRole of this name"},
+			{Code: ReasonDuplicateName, Message: "the snapshot holds more than one ClusterRole of this name"},
 			rulesUnknown,
 		}
 	case !r.aggregates():
-		return []Reason{{Code: NotAggregated, Message: "it has no aggregationRule and keeps its rules"}}
+		return []Reason{{Code: ReasonNotAggregated, Message: "it has no aggregationRule and keeps its rules"}}
 	}
 	n := e.node(r)
 	if known {
@@ -187,7 +187,7 @@ func (e *evaluation) reasons(r role, rules []rule, known bool) []Reason {
 	}
 	var reasons []Reason
 	if len(n.aggregation.selectors) == 0 {
-		reasons = append(reasons, Reason{Code: NoSelectors, Message: "its aggregationRule has no selectors and collects nothing"})
+		reasons = append(reasons, Reason{Code: ReasonNoSelectors, Message: "its aggregationRule has no selectors and collects nothing"})
 	}
 	taken := map[string]bool{}
 	for i, s := range n.aggregation.selectors {
@@ -198,7 +198,7 @@ func (e *evaluation) reasons(r role, rules []rule, known bool) []Reason {
 		}
 		for _, problem := range n.problems {
 			if problem.Field == field {
-				reasons = append(reasons, Reason{Field: field, Code: InvalidSelector, Message: problem.Err.Error()})
+				reasons = append(reasons, Reason{Field: field, Code: ReasonInvalidSelector, Message: problem.Err.Error()})
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func (e *evaluation) reasons(r role, rules []rule, known bool) []Reason {
 	return append(reasons, e.planReason(rules, e.stored(n)))
 }
 
-var rulesUnknown = Reason{Code: RulesUnknown, Message: "nothing is written, since its rules cannot be known"}
+var rulesUnknown = Reason{Code: ReasonRulesUnknown, Message: "nothing is written, since its rules cannot be known"}
 
 // selectorReasons are the steps of one selector. Taken are the names that a selector before it matched.
 func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken map[string]bool) []Reason {
@@ -222,13 +222,13 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 	others := len(sel.sources) + len(sel.ambiguous)
 	if sel.has(n) {
 		others--
-		add(SelectsItself, "", "it matches the ClusterRole itself, which adds nothing")
+		add(ReasonSelectsItself, "", "it matches the ClusterRole itself, which adds nothing")
 	}
 	aboutItself := len(reasons)
 	for _, name := range sel.ambiguous {
 		if !taken[name] {
 			taken[name] = true
-			add(AmbiguousSource, name, "it matches the name %s, which more than one ClusterRole has", name)
+			add(ReasonAmbiguousSource, name, "it matches the name %s, which more than one ClusterRole has", name)
 		}
 	}
 	for _, source := range sel.sources {
@@ -239,26 +239,26 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 		name, count := source.name, len(source.object.Rules)
 		switch {
 		case source.aggregation == nil:
-			add(ContributesRules, name, "it matches %s, which has %s", name, countRules(count))
+			add(ReasonContributesRules, name, "it matches %s, which has %s", name, countRules(count))
 		case e.mode == nested && !e.computable(source):
-			add(SourceFails, name, "it matches %s, whose aggregation fails and in which %s stored: those that are stored here as well stay", name, areRules(count))
+			add(ReasonSourceFails, name, "it matches %s, whose aggregation fails and in which %s stored: those that are stored here as well stay", name, areRules(count))
 		case !e.computable(source):
-			add(ContributesStored, name, "it matches %s, whose aggregation fails and in which %s stored", name, areRules(count))
+			add(ReasonContributesStored, name, "it matches %s, whose aggregation fails and in which %s stored", name, areRules(count))
 		case e.mode == stored:
-			add(ContributesStored, name, "it matches %s, in which %s stored", name, areRules(count))
+			add(ReasonContributesStored, name, "it matches %s, in which %s stored", name, areRules(count))
 		default:
-			add(ContributesNested, name, "it matches %s, which aggregates other ClusterRoles", name)
+			add(ReasonContributesNested, name, "it matches %s, which aggregates other ClusterRoles", name)
 		}
 		if n.group != nil && n.group == source.group {
-			add(Cycle, name, "%s aggregates this ClusterRole in turn", name)
+			add(ReasonCycle, name, "%s aggregates this ClusterRole in turn", name)
 		}
 	}
 	switch {
 	case len(reasons) > aboutItself:
 	case others > 0:
-		add(SelectedBefore, "", "whatever it matches is matched by a selector before it")
+		add(ReasonSelectedBefore, "", "whatever it matches is matched by a selector before it")
 	default:
-		add(NothingSelected, "", "it matches no other ClusterRole")
+		add(ReasonNothingSelected, "", "it matches no other ClusterRole")
 	}
 	return reasons
 }
@@ -266,7 +266,7 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 // planReason says what the plan for a role is.
 func (e *evaluation) planReason(rules, written []rule) Reason {
 	if sameRules(rules, written) {
-		return Reason{Code: UpToDate, Message: "its rules are what aggregation gives it"}
+		return Reason{Code: ReasonUpToDate, Message: "its rules are what aggregation gives it"}
 	}
 	added, removed := len(e.without(rules, written)), len(e.without(written, rules))
 	what := "the same rules are written in another order"
@@ -280,7 +280,7 @@ func (e *evaluation) planReason(rules, written []rule) Reason {
 	case len(rules) < len(written):
 		what = "the same rules are written, each once"
 	}
-	return Reason{Code: RulesDiffer, Message: what}
+	return Reason{Code: ReasonRulesDiffer, Message: what}
 }
 
 // countRules is "1 rule" or "3 rules", areRules "1 rule is" or "3 rules are".

@@ -306,7 +306,7 @@ func TestExplainBootstrapAdmin(t *testing.T) {
 		"edit system:aggregate-to-edit", "edit view system:aggregate-to-view", "system:aggregate-to-admin",
 	}, paths)
 	last := e.Reasons[len(e.Reasons)-1]
-	require.Equal(t, Reason{Code: RulesDiffer, Message: fmt.Sprintf("%d rules are added", len(e.Rules))}, last)
+	require.Equal(t, Reason{Code: ReasonRulesDiffer, Message: fmt.Sprintf("%d rules are added", len(e.Rules))}, last)
 }
 
 // What the key of a reason names is a path in the object.

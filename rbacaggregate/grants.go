@@ -294,9 +294,9 @@ func grantedBy(before, after *dependency) []Grant {
 	for _, r := range after.stored(after.root) {
 		switch {
 		case !has[r.id]:
-			c.add(r, WrittenDirectly, after.root, "the write stores it")
+			c.add(r, ReasonWrittenDirectly, after.root, "the write stores it")
 		case fails && !byDefault[r.id] || upstreamKeeps && !asUpstream[r.id]:
-			c.add(r, NotRemoved, after.root, "it is stored already, and may stay because of the write")
+			c.add(r, ReasonNotRemoved, after.root, "it is stored already, and may stay because of the write")
 		}
 	}
 	for _, n := range after.sources() {
@@ -305,9 +305,9 @@ func grantedBy(before, after *dependency) []Grant {
 			switch {
 			case lasts && byDefault[r.id] || !lasts && asUpstream[r.id]:
 			case n.aggregation == nil:
-				c.add(r, ContributesRules, n, n.name+" has it")
+				c.add(r, ReasonContributesRules, n, n.name+" has it")
 			default:
-				c.add(r, ContributesStored, n, "it is stored in "+n.name+", which aggregates others and passes it on")
+				c.add(r, ReasonContributesStored, n, "it is stored in "+n.name+", which aggregates others and passes it on")
 			}
 		}
 	}

@@ -472,7 +472,7 @@ func TestRequest(t *testing.T) {
 			Verb:     "patch",
 			Resource: schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
 			Name:     "sum", PatchType: kind, Patch: body,
-			FieldManager: "clusterrole-aggregation-controller", Force: true, GoOn: true,
+			FieldManager: "clusterrole-aggregation-controller", Force: true, ContinueOnError: true,
 		}, set.Request(done))
 	}
 	require.Empty(t, SetRules{}.Request(nil).Name, "the API server refuses a patch without a name")

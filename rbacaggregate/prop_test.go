@@ -243,7 +243,7 @@ func TestProperties(t *testing.T) {
 					}
 				}
 				planned := e.Reasons[len(e.Reasons)-1].Code
-				require.Equal(t, !byKey[role.Name].Result.Empty(), planned == RulesDiffer, "%s: %s: %s", at, role.Name, planned)
+				require.Equal(t, !byKey[role.Name].Result.Empty(), planned == ReasonRulesDiffer, "%s: %s: %s", at, role.Name, planned)
 				require.Empty(t, aliasing.Shared(s, rules), at)
 				require.Empty(t, aliasing.Shared(s, e), at)
 			}

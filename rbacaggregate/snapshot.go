@@ -19,14 +19,14 @@ type Options struct {
 	// MatchUpstream asks for the requests that kube-controller-manager of this release sends for the
 	// snapshot: the divergences in the package's comment do not apply. The zero value asks for the
 	// default decisions. All releases decide alike here.
-	MatchUpstream purekube.Release
+	MatchUpstream purekube.Upstream
 }
 
 // matchUpstream reports whether the divergences do not apply.
 func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
 
 // err is what is wrong with the options: every answer says so, and nothing else.
-func (o Options) err() error { return snapshot.CheckRelease(o.MatchUpstream) }
+func (o Options) err() error { return snapshot.CheckUpstream(o.MatchUpstream) }
 
 // KeyOf returns the key of a ClusterRole in plans, its name; empty for nil.
 func KeyOf(role *rbacv1.ClusterRole) string {
@@ -41,4 +41,4 @@ func KeyOf(role *rbacv1.ClusterRole) string {
 type Result = purekube.Result[Action]
 
 // Outcome is one ClusterRole's share of [PlanAll]; its key is the ClusterRole's name.
-type Outcome = purekube.Outcome[string, Action]
+type Outcome = purekube.OutcomeBy[string, Action]

@@ -19,7 +19,7 @@ import (
 // The order within a result is part of the decision: a claim is created before the pod's
 // status names it, released before its finalizer is removed, and its finalizer is removed
 // before it is deleted. Make the calls in that order. Where one fails, make those behind it only
-// if its Request says GoOn; then take a new snapshot and plan again.
+// if its Request says ContinueOnError; then take a new snapshot and plan again.
 //
 //sumtype:decl
 type Action interface {

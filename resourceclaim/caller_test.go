@@ -208,7 +208,7 @@ func (c *caller) work(key Key) {
 		if err != nil && c.queue != nil {
 			c.queue[key] = true // with back-off
 		}
-		if c.wrote() || err != nil && !request.GoOn {
+		if c.wrote() || err != nil && !request.ContinueOnError {
 			return
 		}
 		c.assumed.Add(returned, now)

@@ -28,11 +28,11 @@ type CreateClaim struct {
 	PodClaim string
 	// Claim is the object to create. It has a generateName and no name.
 	Claim *resourcev1.ResourceClaim
-	// GoOn reports that the actions behind this one are right even if the create fails, as it
+	// ContinueOnError reports that the actions behind this one are right even if the create fails, as it
 	// does where a quota is used up: the pod's other claims, the names of those that were
 	// made, and reservations. A plan sets it, except under MatchUpstream: upstream stops at the
 	// first error.
-	GoOn bool
+	ContinueOnError bool
 }
 
 // Request creates the claim: create resourceclaims. HTTP 404 means that the namespace is gone, 409
@@ -40,7 +40,7 @@ type CreateClaim struct {
 // refused, 422 that the template makes no valid claim. In each case plan the pod or PodGroup again.
 func (a CreateClaim) Request([]runtime.Object) purekube.Request {
 	body := bodyOf(a.Claim)
-	return purekube.Request{Verb: "create", Resource: claimResource, Namespace: body.Namespace, Object: body, GoOn: a.GoOn}
+	return purekube.Request{Verb: "create", Resource: claimResource, Namespace: body.Namespace, Object: body, ContinueOnError: a.ContinueOnError}
 }
 
 // FailureEvent is the event FailedResourceClaimCreation on the pod or PodGroup, which upstream records when

@@ -62,13 +62,13 @@ func bare(actions []Action) []Action {
 	for _, a := range actions {
 		switch b := a.(type) {
 		case SetClaimStatuses:
-			b.UID, b.GoOn = "", false
+			b.UID, b.ContinueOnError = "", false
 			a = b
 		case CreateClaim:
-			b.GoOn = false
+			b.ContinueOnError = false
 			a = b
 		case Reserve:
-			b.GoOn = false
+			b.ContinueOnError = false
 			a = b
 		case DeleteClaim:
 			b.UID, b.ResourceVersion = "", ""

@@ -61,7 +61,7 @@
 //     AffectedByClaim, AffectedByTemplate and AffectedByPodGroup name, or Index.With and
 //     Index.Without.
 //  2. Carry out one key at a time: make the request of each action in order, with the answers to
-//     those before it. Where a call fails, make those behind it only if its Request says GoOn, and
+//     those before it. Where a call fails, make those behind it only if its Request says ContinueOnError, and
 //     record the event of a [purekube.FailureReporter]. Then take a new snapshot and plan again,
 //     with back-off. So do after a Request with an Err, and after HTTP 409 (the object has changed or is gone), 422 (for a patch:
 //     another object has the name) and 404; the comment on each action's Request says what they

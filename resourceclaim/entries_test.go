@@ -56,16 +56,16 @@ func TestD8_GoOn(t *testing.T) {
 	for _, mode := range modes {
 		out, err := PlanAll(s, mode.options)
 		require.NoError(t, err)
-		goOn := map[string]bool{}
+		continueOnError := map[string]bool{}
 		for _, o := range out {
 			for _, a := range o.Result.Actions {
-				goOn[fmt.Sprintf("%T", a)] = a.Request(nil).GoOn
+				continueOnError[fmt.Sprintf("%T", a)] = a.Request(nil).ContinueOnError
 			}
 		}
 		want := !mode.options.upstream()
 		require.Equal(t, map[string]bool{
 			"resourceclaim.CreateClaim": want, "resourceclaim.SetClaimStatuses": want, "resourceclaim.Reserve": want,
 			"resourceclaim.Release": false, "resourceclaim.RemoveFinalizer": false, "resourceclaim.DeleteClaim": false,
-		}, goOn, mode.name)
+		}, continueOnError, mode.name)
 	}
 }

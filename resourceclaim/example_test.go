@@ -74,7 +74,7 @@ func ExamplePlan_needs() {
 		fmt.Println(action)
 	}
 	// Output:
-	// 0 [{v1 Pod ml train-1 }]
+	// 0 [Pod ml/train-1]
 	// Release ml/shared: train-1, deallocate
 	// RemoveFinalizer ml/shared
 }

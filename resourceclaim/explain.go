@@ -22,63 +22,63 @@ type Code string
 
 // What is wrong with the object itself, so that nothing or less is decided.
 const (
-	ObjectDuplicate  Code = "ObjectDuplicate"  // the snapshot holds several objects of the name
-	VersionMalformed Code = "VersionMalformed" // a resourceVersion does not compare: the listed claim counts
-	PodWithoutUID    Code = "PodWithoutUID"    // a claim would have no owner
+	ReasonObjectDuplicate  Code = "ObjectDuplicate"  // the snapshot holds several objects of the name
+	ReasonVersionMalformed Code = "VersionMalformed" // a resourceVersion does not compare: the listed claim counts
+	ReasonPodWithoutUID    Code = "PodWithoutUID"    // a claim would have no owner
 )
 
 // What a consumer of a claim is known to be.
 const (
-	ConsumerOfOtherKind   Code = "ConsumerOfOtherKind"   // neither a pod nor, where they are on, a PodGroup: kept
-	ConsumerMayRun        Code = "ConsumerMayRun"        // the pod is there and not done, or the PodGroup is there: kept
-	ConsumerConfirmed     Code = "ConsumerConfirmed"     // the API server has it: kept
-	ConsumerIndeterminate Code = "ConsumerIndeterminate" // the snapshot contradicts itself: kept
-	ConsumerUsedByPods    Code = "ConsumerUsedByPods"    // pods of the PodGroup still use the claim: kept (D-36)
-	ConsumerDeleted       Code = "ConsumerDeleted"       // known to be deleted: released
-	ConsumerReplaced      Code = "ConsumerReplaced"      // another one has its name: released
-	ConsumerDone          Code = "ConsumerDone"          // will not run any more: released
-	ConsumerGone          Code = "ConsumerGone"          // the API server has none of that name: released
-	ConsumerUnknown       Code = "ConsumerUnknown"       // the API server has to be asked first
+	ReasonConsumerOfOtherKind   Code = "ConsumerOfOtherKind"   // neither a pod nor, where they are on, a PodGroup: kept
+	ReasonConsumerMayRun        Code = "ConsumerMayRun"        // the pod is there and not done, or the PodGroup is there: kept
+	ReasonConsumerConfirmed     Code = "ConsumerConfirmed"     // the API server has it: kept
+	ReasonConsumerIndeterminate Code = "ConsumerIndeterminate" // the snapshot contradicts itself: kept
+	ReasonConsumerUsedByPods    Code = "ConsumerUsedByPods"    // pods of the PodGroup still use the claim: kept (D-36)
+	ReasonConsumerDeleted       Code = "ConsumerDeleted"       // known to be deleted: released
+	ReasonConsumerReplaced      Code = "ConsumerReplaced"      // another one has its name: released
+	ReasonConsumerDone          Code = "ConsumerDone"          // will not run any more: released
+	ReasonConsumerGone          Code = "ConsumerGone"          // the API server has none of that name: released
+	ReasonConsumerUnknown       Code = "ConsumerUnknown"       // the API server has to be asked first
 )
 
 // What becomes of a claim.
 const (
-	Allocated          Code = "Allocated"          // it has an allocation and keeps it
-	Deallocated        Code = "Deallocated"        // its allocation is cleared
-	FinalizerRemoved   Code = "FinalizerRemoved"   // it is protected from deletion no more
-	OwnerMayRun        Code = "OwnerMayRun"        // the pod that it was generated for may need it
-	OwnerIndeterminate Code = "OwnerIndeterminate" // the snapshot contradicts itself: the claim stays
-	OwnerNotInCache    Code = "OwnerNotInCache"    // the garbage collector has to see to it
-	OwnerUnknown       Code = "OwnerUnknown"       // the API server has to be asked for that pod
-	OwnerNeedsNoClaim  Code = "OwnerNeedsNoClaim"  // that pod is done or gone: the claim is deleted
-	ClaimDeleting      Code = "ClaimDeleting"      // it is being deleted already, so its owner decides nothing (D-17)
+	ReasonAllocated          Code = "Allocated"          // it has an allocation and keeps it
+	ReasonDeallocated        Code = "Deallocated"        // its allocation is cleared
+	ReasonFinalizerRemoved   Code = "FinalizerRemoved"   // it is protected from deletion no more
+	ReasonOwnerMayRun        Code = "OwnerMayRun"        // the pod that it was generated for may need it
+	ReasonOwnerIndeterminate Code = "OwnerIndeterminate" // the snapshot contradicts itself: the claim stays
+	ReasonOwnerNotInCache    Code = "OwnerNotInCache"    // the garbage collector has to see to it
+	ReasonOwnerUnknown       Code = "OwnerUnknown"       // the API server has to be asked for that pod
+	ReasonOwnerNeedsNoClaim  Code = "OwnerNeedsNoClaim"  // that pod is done or gone: the claim is deleted
+	ReasonClaimDeleting      Code = "ClaimDeleting"      // it is being deleted already, so its owner decides nothing (D-17)
 )
 
 // What an entry of a pod's spec.resourceClaims comes to, and what keeps the pod from getting
 // anything.
 const (
-	PodDeleting       Code = "PodDeleting"       // a pod that is being deleted gets nothing
-	PodDeleted        Code = "PodDeleted"        // a pod that is known to be deleted gets nothing (D-21)
-	PodUnknown        Code = "PodUnknown"        // a pod that was seen to be deleted: the API server has to be asked (D-37)
-	PodDone           Code = "PodDone"           // a pod that is done gets nothing (D-7)
-	PodGroupUnknown   Code = "PodGroupUnknown"   // the API server has to be asked for the group
-	PodGroupMissing   Code = "PodGroupMissing"   // the pod is in a group that nobody has, or several
-	PodGroupDeleting  Code = "PodGroupDeleting"  // a group that is being deleted gets nothing
-	PodGroupDeleted   Code = "PodGroupDeleted"   // a group that is known to be deleted gets nothing
-	PodGroupInvalid   Code = "PodGroupInvalid"   // a group without a UID, or of an unknown API, gets nothing
-	ClaimNotNeeded    Code = "ClaimNotNeeded"    // the status says so
-	ClaimUnknown      Code = "ClaimUnknown"      // the status names it, the API server has to be asked for it (D-28)
-	ClaimNotInCache   Code = "ClaimNotInCache"   // it exists, and upstream waits for its cache to show it
-	ClaimWaiting      Code = "ClaimWaiting"      // it is the PodGroup's, and not there yet
-	ClaimShared       Code = "ClaimShared"       // it is the PodGroup's, and there
-	ClaimMissing      Code = "ClaimMissing"      // its user has to create it
-	ClaimAdopted      Code = "ClaimAdopted"      // it is there, the status does not name it
-	ClaimCreated      Code = "ClaimCreated"      // it is made from the template
-	ClaimFailed       Code = "ClaimFailed"       // nothing can be done, see the message
-	ClaimUnallocated  Code = "ClaimUnallocated"  // it waits for the scheduler
-	ClaimUnscheduled  Code = "ClaimUnscheduled"  // the scheduler reserves it with the node
-	ClaimReserved     Code = "ClaimReserved"     // it is reserved for the pod
-	ClaimToBeReserved Code = "ClaimToBeReserved" // the pod's plan reserves it
+	ReasonPodDeleting       Code = "PodDeleting"       // a pod that is being deleted gets nothing
+	ReasonPodDeleted        Code = "PodDeleted"        // a pod that is known to be deleted gets nothing (D-21)
+	ReasonPodUnknown        Code = "PodUnknown"        // a pod that was seen to be deleted: the API server has to be asked (D-37)
+	ReasonPodDone           Code = "PodDone"           // a pod that is done gets nothing (D-7)
+	ReasonPodGroupUnknown   Code = "PodGroupUnknown"   // the API server has to be asked for the group
+	ReasonPodGroupMissing   Code = "PodGroupMissing"   // the pod is in a group that nobody has, or several
+	ReasonPodGroupDeleting  Code = "PodGroupDeleting"  // a group that is being deleted gets nothing
+	ReasonPodGroupDeleted   Code = "PodGroupDeleted"   // a group that is known to be deleted gets nothing
+	ReasonPodGroupInvalid   Code = "PodGroupInvalid"   // a group without a UID, or of an unknown API, gets nothing
+	ReasonClaimNotNeeded    Code = "ClaimNotNeeded"    // the status says so
+	ReasonClaimUnknown      Code = "ClaimUnknown"      // the status names it, the API server has to be asked for it (D-28)
+	ReasonClaimNotInCache   Code = "ClaimNotInCache"   // it exists, and upstream waits for its cache to show it
+	ReasonClaimWaiting      Code = "ClaimWaiting"      // it is the PodGroup's, and not there yet
+	ReasonClaimShared       Code = "ClaimShared"       // it is the PodGroup's, and there
+	ReasonClaimMissing      Code = "ClaimMissing"      // its user has to create it
+	ReasonClaimAdopted      Code = "ClaimAdopted"      // it is there, the status does not name it
+	ReasonClaimCreated      Code = "ClaimCreated"      // it is made from the template
+	ReasonClaimFailed       Code = "ClaimFailed"       // nothing can be done, see the message
+	ReasonClaimUnallocated  Code = "ClaimUnallocated"  // it waits for the scheduler
+	ReasonClaimUnscheduled  Code = "ClaimUnscheduled"  // the scheduler reserves it with the node
+	ReasonClaimReserved     Code = "ClaimReserved"     // it is reserved for the pod
+	ReasonClaimToBeReserved Code = "ClaimToBeReserved" // the pod's plan reserves it
 )
 
 // Reason is one step on the way to a decision. Object is the pod, claim or consumer that the step
@@ -173,7 +173,7 @@ func (x *planner) explain(key Key) (reasons []Reason, there bool, err error) {
 	case ClaimKey:
 		_, err = x.claimOutcome(name)
 		for _, p := range x.versionProblems(name) {
-			reasons = append(reasons, Reason{Field: p.Field, Code: VersionMalformed, Object: name, Message: p.Err.Error()})
+			reasons = append(reasons, Reason{Field: p.Field, Code: ReasonVersionMalformed, Object: name, Message: p.Err.Error()})
 		}
 		if x.claimAmbiguous(name) {
 			return append(reasons, duplicateReason(name)), true, err
@@ -202,23 +202,23 @@ func (x *planner) explain(key Key) (reasons []Reason, there bool, err error) {
 }
 
 func duplicateReason(name types.NamespacedName) Reason {
-	return Reason{Code: ObjectDuplicate, Object: name, Message: purekube.ErrDuplicate.Error() + ": nothing is planned for it"}
+	return Reason{Code: ReasonObjectDuplicate, Object: name, Message: purekube.ErrDuplicate.Error() + ": nothing is planned for it"}
 }
 
 var consumerReasons = [...]struct {
 	code Code
 	text string
 }{
-	otherKind:     {ConsumerOfOtherKind, "is not a pod and is never taken away"},
-	mayRun:        {ConsumerMayRun, "may run"},
-	confirmed:     {ConsumerConfirmed, "the API server has"},
-	usedByMembers: {ConsumerUsedByPods, "still has members that run and use the claim"},
-	indeterminate: {ConsumerIndeterminate, "the snapshot cannot tell"},
-	deleted:       {ConsumerDeleted, "is deleted"},
-	replaced:      {ConsumerReplaced, "is gone: another pod has its name"},
-	done:          {ConsumerDone, "is done"},
-	gone:          {ConsumerGone, "is gone: there is no pod of that name"},
-	unknown:       {ConsumerUnknown, "the API server has to be asked for"},
+	otherKind:     {ReasonConsumerOfOtherKind, "is not a pod and is never taken away"},
+	mayRun:        {ReasonConsumerMayRun, "may run"},
+	confirmed:     {ReasonConsumerConfirmed, "the API server has"},
+	usedByMembers: {ReasonConsumerUsedByPods, "still has members that run and use the claim"},
+	indeterminate: {ReasonConsumerIndeterminate, "the snapshot cannot tell"},
+	deleted:       {ReasonConsumerDeleted, "is deleted"},
+	replaced:      {ReasonConsumerReplaced, "is gone: another pod has its name"},
+	done:          {ReasonConsumerDone, "is done"},
+	gone:          {ReasonConsumerGone, "is gone: there is no pod of that name"},
+	unknown:       {ReasonConsumerUnknown, "the API server has to be asked for"},
 }
 
 func (x *planner) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
@@ -261,12 +261,12 @@ func (x *planner) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
 	switch {
 	case claim.Status.Allocation == nil:
 	case release != nil && release.Deallocate:
-		reasons = append(reasons, Reason{Field: "status.allocation", Code: Deallocated, Message: "cleared, nobody needs it any more"})
+		reasons = append(reasons, Reason{Field: "status.allocation", Code: ReasonDeallocated, Message: "cleared, nobody needs it any more"})
 	default:
-		reasons = append(reasons, Reason{Field: "status.allocation", Code: Allocated, Message: "kept, " + whyAllocated(claim, unused, len(r.Needs) > 0)})
+		reasons = append(reasons, Reason{Field: "status.allocation", Code: ReasonAllocated, Message: "kept, " + whyAllocated(claim, unused, len(r.Needs) > 0)})
 	}
 	if unprotected {
-		reasons = append(reasons, Reason{Field: "metadata.finalizers", Code: FinalizerRemoved, Message: "not protected from deletion any more, since it is not allocated"})
+		reasons = append(reasons, Reason{Field: "metadata.finalizers", Code: ReasonFinalizerRemoved, Message: "not protected from deletion any more, since it is not allocated"})
 	}
 	if name, _, ok := owningPod(claim); ok && unused {
 		reasons = append(reasons, x.explainOwner(claim, types.NamespacedName{Namespace: claim.Namespace, Name: name}))
@@ -294,20 +294,20 @@ func (x *planner) explainOwner(claim *resourcev1.ResourceClaim, pod types.Namesp
 	r := Reason{Field: "metadata.ownerReferences", Object: pod}
 	text := ""
 	if !x.ownerMatters(claim) {
-		r.Code, r.Message = ClaimDeleting, fmt.Sprintf("generated for pod %s, and already being deleted", pod)
+		r.Code, r.Message = ReasonClaimDeleting, fmt.Sprintf("generated for pod %s, and already being deleted", pod)
 		return r
 	}
 	switch st, problem := x.owner(claim); {
 	case problem != nil:
-		r.Code, text = OwnerIndeterminate, "the snapshot cannot tell: the claim stays"
+		r.Code, text = ReasonOwnerIndeterminate, "the snapshot cannot tell: the claim stays"
 	case st == ownerNeedsItNoMore:
-		r.Code, text = OwnerNeedsNoClaim, "is done or gone: the claim is deleted"
+		r.Code, text = ReasonOwnerNeedsNoClaim, "is done or gone: the claim is deleted"
 	case st == ownerAbsent:
-		r.Code, text = OwnerNotInCache, "the snapshot does not hold: the garbage collector sees to it"
+		r.Code, text = ReasonOwnerNotInCache, "the snapshot does not hold: the garbage collector sees to it"
 	case st == ownerUnknown:
-		r.Code, text = OwnerUnknown, "the API server has to be asked for"
+		r.Code, text = ReasonOwnerUnknown, "the API server has to be asked for"
 	default:
-		r.Code, text = OwnerMayRun, "may need it"
+		r.Code, text = ReasonOwnerMayRun, "may need it"
 	}
 	r.Message = fmt.Sprintf("generated for pod %s, which %s", pod, text)
 	return r
@@ -319,30 +319,30 @@ func (x *planner) explainPod(pod *corev1.Pod) []Reason {
 	case len(pod.Spec.ResourceClaims) == 0:
 		return nil
 	case pod.DeletionTimestamp != nil:
-		return []Reason{{Field: "metadata.deletionTimestamp", Code: PodDeleting, Object: self, Message: fmt.Sprintf("pod %s is being deleted and gets nothing", self)}}
+		return []Reason{{Field: "metadata.deletionTimestamp", Code: ReasonPodDeleting, Object: self, Message: fmt.Sprintf("pod %s is being deleted and gets nothing", self)}}
 	case !x.upstream() && podstate.Done(pod):
-		return []Reason{{Field: "status.phase", Code: PodDone, Object: self, Message: fmt.Sprintf("pod %s is done and gets nothing", self)}}
+		return []Reason{{Field: "status.phase", Code: ReasonPodDone, Object: self, Message: fmt.Sprintf("pod %s is done and gets nothing", self)}}
 	case x.presenceOfPod(pod) == absent:
-		return []Reason{{Field: "metadata.uid", Code: PodDeleted, Object: self, Message: fmt.Sprintf("pod %s is known to be deleted and gets nothing", self)}}
+		return []Reason{{Field: "metadata.uid", Code: ReasonPodDeleted, Object: self, Message: fmt.Sprintf("pod %s is known to be deleted and gets nothing", self)}}
 	case pod.UID == "":
-		return []Reason{{Field: "metadata.uid", Code: PodWithoutUID, Object: self, Message: fmt.Sprintf("pod %s has no UID and gets nothing", self)}}
+		return []Reason{{Field: "metadata.uid", Code: ReasonPodWithoutUID, Object: self, Message: fmt.Sprintf("pod %s has no UID and gets nothing", self)}}
 	}
 	r, _ := x.planPod(pod)
 	if asksFor(r, needPod(pod.Namespace, pod.Name)) {
-		return []Reason{{Field: "metadata.uid", Code: PodUnknown, Object: self, Message: fmt.Sprintf("pod %s was seen to be deleted: the API server has to be asked for it", self)}}
+		return []Reason{{Field: "metadata.uid", Code: ReasonPodUnknown, Object: self, Message: fmt.Sprintf("pod %s was seen to be deleted: the API server has to be asked for it", self)}}
 	}
 	of := entriesOf(pod)
 	of.member = x.groupOf(pod)
 	group := types.NamespacedName{Namespace: pod.Namespace, Name: of.member.name}
 	switch {
 	case asksFor(r, needPodGroup(group.Namespace, group.Name)):
-		return []Reason{{Field: "spec.schedulingGroup", Code: PodGroupUnknown, Object: group, Message: fmt.Sprintf("the API server has to be asked for PodGroup %s", group)}}
+		return []Reason{{Field: "spec.schedulingGroup", Code: ReasonPodGroupUnknown, Object: group, Message: fmt.Sprintf("the API server has to be asked for PodGroup %s", group)}}
 	case of.member.problem != nil && x.upstream():
-		return []Reason{{Field: "spec.schedulingGroup", Code: PodGroupMissing, Object: group, Message: fmt.Sprintf("the pod gets nothing without PodGroup %s", group)}}
+		return []Reason{{Field: "spec.schedulingGroup", Code: ReasonPodGroupMissing, Object: group, Message: fmt.Sprintf("the pod gets nothing without PodGroup %s", group)}}
 	}
 	var reasons []Reason
 	if of.member.problem != nil {
-		reasons = append(reasons, Reason{Field: "spec.schedulingGroup", Code: PodGroupMissing, Object: group,
+		reasons = append(reasons, Reason{Field: "spec.schedulingGroup", Code: ReasonPodGroupMissing, Object: group,
 			Message: fmt.Sprintf("without PodGroup %s it is not known which entries are the group's: the pod gets no new claim", group)})
 	}
 	return append(reasons, x.explainEntries(of)...)
@@ -355,15 +355,15 @@ func (x *planner) explainPodGroup(g *podGroup) []Reason {
 	case len(g.Spec.ResourceClaims) == 0:
 		return nil
 	case g.DeletionTimestamp != nil:
-		return []Reason{{Field: "metadata.deletionTimestamp", Code: PodGroupDeleting, Object: self, Message: fmt.Sprintf("PodGroup %s is being deleted and gets nothing", self)}}
+		return []Reason{{Field: "metadata.deletionTimestamp", Code: ReasonPodGroupDeleting, Object: self, Message: fmt.Sprintf("PodGroup %s is being deleted and gets nothing", self)}}
 	case x.presenceOfGroup(g) == absent:
-		return []Reason{{Field: "metadata.uid", Code: PodGroupDeleted, Object: self, Message: fmt.Sprintf("PodGroup %s is known to be deleted and gets nothing", self)}}
+		return []Reason{{Field: "metadata.uid", Code: ReasonPodGroupDeleted, Object: self, Message: fmt.Sprintf("PodGroup %s is known to be deleted and gets nothing", self)}}
 	}
 	if r, _ := x.planPodGroup(g); asksFor(r, needPodGroup(g.Namespace, g.Name)) {
-		return []Reason{{Field: "metadata.uid", Code: PodGroupUnknown, Object: self, Message: fmt.Sprintf("PodGroup %s was seen to be deleted: the API server has to be asked for it", self)}}
+		return []Reason{{Field: "metadata.uid", Code: ReasonPodGroupUnknown, Object: self, Message: fmt.Sprintf("PodGroup %s was seen to be deleted: the API server has to be asked for it", self)}}
 	}
 	if problem := g.invalid(); problem != nil {
-		return []Reason{{Field: problem.Field, Code: PodGroupInvalid, Object: self, Message: fmt.Sprintf("PodGroup %s gets nothing: %s", self, problem.Err)}}
+		return []Reason{{Field: problem.Field, Code: ReasonPodGroupInvalid, Object: self, Message: fmt.Sprintf("PodGroup %s gets nothing: %s", self, problem.Err)}}
 	}
 	of := entriesOf(&g.Pod)
 	of.group = g
@@ -373,7 +373,7 @@ func (x *planner) explainPodGroup(g *podGroup) []Reason {
 func (x *planner) explainEntries(of entries) []Reason {
 	var reasons []Reason
 	for i := range of.pod.Spec.ResourceClaims {
-		r := Reason{Code: ClaimFailed, Message: ErrTooManyClaims.Error() + ": this one gets nothing"}
+		r := Reason{Code: ReasonClaimFailed, Message: ErrTooManyClaims.Error() + ": this one gets nothing"}
 		if of.group == nil || i < MaxPodGroupClaims || x.upstream() {
 			r = x.explainEntry(of, i)
 		}
@@ -395,58 +395,58 @@ func (x *planner) explainEntry(of entries, i int) Reason {
 	pc := &pod.Spec.ResourceClaims[i]
 	switch e.state {
 	case entryNotNeeded:
-		return Reason{Code: ClaimNotNeeded, Message: fmt.Sprintf("no claim is needed, says the %s's status", of.noun())}
+		return Reason{Code: ReasonClaimNotNeeded, Message: fmt.Sprintf("no claim is needed, says the %s's status", of.noun())}
 	case entryUnknown:
 		claim := nameIn(of, i)
-		return Reason{Code: ClaimUnknown, Object: claim, Message: fmt.Sprintf("the API server has to be asked for claim %s, which the %s's status names", claim, of.noun())}
+		return Reason{Code: ReasonClaimUnknown, Object: claim, Message: fmt.Sprintf("the API server has to be asked for claim %s, which the %s's status names", claim, of.noun())}
 	case entryElsewhere:
 		claim := nameIn(of, i)
-		return Reason{Code: ClaimNotInCache, Object: claim, Message: fmt.Sprintf("claim %s exists, and is reserved when the cache shows it", claim)}
+		return Reason{Code: ReasonClaimNotInCache, Object: claim, Message: fmt.Sprintf("claim %s exists, and is reserved when the cache shows it", claim)}
 	case entryWaiting:
 		group := types.NamespacedName{Namespace: pod.Namespace, Name: of.member.name}
-		return Reason{Code: ClaimWaiting, Object: group, Message: fmt.Sprintf("waits for the claim of PodGroup %s, which all of its pods use", group)}
+		return Reason{Code: ReasonClaimWaiting, Object: group, Message: fmt.Sprintf("waits for the claim of PodGroup %s, which all of its pods use", group)}
 	case entryMissing:
 		claim := types.NamespacedName{Namespace: pod.Namespace, Name: *pc.ResourceClaimName}
-		return Reason{Code: ClaimMissing, Object: claim, Message: fmt.Sprintf("waits for claim %s, which its user has to create", claim)}
+		return Reason{Code: ReasonClaimMissing, Object: claim, Message: fmt.Sprintf("waits for claim %s, which its user has to create", claim)}
 	case entryAdopt:
 		claim := snapshot.KeyOf(e.claim)
-		return Reason{Code: ClaimAdopted, Object: claim, Message: fmt.Sprintf("claim %s was created for it and is put into the %s's status", claim, of.noun())}
+		return Reason{Code: ReasonClaimAdopted, Object: claim, Message: fmt.Sprintf("claim %s was created for it and is put into the %s's status", claim, of.noun())}
 	case entryCreate:
 		template := snapshot.KeyOf(e.template)
-		return Reason{Code: ClaimCreated, Object: template, Message: fmt.Sprintf("a claim is created from template %s", template)}
+		return Reason{Code: ReasonClaimCreated, Object: template, Message: fmt.Sprintf("a claim is created from template %s", template)}
 	case entryFailed:
-		return Reason{Code: ClaimFailed, Message: e.problem.Error()}
+		return Reason{Code: ReasonClaimFailed, Message: e.problem.Error()}
 	case entryReady: // who uses it decides
 	}
 	claim := snapshot.KeyOf(e.claim)
 	r := Reason{Object: claim}
 	switch {
 	case of.group != nil:
-		r.Code, r.Message = ClaimShared, fmt.Sprintf("claim %s is there for the pods of the group, whose plans reserve it", claim)
+		r.Code, r.Message = ReasonClaimShared, fmt.Sprintf("claim %s is there for the pods of the group, whose plans reserve it", claim)
 	case x.reserved(of, e.claim):
-		r.Code, r.Message = ClaimReserved, fmt.Sprintf("claim %s is reserved for the pod", claim)
+		r.Code, r.Message = ReasonClaimReserved, fmt.Sprintf("claim %s is reserved for the pod", claim)
 		if !isReservedFor(pod, e.claim) {
 			r.Message = fmt.Sprintf("claim %s is reserved for PodGroup %s/%s, which the pod is in", claim, pod.Namespace, of.member.name)
 		}
 	case e.claim.Status.Allocation == nil:
-		r.Code, r.Message = ClaimUnallocated, fmt.Sprintf("claim %s waits for the scheduler to allocate it", claim)
+		r.Code, r.Message = ReasonClaimUnallocated, fmt.Sprintf("claim %s waits for the scheduler to allocate it", claim)
 	case pod.Spec.NodeName == "":
-		r.Code, r.Message = ClaimUnscheduled, fmt.Sprintf("claim %s is reserved by the scheduler once the pod gets a node", claim)
+		r.Code, r.Message = ReasonClaimUnscheduled, fmt.Sprintf("claim %s is reserved by the scheduler once the pod gets a node", claim)
 	default:
 		if x.mayBeGroups(e.claim) {
-			r.Code, r.Message = ClaimFailed, fmt.Sprintf("claim %s is reserved for a PodGroup, and PodGroups are off", claim)
+			r.Code, r.Message = ReasonClaimFailed, fmt.Sprintf("claim %s is reserved for a PodGroup, and PodGroups are off", claim)
 			break
 		}
 		if err := refusal(e.claim); err != nil && !x.upstream() {
-			r.Code, r.Message = ClaimFailed, err.Error()
+			r.Code, r.Message = ReasonClaimFailed, err.Error()
 			break
 		}
-		r.Code, r.Message = ClaimToBeReserved, fmt.Sprintf("claim %s is allocated, not reserved for the pod, and gets reserved", claim)
+		r.Code, r.Message = ReasonClaimToBeReserved, fmt.Sprintf("claim %s is allocated, not reserved for the pod, and gets reserved", claim)
 		if g := of.member.group; g != nil {
 			switch bound, failsAt := g.binds(pc); {
 			case failsAt >= 0 && x.upstream():
 				_, reason := g.unbindable(failsAt)
-				r.Code, r.Message = ClaimFailed, reason
+				r.Code, r.Message = ReasonClaimFailed, reason
 			case bound:
 				r.Message = fmt.Sprintf("claim %s is allocated, not reserved for PodGroup %s, and gets reserved for it", claim, snapshot.KeyOf(g))
 			}

@@ -76,7 +76,7 @@ func TestExplainClaim(t *testing.T) {
 	explanation, err := Explain(s, claimKey("stuck"), Options{})
 	require.NoError(t, err)
 	require.Equal(t, claimKey("stuck"), explanation.Key)
-	require.Empty(t, cmp.Diff(Reason{Field: "status.reservedFor[0]", Code: ConsumerDone, Object: at("x"), Message: "held by pod ml/x, which is done"}, explanation.Reasons[0]))
+	require.Empty(t, cmp.Diff(Reason{Field: "status.reservedFor[0]", Code: ReasonConsumerDone, Object: at("x"), Message: "held by pod ml/x, which is done"}, explanation.Reasons[0]))
 
 	s.Pods = append(s.Pods, newPod("x"))
 	explanation, err = Explain(s, claimKey("stuck"), Options{})
@@ -84,7 +84,7 @@ func TestExplainClaim(t *testing.T) {
 	require.Equal(t, "status.reservedFor[0]: held by pod ml/x, which the snapshot cannot tell", explanation.Reasons[0].String())
 	explanation, err = Explain(s, claimKey("mixed"), Options{MatchUpstream: purekube.V1_36})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
-	require.Equal(t, ConsumerReplaced, explanation.Reasons[4].Code, "D-21: upstream goes by its cache")
+	require.Equal(t, ReasonConsumerReplaced, explanation.Reasons[4].Code, "D-21: upstream goes by its cache")
 }
 
 // What is wrong with an object itself is a reason, and an object that is not there an error.
@@ -102,13 +102,13 @@ func TestExplainWhatIsWrong(t *testing.T) {
 		text         string
 		err          error
 	}{
-		{"two pods", "which one is real cannot be known", podKey("twice"), ObjectDuplicate, "more than one object of this name in the snapshot: nothing is planned for it", purekube.ErrDuplicate},
-		{"two claims", "which one is real cannot be known", claimKey("twice"), ObjectDuplicate, "more than one object of this name in the snapshot: nothing is planned for it", purekube.ErrDuplicate},
-		{"version", "the listed claim counts", claimKey("old"), VersionMalformed, "metadata.resourceVersion: resource version is not well formed: x", nil},
-		{"no UID", "its claims would have no owner", podKey("nameless"), PodWithoutUID, "metadata.uid: pod ml/nameless has no UID and gets nothing", ErrNoUID},
-		{"seen to be deleted", "D-37", podKey("seen-to-go"), PodUnknown, "metadata.uid: pod ml/seen-to-go was seen to be deleted: the API server has to be asked for it", nil},
-		{"known to be deleted", "D-21", podKey("deleted"), PodDeleted, "metadata.uid: pod ml/deleted is known to be deleted and gets nothing", nil},
-		{"owner", "one of the two may need it", claimKey("owned"), OwnerIndeterminate, "metadata.ownerReferences: generated for pod ml/twice, which the snapshot cannot tell: the claim stays", purekube.ErrDuplicate},
+		{"two pods", "which one is real cannot be known", podKey("twice"), ReasonObjectDuplicate, "more than one object of this name in the snapshot: nothing is planned for it", purekube.ErrDuplicate},
+		{"two claims", "which one is real cannot be known", claimKey("twice"), ReasonObjectDuplicate, "more than one object of this name in the snapshot: nothing is planned for it", purekube.ErrDuplicate},
+		{"version", "the listed claim counts", claimKey("old"), ReasonVersionMalformed, "metadata.resourceVersion: resource version is not well formed: x", nil},
+		{"no UID", "its claims would have no owner", podKey("nameless"), ReasonPodWithoutUID, "metadata.uid: pod ml/nameless has no UID and gets nothing", ErrNoUID},
+		{"seen to be deleted", "D-37", podKey("seen-to-go"), ReasonPodUnknown, "metadata.uid: pod ml/seen-to-go was seen to be deleted: the API server has to be asked for it", nil},
+		{"known to be deleted", "D-21", podKey("deleted"), ReasonPodDeleted, "metadata.uid: pod ml/deleted is known to be deleted and gets nothing", nil},
+		{"owner", "one of the two may need it", claimKey("owned"), ReasonOwnerIndeterminate, "metadata.ownerReferences: generated for pod ml/twice, which the snapshot cannot tell: the claim stays", purekube.ErrDuplicate},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			explanation, err := Explain(s, tc.key, Options{})

@@ -64,7 +64,7 @@ func TestD36_ClaimStaysWhilePodsOfTheGroupRun(t *testing.T) {
 
 			explained, err := Explain(tc.s, claimKey("c"), grouped)
 			require.NoError(t, err)
-			require.Equal(t, len(tc.want) == 0 && !tc.asks, explained.Reasons[0].Code == ConsumerUsedByPods)
+			require.Equal(t, len(tc.want) == 0 && !tc.asks, explained.Reasons[0].Code == ReasonConsumerUsedByPods)
 
 			tc.s.ConfirmedPodGroups, tc.s.PodGroups = gone, nil
 			up, err := Plan(tc.s, claimKey("c"), Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.V1_37})

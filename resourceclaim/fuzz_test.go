@@ -56,7 +56,7 @@ func FuzzIndex(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, sane, gone bool) {
 		g := generator{rand.New(rand.NewPCG(seed, 31)), sane}
-		o := Options{MatchUpstream: purekube.Release(g.one("", string(purekube.V1_36), string(purekube.V1_37)))}
+		o := Options{MatchUpstream: purekube.Upstream(g.one("", string(purekube.V1_36), string(purekube.V1_37)))}
 		s := g.snapshot()
 		x := NewIndex(s, o)
 		changed, _ := g.step(s)

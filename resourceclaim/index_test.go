@@ -186,7 +186,7 @@ func TestIndexAnswersAsTheFunctions(t *testing.T) {
 	steps, named, all := 0, 0, 0
 	seeded(t, 40, func(t *testing.T, r *rand.Rand) {
 		g := generator{r, r.IntN(3) > 0}
-		o := Options{MatchUpstream: purekube.Release(g.one("", "", string(purekube.V1_36), string(purekube.V1_37)))}
+		o := Options{MatchUpstream: purekube.Upstream(g.one("", "", string(purekube.V1_36), string(purekube.V1_37)))}
 		o.DenyAdminAccess = r.IntN(2) == 0
 		s := g.snapshot()
 		if r.IntN(2) == 0 {
@@ -263,7 +263,7 @@ func TestIndexAffectsWhatTheFunctionsName(t *testing.T) {
 	seeded(t, 500, func(t *testing.T, r *rand.Rand) {
 		g := generator{r, true}
 		s := g.snapshot()
-		o := Options{MatchUpstream: purekube.Release(g.one("", "", string(purekube.V1_36), string(purekube.V1_37)))}
+		o := Options{MatchUpstream: purekube.Upstream(g.one("", "", string(purekube.V1_36), string(purekube.V1_37)))}
 		if r.IntN(2) == 0 {
 			o.PodGroupOf, s = groupOfLabel, g.withGroups(s)
 		}

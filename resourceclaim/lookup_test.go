@@ -31,7 +31,7 @@ func TestD28_NamedClaimIsLookedUp(t *testing.T) {
 		{"no template", "it is asked for before the template is looked at", Snapshot{Pods: pods(newPod("p", onNode, has("gpu", "none", "c")))}, asks, "fails", asks},
 	} {
 		for _, mode := range []struct {
-			release purekube.Release
+			release purekube.Upstream
 			want    string
 		}{{"", tc.byDefault}, {purekube.V1_36, tc.v136}, {purekube.V1_37, tc.v137}} {
 			t.Run(tc.name+"/"+string(mode.release), func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestD28_WrittenTwice(t *testing.T) {
 // A claim that its user names is the user's: whether it exists changes nothing.
 func TestUsersClaimIsNotLookedUp(t *testing.T) {
 	s := Snapshot{Pods: pods(newPod("p", onNode, uses("a", "c")))}
-	for _, release := range []purekube.Release{"", purekube.V1_36, purekube.V1_37} {
+	for _, release := range []purekube.Upstream{"", purekube.V1_36, purekube.V1_37} {
 		r, err := Plan(s, podKey("p"), Options{MatchUpstream: release})
 		require.NoError(t, err)
 		require.True(t, r.Empty())
@@ -116,7 +116,7 @@ func TestLookUpsComeFirst(t *testing.T) {
 func TestStatusesUnderV137(t *testing.T) {
 	p := newPod("p", wants("new", "gpu"), has("old", "gpu", "c1"), wants("skip", "gpu"), notNeeded("skip"), wants("adopted", "gpu"), got("stray", "c8"))
 	s := Snapshot{Pods: pods(p), Templates: templates(newTemplate("gpu")), Claims: claims(newClaim("c1", madeFor("p", "old")), newClaim("c2", madeFor("p", "adopted")))}
-	for release, want := range map[purekube.Release]string{
+	for release, want := range map[purekube.Upstream]string{
 		"":             "SetClaimStatuses ml/p: adopted=c2, old=c1, skip not needed, new pending",
 		purekube.V1_36: "SetClaimStatuses ml/p: adopted=c2, new pending",
 		purekube.V1_37: "SetClaimStatuses ml/p: adopted=c2, old=c1, stray=c8, new pending",
@@ -131,11 +131,11 @@ func TestExplainLookUp(t *testing.T) {
 	s := Snapshot{Pods: pods(newPod("p", has("gpu", "gpu", "c")))}
 	e, err := Explain(s, podKey("p"), Options{})
 	require.NoError(t, err)
-	require.Equal(t, []Reason{{Field: "spec.resourceClaims[0]", Code: ClaimUnknown, Object: at("c"),
+	require.Equal(t, []Reason{{Field: "spec.resourceClaims[0]", Code: ReasonClaimUnknown, Object: at("c"),
 		Message: "the API server has to be asked for claim ml/c, which the pod's status names"}}, e.Reasons)
 
 	s.ConfirmedClaims = askedClaims(newClaim("c", madeFor("p", "gpu")))
 	e, err = Explain(s, podKey("p"), Options{MatchUpstream: purekube.V1_37})
 	require.NoError(t, err)
-	require.Equal(t, ClaimNotInCache, e.Reasons[0].Code)
+	require.Equal(t, ReasonClaimNotInCache, e.Reasons[0].Code)
 }

@@ -95,7 +95,7 @@ func TestUnusedClaimsBeingDeletedAskForNothing(t *testing.T) {
 			require.Empty(t, affected, "nor does an answer about their owner")
 		})
 	}
-	for _, release := range []purekube.Release{purekube.V1_36, purekube.V1_37} {
+	for _, release := range []purekube.Upstream{purekube.V1_36, purekube.V1_37} {
 		s := Snapshot{Pods: pods(done), Claims: hostileClaims(1, claimDeleting, allocated)}
 		r, err := Plan(s, claimKey("c0"), Options{MatchUpstream: release})
 		require.NoError(t, err)
@@ -136,7 +136,7 @@ func TestPodGroupThatDecidesNothingIsNotAskedFor(t *testing.T) {
 			}
 			require.Equal(t, want, r.Needs, tc.reason)
 			explained, _ := Explain(tc.s, podKey("p"), grouped)
-			require.Equal(t, tc.asks, explained.Reasons[0].Code == PodGroupUnknown)
+			require.Equal(t, tc.asks, explained.Reasons[0].Code == ReasonPodGroupUnknown)
 		})
 	}
 }

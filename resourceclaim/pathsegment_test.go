@@ -25,7 +25,7 @@ func TestConsumerThatNoPathCanHoldIsNoNeed(t *testing.T) {
 		require.Empty(t, r.Needs)
 		require.Equal(t, []string{"Release ml/c: gone"}, lines(r.Actions))
 
-		for _, release := range []purekube.Release{purekube.V1_36, purekube.V1_37} {
+		for _, release := range []purekube.Upstream{purekube.V1_36, purekube.V1_37} {
 			r, err = Plan(s, claimKey("c"), Options{MatchUpstream: release})
 			require.ErrorIs(t, err, purekube.ErrPathSegment)
 			require.True(t, r.Empty())
@@ -51,7 +51,7 @@ func TestPodGroupThatNoPathCanHoldIsNoNeed(t *testing.T) {
 func TestClaimThatNoPathCanHoldIsNoNeed(t *testing.T) {
 	for _, name := range hostileNames[:4] {
 		s := Snapshot{Now: now, Pods: pods(newPod("p", has("gpu", "gpu", name))), Templates: templates(newTemplate("gpu"))}
-		for _, release := range []purekube.Release{"", purekube.V1_37} {
+		for _, release := range []purekube.Upstream{"", purekube.V1_37} {
 			r, err := Plan(s, podKey("p"), Options{MatchUpstream: release})
 			require.ErrorIs(t, err, purekube.ErrPathSegment)
 			require.ErrorContains(t, err, "Pod ml/p: spec.resourceClaims[0].resourceClaimName")

@@ -134,7 +134,7 @@ func TestContractWithPodGroups(t *testing.T) {
 	seeded(t, 150, func(t *testing.T, r *rand.Rand) {
 		g := generator{r, r.IntN(2) == 0}
 		s := g.withGroups(g.snapshot())
-		checkContract(t, s, Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.Release(g.one("", "", string(purekube.V1_37)))}, r)
+		checkContract(t, s, Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.Upstream(g.one("", "", string(purekube.V1_37)))}, r)
 	})
 }
 
@@ -193,7 +193,7 @@ func TestPodsOfAGroupShareItsClaims(t *testing.T) {
 func TestIndexAffectsWhatAffectedByPodGroupNames(t *testing.T) {
 	seeded(t, 500, func(t *testing.T, r *rand.Rand) {
 		g := generator{r, true}
-		o := Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.Release(g.one("", "", string(purekube.V1_37)))}
+		o := Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.Upstream(g.one("", "", string(purekube.V1_37)))}
 		s := g.withGroups(g.snapshot())
 		x := NewIndex(s, o)
 		name := g.groupName()

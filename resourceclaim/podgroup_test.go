@@ -504,25 +504,25 @@ func TestExplainPodGroup(t *testing.T) {
 		}
 		return out
 	}
-	require.Equal(t, []Code{ClaimShared, ClaimFailed}, codes(groupKey("g"), grouped, s))
-	require.Equal(t, []Code{ClaimAdopted, ClaimWaiting}, codes(podKey("p"), grouped, s))
-	require.Equal(t, []Code{PodGroupUnknown}, codes(podKey("lost"), grouped, s))
-	require.Equal(t, []Code{ConsumerMayRun, Allocated}, codes(claimKey("c"), grouped, s))
+	require.Equal(t, []Code{ReasonClaimShared, ReasonClaimFailed}, codes(groupKey("g"), grouped, s))
+	require.Equal(t, []Code{ReasonClaimAdopted, ReasonClaimWaiting}, codes(podKey("p"), grouped, s))
+	require.Equal(t, []Code{ReasonPodGroupUnknown}, codes(podKey("lost"), grouped, s))
+	require.Equal(t, []Code{ReasonConsumerMayRun, ReasonAllocated}, codes(claimKey("c"), grouped, s))
 	s.ConfirmedPodGroups = askedGroups("h")
-	require.Equal(t, []Code{PodGroupMissing, ClaimFailed}, codes(podKey("lost"), grouped, s))
-	require.Equal(t, []Code{PodGroupMissing}, codes(podKey("lost"), Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.V1_37}, s))
+	require.Equal(t, []Code{ReasonPodGroupMissing, ReasonClaimFailed}, codes(podKey("lost"), grouped, s))
+	require.Equal(t, []Code{ReasonPodGroupMissing}, codes(podKey("lost"), Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.V1_37}, s))
 	s.PodGroups = []PodGroup{g.deleting()}
-	require.Equal(t, []Code{PodGroupDeleting}, codes(groupKey("g"), grouped, s))
+	require.Equal(t, []Code{ReasonPodGroupDeleting}, codes(groupKey("g"), grouped, s))
 	s.PodGroups = []PodGroup{g}
 	s.Deleted = deletedUIDs("uid-g")
-	require.Equal(t, []Code{PodGroupUnknown}, codes(groupKey("g"), grouped, s))
+	require.Equal(t, []Code{ReasonPodGroupUnknown}, codes(groupKey("g"), grouped, s))
 	s.ConfirmedPodGroups = askedGroups("g")
-	require.Equal(t, []Code{PodGroupDeleted}, codes(groupKey("g"), grouped, s))
+	require.Equal(t, []Code{ReasonPodGroupDeleted}, codes(groupKey("g"), grouped, s))
 	s.Deleted = nil
 	s.PodGroups = []PodGroup{g.uid("")}
-	require.Equal(t, []Code{PodGroupInvalid}, codes(groupKey("g"), grouped, s))
+	require.Equal(t, []Code{ReasonPodGroupInvalid}, codes(groupKey("g"), grouped, s))
 	s.PodGroups = []PodGroup{g, g}
-	require.Equal(t, []Code{ObjectDuplicate}, codes(groupKey("g"), grouped, s))
+	require.Equal(t, []Code{ReasonObjectDuplicate}, codes(groupKey("g"), grouped, s))
 	_, err := Explain(s, groupKey("g"), grouped)
 	require.EqualError(t, err, "PodGroup ml/g: more than one object of this name in the snapshot")
 	_, err = Explain(s, groupKey("none"), grouped)

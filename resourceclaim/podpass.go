@@ -134,7 +134,7 @@ func (x *planner) generateAll(of entries, claims []*resourcev1.ResourceClaim, r 
 			work.adopted = append(work.adopted, corev1.PodResourceClaimStatus{Name: entry, ResourceClaimName: ptr.To(e.claim.Name)})
 		case entryCreate:
 			work.pending = append(work.pending, entry)
-			create := CreateClaim{PodClaim: entry, Claim: fromTemplate(of, entry, e.template, x.Options), GoOn: !x.upstream()}
+			create := CreateClaim{PodClaim: entry, Claim: fromTemplate(of, entry, e.template, x.Options), ContinueOnError: !x.upstream()}
 			if of.group != nil {
 				create.PodGroup = snapshot.KeyOf(of.pod)
 			} else {
@@ -171,7 +171,7 @@ func asksFirst(r Result) Result {
 // setStatuses is the write of the status after claims were adopted or are to be created.
 func (x *planner) setStatuses(of entries, work generation) SetClaimStatuses {
 	pod, adopted, pending := of.pod, work.adopted, work.pending
-	a := SetClaimStatuses{Statuses: adopted, Pending: pending, Creates: slices.Clone(pending), GoOn: !x.upstream()}
+	a := SetClaimStatuses{Statuses: adopted, Pending: pending, Creates: slices.Clone(pending), ContinueOnError: !x.upstream()}
 	if of.group != nil {
 		a.PodGroup, a.APIVersion = snapshot.KeyOf(pod), of.group.apiVersion
 	} else {
@@ -260,7 +260,7 @@ func (x *planner) reserve(actions []Action, of entries, ready []*resourcev1.Reso
 		}
 		claim = claim.DeepCopy()
 		claim.Status.ReservedFor = append(claim.Status.ReservedFor, consumer)
-		actions = append(actions, Reserve{Claim: claim, Pod: snapshot.KeyOf(pod), PodGroup: group, GoOn: !x.upstream()})
+		actions = append(actions, Reserve{Claim: claim, Pod: snapshot.KeyOf(pod), PodGroup: group, ContinueOnError: !x.upstream()})
 	}
 	return actions
 }

@@ -117,7 +117,7 @@ func TestD38_NoClaimAfterOneWithoutItsController(t *testing.T) {
 				require.ErrorContains(t, err, "spec.resourceClaims[0]")
 				require.Empty(t, r.Events, "the pod is not at fault")
 				explained, _ := Explain(s, podKey("p"), grouped)
-				require.Equal(t, ClaimFailed, explained.Reasons[0].Code)
+				require.Equal(t, ReasonClaimFailed, explained.Reasons[0].Code)
 				up, err := Plan(s, podKey("p"), Options{MatchUpstream: purekube.V1_37})
 				require.NoError(t, err)
 				require.Equal(t, makes, lines(up.Actions), "upstream's pass creates another one")

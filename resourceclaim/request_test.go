@@ -41,20 +41,20 @@ func TestRequests(t *testing.T) {
 		action       Action
 		want         purekube.Request
 	}{
-		{"create", "the body has its kind", CreateClaim{Pod: at("p"), PodClaim: "gpu", Claim: created, GoOn: true}, purekube.Request{
-			Verb: "create", Resource: claimResource, Namespace: ns, GoOn: true,
+		{"create", "the body has its kind", CreateClaim{Pod: at("p"), PodClaim: "gpu", Claim: created, ContinueOnError: true}, purekube.Request{
+			Verb: "create", Resource: claimResource, Namespace: ns, ContinueOnError: true,
 			Object: withKind(&resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: "p-gpu-"}}),
 		}},
 		{"create under MatchUpstream", "upstream stops at the first error", CreateClaim{Pod: at("p"), PodClaim: "gpu", Claim: created}, purekube.Request{
 			Verb: "create", Resource: claimResource, Namespace: ns,
 			Object: withKind(&resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: "p-gpu-"}}),
 		}},
-		{"statuses", "what is pending is left out", SetClaimStatuses{Pod: at("p"), UID: "uid-p", Statuses: []corev1.PodResourceClaimStatus{status("a", "c1")}, Pending: []string{"b"}, GoOn: true}, purekube.Request{
-			Verb: "patch", Resource: podResource, Subresource: "status", Namespace: ns, Name: "p", PatchType: types.ApplyPatchType, FieldManager: "ResourceClaimController", Force: true, GoOn: true,
+		{"statuses", "what is pending is left out", SetClaimStatuses{Pod: at("p"), UID: "uid-p", Statuses: []corev1.PodResourceClaimStatus{status("a", "c1")}, Pending: []string{"b"}, ContinueOnError: true}, purekube.Request{
+			Verb: "patch", Resource: podResource, Subresource: "status", Namespace: ns, Name: "p", PatchType: types.ApplyPatchType, FieldManager: "ResourceClaimController", Force: true, ContinueOnError: true,
 			Patch: []byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"ml","uid":"uid-p"},"status":{"resourceClaimStatuses":[{"name":"a","resourceClaimName":"c1"}]}}`),
 		}},
-		{"reserve", "the claim as it is to be", Reserve{Claim: newClaim("c", allocated, reservedFor("p")), Pod: at("p"), GoOn: true}, purekube.Request{
-			Verb: "update", Resource: claimResource, Subresource: "status", Namespace: ns, Name: "c", Object: withKind(newClaim("c", allocated, reservedFor("p"))), GoOn: true,
+		{"reserve", "the claim as it is to be", Reserve{Claim: newClaim("c", allocated, reservedFor("p")), Pod: at("p"), ContinueOnError: true}, purekube.Request{
+			Verb: "update", Resource: claimResource, Subresource: "status", Namespace: ns, Name: "c", Object: withKind(newClaim("c", allocated, reservedFor("p"))), ContinueOnError: true,
 		}},
 		{"release", "the finalizer and the deletion behind it rest on it", Release{Claim: newClaim("c", protected), Deallocate: true}, purekube.Request{
 			Verb: "update", Resource: claimResource, Subresource: "status", Namespace: ns, Name: "c", Object: withKind(newClaim("c", protected)),

@@ -24,9 +24,9 @@ type Reserve struct {
 	// PodGroup is the PodGroup of that pod if the claim is reserved for all of its pods; empty if it
 	// is reserved for the pod alone.
 	PodGroup types.NamespacedName
-	// GoOn reports that the reservations behind this one are right even if it fails. A plan
+	// ContinueOnError reports that the reservations behind this one are right even if it fails. A plan
 	// sets it, except under MatchUpstream: upstream stops at the first error.
-	GoOn bool
+	ContinueOnError bool
 }
 
 // Request writes Claim: update resourceclaims/status. HTTP 409 means that the claim has changed, or
@@ -34,7 +34,7 @@ type Reserve struct {
 // each case plan the pod again.
 func (a Reserve) Request([]runtime.Object) purekube.Request {
 	r := updateStatusOf(a.Claim)
-	r.GoOn = a.GoOn
+	r.ContinueOnError = a.ContinueOnError
 	return r
 }
 

@@ -49,10 +49,10 @@ type SetClaimStatuses struct {
 	// Creates are the entries of the CreateClaim actions that this plan begins with, in their order:
 	// done[i] of Request is the API server's answer for Creates[i].
 	Creates []string
-	// GoOn reports that the actions behind this one, which are reservations, are right even if
+	// ContinueOnError reports that the actions behind this one, which are reservations, are right even if
 	// the apply fails. A plan sets it, except under MatchUpstream: upstream stops at the first
 	// error.
-	GoOn bool
+	ContinueOnError bool
 }
 
 // Request applies the statuses: patch pods/status, or podgroups/status in APIVersion, a server-side
@@ -89,7 +89,7 @@ func (a SetClaimStatuses) Request(done []runtime.Object) purekube.Request {
 	}
 	return purekube.Request{
 		Verb: "patch", Resource: resource, Subresource: "status", Namespace: object.Namespace, Name: object.Name,
-		PatchType: patchType, Patch: body, FieldManager: FieldManager, Force: true, Err: problems.Err(), GoOn: a.GoOn,
+		PatchType: patchType, Patch: body, FieldManager: FieldManager, Force: true, Err: problems.Err(), ContinueOnError: a.ContinueOnError,
 	}
 }
 

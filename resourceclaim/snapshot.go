@@ -54,7 +54,7 @@ type Options struct {
 	// MatchUpstream asks for the requests that kube-controller-manager of that release would
 	// send, its defects included. Empty: the default decisions. The package comment lists the
 	// differences.
-	MatchUpstream purekube.Release
+	MatchUpstream purekube.Upstream
 	// DenyAdminAccess refuses templates with a request for admin access, as a cluster does
 	// where the feature DRAAdminAccess is off.
 	DenyAdminAccess bool
@@ -71,13 +71,13 @@ type Options struct {
 type Result = purekube.Result[Action]
 
 // Outcome is the share that one pod or claim has in PlanAll.
-type Outcome = purekube.Outcome[Key, Action]
+type Outcome = purekube.OutcomeBy[Key, Action]
 
 // upstream reports whether plans are to match a release.
 func (o Options) upstream() bool { return o.MatchUpstream != "" }
 
 // err is what is wrong with the options: every answer says so, and nothing else.
-func (o Options) err() error { return snapshot.CheckRelease(o.MatchUpstream) }
+func (o Options) err() error { return snapshot.CheckUpstream(o.MatchUpstream) }
 
 // upstreamSince137 reports whether they are to match v1.37 or what counts as newer.
 func (o Options) upstreamSince137() bool { return o.upstream() && o.MatchUpstream != purekube.V1_36 }

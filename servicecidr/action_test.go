@@ -54,7 +54,7 @@ func TestD3_UIDs(t *testing.T) {
 		cidr("new", of("10.0.0.0/24"), finalizers(), conditions()),
 		cidr("gone", of("10.1.0.0/24"), deletedAt(longAgo)),
 	))
-	for o, want := range map[purekube.Release][2]types.UID{"": {uid("new"), uid("gone")}, purekube.V1_36: {"", ""}} {
+	for o, want := range map[purekube.Upstream][2]types.UID{"": {uid("new"), uid("gone")}, purekube.V1_36: {"", ""}} {
 		all := planAll(s, servicecidr.Options{MatchUpstream: o})
 		require.Equal(t, actions{
 			servicecidr.AddFinalizer{Name: "new", UID: want[0]},
@@ -75,7 +75,7 @@ func TestRequest(t *testing.T) {
 		patch        func() (types.PatchType, []byte)
 		want         purekube.Request
 	}{
-		{"AddFinalizer", "the condition after it would be wrong without it: no GoOn", add, add.Patch, purekube.Request{}},
+		{"AddFinalizer", "the condition after it would be wrong without it: no ContinueOnError", add, add.Patch, purekube.Request{}},
 		{"RemoveFinalizer", "the only action of its plan", remove, remove.Patch, purekube.Request{}},
 		{"SetCondition", "an apply of the status", set, set.Patch, purekube.Request{Subresource: "status", FieldManager: "service-cidr-controller", Force: true}},
 	} {

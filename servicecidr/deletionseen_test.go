@@ -54,9 +54,9 @@ func TestBR3103_TheGracePeriodCountsFromTheLaterOfTimestampAndFirstSight(t *test
 			require.Equal(t, tc.want.IsZero(), len(r.Actions) == 1, tc.reason)
 			e, err := servicecidr.Explain(s, "x", tc.o)
 			require.NoError(t, err)
-			want := servicecidr.GracePeriod
+			want := servicecidr.ReasonGracePeriod
 			if tc.want.IsZero() {
-				want = servicecidr.Removable
+				want = servicecidr.ReasonRemovable
 			}
 			require.Equal(t, want, e.Reasons[0].Code, tc.reason)
 			require.True(t, e.Deletion.Safe, "the grace period is no part of the answer")

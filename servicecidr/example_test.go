@@ -63,7 +63,7 @@ func ExamplePlanAll() {
 			}},
 		}},
 	}
-	for _, release := range []purekube.Release{"", purekube.V1_36} {
+	for _, release := range []purekube.Upstream{"", purekube.V1_36} {
 		outcomes, err := servicecidr.PlanAll(s, servicecidr.Options{MatchUpstream: release})
 		if err != nil {
 			fmt.Println(err)

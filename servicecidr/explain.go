@@ -37,55 +37,55 @@ type Code string
 // What the plan does and why. Each explanation begins with one or two of these.
 const (
 	// Unprotected: the finalizer is missing, and AddFinalizer adds it (BR-31-01).
-	Unprotected Code = "Unprotected"
+	ReasonUnprotected Code = "Unprotected"
 	// ConditionDiffers: the condition Ready is missing or says something else, and SetCondition
 	// writes it.
-	ConditionDiffers Code = "ConditionDiffers"
+	ReasonConditionDiffers Code = "ConditionDiffers"
 	// UpToDate: it is not being deleted, and its finalizer and condition are as they should be.
-	UpToDate Code = "UpToDate"
+	ReasonUpToDate Code = "UpToDate"
 	// Blocked: its deletion would leave addresses without a range (BR-31-02).
-	Blocked Code = "Blocked"
+	ReasonBlocked Code = "Blocked"
 	// Uncertain: nothing is known to be in the way, but something that cannot be read may be. The
 	// finalizer stays.
-	Uncertain Code = "Uncertain"
+	ReasonUncertain Code = "Uncertain"
 	// GracePeriod: it may go once the grace period is over (BR-31-03).
-	GracePeriod Code = "GracePeriod"
+	ReasonGracePeriod Code = "GracePeriod"
 	// Removable: it may go, and RemoveFinalizer lets it.
-	Removable Code = "Removable"
+	ReasonRemovable Code = "Removable"
 	// Released: it may go, and the finalizer is not there any more. Others' finalizers hold it.
-	Released Code = "Released"
+	ReasonReleased Code = "Released"
 )
 
 // What an entry of spec.cidrs contributes. Field is the entry.
 const (
 	// Contained: a prefix of another ServiceCIDR contains this one as a whole (BR-31-05).
-	Contained Code = "Contained"
+	ReasonContained Code = "Contained"
 	// ContainedByDeleting: a prefix of another ServiceCIDR contains this one, but that one is being
 	// deleted too and may be gone first (D-1).
-	ContainedByDeleting Code = "ContainedByDeleting"
+	ReasonContainedByDeleting Code = "ContainedByDeleting"
 	// ContainedByUnprotected: a prefix of another ServiceCIDR contains this one, but that one does
 	// not carry the finalizer and may be gone at any moment (D-25).
-	ContainedByUnprotected Code = "ContainedByUnprotected"
+	ReasonContainedByUnprotected Code = "ContainedByUnprotected"
 	// ContainedInPart: a prefix of another ServiceCIDR lies inside this one and covers its addresses.
-	ContainedInPart Code = "ContainedInPart"
+	ReasonContainedInPart Code = "ContainedInPart"
 	// AddressesOrphaned: addresses would be left without a range. Object is the first of them.
-	AddressesOrphaned Code = "AddressesOrphaned"
+	ReasonAddressesOrphaned Code = "AddressesOrphaned"
 	// NoAddresses: no address would be left without a range.
-	NoAddresses Code = "NoAddresses"
+	ReasonNoAddresses Code = "NoAddresses"
 	// Unparsable: the entry does not parse, or spec.cidrs is empty (D-2).
-	Unparsable Code = "Unparsable"
+	ReasonUnparsable Code = "Unparsable"
 )
 
 // What is uncertain.
 const (
 	// AddressUnknown: an IPAddress is nil, or its name is not an address, and it may be one of the
 	// addresses of this ServiceCIDR.
-	AddressUnknown Code = "AddressUnknown"
+	ReasonAddressUnknown Code = "AddressUnknown"
 	// DuplicateOverlaps: more than one ServiceCIDR has the name of Object. One of them overlaps this
 	// one and may be the cover that it lacks.
-	DuplicateOverlaps Code = "DuplicateOverlaps"
+	ReasonDuplicateOverlaps Code = "DuplicateOverlaps"
 	// Duplicate: more than one ServiceCIDR has this name. Nothing is decided about it.
-	Duplicate Code = "Duplicate"
+	ReasonDuplicate Code = "Duplicate"
 )
 
 // Explain says why Plan and CheckDeletion decide about the ServiceCIDR of that name as they do. The
@@ -139,7 +139,7 @@ func (c cidrs) explainMissing(name string) Explanation {
 	if c.duplicates[name] == nil {
 		return Explanation{}
 	}
-	return Explanation{Key: name, Reasons: []Reason{{Code: Duplicate, Message: "more than one ServiceCIDR has this name: nothing is decided about it"}}}
+	return Explanation{Key: name, Reasons: []Reason{{Code: ReasonDuplicate, Message: "more than one ServiceCIDR has this name: nothing is decided about it"}}}
 }
 
 func explain(now time.Time, x *object, e examination, o Options) Explanation {
@@ -147,11 +147,11 @@ func explain(now time.Time, x *object, e examination, o Options) Explanation {
 	b.plan(now, x, e, o)
 	parsed := 0
 	if len(x.Spec.CIDRs) == 0 {
-		b.add("spec.cidrs", Unparsable, "", "there is no prefix: what it contains is not known")
+		b.add("spec.cidrs", ReasonUnparsable, "", "there is no prefix: what it contains is not known")
 	}
 	for i, text := range x.Spec.CIDRs {
 		if parsed == len(x.entries) || x.entries[parsed] != i {
-			b.add(cidrField(i), Unparsable, "", fmt.Sprintf("%q is not a prefix: what it contains is not known", text))
+			b.add(cidrField(i), ReasonUnparsable, "", fmt.Sprintf("%q is not a prefix: what it contains is not known", text))
 			continue
 		}
 		b.prefix(cidrField(i), e.Coverage[parsed], e.covers[parsed], e.Orphans)
@@ -174,31 +174,31 @@ func (b *reasons) plan(now time.Time, x *object, e examination, o Options) {
 	switch {
 	case !x.deleting():
 		if !x.protected() {
-			b.add(finalizersField, Unprotected, "", "the finalizer "+Finalizer+" is missing: nothing holds it while it is in use")
+			b.add(finalizersField, ReasonUnprotected, "", "the finalizer "+Finalizer+" is missing: nothing holds it while it is in use")
 		}
 		if !x.says(wantReady(true)) {
-			b.add(conditionsField, ConditionDiffers, "", "the condition Ready=True is not there as it should be")
+			b.add(conditionsField, ReasonConditionDiffers, "", "the condition Ready=True is not there as it should be")
 		}
 		if len(b.list) == 0 {
-			b.add("", UpToDate, "", "it is not being deleted; its finalizer and its condition Ready are there")
+			b.add("", ReasonUpToDate, "", "it is not being deleted; its finalizer and its condition Ready are there")
 		}
 	case e.blocked:
-		b.add("", Blocked, "", fmt.Sprintf("its deletion would leave %s without a range", addressCount(len(e.Orphans))))
+		b.add("", ReasonBlocked, "", fmt.Sprintf("its deletion would leave %s without a range", addressCount(len(e.Orphans))))
 		if !x.says(wantReady(false)) {
-			b.add(conditionsField, ConditionDiffers, "", "the condition Ready=False is not there as it should be")
+			b.add(conditionsField, ReasonConditionDiffers, "", "the condition Ready=False is not there as it should be")
 		}
 	case !e.none():
-		b.add("", Uncertain, "", "nothing is known to be in the way, but not everything could be read: the finalizer stays")
+		b.add("", ReasonUncertain, "", "nothing is known to be in the way, but not everything could be read: the finalizer stays")
 	case now.Before(x.graceEnd(now, o)):
 		message := "nothing is in the way, and the grace period ends at " + x.graceEnd(now, o).UTC().Format(time.RFC3339)
 		if x.unseen {
 			message = "nothing is in the way; the grace period begins when Snapshot.DeletionSeen says when you first saw the deletion"
 		}
-		b.add("metadata.deletionTimestamp", GracePeriod, "", message)
+		b.add("metadata.deletionTimestamp", ReasonGracePeriod, "", message)
 	case x.protected():
-		b.add(finalizersField, Removable, "", "nothing is in the way, and the grace period is over")
+		b.add(finalizersField, ReasonRemovable, "", "nothing is in the way, and the grace period is over")
 	default:
-		b.add(finalizersField, Released, "", "nothing is in the way; the finalizer "+Finalizer+" is not there any more")
+		b.add(finalizersField, ReasonReleased, "", "nothing is in the way; the finalizer "+Finalizer+" is not there any more")
 	}
 }
 
@@ -208,17 +208,17 @@ const maxNamed = 20
 // prefix says what one entry of spec.cidrs contributes.
 func (b *reasons) prefix(field string, c Coverage, others covers, orphans []Orphan) {
 	for _, y := range others.by {
-		b.add(field, Contained, y.Name, fmt.Sprintf("%s contains %s: no address of it would be left without a range", y.Name, c.Prefix))
+		b.add(field, ReasonContained, y.Name, fmt.Sprintf("%s contains %s: no address of it would be left without a range", y.Name, c.Prefix))
 	}
 	for _, y := range others.unreliable {
-		code, why := ContainedByDeleting, "is being deleted too and may be gone before it"
+		code, why := ReasonContainedByDeleting, "is being deleted too and may be gone before it"
 		if !y.protected() {
-			code, why = ContainedByUnprotected, "does not carry the finalizer "+Finalizer+" and may be gone before it"
+			code, why = ReasonContainedByUnprotected, "does not carry the finalizer "+Finalizer+" and may be gone before it"
 		}
 		b.add(field, code, y.Name, fmt.Sprintf("%s contains %s, but it %s", y.Name, c.Prefix, why))
 	}
 	for _, y := range others.inside {
-		b.add(field, ContainedInPart, y.Name, fmt.Sprintf("%s contains a part of %s", y.Name, c.Prefix))
+		b.add(field, ReasonContainedInPart, y.Name, fmt.Sprintf("%s contains a part of %s", y.Name, c.Prefix))
 	}
 	if len(others.by) > 0 {
 		return
@@ -230,7 +230,7 @@ func (b *reasons) prefix(field string, c Coverage, others covers, orphans []Orph
 		}
 	}
 	if len(mine) == 0 {
-		b.add(field, NoAddresses, "", fmt.Sprintf("no address of %s is known that would be left without a range", c.Prefix))
+		b.add(field, ReasonNoAddresses, "", fmt.Sprintf("no address of %s is known that would be left without a range", c.Prefix))
 		return
 	}
 	var texts []string
@@ -240,7 +240,7 @@ func (b *reasons) prefix(field string, c Coverage, others covers, orphans []Orph
 	if more := len(mine) - len(texts); more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
-	b.add(field, AddressesOrphaned, mine[0].IPAddress,
+	b.add(field, ReasonAddressesOrphaned, mine[0].IPAddress,
 		fmt.Sprintf("%s would be left without a range: %s", addressCount(len(mine)), strings.Join(texts, ", ")))
 }
 
@@ -253,12 +253,12 @@ func (b *reasons) uncertain(x *object, e examination) {
 		if d.Name != "" {
 			what = fmt.Sprintf("the name of the IPAddress %q is not an address", d.Name)
 		}
-		b.add("", AddressUnknown, d.Name, what+": it may be an address of this ServiceCIDR")
+		b.add("", ReasonAddressUnknown, d.Name, what+": it may be an address of this ServiceCIDR")
 	}
 	duplicates := slices.Clone(e.duplicates)
 	slices.SortFunc(duplicates, func(p, q *purekube.ObjectError) int { return cmp.Compare(p.Name, q.Name) })
 	for _, d := range duplicates {
-		b.add("", DuplicateOverlaps, d.Name, fmt.Sprintf("more than one ServiceCIDR is called %s, and one of them overlaps this one: it counts as no cover", d.Name))
+		b.add("", ReasonDuplicateOverlaps, d.Name, fmt.Sprintf("more than one ServiceCIDR is called %s, and one of them overlaps this one: it counts as no cover", d.Name))
 	}
 }
 

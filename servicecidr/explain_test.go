@@ -119,7 +119,7 @@ func TestProperty_ExplainIsThePlan(t *testing.T) {
 				require.Empty(t, diff(e, one), "seed %d, %s", seed, e.Key)
 				plan, _ := servicecidr.Plan(s, e.Key, o)
 				require.Equal(t, planOf(e), plan.Actions != nil, "seed %d, %s: %v, %v", seed, e.Key, e.Reasons, plan)
-				require.Equal(t, e.Reasons[0].Code == servicecidr.GracePeriod, !plan.RecheckAt.IsZero(), "seed %d, %s", seed, e.Key)
+				require.Equal(t, e.Reasons[0].Code == servicecidr.ReasonGracePeriod, !plan.RecheckAt.IsZero(), "seed %d, %s", seed, e.Key)
 				for _, reason := range e.Reasons {
 					seen[reason.Code]++
 				}
@@ -135,7 +135,7 @@ func TestProperty_ExplainIsThePlan(t *testing.T) {
 func planOf(e servicecidr.Explanation) bool {
 	for _, r := range e.Reasons {
 		switch r.Code {
-		case servicecidr.Unprotected, servicecidr.ConditionDiffers, servicecidr.Removable:
+		case servicecidr.ReasonUnprotected, servicecidr.ReasonConditionDiffers, servicecidr.ReasonRemovable:
 			return true
 		}
 	}

@@ -289,7 +289,7 @@ func TestBR3103_GracePeriod(t *testing.T) {
 		{"negative", "is none, and even less", deletion.Add(-time.Minute), &negative, time.Time{}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			for _, release := range []purekube.Release{"", purekube.V1_36} {
+			for _, release := range []purekube.Upstream{"", purekube.V1_36} {
 				s := servicecidr.Snapshot{Now: tc.at, ServiceCIDRs: cidrs(cidr("x", of("10.0.0.0/24"), deletedAt(deletion)))}
 				r, err := servicecidr.Plan(s, "x", servicecidr.Options{MatchUpstream: release, GracePeriod: tc.period})
 				require.NoError(t, err)

@@ -22,7 +22,7 @@ func clusterOf(server *apiserver.Server) servicecidr.Snapshot {
 	}
 }
 
-// execute makes the calls of a plan: none after one that failed, unless its Request says GoOn. It
+// execute makes the calls of a plan: none after one that failed, unless its Request says ContinueOnError. It
 // returns the calls that succeeded and the events of those that did not.
 func execute(server *apiserver.Server, r servicecidr.Result) (made []string, events []string) {
 	var done []runtime.Object
@@ -39,7 +39,7 @@ func execute(server *apiserver.Server, r servicecidr.Result) (made []string, eve
 				events = append(events, e.Reason)
 			}
 		}
-		if !request.GoOn {
+		if !request.ContinueOnError {
 			break
 		}
 	}

@@ -48,7 +48,7 @@ type Snapshot struct {
 type Options struct {
 	// MatchUpstream asks for the requests that kube-controller-manager of that release would
 	// send, without the divergences that the package comment lists. Empty: the careful default.
-	MatchUpstream purekube.Release
+	MatchUpstream purekube.Upstream
 	// GracePeriod replaces DeletionGracePeriod. Zero or negative: none. The package comment says what it must be longer
 	// than.
 	GracePeriod *time.Duration
@@ -60,7 +60,7 @@ type Options struct {
 func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
 
 // err is what is wrong with the options: every answer says so, and nothing else.
-func (o Options) err() error { return snapshot.CheckRelease(o.MatchUpstream) }
+func (o Options) err() error { return snapshot.CheckUpstream(o.MatchUpstream) }
 
 func (o Options) gracePeriod() time.Duration {
 	if o.GracePeriod != nil {
@@ -73,7 +73,7 @@ func (o Options) gracePeriod() time.Duration {
 type Result = purekube.Result[Action]
 
 // Outcome is one ServiceCIDR's share of a whole-cluster plan; the key is its name.
-type Outcome = purekube.Outcome[string, Action]
+type Outcome = purekube.OutcomeBy[string, Action]
 
 const (
 	kindServiceCIDR = "ServiceCIDR"

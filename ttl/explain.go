@@ -37,28 +37,28 @@ type Code string
 // Why a node is written, or not: the codes of an [Explanation].
 const (
 	// AnnotationMissing: there is no annotation, and SetTTL writes one.
-	AnnotationMissing Code = "AnnotationMissing"
+	ReasonAnnotationMissing Code = "AnnotationMissing"
 	// AnnotationNotInteger: the annotation is not an integer that fits into 64 bits, and SetTTL
 	// writes over it.
-	AnnotationNotInteger Code = "AnnotationNotInteger"
+	ReasonAnnotationNotInteger Code = "AnnotationNotInteger"
 	// AnnotationDiffers: the annotation has another number of seconds, and SetTTL writes over it.
-	AnnotationDiffers Code = "AnnotationDiffers"
+	ReasonAnnotationDiffers Code = "AnnotationDiffers"
 	// AnnotationMatches: the annotation says the TTL, and nothing is written (BR-19-07).
-	AnnotationMatches Code = "AnnotationMatches"
+	ReasonAnnotationMatches Code = "AnnotationMatches"
 	// Duplicate: more than one node has the name. It counts as one node, and none of them is written.
-	Duplicate Code = "Duplicate"
+	ReasonDuplicate Code = "Duplicate"
 )
 
 // Why the cluster is at its step: the codes of a [StepExplanation].
 const (
 	// StepKept: the step allows as many nodes as there are.
-	StepKept Code = "StepKept"
+	ReasonStepKept Code = "StepKept"
 	// StepUp: there are more nodes than the step in the snapshot allows.
-	StepUp Code = "StepUp"
+	ReasonStepUp Code = "StepUp"
 	// StepDown: there are fewer nodes than the step in the snapshot allows.
-	StepDown Code = "StepDown"
+	ReasonStepDown Code = "StepDown"
 	// StepOutOfRange: the step in the snapshot is not in the table, and the nearest one stands for it.
-	StepOutOfRange Code = "StepOutOfRange"
+	ReasonStepOutOfRange Code = "StepOutOfRange"
 )
 
 // annotationField is the path of the annotation in a node.
@@ -117,13 +117,13 @@ func explainNode(n *corev1.Node, b Boundary) Explanation {
 	reason := Reason{Field: annotationField}
 	switch want := seconds(b.TTL); {
 	case !present:
-		reason.Code, reason.Message = AnnotationMissing, fmt.Sprintf("there is no annotation; it should say %d", want)
+		reason.Code, reason.Message = ReasonAnnotationMissing, fmt.Sprintf("there is no annotation; it should say %d", want)
 	case !valid:
-		reason.Code, reason.Message = AnnotationNotInteger, fmt.Sprintf("%q is not an integer; it should say %d", text, want)
+		reason.Code, reason.Message = ReasonAnnotationNotInteger, fmt.Sprintf("%q is not an integer; it should say %d", text, want)
 	case !says(n, b.TTL):
-		reason.Code, reason.Message = AnnotationDiffers, fmt.Sprintf("it says %q and should say %d", text, want)
+		reason.Code, reason.Message = ReasonAnnotationDiffers, fmt.Sprintf("it says %q and should say %d", text, want)
 	default:
-		reason.Code, reason.Message = AnnotationMatches, fmt.Sprintf("it says %q, as it should", text)
+		reason.Code, reason.Message = ReasonAnnotationMatches, fmt.Sprintf("it says %q, as it should", text)
 	}
 	e.Reasons = []Reason{reason}
 	return e
@@ -131,7 +131,7 @@ func explainNode(n *corev1.Node, b Boundary) Explanation {
 
 func explainDuplicate(name string, b Boundary) Explanation {
 	return Explanation{Key: name, Want: b.TTL, Reasons: []Reason{{
-		Code: Duplicate, Message: "more than one node has this name: they count as one, and none of them is written",
+		Code: ReasonDuplicate, Message: "more than one node has this name: they count as one, and none of them is written",
 	}}}
 }
 
@@ -173,17 +173,17 @@ func explainStep(given, count int, t Table) StepExplanation {
 		e.Reasons = append(e.Reasons, Reason{Code: code, Message: fmt.Sprintf(format, args...)})
 	}
 	if from != given {
-		add(StepOutOfRange, "step %d is not in the table; step %d stands for it", given, from)
+		add(ReasonStepOutOfRange, "step %d is not in the table; step %d stands for it", given, from)
 	}
 	switch {
 	case step > from:
-		add(StepUp, "%d nodes are more than the %d of step %d", count, steps[from].SizeMax, from)
+		add(ReasonStepUp, "%d nodes are more than the %d of step %d", count, steps[from].SizeMax, from)
 	case step < from:
-		add(StepDown, "%d nodes are fewer than the %d of step %d", count, steps[from].SizeMin, from)
+		add(ReasonStepDown, "%d nodes are fewer than the %d of step %d", count, steps[from].SizeMin, from)
 	case step == len(steps)-1:
-		add(StepKept, "step %d is for %d nodes and more, and there are %d", step, b.SizeMin, count)
+		add(ReasonStepKept, "step %d is for %d nodes and more, and there are %d", step, b.SizeMin, count)
 	default:
-		add(StepKept, "step %d is for %d to %d nodes, and there are %d", step, b.SizeMin, b.SizeMax, count)
+		add(ReasonStepKept, "step %d is for %d to %d nodes, and there are %d", step, b.SizeMin, b.SizeMax, count)
 	}
 	return e
 }

@@ -19,10 +19,10 @@ func TestExplain(t *testing.T) {
 		annotation   string
 		want         Reason
 	}{
-		{"missing", "SetTTL writes one", absent, Reason{Code: AnnotationMissing, Message: "there is no annotation; it should say 15"}},
-		{"not an integer", "as strconv.Atoi reads", "15s", Reason{Code: AnnotationNotInteger, Message: `"15s" is not an integer; it should say 15`}},
-		{"another TTL", "of another step", "0", Reason{Code: AnnotationDiffers, Message: `it says "0" and should say 15`}},
-		{"BR-19-07", "it is right, and not written again", "015", Reason{Code: AnnotationMatches, Message: `it says "015", as it should`}},
+		{"missing", "SetTTL writes one", absent, Reason{Code: ReasonAnnotationMissing, Message: "there is no annotation; it should say 15"}},
+		{"not an integer", "as strconv.Atoi reads", "15s", Reason{Code: ReasonAnnotationNotInteger, Message: `"15s" is not an integer; it should say 15`}},
+		{"another TTL", "of another step", "0", Reason{Code: ReasonAnnotationDiffers, Message: `it says "0" and should say 15`}},
+		{"BR-19-07", "it is right, and not written again", "015", Reason{Code: ReasonAnnotationMatches, Message: `it says "015", as it should`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			n := node("a", tc.annotation)
@@ -49,7 +49,7 @@ func TestExplainWithoutAnAnswer(t *testing.T) {
 	require.ErrorIs(t, err, purekube.ErrNil)
 	require.NotErrorIs(t, err, purekube.ErrNotFound)
 	require.Equal(t, "a", e.Key)
-	require.Equal(t, Duplicate, e.Reasons[0].Code)
+	require.Equal(t, ReasonDuplicate, e.Reasons[0].Code)
 }
 
 func TestExplainStep(t *testing.T) {
@@ -61,18 +61,18 @@ func TestExplainStep(t *testing.T) {
 		want         StepExplanation
 		codes        []Code
 	}{
-		{"BR-19-01 first", "no step below it", Snapshot{}, StepExplanation{Boundary: Boundary{0, 100, 0}, UpAt: 101, DownAt: -1}, []Code{StepKept}},
-		{"negative", "stands for the first", Snapshot{Step: -3}, StepExplanation{Boundary: Boundary{0, 100, 0}, UpAt: 101, DownAt: -1}, []Code{StepOutOfRange, StepKept}},
+		{"BR-19-01 first", "no step below it", Snapshot{}, StepExplanation{Boundary: Boundary{0, 100, 0}, UpAt: 101, DownAt: -1}, []Code{ReasonStepKept}},
+		{"negative", "stands for the first", Snapshot{Step: -3}, StepExplanation{Boundary: Boundary{0, 100, 0}, UpAt: 101, DownAt: -1}, []Code{ReasonStepOutOfRange, ReasonStepKept}},
 		{"BR-19-05 last", "no step above it", Snapshot{Step: 9, Nodes: fleet(1800, "300")},
-			StepExplanation{From: 4, Step: 4, Boundary: Boundary{1800, 2147483647, 300 * time.Second}, Nodes: 1800, DownAt: 1799}, []Code{StepOutOfRange, StepKept}},
+			StepExplanation{From: 4, Step: 4, Boundary: Boundary{1800, 2147483647, 300 * time.Second}, Nodes: 1800, DownAt: 1799}, []Code{ReasonStepOutOfRange, ReasonStepKept}},
 		{"BR-19-06 kept", "in the overlap of two steps the step stays what it was", Snapshot{Step: 1, Nodes: fleet(95, "15")},
-			StepExplanation{From: 1, Step: 1, Boundary: step1, Nodes: 95, UpAt: 501, DownAt: 89}, []Code{StepKept}},
+			StepExplanation{From: 1, Step: 1, Boundary: step1, Nodes: 95, UpAt: 501, DownAt: 89}, []Code{ReasonStepKept}},
 		{"up", "more nodes than it allows", Snapshot{Nodes: fleet(101, "15")},
-			StepExplanation{Step: 1, Boundary: step1, Nodes: 101, UpAt: 501, DownAt: 89}, []Code{StepUp}},
+			StepExplanation{Step: 1, Boundary: step1, Nodes: 101, UpAt: 501, DownAt: 89}, []Code{ReasonStepUp}},
 		{"down", "fewer nodes than it allows", Snapshot{Step: 2, Nodes: fleet(449, "15")},
-			StepExplanation{From: 2, Step: 1, Boundary: step1, Nodes: 449, UpAt: 501, DownAt: 89}, []Code{StepDown}},
+			StepExplanation{From: 2, Step: 1, Boundary: step1, Nodes: 449, UpAt: 501, DownAt: 89}, []Code{ReasonStepDown}},
 		{"two nodes of one name", "count as one", Snapshot{Nodes: append(two, two[0])},
-			StepExplanation{Boundary: Boundary{0, 100, 0}, Nodes: 2, UpAt: 101, DownAt: -1}, []Code{StepKept}},
+			StepExplanation{Boundary: Boundary{0, 100, 0}, Nodes: 2, UpAt: 101, DownAt: -1}, []Code{ReasonStepKept}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := ExplainStep(tc.s, Options{})

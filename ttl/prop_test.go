@@ -86,7 +86,7 @@ func TestProperties(t *testing.T) {
 			x, _ := Explain(settled, n.Name, Options{})
 			require.Empty(t, cmp.Diff(explained[n.Name], x), at)
 			code := x.Reasons[0].Code
-			require.Equal(t, got.Empty(), code == AnnotationMatches || code == Duplicate, "%s: Explain and Plan agree on %s", at, n.Name)
+			require.Equal(t, got.Empty(), code == ReasonAnnotationMatches || code == ReasonDuplicate, "%s: Explain and Plan agree on %s", at, n.Name)
 			if own := outcome[n.Name].Err; own != nil {
 				require.Contains(t, errText(err), own.Error(), at)
 			}

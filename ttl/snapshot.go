@@ -26,4 +26,4 @@ type Options struct {
 type Result = purekube.Result[Action]
 
 // Outcome is one node's share of [PlanAll]; its key is the node's name.
-type Outcome = purekube.Outcome[string, Action]
+type Outcome = purekube.OutcomeBy[string, Action]

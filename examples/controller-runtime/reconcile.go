@@ -76,7 +76,7 @@ func (r *reconciler[K, A]) carryOut(ctx context.Context, actions []A) error {
 				r.record(e)
 			}
 		}
-		if !request.GoOn {
+		if !request.ContinueOnError {
 			break
 		}
 		done = append(done, nil)

@@ -22,7 +22,7 @@ type settings struct {
 	kubeconfig     string
 	controllers    []string
 	dryRun         bool
-	matchUpstream  purekube.Release
+	matchUpstream  purekube.Upstream
 	workers        int
 	qps, lookupQPS float32
 	burst          int
@@ -63,7 +63,7 @@ func parseSettings(args []string, out io.Writer) (settings, error) {
 	if err := f.Parse(args); err != nil {
 		return s, err
 	}
-	s.matchUpstream = purekube.Release(release)
+	s.matchUpstream = purekube.Upstream(release)
 	s.qps, s.lookupQPS = float32(qps), float32(lookupQPS)
 	var err error
 	if s.controllers, err = choose(controllers); err == nil {
@@ -81,7 +81,7 @@ func (s settings) check(rest []string) error {
 		return fmt.Errorf("unknown arguments: %q", rest)
 	case s.logFormat != "text" && s.logFormat != "json":
 		return fmt.Errorf("-log-format %s: neither text nor json", s.logFormat)
-	case !slices.Contains([]purekube.Release{"", purekube.V1_36, purekube.V1_37}, s.matchUpstream):
+	case !slices.Contains([]purekube.Upstream{"", purekube.V1_36, purekube.V1_37}, s.matchUpstream):
 		return fmt.Errorf("-match-upstream %s: there are %s and %s", s.matchUpstream, purekube.V1_36, purekube.V1_37)
 	case !s.leaderElect && !s.singleReplica && !s.dryRun:
 		return errors.New("-leader-elect=false: without a Lease two managers create two claims for each pod and keep overwriting each other's TTLs; " +

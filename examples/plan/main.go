@@ -53,7 +53,7 @@ type system struct {
 // settings are the flags that a core may want to know.
 type settings struct {
 	now           time.Time
-	matchUpstream purekube.Release
+	matchUpstream purekube.Upstream
 	explain       bool
 	// assumeComplete: pods that the input lacks do not exist.
 	assumeComplete bool
@@ -185,7 +185,7 @@ func parse(args []string, sys system) (invocation, error) {
 			if !slices.Contains(releases, release) {
 				return fmt.Errorf("there is %s", strings.Join(releases, ", "))
 			}
-			inv.matchUpstream = purekube.Release(release)
+			inv.matchUpstream = purekube.Upstream(release)
 			return nil
 		})
 	flags.Func("core", "plan only this `core`; may be given again: "+strings.Join(coreNames(), ", "), func(name string) error {

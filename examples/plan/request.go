@@ -16,20 +16,20 @@ import (
 
 // jsonRequest is a call to the API server as -o json and -o requests print it.
 type jsonRequest struct {
-	Verb          string                `json:"verb"`
-	Group         string                `json:"group,omitempty"`
-	Version       string                `json:"version"`
-	Resource      string                `json:"resource"`
-	Subresource   string                `json:"subresource,omitempty"`
-	Namespace     string                `json:"namespace,omitempty"`
-	Name          string                `json:"name,omitempty"`
-	Object        any                   `json:"object,omitempty"`
-	PatchType     types.PatchType       `json:"patchType,omitempty"`
-	Patch         stdjson.RawMessage    `json:"patch,omitempty"`
-	FieldManager  string                `json:"fieldManager,omitempty"`
-	Force         bool                  `json:"force,omitempty"`
-	Preconditions *metav1.Preconditions `json:"preconditions,omitempty"`
-	GoOn          bool                  `json:"goOn,omitempty"`
+	Verb            string                `json:"verb"`
+	Group           string                `json:"group,omitempty"`
+	Version         string                `json:"version"`
+	Resource        string                `json:"resource"`
+	Subresource     string                `json:"subresource,omitempty"`
+	Namespace       string                `json:"namespace,omitempty"`
+	Name            string                `json:"name,omitempty"`
+	Object          any                   `json:"object,omitempty"`
+	PatchType       types.PatchType       `json:"patchType,omitempty"`
+	Patch           stdjson.RawMessage    `json:"patch,omitempty"`
+	FieldManager    string                `json:"fieldManager,omitempty"`
+	Force           bool                  `json:"force,omitempty"`
+	Preconditions   *metav1.Preconditions `json:"preconditions,omitempty"`
+	ContinueOnError bool                  `json:"continueOnError,omitempty"`
 }
 
 func newJSONRequest(r purekube.Request) *jsonRequest {
@@ -37,7 +37,7 @@ func newJSONRequest(r purekube.Request) *jsonRequest {
 		Verb: r.Verb, Group: r.Resource.Group, Version: r.Resource.Version, Resource: r.Resource.Resource,
 		Subresource: r.Subresource, Namespace: r.Namespace, Name: r.Name,
 		PatchType: r.PatchType, Patch: r.Patch,
-		FieldManager: r.FieldManager, Force: r.Force, Preconditions: r.Preconditions, GoOn: r.GoOn,
+		FieldManager: r.FieldManager, Force: r.Force, Preconditions: r.Preconditions, ContinueOnError: r.ContinueOnError,
 	}
 	if r.Object != nil {
 		j.Object = r.Object

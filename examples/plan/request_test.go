@@ -95,7 +95,7 @@ func readRequest(t *testing.T, line string) purekube.Request {
 		Verb: j.Verb, Resource: schema.GroupVersionResource{Group: j.Group, Version: j.Version, Resource: j.Resource},
 		Subresource: j.Subresource, Namespace: j.Namespace, Name: j.Name,
 		PatchType: j.PatchType, Patch: j.Patch, FieldManager: j.FieldManager, Force: j.Force,
-		Preconditions: j.Preconditions, GoOn: j.GoOn,
+		Preconditions: j.Preconditions, ContinueOnError: j.ContinueOnError,
 	}
 	if len(j.Object) > 0 {
 		object, _, err := decoder.Decode(j.Object, nil, nil)

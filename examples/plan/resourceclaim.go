@@ -136,7 +136,7 @@ func whyClaim(a resourceclaim.Action, reasons []resourceclaim.Reason) string {
 		return "it is not allocated any more"
 	case resourceclaim.DeleteClaim:
 		for _, r := range reasons {
-			if r.Code == resourceclaim.OwnerNeedsNoClaim {
+			if r.Code == resourceclaim.ReasonOwnerNeedsNoClaim {
 				before, _, _ := strings.Cut(r.Message, ":")
 				return before
 			}
@@ -148,7 +148,7 @@ func whyClaim(a resourceclaim.Action, reasons []resourceclaim.Reason) string {
 // releasedFrom are the reasons for each consumer that is taken away.
 func releasedFrom(a resourceclaim.Release, reasons []resourceclaim.Reason) []string {
 	gone := []resourceclaim.Code{
-		resourceclaim.ConsumerDeleted, resourceclaim.ConsumerReplaced, resourceclaim.ConsumerDone, resourceclaim.ConsumerGone,
+		resourceclaim.ReasonConsumerDeleted, resourceclaim.ReasonConsumerReplaced, resourceclaim.ReasonConsumerDone, resourceclaim.ReasonConsumerGone,
 	}
 	var texts []string
 	for _, r := range reasons {

@@ -40,11 +40,11 @@ func planTTL(c *cluster, set settings) section {
 	for _, e := range explanations {
 		reasons[e.Key] = e.Reasons
 		switch e.Reasons[0].Code {
-		case ttl.AnnotationMissing:
+		case ttl.ReasonAnnotationMissing:
 			annotations[e.Key] = "it has no annotation " + ttl.Annotation
-		case ttl.AnnotationNotInteger:
+		case ttl.ReasonAnnotationNotInteger:
 			annotations[e.Key] = fmt.Sprintf("its annotation is no integer: %q", *e.Annotation)
-		case ttl.AnnotationDiffers:
+		case ttl.ReasonAnnotationDiffers:
 			annotations[e.Key] = fmt.Sprintf("its annotation says %q", *e.Annotation)
 		}
 	}

@@ -59,7 +59,7 @@ type Options[X, S any, K comparable] struct {
 }
 
 // KeysOf are the keys of the outcomes of a PlanAll: those that there is anything to do for.
-func KeysOf[K comparable, A purekube.Action](outcomes []purekube.Outcome[K, A]) []K {
+func KeysOf[K comparable, A purekube.Action](outcomes []purekube.OutcomeBy[K, A]) []K {
 	keys := make([]K, len(outcomes))
 	for i := range outcomes {
 		keys[i] = outcomes[i].Key
@@ -371,7 +371,7 @@ func (c *Controller[X, S, K, A]) carryOut(ctx context.Context, key K, actions []
 				c.record(e)
 			}
 		}
-		if !request.GoOn {
+		if !request.ContinueOnError {
 			break
 		}
 		done = append(done, nil)

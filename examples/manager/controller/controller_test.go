@@ -73,9 +73,9 @@ func (c *cell) Plan(key string) (purekube.Result[write], error) { return c.plan(
 
 // write is an action; it says what was returned to those before it.
 type write struct {
-	name string
-	goOn bool
-	verb string // empty: update
+	name            string
+	continueOnError bool
+	verb            string // empty: update
 }
 
 func (w write) String() string { return "write " + w.name }
@@ -89,7 +89,7 @@ func (w write) Request(done []runtime.Object) purekube.Request {
 			got += " after a failure"
 		}
 	}
-	return purekube.Request{Verb: cmp.Or(w.verb, "update"), Resource: corev1.SchemeGroupVersion.WithResource("pods"), Name: w.name + got, GoOn: w.goOn}
+	return purekube.Request{Verb: cmp.Or(w.verb, "update"), Resource: corev1.SchemeGroupVersion.WithResource("pods"), Name: w.name + got, ContinueOnError: w.continueOnError}
 }
 
 func (w write) FailureEvent(err error) (purekube.Event, bool) {
@@ -195,7 +195,7 @@ func TestFailureHoldsBackWhatDependsOnIt(t *testing.T) {
 
 func TestFailureHoldsBackNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := play(t, time.Millisecond, writes(write{name: "x", goOn: true}, write{name: "y"}), controller.Options[*cell, state, string]{}, refuseOnly("x"))
+		s, _ := play(t, time.Millisecond, writes(write{name: "x", continueOnError: true}, write{name: "y"}), controller.Options[*cell, state, string]{}, refuseOnly("x"))
 		require.Equal(t, []string{"x", "y after a failure"}, s.seen)
 	})
 }

@@ -51,7 +51,7 @@ type Options struct {
 
 // Match are the options that make the requests of that release's kube-controller-manager; the zero value
 // if it is empty.
-func Match(r purekube.Release) Options {
+func Match(r purekube.Upstream) Options {
 	return Options{
 		ServiceCIDR:   servicecidr.Options{MatchUpstream: r},
 		ResourceClaim: resourceclaim.Options{MatchUpstream: r},
@@ -74,7 +74,7 @@ type Cluster struct {
 }
 
 // begin are the keys that a controller begins with. What belongs to no key is logged.
-func begin[K comparable, A purekube.Action](outcomes []purekube.Outcome[K, A], err error) []K {
+func begin[K comparable, A purekube.Action](outcomes []purekube.OutcomeBy[K, A], err error) []K {
 	if err != nil {
 		slog.Warn("The objects listed at the start are not whole", "error", err)
 	}

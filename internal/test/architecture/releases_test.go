@@ -52,13 +52,13 @@ func TestSupportedReleases(t *testing.T) {
 	})
 
 	t.Run("a Release for each whose controllers are compared", func(t *testing.T) {
-		var compared []purekube.Release
+		var compared []purekube.Upstream
 		for _, r := range releases {
 			if r.controllers != "-" {
-				compared = append(compared, purekube.Release("v"+r.minor))
+				compared = append(compared, purekube.Upstream("v"+r.minor))
 			}
 		}
-		require.Equal(t, compared, []purekube.Release{purekube.V1_36, purekube.V1_37})
+		require.Equal(t, compared, []purekube.Upstream{purekube.V1_36, purekube.V1_37})
 	})
 
 	t.Run("the comparisons build those controllers", func(t *testing.T) {

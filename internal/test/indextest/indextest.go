@@ -12,7 +12,7 @@ import (
 
 // Unnamed says of which key the outcome differs that affected does not name; empty if there is none.
 // An outcome is a Result and the text of an Err.
-func Unnamed[K comparable, A any](before, after []purekube.Outcome[K, A], affected []K, o ...cmp.Option) string {
+func Unnamed[K comparable, A purekube.Action](before, after []purekube.OutcomeBy[K, A], affected []K, o ...cmp.Option) string {
 	was, is := byKey(before), byKey(after)
 	for _, out := range slices.Concat(before, after) {
 		if slices.Contains(affected, out.Key) {
@@ -27,8 +27,8 @@ func Unnamed[K comparable, A any](before, after []purekube.Outcome[K, A], affect
 
 var errorText = cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
 
-func byKey[K comparable, A any](outcomes []purekube.Outcome[K, A]) map[K]purekube.Outcome[K, A] {
-	m := make(map[K]purekube.Outcome[K, A], len(outcomes))
+func byKey[K comparable, A purekube.Action](outcomes []purekube.OutcomeBy[K, A]) map[K]purekube.OutcomeBy[K, A] {
+	m := make(map[K]purekube.OutcomeBy[K, A], len(outcomes))
 	for _, out := range outcomes {
 		m[out.Key] = out
 	}

@@ -195,7 +195,7 @@ func describeClusterRole(o Object) string {
 	return fmt.Sprintf("ClusterRole %s: rules [%s], labels %v", role.Name, strings.Join(rules, " "), sortedKeys(role.Labels))
 }
 
-func matching(match bool) purekube.Release {
+func matching(match bool) purekube.Upstream {
 	if match {
 		return purekube.V1_36
 	}

@@ -315,7 +315,7 @@ func (l *loop) work(c *looped, at int) {
 			l.refused++
 			returned = nil
 			c.enqueue(key)
-			if !r.GoOn {
+			if !r.ContinueOnError {
 				return
 			}
 		} else if c.returned != nil {

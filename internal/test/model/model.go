@@ -298,7 +298,7 @@ func requestText(r purekube.Request) string {
 	if err != nil {
 		panic(err)
 	}
-	return fmt.Sprintf("%s %s %s %s %s %t %t", r, r.Resource, object, r.Patch, preconditions, r.Force, r.GoOn)
+	return fmt.Sprintf("%s %s %s %s %s %t %t", r, r.Resource, object, r.Patch, preconditions, r.Force, r.ContinueOnError)
 }
 
 // versionIn is the resourceVersion that a request insists on; 0: none.
@@ -628,7 +628,7 @@ func (m *model) advance(st *state, f *flight, returned runtime.Object) {
 	if returned == nil {
 		// A failed write: the key is tried again.
 		st.enqueue(f.key)
-		if !f.request.GoOn {
+		if !f.request.ContinueOnError {
 			return
 		}
 	}

@@ -33,7 +33,7 @@ var resourceclaimDivergences = []divergence{
 		Run: bothClaims,
 		Upstream: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns"},` +
 			`"status":{"resourceClaimStatuses":[{"name":"b","resourceClaimName":"p-b-l92c5"}]}}`,
-		In: []purekube.Release{purekube.V1_36},
+		In: []purekube.Upstream{purekube.V1_36},
 		Elsewhere: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns"},` +
 			`"status":{"resourceClaimStatuses":[{"name":"a","resourceClaimName":"p-a-x4z9k"},{"name":"b","resourceClaimName":"p-b-l92c5"}]}}`,
 		Ours: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns","uid":"uid-p"},` +
@@ -79,7 +79,7 @@ var resourceclaimDivergences = []divergence{
 			return annotations(given), ours
 		},
 		Upstream: "note: mine\nresource.kubernetes.io/pod-claim-name: gpu",
-		In:       []purekube.Release{purekube.V1_36}, Elsewhere: "note: mine",
+		In:       []purekube.Upstream{purekube.V1_36}, Elsewhere: "note: mine",
 		Ours: "note: mine",
 	},
 	{
@@ -295,7 +295,7 @@ update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","
 			`"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"p-gpu-00001"},{"name":"nic","resourceClaimName":"p-nic-00001"}]}}
 create resourceclaims ns/: ` + createdFor("gpu") + `
 create resourceclaims ns/: ` + createdFor("nic"),
-		In:        []purekube.Release{purekube.V1_36},
+		In:        []purekube.Upstream{purekube.V1_36},
 		Elsewhere: "error for pod:ns/p",
 		Ours: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns","uid":"uid-p"},` +
 			`"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"g-gpu-x4z9k"},{"name":"nic","resourceClaimName":"p-nic-00001"}]}}
@@ -322,7 +322,7 @@ error for pod:ns/p`,
 			`"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"p-gpu-00001"}]}}
 create resourceclaims ns/: ` + createdFor("gpu"),
 		Ours:      "get resourceclaims ns/p-gpu-x4z9k",
-		In:        []purekube.Release{purekube.V1_36},
+		In:        []purekube.Upstream{purekube.V1_36},
 		Elsewhere: "get resourceclaims ns/p-gpu-x4z9k",
 	},
 	{
@@ -336,7 +336,7 @@ create resourceclaims ns/: ` + createdFor("gpu"),
 			return []runtime.Object{writePodGroup(g), claimOfPodGroup("g-a-x4z9k", "uid-g", "a"), claimOfPodGroup("g-b-l92c5", "uid-g", "b")}
 		},
 		Run: bothWithPodGroups(),
-		In:  []purekube.Release{purekube.V1_37},
+		In:  []purekube.Upstream{purekube.V1_37},
 		Upstream: `apply podgroups/status ns/g by ResourceClaimController with force: {"apiVersion":"scheduling.k8s.io/v1beta1","kind":"PodGroup","metadata":{"name":"g","namespace":"ns"},` +
 			`"status":{"resourceClaimStatuses":[{"name":"b","resourceClaimName":"g-b-l92c5"}]}}`,
 		Ours: `apply podgroups/status ns/g by ResourceClaimController with force: {"apiVersion":"scheduling.k8s.io/v1beta1","kind":"PodGroup","metadata":{"name":"g","namespace":"ns","uid":"uid-g"},` +
@@ -354,7 +354,7 @@ create resourceclaims ns/: ` + createdFor("gpu"),
 			return []runtime.Object{p, inUse(claimOf("shared", "", "")), claimTemplate("t")}
 		},
 		Run:      bothWithPodGroups(),
-		In:       []purekube.Release{purekube.V1_37},
+		In:       []purekube.Upstream{purekube.V1_37},
 		Upstream: "error for pod:ns/p",
 		Ours:     "get podgroups ns/g\n" + reservedOnce + "\nerror for pod:ns/p",
 	},
@@ -372,7 +372,7 @@ create resourceclaims ns/: ` + createdFor("gpu"),
 			return []runtime.Object{p, writePodGroup(somePodGroup("g", named("gpu", "shared"))), c}
 		},
 		Run: bothWithPodGroups(resourceclaim.Key{Kind: resourceclaim.PodKey, Namespace: "ns", Name: "p"}),
-		In:  []purekube.Release{purekube.V1_37},
+		In:  []purekube.Upstream{purekube.V1_37},
 		Upstream: `update resourceclaims/status ns/shared: {"metadata":{"finalizers":["resource.kubernetes.io/delete-protection"],"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},` +
 			`"spec":{"devices":{"requests":null}},"status":{}}
 update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},"spec":{"devices":{"requests":null}},"status":{}}`,
@@ -394,7 +394,7 @@ update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","
 			return []runtime.Object{p, writePodGroup(g), claimOfPodGroup("g-gpu-l92c5", "uid-g", "gpu")}
 		},
 		Run:      bothWithPodGroups(resourceclaim.Key{Kind: resourceclaim.PodKey, Namespace: "ns", Name: "p"}),
-		In:       []purekube.Release{purekube.V1_37},
+		In:       []purekube.Upstream{purekube.V1_37},
 		Upstream: "nothing",
 		Ours: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns","uid":"uid-p"},` +
 			`"status":{"resourceClaimStatuses":[{"name":"gpu","resourceClaimName":"g-gpu-l92c5"}]}}
@@ -415,7 +415,7 @@ get resourceclaims ns/g-gpu-x4z9k`,
 			return []runtime.Object{p, c}
 		},
 		Run: bothWithPodGroups(resourceclaim.Key{Kind: resourceclaim.ClaimKey, Namespace: "ns", Name: "shared"}),
-		In:  []purekube.Release{purekube.V1_37},
+		In:  []purekube.Upstream{purekube.V1_37},
 		Upstream: `get podgroups ns/g
 update resourceclaims/status ns/shared: ` + groupsClaimAfter(`,"finalizers":["resource.kubernetes.io/delete-protection"]`) + `
 update resourceclaims ns/shared: ` + groupsClaimAfter(""),

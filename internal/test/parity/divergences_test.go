@@ -33,12 +33,12 @@ type divergence struct {
 	Upstream, Ours string
 	// In are the releases whose controller does that; nil: every supported one. Elsewhere is
 	// what the controllers of the others do; empty: they do not know what the case is about.
-	In        []purekube.Release
+	In        []purekube.Upstream
 	Elsewhere string
 }
 
 // upstreamIn is what the controller of a release has to do; empty: the case says nothing of it.
-func (d divergence) upstreamIn(r purekube.Release) string {
+func (d divergence) upstreamIn(r purekube.Upstream) string {
 	if d.In == nil || slices.Contains(d.In, r) {
 		return d.Upstream
 	}
@@ -46,10 +46,10 @@ func (d divergence) upstreamIn(r purekube.Release) string {
 }
 
 // supported are the releases whose controllers are compared, the oldest first.
-var supported = []purekube.Release{purekube.V1_36, purekube.V1_37}
+var supported = []purekube.Upstream{purekube.V1_36, purekube.V1_37}
 
 // releases are those in which the controller does what Upstream says, and the others.
-func (d divergence) releases() (in, others []purekube.Release) {
+func (d divergence) releases() (in, others []purekube.Upstream) {
 	for _, r := range supported {
 		if d.In == nil || slices.Contains(d.In, r) {
 			in = append(in, r)
@@ -61,7 +61,7 @@ func (d divergence) releases() (in, others []purekube.Release) {
 }
 
 // list writes releases out.
-func list(releases []purekube.Release) string {
+func list(releases []purekube.Upstream) string {
 	var names []string
 	for _, r := range releases {
 		names = append(names, string(r))

@@ -35,7 +35,7 @@ func runRefused(t *testing.T, c claimsCase, refuse func(Request) error) (upstrea
 }
 
 // refused is what the plans for each key in upstream's queue come to when the API server refuses
-// some of their requests: those behind one that is refused are made only if it says GoOn.
+// some of their requests: those behind one that is refused are made only if it says ContinueOnError.
 func (c claimsCase) refused(o resourceclaim.Options, refuse func(Request) error) Trace {
 	var t Trace
 	var answers Answers
@@ -54,7 +54,7 @@ func (c claimsCase) refused(o resourceclaim.Options, refuse func(Request) error)
 					event, _ := reporter.FailureEvent(err)
 					t.Events = append(t.Events, EventsOf([]purekube.Event{event})...)
 				}
-				if !r.GoOn {
+				if !r.ContinueOnError {
 					break
 				}
 				continue
@@ -68,7 +68,7 @@ func (c claimsCase) refused(o resourceclaim.Options, refuse func(Request) error)
 	return comparableClaims(t)
 }
 
-// TestResourceClaimRefusals holds GoOn and FailureEvent to what the real controller does when a
+// TestResourceClaimRefusals holds ContinueOnError and FailureEvent to what the real controller does when a
 // request fails: which of the others it makes, and the event with its text.
 func TestResourceClaimRefusals(t *testing.T) {
 	pod := withEntries(claimPod("p", "uid-p"), named("shared", "shared"), templated("a", "t"), templated("b", "t"))

@@ -302,7 +302,7 @@ var resourceclaimCore = Core[claimsCase]{
 }
 
 // claimKindsSince are the kinds of a release beyond those of the one before it.
-var claimKindsSince = map[purekube.Release][]string{
+var claimKindsSince = map[purekube.Upstream][]string{
 	purekube.V1_37: {"get resourceclaims", "exists elsewhere"},
 }
 
@@ -508,15 +508,15 @@ func markClaims(c claimsCase, t Trace) []string {
 			explanation, _ := resourceclaim.Explain(s, key, o)
 			for _, r := range explanation.Reasons {
 				switch r.Code {
-				case resourceclaim.ConsumerDeleted:
+				case resourceclaim.ReasonConsumerDeleted:
 					mark(true, "known to be deleted")
-				case resourceclaim.ConsumerReplaced:
+				case resourceclaim.ReasonConsumerReplaced:
 					mark(true, "replaced in the cache")
-				case resourceclaim.ConsumerGone:
+				case resourceclaim.ReasonConsumerGone:
 					mark(true, "not found")
-				case resourceclaim.ConsumerConfirmed:
+				case resourceclaim.ReasonConsumerConfirmed:
 					mark(true, "there after all")
-				case resourceclaim.ConsumerOfOtherKind:
+				case resourceclaim.ReasonConsumerOfOtherKind:
 					mark(true, "not a pod")
 				}
 			}

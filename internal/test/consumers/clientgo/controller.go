@@ -174,7 +174,7 @@ func CarryOut[A purekube.Action](ctx context.Context, actions []A, do func(conte
 					record(event)
 				}
 			}
-			if !request.GoOn {
+			if !request.ContinueOnError {
 				break
 			}
 			object = nil // the actions behind it know it as a call that failed

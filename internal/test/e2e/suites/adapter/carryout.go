@@ -32,7 +32,7 @@ func CarryOut[A purekube.Action](ctx context.Context, client kubernetes.Interfac
 			continue
 		}
 		failures = append(failures, fmt.Errorf("%s: %w", action, err))
-		if !request.GoOn {
+		if !request.ContinueOnError {
 			break
 		}
 		done = append(done, nil)

@@ -9,4 +9,4 @@ import (
 
 // Options are those of the cores in the suites: the default, or those that match the release in the environment variable
 // MATCH_UPSTREAM.
-func Options() cores.Options { return cores.Match(purekube.Release(os.Getenv("MATCH_UPSTREAM"))) }
+func Options() cores.Options { return cores.Match(purekube.Upstream(os.Getenv("MATCH_UPSTREAM"))) }

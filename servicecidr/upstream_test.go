@@ -10,9 +10,9 @@ import (
 )
 
 // A Release that is none of the constants is never planned as one of them: every answer is empty, and says so.
-func TestUnknownReleaseIsAnErrorOfEveryAnswer(t *testing.T) {
+func TestUnknownUpstreamIsAnErrorOfEveryAnswer(t *testing.T) {
 	s := snapshotOf(cidrs(cidr("a", of("10.0.0.0/24"), deletedAt(longAgo)), cidr("b", of("10.1.0.0/24"), finalizers())))
-	for _, text := range []purekube.Release{"1.36", "v1.36.3", "v1.38", "nonsense", " "} {
+	for _, text := range []purekube.Upstream{"1.36", "v1.36.3", "v1.38", "nonsense", " "} {
 		o := servicecidr.Options{MatchUpstream: text}
 		x := servicecidr.NewIndex(s, o)
 		for name, ask := range map[string]func() (any, error){
@@ -30,7 +30,7 @@ func TestUnknownReleaseIsAnErrorOfEveryAnswer(t *testing.T) {
 		} {
 			t.Run(name+" as "+string(text), func(t *testing.T) {
 				answer, err := ask()
-				require.ErrorIs(t, err, purekube.ErrUnknownRelease)
+				require.ErrorIs(t, err, purekube.ErrUnknownUpstream)
 				require.EqualError(t, err, `options: matchUpstream: "`+string(text)+`": want v1.36 or v1.37`)
 				require.Empty(t, answer)
 			})

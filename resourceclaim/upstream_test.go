@@ -14,12 +14,12 @@ import (
 )
 
 // A Release that is none of the constants is never planned as one of them: every answer is empty, and says so.
-func TestUnknownReleaseIsAnErrorOfEveryAnswer(t *testing.T) {
+func TestUnknownUpstreamIsAnErrorOfEveryAnswer(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "train-0", UID: "1"}, Spec: corev1.PodSpec{
 		ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("gpu")}}}}
 	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "gpu", UID: "2"}}
 	s := Snapshot{Pods: []*corev1.Pod{pod}, Templates: []*resourcev1.ResourceClaimTemplate{template}}
-	for _, text := range []purekube.Release{"1.36", "v1.36.3", "v1.38", "nonsense", " "} {
+	for _, text := range []purekube.Upstream{"1.36", "v1.36.3", "v1.38", "nonsense", " "} {
 		o := Options{MatchUpstream: text}
 		x := NewIndex(s, o)
 		for name, ask := range map[string]func() (any, error){
@@ -40,7 +40,7 @@ func TestUnknownReleaseIsAnErrorOfEveryAnswer(t *testing.T) {
 		} {
 			t.Run(name+" as "+string(text), func(t *testing.T) {
 				answer, err := ask()
-				require.ErrorIs(t, err, purekube.ErrUnknownRelease)
+				require.ErrorIs(t, err, purekube.ErrUnknownUpstream)
 				require.EqualError(t, err, `options: matchUpstream: "`+string(text)+`": want v1.36 or v1.37`)
 				require.Empty(t, answer)
 			})

@@ -1,0 +1,57 @@
+package purekube
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Key names one object that a package plans. Each package has constructors for its kinds.
+type Key struct {
+	// Kind is the API's: "Pod", "PodDisruptionBudget", "ClusterRole".
+	Kind string
+	// Namespace is empty for a cluster-scoped object.
+	Namespace string
+	Name      string
+}
+
+// NamespacedName is the namespace and the name.
+func (k Key) NamespacedName() types.NamespacedName {
+	return types.NamespacedName{Namespace: k.Namespace, Name: k.Name}
+}
+
+// String is the kind, the namespace if there is one, and the name: "Pod/ml/train-0", "ClusterRole/admin".
+func (k Key) String() string {
+	if k.Namespace == "" {
+		return k.Kind + "/" + k.Name
+	}
+	return k.Kind + "/" + k.Namespace + "/" + k.Name
+}
+
+// Compare orders keys by kind, namespace and name. It returns a number below, equal to or above 0.
+func (k Key) Compare(other Key) int {
+	return cmp.Or(strings.Compare(k.Kind, other.Kind), strings.Compare(k.Namespace, other.Namespace), strings.Compare(k.Name, other.Name))
+}
+
+// errKey: a text is not a key.
+var errKey = errors.New("want Kind/name or Kind/namespace/name")
+
+// ParseKey reads what [Key.String] writes. It knows no kinds: a plan for a kind that its package does not plan is empty.
+func ParseKey(s string) (Key, error) {
+	parts := strings.Split(s, "/")
+	for _, part := range parts {
+		if part == "" {
+			return Key{}, fmt.Errorf("key %q: %w", s, errKey)
+		}
+	}
+	switch len(parts) {
+	case 2:
+		return Key{Kind: parts[0], Name: parts[1]}, nil
+	case 3:
+		return Key{Kind: parts[0], Namespace: parts[1], Name: parts[2]}, nil
+	}
+	return Key{}, fmt.Errorf("key %q: %w", s, errKey)
+}

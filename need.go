@@ -1,0 +1,35 @@
+package purekube
+
+// Need is one object to look up at the API server, since the snapshot does not hold it and
+// its absence there proves nothing. It is the key of a snapshot's Answers.
+type Need struct {
+	APIVersion string
+	Kind       string
+	Namespace  string
+	Name       string
+	// Subresource is empty for the object itself, or for example "scale".
+	Subresource string
+}
+
+// String is the kind, with the subresource if there is one, the namespace and the name: "Deployment/scale shop/web".
+func (n Need) String() string {
+	text := n.Kind
+	if n.Subresource != "" {
+		text += "/" + n.Subresource
+	}
+	text += " "
+	if n.Namespace != "" {
+		text += n.Namespace + "/"
+	}
+	return text + n.Name
+}
+
+// Answer is what the look-up of a [Need] found. The zero value says that the API server has no such object.
+type Answer struct {
+	// Object is what the API server returned. Which types a package takes, its Snapshot says; an object of
+	// another type is an error of the plans that read it.
+	Object any
+	// Err is why the object could not be had, where that is the answer: a kind that has no scale, for example.
+	// What failed for a moment is no answer: leave the Need open and ask again.
+	Err error
+}

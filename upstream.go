@@ -1,0 +1,40 @@
+package purekube
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Upstream names the kube-controller-manager whose requests Options.MatchUpstream asks for, by its minor release.
+// The zero value is none of them: the default decisions of this module.
+type Upstream string
+
+// The releases that plans can match. Any other value that is not empty is an error of every plan and of every other
+// question, around [ErrUnknownUpstream], and the answer is empty. [ParseUpstream] reads what people write.
+const (
+	V1_36 Upstream = "v1.36"
+	V1_37 Upstream = "v1.37"
+)
+
+// ErrUnknownUpstream: an Upstream is asked for that is not one of the constants.
+var ErrUnknownUpstream = errors.New("want v1.36 or v1.37")
+
+// ParseUpstream reads the name of a release: "v1.36", "1.36" or that of one of its patches, "v1.36.3". What is not one
+// of the constants then, the empty text too, is an error around [ErrUnknownUpstream].
+func ParseUpstream(text string) (Upstream, error) {
+	parts := strings.Split(strings.TrimPrefix(text, "v"), ".")
+	if len(parts) == 3 && isNumber(parts[2]) {
+		parts = parts[:2]
+	}
+	switch u := Upstream("v" + strings.Join(parts, ".")); u {
+	case V1_36, V1_37:
+		return u, nil
+	}
+	return "", fmt.Errorf("%q: %w", text, ErrUnknownUpstream)
+}
+
+// isNumber reports whether the text is a number as versions have them.
+func isNumber(text string) bool {
+	return text == "0" || text != "" && text[0] != '0' && strings.Trim(text, "0123456789") == ""
+}
