@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/apiserver"
+	"github.com/purekube/purekube/internal/test/apiserver"
 	"github.com/purekube/purekube/servicecidr"
 )
 

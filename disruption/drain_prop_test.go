@@ -17,9 +17,9 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
-	"github.com/purekube/purekube/internal/aliasing"
-	"github.com/purekube/purekube/internal/samplecluster"
-	"github.com/purekube/purekube/internal/seed"
+	"github.com/purekube/purekube/internal/test/aliasing"
+	"github.com/purekube/purekube/internal/test/samplecluster"
+	"github.com/purekube/purekube/internal/test/seed"
 )
 
 // everything evicts all that can be evicted.

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/indextest"
+	"github.com/purekube/purekube/internal/test/indextest"
 )
 
 var anyTime = cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 
-	"github.com/purekube/purekube/internal/indextest"
+	"github.com/purekube/purekube/internal/test/indextest"
 )
 
 // An index lets go of what was replaced or taken away: of n pods and budgets, each of which is updated once, no more

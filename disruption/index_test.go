@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/aliasing"
 	"github.com/purekube/purekube/internal/snapshot"
+	"github.com/purekube/purekube/internal/test/aliasing"
 )
 
 // step is one call of With, or of Without.

@@ -16,9 +16,9 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/aliasing"
-	"github.com/purekube/purekube/internal/seed"
 	"github.com/purekube/purekube/internal/snapshot"
+	"github.com/purekube/purekube/internal/test/aliasing"
+	"github.com/purekube/purekube/internal/test/seed"
 )
 
 // manySnapshots says that enough snapshots are drawn to ask whether all kinds of them are among them.

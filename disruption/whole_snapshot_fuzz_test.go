@@ -16,7 +16,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
-	"github.com/purekube/purekube/internal/snapshotfuzz"
+	"github.com/purekube/purekube/internal/test/snapshotfuzz"
 )
 
 // snapshotDocument is a snapshot as JSON.

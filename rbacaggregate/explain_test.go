@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/aliasing"
+	"github.com/purekube/purekube/internal/test/aliasing"
 )
 
 // ways is "pods: mid/low/a b": for each rule the paths of the ClusterRoles that it is written in.

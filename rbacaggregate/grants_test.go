@@ -10,7 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/aliasing"
+	"github.com/purekube/purekube/internal/test/aliasing"
 )
 
 // granted are the rules of grants, each with the code and the name of what it comes from.

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/purekube/purekube/internal/indextest"
+	"github.com/purekube/purekube/internal/test/indextest"
 )
 
 // Random changes, with nil ClusterRoles, ClusterRoles without a name and up to three of one name: a key that is

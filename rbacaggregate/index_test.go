@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/aliasing"
-	"github.com/purekube/purekube/internal/seed"
+	"github.com/purekube/purekube/internal/test/aliasing"
+	"github.com/purekube/purekube/internal/test/seed"
 )
 
 // answers are what every question says, in words.

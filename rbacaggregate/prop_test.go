@@ -12,10 +12,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/purekube/purekube/internal/aliasing"
+	"github.com/purekube/purekube/internal/test/aliasing"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/seed"
+	"github.com/purekube/purekube/internal/test/seed"
 )
 
 // The key names every field of a rule: a field that a later API adds has to be added to it.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/purekube/purekube/internal/indextest"
+	"github.com/purekube/purekube/internal/test/indextest"
 )
 
 // Random changes, with nil objects, objects without a name and up to three of one name: a key that is not named

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/aliasing"
 	"github.com/purekube/purekube/internal/snapshot"
+	"github.com/purekube/purekube/internal/test/aliasing"
 )
 
 // with is the snapshot that an Index of s comes to by With.

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/purekube/purekube/internal/podstate"
-	"github.com/purekube/purekube/internal/seed"
+	"github.com/purekube/purekube/internal/test/seed"
 )
 
 // script is a life from creation to the end, in steps between which the caller settles.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/aliasing"
+	"github.com/purekube/purekube/internal/test/aliasing"
 )
 
 type uidType = types.UID

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/snapshotfuzz"
+	"github.com/purekube/purekube/internal/test/snapshotfuzz"
 	"github.com/purekube/purekube/resourceclaim"
 )
 

@@ -9,7 +9,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/aliasing"
+	"github.com/purekube/purekube/internal/test/aliasing"
 	"github.com/purekube/purekube/servicecidr"
 )
 

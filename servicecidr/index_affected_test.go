@@ -10,7 +10,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/purekube/purekube/internal/indextest"
+	"github.com/purekube/purekube/internal/test/indextest"
 	"github.com/purekube/purekube/servicecidr"
 )
 

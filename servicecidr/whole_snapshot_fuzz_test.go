@@ -11,7 +11,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/purekube/purekube/internal/snapshotfuzz"
+	"github.com/purekube/purekube/internal/test/snapshotfuzz"
 	"github.com/purekube/purekube/servicecidr"
 )
 

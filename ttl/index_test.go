@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/purekube/purekube/internal/aliasing"
-	"github.com/purekube/purekube/internal/indextest"
-	"github.com/purekube/purekube/internal/seed"
+	"github.com/purekube/purekube/internal/test/aliasing"
+	"github.com/purekube/purekube/internal/test/indextest"
+	"github.com/purekube/purekube/internal/test/seed"
 )
 
 // put is what With makes of the nodes; remove what Without does.

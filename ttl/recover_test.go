@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/purekube/purekube/internal/seed"
+	"github.com/purekube/purekube/internal/test/seed"
 )
 
 func TestRecover(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/apiserver"
+	"github.com/purekube/purekube/internal/test/apiserver"
 )
 
 // A patch that is refused holds back no other node, and is asked for again by the next plan.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/purekube/purekube/internal/seed"
+	"github.com/purekube/purekube/internal/test/seed"
 )
 
 const largest = 2500

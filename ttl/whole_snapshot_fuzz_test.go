@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/purekube/purekube/internal/snapshotfuzz"
+	"github.com/purekube/purekube/internal/test/snapshotfuzz"
 	"github.com/purekube/purekube/ttl"
 )
 

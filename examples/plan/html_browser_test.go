@@ -18,7 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/purekube/purekube/internal/browser"
+	"github.com/purekube/purekube/internal/test/browser"
 )
 
 var screenshots = flag.String("screenshots", "", "a folder for the screenshots of TestPageInBrowser")

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/apiserver"
+	"github.com/purekube/purekube/internal/test/apiserver"
 )
 
 // The output of -o requests is enough: a program that makes these calls, and nothing else, brings the embedded

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/indextest"
+	"github.com/purekube/purekube/internal/test/indextest"
 )
 
 func pod(name, version string) *corev1.Pod {

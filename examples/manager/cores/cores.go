@@ -5,6 +5,8 @@ import (
 	"context"
 	"log/slog"
 
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -93,4 +95,12 @@ func answer[T runtime.Object](found T, err error) (controller.Answer, error) {
 		return controller.Answer{}, err
 	}
 	return controller.Answer{Object: found}, nil
+}
+
+// lookUpClaim asks the API server for a pod or a claim whose absence from the informers proves nothing.
+func (c *Cluster) lookUpClaim(ctx context.Context, n purekube.Need) (controller.Answer, error) {
+	if n.Kind == "Pod" {
+		return c.lookUp(ctx, corev1.SchemeGroupVersion.WithResource("pods"), n)
+	}
+	return c.lookUp(ctx, resourcev1.SchemeGroupVersion.WithResource("resourceclaims"), n)
 }

@@ -1,7 +1,6 @@
 package cores
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -52,14 +51,6 @@ func newResourceClaim(c *Cluster) Runner {
 		return S{Templates: []*resourcev1.ResourceClaimTemplate{o}}
 	})
 	return r
-}
-
-// lookUpClaim asks the API server for a pod or a claim whose absence from the informers proves nothing.
-func (c *Cluster) lookUpClaim(ctx context.Context, n purekube.Need) (controller.Answer, error) {
-	if n.Kind == "Pod" {
-		return c.lookUp(ctx, corev1.SchemeGroupVersion.WithResource("pods"), n)
-	}
-	return c.lookUp(ctx, resourcev1.SchemeGroupVersion.WithResource("resourceclaims"), n)
 }
 
 // confirmed are the answers as the core takes them. One that could not be looked up stays a need.

@@ -1,0 +1,101 @@
+package architecture
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/purekube/purekube"
+)
+
+// supported is a line of .ci/kubernetes.
+type supported struct{ minor, controllers, runtime string }
+
+func supportedReleases(t *testing.T) []supported {
+	t.Helper()
+	var all []supported
+	for line := range strings.Lines(read(t, ".ci/kubernetes")) {
+		if fields := strings.Fields(line); len(fields) > 0 && !strings.HasPrefix(line, "#") {
+			require.Len(t, fields, 3, line)
+			all = append(all, supported{fields[0], fields[1], fields[2]})
+		}
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, path))
+	require.NoError(t, err)
+	return string(content)
+}
+
+// .ci/kubernetes says which minors are supported. What else says so has to say the same.
+func TestSupportedReleases(t *testing.T) {
+	releases := supportedReleases(t)
+	oldest := "v0." + strings.TrimPrefix(releases[0].minor, "1.") + ".0"
+
+	t.Run("go.mod requires the oldest, and nothing newer", func(t *testing.T) {
+		for _, module := range []string{"k8s.io/api", "k8s.io/apimachinery"} {
+			require.Regexp(t, `(?m)^\t`+regexp.QuoteMeta(module+" "+oldest)+`$`, read(t, "go.mod"))
+		}
+	})
+
+	t.Run("go.mod asks for no newer Go than the oldest does", func(t *testing.T) {
+		require.Regexp(t, `(?m)^go 1\.25\.0$`, read(t, "go.mod"), "as in the go.mod of k8s.io/api "+oldest)
+	})
+
+	t.Run("a Release for each whose controllers are compared", func(t *testing.T) {
+		var compared []purekube.Release
+		for _, r := range releases {
+			if r.controllers != "-" {
+				compared = append(compared, purekube.Release("v"+r.minor))
+			}
+		}
+		require.Equal(t, compared, []purekube.Release{purekube.V1_36, purekube.V1_37})
+	})
+
+	t.Run("the comparisons build those controllers", func(t *testing.T) {
+		for _, folder := range []string{"internal/test/parity", "internal/test/eviction"} {
+			first := true
+			for _, r := range releases {
+				if r.controllers == "-" {
+					continue
+				}
+				file := "v" + r.minor + ".mod"
+				if first {
+					file, first = "go.mod", false
+				}
+				require.Contains(t, read(t, filepath.Join(folder, file)), "\tk8s.io/kubernetes "+r.controllers+"\n", filepath.Join(folder, file))
+			}
+		}
+	})
+
+	t.Run("the README", func(t *testing.T) {
+		var minors, compared []string
+		for _, r := range releases {
+			minors = append(minors, r.minor)
+			if r.controllers != "-" {
+				compared = append(compared, r.controllers)
+			}
+		}
+		readme := strings.Join(strings.Fields(read(t, "README.md")), " ")
+		require.Contains(t, readme, fmt.Sprintf("the libraries of Kubernetes %s", enumerate(minors)))
+		require.Contains(t, readme, fmt.Sprintf("the controllers of %s", enumerate(compared)))
+	})
+}
+
+// enumerate writes a list out: "a, b and c".
+func enumerate(words []string) string {
+	last := len(words) - 1
+	if last == 0 {
+		return words[0]
+	}
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}

@@ -1,0 +1,185 @@
+package clientgo
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/test/apiserver"
+	"github.com/purekube/purekube/purekubetest"
+	"github.com/purekube/purekube/resourceclaim"
+	"github.com/purekube/purekube/servicecidr"
+)
+
+// serve is an API server for the writes of plans: the one in memory, by HTTP.
+func serve(t *testing.T, server *apiserver.Server) dynamic.Interface {
+	t.Helper()
+	var mu sync.Mutex
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, h *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		r, err := requestOf(h)
+		var object runtime.Object
+		if err == nil {
+			object, err = server.Do(r)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		var answer any = object
+		if err != nil {
+			status := apierrors.APIStatus(nil)
+			if s, ok := err.(apierrors.APIStatus); ok {
+				status = s
+			} else {
+				status = apierrors.NewBadRequest(err.Error())
+			}
+			answer = status.Status()
+			w.WriteHeader(int(status.Status().Code))
+		} else {
+			// A dynamic client wants to know the kind.
+			gvk := schema.GroupVersionKind{Group: r.Resource.Group, Version: r.Resource.Version, Kind: reflect.TypeOf(object).Elem().Name()}
+			object.GetObjectKind().SetGroupVersionKind(gvk)
+		}
+		if err := json.NewEncoder(w).Encode(answer); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(listener.Close)
+	client, err := dynamic.NewForConfig(&rest.Config{Host: listener.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// requestOf reads /apis/GROUP/VERSION[/namespaces/NAMESPACE]/RESOURCE[/NAME[/SUBRESOURCE]].
+func requestOf(h *http.Request) (r purekube.Request, err error) {
+	body, err := io.ReadAll(h.Body)
+	if err != nil {
+		return r, err
+	}
+	parts := strings.Split(strings.Trim(h.URL.Path, "/"), "/")
+	if parts[0] == "api" {
+		parts = append([]string{"apis", ""}, parts[1:]...)
+	}
+	r.Resource.Group, r.Resource.Version, parts = parts[1], parts[2], parts[3:]
+	if parts[0] == "namespaces" {
+		r.Namespace, parts = parts[1], parts[2:]
+	}
+	parts = append(parts, "", "")
+	r.Resource.Resource, r.Name, r.Subresource = parts[0], parts[1], parts[2]
+	r.FieldManager = h.URL.Query().Get("fieldManager")
+	r.Force = h.URL.Query().Get("force") == "true"
+	switch h.Method {
+	case http.MethodPost:
+		r.Verb = "create"
+	case http.MethodPut:
+		r.Verb = "update"
+	case http.MethodPatch:
+		r.Verb, r.PatchType, r.Patch = "patch", types.PatchType(h.Header.Get("Content-Type")), body
+	case http.MethodDelete:
+		r.Verb = "delete"
+		var options metav1.DeleteOptions
+		err = json.Unmarshal(body, &options)
+		r.Preconditions = options.Preconditions
+	}
+	if r.Verb == "create" || r.Verb == "update" {
+		switch r.Resource.Resource {
+		case "resourceclaims":
+			r.Object = &resourcev1.ResourceClaim{}
+		case "servicecidrs":
+			r.Object = &networkingv1.ServiceCIDR{}
+		}
+		err = json.Unmarshal(body, r.Object)
+	}
+	return r, err
+}
+
+// Every verb of a plan: a claim is created, named and reserved; then released, its finalizer removed, and deleted.
+func TestDoCarriesOutEveryVerb(t *testing.T) {
+	pod := purekubetest.Pod("ml/train-0")
+	purekubetest.ClaimFor(pod, "gpu") // the entry; the claim itself is still to be made
+	pod.Status.ResourceClaimStatuses = nil
+	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: *pod.Spec.ResourceClaims[0].ResourceClaimTemplateName}}
+	server := apiserver.New(pod, template)
+	client := serve(t, server)
+
+	verbs := map[string]bool{}
+	converge := func() {
+		t.Helper()
+		for range 10 {
+			s := resourceclaim.Snapshot{Pods: apiserver.List[corev1.Pod](server), Templates: apiserver.List[resourcev1.ResourceClaimTemplate](server), Claims: apiserver.List[resourcev1.ResourceClaim](server)}
+			outcomes, err := resourceclaim.PlanAll(s, resourceclaim.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wrote := false
+			for _, o := range outcomes {
+				wrote = wrote || len(o.Result.Actions) > 0
+				err := CarryOut(t.Context(), o.Result.Actions, func(ctx context.Context, r purekube.Request) (runtime.Object, error) {
+					verbs[r.Verb] = true
+					return Do(ctx, client, r)
+				}, func(e purekube.Event) { t.Error(e) })
+				if o.Err != nil || err != nil {
+					t.Fatal(o.Key, o.Err, err)
+				}
+			}
+			if !wrote {
+				return
+			}
+		}
+		t.Fatal("no rest")
+	}
+
+	converge()
+	claims := apiserver.List[resourcev1.ResourceClaim](server)
+	named := apiserver.List[corev1.Pod](server)[0].Status.ResourceClaimStatuses
+	if len(claims) != 1 || len(named) != 1 || *named[0].ResourceClaimName != claims[0].Name {
+		t.Fatalf("claims %v, named %v", claims, named)
+	}
+
+	claim := claims[0]
+	claim.Finalizers = []string{resourcev1.Finalizer}
+	claim.Status.Allocation = &resourcev1.AllocationResult{}
+	claim.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: pod.Name, UID: pod.UID}}
+	server.Put(claim)
+	server.Put(purekubetest.Ended(apiserver.List[corev1.Pod](server)[0]))
+	converge()
+	if left := apiserver.List[resourcev1.ResourceClaim](server); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+	for _, verb := range []string{"create", "update", "patch", "delete"} {
+		if !verbs[verb] {
+			t.Errorf("no %s was made", verb)
+		}
+	}
+}
+
+// A refusal is an error of apimachinery, and the answer that goes with it is nil, not a nil pointer.
+func TestDoReportsRefusals(t *testing.T) {
+	client := serve(t, apiserver.New())
+	answer, err := Do(t.Context(), client, servicecidr.AddFinalizer{Name: "gone", UID: "1"}.Request(nil))
+	if answer != nil || !apierrors.IsNotFound(err) {
+		t.Errorf("%v, %v", answer, err)
+	}
+	if _, err := Do(t.Context(), client, purekube.Request{Verb: "approve", Resource: networkingv1.SchemeGroupVersion.WithResource("servicecidrs")}); err == nil {
+		t.Error("an unknown verb is carried out")
+	}
+}

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Builds and vets the consumers with the libraries of each supported minor release of Kubernetes, its
+# first patch, and fails if requiring this module raises the version of any module that they had
+# before it. Runs their tests with the newest minor; their own go.mod has the oldest.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+repository=$(cd ../../.. && pwd)
+newest=$(awk '!/^#/ && NF { minor = $1 } END { print minor }' ../../../.ci/kubernetes)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# The versions of all modules that the consumer is built with, and of Go.
+versions() {
+	{
+		go mod edit -C "$consumer" -json | sed -n 's/^\t"Go": "\(.*\)",*$/go \1/p'
+		go list -C "$consumer" -m all | tail -n +2
+	} | sort
+}
+
+while read -r minor _ runtime; do
+	libraries=v0.${minor#1.}.0
+	echo "-- client-go $libraries, controller-runtime v$runtime.0"
+	consumer=$scratch/$minor
+	mkdir "$consumer"
+	go mod init -C "$consumer" example.com/consumer 2>/dev/null
+	go mod edit -C "$consumer" -go="$(go mod download -json "k8s.io/client-go@$libraries" | sed -n 's/^\t"GoMod": "\(.*\)",*$/\1/p' | xargs sed -n 's/^go //p')" \
+		-require "k8s.io/api@$libraries" -require "k8s.io/apimachinery@$libraries" \
+		-require "k8s.io/client-go@$libraries" -require "sigs.k8s.io/controller-runtime@v$runtime.0"
+
+	# Before: what the consumers import, without this module.
+	{
+		echo "package consumer"
+		go list -f '{{range .Imports}}import _ "{{.}}"{{"\n"}}{{end}}' ./... | grep -v '"github.com/purekube/' | sort -u
+	} >"$consumer/consumer.go"
+	go mod tidy -C "$consumer" 2>/dev/null
+	versions >"$scratch/before"
+
+	# After: all of them, without their tests, which import packages that are internal to this module.
+	rm "$consumer/consumer.go"
+	cp -r clientgo controllerruntime "$consumer"
+	rm "$consumer"/*/*_test.go
+	sed -i 's|github.com/purekube/purekube/internal/test/consumers/|example.com/consumer/|' "$consumer"/*/*.go
+	go mod edit -C "$consumer" -require github.com/purekube/purekube@v0.0.0 -replace "github.com/purekube/purekube=$repository"
+	go mod tidy -C "$consumer" 2>/dev/null
+	versions >"$scratch/after"
+
+	raised=$(join "$scratch/before" "$scratch/after" | awk '$2 != $3 { print "   " $1 " " $2 " -> " $3 }')
+	[ -z "$raised" ] || { printf 'requiring this module raises\n%s\n' "$raised" >&2; exit 1; }
+	go build -C "$consumer" ./...
+	go vet -C "$consumer" ./...
+	grep -E '^(k8s\.io|sigs\.k8s\.io/controller-runtime)' "$scratch/after" | tr '\n' ';' && echo
+
+	# The tests, where they are. Each minor takes minutes to compile, so not with those between.
+	[ "$minor" = "$newest" ] || continue
+	cp go.mod "$scratch/$minor.mod"
+	cp go.sum "$scratch/$minor.sum"
+	go get -modfile="$scratch/$minor.mod" "k8s.io/api@$libraries" "k8s.io/apimachinery@$libraries" \
+		"k8s.io/client-go@$libraries" "sigs.k8s.io/controller-runtime@v$runtime.0" 2>/dev/null
+	go mod tidy -modfile="$scratch/$minor.mod" 2>/dev/null
+	go test -modfile="$scratch/$minor.mod" ./...
+done < <(grep -v '^#' ../../../.ci/kubernetes | grep .)

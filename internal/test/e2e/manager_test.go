@@ -1,0 +1,172 @@
+package e2e
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/purekube/purekube/internal/test/e2e/cluster"
+)
+
+// manager is examples/manager as a process.
+type manager struct {
+	*cluster.Process
+	url string // of its health and metrics
+	log string
+}
+
+// quickLease are flags of managers that follow one another within seconds.
+var quickLease = []string{"-leader-elect-lease-duration=3s", "-leader-elect-renew-deadline=2s", "-leader-elect-retry-period=500ms"}
+
+// startManager runs the manager at the API server, or at a proxy in front of it, and does not wait.
+func (w *world) startManager(t *testing.T, name string, at cluster.Endpoint, flags ...string) *manager {
+	t.Helper()
+	kubeconfig, err := w.Kubeconfig(cluster.Manager, at)
+	require.NoError(t, err)
+	ports, err := cluster.FreePorts(1)
+	require.NoError(t, err)
+	m := &manager{url: fmt.Sprintf("http://127.0.0.1:%d", ports[0]), log: w.log(name)}
+	args := append([]string{"-kubeconfig=" + kubeconfig, "-listen-address=" + strings.TrimPrefix(m.url, "http://")}, flags...)
+	m.Process, err = cluster.StartProcess(m.log, managerBinary, args...)
+	require.NoError(t, err)
+	return m
+}
+
+// pages does not ask who a controller is: kube-controller-manager makes a certificate for itself.
+var pages = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+
+// get reads a page of the manager.
+func (m *manager) get(path string) (string, error) {
+	answer, err := pages.Get(m.url + path)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", path, answer.Status)
+	}
+	return string(body), err
+}
+
+// stop ends the manager, and holds that it does so in good order.
+func (m *manager) stop(t *testing.T) {
+	t.Helper()
+	require.NoError(t, m.Stop())
+	checkLog(t, m.log)
+}
+
+// checkLog looks for what must never be in the log of a controller.
+func checkLog(t *testing.T, path string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	for _, never := range []string{"panic", "DATA RACE", "is forbidden: User"} {
+		if i := strings.Index(string(content), never); i >= 0 {
+			t.Errorf("the log %s has %q: %s", path, never, content[i:min(len(content), i+2000)])
+		}
+	}
+}
+
+// killer runs a manager and kills it time and again, until it is told to let it live.
+type killer struct {
+	current *manager
+	kills   int
+	now     chan struct{}
+	stop    chan struct{}
+	done    sync.WaitGroup
+}
+
+// untilDeleted is longer than the grace period of a ServiceCIDR, which each manager counts from its own first sight.
+const untilDeleted = 15 * time.Second
+
+// startKiller lets each manager live for a random time up to the longest, and every eighth one for untilDeleted.
+func startKiller(longest time.Duration, random *rand.Rand, start func() *manager) *killer {
+	k := &killer{current: start(), now: make(chan struct{}, 1), stop: make(chan struct{})}
+	k.done.Go(func() {
+		for {
+			now, end := k.now, time.After(time.Duration(random.Int64N(int64(longest))))
+			if k.kills%8 == 7 {
+				now, end = nil, time.After(untilDeleted)
+			}
+			select {
+			case <-k.stop:
+				return
+			case <-now:
+				time.Sleep(time.Duration(random.Int64N(int64(100 * time.Millisecond)))) // in the middle of its work
+			case <-end:
+			}
+			k.current.Kill()
+			k.kills++
+			k.current = start()
+			time.Sleep(700 * time.Millisecond) // enough to get to work
+		}
+	})
+	return k
+}
+
+// soon kills the manager within moments.
+func (k *killer) soon() {
+	select {
+	case k.now <- struct{}{}:
+	default: // it is about to be
+	}
+}
+
+// let ends the killing and returns the last manager, which runs.
+func (k *killer) let() *manager {
+	close(k.stop)
+	k.done.Wait()
+	return k.current
+}
+
+// pair runs two managers and kills the one that leads, time and again.
+type pair struct {
+	managers []*manager
+	kills    int
+	stop     chan struct{}
+	done     sync.WaitGroup
+}
+
+func startPair(w *world, start func() *manager) *pair {
+	p := &pair{managers: []*manager{start(), start()}, stop: make(chan struct{})}
+	p.done.Go(func() {
+		for {
+			select {
+			case <-p.stop:
+				return
+			case <-time.After(6 * time.Second): // a Lease is free after 3
+			}
+			for i, m := range p.managers {
+				if m.leads() {
+					m.Kill()
+					p.kills++
+					p.managers[i] = start()
+					break
+				}
+			}
+		}
+	})
+	return p
+}
+
+func (p *pair) let() []*manager {
+	close(p.stop)
+	p.done.Wait()
+	return p.managers
+}
+
+// leads reports whether the manager says that it holds the Lease.
+func (m *manager) leads() bool {
+	page, err := m.get("/metrics")
+	return err == nil && strings.Contains(page, `leader_election_master_status{name="purekube-manager"} 1`)
+}

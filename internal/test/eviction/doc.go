@@ -1,0 +1,15 @@
+// Package eviction runs the API server's own eviction handler (v1.36.3; with -tags v137 -modfile v1.37.mod, v1.37.2) beside disruption.CheckEviction
+// and Index.DrainNode. It is a module of its own since the handler brings half of an API server along.
+//
+//	cd internal/test/eviction && go test .
+//
+// PARITY_SEED, PARITY_CASES and PARITY_CASE are as in the folder above.
+//
+//   - TestCheckEviction: one eviction, with any status of the budget.
+//   - TestRecipe: sequences of evictions, each decided from what the ones before it left.
+//   - TestDrainNode: drains of nodes, from kubectl's own filters to the last round.
+//
+// In the latter two the real disruption controller does all that it can between two evictions. Kubelets
+// and the controllers of the pods are played by hand: evicted pods terminate, are gone when the round
+// ends, and come back elsewhere.
+package eviction

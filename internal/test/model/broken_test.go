@@ -1,0 +1,243 @@
+package model
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/test/apiserver"
+	"github.com/purekube/purekube/rbacaggregate"
+	"github.com/purekube/purekube/resourceclaim"
+	"github.com/purekube/purekube/servicecidr"
+	"github.com/purekube/purekube/ttl"
+)
+
+// edited is an action whose request is another one.
+type edited struct {
+	purekube.Action
+	edit func(r *purekube.Request)
+}
+
+func (e edited) Request(done []runtime.Object) purekube.Request {
+	r := e.Action.Request(done)
+	e.edit(&r)
+	return r
+}
+
+// sending is the world with requests that are edited on their way.
+func (w World) sending(edit func(r *purekube.Request)) World {
+	return w.deciding(func(d Decision) Decision {
+		for i, a := range d.Actions {
+			d.Actions[i] = edited{a, edit}
+		}
+		return d
+	})
+}
+
+// deciding is the world with other decisions.
+func (w World) deciding(change func(Decision) Decision) World {
+	plan := w.Controller.Plan
+	w.Controller.Plan = func(v *View, key string, live *View) Decision { return change(plan(v, key, live)) }
+	return w
+}
+
+// hearing is the world in which events affect other keys.
+func (w World) hearing(affected func(oldObj, newObj Object, keys []string) []string) World {
+	f := w.Controller.Affected
+	w.Controller.Affected = func(v *View, oldObj, newObj Object) []string { return affected(oldObj, newObj, f(v, oldObj, newObj)) }
+	return w
+}
+
+// TestFindsWhatIsBrokenOnPurpose: with one rule, or one of the caller's duties, taken away, the search finds what it
+// is for.
+func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
+	cidrs := func(o servicecidr.Options) World { return serviceCIDRWorld("ServiceCIDRs, twins", o, twins, twoAddrs) }
+	for _, tc := range []struct {
+		name, reason string
+		world        World
+		broken       string
+	}{
+		{"no grace period", "allocators that have not heard of a deletion take addresses (BR-31-03)",
+			cidrs(servicecidr.Options{GracePeriod: ptr.To(time.Duration(0))}), "no managed address without a range"},
+		{"addresses are not heard of", "a deletion waits for an address, and nothing else brings it back",
+			cidrs(servicecidr.Options{}).hearing(func(oldObj, _ Object, keys []string) []string {
+				if _, ip := oldObj.(*networkingv1.IPAddress); ip {
+					return nil
+				}
+				return keys
+			}), "at rest"},
+		{"RecheckAt is forgotten", "nothing else brings a deletion back when the grace period is over",
+			cidrs(servicecidr.Options{}).deciding(func(d Decision) Decision { d.RecheckAt = time.Time{}; return d }), "a ServiceCIDR that may go is gone"},
+		{"an address is overlooked", "a wrong decision: the finalizer goes while an address is in use",
+			cidrs(servicecidr.Options{}).seeing(func(v *View) {
+				v.objects = slices.DeleteFunc(slices.Clone(v.objects), func(o Object) bool { return o.GetName() == twoAddrs[1] })
+			}), "no managed address without a range"},
+
+		{"a label with the finalizer", "the user's labels are none of the controller's business",
+			cidrs(servicecidr.Options{}).sending(func(r *purekube.Request) {
+				r.Patch = bytes.Replace(r.Patch, []byte(`"metadata":{`), []byte(`"metadata":{"labels":{"a":"b"},`), 1)
+			}), "is changed beyond its finalizers and conditions"},
+
+		{"created claims are forgotten", "until its cache shows a claim, the controller has to remember it (BR-30-04)",
+			func() World {
+				w := claimWorld(resourceclaim.Options{})
+				w.Assumes = schema.GroupVersionResource{}
+				return w
+			}(),
+			"no claim made twice for an entry"},
+		{"no new list after a lost answer", "a claim may have been made, and its cache does not show it yet",
+			func() World { w := claimWorld(resourceclaim.Options{}); w.ListsAnew = false; return w }(), "no claim made twice for an entry"},
+		{"look-ups in the cache", "a pod that the cache does not have is not known to be gone (BR-30-06)",
+			func() World {
+				w := claimWorld(resourceclaim.Options{})
+				plan := w.Controller.Plan
+				w.Controller.Plan = func(v *View, key string, live *View) Decision {
+					if live != nil {
+						live = v
+					}
+					return plan(v, key, live)
+				}
+				return w
+			}(), "no allocation cleared under a live consumer"},
+		{"PodGroups are not heard of", "a PodGroup's claims are made when it is created, and its pods' status follows",
+			podGroupWorld(resourceclaim.Options{}).hearing(func(oldObj, newObj Object, keys []string) []string {
+				for _, o := range []Object{oldObj, newObj} {
+					if _, group := o.(*apiserver.PodGroup); group {
+						return nil
+					}
+				}
+				return keys
+			}), "at rest"},
+		{"writes without a resourceVersion", "two writers of reservedFor take each other's pods away",
+			claimWorld(resourceclaim.Options{}).without("claim held by a driver").sending(func(r *purekube.Request) {
+				if c, ok := r.Object.(*resourcev1.ResourceClaim); ok {
+					c.ResourceVersion = ""
+				}
+			}), "no allocation cleared under a live consumer"},
+		{"devices written with the reservations", "they are the driver's",
+			claimWorld(resourceclaim.Options{}).sending(func(r *purekube.Request) {
+				if c, ok := r.Object.(*resourcev1.ResourceClaim); ok && r.Subresource == "status" {
+					c.Status.Devices = []resourcev1.AllocatedDeviceStatus{{Driver: "example.com"}}
+				}
+			}), "is changed beyond its reservations, allocation and finalizer"},
+		{"a reason written with the claims' names", "it is the kubelet's",
+			claimWorld(resourceclaim.Options{}).sending(func(r *purekube.Request) {
+				r.Patch = bytes.Replace(r.Patch, []byte(`"status":{`), []byte(`"status":{"reason":"None",`), 1)
+			}), "is changed beyond its claims' names"},
+		{"a PodGroup is deleted", "it is its user's",
+			podGroupWorld(resourceclaim.Options{}).sending(func(r *purekube.Request) {
+				if r.Resource == apiserver.PodGroups {
+					*r = purekube.Request{Verb: "delete", Resource: r.Resource, Namespace: r.Namespace, Name: r.Name}
+				}
+			}), "PodGroup group-0 is changed"},
+		{"the going of pods is not heard of", "a claim stays reserved for a pod that is gone",
+			claimWorld(resourceclaim.Options{}).hearing(func(_, newObj Object, keys []string) []string {
+				if newObj == nil {
+					return nil
+				}
+				return keys
+			}), "at rest"},
+
+		{"created claims are known by their annotation", "an admission policy may drop it",
+			policyWorld(resourceclaim.Options{}, "nothing that says whose it is", withoutTraces).deciding(func(d Decision) Decision {
+				for i, a := range d.Actions {
+					d.Actions[i] = byAnnotation{a}
+				}
+				return d
+			}), "claims for two entries"},
+		{"another claim for one without its controller", "an admission policy may drop the flag (D-38)",
+			policyWorld(resourceclaim.Options{MatchUpstream: purekube.V1_36}, "no controller flag", withoutController), "claims for two entries"},
+		{"what is assumed outlives a restore", "the restored API server never had it",
+			func() World { w := restoreWorld(resourceclaim.Options{}); w.KeepsAssumed = true; return w }(), "asks for CreateClaim"},
+		{"a forgotten claim is assumed", "the event of its deletion may overtake the answer",
+			func() World { w := overtakenWorld(resourceclaim.Options{}); w.Faults.Phantom = true; return w }(), "asks for CreateClaim"},
+		{"the owner of a claim being deleted is looked up", "no answer changes what is done (D-17)",
+			alienWorld(resourceclaim.Options{}).askingForOwners(), "look-up in vain"},
+
+		{"status without a resourceVersion", "the controller's write takes back what the eviction handler counted",
+			budgetWorld(disruption.Options{}).sending(func(r *purekube.Request) {
+				if b, ok := r.Object.(*policyv1.PodDisruptionBudget); ok {
+					b.ResourceVersion = ""
+				}
+			}), "never more pods gone than the budget allows"},
+		{"budget instead of its status", "the spec is the user's",
+			budgetWorld(disruption.Options{}).sending(func(r *purekube.Request) {
+				if b, ok := r.Object.(*policyv1.PodDisruptionBudget); ok {
+					r.Subresource, b.Spec.MaxUnavailable = "", ptr.To(intstr.FromInt32(0))
+				}
+			}), "is changed beyond its status"},
+		{"evicted pods are forgotten", "a granted eviction counts before its pod is being deleted (BR-25-04)",
+			budgetWorld(disruption.Options{DeletionTimeout: ptr.To(time.Duration(0))}), "never more pods gone than the budget allows"},
+		{"pods that become ready are not heard of", "the status stays at what was before",
+			budgetWorld(disruption.Options{}).hearing(func(oldObj, newObj Object, keys []string) []string {
+				if p, ok := oldObj.(*corev1.Pod); ok && newObj != nil && !isReady(p) {
+					return nil
+				}
+				return keys
+			}), "at rest"},
+
+		{"only the changed role is heard of", "a source changes its aggregate, at every level",
+			clusterRoleWorld(rbacaggregate.Options{}).hearing(func(oldObj, newObj Object, keys []string) []string {
+				if oldObj == nil || newObj == nil {
+					return nil
+				}
+				return slices.DeleteFunc(keys, func(k string) bool { return k != newObj.GetName() })
+			}), "at rest"},
+		{"no UID in the apply", "the apply makes a ClusterRole that a user deleted (D-26)",
+			clusterRoleWorld(rbacaggregate.Options{}).sending(func(r *purekube.Request) {
+				r.Patch = withoutUID(r.Patch)
+			}), "nothing the user did is undone"},
+		{"an aggregationRule with the rules", "what is aggregated is the user's to say",
+			clusterRoleWorld(rbacaggregate.Options{}).sending(func(r *purekube.Request) {
+				r.Patch = bytes.Replace(r.Patch, []byte(`"rules":`), []byte(`"aggregationRule":{"clusterRoleSelectors":[{}]},"rules":`), 1)
+			}), "is changed beyond its rules"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := Search(tc.world, true, Bounds{Time: 10 * time.Minute})
+			t.Log(r)
+			require.Contains(t, r.Broken, tc.broken, tc.reason)
+		})
+	}
+	t.Run("a new start at step 0", func(t *testing.T) {
+		w := newNodeWorld(ttl.Options{Table: smallTable(t)}, 6, 4, 7)
+		w.recover = func(nodes []*corev1.Node) int { return w.options.Table.Settle(0, len(nodes)) }
+		r := search("nodes", w, true, Bounds{Time: 10 * time.Minute})
+		t.Log(r)
+		require.Contains(t, r.Broken, "a new start takes step 0 for step 1", "in an overlap the step is not known from the number of nodes")
+	})
+}
+
+// withoutUID takes the UID out of the JSON of an apply.
+func withoutUID(patch []byte) []byte {
+	before, after, found := strings.Cut(string(patch), `,"uid":"`)
+	if !found {
+		return patch
+	}
+	_, after, _ = strings.Cut(after, `"`)
+	return []byte(before + after)
+}
+
+// seeing is the world whose plans are made from other views.
+func (w World) seeing(change func(v *View)) World {
+	plan := w.Controller.Plan
+	w.Controller.Plan = func(v *View, key string, live *View) Decision {
+		seen := *v
+		change(&seen)
+		return plan(&seen, key, live)
+	}
+	return w
+}

@@ -1,0 +1,938 @@
+package model
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/test/apiserver"
+)
+
+// model is a World as something to search.
+type model struct {
+	world   World
+	store   *store
+	keys    []string
+	keyIDs  map[string]uint16
+	views   map[string]*View
+	flights []*flight
+	// flightIDs are by what is still to be sent.
+	flightIDs map[string]uint32
+	events    map[string][]happening
+	answers   map[call]answer
+	requests  map[string]int
+	lagging   []bool  // by kind
+	kept      numbers // of the world's Backup
+	buffer    []byte
+}
+
+// planned is a Decision, and the plan that it begins; 0: there is nothing to write.
+type planned struct {
+	Decision
+	recheck int32 // seconds; 0: none
+	flight  uint32
+}
+
+// flight is a plan that is being carried out.
+type flight struct {
+	key     uint16
+	actions []purekube.Action
+	done    []runtime.Object
+	// request is the next one.
+	request   purekube.Request
+	requestID int
+	numbers   numbers
+	// versions are the resourceVersions in what is still to be sent.
+	versions map[placeID][]uint8
+}
+
+// happening is one way in which an event can happen in a state of the API server.
+type happening struct {
+	event   int
+	how     string
+	changes []change
+}
+
+type change struct {
+	place   placeID
+	content contentID // 0: gone
+}
+
+// call is all that the API server's answer to a request hangs on.
+type call struct {
+	before  held
+	request int
+	fresh   int
+	now     int32
+}
+
+type answer struct {
+	err      error
+	changed  bool
+	place    placeID
+	content  contentID // 0: gone
+	returned contentID
+}
+
+// Search goes breadth first through all states of the world within the bounds.
+func Search(w World, liveness bool, b Bounds) Report {
+	return search(w.Name, newModel(w), liveness, b)
+}
+
+func newModel(w World) *model {
+	m := &model{world: w, store: newStore(w.Kinds), keyIDs: map[string]uint16{}, flightIDs: map[string]uint32{}, flights: make([]*flight, 1),
+		requests: map[string]int{}, lagging: make([]bool, len(w.Kinds))}
+	m.forget()
+	for i, k := range w.Kinds {
+		m.lagging[i] = w.Lag > 0 && !slices.Contains(w.Current, k)
+	}
+	for _, o := range w.Backup {
+		m.kept |= m.store.contents[m.store.intern(o, nil)].numbers
+	}
+	return m
+}
+
+// forget drops what only saves time.
+func (m *model) forget() {
+	m.views, m.events, m.answers = map[string]*View{}, map[string][]happening{}, map[call]answer{}
+}
+
+// maxRemembered bounds each of the maps that only save time.
+const maxRemembered = 400_000
+
+func (m *model) key(name string) uint16 {
+	id, known := m.keyIDs[name]
+	if !known {
+		id = uint16(len(m.keys))
+		m.keys = append(m.keys, name)
+		m.keyIDs[name] = id
+	}
+	return id
+}
+
+func (m *model) time(seconds int32) time.Time {
+	return Start.Add(time.Duration(seconds) * time.Second)
+}
+
+// view returns the objects as plans and promises see them.
+func (m *model) view(text string, now int32, objects, assumed []held, gone numbers) *View {
+	if v := m.views[text]; v != nil {
+		return v
+	}
+	if len(m.views) > maxRemembered {
+		m.forget()
+	}
+	v := &View{Now: m.time(now), gone: gone, plans: map[uint16]*planned{}}
+	for _, h := range objects {
+		v.objects = append(v.objects, m.store.object(h))
+	}
+	for _, h := range assumed {
+		v.Assumed = append(v.Assumed, m.store.object(h))
+	}
+	m.views[strings.Clone(text)] = v
+	return v
+}
+
+// cacheView is what plans are made from.
+func (m *model) cacheView(st *state) *View {
+	m.buffer = st.appendView(m.buffer[:0])
+	if v := m.views[string(m.buffer)]; v != nil {
+		return v
+	}
+	return m.view(string(m.buffer), st.now, st.cached, st.assumed, st.gone)
+}
+
+// serverView is what the API server has.
+func (m *model) serverView(st *state) *View {
+	m.buffer = st.appendServer(m.buffer[:0])
+	if v := m.views[string(m.buffer)]; v != nil {
+		return v
+	}
+	return m.view(string(m.buffer), st.now, st.server, nil, 0)
+}
+
+func (m *model) start() string {
+	st := &state{counts: make([]uint8, len(m.world.Events))}
+	for _, o := range m.world.Objects {
+		id := m.store.intern(o, nil)
+		st.server = insertHeld(st.server, held{m.store.contents[id].place, id, 1})
+	}
+	m.restart(st)
+	return m.finish(st)
+}
+
+// restart is what the controller does when it starts.
+func (m *model) restart(st *state) {
+	st.cached = slices.Clone(st.server)
+	st.pending, st.assumed, st.gone, st.queue, st.timers, st.flight = nil, nil, 0, nil, nil, 0
+	for _, k := range m.world.Controller.Keys(m.cacheView(st)) {
+		st.enqueue(m.key(k))
+	}
+}
+
+// finish brings a state into the form in which it is compared, and returns it as a string.
+func (m *model) finish(st *state) string {
+	// UIDs that nothing has any more cannot come back.
+	if st.gone != 0 {
+		st.gone &= m.inUse(st, false)
+	}
+	m.drain(st)
+	m.compress(st)
+	m.buffer = st.encode(m.buffer[:0])
+	return string(m.buffer)
+}
+
+// drain takes the keys off the queue whose plan asks for nothing.
+func (m *model) drain(st *state) {
+	if len(st.queue) == 0 {
+		return
+	}
+	v := m.cacheView(st)
+	for i := 0; i < len(st.queue); {
+		key := st.queue[i]
+		p := m.plan(v, key, st)
+		if p.flight != 0 {
+			i++
+			continue
+		}
+		st.queue = slices.Delete(st.queue, i, i+1)
+		st.setTimer(key, p.recheck)
+	}
+}
+
+// plan decides about the key, with look-ups at the API server if need be.
+func (m *model) plan(v *View, key uint16, st *state) *planned {
+	if p := v.plans[key]; p != nil {
+		return p
+	}
+	live := ""
+	if v.needs[key] {
+		live = m.liveKey(key, st)
+		if p := v.live[live]; p != nil {
+			return p
+		}
+	}
+	var d Decision
+	if !v.needs[key] {
+		d = m.world.Controller.Plan(v, m.keys[key], nil)
+	}
+	if len(d.Needs) > 0 || v.needs[key] {
+		if v.needs == nil {
+			v.needs, v.live = map[uint16]bool{}, map[string]*planned{}
+		}
+		v.needs[key] = true
+		if live == "" {
+			live = m.liveKey(key, st)
+		}
+		d = m.world.Controller.Plan(v, m.keys[key], m.serverView(st))
+		if len(d.Needs) > 0 {
+			panic(fmt.Sprintf("%s: needs beyond the answers: %v", m.keys[key], d.Needs))
+		}
+	}
+	p := &planned{Decision: d}
+	if !d.RecheckAt.IsZero() {
+		p.recheck = int32((d.RecheckAt.Sub(Start) + time.Second - 1) / time.Second)
+	}
+	p.flight = m.flight(key, d.Actions, nil)
+	if live != "" {
+		v.live[live] = p
+	} else {
+		v.plans[key] = p
+	}
+	return p
+}
+
+func (m *model) liveKey(key uint16, st *state) string {
+	return strconv.Itoa(int(key)) + " " + string(st.appendServer(nil))
+}
+
+// flight returns the number of the plan of which done has been carried out.
+func (m *model) flight(key uint16, actions []purekube.Action, done []runtime.Object) uint32 {
+	if len(done) == len(actions) {
+		return 0
+	}
+	var text strings.Builder
+	f := &flight{key: key, actions: actions, done: done, versions: map[placeID][]uint8{}}
+	fmt.Fprintf(&text, "%d", key)
+	for i := len(done); i < len(actions); i++ {
+		r := actions[i].Request(done)
+		body := requestText(r)
+		text.WriteString("\n" + body)
+		if i == len(done) {
+			f.request = r
+			id, known := m.requests[body]
+			if !known {
+				id = len(m.requests)
+				m.requests[body] = id
+			}
+			f.requestID = id
+		}
+		if version := versionIn(r); version != 0 {
+			at := m.store.place(r.Resource, r.Namespace, r.Name)
+			f.versions[at] = append(f.versions[at], version)
+		}
+	}
+	id, known := m.flightIDs[text.String()]
+	if !known {
+		f.numbers = numbersIn(text.String())
+		id = uint32(len(m.flights))
+		m.flights = append(m.flights, f)
+		m.flightIDs[text.String()] = id
+	}
+	return id
+}
+
+func requestText(r purekube.Request) string {
+	object, err := json.Marshal(r.Object)
+	if err != nil {
+		panic(err)
+	}
+	preconditions, err := json.Marshal(r.Preconditions)
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf("%s %s %s %s %s %t %t", r, r.Resource, object, r.Patch, preconditions, r.Force, r.GoOn)
+}
+
+// versionIn is the resourceVersion that a request insists on; 0: none.
+func versionIn(r purekube.Request) uint8 {
+	var text string
+	if o, ok := r.Object.(Object); ok {
+		text = o.GetResourceVersion()
+	}
+	if r.Preconditions != nil && r.Preconditions.ResourceVersion != nil {
+		text = *r.Preconditions.ResourceVersion
+	}
+	if text == "" {
+		return 0
+	}
+	version, err := strconv.ParseUint(text, 10, 8)
+	if err != nil {
+		panic(err)
+	}
+	return uint8(version)
+}
+
+// inUse are the numbers of all UIDs and generated names that anything has.
+func (m *model) inUse(st *state, gone bool) numbers {
+	n := m.kept
+	for _, hs := range [][]held{st.server, st.cached, st.assumed, st.pending} {
+		for _, h := range hs {
+			n |= m.store.contents[h.content].numbers
+			n |= m.store.places[h.place].numbers
+		}
+	}
+	if st.flight != 0 {
+		n |= m.flights[st.flight].numbers
+	}
+	if gone {
+		n |= st.gone
+	}
+	return n
+}
+
+// compress numbers the versions of each object anew, in their order, from 1. Those in the plan
+// that is being carried out stay as they are.
+func (m *model) compress(st *state) {
+	lists := [4][]held{st.server, st.cached, st.assumed, st.pending}
+	var pins map[placeID][]uint8
+	if st.flight != 0 {
+		pins = m.flights[st.flight].versions
+	}
+	var done map[placeID]bool
+	for _, list := range lists {
+		for i := range list {
+			if list[i].version <= 1 || done[list[i].place] {
+				continue
+			}
+			if done == nil {
+				done = map[placeID]bool{}
+			}
+			done[list[i].place] = true
+			compressPlace(list[i].place, lists, pins[list[i].place])
+		}
+	}
+}
+
+func compressPlace(p placeID, lists [4][]held, pinned []uint8) {
+	var used [256]bool
+	for _, list := range lists {
+		for i := range list {
+			if list[i].place == p {
+				used[list[i].version] = true
+			}
+		}
+	}
+	var becomes [256]uint8
+	next := uint8(1)
+	for v := 1; v < 256; v++ {
+		if slices.Contains(pinned, uint8(v)) {
+			becomes[v] = uint8(v)
+			next = uint8(v) + 1
+		} else if used[v] {
+			becomes[v] = next
+			next++
+		}
+	}
+	for _, list := range lists {
+		for i := range list {
+			if list[i].place == p {
+				list[i].version = becomes[list[i].version]
+			}
+		}
+	}
+}
+
+// newest is the highest version of the object that anything has.
+func (m *model) newest(st *state, p placeID) uint8 {
+	var newest uint8
+	for _, hs := range [][]held{st.server, st.cached, st.assumed, st.pending} {
+		for _, h := range hs {
+			if h.place == p {
+				newest = max(newest, h.version)
+			}
+		}
+	}
+	if st.flight != 0 {
+		for _, v := range m.flights[st.flight].versions[p] {
+			newest = max(newest, v)
+		}
+	}
+	return newest
+}
+
+func insertHeld(hs []held, h held) []held {
+	i, there := slices.BinarySearchFunc(hs, h, func(a, b held) int { return cmp.Compare(a.place, b.place) })
+	if there {
+		hs[i] = h
+		return hs
+	}
+	return slices.Insert(hs, i, h)
+}
+
+func removeHeld(hs []held, p placeID) []held {
+	if i := find(hs, p); i >= 0 {
+		return slices.Delete(hs, i, i+1)
+	}
+	return hs
+}
+
+// room reports whether the cache of the place's kind may fall behind by one more change.
+func (m *model) room(st *state, changes ...change) bool {
+	behind := make([]int, len(m.lagging))
+	for _, h := range st.pending {
+		behind[m.store.places[h.place].kind]++
+	}
+	for _, c := range changes {
+		kind := m.store.places[c.place].kind
+		behind[kind]++
+		if m.lagging[kind] && behind[kind] > m.world.Lag {
+			return false
+		}
+	}
+	return true
+}
+
+// write makes a change at the API server, and hands it to the cache or to what is pending.
+func (m *model) write(st *state, c change) held {
+	h := held{c.place, c.content, m.newest(st, c.place) + 1}
+	if c.content == 0 {
+		st.server = removeHeld(st.server, c.place)
+	} else {
+		st.server = insertHeld(st.server, h)
+	}
+	kind := m.store.places[c.place].kind
+	if !m.lagging[kind] {
+		m.show(st, h)
+		return h
+	}
+	at := len(st.pending)
+	for at > 0 && m.store.places[st.pending[at-1].place].kind > kind {
+		at--
+	}
+	st.pending = slices.Insert(st.pending, at, h)
+	return h
+}
+
+// show makes a change visible in the cache, and queues what it affects.
+func (m *model) show(st *state, h held) {
+	var oldObj, newObj Object
+	if i := find(st.cached, h.place); i >= 0 {
+		oldObj = m.store.object(st.cached[i])
+	}
+	if h.content == 0 {
+		st.cached = removeHeld(st.cached, h.place)
+	} else {
+		newObj = m.store.object(h)
+		st.cached = insertHeld(st.cached, h)
+	}
+	resource := m.store.places[h.place].resource
+	if i := find(st.assumed, h.place); i >= 0 && resource == m.world.Assumes && st.assumed[i].version <= h.version {
+		st.assumed = slices.Delete(st.assumed, i, i+1)
+	}
+	replaced := oldObj != nil && newObj != nil && oldObj.GetUID() != newObj.GetUID()
+	if resource == m.world.Remembers && oldObj != nil && (newObj == nil || replaced) {
+		st.gone |= 1 << uidNumber(oldObj.GetUID())
+	}
+	v := m.cacheView(st)
+	for _, k := range m.world.Controller.Affected(v, oldObj, newObj) {
+		st.enqueue(m.key(k))
+	}
+}
+
+// happenings are the ways in which events can happen now.
+func (m *model) happenings(st *state) []happening {
+	fresh := m.inUse(st, true).free()
+	m.buffer = append(st.appendServer(m.buffer[:0]), byte(fresh))
+	m.buffer = append(m.buffer, st.counts...)
+	m.buffer = append(m.buffer, st.ghost...)
+	if hs, known := m.events[string(m.buffer)]; known {
+		return hs
+	}
+	text := string(m.buffer)
+	v := *m.serverView(st)
+	v.Fresh, v.Ghost = fresh, st.ghost
+	var hs []happening
+	for i, e := range m.world.Events {
+		if e.Max > 0 && int(st.counts[i]) >= e.Max {
+			continue
+		}
+		e.Do(&v, func(how string, changes ...Change) {
+			h := happening{event: i, how: how}
+			if len(changes) == 0 {
+				hs = append(hs, h)
+			}
+			for _, c := range changes {
+				id := m.store.intern(c.object, m.managedOf(st, c.object))
+				to := change{m.store.contents[id].place, id}
+				if c.gone {
+					to.content = 0
+				} else if at := find(st.server, to.place); at >= 0 && st.server[at].content == id {
+					continue
+				}
+				h.changes = append(h.changes, to)
+			}
+			if len(h.changes) > 0 {
+				hs = append(hs, h)
+			}
+		})
+	}
+	if len(m.events) > maxRemembered {
+		m.events = map[string][]happening{}
+	}
+	m.events[text] = hs
+	return hs
+}
+
+// managedOf is what field managers applied to the object that is there.
+func (m *model) managedOf(st *state, o Object) map[string]map[string]any {
+	at := find(st.server, m.store.place(apiserver.ResourceOf(o), o.GetNamespace(), o.GetName()))
+	if at < 0 || m.store.contents[st.server[at].content].object.GetUID() != o.GetUID() {
+		return nil
+	}
+	return m.store.contents[st.server[at].content].managed
+}
+
+// happen makes the event happen. ok is false when a cache would fall too far behind.
+func (m *model) happen(st *state, h happening) (after *state, broken string, ok bool) {
+	if !m.world.Events[h.event].Restores && !m.room(st, h.changes...) {
+		return nil, "", false
+	}
+	before := m.serverView(st)
+	after = st.clone()
+	if m.world.Events[h.event].Max > 0 {
+		after.counts[h.event]++
+	}
+	for _, c := range h.changes {
+		m.write(after, c)
+	}
+	if m.world.Events[h.event].Restores {
+		m.restore(after)
+	}
+	return after, m.check(after, &Step{Before: before, Event: m.world.Events[h.event].Name}), true
+}
+
+// check updates what promises remember, and asks them about the step to the state.
+func (m *model) check(st *state, s *Step) string {
+	s.After, s.Ghost = m.serverView(st), st.ghost
+	if m.world.Ghost != nil {
+		st.ghost = m.world.Ghost(s)
+		s.Ghost = st.ghost
+	}
+	for _, p := range m.world.Promises {
+		if broken := p.Broken(s); broken != "" {
+			return p.Name + ": " + broken
+		}
+	}
+	return ""
+}
+
+// carry makes the next write of the plan. With lost, the controller does not hear of its success.
+// ok is false when a cache would fall too far behind.
+func (m *model) carry(st *state, lost bool) (after *state, outcome, broken string, ok bool) {
+	f := m.flights[st.flight]
+	a := m.ask(st, f)
+	if a.changed && !m.room(st, change{a.place, a.content}) {
+		return nil, "", "", false
+	}
+	after = st.clone()
+	var returned runtime.Object
+	if a.err == nil {
+		h := held{a.place, a.returned, 1}
+		if a.changed {
+			h.version = m.write(after, change{a.place, a.content}).version
+			broken = m.check(after, &Step{Before: m.serverView(st), Request: &f.request})
+		} else if i := find(st.server, a.place); i >= 0 {
+			h.version = st.server[i].version
+		}
+		returned = m.store.object(h)
+		if !lost && a.changed && a.content != 0 && m.store.places[a.place].resource == m.world.Assumes {
+			if i := find(after.cached, h.place); i < 0 || after.cached[i].version < h.version {
+				after.assumed = insertHeld(after.assumed, h)
+			}
+		}
+	}
+	switch {
+	case lost:
+		outcome, returned = "carried out, and the answer is lost", nil
+		if m.world.ListsAnew && f.request.Verb == "create" && f.request.Resource == m.world.Assumes {
+			outcome += "; the controller lists anew"
+			m.list(after, m.store.kinds[f.request.Resource])
+		}
+	case a.err != nil:
+		outcome = "refused: " + a.err.Error()
+	default:
+		outcome = "carried out"
+	}
+	m.advance(after, f, returned)
+	return after, outcome, broken, true
+}
+
+// refuse answers the next write of the plan with an error.
+func (m *model) refuse(st *state) *state {
+	after := st.clone()
+	m.advance(after, m.flights[st.flight], nil)
+	return after
+}
+
+// advance goes on to the next write, or ends the plan.
+func (m *model) advance(st *state, f *flight, returned runtime.Object) {
+	st.flight = 0
+	if returned == nil {
+		// A failed write: the key is tried again.
+		st.enqueue(f.key)
+		if !f.request.GoOn {
+			return
+		}
+	}
+	done := append(slices.Clone(f.done), returned)
+	st.flight = m.flight(f.key, f.actions, done)
+}
+
+// ask is what the API server does with the plan's next request.
+func (m *model) ask(st *state, f *flight) answer {
+	r := f.request
+	c := call{request: f.requestID, fresh: m.inUse(st, true).free(), now: st.now}
+	var there []apiserver.Held
+	if r.Name != "" || r.Verb != "create" {
+		if i := find(st.server, m.store.place(r.Resource, r.Namespace, r.Name)); i >= 0 {
+			c.before = st.server[i]
+			there = append(there, apiserver.Held{Object: m.store.object(c.before), Managed: m.store.contents[c.before.content].managed})
+		}
+	}
+	a, known := m.answers[c]
+	if known {
+		return a
+	}
+	server := apiserver.Restore(200, c.fresh-1, there...)
+	server.Now = m.time(st.now)
+	returned, err := server.Do(r)
+	if err != nil {
+		a.err = err
+	} else {
+		o := returned.(Object)
+		a.place = m.store.place(r.Resource, o.GetNamespace(), o.GetName())
+		for _, h := range server.Held() {
+			a.content = m.store.intern(h.Object, h.Managed)
+		}
+		a.changed = a.content != c.before.content
+		a.returned = a.content
+		if a.content == 0 {
+			a.returned = m.store.intern(o, nil)
+		}
+	}
+	if len(m.answers) > maxRemembered {
+		m.answers = map[call]answer{}
+	}
+	m.answers[c] = a
+	return a
+}
+
+// catchUp shows the oldest change of a kind that its cache does not show yet.
+func (m *model) catchUp(st *state, i int) *state {
+	after := st.clone()
+	h := after.pending[i]
+	after.pending = slices.Delete(after.pending, i, i+1)
+	m.show(after, h)
+	return after
+}
+
+// restore is what the controller does when the API server was restored from a backup: it lists everything anew. What it
+// has assumed does not show in any list, so that no event takes it away. A call that is under way fails.
+func (m *model) restore(st *state) {
+	if st.flight != 0 {
+		st.enqueue(m.flights[st.flight].key)
+		st.flight = 0
+	}
+	assumed := slices.Clone(st.assumed)
+	for kind := range m.world.Kinds {
+		m.list(st, kind)
+	}
+	st.assumed = nil
+	if m.world.KeepsAssumed {
+		st.assumed = assumed
+	}
+	for _, k := range m.world.Controller.Keys(m.cacheView(st)) {
+		st.enqueue(m.key(k))
+	}
+}
+
+// overtaken calls visit with the states in which what the plan's next write creates was deleted, and the caches show that,
+// before the controller has the answer.
+func (m *model) overtaken(st *state, visit func(after *state, broken, how string)) {
+	a := m.ask(st, m.flights[st.flight])
+	if !a.changed || a.content == 0 || m.store.places[a.place].resource != m.world.Assumes || find(st.server, a.place) >= 0 {
+		return
+	}
+	created, _, broken, ok := m.carry(st, false)
+	if !ok || broken != "" {
+		return
+	}
+	returned := created.assumed[find(created.assumed, a.place)]
+	m.list(created, m.store.places[a.place].kind)
+	for _, h := range m.happenings(created) {
+		if !slices.ContainsFunc(h.changes, func(c change) bool { return c.place == a.place && c.content == 0 }) {
+			continue
+		}
+		after, broken, ok := m.happen(created, h)
+		if !ok {
+			continue
+		}
+		m.list(after, m.store.places[a.place].kind)
+		if m.world.Faults.Phantom {
+			after.assumed = insertHeld(after.assumed, returned)
+		}
+		visit(after, broken, h.how)
+	}
+}
+
+// list brings the cache of a kind up to date.
+func (m *model) list(st *state, kind int) {
+	for i := 0; i < len(st.pending); {
+		if h := st.pending[i]; m.store.places[h.place].kind == kind {
+			st.pending = slices.Delete(st.pending, i, i+1)
+			m.show(st, h)
+		} else {
+			i++
+		}
+	}
+}
+
+// pass lets time go on to the earliest RecheckAt.
+func (m *model) pass(st *state) *state {
+	at := st.timers[0].at
+	for _, t := range st.timers {
+		at = min(at, t.at)
+	}
+	after := st.clone()
+	after.now = at
+	for _, t := range st.timers {
+		if t.at == at {
+			after.setTimer(t.key, 0)
+			after.enqueue(t.key)
+		}
+	}
+	return after
+}
+
+func (m *model) next(text string, telling bool, visit func(step, state, broken string)) {
+	st := decode(text)
+	emit := func(after *state, broken, format string, args ...any) {
+		step := ""
+		if telling {
+			step = fmt.Sprintf(format, args...) + m.changes(st, after)
+		}
+		visit(step, m.finish(after), broken)
+	}
+	for _, h := range m.happenings(st) {
+		if after, broken, ok := m.happen(st, h); ok {
+			emit(after, broken, "%s", h.how)
+		}
+	}
+	for i, h := range st.pending {
+		p := m.store.places[h.place]
+		if i == 0 || m.store.places[st.pending[i-1].place].kind != p.kind {
+			emit(m.catchUp(st, i), "", "the controller's cache shows %s", m.describe(h))
+		}
+	}
+	if st.flight == 0 {
+		v := m.cacheView(st)
+		for _, key := range st.queue {
+			emit(m.begin(st, v, key), "", "a plan is made for %s: %s", m.keys[key], m.actionsOf(v, key, st, telling))
+		}
+	} else {
+		request := m.flights[st.flight].request
+		if after, outcome, broken, ok := m.carry(st, false); ok {
+			emit(after, broken, "%s: %s", m.sentence(request), outcome)
+		}
+		if m.world.Faults.Overtake {
+			m.overtaken(st, func(after *state, broken, how string) {
+				emit(after, broken, "%s: carried out; %s, and the controller sees that before the answer", m.sentence(request), how)
+			})
+		}
+		if m.world.Faults.Refuse {
+			emit(m.refuse(st), "", "%s: refused, by a webhook, say", m.sentence(request))
+		}
+		if m.world.Faults.LoseAnswer {
+			if after, outcome, broken, ok := m.carry(st, true); ok {
+				emit(after, broken, "%s: %s", m.sentence(request), outcome)
+			}
+		}
+	}
+	if m.world.Faults.Crash && (st.flight != 0 || st.assumed != nil || st.gone != 0) {
+		after := st.clone()
+		m.restart(after)
+		emit(after, "", "the controller stops, and starts again")
+	}
+	if after, broken := m.timeStep(st, true); after != nil {
+		emit(after, broken, "it is %s", m.time(after.now).Format(time.TimeOnly))
+	}
+}
+
+// begin takes the key's plan off the queue.
+func (m *model) begin(st *state, v *View, key uint16) *state {
+	p := m.plan(v, key, st)
+	after := st.clone()
+	after.dequeue(key)
+	after.flight = p.flight
+	after.setTimer(key, p.recheck)
+	return after
+}
+
+// timeStep is the state after time has passed, nil if it may not.
+func (m *model) timeStep(st *state, bounded bool) (after *state, broken string) {
+	if st.flight != 0 || len(st.pending) > 0 || len(st.timers) == 0 {
+		return nil, ""
+	}
+	after = m.pass(st)
+	if bounded && time.Duration(after.now)*time.Second > m.world.Until {
+		return nil, ""
+	}
+	return after, m.check(after, &Step{Before: m.serverView(st)})
+}
+
+func (m *model) settle(text string, telling bool) (step, afterText string, ok bool, broken string) {
+	st := decode(text)
+	end := func(after *state, broken, format string, args ...any) (string, string, bool, string) {
+		if telling {
+			step = fmt.Sprintf(format, args...) + m.changes(st, after)
+		}
+		return step, m.finish(after), true, broken
+	}
+	if st.flight != 0 {
+		if after, outcome, broken, ok := m.carry(st, false); ok {
+			return end(after, broken, "%s: %s", m.sentence(m.flights[st.flight].request), outcome)
+		}
+	}
+	if len(st.pending) > 0 {
+		return end(m.catchUp(st, 0), "", "the controller's cache shows %s", m.describe(st.pending[0]))
+	}
+	if len(st.queue) > 0 {
+		v := m.cacheView(st)
+		key := st.queue[0]
+		return end(m.begin(st, v, key), "", "a plan is made for %s: %s", m.keys[key], m.actionsOf(v, key, st, telling))
+	}
+	for _, h := range m.happenings(st) {
+		if m.world.Events[h.event].Settles {
+			if after, broken, ok := m.happen(st, h); ok {
+				return end(after, broken, "%s", h.how)
+			}
+		}
+	}
+	if after, broken := m.timeStep(st, false); after != nil {
+		return end(after, broken, "it is %s", m.time(after.now).Format(time.TimeOnly))
+	}
+	return "", "", false, m.atRest(st)
+}
+
+// atRest says what is wrong with a state in which nothing happens any more.
+func (m *model) atRest(st *state) string {
+	fresh := st.clone()
+	m.restart(fresh)
+	v := m.cacheView(fresh)
+	for _, key := range fresh.queue {
+		p := m.plan(v, key, fresh)
+		if p.flight != 0 {
+			return fmt.Sprintf("at rest, a plan from scratch asks for nothing: the one for %s asks for %s", m.keys[key], m.actionsOf(v, key, fresh, true))
+		}
+		if p.recheck != 0 {
+			return fmt.Sprintf("at rest, a plan from scratch asks for nothing: the one for %s asks to look again at %s", m.keys[key], p.RecheckAt.Format(time.TimeOnly))
+		}
+	}
+	if m.world.Rest != nil {
+		return m.world.Rest(m.serverView(st))
+	}
+	return ""
+}
+
+func (m *model) actionsOf(v *View, key uint16, st *state, telling bool) string {
+	if !telling {
+		return ""
+	}
+	var lines []string
+	for _, a := range m.plan(v, key, st).Actions {
+		lines = append(lines, a.String())
+	}
+	return strings.Join(lines, "; ")
+}
+
+func (m *model) sentence(r purekube.Request) string { return r.String() }
+
+func (m *model) describe(h held) string {
+	p := m.store.places[h.place]
+	if h.content == 0 {
+		return fmt.Sprintf("that %s %s is gone", p.resource.Resource, p.name)
+	}
+	return m.describeObject(m.store.object(h))
+}
+
+func (m *model) describeObject(o Object) string {
+	if m.world.Describe == nil {
+		return o.GetName()
+	}
+	return m.world.Describe(o)
+}
+
+// changes says what is different at the API server.
+func (m *model) changes(before, after *state) string {
+	var b strings.Builder
+	for _, h := range after.server {
+		if i := find(before.server, h.place); i < 0 || before.server[i].content != h.content {
+			b.WriteString("\n→ " + m.describe(h))
+		}
+	}
+	for _, h := range before.server {
+		if find(after.server, h.place) < 0 {
+			p := m.store.places[h.place]
+			fmt.Fprintf(&b, "\n→ %s %s is gone", p.resource.Resource, p.name)
+		}
+	}
+	return b.String()
+}
