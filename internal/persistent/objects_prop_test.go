@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/test/seed"
 	"github.com/purekube/purekube/internal/snapshot"
+	"github.com/purekube/purekube/internal/test/seed"
 )
 
 // model is the deliberately simple second implementation: all objects by name, and what could not be named.
