@@ -3,6 +3,7 @@ package persistent
 import (
 	"cmp"
 	"iter"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -11,21 +12,56 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Objects are the objects of one kind by namespace and name, in a collection that never changes.
-// It is made in one pass over a slice. What is changed later lies in a map over that, sorted by hash, until
-// there are so many changes that a new pass costs less than it saves: so a change costs
-// O(log n), one in n/2 of them n. Until that pass, objects that were replaced or taken away stay in memory:
-// at most n/2 of them, or 64. None stay once all objects are taken away.
+// Objects are the objects of one kind, by namespace and name, in a collection that never changes.
 //
-// An object of the slice whose name another one has is not found: which of them is the real one
-// cannot be known. An object that is put there later takes the place of all of them.
+// An object is found if no other one has its name. Which of several objects of one name is the real one cannot be
+// known: they are kept as versions of an ambiguous name. Nil pointers and objects without a name are in the
+// collection's problems only. Nothing takes them out again.
+//
+// NewObjects is one pass over a slice. With and Without cost O(log n) for each object. The collection is made anew in
+// one pass as soon as n/2 objects, at least 64, have changed since the last pass, so one change in n/2 costs n. Until
+// then objects that were replaced or taken away stay in memory: at most n/2 of them, or 64. None stay once all objects
+// are taken away.
+//
+// What a package makes of each object, parsed fields for example, it keeps beside the collection under the same
+// name and updates from the changes that With and Without return: few values in a [Map], by way of [Follow]; a value
+// for each of many objects in Objects of its own, whose elements embed the API object, by way of Edit.
+// What finds objects by their fields is a [TermIndex].
 type Objects[T any, P snapshot.Object[T]] struct {
 	kind string
+	// base holds the objects of the last pass.
 	base *snapshot.Table[T, P]
-	// size is the number of objects in base, and live how many objects Find finds.
-	size, live int
-	// changed holds the objects put there since, nil for those taken away.
+	// changed holds the objects put there since, nil for a name of base that has none now, or several.
 	changed *Map[hashedName, P]
+	// several holds the objects of the ambiguous names.
+	several *Map[types.NamespacedName, []P]
+	// unique is the number of names that one object has, twins how many objects of base beyond the first of
+	// their name were replaced or taken away.
+	unique, twins int
+	// hasNil: a nil pointer was handed in. nameless are the namespaces of the objects without a name that were,
+	// sorted. The slice is shared with other collections.
+	hasNil   bool
+	nameless []string
+}
+
+// Change is what became of a name: the objects that had it before and those that have it after. There are none of
+// them, one, or several where the name is ambiguous, and not none both before and after.
+type Change[P any] struct {
+	Name          types.NamespacedName
+	Before, After []P
+}
+
+// Only returns the only object before and the only one after; nil where there is none, or where there are several.
+func (c Change[P]) Only() (before, after P) { return only(c.Before), only(c.After) }
+
+// Ambiguous reports whether there are several objects before or after.
+func (c Change[P]) Ambiguous() bool { return len(c.Before) > 1 || len(c.After) > 1 }
+
+func only[P any](list []P) (object P) {
+	if len(list) == 1 {
+		object = list[0]
+	}
+	return object
 }
 
 // hashedName is a name behind its hash, so that a search of a map compares numbers that lie in the map's nodes,
@@ -42,21 +78,65 @@ func compareHashedNames(a, b hashedName) int {
 	return CompareNames(a.NamespacedName, b.NamespacedName)
 }
 
-// fewChanges are too few to make a new table for.
+// CompareNames sorts by namespace, then by name.
+func CompareNames(a, b types.NamespacedName) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}
+
+// fewChanges are too few to make a new pass for.
 const fewChanges = 64
 
-// NewObjects returns the collection of these objects, all of which are there (not nil). It keeps
-// the slice and never writes to it.
-func NewObjects[T any, P snapshot.Object[T]](kind string, objects []P) *Objects[T, P] {
-	o := &Objects[T, P]{
-		kind: kind, base: snapshot.NewTable(kind, objects), size: len(objects), live: len(objects),
-		changed: NewMap[hashedName, P](compareHashedNames),
-	}
-	if o.base.AnyAmbiguous() {
-		o.live = 0
-		for range o.All() {
-			o.live++
+// NewObjects returns the collection of the objects in a slice of a snapshot. Nil pointers, objects without a name
+// and several objects of one name may be in it. The slice is not kept.
+func NewObjects[T any, P snapshot.Object[T]](kind string, list []P) *Objects[T, P] {
+	return newObjects(kind, snapshot.NewTable[T, P](kind, nil), list)
+}
+
+// NewClusterObjects is NewObjects for a kind that has no namespaces: the namespace of a name is empty, and one that
+// an object has all the same is passed over.
+func NewClusterObjects[T any, P snapshot.Object[T]](kind string, list []P) *Objects[T, P] {
+	return newObjects(kind, snapshot.NewClusterTable[T, P](kind, nil), list)
+}
+
+func newObjects[T any, P snapshot.Object[T]](kind string, empty *snapshot.Table[T, P], list []P) *Objects[T, P] {
+	o := &Objects[T, P]{kind: kind, base: empty}
+	return o.arranged(empty.With(o.named(list)))
+}
+
+// named returns the objects that have a name, in a slice of its own, and notes if others were among them.
+func (o *Objects[T, P]) named(list []P) []P {
+	named := make([]P, 0, len(list))
+	for _, object := range list {
+		switch {
+		case object == nil:
+			o.hasNil = true
+		case object.GetName() == "":
+			namespace := o.base.KeyOf(object).Namespace
+			if at, known := slices.BinarySearch(o.nameless, namespace); !known {
+				o.nameless = slices.Insert(slices.Clone(o.nameless), at, namespace)
+			}
+		default:
+			named = append(named, object)
 		}
+	}
+	return named
+}
+
+// arranged gives a new collection the objects of a table.
+func (o *Objects[T, P]) arranged(base *snapshot.Table[T, P]) *Objects[T, P] {
+	o.base, o.unique, o.twins = base, base.Len(), 0
+	o.changed = NewMap[hashedName, P](compareHashedNames)
+	o.several = NewMap[types.NamespacedName, []P](CompareNames)
+	if base.AnyAmbiguous() {
+		several := o.several.Edit()
+		for object := range base.All() {
+			if name := base.KeyOf(object); base.Ambiguous(name) {
+				versions, _ := several.Get(name)
+				several.Set(name, append(versions, object))
+				o.unique--
+			}
+		}
+		o.several = several.Map()
 	}
 	return o
 }
@@ -65,43 +145,51 @@ func NewObjects[T any, P snapshot.Object[T]](kind string, objects []P) *Objects[
 // before holds and it does not find.
 func (o *Objects[T, P]) Renewed(before *Objects[T, P]) bool { return o.base != before.base }
 
-// CompareNames sorts by namespace, then by name.
-func CompareNames(a, b types.NamespacedName) int {
-	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+// Len is the number of names. A name that several objects have counts once.
+func (o *Objects[T, P]) Len() int { return o.unique + o.several.Len() }
+
+func (o *Objects[T, P]) hashed(name types.NamespacedName) hashedName {
+	return hashedName{hash: o.base.Hash(name), NamespacedName: name}
 }
 
-func (o *Objects[T, P]) hashed(key types.NamespacedName) hashedName {
-	return hashedName{hash: o.base.Hash(key), NamespacedName: key}
-}
-
-// Find returns the only object of that name, or nil.
-func (o *Objects[T, P]) Find(key types.NamespacedName) P {
+// Find returns the only object of that name; nil if there is none, or if there are several.
+func (o *Objects[T, P]) Find(name types.NamespacedName) P {
 	if o.changed.Len() > 0 {
-		if object, changed := o.changed.Get(o.hashed(key)); changed {
+		if object, changed := o.changed.Get(o.hashed(name)); changed {
 			return object
 		}
 	}
-	return o.base.Find(key)
+	return o.base.Find(name)
 }
 
-// Ambiguous reports whether more than one object has that name.
-func (o *Objects[T, P]) Ambiguous(key types.NamespacedName) bool {
-	if !o.base.Ambiguous(key) {
+// Lookup is Find, with the error for a name that several objects have.
+func (o *Objects[T, P]) Lookup(name types.NamespacedName) (P, *purekube.ObjectError) {
+	object := o.Find(name)
+	if object == nil && o.Ambiguous(name) {
+		return nil, snapshot.DuplicateError(o.kind, name)
+	}
+	return object, nil
+}
+
+// Ambiguous reports whether several objects have that name.
+func (o *Objects[T, P]) Ambiguous(name types.NamespacedName) bool {
+	if !o.AnyAmbiguous() {
 		return false
 	}
-	_, changed := o.changed.Get(o.hashed(key))
-	return !changed
+	_, ambiguous := o.several.Get(name)
+	return ambiguous
 }
 
-// Duplicates has an error for each name that more than one object has, in no particular order.
-func (o *Objects[T, P]) Duplicates() []*purekube.ObjectError {
-	var found []*purekube.ObjectError
-	for _, e := range o.base.Duplicates() {
-		if o.Ambiguous(types.NamespacedName{Namespace: e.Namespace, Name: e.Name}) {
-			found = append(found, e)
-		}
+// AnyAmbiguous reports whether several objects have any name.
+func (o *Objects[T, P]) AnyAmbiguous() bool { return o.several.Len() > 0 }
+
+// Versions returns all objects of that name. The slice must not be written to.
+func (o *Objects[T, P]) Versions(name types.NamespacedName) []P {
+	if object := o.Find(name); object != nil {
+		return []P{object}
 	}
-	return found
+	versions, _ := o.several.Get(name)
+	return versions
 }
 
 // All returns the objects that Find finds, each once, in no particular order.
@@ -113,12 +201,9 @@ func (o *Objects[T, P]) All() iter.Seq[P] {
 			}
 		}
 		for object := range o.base.All() {
-			key := snapshot.KeyOf(object)
-			if o.base.Ambiguous(key) {
-				continue
-			}
-			if o.changed.Len() > 0 {
-				if _, changed := o.changed.Get(o.hashed(key)); changed {
+			if o.changed.Len() > 0 || o.base.AnyAmbiguous() {
+				name := o.base.KeyOf(object)
+				if _, changed := o.changed.Get(o.hashed(name)); changed || o.base.Ambiguous(name) {
 					continue
 				}
 			}
@@ -129,69 +214,230 @@ func (o *Objects[T, P]) All() iter.Seq[P] {
 	}
 }
 
+// AllVersions returns all objects that have a name, in no particular order.
+func (o *Objects[T, P]) AllVersions() iter.Seq[P] {
+	return func(yield func(P) bool) {
+		for object := range o.All() {
+			if !yield(object) {
+				return
+			}
+		}
+		for _, versions := range o.several.All() {
+			for _, object := range versions {
+				if !yield(object) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// AmbiguousNames returns the names that several objects have, sorted, each with these objects. The slices must not be
+// written to.
+func (o *Objects[T, P]) AmbiguousNames() iter.Seq2[types.NamespacedName, []P] { return o.several.All() }
+
+// AmbiguousIn returns the names of a namespace that several objects have, sorted, each with these objects. The
+// slices must not be written to.
+func (o *Objects[T, P]) AmbiguousIn(namespace string) iter.Seq2[types.NamespacedName, []P] {
+	return func(yield func(types.NamespacedName, []P) bool) {
+		if !o.AnyAmbiguous() {
+			return
+		}
+		for name, versions := range o.several.From(types.NamespacedName{Namespace: namespace}) {
+			if name.Namespace != namespace || !yield(name, versions) {
+				return
+			}
+		}
+	}
+}
+
+// Duplicates has an error for each name that several objects have, sorted by name. The errors are the caller's.
+func (o *Objects[T, P]) Duplicates() []*purekube.ObjectError {
+	var found []*purekube.ObjectError
+	for name := range o.several.All() {
+		found = append(found, snapshot.DuplicateError(o.kind, name))
+	}
+	return found
+}
+
+// AddTo adds what is wrong with the slices as a whole to problems: nil pointers and objects without a name.
+func (o *Objects[T, P]) AddTo(problems *snapshot.Problems) {
+	if o.hasNil {
+		problems.Add(o.nilError())
+	}
+	if len(o.nameless) > 0 {
+		problems.Add(snapshot.NamelessError(o.kind))
+	}
+}
+
+// AddDuplicatesTo adds the errors of Duplicates to problems.
+func (o *Objects[T, P]) AddDuplicatesTo(problems *snapshot.Problems) {
+	for _, e := range o.Duplicates() {
+		problems.Add(e)
+	}
+}
+
+// HasNil reports whether a nil pointer was handed in.
+func (o *Objects[T, P]) HasNil() bool { return o.hasNil }
+
+// Unnamed is an error if objects of the namespace were handed in that cannot be named, and nil otherwise. A nil
+// pointer may stand for an object of any namespace, and is reported before objects without a name.
+func (o *Objects[T, P]) Unnamed(namespace string) *purekube.ObjectError {
+	if o.hasNil {
+		return o.nilError()
+	}
+	if _, nameless := slices.BinarySearch(o.nameless, namespace); nameless {
+		return snapshot.NamelessError(o.kind)
+	}
+	return nil
+}
+
+// MoreUnnamed reports whether Unnamed may differ from what it was before, for any namespace: since before, the first
+// nil pointer was handed in, or the first object without a name of a namespace.
+func (o *Objects[T, P]) MoreUnnamed(before *Objects[T, P]) bool {
+	return o.hasNil != before.hasNil || len(o.nameless) != len(before.nameless)
+}
+
+func (o *Objects[T, P]) nilError() *purekube.ObjectError {
+	return &purekube.ObjectError{Kind: o.kind, Err: purekube.ErrNil}
+}
+
+// With returns the collection in which these objects take the place of those of their names, and the changes, sorted
+// by name. Several objects of one name among them make that name ambiguous.
+func (o *Objects[T, P]) With(changed []P) (next *Objects[T, P], changes []Change[P]) {
+	if len(changed) == 0 {
+		return o, nil
+	}
+	noted := *o
+	return noted.replaced(noted.named(changed), true)
+}
+
+// Without returns the collection without the objects of these names, and the changes, sorted by name. Nil pointers,
+// objects without a name and names that are not there change nothing.
+func (o *Objects[T, P]) Without(gone []P) (next *Objects[T, P], changes []Change[P]) {
+	if len(gone) == 0 {
+		return o, nil
+	}
+	scratch := *o
+	return o.replaced(scratch.named(gone), false)
+}
+
+// replaced puts the objects, all of which have a name, or takes those of their names away.
+func (o *Objects[T, P]) replaced(by []P, keep bool) (*Objects[T, P], []Change[P]) {
+	slices.SortStableFunc(by, func(a, b P) int { return CompareNames(o.base.KeyOf(a), o.base.KeyOf(b)) })
+	e := o.Edit()
+	changes := make([]Change[P], 0, len(by))
+	for i := 0; i < len(by); {
+		c := Change[P]{Name: o.base.KeyOf(by[i])}
+		n := 1
+		for i+n < len(by) && o.base.KeyOf(by[i+n]) == c.Name {
+			n++
+		}
+		if keep {
+			// A slice of its own: the collection may keep it for longer than the others.
+			c.After = slices.Clone(by[i : i+n])
+		}
+		if object, versions := e.replace(c.Name, only(c.After), c.After); object != nil {
+			c.Before = []P{object}
+		} else {
+			c.Before = versions
+		}
+		if len(c.Before)+len(c.After) > 0 {
+			changes = append(changes, c)
+		}
+		i += n
+	}
+	return e.Objects(), changes
+}
+
 // Edit begins a number of changes that make one other collection.
 func (o *Objects[T, P]) Edit() *ObjectsEdit[T, P] {
-	return &ObjectsEdit[T, P]{from: o, changed: o.changed.Edit(), live: o.live}
+	return &ObjectsEdit[T, P]{next: *o, changed: o.changed.Edit()}
 }
 
 // ObjectsEdit is a collection of objects in the making. It belongs to one goroutine.
 type ObjectsEdit[T any, P snapshot.Object[T]] struct {
-	from    *Objects[T, P]
+	next    Objects[T, P] // but for changed
 	changed *Edit[hashedName, P]
-	live    int
 }
 
 // Find returns the only object of that name as the changes so far leave it, or nil.
-func (e *ObjectsEdit[T, P]) Find(key types.NamespacedName) P {
-	if object, changed := e.changed.Get(e.from.hashed(key)); changed {
+func (e *ObjectsEdit[T, P]) Find(name types.NamespacedName) P {
+	if object, changed := e.changed.Get(e.next.hashed(name)); changed {
 		return object
 	}
-	return e.from.base.Find(key)
+	return e.next.base.Find(name)
 }
 
-// Put adds the object, or puts it in the place of the one of its name.
+// Put adds the object, or puts it in the place of those of its name.
 func (e *ObjectsEdit[T, P]) Put(object P) {
-	key := snapshot.KeyOf(object)
-	if e.Find(key) == nil {
-		e.live++
-	}
-	e.changed.Set(e.from.hashed(key), object)
+	e.replace(e.next.base.KeyOf(object), object, nil)
 }
 
 // Delete takes away the objects of that name, if there are any.
-func (e *ObjectsEdit[T, P]) Delete(key types.NamespacedName) {
-	if e.Find(key) != nil {
-		e.live--
+func (e *ObjectsEdit[T, P]) Delete(name types.NamespacedName) { e.replace(name, nil, nil) }
+
+// replace puts an object, or several of which it keeps the slice, in the place of those of that name, which it
+// returns: the only one, or the versions.
+func (e *ObjectsEdit[T, P]) replace(name types.NamespacedName, by P, several []P) (object P, versions []P) {
+	hashed := e.next.hashed(name)
+	object, changed := e.changed.Get(hashed)
+	if !changed {
+		object = e.next.base.Find(name)
 	}
-	if e.from.base.Position(key) < 0 && !e.from.base.Ambiguous(key) {
-		e.changed.Delete(e.from.hashed(key))
-		return
+	twins := e.next.base.Ambiguous(name)
+	if object != nil {
+		e.next.unique--
+	} else if e.next.AnyAmbiguous() {
+		if versions, _ = e.next.several.Get(name); versions != nil {
+			e.next.several = e.next.several.Without(name)
+		}
+		if twins && !changed {
+			e.next.twins += len(versions) - 1
+		}
 	}
-	e.changed.Set(e.from.hashed(key), nil)
+	switch {
+	case by != nil:
+		e.next.unique++
+		e.changed.Set(hashed, by)
+	case twins || e.next.base.Position(name) >= 0:
+		e.changed.Set(hashed, nil)
+	case changed:
+		e.changed.Delete(hashed)
+	}
+	if len(several) > 1 {
+		e.next.several = e.next.several.With(name, several)
+	}
+	return object, versions
 }
 
-// Objects returns the collection that the changes make, and ends the edit: it cannot be used any
-// more.
+// Objects returns the collection that the changes make, and ends the edit: it cannot be used any more.
 func (e *ObjectsEdit[T, P]) Objects() *Objects[T, P] {
-	next := &Objects[T, P]{kind: e.from.kind, base: e.from.base, size: e.from.size, live: e.live, changed: e.changed.Map()}
-	// The slice keeps objects in memory that were replaced or taken away since, so this bounds how many of
-	// them there are, too.
-	many := next.changed.Len() >= fewChanges && next.changed.Len() >= next.size/2
-	empty := next.live == 0 && !next.base.AnyAmbiguous()
-	if !many && !empty {
-		return next
+	next := e.next
+	next.changed = e.changed.Map()
+	// base keeps objects in memory that were replaced or taken away since, so this bounds how many of them there
+	// are, too.
+	old := next.changed.Len() + next.twins
+	if empty := next.Len() == 0 && next.base.Len() > 0; !empty && (old < fewChanges || old < next.base.Len()/2) {
+		return &next
 	}
-	objects := make([]P, 0, next.live)
-	for object := range next.All() {
-		objects = append(objects, object)
+	return next.arranged(next.base.With(slices.AppendSeq(make([]P, 0, next.Len()), next.AllVersions())))
+}
+
+// Follow returns the values that are kept by the names of objects, after these changes: of gives the value of an object,
+// and whether there is one. A name that several objects have has none.
+func Follow[V, P any](values *Map[types.NamespacedName, V], changes []Change[P], of func(P) (value V, there bool)) *Map[types.NamespacedName, V] {
+	if len(changes) == 0 {
+		return values
 	}
-	// Those of a name that several have are there, though not found.
-	if next.base.AnyAmbiguous() {
-		for object := range next.base.All() {
-			if next.Ambiguous(snapshot.KeyOf(object)) {
-				objects = append(objects, object)
+	e := values.Edit()
+	for _, c := range changes {
+		e.Delete(c.Name)
+		if len(c.After) == 1 {
+			if value, there := of(c.After[0]); there {
+				e.Set(c.Name, value)
 			}
 		}
 	}
-	return NewObjects(next.kind, objects)
+	return e.Map()
 }

@@ -159,6 +159,21 @@ func BenchmarkObjects(b *testing.B) {
 			objects[i] = pod(fmt.Sprint("p", i), "")
 		}
 		o := NewObjects("Pod", objects)
+		b.Run(fmt.Sprintf("New/%d", size), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				NewObjects("Pod", objects)
+			}
+		})
+		b.Run(fmt.Sprintf("With/%d", size), func(b *testing.B) {
+			b.ReportAllocs()
+			r := rand.New(rand.NewPCG(1, 2))
+			next := o
+			for b.Loop() {
+				i := r.IntN(size)
+				next, _ = next.With(objects[i : i+1])
+			}
+		})
 		b.Run(fmt.Sprintf("Put/%d", size), func(b *testing.B) {
 			b.ReportAllocs()
 			r := rand.New(rand.NewPCG(1, 2))

@@ -11,7 +11,9 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Terms finds the objects of one kind by what they contain, the name of another object in one of
+// Terms is what [TermIndex] takes the place of. It goes when resourceclaim does not use it any more.
+//
+// It finds the objects of one kind by what they contain, the name of another object in one of
 // their fields for example, in a collection that never changes. A term is a hash of such a thing:
 // what is found may contain another thing of the same hash, so the caller looks at each.
 //

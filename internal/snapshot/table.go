@@ -17,6 +17,8 @@ import (
 type Table[T any, P Object[T]] struct {
 	kind    string
 	objects []P
+	// cluster: the kind has no namespaces, and one that an object has all the same is passed over.
+	cluster bool
 	seed    maphash.Seed
 	slots   []slot
 	// ambiguous are the names that more than one object has. They are not found.
@@ -29,17 +31,27 @@ type slot struct {
 	tag      uint32
 }
 
-// NewTable makes a table of the objects of a kind, none of which is nil.
+// NewTable makes a table of the objects of a kind, none of which is nil. It keeps the slice and never writes to it.
 func NewTable[T any, P Object[T]](kind string, objects []P) *Table[T, P] {
+	return newTable(kind, objects, false)
+}
+
+// NewClusterTable is NewTable for a kind that has no namespaces: the name alone is the key of an object.
+func NewClusterTable[T any, P Object[T]](kind string, objects []P) *Table[T, P] {
+	return newTable(kind, objects, true)
+}
+
+func newTable[T any, P Object[T]](kind string, objects []P, cluster bool) *Table[T, P] {
 	t := &Table[T, P]{
 		kind:    kind,
 		objects: objects,
+		cluster: cluster,
 		seed:    maphash.MakeSeed(),
 		// At least half of the slots stay free, so that a search ends soon, and at least one.
 		slots: make([]slot, 1<<bits.Len(uint(2*len(objects)))),
 	}
 	for i, o := range objects {
-		key := KeyOf(o)
+		key := t.KeyOf(o)
 		at, tag, taken := t.search(key)
 		if !taken {
 			t.slots[at] = slot{position: int32(i + 1), tag: tag}
@@ -51,6 +63,17 @@ func NewTable[T any, P Object[T]](kind string, objects []P) *Table[T, P] {
 		t.ambiguous[key] = true
 	}
 	return t
+}
+
+// With makes a table of other objects of the same kind.
+func (t *Table[T, P]) With(objects []P) *Table[T, P] { return newTable(t.kind, objects, t.cluster) }
+
+// KeyOf is the key of an object in this table.
+func (t *Table[T, P]) KeyOf(o P) types.NamespacedName {
+	if t.cluster {
+		return types.NamespacedName{Name: o.GetName()}
+	}
+	return KeyOf(o)
 }
 
 // Hash is what the table sorts the name by: the same for the same name in one table, and another in another.
@@ -67,7 +90,7 @@ func (t *Table[T, P]) search(key types.NamespacedName) (at uint64, tag uint32, t
 		if t.slots[at].tag != tag {
 			continue
 		}
-		if o := t.objects[t.slots[at].position-1]; o.GetName() == key.Name && o.GetNamespace() == key.Namespace {
+		if o := t.objects[t.slots[at].position-1]; o.GetName() == key.Name && (t.cluster || o.GetNamespace() == key.Namespace) {
 			return at, tag, true
 		}
 	}
@@ -109,6 +132,9 @@ func (t *Table[T, P]) Duplicates() []*purekube.ObjectError {
 	}
 	return found
 }
+
+// Len is the number of objects, those of one name included.
+func (t *Table[T, P]) Len() int { return len(t.objects) }
 
 // All returns all objects, those of one name included, in the order in which they came.
 func (t *Table[T, P]) All() iter.Seq[P] { return slices.Values(t.objects) }

@@ -1,0 +1,329 @@
+package persistent
+
+import (
+	"cmp"
+	"hash/maphash"
+	"iter"
+	"math/bits"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// Hash makes terms for a [TermIndex]. Terms of different Hashes have nothing to do with each other. An index of a
+// package makes one and keeps it for all that are derived from it.
+type Hash struct{ seed maphash.Seed }
+
+// NewHash returns a Hash with a seed of its own.
+func NewHash() Hash { return Hash{maphash.MakeSeed()} }
+
+// Text is the hash of a text.
+func (h Hash) Text(text string) uint64 { return maphash.String(h.seed, text) }
+
+// Term is the term for texts, a namespace and a name for example. about tells terms apart that have the same texts
+// and another meaning. It is Mix(about, h.Text(text), …): a hash of a text that is in many terms may be kept.
+func (h Hash) Term(about uint64, texts ...string) uint64 {
+	parts := make([]uint64, 1, 4)
+	parts[0] = about
+	for _, text := range texts {
+		parts = append(parts, h.Text(text))
+	}
+	return Mix(parts...)
+}
+
+// TermIndex finds objects by what they contain, a label or the name of another object for example, in a collection that
+// never changes. A term is a hash of such a thing. Objects of the same hash and objects that contained it when they
+// were last arranged are found too, so the caller looks at each.
+//
+// It follows the [Objects] that it is made from, and is made anew when these are. It is arranged in one pass when it is
+// first asked, and takes 4 bytes for each term of each object, and at most 32 for each different term. What was changed
+// since lies in a sorted map over that, so a change costs O(log n) for each term of the object.
+type TermIndex[T any, P snapshot.Object[T]] struct {
+	of      func(terms []uint64, object P) []uint64
+	objects *Objects[T, P]
+	// base has the terms of all objects that objects was made from. It is shared with other indexes.
+	base *termTable
+	// added has the terms of names that changed since. Terms that the only object of the name in base has are not
+	// there. If base has several objects of the name, it does not count for the name any more.
+	added *Map[addedTerm, struct{}]
+}
+
+type addedTerm struct {
+	term uint64
+	name types.NamespacedName
+}
+
+func compareAddedTerms(a, b addedTerm) int {
+	if c := cmp.Compare(a.term, b.term); c != 0 {
+		return c
+	}
+	return CompareNames(a.name, b.name)
+}
+
+// NewTermIndex returns the index of these objects. of appends the terms of an object, in any order. It must always
+// append the same ones for the same object.
+func NewTermIndex[T any, P snapshot.Object[T]](objects *Objects[T, P], of func(terms []uint64, object P) []uint64) *TermIndex[T, P] {
+	return &TermIndex[T, P]{of: of, objects: objects, base: &termTable{}, added: NewMap[addedTerm, struct{}](compareAddedTerms)}
+}
+
+// With returns the index of the objects that With or Without of its own ones has returned, together with these changes.
+func (x *TermIndex[T, P]) With(objects *Objects[T, P], changes []Change[P]) *TermIndex[T, P] {
+	if objects.Renewed(x.objects) {
+		return NewTermIndex(objects, x.of)
+	}
+	next := *x
+	next.objects = objects
+	var added *Edit[addedTerm, struct{}]
+	for _, c := range changes {
+		had, has := x.termsOf(c.Before), x.termsOf(c.After)
+		twins := objects.base.Ambiguous(c.Name)
+		if slices.Equal(had, has) && !twins {
+			continue
+		}
+		if added == nil {
+			added = x.added.Edit()
+		}
+		for _, term := range had {
+			if _, stays := slices.BinarySearch(has, term); !stays {
+				added.Delete(addedTerm{term, c.Name})
+			}
+		}
+		var inBase []uint64
+		if object := objects.base.Find(c.Name); object != nil {
+			inBase = x.termsOf([]P{object})
+		}
+		for _, term := range has {
+			if _, found := slices.BinarySearch(inBase, term); !found {
+				added.Set(addedTerm{term, c.Name}, struct{}{})
+			}
+		}
+	}
+	if added != nil {
+		next.added = added.Map()
+	}
+	return &next
+}
+
+// termsOf returns the terms of the objects, sorted, each once.
+func (x *TermIndex[T, P]) termsOf(objects []P) []uint64 {
+	var terms []uint64
+	for _, object := range objects {
+		terms = x.of(terms, object)
+	}
+	slices.Sort(terms)
+	return slices.Compact(terms)
+}
+
+// Find returns the objects that contain one of the terms and whose name no other one has, and perhaps some that do not
+// contain it. For one term each comes once, and for several perhaps several times. They are in no particular order.
+func (x *TermIndex[T, P]) Find(terms ...uint64) iter.Seq[P] {
+	return func(yield func(P) bool) {
+		x.each(terms, func(object P, _ []P) bool { return object == nil || yield(object) })
+	}
+}
+
+// Versions returns the objects that Find returns and those of ambiguous names one of whose objects contains one of the
+// terms.
+func (x *TermIndex[T, P]) Versions(terms ...uint64) iter.Seq[P] {
+	return func(yield func(P) bool) {
+		x.each(terms, func(object P, versions []P) bool {
+			if object != nil {
+				return yield(object)
+			}
+			for _, version := range versions {
+				if !yield(version) {
+					return false
+				}
+			}
+			return true
+		})
+	}
+}
+
+// each calls f for the objects or versions that are found, until it returns false.
+func (x *TermIndex[T, P]) each(terms []uint64, f func(object P, versions []P) bool) {
+	base, o := x.table(), x.objects
+	untouched := o.changed.Len() == 0 && !o.base.AnyAmbiguous()
+	for _, term := range terms {
+		for _, position := range base.positionsOf(term) {
+			object, versions := o.base.At(int(position)), []P(nil)
+			if !untouched {
+				if object, versions = x.now(object); object == nil && versions == nil {
+					continue
+				}
+			}
+			if !f(object, versions) {
+				return
+			}
+		}
+		for name := range x.addedTo(term) {
+			object, versions := o.Find(name), []P(nil)
+			if object == nil {
+				versions, _ = o.several.Get(name)
+			}
+			if !f(object, versions) {
+				return
+			}
+		}
+	}
+}
+
+// now returns what is to be found in the place of an object of base.
+func (x *TermIndex[T, P]) now(object P) (P, []P) {
+	o := x.objects
+	name := o.base.KeyOf(object)
+	current, changed := o.changed.Get(o.hashed(name))
+	twins := o.base.Ambiguous(name)
+	switch {
+	case !changed && !twins:
+		return object, nil
+	case !changed:
+		return nil, []P{object}
+	case twins:
+		return nil, nil
+	case current == nil:
+		versions, _ := o.several.Get(name)
+		return nil, versions
+	}
+	return current, nil
+}
+
+// addedTo returns the names that have got the term since the last pass, sorted.
+func (x *TermIndex[T, P]) addedTo(term uint64) iter.Seq[types.NamespacedName] {
+	return func(yield func(types.NamespacedName) bool) {
+		if x.added.Len() == 0 {
+			return
+		}
+		for at := range x.added.From(addedTerm{term: term}) {
+			if at.term != term || !yield(at.name) {
+				return
+			}
+		}
+	}
+}
+
+// Count returns for how many objects the term is found, or atMost if there are more. Objects that have lost the term
+// since the last pass count too.
+func (x *TermIndex[T, P]) Count(term uint64, atMost int) int {
+	count := min(len(x.table().positionsOf(term)), atMost)
+	if count == atMost {
+		return count
+	}
+	for range x.addedTo(term) {
+		if count++; count == atMost {
+			break
+		}
+	}
+	return count
+}
+
+// Rarest returns which of the alternatives finds the fewest objects by all of its terms: its position, the first one
+// of those that find as few. There is at least one alternative.
+func (x *TermIndex[T, P]) Rarest(alternatives [][]uint64) int {
+	rarest, fewest := 0, x.objects.base.Len()+x.added.Len()+1
+	for i, terms := range alternatives {
+		count := 0
+		for _, term := range terms {
+			if count += x.Count(term, fewest-count); count == fewest {
+				break
+			}
+		}
+		if count < fewest {
+			rarest, fewest = i, count
+		}
+	}
+	return rarest
+}
+
+func (x *TermIndex[T, P]) table() *termTable {
+	x.base.arrange.Do(func() { fill(x.base, x.objects.base.All(), x.objects.base.Len(), x.of) })
+	return x.base
+}
+
+// termTable knows at which positions of a slice a term is: a hash table of numbers of terms.
+type termTable struct {
+	arrange sync.Once
+	// terms are the different ones. The positions of terms[n] are positions[first[n]:first[n+1]].
+	terms            []uint64
+	first, positions []int32
+	// slots have numbers of terms, counted from 1.
+	slots []int32
+	shift int
+}
+
+// slot returns the place of a term, or the free one where it belongs.
+func (t *termTable) slot(term uint64) *int32 {
+	for at := (term * 0x9E3779B97F4A7C15) >> t.shift; ; at = (at + 1) & uint64(len(t.slots)-1) {
+		if n := t.slots[at]; n == 0 || t.terms[n-1] == term {
+			return &t.slots[at]
+		}
+	}
+}
+
+// grow makes slots for at least as many terms.
+func (t *termTable) grow(terms int) {
+	size := bits.Len(uint(max(terms, 1)*3/2 + 1))
+	t.slots, t.shift = make([]int32, 1<<size), 64-size
+	for i, term := range t.terms {
+		*t.slot(term) = int32(i + 1)
+	}
+}
+
+func fill[P any](t *termTable, objects iter.Seq[P], size int, of func([]uint64, P) []uint64) {
+	numbers := make([]int32, 0, 2*size)
+	ends := make([]int32, 0, size)
+	// counts of objects and the last object, counted from 1, by number of the term.
+	type count struct{ objects, last int32 }
+	counts := make([]count, 0, size)
+	t.terms = make([]uint64, 0, size)
+	var scratch []uint64
+	t.grow(size)
+	room := len(t.slots) * 2 / 3
+	for object := range objects {
+		scratch = of(scratch[:0], object)
+		for _, term := range scratch {
+			slot := t.slot(term)
+			if *slot == 0 {
+				if len(t.terms) == room {
+					t.grow(2 * room)
+					room = len(t.slots) * 2 / 3
+					slot = t.slot(term)
+				}
+				t.terms, counts = append(t.terms, term), append(counts, count{})
+				*slot = int32(len(t.terms))
+			}
+			if c := &counts[*slot-1]; c.last != int32(len(ends)+1) {
+				c.objects, c.last = c.objects+1, int32(len(ends)+1)
+				numbers = append(numbers, *slot-1)
+			}
+		}
+		ends = append(ends, int32(len(numbers)))
+	}
+	t.terms = slices.Clone(t.terms) // without the room
+	t.first = make([]int32, len(counts)+1)
+	for n, c := range counts {
+		t.first[n+1] = t.first[n] + c.objects
+		counts[n].last = t.first[n]
+	}
+	t.positions = make([]int32, len(numbers))
+	at := int32(0)
+	for i, end := range ends {
+		for ; at < end; at++ {
+			c := &counts[numbers[at]]
+			t.positions[c.last] = int32(i)
+			c.last++
+		}
+	}
+}
+
+// positionsOf returns where the term is.
+func (t *termTable) positionsOf(term uint64) []int32 {
+	n := *t.slot(term)
+	if n == 0 {
+		return nil
+	}
+	return t.positions[t.first[n-1]:t.first[n]]
+}
