@@ -261,18 +261,18 @@ func find(roles []*rbacv1.ClusterRole, name string) *rbacv1.ClusterRole {
 	return nil
 }
 
-func ExampleAffectedByClusterRole() {
-	oldObj := roles()[2]
-	newObj := oldObj.DeepCopy()
-	newObj.Rules = nil
-	s := rbacaggregate.Snapshot{ClusterRoles: append(roles()[:2], newObj)}
-	fmt.Println(rbacaggregate.AffectedByClusterRole(s, oldObj, newObj, rbacaggregate.Options{}))
-	// Output: [edit view]
+func ExampleIndex_With() {
+	index := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: roles()}, rbacaggregate.Options{})
+	changed := roles()[2].DeepCopy()
+	changed.Rules = nil
+	_, affected := index.With(rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{changed}})
+	fmt.Println(affected)
+	// Output: [ClusterRole/edit ClusterRole/view]
 }
 
 func ExampleKeyOf() {
 	fmt.Println(rbacaggregate.KeyOf(roles()[0]))
-	// Output: edit
+	// Output: ClusterRole/edit
 }
 
 // Where the API server does not know server-side apply, an update takes its place.

@@ -103,6 +103,14 @@ func copyError(e *purekube.ObjectError) *purekube.ObjectError {
 	return &c
 }
 
+// lookup returns the role of a key.
+func (x *Index) lookup(key purekube.Key) (role, bool) {
+	if key != Key(key.Name) {
+		return role{}, false
+	}
+	return x.find(key.Name)
+}
+
 // find returns the role of a name.
 func (x *Index) find(name string) (role, bool) {
 	if x.changed.Len() > 0 {

@@ -40,29 +40,29 @@ var snapshotWords = []string{"", "a", "b", "c", "source", "middle", "top", "x", 
 // wholeQuestions are the exported functions for one snapshot.
 type wholeQuestions struct {
 	planAll    func() ([]rbacaggregate.Outcome, error)
-	plan       func(name string) (rbacaggregate.Result, error)
-	rules      func(name string) ([]rbacv1.PolicyRule, error)
+	plan       func(key purekube.Key) (rbacaggregate.Result, error)
+	rules      func(key purekube.Key) ([]rbacv1.PolicyRule, error)
 	explainAll func() ([]rbacaggregate.Explanation, error)
-	explain    func(name string) (rbacaggregate.Explanation, error)
+	explain    func(key purekube.Key) (rbacaggregate.Explanation, error)
 	preview    func(changed *rbacv1.ClusterRole) ([]rbacaggregate.Change, error)
-	previewOne func(changed *rbacv1.ClusterRole, role string) (rbacaggregate.Change, error)
-	previewDel func(name string) ([]rbacaggregate.Change, error)
+	previewOne func(changed *rbacv1.ClusterRole, role purekube.Key) (rbacaggregate.Change, error)
+	previewDel func(key purekube.Key) ([]rbacaggregate.Change, error)
 }
 
 func byFunctions(s rbacaggregate.Snapshot, o rbacaggregate.Options) wholeQuestions {
 	return wholeQuestions{
 		func() ([]rbacaggregate.Outcome, error) { return rbacaggregate.PlanAll(s, o) },
-		func(name string) (rbacaggregate.Result, error) { return rbacaggregate.Plan(s, name, o) },
-		func(name string) ([]rbacv1.PolicyRule, error) { return rbacaggregate.Rules(s, name, o) },
+		func(key purekube.Key) (rbacaggregate.Result, error) { return rbacaggregate.Plan(s, key, o) },
+		func(key purekube.Key) ([]rbacv1.PolicyRule, error) { return rbacaggregate.Rules(s, key, o) },
 		func() ([]rbacaggregate.Explanation, error) { return rbacaggregate.ExplainAll(s, o) },
-		func(name string) (rbacaggregate.Explanation, error) { return rbacaggregate.Explain(s, name, o) },
+		func(key purekube.Key) (rbacaggregate.Explanation, error) { return rbacaggregate.Explain(s, key, o) },
 		func(changed *rbacv1.ClusterRole) ([]rbacaggregate.Change, error) {
 			return rbacaggregate.Preview(s, changed, o)
 		},
-		func(changed *rbacv1.ClusterRole, role string) (rbacaggregate.Change, error) {
+		func(changed *rbacv1.ClusterRole, role purekube.Key) (rbacaggregate.Change, error) {
 			return rbacaggregate.PreviewRole(s, changed, role, o)
 		},
-		func(name string) ([]rbacaggregate.Change, error) { return rbacaggregate.PreviewDelete(s, name, o) },
+		func(key purekube.Key) ([]rbacaggregate.Change, error) { return rbacaggregate.PreviewDelete(s, key, o) },
 	}
 }
 
@@ -116,8 +116,9 @@ func askAll(s rbacaggregate.Snapshot, o rbacaggregate.Options, q wholeQuestions)
 		add(fmt.Sprintf("Preview %d", i), changes, err)
 		change, err := q.previewOne(role, "top")
 		add(fmt.Sprintf("PreviewRole %d", i), change, err)
-		add(fmt.Sprintf("AffectedByClusterRole %d", i), [][]string{rbacaggregate.AffectedByClusterRole(s, nil, role, o),
-			rbacaggregate.AffectedByClusterRole(s, role, nil, o), rbacaggregate.AffectedByClusterRole(s, role, role, o)}, nil)
+		with, affected := x.With(rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{role}})
+		all, err = with.PlanAll()
+		add(fmt.Sprintf("With %d", i), []any{all, affected}, err)
 	}
 	return answers
 }
