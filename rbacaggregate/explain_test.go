@@ -78,7 +78,7 @@ func TestExplainRules(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := Explain(tc.s, Key(tc.of), tc.o)
 			require.NoError(t, err)
-			require.Equal(t, tc.of, got.Key)
+			require.Equal(t, Key(tc.of), got.Key)
 			require.Equal(t, tc.want, ways(got), tc.reason)
 			require.Empty(t, cmp.Diff(tc.sources, got.Sources), tc.reason)
 			require.Nil(t, got.Path("nobody"))

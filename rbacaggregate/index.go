@@ -37,6 +37,8 @@ type Index struct {
 	requests *persistent.Map[request, *filedSelector]
 }
 
+var _ purekube.Index[*Index, Snapshot, Action] = (*Index)(nil)
+
 // NewIndex returns the Index of the snapshot, in one pass over it.
 func NewIndex(s Snapshot, o Options) *Index {
 	objects, problems := usable(s.ClusterRoles)

@@ -415,7 +415,7 @@ func TestD11_NewRoleForView(t *testing.T) {
 
 	outcomes := planAll(s, Options{MatchUpstream: purekube.V1_36})
 	require.Len(t, outcomes, 1)
-	require.Equal(t, "view", outcomes[0].Key, "upstream begins with the first level")
+	require.Equal(t, Key("view"), outcomes[0].Key, "upstream begins with the first level")
 }
 
 func TestBR2705_ApplyIsTheUpdate(t *testing.T) {
@@ -471,7 +471,7 @@ func TestRequest(t *testing.T) {
 		require.Equal(t, purekube.Request{
 			Verb:     "patch",
 			Resource: schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
-			Name:     "sum", PatchType: kind, Patch: body,
+			Kind:     "ClusterRole", Name: "sum", PatchType: kind, Patch: body,
 			FieldManager: "clusterrole-aggregation-controller", Force: true, ContinueOnError: true,
 		}, set.Request(done))
 	}
@@ -485,7 +485,7 @@ func TestPlanAllError(t *testing.T) {
 	require.ErrorIs(t, err, purekube.ErrNil)
 	require.ErrorContains(t, err, "metadata.name")
 	require.Len(t, outcomes, 1)
-	require.Equal(t, "sum", outcomes[0].Key)
+	require.Equal(t, Key("sum"), outcomes[0].Key)
 	require.NoError(t, outcomes[0].Err)
 	outcomes, err = PlanAll(Snapshot{}, Options{})
 	require.NoError(t, err)
@@ -493,8 +493,34 @@ func TestPlanAllError(t *testing.T) {
 }
 
 func TestKeyOf(t *testing.T) {
-	require.Equal(t, "sum", KeyOf(plain("sum", "")))
+	require.Equal(t, purekube.Key{Kind: "ClusterRole", Name: "sum"}, KeyOf(plain("sum", "")))
+	stray := plain("sum", "")
+	stray.Namespace = "a ClusterRole has none"
+	require.Equal(t, Key("sum"), KeyOf(stray))
 	require.Empty(t, KeyOf(nil))
+}
+
+// A key of another kind, or one with a namespace, is that of no ClusterRole.
+func TestKeyOfAnotherKind(t *testing.T) {
+	x := NewIndex(snapshotOf(sum("sum", "", "is"), plain("a", "is", pods)), Options{})
+	write := plain("b", "is", jobs)
+	for _, key := range []purekube.Key{{}, {Name: "sum"}, {Kind: "Role", Name: "sum"}, {Kind: "ClusterRole", Namespace: "x", Name: "sum"}} {
+		result, err := x.Plan(key)
+		require.NoError(t, err)
+		require.Empty(t, result)
+		_, err = x.Rules(key)
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+		_, err = x.Explain(key)
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+		_, err = x.PreviewRole(write, key)
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+		_, err = x.PreviewDelete(key)
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+		_, err = x.Grants(nil, write, key)
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+		_, err = x.Grants(plain("sum", ""), nil, key)
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+	}
 }
 
 func TestString(t *testing.T) {

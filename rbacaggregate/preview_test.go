@@ -356,7 +356,7 @@ func TestPreviewAgreesWithPlans(t *testing.T) {
 		changes := map[string]Change{}
 		for _, c := range got {
 			require.False(t, c.Empty(), at)
-			changes[c.Name] = c
+			changes[c.Key.Name] = c
 		}
 		for _, r := range is.ClusterRoles {
 			after, err := Rules(is, Key(r.Name), Options{})

@@ -90,16 +90,16 @@ func askAll(s rbacaggregate.Snapshot, o rbacaggregate.Options, q wholeQuestions)
 	explained, err := q.explainAll()
 	add("ExplainAll", explained, err)
 	for _, n := range snapshotfuzz.Names(s.ClusterRoles) {
-		plan, err := q.plan(n.Name)
+		plan, err := q.plan(rbacaggregate.Key(n.Name))
 		add("Plan "+n.Name, plan, err)
 		for i, a := range plan.Actions {
 			add(fmt.Sprintf("Request %s %d", n.Name, i), []any{a.Request(make([]runtime.Object, i)), a.String()}, nil)
 		}
-		rules, err := q.rules(n.Name)
+		rules, err := q.rules(rbacaggregate.Key(n.Name))
 		add("Rules "+n.Name, rules, err)
-		explanation, err := q.explain(n.Name)
+		explanation, err := q.explain(rbacaggregate.Key(n.Name))
 		add("Explain "+n.Name, explanation, err)
-		changes, err := q.previewDel(n.Name)
+		changes, err := q.previewDel(rbacaggregate.Key(n.Name))
 		add("PreviewDelete "+n.Name, changes, err)
 	}
 	x := rbacaggregate.NewIndex(s, o)
@@ -114,7 +114,7 @@ func askAll(s rbacaggregate.Snapshot, o rbacaggregate.Options, q wholeQuestions)
 		}
 		changes, err := q.preview(role)
 		add(fmt.Sprintf("Preview %d", i), changes, err)
-		change, err := q.previewOne(role, "top")
+		change, err := q.previewOne(role, rbacaggregate.Key("top"))
 		add(fmt.Sprintf("PreviewRole %d", i), change, err)
 		with, affected := x.With(rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{role}})
 		all, err = with.PlanAll()
@@ -160,7 +160,7 @@ func grants(s rbacaggregate.Snapshot) map[string]map[string]bool {
 	plans, _ := rbacaggregate.PlanAll(s, rbacaggregate.Options{})
 	for _, p := range plans {
 		for _, a := range p.Result.Actions {
-			set(p.Key, a.(rbacaggregate.SetRules).Rules)
+			set(p.Key.Name, a.(rbacaggregate.SetRules).Rules)
 		}
 	}
 	return granted
@@ -228,7 +228,7 @@ func neverMorePermissive(t *testing.T, s rbacaggregate.Snapshot) {
 		more.ClusterRoles = append(more.ClusterRoles, source)
 		after := grants(more)
 		for name := range before {
-			if _, err := rbacaggregate.Rules(s, name, rbacaggregate.Options{}); err != nil {
+			if _, err := rbacaggregate.Rules(s, rbacaggregate.Key(name), rbacaggregate.Options{}); err != nil {
 				continue
 			}
 			for r := range before[name] {
