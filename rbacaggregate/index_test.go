@@ -66,17 +66,19 @@ type functions struct {
 }
 
 func (f functions) Plan(key purekube.Key) (Result, error)               { return Plan(f.s, key, f.o) }
-func (f functions) PlanAll() ([]Outcome, error)                    { return PlanAll(f.s, f.o) }
+func (f functions) PlanAll() ([]Outcome, error)                         { return PlanAll(f.s, f.o) }
 func (f functions) Rules(key purekube.Key) ([]rbacv1.PolicyRule, error) { return Rules(f.s, key, f.o) }
 func (f functions) Explain(key purekube.Key) (Explanation, error)       { return Explain(f.s, key, f.o) }
-func (f functions) ExplainAll() ([]Explanation, error)             { return ExplainAll(f.s, f.o) }
+func (f functions) ExplainAll() ([]Explanation, error)                  { return ExplainAll(f.s, f.o) }
 func (f functions) Preview(w *rbacv1.ClusterRole) ([]Change, error) {
 	return Preview(f.s, w, f.o)
 }
 func (f functions) PreviewRole(w *rbacv1.ClusterRole, role purekube.Key) (Change, error) {
 	return PreviewRole(f.s, w, role, f.o)
 }
-func (f functions) PreviewDelete(key purekube.Key) ([]Change, error) { return PreviewDelete(f.s, key, f.o) }
+func (f functions) PreviewDelete(key purekube.Key) ([]Change, error) {
+	return PreviewDelete(f.s, key, f.o)
+}
 
 // with is what Index.With says of itself, on a snapshot.
 func (s Snapshot) with(changed Snapshot) Snapshot {
@@ -209,7 +211,7 @@ func TestIndexBadInput(t *testing.T) {
 	require.NoError(t, x.Err(), "the older Index is as it was")
 	again, _ := next.With(snapshotOf(nil))
 	require.EqualError(t, again.Err(), next.Err().Error(), "each problem once")
-	require.Len(t, again.problems, 2, "they do not pile up")
+	require.Len(t, lines(again.Err()), 2, "they do not pile up")
 
 	for _, role := range []*rbacv1.ClusterRole{nil, plain("", "")} {
 		next, affected = x.With(snapshotOf(role))
@@ -237,7 +239,8 @@ func TestIndexBadInput(t *testing.T) {
 
 // So many changes that the Index is made anew on the way, several times.
 func TestIndexOfManyChanges(t *testing.T) {
-	x := NewIndex(Snapshot{}, Options{})
+	first := NewIndex(Snapshot{}, Options{})
+	x := first
 	var s Snapshot
 	for i := range 1000 {
 		role := plain(fmt.Sprintf("r%04d", i), fmt.Sprintf("k%d all", i%7), on(fmt.Sprint("resource", i%50), "get"))
@@ -256,7 +259,7 @@ func TestIndexOfManyChanges(t *testing.T) {
 			x, _ = x.With(snapshotOf(gone))
 		}
 	}
-	require.NotZero(t, len(x.base.objects), "made anew")
+	require.True(t, x.objects.Renewed(first.objects), "made anew")
 	got, err := x.PlanAll()
 	require.NoError(t, err)
 	want, err := PlanAll(s, Options{})
@@ -266,37 +269,50 @@ func TestIndexOfManyChanges(t *testing.T) {
 	for _, r := range s.ClusterRoles {
 		x, _ = x.Without(snapshotOf(r))
 	}
-	require.Zero(t, x.aggregated.Len()+x.requests.Len()+x.changedLabels.Len())
-	x.each(func(r role) { t.Errorf("%s is left", r.name) })
+	require.Zero(t, x.aggregations.Len()+x.requests.Len()+x.objects.Len())
 }
 
 // What is not as it should be is the same after the Index has been made anew.
 func TestIndexMadeAnewWithProblems(t *testing.T) {
 	s := snapshotOf(broken(sum("broken", "k", "k")), plain("twin", "k", pods), plain("twin", "", pods), sum("sum", "", "k"), sum("other", "", "else"), plain("a", "else", jobs))
-	for i := range fewChanges {
+	for i := range 64 {
 		s.ClusterRoles = append(s.ClusterRoles, plain(fmt.Sprintf("r%d", i), ""))
 	}
 	fresh := NewIndex(s, Options{})
-	x, _ := NewIndex(Snapshot{}, Options{}).With(s)
-	require.Zero(t, x.changed.Len(), "made anew")
+	empty := NewIndex(Snapshot{}, Options{})
+	x, _ := empty.With(s)
+	require.True(t, x.objects.Renewed(empty.objects), "made anew")
 	require.Equal(t, lines(fresh.Err()), lines(x.Err()))
 	names := []string{"broken", "twin", "sum", "other", "a", "r0"}
 	write := plain("a", "else k", nodes)
 	require.Empty(t, cmp.Diff(answers(fresh, names, write), answers(x, names, write)))
-	require.Len(t, x.base.labels.filed, 2, "it is ready for the selectors that it has")
+	for text, filed := range filedIn(x) {
+		require.Len(t, x.selectors.Alternatives(filed), 1, "it is ready for the selectors that it has, %s too", text)
+	}
+	require.Len(t, filedIn(x), 2)
+}
+
+// filedIn are the selectors of an Index by their texts.
+func filedIn(x *Index) map[string]*filedSelector {
+	filed := map[string]*filedSelector{}
+	for at, f := range x.requests.All() {
+		filed[at.text] = f
+	}
+	return filed
 }
 
 // What a role that was replaced or taken away had leaves nothing behind.
 func TestIndexLetsGo(t *testing.T) {
 	x, _ := NewIndex(Snapshot{}, Options{}).With(snapshotOf(sum("a", "x y", "x")))
-	require.NotZero(t, x.changedLabels.Len())
+	found := func(x *Index) int { return len(x.selectors.Append(nil, "", map[string]string{"x": "true"})) }
+	require.Equal(t, 1, found(x))
 	require.NotZero(t, x.requests.Len())
 	replaced, _ := x.With(snapshotOf(plain("a", "")))
 	gone, _ := x.Without(snapshotOf(plain("a", "")))
 	for _, next := range []*Index{replaced, gone} {
-		require.Zero(t, next.changedLabels.Len()+next.requests.Len()+next.aggregated.Len())
+		require.Zero(t, found(next)+next.requests.Len()+next.aggregations.Len())
 	}
-	require.Zero(t, gone.changed.Len())
+	require.Zero(t, gone.objects.Len())
 }
 
 // Goroutines that read one Index and derive others from it need no lock. It means something under -race.

@@ -63,6 +63,20 @@ type aggregation struct {
 	problems []*purekube.ObjectError
 }
 
+// byText are the selectors that convert, each once.
+func (a *aggregation) byText() map[string]*selector {
+	if a == nil {
+		return nil
+	}
+	texts := make(map[string]*selector, len(a.selectors))
+	for _, s := range a.selectors {
+		if s != nil {
+			texts[s.text] = s
+		}
+	}
+	return texts
+}
+
 // converter converts aggregationRules. Selectors of one text become one selector.
 type converter map[string]*selector
 
