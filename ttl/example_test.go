@@ -169,6 +169,12 @@ func ExampleIndex_Recover() {
 	// step 1
 }
 
+// The key of a node that is known by its name.
+func ExampleKey() {
+	fmt.Println(ttl.Key("worker-1"))
+	// Output: Node/worker-1
+}
+
 // A queue holds keys.
 func ExampleKeyOf() {
 	fmt.Println(ttl.KeyOf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1"}}))
