@@ -74,7 +74,7 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	switch {
 	case n != nil:
 		return explainNode(n, x.boundary()), problems.Err()
-	case key == Key(key.Name) && x.nodes.Ambiguous(key.NamespacedName()):
+	case x.ambiguous(key):
 		return explainDuplicate(key, x.boundary()), problems.Err()
 	}
 	problems.Add(&purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound})
@@ -88,9 +88,9 @@ func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(
 func (x *Index) ExplainAll() ([]Explanation, error) {
 	b := x.o.Table.at(x.Step())
 	var explanations []Explanation
-	for n, duplicate := range x.sorted() {
-		if duplicate != nil {
-			explanations = append(explanations, explainDuplicate(KeyOf(n), b))
+	for _, n := range x.sorted() {
+		if key := KeyOf(n); x.ambiguous(key) {
+			explanations = append(explanations, explainDuplicate(key, b))
 		} else {
 			explanations = append(explanations, explainNode(n, b))
 		}

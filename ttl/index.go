@@ -23,10 +23,12 @@ import (
 // and Explain cost O(1) for a node of NewIndex and O(log N) for one that changed since, whatever the
 // number N of nodes.
 type Index struct {
-	nodes *persistent.Objects[corev1.Node, *corev1.Node]
+	nodes *nodes
 	step  int
 	o     Options
 }
+
+type nodes = persistent.Objects[corev1.Node, *corev1.Node]
 
 var _ purekube.Index[*Index, Snapshot, Action] = (*Index)(nil)
 
@@ -63,7 +65,7 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 }
 
 // moved returns the index of the nodes after these changes, at the step that they come to one by one.
-func (x *Index) moved(nodes *persistent.Objects[corev1.Node, *corev1.Node], changes []persistent.Change[*corev1.Node]) (*Index, []purekube.Key) {
+func (x *Index) moved(nodes *nodes, changes []persistent.Change[*corev1.Node]) (*Index, []purekube.Key) {
 	step := x.step
 	for n := x.nodes.Len(); n != nodes.Len(); {
 		n += cmp.Compare(nodes.Len(), n)
@@ -84,7 +86,7 @@ func (x *Index) allIfMoved(before *Index) []purekube.Key {
 		return nil
 	}
 	keys := make([]purekube.Key, 0, x.nodes.Len())
-	for n := range x.sorted() {
+	for _, n := range x.sorted() {
 		keys = append(keys, KeyOf(n))
 	}
 	return keys

@@ -2,12 +2,10 @@ package ttl
 
 import (
 	"errors"
-	"iter"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
@@ -65,36 +63,31 @@ func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s, o).P
 func (x *Index) PlanAll() ([]Outcome, error) {
 	b := x.o.Table.at(x.Step())
 	var outcomes []Outcome
-	for n, duplicate := range x.sorted() {
-		if duplicate != nil {
-			outcomes = append(outcomes, Outcome{Key: KeyOf(n), Err: errors.Join(duplicate)})
+	for _, n := range x.sorted() {
+		key := KeyOf(n)
+		if x.ambiguous(key) {
+			outcomes = append(outcomes, Outcome{Key: key, Err: errors.Join(snapshot.DuplicateError(kindNode, key.NamespacedName()))})
 		} else if r := planNode(n, b); !r.Empty() {
-			outcomes = append(outcomes, Outcome{Key: KeyOf(n), Result: r})
+			outcomes = append(outcomes, Outcome{Key: key, Result: r})
 		}
 	}
 	problems := x.problems()
 	return outcomes, problems.Err()
 }
 
-// sorted returns the nodes in the order of their names. Of a name that more than one node has it returns one of them,
-// and an error.
-func (x *Index) sorted() iter.Seq2[*corev1.Node, *purekube.ObjectError] {
+// sorted returns a node of each name, in the order of the names.
+func (x *Index) sorted() []*corev1.Node {
 	nodes := slices.AppendSeq(make([]*corev1.Node, 0, x.nodes.Len()), x.nodes.All())
 	for _, versions := range x.nodes.AmbiguousNames() {
 		nodes = append(nodes, versions[0])
 	}
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	return func(yield func(*corev1.Node, *purekube.ObjectError) bool) {
-		for _, n := range nodes {
-			var duplicate *purekube.ObjectError
-			if x.nodes.AnyAmbiguous() {
-				_, duplicate = x.nodes.Lookup(types.NamespacedName{Name: n.Name})
-			}
-			if !yield(n, duplicate) {
-				return
-			}
-		}
-	}
+	return nodes
+}
+
+// ambiguous reports whether more than one node has the name.
+func (x *Index) ambiguous(key purekube.Key) bool {
+	return key == Key(key.Name) && x.nodes.Ambiguous(key.NamespacedName())
 }
 
 // planNode is BR-19-07, updateNodeIfNeeded in ttl_controller.go.

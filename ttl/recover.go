@@ -18,7 +18,7 @@ func (t Table) Recover(nodes []*corev1.Node) int {
 	return t.recover(persistent.NewClusterObjects(kindNode, nodes))
 }
 
-func (t Table) recover(nodes *persistent.Objects[corev1.Node, *corev1.Node]) int {
+func (t Table) recover(nodes *nodes) int {
 	steps := t.all()
 	count := nodes.Len()
 
