@@ -63,6 +63,5 @@ func Nodes(factory informers.SharedInformerFactory) ([]ttl.Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, outcomes, err := ttl.PlanAll(ttl.Snapshot{Nodes: nodes}, ttl.Options{})
-	return outcomes, err
+	return ttl.PlanAll(ttl.Snapshot{Nodes: nodes}, ttl.Options{})
 }
