@@ -50,6 +50,9 @@ func (x *Index) fileSelectors() {
 
 // refileSelectors files the selectors of the roles that changed. before are the aggregations before the changes.
 func (x *Index) refileSelectors(changes []persistent.Change[*rbacv1.ClusterRole], before *aggregations) {
+	if x.aggregations == before {
+		return
+	}
 	requests, selectors := x.requests.Edit(), x.selectors.Edit()
 	for _, c := range changes {
 		had, _ := before.Get(c.Name)

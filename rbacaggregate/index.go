@@ -1,6 +1,8 @@
 package rbacaggregate
 
 import (
+	"slices"
+
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -96,12 +98,13 @@ func (x *Index) replaced(objects *clusterRoles, changes []persistent.Change[*rba
 	next = &c
 	next.objects = objects
 	selectors := converter{}
-	next.aggregations = persistent.Follow(x.aggregations, changes, func(object *rbacv1.ClusterRole) (*aggregation, bool) {
-		if object.AggregationRule == nil {
-			return nil, false
-		}
-		return selectors.aggregation(object), true
-	})
+	if slices.ContainsFunc(changes, func(c persistent.Change[*rbacv1.ClusterRole]) bool {
+		return role(c.Before).aggregates() || role(c.After).aggregates()
+	}) {
+		next.aggregations = persistent.Follow(x.aggregations, changes, func(object *rbacv1.ClusterRole) (*aggregation, bool) {
+			return selectors.aggregation(object), object.AggregationRule != nil
+		})
+	}
 	for _, change := range changes {
 		events = append(events, newEvent(change))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/aliasing"
+	"github.com/purekube/purekube/internal/test/indextest"
 	"github.com/purekube/purekube/internal/test/seed"
 )
 
@@ -316,7 +317,7 @@ func TestIndexLetsGo(t *testing.T) {
 }
 
 // Goroutines that read one Index and derive others from it need no lock. It means something under -race.
-func TestIndexInGoroutines(t *testing.T) {
+func TestIndexInManyGoroutines(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 41))
 	s := Snapshot{ClusterRoles: randomRoles(r, true)}
 	x, _ := NewIndex(s, Options{}).With(snapshotOf(sum("late", "", "late")))
@@ -364,5 +365,73 @@ func TestIndexSharesNothing(t *testing.T) {
 		}
 		require.Empty(t, aliasing.Shared(outcomes, again))
 		require.Empty(t, cmp.Diff(before, slices.Concat(s.ClusterRoles, change.ClusterRoles)), "seed %d: an input was written to", seed)
+	}
+}
+
+// What an Index has computed for one question, it uses for the next. That changes no answer, and loses no error.
+func TestIndexThatWasAskedBefore(t *testing.T) {
+	broken := sum("broken", "up", "", nodes)
+	broken.AggregationRule.ClusterRoleSelectors = []metav1.LabelSelector{{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "x", Operator: "What"}}}}
+	s := snapshotOf(plain("a", "is", pods, secrets), sum("mid", "up", "is"), broken, sum("top", "over", "up"), sum("above", "", "over", nodes),
+		plain("r", "ring", jobs), sum("ring-1", "ring over", "ring"), sum("ring-2", "ring", "ring"))
+	names := []string{"mid", "broken", "top", "above", "ring-1", "ring-2", "a"}
+	type answer struct {
+		Rules   []rbacv1.PolicyRule
+		Problem string
+		Actions []Action
+	}
+	ask := func(x *Index, name string) answer {
+		rules, err := x.Rules(Key(name))
+		r, planErr := x.Plan(Key(name))
+		a := answer{Rules: rules, Actions: r.Actions}
+		if err != nil {
+			a.Problem = err.Error()
+		}
+		if planErr != nil {
+			a.Problem += " " + planErr.Error()
+		}
+		return a
+	}
+	for _, first := range names {
+		x := NewIndex(s, Options{})
+		ask(x, first)
+		for range 2 { // the second time after everything else
+			for _, name := range names {
+				require.Empty(t, cmp.Diff(ask(NewIndex(s, Options{}), name), ask(x, name)), "%s after %s", name, first)
+			}
+			_, err := x.PlanAll()
+			require.NoError(t, err) // of the snapshot as a whole
+		}
+	}
+	require.Contains(t, ask(NewIndex(s, Options{}), "broken").Problem, "What")
+	require.Equal(t, []rbacv1.PolicyRule{jobs, nodes, pods, secrets}, ask(NewIndex(s, Options{}), "above").Rules, "it keeps what broken has")
+	require.Equal(t, []rbacv1.PolicyRule{pods, secrets}, ask(NewIndex(s, Options{}), "top").Rules, "it gets nothing from broken (D-35)")
+}
+
+// Random changes, with nil ClusterRoles, ClusterRoles without a name and up to three of one name: a key that is
+// not named has the same outcome before and after.
+func TestIndexNamesEveryChangedOutcome(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 43))
+		x := NewIndex(Snapshot{ClusterRoles: randomRoles(r, true)}, Options{})
+		for range 12 {
+			changed := randomChange(r)
+			for _, bad := range []*rbacv1.ClusterRole{nil, plain("", "a b c", pods), plain("r01", "a b", pods), plain("r01", "c")} {
+				if r.IntN(5) == 0 {
+					changed.ClusterRoles = append(changed.ClusterRoles, bad)
+				}
+			}
+			change := x.With
+			if r.IntN(3) == 0 {
+				change = x.Without
+			}
+			next, affected := change(changed)
+			before, _ := x.PlanAll()
+			after, _ := next.PlanAll()
+			require.Empty(t, indextest.Unnamed(before, after, affected), "seed %d, %+v", seed, changed)
+			x = next
+		}
+		_, affected := x.With(Snapshot{ClusterRoles: []*rbacv1.ClusterRole{nil, plain("", "a b c", pods)}})
+		require.Empty(t, affected, "they are no key's")
 	}
 }

@@ -82,6 +82,9 @@ type converter map[string]*selector
 
 func (c converter) aggregation(object *rbacv1.ClusterRole) *aggregation {
 	rule := object.AggregationRule
+	if rule == nil {
+		return nil
+	}
 	a := &aggregation{selectors: make([]*selector, len(rule.ClusterRoleSelectors))}
 	for i := range rule.ClusterRoleSelectors {
 		s, err := newSelector(&rule.ClusterRoleSelectors[i])

@@ -307,9 +307,13 @@ func (x *Selectors[S]) AppendTerms(terms []uint64, scope string, labels map[stri
 	root := x.root(scope)
 	for key, value := range labels {
 		anyValue := Mix(root, maphash.String(x.seed, key))
-		terms = append(terms, anyValue, Mix(anyValue, maphash.String(x.seed, value)))
+		for _, first := range [...]uint64{anyValue, Mix(anyValue, maphash.String(x.seed, value))} {
+			terms = append(terms, first)
+			if n := x.nodes[first]; n != nil {
+				x.visit(n, labels, func(node uint64) { terms = append(terms, node) })
+			}
+		}
 	}
-	x.Visited(scope, labels, func(node uint64) { terms = append(terms, node) })
 	return terms
 }
 
