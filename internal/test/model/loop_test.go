@@ -558,9 +558,9 @@ func clusterRoleLoop() *looped {
 			}
 			return keys
 		},
-		changed: func(oldObj, newObj Object) []string { return changeIndex(&x, snapshot, oldObj, newObj) },
+		changed: func(oldObj, newObj Object) []string { return namesOf(changeIndex(&x, snapshot, oldObj, newObj)) },
 		plan: func(key string, _ *View) Decision {
-			r, err := x.Plan(key)
+			r, err := x.Plan(rbacaggregate.Key(key))
 			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
 		},
 	}
