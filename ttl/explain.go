@@ -88,7 +88,7 @@ func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(
 func (x *Index) ExplainAll() ([]Explanation, error) {
 	b := x.o.Table.at(x.Step())
 	var explanations []Explanation
-	for _, n := range x.sorted() {
+	for _, n := range x.sorted(everyNode) {
 		if key := KeyOf(n); x.ambiguous(key) {
 			explanations = append(explanations, explainDuplicate(key, b))
 		} else {

@@ -86,7 +86,7 @@ func (x *Index) allIfMoved(before *Index) []purekube.Key {
 		return nil
 	}
 	keys := make([]purekube.Key, 0, x.nodes.Len())
-	for _, n := range x.sorted() {
+	for _, n := range x.sorted(everyNode) {
 		keys = append(keys, KeyOf(n))
 	}
 	return keys

@@ -62,22 +62,34 @@ func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s, o).P
 // PlanAll is the method of [PlanAll].
 func (x *Index) PlanAll() ([]Outcome, error) {
 	b := x.o.Table.at(x.Step())
-	var outcomes []Outcome
-	for _, n := range x.sorted() {
-		key := KeyOf(n)
-		if x.ambiguous(key) {
-			outcomes = append(outcomes, Outcome{Key: key, Err: errors.Join(snapshot.DuplicateError(kindNode, key.NamespacedName()))})
-		} else if r := planNode(n, b); !r.Empty() {
-			outcomes = append(outcomes, Outcome{Key: key, Result: r})
+	problems := x.problems()
+	due := x.sorted(func(n *corev1.Node) bool { return !says(n, b.TTL) })
+	if len(due) == 0 {
+		return nil, problems.Err()
+	}
+	outcomes := make([]Outcome, len(due))
+	for i, n := range due {
+		outcomes[i].Key = KeyOf(n)
+		if x.ambiguous(outcomes[i].Key) {
+			outcomes[i].Err = errors.Join(snapshot.DuplicateError(kindNode, outcomes[i].Key.NamespacedName()))
+		} else {
+			outcomes[i].Result = planNode(n, b)
 		}
 	}
-	problems := x.problems()
 	return outcomes, problems.Err()
 }
 
-// sorted returns a node of each name, in the order of the names.
-func (x *Index) sorted() []*corev1.Node {
-	nodes := slices.AppendSeq(make([]*corev1.Node, 0, x.nodes.Len()), x.nodes.All())
+// everyNode is for sorted.
+func everyNode(*corev1.Node) bool { return true }
+
+// sorted returns the nodes that are wanted, in the order of their names, and one node of each ambiguous name.
+func (x *Index) sorted(wanted func(*corev1.Node) bool) []*corev1.Node {
+	var nodes []*corev1.Node
+	for n := range x.nodes.All() {
+		if wanted(n) {
+			nodes = append(nodes, n)
+		}
+	}
 	for _, versions := range x.nodes.AmbiguousNames() {
 		nodes = append(nodes, versions[0])
 	}
