@@ -5,44 +5,9 @@ import (
 	"slices"
 
 	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/purekube/purekube"
 )
-
-// KeyOf returns the key of the plan for a ServiceCIDR: its name; empty for nil.
-func KeyOf(c *networkingv1.ServiceCIDR) string {
-	if c == nil {
-		return ""
-	}
-	return c.Name
-}
-
-// AffectedByServiceCIDR returns the names to plan again after a ServiceCIDR was added (oldObj is
-// nil), updated or deleted (newObj is nil, oldObj the last known state), sorted, each once: its own,
-// and those of the ServiceCIDRs in s that overlap it as it was or as it is (D-4). s is the snapshot
-// after the event; only its ServiceCIDRs and DeletionSeen are read. An update that leaves spec.cidrs, the deletion
-// timestamp and Finalizer as they were changes no other plan, and names its own only. After a change of
-// DeletionSeen that no such event comes with, ask as for an addition.
-//
-// Under MatchUpstream the names are those that kube-controller-manager puts into its queue: the
-// overlapping ones only after an addition.
-func AffectedByServiceCIDR(s Snapshot, oldObj, newObj *networkingv1.ServiceCIDR, o Options) []string {
-	if oldObj == nil && newObj == nil {
-		return nil
-	}
-	seen := newDeletions(o).with(s.DeletionSeen)
-	was, is := seen.ordered(oldObj), seen.ordered(newObj)
-	var affected []string
-	for _, c := range []*networkingv1.ServiceCIDR{oldObj, newObj} {
-		if c != nil {
-			affected = append(affected, c.Name)
-		}
-	}
-	if !affectsOthers(was, is, o) {
-		return sortedNames(affected)
-	}
-	around := append(prefixesOf(oldObj), prefixesOf(newObj)...)
-	overlapping := having(s.ServiceCIDRs, func(q netip.Prefix) bool { return slices.ContainsFunc(around, q.Overlaps) })
-	return sortedNames(appendNames(affected, overlapping))
-}
 
 // affectsOthers says whether the event can change the plans of other ServiceCIDRs.
 func affectsOthers(was, is *object, o Options) bool {
@@ -70,41 +35,6 @@ func prefixesOf(c *networkingv1.ServiceCIDR) []netip.Prefix {
 	return prefixes
 }
 
-// AffectedByIPAddress returns the names to plan again after an IPAddress was added (oldObj is nil),
-// updated or deleted (newObj is nil, oldObj the last known state): of the ServiceCIDRs in s that
-// contain it, sorted, each once. s is the snapshot after the event; only its ServiceCIDRs are read.
-// An address that the API server's allocator does not manage affects none, and neither does an
-// update that leaves the two labels as they were.
-//
-// An address that is managed and whose name is not an address affects all ServiceCIDRs that are being
-// deleted, since it may hold each of them back.
-//
-// Under MatchUpstream the names are those that kube-controller-manager puts into its queue: none
-// after an update, and none for a name that is not an address.
-func AffectedByIPAddress(s Snapshot, oldObj, newObj *networkingv1.IPAddress, o Options) []string {
-	if !affectsCIDRs(oldObj, newObj, o) {
-		return nil
-	}
-	var affected []string
-	for _, ip := range []*networkingv1.IPAddress{oldObj, newObj} {
-		if ip == nil || !managed(ip) {
-			continue
-		}
-		a, err := netip.ParseAddr(ip.Name)
-		switch {
-		case err == nil:
-			affected = appendNames(affected, ContainsAddress(s.ServiceCIDRs, a))
-		case !o.matchUpstream():
-			for _, c := range s.ServiceCIDRs {
-				if c != nil && !c.DeletionTimestamp.IsZero() {
-					affected = append(affected, c.Name)
-				}
-			}
-		}
-	}
-	return sortedNames(affected)
-}
-
 // affectsCIDRs says whether the event can change the plan of any ServiceCIDR.
 func affectsCIDRs(oldObj, newObj *networkingv1.IPAddress, o Options) bool {
 	if oldObj == nil || newObj == nil {
@@ -125,15 +55,21 @@ func appendNames(names []string, cidrs []*networkingv1.ServiceCIDR) []string {
 	return names
 }
 
-// sortedNames sorts the names, each once; none is empty, since no plan has that key.
-func sortedNames(names []string) []string {
+// sortedKeys returns the keys of the names, sorted, each once; none is empty, since no plan has that key.
+func sortedKeys(names []string) []purekube.Key {
 	slices.Sort(names)
-	names = slices.Compact(names)
-	if len(names) > 0 && names[0] == "" {
-		names = names[1:]
+	var keys []purekube.Key
+	for _, name := range slices.Compact(names) {
+		if name != "" {
+			keys = append(keys, Key(name))
+		}
 	}
-	if len(names) == 0 {
-		return nil
+	return keys
+}
+
+func mergedKeys(keys []purekube.Key, names []string) []purekube.Key {
+	for _, key := range keys {
+		names = append(names, key.Name)
 	}
-	return names
+	return sortedKeys(names)
 }

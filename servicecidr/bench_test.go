@@ -90,7 +90,7 @@ func BenchmarkPlan(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := servicecidr.Plan(s, name, careful); err != nil {
+				if _, err := servicecidr.Plan(s, servicecidr.Key(name), careful); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -102,7 +102,7 @@ func BenchmarkCheckDeletion(b *testing.B) {
 	s := largeCluster(1_000, 100_000, 4)
 	b.ReportAllocs()
 	for b.Loop() {
-		if d, err := servicecidr.CheckDeletion(s, "cidr-00000", careful); err != nil || d.Safe {
+		if d, err := servicecidr.CheckDeletion(s, servicecidr.Key("cidr-00000"), 0, careful); err != nil || d.Safe {
 			b.Fatal(d, err)
 		}
 	}

@@ -180,10 +180,10 @@ func (c cidrs) find(name string, problems *snapshot.Problems) *object {
 }
 
 // mustFind is find for questions: a name that no ServiceCIDR has is a problem too.
-func (c cidrs) mustFind(name string, problems *snapshot.Problems) *object {
-	x := c.find(name, problems)
-	if x == nil && c.duplicates[name] == nil {
-		problems.Add(&purekube.ObjectError{Kind: kindServiceCIDR, Name: name, Err: purekube.ErrNotFound})
+func (c cidrs) mustFind(key purekube.Key, problems *snapshot.Problems) *object {
+	x := c.find(nameOf(key), problems)
+	if x == nil && c.duplicates[nameOf(key)] == nil {
+		problems.Add(&purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound})
 	}
 	return x
 }
@@ -197,7 +197,7 @@ func duplicate(name string) *purekube.ObjectError {
 func (c cidrs) duplicatesOverlapping(x *object) []*purekube.ObjectError {
 	var problems []*purekube.ObjectError
 	for name, same := range c.duplicates {
-		if slices.ContainsFunc(x.prefixes, func(p netip.Prefix) bool { return len(OverlapsPrefix(same, p)) > 0 }) {
+		if slices.ContainsFunc(x.prefixes, func(p netip.Prefix) bool { return len(CIDRsOverlapping(same, p)) > 0 }) {
 			problems = append(problems, duplicate(name))
 		}
 	}

@@ -3,33 +3,34 @@ package servicecidr
 import (
 	"net/netip"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // Deletion says whether a ServiceCIDR may go, and why.
 type Deletion struct {
 	// Safe: nothing would be orphaned, and that is certain. The grace period is not part of it.
-	Safe bool
+	Safe bool `json:"safe"`
 	// Coverage says for each entry of spec.cidrs that parses, in its order, who contains it.
-	Coverage []Coverage
+	Coverage []Coverage `json:"coverage,omitempty"`
 	// Orphans are the addresses that would be left without a range: only this ServiceCIDR, and
 	// those that it may not rely on, contain them. Sorted by address, each once.
-	Orphans []Orphan
-	// MoreOrphans: there are others, which Options.MaxOrphans left out.
-	MoreOrphans bool
+	Orphans []Orphan `json:"orphans,omitempty"`
+	// MoreOrphans: there are others, which maxOrphans left out.
+	MoreOrphans bool `json:"moreOrphans,omitempty"`
 }
 
 // Coverage says who contains a prefix as a whole.
 type Coverage struct {
 	// Prefix in canonical form.
-	Prefix netip.Prefix
+	Prefix netip.Prefix `json:"prefix"`
 	// By are the names of the other ServiceCIDRs with a prefix that contains this one and on which
 	// this one may rely, sorted. If there are any, no address of the prefix is orphaned. If there
 	// are none, addresses may still be covered one by one, by smaller prefixes inside.
-	By []string
+	By []string `json:"by,omitempty"`
 	// Unreliable are the names of the other ServiceCIDRs with a prefix that contains this one and
 	// that may be gone before it: being deleted earlier (D-1), or without Finalizer (D-25). Sorted.
-	Unreliable []string
+	Unreliable []string `json:"unreliable,omitempty"`
 }
 
 // CheckDeletion says whether the ServiceCIDR of that name may go, and which addresses are in the
@@ -42,21 +43,21 @@ type Coverage struct {
 // rests on, Safe is false; what the rest says is right but may not be all. A webhook should deny the
 // deletion in either case. Under MatchUpstream the answer is upstream's, and Safe means that
 // upstream would let it go.
-func CheckDeletion(s Snapshot, name string, o Options) (Deletion, error) {
-	return clusterOf(s, o).checkDeletion(name)
+func CheckDeletion(s Snapshot, key purekube.Key, maxOrphans int, o Options) (Deletion, error) {
+	return clusterOf(s, o).checkDeletion(key, maxOrphans)
 }
 
-func (c cluster) checkDeletion(name string) (Deletion, error) {
+func (c cluster) checkDeletion(key purekube.Key, maxOrphans int) (Deletion, error) {
 	if err := c.o.err(); err != nil {
 		return Deletion{}, err
 	}
 	var problems snapshot.Problems
 	c.reportNil(&problems)
-	x := c.mustFind(name, &problems)
+	x := c.mustFind(key, &problems)
 	if x == nil {
 		return Deletion{}, problems.Err()
 	}
-	e, _ := c.examine(x, c.ips, c.o.MaxOrphans, c.o)
+	e, _ := c.examine(x, c.ips, maxOrphans, c.o)
 	e.report(&problems)
 	return e.Deletion, problems.Err()
 }

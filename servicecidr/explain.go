@@ -15,16 +15,16 @@ import (
 
 // Explanation says why Plan and CheckDeletion decide about a ServiceCIDR as they do.
 type Explanation struct {
-	// Key is the name of the ServiceCIDR.
-	Key string
+	// Key is that of the ServiceCIDR.
+	Key purekube.Key `json:"key"`
 	// Deleting reports whether the ServiceCIDR is being deleted. Where it is not, Deletion and the
 	// reasons with a path below spec.cidrs say what would hold if its deletion began now.
-	Deleting bool
+	Deleting bool `json:"deleting"`
 	// Deletion is the answer of CheckDeletion.
-	Deletion Deletion
+	Deletion Deletion `json:"deletion"`
 	// Reasons are the steps to the decision: what the plan does, then the entries of spec.cidrs in
 	// order, then what is uncertain.
-	Reasons []Reason
+	Reasons []Reason `json:"reasons,omitempty"`
 }
 
 // Reason is one step. Field is a path in the ServiceCIDR. Object is the other ServiceCIDR, or the
@@ -90,19 +90,19 @@ const (
 
 // Explain says why Plan and CheckDeletion decide about the ServiceCIDR of that name as they do. The
 // errors are those of CheckDeletion. Reasons has what is wrong with the ServiceCIDR as well.
-func Explain(s Snapshot, name string, o Options) (Explanation, error) {
-	return clusterOf(s, o).explain(name)
+func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
+	return clusterOf(s, o).explain(key)
 }
 
-func (c cluster) explain(name string) (Explanation, error) {
+func (c cluster) explain(key purekube.Key) (Explanation, error) {
 	if err := c.o.err(); err != nil {
 		return Explanation{}, err
 	}
 	var problems snapshot.Problems
 	c.reportNil(&problems)
-	x := c.mustFind(name, &problems)
+	x := c.mustFind(key, &problems)
 	if x == nil {
-		return c.explainMissing(name), problems.Err()
+		return c.explainMissing(nameOf(key)), problems.Err()
 	}
 	e, _ := c.examine(x, c.ips, 0, c.o)
 	e.report(&problems)
@@ -130,7 +130,7 @@ func (c cluster) explainAll() ([]Explanation, error) {
 	for name := range c.duplicates {
 		explanations = append(explanations, c.explainMissing(name))
 	}
-	slices.SortFunc(explanations, func(a, b Explanation) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortFunc(explanations, func(a, b Explanation) int { return a.Key.Compare(b.Key) })
 	return explanations, problems.Err()
 }
 
@@ -139,7 +139,7 @@ func (c cidrs) explainMissing(name string) Explanation {
 	if c.duplicates[name] == nil {
 		return Explanation{}
 	}
-	return Explanation{Key: name, Reasons: []Reason{{Code: ReasonDuplicate, Message: "more than one ServiceCIDR has this name: nothing is decided about it"}}}
+	return Explanation{Key: Key(name), Reasons: []Reason{{Code: ReasonDuplicate, Message: "more than one ServiceCIDR has this name: nothing is decided about it"}}}
 }
 
 func explain(now time.Time, x *object, e examination, o Options) Explanation {
@@ -158,7 +158,7 @@ func explain(now time.Time, x *object, e examination, o Options) Explanation {
 		parsed++
 	}
 	b.uncertain(x, e)
-	return Explanation{Key: x.Name, Deleting: x.deleting(), Deletion: e.Deletion, Reasons: b.list}
+	return Explanation{Key: Key(x.Name), Deleting: x.deleting(), Deletion: e.Deletion, Reasons: b.list}
 }
 
 // reasons collects the steps of an explanation.

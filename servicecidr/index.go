@@ -8,6 +8,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -21,6 +22,8 @@ import (
 // that is in the way.
 type Index struct{ cluster }
 
+var _ purekube.Index[*Index, Snapshot, Action] = (*Index)(nil)
+
 // NewIndex arranges the snapshot. It keeps pointers to its objects, which must not be written to, and
 // none to its slices and maps.
 func NewIndex(s Snapshot, o Options) *Index {
@@ -28,8 +31,7 @@ func NewIndex(s Snapshot, o Options) *Index {
 }
 
 // With returns the index with these objects added, or put in the place of those of the same name, and
-// the affected names of ServiceCIDRs, sorted, each once: what [AffectedByServiceCIDR] and
-// [AffectedByIPAddress] name for each of the objects. It costs O(log N) for each object in changed,
+// the affected keys, sorted, each once. It costs O(log N) for each object in changed,
 // plus what is affected. A Now that is not zero is the new time, which costs one look at each ServiceCIDR
 // that is being deleted.
 //
@@ -42,7 +44,7 @@ func NewIndex(s Snapshot, o Options) *Index {
 //
 // A nil IPAddress changes outcomes: it may be any address, so ServiceCIDRs that are being deleted keep
 // their finalizer, and are named. The time that a plan writes into a condition is no difference.
-func (x *Index) With(changed Snapshot) (next *Index, affected []string) {
+func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
 	cidrs := groupByName(changed.ServiceCIDRs)
 	ips := make(byNames[*networkingv1.IPAddress], len(changed.IPAddresses))
 	anyNilAddress := false
@@ -56,7 +58,7 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []string) {
 	next, affected = x.derive(cidrs, ips, anyNilAddress, x.deletions.with(changed.DeletionSeen), changed.DeletionSeen)
 	if !changed.Now.IsZero() && !changed.Now.Equal(x.now) {
 		next.now = changed.Now
-		affected = sortedNames(append(affected, next.endedSince(x.now)...))
+		affected = mergedKeys(affected, next.endedSince(x.now))
 	}
 	return next, affected
 }
@@ -76,7 +78,7 @@ func (x *Index) endedSince(then time.Time) (names []string) {
 // Without returns the index without the objects of these names, and the affected names of ServiceCIDRs, as
 // With does. A name that is not there changes nothing. The time stays. Entries of DeletionSeen go by UID, whatever
 // their time, and only when they are named here: pass that of a ServiceCIDR that is gone, or they add up.
-func (x *Index) Without(gone Snapshot) (next *Index, affected []string) {
+func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 	cidrs := grouped{byName: make(byNames[*networkingv1.ServiceCIDR], len(gone.ServiceCIDRs))}
 	for _, c := range gone.ServiceCIDRs {
 		if c != nil && c.Name != "" {
@@ -97,7 +99,7 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []string) {
 func (x *Index) derive(
 	cidrs grouped, ips byNames[*networkingv1.IPAddress], anyNilAddress bool,
 	seen deletions, recorded map[types.UID]time.Time,
-) (*Index, []string) {
+) (*Index, []purekube.Key) {
 	next := &Index{x.cluster}
 	next.deletions = seen
 	x.orderAgain(cidrs.byName, seen, recorded)
@@ -127,7 +129,7 @@ func (x *Index) derive(
 	for name, after := range ips {
 		affected = next.affectedByAddresses(affected, name, ipsBefore[name], after)
 	}
-	return next, sortedNames(affected)
+	return next, sortedKeys(affected)
 }
 
 // orderAgain adds to the change the ServiceCIDRs that are the same and whose place in the order of deletion is not.
@@ -237,16 +239,18 @@ func (x *Index) Err() error {
 }
 
 // Plan answers as the function [Plan] does.
-func (x *Index) Plan(name string) (Result, error) { return x.plan(name) }
+func (x *Index) Plan(key purekube.Key) (Result, error) { return x.plan(key) }
 
 // PlanAll answers as the function [PlanAll] does.
 func (x *Index) PlanAll() ([]Outcome, error) { return x.planAll() }
 
 // CheckDeletion answers as the function [CheckDeletion] does.
-func (x *Index) CheckDeletion(name string) (Deletion, error) { return x.checkDeletion(name) }
+func (x *Index) CheckDeletion(key purekube.Key, maxOrphans int) (Deletion, error) {
+	return x.checkDeletion(key, maxOrphans)
+}
 
 // Explain answers as the function [Explain] does.
-func (x *Index) Explain(name string) (Explanation, error) { return x.explain(name) }
+func (x *Index) Explain(key purekube.Key) (Explanation, error) { return x.explain(key) }
 
 // ExplainAll answers as the function [ExplainAll] does.
 func (x *Index) ExplainAll() ([]Explanation, error) { return x.explainAll() }

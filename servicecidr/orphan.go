@@ -13,13 +13,13 @@ import (
 // Orphan is an address that would be left without a range, with the object that it belongs to.
 type Orphan struct {
 	// Address is the address.
-	Address netip.Addr
+	Address netip.Addr `json:"address"`
 	// IPAddress is the name of the IPAddress object. It is the address in canonical form wherever
 	// an API server has checked it.
-	IPAddress string
+	IPAddress string `json:"ipAddress"`
 	// Parent is the object that the address belongs to, from spec.parentRef: a Service, as a rule.
 	// The zero value where the IPAddress names none.
-	Parent networkingv1.ParentReference
+	Parent networkingv1.ParentReference `json:"parent"`
 }
 
 // Service returns the Service that the address belongs to, and false if its parent is another

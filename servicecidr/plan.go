@@ -2,7 +2,6 @@ package servicecidr
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -10,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -18,27 +18,27 @@ const (
 	messageTerminating = "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"
 )
 
-// Plan decides about the ServiceCIDR of that name.
+// Plan decides about the ServiceCIDR of that key.
 //
 // Not being deleted, it gets the finalizer (BR-31-01) and then the condition Ready=True, unless
 // they are there. Being deleted, it gets Ready=False as long as an address would be orphaned
 // (BR-31-02); otherwise RecheckAt is the end of the grace period (BR-31-03), and from then on the
 // finalizer is removed. A blocked deletion has no RecheckAt: an event brings it back, see
-// AffectedByServiceCIDR and AffectedByIPAddress.
+// Index.With.
 //
 // A name that the snapshot does not hold gives an empty result. The error joins
 // *purekube.ObjectError: nil objects in the snapshot, and what the package comment lists under
 // Bad input, as far as this decision rests on it. What the result holds in spite of an error is
 // right: an error keeps the finalizer where it is, and nothing else back.
-func Plan(s Snapshot, name string, o Options) (Result, error) { return clusterOf(s, o).plan(name) }
+func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) { return clusterOf(s, o).plan(key) }
 
-func (c cluster) plan(name string) (Result, error) {
+func (c cluster) plan(key purekube.Key) (Result, error) {
 	if err := c.o.err(); err != nil {
 		return Result{}, err
 	}
 	var problems snapshot.Problems
 	c.reportNil(&problems)
-	x := c.find(name, &problems)
+	x := c.find(nameOf(key), &problems)
 	if x == nil {
 		return Result{}, problems.Err()
 	}
@@ -78,7 +78,7 @@ func (c cluster) planAll() ([]Outcome, error) {
 		var problems snapshot.Problems
 		result := decide(c.now, x, b, c.o, &problems)
 		if err := problems.Err(); err != nil || !result.Empty() {
-			outcomes = append(outcomes, Outcome{Key: x.Name, Result: result, Err: err})
+			outcomes = append(outcomes, Outcome{Key: Key(x.Name), Result: result, Err: err})
 		}
 	}
 	for i, x := range subjects {
@@ -92,9 +92,9 @@ func (c cluster) planAll() ([]Outcome, error) {
 	for name := range c.duplicates {
 		var problems snapshot.Problems
 		problems.Add(duplicate(name))
-		outcomes = append(outcomes, Outcome{Key: name, Err: problems.Err()})
+		outcomes = append(outcomes, Outcome{Key: Key(name), Err: problems.Err()})
 	}
-	slices.SortFunc(outcomes, func(a, b Outcome) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortFunc(outcomes, func(a, b Outcome) int { return a.Key.Compare(b.Key) })
 	return outcomes, shared.Err()
 }
 

@@ -29,25 +29,25 @@ func usable(p netip.Prefix) (r netipx.IPRange, ok bool) {
 	return r, r.IsValid()
 }
 
-// OverlapsPrefix returns the ServiceCIDRs that have a prefix with addresses in common with p, in
+// CIDRsOverlapping returns the ServiceCIDRs that have a prefix with addresses in common with p, in
 // the order given, each once (upstream's repeats one for every prefix of it that matches). They
 // are the caller's own objects, not copies. Nil objects and strings that do not parse are skipped;
 // p need not be in canonical form.
-func OverlapsPrefix(cidrs []*networkingv1.ServiceCIDR, p netip.Prefix) []*networkingv1.ServiceCIDR {
+func CIDRsOverlapping(cidrs []*networkingv1.ServiceCIDR, p netip.Prefix) []*networkingv1.ServiceCIDR {
 	return having(cidrs, p.Overlaps)
 }
 
-// ContainsPrefix returns the ServiceCIDRs that have a prefix that contains the whole of p; one that is
-// equal to p does. Like OverlapsPrefix it returns the caller's own objects, in the order given, and
+// CIDRsContaining returns the ServiceCIDRs that have a prefix that contains the whole of p; one that is
+// equal to p does. Like CIDRsOverlapping it returns the caller's own objects, in the order given, and
 // skips nil objects and strings that do not parse.
-func ContainsPrefix(cidrs []*networkingv1.ServiceCIDR, p netip.Prefix) []*networkingv1.ServiceCIDR {
+func CIDRsContaining(cidrs []*networkingv1.ServiceCIDR, p netip.Prefix) []*networkingv1.ServiceCIDR {
 	return having(cidrs, func(q netip.Prefix) bool { return q.Bits() <= p.Bits() && q.Overlaps(p) })
 }
 
-// ContainsAddress returns the ServiceCIDRs that have a prefix that contains the address a, as
-// PrefixContainsIP has it. Like OverlapsPrefix it returns the caller's own objects, in the order
+// CIDRsWithAddress returns the ServiceCIDRs that have a prefix that contains the address a, as
+// PrefixContainsIP has it. Like CIDRsOverlapping it returns the caller's own objects, in the order
 // given, and skips nil objects and strings that do not parse.
-func ContainsAddress(cidrs []*networkingv1.ServiceCIDR, a netip.Addr) []*networkingv1.ServiceCIDR {
+func CIDRsWithAddress(cidrs []*networkingv1.ServiceCIDR, a netip.Addr) []*networkingv1.ServiceCIDR {
 	return having(cidrs, func(q netip.Prefix) bool { return PrefixContainsIP(q, a) })
 }
 
