@@ -31,6 +31,8 @@ type Coverage struct {
 	// Unreliable are the names of the other ServiceCIDRs with a prefix that contains this one and
 	// that may be gone before it: being deleted earlier (D-1), or without Finalizer (D-25). Sorted.
 	Unreliable []string `json:"unreliable,omitempty"`
+	// More: there are others, which ExplainAll left out.
+	More bool `json:"more,omitempty"`
 }
 
 // CheckDeletion says whether the ServiceCIDR of that name may go, and which addresses are in the
@@ -44,20 +46,52 @@ type Coverage struct {
 // deletion in either case. Under MatchUpstream the answer is upstream's, and Safe means that
 // upstream would let it go.
 func CheckDeletion(s Snapshot, key purekube.Key, maxOrphans int, o Options) (Deletion, error) {
-	return clusterOf(s, o).checkDeletion(key, maxOrphans)
+	return NewIndex(s, o).CheckDeletion(key, maxOrphans)
 }
 
-func (c cluster) checkDeletion(key purekube.Key, maxOrphans int) (Deletion, error) {
-	if err := c.o.err(); err != nil {
+// CheckDeletion answers as the function [CheckDeletion] does.
+func (x *Index) CheckDeletion(key purekube.Key, maxOrphans int) (Deletion, error) {
+	if err := x.o.err(); err != nil {
 		return Deletion{}, err
 	}
 	var problems snapshot.Problems
-	c.reportNil(&problems)
-	x := c.mustFind(key, &problems)
-	if x == nil {
+	x.report(&problems)
+	c := x.mustFind(key, &problems)
+	if c == nil {
 		return Deletion{}, problems.Err()
 	}
-	e, _ := c.examine(x, c.ips, maxOrphans, c.o)
+	e := x.examine(c, maxOrphans, 0)
 	e.report(&problems)
 	return e.Deletion, problems.Err()
+}
+
+// examination is all that is known about the deletion of one ServiceCIDR.
+type examination struct {
+	obstacles
+	Deletion
+	// covers are, for each prefix of the ServiceCIDR, the others that bear on it.
+	covers []covers
+}
+
+// examine finds out whether c may go, or might go if its deletion began now. It names at most so many orphans, and others
+// that bear on a prefix; all for 0.
+func (x *Index) examine(c *object, maxOrphans, maxOthers int) (e examination) {
+	exposed := x.exposed(c)
+	e.Orphans, e.MoreOrphans = x.orphans(exposed, c.families, maxOrphans)
+	e.obstacles = x.obstacles(c, len(e.Orphans) > 0, len(exposed) > 0)
+	e.Safe = e.obstacles.none()
+	for _, p := range c.prefixes {
+		others := x.coversOf(c, p, maxOthers)
+		e.covers = append(e.covers, others)
+		e.Coverage = append(e.Coverage, Coverage{Prefix: p, By: namesOf(others.by), Unreliable: namesOf(others.unreliable), More: others.more})
+	}
+	return e
+}
+
+func namesOf(all []*object) []string {
+	var names []string
+	for _, x := range all {
+		names = append(names, x.Name)
+	}
+	return names
 }

@@ -46,7 +46,7 @@ func remove(s, gone servicecidr.Snapshot) servicecidr.Snapshot {
 		return x != nil && x.Name != "" && slices.ContainsFunc(gone.ServiceCIDRs, func(y *networkingv1.ServiceCIDR) bool { return y != nil && x.Name == y.Name })
 	})
 	s.IPAddresses = slices.DeleteFunc(slices.Clone(s.IPAddresses), func(x *networkingv1.IPAddress) bool {
-		return x != nil && slices.ContainsFunc(gone.IPAddresses, func(y *networkingv1.IPAddress) bool { return y != nil && x.Name == y.Name })
+		return x != nil && x.Name != "" && slices.ContainsFunc(gone.IPAddresses, func(y *networkingv1.IPAddress) bool { return y != nil && x.Name == y.Name })
 	})
 	s.DeletionSeen = maps.Clone(s.DeletionSeen)
 	for uid := range gone.DeletionSeen {

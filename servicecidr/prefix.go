@@ -1,10 +1,13 @@
 package servicecidr
 
 import (
+	"iter"
 	"net/netip"
 
 	"go4.org/netipx"
 	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/purekube/purekube/internal/persistent"
 )
 
 // PrefixContainsIP says whether a Service may have the address a from the prefix p: p contains
@@ -66,4 +69,36 @@ func having(cidrs []*networkingv1.ServiceCIDR, property func(netip.Prefix) bool)
 		}
 	}
 	return found
+}
+
+// prefixesOf returns the entries of spec.cidrs that parse, masked.
+func prefixesOf(cidrs []*networkingv1.ServiceCIDR) []netip.Prefix {
+	var prefixes []netip.Prefix
+	for _, c := range cidrs {
+		for _, s := range c.Spec.CIDRs {
+			if p, err := netip.ParsePrefix(s); err == nil {
+				prefixes = append(prefixes, p.Masked())
+			}
+		}
+	}
+	return prefixes
+}
+
+// containing returns the values of the prefixes that contain the address, as PrefixContainsIP has it.
+func containing[V any](ps *persistent.Prefixes[V], a netip.Addr) iter.Seq[V] {
+	return func(yield func(V) bool) {
+		if a.Zone() != "" {
+			return
+		}
+		for p := range ps.Around(netip.PrefixFrom(a, a.BitLen())) {
+			if !PrefixContainsIP(p, a) {
+				continue
+			}
+			for value := range ps.Of(p) {
+				if !yield(value) {
+					return
+				}
+			}
+		}
+	}
 }

@@ -83,14 +83,6 @@ func KeyOf(c *networkingv1.ServiceCIDR) purekube.Key {
 	return Key(c.Name)
 }
 
-// nameOf is the name of the ServiceCIDR that a key is about; empty, as no ServiceCIDR's name is, for another kind.
-func nameOf(key purekube.Key) string {
-	if key != Key(key.Name) {
-		return ""
-	}
-	return key.Name
-}
-
 const (
 	kindServiceCIDR = "ServiceCIDR"
 	kindIPAddress   = "IPAddress"
