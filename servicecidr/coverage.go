@@ -1,13 +1,11 @@
 package servicecidr
 
 import (
-	"iter"
 	"net/netip"
 	"slices"
 	"strings"
 
 	"go4.org/netipx"
-	networkingv1 "k8s.io/api/networking/v1"
 )
 
 // What covers the addresses of a prefix p of the ServiceCIDR x, and how long?
@@ -170,9 +168,13 @@ func (x *Index) coversOf(c *object, p netip.Prefix, atMost int) (o covers) {
 			break
 		}
 	}
-	for y := range x.unreliable(c, p) {
-		if !add(&o.unreliable, y) {
-			break
+	// Those that cover others no longer than until c goes.
+	unreliable := &object{covers: c.goes}
+	for q := range x.prefixes.Around(p) {
+		for y := range x.prefixes.From(q, unreliable) {
+			if y != c && !add(&o.unreliable, y) {
+				break
+			}
 		}
 	}
 	if len(o.by) == 0 {
@@ -187,18 +189,4 @@ func (x *Index) coversOf(c *object, p netip.Prefix, atMost int) (o covers) {
 		*list = slices.Compact(*list)
 	}
 	return o
-}
-
-// unreliable returns the other ServiceCIDRs with a prefix that contains p and on which c may not rely: those that cover
-// others no longer than until c goes.
-func (x *Index) unreliable(c *object, p netip.Prefix) iter.Seq[*object] {
-	return func(yield func(*object) bool) {
-		for q := range x.prefixes.Around(p) {
-			for y := range x.prefixes.From(q, &object{ServiceCIDR: &networkingv1.ServiceCIDR{}, covers: c.goes}) {
-				if y != c && !yield(y) {
-					return
-				}
-			}
-		}
-	}
 }
