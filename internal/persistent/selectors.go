@@ -33,9 +33,6 @@ type Filed[S any] struct {
 	later []place
 }
 
-// Nodes are those at which objects find the selector, if it was in the list of its collection.
-func (f *Filed[S]) Nodes() []uint64 { return f.nodes }
-
 // Selectors find the selectors that may match an object, by the labels that they demand. They never change.
 //
 // They are a tree. A selector hangs on the rarest label that it demands. Where more than a few hang on one label,
@@ -290,28 +287,41 @@ func (x *Selectors[S]) walkLater(found []*Filed[S], from func(place) iter.Seq2[p
 	return found
 }
 
-// Visited calls f for each node of the list's tree that an object with these labels walks to.
-func (x *Selectors[S]) Visited(scope string, labels map[string]string, f func(node uint64)) {
-	if n := x.nodes[x.root(scope)]; n != nil {
-		x.visit(n, labels, f)
+// AppendTerms appends the terms by which a [TermIndex] finds an object with these labels for [Selectors.Alternatives]:
+// its labels, and the nodes of the list's tree that it walks to. They are the same for all collections that are derived
+// from one list.
+func (x *Selectors[S]) AppendTerms(terms []uint64, scope string, labels map[string]string) []uint64 {
+	root := x.root(scope)
+	for key, value := range labels {
+		anyValue := Mix(root, maphash.String(x.seed, key))
+		for _, first := range [...]uint64{anyValue, Mix(anyValue, maphash.String(x.seed, value))} {
+			terms = append(terms, first)
+			if n := x.nodes[first]; n != nil {
+				terms = x.appendNodes(terms, n, labels)
+			}
+		}
 	}
+	return terms
 }
 
-func (x *Selectors[S]) visit(n *selectorNode[S], labels map[string]string, f func(node uint64)) {
+// appendNodes appends the nodes that an object walks to from a node.
+func (x *Selectors[S]) appendNodes(terms []uint64, n *selectorNode[S], labels map[string]string) []uint64 {
 	for next := range x.next(n, labels) {
-		f(next.hash)
-		x.visit(next, labels, f)
+		terms = x.appendNodes(append(terms, next.hash), next, labels)
 	}
+	return terms
 }
 
-// First returns the nodes that a demand leads to in one step, and false if not all of them are in the list's tree.
-func (x *Selectors[S]) First(scope string, d Demand) (nodes []uint64, all bool) {
-	all = true
-	for next := range x.steps(x.root(scope), d) {
-		nodes = append(nodes, next)
-		all = all && x.nodes[next] != nil
+// Alternatives returns lists of terms: an object that the selector matches has a term of each list. There are none
+// for a selector without demands, which any object may match.
+func (x *Selectors[S]) Alternatives(f *Filed[S]) (lists [][]uint64) {
+	if len(f.Demands) > 0 && len(f.nodes) > 0 {
+		return [][]uint64{f.nodes}
 	}
-	return nodes, all
+	for _, d := range f.Demands {
+		lists = append(lists, slices.Collect(x.steps(x.root(f.Scope), d)))
+	}
+	return lists
 }
 
 // fewSelectors are too few to make a new tree for.

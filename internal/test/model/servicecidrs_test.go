@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -31,13 +30,6 @@ func rangesOf(o Object) (s servicecidr.Snapshot) {
 		s.IPAddresses = append(s.IPAddresses, o)
 	}
 	return s
-}
-
-func namesOf(keys []purekube.Key) (names []string) {
-	for _, key := range keys {
-		names = append(names, key.Name)
-	}
-	return names
 }
 
 // serviceCIDRController is the package as a controller.
