@@ -114,26 +114,33 @@ func (a addresses) with(objects *ipObjects, changes []ipChange, nameless family)
 		return a
 	}
 	c := a.counted()
-	for i := range c {
-		var e *persistent.SortedEdit[place, *networkingv1.IPAddress]
-		for _, change := range changes {
-			var now []*networkingv1.IPAddress
-			was := slices.ContainsFunc(change.Before, func(ip *networkingv1.IPAddress) bool { at, _, counts := counting(ip); return counts && at == i })
-			for _, ip := range change.After {
-				if at, _, counts := counting(ip); counts && at == i {
-					now = append(now, ip)
-				}
+	var edits [len(c)]*persistent.SortedEdit[place, *networkingv1.IPAddress]
+	for _, change := range changes {
+		var changed [len(c)]bool
+		var now [len(c)][]*networkingv1.IPAddress
+		var at place
+		for _, ip := range change.Before {
+			if in, p, counts := counting(ip); counts {
+				at, changed[in] = p, true
 			}
-			if !was && now == nil {
-				continue
-			}
-			if e == nil {
-				e = c[i].Edit()
-			}
-			e.Replace(placeOf(slices.Concat(change.Before, change.After)[0]), now...)
 		}
+		for _, ip := range change.After {
+			if in, p, counts := counting(ip); counts {
+				at, changed[in], now[in] = p, true, append(now[in], ip)
+			}
+		}
+		for in := range c {
+			if changed[in] {
+				if edits[in] == nil {
+					edits[in] = c[in].Edit()
+				}
+				edits[in].Replace(at, now[in]...)
+			}
+		}
+	}
+	for in, e := range edits {
 		if e != nil {
-			c[i] = e.Sorted()
+			c[in] = e.Sorted()
 		}
 	}
 	a.counted = func() countedAddresses { return c }

@@ -85,33 +85,34 @@ func (x *Index) parts(p netip.Prefix, c *object) (parts []part) {
 }
 
 // shortest is how long a prefix is covered from inside where that is shortest: of all its usable addresses, and of those
-// that count, by family. Nil: there are none.
-type shortest struct {
-	any     *until
-	counted [len(countedAddresses{})]*until
+// that count. Nil: there are none.
+type shortest struct{ any, counted *until }
+
+// asked keeps the answers of shortestOf, which are the same for all ServiceCIDRs that are being deleted.
+type asked map[question]shortest
+
+type question struct {
+	prefix   netip.Prefix
+	families family
 }
 
-// shortestOf returns it for the prefix. questions keeps the answers, which are the same for all ServiceCIDRs that are
-// being deleted.
-func (x *Index) shortestOf(p netip.Prefix, questions map[netip.Prefix]shortest) shortest {
-	s, known := questions[p]
+func (x *Index) shortestOf(q question, asked asked) shortest {
+	s, known := asked[q]
 	if known {
 		return s
 	}
 	shorter := func(than *until, u until) bool { return than == nil || u.compare(*than) < 0 }
-	parts := x.parts(p, nil)
-	for n := range parts {
-		part := &parts[n]
+	parts := x.parts(q.prefix, nil)
+	for i := range parts {
+		part := &parts[i]
 		if shorter(s.any, part.covered) {
 			s.any = &part.covered
 		}
-		for i := range s.counted {
-			if shorter(s.counted[i], part.covered) && x.ips.any(1<<i, part.IPRange) {
-				s.counted[i] = &part.covered
-			}
+		if shorter(s.counted, part.covered) && x.ips.any(q.families, part.IPRange) {
+			s.counted = &part.covered
 		}
 	}
-	questions[p] = s
+	asked[q] = s
 	return s
 }
 
