@@ -1,6 +1,7 @@
 package disruption
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -166,7 +167,7 @@ func TestControllers(t *testing.T) {
 	}, {
 		name: "custom controller", reason: "its scale was looked up",
 		pods: []*corev1.Pod{pod("a", by("db.example.com/v1", "Cluster", "pg"))},
-		s:    Snapshot{Scales: map[ScaleKey]Scale{{"db.example.com", "Cluster", ns, "pg"}: {Found: true, UID: "uid-pg", Replicas: 3}}},
+		s:    Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("db.example.com", "Cluster", ns, "pg"): scaleOf("uid-pg", 3)}},
 		want: 3,
 	}, {
 		name: "custom controller not looked up", reason: "one question per controller, not per pod",
@@ -193,8 +194,8 @@ func TestControllers(t *testing.T) {
 		pods: []*corev1.Pod{pod("a", by("db.example.com/v1", "Cluster", "pg")), pod("b", by("db.example.org/v1", "Cluster", "pg"), func(p *corev1.Pod) {
 			p.OwnerReferences[1].UID = "uid-of-the-other"
 		})},
-		s: Snapshot{Scales: map[ScaleKey]Scale{{"db.example.com", "Cluster", ns, "pg"}: {Found: true, UID: "uid-pg", Replicas: 3},
-			{"db.example.org", "Cluster", ns, "pg"}: {Found: true, UID: "uid-of-the-other", Replicas: 2}}},
+		s: Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("db.example.com", "Cluster", ns, "pg"): scaleOf("uid-pg", 3),
+			scaleNeed("db.example.org", "Cluster", ns, "pg"): scaleOf("uid-of-the-other", 2)}},
 		want: 5,
 	}, {
 		name: "two of one UID", reason: "which no API server has: nothing is looked up for a UID that is counted, and the first pod by name has it counted",
@@ -205,33 +206,33 @@ func TestControllers(t *testing.T) {
 	}, {
 		name: "custom controller gone", reason: "looked up and not found",
 		pods:    []*corev1.Pod{pod("a", by("db.example.com/v1", "Cluster", "pg"))},
-		s:       Snapshot{Scales: map[ScaleKey]Scale{{"db.example.com", "Cluster", ns, "pg"}: {}}},
+		s:       Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("db.example.com", "Cluster", ns, "pg"): {}}},
 		wantErr: `found no controllers for pod "a"`,
 	}, {
 		name: "custom controller replaced", reason: "the one of that name now is another",
 		pods:    []*corev1.Pod{pod("a", by("db.example.com/v1", "Cluster", "pg"))},
-		s:       Snapshot{Scales: map[ScaleKey]Scale{{"db.example.com", "Cluster", ns, "pg"}: {Found: true, UID: "other", Replicas: 3}}},
+		s:       Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("db.example.com", "Cluster", ns, "pg"): scaleOf("other", 3)}},
 		wantErr: `found no controllers for pod "a"`,
 	}, {
 		name: "scale not available", reason: "the text of the look-up's error",
 		pods: []*corev1.Pod{pod("a", by("v1", "Node", "n1"))},
-		s: Snapshot{Scales: map[ScaleKey]Scale{{"", "Node", ns, "n1"}: {
-			Err: "nodes does not implement the scale subresource"}}},
+		s: Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("", "Node", ns, "n1"): {
+			Err: errors.New("nodes does not implement the scale subresource")}}},
 		wantErr: "nodes does not implement the scale subresource",
 	}, {
 		name: "several fail", reason: "the first by the pod's name, whatever the order of the snapshot",
 		pods:    []*corev1.Pod{pod("b", by("x/v1", "Y", "1")), pod("a", by("x/v1", "Y", "2")), pod("c", by("x/v1", "Y", "3"))},
-		s:       Snapshot{Scales: map[ScaleKey]Scale{{"x", "Y", ns, "1"}: {}, {"x", "Y", ns, "2"}: {}, {"x", "Y", ns, "3"}: {}}},
+		s:       Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("x", "Y", ns, "1"): {}, scaleNeed("x", "Y", ns, "2"): {}, scaleNeed("x", "Y", ns, "3"): {}}},
 		wantErr: `found no controllers for pod "a"`,
 	}, {
 		name: "one is unknown and a later one fails", reason: "the first failure by name is named, and that may be the first one's",
 		pods:      []*corev1.Pod{pod("a", by("x/v1", "Y", "1")), pod("b", by("x/v1", "Y", "2"))},
-		s:         Snapshot{Scales: map[ScaleKey]Scale{{"x", "Y", ns, "2"}: {}}},
+		s:         Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("x", "Y", ns, "2"): {}}},
 		wantNeeds: []purekube.Need{{APIVersion: "x/v1", Kind: "Y", Namespace: ns, Name: "1", Subresource: "scale"}},
 	}, {
 		name: "one fails and a later one is unknown", reason: "no answer would change the outcome, so none is asked for",
 		pods:    []*corev1.Pod{pod("a", by("x/v1", "Y", "1")), pod("b", by("x/v1", "Y", "2"))},
-		s:       Snapshot{Scales: map[ScaleKey]Scale{{"x", "Y", ns, "1"}: {}}},
+		s:       Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("x", "Y", ns, "1"): {}}},
 		wantErr: `found no controllers for pod "a"`,
 	}, {
 		name: "workload not in the snapshot", reason: "known kinds have scales too; not in the cache is not gone",
@@ -247,13 +248,13 @@ func TestControllers(t *testing.T) {
 		name: "ReplicationController of another UID", reason: "a new one of the old name is not the pod's controller",
 		pods: []*corev1.Pod{pod("a", by("v1", "ReplicationController", "rc"))},
 		s: Snapshot{ReplicationControllers: []*corev1.ReplicationController{{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "rc", UID: "new"}}},
-			Scales: map[ScaleKey]Scale{{"", "ReplicationController", ns, "rc"}: {Found: true, UID: "new", Replicas: 3}}},
+			Answers: map[purekube.Need]purekube.Answer{scaleNeed("", "ReplicationController", ns, "rc"): scaleOf("new", 3)}},
 		wantErr: `found no controllers for pod "a"`,
 	}, {
 		name: "workload of another UID", reason: "a new StatefulSet of the old name is not the pod's controller",
 		pods: []*corev1.Pod{pod("a", by("apps/v1", "StatefulSet", "ss"))},
 		s: Snapshot{StatefulSets: []*appsv1.StatefulSet{{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "ss", UID: "new"}}},
-			Scales: map[ScaleKey]Scale{{"apps", "StatefulSet", ns, "ss"}: {Found: true, UID: "new", Replicas: 3}}},
+			Answers: map[purekube.Need]purekube.Answer{scaleNeed("apps", "StatefulSet", ns, "ss"): scaleOf("new", 3)}},
 		wantErr: `found no controllers for pod "a"`,
 	}, {
 		name: "kinds of another group", reason: "a StatefulSet elsewhere is no StatefulSet",
@@ -325,7 +326,7 @@ func TestD22_WhatControlsAReplicaSetDecides(t *testing.T) {
 		}
 		return n
 	}
-	deploymentKey, replicaSetKey := ScaleKey{"apps", "Deployment", ns, "web"}, ScaleKey{"apps", "ReplicaSet", ns, "web-rs"}
+	deploymentKey, replicaSetKey := scaleNeed("apps", "Deployment", ns, "web"), objectNeed(ns, "web-rs")
 	renewed := deployment("web", ptr.To(int32(wanted)))
 	renewed.UID = "new"
 	ofAnotherGroup := replicaSet("web-rs", "web", ptr.To(int32(own)))
@@ -336,49 +337,49 @@ func TestD22_WhatControlsAReplicaSetDecides(t *testing.T) {
 		name, reason string
 		replicaSets  []*appsv1.ReplicaSet
 		deployments  []*appsv1.Deployment
-		scales       map[ScaleKey]Scale
+		scales       map[purekube.Need]purekube.Answer
 		need         *purekube.Need
 		expected     int32
 		err          string
 	}{
 		{name: "Deployment missing", reason: "its scale counts", replicaSets: []*appsv1.ReplicaSet{rs}, need: ptr.To(of("Deployment"))},
 		{name: "Deployment looked up", reason: "its scale counts", replicaSets: []*appsv1.ReplicaSet{rs},
-			scales: map[ScaleKey]Scale{deploymentKey: {Found: true, UID: "uid-web", Replicas: wanted}}, expected: wanted},
+			scales: map[purekube.Need]purekube.Answer{deploymentKey: scaleOf("uid-web", wanted)}, expected: wanted},
 		{name: "Deployment gone", reason: "the ReplicaSet stands for itself", replicaSets: []*appsv1.ReplicaSet{rs},
-			scales: map[ScaleKey]Scale{deploymentKey: {}}, expected: own},
+			scales: map[purekube.Need]purekube.Answer{deploymentKey: {}}, expected: own},
 		{name: "Deployment replaced", reason: "the one of that name now is another", replicaSets: []*appsv1.ReplicaSet{rs},
-			scales: map[ScaleKey]Scale{deploymentKey: {Found: true, UID: "new", Replicas: 1}}, expected: own},
+			scales: map[purekube.Need]purekube.Answer{deploymentKey: scaleOf("new", 1)}, expected: own},
 		{name: "Deployment of another UID in the snapshot", reason: "caches lag", replicaSets: []*appsv1.ReplicaSet{rs},
 			deployments: []*appsv1.Deployment{renewed}, need: ptr.To(of("Deployment"))},
 		{name: "Deployment not to be had", reason: "nothing is guessed", replicaSets: []*appsv1.ReplicaSet{rs},
-			scales: map[ScaleKey]Scale{deploymentKey: {Err: "timeout"}}, err: "Deployment shop/web: scale: timeout"},
+			scales: map[purekube.Need]purekube.Answer{deploymentKey: {Err: errors.New("timeout")}}, err: "Deployment shop/web: scale: timeout"},
 		{name: "Deployment of another group", reason: "the ReplicaSet stands for itself", replicaSets: []*appsv1.ReplicaSet{ofAnotherGroup}, expected: own},
 		{name: "ReplicaSet of another UID in the snapshot", reason: "caches lag", replicaSets: []*appsv1.ReplicaSet{replacement}, need: ptr.To(of("ReplicaSet"))},
 		{name: "ReplicaSet missing", reason: "the object is asked for: what controls it decides",
 			deployments: []*appsv1.Deployment{deployment("web", ptr.To(int32(wanted)))}, need: ptr.To(of("ReplicaSet"))},
 		{name: "ReplicaSet looked up", reason: "it names its Deployment", deployments: []*appsv1.Deployment{deployment("web", ptr.To(int32(wanted)))},
-			scales: map[ScaleKey]Scale{replicaSetKey: {Found: true, ReplicaSet: rs}}, expected: wanted},
+			scales: map[purekube.Need]purekube.Answer{replicaSetKey: {Object: rs}}, expected: wanted},
 		{name: "ReplicaSet looked up, Deployment missing", reason: "one look-up after the other",
-			scales: map[ScaleKey]Scale{replicaSetKey: {Found: true, ReplicaSet: rs}}, need: ptr.To(of("Deployment"))},
+			scales: map[purekube.Need]purekube.Answer{replicaSetKey: {Object: rs}}, need: ptr.To(of("Deployment"))},
 		{name: "both looked up", reason: "one look-up after the other",
-			scales:   map[ScaleKey]Scale{replicaSetKey: {Found: true, ReplicaSet: rs}, deploymentKey: {Found: true, UID: "uid-web", Replicas: wanted}},
+			scales:   map[purekube.Need]purekube.Answer{replicaSetKey: {Object: rs}, deploymentKey: scaleOf("uid-web", wanted)},
 			expected: wanted},
-		{name: "ReplicaSet of nobody", reason: "stands for itself", scales: map[ScaleKey]Scale{replicaSetKey: {Found: true, ReplicaSet: orphan}}, expected: own},
-		{name: "ReplicaSet gone", reason: "the pod has no controller", scales: map[ScaleKey]Scale{replicaSetKey: {}},
+		{name: "ReplicaSet of nobody", reason: "stands for itself", scales: map[purekube.Need]purekube.Answer{replicaSetKey: {Object: orphan}}, expected: own},
+		{name: "ReplicaSet gone", reason: "the pod has no controller", scales: map[purekube.Need]purekube.Answer{replicaSetKey: {}},
 			err: `Pod shop/web-a: metadata.ownerReferences: found no controllers for pod "web-a"`},
-		{name: "ReplicaSet replaced", reason: "the one of that name now is another", scales: map[ScaleKey]Scale{replicaSetKey: {Found: true, ReplicaSet: replacement}},
+		{name: "ReplicaSet replaced", reason: "the one of that name now is another", scales: map[purekube.Need]purekube.Answer{replicaSetKey: {Object: replacement}},
 			err: `Pod shop/web-a: metadata.ownerReferences: found no controllers for pod "web-a"`},
-		{name: "ReplicaSet not to be had", reason: "nothing is guessed", scales: map[ScaleKey]Scale{replicaSetKey: {Err: "timeout"}},
+		{name: "ReplicaSet not to be had", reason: "nothing is guessed", scales: map[purekube.Need]purekube.Answer{replicaSetKey: {Err: errors.New("timeout")}},
 			err: "ReplicaSet shop/web-rs: scale: timeout"},
 		{name: "only its scale was looked up", reason: "it says nothing if a Deployment controls it",
-			scales: map[ScaleKey]Scale{replicaSetKey: {Found: true, UID: "uid-web-rs", Replicas: own}},
-			err:    "ReplicaSet shop/web-rs: scale: the look-up of a ReplicaSet brought its scale and not the object"},
+			scales: map[purekube.Need]purekube.Answer{replicaSetKey: scaleOf("uid-web-rs", own)},
+			err:    "ReplicaSet shop/web-rs: scale: the look-up brought a *v1.Scale and not a *v1.ReplicaSet"},
 	} {
 		// Pods may name a ReplicaSet by the group that it came from. It is asked for by the one that it is in.
 		for _, group := range []string{"apps/v1", "extensions/v1beta1"} {
 			t.Run(tc.name+"/"+group, func(t *testing.T) {
 				s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: pods(7, 7, by(group, "ReplicaSet", "web-rs")),
-					ReplicaSets: tc.replicaSets, Deployments: tc.deployments, Scales: tc.scales}
+					ReplicaSets: tc.replicaSets, Deployments: tc.deployments, Answers: tc.scales}
 				r, err := Plan(s, key("web"), Options{})
 				if tc.need != nil {
 					require.NoError(t, err)
@@ -398,7 +399,7 @@ func TestD22_WhatControlsAReplicaSetDecides(t *testing.T) {
 	t.Run("upstream", func(t *testing.T) {
 		const looked = own + 1
 		s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: pods(7, 7, byWeb),
-			Scales: map[ScaleKey]Scale{replicaSetKey: {Found: true, UID: "uid-web-rs", Replicas: looked}}}
+			Answers: map[purekube.Need]purekube.Answer{scaleNeed("apps", "ReplicaSet", ns, "web-rs"): scaleOf("uid-web-rs", looked)}}
 		for _, s.ReplicaSets = range [][]*appsv1.ReplicaSet{nil, {rs}, {ofAnotherGroup}, {replacement}} {
 			require.EqualValues(t, looked, statusOf(t, s, Options{MatchUpstream: purekube.V1_36}).ExpectedPods, "the ReplicaSet's scale answers for it")
 		}
@@ -595,7 +596,7 @@ func TestBR2504_TheFirstEntryToEndIsWhenToLookAgain(t *testing.T) {
 func TestD13_NothingUnavailableAndNoScale(t *testing.T) {
 	for _, zero := range []string{"0", "0%", "00%"} {
 		s := web(budget(maxUnavailable(zero)), 3, pods(3, 2, by("v1", "Node", "n1"))...)
-		s.Scales = map[ScaleKey]Scale{{"", "Node", ns, "n1"}: {Err: "nodes does not implement the scale subresource"}}
+		s.Answers = map[purekube.Need]purekube.Answer{scaleNeed("", "Node", ns, "n1"): {Err: errors.New("nodes does not implement the scale subresource")}}
 
 		r, err := Plan(s, key("web"), Options{})
 		require.NoError(t, err)
@@ -615,7 +616,7 @@ func TestD13_NothingUnavailableAndNoScale(t *testing.T) {
 	t.Run("a string that is no percentage", func(t *testing.T) {
 		for _, text := range []string{"0", "x%"} {
 			s := web(budget(func(b *policyv1.PodDisruptionBudget) { b.Spec.MaxUnavailable = ptr.To(intstr.FromString(text)) }), 3, pods(3, 3, by("v1", "Node", "n1"))...)
-			s.Scales = map[ScaleKey]Scale{{"", "Node", ns, "n1"}: {}}
+			s.Answers = map[purekube.Need]purekube.Answer{scaleNeed("", "Node", ns, "n1"): {}}
 			_, err := Plan(s, key("web"), Options{})
 			require.EqualError(t, err, `Pod shop/web-a: metadata.ownerReferences: found no controllers for pod "web-a"`, "it does not say 0; the scale comes first")
 		}
@@ -623,7 +624,7 @@ func TestD13_NothingUnavailableAndNoScale(t *testing.T) {
 	t.Run("some may be unavailable", func(t *testing.T) {
 		for _, some := range []string{"1", "1%"} {
 			s := web(budget(maxUnavailable(some)), 3, pods(3, 3, by("v1", "Node", "n1"))...)
-			s.Scales = map[ScaleKey]Scale{{"", "Node", ns, "n1"}: {Err: "nodes does not implement the scale subresource"}}
+			s.Answers = map[purekube.Need]purekube.Answer{scaleNeed("", "Node", ns, "n1"): {Err: errors.New("nodes does not implement the scale subresource")}}
 			r, err := Plan(s, key("web"), Options{})
 			require.Error(t, err, "the answer needs the scale")
 			require.Zero(t, written(t, r).DisruptionsAllowed)
@@ -673,7 +674,7 @@ func TestD24_AClockBehindThePods(t *testing.T) {
 			s.Now = at
 			allowed := 0
 			for _, p := range s.Pods {
-				e, err := CheckEviction(s, nn(p.Name), Options{Recompute: true})
+				e, err := CheckEviction(s, nn(p.Name), Recomputed, Options{})
 				require.NoError(t, err)
 				if e.Update != nil {
 					allowed++
@@ -998,7 +999,7 @@ func TestBadInput(t *testing.T) {
 				byIndex, _ := x.Plan(key("web"))
 				require.Empty(t, cmp.Diff(r, byIndex))
 				if tc.message != "" {
-					require.Equal(t, []Key{key("web")}, affected)
+					require.Equal(t, []purekube.Key{key("web")}, affected)
 				}
 				x, _ = x.With(Snapshot{Pods: full.Pods[:1]})
 				byIndex, _ = x.Plan(key("web"))
@@ -1018,7 +1019,7 @@ func TestBadInput(t *testing.T) {
 		require.EqualError(t, whole, err.Error())
 		require.Len(t, all, 1)
 		require.Equal(t, key("web"), all[0].Key)
-		require.Empty(t, AffectedByPod(s, nil, s.Pods[2], Options{}))
+		require.Empty(t, affectedBy(s, Snapshot{}, ofPod(s.Pods[2]), Options{}))
 	})
 	t.Run("a budget twice", func(t *testing.T) {
 		s := web(budget(maxUnavailable("1")), 2, pods(2, 2, byWeb)...)
@@ -1040,10 +1041,10 @@ func TestBadInput(t *testing.T) {
 		all, whole := PlanAll(s, Options{})
 		require.NoError(t, whole)
 		require.Len(t, all, 3)
-		require.EqualError(t, all[0].Err, err.Error())
-		require.Equal(t, podNamed("a"), all[1].Key)
-		require.EqualError(t, all[1].Err, err.Error(), "it has no plan of its own either")
-		require.EqualError(t, all[2].Err, "Pod shop/c: more than one object of this name in the snapshot")
+		require.EqualError(t, all[2].Err, err.Error())
+		require.Equal(t, podNamed("a"), all[0].Key)
+		require.EqualError(t, all[0].Err, err.Error(), "it has no plan of its own either")
+		require.EqualError(t, all[1].Err, "Pod shop/c: more than one object of this name in the snapshot")
 	})
 	t.Run("a name in three namespaces", func(t *testing.T) {
 		in := func(namespace string) *corev1.Pod {
@@ -1054,10 +1055,10 @@ func TestBadInput(t *testing.T) {
 		require.Len(t, all, 1, "is three pods")
 		s.Pods = append(s.Pods, in("c"))
 		all, _ = PlanAll(s, Options{})
-		require.EqualError(t, all[1].Err, "Pod c/a: more than one object of this name in the snapshot")
+		require.EqualError(t, all[0].Err, "Pod c/a: more than one object of this name in the snapshot")
 		s.Pods = append(s.Pods, in("b"))
 		all, _ = PlanAll(s, Options{})
-		require.ErrorContains(t, all[1].Err, "Pod b/a: more than one")
+		require.ErrorContains(t, all[0].Err, "Pod b/a: more than one")
 	})
 	t.Run("a pod twice, covered once", func(t *testing.T) {
 		s := web(budget(minAvailable("1")), 2, pod("a", byWeb), pod("a", labelled(nil)), pod("b", byWeb))
@@ -1139,7 +1140,7 @@ func TestBadInput(t *testing.T) {
 		})
 	}
 	t.Run("nothing at all", func(t *testing.T) {
-		for _, k := range []Key{{}, key("a"), podNamed("a"), {Kind: "node", Name: "a"}} {
+		for _, k := range []purekube.Key{{}, key("a"), podNamed("a"), {Kind: "node", Name: "a"}} {
 			r, err := Plan(Snapshot{}, k, Options{})
 			require.NoError(t, err)
 			require.True(t, r.Empty())
@@ -1159,12 +1160,12 @@ func TestBadInput(t *testing.T) {
 			ss.UID = ""
 		}
 		require.EqualValues(t, 5, statusOf(t, s, Options{}).ExpectedPods, "manifests that no API server has seen")
-		s.StatefulSets, s.Scales = nil, map[ScaleKey]Scale{{"apps", "StatefulSet", ns, "x"}: {}, {"apps", "StatefulSet", ns, "y"}: {}}
+		s.StatefulSets, s.Answers = nil, map[purekube.Need]purekube.Answer{scaleNeed("apps", "StatefulSet", ns, "x"): {}, scaleNeed("apps", "StatefulSet", ns, "y"): {}}
 		_, err := Plan(s, key("web"), Options{})
 		require.ErrorContains(t, err, `found no controllers for pod "a"`, "what was not found has no UID either")
 
 		s.Pods = []*corev1.Pod{pod("a", by("x/v1", "Y", "y"), withoutUIDs), pod("b", by("z/v1", "Y", "y"), withoutUIDs)}
-		s.Scales = map[ScaleKey]Scale{{"x", "Y", ns, "y"}: {Found: true, Replicas: 2}, {"z", "Y", ns, "y"}: {Found: true, Replicas: 3}}
+		s.Answers = map[purekube.Need]purekube.Answer{scaleNeed("x", "Y", ns, "y"): scaleOf("", 2), scaleNeed("z", "Y", ns, "y"): scaleOf("", 3)}
 		require.EqualValues(t, 5, statusOf(t, s, Options{}).ExpectedPods, "one name in two groups is two controllers")
 
 		rs := replicaSet("new", "web", nil)
@@ -1173,7 +1174,7 @@ func TestBadInput(t *testing.T) {
 		web.UID = ""
 		s.Pods = []*corev1.Pod{pod("a", by("apps/v1", "ReplicaSet", "new"), withoutUIDs), pod("b", by("extensions/v1beta1", "Deployment", "web"), withoutUIDs)}
 		s.ReplicaSets, s.Deployments = []*appsv1.ReplicaSet{rs}, []*appsv1.Deployment{web}
-		s.Scales = map[ScaleKey]Scale{{"extensions", "Deployment", ns, "web"}: {Found: true, Replicas: 3}}
+		s.Answers = map[purekube.Need]purekube.Answer{scaleNeed("extensions", "Deployment", ns, "web"): scaleOf("", 3)}
 		require.EqualValues(t, 3, statusOf(t, s, Options{}).ExpectedPods, "a Deployment is the same in both of its groups")
 	})
 	t.Run("answers that contradict one another", func(t *testing.T) {
@@ -1186,8 +1187,8 @@ func TestBadInput(t *testing.T) {
 		}{
 			{"of a Deployment in two groups", Snapshot{Pods: []*corev1.Pod{pod("a", x), pod("b", by("apps/v1", "ReplicaSet", "old"))},
 				ReplicaSets: []*appsv1.ReplicaSet{old, replicaSet("new", "d", nil)},
-				Scales: map[ScaleKey]Scale{{"apps", "Deployment", ns, "d"}: {Found: true, UID: "uid-d", Replicas: 2},
-					{"extensions", "Deployment", ns, "d"}: {Found: true, UID: "uid-d", Replicas: 3}}}},
+				Answers: map[purekube.Need]purekube.Answer{scaleNeed("apps", "Deployment", ns, "d"): scaleOf("uid-d", 2),
+					scaleNeed("extensions", "Deployment", ns, "d"): scaleOf("uid-d", 3)}}},
 		} {
 			tc.s.Now, tc.s.Budgets = now, []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}
 			want := statusOf(t, tc.s, Options{})
@@ -1209,7 +1210,7 @@ func TestZeroNow(t *testing.T) {
 	require.Equal(t, metav1.Unix(0, 0), st.Conditions[0].LastTransitionTime, "no clock was looked at")
 	e, err := Explain(s, key("web"), Options{})
 	require.NoError(t, err)
-	require.Equal(t, []PodHealth{{Name: "web-a", Health: BeingEvicted, Until: now.Add(-58 * time.Minute)}, {Name: "web-b", Health: Healthy}}, e.Pods)
+	require.Equal(t, []PodHealth{{Name: "web-a", Health: BeingEvicted, Until: now.Add(-58 * time.Minute)}, {Name: "web-b", Health: Healthy}}, e.Budget.Pods)
 }
 
 func TestPlanAllSortsAndLeavesOutWhatIsRight(t *testing.T) {
@@ -1220,13 +1221,13 @@ func TestPlanAllSortsAndLeavesOutWhatIsRight(t *testing.T) {
 	elsewhere.Namespace = "aaa"
 	s.Budgets = []*policyv1.PodDisruptionBudget{
 		budget(maxUnavailable("1"), named("z")), r.Actions[0].(UpdateStatus).Budget, budget(maxUnavailable("1"), named("b")), elsewhere}
-	var keys []Key
+	var keys []purekube.Key
 	outcomes, err := PlanAll(s, Options{})
 	require.NoError(t, err)
 	for _, out := range outcomes {
-		if out.Key.Kind == BudgetKey {
+		if out.Key.Kind == budgetKind {
 			keys = append(keys, out.Key)
 		}
 	}
-	require.Equal(t, []Key{{BudgetKey, "aaa", "web"}, key("b"), key("z")}, keys)
+	require.Equal(t, []purekube.Key{BudgetKey("aaa", "web"), key("b"), key("z")}, keys)
 }

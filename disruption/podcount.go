@@ -44,13 +44,13 @@ type podCount struct {
 func (x *Index) count(st *budgetState) *podCount {
 	t := &podCount{
 		budget: st.budget, broken: st.broken,
-		pods: st.podSums.pods, healthy: st.ready, unmanaged: st.unmanaged, of: st.refs, memo: st.refs.memo, unnamed: x.pods.unnamed(st.budget.Namespace),
+		pods: st.podSums.pods, healthy: st.ready, unmanaged: st.unmanaged, of: st.refs, memo: st.refs.memo, unnamed: x.pods.Unnamed(st.budget.Namespace),
 	}
 	if st.selector == nil {
 		return t
 	}
 	for name := range st.budget.Status.DisruptedPods {
-		pod := x.pod(types.NamespacedName{Namespace: st.budget.Namespace, Name: name})
+		pod := x.pods.Find(types.NamespacedName{Namespace: st.budget.Namespace, Name: name})
 		if pod == nil || !st.covers(pod) {
 			continue
 		}
@@ -66,7 +66,7 @@ func (x *Index) count(st *budgetState) *podCount {
 		case noEntry:
 		}
 	}
-	for _, same := range x.pods.doubles(st.budget.Namespace) {
+	for _, same := range x.pods.AmbiguousIn(st.budget.Namespace) {
 		for _, pod := range same {
 			if st.covers(pod) {
 				ambiguous := referenceList{list: t.references()}
@@ -83,7 +83,7 @@ func (x *Index) count(st *budgetState) *podCount {
 				named.add(ref, pod.Name)
 			}
 		}
-		for _, same := range x.pods.doubles(st.budget.Namespace) {
+		for _, same := range x.pods.AmbiguousIn(st.budget.Namespace) {
 			for _, pod := range same {
 				if ref := metav1.GetControllerOfNoCopy(pod); ref != nil && st.covers(pod) {
 					named.add(ref, pod.Name)
@@ -176,7 +176,7 @@ func (t *podCount) expectInOrder(w *workloads) expectation {
 	})
 	var x expectation
 	scales := map[types.UID]int32{}
-	asked := map[ScaleKey]int{}
+	asked := map[lookup]int{}
 	for _, r := range t.refs {
 		// Nothing is looked up for a UID that is counted already. A ReplicaSet's UID never
 		// is, if a Deployment stands for it: each of them is looked up and finds the same.
@@ -192,9 +192,9 @@ func (t *podCount) expectInOrder(w *workloads) expectation {
 			scales[a.found.id()] = a.found.scale
 		case x.problem != nil:
 		case a.need != nil:
-			at, known := asked[ScaleKeyOf(*a.need)]
+			at, known := asked[lookupOf(*a.need).unversioned()]
 			if !known {
-				asked[ScaleKeyOf(*a.need)] = len(x.needs)
+				asked[lookupOf(*a.need).unversioned()] = len(x.needs)
 				x.needs = append(x.needs, *a.need)
 			} else if a.need.APIVersion < x.needs[at].APIVersion {
 				// A scale has no version: one look-up serves all of them.

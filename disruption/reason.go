@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
@@ -77,7 +78,7 @@ const (
 )
 
 // conclusion is the first reason of a budget.
-func (e *Explanation) conclusion(neither bool) Reason {
+func (e *BudgetExplanation) conclusion(neither bool) Reason {
 	say := func(code Code, format string, args ...any) Reason {
 		return Reason{Code: code, Message: fmt.Sprintf(format, args...)}
 	}
@@ -104,10 +105,10 @@ func (e *Explanation) conclusion(neither bool) Reason {
 }
 
 // reasons are all of a budget.
-func (e *Explanation) reasons(neither bool) []Reason {
-	all := []Reason{e.conclusion(neither)}
+func (e *BudgetExplanation) reasons(b *policyv1.PodDisruptionBudget) []Reason {
+	all := []Reason{e.conclusion(b.Spec.MaxUnavailable == nil && b.Spec.MinAvailable == nil)}
 	in := func(name string) types.NamespacedName {
-		return types.NamespacedName{Namespace: e.Key.Namespace, Name: name}
+		return types.NamespacedName{Namespace: b.Namespace, Name: name}
 	}
 	if !e.UpToDate && len(e.Needs) == 0 {
 		message := "the status says " + e.Reported.String()
@@ -123,7 +124,7 @@ func (e *Explanation) reasons(neither bool) []Reason {
 	}
 	for _, p := range e.Pods {
 		if code := p.Health.code(); code != "" {
-			message := fmt.Sprintf("pod %s: %s", p.Name, p.Health)
+			message := fmt.Sprintf("pod %s: %s", p.Name, p.Health.text())
 			if !p.Until.IsZero() {
 				message += fmt.Sprintf(", and expected to be gone by %s", p.Until.UTC().Format(time.RFC3339))
 			}

@@ -23,9 +23,9 @@ import (
 	"github.com/purekube/purekube/examples/manager/scale"
 )
 
-func newDisruptionReconciler(c client.Client, live client.Reader, scales *scale.Client, recorder events.EventRecorder) *reconciler[disruption.Key, disruption.Action] {
-	return &reconciler[disruption.Key, disruption.Action]{client: c, events: recorder,
-		plan: func(ctx context.Context, key disruption.Key) (disruption.Result, error) {
+func newDisruptionReconciler(c client.Client, live client.Reader, scales *scale.Client, recorder events.EventRecorder) *reconciler[purekube.Key, disruption.Action] {
+	return &reconciler[purekube.Key, disruption.Action]{client: c, events: recorder,
+		plan: func(ctx context.Context, key purekube.Key) (disruption.Result, error) {
 			s, err := disruptionsIn(ctx, c, key.Namespace)
 			if err != nil {
 				return disruption.Result{}, err
@@ -120,10 +120,10 @@ func disruptionsIn(ctx context.Context, c client.Reader, namespace string) (disr
 
 func setUpDisruptions(m manager.Manager, scales *scale.Client) error {
 	c := m.GetClient()
-	b := builder.TypedControllerManagedBy[disruption.Key](m).Named("disruption").WithOptions(options[disruption.Key]())
+	b := builder.TypedControllerManagedBy[purekube.Key](m).Named("disruption").WithOptions(options[purekube.Key]())
 	for _, kind := range []client.Object{&policyv1.PodDisruptionBudget{}, &corev1.Pod{}, &corev1.ReplicationController{},
 		&appsv1.ReplicaSet{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}} {
-		b = b.Watches(kind, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []disruption.Key {
+		b = b.Watches(kind, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []purekube.Key {
 			s, err := disruptionsIn(ctx, c, o.GetNamespace())
 			if err != nil {
 				return nil // only before the caches have synced, and then every object comes again
@@ -135,7 +135,7 @@ func setUpDisruptions(m manager.Manager, scales *scale.Client) error {
 }
 
 // affected are the budgets and pods to plan again after an event of the object.
-func affected(s disruption.Snapshot, o client.Object) []disruption.Key {
+func affected(s disruption.Snapshot, o client.Object) []purekube.Key {
 	switch o := o.(type) {
 	case *policyv1.PodDisruptionBudget:
 		return disruption.AffectedByBudget(s, nil, o, disruption.Options{})

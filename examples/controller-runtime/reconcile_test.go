@@ -100,7 +100,7 @@ func TestDisruption(t *testing.T) {
 	s, err := disruptionsIn(t.Context(), c, "shop")
 	require.NoError(t, err)
 	keys := affected(s, pod)
-	require.Equal(t, []disruption.Key{disruption.KeyOf(budget), disruption.KeyOf(pod)}, keys)
+	require.Equal(t, []purekube.Key{disruption.KeyOf(budget), disruption.KeyOf(pod)}, keys)
 	for _, key := range keys {
 		_, err := r.Reconcile(t.Context(), key)
 		require.NoError(t, err)

@@ -21,13 +21,13 @@ func planDisruption(c *cluster, set settings) section {
 
 	outcomes, err := disruption.PlanAll(d.snapshot, d.options)
 	s.Err = err
-	plans := map[disruption.Key]disruption.Outcome{}
+	plans := map[purekube.Key]disruption.Outcome{}
 	for _, o := range outcomes {
 		plans[o.Key] = o
 	}
 	// The error is that of PlanAll.
 	explained, _ := disruption.ExplainAll(d.snapshot, d.options)
-	explanations := map[disruption.Key]disruption.Explanation{}
+	explanations := map[purekube.Key]disruption.Explanation{}
 	for _, e := range explained {
 		explanations[e.Key] = e
 		if plans[e.Key].Key != e.Key {
@@ -36,7 +36,7 @@ func planDisruption(c *cluster, set settings) section {
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(plans), compareDisruptionKeys) {
 		o, e := plans[key], explanations[key]
-		if key.Kind == disruption.PodKey {
+		if key.Kind == "Pod" {
 			f := findingOf(reference{"Pod", key.Namespace, key.Name}, o.Result, o.Err, func(disruption.Action) (more, why string) {
 				return "", "it was to be deleted and was not"
 			})
@@ -220,7 +220,7 @@ func (d *drains) blocked(c *cluster) []string {
 }
 
 // compareDisruptionKeys puts budgets before pods.
-func compareDisruptionKeys(a, b disruption.Key) int {
+func compareDisruptionKeys(a, b purekube.Key) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 

@@ -304,7 +304,7 @@ func (d nodeDrain) blockedBy(e disruption.Eviction, known map[types.NamespacedNa
 
 // explain is about the end of the drain. Where that is the same for all nodes, it is asked for once.
 func (d nodeDrain) explain(budget types.NamespacedName) disruption.Explanation {
-	key := disruption.Key{Kind: disruption.BudgetKey, Namespace: budget.Namespace, Name: budget.Name}
+	key := purekube.Key{Kind: "PodDisruptionBudget", Namespace: budget.Namespace, Name: budget.Name}
 	x, known := d.explained[budget]
 	if !known {
 		// The error is about the objects of the budget, which the reason says as well.

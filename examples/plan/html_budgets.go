@@ -43,7 +43,7 @@ func newBudgetBars(c *cluster, set settings, links links) []budgetBar {
 	explanations, _ := disruption.ExplainAll(d.snapshot, d.options)
 	var bars []budgetBar
 	for _, e := range explanations {
-		if e.Key.Kind == disruption.BudgetKey {
+		if e.Key.Kind == "PodDisruptionBudget" {
 			bars = append(bars, newBudgetBar(e, links))
 		}
 	}

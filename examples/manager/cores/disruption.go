@@ -20,8 +20,8 @@ import (
 func newDisruption(c *Cluster) Runner {
 	type S = disruption.Snapshot
 	index := disruption.NewIndex(S{}, c.Disruption)
-	r := controller.New("disruption", index, c.Client, c.Events, controller.Options[*disruption.Index, S, disruption.Key]{
-		Begin:          func(x *disruption.Index) []disruption.Key { return begin(x.PlanAll()) },
+	r := controller.New("disruption", index, c.Client, c.Events, controller.Options[*disruption.Index, S, purekube.Key]{
+		Begin:          func(x *disruption.Index) []purekube.Key { return begin(x.PlanAll()) },
 		At:             func(now time.Time, _ *disruption.Index) S { return S{Now: now} },
 		Lookup:         c.lookUpScale,
 		Answers:        scales,

@@ -67,7 +67,7 @@ func budgetController(o disruption.Options) Controller {
 		},
 		Affected: func(v *View, oldObj, newObj Object) []string {
 			s := snapshot(v)
-			var keys []disruption.Key
+			var keys []purekube.Key
 			either := oldObj
 			if either == nil {
 				either = newObj

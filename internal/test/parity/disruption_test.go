@@ -278,7 +278,7 @@ func TestDisruptionTargetRecheck(t *testing.T) {
 	for i := range run.cases() {
 		s := generateBudgets(run.source(i))
 		s.Budgets = nil
-		rechecks := map[time.Time][]disruption.Key{}
+		rechecks := map[time.Time][]purekube.Key{}
 		for _, o := range planAll(s, upstreamBudgets) {
 			if at := o.Result.RecheckAt; !at.IsZero() {
 				rechecks[at] = append(rechecks[at], o.Key)
@@ -289,7 +289,7 @@ func TestDisruptionTargetRecheck(t *testing.T) {
 		}
 		Run(t, disruptionCore.Objects(s), disruptionCore.Start(s), func(t *testing.T, w *World) {
 			w.Settle()
-			atEachRecheck(t, w, rechecks, func(at time.Time, keys []disruption.Key) (ours Trace) {
+			atEachRecheck(t, w, rechecks, func(at time.Time, keys []purekube.Key) (ours Trace) {
 				moments++
 				s.Now = at
 				for _, key := range keys {
@@ -328,13 +328,13 @@ func TestDisruptionAffected(t *testing.T) {
 		case "deleted":
 			newObj = nil
 		}
-		var affected []disruption.Key
+		var affected []purekube.Key
 		for _, key := range disruption.AffectedByPod(s, oldObj, newObj, upstreamBudgets) {
-			if key.Kind == disruption.BudgetKey {
+			if key.Kind == "PodDisruptionBudget" {
 				affected = append(affected, key)
 			}
 		}
-		worked := map[disruption.Key]bool{}
+		worked := map[purekube.Key]bool{}
 		Run(t, disruptionCore.Objects(s), disruptionCore.Start(s), func(_ *testing.T, w *World) {
 			w.Settle()
 			switch kind {
@@ -347,7 +347,7 @@ func TestDisruptionAffected(t *testing.T) {
 			}
 			for _, req := range w.Settle().Requests {
 				if req.Resource == "poddisruptionbudgets" {
-					worked[disruption.Key{Kind: disruption.BudgetKey, Namespace: req.Namespace, Name: req.Name}] = true
+					worked[purekube.Key{Kind: "PodDisruptionBudget", Namespace: req.Namespace, Name: req.Name}] = true
 				}
 			}
 		})

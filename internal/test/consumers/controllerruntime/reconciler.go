@@ -46,7 +46,7 @@ type Budgets struct {
 }
 
 type (
-	key    = disruption.Key
+	key    = purekube.Key
 	index  = disruption.Index
 	object = client.Object
 	queue  = workqueue.TypedRateLimitingInterface[key]

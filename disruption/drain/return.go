@@ -1,13 +1,15 @@
-package disruption
+package drain
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
@@ -22,7 +24,7 @@ func (w *drainer) finish() (changed bool) {
 		return false
 	}
 	back, away := w.back(gone)
-	w.settle(gone, w.x.changed(Snapshot{Pods: back}, Snapshot{Pods: away}))
+	w.settle(gone, replaced(w.x, back, away))
 	w.evicted, w.unshown = nil, nil
 	clear(w.stale)
 	return true
@@ -45,8 +47,8 @@ func (w *drainer) gone() []*corev1.Pod {
 	if !w.begun {
 		w.begun = true
 		for _, namespace := range w.namespacesWaitedFor() {
-			for _, pod := range w.x.podsBeingDeleted(namespace) {
-				if slices.ContainsFunc(w.x.namesOfBudgets(pod), w.waitsFor) {
+			for _, pod := range w.x.PodsBeingDeleted(namespace) {
+				if slices.ContainsFunc(budgetsOf(w.x, pod), w.waitsFor) {
 					add(pod)
 				}
 			}
@@ -55,11 +57,12 @@ func (w *drainer) gone() []*corev1.Pod {
 	// A StatefulSet that recreates pods in order needs those that are being deleted, too.
 	for i := 0; i < len(gone); i++ {
 		by := ownerOf(gone[i])
-		if by == nil || w.owners[*by] != nil || !w.x.workloads.ordered(by) {
+		if by == nil || w.owners[*by] != nil || !by.ordered(w.x) {
 			continue
 		}
-		w.owners[*by] = &drainOwner{}
-		for _, pod := range w.x.podsOfController(by.namespace, &by.ref) {
+		w.owners[*by] = &ownerState{}
+		pods, _ := w.x.PodsOfController(by.namespace, &by.ref)
+		for _, pod := range pods {
 			if pod.DeletionTimestamp != nil {
 				add(pod)
 			}
@@ -93,14 +96,14 @@ func (w *drainer) back(gone []*corev1.Pod) (back, away []*corev1.Pod) {
 	for by, pods := range groups {
 		o := w.owners[by]
 		if o == nil || !o.known {
-			o = w.x.drainOwner(by, pods)
+			o = stateOf(w.x, by, pods)
 			w.owners[by] = o
 		}
 		for _, pod := range o.recreates(pods) {
 			returning[pod] = true
 		}
 	}
-	at := stamp(w.x.time)
+	at := stamp(w.x.Now())
 	for _, pod := range gone {
 		if returning[pod] {
 			back = append(back, returned(pod, at))
@@ -108,7 +111,7 @@ func (w *drainer) back(gone []*corev1.Pod) (back, away []*corev1.Pod) {
 		}
 		away = append(away, pod)
 		if by := ownerOf(pod); by != nil && w.owners[*by].need != nil {
-			for _, b := range w.x.namesOfBudgets(pod) {
+			for _, b := range budgetsOf(w.x, pod) {
 				if w.waitsFor(b) {
 					w.leaveOut(b, *w.owners[*by].need)
 				}
@@ -143,38 +146,85 @@ func runs(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning &
 
 // settle makes the index after the round the one of the drain, with the statuses written that the disruption
 // controller comes to.
-func (w *drainer) settle(gone []*corev1.Pod, after *Index) {
+func (w *drainer) settle(gone []*corev1.Pod, after *disruption.Index) {
 	var touched []types.NamespacedName
 	listed := map[types.NamespacedName]bool{}
 	for _, pod := range gone {
 		covering, known := w.covering[snapshot.KeyOf(pod)]
 		if !known {
-			covering = w.x.namesOfBudgets(pod)
+			covering = budgetsOf(w.x, pod)
 		}
 		touched = append(touched, covering...)
 		for _, key := range covering {
-			if _, found := w.x.budget(key).Status.DisruptedPods[pod.Name]; found {
+			if _, found := w.x.Budget(key).Status.DisruptedPods[pod.Name]; found {
 				listed[key] = true
 			}
 		}
 	}
-	var written Snapshot
+	var written disruption.Snapshot
 	for _, key := range sortNames(touched) {
 		if w.waitsFor(key) {
 			w.awake[key] = true
 		}
-		b := after.planned(key)
+		b := planned(after, key)
 		// The controller looks while the pods are terminating, too. It drops the entries of pods that go,
 		// which would count for those that take their place under the same name.
 		if listed[key] {
-			if between := w.shown().planned(key); between != nil {
-				after = after.changed(Snapshot{Budgets: []*policyv1.PodDisruptionBudget{between}}, Snapshot{})
-				b = after.planned(key)
+			if between := planned(w.shown(), key); between != nil {
+				after, _ = after.With(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{between}})
+				b = planned(after, key)
 			}
 		}
 		if b != nil {
 			written.Budgets = append(written.Budgets, b)
 		}
 	}
-	w.x = after.changed(written, Snapshot{})
+	w.x, _ = after.With(written)
+}
+
+// budgetsOf are the names of the budgets that cover the pod, sorted.
+func budgetsOf(x *disruption.Index, pod *corev1.Pod) []types.NamespacedName {
+	// The error is about other budgets, which cover no pod.
+	covering, _ := x.BudgetsFor(pod)
+	names := make([]types.NamespacedName, len(covering))
+	for i, b := range covering {
+		names[i] = snapshot.KeyOf(b)
+	}
+	return names
+}
+
+// replaced is the index with the pods that are back, and without those that stay away.
+func replaced(x *disruption.Index, back, away []*corev1.Pod) *disruption.Index {
+	if len(away) > 0 {
+		x, _ = x.Without(disruption.Snapshot{Pods: away})
+	}
+	if len(back) > 0 {
+		x, _ = x.With(disruption.Snapshot{Pods: back})
+	}
+	return x
+}
+
+// planned is the budget as the disruption controller writes it, nil if it would not.
+func planned(x *disruption.Index, budget types.NamespacedName) *policyv1.PodDisruptionBudget {
+	// The error is about the status, which is the fail-safe one then.
+	r, _ := x.Plan(disruption.BudgetKey(budget.Namespace, budget.Name))
+	for _, a := range r.Actions {
+		if update, ok := a.(disruption.UpdateStatus); ok {
+			return update.Budget
+		}
+	}
+	return nil
+}
+
+func sortNames(names []types.NamespacedName) []types.NamespacedName {
+	slices.SortFunc(names, persistent.CompareNames)
+	return slices.Compact(names)
+}
+
+// stamp is the time as the API keeps it, in whole seconds, and never zero.
+func stamp(now time.Time) metav1.Time {
+	if now.IsZero() {
+		return metav1.Unix(0, 0)
+	}
+	return metav1.NewTime(now.Truncate(time.Second))
 }

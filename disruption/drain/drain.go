@@ -1,4 +1,15 @@
-package disruption
+// Package drain plays kubectl drain through, round after round: which pods of a node go when, which never do, and what the
+// cluster is afterwards.
+//
+//	x := disruption.NewIndex(snapshot, disruption.Options{})
+//	d, after, err := drain.Node(x, "node-1", drain.Options{IgnoreDaemonSets: true})
+//
+// d.Outcome is [Now], [InRounds], [Never] and so on, d.Refused names the pods that stay, each with a code and a
+// sentence, and after is the cluster to drain the next node in. Nothing is evicted: the package is as pure as disruption.
+//
+// Your duties are those of a caller of disruption: the Index holds all pods, budgets and workloads of the namespaces whose
+// pods run on the node. While d.Needs is not empty, look these up, put the answers into the Index, and ask again.
+package drain
 
 import (
 	"cmp"
@@ -9,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/persistent"
 )
 
@@ -16,9 +28,9 @@ import (
 // it not to end. A kubelet removes a pod within seconds of its grace period; unmounting volumes can take longer.
 const DefaultStuck = 2 * time.Minute
 
-// DrainOptions are the flags of kubectl drain that decide about pods, and how far to look. The zero value is
+// Options are the flags of kubectl drain that decide about pods, and how far to look. The zero value is
 // kubectl's default.
-type DrainOptions struct {
+type Options struct {
 	// IgnoreDaemonSets leaves pods of DaemonSets where they are (--ignore-daemonsets). Without
 	// it they stop the drain.
 	IgnoreDaemonSets bool
@@ -39,120 +51,109 @@ type DrainOptions struct {
 	SkipPod func(*corev1.Pod) bool
 }
 
-// DrainOutcome says how a drain ends.
-type DrainOutcome int
+// Outcome says how a drain ends.
+type Outcome string
 
-// The zero value is no outcome: MaxRounds rounds were over, and pods are left.
 const (
-	// DrainsNow: all pods go in the first round, or there are none.
-	DrainsNow DrainOutcome = iota + 1
-	// DrainsInRounds: all pods go, but some of them have to wait for others to come back.
-	DrainsInRounds
-	// DrainsNever: some pods stay. The last round brought nothing, and no later one could
+	// NoOutcome is the zero value: the error says why there is none.
+	NoOutcome Outcome = ""
+	// Now: all pods go in the first round, or there are none.
+	Now Outcome = "Now"
+	// InRounds: all pods go, but some of them have to wait for others to be recreated.
+	InRounds Outcome = "InRounds"
+	// Never: some pods stay. The last round brought nothing, and no later one could
 	// while the rest of the cluster stays as it is.
-	DrainsNever
-	// DrainNotStarted: a pod needs a flag that is not set, and kubectl drain evicts nothing.
-	DrainNotStarted
-	// DrainsUnknown: it cannot be said without the lookups in Needs.
-	DrainsUnknown
+	Never Outcome = "Never"
+	// NotStarted: a pod needs a flag that is not set, and kubectl drain evicts nothing.
+	NotStarted Outcome = "NotStarted"
+	// Unknown: it cannot be said without the look-ups in Needs.
+	Unknown Outcome = "Unknown"
+	// RoundsExhausted: MaxRounds rounds are over, and pods are left.
+	RoundsExhausted Outcome = "RoundsExhausted"
 )
-
-// String is the name of the constant.
-func (o DrainOutcome) String() string {
-	switch o {
-	case DrainsNow:
-		return "DrainsNow"
-	case DrainsInRounds:
-		return "DrainsInRounds"
-	case DrainsNever:
-		return "DrainsNever"
-	case DrainNotStarted:
-		return "DrainNotStarted"
-	case DrainsUnknown:
-		return "DrainsUnknown"
-	}
-	return "none"
-}
 
 // Drain is how the drain of a node goes.
 type Drain struct {
-	Outcome DrainOutcome
+	Node    string  `json:"node"`
+	Outcome Outcome `json:"outcome"`
 	// Rounds are the pods that are evicted in each round, sorted by namespace and name. In a
 	// round without any, the drain waits for pods that were being deleted before, or for an
 	// entry of status.disruptedPods to expire.
-	Rounds [][]types.NamespacedName
+	Rounds [][]types.NamespacedName `json:"rounds,omitempty"`
 	// Skipped are the pods that the drain leaves alone, sorted by namespace and name.
-	Skipped []SkippedPod
+	Skipped []SkippedPod `json:"skipped,omitempty"`
 	// Refused are the pods that stay, sorted by namespace and name: those that need a flag if
 	// the drain does not start, and otherwise those whose eviction is refused. While there are Needs, these are
 	// the pods that stay as far as is known: the answers may add others.
-	Refused []RefusedPod
+	Refused []RefusedPod `json:"refused,omitempty"`
 	// Needs are lookups to make before the outcome is known. While there are any, Rounds is empty: put the answers
 	// into the snapshot and ask again. Use an answer only for the plan that asked for it, then discard it: nothing
 	// notifies you when it becomes stale.
-	Needs []purekube.Need
+	Needs []purekube.Need `json:"needs,omitempty"`
 }
 
-// DrainCode is why a drain skips a pod or leaves it. A later version may add codes.
-type DrainCode string
+// Code is why a drain skips a pod or leaves it. A later version may add codes.
+type Code string
 
 // The codes of [SkippedPod] and [RefusedPod].
 const (
-	// DrainDaemonSetPod: a DaemonSet of apps/v1 controls the pod, and it has not ended. Skipped with
+	// NoCode is the zero value. No pod has it.
+	NoCode Code = ""
+	// ReasonDaemonSetPod: a DaemonSet of apps/v1 controls the pod, and it has not ended. Skipped with
 	// IgnoreDaemonSets, refused without.
-	DrainDaemonSetPod DrainCode = "DaemonSetPod"
-	// DrainMirrorPod: skipped, since the kubelet runs the pod from a file.
-	DrainMirrorPod DrainCode = "MirrorPod"
-	// DrainSkipPod: skipped, since DrainOptions.SkipPod says so.
-	DrainSkipPod DrainCode = "SkipPod"
-	// DrainLocalStorage: refused without DeleteEmptyDirData. The pod has an emptyDir volume and
+	ReasonDaemonSetPod Code = "DaemonSetPod"
+	// ReasonMirrorPod: skipped, since the kubelet runs the pod from a file.
+	ReasonMirrorPod Code = "MirrorPod"
+	// ReasonSkipPod: skipped, since Options.SkipPod says so.
+	ReasonSkipPod Code = "SkipPod"
+	// ReasonLocalStorage: refused without DeleteEmptyDirData. The pod has an emptyDir volume and
 	// has not ended.
-	DrainLocalStorage DrainCode = "LocalStorage"
-	// DrainNoController: refused without Force. No controller makes the pod again, and it has
+	ReasonLocalStorage Code = "LocalStorage"
+	// ReasonNoController: refused without Force. No controller makes the pod again, and it has
 	// not ended.
-	DrainNoController DrainCode = "NoController"
-	// DrainEvictionRefused: the API server refuses the eviction; RefusedPod.Eviction says why.
-	DrainEvictionRefused DrainCode = "EvictionRefused"
-	// DrainDuplicatePod: refused, since the snapshot holds more than one pod of that name. Which of them
+	ReasonNoController Code = "NoController"
+	// ReasonEvictionRefused: the API server refuses the eviction; RefusedPod.Eviction says why.
+	ReasonEvictionRefused Code = "EvictionRefused"
+	// ReasonDuplicatePod: refused, since the snapshot holds more than one pod of that name. Which of them
 	// is the real one cannot be known.
-	DrainDuplicatePod DrainCode = "DuplicatePod"
-	// DrainStuckPod: refused, since the pod has been terminating for too long; see DrainOptions.Stuck. kubectl drain
+	ReasonDuplicatePod Code = "DuplicatePod"
+	// ReasonStuckPod: refused, since the pod has been terminating for too long; see Options.Stuck. kubectl drain
 	// waits for it until its timeout.
-	DrainStuckPod DrainCode = "StuckPod"
+	ReasonStuckPod Code = "StuckPod"
 )
 
 // SkippedPod is a pod that a drain leaves alone on purpose.
 type SkippedPod struct {
-	Pod  types.NamespacedName
-	Code DrainCode
+	Pod  types.NamespacedName `json:"pod"`
+	Code Code                 `json:"code"`
 	// Message is kubectl's text, where it has one.
-	Message string
+	Message string `json:"message"`
 }
 
 // RefusedPod is a pod that a drain cannot move.
 type RefusedPod struct {
-	Pod  types.NamespacedName
-	Code DrainCode
+	Pod  types.NamespacedName `json:"pod"`
+	Code Code                 `json:"code"`
 	// Message is the text of kubectl or of the API server.
-	Message string
-	// Eviction is the last answer to the pod's eviction, with DrainEvictionRefused.
-	Eviction Eviction
+	Message string `json:"message"`
+	// Eviction is the last answer to the pod's eviction, with ReasonEvictionRefused.
+	Eviction disruption.Eviction `json:"eviction,omitzero"`
 }
 
-// DrainNode plays kubectl drain of a node through, round after round.
+// Node plays kubectl drain of a node through, round after round.
 //
 //  1. The pods of the node are sorted into classes as kubectl drain does (upstream:
 //     k8s.io/kubectl/pkg/drain/filters.go), with the meaning and the texts of its flags. Where a pod
-//     needs a flag that is not set, nothing is evicted: DrainNotStarted.
+//     needs a flag that is not set, nothing is evicted: NotStarted.
 //  2. A round evicts the pods that are left, sorted by namespace and name, one after the other. Each
-//     is decided as by [CheckEviction] with Recompute, against what the ones before it left: the
+//     is decided as by [disruption.Index.CheckEviction] with Recomputed, against what the ones before it left: the
 //     disruption controller keeps up. An evicted pod is terminating until the round ends.
 //  3. A round ends: the evicted pods are gone, and those that their controllers still want are recreated on
 //     another node, under a new UID. See below for which these are.
 //  4. The next round tries again what was refused with 429. What was refused otherwise stays: kubectl
 //     drain gives it up.
 //  5. In a round that brings nothing, time passes to the next entry of status.disruptedPods that expires.
-//     If there is none, the drain never ends: DrainsNever.
+//     If there is none, the drain never ends: Never.
 //
 // Which pods are recreated is what Kubernetes does, or stricter:
 //
@@ -165,7 +166,7 @@ type RefusedPod struct {
 //   - No other pod is recreated: one without a controller, one whose controller is gone, is being deleted or has
 //     no number of replicas, and one of a Job, since an index has no Jobs and does not know their completions.
 //   - Pods that were being deleted before the drain, on whatever node, go and are recreated in the same way if a pod waits
-//     for their budget. A pod that is stuck (see DrainOptions.Stuck) does not go: on this node it ends no drain.
+//     for their budget. A pod that is stuck (see Options.Stuck) does not go: on this node it ends no drain.
 //
 // Nothing else of the cluster changes: pods that are not ready stay so, nobody scales, and pods that a
 // controller has too few or too many of before the drain are neither created nor deleted. The nodes' kubelets are
@@ -177,25 +178,25 @@ type RefusedPod struct {
 //
 // The Index returned is the cluster after the drain, with the budgets' statuses written. The node that a pod
 // comes back on is not known, and neither is its name, unless it is a StatefulSet's: spec.nodeName is
-// empty, and the name is the one that it had. With DrainNotStarted and DrainsUnknown it is x. To drain
+// empty, and the name is the one that it had. With NotStarted, Unknown and NoOutcome it is x. To drain
 // several nodes one after the other, drain each on the Index that the one before returned; to ask about each
 // alone, ask x.
 //
-// If Options.MatchUpstream is not a release that this package knows, the drain is DrainsUnknown, without Needs, and
-// Index.Err says so.
+// The error is [disruption.Index.Err]: what is wrong with the objects as a whole. The drain is right for the others.
+// Only where the index was made with options that are wrong there is no drain.
 //
 // A node that no pod names has nothing to drain. Two differences to kubectl: the DaemonSet that a pod
 // names is taken to exist, and the drain of pods in a namespace that is being deleted is not covered.
 //
 // A drain costs O(log n) for each pod that goes. If a controller loses a pod, and has more pods than replicas or is a
 // StatefulSet with OrderedReady, its pods are counted once.
-func (x *Index) DrainNode(node string, o DrainOptions) (Drain, *Index) {
-	if x.o.err() != nil {
-		return Drain{Outcome: DrainsUnknown}, x
+func Node(x *disruption.Index, node string, o Options) (Drain, *disruption.Index, error) {
+	if err := x.Options().Err(); err != nil {
+		return Drain{Node: node}, x, err
 	}
-	d, left := x.sortForDrain(node, o)
-	if d.Outcome != 0 {
-		return d, x
+	d, left := sorted(x, node, o)
+	if d.Outcome == NotStarted {
+		return d, x, x.Err()
 	}
 	w := newDrainer(x, left, o)
 	stuck := false
@@ -217,17 +218,18 @@ func (x *Index) DrainNode(node string, o DrainOptions) (Drain, *Index) {
 	slices.SortFunc(d.Refused, func(a, b RefusedPod) int { return persistent.CompareNames(a.Pod, b.Pod) })
 	switch {
 	case len(w.needs) > 0:
-		return Drain{Outcome: DrainsUnknown, Skipped: d.Skipped, Refused: d.Refused, Needs: sortedNeeds(w.needs)}, x
+		d.Outcome, d.Rounds, d.Needs = Unknown, nil, sortedNeeds(w.needs)
+		return d, x, x.Err()
 	case stuck || gaveUp:
-		d.Outcome = DrainsNever
+		d.Outcome = Never
 	case w.waiting > 0:
-		// MaxRounds rounds are over.
+		d.Outcome = RoundsExhausted
 	case len(d.Rounds) <= 1:
-		d.Outcome = DrainsNow
+		d.Outcome = Now
 	default:
-		d.Outcome = DrainsInRounds
+		d.Outcome = InRounds
 	}
-	return d, w.x
+	return d, w.x, x.Err()
 }
 
 // sortedNeeds are the needs in order, each once.

@@ -1,4 +1,4 @@
-package disruption
+package drain
 
 import (
 	"slices"
@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
@@ -17,7 +18,7 @@ import (
 // treatment is what a drain does with a pod before it asks the API server. Without a code the pod
 // is to be evicted.
 type treatment struct {
-	code    DrainCode
+	code    Code
 	message string
 	// stops: the drain does not start.
 	stops bool
@@ -25,28 +26,28 @@ type treatment struct {
 
 // treat sorts a pod into the classes of kubectl drain (upstream: k8s.io/kubectl/pkg/drain/filters.go),
 // the first that fits.
-func (o DrainOptions) treat(pod *corev1.Pod) treatment {
+func (o Options) treat(pod *corev1.Pod) treatment {
 	switch {
 	case o.SkipPod != nil && o.SkipPod(pod):
-		return treatment{code: DrainSkipPod, message: "skipped by SkipPod"}
+		return treatment{code: ReasonSkipPod, message: "skipped by SkipPod"}
 	// A DaemonSet's pod that ended goes like any other: nothing of it runs on the node.
 	case ofDaemonSet(pod) && !podstate.Terminal(pod):
 		// kubectl looks the DaemonSet up, to delete its pods if it is gone. A snapshot has no
 		// DaemonSets: the one that the pod names is taken to be there.
 		if o.IgnoreDaemonSets {
-			return treatment{code: DrainDaemonSetPod, message: "ignoring DaemonSet-managed Pods"}
+			return treatment{code: ReasonDaemonSetPod, message: "ignoring DaemonSet-managed Pods"}
 		}
-		return treatment{stops: true, code: DrainDaemonSetPod,
+		return treatment{stops: true, code: ReasonDaemonSetPod,
 			message: "cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore)"}
 	case ofFile(pod):
-		return treatment{code: DrainMirrorPod, message: "mirror pod: the kubelet runs it from a file"}
+		return treatment{code: ReasonMirrorPod, message: "mirror pod: the kubelet runs it from a file"}
 	case podstate.Terminal(pod):
 		return treatment{}
 	case !o.DeleteEmptyDirData && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.EmptyDir != nil }):
-		return treatment{stops: true, code: DrainLocalStorage,
+		return treatment{stops: true, code: ReasonLocalStorage,
 			message: "cannot delete Pods with local storage (use --delete-emptydir-data to override)"}
 	case !o.Force && metav1.GetControllerOfNoCopy(pod) == nil:
-		return treatment{stops: true, code: DrainNoController,
+		return treatment{stops: true, code: ReasonNoController,
 			message: "cannot delete Pods that declare no controller (use --force to override)"}
 	}
 	return treatment{}
@@ -56,12 +57,12 @@ func (o DrainOptions) treat(pod *corev1.Pod) treatment {
 // to v0.37). kubectl evicts the pods of DaemonSets of other groups and versions like any others.
 func ofDaemonSet(pod *corev1.Pod) bool {
 	ref := metav1.GetControllerOfNoCopy(pod)
-	return ref != nil && ref.Kind == daemonSetKind && ref.APIVersion == appsv1.SchemeGroupVersion.String()
+	return ref != nil && ref.Kind == "DaemonSet" && ref.APIVersion == appsv1.SchemeGroupVersion.String()
 }
 
 // stuck reports whether the pod has been terminating for so long that it is not going to end. The deletion timestamp
 // has the grace period in it already. Without a time, nothing tells a pod that ends from one that does not.
-func (o DrainOptions) stuck(pod *corev1.Pod, now time.Time) bool {
+func (o Options) stuck(pod *corev1.Pod, now time.Time) bool {
 	if pod.DeletionTimestamp == nil {
 		return false
 	}
@@ -78,32 +79,28 @@ func ofFile(pod *corev1.Pod) bool {
 	return found
 }
 
-// sortForDrain sorts the pods of the node into those that are skipped, those that stop the drain and
+// sorted sorts the pods of the node into those that are skipped, those that stop the drain and
 // those that are left to evict.
-func (x *Index) sortForDrain(node string, o DrainOptions) (Drain, []*corev1.Pod) {
-	var d Drain
-	var left []*corev1.Pod
-	if node == "" {
-		// Pods without a node are on none.
-		return d, nil
+func sorted(x *disruption.Index, node string, o Options) (d Drain, left []*corev1.Pod) {
+	d.Node = node
+	pods, ambiguous := x.PodsOnNode(node)
+	for _, name := range ambiguous {
+		d.Refused = append(d.Refused, RefusedPod{Pod: name, Code: ReasonDuplicatePod, Message: purekube.ErrDuplicate.Error()})
 	}
-	for _, name := range x.duplicatesOnNode(node) {
-		d.Refused = append(d.Refused, RefusedPod{Pod: name, Code: DrainDuplicatePod, Message: purekube.ErrDuplicate.Error()})
-	}
-	for _, pod := range x.podsOnNode(node) {
+	for _, pod := range pods {
 		key := snapshot.KeyOf(pod)
 		switch t := o.treat(pod); {
-		case t.code == "" && o.stuck(pod, x.time):
+		case t.code == "" && o.stuck(pod, x.Now()):
 			message := "the pod should have been gone by " + pod.DeletionTimestamp.UTC().Format(time.RFC3339) + " and is still there: " +
 				"its node may be down, or a finalizer may keep it"
-			if x.time.IsZero() {
+			if x.Now().IsZero() {
 				message = "the pod is being deleted; whether it ends cannot be known while Snapshot.Now is zero"
 			}
-			d.Refused = append(d.Refused, RefusedPod{Pod: key, Code: DrainStuckPod, Message: message})
+			d.Refused = append(d.Refused, RefusedPod{Pod: key, Code: ReasonStuckPod, Message: message})
 		case t.code == "":
 			left = append(left, pod)
 		case t.stops:
-			d.Outcome = DrainNotStarted
+			d.Outcome = NotStarted
 			d.Refused = append(d.Refused, RefusedPod{Pod: key, Code: t.code, Message: t.message})
 		default:
 			d.Skipped = append(d.Skipped, SkippedPod{Pod: key, Code: t.code, Message: t.message})

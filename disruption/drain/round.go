@@ -1,4 +1,4 @@
-package disruption
+package drain
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
@@ -19,14 +20,14 @@ import (
 // drainer is a drain in progress. A round costs the pods that go in it and the budgets of these, not the pods and
 // budgets that wait.
 type drainer struct {
-	x     *Index
-	o     DrainOptions
+	x     *disruption.Index
+	o     Options
 	began time.Time
 	begun bool // the first round is over
 	// covering are the budgets of each pod that is to be evicted. They stay the same.
 	covering map[types.NamespacedName][]types.NamespacedName
-	budgets  map[types.NamespacedName]*drainBudget
-	owners   map[owner]*drainOwner
+	budgets  map[types.NamespacedName]*budgetQueues
+	owners   map[owner]*ownerState
 	// waiting is how many pods wait for budgets. awake are the budgets that may answer something else than before.
 	waiting int
 	awake   map[types.NamespacedName]bool
@@ -44,23 +45,23 @@ type drainer struct {
 	stale   map[types.NamespacedName]bool
 }
 
-func newDrainer(x *Index, pods []*corev1.Pod, o DrainOptions) *drainer {
+func newDrainer(x *disruption.Index, pods []*corev1.Pod, o Options) *drainer {
 	w := &drainer{
-		x: x, o: o, began: x.time,
+		x: x, o: o, began: x.Now(),
 		covering: make(map[types.NamespacedName][]types.NamespacedName, len(pods)),
-		budgets:  map[types.NamespacedName]*drainBudget{},
-		owners:   map[owner]*drainOwner{},
+		budgets:  map[types.NamespacedName]*budgetQueues{},
+		owners:   map[owner]*ownerState{},
 		awake:    map[types.NamespacedName]bool{},
 		stale:    map[types.NamespacedName]bool{},
 	}
 	for _, pod := range pods {
-		w.covering[snapshot.KeyOf(pod)] = x.namesOfBudgets(pod)
+		w.covering[snapshot.KeyOf(pod)] = budgetsOf(x, pod)
 	}
 	return w
 }
 
-// drainBudget is a budget that covers a pod to be evicted.
-type drainBudget struct {
+// budgetQueues is a budget that covers a pod to be evicted.
+type budgetQueues struct {
 	// queues are the pods that wait for it, by their readiness: it answers alike about those of one queue.
 	queues [2]waitingPods
 	// unknown: its status takes a look-up, and its pods are left out.
@@ -72,7 +73,7 @@ type waitingPods struct {
 	pods []RefusedPod
 	// refusal is the answer about all of them since the last pod of the budget went, and last the one of the last
 	// round that asked. Before there was one, each pod has its own.
-	refusal, last *Eviction
+	refusal, last *disruption.Eviction
 }
 
 // queueOf is the one that the pod waits in.
@@ -83,10 +84,10 @@ func queueOf(pod *corev1.Pod) int {
 	return 1
 }
 
-func (w *drainer) budget(name types.NamespacedName) *drainBudget {
+func (w *drainer) budget(name types.NamespacedName) *budgetQueues {
 	b := w.budgets[name]
 	if b == nil {
-		b = &drainBudget{}
+		b = &budgetQueues{}
 		w.budgets[name] = b
 	}
 	return b
@@ -115,14 +116,14 @@ func (w *drainer) first(pods []*corev1.Pod) []types.NamespacedName {
 		key := snapshot.KeyOf(pod)
 		covering := w.covering[key]
 		var q *waitingPods
-		if len(covering) == 1 && notCounted(pod) == "" {
+		if len(covering) == 1 && active(pod) && pod.Status.Phase != corev1.PodPending {
 			b := w.budget(covering[0])
 			if b.unknown {
 				continue
 			}
 			q = &b.queues[queueOf(pod)]
 		}
-		var e Eviction
+		var e disruption.Eviction
 		if q != nil && q.refusal != nil {
 			e = *q.refusal
 		} else {
@@ -136,7 +137,7 @@ func (w *drainer) first(pods []*corev1.Pod) []types.NamespacedName {
 			for _, b := range covering {
 				w.budget(b).queues[0].refusal, w.budget(b).queues[1].refusal = nil, nil
 			}
-		case e.Verdict == RefusedNow:
+		case e.Verdict == disruption.RefusedNow:
 			q.refusal = &e
 			q.pods = append(q.pods, refusal(key, e))
 			w.waiting++
@@ -156,7 +157,7 @@ func (w *drainer) again() []types.NamespacedName {
 		b := w.budget(name)
 		b.queues[0].refusal, b.queues[1].refusal = nil, nil
 		for q := b.next(); q != nil; q = b.next() {
-			pod := w.x.pod(q.pods[0].Pod)
+			pod := w.x.Pod(q.pods[0].Pod)
 			switch e := w.ask(pod, w.covering[q.pods[0].Pod]); {
 			case len(e.Needs) > 0:
 				w.leaveOut(name, e.Needs...)
@@ -164,7 +165,7 @@ func (w *drainer) again() []types.NamespacedName {
 				w.evict(pod, w.covering[q.pods[0].Pod])
 				q.pods = q.pods[1:]
 				w.waiting--
-			case e.Verdict == RefusedNow:
+			case e.Verdict == disruption.RefusedNow:
 				q.refusal, q.last = &e, &e
 			default:
 				for _, p := range q.pods {
@@ -179,7 +180,7 @@ func (w *drainer) again() []types.NamespacedName {
 }
 
 // next is the queue of the first pod by name that the budget has not answered about, and nil if there is none.
-func (b *drainBudget) next() *waitingPods {
+func (b *budgetQueues) next() *waitingPods {
 	var next *waitingPods
 	for i := range b.queues {
 		q := &b.queues[i]
@@ -191,20 +192,20 @@ func (b *drainBudget) next() *waitingPods {
 }
 
 // ask is the answer of the API server to the eviction of the pod.
-func (w *drainer) ask(pod *corev1.Pod, covering []types.NamespacedName) Eviction {
+func (w *drainer) ask(pod *corev1.Pod, covering []types.NamespacedName) disruption.Eviction {
 	if slices.ContainsFunc(covering, func(b types.NamespacedName) bool { return w.stale[b] }) {
 		w.x = w.shown()
 		w.unshown = nil
 		clear(w.stale)
 	}
 	// The problems are about the objects that the verdict rests on, and the verdict says so.
-	e, _ := w.x.verdictOn(pod, true)
+	e, _ := w.x.CheckEviction(snapshot.KeyOf(pod), disruption.Recomputed)
 	return e
 }
 
-func refusal(pod types.NamespacedName, e Eviction) RefusedPod {
+func refusal(pod types.NamespacedName, e disruption.Eviction) RefusedPod {
 	e.Blocking = slices.Clone(e.Blocking)
-	return RefusedPod{Pod: pod, Code: DrainEvictionRefused, Message: e.Reason, Eviction: e}
+	return RefusedPod{Pod: pod, Code: ReasonEvictionRefused, Message: e.Reason, Eviction: e}
 }
 
 // stay are the pods that have not gone.
@@ -245,15 +246,16 @@ func (w *drainer) going() []types.NamespacedName {
 }
 
 // shown is the index with all evicted pods being deleted.
-func (w *drainer) shown() *Index {
-	deleted := ptr.To(stamp(w.x.time))
-	var changed Snapshot
+func (w *drainer) shown() *disruption.Index {
+	deleted := ptr.To(stamp(w.x.Now()))
+	var changed disruption.Snapshot
 	for _, pod := range w.unshown {
 		terminating := *pod
 		terminating.DeletionTimestamp = deleted
 		changed.Pods = append(changed.Pods, &terminating)
 	}
-	return w.x.changed(changed, Snapshot{})
+	shown, _ := w.x.With(changed)
+	return shown
 }
 
 // recheck is when a budget lets go of an entry of status.disruptedPods.
@@ -269,7 +271,7 @@ func compareRechecks(a, b recheck) int {
 // noteRecheck notes when the budget lets go of its next entry, if it has one.
 func (w *drainer) noteRecheck(budget types.NamespacedName) {
 	// The error is about the status, which stays as it is.
-	r, _ := w.x.Plan(budgetKey(budget))
+	r, _ := w.x.Plan(disruption.BudgetKey(budget.Namespace, budget.Name))
 	if !r.RecheckAt.IsZero() {
 		w.rechecks.Set(recheck{r.RecheckAt, budget}, struct{}{})
 	}
@@ -288,14 +290,14 @@ func (w *drainer) wait() bool {
 	if first.IsZero() {
 		return false
 	}
-	w.x = w.x.changed(Snapshot{Now: first}, Snapshot{})
-	var written Snapshot
+	w.x, _ = w.x.With(disruption.Snapshot{Now: first})
+	var written disruption.Snapshot
 	for _, name := range due {
-		if b := w.x.planned(name); b != nil {
+		if b := planned(w.x, name); b != nil {
 			written.Budgets = append(written.Budgets, b)
 		}
 	}
-	w.x = w.x.changed(written, Snapshot{})
+	w.x, _ = w.x.With(written)
 	for _, name := range due {
 		w.noteRecheck(name)
 		if w.waitsFor(name) {
@@ -319,7 +321,7 @@ func (w *drainer) nextRecheck() (first time.Time, due []types.NamespacedName) {
 		}
 		w.rechecks.Delete(next)
 		// The entry may be gone with its pod since.
-		switch r, _ := w.x.Plan(budgetKey(next.budget)); {
+		switch r, _ := w.x.Plan(disruption.BudgetKey(next.budget.Namespace, next.budget.Name)); {
 		case r.RecheckAt.After(next.at):
 			w.rechecks.Set(recheck{r.RecheckAt, next.budget}, struct{}{})
 		case !r.RecheckAt.IsZero():
