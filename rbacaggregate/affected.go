@@ -4,52 +4,10 @@ import (
 	"maps"
 	"slices"
 
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-)
 
-// AffectedByClusterRole returns the names of the ClusterRoles whose plan may differ after one was
-// added (oldObj is nil), updated or deleted (newObj is nil), sorted. Without both there is no event, and
-// nothing is affected. s is the snapshot after the event; one from before the event gives the same
-// answer.
-//
-// By default these are the ones that the change can reach: the ClusterRole itself, if it has or had an
-// aggregationRule and its rules, aggregationRule or UID changed; those that aggregate it, before or
-// after, if their sources or the rules that it contributes changed; and those that aggregate them,
-// through all levels. An event that changes nothing of the sort, for example a resync, affects none. The
-// write of a [SetRules] affects only the ClusterRole that it writes.
-//
-// Under MatchUpstream it is every ClusterRole with an aggregationRule, whatever the event (BR-27-01;
-// enqueue in clusterroleaggregation_controller.go).
-func AffectedByClusterRole(s Snapshot, oldObj, newObj *rbacv1.ClusterRole, o Options) []string {
-	names := map[string]bool{}
-	for _, object := range []*rbacv1.ClusterRole{oldObj, newObj} {
-		if KeyOf(object) != "" {
-			names[object.Name] = true
-		}
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	var before Snapshot
-	for _, object := range s.ClusterRoles {
-		if object != nil && !names[object.Name] {
-			before.ClusterRoles = append(before.ClusterRoles, object)
-		}
-	}
-	if KeyOf(oldObj) != "" {
-		before.ClusterRoles = append(before.ClusterRoles, oldObj)
-	}
-	changes := map[string][]*rbacv1.ClusterRole{}
-	for name := range names {
-		changes[name] = nil
-	}
-	if KeyOf(newObj) != "" {
-		changes[newObj.Name] = []*rbacv1.ClusterRole{newObj}
-	}
-	_, affected := NewIndex(before, o).change(changes)
-	return affected
-}
+	"github.com/purekube/purekube"
+)
 
 // event is what happens to one name.
 type event struct {
@@ -107,7 +65,13 @@ func (r *reached) addRising(name string) {
 	}
 }
 
-func (r *reached) sorted() []string { return slices.Sorted(maps.Keys(r.names)) }
+func (r *reached) sorted() []purekube.Key {
+	var keys []purekube.Key
+	for _, name := range slices.Sorted(maps.Keys(r.names)) {
+		keys = append(keys, Key(name))
+	}
+	return keys
+}
 
 // reach returns the roles whose plan may differ in next after these events. With stored, the rules that are
 // stored in a role count even if it aggregates.

@@ -23,8 +23,8 @@ func TestIndexThatWasAskedBefore(t *testing.T) {
 		Actions []Action
 	}
 	ask := func(x *Index, name string) answer {
-		rules, err := x.Rules(name)
-		r, planErr := x.Plan(name)
+		rules, err := x.Rules(Key(name))
+		r, planErr := x.Plan(Key(name))
 		a := answer{Rules: rules, Actions: r.Actions}
 		if err != nil {
 			a.Problem = err.Error()

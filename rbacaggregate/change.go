@@ -12,10 +12,17 @@ import (
 // fewChanges are too few to make a new table for.
 const fewChanges = 64
 
-// With returns the Index with these ClusterRoles added, or put in the place of those of their names,
-// and the affected names, sorted, each once: what [AffectedByClusterRole] names.
+// With returns the Index with these ClusterRoles added, or put in the place of those of their names, and the keys
+// whose [Outcome] in PlanAll may differ, in its Result or in the text of its Err. The keys are sorted, each once.
 //
-// With and Without name every key whose [Outcome] in PlanAll may differ: its Result, or the text of its Err.
+// By default these are the keys that the changes can reach: a changed ClusterRole, if it has or had an aggregationRule
+// and its rules, aggregationRule or UID changed; the ClusterRoles that aggregate it, before or after, if their sources
+// or the rules that it contributes changed; and the ClusterRoles that aggregate those, through all levels. A change of
+// nothing else, for example a resync, names no key. The write of a [SetRules] names only the ClusterRole that it writes.
+//
+// Under MatchUpstream every change names every ClusterRole with an aggregationRule (BR-27-01; enqueue in
+// clusterroleaggregation_controller.go).
+//
 // Nil objects and objects without a name belong to no key. They are in Err, in the error of PlanAll and in
 // that of every Plan, and name no key unless they change an outcome. Nothing takes them out of an Index again.
 //
@@ -23,7 +30,7 @@ const fewChanges = 64
 // selectors that may match it, plus what it affects. Twice it costs O(n): when as many ClusterRoles have
 // changed as half of those that the Index was made from, and the first time that a selector asks for a
 // label that none asked for when the Index was made.
-func (x *Index) With(changed Snapshot) (next *Index, affected []string) {
+func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
 	objects, problems := usable(changed.ClusterRoles)
 	changes := map[string][]*rbacv1.ClusterRole{}
 	for _, o := range objects {
@@ -40,12 +47,12 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []string) {
 	return next, affected
 }
 
-// Without returns the Index without the ClusterRoles of these names, and the affected names, as With does.
+// Without returns the Index without the ClusterRoles of these names, and the keys that With would name.
 // A name that is not there changes nothing. It costs what [Index.With] does.
-func (x *Index) Without(gone Snapshot) (next *Index, affected []string) {
+func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 	changes := map[string][]*rbacv1.ClusterRole{}
 	for _, o := range gone.ClusterRoles {
-		if KeyOf(o) != "" {
+		if o != nil && o.Name != "" {
 			changes[o.Name] = nil
 		}
 	}
@@ -53,7 +60,7 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []string) {
 }
 
 // change gives each name these ClusterRoles; none: it takes the name away.
-func (x *Index) change(changes map[string][]*rbacv1.ClusterRole) (next *Index, affected []string) {
+func (x *Index) change(changes map[string][]*rbacv1.ClusterRole) (next *Index, affected []purekube.Key) {
 	next, events := x.replace(changes)
 	if len(events) == 0 {
 		return next, nil

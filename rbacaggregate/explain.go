@@ -8,52 +8,53 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // Explanation says where the rules of a ClusterRole come from. It is data: two explanations can be
 // compared with go-cmp.
 type Explanation struct {
-	// Key is the name of the ClusterRole.
-	Key string
+	// Key names the ClusterRole.
+	Key purekube.Key `json:"key"`
 	// Reasons are the steps to its rules: those about the ClusterRole as a whole, those about each
 	// selector and the ClusterRoles that it is the first to match, in order, and what the plan is.
-	Reasons []Reason
+	Reasons []Reason `json:"reasons"`
 	// Rules are the rules that [Rules] returns, in that order; none if they cannot be known.
-	Rules []Contribution
+	Rules []Contribution `json:"rules,omitempty"`
 	// Sources are the ClusterRoles that it aggregates, directly or through others, sorted by name.
 	// A ClusterRole that has no aggregationRule has none. Under MatchUpstream only those that it
 	// aggregates directly are sources, since the rules that are stored in them count.
-	Sources []Source
+	Sources []Source `json:"sources,omitempty"`
 }
 
 // Contribution is one rule and where it is written.
 type Contribution struct {
-	Rule rbacv1.PolicyRule
+	Rule rbacv1.PolicyRule `json:"rule"`
 	// From are the names of the ClusterRoles in which the rule is written, sorted: sources, or the
 	// explained ClusterRole itself if it has no aggregationRule.
-	From []string
+	From []string `json:"from"`
 }
 
 // Source is a ClusterRole that another one aggregates.
 type Source struct {
-	Name string
+	Name string `json:"name"`
 	// Via is the name of the ClusterRole that aggregates it: the explained one, or another source. Where
 	// there are several ways to a source, Via is on the shortest of them, and of two that are as
 	// short, on the one through the ClusterRole that is aggregated first.
-	Via string
+	Via string `json:"via"`
 	// Selector is the position of the selector of Via that is the first to match it.
-	Selector int
+	Selector int `json:"selector"`
 	// Aggregates reports whether it contributes what it aggregates itself. Otherwise it contributes
 	// the rules that are stored in it; if its aggregation fails, only those that the explained one has as well (D-35).
-	Aggregates bool
+	Aggregates bool `json:"aggregates"`
 }
 
 // Path returns the names on the way from the explained ClusterRole to a source, the source last, for
 // example [edit view system:aggregate-to-view]. It is nil for a name that is not a source.
 func (e Explanation) Path(source string) []string {
 	var path []string
-	for name := source; name != e.Key; {
+	for name := source; name != e.Key.Name; {
 		i, found := slices.BinarySearchFunc(e.Sources, name, func(s Source, name string) int { return strings.Compare(s.Name, name) })
 		if !found || len(path) > len(e.Sources) {
 			return nil
@@ -67,8 +68,8 @@ func (e Explanation) Path(source string) []string {
 
 // Explain returns where each rule of a ClusterRole comes from and what the plan for it is. The error
 // is that of [Plan], or for a ClusterRole that s does not hold, one around [purekube.ErrNotFound].
-func Explain(s Snapshot, name string, o Options) (Explanation, error) {
-	return NewIndex(s, o).Explain(name)
+func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
+	return NewIndex(s, o).Explain(key)
 }
 
 // ExplainAll returns what Explain returns for every ClusterRole with an aggregationRule and every name
@@ -78,14 +79,14 @@ func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(
 
 // Explain is the function [Explain] for the ClusterRoles in the Index. It costs what the ClusterRole
 // rests on.
-func (x *Index) Explain(name string) (Explanation, error) {
+func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	if err := x.options.err(); err != nil {
 		return Explanation{}, err
 	}
 	problems := x.newProblems()
-	r, found := x.find(name)
+	r, found := x.lookup(key)
 	if !found {
-		problems.Add(notFound(name))
+		problems.Add(notFound(key))
 		return Explanation{}, problems.Err()
 	}
 	e := x.evaluatePlans()
@@ -109,7 +110,7 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 
 func (e *evaluation) explain(r role, problems *snapshot.Problems, compute func(*node) *contribution) Explanation {
 	rules, known := e.intended(r, problems, compute)
-	explanation := Explanation{Key: r.name, Reasons: e.reasons(r, rules, known)}
+	explanation := Explanation{Key: Key(r.name), Reasons: e.reasons(r, rules, known)}
 	if !known {
 		return explanation
 	}

@@ -13,10 +13,11 @@ import (
 
 // Grant is a rule that a write may give to a ClusterRole, for a moment or for good.
 type Grant struct {
-	Rule rbacv1.PolicyRule
+	Rule rbacv1.PolicyRule `json:"rule"`
 	// Reasons name the ClusterRoles that the rule comes from: the ClusterRole that gets it first, and the others
-	// sorted by name. Their codes are [WrittenDirectly], [NotRemoved], [ContributesRules] and [ContributesStored].
-	Reasons []Reason
+	// sorted by name. Their codes are [ReasonWrittenDirectly], [ReasonNotRemoved],
+	// [ReasonContributesRules] and [ReasonContributesStored].
+	Reasons []Reason `json:"reasons"`
 }
 
 // Grants returns the rules that one write may give to the ClusterRole role at any time after the write. It is
@@ -29,12 +30,12 @@ type Grant struct {
 // The answer does not depend on [Options]. It holds for the default decisions, for kube-controller-manager of
 // every supported release, for both at once, and for any order of their passes. These rules are granted:
 //
-//   - [ContributesRules]: the rules of the ClusterRoles that the role aggregates, through all levels.
-//   - [ContributesStored]: the rules that are stored in a ClusterRole on the way. Upstream passes them on until
+//   - [ReasonContributesRules]: the rules of the ClusterRoles that the role aggregates, through all levels.
+//   - [ReasonContributesStored]: the rules that are stored in a ClusterRole on the way. Upstream passes them on until
 //     that ClusterRole is written (D-11). They stay for good in a cycle, or where upstream writes nothing
 //     (D-20).
-//   - [WrittenDirectly]: the rules that newObj stores in the role itself. They stay until the next pass, or for good.
-//   - [NotRemoved]: rules that the role has, that would be removed without the write, and that may stay with
+//   - [ReasonWrittenDirectly]: the rules that newObj stores in the role itself. They stay until the next pass, or for good.
+//   - [ReasonNotRemoved]: rules that the role has, that would be removed without the write, and that may stay with
 //     it. For example, the write makes another field manager a co-owner, removes the last source, or ends the
 //     aggregation.
 //
@@ -54,7 +55,7 @@ type Grant struct {
 //
 // It costs O(n) for n rules in the ClusterRoles that the role depends on, before and after the write, and O(log
 // n) for each of their selectors.
-func (x *Index) Grants(oldObj, newObj *rbacv1.ClusterRole, role string) ([]Grant, error) {
+func (x *Index) Grants(oldObj, newObj *rbacv1.ClusterRole, role purekube.Key) ([]Grant, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
 	}
@@ -69,7 +70,7 @@ func (x *Index) Grants(oldObj, newObj *rbacv1.ClusterRole, role string) ([]Grant
 	is, _ := was.replace(written.after())
 	after, found := is.dependency(role, ids)
 	switch {
-	case !found && (role != written.name || newObj != nil):
+	case !found && (role != Key(written.name) || newObj != nil):
 		problems.Add(notFound(role))
 		return nil, problems.Err()
 	case !found:
@@ -144,14 +145,14 @@ type dependency struct {
 }
 
 // dependency returns what a role depends on, and whether any ClusterRole has its name.
-func (x *Index) dependency(name string, ids *ruleIDs) (*dependency, bool) {
+func (x *Index) dependency(key purekube.Key, ids *ruleIDs) (*dependency, bool) {
 	d := &dependency{evaluation: x.evaluate(nested, ids), names: map[string]bool{}}
-	r, found := x.find(name)
+	r, found := x.lookup(key)
 	switch {
 	case !found:
 		return d, false
 	case r.ambiguous():
-		d.ambiguous = append(d.ambiguous, name)
+		d.ambiguous = append(d.ambiguous, r.name)
 		return d, true
 	}
 	d.root = d.node(r)

@@ -37,6 +37,8 @@ type Index struct {
 	requests *persistent.Map[request, *filedSelector]
 }
 
+var _ purekube.Index[*Index, Snapshot, Action] = (*Index)(nil)
+
 // NewIndex returns the Index of the snapshot, in one pass over it.
 func NewIndex(s Snapshot, o Options) *Index {
 	objects, problems := usable(s.ClusterRoles)
@@ -101,6 +103,14 @@ func (x *Index) newProblems() *snapshot.Problems {
 func copyError(e *purekube.ObjectError) *purekube.ObjectError {
 	c := *e
 	return &c
+}
+
+// lookup returns the role of a key.
+func (x *Index) lookup(key purekube.Key) (role, bool) {
+	if key != Key(key.Name) {
+		return role{}, false
+	}
+	return x.find(key.Name)
 }
 
 // find returns the role of a name.

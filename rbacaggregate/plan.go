@@ -9,7 +9,7 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Plan returns the write that the ClusterRole of this name needs: none if s does not hold it, if it
+// Plan returns the write that the ClusterRole of this key needs: none if s does not hold it, if it
 // has no aggregationRule, or if the rules that are stored in it are semantically equal to those that it
 // comes to.
 //
@@ -18,7 +18,7 @@ import (
 // a name that s holds twice, and for a ClusterRole that aggregates such a name. If only a source is one of
 // these, the plan comes with the error. The ClusterRole keeps those of the source's stored rules that it has
 // already, and gets no others from it (D-35).
-func Plan(s Snapshot, name string, o Options) (Result, error) { return NewIndex(s, o).Plan(name) }
+func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) { return NewIndex(s, o).Plan(key) }
 
 // PlanAll returns what Plan returns for every ClusterRole that needs a write or has a problem,
 // sorted by name. The error is what is wrong with the snapshot as a whole: nil ClusterRoles and
@@ -28,18 +28,18 @@ func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s, o).P
 // Rules returns the rules that a ClusterRole should have: those that aggregation gives it, or, if it
 // has no aggregationRule, those that it has. They are nil if they cannot be known. The error is that of
 // [Plan], or for a ClusterRole that s does not hold, one around [purekube.ErrNotFound].
-func Rules(s Snapshot, name string, o Options) ([]rbacv1.PolicyRule, error) {
-	return NewIndex(s, o).Rules(name)
+func Rules(s Snapshot, key purekube.Key, o Options) ([]rbacv1.PolicyRule, error) {
+	return NewIndex(s, o).Rules(key)
 }
 
 // Plan is the function [Plan] for the ClusterRoles in the Index. It costs what the ClusterRole rests on: its
 // sources, through all levels. For one without an aggregationRule that is nothing.
-func (x *Index) Plan(name string) (Result, error) {
+func (x *Index) Plan(key purekube.Key) (Result, error) {
 	if err := x.options.err(); err != nil {
 		return Result{}, err
 	}
 	problems := x.newProblems()
-	r, found := x.find(name)
+	r, found := x.lookup(key)
 	if !found {
 		return Result{}, problems.Err()
 	}
@@ -58,7 +58,7 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	var outcomes []Outcome
 	x.eachPlanned(func(r role) {
 		var problems snapshot.Problems
-		outcome := Outcome{Key: r.name, Result: e.plan(r, &problems, e.contribute)}
+		outcome := Outcome{Key: Key(r.name), Result: e.plan(r, &problems, e.contribute)}
 		outcome.Err = problems.Err()
 		if outcome.Err != nil || !outcome.Result.Empty() {
 			outcomes = append(outcomes, outcome)
@@ -68,14 +68,14 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 }
 
 // Rules is the function [Rules] for the ClusterRoles in the Index. It costs what Plan does.
-func (x *Index) Rules(name string) ([]rbacv1.PolicyRule, error) {
+func (x *Index) Rules(key purekube.Key) ([]rbacv1.PolicyRule, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
 	}
 	problems := x.newProblems()
-	r, found := x.find(name)
+	r, found := x.lookup(key)
 	if !found {
-		problems.Add(notFound(name))
+		problems.Add(notFound(key))
 		return nil, problems.Err()
 	}
 	e := x.evaluatePlans()
@@ -155,6 +155,6 @@ func (e *evaluation) intended(r role, problems *snapshot.Problems, compute func(
 }
 
 // notFound is the error for a question about a ClusterRole that is not there.
-func notFound(name string) *purekube.ObjectError {
-	return &purekube.ObjectError{Kind: kindClusterRole, Name: name, Err: purekube.ErrNotFound}
+func notFound(key purekube.Key) *purekube.ObjectError {
+	return &purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}
 }

@@ -148,14 +148,14 @@ func TestRules(t *testing.T) {
 	}} {
 		for _, o := range tc.modes {
 			t.Run(tc.name, func(t *testing.T) {
-				got, err := Rules(tc.s, "sum", o)
+				got, err := Rules(tc.s, Key("sum"), o)
 				require.NoError(t, err)
 				require.Equal(t, tc.want, got, "%s (%+v)", tc.reason, o)
 
 				all, err := ExplainAll(tc.s, o)
 				require.NoError(t, err)
 				for _, e := range all {
-					if e.Key != "sum" {
+					if e.Key != Key("sum") {
 						continue
 					}
 					got = []rbacv1.PolicyRule{}
@@ -188,7 +188,7 @@ func TestPlanWritesOnlyWhatDiffers(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := snapshotOf(sum("sum", "", "is", tc.written...), plain("a", "is", pods, nodes))
 			for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}} {
-				got, err := Plan(s, "sum", o)
+				got, err := Plan(s, Key("sum"), o)
 				require.NoError(t, err)
 				if !tc.want {
 					require.True(t, got.Empty(), tc.reason)
@@ -205,7 +205,7 @@ func TestPlanWritesOnlyWhatDiffers(t *testing.T) {
 		})
 	}
 	for _, name := range []string{"a", "gone"} {
-		got, err := Plan(snapshotOf(plain("a", "is", pods, pods)), name, Options{})
+		got, err := Plan(snapshotOf(plain("a", "is", pods, pods)), Key(name), Options{})
 		require.NoError(t, err)
 		require.True(t, got.Empty(), "a role that does not aggregate, or is not there, is not written")
 	}
@@ -214,13 +214,13 @@ func TestPlanWritesOnlyWhatDiffers(t *testing.T) {
 func TestD20_NothingLeft(t *testing.T) {
 	s := snapshotOf(sum("sum", "", "is", pods))
 
-	got, err := Plan(s, "sum", Options{})
+	got, err := Plan(s, Key("sum"), Options{})
 	require.NoError(t, err)
 	require.Len(t, got.Actions, 1)
 	_, body := got.Actions[0].(SetRules).Patch()
 	require.Equal(t, `{"kind":"ClusterRole","apiVersion":"rbac.authorization.k8s.io/v1","metadata":{"name":"sum","uid":"uid-sum"},"rules":[]}`, string(body))
 
-	got, err = Plan(s, "sum", Options{MatchUpstream: purekube.V1_36})
+	got, err = Plan(s, Key("sum"), Options{MatchUpstream: purekube.V1_36})
 	require.NoError(t, err)
 	require.Len(t, got.Actions, 1)
 	_, body = got.Actions[0].(SetRules).Patch()
@@ -229,7 +229,7 @@ func TestD20_NothingLeft(t *testing.T) {
 	for _, rules := range [][]rbacv1.PolicyRule{nil, {}} {
 		s.ClusterRoles[0].Rules = rules
 		for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}} {
-			got, err = Plan(s, "sum", o)
+			got, err = Plan(s, Key("sum"), o)
 			require.NoError(t, err)
 			require.True(t, got.Empty(), "nothing is what it has already")
 		}
@@ -328,13 +328,13 @@ func TestBadInput(t *testing.T) {
 				sets, errs := map[string][]rbacv1.PolicyRule{}, map[string]string{}
 				for _, outcome := range planAll(tc.s, o) {
 					if outcome.Err != nil {
-						errs[outcome.Key] = outcome.Err.Error()
+						errs[outcome.Key.Name] = outcome.Err.Error()
 						var objectError *purekube.ObjectError
 						require.ErrorAs(t, outcome.Err, &objectError)
 						require.Equal(t, "ClusterRole", objectError.Kind)
 					}
 					for _, a := range outcome.Result.Actions {
-						sets[outcome.Key] = a.(SetRules).Rules
+						sets[outcome.Key.Name] = a.(SetRules).Rules
 					}
 				}
 				require.Equal(t, wantSets, sets, "%s (%+v)", tc.reason, o)
@@ -343,15 +343,15 @@ func TestBadInput(t *testing.T) {
 		})
 	}
 	for _, name := range []string{"", "gone"} {
-		rules, err := Rules(snapshotOf(plain("a", "", pods)), name, Options{})
+		rules, err := Rules(snapshotOf(plain("a", "", pods)), Key(name), Options{})
 		require.ErrorIs(t, err, purekube.ErrNotFound)
 		require.Nil(t, rules)
 	}
-	_, err := Plan(snapshotOf(nil), "", Options{})
+	_, err := Plan(snapshotOf(nil), Key(""), Options{})
 	require.ErrorIs(t, err, purekube.ErrNil)
-	_, err = Rules(snapshotOf(plain("a", ""), plain("a", "")), "a", Options{})
+	_, err = Rules(snapshotOf(plain("a", ""), plain("a", "")), Key("a"), Options{})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
-	rules, err := Rules(snapshotOf(broken(sum("broken", "", "is", nodes))), "broken", Options{})
+	rules, err := Rules(snapshotOf(broken(sum("broken", "", "is", nodes))), Key("broken"), Options{})
 	require.EqualError(t, err, brokenError)
 	require.Nil(t, rules, "unknown is not what stands in it")
 }
@@ -362,10 +362,10 @@ func TestSelectorErrorDoesNotDependOnMapOrder(t *testing.T) {
 	r.AggregationRule.ClusterRoleSelectors = []metav1.LabelSelector{{MatchLabels: map[string]string{
 		"z bad": "x", "a bad": "x", "m bad": "x", "k": "not a value!", "good": "x",
 	}}}
-	_, first := Plan(snapshotOf(r), "sum", Options{})
+	_, first := Plan(snapshotOf(r), Key("sum"), Options{})
 	require.ErrorContains(t, first, "aggregationRule.clusterRoleSelectors[0]: key: Invalid value: \"a bad\"")
 	for range 50 {
-		_, again := Plan(snapshotOf(r), "sum", Options{})
+		_, again := Plan(snapshotOf(r), Key("sum"), Options{})
 		require.EqualError(t, again, first.Error())
 	}
 }
@@ -409,13 +409,13 @@ func TestD11_NewRoleForView(t *testing.T) {
 	var written []string
 	for _, outcome := range planAll(s, Options{}) {
 		require.True(t, contains(outcome.Result.Actions[0].(SetRules).Rules, crd.Rules[0]))
-		written = append(written, outcome.Key)
+		written = append(written, outcome.Key.Name)
 	}
 	require.Equal(t, []string{"admin", "edit", "view"}, written)
 
 	outcomes := planAll(s, Options{MatchUpstream: purekube.V1_36})
 	require.Len(t, outcomes, 1)
-	require.Equal(t, "view", outcomes[0].Key, "upstream begins with the first level")
+	require.Equal(t, Key("view"), outcomes[0].Key, "upstream begins with the first level")
 }
 
 func TestBR2705_ApplyIsTheUpdate(t *testing.T) {
@@ -471,7 +471,7 @@ func TestRequest(t *testing.T) {
 		require.Equal(t, purekube.Request{
 			Verb:     "patch",
 			Resource: schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
-			Name:     "sum", PatchType: kind, Patch: body,
+			Kind:     "ClusterRole", Name: "sum", PatchType: kind, Patch: body,
 			FieldManager: "clusterrole-aggregation-controller", Force: true, ContinueOnError: true,
 		}, set.Request(done))
 	}
@@ -485,7 +485,7 @@ func TestPlanAllError(t *testing.T) {
 	require.ErrorIs(t, err, purekube.ErrNil)
 	require.ErrorContains(t, err, "metadata.name")
 	require.Len(t, outcomes, 1)
-	require.Equal(t, "sum", outcomes[0].Key)
+	require.Equal(t, Key("sum"), outcomes[0].Key)
 	require.NoError(t, outcomes[0].Err)
 	outcomes, err = PlanAll(Snapshot{}, Options{})
 	require.NoError(t, err)
@@ -493,8 +493,34 @@ func TestPlanAllError(t *testing.T) {
 }
 
 func TestKeyOf(t *testing.T) {
-	require.Equal(t, "sum", KeyOf(plain("sum", "")))
+	require.Equal(t, purekube.Key{Kind: "ClusterRole", Name: "sum"}, KeyOf(plain("sum", "")))
+	stray := plain("sum", "")
+	stray.Namespace = "a ClusterRole has none"
+	require.Equal(t, Key("sum"), KeyOf(stray))
 	require.Empty(t, KeyOf(nil))
+}
+
+// A key of another kind, or one with a namespace, is that of no ClusterRole.
+func TestKeyOfAnotherKind(t *testing.T) {
+	x := NewIndex(snapshotOf(sum("sum", "", "is"), plain("a", "is", pods)), Options{})
+	write := plain("b", "is", jobs)
+	for _, key := range []purekube.Key{{}, {Name: "sum"}, {Kind: "Role", Name: "sum"}, {Kind: "ClusterRole", Namespace: "x", Name: "sum"}} {
+		result, err := x.Plan(key)
+		require.NoError(t, err)
+		require.Empty(t, result)
+		_, err = x.Rules(key)
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+		_, err = x.Explain(key)
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+		_, err = x.PreviewRole(write, key)
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+		_, err = x.PreviewDelete(key)
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+		_, err = x.Grants(nil, write, key)
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+		_, err = x.Grants(plain("sum", ""), nil, key)
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+	}
 }
 
 func TestString(t *testing.T) {
@@ -507,11 +533,11 @@ func TestString(t *testing.T) {
 // back into the first member what the second one still has.
 func TestD11_UpstreamPutsBackIntoACycle(t *testing.T) {
 	roles := []*rbacv1.ClusterRole{sum("a", "x", "y", nodes), sum("b", "y", "x", nodes)}
-	ours, err := Plan(Snapshot{ClusterRoles: roles}, "a", Options{})
+	ours, err := Plan(Snapshot{ClusterRoles: roles}, Key("a"), Options{})
 	require.NoError(t, err)
 	require.Equal(t, []rbacv1.PolicyRule{}, ours.Actions[0].(SetRules).Rules)
 	roles[0] = ours.Actions[0].(SetRules).Apply(roles[0])
-	upstream, err := Plan(Snapshot{ClusterRoles: roles}, "a", Options{MatchUpstream: purekube.V1_36})
+	upstream, err := Plan(Snapshot{ClusterRoles: roles}, Key("a"), Options{MatchUpstream: purekube.V1_36})
 	require.NoError(t, err)
 	require.Equal(t, []rbacv1.PolicyRule{nodes}, upstream.Actions[0].(SetRules).Rules)
 }
@@ -539,7 +565,7 @@ func TestD26_AnotherRoleOfTheName(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, o := range []Options{{}, upstream} {
 				server := apiserver.New(sum("sum", "", "is"), plain("a", "is", pods))
-				result, err := Plan(Snapshot{ClusterRoles: apiserver.List[rbacv1.ClusterRole](server)}, "sum", o)
+				result, err := Plan(Snapshot{ClusterRoles: apiserver.List[rbacv1.ClusterRole](server)}, Key("sum"), o)
 				require.NoError(t, err)
 				require.Len(t, result.Actions, 1)
 				tc.then(server, find(apiserver.List[rbacv1.ClusterRole](server), "sum"))
@@ -589,9 +615,9 @@ func TestConvergedMeansEmpty(t *testing.T) {
 func TestNamespaceIsLeftOut(t *testing.T) {
 	a, twin := plain("a", "is", pods), plain("a", "", nodes)
 	twin.Namespace = "somewhere"
-	_, err := Rules(snapshotOf(a, twin), "a", Options{})
+	_, err := Rules(snapshotOf(a, twin), Key("a"), Options{})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
-	rules, err := Rules(snapshotOf(twin), "a", Options{})
+	rules, err := Rules(snapshotOf(twin), Key("a"), Options{})
 	require.NoError(t, err)
 	require.Equal(t, []rbacv1.PolicyRule{nodes}, rules)
 	require.Equal(t, "somewhere", twin.Namespace)

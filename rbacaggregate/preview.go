@@ -6,21 +6,23 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // Change is what a write does to the rules of a ClusterRole, once aggregation has come to rest. Without
 // any rules there is no change.
 type Change struct {
-	// Name of the ClusterRole.
-	Name string
+	// Key names the ClusterRole.
+	Key purekube.Key `json:"key"`
 	// Added are the rules that it has with the write and does not have without it, and Removed those that it
 	// has without and does not have with it, each once, in the order in which the ClusterRole has them.
 	// What is out of date already is not held against the write.
-	Added, Removed []rbacv1.PolicyRule
+	Added   []rbacv1.PolicyRule `json:"added,omitempty"`
+	Removed []rbacv1.PolicyRule `json:"removed,omitempty"`
 	// Overwritten are the rules that the write itself stores in the ClusterRole, that it has neither now nor
 	// at rest without the write, and that aggregation takes out again. They are granted until then.
-	Overwritten []rbacv1.PolicyRule
+	Overwritten []rbacv1.PolicyRule `json:"overwritten,omitempty"`
 }
 
 // Empty reports whether the write does not change the rules. Another order of the same rules is no
@@ -54,15 +56,15 @@ func Preview(s Snapshot, changed *rbacv1.ClusterRole, o Options) ([]Change, erro
 // aggregationRule: if that is changed, for the difference between its rules before and with the
 // write, and otherwise without any change. A role that is neither in s nor changed is an error around
 // [purekube.ErrNotFound].
-func PreviewRole(s Snapshot, changed *rbacv1.ClusterRole, role string, o Options) (Change, error) {
+func PreviewRole(s Snapshot, changed *rbacv1.ClusterRole, role purekube.Key, o Options) (Change, error) {
 	return NewIndex(s, o).PreviewRole(changed, role)
 }
 
 // PreviewDelete returns what becomes of the aggregated ClusterRoles if the one of this name is deleted: see
 // [Preview]. The deleted one is itself among them if it has an aggregationRule; it loses all its rules.
 // A name that s does not hold is an error around [purekube.ErrNotFound].
-func PreviewDelete(s Snapshot, name string, o Options) ([]Change, error) {
-	return NewIndex(s, o).PreviewDelete(name)
+func PreviewDelete(s Snapshot, key purekube.Key, o Options) ([]Change, error) {
+	return NewIndex(s, o).PreviewDelete(key)
 }
 
 // Preview is the function [Preview] for the ClusterRoles in the Index. It costs what the affected ones rest
@@ -80,7 +82,7 @@ func (x *Index) Preview(changed *rbacv1.ClusterRole) ([]Change, error) {
 
 // PreviewRole is the function [PreviewRole] for the ClusterRoles in the Index. It costs what the
 // ClusterRole rests on, before and with the write.
-func (x *Index) PreviewRole(changed *rbacv1.ClusterRole, role string) (Change, error) {
+func (x *Index) PreviewRole(changed *rbacv1.ClusterRole, role purekube.Key) (Change, error) {
 	if err := x.options.err(); err != nil {
 		return Change{}, err
 	}
@@ -89,25 +91,25 @@ func (x *Index) PreviewRole(changed *rbacv1.ClusterRole, role string) (Change, e
 		return Change{}, err
 	}
 	problems := x.newProblems()
-	if _, found := p.after.index.find(role); !found {
+	if _, found := p.after.index.lookup(role); !found {
 		problems.Add(notFound(role))
 		return Change{}, problems.Err()
 	}
-	c := p.of(role, problems, (*evaluation).once)
+	c := p.of(role.Name, problems, (*evaluation).once)
 	return c, problems.Err()
 }
 
 // PreviewDelete is the function [PreviewDelete] for the ClusterRoles in the Index.
-func (x *Index) PreviewDelete(name string) ([]Change, error) {
+func (x *Index) PreviewDelete(key purekube.Key) ([]Change, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
 	}
-	if _, found := x.find(name); !found {
+	if _, found := x.lookup(key); !found {
 		problems := x.newProblems()
-		problems.Add(notFound(name))
+		problems.Add(notFound(key))
 		return nil, problems.Err()
 	}
-	return x.previewChange(name, nil).all()
+	return x.previewChange(key.Name, nil).all()
 }
 
 // preview is a write and what is before and after it.
@@ -157,7 +159,7 @@ func (p *preview) all() ([]Change, error) {
 
 // of returns the change of one role, and adds the problems that it rests on.
 func (p *preview) of(name string, problems *snapshot.Problems, compute func(*evaluation, *node) *contribution) Change {
-	c := Change{Name: name}
+	c := Change{Key: Key(name)}
 	var before, storedBefore, after []rule
 	if r, found := p.before.index.find(name); found {
 		// Problems that the write mends do not count, but for one: what an ambiguous name grants cannot be known.

@@ -71,7 +71,7 @@ func TestMatchUpstreamAgainstOracle(t *testing.T) {
 	eachRandom(t, true, func(t testing.TB, at string, roles []*rbacv1.ClusterRole) {
 		o := Options{MatchUpstream: purekube.V1_36}
 		for _, r := range roles {
-			got, err := Plan(Snapshot{ClusterRoles: roles}, r.Name, o)
+			got, err := Plan(Snapshot{ClusterRoles: roles}, Key(r.Name), o)
 			require.NoError(t, err, at)
 			var want Result
 			if r.AggregationRule != nil {
@@ -148,7 +148,7 @@ func TestD35_AgainstOracle(t *testing.T) {
 				}
 				want = append(want, rule.String())
 			}
-			got, err := Rules(Snapshot{ClusterRoles: given}, r.Name, Options{})
+			got, err := Rules(Snapshot{ClusterRoles: given}, Key(r.Name), Options{})
 			var rules []string
 			for _, rule := range got {
 				rules = append(rules, rule.String())
@@ -217,21 +217,21 @@ func TestProperties(t *testing.T) {
 
 			byKey := map[string]Outcome{}
 			for i, outcome := range outcomes {
-				require.True(t, i == 0 || outcomes[i-1].Key < outcome.Key, "%s: sorted, each key once", at)
+				require.True(t, i == 0 || outcomes[i-1].Key.Compare(outcome.Key) < 0, "%s: sorted, each key once", at)
 				require.False(t, outcome.Err == nil && outcome.Result.Empty(), "%s: %s has nothing to say", at, outcome.Key)
-				byKey[outcome.Key] = outcome
+				byKey[outcome.Key.Name] = outcome
 			}
 			for _, role := range roles {
 				if role == nil || role.Name == "" {
 					continue
 				}
-				got, err := Plan(s, role.Name, o)
+				got, err := Plan(s, Key(role.Name), o)
 				require.Empty(t, cmp.Diff(byKey[role.Name].Result, got), "%s: %s", at, role.Name)
 				require.Equal(t, lines(byKey[""].Err, byKey[role.Name].Err), lines(err), "%s: %s", at, role.Name)
 
-				rules, err := Rules(s, role.Name, o)
+				rules, err := Rules(s, Key(role.Name), o)
 				require.Equal(t, lines(byKey[""].Err, byKey[role.Name].Err), lines(err), "%s: %s", at, role.Name)
-				e, err := Explain(s, role.Name, o)
+				e, err := Explain(s, Key(role.Name), o)
 				require.Equal(t, lines(byKey[""].Err, byKey[role.Name].Err), lines(err), "%s: %s", at, role.Name)
 				require.Len(t, e.Rules, len(rules), "%s: %s", at, role.Name)
 				for k, c := range e.Rules {
@@ -239,7 +239,7 @@ func TestProperties(t *testing.T) {
 					require.NotEmpty(t, c.From, "%s: %s: %v comes from somewhere", at, role.Name, c.Rule)
 					require.True(t, slices.IsSorted(c.From), at)
 					for _, from := range c.From {
-						require.True(t, from == e.Key && len(e.Sources) == 0 || e.Path(from) != nil, "%s: %s: no way to %s", at, role.Name, from)
+						require.True(t, from == e.Key.Name && len(e.Sources) == 0 || e.Path(from) != nil, "%s: %s: no way to %s", at, role.Name, from)
 					}
 				}
 				planned := e.Reasons[len(e.Reasons)-1].Code

@@ -10,8 +10,6 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-const kindClusterRole = "ClusterRole"
-
 // role is a name and the ClusterRole that has it.
 type role struct {
 	name string

@@ -81,7 +81,7 @@ func TestEveryNodeDrains(t *testing.T) {
 // Rule: no role that a team labels for aggregation brings secrets into admin.
 func TestAdminDoesNotReachSecrets(t *testing.T) {
 	cluster := purekubetest.LoadManifests(t, "testdata/roles.yaml")
-	rules, err := rbacaggregate.Rules(cluster.RBACAggregate(), "admin", rbacaggregate.Options{})
+	rules, err := rbacaggregate.Rules(cluster.RBACAggregate(), rbacaggregate.Key("admin"), rbacaggregate.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/test/apiserver"
 	"github.com/purekube/purekube/internal/test/seed"
@@ -557,9 +558,9 @@ func clusterRoleLoop() *looped {
 			}
 			return keys
 		},
-		changed: func(oldObj, newObj Object) []string { return changeIndex(&x, snapshot, oldObj, newObj) },
+		changed: func(oldObj, newObj Object) []string { return namesOf(changeIndex(&x, snapshot, oldObj, newObj)) },
 		plan: func(key string, _ *View) Decision {
-			r, err := x.Plan(key)
+			r, err := x.Plan(rbacaggregate.Key(key))
 			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
 		},
 	}
@@ -574,13 +575,17 @@ func nodeLoop() *looped {
 			nodes := All[*corev1.Node](v)
 			x = ttl.NewIndex(ttl.Snapshot{Step: ttl.Table{}.Recover(nodes), Nodes: nodes}, ttl.Options{})
 			for _, n := range nodes {
-				keys = append(keys, n.Name)
+				keys = append(keys, ttl.KeyOf(n).String())
 			}
 			return keys
 		},
-		changed: func(oldObj, newObj Object) []string { return changeIndex(&x, snapshot, oldObj, newObj) },
+		changed: func(oldObj, newObj Object) []string { return texts(changeIndex(&x, snapshot, oldObj, newObj)) },
 		plan: func(key string, _ *View) Decision {
-			r, err := x.Plan(key)
+			k, err := purekube.ParseKey(key)
+			if err != nil {
+				panic(err)
+			}
+			r, err := x.Plan(k)
 			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
 		},
 	}

@@ -18,7 +18,7 @@ func Roles(factory informers.SharedInformerFactory, name string) (rbacaggregate.
 	if err != nil {
 		return rbacaggregate.Result{}, err
 	}
-	return rbacaggregate.Plan(rbacaggregate.Snapshot{ClusterRoles: roles}, name, rbacaggregate.Options{})
+	return rbacaggregate.Plan(rbacaggregate.Snapshot{ClusterRoles: roles}, rbacaggregate.Key(name), rbacaggregate.Options{})
 }
 
 // Claims plans for one key from the informers' caches.
@@ -63,6 +63,5 @@ func Nodes(factory informers.SharedInformerFactory) ([]ttl.Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, outcomes, err := ttl.PlanAll(ttl.Snapshot{Nodes: nodes}, ttl.Options{})
-	return outcomes, err
+	return ttl.PlanAll(ttl.Snapshot{Nodes: nodes}, ttl.Options{})
 }
