@@ -19,6 +19,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/disruption/drain"
 	"github.com/purekube/purekube/internal/test/snapshotfuzz"
 )
 
@@ -168,6 +169,13 @@ func askAll(s disruption.Snapshot, o disruption.Options, q wholeQuestions) []sna
 		add("Explain "+key.String(), explanation, err)
 	}
 	x := disruption.NewIndex(s, o)
+	for _, flags := range []drain.Options{{}, {IgnoreDaemonSets: true, DeleteEmptyDirData: true, Force: true, MaxRounds: 5}} {
+		for _, node := range []string{"n", "no such", ""} {
+			d, after, _ := drain.Node(x, node, flags)
+			all, err := after.PlanAll()
+			add(fmt.Sprintf("drain.Node %q %t", node, flags.Force), []any{d, all}, err)
+		}
+	}
 	without := func(question string, gone disruption.Snapshot) {
 		next, affected := x.Without(gone)
 		all, err := next.PlanAll()
