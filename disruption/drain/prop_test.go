@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -280,7 +281,7 @@ func compareNames(a, b types.NamespacedName) int {
 }
 
 func differ[T any](want, got T) error {
-	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateErrors(), cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })); diff != "" {
 		return fmt.Errorf("-want +got:\n%s", diff)
 	}
 	return nil

@@ -103,7 +103,7 @@ func TestDrainOrderedReadyStatefulSetKeepsItsUnreadyPod(t *testing.T) {
 		Pods: []*corev1.Pod{pod("s-0", of, on("n")), pod("s-1", of, on("n"), unready), pod("s-2", of, on("n")), pod("s-3", of)}}
 	d, after := play(disruption.NewIndex(s, disruption.Options{}), "n", Options{})
 	require.Equal(t, Now, d.Outcome)
-	require.Equal(t, []string{"s-0", "s-1", "s-3"}, podNames(after))
+	require.Equal(t, []string{"s-0", "s-1", "s-3"}, podNames(s, after))
 	require.True(t, runs(after.Pod(nn("s-0"))))
 	require.False(t, runs(after.Pod(nn("s-1"))))
 }
@@ -189,7 +189,7 @@ func TestDrainRecreatesUnreadyPodsAsTheyWere(t *testing.T) {
 		s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(1)))},
 			Pods: []*corev1.Pod{pod("a", of, on("n")), pod("b", of, on("n"), unready)}}
 		_, after := play(disruption.NewIndex(s, disruption.Options{}), "n", Options{})
-		require.Equal(t, []string{"b"}, podNames(after), "nobody knows which of them is wanted: the one that is not ready")
+		require.Equal(t, []string{"b"}, podNames(s, after), "nobody knows which of them is wanted: the one that is not ready")
 	})
 }
 
@@ -255,7 +255,7 @@ func TestDrainOfJobs(t *testing.T) {
 	require.Equal(t, Never, d.Outcome)
 	require.Empty(t, d.Needs)
 	require.Equal(t, [][]string{{"a"}}, drained(d))
-	require.Equal(t, []string{"b"}, podNames(after))
+	require.Equal(t, []string{"b"}, podNames(s, after))
 }
 
 // Whether the pods of such an owner come back is not known, and nobody can ask.
