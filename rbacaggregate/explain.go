@@ -83,14 +83,12 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	if err := x.options.err(); err != nil {
 		return Explanation{}, err
 	}
-	problems := x.newProblems()
-	r, found := x.lookup(key)
-	if !found {
-		problems.Add(notFound(key))
-		return Explanation{}, problems.Err()
+	r := x.lookup(key)
+	if r == nil {
+		return Explanation{}, x.errorWith(notFound(key))
 	}
-	e := x.evaluatePlans()
-	explanation := e.explain(r, problems, e.once)
+	problems := x.newProblems()
+	explanation := x.evaluatePlans(false).explain(r, problems)
 	return explanation, problems.Err()
 }
 
@@ -100,21 +98,21 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
 	}
-	e := x.evaluateAll()
+	e := x.evaluatePlans(true)
 	var all []Explanation
-	x.eachPlanned(func(r role) {
-		all = append(all, e.explain(r, &snapshot.Problems{}, e.contribute))
-	})
+	for _, r := range x.planned() {
+		all = append(all, e.explain(r, &snapshot.Problems{}))
+	}
 	return all, x.newProblems().Err()
 }
 
-func (e *evaluation) explain(r role, problems *snapshot.Problems, compute func(*node) *contribution) Explanation {
-	rules, known := e.intended(r, problems, compute)
-	explanation := Explanation{Key: Key(r.name), Reasons: e.reasons(r, rules, known)}
+func (e *evaluation) explain(r role, problems *snapshot.Problems) Explanation {
+	rules, known := e.intended(r, problems)
+	explanation := Explanation{Key: Key(r.name()), Reasons: e.reasons(r, rules, known)}
 	if !known {
 		return explanation
 	}
-	from, sources := e.sources(e.node(r))
+	from, sources := e.sources(e.node(r[0]))
 	explanation.Sources = sources
 	explanation.Rules = make([]Contribution, len(rules))
 	for k, rule := range rules {
@@ -130,7 +128,7 @@ func (e *evaluation) explain(r role, problems *snapshot.Problems, compute func(*
 func (e *evaluation) sources(start *node) (from map[ruleID][]string, sources []Source) {
 	from = map[ruleID][]string{}
 	contribute := func(n *node) {
-		for _, r := range e.leaf(n).rules {
+		for _, r := range e.leaf(n).list.rules {
 			from[r.id] = append(from[r.id], n.name)
 		}
 	}
@@ -154,7 +152,7 @@ func (e *evaluation) sources(start *node) (from map[ruleID][]string, sources []S
 				}
 				nodes[n] = true
 				source := Source{Name: n.name, Via: via.name, Selector: via.selectedBy[i]}
-				if e.contributesNested(n) {
+				if e.mode != stored && e.computable(n) {
 					source.Aggregates = true
 					queue = append(queue, n)
 				} else {
@@ -182,9 +180,9 @@ func (e *evaluation) reasons(r role, rules []rule, known bool) []Reason {
 	case !r.aggregates():
 		return []Reason{{Code: ReasonNotAggregated, Message: "it has no aggregationRule and keeps its rules"}}
 	}
-	n := e.node(r)
+	n := e.node(r[0])
 	if known {
-		e.group(n, e.completeSettled) // for cycles, if they have not been looked for
+		e.group(n) // for cycles, if they have not been looked for
 	}
 	var reasons []Reason
 	if len(n.aggregation.selectors) == 0 {

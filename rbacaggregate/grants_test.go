@@ -277,11 +277,11 @@ func TestGrantsOfAWriteThatChangesNothing(t *testing.T) {
 		}
 		x := NewIndex(Snapshot{ClusterRoles: roles}, Options{})
 		for _, role := range roles {
-			d, _ := x.dependency(Key(role.Name), &ruleIDs{})
+			d := x.dependency(Key(role.Name), &ruleIDs{})
 			// A rule that is stored in a cycle, or kept over ClusterRoles that aggregate nothing, may go:
 			// the answer is on the safe side.
 			if slices.ContainsFunc(d.roles, func(n *node) bool {
-				own, _ := x.dependency(Key(n.name), &ruleIDs{})
+				own := x.dependency(Key(n.name), &ruleIDs{})
 				return own.roundabout || n.aggregation != nil && keepsStored(n.object) && !d.surelyKept(n)
 			}) {
 				continue

@@ -2,6 +2,7 @@ package rbacaggregate
 
 import (
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
@@ -39,12 +40,7 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 		return Result{}, err
 	}
 	problems := x.newProblems()
-	r, found := x.lookup(key)
-	if !found {
-		return Result{}, problems.Err()
-	}
-	e := x.evaluatePlans()
-	result := e.plan(r, problems, e.once)
+	result := x.evaluatePlans(false).plan(x.lookup(key), problems)
 	return result, problems.Err()
 }
 
@@ -54,16 +50,16 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
 	}
-	e := x.evaluateAll()
+	e := x.evaluatePlans(true)
 	var outcomes []Outcome
-	x.eachPlanned(func(r role) {
+	for _, r := range x.planned() {
 		var problems snapshot.Problems
-		outcome := Outcome{Key: Key(r.name), Result: e.plan(r, &problems, e.contribute)}
+		outcome := Outcome{Key: Key(r.name()), Result: e.plan(r, &problems)}
 		outcome.Err = problems.Err()
 		if outcome.Err != nil || !outcome.Result.Empty() {
 			outcomes = append(outcomes, outcome)
 		}
-	})
+	}
 	return outcomes, x.newProblems().Err()
 }
 
@@ -72,55 +68,41 @@ func (x *Index) Rules(key purekube.Key) ([]rbacv1.PolicyRule, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
 	}
-	problems := x.newProblems()
-	r, found := x.lookup(key)
-	if !found {
-		problems.Add(notFound(key))
-		return nil, problems.Err()
+	r := x.lookup(key)
+	if r == nil {
+		return nil, x.errorWith(notFound(key))
 	}
-	e := x.evaluatePlans()
-	rules, known := e.intended(r, problems, e.once)
+	problems := x.newProblems()
+	rules, known := x.evaluatePlans(false).intended(r, problems)
 	if !known {
 		return nil, problems.Err()
 	}
 	return copyOf(rules), problems.Err()
 }
 
-// eachPlanned calls f for the roles that have a plan, sorted by name: those with an aggregationRule and
-// the ambiguous ones.
-func (x *Index) eachPlanned(f func(role)) {
-	names := make([]string, 0, x.aggregated.Len()+x.ambiguous.Len())
-	for name := range x.aggregated.All() {
-		names = append(names, name)
+// planned returns the roles that have a plan, sorted by name: those with an aggregationRule and the ambiguous ones.
+func (x *Index) planned() []role {
+	roles := make([]role, 0, x.aggregations.Len())
+	for name := range x.aggregations.All() {
+		roles = append(roles, x.find(name.Name))
 	}
-	for name := range x.ambiguous.All() {
-		names = append(names, name)
+	for _, twins := range x.objects.AmbiguousNames() {
+		roles = append(roles, twins)
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		r, _ := x.find(name)
-		f(r)
-	}
-}
-
-// once computes what one role comes to, and nothing else.
-func (e *evaluation) once(n *node) *contribution {
-	if e.mode != stored {
-		e.group(n, e.completeSettled)
-	}
-	return e.collect(n)
+	slices.SortFunc(roles, func(a, b role) int { return strings.Compare(a.name(), b.name()) })
+	return roles
 }
 
 // plan is syncClusterRole in clusterroleaggregation_controller.go.
-func (e *evaluation) plan(r role, problems *snapshot.Problems, compute func(*node) *contribution) Result {
-	if !r.ambiguous() && !r.aggregates() {
+func (e *evaluation) plan(r role, problems *snapshot.Problems) Result {
+	if !r.planned() {
 		return Result{}
 	}
-	rules, known := e.intended(r, problems, compute)
-	if !known || sameRules(rules, e.stored(e.node(r))) {
+	rules, known := e.intended(r, problems)
+	if !known || sameRules(rules, e.stored(e.node(r[0]))) {
 		return Result{}
 	}
-	set := SetRules{Name: r.name, UID: r.object.UID, Rules: copyOf(rules)}
+	set := SetRules{Name: r.name(), UID: r[0].UID, Rules: copyOf(rules)}
 	if e.index.options.matchUpstream() {
 		set.UID = ""
 		if len(rules) == 0 {
@@ -133,23 +115,24 @@ func (e *evaluation) plan(r role, problems *snapshot.Problems, compute func(*nod
 
 // intended returns the rules that a role should have, if they can be known, and adds the problems
 // that this rests on.
-func (e *evaluation) intended(r role, problems *snapshot.Problems, compute func(*node) *contribution) (rules []rule, known bool) {
+func (e *evaluation) intended(r role, problems *snapshot.Problems) (rules []rule, known bool) {
 	if r.ambiguous() {
-		problems.Add(duplicateError(r.name))
+		problems.Add(duplicateError(r.name()))
 		return nil, false
 	}
-	n := e.node(r)
-	if !r.aggregates() {
+	n := e.node(r[0])
+	if n.aggregation == nil {
 		return e.stored(n), true
 	}
-	known = e.computable(n)
-	resting := n.problems
-	if known {
-		c := compute(n)
-		rules, resting = e.kept(n, c.rules), c.resting
+	failing := []*node{n}
+	if known = e.computable(n); known {
+		l := e.contribution(n)
+		rules, failing = e.kept(n, l.rules), l.failing
 	}
-	for _, problem := range resting {
-		problems.Add(copyError(problem))
+	for _, n := range failing {
+		for _, problem := range n.problems {
+			problems.Add(copyError(problem))
+		}
 	}
 	return rules, known
 }
@@ -157,4 +140,11 @@ func (e *evaluation) intended(r role, problems *snapshot.Problems, compute func(
 // notFound is the error for a question about a ClusterRole that is not there.
 func notFound(key purekube.Key) *purekube.ObjectError {
 	return &purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}
+}
+
+// errorWith joins a problem with those of the Index as a whole.
+func (x *Index) errorWith(problem *purekube.ObjectError) error {
+	problems := x.newProblems()
+	problems.Add(problem)
+	return problems.Err()
 }

@@ -517,15 +517,6 @@ func changeIndex[S, K any, X index[S, K, X]](x *X, snapshot func(Object) S, oldO
 
 func serviceCIDRLoop() *looped {
 	var x *servicecidr.Index
-	snapshot := func(o Object) (s servicecidr.Snapshot) {
-		switch o := o.(type) {
-		case *networkingv1.ServiceCIDR:
-			s.ServiceCIDRs = append(s.ServiceCIDRs, o)
-		case *networkingv1.IPAddress:
-			s.IPAddresses = append(s.IPAddresses, o)
-		}
-		return s
-	}
 	return &looped{
 		name: "servicecidr", kinds: []schema.GroupVersionResource{serviceCIDRs, ipAddresses},
 		restart: func(v *View) (keys []string) {
@@ -535,10 +526,10 @@ func serviceCIDRLoop() *looped {
 			}
 			return keys
 		},
-		changed: func(oldObj, newObj Object) []string { return changeIndex(&x, snapshot, oldObj, newObj) },
+		changed: func(oldObj, newObj Object) []string { return namesOf(changeIndex(&x, rangesOf, oldObj, newObj)) },
 		plan: func(key string, live *View) Decision {
 			now, _ := x.With(servicecidr.Snapshot{Now: live.Now})
-			r, err := now.Plan(key)
+			r, err := now.Plan(servicecidr.Key(key))
 			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
 		},
 	}
