@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -96,7 +96,7 @@ func (w answers) changed(by map[purekube.Need]purekube.Answer, keep bool) (next 
 		before, had := w.find(l)
 		after, has := next.find(l)
 		if had || has {
-			changes = append(changes, answerChange{l, before, after, had != has || readOf(before) != readOf(after)})
+			changes = append(changes, answerChange{l, before, after, had != has || !sameAnswer(before, after)})
 		}
 		// Each kind once: thousands of answers can say it of one kind, and each look at it is at all of its objects.
 		if kind := l.groupKind(); len(kinds) == 0 || kinds[len(kinds)-1] != kind {
@@ -108,26 +108,9 @@ func (w answers) changed(by map[purekube.Need]purekube.Answer, keep bool) (next 
 	})
 }
 
-// read is what budgets read of an answer.
-type read struct {
-	failed, gone bool
-	text         string
-	scaled       scaled
-}
-
-func readOf(a purekube.Answer) read {
-	r := read{failed: a.Err != nil, gone: a.Object == nil, text: textOf(a.Err)}
-	switch o := a.Object.(type) {
-	case *autoscalingv1.Scale:
-		if o != nil {
-			r.scaled = scaled{uid: o.UID, replicas: o.Spec.Replicas}
-		}
-	case *appsv1.ReplicaSet:
-		if o != nil {
-			r.scaled = scaledOf(o, o.Spec.Replicas)
-		}
-	}
-	return r
+// sameAnswer reports whether two answers say the same.
+func sameAnswer(a, b purekube.Answer) bool {
+	return (a.Err == nil) == (b.Err == nil) && textOf(a.Err) == textOf(b.Err) && reflect.DeepEqual(a.Object, b.Object)
 }
 
 func textOf(err error) string {
@@ -170,14 +153,14 @@ const noScaleText = " does not implement the scale subresource"
 // any supported release, and empty for every other kind. The version counts: upstream's error for a version that the
 // API server does not serve is another one.
 func resourceWithoutScale(apiVersion, kind string) string {
-	switch [2]string{apiVersion, kind} {
-	case [2]string{"batch/v1", "Job"}:
+	switch apiVersion + " " + kind {
+	case "batch/v1 Job":
 		return "jobs.batch"
-	case [2]string{"batch/v1", "CronJob"}:
+	case "batch/v1 CronJob":
 		return "cronjobs.batch"
-	case [2]string{"apps/v1", daemonSetKind}:
+	case "apps/v1 DaemonSet":
 		return "daemonsets.apps"
-	case [2]string{"v1", "Node"}:
+	case "v1 Node":
 		return "nodes"
 	}
 	return ""
@@ -192,10 +175,8 @@ func saysNoScale(l lookup, a purekube.Answer) bool {
 	switch l.kind {
 	case replicationControllerKind:
 		return l.group != ""
-	case replicaSetKind, deploymentKind:
-		return !appsGroup(l.group)
-	case statefulSetKind:
-		return l.group != "apps"
+	case replicaSetKind, deploymentKind, statefulSetKind:
+		return !appsGroup(l.group) || l.kind == statefulSetKind && l.group != "apps"
 	}
 	return true
 }

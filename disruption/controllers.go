@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/persistent"
@@ -118,11 +119,11 @@ func (w *workloads) controllerOf(namespace string, ref *metav1.OwnerReference) a
 	var known bool
 	switch {
 	case ref.Kind == replicationControllerKind && gv.Group == "":
-		a, known = w.replicationController(key, ref.UID)
+		a, known = ofObject(w.replicationControllers, replicationControllerKind, key, ref.UID, func(rc *corev1.ReplicationController) *int32 { return rc.Spec.Replicas })
 	case ref.Kind == replicaSetKind && appsGroup(gv.Group):
 		a, known = w.replicaSet(key, ref)
 	case ref.Kind == statefulSetKind && gv.Group == "apps":
-		a, known = w.statefulSet(key, ref.UID)
+		a, known = ofObject(w.statefulSets, statefulSetKind, key, ref.UID, func(ss *appsv1.StatefulSet) *int32 { return ss.Spec.Replicas })
 	}
 	if !known {
 		a = w.scaleOf(gv.Group, namespace, ref)
@@ -140,26 +141,17 @@ var appsGroups = []string{"apps", "extensions"}
 
 func appsGroup(group string) bool { return slices.Contains(appsGroups, group) }
 
-func (w *workloads) replicationController(key types.NamespacedName, uid types.UID) (answer, bool) {
-	rc, problem := w.replicationControllers.Lookup(key)
+// ofObject answers with the object of that name and UID, if the snapshot has it.
+func ofObject[T any, P snapshot.Object[T]](objects *persistent.Objects[T, P], kind string, key types.NamespacedName, uid types.UID,
+	replicas func(P) *int32) (a answer, known bool) {
+	o, problem := objects.Lookup(key)
 	if problem != nil {
 		return answer{problem: problem}, true
 	}
-	if rc == nil || rc.UID != uid {
+	if o == nil || o.GetUID() != uid {
 		return answer{}, false
 	}
-	return foundAnswer(replicationControllerKind, rc.Name, rc.UID, rc.Spec.Replicas), true
-}
-
-func (w *workloads) statefulSet(key types.NamespacedName, uid types.UID) (answer, bool) {
-	ss, problem := w.statefulSets.Lookup(key)
-	if problem != nil {
-		return answer{problem: problem}, true
-	}
-	if ss == nil || ss.UID != uid {
-		return answer{}, false
-	}
-	return foundAnswer(statefulSetKind, ss.Name, ss.UID, ss.Spec.Replicas), true
+	return foundAnswer(kind, key.Name, uid, replicas(o)), true
 }
 
 // replicaSet answers with the Deployment that controls the ReplicaSet, or else with itself.
@@ -209,19 +201,14 @@ func (w *workloads) throughReplicaSet(rs *appsv1.ReplicaSet) (answer, bool) {
 		// Upstream looks up what is at hand here.
 		return itself, !w.o.matchUpstream()
 	}
-	deployment, problem := w.deployments.Lookup(types.NamespacedName{Namespace: rs.Namespace, Name: owner.Name})
-	switch {
-	case problem != nil:
-		return answer{problem: problem}, true
-	case deployment != nil && deployment.UID == owner.UID:
-		return foundAnswer(deploymentKind, deployment.Name, deployment.UID, deployment.Spec.Replicas), true
-	case w.o.matchUpstream():
-		// Upstream looks up the ReplicaSet's scale, whatever becomes of the Deployment.
-		return answer{}, false
+	a, known := ofObject(w.deployments, deploymentKind, types.NamespacedName{Namespace: rs.Namespace, Name: owner.Name}, owner.UID,
+		func(d *appsv1.Deployment) *int32 { return d.Spec.Replicas })
+	if known || w.o.matchUpstream() {
+		// Upstream looks up the ReplicaSet's scale otherwise, whatever becomes of the Deployment.
+		return a, known
 	}
 	// D-22: in the middle of a rollout the ReplicaSet has fewer replicas than the Deployment.
-	a := w.scaleOf(gv.Group, rs.Namespace, owner)
-	if a.found.kind == "" && a.problem == nil && a.need == nil {
+	if a = w.scaleOf(gv.Group, rs.Namespace, owner); a.found.kind == "" && a.problem == nil && a.need == nil {
 		// There is no such Deployment.
 		return itself, true
 	}
@@ -230,11 +217,7 @@ func (w *workloads) throughReplicaSet(rs *appsv1.ReplicaSet) (answer, bool) {
 
 // foundAnswer takes absent replicas for 1, the API's default (D-12).
 func foundAnswer(kind, name string, uid types.UID, replicas *int32) answer {
-	scale := int32(1)
-	if replicas != nil {
-		scale = *replicas
-	}
-	return answer{found: controller{kind: kind, name: name, uid: uid, scale: scale}}
+	return answer{found: controller{kind: kind, name: name, uid: uid, scale: ptr.Deref(replicas, 1)}}
 }
 
 func scaleProblem(kind string, key types.NamespacedName, err error) answer {

@@ -213,11 +213,11 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 			all = append(all, x.explainPod(pod, covering))
 		}
 	}
-	reported := map[place]bool{}
+	reported := map[purekube.Key]bool{}
 	for st := range x.states.All() {
 		e, d := x.explainBudget(st, pods[st])
 		for _, problem := range d.problems {
-			reported[placeOf(problem)] = true
+			reported[keyOfProblem(problem)] = true
 		}
 		all = append(all, e)
 	}
@@ -262,7 +262,7 @@ func (x *Index) explainBudget(st *budgetState, pods []*corev1.Pod) (Explanation,
 	e := &BudgetExplanation{
 		Rule: rule(b.Spec), Selector: metav1.FormatLabelSelector(b.Spec.Selector), Reported: countsOf(b.Status),
 	}
-	t := x.count(st)
+	counted := x.count(st)
 	for _, pod := range pods {
 		h, until := healthOf(pod, b.Status.DisruptedPods, x.time, x.o)
 		e.Pods = append(e.Pods, PodHealth{Name: pod.Name, Node: pod.Spec.NodeName, Health: h, Until: until})
@@ -270,13 +270,13 @@ func (x *Index) explainBudget(st *budgetState, pods []*corev1.Pod) (Explanation,
 			e.Unmanaged = append(e.Unmanaged, pod.Name)
 		}
 	}
-	for name := range t.ambiguous {
+	for name := range counted.ambiguous {
 		e.Pods = append(e.Pods, PodHealth{Name: name, Health: Ambiguous})
 	}
 	at := map[controller]int{}
-	t.onController = func(r reference, a answer) { e.addController(r, a, at) }
-	d := t.decide(x.workloads, x.time, x.o)
-	t.onController = nil
+	counted.onController = func(r reference, a answer) { e.addController(r, a, at) }
+	d := counted.decide(x.workloads, x.time, x.o)
+	counted.onController = nil
 
 	e.Needs = d.needs
 	e.UpToDate = d.budget == nil && len(d.needs) == 0
@@ -297,7 +297,7 @@ func (x *Index) explainBudget(st *budgetState, pods []*corev1.Pod) (Explanation,
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), slices.Compare(a.Through, b.Through))
 	})
 	slices.Sort(e.Unmanaged)
-	e.Never, e.Shortfall = t.outlook(d, e.Computed, x.workloads, x.o)
+	e.Never, e.Shortfall = counted.outlook(d, e.Computed, x.workloads, x.o)
 	return Explanation{Key: KeyOf(b), Reasons: e.reasons(b), Budget: e}, d
 }
 

@@ -204,13 +204,13 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 		return nil, err
 	}
 	var outcomes []Outcome
-	reported := map[place]bool{}
+	reported := map[purekube.Key]bool{}
 	for st := range x.states.All() {
 		d := x.decide(st)
 		var problems snapshot.Problems
 		for _, e := range d.problems {
 			problems.Add(e)
-			reported[placeOf(e)] = true
+			reported[keyOfProblem(e)] = true
 		}
 		outcomes = appendOutcome(outcomes, KeyOf(st.budget), d.result(), problems)
 	}
@@ -241,10 +241,10 @@ func (x *Index) podsWithPlans() []*corev1.Pod {
 
 // wholeSnapshot is what is wrong with the objects and with no key in particular. reported are the
 // objects that the errors of keys name.
-func (x *Index) wholeSnapshot(reported map[place]bool) error {
+func (x *Index) wholeSnapshot(reported map[purekube.Key]bool) error {
 	problems := x.problems()
 	for _, e := range x.workloads.duplicates() {
-		if !reported[placeOf(e)] {
+		if !reported[keyOfProblem(e)] {
 			problems.Add(e)
 		}
 	}

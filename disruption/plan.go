@@ -62,12 +62,12 @@ func appendDuplicates(outcomes []Outcome, duplicates []*purekube.ObjectError) []
 	for _, e := range duplicates {
 		var problems snapshot.Problems
 		problems.Add(e)
-		outcomes = appendOutcome(outcomes, purekube.Key{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}, Result{}, problems)
+		outcomes = appendOutcome(outcomes, keyOfProblem(e), Result{}, problems)
 	}
 	return outcomes
 }
 
-// place is what a problem is about.
-type place struct{ kind, namespace, name string }
-
-func placeOf(e *purekube.ObjectError) place { return place{e.Kind, e.Namespace, e.Name} }
+// keyOfProblem names what a problem is about.
+func keyOfProblem(e *purekube.ObjectError) purekube.Key {
+	return purekube.Key{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
+}

@@ -144,7 +144,6 @@ const (
 	replicaSetKind            = "ReplicaSet"
 	deploymentKind            = "Deployment"
 	statefulSetKind           = "StatefulSet"
-	daemonSetKind             = "DaemonSet"
 )
 
 // stamp is the time as the API keeps it, in whole seconds, and never zero: the library

@@ -82,7 +82,7 @@ func (r *row) add(purekube, karpenter, handler bool) {
 
 func TestVerdicts(t *testing.T) {
 	pods, nodes := map[string]*row{}, map[string]*row{}
-	outcomes := map[string]*[2]int{} // of DrainNode, by what karpenter says
+	outcomes := map[string]*[2]int{} // of drain.Node, by what karpenter says
 	for i := range uint64(clusters) {
 		c := sample(t, i)
 		l := limits(t, c.Budgets)
@@ -135,7 +135,7 @@ func TestVerdicts(t *testing.T) {
 			}
 		}
 	}
-	b.WriteString("\n| DrainNode | karpenter: can be evicted | karpenter: cannot |\n|---|---:|---:|\n")
+	b.WriteString("\n| drain.Node | karpenter: can be evicted | karpenter: cannot |\n|---|---:|---:|\n")
 	for _, outcome := range slices.Sorted(maps.Keys(outcomes)) {
 		fmt.Fprintf(&b, "| %s | %d | %d |\n", outcome, outcomes[outcome][0], outcomes[outcome][1])
 	}
