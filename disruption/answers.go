@@ -120,7 +120,7 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// objectOf is the object that a look-up found, nil if there is none, and why it cannot be had.
+// objectOf is the object that a look-up found, nil if there is none, and why it is not available.
 func objectOf[T any](a purekube.Answer) (*T, error) {
 	switch object, ok := a.Object.(*T); {
 	case a.Err != nil:

@@ -242,3 +242,15 @@ func ExampleIndex_CheckEviction() {
 	// db-1 RefusedNow 429 [shop/db]
 	// db-2 RefusedNow 429 [shop/db]
 }
+
+func ExampleBudgetKey() {
+	fmt.Println(disruption.BudgetKey("shop", "db"))
+	// Output:
+	// PodDisruptionBudget/shop/db
+}
+
+func ExamplePodKey() {
+	fmt.Println(disruption.PodKey("shop", "db-0"))
+	// Output:
+	// Pod/shop/db-0
+}
