@@ -119,11 +119,13 @@ func (w *workloads) controllerOf(namespace string, ref *metav1.OwnerReference) a
 	var known bool
 	switch {
 	case ref.Kind == replicationControllerKind && gv.Group == "":
-		a, known = ofObject(w.replicationControllers, replicationControllerKind, key, ref.UID, func(rc *corev1.ReplicationController) *int32 { return rc.Spec.Replicas })
+		a, known = ofObject(w.replicationControllers, replicationControllerKind, key, ref.UID,
+			func(rc *corev1.ReplicationController) *int32 { return rc.Spec.Replicas })
 	case ref.Kind == replicaSetKind && appsGroup(gv.Group):
 		a, known = w.replicaSet(key, ref)
 	case ref.Kind == statefulSetKind && gv.Group == "apps":
-		a, known = ofObject(w.statefulSets, statefulSetKind, key, ref.UID, func(ss *appsv1.StatefulSet) *int32 { return ss.Spec.Replicas })
+		a, known = ofObject(w.statefulSets, statefulSetKind, key, ref.UID,
+			func(ss *appsv1.StatefulSet) *int32 { return ss.Spec.Replicas })
 	}
 	if !known {
 		a = w.scaleOf(gv.Group, namespace, ref)

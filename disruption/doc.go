@@ -38,8 +38,8 @@
 //  1. Hand in the part of the cluster that a question needs. Plan and Explain of a budget, and
 //     CheckEviction with Recomputed: all budgets, pods, ReplicationControllers, ReplicaSets,
 //     Deployments and StatefulSets of the budget's namespace. CheckEviction with AsWritten: the
-//     pod and all budgets of its namespace. Plan of a pod: the pod. A pod that is left out is a pod that is gone. A workload that is left out costs
-//     a look-up (D-22), and nothing else.
+//     pod and all budgets of its namespace. Plan of a pod: the pod. A pod that is left out is a
+//     pod that is gone. A workload that is left out costs a look-up (D-22), and nothing else.
 //  2. Look up each Need at the API server. Put the answer into Snapshot.Answers under the Need
 //     and plan again; an answer may bring another Need. A Need with the subresource scale is for a
 //     scale. HTTP 404 for it has two meanings. If discovery lists the subresource scale for the

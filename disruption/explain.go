@@ -34,19 +34,16 @@ const (
 	Ambiguous Health = "Ambiguous"
 )
 
-// text is for people.
-func (h Health) text() string {
-	return map[Health]string{
-		Healthy: "healthy", NotReady: "not ready", BeingDeleted: "being deleted", BeingEvicted: "being evicted",
-		Ambiguous: "more than one pod of this name",
-	}[h]
-}
-
-// code is that of a pod that does not count as healthy, and empty of one that does.
-func (h Health) code() Code {
-	return map[Health]Code{
-		NotReady: ReasonPodNotReady, BeingDeleted: ReasonPodBeingDeleted, BeingEvicted: ReasonPodBeingEvicted, Ambiguous: ReasonPodAmbiguous,
-	}[h]
+// healths are the text for people, and the code of a pod that does not count as healthy.
+var healths = map[Health]struct {
+	text string
+	code Code
+}{
+	Healthy:      {"healthy", ""},
+	NotReady:     {"not ready", ReasonPodNotReady},
+	BeingDeleted: {"being deleted", ReasonPodBeingDeleted},
+	BeingEvicted: {"being evicted", ReasonPodBeingEvicted},
+	Ambiguous:    {"more than one pod of this name", ReasonPodAmbiguous},
 }
 
 // Explanation says why a budget allows the disruptions that it allows, or what is known about a pod.

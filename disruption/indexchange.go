@@ -11,7 +11,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -134,7 +133,8 @@ func (e *indexEdit) workloads(c workloadChanges) {
 		}
 	}
 	for _, kind := range c.kinds {
-		e.affectBudgetsOfKind(kind)
+		// Whatever its objects are called, and wherever they are.
+		e.affectBudgetsNaming(budgetReference{kind: kind.Kind}, func(r budgetReference) bool { return r.kind == kind.Kind }, kind.Group)
 	}
 }
 
@@ -185,7 +185,12 @@ func (l lookup) source() source {
 
 // affectBudgetsOf affects the budgets that ask for a scale and cover a pod whose controller it is.
 func (e *indexEdit) affectBudgetsOf(namespace string, of source) {
-	e.affectBudgetsNaming(namespace, of.kind, of.name, of.groups)
+	named := func(kind, name string, groups []string) {
+		e.affectBudgetsNaming(budgetReference{namespace: namespace, kind: kind, name: name}, func(r budgetReference) bool {
+			return r.kind == kind && r.namespace == namespace && r.name == name
+		}, groups...)
+	}
+	named(of.kind, of.name, of.groups)
 	if !of.replicaSets {
 		return
 	}
@@ -193,42 +198,25 @@ func (e *indexEdit) affectBudgetsOf(namespace string, of source) {
 		if rs.namespace != namespace || rs.deployment != of.name {
 			break
 		}
-		e.affectBudgetsNaming(namespace, replicaSetKind, rs.replicaSet, appsGroups)
+		named(replicaSetKind, rs.replicaSet, appsGroups)
 	}
 }
 
-func (e *indexEdit) affectBudgetsNaming(namespace, kind, name string, groups []string) {
-	for r := range e.next.references.From(budgetReference{namespace: namespace, kind: kind, name: name}) {
-		if r.namespace != namespace || r.kind != kind || r.name != name {
+// affectBudgetsNaming affects the budgets that ask for a scale and cover a pod that names such a controller of one of these
+// groups. The first reference to one is not before from, and the others follow it.
+func (e *indexEdit) affectBudgetsNaming(from budgetReference, such func(budgetReference) bool, groups ...string) {
+	for r := range e.next.references.From(from) {
+		if !such(r) {
 			break
 		}
 		if slices.Contains(groups, groupOf(r.apiVersion)) {
-			e.affectScaled(e.next.states.Find(types.NamespacedName{Namespace: namespace, Name: r.budget}))
-		}
-	}
-	for _, versions := range e.next.pods.AmbiguousIn(namespace) {
-		for _, pod := range versions {
-			ref := metav1.GetControllerOfNoCopy(pod)
-			if ref != nil && ref.Kind == kind && ref.Name == name && slices.Contains(groups, groupOf(ref.APIVersion)) {
-				e.affectScaled(e.next.coveredBy(pod)...)
-			}
-		}
-	}
-}
-
-// affectBudgetsOfKind affects the budgets that ask for a scale and cover a pod whose controller is of that kind.
-func (e *indexEdit) affectBudgetsOfKind(kind schema.GroupKind) {
-	for r := range e.next.references.From(budgetReference{kind: kind.Kind}) {
-		if r.kind != kind.Kind {
-			break
-		}
-		if groupOf(r.apiVersion) == kind.Group {
 			e.affectScaled(e.next.states.Find(types.NamespacedName{Namespace: r.namespace, Name: r.budget}))
 		}
 	}
 	for _, versions := range e.next.pods.AmbiguousNames() {
 		for _, pod := range versions {
-			if ref := metav1.GetControllerOfNoCopy(pod); ref != nil && ref.Kind == kind.Kind && groupOf(ref.APIVersion) == kind.Group {
+			ref := metav1.GetControllerOfNoCopy(pod)
+			if ref != nil && such(budgetReference{namespace: pod.Namespace, kind: ref.Kind, name: ref.Name}) && slices.Contains(groups, groupOf(ref.APIVersion)) {
 				e.affectScaled(e.next.coveredBy(pod)...)
 			}
 		}
@@ -265,13 +253,14 @@ func (e *indexEdit) state(name types.NamespacedName) *budgetState {
 	return e.from.states.Find(name)
 }
 
-func (e *indexEdit) put(st *budgetState) { e.changeStates().Put(st) }
+func (e *indexEdit) put(st *budgetState) { begun(&e.states, e.from.states.Edit).Put(st) }
 
-func (e *indexEdit) changeStates() *persistent.ObjectsEdit[budgetState, *budgetState] {
-	if e.states == nil {
-		e.states = e.from.states.Edit()
+// begun is an edit, which begins with the first change: most events change few parts of an index.
+func begun[E any](edit **E, begin func() *E) *E {
+	if *edit == nil {
+		*edit = begin()
 	}
-	return e.states
+	return *edit
 }
 
 // coveredBy are the budgets that cover a pod, as the changes so far leave them.
@@ -293,7 +282,7 @@ func (e *indexEdit) budget(c persistent.Change[*policyv1.PodDisruptionBudget]) {
 		next := *st
 		next.Object, next.budget = after, after
 		if st.broken != nil {
-			_, next.broken = e.compiler().matcher(after)
+			_, next.broken = begun(&e.compile, newCompiler).matcher(after)
 		}
 		e.put(&next)
 		return
@@ -318,40 +307,19 @@ func (e *indexEdit) budget(c persistent.Change[*policyv1.PodDisruptionBudget]) {
 	}
 }
 
-func (e *indexEdit) changeByLabel() *persistent.SelectorsEdit[filedSelector] {
-	if e.byLabel == nil {
-		e.byLabel = e.next.byLabel.Edit()
-	}
-	return e.byLabel
-}
-
-func (e *indexEdit) compiler() *compiler {
-	if e.compile == nil {
-		e.compile = newCompiler()
-	}
-	return e.compile
-}
-
-func (e *indexEdit) changeReferences() *persistent.Edit[budgetReference, struct{}] {
-	if e.references == nil {
-		e.references = e.from.references.Edit()
-	}
-	return e.references
-}
-
 func (e *indexEdit) removeBudget(name types.NamespacedName, st *budgetState) {
 	for _, r := range st.refs.list() {
-		e.changeReferences().Delete(referenceOf(st.budget, r.ref))
+		begun(&e.references, e.from.references.Edit).Delete(referenceOf(st.budget, r.ref))
 	}
 	if st.filed != nil {
-		e.changeByLabel().Delete(st.filed)
+		begun(&e.byLabel, e.from.byLabel.Edit).Delete(st.filed)
 	}
-	e.changeStates().Delete(name)
+	begun(&e.states, e.from.states.Edit).Delete(name)
 }
 
 // addBudget adds a budget and counts its pods.
 func (e *indexEdit) addBudget(b *policyv1.PodDisruptionBudget) []*corev1.Pod {
-	m, broken := e.compiler().matcher(b)
+	m, broken := begun(&e.compile, newCompiler).matcher(b)
 	st := &budgetState{Object: b, matcher: m, broken: broken, filed: m.file(0)}
 	pods := e.from.podsOf(st)
 	var sum podSummer
@@ -360,10 +328,10 @@ func (e *indexEdit) addBudget(b *policyv1.PodDisruptionBudget) []*corev1.Pod {
 	}
 	st.podSums, st.refs = sum.podSums, newReferences(sum.refs.list)
 	for _, r := range sum.refs.list {
-		e.changeReferences().Set(referenceOf(b, r.ref), struct{}{})
+		begun(&e.references, e.from.references.Edit).Set(referenceOf(b, r.ref), struct{}{})
 	}
 	if st.filed != nil {
-		e.changeByLabel().Put(st.filed)
+		begun(&e.byLabel, e.from.byLabel.Edit).Put(st.filed)
 	}
 	e.put(st)
 	return pods
@@ -439,13 +407,13 @@ func (e *indexEdit) count(st *budgetState, before, after *corev1.Pod) {
 		if old != nil {
 			var last bool
 			if next.refs, last = next.refs.without(referenceKey(old), before.Name); last {
-				e.changeReferences().Delete(referenceOf(st.budget, referenceKey(old)))
+				begun(&e.references, e.from.references.Edit).Delete(referenceOf(st.budget, referenceKey(old)))
 			}
 		}
 		if ref != nil {
 			var first bool
 			if next.refs, first = next.refs.with(referenceKey(ref), after.Name); first {
-				e.changeReferences().Set(referenceOf(st.budget, referenceKey(ref)), struct{}{})
+				begun(&e.references, e.from.references.Edit).Set(referenceOf(st.budget, referenceKey(ref)), struct{}{})
 			}
 		}
 	}

@@ -123,8 +123,8 @@ func (e *BudgetExplanation) reasons(b *policyv1.PodDisruptionBudget) []Reason {
 		}
 	}
 	for _, p := range e.Pods {
-		if code := p.Health.code(); code != "" {
-			message := fmt.Sprintf("pod %s: %s", p.Name, p.Health.text())
+		if code := healths[p.Health].code; code != "" {
+			message := fmt.Sprintf("pod %s: %s", p.Name, healths[p.Health].text)
 			if !p.Until.IsZero() {
 				message += fmt.Sprintf(", and expected to be gone by %s", p.Until.UTC().Format(time.RFC3339))
 			}
