@@ -7,150 +7,9 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/podstate"
-	"github.com/purekube/purekube/internal/snapshot"
 )
-
-// AffectedByPod returns the keys whose plan may differ after an event of a pod, sorted. oldPod is
-// nil for a pod that was added, newPod for one that was deleted; s is the snapshot after the event.
-//
-// It names the pod if it has or had work to do, and the claims for which it matters that the pod
-// came, went, was replaced or is done: those that name it as a consumer or as their owner. When
-// it is deleted, replaced or done, it names as well the claims that its entries resolve to and the
-// one of status.extendedResourceClaimStatus.
-//
-// It names at least what upstream's enqueuePod does. Upstream does not look for claims that name
-// a pod which does not name them.
-func AffectedByPod(s Snapshot, oldPod, newPod *corev1.Pod, o Options) []Key {
-	e := podEvent{oldPod, newPod}
-	if len(e.pods()) == 0 {
-		return nil
-	}
-	x := newTables(claimsFor(s, e.pods(), o), o).planner()
-	var concerned []*resourcev1.ResourceClaim
-	if e.matters() {
-		for _, claim := range slices.Concat(s.Claims, s.Assumed) {
-			if claim != nil && e.concerns(x, claim) {
-				concerned = append(concerned, claim)
-			}
-		}
-	}
-	var keys keySet
-	keys.addPodEvent(x, x, e, concerned)
-	return keys.sorted()
-}
-
-// AffectedByClaim returns the keys whose plan may differ after an event of a claim, sorted. oldClaim
-// is nil for a claim that was added, newClaim for one that was deleted; s is the snapshot after the
-// event.
-//
-// It names the claim, and each pod that uses it and has or had work to do. A pod uses a claim that
-// one of its entries resolves to, or that was generated for it and is not in its status yet. For
-// a pod that is done it names the other claims that the pod uses too.
-//
-// With PodGroups it names those that use the claim as well, and the pods of the one that the claim
-// was generated for, where they have or had work to do.
-//
-// It names at least what upstream's enqueueResourceClaim does, but for pods whose plan does not
-// differ: of a PodGroup that uses the claim upstream names all pods. Upstream does not name a claim
-// that was deleted, nor the pod of a generated claim before the status names that.
-func AffectedByClaim(s Snapshot, oldClaim, newClaim *resourcev1.ResourceClaim, o Options) []Key {
-	versions := []*resourcev1.ResourceClaim{oldClaim, newClaim}
-	for _, claim := range s.Assumed {
-		// Which version counts may have changed.
-		if claim != nil && (KeyOfClaim(claim) == KeyOfClaim(oldClaim) || KeyOfClaim(claim) == KeyOfClaim(newClaim)) {
-			versions = append(versions, claim)
-		}
-	}
-	users := podsWhere(s, func(pod *corev1.Pod) bool {
-		return slices.ContainsFunc(versions, func(claim *resourcev1.ResourceClaim) bool { return usesClaim(pod, claim) || sharesClaim(pod, claim, o) })
-	})
-	groups := groupsWhere(s, o, func(g *podGroup) bool {
-		return slices.ContainsFunc(versions, func(claim *resourcev1.ResourceClaim) bool { return usesClaim(&g.Pod, claim) })
-	})
-	after := claimsFor(s, slices.Concat(users, groups.asPods()), o)
-	before := after
-	before.Claims = slices.DeleteFunc(slices.Clone(after.Claims), func(c *resourcev1.ResourceClaim) bool {
-		return newClaim != nil && KeyOfClaim(c) == KeyOfClaim(newClaim)
-	})
-	if oldClaim != nil {
-		before.Claims = append(before.Claims, oldClaim)
-	}
-	var keys keySet
-	keys.addKey(KeyOfClaim(oldClaim))
-	keys.addKey(KeyOfClaim(newClaim))
-	x, y := newTables(before, o).planner(), newTables(after, o).planner()
-	keys.addPods(x, y, users)
-	keys.addGroups(x, y, groups)
-	return keys.sorted()
-}
-
-// AffectedByTemplate returns the keys whose plan may differ after an event of a template, sorted: the
-// pods and PodGroups that have work to do and whose spec names it (upstream's
-// enqueueResourceClaimTemplate, which names the other pods of such a PodGroup as well). oldTemplate
-// is nil for a template that was added, newTemplate for one that was deleted; s is the snapshot after
-// the event.
-func AffectedByTemplate(s Snapshot, oldTemplate, newTemplate *resourcev1.ResourceClaimTemplate, o Options) []Key {
-	users := podsWhere(s, func(pod *corev1.Pod) bool { return namesTemplate(pod, oldTemplate) || namesTemplate(pod, newTemplate) })
-	groups := groupsWhere(s, o, func(g *podGroup) bool {
-		return namesTemplate(&g.Pod, oldTemplate) || namesTemplate(&g.Pod, newTemplate)
-	})
-	x := newTables(claimsFor(s, slices.Concat(users, groups.asPods()), o), o).planner()
-	var keys keySet
-	keys.addPods(x, x, users)
-	keys.addGroups(x, x, groups)
-	return keys.sorted()
-}
-
-// claimsFor leaves of the snapshot the claims that the pods' entries resolve to, and the PodGroups that
-// the pods are in.
-func claimsFor(s Snapshot, pods []*corev1.Pod, o Options) Snapshot {
-	n := Snapshot{Deleted: s.Deleted, ConfirmedPodGroups: s.ConfirmedPodGroups}
-	if o.PodGroupOf != nil && len(s.PodGroups) > 0 {
-		in := map[types.NamespacedName]bool{}
-		for _, pod := range pods {
-			in[types.NamespacedName{Namespace: pod.Namespace, Name: o.PodGroupOf(pod)}] = true
-		}
-		for i := range s.PodGroups {
-			if g := &s.PodGroups[i]; g.Name != "" && in[types.NamespacedName{Namespace: g.Namespace, Name: g.Name}] {
-				n.PodGroups = append(n.PodGroups, *g)
-			}
-		}
-	}
-	wanted := map[types.NamespacedName]bool{}
-	for _, pod := range pods {
-		for name := range resolved(pod) {
-			wanted[name] = true
-		}
-	}
-	if len(wanted) == 0 {
-		return n
-	}
-	is := func(claim *resourcev1.ResourceClaim) bool {
-		return claim != nil && claim.Name != "" && wanted[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}]
-	}
-	for _, claim := range s.Claims {
-		if is(claim) {
-			n.Claims = append(n.Claims, claim)
-		}
-	}
-	for _, claim := range s.Assumed {
-		if is(claim) {
-			n.Assumed = append(n.Assumed, claim)
-		}
-	}
-	return n
-}
-
-func podsWhere(s Snapshot, match func(*corev1.Pod) bool) []*corev1.Pod {
-	var out []*corev1.Pod
-	for _, pod := range s.Pods {
-		if pod != nil && match(pod) {
-			out = append(out, pod)
-		}
-	}
-	return out
-}
 
 // usesClaim reports whether one of the pod's entries resolves to the claim's name, or whether the claim
 // was generated for the pod. Nobody uses nil.
@@ -195,11 +54,6 @@ func (e podEvent) matters() bool {
 	return podstate.Done(e.oldPod) != podstate.Done(e.newPod)
 }
 
-// concerns reports whether the plan of the claim rests on the pod's name.
-func (e podEvent) concerns(x *planner, claim *resourcev1.ResourceClaim) bool {
-	return slices.ContainsFunc(e.pods(), func(pod *corev1.Pod) bool { return x.restsOn(claim, snapshot.KeyOf(pod)) })
-}
-
 // freed are the pods of the event that need their claims no more.
 func (e podEvent) freed() []*corev1.Pod {
 	var out []*corev1.Pod
@@ -213,9 +67,9 @@ func (e podEvent) freed() []*corev1.Pod {
 }
 
 // keySet collects keys. The zero value is empty.
-type keySet map[Key]bool
+type keySet map[purekube.Key]bool
 
-func (k *keySet) addKey(key Key) {
+func (k *keySet) addKey(key purekube.Key) {
 	if key.Name == "" {
 		return
 	}
@@ -225,12 +79,12 @@ func (k *keySet) addKey(key Key) {
 	(*k)[key] = true
 }
 
-func (k keySet) sorted() []Key {
-	var out []Key
+func (k keySet) sorted() []purekube.Key {
+	var out []purekube.Key
 	for key := range k {
 		out = append(out, key)
 	}
-	slices.SortFunc(out, compareKeys)
+	slices.SortFunc(out, purekube.Key.Compare)
 	return out
 }
 
@@ -238,10 +92,10 @@ func (k keySet) sorted() []Key {
 func (k *keySet) addFreed(e podEvent) {
 	for _, pod := range e.freed() {
 		for name := range resolved(pod) {
-			k.addKey(Key{ClaimKey, name.Namespace, name.Name})
+			k.addKey(ClaimKey(name.Namespace, name.Name))
 		}
 		if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil {
-			k.addKey(Key{ClaimKey, pod.Namespace, extended.ResourceClaimName})
+			k.addKey(ClaimKey(pod.Namespace, extended.ResourceClaimName))
 		}
 	}
 }
@@ -265,12 +119,12 @@ func (k *keySet) addPodEvent(before, after *planner, e podEvent, concerned []*re
 	was, is := before.keptForGroup(e.oldPod), after.keptForGroup(e.newPod)
 	for claim := range was {
 		if !is[claim] {
-			k.addKey(Key{ClaimKey, claim.namespace, claim.name})
+			k.addKey(ClaimKey(claim.namespace, claim.name))
 		}
 	}
 	for claim := range is {
 		if !was[claim] {
-			k.addKey(Key{ClaimKey, claim.namespace, claim.name})
+			k.addKey(ClaimKey(claim.namespace, claim.name))
 		}
 	}
 }

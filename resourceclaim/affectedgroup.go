@@ -6,70 +6,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 )
-
-// AffectedByPodGroup returns the keys whose plan may differ after an event of a PodGroup, sorted.
-// oldGroup is nil for a group that was added, newGroup for one that was deleted; s is the snapshot
-// after the event. Without Options.PodGroupOf there are none.
-//
-// It names the group if it has or had work to do, its pods that have or had, and, when it came, went
-// or was replaced, the claims that name it as a consumer or that its entries resolve to
-// (enqueuePodGroup in upstream's controller.go).
-func AffectedByPodGroup(s Snapshot, oldGroup, newGroup *PodGroup, o Options) []Key {
-	if o.PodGroupOf == nil {
-		return nil
-	}
-	e := groupEventOf(oldGroup, newGroup)
-	var concerned []*resourcev1.ResourceClaim
-	if e.matters() {
-		for _, claim := range slices.Concat(s.Claims, s.Assumed) {
-			if claim != nil && slices.ContainsFunc(e.groups(), func(g *podGroup) bool { return namesPodGroup(claim, g) }) {
-				concerned = append(concerned, claim)
-			}
-		}
-	}
-	members := podsWhere(s, func(pod *corev1.Pod) bool {
-		return len(pod.Spec.ResourceClaims) > 0 && slices.ContainsFunc(e.groups(), func(g *podGroup) bool { return g.Namespace == pod.Namespace && g.Name == o.PodGroupOf(pod) })
-	})
-	after := claimsFor(s, slices.Concat(members, e.groups().asPods()), o)
-	before := after
-	before.PodGroups = slices.DeleteFunc(slices.Clone(after.PodGroups), func(g PodGroup) bool {
-		return newGroup != nil && KeyOfPodGroup(&g) == KeyOfPodGroup(newGroup)
-	})
-	if oldGroup != nil {
-		before.PodGroups = append(before.PodGroups, *oldGroup)
-	}
-	var keys keySet
-	keys.addGroupEvent(newTables(before, o).planner(), newTables(after, o).planner(), e, concerned, members)
-	return keys.sorted()
-}
 
 // groups are some PodGroups.
 type groups []*podGroup
-
-// asPods are the groups with their fields where a pod has them.
-func (g groups) asPods() []*corev1.Pod {
-	var pods []*corev1.Pod
-	for _, group := range g {
-		pods = append(pods, &group.Pod)
-	}
-	return pods
-}
-
-func groupsWhere(s Snapshot, o Options, match func(*podGroup) bool) groups {
-	if o.PodGroupOf == nil {
-		return nil
-	}
-	var matching groups
-	var g podGroup // one for all: most do not match, and it is large
-	for i := range s.PodGroups {
-		if g = podGroupOf(&s.PodGroups[i]); match(&g) {
-			matching = append(matching, ptr.To(g))
-		}
-	}
-	return matching
-}
 
 // sharesClaim reports whether the claim was generated for the PodGroup that the pod is in, and the pod
 // has entries, one of which may be the group's.
@@ -92,19 +32,6 @@ func namesPodGroup(claim *resourcev1.ResourceClaim, g *podGroup) bool {
 // newGroup).
 type groupEvent struct{ oldGroup, newGroup *podGroup }
 
-func groupEventOf(oldGroup, newGroup *PodGroup) groupEvent {
-	var e groupEvent
-	if oldGroup != nil {
-		g := podGroupOf(oldGroup)
-		e.oldGroup = &g
-	}
-	if newGroup != nil {
-		g := podGroupOf(newGroup)
-		e.newGroup = &g
-	}
-	return e
-}
-
 // groups are those of the event that are not nil.
 func (e groupEvent) groups() groups {
 	return slices.DeleteFunc(groups{e.oldGroup, e.newGroup}, func(g *podGroup) bool { return g == nil })
@@ -126,7 +53,7 @@ func (k *keySet) addGroupEvent(before, after *planner, e groupEvent, concerned [
 	}
 	if e.matters() && e.oldGroup != nil {
 		for name := range resolved(&e.oldGroup.Pod) {
-			k.addKey(Key{ClaimKey, name.Namespace, name.Name})
+			k.addKey(ClaimKey(name.Namespace, name.Name))
 		}
 	}
 	for _, claim := range concerned {

@@ -381,3 +381,22 @@ func (s *apiServer) applyGroupStatuses(name string, body []byte) error {
 	s.putGroup(g)
 	return nil
 }
+
+// lookUp answers a Need.
+func (s *apiServer) lookUp(n purekube.Need) purekube.Answer {
+	switch n.Kind {
+	case "Pod":
+		if p := s.pods[n.Name]; p != nil {
+			return purekube.Answer{Object: p.DeepCopy()}
+		}
+	case "ResourceClaim":
+		if c := s.claims[n.Name]; c != nil {
+			return purekube.Answer{Object: c.DeepCopy()}
+		}
+	case "PodGroup":
+		if g, there := s.groups[n.Name]; there {
+			return purekube.Answer{Object: g}
+		}
+	}
+	return purekube.Answer{}
+}

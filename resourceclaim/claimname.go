@@ -1,7 +1,6 @@
 package resourceclaim
 
 import (
-	"fmt"
 	"iter"
 	"slices"
 
@@ -10,37 +9,21 @@ import (
 )
 
 // NameState says what is known about the claim of an entry of a pod's spec.resourceClaims.
-// The zero value is none of the four.
-type NameState uint8
+type NameState string
 
 const (
+	// NameUnsupported, the zero value: the entry names neither a claim nor a template. It may be from a
+	// newer API.
+	NameUnsupported NameState = ""
 	// NameKnown: the entry's claim has a name. Whether that claim exists, and for a template
 	// entry whether it is the pod's own, is another question.
-	NameKnown NameState = iota + 1
+	NameKnown NameState = "Known"
 	// NameNotCreated: the claim is to be made from a template, and the pod's status does not
 	// name one yet.
-	NameNotCreated
+	NameNotCreated NameState = "NotCreated"
 	// NameNotNeeded: the pod's status says that no claim is needed for the entry.
-	NameNotNeeded
-	// NameUnsupported: the entry names neither a claim nor a template. It may be from a
-	// newer API.
-	NameUnsupported
+	NameNotNeeded NameState = "NotNeeded"
 )
-
-// String is the name of the constant without its prefix.
-func (s NameState) String() string {
-	switch s {
-	case NameKnown:
-		return "Known"
-	case NameNotCreated:
-		return "NotCreated"
-	case NameNotNeeded:
-		return "NotNeeded"
-	case NameUnsupported:
-		return "Unsupported"
-	}
-	return fmt.Sprintf("NameState(%d)", uint8(s))
-}
 
 // ClaimName resolves an entry of pod.Spec.ResourceClaims to the name of its claim: the name in
 // the entry itself, or for a template entry the one in pod.Status.ResourceClaimStatuses. The

@@ -1,7 +1,6 @@
 package resourceclaim
 
 import (
-	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -138,10 +137,16 @@ func (x *planner) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *pureku
 	}
 	key := types.NamespacedName{Namespace: claim.Namespace, Name: name}
 	pod := x.pod(key)
-	if pod != nil && x.presenceOfPod(pod) != present || pod == nil && !x.podAmbiguous(key) {
+	if pod == nil && !x.podAmbiguous(key) {
 		// The pod may be too new for the cache. If it is truly gone, the garbage collector
 		// deletes the claim.
 		return ownerAbsent, nil
+	}
+	if pod != nil {
+		if presence, problem := x.presenceOfPod(pod); presence != present {
+			// So it does if the pod is not there.
+			return ownerAbsent, problem
+		}
 	}
 	switch {
 	case pod == nil || pod.UID == "" || uid == "":
@@ -155,17 +160,10 @@ func (x *planner) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *pureku
 	}
 	switch st, problem := x.standingOf(key, uid, nil); {
 	case st == unknown:
-		return ownerUnknown, nil
+		return ownerUnknown, problem
 	case st.dropped():
 		return ownerNeedsItNoMore, nil
 	default:
 		return ownerNeedsIt, problem
 	}
-}
-
-func sortNeeds(needs []purekube.Need) []purekube.Need {
-	slices.SortFunc(needs, func(a, b purekube.Need) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
-	})
-	return slices.Compact(needs)
 }

@@ -95,37 +95,31 @@ func (x *planner) judge(namespace string, consumer *resourcev1.ResourceClaimCons
 // standingOf says what is known about the pod with that name and UID. guess, if not nil, is a pod
 // that it may be, and the only one of its name.
 func (x *planner) standingOf(name types.NamespacedName, uid types.UID, guess *corev1.Pod) (standing, *purekube.ObjectError) {
-	k := known{kind: "Pod", ambiguous: x.podAmbiguous(name)}
+	k := known{ambiguous: x.podAmbiguous(name)}
 	if pod := x.podNamed(name, guess); pod != nil {
 		k.cached, k.cachedUID, k.done = true, pod.UID, podstate.Done(pod)
 	}
-	var answer *corev1.Pod
-	if answer, k.asked = x.confirmed[name]; answer != nil {
-		k.found, k.foundUID = true, answer.UID
-	}
-	return x.standing(name, uid, k)
+	return x.standing(needPod(name.Namespace, name.Name), uid, k)
 }
 
-// known is what is known under one name: by the snapshot, and by the API server where it was asked.
+// known is what the snapshot holds under one name.
 type known struct {
-	kind                    string
 	ambiguous, cached, done bool
 	cachedUID               types.UID
-	asked, found            bool
-	foundUID                types.UID
 }
 
-// standing says what is known about the object with that name and UID.
-func (x *planner) standing(name types.NamespacedName, uid types.UID, k known) (standing, *purekube.ObjectError) {
+// standing says what is known about the object of that Need with that UID.
+func (x *planner) standing(need purekube.Need, uid types.UID, k known) (standing, *purekube.ObjectError) {
 	noUID := func() (standing, *purekube.ObjectError) {
-		return indeterminate, &purekube.ObjectError{Kind: k.kind, Namespace: name.Namespace, Name: name.Name, Field: "metadata.uid", Err: ErrNoUID}
+		return indeterminate, &purekube.ObjectError{Kind: need.Kind, Namespace: need.Namespace, Name: need.Name, Field: "metadata.uid", Err: ErrNoUID}
 	}
+	answer := x.lookUp(need)
 	ask := func() (standing, *purekube.ObjectError) {
-		if problem := snapshot.CheckNeed(purekube.Need{Kind: k.kind, Namespace: name.Namespace, Name: name.Name}); problem != nil {
+		if problem := snapshot.CheckNeed(need); problem != nil {
 			// Nobody can ask for it.
 			return indeterminate, problem
 		}
-		return unknown, nil
+		return unknown, answer.problem
 	}
 	switch {
 	case uid == "":
@@ -134,15 +128,15 @@ func (x *planner) standing(name types.NamespacedName, uid types.UID, k known) (s
 		return deleted, nil
 	case k.cachedUID == uid && k.done:
 		return done, nil
-	case x.seenDeleted(uid) && !k.asked && (k.cachedUID == uid || k.ambiguous):
+	case x.seenDeleted(uid) && !answer.asked:
 		// D-37: after a restore from a backup a UID comes back.
 		return ask()
-	case x.seenDeleted(uid) && !(k.found && (k.foundUID == uid || k.foundUID == "")):
+	case x.seenDeleted(uid) && (answer.found == nil || answer.uid() != uid && answer.uid() != ""):
 		return deleted, nil
-	case x.seenDeleted(uid) && k.foundUID == uid:
+	case x.seenDeleted(uid) && answer.uid() == uid:
 		return confirmed, nil
 	case k.ambiguous:
-		return indeterminate, snapshot.DuplicateError(k.kind, name)
+		return indeterminate, snapshot.DuplicateError(need.Kind, types.NamespacedName{Namespace: need.Namespace, Name: need.Name})
 	case k.cached && k.cachedUID == "":
 		return noUID()
 	case k.cachedUID == uid:
@@ -152,13 +146,13 @@ func (x *planner) standing(name types.NamespacedName, uid types.UID, k known) (s
 	// D-21: claims are cached apart from pods and PodGroups. While the cache of these is behind, the
 	// cached object may be the predecessor of the one asked for, under its name. So a cached object
 	// with another UID says nothing, whether it is known to be deleted or not.
-	case !k.asked:
+	case !answer.asked:
 		return ask()
-	case !k.found:
+	case answer.found == nil:
 		return gone, nil
-	case k.foundUID == "":
+	case answer.uid() == "":
 		return noUID()
-	case k.foundUID != uid:
+	case answer.uid() != uid:
 		return replaced, nil
 	}
 	return confirmed, nil
@@ -174,42 +168,50 @@ const (
 )
 
 // presenceOfPod says whether a pod that Pods holds is there. Upstream goes by its cache alone.
-func (x *planner) presenceOfPod(pod *corev1.Pod) presence {
-	answer, asked := x.confirmed[snapshot.KeyOf(pod)]
-	return x.presence(pod.UID, asked, answer != nil && answer.UID == pod.UID)
+func (x *planner) presenceOfPod(pod *corev1.Pod) (presence, *purekube.ObjectError) {
+	return x.presence(needPod(pod.Namespace, pod.Name), pod.UID)
 }
 
 // presenceOfGroup is presenceOfPod for PodGroups.
-func (x *planner) presenceOfGroup(g *podGroup) presence {
-	answer, asked := x.confirmedPodGroups[snapshot.KeyOf(g)]
-	return x.presence(g.UID, asked, answer != nil && answer.UID == g.UID)
+func (x *planner) presenceOfGroup(g *podGroup) (presence, *purekube.ObjectError) {
+	return x.presence(needPodGroup(g.Namespace, g.Name), g.UID)
 }
 
-func (x *planner) presence(uid types.UID, asked, found bool) presence {
-	switch {
-	case x.upstream() || !x.seenDeleted(uid) || found:
-		return present
-	case asked:
-		return absent
+// presence is doubtful with a problem where an answer is none.
+func (x *planner) presence(need purekube.Need, uid types.UID) (presence, *purekube.ObjectError) {
+	if x.upstream() || !x.seenDeleted(uid) {
+		return present, nil
 	}
-	return doubtful
+	switch answer := x.lookUp(need); {
+	case !answer.asked:
+		return doubtful, answer.problem
+	case answer.found != nil && answer.uid() == uid:
+		return present, nil
+	}
+	return absent, nil
+}
+
+// whetherPresent is the plan for an object whose presence is doubtful: it is asked for if there is anything to do
+// for it (D-37).
+func whetherPresent(need purekube.Need, would Result, wouldErr error, problem *purekube.ObjectError) (r Result, err error) {
+	if wouldErr == nil && would.Empty() {
+		return r, nil
+	}
+	if unsafe := snapshot.CheckNeed(need); unsafe != nil {
+		return r, unsafe
+	}
+	r.Needs = append(r.Needs, need)
+	if problem != nil {
+		err = problem
+	}
+	return r, err
 }
 
 // seenDeleted reports whether the object with that UID was seen to be deleted.
 func (x *planner) seenDeleted(uid types.UID) bool {
-	return uid != "" && x.deleted != nil && x.deleted(uid)
+	return uid != "" && x.deleted.Has(uid)
 }
 
 func podError(name types.NamespacedName, field string, err error) *purekube.ObjectError {
 	return &purekube.ObjectError{Kind: "Pod", Namespace: name.Namespace, Name: name.Name, Field: field, Err: err}
-}
-
-// needClaim is the look-up of a claim at the API server.
-func needClaim(namespace, name string) purekube.Need {
-	return purekube.Need{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: claimKind.Kind, Namespace: namespace, Name: name}
-}
-
-// needPod is the look-up of a pod at the API server.
-func needPod(namespace, name string) purekube.Need {
-	return purekube.Need{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Pod", Namespace: namespace, Name: name}
 }

@@ -41,7 +41,7 @@ func TestManyEntries(t *testing.T) {
 			require.Equal(t, []string{"new"}, statuses.Pending)
 			require.Len(t, statuses.Statuses, n, "D-5: each once")
 			require.Equal(t, "c1", *statuses.Statuses[1].ResourceClaimName)
-			require.Contains(t, AffectedByPod(s, nil, p, Options{}), podKey("p"))
+			require.Contains(t, affectedByPod(s, nil, p, Options{}), podKey("p"))
 		})
 	}
 }

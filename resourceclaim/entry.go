@@ -43,7 +43,7 @@ const (
 )
 
 // entry is one entry of a pod's spec.resourceClaims, resolved. claim is set when ready and to
-// adopt, template when to create. When it failed, problem says why, and reason is upstream's
+// adopt, template when to create. Where an answer of the API server is none, problem says why it is unknown. When it failed, problem says why, and reason is upstream's
 // text of it for the event; that is empty where the snapshot is at fault and not the pod.
 type entry struct {
 	state    entryState
@@ -88,7 +88,7 @@ func (x *planner) resolve(of entries, i int) entry {
 				return e
 			}
 			if others = claim; others == nil {
-				others = x.confirmedClaims[key]
+				others, _ = x.lookUp(needClaim(key.Namespace, key.Name)).found.(*resourcev1.ResourceClaim)
 			}
 		}
 	}
@@ -121,18 +121,19 @@ func (x *planner) named(of entries, i int, name types.NamespacedName, cached *re
 		return x.another(of, i, cached)
 	}
 	// D-28: a cache that lags does not show a claim that was made a moment ago.
-	answer, asked := x.confirmedClaims[name]
+	answer := x.lookUp(needClaim(name.Namespace, name.Name))
+	found, _ := answer.found.(*resourcev1.ResourceClaim)
 	switch {
-	case !asked:
-		return entry{state: entryUnknown}
-	case answer == nil:
+	case !answer.asked:
+		return entry{state: entryUnknown, problem: answer.problem}
+	case found == nil:
 		return entry{}
-	case !x.owns(of, answer):
-		return x.another(of, i, answer)
+	case !x.owns(of, found):
+		return x.another(of, i, found)
 	case x.upstream():
 		return entry{state: entryElsewhere}
 	}
-	return entry{state: entryReady, claim: answer}
+	return entry{state: entryReady, claim: found}
 }
 
 // another is for an entry whose status names a claim of another owner. A result without a state says

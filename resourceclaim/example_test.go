@@ -188,7 +188,7 @@ func ExampleCreateClaim_FailureEvent() {
 
 // The key of a work queue and back.
 func ExampleParseKey() {
-	key, err := resourceclaim.ParseKey("pod:ml/train-0")
+	key, err := resourceclaim.ParseKey("Pod/ml/train-0")
 	fmt.Println(key.Kind, key.Namespace, key.Name, err)
 	_, err = resourceclaim.ParseKey("train-0")
 	fmt.Println(err)

@@ -87,17 +87,17 @@ type Reason = purekube.Reason[Code]
 
 // Explanation is why the plan for a key is what it is.
 type Explanation struct {
-	Key Key
+	Key purekube.Key `json:"key"`
 	// Reasons are in the order in which the object's fields list what they are about: for a
 	// claim its consumers, its allocation and its owner, for a pod its entries. What is wrong with
 	// the object itself comes first. None: the object has nothing to do with this package, such as
 	// a pod without entries.
-	Reasons []Reason
+	Reasons []Reason `json:"reasons,omitempty"`
 }
 
 // Explain explains the plan for the key. The error is that of [Plan], or, when the snapshot does
 // not hold the object, a [purekube.ObjectError] around [purekube.ErrNotFound].
-func Explain(s Snapshot, key Key, o Options) (Explanation, error) {
+func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
 	if err := o.err(); err != nil {
 		return Explanation{}, err
 	}
@@ -106,7 +106,7 @@ func Explain(s Snapshot, key Key, o Options) (Explanation, error) {
 }
 
 // explained is [Explain] without what is wrong with the snapshot as a whole.
-func (x *planner) explained(key Key) (Explanation, error) {
+func (x *planner) explained(key purekube.Key) (Explanation, error) {
 	reasons, there, err := x.explain(key)
 	if !there {
 		err = notFound(key)
@@ -115,17 +115,8 @@ func (x *planner) explained(key Key) (Explanation, error) {
 }
 
 // notFound is the answer to a question about an object that the snapshot does not hold.
-func notFound(key Key) error {
-	kind := string(key.Kind)
-	switch key.Kind {
-	case PodKey:
-		kind = "Pod"
-	case ClaimKey:
-		kind = "ResourceClaim"
-	case PodGroupKey:
-		kind = podGroupKind
-	}
-	return &purekube.ObjectError{Kind: kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}
+func notFound(key purekube.Key) error {
+	return &purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}
 }
 
 // ExplainAll explains all pods, claims and PodGroups of the snapshot at the cost of about one pass over it:
@@ -138,39 +129,39 @@ func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
 	t := newTables(s, o)
 	x := t.planner()
 	var out []Explanation
-	explained := map[Key]bool{}
-	add := func(kind Kind, object metav1.Object) {
-		key := Key{kind, object.GetNamespace(), object.GetName()}
+	explained := map[purekube.Key]bool{}
+	add := func(kind string, object metav1.Object) {
+		key := purekube.Key{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 		if explained[key] {
 			return
 		}
 		explained[key] = true
 		if reasons, _, _ := x.explain(key); len(reasons) > 0 {
-			out = append(out, Explanation{key, reasons})
+			out = append(out, Explanation{Key: key, Reasons: reasons})
 		}
 	}
 	for _, pod := range t.snapshot.Pods {
-		add(PodKey, pod)
+		add(podKind, pod)
 	}
 	for _, claim := range t.snapshot.Claims {
-		add(ClaimKey, claim)
+		add(claimKind, claim)
 	}
 	for _, claim := range t.snapshot.Assumed {
-		add(ClaimKey, claim)
+		add(claimKind, claim)
 	}
 	for _, g := range t.groups {
-		add(PodGroupKey, g)
+		add(podGroupKind, g)
 	}
-	slices.SortFunc(out, func(a, b Explanation) int { return compareKeys(a.Key, b.Key) })
+	slices.SortFunc(out, func(a, b Explanation) int { return purekube.Key.Compare(a.Key, b.Key) })
 	return out, t.wholeProblems()
 }
 
 // explain returns the reasons for the key, whether there is such an object, and the error of its
 // plan.
-func (x *planner) explain(key Key) (reasons []Reason, there bool, err error) {
+func (x *planner) explain(key purekube.Key) (reasons []Reason, there bool, err error) {
 	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
 	switch key.Kind {
-	case ClaimKey:
+	case claimKind:
 		_, err = x.claimOutcome(name)
 		for _, p := range x.versionProblems(name) {
 			reasons = append(reasons, Reason{Field: p.Field, Code: ReasonVersionMalformed, Object: name, Message: p.Err.Error()})
@@ -181,7 +172,7 @@ func (x *planner) explain(key Key) (reasons []Reason, there bool, err error) {
 		if claim := x.newestClaim(name); claim != nil {
 			return append(reasons, x.explainClaim(claim)...), true, err
 		}
-	case PodGroupKey:
+	case podGroupKind:
 		_, err = x.podGroupOutcome(name)
 		if x.podGroupAmbiguous(name) {
 			return []Reason{duplicateReason(name)}, true, err
@@ -189,7 +180,7 @@ func (x *planner) explain(key Key) (reasons []Reason, there bool, err error) {
 		if g := x.podGroup(name); g != nil {
 			return x.explainPodGroup(g), true, err
 		}
-	case PodKey:
+	case podKind:
 		_, err = x.podOutcome(name)
 		if x.podAmbiguous(name) {
 			return []Reason{duplicateReason(name)}, true, err
@@ -298,7 +289,7 @@ func (x *planner) explainOwner(claim *resourcev1.ResourceClaim, pod types.Namesp
 		return r
 	}
 	switch st, problem := x.owner(claim); {
-	case problem != nil:
+	case problem != nil && st == ownerNeedsIt:
 		r.Code, text = ReasonOwnerIndeterminate, "the snapshot cannot tell: the claim stays"
 	case st == ownerNeedsItNoMore:
 		r.Code, text = ReasonOwnerNeedsNoClaim, "is done or gone: the claim is deleted"
@@ -315,6 +306,7 @@ func (x *planner) explainOwner(claim *resourcev1.ResourceClaim, pod types.Namesp
 
 func (x *planner) explainPod(pod *corev1.Pod) []Reason {
 	self := snapshot.KeyOf(pod)
+	presence, _ := x.presenceOfPod(pod)
 	switch {
 	case len(pod.Spec.ResourceClaims) == 0:
 		return nil
@@ -322,7 +314,7 @@ func (x *planner) explainPod(pod *corev1.Pod) []Reason {
 		return []Reason{{Field: "metadata.deletionTimestamp", Code: ReasonPodDeleting, Object: self, Message: fmt.Sprintf("pod %s is being deleted and gets nothing", self)}}
 	case !x.upstream() && podstate.Done(pod):
 		return []Reason{{Field: "status.phase", Code: ReasonPodDone, Object: self, Message: fmt.Sprintf("pod %s is done and gets nothing", self)}}
-	case x.presenceOfPod(pod) == absent:
+	case presence == absent:
 		return []Reason{{Field: "metadata.uid", Code: ReasonPodDeleted, Object: self, Message: fmt.Sprintf("pod %s is known to be deleted and gets nothing", self)}}
 	case pod.UID == "":
 		return []Reason{{Field: "metadata.uid", Code: ReasonPodWithoutUID, Object: self, Message: fmt.Sprintf("pod %s has no UID and gets nothing", self)}}
@@ -351,12 +343,13 @@ func (x *planner) explainPod(pod *corev1.Pod) []Reason {
 // explainPodGroup says what the entries of a PodGroup come to.
 func (x *planner) explainPodGroup(g *podGroup) []Reason {
 	self := snapshot.KeyOf(g)
+	presence, _ := x.presenceOfGroup(g)
 	switch {
 	case len(g.Spec.ResourceClaims) == 0:
 		return nil
 	case g.DeletionTimestamp != nil:
 		return []Reason{{Field: "metadata.deletionTimestamp", Code: ReasonPodGroupDeleting, Object: self, Message: fmt.Sprintf("PodGroup %s is being deleted and gets nothing", self)}}
-	case x.presenceOfGroup(g) == absent:
+	case presence == absent:
 		return []Reason{{Field: "metadata.uid", Code: ReasonPodGroupDeleted, Object: self, Message: fmt.Sprintf("PodGroup %s is known to be deleted and gets nothing", self)}}
 	}
 	if r, _ := x.planPodGroup(g); asksFor(r, needPodGroup(g.Namespace, g.Name)) {

@@ -41,7 +41,7 @@ func FuzzGenerateName(f *testing.F) {
 
 // FuzzParseKey checks that what parses is what was written.
 func FuzzParseKey(f *testing.F) {
-	f.Add("pod:ml/train-0")
+	f.Add("Pod/ml/train-0")
 	f.Fuzz(func(t *testing.T, s string) {
 		if key, err := ParseKey(s); err == nil && key.String() != s {
 			t.Fatalf("%q parses to %q", s, key)

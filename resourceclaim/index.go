@@ -66,8 +66,7 @@ func NewIndex(s Snapshot, o Options) *Index {
 	}
 	x.planner = planner{
 		Options: o, objects: x,
-		deleted: s.Deleted, confirmed: maps.Clone(s.Confirmed),
-		confirmedClaims: maps.Clone(s.ConfirmedClaims), confirmedPodGroups: maps.Clone(s.ConfirmedPodGroups),
+		deleted: maps.Clone(s.Deleted), answers: maps.Clone(s.Answers),
 	}
 	x.unusable = x.problems().Err()
 	return x
@@ -109,7 +108,7 @@ func (x *Index) Err() error {
 }
 
 // Plan is [Plan] for the objects of the Index.
-func (x *Index) Plan(key Key) (Result, error) {
+func (x *Index) Plan(key purekube.Key) (Result, error) {
 	if err := x.planner.err(); err != nil {
 		return Result{}, err
 	}
@@ -126,7 +125,7 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 		return nil, err
 	}
 	var out []Outcome
-	add := func(key Key, r Result, err error) {
+	add := func(key purekube.Key, r Result, err error) {
 		if err != nil || !r.Empty() {
 			out = append(out, Outcome{Key: key, Result: r, Err: err})
 		}
@@ -139,7 +138,7 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	}
 	for name := range x.pods.several.All() {
 		r, err := x.planner.podOutcome(name)
-		add(Key{PodKey, name.Namespace, name.Name}, r, err)
+		add(PodKey(name.Namespace, name.Name), r, err)
 	}
 	// Of a claim with assumed versions it is to be found out which counts.
 	assumed := x.assumedNames()
@@ -154,7 +153,7 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	}
 	for name := range assumed {
 		r, err := x.planner.claimOutcome(name)
-		add(Key{ClaimKey, name.Namespace, name.Name}, r, err)
+		add(ClaimKey(name.Namespace, name.Name), r, err)
 	}
 	for g := range x.groups.named.All() {
 		r, err := x.planner.planPodGroup(g)
@@ -162,14 +161,14 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	}
 	for name := range x.groups.several.All() {
 		r, err := x.planner.podGroupOutcome(name)
-		add(Key{PodGroupKey, name.Namespace, name.Name}, r, err)
+		add(PodGroupKey(name.Namespace, name.Name), r, err)
 	}
-	slices.SortFunc(out, func(a, b Outcome) int { return compareKeys(a.Key, b.Key) })
+	slices.SortFunc(out, func(a, b Outcome) int { return purekube.Key.Compare(a.Key, b.Key) })
 	return out, x.wholeProblems()
 }
 
 // Explain is [Explain] for the objects of the Index.
-func (x *Index) Explain(key Key) (Explanation, error) {
+func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	if err := x.planner.err(); err != nil {
 		return Explanation{}, err
 	}
@@ -191,7 +190,7 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 			out = append(out, Explanation{key, reasons})
 		}
 	}
-	slices.SortFunc(out, func(a, b Explanation) int { return compareKeys(a.Key, b.Key) })
+	slices.SortFunc(out, func(a, b Explanation) int { return purekube.Key.Compare(a.Key, b.Key) })
 	return out, x.wholeProblems()
 }
 
@@ -214,8 +213,8 @@ func (x *Index) assumedNames() map[types.NamespacedName]bool {
 }
 
 // keys are those of all objects, in no particular order.
-func (x *Index) keys() map[Key]bool {
-	keys := make(map[Key]bool, x.pods.size+x.claims.size)
+func (x *Index) keys() map[purekube.Key]bool {
+	keys := make(map[purekube.Key]bool, x.pods.size+x.claims.size)
 	for pod := range x.pods.all() {
 		keys[KeyOfPod(pod)] = true
 	}
@@ -229,6 +228,12 @@ func (x *Index) keys() map[Key]bool {
 		keys[g.key()] = true
 	}
 	return keys
+}
+
+// ListedClaims returns the claims of that name that Snapshot.Claims had; several if it had several. The slice must not be
+// written to.
+func (x *Index) ListedClaims(name types.NamespacedName) []*resourcev1.ResourceClaim {
+	return slices.Clip(x.claims.versions(name))
 }
 
 // What follows answers by name, for the planner.

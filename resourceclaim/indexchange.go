@@ -9,6 +9,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -25,7 +26,7 @@ import (
 //
 // It costs O(log n) for each object in changed, and what they affect; one change in
 // n/2 costs a pass over all objects.
-func (x *Index) With(changed Snapshot) (next *Index, affected []Key) {
+func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
 	n := *x
 	var c changes
 	n.pods, c.pods = x.pods.put(changed.Pods)
@@ -36,13 +37,9 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []Key) {
 		n.groups, c.groups = x.groups.put(podGroupsOf(changed.PodGroups))
 	}
 	n.planner.objects = &n
-	if changed.Deleted != nil {
-		n.planner.deleted = changed.Deleted
-	}
-	n.planner.confirmed = withAnswers(x.planner.confirmed, changed.Confirmed)
-	n.planner.confirmedClaims = withAnswers(x.planner.confirmedClaims, changed.ConfirmedClaims)
-	n.planner.confirmedPodGroups = withAnswers(x.planner.confirmedPodGroups, changed.ConfirmedPodGroups)
-	c.confirmed, c.confirmedClaims, c.confirmedPodGroups = changed.Confirmed, changed.ConfirmedClaims, changed.ConfirmedPodGroups
+	n.planner.deleted = withEntries(x.planner.deleted, changed.Deleted)
+	n.planner.answers = withEntries(x.planner.answers, changed.Answers)
+	c.answers = changed.Answers
 	if n.faults() != x.faults() {
 		n.unusable = n.problems().Err()
 	}
@@ -52,7 +49,7 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []Key) {
 // Without returns the Index that does not hold the objects of gone, by kind, namespace and name, nor
 // the answers to the names in gone.Confirmed, gone.ConfirmedClaims and gone.ConfirmedPodGroups, and
 // the affected keys, as With does. What is not there changes nothing.
-func (x *Index) Without(gone Snapshot) (next *Index, affected []Key) {
+func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 	n := *x
 	var c changes
 	n.pods, c.pods = x.pods.delete(gone.Pods)
@@ -61,50 +58,46 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []Key) {
 	n.templates, c.templates = x.templates.delete(gone.Templates)
 	n.groups, c.groups = x.groups.delete(podGroupsOf(gone.PodGroups))
 	n.planner.objects = &n
-	n.planner.confirmed = withoutAnswers(x.planner.confirmed, gone.Confirmed)
-	n.planner.confirmedClaims = withoutAnswers(x.planner.confirmedClaims, gone.ConfirmedClaims)
-	n.planner.confirmedPodGroups = withoutAnswers(x.planner.confirmedPodGroups, gone.ConfirmedPodGroups)
-	c.confirmed, c.confirmedClaims, c.confirmedPodGroups = gone.Confirmed, gone.ConfirmedClaims, gone.ConfirmedPodGroups
+	n.planner.deleted = withoutEntries(x.planner.deleted, gone.Deleted)
+	n.planner.answers = withoutEntries(x.planner.answers, gone.Answers)
+	c.answers = gone.Answers
 	return &n, n.affected(x, c)
 }
 
-// withAnswers are the answers, and the new ones by name.
-func withAnswers[P any](answers, more map[types.NamespacedName]P) map[types.NamespacedName]P {
+// withEntries are the entries of both maps. Neither is changed.
+func withEntries[M ~map[K]V, K comparable, V any](entries, more M) M {
 	if len(more) == 0 {
-		return answers
+		return entries
 	}
-	all := make(map[types.NamespacedName]P, len(answers)+len(more))
-	maps.Copy(all, answers)
+	all := make(M, len(entries)+len(more))
+	maps.Copy(all, entries)
 	maps.Copy(all, more)
 	return all
 }
 
-// withoutAnswers are the answers to other names.
-func withoutAnswers[P any](answers, gone map[types.NamespacedName]P) map[types.NamespacedName]P {
-	if len(answers) == 0 || len(gone) == 0 {
-		return answers
+// withoutEntries are the entries that gone does not have.
+func withoutEntries[M ~map[K]V, K comparable, V any](entries, gone M) M {
+	if len(entries) == 0 || len(gone) == 0 {
+		return entries
 	}
-	rest := maps.Clone(answers)
-	maps.DeleteFunc(rest, func(name types.NamespacedName, _ P) bool {
-		_, taken := gone[name]
-		return taken
-	})
+	rest := maps.Clone(entries)
+	for key := range gone {
+		delete(rest, key)
+	}
 	return rest
 }
 
 // changes are what differs between two Indexes.
 type changes struct {
-	pods               []change[*corev1.Pod]
-	claims, assumed    []change[*resourcev1.ResourceClaim]
-	templates          []change[*resourcev1.ResourceClaimTemplate]
-	confirmed          map[types.NamespacedName]*corev1.Pod
-	confirmedClaims    map[types.NamespacedName]*resourcev1.ResourceClaim
-	groups             []change[*podGroup]
-	confirmedPodGroups map[types.NamespacedName]*PodGroup
+	pods            []change[*corev1.Pod]
+	claims, assumed []change[*resourcev1.ResourceClaim]
+	templates       []change[*resourcev1.ResourceClaimTemplate]
+	groups          []change[*podGroup]
+	answers         map[purekube.Need]purekube.Answer
 }
 
 // affected are the keys whose plan may differ on account of the changes since before.
-func (x *Index) affected(before *Index, c changes) []Key {
+func (x *Index) affected(before *Index, c changes) []purekube.Key {
 	var keys keySet
 	for _, change := range c.pods {
 		for _, e := range eventsOf(change, func(oldPod, newPod *corev1.Pod) podEvent { return podEvent{oldPod, newPod} }) {
@@ -117,7 +110,7 @@ func (x *Index) affected(before *Index, c changes) []Key {
 	}
 	for _, change := range slices.Concat(c.claims, c.assumed) {
 		name := snapshot.KeyOf(slices.Concat(change.oldObjs, change.newObjs)[0])
-		keys.addKey(Key{ClaimKey, name.Namespace, name.Name})
+		keys.addKey(ClaimKey(name.Namespace, name.Name))
 		// Which version counts may have changed with any of them.
 		for _, claim := range slices.Concat(before.versions(name), x.versions(name)) {
 			keys.addPods(&before.planner, &x.planner, x.users(claim))
@@ -158,30 +151,30 @@ func (x *Index) affected(before *Index, c changes) []Key {
 		}
 		keys.addGroups(&before.planner, &x.planner, groups)
 	}
-	for name := range c.confirmed {
-		for claim := range x.naming(name) {
-			keys.addKey(KeyOfClaim(claim))
-		}
-		// D-37: so does the pod itself, if it was seen to be deleted.
-		keys.addPods(&before.planner, &x.planner, x.pods.versions(name))
-	}
-	for name := range c.confirmedClaims {
-		keys.addPods(&before.planner, &x.planner, slices.Collect(x.podsUsing(name)))
-	}
-	for name := range c.confirmedClaims {
-		for g := range x.groups.with(x.terms.named(claimTerm, name.Namespace, name.Name)) {
-			if g.Namespace == name.Namespace && resolvesTo(&g.Pod, name.Name) {
-				keys.addGroups(&before.planner, &x.planner, []*podGroup{g})
+	for need := range c.answers {
+		name := types.NamespacedName{Namespace: need.Namespace, Name: need.Name}
+		switch need.Kind {
+		case podKind:
+			for claim := range x.naming(name) {
+				keys.addKey(KeyOfClaim(claim))
 			}
-		}
-	}
-	for name := range c.confirmedPodGroups {
-		keys.addPods(&before.planner, &x.planner, x.members(name))
-		keys.addGroups(&before.planner, &x.planner, x.groups.versions(name))
-		g := &podGroup{}
-		g.Namespace, g.Name = name.Namespace, name.Name
-		for _, claim := range x.consumedBy(g) {
-			keys.addKey(KeyOfClaim(claim))
+			// D-37: so does the pod itself, if it was seen to be deleted.
+			keys.addPods(&before.planner, &x.planner, x.pods.versions(name))
+		case claimKind:
+			keys.addPods(&before.planner, &x.planner, slices.Collect(x.podsUsing(name)))
+			for g := range x.groups.with(x.terms.named(claimTerm, name.Namespace, name.Name)) {
+				if g.Namespace == name.Namespace && resolvesTo(&g.Pod, name.Name) {
+					keys.addGroups(&before.planner, &x.planner, []*podGroup{g})
+				}
+			}
+		case podGroupKind:
+			keys.addPods(&before.planner, &x.planner, x.members(name))
+			keys.addGroups(&before.planner, &x.planner, x.groups.versions(name))
+			g := &podGroup{}
+			g.Namespace, g.Name = name.Namespace, name.Name
+			for _, claim := range x.consumedBy(g) {
+				keys.addKey(KeyOfClaim(claim))
+			}
 		}
 	}
 	return keys.sorted()

@@ -7,26 +7,27 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // narrow leaves of the snapshot what the plan for that key rests on, so that a plan for one
 // object reads the rest once and does not index it.
-func narrow(s Snapshot, key Key, o Options) Snapshot {
-	n := Snapshot{Now: s.Now, Deleted: s.Deleted, Confirmed: s.Confirmed, ConfirmedClaims: s.ConfirmedClaims, ConfirmedPodGroups: s.ConfirmedPodGroups}
+func narrow(s Snapshot, key purekube.Key, o Options) Snapshot {
+	n := Snapshot{Now: s.Now, Deleted: s.Deleted, Answers: s.Answers}
 	if o.PodGroupOf == nil {
 		s.PodGroups = nil
 	}
 	is := func(name string) bool { return name == key.Name }
 	switch key.Kind {
-	case ClaimKey:
+	case claimKind:
 		n.Claims = named(s.Claims, key.Namespace, is)
 		n.Assumed = named(s.Assumed, key.Namespace, is)
 		pods := podsOf(slices.Concat(n.Claims, n.Assumed))
 		n.Pods = named(s.Pods, key.Namespace, pods.has)
 		n.Pods = append(n.Pods, groupPods(s.Pods, key, slices.Concat(n.Claims, n.Assumed), pods, o)...)
 		n.PodGroups = namedGroups(s.PodGroups, key.Namespace, pods.has)
-	case PodKey:
+	case podKind:
 		n.Pods = named(s.Pods, key.Namespace, is)
 		owners := n.Pods
 		if o.PodGroupOf != nil {
@@ -39,13 +40,13 @@ func narrow(s Snapshot, key Key, o Options) Snapshot {
 			n.PodGroups = namedGroups(s.PodGroups, key.Namespace, groups.has)
 			owners = slices.Concat(owners, asPods(n.PodGroups))
 			for group := range groups {
-				if answer := s.ConfirmedPodGroups[types.NamespacedName{Namespace: key.Namespace, Name: group}]; answer != nil {
-					owners = append(owners, asPods([]PodGroup{*answer})...)
+				if g, ok := s.Answers[needPodGroup(key.Namespace, group)].Object.(PodGroup); ok {
+					owners = append(owners, asPods([]PodGroup{g})...)
 				}
 			}
 		}
 		narrowClaims(&n, s, key, n.Pods, owners)
-	case PodGroupKey:
+	case podGroupKind:
 		n.PodGroups = namedGroups(s.PodGroups, key.Namespace, is)
 		groups := asPods(n.PodGroups)
 		narrowClaims(&n, s, key, groups, groups)
@@ -55,7 +56,7 @@ func narrow(s Snapshot, key Key, o Options) Snapshot {
 
 // groupPods are the pods that use the claim of that key and are in a PodGroup that it is reserved for,
 // without those of the names that are there already.
-func groupPods(pods []*corev1.Pod, key Key, claims []*resourcev1.ResourceClaim, there names, o Options) []*corev1.Pod {
+func groupPods(pods []*corev1.Pod, key purekube.Key, claims []*resourcev1.ResourceClaim, there names, o Options) []*corev1.Pod {
 	groups := names{}
 	for _, claim := range claims {
 		for i := range claim.Status.ReservedFor {
@@ -72,7 +73,7 @@ func groupPods(pods []*corev1.Pod, key Key, claims []*resourcev1.ResourceClaim, 
 }
 
 // narrowClaims puts into n the claims and templates that the users name, and the claims of the owners.
-func narrowClaims(n *Snapshot, s Snapshot, key Key, users, owners []*corev1.Pod) {
+func narrowClaims(n *Snapshot, s Snapshot, key purekube.Key, users, owners []*corev1.Pod) {
 	claims, templates := claimsOf(users)
 	// A claim counts with all objects of its name, or it would pass for the only one.
 	claims.addOwned(s.Claims, owners)

@@ -20,7 +20,7 @@ import (
 // share, and writes their names into its status.
 //
 // Needs are pods, claims and PodGroups to look up at the API server: put the answers into
-// [Snapshot].Confirmed, ConfirmedClaims and ConfirmedPodGroups, and plan again. An error joins one
+// [Snapshot].Answers, and plan again. An error joins one
 // [purekube.ObjectError] for each problem with the snapshot's objects; what does not depend on them
 // is in the result all the same:
 //
@@ -33,7 +33,7 @@ import (
 //     The other entries get what is theirs. A plan without such an error has no events.
 //
 // A key that the snapshot does not hold gives an empty result: the object is gone.
-func Plan(s Snapshot, key Key, o Options) (Result, error) {
+func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) {
 	if err := o.err(); err != nil {
 		return Result{}, err
 	}
@@ -42,7 +42,7 @@ func Plan(s Snapshot, key Key, o Options) (Result, error) {
 }
 
 // PlanAll decides about every pod, claim and PodGroup of the snapshot. It returns those that have
-// something to say, sorted by kind ("claim", "pod", "podgroup"), namespace and name, each with the
+// something to say, sorted by kind ("Pod", "PodGroup", "ResourceClaim"), namespace and name, each with the
 // Result that [Plan] has for its key.
 //
 // The error joins one [purekube.ObjectError] for each problem that belongs to no key: nil entries,
@@ -56,9 +56,9 @@ func PlanAll(s Snapshot, o Options) ([]Outcome, error) {
 	x := t.planner()
 	x.users = make([]*corev1.Pod, len(t.snapshot.Claims))
 	var out []Outcome
-	add := func(kind Kind, name types.NamespacedName, r Result, err error) {
+	add := func(kind string, name types.NamespacedName, r Result, err error) {
 		if err != nil || !r.Empty() {
-			out = append(out, Outcome{Key: Key{kind, name.Namespace, name.Name}, Result: r, Err: err})
+			out = append(out, Outcome{Key: purekube.Key{Kind: kind, Namespace: name.Namespace, Name: name.Name}, Result: r, Err: err})
 		}
 	}
 	for _, pod := range t.snapshot.Pods {
@@ -67,10 +67,10 @@ func PlanAll(s Snapshot, o Options) ([]Outcome, error) {
 			continue
 		}
 		r, err := x.planPod(pod)
-		add(PodKey, name, r, err)
+		add(podKind, name, r, err)
 	}
 	for _, twice := range t.pods.Duplicates() {
-		add(PodKey, types.NamespacedName{Namespace: twice.Namespace, Name: twice.Name}, Result{}, twice)
+		add(podKind, types.NamespacedName{Namespace: twice.Namespace, Name: twice.Name}, Result{}, twice)
 	}
 	for i, claim := range t.snapshot.Claims {
 		name := types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}
@@ -78,23 +78,23 @@ func PlanAll(s Snapshot, o Options) ([]Outcome, error) {
 			continue
 		}
 		r, err := x.planClaim(claim, x.users[i])
-		add(ClaimKey, name, r, err)
+		add(claimKind, name, r, err)
 	}
 	for name := range t.claims.specials() {
 		r, err := x.claimOutcome(name)
-		add(ClaimKey, name, r, err)
+		add(claimKind, name, r, err)
 	}
 	for _, g := range t.groups {
 		if name := snapshot.KeyOf(g); !x.podGroupAmbiguous(name) {
 			r, err := x.planPodGroup(g)
-			add(PodGroupKey, name, r, err)
+			add(podGroupKind, name, r, err)
 		}
 	}
 	for _, twice := range t.podGroups.Duplicates() {
-		add(PodGroupKey, types.NamespacedName{Namespace: twice.Namespace, Name: twice.Name}, Result{}, twice)
+		add(podGroupKind, types.NamespacedName{Namespace: twice.Namespace, Name: twice.Name}, Result{}, twice)
 	}
 	// The keys differ, so that the order of the maps above does not show.
-	slices.SortFunc(out, func(a, b Outcome) int { return compareKeys(a.Key, b.Key) })
+	slices.SortFunc(out, func(a, b Outcome) int { return purekube.Key.Compare(a.Key, b.Key) })
 	return out, t.wholeProblems()
 }
 
@@ -107,14 +107,14 @@ func (x *tables) wholeProblems() error {
 }
 
 // plan decides about one key.
-func (x *planner) plan(key Key) (Result, error) {
+func (x *planner) plan(key purekube.Key) (Result, error) {
 	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
 	switch key.Kind {
-	case PodKey:
+	case podKind:
 		return x.podOutcome(name)
-	case ClaimKey:
+	case claimKind:
 		return x.claimOutcome(name)
-	case PodGroupKey:
+	case podGroupKind:
 		return x.podGroupOutcome(name)
 	}
 	return Result{}, nil

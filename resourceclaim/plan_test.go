@@ -21,7 +21,7 @@ import (
 type planCase struct {
 	name, reason string
 	s            Snapshot
-	key          Key
+	key          purekube.Key
 	want         []string
 	upstream     []string // nil: the same as want; none: nothing
 	events       []string
@@ -141,7 +141,7 @@ func TestPodPass(t *testing.T) {
 			key: podKey("p"), want: []string{"Reserve ml/c: for pod ml/p"},
 		}, {
 			name: "BR-30-01 generated claim is gone", reason: "it is made again",
-			s:   Snapshot{Pods: pods(newPod("p", has("gpu", "gpu", "c"))), Templates: gpu, ConfirmedClaims: askedClaims("c")},
+			s:   Snapshot{Pods: pods(newPod("p", has("gpu", "gpu", "c"))), Templates: gpu, Answers: askedClaims("c")},
 			key: podKey("p"), want: []string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"},
 		}, {
 			name: "BR-30-02 named claim is not controlled by the pod", reason: "a new one is made",
@@ -449,7 +449,7 @@ func TestClaimPass(t *testing.T) {
 			s: Snapshot{Pods: pods(running, over), Claims: claims(newClaim("c", madeFor("over", "gpu"), allocated, reservedFor("run")))}, key: claimKey("c"),
 		}, {
 			name: "owner not in the cache", reason: "the garbage collector knows",
-			s:   Snapshot{Claims: claims(newClaim("c", madeFor("p", "gpu"))), Deleted: deletedUIDs("uid-p"), Confirmed: asked("p")},
+			s:   Snapshot{Claims: claims(newClaim("c", madeFor("p", "gpu"))), Deleted: deletedUIDs("uid-p"), Answers: asked("p")},
 			key: claimKey("c"),
 		}, {
 			name: "owner not the controller", reason: "it was not generated",
@@ -494,12 +494,12 @@ func TestClaimPass(t *testing.T) {
 			key: claimKey("c"), want: none, upstream: []string{"DeleteClaim ml/c"},
 		}, {
 			name: "BR-30-08 owner replaced", reason: "another pod has its name, and the API server says so too",
-			s:   Snapshot{Pods: pods(newPod("p", podUID("x"))), Claims: claims(newClaim("c", madeFor("p", "gpu"))), Confirmed: asked(newPod("p", podUID("x")))},
+			s:   Snapshot{Pods: pods(newPod("p", podUID("x"))), Claims: claims(newClaim("c", madeFor("p", "gpu"))), Answers: asked(newPod("p", podUID("x")))},
 			key: claimKey("c"), want: []string{"DeleteClaim ml/c"},
 		}, {
 			name: "owner replaced by a pod that is done", reason: "whatever the other one does",
 			s: Snapshot{Pods: pods(newPod("p", podUID("x"), phase(corev1.PodFailed))), Claims: claims(newClaim("c", madeFor("p", "gpu"))),
-				Confirmed: asked(newPod("p", podUID("x")))},
+				Answers: asked(newPod("p", podUID("x")))},
 			key: claimKey("c"), want: []string{"DeleteClaim ml/c"},
 		}, {
 			name: "needs hold everything back", reason: "one consumer is done, of another nothing is known",
@@ -566,7 +566,7 @@ func TestD5_StatusesAreComplete(t *testing.T) {
 	p := newPod("p", wants("new", "gpu"), has("old", "gpu", "c1"), uses("named", "c3"), got("named", "c9"),
 		wants("skip", "gpu"), notNeeded("skip"), has("gone", "gpu", "c4"), wants("adopted", "gpu"), has("broken", "no-such", "c5"), got("stray", "c8"))
 	s := Snapshot{Pods: pods(p), Templates: templates(newTemplate("gpu")), Claims: claims(newClaim("c1", madeFor("p", "old")), newClaim("c2", madeFor("p", "adopted"))),
-		ConfirmedClaims: askedClaims("c4", "c5")}
+		Answers: askedClaims("c4", "c5")}
 
 	r, err := Plan(s, podKey("p"), Options{})
 	require.ErrorIs(t, err, ErrTemplateNotFound)
@@ -677,9 +677,9 @@ func TestPlanAllProblems(t *testing.T) {
 		"ResourceClaimTemplate ml/unused: more than one object of this name in the snapshot\n"+
 		"ResourceClaimTemplate ml/used: more than one object of this name in the snapshot")
 	require.Equal(t, []string{
-		"claim:ml/dup ResourceClaim ml/dup: more than one object of this name in the snapshot",
-		"pod:ml/dup Pod ml/dup: more than one object of this name in the snapshot",
-		"pod:ml/p ResourceClaimTemplate ml/used: more than one object of this name in the snapshot",
+		"ResourceClaim/ml/dup ResourceClaim ml/dup: more than one object of this name in the snapshot",
+		"Pod/ml/dup Pod ml/dup: more than one object of this name in the snapshot",
+		"Pod/ml/p ResourceClaimTemplate ml/used: more than one object of this name in the snapshot",
 	}, got)
 }
 
@@ -712,7 +712,7 @@ func TestPlanNamesUnusableObjects(t *testing.T) {
 }
 
 func TestSnapshotIsEmpty(t *testing.T) {
-	for _, key := range []Key{{}, podKey("p"), claimKey("c"), {Kind: "job", Namespace: ns, Name: "x"}} {
+	for _, key := range []purekube.Key{{}, podKey("p"), claimKey("c"), {Kind: "job", Namespace: ns, Name: "x"}} {
 		r, err := Plan(Snapshot{}, key, Options{})
 		require.NoError(t, err)
 		require.True(t, r.Empty())

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/purekube/purekube"
 )
@@ -46,11 +47,9 @@ type objects interface {
 type planner struct {
 	Options
 	objects
-	// deleted and the answers are those of the snapshot.
-	deleted            func(types.UID) bool
-	confirmed          map[types.NamespacedName]*corev1.Pod
-	confirmedClaims    map[types.NamespacedName]*resourcev1.ResourceClaim
-	confirmedPodGroups map[types.NamespacedName]*PodGroup
+	// deleted and answers are those of the snapshot.
+	deleted sets.Set[types.UID]
+	answers map[purekube.Need]purekube.Answer
 
 	// users has for each listed claim a pod that was seen to use it, or nil: most claims are
 	// reserved for that very pod, which need not be searched for again then. Nil: nobody looks.

@@ -38,7 +38,6 @@ type PodGroup struct {
 const MaxPodGroupClaims = 4
 
 const (
-	podGroupKind       = "PodGroup"
 	podGroupResource   = "podgroups"
 	schedulingGroup    = "scheduling.k8s.io"
 	podGroupAPIVersion = schedulingGroup + "/v1beta1"
@@ -103,21 +102,15 @@ func (x *planner) planPodGroup(g *podGroup) (r Result, err error) {
 	if len(g.Spec.ResourceClaims) == 0 || g.DeletionTimestamp != nil {
 		return r, nil
 	}
-	switch x.presenceOfGroup(g) {
-	case present:
-		return x.planPresentPodGroup(g)
-	case doubtful:
-		// D-37: the group is asked for if there is anything to do for it.
-		if would, problem := x.planPresentPodGroup(g); problem != nil || !would.Empty() {
-			need := needPodGroup(g.Namespace, g.Name)
-			if problem := snapshot.CheckNeed(need); problem != nil {
-				return r, problem
-			}
-			r.Needs = append(r.Needs, need)
-		}
-	case absent: // D-21: its claims would have to be taken back.
+	presence, problem := x.presenceOfGroup(g)
+	if presence == absent {
+		return r, nil // D-21: its claims would have to be taken back
 	}
-	return r, nil
+	r, err = x.planPresentPodGroup(g)
+	if presence == doubtful {
+		return whetherPresent(needPodGroup(g.Namespace, g.Name), r, err, problem)
+	}
+	return r, err
 }
 
 // planPresentPodGroup is planPodGroup for a group that is there.
@@ -150,7 +143,7 @@ func (g *podGroup) invalid() *purekube.ObjectError {
 	return nil
 }
 
-func (g *podGroup) key() Key { return Key{PodGroupKey, g.Namespace, g.Name} }
+func (g *podGroup) key() purekube.Key { return PodGroupKey(g.Namespace, g.Name) }
 
 // binds reports whether the pod's entry is one of the group's: name, claim and template all match
 // (BindTo in k8s.io/dynamic-resource-allocation/resourceclaim). failsAt is the position of an entry of
@@ -210,6 +203,8 @@ type membership struct {
 	// decisive is set where it is not known whether there is a group. It becomes true when something
 	// depends on that, so that the API server has to be asked.
 	decisive *bool
+	// noAnswer says why an answer of the API server about the group is none.
+	noAnswer *purekube.ObjectError
 	// problem says why there is no group although that is known.
 	problem error
 }
@@ -238,18 +233,20 @@ func (x *planner) groupOf(pod *corev1.Pod) membership {
 		m.problem = snapshot.DuplicateError(podGroupKind, key)
 		return m
 	}
-	if g := x.podGroup(key); g != nil && x.presenceOfGroup(g) == present {
-		m.group = g
+	if g := x.podGroup(key); g != nil {
+		if presence, _ := x.presenceOfGroup(g); presence == present {
+			m.group = g
+		}
 	}
 	if m.group == nil && !x.upstream() {
 		// D-32: the group may be too new for the cache.
-		answer, asked := x.confirmedPodGroups[key]
-		switch {
-		case !asked:
-			m.decisive = new(bool)
+		answer := x.lookUp(needPodGroup(key.Namespace, key.Name))
+		if !answer.asked {
+			m.decisive, m.noAnswer = new(bool), answer.problem
 			return m
-		case answer != nil:
-			g := podGroupOf(answer)
+		}
+		if found, ok := answer.found.(PodGroup); ok {
+			g := podGroupOf(&found)
 			g.Namespace, g.Name = key.Namespace, key.Name
 			m.group = &g
 		}
@@ -310,24 +307,15 @@ func (x *planner) mayBeGroups(claim *resourcev1.ResourceClaim) bool {
 // standingOfGroup says what is known about the PodGroup with that name and UID. It is not done before
 // it is gone.
 func (x *planner) standingOfGroup(name types.NamespacedName, uid types.UID) (standing, *purekube.ObjectError) {
-	k := known{kind: podGroupKind, ambiguous: x.podGroupAmbiguous(name)}
+	k := known{ambiguous: x.podGroupAmbiguous(name)}
 	if g := x.podGroup(name); g != nil {
 		k.cached, k.cachedUID = true, g.UID
 	}
-	var answer *PodGroup
-	if answer, k.asked = x.confirmedPodGroups[name]; answer != nil {
-		k.found, k.foundUID = true, answer.UID
-	}
-	return x.standing(name, uid, k)
+	return x.standing(needPodGroup(name.Namespace, name.Name), uid, k)
 }
 
 func podGroupError(name types.NamespacedName, field string, err error) *purekube.ObjectError {
 	return &purekube.ObjectError{Kind: podGroupKind, Namespace: name.Namespace, Name: name.Name, Field: field, Err: err}
-}
-
-// needPodGroup is the look-up of a PodGroup at the API server.
-func needPodGroup(namespace, name string) purekube.Need {
-	return purekube.Need{APIVersion: podGroupAPIVersion, Kind: podGroupKind, Namespace: namespace, Name: name}
 }
 
 // asConsumer is how the group appears in status.reservedFor.

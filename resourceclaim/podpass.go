@@ -38,21 +38,15 @@ func (x *planner) planPod(pod *corev1.Pod) (r Result, err error) {
 		// D-7: a claim made or reserved now would have to be taken back at once.
 		return r, nil
 	}
-	switch x.presenceOfPod(pod) {
-	case present:
-		return x.planPresentPod(pod)
-	case doubtful:
-		// D-37: the pod is asked for if there is anything to do for it.
-		if would, problem := x.planPresentPod(pod); problem != nil || !would.Empty() {
-			need := needPod(pod.Namespace, pod.Name)
-			if problem := snapshot.CheckNeed(need); problem != nil {
-				return r, problem
-			}
-			r.Needs = append(r.Needs, need)
-		}
-	case absent: // D-21: so would it for a pod that is gone.
+	presence, problem := x.presenceOfPod(pod)
+	if presence == absent {
+		return r, nil // D-21: so would it for a pod that is gone
 	}
-	return r, nil
+	r, err = x.planPresentPod(pod)
+	if presence == doubtful {
+		return whetherPresent(needPod(pod.Namespace, pod.Name), r, err, problem)
+	}
+	return r, err
 }
 
 // planPresentPod is planPod for a pod that is there.
@@ -86,7 +80,11 @@ func (x *planner) planPresentPod(pod *corev1.Pod) (r Result, err error) {
 		if problem := snapshot.CheckNeed(need); problem != nil {
 			return Result{}, podError(snapshot.KeyOf(pod), "spec.schedulingGroup", problem.Err)
 		}
-		return Result{Needs: []purekube.Need{need}}, nil
+		r = Result{Needs: []purekube.Need{need}}
+		if problem := of.member.noAnswer; problem != nil {
+			return r, problem
+		}
+		return r, nil
 	}
 	return asksFirst(r), problems.Err()
 }
@@ -125,6 +123,9 @@ func (x *planner) generateAll(of entries, claims []*resourcev1.ResourceClaim, r 
 				problems.Add(of.problem(i, "resourceClaimName", problem.Err))
 			} else {
 				r.Needs = append(r.Needs, need)
+			}
+			if e.problem != nil {
+				problems.Add(e.problem)
 			}
 			// With this answer upstream's pass may end here, before it asks for another claim (D-8).
 			if work.ended = x.upstream(); work.ended {

@@ -62,10 +62,10 @@ func TestD5_StatusFlaps(t *testing.T) {
 			c.work(podKey("p"))
 			c.watch(server.latest(), server.latest())
 			if mode.options.upstream() {
-				require.Equal(t, []Key{podKey("p")}, c.keys(), "the first entry has lost its name")
+				require.Equal(t, []purekube.Key{podKey("p")}, c.keys(), "the first entry has lost its name")
 				c.work(podKey("p"))
 				c.watch(server.latest(), server.latest())
-				require.Equal(t, []Key{podKey("p")}, c.keys(), "and now the second one has")
+				require.Equal(t, []purekube.Key{podKey("p")}, c.keys(), "and now the second one has")
 				return
 			}
 			require.Empty(t, c.keys())

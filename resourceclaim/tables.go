@@ -80,8 +80,7 @@ func newTables(s Snapshot, o Options) *tables {
 func (x *tables) planner() *planner {
 	return &planner{
 		Options: x.Options, objects: x,
-		deleted: x.snapshot.Deleted, confirmed: x.snapshot.Confirmed,
-		confirmedClaims: x.snapshot.ConfirmedClaims, confirmedPodGroups: x.snapshot.ConfirmedPodGroups,
+		deleted: x.snapshot.Deleted, answers: x.snapshot.Answers,
 	}
 }
 
