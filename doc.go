@@ -31,6 +31,9 @@
 //   - When in doubt, refuse: an error, a gap or staleness in the input makes an answer
 //     stricter, never more permissive.
 //
+// A field means the same in all packages, with one exception: a pod that is left out of Snapshot.Pods is gone for
+// disruption, and unknown for resourceclaim, which asks for it with a Need.
+//
 // # One form for all
 //
 // Plan answers for one object. PlanAll answers for all of them at the cost of about one pass

@@ -12,10 +12,10 @@ import (
 // Key names one object that a package plans. Each package has constructors for its kinds.
 type Key struct {
 	// Kind is the API's: "Pod", "PodDisruptionBudget", "ClusterRole".
-	Kind string
+	Kind string `json:"kind"`
 	// Namespace is empty for a cluster-scoped object.
-	Namespace string
-	Name      string
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
 }
 
 // NamespacedName is the namespace and the name.

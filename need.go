@@ -3,12 +3,12 @@ package purekube
 // Need is one object to look up at the API server, since the snapshot does not hold it and
 // its absence there proves nothing. It is the key of a snapshot's Answers.
 type Need struct {
-	APIVersion string
-	Kind       string
-	Namespace  string
-	Name       string
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
 	// Subresource is empty for the object itself, or for example "scale".
-	Subresource string
+	Subresource string `json:"subresource,omitempty"`
 }
 
 // String is the kind, with the subresource if there is one, the namespace and the name: "Deployment/scale shop/web".

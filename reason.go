@@ -7,14 +7,14 @@ import "k8s.io/apimachinery/pkg/types"
 type Reason[Code ~string] struct {
 	// Field is the path in the key's object that the step is about, for example
 	// "status.reservedFor[0]". Empty: the object as a whole.
-	Field string
+	Field string `json:"field,omitempty"`
 	// Code is the machine-readable reason, in CamelCase. A new version of a package may add
 	// codes.
-	Code Code
+	Code Code `json:"code"`
 	// Object is the other object that the step looked at. Empty: none.
-	Object types.NamespacedName
+	Object types.NamespacedName `json:"object,omitzero"`
 	// Message is the sentence for people.
-	Message string
+	Message string `json:"message"`
 }
 
 // String is the field and the message.

@@ -166,7 +166,7 @@ can carry the UID of the object that it was decided for, the default sends it al
 Each entry is a test: the real controller of each supported release, ` + list(supported) + `, is run on the objects shown and does what stands
 under "kube-controller-manager", and the default does what stands under "default". A line is a request to
 the API server, an event, or an error, which leads to another try. Times are those of a clock that stands at
-2000-01-01T00:00:00Z.
+2000-01-01T00:00:00Z. The numbers are in the order in which the differences were found; D-30 stands for none.
 
 `)
 	for _, of := range divergences {
