@@ -59,10 +59,14 @@ type Options[X, S any, K comparable] struct {
 }
 
 // KeysOf are the keys of the outcomes of a PlanAll: those that there is anything to do for.
-func KeysOf[K comparable, A purekube.Action](outcomes []purekube.OutcomeBy[K, A]) []K {
+func KeysOf[O ~struct {
+	Key    K
+	Result purekube.Result[A]
+	Err    error
+}, K comparable, A purekube.Action](outcomes []O) []K {
 	keys := make([]K, len(outcomes))
 	for i := range outcomes {
-		keys[i] = outcomes[i].Key
+		keys[i] = purekube.OutcomeBy[K, A](outcomes[i]).Key
 	}
 	return keys
 }

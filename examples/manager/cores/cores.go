@@ -74,7 +74,11 @@ type Cluster struct {
 }
 
 // begin are the keys that a controller begins with. What belongs to no key is logged.
-func begin[K comparable, A purekube.Action](outcomes []purekube.OutcomeBy[K, A], err error) []K {
+func begin[O ~struct {
+	Key    K
+	Result purekube.Result[A]
+	Err    error
+}, K comparable, A purekube.Action](outcomes []O, err error) []K {
 	if err != nil {
 		slog.Warn("The objects listed at the start are not whole", "error", err)
 	}

@@ -12,9 +12,14 @@ import (
 
 // Unnamed says of which key the outcome differs that affected does not name; empty if there is none.
 // An outcome is a Result and the text of an Err.
-func Unnamed[K comparable, A purekube.Action](before, after []purekube.OutcomeBy[K, A], affected []K, o ...cmp.Option) string {
+func Unnamed[O ~struct {
+	Key    K
+	Result purekube.Result[A]
+	Err    error
+}, K comparable, A purekube.Action](before, after []O, affected []K, o ...cmp.Option) string {
 	was, is := byKey(before), byKey(after)
-	for _, out := range slices.Concat(before, after) {
+	for _, either := range slices.Concat(before, after) {
+		out := purekube.OutcomeBy[K, A](either)
 		if slices.Contains(affected, out.Key) {
 			continue
 		}
@@ -27,9 +32,14 @@ func Unnamed[K comparable, A purekube.Action](before, after []purekube.OutcomeBy
 
 var errorText = cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
 
-func byKey[K comparable, A purekube.Action](outcomes []purekube.OutcomeBy[K, A]) map[K]purekube.OutcomeBy[K, A] {
+func byKey[O ~struct {
+	Key    K
+	Result purekube.Result[A]
+	Err    error
+}, K comparable, A purekube.Action](outcomes []O) map[K]purekube.OutcomeBy[K, A] {
 	m := make(map[K]purekube.OutcomeBy[K, A], len(outcomes))
 	for _, out := range outcomes {
+		out := purekube.OutcomeBy[K, A](out)
 		m[out.Key] = out
 	}
 	return m
