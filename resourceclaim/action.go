@@ -58,7 +58,7 @@ var claimGVK = resourcev1.SchemeGroupVersion.WithKind(claimKind)
 func updateStatusOf(claim *resourcev1.ResourceClaim) purekube.Request {
 	body := bodyOf(claim)
 	return purekube.Request{
-		Verb: "update", Resource: claimResource, Subresource: "status",
+		Verb: "update", Resource: claimResource, Kind: claimKind, Subresource: "status",
 		Namespace: body.Namespace, Name: body.Name, Object: body,
 	}
 }

@@ -104,7 +104,7 @@ func TestAffectedByPod(t *testing.T) {
 			require.Equal(t, tc.want, texts(affectedByPod(Snapshot{Claims: tc.claims}, tc.oldPod, tc.newPod, Options{})), tc.reason)
 		})
 	}
-	require.Equal(t, []string{"ResourceClaim/ml/c", "Pod/ml/p"},
+	require.Equal(t, []string{"Pod/ml/p", "ResourceClaim/ml/c"},
 		texts(affectedByPod(Snapshot{}, nil, plain(onNode, over, has("a", "t", "c")), Options{MatchUpstream: purekube.V1_36})), "D-7: upstream makes a claim for a pod that is done")
 }
 
@@ -121,19 +121,19 @@ func TestAffectedByClaim(t *testing.T) {
 		want               []string
 	}{
 		{"nothing", "nothing happened", nil, nil, none},
-		{"added", "the claim, the pod that may reserve it, the one that need not make it any more, and what the done pod uses", nil, s.Claims[0], []string{"ResourceClaim/ml/c", "ResourceClaim/ml/e", "Pod/ml/made", "Pod/ml/named"}},
-		{"changed", "its pod had it before", newClaim("c", madeFor("made", "a")), s.Claims[0], []string{"ResourceClaim/ml/c", "ResourceClaim/ml/e", "Pod/ml/named"}},
+		{"added", "the claim, the pod that may reserve it, the one that need not make it any more, and what the done pod uses", nil, s.Claims[0], []string{"Pod/ml/made", "Pod/ml/named", "ResourceClaim/ml/c", "ResourceClaim/ml/e"}},
+		{"changed", "its pod had it before", newClaim("c", madeFor("made", "a")), s.Claims[0], []string{"Pod/ml/named", "ResourceClaim/ml/c", "ResourceClaim/ml/e"}},
 		{"unused", "only itself", nil, newClaim("z"), []string{"ResourceClaim/ml/z"}},
 		{"not generated", "the scheduler's claim for extended resources is the pod's too", nil, newClaim("w", ownedBy("waits", "uid-waits")), []string{"ResourceClaim/ml/w"}},
 		{"generated for nobody", "a pod without UID does not own what nobody owns", nil, newClaim("w", annotated("a")), []string{"ResourceClaim/ml/w"}},
-		{"generated, not in the status", "the pod has to take it up", nil, newClaim("w", madeFor("waits", "a")), []string{"ResourceClaim/ml/w", "Pod/ml/waits"}},
+		{"generated, not in the status", "the pod has to take it up", nil, newClaim("w", madeFor("waits", "a")), []string{"Pod/ml/waits", "ResourceClaim/ml/w"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			require.Equal(t, tc.want, texts(affectedByClaim(s, tc.oldClaim, tc.newClaim, Options{})), tc.reason)
 		})
 	}
 	s.Claims = nil
-	require.Equal(t, []string{"ResourceClaim/ml/c", "ResourceClaim/ml/e", "Pod/ml/made"}, texts(affectedByClaim(s, newClaim("c", madeFor("made", "a")), nil, Options{})),
+	require.Equal(t, []string{"Pod/ml/made", "ResourceClaim/ml/c", "ResourceClaim/ml/e"}, texts(affectedByClaim(s, newClaim("c", madeFor("made", "a")), nil, Options{})),
 		"deleted: its own plan is empty now; the pod it was made for needs another, the one that named it waits for its user; the done pod's event names what that uses")
 }
 
@@ -142,7 +142,7 @@ func TestAffectedByClaimThatIsAssumed(t *testing.T) {
 	s := Snapshot{Pods: pods(newPod("waits", wants("a", "t"))), Assumed: claims(nil, newClaim("w", version("300"), madeFor("waits", "a")), newClaim("other", madeFor("waits", "a")))}
 	listed := newClaim("w")
 	for _, e := range [][2]*resourcev1.ResourceClaim{{nil, listed}, {listed, listed}, {listed, nil}} {
-		require.Equal(t, []string{"ResourceClaim/ml/w", "Pod/ml/waits"}, texts(affectedByClaim(s, e[0], e[1], Options{})))
+		require.Equal(t, []string{"Pod/ml/waits", "ResourceClaim/ml/w"}, texts(affectedByClaim(s, e[0], e[1], Options{})))
 		require.Equal(t, []string{"ResourceClaim/ml/z"}, texts(affectedByClaim(s, nil, newClaim("z"), Options{})), "another claim is another's")
 	}
 }

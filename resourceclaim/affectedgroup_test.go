@@ -55,9 +55,9 @@ func TestPodGroupsOfAClaim(t *testing.T) {
 		before, now  *resourcev1.ResourceClaim
 		want         []string
 	}{
-		{"made", "the status does not name it yet", newGroup("g", groupWants("gpu", "gpu")), nil, newClaim("c", ofGroup("g", "uid-g", "gpu")), []string{"ResourceClaim/ml/c", "PodGroup/ml/g"}},
-		{"gone", "another one has to be made", newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c"), newClaim("c", ofGroup("g", "uid-g", "gpu")), nil, []string{"ResourceClaim/ml/c", "PodGroup/ml/g"}},
-		{"shown", "it was missed before", newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c"), nil, newClaim("c", ofGroup("g", "uid-g", "gpu")), []string{"ResourceClaim/ml/c", "PodGroup/ml/g"}},
+		{"made", "the status does not name it yet", newGroup("g", groupWants("gpu", "gpu")), nil, newClaim("c", ofGroup("g", "uid-g", "gpu")), []string{"PodGroup/ml/g", "ResourceClaim/ml/c"}},
+		{"gone", "another one has to be made", newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c"), newClaim("c", ofGroup("g", "uid-g", "gpu")), nil, []string{"PodGroup/ml/g", "ResourceClaim/ml/c"}},
+		{"shown", "it was missed before", newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c"), nil, newClaim("c", ofGroup("g", "uid-g", "gpu")), []string{"PodGroup/ml/g", "ResourceClaim/ml/c"}},
 		{"changed", "the group had it and has it", newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c"), newClaim("c", ofGroup("g", "uid-g", "gpu")), newClaim("c", ofGroup("g", "uid-g", "gpu"), allocated), []string{"ResourceClaim/ml/c"}},
 		{"another group's", "the group does not use it", newGroup("g", groupWants("gpu", "gpu")), nil, newClaim("c", ofGroup("h", "uid-h", "gpu")), []string{"ResourceClaim/ml/c"}},
 		{"another namespace's", "a claim serves its own", newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c"), nil, newClaim("c", ofGroup("g", "uid-g", "gpu"), inNamespace("other")), []string{"ResourceClaim/other/c"}},

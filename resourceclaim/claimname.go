@@ -12,9 +12,8 @@ import (
 type NameState string
 
 const (
-	// NameUnsupported, the zero value: the entry names neither a claim nor a template. It may be from a
-	// newer API.
-	NameUnsupported NameState = ""
+	// NameUnresolved is the zero value. [ClaimName] never returns it.
+	NameUnresolved NameState = ""
 	// NameKnown: the entry's claim has a name. Whether that claim exists, and for a template
 	// entry whether it is the pod's own, is another question.
 	NameKnown NameState = "Known"
@@ -23,6 +22,9 @@ const (
 	NameNotCreated NameState = "NotCreated"
 	// NameNotNeeded: the pod's status says that no claim is needed for the entry.
 	NameNotNeeded NameState = "NotNeeded"
+	// NameUnsupported: the entry names neither a claim nor a template. It may be from a
+	// newer API.
+	NameUnsupported NameState = "Unsupported"
 )
 
 // ClaimName resolves an entry of pod.Spec.ResourceClaims to the name of its claim: the name in

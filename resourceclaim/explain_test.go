@@ -20,7 +20,7 @@ func TestExplainClaim(t *testing.T) {
 			newClaim("half", allocated, madeFor("x", "gpu"), consumer(resourcev1.ResourceClaimConsumerReference{Resource: "services", Name: "s", UID: "s"}), reservedFor("run", "x")),
 			newClaim("lent", madeFor("run", "gpu"), reservedFor("away")), newClaim("mine", madeFor("run", "gpu")), newClaim("orphan", madeFor("away", "gpu")), newClaim("who", madeFor("other", "gpu"))),
 		Deleted: deletedUIDs("uid-gone"),
-		Answers: asked("dead", newPod("back")),
+		Answers: asked("dead", "gone", newPod("back")),
 	}
 	for _, tc := range []struct {
 		claim string
@@ -122,7 +122,7 @@ func TestExplainWhatIsWrong(t *testing.T) {
 			require.Contains(t, all, explanation)
 		})
 	}
-	for key, kind := range map[purekube.Key]string{podKey("nobody"): "Pod", claimKey("nothing"): "ResourceClaim", groupKey("none"): "PodGroup", {"job", ns, "x"}: "job", {}: ""} {
+	for key, kind := range map[purekube.Key]string{podKey("nobody"): "Pod", claimKey("nothing"): "ResourceClaim", groupKey("none"): "PodGroup", {Kind: "Job", Namespace: ns, Name: "x"}: "Job", {}: ""} {
 		explanation, err := Explain(s, key, Options{})
 		require.ErrorIs(t, err, purekube.ErrNotFound)
 		require.Empty(t, explanation.Reasons)

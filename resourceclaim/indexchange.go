@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
@@ -39,7 +40,7 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
 	n.planner.objects = &n
 	n.planner.deleted = withEntries(x.planner.deleted, changed.Deleted)
 	n.planner.answers = withEntries(x.planner.answers, changed.Answers)
-	c.answers = changed.Answers
+	c.answers, c.deleted = changed.Answers, changed.Deleted.Difference(x.planner.deleted)
 	if n.faults() != x.faults() {
 		n.unusable = n.problems().Err()
 	}
@@ -60,7 +61,7 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 	n.planner.objects = &n
 	n.planner.deleted = withoutEntries(x.planner.deleted, gone.Deleted)
 	n.planner.answers = withoutEntries(x.planner.answers, gone.Answers)
-	c.answers = gone.Answers
+	c.answers, c.deleted = gone.Answers, gone.Deleted.Intersection(x.planner.deleted)
 	return &n, n.affected(x, c)
 }
 
@@ -94,6 +95,7 @@ type changes struct {
 	templates       []change[*resourcev1.ResourceClaimTemplate]
 	groups          []change[*podGroup]
 	answers         map[purekube.Need]purekube.Answer
+	deleted         sets.Set[types.UID]
 }
 
 // affected are the keys whose plan may differ on account of the changes since before.
@@ -177,7 +179,36 @@ func (x *Index) affected(before *Index, c changes) []purekube.Key {
 			}
 		}
 	}
+	if len(c.deleted) > 0 {
+		x.addDeleted(&keys, before, c.deleted)
+	}
 	return keys.sorted()
+}
+
+// addDeleted is for UIDs that were seen to be deleted, or no longer count as such.
+func (x *Index) addDeleted(keys *keySet, before *Index, uids sets.Set[types.UID]) {
+	for pod := range x.pods.all() {
+		if !uids.Has(pod.UID) {
+			continue
+		}
+		keys.addPods(&before.planner, &x.planner, []*corev1.Pod{pod})
+		for claim := range x.naming(snapshot.KeyOf(pod)) {
+			keys.addKey(KeyOfClaim(claim))
+		}
+	}
+	for g := range x.groups.all() {
+		if uids.Has(g.UID) {
+			keys.addGroups(&before.planner, &x.planner, []*podGroup{g})
+			keys.addPods(&before.planner, &x.planner, x.members(snapshot.KeyOf(g)))
+		}
+	}
+	for _, claims := range []iter.Seq[*resourcev1.ResourceClaim]{x.claims.all(), x.assumed.all()} {
+		for claim := range claims {
+			if slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool { return uids.Has(c.UID) }) {
+				keys.addKey(KeyOfClaim(claim))
+			}
+		}
+	}
 }
 
 // eventsOf are what happened to the objects of one name, each made by event of the old and the new one. Of

@@ -221,6 +221,24 @@ func asked(answers ...any) replies {
 	return out
 }
 
+// noneFound are answers about pods, none of which was found.
+func noneFound(names ...string) replies {
+	out := replies{}
+	for _, name := range names {
+		maps.Copy(out, asked(name))
+	}
+	return out
+}
+
+// uidsOf are the UIDs of pods of these names.
+func uidsOf(names ...string) sets.Set[types.UID] {
+	out := deletedUIDs()
+	for _, name := range names {
+		out.Insert(newPod(name).UID)
+	}
+	return out
+}
+
 // askedClaims are answers about claims: a name was not found.
 func askedClaims(answers ...any) replies {
 	out := replies{}

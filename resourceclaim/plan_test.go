@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -520,7 +519,7 @@ func TestClaimPass(t *testing.T) {
 		}, {
 			name: "256 reservations, all done but one", reason: "each is judged on its own",
 			s: Snapshot{Pods: pods(running), Claims: claims(newClaim("c", allocated, reservedFor(manyPods(255)...), reservedFor("run"))),
-				Deleted: func(uid types.UID) bool { return uid != "uid-run" }},
+				Deleted: uidsOf(manyPods(255)...), Answers: noneFound(manyPods(255)...)},
 			key: claimKey("c"), want: []string{"Release ml/c: " + strings.Join(manyPods(255), ", ")},
 		}, {
 			name: "claim not there", reason: "the object is gone",
@@ -677,9 +676,9 @@ func TestPlanAllProblems(t *testing.T) {
 		"ResourceClaimTemplate ml/unused: more than one object of this name in the snapshot\n"+
 		"ResourceClaimTemplate ml/used: more than one object of this name in the snapshot")
 	require.Equal(t, []string{
-		"ResourceClaim/ml/dup ResourceClaim ml/dup: more than one object of this name in the snapshot",
 		"Pod/ml/dup Pod ml/dup: more than one object of this name in the snapshot",
 		"Pod/ml/p ResourceClaimTemplate ml/used: more than one object of this name in the snapshot",
+		"ResourceClaim/ml/dup ResourceClaim ml/dup: more than one object of this name in the snapshot",
 	}, got)
 }
 

@@ -277,7 +277,8 @@ func TestClaimOfAGroup(t *testing.T) {
 		{name: "group is there", reason: "it may need the claim", s: Snapshot{PodGroups: []PodGroup{g}}, o: grouped},
 		{name: "group is being deleted", reason: "until it is gone its pods may run", s: Snapshot{PodGroups: []PodGroup{g.deleting()}}, o: grouped},
 		{name: "all its pods are done", reason: "others may come", s: Snapshot{PodGroups: []PodGroup{g}, Pods: pods(newPod("p", inGroup("g"), phase(corev1.PodSucceeded)))}, o: grouped},
-		{name: "group is known to be deleted", reason: "nothing has to be asked", s: Snapshot{Deleted: deletedUIDs("uid-g")}, o: grouped, want: released},
+		{name: "D-37 group was seen to be deleted", reason: "that proves no absence", s: Snapshot{Deleted: deletedUIDs("uid-g")}, o: grouped, want: []string{"Need PodGroup g"}},
+		{name: "group was seen to be deleted and is gone", reason: "the API server says so", s: Snapshot{Deleted: deletedUIDs("uid-g"), Answers: askedGroups("g")}, o: grouped, want: released},
 		{name: "D-37 group is there, and was seen to be deleted", reason: "it may have come back", s: Snapshot{PodGroups: []PodGroup{g}, Deleted: deletedUIDs("uid-g")}, o: grouped, want: []string{"Need PodGroup g"}},
 		{name: "D-37 group was seen to be deleted and is there", reason: "it has come back", s: Snapshot{PodGroups: []PodGroup{g}, Deleted: deletedUIDs("uid-g"), Answers: askedGroups(g)}, o: grouped},
 		{name: "D-37 group was seen to be deleted and is gone", reason: "the cache lags", s: Snapshot{PodGroups: []PodGroup{g}, Deleted: deletedUIDs("uid-g"), Answers: askedGroups("g")}, o: grouped, want: released},
@@ -436,9 +437,9 @@ func TestAffectedByPodGroup(t *testing.T) {
 		o            Options
 		want         []string
 	}{
-		{"added", "its pods were without it", nil, nil, &g, grouped, []string{"ResourceClaim/ml/held", "Pod/ml/settled", "Pod/ml/waiting"}},
+		{"added", "its pods were without it", nil, nil, &g, grouped, []string{"Pod/ml/settled", "Pod/ml/waiting", "ResourceClaim/ml/held"}},
 		{"nothing changed", "a pod with work to do is named all the same", nil, &g, &g, grouped, []string{"Pod/ml/waiting"}},
-		{"deleted", "its claims lose it as a consumer", func(s Snapshot) Snapshot { s.PodGroups = nil; return s }, &g, nil, grouped, []string{"ResourceClaim/ml/c", "ResourceClaim/ml/held", "Pod/ml/settled", "Pod/ml/waiting"}},
+		{"deleted", "its claims lose it as a consumer", func(s Snapshot) Snapshot { s.PodGroups = nil; return s }, &g, nil, grouped, []string{"Pod/ml/settled", "Pod/ml/waiting", "ResourceClaim/ml/c", "ResourceClaim/ml/held"}},
 		{"claims to make", "the group has work itself", nil, &g, ptr.To(newGroup("g", groupWants("gpu", "gpu"))), grouped, []string{"Pod/ml/waiting", "PodGroup/ml/g"}},
 		{"both nil", "nothing happened", nil, nil, nil, grouped, []string{}},
 		{"off", "PodGroups do not count", nil, nil, &g, Options{}, []string{}},
@@ -463,7 +464,7 @@ func TestAffectedByPodGroup(t *testing.T) {
 	s.PodGroups = []PodGroup{newGroup("g", groupWants("gpu", "gpu"))}
 	require.Equal(t, []string{"Pod/ml/elsewhere", "Pod/ml/stranger", "Pod/ml/waiting", "PodGroup/ml/g"}, texts(affectedByTemplate(s, nil, newTemplate("gpu"), grouped))[:4])
 	c := s.Claims[0]
-	require.Equal(t, []string{"ResourceClaim/ml/c", "Pod/ml/settled", "Pod/ml/waiting", "PodGroup/ml/g"}, texts(affectedByClaim(s, nil, c, grouped)), "the claim is the group's, and its pods wait for it")
+	require.Equal(t, []string{"Pod/ml/settled", "Pod/ml/waiting", "PodGroup/ml/g", "ResourceClaim/ml/c"}, texts(affectedByClaim(s, nil, c, grouped)), "the claim is the group's, and its pods wait for it")
 }
 
 func TestExplainPodGroup(t *testing.T) {

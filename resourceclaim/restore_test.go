@@ -2,6 +2,7 @@ package resourceclaim
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,11 +18,18 @@ func TestD37_RestoredPodKeepsItsDevices(t *testing.T) {
 	var deleted memory.DeletedPods
 	pod := newPod("p", onNode, phase(corev1.PodRunning), uses("a", "c"), uses("b", "d"))
 	mine, unreserved := newClaim("c", allocated, reservedFor("p")), newClaim("d", allocated)
-	x := NewIndex(Snapshot{Pods: pods(pod), Claims: claims(mine, unreserved), Deleted: deleted.Has}, Options{})
+	x := NewIndex(Snapshot{Pods: pods(pod), Claims: claims(mine, unreserved)}, Options{})
 	deleted.Add(pod.UID)
-	x, affected := x.Without(Snapshot{Pods: pods(pod)})
+	x, affected := x.With(Snapshot{Deleted: deleted.UIDs()})
+	require.Contains(t, affected, claimKey("c"))
+	x, affected = x.Without(Snapshot{Pods: pods(pod)})
 	require.Contains(t, affected, claimKey("c"))
 	r, err := x.Plan(claimKey("c"))
+	require.NoError(t, err)
+	require.Empty(t, r.Actions, "that it was seen to be deleted proves no absence")
+	require.Len(t, r.Needs, 1)
+	told, _ := x.With(Snapshot{Answers: asked("p")})
+	r, err = told.Plan(claimKey("c"))
 	require.NoError(t, err)
 	require.Equal(t, []string{"Release ml/c: p, deallocate", "RemoveFinalizer ml/c"}, lines(r.Actions), "as long as the pod is gone")
 
@@ -49,7 +57,8 @@ func TestD37_RestoredPodKeepsItsDevices(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, r.Empty(), "it is gone after all, and the cache lags")
 
-	deleted.Clear()
+	x, affected = x.Without(Snapshot{Deleted: deleted.UIDs()})
+	require.Contains(t, affected, claimKey("c"))
 	r, err = x.Plan(claimKey("c"))
 	require.NoError(t, err)
 	require.True(t, r.Empty(), "nothing contradicts the cache any more")
@@ -76,27 +85,30 @@ func TestDeletedBeforeTheEventNamesThePod(t *testing.T) {
 		t.Run(fmt.Sprint(before), func(t *testing.T) {
 			var deleted memory.DeletedPods
 			pod := newPod("p", wants("gpu", "gpu"))
-			x := NewIndex(Snapshot{Pods: pods(pod), Templates: template, Deleted: deleted.Has}, Options{})
+			x := NewIndex(Snapshot{Pods: pods(pod), Templates: template}, Options{})
 			r, err := x.Plan(podKey("p"))
 			require.NoError(t, err)
 			require.Len(t, r.Actions, 2, "there is something to do")
 			if before {
 				deleted.Add(pod.UID)
+				x, _ = x.With(Snapshot{Deleted: deleted.UIDs()})
 			}
 			_, affected := x.Without(Snapshot{Pods: pods(pod)})
 			require.Contains(t, affected, podKey("p"), "and now there is not")
 			_, affected = x.With(Snapshot{Pods: pods(newPod("p", podUID("next"), wants("gpu", "gpu")))})
 			require.Contains(t, affected, podKey("p"))
-			deleted.Add(pod.UID)
+			x, affected = x.With(Snapshot{Deleted: deletedUIDs(pod.UID)})
+			require.Equal(t, !before, slices.Contains(affected, podKey("p")), "its plan has a Need now")
 			changed := pod.DeepCopy()
 			changed.Labels = map[string]string{"a": "b"}
 			_, affected = x.With(Snapshot{Pods: pods(changed)})
 			require.Contains(t, affected, podKey("p"))
 
 			g := newGroup("g", groupWants("gpu", "gpu"))
-			x = NewIndex(Snapshot{PodGroups: []PodGroup{g}, Templates: template, Deleted: deleted.Has}, grouped)
+			x = NewIndex(Snapshot{PodGroups: []PodGroup{g}, Templates: template, Deleted: deleted.UIDs()}, grouped)
 			if before {
-				deleted.Add(g.UID)
+				x, affected = x.With(Snapshot{Deleted: deletedUIDs(g.UID)})
+				require.Contains(t, affected, groupKey("g"))
 			}
 			_, affected = x.Without(Snapshot{PodGroups: []PodGroup{g}})
 			require.Contains(t, affected, groupKey("g"))

@@ -7,8 +7,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/purekube/purekube/internal/test/aliasing"
 )
@@ -30,23 +35,44 @@ func newClaim(name string, options ...func(*resourcev1.ResourceClaim)) *resource
 	return c
 }
 
+func asUnstructured(t *testing.T, claim *resourcev1.ResourceClaim) *unstructured.Unstructured {
+	t.Helper()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(claim)
+	require.NoError(t, err)
+	return ofType(&unstructured.Unstructured{Object: content}, "resource.k8s.io/v1", "ResourceClaim")
+}
+
+func ofType(o *unstructured.Unstructured, apiVersion, kind string) *unstructured.Unstructured {
+	o.SetAPIVersion(apiVersion)
+	o.SetKind(kind)
+	return o
+}
+
 func version(rv string) func(*resourcev1.ResourceClaim) {
 	return func(c *resourcev1.ResourceClaim) { c.ResourceVersion = rv }
 }
 
 func TestBR3009_DeletedPods(t *testing.T) {
 	require.Equal(t, 500, DefaultDeletedPods, "maxUIDCacheEntries")
-	for name, memory := range map[string]*DeletedPods{"zero value": {}, "0": NewDeletedPods(0), "negative": NewDeletedPods(-1), "500": NewDeletedPods(500)} {
+	for name, d := range map[string]*DeletedPods{"zero value": {}, "0": NewDeletedPods(0), "negative": NewDeletedPods(-1), "500": NewDeletedPods(500)} {
 		t.Run("BR-30-09 "+name, func(t *testing.T) {
-			require.False(t, Has("u0"))
+			require.False(t, d.Has("u0"))
 			for i := range 500 {
-				Add(uidType(fmt.Sprintf("u%d", i)))
+				d.Add(uidType(fmt.Sprintf("u%d", i)))
 			}
-			require.True(t, Has("u0"), "500 fit, and asking for u0 makes u1 the oldest")
-			Add("one more")
-			require.True(t, Has("u0"))
-			require.False(t, Has("u1"), "the one used longest ago drops out")
-			require.True(t, Has("one more"))
+			require.True(t, d.Has("u0"), "500 fit")
+			require.Empty(t, d.Add("u0"), "it was there, and now u1 is the oldest")
+			require.Equal(t, sets.New(uidType("u1")), d.Add("one more"), "the one added longest ago drops out")
+			require.True(t, d.Has("u0"))
+			require.False(t, d.Has("u1"))
+			require.True(t, d.Has("one more"))
+			require.Len(t, d.UIDs(), 500)
+			d.UIDs().Insert("another")
+			require.False(t, d.Has("another"), "the set is the caller's")
+			d.Clear()
+			require.False(t, d.Has("one more"))
+			require.Empty(t, d.UIDs())
+			require.Empty(t, d.Add("u0"))
 		})
 	}
 	small := NewDeletedPods(1)
@@ -54,11 +80,6 @@ func TestBR3009_DeletedPods(t *testing.T) {
 	small.Add("b")
 	require.False(t, small.Has("a"))
 	require.True(t, small.Has("b"))
-
-	// It fits the snapshot.
-	r, err := Plan(Snapshot{Deleted: small.Has, Claims: claims(newClaim("c", allocated, consumer(resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: "p", UID: "b"})))}, claimKey("c"), Options{})
-	require.NoError(t, err)
-	require.Len(t, r.Actions, 2)
 }
 
 func TestMemoriesAreSafeForConcurrentUse(t *testing.T) {
@@ -118,7 +139,7 @@ func TestBR3004_AssumedClaims(t *testing.T) {
 	a.Add(newClaim("d", version("19")), now.Add(time.Hour))
 	require.Empty(t, a.List(now.Add(time.Hour+time.Minute), nil), "an older version is no news")
 
-	a.Add(newPod("e"), now)
+	a.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "e"}}, now)
 	a.Add(ofType(asUnstructured(t, newClaim("e")), "v1", "Pod"), now)
 	a.Add((*unstructured.Unstructured)(nil), now)
 	unreadable := asUnstructured(t, newClaim("e"))
