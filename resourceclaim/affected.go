@@ -1,214 +1,382 @@
 package resourceclaim
 
 import (
+	"iter"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/podstate"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// usesClaim reports whether one of the pod's entries resolves to the claim's name, or whether the claim
-// was generated for the pod. Nobody uses nil.
-func usesClaim(pod *corev1.Pod, claim *resourcev1.ResourceClaim) bool {
-	if claim == nil || claim.Namespace != pod.Namespace {
-		return false
-	}
-	of, ok := owningEntry(claim)
-	return ok && pod.UID == of.owner && anyGenerated(pod) || resolvesTo(pod, claim.Name)
+// changes are what differs between two Indexes.
+type changes struct {
+	pods            []persistent.Change[*corev1.Pod]
+	claims, assumed []persistent.Change[*resourcev1.ResourceClaim]
+	templates       []persistent.Change[*resourcev1.ResourceClaimTemplate]
+	groups          []persistent.Change[*podGroup]
+	answers         map[purekube.Need]purekube.Answer
+	deleted         sets.Set[types.UID]
 }
 
-// namesTemplate reports whether one of the pod's entries names the template. Nobody names nil.
-func namesTemplate(pod *corev1.Pod, template *resourcev1.ResourceClaimTemplate) bool {
-	if template == nil || template.Namespace != pod.Namespace {
-		return false
+// follow makes the terms of an Index that has the changed objects, and returns the keys whose plan may differ.
+func (x *Index) follow(before *Index, c changes) []purekube.Key {
+	x.podTerms, x.podUIDs = before.podTerms.With(x.pods, c.pods), before.podUIDs.With(x.pods, c.pods)
+	x.claimTerms, x.assumedTerms = before.claimTerms.With(x.claims, c.claims), before.assumedTerms.With(x.assumed, c.assumed)
+	x.groupTerms = before.groupTerms.With(x.groups, c.groups)
+	a := affected{before: before, after: x, keys: map[purekube.Key]struct{}{}}
+	for _, change := range c.pods {
+		a.changedPod(change)
 	}
-	for i := range pod.Spec.ResourceClaims {
-		if name := pod.Spec.ResourceClaims[i].ResourceClaimTemplateName; name != nil && *name == template.Name {
-			return true
+	for _, changes := range [][]persistent.Change[*resourcev1.ResourceClaim]{c.claims, c.assumed} {
+		for _, change := range changes {
+			a.changedClaim(change.Name)
 		}
 	}
-	return false
-}
-
-// podEvent is what happened to a pod: it was added (no oldPod), changed or deleted (no newPod).
-type podEvent struct{ oldPod, newPod *corev1.Pod }
-
-// pods are those of the event that are not nil.
-func (e podEvent) pods() []*corev1.Pod {
-	return slices.DeleteFunc([]*corev1.Pod{e.oldPod, e.newPod}, func(p *corev1.Pod) bool { return p == nil })
-}
-
-// matters reports whether the event can change what is known about the consumers and owners of the
-// pod's name: it came, went, was replaced, or is done.
-func (e podEvent) matters() bool {
-	switch {
-	case e.oldPod == nil || e.newPod == nil:
-		return true
-	case e.oldPod.UID != e.newPod.UID || e.oldPod.Name != e.newPod.Name || e.oldPod.Namespace != e.newPod.Namespace:
-		return true
+	for _, change := range c.groups {
+		a.changedGroup(change)
 	}
-	return podstate.Done(e.oldPod) != podstate.Done(e.newPod)
-}
-
-// freed are the pods of the event that need their claims no more.
-func (e podEvent) freed() []*corev1.Pod {
-	var out []*corev1.Pod
-	if e.oldPod != nil && (e.newPod == nil || e.oldPod.UID != e.newPod.UID) {
-		out = append(out, e.oldPod)
+	for _, change := range c.templates {
+		term := x.terms.named(namesTemplate, change.Name)
+		a.owners(x.podTerms.Versions(term), x.groupTerms.Versions(term), func(o *owner) bool { return o.namesTemplate(change.Name) })
 	}
-	if e.newPod != nil && podstate.Done(e.newPod) {
-		out = append(out, e.newPod)
+	for need := range c.answers {
+		a.answered(need.Kind, types.NamespacedName{Namespace: need.Namespace, Name: need.Name})
 	}
-	return out
-}
-
-// keySet collects keys. The zero value is empty.
-type keySet map[purekube.Key]bool
-
-func (k *keySet) addKey(key purekube.Key) {
-	if key.Name == "" {
-		return
-	}
-	if *k == nil {
-		*k = keySet{}
-	}
-	(*k)[key] = true
-}
-
-func (k keySet) sorted() []purekube.Key {
-	var out []purekube.Key
-	for key := range k {
-		out = append(out, key)
-	}
-	slices.SortFunc(out, purekube.Key.Compare)
-	return out
-}
-
-// addFreed adds the claims that the event's pods name and need no more.
-func (k *keySet) addFreed(e podEvent) {
-	for _, pod := range e.freed() {
-		for name := range resolved(pod) {
-			k.addKey(ClaimKey(name.Namespace, name.Name))
-		}
-		if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil {
-			k.addKey(ClaimKey(pod.Namespace, extended.ResourceClaimName))
+	for uid := range c.deleted {
+		if before.seenDeleted(uid) != x.seenDeleted(uid) {
+			a.seenDeleted(uid)
 		}
 	}
+	return slices.SortedFunc(maps.Keys(a.keys), purekube.Key.Compare)
 }
 
-// What follows adds the keys that an event affects. before and after plan with the objects as they
-// were and as they are.
+// affected collects the keys whose plan may differ between two Indexes.
+type affected struct {
+	before, after *Index
+	keys          map[purekube.Key]struct{}
+}
 
-// addPodEvent is for an event of a pod; concerned are the claims that it concerns.
-func (k *keySet) addPodEvent(before, after *planner, e podEvent, concerned []*resourcev1.ResourceClaim) {
-	if e.oldPod != nil && before.needsWork(e.oldPod) {
-		k.addKey(KeyOfPod(e.oldPod))
+func (a *affected) add(key purekube.Key) {
+	if key.Name != "" {
+		a.keys[key] = struct{}{}
 	}
-	if e.newPod != nil && after.needsWork(e.newPod) {
-		k.addKey(KeyOfPod(e.newPod))
+}
+
+// resolved adds the claims that the entries of a pod or PodGroup resolve to.
+func (a *affected) resolved(o *owner) {
+	for name := range o.resolved() {
+		a.add(ClaimKey(name.Namespace, name.Name))
 	}
-	k.addFreed(e)
-	for _, claim := range concerned {
-		k.addKey(KeyOfClaim(claim))
+}
+
+func (a *affected) claims(claims iter.Seq[*resourcev1.ResourceClaim]) {
+	for claim := range claims {
+		a.add(KeyOfClaim(claim))
 	}
-	// D-36: a claim that the pod keeps for its group, or no longer does.
-	was, is := before.keptForGroup(e.oldPod), after.keptForGroup(e.newPod)
-	for claim := range was {
-		if !is[claim] {
-			k.addKey(ClaimKey(claim.namespace, claim.name))
+}
+
+// pod adds a pod that has not changed itself, if it has or had work to do. One that is done needs its claims no more.
+func (a *affected) pod(pod *corev1.Pod) {
+	if a.after.podNeedsWork(pod) || a.before.podNeedsWork(pod) {
+		a.add(KeyOfPod(pod))
+	}
+	if podstate.Done(pod) {
+		a.freed(pod)
+	}
+}
+
+// freed adds the claims of a pod that needs them no more.
+func (a *affected) freed(pod *corev1.Pod) {
+	o := podOwner(pod)
+	a.resolved(&o)
+	if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil {
+		a.add(ClaimKey(pod.Namespace, extended.ResourceClaimName))
+	}
+}
+
+// group adds a PodGroup that has not changed itself, if it has or had work to do.
+func (a *affected) group(g *podGroup) {
+	if a.after.groupNeedsWork(g) || a.before.groupNeedsWork(g) {
+		a.add(PodGroupKey(g.Namespace, g.Name))
+	}
+}
+
+// owners adds those of the pods and PodGroups, unchanged themselves, that match.
+func (a *affected) owners(pods iter.Seq[*corev1.Pod], groups iter.Seq[*podGroup], match func(*owner) bool) {
+	for pod := range pods {
+		if o := podOwner(pod); match(&o) {
+			a.pod(pod)
 		}
 	}
-	for claim := range is {
-		if !was[claim] {
-			k.addKey(ClaimKey(claim.namespace, claim.name))
+	for g := range groups {
+		if o := groupOwner(g); match(&o) {
+			a.group(g)
+		}
+	}
+}
+
+// events are what happened to the objects of one name: the old and the new one, one of them nil where it came or went. Of several
+// it is not known which is real, so that each of them came or went.
+func events[P any](c persistent.Change[*P]) [][2]*P {
+	if !c.Ambiguous() {
+		old, now := c.Only()
+		return [][2]*P{{old, now}}
+	}
+	var events [][2]*P
+	for _, o := range c.Before {
+		events = append(events, [2]*P{o, nil})
+	}
+	for _, o := range c.After {
+		events = append(events, [2]*P{nil, o})
+	}
+	return events
+}
+
+// changedPod is for an event of a pod (enqueuePod in upstream's controller.go).
+func (a *affected) changedPod(c persistent.Change[*corev1.Pod]) {
+	if c.Ambiguous() {
+		a.add(PodKey(c.Name.Namespace, c.Name.Name)) // the plan says so
+	}
+	for _, e := range events(c) {
+		old, now := e[0], e[1]
+		if old != nil && a.before.podNeedsWork(old) || now != nil && a.after.podNeedsWork(now) {
+			a.add(PodKey(c.Name.Namespace, c.Name.Name))
+		}
+		replaced := old == nil || now == nil || old.UID != now.UID
+		if replaced && old != nil {
+			a.freed(old)
+		}
+		if now != nil && podstate.Done(now) {
+			a.freed(now)
+		}
+		if replaced || podstate.Done(old) != podstate.Done(now) {
+			a.claims(a.after.claimsOn(c.Name))
+		}
+		// D-36: a claim that the pod keeps for its group, or no longer does.
+		was, is := a.before.keptForGroup(old), a.after.keptForGroup(now)
+		for kept := range was {
+			if _, stays := is[kept]; !stays {
+				a.add(ClaimKey(kept.claim.Namespace, kept.claim.Name))
+			}
+		}
+		for kept := range is {
+			if _, was := was[kept]; !was {
+				a.add(ClaimKey(kept.claim.Namespace, kept.claim.Name))
+			}
 		}
 	}
 }
 
 // groupsClaim is a claim and a PodGroup that it may be reserved for.
-type groupsClaim struct{ namespace, name, group string }
+type groupsClaim struct {
+	claim types.NamespacedName
+	group string
+}
 
 // keptForGroup are the claims that stay reserved for the pod's PodGroup on account of the pod.
-func (x *planner) keptForGroup(pod *corev1.Pod) map[groupsClaim]bool {
-	if pod == nil || x.PodGroupOf == nil || x.upstream() || podstate.Done(pod) {
+func (x *Index) keptForGroup(pod *corev1.Pod) map[groupsClaim]struct{} {
+	if pod == nil || x.options.upstream() || podstate.Done(pod) {
 		return nil
 	}
-	group := x.PodGroupOf(pod)
+	group := x.options.groupName(pod)
 	if group == "" {
 		return nil
 	}
-	kept := map[groupsClaim]bool{}
-	for claim := range resolved(pod) {
-		kept[groupsClaim{claim.Namespace, claim.Name, group}] = true
+	kept := map[groupsClaim]struct{}{}
+	o := podOwner(pod)
+	for claim := range o.resolved() {
+		kept[groupsClaim{claim, group}] = struct{}{}
 	}
 	return kept
 }
 
-// addPods is for pods that have not changed themselves.
-func (k *keySet) addPods(before, after *planner, pods []*corev1.Pod) {
-	for _, pod := range pods {
-		if after.needsWork(pod) || before != after && before.needsWork(pod) {
-			k.addKey(KeyOfPod(pod))
+// changedClaim is for an event of a claim (enqueueResourceClaim in upstream's controller.go).
+func (a *affected) changedClaim(name types.NamespacedName) {
+	x := a.after
+	a.add(ClaimKey(name.Namespace, name.Name))
+	// Which version counts may have changed with any of them.
+	for _, of := range []*Index{a.before, x} {
+		for _, claim := range slices.Concat(of.claims.Versions(name), of.assumed.Versions(name)) {
+			terms := []uint64{x.terms.named(usesClaim, name)}
+			if entry, ok := owningEntry(claim); ok {
+				// The pod that the claim was generated for, also by a name that is not its claim's yet.
+				terms = append(terms, x.terms.Term(usesEntry, string(entry.owner)))
+			}
+			a.owners(x.podTerms.Versions(terms...), x.groupTerms.Versions(terms...), func(o *owner) bool { return o.uses(claim) })
+			if group, _, ok := owningPodGroup(claim); ok {
+				a.members(types.NamespacedName{Namespace: name.Namespace, Name: group})
+			}
 		}
-		k.addFreed(podEvent{pod, pod})
 	}
 }
 
-// needsWork reports whether the pod's plan may have anything to do or to say (podNeedsWork in
-// upstream's controller.go).
-func (x *planner) needsWork(pod *corev1.Pod) bool {
-	if len(pod.Spec.ResourceClaims) == 0 || pod.DeletionTimestamp != nil || !x.upstream() && podstate.Done(pod) {
+// changedGroup is for an event of a PodGroup (enqueuePodGroup in upstream's controller.go).
+func (a *affected) changedGroup(c persistent.Change[*podGroup]) {
+	if c.Ambiguous() {
+		a.add(PodGroupKey(c.Name.Namespace, c.Name.Name)) // the plan says so
+	}
+	for _, e := range events(c) {
+		old, now := e[0], e[1]
+		if old != nil && a.before.groupNeedsWork(old) || now != nil && a.after.groupNeedsWork(now) {
+			a.add(PodGroupKey(c.Name.Namespace, c.Name.Name))
+		}
+		if old != nil && now != nil && old.UID == now.UID {
+			continue
+		}
+		if old != nil {
+			o := groupOwner(old)
+			a.resolved(&o)
+		}
+		a.claims(a.after.claimsOfGroup(c.Name))
+	}
+	a.members(c.Name)
+}
+
+// members adds the pods of a PodGroup.
+func (a *affected) members(group types.NamespacedName) {
+	x := a.after
+	for pod := range x.podTerms.Versions(x.terms.named(isMember, group)) {
+		if pod.Namespace == group.Namespace && x.options.groupName(pod) == group.Name {
+			a.pod(pod)
+		}
+	}
+}
+
+// answered is for an answer of the API server that came or went.
+func (a *affected) answered(kind string, name types.NamespacedName) {
+	x := a.after
+	switch kind {
+	case podKind:
+		a.claims(x.claimsOn(name))
+		// D-37: so does the pod itself, if it was seen to be deleted.
+		for _, pod := range x.pods.Versions(name) {
+			a.pod(pod)
+		}
+	case claimKind:
+		term := x.terms.named(usesClaim, name)
+		a.owners(x.podTerms.Versions(term), x.groupTerms.Versions(term), func(o *owner) bool { return o.resolvesTo(name) })
+	case podGroupKind:
+		a.members(name)
+		for _, g := range x.groups.Versions(name) {
+			a.group(g)
+		}
+		a.claims(x.claimsOfGroup(name))
+	}
+}
+
+// seenDeleted is for a UID that was seen to be deleted, or no longer counts as such.
+func (a *affected) seenDeleted(uid types.UID) {
+	x := a.after
+	term := x.terms.Term(hasUID, string(uid))
+	for pod := range x.podUIDs.Versions(term) {
+		if pod.UID == uid {
+			a.pod(pod)
+			a.claims(x.claimsOn(snapshot.KeyOf(pod)))
+		}
+	}
+	for g := range x.groupTerms.Versions(term) {
+		if g.UID == uid {
+			a.group(g)
+			a.members(snapshot.KeyOf(g))
+		}
+	}
+	for claim := range x.claimsWith(x.terms.Term(namesUID, string(uid))) {
+		if isReservedFor(uid, claim) {
+			a.add(KeyOfClaim(claim))
+		}
+	}
+}
+
+// What follows finds claims that refer to others.
+
+// claimsWith are the claims with a term, listed and assumed ones.
+func (x *Index) claimsWith(term uint64) iter.Seq[*resourcev1.ResourceClaim] {
+	return func(yield func(*resourcev1.ResourceClaim) bool) {
+		for claim := range x.claimTerms.Versions(term) {
+			if !yield(claim) {
+				return
+			}
+		}
+		if x.assumed.Len() > 0 {
+			x.assumedTerms.Versions(term)(yield)
+		}
+	}
+}
+
+// claimsOn are the claims whose plan depends on that pod: as a consumer or as their owner.
+func (x *Index) claimsOn(pod types.NamespacedName) iter.Seq[*resourcev1.ResourceClaim] {
+	return filtered(x.claimsWith(x.terms.named(namesPod, pod)), func(c *resourcev1.ResourceClaim) bool { return x.options.restsOn(c, pod) })
+}
+
+// claimsOfGroup are the claims that name the PodGroup as a consumer.
+func (x *Index) claimsOfGroup(group types.NamespacedName) iter.Seq[*resourcev1.ResourceClaim] {
+	return filtered(x.claimsWith(x.terms.named(consumedBy, group)), func(c *resourcev1.ResourceClaim) bool { return namesGroup(c, group) })
+}
+
+func filtered[T any](all iter.Seq[T], keep func(T) bool) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for o := range all {
+			if keep(o) && !yield(o) {
+				return
+			}
+		}
+	}
+}
+
+// What follows says whether a plan may have anything to do or to say, without making it.
+
+// podNeedsWork is podNeedsWork in upstream's controller.go.
+func (x *Index) podNeedsWork(pod *corev1.Pod) bool {
+	if len(pod.Spec.ResourceClaims) == 0 || pod.DeletionTimestamp != nil || !x.options.upstream() && podstate.Done(pod) {
 		return false
 	}
 	if pod.UID == "" {
-		// The plan says so.
-		return true
+		return true // the plan says so
 	}
-	of := entriesOf(pod)
-	of.member = x.groupOf(pod)
-	if of.member.name != "" && of.member.group == nil {
-		// The plan asks for the group, or says what is wrong with it.
-		return true
-	}
-	return x.entriesNeedWork(of)
+	o := podOwner(pod)
+	o.member = x.groupOf(pod)
+	// Without its group, the plan asks for it, or says what is wrong with it.
+	return o.member.name != "" && o.member.group == nil || x.entriesNeedWork(&o)
 }
 
-// entriesNeedWork is needsWork for the entries of a pod or PodGroup.
-func (x *planner) entriesNeedWork(of entries) bool {
-	pod := of.pod
-	for i := range pod.Spec.ResourceClaims {
-		pc := &pod.Spec.ResourceClaims[i]
-		if of.repeated(i) {
-			// The plan says so.
-			return true
-		}
-		name, state := of.claimName(i)
-		switch state {
-		case NameNotNeeded:
-			continue
-		case NameNotCreated, NameUnsupported:
-			return true
-		case NameKnown: // what it names decides
-		}
-		key := types.NamespacedName{Namespace: pod.Namespace, Name: name}
-		claim := x.newestClaim(key)
+// groupNeedsWork is podGroupNeedsWork in upstream's controller.go.
+func (x *Index) groupNeedsWork(g *podGroup) bool {
+	if len(g.entries) == 0 || g.DeletionTimestamp != nil {
+		return false
+	}
+	o := groupOwner(g)
+	// Of what is wrong, the plan says so.
+	return g.invalid() != nil || len(g.entries) > MaxPodGroupClaims || x.entriesNeedWork(&o)
+}
+
+func (x *Index) entriesNeedWork(o *owner) bool {
+	for i := range o.entries {
+		name, state := o.claimName(i)
 		switch {
-		case x.claimAmbiguous(key):
-			// The plan says so.
+		case o.repeated(i) || state == NameNotCreated || state == NameUnsupported:
 			return true
-		case claim == nil && !generated(pc):
-			// Its user has to create it, and then there is an event.
+		case state == NameNotNeeded:
 			continue
-		case claim == nil:
+		}
+		isGenerated := generated(&o.entries[i])
+		claim, ambiguous := x.claim(types.NamespacedName{Namespace: o.Namespace, Name: name})
+		switch {
+		case ambiguous, claim == nil && isGenerated:
 			return true
-		case generated(pc) && !x.owns(of, claim):
+		case claim == nil:
+			// Its user has to create it, and then there is an event.
+		case isGenerated && !x.owns(o, claim):
 			// Upstream waits for that claim to go, although its own pass generates another.
 			return true
-		case pod.Spec.NodeName != "" && claim.Status.Allocation != nil && !x.reserved(of, claim):
+		case o.node != "" && claim.Status.Allocation != nil && !x.reserved(o, claim):
 			return true
 		}
 	}

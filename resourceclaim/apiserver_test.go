@@ -343,7 +343,7 @@ func (s *apiServer) applyStatuses(name string, body []byte) (*corev1.Pod, error)
 	}
 	p := old.DeepCopy()
 	p.Status.ResourceClaimStatuses = slices.DeleteFunc(p.Status.ResourceClaimStatuses, func(st corev1.PodResourceClaimStatus) bool {
-		return slices.Contains(s.applied[p.UID], st.Name) || statusOf(&apply, st.Name) != nil
+		return slices.Contains(s.applied[p.UID], st.Name) || statusNamed(apply.Status.ResourceClaimStatuses, st.Name) != nil
 	})
 	s.applied[p.UID] = nil
 	for _, st := range apply.Status.ResourceClaimStatuses {
@@ -371,7 +371,7 @@ func (s *apiServer) applyGroupStatuses(name string, body []byte) error {
 	}
 	g := copyGroups([]PodGroup{old})[0]
 	g.ResourceClaimStatuses = slices.DeleteFunc(g.ResourceClaimStatuses, func(st corev1.PodResourceClaimStatus) bool {
-		return slices.Contains(s.applied[g.UID], st.Name) || statusOf(&apply, st.Name) != nil
+		return slices.Contains(s.applied[g.UID], st.Name) || statusNamed(apply.Status.ResourceClaimStatuses, st.Name) != nil
 	})
 	s.applied[g.UID] = nil
 	for _, st := range apply.Status.ResourceClaimStatuses {

@@ -41,19 +41,19 @@ func (s standing) dropped() bool { return s >= deleted && s <= gone }
 
 // standings says of each consumer of the claim what is known about it. It appends to into. ended reports that
 // upstream goes no further.
-func (x *planner) standings(claim *resourcev1.ResourceClaim, guess *corev1.Pod, into []standing, problems *snapshot.Problems) (all []standing, ended bool) {
+func (x *Index) standings(claim *resourcev1.ResourceClaim, into []standing, problems *snapshot.Problems) (all []standing, ended bool) {
 	var running map[string]bool // made for the first consumer that asks for it
 	for i := range claim.Status.ReservedFor {
 		consumer := &claim.Status.ReservedFor[i]
-		st, problem := x.judge(claim.Namespace, consumer, guess)
+		st, problem := x.judge(claim.Namespace, consumer)
 		if problem != nil {
 			problems.Add(problem)
-			if x.upstream() && errors.Is(problem, purekube.ErrPathSegment) {
+			if x.options.upstream() && errors.Is(problem, purekube.ErrPathSegment) {
 				// Upstream's look-up ends the pass.
 				return into, true
 			}
 		}
-		if (st.dropped() || st == unknown) && isPodGroup(consumer) && !x.upstream() {
+		if (st.dropped() || st == unknown) && isPodGroup(consumer) && !x.options.upstream() {
 			// D-36: whether the group is there decides nothing while its pods run on the claim.
 			if running == nil {
 				running = x.groupsRunningOn(claim)
@@ -68,11 +68,14 @@ func (x *planner) standings(claim *resourcev1.ResourceClaim, guess *corev1.Pod, 
 }
 
 // groupsRunningOn are the names of the PodGroups with a pod that uses the claim and is not done.
-func (x *planner) groupsRunningOn(claim *resourcev1.ResourceClaim) map[string]bool {
+func (x *Index) groupsRunningOn(claim *resourcev1.ResourceClaim) map[string]bool {
 	running := map[string]bool{}
-	for pod := range x.podsUsing(snapshot.KeyOf(claim)) {
-		if group := x.PodGroupOf(pod); group != "" && !podstate.Done(pod) {
-			running[group] = true
+	name := snapshot.KeyOf(claim)
+	for pod := range x.podTerms.Versions(x.terms.named(usesClaim, name)) {
+		if o := podOwner(pod); o.resolvesTo(name) && !podstate.Done(pod) {
+			if group := x.options.groupName(pod); group != "" {
+				running[group] = true
+			}
 		}
 	}
 	return running
@@ -81,25 +84,39 @@ func (x *planner) groupsRunningOn(claim *resourcev1.ResourceClaim) map[string]bo
 // judge finds out about one consumer of a claim in that namespace, in upstream's order: the
 // UIDs known to be deleted, the cache, the API server (BR-30-06). Existence has three values:
 // a pod that no answer covers is unknown, never gone.
-func (x *planner) judge(namespace string, consumer *resourcev1.ResourceClaimConsumerReference, guess *corev1.Pod) (standing, *purekube.ObjectError) {
-	if x.PodGroupOf != nil && isPodGroup(consumer) {
-		return x.standingOfGroup(types.NamespacedName{Namespace: namespace, Name: consumer.Name}, consumer.UID)
+func (x *Index) judge(namespace string, consumer *resourcev1.ResourceClaimConsumerReference) (standing, *purekube.ObjectError) {
+	name := types.NamespacedName{Namespace: namespace, Name: consumer.Name}
+	switch {
+	case x.options.PodGroupOf != nil && isPodGroup(consumer):
+		return x.standingOfGroup(name, consumer.UID)
+	case isPod(consumer):
+		return x.standingOf(name, consumer.UID)
 	}
-	if !isPod(consumer) {
-		// Whatever it is, this library does not know how to ask for it.
-		return otherKind, nil
-	}
-	return x.standingOf(types.NamespacedName{Namespace: namespace, Name: consumer.Name}, consumer.UID, guess)
+	// Whatever it is, this library does not know how to ask for it.
+	return otherKind, nil
 }
 
-// standingOf says what is known about the pod with that name and UID. guess, if not nil, is a pod
-// that it may be, and the only one of its name.
-func (x *planner) standingOf(name types.NamespacedName, uid types.UID, guess *corev1.Pod) (standing, *purekube.ObjectError) {
-	k := known{ambiguous: x.podAmbiguous(name)}
-	if pod := x.podNamed(name, guess); pod != nil {
-		k.cached, k.cachedUID, k.done = true, pod.UID, podstate.Done(pod)
+// standingOf says what is known about the pod with that name and UID.
+func (x *Index) standingOf(name types.NamespacedName, uid types.UID) (standing, *purekube.ObjectError) {
+	var k known
+	if pod := x.pods.Find(name); pod != nil {
+		k = known{cached: true, cachedUID: pod.UID, done: podstate.Done(pod)}
+	} else {
+		k.ambiguous = x.pods.Ambiguous(name)
 	}
 	return x.standing(needPod(name.Namespace, name.Name), uid, k)
+}
+
+// standingOfGroup says what is known about the PodGroup with that name and UID. It is not done before
+// it is gone.
+func (x *Index) standingOfGroup(name types.NamespacedName, uid types.UID) (standing, *purekube.ObjectError) {
+	var k known
+	if g := x.groups.Find(name); g != nil {
+		k = known{cached: true, cachedUID: g.UID}
+	} else {
+		k.ambiguous = x.groups.Ambiguous(name)
+	}
+	return x.standing(needPodGroup(name.Namespace, name.Name), uid, k)
 }
 
 // known is what the snapshot holds under one name.
@@ -109,7 +126,7 @@ type known struct {
 }
 
 // standing says what is known about the object of that Need with that UID.
-func (x *planner) standing(need purekube.Need, uid types.UID, k known) (standing, *purekube.ObjectError) {
+func (x *Index) standing(need purekube.Need, uid types.UID, k known) (standing, *purekube.ObjectError) {
 	noUID := func() (standing, *purekube.ObjectError) {
 		return indeterminate, &purekube.ObjectError{Kind: need.Kind, Namespace: need.Namespace, Name: need.Name, Field: "metadata.uid", Err: ErrNoUID}
 	}
@@ -124,7 +141,7 @@ func (x *planner) standing(need purekube.Need, uid types.UID, k known) (standing
 	switch {
 	case uid == "":
 		return noUID()
-	case x.seenDeleted(uid) && x.upstream():
+	case x.seenDeleted(uid) && x.options.upstream():
 		return deleted, nil
 	case k.cachedUID == uid && k.done:
 		return done, nil
@@ -141,7 +158,7 @@ func (x *planner) standing(need purekube.Need, uid types.UID, k known) (standing
 		return noUID()
 	case k.cachedUID == uid:
 		return mayRun, nil
-	case k.cached && x.upstream():
+	case k.cached && x.options.upstream():
 		return replaced, nil
 	// D-21: claims are cached apart from pods and PodGroups. While the cache of these is behind, the
 	// cached object may be the predecessor of the one asked for, under its name. So a cached object
@@ -168,18 +185,18 @@ const (
 )
 
 // presenceOfPod says whether a pod that Pods holds is there. Upstream goes by its cache alone.
-func (x *planner) presenceOfPod(pod *corev1.Pod) (presence, *purekube.ObjectError) {
+func (x *Index) presenceOfPod(pod *corev1.Pod) (presence, *purekube.ObjectError) {
 	return x.presence(needPod(pod.Namespace, pod.Name), pod.UID)
 }
 
 // presenceOfGroup is presenceOfPod for PodGroups.
-func (x *planner) presenceOfGroup(g *podGroup) (presence, *purekube.ObjectError) {
+func (x *Index) presenceOfGroup(g *podGroup) (presence, *purekube.ObjectError) {
 	return x.presence(needPodGroup(g.Namespace, g.Name), g.UID)
 }
 
 // presence is doubtful with a problem where an answer is none.
-func (x *planner) presence(need purekube.Need, uid types.UID) (presence, *purekube.ObjectError) {
-	if x.upstream() || !x.seenDeleted(uid) {
+func (x *Index) presence(need purekube.Need, uid types.UID) (presence, *purekube.ObjectError) {
+	if x.options.upstream() || !x.seenDeleted(uid) {
 		return present, nil
 	}
 	switch answer := x.lookUp(need); {
@@ -208,10 +225,10 @@ func whetherPresent(need purekube.Need, would Result, wouldErr error, problem *p
 }
 
 // seenDeleted reports whether the object with that UID was seen to be deleted.
-func (x *planner) seenDeleted(uid types.UID) bool {
-	return uid != "" && x.deleted.Has(uid)
-}
-
-func podError(name types.NamespacedName, field string, err error) *purekube.ObjectError {
-	return &purekube.ObjectError{Kind: "Pod", Namespace: name.Namespace, Name: name.Name, Field: field, Err: err}
+func (x *Index) seenDeleted(uid types.UID) bool {
+	if uid == "" || x.deleted.Len() == 0 {
+		return false
+	}
+	_, seen := x.deleted.Get(uid)
+	return seen
 }

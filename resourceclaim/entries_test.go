@@ -26,7 +26,8 @@ func TestManyEntries(t *testing.T) {
 			require.True(t, r.Empty(), "every entry has its claim: %v", lines(r.Actions))
 			for i := range p.Spec.ResourceClaims {
 				name, state := ClaimName(p, &p.Spec.ResourceClaims[i])
-				again, stateAgain := entriesOf(p).claimName(i)
+				o := podOwner(p)
+				again, stateAgain := o.claimName(i)
 				require.Equal(t, name, again)
 				require.Equal(t, state, stateAgain)
 			}

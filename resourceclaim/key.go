@@ -12,6 +12,7 @@ const (
 	podKind      = "Pod"
 	claimKind    = "ResourceClaim"
 	podGroupKind = "PodGroup"
+	templateKind = "ResourceClaimTemplate" // no plan is for one
 )
 
 // PodKey is the key of a pod's plan: its claims are created, named in its status and reserved for it.

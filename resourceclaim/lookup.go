@@ -55,7 +55,7 @@ type lookup struct {
 }
 
 // lookUp reads the answer to a Need.
-func (x *planner) lookUp(need purekube.Need) lookup {
+func (x *Index) lookUp(need purekube.Need) lookup {
 	answer, asked := x.answers[need]
 	if !asked {
 		return lookup{}

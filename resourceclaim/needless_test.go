@@ -73,7 +73,7 @@ func TestUnusedClaimsBeingDeletedAskForNothing(t *testing.T) {
 			if tc.needs > 0 {
 				return
 			}
-			for name, e := range map[string]podEvent{"done": {running, done}, "deleted": {done, nil}, "created": {nil, done}} {
+			for name, e := range map[string]struct{ oldPod, newPod *corev1.Pod }{"done": {running, done}, "deleted": {done, nil}, "created": {nil, done}} {
 				before := Snapshot{Claims: tc.claims}
 				if e.oldPod != nil {
 					before.Pods = pods(e.oldPod)

@@ -1,7 +1,7 @@
 package resourceclaim
 
 import (
-	"maps"
+	"cmp"
 
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -12,94 +12,81 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// claimSet is the claims by name: those listed, and over them those that count in their place.
-type claimSet struct {
-	listed *snapshot.Table[resourcev1.ResourceClaim, *resourcev1.ResourceClaim]
-	// assumed are the claims that are newer than the listed one of their name, or have none.
-	assumed map[types.NamespacedName]*resourcev1.ResourceClaim
-	// ambiguous are the names of which it is not known which claim counts. They are not found.
-	ambiguous map[types.NamespacedName]bool
-	// versions are the problems with resourceVersions that do not compare, none for most names. It has
-	// every name for which assumed claims were looked at.
-	versions map[types.NamespacedName][]*purekube.ObjectError
+// claim returns the claim of that name that counts, or nil. ambiguous: it is not known which one does.
+func (x *Index) claim(name types.NamespacedName) (claim *resourcev1.ResourceClaim, ambiguous bool) {
+	if x.options.upstream() {
+		// Upstream asks its cache of own writes only when it looks for a claim to adopt.
+		claim = x.claims.Find(name)
+		return claim, claim == nil && x.claims.Ambiguous(name)
+	}
+	claim, ambiguous, _ = x.newest(name)
+	return claim, ambiguous
 }
 
-func listClaims(claims []*resourcev1.ResourceClaim) claimSet {
-	c := claimSet{listed: snapshot.NewTable("ResourceClaim", claims), ambiguous: map[types.NamespacedName]bool{}}
-	for _, twice := range c.listed.Duplicates() {
-		c.ambiguous[types.NamespacedName{Namespace: twice.Namespace, Name: twice.Name}] = true
+// versionProblems are those with resourceVersions of that claim that do not compare.
+func (x *Index) versionProblems(name types.NamespacedName) []*purekube.ObjectError {
+	if x.options.upstream() || x.assumed.Len() == 0 {
+		return nil
 	}
-	return c
+	_, _, problems := x.newest(name)
+	return problems
 }
 
-// find returns the claim of that name that counts, or nil.
-func (c *claimSet) find(name types.NamespacedName) *resourcev1.ResourceClaim {
-	claim, _ := c.locate(name)
-	return claim
-}
-
-// locate is find, with the claim's position among the listed ones; -1: it is not one of them.
-func (c *claimSet) locate(name types.NamespacedName) (claim *resourcev1.ResourceClaim, position int) {
-	if claim, ok := c.assumed[name]; ok {
-		return claim, -1
+// newest is the claim that counts among the listed one of that name and the assumed ones (BR-30-04).
+func (x *Index) newest(name types.NamespacedName) (claim *resourcev1.ResourceClaim, ambiguous bool, problems []*purekube.ObjectError) {
+	listed := x.claims.Find(name)
+	if listed == nil && x.claims.Ambiguous(name) {
+		return nil, true, nil
 	}
-	if c.ambiguous[name] {
-		return nil, -1
+	if x.assumed.Len() == 0 {
+		return listed, false, nil
 	}
-	if position = c.listed.Position(name); position < 0 {
-		return nil, -1
-	}
-	return c.listed.At(position), position
-}
-
-// special reports whether there is more to a name than one listed claim.
-func (c *claimSet) special(name types.NamespacedName) bool {
-	_, ok := c.versions[name]
-	return ok || c.ambiguous[name]
-}
-
-// specials are the names for which special holds, each once.
-func (c *claimSet) specials() map[types.NamespacedName]struct{} {
-	out := map[types.NamespacedName]struct{}{}
-	for name := range c.ambiguous {
-		out[name] = struct{}{}
-	}
-	for name := range c.versions {
-		out[name] = struct{}{}
-	}
-	return out
-}
-
-// with lays the assumed claims over the listed ones: the newer version of each name counts
-// (BR-30-04). A version that cannot be compared loses against the listed claim, and is a
-// problem. The receiver is not changed.
-func (c claimSet) with(assumed []*resourcev1.ResourceClaim) claimSet {
+	assumed := x.assumed.Versions(name)
 	if len(assumed) == 0 {
-		return c
+		return listed, false, nil
 	}
-	c.ambiguous = maps.Clone(c.ambiguous)
-	c.assumed = map[types.NamespacedName]*resourcev1.ResourceClaim{}
-	c.versions = map[types.NamespacedName][]*purekube.ObjectError{}
-	byName := map[types.NamespacedName][]*resourcev1.ResourceClaim{}
-	for _, claim := range assumed {
-		name := snapshot.KeyOf(claim)
-		byName[name] = append(byName[name], claim)
+	claim, known, problems := newestOf(listed, assumed)
+	if !known {
+		return nil, true, problems
 	}
-	for name, versions := range byName {
-		if c.ambiguous[name] {
+	return claim, false, problems
+}
+
+// generatedClaim is the claim that was generated for the entry of the pod or PodGroup with that
+// UID, whether or not its status says so. Nil: there is none. ambiguous is the name of one of
+// which it is not known which version counts, so that it can neither be used nor be taken for
+// missing.
+func (x *Index) generatedClaim(key generatedFor) (claim *resourcev1.ResourceClaim, ambiguous *types.NamespacedName) {
+	for c := range x.claimsWith(x.terms.Term(namesUID, string(key.owner))) {
+		name := snapshot.KeyOf(c)
+		newest, unknown, _ := x.newest(name)
+		if unknown {
+			newest = c
+		}
+		if of, ok := owningEntry(newest); !ok || of != key {
 			continue
 		}
-		listed := c.listed.Find(name)
-		newest, known, problems := newestOf(listed, versions)
-		c.versions[name] = problems
 		switch {
-		case !known:
-			c.ambiguous[name] = true
-		case newest != listed:
-			c.assumed[name] = newest
+		case unknown && (ambiguous == nil || name.Name < ambiguous.Name):
+			ambiguous = &name
+		case !unknown && (claim == nil || preferred(newest, claim)):
+			claim = newest
 		}
 	}
-	return c
+	if ambiguous != nil {
+		return nil, ambiguous
+	}
+	return claim, nil
+}
+
+// preferred reports whether a is the better one of two claims for the same entry: one that
+// stays before one that is being deleted, then by name. There should be only one; upstream
+// takes any.
+func preferred(a, b *resourcev1.ResourceClaim) bool {
+	if aStays, bStays := a.DeletionTimestamp == nil, b.DeletionTimestamp == nil; aStays != bStays {
+		return aStays
+	}
+	return cmp.Compare(a.Name, b.Name) < 0
 }
 
 // newestOf picks the version that counts among the listed claim, nil if there is none, and the

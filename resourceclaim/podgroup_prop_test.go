@@ -157,7 +157,7 @@ func TestPodsOfAGroupShareItsClaims(t *testing.T) {
 			if name == "" || i < 0 {
 				continue
 			}
-			group := podGroupOf(&s.PodGroups[i])
+			group := podGroupsOf(s.PodGroups[i : i+1])[0]
 			result, _ := Plan(s, podKey(p.Name), o)
 			for j := range p.Spec.ResourceClaims {
 				e := &p.Spec.ResourceClaims[j]

@@ -163,7 +163,7 @@ func checkContract(t *testing.T, s Snapshot, o Options, r *rand.Rand) {
 	require.Empty(t, cmp.Diff(explained, explainedAll), "Explain and ExplainAll agree")
 	require.Equal(t, errorText(whole), errorText(explainAllErr), "ExplainAll and PlanAll agree on what is wrong")
 	for _, p := range s.Pods {
-		for _, e := range []podEvent{{nil, p}, {p, nil}, {p, p}} {
+		for _, e := range []struct{ oldPod, newPod *corev1.Pod }{{nil, p}, {p, nil}, {p, p}} {
 			require.Equal(t, affectedByPod(s, e.oldPod, e.newPod, o), affectedByPod(shuffled(s, r), e.oldPod, e.newPod, o))
 		}
 	}

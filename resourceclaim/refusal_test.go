@@ -129,7 +129,7 @@ func happened(s *apiServer, key purekube.Key) []string {
 		if c.GenerateName != "" {
 			out = append(out, "claim "+strings.TrimSuffix(c.GenerateName, "-"))
 		}
-		if isReservedFor(s.pods[key.Name], c) {
+		if isReservedFor(s.pods[key.Name].UID, c) {
 			out = append(out, "reserved "+c.Name)
 		}
 	}

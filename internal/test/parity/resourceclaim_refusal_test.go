@@ -62,7 +62,7 @@ func (c claimsCase) refused(o resourceclaim.Options, refuse func(Request) error)
 			done = append(done, answers.to(r))
 		}
 		if failed {
-			t.Failed = append(t.Failed, key.String())
+			t.Failed = append(t.Failed, queueKey(key))
 		}
 	}
 	return comparableClaims(t)
