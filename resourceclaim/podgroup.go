@@ -234,7 +234,7 @@ func (o Options) groupName(pod *corev1.Pod) string {
 // that the pod is in. Upstream knows a pod's group by its name, which may be another one's by now
 // (D-33).
 func (x *Index) owns(o *owner, claim *resourcev1.ResourceClaim) bool {
-	if isForPod(o, claim) {
+	if isForPod(o.Namespace, o.UID, claim) {
 		return true
 	}
 	name, uid, _ := owningPodGroup(claim)

@@ -12,10 +12,11 @@ import (
 
 // What follows reads which pods and PodGroups a claim names: as its owner and as its consumers.
 
-// isForPod reports whether the claim was made for that pod: it is controlled by the pod's UID
+// isForPod reports whether the claim was made for the pod: it is controlled by the pod's UID
 // (IsForPod in k8s.io/dynamic-resource-allocation/resourceclaim).
-func isForPod(pod metav1.Object, claim *resourcev1.ResourceClaim) bool {
-	return claim.Namespace == pod.GetNamespace() && metav1.IsControlledBy(claim, pod)
+func isForPod(namespace string, pod types.UID, claim *resourcev1.ResourceClaim) bool {
+	controller := metav1.GetControllerOfNoCopy(claim)
+	return claim.Namespace == namespace && controller != nil && controller.UID == pod
 }
 
 // isReservedFor reports whether the claim lists the pod's UID as a consumer, whatever kind it

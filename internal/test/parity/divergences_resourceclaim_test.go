@@ -424,8 +424,8 @@ update resourceclaims ns/shared: ` + groupsClaimAfter(""),
 	{
 		ID:    "D-37",
 		Title: "a pod that comes back with its UID",
-		Why: "The controller saw a pod go, and now its cache holds a pod with that UID that runs: etcd was restored from a backup. Upstream goes by what it saw, and takes the device away from a pod that runs. The default looks the pod up, " +
-			"and the API server's answer wins. The same holds for PodGroups.",
+		Why: "The controller saw a pod go, and etcd was then restored from a backup: the pod runs again, with the UID that it had. Upstream goes by what it saw, and takes the device away from a pod that runs, " +
+			"whether its cache shows the pod again or not. For the default, a UID that was seen to be deleted proves no absence. The pod is looked up, one time for each deleted consumer, and the API server's answer wins. The same holds for PodGroups.",
 		Setting: "The controller has seen the pod with the UID uid-p deleted.",
 		Given: func() []runtime.Object {
 			p := claimPod("p", "uid-p")
