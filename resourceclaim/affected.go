@@ -83,13 +83,14 @@ func (a *affected) claims(claims iter.Seq[*resourcev1.ResourceClaim]) {
 	}
 }
 
-// pod adds a pod that has not changed itself, if it has or had work to do. One that is done needs its claims no more.
-func (a *affected) pod(pod *corev1.Pod) {
-	if a.after.podNeedsWork(pod) || a.before.podNeedsWork(pod) {
-		a.add(KeyOfPod(pod))
+// owner adds a pod or PodGroup that has not changed itself, if it has or had work to do. A pod that is done needs its
+// claims no more.
+func (a *affected) owner(o owner) {
+	if a.after.needsWork(o) || a.before.needsWork(o) {
+		a.add(o.key())
 	}
-	if podstate.Done(pod) {
-		a.freed(pod)
+	if o.pod != nil && podstate.Done(o.pod) {
+		a.freed(o.pod)
 	}
 }
 
@@ -102,23 +103,16 @@ func (a *affected) freed(pod *corev1.Pod) {
 	}
 }
 
-// group adds a PodGroup that has not changed itself, if it has or had work to do.
-func (a *affected) group(g *podGroup) {
-	if a.after.groupNeedsWork(g) || a.before.groupNeedsWork(g) {
-		a.add(PodGroupKey(g.Namespace, g.Name))
-	}
-}
-
 // owners adds those of the pods and PodGroups, unchanged themselves, that match.
 func (a *affected) owners(pods iter.Seq[*corev1.Pod], groups iter.Seq[*podGroup], match func(*owner) bool) {
 	for pod := range pods {
 		if o := podOwner(pod); match(&o) {
-			a.pod(pod)
+			a.owner(o)
 		}
 	}
 	for g := range groups {
 		if o := groupOwner(g); match(&o) {
-			a.group(g)
+			a.owner(o)
 		}
 	}
 }
@@ -147,7 +141,7 @@ func (a *affected) changedPod(c persistent.Change[*corev1.Pod]) {
 	}
 	for _, e := range events(c) {
 		old, now := e[0], e[1]
-		if old != nil && a.before.podNeedsWork(old) || now != nil && a.after.podNeedsWork(now) {
+		if old != nil && a.before.needsWork(podOwner(old)) || now != nil && a.after.needsWork(podOwner(now)) {
 			a.add(PodKey(c.Name.Namespace, c.Name.Name))
 		}
 		replaced := old == nil || now == nil || old.UID != now.UID
@@ -225,7 +219,7 @@ func (a *affected) changedGroup(c persistent.Change[*podGroup]) {
 	}
 	for _, e := range events(c) {
 		old, now := e[0], e[1]
-		if old != nil && a.before.groupNeedsWork(old) || now != nil && a.after.groupNeedsWork(now) {
+		if old != nil && a.before.needsWork(groupOwner(old)) || now != nil && a.after.needsWork(groupOwner(now)) {
 			a.add(PodGroupKey(c.Name.Namespace, c.Name.Name))
 		}
 		if old != nil && now != nil && old.UID == now.UID {
@@ -245,7 +239,7 @@ func (a *affected) members(group types.NamespacedName) {
 	x := a.after
 	for pod := range x.podTerms.Versions(x.terms.named(isMember, group)) {
 		if pod.Namespace == group.Namespace && x.options.groupName(pod) == group.Name {
-			a.pod(pod)
+			a.owner(podOwner(pod))
 		}
 	}
 }
@@ -258,7 +252,7 @@ func (a *affected) answered(kind string, name types.NamespacedName) {
 		a.claims(x.claimsOn(name))
 		// D-37: so does the pod itself, if it was seen to be deleted.
 		for _, pod := range x.pods.Versions(name) {
-			a.pod(pod)
+			a.owner(podOwner(pod))
 		}
 	case claimKind:
 		term := x.terms.named(usesClaim, name)
@@ -266,7 +260,7 @@ func (a *affected) answered(kind string, name types.NamespacedName) {
 	case podGroupKind:
 		a.members(name)
 		for _, g := range x.groups.Versions(name) {
-			a.group(g)
+			a.owner(groupOwner(g))
 		}
 		a.claims(x.claimsOfGroup(name))
 	}
@@ -278,13 +272,13 @@ func (a *affected) seenDeleted(uid types.UID) {
 	term := x.terms.Term(hasUID, string(uid))
 	for pod := range x.podUIDs.Versions(term) {
 		if pod.UID == uid {
-			a.pod(pod)
+			a.owner(podOwner(pod))
 			a.claims(x.claimsOn(snapshot.KeyOf(pod)))
 		}
 	}
 	for g := range x.groupTerms.Versions(term) {
 		if g.UID == uid {
-			a.group(g)
+			a.owner(groupOwner(g))
 			a.members(snapshot.KeyOf(g))
 		}
 	}
@@ -331,33 +325,19 @@ func filtered[T any](all iter.Seq[T], keep func(T) bool) iter.Seq[T] {
 	}
 }
 
-// What follows says whether a plan may have anything to do or to say, without making it.
-
-// podNeedsWork is podNeedsWork in upstream's controller.go.
-func (x *Index) podNeedsWork(pod *corev1.Pod) bool {
-	if len(pod.Spec.ResourceClaims) == 0 || pod.DeletionTimestamp != nil || !x.options.upstream() && podstate.Done(pod) {
+// needsWork reports whether the plan for a pod or PodGroup may have anything to do or to say, without making it
+// (podNeedsWork and podGroupNeedsWork in upstream's controller.go).
+func (x *Index) needsWork(o owner) bool {
+	if o.getsNothing(x.options) {
 		return false
 	}
-	if pod.UID == "" {
+	o.member = x.groupOf(o.pod)
+	switch {
+	case o.invalid() != nil, o.isGroup() && len(o.entries) > MaxPodGroupClaims:
 		return true // the plan says so
+	case o.member.name != "" && o.member.group == nil:
+		return true // the plan asks for the group, or says what is wrong with it
 	}
-	o := podOwner(pod)
-	o.member = x.groupOf(pod)
-	// Without its group, the plan asks for it, or says what is wrong with it.
-	return o.member.name != "" && o.member.group == nil || x.entriesNeedWork(&o)
-}
-
-// groupNeedsWork is podGroupNeedsWork in upstream's controller.go.
-func (x *Index) groupNeedsWork(g *podGroup) bool {
-	if len(g.entries) == 0 || g.DeletionTimestamp != nil {
-		return false
-	}
-	o := groupOwner(g)
-	// Of what is wrong, the plan says so.
-	return g.invalid() != nil || len(g.entries) > MaxPodGroupClaims || x.entriesNeedWork(&o)
-}
-
-func (x *Index) entriesNeedWork(o *owner) bool {
 	for i := range o.entries {
 		name, state := o.claimName(i)
 		switch {
@@ -373,10 +353,10 @@ func (x *Index) entriesNeedWork(o *owner) bool {
 			return true
 		case claim == nil:
 			// Its user has to create it, and then there is an event.
-		case isGenerated && !x.owns(o, claim):
+		case isGenerated && !x.owns(&o, claim):
 			// Upstream waits for that claim to go, although its own pass generates another.
 			return true
-		case o.node != "" && claim.Status.Allocation != nil && !x.reserved(o, claim):
+		case o.node != "" && claim.Status.Allocation != nil && !x.reserved(&o, claim):
 			return true
 		}
 	}

@@ -135,7 +135,7 @@ func (x *Index) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *purekube
 		return ownerAbsent, nil
 	}
 	if pod != nil {
-		if presence, problem := x.presenceOfPod(pod); presence != present {
+		if presence, problem := x.presence(needPod(key.Namespace, key.Name), pod.UID); presence != present {
 			// So it does if the pod is not there.
 			return ownerAbsent, problem
 		}

@@ -3,7 +3,6 @@ package resourceclaim
 import (
 	"errors"
 
-	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -46,20 +45,20 @@ func (x *Index) standings(claim *resourcev1.ResourceClaim, into []standing, prob
 	for i := range claim.Status.ReservedFor {
 		consumer := &claim.Status.ReservedFor[i]
 		st, problem := x.judge(claim.Namespace, consumer)
-		if problem != nil {
-			problems.Add(problem)
-			if x.options.upstream() && errors.Is(problem, purekube.ErrPathSegment) {
-				// Upstream's look-up ends the pass.
-				return into, true
-			}
-		}
 		if (st.dropped() || st == unknown) && isPodGroup(consumer) && !x.options.upstream() {
 			// D-36: whether the group is there decides nothing while its pods run on the claim.
 			if running == nil {
 				running = x.groupsRunningOn(claim)
 			}
 			if running[consumer.Name] {
-				st = usedByMembers
+				st, problem = usedByMembers, nil
+			}
+		}
+		if problem != nil {
+			problems.Add(problem)
+			if x.options.upstream() && errors.Is(problem, purekube.ErrPathSegment) {
+				// Upstream's look-up ends the pass.
+				return into, true
 			}
 		}
 		into = append(into, st)
@@ -127,52 +126,45 @@ type known struct {
 
 // standing says what is known about the object of that Need with that UID.
 func (x *Index) standing(need purekube.Need, uid types.UID, k known) (standing, *purekube.ObjectError) {
-	noUID := func() (standing, *purekube.ObjectError) {
-		return indeterminate, &purekube.ObjectError{Kind: need.Kind, Namespace: need.Namespace, Name: need.Name, Field: "metadata.uid", Err: ErrNoUID}
-	}
-	answer := x.lookUp(need)
-	ask := func() (standing, *purekube.ObjectError) {
-		if problem := snapshot.CheckNeed(need); problem != nil {
-			// Nobody can ask for it.
-			return indeterminate, problem
-		}
-		return unknown, answer.problem
-	}
+	seen := x.seenDeleted(uid)
+	problem := &purekube.ObjectError{Kind: need.Kind, Namespace: need.Namespace, Name: need.Name, Field: "metadata.uid", Err: ErrNoUID}
 	switch {
 	case uid == "":
-		return noUID()
-	case x.seenDeleted(uid) && x.options.upstream():
+		return indeterminate, problem
+	case seen && x.options.upstream():
 		return deleted, nil
 	case k.cachedUID == uid && k.done:
 		return done, nil
-	case x.seenDeleted(uid) && !answer.asked:
-		// D-37: after a restore from a backup a UID comes back.
-		return ask()
-	case x.seenDeleted(uid) && (answer.found == nil || answer.uid() != uid && answer.uid() != ""):
-		return deleted, nil
-	case x.seenDeleted(uid) && answer.uid() == uid:
-		return confirmed, nil
+	case seen:
+		// D-37: after a restore from a backup a UID comes back. Only the API server knows.
 	case k.ambiguous:
 		return indeterminate, snapshot.DuplicateError(need.Kind, types.NamespacedName{Namespace: need.Namespace, Name: need.Name})
 	case k.cached && k.cachedUID == "":
-		return noUID()
+		return indeterminate, problem
 	case k.cachedUID == uid:
 		return mayRun, nil
 	case k.cached && x.options.upstream():
 		return replaced, nil
+	}
 	// D-21: claims are cached apart from pods and PodGroups. While the cache of these is behind, the
 	// cached object may be the predecessor of the one asked for, under its name. So a cached object
-	// with another UID says nothing, whether it is known to be deleted or not.
+	// with another UID says nothing.
+	switch answer := x.lookUp(need); {
 	case !answer.asked:
-		return ask()
+		if unsafe := snapshot.CheckNeed(need); unsafe != nil {
+			return indeterminate, unsafe // nobody can ask for it
+		}
+		return unknown, answer.problem
+	case answer.found != nil && answer.uid() == "":
+		return indeterminate, problem
+	case answer.uid() == uid:
+		return confirmed, nil
+	case seen:
+		return deleted, nil
 	case answer.found == nil:
 		return gone, nil
-	case answer.uid() == "":
-		return noUID()
-	case answer.uid() != uid:
-		return replaced, nil
 	}
-	return confirmed, nil
+	return replaced, nil
 }
 
 // presence is whether an object that the snapshot holds is still there.
@@ -184,17 +176,8 @@ const (
 	absent            // and the API server does not have it: it does not count (D-21)
 )
 
-// presenceOfPod says whether a pod that Pods holds is there. Upstream goes by its cache alone.
-func (x *Index) presenceOfPod(pod *corev1.Pod) (presence, *purekube.ObjectError) {
-	return x.presence(needPod(pod.Namespace, pod.Name), pod.UID)
-}
-
-// presenceOfGroup is presenceOfPod for PodGroups.
-func (x *Index) presenceOfGroup(g *podGroup) (presence, *purekube.ObjectError) {
-	return x.presence(needPodGroup(g.Namespace, g.Name), g.UID)
-}
-
-// presence is doubtful with a problem where an answer is none.
+// presence says whether an object that the snapshot holds is there. Upstream goes by its cache alone. It is doubtful with
+// a problem where an answer is none.
 func (x *Index) presence(need purekube.Need, uid types.UID) (presence, *purekube.ObjectError) {
 	if x.options.upstream() || !x.seenDeleted(uid) {
 		return present, nil
@@ -206,22 +189,6 @@ func (x *Index) presence(need purekube.Need, uid types.UID) (presence, *purekube
 		return present, nil
 	}
 	return absent, nil
-}
-
-// whetherPresent is the plan for an object whose presence is doubtful: it is asked for if there is anything to do
-// for it (D-37).
-func whetherPresent(need purekube.Need, would Result, wouldErr error, problem *purekube.ObjectError) (r Result, err error) {
-	if wouldErr == nil && would.Empty() {
-		return r, nil
-	}
-	if unsafe := snapshot.CheckNeed(need); unsafe != nil {
-		return r, unsafe
-	}
-	r.Needs = append(r.Needs, need)
-	if problem != nil {
-		err = problem
-	}
-	return r, err
 }
 
 // seenDeleted reports whether the object with that UID was seen to be deleted.

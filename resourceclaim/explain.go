@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -130,9 +129,9 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 		}
 	}
 	x.each(
-		func(pod *corev1.Pod) { add(KeyOfPod(pod), x.explainPod(pod)) },
+		func(pod *corev1.Pod) { add(KeyOfPod(pod), x.explainOwner(podOwner(pod))) },
 		func(claim *resourcev1.ResourceClaim) { add(KeyOfClaim(claim), x.explainClaim(claim)) },
-		func(g *podGroup) { add(PodGroupKey(g.Namespace, g.Name), x.explainPodGroup(g)) },
+		func(g *podGroup) { add(PodGroupKey(g.Namespace, g.Name), x.explainOwner(groupOwner(g))) },
 		func(key purekube.Key) {
 			reasons, _ := x.explain(key)
 			add(key, reasons)
@@ -160,13 +159,13 @@ func (x *Index) explain(key purekube.Key) (reasons []Reason, there bool) {
 		if g, twice := x.groups.Lookup(name); twice != nil {
 			return []Reason{duplicateReason(name)}, true
 		} else if g != nil {
-			return x.explainPodGroup(g), true
+			return x.explainOwner(groupOwner(g)), true
 		}
 	case podKind:
 		if pod, twice := x.pods.Lookup(name); twice != nil {
 			return []Reason{duplicateReason(name)}, true
 		} else if pod != nil {
-			return x.explainPod(pod), true
+			return x.explainOwner(podOwner(pod)), true
 		}
 	}
 	return reasons, false
@@ -240,13 +239,10 @@ func (x *Index) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
 		reasons = append(reasons, Reason{Field: "metadata.finalizers", Code: ReasonFinalizerRemoved, Message: "not protected from deletion any more, since it is not allocated"})
 	}
 	if name, _, ok := owningPod(claim); ok && unused {
-		reasons = append(reasons, x.explainOwner(claim, types.NamespacedName{Namespace: claim.Namespace, Name: name}))
+		reasons = append(reasons, x.explainOwnerOf(claim, types.NamespacedName{Namespace: claim.Namespace, Name: name}))
 	}
 	return reasons
 }
-
-// asksFor reports whether the plan asks for that object.
-func asksFor(r Result, need purekube.Need) bool { return slices.Contains(r.Needs, need) }
 
 func whyAllocated(claim *resourcev1.ResourceClaim, unused, asks bool) string {
 	switch {
@@ -261,7 +257,7 @@ func whyAllocated(claim *resourcev1.ResourceClaim, unused, asks bool) string {
 	}
 }
 
-func (x *Index) explainOwner(claim *resourcev1.ResourceClaim, pod types.NamespacedName) Reason {
+func (x *Index) explainOwnerOf(claim *resourcev1.ResourceClaim, pod types.NamespacedName) Reason {
 	r := Reason{Field: "metadata.ownerReferences", Object: pod}
 	text := ""
 	if !x.options.ownerMatters(claim) {
@@ -289,31 +285,42 @@ func why(field string, code Code, object types.NamespacedName, format string, ar
 	return Reason{Field: field, Code: code, Object: object, Message: fmt.Sprintf(format, args...)}
 }
 
-func (x *Index) explainPod(pod *corev1.Pod) []Reason {
-	self := snapshot.KeyOf(pod)
-	presence, _ := x.presenceOfPod(pod)
+// explainOwner says what the entries of a pod or PodGroup come to.
+func (x *Index) explainOwner(o owner) []Reason {
+	self, noun := o.name(), o.noun()
+	ofKind := func(pod, group Code) Code {
+		if o.isGroup() {
+			return group
+		}
+		return pod
+	}
+	presence, _ := x.presence(o.need(), o.UID)
 	switch {
-	case len(pod.Spec.ResourceClaims) == 0:
+	case len(o.entries) == 0:
 		return nil
-	case pod.DeletionTimestamp != nil:
-		return []Reason{why("metadata.deletionTimestamp", ReasonPodDeleting, self, "pod %s is being deleted and gets nothing", self)}
-	case !x.options.upstream() && podstate.Done(pod):
+	case o.DeletionTimestamp != nil:
+		return []Reason{why("metadata.deletionTimestamp", ofKind(ReasonPodDeleting, ReasonPodGroupDeleting), self, "%s %s is being deleted and gets nothing", noun, self)}
+	case o.getsNothing(x.options):
 		return []Reason{why("status.phase", ReasonPodDone, self, "pod %s is done and gets nothing", self)}
 	case presence == absent:
-		return []Reason{why("metadata.uid", ReasonPodDeleted, self, "pod %s is known to be deleted and gets nothing", self)}
-	case pod.UID == "":
-		return []Reason{why("metadata.uid", ReasonPodWithoutUID, self, "pod %s has no UID and gets nothing", self)}
+		return []Reason{why("metadata.uid", ofKind(ReasonPodDeleted, ReasonPodGroupDeleted), self, "%s %s is known to be deleted and gets nothing", noun, self)}
 	}
-	r, _ := x.planPod(pod)
-	if asksFor(r, needPod(pod.Namespace, pod.Name)) {
-		return []Reason{why("metadata.uid", ReasonPodUnknown, self, "pod %s was seen to be deleted: the API server has to be asked for it", self)}
+	r, _ := x.planOwner(o)
+	problem := o.invalid()
+	switch {
+	case slices.Contains(r.Needs, o.need()):
+		return []Reason{why("metadata.uid", ofKind(ReasonPodUnknown, ReasonPodGroupUnknown), self,
+			"%s %s was seen to be deleted: the API server has to be asked for it", noun, self)}
+	case problem != nil && o.isGroup():
+		return []Reason{why(problem.Field, ReasonPodGroupInvalid, self, "PodGroup %s gets nothing: %s", self, problem.Err)}
+	case problem != nil:
+		return []Reason{why(problem.Field, ReasonPodWithoutUID, self, "pod %s has no UID and gets nothing", self)}
 	}
-	o := podOwner(pod)
-	o.member = x.groupOf(pod)
-	group := types.NamespacedName{Namespace: pod.Namespace, Name: o.member.name}
+	o.member = x.groupOf(o.pod)
+	group := types.NamespacedName{Namespace: o.Namespace, Name: o.member.name}
 	const field = "spec.schedulingGroup"
 	switch {
-	case asksFor(r, needPodGroup(group.Namespace, group.Name)):
+	case slices.Contains(r.Needs, needPodGroup(group.Namespace, group.Name)):
 		return []Reason{why(field, ReasonPodGroupUnknown, group, "the API server has to be asked for PodGroup %s", group)}
 	case o.member.problem != nil && x.options.upstream():
 		return []Reason{why(field, ReasonPodGroupMissing, group, "the pod gets nothing without PodGroup %s", group)}
@@ -321,28 +328,6 @@ func (x *Index) explainPod(pod *corev1.Pod) []Reason {
 		return append([]Reason{why(field, ReasonPodGroupMissing, group,
 			"without PodGroup %s it is not known which entries are the group's: the pod gets no new claim", group)}, x.explainEntries(&o)...)
 	}
-	return x.explainEntries(&o)
-}
-
-// explainPodGroup says what the entries of a PodGroup come to.
-func (x *Index) explainPodGroup(g *podGroup) []Reason {
-	self := snapshot.KeyOf(g)
-	presence, _ := x.presenceOfGroup(g)
-	switch {
-	case len(g.entries) == 0:
-		return nil
-	case g.DeletionTimestamp != nil:
-		return []Reason{why("metadata.deletionTimestamp", ReasonPodGroupDeleting, self, "PodGroup %s is being deleted and gets nothing", self)}
-	case presence == absent:
-		return []Reason{why("metadata.uid", ReasonPodGroupDeleted, self, "PodGroup %s is known to be deleted and gets nothing", self)}
-	}
-	if r, _ := x.planPodGroup(g); asksFor(r, needPodGroup(g.Namespace, g.Name)) {
-		return []Reason{why("metadata.uid", ReasonPodGroupUnknown, self, "PodGroup %s was seen to be deleted: the API server has to be asked for it", self)}
-	}
-	if problem := g.invalid(); problem != nil {
-		return []Reason{why(problem.Field, ReasonPodGroupInvalid, self, "PodGroup %s gets nothing: %s", self, problem.Err)}
-	}
-	o := groupOwner(g)
 	return x.explainEntries(&o)
 }
 

@@ -205,13 +205,13 @@ func (x *Index) plan(key purekube.Key) (Result, error) {
 		if pod, twice := x.pods.Lookup(name); twice != nil {
 			return Result{}, twice
 		} else if pod != nil {
-			return x.planPod(pod)
+			return x.planOwner(podOwner(pod))
 		}
 	case podGroupKind:
 		if g, twice := x.groups.Lookup(name); twice != nil {
 			return Result{}, twice
 		} else if g != nil {
-			return x.planPodGroup(g)
+			return x.planOwner(groupOwner(g))
 		}
 	case claimKind:
 		claim, problems := x.claimToPlan(name)
@@ -251,14 +251,14 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	}
 	x.each(func(pod *corev1.Pod) {
 		if len(pod.Spec.ResourceClaims) > 0 {
-			r, err := x.planPod(pod)
+			r, err := x.planOwner(podOwner(pod))
 			add(podKind, snapshot.KeyOf(pod), r, err)
 		}
 	}, func(claim *resourcev1.ResourceClaim) {
 		r, err := x.planClaim(claim)
 		add(claimKind, snapshot.KeyOf(claim), r, err)
 	}, func(g *podGroup) {
-		r, err := x.planPodGroup(g)
+		r, err := x.planOwner(groupOwner(g))
 		add(podGroupKind, snapshot.KeyOf(g), r, err)
 	}, func(key purekube.Key) {
 		r, err := x.plan(key)

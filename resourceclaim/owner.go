@@ -8,10 +8,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/podstate"
 )
 
 // owner is a pod or PodGroup with its entries, the spec.resourceClaims: claims are generated for it.
@@ -20,7 +22,9 @@ type owner struct {
 	kind, apiVersion string
 	entries          []corev1.PodResourceClaim
 	statuses         []corev1.PodResourceClaimStatus
-	// node that a pod is on, and the PodGroup that it is in.
+	// pod is nil if it is a PodGroup. node is the one that a pod is on, and member the PodGroup that it is in, once that
+	// was found.
+	pod    *corev1.Pod
 	node   string
 	member membership
 	// first and named are, by name, the position of the first entry and of the first status, such that going
@@ -33,7 +37,7 @@ const fewEntries = 8
 
 func podOwner(pod *corev1.Pod) owner {
 	return owner{
-		ObjectMeta: &pod.ObjectMeta, kind: podKind, apiVersion: podAPIVersion, node: pod.Spec.NodeName,
+		ObjectMeta: &pod.ObjectMeta, kind: podKind, apiVersion: podAPIVersion, pod: pod, node: pod.Spec.NodeName,
 		entries: pod.Spec.ResourceClaims, statuses: pod.Status.ResourceClaimStatuses,
 	}.arranged()
 }
@@ -69,7 +73,33 @@ func (o *owner) key() purekube.Key {
 	return purekube.Key{Kind: o.kind, Namespace: o.Namespace, Name: o.Name}
 }
 
-func (o *owner) isGroup() bool { return o.kind == podGroupKind }
+func (o *owner) isGroup() bool { return o.pod == nil }
+
+// need is the look-up of the owner.
+func (o *owner) need() purekube.Need {
+	if o.isGroup() {
+		return needPodGroup(o.Namespace, o.Name)
+	}
+	return needPod(o.Namespace, o.Name)
+}
+
+// getsNothing reports whether there is nothing to do for the owner, whatever else is wrong with it. By default
+// a pod that is done gets nothing (D-7): a claim made or reserved now would have to be taken back at once.
+func (o *owner) getsNothing(options Options) bool {
+	return len(o.entries) == 0 || o.DeletionTimestamp != nil || !options.upstream() && o.pod != nil && podstate.Done(o.pod)
+}
+
+// invalid is why nothing can be planned for the owner, or nil.
+func (o *owner) invalid() *purekube.ObjectError {
+	version, _ := schema.ParseGroupVersion(o.apiVersion) // what does not parse is of no group
+	switch {
+	case o.UID == "":
+		return o.problem("metadata.uid", ErrNoUID)
+	case o.isGroup() && (version.Group != schedulingGroup || version.Version == ""):
+		return o.problem("apiVersion", ErrAPIVersion)
+	}
+	return nil
+}
 
 // names are the owner's name as actions have it: of the pod or of the PodGroup.
 func (o *owner) names() (pod, group types.NamespacedName) {

@@ -9,12 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // PodGroup is what this package reads of a PodGroup of scheduling.k8s.io. It is not the API's own
@@ -82,56 +80,6 @@ func podGroupsOf(groups []PodGroup) []*podGroup {
 	return out
 }
 
-// versioned reports whether the group's requests can be made.
-func (g *podGroup) versioned() bool {
-	version, _ := schema.ParseGroupVersion(g.apiVersion) // what does not parse is of no group
-	return version.Group == schedulingGroup && version.Version != ""
-}
-
-// planPodGroup decides about one PodGroup: create the claims that its members share and write their
-// names into its status (syncPodGroup in upstream's controller.go). They are reserved for it by its
-// pods' plans.
-func (x *Index) planPodGroup(g *podGroup) (r Result, err error) {
-	if len(g.entries) == 0 || g.DeletionTimestamp != nil {
-		return r, nil
-	}
-	presence, problem := x.presenceOfGroup(g)
-	if presence == absent {
-		return r, nil // D-21: its claims would have to be taken back
-	}
-	r, err = x.planPresentPodGroup(g)
-	if presence == doubtful {
-		return whetherPresent(needPodGroup(g.Namespace, g.Name), r, err, problem)
-	}
-	return r, err
-}
-
-// planPresentPodGroup is planPodGroup for a group that is there.
-func (x *Index) planPresentPodGroup(g *podGroup) (r Result, err error) {
-	var problems snapshot.Problems
-	if problem := g.invalid(); problem != nil {
-		problems.Add(problem)
-		return r, problems.Err()
-	}
-	o := groupOwner(g)
-	_, work := x.generateAll(&o, nil, &r, &problems)
-	if !work.ended && len(r.Needs) == 0 && work.statuses() {
-		r.Actions = append(r.Actions, x.setStatuses(&o, work))
-	}
-	return asksFirst(r), problems.Err()
-}
-
-// invalid is why nothing can be planned for the group, or nil.
-func (g *podGroup) invalid() *purekube.ObjectError {
-	switch {
-	case g.UID == "":
-		return podGroupError(snapshot.KeyOf(g), "metadata.uid", ErrNoUID)
-	case !g.versioned():
-		return podGroupError(snapshot.KeyOf(g), "apiVersion", ErrAPIVersion)
-	}
-	return nil
-}
-
 // binds reports whether the pod's entry is one of the group's: name, claim and template all match
 // (BindTo in k8s.io/dynamic-resource-allocation/resourceclaim). failsAt is the position of an entry of
 // the group that names neither claim nor template and that upstream finds first, and gives up; -1:
@@ -184,7 +132,7 @@ func (m membership) consult() {
 // decides reports whether the API server has to be asked for the group.
 func (m membership) decides() bool { return m.decisive != nil && *m.decisive }
 
-// groupOf finds the PodGroup of a pod.
+// groupOf finds the PodGroup of a pod; nil is in none.
 func (x *Index) groupOf(pod *corev1.Pod) membership {
 	m := membership{name: x.options.groupName(pod)}
 	if m.name == "" {
@@ -197,7 +145,7 @@ func (x *Index) groupOf(pod *corev1.Pod) membership {
 		return m
 	}
 	if g != nil {
-		if presence, _ := x.presenceOfGroup(g); presence == present {
+		if presence, _ := x.presence(needPodGroup(g.Namespace, g.Name), g.UID); presence == present {
 			m.group = g
 		}
 	}
@@ -224,7 +172,7 @@ func (x *Index) groupOf(pod *corev1.Pod) membership {
 
 // groupName is the name of the PodGroup that the pod is in; empty: it is in none, or PodGroups are off.
 func (o Options) groupName(pod *corev1.Pod) string {
-	if o.PodGroupOf == nil {
+	if pod == nil || o.PodGroupOf == nil {
 		return ""
 	}
 	return o.PodGroupOf(pod)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/message"
-	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -28,54 +27,56 @@ var (
 // reasonFailed is the reason of the event for an entry that gets no claim.
 const reasonFailed = "FailedResourceClaimCreation"
 
-// planPod decides about one pod: create what is missing, write the names into its status,
-// reserve what is allocated (syncPod in upstream's controller.go).
-func (x *Index) planPod(pod *corev1.Pod) (r Result, err error) {
-	if len(pod.Spec.ResourceClaims) == 0 || pod.DeletionTimestamp != nil {
+// planOwner decides about one pod or PodGroup: create what is missing, write the names into its status, and reserve
+// for a pod what is allocated (syncPod and syncPodGroup in upstream's controller.go). The claims of a PodGroup
+// are reserved for it by its pods' plans.
+func (x *Index) planOwner(o owner) (r Result, err error) {
+	if o.getsNothing(x.options) {
 		return r, nil
 	}
-	if !x.options.upstream() && podstate.Done(pod) {
-		// D-7: a claim made or reserved now would have to be taken back at once.
-		return r, nil
-	}
-	presence, problem := x.presenceOfPod(pod)
+	presence, problem := x.presence(o.need(), o.UID)
 	if presence == absent {
-		return r, nil // D-21: so would it for a pod that is gone
+		return r, nil // D-21: what it gets would have to be taken back
 	}
-	r, err = x.planPresentPod(pod)
-	if presence == doubtful {
-		return whetherPresent(needPod(pod.Namespace, pod.Name), r, err, problem)
+	r, err = x.planPresent(&o)
+	if presence == present || err == nil && r.Empty() {
+		return r, err
 	}
-	return r, err
+	// D-37: it is asked for if there is anything to do for it.
+	if unsafe := snapshot.CheckNeed(o.need()); unsafe != nil {
+		return Result{}, unsafe
+	}
+	r = Result{Needs: []purekube.Need{o.need()}}
+	if problem != nil {
+		return r, problem
+	}
+	return r, nil
 }
 
-// planPresentPod is planPod for a pod that is there.
-func (x *Index) planPresentPod(pod *corev1.Pod) (r Result, err error) {
-	var problems snapshot.Problems
-	o := podOwner(pod)
-	if pod.UID == "" {
-		problems.Add(o.problem("metadata.uid", ErrNoUID))
-		return r, problems.Err()
+// planPresent is planOwner for a pod or PodGroup that is there.
+func (x *Index) planPresent(o *owner) (r Result, err error) {
+	if problem := o.invalid(); problem != nil {
+		return r, problem
 	}
-	o.member = x.groupOf(pod)
+	var problems snapshot.Problems
+	o.member = x.groupOf(o.pod)
 	if o.member.group == nil && o.member.name != "" && x.options.upstream() {
 		// D-32: upstream does nothing for the pod.
-		problems.Add(o.problem("spec.schedulingGroup", o.member.problem))
-		return r, problems.Err()
+		return r, o.problem("spec.schedulingGroup", o.member.problem)
 	}
 	var few [8]*resourcev1.ResourceClaim // a converged pod costs no memory
-	claims, work := x.generateAll(&o, few[:0], &r, &problems)
+	claims, work := x.generateAll(o, few[:0], &r, &problems)
 	if !work.ended && len(r.Needs) == 0 {
 		if work.statuses() {
-			r.Actions = append(r.Actions, x.setStatuses(&o, work))
+			r.Actions = append(r.Actions, x.setStatuses(o, work))
 		}
-		if pod.Spec.NodeName != "" {
+		if o.node != "" {
 			// Without a node, reserving is up to the scheduler.
-			r.Actions = x.reserve(r.Actions, &o, claims, &problems)
+			r.Actions = x.reserve(r.Actions, o, claims, &problems)
 		}
 	}
 	if o.member.decides() {
-		need := needPodGroup(pod.Namespace, o.member.name)
+		need := needPodGroup(o.Namespace, o.member.name)
 		if problem := snapshot.CheckNeed(need); problem != nil {
 			return Result{}, o.problem("spec.schedulingGroup", problem.Err)
 		}
