@@ -23,7 +23,7 @@ func Example_controller() {
 	record := func(e purekube.Event) { fmt.Println("event:", e.Reason) }
 	for pass := 1; ; pass++ {
 		snapshot := servicecidr.Snapshot{Now: created, ServiceCIDRs: apiserver.List[networkingv1.ServiceCIDR](server)}
-		result, err := servicecidr.Plan(snapshot, "services", servicecidr.Options{})
+		result, err := servicecidr.Plan(snapshot, servicecidr.Key("services"), servicecidr.Options{})
 		fmt.Println("pass", pass, result.Actions, err)
 		if len(result.Actions) == 0 {
 			break

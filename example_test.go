@@ -27,10 +27,10 @@ func Example() {
 		}},
 	}
 
-	deletion, err := servicecidr.CheckDeletion(snapshot, "services", servicecidr.Options{})
+	deletion, err := servicecidr.CheckDeletion(snapshot, servicecidr.Key("services"), 0, servicecidr.Options{})
 	fmt.Println("may go:", deletion.Safe, "would orphan:", deletion.Orphans, "error:", err)
 
-	result, err := servicecidr.Plan(snapshot, "services", servicecidr.Options{})
+	result, err := servicecidr.Plan(snapshot, servicecidr.Key("services"), servicecidr.Options{})
 	fmt.Println("to do:", result.Actions, "error:", err)
 	// Output:
 	// may go: false would orphan: [10.96.0.7] error: <nil>

@@ -174,8 +174,9 @@ func newPlay(t testing.TB, of any) *play {
 		step := s.Step
 		p.snapshot = func() any { return ttl.Snapshot{Step: step, Nodes: apiserver.List[corev1.Node](p.server)} }
 		p.plan = func() ([]outcome, []error) {
-			next, outcomes, err := ttl.PlanAll(p.snapshot().(ttl.Snapshot), ttl.Options{})
-			step = next
+			x := ttl.NewIndex(p.snapshot().(ttl.Snapshot), ttl.Options{})
+			outcomes, err := x.PlanAll()
+			step = x.Step()
 			return outcomesOf(outcomes), []error{err}
 		}
 	case rbacaggregate.Snapshot:

@@ -47,6 +47,7 @@ func (a SetRules) Request([]runtime.Object) purekube.Request {
 	return purekube.Request{
 		Verb:         "patch",
 		Resource:     rbacv1.SchemeGroupVersion.WithResource("clusterroles"),
+		Kind:         kindClusterRole,
 		Name:         a.Name,
 		PatchType:    patchType,
 		Patch:        patch,

@@ -6,85 +6,56 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/persistent"
 )
 
-// AffectedByClusterRole returns the names of the ClusterRoles whose plan may differ after one was
-// added (oldObj is nil), updated or deleted (newObj is nil), sorted. Without both there is no event, and
-// nothing is affected. s is the snapshot after the event; one from before the event gives the same
-// answer.
-//
-// By default these are the ones that the change can reach: the ClusterRole itself, if it has or had an
-// aggregationRule and its rules, aggregationRule or UID changed; those that aggregate it, before or
-// after, if their sources or the rules that it contributes changed; and those that aggregate them,
-// through all levels. An event that changes nothing of the sort, for example a resync, affects none. The
-// write of a [SetRules] affects only the ClusterRole that it writes.
-//
-// Under MatchUpstream it is every ClusterRole with an aggregationRule, whatever the event (BR-27-01;
-// enqueue in clusterroleaggregation_controller.go).
-func AffectedByClusterRole(s Snapshot, oldObj, newObj *rbacv1.ClusterRole, o Options) []string {
-	names := map[string]bool{}
-	for _, object := range []*rbacv1.ClusterRole{oldObj, newObj} {
-		if KeyOf(object) != "" {
-			names[object.Name] = true
+// affected returns the keys whose plan may differ after these events, which made next of the Index.
+func (x *Index) affected(next *Index, events []event) (*Index, []purekube.Key) {
+	if len(events) == 0 {
+		return next, nil
+	}
+	names := x.reach(next, events, false)
+	if x.options.matchUpstream() {
+		// BR-27-01.
+		for name := range next.aggregations.All() {
+			names[name.Name] = true
+		}
+		for name, versions := range next.objects.AmbiguousNames() {
+			if slices.ContainsFunc(versions, func(o *rbacv1.ClusterRole) bool { return o.AggregationRule != nil }) {
+				names[name.Name] = true
+			}
 		}
 	}
-	if len(names) == 0 {
-		return nil
+	var keys []purekube.Key
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		keys = append(keys, Key(name))
 	}
-	var before Snapshot
-	for _, object := range s.ClusterRoles {
-		if object != nil && !names[object.Name] {
-			before.ClusterRoles = append(before.ClusterRoles, object)
-		}
-	}
-	if KeyOf(oldObj) != "" {
-		before.ClusterRoles = append(before.ClusterRoles, oldObj)
-	}
-	changes := map[string][]*rbacv1.ClusterRole{}
-	for name := range names {
-		changes[name] = nil
-	}
-	if KeyOf(newObj) != "" {
-		changes[newObj.Name] = []*rbacv1.ClusterRole{newObj}
-	}
-	_, affected := NewIndex(before, o).change(changes)
-	return affected
+	return next, keys
 }
 
 // event is what happens to one name.
 type event struct {
-	before, after     role
-	wasThere, isThere bool
+	name          string
+	before, after role
 	// aggregationRule and rules are whether these changed. Both did if the name is another ClusterRole's than
 	// before, or is not known to be the same one's.
 	aggregationRule, rules bool
 }
 
-func newEvent(before, after role, wasThere, isThere bool) event {
-	e := event{before: before, after: after, wasThere: wasThere, isThere: isThere, aggregationRule: true, rules: true}
-	// There is no object of a name that was not there, or is not.
-	if !before.ambiguous() && !after.ambiguous() && before.object.UID == after.object.UID {
-		e.aggregationRule = !equality.Semantic.DeepEqual(before.object.AggregationRule, after.object.AggregationRule)
-		e.rules = !slices.EqualFunc(before.object.Rules, after.object.Rules, equalRules)
+func newEvent(c persistent.Change[*rbacv1.ClusterRole]) event {
+	e := event{name: c.Name.Name, before: c.Before, after: c.After, aggregationRule: true, rules: true}
+	if before, after := c.Only(); before != nil && after != nil && before.UID == after.UID {
+		e.aggregationRule = !equality.Semantic.DeepEqual(before.AggregationRule, after.AggregationRule)
+		e.rules = !slices.EqualFunc(before.Rules, after.Rules, equalRules)
 	}
 	return e
 }
 
-// planned reports whether the name has a plan, before or after. That of an ambiguous name is an error.
-func (e event) planned() bool {
-	return e.wasThere && (e.before.ambiguous() || e.before.aggregates()) || e.isThere && (e.after.ambiguous() || e.after.aggregates())
-}
-
 // ownership reports whether upstream's apply without rules leaves the stored ones now and did not before, or the other
-// way round (D-20).
-func (e event) ownership() bool { return keepsStored(e.before.object) != keepsStored(e.after.object) }
-
-func (e event) name() string {
-	if e.isThere {
-		return e.after.name
-	}
-	return e.before.name
-}
+// way round (D-20). It is asked only of an event that leaves the aggregationRule.
+func (e event) ownership() bool { return keepsStored(e.before[0]) != keepsStored(e.after[0]) }
 
 // reached collects the roles whose plan may differ.
 type reached struct {
@@ -97,8 +68,6 @@ type reached struct {
 	before, after map[string]bool
 }
 
-func (r *reached) add(name string) { r.names[name] = true }
-
 func (r *reached) addRising(name string) {
 	r.names[name] = true
 	if !r.rises[name] {
@@ -107,45 +76,39 @@ func (r *reached) addRising(name string) {
 	}
 }
 
-func (r *reached) sorted() []string { return slices.Sorted(maps.Keys(r.names)) }
-
 // reach returns the roles whose plan may differ in next after these events. With stored, the rules that are
 // stored in a role count even if it aggregates.
-func (x *Index) reach(next *Index, events []event, stored bool) *reached {
+func (x *Index) reach(next *Index, events []event, stored bool) map[string]bool {
 	r := &reached{names: map[string]bool{}, rises: map[string]bool{}, before: map[string]bool{}, after: map[string]bool{}}
 	for _, e := range events {
 		x.reachFirst(next, e, stored, r)
 	}
 	for i := 0; i < len(r.rising); i++ {
-		if role, found := next.find(r.rising[i]); found {
-			next.aggregators(role, r.after, r.addRising)
-		}
+		next.aggregators(next.find(r.rising[i]), r.after, r.addRising)
 	}
-	return r
+	return r.names
 }
 
 // reachFirst adds the role of an event, if its own plan may differ, and those that aggregate it, before or
 // after.
 func (x *Index) reachFirst(next *Index, e event, stored bool, r *reached) {
 	rules := e.rules || stored && e.ownership()
-	switch {
-	case e.planned() && e.aggregationRule:
-		r.addRising(e.name())
-	case e.planned() && rules:
-		r.add(e.name())
+	if e.before.planned() || e.after.planned() {
+		switch {
+		case e.aggregationRule:
+			r.addRising(e.name)
+		case rules:
+			r.names[e.name] = true
+		}
 	}
 
 	// It contributes other rules; or what is stored in it is not what it contributes.
 	if e.aggregationRule || rules && (stored || !next.computable(e.after)) {
-		if e.wasThere {
-			x.aggregators(e.before, r.before, r.addRising)
-		}
-		if e.isThere {
-			next.aggregators(e.after, r.after, r.addRising)
-		}
+		x.aggregators(e.before, r.before, r.addRising)
+		next.aggregators(e.after, r.after, r.addRising)
 		return
 	}
-	if maps.Equal(e.before.object.Labels, e.after.object.Labels) {
+	if maps.Equal(e.before[0].Labels, e.after[0].Labels) {
 		return
 	}
 	// It comes in where it did not, does not where it did, or comes in at another place.
@@ -153,12 +116,12 @@ func (x *Index) reachFirst(next *Index, e event, stored bool, r *reached) {
 	x.aggregators(e.before, nil, func(name string) { was[name] = true })
 	next.aggregators(e.after, nil, func(name string) { is[name] = true })
 	for name := range was {
-		if name != e.name() && (!is[name] || next.movedIn(name, e)) {
+		if name != e.name && (!is[name] || next.movedIn(name, e)) {
 			r.addRising(name)
 		}
 	}
 	for name := range is {
-		if !was[name] && name != e.name() {
+		if name != e.name && !was[name] {
 			r.addRising(name)
 		}
 	}
@@ -167,7 +130,7 @@ func (x *Index) reachFirst(next *Index, e event, stored bool, r *reached) {
 // movedIn reports whether another selector of a role than before is now the first to match the role of an event. The
 // rules are collected in the order of the selectors (BR-27-02).
 func (x *Index) movedIn(name string, e event) bool {
-	a, _ := x.aggregated.Get(name)
+	a, _ := x.aggregations.Get(nameOf(name))
 	for _, s := range a.selectors {
 		if s == nil {
 			continue
@@ -181,31 +144,16 @@ func (x *Index) movedIn(name string, e event) bool {
 
 // computable reports whether a role aggregates and all that it aggregates is known.
 func (x *Index) computable(r role) bool {
-	a, aggregates := x.aggregated.Get(r.name)
+	a, aggregates := x.aggregations.Get(nameOf(r.name()))
 	if !aggregates || len(a.problems) > 0 {
 		return false
 	}
-	for name := range x.ambiguous.All() {
-		twins, _ := x.find(name)
+	for _, twins := range x.objects.AmbiguousNames() {
 		for _, s := range a.selectors {
-			if twins.matchedBy(s) {
+			if role(twins).matchedBy(s) {
 				return false
 			}
 		}
 	}
 	return true
-}
-
-// aggregating returns the names that BR-27-01 evaluates again, sorted.
-func (x *Index) aggregating() map[string]bool {
-	names := map[string]bool{}
-	for name := range x.aggregated.All() {
-		names[name] = true
-	}
-	for name := range x.ambiguous.All() {
-		if twins, _ := x.find(name); twins.mayAggregate() {
-			names[name] = true
-		}
-	}
-	return names
 }

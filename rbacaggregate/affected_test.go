@@ -15,6 +15,35 @@ import (
 	"github.com/purekube/purekube/internal/test/seed"
 )
 
+// namesOf are the names of keys, all of which are keys of ClusterRoles.
+func namesOf(keys []purekube.Key) []string {
+	var names []string
+	for _, key := range keys {
+		names = append(names, key.Name)
+		if key != Key(key.Name) {
+			panic(key.String() + " is no ClusterRole")
+		}
+	}
+	return names
+}
+
+// affectedBy are the names that With and Without say when oldObj becomes newObj. oldObj is nil for an object that is
+// added, newObj for one that is deleted.
+func affectedBy(s Snapshot, oldObj, newObj *rbacv1.ClusterRole, o Options) []string {
+	x := NewIndex(s.without(snapshotOf(oldObj, newObj)).with(snapshotOf(oldObj)), o)
+	var affected []purekube.Key
+	if newObj != nil {
+		x, affected = x.With(snapshotOf(newObj))
+	}
+	if oldObj != nil && (newObj == nil || newObj.Name != oldObj.Name) {
+		_, more := x.Without(snapshotOf(oldObj))
+		affected = append(affected, more...)
+	}
+	names := namesOf(affected)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 func TestBR2701_EveryAggregatingRole(t *testing.T) {
 	s := snapshotOf(sum("z", "", "is"), plain("a", "is"), sum("m", "", "else"), nil, sum("b", "", ""),
 		plain("one of two", ""), sum("one of two", "", ""), plain("two plain ones", ""), plain("two plain ones", ""))
@@ -30,7 +59,7 @@ func TestBR2701_EveryAggregatingRole(t *testing.T) {
 		{"no event", "nothing happened", nil, nil, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.want, AffectedByClusterRole(s, tc.oldObj, tc.newObj, Options{MatchUpstream: purekube.V1_36}), tc.reason)
+			require.Equal(t, tc.want, affectedBy(s, tc.oldObj, tc.newObj, Options{MatchUpstream: purekube.V1_36}), tc.reason)
 		})
 	}
 }
@@ -81,12 +110,7 @@ func TestAffected(t *testing.T) {
 		{"neither", "no event", nil, nil, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.want, AffectedByClusterRole(s, tc.oldObj, tc.newObj, Options{}), tc.reason)
-			after := s.after(tc.oldObj, tc.newObj)
-			if tc.oldObj != nil && tc.newObj != nil {
-				after = after.after(nil, tc.newObj)
-			}
-			require.Equal(t, tc.want, AffectedByClusterRole(after, tc.oldObj, tc.newObj, Options{}), "the snapshot may be from after the event")
+			require.Equal(t, tc.want, affectedBy(s, tc.oldObj, tc.newObj, Options{}), tc.reason)
 		})
 	}
 }
@@ -98,7 +122,7 @@ func TestAffectedByRoleThatCannotBeSummed(t *testing.T) {
 		return r
 	}
 	s := snapshotOf(sum("top", "", "mid"), broken(pods))
-	require.Equal(t, []string{"mid", "top"}, AffectedByClusterRole(s, broken(nodes), broken(pods), Options{}),
+	require.Equal(t, []string{"mid", "top"}, affectedBy(s, broken(nodes), broken(pods), Options{}),
 		"what is written in it is what it brings")
 }
 
@@ -113,14 +137,14 @@ func TestAffectedByRoleThatRestsOnTwo(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := snapshotOf(sum("top", "", "mid"), sum("mid", "mid", "low", pods), plain("a", tc.twins), plain("a", ""))
-			require.Equal(t, tc.want, AffectedByClusterRole(s, sum("mid", "mid", "low", nodes), sum("mid", "mid", "low", pods), Options{}), tc.reason)
+			require.Equal(t, tc.want, affectedBy(s, sum("mid", "mid", "low", nodes), sum("mid", "mid", "low", pods), Options{}), tc.reason)
 		})
 	}
 }
 
 func TestAffectedInCycle(t *testing.T) {
 	s := snapshotOf(sum("x", "x", "y leaf"), sum("y", "y", "x"), sum("z", "", "y"), plain("a", "leaf", pods))
-	require.Equal(t, []string{"x", "y", "z"}, AffectedByClusterRole(s, plain("a", "leaf"), plain("a", "leaf", pods), Options{}))
+	require.Equal(t, []string{"x", "y", "z"}, affectedBy(s, plain("a", "leaf"), plain("a", "leaf", pods), Options{}))
 }
 
 // The rules are collected in the order of the selectors (BR-27-02). If another selector is the first to match a source,
@@ -138,13 +162,13 @@ func TestAffectedBySelectorThatMatchesFirst(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := snapshotOf(sum("sum", "sum", "a b"), plain("other", "a", nodes), sum("top", "", "sum"))
 			source := func(kinds string) *rbacv1.ClusterRole { return plain("first", kinds, pods) }
-			require.Equal(t, tc.want, AffectedByClusterRole(s, source(tc.before), source(tc.of), Options{}), tc.reason)
+			require.Equal(t, tc.want, affectedBy(s, source(tc.before), source(tc.of), Options{}), tc.reason)
 			x, _ := NewIndex(s, Options{}).With(snapshotOf(source(tc.before)))
 			next, affected := x.With(snapshotOf(source(tc.of)))
-			require.Equal(t, tc.want, affected, tc.reason)
-			was, err := x.Rules("sum")
+			require.Equal(t, tc.want, namesOf(affected), tc.reason)
+			was, err := x.Rules(Key("sum"))
 			require.NoError(t, err)
-			is, err := next.Rules("sum")
+			is, err := next.Rules(Key("sum"))
 			require.NoError(t, err)
 			require.Equal(t, len(tc.want) > 0, !cmp.Equal(was, is), tc.reason)
 		})
@@ -173,11 +197,11 @@ func TestAffectedByLabelsMissesNothing(t *testing.T) {
 		before := NewIndex(Snapshot{ClusterRoles: roles}, Options{})
 		after, affected := before.With(Snapshot{ClusterRoles: []*rbacv1.ClusterRole{newObj}})
 		for _, role := range roles {
-			a, errA := before.Plan(role.Name)
-			b, errB := after.Plan(role.Name)
+			a, errA := before.Plan(Key(role.Name))
+			b, errB := after.Plan(Key(role.Name))
 			require.NoError(t, errA)
 			require.NoError(t, errB)
-			if _, found := slices.BinarySearch(affected, role.Name); found {
+			if _, found := slices.BinarySearchFunc(affected, Key(role.Name), purekube.Key.Compare); found {
 				named++
 				continue
 			}
@@ -235,7 +259,7 @@ func TestAffectedMissesNothing(t *testing.T) {
 		was := Snapshot{ClusterRoles: roles}
 		is := was.after(oldObj, newObj)
 		affected := map[string]bool{}
-		for _, name := range AffectedByClusterRole(was, oldObj, newObj, Options{}) {
+		for _, name := range affectedBy(was, oldObj, newObj, Options{}) {
 			affected[name] = true
 		}
 		names := map[string]bool{}
@@ -244,8 +268,8 @@ func TestAffectedMissesNothing(t *testing.T) {
 		}
 		before, after := NewIndex(was, Options{}), NewIndex(is, Options{})
 		for name := range names {
-			a, errA := before.Plan(name)
-			b, errB := after.Plan(name)
+			a, errA := before.Plan(Key(name))
+			b, errB := after.Plan(Key(name))
 			if fmt.Sprint(errA) == fmt.Sprint(errB) && cmp.Equal(a, b) {
 				continue
 			}

@@ -158,7 +158,7 @@ func BenchmarkExplain(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if e, err := Explain(s, "top", Options{}); err != nil || len(e.Rules) != n {
+				if e, err := Explain(s, Key("top"), Options{}); err != nil || len(e.Rules) != n {
 					b.Fatal(len(e.Rules), err)
 				}
 			}
@@ -237,7 +237,7 @@ func brokenChain(n int) Snapshot {
 func BenchmarkHostile(b *testing.B) {
 	plan := func(name string) func(*testing.B, Snapshot, Options) {
 		return func(b *testing.B, s Snapshot, o Options) {
-			if _, err := Plan(s, name, o); err != nil {
+			if _, err := Plan(s, Key(name), o); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -263,34 +263,34 @@ func BenchmarkHostile(b *testing.B) {
 		{"PlanAll/chain", chain, Options{}, planAll},
 		{"PlanAll/broken-chain", brokenChain, Options{}, planAll},
 		{"Explain/chain", chain, Options{}, func(b *testing.B, s Snapshot, o Options) {
-			if e, err := Explain(s, "chain000000", o); err != nil || len(e.Sources) == 0 {
+			if e, err := Explain(s, Key("chain000000"), o); err != nil || len(e.Sources) == 0 {
 				b.Fatal(err)
 			}
 		}},
 		{"PreviewRole/chain", chain, Options{}, func(b *testing.B, s Snapshot, o Options) {
-			if c, err := PreviewRole(s, plain("leaf", fmt.Sprintf("link%d", len(s.ClusterRoles)-1)), "chain000000", o); err != nil || c.Empty() {
+			if c, err := PreviewRole(s, plain("leaf", fmt.Sprintf("link%d", len(s.ClusterRoles)-1)), Key("chain000000"), o); err != nil || c.Empty() {
 				b.Fatal(c, err)
 			}
 		}},
 		{"Grants/chain", chain, Options{}, func(b *testing.B, s Snapshot, o Options) {
-			g, err := NewIndex(s, o).Grants(nil, plain("leaf", fmt.Sprintf("link%d", len(s.ClusterRoles)-1), numbered(0)), "chain000000")
+			g, err := NewIndex(s, o).Grants(nil, plain("leaf", fmt.Sprintf("link%d", len(s.ClusterRoles)-1), numbered(0)), Key("chain000000"))
 			if err != nil || len(g) != 1 {
 				b.Fatal(g, err)
 			}
 		}},
 		{"Grants/ring", func(n int) Snapshot { return ring(n, 10) }, Options{}, func(b *testing.B, s Snapshot, o Options) {
 			own := find(s.ClusterRoles, "own000000")
-			if _, err := NewIndex(s, o).Grants(own, plain("own000000", ""), "ring000000"); err != nil {
+			if _, err := NewIndex(s, o).Grants(own, plain("own000000", ""), Key("ring000000")); err != nil {
 				b.Fatal(err)
 			}
 		}},
 		{"Affected/everything", everything, Options{}, func(b *testing.B, s Snapshot, o Options) {
-			if affected := AffectedByClusterRole(s, nil, plain("new", "", numbered(0)), o); len(affected) != len(s.ClusterRoles)-10 {
+			if _, affected := NewIndex(s, o).With(snapshotOf(plain("new", "", numbered(0)))); len(affected) != len(s.ClusterRoles)-10 {
 				b.Fatal(len(affected))
 			}
 		}},
 		{"PreviewRole/ring/MatchUpstream", func(n int) Snapshot { return ring(n, 10) }, upstream, func(b *testing.B, s Snapshot, o Options) {
-			if c, err := PreviewRole(s, plain("own000000", ""), "ring000000", o); err != nil || c.Empty() {
+			if c, err := PreviewRole(s, plain("own000000", ""), Key("ring000000"), o); err != nil || c.Empty() {
 				b.Fatal(c, err)
 			}
 		}},
@@ -344,7 +344,7 @@ func BenchmarkGrants(b *testing.B) {
 				write.Rules = append(write.Rules, numbered(n+i))
 			}
 			before.loop(b, n, func() {
-				if g, err := x.Grants(nil, write, "sum"); err != nil || len(g) != 2*n {
+				if g, err := x.Grants(nil, write, Key("sum")); err != nil || len(g) != 2*n {
 					b.Fatal(len(g), err)
 				}
 			})
@@ -374,27 +374,27 @@ func BenchmarkIndex(b *testing.B) {
 			}
 		}},
 		{"Plan/does-not-aggregate", func(b *testing.B, x *Index) {
-			if r, err := x.Plan("operator-0000555"); err != nil || !r.Empty() {
+			if r, err := x.Plan(Key("operator-0000555")); err != nil || !r.Empty() {
 				b.Fatal(r, err)
 			}
 		}},
 		{"Plan/admin", func(b *testing.B, x *Index) {
-			if r, err := x.Plan("admin"); err != nil || r.Empty() {
+			if r, err := x.Plan(Key("admin")); err != nil || r.Empty() {
 				b.Fatal(r, err)
 			}
 		}},
 		{"Explain/admin", func(b *testing.B, x *Index) {
-			if e, err := x.Explain("admin"); err != nil || len(e.Rules) != 30 {
+			if e, err := x.Explain(Key("admin")); err != nil || len(e.Rules) != 30 {
 				b.Fatal(err)
 			}
 		}},
 		{"PreviewRole/admin", func(b *testing.B, x *Index) {
-			if c, err := x.PreviewRole(write, "admin"); err != nil || len(c.Added) != 1 {
+			if c, err := x.PreviewRole(write, Key("admin")); err != nil || len(c.Added) != 1 {
 				b.Fatal(c, err)
 			}
 		}},
 		{"Grants/admin", func(b *testing.B, x *Index) {
-			if g, err := x.Grants(nil, write, "admin"); err != nil || len(g) == 0 {
+			if g, err := x.Grants(nil, write, Key("admin")); err != nil || len(g) == 0 {
 				b.Fatal(g, err)
 			}
 		}},
@@ -463,7 +463,7 @@ func bytesOf(s Snapshot) float64 {
 	runtime.ReadMemStats(&before)
 	x := NewIndex(s, Options{})
 	y, _ := x.With(snapshotOf(sum("late", "", "late")))
-	_, _ = y.Plan("late")
+	_, _ = y.Plan(Key("late"))
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	runtime.KeepAlive(x)

@@ -19,10 +19,6 @@ type vertex struct {
 type group struct {
 	// roles are its members, sorted by name.
 	roles []*node
-	// collects reports whether any rules come in from outside, and grants whether its members have
-	// any; what is stored in the roles of goesRound may go round in it (mode settled).
-	collects, grants bool
-	goesRound        []*node
 }
 
 // cyclic reports whether roles aggregate each other.
@@ -46,8 +42,8 @@ func (e *evaluation) leads(v *vertex) []*vertex {
 }
 
 // group finds the groups of a computable role and of all that it leads to, sources first (Tarjan's
-// algorithm, without recursion), and calls complete for each of them.
-func (e *evaluation) group(start *node, complete func(*group)) {
+// algorithm, without recursion), and completes each of them.
+func (e *evaluation) group(start *node) {
 	if start.group != nil {
 		return
 	}
@@ -83,7 +79,7 @@ func (e *evaluation) group(start *node, complete func(*group)) {
 			before.lowest = min(before.lowest, done.lowest)
 		}
 		if done.lowest == done.order {
-			complete(e.close(done))
+			e.complete(e.close(done))
 		}
 	}
 }
@@ -105,4 +101,99 @@ func (e *evaluation) close(v *vertex) *group {
 	e.open = e.open[:first]
 	slices.SortFunc(g.roles, func(a, b *node) int { return strings.Compare(a.name, b.name) })
 	return g
+}
+
+// completeCycle makes what the members of a cycle come to.
+//
+// Every member of a cycle comes to the same set of rules: all that enter the cycle anywhere. Their
+// order is made such that each member's list is what BR-27-02 … BR-27-04 make of its sources' lists, so that
+// upstream finds nothing to change in it: a member's list begins with what it aggregates from
+// outside before it comes to its first source inside, goes on with the same of that source, and so on
+// once round; then comes whatever is left, in the order of the members' names.
+func (e *evaluation) completeCycle(g *group) {
+	var entering []*part
+	for _, member := range g.roles {
+		entering = append(entering, e.selected(member.selections, g)...)
+	}
+	if e.mode == settled {
+		for _, n := range e.aggregatedBelow(g) {
+			entering = append(entering, e.leaf(n))
+		}
+	}
+	left := e.joined(entering...)
+
+	e.pass++
+	pass := e.pass
+	for _, member := range g.roles {
+		var path []*node
+		at := member
+		for ; at.walked.first(pass); at = firstInside(at) {
+			path = append(path, at)
+		}
+		if at.comesTo == nil {
+			// Once round from here.
+			parts := e.beforeInside(at)
+			for next := firstInside(at); next != at; next = firstInside(next) {
+				parts = append(parts, e.beforeInside(next)...)
+			}
+			at.comesTo = e.joined(append(parts, left)...)
+		}
+		for _, n := range slices.Backward(path) {
+			if n.comesTo == nil {
+				n.comesTo = e.joined(append(e.beforeInside(n), firstInside(n).comesTo)...)
+			}
+		}
+	}
+}
+
+// firstInside returns the first source inside that a member of a cycle comes to.
+func firstInside(member *node) *node {
+	i, which := untilInside(member)
+	s := member.selections[i]
+	return s.sources[s.insiders()[which]]
+}
+
+// beforeInside returns what a member of a cycle collects before it comes to its first source inside.
+func (e *evaluation) beforeInside(member *node) []*part {
+	i, which := untilInside(member)
+	last := member.selections[i]
+	if last.before[which] == nil {
+		last.before[which] = e.sum(last.sources[:last.insiders()[which]], member.group)
+	}
+	return append(e.selected(member.selections[:i], member.group), last.before[which])
+}
+
+// untilInside returns which selection of a member of a cycle has its first source inside, and whether that is the
+// selection's first source inside (0) or the second (1): a role does not collect itself.
+func untilInside(member *node) (selection, which int) {
+	// It has one, or it would not be in the cycle.
+	for i := 0; ; i++ {
+		s := member.selections[i]
+		if s.group != member.group {
+			continue
+		}
+		for which, position := range s.insiders() {
+			if position < len(s.sources) && s.sources[position] != member {
+				return i, which
+			}
+		}
+	}
+}
+
+// insiders returns the positions of its first two sources that are in its group, the number of sources
+// for one that there is not.
+func (s *selection) insiders() [2]int {
+	if s.inside == nil {
+		s.inside = &[2]int{len(s.sources), len(s.sources)}
+		found := 0
+		for i, n := range s.sources {
+			if n.group == s.group {
+				s.inside[found] = i
+				if found++; found == len(s.inside) {
+					break
+				}
+			}
+		}
+	}
+	return *s.inside
 }

@@ -3,18 +3,18 @@
 // of the aggregationRule match.
 //
 // [Plan] and [PlanAll] return the writes. [Rules] returns the rules whether they are written or not.
-// [Explain] and [ExplainAll] say where each rule comes from. [AffectedByClusterRole] names the
-// ClusterRoles to plan again after an event. [PreviewRole] says what becomes of one ClusterRole, admin
+// [Explain] and [ExplainAll] say where each rule comes from. [PreviewRole] says what becomes of one ClusterRole, admin
 // for example, after a write; [Preview] and [PreviewDelete] say it of all that the write affects.
 //
 // Each of these functions passes over the whole snapshot. An [Index] does that once and answers the same
-// questions by methods. [Index.Grants] is for admission webhooks: it returns every rule that a write may give to one
+// questions by methods. [Index.With] and [Index.Without] take events, and name the ClusterRoles to plan again.
+// [Index.Grants] is for admission webhooks: it returns every rule that a write may give to one
 // ClusterRole at any time, whoever aggregates.
 //
 // # Rules
 //
 //   - BR-27-01: after any change of a ClusterRole, every ClusterRole with an aggregationRule is
-//     evaluated again. By default AffectedByClusterRole names only those that the change can reach.
+//     evaluated again. By default Index.With names only those that the change can reach.
 //   - BR-27-02: the ClusterRoles that a selector matches are read in the order of their names. The
 //     selectors are read in their own order, and the rules of a ClusterRole in theirs.
 //   - BR-27-03: a ClusterRole does not collect its own rules, even if one of its selectors matches it.
@@ -31,7 +31,7 @@
 //  1. Give all ClusterRoles of the cluster, from a cache that has synced. A plan from half of them takes
 //     away the rules of the other half. Nothing less is enough, for one name either: any ClusterRole
 //     may match a selector. No other kind is read.
-//  2. After an event, plan what AffectedByClusterRole or [Index.With] names, or everything.
+//  2. After an event, plan what [Index.With] or [Index.Without] names, or everything.
 //  3. Make the call that Request returns. 409 Conflict means that the ClusterRole is gone, 422 Invalid
 //     on metadata.uid that another one has its name now: in both cases drop the action and plan the
 //     name again when the cache has caught up. An apply is never answered with 404 Not Found; the

@@ -29,8 +29,9 @@ type evaluation struct {
 	ids        *ruleIDs
 	nodes      map[string]*node
 	selections map[string]*selection
-	// changed is there if all selectors are asked for.
-	changed changedRoles
+	// all: many roles are asked for, so the list of each part is kept. Otherwise a list costs no more than what
+	// it rests on.
+	all bool
 	// visited counts vertices, and open are those whose group is not complete.
 	visited int
 	open    []*vertex
@@ -41,9 +42,6 @@ type evaluation struct {
 
 // mark is the pass in which something was collected last.
 type mark int
-
-// ruleMarks are the passes in which a rule was collected last, as one that is not held and as one that is.
-type ruleMarks struct{ rule, held mark }
 
 // first marks, and reports whether it is the first time in this pass.
 func (m *mark) first(pass mark) bool {
@@ -58,22 +56,18 @@ func (x *Index) evaluate(m mode, ids *ruleIDs) *evaluation {
 	return &evaluation{index: x, mode: m, ids: ids, nodes: map[string]*node{}, selections: map[string]*selection{}}
 }
 
-// evaluatePlans begins the evaluation of what plans say.
-func (x *Index) evaluatePlans() *evaluation {
+// evaluatePlans begins the evaluation of what plans say: of one role, or of all.
+func (x *Index) evaluatePlans(all bool) *evaluation {
+	m := nested
 	if x.options.matchUpstream() {
-		return x.evaluate(stored, &ruleIDs{})
+		m = stored
 	}
-	return x.evaluate(nested, &ruleIDs{})
-}
-
-// evaluateAll begins the evaluation of what the plans of all roles say.
-func (x *Index) evaluateAll() *evaluation {
-	e := x.evaluatePlans()
-	e.changed = x.changedRoles()
+	e := x.evaluate(m, &ruleIDs{})
+	e.all = all
 	return e
 }
 
-// node is a role, not ambiguous, with what it aggregates.
+// node is a ClusterRole, whose name no other one has, with what it aggregates.
 type node struct {
 	vertex
 	name   string
@@ -90,11 +84,12 @@ type node struct {
 
 	storedRules []rule // nil until somebody asks for them
 
-	// contributes is what it comes to by aggregation, and leaf what is stored in it, once they are known.
-	contributes, leaf *contribution
+	// comesTo is what it comes to by aggregation, once its group is complete. leaf is what is stored in it.
+	comesTo *part
+	leaf    part
 
-	// The passes in which it was collected, and walked by in a cycle.
-	collected, walked mark
+	// The passes in which it was collected, walked by in a cycle, and counted as failing.
+	collected, walked, failed mark
 }
 
 // selection is what one selector matches. Selectors of one text share it, whoever has them: that keeps n
@@ -109,36 +104,23 @@ type selection struct {
 	addedTo *node // the last one that it was added to
 	inside  *[2]int
 
-	// What it contributes, once that is known: to roles of its own group, to others, and to those of its own
-	// group before the first and the second source inside.
-	outside, whole *contribution
-	before         [2]*contribution
-	stored         *storedRules
-	// grants is whether it contributes any rules, to roles of its own group and to others.
-	grants [2]*bool
+	// What it contributes, once somebody asks: to roles of its own group, to others, and to those of its own
+	// group before the first and the second source inside; and in one round of upstream's writes.
+	outside, whole *part
+	before         [2]*part
+	stored         []*occurrence
 
-	// The passes in which it was collected: all of it, what is outside its group, and what comes before
-	// the first and the second source inside.
-	collected, collectedOutside mark
-	collectedBefore             [2]mark
+	collected mark // the pass in which it was collected
 }
 
-// contribution is a list of rules, each once, and the problems that it rests on.
-type contribution struct {
-	rules   []rule
-	resting []*purekube.ObjectError
-}
-
-// node returns the node of a role that is not ambiguous.
-func (e *evaluation) node(r role) *node {
-	n := e.nodes[r.name]
+// node returns the node of a ClusterRole whose name no other one has.
+func (e *evaluation) node(object *rbacv1.ClusterRole) *node {
+	n := e.nodes[object.Name]
 	if n == nil {
-		n = &node{name: r.name, object: r.object}
+		n = &node{name: object.Name, object: object}
 		n.vertex.node = n
-		if r.aggregates() {
-			n.aggregation, _ = e.index.aggregated.Get(r.name)
-		}
-		e.nodes[r.name] = n
+		n.aggregation, _ = e.index.aggregations.Get(nameOf(object.Name))
+		e.nodes[object.Name] = n
 	}
 	return n
 }
@@ -180,12 +162,11 @@ func (e *evaluation) selection(s *selector) *selection {
 	if sel == nil {
 		sel = &selection{}
 		sel.vertex.selection = sel
-		for _, r := range e.index.matched(s, e.changed) {
-			if r.ambiguous() {
-				sel.ambiguous = append(sel.ambiguous, r.name)
-			} else {
-				sel.sources = append(sel.sources, e.node(r))
-			}
+		var objects []*rbacv1.ClusterRole
+		objects, sel.ambiguous = e.index.matched(s)
+		sel.sources = make([]*node, len(objects))
+		for i, object := range objects {
+			sel.sources[i] = e.node(object)
 		}
 		e.selections[s.text] = sel
 	}
@@ -204,6 +185,11 @@ func (e *evaluation) computable(n *node) bool {
 	return n.aggregation != nil && len(n.problems) == 0
 }
 
-// contributesNested reports whether a source contributes what it aggregates. Otherwise it contributes
-// the rules that are stored in it: see storedIn.
-func (e *evaluation) contributesNested(n *node) bool { return e.mode != stored && e.computable(n) }
+// contribution returns what a computable role comes to by aggregation.
+func (e *evaluation) contribution(n *node) list {
+	if e.mode == stored {
+		return e.storedList(n)
+	}
+	e.group(n)
+	return e.list(n.comesTo)
+}

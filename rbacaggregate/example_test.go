@@ -59,19 +59,19 @@ func ExamplePlanAll() {
 }
 
 func ExamplePlan() {
-	result, err := rbacaggregate.Plan(rbacaggregate.Snapshot{ClusterRoles: roles()}, "view", rbacaggregate.Options{})
+	result, err := rbacaggregate.Plan(rbacaggregate.Snapshot{ClusterRoles: roles()}, rbacaggregate.Key("view"), rbacaggregate.Options{})
 	fmt.Println(result.Actions, err)
 	// Output: [SetRules view: 1 rule] <nil>
 }
 
 func ExampleRules() {
 	s := rbacaggregate.Snapshot{ClusterRoles: roles()}
-	rules, err := rbacaggregate.Rules(s, "edit", rbacaggregate.Options{})
+	rules, err := rbacaggregate.Rules(s, rbacaggregate.Key("edit"), rbacaggregate.Options{})
 	for _, r := range rules {
 		fmt.Println(r.Verbs, r.Resources)
 	}
 	fmt.Println(err)
-	_, err = rbacaggregate.Rules(s, "admin", rbacaggregate.Options{})
+	_, err = rbacaggregate.Rules(s, rbacaggregate.Key("admin"), rbacaggregate.Options{})
 	fmt.Println(errors.Is(err, purekube.ErrNotFound))
 	// Output:
 	// [get] [widgets]
@@ -80,7 +80,7 @@ func ExampleRules() {
 }
 
 func ExampleExplain() {
-	e, err := rbacaggregate.Explain(rbacaggregate.Snapshot{ClusterRoles: roles()}, "edit", rbacaggregate.Options{})
+	e, err := rbacaggregate.Explain(rbacaggregate.Snapshot{ClusterRoles: roles()}, rbacaggregate.Key("edit"), rbacaggregate.Options{})
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -105,8 +105,8 @@ func ExampleExplainAll() {
 	}
 	fmt.Println(err)
 	// Output:
-	// edit 1 rule is added
-	// view 1 rule is added
+	// ClusterRole/edit 1 rule is added
+	// ClusterRole/view 1 rule is added
 	// <nil>
 }
 
@@ -129,7 +129,7 @@ func ExampleIndex_Grants() {
 	cluster := rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{admin, broken}}
 	index := rbacaggregate.NewIndex(cluster, rbacaggregate.Options{})
 	decide := func(oldObj, newObj *rbacv1.ClusterRole) {
-		grants, err := index.Grants(oldObj, newObj, "admin")
+		grants, err := index.Grants(oldObj, newObj, rbacaggregate.Key("admin"))
 		if err != nil {
 			fmt.Println("deny:", err)
 			return
@@ -170,8 +170,8 @@ func ExamplePreviewRole() {
 		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"delete"}, APIGroups: []string{"example.com"}, Resources: []string{"widgets"}}},
 	}
 	s := rbacaggregate.Snapshot{ClusterRoles: roles()}
-	change, err := rbacaggregate.PreviewRole(s, written, "edit", rbacaggregate.Options{})
-	fmt.Println(change.Name, change.Added, change.Removed, err)
+	change, err := rbacaggregate.PreviewRole(s, written, rbacaggregate.Key("edit"), rbacaggregate.Options{})
+	fmt.Println(change.Key.Name, change.Added, change.Removed, err)
 	// Output: edit [{[delete] [example.com] [widgets] [] []}] [] <nil>
 }
 
@@ -189,7 +189,7 @@ func ExamplePreview() {
 	}
 	for _, c := range changes {
 		for _, r := range c.Added {
-			fmt.Println(c.Name, "could", r.Verbs, r.Resources)
+			fmt.Println(c.Key.Name, "could", r.Verbs, r.Resources)
 		}
 	}
 	// Output:
@@ -198,9 +198,9 @@ func ExamplePreview() {
 }
 
 func ExamplePreviewDelete() {
-	changes, err := rbacaggregate.PreviewDelete(rbacaggregate.Snapshot{ClusterRoles: roles()}, "widgets-view", rbacaggregate.Options{})
+	changes, err := rbacaggregate.PreviewDelete(rbacaggregate.Snapshot{ClusterRoles: roles()}, rbacaggregate.Key("widgets-view"), rbacaggregate.Options{})
 	for _, c := range changes {
-		fmt.Println(c.Name, "loses", len(c.Removed), "rule")
+		fmt.Println(c.Key.Name, "loses", len(c.Removed), "rule")
 	}
 	fmt.Println(err)
 	// Output:
@@ -222,26 +222,26 @@ func ExampleIndex() {
 			for _, a := range o.Result.Actions {
 				set := a.(rbacaggregate.SetRules)
 				// What the API server makes of it comes back as an event.
-				var affected []string
-				index, affected = index.With(rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{set.Apply(find(roles(), o.Key))}})
+				var affected []purekube.Key
+				index, affected = index.With(rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{set.Apply(find(roles(), o.Key.Name))}})
 				fmt.Println(a, "affects", affected)
 			}
 		}
 	}
 	// Output:
 	// 2 to write <nil>
-	// SetRules edit: 1 rule affects [edit]
-	// SetRules view: 1 rule affects [view]
+	// SetRules edit: 1 rule affects [ClusterRole/edit]
+	// SetRules view: 1 rule affects [ClusterRole/view]
 	// 0 to write <nil>
 }
 
 func ExampleIndex_Without() {
 	index := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: roles()}, rbacaggregate.Options{})
 	next, affected := index.Without(rbacaggregate.Snapshot{ClusterRoles: roles()[2:]})
-	before, _ := index.Rules("edit")
-	after, _ := next.Rules("edit")
+	before, _ := index.Rules(rbacaggregate.Key("edit"))
+	after, _ := next.Rules(rbacaggregate.Key("edit"))
 	fmt.Println(affected, len(before), len(after))
-	// Output: [edit view] 1 0
+	// Output: [ClusterRole/edit ClusterRole/view] 1 0
 }
 
 // What is wrong with the objects of an Index as a whole.
@@ -261,24 +261,29 @@ func find(roles []*rbacv1.ClusterRole, name string) *rbacv1.ClusterRole {
 	return nil
 }
 
-func ExampleAffectedByClusterRole() {
-	oldObj := roles()[2]
-	newObj := oldObj.DeepCopy()
-	newObj.Rules = nil
-	s := rbacaggregate.Snapshot{ClusterRoles: append(roles()[:2], newObj)}
-	fmt.Println(rbacaggregate.AffectedByClusterRole(s, oldObj, newObj, rbacaggregate.Options{}))
-	// Output: [edit view]
+func ExampleIndex_With() {
+	index := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: roles()}, rbacaggregate.Options{})
+	changed := roles()[2].DeepCopy()
+	changed.Rules = nil
+	_, affected := index.With(rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{changed}})
+	fmt.Println(affected)
+	// Output: [ClusterRole/edit ClusterRole/view]
+}
+
+func ExampleKey() {
+	fmt.Println(rbacaggregate.Key("admin"))
+	// Output: ClusterRole/admin
 }
 
 func ExampleKeyOf() {
 	fmt.Println(rbacaggregate.KeyOf(roles()[0]))
-	// Output: edit
+	// Output: ClusterRole/edit
 }
 
 // Where the API server does not know server-side apply, an update takes its place.
 func ExampleSetRules_Apply() {
 	latest := roles()[1]
-	result, _ := rbacaggregate.Plan(rbacaggregate.Snapshot{ClusterRoles: roles()}, "view", rbacaggregate.Options{})
+	result, _ := rbacaggregate.Plan(rbacaggregate.Snapshot{ClusterRoles: roles()}, rbacaggregate.Key("view"), rbacaggregate.Options{})
 	for _, a := range result.Actions {
 		if set, ok := a.(rbacaggregate.SetRules); ok {
 			fmt.Println("update", latest.Name, "with", len(set.Apply(latest).Rules), "rule")

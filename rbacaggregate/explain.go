@@ -8,52 +8,53 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // Explanation says where the rules of a ClusterRole come from. It is data: two explanations can be
 // compared with go-cmp.
 type Explanation struct {
-	// Key is the name of the ClusterRole.
-	Key string
+	// Key names the ClusterRole.
+	Key purekube.Key `json:"key"`
 	// Reasons are the steps to its rules: those about the ClusterRole as a whole, those about each
 	// selector and the ClusterRoles that it is the first to match, in order, and what the plan is.
-	Reasons []Reason
+	Reasons []Reason `json:"reasons"`
 	// Rules are the rules that [Rules] returns, in that order; none if they cannot be known.
-	Rules []Contribution
+	Rules []Contribution `json:"rules,omitempty"`
 	// Sources are the ClusterRoles that it aggregates, directly or through others, sorted by name.
 	// A ClusterRole that has no aggregationRule has none. Under MatchUpstream only those that it
 	// aggregates directly are sources, since the rules that are stored in them count.
-	Sources []Source
+	Sources []Source `json:"sources,omitempty"`
 }
 
 // Contribution is one rule and where it is written.
 type Contribution struct {
-	Rule rbacv1.PolicyRule
+	Rule rbacv1.PolicyRule `json:"rule"`
 	// From are the names of the ClusterRoles in which the rule is written, sorted: sources, or the
 	// explained ClusterRole itself if it has no aggregationRule.
-	From []string
+	From []string `json:"from"`
 }
 
 // Source is a ClusterRole that another one aggregates.
 type Source struct {
-	Name string
+	Name string `json:"name"`
 	// Via is the name of the ClusterRole that aggregates it: the explained one, or another source. Where
 	// there are several ways to a source, Via is on the shortest of them, and of two that are as
 	// short, on the one through the ClusterRole that is aggregated first.
-	Via string
+	Via string `json:"via"`
 	// Selector is the position of the selector of Via that is the first to match it.
-	Selector int
+	Selector int `json:"selector"`
 	// Aggregates reports whether it contributes what it aggregates itself. Otherwise it contributes
 	// the rules that are stored in it; if its aggregation fails, only those that the explained one has as well (D-35).
-	Aggregates bool
+	Aggregates bool `json:"aggregates"`
 }
 
 // Path returns the names on the way from the explained ClusterRole to a source, the source last, for
 // example [edit view system:aggregate-to-view]. It is nil for a name that is not a source.
 func (e Explanation) Path(source string) []string {
 	var path []string
-	for name := source; name != e.Key; {
+	for name := source; name != e.Key.Name; {
 		i, found := slices.BinarySearchFunc(e.Sources, name, func(s Source, name string) int { return strings.Compare(s.Name, name) })
 		if !found || len(path) > len(e.Sources) {
 			return nil
@@ -67,8 +68,8 @@ func (e Explanation) Path(source string) []string {
 
 // Explain returns where each rule of a ClusterRole comes from and what the plan for it is. The error
 // is that of [Plan], or for a ClusterRole that s does not hold, one around [purekube.ErrNotFound].
-func Explain(s Snapshot, name string, o Options) (Explanation, error) {
-	return NewIndex(s, o).Explain(name)
+func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
+	return NewIndex(s, o).Explain(key)
 }
 
 // ExplainAll returns what Explain returns for every ClusterRole with an aggregationRule and every name
@@ -78,18 +79,16 @@ func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(
 
 // Explain is the function [Explain] for the ClusterRoles in the Index. It costs what the ClusterRole
 // rests on.
-func (x *Index) Explain(name string) (Explanation, error) {
+func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	if err := x.options.err(); err != nil {
 		return Explanation{}, err
 	}
-	problems := x.newProblems()
-	r, found := x.find(name)
-	if !found {
-		problems.Add(notFound(name))
-		return Explanation{}, problems.Err()
+	r := x.lookup(key)
+	if r == nil {
+		return Explanation{}, x.errorWith(notFound(key))
 	}
-	e := x.evaluatePlans()
-	explanation := e.explain(r, problems, e.once)
+	problems := x.newProblems()
+	explanation := x.evaluatePlans(false).explain(r, problems)
 	return explanation, problems.Err()
 }
 
@@ -99,21 +98,21 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
 	}
-	e := x.evaluateAll()
+	e := x.evaluatePlans(true)
 	var all []Explanation
-	x.eachPlanned(func(r role) {
-		all = append(all, e.explain(r, &snapshot.Problems{}, e.contribute))
-	})
+	for _, r := range x.planned() {
+		all = append(all, e.explain(r, &snapshot.Problems{}))
+	}
 	return all, x.newProblems().Err()
 }
 
-func (e *evaluation) explain(r role, problems *snapshot.Problems, compute func(*node) *contribution) Explanation {
-	rules, known := e.intended(r, problems, compute)
-	explanation := Explanation{Key: r.name, Reasons: e.reasons(r, rules, known)}
+func (e *evaluation) explain(r role, problems *snapshot.Problems) Explanation {
+	rules, known := e.intended(r, problems)
+	explanation := Explanation{Key: Key(r.name()), Reasons: e.reasons(r, rules, known)}
 	if !known {
 		return explanation
 	}
-	from, sources := e.sources(e.node(r))
+	from, sources := e.sources(e.node(r[0]))
 	explanation.Sources = sources
 	explanation.Rules = make([]Contribution, len(rules))
 	for k, rule := range rules {
@@ -129,7 +128,7 @@ func (e *evaluation) explain(r role, problems *snapshot.Problems, compute func(*
 func (e *evaluation) sources(start *node) (from map[ruleID][]string, sources []Source) {
 	from = map[ruleID][]string{}
 	contribute := func(n *node) {
-		for _, r := range e.leaf(n).rules {
+		for _, r := range e.leaf(n).list.rules {
 			from[r.id] = append(from[r.id], n.name)
 		}
 	}
@@ -153,7 +152,7 @@ func (e *evaluation) sources(start *node) (from map[ruleID][]string, sources []S
 				}
 				nodes[n] = true
 				source := Source{Name: n.name, Via: via.name, Selector: via.selectedBy[i]}
-				if e.contributesNested(n) {
+				if e.mode != stored && e.computable(n) {
 					source.Aggregates = true
 					queue = append(queue, n)
 				} else {
@@ -181,9 +180,9 @@ func (e *evaluation) reasons(r role, rules []rule, known bool) []Reason {
 	case !r.aggregates():
 		return []Reason{{Code: ReasonNotAggregated, Message: "it has no aggregationRule and keeps its rules"}}
 	}
-	n := e.node(r)
+	n := e.node(r[0])
 	if known {
-		e.group(n, e.completeSettled) // for cycles, if they have not been looked for
+		e.group(n) // for cycles, if they have not been looked for
 	}
 	var reasons []Reason
 	if len(n.aggregation.selectors) == 0 {

@@ -21,7 +21,7 @@ func ways(e Explanation) []string {
 		var paths []string
 		for _, from := range c.From {
 			path := e.Path(from)
-			if from == e.Key {
+			if from == e.Key.Name {
 				path = []string{"itself"}
 			}
 			paths = append(paths, strings.Join(path, "/"))
@@ -76,9 +76,9 @@ func TestExplainRules(t *testing.T) {
 		sources: []Source{{Name: "a", Via: "m2"}, {Name: "m1", Via: "top", Selector: 1, Aggregates: true}, {Name: "m2", Via: "top", Aggregates: true}},
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := Explain(tc.s, tc.of, tc.o)
+			got, err := Explain(tc.s, Key(tc.of), tc.o)
 			require.NoError(t, err)
-			require.Equal(t, tc.of, got.Key)
+			require.Equal(t, Key(tc.of), got.Key)
 			require.Equal(t, tc.want, ways(got), tc.reason)
 			require.Empty(t, cmp.Diff(tc.sources, got.Sources), tc.reason)
 			require.Nil(t, got.Path("nobody"))
@@ -207,7 +207,7 @@ func TestExplainReasons(t *testing.T) {
 		want: []string{"[0] ContributesRules a: it matches a, which has 1 rule", "RulesDiffer: the same rules are written, each once"},
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, _ := Explain(tc.s, "sum", tc.o)
+			got, _ := Explain(tc.s, Key("sum"), tc.o)
 			var lines []string
 			for _, r := range got.Reasons {
 				line := string(r.Code)
@@ -226,7 +226,7 @@ func TestExplainReasons(t *testing.T) {
 
 // An Explanation is data, which may have been put together elsewhere: a way that does not come to an end is none.
 func TestPathThatGoesRound(t *testing.T) {
-	e := Explanation{Key: "sum", Sources: []Source{{Name: "a", Via: "b"}, {Name: "b", Via: "a"}, {Name: "c", Via: "d"}, {Name: "e", Via: "sum"}}}
+	e := Explanation{Key: Key("sum"), Sources: []Source{{Name: "a", Via: "b"}, {Name: "b", Via: "a"}, {Name: "c", Via: "d"}, {Name: "e", Via: "sum"}}}
 	require.Nil(t, e.Path("a"))
 	require.Nil(t, e.Path("c"), "nor one from nowhere")
 	require.Equal(t, []string{"e"}, e.Path("e"))
@@ -235,12 +235,12 @@ func TestPathThatGoesRound(t *testing.T) {
 func TestExplainUnknown(t *testing.T) {
 	r := sum("sum", "", "is", pods)
 	r.AggregationRule.ClusterRoleSelectors = append(r.AggregationRule.ClusterRoleSelectors, badSelector())
-	got, err := Explain(snapshotOf(r), "sum", Options{})
+	got, err := Explain(snapshotOf(r), Key("sum"), Options{})
 	require.ErrorContains(t, err, "aggregationRule.clusterRoleSelectors[1]")
 	require.Nil(t, got.Rules)
 	require.Nil(t, got.Sources)
 
-	got, err = Explain(snapshotOf(r), "gone", Options{})
+	got, err = Explain(snapshotOf(r), Key("gone"), Options{})
 	require.ErrorIs(t, err, purekube.ErrNotFound)
 	require.EqualError(t, err, "ClusterRole gone: not in the snapshot")
 	require.Equal(t, Explanation{}, got)
@@ -256,7 +256,7 @@ func TestExplainAll(t *testing.T) {
 		require.EqualError(t, err, "ClusterRole: nil object in the snapshot\nClusterRole: metadata.name: an object of a cluster has a name")
 		var keys []string
 		for _, e := range all {
-			keys = append(keys, e.Key)
+			keys = append(keys, e.Key.Name)
 			one, _ := Explain(s, e.Key, o)
 			require.Empty(t, cmp.Diff(one, e))
 		}
@@ -272,21 +272,21 @@ func TestExplainDoesNotWalkEveryWay(t *testing.T) {
 	for i := range 40 {
 		s.ClusterRoles = append(s.ClusterRoles, sum("left"+kind(i), kind(i+1), kind(i)), sum("right"+kind(i), kind(i+1), kind(i)))
 	}
-	got, err := Explain(s, "leftk39", Options{})
+	got, err := Explain(s, Key("leftk39"), Options{})
 	require.NoError(t, err)
 	require.Len(t, got.Rules, 1)
 	require.Equal(t, []string{"leaf"}, got.Rules[0].From)
 	require.Len(t, got.Path("leaf"), 40)
 
 	s.ClusterRoles[0].Name = "twin" // nor do problems multiply on their way up
-	_, err = Explain(s, "leftk39", Options{})
+	_, err = Explain(s, Key("leftk39"), Options{})
 	require.Equal(t, []string{"ClusterRole twin: more than one object of this name in the snapshot"}, lines(err))
 }
 
 // Each rule of admin, as a real API server has it, comes from a ClusterRole that has it.
 func TestExplainBootstrapAdmin(t *testing.T) {
 	s := Snapshot{ClusterRoles: load(t, "bootstrap.yaml")}
-	e, err := Explain(s, "admin", Options{})
+	e, err := Explain(s, Key("admin"), Options{})
 	require.NoError(t, err)
 	require.Equal(t, len(find(load(t, "converged.yaml"), "admin").Rules), len(e.Rules))
 	seen := map[string]bool{}
@@ -313,7 +313,7 @@ func TestExplainBootstrapAdmin(t *testing.T) {
 func TestReasonFieldIsAPath(t *testing.T) {
 	r := sum("sum", "", "is")
 	r.AggregationRule.ClusterRoleSelectors = append([]metav1.LabelSelector{badSelector()}, r.AggregationRule.ClusterRoleSelectors...)
-	e, _ := Explain(snapshotOf(r), "sum", Options{})
+	e, _ := Explain(snapshotOf(r), Key("sum"), Options{})
 	require.Equal(t, "aggregationRule.clusterRoleSelectors[0]", e.Reasons[0].Field)
 	require.Equal(t, "aggregationRule.clusterRoleSelectors[1]", e.Reasons[1].Field)
 }

@@ -71,20 +71,20 @@ func FuzzPlan(f *testing.F) {
 			changed = roles[0]
 		}
 		for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}} {
-			rules, err := Rules(s, name, o)
-			e, _ := Explain(s, name, o)
+			rules, err := Rules(s, Key(name), o)
+			e, _ := Explain(s, Key(name), o)
 			if len(e.Rules) != len(rules) {
 				t.Fatalf("%d rules, %d explained", len(rules), len(e.Rules))
 			}
 			if rules == nil && find(roles, name) != nil && err == nil {
 				t.Fatalf("%q has neither rules nor an error", name)
 			}
-			AffectedByClusterRole(s, changed, find(roles, name), o)
+			affectedBy(s, changed, find(roles, name), o)
 			if _, err := Preview(s, changed, o); changed == nil && err == nil {
 				t.Fatal("previewed nothing")
 			}
 			for _, written := range []*rbacv1.ClusterRole{changed, nil} {
-				if grants, err := NewIndex(s, o).Grants(find(roles, name), written, name); err == nil && written == nil && len(grants) > 0 {
+				if grants, err := NewIndex(s, o).Grants(find(roles, name), written, Key(name)); err == nil && written == nil && len(grants) > 0 {
 					t.Fatal("a deletion grants to the role that it deletes")
 				}
 			}

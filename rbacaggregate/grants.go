@@ -13,10 +13,11 @@ import (
 
 // Grant is a rule that a write may give to a ClusterRole, for a moment or for good.
 type Grant struct {
-	Rule rbacv1.PolicyRule
+	Rule rbacv1.PolicyRule `json:"rule"`
 	// Reasons name the ClusterRoles that the rule comes from: the ClusterRole that gets it first, and the others
-	// sorted by name. Their codes are [WrittenDirectly], [NotRemoved], [ContributesRules] and [ContributesStored].
-	Reasons []Reason
+	// sorted by name. Their codes are [ReasonWrittenDirectly], [ReasonNotRemoved],
+	// [ReasonContributesRules] and [ReasonContributesStored].
+	Reasons []Reason `json:"reasons"`
 }
 
 // Grants returns the rules that one write may give to the ClusterRole role at any time after the write. It is
@@ -29,12 +30,12 @@ type Grant struct {
 // The answer does not depend on [Options]. It holds for the default decisions, for kube-controller-manager of
 // every supported release, for both at once, and for any order of their passes. These rules are granted:
 //
-//   - [ContributesRules]: the rules of the ClusterRoles that the role aggregates, through all levels.
-//   - [ContributesStored]: the rules that are stored in a ClusterRole on the way. Upstream passes them on until
+//   - [ReasonContributesRules]: the rules of the ClusterRoles that the role aggregates, through all levels.
+//   - [ReasonContributesStored]: the rules that are stored in a ClusterRole on the way. Upstream passes them on until
 //     that ClusterRole is written (D-11). They stay for good in a cycle, or where upstream writes nothing
 //     (D-20).
-//   - [WrittenDirectly]: the rules that newObj stores in the role itself. They stay until the next pass, or for good.
-//   - [NotRemoved]: rules that the role has, that would be removed without the write, and that may stay with
+//   - [ReasonWrittenDirectly]: the rules that newObj stores in the role itself. They stay until the next pass, or for good.
+//   - [ReasonNotRemoved]: rules that the role has, that would be removed without the write, and that may stay with
 //     it. For example, the write makes another field manager a co-owner, removes the last source, or ends the
 //     aggregation.
 //
@@ -54,32 +55,31 @@ type Grant struct {
 //
 // It costs O(n) for n rules in the ClusterRoles that the role depends on, before and after the write, and O(log
 // n) for each of their selectors.
-func (x *Index) Grants(oldObj, newObj *rbacv1.ClusterRole, role string) ([]Grant, error) {
+func (x *Index) Grants(oldObj, newObj *rbacv1.ClusterRole, role purekube.Key) ([]Grant, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
 	}
-	problems := x.newProblems()
-	written, wrong := writeOf(oldObj, newObj)
+	name, wrong := nameOfWrite(oldObj, newObj)
 	if wrong != nil {
-		problems.Add(wrong)
-		return nil, problems.Err()
+		return nil, x.errorWith(wrong)
 	}
+	was, _ := x.put(name, oldObj)
+	is, _ := was.put(name, newObj)
 	ids := &ruleIDs{}
-	was, _ := x.replace(written.before())
-	is, _ := was.replace(written.after())
-	after, found := is.dependency(role, ids)
+	after := is.dependency(role, ids)
 	switch {
-	case !found && (role != written.name || newObj != nil):
-		problems.Add(notFound(role))
-		return nil, problems.Err()
-	case !found:
-		return nil, problems.Err()
+	case after != nil:
+	case role == Key(name) && newObj == nil:
+		return nil, x.newProblems().Err()
+	default:
+		return nil, x.errorWith(notFound(role))
 	}
-	before, _ := was.dependency(role, ids)
+	before := was.dependency(role, ids)
+	problems := x.newProblems()
 	for _, name := range after.ambiguous {
 		problems.Add(duplicateError(name))
 	}
-	if after.root == nil || !before.on(written.name) && !after.on(written.name) {
+	if after.root == nil || !before.on(name) && !after.on(name) {
 		return nil, problems.Err()
 	}
 	for _, n := range after.roles {
@@ -90,49 +90,28 @@ func (x *Index) Grants(oldObj, newObj *rbacv1.ClusterRole, role string) ([]Grant
 	return grantedBy(before, after), problems.Err()
 }
 
-// clusterRoleWrite is a create, an update or a delete of a ClusterRole.
-type clusterRoleWrite struct {
-	name             string
-	oldObjs, newObjs []*rbacv1.ClusterRole
-}
-
-func writeOf(oldObj, newObj *rbacv1.ClusterRole) (clusterRoleWrite, *purekube.ObjectError) {
-	var w clusterRoleWrite
-	var problems []*purekube.ObjectError
-	if oldObj != nil {
-		w.oldObjs, problems = usable([]*rbacv1.ClusterRole{oldObj})
+// nameOfWrite returns the name of the ClusterRole that is created, updated or deleted.
+func nameOfWrite(oldObj, newObj *rbacv1.ClusterRole) (string, *purekube.ObjectError) {
+	objects := slices.DeleteFunc([]*rbacv1.ClusterRole{oldObj, newObj}, func(o *rbacv1.ClusterRole) bool { return o == nil })
+	if len(objects) == 0 {
+		objects = append(objects, nil)
 	}
-	if newObj != nil {
-		var more []*purekube.ObjectError
-		w.newObjs, more = usable([]*rbacv1.ClusterRole{newObj})
-		problems = append(problems, more...)
+	if wrong := unnamed(objects...); wrong != nil {
+		return "", wrong
 	}
-	switch objects := slices.Concat(w.oldObjs, w.newObjs); {
-	case len(problems) > 0:
-		return w, problems[0]
-	case len(objects) == 0:
-		return w, &purekube.ObjectError{Kind: kindClusterRole, Err: purekube.ErrNil}
-	case objects[0].Name != objects[len(objects)-1].Name:
-		return w, &purekube.ObjectError{Kind: kindClusterRole, Name: objects[1].Name, Field: "metadata.name",
-			Err: fmt.Errorf("the write is of ClusterRole %s", objects[0].Name)}
-	default:
-		w.name = objects[0].Name
+	first, last := objects[0].Name, objects[len(objects)-1].Name
+	if first != last {
+		return "", &purekube.ObjectError{
+			Kind: kindClusterRole, Name: last, Field: "metadata.name", Err: fmt.Errorf("the write is of ClusterRole %s", first),
+		}
 	}
-	return w, nil
-}
-
-func (w clusterRoleWrite) before() map[string][]*rbacv1.ClusterRole {
-	return map[string][]*rbacv1.ClusterRole{w.name: w.oldObjs}
-}
-
-func (w clusterRoleWrite) after() map[string][]*rbacv1.ClusterRole {
-	return map[string][]*rbacv1.ClusterRole{w.name: w.newObjs}
+	return first, nil
 }
 
 // dependency has all roles that the rules of one role can come from.
 type dependency struct {
 	*evaluation
-	// root is the role. It is nil if no ClusterRole has the name, or several have it.
+	// root is the role. It is nil if several ClusterRoles have its name.
 	root *node
 	// roles are the root and all roles that it aggregates, through all levels, sorted by name.
 	roles []*node
@@ -143,18 +122,18 @@ type dependency struct {
 	roundabout bool
 }
 
-// dependency returns what a role depends on, and whether any ClusterRole has its name.
-func (x *Index) dependency(name string, ids *ruleIDs) (*dependency, bool) {
-	d := &dependency{evaluation: x.evaluate(nested, ids), names: map[string]bool{}}
-	r, found := x.find(name)
-	switch {
-	case !found:
-		return d, false
-	case r.ambiguous():
-		d.ambiguous = append(d.ambiguous, name)
-		return d, true
+// dependency returns what a role depends on. It returns nil if no ClusterRole has its name.
+func (x *Index) dependency(key purekube.Key, ids *ruleIDs) *dependency {
+	r := x.lookup(key)
+	if r == nil {
+		return nil
 	}
-	d.root = d.node(r)
+	d := &dependency{evaluation: x.evaluate(nested, ids), names: map[string]bool{}}
+	if r.ambiguous() {
+		d.ambiguous = append(d.ambiguous, r.name())
+		return d
+	}
+	d.root = d.node(r[0])
 	d.pass++
 	d.add(d.root)
 	for i := 0; i < len(d.roles); i++ {
@@ -178,7 +157,7 @@ func (x *Index) dependency(name string, ids *ruleIDs) (*dependency, bool) {
 		}
 	}
 	slices.SortFunc(d.roles, func(a, b *node) int { return strings.Compare(a.name, b.name) })
-	return d, true
+	return d
 }
 
 func (d *dependency) add(n *node) {
@@ -189,18 +168,18 @@ func (d *dependency) add(n *node) {
 }
 
 // on reports whether the role depends on another one, which may be itself.
-func (d *dependency) on(name string) bool { return d.names[name] }
+func (d *dependency) on(name string) bool { return d != nil && d.names[name] }
 
-// part says what becomes of the rules that are stored in a role of a dependency.
-type part int
+// fate says what becomes of the rules that are stored in a role of a dependency.
+type fate int
 
 const (
-	lastingRules part = iota // they stay: nothing is written to it
+	lastingRules fate = iota // they stay: nothing is written to it
 	keptRules                // upstream leaves them, and the default removes them (D-20)
 	passingRules             // they stay until the next pass
 )
 
-func (d *dependency) partOf(n *node) part {
+func (d *dependency) fateOf(n *node) fate {
 	switch {
 	case !d.computable(n):
 		return lastingRules
@@ -245,11 +224,11 @@ func (s ruleSet) add(rules []rule) {
 // lasting returns the rules that the root has and keeps, whatever the order of the passes: by default, and as upstream.
 func (d *dependency) lasting() (byDefault, asUpstream ruleSet) {
 	byDefault, asUpstream = ruleSet{}, ruleSet{}
-	if d.root == nil {
+	if d == nil || d.root == nil {
 		return byDefault, asUpstream
 	}
 	own := d.stored(d.root)
-	switch d.partOf(d.root) {
+	switch d.fateOf(d.root) {
 	case lastingRules:
 		byDefault.add(own)
 		return byDefault, byDefault
@@ -259,7 +238,7 @@ func (d *dependency) lasting() (byDefault, asUpstream ruleSet) {
 	}
 	lasting, kept := ruleSet{}, ruleSet{}
 	for _, n := range d.sources() {
-		switch d.partOf(n) {
+		switch d.fateOf(n) {
 		case lastingRules:
 			lasting.add(d.stored(n))
 		case keptRules:
@@ -282,7 +261,7 @@ func (d *dependency) sources() []*node {
 // grantedBy compares what a role has and keeps without a write with all that it may have with it.
 func grantedBy(before, after *dependency) []Grant {
 	has := ruleSet{}
-	if before.root != nil {
+	if before != nil && before.root != nil {
 		has.add(before.stored(before.root))
 	}
 	byDefault, asUpstream := before.lasting()
@@ -300,7 +279,7 @@ func grantedBy(before, after *dependency) []Grant {
 		}
 	}
 	for _, n := range after.sources() {
-		lasts := after.partOf(n) == lastingRules
+		lasts := after.fateOf(n) == lastingRules
 		for _, r := range after.stored(n) {
 			switch {
 			case lasts && byDefault[r.id] || !lasts && asUpstream[r.id]:

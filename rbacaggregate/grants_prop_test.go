@@ -89,7 +89,7 @@ func (p *play) defaultPass(t testing.TB, s state, i int) (content, bool) {
 			c.Rules = s[k].rules
 			roles = append(roles, &c)
 		}
-		result, _ := Plan(Snapshot{ClusterRoles: roles}, p.roles[i].Name, Options{})
+		result, _ := Plan(Snapshot{ClusterRoles: roles}, Key(p.roles[i].Name), Options{})
 		for _, a := range result.Actions {
 			a := a.(SetRules)
 			set = &a
@@ -297,7 +297,7 @@ func TestGrantsMissNothing(t *testing.T) {
 				large++
 			}
 			for _, role := range after.roles {
-				grants, _ := x.Grants(oldObj, newObj, role.Name)
+				grants, _ := x.Grants(oldObj, newObj, Key(role.Name))
 				granted := map[string]bool{}
 				for _, g := range grants {
 					granted[g.Rule.String()] = true

@@ -166,7 +166,7 @@ func TestGrants(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, o := range []Options{{}, upstream} {
 				x := NewIndex(tc.s, o)
-				grants, err := x.Grants(tc.oldObj, tc.newObj, "view")
+				grants, err := x.Grants(tc.oldObj, tc.newObj, Key("view"))
 				require.NoError(t, err)
 				got := granted(grants)
 				if tc.want == nil {
@@ -232,7 +232,7 @@ func TestGrantsBadInput(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			grants, err := NewIndex(tc.s, Options{}).Grants(tc.oldObj, tc.newObj, tc.role)
+			grants, err := NewIndex(tc.s, Options{}).Grants(tc.oldObj, tc.newObj, Key(tc.role))
 			if tc.err == "" {
 				require.NoError(t, err, tc.reason)
 			} else {
@@ -244,7 +244,7 @@ func TestGrantsBadInput(t *testing.T) {
 			require.Empty(t, cmp.Diff(tc.want, granted(grants)), tc.reason)
 		})
 	}
-	_, err := NewIndex(s, Options{}).Grants(nil, plain("new", ""), "gone")
+	_, err := NewIndex(s, Options{}).Grants(nil, plain("new", ""), Key("gone"))
 	require.ErrorIs(t, err, purekube.ErrNotFound)
 }
 
@@ -277,11 +277,11 @@ func TestGrantsOfAWriteThatChangesNothing(t *testing.T) {
 		}
 		x := NewIndex(Snapshot{ClusterRoles: roles}, Options{})
 		for _, role := range roles {
-			d, _ := x.dependency(role.Name, &ruleIDs{})
+			d := x.dependency(Key(role.Name), &ruleIDs{})
 			// A rule that is stored in a cycle, or kept over ClusterRoles that aggregate nothing, may go:
 			// the answer is on the safe side.
 			if slices.ContainsFunc(d.roles, func(n *node) bool {
-				own, _ := x.dependency(n.name, &ruleIDs{})
+				own := x.dependency(Key(n.name), &ruleIDs{})
 				return own.roundabout || n.aggregation != nil && keepsStored(n.object) && !d.surelyKept(n)
 			}) {
 				continue
@@ -289,7 +289,7 @@ func TestGrantsOfAWriteThatChangesNothing(t *testing.T) {
 			for _, written := range roles {
 				same := written.DeepCopy()
 				same.Annotations = map[string]string{"a": "note"}
-				grants, _ := x.Grants(written, same, role.Name)
+				grants, _ := x.Grants(written, same, Key(role.Name))
 				require.Empty(t, grants, "seed %d: %s of a write of %s", seed, role.Name, written.Name)
 				writes++
 			}
@@ -313,9 +313,9 @@ func TestGrantsAreDeterministic(t *testing.T) {
 			grown, _ = grown.With(Snapshot{ClusterRoles: []*rbacv1.ClusterRole{role}})
 		}
 		for _, role := range roles {
-			want, err := NewIndex(Snapshot{ClusterRoles: roles}, Options{}).Grants(oldObj, newObj, role.Name)
+			want, err := NewIndex(Snapshot{ClusterRoles: roles}, Options{}).Grants(oldObj, newObj, Key(role.Name))
 			for _, x := range []*Index{NewIndex(shuffled, Options{}), grown} {
-				got, otherErr := x.Grants(oldObj, newObj, role.Name)
+				got, otherErr := x.Grants(oldObj, newObj, Key(role.Name))
 				require.Empty(t, cmp.Diff(want, got), "seed %d", seed)
 				require.Equal(t, lines(err), lines(otherErr), "seed %d", seed)
 			}

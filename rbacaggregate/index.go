@@ -2,7 +2,9 @@ package rbacaggregate
 
 import (
 	"slices"
-	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/persistent"
@@ -19,60 +21,100 @@ import (
 // [Index.Grants] has no such function.
 type Index struct {
 	options Options
-	// problems are nil ClusterRoles and ClusterRoles without a name.
-	problems []*purekube.ObjectError
-	// base holds the ClusterRoles of one pass over a snapshot.
-	base *table
-	// changed has the names that changed since, nil for one that was taken away.
-	changed *persistent.Map[string, *role]
-	// changedLabels are the labels of the roles in changed.
-	changedLabels *persistent.Map[labelled, struct{}]
-	// aggregated are the roles with an aggregationRule.
-	aggregated *persistent.Map[string, *aggregation]
-	// ambiguous are the names that more than one ClusterRole has.
-	ambiguous *persistent.Map[string, struct{}]
+	objects *clusterRoles
+	// aggregations are those of the ClusterRoles with an aggregationRule.
+	aggregations *aggregations
 	// selectors find those that may match a role by its labels, and perhaps some that no role has any more.
 	selectors *persistent.Selectors[*selector]
 	// requests are the roles that have a selector.
 	requests *persistent.Map[request, *filedSelector]
+	// labels find the roles that may match a selector. They are arranged when they are first asked.
+	labels *persistent.TermIndex[rbacv1.ClusterRole, *rbacv1.ClusterRole]
 }
+
+type (
+	clusterRoles = persistent.Objects[rbacv1.ClusterRole, *rbacv1.ClusterRole]
+	aggregations = persistent.Map[types.NamespacedName, *aggregation]
+)
+
+var _ purekube.Index[*Index, Snapshot, Action] = (*Index)(nil)
 
 // NewIndex returns the Index of the snapshot, in one pass over it.
 func NewIndex(s Snapshot, o Options) *Index {
-	objects, problems := usable(s.ClusterRoles)
-	x := &Index{
-		options: o, problems: problems, base: newTable(objects),
-		changed:       persistent.NewMap[string, *role](strings.Compare),
-		changedLabels: persistent.NewMap[labelled, struct{}](compareLabelled),
-	}
-	ambiguous := persistent.NewMap[string, struct{}](strings.Compare).Edit()
-	for name := range x.base.twins {
-		ambiguous.Set(name, struct{}{})
-	}
-	aggregated := persistent.NewMap[string, *aggregation](strings.Compare).Edit()
+	x := &Index{options: o, objects: persistent.NewClusterObjects(kindClusterRole, s.ClusterRoles)}
+	aggregations := persistent.NewMap[types.NamespacedName, *aggregation](persistent.CompareNames).Edit()
 	selectors := converter{}
-	for _, object := range objects {
-		if object.AggregationRule != nil && x.base.twins[object.Name] == nil {
-			a := selectors.aggregation(object)
-			aggregated.Set(object.Name, a)
+	for object := range x.objects.All() {
+		if object.AggregationRule != nil {
+			aggregations.Set(nameOf(object.Name), selectors.aggregation(object))
 		}
 	}
-	x.ambiguous, x.aggregated = ambiguous.Map(), aggregated.Map()
-	x.fileSelectors(selectors)
+	x.aggregations = aggregations.Map()
+	x.fileSelectors()
 	return x
 }
 
-// fileSelectors makes the selectors that the roles have findable, in one pass over the base.
-func (x *Index) fileSelectors(selectors converter) {
-	t := &x.base.labels
-	t.expect(selectors)
-	requests := persistent.NewMap[request, *filedSelector](compareRequests).Edit()
-	for name, a := range x.aggregated.All() {
-		for text := range a.byText() {
-			requests.Set(request{text, name}, t.filed[text])
-		}
+// With returns the Index with these ClusterRoles added, or put in the place of those of their names, and the keys
+// whose [Outcome] in PlanAll may differ, in its Result or in the text of its Err. The keys are sorted, each once.
+//
+// By default these are the keys that the changes can reach: a changed ClusterRole, if it has or had an aggregationRule
+// and its rules, aggregationRule or UID changed; the ClusterRoles that aggregate it, before or after, if their sources
+// or the rules that it contributes changed; and the ClusterRoles that aggregate those, through all levels. A change of
+// nothing else, for example a resync, names no key. The write of a [SetRules] names only the ClusterRole that it writes.
+//
+// Under MatchUpstream every change names every ClusterRole with an aggregationRule (BR-27-01; enqueue in
+// clusterroleaggregation_controller.go).
+//
+// Nil objects and objects without a name belong to no key. They are in Err, in the error of PlanAll and in
+// that of every Plan, and name no key unless they change an outcome. Nothing takes them out of an Index again.
+//
+// It costs O(log n) for each ClusterRole and each of its labels, for n ClusterRoles in the Index, plus the
+// selectors that may match it, plus what it affects. Once half of the ClusterRoles have changed, the Index is arranged
+// anew, which costs O(n).
+func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
+	return x.affected(x.with(changed.ClusterRoles))
+}
+
+// Without returns the Index without the ClusterRoles of these names, and the keys that With would name.
+// A name that is not there changes nothing. It costs what [Index.With] does.
+func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
+	return x.affected(x.without(gone.ClusterRoles))
+}
+
+func (x *Index) with(objects []*rbacv1.ClusterRole) (next *Index, events []event) {
+	return x.replaced(x.objects.With(objects))
+}
+
+func (x *Index) without(objects []*rbacv1.ClusterRole) (next *Index, events []event) {
+	return x.replaced(x.objects.Without(objects))
+}
+
+// replaced returns the Index of these objects, which these changes have made of its own.
+func (x *Index) replaced(objects *clusterRoles, changes []persistent.Change[*rbacv1.ClusterRole]) (next *Index, events []event) {
+	if len(changes) == 0 && !objects.MoreUnnamed(x.objects) {
+		return x, nil
 	}
-	x.selectors, x.requests = t.selectors, requests.Map()
+	c := *x
+	next = &c
+	next.objects = objects
+	selectors := converter{}
+	if slices.ContainsFunc(changes, func(c persistent.Change[*rbacv1.ClusterRole]) bool {
+		return role(c.Before).aggregates() || role(c.After).aggregates()
+	}) {
+		next.aggregations = persistent.Follow(x.aggregations, changes, func(object *rbacv1.ClusterRole) (*aggregation, bool) {
+			return selectors.aggregation(object), object.AggregationRule != nil
+		})
+	}
+	for _, change := range changes {
+		events = append(events, newEvent(change))
+	}
+	if objects.Renewed(x.objects) {
+		next.fileSelectors()
+		return next, events
+	}
+	next.refileSelectors(changes, x.aggregations)
+	next.labels = x.labels.With(objects, changes)
+	return next, events
 }
 
 // Err returns what is wrong with the ClusterRoles in the Index as a whole: nil ones, those without a
@@ -82,169 +124,60 @@ func (x *Index) Err() error {
 		return err
 	}
 	problems := x.newProblems()
-	for name := range x.ambiguous.All() {
-		problems.Add(duplicateError(name))
-	}
+	x.objects.AddDuplicatesTo(problems)
 	return problems.Err()
 }
 
 // newProblems begins with those of the Index as a whole.
 func (x *Index) newProblems() *snapshot.Problems {
 	problems := &snapshot.Problems{}
-	for _, e := range x.problems {
-		problems.Add(copyError(e))
-	}
+	x.objects.AddTo(problems)
 	return problems
+}
+
+func nameOf(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
+
+// role is the ClusterRoles of one name: none, one, or several, where the name is ambiguous.
+type role []*rbacv1.ClusterRole
+
+// find returns the role of a name.
+func (x *Index) find(name string) role { return x.objects.Versions(nameOf(name)) }
+
+// lookup returns the role of a key.
+func (x *Index) lookup(key purekube.Key) role {
+	if key != Key(key.Name) {
+		return nil
+	}
+	return x.find(key.Name)
+}
+
+func (r role) name() string { return r[0].Name }
+
+func (r role) ambiguous() bool { return len(r) > 1 }
+
+// aggregates reports whether the role has an aggregationRule. Nothing is known about an ambiguous one.
+func (r role) aggregates() bool { return len(r) == 1 && r[0].AggregationRule != nil }
+
+// planned reports whether the role has a plan. That of an ambiguous one is an error.
+func (r role) planned() bool { return r.ambiguous() || r.aggregates() }
+
+// matchedBy reports whether the selector matches, for an ambiguous role one of its ClusterRoles.
+func (r role) matchedBy(s *selector) bool {
+	for _, object := range r {
+		if s.matches(object.Labels) {
+			return true
+		}
+	}
+	return false
+}
+
+// duplicateError is the problem of an ambiguous name.
+func duplicateError(name string) *purekube.ObjectError {
+	return snapshot.DuplicateError(kindClusterRole, nameOf(name))
 }
 
 // copyError keeps two results from sharing an error.
 func copyError(e *purekube.ObjectError) *purekube.ObjectError {
 	c := *e
 	return &c
-}
-
-// find returns the role of a name.
-func (x *Index) find(name string) (role, bool) {
-	if x.changed.Len() > 0 {
-		if r, changed := x.changed.Get(name); changed {
-			if r == nil {
-				return role{}, false
-			}
-			return *r, true
-		}
-	}
-	return x.base.find(name)
-}
-
-// replaced reports whether what the base has of a name does not count any more.
-func (x *Index) replaced(name string) bool {
-	if x.changed.Len() == 0 {
-		return false
-	}
-	_, replaced := x.changed.Get(name)
-	return replaced
-}
-
-// each calls f for every role, in no particular order.
-func (x *Index) each(f func(role)) {
-	for _, r := range x.changed.All() {
-		if r != nil {
-			f(*r)
-		}
-	}
-	x.base.each(func(r role) {
-		if !x.replaced(r.name) {
-			f(r)
-		}
-	})
-}
-
-// matched returns the roles that a selector matches, sorted by name. changed may be nil.
-func (x *Index) matched(s *selector, changed changedRoles) []role {
-	var found []role
-	consider := func(r role) {
-		if r.matchedBy(s) {
-			found = append(found, r)
-		}
-	}
-	if len(s.demands) > 0 {
-		for _, positions := range x.base.labels.candidates(s) {
-			for _, position := range positions {
-				if r := x.base.at(position); !x.replaced(r.name) {
-					consider(r)
-				}
-			}
-		}
-		if changed == nil {
-			x.changedWith(s, consider)
-		}
-		for _, r := range changed[s.text] {
-			consider(r)
-		}
-	} else {
-		x.each(consider)
-	}
-	slices.SortFunc(found, func(a, b role) int { return strings.Compare(a.name, b.name) })
-	// A role comes twice if two ClusterRoles of its name have a label.
-	return slices.CompactFunc(found, func(a, b role) bool { return a.name == b.name })
-}
-
-// changedRoles are the changed roles that may match a selector, by its text.
-type changedRoles map[string][]role
-
-// changedRoles are those of all selectors, which costs less for all of them than changedWith for each.
-func (x *Index) changedRoles() changedRoles {
-	found := changedRoles{}
-	var scratch []*filedSelector
-	for _, r := range x.changed.All() {
-		if r == nil {
-			continue
-		}
-		r.labels(func(set map[string]string) {
-			scratch = x.selectors.Append(scratch[:0], "", set)
-			for _, filed := range scratch {
-				found[filed.Value.text] = append(found[filed.Value.text], *r)
-			}
-		})
-	}
-	return found
-}
-
-// changedWith calls f for the changed roles that have what the selector demands of one label, which is one that few
-// of them have.
-func (x *Index) changedWith(s *selector, f func(role)) {
-	if x.changedLabels.Len() == 0 {
-		return
-	}
-	const enough = 16
-	var rarest []label
-	fewest := enough + 1
-	for _, d := range s.demands {
-		labels, have := labelsOf(d), 0
-		for _, l := range labels {
-			for at := range x.changedLabels.From(labelled{label: l}) {
-				if at.label != l || have == enough {
-					break
-				}
-				have++
-			}
-		}
-		if have < fewest {
-			rarest, fewest = labels, have
-		}
-	}
-	for _, l := range rarest {
-		for at := range x.changedLabels.From(labelled{label: l}) {
-			if at.label != l {
-				break
-			}
-			if r, ok := x.find(at.name); ok {
-				f(r)
-			}
-		}
-	}
-}
-
-// aggregators calls f for each role that has a selector which matches r, perhaps several times, and
-// for r itself if one of its own does. Selectors of a text that is in done are left out; those that match
-// are added to it. A nil done leaves out none.
-func (x *Index) aggregators(r role, done map[string]bool, f func(name string)) {
-	r.labels(func(set map[string]string) {
-		var scratch [8]*filedSelector
-		for _, filed := range x.selectors.Append(scratch[:0], "", set) {
-			text := filed.Value.text
-			if done[text] || !filed.Value.matches(set) {
-				continue
-			}
-			for at, is := range x.requests.From(request{text: text}) {
-				if at.text != text || is != filed {
-					break
-				}
-				if done != nil {
-					done[text] = true
-				}
-				f(at.role)
-			}
-		}
-	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/aliasing"
+	"github.com/purekube/purekube/internal/test/indextest"
 	"github.com/purekube/purekube/internal/test/seed"
 )
 
@@ -34,29 +35,29 @@ func answers(questions questions, names []string, write *rbacv1.ClusterRole) map
 	changes, err := questions.Preview(write)
 	say("Preview", changes, err)
 	for _, name := range names {
-		result, err := questions.Plan(name)
+		result, err := questions.Plan(Key(name))
 		say("Plan "+name, result, err)
-		rules, err := questions.Rules(name)
+		rules, err := questions.Rules(Key(name))
 		say("Rules "+name, rules, err)
-		explanation, err := questions.Explain(name)
+		explanation, err := questions.Explain(Key(name))
 		say("Explain "+name, explanation, err)
-		change, err := questions.PreviewRole(write, name)
+		change, err := questions.PreviewRole(write, Key(name))
 		say("PreviewRole "+name, change, err)
-		changes, err := questions.PreviewDelete(name)
+		changes, err := questions.PreviewDelete(Key(name))
 		say("PreviewDelete "+name, changes, err)
 	}
 	return said
 }
 
 type questions interface {
-	Plan(string) (Result, error)
+	Plan(purekube.Key) (Result, error)
 	PlanAll() ([]Outcome, error)
-	Rules(string) ([]rbacv1.PolicyRule, error)
-	Explain(string) (Explanation, error)
+	Rules(purekube.Key) ([]rbacv1.PolicyRule, error)
+	Explain(purekube.Key) (Explanation, error)
 	ExplainAll() ([]Explanation, error)
 	Preview(*rbacv1.ClusterRole) ([]Change, error)
-	PreviewRole(*rbacv1.ClusterRole, string) (Change, error)
-	PreviewDelete(string) ([]Change, error)
+	PreviewRole(*rbacv1.ClusterRole, purekube.Key) (Change, error)
+	PreviewDelete(purekube.Key) ([]Change, error)
 }
 
 // functions are the questions as functions of a snapshot.
@@ -65,18 +66,20 @@ type functions struct {
 	o Options
 }
 
-func (f functions) Plan(name string) (Result, error)               { return Plan(f.s, name, f.o) }
-func (f functions) PlanAll() ([]Outcome, error)                    { return PlanAll(f.s, f.o) }
-func (f functions) Rules(name string) ([]rbacv1.PolicyRule, error) { return Rules(f.s, name, f.o) }
-func (f functions) Explain(name string) (Explanation, error)       { return Explain(f.s, name, f.o) }
-func (f functions) ExplainAll() ([]Explanation, error)             { return ExplainAll(f.s, f.o) }
+func (f functions) Plan(key purekube.Key) (Result, error)               { return Plan(f.s, key, f.o) }
+func (f functions) PlanAll() ([]Outcome, error)                         { return PlanAll(f.s, f.o) }
+func (f functions) Rules(key purekube.Key) ([]rbacv1.PolicyRule, error) { return Rules(f.s, key, f.o) }
+func (f functions) Explain(key purekube.Key) (Explanation, error)       { return Explain(f.s, key, f.o) }
+func (f functions) ExplainAll() ([]Explanation, error)                  { return ExplainAll(f.s, f.o) }
 func (f functions) Preview(w *rbacv1.ClusterRole) ([]Change, error) {
 	return Preview(f.s, w, f.o)
 }
-func (f functions) PreviewRole(w *rbacv1.ClusterRole, role string) (Change, error) {
+func (f functions) PreviewRole(w *rbacv1.ClusterRole, role purekube.Key) (Change, error) {
 	return PreviewRole(f.s, w, role, f.o)
 }
-func (f functions) PreviewDelete(name string) ([]Change, error) { return PreviewDelete(f.s, name, f.o) }
+func (f functions) PreviewDelete(key purekube.Key) ([]Change, error) {
+	return PreviewDelete(f.s, key, f.o)
+}
 
 // with is what Index.With says of itself, on a snapshot.
 func (s Snapshot) with(changed Snapshot) Snapshot {
@@ -152,7 +155,7 @@ func TestIndexAnswersAsTheFunctions(t *testing.T) {
 
 			change := randomChange(r)
 			var next *Index
-			var affected []string
+			var affected []purekube.Key
 			if r.IntN(3) == 0 {
 				next, affected = x.Without(change)
 				s = s.without(change)
@@ -160,12 +163,12 @@ func TestIndexAnswersAsTheFunctions(t *testing.T) {
 				next, affected = x.With(change)
 				s = s.with(change)
 			}
-			require.True(t, slices.IsSorted(affected), at)
+			require.True(t, slices.IsSortedFunc(affected, purekube.Key.Compare), at)
 			require.Equal(t, len(affected), len(slices.Compact(slices.Clone(affected))), at)
 			for _, name := range names {
-				before, errBefore := x.Plan(name)
-				after, errAfter := next.Plan(name)
-				isNamed := slices.Contains(affected, name)
+				before, errBefore := x.Plan(Key(name))
+				after, errAfter := next.Plan(Key(name))
+				isNamed := slices.Contains(affected, Key(name))
 				if cmp.Equal(before, after) && slices.Equal(own(x, errBefore), own(next, errAfter)) {
 					if !isNamed {
 						unnamed++
@@ -191,25 +194,6 @@ func own(x *Index, err error) []string {
 	return slices.DeleteFunc(lines(err), func(line string) bool { return slices.Contains(whole, line) })
 }
 
-// One change at a time: With names what AffectedByClusterRole names.
-func TestIndexWithNamesWhatIsAffected(t *testing.T) {
-	for seed := range seed.Each(t, 400) {
-		r := rand.New(rand.NewPCG(seed, 37))
-		o := []Options{{}, upstream}[seed%2]
-		s := Snapshot{ClusterRoles: randomRoles(r, true)}
-		x := NewIndex(s, o)
-		changed := randomRoles(r, true)[0]
-		oldObj := find(s.ClusterRoles, changed.Name)
-		_, affected := x.With(Snapshot{ClusterRoles: []*rbacv1.ClusterRole{changed}})
-		after := s.after(nil, changed)
-		require.Equal(t, AffectedByClusterRole(after, oldObj, changed, o), affected, "seed %d", seed)
-		if oldObj != nil {
-			_, affected = x.Without(Snapshot{ClusterRoles: []*rbacv1.ClusterRole{oldObj}})
-			require.Equal(t, AffectedByClusterRole(s.without(Snapshot{ClusterRoles: []*rbacv1.ClusterRole{oldObj}}), oldObj, nil, o), affected, "seed %d", seed)
-		}
-	}
-}
-
 func TestIndexBadInput(t *testing.T) {
 	x := NewIndex(Snapshot{}, Options{})
 	require.NoError(t, x.Err())
@@ -223,12 +207,12 @@ func TestIndexBadInput(t *testing.T) {
 	require.NoError(t, next.Err())
 
 	next, affected = x.With(snapshotOf(nil, plain("", ""), sum("sum", "", "is")))
-	require.Equal(t, []string{"sum"}, affected, "the rest counts")
+	require.Equal(t, []string{"sum"}, namesOf(affected), "the rest counts")
 	require.EqualError(t, next.Err(), "ClusterRole: nil object in the snapshot\nClusterRole: metadata.name: an object of a cluster has a name")
 	require.NoError(t, x.Err(), "the older Index is as it was")
 	again, _ := next.With(snapshotOf(nil))
 	require.EqualError(t, again.Err(), next.Err().Error(), "each problem once")
-	require.Len(t, again.problems, 2, "they do not pile up")
+	require.Len(t, lines(again.Err()), 2, "they do not pile up")
 
 	for _, role := range []*rbacv1.ClusterRole{nil, plain("", "")} {
 		next, affected = x.With(snapshotOf(role))
@@ -237,35 +221,36 @@ func TestIndexBadInput(t *testing.T) {
 	}
 
 	next, affected = x.With(snapshotOf(plain("a", ""), plain("a", "is", pods)))
-	require.Equal(t, []string{"a"}, affected, "its plan is an error now")
+	require.Equal(t, []string{"a"}, namesOf(affected), "its plan is an error now")
 	require.ErrorIs(t, next.Err(), purekube.ErrDuplicate)
 	gone, affected := next.Without(snapshotOf(plain("a", "")))
-	require.Equal(t, []string{"a"}, affected, "and empty then")
+	require.Equal(t, []string{"a"}, namesOf(affected), "and empty then")
 	require.NoError(t, gone.Err())
 	mended, affected := next.With(snapshotOf(plain("a", "")))
-	require.Equal(t, []string{"a"}, affected, "and empty then")
+	require.Equal(t, []string{"a"}, namesOf(affected), "and empty then")
 	require.NoError(t, mended.Err())
 
 	next, affected = x.With(snapshotOf(sum("a", "", "is"), plain("a", "is", pods)))
-	require.Equal(t, []string{"a"}, affected)
+	require.Equal(t, []string{"a"}, namesOf(affected))
 	require.ErrorIs(t, next.Err(), purekube.ErrDuplicate)
 	next, affected = next.With(snapshotOf(sum("a", "", "is")))
-	require.Equal(t, []string{"a"}, affected, "one takes the place of both")
+	require.Equal(t, []string{"a"}, namesOf(affected), "one takes the place of both")
 	require.NoError(t, next.Err())
 }
 
 // So many changes that the Index is made anew on the way, several times.
 func TestIndexOfManyChanges(t *testing.T) {
-	x := NewIndex(Snapshot{}, Options{})
+	first := NewIndex(Snapshot{}, Options{})
+	x := first
 	var s Snapshot
 	for i := range 1000 {
 		role := plain(fmt.Sprintf("r%04d", i), fmt.Sprintf("k%d all", i%7), on(fmt.Sprint("resource", i%50), "get"))
 		if i%9 == 0 {
 			role = sum(role.Name, fmt.Sprintf("k%d", i%7), fmt.Sprintf("k%d", (i+1)%7))
 		}
-		var affected []string
+		var affected []purekube.Key
 		x, affected = x.With(snapshotOf(role))
-		require.NotContains(t, affected, fmt.Sprintf("r%04d", i+1))
+		require.NotContains(t, affected, Key(fmt.Sprintf("r%04d", i+1)))
 		s.ClusterRoles = append(s.ClusterRoles, role)
 		if i%5 == 4 {
 			gone := s.ClusterRoles[i/2]
@@ -275,7 +260,7 @@ func TestIndexOfManyChanges(t *testing.T) {
 			x, _ = x.With(snapshotOf(gone))
 		}
 	}
-	require.NotZero(t, len(x.base.objects), "made anew")
+	require.True(t, x.objects.Renewed(first.objects), "made anew")
 	got, err := x.PlanAll()
 	require.NoError(t, err)
 	want, err := PlanAll(s, Options{})
@@ -285,41 +270,54 @@ func TestIndexOfManyChanges(t *testing.T) {
 	for _, r := range s.ClusterRoles {
 		x, _ = x.Without(snapshotOf(r))
 	}
-	require.Zero(t, x.aggregated.Len()+x.requests.Len()+x.changedLabels.Len())
-	x.each(func(r role) { t.Errorf("%s is left", r.name) })
+	require.Zero(t, x.aggregations.Len()+x.requests.Len()+x.objects.Len())
 }
 
 // What is not as it should be is the same after the Index has been made anew.
 func TestIndexMadeAnewWithProblems(t *testing.T) {
 	s := snapshotOf(broken(sum("broken", "k", "k")), plain("twin", "k", pods), plain("twin", "", pods), sum("sum", "", "k"), sum("other", "", "else"), plain("a", "else", jobs))
-	for i := range fewChanges {
+	for i := range 64 {
 		s.ClusterRoles = append(s.ClusterRoles, plain(fmt.Sprintf("r%d", i), ""))
 	}
 	fresh := NewIndex(s, Options{})
-	x, _ := NewIndex(Snapshot{}, Options{}).With(s)
-	require.Zero(t, x.changed.Len(), "made anew")
+	empty := NewIndex(Snapshot{}, Options{})
+	x, _ := empty.With(s)
+	require.True(t, x.objects.Renewed(empty.objects), "made anew")
 	require.Equal(t, lines(fresh.Err()), lines(x.Err()))
 	names := []string{"broken", "twin", "sum", "other", "a", "r0"}
 	write := plain("a", "else k", nodes)
 	require.Empty(t, cmp.Diff(answers(fresh, names, write), answers(x, names, write)))
-	require.Len(t, x.base.labels.filed, 2, "it is ready for the selectors that it has")
+	for text, filed := range filedIn(x) {
+		require.Len(t, x.selectors.Alternatives(filed), 1, "it is ready for the selectors that it has, %s too", text)
+	}
+	require.Len(t, filedIn(x), 2)
+}
+
+// filedIn are the selectors of an Index by their texts.
+func filedIn(x *Index) map[string]*filedSelector {
+	filed := map[string]*filedSelector{}
+	for at, f := range x.requests.All() {
+		filed[at.text] = f
+	}
+	return filed
 }
 
 // What a role that was replaced or taken away had leaves nothing behind.
 func TestIndexLetsGo(t *testing.T) {
 	x, _ := NewIndex(Snapshot{}, Options{}).With(snapshotOf(sum("a", "x y", "x")))
-	require.NotZero(t, x.changedLabels.Len())
+	found := func(x *Index) int { return len(x.selectors.Append(nil, "", map[string]string{"x": "true"})) }
+	require.Equal(t, 1, found(x))
 	require.NotZero(t, x.requests.Len())
 	replaced, _ := x.With(snapshotOf(plain("a", "")))
 	gone, _ := x.Without(snapshotOf(plain("a", "")))
 	for _, next := range []*Index{replaced, gone} {
-		require.Zero(t, next.changedLabels.Len()+next.requests.Len()+next.aggregated.Len())
+		require.Zero(t, found(next)+next.requests.Len()+next.aggregations.Len())
 	}
-	require.Zero(t, gone.changed.Len())
+	require.Zero(t, gone.objects.Len())
 }
 
 // Goroutines that read one Index and derive others from it need no lock. It means something under -race.
-func TestIndexInGoroutines(t *testing.T) {
+func TestIndexInManyGoroutines(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 41))
 	s := Snapshot{ClusterRoles: randomRoles(r, true)}
 	x, _ := NewIndex(s, Options{}).With(snapshotOf(sum("late", "", "late")))
@@ -367,5 +365,73 @@ func TestIndexSharesNothing(t *testing.T) {
 		}
 		require.Empty(t, aliasing.Shared(outcomes, again))
 		require.Empty(t, cmp.Diff(before, slices.Concat(s.ClusterRoles, change.ClusterRoles)), "seed %d: an input was written to", seed)
+	}
+}
+
+// What an Index has computed for one question, it uses for the next. That changes no answer, and loses no error.
+func TestIndexThatWasAskedBefore(t *testing.T) {
+	broken := sum("broken", "up", "", nodes)
+	broken.AggregationRule.ClusterRoleSelectors = []metav1.LabelSelector{{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "x", Operator: "What"}}}}
+	s := snapshotOf(plain("a", "is", pods, secrets), sum("mid", "up", "is"), broken, sum("top", "over", "up"), sum("above", "", "over", nodes),
+		plain("r", "ring", jobs), sum("ring-1", "ring over", "ring"), sum("ring-2", "ring", "ring"))
+	names := []string{"mid", "broken", "top", "above", "ring-1", "ring-2", "a"}
+	type answer struct {
+		Rules   []rbacv1.PolicyRule
+		Problem string
+		Actions []Action
+	}
+	ask := func(x *Index, name string) answer {
+		rules, err := x.Rules(Key(name))
+		r, planErr := x.Plan(Key(name))
+		a := answer{Rules: rules, Actions: r.Actions}
+		if err != nil {
+			a.Problem = err.Error()
+		}
+		if planErr != nil {
+			a.Problem += " " + planErr.Error()
+		}
+		return a
+	}
+	for _, first := range names {
+		x := NewIndex(s, Options{})
+		ask(x, first)
+		for range 2 { // the second time after everything else
+			for _, name := range names {
+				require.Empty(t, cmp.Diff(ask(NewIndex(s, Options{}), name), ask(x, name)), "%s after %s", name, first)
+			}
+			_, err := x.PlanAll()
+			require.NoError(t, err) // of the snapshot as a whole
+		}
+	}
+	require.Contains(t, ask(NewIndex(s, Options{}), "broken").Problem, "What")
+	require.Equal(t, []rbacv1.PolicyRule{jobs, nodes, pods, secrets}, ask(NewIndex(s, Options{}), "above").Rules, "it keeps what broken has")
+	require.Equal(t, []rbacv1.PolicyRule{pods, secrets}, ask(NewIndex(s, Options{}), "top").Rules, "it gets nothing from broken (D-35)")
+}
+
+// Random changes, with nil ClusterRoles, ClusterRoles without a name and up to three of one name: a key that is
+// not named has the same outcome before and after.
+func TestIndexNamesEveryChangedOutcome(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 43))
+		x := NewIndex(Snapshot{ClusterRoles: randomRoles(r, true)}, Options{})
+		for range 12 {
+			changed := randomChange(r)
+			for _, bad := range []*rbacv1.ClusterRole{nil, plain("", "a b c", pods), plain("r01", "a b", pods), plain("r01", "c")} {
+				if r.IntN(5) == 0 {
+					changed.ClusterRoles = append(changed.ClusterRoles, bad)
+				}
+			}
+			change := x.With
+			if r.IntN(3) == 0 {
+				change = x.Without
+			}
+			next, affected := change(changed)
+			before, _ := x.PlanAll()
+			after, _ := next.PlanAll()
+			require.Empty(t, indextest.Unnamed(before, after, affected), "seed %d, %+v", seed, changed)
+			x = next
+		}
+		_, affected := x.With(Snapshot{ClusterRoles: []*rbacv1.ClusterRole{nil, plain("", "a b c", pods)}})
+		require.Empty(t, affected, "they are no key's")
 	}
 }

@@ -113,7 +113,7 @@ func apply(t testing.TB, roles []*rbacv1.ClusterRole, outcomes []Outcome) []*rba
 	sets := map[string]SetRules{}
 	for _, o := range outcomes {
 		for _, a := range o.Result.Actions {
-			sets[o.Key] = a.(SetRules)
+			sets[o.Key.Name] = a.(SetRules)
 		}
 	}
 	after := make([]*rbacv1.ClusterRole, len(roles))

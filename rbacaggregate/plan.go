@@ -2,6 +2,7 @@ package rbacaggregate
 
 import (
 	"slices"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
@@ -9,7 +10,7 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Plan returns the write that the ClusterRole of this name needs: none if s does not hold it, if it
+// Plan returns the write that the ClusterRole of this key needs: none if s does not hold it, if it
 // has no aggregationRule, or if the rules that are stored in it are semantically equal to those that it
 // comes to.
 //
@@ -18,7 +19,7 @@ import (
 // a name that s holds twice, and for a ClusterRole that aggregates such a name. If only a source is one of
 // these, the plan comes with the error. The ClusterRole keeps those of the source's stored rules that it has
 // already, and gets no others from it (D-35).
-func Plan(s Snapshot, name string, o Options) (Result, error) { return NewIndex(s, o).Plan(name) }
+func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) { return NewIndex(s, o).Plan(key) }
 
 // PlanAll returns what Plan returns for every ClusterRole that needs a write or has a problem,
 // sorted by name. The error is what is wrong with the snapshot as a whole: nil ClusterRoles and
@@ -28,23 +29,18 @@ func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s, o).P
 // Rules returns the rules that a ClusterRole should have: those that aggregation gives it, or, if it
 // has no aggregationRule, those that it has. They are nil if they cannot be known. The error is that of
 // [Plan], or for a ClusterRole that s does not hold, one around [purekube.ErrNotFound].
-func Rules(s Snapshot, name string, o Options) ([]rbacv1.PolicyRule, error) {
-	return NewIndex(s, o).Rules(name)
+func Rules(s Snapshot, key purekube.Key, o Options) ([]rbacv1.PolicyRule, error) {
+	return NewIndex(s, o).Rules(key)
 }
 
 // Plan is the function [Plan] for the ClusterRoles in the Index. It costs what the ClusterRole rests on: its
 // sources, through all levels. For one without an aggregationRule that is nothing.
-func (x *Index) Plan(name string) (Result, error) {
+func (x *Index) Plan(key purekube.Key) (Result, error) {
 	if err := x.options.err(); err != nil {
 		return Result{}, err
 	}
 	problems := x.newProblems()
-	r, found := x.find(name)
-	if !found {
-		return Result{}, problems.Err()
-	}
-	e := x.evaluatePlans()
-	result := e.plan(r, problems, e.once)
+	result := x.evaluatePlans(false).plan(x.lookup(key), problems)
 	return result, problems.Err()
 }
 
@@ -54,73 +50,59 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
 	}
-	e := x.evaluateAll()
+	e := x.evaluatePlans(true)
 	var outcomes []Outcome
-	x.eachPlanned(func(r role) {
+	for _, r := range x.planned() {
 		var problems snapshot.Problems
-		outcome := Outcome{Key: r.name, Result: e.plan(r, &problems, e.contribute)}
+		outcome := Outcome{Key: Key(r.name()), Result: e.plan(r, &problems)}
 		outcome.Err = problems.Err()
 		if outcome.Err != nil || !outcome.Result.Empty() {
 			outcomes = append(outcomes, outcome)
 		}
-	})
+	}
 	return outcomes, x.newProblems().Err()
 }
 
 // Rules is the function [Rules] for the ClusterRoles in the Index. It costs what Plan does.
-func (x *Index) Rules(name string) ([]rbacv1.PolicyRule, error) {
+func (x *Index) Rules(key purekube.Key) ([]rbacv1.PolicyRule, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
 	}
-	problems := x.newProblems()
-	r, found := x.find(name)
-	if !found {
-		problems.Add(notFound(name))
-		return nil, problems.Err()
+	r := x.lookup(key)
+	if r == nil {
+		return nil, x.errorWith(notFound(key))
 	}
-	e := x.evaluatePlans()
-	rules, known := e.intended(r, problems, e.once)
+	problems := x.newProblems()
+	rules, known := x.evaluatePlans(false).intended(r, problems)
 	if !known {
 		return nil, problems.Err()
 	}
 	return copyOf(rules), problems.Err()
 }
 
-// eachPlanned calls f for the roles that have a plan, sorted by name: those with an aggregationRule and
-// the ambiguous ones.
-func (x *Index) eachPlanned(f func(role)) {
-	names := make([]string, 0, x.aggregated.Len()+x.ambiguous.Len())
-	for name := range x.aggregated.All() {
-		names = append(names, name)
+// planned returns the roles that have a plan, sorted by name: those with an aggregationRule and the ambiguous ones.
+func (x *Index) planned() []role {
+	roles := make([]role, 0, x.aggregations.Len())
+	for name := range x.aggregations.All() {
+		roles = append(roles, x.find(name.Name))
 	}
-	for name := range x.ambiguous.All() {
-		names = append(names, name)
+	for _, twins := range x.objects.AmbiguousNames() {
+		roles = append(roles, twins)
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		r, _ := x.find(name)
-		f(r)
-	}
-}
-
-// once computes what one role comes to, and nothing else.
-func (e *evaluation) once(n *node) *contribution {
-	if e.mode != stored {
-		e.group(n, e.completeSettled)
-	}
-	return e.collect(n)
+	slices.SortFunc(roles, func(a, b role) int { return strings.Compare(a.name(), b.name()) })
+	return roles
 }
 
 // plan is syncClusterRole in clusterroleaggregation_controller.go.
-func (e *evaluation) plan(r role, problems *snapshot.Problems, compute func(*node) *contribution) Result {
-	if !r.ambiguous() && !r.aggregates() {
+func (e *evaluation) plan(r role, problems *snapshot.Problems) Result {
+	if !r.planned() {
 		return Result{}
 	}
-	rules, known := e.intended(r, problems, compute)
-	if !known || sameRules(rules, e.stored(e.node(r))) {
+	rules, known := e.intended(r, problems)
+	if !known || sameRules(rules, e.stored(e.node(r[0]))) {
 		return Result{}
 	}
-	set := SetRules{Name: r.name, UID: r.object.UID, Rules: copyOf(rules)}
+	set := SetRules{Name: r.name(), UID: r[0].UID, Rules: copyOf(rules)}
 	if e.index.options.matchUpstream() {
 		set.UID = ""
 		if len(rules) == 0 {
@@ -133,28 +115,36 @@ func (e *evaluation) plan(r role, problems *snapshot.Problems, compute func(*nod
 
 // intended returns the rules that a role should have, if they can be known, and adds the problems
 // that this rests on.
-func (e *evaluation) intended(r role, problems *snapshot.Problems, compute func(*node) *contribution) (rules []rule, known bool) {
+func (e *evaluation) intended(r role, problems *snapshot.Problems) (rules []rule, known bool) {
 	if r.ambiguous() {
-		problems.Add(duplicateError(r.name))
+		problems.Add(duplicateError(r.name()))
 		return nil, false
 	}
-	n := e.node(r)
-	if !r.aggregates() {
+	n := e.node(r[0])
+	if n.aggregation == nil {
 		return e.stored(n), true
 	}
-	known = e.computable(n)
-	resting := n.problems
-	if known {
-		c := compute(n)
-		rules, resting = e.kept(n, c.rules), c.resting
+	failing := []*node{n}
+	if known = e.computable(n); known {
+		l := e.contribution(n)
+		rules, failing = e.kept(n, l.rules), l.failing
 	}
-	for _, problem := range resting {
-		problems.Add(copyError(problem))
+	for _, n := range failing {
+		for _, problem := range n.problems {
+			problems.Add(copyError(problem))
+		}
 	}
 	return rules, known
 }
 
 // notFound is the error for a question about a ClusterRole that is not there.
-func notFound(name string) *purekube.ObjectError {
-	return &purekube.ObjectError{Kind: kindClusterRole, Name: name, Err: purekube.ErrNotFound}
+func notFound(key purekube.Key) *purekube.ObjectError {
+	return &purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}
+}
+
+// errorWith joins a problem with those of the Index as a whole.
+func (x *Index) errorWith(problem *purekube.ObjectError) error {
+	problems := x.newProblems()
+	problems.Add(problem)
+	return problems.Err()
 }

@@ -1,21 +1,16 @@
 package rbacaggregate
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/test/aliasing"
 	"github.com/purekube/purekube/internal/test/apiserver"
 )
 
@@ -148,14 +143,14 @@ func TestRules(t *testing.T) {
 	}} {
 		for _, o := range tc.modes {
 			t.Run(tc.name, func(t *testing.T) {
-				got, err := Rules(tc.s, "sum", o)
+				got, err := Rules(tc.s, Key("sum"), o)
 				require.NoError(t, err)
 				require.Equal(t, tc.want, got, "%s (%+v)", tc.reason, o)
 
 				all, err := ExplainAll(tc.s, o)
 				require.NoError(t, err)
 				for _, e := range all {
-					if e.Key != "sum" {
+					if e.Key != Key("sum") {
 						continue
 					}
 					got = []rbacv1.PolicyRule{}
@@ -188,7 +183,7 @@ func TestPlanWritesOnlyWhatDiffers(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := snapshotOf(sum("sum", "", "is", tc.written...), plain("a", "is", pods, nodes))
 			for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}} {
-				got, err := Plan(s, "sum", o)
+				got, err := Plan(s, Key("sum"), o)
 				require.NoError(t, err)
 				if !tc.want {
 					require.True(t, got.Empty(), tc.reason)
@@ -205,7 +200,7 @@ func TestPlanWritesOnlyWhatDiffers(t *testing.T) {
 		})
 	}
 	for _, name := range []string{"a", "gone"} {
-		got, err := Plan(snapshotOf(plain("a", "is", pods, pods)), name, Options{})
+		got, err := Plan(snapshotOf(plain("a", "is", pods, pods)), Key(name), Options{})
 		require.NoError(t, err)
 		require.True(t, got.Empty(), "a role that does not aggregate, or is not there, is not written")
 	}
@@ -214,13 +209,13 @@ func TestPlanWritesOnlyWhatDiffers(t *testing.T) {
 func TestD20_NothingLeft(t *testing.T) {
 	s := snapshotOf(sum("sum", "", "is", pods))
 
-	got, err := Plan(s, "sum", Options{})
+	got, err := Plan(s, Key("sum"), Options{})
 	require.NoError(t, err)
 	require.Len(t, got.Actions, 1)
 	_, body := got.Actions[0].(SetRules).Patch()
 	require.Equal(t, `{"kind":"ClusterRole","apiVersion":"rbac.authorization.k8s.io/v1","metadata":{"name":"sum","uid":"uid-sum"},"rules":[]}`, string(body))
 
-	got, err = Plan(s, "sum", Options{MatchUpstream: purekube.V1_36})
+	got, err = Plan(s, Key("sum"), Options{MatchUpstream: purekube.V1_36})
 	require.NoError(t, err)
 	require.Len(t, got.Actions, 1)
 	_, body = got.Actions[0].(SetRules).Patch()
@@ -229,7 +224,7 @@ func TestD20_NothingLeft(t *testing.T) {
 	for _, rules := range [][]rbacv1.PolicyRule{nil, {}} {
 		s.ClusterRoles[0].Rules = rules
 		for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}} {
-			got, err = Plan(s, "sum", o)
+			got, err = Plan(s, Key("sum"), o)
 			require.NoError(t, err)
 			require.True(t, got.Empty(), "nothing is what it has already")
 		}
@@ -328,13 +323,13 @@ func TestBadInput(t *testing.T) {
 				sets, errs := map[string][]rbacv1.PolicyRule{}, map[string]string{}
 				for _, outcome := range planAll(tc.s, o) {
 					if outcome.Err != nil {
-						errs[outcome.Key] = outcome.Err.Error()
+						errs[outcome.Key.Name] = outcome.Err.Error()
 						var objectError *purekube.ObjectError
 						require.ErrorAs(t, outcome.Err, &objectError)
 						require.Equal(t, "ClusterRole", objectError.Kind)
 					}
 					for _, a := range outcome.Result.Actions {
-						sets[outcome.Key] = a.(SetRules).Rules
+						sets[outcome.Key.Name] = a.(SetRules).Rules
 					}
 				}
 				require.Equal(t, wantSets, sets, "%s (%+v)", tc.reason, o)
@@ -343,15 +338,15 @@ func TestBadInput(t *testing.T) {
 		})
 	}
 	for _, name := range []string{"", "gone"} {
-		rules, err := Rules(snapshotOf(plain("a", "", pods)), name, Options{})
+		rules, err := Rules(snapshotOf(plain("a", "", pods)), Key(name), Options{})
 		require.ErrorIs(t, err, purekube.ErrNotFound)
 		require.Nil(t, rules)
 	}
-	_, err := Plan(snapshotOf(nil), "", Options{})
+	_, err := Plan(snapshotOf(nil), Key(""), Options{})
 	require.ErrorIs(t, err, purekube.ErrNil)
-	_, err = Rules(snapshotOf(plain("a", ""), plain("a", "")), "a", Options{})
+	_, err = Rules(snapshotOf(plain("a", ""), plain("a", "")), Key("a"), Options{})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
-	rules, err := Rules(snapshotOf(broken(sum("broken", "", "is", nodes))), "broken", Options{})
+	rules, err := Rules(snapshotOf(broken(sum("broken", "", "is", nodes))), Key("broken"), Options{})
 	require.EqualError(t, err, brokenError)
 	require.Nil(t, rules, "unknown is not what stands in it")
 }
@@ -362,10 +357,10 @@ func TestSelectorErrorDoesNotDependOnMapOrder(t *testing.T) {
 	r.AggregationRule.ClusterRoleSelectors = []metav1.LabelSelector{{MatchLabels: map[string]string{
 		"z bad": "x", "a bad": "x", "m bad": "x", "k": "not a value!", "good": "x",
 	}}}
-	_, first := Plan(snapshotOf(r), "sum", Options{})
+	_, first := Plan(snapshotOf(r), Key("sum"), Options{})
 	require.ErrorContains(t, first, "aggregationRule.clusterRoleSelectors[0]: key: Invalid value: \"a bad\"")
 	for range 50 {
-		_, again := Plan(snapshotOf(r), "sum", Options{})
+		_, again := Plan(snapshotOf(r), Key("sum"), Options{})
 		require.EqualError(t, again, first.Error())
 	}
 }
@@ -409,74 +404,13 @@ func TestD11_NewRoleForView(t *testing.T) {
 	var written []string
 	for _, outcome := range planAll(s, Options{}) {
 		require.True(t, contains(outcome.Result.Actions[0].(SetRules).Rules, crd.Rules[0]))
-		written = append(written, outcome.Key)
+		written = append(written, outcome.Key.Name)
 	}
 	require.Equal(t, []string{"admin", "edit", "view"}, written)
 
 	outcomes := planAll(s, Options{MatchUpstream: purekube.V1_36})
 	require.Len(t, outcomes, 1)
-	require.Equal(t, "view", outcomes[0].Key, "upstream begins with the first level")
-}
-
-func TestBR2705_ApplyIsTheUpdate(t *testing.T) {
-	set := SetRules{Name: "sum", UID: "uid-sum", Rules: []rbacv1.PolicyRule{pods}}
-	require.Nil(t, set.Apply(nil))
-
-	latest := sum("sum", "x", "is", nodes)
-	latest.ResourceVersion = "7"
-	before := latest.DeepCopy()
-	got := set.Apply(latest)
-	require.Equal(t, before, latest, "latest stays as it was")
-	require.Equal(t, []rbacv1.PolicyRule{pods}, got.Rules)
-	got.Rules = before.Rules
-	require.Equal(t, before, got, "everything else is kept, the resourceVersion too")
-
-	got = set.Apply(latest)
-	got.Rules[0].Verbs[0] = "changed"
-	require.Equal(t, "get", set.Rules[0].Verbs[0], "the action's rules are not shared")
-
-	latest.UID = "another"
-	require.Equal(t, latest, set.Apply(latest), "a role made since under the same name is left alone")
-	set.UID = ""
-	require.Equal(t, set.Rules, set.Apply(latest).Rules, "without a UID the name has to do")
-
-	set.Rules = nil
-	require.Nil(t, set.Apply(latest).Rules)
-	set.Rules = []rbacv1.PolicyRule{}
-	require.Equal(t, []rbacv1.PolicyRule{}, set.Apply(latest).Rules)
-}
-
-func TestBR2706_Patch(t *testing.T) {
-	require.Equal(t, "clusterrole-aggregation-controller", FieldManager)
-	set := SetRules{Name: "sum", Rules: []rbacv1.PolicyRule{
-		{
-			Verbs: []string{"get", "<&>"}, APIGroups: []string{"", "apps"}, Resources: []string{"pods/log"},
-			ResourceNames: []string{"x"}, NonResourceURLs: []string{},
-		},
-		{NonResourceURLs: []string{"/healthz*"}, Verbs: []string{}},
-		{},
-	}}
-	kind, body := set.Patch()
-	require.Equal(t, types.ApplyYAMLPatchType, kind)
-	require.Equal(t, `{"kind":"ClusterRole","apiVersion":"rbac.authorization.k8s.io/v1","metadata":{"name":"sum"},"rules":[`+
-		`{"verbs":["get","\u003c\u0026\u003e"],"apiGroups":["","apps"],"resources":["pods/log"],"resourceNames":["x"]},`+
-		`{"nonResourceURLs":["/healthz*"]},{}]}`, string(body))
-	require.True(t, json.Valid(body))
-}
-
-func TestRequest(t *testing.T) {
-	set := SetRules{Name: "sum", UID: "uid-sum", Rules: []rbacv1.PolicyRule{pods}}
-	kind, body := set.Patch()
-	for _, done := range [][]runtime.Object{nil, {nil}, {plain("sum", ""), nil}} {
-		require.Equal(t, purekube.Request{
-			Verb:     "patch",
-			Resource: schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
-			Name:     "sum", PatchType: kind, Patch: body,
-			FieldManager: "clusterrole-aggregation-controller", Force: true, ContinueOnError: true,
-		}, set.Request(done))
-	}
-	require.Empty(t, SetRules{}.Request(nil).Name, "the API server refuses a patch without a name")
-	require.Empty(t, aliasing.Shared(set, set.Request(nil)))
+	require.Equal(t, Key("view"), outcomes[0].Key, "upstream begins with the first level")
 }
 
 // What is wrong with the snapshot as a whole is PlanAll's error and no outcome.
@@ -485,7 +419,7 @@ func TestPlanAllError(t *testing.T) {
 	require.ErrorIs(t, err, purekube.ErrNil)
 	require.ErrorContains(t, err, "metadata.name")
 	require.Len(t, outcomes, 1)
-	require.Equal(t, "sum", outcomes[0].Key)
+	require.Equal(t, Key("sum"), outcomes[0].Key)
 	require.NoError(t, outcomes[0].Err)
 	outcomes, err = PlanAll(Snapshot{}, Options{})
 	require.NoError(t, err)
@@ -493,72 +427,47 @@ func TestPlanAllError(t *testing.T) {
 }
 
 func TestKeyOf(t *testing.T) {
-	require.Equal(t, "sum", KeyOf(plain("sum", "")))
+	require.Equal(t, purekube.Key{Kind: "ClusterRole", Name: "sum"}, KeyOf(plain("sum", "")))
+	stray := plain("sum", "")
+	stray.Namespace = "a ClusterRole has none"
+	require.Equal(t, Key("sum"), KeyOf(stray))
 	require.Empty(t, KeyOf(nil))
 }
 
-func TestString(t *testing.T) {
-	require.Equal(t, "SetRules admin: 312 rules", SetRules{Name: "admin", Rules: make([]rbacv1.PolicyRule, 312)}.String())
-	require.Equal(t, "SetRules admin: 1 rule", SetRules{Name: "admin", Rules: make([]rbacv1.PolicyRule, 1)}.String())
-	require.Equal(t, "SetRules admin: 0 rules", SetRules{Name: "admin"}.String())
+// A key of another kind, or one with a namespace, is that of no ClusterRole.
+func TestKeyOfAnotherKind(t *testing.T) {
+	x := NewIndex(snapshotOf(sum("sum", "", "is"), plain("a", "is", pods)), Options{})
+	write := plain("b", "is", jobs)
+	for _, key := range []purekube.Key{{}, {Name: "sum"}, {Kind: "Role", Name: "sum"}, {Kind: "ClusterRole", Namespace: "x", Name: "sum"}} {
+		result, err := x.Plan(key)
+		require.NoError(t, err)
+		require.Empty(t, result)
+		_, err = x.Rules(key)
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+		_, err = x.Explain(key)
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+		_, err = x.PreviewRole(write, key)
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+		_, err = x.PreviewDelete(key)
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+		_, err = x.Grants(nil, write, key)
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+		_, err = x.Grants(plain("sum", ""), nil, key)
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+	}
 }
 
 // The duty not to run beside the stock controller: between the two writes of a cycle, upstream puts
 // back into the first member what the second one still has.
 func TestD11_UpstreamPutsBackIntoACycle(t *testing.T) {
 	roles := []*rbacv1.ClusterRole{sum("a", "x", "y", nodes), sum("b", "y", "x", nodes)}
-	ours, err := Plan(Snapshot{ClusterRoles: roles}, "a", Options{})
+	ours, err := Plan(Snapshot{ClusterRoles: roles}, Key("a"), Options{})
 	require.NoError(t, err)
 	require.Equal(t, []rbacv1.PolicyRule{}, ours.Actions[0].(SetRules).Rules)
 	roles[0] = ours.Actions[0].(SetRules).Apply(roles[0])
-	upstream, err := Plan(Snapshot{ClusterRoles: roles}, "a", Options{MatchUpstream: purekube.V1_36})
+	upstream, err := Plan(Snapshot{ClusterRoles: roles}, Key("a"), Options{MatchUpstream: purekube.V1_36})
 	require.NoError(t, err)
 	require.Equal(t, []rbacv1.PolicyRule{nodes}, upstream.Actions[0].(SetRules).Rules)
-}
-
-// A role that was deleted, or deleted and made again, between the plan and its write.
-func TestD26_AnotherRoleOfTheName(t *testing.T) {
-	for _, tc := range []struct {
-		name, reason string
-		then         func(*apiserver.Server, *rbacv1.ClusterRole)
-		refused      func(error) bool
-		want         []rbacv1.PolicyRule // what is stored afterwards, by default
-		upstream     []rbacv1.PolicyRule
-	}{{
-		name: "deleted", reason: "upstream makes it anew, without its aggregationRule",
-		then:    func(server *apiserver.Server, role *rbacv1.ClusterRole) { server.Remove(role) },
-		refused: apierrors.IsConflict, upstream: []rbacv1.PolicyRule{pods},
-	}, {
-		name: "made again", reason: "upstream overwrites the rules of a role that it knows nothing of",
-		then: func(server *apiserver.Server, role *rbacv1.ClusterRole) {
-			server.Remove(role)
-			server.Put(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "sum", UID: "another"}, Rules: []rbacv1.PolicyRule{jobs}})
-		},
-		refused: apierrors.IsInvalid, want: []rbacv1.PolicyRule{jobs}, upstream: []rbacv1.PolicyRule{pods},
-	}} {
-		t.Run(tc.name, func(t *testing.T) {
-			for _, o := range []Options{{}, upstream} {
-				server := apiserver.New(sum("sum", "", "is"), plain("a", "is", pods))
-				result, err := Plan(Snapshot{ClusterRoles: apiserver.List[rbacv1.ClusterRole](server)}, "sum", o)
-				require.NoError(t, err)
-				require.Len(t, result.Actions, 1)
-				tc.then(server, find(apiserver.List[rbacv1.ClusterRole](server), "sum"))
-				_, err = server.Do(result.Actions[0].Request(nil))
-
-				var stored []rbacv1.PolicyRule
-				if role := find(apiserver.List[rbacv1.ClusterRole](server), "sum"); role != nil {
-					stored = role.Rules
-				}
-				if o.matchUpstream() {
-					require.NoError(t, err)
-					require.Equal(t, tc.upstream, stored, tc.reason)
-					continue
-				}
-				require.True(t, tc.refused(err), "%v", err)
-				require.Equal(t, tc.want, stored)
-			}
-		})
-	}
 }
 
 // Plan, carry out with an API server, plan again: nothing is left to do.
@@ -589,9 +498,9 @@ func TestConvergedMeansEmpty(t *testing.T) {
 func TestNamespaceIsLeftOut(t *testing.T) {
 	a, twin := plain("a", "is", pods), plain("a", "", nodes)
 	twin.Namespace = "somewhere"
-	_, err := Rules(snapshotOf(a, twin), "a", Options{})
+	_, err := Rules(snapshotOf(a, twin), Key("a"), Options{})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
-	rules, err := Rules(snapshotOf(twin), "a", Options{})
+	rules, err := Rules(snapshotOf(twin), Key("a"), Options{})
 	require.NoError(t, err)
 	require.Equal(t, []rbacv1.PolicyRule{nodes}, rules)
 	require.Equal(t, "somewhere", twin.Namespace)

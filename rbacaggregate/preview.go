@@ -5,22 +5,26 @@ import (
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // Change is what a write does to the rules of a ClusterRole, once aggregation has come to rest. Without
 // any rules there is no change.
 type Change struct {
-	// Name of the ClusterRole.
-	Name string
+	// Key names the ClusterRole.
+	Key purekube.Key `json:"key"`
 	// Added are the rules that it has with the write and does not have without it, and Removed those that it
 	// has without and does not have with it, each once, in the order in which the ClusterRole has them.
 	// What is out of date already is not held against the write.
-	Added, Removed []rbacv1.PolicyRule
+	Added   []rbacv1.PolicyRule `json:"added,omitempty"`
+	Removed []rbacv1.PolicyRule `json:"removed,omitempty"`
 	// Overwritten are the rules that the write itself stores in the ClusterRole, that it has neither now nor
 	// at rest without the write, and that aggregation takes out again. They are granted until then.
-	Overwritten []rbacv1.PolicyRule
+	Overwritten []rbacv1.PolicyRule `json:"overwritten,omitempty"`
 }
 
 // Empty reports whether the write does not change the rules. Another order of the same rules is no
@@ -54,23 +58,20 @@ func Preview(s Snapshot, changed *rbacv1.ClusterRole, o Options) ([]Change, erro
 // aggregationRule: if that is changed, for the difference between its rules before and with the
 // write, and otherwise without any change. A role that is neither in s nor changed is an error around
 // [purekube.ErrNotFound].
-func PreviewRole(s Snapshot, changed *rbacv1.ClusterRole, role string, o Options) (Change, error) {
+func PreviewRole(s Snapshot, changed *rbacv1.ClusterRole, role purekube.Key, o Options) (Change, error) {
 	return NewIndex(s, o).PreviewRole(changed, role)
 }
 
 // PreviewDelete returns what becomes of the aggregated ClusterRoles if the one of this name is deleted: see
 // [Preview]. The deleted one is itself among them if it has an aggregationRule; it loses all its rules.
 // A name that s does not hold is an error around [purekube.ErrNotFound].
-func PreviewDelete(s Snapshot, name string, o Options) ([]Change, error) {
-	return NewIndex(s, o).PreviewDelete(name)
+func PreviewDelete(s Snapshot, key purekube.Key, o Options) ([]Change, error) {
+	return NewIndex(s, o).PreviewDelete(key)
 }
 
 // Preview is the function [Preview] for the ClusterRoles in the Index. It costs what the affected ones rest
 // on.
 func (x *Index) Preview(changed *rbacv1.ClusterRole) ([]Change, error) {
-	if err := x.options.err(); err != nil {
-		return nil, err
-	}
 	p, err := x.preview(changed)
 	if err != nil {
 		return nil, err
@@ -80,75 +81,77 @@ func (x *Index) Preview(changed *rbacv1.ClusterRole) ([]Change, error) {
 
 // PreviewRole is the function [PreviewRole] for the ClusterRoles in the Index. It costs what the
 // ClusterRole rests on, before and with the write.
-func (x *Index) PreviewRole(changed *rbacv1.ClusterRole, role string) (Change, error) {
-	if err := x.options.err(); err != nil {
-		return Change{}, err
-	}
+func (x *Index) PreviewRole(changed *rbacv1.ClusterRole, role purekube.Key) (Change, error) {
 	p, err := x.preview(changed)
 	if err != nil {
 		return Change{}, err
 	}
-	problems := x.newProblems()
-	if _, found := p.after.index.find(role); !found {
-		problems.Add(notFound(role))
-		return Change{}, problems.Err()
+	if p.after.index.lookup(role) == nil {
+		return Change{}, x.errorWith(notFound(role))
 	}
-	c := p.of(role, problems, (*evaluation).once)
+	problems := x.newProblems()
+	c := p.of(role.Name, problems)
 	return c, problems.Err()
 }
 
 // PreviewDelete is the function [PreviewDelete] for the ClusterRoles in the Index.
-func (x *Index) PreviewDelete(name string) ([]Change, error) {
+func (x *Index) PreviewDelete(key purekube.Key) ([]Change, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
 	}
-	if _, found := x.find(name); !found {
-		problems := x.newProblems()
-		problems.Add(notFound(name))
-		return nil, problems.Err()
+	if x.lookup(key) == nil {
+		return nil, x.errorWith(notFound(key))
 	}
-	return x.previewChange(name, nil).all()
+	return x.previewOf(key.Name, nil).all()
 }
 
 // preview is a write and what is before and after it.
 type preview struct {
 	before, after *evaluation
 	event         event
-	// changed is what is written; nil for a deletion.
-	changed *rbacv1.ClusterRole
 }
 
 func (x *Index) preview(changed *rbacv1.ClusterRole) (*preview, error) {
-	objects, wrong := usable([]*rbacv1.ClusterRole{changed})
-	if len(wrong) > 0 {
-		var problems snapshot.Problems
-		problems.Add(wrong[0])
-		return nil, problems.Err()
+	if err := x.options.err(); err != nil {
+		return nil, err
 	}
-	return x.previewChange(objects[0].Name, objects), nil
+	if wrong := unnamed(changed); wrong != nil {
+		return nil, x.errorWith(wrong)
+	}
+	return x.previewOf(changed.Name, changed), nil
 }
 
-func (x *Index) previewChange(name string, objects []*rbacv1.ClusterRole) *preview {
-	next, events := x.replace(map[string][]*rbacv1.ClusterRole{name: objects})
+func (x *Index) previewOf(name string, object *rbacv1.ClusterRole) *preview {
+	next, events := x.put(name, object)
 	m := nested
 	if x.options.matchUpstream() {
 		m = settled
 	}
 	ids := &ruleIDs{}
-	p := &preview{before: x.evaluate(m, ids), after: next.evaluate(m, ids), event: events[0]}
-	if len(objects) > 0 {
-		p.changed = objects[0]
+	return &preview{before: x.evaluate(m, ids), after: next.evaluate(m, ids), event: events[0]}
+}
+
+// put returns the Index with this ClusterRole, or without the name where it is nil.
+func (x *Index) put(name string, object *rbacv1.ClusterRole) (next *Index, events []event) {
+	if object == nil {
+		return x.without([]*rbacv1.ClusterRole{{ObjectMeta: metav1.ObjectMeta{Name: name}}})
 	}
-	return p
+	return x.with([]*rbacv1.ClusterRole{object})
+}
+
+// unnamed returns what is wrong if one of the objects of a write is nil or has no name.
+func unnamed(objects ...*rbacv1.ClusterRole) *purekube.ObjectError {
+	return persistent.NewClusterObjects(kindClusterRole, objects).Unnamed("")
 }
 
 // all returns the changes of the aggregated ClusterRoles.
 func (p *preview) all() ([]Change, error) {
+	p.before.all, p.after.all = true, true
 	problems := p.before.index.newProblems()
-	names := p.before.index.reach(p.after.index, []event{p.event}, p.after.mode == settled).names
+	names := p.before.index.reach(p.after.index, []event{p.event}, p.after.mode == settled)
 	var changes []Change
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if c := p.of(name, problems, (*evaluation).contribute); !c.Empty() {
+		if c := p.of(name, problems); !c.Empty() {
 			changes = append(changes, c)
 		}
 	}
@@ -156,22 +159,22 @@ func (p *preview) all() ([]Change, error) {
 }
 
 // of returns the change of one role, and adds the problems that it rests on.
-func (p *preview) of(name string, problems *snapshot.Problems, compute func(*evaluation, *node) *contribution) Change {
-	c := Change{Name: name}
+func (p *preview) of(name string, problems *snapshot.Problems) Change {
+	c := Change{Key: Key(name)}
 	var before, storedBefore, after []rule
-	if r, found := p.before.index.find(name); found {
+	if r := p.before.index.find(name); r != nil {
 		// Problems that the write mends do not count, but for one: what an ambiguous name grants cannot be known.
 		if r.ambiguous() {
 			problems.Add(duplicateError(name))
 			return c
 		}
-		before = p.before.granted(r, &snapshot.Problems{}, compute)
-		storedBefore = p.before.stored(p.before.node(r))
+		before = p.before.granted(r, &snapshot.Problems{})
+		storedBefore = p.before.stored(p.before.node(r[0]))
 	}
-	if r, found := p.after.index.find(name); found { // not ambiguous: the write is of one ClusterRole
-		after = p.after.granted(r, problems, compute)
-		if p.changed != nil && name == p.changed.Name {
-			written := p.after.stored(p.after.node(r))
+	if r := p.after.index.find(name); r != nil { // not ambiguous: the write is of one ClusterRole
+		after = p.after.granted(r, problems)
+		if name == p.event.name {
+			written := p.after.stored(p.after.node(r[0]))
 			c.Overwritten = copyNew(p.after, p.after.without(written, after), slices.Concat(before, storedBefore))
 		}
 	}
@@ -181,10 +184,10 @@ func (p *preview) of(name string, problems *snapshot.Problems, compute func(*eva
 
 // granted returns the rules that a role, not ambiguous, grants when aggregation has come to rest: if
 // they cannot be computed, those that are stored in it.
-func (e *evaluation) granted(r role, problems *snapshot.Problems, compute func(*evaluation, *node) *contribution) []rule {
-	rules, known := e.intended(r, problems, func(n *node) *contribution { return compute(e, n) })
+func (e *evaluation) granted(r role, problems *snapshot.Problems) []rule {
+	rules, known := e.intended(r, problems)
 	if !known {
-		return e.stored(e.node(r))
+		return e.stored(e.node(r[0]))
 	}
 	return rules
 }

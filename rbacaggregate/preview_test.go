@@ -39,45 +39,45 @@ func TestPreview(t *testing.T) {
 	}{{
 		name: "a label gives rules away", reason: "to every level; top's drift is not the write's doing",
 		changed: plain("new", "leaf", nodes, pods, nodes),
-		want:    []Change{{Name: "low", Added: rulesOf(nodes)}, {Name: "top", Added: rulesOf(nodes)}},
+		want:    []Change{{Key: Key("low"), Added: rulesOf(nodes)}, {Key: Key("top"), Added: rulesOf(nodes)}},
 	}, {
 		name: "rules of a role that does not aggregate", reason: "it keeps what it says, the others change",
 		changed: plain("leaf", "leaf", nodes),
 		want: []Change{
-			{Name: "low", Added: rulesOf(nodes), Removed: rulesOf(pods)},
-			{Name: "top", Added: rulesOf(nodes), Removed: rulesOf(pods)},
+			{Key: Key("low"), Added: rulesOf(nodes), Removed: rulesOf(pods)},
+			{Key: Key("top"), Added: rulesOf(nodes), Removed: rulesOf(pods)},
 		},
 	}, {
 		name: "a label taken away", reason: "its rules go",
 		changed: plain("leaf", "", pods),
-		want:    []Change{{Name: "low", Removed: rulesOf(pods)}, {Name: "top", Removed: rulesOf(pods)}},
+		want:    []Change{{Key: Key("low"), Removed: rulesOf(pods)}, {Key: Key("top"), Removed: rulesOf(pods)}},
 	}, {
 		name: "written by hand", reason: "aggregation puts it right again, and nobody else notices; until then it is granted",
 		changed: sum("low", "low", "leaf", secrets, pods),
-		want:    []Change{{Name: "low", Overwritten: rulesOf(secrets)}},
+		want:    []Change{{Key: Key("low"), Overwritten: rulesOf(secrets)}},
 	}, {
 		name: "the write of the plan", reason: "nothing happens on top of it",
 		changed: sum("low", "low", "leaf", pods),
 	}, {
 		name: "stale rules", reason: "rules that it had are not granted anew", changed: sum("low", "low", "none", pods),
-		want: []Change{{Name: "low", Removed: rulesOf(pods)}, {Name: "top", Removed: rulesOf(pods)}},
+		want: []Change{{Key: Key("low"), Removed: rulesOf(pods)}, {Key: Key("top"), Removed: rulesOf(pods)}},
 	}, {
 		name: "a new aggregating role", reason: "it is filled",
 		changed: sum("new", "", "leaf"),
-		want:    []Change{{Name: "new", Added: rulesOf(pods)}},
+		want:    []Change{{Key: Key("new"), Added: rulesOf(pods)}},
 	}, {
 		name: "stops aggregating", reason: "from then on it has what it says, and so have those above",
 		changed: plain("low", "low", anything),
 		want: []Change{
-			{Name: "low", Added: rulesOf(anything), Removed: rulesOf(pods)},
-			{Name: "top", Added: rulesOf(anything), Removed: rulesOf(pods)},
+			{Key: Key("low"), Added: rulesOf(anything), Removed: rulesOf(pods)},
+			{Key: Key("top"), Added: rulesOf(anything), Removed: rulesOf(pods)},
 		},
 	}, {
 		name: "begins to aggregate", reason: "its own rules go",
 		changed: sum("leaf", "leaf", "none", pods),
 		want: []Change{
-			{Name: "leaf", Removed: rulesOf(pods)},
-			{Name: "low", Removed: rulesOf(pods)}, {Name: "top", Removed: rulesOf(pods)},
+			{Key: Key("leaf"), Removed: rulesOf(pods)},
+			{Key: Key("low"), Removed: rulesOf(pods)}, {Key: Key("top"), Removed: rulesOf(pods)},
 		},
 	}, {
 		name: "nobody selects it", reason: "nothing happens",
@@ -108,12 +108,12 @@ func TestPreviewMatchUpstream(t *testing.T) {
 		name: "all levels", reason: "not the first round alone",
 		s:       snapshotOf(plain("leaf", "leaf", pods), sum("low", "low", "leaf", pods), sum("top", "", "low", jobs)),
 		changed: plain("new", "leaf", nodes),
-		want:    []Change{{Name: "low", Added: rulesOf(nodes)}, {Name: "top", Added: rulesOf(nodes)}},
+		want:    []Change{{Key: Key("low"), Added: rulesOf(nodes)}, {Key: Key("top"), Added: rulesOf(nodes)}},
 	}, {
 		name: "cycle", reason: "a rule that is stored in one member may go round for ever",
 		s:       snapshotOf(sum("x", "x", "y"), sum("y", "y", "x"), sum("top", "", "y")),
 		changed: sum("x", "x", "y", secrets),
-		want:    []Change{{Name: "top", Added: rulesOf(secrets)}, {Name: "x", Added: rulesOf(secrets)}, {Name: "y", Added: rulesOf(secrets)}},
+		want:    []Change{{Key: Key("top"), Added: rulesOf(secrets)}, {Key: Key("x"), Added: rulesOf(secrets)}, {Key: Key("y"), Added: rulesOf(secrets)}},
 	}, {
 		name: "a source of a cycle goes", reason: "every member has its rules from the others already",
 		s:       snapshotOf(plain("leaf", "leaf", pods), sum("x", "x", "y leaf", pods), sum("y", "y", "x", pods)),
@@ -122,38 +122,38 @@ func TestPreviewMatchUpstream(t *testing.T) {
 		name: "no rules left, another manager", reason: "upstream's apply does not mention rules, so they stay (D-20), and rise",
 		s:       snapshotOf(sum("top", "", "low")),
 		changed: by("kubectl", sum("low", "low", "none", secrets)),
-		want:    []Change{{Name: "low", Added: rulesOf(secrets)}, {Name: "top", Added: rulesOf(secrets)}},
+		want:    []Change{{Key: Key("low"), Added: rulesOf(secrets)}, {Key: Key("top"), Added: rulesOf(secrets)}},
 	}, {
 		name: "no rules left, no managers known", reason: "they may stay",
 		s:       snapshotOf(sum("top", "", "low")),
 		changed: sum("low", "low", "none", secrets),
-		want:    []Change{{Name: "low", Added: rulesOf(secrets)}, {Name: "top", Added: rulesOf(secrets)}},
+		want:    []Change{{Key: Key("low"), Added: rulesOf(secrets)}, {Key: Key("top"), Added: rulesOf(secrets)}},
 	}, {
 		name: "no rules left, the controller's own", reason: "what only the controller set is removed",
 		s:       snapshotOf(sum("top", "", "low")),
 		changed: by(FieldManager, sum("low", "low", "none", secrets)),
-		want:    []Change{{Name: "low", Overwritten: rulesOf(secrets)}},
+		want:    []Change{{Key: Key("low"), Overwritten: rulesOf(secrets)}},
 	}, {
 		name: "kept rules below a source that grants nothing", reason: "they stay two levels down",
 		s:       snapshotOf(sum("top", "", "mid"), sum("mid", "mid", "low", jobs)),
 		changed: sum("low", "low", "none", secrets),
 		want: []Change{
-			{Name: "low", Added: rulesOf(secrets)},
-			{Name: "mid", Added: rulesOf(secrets), Removed: rulesOf(jobs)},
-			{Name: "top", Added: rulesOf(secrets), Removed: rulesOf(jobs)},
+			{Key: Key("low"), Added: rulesOf(secrets)},
+			{Key: Key("mid"), Added: rulesOf(secrets), Removed: rulesOf(jobs)},
+			{Key: Key("top"), Added: rulesOf(secrets), Removed: rulesOf(jobs)},
 		},
 	}, {
 		name: "what enters a cycle and what goes round in it", reason: "what has a source comes first",
 		s:       snapshotOf(sum("x", "x", "y leaf"), sum("y", "y", "x", secrets), plain("leaf", "leaf", pods), plain("own", "own", nodes)),
 		changed: sum("top", "", "x own"),
-		want:    []Change{{Name: "top", Added: rulesOf(pods, secrets, nodes)}},
+		want:    []Change{{Key: Key("top"), Added: rulesOf(pods, secrets, nodes)}},
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := Preview(tc.s, tc.changed, upstream)
 			require.NoError(t, err)
 			require.Empty(t, cmp.Diff(tc.want, got), tc.reason)
 			for _, want := range tc.want {
-				one, err := PreviewRole(tc.s, tc.changed, want.Name, upstream)
+				one, err := PreviewRole(tc.s, tc.changed, want.Key, upstream)
 				require.NoError(t, err)
 				require.Empty(t, cmp.Diff(want, one), "asked for it alone: %s", tc.reason)
 			}
@@ -179,19 +179,19 @@ func TestPreviewNamesWhatANewOwnerKeeps(t *testing.T) {
 	s := snapshotOf(sum("top", "", "low"), stale)
 	owned := stale.DeepCopy()
 	owned.ManagedFields = append(owned.ManagedFields, ownedBy("kubectl")...)
-	want := []Change{{Name: "low", Added: rulesOf(secrets)}, {Name: "top", Added: rulesOf(secrets)}}
+	want := []Change{{Key: Key("low"), Added: rulesOf(secrets)}, {Key: Key("top"), Added: rulesOf(secrets)}}
 	got, err := Preview(s, owned, upstream)
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(want, got))
 	got, err = Preview(s, owned, Options{})
 	require.NoError(t, err)
 	require.Empty(t, got, "by default who owns them does not count (D-20)")
-	require.Empty(t, AffectedByClusterRole(s, stale, owned, Options{}), "no plan depends on it")
+	require.Empty(t, affectedBy(s, stale, owned, Options{}), "no plan depends on it")
 
 	disowned := stale
 	got, err = Preview(snapshotOf(sum("top", "", "low"), owned), disowned, upstream)
 	require.NoError(t, err)
-	require.Empty(t, cmp.Diff([]Change{{Name: "low", Removed: rulesOf(secrets)}, {Name: "top", Removed: rulesOf(secrets)}}, got))
+	require.Empty(t, cmp.Diff([]Change{{Key: Key("low"), Removed: rulesOf(secrets)}, {Key: Key("top"), Removed: rulesOf(secrets)}}, got))
 }
 
 func TestPreviewOrderAlone(t *testing.T) {
@@ -211,17 +211,17 @@ func TestPreviewBadInput(t *testing.T) {
 	got, err = Preview(s, plain("", "leaf", pods), Options{})
 	require.ErrorContains(t, err, "metadata.name")
 	require.Nil(t, got)
-	one, err := PreviewRole(s, nil, "low", Options{})
+	one, err := PreviewRole(s, nil, Key("low"), Options{})
 	require.ErrorIs(t, err, purekube.ErrNil)
 	require.True(t, one.Empty())
 
 	got, err = Preview(s, broken(sum("broken", "mid", "leaf", pods)), Options{})
 	require.ErrorIs(t, err, purekube.ErrNil, "the snapshot's own problem")
 	require.ErrorContains(t, err, "ClusterRole broken: aggregationRule.clusterRoleSelectors[1]")
-	require.Equal(t, []Change{{Name: "broken", Added: rulesOf(pods)}}, got, "it is not written and grants what is stored in it, but not through others")
+	require.Equal(t, []Change{{Key: Key("broken"), Added: rulesOf(pods)}}, got, "it is not written and grants what is stored in it, but not through others")
 	got, err = Preview(s, broken(sum("broken", "mid", "leaf", pods)), upstream)
 	require.ErrorIs(t, err, purekube.ErrNil)
-	require.Equal(t, []Change{{Name: "broken", Added: rulesOf(pods)}, {Name: "top", Added: rulesOf(pods)}}, got, "upstream passes it on (D-35)")
+	require.Equal(t, []Change{{Key: Key("broken"), Added: rulesOf(pods)}, {Key: Key("top"), Added: rulesOf(pods)}}, got, "upstream passes it on (D-35)")
 }
 
 func TestPreviewRole(t *testing.T) {
@@ -240,56 +240,56 @@ func TestPreviewRole(t *testing.T) {
 	}{{
 		name: "replaced without an aggregationRule", reason: "from then on it grants what it says",
 		s: s, changed: plain("admin", "", anything), role: "admin",
-		want: Change{Name: "admin", Added: rulesOf(anything), Removed: rulesOf(pods)},
+		want: Change{Key: Key("admin"), Added: rulesOf(anything), Removed: rulesOf(pods)},
 	}, {
 		name: "label", reason: "the broken ClusterRole is none of admin's", s: s, changed: plain("new", "to-admin", nodes), role: "admin",
-		want: Change{Name: "admin", Added: rulesOf(nodes)},
+		want: Change{Key: Key("admin"), Added: rulesOf(nodes)},
 	}, {
 		name: "not reached", reason: "nothing happens to it", s: s, changed: plain("new", "to-view", nodes), role: "admin",
-		want: Change{Name: "admin"},
+		want: Change{Key: Key("admin")},
 	}, {
 		name: "rests on a broken one", reason: "that the broken one would come to nodes is not known, and the error says so",
 		s: s, changed: sum("admin", "", "to-admin unrelated", pods), role: "admin",
-		want: Change{Name: "admin"}, wantUpstream: &Change{Name: "admin", Added: rulesOf(nodes)},
+		want: Change{Key: Key("admin")}, wantUpstream: &Change{Key: Key("admin"), Added: rulesOf(nodes)},
 		err: `ClusterRole broken: aggregationRule.clusterRoleSelectors[1]: "Near" is not a valid label selector operator`,
 	}, {
 		name: "rests on a broken one, and says the rule itself", reason: "what the write stores stays, since the broken one has it too",
 		s: s, changed: sum("admin", "", "to-admin unrelated", pods, nodes), role: "admin",
-		want: Change{Name: "admin", Added: rulesOf(nodes)},
+		want: Change{Key: Key("admin"), Added: rulesOf(nodes)},
 		err:  `ClusterRole broken: aggregationRule.clusterRoleSelectors[1]: "Near" is not a valid label selector operator`,
 	}, {
 		name: "breaks", reason: "it is not written any more and grants what it says", s: s, changed: broken(sum("admin", "", "to-admin", anything)), role: "admin",
-		want: Change{Name: "admin", Added: rulesOf(anything), Removed: rulesOf(pods)},
+		want: Change{Key: Key("admin"), Added: rulesOf(anything), Removed: rulesOf(pods)},
 		err:  `ClusterRole admin: aggregationRule.clusterRoleSelectors[1]: "Near" is not a valid label selector operator`,
 	}, {
 		name: "mends", reason: "what the write mends is no reason to refuse it", s: s, changed: sum("broken", "", "to-admin", nodes), role: "broken",
-		want: Change{Name: "broken", Added: rulesOf(pods), Removed: rulesOf(nodes)},
+		want: Change{Key: Key("broken"), Added: rulesOf(pods), Removed: rulesOf(nodes)},
 	}, {
 		name: "without an aggregationRule, changed", reason: "its rules before and after", s: s, changed: plain("other", "", nodes), role: "other",
-		want: Change{Name: "other", Added: rulesOf(nodes), Removed: rulesOf(jobs)},
+		want: Change{Key: Key("other"), Added: rulesOf(nodes), Removed: rulesOf(jobs)},
 	}, {
 		name: "without an aggregationRule", reason: "nothing happens to it", s: s, changed: plain("new", "", nodes), role: "other",
-		want: Change{Name: "other"},
+		want: Change{Key: Key("other")},
 	}, {
 		name: "created", reason: "it had nothing before", s: s, changed: sum("new", "", "to-admin"), role: "new",
-		want: Change{Name: "new", Added: rulesOf(pods)},
+		want: Change{Key: Key("new"), Added: rulesOf(pods)},
 	}, {
 		name: "not there", reason: "an error, not a no", s: s, changed: plain("new", "", nodes), role: "gone",
 		err: "ClusterRole gone: not in the snapshot",
 	}, {
 		name: "a source twice", reason: "it cannot be known what admin comes to", s: twice, changed: plain("new", "to-admin", nodes), role: "admin",
-		want: Change{Name: "admin"}, err: "ClusterRole source: more than one object of this name in the snapshot",
+		want: Change{Key: Key("admin")}, err: "ClusterRole source: more than one object of this name in the snapshot",
 	}, {
 		name: "twice itself", reason: "it cannot be known what it grants", s: twice, changed: plain("source", "", anything), role: "source",
-		want: Change{Name: "source"}, err: "ClusterRole source: more than one object of this name in the snapshot",
+		want: Change{Key: Key("source")}, err: "ClusterRole source: more than one object of this name in the snapshot",
 	}, {
 		name: "a nil entry", reason: "it may be anything, a source of admin too", s: snapshotOf(append(s.ClusterRoles, nil)...),
 		changed: plain("new", "to-admin", nodes), role: "admin",
-		want: Change{Name: "admin", Added: rulesOf(nodes)}, err: "ClusterRole: nil object in the snapshot",
+		want: Change{Key: Key("admin"), Added: rulesOf(nodes)}, err: "ClusterRole: nil object in the snapshot",
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, o := range []Options{{}, upstream} {
-				got, err := PreviewRole(tc.s, tc.changed, tc.role, o)
+				got, err := PreviewRole(tc.s, tc.changed, Key(tc.role), o)
 				if tc.err == "" {
 					require.NoError(t, err)
 				} else {
@@ -311,7 +311,7 @@ func TestPreviewNamesOnlyWhatIsReached(t *testing.T) {
 	s := snapshotOf(sum("admin", "", "to-admin"), broken(sum("broken", "", "else")), plain("twin", ""), plain("twin", ""))
 	got, err := Preview(s, plain("new", "to-admin", nodes), Options{})
 	require.NoError(t, err)
-	require.Equal(t, []Change{{Name: "admin", Added: rulesOf(nodes)}}, got)
+	require.Equal(t, []Change{{Key: Key("admin"), Added: rulesOf(nodes)}}, got)
 }
 
 func TestPreviewDelete(t *testing.T) {
@@ -320,15 +320,15 @@ func TestPreviewDelete(t *testing.T) {
 		name, reason string
 		want         []Change
 	}{
-		{"leaf", "its rules go from all levels", []Change{{Name: "low", Removed: rulesOf(pods)}, {Name: "top", Removed: rulesOf(pods)}}},
-		{"low", "it is gone with all its rules", []Change{{Name: "low", Removed: rulesOf(pods)}, {Name: "top", Removed: rulesOf(pods)}}},
-		{"top", "nobody aggregates it", []Change{{Name: "top", Removed: rulesOf(pods, jobs)}}},
+		{"leaf", "its rules go from all levels", []Change{{Key: Key("low"), Removed: rulesOf(pods)}, {Key: Key("top"), Removed: rulesOf(pods)}}},
+		{"low", "it is gone with all its rules", []Change{{Key: Key("low"), Removed: rulesOf(pods)}, {Key: Key("top"), Removed: rulesOf(pods)}}},
+		{"top", "nobody aggregates it", []Change{{Key: Key("top"), Removed: rulesOf(pods, jobs)}}},
 	} {
-		got, err := PreviewDelete(s, tc.name, Options{})
+		got, err := PreviewDelete(s, Key(tc.name), Options{})
 		require.NoError(t, err)
 		require.Empty(t, cmp.Diff(tc.want, got), "%s: %s", tc.name, tc.reason)
 	}
-	got, err := PreviewDelete(s, "gone", Options{})
+	got, err := PreviewDelete(s, Key("gone"), Options{})
 	require.ErrorIs(t, err, purekube.ErrNotFound)
 	require.Nil(t, got)
 }
@@ -356,23 +356,23 @@ func TestPreviewAgreesWithPlans(t *testing.T) {
 		changes := map[string]Change{}
 		for _, c := range got {
 			require.False(t, c.Empty(), at)
-			changes[c.Name] = c
+			changes[c.Key.Name] = c
 		}
 		for _, r := range is.ClusterRoles {
-			after, err := Rules(is, r.Name, Options{})
+			after, err := Rules(is, Key(r.Name), Options{})
 			require.NoError(t, err, at)
 			var before, stored []rbacv1.PolicyRule
 			aggregates := r.AggregationRule != nil
 			if old := find(roles, r.Name); old != nil {
-				before, err = Rules(was, r.Name, Options{})
+				before, err = Rules(was, Key(r.Name), Options{})
 				require.NoError(t, err, at)
 				aggregates, stored = aggregates || old.AggregationRule != nil, old.Rules
 			}
-			want := Change{Name: r.Name, Added: difference(after, before), Removed: difference(before, after)}
+			want := Change{Key: Key(r.Name), Added: difference(after, before), Removed: difference(before, after)}
 			if r == write {
 				want.Overwritten = difference(difference(difference(write.Rules, after), before), stored)
 			}
-			one, err := PreviewRole(was, write, r.Name, Options{})
+			one, err := PreviewRole(was, write, Key(r.Name), Options{})
 			require.NoError(t, err, at)
 			require.Empty(t, cmp.Diff(want, one), "%s: %s", at, r.Name)
 			if want.Empty() || !aggregates {
@@ -401,8 +401,8 @@ func TestPreviewOfOneIsThatOfAll(t *testing.T) {
 		for _, o := range []Options{{}, upstream} {
 			changes, _ := Preview(s, write, o)
 			for _, want := range changes {
-				got, _ := PreviewRole(s, write, want.Name, o)
-				require.Empty(t, cmp.Diff(want, got), "seed %d: %s (%+v)", seed, want.Name, o)
+				got, _ := PreviewRole(s, write, want.Key, o)
+				require.Empty(t, cmp.Diff(want, got), "seed %d: %s (%+v)", seed, want.Key.Name, o)
 				compared++
 			}
 		}
@@ -450,12 +450,12 @@ func TestEndStateAgainstUpstreamPasses(t *testing.T) {
 			continue // it goes on for ever
 		}
 		settledIn++
-		all := x.evaluate(settled, &ruleIDs{})
+		one, all := x.evaluate(settled, &ruleIDs{}), x.evaluate(settled, &ruleIDs{})
+		all.all = true
 		for _, role := range end {
 			want := role.Rules
-			for _, compute := range []func(*evaluation, *node) *contribution{(*evaluation).contribute, (*evaluation).once} {
-				found, _ := x.find(role.Name)
-				got := copyOf(all.granted(found, x.newProblems(), compute))
+			for _, e := range []*evaluation{one, all} {
+				got := copyOf(e.granted(x.find(role.Name), x.newProblems()))
 				require.Empty(t, difference(want, got), "seed %d: %s has more", seed, role.Name)
 				if len(difference(got, want)) > 0 {
 					require.False(t, exact, "seed %d: %s has less: %v", seed, role.Name, difference(got, want))

@@ -63,11 +63,28 @@ type aggregation struct {
 	problems []*purekube.ObjectError
 }
 
+// byText are the selectors that convert, each once.
+func (a *aggregation) byText() map[string]*selector {
+	if a == nil {
+		return nil
+	}
+	texts := make(map[string]*selector, len(a.selectors))
+	for _, s := range a.selectors {
+		if s != nil {
+			texts[s.text] = s
+		}
+	}
+	return texts
+}
+
 // converter converts aggregationRules. Selectors of one text become one selector.
 type converter map[string]*selector
 
 func (c converter) aggregation(object *rbacv1.ClusterRole) *aggregation {
 	rule := object.AggregationRule
+	if rule == nil {
+		return nil
+	}
 	a := &aggregation{selectors: make([]*selector, len(rule.ClusterRoleSelectors))}
 	for i := range rule.ClusterRoleSelectors {
 		s, err := newSelector(&rule.ClusterRoleSelectors[i])

@@ -88,7 +88,7 @@ func TestRulesBySelector(t *testing.T) {
 				withAll(NewIndex(s, Options{}), aggregates),
 				withAll(NewIndex(Snapshot{}, Options{}), append(s.ClusterRoles[:3:3], aggregates)...),
 			} {
-				got, err := x.Rules("sum")
+				got, err := x.Rules(Key("sum"))
 				require.NoError(t, err)
 				require.Equal(t, tc.want, got, tc.reason)
 			}
@@ -119,7 +119,7 @@ func TestSelectorErrorIsTheFirst(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			r := sum("sum", "", "")
 			r.AggregationRule.ClusterRoleSelectors = []metav1.LabelSelector{{MatchLabels: tc.labels, MatchExpressions: tc.expressions}}
-			_, err := Plan(snapshotOf(r), "sum", Options{})
+			_, err := Plan(snapshotOf(r), Key("sum"), Options{})
 			require.ErrorContains(t, err, "ClusterRole sum: aggregationRule.clusterRoleSelectors[0]: "+tc.want, tc.reason)
 		})
 	}

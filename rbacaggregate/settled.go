@@ -2,7 +2,6 @@ package rbacaggregate
 
 import (
 	"encoding/json"
-	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,26 +11,6 @@ import (
 // is stored in a member, or in a role that it rests on, can get into the cycle and go round for ever; whether it
 // does depends on the order of the passes, so here it does. And a role without any rules left may keep
 // those that are stored in it (D-20).
-
-// completeSettled notes what may go round in a group, and whether it grants any rules. All its sources
-// are known.
-func (e *evaluation) completeSettled(g *group) {
-	if e.mode != settled {
-		return
-	}
-	for _, member := range g.roles {
-		for _, s := range member.selections {
-			g.collects = g.collects || e.grants(s, g)
-		}
-	}
-	g.grants = g.collects
-	if g.cyclic() {
-		g.goesRound = e.aggregatedBelow(g)
-		g.grants = g.grants || slices.ContainsFunc(g.goesRound, func(n *node) bool { return len(n.object.Rules) > 0 })
-	} else if len(g.roles) == 1 {
-		g.grants = g.grants || len(g.roles[0].object.Rules) > 0 && keepsStored(g.roles[0].object)
-	}
-}
 
 // aggregatedBelow returns the members of a group and all roles that they rest on and that aggregate.
 func (e *evaluation) aggregatedBelow(g *group) []*node {
@@ -55,24 +34,6 @@ func (e *evaluation) aggregatedBelow(g *group) []*node {
 		}
 	}
 	return found
-}
-
-// grants reports whether a selection contributes any rules to the roles of a group: see part.
-func (e *evaluation) grants(s *selection, to *group) bool {
-	known := &s.grants[0]
-	if to != s.group {
-		known = &s.grants[1]
-	}
-	if *known == nil {
-		grants := slices.ContainsFunc(s.sources, func(n *node) bool {
-			if n.group == nil {
-				return len(n.object.Rules) > 0
-			}
-			return n.group != to && n.group.grants
-		})
-		*known = &grants
-	}
-	return **known
 }
 
 // keepsStored reports whether a role may keep the rules that are stored in it when upstream applies it without rules.

@@ -50,9 +50,9 @@ func TestD20_WhoseRulesStay(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			role := sum("sum", "", "none", secrets)
 			role.ManagedFields = tc.entries
-			want := Change{Name: "sum", Added: rulesOf(secrets)}
+			want := Change{Key: Key("sum"), Added: rulesOf(secrets)}
 			if !tc.stay {
-				want = Change{Name: "sum", Overwritten: rulesOf(secrets)}
+				want = Change{Key: Key("sum"), Overwritten: rulesOf(secrets)}
 			}
 			got, err := Preview(Snapshot{}, role, upstream)
 			require.NoError(t, err)
@@ -120,12 +120,12 @@ func TestD20_WhatRestsOnOthersKeepsNothing(t *testing.T) {
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			top := sum("top", "", tc.of, secrets)
-			want := Change{Name: "top", Added: tc.added, Overwritten: rulesOf(secrets)}
+			want := Change{Key: Key("top"), Added: tc.added, Overwritten: rulesOf(secrets)}
 			if tc.keeps {
-				want = Change{Name: "top", Added: rulesOf(secrets)}
+				want = Change{Key: Key("top"), Added: rulesOf(secrets)}
 			}
 			got, err := Preview(tc.s, top, upstream)
-			one, oneErr := PreviewRole(tc.s, top, "top", upstream)
+			one, oneErr := PreviewRole(tc.s, top, Key("top"), upstream)
 			for _, err := range []error{err, oneErr} {
 				if tc.err == "" {
 					require.NoError(t, err)

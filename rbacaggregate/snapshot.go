@@ -28,17 +28,23 @@ func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
 // err is what is wrong with the options: every answer says so, and nothing else.
 func (o Options) err() error { return snapshot.CheckUpstream(o.MatchUpstream) }
 
-// KeyOf returns the key of a ClusterRole in plans, its name; empty for nil.
-func KeyOf(role *rbacv1.ClusterRole) string {
+const kindClusterRole = "ClusterRole"
+
+// Key is the key of the ClusterRole of this name. A key of another kind, or one with a namespace, is that of no
+// ClusterRole.
+func Key(name string) purekube.Key { return purekube.Key{Kind: kindClusterRole, Name: name} }
+
+// KeyOf returns the key of a ClusterRole. It returns the zero Key for nil.
+func KeyOf(role *rbacv1.ClusterRole) purekube.Key {
 	if role == nil {
-		return ""
+		return purekube.Key{}
 	}
-	return role.Name
+	return Key(role.Name)
 }
 
 // Result is what a plan for one ClusterRole decided: one [SetRules], or nothing. Aggregation raises
 // no events, needs no look-ups and does not change with time.
 type Result = purekube.Result[Action]
 
-// Outcome is one ClusterRole's share of [PlanAll]; its key is the ClusterRole's name.
-type Outcome = purekube.OutcomeBy[string, Action]
+// Outcome is one ClusterRole's share of [PlanAll].
+type Outcome = purekube.Outcome[Action]

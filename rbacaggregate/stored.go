@@ -2,84 +2,67 @@ package rbacaggregate
 
 import "slices"
 
-// storedRules are the rules that are stored in the sources of a selection: what the selection contributes
-// to any role in one round of upstream's writes.
-type storedRules struct {
-	// all has each rule once, where it comes first; at is its position among those of all sources.
-	all contribution
-	at  []int
-	// firstIn is the source in which it comes first, and again where it comes in another one.
-	firstIn []*node
-	again   []occurrence
-	// of has, for each source, the rules that come first in it.
-	of map[*node][]int
-}
-
-// occurrence is a rule at a position; the zero position is none.
+// occurrence is a rule that is stored in a source of a selection, at a position among those of all sources.
 type occurrence struct {
-	at   int
-	rule rule
+	rule
+	at int
+	in *node
+	// again is where the rule comes in another source. It is nil if it does not.
+	again *occurrence
 }
 
-// contributeStored is contribute for mode stored: one level, and no source's rules but those stored in it.
-func (e *evaluation) contributeStored(n *node) *contribution {
-	var parts []*contribution
+// storedList is what one round of upstream's writes gives a role: the rules that are stored in its sources.
+func (e *evaluation) storedList(n *node) list {
 	for _, s := range n.selections {
 		if s.stored == nil {
-			s.stored = e.storedRules(s)
+			s.stored = e.occurrences(s)
 		}
-		parts = append(parts, s.stored.without(n))
 	}
-	return e.joined(parts)
+	u := e.newUnion() // now that all rules have their numbers
+	for _, s := range n.selections {
+		for _, o := range without(n, s.stored) {
+			u.addRule(o.rule)
+		}
+	}
+	return u.list
 }
 
-func (e *evaluation) storedRules(s *selection) *storedRules {
-	r := &storedRules{of: map[*node][]int{}}
-	known := map[ruleID]int{}
-	var at int // from 1 on
+// occurrences returns the rules that are stored in the sources of a selection, each where it comes first.
+func (e *evaluation) occurrences(s *selection) []*occurrence {
+	occurrences := []*occurrence{}
+	first := map[ruleID]*occurrence{}
+	at := 0
 	for _, n := range s.sources {
 		for _, rule := range e.stored(n) {
 			at++
-			i, again := known[rule.id]
-			switch {
-			case !again:
-				known[rule.id] = len(r.at)
-				r.of[n] = append(r.of[n], len(r.at))
-				r.all.rules = append(r.all.rules, rule)
-				r.at, r.firstIn, r.again = append(r.at, at), append(r.firstIn, n), append(r.again, occurrence{})
-			case r.firstIn[i] != n && r.again[i].at == 0:
-				r.again[i] = occurrence{at, rule}
+			o := &occurrence{rule: rule, at: at, in: n}
+			switch known := first[rule.id]; {
+			case known == nil:
+				first[rule.id] = o
+				occurrences = append(occurrences, o)
+			case known.in != n && known.again == nil:
+				known.again = o
 			}
 		}
 	}
-	return r
+	return occurrences
 }
 
-// without returns what the selection contributes to one of its own sources (BR-27-03).
-func (r *storedRules) without(n *node) *contribution {
-	own := r.of[n]
-	if len(own) == 0 {
-		return &r.all
+// without returns the occurrences in the sources but for one, which does not collect its own rules (BR-27-03).
+func without(n *node, occurrences []*occurrence) []*occurrence {
+	own := func(o *occurrence) bool { return o.in == n }
+	if !slices.ContainsFunc(occurrences, own) {
+		return occurrences
 	}
-	var moved []occurrence
-	for _, i := range own {
-		if r.again[i].at != 0 {
-			moved = append(moved, r.again[i])
+	left := make([]*occurrence, 0, len(occurrences))
+	for _, o := range occurrences {
+		if own(o) {
+			o = o.again
+		}
+		if o != nil {
+			left = append(left, o)
 		}
 	}
-	slices.SortFunc(moved, func(a, b occurrence) int { return a.at - b.at })
-	rules := make([]rule, 0, len(r.all.rules))
-	for i, rule := range r.all.rules {
-		for len(moved) > 0 && moved[0].at < r.at[i] {
-			rules = append(rules, moved[0].rule)
-			moved = moved[1:]
-		}
-		if r.firstIn[i] != n {
-			rules = append(rules, rule)
-		}
-	}
-	for _, m := range moved {
-		rules = append(rules, m.rule)
-	}
-	return &contribution{rules: rules}
+	slices.SortFunc(left, func(a, b *occurrence) int { return a.at - b.at })
+	return left
 }

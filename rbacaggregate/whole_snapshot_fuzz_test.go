@@ -40,29 +40,29 @@ var snapshotWords = []string{"", "a", "b", "c", "source", "middle", "top", "x", 
 // wholeQuestions are the exported functions for one snapshot.
 type wholeQuestions struct {
 	planAll    func() ([]rbacaggregate.Outcome, error)
-	plan       func(name string) (rbacaggregate.Result, error)
-	rules      func(name string) ([]rbacv1.PolicyRule, error)
+	plan       func(key purekube.Key) (rbacaggregate.Result, error)
+	rules      func(key purekube.Key) ([]rbacv1.PolicyRule, error)
 	explainAll func() ([]rbacaggregate.Explanation, error)
-	explain    func(name string) (rbacaggregate.Explanation, error)
+	explain    func(key purekube.Key) (rbacaggregate.Explanation, error)
 	preview    func(changed *rbacv1.ClusterRole) ([]rbacaggregate.Change, error)
-	previewOne func(changed *rbacv1.ClusterRole, role string) (rbacaggregate.Change, error)
-	previewDel func(name string) ([]rbacaggregate.Change, error)
+	previewOne func(changed *rbacv1.ClusterRole, role purekube.Key) (rbacaggregate.Change, error)
+	previewDel func(key purekube.Key) ([]rbacaggregate.Change, error)
 }
 
 func byFunctions(s rbacaggregate.Snapshot, o rbacaggregate.Options) wholeQuestions {
 	return wholeQuestions{
 		func() ([]rbacaggregate.Outcome, error) { return rbacaggregate.PlanAll(s, o) },
-		func(name string) (rbacaggregate.Result, error) { return rbacaggregate.Plan(s, name, o) },
-		func(name string) ([]rbacv1.PolicyRule, error) { return rbacaggregate.Rules(s, name, o) },
+		func(key purekube.Key) (rbacaggregate.Result, error) { return rbacaggregate.Plan(s, key, o) },
+		func(key purekube.Key) ([]rbacv1.PolicyRule, error) { return rbacaggregate.Rules(s, key, o) },
 		func() ([]rbacaggregate.Explanation, error) { return rbacaggregate.ExplainAll(s, o) },
-		func(name string) (rbacaggregate.Explanation, error) { return rbacaggregate.Explain(s, name, o) },
+		func(key purekube.Key) (rbacaggregate.Explanation, error) { return rbacaggregate.Explain(s, key, o) },
 		func(changed *rbacv1.ClusterRole) ([]rbacaggregate.Change, error) {
 			return rbacaggregate.Preview(s, changed, o)
 		},
-		func(changed *rbacv1.ClusterRole, role string) (rbacaggregate.Change, error) {
+		func(changed *rbacv1.ClusterRole, role purekube.Key) (rbacaggregate.Change, error) {
 			return rbacaggregate.PreviewRole(s, changed, role, o)
 		},
-		func(name string) ([]rbacaggregate.Change, error) { return rbacaggregate.PreviewDelete(s, name, o) },
+		func(key purekube.Key) ([]rbacaggregate.Change, error) { return rbacaggregate.PreviewDelete(s, key, o) },
 	}
 }
 
@@ -90,16 +90,16 @@ func askAll(s rbacaggregate.Snapshot, o rbacaggregate.Options, q wholeQuestions)
 	explained, err := q.explainAll()
 	add("ExplainAll", explained, err)
 	for _, n := range snapshotfuzz.Names(s.ClusterRoles) {
-		plan, err := q.plan(n.Name)
+		plan, err := q.plan(rbacaggregate.Key(n.Name))
 		add("Plan "+n.Name, plan, err)
 		for i, a := range plan.Actions {
 			add(fmt.Sprintf("Request %s %d", n.Name, i), []any{a.Request(make([]runtime.Object, i)), a.String()}, nil)
 		}
-		rules, err := q.rules(n.Name)
+		rules, err := q.rules(rbacaggregate.Key(n.Name))
 		add("Rules "+n.Name, rules, err)
-		explanation, err := q.explain(n.Name)
+		explanation, err := q.explain(rbacaggregate.Key(n.Name))
 		add("Explain "+n.Name, explanation, err)
-		changes, err := q.previewDel(n.Name)
+		changes, err := q.previewDel(rbacaggregate.Key(n.Name))
 		add("PreviewDelete "+n.Name, changes, err)
 	}
 	x := rbacaggregate.NewIndex(s, o)
@@ -114,10 +114,11 @@ func askAll(s rbacaggregate.Snapshot, o rbacaggregate.Options, q wholeQuestions)
 		}
 		changes, err := q.preview(role)
 		add(fmt.Sprintf("Preview %d", i), changes, err)
-		change, err := q.previewOne(role, "top")
+		change, err := q.previewOne(role, rbacaggregate.Key("top"))
 		add(fmt.Sprintf("PreviewRole %d", i), change, err)
-		add(fmt.Sprintf("AffectedByClusterRole %d", i), [][]string{rbacaggregate.AffectedByClusterRole(s, nil, role, o),
-			rbacaggregate.AffectedByClusterRole(s, role, nil, o), rbacaggregate.AffectedByClusterRole(s, role, role, o)}, nil)
+		with, affected := x.With(rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{role}})
+		all, err = with.PlanAll()
+		add(fmt.Sprintf("With %d", i), []any{all, affected}, err)
 	}
 	return answers
 }
@@ -159,7 +160,7 @@ func grants(s rbacaggregate.Snapshot) map[string]map[string]bool {
 	plans, _ := rbacaggregate.PlanAll(s, rbacaggregate.Options{})
 	for _, p := range plans {
 		for _, a := range p.Result.Actions {
-			set(p.Key, a.(rbacaggregate.SetRules).Rules)
+			set(p.Key.Name, a.(rbacaggregate.SetRules).Rules)
 		}
 	}
 	return granted
@@ -227,7 +228,7 @@ func neverMorePermissive(t *testing.T, s rbacaggregate.Snapshot) {
 		more.ClusterRoles = append(more.ClusterRoles, source)
 		after := grants(more)
 		for name := range before {
-			if _, err := rbacaggregate.Rules(s, name, rbacaggregate.Options{}); err != nil {
+			if _, err := rbacaggregate.Rules(s, rbacaggregate.Key(name), rbacaggregate.Options{}); err != nil {
 				continue
 			}
 			for r := range before[name] {

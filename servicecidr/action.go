@@ -41,7 +41,7 @@ func resource() schema.GroupVersionResource {
 // patchRequest is the patch of a ServiceCIDR. Nothing in a plan is right after a patch that failed:
 // a ServiceCIDR is not Ready without the finalizer, and the other actions are the last ones.
 func patchRequest(name string, patchType types.PatchType, patch []byte) purekube.Request {
-	return purekube.Request{Verb: "patch", Resource: resource(), Name: name, PatchType: patchType, Patch: patch}
+	return purekube.Request{Verb: "patch", Resource: resource(), Kind: kindServiceCIDR, Name: name, PatchType: patchType, Patch: patch}
 }
 
 func (AddFinalizer) isAction()    {}

@@ -81,7 +81,7 @@ func TestRequest(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			want := tc.want
-			want.Verb, want.Resource, want.Name = "patch", resource, "x"
+			want.Verb, want.Resource, want.Kind, want.Name = "patch", resource, "ServiceCIDR", "x"
 			want.PatchType, want.Patch = tc.patch()
 			for _, done := range [][]runtime.Object{nil, {nil}, {&corev1.Pod{}, nil}} {
 				require.Equal(t, want, tc.action.Request(done), tc.reason)

@@ -1,123 +1,186 @@
 package servicecidr
 
 import (
+	"cmp"
+	"math/bits"
 	"net/netip"
 	"slices"
+	"strings"
+	"sync"
 
 	"go4.org/netipx"
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/snapshot"
+	"github.com/purekube/purekube/internal/persistent"
 )
 
-// addresses are the IPAddresses of a snapshot: in a list, which answers by one pass over all of them,
-// or arranged in order.
-type addresses interface {
-	// anyNil says whether a nil is among them.
-	anyNil() bool
-	// hold says of each set whether it holds an address that counts, and what is not known about
-	// the addresses.
-	hold(sets []set) ([]bool, unknown)
-	// orphans returns the addresses in the set that count, in the form that Deletion has them, and what
-	// is not known about the addresses. With a limit above 0 they are the first ones, and more says that
-	// there are others.
-	orphans(s set, limit int) (first []Orphan, more bool, u unknown)
+type (
+	ipObjects = persistent.Objects[networkingv1.IPAddress, *networkingv1.IPAddress]
+	ipChange  = persistent.Change[*networkingv1.IPAddress]
+)
+
+// addresses are the IPAddresses of a snapshot. They never change.
+type addresses struct {
+	objects *ipObjects
+	// nameless are the families of those that count and have no name. Nothing takes them out.
+	nameless family
+	// counted are those that count, by family, arranged when they are first asked for.
+	counted func() countedAddresses
 }
 
-// set is a set of addresses together with the families that count in it. The ranges are sorted and
-// apart.
-type set struct {
-	ranges   []netipx.IPRange
-	families family
+// countedAddresses are the IPAddresses that count: those of each family, in the order of their addresses. Addresses
+// with a zone are in no prefix, and are not there.
+type countedAddresses [3]*persistent.Sorted[place, *networkingv1.IPAddress]
+
+// place is where an IPAddress is in the order: the zero address, before all others, if its name is not an address.
+type place struct {
+	address netip.Addr
+	name    string
 }
 
-func (s set) contains(a netip.Addr) bool {
-	_, found := slices.BinarySearchFunc(s.ranges, a, func(r netipx.IPRange, a netip.Addr) int {
-		switch {
-		case r.To().Less(a):
-			return -1
-		case a.Less(r.From()):
-			return 1
+func placeOf(ip *networkingv1.IPAddress) place {
+	a, _ := netip.ParseAddr(ip.Name)
+	return place{a, ip.Name}
+}
+
+func comparePlaces(a, b place) int {
+	return cmp.Or(a.address.Compare(b.address), strings.Compare(a.name, b.name))
+}
+
+func newAddresses(ips []*networkingv1.IPAddress) addresses {
+	objects := persistent.NewClusterObjects(kindIPAddress, ips)
+	return addresses{objects, namelessOf(ips), sync.OnceValue(func() countedAddresses { return arrange(objects) })}
+}
+
+func namelessOf(ips []*networkingv1.IPAddress) (families family) {
+	for _, ip := range ips {
+		if ip != nil && ip.Name == "" {
+			families |= familyOf(ip)
 		}
-		return 0
-	})
-	return found && a.Zone() == ""
+	}
+	return families
 }
 
-// unknown is what is not known about the addresses of a snapshot.
-type unknown struct {
-	// anyNil: a nil is among them, which may be any address.
-	anyNil bool
-	// unparsable returns those that count and whose name is not an address.
-	unparsable func() []unparsable
+func arrange(objects *ipObjects) (c countedAddresses) {
+	type placed struct {
+		place
+		ip *networkingv1.IPAddress
+	}
+	var of [len(c)][]placed
+	for ip := range objects.AllVersions() {
+		if i, p, counts := counting(ip); counts {
+			of[i] = append(of[i], placed{p, ip})
+		}
+	}
+	for i, list := range of {
+		slices.SortFunc(list, func(a, b placed) int { return comparePlaces(a.place, b.place) })
+		ips := make([]*networkingv1.IPAddress, len(list))
+		for j := range list {
+			ips[j] = list[j].ip
+		}
+		c[i] = persistent.NewSorted(ips, placeOf, comparePlaces)
+	}
+	return c
 }
 
-type unparsable struct {
-	family  family
-	problem *purekube.ObjectError
-}
-
-func unparsableOf(ip *networkingv1.IPAddress) (bad unparsable, counts bool) {
+// counting returns where the address is among those that count, and whether it counts.
+func counting(ip *networkingv1.IPAddress) (i int, p place, counts bool) {
 	f := familyOf(ip)
 	if f == none {
-		return unparsable{}, false
+		return 0, p, false
 	}
-	_, err := netip.ParseAddr(ip.Name)
-	return unparsable{f, &purekube.ObjectError{Kind: kindIPAddress, Name: ip.Name, Field: "metadata.name", Err: err}}, true
+	p = placeOf(ip)
+	return bits.TrailingZeros8(uint8(f)), p, p.address.Zone() == ""
 }
 
-// report adds what is wrong with the addresses as a whole. Under MatchUpstream a name that is not an
-// address is passed over, as upstream does.
-func (u unknown) report(problems *snapshot.Problems, o Options) {
-	if u.anyNil {
-		problems.Add(nilAddress())
+// with returns the addresses after these changes, and with the nameless ones of these families.
+func (a addresses) with(objects *ipObjects, changes []ipChange, nameless family) addresses {
+	a.objects, a.nameless = objects, a.nameless|nameless
+	if len(changes) == 0 {
+		return a
 	}
-	if o.matchUpstream() {
-		return
+	c := a.counted()
+	for i := range c {
+		var e *persistent.SortedEdit[place, *networkingv1.IPAddress]
+		for _, change := range changes {
+			var now []*networkingv1.IPAddress
+			was := slices.ContainsFunc(change.Before, func(ip *networkingv1.IPAddress) bool { at, _, counts := counting(ip); return counts && at == i })
+			for _, ip := range change.After {
+				if at, _, counts := counting(ip); counts && at == i {
+					now = append(now, ip)
+				}
+			}
+			if !was && now == nil {
+				continue
+			}
+			if e == nil {
+				e = c[i].Edit()
+			}
+			e.Replace(placeOf(slices.Concat(change.Before, change.After)[0]), now...)
+		}
+		if e != nil {
+			c[i] = e.Sorted()
+		}
 	}
-	for _, bad := range u.unparsable() {
-		problems.Add(bad.problem)
-	}
+	a.counted = func() countedAddresses { return c }
+	return a
 }
 
-func nilAddress() *purekube.ObjectError {
-	return &purekube.ObjectError{Kind: kindIPAddress, Err: purekube.ErrNil}
-}
-
-// addressList answers by a pass over all addresses.
-type addressList []*networkingv1.IPAddress
-
-func (l addressList) anyNil() bool { return slices.Contains(l, nil) }
-
-func (l addressList) hold(sets []set) ([]bool, unknown) {
-	q := newSearch(sets)
-	q.scan(l)
-	held := make([]bool, len(sets))
-	for i, s := range sets {
-		held[i] = q.holds(s)
-	}
-	return held, unknown{q.anyNil, func() []unparsable { return q.unparsable }}
-}
-
-func (l addressList) orphans(s set, limit int) (first []Orphan, more bool, u unknown) {
-	var orphans []Orphan
-	var bad []unparsable
-	u.unparsable = func() []unparsable { return bad }
-	for _, ip := range l {
-		if ip == nil {
-			u.anyNil = true
+// in calls found for each address of these families in the range, those of one family in their order, until it returns
+// false: then it goes on with the next family.
+func (a addresses) in(families family, r netipx.IPRange, found func(netip.Addr, *networkingv1.IPAddress) bool) {
+	for i, sorted := range a.counted() {
+		if families&(1<<i) == 0 {
 			continue
 		}
-		a, err := netip.ParseAddr(ip.Name)
-		if err != nil {
-			if b, counts := unparsableOf(ip); counts {
-				bad = append(bad, b)
+		for ip := range sorted.From(place{address: r.From()}) {
+			if at := placeOf(ip).address; r.To().Less(at) || !found(at, ip) {
+				break
 			}
-		} else if s.contains(a) && familyOf(ip)&s.families != none {
-			orphans = append(orphans, orphanOf(a, ip))
 		}
 	}
-	first, more = firstOrphans(orphans, limit)
-	return first, more, u
+}
+
+// any reports whether an address of these families is in the range.
+func (a addresses) any(families family, r netipx.IPRange) (found bool) {
+	a.in(families, r, func(netip.Addr, *networkingv1.IPAddress) bool {
+		found = true
+		return false
+	})
+	return found
+}
+
+// unparsable returns an error for each address of these families whose name is not an address.
+func (a addresses) unparsable(families family) (problems []*purekube.ObjectError) {
+	add := func(name string) (parses bool) {
+		_, err := netip.ParseAddr(name)
+		if err != nil {
+			problems = append(problems, &purekube.ObjectError{Kind: kindIPAddress, Name: name, Field: "metadata.name", Err: err})
+		}
+		return err == nil
+	}
+	if a.nameless&families != none {
+		add("")
+	}
+	for i, sorted := range a.counted() {
+		if families&(1<<i) == 0 {
+			continue
+		}
+		for ip := range sorted.From(place{}) {
+			if add(ip.Name) {
+				break
+			}
+		}
+	}
+	return problems
+}
+
+// unknown returns an error for each address that may be any one of these families.
+func (a addresses) unknown(families family) []*purekube.ObjectError {
+	problems := a.unparsable(families)
+	if a.objects.HasNil() {
+		problems = append(problems, &purekube.ObjectError{Kind: kindIPAddress, Err: purekube.ErrNil})
+	}
+	return problems
 }

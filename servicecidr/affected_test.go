@@ -10,10 +10,11 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/servicecidr"
 )
 
-func TestD4_AffectedByServiceCIDR(t *testing.T) {
+func TestD4_AServiceCIDRAffectsThoseThatOverlap(t *testing.T) {
 	all := cidrs(
 		cidr("wide", of("10.0.0.0/16")), nil,
 		cidr("a", of("10.0.0.0/24", "fd00::/112")),
@@ -27,31 +28,31 @@ func TestD4_AffectedByServiceCIDR(t *testing.T) {
 		name, reason   string
 		oldObj, newObj *networkingv1.ServiceCIDR
 		o              servicecidr.Options
-		want           []string
+		want           []purekube.Key
 	}{
-		{"added", "itself, and those that overlap, sorted, each once", nil, all[2], careful, of("a", "inner", "six", "wide")},
-		{"added, upstream", "the same", nil, all[2], upstream, of("a", "inner", "six", "wide")},
-		{"deleted", "itself too: its plan is empty", cidr("gone", of("10.1.0.0/25")), nil, careful, of("far", "gone")},
-		{"deleted, upstream", "itself only", cidr("gone", of("10.1.0.0/25")), nil, upstream, of("gone")},
-		{"grown to dual stack", "by both of its prefixes", far, grown, careful, of("a", "far", "six")},
-		{"grown, upstream", "itself only", far, grown, upstream, of("far")},
-		{"shrunk", "by both of its prefixes: a manifest may do that", grown, far, careful, of("a", "far", "six")},
-		{"its condition", "no other plan rests on it", all[2], cidr("a", of("10.0.0.0/24", "fd00::/112"), conditions()), careful, of("a")},
-		{"a finalizer of others", "no other plan rests on it", all[2], cidr("a", of("10.0.0.0/24", "fd00::/112"), finalizers("b", servicecidr.Finalizer)), careful, of("a")},
-		{"D-25 gets the finalizer", "it covers others from now on", cidr("a", of("10.0.0.0/24", "fd00::/112"), finalizers()), all[2], careful, of("a", "inner", "six", "wide")},
-		{"is to be deleted", "it covers others no longer", all[2], cidr("a", of("10.0.0.0/24", "fd00::/112"), deletedAt(now)), careful, of("a", "inner", "six", "wide")},
-		{"overlaps none", "itself", nil, cidr("new", of("192.168.0.0/24")), careful, of("new")},
-		{"does not parse", "itself, and what the rest overlaps", nil, cidr("bad", of("nonsense", "10.1.0.0/16")), careful, of("bad", "far")},
-		{"without a name", "no plan has the empty key", nil, cidr("", of("10.1.0.0/16")), careful, of("far")},
+		{"added", "itself, and those that overlap, sorted, each once", nil, all[2], careful, keys("a", "inner", "six", "wide")},
+		{"added, upstream", "the same", nil, all[2], upstream, keys("a", "inner", "six", "wide")},
+		{"deleted", "itself too: its plan is empty", cidr("gone", of("10.1.0.0/25")), nil, careful, keys("far", "gone")},
+		{"deleted, upstream", "itself only", cidr("gone", of("10.1.0.0/25")), nil, upstream, keys("gone")},
+		{"grown to dual stack", "by both of its prefixes", far, grown, careful, keys("a", "far", "six")},
+		{"grown, upstream", "itself only", far, grown, upstream, keys("far")},
+		{"shrunk", "by both of its prefixes: a manifest may do that", grown, far, careful, keys("a", "far", "six")},
+		{"its condition", "no other plan rests on it", all[2], cidr("a", of("10.0.0.0/24", "fd00::/112"), conditions()), careful, keys("a")},
+		{"a finalizer of others", "no other plan rests on it", all[2], cidr("a", of("10.0.0.0/24", "fd00::/112"), finalizers("b", servicecidr.Finalizer)), careful, keys("a")},
+		{"D-25 gets the finalizer", "it covers others from now on", cidr("a", of("10.0.0.0/24", "fd00::/112"), finalizers()), all[2], careful, keys("a", "inner", "six", "wide")},
+		{"is to be deleted", "it covers others no longer", all[2], cidr("a", of("10.0.0.0/24", "fd00::/112"), deletedAt(now)), careful, keys("a", "inner", "six", "wide")},
+		{"overlaps none", "itself", nil, cidr("new", of("192.168.0.0/24")), careful, keys("new")},
+		{"does not parse", "itself, and what the rest overlaps", nil, cidr("bad", of("nonsense", "10.1.0.0/16")), careful, keys("bad", "far")},
+		{"without a name", "it covers nothing, and no plan has the empty key", nil, cidr("", of("10.1.0.0/16")), careful, nil},
 		{"nil", "none", nil, nil, careful, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.want, servicecidr.AffectedByServiceCIDR(servicecidr.Snapshot{ServiceCIDRs: all}, tc.oldObj, tc.newObj, tc.o), tc.reason)
+			require.Equal(t, tc.want, affectedByServiceCIDR(t, servicecidr.Snapshot{ServiceCIDRs: all}, tc.oldObj, tc.newObj, tc.o), tc.reason)
 		})
 	}
 }
 
-func TestAffectedByIPAddress(t *testing.T) {
+func TestAnIPAddressAffectsWhatContainsIt(t *testing.T) {
 	all := cidrs(
 		cidr("wide", of("10.0.0.0/16")), nil,
 		cidr("a", of("10.0.0.0/24", "fd00::/112")),
@@ -64,35 +65,36 @@ func TestAffectedByIPAddress(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason string
 		ip           *networkingv1.IPAddress
-		want         []string
-		upstream     []string
+		want         []purekube.Key
+		upstream     []purekube.Key
 	}{
-		{"IPv4", "those that contain it, sorted", ip("10.0.0.7"), of("a", "leaving", "wide"), of("a", "leaving", "wide")},
-		{"IPv6", "those that contain it", ip("fd00::7"), of("a", "six"), of("a", "six")},
-		{"network address", "those that do not begin there", ip("10.0.0.255"), of("wide"), of("wide")},
+		{"IPv4", "those that contain it, sorted", ip("10.0.0.7"), keys("a", "leaving", "wide"), keys("a", "leaving", "wide")},
+		{"IPv6", "those that contain it", ip("fd00::7"), keys("a", "six"), keys("a", "six")},
+		{"network address", "those that do not begin there", ip("10.0.0.255"), keys("wide"), keys("wide")},
 		{"nowhere", "none", ip("192.168.0.1"), nil, nil},
-		{"without a family", "upstream asks for the manager only", labelled("10.0.0.7", managed), of("a", "leaving", "wide"), of("a", "leaving", "wide")},
+		{"without a family", "upstream asks for the manager only", labelled("10.0.0.7", managed), keys("a", "leaving", "wide"), keys("a", "leaving", "wide")},
 		{"unmanaged", "none", labelled("10.0.0.7", nil), nil, nil},
-		{"no address", "it may hold back everything that is being deleted; upstream passes over it", labelled("nonsense", managed), of("leaving", "six"), nil},
+		{"no address", "it may hold back everything that is being deleted; upstream passes over it", labelled("nonsense", managed), keys("leaving", "six"), nil},
 		{"unmanaged and no address", "none", labelled("nonsense", nil), nil, nil},
 		{"nil", "none", nil, nil, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.want, servicecidr.AffectedByIPAddress(s, nil, tc.ip, careful), "added: %s", tc.reason)
-			require.Equal(t, tc.want, servicecidr.AffectedByIPAddress(s, tc.ip, nil, careful), "deleted: %s", tc.reason)
-			require.Equal(t, tc.upstream, servicecidr.AffectedByIPAddress(s, nil, tc.ip, upstream), "added, upstream: %s", tc.reason)
-			require.Equal(t, tc.upstream, servicecidr.AffectedByIPAddress(s, tc.ip, nil, upstream), "deleted, upstream: %s", tc.reason)
-			require.Empty(t, servicecidr.AffectedByIPAddress(s, tc.ip, tc.ip, careful), "an update without a change")
+			require.Equal(t, tc.want, affectedByIPAddress(t, s, nil, tc.ip, careful), "added: %s", tc.reason)
+			require.Equal(t, tc.want, affectedByIPAddress(t, s, tc.ip, nil, careful), "deleted: %s", tc.reason)
+			require.Equal(t, tc.upstream, affectedByIPAddress(t, s, nil, tc.ip, upstream), "added, upstream: %s", tc.reason)
+			require.Equal(t, tc.upstream, affectedByIPAddress(t, s, tc.ip, nil, upstream), "deleted, upstream: %s", tc.reason)
+			require.Empty(t, affectedByIPAddress(t, s, tc.ip, tc.ip, careful), "an update without a change")
 		})
 	}
 	was, is := labelled("10.0.0.7", nil), ip("10.0.0.7")
-	require.Equal(t, of("a", "leaving", "wide"), servicecidr.AffectedByIPAddress(s, was, is, careful), "the labels say now that it counts")
-	require.Equal(t, of("a", "leaving", "wide"), servicecidr.AffectedByIPAddress(s, is, was, careful), "the labels say no longer that it counts")
-	require.Empty(t, servicecidr.AffectedByIPAddress(s, was, is, upstream), "upstream does not hear of updates")
+	require.Equal(t, keys("a", "leaving", "wide"), affectedByIPAddress(t, s, was, is, careful), "the labels say now that it counts")
+	require.Equal(t, keys("a", "leaving", "wide"), affectedByIPAddress(t, s, is, was, careful), "the labels say no longer that it counts")
+	require.Empty(t, affectedByIPAddress(t, s, was, is, upstream), "upstream does not hear of updates")
 }
 
 func TestKeyOf(t *testing.T) {
-	require.Equal(t, "x", servicecidr.KeyOf(cidr("x", nil)))
+	require.Equal(t, purekube.Key{Kind: "ServiceCIDR", Name: "x"}, servicecidr.KeyOf(cidr("x", nil)))
+	require.Equal(t, servicecidr.KeyOf(cidr("x", nil)), servicecidr.Key("x"))
 	require.Empty(t, servicecidr.KeyOf(nil))
 }
 
@@ -105,20 +107,20 @@ func TestD4_EveryChangedPlanIsNamed(t *testing.T) {
 		if r.IntN(4) == 0 {
 			before.IPAddresses = append(before.IPAddresses, ip("10.0.0.01"))
 		}
-		after, named, event := happen(r, before)
+		after, named, event := happen(t, r, before)
 		names := map[string]bool{}
 		for _, x := range slices.Concat(before.ServiceCIDRs, after.ServiceCIDRs) {
 			names[x.Name] = true
 		}
 		for name := range names {
-			was, wasErr := servicecidr.Plan(before, name, careful)
-			is, isErr := servicecidr.Plan(after, name, careful)
+			was, wasErr := servicecidr.Plan(before, servicecidr.Key(name), careful)
+			is, isErr := servicecidr.Plan(after, servicecidr.Key(name), careful)
 			if diff(was, is) != "" || !cmp.Equal(wasErr, isErr, compareErrors) {
 				changed[event]++
-				require.Contains(t, named, name, "seed %d: %s", seed, event)
+				require.Contains(t, named, servicecidr.Key(name), "seed %d: %s", seed, event)
 			}
 		}
-		require.True(t, slices.IsSorted(named), "seed %d", seed)
+		require.True(t, slices.IsSortedFunc(named, purekube.Key.Compare), "seed %d", seed)
 		require.Len(t, slices.Compact(slices.Clone(named)), len(named), "seed %d", seed)
 	})
 	if len(changed) > 1 && !testing.Short() {
@@ -129,8 +131,8 @@ func TestD4_EveryChangedPlanIsNamed(t *testing.T) {
 	}
 }
 
-// happen is one event: the snapshot after it, and the names that the Affected functions give.
-func happen(r *rand.Rand, s servicecidr.Snapshot) (after servicecidr.Snapshot, named []string, event string) {
+// happen is one event: the snapshot after it, and the keys that an Index names for it.
+func happen(t *testing.T, r *rand.Rand, s servicecidr.Snapshot) (after servicecidr.Snapshot, named []purekube.Key, event string) {
 	after = deepCopy(s)
 	i := r.IntN(len(after.ServiceCIDRs))
 	x := after.ServiceCIDRs[i]
@@ -166,16 +168,16 @@ func happen(r *rand.Rand, s servicecidr.Snapshot) (after servicecidr.Snapshot, n
 		last := len(after.IPAddresses) - 1
 		gone := after.IPAddresses[last]
 		after.IPAddresses = after.IPAddresses[:last]
-		named = servicecidr.AffectedByIPAddress(after, gone, nil, careful)
+		named = affectedByIPAddress(t, after, gone, nil, careful)
 		return after, named, event
 	case kind == 6 && len(after.IPAddresses) > 0:
 		event = "the labels of an IPAddress change"
 		after.IPAddresses[0].Labels = other.IPAddresses[0].Labels
-		return after, servicecidr.AffectedByIPAddress(after, s.IPAddresses[0], after.IPAddresses[0], careful), event
+		return after, affectedByIPAddress(t, after, s.IPAddresses[0], after.IPAddresses[0], careful), event
 	default:
 		event = "an IPAddress is added"
 		after.IPAddresses = append(after.IPAddresses, other.IPAddresses[0])
-		return after, servicecidr.AffectedByIPAddress(after, nil, other.IPAddresses[0], careful), event
+		return after, affectedByIPAddress(t, after, nil, other.IPAddresses[0], careful), event
 	}
-	return after, servicecidr.AffectedByServiceCIDR(after, oldObj, newObj, careful), event
+	return after, affectedByServiceCIDR(t, after, oldObj, newObj, careful), event
 }

@@ -132,7 +132,7 @@ func (h *history) plan(s servicecidr.Snapshot) {
 		known.DeletionSeen = h.seen
 	}
 	for _, o := range planAll(known, careful) {
-		underway := slices.ContainsFunc(h.writes, func(w write) bool { return w.name == o.Key })
+		underway := slices.ContainsFunc(h.writes, func(w write) bool { return w.name == o.Key.Name })
 		if underway || len(o.Result.Actions) == 0 {
 			continue
 		}
@@ -140,7 +140,7 @@ func (h *history) plan(s servicecidr.Snapshot) {
 		if h.chance(2) {
 			delay = time.Duration(h.r.IntN(int(h.flight/step)+1)) * step
 		}
-		h.writes = append(h.writes, write{s.Now.Add(delay), o.Key, o.Result.Actions[0]})
+		h.writes = append(h.writes, write{s.Now.Add(delay), o.Key.Name, o.Result.Actions[0]})
 	}
 }
 

@@ -40,7 +40,7 @@ func TestARealCluster(t *testing.T) {
 		"twin-b [RemoveFinalizer twin-b]",
 	}, described(planAll(s, upstream)), "D-1: upstream lets both equal ones go")
 
-	d, err := servicecidr.CheckDeletion(s, "solo", careful)
+	d, err := servicecidr.CheckDeletion(s, servicecidr.Key("solo"), 0, careful)
 	require.NoError(t, err)
 	require.Empty(t, diff(servicecidr.Deletion{
 		Coverage: coverages{covered("10.60.0.0/24")},
@@ -53,7 +53,7 @@ func TestARealCluster(t *testing.T) {
 
 func described(outcomes []servicecidr.Outcome) (lines []string) {
 	for _, o := range outcomes {
-		line := fmt.Sprint(o.Key, " ", o.Result.Actions)
+		line := fmt.Sprint(o.Key.Name, " ", o.Result.Actions)
 		if !o.Result.RecheckAt.IsZero() {
 			line += o.Result.RecheckAt.UTC().Format(" 15:04:05")
 		}

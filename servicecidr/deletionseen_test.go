@@ -48,11 +48,11 @@ func TestBR3103_TheGracePeriodCountsFromTheLaterOfTimestampAndFirstSight(t *test
 		t.Run(tc.name, func(t *testing.T) {
 			s := snapshotOf(cidrs(cidr("x", of("10.0.0.0/24"), deletedAt(deletion))))
 			s.Now, s.DeletionSeen = tc.at, tc.seen
-			r, err := servicecidr.Plan(s, "x", tc.o)
+			r, err := servicecidr.Plan(s, servicecidr.Key("x"), tc.o)
 			require.NoError(t, err)
 			require.True(t, tc.want.Equal(r.RecheckAt), "%s: want %v, got %v", tc.reason, tc.want, r.RecheckAt)
 			require.Equal(t, tc.want.IsZero(), len(r.Actions) == 1, tc.reason)
-			e, err := servicecidr.Explain(s, "x", tc.o)
+			e, err := servicecidr.Explain(s, servicecidr.Key("x"), tc.o)
 			require.NoError(t, err)
 			want := servicecidr.ReasonGracePeriod
 			if tc.want.IsZero() {
@@ -70,7 +70,7 @@ func TestBR3103_ASteppedClockEndsNoGracePeriod(t *testing.T) {
 	at := seen.Add(3 * time.Second)
 	x := cidr("x", of("10.0.0.0/24"), deletedAt(seen.Add(-time.Hour)))
 	s := servicecidr.Snapshot{Now: at, DeletionSeen: sightings{x.UID: seen}, ServiceCIDRs: cidrs(x)}
-	r, err := servicecidr.Plan(s, "x", careful)
+	r, err := servicecidr.Plan(s, servicecidr.Key("x"), careful)
 	require.NoError(t, err)
 	require.Equal(t, 7*time.Second, r.RecheckAt.Sub(at))
 	require.Contains(t, r.RecheckAt.String(), " m=", "so the caller's timer does not depend on the clock either")
@@ -84,7 +84,7 @@ func TestIndex_DeletionSeen(t *testing.T) {
 	)}, careful)
 	recheck := func(x *servicecidr.Index, name string) time.Time {
 		t.Helper()
-		r, err := x.Plan(name)
+		r, err := x.Plan(servicecidr.Key(name))
 		require.NoError(t, err)
 		return r.RecheckAt
 	}
@@ -92,13 +92,13 @@ func TestIndex_DeletionSeen(t *testing.T) {
 
 	mine := sightings{}
 	recording, affected := x.With(servicecidr.Snapshot{DeletionSeen: mine})
-	require.Equal(t, of("a", "b", "elsewhere", "stays"), affected, "none of them has been seen; stays overlaps one")
+	require.Equal(t, keys("a", "b", "elsewhere", "stays"), affected, "none of them has been seen; stays overlaps one")
 	require.Equal(t, now.Add(10*time.Second), recheck(recording, "a"))
 
 	mine[uid("a")] = now
 	require.Equal(t, now.Add(10*time.Second), recheck(recording, "a"), "the map is the caller's own")
 	later, affected := recording.With(servicecidr.Snapshot{Now: now.Add(5 * time.Second), DeletionSeen: mine})
-	require.Equal(t, of("a", "b", "elsewhere"), affected, "b overlaps a; elsewhere is still not seen, so its wait moves with Now")
+	require.Equal(t, keys("a", "b", "elsewhere"), affected, "b overlaps a; elsewhere is still not seen, so its wait moves with Now")
 	require.Equal(t, now.Add(10*time.Second), recheck(later, "a"))
 	require.Equal(t, now.Add(15*time.Second), recheck(later, "b"), "seen now, whenever that is")
 
@@ -107,11 +107,11 @@ func TestIndex_DeletionSeen(t *testing.T) {
 	ahead, affected := same.With(servicecidr.Snapshot{DeletionSeen: sightings{"uid-of-c": now}})
 	require.Empty(t, affected, "c is not there")
 	ahead, affected = ahead.With(servicecidr.Snapshot{ServiceCIDRs: cidrs(cidr("c", net, deletedAt(first)))})
-	require.Equal(t, of("a", "b", "c"), affected)
+	require.Equal(t, keys("a", "b", "c"), affected)
 	require.Equal(t, now.Add(10*time.Second), recheck(ahead, "c"), "its time was there before it")
 
 	gone, affected := ahead.Without(servicecidr.Snapshot{DeletionSeen: sightings{uid("a"): {}}})
-	require.Equal(t, of("a", "b", "c"), affected)
+	require.Equal(t, keys("a", "b", "c"), affected)
 	require.Equal(t, now.Add(15*time.Second), recheck(gone, "a"), "not seen any more")
 	require.Equal(t, now.Add(10*time.Second), recheck(ahead, "a"), "the index before is as it was")
 

@@ -4,9 +4,8 @@
 //
 // [Plan] and [PlanAll] return the writes. [CheckDeletion] says whether a ServiceCIDR may go, being
 // deleted or not, and names the addresses in the way with the Services that they belong to.
-// [Explain] and [ExplainAll] say why. [AffectedByServiceCIDR] and [AffectedByIPAddress] name the
-// ServiceCIDRs to plan again after an event. An [Index] answers the same questions for a cluster that
-// changes event by event, at the cost of what changes.
+// [Explain] and [ExplainAll] say why. An [Index] answers the same questions for a cluster that
+// changes event by event, at the cost of what changes, and names the ServiceCIDRs to plan again after an event.
 //
 // # Rules
 //
@@ -18,7 +17,7 @@
 //     timestamp, and after the time that Snapshot.DeletionSeen has for it, so that every API server's
 //     allocator has heard of the deletion.
 //   - BR-31-04: a ServiceCIDR whose write fails is tried again after 5 ms, then after twice as long each
-//     time, 15 times; then it is dropped until something changes ([RetryDelay]).
+//     time, 15 times; then it is dropped until something changes. That is up to the caller's queue.
 //   - BR-31-05: a ServiceCIDR may go if, for each of its prefixes, another ServiceCIDR contains the
 //     whole prefix.
 //
@@ -56,16 +55,15 @@
 //     made from and by the clock that Now is from, and give the record as Snapshot.DeletionSeen: then no
 //     other clock is involved. Never change an entry while its ServiceCIDR exists. After a restart, and
 //     wherever another process takes over, begin a new record.
-//  4. After an event, plan what Index.With or Index.Without names, or what AffectedByServiceCIDR and
-//     AffectedByIPAddress name; plan a result with a RecheckAt again at that time. To the latter two pass
-//     the last known state as oldObj for a deletion.
+//  4. After an event, plan what Index.With or Index.Without names; plan a result with a RecheckAt again at
+//     that time.
 //  5. Make the calls that Request returns, in order, and none after one that failed: Ready=True
 //     would be wrong without the finalizer. 404 Not Found means that the ServiceCIDR is gone: drop the
 //     action. 422 Invalid on metadata.uid, from RemoveFinalizer or SetCondition, means that another
 //     ServiceCIDR has the name by now: plan the name again when the cache has caught up. 409 Conflict
 //     does not come: no call depends on a resourceVersion.
 //  6. If a SetCondition fails, record its FailureEvent, as upstream does.
-//  7. Retry after a failed write, after [RetryDelay]. Do not retry an error of Plan: it names
+//  7. Retry after a failed write (BR-31-04). Do not retry an error of Plan: it names
 //     objects that have to be mended, and their events bring the plan back. The actions of a result
 //     that comes with an error are right: make them.
 //  8. Do not run this beside the service-cidr-controller of kube-controller-manager: switch that one

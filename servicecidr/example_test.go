@@ -24,7 +24,7 @@ func ExamplePlan() {
 		Now:          time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC),
 		ServiceCIDRs: []*networkingv1.ServiceCIDR{fresh},
 	}
-	result, err := servicecidr.Plan(s, "more", servicecidr.Options{})
+	result, err := servicecidr.Plan(s, servicecidr.Key("more"), servicecidr.Options{})
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -75,11 +75,11 @@ func ExamplePlanAll() {
 	}
 	// Output:
 	// match ""
-	// a [RemoveFinalizer a] <nil>
-	// b [SetCondition b: Ready=False Terminating] <nil>
+	// ServiceCIDR/a [RemoveFinalizer a] <nil>
+	// ServiceCIDR/b [SetCondition b: Ready=False Terminating] <nil>
 	// match "v1.36"
-	// a [RemoveFinalizer a] <nil>
-	// b [RemoveFinalizer b] <nil>
+	// ServiceCIDR/a [RemoveFinalizer a] <nil>
+	// ServiceCIDR/b [RemoveFinalizer b] <nil>
 }
 
 // inUse is a cluster with one ServiceCIDR whose IPv4 prefix is in use and whose IPv6 prefix lies in
@@ -115,7 +115,7 @@ func inUse() servicecidr.Snapshot {
 
 // A webhook for deletions asks before the deletion begins, and names the Services in the way.
 func ExampleCheckDeletion() {
-	d, err := servicecidr.CheckDeletion(inUse(), "shop", servicecidr.Options{})
+	d, err := servicecidr.CheckDeletion(inUse(), servicecidr.Key("shop"), 0, servicecidr.Options{})
 	if err != nil {
 		fmt.Println("denied:", err)
 		return
@@ -142,14 +142,14 @@ func ExampleCheckDeletion() {
 
 // Reasons are data: a code for programs, a sentence for people.
 func ExampleExplain() {
-	e, err := servicecidr.Explain(inUse(), "shop", servicecidr.Options{})
+	e, err := servicecidr.Explain(inUse(), servicecidr.Key("shop"), servicecidr.Options{})
 	if err != nil {
 		fmt.Println(err)
 	}
 	for _, r := range e.Reasons {
 		fmt.Printf("%s %q\n  %v\n", r.Code, r.Object.Name, r)
 	}
-	_, err = servicecidr.Explain(inUse(), "none", servicecidr.Options{})
+	_, err = servicecidr.Explain(inUse(), servicecidr.Key("none"), servicecidr.Options{})
 	fmt.Println(errors.Is(err, purekube.ErrNotFound), err)
 	// Output:
 	// ConditionDiffers ""
@@ -170,25 +170,21 @@ func ExampleExplainAll() {
 		fmt.Println(e.Key, "may go:", e.Deletion.Safe, "orphans:", e.Deletion.Orphans)
 	}
 	// Output:
-	// shop may go: false orphans: [10.60.0.10 (Service shop/checkout) 10.60.0.11 (Service shop/cart)]
-	// wide may go: true orphans: []
+	// ServiceCIDR/shop may go: false orphans: [10.60.0.10 (Service shop/checkout) 10.60.0.11 (Service shop/cart)]
+	// ServiceCIDR/wide may go: true orphans: []
 }
 
-// An informer's handler asks which ServiceCIDRs to plan again. The snapshot is the one after the
-// event.
-func ExampleAffectedByServiceCIDR() {
-	s := inUse()
-	gone := s.ServiceCIDRs[1]
-	s.ServiceCIDRs = s.ServiceCIDRs[:1]
-	fmt.Println(servicecidr.AffectedByServiceCIDR(s, gone, nil, servicecidr.Options{}))
-	// Output: [shop wide]
-}
-
-func ExampleAffectedByIPAddress() {
-	s := inUse()
-	added := s.IPAddresses[2] // fd00::7
-	fmt.Println(servicecidr.AffectedByIPAddress(s, nil, added, servicecidr.Options{}))
-	// Output: [shop wide]
+// What an event affects: With and Without name the keys to plan again.
+func ExampleIndex_With() {
+	index := servicecidr.NewIndex(inUse(), servicecidr.Options{})
+	_, affected := index.With(servicecidr.Snapshot{IPAddresses: []*networkingv1.IPAddress{{
+		ObjectMeta: metav1.ObjectMeta{Name: "fd00::8", Labels: map[string]string{
+			networkingv1.LabelManagedBy:       servicecidr.ManagedBy,
+			networkingv1.LabelIPAddressFamily: "IPv6",
+		}},
+	}}})
+	fmt.Println(affected)
+	// Output: [ServiceCIDR/shop ServiceCIDR/wide]
 }
 
 // An informer's handler: one call for each event, and the plans that it names. An index never
@@ -197,42 +193,24 @@ func ExampleIndex() {
 	index := servicecidr.NewIndex(inUse(), servicecidr.Options{})
 
 	gone := servicecidr.Snapshot{ServiceCIDRs: []*networkingv1.ServiceCIDR{{ObjectMeta: metav1.ObjectMeta{Name: "wide"}}}}
-	without, names := index.Without(gone)
-	fmt.Println("to plan:", names)
+	without, affected := index.Without(gone)
+	fmt.Println("to plan:", affected)
 	for _, x := range []*servicecidr.Index{index, without} {
-		d, err := x.CheckDeletion("shop")
+		d, err := x.CheckDeletion(servicecidr.Key("shop"), 0)
 		if err != nil {
 			fmt.Println(err)
 		}
 		fmt.Println(len(d.Orphans), "addresses would be left without a range")
 	}
 	// Output:
-	// to plan: [shop wide]
+	// to plan: [ServiceCIDR/shop ServiceCIDR/wide]
 	// 2 addresses would be left without a range
 	// 3 addresses would be left without a range
 }
 
-func ExampleRetryDelay() {
-	for retry := 1; ; retry++ {
-		delay, ok := servicecidr.RetryDelay(retry)
-		if !ok {
-			fmt.Println("dropped after", retry-1, "retries")
-			return
-		}
-		if retry <= 3 {
-			fmt.Println(delay)
-		}
-	}
-	// Output:
-	// 5ms
-	// 10ms
-	// 20ms
-	// dropped after 15 retries
-}
-
-func ExampleOverlapsPrefix() {
+func ExampleCIDRsOverlapping() {
 	s := inUse()
-	for _, c := range servicecidr.OverlapsPrefix(s.ServiceCIDRs, netip.MustParsePrefix("fd00::/120")) {
+	for _, c := range servicecidr.CIDRsOverlapping(s.ServiceCIDRs, netip.MustParsePrefix("fd00::/120")) {
 		fmt.Println(c.Name)
 	}
 	// Output:
@@ -240,17 +218,17 @@ func ExampleOverlapsPrefix() {
 	// wide
 }
 
-func ExampleContainsPrefix() {
+func ExampleCIDRsContaining() {
 	s := inUse()
-	for _, c := range servicecidr.ContainsPrefix(s.ServiceCIDRs, netip.MustParsePrefix("fd00::/100")) {
+	for _, c := range servicecidr.CIDRsContaining(s.ServiceCIDRs, netip.MustParsePrefix("fd00::/100")) {
 		fmt.Println(c.Name)
 	}
 	// Output: wide
 }
 
-func ExampleContainsAddress() {
+func ExampleCIDRsWithAddress() {
 	s := inUse()
-	for _, c := range servicecidr.ContainsAddress(s.ServiceCIDRs, netip.MustParseAddr("10.60.0.1")) {
+	for _, c := range servicecidr.CIDRsWithAddress(s.ServiceCIDRs, netip.MustParseAddr("10.60.0.1")) {
 		fmt.Println(c.Name)
 	}
 	// Output: shop
@@ -269,8 +247,8 @@ func ExamplePrefixContainsIP() {
 	// 10.60.0.3 false
 }
 
-// A queue holds keys: the name of a ServiceCIDR is the key of its plan.
+// A queue holds keys.
 func ExampleKeyOf() {
 	fmt.Println(servicecidr.KeyOf(&networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "services"}}))
-	// Output: services
+	// Output: ServiceCIDR/services
 }

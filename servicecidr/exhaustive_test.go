@@ -147,7 +147,7 @@ func answers(t *testing.T, space smallSpace, c smallCase, present uint, o servic
 		if present>>x&1 == 0 {
 			continue
 		}
-		d, err := servicecidr.CheckDeletion(s, smallNames[x], o)
+		d, err := servicecidr.CheckDeletion(s, servicecidr.Key(smallNames[x]), 0, o)
 		if err != nil || d.Safe != (len(d.Orphans) == 0) || len(d.Coverage) != 1 {
 			t.Fatalf("%+v, present %b: %+v, %v", c, present, d, err)
 		}
@@ -178,7 +178,7 @@ func TestBR3102_BR3105_Exhaustive(t *testing.T) {
 					if want := c.orphans(space, everybody, x); got[x] != want {
 						t.Fatalf("%+v: %s orphans %b, want %b", c, smallNames[x], got[x], want)
 					}
-					d, _ := servicecidr.CheckDeletion(space.snapshot(c, everybody, nil), smallNames[x], careful)
+					d, _ := servicecidr.CheckDeletion(space.snapshot(c, everybody, nil), servicecidr.Key(smallNames[x]), 0, careful)
 					parent := false
 					for y := range c.prefixes {
 						parent = parent || c.mayRelyOn(x, y) && c.prefixes[x].within(c.prefixes[y])
@@ -208,7 +208,7 @@ func TestBR3102_OneAddressAtATime(t *testing.T) {
 					all := planAll(s, careful)
 					for x := range c.deleting {
 						want := c.orphans(space, everybody, x)>>i&1 == 0
-						r, err := servicecidr.Plan(s, smallNames[x], careful)
+						r, err := servicecidr.Plan(s, servicecidr.Key(smallNames[x]), careful)
 						if err != nil || len(r.Actions) != 1 {
 							t.Fatalf("%+v: %v, %v", c, r, err)
 						}

@@ -15,16 +15,16 @@ import (
 
 // Explanation says why Plan and CheckDeletion decide about a ServiceCIDR as they do.
 type Explanation struct {
-	// Key is the name of the ServiceCIDR.
-	Key string
+	// Key is that of the ServiceCIDR.
+	Key purekube.Key `json:"key"`
 	// Deleting reports whether the ServiceCIDR is being deleted. Where it is not, Deletion and the
 	// reasons with a path below spec.cidrs say what would hold if its deletion began now.
-	Deleting bool
+	Deleting bool `json:"deleting"`
 	// Deletion is the answer of CheckDeletion.
-	Deletion Deletion
+	Deletion Deletion `json:"deletion"`
 	// Reasons are the steps to the decision: what the plan does, then the entries of spec.cidrs in
 	// order, then what is uncertain.
-	Reasons []Reason
+	Reasons []Reason `json:"reasons,omitempty"`
 }
 
 // Reason is one step. Field is a path in the ServiceCIDR. Object is the other ServiceCIDR, or the
@@ -90,56 +90,61 @@ const (
 
 // Explain says why Plan and CheckDeletion decide about the ServiceCIDR of that name as they do. The
 // errors are those of CheckDeletion. Reasons has what is wrong with the ServiceCIDR as well.
-func Explain(s Snapshot, name string, o Options) (Explanation, error) {
-	return clusterOf(s, o).explain(name)
+func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
+	return NewIndex(s, o).Explain(key)
 }
 
-func (c cluster) explain(name string) (Explanation, error) {
-	if err := c.o.err(); err != nil {
+// Explain answers as the function [Explain] does.
+func (x *Index) Explain(key purekube.Key) (Explanation, error) {
+	if err := x.o.err(); err != nil {
 		return Explanation{}, err
 	}
 	var problems snapshot.Problems
-	c.reportNil(&problems)
-	x := c.mustFind(name, &problems)
-	if x == nil {
-		return c.explainMissing(name), problems.Err()
+	x.report(&problems)
+	c := x.mustFind(key, &problems)
+	switch {
+	case c != nil:
+		e := x.examine(c, 0, 0)
+		e.report(&problems)
+		return explain(x.now, c, e, x.o), problems.Err()
+	case key == Key(key.Name) && x.cidrs.Ambiguous(key.NamespacedName()):
+		return explainDuplicate(key), problems.Err()
 	}
-	e, _ := c.examine(x, c.ips, 0, c.o)
-	e.report(&problems)
-	return explain(c.now, x, e, c.o), problems.Err()
+	return Explanation{}, problems.Err()
 }
 
-// ExplainAll explains every ServiceCIDR, sorted by name. The error is that of PlanAll. The time
-// and memory it takes grow with the number of pairs of ServiceCIDRs of which one contains a prefix
-// of the other, since each explanation names those.
+// ExplainAll explains every ServiceCIDR, sorted by name. The error is that of PlanAll. So that what it returns does not grow
+// with the number of pairs of ServiceCIDRs, it names at most 20 others of each kind for an entry of spec.cidrs, and at most
+// 1,000 orphans of a ServiceCIDR, where Explain names all.
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
 
-func (c cluster) explainAll() ([]Explanation, error) {
-	if err := c.o.err(); err != nil {
+// What ExplainAll names of each ServiceCIDR.
+const (
+	maxOthers  = 20
+	maxOrphans = 1000
+)
+
+// ExplainAll answers as the function [ExplainAll] does.
+func (x *Index) ExplainAll() ([]Explanation, error) {
+	if err := x.o.err(); err != nil {
 		return nil, err
 	}
 	var problems snapshot.Problems
-	c.reportNil(&problems)
-	_, u := c.ips.hold(nil)
-	u.report(&problems, c.o)
+	x.reportAll(&problems)
 	var explanations []Explanation
-	for _, x := range c.byName.All() {
-		e, _ := c.examine(x, c.ips, 0, c.o)
-		explanations = append(explanations, explain(c.now, x, e, c.o))
+	for _, c := range x.byName.All() {
+		explanations = append(explanations, explain(x.now, c, x.examine(c, maxOrphans, maxOthers), x.o))
 	}
-	for name := range c.duplicates {
-		explanations = append(explanations, c.explainMissing(name))
+	for name := range x.cidrs.AmbiguousNames() {
+		explanations = append(explanations, explainDuplicate(Key(name.Name)))
 	}
-	slices.SortFunc(explanations, func(a, b Explanation) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortFunc(explanations, func(a, b Explanation) int { return a.Key.Compare(b.Key) })
 	return explanations, problems.Err()
 }
 
-// explainMissing is the explanation of a name that no ServiceCIDR, or more than one, has.
-func (c cidrs) explainMissing(name string) Explanation {
-	if c.duplicates[name] == nil {
-		return Explanation{}
-	}
-	return Explanation{Key: name, Reasons: []Reason{{Code: ReasonDuplicate, Message: "more than one ServiceCIDR has this name: nothing is decided about it"}}}
+func explainDuplicate(key purekube.Key) Explanation {
+	const message = "more than one ServiceCIDR has this name: nothing is decided about it"
+	return Explanation{Key: key, Reasons: []Reason{{Code: ReasonDuplicate, Message: message}}}
 }
 
 func explain(now time.Time, x *object, e examination, o Options) Explanation {
@@ -154,11 +159,11 @@ func explain(now time.Time, x *object, e examination, o Options) Explanation {
 			b.add(cidrField(i), ReasonUnparsable, "", fmt.Sprintf("%q is not a prefix: what it contains is not known", text))
 			continue
 		}
-		b.prefix(cidrField(i), e.Coverage[parsed], e.covers[parsed], e.Orphans)
+		b.prefix(cidrField(i), e.Coverage[parsed], e.covers[parsed], e.Deletion)
 		parsed++
 	}
 	b.uncertain(x, e)
-	return Explanation{Key: x.Name, Deleting: x.deleting(), Deletion: e.Deletion, Reasons: b.list}
+	return Explanation{Key: Key(x.Name), Deleting: x.deleting(), Deletion: e.Deletion, Reasons: b.list}
 }
 
 // reasons collects the steps of an explanation.
@@ -183,7 +188,7 @@ func (b *reasons) plan(now time.Time, x *object, e examination, o Options) {
 			b.add("", ReasonUpToDate, "", "it is not being deleted; its finalizer and its condition Ready are there")
 		}
 	case e.blocked:
-		b.add("", ReasonBlocked, "", fmt.Sprintf("its deletion would leave %s without a range", addressCount(len(e.Orphans))))
+		b.add("", ReasonBlocked, "", fmt.Sprintf("its deletion would leave %s without a range", addressCount(len(e.Orphans), e.MoreOrphans)))
 		if !x.says(wantReady(false)) {
 			b.add(conditionsField, ReasonConditionDiffers, "", "the condition Ready=False is not there as it should be")
 		}
@@ -206,7 +211,7 @@ func (b *reasons) plan(now time.Time, x *object, e examination, o Options) {
 const maxNamed = 20
 
 // prefix says what one entry of spec.cidrs contributes.
-func (b *reasons) prefix(field string, c Coverage, others covers, orphans []Orphan) {
+func (b *reasons) prefix(field string, c Coverage, others covers, d Deletion) {
 	for _, y := range others.by {
 		b.add(field, ReasonContained, y.Name, fmt.Sprintf("%s contains %s: no address of it would be left without a range", y.Name, c.Prefix))
 	}
@@ -224,7 +229,7 @@ func (b *reasons) prefix(field string, c Coverage, others covers, orphans []Orph
 		return
 	}
 	var mine []Orphan
-	for _, a := range orphans {
+	for _, a := range d.Orphans {
 		if PrefixContainsIP(c.Prefix, a.Address) {
 			mine = append(mine, a)
 		}
@@ -241,7 +246,7 @@ func (b *reasons) prefix(field string, c Coverage, others covers, orphans []Orph
 		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
 	b.add(field, ReasonAddressesOrphaned, mine[0].IPAddress,
-		fmt.Sprintf("%s would be left without a range: %s", addressCount(len(mine)), strings.Join(texts, ", ")))
+		fmt.Sprintf("%s would be left without a range: %s", addressCount(len(mine), d.MoreOrphans), strings.Join(texts, ", ")))
 }
 
 // uncertain says what may be in the way, or may be the cover that is missing.
@@ -250,7 +255,7 @@ func (b *reasons) uncertain(x *object, e examination) {
 	slices.SortFunc(unknown, func(p, q *purekube.ObjectError) int { return cmp.Compare(p.Name, q.Name) })
 	for _, d := range unknown {
 		what := "an IPAddress is nil"
-		if d.Name != "" {
+		if d.Field != "" {
 			what = fmt.Sprintf("the name of the IPAddress %q is not an address", d.Name)
 		}
 		b.add("", ReasonAddressUnknown, d.Name, what+": it may be an address of this ServiceCIDR")
@@ -262,8 +267,11 @@ func (b *reasons) uncertain(x *object, e examination) {
 	}
 }
 
-func addressCount(n int) string {
-	if n == 1 {
+func addressCount(n int, more bool) string {
+	switch {
+	case more:
+		return fmt.Sprintf("at least %d addresses", n)
+	case n == 1:
 		return "1 address"
 	}
 	return fmt.Sprintf("%d addresses", n)

@@ -54,8 +54,8 @@ func TestExplain(t *testing.T) {
 		{"a duplicate", "nothing is decided", snapshotOf(cidrs(cidr(x, net), cidr(x, net))), careful, []string{"Duplicate"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			e, _ := servicecidr.Explain(tc.snapshot, x, tc.o)
-			require.Equal(t, x, e.Key)
+			e, _ := servicecidr.Explain(tc.snapshot, servicecidr.Key(x), tc.o)
+			require.Equal(t, servicecidr.Key(x), e.Key)
 			var got []string
 			for _, r := range e.Reasons {
 				text := string(r.Code)
@@ -68,7 +68,7 @@ func TestExplain(t *testing.T) {
 				require.NotEmpty(t, r.Message)
 			}
 			require.Equal(t, tc.want, got, tc.reason)
-			d, _ := servicecidr.CheckDeletion(tc.snapshot, x, tc.o)
+			d, _ := servicecidr.CheckDeletion(tc.snapshot, servicecidr.Key(x), 0, tc.o)
 			require.Empty(t, diff(d, e.Deletion))
 		})
 	}
@@ -76,7 +76,7 @@ func TestExplain(t *testing.T) {
 
 func TestExplainSentences(t *testing.T) {
 	s := snapshotOf(cidrs(cidr("x", of("10.0.0.0/24"), deletedAt(now))))
-	e, err := servicecidr.Explain(s, "x", careful)
+	e, err := servicecidr.Explain(s, servicecidr.Key("x"), careful)
 	require.NoError(t, err)
 	require.Equal(t, "metadata.deletionTimestamp: nothing is in the way, and the grace period ends at 2026-11-21T01:11:40Z", e.Reasons[0].String())
 
@@ -85,7 +85,7 @@ func TestExplainSentences(t *testing.T) {
 	}
 	s.IPAddresses[0].Spec.ParentRef = nil
 	s.IPAddresses[1].Spec.ParentRef = &networkingv1.ParentReference{Group: "example.com", Resource: "gateways", Name: "g"}
-	e, err = servicecidr.Explain(s, "x", careful)
+	e, err = servicecidr.Explain(s, servicecidr.Key("x"), careful)
 	require.NoError(t, err)
 	require.Contains(t, e.Reasons[2].Message, "25 addresses would be left without a range: 10.0.0.1, 10.0.0.2 (gateways.example.com g), 10.0.0.3 (Service shop/s-10.0.0.3), ")
 	require.Contains(t, e.Reasons[2].Message, ", 10.0.0.20 (Service shop/s-10.0.0.20), and 5 more")
@@ -93,7 +93,7 @@ func TestExplainSentences(t *testing.T) {
 }
 
 func TestExplain_NotFound(t *testing.T) {
-	e, err := servicecidr.Explain(snapshotOf(nil), "x", careful)
+	e, err := servicecidr.Explain(snapshotOf(nil), servicecidr.Key("x"), careful)
 	require.ErrorIs(t, err, purekube.ErrNotFound)
 	require.Empty(t, e)
 }
@@ -113,7 +113,7 @@ func TestProperty_ExplainIsThePlan(t *testing.T) {
 			require.Empty(t, aliasing.Shared(s, all), "seed %d", seed)
 			for i, e := range all {
 				if i > 0 {
-					require.Less(t, all[i-1].Key, e.Key, "seed %d: sorted, each once", seed)
+					require.Less(t, all[i-1].Key.Name, e.Key.Name, "seed %d: sorted, each once", seed)
 				}
 				one, _ := servicecidr.Explain(s, e.Key, o)
 				require.Empty(t, diff(e, one), "seed %d, %s", seed, e.Key)
@@ -169,7 +169,7 @@ func TestOrphans_TwoOfOneName(t *testing.T) {
 	var got [][]servicecidr.Orphan
 	for _, addresses := range [][]*networkingv1.IPAddress{{a, b, a}, {b, a, b}} {
 		s := servicecidr.Snapshot{Now: now, ServiceCIDRs: cidrs(cidr("x", of("10.0.0.0/24"))), IPAddresses: addresses}
-		d, err := servicecidr.CheckDeletion(s, "x", careful)
+		d, err := servicecidr.CheckDeletion(s, servicecidr.Key("x"), 0, careful)
 		require.NoError(t, err)
 		got = append(got, d.Orphans)
 	}

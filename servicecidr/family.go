@@ -18,10 +18,8 @@ const (
 	// parse (D-2), since such a CIDR has no family.
 	noFamily
 
-	none         family = 0
-	everyFamily         = ipv4 | ipv6 | noFamily
-	labelManaged        = networkingv1.LabelManagedBy
-	labelFamily         = networkingv1.LabelIPAddressFamily
+	none        family = 0
+	everyFamily        = ipv4 | ipv6 | noFamily
 )
 
 // familyOfPrefix is the family of the addresses that may stand in the way of a ServiceCIDR with
@@ -55,7 +53,7 @@ func familyOf(ip *networkingv1.IPAddress) family {
 	if !managed(ip) {
 		return none
 	}
-	value, labelled := ip.Labels[labelFamily]
+	value, labelled := ip.Labels[networkingv1.LabelIPAddressFamily]
 	switch corev1.IPFamily(value) {
 	case corev1.IPv4Protocol:
 		return ipv4
@@ -67,4 +65,9 @@ func familyOf(ip *networkingv1.IPAddress) family {
 		}
 	}
 	return none
+}
+
+// managed reports whether the API server's allocator manages the address.
+func managed(ip *networkingv1.IPAddress) bool {
+	return ip.Labels[networkingv1.LabelManagedBy] == ManagedBy
 }

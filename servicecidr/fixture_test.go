@@ -102,6 +102,52 @@ func snapshotOf(cs []*networkingv1.ServiceCIDR, addresses ...string) servicecidr
 	return servicecidr.Snapshot{Now: now, ServiceCIDRs: cs, IPAddresses: ips(addresses...)}
 }
 
+// keys are the keys of the ServiceCIDRs of these names; nil for none.
+func keys(names ...string) []purekube.Key {
+	var all []purekube.Key
+	for _, name := range names {
+		all = append(all, servicecidr.Key(name))
+	}
+	return all
+}
+
+// affected is what an Index names when an object is added (oldObj is nil), updated or deleted (newObj is nil) and the
+// snapshot is what it is afterwards.
+func affected(t *testing.T, after servicecidr.Snapshot, oldObj, newObj servicecidr.Snapshot, o servicecidr.Options) []purekube.Key {
+	t.Helper()
+	before := servicecidr.NewIndex(put(remove(after, newObj), oldObj), o)
+	if len(newObj.ServiceCIDRs)+len(newObj.IPAddresses) > 0 {
+		_, named := before.With(newObj)
+		return named
+	}
+	_, named := before.Without(oldObj)
+	return named
+}
+
+// affectedByServiceCIDR is affected for a ServiceCIDR; nil is none.
+func affectedByServiceCIDR(t *testing.T, after servicecidr.Snapshot, oldObj, newObj *networkingv1.ServiceCIDR, o servicecidr.Options) []purekube.Key {
+	t.Helper()
+	snapshot := func(c *networkingv1.ServiceCIDR) (s servicecidr.Snapshot) {
+		if c != nil {
+			s.ServiceCIDRs = cidrs(c)
+		}
+		return s
+	}
+	return affected(t, after, snapshot(oldObj), snapshot(newObj), o)
+}
+
+// affectedByIPAddress is affected for an IPAddress; nil is none.
+func affectedByIPAddress(t *testing.T, after servicecidr.Snapshot, oldObj, newObj *networkingv1.IPAddress, o servicecidr.Options) []purekube.Key {
+	t.Helper()
+	snapshot := func(a *networkingv1.IPAddress) (s servicecidr.Snapshot) {
+		if a != nil {
+			s.IPAddresses = []*networkingv1.IPAddress{a}
+		}
+		return s
+	}
+	return affected(t, after, snapshot(oldObj), snapshot(newObj), o)
+}
+
 // orphans are the addresses of these IPAddresses, as ip makes them.
 func orphans(names ...string) []servicecidr.Orphan {
 	var all []servicecidr.Orphan
@@ -144,9 +190,9 @@ var compareErrors = cmp.Comparer(func(a, b error) bool {
 })
 
 func outcomeOf(outcomes []servicecidr.Outcome, name string) servicecidr.Outcome {
-	i := slices.IndexFunc(outcomes, func(o servicecidr.Outcome) bool { return o.Key == name })
+	i := slices.IndexFunc(outcomes, func(o servicecidr.Outcome) bool { return o.Key.Name == name })
 	if i < 0 {
-		return servicecidr.Outcome{Key: name}
+		return servicecidr.Outcome{Key: servicecidr.Key(name)}
 	}
 	return outcomes[i]
 }

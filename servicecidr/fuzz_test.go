@@ -45,19 +45,19 @@ func FuzzCheckDeletion(f *testing.F) {
 				t.Fatal("Index: ", d)
 			}
 			for _, x := range s.ServiceCIDRs {
-				one, _ := servicecidr.Plan(s, x.Name, o)
+				one, _ := servicecidr.Plan(s, servicecidr.Key(x.Name), o)
 				if d := diff(one, outcomeOf(all, x.Name).Result); d != "" {
 					t.Fatal(d)
 				}
-				d, err := servicecidr.CheckDeletion(s, x.Name, o)
-				if other := diff(d, valueOf(index.CheckDeletion(x.Name))); other != "" {
+				d, err := servicecidr.CheckDeletion(s, servicecidr.Key(x.Name), 0, o)
+				if other := diff(d, valueOf(index.CheckDeletion(servicecidr.Key(x.Name), 0))); other != "" {
 					t.Fatal("Index: ", other)
 				}
 				if d.Safe && (len(d.Orphans) > 0 || err != nil) {
 					t.Fatalf("safe: %v, %v", d, err)
 				}
 				for _, orphan := range addressesOf(d.Orphans) {
-					if len(servicecidr.ContainsAddress([]*networkingv1.ServiceCIDR{x}, orphan)) == 0 {
+					if len(servicecidr.CIDRsWithAddress([]*networkingv1.ServiceCIDR{x}, orphan)) == 0 {
 						t.Fatalf("%v is not in %v", orphan, x.Spec.CIDRs)
 					}
 				}

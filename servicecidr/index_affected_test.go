@@ -10,12 +10,13 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/indextest"
 	"github.com/purekube/purekube/servicecidr"
 )
 
 // unnamedOutcome is what differs between two indexes and is not named.
-func unnamedOutcome(x, next *servicecidr.Index, affected []string) string {
+func unnamedOutcome(x, next *servicecidr.Index, affected []purekube.Key) string {
 	before, _ := x.PlanAll()
 	after, _ := next.PlanAll()
 	return indextest.Unnamed(before, after, affected, cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime"))

@@ -88,14 +88,14 @@ func BenchmarkIndexAddressEvent(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			one[0] = s.IPAddresses[i*7919%len(s.IPAddresses)]
 			gone, affected := x.Without(servicecidr.Snapshot{IPAddresses: one})
-			for _, name := range affected {
-				if _, err := gone.Plan(name); err != nil {
+			for _, key := range affected {
+				if _, err := gone.Plan(key); err != nil {
 					b.Fatal(err)
 				}
 			}
 			back, affected := gone.With(servicecidr.Snapshot{IPAddresses: one})
-			for _, name := range affected {
-				if _, err := back.Plan(name); err != nil {
+			for _, key := range affected {
+				if _, err := back.Plan(key); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -113,8 +113,8 @@ func BenchmarkIndexServiceCIDREvent(b *testing.B) {
 			if len(affected) == 0 {
 				b.Fatal("none is affected")
 			}
-			for _, name := range affected {
-				if _, err := next.Plan(name); err != nil {
+			for _, key := range affected {
+				if _, err := next.Plan(key); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -126,7 +126,7 @@ func BenchmarkIndexPlan(b *testing.B) {
 	bySize(b, func(b *testing.B, size int) {
 		x := servicecidr.NewIndex(shuffledCluster(size), careful)
 		for b.Loop() {
-			if _, err := x.Plan("cidr-00000"); err != nil {
+			if _, err := x.Plan(servicecidr.Key("cidr-00000")); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -138,7 +138,7 @@ func BenchmarkIndexCheckDeletion(b *testing.B) {
 	bySize(b, func(b *testing.B, size int) {
 		x := servicecidr.NewIndex(shuffledCluster(size), careful)
 		for b.Loop() {
-			if d, err := x.CheckDeletion("cidr-00002"); err != nil || !d.Safe {
+			if d, err := x.CheckDeletion(servicecidr.Key("cidr-00002"), 0); err != nil || !d.Safe {
 				b.Fatal(d, err)
 			}
 		}
@@ -160,7 +160,7 @@ func BenchmarkIndexDrainServiceCIDR(b *testing.B) {
 		for b.Loop() {
 			for own, left := x, s.IPAddresses; len(left) > 0; left = left[1:] {
 				own, _ = own.Without(servicecidr.Snapshot{IPAddresses: left[:1]})
-				if _, err := own.Plan("x"); err != nil {
+				if _, err := own.Plan(servicecidr.Key("x")); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -2,7 +2,13 @@ package servicecidr
 
 import (
 	"cmp"
+	"net/netip"
+	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/internal/persistent"
 )
 
 // until says how long a ServiceCIDR is certain to stay, as a place in the order of deletion: by the time at which the
@@ -29,37 +35,71 @@ func (u until) compare(v until) int {
 	return cmp.Or(cmp.Compare(u.class, v.class), u.seen.Compare(v.seen), u.at.Compare(v.at), cmp.Compare(u.name, v.name))
 }
 
-// setOrder fills in when x goes and how long it covers others.
-func (x *object) setOrder() {
-	deleting := !x.DeletionTimestamp.IsZero()
-	// One that is not being deleted is asked about as if its deletion began now, and then it comes
-	// after all the others.
-	x.goes = until{class: last}
-	if deleting {
-		// Times with and without a monotonic reading have no common order: it is taken off.
-		x.goes = until{atDeletion, x.seen.Round(0), x.DeletionTimestamp.Time, x.Name}
-		if x.unseen {
-			x.goes.class = unseen
-		}
+// compareCovers sorts ServiceCIDRs by how long they cover others, the longest first, then by name.
+func compareCovers(a, b *object) int {
+	return cmp.Or(b.covers.compare(a.covers), strings.Compare(a.Name, b.Name))
+}
+
+// order fills in when y goes and how long it covers others.
+func (x *Index) order(y *object) {
+	if x.o.matchUpstream() {
+		// Every other one counts as a cover.
+		y.goes, y.covers = until{class: last}, until{class: forever}
+		return
 	}
-	switch {
-	case !x.protected():
-		// D-25: without the finalizer nothing here holds it. Others' finalizers may go, or
-		// somebody may delete it, between two plans.
-		x.covers = until{}
-	case x.unseen:
-		// Its place in the order is not known: it may be that its finalizer goes already, by a record that is lost.
-		x.covers = until{}
-	case deleting:
-		x.covers = x.goes
-	default:
-		x.covers = until{class: forever}
+	// One that is not being deleted is asked about as if its deletion began now, and then it comes after all the others.
+	y.goes, y.covers = until{class: last}, until{class: forever}
+	if y.deleting() {
+		if x.recorded {
+			y.seen, _ = x.seen.Get(y.UID)
+			y.unseen = y.seen.IsZero()
+		}
+		// Times with and without a monotonic reading have no common order: it is taken off.
+		y.goes = until{atDeletion, y.seen.Round(0), y.DeletionTimestamp.Time, y.Name}
+		if y.unseen {
+			y.goes.class = unseen
+		}
+		y.covers = y.goes
+	}
+	// D-25: without the finalizer nothing here holds it. Others' finalizers may go, or somebody may delete it, between two
+	// plans. The place of one that is not recorded is not known: it may be that its finalizer goes already, by a record
+	// that is lost.
+	if !y.protected() || y.unseen {
+		y.covers = until{}
 	}
 }
 
-// mayRelyOn says whether y covers addresses of x (D-1): y is another one and stays longer. So of
-// all that contain an address and are being deleted, the last one has none to rely on. The package
-// comment says why a deletion that the plan does not know of comes later in the order.
-func (x *object) mayRelyOn(y *object) bool {
-	return x.Name != y.Name && y.covers.compare(x.goes) > 0
+// mayRelyOn reports whether y, by its prefix q, covers addresses of x's prefix p (D-1): it is another one and stays
+// longer. So of all that contain an address and are being deleted, the last one has none to rely on. The package comment
+// says why a deletion that the plan does not know of comes later in the order.
+//
+// Under MatchUpstream every entry of every ServiceCIDR counts, except the one entry that is asked about.
+func (o Options) mayRelyOn(x *object, p netip.Prefix, y *object, q netip.Prefix) bool {
+	if x == y {
+		return o.matchUpstream() && (p != q || x.repeats(p))
+	}
+	return y.covers.compare(x.goes) > 0
+}
+
+// sightings are what Snapshot.DeletionSeen says, and whether the caller records deletions at all, so that one without a
+// time has not been seen before. MatchUpstream does not know of them.
+type sightings struct {
+	recorded bool
+	seen     *persistent.Map[types.UID, time.Time]
+}
+
+func (s sightings) with(seen map[types.UID]time.Time) sightings {
+	times := s.seen.Edit()
+	for uid, at := range seen {
+		times.Set(uid, at)
+	}
+	return sightings{s.recorded || seen != nil, times.Map()}
+}
+
+func (s sightings) without(gone map[types.UID]time.Time) sightings {
+	times := s.seen.Edit()
+	for uid := range gone {
+		times.Delete(uid)
+	}
+	return sightings{s.recorded, times.Map()}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"go4.org/netipx"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -13,13 +14,13 @@ import (
 // Orphan is an address that would be left without a range, with the object that it belongs to.
 type Orphan struct {
 	// Address is the address.
-	Address netip.Addr
+	Address netip.Addr `json:"address"`
 	// IPAddress is the name of the IPAddress object. It is the address in canonical form wherever
 	// an API server has checked it.
-	IPAddress string
+	IPAddress string `json:"ipAddress"`
 	// Parent is the object that the address belongs to, from spec.parentRef: a Service, as a rule.
 	// The zero value where the IPAddress names none.
-	Parent networkingv1.ParentReference
+	Parent networkingv1.ParentReference `json:"parent"`
 }
 
 // Service returns the Service that the address belongs to, and false if its parent is another
@@ -58,8 +59,25 @@ func orphanOf(a netip.Addr, ip *networkingv1.IPAddress) Orphan {
 	return o
 }
 
-// firstOrphans are as many of them as the limit allows, sorted, each once. No limit is 0 or less.
-func firstOrphans(orphans []Orphan, limit int) (first []Orphan, more bool) {
+// orphans returns the addresses of these families in the ranges, sorted, each once: the first ones, and whether there are
+// more, or all for a limit of 0 or less.
+func (x *Index) orphans(ranges []netipx.IPRange, families family, limit int) (orphans []Orphan, more bool) {
+	for i := range len(countedAddresses{}) {
+		different := 0 // of this family: the first of all are among the first of each
+		for _, r := range ranges {
+			x.ips.in(families&(1<<i), r, func(a netip.Addr, ip *networkingv1.IPAddress) bool {
+				// They come in order. Those of one address come in any, so all of them are looked at.
+				if different == 0 || orphans[len(orphans)-1].Address != a {
+					different++
+				}
+				orphans = append(orphans, orphanOf(a, ip))
+				return limit <= 0 || different <= limit
+			})
+			if limit > 0 && different > limit {
+				break
+			}
+		}
+	}
 	orphans = sortOrphans(orphans)
 	if limit <= 0 || len(orphans) <= limit {
 		return orphans, false

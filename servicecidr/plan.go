@@ -1,8 +1,8 @@
 package servicecidr
 
 import (
+	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -18,36 +19,32 @@ const (
 	messageTerminating = "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"
 )
 
-// Plan decides about the ServiceCIDR of that name.
+// Plan decides about the ServiceCIDR of that key.
 //
 // Not being deleted, it gets the finalizer (BR-31-01) and then the condition Ready=True, unless
 // they are there. Being deleted, it gets Ready=False as long as an address would be orphaned
 // (BR-31-02); otherwise RecheckAt is the end of the grace period (BR-31-03), and from then on the
 // finalizer is removed. A blocked deletion has no RecheckAt: an event brings it back, see
-// AffectedByServiceCIDR and AffectedByIPAddress.
+// Index.With.
 //
 // A name that the snapshot does not hold gives an empty result. The error joins
 // *purekube.ObjectError: nil objects in the snapshot, and what the package comment lists under
 // Bad input, as far as this decision rests on it. What the result holds in spite of an error is
 // right: an error keeps the finalizer where it is, and nothing else back.
-func Plan(s Snapshot, name string, o Options) (Result, error) { return clusterOf(s, o).plan(name) }
+func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) { return NewIndex(s, o).Plan(key) }
 
-func (c cluster) plan(name string) (Result, error) {
-	if err := c.o.err(); err != nil {
+// Plan answers as the function [Plan] does.
+func (x *Index) Plan(key purekube.Key) (Result, error) {
+	if err := x.o.err(); err != nil {
 		return Result{}, err
 	}
 	var problems snapshot.Problems
-	c.reportNil(&problems)
-	x := c.find(name, &problems)
-	if x == nil {
+	x.report(&problems)
+	c := x.find(key, &problems)
+	if c == nil {
 		return Result{}, problems.Err()
 	}
-	var b obstacles
-	if x.deleting() {
-		found, _ := c.obstaclesOf([]*object{x}, c.ips, c.o)
-		b = found[0]
-	}
-	return decide(c.now, x, b, c.o, &problems), problems.Err()
+	return x.decide(c, map[netip.Prefix]shortest{}, &problems), problems.Err()
 }
 
 // PlanAll decides about every ServiceCIDR at the cost of about one look at each address. It
@@ -58,77 +55,65 @@ func (c cluster) plan(name string) (Result, error) {
 // and IPAddresses that the API server's allocator manages and whose name is not an address (not
 // under MatchUpstream). A problem that a ServiceCIDR's finalizer is kept for is in the error of that
 // outcome as well.
-func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return clusterOf(s, o).planAll() }
+func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s, o).PlanAll() }
 
-func (c cluster) planAll() ([]Outcome, error) {
-	if err := c.o.err(); err != nil {
+// PlanAll answers as the function [PlanAll] does.
+func (x *Index) PlanAll() ([]Outcome, error) {
+	if err := x.o.err(); err != nil {
 		return nil, err
 	}
-	subjects := make([]*object, 0, c.deleting.Len())
-	for _, x := range c.deleting.All() {
-		subjects = append(subjects, x)
-	}
 	var shared snapshot.Problems
-	c.reportNil(&shared)
-	found, u := c.obstaclesOf(subjects, c.ips, c.o)
-	u.report(&shared, c.o)
-
+	x.reportAll(&shared)
 	var outcomes []Outcome
-	add := func(x *object, b obstacles) {
+	asked := map[netip.Prefix]shortest{}
+	for _, c := range x.byName.All() {
 		var problems snapshot.Problems
-		result := decide(c.now, x, b, c.o, &problems)
+		result := x.decide(c, asked, &problems)
 		if err := problems.Err(); err != nil || !result.Empty() {
-			outcomes = append(outcomes, Outcome{Key: x.Name, Result: result, Err: err})
+			outcomes = append(outcomes, Outcome{Key: Key(c.Name), Result: result, Err: err})
 		}
 	}
-	for i, x := range subjects {
-		add(x, found[i])
-	}
-	for _, x := range c.byName.All() {
-		if !x.deleting() {
-			add(x, obstacles{})
-		}
-	}
-	for name := range c.duplicates {
+	for name := range x.cidrs.AmbiguousNames() {
 		var problems snapshot.Problems
-		problems.Add(duplicate(name))
-		outcomes = append(outcomes, Outcome{Key: name, Err: problems.Err()})
+		problems.Add(duplicate(name.Name))
+		outcomes = append(outcomes, Outcome{Key: Key(name.Name), Err: problems.Err()})
 	}
-	slices.SortFunc(outcomes, func(a, b Outcome) int { return strings.Compare(a.Key, b.Key) })
+	slices.SortFunc(outcomes, func(a, b Outcome) int { return a.Key.Compare(b.Key) })
 	return outcomes, shared.Err()
 }
 
-// decide returns what to do about x; b counts if x is being deleted.
-func decide(now time.Time, x *object, b obstacles, o Options, problems *snapshot.Problems) Result {
-	uid := x.UID
-	if o.matchUpstream() {
+// decide returns what to do about c. asked is for questions that several ServiceCIDRs have in common.
+func (x *Index) decide(c *object, asked map[netip.Prefix]shortest, problems *snapshot.Problems) Result {
+	uid := c.UID
+	if x.o.matchUpstream() {
 		uid = "" // upstream sends none (D-3)
 	} else {
-		for _, e := range x.problems {
+		for _, e := range c.problems {
 			problems.Add(e) // D-2
 		}
 	}
 
 	var result Result
 	act := func(a Action) { result.Actions = append(result.Actions, a) }
-	switch {
-	case !x.deleting():
+	if !c.deleting() {
 		// BR-31-01: upstream's order. A ServiceCIDR is not Ready without the finalizer.
-		if !x.protected() {
-			act(AddFinalizer{Name: x.Name, UID: uid})
+		if !c.protected() {
+			act(AddFinalizer{Name: c.Name, UID: uid})
 		}
-		setReady(now, x, uid, wantReady(true), act)
+		setReady(x.now, c, uid, wantReady(true), act)
 		return result
-
+	}
+	b := x.obstaclesOf(c, asked)
+	switch {
 	case b.blocked:
 		// BR-31-02: it stays, and says why.
-		setReady(now, x, uid, wantReady(false), act)
+		setReady(x.now, c, uid, wantReady(false), act)
 
 	case b.none():
-		if end := x.graceEnd(now, o); now.Before(end) {
+		if end := c.graceEnd(x.now, x.o); x.now.Before(end) {
 			result.RecheckAt = end
-		} else if x.protected() {
-			act(RemoveFinalizer{Name: x.Name, UID: uid})
+		} else if c.protected() {
+			act(RemoveFinalizer{Name: c.Name, UID: uid})
 		}
 	}
 	b.report(problems)

@@ -206,7 +206,7 @@ func TestPlan(t *testing.T) {
 		want:     servicecidr.Result{Actions: actions{blocked}},
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := servicecidr.Plan(tc.snapshot, x, careful)
+			got, err := servicecidr.Plan(tc.snapshot, servicecidr.Key(x), careful)
 			require.Empty(t, diff(tc.want, got), tc.reason)
 			require.Equal(t, tc.problems, problemsOf(t, err), tc.reason)
 			// The same from PlanAll, and whatever is wrong is said by one of its outcomes.
@@ -257,7 +257,7 @@ func TestBR3102_OnlyTheAllocatorsAddressesCount(t *testing.T) {
 			s := snapshotOf(cidrs(cidr("x", tc.cidr, deletedAt(longAgo))))
 			s.IPAddresses = []*networkingv1.IPAddress{labelled(tc.address, tc.labels)}
 			for _, o := range []servicecidr.Options{careful, upstream} {
-				d, err := servicecidr.CheckDeletion(s, "x", o)
+				d, err := servicecidr.CheckDeletion(s, servicecidr.Key("x"), 0, o)
 				require.NoError(t, err)
 				require.Equal(t, tc.counts, !d.Safe, tc.reason)
 				require.Equal(t, tc.counts, len(removed(planAll(s, o))) == 0, tc.reason)
@@ -291,7 +291,7 @@ func TestBR3103_GracePeriod(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, release := range []purekube.Upstream{"", purekube.V1_36} {
 				s := servicecidr.Snapshot{Now: tc.at, ServiceCIDRs: cidrs(cidr("x", of("10.0.0.0/24"), deletedAt(deletion)))}
-				r, err := servicecidr.Plan(s, "x", servicecidr.Options{MatchUpstream: release, GracePeriod: tc.period})
+				r, err := servicecidr.Plan(s, servicecidr.Key("x"), servicecidr.Options{MatchUpstream: release, GracePeriod: tc.period})
 				require.NoError(t, err)
 				require.True(t, tc.want.Equal(r.RecheckAt), "%s: want %v, got %v", tc.reason, tc.want, r.RecheckAt)
 				require.Equal(t, tc.want.IsZero(), len(r.Actions) == 1, tc.reason)
@@ -305,28 +305,9 @@ func TestBR3103_GracePeriod(t *testing.T) {
 
 func TestBR3103_AZeroNowDatesTheConditionWithTheZeroTime(t *testing.T) {
 	s := servicecidr.Snapshot{ServiceCIDRs: cidrs(cidr("x", of("10.0.0.0/24"), conditions()))}
-	r, err := servicecidr.Plan(s, "x", careful)
+	r, err := servicecidr.Plan(s, servicecidr.Key("x"), careful)
 	require.NoError(t, err)
 	require.Equal(t, actions{servicecidr.SetCondition{Name: "x", UID: uid("x"), Condition: ready(time.Time{})}}, r.Actions)
-}
-
-func TestBR3104_Retries(t *testing.T) {
-	var total time.Duration
-	want := 5 * time.Millisecond
-	for retry := 1; retry <= 15; retry++ {
-		d, ok := servicecidr.RetryDelay(retry)
-		require.True(t, ok, "retry %d", retry)
-		require.Equal(t, want, d, "retry %d", retry)
-		want *= 2
-		total += d
-	}
-	last, _ := servicecidr.RetryDelay(servicecidr.MaxRetries)
-	require.Equal(t, 81920*time.Millisecond, last, "the note says about 82 s")
-	for _, retry := range []int{-1, 0, 16, 64, 1 << 40} {
-		d, ok := servicecidr.RetryDelay(retry)
-		require.False(t, ok, "retry %d", retry)
-		require.Zero(t, d, "retry %d", retry)
-	}
 }
 
 func TestD1_EqualOnesDoNotCoverEachOther(t *testing.T) {
@@ -411,7 +392,7 @@ func TestD1_AnUnprotectedOneIsBlockedLikeAnyOther(t *testing.T) {
 	), "10.0.0.7")
 	says := map[string]bool{}
 	for _, o := range planAll(s, careful) {
-		says[o.Key] = len(o.Result.Actions) == 1 && o.Result.Actions[0] == servicecidr.Action(servicecidr.SetCondition{Name: o.Key, UID: uid(o.Key), Condition: terminating(now)})
+		says[o.Key.Name] = len(o.Result.Actions) == 1 && o.Result.Actions[0] == servicecidr.Action(servicecidr.SetCondition{Name: o.Key.Name, UID: uid(o.Key.Name), Condition: terminating(now)})
 	}
 	require.Equal(t, map[string]bool{"b": true, "c": true, "d": true}, says,
 		"a leans on b; nobody comes after b that it may rely on; c and d may not lean on each other")
@@ -420,10 +401,10 @@ func TestD1_AnUnprotectedOneIsBlockedLikeAnyOther(t *testing.T) {
 func TestD2_UpstreamTakesItForContained(t *testing.T) {
 	for _, spec := range [][]string{of("10.0.0.0/33"), nil, of("nonsense", "10.0.0.0/24/24")} {
 		s := snapshotOf(cidrs(cidr("x", spec, deletedAt(longAgo))), "10.0.0.7")
-		r, err := servicecidr.Plan(s, "x", upstream)
+		r, err := servicecidr.Plan(s, servicecidr.Key("x"), upstream)
 		require.NoError(t, err, "upstream does not notice")
 		require.Equal(t, actions{servicecidr.RemoveFinalizer{Name: "x"}}, r.Actions)
-		r, err = servicecidr.Plan(s, "x", careful)
+		r, err = servicecidr.Plan(s, servicecidr.Key("x"), careful)
 		require.Error(t, err)
 		require.True(t, r.Empty())
 	}
@@ -431,7 +412,7 @@ func TestD2_UpstreamTakesItForContained(t *testing.T) {
 
 func TestMatchUpstream_ANameThatIsNoAddressIsSkipped(t *testing.T) {
 	s := snapshotOf(cidrs(cidr("x", of("10.0.0.0/24"), deletedAt(longAgo))), "10.0.0.007")
-	r, err := servicecidr.Plan(s, "x", upstream)
+	r, err := servicecidr.Plan(s, servicecidr.Key("x"), upstream)
 	require.NoError(t, err)
 	require.Equal(t, actions{servicecidr.RemoveFinalizer{Name: "x"}}, r.Actions)
 	_, err = servicecidr.PlanAll(s, upstream)
@@ -464,14 +445,14 @@ func TestPlanAll_OutcomesAndErrors(t *testing.T) {
 		IPAddresses: []*networkingv1.IPAddress{nil, ip("10.9.0.9"), labelled("zero", map[string]string{"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io", "ipaddress.kubernetes.io/ip-family": ""})},
 	}
 	all, whole := servicecidr.PlanAll(s, careful)
-	var keys []string
+	var names []string
 	texts := map[string][]string{}
 	for _, o := range all {
-		keys = append(keys, o.Key)
-		texts[o.Key] = problemsOf(t, o.Err)
+		names = append(names, o.Key.Name)
+		texts[o.Key.Name] = problemsOf(t, o.Err)
 		require.Empty(t, o.Result.Actions, o.Key)
 	}
-	require.Equal(t, []string{"bad", "fresh", "six", "twice"}, keys, "sorted, only those with something to say")
+	require.Equal(t, []string{"bad", "fresh", "six", "twice"}, names, "sorted, only those with something to say")
 	unknown := []string{"IPAddress: nil object in the snapshot"}
 	require.Equal(t, map[string][]string{
 		"bad":   {`ServiceCIDR bad: spec.cidrs[1]: netip.ParsePrefix("x"): no '/'`},

@@ -1,10 +1,13 @@
 package servicecidr
 
 import (
+	"iter"
 	"net/netip"
 
 	"go4.org/netipx"
 	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/purekube/purekube/internal/persistent"
 )
 
 // PrefixContainsIP says whether a Service may have the address a from the prefix p: p contains
@@ -29,25 +32,25 @@ func usable(p netip.Prefix) (r netipx.IPRange, ok bool) {
 	return r, r.IsValid()
 }
 
-// OverlapsPrefix returns the ServiceCIDRs that have a prefix with addresses in common with p, in
+// CIDRsOverlapping returns the ServiceCIDRs that have a prefix with addresses in common with p, in
 // the order given, each once (upstream's repeats one for every prefix of it that matches). They
 // are the caller's own objects, not copies. Nil objects and strings that do not parse are skipped;
 // p need not be in canonical form.
-func OverlapsPrefix(cidrs []*networkingv1.ServiceCIDR, p netip.Prefix) []*networkingv1.ServiceCIDR {
+func CIDRsOverlapping(cidrs []*networkingv1.ServiceCIDR, p netip.Prefix) []*networkingv1.ServiceCIDR {
 	return having(cidrs, p.Overlaps)
 }
 
-// ContainsPrefix returns the ServiceCIDRs that have a prefix that contains the whole of p; one that is
-// equal to p does. Like OverlapsPrefix it returns the caller's own objects, in the order given, and
+// CIDRsContaining returns the ServiceCIDRs that have a prefix that contains the whole of p; one that is
+// equal to p does. Like CIDRsOverlapping it returns the caller's own objects, in the order given, and
 // skips nil objects and strings that do not parse.
-func ContainsPrefix(cidrs []*networkingv1.ServiceCIDR, p netip.Prefix) []*networkingv1.ServiceCIDR {
+func CIDRsContaining(cidrs []*networkingv1.ServiceCIDR, p netip.Prefix) []*networkingv1.ServiceCIDR {
 	return having(cidrs, func(q netip.Prefix) bool { return q.Bits() <= p.Bits() && q.Overlaps(p) })
 }
 
-// ContainsAddress returns the ServiceCIDRs that have a prefix that contains the address a, as
-// PrefixContainsIP has it. Like OverlapsPrefix it returns the caller's own objects, in the order
+// CIDRsWithAddress returns the ServiceCIDRs that have a prefix that contains the address a, as
+// PrefixContainsIP has it. Like CIDRsOverlapping it returns the caller's own objects, in the order
 // given, and skips nil objects and strings that do not parse.
-func ContainsAddress(cidrs []*networkingv1.ServiceCIDR, a netip.Addr) []*networkingv1.ServiceCIDR {
+func CIDRsWithAddress(cidrs []*networkingv1.ServiceCIDR, a netip.Addr) []*networkingv1.ServiceCIDR {
 	return having(cidrs, func(q netip.Prefix) bool { return PrefixContainsIP(q, a) })
 }
 
@@ -66,4 +69,36 @@ func having(cidrs []*networkingv1.ServiceCIDR, property func(netip.Prefix) bool)
 		}
 	}
 	return found
+}
+
+// prefixesOf returns the entries of spec.cidrs that parse, masked.
+func prefixesOf(cidrs []*networkingv1.ServiceCIDR) []netip.Prefix {
+	var prefixes []netip.Prefix
+	for _, c := range cidrs {
+		for _, s := range c.Spec.CIDRs {
+			if p, err := netip.ParsePrefix(s); err == nil {
+				prefixes = append(prefixes, p.Masked())
+			}
+		}
+	}
+	return prefixes
+}
+
+// containing returns the values of the prefixes that contain the address, as PrefixContainsIP has it.
+func containing[V any](ps *persistent.Prefixes[V], a netip.Addr) iter.Seq[V] {
+	return func(yield func(V) bool) {
+		if a.Zone() != "" {
+			return
+		}
+		for p := range ps.Around(netip.PrefixFrom(a, a.BitLen())) {
+			if !PrefixContainsIP(p, a) {
+				continue
+			}
+			for value := range ps.Of(p) {
+				if !yield(value) {
+					return
+				}
+			}
+		}
+	}
 }

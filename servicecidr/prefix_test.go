@@ -73,21 +73,21 @@ func TestWhoOverlapsAndWhoContains(t *testing.T) {
 		got          []*networkingv1.ServiceCIDR
 		want         []string
 	}{
-		{"overlap", "in the order given, each once", servicecidr.OverlapsPrefix(all, netip.MustParsePrefix("10.0.0.0/24")), of("z-wide", "dual", "half", "bad", "twice", "leaving")},
-		{"overlap of one not canonical", "is that of the canonical one", servicecidr.OverlapsPrefix(all, netip.MustParsePrefix("10.0.0.200/25")), of("z-wide", "dual", "half", "bad", "twice", "leaving")},
-		{"overlap, IPv6", "dual stack", servicecidr.OverlapsPrefix(all, netip.MustParsePrefix("fd00::/8")), of("dual")},
-		{"overlap, mapped", "IPv6 as well", servicecidr.OverlapsPrefix(all, netip.MustParsePrefix("::/0")), of("dual", "mapped")},
-		{"overlap, zero", "nothing", servicecidr.OverlapsPrefix(all, netip.Prefix{}), nil},
-		{"contain a prefix", "equal ones do", servicecidr.ContainsPrefix(all, netip.MustParsePrefix("10.0.0.0/24")), of("z-wide", "dual", "bad", "twice", "leaving")},
-		{"contain a shorter prefix", "only the wide one", servicecidr.ContainsPrefix(all, netip.MustParsePrefix("10.0.0.0/20")), of("z-wide")},
-		{"contain a prefix of IPv6", "as short, other family", servicecidr.ContainsPrefix(all, netip.MustParsePrefix("fd00::/120")), of("dual")},
-		{"contain a prefix, zero", "nothing", servicecidr.ContainsPrefix(all, netip.Prefix{}), nil},
-		{"contain an address", "each once", servicecidr.ContainsAddress(all, netip.MustParseAddr("10.0.0.7")), of("z-wide", "dual", "bad", "twice", "leaving")},
-		{"contain a network address", "none begins before it", servicecidr.ContainsAddress(all, netip.MustParseAddr("10.0.0.0")), nil},
-		{"contain the middle", ".128 is the network address of one", servicecidr.ContainsAddress(all, netip.MustParseAddr("10.0.0.128")), of("z-wide", "dual", "bad", "twice", "leaving")},
-		{"contain a broadcast address", "only the wide one goes on after it", servicecidr.ContainsAddress(all, netip.MustParseAddr("10.0.0.255")), of("z-wide")},
-		{"contain a mapped address", "mapped only", servicecidr.ContainsAddress(all, netip.MustParseAddr("::ffff:10.0.0.7")), of("mapped")},
-		{"contain an address, zero", "nothing", servicecidr.ContainsAddress(all, netip.Addr{}), nil},
+		{"overlap", "in the order given, each once", servicecidr.CIDRsOverlapping(all, netip.MustParsePrefix("10.0.0.0/24")), of("z-wide", "dual", "half", "bad", "twice", "leaving")},
+		{"overlap of one not canonical", "is that of the canonical one", servicecidr.CIDRsOverlapping(all, netip.MustParsePrefix("10.0.0.200/25")), of("z-wide", "dual", "half", "bad", "twice", "leaving")},
+		{"overlap, IPv6", "dual stack", servicecidr.CIDRsOverlapping(all, netip.MustParsePrefix("fd00::/8")), of("dual")},
+		{"overlap, mapped", "IPv6 as well", servicecidr.CIDRsOverlapping(all, netip.MustParsePrefix("::/0")), of("dual", "mapped")},
+		{"overlap, zero", "nothing", servicecidr.CIDRsOverlapping(all, netip.Prefix{}), nil},
+		{"contain a prefix", "equal ones do", servicecidr.CIDRsContaining(all, netip.MustParsePrefix("10.0.0.0/24")), of("z-wide", "dual", "bad", "twice", "leaving")},
+		{"contain a shorter prefix", "only the wide one", servicecidr.CIDRsContaining(all, netip.MustParsePrefix("10.0.0.0/20")), of("z-wide")},
+		{"contain a prefix of IPv6", "as short, other family", servicecidr.CIDRsContaining(all, netip.MustParsePrefix("fd00::/120")), of("dual")},
+		{"contain a prefix, zero", "nothing", servicecidr.CIDRsContaining(all, netip.Prefix{}), nil},
+		{"contain an address", "each once", servicecidr.CIDRsWithAddress(all, netip.MustParseAddr("10.0.0.7")), of("z-wide", "dual", "bad", "twice", "leaving")},
+		{"contain a network address", "none begins before it", servicecidr.CIDRsWithAddress(all, netip.MustParseAddr("10.0.0.0")), nil},
+		{"contain the middle", ".128 is the network address of one", servicecidr.CIDRsWithAddress(all, netip.MustParseAddr("10.0.0.128")), of("z-wide", "dual", "bad", "twice", "leaving")},
+		{"contain a broadcast address", "only the wide one goes on after it", servicecidr.CIDRsWithAddress(all, netip.MustParseAddr("10.0.0.255")), of("z-wide")},
+		{"contain a mapped address", "mapped only", servicecidr.CIDRsWithAddress(all, netip.MustParseAddr("::ffff:10.0.0.7")), of("mapped")},
+		{"contain an address, zero", "nothing", servicecidr.CIDRsWithAddress(all, netip.Addr{}), nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var names []string
@@ -97,5 +97,5 @@ func TestWhoOverlapsAndWhoContains(t *testing.T) {
 			require.Equal(t, tc.want, names, tc.reason)
 		})
 	}
-	require.Same(t, all[2], servicecidr.ContainsPrefix(all, netip.MustParsePrefix("fd00::/120"))[0], "the caller's own object")
+	require.Same(t, all[2], servicecidr.CIDRsContaining(all, netip.MustParsePrefix("fd00::/120"))[0], "the caller's own object")
 }

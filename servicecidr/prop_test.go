@@ -172,7 +172,7 @@ func TestProperty_TheRules(t *testing.T) {
 			}
 		}
 		for _, x := range s.ServiceCIDRs {
-			d, _ := servicecidr.CheckDeletion(s, x.Name, careful)
+			d, _ := servicecidr.CheckDeletion(s, servicecidr.Key(x.Name), 0, careful)
 			want := oracleOrphans(s, x)
 			slices.SortFunc(want, netip.Addr.Compare)
 			require.Empty(t, diff(slices.Compact(want), addressesOf(d.Orphans)), "seed %d, %s", seed, x.Name)
@@ -198,17 +198,14 @@ func TestProperty_DeterministicAndApart(t *testing.T) {
 			require.Empty(t, cmp.Diff(all, again, compareErrors), "seed %d", seed)
 			require.Empty(t, aliasing.Shared(s, all), "seed %d", seed)
 			require.True(t, slices.IsSortedFunc(all, func(a, b servicecidr.Outcome) int {
-				if a.Key < b.Key {
-					return -1
-				}
-				return 1
+				return a.Key.Compare(b.Key)*2 + 1
 			}), "seed %d: each key once, sorted", seed)
 			for _, name := range of("a", "b", "c", "h", "", "not there") {
-				one, err := servicecidr.Plan(s, name, o)
+				one, err := servicecidr.Plan(s, servicecidr.Key(name), o)
 				require.Empty(t, diff(outcomeOf(all, name).Result, one), "seed %d, %s", seed, name)
 				require.Subset(t, problemsOf(t, err), problemsOf(t, outcomeOf(all, name).Err), "seed %d, %s", seed, name)
-				d, derr := servicecidr.CheckDeletion(s, name, o)
-				d2, derr2 := servicecidr.CheckDeletion(shuffled(t, seed, s), name, o)
+				d, derr := servicecidr.CheckDeletion(s, servicecidr.Key(name), 0, o)
+				d2, derr2 := servicecidr.CheckDeletion(shuffled(t, seed, s), servicecidr.Key(name), 0, o)
 				require.Empty(t, diff(d, d2), "seed %d", seed)
 				require.Equal(t, problemsOf(t, derr), problemsOf(t, derr2), "seed %d", seed)
 				require.Empty(t, aliasing.Shared(s, d), "seed %d", seed)
@@ -256,7 +253,7 @@ func TestProperty_Converges(t *testing.T) {
 				later = earliest(later, o.Result.RecheckAt)
 				for _, a := range o.Result.Actions {
 					covered := coveredAddresses(s)
-					s.ServiceCIDRs = carryOut(s.ServiceCIDRs, o.Key, a)
+					s.ServiceCIDRs = carryOut(s.ServiceCIDRs, o.Key.Name, a)
 					require.Equal(t, covered, coveredAddresses(s), "seed %d: %v orphans", seed, a)
 					wrote = true
 				}
@@ -292,7 +289,7 @@ func earliest(a, b time.Time) time.Time {
 
 func coveredAddresses(s servicecidr.Snapshot) (covered []string) {
 	for _, ip := range s.IPAddresses {
-		if len(servicecidr.ContainsAddress(s.ServiceCIDRs, netip.MustParseAddr(ip.Name))) > 0 {
+		if len(servicecidr.CIDRsWithAddress(s.ServiceCIDRs, netip.MustParseAddr(ip.Name))) > 0 {
 			covered = append(covered, ip.Name)
 		}
 	}
@@ -324,9 +321,9 @@ func TestProperty_NoOtherDivergence(t *testing.T) {
 		s := randomSnapshot(r, nasty{})
 		s.DeletionSeen = nil // upstream has no such record
 		for _, x := range s.ServiceCIDRs {
-			got, err := servicecidr.Plan(s, x.Name, careful)
+			got, err := servicecidr.Plan(s, servicecidr.Key(x.Name), careful)
 			require.NoError(t, err)
-			want, err := servicecidr.Plan(s, x.Name, upstream)
+			want, err := servicecidr.Plan(s, servicecidr.Key(x.Name), upstream)
 			require.NoError(t, err)
 			for i, a := range got.Actions {
 				got.Actions[i] = withoutUID(a)
@@ -339,7 +336,7 @@ func TestProperty_NoOtherDivergence(t *testing.T) {
 			together := slices.ContainsFunc(s.ServiceCIDRs, func(y *networkingv1.ServiceCIDR) bool {
 				unreliable := y.DeletionTimestamp != nil || !slices.Contains(y.Finalizers, servicecidr.Finalizer)
 				return y != x && unreliable && slices.ContainsFunc(x.Spec.CIDRs, func(p string) bool {
-					return len(servicecidr.OverlapsPrefix(cidrs(y), netip.MustParsePrefix(p))) > 0
+					return len(servicecidr.CIDRsOverlapping(cidrs(y), netip.MustParsePrefix(p))) > 0
 				})
 			})
 			require.True(t, together, "seed %d, %s", seed, x.Name)

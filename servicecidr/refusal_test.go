@@ -117,7 +117,7 @@ func TestD3_D26_ANewObjectOfTheNameIsNotWrittenTo(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			gone := cidr("x", of("10.0.0.0/24"), deletedAt(longAgo))
-			r, err := servicecidr.Plan(snapshotOf(cidrs(gone), tc.addresses...), "x", careful)
+			r, err := servicecidr.Plan(snapshotOf(cidrs(gone), tc.addresses...), servicecidr.Key("x"), careful)
 			require.NoError(t, err)
 			require.Len(t, r.Actions, 1)
 			require.Equal(t, tc.action, r.Actions[0].String())
@@ -130,7 +130,7 @@ func TestD3_D26_ANewObjectOfTheNameIsNotWrittenTo(t *testing.T) {
 			require.Empty(t, made, tc.reason)
 			require.Equal(t, before, clusterOf(server).ServiceCIDRs, tc.reason)
 
-			asUpstream, err := servicecidr.Plan(snapshotOf(cidrs(gone), tc.addresses...), "x", upstream)
+			asUpstream, err := servicecidr.Plan(snapshotOf(cidrs(gone), tc.addresses...), servicecidr.Key("x"), upstream)
 			require.NoError(t, err)
 			made, _ = execute(server, asUpstream)
 			require.Len(t, made, 1, "upstream writes to whatever has the name")
@@ -147,19 +147,19 @@ func TestD25_ConvergesOnceTheFinalizerIsThere(t *testing.T) {
 		ip("10.0.0.7"),
 	)
 	s := clusterOf(server)
-	r, err := servicecidr.Plan(s, "leaving", careful)
+	r, err := servicecidr.Plan(s, servicecidr.Key("leaving"), careful)
 	require.NoError(t, err)
 	made, _ := execute(server, r)
 	require.Equal(t, []string{"SetCondition leaving: Ready=False Terminating"}, made, "new may be gone at any moment")
 
-	r, err = servicecidr.Plan(clusterOf(server), "new", careful)
+	r, err = servicecidr.Plan(clusterOf(server), servicecidr.Key("new"), careful)
 	require.NoError(t, err)
 	made, _ = execute(server, r)
 	require.Equal(t, []string{"AddFinalizer new"}, made)
 
 	oldObj, after := s.ServiceCIDRs[1], clusterOf(server)
-	require.Equal(t, []string{"leaving", "new"}, servicecidr.AffectedByServiceCIDR(after, oldObj, after.ServiceCIDRs[1], careful), "the finalizer brings leaving back")
-	r, err = servicecidr.Plan(after, "leaving", careful)
+	require.Equal(t, keys("leaving", "new"), affectedByServiceCIDR(t, after, oldObj, after.ServiceCIDRs[1], careful), "the finalizer brings leaving back")
+	r, err = servicecidr.Plan(after, servicecidr.Key("leaving"), careful)
 	require.NoError(t, err)
 	made, _ = execute(server, r)
 	require.Equal(t, []string{"RemoveFinalizer leaving"}, made)

@@ -52,9 +52,6 @@ type Options struct {
 	// GracePeriod replaces DeletionGracePeriod. Zero or negative: none. The package comment says what it must be longer
 	// than.
 	GracePeriod *time.Duration
-	// MaxOrphans is how many orphans CheckDeletion names, the first by address. With an Index, a refusal then costs the
-	// same however many there are. Zero or negative: all of them. Explain always names all.
-	MaxOrphans int
 }
 
 func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
@@ -72,8 +69,19 @@ func (o Options) gracePeriod() time.Duration {
 // Result is what a plan decided for one ServiceCIDR.
 type Result = purekube.Result[Action]
 
-// Outcome is one ServiceCIDR's share of a whole-cluster plan; the key is its name.
-type Outcome = purekube.OutcomeBy[string, Action]
+// Outcome is one ServiceCIDR's share of a whole-cluster plan.
+type Outcome = purekube.Outcome[Action]
+
+// Key is the key of the ServiceCIDR of that name.
+func Key(name string) purekube.Key { return purekube.Key{Kind: kindServiceCIDR, Name: name} }
+
+// KeyOf is the key of a ServiceCIDR; the zero Key for nil.
+func KeyOf(c *networkingv1.ServiceCIDR) purekube.Key {
+	if c == nil {
+		return purekube.Key{}
+	}
+	return Key(c.Name)
+}
 
 const (
 	kindServiceCIDR = "ServiceCIDR"

@@ -11,6 +11,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/snapshotfuzz"
 	"github.com/purekube/purekube/servicecidr"
 )
@@ -62,24 +63,24 @@ func (d snapshotDocument) snapshot() servicecidr.Snapshot {
 // wholeQuestions are the exported functions for one snapshot.
 type wholeQuestions struct {
 	planAll    func() ([]servicecidr.Outcome, error)
-	plan       func(name string) (servicecidr.Result, error)
+	plan       func(purekube.Key) (servicecidr.Result, error)
 	explainAll func() ([]servicecidr.Explanation, error)
-	explain    func(name string) (servicecidr.Explanation, error)
-	deletion   func(name string) (servicecidr.Deletion, error)
+	explain    func(purekube.Key) (servicecidr.Explanation, error)
+	deletion   func(purekube.Key) (servicecidr.Deletion, error)
 }
 
 func byFunctions(s servicecidr.Snapshot, o servicecidr.Options) wholeQuestions {
 	return wholeQuestions{
 		func() ([]servicecidr.Outcome, error) { return servicecidr.PlanAll(s, o) },
-		func(name string) (servicecidr.Result, error) { return servicecidr.Plan(s, name, o) },
+		func(key purekube.Key) (servicecidr.Result, error) { return servicecidr.Plan(s, key, o) },
 		func() ([]servicecidr.Explanation, error) { return servicecidr.ExplainAll(s, o) },
-		func(name string) (servicecidr.Explanation, error) { return servicecidr.Explain(s, name, o) },
-		func(name string) (servicecidr.Deletion, error) { return servicecidr.CheckDeletion(s, name, o) },
+		func(key purekube.Key) (servicecidr.Explanation, error) { return servicecidr.Explain(s, key, o) },
+		func(key purekube.Key) (servicecidr.Deletion, error) { return servicecidr.CheckDeletion(s, key, 0, o) },
 	}
 }
 
 func byIndex(x *servicecidr.Index) wholeQuestions {
-	return wholeQuestions{x.PlanAll, x.Plan, x.ExplainAll, x.Explain, x.CheckDeletion}
+	return wholeQuestions{x.PlanAll, x.Plan, x.ExplainAll, x.Explain, func(key purekube.Key) (servicecidr.Deletion, error) { return x.CheckDeletion(key, 0) }}
 }
 
 // grown is the Index of the snapshot, made object by object where these can be told apart.
@@ -103,47 +104,49 @@ func askAll(s servicecidr.Snapshot, q wholeQuestions) []snapshotfuzz.Answer {
 	explained, err := q.explainAll()
 	add("ExplainAll", explained, err)
 	for _, n := range snapshotfuzz.Names(s.ServiceCIDRs) {
-		plan, err := q.plan(n.Name)
+		plan, err := q.plan(servicecidr.Key(n.Name))
 		add("Plan "+n.Name, plan, err)
 		for i, a := range plan.Actions {
 			add(fmt.Sprintf("Request %s %d", n.Name, i), []any{a.Request(make([]runtime.Object, i)), a.String()}, nil)
 		}
-		deletion, err := q.deletion(n.Name)
+		deletion, err := q.deletion(servicecidr.Key(n.Name))
 		add("CheckDeletion "+n.Name, deletion, err)
-		explanation, err := q.explain(n.Name)
+		explanation, err := q.explain(servicecidr.Key(n.Name))
 		add("Explain "+n.Name, explanation, err)
 	}
 	return answers
 }
 
-// askAffected asks about each object as added, deleted and updated.
+// askAffected asks about each object as updated, added and deleted.
 func askAffected(s servicecidr.Snapshot, o servicecidr.Options) []snapshotfuzz.Answer {
 	var answers []snapshotfuzz.Answer
 	var names []string
-	for i, c := range snapshotfuzz.Sorted(s.ServiceCIDRs) {
-		answers = append(answers, snapshotfuzz.Answer{Question: fmt.Sprintf("AffectedByServiceCIDR %d", i), Value: [][]string{
-			servicecidr.AffectedByServiceCIDR(s, nil, c, o), servicecidr.AffectedByServiceCIDR(s, c, nil, o), servicecidr.AffectedByServiceCIDR(s, c, c, o)}})
-	}
-	for i, ip := range snapshotfuzz.Sorted(s.IPAddresses) {
-		answers = append(answers, snapshotfuzz.Answer{Question: fmt.Sprintf("AffectedByIPAddress %d", i), Value: [][]string{
-			servicecidr.AffectedByIPAddress(s, nil, ip, o), servicecidr.AffectedByIPAddress(s, ip, nil, o), servicecidr.AffectedByIPAddress(s, ip, ip, o)}})
-	}
 	x := servicecidr.NewIndex(s, o)
 	without := func(question string, gone servicecidr.Snapshot) {
 		next, affected := x.Without(gone)
 		all, err := next.PlanAll()
 		answers = append(answers, snapshotfuzz.Answer{Question: question, Value: []any{all, affected}, Err: err})
 	}
+	with := func(question string, one servicecidr.Snapshot) {
+		_, updated := x.With(one)
+		gone, _ := x.Without(one)
+		_, added := gone.With(one)
+		answers = append(answers, snapshotfuzz.Answer{Question: question, Value: []any{updated, added}})
+	}
 	for i, c := range snapshotfuzz.Sorted(s.ServiceCIDRs) {
-		without(fmt.Sprintf("Without ServiceCIDR %d", i), servicecidr.Snapshot{ServiceCIDRs: []*networkingv1.ServiceCIDR{c}})
+		one := servicecidr.Snapshot{ServiceCIDRs: []*networkingv1.ServiceCIDR{c}}
+		with(fmt.Sprintf("With ServiceCIDR %d", i), one)
+		without(fmt.Sprintf("Without ServiceCIDR %d", i), one)
 	}
 	for i, ip := range snapshotfuzz.Sorted(s.IPAddresses) {
-		without(fmt.Sprintf("Without IPAddress %d", i), servicecidr.Snapshot{IPAddresses: []*networkingv1.IPAddress{ip}})
+		one := servicecidr.Snapshot{IPAddresses: []*networkingv1.IPAddress{ip}}
+		with(fmt.Sprintf("With IPAddress %d", i), one)
+		without(fmt.Sprintf("Without IPAddress %d", i), one)
 	}
 	for _, text := range []string{"10.0.0.0/24", "10.0.0.128/25", "fd00::/112", "::ffff:10.0.0.0/120"} {
 		p := netip.MustParsePrefix(text)
-		for question, found := range map[string][]*networkingv1.ServiceCIDR{"OverlapsPrefix": servicecidr.OverlapsPrefix(s.ServiceCIDRs, p),
-			"ContainsPrefix": servicecidr.ContainsPrefix(s.ServiceCIDRs, p), "ContainsAddress": servicecidr.ContainsAddress(s.ServiceCIDRs, p.Addr().Next())} {
+		for question, found := range map[string][]*networkingv1.ServiceCIDR{"CIDRsOverlapping": servicecidr.CIDRsOverlapping(s.ServiceCIDRs, p),
+			"CIDRsContaining": servicecidr.CIDRsContaining(s.ServiceCIDRs, p), "CIDRsWithAddress": servicecidr.CIDRsWithAddress(s.ServiceCIDRs, p.Addr().Next())} {
 			// They are the caller's own, and in the caller's order.
 			for _, c := range snapshotfuzz.Sorted(found) {
 				question += " " + c.Name
@@ -183,14 +186,14 @@ func permits(s servicecidr.Snapshot) map[string]bool {
 	for _, p := range plans {
 		for _, a := range p.Result.Actions {
 			if _, removes := a.(servicecidr.RemoveFinalizer); removes {
-				allowed["remove the finalizer of "+p.Key] = true
+				allowed["remove the finalizer of "+p.Key.Name] = true
 			}
 		}
 	}
 	explanations, _ := servicecidr.ExplainAll(s, servicecidr.Options{})
 	for _, e := range explanations {
 		if e.Deletion.Safe {
-			allowed["delete "+e.Key] = true
+			allowed["delete "+e.Key.Name] = true
 		}
 	}
 	return allowed

@@ -5,95 +5,131 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/purekube/purekube"
 )
 
-func TestAffectedByNode(t *testing.T) {
-	all := func(n int) (names []string) {
+// keysOf are the keys of these names.
+func keysOf(names ...string) (keys []purekube.Key) {
+	for _, name := range names {
+		keys = append(keys, Key(name))
+	}
+	return keys
+}
+
+// A node that comes, changes or goes affects itself, and every node if the step is another one then.
+func TestAffected(t *testing.T) {
+	all := func(n int, more ...string) []purekube.Key {
+		var names []string
 		for _, node := range fleet(n, absent) {
 			names = append(names, node.Name)
 		}
-		return names
+		return keysOf(append(names, more...)...)
 	}
-	few, many := fleet(100, "0"), fleet(101, "0")
+	one := func(nodes ...*corev1.Node) []*corev1.Node { return nodes }
+	hundred, zone := fleet(100, "0"), node("zone", "15")
 	for _, tc := range []struct {
-		name, reason   string
-		s              Snapshot
-		oldObj, newObj *corev1.Node
-		want           []string
+		name, reason  string
+		before        Snapshot
+		changed, gone []*corev1.Node
+		want          []purekube.Key
 	}{
-		{"added", "the node itself", Snapshot{Nodes: few}, nil, few[3], []string{"node-00003"}},
-		{"added, up", "the 101st node moves the step, which every node says", Snapshot{Nodes: many}, nil, many[100], all(101)},
-		{"added, up already", "each step change counts once", Snapshot{Step: 1, Nodes: many}, nil, many[100], []string{"node-00100"}},
-		{"updated", "no step moves when no node comes or goes", Snapshot{Nodes: many}, many[7], many[7], []string{"node-00007"}},
-		{"deleted", "its own plan is empty now", Snapshot{Nodes: few}, node("gone", "0"), nil, []string{"gone"}},
-		{"deleted, down", "89 nodes are too few for step 1", Snapshot{Step: 1, Nodes: fleet(89, "15")}, node("zone", "15"), nil, append(all(89), "zone")},
-		{"deleted, within the overlap", "90 nodes are enough for step 1", Snapshot{Step: 1, Nodes: fleet(90, "15")}, node("zone", "15"), nil, []string{"zone"}},
-		{"a step past the table", "stands for the last one, and is left downwards", Snapshot{Step: 9, Nodes: few[:2]}, nil, few[1], all(2)},
-		{"two nodes of one name", "are one node: 100 of them", Snapshot{Nodes: append(fleet(100, "0"), few[0])}, nil, few[0], []string{"node-00000"}},
-		{"nil and nameless nodes", "do not count, and have no plan", Snapshot{Nodes: append(fleet(100, "0"), nil, node("", "0"))}, nil, node("", "0"), nil},
-		{"nothing", "no event", Snapshot{Nodes: many}, nil, nil, nil},
+		{"added", "the node itself", Snapshot{Nodes: fleet(99, "0")}, one(zone), nil, keysOf("zone")},
+		{"added, up", "the 101st node moves the step, which every node says", Snapshot{Nodes: hundred}, one(zone), nil, all(100, "zone")},
+		{"added, up already", "each step change counts once", Snapshot{Step: 1, Nodes: hundred}, one(zone), nil, keysOf("zone")},
+		{"updated", "no step moves when no node comes or goes", Snapshot{Nodes: hundred}, one(hundred[7]), nil, keysOf("node-00007")},
+		{"deleted", "its own plan is empty now", Snapshot{Nodes: append(fleet(99, "0"), zone)}, nil, one(zone), keysOf("zone")},
+		{"deleted, down", "89 nodes are too few for step 1", Snapshot{Step: 1, Nodes: append(fleet(89, "15"), zone)}, nil, one(zone), all(89, "zone")},
+		{"deleted, within the overlap", "90 nodes are enough for step 1", Snapshot{Step: 1, Nodes: append(fleet(90, "15"), zone)}, nil, one(zone), keysOf("zone")},
+		{"a step past the table", "stands for the last one, and is left downwards", Snapshot{Step: 9, Nodes: hundred[:1]}, hundred[1:2], nil, all(2)},
+		{"two nodes of one name", "are one node: 100 of them", Snapshot{Nodes: hundred}, one(hundred[0], hundred[0]), nil, keysOf("node-00000")},
+		{"nil and nameless nodes", "do not count, and have no plan", Snapshot{Nodes: hundred}, one(nil, node("", "0")), nil, nil},
+		{"not there", "nothing is gone", Snapshot{Nodes: hundred}, nil, one(nil, node("", "0"), zone), nil},
+		{"nothing", "no event", Snapshot{Nodes: hundred}, nil, nil, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := AffectedByNode(tc.s, tc.oldObj, tc.newObj, Options{})
-			if len(tc.want) == 0 {
-				require.Empty(t, got, tc.reason)
-				return
-			}
-			require.Equal(t, tc.want, got, tc.reason)
+			x := NewIndex(tc.before, Options{})
+			x, added := x.With(Snapshot{Nodes: tc.changed})
+			_, removed := x.Without(Snapshot{Nodes: tc.gone})
+			require.Equal(t, tc.want, append(added, removed...), tc.reason)
 		})
 	}
 }
 
-// A caller that plans what AffectedByNode names, node event by node event, has every node right
+// A caller that plans what With and Without name, node event by node event, has every node right
 // after each, with one write for a node that comes and one for each node when the step moves.
-func TestAffectedByNodeIsEnough(t *testing.T) {
-	s := Snapshot{}
+func TestAffectedIsEnough(t *testing.T) {
+	x := NewIndex(Snapshot{}, Options{})
+	nodes := map[purekube.Key]*corev1.Node{}
 	writes := 0
-	happens := func(oldObj, newObj *corev1.Node) {
+	happens := func(next *Index, affected []purekube.Key) {
 		t.Helper()
-		names := AffectedByNode(s, oldObj, newObj, Options{})
-		before := s.Step
-		s.Step = Table{}.Settle(s.Step, len(s.Nodes))
-		if s.Step == before {
-			require.Len(t, names, 1)
+		if next.Step() == x.Step() {
+			require.Len(t, affected, 1)
 		}
-		byName := map[string]int{}
-		for i, n := range s.Nodes {
-			byName[n.Name] = i
-		}
-		for _, name := range names {
-			i, there := byName[name]
-			if !there {
-				continue
-			}
-			result, err := Plan(s, name, Options{})
+		x = next
+		for _, key := range affected {
+			result, err := x.Plan(key)
 			require.NoError(t, err)
 			for _, a := range result.Actions {
-				s.Nodes[i] = a.(SetTTL).Apply(s.Nodes[i])
+				nodes[key] = a.(SetTTL).Apply(nodes[key])
+				// The watch shows what was written, and moves no step.
+				x, _ = x.With(Snapshot{Nodes: []*corev1.Node{nodes[key]}})
 				writes++
 			}
 		}
-		step, left, err := PlanAll(s, Options{})
+		left, err := x.PlanAll()
 		require.NoError(t, err)
-		require.Equal(t, s.Step, step)
-		require.Empty(t, left, "%d nodes, step %d", len(s.Nodes), s.Step)
+		require.Empty(t, left, "%d nodes, step %d", len(nodes), x.Step())
 	}
-	for _, n := range fleet(110, absent) {
-		s.Nodes = append(s.Nodes, n)
-		happens(nil, n)
+	all := fleet(110, absent)
+	for _, n := range all {
+		nodes[KeyOf(n)] = n
+		happens(x.With(Snapshot{Nodes: []*corev1.Node{n}}))
 	}
-	require.Equal(t, 1, s.Step)
+	require.Equal(t, 1, x.Step())
 	require.Equal(t, 110+100, writes, "each node once, and the 100 others when the step moved")
-	for len(s.Nodes) > 80 {
-		gone := s.Nodes[len(s.Nodes)-1]
-		s.Nodes = s.Nodes[:len(s.Nodes)-1]
-		happens(gone, nil)
+	for _, n := range all[80:] {
+		delete(nodes, KeyOf(n))
+		happens(x.Without(Snapshot{Nodes: []*corev1.Node{n}}))
 	}
-	require.Equal(t, 0, s.Step)
+	require.Equal(t, 0, x.Step())
 	require.Equal(t, 110+100+89, writes, "89 nodes were left when the step moved back")
 }
 
 func TestKeyOf(t *testing.T) {
-	require.Equal(t, "a", KeyOf(node("a", "0")))
+	require.Equal(t, purekube.Key{Kind: "Node", Name: "a"}, KeyOf(node("a", "0")))
+	require.Equal(t, Key("a"), KeyOf(node("a", "0")))
 	require.Empty(t, KeyOf(nil))
+}
+
+// A key that no node has is no node's, whatever its name.
+func TestKeysOfOtherKinds(t *testing.T) {
+	s := Snapshot{Nodes: []*corev1.Node{node("a", "7"), node("b", "7"), node("b", "7")}}
+	for _, key := range []purekube.Key{{}, {Name: "a"}, {Kind: "Pod", Name: "a"}, {Kind: "Node", Namespace: "a", Name: "a"}, {Kind: "Pod", Name: "b"}} {
+		result, err := Plan(s, key, Options{})
+		require.NoError(t, err)
+		require.Empty(t, result)
+		explanation, err := Explain(s, key, Options{})
+		require.ErrorIs(t, err, purekube.ErrNotFound)
+		require.Empty(t, explanation)
+	}
+}
+
+// A namespace, which a node has not, makes no other node of it.
+func TestNodesHaveNoNamespace(t *testing.T) {
+	a, b := node("a", "7"), node("a", "15")
+	a.Namespace = "x"
+	s := Snapshot{Nodes: []*corev1.Node{a}}
+	for _, plan := range []func(purekube.Key) (Result, error){
+		func(key purekube.Key) (Result, error) { return Plan(s, key, Options{}) }, NewIndex(s, Options{}).Plan,
+	} {
+		result, err := plan(Key("a"))
+		require.NoError(t, err)
+		require.Len(t, result.Actions, 1)
+	}
+	x, affected := NewIndex(s, Options{}).With(Snapshot{Nodes: []*corev1.Node{a, b}})
+	require.Equal(t, keysOf("a"), affected)
+	require.ErrorIs(t, x.Err(), purekube.ErrDuplicate)
+	require.EqualError(t, x.Err(), "Node a: more than one object of this name in the snapshot")
 }

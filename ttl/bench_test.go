@@ -23,7 +23,7 @@ func BenchmarkPlanAll(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", bc.name, size), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					_, _, _ = PlanAll(s, Options{})
+					_, _ = PlanAll(s, Options{})
 				}
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(size), "ns/node")
 			})
@@ -48,10 +48,10 @@ func readAll(nodes []*corev1.Node) (right int) {
 }
 
 func BenchmarkPlan(b *testing.B) {
-	s := Snapshot{Step: 4, Nodes: fleet(5_000, "60")}
+	s := Snapshot{Step: 4, Nodes: fleet(10_000, "60")}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Plan(s, "node-02500", Options{}); err != nil {
+		if _, err := Plan(s, Key("node-05000"), Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -32,11 +32,11 @@ func TestRecoverAtTheBoundaries(t *testing.T) {
 // Outcomes are sorted, those of names that two nodes have among the others.
 func TestOutcomesOfDuplicatesAreSorted(t *testing.T) {
 	node := func(name string) *corev1.Node { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
-	_, outcomes, err := ttl.PlanAll(ttl.Snapshot{Nodes: []*corev1.Node{node("b"), node("a"), node("a"), node("c"), node("c")}}, ttl.Options{})
+	outcomes, err := ttl.PlanAll(ttl.Snapshot{Nodes: []*corev1.Node{node("b"), node("a"), node("a"), node("c"), node("c")}}, ttl.Options{})
 	require.NoError(t, err)
 	var keys []string
 	for _, o := range outcomes {
-		keys = append(keys, o.Key)
+		keys = append(keys, o.Key.Name)
 	}
 	require.Equal(t, []string{"a", "b", "c"}, keys)
 }

@@ -14,11 +14,16 @@
 // it depends on the step before. It is the only thing to remember from one plan to the next, a plain
 // number, in [Snapshot].Step.
 //
-// [PlanAll] settles the step for the number of nodes and returns it with the nodes to write; [Plan]
-// answers for one node at a given step; [Table] is the table of steps on its own. [Explain] and
+// [StepOf] settles the step for the number of nodes, and [PlanAll] returns the nodes to write at that step:
+//
+//	index := ttl.NewIndex(ttl.Snapshot{Step: step, Nodes: nodes}, ttl.Options{})
+//	outcomes, err := index.PlanAll()
+//	step = index.Step() // for the next snapshot
+//
+// [Plan] answers for one node at a given step; [Table] is the table of steps on its own. [Explain] and
 // [ExplainAll] say why a node is written, [ExplainStep] why the cluster is at its step.
-// [AffectedByNode] names the nodes to plan again after an event. An [Index] answers the same questions
-// for a cluster that changes event by event, and keeps the step.
+// An [Index] answers the same questions for a cluster that changes event by event. It keeps the step, and says
+// which nodes to plan again after an event.
 //
 // # Rules
 //
@@ -35,11 +40,10 @@
 //  1. Give PlanAll all nodes of the cluster, from a cache that has synced: their number moves the
 //     step. Nodes that are being deleted count until they are gone. Plan and Explain need one node, and
 //     the step. No other kind is read.
-//  2. Keep the step that PlanAll returned and put it into the next Snapshot; an Index keeps it itself. After
-//     a restart, take it from [Table.Recover] or [Index.Recover]. Starting over at 0 is allowed; it rewrites every node of a cluster whose
-//     size is in an overlap.
-//  3. After an event, plan what Index.With or Index.Without names, or what AffectedByNode names, at the
-//     step that its comment says; or call PlanAll.
+//  2. Keep the step of StepOf or Index.Step and put it into the next Snapshot; an Index keeps it itself. After
+//     a restart, take it from [Table.Recover] or [Index.Recover]. Starting over at 0 is allowed; it rewrites
+//     every node of a cluster whose size is in an overlap.
+//  3. After an event, plan what Index.With or Index.Without names; or call PlanAll.
 //  4. Make the call that Request returns. 404 Not Found means that the node is gone: drop the action.
 //     409 Conflict and 422 Invalid are not expected, since the patch carries neither a
 //     resourceVersion nor a UID; retry other errors with back-off.

@@ -23,11 +23,12 @@ func ExamplePlanAll() {
 	}
 	nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new"}})
 
-	step, outcomes, err := ttl.PlanAll(ttl.Snapshot{Step: 0, Nodes: nodes}, ttl.Options{})
+	index := ttl.NewIndex(ttl.Snapshot{Step: 0, Nodes: nodes}, ttl.Options{})
+	outcomes, err := index.PlanAll()
 	if err != nil {
 		fmt.Println(err)
 	}
-	fmt.Println("step", step)
+	fmt.Println("step", index.Step()) // to be kept for the next snapshot
 	for _, o := range outcomes {
 		if o.Err != nil {
 			fmt.Println(o.Err)
@@ -55,7 +56,7 @@ func ExampleTable_Recover() {
 	}
 	var table ttl.Table
 	step := table.Recover(nodes)
-	_, outcomes, _ := ttl.PlanAll(ttl.Snapshot{Step: step, Nodes: nodes}, ttl.Options{Table: table})
+	outcomes, _ := ttl.PlanAll(ttl.Snapshot{Step: step, Nodes: nodes}, ttl.Options{Table: table})
 	fmt.Printf("step %d, %d nodes to write\n", step, len(outcomes))
 	// Output: step 1, 0 nodes to write
 }
@@ -71,14 +72,21 @@ func ExampleNewTable() {
 
 func ExamplePlan() {
 	s := ttl.Snapshot{Step: 1, Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}
-	result, err := ttl.Plan(s, "a", ttl.Options{})
+	result, err := ttl.Plan(s, ttl.Key("a"), ttl.Options{})
 	fmt.Println(result.Actions, err)
 	// Output: [SetTTL a: 15s] <nil>
 }
 
+// What the cluster comes to, for the next snapshot.
+func ExampleStepOf() {
+	s := ttl.Snapshot{Step: 1, Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}
+	fmt.Println(ttl.StepOf(s, ttl.Options{}))
+	// Output: 0
+}
+
 func ExampleExplain() {
 	s := ttl.Snapshot{Step: 1, Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}
-	e, err := ttl.Explain(s, "a", ttl.Options{})
+	e, err := ttl.Explain(s, ttl.Key("a"), ttl.Options{})
 	for _, r := range e.Reasons {
 		fmt.Println(r.Code, err)
 		fmt.Println(r)
@@ -101,8 +109,8 @@ func ExampleExplainAll() {
 		fmt.Println(e.Key, e.Want, e.Reasons[0].Code)
 	}
 	// Output:
-	// a 0s AnnotationMissing
-	// b 0s AnnotationMatches
+	// Node/a 0s AnnotationMissing
+	// Node/b 0s AnnotationMatches
 }
 
 func ExampleExplainStep() {
@@ -118,24 +126,6 @@ func ExampleExplainStep() {
 	// step 0 is for 0 to 100 nodes, and there are 1
 }
 
-// A caller that plans node by node keeps the step and moves it with each node that comes or goes.
-func ExampleAffectedByNode() {
-	s := ttl.Snapshot{Step: 0}
-	for i := range 101 {
-		s.Nodes = append(s.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%03d", i)}})
-	}
-	newObj := s.Nodes[100] // the one that was just added
-	names := ttl.AffectedByNode(s, nil, newObj, ttl.Options{})
-	s.Step = ttl.Table{}.Settle(s.Step, len(s.Nodes))
-	fmt.Println(len(names), "nodes to plan at step", s.Step)
-
-	newObj = s.Nodes[7].DeepCopy() // a heartbeat
-	fmt.Println(ttl.AffectedByNode(s, s.Nodes[7], newObj, ttl.Options{}))
-	// Output:
-	// 101 nodes to plan at step 1
-	// [node-007]
-}
-
 // An informer's handler: one call for each event, and the plans that it names. The index keeps the
 // step.
 func ExampleIndex() {
@@ -148,18 +138,18 @@ func ExampleIndex() {
 	index := ttl.NewIndex(s, ttl.Options{})
 
 	added := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-100"}}
-	index, names := index.With(ttl.Snapshot{Nodes: []*corev1.Node{added}})
-	fmt.Println(len(names), "nodes to plan at step", index.Step())
-	result, err := index.Plan("node-100")
+	index, affected := index.With(ttl.Snapshot{Nodes: []*corev1.Node{added}})
+	fmt.Println(len(affected), "nodes to plan at step", index.Step())
+	result, err := index.Plan(ttl.Key("node-100"))
 	fmt.Println(result.Actions, err)
 
 	heartbeat := added.DeepCopy()
-	_, names = index.With(ttl.Snapshot{Nodes: []*corev1.Node{heartbeat}})
-	fmt.Println(names)
+	_, affected = index.With(ttl.Snapshot{Nodes: []*corev1.Node{heartbeat}})
+	fmt.Println(affected)
 	// Output:
 	// 101 nodes to plan at step 1
 	// [SetTTL node-100: 15s] <nil>
-	// [node-100]
+	// [Node/node-100]
 }
 
 // A controller starts in an overlap: 95 nodes may be in step 0 or 1, and their annotations say which.
@@ -179,8 +169,14 @@ func ExampleIndex_Recover() {
 	// step 1
 }
 
-// A queue holds keys: the name of a node is the key of its plan.
+// The key of a node that is known by its name.
+func ExampleKey() {
+	fmt.Println(ttl.Key("worker-1"))
+	// Output: Node/worker-1
+}
+
+// A queue holds keys.
 func ExampleKeyOf() {
 	fmt.Println(ttl.KeyOf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1"}}))
-	// Output: worker-1
+	// Output: Node/worker-1
 }

@@ -2,30 +2,27 @@ package ttl
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // Explanation says why [Plan] decides about a node as it does.
 type Explanation struct {
-	// Key is the name of the node.
-	Key string
+	// Key is that of the node.
+	Key purekube.Key `json:"key"`
 	// UID is the node's; empty if more than one node has the name.
-	UID types.UID
+	UID types.UID `json:"uid,omitempty"`
 	// Annotation is the text of the annotation; nil if there is none, or more than one node has the
 	// name.
-	Annotation *string
+	Annotation *string `json:"annotation,omitempty"`
 	// Want is the TTL that the annotation should say.
-	Want time.Duration
+	Want time.Duration `json:"wantNanoseconds"`
 	// Reasons has the one reason for the decision.
-	Reasons []Reason
+	Reasons []Reason `json:"reasons"`
 }
 
 // Reason is one step on the way to the decision. Its Field is the annotation's path, or empty.
@@ -36,81 +33,75 @@ type Code string
 
 // Why a node is written, or not: the codes of an [Explanation].
 const (
-	// AnnotationMissing: there is no annotation, and SetTTL writes one.
+	// ReasonAnnotationMissing: there is no annotation, and SetTTL writes one.
 	ReasonAnnotationMissing Code = "AnnotationMissing"
-	// AnnotationNotInteger: the annotation is not an integer that fits into 64 bits, and SetTTL
+	// ReasonAnnotationNotInteger: the annotation is not an integer that fits into 64 bits, and SetTTL
 	// writes over it.
 	ReasonAnnotationNotInteger Code = "AnnotationNotInteger"
-	// AnnotationDiffers: the annotation has another number of seconds, and SetTTL writes over it.
+	// ReasonAnnotationDiffers: the annotation has another number of seconds, and SetTTL writes over it.
 	ReasonAnnotationDiffers Code = "AnnotationDiffers"
-	// AnnotationMatches: the annotation says the TTL, and nothing is written (BR-19-07).
+	// ReasonAnnotationMatches: the annotation says the TTL, and nothing is written (BR-19-07).
 	ReasonAnnotationMatches Code = "AnnotationMatches"
-	// Duplicate: more than one node has the name. It counts as one node, and none of them is written.
+	// ReasonDuplicate: more than one node has the name. It counts as one node, and none of them is written.
 	ReasonDuplicate Code = "Duplicate"
 )
 
 // Why the cluster is at its step: the codes of a [StepExplanation].
 const (
-	// StepKept: the step allows as many nodes as there are.
+	// ReasonStepKept: the step allows as many nodes as there are.
 	ReasonStepKept Code = "StepKept"
-	// StepUp: there are more nodes than the step in the snapshot allows.
+	// ReasonStepUp: there are more nodes than the step in the snapshot allows.
 	ReasonStepUp Code = "StepUp"
-	// StepDown: there are fewer nodes than the step in the snapshot allows.
+	// ReasonStepDown: there are fewer nodes than the step in the snapshot allows.
 	ReasonStepDown Code = "StepDown"
-	// StepOutOfRange: the step in the snapshot is not in the table, and the nearest one stands for it.
+	// ReasonStepOutOfRange: the step in the snapshot is not in the table, and the nearest one stands for it.
 	ReasonStepOutOfRange Code = "StepOutOfRange"
 )
 
 // annotationField is the path of the annotation in a node.
 const annotationField = "metadata.annotations[" + Annotation + "]"
 
-// Explain says why [Plan] decides about the node of this name as it does, at the step in s. A name
+// Explain says why [Plan] decides about the node as it does, at the step in s. A node
 // that s does not hold is an ObjectError around purekube.ErrNotFound; the other errors are those of
 // Plan.
-func Explain(s Snapshot, node string, o Options) (Explanation, error) {
-	return viewOf(s, o).explain(node)
+func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
+	return NewIndex(s.only(key), o).Explain(key)
 }
 
-func (v view) explain(node string) (Explanation, error) {
-	var problems snapshot.Problems
-	found, duplicates := v.find(node, &problems)
-	b := v.o.Table.at(v.step)
+// Explain is the method of [Explain].
+func (x *Index) Explain(key purekube.Key) (Explanation, error) {
+	n, problems := x.find(key)
 	switch {
-	case duplicates:
-		return explainDuplicate(node, b), problems.Err()
-	case found == nil:
-		problems.Add(notFound(node))
-		return Explanation{}, problems.Err()
+	case n != nil:
+		return explainNode(n, x.boundary()), problems.Err()
+	case x.ambiguous(key):
+		return explainDuplicate(key, x.boundary()), problems.Err()
 	}
-	return explainNode(found, b), problems.Err()
+	problems.Add(&purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound})
+	return Explanation{}, problems.Err()
 }
 
-func notFound(node string) *purekube.ObjectError {
-	return &purekube.ObjectError{Kind: kindNode, Name: node, Err: purekube.ErrNotFound}
-}
+// ExplainAll explains the decision about every node at the step of [StepOf], sorted by key. The error is PlanAll's.
+func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
 
-// ExplainAll explains the decision about every node at the step that [PlanAll] settles, sorted by
-// the node's name. The error is PlanAll's.
-func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return viewOf(s, o).explainAll() }
-
-func (v view) explainAll() ([]Explanation, error) {
-	var problems snapshot.Problems
-	all := v.sorted(&problems)
-	b := v.o.Table.at(v.o.Table.Settle(v.step, all.count()))
+// ExplainAll is the method of [ExplainAll].
+func (x *Index) ExplainAll() ([]Explanation, error) {
+	b := x.o.Table.at(x.Step())
 	var explanations []Explanation
-	for _, n := range all.unique {
-		explanations = append(explanations, explainNode(n, b))
+	for _, n := range x.sorted(everyNode) {
+		if key := KeyOf(n); x.ambiguous(key) {
+			explanations = append(explanations, explainDuplicate(key, b))
+		} else {
+			explanations = append(explanations, explainNode(n, b))
+		}
 	}
-	for _, name := range all.duplicates {
-		explanations = append(explanations, explainDuplicate(name, b))
-	}
-	slices.SortFunc(explanations, func(a, b Explanation) int { return strings.Compare(a.Key, b.Key) })
+	problems := x.problems()
 	return explanations, problems.Err()
 }
 
 func explainNode(n *corev1.Node, b Boundary) Explanation {
 	_, valid, text, present := annotated(n)
-	e := Explanation{Key: n.Name, UID: n.UID, Want: b.TTL}
+	e := Explanation{Key: KeyOf(n), UID: n.UID, Want: b.TTL}
 	if present {
 		e.Annotation = &text
 	}
@@ -129,41 +120,37 @@ func explainNode(n *corev1.Node, b Boundary) Explanation {
 	return e
 }
 
-func explainDuplicate(name string, b Boundary) Explanation {
-	return Explanation{Key: name, Want: b.TTL, Reasons: []Reason{{
+func explainDuplicate(key purekube.Key, b Boundary) Explanation {
+	return Explanation{Key: key, Want: b.TTL, Reasons: []Reason{{
 		Code: ReasonDuplicate, Message: "more than one node has this name: they count as one, and none of them is written",
 	}}}
 }
 
-// StepExplanation says why [PlanAll] settles the step that it returns.
+// StepExplanation says why [PlanAll] plans for the step that it does, that of [StepOf].
 type StepExplanation struct {
 	// From is the step in the snapshot, or the nearest one in the table. Step is the one that the
 	// number of nodes makes of it, Boundary that step's entry in the table.
-	From, Step int
-	Boundary   Boundary
+	From     int      `json:"from"`
+	Step     int      `json:"step"`
+	Boundary Boundary `json:"boundary"`
 	// Nodes is how many nodes there are.
-	Nodes int
+	Nodes int `json:"nodes"`
 	// UpAt is the number of nodes from which on the step is a higher one; 0: no step is higher.
-	UpAt int
+	UpAt int `json:"upAt"`
 	// DownAt is the number of nodes at and below which the step is a lower one; -1: no step is
 	// lower.
-	DownAt int
+	DownAt int `json:"downAt"`
 	// Reasons are why Step is what it is.
-	Reasons []Reason
+	Reasons []Reason `json:"reasons"`
 }
 
-// ExplainStep says why PlanAll settles the step that it returns. The error is PlanAll's.
-func ExplainStep(s Snapshot, o Options) (StepExplanation, error) { return viewOf(s, o).explainStep() }
+// ExplainStep says why the cluster is at the step of [StepOf]. The error is PlanAll's.
+func ExplainStep(s Snapshot, o Options) (StepExplanation, error) { return NewIndex(s, o).ExplainStep() }
 
-func (v view) explainStep() (StepExplanation, error) {
-	var problems snapshot.Problems
-	return explainStep(v.step, v.count(&problems), v.o.Table), problems.Err()
-}
-
-func explainStep(given, count int, t Table) StepExplanation {
-	steps := t.all()
-	from := clamp(given, len(steps))
-	step := t.Settle(from, count)
+// ExplainStep is the method of [ExplainStep].
+func (x *Index) ExplainStep() (StepExplanation, error) {
+	steps, count, step := x.o.Table.all(), x.nodes.Len(), x.Step()
+	from := clamp(x.step, len(steps))
 	b := steps[step]
 	e := StepExplanation{From: from, Step: step, Boundary: b, Nodes: count, DownAt: b.SizeMin - 1}
 	if step < len(steps)-1 {
@@ -172,8 +159,8 @@ func explainStep(given, count int, t Table) StepExplanation {
 	add := func(code Code, format string, args ...any) {
 		e.Reasons = append(e.Reasons, Reason{Code: code, Message: fmt.Sprintf(format, args...)})
 	}
-	if from != given {
-		add(ReasonStepOutOfRange, "step %d is not in the table; step %d stands for it", given, from)
+	if from != x.step {
+		add(ReasonStepOutOfRange, "step %d is not in the table; step %d stands for it", x.step, from)
 	}
 	switch {
 	case step > from:
@@ -185,5 +172,6 @@ func explainStep(given, count int, t Table) StepExplanation {
 	default:
 		add(ReasonStepKept, "step %d is for %d to %d nodes, and there are %d", step, b.SizeMin, b.SizeMax, count)
 	}
-	return e
+	problems := x.problems()
+	return e, problems.Err()
 }

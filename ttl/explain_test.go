@@ -26,10 +26,10 @@ func TestExplain(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			n := node("a", tc.annotation)
-			got, err := Explain(Snapshot{Step: 1, Nodes: []*corev1.Node{node("b", "15"), n}}, "a", Options{})
+			got, err := Explain(Snapshot{Step: 1, Nodes: []*corev1.Node{node("b", "15"), n}}, Key("a"), Options{})
 			require.NoError(t, err)
 			tc.want.Field = "metadata.annotations[node.alpha.kubernetes.io/ttl]"
-			want := Explanation{Key: "a", UID: "uid-a", Want: fifteen, Reasons: []Reason{tc.want}}
+			want := Explanation{Key: Key("a"), UID: "uid-a", Want: fifteen, Reasons: []Reason{tc.want}}
 			if tc.annotation != absent {
 				want.Annotation = ptr.To(tc.annotation)
 			}
@@ -39,16 +39,16 @@ func TestExplain(t *testing.T) {
 }
 
 func TestExplainWithoutAnAnswer(t *testing.T) {
-	e, err := Explain(Snapshot{}, "a", Options{})
+	e, err := Explain(Snapshot{}, Key("a"), Options{})
 	require.ErrorIs(t, err, purekube.ErrNotFound)
 	require.EqualError(t, err, "Node a: not in the snapshot")
 	require.Empty(t, e)
 
-	e, err = Explain(Snapshot{Nodes: []*corev1.Node{nil, node("a", "0"), node("a", "15")}}, "a", Options{})
+	e, err = Explain(Snapshot{Nodes: []*corev1.Node{nil, node("a", "0"), node("a", "15")}}, Key("a"), Options{})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
 	require.ErrorIs(t, err, purekube.ErrNil)
 	require.NotErrorIs(t, err, purekube.ErrNotFound)
-	require.Equal(t, "a", e.Key)
+	require.Equal(t, Key("a"), e.Key)
 	require.Equal(t, ReasonDuplicate, e.Reasons[0].Code)
 }
 

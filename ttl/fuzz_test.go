@@ -19,7 +19,7 @@ func FuzzAnnotation(f *testing.F) {
 		n := node("a", absent)
 		n.Annotations = map[string]string{Annotation: text}
 		s := Snapshot{Step: step, Nodes: []*corev1.Node{n}}
-		r, err := Plan(s, "a", Options{})
+		r, err := Plan(s, Key("a"), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func FuzzAnnotation(f *testing.F) {
 			return
 		}
 		s.Nodes[0] = r.Actions[0].(SetTTL).Apply(n)
-		if again, _ := Plan(s, "a", Options{}); !again.Empty() {
+		if again, _ := Plan(s, Key("a"), Options{}); !again.Empty() {
 			t.Fatalf("%q at step %d: written twice", text, step)
 		}
 	})

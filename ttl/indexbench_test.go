@@ -48,7 +48,7 @@ func BenchmarkNewIndex(b *testing.B) {
 			}
 			return fastest
 		}
-		plan := best(func() { _, _, _ = PlanAll(s, Options{}) })
+		plan := best(func() { _, _ = PlanAll(s, Options{}) })
 		build := best(func() { NewIndex(s, Options{}) })
 
 		var before, after runtime.MemStats
@@ -76,8 +76,8 @@ func BenchmarkIndexNodeUpdate(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			one[0] = s.Nodes[i*7919%len(s.Nodes)]
 			next, affected := x.With(Snapshot{Nodes: one})
-			for _, name := range affected {
-				if _, err := next.Plan(name); err != nil {
+			for _, key := range affected {
+				if _, err := next.Plan(key); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -71,7 +71,7 @@ func apply(t testing.TB, nodes []*corev1.Node, outcomes []Outcome) []*corev1.Nod
 	actions := map[string]SetTTL{}
 	for _, o := range outcomes {
 		for _, a := range o.Result.Actions {
-			actions[o.Key] = a.(SetTTL)
+			actions[o.Key.Name] = a.(SetTTL)
 		}
 	}
 	after := make([]*corev1.Node, len(nodes))

@@ -1,61 +1,105 @@
 package ttl
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-const kindNode = "Node"
-
-// Plan returns the write that the node of this name needs at the step in s, which it takes as it
-// is: it does not look at how many nodes there are, and s needs to hold no node but this one. A
-// node that s does not hold needs none. The error names a nil node in s, a node in s without a name,
-// and this node if s holds it twice; then nothing is planned for it.
-func Plan(s Snapshot, node string, o Options) (Result, error) { return viewOf(s, o).plan(node) }
-
-func (v view) plan(node string) (Result, error) {
-	var problems snapshot.Problems
-	found, _ := v.find(node, &problems)
-	if found == nil {
-		return Result{}, problems.Err()
-	}
-	return planNode(found, v.o.Table.at(v.step)), problems.Err()
+// Plan returns the write that the node needs at the step in s, which it takes as it is: it does not look at how many
+// nodes there are, and s needs to hold no node but this one. The plan is empty for a node that s does not hold, and
+// for a key of another kind. The error names a nil node in s, a node in s without a name, and this node if s holds it
+// twice; then nothing is planned for it.
+func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) {
+	return NewIndex(s.only(key), o).Plan(key)
 }
 
-// PlanAll settles the step for the nodes in s, as [Table.Settle] does from s.Step, and returns it
-// together with the writes that the nodes need at that step, sorted by the node's name: what Plan
-// returns for each of them with that step in s. Nodes that need none are left out. A name that more
-// than one node has has an outcome with an error and no action. The error is what is wrong with the
-// snapshot as a whole: nil nodes and nodes without a name.
-func PlanAll(s Snapshot, o Options) (step int, outcomes []Outcome, err error) {
-	return viewOf(s, o).planAll()
-}
-
-func (v view) planAll() (step int, outcomes []Outcome, err error) {
-	var problems snapshot.Problems
-	all := v.sorted(&problems)
-	step = v.o.Table.Settle(v.step, all.count())
-	b := v.o.Table.at(step)
-	for _, n := range all.unique {
-		if r := planNode(n, b); !r.Empty() {
-			outcomes = append(outcomes, Outcome{Key: n.Name, Result: r})
+// only is the snapshot with what a question about one node reads: the nodes of its name, nil nodes and nodes without a
+// name. For 10,000 nodes that takes 95 µs, and an Index of all of them 500 µs (2 vCPU, BenchmarkPlan).
+func (s Snapshot) only(key purekube.Key) Snapshot {
+	var read []*corev1.Node
+	for _, n := range s.Nodes {
+		if n == nil || n.Name == "" || n.Name == key.Name {
+			read = append(read, n)
 		}
 	}
-	for _, name := range all.duplicates {
-		outcomes = append(outcomes, duplicateOutcome(name))
-	}
-	slices.SortFunc(outcomes, func(a, b Outcome) int { return strings.Compare(a.Key, b.Key) })
-	return step, outcomes, problems.Err()
+	s.Nodes = read
+	return s
 }
 
-func duplicateOutcome(name string) Outcome {
-	var problems snapshot.Problems
-	problems.Add(duplicate(name))
-	return Outcome{Key: name, Err: problems.Err()}
+// Plan is the method of [Plan].
+func (x *Index) Plan(key purekube.Key) (Result, error) {
+	n, problems := x.find(key)
+	if n == nil {
+		return Result{}, problems.Err()
+	}
+	return planNode(n, x.boundary()), problems.Err()
+}
+
+// find returns the only node of that name, nil if there is none or more than one, and what is wrong.
+func (x *Index) find(key purekube.Key) (*corev1.Node, snapshot.Problems) {
+	problems := x.problems()
+	if key != Key(key.Name) {
+		return nil, problems
+	}
+	n, duplicate := x.nodes.Lookup(key.NamespacedName())
+	if duplicate != nil {
+		problems.Add(duplicate)
+	}
+	return n, problems
+}
+
+// PlanAll returns the writes that the nodes need at the step of [StepOf], sorted by key: what Plan returns for each of
+// them with that step in s. Nodes that need none are left out. A name that more than one node has has an outcome with
+// an error and no action. The error is what is wrong with the snapshot as a whole: nil nodes and nodes without a name.
+func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s, o).PlanAll() }
+
+// PlanAll is the method of [PlanAll].
+func (x *Index) PlanAll() ([]Outcome, error) {
+	b := x.o.Table.at(x.Step())
+	problems := x.problems()
+	due := x.sorted(func(n *corev1.Node) bool { return !says(n, b.TTL) })
+	if len(due) == 0 {
+		return nil, problems.Err()
+	}
+	outcomes := make([]Outcome, len(due))
+	for i, n := range due {
+		outcomes[i].Key = KeyOf(n)
+		if x.ambiguous(outcomes[i].Key) {
+			outcomes[i].Err = errors.Join(snapshot.DuplicateError(kindNode, outcomes[i].Key.NamespacedName()))
+		} else {
+			outcomes[i].Result = planNode(n, b)
+		}
+	}
+	return outcomes, problems.Err()
+}
+
+// everyNode is for sorted.
+func everyNode(*corev1.Node) bool { return true }
+
+// sorted returns the nodes that are wanted, in the order of their names, and one node of each ambiguous name.
+func (x *Index) sorted(wanted func(*corev1.Node) bool) []*corev1.Node {
+	var nodes []*corev1.Node
+	for n := range x.nodes.All() {
+		if wanted(n) {
+			nodes = append(nodes, n)
+		}
+	}
+	for _, versions := range x.nodes.AmbiguousNames() {
+		nodes = append(nodes, versions[0])
+	}
+	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
+	return nodes
+}
+
+// ambiguous reports whether more than one node has the name.
+func (x *Index) ambiguous(key purekube.Key) bool {
+	return key == Key(key.Name) && x.nodes.Ambiguous(key.NamespacedName())
 }
 
 // planNode is BR-19-07, updateNodeIfNeeded in ttl_controller.go.

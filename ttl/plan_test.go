@@ -46,7 +46,7 @@ func TestPlan(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			before := tc.node.DeepCopy()
-			got, err := Plan(Snapshot{Step: tc.step, Nodes: []*corev1.Node{node("b", "7"), tc.node}}, "a", Options{})
+			got, err := Plan(Snapshot{Step: tc.step, Nodes: []*corev1.Node{node("b", "7"), tc.node}}, Key("a"), Options{})
 			require.NoError(t, err)
 			require.Equal(t, before, tc.node, "the input is read only")
 			if tc.want == "" {
@@ -87,7 +87,7 @@ func TestPlanBadInput(t *testing.T) {
 		{"another one twice", "not this node's business", []*corev1.Node{node("b", "0"), node("a", absent), node("b", "15")}, "a", "", nil, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := Plan(Snapshot{Nodes: tc.nodes}, tc.key, Options{})
+			got, err := Plan(Snapshot{Nodes: tc.nodes}, Key(tc.key), Options{})
 			require.Len(t, got.Actions, tc.actions, tc.reason)
 			if tc.wantErr == "" {
 				require.NoError(t, err, tc.reason)
@@ -106,7 +106,7 @@ func TestPlanBadInput(t *testing.T) {
 
 func TestPlanAll(t *testing.T) {
 	set := func(name string, ttl time.Duration) Outcome {
-		return Outcome{Key: name, Result: Result{Actions: []Action{SetTTL{Node: name, UID: types.UID("uid-" + name), TTL: ttl}}}}
+		return Outcome{Key: Key(name), Result: Result{Actions: []Action{SetTTL{Node: name, UID: types.UID("uid-" + name), TTL: ttl}}}}
 	}
 	small, err := NewTable(Boundary{0, 3, 0}, Boundary{2, 2147483647, time.Minute})
 	require.NoError(t, err)
@@ -147,17 +147,17 @@ func TestPlanAll(t *testing.T) {
 		name: "two nodes of one name", reason: "they count as one node, so four objects are three nodes; neither is written",
 		s:        Snapshot{Nodes: []*corev1.Node{node("x", "9"), node("a", "9"), node("y", "0"), node("x", absent)}},
 		o:        Options{Table: small},
-		want:     []Outcome{set("a", 0), {Key: "x"}},
+		want:     []Outcome{set("a", 0), {Key: Key("x")}},
 		wantErrs: map[string]string{"x": "Node x: more than one object of this name in the snapshot"},
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
-			step, got, whole := PlanAll(tc.s, tc.o)
-			require.Equal(t, tc.step, step, tc.reason)
+			require.Equal(t, tc.step, StepOf(tc.s, tc.o), tc.reason)
+			got, whole := PlanAll(tc.s, tc.o)
 			require.Equal(t, tc.wantErr, errText(whole), tc.reason)
 			errs := map[string]string{}
 			for i := range got {
 				if got[i].Err != nil {
-					errs[got[i].Key] = got[i].Err.Error()
+					errs[got[i].Key.Name] = got[i].Err.Error()
 					got[i].Err = nil
 				}
 			}

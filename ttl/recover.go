@@ -3,7 +3,7 @@ package ttl
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/purekube/purekube/internal/snapshot"
+	"github.com/purekube/purekube/internal/persistent"
 )
 
 // Recover returns the step that the nodes' count and annotations agree with best, for a caller
@@ -15,15 +15,15 @@ import (
 // Nil nodes and nodes without a name are left out. A name that more than one node has counts as one
 // node; the annotations of these nodes are not considered.
 func (t Table) Recover(nodes []*corev1.Node) int {
-	return t.recover(nodeList(nodes).sorted(&snapshot.Problems{}))
+	return t.recover(persistent.NewClusterObjects(kindNode, nodes))
 }
 
-func (t Table) recover(present sortedNodes) int {
+func (t Table) recover(nodes *nodes) int {
 	steps := t.all()
-	count := present.count()
+	count := nodes.Len()
 
 	annotatedFor := make(map[int64]int, len(steps))
-	for _, n := range present.unique {
+	for n := range nodes.All() {
 		if number, valid, _, _ := annotated(n); valid {
 			annotatedFor[number]++
 		}

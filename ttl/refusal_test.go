@@ -12,7 +12,7 @@ import (
 )
 
 // A patch that is refused holds back no other node, and is asked for again by the next plan.
-func TestARefusedWriteHoldsBackNoOtherNode(t *testing.T) {
+func TestARefusedWriteHoldsBackOnlyWhatDependsOnIt(t *testing.T) {
 	server := apiserver.New(node("a", absent), node("b", "x"), node("c", "0"))
 	refused := "a"
 	server.Refuse = func(r purekube.Request) error {
@@ -22,7 +22,7 @@ func TestARefusedWriteHoldsBackNoOtherNode(t *testing.T) {
 		return nil
 	}
 	round := func() (made []string) {
-		_, outcomes, err := PlanAll(Snapshot{Nodes: apiserver.List[corev1.Node](server)}, Options{})
+		outcomes, err := PlanAll(Snapshot{Nodes: apiserver.List[corev1.Node](server)}, Options{})
 		require.NoError(t, err)
 		for _, o := range outcomes {
 			for _, a := range o.Result.Actions {

@@ -8,10 +8,10 @@ import (
 
 // Snapshot is what a plan is made from.
 type Snapshot struct {
-	// Step is the step that the cluster is in, as the last PlanAll returned it. The zero value
-	// is where kube-controller-manager starts.
+	// Step is the step that the cluster is in, as [StepOf] or [Index.Step] returned it for the plan before. The zero
+	// value is where kube-controller-manager starts.
 	Step int
-	// Nodes are all nodes of the cluster, in any order.
+	// Nodes are all nodes of the cluster, in any order. Plan and Explain need the one that they are about.
 	Nodes []*corev1.Node
 }
 
@@ -25,5 +25,18 @@ type Options struct {
 // events, needs no look-ups and does not change with time.
 type Result = purekube.Result[Action]
 
-// Outcome is one node's share of [PlanAll]; its key is the node's name.
-type Outcome = purekube.OutcomeBy[string, Action]
+// Outcome is one node's share of [PlanAll].
+type Outcome = purekube.Outcome[Action]
+
+const kindNode = "Node"
+
+// Key returns the key of the plan for the node of this name.
+func Key(name string) purekube.Key { return purekube.Key{Kind: kindNode, Name: name} }
+
+// KeyOf returns the key of the plan for a node. It returns the zero key, which no plan has, for nil.
+func KeyOf(n *corev1.Node) purekube.Key {
+	if n == nil {
+		return purekube.Key{}
+	}
+	return Key(n.Name)
+}

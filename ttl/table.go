@@ -13,9 +13,10 @@ type Boundary struct {
 	// SizeMin and SizeMax are the node counts, both inclusive, that the step holds out for:
 	// a cluster leaves it upwards with more nodes than SizeMax and downwards with fewer than
 	// SizeMin. The last step's SizeMax is math.MaxInt32 or more and stands for no upper end.
-	SizeMin, SizeMax int
+	SizeMin int `json:"sizeMin"`
+	SizeMax int `json:"sizeMax"`
 	// TTL goes into the annotation, in whole seconds.
-	TTL time.Duration
+	TTL time.Duration `json:"ttlNanoseconds"`
 }
 
 // Table is the list of steps, numbered from 0. It is a value and cannot be changed. The zero

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/snapshotfuzz"
 	"github.com/purekube/purekube/ttl"
 )
@@ -42,25 +43,27 @@ func options() []ttl.Options {
 
 // wholeQuestions are the exported functions for one snapshot.
 type wholeQuestions struct {
-	planAll     func() (int, []ttl.Outcome, error)
-	plan        func(name string) (ttl.Result, error)
+	step        func() int
+	planAll     func() ([]ttl.Outcome, error)
+	plan        func(key purekube.Key) (ttl.Result, error)
 	explainAll  func() ([]ttl.Explanation, error)
-	explain     func(name string) (ttl.Explanation, error)
+	explain     func(key purekube.Key) (ttl.Explanation, error)
 	explainStep func() (ttl.StepExplanation, error)
 }
 
 func byFunctions(s ttl.Snapshot, o ttl.Options) wholeQuestions {
 	return wholeQuestions{
-		func() (int, []ttl.Outcome, error) { return ttl.PlanAll(s, o) },
-		func(name string) (ttl.Result, error) { return ttl.Plan(s, name, o) },
+		func() int { return ttl.StepOf(s, o) },
+		func() ([]ttl.Outcome, error) { return ttl.PlanAll(s, o) },
+		func(key purekube.Key) (ttl.Result, error) { return ttl.Plan(s, key, o) },
 		func() ([]ttl.Explanation, error) { return ttl.ExplainAll(s, o) },
-		func(name string) (ttl.Explanation, error) { return ttl.Explain(s, name, o) },
+		func(key purekube.Key) (ttl.Explanation, error) { return ttl.Explain(s, key, o) },
 		func() (ttl.StepExplanation, error) { return ttl.ExplainStep(s, o) },
 	}
 }
 
 func byIndex(x *ttl.Index) wholeQuestions {
-	return wholeQuestions{x.PlanAll, x.Plan, x.ExplainAll, x.Explain, x.ExplainStep}
+	return wholeQuestions{x.Step, x.PlanAll, x.Plan, x.ExplainAll, x.Explain, x.ExplainStep}
 }
 
 func askAll(s ttl.Snapshot, o ttl.Options, q wholeQuestions) []snapshotfuzz.Answer {
@@ -68,28 +71,31 @@ func askAll(s ttl.Snapshot, o ttl.Options, q wholeQuestions) []snapshotfuzz.Answ
 	add := func(question string, value any, err error) {
 		answers = append(answers, snapshotfuzz.Answer{Question: question, Value: value, Err: err})
 	}
-	step, all, err := q.planAll()
-	add("PlanAll", []any{step, all}, err)
+	add("Step", q.step(), nil)
+	all, err := q.planAll()
+	add("PlanAll", all, err)
 	explained, err := q.explainAll()
 	add("ExplainAll", explained, err)
 	why, err := q.explainStep()
 	add("ExplainStep", why, err)
 	add("Recover", o.Table.Recover(s.Nodes), nil)
 	for _, n := range snapshotfuzz.Names(s.Nodes) {
-		plan, err := q.plan(n.Name)
+		plan, err := q.plan(ttl.Key(n.Name))
 		add("Plan "+n.Name, plan, err)
 		for i, a := range plan.Actions {
 			add(fmt.Sprintf("Request %s %d", n.Name, i), []any{a.Request(make([]runtime.Object, i)), a.String()}, nil)
 		}
-		explanation, err := q.explain(n.Name)
+		explanation, err := q.explain(ttl.Key(n.Name))
 		add("Explain "+n.Name, explanation, err)
 	}
 	x := ttl.NewIndex(s, o)
 	for i, n := range snapshotfuzz.Sorted(s.Nodes) {
 		without, affected := x.Without(ttl.Snapshot{Nodes: []*corev1.Node{n}})
-		step, all, err := without.PlanAll()
-		add(fmt.Sprintf("Without %d", i), []any{step, all, affected}, err)
-		add(fmt.Sprintf("AffectedByNode %d", i), [][]string{ttl.AffectedByNode(s, nil, n, o), ttl.AffectedByNode(s, n, nil, o), ttl.AffectedByNode(s, n, n, o)}, nil)
+		all, err := without.PlanAll()
+		add(fmt.Sprintf("Without %d", i), []any{without.Step(), all, affected}, err)
+		with, affected := without.With(ttl.Snapshot{Nodes: []*corev1.Node{n}})
+		all, err = with.PlanAll()
+		add(fmt.Sprintf("With %d", i), []any{with.Step(), all, affected}, err)
 	}
 	return answers
 }
@@ -107,7 +113,7 @@ func FuzzWholeSnapshot(f *testing.F) {
 			var again func(s ttl.Snapshot) []snapshotfuzz.Answer
 			// An Index settles its step at once; asked for that step, the functions answer alike.
 			settled := s
-			settled.Step, _, _ = ttl.PlanAll(s, o)
+			settled.Step = ttl.StepOf(s, o)
 			again = func(s ttl.Snapshot) []snapshotfuzz.Answer { return askAll(s, o, byIndex(ttl.NewIndex(s, o))) }
 			snapshotfuzz.Check(t, settled, random, func(s ttl.Snapshot) []snapshotfuzz.Answer { return askAll(s, o, byFunctions(s, o)) }, again)
 			snapshotfuzz.Check(t, s, random, func(s ttl.Snapshot) []snapshotfuzz.Answer { return askAll(s, o, byFunctions(s, o)) }, nil)
@@ -120,9 +126,9 @@ func FuzzWholeSnapshot(f *testing.F) {
 func neverLonger(t *testing.T, s ttl.Snapshot) {
 	t.Helper()
 	for _, o := range options() {
-		before, _, _ := ttl.PlanAll(s, o)
+		before := ttl.StepOf(s, o)
 		snapshotfuzz.Spoiled(s, func(how snapshotfuzz.Spoiling, _ string, object runtime.Object, spoiled ttl.Snapshot) {
-			if after, _, _ := ttl.PlanAll(spoiled, o); after > before {
+			if after := ttl.StepOf(spoiled, o); after > before {
 				t.Fatalf("with node %s %s, step %d becomes %d", object.(*corev1.Node).Name, how, before, after)
 			}
 		})

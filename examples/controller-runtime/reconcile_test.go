@@ -60,7 +60,7 @@ func TestServiceCIDR(t *testing.T) {
 	require.NoError(t, c.Create(t.Context(), address))
 	r := newServiceCIDRReconciler(c, events.NewFakeRecorder(10))
 	again := func() reconcile.Result {
-		result, err := r.Reconcile(t.Context(), "services")
+		result, err := r.Reconcile(t.Context(), servicecidr.Key("services"))
 		require.NoError(t, err)
 		return result
 	}
@@ -206,9 +206,9 @@ func TestProblemsOfAPlanAreNoReasonToTryAgain(t *testing.T) {
 		&networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "leaving", DeletionTimestamp: &deleted, Finalizers: []string{servicecidr.Finalizer}},
 			Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.97.0.0/24"}}})
 	r := newServiceCIDRReconciler(c, events.NewFakeRecorder(10))
-	_, err := r.Reconcile(t.Context(), "bad")
+	_, err := r.Reconcile(t.Context(), servicecidr.Key("bad"))
 	require.NoError(t, err)
-	result, err := r.Reconcile(t.Context(), "leaving")
+	result, err := r.Reconcile(t.Context(), servicecidr.Key("leaving"))
 	require.NoError(t, err)
 	require.InDelta(t, servicecidr.DeletionGracePeriod, result.RequeueAfter, float64(3*time.Second))
 }
@@ -230,7 +230,7 @@ func TestGracePeriodBeginsWhenTheDeletionIsSeen(t *testing.T) {
 	c := newClient(t, interceptor.Funcs{}, &networkingv1.ServiceCIDR{
 		ObjectMeta: metav1.ObjectMeta{Name: "leaving", UID: "1", DeletionTimestamp: &deleted, Finalizers: []string{servicecidr.Finalizer}},
 		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.97.0.0/24"}}})
-	result, err := newServiceCIDRReconciler(c, events.NewFakeRecorder(10)).Reconcile(t.Context(), "leaving")
+	result, err := newServiceCIDRReconciler(c, events.NewFakeRecorder(10)).Reconcile(t.Context(), servicecidr.Key("leaving"))
 	require.NoError(t, err)
 	require.InDelta(t, servicecidr.DeletionGracePeriod, result.RequeueAfter, float64(2*time.Second))
 }
@@ -242,7 +242,7 @@ func TestRefusedWrite(t *testing.T) {
 	}}
 	c := newClient(t, refuse, &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "services"}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.96.0.0/24"}}})
 	recorded := events.NewFakeRecorder(10)
-	_, err := newServiceCIDRReconciler(c, recorded).Reconcile(t.Context(), "services")
+	_, err := newServiceCIDRReconciler(c, recorded).Reconcile(t.Context(), servicecidr.Key("services"))
 	require.True(t, apierrors.IsInternalError(err), "%v", err)
 	require.Equal(t, "Warning KubernetesServiceCIDRError The ServiceCIDR Status can not be set to Ready=True", <-recorded.Events)
 	require.NotEmpty(t, serviceCIDR(t, c, "services").Finalizers, "the write before it was made")

@@ -14,19 +14,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/servicecidr"
 )
 
-func newServiceCIDRReconciler(c client.Client, recorder events.EventRecorder) *reconciler[string, servicecidr.Action] {
+func newServiceCIDRReconciler(c client.Client, recorder events.EventRecorder) *reconciler[purekube.Key, servicecidr.Action] {
 	var seen deletions
-	return &reconciler[string, servicecidr.Action]{client: c, events: recorder,
-		plan: func(ctx context.Context, name string) (servicecidr.Result, error) {
+	return &reconciler[purekube.Key, servicecidr.Action]{client: c, events: recorder,
+		plan: func(ctx context.Context, key purekube.Key) (servicecidr.Result, error) {
 			s, err := serviceCIDRs(ctx, c)
 			if err != nil {
 				return servicecidr.Result{}, err
 			}
 			s.DeletionSeen = seen.record(s)
-			result, err := servicecidr.Plan(s, name, servicecidr.Options{})
+			result, err := servicecidr.Plan(s, key, servicecidr.Options{})
 			logProblems(ctx, err)
 			return result, nil
 		}}
@@ -65,22 +66,30 @@ func serviceCIDRs(ctx context.Context, c client.Reader) (servicecidr.Snapshot, e
 	return servicecidr.Snapshot{Now: time.Now(), ServiceCIDRs: pointers(cidrs.Items), IPAddresses: pointers(addresses.Items)}, err
 }
 
+// affectedRanges are the keys to plan after an event about one object, whichever event it was.
+func affectedRanges(s, changed servicecidr.Snapshot) []purekube.Key {
+	s.IPAddresses = nil // what an event affects does not depend on other addresses
+	without, gone := servicecidr.NewIndex(s, servicecidr.Options{}).Without(changed)
+	_, added := without.With(changed)
+	return append(gone, added...)
+}
+
 func setUpServiceCIDRs(m manager.Manager) error {
 	c := m.GetClient()
-	return builder.TypedControllerManagedBy[string](m).Named("servicecidr").WithOptions(options[string]()).
-		Watches(&networkingv1.ServiceCIDR{}, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []string {
+	return builder.TypedControllerManagedBy[purekube.Key](m).Named("servicecidr").WithOptions(options[purekube.Key]()).
+		Watches(&networkingv1.ServiceCIDR{}, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []purekube.Key {
 			s, err := serviceCIDRs(ctx, c)
 			if err != nil {
 				return nil // only before the caches have synced, and then every object comes again
 			}
-			return servicecidr.AffectedByServiceCIDR(s, nil, o.(*networkingv1.ServiceCIDR), servicecidr.Options{})
+			return affectedRanges(s, servicecidr.Snapshot{ServiceCIDRs: []*networkingv1.ServiceCIDR{o.(*networkingv1.ServiceCIDR)}})
 		})).
-		Watches(&networkingv1.IPAddress{}, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []string {
+		Watches(&networkingv1.IPAddress{}, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []purekube.Key {
 			s, err := serviceCIDRs(ctx, c)
 			if err != nil {
 				return nil
 			}
-			return servicecidr.AffectedByIPAddress(s, nil, o.(*networkingv1.IPAddress), servicecidr.Options{})
+			return affectedRanges(s, servicecidr.Snapshot{IPAddresses: []*networkingv1.IPAddress{o.(*networkingv1.IPAddress)}})
 		})).
 		Complete(newServiceCIDRReconciler(c, m.GetEventRecorder("servicecidr")))
 }

@@ -61,9 +61,9 @@ func newRangeGroups(c *cluster, set settings, links links) []rangeGroup {
 	r := ranges{cidrs: c.serviceCIDRs, explained: map[string]servicecidr.Explanation{}, set: set, options: options, links: links}
 	var all []prefixOf
 	for _, e := range explanations {
-		r.explained[e.Key] = e
+		r.explained[e.Key.Name] = e
 		for _, coverage := range e.Deletion.Coverage {
-			all = append(all, prefixOf{coverage.Prefix, e.Key, coverage})
+			all = append(all, prefixOf{coverage.Prefix, e.Key.Name, coverage})
 		}
 	}
 	r.drawn = len(all) <= rangesDrawn
@@ -176,7 +176,7 @@ func (r ranges) covered(p prefixOf, group []prefixOf, span netip.Prefix) []range
 		asked.ServiceCIDRs = append(asked.ServiceCIDRs, x)
 	}
 	// What is wrong is among the problems of the report.
-	answer, _ := servicecidr.CheckDeletion(asked, p.name, r.options)
+	answer, _ := servicecidr.CheckDeletion(asked, servicecidr.Key(p.name), 1, r.options)
 	var parts []rangePart
 	for _, c := range answer.Coverage {
 		if len(c.By) > 0 {

@@ -17,7 +17,7 @@ func planRBACAggregate(c *cluster, set settings) section {
 	planned, err := index.PlanAll()
 	outcomes := map[string]rbacaggregate.Outcome{}
 	for _, o := range planned {
-		outcomes[o.Key] = o
+		outcomes[o.Key.Name] = o
 	}
 
 	roles := map[string]*rbacv1.ClusterRole{}
@@ -41,7 +41,7 @@ func planRBACAggregate(c *cluster, set settings) section {
 		var explanation rbacaggregate.Explanation
 		if set.explain || len(o.Result.Actions) > 0 {
 			// Its error is the outcome's.
-			explanation, _ = index.Explain(name)
+			explanation, _ = index.Explain(rbacaggregate.Key(name))
 		}
 		f := findingOf(reference{kind: "ClusterRole", name: name}, o.Result, o.Err, func(a rbacaggregate.Action) (more, why string) {
 			if set, ok := a.(rbacaggregate.SetRules); ok {

@@ -65,8 +65,8 @@ func newRoleGraph(c *cluster, set settings) roleGraph {
 			continue
 		}
 		// What is wrong is among the problems of the report.
-		e, _ := index.Explain(role.Name)
-		result, err := index.Plan(role.Name)
+		e, _ := index.Explain(rbacaggregate.KeyOf(role))
+		result, err := index.Plan(rbacaggregate.KeyOf(role))
 		explained[role.Name] = e
 		nodes[role.Name] = roleNode{name: role.Name, aggregated: true, changes: len(result.Actions) > 0, wrong: err != nil}
 		for _, s := range e.Sources {

@@ -6,6 +6,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -13,7 +14,7 @@ func planServiceCIDR(c *cluster, set settings) section {
 	snapshot := servicecidr.Snapshot{Now: set.now, ServiceCIDRs: c.serviceCIDRs, IPAddresses: c.ipAddresses}
 	options := servicecidr.Options{MatchUpstream: set.matchUpstream}
 	planned, whole := servicecidr.PlanAll(snapshot, options)
-	outcomes := map[string]servicecidr.Outcome{}
+	outcomes := map[purekube.Key]servicecidr.Outcome{}
 	for _, o := range planned {
 		outcomes[o.Key] = o
 	}
@@ -35,12 +36,12 @@ func planServiceCIDR(c *cluster, set settings) section {
 	explanations, _ := servicecidr.ExplainAll(snapshot, options)
 	for _, e := range explanations {
 		o := outcomes[e.Key]
-		f := findingOf(reference{kind: "ServiceCIDR", name: e.Key}, o.Result, o.Err, func(a servicecidr.Action) (more, why string) {
+		f := findingOf(reference{kind: e.Key.Kind, name: e.Key.Name}, o.Result, o.Err, func(a servicecidr.Action) (more, why string) {
 			return "", whyServiceCIDR(a, e.Deletion)
 		})
 		f.Reasons = reasonsOf(e.Reasons)
 		if set.explain {
-			f.Explanation = explainServiceCIDR(cidrs[e.Key], e)
+			f.Explanation = explainServiceCIDR(cidrs[e.Key.Name], e)
 		}
 		s.Findings = append(s.Findings, f)
 	}

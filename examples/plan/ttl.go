@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/ttl"
 )
 
@@ -29,14 +30,15 @@ func planTTL(c *cluster, set settings) section {
 	} else {
 		snapshot.Step = options.Table.Recover(c.nodes)
 	}
-	step, outcomes, err := ttl.PlanAll(snapshot, options)
+	index := ttl.NewIndex(snapshot, options)
+	outcomes, err := index.PlanAll()
 	// Their error is PlanAll's.
-	why, _ := ttl.ExplainStep(snapshot, options)
-	explanations, _ := ttl.ExplainAll(snapshot, options)
+	why, _ := index.ExplainStep()
+	explanations, _ := index.ExplainAll()
 
-	s := section{Headline: fmt.Sprintf("%s, step %d: %s for %s", count(why.Nodes, "node"), step, why.Boundary.TTL, bounds(why)), Err: err}
-	reasons := map[string][]ttl.Reason{}
-	annotations := map[string]string{}
+	s := section{Headline: fmt.Sprintf("%s, step %d: %s for %s", count(why.Nodes, "node"), why.Step, why.Boundary.TTL, bounds(why)), Err: err}
+	reasons := map[purekube.Key][]ttl.Reason{}
+	annotations := map[purekube.Key]string{}
 	for _, e := range explanations {
 		reasons[e.Key] = e.Reasons
 		switch e.Reasons[0].Code {
@@ -52,7 +54,7 @@ func planTTL(c *cluster, set settings) section {
 		s.Explanation = explainTTL(why, known, len(annotations))
 	}
 	for _, o := range outcomes {
-		f := findingOf(reference{kind: "Node", name: o.Key}, o.Result, o.Err,
+		f := findingOf(reference{kind: o.Key.Kind, name: o.Key.Name}, o.Result, o.Err,
 			func(a ttl.Action) (more, why string) { return "", annotations[o.Key] })
 		f.Reasons = reasonsOf(reasons[o.Key])
 		s.Findings = append(s.Findings, f)

@@ -81,7 +81,7 @@ func TestEveryNodeDrains(t *testing.T) {
 // Rule: no role that a team labels for aggregation brings secrets into admin.
 func TestAdminDoesNotReachSecrets(t *testing.T) {
 	cluster := purekubetest.LoadManifests(t, "testdata/roles.yaml")
-	rules, err := rbacaggregate.Rules(cluster.RBACAggregate(), "admin", rbacaggregate.Options{})
+	rules, err := rbacaggregate.Rules(cluster.RBACAggregate(), rbacaggregate.Key("admin"), rbacaggregate.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestMigrationOrphansNothing(t *testing.T) {
 				if slices.Contains(left, c.Name) {
 					continue
 				}
-				deletion, err := servicecidr.CheckDeletion(tc.cluster.ServiceCIDR(), c.Name, servicecidr.Options{})
+				deletion, err := servicecidr.CheckDeletion(tc.cluster.ServiceCIDR(), servicecidr.KeyOf(c), 1, servicecidr.Options{})
 				if err != nil || !deletion.Safe {
 					t.Errorf("%s is gone and was not safe to go: %v, %v", c.Name, deletion.Orphans, err)
 				}

@@ -26,7 +26,7 @@ func (p policy) writeClusterRole(ctx context.Context, x *indexes, r *admissionv1
 	}
 	for _, name := range slices.Sorted(keysOf(p.protected)) {
 		for _, w := range named(writes, name) {
-			grants, err := x.roles.Grants(w.oldObj, w.newObj, name)
+			grants, err := x.roles.Grants(w.oldObj, w.newObj, rbacaggregate.Key(name))
 			switch {
 			case notFound(err):
 				continue // the protected ClusterRole is not there

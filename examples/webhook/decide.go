@@ -46,6 +46,9 @@ func refused(code int32, format string, args ...any) answer {
 	return answer{code: code, message: cut(fmt.Sprintf(format, args...), maxText)}
 }
 
+// maxOrphans is how many addresses a refusal names, so that it costs the same however many there are.
+const maxOrphans = 10
+
 // unreadable refuses a review whose object cannot be read, whatever the failurePolicy says.
 func unreadable(field string, err error) answer {
 	return refused(http.StatusBadRequest, "%s cannot be read: %v", field, err)
@@ -107,7 +110,7 @@ func (p policy) deleteServiceCIDR(s *state, r *admissionv1.AdmissionRequest) ans
 	// As the API server has it: the cache may be behind.
 	with := snapshotsOf([]runtime.Object{cidr})
 	index, _ := s.now().cidrs.With(with.cidrs)
-	deletion, err := index.CheckDeletion(cidr.Name)
+	deletion, err := index.CheckDeletion(servicecidr.KeyOf(cidr), maxOrphans)
 	switch {
 	case err != nil:
 		return refused(http.StatusConflict, "whether ServiceCIDR %s may go cannot be known: %v", cidr.Name, err)

@@ -36,7 +36,7 @@ type state struct {
 func newState() *state {
 	s := &state{assumed: newAssumed()}
 	s.current.Store(&indexes{
-		cidrs: servicecidr.NewIndex(servicecidr.Snapshot{}, servicecidr.Options{MaxOrphans: 10}),
+		cidrs: servicecidr.NewIndex(servicecidr.Snapshot{}, servicecidr.Options{}),
 		roles: rbacaggregate.NewIndex(rbacaggregate.Snapshot{}, rbacaggregate.Options{}),
 		// An eviction is decided by what the budget's status should say, not by what was written last.
 		budgets: disruption.NewIndex(disruption.Snapshot{}, disruption.Options{Recompute: true}),

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/purekube/purekube/purekubetest"
+	"github.com/purekube/purekube/servicecidr"
 )
 
 // An API server that lists one ServiceCIDR, adds an address in it by the watch, ends the watch, and lists an empty
@@ -60,12 +61,12 @@ func TestWatcherFollows(t *testing.T) {
 
 	require.Eventually(t, w.synced, 10*time.Second, time.Millisecond)
 	require.Eventually(t, func() bool {
-		d, err := s.now().cidrs.CheckDeletion("used")
+		d, err := s.now().cidrs.CheckDeletion(servicecidr.Key("used"), 0)
 		return err == nil && len(d.Orphans) == 1
 	}, 10*time.Second, time.Millisecond, "the address came by the watch")
 	ended.Store(true)
 	require.Eventually(t, func() bool {
-		_, err := s.now().cidrs.CheckDeletion("used")
+		_, err := s.now().cidrs.CheckDeletion(servicecidr.Key("used"), 0)
 		return notFound(err)
 	}, 10*time.Second, time.Millisecond, "the list without it took it away")
 }

@@ -426,7 +426,9 @@ func (e *ObjectsEdit[T, P]) Objects() *Objects[T, P] {
 
 // Follow returns the values that are kept by the names of objects, after these changes: of gives the value of an object,
 // and whether there is one. A name that several objects have has none.
-func Follow[V, P any](values *Map[types.NamespacedName, V], changes []Change[P], of func(P) (value V, there bool)) *Map[types.NamespacedName, V] {
+func Follow[V, P any](
+	values *Map[types.NamespacedName, V], changes []Change[P], of func(P) (value V, there bool),
+) *Map[types.NamespacedName, V] {
 	if len(changes) == 0 {
 		return values
 	}

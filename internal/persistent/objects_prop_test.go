@@ -186,7 +186,17 @@ func (m model) finds(t *testing.T, x *TermIndex[corev1.Pod, *corev1.Pod], terms 
 				}
 			}
 		}
-		without := func(p *corev1.Pod, _ bool) bool { return !has(p, term) }
+		without := func(p *corev1.Pod, _ bool) bool {
+			if has(p, term) {
+				return false
+			}
+			name := m.name(p)
+			arranged := x.objects.base.Find(name)
+			require.True(t, arranged != nil && has(arranged, term) ||
+				slices.ContainsFunc(m.objects[name], func(p *corev1.Pod) bool { return has(p, term) }),
+				"%v never had term %d since the last pass", name, term)
+			return true
+		}
 		found, versions := once(t, slices.Collect(x.Find(term))), once(t, slices.Collect(x.Versions(term)))
 		for p := range versions {
 			require.Contains(t, m.objects[m.name(p)], p, "an object that is gone")
@@ -325,6 +335,22 @@ func TestManyObjectsOfOneNameAreLetGo(t *testing.T) {
 	next, _ := o.With([]*corev1.Pod{pod("twice", "")})
 	require.True(t, next.Renewed(o))
 	require.Equal(t, 2, next.base.Len())
+}
+
+// Collections that are made of one do not write to what they share: where they note objects without a name.
+func TestNamelessOfBranches(t *testing.T) {
+	nameless := func(namespaces ...string) (list []*corev1.Pod) {
+		for _, namespace := range namespaces {
+			list = append(list, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}})
+		}
+		return list
+	}
+	o := NewObjects("Pod", nameless("a", "b", "c"))
+	one, _ := o.With(nameless("d"))
+	two, _ := o.With(nameless("e"))
+	for namespace, want := range map[string][3]bool{"a": {true, true, true}, "d": {false, true, false}, "e": {false, false, true}} {
+		require.Equal(t, want, [3]bool{o.Unnamed(namespace) != nil, one.Unnamed(namespace) != nil, two.Unnamed(namespace) != nil}, namespace)
+	}
 }
 
 func TestChange(t *testing.T) {

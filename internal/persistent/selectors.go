@@ -33,9 +33,6 @@ type Filed[S any] struct {
 	later []place
 }
 
-// Nodes are those at which objects find the selector, if it was in the list of its collection.
-func (f *Filed[S]) Nodes() []uint64 { return f.nodes }
-
 // Selectors find the selectors that may match an object, by the labels that they demand. They never change.
 //
 // They are a tree. A selector hangs on the rarest label that it demands. Where more than a few hang on one label,
@@ -304,14 +301,32 @@ func (x *Selectors[S]) visit(n *selectorNode[S], labels map[string]string, f fun
 	}
 }
 
-// First returns the nodes that a demand leads to in one step, and false if not all of them are in the list's tree.
-func (x *Selectors[S]) First(scope string, d Demand) (nodes []uint64, all bool) {
-	all = true
-	for next := range x.steps(x.root(scope), d) {
-		nodes = append(nodes, next)
-		all = all && x.nodes[next] != nil
+// AppendTerms appends the terms by which a [TermIndex] finds an object with these labels for [Selectors.Alternatives].
+// They are the same for all collections that are derived from one list.
+func (x *Selectors[S]) AppendTerms(terms []uint64, scope string, labels map[string]string) []uint64 {
+	root := x.root(scope)
+	for key, value := range labels {
+		anyValue := Mix(root, maphash.String(x.seed, key))
+		for _, first := range [...]uint64{anyValue, Mix(anyValue, maphash.String(x.seed, value))} {
+			terms = append(terms, first)
+			if n := x.nodes[first]; n != nil {
+				x.visit(n, labels, func(node uint64) { terms = append(terms, node) })
+			}
+		}
 	}
-	return nodes, all
+	return terms
+}
+
+// Alternatives returns lists of terms: an object that the selector matches has a term of each list. There are none
+// for a selector without demands, which any object may match.
+func (x *Selectors[S]) Alternatives(f *Filed[S]) (lists [][]uint64) {
+	if len(f.Demands) > 0 && len(f.nodes) > 0 {
+		return [][]uint64{f.nodes}
+	}
+	for _, d := range f.Demands {
+		lists = append(lists, slices.Collect(x.steps(x.root(f.Scope), d)))
+	}
+	return lists
 }
 
 // fewSelectors are too few to make a new tree for.

@@ -65,7 +65,9 @@ func compareAddedTerms(a, b addedTerm) int {
 
 // NewTermIndex returns the index of these objects. of appends the terms of an object, in any order. It must always
 // append the same ones for the same object.
-func NewTermIndex[T any, P snapshot.Object[T]](objects *Objects[T, P], of func(terms []uint64, object P) []uint64) *TermIndex[T, P] {
+func NewTermIndex[T any, P snapshot.Object[T]](
+	objects *Objects[T, P], of func(terms []uint64, object P) []uint64,
+) *TermIndex[T, P] {
 	return &TermIndex[T, P]{of: of, objects: objects, base: &termTable{}, added: NewMap[addedTerm, struct{}](compareAddedTerms)}
 }
 

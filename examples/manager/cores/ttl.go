@@ -5,14 +5,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/examples/manager/controller"
 	"github.com/purekube/purekube/ttl"
 )
 
 func newTTL(c *Cluster) Runner {
-	r := controller.New("ttl", ttl.NewIndex(ttl.Snapshot{}, c.TTL), c.Client, c.Events, controller.Options[*ttl.Index, ttl.Snapshot, string]{
-		Begin: func(x *ttl.Index) []string {
-			_, outcomes, err := x.PlanAll()
+	r := controller.New("ttl", ttl.NewIndex(ttl.Snapshot{}, c.TTL), c.Client, c.Events, controller.Options[*ttl.Index, ttl.Snapshot, purekube.Key]{
+		Begin: func(x *ttl.Index) []purekube.Key {
+			outcomes, err := x.PlanAll()
 			return begin(outcomes, err)
 		},
 	})

@@ -225,9 +225,9 @@ func pictureOfServiceCIDR(t *testing.T) string {
 		}
 		// What the controller does.
 		s := c.server()
-		deletion, err := servicecidr.CheckDeletion(snapshot(s), oneRange, servicecidr.Options{})
+		deletion, err := servicecidr.CheckDeletion(snapshot(s), servicecidr.Key(oneRange), 0, servicecidr.Options{})
 		require.NoError(t, err)
-		result, err := servicecidr.Plan(snapshot(s), oneRange, servicecidr.Options{})
+		result, err := servicecidr.Plan(snapshot(s), servicecidr.Key(oneRange), servicecidr.Options{})
 		require.NoError(t, err)
 		from := state(c)
 		carryOut(t, s, result.Actions, func(a servicecidr.Action) {

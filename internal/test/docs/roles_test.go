@@ -28,7 +28,7 @@ func Example_grants() {
 
 	// oldObject and object of a review: nil for a create, and nil for a delete.
 	for _, review := range []struct{ oldObj, newObj *rbacv1.ClusterRole }{{nil, labelled}, {nil, empty}, {view, direct}} {
-		grants, err := index.Grants(review.oldObj, review.newObj, "view")
+		grants, err := index.Grants(review.oldObj, review.newObj, rbacaggregate.Key("view"))
 		if err != nil {
 			fmt.Println("refuse: it cannot be known:", err)
 			continue
@@ -51,7 +51,7 @@ func Example_previewRole() {
 	written := purekubetest.ClusterRole("team-data", rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}})
 	written.Labels = map[string]string{"rbac.example.com/to-admin": "true"}
 
-	change, err := index.PreviewRole(written, "admin")
+	change, err := index.PreviewRole(written, rbacaggregate.Key("admin"))
 	if err != nil {
 		fmt.Println("it cannot be known:", err)
 		return
@@ -78,7 +78,7 @@ func Example_rulesInGitOps() {
 		if role.AggregationRule == nil {
 			continue
 		}
-		rules, err := rbacaggregate.Rules(cluster.RBACAggregate(), role.Name, rbacaggregate.Options{})
+		rules, err := rbacaggregate.Rules(cluster.RBACAggregate(), rbacaggregate.KeyOf(role), rbacaggregate.Options{})
 		if err != nil {
 			fmt.Println(err)
 			continue

@@ -229,7 +229,7 @@ func (w *world) planIsEmpty(t *testing.T) {
 	s, err := servicecidr.PlanAll(servicecidr.Snapshot{Now: now, ServiceCIDRs: pointers(cidrs.Items), IPAddresses: pointers(addresses.Items)}, servicecidr.Options{})
 	require.NoError(t, err)
 	require.Empty(t, s)
-	_, n, err := ttl.PlanAll(ttl.Snapshot{Step: ttl.Table{}.Recover(pointers(nodes.Items)), Nodes: pointers(nodes.Items)}, ttl.Options{})
+	n, err := ttl.PlanAll(ttl.Snapshot{Step: ttl.Table{}.Recover(pointers(nodes.Items)), Nodes: pointers(nodes.Items)}, ttl.Options{})
 	require.NoError(t, err)
 	require.Empty(t, n)
 	t.Logf("nothing to do for %d pods, %d claims, %d roles, %d ServiceCIDRs, %d nodes", len(pods.Items), len(claims.Items), len(roles.Items), len(cidrs.Items), len(nodes.Items))

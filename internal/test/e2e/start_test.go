@@ -78,7 +78,7 @@ func (w *world) startPage(t *testing.T, before func()) (synced func() bool) {
 			return clientgo.Do(ctx, writes, r)
 		},
 		Record: func(purekube.Event) {},
-		Queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]()),
+		Queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[purekube.Key]()),
 	}
 	factory := informers.NewSharedInformerFactory(reads, 0)
 	ctx, cancel := context.WithCancel(t.Context())

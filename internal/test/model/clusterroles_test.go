@@ -24,20 +24,41 @@ func clusterRoleController(o rbacaggregate.Options) Controller {
 		Keys: func(v *View) []string {
 			var keys []string
 			for _, r := range All[*rbacv1.ClusterRole](v) {
-				keys = append(keys, rbacaggregate.KeyOf(r))
+				keys = append(keys, r.Name)
 			}
 			return keys
 		},
 		Plan: func(v *View, key string, _ *View) Decision {
-			r, err := rbacaggregate.Plan(snapshot(v), key, o)
+			r, err := rbacaggregate.Plan(snapshot(v), rbacaggregate.Key(key), o)
 			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
 		},
 		Affected: func(v *View, oldObj, newObj Object) []string {
-			before, _ := oldObj.(*rbacv1.ClusterRole)
-			after, _ := newObj.(*rbacv1.ClusterRole)
-			return rbacaggregate.AffectedByClusterRole(snapshot(v), before, after, o)
+			one := func(o Object) rbacaggregate.Snapshot {
+				return rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{o.(*rbacv1.ClusterRole)}}
+			}
+			x := rbacaggregate.NewIndex(snapshot(v), o)
+			var affected []purekube.Key
+			if oldObj == nil { // the view may be from after the event
+				x, _ = x.Without(one(newObj))
+			} else {
+				x, _ = x.With(one(oldObj))
+			}
+			if newObj == nil {
+				_, affected = x.Without(one(oldObj))
+			} else {
+				_, affected = x.With(one(newObj))
+			}
+			return namesOf(affected)
 		},
 	}
+}
+
+func namesOf(keys []purekube.Key) []string {
+	var names []string
+	for _, key := range keys {
+		names = append(names, key.Name)
+	}
+	return names
 }
 
 func aggregating(name string, numberOf int, selects string, labels ...string) *rbacv1.ClusterRole {

@@ -519,15 +519,6 @@ func changeIndex[S, K any, X index[S, K, X]](x *X, snapshot func(Object) S, oldO
 
 func serviceCIDRLoop() *looped {
 	var x *servicecidr.Index
-	snapshot := func(o Object) (s servicecidr.Snapshot) {
-		switch o := o.(type) {
-		case *networkingv1.ServiceCIDR:
-			s.ServiceCIDRs = append(s.ServiceCIDRs, o)
-		case *networkingv1.IPAddress:
-			s.IPAddresses = append(s.IPAddresses, o)
-		}
-		return s
-	}
 	return &looped{
 		name: "servicecidr", kinds: []schema.GroupVersionResource{serviceCIDRs, ipAddresses},
 		restart: func(v *View) (keys []string) {
@@ -537,10 +528,10 @@ func serviceCIDRLoop() *looped {
 			}
 			return keys
 		},
-		changed: func(oldObj, newObj Object) []string { return changeIndex(&x, snapshot, oldObj, newObj) },
+		changed: func(oldObj, newObj Object) []string { return namesOf(changeIndex(&x, rangesOf, oldObj, newObj)) },
 		plan: func(key string, live *View) Decision {
 			now, _ := x.With(servicecidr.Snapshot{Now: live.Now})
-			r, err := now.Plan(key)
+			r, err := now.Plan(servicecidr.Key(key))
 			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
 		},
 	}
@@ -560,9 +551,9 @@ func clusterRoleLoop() *looped {
 			}
 			return keys
 		},
-		changed: func(oldObj, newObj Object) []string { return changeIndex(&x, snapshot, oldObj, newObj) },
+		changed: func(oldObj, newObj Object) []string { return namesOf(changeIndex(&x, snapshot, oldObj, newObj)) },
 		plan: func(key string, _ *View) Decision {
-			r, err := x.Plan(key)
+			r, err := x.Plan(rbacaggregate.Key(key))
 			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
 		},
 	}
@@ -577,13 +568,17 @@ func nodeLoop() *looped {
 			nodes := All[*corev1.Node](v)
 			x = ttl.NewIndex(ttl.Snapshot{Step: ttl.Table{}.Recover(nodes), Nodes: nodes}, ttl.Options{})
 			for _, n := range nodes {
-				keys = append(keys, n.Name)
+				keys = append(keys, ttl.KeyOf(n).String())
 			}
 			return keys
 		},
-		changed: func(oldObj, newObj Object) []string { return changeIndex(&x, snapshot, oldObj, newObj) },
+		changed: func(oldObj, newObj Object) []string { return texts(changeIndex(&x, snapshot, oldObj, newObj)) },
 		plan: func(key string, _ *View) Decision {
-			r, err := x.Plan(key)
+			k, err := purekube.ParseKey(key)
+			if err != nil {
+				panic(err)
+			}
+			r, err := x.Plan(k)
 			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
 		},
 	}

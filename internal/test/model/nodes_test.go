@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/apiserver"
 	"github.com/purekube/purekube/ttl"
 )
@@ -184,7 +185,7 @@ func (w *nodeWorld) cached(s *nodeState) []*corev1.Node {
 // plan is the value that a node in the cache is to get; absent: it has it.
 func (w *nodeWorld) plan(step uint8, cached int) int {
 	n := w.pool[cached][0]
-	r, err := ttl.Plan(ttl.Snapshot{Step: int(step), Nodes: []*corev1.Node{n}}, n.Name, w.options)
+	r, err := ttl.Plan(ttl.Snapshot{Step: int(step), Nodes: []*corev1.Node{n}}, ttl.KeyOf(n), w.options)
 	if err != nil {
 		panic(err)
 	}
@@ -250,14 +251,24 @@ func (w *nodeWorld) show(n node, replace func(by node) nodeState) nodeState {
 	if n.server != absent {
 		newObj = newNode("changed", int(n.server))
 		// One of the nodes of that kind is the changed one.
-		nodes[slices.Index(nodes, w.pool[n.server][0])] = newObj
+		at := slices.Index(nodes, w.pool[n.server][0])
+		nodes = slices.Delete(nodes, at, at+1)
 	}
-	affected := ttl.AffectedByNode(ttl.Snapshot{Step: int(after.step), Nodes: nodes}, oldObj, newObj, w.options)
-	if slices.Contains(affected, "changed") {
+	if oldObj != nil {
+		nodes = append(nodes, oldObj)
+	}
+	x := ttl.NewIndex(ttl.Snapshot{Step: int(after.step), Nodes: nodes}, w.options)
+	var affected []purekube.Key
+	if newObj != nil {
+		x, affected = x.With(ttl.Snapshot{Nodes: []*corev1.Node{newObj}})
+	} else {
+		x, affected = x.Without(ttl.Snapshot{Nodes: []*corev1.Node{oldObj}})
+	}
+	if slices.Contains(affected, ttl.Key("changed")) {
 		by.queued = 1
 		after = replace(by)
 	}
-	after.step = uint8(w.options.Table.Settle(int(after.step), len(nodes)))
+	after.step = uint8(x.Step())
 	if len(affected) > 1 { // all of them
 		for i := range values {
 			for j := range values {

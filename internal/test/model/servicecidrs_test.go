@@ -21,6 +21,17 @@ var (
 	ipAddresses  = networkingv1.SchemeGroupVersion.WithResource("ipaddresses")
 )
 
+// rangesOf is a snapshot of one object.
+func rangesOf(o Object) (s servicecidr.Snapshot) {
+	switch o := o.(type) {
+	case *networkingv1.ServiceCIDR:
+		s.ServiceCIDRs = append(s.ServiceCIDRs, o)
+	case *networkingv1.IPAddress:
+		s.IPAddresses = append(s.IPAddresses, o)
+	}
+	return s
+}
+
 // serviceCIDRController is the package as a controller.
 func serviceCIDRController(o servicecidr.Options) Controller {
 	snapshot := func(v *View) servicecidr.Snapshot {
@@ -30,20 +41,23 @@ func serviceCIDRController(o servicecidr.Options) Controller {
 		Keys: func(v *View) []string {
 			var keys []string
 			for _, c := range All[*networkingv1.ServiceCIDR](v) {
-				keys = append(keys, servicecidr.KeyOf(c))
+				keys = append(keys, c.Name)
 			}
 			return keys
 		},
 		Plan: func(v *View, key string, _ *View) Decision {
-			r, err := servicecidr.Plan(snapshot(v), key, o)
+			r, err := servicecidr.Plan(snapshot(v), servicecidr.Key(key), o)
 			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
 		},
 		Affected: func(v *View, oldObj, newObj Object) []string {
-			s := snapshot(v)
-			if ip, other := as[*networkingv1.IPAddress](oldObj), as[*networkingv1.IPAddress](newObj); ip != nil || other != nil {
-				return servicecidr.AffectedByIPAddress(s, ip, other, o)
+			x := servicecidr.NewIndex(snapshot(v), o)
+			if newObj != nil {
+				x, _ = x.Without(rangesOf(newObj))
 			}
-			return servicecidr.AffectedByServiceCIDR(s, as[*networkingv1.ServiceCIDR](oldObj), as[*networkingv1.ServiceCIDR](newObj), o)
+			if oldObj != nil {
+				x, _ = x.With(rangesOf(oldObj))
+			}
+			return namesOf(changeIndex(&x, rangesOf, oldObj, newObj))
 		},
 	}
 }

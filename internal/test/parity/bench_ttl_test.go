@@ -16,7 +16,7 @@ func BenchmarkTTL(b *testing.B) {
 			s.Nodes = append(s.Nodes, node(n, noTTL))
 		}
 		SideBySide(b, 5, asObjects(s.Nodes), startTTL, func() int {
-			_, outcomes, _ := ttl.PlanAll(s, ttl.Options{})
+			outcomes, _ := ttl.PlanAll(s, ttl.Options{})
 			requests := 0
 			for _, o := range outcomes {
 				for _, a := range o.Result.Actions {

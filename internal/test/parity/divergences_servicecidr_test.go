@@ -80,8 +80,8 @@ var servicecidrDivergences = []divergence{
 			before := s.ServiceCIDRs[1]
 			s.ServiceCIDRs[1] = grown
 			var trace Trace
-			for _, name := range servicecidr.AffectedByServiceCIDR(s, before, grown, servicecidr.Options{}) {
-				result, err := servicecidr.Plan(s, name, servicecidr.Options{})
+			for _, name := range affectedRanges(s, servicecidr.Snapshot{ServiceCIDRs: someOf(before)}, servicecidr.Snapshot{ServiceCIDRs: someOf(grown)}, servicecidr.Options{}) {
+				result, err := servicecidr.Plan(s, servicecidr.Key(name), servicecidr.Options{})
 				require.NoError(t, err)
 				trace.Requests = append(trace.Requests, Planned(&Answers{}, result.Actions)...)
 			}
@@ -133,7 +133,7 @@ func bothRanges(t *testing.T, given []runtime.Object) (upstream, ours string) {
 	trace := rangeTrace(outcomes)
 	for _, o := range outcomes {
 		if o.Err != nil {
-			trace.Failed = append(trace.Failed, o.Key)
+			trace.Failed = append(trace.Failed, o.Key.Name)
 		}
 	}
 	return servicecidrCore.RunUpstream(t, s).String(), trace.String()

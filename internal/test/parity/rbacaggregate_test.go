@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	upstream "k8s.io/kubernetes/pkg/controller/clusterroleaggregation"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/rbacaggregate"
 )
 
@@ -64,7 +65,7 @@ func roleTrace(s rbacaggregate.Snapshot, o rbacaggregate.Options) Trace {
 		trace.Requests = append(trace.Requests, Planned(&answers, outcome.Result.Actions)...)
 		trace.Events = append(trace.Events, EventsOf(outcome.Result.Events)...)
 		if outcome.Err != nil {
-			trace.Failed = append(trace.Failed, outcome.Key)
+			trace.Failed = append(trace.Failed, outcome.Key.Name)
 		}
 	}
 	return trace
@@ -106,15 +107,21 @@ func TestRBACAggregateAffected(t *testing.T) {
 		})
 		slices.Sort(worked)
 
-		known := after
-		if r.IntN(2) == 0 {
-			known = s // from before the event
+		x := rbacaggregate.NewIndex(s, rbacaggregate.Options{MatchUpstream: release})
+		var keys []purekube.Key
+		if current == nil {
+			_, keys = x.Without(rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{old}})
+		} else {
+			_, keys = x.With(rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{current}})
 		}
-		affected := rbacaggregate.AffectedByClusterRole(known, old, current, rbacaggregate.Options{MatchUpstream: release})
-		// A role without an aggregationRule has an empty plan: that it had another one is for who keeps plans.
-		affected = slices.DeleteFunc(affected, func(name string) bool {
-			return !slices.ContainsFunc(after.ClusterRoles, func(r *rbacv1.ClusterRole) bool { return r.Name == name && r.AggregationRule != nil })
-		})
+		var affected []string
+		for _, role := range after.ClusterRoles {
+			// A role without an aggregationRule has an empty plan: that it had another one is for who keeps plans.
+			if role.AggregationRule != nil && slices.Contains(keys, rbacaggregate.KeyOf(role)) {
+				affected = append(affected, role.Name)
+			}
+		}
+		slices.Sort(affected)
 		if diff := cmp.Diff(slices.Compact(worked), affected, equateEmpty); diff != "" {
 			t.Fatalf("other keys after %s of a role (- kube-controller-manager, + ours):\n%s\nfor\n%s\n%s",
 				kind, diff, Manifests(asObjects(after.ClusterRoles)), run.again(t, i))

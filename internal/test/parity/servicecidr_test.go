@@ -102,7 +102,7 @@ func TestServiceCIDRRecheck(t *testing.T) {
 		rechecks := map[time.Time][]string{}
 		for _, o := range plannedRanges(s) {
 			if at := o.Result.RecheckAt; !at.IsZero() {
-				rechecks[at] = append(rechecks[at], o.Key)
+				rechecks[at] = append(rechecks[at], o.Key.Name)
 			}
 		}
 		if len(rechecks) == 0 {
@@ -114,7 +114,7 @@ func TestServiceCIDRRecheck(t *testing.T) {
 				moments++
 				s.Now = at
 				for _, key := range keys {
-					result, _ := servicecidr.Plan(s, key, matchRanges)
+					result, _ := servicecidr.Plan(s, servicecidr.Key(key), matchRanges)
 					require.Zero(t, result.RecheckAt, key)
 					ours.Requests = append(ours.Requests, Planned(&Answers{}, result.Actions)...)
 				}
@@ -136,7 +136,7 @@ func TestServiceCIDRFailureEvent(t *testing.T) {
 	Run(t, []runtime.Object{cidr}, startServiceCIDR, func(t *testing.T, w *World) {
 		w.Respond = func(Request) (runtime.Object, error) { return nil, errors.New("no") }
 		s := servicecidr.Snapshot{Now: Epoch, ServiceCIDRs: []*networkingv1.ServiceCIDR{cidr}}
-		result, err := servicecidr.Plan(s, "a", matchRanges)
+		result, err := servicecidr.Plan(s, servicecidr.Key("a"), matchRanges)
 		require.NoError(t, err)
 		require.Len(t, result.Actions, 1)
 		event, ok := result.Actions[0].(purekube.FailureReporter).FailureEvent(errors.New("no"))
@@ -147,22 +147,43 @@ func TestServiceCIDRFailureEvent(t *testing.T) {
 	})
 }
 
-// TestServiceCIDRRetries compares the moments of upstream's tries with RetryDelay.
+// TestServiceCIDRRetries: upstream tries again after 5 ms, then after twice as long each time, 15 times (BR-31-04).
 func TestServiceCIDRRetries(t *testing.T) {
 	cidr := serviceRange("a", "10.0.0.0/24")
 	Run(t, []runtime.Object{cidr}, startServiceCIDR, func(t *testing.T, w *World) {
 		w.Respond = func(Request) (runtime.Object, error) { return nil, errors.New("no") }
 		require.Len(t, w.Settle().Requests, 1)
-		for retry := 1; ; retry++ {
-			delay, ok := servicecidr.RetryDelay(retry)
-			if !ok {
-				require.Empty(t, w.Sleep(24*time.Hour).Requests, "no retry %d", retry)
-				return
-			}
+		for retry, delay := 1, 5*time.Millisecond; retry <= 15; retry, delay = retry+1, 2*delay {
 			require.Empty(t, w.Sleep(delay-1).Requests, "retry %d is not before %s", retry, delay)
 			require.Len(t, w.Sleep(1).Requests, 1, "retry %d is after %s", retry, delay)
 		}
+		require.Empty(t, w.Sleep(24*time.Hour).Requests, "no retry 16")
 	})
+}
+
+// someOf is the object in a list, empty for nil.
+func someOf[T any](o *T) []*T {
+	if o == nil {
+		return nil
+	}
+	return []*T{o}
+}
+
+// affectedRanges are the names that an Index says are affected when an object is added (oldObj is empty), updated or
+// deleted (newObj is empty); s is the snapshot afterwards.
+func affectedRanges(s, oldObj, newObj servicecidr.Snapshot, o servicecidr.Options) (names []string) {
+	oldObj.Now, newObj.Now = time.Time{}, time.Time{} // no time passes
+	x, _ := servicecidr.NewIndex(s, o).Without(newObj)
+	x, _ = x.With(oldObj)
+	change, changed := x.With, newObj
+	if len(newObj.ServiceCIDRs)+len(newObj.IPAddresses) == 0 {
+		change, changed = x.Without, oldObj
+	}
+	_, affected := change(changed)
+	for _, key := range affected {
+		names = append(names, key.Name)
+	}
+	return names
 }
 
 // TestServiceCIDRAffected compares the keys that an event leads to: with MatchUpstream they are the
@@ -180,10 +201,14 @@ func TestServiceCIDRAffected(t *testing.T) {
 		kind, gone := "", ""
 		var event func(o servicecidr.Options) (affected []string)
 		ranges := func(oldObj, newObj *networkingv1.ServiceCIDR) {
-			event = func(o servicecidr.Options) []string { return servicecidr.AffectedByServiceCIDR(s, oldObj, newObj, o) }
+			event = func(o servicecidr.Options) []string {
+				return affectedRanges(s, rangesOf(asObjects(someOf(oldObj))), rangesOf(asObjects(someOf(newObj))), o)
+			}
 		}
 		addresses := func(oldObj, newObj *networkingv1.IPAddress) {
-			event = func(o servicecidr.Options) []string { return servicecidr.AffectedByIPAddress(s, oldObj, newObj, o) }
+			event = func(o servicecidr.Options) []string {
+				return affectedRanges(s, rangesOf(asObjects(someOf(oldObj))), rangesOf(asObjects(someOf(newObj))), o)
+			}
 		}
 		var worked []string
 		Run(t, servicecidrCore.Objects(s), startServiceCIDR, func(_ *testing.T, w *World) {
@@ -277,9 +302,9 @@ func TestServiceCIDRLookUps(t *testing.T) {
 		prefix := netip.PrefixFrom(address, r.IntN(address.BitLen()+1))
 		found := 0
 		for what, both := range map[string][2][]*networkingv1.ServiceCIDR{
-			"OverlapsPrefix":  {upstream.OverlapsPrefix(lister, prefix), servicecidr.OverlapsPrefix(s.ServiceCIDRs, prefix)},
-			"ContainsPrefix":  {upstream.ContainsPrefix(lister, prefix), servicecidr.ContainsPrefix(s.ServiceCIDRs, prefix)},
-			"ContainsAddress": {upstream.ContainsAddress(lister, address), servicecidr.ContainsAddress(s.ServiceCIDRs, address)},
+			"OverlapsPrefix":  {upstream.OverlapsPrefix(lister, prefix), servicecidr.CIDRsOverlapping(s.ServiceCIDRs, prefix)},
+			"ContainsPrefix":  {upstream.ContainsPrefix(lister, prefix), servicecidr.CIDRsContaining(s.ServiceCIDRs, prefix)},
+			"ContainsAddress": {upstream.ContainsAddress(lister, address), servicecidr.CIDRsWithAddress(s.ServiceCIDRs, address)},
 		} {
 			var of [2][]string
 			for k, list := range both {
@@ -331,7 +356,7 @@ func markRanges(s servicecidr.Snapshot, t Trace) []string {
 				leaving[text] = true
 			}
 		}
-		if d, err := servicecidr.CheckDeletion(s, c.Name, matchRanges); err == nil && c.DeletionTimestamp != nil {
+		if d, err := servicecidr.CheckDeletion(s, servicecidr.KeyOf(c), 0, matchRanges); err == nil && c.DeletionTimestamp != nil {
 			if covered := func(c servicecidr.Coverage) bool { return len(c.By) > 0 }; slices.ContainsFunc(d.Coverage, covered) {
 				marks = append(marks, "another one contains it")
 			}

@@ -28,22 +28,21 @@ var ttlCore = Core[ttl.Snapshot]{
 	},
 	Start: func(ttl.Snapshot) Start { return startTTL },
 	Ours: func(s ttl.Snapshot) Trace {
-		_, outcomes, _ := ttl.PlanAll(s, ttl.Options{})
+		outcomes, _ := ttl.PlanAll(s, ttl.Options{})
 		var trace Trace
 		var answers Answers
 		for _, o := range outcomes {
 			trace.Requests = append(trace.Requests, Planned(&answers, o.Result.Actions)...)
 			trace.Events = append(trace.Events, EventsOf(o.Result.Events)...)
 			if o.Err != nil {
-				trace.Failed = append(trace.Failed, o.Key)
+				trace.Failed = append(trace.Failed, o.Key.Name)
 			}
 		}
 		return trace
 	},
 	Kinds: []string{"nothing", "patch nodes", "step 0", "step 1", "step 2", "step 3", "step 4"},
 	Marks: func(s ttl.Snapshot, _ Trace) []string {
-		step, _, _ := ttl.PlanAll(s, ttl.Options{})
-		return []string{fmt.Sprintf("step %d", step)}
+		return []string{fmt.Sprintf("step %d", ttl.StepOf(s, ttl.Options{}))}
 	},
 	Smaller: func(s ttl.Snapshot) []ttl.Snapshot {
 		var smaller []ttl.Snapshot
@@ -130,7 +129,7 @@ func walkTTL(t *testing.T, r *rand.Rand, low, high int, crossed map[string]int) 
 
 			var ours Trace
 			if planned != nil {
-				result, err := ttl.Plan(ttl.Snapshot{Step: step, Nodes: cluster}, planned.Name, ttl.Options{})
+				result, err := ttl.Plan(ttl.Snapshot{Step: step, Nodes: cluster}, ttl.KeyOf(planned), ttl.Options{})
 				require.NoError(t, err)
 				ours.Requests = Planned(&Answers{}, result.Actions)
 			}

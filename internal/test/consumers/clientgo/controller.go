@@ -24,7 +24,7 @@ import (
 type Controller struct {
 	Do     func(context.Context, purekube.Request) (runtime.Object, error)
 	Record func(purekube.Event)
-	Queue  workqueue.TypedRateLimitingInterface[string]
+	Queue  workqueue.TypedRateLimitingInterface[purekube.Key]
 
 	mu     sync.Mutex // of index, the pointer; an Index itself needs no lock
 	index  *servicecidr.Index
@@ -48,7 +48,7 @@ func (c *Controller) Run(ctx context.Context, factory informers.SharedInformerFa
 	return ctx.Err()
 }
 
-// watch makes every event of the informers the next Index, and queues the names that it affects.
+// watch makes every event of the informers the next Index, and queues the keys that it affects.
 func (c *Controller) watch(factory informers.SharedInformerFactory) error {
 	c.seen = map[types.UID]time.Time{}
 	c.index = servicecidr.NewIndex(servicecidr.Snapshot{DeletionSeen: c.seen}, servicecidr.Options{})
@@ -62,9 +62,9 @@ func (c *Controller) watch(factory informers.SharedInformerFactory) error {
 			}
 			s.DeletionSeen = map[types.UID]time.Time{cidr.UID: c.seen[cidr.UID]}
 		}
-		var names []string
-		c.index, names = c.index.With(s)
-		c.enqueue(names)
+		var affected []purekube.Key
+		c.index, affected = c.index.With(s)
+		c.enqueue(affected)
 	}
 	handlers := cache.ResourceEventHandlerFuncs{
 		AddFunc:    set,
@@ -80,9 +80,9 @@ func (c *Controller) watch(factory informers.SharedInformerFactory) error {
 				s.DeletionSeen = map[types.UID]time.Time{cidr.UID: c.seen[cidr.UID]}
 				delete(c.seen, cidr.UID)
 			}
-			var names []string
-			c.index, names = c.index.Without(s)
-			c.enqueue(names)
+			var affected []purekube.Key
+			c.index, affected = c.index.Without(s)
+			c.enqueue(affected)
 		},
 	}
 	networking := factory.Networking().V1()
@@ -97,9 +97,9 @@ func (c *Controller) watch(factory informers.SharedInformerFactory) error {
 	return nil
 }
 
-func (c *Controller) enqueue(names []string) {
-	for _, name := range names {
-		c.Queue.Add(name)
+func (c *Controller) enqueue(keys []purekube.Key) {
+	for _, key := range keys {
+		c.Queue.Add(key)
 	}
 }
 
@@ -113,46 +113,49 @@ func snapshotOf(object any) (s servicecidr.Snapshot) {
 	return s
 }
 
+// maxRetries is how often a failed plan is tried again in quick succession, as kube-controller-manager does (BR-31-04).
+const maxRetries = 15
+
 // work plans what is in the queue until the queue is shut down.
 func (c *Controller) work(ctx context.Context) {
 	for {
-		name, shutdown := c.Queue.Get()
+		key, shutdown := c.Queue.Get()
 		if shutdown {
 			return
 		}
-		err := c.reconcile(ctx, name)
+		err := c.reconcile(ctx, key)
 		switch {
 		case err == nil:
-			c.Queue.Forget(name)
-		case c.Queue.NumRequeues(name) < servicecidr.MaxRetries:
-			slog.Warn("Trying again", "serviceCIDR", name, "error", err)
-			c.Queue.AddRateLimited(name)
+			c.Queue.Forget(key)
+		case c.Queue.NumRequeues(key) < maxRetries:
+			slog.Warn("Trying again", "key", key, "error", err)
+			c.Queue.AddRateLimited(key)
 		default:
-			slog.Error("Resting for ten minutes", "serviceCIDR", name, "error", err)
-			c.Queue.Forget(name)
-			c.Queue.AddAfter(name, 10*time.Minute) // nothing else may bring it back
+			slog.Error("Resting for ten minutes", "key", key, "error", err)
+			c.Queue.Forget(key)
+			c.Queue.AddAfter(key, 10*time.Minute) // nothing else may bring it back
 		}
-		c.Queue.Done(name)
+		c.Queue.Done(key)
 	}
 }
 
 // reconcile plans one ServiceCIDR, and carries the plan out.
-func (c *Controller) reconcile(ctx context.Context, name string) error {
+func (c *Controller) reconcile(ctx context.Context, key purekube.Key) error {
 	now := time.Now()
 	c.mu.Lock()
 	index := c.index
 	c.mu.Unlock()
 	index, _ = index.With(servicecidr.Snapshot{Now: now}) // the time of this plan
 
-	result, err := index.Plan(name)
+	result, err := index.Plan(key)
 	if err != nil {
-		slog.Error("Not planned", "serviceCIDR", name, "error", err) // an event brings it back: no retry
+		slog.Error("Not planned", "key", key, "error", err) // an event brings it back: no retry
 	}
 	for _, e := range result.Events {
 		c.Record(e)
 	}
 	if !result.RecheckAt.IsZero() {
-		c.Queue.AddAfter(name, result.RecheckAt.Sub(now))
+		c.Queue.AddAfter(key, result.RecheckAt.Sub(now))
 	}
 	return CarryOut(ctx, result.Actions, c.Do, c.Record)
 }

@@ -50,7 +50,7 @@ func newPlayed(t *testing.T, objects ...apiserver.Object) *played {
 	p := &played{reads: fake.NewClientset(watched...)}
 	p.Controller = &Controller{
 		Record: func(e purekube.Event) { t.Error(e) },
-		Queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]()),
+		Queue:  workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[purekube.Key]()),
 		Do: func(ctx context.Context, r purekube.Request) (runtime.Object, error) {
 			p.mu.Lock()
 			p.requests = append(p.requests, r)

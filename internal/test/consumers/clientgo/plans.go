@@ -19,7 +19,7 @@ func Roles(factory informers.SharedInformerFactory, name string) (rbacaggregate.
 	if err != nil {
 		return rbacaggregate.Result{}, err
 	}
-	return rbacaggregate.Plan(rbacaggregate.Snapshot{ClusterRoles: roles}, name, rbacaggregate.Options{})
+	return rbacaggregate.Plan(rbacaggregate.Snapshot{ClusterRoles: roles}, rbacaggregate.Key(name), rbacaggregate.Options{})
 }
 
 // Claims plans for one key from the informers' caches.
@@ -52,7 +52,7 @@ func Ranges(factory informers.SharedInformerFactory) (safe map[string]bool, err 
 	s := servicecidr.Snapshot{Now: time.Now(), ServiceCIDRs: ranges, IPAddresses: addresses}
 	safe = map[string]bool{}
 	for _, r := range ranges {
-		deletion, err := servicecidr.CheckDeletion(s, r.Name, servicecidr.Options{})
+		deletion, err := servicecidr.CheckDeletion(s, servicecidr.KeyOf(r), 0, servicecidr.Options{})
 		safe[r.Name] = err == nil && deletion.Safe
 	}
 	return safe, nil
@@ -64,6 +64,5 @@ func Nodes(factory informers.SharedInformerFactory) ([]ttl.Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, outcomes, err := ttl.PlanAll(ttl.Snapshot{Nodes: nodes}, ttl.Options{})
-	return outcomes, err
+	return ttl.PlanAll(ttl.Snapshot{Nodes: nodes}, ttl.Options{})
 }

@@ -16,7 +16,7 @@ func (c *ClusterRoleAggregationController) syncClusterRole(ctx context.Context, 
 	if err != nil {
 		return err
 	}
-	result, err := core.Plan(core.Snapshot{ClusterRoles: roles}, key, adapter.Options().RBACAggregate)
+	result, err := core.Plan(core.Snapshot{ClusterRoles: roles}, core.Key(key), adapter.Options().RBACAggregate)
 	for _, action := range result.Actions {
 		r := action.Request(nil)
 		_, failure := c.clusterRoleClient.ClusterRoles().Patch(ctx, r.Name, r.PatchType, r.Patch, metav1.PatchOptions{FieldManager: r.FieldManager, Force: &r.Force})

@@ -25,7 +25,7 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	result, err := core.Plan(s, key, adapter.Options().ServiceCIDR)
+	result, err := core.Plan(s, core.Key(key), adapter.Options().ServiceCIDR)
 	return errors.Join(err, adapter.CarryOut(ctx, c.client, result.Actions, nil))
 }
 
@@ -37,7 +37,7 @@ func (c *Controller) canDeleteCIDR(_ context.Context, cidr *networkingv1.Service
 	if !slices.ContainsFunc(s.ServiceCIDRs, func(o *networkingv1.ServiceCIDR) bool { return o.Name == cidr.Name }) {
 		s.ServiceCIDRs = append(s.ServiceCIDRs, cidr)
 	}
-	d, err := core.CheckDeletion(s, cidr.Name, adapter.Options().ServiceCIDR)
+	d, err := core.CheckDeletion(s, core.KeyOf(cidr), 1, adapter.Options().ServiceCIDR)
 	return d.Safe, err
 }
 
@@ -47,7 +47,7 @@ func (c *Controller) containingServiceCIDRs(ip *networkingv1.IPAddress) []string
 	if err != nil {
 		return []string{}
 	}
-	return namesOf(core.ContainsAddress(s.ServiceCIDRs, address))
+	return namesOf(core.CIDRsWithAddress(s.ServiceCIDRs, address))
 }
 
 func (c *Controller) overlappingServiceCIDRs(cidr *networkingv1.ServiceCIDR) []string {
@@ -55,7 +55,7 @@ func (c *Controller) overlappingServiceCIDRs(cidr *networkingv1.ServiceCIDR) []s
 	var found []*networkingv1.ServiceCIDR
 	for _, text := range cidr.Spec.CIDRs {
 		if prefix, err := netip.ParsePrefix(text); err == nil {
-			found = append(found, core.OverlapsPrefix(s.ServiceCIDRs, prefix)...)
+			found = append(found, core.CIDRsOverlapping(s.ServiceCIDRs, prefix)...)
 		}
 	}
 	return namesOf(found)

@@ -20,7 +20,7 @@ func (c *Controller) updateNodeIfNeeded(ctx context.Context, key string) error {
 	}
 	seconds := c.getDesiredTTLSeconds()
 	step := slices.IndexFunc(core.Table{}.Boundaries(), func(b core.Boundary) bool { return b.TTL == time.Duration(seconds)*time.Second })
-	result, err := core.Plan(core.Snapshot{Step: step, Nodes: []*v1.Node{node}}, key, core.Options{})
+	result, err := core.Plan(core.Snapshot{Step: step, Nodes: []*v1.Node{node}}, core.Key(key), core.Options{})
 	if err != nil {
 		return err
 	}

@@ -69,39 +69,67 @@ func equalRules(a, b rbacv1.PolicyRule) bool {
 		slices.Equal(a.ResourceNames, b.ResourceNames) && slices.Equal(a.NonResourceURLs, b.NonResourceURLs)
 }
 
+// ruleMarks are the passes in which a rule was collected last, as one that is not held and as one that is.
+type ruleMarks struct{ rule, held mark }
+
 // union collects rules, each once, in the order in which they first come (BR-27-04); a rule that is held and the
 // same one that is not are two. A union ends when the next one of the same evaluation begins.
 type union struct {
+	list
 	evaluation *evaluation
 	pass       mark
-	rules      []rule
 }
 
-func (e *evaluation) newUnion() *union {
+func (e *evaluation) newUnion() union {
 	e.pass++
-	return &union{evaluation: e, pass: e.pass}
+	e.marked = append(e.marked, make([]ruleMarks, e.ids.len()-len(e.marked))...)
+	return union{evaluation: e, pass: e.pass}
 }
 
-func (u *union) add(rules []rule) {
-	e := u.evaluation
-	e.marked = append(e.marked, make([]ruleMarks, e.ids.len()-len(e.marked))...)
-	for _, r := range rules {
-		at := &e.marked[r.id].rule
-		if r.held {
-			at = &e.marked[r.id].held
-		}
-		if at.first(u.pass) {
-			u.rules = append(u.rules, r)
+func (u *union) add(l list) {
+	u.addRules(l.rules)
+	for _, n := range l.failing {
+		if n.failed.first(u.pass) {
+			u.failing = append(u.failing, n)
 		}
 	}
+}
+
+// addRules shares the rules as long as they are all that there is, each once.
+func (u *union) addRules(rules []rule) {
+	if len(u.rules) == 0 {
+		n := 0
+		for n < len(rules) && u.first(rules[n]) {
+			n++
+		}
+		u.rules = slices.Clip(rules[:n])
+		rules = rules[n:]
+	}
+	for _, r := range rules {
+		u.addRule(r)
+	}
+}
+
+func (u *union) addRule(r rule) {
+	if u.first(r) {
+		u.rules = append(u.rules, r)
+	}
+}
+
+func (u *union) first(r rule) bool {
+	at := &u.evaluation.marked[r.id].rule
+	if r.held {
+		at = &u.evaluation.marked[r.id].held
+	}
+	return at.first(u.pass)
 }
 
 // without returns the rules in a that are not in b, each once.
 func (e *evaluation) without(a, b []rule) []rule {
 	u := e.newUnion()
-	u.add(b)
+	u.addRules(b)
 	inB := len(u.rules)
-	u.add(a)
+	u.addRules(a)
 	return u.rules[inB:]
 }
 

@@ -1,0 +1,204 @@
+package servicecidr
+
+import (
+	"iter"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"go4.org/netipx"
+	networkingv1 "k8s.io/api/networking/v1"
+)
+
+// What covers the addresses of a prefix p of the ServiceCIDR x, and how long?
+//
+//	around p   10.0.0.0/16                        the longest that another one stays decides for all of p: contained
+//	p itself   10.0.0.0/24
+//	inside p   |  /28  |     | /26 … /28 … |      the parts of p: how long what lies inside covers each of them
+//
+// An address of x is orphaned if neither lasts longer than x. What lies inside p does not depend on x, so ServiceCIDRs of
+// one prefix have the parts in common.
+
+// contained reports whether x may rely on one prefix that contains all of its prefix p (BR-31-05). It
+// then covers everything that p contains; see the package comment.
+func (x *Index) contained(c *object, p netip.Prefix) bool {
+	for q := range x.prefixes.Around(p) {
+		if y := x.lasting(c, p, q); y != nil && x.o.mayRelyOn(c, p, y, q) {
+			return true
+		}
+	}
+	return false
+}
+
+// lasting returns the ServiceCIDR of the prefix q that stays longest, without c where c does not cover itself; nil if
+// there is none. If c may rely on any of them, then on this one.
+func (x *Index) lasting(c *object, p, q netip.Prefix) *object {
+	for y := range x.prefixes.Of(q) {
+		if y != c || x.o.mayRelyOn(c, p, y, q) {
+			return y
+		}
+	}
+	return nil
+}
+
+// part is a range of usable addresses of a prefix, and how long the smaller prefixes inside cover it: until the zero
+// time if none does.
+type part struct {
+	netipx.IPRange
+	covered until
+}
+
+// parts divides the usable addresses of a prefix by the prefixes inside, those of c left out where it does not cover
+// itself. c may be nil.
+func (x *Index) parts(p netip.Prefix, c *object) (parts []part) {
+	whole, any := usable(p)
+	if !any {
+		return nil
+	}
+	from := whole.From()
+	open := []part{{whole, until{}}} // the prefixes around from, the innermost one last
+	upTo := func(to netip.Addr) {
+		if r := netipx.IPRangeFrom(from, to); r.IsValid() { // else nothing lies between two prefixes
+			parts = append(parts, part{r, open[len(open)-1].covered})
+		}
+		from = to.Next()
+	}
+	for q := range x.prefixes.Inside(p) {
+		r, any := usable(q)
+		y := x.lasting(c, p, q)
+		if !any || y == nil {
+			continue
+		}
+		for open[len(open)-1].To().Less(r.From()) {
+			upTo(open[len(open)-1].To())
+			open = open[:len(open)-1]
+		}
+		upTo(r.From().Prev())
+		inner := part{r, open[len(open)-1].covered}
+		if y.covers.compare(inner.covered) > 0 {
+			inner.covered = y.covers
+		}
+		open = append(open, inner)
+	}
+	for ; len(open) > 0; open = open[:len(open)-1] {
+		upTo(open[len(open)-1].To())
+	}
+	return parts
+}
+
+// shortest is how long a prefix is covered from inside where that is shortest: of all its usable addresses, and of those
+// that count, by family. Nil: there are none.
+type shortest struct {
+	any     *until
+	counted [len(countedAddresses{})]*until
+}
+
+// shortestOf returns it for the prefix. questions keeps the answers, which are the same for all ServiceCIDRs that are
+// being deleted.
+func (x *Index) shortestOf(p netip.Prefix, questions map[netip.Prefix]shortest) shortest {
+	s, known := questions[p]
+	if known {
+		return s
+	}
+	shorter := func(than *until, u until) bool { return than == nil || u.compare(*than) < 0 }
+	parts := x.parts(p, nil)
+	for n := range parts {
+		part := &parts[n]
+		if shorter(s.any, part.covered) {
+			s.any = &part.covered
+		}
+		for i := range s.counted {
+			if shorter(s.counted[i], part.covered) && x.ips.any(1<<i, part.IPRange) {
+				s.counted[i] = &part.covered
+			}
+		}
+	}
+	questions[p] = s
+	return s
+}
+
+// exposed returns the addresses that c contains and none of those that it may rely on: the ones
+// that its deletion would leave without a range (BR-31-02). The ranges are sorted and apart.
+func (x *Index) exposed(c *object) []netipx.IPRange {
+	var b netipx.IPSetBuilder
+	for _, p := range c.unique {
+		if x.contained(c, p) {
+			continue
+		}
+		for _, part := range x.parts(p, c) {
+			if part.covered.compare(c.goes) <= 0 {
+				b.AddRange(part.IPRange)
+			}
+		}
+	}
+	set, _ := b.IPSet() // it was given valid ranges only, so there is no error to report
+	return set.Ranges()
+}
+
+// covers are the other ServiceCIDRs that bear on the addresses of one prefix, each sorted by name.
+type covers struct {
+	by, unreliable []*object // contain it as a whole; see Coverage
+	inside         []*object // reliable, with a prefix inside; only where by is empty
+	more           bool      // there are others
+}
+
+// coversOf returns the other ServiceCIDRs that bear on the prefix p of c; of each kind at most so many, or all for 0.
+// Under MatchUpstream a further entry of c itself counts as another one.
+func (x *Index) coversOf(c *object, p netip.Prefix, atMost int) (o covers) {
+	add := func(to *[]*object, y *object) bool {
+		if atMost > 0 && len(*to) == atMost {
+			o.more = true
+			return false
+		}
+		*to = append(*to, y)
+		return true
+	}
+	reliable := func(to *[]*object, q netip.Prefix) bool {
+		for y := range x.prefixes.Of(q) {
+			if x.o.mayRelyOn(c, p, y, q) {
+				if !add(to, y) {
+					return false
+				}
+			} else if y != c {
+				break
+			}
+		}
+		return true
+	}
+	for q := range x.prefixes.Around(p) {
+		if !reliable(&o.by, q) {
+			break
+		}
+	}
+	for y := range x.unreliable(c, p) {
+		if !add(&o.unreliable, y) {
+			break
+		}
+	}
+	if len(o.by) == 0 {
+		for q := range x.prefixes.Inside(p) {
+			if _, any := usable(q); any && !reliable(&o.inside, q) {
+				break
+			}
+		}
+	}
+	for _, list := range []*[]*object{&o.by, &o.unreliable, &o.inside} {
+		slices.SortFunc(*list, func(a, b *object) int { return strings.Compare(a.Name, b.Name) })
+		*list = slices.Compact(*list)
+	}
+	return o
+}
+
+// unreliable returns the other ServiceCIDRs with a prefix that contains p and on which c may not rely: those that cover
+// others no longer than until c goes.
+func (x *Index) unreliable(c *object, p netip.Prefix) iter.Seq[*object] {
+	return func(yield func(*object) bool) {
+		for q := range x.prefixes.Around(p) {
+			for y := range x.prefixes.From(q, &object{ServiceCIDR: &networkingv1.ServiceCIDR{}, covers: c.goes}) {
+				if y != c && !yield(y) {
+					return
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package servicecidr
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/persistent"
+)
+
+var errNoCIDRs = errors.New("no CIDR")
+
+// object is a ServiceCIDR with its specification parsed.
+type object struct {
+	*networkingv1.ServiceCIDR
+	prefixes []netip.Prefix // the entries of spec.cidrs that parse, masked, in order
+	entries  []int          // where in spec.cidrs each of the prefixes is
+	unique   []netip.Prefix // the prefixes, sorted, each once
+	families family         // of all entries of spec.cidrs
+	problems []*purekube.ObjectError
+	seen     time.Time // when the caller first saw it being deleted; zero if the caller does not record that
+	unseen   bool      // the caller records that, and has not recorded this one
+	goes     until     // its place in the order of deletion; see order.go
+	covers   until     // how long others may rely on it; see order.go
+}
+
+// deleting is the question that upstream asks: a zero timestamp is none.
+func (x *object) deleting() bool { return !x.DeletionTimestamp.IsZero() }
+
+func (x *object) protected() bool { return slices.Contains(x.Finalizers, Finalizer) }
+
+// repeats reports whether spec.cidrs has the prefix more than once.
+func (x *object) repeats(p netip.Prefix) bool {
+	first := slices.Index(x.prefixes, p)
+	return len(x.unique) < len(x.prefixes) && slices.Contains(x.prefixes[first+1:], p)
+}
+
+func (x *Index) parse(c *networkingv1.ServiceCIDR) *object {
+	y := &object{ServiceCIDR: c}
+	problem := func(field string, err error) {
+		y.problems = append(y.problems, &purekube.ObjectError{Kind: kindServiceCIDR, Name: c.Name, Field: field, Err: err})
+	}
+	if len(c.Spec.CIDRs) == 0 {
+		problem("spec.cidrs", errNoCIDRs)
+	}
+	for i, s := range c.Spec.CIDRs {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			y.families |= familyOfText(s)
+			problem(cidrField(i), err)
+			continue
+		}
+		y.families |= familyOfPrefix(p)
+		y.prefixes = append(y.prefixes, p.Masked())
+		y.entries = append(y.entries, i)
+	}
+	y.unique = slices.Clone(y.prefixes)
+	slices.SortFunc(y.unique, persistent.ComparePrefixes)
+	y.unique = slices.Compact(y.unique)
+	x.order(y)
+	return y
+}
+
+func cidrField(i int) string { return fmt.Sprintf("spec.cidrs[%d]", i) }
+
+// graceEnd is when the finalizer of x may go, at the very moment (BR-31-03).
+func (x *object) graceEnd(now time.Time, o Options) time.Time {
+	seen := x.seen
+	if x.unseen {
+		seen = now
+	}
+	// Not a difference of times: those overflow.
+	end, own := x.DeletionTimestamp.Add(o.gracePeriod()), seen.Add(o.gracePeriod())
+	// The later one, and not one that is over while the other is not: the caller's times may have a monotonic reading,
+	// by which a step of the clock does not end a wait.
+	if now.Before(own) && (own.After(end) || !now.Before(end)) {
+		return own
+	}
+	return end
+}
