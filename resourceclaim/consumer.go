@@ -127,10 +127,12 @@ type known struct {
 // standing says what is known about the object of that Need with that UID.
 func (x *Index) standing(need purekube.Need, uid types.UID, k known) (standing, *purekube.ObjectError) {
 	seen := x.seenDeleted(uid)
-	problem := &purekube.ObjectError{Kind: need.Kind, Namespace: need.Namespace, Name: need.Name, Field: "metadata.uid", Err: ErrNoUID}
+	noUID := func() (standing, *purekube.ObjectError) {
+		return indeterminate, &purekube.ObjectError{Kind: need.Kind, Namespace: need.Namespace, Name: need.Name, Field: "metadata.uid", Err: ErrNoUID}
+	}
 	switch {
 	case uid == "":
-		return indeterminate, problem
+		return noUID()
 	case seen && x.options.upstream():
 		return deleted, nil
 	case k.cachedUID == uid && k.done:
@@ -140,7 +142,7 @@ func (x *Index) standing(need purekube.Need, uid types.UID, k known) (standing, 
 	case k.ambiguous:
 		return indeterminate, snapshot.DuplicateError(need.Kind, types.NamespacedName{Namespace: need.Namespace, Name: need.Name})
 	case k.cached && k.cachedUID == "":
-		return indeterminate, problem
+		return noUID()
 	case k.cachedUID == uid:
 		return mayRun, nil
 	case k.cached && x.options.upstream():
@@ -156,7 +158,7 @@ func (x *Index) standing(need purekube.Need, uid types.UID, k known) (standing, 
 		}
 		return unknown, answer.problem
 	case answer.found != nil && answer.uid() == "":
-		return indeterminate, problem
+		return noUID()
 	case answer.uid() == uid:
 		return confirmed, nil
 	case seen:
