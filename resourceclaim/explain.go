@@ -305,7 +305,7 @@ func (x *Index) explainOwner(o owner) []Reason {
 	case presence == absent:
 		return []Reason{why("metadata.uid", ofKind(ReasonPodDeleted, ReasonPodGroupDeleted), self, "%s %s is known to be deleted and gets nothing", noun, self)}
 	}
-	r, _ := x.planOwner(o)
+	r, _ := x.planOwner(&o)
 	problem := o.invalid()
 	switch {
 	case slices.Contains(r.Needs, o.need()):

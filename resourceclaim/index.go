@@ -205,13 +205,15 @@ func (x *Index) plan(key purekube.Key) (Result, error) {
 		if pod, twice := x.pods.Lookup(name); twice != nil {
 			return Result{}, twice
 		} else if pod != nil {
-			return x.planOwner(podOwner(pod))
+			o := podOwner(pod)
+			return x.planOwner(&o)
 		}
 	case podGroupKind:
 		if g, twice := x.groups.Lookup(name); twice != nil {
 			return Result{}, twice
 		} else if g != nil {
-			return x.planOwner(groupOwner(g))
+			o := groupOwner(g)
+			return x.planOwner(&o)
 		}
 	case claimKind:
 		claim, problems := x.claimToPlan(name)
@@ -251,14 +253,16 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	}
 	x.each(func(pod *corev1.Pod) {
 		if len(pod.Spec.ResourceClaims) > 0 {
-			r, err := x.planOwner(podOwner(pod))
+			o := podOwner(pod)
+			r, err := x.planOwner(&o)
 			add(podKind, snapshot.KeyOf(pod), r, err)
 		}
 	}, func(claim *resourcev1.ResourceClaim) {
 		r, err := x.planClaim(claim)
 		add(claimKind, snapshot.KeyOf(claim), r, err)
 	}, func(g *podGroup) {
-		r, err := x.planOwner(groupOwner(g))
+		o := groupOwner(g)
+		r, err := x.planOwner(&o)
 		add(podGroupKind, snapshot.KeyOf(g), r, err)
 	}, func(key purekube.Key) {
 		r, err := x.plan(key)

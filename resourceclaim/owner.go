@@ -35,20 +35,24 @@ type owner struct {
 // fewEntries are so many that searching them costs less than a map of them.
 const fewEntries = 8
 
-func podOwner(pod *corev1.Pod) owner {
-	return owner{
+func podOwner(pod *corev1.Pod) (o owner) {
+	o = owner{
 		ObjectMeta: &pod.ObjectMeta, kind: podKind, apiVersion: podAPIVersion, pod: pod, node: pod.Spec.NodeName,
 		entries: pod.Spec.ResourceClaims, statuses: pod.Status.ResourceClaimStatuses,
-	}.arranged()
+	}
+	o.arrange()
+	return o
 }
 
-func groupOwner(g *podGroup) owner {
-	return owner{ObjectMeta: &g.ObjectMeta, kind: podGroupKind, apiVersion: g.apiVersion, entries: g.entries, statuses: g.statuses}.arranged()
+func groupOwner(g *podGroup) (o owner) {
+	o = owner{ObjectMeta: &g.ObjectMeta, kind: podGroupKind, apiVersion: g.apiVersion, entries: g.entries, statuses: g.statuses}
+	o.arrange()
+	return o
 }
 
-func (o owner) arranged() owner {
+func (o *owner) arrange() {
 	if len(o.entries) <= fewEntries {
-		return o
+		return
 	}
 	o.first = make(map[string]int, len(o.entries))
 	for i := range o.entries {
@@ -62,7 +66,6 @@ func (o owner) arranged() owner {
 			o.named[o.statuses[i].Name] = i
 		}
 	}
-	return o
 }
 
 func (o *owner) name() types.NamespacedName {

@@ -30,7 +30,7 @@ const reasonFailed = "FailedResourceClaimCreation"
 // planOwner decides about one pod or PodGroup: create what is missing, write the names into its status, and reserve
 // for a pod what is allocated (syncPod and syncPodGroup in upstream's controller.go). The claims of a PodGroup
 // are reserved for it by its pods' plans.
-func (x *Index) planOwner(o owner) (r Result, err error) {
+func (x *Index) planOwner(o *owner) (r Result, err error) {
 	if o.getsNothing(x.options) {
 		return r, nil
 	}
@@ -38,7 +38,7 @@ func (x *Index) planOwner(o owner) (r Result, err error) {
 	if presence == absent {
 		return r, nil // D-21: what it gets would have to be taken back
 	}
-	r, err = x.planPresent(&o)
+	r, err = x.planPresent(o)
 	if presence == present || err == nil && r.Empty() {
 		return r, err
 	}
