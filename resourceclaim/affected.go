@@ -35,17 +35,17 @@ func (x *Index) follow(before *Index, c changes) []purekube.Key {
 	for _, change := range c.pods {
 		a.changedPod(change)
 	}
-	for _, changes := range [][]persistent.Change[*resourcev1.ResourceClaim]{c.claims, c.assumed} {
-		for _, change := range changes {
-			a.changedClaim(change.Name)
-		}
+	for _, change := range c.claims {
+		a.changedClaim(change.Name)
+	}
+	for _, change := range c.assumed {
+		a.changedClaim(change.Name)
 	}
 	for _, change := range c.groups {
 		a.changedGroup(change)
 	}
 	for _, change := range c.templates {
-		term := x.terms.named(namesTemplate, change.Name)
-		a.owners(x.podTerms.Versions(term), x.groupTerms.Versions(term), func(o *owner) bool { return o.namesTemplate(change.Name) })
+		a.owners([]uint64{x.terms.named(namesTemplate, change.Name)}, func(o *owner) bool { return o.namesTemplate(change.Name) })
 	}
 	for need := range c.answers {
 		a.answered(need.Kind, types.NamespacedName{Namespace: need.Namespace, Name: need.Name})
@@ -86,7 +86,7 @@ func (a *affected) claims(claims iter.Seq[*resourcev1.ResourceClaim]) {
 // owner adds a pod or PodGroup that has not changed itself, if it has or had work to do. A pod that is done needs its
 // claims no more.
 func (a *affected) owner(o owner) {
-	if a.after.needsWork(o) || a.before.needsWork(o) {
+	if _, added := a.keys[o.key()]; !added && (a.after.needsWork(o) || a.before.needsWork(o)) {
 		a.add(o.key())
 	}
 	if o.pod != nil && podstate.Done(o.pod) {
@@ -103,15 +103,16 @@ func (a *affected) freed(pod *corev1.Pod) {
 	}
 }
 
-// owners adds those of the pods and PodGroups, unchanged themselves, that match.
-func (a *affected) owners(pods iter.Seq[*corev1.Pod], groups iter.Seq[*podGroup], match func(*owner) bool) {
-	for pod := range pods {
-		if o := podOwner(pod); match(&o) {
+// owners adds those of the pods and PodGroups with one of the terms, unchanged themselves, that match.
+func (a *affected) owners(terms []uint64, match func(*owner) bool) {
+	var o owner // one for all
+	for pod := range a.after.podTerms.Versions(terms...) {
+		if o = podOwner(pod); match(&o) {
 			a.owner(o)
 		}
 	}
-	for g := range groups {
-		if o := groupOwner(g); match(&o) {
+	for g := range a.after.groupTerms.Versions(terms...) {
+		if o = groupOwner(g); match(&o) {
 			a.owner(o)
 		}
 	}
@@ -197,18 +198,23 @@ func (a *affected) changedClaim(name types.NamespacedName) {
 	x := a.after
 	a.add(ClaimKey(name.Namespace, name.Name))
 	// Which version counts may have changed with any of them.
-	for _, of := range []*Index{a.before, x} {
-		for _, claim := range slices.Concat(of.claims.Versions(name), of.assumed.Versions(name)) {
-			terms := []uint64{x.terms.named(usesClaim, name)}
-			if entry, ok := owningEntry(claim); ok {
-				// The pod that the claim was generated for, also by a name that is not its claim's yet.
-				terms = append(terms, x.terms.Term(usesEntry, string(entry.owner)))
-			}
-			a.owners(x.podTerms.Versions(terms...), x.groupTerms.Versions(terms...), func(o *owner) bool { return o.uses(claim) })
-			if group, _, ok := owningPodGroup(claim); ok {
-				a.members(types.NamespacedName{Namespace: name.Namespace, Name: group})
+	versions := slices.Concat(a.before.claims.Versions(name), a.before.assumed.Versions(name), x.claims.Versions(name), x.assumed.Versions(name))
+	terms := []uint64{x.terms.named(usesClaim, name)}
+	groups := map[string]struct{}{}
+	for _, claim := range versions {
+		if of, ok := owningEntry(claim); ok {
+			// The pod that the claim was generated for, also by a name that is not its claim's yet.
+			if term := x.terms.Term(usesEntry, string(of.owner)); !slices.Contains(terms, term) {
+				terms = append(terms, term)
 			}
 		}
+		if group, _, ok := owningPodGroup(claim); ok {
+			groups[group] = struct{}{}
+		}
+	}
+	a.owners(terms, func(o *owner) bool { return slices.ContainsFunc(versions, o.uses) })
+	for group := range groups {
+		a.members(types.NamespacedName{Namespace: name.Namespace, Name: group})
 	}
 }
 
@@ -255,8 +261,7 @@ func (a *affected) answered(kind string, name types.NamespacedName) {
 			a.owner(podOwner(pod))
 		}
 	case claimKind:
-		term := x.terms.named(usesClaim, name)
-		a.owners(x.podTerms.Versions(term), x.groupTerms.Versions(term), func(o *owner) bool { return o.resolvesTo(name) })
+		a.owners([]uint64{x.terms.named(usesClaim, name)}, func(o *owner) bool { return o.resolvesTo(name) })
 	case podGroupKind:
 		a.members(name)
 		for _, g := range x.groups.Versions(name) {

@@ -112,7 +112,8 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	reasons, there := x.explain(key)
 	_, err := x.Plan(key)
 	if !there {
-		err = errors.Join(&purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}, x.problems().Err())
+		problems := x.problems()
+		err = errors.Join(&purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}, problems.Err())
 	}
 	return Explanation{Key: key, Reasons: reasons}, err
 }

@@ -154,20 +154,19 @@ func withUIDs(known *persistent.Map[types.UID, struct{}], uids sets.Set[types.UI
 }
 
 // problems are nil objects and objects without a name.
-func (x *Index) problems() *snapshot.Problems {
-	problems := &snapshot.Problems{}
-	x.pods.AddTo(problems)
-	x.claims.AddTo(problems)
-	x.assumed.AddTo(problems)
-	x.templates.AddTo(problems)
-	x.groups.AddTo(problems)
+func (x *Index) problems() (problems snapshot.Problems) {
+	x.pods.AddTo(&problems)
+	x.claims.AddTo(&problems)
+	x.assumed.AddTo(&problems)
+	x.templates.AddTo(&problems)
+	x.groups.AddTo(&problems)
 	return problems
 }
 
 // wholeProblems are those that belong to no key.
 func (x *Index) wholeProblems() error {
 	problems := x.problems()
-	x.templates.AddDuplicatesTo(problems)
+	x.templates.AddDuplicatesTo(&problems)
 	return problems.Err()
 }
 
@@ -179,10 +178,10 @@ func (x *Index) Err() error {
 		return err
 	}
 	problems := x.problems()
-	x.pods.AddDuplicatesTo(problems)
-	x.claims.AddDuplicatesTo(problems)
-	x.templates.AddDuplicatesTo(problems)
-	x.groups.AddDuplicatesTo(problems)
+	x.pods.AddDuplicatesTo(&problems)
+	x.claims.AddDuplicatesTo(&problems)
+	x.templates.AddDuplicatesTo(&problems)
+	x.groups.AddDuplicatesTo(&problems)
 	return problems.Err()
 }
 
@@ -192,8 +191,8 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 		return Result{}, err
 	}
 	r, err := x.plan(key)
-	if whole := x.problems().Err(); whole != nil {
-		err = errors.Join(err, whole)
+	if problems := x.problems(); problems.Err() != nil {
+		err = errors.Join(err, problems.Err())
 	}
 	return r, err
 }
@@ -216,7 +215,14 @@ func (x *Index) plan(key purekube.Key) (Result, error) {
 			return x.planOwner(&o)
 		}
 	case claimKind:
-		claim, problems := x.claimToPlan(name)
+		var problems snapshot.Problems
+		for _, p := range x.versionProblems(name) {
+			problems.Add(p)
+		}
+		claim, ambiguous := x.claim(name)
+		if ambiguous {
+			problems.Add(snapshot.DuplicateError(claimKind, name))
+		}
 		if claim == nil {
 			return Result{}, problems.Err()
 		}
@@ -224,20 +230,6 @@ func (x *Index) plan(key purekube.Key) (Result, error) {
 		return r, errors.Join(problems.Err(), err)
 	}
 	return Result{}, nil
-}
-
-// claimToPlan is the claim of that name that counts, nil if there is none or it is not known which does, and what
-// is wrong with its versions.
-func (x *Index) claimToPlan(name types.NamespacedName) (claim *resourcev1.ResourceClaim, problems *snapshot.Problems) {
-	problems = &snapshot.Problems{}
-	for _, p := range x.versionProblems(name) {
-		problems.Add(p)
-	}
-	claim, ambiguous := x.claim(name)
-	if ambiguous {
-		problems.Add(snapshot.DuplicateError(claimKind, name))
-	}
-	return claim, problems
 }
 
 // PlanAll is [PlanAll] for the objects of the Index.
