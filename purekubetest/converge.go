@@ -1,7 +1,6 @@
 package purekubetest
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -68,16 +67,15 @@ func Converge[S Snapshot](t testing.TB, snapshot S) (atRest S, steps []Step) {
 			if !o.recheckAt.IsZero() && (next.IsZero() || o.recheckAt.Before(next)) {
 				next = o.recheckAt
 			}
-			var done []runtime.Object
-			for _, a := range o.actions {
-				request := a.Request(done)
-				object, err := p.server.Do(request)
-				if err = errors.Join(request.Err, err); err != nil {
-					t.Fatalf("%s: %s: %v", o.key, a, err)
-				}
-				done = append(done, object)
+			n := 0
+			if _, err := purekube.CarryOut(o.actions, func(r purekube.Request) (runtime.Object, error) {
+				a := o.actions[n]
+				n++
 				steps = append(steps, Step{Round: round, At: p.now, Action: a, Text: a.String()})
 				wrote = true
+				return p.server.Do(r)
+			}, nil); err != nil {
+				t.Fatalf("%s: %v", o.key, err)
 			}
 		}
 		for _, err := range errs {

@@ -2,6 +2,10 @@
 // for example admin, edit and view. Their rules are collected from the ClusterRoles that the selectors
 // of the aggregationRule match.
 //
+//	index := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: roles}, rbacaggregate.Options{})
+//	result, err := index.Plan(rbacaggregate.Key("admin"))
+//	// result.Actions is empty, or has the SetRules that writes the rules of admin.
+//
 // [Plan] and [PlanAll] return the writes. [Rules] returns the rules whether they are written or not.
 // [Explain] and [ExplainAll] say where each rule comes from. [PreviewRole] says what becomes of one ClusterRole, admin
 // for example, after a write; [Preview] and [PreviewDelete] say it of all that the write affects.
@@ -89,7 +93,8 @@
 //
 // Plan, Rules, Explain, PreviewRole and Grants for one ClusterRole are linear in what it rests on: its sources
 // through all levels, their rules, and for each different selector among them, the ClusterRoles that it
-// matches. Cycles make no difference. PlanAll and Preview are linear in the same for all ClusterRoles, and in
+// matches. For a selector that was added since the Index was arranged, which [Index.With] does anew at times, it is
+// the ClusterRoles that have the rarest of its labels. Cycles make no difference. PlanAll and Preview are linear in the same for all ClusterRoles, and in
 // the rules that each selector collects. ExplainAll is linear in the sources of each ClusterRole.
 //
 // These can be quadratic: n selectors, each different, that match n ClusterRoles; n aggregated ClusterRoles that

@@ -1,6 +1,7 @@
 package rbacaggregate
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -316,4 +317,27 @@ func TestReasonFieldIsAPath(t *testing.T) {
 	e, _ := Explain(snapshotOf(r), Key("sum"), Options{})
 	require.Equal(t, "aggregationRule.clusterRoleSelectors[0]", e.Reasons[0].Field)
 	require.Equal(t, "aggregationRule.clusterRoleSelectors[1]", e.Reasons[1].Field)
+}
+
+// Programs print explanations, changes and grants: the names of their fields stay.
+func TestJSON(t *testing.T) {
+	s := snapshotOf(plain("a", "is", pods), sum("sum", "", "is"))
+	text := func(value any, err error) string {
+		require.NoError(t, err)
+		data, err := json.Marshal(value)
+		require.NoError(t, err)
+		return string(data)
+	}
+	const rule = `{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}`
+	e, err := Explain(s, Key("sum"), Options{})
+	e.Reasons = nil
+	require.JSONEq(t, `{"key":{"kind":"ClusterRole","name":"sum"},"reasons":null,"rules":[{"rule":`+rule+`,"from":["a"]}],
+		"sources":[{"name":"a","via":"sum","selector":0,"aggregates":false}]}`, text(e, err))
+	c, err := PreviewRole(s, plain("a", ""), Key("sum"), Options{})
+	require.JSONEq(t, `{"key":{"kind":"ClusterRole","name":"sum"},"removed":[`+rule+`]}`, text(c, err))
+	grants, err := NewIndex(s, Options{}).Grants(nil, plain("b", "is", pods), Key("sum"))
+	for i := range grants {
+		grants[i].Reasons = nil
+	}
+	require.JSONEq(t, `[{"rule":`+rule+`,"reasons":null}]`, text(grants, err))
 }

@@ -39,7 +39,8 @@ type (
 
 var _ purekube.Index[*Index, Snapshot, Action] = (*Index)(nil)
 
-// NewIndex returns the Index of the snapshot, in one pass over it.
+// NewIndex returns the Index of the snapshot, in one pass over it. The first question about a ClusterRole that
+// aggregates arranges the labels in another pass.
 func NewIndex(s Snapshot, o Options) *Index {
 	x := &Index{options: o, objects: persistent.NewClusterObjects(kindClusterRole, s.ClusterRoles)}
 	aggregations := persistent.NewMap[types.NamespacedName, *aggregation](persistent.CompareNames).Edit()

@@ -179,7 +179,7 @@ func TestBR3103_NoOrphansWithinTheBoundOfLagAndSkew(t *testing.T) {
 			histories := 400
 			switch {
 			case tc.orphans:
-				histories = 2000 // up to the first orphan
+				histories = 50000 // up to the first orphan; about one in five thousand has one
 			case testing.Short() || raceDetector:
 				histories = 50
 			}

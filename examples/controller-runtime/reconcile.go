@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -50,38 +49,14 @@ func (r *reconciler[K, A]) Reconcile(ctx context.Context, key K) (reconcile.Resu
 	for _, e := range result.Events {
 		r.record(e)
 	}
-	err = errors.Join(err, r.carryOut(ctx, result.Actions))
+	_, failed := purekube.CarryOut(result.Actions, func(request purekube.Request) (runtime.Object, error) {
+		return do(ctx, r.client, request)
+	}, r.record)
+	err = errors.Join(err, failed)
 	if err != nil || result.RecheckAt.IsZero() {
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: max(time.Millisecond, time.Until(result.RecheckAt))}, nil
-}
-
-func (r *reconciler[K, A]) carryOut(ctx context.Context, actions []A) error {
-	var done []runtime.Object
-	var failures []error
-	for _, action := range actions {
-		request := action.Request(done)
-		if request.Err != nil {
-			failures = append(failures, fmt.Errorf("%s: %w", action, request.Err))
-		}
-		object, err := do(ctx, r.client, request)
-		if err == nil {
-			done = append(done, object)
-			continue
-		}
-		failures = append(failures, fmt.Errorf("%s: %w", action, err))
-		if reporter, ok := any(action).(purekube.FailureReporter); ok {
-			if e, worth := reporter.FailureEvent(err); worth {
-				r.record(e)
-			}
-		}
-		if !request.ContinueOnError {
-			break
-		}
-		done = append(done, nil)
-	}
-	return errors.Join(failures...)
 }
 
 func (r *reconciler[K, A]) record(e purekube.Event) {

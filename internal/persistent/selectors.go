@@ -287,22 +287,9 @@ func (x *Selectors[S]) walkLater(found []*Filed[S], from func(place) iter.Seq2[p
 	return found
 }
 
-// Visited calls f for each node of the list's tree that an object with these labels walks to.
-func (x *Selectors[S]) Visited(scope string, labels map[string]string, f func(node uint64)) {
-	if n := x.nodes[x.root(scope)]; n != nil {
-		x.visit(n, labels, f)
-	}
-}
-
-func (x *Selectors[S]) visit(n *selectorNode[S], labels map[string]string, f func(node uint64)) {
-	for next := range x.next(n, labels) {
-		f(next.hash)
-		x.visit(next, labels, f)
-	}
-}
-
-// AppendTerms appends the terms by which a [TermIndex] finds an object with these labels for [Selectors.Alternatives].
-// They are the same for all collections that are derived from one list.
+// AppendTerms appends the terms by which a [TermIndex] finds an object with these labels for [Selectors.Alternatives]:
+// its labels, and the nodes of the list's tree that it walks to. They are the same for all collections that are derived
+// from one list.
 func (x *Selectors[S]) AppendTerms(terms []uint64, scope string, labels map[string]string) []uint64 {
 	root := x.root(scope)
 	for key, value := range labels {
@@ -310,9 +297,17 @@ func (x *Selectors[S]) AppendTerms(terms []uint64, scope string, labels map[stri
 		for _, first := range [...]uint64{anyValue, Mix(anyValue, maphash.String(x.seed, value))} {
 			terms = append(terms, first)
 			if n := x.nodes[first]; n != nil {
-				x.visit(n, labels, func(node uint64) { terms = append(terms, node) })
+				terms = x.appendNodes(terms, n, labels)
 			}
 		}
+	}
+	return terms
+}
+
+// appendNodes appends the nodes that an object walks to from a node.
+func (x *Selectors[S]) appendNodes(terms []uint64, n *selectorNode[S], labels map[string]string) []uint64 {
+	for next := range x.next(n, labels) {
+		terms = x.appendNodes(append(terms, next.hash), next, labels)
 	}
 	return terms
 }

@@ -121,6 +121,49 @@ func TestSelectorsFindThoseThatMatch(t *testing.T) {
 	}
 }
 
+// An object that a selector matches has a term of each of its alternatives. One that was in the list has one list of
+// them, which tells more than its rarest label.
+func TestSelectorsAlternatives(t *testing.T) {
+	met := 0
+	for seed := range uint64(20) {
+		w := selectorWorld{rand.New(rand.NewPCG(seed, 47)), 1 + int(seed%5), 1 + int(seed%3)}
+		var all []*filed
+		for i := range 60 {
+			all = append(all, w.selector(i))
+		}
+		first := NewSelectors(all[:40])
+		e := first.Edit()
+		for _, f := range all[40:] {
+			e.Put(f)
+		}
+		x := e.Selectors()
+		for range 40 {
+			scope, labels := w.scope(), w.labels()
+			terms := first.AppendTerms(nil, scope, labels)
+			require.ElementsMatch(t, terms, x.AppendTerms(nil, scope, labels), "those of the list")
+			for i, f := range all {
+				lists := x.Alternatives(f)
+				switch {
+				case len(f.Demands) == 0:
+					require.Empty(t, lists)
+				case i < 40:
+					require.Len(t, lists, 1)
+				default:
+					require.Len(t, lists, len(f.Demands))
+				}
+				if f.Scope != scope || !meets(f, labels) {
+					continue
+				}
+				for _, list := range lists {
+					met++
+					require.True(t, slices.ContainsFunc(list, func(term uint64) bool { return slices.Contains(terms, term) }), "%v and %v", f.Demands, labels)
+				}
+			}
+		}
+	}
+	require.Greater(t, met, 1000)
+}
+
 // conjunctions are the selectors that demand the same keys, each with one of two values: one for each combination.
 func conjunctions(keys int) []*filed {
 	list := make([]*filed, 1<<keys)
@@ -157,9 +200,7 @@ func TestSelectorsOfTheSameKeysAreToldApart(t *testing.T) {
 			require.LessOrEqual(t, len(x.Append(nil, "", labels)), crowd)
 			// The first ones stay where they are, under each of the labels and on each level.
 			require.LessOrEqual(t, len(later.Append(nil, "", labels)), 2*(keys+1)*(crowd+1))
-			nodes := 0
-			x.Visited("", labels, func(uint64) { nodes++ })
-			require.LessOrEqual(t, nodes, keys)
+			require.LessOrEqual(t, len(x.AppendTerms(nil, "", labels)), 3*keys)
 		}
 		require.True(t, later.Stale())
 		require.False(t, x.Stale())

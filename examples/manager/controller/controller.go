@@ -334,53 +334,43 @@ func without(needs []purekube.Need, answers map[purekube.Need]Answer) []purekube
 
 // carryOut makes the calls of a plan, in order.
 func (c *Controller[X, S, K, A]) carryOut(ctx context.Context, key K, actions []A) error {
-	var done []runtime.Object
-	var failures []error
 	written := map[schema.GroupResource]string{}
 	defer func() {
 		c.mu.Lock()
 		c.fences.set(key, written)
 		c.mu.Unlock()
 	}()
-	for _, action := range actions {
-		request := action.Request(done)
-		if request.Err != nil {
-			failures = append(failures, fmt.Errorf("%s: %w", action, request.Err))
-		}
+	n := 0
+	_, err := purekube.CarryOut(actions, func(request purekube.Request) (runtime.Object, error) {
+		action := actions[n]
+		n++
 		c.log.Info("Carrying out", "key", key, "action", clip(action.String(), maxLog), "request", clip(request.String(), maxLog))
 		object, err := c.client.Do(ctx, request)
 		observeAction(c.name, action, err)
-		if err == nil {
-			// What a deletion returns is no more.
-			if object != nil && request.Verb != "delete" {
-				if c.Written != nil {
-					c.Written(object)
-				}
+		resource := request.Resource.GroupResource()
+		switch {
+		case err != nil:
+			if request.Verb == "create" && unanswered(err) {
 				c.mu.Lock()
-				c.fences.written(written, request.Resource.GroupResource(), object)
+				c.fences.mayBeThere(written, resource)
 				c.mu.Unlock()
 			}
-			done = append(done, object)
-			continue
-		}
-		failures = append(failures, fmt.Errorf("%s: %w", action, err))
-		if request.Verb == "create" && unanswered(err) {
+		case object != nil && request.Verb != "delete": // what a deletion returns is no more
+			if c.Written != nil {
+				c.Written(object)
+			}
 			c.mu.Lock()
-			c.fences.mayBeThere(written, request.Resource.GroupResource())
+			c.fences.written(written, resource, object)
 			c.mu.Unlock()
 		}
+		return object, err
+	}, func(e purekube.Event) {
 		// Where this manager itself ended the call, at its own end for example, the API server refused nothing.
-		if reporter, ok := any(action).(purekube.FailureReporter); ok && ctx.Err() == nil {
-			if e, worth := reporter.FailureEvent(err); worth {
-				c.record(e)
-			}
+		if ctx.Err() == nil {
+			c.record(e)
 		}
-		if !request.ContinueOnError {
-			break
-		}
-		done = append(done, nil)
-	}
-	return errors.Join(failures...)
+	})
+	return err
 }
 
 func (c *Controller[X, S, K, A]) record(e purekube.Event) {

@@ -90,12 +90,11 @@ type Answers struct {
 // Planned are the requests that carry a plan's actions out, in order.
 func Planned[A purekube.Action](answers *Answers, actions []A) []Request {
 	requests := make([]Request, 0, len(actions))
-	var done []runtime.Object
-	for _, a := range actions {
-		r := a.Request(done)
+	// Its error is what a request says of the answers: the requests are sent all the same.
+	_, _ = purekube.CarryOut(actions, func(r purekube.Request) (runtime.Object, error) {
 		requests = append(requests, Sent(r))
-		done = append(done, answers.to(r))
-	}
+		return answers.to(r), nil
+	}, nil)
 	return requests
 }
 

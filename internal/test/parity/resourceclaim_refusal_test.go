@@ -42,26 +42,14 @@ func (c claimsCase) refused(o resourceclaim.Options, refuse func(Request) error)
 	for _, key := range c.queue() {
 		result, _, err := c.plan(key, o)
 		t.Events = append(t.Events, EventsOf(result.Events)...)
-		failed := err != nil
-		var done []runtime.Object
-		for _, a := range result.Actions {
-			r := a.Request(done)
+		_, failed := purekube.CarryOut(result.Actions, func(r purekube.Request) (runtime.Object, error) {
 			t.Requests = append(t.Requests, Sent(r))
 			if err := refuse(Sent(r)); err != nil {
-				failed = true
-				done = append(done, nil)
-				if reporter, ok := a.(purekube.FailureReporter); ok {
-					event, _ := reporter.FailureEvent(err)
-					t.Events = append(t.Events, EventsOf([]purekube.Event{event})...)
-				}
-				if !r.ContinueOnError {
-					break
-				}
-				continue
+				return nil, err
 			}
-			done = append(done, answers.to(r))
-		}
-		if failed {
+			return answers.to(r), nil
+		}, func(e purekube.Event) { t.Events = append(t.Events, EventsOf([]purekube.Event{e})...) })
+		if err != nil || failed != nil {
 			t.Failed = append(t.Failed, queueKey(key))
 		}
 	}

@@ -1,7 +1,6 @@
 package clientgo
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -133,9 +132,9 @@ func TestDoCarriesOutEveryVerb(t *testing.T) {
 			wrote := false
 			for _, o := range outcomes {
 				wrote = wrote || len(o.Result.Actions) > 0
-				err := CarryOut(t.Context(), o.Result.Actions, func(ctx context.Context, r purekube.Request) (runtime.Object, error) {
+				_, err := purekube.CarryOut(o.Result.Actions, func(r purekube.Request) (runtime.Object, error) {
 					verbs[r.Verb] = true
-					return Do(ctx, client, r)
+					return Do(t.Context(), client, r)
 				}, func(e purekube.Event) { t.Error(e) })
 				if o.Err != nil || err != nil {
 					t.Fatal(o.Key, o.Err, err)

@@ -3,8 +3,6 @@ package clientgo
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -157,32 +155,6 @@ func (c *Controller) reconcile(ctx context.Context, key purekube.Key) error {
 	if !result.RecheckAt.IsZero() {
 		c.Queue.AddAfter(key, result.RecheckAt.Sub(now))
 	}
-	return CarryOut(ctx, result.Actions, c.Do, c.Record)
-}
-
-// CarryOut makes the calls of one plan, of whatever package. Plan again when it returns an error.
-func CarryOut[A purekube.Action](ctx context.Context, actions []A, do func(context.Context, purekube.Request) (runtime.Object, error), record func(purekube.Event)) error {
-	var done []runtime.Object
-	var failed error
-	for _, action := range actions {
-		request := action.Request(done)
-		if request.Err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", action, request.Err))
-		}
-		object, err := do(ctx, request)
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", action, err))
-			if reporter, ok := purekube.Action(action).(purekube.FailureReporter); ok {
-				if event, ok := reporter.FailureEvent(err); ok {
-					record(event)
-				}
-			}
-			if !request.ContinueOnError {
-				break
-			}
-			object = nil // the actions behind it know it as a call that failed
-		}
-		done = append(done, object)
-	}
-	return failed
+	_, err = purekube.CarryOut(result.Actions, func(r purekube.Request) (runtime.Object, error) { return c.Do(ctx, r) }, c.Record)
+	return err
 }

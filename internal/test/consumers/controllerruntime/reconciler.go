@@ -23,7 +23,6 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
-	"github.com/purekube/purekube/internal/test/consumers/clientgo"
 )
 
 const (
@@ -118,8 +117,8 @@ func (b *Budgets) Reconcile(ctx context.Context, k key) (ctrl.Result, error) {
 		b.Record(e)
 	}
 	// A look-up that failed is in the status, which allows nothing then. That status is written all the same.
-	err := errors.Join(failed, clientgo.CarryOut(ctx, result.Actions, b.Do, b.Record))
-	if err != nil || result.RecheckAt.IsZero() {
+	_, err := purekube.CarryOut(result.Actions, func(r purekube.Request) (runtime.Object, error) { return b.Do(ctx, r) }, b.Record)
+	if err = errors.Join(failed, err); err != nil || result.RecheckAt.IsZero() {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: max(time.Millisecond, result.RecheckAt.Sub(now))}, nil // 0 would be never

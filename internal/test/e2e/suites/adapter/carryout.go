@@ -2,7 +2,6 @@ package adapter
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,25 +18,14 @@ import (
 // CarryOut makes the calls of a plan with the typed clients, whose calls Kubernetes' unit tests look at: a fake clientset
 // has no REST client. Each call is reported to told, which may be nil.
 func CarryOut[A purekube.Action](ctx context.Context, client kubernetes.Interface, actions []A, told func(purekube.Request, error)) error {
-	var done []runtime.Object
-	var failures []error
-	for _, action := range actions {
-		request := action.Request(done)
+	_, err := purekube.CarryOut(actions, func(request purekube.Request) (runtime.Object, error) {
 		object, err := call(ctx, client, request)
 		if told != nil {
 			told(request, err)
 		}
-		if err == nil {
-			done = append(done, object)
-			continue
-		}
-		failures = append(failures, fmt.Errorf("%s: %w", action, err))
-		if !request.ContinueOnError {
-			break
-		}
-		done = append(done, nil)
-	}
-	return errors.Join(failures...)
+		return object, err
+	}, nil)
+	return err
 }
 
 func call(ctx context.Context, client kubernetes.Interface, r purekube.Request) (runtime.Object, error) {
