@@ -157,14 +157,11 @@ func (a *affected) changedPod(c persistent.Change[*corev1.Pod]) {
 		}
 		// D-36: a claim that the pod keeps for its group, or no longer does.
 		was, is := a.before.keptForGroup(old), a.after.keptForGroup(now)
-		for kept := range was {
-			if _, stays := is[kept]; !stays {
-				a.add(ClaimKey(kept.claim.Namespace, kept.claim.Name))
-			}
-		}
-		for kept := range is {
-			if _, was := was[kept]; !was {
-				a.add(ClaimKey(kept.claim.Namespace, kept.claim.Name))
+		for _, one := range [][2]map[groupsClaim]struct{}{{was, is}, {is, was}} {
+			for kept := range one[0] {
+				if _, both := one[1][kept]; !both {
+					a.add(ClaimKey(kept.claim.Namespace, kept.claim.Name))
+				}
 			}
 		}
 	}

@@ -300,11 +300,13 @@ func (x *Index) explainOwner(o owner) []Reason {
 	case len(o.entries) == 0:
 		return nil
 	case o.DeletionTimestamp != nil:
-		return []Reason{why("metadata.deletionTimestamp", ofKind(ReasonPodDeleting, ReasonPodGroupDeleting), self, "%s %s is being deleted and gets nothing", noun, self)}
+		return []Reason{why("metadata.deletionTimestamp", ofKind(ReasonPodDeleting, ReasonPodGroupDeleting), self,
+			"%s %s is being deleted and gets nothing", noun, self)}
 	case o.getsNothing(x.options):
 		return []Reason{why("status.phase", ReasonPodDone, self, "pod %s is done and gets nothing", self)}
 	case presence == absent:
-		return []Reason{why("metadata.uid", ofKind(ReasonPodDeleted, ReasonPodGroupDeleted), self, "%s %s is known to be deleted and gets nothing", noun, self)}
+		return []Reason{why("metadata.uid", ofKind(ReasonPodDeleted, ReasonPodGroupDeleted), self,
+			"%s %s is known to be deleted and gets nothing", noun, self)}
 	}
 	r, _ := x.planOwner(&o)
 	problem := o.invalid()

@@ -241,7 +241,7 @@ func (x *Index) reserve(actions []Action, o *owner, ready []*resourcev1.Resource
 			}
 		}
 		o.member.consult()
-		consumer, group := resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: o.Name, UID: o.UID}, types.NamespacedName{}
+		consumer, group := asConsumer(o.pod), types.NamespacedName{}
 		if g := o.member.group; g != nil {
 			bound, failsAt := g.binds(&o.entries[i])
 			if failsAt >= 0 && x.options.upstream() {
