@@ -12,7 +12,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
@@ -164,7 +163,7 @@ func newPlay(t testing.TB, of any) *play {
 		}
 		p.plan = func() ([]outcome, []error) {
 			snapshot := p.snapshot().(resourceclaim.Snapshot)
-			snapshot.Confirmed = existing(snapshot)
+			snapshot.Answers = existing(snapshot)
 			outcomes, err := resourceclaim.PlanAll(snapshot, resourceclaim.Options{})
 			return outcomesOf(outcomes), []error{err}
 		}
@@ -223,18 +222,21 @@ func put[T apiserver.Object](t testing.TB, server *apiserver.Server, objects []T
 }
 
 // existing answers every look-up of a pod: the cluster has those of the snapshot and no others.
-func existing(s resourceclaim.Snapshot) map[types.NamespacedName]*corev1.Pod {
-	answers := map[types.NamespacedName]*corev1.Pod{}
+func existing(s resourceclaim.Snapshot) map[purekube.Need]purekube.Answer {
+	answers := map[purekube.Need]purekube.Answer{}
+	need := func(namespace, name string) purekube.Need {
+		return purekube.Need{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name}
+	}
 	for _, c := range s.Claims {
 		for _, r := range c.Status.ReservedFor {
-			answers[types.NamespacedName{Namespace: c.Namespace, Name: r.Name}] = nil
+			answers[need(c.Namespace, r.Name)] = purekube.Answer{}
 		}
 		for _, r := range c.OwnerReferences {
-			answers[types.NamespacedName{Namespace: c.Namespace, Name: r.Name}] = nil
+			answers[need(c.Namespace, r.Name)] = purekube.Answer{}
 		}
 	}
 	for _, p := range s.Pods {
-		answers[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = p
+		answers[need(p.Namespace, p.Name)] = purekube.Answer{Object: p}
 	}
 	return answers
 }

@@ -51,14 +51,14 @@ var (
 	podResource   = corev1.SchemeGroupVersion.WithResource("pods")
 )
 
-var claimKind = resourcev1.SchemeGroupVersion.WithKind("ResourceClaim")
+var claimGVK = resourcev1.SchemeGroupVersion.WithKind(claimKind)
 
 // updateStatusOf is the request that replaces the claim's status. A nil claim gives a request without
 // a name, which the API server refuses.
 func updateStatusOf(claim *resourcev1.ResourceClaim) purekube.Request {
 	body := bodyOf(claim)
 	return purekube.Request{
-		Verb: "update", Resource: claimResource, Subresource: "status",
+		Verb: "update", Resource: claimResource, Kind: claimKind, Subresource: "status",
 		Namespace: body.Namespace, Name: body.Name, Object: body,
 	}
 }
@@ -69,6 +69,6 @@ func bodyOf(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	if body == nil {
 		body = &resourcev1.ResourceClaim{}
 	}
-	body.APIVersion, body.Kind = claimKind.ToAPIVersionAndKind()
+	body.APIVersion, body.Kind = claimGVK.ToAPIVersionAndKind()
 	return body
 }

@@ -1,360 +1,364 @@
 package resourceclaim
 
 import (
+	"iter"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// AffectedByPod returns the keys whose plan may differ after an event of a pod, sorted. oldPod is
-// nil for a pod that was added, newPod for one that was deleted; s is the snapshot after the event.
-//
-// It names the pod if it has or had work to do, and the claims for which it matters that the pod
-// came, went, was replaced or is done: those that name it as a consumer or as their owner. When
-// it is deleted, replaced or done, it names as well the claims that its entries resolve to and the
-// one of status.extendedResourceClaimStatus.
-//
-// It names at least what upstream's enqueuePod does. Upstream does not look for claims that name
-// a pod which does not name them.
-func AffectedByPod(s Snapshot, oldPod, newPod *corev1.Pod, o Options) []Key {
-	e := podEvent{oldPod, newPod}
-	if len(e.pods()) == 0 {
-		return nil
+// changes are what differs between two Indexes.
+type changes struct {
+	pods            []persistent.Change[*corev1.Pod]
+	claims, assumed []persistent.Change[*resourcev1.ResourceClaim]
+	templates       []persistent.Change[*resourcev1.ResourceClaimTemplate]
+	groups          []persistent.Change[*podGroup]
+	answers         map[purekube.Need]purekube.Answer
+	deleted         sets.Set[types.UID]
+}
+
+// follow makes the terms of an Index that has the changed objects, and returns the keys whose plan may differ.
+func (x *Index) follow(before *Index, c changes) []purekube.Key {
+	x.podTerms, x.podUIDs = before.podTerms.With(x.pods, c.pods), before.podUIDs.With(x.pods, c.pods)
+	x.claimTerms, x.assumedTerms = before.claimTerms.With(x.claims, c.claims), before.assumedTerms.With(x.assumed, c.assumed)
+	x.groupTerms = before.groupTerms.With(x.groups, c.groups)
+	a := affected{before: before, after: x, keys: map[purekube.Key]struct{}{}}
+	for _, change := range c.pods {
+		a.changedPod(change)
 	}
-	x := newTables(claimsFor(s, e.pods(), o), o).planner()
-	var concerned []*resourcev1.ResourceClaim
-	if e.matters() {
-		for _, claim := range slices.Concat(s.Claims, s.Assumed) {
-			if claim != nil && e.concerns(x, claim) {
-				concerned = append(concerned, claim)
+	for _, change := range c.claims {
+		a.changedClaim(change.Name)
+	}
+	for _, change := range c.assumed {
+		a.changedClaim(change.Name)
+	}
+	for _, change := range c.groups {
+		a.changedGroup(change)
+	}
+	for _, change := range c.templates {
+		a.owners([]uint64{x.terms.named(namesTemplate, change.Name)}, func(o *owner) bool { return o.namesTemplate(change.Name) })
+	}
+	for need := range c.answers {
+		a.answered(need.Kind, types.NamespacedName{Namespace: need.Namespace, Name: need.Name})
+	}
+	for uid := range c.deleted {
+		if before.seenDeleted(uid) != x.seenDeleted(uid) {
+			a.seenDeleted(uid)
+		}
+	}
+	return slices.SortedFunc(maps.Keys(a.keys), purekube.Key.Compare)
+}
+
+// affected collects the keys whose plan may differ between two Indexes.
+type affected struct {
+	before, after *Index
+	keys          map[purekube.Key]struct{}
+}
+
+func (a *affected) add(key purekube.Key) {
+	if key.Name != "" {
+		a.keys[key] = struct{}{}
+	}
+}
+
+// resolved adds the claims that the entries of a pod or PodGroup resolve to.
+func (a *affected) resolved(o *owner) {
+	for name := range o.resolved() {
+		a.add(ClaimKey(name.Namespace, name.Name))
+	}
+}
+
+func (a *affected) claims(claims iter.Seq[*resourcev1.ResourceClaim]) {
+	for claim := range claims {
+		a.add(KeyOfClaim(claim))
+	}
+}
+
+// owner adds a pod or PodGroup that has not changed itself, if it has or had work to do. A pod that is done needs its
+// claims no more.
+func (a *affected) owner(o owner) {
+	if _, added := a.keys[o.key()]; !added && (a.after.needsWork(o) || a.before.needsWork(o)) {
+		a.add(o.key())
+	}
+	if o.pod != nil && podstate.Done(o.pod) {
+		a.freed(o.pod)
+	}
+}
+
+// freed adds the claims of a pod that needs them no more.
+func (a *affected) freed(pod *corev1.Pod) {
+	o := podOwner(pod)
+	a.resolved(&o)
+	if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil {
+		a.add(ClaimKey(pod.Namespace, extended.ResourceClaimName))
+	}
+}
+
+// owners adds those of the pods and PodGroups with one of the terms, unchanged themselves, that match.
+func (a *affected) owners(terms []uint64, match func(*owner) bool) {
+	var o owner // one for all
+	for pod := range a.after.podTerms.Versions(terms...) {
+		if o = podOwner(pod); match(&o) {
+			a.owner(o)
+		}
+	}
+	for g := range a.after.groupTerms.Versions(terms...) {
+		if o = groupOwner(g); match(&o) {
+			a.owner(o)
+		}
+	}
+}
+
+// events are what happened to the objects of one name: the old and the new one, one of them nil where it came or went. Of several
+// it is not known which is real, so that each of them came or went.
+func events[P any](c persistent.Change[*P]) [][2]*P {
+	if !c.Ambiguous() {
+		old, now := c.Only()
+		return [][2]*P{{old, now}}
+	}
+	var events [][2]*P
+	for _, o := range c.Before {
+		events = append(events, [2]*P{o, nil})
+	}
+	for _, o := range c.After {
+		events = append(events, [2]*P{nil, o})
+	}
+	return events
+}
+
+// changedPod is for an event of a pod (enqueuePod in upstream's controller.go).
+func (a *affected) changedPod(c persistent.Change[*corev1.Pod]) {
+	if c.Ambiguous() {
+		a.add(PodKey(c.Name.Namespace, c.Name.Name)) // the plan says so
+	}
+	for _, e := range events(c) {
+		old, now := e[0], e[1]
+		if old != nil && a.before.needsWork(podOwner(old)) || now != nil && a.after.needsWork(podOwner(now)) {
+			a.add(PodKey(c.Name.Namespace, c.Name.Name))
+		}
+		replaced := old == nil || now == nil || old.UID != now.UID
+		if replaced && old != nil {
+			a.freed(old)
+		}
+		if now != nil && podstate.Done(now) {
+			a.freed(now)
+		}
+		if replaced || podstate.Done(old) != podstate.Done(now) {
+			a.claims(a.after.claimsOn(c.Name))
+		}
+		// D-36: a claim that the pod keeps for its group, or no longer does.
+		was, is := a.before.keptForGroup(old), a.after.keptForGroup(now)
+		for _, one := range [][2]map[groupsClaim]struct{}{{was, is}, {is, was}} {
+			for kept := range one[0] {
+				if _, both := one[1][kept]; !both {
+					a.add(ClaimKey(kept.claim.Namespace, kept.claim.Name))
+				}
 			}
-		}
-	}
-	var keys keySet
-	keys.addPodEvent(x, x, e, concerned)
-	return keys.sorted()
-}
-
-// AffectedByClaim returns the keys whose plan may differ after an event of a claim, sorted. oldClaim
-// is nil for a claim that was added, newClaim for one that was deleted; s is the snapshot after the
-// event.
-//
-// It names the claim, and each pod that uses it and has or had work to do. A pod uses a claim that
-// one of its entries resolves to, or that was generated for it and is not in its status yet. For
-// a pod that is done it names the other claims that the pod uses too.
-//
-// With PodGroups it names those that use the claim as well, and the pods of the one that the claim
-// was generated for, where they have or had work to do.
-//
-// It names at least what upstream's enqueueResourceClaim does, but for pods whose plan does not
-// differ: of a PodGroup that uses the claim upstream names all pods. Upstream does not name a claim
-// that was deleted, nor the pod of a generated claim before the status names that.
-func AffectedByClaim(s Snapshot, oldClaim, newClaim *resourcev1.ResourceClaim, o Options) []Key {
-	versions := []*resourcev1.ResourceClaim{oldClaim, newClaim}
-	for _, claim := range s.Assumed {
-		// Which version counts may have changed.
-		if claim != nil && (KeyOfClaim(claim) == KeyOfClaim(oldClaim) || KeyOfClaim(claim) == KeyOfClaim(newClaim)) {
-			versions = append(versions, claim)
-		}
-	}
-	users := podsWhere(s, func(pod *corev1.Pod) bool {
-		return slices.ContainsFunc(versions, func(claim *resourcev1.ResourceClaim) bool { return usesClaim(pod, claim) || sharesClaim(pod, claim, o) })
-	})
-	groups := groupsWhere(s, o, func(g *podGroup) bool {
-		return slices.ContainsFunc(versions, func(claim *resourcev1.ResourceClaim) bool { return usesClaim(&g.Pod, claim) })
-	})
-	after := claimsFor(s, slices.Concat(users, groups.asPods()), o)
-	before := after
-	before.Claims = slices.DeleteFunc(slices.Clone(after.Claims), func(c *resourcev1.ResourceClaim) bool {
-		return newClaim != nil && KeyOfClaim(c) == KeyOfClaim(newClaim)
-	})
-	if oldClaim != nil {
-		before.Claims = append(before.Claims, oldClaim)
-	}
-	var keys keySet
-	keys.addKey(KeyOfClaim(oldClaim))
-	keys.addKey(KeyOfClaim(newClaim))
-	x, y := newTables(before, o).planner(), newTables(after, o).planner()
-	keys.addPods(x, y, users)
-	keys.addGroups(x, y, groups)
-	return keys.sorted()
-}
-
-// AffectedByTemplate returns the keys whose plan may differ after an event of a template, sorted: the
-// pods and PodGroups that have work to do and whose spec names it (upstream's
-// enqueueResourceClaimTemplate, which names the other pods of such a PodGroup as well). oldTemplate
-// is nil for a template that was added, newTemplate for one that was deleted; s is the snapshot after
-// the event.
-func AffectedByTemplate(s Snapshot, oldTemplate, newTemplate *resourcev1.ResourceClaimTemplate, o Options) []Key {
-	users := podsWhere(s, func(pod *corev1.Pod) bool { return namesTemplate(pod, oldTemplate) || namesTemplate(pod, newTemplate) })
-	groups := groupsWhere(s, o, func(g *podGroup) bool {
-		return namesTemplate(&g.Pod, oldTemplate) || namesTemplate(&g.Pod, newTemplate)
-	})
-	x := newTables(claimsFor(s, slices.Concat(users, groups.asPods()), o), o).planner()
-	var keys keySet
-	keys.addPods(x, x, users)
-	keys.addGroups(x, x, groups)
-	return keys.sorted()
-}
-
-// claimsFor leaves of the snapshot the claims that the pods' entries resolve to, and the PodGroups that
-// the pods are in.
-func claimsFor(s Snapshot, pods []*corev1.Pod, o Options) Snapshot {
-	n := Snapshot{Deleted: s.Deleted, ConfirmedPodGroups: s.ConfirmedPodGroups}
-	if o.PodGroupOf != nil && len(s.PodGroups) > 0 {
-		in := map[types.NamespacedName]bool{}
-		for _, pod := range pods {
-			in[types.NamespacedName{Namespace: pod.Namespace, Name: o.PodGroupOf(pod)}] = true
-		}
-		for i := range s.PodGroups {
-			if g := &s.PodGroups[i]; g.Name != "" && in[types.NamespacedName{Namespace: g.Namespace, Name: g.Name}] {
-				n.PodGroups = append(n.PodGroups, *g)
-			}
-		}
-	}
-	wanted := map[types.NamespacedName]bool{}
-	for _, pod := range pods {
-		for name := range resolved(pod) {
-			wanted[name] = true
-		}
-	}
-	if len(wanted) == 0 {
-		return n
-	}
-	is := func(claim *resourcev1.ResourceClaim) bool {
-		return claim != nil && claim.Name != "" && wanted[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}]
-	}
-	for _, claim := range s.Claims {
-		if is(claim) {
-			n.Claims = append(n.Claims, claim)
-		}
-	}
-	for _, claim := range s.Assumed {
-		if is(claim) {
-			n.Assumed = append(n.Assumed, claim)
-		}
-	}
-	return n
-}
-
-func podsWhere(s Snapshot, match func(*corev1.Pod) bool) []*corev1.Pod {
-	var out []*corev1.Pod
-	for _, pod := range s.Pods {
-		if pod != nil && match(pod) {
-			out = append(out, pod)
-		}
-	}
-	return out
-}
-
-// usesClaim reports whether one of the pod's entries resolves to the claim's name, or whether the claim
-// was generated for the pod. Nobody uses nil.
-func usesClaim(pod *corev1.Pod, claim *resourcev1.ResourceClaim) bool {
-	if claim == nil || claim.Namespace != pod.Namespace {
-		return false
-	}
-	of, ok := owningEntry(claim)
-	return ok && pod.UID == of.owner && anyGenerated(pod) || resolvesTo(pod, claim.Name)
-}
-
-// namesTemplate reports whether one of the pod's entries names the template. Nobody names nil.
-func namesTemplate(pod *corev1.Pod, template *resourcev1.ResourceClaimTemplate) bool {
-	if template == nil || template.Namespace != pod.Namespace {
-		return false
-	}
-	for i := range pod.Spec.ResourceClaims {
-		if name := pod.Spec.ResourceClaims[i].ResourceClaimTemplateName; name != nil && *name == template.Name {
-			return true
-		}
-	}
-	return false
-}
-
-// podEvent is what happened to a pod: it was added (no oldPod), changed or deleted (no newPod).
-type podEvent struct{ oldPod, newPod *corev1.Pod }
-
-// pods are those of the event that are not nil.
-func (e podEvent) pods() []*corev1.Pod {
-	return slices.DeleteFunc([]*corev1.Pod{e.oldPod, e.newPod}, func(p *corev1.Pod) bool { return p == nil })
-}
-
-// matters reports whether the event can change what is known about the consumers and owners of the
-// pod's name: it came, went, was replaced, or is done.
-func (e podEvent) matters() bool {
-	switch {
-	case e.oldPod == nil || e.newPod == nil:
-		return true
-	case e.oldPod.UID != e.newPod.UID || e.oldPod.Name != e.newPod.Name || e.oldPod.Namespace != e.newPod.Namespace:
-		return true
-	}
-	return podstate.Done(e.oldPod) != podstate.Done(e.newPod)
-}
-
-// concerns reports whether the plan of the claim rests on the pod's name.
-func (e podEvent) concerns(x *planner, claim *resourcev1.ResourceClaim) bool {
-	return slices.ContainsFunc(e.pods(), func(pod *corev1.Pod) bool { return x.restsOn(claim, snapshot.KeyOf(pod)) })
-}
-
-// freed are the pods of the event that need their claims no more.
-func (e podEvent) freed() []*corev1.Pod {
-	var out []*corev1.Pod
-	if e.oldPod != nil && (e.newPod == nil || e.oldPod.UID != e.newPod.UID) {
-		out = append(out, e.oldPod)
-	}
-	if e.newPod != nil && podstate.Done(e.newPod) {
-		out = append(out, e.newPod)
-	}
-	return out
-}
-
-// keySet collects keys. The zero value is empty.
-type keySet map[Key]bool
-
-func (k *keySet) addKey(key Key) {
-	if key.Name == "" {
-		return
-	}
-	if *k == nil {
-		*k = keySet{}
-	}
-	(*k)[key] = true
-}
-
-func (k keySet) sorted() []Key {
-	var out []Key
-	for key := range k {
-		out = append(out, key)
-	}
-	slices.SortFunc(out, compareKeys)
-	return out
-}
-
-// addFreed adds the claims that the event's pods name and need no more.
-func (k *keySet) addFreed(e podEvent) {
-	for _, pod := range e.freed() {
-		for name := range resolved(pod) {
-			k.addKey(Key{ClaimKey, name.Namespace, name.Name})
-		}
-		if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil {
-			k.addKey(Key{ClaimKey, pod.Namespace, extended.ResourceClaimName})
-		}
-	}
-}
-
-// What follows adds the keys that an event affects. before and after plan with the objects as they
-// were and as they are.
-
-// addPodEvent is for an event of a pod; concerned are the claims that it concerns.
-func (k *keySet) addPodEvent(before, after *planner, e podEvent, concerned []*resourcev1.ResourceClaim) {
-	if e.oldPod != nil && before.needsWork(e.oldPod) {
-		k.addKey(KeyOfPod(e.oldPod))
-	}
-	if e.newPod != nil && after.needsWork(e.newPod) {
-		k.addKey(KeyOfPod(e.newPod))
-	}
-	k.addFreed(e)
-	for _, claim := range concerned {
-		k.addKey(KeyOfClaim(claim))
-	}
-	// D-36: a claim that the pod keeps for its group, or no longer does.
-	was, is := before.keptForGroup(e.oldPod), after.keptForGroup(e.newPod)
-	for claim := range was {
-		if !is[claim] {
-			k.addKey(Key{ClaimKey, claim.namespace, claim.name})
-		}
-	}
-	for claim := range is {
-		if !was[claim] {
-			k.addKey(Key{ClaimKey, claim.namespace, claim.name})
 		}
 	}
 }
 
 // groupsClaim is a claim and a PodGroup that it may be reserved for.
-type groupsClaim struct{ namespace, name, group string }
+type groupsClaim struct {
+	claim types.NamespacedName
+	group string
+}
 
 // keptForGroup are the claims that stay reserved for the pod's PodGroup on account of the pod.
-func (x *planner) keptForGroup(pod *corev1.Pod) map[groupsClaim]bool {
-	if pod == nil || x.PodGroupOf == nil || x.upstream() || podstate.Done(pod) {
+func (x *Index) keptForGroup(pod *corev1.Pod) map[groupsClaim]struct{} {
+	if pod == nil || x.options.upstream() || podstate.Done(pod) {
 		return nil
 	}
-	group := x.PodGroupOf(pod)
+	group := x.options.groupName(pod)
 	if group == "" {
 		return nil
 	}
-	kept := map[groupsClaim]bool{}
-	for claim := range resolved(pod) {
-		kept[groupsClaim{claim.Namespace, claim.Name, group}] = true
+	kept := map[groupsClaim]struct{}{}
+	o := podOwner(pod)
+	for claim := range o.resolved() {
+		kept[groupsClaim{claim, group}] = struct{}{}
 	}
 	return kept
 }
 
-// addPods is for pods that have not changed themselves.
-func (k *keySet) addPods(before, after *planner, pods []*corev1.Pod) {
-	for _, pod := range pods {
-		if after.needsWork(pod) || before != after && before.needsWork(pod) {
-			k.addKey(KeyOfPod(pod))
+// changedClaim is for an event of a claim (enqueueResourceClaim in upstream's controller.go).
+func (a *affected) changedClaim(name types.NamespacedName) {
+	x := a.after
+	a.add(ClaimKey(name.Namespace, name.Name))
+	// Which version counts may have changed with any of them.
+	versions := slices.Concat(a.before.claims.Versions(name), a.before.assumed.Versions(name), x.claims.Versions(name), x.assumed.Versions(name))
+	terms := []uint64{x.terms.named(usesClaim, name)}
+	groups := map[string]struct{}{}
+	for _, claim := range versions {
+		if of, ok := owningEntry(claim); ok {
+			// The pod that the claim was generated for, also by a name that is not its claim's yet.
+			if term := x.terms.Term(usesEntry, string(of.owner)); !slices.Contains(terms, term) {
+				terms = append(terms, term)
+			}
 		}
-		k.addFreed(podEvent{pod, pod})
+		if group, _, ok := owningPodGroup(claim); ok {
+			groups[group] = struct{}{}
+		}
+	}
+	a.owners(terms, func(o *owner) bool { return slices.ContainsFunc(versions, o.uses) })
+	for group := range groups {
+		a.members(types.NamespacedName{Namespace: name.Namespace, Name: group})
 	}
 }
 
-// needsWork reports whether the pod's plan may have anything to do or to say (podNeedsWork in
-// upstream's controller.go).
-func (x *planner) needsWork(pod *corev1.Pod) bool {
-	if len(pod.Spec.ResourceClaims) == 0 || pod.DeletionTimestamp != nil || !x.upstream() && podstate.Done(pod) {
+// changedGroup is for an event of a PodGroup (enqueuePodGroup in upstream's controller.go).
+func (a *affected) changedGroup(c persistent.Change[*podGroup]) {
+	if c.Ambiguous() {
+		a.add(PodGroupKey(c.Name.Namespace, c.Name.Name)) // the plan says so
+	}
+	for _, e := range events(c) {
+		old, now := e[0], e[1]
+		if old != nil && a.before.needsWork(groupOwner(old)) || now != nil && a.after.needsWork(groupOwner(now)) {
+			a.add(PodGroupKey(c.Name.Namespace, c.Name.Name))
+		}
+		if old != nil && now != nil && old.UID == now.UID {
+			continue
+		}
+		if old != nil {
+			o := groupOwner(old)
+			a.resolved(&o)
+		}
+		a.claims(a.after.claimsOfGroup(c.Name))
+	}
+	a.members(c.Name)
+}
+
+// members adds the pods of a PodGroup.
+func (a *affected) members(group types.NamespacedName) {
+	x := a.after
+	for pod := range x.podTerms.Versions(x.terms.named(isMember, group)) {
+		if pod.Namespace == group.Namespace && x.options.groupName(pod) == group.Name {
+			a.owner(podOwner(pod))
+		}
+	}
+}
+
+// answered is for an answer of the API server that came or went.
+func (a *affected) answered(kind string, name types.NamespacedName) {
+	x := a.after
+	switch kind {
+	case podKind:
+		a.claims(x.claimsOn(name))
+		// D-37: so does the pod itself, if it was seen to be deleted.
+		for _, pod := range x.pods.Versions(name) {
+			a.owner(podOwner(pod))
+		}
+	case claimKind:
+		a.owners([]uint64{x.terms.named(usesClaim, name)}, func(o *owner) bool { return o.resolvesTo(name) })
+	case podGroupKind:
+		a.members(name)
+		for _, g := range x.groups.Versions(name) {
+			a.owner(groupOwner(g))
+		}
+		a.claims(x.claimsOfGroup(name))
+	}
+}
+
+// seenDeleted is for a UID that was seen to be deleted, or no longer counts as such.
+func (a *affected) seenDeleted(uid types.UID) {
+	x := a.after
+	term := x.terms.Term(hasUID, string(uid))
+	for pod := range x.podUIDs.Versions(term) {
+		if pod.UID == uid {
+			a.owner(podOwner(pod))
+			a.claims(x.claimsOn(snapshot.KeyOf(pod)))
+		}
+	}
+	for g := range x.groupTerms.Versions(term) {
+		if g.UID == uid {
+			a.owner(groupOwner(g))
+			a.members(snapshot.KeyOf(g))
+		}
+	}
+	for claim := range x.claimsWith(x.terms.Term(namesUID, string(uid))) {
+		if isReservedFor(uid, claim) {
+			a.add(KeyOfClaim(claim))
+		}
+	}
+}
+
+// What follows finds claims that refer to others.
+
+// claimsWith are the claims with a term, listed and assumed ones.
+func (x *Index) claimsWith(term uint64) iter.Seq[*resourcev1.ResourceClaim] {
+	return func(yield func(*resourcev1.ResourceClaim) bool) {
+		for claim := range x.claimTerms.Versions(term) {
+			if !yield(claim) {
+				return
+			}
+		}
+		if x.assumed.Len() > 0 {
+			x.assumedTerms.Versions(term)(yield)
+		}
+	}
+}
+
+// claimsOn are the claims whose plan depends on that pod: as a consumer or as their owner.
+func (x *Index) claimsOn(pod types.NamespacedName) iter.Seq[*resourcev1.ResourceClaim] {
+	return filtered(x.claimsWith(x.terms.named(namesPod, pod)), func(c *resourcev1.ResourceClaim) bool { return x.options.restsOn(c, pod) })
+}
+
+// claimsOfGroup are the claims that name the PodGroup as a consumer.
+func (x *Index) claimsOfGroup(group types.NamespacedName) iter.Seq[*resourcev1.ResourceClaim] {
+	return filtered(x.claimsWith(x.terms.named(consumedBy, group)), func(c *resourcev1.ResourceClaim) bool { return namesGroup(c, group) })
+}
+
+func filtered[T any](all iter.Seq[T], keep func(T) bool) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for o := range all {
+			if keep(o) && !yield(o) {
+				return
+			}
+		}
+	}
+}
+
+// needsWork reports whether the plan for a pod or PodGroup may have anything to do or to say, without making it
+// (podNeedsWork and podGroupNeedsWork in upstream's controller.go).
+func (x *Index) needsWork(o owner) bool {
+	if o.getsNothing(x.options) {
 		return false
 	}
-	if pod.UID == "" {
-		// The plan says so.
-		return true
+	o.member = x.groupOf(o.pod)
+	switch {
+	case o.invalid() != nil, o.isGroup() && len(o.entries) > MaxPodGroupClaims:
+		return true // the plan says so
+	case o.member.name != "" && o.member.group == nil:
+		return true // the plan asks for the group, or says what is wrong with it
 	}
-	of := entriesOf(pod)
-	of.member = x.groupOf(pod)
-	if of.member.name != "" && of.member.group == nil {
-		// The plan asks for the group, or says what is wrong with it.
-		return true
-	}
-	return x.entriesNeedWork(of)
-}
-
-// entriesNeedWork is needsWork for the entries of a pod or PodGroup.
-func (x *planner) entriesNeedWork(of entries) bool {
-	pod := of.pod
-	for i := range pod.Spec.ResourceClaims {
-		pc := &pod.Spec.ResourceClaims[i]
-		if of.repeated(i) {
-			// The plan says so.
-			return true
-		}
-		name, state := of.claimName(i)
-		switch state {
-		case NameNotNeeded:
-			continue
-		case NameNotCreated, NameUnsupported:
-			return true
-		case NameKnown: // what it names decides
-		}
-		key := types.NamespacedName{Namespace: pod.Namespace, Name: name}
-		claim := x.newestClaim(key)
+	for i := range o.entries {
+		name, state := o.claimName(i)
 		switch {
-		case x.claimAmbiguous(key):
-			// The plan says so.
+		case o.repeated(i) || state == NameNotCreated || state == NameUnsupported:
 			return true
-		case claim == nil && !generated(pc):
-			// Its user has to create it, and then there is an event.
+		case state == NameNotNeeded:
 			continue
-		case claim == nil:
+		}
+		isGenerated := generated(&o.entries[i])
+		claim, ambiguous := x.claim(types.NamespacedName{Namespace: o.Namespace, Name: name})
+		switch {
+		case ambiguous, claim == nil && isGenerated:
 			return true
-		case generated(pc) && !x.owns(of, claim):
+		case claim == nil:
+			// Its user has to create it, and then there is an event.
+		case isGenerated && !x.owns(&o, claim):
 			// Upstream waits for that claim to go, although its own pass generates another.
 			return true
-		case pod.Spec.NodeName != "" && claim.Status.Allocation != nil && !x.reserved(of, claim):
+		case o.node != "" && claim.Status.Allocation != nil && !x.reserved(&o, claim):
 			return true
 		}
 	}

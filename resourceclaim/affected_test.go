@@ -11,14 +11,49 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
-func texts(keys []Key) []string {
+func texts(keys []purekube.Key) []string {
 	out := []string{}
 	for _, k := range keys {
 		out = append(out, k.String())
 	}
 	return out
+}
+
+// changedTo makes the Index of a snapshot in which old was in the place of its object, and tells it of the event; s is the
+// snapshot after it. Of old and now one may be nil.
+func changedTo[T any, P snapshot.Object[T]](s Snapshot, of func(*Snapshot) *[]P, old, now P, o Options) []purekube.Key {
+	before, event := s, Snapshot{}
+	list := of(&before)
+	*list = slices.DeleteFunc(slices.Clone(*list), func(object P) bool {
+		return object != nil && (old != nil && snapshot.KeyOf(object) == snapshot.KeyOf(old) || now != nil && snapshot.KeyOf(object) == snapshot.KeyOf(now))
+	})
+	if old != nil {
+		*list = append(*list, old)
+	}
+	x := NewIndex(before, o)
+	if now == nil {
+		*of(&event) = []P{old}
+		_, affected := x.Without(event)
+		return affected
+	}
+	*of(&event) = []P{now}
+	_, affected := x.With(event)
+	return affected
+}
+
+func affectedByPod(s Snapshot, old, now *corev1.Pod, o Options) []purekube.Key {
+	return changedTo(s, func(s *Snapshot) *[]*corev1.Pod { return &s.Pods }, old, now, o)
+}
+
+func affectedByClaim(s Snapshot, old, now *resourcev1.ResourceClaim, o Options) []purekube.Key {
+	return changedTo(s, func(s *Snapshot) *[]*resourcev1.ResourceClaim { return &s.Claims }, old, now, o)
+}
+
+func affectedByTemplate(s Snapshot, old, now *resourcev1.ResourceClaimTemplate, o Options) []purekube.Key {
+	return changedTo(s, func(s *Snapshot) *[]*resourcev1.ResourceClaimTemplate { return &s.Templates }, old, now, o)
 }
 
 func TestAffectedByPod(t *testing.T) {
@@ -32,45 +67,45 @@ func TestAffectedByPod(t *testing.T) {
 	}{
 		{name: "nil", reason: "nothing happened", want: none},
 		{name: "no claims", reason: "it has nothing to do with claims", newPod: plain(over), want: none},
-		{name: "not created", reason: "a claim has to be made", newPod: plain(wants("a", "t")), want: []string{"pod:ml/p"}},
-		{name: "unsupported", reason: "the pod's plan reports it", newPod: plain(unsupported("a")), want: []string{"pod:ml/p"}},
-		{name: "no UID", reason: "the pod's plan reports it", newPod: plain(podUID(""), uses("a", "c")), want: []string{"pod:ml/p"}},
-		{name: "two entries of one name", reason: "the pod's plan reports it", newPod: plain(uses("a", "c"), uses("a", "c")), want: []string{"pod:ml/p"}},
+		{name: "not created", reason: "a claim has to be made", newPod: plain(wants("a", "t")), want: []string{"Pod/ml/p"}},
+		{name: "unsupported", reason: "the pod's plan reports it", newPod: plain(unsupported("a")), want: []string{"Pod/ml/p"}},
+		{name: "no UID", reason: "the pod's plan reports it", newPod: plain(podUID(""), uses("a", "c")), want: []string{"Pod/ml/p"}},
+		{name: "two entries of one name", reason: "the pod's plan reports it", newPod: plain(uses("a", "c"), uses("a", "c")), want: []string{"Pod/ml/p"}},
 		{name: "not needed", reason: "nothing to do", newPod: plain(wants("a", "t"), notNeeded("a")), want: none},
-		{name: "generated claim gone", reason: "it has to be made again", newPod: plain(has("a", "t", "c")), want: []string{"pod:ml/p"}},
+		{name: "generated claim gone", reason: "it has to be made again", newPod: plain(has("a", "t", "c")), want: []string{"Pod/ml/p"}},
 		{name: "named claim missing", reason: "its user has to create it", newPod: plain(onNode, uses("a", "c")), want: none},
-		{name: "another pod's claim", reason: "a new one is generated (upstream waits)", newPod: plain(has("a", "t", "c")), claims: claims(newClaim("c", madeFor("q", "a"))), want: []string{"pod:ml/p"}},
+		{name: "another pod's claim", reason: "a new one is generated (upstream waits)", newPod: plain(has("a", "t", "c")), claims: claims(newClaim("c", madeFor("q", "a"))), want: []string{"Pod/ml/p"}},
 		{name: "all there", reason: "nothing to do", oldPod: plain(onNode, has("a", "t", "c")), newPod: plain(onNode, has("a", "t", "c")), claims: claims(newClaim("c", madeFor("p", "a"), allocated, reservedFor("p"))), want: none},
-		{name: "had work", reason: "its plan is empty now", oldPod: plain(wants("a", "t")), newPod: plain(has("a", "t", "c")), claims: claims(newClaim("c", madeFor("p", "a"))), want: []string{"pod:ml/p"}},
-		{name: "came", reason: "the claim's consumer did not have to be there before", newPod: plain(onNode, uses("a", "c")), claims: claims(newClaim("c", allocated, reservedFor("p"))), want: []string{"claim:ml/c"}},
-		{name: "to be reserved", reason: "it is allocated and the pod has a node", newPod: plain(onNode, uses("a", "c")), claims: claims(newClaim("c", allocated)), want: []string{"pod:ml/p"}},
+		{name: "had work", reason: "its plan is empty now", oldPod: plain(wants("a", "t")), newPod: plain(has("a", "t", "c")), claims: claims(newClaim("c", madeFor("p", "a"))), want: []string{"Pod/ml/p"}},
+		{name: "came", reason: "the claim's consumer did not have to be there before", newPod: plain(onNode, uses("a", "c")), claims: claims(newClaim("c", allocated, reservedFor("p"))), want: []string{"ResourceClaim/ml/c"}},
+		{name: "to be reserved", reason: "it is allocated and the pod has a node", newPod: plain(onNode, uses("a", "c")), claims: claims(newClaim("c", allocated)), want: []string{"Pod/ml/p"}},
 		{name: "no node", reason: "the scheduler reserves", newPod: plain(uses("a", "c")), claims: claims(newClaim("c", allocated)), want: none},
-		{name: "two claims of the name", reason: "the pod's plan reports it", newPod: plain(uses("a", "c")), claims: claims(newClaim("c"), newClaim("c")), want: []string{"pod:ml/p"}},
+		{name: "two claims of the name", reason: "the pod's plan reports it", newPod: plain(uses("a", "c")), claims: claims(newClaim("c"), newClaim("c")), want: []string{"Pod/ml/p"}},
 		{name: "done", reason: "its claims are released", oldPod: plain(onNode, uses("a", "c"), has("b", "t", "d")), newPod: plain(onNode, over, uses("a", "c"), has("b", "t", "d")),
-			claims: claims(newClaim("c", allocated, reservedFor("p")), newClaim("d", madeFor("p", "b"))), want: []string{"claim:ml/c", "claim:ml/d"}},
-		{name: "done before and after", reason: "upstream queues them again on every event", oldPod: plain(onNode, over, uses("a", "c")), newPod: plain(onNode, over, uses("a", "c")), want: []string{"claim:ml/c"}},
-		{name: "extended resource", reason: "its claim is in the status only", newPod: plain(onNode, over, extended("x")), want: []string{"claim:ml/x"}},
+			claims: claims(newClaim("c", allocated, reservedFor("p")), newClaim("d", madeFor("p", "b"))), want: []string{"ResourceClaim/ml/c", "ResourceClaim/ml/d"}},
+		{name: "done before and after", reason: "upstream queues them again on every event", oldPod: plain(onNode, over, uses("a", "c")), newPod: plain(onNode, over, uses("a", "c")), want: []string{"ResourceClaim/ml/c"}},
+		{name: "extended resource", reason: "its claim is in the status only", newPod: plain(onNode, over, extended("x")), want: []string{"ResourceClaim/ml/x"}},
 		{name: "extended resource, running", reason: "it is in use", newPod: plain(onNode, phase(corev1.PodRunning), extended("x")), want: none},
-		{name: "deleted", reason: "whatever its phase was", oldPod: plain(onNode, podDeleting, uses("a", "c"), extended("x")), want: []string{"claim:ml/c", "claim:ml/x"}},
-		{name: "deleted by force", reason: "its plan is empty now; upstream queues the pod as well", oldPod: plain(wants("a", "t")), want: []string{"pod:ml/p"}},
-		{name: "deleted, without an entry", reason: "the claim lists it all the same", oldPod: plain(onNode), claims: claims(newClaim("c", allocated, reservedFor("p", "q")), newClaim("d", allocated, reservedFor("q"))), want: []string{"claim:ml/c"}},
+		{name: "deleted", reason: "whatever its phase was", oldPod: plain(onNode, podDeleting, uses("a", "c"), extended("x")), want: []string{"ResourceClaim/ml/c", "ResourceClaim/ml/x"}},
+		{name: "deleted by force", reason: "its plan is empty now; upstream queues the pod as well", oldPod: plain(wants("a", "t")), want: []string{"Pod/ml/p"}},
+		{name: "deleted, without an entry", reason: "the claim lists it all the same", oldPod: plain(onNode), claims: claims(newClaim("c", allocated, reservedFor("p", "q")), newClaim("d", allocated, reservedFor("q"))), want: []string{"ResourceClaim/ml/c"}},
 		{name: "deleted, listed as something else", reason: "a consumer of another kind is always kept", oldPod: plain(onNode),
 			claims: claims(newClaim("c", allocated, consumer(resourcev1.ResourceClaimConsumerReference{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "p", UID: "uid-p"}))), want: none},
-		{name: "replaced", reason: "the one before is gone, with what it used", oldPod: plain(onNode, uses("a", "c")), newPod: plain(podUID("new"), uses("a", "d")), claims: claims(newClaim("e", allocated, reservedFor("p"))), want: []string{"claim:ml/c", "claim:ml/e"}},
-		{name: "deleting without node", reason: "it will not run", newPod: plain(podDeleting, uses("a", "c")), want: []string{"claim:ml/c"}},
+		{name: "replaced", reason: "the one before is gone, with what it used", oldPod: plain(onNode, uses("a", "c")), newPod: plain(podUID("new"), uses("a", "d")), claims: claims(newClaim("e", allocated, reservedFor("p"))), want: []string{"ResourceClaim/ml/c", "ResourceClaim/ml/e"}},
+		{name: "deleting without node", reason: "it will not run", newPod: plain(podDeleting, uses("a", "c")), want: []string{"ResourceClaim/ml/c"}},
 		{name: "deleting with node", reason: "it may still run", newPod: plain(podDeleting, onNode, uses("a", "c")), want: none},
-		{name: "done, claim not in the status", reason: "it was generated and the status could not be written", newPod: plain(over, wants("a", "t")), claims: claims(nil, newClaim("d", madeFor("p", "a"))), want: []string{"claim:ml/d"}},
-		{name: "done, reserved by hand", reason: "it holds the claim", newPod: plain(over, uses("a", "c")), claims: claims(newClaim("e", allocated, reservedFor("p"))), want: []string{"claim:ml/c", "claim:ml/e"}},
+		{name: "done, claim not in the status", reason: "it was generated and the status could not be written", newPod: plain(over, wants("a", "t")), claims: claims(nil, newClaim("d", madeFor("p", "a"))), want: []string{"ResourceClaim/ml/d"}},
+		{name: "done, reserved by hand", reason: "it holds the claim", newPod: plain(over, uses("a", "c")), claims: claims(newClaim("e", allocated, reservedFor("p"))), want: []string{"ResourceClaim/ml/c", "ResourceClaim/ml/e"}},
 		{name: "deleted, beside another namespace's claim", reason: "a claim serves its own", oldPod: plain(onNode), claims: claims(newClaim("c", inNamespace("other"), allocated, reservedFor("p"))), want: none},
 		{name: "deleted, without a name", reason: "a claim without owner is not its own", oldPod: newPod(""), claims: claims(newClaim("c")), want: none},
 		{name: "extended resource without name", reason: "no name, no key", newPod: plain(onNode, over, extended("")), want: none},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.want, texts(AffectedByPod(Snapshot{Claims: tc.claims}, tc.oldPod, tc.newPod, Options{})), tc.reason)
+			require.Equal(t, tc.want, texts(affectedByPod(Snapshot{Claims: tc.claims}, tc.oldPod, tc.newPod, Options{})), tc.reason)
 		})
 	}
-	require.Equal(t, []string{"claim:ml/c", "pod:ml/p"},
-		texts(AffectedByPod(Snapshot{}, nil, plain(onNode, over, has("a", "t", "c")), Options{MatchUpstream: purekube.V1_36})), "D-7: upstream makes a claim for a pod that is done")
+	require.Equal(t, []string{"Pod/ml/p", "ResourceClaim/ml/c"},
+		texts(affectedByPod(Snapshot{}, nil, plain(onNode, over, has("a", "t", "c")), Options{MatchUpstream: purekube.V1_36})), "D-7: upstream makes a claim for a pod that is done")
 }
 
 func TestAffectedByClaim(t *testing.T) {
@@ -86,19 +121,19 @@ func TestAffectedByClaim(t *testing.T) {
 		want               []string
 	}{
 		{"nothing", "nothing happened", nil, nil, none},
-		{"added", "the claim, the pod that may reserve it, the one that need not make it any more, and what the done pod uses", nil, s.Claims[0], []string{"claim:ml/c", "claim:ml/e", "pod:ml/made", "pod:ml/named"}},
-		{"changed", "its pod had it before", newClaim("c", madeFor("made", "a")), s.Claims[0], []string{"claim:ml/c", "claim:ml/e", "pod:ml/named"}},
-		{"unused", "only itself", nil, newClaim("z"), []string{"claim:ml/z"}},
-		{"not generated", "the scheduler's claim for extended resources is the pod's too", nil, newClaim("w", ownedBy("waits", "uid-waits")), []string{"claim:ml/w"}},
-		{"generated for nobody", "a pod without UID does not own what nobody owns", nil, newClaim("w", annotated("a")), []string{"claim:ml/w"}},
-		{"generated, not in the status", "the pod has to take it up", nil, newClaim("w", madeFor("waits", "a")), []string{"claim:ml/w", "pod:ml/waits"}},
+		{"added", "the claim, the pod that may reserve it, the one that need not make it any more, and what the done pod uses", nil, s.Claims[0], []string{"Pod/ml/made", "Pod/ml/named", "ResourceClaim/ml/c", "ResourceClaim/ml/e"}},
+		{"changed", "its pod had it before", newClaim("c", madeFor("made", "a")), s.Claims[0], []string{"Pod/ml/named", "ResourceClaim/ml/c", "ResourceClaim/ml/e"}},
+		{"unused", "only itself", nil, newClaim("z"), []string{"ResourceClaim/ml/z"}},
+		{"not generated", "the scheduler's claim for extended resources is the pod's too", nil, newClaim("w", ownedBy("waits", "uid-waits")), []string{"ResourceClaim/ml/w"}},
+		{"generated for nobody", "a pod without UID does not own what nobody owns", nil, newClaim("w", annotated("a")), []string{"ResourceClaim/ml/w"}},
+		{"generated, not in the status", "the pod has to take it up", nil, newClaim("w", madeFor("waits", "a")), []string{"Pod/ml/waits", "ResourceClaim/ml/w"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.want, texts(AffectedByClaim(s, tc.oldClaim, tc.newClaim, Options{})), tc.reason)
+			require.Equal(t, tc.want, texts(affectedByClaim(s, tc.oldClaim, tc.newClaim, Options{})), tc.reason)
 		})
 	}
 	s.Claims = nil
-	require.Equal(t, []string{"claim:ml/c", "claim:ml/e", "pod:ml/made"}, texts(AffectedByClaim(s, newClaim("c", madeFor("made", "a")), nil, Options{})),
+	require.Equal(t, []string{"Pod/ml/made", "ResourceClaim/ml/c", "ResourceClaim/ml/e"}, texts(affectedByClaim(s, newClaim("c", madeFor("made", "a")), nil, Options{})),
 		"deleted: its own plan is empty now; the pod it was made for needs another, the one that named it waits for its user; the done pod's event names what that uses")
 }
 
@@ -107,8 +142,8 @@ func TestAffectedByClaimThatIsAssumed(t *testing.T) {
 	s := Snapshot{Pods: pods(newPod("waits", wants("a", "t"))), Assumed: claims(nil, newClaim("w", version("300"), madeFor("waits", "a")), newClaim("other", madeFor("waits", "a")))}
 	listed := newClaim("w")
 	for _, e := range [][2]*resourcev1.ResourceClaim{{nil, listed}, {listed, listed}, {listed, nil}} {
-		require.Equal(t, []string{"claim:ml/w", "pod:ml/waits"}, texts(AffectedByClaim(s, e[0], e[1], Options{})))
-		require.Equal(t, []string{"claim:ml/z"}, texts(AffectedByClaim(s, nil, newClaim("z"), Options{})), "another claim is another's")
+		require.Equal(t, []string{"Pod/ml/waits", "ResourceClaim/ml/w"}, texts(affectedByClaim(s, e[0], e[1], Options{})))
+		require.Equal(t, []string{"ResourceClaim/ml/z"}, texts(affectedByClaim(s, nil, newClaim("z"), Options{})), "another claim is another's")
 	}
 }
 
@@ -117,11 +152,11 @@ func TestAffectedByTemplate(t *testing.T) {
 		Pods:   pods(nil, newPod("waits", wants("a", "t")), newPod("other", wants("a", "u")), newPod("has", has("a", "t", "c"))),
 		Claims: claims(newClaim("c", madeFor("has", "a"))),
 	}
-	require.Equal(t, []string{"pod:ml/waits"}, texts(AffectedByTemplate(s, nil, newTemplate("t"), Options{})))
-	require.Equal(t, []string{"pod:ml/waits"}, texts(AffectedByTemplate(s, newTemplate("t"), newTemplate("t"), Options{})))
-	require.Equal(t, []string{"pod:ml/waits"}, texts(AffectedByTemplate(s, newTemplate("t"), nil, Options{})), "its plan is an error now")
-	require.Empty(t, AffectedByTemplate(s, nil, newTemplate("z"), Options{}))
-	require.Empty(t, AffectedByTemplate(s, nil, nil, Options{}))
+	require.Equal(t, []string{"Pod/ml/waits"}, texts(affectedByTemplate(s, nil, newTemplate("t"), Options{})))
+	require.Equal(t, []string{"Pod/ml/waits"}, texts(affectedByTemplate(s, newTemplate("t"), newTemplate("t"), Options{})))
+	require.Equal(t, []string{"Pod/ml/waits"}, texts(affectedByTemplate(s, newTemplate("t"), nil, Options{})), "its plan is an error now")
+	require.Empty(t, affectedByTemplate(s, nil, newTemplate("z"), Options{}))
+	require.Empty(t, affectedByTemplate(s, nil, nil, Options{}))
 }
 
 // After one event, every key whose plan is another one is named, and not all keys are.
@@ -137,25 +172,25 @@ func TestAffectedNamesEveryPlanThatDiffers(t *testing.T) {
 		}
 		pod, claim := g.joinedObjects(s, o)
 		after := s
-		var affected []Key
+		var affected []purekube.Key
 		kind := ""
 		switch r.IntN(3) {
 		case 0:
 			name := g.podName()
 			var oldPod, newPod *corev1.Pod
 			oldPod, newPod, after.Pods, kind = changeOne(r, s.Pods, name, pod)
-			affected = AffectedByPod(after, oldPod, newPod, o)
+			affected = affectedByPod(after, oldPod, newPod, o)
 			kind += " pod"
 		case 1:
 			name := g.claimName()
 			var oldClaim, newClaim *resourcev1.ResourceClaim
 			oldClaim, newClaim, after.Claims, kind = changeOne(r, s.Claims, name, claim)
-			affected = AffectedByClaim(after, oldClaim, newClaim, o)
+			affected = affectedByClaim(after, oldClaim, newClaim, o)
 			kind += " claim"
 		default:
 			var oldTemplate, newTemplate *resourcev1.ResourceClaimTemplate
 			oldTemplate, newTemplate, after.Templates, kind = changeOne(r, s.Templates, g.one("t0", "t1"), g.template)
-			affected = AffectedByTemplate(after, oldTemplate, newTemplate, o)
+			affected = affectedByTemplate(after, oldTemplate, newTemplate, o)
 			kind += " template"
 		}
 		kinds[kind]++
@@ -197,8 +232,8 @@ func changeOne[T interface{ GetName() string }](r *rand.Rand, objects []T, name 
 }
 
 // everyKey are the keys of all objects that the generator makes.
-func everyKey() []Key {
-	var keys []Key
+func everyKey() []purekube.Key {
+	var keys []purekube.Key
 	for _, name := range []string{"p0", "p1", "p2", "p3"} {
 		keys = append(keys, podKey(name))
 	}

@@ -1,7 +1,6 @@
 package resourceclaim
 
 import (
-	"encoding/json"
 	"slices"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -38,23 +37,7 @@ func failed(answer runtime.Object) bool {
 }
 
 func isClaim(o *unstructured.Unstructured) bool {
-	return o != nil && o.GetKind() == claimKind.Kind && o.GroupVersionKind().Group == claimKind.Group
-}
-
-// typedClaim is a copy of an answer; ok is false if that is not a claim.
-func typedClaim(answer runtime.Object) (claim *resourcev1.ResourceClaim, ok bool) {
-	switch o := answer.(type) {
-	case *resourcev1.ResourceClaim:
-		return o.DeepCopy(), o != nil
-	case *unstructured.Unstructured:
-		if !isClaim(o) {
-			return nil, false
-		}
-		document, err := o.MarshalJSON()
-		claim = &resourcev1.ResourceClaim{}
-		return claim, err == nil && json.Unmarshal(document, claim) == nil
-	}
-	return nil, false
+	return o != nil && o.GetKind() == claimKind && o.GroupVersionKind().Group == claimGVK.Group
 }
 
 // withoutFinalizer is a copy of an answer without the finalizer of claims, unless it is allocated.

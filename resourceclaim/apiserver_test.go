@@ -343,7 +343,7 @@ func (s *apiServer) applyStatuses(name string, body []byte) (*corev1.Pod, error)
 	}
 	p := old.DeepCopy()
 	p.Status.ResourceClaimStatuses = slices.DeleteFunc(p.Status.ResourceClaimStatuses, func(st corev1.PodResourceClaimStatus) bool {
-		return slices.Contains(s.applied[p.UID], st.Name) || statusOf(&apply, st.Name) != nil
+		return slices.Contains(s.applied[p.UID], st.Name) || statusNamed(apply.Status.ResourceClaimStatuses, st.Name) != nil
 	})
 	s.applied[p.UID] = nil
 	for _, st := range apply.Status.ResourceClaimStatuses {
@@ -371,7 +371,7 @@ func (s *apiServer) applyGroupStatuses(name string, body []byte) error {
 	}
 	g := copyGroups([]PodGroup{old})[0]
 	g.ResourceClaimStatuses = slices.DeleteFunc(g.ResourceClaimStatuses, func(st corev1.PodResourceClaimStatus) bool {
-		return slices.Contains(s.applied[g.UID], st.Name) || statusOf(&apply, st.Name) != nil
+		return slices.Contains(s.applied[g.UID], st.Name) || statusNamed(apply.Status.ResourceClaimStatuses, st.Name) != nil
 	})
 	s.applied[g.UID] = nil
 	for _, st := range apply.Status.ResourceClaimStatuses {
@@ -380,4 +380,23 @@ func (s *apiServer) applyGroupStatuses(name string, body []byte) error {
 	}
 	s.putGroup(g)
 	return nil
+}
+
+// lookUp answers a Need.
+func (s *apiServer) lookUp(n purekube.Need) purekube.Answer {
+	switch n.Kind {
+	case "Pod":
+		if p := s.pods[n.Name]; p != nil {
+			return purekube.Answer{Object: p.DeepCopy()}
+		}
+	case "ResourceClaim":
+		if c := s.claims[n.Name]; c != nil {
+			return purekube.Answer{Object: c.DeepCopy()}
+		}
+	case "PodGroup":
+		if g, there := s.groups[n.Name]; there {
+			return purekube.Answer{Object: g}
+		}
+	}
+	return purekube.Answer{}
 }

@@ -8,8 +8,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
 )
 
 // cluster is a snapshot of that many running pods, each with a generated claim that is allocated
@@ -82,7 +83,7 @@ func BenchmarkPlanAll(b *testing.B) {
 // BenchmarkPlan is one key of a large cluster: the rest is read and not indexed.
 func BenchmarkPlan(b *testing.B) {
 	s := cluster(100_000, 10)
-	for _, key := range []Key{podKey("worker-5"), claimKey("worker-10-gpu-x4z9k")} {
+	for _, key := range []purekube.Key{podKey("worker-5"), claimKey("worker-10-gpu-x4z9k")} {
 		b.Run(string(key.Kind), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -112,23 +113,12 @@ func BenchmarkGeneratedClaims(b *testing.B) {
 	}
 }
 
-func BenchmarkAffectedByClaim(b *testing.B) {
-	s := cluster(100_000, 10)
-	var c *resourcev1.ResourceClaim = s.Claims[20]
-	b.ReportAllocs()
-	for b.Loop() {
-		if keys := AffectedByClaim(s, c, c, Options{}); len(keys) == 0 {
-			b.Fatal("none")
-		}
-	}
-}
-
 // BenchmarkRequest is what it takes to turn an action into its request, beside the body alone.
 func BenchmarkRequest(b *testing.B) {
 	s := cluster(1, 1)
 	s.Pods = append(s.Pods, newPod("p", onNode, wants("gpu", "gpu"), uses("shared", "shared")))
 	s.Claims = append(s.Claims, newClaim("shared", allocated))
-	for _, key := range []Key{podKey("p"), claimKey("worker-0-gpu-x4z9k")} {
+	for _, key := range []purekube.Key{podKey("p"), claimKey("worker-0-gpu-x4z9k")} {
 		r, err := Plan(s, key, Options{})
 		if err != nil {
 			b.Fatal(err)

@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/resourceclaim/memory"
 )
 
 // caller does what the package comment asks of one: it keeps caches that lag behind the server,
@@ -27,21 +27,21 @@ type caller struct {
 	fresh bool
 	// podsLead: its pods are never older than its claims (the ninth duty).
 	podsLead bool // see TestPodCacheIsBehind
-	assumed  *AssumedClaims
-	deleted  *DeletedPods
+	assumed  *memory.AssumedClaims
+	deleted  *memory.DeletedPods
 	// crashAfter is the write after which it crashes, counted from 1; 0: it does not.
 	crashAfter int
 	crashed    int
 	// index, if not nil, is what the caches show, and queue the keys that its changes affected: then
 	// nothing else is planned.
 	index *Index
-	queue map[Key]bool
+	queue map[purekube.Key]bool
 	// events are those of refused calls.
 	events []purekube.Event
 }
 
 func newCaller(s *apiServer, o Options) *caller {
-	return &caller{server: s, options: o, assumed: &AssumedClaims{}, deleted: NewDeletedPods(0), podsAt: s.latest(), claimsAt: s.latest(), groupsAt: s.latest()}
+	return &caller{server: s, options: o, assumed: &memory.AssumedClaims{}, deleted: memory.NewDeletedPods(0), podsAt: s.latest(), claimsAt: s.latest(), groupsAt: s.latest()}
 }
 
 func (c *caller) snapshot() Snapshot {
@@ -53,7 +53,7 @@ func (c *caller) snapshot() Snapshot {
 		PodGroups: c.server.states[c.groupsAt].groups,
 		Templates: templates(c.server.template),
 		Assumed:   c.assumed.List(now, claims),
-		Deleted:   c.deleted.Has,
+		Deleted:   c.deleted.UIDs(),
 	}
 }
 
@@ -126,7 +126,7 @@ func (c *caller) handle(before, after Snapshot) {
 			return slices.ContainsFunc(after.Claims, func(q *resourcev1.ResourceClaim) bool { return q.Name == p.Name })
 		}),
 	}
-	var affected, more []Key
+	var affected, more []purekube.Key
 	c.index, affected = c.index.With(changed)
 	c.index, more = c.index.Without(gone)
 	for _, key := range slices.Concat(affected, more) {
@@ -143,7 +143,7 @@ func (c *caller) handleGroups(before, after []PodGroup) {
 	gone := Snapshot{PodGroups: slices.DeleteFunc(slices.Clone(before), func(g PodGroup) bool {
 		return slices.ContainsFunc(after, func(h PodGroup) bool { return h.Name == g.Name })
 	})}
-	var affected, more []Key
+	var affected, more []purekube.Key
 	c.index, affected = c.index.With(changed)
 	c.index, more = c.index.Without(gone)
 	for _, key := range slices.Concat(affected, more) {
@@ -153,8 +153,8 @@ func (c *caller) handleGroups(before, after []PodGroup) {
 
 // relist makes the Index of what the caches show, and queues everything.
 func (c *caller) relist() {
-	c.index = NewIndex(Snapshot{Templates: templates(c.server.template), Deleted: c.deleted.Has}, c.options)
-	c.queue = map[Key]bool{}
+	c.index = NewIndex(Snapshot{Templates: templates(c.server.template), Deleted: c.deleted.UIDs()}, c.options)
+	c.queue = map[purekube.Key]bool{}
 	c.handle(Snapshot{}, podsOnly(c.server.states[c.podsAt]))
 	c.handle(Snapshot{}, claimsOnly(c.server.states[c.claimsAt]))
 	c.handleGroups(nil, c.server.states[c.groupsAt].groups)
@@ -164,7 +164,7 @@ func (c *caller) relist() {
 // older than the last write; the pods may be, unless they lead.
 func (c *caller) crash() {
 	c.crashed++
-	c.assumed, c.deleted = &AssumedClaims{}, NewDeletedPods(0)
+	c.assumed, c.deleted = &memory.AssumedClaims{}, memory.NewDeletedPods(0)
 	c.claimsAt = c.server.latest()
 	if c.podsLead {
 		c.podsAt = c.claimsAt
@@ -187,7 +187,7 @@ func (c *caller) wrote() bool {
 }
 
 // work plans one key and carries it out as far as it goes.
-func (c *caller) work(key Key) {
+func (c *caller) work(key purekube.Key) {
 	delete(c.queue, key)
 	r := c.answered(key)
 	var done []runtime.Object
@@ -217,26 +217,15 @@ func (c *caller) work(key Key) {
 }
 
 // answered plans one key, with the answers to what it needs.
-func (c *caller) answered(key Key) Result {
+func (c *caller) answered(key purekube.Key) Result {
 	r := c.plan(key, Snapshot{})
-	answers := Snapshot{Confirmed: map[types.NamespacedName]*corev1.Pod{}, ConfirmedClaims: map[types.NamespacedName]*resourcev1.ResourceClaim{},
-		ConfirmedPodGroups: map[types.NamespacedName]*PodGroup{}}
+	answers := Snapshot{Answers: replies{}}
 	for range 3 { // a pod's group is asked for before its claims
 		if len(r.Needs) == 0 {
 			break
 		}
 		for _, n := range r.Needs {
-			switch name := (types.NamespacedName{Namespace: n.Namespace, Name: n.Name}); n.Kind {
-			case "Pod":
-				answers.Confirmed[name] = c.server.pods[n.Name].DeepCopy()
-			case "ResourceClaim":
-				answers.ConfirmedClaims[name] = c.server.claims[n.Name].DeepCopy()
-			case "PodGroup":
-				answers.ConfirmedPodGroups[name] = nil
-				if g, there := c.server.groups[n.Name]; there {
-					answers.ConfirmedPodGroups[name] = &g
-				}
-			}
+			answers.Answers[n] = c.server.lookUp(n)
 		}
 		r = c.plan(key, answers)
 	}
@@ -244,7 +233,7 @@ func (c *caller) answered(key Key) Result {
 }
 
 // plan plans one key with what is assumed, and with answers.
-func (c *caller) plan(key Key, answers Snapshot) Result {
+func (c *caller) plan(key purekube.Key, answers Snapshot) Result {
 	if c.index != nil {
 		answers.Assumed = c.assumed.ListFor(now, c.index)
 		x, _ := c.index.With(answers)
@@ -252,22 +241,22 @@ func (c *caller) plan(key Key, answers Snapshot) Result {
 		return r
 	}
 	s := c.snapshot()
-	s.Confirmed, s.ConfirmedClaims, s.ConfirmedPodGroups = answers.Confirmed, answers.ConfirmedClaims, answers.ConfirmedPodGroups
+	s.Answers = answers.Answers
 	r, _ := Plan(s, key, c.options)
 	return r
 }
 
 // keys are those to work on.
-func (c *caller) keys() []Key {
+func (c *caller) keys() []purekube.Key {
 	if c.index != nil {
-		return slices.SortedFunc(maps.Keys(c.queue), compareKeys)
+		return slices.SortedFunc(maps.Keys(c.queue), purekube.Key.Compare)
 	}
 	return c.unsettled()
 }
 
 // unsettled are the keys that have something to do.
-func (c *caller) unsettled() []Key {
-	var out []Key
+func (c *caller) unsettled() []purekube.Key {
+	var out []purekube.Key
 	outcomes, _ := PlanAll(c.snapshot(), c.options)
 	for _, o := range outcomes {
 		// A group that nobody has is asked for again and again.

@@ -1,46 +1,27 @@
 package resourceclaim
 
 import (
-	"fmt"
-	"iter"
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // NameState says what is known about the claim of an entry of a pod's spec.resourceClaims.
-// The zero value is none of the four.
-type NameState uint8
+type NameState string
 
 const (
+	// NameUnresolved is the zero value. [ClaimName] never returns it.
+	NameUnresolved NameState = ""
 	// NameKnown: the entry's claim has a name. Whether that claim exists, and for a template
 	// entry whether it is the pod's own, is another question.
-	NameKnown NameState = iota + 1
+	NameKnown NameState = "Known"
 	// NameNotCreated: the claim is to be made from a template, and the pod's status does not
 	// name one yet.
-	NameNotCreated
+	NameNotCreated NameState = "NotCreated"
 	// NameNotNeeded: the pod's status says that no claim is needed for the entry.
-	NameNotNeeded
+	NameNotNeeded NameState = "NotNeeded"
 	// NameUnsupported: the entry names neither a claim nor a template. It may be from a
 	// newer API.
-	NameUnsupported
+	NameUnsupported NameState = "Unsupported"
 )
-
-// String is the name of the constant without its prefix.
-func (s NameState) String() string {
-	switch s {
-	case NameKnown:
-		return "Known"
-	case NameNotCreated:
-		return "NotCreated"
-	case NameNotNeeded:
-		return "NotNeeded"
-	case NameUnsupported:
-		return "Unsupported"
-	}
-	return fmt.Sprintf("NameState(%d)", uint8(s))
-}
 
 // ClaimName resolves an entry of pod.Spec.ResourceClaims to the name of its claim: the name in
 // the entry itself, or for a template entry the one in pod.Status.ResourceClaimStatuses. The
@@ -60,30 +41,7 @@ func ClaimName(pod *corev1.Pod, pc *corev1.PodResourceClaim) (name string, state
 	case pod == nil:
 		return "", NameNotCreated
 	}
-	return generatedName(statusOf(pod, pc.Name))
-}
-
-// resolved are the claims that the pod's entries resolve to.
-func resolved(pod *corev1.Pod) iter.Seq[types.NamespacedName] {
-	return func(yield func(types.NamespacedName) bool) {
-		of := entriesOf(pod)
-		for i := range pod.Spec.ResourceClaims {
-			name, state := of.claimName(i)
-			if state == NameKnown && !yield(types.NamespacedName{Namespace: pod.Namespace, Name: name}) {
-				return
-			}
-		}
-	}
-}
-
-// resolvesTo reports whether one of the pod's entries resolves to a claim of that name.
-func resolvesTo(pod *corev1.Pod, claim string) bool {
-	for name := range resolved(pod) {
-		if name.Name == claim {
-			return true
-		}
-	}
-	return false
+	return generatedName(statusNamed(pod.Status.ResourceClaimStatuses, pc.Name))
 }
 
 // generatedName resolves an entry with a template from its status, which may be nil.
@@ -100,19 +58,14 @@ func generatedName(status *corev1.PodResourceClaimStatus) (name string, state Na
 	return *status.ResourceClaimName, NameKnown
 }
 
-// statusOf is the first status of that name, or nil. It points into the pod.
-func statusOf(pod *corev1.Pod, entry string) *corev1.PodResourceClaimStatus {
-	for i := range pod.Status.ResourceClaimStatuses {
-		if pod.Status.ResourceClaimStatuses[i].Name == entry {
-			return &pod.Status.ResourceClaimStatuses[i]
+// statusNamed is the first status of that name, or nil. It points into the slice.
+func statusNamed(statuses []corev1.PodResourceClaimStatus, entry string) *corev1.PodResourceClaimStatus {
+	for i := range statuses {
+		if statuses[i].Name == entry {
+			return &statuses[i]
 		}
 	}
 	return nil
-}
-
-// anyGenerated reports whether one of the pod's entries has a template.
-func anyGenerated(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.ResourceClaims, func(pc corev1.PodResourceClaim) bool { return pc.ResourceClaimTemplateName != nil })
 }
 
 // generated reports whether the entry's claim is made from a template, for this pod alone.

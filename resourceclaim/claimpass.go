@@ -1,10 +1,8 @@
 package resourceclaim
 
 import (
-	"cmp"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,11 +13,11 @@ import (
 
 // planClaim decides about one claim: release it from those that do not need it, deallocate it
 // with the last of them, delete it if it was generated for a pod that is done (syncClaim in
-// upstream's controller.go). user, if not nil, is a pod that uses it and the only one of its name.
-func (x *planner) planClaim(claim *resourcev1.ResourceClaim, user *corev1.Pod) (r Result, err error) {
+// upstream's controller.go).
+func (x *Index) planClaim(claim *resourcev1.ResourceClaim) (r Result, err error) {
 	var problems snapshot.Problems
 	var few [8]standing
-	standings, ended := x.standings(claim, user, few[:0], &problems)
+	standings, ended := x.standings(claim, few[:0], &problems)
 	if ended {
 		return Result{}, problems.Err()
 	}
@@ -43,7 +41,7 @@ func (x *planner) planClaim(claim *resourcev1.ResourceClaim, user *corev1.Pod) (
 	}
 	unused := dropped == len(claim.Status.ReservedFor)
 	owner := ownerNone
-	if unused && x.ownerMatters(claim) {
+	if unused && x.options.ownerMatters(claim) {
 		var problem *purekube.ObjectError
 		if owner, problem = x.owner(claim); problem != nil {
 			problems.Add(problem)
@@ -68,7 +66,7 @@ func (x *planner) planClaim(claim *resourcev1.ResourceClaim, user *corev1.Pod) (
 	}
 	if owner == ownerNeedsItNoMore {
 		del := DeleteClaim{Namespace: claim.Namespace, Name: claim.Name}
-		if !x.upstream() {
+		if !x.options.upstream() {
 			// D-10: only this very claim, and as it was read, may go.
 			del.UID = claim.UID
 			if len(r.Actions) == 0 {
@@ -81,7 +79,7 @@ func (x *planner) planClaim(claim *resourcev1.ResourceClaim, user *corev1.Pod) (
 }
 
 // release is the write of the claim's status, or nil if that stays as it is.
-func (x *planner) release(claim *resourcev1.ResourceClaim, standings []standing, dropped int) *Release {
+func (x *Index) release(claim *resourcev1.ResourceClaim, standings []standing, dropped int) *Release {
 	unused := dropped == len(claim.Status.ReservedFor)
 	protected := slices.Contains(claim.Finalizers, resourcev1.Finalizer)
 	// Without the finalizer the allocation is somebody else's. An unused claim stays allocated
@@ -122,26 +120,25 @@ const (
 	ownerNeedsItNoMore                      // the pod is done or gone
 )
 
-// ownerMatters reports whether the plan of an unused claim depends on the pod that the claim was
-// generated for.
-func (o Options) ownerMatters(claim *resourcev1.ResourceClaim) bool {
-	// D-17: what is being deleted already needs no second request, whatever the pod does.
-	return o.upstream() || claim.DeletionTimestamp == nil
-}
-
 // owner finds out whether the pod that the claim was generated for may still need it
 // (BR-30-08).
-func (x *planner) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *purekube.ObjectError) {
+func (x *Index) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *purekube.ObjectError) {
 	name, uid, ok := owningPod(claim)
 	if !ok {
 		return ownerNone, nil
 	}
 	key := types.NamespacedName{Namespace: claim.Namespace, Name: name}
-	pod := x.pod(key)
-	if pod != nil && x.presenceOfPod(pod) != present || pod == nil && !x.podAmbiguous(key) {
+	pod := x.pods.Find(key)
+	if pod == nil && !x.pods.Ambiguous(key) {
 		// The pod may be too new for the cache. If it is truly gone, the garbage collector
 		// deletes the claim.
 		return ownerAbsent, nil
+	}
+	if pod != nil {
+		if presence, problem := x.presence(needPod(key.Namespace, key.Name), pod.UID); presence != present {
+			// So it does if the pod is not there.
+			return ownerAbsent, problem
+		}
 	}
 	switch {
 	case pod == nil || pod.UID == "" || uid == "":
@@ -150,22 +147,15 @@ func (x *planner) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *pureku
 		return ownerNeedsItNoMore, nil
 	case pod.UID == uid:
 		return ownerNeedsIt, nil
-	case x.upstream():
+	case x.options.upstream():
 		return ownerNeedsItNoMore, nil
 	}
-	switch st, problem := x.standingOf(key, uid, nil); {
+	switch st, problem := x.standingOf(key, uid); {
 	case st == unknown:
-		return ownerUnknown, nil
+		return ownerUnknown, problem
 	case st.dropped():
 		return ownerNeedsItNoMore, nil
 	default:
 		return ownerNeedsIt, problem
 	}
-}
-
-func sortNeeds(needs []purekube.Need) []purekube.Need {
-	slices.SortFunc(needs, func(a, b purekube.Need) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
-	})
-	return slices.Compact(needs)
 }

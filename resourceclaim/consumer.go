@@ -3,7 +3,6 @@ package resourceclaim
 import (
 	"errors"
 
-	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -41,25 +40,25 @@ func (s standing) dropped() bool { return s >= deleted && s <= gone }
 
 // standings says of each consumer of the claim what is known about it. It appends to into. ended reports that
 // upstream goes no further.
-func (x *planner) standings(claim *resourcev1.ResourceClaim, guess *corev1.Pod, into []standing, problems *snapshot.Problems) (all []standing, ended bool) {
+func (x *Index) standings(claim *resourcev1.ResourceClaim, into []standing, problems *snapshot.Problems) (all []standing, ended bool) {
 	var running map[string]bool // made for the first consumer that asks for it
 	for i := range claim.Status.ReservedFor {
 		consumer := &claim.Status.ReservedFor[i]
-		st, problem := x.judge(claim.Namespace, consumer, guess)
-		if problem != nil {
-			problems.Add(problem)
-			if x.upstream() && errors.Is(problem, purekube.ErrPathSegment) {
-				// Upstream's look-up ends the pass.
-				return into, true
-			}
-		}
-		if (st.dropped() || st == unknown) && isPodGroup(consumer) && !x.upstream() {
+		st, problem := x.judge(claim.Namespace, consumer)
+		if (st.dropped() || st == unknown) && isPodGroup(consumer) && !x.options.upstream() {
 			// D-36: whether the group is there decides nothing while its pods run on the claim.
 			if running == nil {
 				running = x.groupsRunningOn(claim)
 			}
 			if running[consumer.Name] {
-				st = usedByMembers
+				st, problem = usedByMembers, nil
+			}
+		}
+		if problem != nil {
+			problems.Add(problem)
+			if x.options.upstream() && errors.Is(problem, purekube.ErrPathSegment) {
+				// Upstream's look-up ends the pass.
+				return into, true
 			}
 		}
 		into = append(into, st)
@@ -68,11 +67,14 @@ func (x *planner) standings(claim *resourcev1.ResourceClaim, guess *corev1.Pod, 
 }
 
 // groupsRunningOn are the names of the PodGroups with a pod that uses the claim and is not done.
-func (x *planner) groupsRunningOn(claim *resourcev1.ResourceClaim) map[string]bool {
+func (x *Index) groupsRunningOn(claim *resourcev1.ResourceClaim) map[string]bool {
 	running := map[string]bool{}
-	for pod := range x.podsUsing(snapshot.KeyOf(claim)) {
-		if group := x.PodGroupOf(pod); group != "" && !podstate.Done(pod) {
-			running[group] = true
+	name := snapshot.KeyOf(claim)
+	for pod := range x.podTerms.Versions(x.terms.named(usesClaim, name)) {
+		if o := podOwner(pod); o.resolvesTo(name) && !podstate.Done(pod) {
+			if group := x.options.groupName(pod); group != "" {
+				running[group] = true
+			}
 		}
 	}
 	return running
@@ -81,87 +83,90 @@ func (x *planner) groupsRunningOn(claim *resourcev1.ResourceClaim) map[string]bo
 // judge finds out about one consumer of a claim in that namespace, in upstream's order: the
 // UIDs known to be deleted, the cache, the API server (BR-30-06). Existence has three values:
 // a pod that no answer covers is unknown, never gone.
-func (x *planner) judge(namespace string, consumer *resourcev1.ResourceClaimConsumerReference, guess *corev1.Pod) (standing, *purekube.ObjectError) {
-	if x.PodGroupOf != nil && isPodGroup(consumer) {
-		return x.standingOfGroup(types.NamespacedName{Namespace: namespace, Name: consumer.Name}, consumer.UID)
+func (x *Index) judge(namespace string, consumer *resourcev1.ResourceClaimConsumerReference) (standing, *purekube.ObjectError) {
+	name := types.NamespacedName{Namespace: namespace, Name: consumer.Name}
+	switch {
+	case x.options.PodGroupOf != nil && isPodGroup(consumer):
+		return x.standingOfGroup(name, consumer.UID)
+	case isPod(consumer):
+		return x.standingOf(name, consumer.UID)
 	}
-	if !isPod(consumer) {
-		// Whatever it is, this library does not know how to ask for it.
-		return otherKind, nil
-	}
-	return x.standingOf(types.NamespacedName{Namespace: namespace, Name: consumer.Name}, consumer.UID, guess)
+	// Whatever it is, this library does not know how to ask for it.
+	return otherKind, nil
 }
 
-// standingOf says what is known about the pod with that name and UID. guess, if not nil, is a pod
-// that it may be, and the only one of its name.
-func (x *planner) standingOf(name types.NamespacedName, uid types.UID, guess *corev1.Pod) (standing, *purekube.ObjectError) {
-	k := known{kind: "Pod", ambiguous: x.podAmbiguous(name)}
-	if pod := x.podNamed(name, guess); pod != nil {
-		k.cached, k.cachedUID, k.done = true, pod.UID, podstate.Done(pod)
+// standingOf says what is known about the pod with that name and UID.
+func (x *Index) standingOf(name types.NamespacedName, uid types.UID) (standing, *purekube.ObjectError) {
+	var k known
+	if pod := x.pods.Find(name); pod != nil {
+		k = known{cached: true, cachedUID: pod.UID, done: podstate.Done(pod)}
+	} else {
+		k.ambiguous = x.pods.Ambiguous(name)
 	}
-	var answer *corev1.Pod
-	if answer, k.asked = x.confirmed[name]; answer != nil {
-		k.found, k.foundUID = true, answer.UID
-	}
-	return x.standing(name, uid, k)
+	return x.standing(needPod(name.Namespace, name.Name), uid, k)
 }
 
-// known is what is known under one name: by the snapshot, and by the API server where it was asked.
+// standingOfGroup says what is known about the PodGroup with that name and UID. It is not done before
+// it is gone.
+func (x *Index) standingOfGroup(name types.NamespacedName, uid types.UID) (standing, *purekube.ObjectError) {
+	var k known
+	if g := x.groups.Find(name); g != nil {
+		k = known{cached: true, cachedUID: g.UID}
+	} else {
+		k.ambiguous = x.groups.Ambiguous(name)
+	}
+	return x.standing(needPodGroup(name.Namespace, name.Name), uid, k)
+}
+
+// known is what the snapshot holds under one name.
 type known struct {
-	kind                    string
 	ambiguous, cached, done bool
 	cachedUID               types.UID
-	asked, found            bool
-	foundUID                types.UID
 }
 
-// standing says what is known about the object with that name and UID.
-func (x *planner) standing(name types.NamespacedName, uid types.UID, k known) (standing, *purekube.ObjectError) {
+// standing says what is known about the object of that Need with that UID.
+func (x *Index) standing(need purekube.Need, uid types.UID, k known) (standing, *purekube.ObjectError) {
+	seen := x.seenDeleted(uid)
 	noUID := func() (standing, *purekube.ObjectError) {
-		return indeterminate, &purekube.ObjectError{Kind: k.kind, Namespace: name.Namespace, Name: name.Name, Field: "metadata.uid", Err: ErrNoUID}
-	}
-	ask := func() (standing, *purekube.ObjectError) {
-		if problem := snapshot.CheckNeed(purekube.Need{Kind: k.kind, Namespace: name.Namespace, Name: name.Name}); problem != nil {
-			// Nobody can ask for it.
-			return indeterminate, problem
-		}
-		return unknown, nil
+		return indeterminate, &purekube.ObjectError{Kind: need.Kind, Namespace: need.Namespace, Name: need.Name, Field: "metadata.uid", Err: ErrNoUID}
 	}
 	switch {
 	case uid == "":
 		return noUID()
-	case x.seenDeleted(uid) && x.upstream():
+	case seen && x.options.upstream():
 		return deleted, nil
 	case k.cachedUID == uid && k.done:
 		return done, nil
-	case x.seenDeleted(uid) && !k.asked && (k.cachedUID == uid || k.ambiguous):
-		// D-37: after a restore from a backup a UID comes back.
-		return ask()
-	case x.seenDeleted(uid) && !(k.found && (k.foundUID == uid || k.foundUID == "")):
-		return deleted, nil
-	case x.seenDeleted(uid) && k.foundUID == uid:
-		return confirmed, nil
+	case seen:
+		// D-37: after a restore from a backup a UID comes back. Only the API server knows.
 	case k.ambiguous:
-		return indeterminate, snapshot.DuplicateError(k.kind, name)
+		return indeterminate, snapshot.DuplicateError(need.Kind, types.NamespacedName{Namespace: need.Namespace, Name: need.Name})
 	case k.cached && k.cachedUID == "":
 		return noUID()
 	case k.cachedUID == uid:
 		return mayRun, nil
-	case k.cached && x.upstream():
-		return replaced, nil
-	// D-21: claims are cached apart from pods and PodGroups. While the cache of these is behind, the
-	// cached object may be the predecessor of the one asked for, under its name. So a cached object
-	// with another UID says nothing, whether it is known to be deleted or not.
-	case !k.asked:
-		return ask()
-	case !k.found:
-		return gone, nil
-	case k.foundUID == "":
-		return noUID()
-	case k.foundUID != uid:
+	case k.cached && x.options.upstream():
 		return replaced, nil
 	}
-	return confirmed, nil
+	// D-21: claims are cached apart from pods and PodGroups. While the cache of these is behind, the
+	// cached object may be the predecessor of the one asked for, under its name. So a cached object
+	// with another UID says nothing.
+	switch answer := x.lookUp(need); {
+	case !answer.asked:
+		if unsafe := snapshot.CheckNeed(need); unsafe != nil {
+			return indeterminate, unsafe // nobody can ask for it
+		}
+		return unknown, answer.problem
+	case answer.found != nil && answer.uid() == "":
+		return noUID()
+	case answer.uid() == uid:
+		return confirmed, nil
+	case seen:
+		return deleted, nil
+	case answer.found == nil:
+		return gone, nil
+	}
+	return replaced, nil
 }
 
 // presence is whether an object that the snapshot holds is still there.
@@ -173,43 +178,26 @@ const (
 	absent            // and the API server does not have it: it does not count (D-21)
 )
 
-// presenceOfPod says whether a pod that Pods holds is there. Upstream goes by its cache alone.
-func (x *planner) presenceOfPod(pod *corev1.Pod) presence {
-	answer, asked := x.confirmed[snapshot.KeyOf(pod)]
-	return x.presence(pod.UID, asked, answer != nil && answer.UID == pod.UID)
-}
-
-// presenceOfGroup is presenceOfPod for PodGroups.
-func (x *planner) presenceOfGroup(g *podGroup) presence {
-	answer, asked := x.confirmedPodGroups[snapshot.KeyOf(g)]
-	return x.presence(g.UID, asked, answer != nil && answer.UID == g.UID)
-}
-
-func (x *planner) presence(uid types.UID, asked, found bool) presence {
-	switch {
-	case x.upstream() || !x.seenDeleted(uid) || found:
-		return present
-	case asked:
-		return absent
+// presence says whether an object that the snapshot holds is there. Upstream goes by its cache alone. It is doubtful with
+// a problem where an answer is none.
+func (x *Index) presence(need purekube.Need, uid types.UID) (presence, *purekube.ObjectError) {
+	if x.options.upstream() || !x.seenDeleted(uid) {
+		return present, nil
 	}
-	return doubtful
+	switch answer := x.lookUp(need); {
+	case !answer.asked:
+		return doubtful, answer.problem
+	case answer.found != nil && answer.uid() == uid:
+		return present, nil
+	}
+	return absent, nil
 }
 
 // seenDeleted reports whether the object with that UID was seen to be deleted.
-func (x *planner) seenDeleted(uid types.UID) bool {
-	return uid != "" && x.deleted != nil && x.deleted(uid)
-}
-
-func podError(name types.NamespacedName, field string, err error) *purekube.ObjectError {
-	return &purekube.ObjectError{Kind: "Pod", Namespace: name.Namespace, Name: name.Name, Field: field, Err: err}
-}
-
-// needClaim is the look-up of a claim at the API server.
-func needClaim(namespace, name string) purekube.Need {
-	return purekube.Need{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: claimKind.Kind, Namespace: namespace, Name: name}
-}
-
-// needPod is the look-up of a pod at the API server.
-func needPod(namespace, name string) purekube.Need {
-	return purekube.Need{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Pod", Namespace: namespace, Name: name}
+func (x *Index) seenDeleted(uid types.UID) bool {
+	if uid == "" || x.deleted.Len() == 0 {
+		return false
+	}
+	_, seen := x.deleted.Get(uid)
+	return seen
 }

@@ -37,16 +37,16 @@ func TestBR3006_Existence(t *testing.T) {
 		{"absent", nil, false, "arkr", "arkr", "not in the cache is not gone"},
 		{"running", pods(newPod(x, onNode, phase(corev1.PodRunning))), true, "arkr", "rrrr", "D-37: after a restore from a backup a UID comes back; upstream releases at once"},
 		{"not scheduled", pods(newPod(x)), true, "arkr", "rrrr", "D-37: it may run"},
-		{"succeeded", pods(newPod(x, onNode, phase(corev1.PodSucceeded))), true, "rrrr", "rrrr", "deleted comes first"},
-		{"failed", pods(newPod(x, onNode, phase(corev1.PodFailed))), true, "rrrr", "rrrr", "deleted comes first"},
-		{"deleting without node", pods(newPod(x, podDeleting)), true, "rrrr", "rrrr", "deleted comes first"},
+		{"succeeded", pods(newPod(x, onNode, phase(corev1.PodSucceeded))), true, "rrrr", "rrrr", "BR-30-05: it is done, whatever else is known"},
+		{"failed", pods(newPod(x, onNode, phase(corev1.PodFailed))), true, "rrrr", "rrrr", "BR-30-05: it is done, whatever else is known"},
+		{"deleting without node", pods(newPod(x, podDeleting)), true, "rrrr", "rrrr", "BR-30-05: it is done, whatever else is known"},
 		{"deleting with node", pods(newPod(x, podDeleting, onNode)), true, "arkr", "rrrr", "D-37: its containers may still run"},
 		{"unknown phase", pods(newPod(x, onNode, phase(corev1.PodUnknown))), true, "arkr", "rrrr", "D-37: unknown is not done"},
-		{"another UID", pods(newPod(x, podUID("other"))), true, "rrkr", "rrrr", "no need to ask, and D-37: the API server's word wins"},
-		{"another UID, done", pods(newPod(x, podUID("other"), phase(corev1.PodFailed))), true, "rrkr", "rrrr", "no need to ask, and D-37: the API server's word wins"},
-		{"absent", nil, true, "rrkr", "rrrr", "no need to ask, and D-37: the API server's word wins"},
+		{"another UID", pods(newPod(x, podUID("other"))), true, "arkr", "rrrr", "D-37: that it was seen to be deleted proves no absence, and the API server's word wins"},
+		{"another UID, done", pods(newPod(x, podUID("other"), phase(corev1.PodFailed))), true, "arkr", "rrrr", "D-37: that it was seen to be deleted proves no absence, and the API server's word wins"},
+		{"absent", nil, true, "arkr", "rrrr", "D-37: that it was seen to be deleted proves no absence, and the API server's word wins"},
 	} {
-		for i, confirmed := range []map[types.NamespacedName]*corev1.Pod{
+		for i, confirmed := range []replies{
 			nil,
 			asked(x),
 			asked(newPod(x, phase(corev1.PodFailed))), // upstream does not look at its phase
@@ -60,7 +60,7 @@ func TestBR3006_Existence(t *testing.T) {
 				answer := []string{"not asked", "not found", "this UID", "another UID"}[i]
 				t.Run(fmt.Sprintf("BR-30-06 %s/deleted %t/%s/%s", row.cached, row.deleted, answer, mode.name), func(t *testing.T) {
 					// The claim is not owned, so that nothing but the consumer counts.
-					s := Snapshot{Pods: row.pods, Claims: claims(newClaim("c", allocated, reservedFor(x))), Confirmed: confirmed}
+					s := Snapshot{Pods: row.pods, Claims: claims(newClaim("c", allocated, reservedFor(x))), Answers: confirmed}
 					if row.deleted {
 						s.Deleted = deletedUIDs("uid-x")
 					}
@@ -88,7 +88,7 @@ func TestD21_CachedPodMayBeThePredecessor(t *testing.T) {
 	released := []string{"Release ml/c: x, deallocate", "RemoveFinalizer ml/c"}
 	for _, tc := range []struct {
 		name, reason string
-		confirmed    map[types.NamespacedName]*corev1.Pod
+		confirmed    replies
 		deleted      []types.UID
 		want         []string
 		asks         bool
@@ -99,16 +99,17 @@ func TestD21_CachedPodMayBeThePredecessor(t *testing.T) {
 		{name: "not found", reason: "it is gone", confirmed: asked(x), want: released, owned: []string{"DeleteClaim ml/owned"}},
 		{name: "this UID", reason: "the cache is behind", confirmed: asked(newPod(x))},
 		{name: "another UID", reason: "the cached pod, or one after it", confirmed: asked(newPod(x, podUID("third"))), want: released, owned: []string{"DeleteClaim ml/owned"}},
-		{name: "deleted", reason: "no need to ask", deleted: []types.UID{"uid-x"}, want: released, owned: []string{"DeleteClaim ml/owned"}},
+		{name: "deleted", reason: "D-37: the API server is asked all the same", deleted: []types.UID{"uid-x"}, asks: true, asksForOwner: true},
+		{name: "deleted, not found", reason: "it is gone", deleted: []types.UID{"uid-x"}, confirmed: asked(x), want: released, owned: []string{"DeleteClaim ml/owned"}},
 		{name: "cached one deleted", reason: "it does not count: the claim's owner is not in the cache, its consumer is asked for", deleted: []types.UID{"other"}, asks: true},
 		{name: "cached one deleted, this UID", reason: "it does not count", deleted: []types.UID{"other"}, confirmed: asked(newPod(x))},
 		{name: "cached one deleted, not found", reason: "the owner is left to the garbage collector", deleted: []types.UID{"other"}, confirmed: asked(x), want: released},
 	} {
 		t.Run("D-21 "+tc.name, func(t *testing.T) {
 			s := Snapshot{
-				Pods:      pods(newPod(x, podUID("other"))),
-				Claims:    claims(newClaim("c", allocated, reservedFor(x)), newClaim("owned", madeFor(x, "gpu"))),
-				Confirmed: tc.confirmed, Deleted: deletedUIDs(tc.deleted...),
+				Pods:    pods(newPod(x, podUID("other"))),
+				Claims:  claims(newClaim("c", allocated, reservedFor(x)), newClaim("owned", madeFor(x, "gpu"))),
+				Answers: tc.confirmed, Deleted: deletedUIDs(tc.deleted...),
 			}
 			r, err := Plan(s, claimKey("c"), Options{})
 			require.NoError(t, err)
@@ -143,20 +144,20 @@ func TestD37_SeenToBeDeletedIsLookedUp(t *testing.T) {
 	require.Equal(t, []purekube.Need{{APIVersion: "v1", Kind: "Pod", Namespace: ns, Name: "p"}}, r.Needs, "D-37: it may have come back")
 	for _, tc := range []struct {
 		reason    string
-		confirmed map[types.NamespacedName]*corev1.Pod
+		confirmed replies
 		actions   int
 	}{
 		{"D-21: it is gone", asked("p"), 0},
 		{"D-21: another one has its name", asked(newPod("p", podUID("other"))), 0},
 		{"D-37: it is there", asked(newPod("p")), 3},
 	} {
-		s.Confirmed = tc.confirmed
+		s.Answers = tc.confirmed
 		r, err = Plan(s, podKey("p"), Options{})
 		require.NoError(t, err)
 		require.Empty(t, r.Needs, tc.reason)
 		require.Len(t, r.Actions, tc.actions, tc.reason)
 	}
-	s.Confirmed = nil
+	s.Answers = nil
 	settled := s
 	settled.Pods = pods(newPod("p", onNode, uses("a", "c")))
 	settled.Claims = claims(newClaim("c", allocated, reservedFor("p")))
@@ -181,9 +182,9 @@ func TestConsumersThatAreNotPods(t *testing.T) {
 		for _, mode := range modes {
 			t.Run("BR-30-05 "+tc.name+"/"+mode.name, func(t *testing.T) {
 				s := Snapshot{
-					Claims:    claims(newClaim("c", allocated, claimDeleting, consumer(tc.ref))),
-					Deleted:   deletedUIDs("uid-x", "u"),
-					Confirmed: asked("x", "g"),
+					Claims:  claims(newClaim("c", allocated, claimDeleting, consumer(tc.ref))),
+					Deleted: deletedUIDs("uid-x", "u"),
+					Answers: asked("x", "g"),
 				}
 				r, err := Plan(s, claimKey("c"), mode.options)
 				require.NoError(t, err)
@@ -220,8 +221,8 @@ func TestConsumersThatCannotBeToldApart(t *testing.T) {
 			Claims: claims(newClaim("c", allocated, consumer(resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: "x"}))),
 		}, ErrNoUID, "Pod"},
 		{"answer without UID", "an empty pod is no answer", Snapshot{
-			Confirmed: map[types.NamespacedName]*corev1.Pod{at("x"): {}},
-			Claims:    claims(newClaim("c", allocated, reservedFor("x"))),
+			Answers: replies{needPod(ns, "x"): {Object: &corev1.Pod{}}},
+			Claims:  claims(newClaim("c", allocated, reservedFor("x"))),
 		}, ErrNoUID, "Pod"},
 	} {
 		for _, mode := range modes {

@@ -115,10 +115,9 @@ func BenchmarkPodEntries(b *testing.B) {
 			done := s.Pods[0].DeepCopy()
 			done.Status.Phase = corev1.PodSucceeded
 			for b.Loop() {
-				if keys := AffectedByPod(s, s.Pods[0], done, Options{}); len(keys) != size+1 {
+				if _, keys := NewIndex(s, Options{}).With(Snapshot{Pods: pods(done)}); len(keys) != size+1 {
 					b.Fatal(len(keys))
 				}
-				AffectedByClaim(s, nil, s.Claims[size-1], Options{})
 			}
 		})
 	})

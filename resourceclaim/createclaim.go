@@ -40,7 +40,7 @@ type CreateClaim struct {
 // refused, 422 that the template makes no valid claim. In each case plan the pod or PodGroup again.
 func (a CreateClaim) Request([]runtime.Object) purekube.Request {
 	body := bodyOf(a.Claim)
-	return purekube.Request{Verb: "create", Resource: claimResource, Namespace: body.Namespace, Object: body, ContinueOnError: a.ContinueOnError}
+	return purekube.Request{Verb: "create", Resource: claimResource, Kind: claimKind, Namespace: body.Namespace, Object: body, ContinueOnError: a.ContinueOnError}
 }
 
 // FailureEvent is the event FailedResourceClaimCreation on the pod or PodGroup, which upstream records when

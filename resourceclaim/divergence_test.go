@@ -18,7 +18,7 @@ import (
 // TestDefaultDiffersByItsNumbersAlone holds the default to upstream wherever no numbered divergence
 // applies: what they are is taken from the snapshot, not from the plan.
 func TestDefaultDiffersByItsNumbersAlone(t *testing.T) {
-	compared := map[Kind]int{}
+	compared := map[string]int{}
 	seeded(t, 1500, func(t *testing.T, r *rand.Rand) {
 		s := generator{r, true}.snapshot()
 		s.Assumed = nil
@@ -33,7 +33,7 @@ func TestDefaultDiffersByItsNumbersAlone(t *testing.T) {
 			require.Empty(t, cmp.Diff(bare(upstream.Actions), bare(ours.Actions)))
 			require.Empty(t, cmp.Diff(upstream.Events, ours.Events))
 			if len(ours.Actions) > 0 {
-				compared[PodKey]++
+				compared[podKind]++
 			}
 		}
 		for _, c := range s.Claims {
@@ -47,12 +47,12 @@ func TestDefaultDiffersByItsNumbersAlone(t *testing.T) {
 			require.Empty(t, cmp.Diff(upstream.Needs, ours.Needs))
 			require.Empty(t, cmp.Diff(bare(upstream.Actions), bare(ours.Actions)))
 			if len(ours.Actions) > 0 {
-				compared[ClaimKey]++
+				compared[claimKind]++
 			}
 		}
 	})
-	require.Greater(t, compared[PodKey], few(25))
-	require.Greater(t, compared[ClaimKey], few(200))
+	require.Greater(t, compared[podKind], few(25))
+	require.Greater(t, compared[claimKind], few(200))
 }
 
 // bare are the actions without what the default adds to them: UIDs and versions (D-10, D-26), and
@@ -83,7 +83,7 @@ func divergesForPod(s Snapshot, p *corev1.Pod) bool {
 	if phase := p.Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
 		return true // D-7
 	}
-	if s.Deleted != nil && s.Deleted(p.UID) {
+	if s.Deleted.Has(p.UID) {
 		return true // D-21
 	}
 	if slices.ContainsFunc(s.Claims, func(c *resourcev1.ResourceClaim) bool {
@@ -124,11 +124,11 @@ func divergesForClaim(s Snapshot, name string) bool {
 		return true // D-17
 	}
 	// D-21: another pod has the name of a consumer or of the owner. D-37: a consumer that was seen to be
-	// deleted is among the pods, or was looked up.
+	// deleted is looked up.
 	other := func(name string, uid types.UID) bool {
 		return slices.ContainsFunc(s.Pods, func(p *corev1.Pod) bool {
-			return p.Name == name && (p.UID != uid || s.Deleted != nil && s.Deleted(p.UID))
-		}) || s.Confirmed[at(name)] != nil && s.Deleted != nil && s.Deleted(uid)
+			return p.Name == name && (p.UID != uid || s.Deleted.Has(p.UID))
+		}) || s.Deleted.Has(uid)
 	}
 	for _, ref := range c.Status.ReservedFor {
 		if other(ref.Name, ref.UID) {

@@ -24,14 +24,14 @@
 //   - BR-30-04: A claim that was just written counts although the caller's cache does not show it.
 //   - BR-30-05: A pod that is done (it succeeded, failed, or is being deleted without a node) or gone
 //     is taken out of status.reservedFor.
-//   - BR-30-06: Whether a consumer is gone is decided from the UIDs known to be deleted, then from
-//     the cached pods, then from an answer of the API server, in this order. Where the first two
-//     contradict each other, the answer decides (D-37).
+//   - BR-30-06: Whether a consumer is gone is decided from the cached pods, then from an answer of the API
+//     server. A UID that was seen to be deleted makes the cached pod doubtful, and then the answer decides (D-37).
+//     Upstream goes by the deleted UIDs first.
 //   - BR-30-07: With its last consumer, a claim that has the finalizer loses its allocation and then
 //     the finalizer. A claim that is being deleted without a consumer does too.
 //   - BR-30-08: A claim without consumers that was generated for a pod is deleted when that pod is
 //     done or replaced. When the pod is gone, that is up to the garbage collector.
-//   - BR-30-09: The UIDs of 500 deleted pods are remembered ([DeletedPods]).
+//   - BR-30-09: The UIDs of 500 deleted pods are remembered (DeletedPods in package memory).
 //
 // # PodGroups
 //
@@ -46,8 +46,8 @@
 //     never creates a claim for it.
 //   - Once a pod has a node, the claim is reserved for the PodGroup. Pods and PodGroups are told by
 //     their UID; a claim's owner also by its name under MatchUpstream (D-33).
-//   - A PodGroup is taken out of status.reservedFor when it is known to be deleted, replaced, or not
-//     found by the API server: never because its pods are done, and not while one of them that is not
+//   - A PodGroup is taken out of status.reservedFor when the API server has another one of its name, or none:
+//     never because its pods are done, and not while one of them that is not
 //     done uses the claim (D-36).
 //   - A claim of a PodGroup is deleted by the garbage collector.
 //
@@ -57,9 +57,8 @@
 //
 // # The caller's duties
 //
-//  1. Plan every pod, claim and PodGroup at the start, and after an event the keys that AffectedByPod,
-//     AffectedByClaim, AffectedByTemplate and AffectedByPodGroup name, or Index.With and
-//     Index.Without.
+//  1. Plan every pod, claim and PodGroup at the start, and after an event the keys that Index.With and
+//     Index.Without name.
 //  2. Carry out one key at a time: make the request of each action in order, with the answers to
 //     those before it. Where a call fails, make those behind it only if its Request says ContinueOnError, and
 //     record the event of a [purekube.FailureReporter]. Then take a new snapshot and plan again,
@@ -70,26 +69,25 @@
 //     missing template or a snapshot that contradicts itself does not get better by trying, but
 //     the valid part of the plan is to be carried out each time. Every event of a plan comes with
 //     such an error: where nothing is wrong, nothing is recorded again.
-//  4. Keep the claims that writes returned until the cache has them: [AssumedClaims]. Hand them over
-//     in Snapshot.Assumed, or an entry may get a second claim. Call its CacheAt before each plan: when
+//  4. Keep the claims that writes returned until the cache has them: AssumedClaims in package memory. Hand them
+//     over in Snapshot.Assumed, or an entry may get a second claim. Call its CacheAt before each plan: when
 //     it reports that the API server was restored from a backup, empty the DeletedPods and plan every
 //     key. A new start of the process does the same, and more surely.
 //  5. After a restart, begin with a list of claims that is no older than the last claim
 //     created: an entry whose claim does not show gets another one. So do after a create that ended
 //     without an answer (a timeout, a broken connection): it may have made the claim.
-//  6. Answer Needs from the API server and not from a cache, put the answers into Snapshot.Confirmed
-//     (of the kind Pod), Snapshot.ConfirmedClaims (of the kind ResourceClaim) and
-//     Snapshot.ConfirmedPodGroups (of the kind PodGroup, whose apiVersion is v1beta1: where the cluster
-//     serves another one, ask for that), and plan again with a snapshot whose claims are no newer.
-//     A look-up that fails is no answer. An answer serves the plans that asked for it. Drop it
-//     afterwards: nothing tells when it stops being true.
-//  7. Remember the pods and PodGroups seen to be deleted: [DeletedPods]. That only saves look-ups.
+//  6. Answer Needs from the API server and not from a cache, put the answers into Snapshot.Answers, and plan again
+//     with a snapshot whose claims are no newer. The Need of a PodGroup has the apiVersion v1beta1: where the
+//     cluster serves another one, ask for that, and answer the Need as it is. A look-up that fails is no answer.
+//     Use an answer only for the plan that asked for it, then discard it: nothing notifies you when it becomes stale.
+//  7. You may remember the pods and PodGroups that you saw go: DeletedPods in package memory. A pod that your cache
+//     still shows gets nothing then. That saves writes that would have to be taken back.
 //  8. Leave claims whose owner is gone to the garbage collector.
 //  9. Do not run this beside the resourceclaim controller of kube-controller-manager: both would
 //     create claims, and with D-5 the two apply different sets of names to a pod's status in turns.
 //     Where that controller cannot be switched off, plan with MatchUpstream and carry nothing out.
 //
-// The functions pass over the snapshot that they get. An [Index] is the same snapshot arranged for many
+// The functions arrange the snapshot that they get for one answer. An [Index] is the same snapshot arranged for many
 // questions: an event of an informer gives the next Index and the keys to plan, and costs what it
 // touches.
 //
@@ -138,8 +136,9 @@
 //     the group has now. Upstream leaves the pod as it is.
 //   - D-36: a claim stays reserved for a PodGroup that is gone while a pod of that group uses it and is
 //     not done. Upstream releases and deallocates it under the running pods.
-//   - D-37: a pod or PodGroup that the snapshot holds although its UID is known to be deleted is looked
-//     up, unless it is done. After a restore from a backup UIDs come back. Upstream takes it for gone.
+//   - D-37: a pod or PodGroup whose UID was seen to be deleted is looked up before a claim is released from it, and
+//     before anything is done for it, unless it is done. After a restore from a backup UIDs come back. Upstream
+//     takes it for gone.
 //   - D-38: a claim that may have been created for an entry, but has lost its controller reference or
 //     its annotation to an admission policy, is the last one that is created for the entry. It is put
 //     into the status if it is not there. Without a controller reference to the pod it is an error

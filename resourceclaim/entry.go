@@ -43,7 +43,7 @@ const (
 )
 
 // entry is one entry of a pod's spec.resourceClaims, resolved. claim is set when ready and to
-// adopt, template when to create. When it failed, problem says why, and reason is upstream's
+// adopt, template when to create. Where an answer of the API server is none, problem says why it is unknown. When it failed, problem says why, and reason is upstream's
 // text of it for the event; that is empty where the snapshot is at fault and not the pod.
 type entry struct {
 	state    entryState
@@ -54,114 +54,111 @@ type entry struct {
 }
 
 // resolve finds out about entry i (handleClaim and handlePodGroupClaim in upstream's controller.go).
-func (x *planner) resolve(of entries, i int) entry {
-	pod := of.pod
-	pc := &pod.Spec.ResourceClaims[i]
-	if of.repeated(i) {
-		return entry{state: entryFailed, problem: of.problem(i, "name", errDuplicateEntry)}
+func (x *Index) resolve(o *owner, i int) entry {
+	pc := &o.entries[i]
+	if o.repeated(i) {
+		return entry{state: entryFailed, problem: o.entryProblem(i, "name", errDuplicateEntry)}
 	}
-	name, state := of.claimName(i)
+	name, state := o.claimName(i)
 	var others *resourcev1.ResourceClaim // the claim that the status names, if that is not the entry's
 	switch state {
 	case NameUnsupported:
-		return entry{state: entryFailed, problem: of.problem(i, "", ErrUnsupported), reason: of.unsupported(pc.Name)}
+		return entry{state: entryFailed, problem: o.entryProblem(i, "", ErrUnsupported), reason: o.unsupported(pc.Name)}
 	case NameNotNeeded:
 		return entry{state: entryNotNeeded}
 	case NameNotCreated: // there may be one all the same
 	case NameKnown:
-		key := types.NamespacedName{Namespace: pod.Namespace, Name: name}
-		if x.claimAmbiguous(key) {
-			return entry{state: entryFailed, problem: snapshot.DuplicateError("ResourceClaim", key)}
+		key := types.NamespacedName{Namespace: o.Namespace, Name: name}
+		claim, ambiguous := x.claim(key)
+		if ambiguous {
+			return entry{state: entryFailed, problem: snapshot.DuplicateError(claimKind, key)}
 		}
-		claim, position := x.claim(key)
-		if claim != nil && (!generated(pc) || x.owns(of, claim)) {
-			if x.users != nil && position >= 0 && of.group == nil {
-				x.users[position] = pod
-			}
+		if claim != nil && (!generated(pc) || x.owns(o, claim)) {
 			return entry{state: entryReady, claim: claim}
 		}
 		if generated(pc) {
-			switch e := x.named(of, i, key, claim); {
-			case e.state == entryUnknown && x.waitsInAnyCase(of, i):
+			switch e := x.named(o, i, key, claim); {
+			case e.state == entryUnknown && x.waitsInAnyCase(o, i):
 				return entry{state: entryWaiting}
 			case e.state != 0:
 				return e
 			}
 			if others = claim; others == nil {
-				others = x.confirmedClaims[key]
+				others, _ = x.lookUp(needClaim(key.Namespace, key.Name)).found.(*resourcev1.ResourceClaim)
 			}
 		}
 	}
 	if !generated(pc) {
 		return entry{state: entryMissing}
 	}
-	if of.member.name != "" {
-		if e := x.shared(of, i); e.state != 0 {
+	if o.member.name != "" {
+		if e := x.shared(o, i); e.state != 0 {
 			return e
 		}
 	}
-	return x.generate(of, i, others)
+	return x.generate(o, i, others)
 }
 
 // named is for an entry with a template whose status names a claim that is not among the cached ones,
 // or is another's there: cached is that one. A result without a state says that the named claim is
 // gone, or another's.
-func (x *planner) named(of entries, i int, name types.NamespacedName, cached *resourcev1.ResourceClaim) entry {
+func (x *Index) named(o *owner, i int, name types.NamespacedName, cached *resourcev1.ResourceClaim) entry {
 	switch {
-	case x.upstreamSince137():
-		if written := x.writtenClaim(name); written != nil {
-			if x.owns(of, written) {
+	case x.options.upstreamSince137():
+		if written, _, _ := x.newest(name); written != nil {
+			if x.owns(o, written) {
 				return entry{state: entryElsewhere}
 			}
 			return entry{}
 		}
-	case x.upstream():
+	case x.options.upstream():
 		return entry{}
 	case cached != nil:
-		return x.another(of, i, cached)
+		return x.another(o, i, cached)
 	}
 	// D-28: a cache that lags does not show a claim that was made a moment ago.
-	answer, asked := x.confirmedClaims[name]
+	answer := x.lookUp(needClaim(name.Namespace, name.Name))
+	found, _ := answer.found.(*resourcev1.ResourceClaim)
 	switch {
-	case !asked:
-		return entry{state: entryUnknown}
-	case answer == nil:
+	case !answer.asked:
+		return entry{state: entryUnknown, problem: answer.problem}
+	case found == nil:
 		return entry{}
-	case !x.owns(of, answer):
-		return x.another(of, i, answer)
-	case x.upstream():
+	case !x.owns(o, found):
+		return x.another(o, i, found)
+	case x.options.upstream():
 		return entry{state: entryElsewhere}
 	}
-	return entry{state: entryReady, claim: answer}
+	return entry{state: entryReady, claim: found}
 }
 
 // another is for an entry whose status names a claim of another owner. A result without a state says
 // that the entry is to get its own.
-func (x *planner) another(of entries, i int, claim *resourcev1.ResourceClaim) entry {
-	if _, _, isGroups := owningPodGroup(claim); isGroups && x.PodGroupOf == nil && !x.upstream() {
+func (x *Index) another(o *owner, i int, claim *resourcev1.ResourceClaim) entry {
+	if _, _, isGroups := owningPodGroup(claim); isGroups && x.options.PodGroupOf == nil && !x.options.upstream() {
 		// D-27: PodGroups are on in the cluster. A claim for the pod alone would take it off its
 		// group's.
-		return entry{state: entryFailed, problem: of.problem(i, "", ErrPodGroupClaim)}
+		return entry{state: entryFailed, problem: o.entryProblem(i, "", ErrPodGroupClaim)}
 	}
 	return entry{}
 }
 
 // waitsInAnyCase reports whether the pod waits, be the claim that its status names there or gone: it has no
 // node, so that nothing is reserved, and without that claim its group's is still to be made.
-func (x *planner) waitsInAnyCase(of entries, i int) bool {
-	return !x.upstream() && of.group == nil && of.pod.Spec.NodeName == "" && of.member.group != nil && x.shared(of, i).state == entryWaiting
+func (x *Index) waitsInAnyCase(o *owner, i int) bool {
+	return !x.options.upstream() && !o.isGroup() && o.node == "" && o.member.group != nil && x.shared(o, i).state == entryWaiting
 }
 
 // shared is for an entry of a pod that is in a PodGroup: where it is one of the group's, its claim is
 // that of the group. A result without a state says that it is the pod's own.
-func (x *planner) shared(of entries, i int) entry {
-	pc := &of.pod.Spec.ResourceClaims[i]
-	of.member.consult()
-	key := of.generatedFor(pc.Name)
-	g := of.member.group
+func (x *Index) shared(o *owner, i int) entry {
+	pc := &o.entries[i]
+	o.member.consult()
+	key := o.generatedFor(pc.Name)
+	g := o.member.group
 	if g != nil {
 		bound, failsAt := g.binds(pc)
-		if failsAt >= 0 && x.upstream() {
+		if failsAt >= 0 && x.options.upstream() {
 			problem, reason := g.unbindable(failsAt)
 			return entry{state: entryFailed, problem: problem, reason: reason}
 		}
@@ -173,59 +170,58 @@ func (x *planner) shared(of entries, i int) entry {
 	claim, ambiguous := x.generatedClaim(key)
 	switch {
 	case ambiguous != nil:
-		return entry{state: entryFailed, problem: snapshot.DuplicateError("ResourceClaim", *ambiguous)}
+		return entry{state: entryFailed, problem: snapshot.DuplicateError(claimKind, *ambiguous)}
 	case claim != nil:
 		return entry{state: entryAdopt, claim: claim}
 	case g != nil:
 		return entry{state: entryWaiting}
 	}
 	// D-32: without the group it is not known whose entry this is.
-	return entry{state: entryFailed, problem: of.problem(i, "", of.member.problem)}
+	return entry{state: entryFailed, problem: o.entryProblem(i, "", o.member.problem)}
 }
 
 // generate is for an entry with a template whose claim the status does not name, or whose named
 // claim is gone or another's: others is the named claim in the latter case.
-func (x *planner) generate(of entries, i int, others *resourcev1.ResourceClaim) entry {
-	pod := of.pod
-	pc := &pod.Spec.ResourceClaims[i]
+func (x *Index) generate(o *owner, i int, others *resourcev1.ResourceClaim) entry {
+	pc := &o.entries[i]
 	// The claim may have been created when the status could not be written.
-	claim, ambiguous := x.generatedClaim(of.generatedFor(pc.Name))
+	claim, ambiguous := x.generatedClaim(o.generatedFor(pc.Name))
 	if ambiguous != nil {
-		return entry{state: entryFailed, problem: snapshot.DuplicateError("ResourceClaim", *ambiguous)}
+		return entry{state: entryFailed, problem: snapshot.DuplicateError(claimKind, *ambiguous)}
 	}
 	if claim != nil {
 		return entry{state: entryAdopt, claim: claim}
 	}
-	if !x.upstream() {
+	if !x.options.upstream() {
 		// D-38: another claim would be changed in the same way, and so would all after it.
-		if others != nil && of.mayBeFor(i, others) {
-			return entry{state: entryFailed, problem: of.problem(i, "", fmt.Errorf("%w: %s", ErrNotController, others.Name))}
+		if others != nil && o.mayBeFor(i, others) {
+			return entry{state: entryFailed, problem: o.entryProblem(i, "", fmt.Errorf("%w: %s", ErrNotController, others.Name))}
 		}
-		for _, changed := range of.changedFor(pc.Name) {
+		for _, changed := range o.changedFor(pc.Name) {
 			claim, ambiguous := x.generatedClaim(changed)
 			if ambiguous != nil {
-				return entry{state: entryFailed, problem: snapshot.DuplicateError("ResourceClaim", *ambiguous)}
+				return entry{state: entryFailed, problem: snapshot.DuplicateError(claimKind, *ambiguous)}
 			}
 			if claim != nil {
 				return entry{state: entryAdopt, claim: claim}
 			}
 		}
 	}
-	key := types.NamespacedName{Namespace: pod.Namespace, Name: *pc.ResourceClaimTemplateName}
-	template, severalTemplates := x.template(key)
-	if severalTemplates {
-		return entry{state: entryFailed, problem: snapshot.DuplicateError("ResourceClaimTemplate", key)}
+	key := types.NamespacedName{Namespace: o.Namespace, Name: *pc.ResourceClaimTemplateName}
+	template, twice := x.templates.Lookup(key)
+	if twice != nil {
+		return entry{state: entryFailed, problem: twice}
 	}
 	if template == nil {
 		return entry{
 			state:   entryFailed,
-			problem: of.problem(i, "resourceClaimTemplateName", fmt.Errorf("%w: %s", ErrTemplateNotFound, key.Name)),
+			problem: o.entryProblem(i, "resourceClaimTemplateName", fmt.Errorf("%w: %s", ErrTemplateNotFound, key.Name)),
 			// As upstream's lister says it.
 			reason: fmt.Sprintf("resource claim template %q: %s %q not found", key.Name, resourcev1.Resource("resourceclaimtemplate"), key.Name),
 		}
 	}
-	if err := checkFeatures(template, x.Options); err != nil {
-		return entry{state: entryFailed, problem: of.problem(i, "resourceClaimTemplateName", err), reason: err.Error()}
+	if err := checkFeatures(template, x.options); err != nil {
+		return entry{state: entryFailed, problem: o.entryProblem(i, "resourceClaimTemplateName", err), reason: err.Error()}
 	}
 	return entry{state: entryCreate, template: template}
 }

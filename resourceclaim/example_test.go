@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/purekubetest"
 	"github.com/purekube/purekube/resourceclaim"
 )
@@ -62,13 +62,13 @@ func ExamplePlan() {
 func ExamplePlan_needs() {
 	gone := examplePod("train-1", "gpu", "one-gpu")
 	s := resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{purekubetest.Claim("ml/shared", gone)}}
-	key := resourceclaim.Key{Kind: resourceclaim.ClaimKey, Namespace: "ml", Name: "shared"}
+	key := resourceclaim.ClaimKey("ml", "shared")
 
 	result, _ := resourceclaim.Plan(s, key, resourceclaim.Options{})
 	fmt.Println(len(result.Actions), result.Needs)
 
 	// The answer: there is no such pod.
-	s.Confirmed = map[types.NamespacedName]*corev1.Pod{{Namespace: "ml", Name: "train-1"}: nil}
+	s.Answers = map[purekube.Need]purekube.Answer{result.Needs[0]: {}}
 	result, _ = resourceclaim.Plan(s, key, resourceclaim.Options{})
 	for _, action := range result.Actions {
 		fmt.Println(action)
@@ -98,8 +98,8 @@ func ExamplePlanAll() {
 		fmt.Println(outcome.Key, outcome.Result.Actions)
 	}
 	// Output:
-	// claim:ml/b [Release ml/b: train-1, deallocate RemoveFinalizer ml/b]
-	// claim:ml/c [Release ml/c: train-1]
+	// ResourceClaim/ml/b [Release ml/b: train-1, deallocate RemoveFinalizer ml/b]
+	// ResourceClaim/ml/c [Release ml/c: train-1]
 }
 
 // Why is this claim still allocated?
@@ -134,47 +134,35 @@ func ExampleExplainAll() {
 		fmt.Println(explanation.Key, explanation.Reasons)
 	}
 	// Output:
-	// pod:ml/train-0 [spec.resourceClaims[0]: Pod ml/train-0: spec.resourceClaims[0].resourceClaimTemplateName: template not found: one-gpu]
+	// Pod/ml/train-0 [spec.resourceClaims[0]: Pod ml/train-0: spec.resourceClaims[0].resourceClaimTemplateName: template not found: one-gpu]
 }
 
-// Which keys to plan after a pod was deleted.
-func ExampleAffectedByPod() {
+// Which keys to plan after events: a claim was allocated, so that the pod on its node gets it reserved; a template was
+// added; and a pod was deleted.
+func ExampleIndex_With() {
 	pod := examplePod("train-0", "gpu", "one-gpu")
-	pod.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("train-0-gpu-l92c5")}}
-	pod.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "train-0-extended"}
-	after := resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{
-		purekubetest.Claim("ml/train-0-gpu-l92c5", pod), purekubetest.Claim("ml/reserved-by-hand", pod),
-	}}
-	for _, key := range resourceclaim.AffectedByPod(after, pod, nil, resourceclaim.Options{}) {
-		fmt.Println(key)
-	}
-	// Output:
-	// claim:ml/reserved-by-hand
-	// claim:ml/train-0-extended
-	// claim:ml/train-0-gpu-l92c5
-	// pod:ml/train-0
-}
-
-// Which keys to plan after a claim was allocated: the pod on its node gets it reserved.
-func ExampleAffectedByClaim() {
-	pod := examplePod("infer", "", "")
 	pod.Spec.NodeName = "node-1"
-	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("shared")}}
-	before, after := purekubetest.Claim("ml/shared"), purekubetest.Claim("ml/shared")
-	before.Status.Allocation = nil
-	s := resourceclaim.Snapshot{Pods: []*corev1.Pod{pod}, Claims: []*resourcev1.ResourceClaim{after}}
-	fmt.Println(resourceclaim.AffectedByClaim(s, before, after, resourceclaim.Options{}))
-	// Output:
-	// [claim:ml/shared pod:ml/infer]
-}
+	pod.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("train-0-gpu-l92c5")}}
+	claim := purekubetest.Claim("ml/train-0-gpu-l92c5")
+	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: ptr.To(true)}}
+	allocation := claim.Status.Allocation
+	claim.Status.Allocation = nil
+	waiting := examplePod("train-1", "gpu", "two-gpus")
+	index := resourceclaim.NewIndex(resourceclaim.Snapshot{Pods: []*corev1.Pod{pod, waiting}, Claims: []*resourcev1.ResourceClaim{claim}}, resourceclaim.Options{})
 
-// Which keys to plan after a template was added.
-func ExampleAffectedByTemplate() {
-	s := resourceclaim.Snapshot{Pods: []*corev1.Pod{examplePod("train-0", "gpu", "one-gpu"), examplePod("train-1", "gpu", "two-gpus")}}
-	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "one-gpu"}}
-	fmt.Println(resourceclaim.AffectedByTemplate(s, nil, template, resourceclaim.Options{}))
+	claim = claim.DeepCopy()
+	claim.Status.Allocation = allocation
+	index, affected := index.With(resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{claim}})
+	fmt.Println("the claim was allocated:", affected)
+	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "two-gpus"}}
+	index, affected = index.With(resourceclaim.Snapshot{Templates: []*resourcev1.ResourceClaimTemplate{template}})
+	fmt.Println("the template was added:", affected)
+	_, affected = index.Without(resourceclaim.Snapshot{Pods: []*corev1.Pod{pod}})
+	fmt.Println("the pod was deleted:", affected)
 	// Output:
-	// [pod:ml/train-0]
+	// the claim was allocated: [Pod/ml/train-0 ResourceClaim/ml/train-0-gpu-l92c5]
+	// the template was added: [Pod/ml/train-1]
+	// the pod was deleted: [Pod/ml/train-0 ResourceClaim/ml/train-0-gpu-l92c5]
 }
 
 // When the API server refuses a claim, upstream records an event on the pod.
@@ -186,29 +174,18 @@ func ExampleCreateClaim_FailureEvent() {
 	// Warning FailedResourceClaimCreation PodResourceClaim gpu: create ResourceClaim : exceeded quota
 }
 
-// The key of a work queue and back.
-func ExampleParseKey() {
-	key, err := resourceclaim.ParseKey("pod:ml/train-0")
-	fmt.Println(key.Kind, key.Namespace, key.Name, err)
-	_, err = resourceclaim.ParseKey("train-0")
-	fmt.Println(err)
-	// Output:
-	// pod ml train-0 <nil>
-	// key "train-0": want pod:namespace/name, claim:namespace/name or podgroup:namespace/name
-}
-
 // The key to plan a pod by.
 func ExampleKeyOfPod() {
 	fmt.Println(resourceclaim.KeyOfPod(examplePod("train-0", "gpu", "one-gpu")))
 	// Output:
-	// pod:ml/train-0
+	// Pod/ml/train-0
 }
 
 // The key to plan a claim by.
 func ExampleKeyOfClaim() {
 	fmt.Println(resourceclaim.KeyOfClaim(purekubetest.Claim("ml/shared")))
 	// Output:
-	// claim:ml/shared
+	// ResourceClaim/ml/shared
 }
 
 // Which claim is that of a pod's entry?
@@ -224,38 +201,12 @@ func ExampleClaimName() {
 	// "train-0-gpu-l92c5" Known
 }
 
-// A pod that was seen to go need not be looked up.
-func ExampleDeletedPods() {
-	gone := examplePod("train-1", "gpu", "one-gpu")
-	var deleted resourceclaim.DeletedPods
-	deleted.Add(gone.UID)
-	s := resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{purekubetest.Claim("ml/shared", gone)}, Deleted: deleted.Has}
-	result, _ := resourceclaim.Plan(s, resourceclaim.KeyOfClaim(s.Claims[0]), resourceclaim.Options{})
-	fmt.Println(result.Actions, result.Needs)
-	// Output:
-	// [Release ml/shared: train-1, deallocate RemoveFinalizer ml/shared] []
-}
-
 func ExampleGenerateName() {
 	fmt.Println(resourceclaim.GenerateName("train-0", "gpu"))
 	fmt.Println(resourceclaim.GenerateName("fine-tuning-of-the-large-language-model-worker-0000012", "accelerators"))
 	// Output:
 	// train-0-gpu-
 	// fine-tuning-of-the-large-language-model-worke-accelerato
-}
-
-// A claim that was created a moment ago is not in the cache yet.
-func ExampleAssumedClaims() {
-	var assumed resourceclaim.AssumedClaims
-	now := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
-	created := purekubetest.Claim("ml/train-0-gpu-l92c5")
-	assumed.Add(created, now)
-
-	fmt.Println("the cache is behind:", len(assumed.List(now, nil)))
-	fmt.Println("the cache has it:", len(assumed.List(now, []*resourcev1.ResourceClaim{created})))
-	// Output:
-	// the cache is behind: 1
-	// the cache has it: 0
 }
 
 // An autoscaler asks whether a pod would fit on a node that does not exist yet: the pod of a
@@ -298,39 +249,9 @@ func ExampleNewIndex() {
 	index, affected = index.Without(resourceclaim.Snapshot{Pods: []*corev1.Pod{pod}})
 	fmt.Println(affected, index.Err())
 	// Output:
-	// claim:ml/shared [] <nil>
-	// pod:ml/infer [Reserve ml/shared: for pod ml/infer] <nil>
-	// [claim:ml/shared pod:ml/infer] <nil>
-}
-
-// What the API server returned to a write counts for the next plan, before the cache shows it.
-func ExampleAssumedClaims_ListFor() {
-	pod := examplePod("train-0", "gpu", "one-gpu")
-	index := resourceclaim.NewIndex(resourceclaim.Snapshot{
-		Pods:      []*corev1.Pod{pod},
-		Templates: []*resourcev1.ResourceClaimTemplate{{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "one-gpu"}}},
-	}, resourceclaim.Options{})
-	created := purekubetest.Claim("ml/train-0-gpu-l92c5")
-	created.Annotations = map[string]string{resourceclaim.PodClaimAnnotation: "gpu"}
-	created.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: ptr.To(true)}}
-
-	var assumed resourceclaim.AssumedClaims
-	now := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
-	assumed.Add(created, now)
-	planning, _ := index.With(resourceclaim.Snapshot{Assumed: assumed.ListFor(now, index)})
-	result, err := planning.Plan(resourceclaim.KeyOfPod(pod))
-	fmt.Println(result.Actions, err)
-	// Output:
-	// [SetClaimStatuses ml/train-0: gpu=train-0-gpu-l92c5] <nil>
-}
-
-// One that remembers more pods than the default.
-func ExampleNewDeletedPods() {
-	deleted := resourceclaim.NewDeletedPods(10_000)
-	deleted.Add("uid-of-train-1")
-	fmt.Println(deleted.Has("uid-of-train-1"), deleted.Has("uid-of-train-2"))
-	// Output:
-	// true false
+	// Pod/ml/infer [Reserve ml/shared: for pod ml/infer] <nil>
+	// ResourceClaim/ml/shared [] <nil>
+	// [Pod/ml/infer ResourceClaim/ml/shared] <nil>
 }
 
 // The pods of a PodGroup share a claim: its plan creates the claim, the pods' plans use it.
@@ -349,7 +270,7 @@ func ExamplePodGroup() {
 	}
 	// Where k8s.io/api is v0.36 or newer, this reads pod.Spec.SchedulingGroup.
 	options := resourceclaim.Options{PodGroupOf: func(*corev1.Pod) string { return "train" }}
-	show := func(key resourceclaim.Key) {
+	show := func(key purekube.Key) {
 		result, err := resourceclaim.Plan(s, key, options)
 		if err != nil {
 			fmt.Println(err)
@@ -377,30 +298,9 @@ func ExamplePodGroup() {
 	// Reserve ml/train-gpu-l92c5: for podgroup ml/train
 }
 
-// The group was deleted and made again: its pods and the claims that name it have to be planned.
-func ExampleAffectedByPodGroup() {
-	gpu := "one-gpu"
-	before := resourceclaim.PodGroup{Namespace: "ml", Name: "train", UID: "1", ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &gpu}}}
-	after := before
-	after.UID = "2"
-	claim := purekubetest.Claim("ml/train-gpu-l92c5")
-	claim.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "train", UID: "1"}}
-	s := resourceclaim.Snapshot{
-		Pods: []*corev1.Pod{examplePod("train-0", "gpu", "one-gpu")}, Claims: []*resourcev1.ResourceClaim{claim}, PodGroups: []resourceclaim.PodGroup{after},
-	}
-	options := resourceclaim.Options{PodGroupOf: func(*corev1.Pod) string { return "train" }}
-	for _, key := range resourceclaim.AffectedByPodGroup(s, &before, &after, options) {
-		fmt.Println(key)
-	}
-	// Output:
-	// claim:ml/train-gpu-l92c5
-	// pod:ml/train-0
-	// podgroup:ml/train
-}
-
-// The key of a PodGroup is spelled as in upstream's work queue.
+// The key to plan a PodGroup by.
 func ExampleKeyOfPodGroup() {
 	fmt.Println(resourceclaim.KeyOfPodGroup(&resourceclaim.PodGroup{Namespace: "ml", Name: "train"}))
 	// Output:
-	// podgroup:ml/train
+	// PodGroup/ml/train
 }

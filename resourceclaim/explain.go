@@ -8,11 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -87,118 +85,91 @@ type Reason = purekube.Reason[Code]
 
 // Explanation is why the plan for a key is what it is.
 type Explanation struct {
-	Key Key
+	Key purekube.Key `json:"key"`
 	// Reasons are in the order in which the object's fields list what they are about: for a
 	// claim its consumers, its allocation and its owner, for a pod its entries. What is wrong with
 	// the object itself comes first. None: the object has nothing to do with this package, such as
 	// a pod without entries.
-	Reasons []Reason
+	Reasons []Reason `json:"reasons,omitempty"`
 }
 
 // Explain explains the plan for the key. The error is that of [Plan], or, when the snapshot does
 // not hold the object, a [purekube.ObjectError] around [purekube.ErrNotFound].
-func Explain(s Snapshot, key Key, o Options) (Explanation, error) {
-	if err := o.err(); err != nil {
-		return Explanation{}, err
-	}
-	e, err := newTables(narrow(s, key, o), o).planner().explained(key)
-	return e, errors.Join(err, problemsOf(s, o))
-}
-
-// explained is [Explain] without what is wrong with the snapshot as a whole.
-func (x *planner) explained(key Key) (Explanation, error) {
-	reasons, there, err := x.explain(key)
-	if !there {
-		err = notFound(key)
-	}
-	return Explanation{Key: key, Reasons: reasons}, err
-}
-
-// notFound is the answer to a question about an object that the snapshot does not hold.
-func notFound(key Key) error {
-	kind := string(key.Kind)
-	switch key.Kind {
-	case PodKey:
-		kind = "Pod"
-	case ClaimKey:
-		kind = "ResourceClaim"
-	case PodGroupKey:
-		kind = podGroupKind
-	}
-	return &purekube.ObjectError{Kind: kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}
+func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
+	return NewIndex(s, o).Explain(key)
 }
 
 // ExplainAll explains all pods, claims and PodGroups of the snapshot at the cost of about one pass over it:
 // those that have reasons, sorted by key. The error is that of [PlanAll]: what is wrong with one key
 // stands among its reasons.
-func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
-	if err := o.err(); err != nil {
-		return nil, err
+func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
+
+// Explain is [Explain] for the objects of the Index.
+func (x *Index) Explain(key purekube.Key) (Explanation, error) {
+	if err := x.options.err(); err != nil {
+		return Explanation{}, err
 	}
-	t := newTables(s, o)
-	x := t.planner()
-	var out []Explanation
-	explained := map[Key]bool{}
-	add := func(kind Kind, object metav1.Object) {
-		key := Key{kind, object.GetNamespace(), object.GetName()}
-		if explained[key] {
-			return
-		}
-		explained[key] = true
-		if reasons, _, _ := x.explain(key); len(reasons) > 0 {
-			out = append(out, Explanation{key, reasons})
-		}
+	reasons, there := x.explain(key)
+	_, err := x.Plan(key)
+	if !there {
+		problems := x.problems()
+		err = errors.Join(&purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}, problems.Err())
 	}
-	for _, pod := range t.snapshot.Pods {
-		add(PodKey, pod)
-	}
-	for _, claim := range t.snapshot.Claims {
-		add(ClaimKey, claim)
-	}
-	for _, claim := range t.snapshot.Assumed {
-		add(ClaimKey, claim)
-	}
-	for _, g := range t.groups {
-		add(PodGroupKey, g)
-	}
-	slices.SortFunc(out, func(a, b Explanation) int { return compareKeys(a.Key, b.Key) })
-	return out, t.wholeProblems()
+	return Explanation{Key: key, Reasons: reasons}, err
 }
 
-// explain returns the reasons for the key, whether there is such an object, and the error of its
-// plan.
-func (x *planner) explain(key Key) (reasons []Reason, there bool, err error) {
-	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
+// ExplainAll is [ExplainAll] for the objects of the Index.
+func (x *Index) ExplainAll() ([]Explanation, error) {
+	if err := x.options.err(); err != nil {
+		return nil, err
+	}
+	var out []Explanation
+	add := func(key purekube.Key, reasons []Reason) {
+		if len(reasons) > 0 {
+			out = append(out, Explanation{Key: key, Reasons: reasons})
+		}
+	}
+	x.each(
+		func(pod *corev1.Pod) { add(KeyOfPod(pod), x.explainOwner(podOwner(pod))) },
+		func(claim *resourcev1.ResourceClaim) { add(KeyOfClaim(claim), x.explainClaim(claim)) },
+		func(g *podGroup) { add(PodGroupKey(g.Namespace, g.Name), x.explainOwner(groupOwner(g))) },
+		func(key purekube.Key) {
+			reasons, _ := x.explain(key)
+			add(key, reasons)
+		})
+	slices.SortFunc(out, func(a, b Explanation) int { return a.Key.Compare(b.Key) })
+	return out, x.wholeProblems()
+}
+
+// explain returns the reasons for the key, and whether there is such an object.
+func (x *Index) explain(key purekube.Key) (reasons []Reason, there bool) {
+	name := key.NamespacedName()
 	switch key.Kind {
-	case ClaimKey:
-		_, err = x.claimOutcome(name)
+	case claimKind:
 		for _, p := range x.versionProblems(name) {
 			reasons = append(reasons, Reason{Field: p.Field, Code: ReasonVersionMalformed, Object: name, Message: p.Err.Error()})
 		}
-		if x.claimAmbiguous(name) {
-			return append(reasons, duplicateReason(name)), true, err
+		claim, ambiguous := x.claim(name)
+		switch {
+		case ambiguous:
+			return append(reasons, duplicateReason(name)), true
+		case claim != nil:
+			return append(reasons, x.explainClaim(claim)...), true
 		}
-		if claim := x.newestClaim(name); claim != nil {
-			return append(reasons, x.explainClaim(claim)...), true, err
+	case podGroupKind:
+		if g, twice := x.groups.Lookup(name); twice != nil {
+			return []Reason{duplicateReason(name)}, true
+		} else if g != nil {
+			return x.explainOwner(groupOwner(g)), true
 		}
-	case PodGroupKey:
-		_, err = x.podGroupOutcome(name)
-		if x.podGroupAmbiguous(name) {
-			return []Reason{duplicateReason(name)}, true, err
-		}
-		if g := x.podGroup(name); g != nil {
-			return x.explainPodGroup(g), true, err
-		}
-	case PodKey:
-		_, err = x.podOutcome(name)
-		if x.podAmbiguous(name) {
-			return []Reason{duplicateReason(name)}, true, err
-		}
-		if pod := x.pod(name); pod != nil {
-			return x.explainPod(pod), true, err
+	case podKind:
+		if pod, twice := x.pods.Lookup(name); twice != nil {
+			return []Reason{duplicateReason(name)}, true
+		} else if pod != nil {
+			return x.explainOwner(podOwner(pod)), true
 		}
 	}
-	return reasons, false, err
+	return reasons, false
 }
 
 func duplicateReason(name types.NamespacedName) Reason {
@@ -221,11 +192,11 @@ var consumerReasons = [...]struct {
 	unknown:       {ReasonConsumerUnknown, "the API server has to be asked for"},
 }
 
-func (x *planner) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
-	r, _ := x.planClaim(claim, nil)
+func (x *Index) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
+	r, _ := x.planClaim(claim)
 	var reasons []Reason
 	unused := true
-	standings, _ := x.standings(claim, nil, nil, &snapshot.Problems{})
+	standings, _ := x.standings(claim, nil, &snapshot.Problems{})
 	for i, st := range standings {
 		consumer := &claim.Status.ReservedFor[i]
 		unused = unused && st.dropped()
@@ -269,13 +240,10 @@ func (x *planner) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
 		reasons = append(reasons, Reason{Field: "metadata.finalizers", Code: ReasonFinalizerRemoved, Message: "not protected from deletion any more, since it is not allocated"})
 	}
 	if name, _, ok := owningPod(claim); ok && unused {
-		reasons = append(reasons, x.explainOwner(claim, types.NamespacedName{Namespace: claim.Namespace, Name: name}))
+		reasons = append(reasons, x.explainOwnerOf(claim, types.NamespacedName{Namespace: claim.Namespace, Name: name}))
 	}
 	return reasons
 }
-
-// asksFor reports whether the plan asks for that object.
-func asksFor(r Result, need purekube.Need) bool { return slices.Contains(r.Needs, need) }
 
 func whyAllocated(claim *resourcev1.ResourceClaim, unused, asks bool) string {
 	switch {
@@ -290,15 +258,15 @@ func whyAllocated(claim *resourcev1.ResourceClaim, unused, asks bool) string {
 	}
 }
 
-func (x *planner) explainOwner(claim *resourcev1.ResourceClaim, pod types.NamespacedName) Reason {
+func (x *Index) explainOwnerOf(claim *resourcev1.ResourceClaim, pod types.NamespacedName) Reason {
 	r := Reason{Field: "metadata.ownerReferences", Object: pod}
 	text := ""
-	if !x.ownerMatters(claim) {
+	if !x.options.ownerMatters(claim) {
 		r.Code, r.Message = ReasonClaimDeleting, fmt.Sprintf("generated for pod %s, and already being deleted", pod)
 		return r
 	}
 	switch st, problem := x.owner(claim); {
-	case problem != nil:
+	case problem != nil && st == ownerNeedsIt:
 		r.Code, text = ReasonOwnerIndeterminate, "the snapshot cannot tell: the claim stays"
 	case st == ownerNeedsItNoMore:
 		r.Code, text = ReasonOwnerNeedsNoClaim, "is done or gone: the claim is deleted"
@@ -313,69 +281,65 @@ func (x *planner) explainOwner(claim *resourcev1.ResourceClaim, pod types.Namesp
 	return r
 }
 
-func (x *planner) explainPod(pod *corev1.Pod) []Reason {
-	self := snapshot.KeyOf(pod)
-	switch {
-	case len(pod.Spec.ResourceClaims) == 0:
-		return nil
-	case pod.DeletionTimestamp != nil:
-		return []Reason{{Field: "metadata.deletionTimestamp", Code: ReasonPodDeleting, Object: self, Message: fmt.Sprintf("pod %s is being deleted and gets nothing", self)}}
-	case !x.upstream() && podstate.Done(pod):
-		return []Reason{{Field: "status.phase", Code: ReasonPodDone, Object: self, Message: fmt.Sprintf("pod %s is done and gets nothing", self)}}
-	case x.presenceOfPod(pod) == absent:
-		return []Reason{{Field: "metadata.uid", Code: ReasonPodDeleted, Object: self, Message: fmt.Sprintf("pod %s is known to be deleted and gets nothing", self)}}
-	case pod.UID == "":
-		return []Reason{{Field: "metadata.uid", Code: ReasonPodWithoutUID, Object: self, Message: fmt.Sprintf("pod %s has no UID and gets nothing", self)}}
-	}
-	r, _ := x.planPod(pod)
-	if asksFor(r, needPod(pod.Namespace, pod.Name)) {
-		return []Reason{{Field: "metadata.uid", Code: ReasonPodUnknown, Object: self, Message: fmt.Sprintf("pod %s was seen to be deleted: the API server has to be asked for it", self)}}
-	}
-	of := entriesOf(pod)
-	of.member = x.groupOf(pod)
-	group := types.NamespacedName{Namespace: pod.Namespace, Name: of.member.name}
-	switch {
-	case asksFor(r, needPodGroup(group.Namespace, group.Name)):
-		return []Reason{{Field: "spec.schedulingGroup", Code: ReasonPodGroupUnknown, Object: group, Message: fmt.Sprintf("the API server has to be asked for PodGroup %s", group)}}
-	case of.member.problem != nil && x.upstream():
-		return []Reason{{Field: "spec.schedulingGroup", Code: ReasonPodGroupMissing, Object: group, Message: fmt.Sprintf("the pod gets nothing without PodGroup %s", group)}}
-	}
-	var reasons []Reason
-	if of.member.problem != nil {
-		reasons = append(reasons, Reason{Field: "spec.schedulingGroup", Code: ReasonPodGroupMissing, Object: group,
-			Message: fmt.Sprintf("without PodGroup %s it is not known which entries are the group's: the pod gets no new claim", group)})
-	}
-	return append(reasons, x.explainEntries(of)...)
+// why is a reason about an object.
+func why(field string, code Code, object types.NamespacedName, format string, args ...any) Reason {
+	return Reason{Field: field, Code: code, Object: object, Message: fmt.Sprintf(format, args...)}
 }
 
-// explainPodGroup says what the entries of a PodGroup come to.
-func (x *planner) explainPodGroup(g *podGroup) []Reason {
-	self := snapshot.KeyOf(g)
+// explainOwner says what the entries of a pod or PodGroup come to.
+func (x *Index) explainOwner(o owner) []Reason {
+	self, noun := o.name(), o.noun()
+	ofKind := func(pod, group Code) Code {
+		if o.isGroup() {
+			return group
+		}
+		return pod
+	}
+	presence, _ := x.presence(o.need(), o.UID)
 	switch {
-	case len(g.Spec.ResourceClaims) == 0:
+	case len(o.entries) == 0:
 		return nil
-	case g.DeletionTimestamp != nil:
-		return []Reason{{Field: "metadata.deletionTimestamp", Code: ReasonPodGroupDeleting, Object: self, Message: fmt.Sprintf("PodGroup %s is being deleted and gets nothing", self)}}
-	case x.presenceOfGroup(g) == absent:
-		return []Reason{{Field: "metadata.uid", Code: ReasonPodGroupDeleted, Object: self, Message: fmt.Sprintf("PodGroup %s is known to be deleted and gets nothing", self)}}
+	case o.DeletionTimestamp != nil:
+		return []Reason{why("metadata.deletionTimestamp", ofKind(ReasonPodDeleting, ReasonPodGroupDeleting), self,
+			"%s %s is being deleted and gets nothing", noun, self)}
+	case o.getsNothing(x.options):
+		return []Reason{why("status.phase", ReasonPodDone, self, "pod %s is done and gets nothing", self)}
+	case presence == absent:
+		return []Reason{why("metadata.uid", ofKind(ReasonPodDeleted, ReasonPodGroupDeleted), self,
+			"%s %s is known to be deleted and gets nothing", noun, self)}
 	}
-	if r, _ := x.planPodGroup(g); asksFor(r, needPodGroup(g.Namespace, g.Name)) {
-		return []Reason{{Field: "metadata.uid", Code: ReasonPodGroupUnknown, Object: self, Message: fmt.Sprintf("PodGroup %s was seen to be deleted: the API server has to be asked for it", self)}}
+	r, _ := x.planOwner(&o)
+	problem := o.invalid()
+	switch {
+	case slices.Contains(r.Needs, o.need()):
+		return []Reason{why("metadata.uid", ofKind(ReasonPodUnknown, ReasonPodGroupUnknown), self,
+			"%s %s was seen to be deleted: the API server has to be asked for it", noun, self)}
+	case problem != nil && o.isGroup():
+		return []Reason{why(problem.Field, ReasonPodGroupInvalid, self, "PodGroup %s gets nothing: %s", self, problem.Err)}
+	case problem != nil:
+		return []Reason{why(problem.Field, ReasonPodWithoutUID, self, "pod %s has no UID and gets nothing", self)}
 	}
-	if problem := g.invalid(); problem != nil {
-		return []Reason{{Field: problem.Field, Code: ReasonPodGroupInvalid, Object: self, Message: fmt.Sprintf("PodGroup %s gets nothing: %s", self, problem.Err)}}
+	o.member = x.groupOf(o.pod)
+	group := types.NamespacedName{Namespace: o.Namespace, Name: o.member.name}
+	const field = "spec.schedulingGroup"
+	switch {
+	case slices.Contains(r.Needs, needPodGroup(group.Namespace, group.Name)):
+		return []Reason{why(field, ReasonPodGroupUnknown, group, "the API server has to be asked for PodGroup %s", group)}
+	case o.member.problem != nil && x.options.upstream():
+		return []Reason{why(field, ReasonPodGroupMissing, group, "the pod gets nothing without PodGroup %s", group)}
+	case o.member.problem != nil:
+		return append([]Reason{why(field, ReasonPodGroupMissing, group,
+			"without PodGroup %s it is not known which entries are the group's: the pod gets no new claim", group)}, x.explainEntries(&o)...)
 	}
-	of := entriesOf(&g.Pod)
-	of.group = g
-	return x.explainEntries(of)
+	return x.explainEntries(&o)
 }
 
-func (x *planner) explainEntries(of entries) []Reason {
+func (x *Index) explainEntries(o *owner) []Reason {
 	var reasons []Reason
-	for i := range of.pod.Spec.ResourceClaims {
+	for i := range o.entries {
 		r := Reason{Code: ReasonClaimFailed, Message: ErrTooManyClaims.Error() + ": this one gets nothing"}
-		if of.group == nil || i < MaxPodGroupClaims || x.upstream() {
-			r = x.explainEntry(of, i)
+		if !o.isGroup() || i < MaxPodGroupClaims || x.options.upstream() {
+			r = x.explainEntry(o, i)
 		}
 		r.Field = fmt.Sprintf("spec.resourceClaims[%d]", i)
 		reasons = append(reasons, r)
@@ -383,74 +347,59 @@ func (x *planner) explainEntries(of entries) []Reason {
 	return reasons
 }
 
-// nameIn is the claim that the entry resolves to.
-func nameIn(of entries, i int) types.NamespacedName {
-	name, _ := of.claimName(i)
-	return types.NamespacedName{Namespace: of.pod.Namespace, Name: name}
-}
-
-func (x *planner) explainEntry(of entries, i int) Reason {
-	pod := of.pod
-	e := x.resolve(of, i)
-	pc := &pod.Spec.ResourceClaims[i]
+func (x *Index) explainEntry(o *owner, i int) Reason {
+	e := x.resolve(o, i)
+	name, _ := o.claimName(i)
+	claim := types.NamespacedName{Namespace: o.Namespace, Name: name}
+	if e.claim != nil {
+		claim = snapshot.KeyOf(e.claim)
+	}
 	switch e.state {
 	case entryNotNeeded:
-		return Reason{Code: ReasonClaimNotNeeded, Message: fmt.Sprintf("no claim is needed, says the %s's status", of.noun())}
+		return Reason{Code: ReasonClaimNotNeeded, Message: fmt.Sprintf("no claim is needed, says the %s's status", o.noun())}
 	case entryUnknown:
-		claim := nameIn(of, i)
-		return Reason{Code: ReasonClaimUnknown, Object: claim, Message: fmt.Sprintf("the API server has to be asked for claim %s, which the %s's status names", claim, of.noun())}
+		return why("", ReasonClaimUnknown, claim, "the API server has to be asked for claim %s, which the %s's status names", claim, o.noun())
 	case entryElsewhere:
-		claim := nameIn(of, i)
-		return Reason{Code: ReasonClaimNotInCache, Object: claim, Message: fmt.Sprintf("claim %s exists, and is reserved when the cache shows it", claim)}
+		return why("", ReasonClaimNotInCache, claim, "claim %s exists, and is reserved when the cache shows it", claim)
 	case entryWaiting:
-		group := types.NamespacedName{Namespace: pod.Namespace, Name: of.member.name}
-		return Reason{Code: ReasonClaimWaiting, Object: group, Message: fmt.Sprintf("waits for the claim of PodGroup %s, which all of its pods use", group)}
+		group := types.NamespacedName{Namespace: o.Namespace, Name: o.member.name}
+		return why("", ReasonClaimWaiting, group, "waits for the claim of PodGroup %s, which all of its pods use", group)
 	case entryMissing:
-		claim := types.NamespacedName{Namespace: pod.Namespace, Name: *pc.ResourceClaimName}
-		return Reason{Code: ReasonClaimMissing, Object: claim, Message: fmt.Sprintf("waits for claim %s, which its user has to create", claim)}
+		return why("", ReasonClaimMissing, claim, "waits for claim %s, which its user has to create", claim)
 	case entryAdopt:
-		claim := snapshot.KeyOf(e.claim)
-		return Reason{Code: ReasonClaimAdopted, Object: claim, Message: fmt.Sprintf("claim %s was created for it and is put into the %s's status", claim, of.noun())}
+		return why("", ReasonClaimAdopted, claim, "claim %s was created for it and is put into the %s's status", claim, o.noun())
 	case entryCreate:
 		template := snapshot.KeyOf(e.template)
-		return Reason{Code: ReasonClaimCreated, Object: template, Message: fmt.Sprintf("a claim is created from template %s", template)}
+		return why("", ReasonClaimCreated, template, "a claim is created from template %s", template)
 	case entryFailed:
 		return Reason{Code: ReasonClaimFailed, Message: e.problem.Error()}
 	case entryReady: // who uses it decides
 	}
-	claim := snapshot.KeyOf(e.claim)
-	r := Reason{Object: claim}
 	switch {
-	case of.group != nil:
-		r.Code, r.Message = ReasonClaimShared, fmt.Sprintf("claim %s is there for the pods of the group, whose plans reserve it", claim)
-	case x.reserved(of, e.claim):
-		r.Code, r.Message = ReasonClaimReserved, fmt.Sprintf("claim %s is reserved for the pod", claim)
-		if !isReservedFor(pod, e.claim) {
-			r.Message = fmt.Sprintf("claim %s is reserved for PodGroup %s/%s, which the pod is in", claim, pod.Namespace, of.member.name)
-		}
+	case o.isGroup():
+		return why("", ReasonClaimShared, claim, "claim %s is there for the pods of the group, whose plans reserve it", claim)
+	case isReservedFor(o.UID, e.claim):
+		return why("", ReasonClaimReserved, claim, "claim %s is reserved for the pod", claim)
+	case x.reserved(o, e.claim):
+		return why("", ReasonClaimReserved, claim, "claim %s is reserved for PodGroup %s/%s, which the pod is in", claim, o.Namespace, o.member.name)
 	case e.claim.Status.Allocation == nil:
-		r.Code, r.Message = ReasonClaimUnallocated, fmt.Sprintf("claim %s waits for the scheduler to allocate it", claim)
-	case pod.Spec.NodeName == "":
-		r.Code, r.Message = ReasonClaimUnscheduled, fmt.Sprintf("claim %s is reserved by the scheduler once the pod gets a node", claim)
-	default:
-		if x.mayBeGroups(e.claim) {
-			r.Code, r.Message = ReasonClaimFailed, fmt.Sprintf("claim %s is reserved for a PodGroup, and PodGroups are off", claim)
-			break
-		}
-		if err := refusal(e.claim); err != nil && !x.upstream() {
-			r.Code, r.Message = ReasonClaimFailed, err.Error()
-			break
-		}
-		r.Code, r.Message = ReasonClaimToBeReserved, fmt.Sprintf("claim %s is allocated, not reserved for the pod, and gets reserved", claim)
-		if g := of.member.group; g != nil {
-			switch bound, failsAt := g.binds(pc); {
-			case failsAt >= 0 && x.upstream():
-				_, reason := g.unbindable(failsAt)
-				r.Code, r.Message = ReasonClaimFailed, reason
-			case bound:
-				r.Message = fmt.Sprintf("claim %s is allocated, not reserved for PodGroup %s, and gets reserved for it", claim, snapshot.KeyOf(g))
-			}
+		return why("", ReasonClaimUnallocated, claim, "claim %s waits for the scheduler to allocate it", claim)
+	case o.node == "":
+		return why("", ReasonClaimUnscheduled, claim, "claim %s is reserved by the scheduler once the pod gets a node", claim)
+	case x.mayBeGroups(e.claim):
+		return why("", ReasonClaimFailed, claim, "claim %s is reserved for a PodGroup, and PodGroups are off", claim)
+	}
+	if err := refusal(e.claim); err != nil && !x.options.upstream() {
+		return Reason{Code: ReasonClaimFailed, Object: claim, Message: err.Error()}
+	}
+	if g := o.member.group; g != nil {
+		switch bound, failsAt := g.binds(&o.entries[i]); {
+		case failsAt >= 0 && x.options.upstream():
+			_, reason := g.unbindable(failsAt)
+			return Reason{Code: ReasonClaimFailed, Object: claim, Message: reason}
+		case bound:
+			return why("", ReasonClaimToBeReserved, claim, "claim %s is allocated, not reserved for PodGroup %s, and gets reserved for it", claim, snapshot.KeyOf(g))
 		}
 	}
-	return r
+	return why("", ReasonClaimToBeReserved, claim, "claim %s is allocated, not reserved for the pod, and gets reserved", claim)
 }

@@ -19,8 +19,8 @@ func TestExplainClaim(t *testing.T) {
 			newClaim("used", allocated, reservedFor("run")), newClaim("idle", allocated), newClaim("bare", unprotectedAllocation, reservedFor("x")),
 			newClaim("half", allocated, madeFor("x", "gpu"), consumer(resourcev1.ResourceClaimConsumerReference{Resource: "services", Name: "s", UID: "s"}), reservedFor("run", "x")),
 			newClaim("lent", madeFor("run", "gpu"), reservedFor("away")), newClaim("mine", madeFor("run", "gpu")), newClaim("orphan", madeFor("away", "gpu")), newClaim("who", madeFor("other", "gpu"))),
-		Deleted:   deletedUIDs("uid-gone"),
-		Confirmed: asked("dead", newPod("back")),
+		Deleted: deletedUIDs("uid-gone"),
+		Answers: asked("dead", "gone", newPod("back")),
 	}
 	for _, tc := range []struct {
 		claim string
@@ -93,11 +93,11 @@ func TestExplainWhatIsWrong(t *testing.T) {
 		Pods:    pods(newPod("twice"), newPod("twice"), newPod("nameless", podUID(""), wants("a", "t")), newPod("seen-to-go", wants("a", "t")), newPod("deleted", wants("a", "t"))),
 		Claims:  claims(newClaim("twice"), newClaim("twice"), newClaim("old", version("7")), newClaim("owned", madeFor("twice", "a"))),
 		Assumed: claims(newClaim("old", version("x"))),
-		Deleted: deletedUIDs("uid-seen-to-go", "uid-deleted"), Confirmed: asked("deleted"),
+		Deleted: deletedUIDs("uid-seen-to-go", "uid-deleted"), Answers: asked("deleted"),
 	}
 	for _, tc := range []struct {
 		name, reason string
-		key          Key
+		key          purekube.Key
 		code         Code
 		text         string
 		err          error
@@ -122,7 +122,7 @@ func TestExplainWhatIsWrong(t *testing.T) {
 			require.Contains(t, all, explanation)
 		})
 	}
-	for key, kind := range map[Key]string{podKey("nobody"): "Pod", claimKey("nothing"): "ResourceClaim", groupKey("none"): "PodGroup", {"job", ns, "x"}: "job", {}: ""} {
+	for key, kind := range map[purekube.Key]string{podKey("nobody"): "Pod", claimKey("nothing"): "ResourceClaim", groupKey("none"): "PodGroup", {Kind: "Job", Namespace: ns, Name: "x"}: "Job", {}: ""} {
 		explanation, err := Explain(s, key, Options{})
 		require.ErrorIs(t, err, purekube.ErrNotFound)
 		require.Empty(t, explanation.Reasons)

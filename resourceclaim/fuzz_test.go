@@ -39,16 +39,6 @@ func FuzzGenerateName(f *testing.F) {
 	})
 }
 
-// FuzzParseKey checks that what parses is what was written.
-func FuzzParseKey(f *testing.F) {
-	f.Add("pod:ml/train-0")
-	f.Fuzz(func(t *testing.T, s string) {
-		if key, err := ParseKey(s); err == nil && key.String() != s {
-			t.Fatalf("%q parses to %q", s, key)
-		}
-	})
-}
-
 // FuzzIndex checks that an Index answers as the functions do, before and after a change.
 func FuzzIndex(f *testing.F) {
 	for seed := range uint64(8) {

@@ -2,6 +2,7 @@ package resourceclaim
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"strconv"
 
@@ -68,29 +69,27 @@ func (g generator) snapshot() Snapshot {
 		}
 	}
 	if g.often() {
-		gone := map[types.UID]bool{}
+		s.Deleted = deletedUIDs()
 		for range g.IntN(3) {
-			gone[g.uid(g.podName())] = true
+			s.Deleted.Insert(g.uid(g.podName()))
 		}
-		s.Deleted = func(uid types.UID) bool { return gone[uid] }
 	}
+	s.Answers = replies{}
 	if g.often() {
-		s.Confirmed = map[types.NamespacedName]*corev1.Pod{}
 		for range g.IntN(4) {
 			name := g.podName()
-			s.Confirmed[at(name)] = nil
+			maps.Copy(s.Answers, asked(name))
 			if g.often() {
-				s.Confirmed[at(name)] = g.pod(name)
+				maps.Copy(s.Answers, asked(g.pod(name)))
 			}
 		}
 	}
 	if g.often() {
-		s.ConfirmedClaims = map[types.NamespacedName]*resourcev1.ResourceClaim{}
 		for range g.IntN(6) {
 			name := g.claimName()
-			s.ConfirmedClaims[at(name)] = nil
+			maps.Copy(s.Answers, askedClaims(name))
 			if g.often() {
-				s.ConfirmedClaims[at(name)] = g.claim(name)
+				maps.Copy(s.Answers, askedClaims(g.claim(name)))
 			}
 		}
 	}

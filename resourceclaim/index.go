@@ -1,17 +1,18 @@
 package resourceclaim
 
 import (
+	"cmp"
 	"errors"
-	"hash/maphash"
-	"iter"
 	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -32,305 +33,272 @@ import (
 //     Without takes them away. Keep one Index of what the caches show, and derive from it the one to
 //     plan with: index.With(Snapshot{Assumed: assumed.ListFor(now, index)}), which costs what is
 //     assumed.
-//   - Deleted is a function that every plan calls anew. NewIndex takes it, and With where it is not
-//     nil. It is no object, so affected keys do not tell that it has changed. The event of the
-//     deletion tells (Without), whether [DeletedPods].Add comes before or after it.
-//   - Confirmed, ConfirmedClaims and ConfirmedPodGroups stay in the Index that
-//     With(Snapshot{Confirmed: answers}) returns. Plan with that one, and go on with the one before
-//     it: so they serve the plan that asked for them and are dropped.
+//   - Deleted are UIDs: With adds them, and Without takes them away. In the handler of a pod's deletion
+//     call both, with what DeletedPods.Add of package memory takes and returns.
+//   - Answers stay in the Index that With(Snapshot{Answers: answers}) returns. Plan with that one, and go on
+//     with the one before it: so they serve the plan that asked for them and are dropped.
 type Index struct {
-	planner   planner
-	terms     terms
-	pods      *collection[corev1.Pod, *corev1.Pod]
-	claims    *collection[resourcev1.ResourceClaim, *resourcev1.ResourceClaim]
-	assumed   *collection[resourcev1.ResourceClaim, *resourcev1.ResourceClaim]
-	templates *collection[resourcev1.ResourceClaimTemplate, *resourcev1.ResourceClaimTemplate]
-	groups    *collection[podGroup, *podGroup]
-	// unusable says that there were nil or nameless objects. Every plan says so too.
-	unusable error
+	options         Options
+	terms           terms
+	pods            *persistent.Objects[corev1.Pod, *corev1.Pod]
+	claims, assumed *persistent.Objects[resourcev1.ResourceClaim, *resourcev1.ResourceClaim]
+	templates       *persistent.Objects[resourcev1.ResourceClaimTemplate, *resourcev1.ResourceClaimTemplate]
+	groups          *persistent.Objects[podGroup, *podGroup]
+	// What finds objects that refer to others is arranged when it is first asked.
+	podTerms, podUIDs        *persistent.TermIndex[corev1.Pod, *corev1.Pod]
+	claimTerms, assumedTerms *persistent.TermIndex[resourcev1.ResourceClaim, *resourcev1.ResourceClaim]
+	groupTerms               *persistent.TermIndex[podGroup, *podGroup]
+
+	answers map[purekube.Need]purekube.Answer
+	deleted *persistent.Map[types.UID, struct{}]
 }
+
+var _ purekube.Index[*Index, Snapshot, Action] = (*Index)(nil)
 
 // NewIndex arranges the snapshot, in one pass over it. The options are those of every answer.
 func NewIndex(s Snapshot, o Options) *Index {
-	t := terms{maphash.MakeSeed(), o}
 	if o.PodGroupOf == nil {
 		s.PodGroups = nil
 	}
 	x := &Index{
-		terms:     t,
-		pods:      newCollection("Pod", s.Pods, t.ofPod),
-		claims:    newCollection("ResourceClaim", s.Claims, t.ofClaim),
-		assumed:   newCollection("ResourceClaim", s.Assumed, t.ofClaim),
-		templates: newCollection("ResourceClaimTemplate", s.Templates, ofTemplate),
-		groups:    newCollection(podGroupKind, podGroupsOf(s.PodGroups), t.ofPodGroup),
+		options:   o,
+		terms:     terms{persistent.NewHash(), o},
+		pods:      persistent.NewObjects(podKind, s.Pods),
+		claims:    persistent.NewObjects(claimKind, s.Claims),
+		assumed:   persistent.NewObjects(claimKind, s.Assumed),
+		templates: persistent.NewObjects(templateKind, s.Templates),
+		groups:    persistent.NewObjects(podGroupKind, podGroupsOf(s.PodGroups)),
+		answers:   maps.Clone(s.Answers),
+		deleted:   withUIDs(persistent.NewMap[types.UID, struct{}](cmp.Compare[types.UID]), s.Deleted),
 	}
-	x.planner = planner{
-		Options: o, objects: x,
-		deleted: s.Deleted, confirmed: maps.Clone(s.Confirmed),
-		confirmedClaims: maps.Clone(s.ConfirmedClaims), confirmedPodGroups: maps.Clone(s.ConfirmedPodGroups),
-	}
-	x.unusable = x.problems().Err()
+	x.podTerms, x.podUIDs = persistent.NewTermIndex(x.pods, x.terms.ofPod), persistent.NewTermIndex(x.pods, x.terms.uidOfPod)
+	x.claimTerms, x.assumedTerms = persistent.NewTermIndex(x.claims, x.terms.ofClaim), persistent.NewTermIndex(x.assumed, x.terms.ofClaim)
+	x.groupTerms = persistent.NewTermIndex(x.groups, x.terms.ofPodGroup)
 	return x
 }
 
-// faults are the kinds of nil objects and objects without a name.
-func (x *Index) faults() [9]bool {
-	return [9]bool{
-		x.groups.nameless,
-		x.pods.missing, x.pods.nameless, x.claims.missing, x.claims.nameless,
-		x.assumed.missing, x.assumed.nameless, x.templates.missing, x.templates.nameless,
+// With returns the Index that also holds the objects of changed, each in the place of those of its
+// kind, namespace and name, and the affected keys, sorted, each once. Answers are added by Need, and
+// Deleted by UID. PodGroups count where Options.PodGroupOf is set.
+//
+// With and Without name every key whose [Outcome] in PlanAll may differ: its Result, or the text of its Err.
+//
+//   - A pod that came, changed or went: the pod if it has or had work to do. Where it came, went, was replaced or
+//     is done, the claims that name it as a consumer or as their owner, and those that it needs no more: which
+//     its entries resolve to, and the one of status.extendedResourceClaimStatus. Upstream does not look for claims that
+//     name a pod which does not name them.
+//   - A claim: the claim, and each pod and PodGroup that uses it and has or had work to do. A pod uses a claim that one
+//     of its entries resolves to, or that was generated for it or its PodGroup. For a pod that is done, the other
+//     claims that the pod uses too. Upstream does not name a claim that was deleted.
+//   - A template: the pods and PodGroups that have work to do and whose spec names it.
+//   - A PodGroup: the group and its pods, if they have or had work to do. Where it came, went or was replaced, the claims that
+//     name it as a consumer or that its entries resolve to.
+//   - An answer or a UID in Deleted: what was asked for it, and the claims that name the object.
+//
+// Nil objects and objects without a name belong to no key. They are in Err, in the error of PlanAll and in
+// that of every Plan, and name no key unless they change an outcome. Nothing takes them out of an Index again.
+//
+// It costs O(log n) for each object in changed, and what they affect; one change in
+// n/2 costs a pass over all objects.
+func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
+	n, c := *x, changes{answers: changed.Answers}
+	n.pods, c.pods = x.pods.With(changed.Pods)
+	n.claims, c.claims = x.claims.With(changed.Claims)
+	n.assumed, c.assumed = x.assumed.With(changed.Assumed)
+	n.templates, c.templates = x.templates.With(changed.Templates)
+	if x.options.PodGroupOf != nil {
+		n.groups, c.groups = x.groups.With(podGroupsOf(changed.PodGroups))
 	}
+	if len(changed.Answers) > 0 {
+		n.answers = maps.Clone(x.answers)
+		if n.answers == nil {
+			n.answers = map[purekube.Need]purekube.Answer{}
+		}
+		maps.Copy(n.answers, changed.Answers)
+	}
+	n.deleted = withUIDs(x.deleted, changed.Deleted)
+	c.deleted = changed.Deleted
+	return &n, n.follow(x, c)
+}
+
+// Without returns the Index that does not hold the objects of gone, by kind, namespace and name, nor
+// the answers and the UIDs in gone, and the affected keys, as With does. What is not there changes nothing.
+func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
+	n, c := *x, changes{answers: gone.Answers, deleted: gone.Deleted}
+	n.pods, c.pods = x.pods.Without(gone.Pods)
+	n.claims, c.claims = x.claims.Without(gone.Claims)
+	n.assumed, c.assumed = x.assumed.Without(gone.Assumed)
+	n.templates, c.templates = x.templates.Without(gone.Templates)
+	n.groups, c.groups = x.groups.Without(podGroupsOf(gone.PodGroups))
+	if len(gone.Answers) > 0 {
+		n.answers = maps.Clone(x.answers)
+		for need := range gone.Answers {
+			delete(n.answers, need)
+		}
+	}
+	for uid := range gone.Deleted {
+		n.deleted = n.deleted.Without(uid)
+	}
+	return &n, n.follow(x, c)
+}
+
+func withUIDs(known *persistent.Map[types.UID, struct{}], uids sets.Set[types.UID]) *persistent.Map[types.UID, struct{}] {
+	if len(uids) == 0 {
+		return known
+	}
+	e := known.Edit()
+	for uid := range uids {
+		e.Set(uid, struct{}{})
+	}
+	return e.Map()
 }
 
 // problems are nil objects and objects without a name.
-func (x *Index) problems() *snapshot.Problems {
-	problems := &snapshot.Problems{}
-	x.pods.note(problems)
-	x.claims.note(problems)
-	x.assumed.note(problems)
-	x.templates.note(problems)
-	x.groups.note(problems)
+func (x *Index) problems() (problems snapshot.Problems) {
+	x.pods.AddTo(&problems)
+	x.claims.AddTo(&problems)
+	x.assumed.AddTo(&problems)
+	x.templates.AddTo(&problems)
+	x.groups.AddTo(&problems)
 	return problems
+}
+
+// wholeProblems are those that belong to no key.
+func (x *Index) wholeProblems() error {
+	problems := x.problems()
+	x.templates.AddDuplicatesTo(&problems)
+	return problems.Err()
 }
 
 // Err joins what is wrong with the objects as a whole: nil ones, ones without a name, and names that
 // several pods, claims, templates or PodGroups have. The rest counts all the same. Nil and nameless objects
 // are remembered by every Index that is derived from this one.
 func (x *Index) Err() error {
-	if err := x.planner.err(); err != nil {
+	if err := x.options.err(); err != nil {
 		return err
 	}
 	problems := x.problems()
-	x.pods.noteSeveral(problems)
-	x.claims.noteSeveral(problems)
-	x.templates.noteSeveral(problems)
-	x.groups.noteSeveral(problems)
+	x.pods.AddDuplicatesTo(&problems)
+	x.claims.AddDuplicatesTo(&problems)
+	x.templates.AddDuplicatesTo(&problems)
+	x.groups.AddDuplicatesTo(&problems)
 	return problems.Err()
 }
 
 // Plan is [Plan] for the objects of the Index.
-func (x *Index) Plan(key Key) (Result, error) {
-	if err := x.planner.err(); err != nil {
+func (x *Index) Plan(key purekube.Key) (Result, error) {
+	if err := x.options.err(); err != nil {
 		return Result{}, err
 	}
-	r, err := x.planner.plan(key)
-	if x.unusable != nil {
-		err = errors.Join(err, x.unusable)
+	r, err := x.plan(key)
+	if problems := x.problems(); problems.Err() != nil {
+		err = errors.Join(err, problems.Err())
 	}
 	return r, err
 }
 
+// plan decides about one key.
+func (x *Index) plan(key purekube.Key) (Result, error) {
+	switch name := key.NamespacedName(); key.Kind {
+	case podKind:
+		if pod, twice := x.pods.Lookup(name); twice != nil {
+			return Result{}, twice
+		} else if pod != nil {
+			o := podOwner(pod)
+			return x.planOwner(&o)
+		}
+	case podGroupKind:
+		if g, twice := x.groups.Lookup(name); twice != nil {
+			return Result{}, twice
+		} else if g != nil {
+			o := groupOwner(g)
+			return x.planOwner(&o)
+		}
+	case claimKind:
+		var problems snapshot.Problems
+		for _, p := range x.versionProblems(name) {
+			problems.Add(p)
+		}
+		claim, ambiguous := x.claim(name)
+		if ambiguous {
+			problems.Add(snapshot.DuplicateError(claimKind, name))
+		}
+		if claim == nil {
+			return Result{}, problems.Err()
+		}
+		r, err := x.planClaim(claim)
+		return r, errors.Join(problems.Err(), err)
+	}
+	return Result{}, nil
+}
+
 // PlanAll is [PlanAll] for the objects of the Index.
 func (x *Index) PlanAll() ([]Outcome, error) {
-	if err := x.planner.err(); err != nil {
+	if err := x.options.err(); err != nil {
 		return nil, err
 	}
 	var out []Outcome
-	add := func(key Key, r Result, err error) {
+	add := func(kind string, name types.NamespacedName, r Result, err error) {
 		if err != nil || !r.Empty() {
-			out = append(out, Outcome{Key: key, Result: r, Err: err})
+			out = append(out, Outcome{Key: purekube.Key{Kind: kind, Namespace: name.Namespace, Name: name.Name}, Result: r, Err: err})
 		}
 	}
-	for pod := range x.pods.named.All() {
+	x.each(func(pod *corev1.Pod) {
 		if len(pod.Spec.ResourceClaims) > 0 {
-			r, err := x.planner.planPod(pod)
-			add(KeyOfPod(pod), r, err)
+			o := podOwner(pod)
+			r, err := x.planOwner(&o)
+			add(podKind, snapshot.KeyOf(pod), r, err)
 		}
-	}
-	for name := range x.pods.several.All() {
-		r, err := x.planner.podOutcome(name)
-		add(Key{PodKey, name.Namespace, name.Name}, r, err)
-	}
-	// Of a claim with assumed versions it is to be found out which counts.
-	assumed := x.assumedNames()
-	for claim := range x.claims.named.All() {
-		if len(assumed) == 0 || !assumed[snapshot.KeyOf(claim)] {
-			r, err := x.planner.planClaim(claim, nil)
-			add(KeyOfClaim(claim), r, err)
-		}
-	}
-	for name := range x.claims.several.All() {
-		assumed[name] = true
-	}
-	for name := range assumed {
-		r, err := x.planner.claimOutcome(name)
-		add(Key{ClaimKey, name.Namespace, name.Name}, r, err)
-	}
-	for g := range x.groups.named.All() {
-		r, err := x.planner.planPodGroup(g)
-		add(g.key(), r, err)
-	}
-	for name := range x.groups.several.All() {
-		r, err := x.planner.podGroupOutcome(name)
-		add(Key{PodGroupKey, name.Namespace, name.Name}, r, err)
-	}
-	slices.SortFunc(out, func(a, b Outcome) int { return compareKeys(a.Key, b.Key) })
+	}, func(claim *resourcev1.ResourceClaim) {
+		r, err := x.planClaim(claim)
+		add(claimKind, snapshot.KeyOf(claim), r, err)
+	}, func(g *podGroup) {
+		o := groupOwner(g)
+		r, err := x.planOwner(&o)
+		add(podGroupKind, snapshot.KeyOf(g), r, err)
+	}, func(key purekube.Key) {
+		r, err := x.plan(key)
+		add(key.Kind, key.NamespacedName(), r, err)
+	})
+	slices.SortFunc(out, func(a, b Outcome) int { return a.Key.Compare(b.Key) })
 	return out, x.wholeProblems()
 }
 
-// Explain is [Explain] for the objects of the Index.
-func (x *Index) Explain(key Key) (Explanation, error) {
-	if err := x.planner.err(); err != nil {
-		return Explanation{}, err
+// each calls one function for each key: pod, claim and group with the only object of a name, and other with the key
+// where it is to be found out which object counts, if any does.
+func (x *Index) each(pod func(*corev1.Pod), claim func(*resourcev1.ResourceClaim), group func(*podGroup), other func(purekube.Key)) {
+	for p := range x.pods.All() {
+		pod(p)
 	}
-	e, err := x.planner.explained(key)
-	if x.unusable != nil {
-		err = errors.Join(err, x.unusable)
+	for name := range x.pods.AmbiguousNames() {
+		other(PodKey(name.Namespace, name.Name))
 	}
-	return e, err
-}
-
-// ExplainAll is [ExplainAll] for the objects of the Index.
-func (x *Index) ExplainAll() ([]Explanation, error) {
-	if err := x.planner.err(); err != nil {
-		return nil, err
-	}
-	var out []Explanation
-	for key := range x.keys() {
-		if reasons, _, _ := x.planner.explain(key); len(reasons) > 0 {
-			out = append(out, Explanation{key, reasons})
+	special := map[types.NamespacedName]bool{}
+	if !x.options.upstream() {
+		for c := range x.assumed.AllVersions() {
+			special[snapshot.KeyOf(c)] = true
 		}
 	}
-	slices.SortFunc(out, func(a, b Explanation) int { return compareKeys(a.Key, b.Key) })
-	return out, x.wholeProblems()
-}
-
-// wholeProblems are those that belong to no key.
-func (x *Index) wholeProblems() error {
-	problems := x.problems()
-	x.templates.noteSeveral(problems)
-	return problems.Err()
-}
-
-// assumedNames are the names of claims that assumed ones may count for.
-func (x *Index) assumedNames() map[types.NamespacedName]bool {
-	names := map[types.NamespacedName]bool{}
-	if !x.planner.upstream() {
-		for claim := range x.assumed.all() {
-			names[snapshot.KeyOf(claim)] = true
+	for c := range x.claims.All() {
+		if len(special) == 0 || !special[snapshot.KeyOf(c)] {
+			claim(c)
 		}
 	}
-	return names
-}
-
-// keys are those of all objects, in no particular order.
-func (x *Index) keys() map[Key]bool {
-	keys := make(map[Key]bool, x.pods.size+x.claims.size)
-	for pod := range x.pods.all() {
-		keys[KeyOfPod(pod)] = true
+	for name := range x.claims.AmbiguousNames() {
+		special[name] = true
 	}
-	for claim := range x.claims.all() {
-		keys[KeyOfClaim(claim)] = true
+	for name := range special {
+		other(ClaimKey(name.Namespace, name.Name))
 	}
-	for claim := range x.assumed.all() {
-		keys[KeyOfClaim(claim)] = true
+	for g := range x.groups.All() {
+		group(g)
 	}
-	for g := range x.groups.all() {
-		keys[g.key()] = true
-	}
-	return keys
-}
-
-// What follows answers by name, for the planner.
-
-func (x *Index) pod(name types.NamespacedName) *corev1.Pod   { return x.pods.find(name) }
-func (x *Index) podAmbiguous(name types.NamespacedName) bool { return x.pods.ambiguous(name) }
-
-func (x *Index) podsUsing(claim types.NamespacedName) iter.Seq[*corev1.Pod] {
-	return func(yield func(*corev1.Pod) bool) {
-		for pod := range x.pods.with(x.terms.named(claimTerm, claim.Namespace, claim.Name)) {
-			if pod.Namespace == claim.Namespace && resolvesTo(pod, claim.Name) && !yield(pod) {
-				return
-			}
-		}
+	for name := range x.groups.AmbiguousNames() {
+		other(PodGroupKey(name.Namespace, name.Name))
 	}
 }
 
-func (x *Index) podGroup(name types.NamespacedName) *podGroup     { return x.groups.find(name) }
-func (x *Index) podGroupAmbiguous(name types.NamespacedName) bool { return x.groups.ambiguous(name) }
-
-func (x *Index) template(name types.NamespacedName) (template *resourcev1.ResourceClaimTemplate, ambiguous bool) {
-	return x.templates.find(name), x.templates.ambiguous(name)
-}
-
-func (x *Index) claim(name types.NamespacedName) (claim *resourcev1.ResourceClaim, position int) {
-	if x.planner.upstream() {
-		// Upstream asks its cache of own writes only when it looks for a claim to adopt.
-		return x.claims.find(name), -1
-	}
-	claim, _, _ = x.newest(name)
-	return claim, -1
-}
-
-func (x *Index) claimAmbiguous(name types.NamespacedName) bool {
-	if x.planner.upstream() {
-		return x.claims.ambiguous(name)
-	}
-	_, ambiguous, _ := x.newest(name)
-	return ambiguous
-}
-
-func (x *Index) writtenClaim(name types.NamespacedName) *resourcev1.ResourceClaim {
-	claim, _, _ := x.newest(name)
-	return claim
-}
-
-func (x *Index) versionProblems(name types.NamespacedName) []*purekube.ObjectError {
-	if x.planner.upstream() {
-		return nil
-	}
-	_, _, problems := x.newest(name)
-	return problems
-}
-
-// newest is the claim that counts among the listed one of that name and the assumed ones.
-func (x *Index) newest(name types.NamespacedName) (claim *resourcev1.ResourceClaim, ambiguous bool, problems []*purekube.ObjectError) {
-	if x.claims.ambiguous(name) {
-		return nil, true, nil
-	}
-	listed := x.claims.find(name)
-	if x.assumed.size == 0 {
-		return listed, false, nil
-	}
-	assumed := x.assumed.versions(name)
-	if assumed == nil {
-		return listed, false, nil
-	}
-	claim, known, problems := newestOf(listed, assumed)
-	if !known {
-		return nil, true, problems
-	}
-	return claim, false, problems
-}
-
-func (x *Index) generatedClaim(key generatedFor) (claim *resourcev1.ResourceClaim, ambiguous *types.NamespacedName) {
-	term := x.terms.uid(ownerTerm, key.owner)
-	consider := func(c *resourcev1.ResourceClaim) {
-		name := snapshot.KeyOf(c)
-		newest, unknown, _ := x.newest(name)
-		if unknown {
-			newest = c
-		}
-		if of, ok := owningEntry(newest); !ok || of != key {
-			return
-		}
-		switch {
-		case unknown && (ambiguous == nil || name.Name < ambiguous.Name):
-			ambiguous = &name
-		case !unknown && (claim == nil || preferred(newest, claim)):
-			claim = newest
-		}
-	}
-	for c := range x.claims.with(term) {
-		consider(c)
-	}
-	if x.assumed.size > 0 {
-		for c := range x.assumed.with(term) {
-			consider(c)
-		}
-	}
-	if ambiguous != nil {
-		return nil, ambiguous
-	}
-	return claim, nil
+// ListedClaims returns the claims of that name that Snapshot.Claims had; several if it had several.
+func (x *Index) ListedClaims(name types.NamespacedName) []*resourcev1.ResourceClaim {
+	return slices.Clone(x.claims.Versions(name))
 }

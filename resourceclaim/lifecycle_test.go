@@ -202,7 +202,7 @@ func randomLife(t *testing.T, seed uint64, podsLead, byEvents, withGroups bool) 
 					require.Equal(t, group.UID, owner, "all pods of the group share its claim")
 					continue
 				}
-				require.True(t, isForPod(p, server.claims[name]))
+				require.True(t, isForPod(p.Namespace, p.UID, server.claims[name]))
 			}
 		}
 	}

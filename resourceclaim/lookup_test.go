@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 )
@@ -21,10 +19,10 @@ func TestD28_NamedClaimIsLookedUp(t *testing.T) {
 		byDefault, v136, v137 string
 	}{
 		{"not asked", "a lagging cache proves nothing", Snapshot{}, asks, makes, asks},
-		{"not found", "it is gone", Snapshot{ConfirmedClaims: askedClaims("c")}, makes, makes, makes},
-		{"another pod's", "the named claim is not the pod's", Snapshot{ConfirmedClaims: askedClaims(newClaim("c", madeFor("q", "gpu")))}, makes, makes, makes},
-		{"in another namespace", "an answer from elsewhere is not the claim", Snapshot{ConfirmedClaims: map[types.NamespacedName]*resourcev1.ResourceClaim{at("c"): newClaim("c", madeFor("p", "gpu"), inNamespace("other"))}}, makes, makes, makes},
-		{"there", "upstream reserves what its cache shows, and nothing else", Snapshot{ConfirmedClaims: askedClaims(mine)}, reserves, makes, rests},
+		{"not found", "it is gone", Snapshot{Answers: askedClaims("c")}, makes, makes, makes},
+		{"another pod's", "the named claim is not the pod's", Snapshot{Answers: askedClaims(newClaim("c", madeFor("q", "gpu")))}, makes, makes, makes},
+		{"in another namespace", "an answer from elsewhere is not the claim", Snapshot{Answers: askedClaims(newClaim("c", madeFor("p", "gpu"), inNamespace("other")))}, makes, makes, makes},
+		{"there", "upstream reserves what its cache shows, and nothing else", Snapshot{Answers: askedClaims(mine)}, reserves, makes, rests},
 		{"written by ourselves", "one's own write is known, and upstream's cache of them is not asked by its reservations", Snapshot{Assumed: claims(mine)}, reserves, "adopts", rests},
 		{"written by ourselves for another", "the named claim is not the pod's", Snapshot{Assumed: claims(newClaim("c", madeFor("q", "gpu")))}, makes, makes, makes},
 		{"in the cache", "there is nothing to ask", Snapshot{Claims: claims(mine)}, reserves, reserves, reserves},
@@ -100,12 +98,12 @@ func TestLookUpsComeFirst(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []purekube.Need{needClaim(ns, "c2")}, r.Needs, "upstream asks for one after the other")
 
-	s.ConfirmedClaims = askedClaims("c2")
+	s.Answers = askedClaims("c2")
 	r, _ = Plan(s, podKey("p"), Options{})
 	require.Equal(t, []purekube.Need{needClaim(ns, "c1")}, r.Needs)
 	require.Empty(t, r.Actions, "one that is left is enough")
 
-	s.ConfirmedClaims = askedClaims(newClaim("c1", madeFor("p", "a")), "c2")
+	s.Answers = askedClaims(newClaim("c1", madeFor("p", "a")), "c2")
 	r, err = Plan(s, podKey("p"), Options{})
 	require.ErrorIs(t, err, ErrTemplateNotFound)
 	require.Equal(t, []string{"CreateClaim ml/p b: p-b-*", "CreateClaim ml/p c: p-c-*", "SetClaimStatuses ml/p: a=c1, b pending, c pending"}, lines(r.Actions))
@@ -134,7 +132,7 @@ func TestExplainLookUp(t *testing.T) {
 	require.Equal(t, []Reason{{Field: "spec.resourceClaims[0]", Code: ReasonClaimUnknown, Object: at("c"),
 		Message: "the API server has to be asked for claim ml/c, which the pod's status names"}}, e.Reasons)
 
-	s.ConfirmedClaims = askedClaims(newClaim("c", madeFor("p", "gpu")))
+	s.Answers = askedClaims(newClaim("c", madeFor("p", "gpu")))
 	e, err = Explain(s, podKey("p"), Options{MatchUpstream: purekube.V1_37})
 	require.NoError(t, err)
 	require.Equal(t, ReasonClaimNotInCache, e.Reasons[0].Code)

@@ -2,12 +2,15 @@ package resourceclaim
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
 )
 
 // noUID stands for the UID of a pod that has none yet. No object has it: it is not valid.
@@ -32,7 +35,7 @@ const noUID types.UID = "\x00"
 // Of a pod that is in a PodGroup of the snapshot the claims of the group are materialized as well,
 // unless the snapshot has them: put those of one pod into the snapshot for the next one. A group
 // that does not exist yet needs a UID that the caller makes up. A group that neither PodGroups nor
-// ConfirmedPodGroups has counts as one that nobody has.
+// Answers has counts as one that nobody has.
 //
 // The error is that of Plan. The entries that it is not about are materialized all the same. A
 // pod that needs no claims, because it is done for example, gives none. A nil pod gives nil.
@@ -84,16 +87,20 @@ func materializeGroup(s *Snapshot, pod *corev1.Pod, name func(podClaim string) s
 	if o.PodGroupOf == nil || o.PodGroupOf(pod) == "" {
 		return nil, nil
 	}
-	key := Key{PodGroupKey, pod.Namespace, o.PodGroupOf(pod)}
+	key := PodGroupKey(pod.Namespace, o.PodGroupOf(pod))
 	group := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
-	answer, asked := s.ConfirmedPodGroups[group]
+	need := needPodGroup(group.Namespace, group.Name)
+	answer, asked := s.Answers[need]
 	if !asked {
-		s.ConfirmedPodGroups = map[types.NamespacedName]*PodGroup{group: nil}
+		s.Answers = maps.Clone(s.Answers)
+		if s.Answers == nil {
+			s.Answers = map[purekube.Need]purekube.Answer{}
+		}
+		s.Answers[need] = purekube.Answer{}
 	}
 	// The status may name claims that the snapshot does not have: a simulation has them all.
 	s.PodGroups = slices.Clone(s.PodGroups)
-	if answer != nil && !slices.ContainsFunc(s.PodGroups, func(g PodGroup) bool { return KeyOfPodGroup(&g) == key }) {
-		g := *answer
+	if g, ok := answer.Object.(PodGroup); ok && answer.Err == nil && !slices.ContainsFunc(s.PodGroups, func(g PodGroup) bool { return KeyOfPodGroup(&g) == key }) {
 		g.Namespace, g.Name = key.Namespace, key.Name
 		s.PodGroups = append(s.PodGroups, g)
 	}

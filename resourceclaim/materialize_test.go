@@ -2,6 +2,7 @@ package resourceclaim
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -185,15 +186,15 @@ func TestMaterializePodsOfAGroup(t *testing.T) {
 	_, _, err = Materialize(Snapshot{Templates: s.Templates}, pod("p2"), nil, grouped)
 	require.ErrorIs(t, err, ErrPodGroupNotFound)
 
-	claims, _, err := Materialize(Snapshot{Templates: s.Templates, ConfirmedPodGroups: askedGroups(g)}, pod("p2"), nil, grouped)
+	claims, _, err := Materialize(Snapshot{Templates: s.Templates, Answers: askedGroups(g)}, pod("p2"), nil, grouped)
 	require.NoError(t, err)
 	require.Len(t, claims, 2, "an answer serves as well as a group of the cache")
 	nameless := g
 	nameless.Namespace, nameless.Name = "", ""
-	claims, _, err = Materialize(Snapshot{Templates: s.Templates, ConfirmedPodGroups: map[types.NamespacedName]*PodGroup{at("g"): &nameless}}, pod("p2"), nil, grouped)
+	claims, _, err = Materialize(Snapshot{Templates: s.Templates, Answers: replies{needPodGroup(ns, "g"): {Object: nameless}}}, pod("p2"), nil, grouped)
 	require.NoError(t, err)
 	require.Len(t, claims, 2, "it was asked for by that name")
-	claims, _, err = Materialize(Snapshot{PodGroups: []PodGroup{g}, Templates: s.Templates, ConfirmedPodGroups: askedGroups(g)}, pod("p2"), nil, grouped)
+	claims, _, err = Materialize(Snapshot{PodGroups: []PodGroup{g}, Templates: s.Templates, Answers: askedGroups(g)}, pod("p2"), nil, grouped)
 	require.NoError(t, err)
 	require.Len(t, claims, 2, "a group of the cache that was looked up is one group")
 	notNeeded := newGroup("g", groupWants("gpu", "t"))
@@ -211,7 +212,7 @@ func TestMaterializeIsWhatPlansComeTo(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 8))
 		g := generator{Rand: r, sane: true}
 		s := g.withGroups(Snapshot{Templates: templates(newTemplate("t0"), newTemplate("t1")), Claims: g.snapshot().Claims})
-		s.ConfirmedPodGroups = nil
+		s.Answers = nil
 		pod := g.pod("p9")
 		pod.UID, pod.DeletionTimestamp, pod.Spec.NodeName = "uid-p9", nil, ""
 		s.Pods = []*corev1.Pod{pod}
@@ -222,14 +223,14 @@ func TestMaterializeIsWhatPlansComeTo(t *testing.T) {
 		with := s
 		with.Pods = []*corev1.Pod{withoutTemplateStatuses(pod)}
 		with.PodGroups = copyGroups(s.PodGroups)
-		with.ConfirmedClaims, with.ConfirmedPodGroups = map[types.NamespacedName]*resourcev1.ResourceClaim{}, askedGroups("g0", "g1", "g2")
+		with.Answers = askedGroups("g0", "g1", "g2")
 		var made []*resourcev1.ResourceClaim
-		failed := map[Key]bool{}
-		for _, key := range []Key{groupKey(groupOfLabel(pod)), groupKey(groupOfLabel(pod)), KeyOfPod(pod), KeyOfPod(pod)} {
+		failed := map[purekube.Key]bool{}
+		for _, key := range []purekube.Key{groupKey(groupOfLabel(pod)), groupKey(groupOfLabel(pod)), KeyOfPod(pod), KeyOfPod(pod)} {
 			result, err := Plan(with, key, grouped)
 			if len(result.Needs) > 0 { // nothing else exists
 				for _, n := range result.Needs {
-					with.ConfirmedClaims[at(n.Name)] = nil
+					maps.Copy(with.Answers, askedClaims(n.Name))
 				}
 				result, err = Plan(with, key, grouped)
 				require.Empty(t, result.Needs, "seed %d", seed)
@@ -249,7 +250,7 @@ func TestMaterializeIsWhatPlansComeTo(t *testing.T) {
 						c := claim.(*resourcev1.ResourceClaim)
 						a = a.WithCreated(c.Annotations[PodClaimAnnotation], c.Name)
 					}
-					if key.Kind == PodKey {
+					if key.Kind == podKind {
 						with.Pods = []*corev1.Pod{a.Apply(with.Pods[0])}
 						continue
 					}

@@ -70,11 +70,10 @@ func TestUnusedClaimsBeingDeletedAskForNothing(t *testing.T) {
 
 			_, affected := x.With(Snapshot{Pods: pods(labeled)})
 			require.Empty(t, affected, "a label of a pod that is done changes nothing")
-			require.Empty(t, AffectedByPod(Snapshot{Pods: pods(labeled), Claims: tc.claims}, done, labeled, Options{}))
 			if tc.needs > 0 {
 				return
 			}
-			for name, e := range map[string]podEvent{"done": {running, done}, "deleted": {done, nil}, "created": {nil, done}} {
+			for name, e := range map[string]struct{ oldPod, newPod *corev1.Pod }{"done": {running, done}, "deleted": {done, nil}, "created": {nil, done}} {
 				before := Snapshot{Claims: tc.claims}
 				if e.oldPod != nil {
 					before.Pods = pods(e.oldPod)
@@ -89,9 +88,8 @@ func TestUnusedClaimsBeingDeletedAskForNothing(t *testing.T) {
 					_, affected = x.Without(Snapshot{Pods: before.Pods})
 				}
 				require.Empty(t, affected, name)
-				require.Empty(t, AffectedByPod(after, e.oldPod, e.newPod, Options{}), name)
 			}
-			_, affected = x.With(Snapshot{Confirmed: asked("done")})
+			_, affected = x.With(Snapshot{Answers: asked("done")})
 			require.Empty(t, affected, "nor does an answer about their owner")
 		})
 	}
@@ -167,12 +165,12 @@ func possible(s Snapshot, need purekube.Need) (answers []func(*Snapshot)) {
 	}
 	switch need.Kind {
 	case "Pod":
-		answers = append(answers, func(s *Snapshot) { s.Confirmed[name] = nil })
+		answers = append(answers, func(s *Snapshot) { maps.Copy(s.Answers, asked(name.Name)) })
 		for _, uid := range uids {
-			answers = append(answers, func(s *Snapshot) { s.Confirmed[name] = newPod(name.Name, podUID(uid)) })
+			answers = append(answers, func(s *Snapshot) { maps.Copy(s.Answers, asked(newPod(name.Name, podUID(uid)))) })
 		}
 	case "PodGroup":
-		answers = append(answers, func(s *Snapshot) { s.ConfirmedPodGroups[name] = nil })
+		answers = append(answers, func(s *Snapshot) { maps.Copy(s.Answers, askedGroups(name.Name)) })
 		var entries []corev1.PodResourceClaim
 		for _, p := range s.Pods {
 			if groupOfLabel(p) == name.Name {
@@ -180,17 +178,19 @@ func possible(s Snapshot, need purekube.Need) (answers []func(*Snapshot)) {
 			}
 		}
 		for _, uid := range uids {
-			none, all := newGroup(name.Name).uid(uid), newGroup(name.Name, entries...).uid(uid)
-			answers = append(answers, func(s *Snapshot) { s.ConfirmedPodGroups[name] = &none }, func(s *Snapshot) { s.ConfirmedPodGroups[name] = &all })
+			none, every := newGroup(name.Name).uid(uid), newGroup(name.Name, entries...).uid(uid)
+			answers = append(answers, func(s *Snapshot) { maps.Copy(s.Answers, askedGroups(none)) }, func(s *Snapshot) { maps.Copy(s.Answers, askedGroups(every)) })
 		}
 	case "ResourceClaim":
-		answers = append(answers, func(s *Snapshot) { s.ConfirmedClaims[name] = nil })
+		answers = append(answers, func(s *Snapshot) { maps.Copy(s.Answers, askedClaims(name.Name)) })
 		for _, p := range s.Pods {
-			answers = append(answers, func(s *Snapshot) { s.ConfirmedClaims[name] = newClaim(name.Name, ownedBy(p.Name, p.UID), allocated) })
+			answers = append(answers, func(s *Snapshot) {
+				maps.Copy(s.Answers, askedClaims(newClaim(name.Name, ownedBy(p.Name, p.UID), allocated)))
+			})
 		}
 		for _, g := range s.PodGroups {
 			answers = append(answers, func(s *Snapshot) {
-				s.ConfirmedClaims[name] = newClaim(name.Name, ofGroup(g.Name, g.UID, "e0"), allocated)
+				maps.Copy(s.Answers, askedClaims(newClaim(name.Name, ofGroup(g.Name, g.UID, "e0"), allocated)))
 			})
 		}
 	}
@@ -199,14 +199,14 @@ func possible(s Snapshot, need purekube.Need) (answers []func(*Snapshot)) {
 
 // decides reports whether the answer to this Need makes a difference to what is done in the end, for one of the
 // API servers that there can be.
-func decides(s Snapshot, key Key, o Options, this purekube.Need, r *rand.Rand) bool {
+func decides(s Snapshot, key purekube.Key, o Options, this purekube.Need, r *rand.Rand) bool {
 	for range 200 {
 		server := map[purekube.Need]int{} // the answer to each Need
 		found := map[string]bool{}
 		for i := range possible(s, this) {
 			server[this] = i
 			answered := s
-			answered.Confirmed, answered.ConfirmedPodGroups, answered.ConfirmedClaims = maps.Clone(s.Confirmed), maps.Clone(s.ConfirmedPodGroups), maps.Clone(s.ConfirmedClaims)
+			answered.Answers = maps.Clone(s.Answers)
 			result, err := Plan(answered, key, o)
 			for len(result.Needs) > 0 {
 				for _, n := range result.Needs {
@@ -228,7 +228,7 @@ func decides(s Snapshot, key Key, o Options, this purekube.Need, r *rand.Rand) b
 }
 
 // inWords is what a pod's plan is about.
-func inWords(s Snapshot, key Key) (text []string) {
+func inWords(s Snapshot, key purekube.Key) (text []string) {
 	for _, p := range s.Pods {
 		if KeyOfPod(p) == key {
 			text = append(text, fmt.Sprintf("node %q group %q entries %v statuses %v", p.Spec.NodeName, groupOfLabel(p), p.Spec.ResourceClaims, p.Status.ResourceClaimStatuses))
@@ -249,16 +249,16 @@ func TestEveryNeedDecides(t *testing.T) {
 		if r.IntN(2) == 0 {
 			s, o = generator{r, true}.withGroups(s), grouped
 		}
-		s.Confirmed, s.ConfirmedPodGroups, s.ConfirmedClaims = map[types.NamespacedName]*corev1.Pod{}, map[types.NamespacedName]*PodGroup{}, map[types.NamespacedName]*resourcev1.ResourceClaim{}
+		s.Answers = replies{}
 		outcomes, _ := PlanAll(s, o)
 		for _, outcome := range outcomes {
 			for _, n := range outcome.Result.Needs {
 				require.True(t, decides(s, outcome.Key, o, n, r), "%s asks for %v, on account of %v", outcome.Key, n, inWords(s, outcome.Key))
-				needs[string(outcome.Key.Kind)+" "+n.Kind]++
+				needs[outcome.Key.Kind+" "+n.Kind]++
 			}
 		}
 	})
-	for _, kind := range []string{"claim Pod", "claim PodGroup", "pod Pod", "pod PodGroup", "pod ResourceClaim", "podgroup ResourceClaim"} {
+	for _, kind := range []string{"ResourceClaim Pod", "ResourceClaim PodGroup", "Pod Pod", "Pod PodGroup", "Pod ResourceClaim", "PodGroup ResourceClaim"} {
 		require.NotZero(t, needs[kind], kind)
 	}
 }

@@ -2,12 +2,14 @@ package resourceclaim
 
 import (
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -22,8 +24,8 @@ var now = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 
 func at(name string) types.NamespacedName { return types.NamespacedName{Namespace: ns, Name: name} }
 
-func podKey(name string) Key   { return Key{PodKey, ns, name} }
-func claimKey(name string) Key { return Key{ClaimKey, ns, name} }
+func podKey(name string) purekube.Key   { return PodKey(ns, name) }
+func claimKey(name string) purekube.Key { return ClaimKey(ns, name) }
 
 type podOption func(*corev1.Pod)
 
@@ -198,46 +200,96 @@ var modes = []struct {
 	options Options
 }{{"default", Options{}}, {"upstream", Options{MatchUpstream: purekube.V1_36}}}
 
-func deletedUIDs(uids ...types.UID) func(types.UID) bool {
-	return func(uid types.UID) bool {
-		for _, u := range uids {
-			if u == uid {
-				return true
-			}
-		}
-		return false
-	}
-}
+func deletedUIDs(uids ...types.UID) sets.Set[types.UID] { return sets.New(uids...) }
 
-func asked(answers ...any) map[types.NamespacedName]*corev1.Pod {
-	out := map[types.NamespacedName]*corev1.Pod{}
+// replies are the API server's answers.
+type replies = map[purekube.Need]purekube.Answer
+
+// asked are answers about pods: a name was not found.
+func asked(answers ...any) replies {
+	out := replies{}
 	for _, a := range answers {
 		switch a := a.(type) {
 		case string:
-			out[at(a)] = nil
+			out[needPod(ns, a)] = purekube.Answer{}
 		case *corev1.Pod:
-			out[at(a.Name)] = a
+			out[needPod(ns, a.Name)] = purekube.Answer{Object: a}
 		default:
 			panic(fmt.Sprintf("%T", a))
 		}
+	}
+	return out
+}
+
+// noneFound are answers about pods, none of which was found.
+func noneFound(names ...string) replies {
+	out := replies{}
+	for _, name := range names {
+		maps.Copy(out, asked(name))
+	}
+	return out
+}
+
+// uidsOf are the UIDs of pods of these names.
+func uidsOf(names ...string) sets.Set[types.UID] {
+	out := deletedUIDs()
+	for _, name := range names {
+		out.Insert(newPod(name).UID)
 	}
 	return out
 }
 
 // askedClaims are answers about claims: a name was not found.
-func askedClaims(answers ...any) map[types.NamespacedName]*resourcev1.ResourceClaim {
-	out := map[types.NamespacedName]*resourcev1.ResourceClaim{}
+func askedClaims(answers ...any) replies {
+	out := replies{}
 	for _, a := range answers {
 		switch a := a.(type) {
 		case string:
-			out[at(a)] = nil
+			out[needClaim(ns, a)] = purekube.Answer{}
 		case *resourcev1.ResourceClaim:
-			out[at(a.Name)] = a
+			out[needClaim(ns, a.Name)] = purekube.Answer{Object: a}
 		default:
 			panic(fmt.Sprintf("%T", a))
 		}
 	}
 	return out
+}
+
+// askedGroups are answers about PodGroups: a name was not found.
+func askedGroups(answers ...any) replies {
+	out := replies{}
+	for _, a := range answers {
+		switch a := a.(type) {
+		case string:
+			out[needPodGroup(ns, a)] = purekube.Answer{}
+		case PodGroup:
+			out[needPodGroup(ns, a.Name)] = purekube.Answer{Object: a}
+		}
+	}
+	return out
+}
+
+// all are the answers of several.
+func all(sets ...replies) replies {
+	out := replies{}
+	for _, set := range sets {
+		maps.Copy(out, set)
+	}
+	return out
+}
+
+// podAnswer is the answer about a pod, nil if it was not found.
+func podAnswer(s Snapshot, name string) (pod *corev1.Pod, asked bool) {
+	answer, asked := s.Answers[needPod(ns, name)]
+	pod, _ = answer.Object.(*corev1.Pod)
+	return pod, asked
+}
+
+// claimAnswer is the answer about a claim, nil if it was not found.
+func claimAnswer(s Snapshot, name string) (claim *resourcev1.ResourceClaim, asked bool) {
+	answer, asked := s.Answers[needClaim(ns, name)]
+	claim, _ = answer.Object.(*resourcev1.ResourceClaim)
+	return claim, asked
 }
 
 // annotated ties a claim to an entry of its pod.
@@ -245,4 +297,10 @@ func annotated(entry string) claimOption {
 	return func(c *resourcev1.ResourceClaim) {
 		c.Annotations = map[string]string{PodClaimAnnotation: entry}
 	}
+}
+
+// resolvesTo reports whether one of the pod's entries resolves to the claim of that name.
+func resolvesTo(pod *corev1.Pod, claim string) bool {
+	o := podOwner(pod)
+	return o.resolvesTo(types.NamespacedName{Namespace: pod.Namespace, Name: claim})
 }

@@ -16,7 +16,7 @@ var hostileNames = []string{"../../../../../../api/v1/namespaces/prod/pods/db-0"
 // the others are released all the same. Upstream's client refuses the name, which ends the pass.
 func TestConsumerThatNoPathCanHoldIsNoNeed(t *testing.T) {
 	for _, name := range hostileNames {
-		s := Snapshot{Now: now, Claims: claims(newClaim("c", allocated, protected, reservedFor("gone", name))), Confirmed: asked("gone")}
+		s := Snapshot{Now: now, Claims: claims(newClaim("c", allocated, protected, reservedFor("gone", name))), Answers: asked("gone")}
 		r, err := Plan(s, claimKey("c"), Options{})
 		require.ErrorIs(t, err, purekube.ErrPathSegment)
 		var problem *purekube.ObjectError

@@ -1,6 +1,7 @@
 package resourceclaim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,12 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // PodGroup is what this package reads of a PodGroup of scheduling.k8s.io. It is not the API's own
@@ -38,7 +37,6 @@ type PodGroup struct {
 const MaxPodGroupClaims = 4
 
 const (
-	podGroupKind       = "PodGroup"
 	podGroupResource   = "podgroups"
 	schedulingGroup    = "scheduling.k8s.io"
 	podGroupAPIVersion = schedulingGroup + "/v1beta1"
@@ -59,98 +57,28 @@ var (
 	ErrAPIVersion = errors.New("not a version of " + schedulingGroup)
 )
 
-// podGroup is a [PodGroup] with its fields where a pod has them: its claims are generated as a pod's
-// are.
+// podGroup is a [PodGroup] as an object among others.
 type podGroup struct {
-	corev1.Pod
+	metav1.ObjectMeta
 	apiVersion string
+	entries    []corev1.PodResourceClaim
+	statuses   []corev1.PodResourceClaimStatus
 }
 
 func podGroupsOf(groups []PodGroup) []*podGroup {
-	all := make([]podGroup, len(groups))
 	out := make([]*podGroup, len(groups))
 	for i := range groups {
-		all[i] = podGroupOf(&groups[i])
-		out[i] = &all[i]
-	}
-	return out
-}
-
-func podGroupOf(g *PodGroup) podGroup {
-	out := podGroup{apiVersion: g.APIVersion}
-	out.Namespace, out.Name, out.UID = g.Namespace, g.Name, g.UID
-	if g.Deleting {
-		out.DeletionTimestamp = &metav1.Time{}
-	}
-	out.Spec.ResourceClaims = g.ResourceClaims
-	out.Status.ResourceClaimStatuses = g.ResourceClaimStatuses
-	if out.apiVersion == "" {
-		out.apiVersion = podGroupAPIVersion
-	}
-	return out
-}
-
-// versioned reports whether the group's requests can be made.
-func (g *podGroup) versioned() bool {
-	version, _ := schema.ParseGroupVersion(g.apiVersion) // what does not parse is of no group
-	return version.Group == schedulingGroup && version.Version != ""
-}
-
-// planPodGroup decides about one PodGroup: create the claims that its members share and write their
-// names into its status (syncPodGroup in upstream's controller.go). They are reserved for it by its
-// pods' plans.
-func (x *planner) planPodGroup(g *podGroup) (r Result, err error) {
-	if len(g.Spec.ResourceClaims) == 0 || g.DeletionTimestamp != nil {
-		return r, nil
-	}
-	switch x.presenceOfGroup(g) {
-	case present:
-		return x.planPresentPodGroup(g)
-	case doubtful:
-		// D-37: the group is asked for if there is anything to do for it.
-		if would, problem := x.planPresentPodGroup(g); problem != nil || !would.Empty() {
-			need := needPodGroup(g.Namespace, g.Name)
-			if problem := snapshot.CheckNeed(need); problem != nil {
-				return r, problem
-			}
-			r.Needs = append(r.Needs, need)
+		g := &groups[i]
+		out[i] = &podGroup{
+			ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: g.Name, UID: g.UID},
+			apiVersion: cmp.Or(g.APIVersion, podGroupAPIVersion), entries: g.ResourceClaims, statuses: g.ResourceClaimStatuses,
 		}
-	case absent: // D-21: its claims would have to be taken back.
+		if g.Deleting {
+			out[i].DeletionTimestamp = &metav1.Time{}
+		}
 	}
-	return r, nil
+	return out
 }
-
-// planPresentPodGroup is planPodGroup for a group that is there.
-func (x *planner) planPresentPodGroup(g *podGroup) (r Result, err error) {
-	var problems snapshot.Problems
-	if problem := g.invalid(); problem != nil {
-		problems.Add(problem)
-		return r, problems.Err()
-	}
-	of := entriesOf(&g.Pod)
-	of.group = g
-	_, work := x.generateAll(of, nil, &r, &problems)
-	if work.ended || len(r.Needs) > 0 {
-		return asksFirst(r), problems.Err()
-	}
-	if work.statuses() {
-		r.Actions = append(r.Actions, x.setStatuses(of, work))
-	}
-	return r, problems.Err()
-}
-
-// invalid is why nothing can be planned for the group, or nil.
-func (g *podGroup) invalid() *purekube.ObjectError {
-	switch {
-	case g.UID == "":
-		return podGroupError(snapshot.KeyOf(g), "metadata.uid", ErrNoUID)
-	case !g.versioned():
-		return podGroupError(snapshot.KeyOf(g), "apiVersion", ErrAPIVersion)
-	}
-	return nil
-}
-
-func (g *podGroup) key() Key { return Key{PodGroupKey, g.Namespace, g.Name} }
 
 // binds reports whether the pod's entry is one of the group's: name, claim and template all match
 // (BindTo in k8s.io/dynamic-resource-allocation/resourceclaim). failsAt is the position of an entry of
@@ -158,8 +86,8 @@ func (g *podGroup) key() Key { return Key{PodGroupKey, g.Namespace, g.Name} }
 // there is none.
 func (g *podGroup) binds(pc *corev1.PodResourceClaim) (bound bool, failsAt int) {
 	failsAt = -1
-	for i := range g.Spec.ResourceClaims {
-		switch gc := &g.Spec.ResourceClaims[i]; {
+	for i := range g.entries {
+		switch gc := &g.entries[i]; {
 		case gc.ResourceClaimName == nil && gc.ResourceClaimTemplateName == nil:
 			if failsAt < 0 {
 				failsAt = i
@@ -174,31 +102,9 @@ func (g *podGroup) binds(pc *corev1.PodResourceClaim) (bound bool, failsAt int) 
 
 // unbindable is upstream's failure at that entry of the group, for one of its pods, and the text of it.
 func (g *podGroup) unbindable(i int) (problem *purekube.ObjectError, reason string) {
-	of := entries{pod: &g.Pod, group: g}
-	reason = fmt.Sprintf("PodGroup %s/%s claim %s: %v", g.Namespace, g.Name, g.Spec.ResourceClaims[i].Name, ErrUnsupported)
-	return of.problem(i, "", ErrUnsupported), reason
-}
-
-// owningPodGroup is the PodGroup that controls the claim, whatever the version of its API.
-func owningPodGroup(claim metav1.Object) (name string, uid types.UID, ok bool) {
-	owner := metav1.GetControllerOfNoCopy(claim)
-	if owner == nil || !isPodGroupOwner(owner) {
-		return "", "", false
-	}
-	return owner.Name, owner.UID, true
-}
-
-func isPodGroupOwner(owner *metav1.OwnerReference) bool {
-	if owner.Kind != podGroupKind {
-		return false
-	}
-	version, _ := schema.ParseGroupVersion(owner.APIVersion) // what does not parse is of no group
-	return version.Group == schedulingGroup
-}
-
-// isPodGroup reports whether the consumer is a PodGroup.
-func isPodGroup(consumer *resourcev1.ResourceClaimConsumerReference) bool {
-	return consumer.APIGroup == schedulingGroup && consumer.Resource == podGroupResource
+	o := groupOwner(g)
+	reason = fmt.Sprintf("PodGroup %s/%s claim %s: %v", g.Namespace, g.Name, g.entries[i].Name, ErrUnsupported)
+	return o.entryProblem(i, "", ErrUnsupported), reason
 }
 
 // membership is what is known about the PodGroup that a pod is in.
@@ -210,6 +116,8 @@ type membership struct {
 	// decisive is set where it is not known whether there is a group. It becomes true when something
 	// depends on that, so that the API server has to be asked.
 	decisive *bool
+	// noAnswer says why an answer of the API server about the group is none.
+	noAnswer *purekube.ObjectError
 	// problem says why there is no group although that is known.
 	problem error
 }
@@ -224,34 +132,33 @@ func (m membership) consult() {
 // decides reports whether the API server has to be asked for the group.
 func (m membership) decides() bool { return m.decisive != nil && *m.decisive }
 
-// groupOf finds the PodGroup of a pod.
-func (x *planner) groupOf(pod *corev1.Pod) membership {
-	if x.PodGroupOf == nil {
-		return membership{}
-	}
-	m := membership{name: x.PodGroupOf(pod)}
+// groupOf finds the PodGroup of a pod; nil is in none.
+func (x *Index) groupOf(pod *corev1.Pod) membership {
+	m := membership{name: x.options.groupName(pod)}
 	if m.name == "" {
 		return m
 	}
 	key := types.NamespacedName{Namespace: pod.Namespace, Name: m.name}
-	if x.podGroupAmbiguous(key) {
-		m.problem = snapshot.DuplicateError(podGroupKind, key)
+	g, twice := x.groups.Lookup(key)
+	if twice != nil {
+		m.problem = twice
 		return m
 	}
-	if g := x.podGroup(key); g != nil && x.presenceOfGroup(g) == present {
-		m.group = g
+	if g != nil {
+		if presence, _ := x.presence(needPodGroup(g.Namespace, g.Name), g.UID); presence == present {
+			m.group = g
+		}
 	}
-	if m.group == nil && !x.upstream() {
+	if m.group == nil && !x.options.upstream() {
 		// D-32: the group may be too new for the cache.
-		answer, asked := x.confirmedPodGroups[key]
-		switch {
-		case !asked:
-			m.decisive = new(bool)
+		answer := x.lookUp(needPodGroup(key.Namespace, key.Name))
+		if !answer.asked {
+			m.decisive, m.noAnswer = new(bool), answer.problem
 			return m
-		case answer != nil:
-			g := podGroupOf(answer)
-			g.Namespace, g.Name = key.Namespace, key.Name
-			m.group = &g
+		}
+		if found, ok := answer.found.(PodGroup); ok {
+			found.Namespace, found.Name = key.Namespace, key.Name
+			m.group = podGroupsOf([]PodGroup{found})[0]
 		}
 	}
 	switch {
@@ -263,28 +170,36 @@ func (x *planner) groupOf(pod *corev1.Pod) membership {
 	return m
 }
 
-// owns reports whether the claim was made for the object that has the entries, or for the PodGroup
+// groupName is the name of the PodGroup that the pod is in; empty: it is in none, or PodGroups are off.
+func (o Options) groupName(pod *corev1.Pod) string {
+	if pod == nil || o.PodGroupOf == nil {
+		return ""
+	}
+	return o.PodGroupOf(pod)
+}
+
+// owns reports whether the claim was made for the owner of the entries, or for the PodGroup
 // that the pod is in. Upstream knows a pod's group by its name, which may be another one's by now
 // (D-33).
-func (x *planner) owns(of entries, claim *resourcev1.ResourceClaim) bool {
-	if isForPod(of.pod, claim) {
+func (x *Index) owns(o *owner, claim *resourcev1.ResourceClaim) bool {
+	if isForPod(o.Namespace, o.UID, claim) {
 		return true
 	}
 	name, uid, _ := owningPodGroup(claim)
-	if of.member.name == "" || name != of.member.name || claim.Namespace != of.pod.Namespace {
+	if o.member.name == "" || name != o.member.name || claim.Namespace != o.Namespace {
 		return false
 	}
-	of.member.consult()
-	return x.upstream() || of.member.group != nil && uid == of.member.group.UID
+	o.member.consult()
+	return x.options.upstream() || o.member.group != nil && uid == o.member.group.UID
 }
 
 // reserved reports whether the claim is reserved for the pod or for its group. Upstream knows the
 // group by its name (D-33).
-func (x *planner) reserved(of entries, claim *resourcev1.ResourceClaim) bool {
-	if isReservedFor(of.pod, claim) {
+func (x *Index) reserved(o *owner, claim *resourcev1.ResourceClaim) bool {
+	if isReservedFor(o.UID, claim) {
 		return true
 	}
-	m := of.member
+	m := o.member
 	if m.name == "" {
 		return false
 	}
@@ -294,7 +209,7 @@ func (x *planner) reserved(of entries, claim *resourcev1.ResourceClaim) bool {
 			continue
 		}
 		m.consult()
-		if x.upstream() || m.group == nil || consumer.UID == m.group.UID {
+		if x.options.upstream() || m.group == nil || consumer.UID == m.group.UID {
 			return true
 		}
 	}
@@ -303,34 +218,11 @@ func (x *planner) reserved(of entries, claim *resourcev1.ResourceClaim) bool {
 
 // mayBeGroups reports whether the claim is reserved for a PodGroup while PodGroups are off, so that the
 // pod may be one of the group's (D-27).
-func (x *planner) mayBeGroups(claim *resourcev1.ResourceClaim) bool {
-	return x.PodGroupOf == nil && !x.upstream() && slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool { return isPodGroup(&c) })
-}
-
-// standingOfGroup says what is known about the PodGroup with that name and UID. It is not done before
-// it is gone.
-func (x *planner) standingOfGroup(name types.NamespacedName, uid types.UID) (standing, *purekube.ObjectError) {
-	k := known{kind: podGroupKind, ambiguous: x.podGroupAmbiguous(name)}
-	if g := x.podGroup(name); g != nil {
-		k.cached, k.cachedUID = true, g.UID
-	}
-	var answer *PodGroup
-	if answer, k.asked = x.confirmedPodGroups[name]; answer != nil {
-		k.found, k.foundUID = true, answer.UID
-	}
-	return x.standing(name, uid, k)
+func (x *Index) mayBeGroups(claim *resourcev1.ResourceClaim) bool {
+	return x.options.PodGroupOf == nil && !x.options.upstream() &&
+		slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool { return isPodGroup(&c) })
 }
 
 func podGroupError(name types.NamespacedName, field string, err error) *purekube.ObjectError {
 	return &purekube.ObjectError{Kind: podGroupKind, Namespace: name.Namespace, Name: name.Name, Field: field, Err: err}
-}
-
-// needPodGroup is the look-up of a PodGroup at the API server.
-func needPodGroup(namespace, name string) purekube.Need {
-	return purekube.Need{APIVersion: podGroupAPIVersion, Kind: podGroupKind, Namespace: namespace, Name: name}
-}
-
-// asConsumer is how the group appears in status.reservedFor.
-func (g *podGroup) asConsumer() resourcev1.ResourceClaimConsumerReference {
-	return resourcev1.ResourceClaimConsumerReference{APIGroup: schedulingGroup, Resource: podGroupResource, Name: g.Name, UID: g.UID}
 }

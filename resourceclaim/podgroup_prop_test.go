@@ -2,6 +2,7 @@ package resourceclaim
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -60,14 +61,16 @@ func (g generator) withGroups(s Snapshot) Snapshot {
 			s.PodGroups = append(s.PodGroups, g.group(name), g.group(""))
 		}
 	}
-	s.ConfirmedPodGroups = map[types.NamespacedName]*PodGroup{}
+	s.Answers = maps.Clone(s.Answers)
+	if s.Answers == nil {
+		s.Answers = replies{}
+	}
 	for _, name := range []string{"g0", "g1", "g2"} {
 		switch g.IntN(4) {
 		case 0:
-			s.ConfirmedPodGroups[at(name)] = nil
+			maps.Copy(s.Answers, askedGroups(name))
 		case 1:
-			answer := g.group(name)
-			s.ConfirmedPodGroups[at(name)] = &answer
+			maps.Copy(s.Answers, askedGroups(g.group(name)))
 		}
 	}
 	return g.joined(s)
@@ -126,7 +129,9 @@ func (g generator) joinedObjects(s Snapshot, o Options) (pod func(name string) *
 	return pod, claim
 }
 
-func everyGroupKey() []Key { return append(everyKey(), groupKey("g0"), groupKey("g1"), groupKey("g2")) }
+func everyGroupKey() []purekube.Key {
+	return append(everyKey(), groupKey("g0"), groupKey("g1"), groupKey("g2"))
+}
 
 // What holds for any snapshot holds for those with PodGroups: nothing is written to and nothing
 // shared, order does not show, Plan is PlanAll's share, and nothing panics.
@@ -148,11 +153,11 @@ func TestPodsOfAGroupShareItsClaims(t *testing.T) {
 		o := grouped
 		for _, p := range s.Pods {
 			name := groupOfLabel(p)
-			i := slices.IndexFunc(s.PodGroups, func(g PodGroup) bool { return g.Name == name && !(s.Deleted != nil && s.Deleted(g.UID)) })
+			i := slices.IndexFunc(s.PodGroups, func(g PodGroup) bool { return g.Name == name && !s.Deleted.Has(g.UID) })
 			if name == "" || i < 0 {
 				continue
 			}
-			group := podGroupOf(&s.PodGroups[i])
+			group := podGroupsOf(s.PodGroups[i : i+1])[0]
 			result, _ := Plan(s, podKey(p.Name), o)
 			for j := range p.Spec.ResourceClaims {
 				e := &p.Spec.ResourceClaims[j]
@@ -189,31 +194,29 @@ func TestPodsOfAGroupShareItsClaims(t *testing.T) {
 	require.Len(t, entries, 4, "each of these has to occur: %v", entries)
 }
 
-// What With and Without say of one PodGroup is what AffectedByPodGroup says.
-func TestIndexAffectsWhatAffectedByPodGroupNames(t *testing.T) {
+// With and Without of one PodGroup name every key whose plan differs.
+func TestIndexNamesEveryPlanThatAPodGroupChanges(t *testing.T) {
 	seeded(t, 500, func(t *testing.T, r *rand.Rand) {
 		g := generator{r, true}
 		o := Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.Upstream(g.one("", "", string(purekube.V1_37)))}
 		s := g.withGroups(g.snapshot())
 		x := NewIndex(s, o)
 		name := g.groupName()
-		var oldGroup, newGroup *PodGroup
+		var oldGroup *PodGroup
 		if i := slices.IndexFunc(s.PodGroups, func(g PodGroup) bool { return g.Name == name }); i >= 0 {
 			oldGroup = &s.PodGroups[i]
 		}
 		after := s
 		after.PodGroups = slices.DeleteFunc(slices.Clone(s.PodGroups), func(g PodGroup) bool { return g.Name == name })
 		var next *Index
-		var got []Key
+		var got []purekube.Key
 		if r.IntN(3) == 0 && oldGroup != nil {
 			next, got = x.Without(Snapshot{PodGroups: []PodGroup{*oldGroup}})
 		} else {
 			changed := g.group(name)
-			newGroup = &changed
 			after.PodGroups = append(after.PodGroups, changed)
 			next, got = x.With(Snapshot{PodGroups: []PodGroup{changed}})
 		}
-		require.Equal(t, texts(AffectedByPodGroup(after, oldGroup, newGroup, o)), texts(got))
 		for _, key := range everyGroupKey() {
 			was, wasErr := x.Plan(key)
 			is, isErr := next.Plan(key)

@@ -104,7 +104,7 @@ func TestD38_NoClaimAfterOneWithoutItsController(t *testing.T) {
 			for where, s := range map[string]Snapshot{
 				"cached":    {Claims: append(claims(tc.named), tc.others...)},
 				"assumed":   {Assumed: append(claims(tc.named), tc.others...)},
-				"confirmed": {ConfirmedClaims: askedClaims(tc.named), Claims: tc.others},
+				"confirmed": {Answers: askedClaims(tc.named), Claims: tc.others},
 			} {
 				s.Pods, s.Templates = pods(pod), templates(newTemplate("gpu"))
 				r, err := Plan(s, podKey("p"), grouped)

@@ -35,26 +35,20 @@ func copySnapshot(s Snapshot) Snapshot {
 	for _, t := range s.Templates {
 		out.Templates = append(out.Templates, t.DeepCopy())
 	}
-	if s.Confirmed != nil {
-		out.Confirmed = map[types.NamespacedName]*corev1.Pod{}
-		for name, p := range s.Confirmed {
-			out.Confirmed[name] = p.DeepCopy()
-		}
-	}
 	out.PodGroups = copyGroups(s.PodGroups)
-	if s.ConfirmedPodGroups != nil {
-		out.ConfirmedPodGroups = map[types.NamespacedName]*PodGroup{}
-		for name, g := range s.ConfirmedPodGroups {
-			out.ConfirmedPodGroups[name] = nil
-			if g != nil {
-				out.ConfirmedPodGroups[name] = &copyGroups([]PodGroup{*g})[0]
+	out.Deleted = s.Deleted.Clone()
+	if s.Answers != nil {
+		out.Answers = replies{}
+		for need, answer := range s.Answers {
+			switch o := answer.Object.(type) {
+			case *corev1.Pod:
+				answer.Object = o.DeepCopy()
+			case *resourcev1.ResourceClaim:
+				answer.Object = o.DeepCopy()
+			case PodGroup:
+				answer.Object = copyGroups([]PodGroup{o})[0]
 			}
-		}
-	}
-	if s.ConfirmedClaims != nil {
-		out.ConfirmedClaims = map[types.NamespacedName]*resourcev1.ResourceClaim{}
-		for name, c := range s.ConfirmedClaims {
-			out.ConfirmedClaims[name] = c.DeepCopy()
+			out.Answers[need] = answer
 		}
 	}
 	return out
@@ -81,7 +75,7 @@ func shuffled(s Snapshot, r *rand.Rand) Snapshot {
 
 // data of a snapshot that can be compared and walked.
 func data(s Snapshot) []any {
-	return []any{s.Now, s.Pods, s.Claims, s.Assumed, s.Templates, s.Confirmed, s.ConfirmedClaims, s.PodGroups, s.ConfirmedPodGroups}
+	return []any{s.Now, s.Pods, s.Claims, s.Assumed, s.Templates, s.Answers, s.PodGroups, s.Deleted}
 }
 
 func errorText(err error) string {
@@ -96,8 +90,8 @@ func outcomesEqual(a, b []Outcome) string {
 }
 
 // allKeys are those of every object, and some of none.
-func allKeys(s Snapshot) []Key {
-	keys := []Key{{}, podKey("nobody"), claimKey("nothing"), podKey(""), claimKey("")}
+func allKeys(s Snapshot) []purekube.Key {
+	keys := []purekube.Key{{}, podKey("nobody"), claimKey("nothing"), podKey(""), claimKey("")}
 	for _, p := range s.Pods {
 		if p != nil {
 			keys = append(keys, podKey(p.Name))
@@ -111,7 +105,7 @@ func allKeys(s Snapshot) []Key {
 	for _, g := range s.PodGroups {
 		keys = append(keys, groupKey(g.Name))
 	}
-	slices.SortFunc(keys, compareKeys)
+	slices.SortFunc(keys, purekube.Key.Compare)
 	return slices.Compact(keys)
 }
 
@@ -126,11 +120,11 @@ func checkContract(t *testing.T, s Snapshot, o Options, r *rand.Rand) {
 	require.Empty(t, outcomesEqual(out, again), "the order of the slices does not matter")
 	require.Equal(t, errorText(whole), errorText(wholeAgain), "the order of the slices does not matter")
 
-	byKey := map[Key]Outcome{}
+	byKey := map[purekube.Key]Outcome{}
 	for i, outcome := range out {
-		require.True(t, i == 0 || compareKeys(out[i-1].Key, outcome.Key) < 0, "sorted, each key once")
+		require.True(t, i == 0 || purekube.Key.Compare(out[i-1].Key, outcome.Key) < 0, "sorted, each key once")
 		require.True(t, outcome.Err != nil || !outcome.Result.Empty(), "it says something")
-		require.NotEqual(t, Key{}, outcome.Key)
+		require.NotEqual(t, purekube.Key{}, outcome.Key)
 		checkRequests(t, outcome.Result.Actions)
 		byKey[outcome.Key] = outcome
 	}
@@ -169,29 +163,29 @@ func checkContract(t *testing.T, s Snapshot, o Options, r *rand.Rand) {
 	require.Empty(t, cmp.Diff(explained, explainedAll), "Explain and ExplainAll agree")
 	require.Equal(t, errorText(whole), errorText(explainAllErr), "ExplainAll and PlanAll agree on what is wrong")
 	for _, p := range s.Pods {
-		for _, e := range []podEvent{{nil, p}, {p, nil}, {p, p}} {
-			require.Equal(t, AffectedByPod(s, e.oldPod, e.newPod, o), AffectedByPod(shuffled(s, r), e.oldPod, e.newPod, o))
+		for _, e := range []struct{ oldPod, newPod *corev1.Pod }{{nil, p}, {p, nil}, {p, p}} {
+			require.Equal(t, affectedByPod(s, e.oldPod, e.newPod, o), affectedByPod(shuffled(s, r), e.oldPod, e.newPod, o))
 		}
 	}
 	for _, c := range s.Claims {
-		require.Equal(t, AffectedByClaim(s, nil, c, o), AffectedByClaim(shuffled(s, r), nil, c, o))
-		require.Equal(t, AffectedByClaim(s, c, nil, o), AffectedByClaim(shuffled(s, r), c, nil, o))
+		require.Equal(t, affectedByClaim(s, nil, c, o), affectedByClaim(shuffled(s, r), nil, c, o))
+		require.Equal(t, affectedByClaim(s, c, nil, o), affectedByClaim(shuffled(s, r), c, nil, o))
 	}
 	for _, tm := range s.Templates {
-		require.Equal(t, AffectedByTemplate(s, nil, tm, o), AffectedByTemplate(shuffled(s, r), nil, tm, o))
+		require.Equal(t, affectedByTemplate(s, nil, tm, o), affectedByTemplate(shuffled(s, r), nil, tm, o))
 	}
 	require.Empty(t, cmp.Diff(data(before), data(s)), "the snapshot is as it was")
 }
 
 // holds reports whether the snapshot holds the object of that key, as a plan sees it.
-func holds(s Snapshot, key Key, o Options) bool {
+func holds(s Snapshot, key purekube.Key, o Options) bool {
 	if key.Name == "" {
 		return false
 	}
-	if key.Kind == PodKey {
+	if key.Kind == podKind {
 		return slices.ContainsFunc(s.Pods, func(p *corev1.Pod) bool { return p != nil && KeyOfPod(p) == key })
 	}
-	if key.Kind == PodGroupKey {
+	if key.Kind == podGroupKind {
 		return o.PodGroupOf != nil && slices.ContainsFunc(s.PodGroups, func(g PodGroup) bool { return KeyOfPodGroup(&g) == key })
 	}
 	is := func(c *resourcev1.ResourceClaim) bool { return c != nil && KeyOfClaim(c) == key }
@@ -274,8 +268,8 @@ func oraclePod(s Snapshot, p *corev1.Pod, o Options) (actions []string, asks boo
 	if p.DeletionTimestamp != nil || isDoneNow {
 		return nil, false
 	}
-	if s.Deleted != nil && s.Deleted(p.UID) { // D-37
-		answer, asked := s.Confirmed[at(p.Name)]
+	if s.Deleted.Has(p.UID) { // D-37
+		answer, asked := podAnswer(s, p.Name)
 		switch {
 		case !asked:
 			seen := s
@@ -316,7 +310,7 @@ func oraclePod(s Snapshot, p *corev1.Pod, o Options) (actions []string, asks boo
 				break
 			}
 			if name != "" && c == nil { // D-28
-				answer, asked := s.ConfirmedClaims[at(name)]
+				answer, asked := claimAnswer(s, name)
 				if !asked {
 					asks = true
 					continue
@@ -344,7 +338,7 @@ func oraclePod(s Snapshot, p *corev1.Pod, o Options) (actions []string, asks boo
 			denied := o.DenyAdminAccess && strings.HasSuffix(*e.ResourceClaimTemplateName, "x")
 			named := c
 			if named == nil {
-				named = s.ConfirmedClaims[at(name)]
+				named, _ = claimAnswer(s, name)
 			}
 			switch {
 			case adopted == "" && name != "" && named != nil && (len(named.OwnerReferences) == 0 || named.OwnerReferences[0].Controller == nil):
@@ -399,11 +393,11 @@ func oraclePod(s Snapshot, p *corev1.Pod, o Options) (actions []string, asks boo
 func oracleClaim(s Snapshot, c *resourcev1.ResourceClaim) (actions []string, asks bool) {
 	// gone says yes, no or ask about a pod.
 	const yes, no, ask = 'y', 'n', 'a'
-	known := func(uid types.UID) bool { return s.Deleted != nil && s.Deleted(uid) }
+	known := func(uid types.UID) bool { return s.Deleted.Has(uid) }
 	cached := func(name string) *corev1.Pod {
 		for _, p := range s.Pods {
 			// D-21, and D-37: an answer tells whether it is there.
-			if answer := s.Confirmed[at(name)]; p.Name == name && (!known(p.UID) || answer != nil && answer.UID == p.UID) {
+			if answer, _ := podAnswer(s, name); p.Name == name && (!known(p.UID) || answer != nil && answer.UID == p.UID) {
 				return p
 			}
 		}
@@ -421,14 +415,14 @@ func oracleClaim(s Snapshot, c *resourcev1.ResourceClaim) (actions []string, ask
 		return p.Status.Phase == "Succeeded" || p.Status.Phase == "Failed" || p.DeletionTimestamp != nil && p.Spec.NodeName == ""
 	}
 	gone := func(name string, uid types.UID) rune {
-		if answer, asked := s.Confirmed[at(name)]; known(uid) { // D-37
+		if answer, asked := podAnswer(s, name); known(uid) { // D-37
 			p := held(name, uid)
 			switch {
 			case p != nil && finished(p):
 				return yes
 			case asked && answer != nil && answer.UID == uid:
 				return no
-			case !asked && p != nil:
+			case !asked:
 				return ask
 			}
 			return yes
@@ -439,7 +433,7 @@ func oracleClaim(s Snapshot, c *resourcev1.ResourceClaim) (actions []string, ask
 			}
 			return no
 		}
-		answer, asked := s.Confirmed[at(name)]
+		answer, asked := podAnswer(s, name)
 		switch {
 		case !asked:
 			return ask

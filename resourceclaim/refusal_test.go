@@ -19,7 +19,7 @@ var errRefused = errors.New("exceeded quota")
 func TestRefusals(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason     string
-		key              Key
+		key              purekube.Key
 		refuse           string // what the request that fails begins with
 		nth              int    // which of those, counted from 0
 		want, upstream   []string
@@ -83,7 +83,7 @@ func TestRefusals(t *testing.T) {
 					c.work(tc.key)
 
 					want, events := tc.want, tc.events
-					if mode.options.upstream() && tc.key.Kind == PodKey {
+					if mode.options.upstream() && tc.key.Kind == podKind {
 						want, events = tc.upstream, tc.upsEvent
 					}
 					require.ElementsMatch(t, want, happened(server, tc.key), tc.reason)
@@ -107,9 +107,9 @@ func TestRefusals(t *testing.T) {
 }
 
 // happened is what a plan for the key has brought about.
-func happened(s *apiServer, key Key) []string {
+func happened(s *apiServer, key purekube.Key) []string {
 	out := []string{}
-	if key.Kind == ClaimKey {
+	if key.Kind == claimKind {
 		c := s.claims[key.Name]
 		if c == nil {
 			return out
@@ -129,7 +129,7 @@ func happened(s *apiServer, key Key) []string {
 		if c.GenerateName != "" {
 			out = append(out, "claim "+strings.TrimSuffix(c.GenerateName, "-"))
 		}
-		if isReservedFor(s.pods[key.Name], c) {
+		if isReservedFor(s.pods[key.Name].UID, c) {
 			out = append(out, "reserved "+c.Name)
 		}
 	}

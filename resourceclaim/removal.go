@@ -37,7 +37,7 @@ func (a RemoveFinalizer) Request(done []runtime.Object) purekube.Request {
 	if !found {
 		body, _ = withoutFinalizer(a.Claim)
 	}
-	return purekube.Request{Verb: "update", Resource: claimResource, Namespace: a.Namespace, Name: a.Name, Object: body}
+	return purekube.Request{Verb: "update", Resource: claimResource, Kind: claimKind, Namespace: a.Namespace, Name: a.Name, Object: body}
 }
 
 // latest is what the write before this one returned, without the finalizer.
@@ -85,7 +85,7 @@ type DeleteClaim struct {
 // Request deletes the claim: delete resourceclaims with Preconditions. HTTP 409 means that the claim
 // has changed, or that another claim has its name: plan it again. 404 means that it is gone.
 func (a DeleteClaim) Request([]runtime.Object) purekube.Request {
-	return purekube.Request{Verb: "delete", Resource: claimResource, Namespace: a.Namespace, Name: a.Name, Preconditions: a.Preconditions()}
+	return purekube.Request{Verb: "delete", Resource: claimResource, Kind: claimKind, Namespace: a.Namespace, Name: a.Name, Preconditions: a.Preconditions()}
 }
 
 // Preconditions are those of the delete options: the UID, and the resourceVersion if there is

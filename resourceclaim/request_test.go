@@ -42,28 +42,28 @@ func TestRequests(t *testing.T) {
 		want         purekube.Request
 	}{
 		{"create", "the body has its kind", CreateClaim{Pod: at("p"), PodClaim: "gpu", Claim: created, ContinueOnError: true}, purekube.Request{
-			Verb: "create", Resource: claimResource, Namespace: ns, ContinueOnError: true,
+			Verb: "create", Resource: claimResource, Kind: "ResourceClaim", Namespace: ns, ContinueOnError: true,
 			Object: withKind(&resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: "p-gpu-"}}),
 		}},
 		{"create under MatchUpstream", "upstream stops at the first error", CreateClaim{Pod: at("p"), PodClaim: "gpu", Claim: created}, purekube.Request{
-			Verb: "create", Resource: claimResource, Namespace: ns,
+			Verb: "create", Resource: claimResource, Kind: "ResourceClaim", Namespace: ns,
 			Object: withKind(&resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: "p-gpu-"}}),
 		}},
 		{"statuses", "what is pending is left out", SetClaimStatuses{Pod: at("p"), UID: "uid-p", Statuses: []corev1.PodResourceClaimStatus{status("a", "c1")}, Pending: []string{"b"}, ContinueOnError: true}, purekube.Request{
-			Verb: "patch", Resource: podResource, Subresource: "status", Namespace: ns, Name: "p", PatchType: types.ApplyPatchType, FieldManager: "ResourceClaimController", Force: true, ContinueOnError: true,
+			Verb: "patch", Resource: podResource, Kind: "Pod", Subresource: "status", Namespace: ns, Name: "p", PatchType: types.ApplyPatchType, FieldManager: "ResourceClaimController", Force: true, ContinueOnError: true,
 			Patch: []byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"ml","uid":"uid-p"},"status":{"resourceClaimStatuses":[{"name":"a","resourceClaimName":"c1"}]}}`),
 		}},
 		{"reserve", "the claim as it is to be", Reserve{Claim: newClaim("c", allocated, reservedFor("p")), Pod: at("p"), ContinueOnError: true}, purekube.Request{
-			Verb: "update", Resource: claimResource, Subresource: "status", Namespace: ns, Name: "c", Object: withKind(newClaim("c", allocated, reservedFor("p"))), ContinueOnError: true,
+			Verb: "update", Resource: claimResource, Kind: "ResourceClaim", Subresource: "status", Namespace: ns, Name: "c", Object: withKind(newClaim("c", allocated, reservedFor("p"))), ContinueOnError: true,
 		}},
 		{"release", "the finalizer and the deletion behind it rest on it", Release{Claim: newClaim("c", protected), Deallocate: true}, purekube.Request{
-			Verb: "update", Resource: claimResource, Subresource: "status", Namespace: ns, Name: "c", Object: withKind(newClaim("c", protected)),
+			Verb: "update", Resource: claimResource, Kind: "ResourceClaim", Subresource: "status", Namespace: ns, Name: "c", Object: withKind(newClaim("c", protected)),
 		}},
 		{"finalizer", "of the claim as read", RemoveFinalizer{Namespace: ns, Name: "c", UID: "uid-c", Claim: newClaim("c", finalizers("x", resourcev1.Finalizer))}, purekube.Request{
-			Verb: "update", Resource: claimResource, Namespace: ns, Name: "c", Object: withKind(newClaim("c", finalizers("x"))),
+			Verb: "update", Resource: claimResource, Kind: "ResourceClaim", Namespace: ns, Name: "c", Object: withKind(newClaim("c", finalizers("x"))),
 		}},
 		{"delete", "this very claim", DeleteClaim{Namespace: ns, Name: "c", UID: "uid-c", ResourceVersion: "7"}, purekube.Request{
-			Verb: "delete", Resource: claimResource, Namespace: ns, Name: "c", Preconditions: &metav1.Preconditions{UID: ptr.To(types.UID("uid-c")), ResourceVersion: ptr.To("7")},
+			Verb: "delete", Resource: claimResource, Kind: "ResourceClaim", Namespace: ns, Name: "c", Preconditions: &metav1.Preconditions{UID: ptr.To(types.UID("uid-c")), ResourceVersion: ptr.To("7")},
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -2,27 +2,34 @@ package resourceclaim
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/resourceclaim/memory"
 )
 
 // After a restore from a backup a running pod has a UID that was seen to be deleted. It keeps its devices, gets what it
 // still needs, and events and answers name what they are about.
 func TestD37_RestoredPodKeepsItsDevices(t *testing.T) {
-	var deleted DeletedPods
+	var deleted memory.DeletedPods
 	pod := newPod("p", onNode, phase(corev1.PodRunning), uses("a", "c"), uses("b", "d"))
 	mine, unreserved := newClaim("c", allocated, reservedFor("p")), newClaim("d", allocated)
-	x := NewIndex(Snapshot{Pods: pods(pod), Claims: claims(mine, unreserved), Deleted: deleted.Has}, Options{})
+	x := NewIndex(Snapshot{Pods: pods(pod), Claims: claims(mine, unreserved)}, Options{})
 	deleted.Add(pod.UID)
-	x, affected := x.Without(Snapshot{Pods: pods(pod)})
+	x, affected := x.With(Snapshot{Deleted: deleted.UIDs()})
+	require.Contains(t, affected, claimKey("c"))
+	x, affected = x.Without(Snapshot{Pods: pods(pod)})
 	require.Contains(t, affected, claimKey("c"))
 	r, err := x.Plan(claimKey("c"))
+	require.NoError(t, err)
+	require.Empty(t, r.Actions, "that it was seen to be deleted proves no absence")
+	require.Len(t, r.Needs, 1)
+	told, _ := x.With(Snapshot{Answers: asked("p")})
+	r, err = told.Plan(claimKey("c"))
 	require.NoError(t, err)
 	require.Equal(t, []string{"Release ml/c: p, deallocate", "RemoveFinalizer ml/c"}, lines(r.Actions), "as long as the pod is gone")
 
@@ -30,13 +37,13 @@ func TestD37_RestoredPodKeepsItsDevices(t *testing.T) {
 	x, affected = x.With(Snapshot{Pods: pods(pod)})
 	require.Contains(t, affected, claimKey("c"))
 	require.Contains(t, affected, podKey("p"))
-	for _, key := range []Key{claimKey("c"), podKey("p")} {
+	for _, key := range []purekube.Key{claimKey("c"), podKey("p")} {
 		r, err = x.Plan(key)
 		require.NoError(t, err)
 		require.Empty(t, r.Actions)
 		require.Equal(t, []purekube.Need{{APIVersion: "v1", Kind: "Pod", Namespace: ns, Name: "p"}}, r.Needs, "the two contradict each other: %s", key)
 	}
-	answered, affected := x.With(Snapshot{Confirmed: asked(pod)})
+	answered, affected := x.With(Snapshot{Answers: asked(pod)})
 	require.Contains(t, affected, claimKey("c"))
 	require.Contains(t, affected, podKey("p"))
 	r, err = answered.Plan(claimKey("c"))
@@ -45,12 +52,13 @@ func TestD37_RestoredPodKeepsItsDevices(t *testing.T) {
 	r, err = answered.Plan(podKey("p"))
 	require.NoError(t, err)
 	require.Equal(t, []string{"Reserve ml/d: for pod ml/p"}, lines(r.Actions), "it is served as any other pod")
-	answered, _ = x.With(Snapshot{Confirmed: asked("p")})
+	answered, _ = x.With(Snapshot{Answers: asked("p")})
 	r, err = answered.Plan(podKey("p"))
 	require.NoError(t, err)
 	require.True(t, r.Empty(), "it is gone after all, and the cache lags")
 
-	deleted.Clear()
+	x, affected = x.Without(Snapshot{Deleted: deleted.UIDs()})
+	require.Contains(t, affected, claimKey("c"))
 	r, err = x.Plan(claimKey("c"))
 	require.NoError(t, err)
 	require.True(t, r.Empty(), "nothing contradicts the cache any more")
@@ -63,7 +71,7 @@ func TestD37_SeveralPodsOfTheName(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, r.Actions)
 	require.Len(t, r.Needs, 1, "one of them may be the consumer")
-	s.Confirmed = asked("x")
+	s.Answers = asked("x")
 	r, err = Plan(s, claimKey("c"), Options{})
 	require.NoError(t, err)
 	require.Len(t, r.Actions, 2)
@@ -75,77 +83,35 @@ func TestDeletedBeforeTheEventNamesThePod(t *testing.T) {
 	template := templates(newTemplate("gpu"))
 	for _, before := range []bool{true, false} {
 		t.Run(fmt.Sprint(before), func(t *testing.T) {
-			var deleted DeletedPods
+			var deleted memory.DeletedPods
 			pod := newPod("p", wants("gpu", "gpu"))
-			x := NewIndex(Snapshot{Pods: pods(pod), Templates: template, Deleted: deleted.Has}, Options{})
+			x := NewIndex(Snapshot{Pods: pods(pod), Templates: template}, Options{})
 			r, err := x.Plan(podKey("p"))
 			require.NoError(t, err)
 			require.Len(t, r.Actions, 2, "there is something to do")
 			if before {
 				deleted.Add(pod.UID)
+				x, _ = x.With(Snapshot{Deleted: deleted.UIDs()})
 			}
 			_, affected := x.Without(Snapshot{Pods: pods(pod)})
 			require.Contains(t, affected, podKey("p"), "and now there is not")
 			_, affected = x.With(Snapshot{Pods: pods(newPod("p", podUID("next"), wants("gpu", "gpu")))})
 			require.Contains(t, affected, podKey("p"))
-			deleted.Add(pod.UID)
+			x, affected = x.With(Snapshot{Deleted: deletedUIDs(pod.UID)})
+			require.Equal(t, !before, slices.Contains(affected, podKey("p")), "its plan has a Need now")
 			changed := pod.DeepCopy()
 			changed.Labels = map[string]string{"a": "b"}
 			_, affected = x.With(Snapshot{Pods: pods(changed)})
 			require.Contains(t, affected, podKey("p"))
-			require.Contains(t, AffectedByPod(Snapshot{Templates: template, Deleted: deleted.Has}, pod, nil, Options{}), podKey("p"))
 
 			g := newGroup("g", groupWants("gpu", "gpu"))
-			x = NewIndex(Snapshot{PodGroups: []PodGroup{g}, Templates: template, Deleted: deleted.Has}, grouped)
+			x = NewIndex(Snapshot{PodGroups: []PodGroup{g}, Templates: template, Deleted: deleted.UIDs()}, grouped)
 			if before {
-				deleted.Add(g.UID)
+				x, affected = x.With(Snapshot{Deleted: deletedUIDs(g.UID)})
+				require.Contains(t, affected, groupKey("g"))
 			}
 			_, affected = x.Without(Snapshot{PodGroups: []PodGroup{g}})
 			require.Contains(t, affected, groupKey("g"))
 		})
 	}
-}
-
-// A claim that was written before the restore is not believed in after it.
-func TestAssumedClaimsAreDroppedWhenTheServerIsRestored(t *testing.T) {
-	var a AssumedClaims
-	require.False(t, a.CacheAt("90"), "the first list")
-	a.Add(newClaim("written", version("100")), now)
-	a.Forget("uid-gone")
-	for _, rv := range []string{"90", "95", "1000", "", "x", "007"} {
-		require.False(t, a.CacheAt(rv), "%q is not older", rv)
-		require.Len(t, a.List(now, nil), 1)
-	}
-	require.True(t, a.CacheAt("95"), "the list went back")
-	require.Empty(t, a.List(now, nil), "the server may never have had it")
-	a.Add(newClaim("gone", version("96")), now)
-	require.Len(t, a.List(now, nil), 1, "a UID may have come back as well")
-	require.False(t, a.CacheAt("97"), "it goes on from there")
-	require.Len(t, a.List(now, nil), 1)
-}
-
-// The event of a deletion overtakes the answer to the write.
-func TestForgottenClaimsAreNotAssumed(t *testing.T) {
-	var a AssumedClaims
-	claim := newClaim("c", version("10"))
-	a.Forget(claim.UID)
-	a.Add(claim, now)
-	require.Empty(t, a.List(now, nil), "it is gone")
-	a.Add(newClaim("c", version("12"), func(c *resourcev1.ResourceClaim) { c.UID = "next" }), now)
-	require.Len(t, a.List(now, nil), 1, "another claim of the name is not")
-
-	for i := range maxForgotten {
-		a.Forget(types.UID(fmt.Sprint(i)))
-	}
-	a.Add(claim, now)
-	require.Equal(t, "12", a.List(now, nil)[0].ResourceVersion, "an older one of the name does not replace a newer one")
-	a.Add(newClaim("b", func(c *resourcev1.ResourceClaim) { c.UID = claim.UID }), now)
-	require.Len(t, a.List(now, nil), 2, "so many UIDs are remembered, and no more")
-
-	var b AssumedClaims
-	b.Forget("")
-	b.Add(newClaim("c", func(c *resourcev1.ResourceClaim) { c.UID = "" }), now)
-	require.Len(t, b.List(now, nil), 1, "a claim without a UID is no claim that was seen to go")
-	b.Add(newClaim(""), now)
-	require.Len(t, b.List(now, nil), 1, "a claim without a name is none")
 }

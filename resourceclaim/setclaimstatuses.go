@@ -88,7 +88,7 @@ func (a SetClaimStatuses) Request(done []runtime.Object) purekube.Request {
 		resource = group.WithResource(podGroupResource)
 	}
 	return purekube.Request{
-		Verb: "patch", Resource: resource, Subresource: "status", Namespace: object.Namespace, Name: object.Name,
+		Verb: "patch", Resource: resource, Kind: kind, Subresource: "status", Namespace: object.Namespace, Name: object.Name,
 		PatchType: patchType, Patch: body, FieldManager: FieldManager, Force: true, Err: problems.Err(), ContinueOnError: a.ContinueOnError,
 	}
 }

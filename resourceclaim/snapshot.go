@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
@@ -17,7 +18,7 @@ type Snapshot struct {
 	// Now is the time of the snapshot. No decision of this package depends on it yet.
 	Now time.Time
 	// Pods are all pods that the caller's cache holds. A pod that is not here is not
-	// known to be gone: see Deleted and Confirmed.
+	// known to be gone: see Answers.
 	Pods []*corev1.Pod
 	// Claims are all claims that the caller's cache holds.
 	Claims []*resourcev1.ResourceClaim
@@ -29,23 +30,18 @@ type Snapshot struct {
 	// Assumed are claims as the API server returned them to the caller's own writes,
 	// perhaps not in Claims yet. Of two versions of a claim the one with the newer
 	// resourceVersion counts; where these do not compare, the one in Claims.
-	// [AssumedClaims] keeps such a list.
+	// Package memory keeps such a list.
 	Assumed []*resourcev1.ResourceClaim
-	// Deleted reports whether the pod or PodGroup with that UID is known to be gone. Nil: none is.
-	// [DeletedPods.Has] fits. One that the snapshot holds all the same is looked up, and an answer below
-	// counts more (D-37).
-	Deleted func(types.UID) bool
-	// Confirmed are the API server's answers to the Needs of an earlier plan, read after
-	// Claims was: the pod of that name, or nil when there was none. A name that is
-	// missing here has not been asked for. An answer serves the plans that asked for it. Drop
-	// it afterwards: nothing tells when it stops being true.
-	Confirmed map[types.NamespacedName]*corev1.Pod
-	// ConfirmedClaims are the answers to Needs of the kind ResourceClaim: the claim of that name, or
-	// nil when there was none. They come and go as Confirmed does.
-	ConfirmedClaims map[types.NamespacedName]*resourcev1.ResourceClaim
-	// ConfirmedPodGroups are the answers to Needs of the kind PodGroup: the group of that name, or
-	// nil when there was none. They come and go as Confirmed does.
-	ConfirmedPodGroups map[types.NamespacedName]*PodGroup
+	// Deleted are the UIDs of pods and PodGroups that were seen to be deleted: package memory keeps such a set.
+	// A pod or PodGroup that the caches still show is looked up then before anything is done for it. By default
+	// a UID in Deleted alone releases nothing (D-37).
+	Deleted sets.Set[types.UID]
+	// Answers are the API server's answers to the Needs of an earlier plan, read after Claims was. The
+	// Object of an answer is a *corev1.Pod, a *resourcev1.ResourceClaim or a [PodGroup], as the Kind of the
+	// Need says; nil: the API server has no such object. An answer with an Err, or with an Object of another type
+	// ([ErrAnswerType]), is none: the plan still has the Need, and the error. Use an answer only for the
+	// plan that asked for it, then discard it: nothing notifies you when it becomes stale.
+	Answers map[purekube.Need]purekube.Answer
 }
 
 // Options are the switches of this package. The zero value is the library's own decision
@@ -71,7 +67,7 @@ type Options struct {
 type Result = purekube.Result[Action]
 
 // Outcome is the share that one pod or claim has in PlanAll.
-type Outcome = purekube.OutcomeBy[Key, Action]
+type Outcome = purekube.Outcome[Action]
 
 // upstream reports whether plans are to match a release.
 func (o Options) upstream() bool { return o.MatchUpstream != "" }

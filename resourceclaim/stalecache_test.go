@@ -52,7 +52,8 @@ func TestD5_StatusFlaps(t *testing.T) {
 			server := newAPIServer()
 			p := newPod("p", wants("a", "gpu"), wants("b", "gpu"))
 			server.putPod(p)
-			first, err := server.createClaim(fromTemplate(entriesOf(p), "a", server.template, mode.options))
+			o := podOwner(p)
+			first, err := server.createClaim(fromTemplate(&o, "a", server.template, mode.options))
 			require.NoError(t, err)
 			_, body := SetClaimStatuses{Pod: at("p")}.withStatus("a", first.Name).Patch()
 			_, err = server.applyStatuses("p", body)
@@ -62,10 +63,10 @@ func TestD5_StatusFlaps(t *testing.T) {
 			c.work(podKey("p"))
 			c.watch(server.latest(), server.latest())
 			if mode.options.upstream() {
-				require.Equal(t, []Key{podKey("p")}, c.keys(), "the first entry has lost its name")
+				require.Equal(t, []purekube.Key{podKey("p")}, c.keys(), "the first entry has lost its name")
 				c.work(podKey("p"))
 				c.watch(server.latest(), server.latest())
-				require.Equal(t, []Key{podKey("p")}, c.keys(), "and now the second one has")
+				require.Equal(t, []purekube.Key{podKey("p")}, c.keys(), "and now the second one has")
 				return
 			}
 			require.Empty(t, c.keys())

@@ -45,18 +45,18 @@ func checkFeatures(template *resourcev1.ResourceClaimTemplate, o Options) error 
 
 // fromTemplate is the claim to create for that entry (BR-30-01, BR-30-02). It shares
 // nothing with the template (D-6).
-func fromTemplate(of entries, entry string, template *resourcev1.ResourceClaimTemplate, o Options) *resourcev1.ResourceClaim {
+func fromTemplate(o *owner, entry string, template *resourcev1.ResourceClaimTemplate, options Options) *resourcev1.ResourceClaim {
 	annotations := map[string]string{}
 	maps.Copy(annotations, template.Spec.Annotations)
 	// This is how a claim is found again whose name did not get into the pod's status.
 	annotations[PodClaimAnnotation] = entry
 	return &resourcev1.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace:       of.pod.Namespace,
-			GenerateName:    generateName(of.pod.Name, entry, o.upstream()),
+			Namespace:       o.Namespace,
+			GenerateName:    generateName(o.Name, entry, options.upstream()),
 			Labels:          maps.Clone(template.Spec.Labels),
 			Annotations:     annotations,
-			OwnerReferences: []metav1.OwnerReference{of.owner()},
+			OwnerReferences: []metav1.OwnerReference{o.reference()},
 		},
 		Spec: *template.Spec.Spec.DeepCopy(),
 	}

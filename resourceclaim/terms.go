@@ -1,93 +1,95 @@
 package resourceclaim
 
 import (
-	"hash/maphash"
-
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/internal/persistent"
 )
 
 // terms are the hashes by which an [Index] finds objects that refer to others. The hash decides
 // about speed only: what is found is looked at.
 type terms struct {
-	seed maphash.Seed
+	persistent.Hash
 	Options
 }
 
-// What a term is about is mixed into it, so that the terms of one object differ.
+// What a term is about.
 const (
-	claimTerm    uint64 = iota*0x9e3779b97f4a7c1 + 1 // a pod's entry resolves to the claim of this name
-	templateTerm                                     // a pod's entry names this template
-	podUIDTerm                                       // the pod of this UID, if a claim can be generated for it
-	podTerm                                          // a claim names the pod of this name as consumer or owner
-	ownerTerm                                        // a claim was generated for an entry of the pod or PodGroup with this UID
-	memberTerm                                       // a pod is in the PodGroup of this name
-	groupTerm                                        // a claim names the PodGroup of this name as consumer
+	usesClaim     uint64 = iota + 1 // an entry of a pod or PodGroup resolves to the claim of this name
+	usesEntry                       // the pod or PodGroup of this UID, if a claim can be generated for it
+	namesTemplate                   // an entry names the template of this name
+	isMember                        // a pod is in the PodGroup of this name
+	hasUID                          // the pod of this UID
+	namesPod                        // a claim names the pod of this name as consumer or owner
+	consumedBy                      // a claim names the PodGroup of this name as consumer
+	namesUID                        // a claim was generated for an entry of the pod or PodGroup with this UID, or names it as consumer
 )
 
-func (t terms) named(about uint64, namespace, name string) uint64 {
-	return about + maphash.String(t.seed, name) + 31*maphash.String(t.seed, namespace)
+func (t terms) named(about uint64, name types.NamespacedName) uint64 {
+	return t.Term(about, name.Namespace, name.Name)
 }
 
-func (t terms) uid(about uint64, uid types.UID) uint64 {
-	return about + maphash.String(t.seed, string(uid))
-}
-
-// ofPod are the claims and templates that the pod's entries are about.
-func (t terms) ofPod(pod *corev1.Pod, add func(uint64)) {
+// ofPod are the claims, templates and the PodGroup that the pod's entries are about.
+func (t terms) ofPod(terms []uint64, pod *corev1.Pod) []uint64 {
 	if len(pod.Spec.ResourceClaims) == 0 {
-		return
+		return terms
 	}
-	of := entriesOf(pod)
-	for i := range pod.Spec.ResourceClaims {
-		pc := &pod.Spec.ResourceClaims[i]
-		if name, state := of.claimName(i); state == NameKnown {
-			add(t.named(claimTerm, pod.Namespace, name))
-		}
-		if pc.ResourceClaimTemplateName != nil {
-			add(t.named(templateTerm, pod.Namespace, *pc.ResourceClaimTemplateName))
-		}
+	o := podOwner(pod)
+	terms = t.ofOwner(terms, &o)
+	if group := t.groupName(pod); group != "" {
+		terms = append(terms, t.Term(isMember, pod.Namespace, group))
 	}
-	if anyGenerated(pod) {
-		add(t.uid(podUIDTerm, pod.UID))
-	}
-	if t.PodGroupOf != nil {
-		if group := t.PodGroupOf(pod); group != "" {
-			add(t.named(memberTerm, pod.Namespace, group))
-		}
-	}
+	return terms
 }
 
-// ofPodGroup are the claims and templates that the group's entries are about.
-func (t terms) ofPodGroup(g *podGroup, add func(uint64)) {
-	t.PodGroupOf = nil // a group is in none
-	t.ofPod(&g.Pod, add)
+func (t terms) ofPodGroup(terms []uint64, g *podGroup) []uint64 {
+	o := groupOwner(g)
+	return append(t.ofOwner(terms, &o), t.Term(hasUID, string(g.UID)))
 }
 
-// ofClaim are the pods and PodGroups that the claim's plan depends on.
-func (t terms) ofClaim(claim *resourcev1.ResourceClaim, add func(uint64)) {
+func (t terms) ofOwner(terms []uint64, o *owner) []uint64 {
+	for i := range o.entries {
+		if name, state := o.claimName(i); state == NameKnown {
+			terms = append(terms, t.Term(usesClaim, o.Namespace, name))
+		}
+		if template := o.entries[i].ResourceClaimTemplateName; template != nil {
+			terms = append(terms, t.Term(namesTemplate, o.Namespace, *template))
+		}
+	}
+	if o.anyGenerated() {
+		terms = append(terms, t.Term(usesEntry, string(o.UID)))
+	}
+	return terms
+}
+
+func (t terms) uidOfPod(terms []uint64, pod *corev1.Pod) []uint64 {
+	return append(terms, t.Term(hasUID, string(pod.UID)))
+}
+
+// ofClaim are the pods and PodGroups that the claim's plan depends on, and the entry that it was generated for.
+func (t terms) ofClaim(terms []uint64, claim *resourcev1.ResourceClaim) []uint64 {
 	owner, _, owned := owningPod(claim)
 	if owned = owned && t.ownerMatters(claim); owned {
-		add(t.named(podTerm, claim.Namespace, owner))
+		terms = append(terms, t.Term(namesPod, claim.Namespace, owner))
 	}
-	if of, ok := owningEntry(claim); ok {
-		add(t.uid(ownerTerm, of.owner))
-	}
-	if t.PodGroupOf != nil {
-		for i := range claim.Status.ReservedFor {
-			if consumer := &claim.Status.ReservedFor[i]; isPodGroup(consumer) {
-				add(t.named(groupTerm, claim.Namespace, consumer.Name))
-			}
-		}
+	of, generated := owningEntry(claim)
+	if generated {
+		terms = append(terms, t.Term(namesUID, string(of.owner)))
 	}
 	for i := range claim.Status.ReservedFor {
 		consumer := &claim.Status.ReservedFor[i]
 		// Most claims are reserved for the pod that owns them.
 		if isPod(consumer) && !(owned && consumer.Name == owner) {
-			add(t.named(podTerm, claim.Namespace, consumer.Name))
+			terms = append(terms, t.Term(namesPod, claim.Namespace, consumer.Name))
+		}
+		if t.PodGroupOf != nil && isPodGroup(consumer) {
+			terms = append(terms, t.Term(consumedBy, claim.Namespace, consumer.Name))
+		}
+		if !generated || consumer.UID != of.owner {
+			terms = append(terms, t.Term(namesUID, string(consumer.UID)))
 		}
 	}
+	return terms
 }
-
-func ofTemplate(*resourcev1.ResourceClaimTemplate, func(uint64)) {}

@@ -1,6 +1,7 @@
 package resourceclaim_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -13,6 +14,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/snapshotfuzz"
@@ -27,19 +29,37 @@ type snapshotDocument struct {
 	Templates []*resourcev1.ResourceClaimTemplate `json:"templates"`
 	Assumed   []*resourcev1.ResourceClaim         `json:"assumed"`
 	Deleted   []types.UID                         `json:"deleted"`
-	Confirmed []struct {
-		Name string      `json:"name"`
-		Pod  *corev1.Pod `json:"pod"`
-	} `json:"confirmed"`
-	ConfirmedClaims []struct {
-		Name  string                    `json:"name"`
-		Claim *resourcev1.ResourceClaim `json:"claim"`
-	} `json:"confirmedClaims"`
-	PodGroups          []resourceclaim.PodGroup `json:"podGroups"`
-	ConfirmedPodGroups []struct {
-		Name  string                  `json:"name"`
-		Group *resourceclaim.PodGroup `json:"group"`
-	} `json:"confirmedPodGroups"`
+	Answers   []snapshotAnswer                    `json:"answers"`
+	PodGroups []resourceclaim.PodGroup            `json:"podGroups"`
+}
+
+// snapshotAnswer is the answer to a look-up in namespace ns: an object of the kind, or none.
+type snapshotAnswer struct {
+	Kind  string                    `json:"kind"`
+	Name  string                    `json:"name"`
+	Pod   *corev1.Pod               `json:"pod"`
+	Claim *resourcev1.ResourceClaim `json:"claim"`
+	Group *resourceclaim.PodGroup   `json:"group"`
+	Err   string                    `json:"err"`
+}
+
+func (a snapshotAnswer) need() purekube.Need {
+	version := map[string]string{"Pod": "v1", "ResourceClaim": "resource.k8s.io/v1", "PodGroup": "scheduling.k8s.io/v1beta1"}[a.Kind]
+	return purekube.Need{APIVersion: version, Kind: a.Kind, Namespace: "ns", Name: a.Name}
+}
+
+func (a snapshotAnswer) answer() (answer purekube.Answer) {
+	switch {
+	case a.Err != "":
+		answer.Err = errors.New(a.Err)
+	case a.Pod != nil:
+		answer.Object = a.Pod
+	case a.Claim != nil:
+		answer.Object = a.Claim
+	case a.Group != nil:
+		answer.Object = *a.Group
+	}
+	return answer
 }
 
 // groupOf is the name of the PodGroup that a pod is in.
@@ -48,25 +68,13 @@ func groupOf(p *corev1.Pod) string { return p.Labels["group"] }
 func (d snapshotDocument) snapshot() resourceclaim.Snapshot {
 	s := resourceclaim.Snapshot{Now: d.Now, Pods: d.Pods, Claims: d.Claims, Templates: d.Templates, Assumed: d.Assumed, PodGroups: d.PodGroups}
 	if d.Deleted != nil {
-		s.Deleted = func(uid types.UID) bool { return slices.Contains(d.Deleted, uid) }
+		s.Deleted = sets.New(d.Deleted...)
 	}
-	for _, c := range d.Confirmed {
-		if s.Confirmed == nil {
-			s.Confirmed = map[types.NamespacedName]*corev1.Pod{}
+	for _, a := range d.Answers {
+		if s.Answers == nil {
+			s.Answers = map[purekube.Need]purekube.Answer{}
 		}
-		s.Confirmed[types.NamespacedName{Namespace: "ns", Name: c.Name}] = c.Pod
-	}
-	for _, c := range d.ConfirmedClaims {
-		if s.ConfirmedClaims == nil {
-			s.ConfirmedClaims = map[types.NamespacedName]*resourcev1.ResourceClaim{}
-		}
-		s.ConfirmedClaims[types.NamespacedName{Namespace: "ns", Name: c.Name}] = c.Claim
-	}
-	for _, c := range d.ConfirmedPodGroups {
-		if s.ConfirmedPodGroups == nil {
-			s.ConfirmedPodGroups = map[types.NamespacedName]*resourceclaim.PodGroup{}
-		}
-		s.ConfirmedPodGroups[types.NamespacedName{Namespace: "ns", Name: c.Name}] = c.Group
+		s.Answers[a.need()] = a.answer()
 	}
 	return s
 }
@@ -83,14 +91,14 @@ var snapshotSeeds = []string{
 	{"metadata":{"namespace":"ns","name":"shared","uid":"13","resourceVersion":"7","finalizers":["resource.kubernetes.io/delete-protection"]},"spec":{"devices":{}},"status":{"allocation":{"devices":{}},"reservedFor":[{"resource":"pods","name":"gone-0","uid":"4"},{"resource":"pods","name":"done-0","uid":"2"}]}}],
 	"templates":[{"metadata":{"namespace":"ns","name":"gpu"},"spec":{"metadata":{"labels":{"a":"b"}},"spec":{"devices":{}}}},null],
 	"assumed":[{"metadata":{"namespace":"ns","name":"shared","uid":"13","resourceVersion":"8"},"spec":{"devices":{}},"status":{}}],
-	"deleted":["4"],"confirmed":[{"name":"gone-0","pod":null}],"confirmedClaims":[{"name":"two-0-gpu-1","claim":null}]}`,
+	"deleted":["4"],"answers":[{"kind":"Pod","name":"gone-0"},{"kind":"ResourceClaim","name":"two-0-gpu-1"}]}`,
 	`{"pods":[{"metadata":{"namespace":"ns","name":"web-0","uid":"1"},"spec":{"containers":null,"resourceClaims":[{"name":"gpu","resourceClaimTemplateName":"gpu"}]},"status":{"phase":"Pending"}}],
 	"claims":[
 	{"metadata":{"namespace":"ns","name":"web-0-gpu-1","uid":"11","resourceVersion":"5","deletionTimestamp":"2026-11-21T12:00:00Z","finalizers":["resource.kubernetes.io/delete-protection","other"],"annotations":{"resource.kubernetes.io/pod-claim-name":"gpu"},"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"web-0","uid":"0","controller":true}]},"spec":{"devices":{}},"status":{"allocation":{"devices":{}},"reservedFor":[{"resource":"pods","name":"web-0","uid":"0"}]}},
 	{"metadata":{"namespace":"ns","name":"free","uid":"12","resourceVersion":"6","finalizers":["resource.kubernetes.io/delete-protection"],"deletionTimestamp":"2026-11-21T12:00:00Z"},"spec":{"devices":{}},"status":{"allocation":{"devices":{}}}},
 	{"metadata":{"namespace":"ns","name":"group","uid":"13","resourceVersion":"7","finalizers":["resource.kubernetes.io/delete-protection"]},"spec":{"devices":{}},"status":{"allocation":{"devices":{}},"reservedFor":[{"apiGroup":"scheduling.k8s.io","resource":"podgroups","name":"g","uid":"9"},{"resource":"pods","name":"web-0","uid":"1"}]}}],
 	"templates":[{"metadata":{"namespace":"ns","name":"gpu"},"spec":{"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c","adminAccess":true}}]}}}}],
-	"confirmed":[{"name":"web-0","pod":{"metadata":{"namespace":"ns","name":"web-0","uid":"1"},"spec":{"containers":null},"status":{}}}]}`,
+	"answers":[{"kind":"Pod","name":"web-0","pod":{"metadata":{"namespace":"ns","name":"web-0","uid":"1"},"spec":{"containers":null},"status":{}}}]}`,
 	`{"podGroups":[
 	{"APIVersion":"scheduling.k8s.io/v1beta1","Namespace":"ns","Name":"g","UID":"9","ResourceClaims":[{"name":"gpu","resourceClaimTemplateName":"gpu"},{"name":"nic","resourceClaimTemplateName":"nic"}],"ResourceClaimStatuses":[{"name":"gpu","resourceClaimName":"g-gpu-1"}]},
 	{"Namespace":"ns","Name":"h","UID":"8","Deleting":true,"ResourceClaims":[{"name":"gpu","resourceClaimName":"shared"}]}],
@@ -103,28 +111,28 @@ var snapshotSeeds = []string{
 	{"metadata":{"namespace":"ns","name":"shared","uid":"12","resourceVersion":"6","finalizers":["resource.kubernetes.io/delete-protection"]},"spec":{"devices":{}},"status":{"allocation":{"devices":{}},"reservedFor":[{"apiGroup":"scheduling.k8s.io","resource":"podgroups","name":"h","uid":"8"},{"apiGroup":"scheduling.k8s.io","resource":"podgroups","name":"gone","uid":"4"}]}},
 	{"metadata":{"namespace":"ns","name":"k-gpu-1","uid":"13","resourceVersion":"7","finalizers":["resource.kubernetes.io/delete-protection"],"deletionTimestamp":"2026-11-21T12:00:00Z","ownerReferences":[{"apiVersion":"scheduling.k8s.io/v1alpha2","kind":"PodGroup","name":"k","uid":"7","controller":true}]},"spec":{"devices":{}},"status":{"allocation":{"devices":{}},"reservedFor":[{"apiGroup":"scheduling.k8s.io","resource":"podgroups","name":"k","uid":"7"}]}}],
 	"templates":[{"metadata":{"namespace":"ns","name":"gpu"},"spec":{"spec":{"devices":{}}}},{"metadata":{"namespace":"ns","name":"nic"},"spec":{"spec":{"devices":{}}}}],
-	"deleted":["4"],"confirmedPodGroups":[{"name":"k","group":null}]}`,
+	"deleted":["4"],"answers":[{"kind":"PodGroup","name":"k"},{"kind":"Pod","name":"h-0","err":"timeout"}]}`,
 }
 
 var snapshotWords = []string{"", "ns", "web-0", "two-0", "done-0", "gone-0", "shared", "gpu", "nic", "0", "1", "2", "3", "4", "5", "8", "11", "x", "pods", "podgroups", "v1", "Pod",
 	"two-0-gpu-1", "done-0-gpu-1", "Succeeded", "Failed", "Running", "Pending", "n", "resource.kubernetes.io/delete-protection", "other", "2026-11-21T12:00:00Z",
-	"g", "h", "k", "gone", "g-gpu-1", "group", "PodGroup", "scheduling.k8s.io", "scheduling.k8s.io/v1beta1", "7", "9",
+	"g", "h", "k", "gone", "g-gpu-1", "group", "PodGroup", "ResourceClaim", "timeout", "scheduling.k8s.io", "scheduling.k8s.io/v1beta1", "7", "9",
 	"sixty-characters-and-more-sixty-characters-and-more-sixty-characters", "a.-b"}
 
 // wholeQuestions are the exported functions for one snapshot.
 type wholeQuestions struct {
 	planAll    func() ([]resourceclaim.Outcome, error)
-	plan       func(key resourceclaim.Key) (resourceclaim.Result, error)
+	plan       func(key purekube.Key) (resourceclaim.Result, error)
 	explainAll func() ([]resourceclaim.Explanation, error)
-	explain    func(key resourceclaim.Key) (resourceclaim.Explanation, error)
+	explain    func(key purekube.Key) (resourceclaim.Explanation, error)
 }
 
 func byFunctions(s resourceclaim.Snapshot, o resourceclaim.Options) wholeQuestions {
 	return wholeQuestions{
 		func() ([]resourceclaim.Outcome, error) { return resourceclaim.PlanAll(s, o) },
-		func(key resourceclaim.Key) (resourceclaim.Result, error) { return resourceclaim.Plan(s, key, o) },
+		func(key purekube.Key) (resourceclaim.Result, error) { return resourceclaim.Plan(s, key, o) },
 		func() ([]resourceclaim.Explanation, error) { return resourceclaim.ExplainAll(s, o) },
-		func(key resourceclaim.Key) (resourceclaim.Explanation, error) {
+		func(key purekube.Key) (resourceclaim.Explanation, error) {
 			return resourceclaim.Explain(s, key, o)
 		},
 	}
@@ -139,26 +147,25 @@ func grown(s resourceclaim.Snapshot, o resourceclaim.Options) *resourceclaim.Ind
 	if !snapshotfuzz.Plain(s) {
 		return resourceclaim.NewIndex(s, o)
 	}
-	x := resourceclaim.NewIndex(resourceclaim.Snapshot{Now: s.Now, Assumed: s.Assumed, Deleted: s.Deleted, Confirmed: s.Confirmed, ConfirmedClaims: s.ConfirmedClaims,
-		PodGroups: s.PodGroups, ConfirmedPodGroups: s.ConfirmedPodGroups}, o)
+	x := resourceclaim.NewIndex(resourceclaim.Snapshot{Now: s.Now, Assumed: s.Assumed, Deleted: s.Deleted, Answers: s.Answers, PodGroups: s.PodGroups}, o)
 	rest := s
 	rest.Assumed = nil
 	snapshotfuzz.OneByOne(rest, func(one resourceclaim.Snapshot) { x, _ = x.With(one) })
 	return x
 }
 
-func wholeKeys(s resourceclaim.Snapshot) []resourceclaim.Key {
-	var keys []resourceclaim.Key
+func wholeKeys(s resourceclaim.Snapshot) []purekube.Key {
+	var keys []purekube.Key
 	for _, n := range snapshotfuzz.Names(s.Pods) {
-		keys = append(keys, resourceclaim.Key{Kind: resourceclaim.PodKey, Namespace: n.Namespace, Name: n.Name})
+		keys = append(keys, resourceclaim.PodKey(n.Namespace, n.Name))
 	}
 	for _, n := range snapshotfuzz.Names(slices.Concat(s.Claims, s.Assumed)) {
-		keys = append(keys, resourceclaim.Key{Kind: resourceclaim.ClaimKey, Namespace: n.Namespace, Name: n.Name})
+		keys = append(keys, resourceclaim.ClaimKey(n.Namespace, n.Name))
 	}
 	for _, g := range snapshotfuzz.Sorted(s.PodGroups) {
 		keys = append(keys, resourceclaim.KeyOfPodGroup(&g))
 	}
-	return append(keys, resourceclaim.Key{Kind: "what", Namespace: "ns", Name: "shared"})
+	return append(keys, purekube.Key{Kind: "what", Namespace: "ns", Name: "shared"})
 }
 
 func askAll(s resourceclaim.Snapshot, o resourceclaim.Options, q wholeQuestions) []snapshotfuzz.Answer {
@@ -187,26 +194,21 @@ func askAll(s resourceclaim.Snapshot, o resourceclaim.Options, q wholeQuestions)
 	}
 	for i, g := range snapshotfuzz.Sorted(s.PodGroups) {
 		without(fmt.Sprintf("Without PodGroup %d", i), resourceclaim.Snapshot{PodGroups: []resourceclaim.PodGroup{g}})
-		add(fmt.Sprintf("AffectedByPodGroup %d", i), [][]resourceclaim.Key{resourceclaim.AffectedByPodGroup(s, nil, &g, o),
-			resourceclaim.AffectedByPodGroup(s, &g, nil, o), resourceclaim.AffectedByPodGroup(s, &g, &g, o)}, nil)
 	}
 	for i, p := range snapshotfuzz.Sorted(s.Pods) {
 		without(fmt.Sprintf("Without pod %d", i), resourceclaim.Snapshot{Pods: []*corev1.Pod{p}})
-		add(fmt.Sprintf("AffectedByPod %d", i), [][]resourceclaim.Key{resourceclaim.AffectedByPod(s, nil, p, o), resourceclaim.AffectedByPod(s, p, nil, o), resourceclaim.AffectedByPod(s, p, p, o)}, nil)
 		claims, made, err := resourceclaim.Materialize(s, p, func(entry string) string { return "made-" + entry }, o)
 		add(fmt.Sprintf("Materialize %d", i), []any{claims, made}, err)
 		if p != nil && len(p.Spec.ResourceClaims) > 0 {
 			name, state := resourceclaim.ClaimName(p, &p.Spec.ResourceClaims[0])
-			add(fmt.Sprintf("ClaimName %d", i), []any{name, state.String()}, nil)
+			add(fmt.Sprintf("ClaimName %d", i), []any{name, state}, nil)
 		}
 	}
 	for i, c := range snapshotfuzz.Sorted(s.Claims) {
 		without(fmt.Sprintf("Without claim %d", i), resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{c}})
-		add(fmt.Sprintf("AffectedByClaim %d", i), [][]resourceclaim.Key{resourceclaim.AffectedByClaim(s, nil, c, o), resourceclaim.AffectedByClaim(s, c, nil, o), resourceclaim.AffectedByClaim(s, c, c, o)}, nil)
 	}
 	for i, x := range snapshotfuzz.Sorted(s.Templates) {
 		without(fmt.Sprintf("Without template %d", i), resourceclaim.Snapshot{Templates: []*resourcev1.ResourceClaimTemplate{x}})
-		add(fmt.Sprintf("AffectedByTemplate %d", i), [][]resourceclaim.Key{resourceclaim.AffectedByTemplate(s, nil, x, o), resourceclaim.AffectedByTemplate(s, x, nil, o), resourceclaim.AffectedByTemplate(s, x, x, o)}, nil)
 	}
 	return answers
 }
@@ -297,24 +299,32 @@ func takesNoMore(t *testing.T, d snapshotDocument, o resourceclaim.Options) {
 			return
 		}
 		if p, ok := object.(*corev1.Pod); ok {
-			if _, asked := s.Confirmed[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}]; asked {
+			if answered(s, "Pod", p.Namespace, p.Name) {
 				return
 			}
 		}
 		holds(fmt.Sprintf("%s %s %s", field, name, how), spoiled)
 	})
-	for name := range s.Confirmed {
+	for need, answer := range s.Answers {
 		spoiled := s
-		spoiled.Confirmed = maps.Clone(s.Confirmed)
-		delete(spoiled.Confirmed, name)
-		holds("no answer about "+name.Name, spoiled)
+		spoiled.Answers = maps.Clone(s.Answers)
+		delete(spoiled.Answers, need)
+		holds("no answer about "+need.String(), spoiled)
+		if answer.Err != nil {
+			continue // it is none
+		}
+		for what, none := range map[string]purekube.Answer{"an error": {Err: errors.New("timeout")}, "a nil pod": {Object: (*corev1.Pod)(nil)}, "another type": {Object: need}} {
+			spoiled.Answers = maps.Clone(s.Answers)
+			spoiled.Answers[need] = none
+			holds(what+" for the answer about "+need.String(), spoiled)
+		}
 	}
 	for i, g := range s.PodGroups {
 		if slices.ContainsFunc(s.PodGroups[i+1:], func(other resourceclaim.PodGroup) bool { return other.Namespace == g.Namespace && other.Name == g.Name }) ||
 			slices.ContainsFunc(s.PodGroups[:i], func(other resourceclaim.PodGroup) bool { return other.Namespace == g.Namespace && other.Name == g.Name }) {
 			continue // one the less is one thing the less that is wrong
 		}
-		if _, asked := s.ConfirmedPodGroups[types.NamespacedName{Namespace: g.Namespace, Name: g.Name}]; asked {
+		if answered(s, "PodGroup", g.Namespace, g.Name) {
 			continue
 		}
 		spoiled := s
@@ -329,22 +339,16 @@ func takesNoMore(t *testing.T, d snapshotDocument, o resourceclaim.Options) {
 			holds(what+" in PodGroup "+g.Name, spoiled)
 		}
 	}
-	for name := range s.ConfirmedPodGroups {
-		spoiled := s
-		spoiled.ConfirmedPodGroups = maps.Clone(s.ConfirmedPodGroups)
-		delete(spoiled.ConfirmedPodGroups, name)
-		holds("no answer about PodGroup "+name.Name, spoiled)
-	}
 	spoiled := s
 	spoiled.Deleted = nil
-	if len(s.Confirmed) == 0 && len(s.ConfirmedPodGroups) == 0 {
+	if len(s.Answers) == 0 {
 		holds("deleted pods forgotten", spoiled)
 	}
 	for i, p := range s.Pods {
 		if p == nil || p.UID == "" {
 			continue
 		}
-		if _, asked := s.Confirmed[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}]; asked {
+		if answered(s, "Pod", p.Namespace, p.Name) {
 			continue
 		}
 		spoiled := snapshotfuzz.Copy(s)
@@ -367,6 +371,16 @@ func takesNoMore(t *testing.T, d snapshotDocument, o resourceclaim.Options) {
 	}
 }
 
+// answered reports whether the API server was asked for that object.
+func answered(s resourceclaim.Snapshot, kind, namespace, name string) bool {
+	for need := range s.Answers {
+		if need.Kind == kind && need.Namespace == namespace && need.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
 // liveConsumer: a claim that one live consumer more reserves loses nothing that it keeps without that one, and neither its
 // allocation nor its finalizer nor itself.
 func liveConsumer(t *testing.T, s resourceclaim.Snapshot, i int, o resourceclaim.Options) {
@@ -377,7 +391,7 @@ func liveConsumer(t *testing.T, s resourceclaim.Snapshot, i int, o resourceclaim
 	}
 	for _, p := range s.Pods {
 		if p.Namespace != c.Namespace || p.UID == "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed ||
-			p.DeletionTimestamp != nil || s.Deleted != nil && s.Deleted(p.UID) {
+			p.DeletionTimestamp != nil || s.Deleted.Has(p.UID) {
 			continue
 		}
 		before := takes(s, o)

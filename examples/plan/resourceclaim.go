@@ -1,14 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/resourceclaim"
 )
 
@@ -16,12 +16,12 @@ func planResourceClaim(c *cluster, set settings) section {
 	snapshot, options := claimSnapshot(c, set)
 	outcomes, whole := resourceclaim.PlanAll(snapshot, options)
 
-	reasons := map[resourceclaim.Key][]resourceclaim.Reason{}
-	byKey := map[resourceclaim.Key]resourceclaim.Outcome{}
+	reasons := map[purekube.Key][]resourceclaim.Reason{}
+	byKey := map[purekube.Key]resourceclaim.Outcome{}
 	for _, o := range outcomes {
 		byKey[o.Key] = o
 	}
-	keys := make([]resourceclaim.Key, 0, len(outcomes))
+	keys := make([]purekube.Key, 0, len(outcomes))
 	// Its error is PlanAll's.
 	explanations, _ := resourceclaim.ExplainAll(snapshot, options)
 	for _, e := range explanations {
@@ -33,12 +33,13 @@ func planResourceClaim(c *cluster, set settings) section {
 	for key := range byKey {
 		keys = append(keys, key)
 	}
-	slices.SortFunc(keys, func(a, b resourceclaim.Key) int { return strings.Compare(a.String(), b.String()) })
+	// Claims come before pods.
+	slices.SortFunc(keys, func(a, b purekube.Key) int { return cmp.Or(cmp.Compare(b.Kind, a.Kind), a.Compare(b)) })
 
 	s := section{Headline: claimsHeadline(c), Err: whole}
 	for _, key := range keys {
 		o := byKey[key]
-		f := findingOf(objectOf(key), o.Result, o.Err, func(a resourceclaim.Action) (more, why string) {
+		f := findingOf(reference{key.Kind, key.Namespace, key.Name}, o.Result, o.Err, func(a resourceclaim.Action) (more, why string) {
 			return "", whyClaim(a, reasons[key])
 		})
 		f.Reasons = reasonsOf(reasons[key])
@@ -56,39 +57,33 @@ func planResourceClaim(c *cluster, set settings) section {
 func claimSnapshot(c *cluster, set settings) (resourceclaim.Snapshot, resourceclaim.Options) {
 	snapshot := resourceclaim.Snapshot{Now: set.now, Pods: c.pods, Claims: c.claims, Templates: c.templates}
 	if set.assumeComplete {
-		snapshot.Confirmed = answersOf(c)
-		snapshot.ConfirmedClaims = absentClaimsOf(c)
+		snapshot.Answers = answersOf(c)
 	}
 	return snapshot, resourceclaim.Options{MatchUpstream: set.matchUpstream}
 }
 
-// answersOf says of each pod that a claim names that it is as in the input, or is not there.
-func answersOf(c *cluster) map[types.NamespacedName]*corev1.Pod {
-	pods := map[types.NamespacedName]*corev1.Pod{}
-	for _, p := range c.pods {
-		pods[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = p
+// answersOf says of each pod that a claim names, and of each claim that a pod's status names, that it is as in the input, or
+// is not there.
+func answersOf(c *cluster) map[purekube.Need]purekube.Answer {
+	answers := map[purekube.Need]purekube.Answer{}
+	pod := func(namespace, name string) purekube.Need {
+		return purekube.Need{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name}
 	}
-	answers := map[types.NamespacedName]*corev1.Pod{}
 	for _, claim := range c.claims {
 		for _, r := range claim.Status.ReservedFor {
-			name := types.NamespacedName{Namespace: claim.Namespace, Name: r.Name}
-			answers[name] = pods[name]
+			answers[pod(claim.Namespace, r.Name)] = purekube.Answer{}
 		}
 		for _, r := range claim.OwnerReferences {
-			name := types.NamespacedName{Namespace: claim.Namespace, Name: r.Name}
-			answers[name] = pods[name]
+			answers[pod(claim.Namespace, r.Name)] = purekube.Answer{}
 		}
 	}
-	return answers
-}
-
-// absentClaimsOf says of each claim that a pod's status names and the input lacks that it is not there.
-func absentClaimsOf(c *cluster) map[types.NamespacedName]*resourcev1.ResourceClaim {
-	answers := map[types.NamespacedName]*resourcev1.ResourceClaim{}
 	for _, p := range c.pods {
+		if need := pod(p.Namespace, p.Name); answers[need] == (purekube.Answer{}) {
+			answers[need] = purekube.Answer{Object: p}
+		}
 		for _, status := range p.Status.ResourceClaimStatuses {
 			if status.ResourceClaimName != nil {
-				answers[types.NamespacedName{Namespace: p.Namespace, Name: *status.ResourceClaimName}] = nil
+				answers[purekube.Need{APIVersion: "resource.k8s.io/v1", Kind: "ResourceClaim", Namespace: p.Namespace, Name: *status.ResourceClaimName}] = purekube.Answer{}
 			}
 		}
 	}
@@ -109,13 +104,6 @@ func claimsHeadline(c *cluster) string {
 	}
 	return fmt.Sprintf("%s, %d of them allocated, and %s that %s claims",
 		count(len(c.claims), "ResourceClaim"), allocated, count(users, "pod"), verb(users, "uses", "use"))
-}
-
-func objectOf(key resourceclaim.Key) reference {
-	if key.Kind == resourceclaim.PodKey {
-		return reference{"Pod", key.Namespace, key.Name}
-	}
-	return reference{"ResourceClaim", key.Namespace, key.Name}
 }
 
 // whyClaim says what called for an action, from the reasons for its pod or claim.

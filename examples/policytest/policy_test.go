@@ -160,7 +160,7 @@ func TestClaimsAreReleasedWhenAJobEnds(t *testing.T) {
 			t.Errorf("%s is not allocated although a pod uses it", c.Name)
 		}
 	}
-	key := resourceclaim.Key{Kind: resourceclaim.ClaimKey, Namespace: "ml", Name: gpu.Name}
+	key := resourceclaim.ClaimKey("ml", gpu.Name)
 	if result, err := resourceclaim.Plan(atRest, key, resourceclaim.Options{}); err != nil || !result.Empty() {
 		t.Errorf("%v is left to do (%v)", result, err)
 	}

@@ -73,6 +73,9 @@ func NewTermIndex[T any, P snapshot.Object[T]](
 
 // With returns the index of the objects that With or Without of its own ones has returned, together with these changes.
 func (x *TermIndex[T, P]) With(objects *Objects[T, P], changes []Change[P]) *TermIndex[T, P] {
+	if objects == x.objects {
+		return x
+	}
 	if objects.Renewed(x.objects) {
 		return NewTermIndex(objects, x.of)
 	}

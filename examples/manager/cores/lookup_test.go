@@ -71,14 +71,14 @@ func TestAnswerClaims(t *testing.T) {
 	answers, err := look(t, c.lookUpClaim,
 		need("Pod", "there"), need("Pod", "gone"), need("Pod", "broken"), need("ResourceClaim", "there"), need("ResourceClaim", "gone"))
 	require.Error(t, err, "so that the key is planned again")
-	got := confirmed(answers)
-	at := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "ns", Name: name} }
-	require.Len(t, got.Confirmed, 2, "what could not be looked up stays a need")
-	require.Equal(t, types.UID("1"), got.Confirmed[at("there")].UID)
-	require.Nil(t, got.Confirmed[at("gone")])
-	require.Len(t, got.ConfirmedClaims, 2)
-	require.Equal(t, types.UID("2"), got.ConfirmedClaims[at("there")].UID)
-	require.Nil(t, got.ConfirmedClaims[at("gone")])
+	got := confirmed(answers).Answers
+	require.Len(t, got, 4, "what could not be looked up stays a need")
+	require.Equal(t, types.UID("1"), got[need("Pod", "there")].Object.(*corev1.Pod).UID)
+	require.Equal(t, purekube.Answer{}, got[need("Pod", "gone")])
+	require.Contains(t, got, need("Pod", "gone"))
+	require.Equal(t, types.UID("2"), got[need("ResourceClaim", "there")].Object.(*resourcev1.ResourceClaim).UID)
+	require.Equal(t, purekube.Answer{}, got[need("ResourceClaim", "gone")])
+	require.Contains(t, got, need("ResourceClaim", "gone"))
 }
 
 // A ReplicaSet is answered with the object (D-22). A look-up that fails is said in the answer and tried again.

@@ -7,11 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/examples/manager/controller"
 	"github.com/purekube/purekube/resourceclaim"
+	"github.com/purekube/purekube/resourceclaim/memory"
 )
 
 func newResourceClaim(c *Cluster) Runner {
@@ -19,12 +19,12 @@ func newResourceClaim(c *Cluster) Runner {
 	// There is no Snapshot.Deleted: after a restore from a backup a pod that was seen deleted may run again, and its claim
 	// may be shown before it. So each consumer that the informer does not show costs one look-up.
 	index := resourceclaim.NewIndex(S{}, c.ResourceClaim)
-	var written resourceclaim.AssumedClaims // what the informer may not show yet
-	var listing sync.Mutex                  // a version that is read later is not compared earlier
+	var written memory.AssumedClaims // what the informer may not show yet
+	var listing sync.Mutex           // a version that is read later is not compared earlier
 	pods, claims := c.Informers.Core().V1().Pods(), c.Informers.Resource().V1().ResourceClaims()
-	var r *controller.Controller[*resourceclaim.Index, S, resourceclaim.Key, resourceclaim.Action]
-	r = controller.New("resourceclaim", index, c.Client, c.Events, controller.Options[*resourceclaim.Index, S, resourceclaim.Key]{
-		Begin: func(x *resourceclaim.Index) []resourceclaim.Key { return begin(x.PlanAll()) },
+	var r *controller.Controller[*resourceclaim.Index, S, purekube.Key, resourceclaim.Action]
+	r = controller.New("resourceclaim", index, c.Client, c.Events, controller.Options[*resourceclaim.Index, S, purekube.Key]{
+		Begin: func(x *resourceclaim.Index) []purekube.Key { return begin(x.PlanAll()) },
 		At: func(now time.Time, index *resourceclaim.Index) S {
 			listing.Lock()
 			restored := written.CacheAt(claims.Informer().LastSyncResourceVersion())
@@ -55,15 +55,15 @@ func newResourceClaim(c *Cluster) Runner {
 
 // confirmed are the answers as the core takes them. One that could not be looked up stays a need.
 func confirmed(answers map[purekube.Need]controller.Answer) resourceclaim.Snapshot {
-	s := resourceclaim.Snapshot{Confirmed: map[types.NamespacedName]*corev1.Pod{}, ConfirmedClaims: map[types.NamespacedName]*resourcev1.ResourceClaim{}}
+	s := resourceclaim.Snapshot{Answers: map[purekube.Need]purekube.Answer{}}
 	for n, a := range answers {
-		name := types.NamespacedName{Namespace: n.Namespace, Name: n.Name}
-		switch {
-		case a.Err != nil:
-		case n.Kind == "Pod":
-			s.Confirmed[name], _ = a.Object.(*corev1.Pod)
-		default:
-			s.ConfirmedClaims[name], _ = a.Object.(*resourcev1.ResourceClaim)
+		if a.Err != nil {
+			continue
+		}
+		if a.Object == nil {
+			s.Answers[n] = purekube.Answer{}
+		} else {
+			s.Answers[n] = purekube.Answer{Object: a.Object}
 		}
 	}
 	return s

@@ -18,7 +18,6 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/apiserver"
@@ -377,7 +376,7 @@ func pictureOfClaim(t *testing.T) string {
 		snapshot := resourceclaim.Snapshot{
 			Now: c.now, Pods: apiserver.List[corev1.Pod](s), Claims: apiserver.List[resourcev1.ResourceClaim](s),
 			Templates: apiserver.List[resourcev1.ResourceClaimTemplate](s),
-			Confirmed: map[types.NamespacedName]*corev1.Pod{{Namespace: "ml", Name: nameOfPod}: podOf(s)},
+			Answers:   map[purekube.Need]purekube.Answer{{APIVersion: "v1", Kind: "Pod", Namespace: "ml", Name: nameOfPod}: answerAbout(podOf(s))},
 		}
 		outcomes, err := resourceclaim.PlanAll(snapshot, resourceclaim.Options{})
 		require.NoError(t, err)
@@ -444,4 +443,12 @@ func pictureOfClaim(t *testing.T) string {
 	})
 	require.Equal(t, []string{"CreateClaim", "DeleteClaim", "Release", "RemoveFinalizer", "Reserve", "SetClaimStatuses"}, slices.Sorted(maps.Keys(acted)), "each action is on the way")
 	return p.draw(t, none, created, allocated, reserved, released, allocated+deleting, reserved+deleting, released+deleting, gone)
+}
+
+// answerAbout is the API server's answer about a pod, nil if there is none.
+func answerAbout(pod *corev1.Pod) purekube.Answer {
+	if pod == nil {
+		return purekube.Answer{}
+	}
+	return purekube.Answer{Object: pod}
 }

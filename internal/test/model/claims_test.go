@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -34,7 +35,20 @@ const (
 func claimController(o resourceclaim.Options) Controller {
 	snapshot := func(v *View) resourceclaim.Snapshot {
 		s := resourceclaim.Snapshot{Now: v.Now, Pods: All[*corev1.Pod](v), PodGroups: podGroupsOf(v), Claims: All[*resourcev1.ResourceClaim](v),
-			Templates: All[*resourcev1.ResourceClaimTemplate](v), Deleted: v.Gone}
+			Templates: All[*resourcev1.ResourceClaimTemplate](v), Deleted: sets.New[types.UID]()}
+		// Which UIDs matter: those that a claim or an object has.
+		for _, c := range s.Claims {
+			for _, r := range c.Status.ReservedFor {
+				seenGone(v, s.Deleted, r.UID)
+			}
+			seenGone(v, s.Deleted, ownerOf(c))
+		}
+		for _, p := range s.Pods {
+			seenGone(v, s.Deleted, p.UID)
+		}
+		for _, g := range s.PodGroups {
+			seenGone(v, s.Deleted, g.UID)
+		}
 		for _, c := range v.Assumed {
 			s.Assumed = append(s.Assumed, c.(*resourcev1.ResourceClaim))
 		}
@@ -55,7 +69,7 @@ func claimController(o resourceclaim.Options) Controller {
 			return keys
 		},
 		Plan: func(v *View, key string, live *View) Decision {
-			k, err := resourceclaim.ParseKey(key)
+			k, err := purekube.ParseKey(key)
 			if err != nil {
 				panic(err)
 			}
@@ -68,42 +82,65 @@ func claimController(o resourceclaim.Options) Controller {
 			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
 		},
 		Affected: func(v *View, oldObj, newObj Object) []string {
-			s := snapshot(v)
-			var keys []resourceclaim.Key
-			either := oldObj
-			if either == nil {
-				either = newObj
+			x := resourceclaim.NewIndex(snapshot(v), o)
+			// The Index as it was before the event, told of it.
+			before, gone := part(oldObj), part(newObj)
+			if oldObj != nil {
+				x, _ = x.With(before)
+			} else {
+				x, _ = x.Without(gone)
 			}
-			switch either.(type) {
-			case *corev1.Pod:
-				keys = resourceclaim.AffectedByPod(s, as[*corev1.Pod](oldObj), as[*corev1.Pod](newObj), o)
-			case *apiserver.PodGroup:
-				keys = resourceclaim.AffectedByPodGroup(s, groupFor(as[*apiserver.PodGroup](oldObj)), groupFor(as[*apiserver.PodGroup](newObj)), o)
-			case *resourcev1.ResourceClaim:
-				keys = resourceclaim.AffectedByClaim(s, as[*resourcev1.ResourceClaim](oldObj), as[*resourcev1.ResourceClaim](newObj), o)
-			case *resourcev1.ResourceClaimTemplate:
-				keys = resourceclaim.AffectedByTemplate(s, as[*resourcev1.ResourceClaimTemplate](oldObj), as[*resourcev1.ResourceClaimTemplate](newObj), o)
+			_, keys := x.Without(before)
+			if newObj != nil {
+				_, keys = x.With(gone)
 			}
 			return texts(keys)
 		},
 	}
 }
 
+// seenGone adds a UID that was seen to be deleted.
+func seenGone(v *View, deleted sets.Set[types.UID], uid types.UID) {
+	if uid != "" && v.Gone(uid) {
+		deleted.Insert(uid)
+	}
+}
+
+// part is a snapshot of one object; nil: of none.
+func part(o Object) (s resourceclaim.Snapshot) {
+	switch o := o.(type) {
+	case *corev1.Pod:
+		s.Pods = append(s.Pods, o)
+	case *apiserver.PodGroup:
+		s.PodGroups = append(s.PodGroups, *groupFor(o))
+	case *resourcev1.ResourceClaim:
+		s.Claims = append(s.Claims, o)
+	case *resourcev1.ResourceClaimTemplate:
+		s.Templates = append(s.Templates, o)
+	}
+	return s
+}
+
 // confirm adds what the API server has for the needs.
 func confirm(s *resourceclaim.Snapshot, needs []purekube.Need, live *View) {
-	if s.Confirmed == nil {
-		s.Confirmed = map[types.NamespacedName]*corev1.Pod{}
-		s.ConfirmedClaims = map[types.NamespacedName]*resourcev1.ResourceClaim{}
-		s.ConfirmedPodGroups = map[types.NamespacedName]*resourceclaim.PodGroup{}
+	if s.Answers == nil {
+		s.Answers = map[purekube.Need]purekube.Answer{}
 	}
 	for _, n := range needs {
-		switch name := (types.NamespacedName{Namespace: n.Namespace, Name: n.Name}); n.Kind {
+		s.Answers[n] = purekube.Answer{}
+		switch n.Kind {
 		case "Pod":
-			s.Confirmed[name] = Get[*corev1.Pod](live, n.Namespace, n.Name)
+			if p := Get[*corev1.Pod](live, n.Namespace, n.Name); p != nil {
+				s.Answers[n] = purekube.Answer{Object: p}
+			}
 		case "ResourceClaim":
-			s.ConfirmedClaims[name] = Get[*resourcev1.ResourceClaim](live, n.Namespace, n.Name)
+			if c := Get[*resourcev1.ResourceClaim](live, n.Namespace, n.Name); c != nil {
+				s.Answers[n] = purekube.Answer{Object: c}
+			}
 		case "PodGroup":
-			s.ConfirmedPodGroups[name] = groupFor(Get[*apiserver.PodGroup](live, n.Namespace, n.Name))
+			if g := groupFor(Get[*apiserver.PodGroup](live, n.Namespace, n.Name)); g != nil {
+				s.Answers[n] = purekube.Answer{Object: *g}
+			}
 		}
 	}
 }

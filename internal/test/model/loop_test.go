@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -30,6 +31,7 @@ import (
 	"github.com/purekube/purekube/internal/test/seed"
 	"github.com/purekube/purekube/rbacaggregate"
 	"github.com/purekube/purekube/resourceclaim"
+	"github.com/purekube/purekube/resourceclaim/memory"
 	"github.com/purekube/purekube/servicecidr"
 	"github.com/purekube/purekube/ttl"
 )
@@ -614,42 +616,31 @@ func budgetLoop() *looped {
 
 func claimLoop(l *loop) *looped {
 	var x *resourceclaim.Index
-	var assumed *resourceclaim.AssumedClaims
-	var deleted *resourceclaim.DeletedPods
-	snapshot := func(o Object) (s resourceclaim.Snapshot) {
-		switch o := o.(type) {
-		case *corev1.Pod:
-			s.Pods = append(s.Pods, o)
-		case *apiserver.PodGroup:
-			s.PodGroups = append(s.PodGroups, *groupFor(o))
-		case *resourcev1.ResourceClaim:
-			s.Claims = append(s.Claims, o)
-		case *resourcev1.ResourceClaimTemplate:
-			s.Templates = append(s.Templates, o)
-		}
-		return s
-	}
+	var assumed *memory.AssumedClaims
+	var deleted *memory.DeletedPods
 	return &looped{
 		name: "resourceclaim", kinds: []schema.GroupVersionResource{pods, apiserver.PodGroups, claims, templates},
 		restart: func(v *View) (keys []string) {
-			assumed, deleted = &resourceclaim.AssumedClaims{}, &resourceclaim.DeletedPods{}
+			assumed, deleted = &memory.AssumedClaims{}, &memory.DeletedPods{}
 			x = resourceclaim.NewIndex(resourceclaim.Snapshot{Now: v.Now, Pods: All[*corev1.Pod](v), PodGroups: podGroupsOf(v), Claims: All[*resourcev1.ResourceClaim](v),
-				Templates: All[*resourcev1.ResourceClaimTemplate](v), Deleted: deleted.Has}, resourceclaim.Options{PodGroupOf: podGroupOf})
+				Templates: All[*resourcev1.ResourceClaimTemplate](v)}, resourceclaim.Options{PodGroupOf: podGroupOf})
 			return claimController(resourceclaim.Options{}).Keys(v)
 		},
 		changed: func(oldObj, newObj Object) []string {
 			if oldObj != nil && (newObj == nil || oldObj.GetUID() != newObj.GetUID()) {
 				switch oldObj.(type) {
 				case *corev1.Pod:
-					deleted.Add(oldObj.GetUID())
+					dropped := deleted.Add(oldObj.GetUID())
+					x, _ = x.With(resourceclaim.Snapshot{Deleted: sets.New(oldObj.GetUID())})
+					x, _ = x.Without(resourceclaim.Snapshot{Deleted: dropped})
 				case *resourcev1.ResourceClaim:
 					assumed.Forget(oldObj.GetUID())
 				}
 			}
-			return texts(changeIndex(&x, snapshot, oldObj, newObj))
+			return texts(changeIndex(&x, part, oldObj, newObj))
 		},
 		plan: func(key string, live *View) Decision {
-			k, err := resourceclaim.ParseKey(key)
+			k, err := purekube.ParseKey(key)
 			if err != nil {
 				panic(err)
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,11 +56,14 @@ func claimsAffected(t *testing.T, generate func(*rand.Rand) claimsCase, o resour
 		}
 		// With the caches as they are after the event.
 		kind := ""
-		var affected []resourceclaim.Key
+		var affected []purekube.Key
 		var worked []string
 		Run(t, resourceclaimCore.Objects(c), startClaims(c), func(_ *testing.T, w *World) {
 			w.Settle()
 			after := c.snapshot
+			x := resourceclaim.NewIndex(after, matching)
+			with := func(changed resourceclaim.Snapshot) { _, affected = x.With(changed) }
+			without := func(gone resourceclaim.Snapshot) { _, affected = x.Without(gone) }
 			pods, claims := len(after.Pods), len(after.Claims)
 			switch event := r.IntN(events); {
 			case event == 8:
@@ -67,7 +71,7 @@ func claimsAffected(t *testing.T, generate func(*rand.Rand) claimsCase, o resour
 				g := someGroup(r, "newcomer")
 				after.PodGroups = append(slices.Clone(after.PodGroups), g)
 				w.Add(podGroupObjects(after.PodGroups[len(after.PodGroups)-1:])[0])
-				affected = resourceclaim.AffectedByPodGroup(after, nil, &g, matching)
+				with(resourceclaim.Snapshot{PodGroups: []resourceclaim.PodGroup{g}})
 			case event > 8 && len(after.PodGroups) > 0:
 				k := r.IntN(len(after.PodGroups))
 				before := after.PodGroups[k]
@@ -76,7 +80,7 @@ func claimsAffected(t *testing.T, generate func(*rand.Rand) claimsCase, o resour
 					kind = "podgroup deleted"
 					after.PodGroups = slices.Delete(after.PodGroups, k, k+1)
 					w.Delete(podGroupObjects([]resourceclaim.PodGroup{before})[0], r.IntN(2) == 0)
-					affected = resourceclaim.AffectedByPodGroup(after, &before, nil, matching)
+					without(resourceclaim.Snapshot{PodGroups: []resourceclaim.PodGroup{before}})
 					break
 				}
 				kind = "podgroup updated"
@@ -84,13 +88,13 @@ func claimsAffected(t *testing.T, generate func(*rand.Rand) claimsCase, o resour
 				g.UID = before.UID
 				after.PodGroups[k] = g
 				w.Update(podGroupObjects([]resourceclaim.PodGroup{g})[0])
-				affected = resourceclaim.AffectedByPodGroup(after, &before, &g, matching)
+				with(resourceclaim.Snapshot{PodGroups: []resourceclaim.PodGroup{g}})
 			case event == 0:
 				kind = "pod added"
 				p := someClaimPod(r, "newcomer")
 				after.Pods = append(slices.Clone(after.Pods), p)
 				w.Add(p)
-				affected = resourceclaim.AffectedByPod(after, nil, p, matching)
+				with(resourceclaim.Snapshot{Pods: []*corev1.Pod{p}})
 			case event == 1 && pods > 0:
 				kind = "pod updated"
 				k := r.IntN(pods)
@@ -99,21 +103,21 @@ func claimsAffected(t *testing.T, generate func(*rand.Rand) claimsCase, o resour
 				after.Pods = slices.Clone(after.Pods)
 				after.Pods[k] = p
 				w.Update(p)
-				affected = resourceclaim.AffectedByPod(after, c.snapshot.Pods[k], p, matching)
+				with(resourceclaim.Snapshot{Pods: []*corev1.Pod{p}})
 			case event == 2 && pods > 0:
 				kind = "pod deleted"
 				k := r.IntN(pods)
 				p := after.Pods[k]
 				after.Pods = slices.Delete(slices.Clone(after.Pods), k, k+1)
 				w.Delete(p, r.IntN(2) == 0)
-				affected = resourceclaim.AffectedByPod(after, p, nil, matching)
+				without(resourceclaim.Snapshot{Pods: []*corev1.Pod{p}})
 			case event == 3:
 				kind = "claim added"
 				claim := claimOf("newcomer", "p0", "e0")
 				addAbsentConsumer(&c, claim)
 				after.Claims = append(slices.Clone(after.Claims), claim)
 				w.Add(claim)
-				affected = resourceclaim.AffectedByClaim(after, nil, claim, matching)
+				with(resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{claim}})
 			case event <= 5 && claims > 0:
 				kind = "claim updated"
 				k := r.IntN(claims)
@@ -123,19 +127,19 @@ func claimsAffected(t *testing.T, generate func(*rand.Rand) claimsCase, o resour
 				after.Claims = slices.Clone(after.Claims)
 				after.Claims[k] = claim
 				w.Update(claim)
-				affected = resourceclaim.AffectedByClaim(after, c.snapshot.Claims[k], claim, matching)
+				with(resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{claim}})
 			case event == 6 && claims > 0:
 				kind = "claim deleted"
 				k := r.IntN(claims)
 				claim := after.Claims[k]
 				after.Claims = slices.Delete(slices.Clone(after.Claims), k, k+1)
 				w.Delete(claim, r.IntN(2) == 0)
-				affected = resourceclaim.AffectedByClaim(after, claim, nil, matching)
+				without(resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{claim}})
 			case event == 7 && len(after.Templates) > 0:
 				kind = "template updated"
 				template := after.Templates[r.IntN(len(after.Templates))].DeepCopy()
 				w.Update(template)
-				affected = resourceclaim.AffectedByTemplate(after, template, template, matching)
+				with(resourceclaim.Snapshot{Templates: []*resourcev1.ResourceClaimTemplate{template}})
 			default:
 				return
 			}
@@ -150,7 +154,7 @@ func claimsAffected(t *testing.T, generate func(*rand.Rand) claimsCase, o resour
 			continue
 		}
 		for _, key := range worked {
-			if !slices.ContainsFunc(affected, func(k resourceclaim.Key) bool { return k.String() == key }) {
+			if !slices.ContainsFunc(affected, func(k purekube.Key) bool { return queueKey(k) == key }) {
 				t.Fatalf("after %s upstream works on %s, ours names only %v\nfor\n%s\n%s", kind, key, affected, resourceclaimCore.text(c), run.again(t, i))
 			}
 		}
@@ -169,10 +173,9 @@ func claimsAffected(t *testing.T, generate func(*rand.Rand) claimsCase, o resour
 
 // samePlan reports whether the plan for a key is what it was before the event.
 func (c claimsCase) samePlan(key string, after resourceclaim.Snapshot, o resourceclaim.Options) bool {
-	parsed, err := resourceclaim.ParseKey(key)
-	if err != nil {
-		return false
-	}
+	kind, object, _ := strings.Cut(key, ":")
+	namespace, name, _ := strings.Cut(object, "/")
+	parsed := purekube.Key{Kind: map[string]string{"pod": "Pod", "claim": "ResourceClaim", "podgroup": "PodGroup"}[kind], Namespace: namespace, Name: name}
 	then, thenErr := resourceclaim.Plan(c.snapshot, parsed, o)
 	now, nowErr := resourceclaim.Plan(after, parsed, o)
 	return cmp.Equal(then, now) && fmt.Sprint(thenErr) == fmt.Sprint(nowErr)

@@ -371,7 +371,7 @@ create resourceclaims ns/: ` + createdFor("gpu"),
 			c.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "g", UID: "uid-old-g"}}
 			return []runtime.Object{p, writePodGroup(somePodGroup("g", named("gpu", "shared"))), c}
 		},
-		Run: bothWithPodGroups(resourceclaim.Key{Kind: resourceclaim.PodKey, Namespace: "ns", Name: "p"}),
+		Run: bothWithPodGroups(resourceclaim.PodKey("ns", "p")),
 		In:  []purekube.Upstream{purekube.V1_37},
 		Upstream: `update resourceclaims/status ns/shared: {"metadata":{"finalizers":["resource.kubernetes.io/delete-protection"],"name":"shared","namespace":"ns","resourceVersion":"100","uid":"uid-shared"},` +
 			`"spec":{"devices":{"requests":null}},"status":{}}
@@ -384,7 +384,7 @@ update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","
 		ID:    "D-34",
 		Title: "a pod keeps the name of its PodGroup's claim that is gone",
 		Why: "A claim of a PodGroup was deleted, and the group has got another one. Upstream sees that the claim which the status of its pods names is missing, leaves it to the group, and does not look at these pods again: " +
-			"they wait for a claim that does not come back. AffectedByPodGroup and AffectedByClaim name the pods, and the default gives them the name of the new claim.",
+			"they wait for a claim that does not come back. With and Without of the group or the claim name the pods, and the default gives them the name of the new claim.",
 		Setting: podGroupsOn + " The claim g-gpu-x4z9k is gone from the API server too. What stands under default is the pod's plan.",
 		Given: func() []runtime.Object {
 			g := somePodGroup("g", templated("gpu", "t"))
@@ -393,7 +393,7 @@ update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","
 			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("g-gpu-x4z9k")}}
 			return []runtime.Object{p, writePodGroup(g), claimOfPodGroup("g-gpu-l92c5", "uid-g", "gpu")}
 		},
-		Run:      bothWithPodGroups(resourceclaim.Key{Kind: resourceclaim.PodKey, Namespace: "ns", Name: "p"}),
+		Run:      bothWithPodGroups(resourceclaim.PodKey("ns", "p")),
 		In:       []purekube.Upstream{purekube.V1_37},
 		Upstream: "nothing",
 		Ours: `apply pods/status ns/p by ResourceClaimController with force: {"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"ns","uid":"uid-p"},` +
@@ -414,7 +414,7 @@ get resourceclaims ns/g-gpu-x4z9k`,
 			c.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "g", UID: "uid-g"}}
 			return []runtime.Object{p, c}
 		},
-		Run: bothWithPodGroups(resourceclaim.Key{Kind: resourceclaim.ClaimKey, Namespace: "ns", Name: "shared"}),
+		Run: bothWithPodGroups(resourceclaim.ClaimKey("ns", "shared")),
 		In:  []purekube.Upstream{purekube.V1_37},
 		Upstream: `get podgroups ns/g
 update resourceclaims/status ns/shared: ` + groupsClaimAfter(`,"finalizers":["resource.kubernetes.io/delete-protection"]`) + `
@@ -424,8 +424,8 @@ update resourceclaims ns/shared: ` + groupsClaimAfter(""),
 	{
 		ID:    "D-37",
 		Title: "a pod that comes back with its UID",
-		Why: "The controller saw a pod go, and now its cache holds a pod with that UID that runs: etcd was restored from a backup. Upstream goes by what it saw, and takes the device away from a pod that runs. The default looks the pod up, " +
-			"and the API server's answer wins. The same holds for PodGroups.",
+		Why: "The controller saw a pod go, and etcd was then restored from a backup: the pod runs again, with the UID that it had. Upstream goes by what it saw, and takes the device away from a pod that runs, " +
+			"whether its cache shows the pod again or not. For the default, a UID that was seen to be deleted proves no absence. The pod is looked up, one time for each deleted consumer, and the API server's answer wins. The same holds for PodGroups.",
 		Setting: "The controller has seen the pod with the UID uid-p deleted.",
 		Given: func() []runtime.Object {
 			p := claimPod("p", "uid-p")

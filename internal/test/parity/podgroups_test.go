@@ -204,7 +204,7 @@ func markGroups(c claimsCase, t Trace) []string {
 				}
 			}
 		}
-		if key.Kind == resourceclaim.PodKey {
+		if key.Kind == "Pod" {
 			mark(slices.ContainsFunc(c.snapshot.Pods, func(p *corev1.Pod) bool {
 				return p.Name == key.Name && p.DeletionTimestamp == nil && schedulingGroupOf(p) != "" && c.group(schedulingGroupOf(p)) == nil
 			}), "a pod without its group")
@@ -270,7 +270,7 @@ func readPodGroup(o *unstructured.Unstructured) resourceclaim.PodGroup {
 
 // bothWithPodGroups is bothClaims with PodGroups on. The default plans the keys, or those that upstream
 // does.
-func bothWithPodGroups(keys ...resourceclaim.Key) func(*testing.T, []runtime.Object) (upstream, ours string) {
+func bothWithPodGroups(keys ...purekube.Key) func(*testing.T, []runtime.Object) (upstream, ours string) {
 	return func(t *testing.T, given []runtime.Object) (upstream, ours string) {
 		c := claimsCaseOf(given)
 		c.options.PodGroupOf = schedulingGroupOf

@@ -50,7 +50,7 @@ func (c claimsCase) refused(o resourceclaim.Options, refuse func(Request) error)
 			return answers.to(r), nil
 		}, func(e purekube.Event) { t.Events = append(t.Events, EventsOf([]purekube.Event{e})...) })
 		if err != nil || failed != nil {
-			t.Failed = append(t.Failed, key.String())
+			t.Failed = append(t.Failed, queueKey(key))
 		}
 	}
 	return comparableClaims(t)

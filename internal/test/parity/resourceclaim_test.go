@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -36,33 +37,42 @@ type claimsCase struct {
 }
 
 // plan is ours for one key with the answers to its Needs; needs are the look-ups.
-func (c claimsCase) plan(key resourceclaim.Key, o resourceclaim.Options) (r resourceclaim.Result, needs []purekube.Need, err error) {
+func (c claimsCase) plan(key purekube.Key, o resourceclaim.Options) (r resourceclaim.Result, needs []purekube.Need, err error) {
 	s := c.snapshot
-	s.Deleted = func(uid types.UID) bool { return slices.Contains(c.deleted, uid) }
+	s.Deleted = sets.New(c.deleted...)
 	for range 8 { // a claim's consumers are asked for first, then its owner; a pod's claims one by one
 		r, err = resourceclaim.Plan(s, key, o)
 		if len(r.Needs) == 0 {
 			break
 		}
-		if s.Confirmed == nil {
-			s.Confirmed = map[types.NamespacedName]*corev1.Pod{}
-			s.ConfirmedClaims = map[types.NamespacedName]*resourcev1.ResourceClaim{}
-			s.ConfirmedPodGroups = map[types.NamespacedName]*resourceclaim.PodGroup{}
+		if s.Answers == nil {
+			s.Answers = map[purekube.Need]purekube.Answer{}
 		}
 		for _, n := range r.Needs {
-			name := types.NamespacedName{Namespace: n.Namespace, Name: n.Name}
-			switch n.Kind {
-			case "ResourceClaim":
-				s.ConfirmedClaims[name] = c.lookUpClaim(n.Name)
-			case "PodGroup":
-				s.ConfirmedPodGroups[name] = c.lookUpGroup(n.Name)
-			default:
-				s.Confirmed[name] = c.lookUp(n.Name)
-			}
+			s.Answers[n] = c.answer(n)
 		}
 		needs = append(needs, r.Needs...)
 	}
 	return r, needs, err
+}
+
+// answer is what the API server says to a Need.
+func (c claimsCase) answer(n purekube.Need) (answer purekube.Answer) {
+	switch n.Kind {
+	case "ResourceClaim":
+		if claim := c.lookUpClaim(n.Name); claim != nil {
+			answer.Object = claim
+		}
+	case "PodGroup":
+		if g := c.lookUpGroup(n.Name); g != nil {
+			answer.Object = *g
+		}
+	default:
+		if p := c.lookUp(n.Name); p != nil {
+			answer.Object = p
+		}
+	}
+	return answer
 }
 
 // lookUp is what the API server says of a pod.
@@ -87,10 +97,10 @@ func (c claimsCase) lookUpClaim(name string) *resourcev1.ResourceClaim {
 
 // queue is the order in which upstream comes to work on pods and claims after its start: it
 // hears of the pods first, then of the claims.
-func (c claimsCase) queue() []resourceclaim.Key {
-	var keys []resourceclaim.Key
-	add := func(kind resourceclaim.Kind, name string) {
-		if key := (resourceclaim.Key{Kind: kind, Namespace: "ns", Name: name}); !slices.Contains(keys, key) {
+func (c claimsCase) queue() []purekube.Key {
+	var keys []purekube.Key
+	add := func(key purekube.Key) {
+		if !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}
@@ -99,26 +109,32 @@ func (c claimsCase) queue() []resourceclaim.Key {
 		if final || p.DeletionTimestamp != nil && p.Spec.NodeName == "" {
 			for i := range p.Spec.ResourceClaims {
 				if name, state := resourceclaim.ClaimName(p, &p.Spec.ResourceClaims[i]); state == resourceclaim.NameKnown {
-					add(resourceclaim.ClaimKey, name)
+					add(resourceclaim.ClaimKey("ns", name))
 				}
 			}
 			if extended := p.Status.ExtendedResourceClaimStatus; extended != nil {
-				add(resourceclaim.ClaimKey, extended.ResourceClaimName)
+				add(resourceclaim.ClaimKey("ns", extended.ResourceClaimName))
 			}
 		}
 		if c.queued(p) {
-			add(resourceclaim.PodKey, p.Name)
+			add(resourceclaim.PodKey("ns", p.Name))
 		}
 	}
 	for _, g := range c.snapshot.PodGroups {
 		if c.groupQueued(g) {
-			add(resourceclaim.PodGroupKey, g.Name)
+			add(resourceclaim.PodGroupKey("ns", g.Name))
 		}
 	}
 	for _, claim := range c.snapshot.Claims {
-		add(resourceclaim.ClaimKey, claim.Name)
+		add(resourceclaim.ClaimKey("ns", claim.Name))
 	}
 	return keys
+}
+
+// queueKey is a key as upstream's work queue has it, "pod:ns/p".
+func queueKey(key purekube.Key) string {
+	kind := map[string]string{"Pod": "pod", "ResourceClaim": "claim", "PodGroup": "podgroup"}[key.Kind]
+	return kind + ":" + key.Namespace + "/" + key.Name
 }
 
 // queued reports whether upstream would work on the pod at all. Where the only thing to do is to
@@ -386,7 +402,7 @@ func (c claimsCase) tell(w *World) {
 func (c claimsCase) trace(o resourceclaim.Options) Trace { return c.traceOf(o, c.queue()...) }
 
 // traceOf is what the plans for these keys would send.
-func (c claimsCase) traceOf(o resourceclaim.Options, keys ...resourceclaim.Key) Trace {
+func (c claimsCase) traceOf(o resourceclaim.Options, keys ...purekube.Key) Trace {
 	var t Trace
 	var answers Answers
 	for _, key := range keys {
@@ -398,13 +414,13 @@ func (c claimsCase) traceOf(o resourceclaim.Options, keys ...resourceclaim.Key) 
 		t.Requests = append(t.Requests, Planned(&answers, result.Actions)...)
 		t.Events = append(t.Events, EventsOf(result.Events)...)
 		failed := err != nil
-		if key.Kind == resourceclaim.PodKey && o.MatchUpstream != "" {
+		if key.Kind == "Pod" && o.MatchUpstream != "" {
 			for _, p := range c.snapshot.Pods {
 				failed = failed || p.Name == key.Name && c.waits(p)
 			}
 		}
 		if failed {
-			t.Failed = append(t.Failed, key.String())
+			t.Failed = append(t.Failed, queueKey(key))
 		}
 	}
 	return t
@@ -453,7 +469,7 @@ func TestResourceClaimPatch(t *testing.T) {
 	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("t")}}
 	claim := claimOf("c", "p", "gpu")
 	s := resourceclaim.Snapshot{Pods: []*corev1.Pod{pod}, Claims: []*resourcev1.ResourceClaim{claim}}
-	result, err := resourceclaim.Plan(s, resourceclaim.Key{Kind: resourceclaim.PodKey, Namespace: "ns", Name: "p"}, resourceclaim.Options{MatchUpstream: release})
+	result, err := resourceclaim.Plan(s, resourceclaim.PodKey("ns", "p"), resourceclaim.Options{MatchUpstream: release})
 	require.NoError(t, err)
 	_, ours := result.Actions[0].(resourceclaim.SetClaimStatuses).Patch()
 	Run(t, []runtime.Object{pod, claim}, startClaims(claimsCase{}), func(t *testing.T, w *World) {
@@ -498,12 +514,13 @@ func markClaims(c claimsCase, t Trace) []string {
 				}
 			}
 		}
-		if key.Kind == resourceclaim.ClaimKey {
+		if key.Kind == "ResourceClaim" {
 			s := c.snapshot
-			s.Deleted = func(uid types.UID) bool { return slices.Contains(c.deleted, uid) }
-			s.Confirmed = map[types.NamespacedName]*corev1.Pod{}
+			s.Deleted = sets.New(c.deleted...)
+			s.Answers = map[purekube.Need]purekube.Answer{}
 			for _, name := range claimPodNames {
-				s.Confirmed[types.NamespacedName{Namespace: "ns", Name: name}] = c.lookUp(name)
+				n := purekube.Need{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: name}
+				s.Answers[n] = c.answer(n)
 			}
 			explanation, _ := resourceclaim.Explain(s, key, o)
 			for _, r := range explanation.Reasons {

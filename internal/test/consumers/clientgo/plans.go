@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/rbacaggregate"
 	"github.com/purekube/purekube/resourceclaim"
 	"github.com/purekube/purekube/servicecidr"
@@ -22,7 +23,7 @@ func Roles(factory informers.SharedInformerFactory, name string) (rbacaggregate.
 }
 
 // Claims plans for one key from the informers' caches.
-func Claims(factory informers.SharedInformerFactory, key resourceclaim.Key) (resourceclaim.Result, error) {
+func Claims(factory informers.SharedInformerFactory, key purekube.Key) (resourceclaim.Result, error) {
 	pods, err := factory.Core().V1().Pods().Lister().List(labels.Everything())
 	if err != nil {
 		return resourceclaim.Result{}, err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,17 +14,18 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	resourceclaimmetrics "k8s.io/kubernetes/pkg/controller/resourceclaim/metrics"
 
 	"example.com/purekube-suites/adapter"
+
 	"github.com/purekube/purekube"
 	core "github.com/purekube/purekube/resourceclaim"
 )
 
 func (ec *Controller) syncHandler(ctx context.Context, key string) error {
-	k, err := core.ParseKey(key)
+	k, err := keyOf(key)
 	if err != nil {
 		return err
 	}
@@ -63,9 +66,24 @@ func (ec *Controller) syncHandler(ctx context.Context, key string) error {
 	}))
 }
 
+// keyOf reads a key of the controller's queue, "pod:ns/name".
+func keyOf(queued string) (purekube.Key, error) {
+	kind, object, _ := strings.Cut(queued, ":")
+	namespace, name, _ := strings.Cut(object, "/")
+	switch kind {
+	case "pod":
+		return core.PodKey(namespace, name), nil
+	case "claim":
+		return core.ClaimKey(namespace, name), nil
+	case "podgroup":
+		return core.PodGroupKey(namespace, name), nil
+	}
+	return purekube.Key{}, fmt.Errorf("nobody can plan %q", queued)
+}
+
 func (ec *Controller) snapshot() (s core.Snapshot, err error) {
 	var errs [4]error
-	s.Now, s.Deleted = time.Now(), ec.deletedObjects.Has
+	s.Now = time.Now()
 	s.Pods, errs[0] = ec.podLister.List(labels.Everything())
 	s.Claims, errs[1] = ec.claimLister.List(labels.Everything())
 	s.Templates, errs[2] = ec.templateLister.List(labels.Everything())
@@ -80,7 +98,33 @@ func (ec *Controller) snapshot() (s core.Snapshot, err error) {
 			s.Assumed = append(s.Assumed, ec.written(claimPodGroupOwnerIndex, g.Namespace+"/"+string(g.UID))...)
 		}
 	}
+	s.Deleted = ec.deleted(s)
 	return s, errors.Join(errs[:]...)
+}
+
+// deleted are the UIDs of consumers, pods and PodGroups that were seen to be deleted.
+func (ec *Controller) deleted(s core.Snapshot) sets.Set[types.UID] {
+	deleted := sets.New[types.UID]()
+	add := func(uid types.UID) {
+		if ec.deletedObjects.Has(uid) {
+			deleted.Insert(uid)
+		}
+	}
+	for _, pod := range s.Pods {
+		add(pod.UID)
+	}
+	for _, group := range s.PodGroups {
+		add(group.UID)
+	}
+	for _, claim := range slices.Concat(s.Claims, s.Assumed) {
+		for _, consumer := range claim.Status.ReservedFor {
+			add(consumer.UID)
+		}
+		for _, owner := range claim.OwnerReferences {
+			add(owner.UID)
+		}
+	}
+	return deleted
 }
 
 func (ec *Controller) written(index, key string) (claims []*resourceapi.ResourceClaim) {
@@ -107,41 +151,32 @@ func podGroup(g *schedulingapi.PodGroup) *core.PodGroup {
 
 // answer adds to the snapshot what the API server says.
 func (ec *Controller) answer(ctx context.Context, s *core.Snapshot, needs []purekube.Need) error {
-	if s.Confirmed == nil {
-		s.Confirmed = map[types.NamespacedName]*v1.Pod{}
-		s.ConfirmedClaims = map[types.NamespacedName]*resourceapi.ResourceClaim{}
-		s.ConfirmedPodGroups = map[types.NamespacedName]*core.PodGroup{}
+	if s.Answers == nil {
+		s.Answers = map[purekube.Need]purekube.Answer{}
 	}
 	for _, n := range needs {
-		name := types.NamespacedName{Namespace: n.Namespace, Name: n.Name}
+		var answer purekube.Answer
 		var err error
 		switch n.Kind {
 		case "Pod":
-			s.Confirmed[name], err = found(ec.kubeClient.CoreV1().Pods(n.Namespace).Get(ctx, n.Name, metav1.GetOptions{}))
+			answer.Object, err = ec.kubeClient.CoreV1().Pods(n.Namespace).Get(ctx, n.Name, metav1.GetOptions{})
 		case "ResourceClaim":
-			s.ConfirmedClaims[name], err = found(ec.kubeClient.ResourceV1().ResourceClaims(n.Namespace).Get(ctx, n.Name, metav1.GetOptions{}))
+			answer.Object, err = ec.kubeClient.ResourceV1().ResourceClaims(n.Namespace).Get(ctx, n.Name, metav1.GetOptions{})
 		case "PodGroup":
 			var group *schedulingapi.PodGroup
-			group, err = found(ec.kubeClient.SchedulingV1alpha2().PodGroups(n.Namespace).Get(ctx, n.Name, metav1.GetOptions{}))
-			s.ConfirmedPodGroups[name] = nil
-			if group != nil {
-				s.ConfirmedPodGroups[name] = podGroup(group)
+			if group, err = ec.kubeClient.SchedulingV1alpha2().PodGroups(n.Namespace).Get(ctx, n.Name, metav1.GetOptions{}); err == nil {
+				answer.Object = *podGroup(group)
 			}
 		default:
 			err = fmt.Errorf("nobody can answer %v", n)
 		}
+		if apierrors.IsNotFound(err) {
+			answer, err = purekube.Answer{}, nil
+		}
 		if err != nil {
 			return err
 		}
+		s.Answers[n] = answer
 	}
 	return nil
-}
-
-// found is nil where there is no such object.
-func found[P runtime.Object](object P, err error) (P, error) {
-	if apierrors.IsNotFound(err) {
-		var none P
-		return none, nil
-	}
-	return object, err
 }

@@ -26,7 +26,8 @@ func TestManyEntries(t *testing.T) {
 			require.True(t, r.Empty(), "every entry has its claim: %v", lines(r.Actions))
 			for i := range p.Spec.ResourceClaims {
 				name, state := ClaimName(p, &p.Spec.ResourceClaims[i])
-				again, stateAgain := entriesOf(p).claimName(i)
+				o := podOwner(p)
+				again, stateAgain := o.claimName(i)
 				require.Equal(t, name, again)
 				require.Equal(t, state, stateAgain)
 			}
@@ -41,7 +42,7 @@ func TestManyEntries(t *testing.T) {
 			require.Equal(t, []string{"new"}, statuses.Pending)
 			require.Len(t, statuses.Statuses, n, "D-5: each once")
 			require.Equal(t, "c1", *statuses.Statuses[1].ResourceClaimName)
-			require.Contains(t, AffectedByPod(s, nil, p, Options{}), podKey("p"))
+			require.Contains(t, affectedByPod(s, nil, p, Options{}), podKey("p"))
 		})
 	}
 }

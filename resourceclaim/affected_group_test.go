@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
 )
 
 // A PodGroup that came is named if its plan has anything to do or to say.
@@ -37,12 +39,10 @@ func TestPodGroupWithWork(t *testing.T) {
 			s := Snapshot{Claims: claims(settled), Deleted: deletedUIDs(tc.deleted...)}
 			var want []string
 			if tc.want {
-				want = []string{"podgroup:ml/g"}
+				want = []string{"PodGroup/ml/g"}
 			}
 			_, keys := NewIndex(s, grouped).With(Snapshot{PodGroups: []PodGroup{tc.group}})
 			require.ElementsMatch(t, want, texts(keys), tc.reason)
-			s.PodGroups = []PodGroup{tc.group}
-			require.ElementsMatch(t, want, texts(AffectedByPodGroup(s, nil, &tc.group, grouped)), tc.reason)
 		})
 	}
 }
@@ -55,12 +55,12 @@ func TestPodGroupsOfAClaim(t *testing.T) {
 		before, now  *resourcev1.ResourceClaim
 		want         []string
 	}{
-		{"made", "the status does not name it yet", newGroup("g", groupWants("gpu", "gpu")), nil, newClaim("c", ofGroup("g", "uid-g", "gpu")), []string{"claim:ml/c", "podgroup:ml/g"}},
-		{"gone", "another one has to be made", newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c"), newClaim("c", ofGroup("g", "uid-g", "gpu")), nil, []string{"claim:ml/c", "podgroup:ml/g"}},
-		{"shown", "it was missed before", newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c"), nil, newClaim("c", ofGroup("g", "uid-g", "gpu")), []string{"claim:ml/c", "podgroup:ml/g"}},
-		{"changed", "the group had it and has it", newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c"), newClaim("c", ofGroup("g", "uid-g", "gpu")), newClaim("c", ofGroup("g", "uid-g", "gpu"), allocated), []string{"claim:ml/c"}},
-		{"another group's", "the group does not use it", newGroup("g", groupWants("gpu", "gpu")), nil, newClaim("c", ofGroup("h", "uid-h", "gpu")), []string{"claim:ml/c"}},
-		{"another namespace's", "a claim serves its own", newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c"), nil, newClaim("c", ofGroup("g", "uid-g", "gpu"), inNamespace("other")), []string{"claim:other/c"}},
+		{"made", "the status does not name it yet", newGroup("g", groupWants("gpu", "gpu")), nil, newClaim("c", ofGroup("g", "uid-g", "gpu")), []string{"PodGroup/ml/g", "ResourceClaim/ml/c"}},
+		{"gone", "another one has to be made", newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c"), newClaim("c", ofGroup("g", "uid-g", "gpu")), nil, []string{"PodGroup/ml/g", "ResourceClaim/ml/c"}},
+		{"shown", "it was missed before", newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c"), nil, newClaim("c", ofGroup("g", "uid-g", "gpu")), []string{"PodGroup/ml/g", "ResourceClaim/ml/c"}},
+		{"changed", "the group had it and has it", newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c"), newClaim("c", ofGroup("g", "uid-g", "gpu")), newClaim("c", ofGroup("g", "uid-g", "gpu"), allocated), []string{"ResourceClaim/ml/c"}},
+		{"another group's", "the group does not use it", newGroup("g", groupWants("gpu", "gpu")), nil, newClaim("c", ofGroup("h", "uid-h", "gpu")), []string{"ResourceClaim/ml/c"}},
+		{"another namespace's", "a claim serves its own", newGroup("g", groupWants("gpu", "gpu")).got("gpu", "c"), nil, newClaim("c", ofGroup("g", "uid-g", "gpu"), inNamespace("other")), []string{"ResourceClaim/other/c"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			before, after := Snapshot{PodGroups: []PodGroup{tc.group}}, Snapshot{PodGroups: []PodGroup{tc.group}}
@@ -68,7 +68,7 @@ func TestPodGroupsOfAClaim(t *testing.T) {
 				before.Claims = claims(tc.before)
 			}
 			x := NewIndex(before, grouped)
-			var keys []Key
+			var keys []purekube.Key
 			if tc.now != nil {
 				after.Claims = claims(tc.now)
 				_, keys = x.With(Snapshot{Claims: after.Claims})
@@ -76,7 +76,6 @@ func TestPodGroupsOfAClaim(t *testing.T) {
 				_, keys = x.Without(Snapshot{Claims: before.Claims})
 			}
 			require.Equal(t, tc.want, texts(keys), tc.reason)
-			require.Equal(t, tc.want, texts(AffectedByClaim(after, tc.before, tc.now, grouped)), tc.reason)
 		})
 	}
 }

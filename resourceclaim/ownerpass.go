@@ -12,7 +12,6 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/message"
-	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -28,65 +27,64 @@ var (
 // reasonFailed is the reason of the event for an entry that gets no claim.
 const reasonFailed = "FailedResourceClaimCreation"
 
-// planPod decides about one pod: create what is missing, write the names into its status,
-// reserve what is allocated (syncPod in upstream's controller.go).
-func (x *planner) planPod(pod *corev1.Pod) (r Result, err error) {
-	if len(pod.Spec.ResourceClaims) == 0 || pod.DeletionTimestamp != nil {
+// planOwner decides about one pod or PodGroup: create what is missing, write the names into its status, and reserve
+// for a pod what is allocated (syncPod and syncPodGroup in upstream's controller.go). The claims of a PodGroup
+// are reserved for it by its pods' plans.
+func (x *Index) planOwner(o *owner) (r Result, err error) {
+	if o.getsNothing(x.options) {
 		return r, nil
 	}
-	if !x.upstream() && podstate.Done(pod) {
-		// D-7: a claim made or reserved now would have to be taken back at once.
-		return r, nil
+	presence, problem := x.presence(o.need(), o.UID)
+	if presence == absent {
+		return r, nil // D-21: what it gets would have to be taken back
 	}
-	switch x.presenceOfPod(pod) {
-	case present:
-		return x.planPresentPod(pod)
-	case doubtful:
-		// D-37: the pod is asked for if there is anything to do for it.
-		if would, problem := x.planPresentPod(pod); problem != nil || !would.Empty() {
-			need := needPod(pod.Namespace, pod.Name)
-			if problem := snapshot.CheckNeed(need); problem != nil {
-				return r, problem
-			}
-			r.Needs = append(r.Needs, need)
-		}
-	case absent: // D-21: so would it for a pod that is gone.
+	r, err = x.planPresent(o)
+	if presence == present || err == nil && r.Empty() {
+		return r, err
+	}
+	// D-37: it is asked for if there is anything to do for it.
+	if unsafe := snapshot.CheckNeed(o.need()); unsafe != nil {
+		return Result{}, unsafe
+	}
+	r = Result{Needs: []purekube.Need{o.need()}}
+	if problem != nil {
+		return r, problem
 	}
 	return r, nil
 }
 
-// planPresentPod is planPod for a pod that is there.
-func (x *planner) planPresentPod(pod *corev1.Pod) (r Result, err error) {
-	var problems snapshot.Problems
-	if pod.UID == "" {
-		problems.Add(podError(snapshot.KeyOf(pod), "metadata.uid", ErrNoUID))
-		return r, problems.Err()
+// planPresent is planOwner for a pod or PodGroup that is there.
+func (x *Index) planPresent(o *owner) (r Result, err error) {
+	if problem := o.invalid(); problem != nil {
+		return r, problem
 	}
-
-	of := entriesOf(pod)
-	of.member = x.groupOf(pod)
-	if of.member.group == nil && of.member.name != "" && x.upstream() {
+	var problems snapshot.Problems
+	o.member = x.groupOf(o.pod)
+	if o.member.group == nil && o.member.name != "" && x.options.upstream() {
 		// D-32: upstream does nothing for the pod.
-		problems.Add(podError(snapshot.KeyOf(pod), "spec.schedulingGroup", of.member.problem))
-		return r, problems.Err()
+		return r, o.problem("spec.schedulingGroup", o.member.problem)
 	}
 	var few [8]*resourcev1.ResourceClaim // a converged pod costs no memory
-	claims, work := x.generateAll(of, few[:0], &r, &problems)
+	claims, work := x.generateAll(o, few[:0], &r, &problems)
 	if !work.ended && len(r.Needs) == 0 {
 		if work.statuses() {
-			r.Actions = append(r.Actions, x.setStatuses(of, work))
+			r.Actions = append(r.Actions, x.setStatuses(o, work))
 		}
-		if pod.Spec.NodeName != "" {
+		if o.node != "" {
 			// Without a node, reserving is up to the scheduler.
-			r.Actions = x.reserve(r.Actions, of, claims, &problems)
+			r.Actions = x.reserve(r.Actions, o, claims, &problems)
 		}
 	}
-	if of.member.decides() {
-		need := needPodGroup(pod.Namespace, of.member.name)
+	if o.member.decides() {
+		need := needPodGroup(o.Namespace, o.member.name)
 		if problem := snapshot.CheckNeed(need); problem != nil {
-			return Result{}, podError(snapshot.KeyOf(pod), "spec.schedulingGroup", problem.Err)
+			return Result{}, o.problem("spec.schedulingGroup", problem.Err)
 		}
-		return Result{Needs: []purekube.Need{need}}, nil
+		r = Result{Needs: []purekube.Need{need}}
+		if problem := o.member.noAnswer; problem != nil {
+			return r, problem
+		}
+		return r, nil
 	}
 	return asksFirst(r), problems.Err()
 }
@@ -106,52 +104,51 @@ func (g generation) statuses() bool { return len(g.adopted)+len(g.pending) > 0 }
 
 // generateAll resolves the entries, and adds what is to be created, the look-ups to make and the
 // events to the result. It appends to claims those of the entries that have theirs, by index.
-func (x *planner) generateAll(of entries, claims []*resourcev1.ResourceClaim, r *Result, problems *snapshot.Problems) (all []*resourcev1.ResourceClaim, work generation) {
-	for i := range of.pod.Spec.ResourceClaims {
-		entry := of.pod.Spec.ResourceClaims[i].Name
-		if of.group != nil && i >= MaxPodGroupClaims && !x.upstream() {
-			problems.Add(podGroupError(snapshot.KeyOf(of.pod), "spec.resourceClaims", ErrTooManyClaims))
+func (x *Index) generateAll(o *owner, claims []*resourcev1.ResourceClaim, r *Result, problems *snapshot.Problems) (all []*resourcev1.ResourceClaim, work generation) {
+	for i := range o.entries {
+		entry := o.entries[i].Name
+		if o.isGroup() && i >= MaxPodGroupClaims && !x.options.upstream() {
+			problems.Add(o.problem("spec.resourceClaims", ErrTooManyClaims))
 			break
 		}
-		e := x.resolve(of, i)
+		e := x.resolve(o, i)
 		claims = append(claims, nil)
 		switch e.state {
 		case entryReady:
 			claims[i] = e.claim
 		case entryUnknown:
-			name, _ := of.claimName(i)
-			need := needClaim(of.pod.Namespace, name)
+			name, _ := o.claimName(i)
+			need := needClaim(o.Namespace, name)
 			if problem := snapshot.CheckNeed(need); problem != nil {
-				problems.Add(of.problem(i, "resourceClaimName", problem.Err))
+				problems.Add(o.entryProblem(i, "resourceClaimName", problem.Err))
 			} else {
 				r.Needs = append(r.Needs, need)
 			}
+			if e.problem != nil {
+				problems.Add(e.problem)
+			}
 			// With this answer upstream's pass may end here, before it asks for another claim (D-8).
-			if work.ended = x.upstream(); work.ended {
+			if work.ended = x.options.upstream(); work.ended {
 				return claims, work
 			}
 		case entryAdopt:
 			work.adopted = append(work.adopted, corev1.PodResourceClaimStatus{Name: entry, ResourceClaimName: ptr.To(e.claim.Name)})
 		case entryCreate:
 			work.pending = append(work.pending, entry)
-			create := CreateClaim{PodClaim: entry, Claim: fromTemplate(of, entry, e.template, x.Options), ContinueOnError: !x.upstream()}
-			if of.group != nil {
-				create.PodGroup = snapshot.KeyOf(of.pod)
-			} else {
-				create.Pod = snapshot.KeyOf(of.pod)
-			}
+			create := CreateClaim{PodClaim: entry, Claim: fromTemplate(o, entry, e.template, x.options), ContinueOnError: !x.options.upstream()}
+			create.Pod, create.PodGroup = o.names()
 			r.Actions = append(r.Actions, create)
 		case entryFailed:
 			problems.Add(e.problem)
 			if e.reason != "" {
-				event := of.failed(entry, e.reason)
-				if !x.upstream() {
+				event := o.failed(entry, e.reason)
+				if !x.options.upstream() {
 					event.Message = message.Event(event.Message)
 				}
 				r.Events = append(r.Events, event)
 			}
 			// D-8: what is created by now stays without its name in the status.
-			if work.ended = x.upstream(); work.ended {
+			if work.ended = x.options.upstream(); work.ended {
 				return claims, work
 			}
 		case entryNotNeeded, entryElsewhere, entryWaiting, entryMissing: // nothing to write
@@ -169,13 +166,12 @@ func asksFirst(r Result) Result {
 }
 
 // setStatuses is the write of the status after claims were adopted or are to be created.
-func (x *planner) setStatuses(of entries, work generation) SetClaimStatuses {
-	pod, adopted, pending := of.pod, work.adopted, work.pending
-	a := SetClaimStatuses{Statuses: adopted, Pending: pending, Creates: slices.Clone(pending), ContinueOnError: !x.upstream()}
-	if of.group != nil {
-		a.PodGroup, a.APIVersion = snapshot.KeyOf(pod), of.group.apiVersion
-	} else {
-		a.Pod = snapshot.KeyOf(pod)
+func (x *Index) setStatuses(o *owner, work generation) SetClaimStatuses {
+	adopted, pending := work.adopted, work.pending
+	a := SetClaimStatuses{Statuses: adopted, Pending: pending, Creates: slices.Clone(pending), ContinueOnError: !x.options.upstream()}
+	a.Pod, a.PodGroup = o.names()
+	if o.isGroup() {
+		a.APIVersion = o.apiVersion
 	}
 	named := map[string]bool{}
 	for i := range adopted {
@@ -185,20 +181,20 @@ func (x *planner) setStatuses(of entries, work generation) SetClaimStatuses {
 		named[entry] = true
 	}
 	switch {
-	case x.upstreamSince137() && of.group == nil:
+	case x.options.upstreamSince137() && !o.isGroup():
 		// D-5 is mended, but for the entries that need no claim.
-		for _, status := range pod.Status.ResourceClaimStatuses {
+		for _, status := range o.statuses {
 			if status.ResourceClaimName == nil || named[status.Name] {
 				continue
 			}
 			a.Statuses = append(a.Statuses, *status.DeepCopy())
 		}
-	case !x.upstream():
-		a.UID = pod.UID
+	case !x.options.upstream():
+		a.UID = o.UID
 		// D-5: an entry that is left out would be taken away.
-		for i := range pod.Spec.ResourceClaims {
-			pc := &pod.Spec.ResourceClaims[i]
-			status := of.status(pc.Name)
+		for i := range o.entries {
+			pc := &o.entries[i]
+			status := o.status(pc.Name)
 			if status == nil || !generated(pc) || named[pc.Name] {
 				continue
 			}
@@ -213,23 +209,22 @@ func (x *planner) setStatuses(of entries, work generation) SetClaimStatuses {
 
 // reserve adds a Reserve for each allocated claim of the pod that is not reserved for it. ready
 // are the claims of the entries that have theirs.
-func (x *planner) reserve(actions []Action, of entries, ready []*resourcev1.ResourceClaim, problems *snapshot.Problems) []Action {
-	pod := of.pod
+func (x *Index) reserve(actions []Action, o *owner, ready []*resourcev1.ResourceClaim, problems *snapshot.Problems) []Action {
 	var seen map[*resourcev1.ResourceClaim]bool
 	for i, claim := range ready {
 		if claim == nil {
-			if _, state := of.claimName(i); x.upstream() && state != NameNotNeeded {
+			if _, state := o.claimName(i); x.options.upstream() && state != NameNotNeeded {
 				// D-8: the entries behind one that has to wait have to wait as well.
 				return actions
 			}
 			continue
 		}
-		if claim.Status.Allocation == nil || x.reserved(of, claim) {
+		if claim.Status.Allocation == nil || x.reserved(o, claim) {
 			continue
 		}
-		if !x.upstream() {
+		if !x.options.upstream() {
 			if x.mayBeGroups(claim) {
-				problems.Add(of.problem(i, "", ErrPodGroupClaim))
+				problems.Add(o.entryProblem(i, "", ErrPodGroupClaim))
 				continue
 			}
 			if seen[claim] {
@@ -245,11 +240,11 @@ func (x *planner) reserve(actions []Action, of entries, ready []*resourcev1.Reso
 				continue
 			}
 		}
-		of.member.consult()
-		consumer, group := asConsumer(pod), types.NamespacedName{}
-		if g := of.member.group; g != nil {
-			bound, failsAt := g.binds(&pod.Spec.ResourceClaims[i])
-			if failsAt >= 0 && x.upstream() {
+		o.member.consult()
+		consumer, group := asConsumer(o.pod), types.NamespacedName{}
+		if g := o.member.group; g != nil {
+			bound, failsAt := g.binds(&o.entries[i])
+			if failsAt >= 0 && x.options.upstream() {
 				problem, _ := g.unbindable(failsAt)
 				problems.Add(problem)
 				return actions
@@ -260,7 +255,7 @@ func (x *planner) reserve(actions []Action, of entries, ready []*resourcev1.Reso
 		}
 		claim = claim.DeepCopy()
 		claim.Status.ReservedFor = append(claim.Status.ReservedFor, consumer)
-		actions = append(actions, Reserve{Claim: claim, Pod: snapshot.KeyOf(pod), PodGroup: group, ContinueOnError: !x.upstream()})
+		actions = append(actions, Reserve{Claim: claim, Pod: o.name(), PodGroup: group, ContinueOnError: !x.options.upstream()})
 	}
 	return actions
 }

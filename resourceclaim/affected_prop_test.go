@@ -25,7 +25,6 @@ func TestIndexNamesEveryChangedOutcome(t *testing.T) {
 			if o.PodGroupOf != nil && r.IntN(2) == 0 {
 				changed = g.withGroups(g.joined(changed))
 			}
-			changed.Deleted = nil // is no object: what it changes the deletion of a pod names
 			if r.IntN(4) == 0 {
 				changed.Pods = append(changed.Pods, nil, g.pod(""), g.pod("p1"), g.pod("p1"))
 			}

@@ -1,12 +1,14 @@
-package resourceclaim
+package memory
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"sync"
 	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -22,7 +24,7 @@ const AssumeFor = time.Hour
 // AssumedClaims keeps the claims that the API server returned to the caller's own writes until
 // the caller's cache has caught up. Call Add with what the API server returned to a CreateClaim (and
 // to Reserve and Release, which saves conflicts), Forget in the handler of a claim's deletion, and
-// hand List to [Snapshot].Assumed.
+// hand List to the Assumed of a Snapshot.
 //
 // The event of a deletion may arrive before the answer to the write: a claim that was forgotten is not
 // kept by a later Add. A claim that is deleted before the cache ever showed it, and without Forget, is
@@ -116,12 +118,16 @@ func (a *AssumedClaims) CacheAt(resourceVersion string) (restored bool) {
 	return true
 }
 
-// ListFor is List with the Claims of the Index as cached. It looks up only the claims that are kept
-// here.
-func (a *AssumedClaims) ListFor(now time.Time, x *Index) []*resourcev1.ResourceClaim {
+// Listed finds claims that a cache shows by name, as the Index of package resourceclaim does.
+type Listed interface {
+	ListedClaims(name types.NamespacedName) []*resourcev1.ResourceClaim
+}
+
+// ListFor is List with what x finds as cached. It looks up only the claims that are kept here.
+func (a *AssumedClaims) ListFor(now time.Time, x Listed) []*resourcev1.ResourceClaim {
 	return a.list(now, func(drop func(*resourcev1.ResourceClaim)) {
 		for key := range a.claims {
-			for _, listed := range x.claims.versions(key) {
+			for _, listed := range x.ListedClaims(key) {
 				drop(listed)
 			}
 		}
@@ -173,4 +179,20 @@ func (a *AssumedClaims) list(now time.Time, shown func(drop func(*resourcev1.Res
 		return cmp.Or(cmp.Compare(x.Namespace, y.Namespace), cmp.Compare(x.Name, y.Name))
 	})
 	return out
+}
+
+// typedClaim is a copy of what the API server returned; ok is false if that is not a claim.
+func typedClaim(returned runtime.Object) (claim *resourcev1.ResourceClaim, ok bool) {
+	switch o := returned.(type) {
+	case *resourcev1.ResourceClaim:
+		return o.DeepCopy(), o != nil
+	case *unstructured.Unstructured:
+		if o == nil || o.GetKind() != "ResourceClaim" || o.GroupVersionKind().Group != resourcev1.GroupName {
+			return nil, false
+		}
+		document, err := o.MarshalJSON()
+		claim = &resourcev1.ResourceClaim{}
+		return claim, err == nil && json.Unmarshal(document, claim) == nil
+	}
+	return nil, false
 }

@@ -1,0 +1,132 @@
+package resourceclaim
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// What follows reads which pods and PodGroups a claim names: as its owner and as its consumers.
+
+// isForPod reports whether the claim was made for the pod: it is controlled by the pod's UID
+// (IsForPod in k8s.io/dynamic-resource-allocation/resourceclaim).
+func isForPod(namespace string, pod types.UID, claim *resourcev1.ResourceClaim) bool {
+	controller := metav1.GetControllerOfNoCopy(claim)
+	return claim.Namespace == namespace && controller != nil && controller.UID == pod
+}
+
+// isReservedFor reports whether the claim lists the pod's UID as a consumer, whatever kind it
+// is listed as (IsReservedForPod in k8s.io/dynamic-resource-allocation/resourceclaim).
+func isReservedFor(pod types.UID, claim *resourcev1.ResourceClaim) bool {
+	for i := range claim.Status.ReservedFor {
+		if claim.Status.ReservedFor[i].UID == pod {
+			return true
+		}
+	}
+	return false
+}
+
+// owningPod is the pod that controls the claim: the one it was generated for. An owner that is
+// not marked as the controller, or of another kind, does not count.
+func owningPod(claim metav1.Object) (name string, uid types.UID, ok bool) {
+	return controllerThat(isPodOwner, claim)
+}
+
+// owningPodGroup is the PodGroup that controls the claim, whatever the version of its API.
+func owningPodGroup(claim metav1.Object) (name string, uid types.UID, ok bool) {
+	return controllerThat(isPodGroupOwner, claim)
+}
+
+func controllerThat(is func(*metav1.OwnerReference) bool, claim metav1.Object) (name string, uid types.UID, ok bool) {
+	controller := metav1.GetControllerOfNoCopy(claim)
+	if controller == nil || !is(controller) {
+		return "", "", false
+	}
+	return controller.Name, controller.UID, true
+}
+
+func isPodOwner(owner *metav1.OwnerReference) bool {
+	return owner.APIVersion == podAPIVersion && owner.Kind == podKind
+}
+
+func isPodGroupOwner(owner *metav1.OwnerReference) bool {
+	if owner.Kind != podGroupKind {
+		return false
+	}
+	version, _ := schema.ParseGroupVersion(owner.APIVersion) // what does not parse is of no group
+	return version.Group == schedulingGroup
+}
+
+// owningEntry is the entry of a pod or PodGroup that the claim was generated for. Without the
+// annotation it was not generated, unless its generateName says so: the scheduler's claims for extended
+// resources have an owner too.
+func owningEntry(claim *resourcev1.ResourceClaim) (of generatedFor, ok bool) {
+	isOwner := func(owner *metav1.OwnerReference) bool { return isPodOwner(owner) || isPodGroupOwner(owner) }
+	_, uid, ok := controllerThat(isOwner, claim)
+	entry, annotated := claim.Annotations[PodClaimAnnotation]
+	if ok && annotated {
+		return generatedFor{namespace: claim.Namespace, owner: uid, entry: entry}, true
+	}
+	// D-38: an admission policy may have dropped the annotation or the controller flag.
+	for i := range claim.OwnerReferences {
+		if owner := &claim.OwnerReferences[i]; !ok && isOwner(owner) {
+			uid, ok = owner.UID, true
+		}
+	}
+	of = generatedFor{namespace: claim.Namespace, owner: uid, entry: entry, changed: true}
+	if !annotated {
+		of.generateName = claim.GenerateName
+	}
+	_, isExtended := claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation]
+	return of, ok && !isExtended && (annotated || claim.GenerateName != "")
+}
+
+// isPod reports whether the consumer is a pod.
+func isPod(consumer *resourcev1.ResourceClaimConsumerReference) bool {
+	return consumer.APIGroup == "" && consumer.Resource == "pods"
+}
+
+// isPodGroup reports whether the consumer is a PodGroup.
+func isPodGroup(consumer *resourcev1.ResourceClaimConsumerReference) bool {
+	return consumer.APIGroup == schedulingGroup && consumer.Resource == podGroupResource
+}
+
+// asConsumer is how the pod appears in status.reservedFor.
+func asConsumer(pod *corev1.Pod) resourcev1.ResourceClaimConsumerReference {
+	return resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID}
+}
+
+// asConsumer is how the group appears in status.reservedFor.
+func (g *podGroup) asConsumer() resourcev1.ResourceClaimConsumerReference {
+	return resourcev1.ResourceClaimConsumerReference{APIGroup: schedulingGroup, Resource: podGroupResource, Name: g.Name, UID: g.UID}
+}
+
+// ownerMatters reports whether the plan of an unused claim depends on the pod that the claim was
+// generated for.
+func (o Options) ownerMatters(claim *resourcev1.ResourceClaim) bool {
+	// D-17: what is being deleted already needs no second request, whatever the pod does.
+	return o.upstream() || claim.DeletionTimestamp == nil
+}
+
+// restsOn reports whether the claim's plan depends on the pod of that name: a consumer, or the owner
+// where that matters.
+func (o Options) restsOn(claim *resourcev1.ResourceClaim, pod types.NamespacedName) bool {
+	if claim.Namespace != pod.Namespace {
+		return false
+	}
+	owner, _, ok := owningPod(claim)
+	return ok && owner == pod.Name && o.ownerMatters(claim) || consumes(claim, pod.Name, isPod)
+}
+
+// namesGroup reports whether the claim names the PodGroup of that name as a consumer.
+func namesGroup(claim *resourcev1.ResourceClaim, group types.NamespacedName) bool {
+	return claim.Namespace == group.Namespace && consumes(claim, group.Name, isPodGroup)
+}
+
+func consumes(claim *resourcev1.ResourceClaim, name string, is func(*resourcev1.ResourceClaimConsumerReference) bool) bool {
+	return slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool { return c.Name == name && is(&c) })
+}
