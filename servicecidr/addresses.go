@@ -1,7 +1,6 @@
 package servicecidr
 
 import (
-	"cmp"
 	"math/bits"
 	"net/netip"
 	"slices"
@@ -45,7 +44,10 @@ func placeOf(ip *networkingv1.IPAddress) place {
 }
 
 func comparePlaces(a, b place) int {
-	return cmp.Or(a.address.Compare(b.address), strings.Compare(a.name, b.name))
+	if c := a.address.Compare(b.address); c != 0 {
+		return c
+	}
+	return strings.Compare(a.name, b.name)
 }
 
 func newAddresses(ips []*networkingv1.IPAddress) addresses {
@@ -64,22 +66,33 @@ func namelessOf(ips []*networkingv1.IPAddress) (families family) {
 
 func arrange(objects *ipObjects) (c countedAddresses) {
 	type placed struct {
-		place
-		ip *networkingv1.IPAddress
+		address netip.Addr
+		ip      *networkingv1.IPAddress
+		in      int
 	}
-	var of [len(c)][]placed
+	list := make([]placed, 0, objects.Len())
 	for ip := range objects.AllVersions() {
-		if i, p, counts := counting(ip); counts {
-			of[i] = append(of[i], placed{p, ip})
+		if in, p, counts := counting(ip); counts {
+			list = append(list, placed{p.address, ip, in})
 		}
 	}
-	for i, list := range of {
-		slices.SortFunc(list, func(a, b placed) int { return comparePlaces(a.place, b.place) })
-		ips := make([]*networkingv1.IPAddress, len(list))
-		for j := range list {
-			ips[j] = list[j].ip
+	slices.SortFunc(list, func(a, b placed) int {
+		if a.in != b.in {
+			return a.in - b.in
 		}
-		c[i] = persistent.NewSorted(ips, placeOf, comparePlaces)
+		if c := a.address.Compare(b.address); c != 0 {
+			return c
+		}
+		return strings.Compare(a.ip.Name, b.ip.Name)
+	})
+	ips := make([]*networkingv1.IPAddress, len(list))
+	for i := range list {
+		ips[i] = list[i].ip
+	}
+	for in := range c {
+		end, _ := slices.BinarySearchFunc(list, in+1, func(a placed, in int) int { return a.in - in })
+		c[in] = persistent.NewSorted(ips[:end], placeOf, comparePlaces)
+		list, ips = list[end:], ips[end:]
 	}
 	return c
 }
@@ -101,26 +114,33 @@ func (a addresses) with(objects *ipObjects, changes []ipChange, nameless family)
 		return a
 	}
 	c := a.counted()
-	for i := range c {
-		var e *persistent.SortedEdit[place, *networkingv1.IPAddress]
-		for _, change := range changes {
-			var now []*networkingv1.IPAddress
-			was := slices.ContainsFunc(change.Before, func(ip *networkingv1.IPAddress) bool { at, _, counts := counting(ip); return counts && at == i })
-			for _, ip := range change.After {
-				if at, _, counts := counting(ip); counts && at == i {
-					now = append(now, ip)
-				}
+	var edits [len(c)]*persistent.SortedEdit[place, *networkingv1.IPAddress]
+	for _, change := range changes {
+		var changed [len(c)]bool
+		var now [len(c)][]*networkingv1.IPAddress
+		var at place
+		for _, ip := range change.Before {
+			if in, p, counts := counting(ip); counts {
+				at, changed[in] = p, true
 			}
-			if !was && now == nil {
-				continue
-			}
-			if e == nil {
-				e = c[i].Edit()
-			}
-			e.Replace(placeOf(slices.Concat(change.Before, change.After)[0]), now...)
 		}
+		for _, ip := range change.After {
+			if in, p, counts := counting(ip); counts {
+				at, changed[in], now[in] = p, true, append(now[in], ip)
+			}
+		}
+		for in := range c {
+			if changed[in] {
+				if edits[in] == nil {
+					edits[in] = c[in].Edit()
+				}
+				edits[in].Replace(at, now[in]...)
+			}
+		}
+	}
+	for in, e := range edits {
 		if e != nil {
-			c[i] = e.Sorted()
+			c[in] = e.Sorted()
 		}
 	}
 	a.counted = func() countedAddresses { return c }

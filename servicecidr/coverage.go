@@ -1,13 +1,11 @@
 package servicecidr
 
 import (
-	"iter"
 	"net/netip"
 	"slices"
 	"strings"
 
 	"go4.org/netipx"
-	networkingv1 "k8s.io/api/networking/v1"
 )
 
 // What covers the addresses of a prefix p of the ServiceCIDR x, and how long?
@@ -87,33 +85,34 @@ func (x *Index) parts(p netip.Prefix, c *object) (parts []part) {
 }
 
 // shortest is how long a prefix is covered from inside where that is shortest: of all its usable addresses, and of those
-// that count, by family. Nil: there are none.
-type shortest struct {
-	any     *until
-	counted [len(countedAddresses{})]*until
+// that count. Nil: there are none.
+type shortest struct{ any, counted *until }
+
+// asked keeps the answers of shortestOf, which are the same for all ServiceCIDRs that are being deleted.
+type asked map[question]shortest
+
+type question struct {
+	prefix   netip.Prefix
+	families family
 }
 
-// shortestOf returns it for the prefix. questions keeps the answers, which are the same for all ServiceCIDRs that are
-// being deleted.
-func (x *Index) shortestOf(p netip.Prefix, questions map[netip.Prefix]shortest) shortest {
-	s, known := questions[p]
+func (x *Index) shortestOf(q question, asked asked) shortest {
+	s, known := asked[q]
 	if known {
 		return s
 	}
 	shorter := func(than *until, u until) bool { return than == nil || u.compare(*than) < 0 }
-	parts := x.parts(p, nil)
-	for n := range parts {
-		part := &parts[n]
+	parts := x.parts(q.prefix, nil)
+	for i := range parts {
+		part := &parts[i]
 		if shorter(s.any, part.covered) {
 			s.any = &part.covered
 		}
-		for i := range s.counted {
-			if shorter(s.counted[i], part.covered) && x.ips.any(1<<i, part.IPRange) {
-				s.counted[i] = &part.covered
-			}
+		if shorter(s.counted, part.covered) && x.ips.any(q.families, part.IPRange) {
+			s.counted = &part.covered
 		}
 	}
-	questions[p] = s
+	asked[q] = s
 	return s
 }
 
@@ -170,9 +169,13 @@ func (x *Index) coversOf(c *object, p netip.Prefix, atMost int) (o covers) {
 			break
 		}
 	}
-	for y := range x.unreliable(c, p) {
-		if !add(&o.unreliable, y) {
-			break
+	// Those that cover others no longer than until c goes.
+	unreliable := &object{covers: c.goes}
+	for q := range x.prefixes.Around(p) {
+		for y := range x.prefixes.From(q, unreliable) {
+			if y != c && !add(&o.unreliable, y) {
+				break
+			}
 		}
 	}
 	if len(o.by) == 0 {
@@ -187,18 +190,4 @@ func (x *Index) coversOf(c *object, p netip.Prefix, atMost int) (o covers) {
 		*list = slices.Compact(*list)
 	}
 	return o
-}
-
-// unreliable returns the other ServiceCIDRs with a prefix that contains p and on which c may not rely: those that cover
-// others no longer than until c goes.
-func (x *Index) unreliable(c *object, p netip.Prefix) iter.Seq[*object] {
-	return func(yield func(*object) bool) {
-		for q := range x.prefixes.Around(p) {
-			for y := range x.prefixes.From(q, &object{ServiceCIDR: &networkingv1.ServiceCIDR{}, covers: c.goes}) {
-				if y != c && !yield(y) {
-					return
-				}
-			}
-		}
-	}
 }

@@ -114,15 +114,16 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 }
 
 // ExplainAll explains every ServiceCIDR, sorted by name. The error is that of PlanAll. So that what it returns does not grow
-// with the number of pairs of ServiceCIDRs, it names at most 20 others of each kind for an entry of spec.cidrs, and at most
-// 1,000 orphans of a ServiceCIDR, where Explain names all.
+// with the number of pairs, it names at most 20 other ServiceCIDRs of each kind for an entry of spec.cidrs, and as soon as it
+// has named more than four orphans for each IPAddress, and 1,000, at most 20 orphans of each further ServiceCIDR. Explain
+// names all.
+//
+// The time grows with the number of pairs of ServiceCIDRs of which one lies inside the other and no third one, on which the outer one may
+// rely, contains that: 0.5 s for 500 equal ones around 500 small ones (22 November 2026, 2 vCPU, go test -bench Overlaps).
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
 
-// What ExplainAll names of each ServiceCIDR.
-const (
-	maxOthers  = 20
-	maxOrphans = 1000
-)
+// maxOthers is how many other ServiceCIDRs of a kind ExplainAll names.
+const maxOthers = 20
 
 // ExplainAll answers as the function [ExplainAll] does.
 func (x *Index) ExplainAll() ([]Explanation, error) {
@@ -132,8 +133,15 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 	var problems snapshot.Problems
 	x.reportAll(&problems)
 	var explanations []Explanation
+	orphans := 4*x.ips.objects.Len() + 1000
 	for _, c := range x.byName.All() {
-		explanations = append(explanations, explain(x.now, c, x.examine(c, maxOrphans, maxOthers), x.o))
+		limit := 0
+		if orphans < 0 {
+			limit = maxOthers
+		}
+		e := x.examine(c, limit, maxOthers)
+		orphans -= len(e.Orphans)
+		explanations = append(explanations, explain(x.now, c, e, x.o))
 	}
 	for name := range x.cidrs.AmbiguousNames() {
 		explanations = append(explanations, explainDuplicate(Key(name.Name)))

@@ -2,6 +2,7 @@ package servicecidr
 
 import (
 	"cmp"
+	"iter"
 	"net/netip"
 	"slices"
 	"time"
@@ -69,36 +70,44 @@ func NewIndex(s Snapshot, o Options) *Index {
 		x.sightings = x.sightings.with(s.DeletionSeen)
 	}
 	cidrs, changes := x.cidrs.With(s.ServiceCIDRs)
-	return x.arranged(cidrs, changes, nil)
+	x.put(cidrs, changes, nil)
+	return x
 }
 
-// arranged returns the index with these ServiceCIDRs. again has those that are the same, and whose place in the order of
-// deletion is not.
-func (x *Index) arranged(cidrs *cidrObjects, changes, again []cidrChange) *Index {
-	next := *x
-	next.cidrs = cidrs
+// put gives an index that is in the making these ServiceCIDRs. again has those that are the same, and whose place in the
+// order of deletion is not.
+func (x *Index) put(cidrs *cidrObjects, changes, again []cidrChange) {
+	before := x.byName
+	x.cidrs = cidrs
 	if len(changes)+len(again) == 0 {
-		return &next
+		return
 	}
-	next.byUID = x.byUID.With(cidrs, changes)
+	x.byUID = x.byUID.With(cidrs, changes)
 	changes = slices.Concat(changes, again)
-	next.byName = persistent.Follow(x.byName, changes, func(c *networkingv1.ServiceCIDR) (*object, bool) { return x.parse(c), true })
-	next.deleting = persistent.Follow(x.deleting, changes, func(c *networkingv1.ServiceCIDR) (*object, bool) {
-		y := next.named(c.Name)
+	x.byName = persistent.Follow(before, changes, func(c *networkingv1.ServiceCIDR) (*object, bool) { return x.parse(c), true })
+	x.deleting = persistent.Follow(x.deleting, changes, func(c *networkingv1.ServiceCIDR) (*object, bool) {
+		y := x.named(c.Name)
 		return y, y.deleting()
 	})
-	prefixes, ambiguous := x.prefixes.Edit(), x.ambiguous.Edit()
+	prefixes := x.prefixes.Edit()
 	for _, c := range changes {
-		if y := x.named(c.Name.Name); y != nil {
+		if y, there := before.Get(c.Name); there {
 			for _, p := range y.unique {
 				prefixes.Delete(p, y)
 			}
 		}
-		if y := next.named(c.Name.Name); y != nil {
+		if y, there := x.byName.Get(c.Name); there {
 			for _, p := range y.unique {
 				prefixes.Put(p, y)
 			}
 		}
+	}
+	x.prefixes = prefixes.Prefixes()
+	if !slices.ContainsFunc(changes, cidrChange.Ambiguous) {
+		return
+	}
+	ambiguous := x.ambiguous.Edit()
+	for _, c := range changes {
 		if len(c.Before) > 1 {
 			for _, p := range prefixesOf(c.Before) {
 				ambiguous.Delete(p, c.Name.Name)
@@ -110,8 +119,7 @@ func (x *Index) arranged(cidrs *cidrObjects, changes, again []cidrChange) *Index
 			}
 		}
 	}
-	next.prefixes, next.ambiguous = prefixes.Prefixes(), ambiguous.Prefixes()
-	return &next
+	x.ambiguous = ambiguous.Prefixes()
 }
 
 // named returns the ServiceCIDR of that name; nil if there is none, or more than one.
@@ -173,26 +181,65 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 func (x *Index) derive(
 	cidrs *cidrObjects, changes []cidrChange, ips addresses, ipChanges []ipChange, seen sightings, recorded map[types.UID]time.Time,
 ) (next *Index, affected []string) {
-	from := *x
-	var again []cidrChange
-	if !x.o.matchUpstream() {
-		from.sightings = seen
-		again = x.orderedAgain(&from, changes, recorded)
-	}
-	next = from.arranged(cidrs, changes, again)
+	derived := *x
+	next = &derived
 	next.ips = ips
-	if (ips.objects.HasNil() != x.ips.objects.HasNil() || ips.nameless != x.ips.nameless) && !x.o.matchUpstream() {
-		affected = next.appendDeleting(affected) // it may be an address of any of them
+	var again []cidrChange
+	if !x.o.matchUpstream() && (seen.recorded != x.recorded || len(recorded) > 0) {
+		next.sightings = seen
+		again = x.orderedAgain(next, changes, recorded)
 	}
+	next.put(cidrs, changes, again)
+	// Each prefix and each deletion is named once, however many changes affect it.
+	var prefixes []netip.Prefix
 	for _, list := range [][]cidrChange{changes, again} {
 		for _, c := range list {
-			affected = next.affectedByCIDR(affected, c, x.named(c.Name.Name))
+			affected = append(affected, c.Name.Name)
+			if c.Ambiguous() || affectsOthers(x.named(c.Name.Name), next.named(c.Name.Name), x.o) {
+				prefixes = append(append(prefixes, prefixesOf(c.Before)...), prefixesOf(c.After)...)
+			}
 		}
 	}
+	affected = appendNames(affected, next.prefixes.Overlapping(prefixes...))
+	affected = slices.AppendSeq(affected, next.ambiguous.Overlapping(prefixes...))
+	// A nil or nameless address may be an address of any that is being deleted.
+	deleting := ips.objects.HasNil() != x.ips.objects.HasNil() || ips.nameless != x.ips.nameless
+	around, aroundAmbiguous := map[netip.Prefix]bool{}, map[netip.Prefix]bool{}
 	for _, c := range ipChanges {
-		affected = next.affectedByAddress(affected, c)
+		if !affectsCIDRs(c, x.o) {
+			continue
+		}
+		if a, err := netip.ParseAddr(c.Name.Name); err == nil {
+			addContaining(around, next.prefixes, a)
+			addContaining(aroundAmbiguous, next.ambiguous, a)
+		} else {
+			deleting = true
+		}
+	}
+	for p := range around {
+		affected = appendNames(affected, next.prefixes.Of(p))
+	}
+	for p := range aroundAmbiguous {
+		affected = slices.AppendSeq(affected, next.ambiguous.Of(p))
+	}
+	if deleting && !x.o.matchUpstream() {
+		for name := range next.deleting.All() {
+			affected = append(affected, name.Name)
+		}
+		for name, same := range next.cidrs.AmbiguousNames() {
+			if slices.ContainsFunc(same, func(c *networkingv1.ServiceCIDR) bool { return !c.DeletionTimestamp.IsZero() }) {
+				affected = append(affected, name.Name)
+			}
+		}
 	}
 	return next, affected
+}
+
+func appendNames(names []string, of iter.Seq[*object]) []string {
+	for y := range of {
+		names = append(names, y.name)
+	}
+	return names
 }
 
 // orderedAgain returns the ServiceCIDRs that do not change and have another place in the order of deletion in next.
@@ -225,21 +272,6 @@ func (x *Index) orderedAgain(next *Index, changes []cidrChange, recorded map[typ
 	return again
 }
 
-// affectedByCIDR appends the names that a change of ServiceCIDRs affects. was is the only one before, if there is one.
-func (x *Index) affectedByCIDR(affected []string, c cidrChange, was *object) []string {
-	affected = append(affected, c.Name.Name)
-	if is := x.named(c.Name.Name); !c.Ambiguous() && !affectsOthers(was, is, x.o) {
-		return affected
-	}
-	for _, p := range append(prefixesOf(c.Before), prefixesOf(c.After)...) {
-		for y := range x.prefixes.Overlapping(p) {
-			affected = append(affected, y.Name)
-		}
-		affected = slices.AppendSeq(affected, x.ambiguous.Overlapping(p))
-	}
-	return affected
-}
-
 // affectsOthers reports whether the event can change the plans of other ServiceCIDRs.
 func affectsOthers(was, is *object, o Options) bool {
 	switch {
@@ -251,39 +283,18 @@ func affectsOthers(was, is *object, o Options) bool {
 	return was.goes.compare(is.goes) != 0 || was.covers.compare(is.covers) != 0 || !slices.Equal(was.Spec.CIDRs, is.Spec.CIDRs)
 }
 
-// affectedByAddress appends the names that a change of the IPAddresses of one name affects.
-func (x *Index) affectedByAddress(affected []string, c ipChange) []string {
+// affectsCIDRs reports whether the change can change the plan of any ServiceCIDR.
+func affectsCIDRs(c ipChange, o Options) bool {
 	before, after := c.Only()
 	switch {
 	case !slices.ContainsFunc(slices.Concat(c.Before, c.After), managed):
-		return affected
+		return false
 	case c.Ambiguous() || before == nil || after == nil:
-	case x.o.matchUpstream(), managed(before) == managed(after) && familyOf(before) == familyOf(after):
-		return affected // upstream does not listen to updates
+		return true
+	case o.matchUpstream():
+		return false // upstream does not listen to updates
 	}
-	a, err := netip.ParseAddr(c.Name.Name)
-	if err == nil {
-		for y := range containing(x.prefixes, a) {
-			affected = append(affected, y.Name)
-		}
-		return slices.AppendSeq(affected, containing(x.ambiguous, a))
-	}
-	if x.o.matchUpstream() {
-		return affected
-	}
-	for name, same := range x.cidrs.AmbiguousNames() {
-		if slices.ContainsFunc(same, func(c *networkingv1.ServiceCIDR) bool { return !c.DeletionTimestamp.IsZero() }) {
-			affected = append(affected, name.Name)
-		}
-	}
-	return x.appendDeleting(affected)
-}
-
-func (x *Index) appendDeleting(names []string) []string {
-	for name := range x.deleting.All() {
-		names = append(names, name.Name)
-	}
-	return names
+	return managed(before) != managed(after) || familyOf(before) != familyOf(after)
 }
 
 // keysOf returns the keys of the names, sorted, each once.

@@ -79,11 +79,30 @@ func BenchmarkNewIndex(b *testing.B) {
 	})
 }
 
+// asked is an index that has its addresses in order: the first question that needs them pays for that.
+func asked(s servicecidr.Snapshot) *servicecidr.Index {
+	x := servicecidr.NewIndex(s, careful)
+	_, _ = x.PlanAll()
+	return x
+}
+
+// BenchmarkIndexFirstPlan is a NewIndex with the question that needs the addresses in order.
+func BenchmarkIndexFirstPlan(b *testing.B) {
+	bySize(b, func(b *testing.B, size int) {
+		s := shuffledCluster(size)
+		for b.Loop() {
+			if _, err := servicecidr.NewIndex(s, careful).Plan(servicecidr.Key("cidr-00000")); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
 // An address comes and goes: what an informer's handler does, the plans that it leads to included.
 func BenchmarkIndexAddressEvent(b *testing.B) {
 	bySize(b, func(b *testing.B, size int) {
 		s := shuffledCluster(size)
-		x := servicecidr.NewIndex(s, careful)
+		x := asked(s)
 		one := make([]*networkingv1.IPAddress, 1)
 		for i := 0; b.Loop(); i++ {
 			one[0] = s.IPAddresses[i*7919%len(s.IPAddresses)]
@@ -106,8 +125,8 @@ func BenchmarkIndexAddressEvent(b *testing.B) {
 // A ServiceCIDR that overlaps one other changes its finalizers.
 func BenchmarkIndexServiceCIDREvent(b *testing.B) {
 	bySize(b, func(b *testing.B, size int) {
-		x := servicecidr.NewIndex(shuffledCluster(size), careful)
-		changed := servicecidr.Snapshot{ServiceCIDRs: cidrs(cidr("cidr-00003", of("10.192.0.0/24", "fd00:0:0:3::/64"), finalizers()))}
+		x := asked(shuffledCluster(size))
+		changed := servicecidr.Snapshot{ServiceCIDRs: cidrs(cidr("cidr-00003", of("10.192.0.0/22", "fd00:0:0:3::/64"), finalizers()))}
 		for b.Loop() {
 			next, affected := x.With(changed)
 			if len(affected) == 0 {
@@ -124,7 +143,7 @@ func BenchmarkIndexServiceCIDREvent(b *testing.B) {
 
 func BenchmarkIndexPlan(b *testing.B) {
 	bySize(b, func(b *testing.B, size int) {
-		x := servicecidr.NewIndex(shuffledCluster(size), careful)
+		x := asked(shuffledCluster(size))
 		for b.Loop() {
 			if _, err := x.Plan(servicecidr.Key("cidr-00000")); err != nil {
 				b.Fatal(err)
@@ -136,7 +155,7 @@ func BenchmarkIndexPlan(b *testing.B) {
 // Of a ServiceCIDR whose addresses are all covered by others, or all there are.
 func BenchmarkIndexCheckDeletion(b *testing.B) {
 	bySize(b, func(b *testing.B, size int) {
-		x := servicecidr.NewIndex(shuffledCluster(size), careful)
+		x := asked(shuffledCluster(size))
 		for b.Loop() {
 			if d, err := x.CheckDeletion(servicecidr.Key("cidr-00002"), 0); err != nil || !d.Safe {
 				b.Fatal(d, err)
@@ -168,40 +187,100 @@ func BenchmarkIndexDrainServiceCIDR(b *testing.B) {
 	})
 }
 
-// Equal ServiceCIDRs, and ServiceCIDRs inside each other, all being deleted: where a look at pairs
-// would show.
-func BenchmarkPlanAllOverlaps(b *testing.B) {
-	shapes := map[string]func(size int) servicecidr.Snapshot{
-		"equal": func(size int) servicecidr.Snapshot {
-			s := snapshotOf(nil, "10.0.0.7")
-			for i := range size {
-				s.ServiceCIDRs = append(s.ServiceCIDRs, cidr(fmt.Sprintf("equal-%06d", i), of("10.0.0.0/24"), deletedAt(longAgo)))
-			}
-			return s
-		},
-		"inside": func(size int) servicecidr.Snapshot {
-			s := snapshotOf(cidrs(cidr("z-around", of("10.0.0.0/8"), deletedAt(longAgo))), "10.0.0.7")
-			for i := range size {
-				s.ServiceCIDRs = append(s.ServiceCIDRs, cidr(fmt.Sprintf("inside-%06d", i), of(fmt.Sprintf("10.%d.%d.%d/30", i>>14, i>>6&255, i<<2&255)), deletedAt(longAgo)))
-			}
-			return s
-		},
+// Where a look at pairs would show: the exponent is that of the time, against the size before. With n log n it is about
+// 1.1, with pairs 2.
+func BenchmarkOverlaps(b *testing.B) {
+	many := func(size int, one func(i int) *networkingv1.ServiceCIDR) (all []*networkingv1.ServiceCIDR) {
+		for i := range size {
+			all = append(all, one(i))
+		}
+		return all
 	}
-	for _, shape := range []string{"equal", "inside"} {
-		before := 0.0
-		for _, size := range []int{100, 1_000, 10_000} {
-			b.Run(fmt.Sprintf("%s/%d", shape, size), func(b *testing.B) {
-				s := shapes[shape](size)
-				b.ReportAllocs()
-				for b.Loop() {
-					planAll(s, careful)
+	slash30 := func(i int) []string { return of(fmt.Sprintf("10.%d.%d.%d/30", i>>14, i>>6&255, i<<2&255)) }
+	equal := func(changes ...change) func(size int) servicecidr.Snapshot {
+		return func(size int) servicecidr.Snapshot {
+			return snapshotOf(many(size, func(i int) *networkingv1.ServiceCIDR {
+				return cidr(fmt.Sprintf("equal-%06d", i), of("10.0.0.0/24", "fd00::/112"), changes...)
+			}))
+		}
+	}
+	with := func(shape func(size int) servicecidr.Snapshot, addresses ...string) func(size int) servicecidr.Snapshot {
+		return func(size int) servicecidr.Snapshot {
+			s := shape(size)
+			s.IPAddresses = ips(addresses...)
+			return s
+		}
+	}
+	for _, shape := range []struct {
+		name     string
+		snapshot func(size int) servicecidr.Snapshot
+	}{
+		{"equal", equal()},
+		{"equal, unprotected", equal(finalizers())},
+		{"equal, deleting", equal(deletedAt(longAgo))},
+		{"equal, deleting, with an address", with(equal(deletedAt(longAgo)), "10.0.0.7")},
+		{"equal, deleting, held by others, with addresses", func(size int) servicecidr.Snapshot {
+			s := equal(deletedAt(longAgo), finalizers("example.com/mine"))(size)
+			for i := range size {
+				s.IPAddresses = append(s.IPAddresses, ip(fmt.Sprintf("fd00::%x", 1+i)))
+			}
+			return s
+		}},
+		{"equal, with unmanaged addresses", func(size int) servicecidr.Snapshot {
+			s := equal(deletedAt(longAgo), finalizers("example.com/mine"))(size)
+			for i := range size {
+				s.IPAddresses = append(s.IPAddresses, labelled(fmt.Sprintf("fd00::%x", 1+i), nil))
+			}
+			return s
+		}},
+		{"inside one", func(size int) servicecidr.Snapshot {
+			return snapshotOf(append(many(size, func(i int) *networkingv1.ServiceCIDR {
+				return cidr(fmt.Sprintf("inside-%06d", i), slash30(i), deletedAt(longAgo))
+			}), cidr("z-around", of("10.0.0.0/8"), deletedAt(longAgo))), "10.0.0.7")
+		}},
+		{"half of them inside the others", func(size int) servicecidr.Snapshot {
+			return snapshotOf(many(size, func(i int) *networkingv1.ServiceCIDR {
+				if i%2 == 0 {
+					return cidr(fmt.Sprintf("around-%06d", i), of("10.0.0.0/8"), deletedAt(longAgo), finalizers("example.com/mine"))
 				}
-				now := float64(b.Elapsed().Nanoseconds()) / float64(b.N)
-				if before > 0 {
-					b.ReportMetric(math.Log10(now/before), "exponent")
+				return cidr(fmt.Sprintf("inside-%06d", i), slash30(i), deletedAt(longAgo))
+			}), "10.200.0.7")
+		}},
+		{"nested", func(size int) servicecidr.Snapshot {
+			return snapshotOf(many(size, func(i int) *networkingv1.ServiceCIDR {
+				return cidr(fmt.Sprintf("nested-%06d", i), of(fmt.Sprintf("fd00::/%d", 8+i%119)), deletedAt(longAgo.Add(-time.Duration(i)*time.Second)))
+			}), "fd00::1")
+		}},
+		{"one name", func(size int) servicecidr.Snapshot {
+			return snapshotOf(many(size, func(i int) *networkingv1.ServiceCIDR { return cidr("same", slash30(i), deletedAt(longAgo)) }), "10.0.0.7")
+		}},
+	} {
+		for _, question := range []struct {
+			name string
+			ask  func(servicecidr.Snapshot)
+		}{
+			{"PlanAll", func(s servicecidr.Snapshot) { planAll(s, careful) }},
+			{"ExplainAll", func(s servicecidr.Snapshot) { _, _ = servicecidr.ExplainAll(s, careful) }},
+			{"With", func(s servicecidr.Snapshot) { servicecidr.NewIndex(servicecidr.Snapshot{}, careful).With(s) }},
+		} {
+			before := 0.0
+			for _, size := range []int{100, 1_000, 10_000} {
+				if question.name == "ExplainAll" && size > 1_000 {
+					continue // see its comment
 				}
-				before = now
-			})
+				b.Run(fmt.Sprintf("%s/%s/%d", shape.name, question.name, size), func(b *testing.B) {
+					s := shape.snapshot(size)
+					b.ReportAllocs()
+					for b.Loop() {
+						question.ask(s)
+					}
+					now := float64(b.Elapsed().Nanoseconds()) / float64(b.N)
+					if before > 0 {
+						b.ReportMetric(math.Log10(now/before), "exponent")
+					}
+					before = now
+				})
+			}
 		}
 	}
 }

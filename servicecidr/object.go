@@ -18,6 +18,7 @@ var errNoCIDRs = errors.New("no CIDR")
 // object is a ServiceCIDR with its specification parsed.
 type object struct {
 	*networkingv1.ServiceCIDR
+	name     string
 	prefixes []netip.Prefix // the entries of spec.cidrs that parse, masked, in order
 	entries  []int          // where in spec.cidrs each of the prefixes is
 	unique   []netip.Prefix // the prefixes, sorted, each once
@@ -41,7 +42,7 @@ func (x *object) repeats(p netip.Prefix) bool {
 }
 
 func (x *Index) parse(c *networkingv1.ServiceCIDR) *object {
-	y := &object{ServiceCIDR: c}
+	y := &object{ServiceCIDR: c, name: c.Name}
 	problem := func(field string, err error) {
 		y.problems = append(y.problems, &purekube.ObjectError{Kind: kindServiceCIDR, Name: c.Name, Field: field, Err: err})
 	}

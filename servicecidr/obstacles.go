@@ -1,8 +1,6 @@
 package servicecidr
 
 import (
-	"net/netip"
-
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 )
@@ -31,18 +29,15 @@ func (b obstacles) report(problems *snapshot.Problems) {
 }
 
 // obstaclesOf returns what is in the way of c, which is being deleted.
-func (x *Index) obstaclesOf(c *object, asked map[netip.Prefix]shortest) obstacles {
+func (x *Index) obstaclesOf(c *object, asked asked) obstacles {
 	blocked, exposed := false, false
 	covered := func(u *until) bool { return u == nil || u.compare(c.goes) > 0 }
 	for _, p := range c.unique {
 		if x.contained(c, p) {
 			continue
 		}
-		s := x.shortestOf(p, asked)
-		exposed = exposed || !covered(s.any)
-		for i, u := range s.counted {
-			blocked = blocked || c.families&(1<<i) != 0 && !covered(u)
-		}
+		s := x.shortestOf(question{p, c.families}, asked)
+		exposed, blocked = exposed || !covered(s.any), blocked || !covered(s.counted)
 	}
 	return x.obstacles(c, blocked, exposed)
 }

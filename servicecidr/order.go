@@ -37,7 +37,7 @@ func (u until) compare(v until) int {
 
 // compareCovers sorts ServiceCIDRs by how long they cover others, the longest first, then by name.
 func compareCovers(a, b *object) int {
-	return cmp.Or(b.covers.compare(a.covers), strings.Compare(a.Name, b.Name))
+	return cmp.Or(b.covers.compare(a.covers), strings.Compare(a.name, b.name))
 }
 
 // order fills in when y goes and how long it covers others.
@@ -89,14 +89,20 @@ type sightings struct {
 }
 
 func (s sightings) with(seen map[types.UID]time.Time) sightings {
+	if seen == nil {
+		return s
+	}
 	times := s.seen.Edit()
 	for uid, at := range seen {
 		times.Set(uid, at)
 	}
-	return sightings{s.recorded || seen != nil, times.Map()}
+	return sightings{true, times.Map()}
 }
 
 func (s sightings) without(gone map[types.UID]time.Time) sightings {
+	if len(gone) == 0 {
+		return s
+	}
 	times := s.seen.Edit()
 	for uid := range gone {
 		times.Delete(uid)

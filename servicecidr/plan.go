@@ -1,7 +1,6 @@
 package servicecidr
 
 import (
-	"net/netip"
 	"slices"
 	"time"
 
@@ -44,7 +43,7 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 	if c == nil {
 		return Result{}, problems.Err()
 	}
-	return x.decide(c, map[netip.Prefix]shortest{}, &problems), problems.Err()
+	return x.decide(c, asked{}, &problems), problems.Err()
 }
 
 // PlanAll decides about every ServiceCIDR at the cost of about one look at each address. It
@@ -65,10 +64,10 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	var shared snapshot.Problems
 	x.reportAll(&shared)
 	var outcomes []Outcome
-	asked := map[netip.Prefix]shortest{}
+	answers := asked{}
 	for _, c := range x.byName.All() {
 		var problems snapshot.Problems
-		result := x.decide(c, asked, &problems)
+		result := x.decide(c, answers, &problems)
 		if err := problems.Err(); err != nil || !result.Empty() {
 			outcomes = append(outcomes, Outcome{Key: Key(c.Name), Result: result, Err: err})
 		}
@@ -83,7 +82,7 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 }
 
 // decide returns what to do about c. asked is for questions that several ServiceCIDRs have in common.
-func (x *Index) decide(c *object, asked map[netip.Prefix]shortest, problems *snapshot.Problems) Result {
+func (x *Index) decide(c *object, asked asked, problems *snapshot.Problems) Result {
 	uid := c.UID
 	if x.o.matchUpstream() {
 		uid = "" // upstream sends none (D-3)

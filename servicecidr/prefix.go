@@ -1,7 +1,6 @@
 package servicecidr
 
 import (
-	"iter"
 	"net/netip"
 
 	"go4.org/netipx"
@@ -84,21 +83,14 @@ func prefixesOf(cidrs []*networkingv1.ServiceCIDR) []netip.Prefix {
 	return prefixes
 }
 
-// containing returns the values of the prefixes that contain the address, as PrefixContainsIP has it.
-func containing[V any](ps *persistent.Prefixes[V], a netip.Addr) iter.Seq[V] {
-	return func(yield func(V) bool) {
-		if a.Zone() != "" {
-			return
-		}
-		for p := range ps.Around(netip.PrefixFrom(a, a.BitLen())) {
-			if !PrefixContainsIP(p, a) {
-				continue
-			}
-			for value := range ps.Of(p) {
-				if !yield(value) {
-					return
-				}
-			}
+// addContaining adds the prefixes that contain the address, as PrefixContainsIP has it.
+func addContaining[V any](to map[netip.Prefix]bool, ps *persistent.Prefixes[V], a netip.Addr) {
+	if a.Zone() != "" {
+		return
+	}
+	for p := range ps.Around(netip.PrefixFrom(a, a.BitLen())) {
+		if PrefixContainsIP(p, a) {
+			to[p] = true
 		}
 	}
 }

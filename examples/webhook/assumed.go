@@ -11,9 +11,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// assumeFor is how long a deletion that was allowed counts although the watch does not show it. By then the API server
-// has carried it out, or something else has refused it.
-const assumeFor = 30 * time.Second
+// How long a deletion that was allowed counts although the watch does not show it.
+const (
+	// assumePodFor: by then the API server has carried the eviction out, or something else has refused it. A wrong answer
+	// costs a budget one pod for as long as the watch is silent.
+	assumePodFor = 30 * time.Second
+	// assumeServiceCIDRFor is longer than a watch that died without a word can count as watched: it ends after maxWatch
+	// and half of maxLag, and decides for maxLag more. So the watch shows the deletion, or nothing is decided any more.
+	assumeServiceCIDRFor = maxWatch + 2*maxLag
+)
+
+func assumeFor(o runtime.Object) time.Duration {
+	if _, cidr := o.(*networkingv1.ServiceCIDR); cidr {
+		return assumeServiceCIDRFor
+	}
+	return assumePodFor
+}
 
 // assumed remembers the ServiceCIDRs and pods whose deletion was allowed, until the watch shows it. Two deletions that
 // are fine alone may not be fine together: one of two equal ServiceCIDRs has to stay, and perhaps one of two pods of a
@@ -24,19 +37,19 @@ type assumed struct {
 	// shown are all ServiceCIDRs and pods, as the watch shows them.
 	shown     map[string]runtime.Object
 	deletions map[string]deletion
-	// inOrder are the deletions in the order in which they end.
-	inOrder []deletion
+	// inOrder are the deletions that count for so long, in the order in which they end.
+	inOrder map[time.Duration][]deletion
 }
 
 // deletion is one that was allowed.
 type deletion struct {
-	key   string
-	uid   types.UID
-	until time.Time
+	key string
+	uid types.UID
+	at  time.Time
 }
 
 func newAssumed() assumed {
-	return assumed{shown: map[string]runtime.Object{}, deletions: map[string]deletion{}}
+	return assumed{shown: map[string]runtime.Object{}, deletions: map[string]deletion{}, inOrder: map[time.Duration][]deletion{}}
 }
 
 // keyOf is empty for an object of another kind.
@@ -78,7 +91,7 @@ func (a *assumed) gone(o runtime.Object) {
 // of returns a copy of the object with a deletionTimestamp.
 func (d deletion) of(o runtime.Object) runtime.Object {
 	o = o.DeepCopyObject()
-	at := metav1.NewTime(d.until.Add(-assumeFor))
+	at := metav1.NewTime(d.at)
 	o.(metav1.Object).SetDeletionTimestamp(&at)
 	return o
 }
@@ -88,13 +101,13 @@ func (s *state) assumeDeleted(o runtime.Object, now time.Time) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	a := &s.assumed
-	d := deletion{key: keyOf(o), uid: o.(metav1.Object).GetUID(), until: now.Add(assumeFor)}
+	d := deletion{key: keyOf(o), uid: o.(metav1.Object).GetUID(), at: now}
 	shown := a.shown[d.key]
 	if shown != nil && shown.(metav1.Object).GetDeletionTimestamp() != nil {
 		return
 	}
 	a.deletions[d.key] = d
-	a.inOrder = append(a.inOrder, d)
+	a.inOrder[assumeFor(o)] = append(a.inOrder[assumeFor(o)], d)
 	if shown != nil && shown.(metav1.Object).GetUID() == d.uid {
 		s.set(d.of(shown))
 	}
@@ -105,15 +118,18 @@ func (s *state) forget(now time.Time) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	a := &s.assumed
-	for ; len(a.inOrder) > 0 && now.After(a.inOrder[0].until); a.inOrder = a.inOrder[1:] {
-		d := a.inOrder[0]
-		if a.deletions[d.key] != d {
-			continue
+	for counts, inOrder := range a.inOrder {
+		for ; len(inOrder) > 0 && now.After(inOrder[0].at.Add(counts)); inOrder = inOrder[1:] {
+			d := inOrder[0]
+			if a.deletions[d.key] != d {
+				continue
+			}
+			delete(a.deletions, d.key)
+			if shown := a.shown[d.key]; shown != nil {
+				s.set(shown)
+			}
 		}
-		delete(a.deletions, d.key)
-		if shown := a.shown[d.key]; shown != nil {
-			s.set(shown)
-		}
+		a.inOrder[counts] = inOrder
 	}
 }
 

@@ -45,7 +45,7 @@ func TestTwoServiceCIDRsDeletedWhileTheWatchLags(t *testing.T) {
 	s.put(used)
 	require.False(t, deletes("twin", false), "an event from before the deletion ends nothing")
 
-	wait(assumeFor + time.Second)
+	wait(assumeServiceCIDRFor + time.Second)
 	require.True(t, deletes("twin", true), "the watch still shows used: something else refused its deletion")
 	s.put(purekubetest.Deleted(used, noon))
 	require.False(t, deletes("twin", false), "the watch shows the deletion")
@@ -70,7 +70,7 @@ func TestServiceCIDRThatTheWatchDoesNotShow(t *testing.T) {
 	s.put(twin())
 	require.True(t, p.decide(t.Context(), s, deletesCIDR("twin", "10.96.0.0/24").review(t)).allowed)
 	s.remove(twin())
-	wait(2 * assumeFor)
+	wait(2 * assumeServiceCIDRFor)
 	require.False(t, p.decide(t.Context(), s, deletesCIDR("used", "10.96.0.0/24").review(t)).allowed, "what is gone does not come back as time passes")
 }
 
@@ -94,6 +94,34 @@ func TestServiceCIDRsDeletedAtTheSameTime(t *testing.T) {
 	}
 }
 
+// The connection of a watch can die without a word. Until the webhook notices, and decides nothing any more, a
+// ServiceCIDR whose deletion was allowed stays deleted for it; an eviction counts for a shorter time.
+func TestServiceCIDRsDeletedWhileAWatchIsSilent(t *testing.T) {
+	s := cluster(t)
+	s.put(twin())
+	p, wait := later()
+	deletes := func(name string) bool {
+		return p.decide(t.Context(), s, deletesCIDR(name, "10.96.0.0/24").review(t)).allowed
+	}
+	pods := purekubetest.Deployment("shop/web", 2).Pods
+	require.True(t, deletes("used"))
+	require.True(t, p.decide(t.Context(), s, evicts(pods[0].Name).review(t)).allowed)
+	wait(assumePodFor + time.Second)
+	require.True(t, p.decide(t.Context(), s, evicts(pods[1].Name).review(t)).allowed, "the eviction is forgotten")
+
+	// A watch ends by itself, at the latest, after its context; then its kind counts as watched for maxLag.
+	const silent = maxWatch + maxLag/2 + maxLag
+	wait(silent - assumePodFor - time.Second)
+	require.False(t, deletes("twin"), "used is gone, and the silent watch does not show it")
+	w := &watcher{lost: map[string]time.Time{}}
+	for path := range watched {
+		w.lost[path] = time.Now().Add(-maxLag - time.Second)
+	}
+	require.False(t, w.synced(), "from then on every review is refused")
+	wait(assumeServiceCIDRFor - silent + time.Second)
+	require.True(t, deletes("twin"), "the watch lives, and shows used: something else refused its deletion")
+}
+
 // A budget lets one of two pods go. While the watch lags behind the first eviction, the second one is refused.
 func TestTwoEvictionsWhileTheWatchLags(t *testing.T) {
 	s := cluster(t)
@@ -115,13 +143,13 @@ func TestTwoEvictionsWhileTheWatchLags(t *testing.T) {
 	require.False(t, evict(first, nil), "it is judged as it is, not as a pod that is being deleted")
 	s.put(pods[1])
 	require.False(t, evict(second, nil))
-	wait(assumeFor + time.Second)
+	wait(assumePodFor + time.Second)
 	require.True(t, evict(second, nil), "nothing came of the eviction of first")
 
 	s = cluster(t)
 	require.True(t, evict(first, nil))
 	s.remove(pods[0])
 	require.Nil(t, s.pod(types.NamespacedName{Namespace: "shop", Name: first}))
-	wait(assumeFor + time.Second)
+	wait(assumePodFor + time.Second)
 	require.False(t, evict(second, nil), "a pod that is gone does not come back as time passes")
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"net/netip"
+	"slices"
 
 	"go4.org/netipx"
 )
@@ -105,20 +106,37 @@ func (ps *Prefixes[V]) Inside(p netip.Prefix) iter.Seq[netip.Prefix] {
 	}
 }
 
-// Overlapping returns the values of the prefixes that have addresses in common with p.
-func (ps *Prefixes[V]) Overlapping(p netip.Prefix) iter.Seq[V] {
+// Overlapping returns the values of the prefixes that have addresses in common with one of these. The values of a prefix
+// come once, so that many prefixes cost no more than all values and a look at the lengths for each.
+func (ps *Prefixes[V]) Overlapping(with ...netip.Prefix) iter.Seq[V] {
 	return func(yield func(V) bool) {
-		for q := range ps.Around(p) {
-			for value := range ps.Of(q) {
+		with := slices.Clone(with)
+		slices.SortFunc(with, ComparePrefixes)
+		listed := map[netip.Prefix]bool{}
+		var last netip.Addr // of the prefix whose inside was listed last
+		for _, p := range with {
+			if last.IsValid() && last.Is4() == p.Addr().Is4() && !last.Less(p.Addr()) {
+				continue // inside that one
+			}
+			for q := range ps.Around(p) {
+				if listed[q] {
+					continue
+				}
+				listed[q] = true
+				for value := range ps.Of(q) {
+					if !yield(value) {
+						return
+					}
+				}
+			}
+			last = netipx.PrefixLastIP(p)
+			for at, value := range ps.entries.From(prefixed[V]{prefix: p, place: 1}) {
+				if last.Less(at.prefix.Addr()) {
+					break
+				}
 				if !yield(value) {
 					return
 				}
-			}
-		}
-		last := netipx.PrefixLastIP(p)
-		for at, value := range ps.entries.From(prefixed[V]{prefix: p, place: 1}) {
-			if last.Less(at.prefix.Addr()) || !yield(value) {
-				return
 			}
 		}
 	}
