@@ -42,19 +42,15 @@ type Event struct {
 }
 
 // Outcome is one object's share of a whole-cluster plan.
-type Outcome[A Action] struct {
+type Outcome[A Action] = OutcomeBy[Key, A]
+
+// OutcomeBy is an [Outcome] under keys of another type.
+type OutcomeBy[K comparable, A Action] struct {
 	// Key names the object.
-	Key Key
+	Key K
 	// Result is what Plan returns for that key.
 	Result Result[A]
 	// Err joins what is wrong with the objects that the decision rests on. The valid
 	// part of the plan is in Result all the same.
 	Err error
-}
-
-// OutcomeBy is an [Outcome] under keys of another type.
-type OutcomeBy[K comparable, A Action] struct {
-	Key    K
-	Result Result[A]
-	Err    error
 }

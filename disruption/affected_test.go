@@ -47,7 +47,7 @@ func TestBudgetsForBadInput(t *testing.T) {
 	require.ErrorContains(t, err, "PodDisruptionBudget shop/broken: spec.selector")
 }
 
-func TestAffectedByPod(t *testing.T) {
+func TestIndexPodEvents(t *testing.T) {
 	db := budget(named("db"), selecting(&metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}))
 	listing := budget(named("listing"), disrupted(map[string]metav1.Time{"a": ago(time.Hour)}))
 	relabelled := labelled(map[string]string{"app": "db"})
@@ -55,20 +55,20 @@ func TestAffectedByPod(t *testing.T) {
 		name, reason   string
 		oldObj, newObj *corev1.Pod
 		more           []*policyv1.PodDisruptionBudget
-		want           []Key
+		want           []purekube.Key
 	}{
 		{name: "neither", reason: "no event"},
-		{name: "added", reason: "it counts from now on", newObj: pod("a"), want: []Key{key("web")}},
-		{name: "deleted", reason: "it counts no more", oldObj: pod("a"), want: []Key{key("web")}},
+		{name: "added", reason: "it counts from now on", newObj: pod("a"), want: []purekube.Key{key("web")}},
+		{name: "deleted", reason: "it counts no more", oldObj: pod("a"), want: []purekube.Key{key("web")}},
 		{name: "the same", reason: "a resync changes nothing", oldObj: pod("a"), newObj: pod("a")},
-		{name: "readiness", reason: "one healthy pod less", oldObj: pod("a"), newObj: pod("a", unready), want: []Key{key("web")}},
-		{name: "deletion", reason: "one healthy pod less", oldObj: pod("a"), newObj: pod("a", deleting), want: []Key{key("web")}},
-		{name: "controller", reason: "other pods are expected", oldObj: pod("a"), newObj: pod("a", byWeb), want: []Key{key("web")}},
-		{name: "labels", reason: "the one has a pod less, the other one more", oldObj: pod("a"), newObj: pod("a", relabelled), want: []Key{key("db"), key("web")}},
+		{name: "readiness", reason: "one healthy pod less", oldObj: pod("a"), newObj: pod("a", unready), want: []purekube.Key{key("web")}},
+		{name: "deletion", reason: "one healthy pod less", oldObj: pod("a"), newObj: pod("a", deleting), want: []purekube.Key{key("web")}},
+		{name: "controller", reason: "other pods are expected", oldObj: pod("a"), newObj: pod("a", byWeb), want: []purekube.Key{key("web")}},
+		{name: "labels", reason: "the one has a pod less, the other one more", oldObj: pod("a"), newObj: pod("a", relabelled), want: []purekube.Key{key("db"), key("web")}},
 		{name: "an entry in disruptedPods", reason: "its event names the pod's version", more: []*policyv1.PodDisruptionBudget{listing},
-			oldObj: pod("a"), newObj: pod("a"), want: []Key{key("listing")}},
-		{name: "DisruptionTarget", reason: "it has a plan of its own", oldObj: pod("a"), newObj: pod("a", target("True", "x", 0)), want: []Key{podNamed("a")}},
-		{name: "DisruptionTarget cleared", reason: "it had one", oldObj: pod("a", target("True", "x", 0)), newObj: pod("a"), want: []Key{podNamed("a")}},
+			oldObj: pod("a"), newObj: pod("a"), want: []purekube.Key{key("listing")}},
+		{name: "DisruptionTarget", reason: "it has a plan of its own", oldObj: pod("a"), newObj: pod("a", target("True", "x", 0)), want: []purekube.Key{podNamed("a")}},
+		{name: "DisruptionTarget cleared", reason: "it had one", oldObj: pod("a", target("True", "x", 0)), newObj: pod("a"), want: []purekube.Key{podNamed("a")}},
 		{name: "of another namespace", reason: "no budget there", newObj: pod("a", func(p *corev1.Pod) { p.Namespace = "elsewhere" })},
 		{name: "no name", reason: "not an object of a cluster", newObj: pod("")},
 	} {
@@ -77,65 +77,63 @@ func TestAffectedByPod(t *testing.T) {
 			if tc.newObj != nil {
 				s.Pods = []*corev1.Pod{tc.newObj}
 			}
-			require.Equal(t, tc.want, AffectedByPod(s, tc.oldObj, tc.newObj, Options{}), tc.reason)
+			require.Equal(t, tc.want, affectedBy(s, ofPod(tc.oldObj), ofPod(tc.newObj), Options{}), tc.reason)
 		})
 	}
 	s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget()}, Pods: []*corev1.Pod{pod("a")}}
-	require.Equal(t, []Key{key("web")}, AffectedByPod(s, pod("a"), pod("a"), Options{MatchUpstream: purekube.V1_36}), "upstream plans on every event")
+	require.Equal(t, []purekube.Key{key("web")}, affectedBy(s, ofPod(pod("a")), ofPod(pod("a")), Options{MatchUpstream: purekube.V1_36}), "upstream plans on every event")
 }
 
-func TestAffectedByWorkloads(t *testing.T) {
+func TestIndexWorkloadEvents(t *testing.T) {
 	number := budget(named("number"), minAvailable("1"))
 	s := web(budget(maxUnavailable("1")), 3, pod("a", byWeb), pod("b", by("apps/v1", "StatefulSet", "db")), pod("c", by("v1", "ReplicationController", "rc")), nil)
 	s.Budgets = append(s.Budgets, number, nil)
 	three, five := ptr.To(int32(3)), ptr.To(int32(5))
-	want := []Key{key("web")}
-	require.Equal(t, want, AffectedByDeployment(s, deployment("web", three), deployment("web", five), Options{}), "number asks for no scale")
-	require.Empty(t, AffectedByDeployment(s, deployment("web", five), deployment("web", five), Options{}), "nothing changed")
-	require.Empty(t, AffectedByDeployment(s, nil, nil, Options{}))
-	require.Empty(t, AffectedByDeployment(s, nil, deployment("other", five), Options{}))
-	require.Equal(t, want, AffectedByReplicaSet(s, nil, replicaSet("web-rs", "web", three), Options{}))
-	require.Equal(t, want, AffectedByReplicaSet(s, replicaSet("web-rs", "", three), replicaSet("web-rs", "web", three), Options{}), "another controller")
-	require.Equal(t, want, AffectedByStatefulSet(s, statefulSet("db", nil), nil, Options{}))
-	require.Empty(t, AffectedByStatefulSet(s, statefulSet("db", nil), statefulSet("db", ptr.To(int32(1))), Options{}), "1 is the default")
-	require.Equal(t, want, AffectedByReplicationController(s, nil, replicationController("rc", three), Options{}))
-	require.Equal(t, want, AffectedByScale(s, ScaleKey{"apps", "Deployment", ns, "web"}, Options{}), "D-22: of the Deployment that a ReplicaSet names")
-	require.Equal(t, want, AffectedByScale(s, ScaleKey{"apps", "StatefulSet", ns, "db"}, Options{}))
-	require.Empty(t, AffectedByScale(s, ScaleKey{"x", "StatefulSet", ns, "db"}, Options{}), "of another group")
-	require.Empty(t, AffectedByScale(s, ScaleKey{}, Options{}))
+	want := []purekube.Key{key("web")}
+	require.Equal(t, want, affectedBy(s, ofDeployment(deployment("web", three)), ofDeployment(deployment("web", five)), Options{}), "number asks for no scale")
+	require.Empty(t, affectedBy(s, ofDeployment(deployment("web", five)), ofDeployment(deployment("web", five)), Options{}), "nothing changed")
+	require.Empty(t, affectedBy(s, ofDeployment(nil), ofDeployment(deployment("other", five)), Options{}))
+	require.Equal(t, want, affectedBy(s, ofReplicaSet(nil), ofReplicaSet(replicaSet("web-rs", "web", three)), Options{}))
+	require.Equal(t, want, affectedBy(s, ofReplicaSet(replicaSet("web-rs", "", three)), ofReplicaSet(replicaSet("web-rs", "web", three)), Options{}), "another controller")
+	require.Equal(t, want, affectedBy(s, ofStatefulSet(statefulSet("db", nil)), ofStatefulSet(nil), Options{}))
+	require.Empty(t, affectedBy(s, ofStatefulSet(statefulSet("db", nil)), ofStatefulSet(statefulSet("db", ptr.To(int32(1)))), Options{}), "1 is the default")
+	require.Equal(t, want, affectedBy(s, ofReplicationController(nil), ofReplicationController(replicationController("rc", three)), Options{}))
+	require.Equal(t, want, affectedBy(s, Snapshot{}, Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("apps", "Deployment", ns, "web"): scaleOf("x", 9)}}, Options{}), "D-22: of the Deployment that a ReplicaSet names")
+	require.Equal(t, want, affectedBy(s, Snapshot{}, Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("apps", "StatefulSet", ns, "db"): scaleOf("x", 9)}}, Options{}))
+	require.Empty(t, affectedBy(s, Snapshot{}, Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("x", "StatefulSet", ns, "db"): scaleOf("x", 9)}}, Options{}), "of another group")
+	require.Empty(t, affectedBy(s, Snapshot{}, Snapshot{Answers: map[purekube.Need]purekube.Answer{{}: scaleOf("x", 9)}}, Options{}))
 	s.Pods = append(s.Pods, pod("owner-without-a-name", by("x/v1", "Y", "")))
-	require.Equal(t, []Key{key("web")}, AffectedByScale(s, ScaleKey{"x", "Y", ns, ""}, Options{}), "a Need asks for it, so its answer counts")
+	require.Equal(t, []purekube.Key{key("web")}, affectedBy(s, Snapshot{}, Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("x", "Y", ns, ""): scaleOf("x", 9)}}, Options{}), "a Need asks for it, so its answer counts")
 	s.Pods = append(s.Pods, pod("d", by("a/b/c", "ReplicationController", "other")))
-	require.Empty(t, AffectedByReplicationController(s, nil, replicationController("other", three), Options{}), "an apiVersion that does not parse is of no group")
+	require.Empty(t, affectedBy(s, ofReplicationController(nil), ofReplicationController(replicationController("other", three)), Options{}), "an apiVersion that does not parse is of no group")
 	rs := replicaSet("web-rs", "new", three)
-	s.Scales = map[ScaleKey]Scale{{"apps", "ReplicaSet", ns, "web-rs"}: {Found: true, ReplicaSet: rs}}
-	require.Equal(t, want, AffectedByDeployment(s, nil, deployment("new", three), Options{}), "of a ReplicaSet that was looked up")
-	s.Scales = map[ScaleKey]Scale{{"example.com", "Y", ns, "web-rs"}: {Found: true, ReplicaSet: rs}}
-	require.Empty(t, AffectedByDeployment(s, nil, deployment("new", three), Options{}), "the answer is about something else")
+	s.Answers = map[purekube.Need]purekube.Answer{objectNeed(ns, "web-rs"): {Object: rs}}
+	require.Equal(t, want, affectedBy(s, ofDeployment(nil), ofDeployment(deployment("new", three)), Options{}), "of a ReplicaSet that was looked up")
+	s.Answers = map[purekube.Need]purekube.Answer{scaleNeed("example.com", "Y", ns, "web-rs"): {Object: rs}}
+	require.Empty(t, affectedBy(s, ofDeployment(nil), ofDeployment(deployment("new", three)), Options{}), "the answer is about something else")
 }
 
 // A Deployment's event concerns the pods whose ReplicaSet names it.
-func TestAffectedByDeploymentThroughReplicaSets(t *testing.T) {
+func TestIndexDeploymentEventsThroughReplicaSets(t *testing.T) {
 	of := func(apiVersion, kind, name string) *appsv1.ReplicaSet {
 		return &appsv1.ReplicaSet{ObjectMeta: owned(meta("web-rs"), apiVersion, kind, name)}
 	}
 	for _, tc := range []struct {
 		name, reason string
 		replicaSets  []*appsv1.ReplicaSet
-		want         []Key
+		want         []purekube.Key
 	}{
-		{name: "its own", reason: "its scale counts", replicaSets: []*appsv1.ReplicaSet{of("apps/v1", "Deployment", "web")}, want: []Key{key("web")}},
-		{name: "its own, by an old group", reason: "its scale counts", replicaSets: []*appsv1.ReplicaSet{of("extensions/v1beta1", "Deployment", "web")}, want: []Key{key("web")}},
+		{name: "its own", reason: "its scale counts", replicaSets: []*appsv1.ReplicaSet{of("apps/v1", "Deployment", "web")}, want: []purekube.Key{key("web")}},
+		{name: "its own, by an old group", reason: "its scale counts", replicaSets: []*appsv1.ReplicaSet{of("extensions/v1beta1", "Deployment", "web")}, want: []purekube.Key{key("web")}},
 		{name: "of another Deployment", reason: "nothing changes", replicaSets: []*appsv1.ReplicaSet{of("apps/v1", "Deployment", "other")}},
 		{name: "of another kind", reason: "the ReplicaSet stands for itself", replicaSets: []*appsv1.ReplicaSet{of("apps/v1", "Rollout", "web")}},
 		{name: "of another group", reason: "the ReplicaSet stands for itself", replicaSets: []*appsv1.ReplicaSet{of("example.com/v1", "Deployment", "web")}},
-		{name: "twice", reason: "either may be the real one", want: []Key{key("web")},
+		{name: "twice", reason: "either may be the real one", want: []purekube.Key{key("web")},
 			replicaSets: []*appsv1.ReplicaSet{of("apps/v1", "Deployment", "web"), of("apps/v1", "Deployment", "other")}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: []*corev1.Pod{pod("a", byWeb)}, ReplicaSets: tc.replicaSets}
 			d := deployment("web", nil)
-			require.Equal(t, tc.want, AffectedByDeployment(s, nil, d, Options{}), tc.reason)
 			_, affected := NewIndex(s, Options{}).With(Snapshot{Deployments: []*appsv1.Deployment{d}})
 			require.Equal(t, tc.want, affected, tc.reason)
 		})
@@ -143,12 +141,12 @@ func TestAffectedByDeploymentThroughReplicaSets(t *testing.T) {
 	t.Run("in the snapshot and looked up", func(t *testing.T) {
 		rs := of("apps/v1", "Deployment", "web")
 		s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: []*corev1.Pod{pod("a", byWeb)}, ReplicaSets: []*appsv1.ReplicaSet{rs}}
-		answer := Snapshot{Scales: map[ScaleKey]Scale{{"apps", "ReplicaSet", ns, "web-rs"}: {Found: true, ReplicaSet: rs}}}
+		answer := Snapshot{Answers: map[purekube.Need]purekube.Answer{objectNeed(ns, "web-rs"): {Object: rs}}}
 		for _, gone := range []Snapshot{answer, {ReplicaSets: s.ReplicaSets}} {
 			x, _ := NewIndex(s, Options{}).With(answer)
 			x, _ = x.Without(gone)
 			_, affected := x.With(Snapshot{Deployments: []*appsv1.Deployment{deployment("web", nil)}})
-			require.Equal(t, []Key{key("web")}, affected, "the other one is left")
+			require.Equal(t, []purekube.Key{key("web")}, affected, "the other one is left")
 		}
 	})
 }

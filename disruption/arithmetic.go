@@ -29,8 +29,12 @@ var (
 //
 // Percentages over 100 are taken as they are. The error, an [purekube.ObjectError] that
 // names the field, is for a string that is no percentage, and for what the API server does
-// not admit: a negative value, or a percentage beyond int32. A result beyond int32 is MaxInt32.
+// not admit: a negative value, or a percentage beyond int32. A Rounding that is not one of the constants is an error
+// around [ErrUnknownRounding]. A result beyond int32 is MaxInt32.
 func DesiredHealthy(spec policyv1.PodDisruptionBudgetSpec, expected int32, r Rounding) (int32, error) {
+	if err := r.err(); err != nil {
+		return 0, err
+	}
 	desired, problem := desiredHealthy(&spec, int64(expected), Options{MaxUnavailableRounding: r})
 	if problem != nil {
 		return 0, problem

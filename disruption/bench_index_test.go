@@ -149,12 +149,12 @@ func BenchmarkIndexPlan(b *testing.B) {
 
 // BenchmarkIndexCheckEviction checks one pod after the other.
 func BenchmarkIndexCheckEviction(b *testing.B) {
-	for _, recompute := range []bool{false, true} {
-		b.Run(fmt.Sprintf("recompute=%t", recompute), func(b *testing.B) {
+	for _, by := range []Status{AsWritten, Recomputed} {
+		b.Run(fmt.Sprintf("recompute=%t", by == Recomputed), func(b *testing.B) {
 			ratios(b, indexSizes(), func(b *testing.B, s Snapshot, x *Index) time.Duration {
 				return fastest(b, func(i int) {
 					pod := s.Pods[i*37%len(s.Pods)]
-					e, err := x.checkEviction(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, recompute)
+					e, err := x.CheckEviction(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, by)
 					if err != nil || e.Verdict != AllowedWithinBudget {
 						b.Fatal(e, err)
 					}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/podstate"
 )
 
@@ -115,7 +116,7 @@ func BenchmarkPlanAll(b *testing.B) {
 // BenchmarkPlan is what one budget costs among many.
 func BenchmarkPlan(b *testing.B) {
 	s := benchCluster(500, 5)
-	key := Key{Kind: BudgetKey, Namespace: "team-0", Name: "app-0"}
+	key := purekube.Key{Kind: budgetKind, Namespace: "team-0", Name: "app-0"}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := Plan(s, key, Options{}); err != nil {
@@ -127,9 +128,9 @@ func BenchmarkPlan(b *testing.B) {
 // BenchmarkManyControllers plans and explains a budget of n pods with a controller each, and reports the exponent of the
 // growth from one size to the next: 1 is linear.
 func BenchmarkManyControllers(b *testing.B) {
-	for name, ask := range map[string]func(Snapshot, Key){
-		"Plan":    func(s Snapshot, k Key) { _, _ = Plan(s, k, Options{}) },
-		"Explain": func(s Snapshot, k Key) { _, _ = Explain(s, k, Options{}) },
+	for name, ask := range map[string]func(Snapshot, purekube.Key){
+		"Plan":    func(s Snapshot, k purekube.Key) { _, _ = Plan(s, k, Options{}) },
+		"Explain": func(s Snapshot, k purekube.Key) { _, _ = Explain(s, k, Options{}) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			before, size := time.Duration(0), 0

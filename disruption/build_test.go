@@ -1,11 +1,13 @@
 package disruption
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,9 +27,11 @@ var (
 const ns = "shop"
 
 // key is a budget's, podNamed a pod's, and nn the name of either.
-func key(name string) Key { return Key{Kind: BudgetKey, Namespace: ns, Name: name} }
+func key(name string) purekube.Key { return purekube.Key{Kind: budgetKind, Namespace: ns, Name: name} }
 
-func podNamed(name string) Key { return Key{Kind: PodKey, Namespace: ns, Name: name} }
+func podNamed(name string) purekube.Key {
+	return purekube.Key{Kind: podKind, Namespace: ns, Name: name}
+}
 
 func nn(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: ns, Name: name}
@@ -187,3 +191,71 @@ func reasons(r Result) []string {
 }
 
 var bothModes = map[string]Options{"default": {}, "upstream": {MatchUpstream: purekube.V1_36}}
+
+// scaleNeed is the look-up of a scale, in the version v1. Of a ReplicaSet the object is looked up.
+func scaleNeed(group, kind, namespace, name string) purekube.Need {
+	apiVersion := "v1"
+	if group != "" {
+		apiVersion = group + "/v1"
+	}
+	return purekube.Need{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name, Subresource: "scale"}
+}
+
+// objectNeed is the look-up of a ReplicaSet.
+func objectNeed(namespace, name string) purekube.Need {
+	return purekube.Need{APIVersion: "apps/v1", Kind: "ReplicaSet", Namespace: namespace, Name: name}
+}
+
+func scaleOf(uid types.UID, replicas int32) purekube.Answer {
+	return purekube.Answer{Object: &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}}
+}
+
+// affectedBy are the keys that an index names when objects take the place of others, or go if nothing does. The
+// snapshot is the one after that.
+func affectedBy(s, before, after Snapshot, o Options) []purekube.Key {
+	x, _ := NewIndex(s, o).Without(after)
+	x, _ = x.With(before)
+	if reflect.ValueOf(after).IsZero() {
+		_, affected := x.Without(before)
+		return affected
+	}
+	_, affected := x.With(after)
+	return affected
+}
+
+// The snapshot of one object, if it is there.
+
+func ofPod(o *corev1.Pod) (s Snapshot) {
+	if o != nil {
+		s.Pods = []*corev1.Pod{o}
+	}
+	return s
+}
+
+func ofDeployment(o *appsv1.Deployment) (s Snapshot) {
+	if o != nil {
+		s.Deployments = []*appsv1.Deployment{o}
+	}
+	return s
+}
+
+func ofReplicaSet(o *appsv1.ReplicaSet) (s Snapshot) {
+	if o != nil {
+		s.ReplicaSets = []*appsv1.ReplicaSet{o}
+	}
+	return s
+}
+
+func ofStatefulSet(o *appsv1.StatefulSet) (s Snapshot) {
+	if o != nil {
+		s.StatefulSets = []*appsv1.StatefulSet{o}
+	}
+	return s
+}
+
+func ofReplicationController(o *corev1.ReplicationController) (s Snapshot) {
+	if o != nil {
+		s.ReplicationControllers = []*corev1.ReplicationController{o}
+	}
+	return s
+}

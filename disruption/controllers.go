@@ -6,10 +6,12 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/persistent"
@@ -18,46 +20,72 @@ import (
 
 // workloads answers what controls a pod, and how many replicas it wants.
 type workloads struct {
-	replicationControllers objects[corev1.ReplicationController, *corev1.ReplicationController]
-	replicaSets            objects[appsv1.ReplicaSet, *appsv1.ReplicaSet]
-	deployments            objects[appsv1.Deployment, *appsv1.Deployment]
-	statefulSets           objects[appsv1.StatefulSet, *appsv1.StatefulSet]
-	scales                 *persistent.Map[ScaleKey, Scale]
-	// scaleless are the answers that say that their kind has no scale.
-	scaleless *persistent.Map[ScaleKey, string]
-	o         Options
+	answers
+	replicationControllers *persistent.Objects[corev1.ReplicationController, *corev1.ReplicationController]
+	replicaSets            *persistent.Objects[appsv1.ReplicaSet, *appsv1.ReplicaSet]
+	deployments            *persistent.Objects[appsv1.Deployment, *appsv1.Deployment]
+	statefulSets           *persistent.Objects[appsv1.StatefulSet, *appsv1.StatefulSet]
+	o                      Options
 }
 
 func newWorkloads(s Snapshot, o Options) *workloads {
-	w := &workloads{o: o}
-	w.replicationControllers, _ = newObjects(replicationControllerKind, s.ReplicationControllers)
-	w.replicaSets, _ = newObjects(replicaSetKind, s.ReplicaSets)
-	w.deployments, _ = newObjects(deploymentKind, s.Deployments)
-	w.statefulSets, _ = newObjects(statefulSetKind, s.StatefulSets)
-	scales := persistent.NewMap[ScaleKey, Scale](compareScaleKeys).Edit()
-	for key, scale := range s.Scales {
-		scales.Set(key, scale)
+	return &workloads{
+		answers:                newAnswers(s.Answers),
+		replicationControllers: persistent.NewObjects(replicationControllerKind, s.ReplicationControllers),
+		replicaSets:            persistent.NewObjects(replicaSetKind, s.ReplicaSets),
+		deployments:            persistent.NewObjects(deploymentKind, s.Deployments),
+		statefulSets:           persistent.NewObjects(statefulSetKind, s.StatefulSets),
+		o:                      o,
 	}
-	w.scales, w.scaleless = scales.Map(), scalelessAnswers(s.Scales)
-	return w
 }
 
-func compareScaleKeys(a, b ScaleKey) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group))
+// workloadChanges is what became of workloads and of answers about them.
+type workloadChanges struct {
+	replicationControllers []persistent.Change[*corev1.ReplicationController]
+	replicaSets            []persistent.Change[*appsv1.ReplicaSet]
+	deployments            []persistent.Change[*appsv1.Deployment]
+	statefulSets           []persistent.Change[*appsv1.StatefulSet]
+	answers                []answerChange
+	// kinds are those of which the answers say something else now.
+	kinds []schema.GroupKind
+}
+
+// changed are the workloads and answers with these, or without them. They are the same if there are none, so that what
+// is remembered by them still counts.
+func (w *workloads) changed(by Snapshot, keep bool) (*workloads, workloadChanges) {
+	var c workloadChanges
+	if len(by.ReplicationControllers)+len(by.ReplicaSets)+len(by.Deployments)+len(by.StatefulSets)+len(by.Answers) == 0 {
+		return w, c
+	}
+	next := *w
+	next.replicationControllers, c.replicationControllers = changed(w.replicationControllers, by.ReplicationControllers, keep)
+	next.replicaSets, c.replicaSets = changed(w.replicaSets, by.ReplicaSets, keep)
+	next.deployments, c.deployments = changed(w.deployments, by.Deployments, keep)
+	next.statefulSets, c.statefulSets = changed(w.statefulSets, by.StatefulSets, keep)
+	next.answers, c.answers, c.kinds = w.answers.changed(by.Answers, keep)
+	return &next, c
+}
+
+// changed are the objects with these, or without those of their names.
+func changed[T any, P snapshot.Object[T]](objects *persistent.Objects[T, P], by []P, keep bool) (*persistent.Objects[T, P], []persistent.Change[P]) {
+	if keep {
+		return objects.With(by)
+	}
+	return objects.Without(by)
 }
 
 // duplicates are the names that no answer can be given for.
 func (w *workloads) duplicates() []*purekube.ObjectError {
-	return slices.Concat(w.replicationControllers.duplicates(), w.replicaSets.duplicates(),
-		w.deployments.duplicates(), w.statefulSets.duplicates())
+	return slices.Concat(w.replicationControllers.Duplicates(), w.replicaSets.Duplicates(),
+		w.deployments.Duplicates(), w.statefulSets.Duplicates())
 }
 
 // addTo adds the nil pointers and objects without a name to problems.
 func (w *workloads) addTo(problems *snapshot.Problems) {
-	w.replicationControllers.addTo(problems)
-	w.replicaSets.addTo(problems)
-	w.deployments.addTo(problems)
-	w.statefulSets.addTo(problems)
+	w.replicationControllers.AddTo(problems)
+	w.replicaSets.AddTo(problems)
+	w.deployments.AddTo(problems)
+	w.statefulSets.AddTo(problems)
 }
 
 // controller is what the pods of one owner reference are controlled by.
@@ -91,11 +119,13 @@ func (w *workloads) controllerOf(namespace string, ref *metav1.OwnerReference) a
 	var known bool
 	switch {
 	case ref.Kind == replicationControllerKind && gv.Group == "":
-		a, known = w.replicationController(key, ref.UID)
+		a, known = ofObject(w.replicationControllers, replicationControllerKind, key, ref.UID,
+			func(rc *corev1.ReplicationController) *int32 { return rc.Spec.Replicas })
 	case ref.Kind == replicaSetKind && appsGroup(gv.Group):
 		a, known = w.replicaSet(key, ref)
 	case ref.Kind == statefulSetKind && gv.Group == "apps":
-		a, known = w.statefulSet(key, ref.UID)
+		a, known = ofObject(w.statefulSets, statefulSetKind, key, ref.UID,
+			func(ss *appsv1.StatefulSet) *int32 { return ss.Spec.Replicas })
 	}
 	if !known {
 		a = w.scaleOf(gv.Group, namespace, ref)
@@ -113,31 +143,22 @@ var appsGroups = []string{"apps", "extensions"}
 
 func appsGroup(group string) bool { return slices.Contains(appsGroups, group) }
 
-func (w *workloads) replicationController(key types.NamespacedName, uid types.UID) (answer, bool) {
-	rc, problem := w.replicationControllers.find(key)
+// ofObject answers with the object of that name and UID, if the snapshot has it.
+func ofObject[T any, P snapshot.Object[T]](objects *persistent.Objects[T, P], kind string, key types.NamespacedName, uid types.UID,
+	replicas func(P) *int32) (a answer, known bool) {
+	o, problem := objects.Lookup(key)
 	if problem != nil {
 		return answer{problem: problem}, true
 	}
-	if rc == nil || rc.UID != uid {
+	if o == nil || o.GetUID() != uid {
 		return answer{}, false
 	}
-	return foundAnswer(replicationControllerKind, rc.Name, rc.UID, rc.Spec.Replicas), true
-}
-
-func (w *workloads) statefulSet(key types.NamespacedName, uid types.UID) (answer, bool) {
-	ss, problem := w.statefulSets.find(key)
-	if problem != nil {
-		return answer{problem: problem}, true
-	}
-	if ss == nil || ss.UID != uid {
-		return answer{}, false
-	}
-	return foundAnswer(statefulSetKind, ss.Name, ss.UID, ss.Spec.Replicas), true
+	return foundAnswer(kind, key.Name, uid, replicas(o)), true
 }
 
 // replicaSet answers with the Deployment that controls the ReplicaSet, or else with itself.
 func (w *workloads) replicaSet(key types.NamespacedName, ref *metav1.OwnerReference) (answer, bool) {
-	rs, problem := w.replicaSets.find(key)
+	rs, problem := w.replicaSets.Lookup(key)
 	if problem != nil {
 		return answer{problem: problem}, true
 	}
@@ -148,24 +169,20 @@ func (w *workloads) replicaSet(key types.NamespacedName, ref *metav1.OwnerRefere
 		return answer{}, false
 	}
 	// D-22: its own scale says nothing if a Deployment controls it, so the object is asked for.
-	scale, asked := w.scales.Get(ScaleKey{Group: "apps", Kind: replicaSetKind, Namespace: key.Namespace, Name: key.Name})
+	need := purekube.Need{APIVersion: "apps/v1", Kind: replicaSetKind, Namespace: key.Namespace, Name: key.Name}
+	answered, asked := w.find(lookupOf(need))
+	if !asked {
+		return needed(need), true
+	}
+	rs, err := objectOf[appsv1.ReplicaSet](answered)
 	switch {
-	case !asked:
-		return needed(purekube.Need{APIVersion: "apps/v1", Kind: replicaSetKind, Namespace: key.Namespace, Name: key.Name}), true
-	case scale.Err != "":
-		return scaleProblem(replicaSetKind, key, errors.New(scale.Err)), true
-	case !scale.Found:
-		return answer{}, true
-	case scale.ReplicaSet == nil:
-		return scaleProblem(replicaSetKind, key, errScaleOfReplicaSet), true
-	case scale.ReplicaSet.UID != ref.UID:
+	case err != nil:
+		return scaleProblem(replicaSetKind, key, err), true
+	case rs == nil || rs.UID != ref.UID:
 		return answer{}, true
 	}
-	return w.throughReplicaSet(scale.ReplicaSet)
+	return w.throughReplicaSet(rs)
 }
-
-// errScaleOfReplicaSet is for an answer that holds the scale of a ReplicaSet, where the object was asked for.
-var errScaleOfReplicaSet = errors.New("the look-up of a ReplicaSet brought its scale and not the object")
 
 // throughReplicaSet answers with the Deployment that controls the ReplicaSet, or else with itself.
 func (w *workloads) throughReplicaSet(rs *appsv1.ReplicaSet) (answer, bool) {
@@ -186,19 +203,14 @@ func (w *workloads) throughReplicaSet(rs *appsv1.ReplicaSet) (answer, bool) {
 		// Upstream looks up what is at hand here.
 		return itself, !w.o.matchUpstream()
 	}
-	deployment, problem := w.deployments.find(types.NamespacedName{Namespace: rs.Namespace, Name: owner.Name})
-	switch {
-	case problem != nil:
-		return answer{problem: problem}, true
-	case deployment != nil && deployment.UID == owner.UID:
-		return foundAnswer(deploymentKind, deployment.Name, deployment.UID, deployment.Spec.Replicas), true
-	case w.o.matchUpstream():
-		// Upstream looks up the ReplicaSet's scale, whatever becomes of the Deployment.
-		return answer{}, false
+	a, known := ofObject(w.deployments, deploymentKind, types.NamespacedName{Namespace: rs.Namespace, Name: owner.Name}, owner.UID,
+		func(d *appsv1.Deployment) *int32 { return d.Spec.Replicas })
+	if known || w.o.matchUpstream() {
+		// Upstream looks up the ReplicaSet's scale otherwise, whatever becomes of the Deployment.
+		return a, known
 	}
 	// D-22: in the middle of a rollout the ReplicaSet has fewer replicas than the Deployment.
-	a := w.scaleOf(gv.Group, rs.Namespace, owner)
-	if a.found.kind == "" && a.problem == nil && a.need == nil {
+	if a = w.scaleOf(gv.Group, rs.Namespace, owner); a.found.kind == "" && a.problem == nil && a.need == nil {
 		// There is no such Deployment.
 		return itself, true
 	}
@@ -207,11 +219,7 @@ func (w *workloads) throughReplicaSet(rs *appsv1.ReplicaSet) (answer, bool) {
 
 // foundAnswer takes absent replicas for 1, the API's default (D-12).
 func foundAnswer(kind, name string, uid types.UID, replicas *int32) answer {
-	scale := int32(1)
-	if replicas != nil {
-		scale = *replicas
-	}
-	return answer{found: controller{kind: kind, name: name, uid: uid, scale: scale}}
+	return answer{found: controller{kind: kind, name: name, uid: uid, scale: ptr.Deref(replicas, 1)}}
 }
 
 func scaleProblem(kind string, key types.NamespacedName, err error) answer {
@@ -227,21 +235,24 @@ func needed(n purekube.Need) answer {
 }
 
 func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference) answer {
-	scale, asked := w.scales.Get(ScaleKey{Group: group, Kind: ref.Kind, Namespace: namespace, Name: ref.Name})
+	need := purekube.Need{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name, Subresource: scaleSubresource}
+	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
+	answered, asked := w.find(lookupOf(need))
 	if !asked {
-		a := needed(purekube.Need{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name, Subresource: "scale"})
+		a := needed(need)
 		if why := w.withoutScale(group, ref); why != "" && a.problem == nil {
-			return scaleProblem(ref.Kind, types.NamespacedName{Namespace: namespace, Name: ref.Name}, errors.New(why))
+			return scaleProblem(ref.Kind, key, errors.New(why))
 		}
 		return a
 	}
+	scale, err := objectOf[autoscalingv1.Scale](answered)
 	switch {
-	case scale.Err != "":
-		return scaleProblem(ref.Kind, types.NamespacedName{Namespace: namespace, Name: ref.Name}, errors.New(scale.Err))
-	case !scale.Found || scale.UID != ref.UID:
+	case err != nil:
+		return scaleProblem(ref.Kind, key, err)
+	case scale == nil || scale.UID != ref.UID:
 		return answer{}
 	}
-	found := controller{kind: ref.Kind, name: ref.Name, uid: scale.UID, scale: scale.Replicas}
+	found := controller{kind: ref.Kind, name: ref.Name, uid: scale.UID, scale: scale.Spec.Replicas}
 	if !appsGroup(group) {
 		found.group = group
 	}
@@ -288,32 +299,25 @@ func placeOfReplicaSet(rs *appsv1.ReplicaSet, from origin) *deploymentReplicaSet
 // byDeployment are the ReplicaSets that name a Deployment, sorted by that.
 func (w *workloads) byDeployment() *persistent.Map[deploymentReplicaSet, struct{}] {
 	edit := persistent.NewMap[deploymentReplicaSet, struct{}](compareDeploymentReplicaSets).Edit()
-	add := func(rs *appsv1.ReplicaSet, from origin) {
-		if at := placeOfReplicaSet(rs, from); at != nil {
-			edit.Set(*at, struct{}{})
-		}
+	for rs := range w.replicaSets.AllVersions() {
+		placeReplicaSets(edit, nil, []*appsv1.ReplicaSet{rs}, snapshotObject)
 	}
-	for rs := range w.replicaSets.unique.All() {
-		add(rs, snapshotObject)
-	}
-	for _, same := range w.replicaSets.double.All() {
-		for _, rs := range same {
-			add(rs, snapshotObject)
-		}
-	}
-	for key, scale := range w.scales.All() {
-		if rs := answeredReplicaSet(key, scale); rs != nil {
-			add(rs, lookedUp)
-		}
+	for l, answer := range w.all.All() {
+		placeReplicaSets(edit, nil, replicaSetOf(l, answer), lookedUp)
 	}
 	return edit.Map()
 }
 
-// answeredReplicaSet is the ReplicaSet that a look-up brought, under the name that it was looked up by.
-func answeredReplicaSet(key ScaleKey, scale Scale) *appsv1.ReplicaSet {
-	if scale.ReplicaSet == nil || key.Kind != replicaSetKind {
-		return nil
+// placeReplicaSets notes under which Deployments ReplicaSets are found.
+func placeReplicaSets(edit *persistent.Edit[deploymentReplicaSet, struct{}], before, after []*appsv1.ReplicaSet, from origin) {
+	for _, rs := range before {
+		if at := placeOfReplicaSet(rs, from); at != nil {
+			edit.Delete(*at)
+		}
 	}
-	return &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
-		Namespace: key.Namespace, Name: key.Name, OwnerReferences: scale.ReplicaSet.OwnerReferences}}
+	for _, rs := range after {
+		if at := placeOfReplicaSet(rs, from); at != nil {
+			edit.Set(*at, struct{}{})
+		}
+	}
 }

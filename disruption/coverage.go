@@ -24,19 +24,19 @@ func BudgetsFor(budgets []*policyv1.PodDisruptionBudget, pod *corev1.Pod) ([]*po
 	if pod == nil {
 		return nil, nil
 	}
-	return arrange(Snapshot{Budgets: inNamespace(budgets, pod.Namespace)}, Options{}, noBudget).BudgetsFor(pod)
+	return arrange(Snapshot{Budgets: budgets}, Options{}, everyBudget).BudgetsFor(pod)
 }
 
 // BudgetsFor is the method of [BudgetsFor]. The pod need not be in the index.
 func (x *Index) BudgetsFor(pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
-	if err := x.o.err(); err != nil {
+	if err := x.o.Err(); err != nil {
 		return nil, err
 	}
 	if pod == nil {
 		return nil, nil
 	}
 	var problems snapshot.Problems
-	x.budgets.addTo(&problems)
+	x.budgets.AddTo(&problems)
 	for _, problem := range x.budgetProblems(pod.Namespace) {
 		problems.Add(problem)
 	}
@@ -60,7 +60,7 @@ func (x *Index) budgetProblems(namespace string) []*purekube.ObjectError {
 			}
 		}
 	}
-	for key := range x.budgets.doubles(namespace) {
+	for key := range x.budgets.AmbiguousIn(namespace) {
 		found = append(found, snapshot.DuplicateError(budgetKind, key))
 	}
 	return found

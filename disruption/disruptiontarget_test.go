@@ -103,11 +103,11 @@ func TestD29_ConflictingBudgets(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, ReasonMultiplePodDisruptionBudgets, e.Reasons[1].Code, "it is said where it is asked for")
 
-	var keys []Key
+	var keys []purekube.Key
 	outcomes, err := PlanAll(s, upstream)
 	require.NoError(t, err)
 	for _, out := range outcomes {
-		if out.Key.Kind != PodKey {
+		if out.Key.Kind != podKind {
 			continue
 		}
 		keys = append(keys, out.Key)
@@ -115,7 +115,7 @@ func TestD29_ConflictingBudgets(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, cmp.Diff(one, out.Result))
 	}
-	require.Equal(t, []Key{podNamed("a"), podNamed("c")}, keys)
+	require.Equal(t, []purekube.Key{podNamed("a"), podNamed("c")}, keys)
 }
 
 func TestPlanPodBadInput(t *testing.T) {
@@ -135,10 +135,10 @@ func TestPlanPodBadInput(t *testing.T) {
 	all, err := PlanAll(s, Options{})
 	require.EqualError(t, err, "Pod: nil object in the snapshot\nPodDisruptionBudget: nil object in the snapshot")
 	require.Len(t, all, 4)
-	require.Equal(t, key("broken"), all[0].Key)
-	require.ErrorContains(t, all[0].Err, "PodDisruptionBudget shop/broken: spec.selector")
-	require.Equal(t, key("web"), all[1].Key)
-	require.EqualError(t, all[2].Err, "Pod shop/a: more than one object of this name in the snapshot")
-	require.Equal(t, podNamed("b"), all[3].Key)
-	require.NoError(t, all[3].Err)
+	require.EqualError(t, all[0].Err, "Pod shop/a: more than one object of this name in the snapshot")
+	require.Equal(t, podNamed("b"), all[1].Key)
+	require.Equal(t, key("broken"), all[2].Key)
+	require.ErrorContains(t, all[2].Err, "PodDisruptionBudget shop/broken: spec.selector")
+	require.Equal(t, key("web"), all[3].Key)
+	require.NoError(t, all[1].Err)
 }

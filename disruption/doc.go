@@ -6,14 +6,14 @@
 // (pkg/controller/disruption; pkg/registry/core/pod/storage/eviction.go).
 //
 //   - [Plan] and [PlanAll]: the status of budgets, and the condition DisruptionTarget of pods.
-//   - [CheckEviction]: the eviction handler's answer, and the budget as it writes it, so that a
-//     drain can be simulated without a cluster.
+//   - [CheckEviction]: the eviction handler's answer, and the budget as it writes it. The package drain
+//     plays kubectl drain of a node through with it.
 //   - [Explain] and [ExplainAll]: why a budget allows what it allows, pod by pod and controller by
 //     controller.
 //   - [DesiredHealthy], [DisruptionsAllowed] and [AllowedAtFullHealth]: the arithmetic alone.
-//   - [AffectedByBudget], [AffectedByPod] and so on: what to plan again after an event.
 //   - [BudgetsFor]: which budgets cover a pod.
-//   - [Index]: a snapshot arranged for many questions, one event at a time.
+//   - [Index]: a snapshot arranged for many questions, one event at a time. With and Without say what to
+//     plan again.
 //
 // # Rules
 //
@@ -28,38 +28,36 @@
 //
 // # Keys
 //
-// A [Key] names a budget or a pod. Each budget has a plan. A pod has a plan of its own if its
+// [BudgetKey] and [PodKey] make the keys. Each budget has a plan. A pod has a plan of its own if its
 // condition DisruptionTarget is True and it neither is being deleted nor has ended; for any other pod the plan
-// is empty. The functions AffectedBy… name the keys that an event concerns, so that one queue and
-// one loop serve both.
+// is empty. [Index.With] and [Index.Without] name the keys that an event concerns, so that one queue and
+// one loop serve both kinds.
 //
 // # The caller's duties
 //
 //  1. Hand in the part of the cluster that a question needs. Plan and Explain of a budget, and
-//     CheckEviction with Recompute: all budgets, pods, ReplicationControllers, ReplicaSets,
-//     Deployments and StatefulSets of the budget's namespace. CheckEviction without Recompute: the
-//     pod and all budgets of its namespace. Plan of a pod: the pod. AffectedByPod: the budgets of the
-//     pod's namespace. AffectedByDeployment and the like: the budgets, pods and ReplicaSets of the
-//     namespace. A pod that is left out is a pod that is gone. A workload that is left out costs
-//     a look-up (D-22), and nothing else.
-//  2. Look up each Need at the API server. Put the answer into Snapshot.Scales under [ScaleKeyOf]
+//     CheckEviction with Recomputed: all budgets, pods, ReplicationControllers, ReplicaSets,
+//     Deployments and StatefulSets of the budget's namespace. CheckEviction with AsWritten: the
+//     pod and all budgets of its namespace. Plan of a pod: the pod. A pod that is left out is a
+//     pod that is gone. A workload that is left out costs a look-up (D-22), and nothing else.
+//  2. Look up each Need at the API server. Put the answer into Snapshot.Answers under the Need
 //     and plan again; an answer may bring another Need. A Need with the subresource scale is for a
-//     scale. A scale that is not found has two meanings. If discovery lists the subresource scale
-//     for the kind's resource, the object does not exist: answer with the zero [Scale]. If discovery
-//     does not list it, the kind has no scale: answer with Scale.Err "nodes does not implement the
+//     scale. HTTP 404 for it has two meanings. If discovery lists the subresource scale for the
+//     kind's resource, the object does not exist: answer with the zero [purekube.Answer]. If discovery
+//     does not list it, the kind has no scale: answer with an Err "nodes does not implement the
 //     scale subresource", as upstream does. A Need without a subresource is for a ReplicaSet: get the
-//     object and put it into Scale.ReplicaSet. Put the text of every other error into Scale.Err.
-//     An answer serves the plans that asked for it. Drop it afterwards: nothing tells when it
-//     stops being true.
+//     object. Put every other error into Answer.Err.
+//     Use an answer only for the plan that asked for it, then discard it: nothing notifies you when it
+//     becomes stale.
 //  3. Make the call of each action: its Request has the resourceVersion of the object that was planned for. HTTP 409
 //     (conflict): the object changed since; plan again. 404: the object is gone; forget the key. 422: the API server does
 //     not accept the object, which a later version of it may mend; plan again when the object changes.
-//  4. Plan again what the functions AffectedBy… name when a budget, a pod or a workload changes, and
+//  4. Plan again what With and Without name when a budget, a pod or a workload changes, and
 //     at RecheckAt.
 //  5. An error of Plan is about objects in the snapshot. Planning again without another snapshot gives
 //     the same error, so do not retry; an event brings the key back. Where the error stands beside an
 //     UpdateStatus, that is the fail-safe status (BR-25-06): write it. It is the decision, and
-//     no attempt that failed. Only an error that came out of Scale.Err is worth another look-up later.
+//     no attempt that failed. Only an error that came out of Answer.Err is worth another look-up later.
 //  6. Plan with a clock that agrees with the API server's to within seconds, and with pods that are at
 //     most a few seconds old: status.disruptedPods holds the API server's times, and the two minutes are for the
 //     deletion of an evicted pod and for the age of the snapshot together.
@@ -72,7 +70,7 @@
 //
 // PlanAll costs about one pass over the pods and budgets, and each pair of a budget and a pod that it covers.
 // Whoever writes many budgets that cover the same pods makes many pairs; evictions of such pods
-// are refused. A plan for one budget is a pass over the namespace; an [Index] answers it without
+// are refused. A function that asks about one budget or pod costs a pass over the snapshot; an [Index] answers without
 // one. Nothing grows faster than n log n in the number of a budget's pods, controllers,
 // entries, or selector values, nor in the number of pods and budgets that use the same label keys.
 //

@@ -20,25 +20,27 @@ import (
 // go. Beyond that evictions are refused.
 const MaxDisruptedPods = 2000
 
-// Verdict is the answer to an eviction. Its zero value is no answer.
-type Verdict int
+// Verdict is the answer to an eviction.
+type Verdict string
 
 const (
+	// NoVerdict, the zero value, is no answer: the pod is not in the snapshot, or there are Needs.
+	NoVerdict Verdict = ""
 	// AllowedNoBudget: no budget is asked. The pod has ended, has not started or is being
 	// deleted, or no budget covers it.
-	AllowedNoBudget Verdict = iota + 1
+	AllowedNoBudget Verdict = "AllowedNoBudget"
 	// AllowedUnhealthy: the pod is not ready, and its budget lets such pods go without
 	// counting them.
-	AllowedUnhealthy
+	AllowedUnhealthy Verdict = "AllowedUnhealthy"
 	// AllowedWithinBudget: the budget allows one disruption less from now on.
-	AllowedWithinBudget
+	AllowedWithinBudget Verdict = "AllowedWithinBudget"
 	// RefusedNow: the budget does not allow it at present; try again later (429).
-	RefusedNow
+	RefusedNow Verdict = "RefusedNow"
 	// RefusedForbidden: the budget's status is out of bounds (403).
-	RefusedForbidden
+	RefusedForbidden Verdict = "RefusedForbidden"
 	// RefusedConflictingBudgets: more than one budget covers the pod, which evictions do not
 	// support (500).
-	RefusedConflictingBudgets
+	RefusedConflictingBudgets Verdict = "RefusedConflictingBudgets"
 )
 
 // Allowed reports whether the pod may be deleted.
@@ -49,59 +51,31 @@ func (v Verdict) Allowed() bool {
 // StatusCode is the HTTP status of the API server's answer: 201 for an eviction that is allowed, 429,
 // 403 or 500 for one that is refused. It is 0 for no verdict.
 func (v Verdict) StatusCode() int {
-	switch v {
-	case AllowedNoBudget, AllowedUnhealthy, AllowedWithinBudget:
-		return 201
-	case RefusedNow:
-		return 429
-	case RefusedForbidden:
-		return 403
-	case RefusedConflictingBudgets:
-		return 500
-	}
-	return 0
-}
-
-// String is the name of the constant.
-func (v Verdict) String() string {
-	switch v {
-	case AllowedNoBudget:
-		return "AllowedNoBudget"
-	case AllowedUnhealthy:
-		return "AllowedUnhealthy"
-	case AllowedWithinBudget:
-		return "AllowedWithinBudget"
-	case RefusedNow:
-		return "RefusedNow"
-	case RefusedForbidden:
-		return "RefusedForbidden"
-	case RefusedConflictingBudgets:
-		return "RefusedConflictingBudgets"
-	}
-	return "none"
+	return map[Verdict]int{
+		AllowedNoBudget: 201, AllowedUnhealthy: 201, AllowedWithinBudget: 201,
+		RefusedNow: 429, RefusedForbidden: 403, RefusedConflictingBudgets: 500,
+	}[v]
 }
 
 // Eviction is what the eviction handler would answer.
 type Eviction struct {
-	// Verdict is zero when nothing could be decided: the pod is not in the snapshot, or there
-	// are Needs.
-	Verdict Verdict
+	Verdict Verdict `json:"verdict,omitempty"`
 	// Budget is the one that covers the pod; empty if none or several do.
-	Budget types.NamespacedName
+	Budget types.NamespacedName `json:"budget,omitzero"`
 	// Blocking are the budgets in the way of an eviction that is refused, sorted by name: all of
 	// them where several cover the pod.
-	Blocking []types.NamespacedName
+	Blocking []types.NamespacedName `json:"blocking,omitempty"`
 	// Reason is the API server's text for a refusal: the message, and after it the cause that
 	// names the budget. For an eviction that is allowed it says why.
-	Reason string
+	Reason string `json:"reason,omitempty"`
 	// Update is a copy of the budget as the handler writes it (an update of its status, with
 	// the resourceVersion as read) before it deletes the pod. Nil unless AllowedWithinBudget.
-	Update *policyv1.PodDisruptionBudget
+	Update *policyv1.PodDisruptionBudget `json:"update,omitempty"`
 	// ResourceVersion, if not empty, is the pod's and a precondition of deleting it: the
 	// verdict holds only while the pod is as it was.
-	ResourceVersion string
-	// Needs, only with Options.Recompute, are the look-ups to make before there is a verdict.
-	Needs []purekube.Need
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// Needs, only with Recomputed, are the look-ups to make before there is a verdict.
+	Needs []purekube.Need `json:"needs,omitempty"`
 }
 
 // CheckEviction decides whether a pod may be evicted, as the API server's eviction handler does
@@ -117,12 +91,13 @@ type Eviction struct {
 //  6. disruptionsAllowed is 0: RefusedNow.
 //  7. AllowedWithinBudget, and Update counts it.
 //
-// The status is the one in the snapshot, which may be out of date; with Options.Recompute it is
-// computed first, as Plan does. The modes differ only in that. Dry runs are not covered.
+// by says which status of the budget counts: the one in the snapshot, which may be out of date, or the one that Plan
+// computes. The modes differ only in the latter. Dry runs are not covered. A Status that is not one of the constants is
+// an error around [ErrUnknownStatus], without a verdict.
 //
-// Without Recompute, the pod and the budgets of its namespace are all of the snapshot that is read.
+// With AsWritten, the pod and the budgets of its namespace are all of the snapshot that is read.
 //
-// To simulate evictions one after the other, check with Recompute. After one that is allowed, put
+// To simulate evictions one after the other, check with Recomputed. After one that is allowed, put
 // Update in the place of the budget, and a copy of the pod with a deletionTimestamp in the place of
 // the pod; then check the next. Leave the pod there until the pod that replaces it is there: a pod
 // that is taken out names its controller no more, so that the budget does not expect the pods of
@@ -131,32 +106,25 @@ type Eviction struct {
 // A pod that is not in the snapshot has no verdict but the error [purekube.ErrNotFound], two pods of
 // that name [purekube.ErrDuplicate]. The error also joins what is wrong with the budgets of the
 // namespace: a selector that does not compile covers no pod here either.
-func CheckEviction(s Snapshot, pod types.NamespacedName, o Options) (Eviction, error) {
-	s = s.in(pod.Namespace)
-	x := arrange(s, o, noBudget)
-	if o.Recompute {
-		if evicted := x.pod(pod); evicted != nil {
-			if covering := x.coveredBy(evicted); len(covering) == 1 {
-				x = arrange(s, o, oneBudget(snapshot.KeyOf(covering[0].budget)))
-			}
+func CheckEviction(s Snapshot, pod types.NamespacedName, by Status, o Options) (Eviction, error) {
+	var named []*corev1.Pod
+	for _, p := range s.Pods {
+		if p != nil && snapshot.KeyOf(p) == pod {
+			named = append(named, p)
 		}
 	}
-	return x.CheckEviction(pod)
+	return arrange(s, o, func(m matcher) bool { return slices.ContainsFunc(named, m.covers) }).CheckEviction(pod, by)
 }
 
 // CheckEviction is the method of [CheckEviction].
-func (x *Index) CheckEviction(pod types.NamespacedName) (Eviction, error) {
-	return x.checkEviction(pod, x.o.Recompute)
-}
-
-func (x *Index) checkEviction(name types.NamespacedName, recompute bool) (Eviction, error) {
-	if err := x.o.err(); err != nil {
+func (x *Index) CheckEviction(name types.NamespacedName, by Status) (Eviction, error) {
+	if err := cmp.Or(x.o.Err(), by.err()); err != nil {
 		return Eviction{}, err
 	}
 	problems := x.problems()
-	pod := x.pod(name)
+	pod := x.pods.Find(name)
 	if pod == nil {
-		problems.Add(missing(podKey(name), x.pods.ambiguous(name)))
+		problems.Add(missing(PodKey(name.Namespace, name.Name), x.pods.Ambiguous(name)))
 		return Eviction{}, problems.Err()
 	}
 	if notCounted(pod) == "" {
@@ -164,7 +132,7 @@ func (x *Index) checkEviction(name types.NamespacedName, recompute bool) (Evicti
 			problems.Add(problem)
 		}
 	}
-	e, found := x.verdictOn(pod, recompute)
+	e, found := x.verdictOn(pod, by == Recomputed)
 	for _, problem := range found {
 		problems.Add(problem)
 	}
@@ -235,7 +203,7 @@ func notCounted(pod *corev1.Pod) string {
 // ambiguousBudgetsOf are the names that more than one budget has, one of which covers the pod.
 func (x *Index) ambiguousBudgetsOf(pod *corev1.Pod) []types.NamespacedName {
 	var names []types.NamespacedName
-	for key, same := range x.budgets.doubles(pod.Namespace) {
+	for key, same := range x.budgets.AmbiguousIn(pod.Namespace) {
 		if slices.ContainsFunc(same, func(b *policyv1.PodDisruptionBudget) bool {
 			m, _ := newCompiler().matcher(b)
 			return m.covers(pod)

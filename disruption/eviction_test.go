@@ -189,7 +189,7 @@ func TestCheckEviction(t *testing.T) {
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := Snapshot{Now: now, Pods: []*corev1.Pod{pod("z"), tc.pod}, Budgets: tc.budgets}
-			got, err := CheckEviction(s, nn("a"), Options{})
+			got, err := CheckEviction(s, nn("a"), AsWritten, Options{})
 			require.NoError(t, err)
 			require.Equal(t, tc.want.Verdict == AllowedWithinBudget, got.Update != nil)
 			got.Update = nil
@@ -201,7 +201,7 @@ func TestCheckEviction(t *testing.T) {
 func TestCheckEvictionUpdate(t *testing.T) {
 	b := budget(reported(5, 3, 2), disrupted(map[string]metav1.Time{"b": ago(time.Second)}))
 	s := Snapshot{Now: now.Add(time.Millisecond), Pods: []*corev1.Pod{pod("a"), pod("c")}, Budgets: []*policyv1.PodDisruptionBudget{b}}
-	first, err := CheckEviction(s, nn("a"), Options{})
+	first, err := CheckEviction(s, nn("a"), AsWritten, Options{})
 	require.NoError(t, err)
 	want := b.DeepCopy()
 	want.Status.DisruptionsAllowed = 1
@@ -209,7 +209,7 @@ func TestCheckEvictionUpdate(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, first.Update), "the rest, resourceVersion included, is as read; times have whole seconds")
 
 	s.Budgets = []*policyv1.PodDisruptionBudget{first.Update}
-	second, err := CheckEviction(s, nn("c"), Options{})
+	second, err := CheckEviction(s, nn("c"), AsWritten, Options{})
 	require.NoError(t, err)
 	want.Status.DisruptionsAllowed = 0
 	want.Status.DisruptedPods["c"] = metav1.NewTime(now)
@@ -222,36 +222,36 @@ func TestCheckEvictionUpdate(t *testing.T) {
 func TestCheckEvictionBadInput(t *testing.T) {
 	broken := budget(named("broken"), selecting(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}}))
 	t.Run("not there", func(t *testing.T) {
-		got, err := CheckEviction(Snapshot{Now: now}, nn("a"), Options{})
+		got, err := CheckEviction(Snapshot{Now: now}, nn("a"), AsWritten, Options{})
 		require.ErrorIs(t, err, purekube.ErrNotFound)
 		require.EqualError(t, err, "Pod shop/a: not in the snapshot")
 		require.Empty(t, cmp.Diff(Eviction{}, got))
 	})
 	t.Run("a pod twice", func(t *testing.T) {
-		got, err := CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a"), pod("a")}}, nn("a"), Options{})
+		got, err := CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a"), pod("a")}}, nn("a"), AsWritten, Options{})
 		require.ErrorIs(t, err, purekube.ErrDuplicate)
 		require.Zero(t, got.Verdict)
 	})
 	t.Run("a selector that does not compile", func(t *testing.T) {
-		got, err := CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{broken, budget(reported(2, 1, 1))}}, nn("a"), Options{})
+		got, err := CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{broken, budget(reported(2, 1, 1))}}, nn("a"), AsWritten, Options{})
 		require.ErrorContains(t, err, "PodDisruptionBudget shop/broken: spec.selector")
 		require.Equal(t, AllowedWithinBudget, got.Verdict, "it covers no pod, in the handler too")
 	})
 	t.Run("a budget twice", func(t *testing.T) {
 		elsewhere := budget(selecting(&metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}))
-		got, err := CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{elsewhere, budget(reported(2, 1, 1))}}, nn("a"), Options{})
+		got, err := CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{elsewhere, budget(reported(2, 1, 1))}}, nn("a"), AsWritten, Options{})
 		require.ErrorIs(t, err, purekube.ErrDuplicate)
 		require.Equal(t, RefusedConflictingBudgets, got.Verdict, "one of the two covers the pod")
-		got, err = CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{elsewhere, elsewhere}}, nn("a"), Options{})
+		got, err = CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{elsewhere, elsewhere}}, nn("a"), AsWritten, Options{})
 		require.ErrorIs(t, err, purekube.ErrDuplicate)
 		require.Equal(t, AllowedNoBudget, got.Verdict, "neither does")
 		z := budget(named("z"))
-		got, err = CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{z, z, budget()}}, nn("a"), Options{})
+		got, err = CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{z, z, budget()}}, nn("a"), AsWritten, Options{})
 		require.ErrorIs(t, err, purekube.ErrDuplicate)
 		require.Equal(t, []types.NamespacedName{nn("web"), nn("z")}, got.Blocking, "sorted")
 	})
 	t.Run("nil objects", func(t *testing.T) {
-		got, err := CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{nil, pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{nil}}, nn("a"), Options{})
+		got, err := CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{nil, pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{nil}}, nn("a"), AsWritten, Options{})
 		require.ErrorIs(t, err, purekube.ErrNil)
 		require.Equal(t, AllowedNoBudget, got.Verdict)
 	})
@@ -260,17 +260,17 @@ func TestCheckEvictionBadInput(t *testing.T) {
 func TestCheckEvictionRecompute(t *testing.T) {
 	t.Run("a status that is out of date", func(t *testing.T) {
 		s := web(budget(maxUnavailable("1"), reported(3, 2, 1)), 3, pods(3, 2, byWeb)...)
-		believed, err := CheckEviction(s, nn("web-a"), Options{})
+		believed, err := CheckEviction(s, nn("web-a"), AsWritten, Options{})
 		require.NoError(t, err)
 		require.Equal(t, AllowedWithinBudget, believed.Verdict, "the handler goes by what is written")
-		computed, err := CheckEviction(s, nn("web-a"), Options{Recompute: true})
+		computed, err := CheckEviction(s, nn("web-a"), Recomputed, Options{})
 		require.NoError(t, err)
 		require.Equal(t, RefusedNow, computed.Verdict)
 		require.Equal(t, cannotEvict+"The disruption budget web needs 2 healthy pods and has 2 currently", computed.Reason)
 	})
 	t.Run("a status that was never computed", func(t *testing.T) {
 		s := web(budget(maxUnavailable("2")), 3, pods(3, 3, byWeb)...)
-		e, err := CheckEviction(s, nn("web-a"), Options{Recompute: true})
+		e, err := CheckEviction(s, nn("web-a"), Recomputed, Options{})
 		require.NoError(t, err)
 		require.Equal(t, AllowedWithinBudget, e.Verdict)
 		require.Empty(t, cmp.Diff(Counts{ExpectedPods: 3, DesiredHealthy: 1, CurrentHealthy: 3, DisruptionsAllowed: 1}, countsOf(e.Update.Status)))
@@ -280,20 +280,20 @@ func TestCheckEvictionRecompute(t *testing.T) {
 		r, err := Plan(s, key("web"), Options{})
 		require.NoError(t, err)
 		s.Budgets[0] = r.Actions[0].(UpdateStatus).Budget
-		e, err := CheckEviction(s, nn("web-a"), Options{Recompute: true})
+		e, err := CheckEviction(s, nn("web-a"), Recomputed, Options{})
 		require.NoError(t, err)
 		require.EqualValues(t, 1, e.Update.Status.DisruptionsAllowed)
 	})
 	t.Run("a scale that is not known", func(t *testing.T) {
 		s := web(budget(maxUnavailable("2"), reported(3, 1, 2)), 3, pods(3, 3, by("x/v1", "Y", "y"))...)
-		e, err := CheckEviction(s, nn("web-a"), Options{Recompute: true})
+		e, err := CheckEviction(s, nn("web-a"), Recomputed, Options{})
 		require.NoError(t, err)
 		require.Zero(t, e.Verdict)
 		require.Equal(t, []purekube.Need{{APIVersion: "x/v1", Kind: "Y", Namespace: ns, Name: "y", Subresource: "scale"}}, e.Needs)
 	})
 	t.Run("a status that cannot be computed", func(t *testing.T) {
 		s := web(budget(maxUnavailable("x%"), reported(3, 1, 2)), 3, pods(3, 3, byWeb)...)
-		e, err := CheckEviction(s, nn("web-a"), Options{Recompute: true})
+		e, err := CheckEviction(s, nn("web-a"), Recomputed, Options{})
 		require.ErrorContains(t, err, "spec.maxUnavailable")
 		require.Equal(t, RefusedNow, e.Verdict)
 		require.Contains(t, e.Reason, "because it failed sync: invalid value")
@@ -303,9 +303,8 @@ func TestCheckEvictionRecompute(t *testing.T) {
 // evictOneAfterTheOther simulates evictions as CheckEviction's comment says, and returns the pods that go.
 func evictOneAfterTheOther(t *testing.T, s Snapshot, o Options) (gone []string) {
 	t.Helper()
-	o.Recompute = true
 	for i, p := range s.Pods {
-		e, err := CheckEviction(s, nn(p.Name), o)
+		e, err := CheckEviction(s, nn(p.Name), Recomputed, o)
 		require.NoError(t, err)
 		require.Empty(t, e.Needs)
 		if !e.Verdict.Allowed() {
@@ -365,7 +364,6 @@ func TestCheckEvictionOneAfterTheOther(t *testing.T) {
 func TestPropEvictionsOneAfterTheOther(t *testing.T) {
 	sequences := 0
 	forEachSnapshot(t, 300, false, func(g generator, s Snapshot, o Options) error {
-		o.Recompute = true
 		s = deepCopy(s)
 		left := map[types.NamespacedName]int32{}
 		for _, p := range s.Pods {
@@ -377,10 +375,10 @@ func TestPropEvictionsOneAfterTheOther(t *testing.T) {
 			// Entries that are over at any moment would give pods back.
 			b.Status.DisruptedPods = nil
 			e, _ := Explain(s, KeyOf(b), o)
-			left[e.Key.object()] = e.Computed.DisruptionsAllowed
+			left[e.Key.NamespacedName()] = e.Budget.Computed.DisruptionsAllowed
 		}
 		for i, p := range s.Pods {
-			e, _ := CheckEviction(s, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, o)
+			e, _ := CheckEviction(s, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, Recomputed, o)
 			if e.Verdict == AllowedWithinBudget {
 				sequences++
 				// One that is not ready takes nothing from the budget.
@@ -405,11 +403,10 @@ func TestPropEvictionsOneAfterTheOther(t *testing.T) {
 }
 
 func TestVerdict(t *testing.T) {
-	names := []string{"none", "AllowedNoBudget", "AllowedUnhealthy", "AllowedWithinBudget", "RefusedNow", "RefusedForbidden", "RefusedConflictingBudgets"}
-	for v, name := range names {
-		require.Equal(t, name, Verdict(v).String())
-		require.Equal(t, v >= 1 && v <= 3, Verdict(v).Allowed(), name)
-		require.Equal(t, []int{0, 201, 201, 201, 429, 403, 500}[v], Verdict(v).StatusCode(), name)
+	for v, code := range map[Verdict]int{NoVerdict: 0, AllowedNoBudget: 201, AllowedUnhealthy: 201, AllowedWithinBudget: 201,
+		RefusedNow: 429, RefusedForbidden: 403, RefusedConflictingBudgets: 500, "another": 0} {
+		require.Equal(t, code == 201, v.Allowed(), v)
+		require.Equal(t, code, v.StatusCode(), v)
 	}
 }
 
@@ -472,7 +469,7 @@ func TestDrain(t *testing.T) {
 				}
 				line := fmt.Sprintf("round %d:", round)
 				for _, p := range left {
-					e, err := CheckEviction(s, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, o)
+					e, err := CheckEviction(s, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, AsWritten, o)
 					require.NoError(t, err)
 					if !e.Verdict.Allowed() {
 						require.Equal(t, RefusedNow, e.Verdict)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/purekubetest"
 )
@@ -44,15 +46,15 @@ func ExamplePlanAll() {
 // A controller that is not one of the built-in ones is asked for once.
 func ExamplePlan_needs() {
 	s := shop()
-	key := disruption.Key{Kind: disruption.BudgetKey, Namespace: "shop", Name: "db"}
+	key := disruption.BudgetKey("shop", "db")
 	for _, pod := range s.Pods {
 		pod.OwnerReferences[0].APIVersion, pod.OwnerReferences[0].Kind = "db.example.com/v1", "Cluster"
 	}
 	result, _ := disruption.Plan(s, key, disruption.Options{})
-	s.Scales = map[disruption.ScaleKey]disruption.Scale{}
+	s.Answers = map[purekube.Need]purekube.Answer{}
 	for _, need := range result.Needs {
 		fmt.Printf("GET %s %s/%s, subresource %s\n", need.Kind, need.Namespace, need.Name, need.Subresource)
-		s.Scales[disruption.ScaleKeyOf(need)] = disruption.Scale{Found: true, UID: dbUID, Replicas: 3}
+		s.Answers[need] = purekube.Answer{Object: &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: dbUID}, Spec: autoscalingv1.ScaleSpec{Replicas: 3}}}
 	}
 	result, _ = disruption.Plan(s, key, disruption.Options{})
 	fmt.Println(result.Actions[0])
@@ -63,28 +65,28 @@ func ExamplePlan_needs() {
 
 // Why can node-0 not be drained?
 func ExampleExplain() {
-	e, _ := disruption.Explain(shop(), disruption.Key{Kind: disruption.BudgetKey, Namespace: "shop", Name: "db"}, disruption.Options{})
-	fmt.Printf("%s (%s): %s\n", e.Key, e.Rule, e.Reasons[0].Message)
-	for _, c := range e.Controllers {
+	e, _ := disruption.Explain(shop(), disruption.BudgetKey("shop", "db"), disruption.Options{})
+	fmt.Printf("%s (%s): %s\n", e.Key, e.Budget.Rule, e.Reasons[0].Message)
+	for _, c := range e.Budget.Controllers {
 		fmt.Printf("  %s %s wants %d\n", c.Kind, c.Name, c.Scale)
 	}
-	for _, p := range e.Pods {
+	for _, p := range e.Budget.Pods {
 		fmt.Printf("  %s on %s: %s\n", p.Name, p.Node, p.Health)
 	}
 	// Output:
-	// budget:shop/db (maxUnavailable 1): nothing may be disrupted: 2 healthy, 2 desired
+	// PodDisruptionBudget/shop/db (maxUnavailable 1): nothing may be disrupted: 2 healthy, 2 desired
 	//   StatefulSet db wants 3
-	//   db-0 on node-0: healthy
-	//   db-1 on node-1: healthy
-	//   db-2 on node-2: not ready
+	//   db-0 on node-0: Healthy
+	//   db-1 on node-1: Healthy
+	//   db-2 on node-2: NotReady
 }
 
-// The pods of the example are evicted one after the other, without a cluster. Recompute does the
+// The pods of the example are evicted one after the other, without a cluster. Recomputed does the
 // disruption controller's part.
 func ExampleCheckEviction() {
 	s := shop()
 	for _, pod := range s.Pods {
-		e, _ := disruption.CheckEviction(s, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, disruption.Options{Recompute: true})
+		e, _ := disruption.CheckEviction(s, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, disruption.Recomputed, disruption.Options{})
 		fmt.Printf("%s: %s\n  %s\n", pod.Name, e.Verdict, e.Reason)
 		if e.Update != nil {
 			s.Budgets[0] = e.Update
@@ -131,29 +133,29 @@ func ExampleDisruptionsAllowed() {
 func ExampleExplainAll() {
 	explanations, _ := disruption.ExplainAll(shop(), disruption.Options{})
 	for _, e := range explanations {
-		if e.Key.Kind == disruption.BudgetKey && e.Blocks() {
-			fmt.Printf("%s: %s; never: %t, short of %d\n", e.Key, e.Reasons[0].Code, e.Never, e.Shortfall)
+		if e.Budget != nil && e.Budget.Blocks() {
+			fmt.Printf("%s: %s; never: %t, short of %d\n", e.Key, e.Reasons[0].Code, e.Budget.Never, e.Budget.Shortfall)
 		}
 	}
 	// Output:
-	// budget:shop/db: InsufficientPods; never: false, short of 1
+	// PodDisruptionBudget/shop/db: InsufficientPods; never: false, short of 1
 }
 
 // A pod that the snapshot names a ReplicaSet for which it does not hold: the object is asked for, since
 // its controller decides whose scale counts.
-func ExampleScaleKeyOf() {
+func ExamplePlan_replicaSet() {
 	s := shop()
 	s.StatefulSets = nil
 	for _, pod := range s.Pods {
 		pod.OwnerReferences[0].Kind = "ReplicaSet"
 	}
-	key := disruption.Key{Kind: disruption.BudgetKey, Namespace: "shop", Name: "db"}
+	key := disruption.BudgetKey("shop", "db")
 	inCluster := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: dbUID}, Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To(int32(3))}}
 
 	result, _ := disruption.Plan(s, key, disruption.Options{})
 	for _, need := range result.Needs {
 		fmt.Printf("GET %s %s/%s %q\n", need.Kind, need.Namespace, need.Name, need.Subresource)
-		s.Scales = map[disruption.ScaleKey]disruption.Scale{disruption.ScaleKeyOf(need): {Found: true, ReplicaSet: inCluster}}
+		s.Answers = map[purekube.Need]purekube.Answer{need: {Object: inCluster}}
 	}
 	result, _ = disruption.Plan(s, key, disruption.Options{})
 	fmt.Println(result.Actions[0])
@@ -174,94 +176,19 @@ func ExampleKeyOf() {
 	s := shop()
 	fmt.Println(disruption.KeyOf(s.Budgets[0]), disruption.KeyOf(s.Pods[0]))
 	// Output:
-	// budget:shop/db pod:shop/db-0
+	// PodDisruptionBudget/shop/db Pod/shop/db-0
 }
 
-func ExampleParseKey() {
-	key, err := disruption.ParseKey("budget:shop/db")
-	fmt.Println(key.Kind, key.Namespace, key.Name, err)
-	// Output:
-	// budget shop db <nil>
-}
-
-// An informer's handler: the pod db-2 has become ready.
-func ExampleAffectedByPod() {
+// A StatefulSet is scaled: its budget is planned again.
+func ExampleIndex_With_workload() {
 	s := shop()
-	oldObj, newObj := s.Pods[2], s.Pods[2].DeepCopy()
-	newObj.Status.Conditions[0].Status = corev1.ConditionTrue
-	s.Pods[2] = newObj
-	fmt.Println(disruption.AffectedByPod(s, oldObj, newObj, disruption.Options{}))
-	fmt.Println(disruption.AffectedByPod(s, newObj, newObj, disruption.Options{}), "when nothing changed")
+	x := disruption.NewIndex(s, disruption.Options{})
+	scaled := s.StatefulSets[0].DeepCopy()
+	scaled.Spec.Replicas = ptr.To(int32(5))
+	_, affected := x.With(disruption.Snapshot{StatefulSets: []*appsv1.StatefulSet{scaled}})
+	fmt.Println(affected)
 	// Output:
-	// [budget:shop/db]
-	// [] when nothing changed
-}
-
-func ExampleAffectedByBudget() {
-	s := shop()
-	fmt.Println(disruption.AffectedByBudget(s, nil, s.Budgets[0], disruption.Options{}))
-	// Output:
-	// [budget:shop/db]
-}
-
-// A StatefulSet is scaled.
-func ExampleAffectedByStatefulSet() {
-	s := shop()
-	oldObj, newObj := s.StatefulSets[0], s.StatefulSets[0].DeepCopy()
-	newObj.Spec.Replicas = ptr.To(int32(5))
-	s.StatefulSets[0] = newObj
-	fmt.Println(disruption.AffectedByStatefulSet(s, oldObj, newObj, disruption.Options{}))
-	// Output:
-	// [budget:shop/db]
-}
-
-// A Deployment concerns the budgets of the pods of its ReplicaSets.
-func ExampleAffectedByDeployment() {
-	s := shop()
-	s.ReplicaSets = []*appsv1.ReplicaSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: dbUID,
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "front", UID: "2", Controller: ptr.To(true)}}}}}
-	for _, pod := range s.Pods {
-		pod.OwnerReferences[0].Kind = "ReplicaSet"
-	}
-	added := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front", UID: "2"}}
-	fmt.Println(disruption.AffectedByDeployment(s, nil, added, disruption.Options{}))
-	// Output:
-	// [budget:shop/db]
-}
-
-func ExampleAffectedByReplicaSet() {
-	s := shop()
-	for _, pod := range s.Pods {
-		pod.OwnerReferences[0].Kind = "ReplicaSet"
-	}
-	added := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: dbUID}}
-	fmt.Println(disruption.AffectedByReplicaSet(s, nil, added, disruption.Options{}))
-	// Output:
-	// [budget:shop/db]
-}
-
-func ExampleAffectedByReplicationController() {
-	s := shop()
-	for _, pod := range s.Pods {
-		pod.OwnerReferences[0].APIVersion, pod.OwnerReferences[0].Kind = "v1", "ReplicationController"
-	}
-	gone := &corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"}}
-	fmt.Println(disruption.AffectedByReplicationController(s, gone, nil, disruption.Options{}))
-	// Output:
-	// [budget:shop/db]
-}
-
-// An answer to a Need has come.
-func ExampleAffectedByScale() {
-	s := shop()
-	for _, pod := range s.Pods {
-		pod.OwnerReferences[0].APIVersion, pod.OwnerReferences[0].Kind = "db.example.com/v1", "Cluster"
-	}
-	key := disruption.ScaleKey{Group: "db.example.com", Kind: "Cluster", Namespace: "shop", Name: "db"}
-	s.Scales = map[disruption.ScaleKey]disruption.Scale{key: {Found: true, UID: dbUID, Replicas: 3}}
-	fmt.Println(disruption.AffectedByScale(s, key, disruption.Options{}))
-	// Output:
-	// [budget:shop/db]
+	// [PodDisruptionBudget/shop/db]
 }
 
 // An informer's handler on an index is one call, and each key that it names is planned again.
@@ -277,7 +204,7 @@ func ExampleIndex_With() {
 		fmt.Println(key, result.Actions)
 	}
 	// Output:
-	// budget:shop/db [UpdateStatus shop/db: 1 allowed, 3 healthy, 2 desired, 3 expected]
+	// PodDisruptionBudget/shop/db [UpdateStatus shop/db: 1 allowed, 3 healthy, 2 desired, 3 expected]
 }
 
 func ExampleIndex_Without() {
@@ -285,12 +212,12 @@ func ExampleIndex_Without() {
 	x := disruption.NewIndex(s, disruption.Options{})
 	next, affected := x.Without(disruption.Snapshot{Pods: s.Pods[:1]})
 	fmt.Println(affected)
-	_, err := next.CheckEviction(types.NamespacedName{Namespace: "shop", Name: "db-0"})
+	_, err := next.CheckEviction(types.NamespacedName{Namespace: "shop", Name: "db-0"}, disruption.AsWritten)
 	fmt.Println(err)
-	_, err = x.CheckEviction(types.NamespacedName{Namespace: "shop", Name: "db-0"})
+	_, err = x.CheckEviction(types.NamespacedName{Namespace: "shop", Name: "db-0"}, disruption.AsWritten)
 	fmt.Println(err, "from the index before")
 	// Output:
-	// [budget:shop/db]
+	// [PodDisruptionBudget/shop/db]
 	// Pod shop/db-0: not in the snapshot
 	// <nil> from the index before
 }
@@ -300,9 +227,9 @@ func ExampleIndex_Without() {
 func ExampleIndex_CheckEviction() {
 	s := shop()
 	s.Pods[2].Status.Conditions[0].Status = corev1.ConditionTrue
-	x := disruption.NewIndex(s, disruption.Options{Recompute: true})
+	x := disruption.NewIndex(s, disruption.Options{})
 	for _, pod := range s.Pods {
-		e, _ := x.CheckEviction(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+		e, _ := x.CheckEviction(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, disruption.Recomputed)
 		fmt.Println(pod.Name, e.Verdict, e.Verdict.StatusCode(), e.Blocking)
 		if e.Verdict.Allowed() {
 			terminating := pod.DeepCopy()
@@ -314,4 +241,16 @@ func ExampleIndex_CheckEviction() {
 	// db-0 AllowedWithinBudget 201 []
 	// db-1 RefusedNow 429 [shop/db]
 	// db-2 RefusedNow 429 [shop/db]
+}
+
+func ExampleBudgetKey() {
+	fmt.Println(disruption.BudgetKey("shop", "db"))
+	// Output:
+	// PodDisruptionBudget/shop/db
+}
+
+func ExamplePodKey() {
+	fmt.Println(disruption.PodKey("shop", "db-0"))
+	// Output:
+	// Pod/shop/db-0
 }

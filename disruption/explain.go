@@ -20,108 +20,123 @@ import (
 type Health string
 
 const (
+	// UnknownHealth is the zero value. No explanation has it.
+	UnknownHealth Health = ""
 	// Healthy: ready, and staying.
-	Healthy Health = "healthy"
+	Healthy Health = "Healthy"
 	// NotReady: it has no condition Ready that is True.
-	NotReady Health = "not ready"
+	NotReady Health = "NotReady"
 	// BeingDeleted: it has a deletion timestamp.
-	BeingDeleted Health = "being deleted"
+	BeingDeleted Health = "BeingDeleted"
 	// BeingEvicted: it is in status.disruptedPods, and may be deleted any moment.
-	BeingEvicted Health = "being evicted"
-	// Ambiguous: the snapshot holds two pods of that name.
-	Ambiguous Health = "more than one pod of this name"
+	BeingEvicted Health = "BeingEvicted"
+	// Ambiguous: the snapshot holds several pods of that name.
+	Ambiguous Health = "Ambiguous"
 )
 
-// code is that of a pod that does not count as healthy, and empty of one that does.
-func (h Health) code() Code {
-	switch h {
-	case NotReady:
-		return ReasonPodNotReady
-	case BeingDeleted:
-		return ReasonPodBeingDeleted
-	case BeingEvicted:
-		return ReasonPodBeingEvicted
-	case Ambiguous:
-		return ReasonPodAmbiguous
-	case Healthy:
-	}
-	return ""
+// healths are the text for people, and the code of a pod that does not count as healthy.
+var healths = map[Health]struct {
+	text string
+	code Code
+}{
+	Healthy:      {"healthy", ""},
+	NotReady:     {"not ready", ReasonPodNotReady},
+	BeingDeleted: {"being deleted", ReasonPodBeingDeleted},
+	BeingEvicted: {"being evicted", ReasonPodBeingEvicted},
+	Ambiguous:    {"more than one pod of this name", ReasonPodAmbiguous},
 }
 
 // Explanation says why a budget allows the disruptions that it allows, or what is known about a pod.
 // It is data: lists are sorted, and two explanations can be compared with go-cmp.
 type Explanation struct {
-	Key Key
+	Key purekube.Key `json:"key"`
 	// Reasons begin with the conclusion; see the constants of type [Code].
-	Reasons []Reason
+	Reasons []Reason `json:"reasons"`
+	// Budget is there if the Key is a budget's, and Pod if it is a pod's.
+	Budget *BudgetExplanation `json:"budget,omitempty"`
+	Pod    *PodExplanation    `json:"pod,omitempty"`
+}
 
-	// Budgets are those that cover the pod, sorted by name. All other fields are about a budget.
-	Budgets []types.NamespacedName
+// PodExplanation is what is known about a pod beside the reasons.
+type PodExplanation struct {
+	// Budgets are those that cover the pod, sorted by name.
+	Budgets []types.NamespacedName `json:"budgets,omitempty"`
+}
 
+// BudgetExplanation is what a budget's status rests on.
+type BudgetExplanation struct {
 	// Rule is what the budget demands: "maxUnavailable 30%", "minAvailable 3", or empty.
-	Rule string
+	Rule string `json:"rule,omitempty"`
 	// Selector is the label selector as kubectl writes it.
-	Selector string
+	Selector string `json:"selector"`
 	// Computed is what the pods and workloads of the snapshot make of it; Reported is what
 	// the status in the snapshot says, which evictions go by.
-	Computed, Reported Counts
+	Computed Counts `json:"computed"`
+	Reported Counts `json:"reported"`
 	// UpToDate: Plan would write nothing.
-	UpToDate bool
+	UpToDate bool `json:"upToDate"`
 	// Failure is why nothing could be computed, if so; Computed is then the fail-safe status.
-	Failure string
+	Failure string `json:"failure,omitempty"`
 	// Never: no healthy pod could be evicted even with every pod healthy, at the scales that the
 	// controllers have now. Where these are not known it is false, unless the budget forbids
 	// every disruption at any scale (maxUnavailable 0, minAvailable 100%).
-	Never bool
+	Never bool `json:"never"`
 	// Shortfall is how many more healthy pods it takes until one may be evicted. It is 0 if one
 	// may be evicted now, if no scale suffices, and if nothing could be computed.
-	Shortfall int32
+	Shortfall int32 `json:"shortfall"`
 	// Needs are the look-ups to make first; Computed is then empty.
-	Needs []purekube.Need
+	Needs []purekube.Need `json:"needs,omitempty"`
 	// Pods that the budget covers, sorted by name.
-	Pods []PodHealth
+	Pods []PodHealth `json:"pods,omitempty"`
 	// Controllers that were asked for their scale, sorted by kind and name; none if the
 	// budget does not depend on it.
-	Controllers []ControllerScale
+	Controllers []ControllerScale `json:"controllers,omitempty"`
 	// Unmanaged pods have no controller: nobody expects them, but they count as healthy.
-	Unmanaged []string
+	Unmanaged []string `json:"unmanaged,omitempty"`
 }
 
 // Counts are the numbers of a budget's status.
 type Counts struct {
-	ExpectedPods, DesiredHealthy, CurrentHealthy, DisruptionsAllowed int32
+	ExpectedPods       int32 `json:"expectedPods"`
+	DesiredHealthy     int32 `json:"desiredHealthy"`
+	CurrentHealthy     int32 `json:"currentHealthy"`
+	DisruptionsAllowed int32 `json:"disruptionsAllowed"`
 }
 
 // String is "1 allowed, 6 healthy, 5 desired, 7 expected".
-func (f Counts) String() string {
+func (c Counts) String() string {
 	return fmt.Sprintf("%d allowed, %d healthy, %d desired, %d expected",
-		f.DisruptionsAllowed, f.CurrentHealthy, f.DesiredHealthy, f.ExpectedPods)
+		c.DisruptionsAllowed, c.CurrentHealthy, c.DesiredHealthy, c.ExpectedPods)
 }
 
 // PodHealth is how one pod counts.
 type PodHealth struct {
-	Name, Node string
-	Health     Health
+	Name   string `json:"name"`
+	Node   string `json:"node,omitempty"`
+	Health Health `json:"health"`
 	// Until is when an entry in status.disruptedPods that still counts is over.
-	Until time.Time
+	Until time.Time `json:"until,omitzero"`
 }
 
 // ControllerScale is one controller of the pods.
 type ControllerScale struct {
 	// Kind and Name of what the scale was taken from: of the Deployment, for a ReplicaSet
 	// that has one.
-	Kind, Name string
+	Kind string `json:"kind"`
+	Name string `json:"name"`
 	// Through are the owner references of pods that lead to it: "ReplicaSet web-5d4f".
-	Through []string
-	Scale   int32
+	Through []string `json:"through"`
+	Scale   int32    `json:"scale"`
 	// Problem is why there is no scale, if so, and Code its code: ControllerNotFound,
 	// ScaleNotKnown or ScaleNotAvailable.
-	Problem string
-	Code    Code
+	Problem string `json:"problem,omitempty"`
+	Code    Code   `json:"code,omitempty"`
 }
 
 // Blocks reports whether no pod of the budget that is ready may be evicted by its computed status.
-func (e Explanation) Blocks() bool { return len(e.Needs) == 0 && e.Computed.DisruptionsAllowed <= 0 }
+func (e BudgetExplanation) Blocks() bool {
+	return len(e.Needs) == 0 && e.Computed.DisruptionsAllowed <= 0
+}
 
 // Explain says how the status of a budget comes about: each pod, and whether it counts or why not;
 // each controller and its scale. For a pod it says which budgets cover it and what becomes of its
@@ -129,24 +144,21 @@ func (e Explanation) Blocks() bool { return len(e.Needs) == 0 && e.Computed.Disr
 //
 // An object that is not in the snapshot has no explanation but the error [purekube.ErrNotFound], one
 // that is there twice [purekube.ErrDuplicate]. The error is otherwise Plan's.
-func Explain(s Snapshot, key Key, o Options) (Explanation, error) {
-	if key.Kind == BudgetKey {
-		return arrange(s.in(key.Namespace), o, oneBudget(key.object())).Explain(key)
-	}
-	return arrange(s.in(key.Namespace), o, noBudget).Explain(key)
+func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
+	return arrange(s, o, onlyBudget(key)).Explain(key)
 }
 
 // Explain is the method of [Explain].
-func (x *Index) Explain(key Key) (Explanation, error) {
-	if err := x.o.err(); err != nil {
+func (x *Index) Explain(key purekube.Key) (Explanation, error) {
+	if err := x.o.Err(); err != nil {
 		return Explanation{}, err
 	}
 	problems := x.problems()
 	switch key.Kind {
-	case BudgetKey:
-		st := x.states.Find(key.object())
+	case budgetKind:
+		st := x.states.Find(key.NamespacedName())
 		if st == nil {
-			problems.Add(missing(key, x.budgets.ambiguous(key.object())))
+			problems.Add(missing(key, x.budgets.Ambiguous(key.NamespacedName())))
 			return Explanation{}, problems.Err()
 		}
 		e, d := x.explainBudget(st, x.podsOf(st))
@@ -154,10 +166,10 @@ func (x *Index) Explain(key Key) (Explanation, error) {
 			problems.Add(problem)
 		}
 		return e, problems.Err()
-	case PodKey:
-		pod := x.pod(key.object())
+	case podKind:
+		pod := x.pods.Find(key.NamespacedName())
 		if pod == nil {
-			problems.Add(missing(key, x.pods.ambiguous(key.object())))
+			problems.Add(missing(key, x.pods.Ambiguous(key.NamespacedName())))
 			return Explanation{}, problems.Err()
 		}
 		return x.explainPod(pod, x.coveredBy(pod)), problems.Err()
@@ -167,11 +179,11 @@ func (x *Index) Explain(key Key) (Explanation, error) {
 }
 
 // missing is the error for a question about an object that is not in the snapshot, or is there twice.
-func missing(key Key, ambiguous bool) *purekube.ObjectError {
+func missing(key purekube.Key, ambiguous bool) *purekube.ObjectError {
 	if ambiguous {
-		return snapshot.DuplicateError(key.kindName(), key.object())
+		return snapshot.DuplicateError(key.Kind, key.NamespacedName())
 	}
-	return &purekube.ObjectError{Kind: key.kindName(), Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}
+	return &purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}
 }
 
 // ExplainAll explains all budgets of the snapshot, and the pods that have a plan of their own: those
@@ -184,12 +196,12 @@ func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
 
 // ExplainAll is the method of [ExplainAll].
 func (x *Index) ExplainAll() ([]Explanation, error) {
-	if err := x.o.err(); err != nil {
+	if err := x.o.Err(); err != nil {
 		return nil, err
 	}
 	var all []Explanation
 	pods := map[*budgetState][]*corev1.Pod{}
-	for pod := range x.pods.unique.All() {
+	for pod := range x.pods.All() {
 		covering := x.coveredBy(pod)
 		for _, st := range covering {
 			pods[st] = append(pods[st], pod)
@@ -198,23 +210,23 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 			all = append(all, x.explainPod(pod, covering))
 		}
 	}
-	reported := map[place]bool{}
+	reported := map[purekube.Key]bool{}
 	for st := range x.states.All() {
 		e, d := x.explainBudget(st, pods[st])
 		for _, problem := range d.problems {
-			reported[placeOf(problem)] = true
+			reported[keyOfProblem(problem)] = true
 		}
 		all = append(all, e)
 	}
-	slices.SortFunc(all, func(a, b Explanation) int { return compareKeys(a.Key, b.Key) })
+	slices.SortFunc(all, func(a, b Explanation) int { return a.Key.Compare(b.Key) })
 	return all, x.wholeSnapshot(reported)
 }
 
 // explainPod explains a pod that these budgets cover.
 func (x *Index) explainPod(pod *corev1.Pod, covering []*budgetState) Explanation {
-	e := Explanation{Key: KeyOf(pod)}
+	e := Explanation{Key: KeyOf(pod), Pod: &PodExplanation{}}
 	for _, st := range covering {
-		e.Budgets = append(e.Budgets, snapshot.KeyOf(st.budget))
+		e.Pod.Budgets = append(e.Pod.Budgets, snapshot.KeyOf(st.budget))
 	}
 	condition := podstate.Condition(pod, corev1.DisruptionTarget)
 	target := Reason{Field: "status.conditions", Code: ReasonDisruptionTargetInUse,
@@ -230,12 +242,12 @@ func (x *Index) explainPod(pod *corev1.Pod, covering []*budgetState) Explanation
 		}
 	}
 	budgets := Reason{Code: ReasonNoPodDisruptionBudget, Message: "no budget covers the pod"}
-	switch len(e.Budgets) {
+	switch len(e.Pod.Budgets) {
 	case 0:
 	case 1:
-		budgets = Reason{Code: ReasonPodDisruptionBudget, Object: e.Budgets[0], Message: fmt.Sprintf("budget %s covers the pod", e.Budgets[0].Name)}
+		budgets = Reason{Code: ReasonPodDisruptionBudget, Object: e.Pod.Budgets[0], Message: fmt.Sprintf("budget %s covers the pod", e.Pod.Budgets[0].Name)}
 	default:
-		budgets = Reason{Code: ReasonMultiplePodDisruptionBudgets, Object: e.Budgets[0], Message: fmt.Sprintf("%d budgets cover the pod: it cannot be evicted", len(e.Budgets))}
+		budgets = Reason{Code: ReasonMultiplePodDisruptionBudgets, Object: e.Pod.Budgets[0], Message: fmt.Sprintf("%d budgets cover the pod: it cannot be evicted", len(e.Pod.Budgets))}
 	}
 	e.Reasons = []Reason{target, budgets}
 	return e
@@ -244,10 +256,10 @@ func (x *Index) explainPod(pod *corev1.Pod, covering []*budgetState) Explanation
 // explainBudget explains a budget that covers these pods, and those of a name that another one has.
 func (x *Index) explainBudget(st *budgetState, pods []*corev1.Pod) (Explanation, decision) {
 	b := st.budget
-	e := Explanation{
-		Key: KeyOf(b), Rule: rule(b.Spec), Selector: metav1.FormatLabelSelector(b.Spec.Selector), Reported: countsOf(b.Status),
+	e := &BudgetExplanation{
+		Rule: rule(b.Spec), Selector: metav1.FormatLabelSelector(b.Spec.Selector), Reported: countsOf(b.Status),
 	}
-	t := x.count(st)
+	counted := x.count(st)
 	for _, pod := range pods {
 		h, until := healthOf(pod, b.Status.DisruptedPods, x.time, x.o)
 		e.Pods = append(e.Pods, PodHealth{Name: pod.Name, Node: pod.Spec.NodeName, Health: h, Until: until})
@@ -255,13 +267,13 @@ func (x *Index) explainBudget(st *budgetState, pods []*corev1.Pod) (Explanation,
 			e.Unmanaged = append(e.Unmanaged, pod.Name)
 		}
 	}
-	for name := range t.ambiguous {
+	for name := range counted.ambiguous {
 		e.Pods = append(e.Pods, PodHealth{Name: name, Health: Ambiguous})
 	}
 	at := map[controller]int{}
-	t.onController = func(r reference, a answer) { e.addController(r, a, at) }
-	d := t.decide(x.workloads, x.time, x.o)
-	t.onController = nil
+	counted.onController = func(r reference, a answer) { e.addController(r, a, at) }
+	d := counted.decide(x.workloads, x.time, x.o)
+	counted.onController = nil
 
 	e.Needs = d.needs
 	e.UpToDate = d.budget == nil && len(d.needs) == 0
@@ -282,9 +294,8 @@ func (x *Index) explainBudget(st *budgetState, pods []*corev1.Pod) (Explanation,
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), slices.Compare(a.Through, b.Through))
 	})
 	slices.Sort(e.Unmanaged)
-	e.Never, e.Shortfall = t.outlook(d, e.Computed, x.workloads, x.o)
-	e.Reasons = e.reasons(b.Spec.MaxUnavailable == nil && b.Spec.MinAvailable == nil)
-	return e, d
+	e.Never, e.Shortfall = counted.outlook(d, e.Computed, x.workloads, x.o)
+	return Explanation{Key: KeyOf(b), Reasons: e.reasons(b), Budget: e}, d
 }
 
 // healthOf is how a pod counts for a budget with these entries, and until when its entry counts.
@@ -303,7 +314,7 @@ func healthOf(pod *corev1.Pod, disrupted map[string]metav1.Time, now time.Time, 
 
 // addController notes what was found for an owner reference. at is where in e.Controllers those
 // are that were found.
-func (e *Explanation) addController(r reference, a answer, at map[controller]int) {
+func (e *BudgetExplanation) addController(r reference, a answer, at map[controller]int) {
 	through := r.ref.Kind + " " + r.ref.Name
 	cs := ControllerScale{Kind: r.ref.Kind, Name: r.ref.Name, Through: []string{through}}
 	switch {

@@ -1,6 +1,7 @@
 package disruption
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -27,24 +28,7 @@ func TestExplain(t *testing.T) {
 	s.StatefulSets = []*appsv1.StatefulSet{statefulSet("db", nil)}
 	got, err := Explain(s, key("web"), Options{})
 	require.NoError(t, err)
-	want := Explanation{
-		Key: key("web"), Rule: "maxUnavailable 1", Selector: "app=web",
-		Computed: Counts{ExpectedPods: 4, DesiredHealthy: 3, CurrentHealthy: 3},
-		Reported: Counts{DesiredHealthy: 9, CurrentHealthy: 9, DisruptionsAllowed: 9},
-		Pods: []PodHealth{
-			{Name: "a", Node: "node-1", Health: Healthy},
-			{Name: "b", Health: BeingDeleted},
-			{Name: "c", Health: BeingEvicted, Until: now.Add(time.Minute)},
-			{Name: "d", Health: NotReady},
-			{Name: "e", Health: Healthy},
-			{Name: "f", Health: Healthy},
-		},
-		Controllers: []ControllerScale{
-			{Kind: "Deployment", Name: "web", Through: []string{"ReplicaSet web-old", "ReplicaSet web-rs"}, Scale: 3},
-			{Kind: "StatefulSet", Name: "db", Through: []string{"StatefulSet db"}, Scale: 1},
-		},
-		Unmanaged: []string{"e"},
-		Shortfall: 1,
+	want := Explanation{Key: key("web"),
 		Reasons: []Reason{
 			{Code: ReasonInsufficientPods, Message: "nothing may be disrupted: 3 healthy, 3 desired"},
 			{Code: ReasonStatusOutdated, Field: "status", Message: "the status says 9 allowed, 9 healthy, 9 desired, 0 expected"},
@@ -53,15 +37,32 @@ func TestExplain(t *testing.T) {
 			{Code: ReasonPodBeingEvicted, Object: nn("c"), Message: "pod c: being evicted, and expected to be gone by 2026-11-21T12:01:00Z"},
 			{Code: ReasonPodUnmanaged, Object: nn("e"), Message: "pod e has no controller: it counts, and is not expected"},
 		},
-	}
+		Budget: &BudgetExplanation{Rule: "maxUnavailable 1", Selector: "app=web",
+			Computed: Counts{ExpectedPods: 4, DesiredHealthy: 3, CurrentHealthy: 3},
+			Reported: Counts{DesiredHealthy: 9, CurrentHealthy: 9, DisruptionsAllowed: 9},
+			Pods: []PodHealth{
+				{Name: "a", Node: "node-1", Health: Healthy},
+				{Name: "b", Health: BeingDeleted},
+				{Name: "c", Health: BeingEvicted, Until: now.Add(time.Minute)},
+				{Name: "d", Health: NotReady},
+				{Name: "e", Health: Healthy},
+				{Name: "f", Health: Healthy},
+			},
+			Controllers: []ControllerScale{
+				{Kind: "Deployment", Name: "web", Through: []string{"ReplicaSet web-old", "ReplicaSet web-rs"}, Scale: 3},
+				{Kind: "StatefulSet", Name: "db", Through: []string{"StatefulSet db"}, Scale: 1},
+			},
+			Unmanaged: []string{"e"},
+			Shortfall: 1,
+		}}
 	require.Empty(t, cmp.Diff(want, got))
-	require.True(t, got.Blocks())
+	require.True(t, got.Budget.Blocks())
 	require.Equal(t, "nothing may be disrupted: 3 healthy, 3 desired", got.Reasons[0].Message)
 }
 
 func TestExplainWhy(t *testing.T) {
-	lookedUp := func(s Snapshot, scale Scale) Snapshot {
-		s.Scales = map[ScaleKey]Scale{{"x", "Y", ns, "y"}: scale}
+	lookedUp := func(s Snapshot, scale purekube.Answer) Snapshot {
+		s.Answers = map[purekube.Need]purekube.Answer{scaleNeed("x", "Y", ns, "y"): scale}
 		return s
 	}
 	custom := by("x/v1", "Y", "y")
@@ -83,27 +84,27 @@ func TestExplainWhy(t *testing.T) {
 			want: "nothing may be disrupted: no pods are expected"},
 		{name: "needs", s: web(budget(maxUnavailable("1"), reported(3, 2, 1)), 3, pods(3, 3, custom)...),
 			want: "controllers to look up first: 1", more: func(t *testing.T, e Explanation) {
-				require.Len(t, e.Needs, 1)
-				require.False(t, e.UpToDate)
-				require.Zero(t, e.Computed)
-				require.Equal(t, "its scale is not in the snapshot", e.Controllers[0].Problem)
+				require.Len(t, e.Budget.Needs, 1)
+				require.False(t, e.Budget.UpToDate)
+				require.Zero(t, e.Budget.Computed)
+				require.Equal(t, "its scale is not in the snapshot", e.Budget.Controllers[0].Problem)
 			}},
-		{name: "controller gone", s: lookedUp(web(budget(maxUnavailable("1")), 3, pods(3, 3, custom)...), Scale{}), blocks: true, err: true,
+		{name: "controller gone", s: lookedUp(web(budget(maxUnavailable("1")), 3, pods(3, 3, custom)...), purekube.Answer{}), blocks: true, err: true,
 			want: `nothing may be disrupted because the budget cannot be computed: found no controllers for pod "web-a"`,
 			more: func(t *testing.T, e Explanation) {
-				require.Equal(t, []ControllerScale{{Kind: "Y", Name: "y", Through: []string{"Y y"}, Problem: "not found, or another one of that name", Code: ReasonControllerNotFound}}, e.Controllers)
+				require.Equal(t, []ControllerScale{{Kind: "Y", Name: "y", Through: []string{"Y y"}, Problem: "not found, or another one of that name", Code: ReasonControllerNotFound}}, e.Budget.Controllers)
 			}},
-		{name: "no scale", s: lookedUp(web(budget(maxUnavailable("1")), 3, pods(3, 3, custom)...), Scale{Err: "ys.x does not implement the scale subresource"}), blocks: true, err: true,
+		{name: "no scale", s: lookedUp(web(budget(maxUnavailable("1")), 3, pods(3, 3, custom)...), purekube.Answer{Err: errors.New("ys.x does not implement the scale subresource")}), blocks: true, err: true,
 			want: "nothing may be disrupted because the budget cannot be computed: ys.x does not implement the scale subresource",
 			more: func(t *testing.T, e Explanation) {
-				require.Equal(t, "ys.x does not implement the scale subresource", e.Controllers[0].Problem)
+				require.Equal(t, "ys.x does not implement the scale subresource", e.Budget.Controllers[0].Problem)
 			}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			e, err := Explain(tc.s, key("web"), Options{})
 			require.Equal(t, tc.err, err != nil, "%v", err)
 			require.Equal(t, tc.want, e.Reasons[0].Message)
-			require.Equal(t, tc.blocks, e.Blocks())
+			require.Equal(t, tc.blocks, e.Budget.Blocks())
 			if tc.more != nil {
 				tc.more(t, e)
 			}
@@ -118,8 +119,8 @@ func TestExplainUpToDateAndBadInput(t *testing.T) {
 	s.Budgets[0] = r.Actions[0].(UpdateStatus).Budget
 	e, err := Explain(s, key("web"), Options{})
 	require.NoError(t, err)
-	require.True(t, e.UpToDate)
-	require.Equal(t, e.Reported, e.Computed)
+	require.True(t, e.Budget.UpToDate)
+	require.Equal(t, e.Budget.Reported, e.Budget.Computed)
 
 	e, err = Explain(s, key("gone"), Options{})
 	require.EqualError(t, err, "PodDisruptionBudget shop/gone: not in the snapshot")
@@ -129,8 +130,8 @@ func TestExplainUpToDateAndBadInput(t *testing.T) {
 	s.Pods = append(s.Pods, pod("web-a", byWeb))
 	e, err = Explain(s, key("web"), Options{})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
-	require.Equal(t, PodHealth{Name: "web-a", Health: Ambiguous}, e.Pods[0])
-	require.Len(t, e.Pods, 3)
+	require.Equal(t, PodHealth{Name: "web-a", Health: Ambiguous}, e.Budget.Pods[0])
+	require.Len(t, e.Budget.Pods, 3)
 
 	s.Budgets = append(s.Budgets, s.Budgets[0])
 	e, err = Explain(s, key("web"), Options{})
@@ -139,8 +140,8 @@ func TestExplainUpToDateAndBadInput(t *testing.T) {
 
 	e, err = Explain(Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget()}, Pods: []*corev1.Pod{pod("a")}}, key("web"), Options{})
 	require.NoError(t, err)
-	require.Empty(t, e.Rule)
-	require.Empty(t, e.Controllers, "no scale is asked for")
+	require.Empty(t, e.Budget.Rule)
+	require.Empty(t, e.Budget.Controllers, "no scale is asked for")
 }
 
 // Beyond a few, references are found through a map.
@@ -157,11 +158,11 @@ func TestExplainManyControllers(t *testing.T) {
 	}
 	e, err := Explain(s, key("web"), Options{})
 	require.NoError(t, err)
-	require.Len(t, e.Controllers, 3*fewReferences)
-	for _, c := range e.Controllers {
+	require.Len(t, e.Budget.Controllers, 3*fewReferences)
+	for _, c := range e.Budget.Controllers {
 		require.Len(t, c.Through, 1, "each is asked once")
 	}
-	require.EqualValues(t, 6*fewReferences, e.Computed.ExpectedPods)
+	require.EqualValues(t, 6*fewReferences, e.Budget.Computed.ExpectedPods)
 
 	st := arrange(s, Options{}, everyBudget).states.Find(nn("web"))
 	require.Equal(t, 3*fewReferences, st.refs.len(), "and held once")
@@ -193,13 +194,13 @@ func TestExplainPod(t *testing.T) {
 			require.Equal(t, tc.want, []Code{e.Reasons[0].Code, e.Reasons[1].Code}, tc.reason)
 			require.Len(t, e.Reasons, 2)
 			require.Equal(t, tc.object, e.Reasons[1].Object.Name)
-			require.Len(t, e.Budgets, len(tc.budgets))
+			require.Len(t, e.Pod.Budgets, len(tc.budgets))
 		})
 	}
 	_, err := Explain(Snapshot{Now: now}, podNamed("a"), Options{})
 	require.ErrorIs(t, err, purekube.ErrNotFound)
-	_, err = Explain(Snapshot{Now: now}, Key{Kind: "node", Name: "a"}, Options{})
-	require.EqualError(t, err, "node a: not in the snapshot")
+	_, err = Explain(Snapshot{Now: now}, purekube.Key{Kind: "Node", Name: "a"}, Options{})
+	require.EqualError(t, err, "Node a: not in the snapshot")
 }
 
 func TestNeverAndShortfall(t *testing.T) {
@@ -240,8 +241,8 @@ func TestNeverAndShortfall(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			e, _ := Explain(tc.s, key("web"), Options{})
-			require.Equal(t, tc.never, e.Never, tc.reason)
-			require.Equal(t, tc.shortfall, e.Shortfall, tc.reason)
+			require.Equal(t, tc.never, e.Budget.Never, tc.reason)
+			require.Equal(t, tc.shortfall, e.Budget.Shortfall, tc.reason)
 			require.Equal(t, tc.code, e.Reasons[0].Code, tc.reason)
 		})
 	}
@@ -254,7 +255,7 @@ func TestPropNever(t *testing.T) {
 	forEachSnapshot(t, 600, false, func(g generator, s Snapshot, o Options) error {
 		for _, b := range s.Budgets {
 			e, err := Explain(s, KeyOf(b), o)
-			if err != nil || len(e.Needs) > 0 || len(e.Pods) == 0 || e.Computed.ExpectedPods <= 0 || e.Computed.ExpectedPods > 100 {
+			if err != nil || len(e.Budget.Needs) > 0 || len(e.Budget.Pods) == 0 || e.Budget.Computed.ExpectedPods <= 0 || e.Budget.Computed.ExpectedPods > 100 {
 				continue
 			}
 			full := deepCopy(s)
@@ -263,7 +264,7 @@ func TestPropNever(t *testing.T) {
 			scales := map[types.UID]int32{}
 			for _, p := range full.Pods {
 				p.DeletionTimestamp, p.Status.Conditions = nil, []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-				if slices.ContainsFunc(e.Pods, func(h PodHealth) bool { return h.Name == p.Name && p.Namespace == b.Namespace }) {
+				if slices.ContainsFunc(e.Budget.Pods, func(h PodHealth) bool { return h.Name == p.Name && p.Namespace == b.Namespace }) {
 					pods++
 					if ref := metav1.GetControllerOf(p); ref != nil {
 						some = p
@@ -278,10 +279,10 @@ func TestPropNever(t *testing.T) {
 				}
 			}
 			complete := true
-			for _, c := range e.Controllers {
+			for _, c := range e.Budget.Controllers {
 				complete = complete && c.Problem == ""
 			}
-			if some == nil || !complete || len(e.Controllers) == 0 {
+			if some == nil || !complete || len(e.Budget.Controllers) == 0 {
 				continue
 			}
 			wanted := int32(0)
@@ -297,12 +298,12 @@ func TestPropNever(t *testing.T) {
 				b.Status.DisruptedPods = nil
 			}
 			then, err := Explain(full, KeyOf(b), o)
-			if err != nil || len(then.Needs) > 0 {
+			if err != nil || len(then.Budget.Needs) > 0 {
 				return fmt.Errorf("%s: at full health %+v, %w", b.Name, then, err)
 			}
-			seen[e.Never]++
-			if e.Never == (then.Computed.DisruptionsAllowed > 0) {
-				return fmt.Errorf("%s: never %t, at full health %+v, before %+v", b.Name, e.Never, then, e)
+			seen[e.Budget.Never]++
+			if e.Budget.Never == (then.Budget.Computed.DisruptionsAllowed > 0) {
+				return fmt.Errorf("%s: never %t, at full health %+v, before %+v", b.Name, e.Budget.Never, then, e)
 			}
 		}
 		return nil

@@ -1,6 +1,7 @@
 package disruption
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -14,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube"
 )
 
 // generator makes small snapshots in which everything that can go wrong does, often.
@@ -202,7 +205,7 @@ func (g generator) replicaSet(m metav1.ObjectMeta) *appsv1.ReplicaSet {
 }
 
 func (g generator) snapshot() Snapshot {
-	s := Snapshot{Now: now, Scales: map[ScaleKey]Scale{}}
+	s := Snapshot{Now: now, Answers: map[purekube.Need]purekube.Answer{}}
 	for i := range 1 + g.IntN(4) {
 		s.Budgets = append(s.Budgets, g.budget(fmt.Sprintf("budget-%d", i)))
 	}
@@ -233,14 +236,21 @@ func (g generator) snapshot() Snapshot {
 				if g.in(3) {
 					continue
 				}
-				scale := Scale{Found: !g.in(5), UID: g.uid(gk[1], name), Replicas: g.Int32N(5)}
-				if g.in(8) {
-					scale = Scale{Err: gk[1] + " does not implement the scale subresource"}
+				answer := scaleOf(g.uid(gk[1], name), g.Int32N(5))
+				switch {
+				case g.in(8):
+					answer = purekube.Answer{Err: errors.New(gk[1] + " does not implement the scale subresource")}
+				case g.in(5):
+					answer = purekube.Answer{}
 				}
-				if gk[1] == "ReplicaSet" && scale.Found && !g.in(4) {
-					scale.ReplicaSet = g.replicaSet(m("ReplicaSet"))
+				s.Answers[scaleNeed(gk[0], gk[1], namespace, name)] = answer
+				if gk[1] != "ReplicaSet" || g.in(4) {
+					continue
 				}
-				s.Scales[ScaleKey{gk[0], gk[1], namespace, name}] = scale
+				if answer.Object != nil {
+					answer.Object = g.replicaSet(m("ReplicaSet"))
+				}
+				s.Answers[objectNeed(namespace, name)] = answer
 			}
 		}
 	}
@@ -316,6 +326,6 @@ func copied[T any, P interface {
 func deepCopy(s Snapshot) Snapshot {
 	return Snapshot{
 		Now: s.Now, Budgets: copied(s.Budgets), Pods: copied(s.Pods), ReplicationControllers: copied(s.ReplicationControllers),
-		ReplicaSets: copied(s.ReplicaSets), Deployments: copied(s.Deployments), StatefulSets: copied(s.StatefulSets), Scales: maps.Clone(s.Scales),
+		ReplicaSets: copied(s.ReplicaSets), Deployments: copied(s.Deployments), StatefulSets: copied(s.StatefulSets), Answers: maps.Clone(s.Answers),
 	}
 }

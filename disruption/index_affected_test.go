@@ -57,12 +57,12 @@ func TestIndexNamesBudgetsThatSayWhyTheyAreClosed(t *testing.T) {
 	for _, step := range []struct {
 		reason   string
 		pod      *corev1.Pod
-		affected []Key
+		affected []purekube.Key
 	}{
 		{"a pod of another namespace is none of theirs", func() *corev1.Pod { p := pod(""); p.Namespace = "team"; return p }(), nil},
-		{"a pod without a name may have a controller that is not counted", pod(""), []Key{key("web")}},
+		{"a pod without a name may have a controller that is not counted", pod(""), []purekube.Key{key("web")}},
 		{"a second one changes nothing", pod(""), nil},
-		{"a nil pod is what the condition names then", nil, []Key{key("web")}},
+		{"a nil pod is what the condition names then", nil, []purekube.Key{key("web")}},
 		{"a second one changes nothing", nil, nil},
 	} {
 		next, affected := x.With(Snapshot{Pods: []*corev1.Pod{step.pod}})

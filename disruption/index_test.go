@@ -28,7 +28,7 @@ type step struct {
 	gone    bool
 }
 
-func (st step) on(x *Index) (*Index, []Key) {
+func (st step) on(x *Index) (*Index, []purekube.Key) {
 	if st.gone {
 		return x.Without(st.objects)
 	}
@@ -43,12 +43,12 @@ func (st step) applied(s Snapshot) Snapshot {
 	s.ReplicaSets = replaced(s.ReplicaSets, st.objects.ReplicaSets, st.gone)
 	s.Deployments = replaced(s.Deployments, st.objects.Deployments, st.gone)
 	s.StatefulSets = replaced(s.StatefulSets, st.objects.StatefulSets, st.gone)
-	s.Scales = maps.Clone(s.Scales)
-	for key, scale := range st.objects.Scales {
+	s.Answers = maps.Clone(s.Answers)
+	for key, scale := range st.objects.Answers {
 		if st.gone {
-			delete(s.Scales, key)
+			delete(s.Answers, key)
 		} else {
-			s.Scales[key] = scale
+			s.Answers[key] = scale
 		}
 	}
 	if !st.gone && !st.objects.Now.IsZero() {
@@ -95,10 +95,10 @@ func (g generator) step() step {
 				st.objects.Now = now.Add(g.age().Sub(now))
 				break
 			}
-			keys := slices.SortedFunc(maps.Keys(other.Scales), compareScaleKeys)
+			keys := sortedNeeds(other.Answers)
 			if len(keys) > 0 {
 				key := keys[g.IntN(len(keys))]
-				st.objects.Scales = map[ScaleKey]Scale{key: other.Scales[key]}
+				st.objects.Answers = map[purekube.Need]purekube.Answer{key: other.Answers[key]}
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func same(x *Index, s Snapshot, o Options) error {
 	if err := differ("Err", nil, nil, NewIndex(s, o).Err(), x.Err()); err != nil {
 		return err
 	}
-	for _, key := range append(keysOf(s), key("gone"), podNamed("gone"), Key{Kind: "?"}) {
+	for _, key := range append(keysOf(s), key("gone"), podNamed("gone"), purekube.Key{Kind: "?"}) {
 		r, err := Plan(s, key, o)
 		gotR, gotErr := x.Plan(key)
 		if err := differ("Plan "+key.String(), r, gotR, err, gotErr); err != nil {
@@ -145,12 +145,12 @@ func same(x *Index, s Snapshot, o Options) error {
 		if err := differ("Explain "+key.String(), e, gotE, err, gotErr); err != nil {
 			return err
 		}
-		if key.Kind != PodKey {
+		if key.Kind != podKind {
 			continue
 		}
-		for _, o.Recompute = range []bool{false, true} {
-			ev, err := CheckEviction(s, key.object(), o)
-			gotEv, gotErr := x.checkEviction(key.object(), o.Recompute)
+		for _, by := range []Status{AsWritten, Recomputed} {
+			ev, err := CheckEviction(s, key.NamespacedName(), by, o)
+			gotEv, gotErr := x.CheckEviction(key.NamespacedName(), by)
 			if err := differ("CheckEviction "+key.String(), ev, gotEv, err, gotErr); err != nil {
 				return err
 			}
@@ -167,9 +167,9 @@ func same(x *Index, s Snapshot, o Options) error {
 }
 
 // plans are the outcomes by key, without the times of conditions.
-func plans(s Snapshot, o Options) map[Key]Outcome {
+func plans(s Snapshot, o Options) map[purekube.Key]Outcome {
 	outcomes, _ := PlanAll(s, o)
-	byKey := map[Key]Outcome{}
+	byKey := map[purekube.Key]Outcome{}
 	for _, out := range outcomes {
 		for _, a := range out.Result.Actions {
 			switch a := a.(type) {
@@ -218,7 +218,7 @@ func TestPropIndex(t *testing.T) {
 						return fmt.Errorf("%s: %s is not affected, but (-before +after) %s\naffected: %v", about, key, diff, changed)
 					}
 				}
-				if !slices.IsSortedFunc(changed, compareKeys) || len(slices.Compact(slices.Clone(changed))) < len(changed) {
+				if !slices.IsSortedFunc(changed, purekube.Key.Compare) || len(slices.Compact(slices.Clone(changed))) < len(changed) {
 					return fmt.Errorf("%s: %v is not sorted", about, changed)
 				}
 				affected, keys = affected+len(changed), keys+len(keysOf(after))
@@ -241,78 +241,7 @@ func describe(s Snapshot) string {
 	for _, o := range s.Pods {
 		parts = append(parts, fmt.Sprintf("pod %+v", o))
 	}
-	return fmt.Sprintf("%v and %d %d %d %d %v %v", parts, len(s.ReplicaSets), len(s.Deployments), len(s.StatefulSets), len(s.ReplicationControllers), s.Scales, s.Now)
-}
-
-// What With says of one object is what the function AffectedBy… of its kind says.
-func TestPropAffectedByIsWhatWithSays(t *testing.T) {
-	seen := map[string]int{}
-	forEachSnapshot(t, 400, false, func(g generator, s Snapshot, o Options) error {
-		x := NewIndex(s, o)
-		for range 6 {
-			st := g.step()
-			n := len(st.objects.Budgets) + len(st.objects.Pods) + len(st.objects.ReplicaSets) + len(st.objects.Deployments) +
-				len(st.objects.StatefulSets) + len(st.objects.ReplicationControllers) + len(st.objects.Scales)
-			if n != 1 || !st.objects.Now.IsZero() {
-				continue
-			}
-			after := st.applied(s)
-			_, got := st.on(x)
-			var want []Key
-			kind := ""
-			switch {
-			case len(st.objects.Budgets) == 1:
-				a, b := one(s.Budgets, st.objects.Budgets[0]), one(after.Budgets, st.objects.Budgets[0])
-				kind, want = "budget", AffectedByBudget(after, a, b, o)
-			case len(st.objects.Pods) == 1:
-				a, b := one(s.Pods, st.objects.Pods[0]), one(after.Pods, st.objects.Pods[0])
-				kind, want = "pod", AffectedByPod(after, a, b, o)
-			case len(st.objects.ReplicaSets) == 1:
-				a, b := one(s.ReplicaSets, st.objects.ReplicaSets[0]), one(after.ReplicaSets, st.objects.ReplicaSets[0])
-				kind = "ReplicaSet"
-				want = sortedKeys(append(AffectedByReplicaSet(after, a, b, o), AffectedByReplicaSet(s, a, b, o)...))
-			case len(st.objects.Deployments) == 1:
-				a, b := one(s.Deployments, st.objects.Deployments[0]), one(after.Deployments, st.objects.Deployments[0])
-				kind, want = "Deployment", AffectedByDeployment(after, a, b, o)
-			case len(st.objects.StatefulSets) == 1:
-				a, b := one(s.StatefulSets, st.objects.StatefulSets[0]), one(after.StatefulSets, st.objects.StatefulSets[0])
-				kind, want = "StatefulSet", AffectedByStatefulSet(after, a, b, o)
-			case len(st.objects.ReplicationControllers) == 1:
-				a, b := one(s.ReplicationControllers, st.objects.ReplicationControllers[0]), one(after.ReplicationControllers, st.objects.ReplicationControllers[0])
-				kind, want = "ReplicationController", AffectedByReplicationController(after, a, b, o)
-			default:
-				for key, scale := range st.objects.Scales {
-					before, known := s.Scales[key]
-					if st.gone && !known || !st.gone && known && before == scale {
-						continue
-					}
-					kind = "scale"
-					want = sortedKeys(append(AffectedByScale(after, key, o), AffectedByScale(s, key, o)...))
-				}
-			}
-			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-				return fmt.Errorf("%s, gone %t: %s (-function +With): %s", describe(st.objects), st.gone, kind, diff)
-			}
-			if len(got) > 0 {
-				seen[kind]++
-			}
-		}
-		return nil
-	})
-	for _, kind := range []string{"budget", "pod", "ReplicaSet", "Deployment", "StatefulSet", "ReplicationController", "scale"} {
-		if manySnapshots() && seen[kind] < 3 {
-			t.Errorf("%s affects keys in %d cases only", kind, seen[kind])
-		}
-	}
-}
-
-func one[T any, P snapshot.Object[T]](objects []P, like P) P {
-	for _, o := range objects {
-		if snapshot.KeyOf(o) == snapshot.KeyOf(like) {
-			return o
-		}
-	}
-	return nil
+	return fmt.Sprintf("%v and %d %d %d %d %v %v", parts, len(s.ReplicaSets), len(s.Deployments), len(s.StatefulSets), len(s.ReplicationControllers), s.Answers, s.Now)
 }
 
 // Goroutines that derive from one index and ask it do not disturb one another.
@@ -357,12 +286,12 @@ func TestPropIndexLeavesObjectsAlone(t *testing.T) {
 			r, _ := next.Plan(key)
 			e, _ := next.Explain(key)
 			results = append(results, r, e)
-			if key.Kind == PodKey {
-				ev, _ := next.checkEviction(key.object(), true)
+			if key.Kind == podKind {
+				ev, _ := next.CheckEviction(key.NamespacedName(), Recomputed)
 				results = append(results, ev)
 			}
 		}
-		if diff := cmp.Diff(before, s, cmpopts.EquateEmpty()) + cmp.Diff(beforeStep, st.objects, cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(before, s, cmpopts.EquateEmpty(), errorText) + cmp.Diff(beforeStep, st.objects, cmpopts.EquateEmpty(), errorText); diff != "" {
 			return fmt.Errorf("an object was written to: %s", diff)
 		}
 		if shared := append(aliasing.Shared(s, results), aliasing.Shared(st.objects, results)...); len(shared) > 0 {
@@ -371,7 +300,7 @@ func TestPropIndexLeavesObjectsAlone(t *testing.T) {
 		// Slices and maps of the snapshot may be used again.
 		clear(s.Budgets)
 		clear(s.Pods)
-		clear(s.Scales)
+		clear(s.Answers)
 		clear(st.objects.Pods)
 		clear(st.objects.Budgets)
 		return same(next, st.applied2(before, beforeStep), o)
@@ -389,29 +318,29 @@ func TestIndexBadInput(t *testing.T) {
 	require.NoError(t, x.Err())
 
 	next, affected := x.With(Snapshot{Pods: []*corev1.Pod{nil, pod(""), pod("web-b", byWeb, unready)}, Deployments: []*appsv1.Deployment{nil}})
-	require.Equal(t, []Key{key("web")}, affected, "the rest counts")
+	require.Equal(t, []purekube.Key{key("web")}, affected, "the rest counts")
 	require.EqualError(t, next.Err(), "Deployment: nil object in the snapshot\nPod: nil object in the snapshot\nPod: metadata.name: an object of a cluster has a name")
 	_, err := next.PlanAll()
 	require.EqualError(t, err, next.Err().Error())
 	require.NoError(t, x.Err(), "of the index before nothing is known to be wrong")
 
 	same, affected := x.Without(Snapshot{Pods: []*corev1.Pod{nil, pod(""), pod("gone")}, Budgets: []*policyv1.PodDisruptionBudget{budget(named("gone"))},
-		Scales: map[ScaleKey]Scale{{"x", "Y", ns, "y"}: {}}})
+		Answers: map[purekube.Need]purekube.Answer{scaleNeed("x", "Y", ns, "y"): {}}})
 	require.Empty(t, affected, "what is not there changes nothing")
 	require.NoError(t, same.Err())
 
 	twice, affected := x.With(Snapshot{Budgets: []*policyv1.PodDisruptionBudget{budget(), budget()}, Pods: []*corev1.Pod{pod("web-a"), pod("web-a")}})
-	require.Equal(t, []Key{key("web"), podNamed("web-a")}, affected)
+	require.Equal(t, []purekube.Key{podNamed("web-a"), key("web")}, affected)
 	require.ErrorIs(t, twice.Err(), purekube.ErrDuplicate)
 	_, err = twice.Plan(key("web"))
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
 	once, affected := twice.With(Snapshot{Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: []*corev1.Pod{pod("web-a", byWeb)}})
-	require.Equal(t, []Key{key("web"), podNamed("web-a")}, affected)
+	require.Equal(t, []purekube.Key{podNamed("web-a"), key("web")}, affected)
 	require.NoError(t, once.Err(), "one of that name takes the place of both")
 
 	empty := NewIndex(Snapshot{}, Options{})
 	require.NoError(t, empty.Err())
-	e, err := empty.CheckEviction(nn("a"))
+	e, err := empty.CheckEviction(nn("a"), AsWritten)
 	require.ErrorIs(t, err, purekube.ErrNotFound)
 	require.Zero(t, e)
 }
@@ -428,14 +357,14 @@ func TestIndexNewBudgetCountsAPodOnce(t *testing.T) {
 	x, _ = x.With(Snapshot{Budgets: []*policyv1.PodDisruptionBudget{either}})
 	e, err := x.Explain(key("either"))
 	require.NoError(t, err)
-	require.Len(t, e.Pods, 3)
-	require.EqualValues(t, 3, e.Computed.ExpectedPods)
+	require.Len(t, e.Budget.Pods, 3)
+	require.EqualValues(t, 3, e.Budget.Computed.ExpectedPods)
 }
 
 // An error names the first pod by name of those that are there, whichever have gone.
 func TestIndexNamesTheFirstPodThatIsThere(t *testing.T) {
 	s := web(budget(maxUnavailable("1")), 3, pods(3, 3, by("x/v1", "Y", "y"))...)
-	s.Scales = map[ScaleKey]Scale{{"x", "Y", ns, "y"}: {}}
+	s.Answers = map[purekube.Need]purekube.Answer{scaleNeed("x", "Y", ns, "y"): {}}
 	x := NewIndex(s, Options{})
 	for i, want := range []string{"web-a", "web-b", "web-c"} {
 		_, err := x.Plan(key("web"))
@@ -448,7 +377,7 @@ func TestIndexNamesTheFirstPodAmongThoseThatAreThereTwice(t *testing.T) {
 	y := by("x/v1", "Y", "y")
 	twice := []*corev1.Pod{pod("a", y, labelled(nil)), pod("b"), pod("d", y)} // the first is none of the budget's, and the second has no controller
 	s := web(budget(maxUnavailable("1")), 3, append(slices.Concat(twice, twice), pod("c", y), pod("e", y), pod("f"))...)
-	s.Scales = map[ScaleKey]Scale{{"x", "Y", ns, "y"}: {}}
+	s.Answers = map[purekube.Need]purekube.Answer{scaleNeed("x", "Y", ns, "y"): {}}
 	x, _ := NewIndex(s, Options{}).Without(Snapshot{Pods: []*corev1.Pod{pod("c")}})
 	_, err := x.Plan(key("web"))
 	require.ErrorContains(t, err, `found no controllers for pod "d"`)
@@ -460,15 +389,15 @@ func TestIndexTimePasses(t *testing.T) {
 	s.Budgets = append(s.Budgets, budget(named("other"), minAvailable("1")))
 	s.Pods = append(s.Pods, pod("z", labelled(nil), target("True", "x", 90*time.Second)))
 	x := NewIndex(s, Options{})
-	at := func(d time.Duration) []Key {
+	at := func(d time.Duration) []purekube.Key {
 		_, affected := x.With(Snapshot{Now: now.Add(d)})
 		return affected
 	}
 	require.Empty(t, at(0))
 	require.Empty(t, at(29*time.Second), "nothing is over")
-	require.Equal(t, []Key{podNamed("z")}, at(30*time.Second))
-	require.Equal(t, []Key{key("web"), podNamed("z")}, at(time.Minute))
-	require.Equal(t, []Key{key("web"), podNamed("z")}, at(time.Hour))
+	require.Equal(t, []purekube.Key{podNamed("z")}, at(30*time.Second))
+	require.Equal(t, []purekube.Key{podNamed("z"), key("web")}, at(time.Minute))
+	require.Equal(t, []purekube.Key{podNamed("z"), key("web")}, at(time.Hour))
 }
 
 // Pods are found by their node and by their controller, whatever became of them.
@@ -488,16 +417,16 @@ func TestPropPodsByNodeAndController(t *testing.T) {
 			place(st.objects.Pods)
 			x, _ = st.on(x)
 			s = st.applied(s)
-			plain := arrange(s, o, noBudget)
+			plain := NewIndex(s, o)
 			for _, node := range []string{"a", "b", "c"} {
 				var want []*corev1.Pod
 				for _, p := range s.Pods {
-					if p != nil && p.Spec.NodeName == node && plain.pod(snapshot.KeyOf(p)) != nil && p.Name != "" {
+					if p != nil && p.Spec.NodeName == node && plain.Pod(snapshot.KeyOf(p)) != nil && p.Name != "" {
 						want = append(want, p)
 					}
 				}
 				sortPods(want)
-				if got := x.podsOnNode(node); !slices.Equal(want, got) {
+				if got, _ := x.PodsOnNode(node); !slices.Equal(want, got) {
 					return fmt.Errorf("on %s: %d wanted, %d found", node, len(want), len(got))
 				}
 			}
@@ -508,12 +437,12 @@ func TestPropPodsByNodeAndController(t *testing.T) {
 				ref := metav1.GetControllerOf(p)
 				var want []*corev1.Pod
 				for _, q := range s.Pods {
-					if q != nil && q.Namespace == p.Namespace && q.Name != "" && plain.pod(snapshot.KeyOf(q)) != nil && sameController(metav1.GetControllerOf(q), ref) {
+					if q != nil && q.Namespace == p.Namespace && q.Name != "" && plain.Pod(snapshot.KeyOf(q)) != nil && sameController(metav1.GetControllerOf(q), ref) {
 						want = append(want, q)
 					}
 				}
 				sortPods(want)
-				if got := x.podsOfController(p.Namespace, ref); !slices.Equal(want, got) {
+				if got, _ := x.PodsOfController(p.Namespace, ref); !slices.Equal(want, got) {
 					return fmt.Errorf("of %v: %d wanted, %d found", ref, len(want), len(got))
 				}
 			}

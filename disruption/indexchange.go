@@ -2,16 +2,19 @@ package disruption
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/snapshot"
@@ -28,209 +31,219 @@ import (
 // Here they change outcomes: as long as there is a nil pod or a pod without a name, budgets that depend on
 // scales allow no disruption (see [Snapshot].Pods), so those budgets are named. The time that a plan writes
 // into a condition is no difference.
-func (x *Index) With(changed Snapshot) (next *Index, affected []Key) {
-	e := x.edit()
-	var budgets []change[*policyv1.PodDisruptionBudget]
-	var pods []change[*corev1.Pod]
-	var l workloadChanges
-	e.next.budgets, budgets = x.budgets.with(changed.Budgets)
-	e.next.pods, pods = x.pods.with(changed.Pods)
-	e.next.workloads, l = x.workloads.with(changed)
-	if !changed.Now.IsZero() {
-		e.next.time = changed.Now
+func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
+	return x.changed(changed, true)
+}
+
+// Without returns the index without the objects of these names and without the answers to these needs, and the affected
+// keys, as With does. What is not there changes nothing.
+func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
+	gone.Now = time.Time{}
+	return x.changed(gone, false)
+}
+
+func (x *Index) changed(by Snapshot, keep bool) (next *Index, affected []purekube.Key) {
+	copied := *x
+	e := &indexEdit{from: x, next: &copied}
+	if next = e.next; !by.Now.IsZero() {
+		next.time = by.Now
 	}
-	return e.finish(budgets, pods, l)
-}
-
-// Without returns the index without the objects of these names and without the answers under these keys of
-// Scales, and the affected keys, as With does. What is not there changes nothing.
-func (x *Index) Without(gone Snapshot) (next *Index, affected []Key) {
-	e := x.edit()
-	var budgets []change[*policyv1.PodDisruptionBudget]
-	var pods []change[*corev1.Pod]
-	var l workloadChanges
-	e.next.budgets, budgets = x.budgets.without(gone.Budgets)
-	e.next.pods, pods = x.pods.without(gone.Pods)
-	e.next.workloads, l = x.workloads.without(gone)
-	return e.finish(budgets, pods, l)
-}
-
-// with are the workloads with the changed ones and answers. They are the same if there are none, so that what is
-// remembered by them still counts.
-func (w *workloads) with(changed Snapshot) (*workloads, workloadChanges) {
-	var l workloadChanges
-	if !changed.hasWorkloads() {
-		return w, l
+	var workloads workloadChanges
+	budgets, budgetChanges := changed(x.budgets, by.Budgets, keep)
+	pods, podChanges := changed(x.pods, by.Pods, keep)
+	next.budgets, next.pods = budgets, pods
+	next.workloads, workloads = x.workloads.changed(by, keep)
+	for _, c := range budgetChanges {
+		e.budget(c)
 	}
-	next := *w
-	next.replicationControllers, l.replicationControllers = w.replicationControllers.with(changed.ReplicationControllers)
-	next.replicaSets, l.replicaSets = w.replicaSets.with(changed.ReplicaSets)
-	next.deployments, l.deployments = w.deployments.with(changed.Deployments)
-	next.statefulSets, l.statefulSets = w.statefulSets.with(changed.StatefulSets)
-	if len(changed.Scales) > 0 {
-		scales := w.scales.Edit()
-		for key, scale := range changed.Scales {
-			before, known := w.scales.Get(key)
-			l.scales = append(l.scales, scaleChange{key, before, scale, !known || before != scale})
-			scales.Set(key, scale)
-		}
-		next.scales = scales.Map()
-		next.scaleless, l.scalelessKinds = w.changeScaleless(l.scales)
+	for _, c := range podChanges {
+		e.pod(c)
 	}
-	return &next, l
-}
-
-// without are the workloads without these and without these answers.
-func (w *workloads) without(gone Snapshot) (*workloads, workloadChanges) {
-	var l workloadChanges
-	if !gone.hasWorkloads() {
-		return w, l
+	next.terms.TermIndex = x.terms.With(next.pods, podChanges)
+	e.settle()
+	next.broken = persistent.Follow(x.broken, budgetChanges, func(b *policyv1.PodDisruptionBudget) (_ struct{}, is bool) {
+		return struct{}{}, next.states.Find(snapshot.KeyOf(b)).broken != nil
+	})
+	next.entries = persistent.Follow(x.entries, budgetChanges, func(b *policyv1.PodDisruptionBudget) (_ struct{}, has bool) {
+		return struct{}{}, len(b.Status.DisruptedPods) > 0
+	})
+	next.targets = persistent.Follow(x.targets, podChanges, func(pod *corev1.Pod) (_ struct{}, is bool) {
+		return struct{}{}, hasDisruptionTarget(pod)
+	})
+	e.workloads(workloads)
+	if next.pods.MoreUnnamed(x.pods) {
+		e.podsUnnamed()
 	}
-	next := *w
-	next.replicationControllers, l.replicationControllers = w.replicationControllers.without(gone.ReplicationControllers)
-	next.replicaSets, l.replicaSets = w.replicaSets.without(gone.ReplicaSets)
-	next.deployments, l.deployments = w.deployments.without(gone.Deployments)
-	next.statefulSets, l.statefulSets = w.statefulSets.without(gone.StatefulSets)
-	if len(gone.Scales) > 0 {
-		scales := w.scales.Edit()
-		for key := range gone.Scales {
-			if before, known := w.scales.Get(key); known {
-				l.scales = append(l.scales, scaleChange{key, before, Scale{}, true})
-				scales.Delete(key)
-			}
-		}
-		next.scales = scales.Map()
-		next.scaleless, l.scalelessKinds = w.changeScaleless(l.scales)
+	if !next.time.Equal(x.time) {
+		e.time()
 	}
-	return &next, l
-}
-
-// hasWorkloads reports whether the snapshot has workloads or answers about them.
-func (s Snapshot) hasWorkloads() bool {
-	return len(s.ReplicationControllers)+len(s.ReplicaSets)+len(s.Deployments)+len(s.StatefulSets)+len(s.Scales) > 0
-}
-
-type workloadChanges struct {
-	replicationControllers []change[*corev1.ReplicationController]
-	replicaSets            []change[*appsv1.ReplicaSet]
-	deployments            []change[*appsv1.Deployment]
-	statefulSets           []change[*appsv1.StatefulSet]
-	scales                 []scaleChange
-	// scalelessKinds are the kinds of which the answers say something else now.
-	scalelessKinds []schema.GroupKind
-}
-
-type scaleChange struct {
-	key           ScaleKey
-	before, after Scale
-	counts        bool
+	if next.byLabel.Stale() {
+		next.arrangeByLabel()
+	}
+	return next, sortedKeys(e.affected)
 }
 
 // indexEdit is an index in the making. It belongs to one goroutine.
 type indexEdit struct {
-	from, next  *Index
-	states      *persistent.ObjectsEdit[budgetState, *budgetState] // nil until the first change
-	byLabel     *persistent.SelectorsEdit[filedSelector]           // nil until the first change
-	broken      lazyEdit[types.NamespacedName, struct{}]
-	entries     lazyEdit[types.NamespacedName, struct{}]
-	targets     lazyEdit[types.NamespacedName, struct{}]
-	added       lazyEdit[addedTerm, struct{}]
-	references  lazyEdit[budgetReference, struct{}]
-	replicaSets lazyEdit[deploymentReplicaSet, struct{}]
-	compile     *compiler
-	affected    []Key
+	from, next *Index
+	// What follows is nil until the first change.
+	states     *persistent.ObjectsEdit[budgetState, *budgetState]
+	byLabel    *persistent.SelectorsEdit[filedSelector]
+	references *persistent.Edit[budgetReference, struct{}]
+	compile    *compiler
+	affected   []purekube.Key
 }
 
-func (x *Index) edit() *indexEdit {
-	next := *x
-	return &indexEdit{
-		from: x, next: &next, broken: lazily(x.broken),
-		entries: lazily(x.entries), targets: lazily(x.targets), added: lazily(x.terms.added),
-		references: lazily(x.references), replicaSets: lazily(x.replicaSets),
-	}
-}
-
-func (e *indexEdit) finish(budgets []change[*policyv1.PodDisruptionBudget], pods []change[*corev1.Pod], l workloadChanges) (*Index, []Key) {
-	for _, c := range budgets {
-		e.budget(c)
-	}
-	for _, c := range pods {
-		e.pod(c)
-	}
-	for _, c := range l.replicaSets {
-		e.replicaSet(c)
-	}
-	for _, c := range l.scales {
-		e.answer(c)
-	}
-	for _, c := range l.replicationControllers {
-		e.workload(len(c.before), len(c.after), replicationControllerChange(either(c)))
-	}
-	for _, c := range l.replicaSets {
-		e.workload(len(c.before), len(c.after), replicaSetChange(either(c)))
-	}
-	for _, c := range l.deployments {
-		e.workload(len(c.before), len(c.after), deploymentChange(either(c)))
-	}
-	for _, c := range l.statefulSets {
-		e.workload(len(c.before), len(c.after), statefulSetChange(either(c)))
-	}
-	for _, c := range l.scales {
-		if c.counts {
-			e.affect(e.budgetsOfControllers(c.key.Namespace, scaleSources(c.key))...)
-		}
-	}
-	for _, kind := range l.scalelessKinds {
-		e.affect(e.budgetsOfKind(kind)...)
-	}
-	x := e.next
+// settle ends the edits of the parts that the budgets and pods change.
+func (e *indexEdit) settle() {
 	if e.states != nil {
-		x.states = e.states.Objects()
+		e.next.states = e.states.Objects()
 	}
 	if e.byLabel != nil {
-		x.byLabel = e.byLabel.Selectors()
+		e.next.byLabel = e.byLabel.Selectors()
 	}
-	x.broken = e.broken.result()
-	x.entries, x.targets = e.entries.result(), e.targets.result()
-	x.references, x.replicaSets = e.references.result(), e.replicaSets.result()
-	if e.added.edit != nil {
-		terms := *x.terms
-		terms.added = e.added.result()
-		x.terms = &terms
+	if e.references != nil {
+		e.next.references = e.references.Map()
 	}
-	if x.pods.hasNil != e.from.pods.hasNil || len(x.pods.nameless) != len(e.from.pods.nameless) {
-		e.podsUnnamed()
+}
+
+// workloads names the budgets that the changed workloads and answers concern.
+func (e *indexEdit) workloads(c workloadChanges) {
+	if len(c.replicaSets)+len(c.answers) > 0 {
+		replicaSets := e.next.replicaSets.Edit()
+		for _, c := range c.replicaSets {
+			placeReplicaSets(replicaSets, c.Before, c.After, snapshotObject)
+		}
+		for _, c := range c.answers {
+			placeReplicaSets(replicaSets, replicaSetOf(c.lookup, c.before), replicaSetOf(c.lookup, c.after), lookedUp)
+		}
+		e.next.replicaSets = replicaSets.Map()
 	}
-	x.arrangeAnew(e.from)
-	if !x.time.Equal(e.from.time) {
-		e.time()
+	affectedByWorkloads(e, c.replicationControllers, source{kind: replicationControllerKind, groups: []string{""}},
+		func(rc *corev1.ReplicationController) *int32 { return rc.Spec.Replicas })
+	affectedByWorkloads(e, c.replicaSets, source{kind: replicaSetKind, groups: appsGroups},
+		func(rs *appsv1.ReplicaSet) *int32 { return rs.Spec.Replicas })
+	affectedByWorkloads(e, c.deployments, source{kind: deploymentKind, groups: appsGroups, replicaSets: true},
+		func(d *appsv1.Deployment) *int32 { return d.Spec.Replicas })
+	affectedByWorkloads(e, c.statefulSets, source{kind: statefulSetKind, groups: []string{"apps"}},
+		func(ss *appsv1.StatefulSet) *int32 { return ss.Spec.Replicas })
+	for _, c := range c.answers {
+		if c.counts {
+			e.affectBudgetsOf(c.namespace, c.source())
+		}
 	}
-	return x, sortedKeys(e.affected)
+	for _, kind := range c.kinds {
+		// Whatever its objects are called, and wherever they are.
+		e.affectBudgetsNaming(budgetReference{kind: kind.Kind}, func(r budgetReference) bool { return r.kind == kind.Kind }, kind.Group)
+	}
+}
+
+func affectedByWorkloads[P metav1.Object](e *indexEdit, changes []persistent.Change[P], of source, replicas func(P) *int32) {
+	for _, c := range changes {
+		if len(c.Before) == 1 && len(c.After) == 1 &&
+			scaledOf(c.Before[0], replicas(c.Before[0])) == scaledOf(c.After[0], replicas(c.After[0])) {
+			continue
+		}
+		of.name = c.Name.Name
+		e.affectBudgetsOf(c.Name.Namespace, of)
+	}
+}
+
+// scaled is what budgets read of a workload.
+type scaled struct {
+	uid      types.UID
+	replicas int32
+	owner    metav1.OwnerReference
+}
+
+func scaledOf(o metav1.Object, replicas *int32) scaled {
+	x := scaled{uid: o.GetUID(), replicas: ptr.Deref(replicas, 1)}
+	if owner := metav1.GetControllerOfNoCopy(o); owner != nil {
+		x.owner = referenceKey(owner)
+	}
+	return x
+}
+
+// source is a controller as pods name it.
+type source struct {
+	kind, name string
+	groups     []string
+	// replicaSets: it is a Deployment, whose ReplicaSets pods name as well.
+	replicaSets bool
+}
+
+// source is the controller that an answer is about.
+func (l lookup) source() source {
+	of := source{kind: l.kind, name: l.name, groups: []string{l.group}}
+	if l.kind == replicaSetKind && l.group == "apps" {
+		// A ReplicaSet is looked up in this group, whatever the group that pods name it by.
+		of.groups = appsGroups
+	}
+	of.replicaSets = l.kind == deploymentKind && appsGroup(l.group)
+	return of
+}
+
+// affectBudgetsOf affects the budgets that ask for a scale and cover a pod whose controller it is.
+func (e *indexEdit) affectBudgetsOf(namespace string, of source) {
+	named := func(kind, name string, groups []string) {
+		e.affectBudgetsNaming(budgetReference{namespace: namespace, kind: kind, name: name}, func(r budgetReference) bool {
+			return r.kind == kind && r.namespace == namespace && r.name == name
+		}, groups...)
+	}
+	named(of.kind, of.name, of.groups)
+	if !of.replicaSets {
+		return
+	}
+	for rs := range e.next.replicaSets.From(deploymentReplicaSet{namespace: namespace, deployment: of.name}) {
+		if rs.namespace != namespace || rs.deployment != of.name {
+			break
+		}
+		named(replicaSetKind, rs.replicaSet, appsGroups)
+	}
+}
+
+// affectBudgetsNaming affects the budgets that ask for a scale and cover a pod that names such a controller of one of these
+// groups. The first reference to one is not before from, and the others follow it.
+func (e *indexEdit) affectBudgetsNaming(from budgetReference, such func(budgetReference) bool, groups ...string) {
+	for r := range e.next.references.From(from) {
+		if !such(r) {
+			break
+		}
+		if slices.Contains(groups, groupOf(r.apiVersion)) {
+			e.affectScaled(e.next.states.Find(types.NamespacedName{Namespace: r.namespace, Name: r.budget}))
+		}
+	}
+	for _, versions := range e.next.pods.AmbiguousNames() {
+		for _, pod := range versions {
+			ref := metav1.GetControllerOfNoCopy(pod)
+			if ref != nil && such(budgetReference{namespace: pod.Namespace, kind: ref.Kind, name: ref.Name}) && slices.Contains(groups, groupOf(ref.APIVersion)) {
+				e.affectScaled(e.next.coveredBy(pod)...)
+			}
+		}
+	}
+}
+
+// affectScaled affects those of the budgets that ask for a scale.
+func (e *indexEdit) affectScaled(states ...*budgetState) {
+	for _, st := range states {
+		if scaleDecides(&st.budget.Spec) {
+			e.affect(KeyOf(st.budget))
+		}
+	}
 }
 
 // podsUnnamed affects the budgets whose status says that there are pods which cannot be named, where it now
 // says so for the first time or in other words: a nil pod comes before one without a name.
 func (e *indexEdit) podsUnnamed() {
 	for st := range e.next.states.All() {
-		before, after := e.from.pods.unnamed(st.budget.Namespace), e.next.pods.unnamed(st.budget.Namespace)
+		before, after := e.from.pods.Unnamed(st.budget.Namespace), e.next.pods.Unnamed(st.budget.Namespace)
 		if after != nil && (before == nil || before.Error() != after.Error()) && e.next.o.needsAllNames(&st.budget.Spec) {
 			e.affect(KeyOf(st.budget))
 		}
 	}
 }
 
-func (e *indexEdit) affect(keys ...Key) { e.affected = append(e.affected, keys...) }
-
-// either is one of the objects before and one of those after.
-func either[P any](c change[P]) (before, after P) {
-	if len(c.before) > 0 {
-		before = c.before[0]
-	}
-	if len(c.after) > 0 {
-		after = c.after[0]
-	}
-	return before, after
-}
+func (e *indexEdit) affect(keys ...purekube.Key) { e.affected = append(e.affected, keys...) }
 
 // state is that of the only budget of the name, as the changes so far leave it, or nil.
 func (e *indexEdit) state(name types.NamespacedName) *budgetState {
@@ -240,55 +253,50 @@ func (e *indexEdit) state(name types.NamespacedName) *budgetState {
 	return e.from.states.Find(name)
 }
 
-func (e *indexEdit) put(st *budgetState) { e.changeStates().Put(st) }
+func (e *indexEdit) put(st *budgetState) { begun(&e.states, e.from.states.Edit).Put(st) }
 
-func (e *indexEdit) changeStates() *persistent.ObjectsEdit[budgetState, *budgetState] {
-	if e.states == nil {
-		e.states = e.from.states.Edit()
+// begun is an edit, which begins with the first change: most events change few parts of an index.
+func begun[E any](edit **E, begin func() *E) *E {
+	if *edit == nil {
+		*edit = begin()
 	}
-	return e.states
+	return *edit
 }
 
 // coveredBy are the budgets that cover a pod, as the changes so far leave them.
 func (e *indexEdit) coveredBy(pod *corev1.Pod) []*budgetState {
 	var scratch [8]*filedBudget
-	candidates := scratch[:0]
 	if e.byLabel != nil {
-		candidates = e.byLabel.Append(candidates, pod.Namespace, pod.Labels)
-	} else {
-		candidates = e.next.byLabel.Append(candidates, pod.Namespace, pod.Labels)
+		return coveredBy(e.byLabel.Append(scratch[:0], pod.Namespace, pod.Labels), e.state, pod)
 	}
-	return coveredBy(candidates, e.state, pod)
+	return coveredBy(e.from.byLabel.Append(scratch[:0], pod.Namespace, pod.Labels), e.state, pod)
 }
 
-// budget takes in what became of a budget's name. The pods are still those of before.
-func (e *indexEdit) budget(c change[*policyv1.PodDisruptionBudget]) {
-	before, after := only(c.before), only(c.after)
-	for _, b := range slices.Concat(c.before, c.after) {
-		e.affect(KeyOf(b))
-	}
-	name := snapshot.KeyOf(slices.Concat(c.after, c.before)[0])
-	if before != nil && after != nil && sameSelector(before, after) {
-		st := e.state(name)
+// budget takes in what became of a budget's name. The pods are still those of before. With MatchUpstream a changed selector
+// affects the pods that any budget covers, too: their plan has an event about that.
+func (e *indexEdit) budget(c persistent.Change[*policyv1.PodDisruptionBudget]) {
+	e.affect(budgetKey(c.Name))
+	before, after := c.Only()
+	if before != nil && after != nil && equality.Semantic.DeepEqual(before.Spec.Selector, after.Spec.Selector) {
+		st := e.state(c.Name)
 		next := *st
 		next.Object, next.budget = after, after
 		if st.broken != nil {
-			_, next.broken = e.compiler().matcher(after)
+			_, next.broken = begun(&e.compile, newCompiler).matcher(after)
 		}
 		e.put(&next)
-		e.noteEntries(name, after)
 		return
 	}
 	var pods []*corev1.Pod
 	if before != nil {
-		st := e.state(name)
+		st := e.state(c.Name)
 		if e.next.o.matchUpstream() {
-			pods = e.podsCovered(st.matcher)
+			pods = e.from.podsOf(st)
 		}
-		e.removeBudget(name, st)
+		e.removeBudget(c.Name, st)
 	}
 	if after != nil {
-		pods = append(pods, e.addBudget(name, after)...)
+		pods = append(pods, e.addBudget(after)...)
 	}
 	if e.next.o.matchUpstream() {
 		for _, pod := range pods {
@@ -299,96 +307,86 @@ func (e *indexEdit) budget(c change[*policyv1.PodDisruptionBudget]) {
 	}
 }
 
-func (e *indexEdit) changeByLabel() *persistent.SelectorsEdit[filedSelector] {
-	if e.byLabel == nil {
-		e.byLabel = e.next.byLabel.Edit()
-	}
-	return e.byLabel
-}
-
-func (e *indexEdit) compiler() *compiler {
-	if e.compile == nil {
-		e.compile = newCompiler()
-	}
-	return e.compile
-}
-
 func (e *indexEdit) removeBudget(name types.NamespacedName, st *budgetState) {
 	for _, r := range st.refs.list() {
-		e.references.delete(referenceOf(st.budget, r.ref))
+		begun(&e.references, e.from.references.Edit).Delete(referenceOf(st.budget, r.ref))
 	}
 	if st.filed != nil {
-		e.changeByLabel().Delete(st.filed)
+		begun(&e.byLabel, e.from.byLabel.Edit).Delete(st.filed)
 	}
-	e.changeStates().Delete(name)
-	e.broken.delete(name)
-	e.entries.delete(name)
+	begun(&e.states, e.from.states.Edit).Delete(name)
 }
 
 // addBudget adds a budget and counts its pods.
-func (e *indexEdit) addBudget(name types.NamespacedName, b *policyv1.PodDisruptionBudget) []*corev1.Pod {
-	m, broken := e.compiler().matcher(b)
+func (e *indexEdit) addBudget(b *policyv1.PodDisruptionBudget) []*corev1.Pod {
+	m, broken := begun(&e.compile, newCompiler).matcher(b)
 	st := &budgetState{Object: b, matcher: m, broken: broken, filed: m.file(0)}
-	pods := e.podsCovered(m)
+	pods := e.from.podsOf(st)
 	var sum podSummer
 	for _, pod := range pods {
 		sum.add(pod)
 	}
 	st.podSums, st.refs = sum.podSums, newReferences(sum.refs.list)
 	for _, r := range sum.refs.list {
-		e.references.set(referenceOf(b, r.ref), struct{}{})
+		begun(&e.references, e.from.references.Edit).Set(referenceOf(b, r.ref), struct{}{})
 	}
 	if st.filed != nil {
-		e.changeByLabel().Put(st.filed)
+		begun(&e.byLabel, e.from.byLabel.Edit).Put(st.filed)
 	}
 	e.put(st)
-	if broken != nil {
-		e.broken.set(name, struct{}{})
-	}
-	e.noteEntries(name, b)
 	return pods
 }
 
-func (e *indexEdit) noteEntries(name types.NamespacedName, b *policyv1.PodDisruptionBudget) {
-	if len(b.Status.DisruptedPods) == 0 {
-		e.entries.delete(name)
-	} else if _, noted := e.entries.get(name); !noted {
-		e.entries.set(name, struct{}{})
+// pod takes in what became of a pod's name. It affects the budgets that cover the pod before or after, if anything changed
+// that they count: labels, readiness, deletion, controller; and the pod's own key if it has a plan of its own, or had one.
+//
+// Upstream plans one of these budgets only, whichever its cache returns first, and only those that
+// cover the new pod. With MatchUpstream every event of a pod names its budgets.
+func (e *indexEdit) pod(c persistent.Change[*corev1.Pod]) {
+	before, after := c.Only()
+	alike := before != nil && after != nil && countsAlike(before, after)
+	for _, pod := range slices.Concat(c.Before, c.After) {
+		covering := e.coveredBy(pod)
+		if c.Ambiguous() || hasDisruptionTarget(pod) || e.next.o.matchUpstream() && len(covering) > 1 {
+			e.affect(KeyOf(pod))
+		}
+		for _, st := range covering {
+			// The event about an entry of status.disruptedPods names the version of the pod.
+			if _, listed := st.budget.Status.DisruptedPods[pod.Name]; listed || !alike || e.next.o.matchUpstream() {
+				e.affect(KeyOf(st.budget))
+			}
+		}
 	}
-}
-
-// podsCovered are the pods that a budget covers, as they were before.
-func (e *indexEdit) podsCovered(m matcher) []*corev1.Pod {
-	return podsCovered(e.next.terms, &e.added, e.from.pods.unique.Find, m)
-}
-
-// pod takes in what became of a pod's name.
-func (e *indexEdit) pod(c change[*corev1.Pod]) {
-	e.affect(affectedByPod(e.next.o, c, e.coveredBy)...)
-	before, after := only(c.before), only(c.after)
-	if before != nil && after != nil && before.Spec.NodeName == after.Spec.NodeName && countsAlike(before, after) {
-		e.noteTarget(snapshot.KeyOf(after), after)
-		return
-	}
-	name := snapshot.KeyOf(slices.Concat(c.after, c.before)[0])
-	e.changeTerms(name, before, after)
-	e.noteTarget(name, after)
-	if before != nil && after != nil && sameCoverage(before, after) {
+	switch {
+	case alike:
+	case before != nil && after != nil && maps.Equal(before.Labels, after.Labels):
 		for _, st := range e.coveredBy(after) {
 			e.count(st, before, after)
 		}
-		return
-	}
-	if before != nil {
-		for _, st := range e.coveredBy(before) {
-			e.count(st, before, nil)
+	default:
+		if before != nil {
+			for _, st := range e.coveredBy(before) {
+				e.count(st, before, nil)
+			}
+		}
+		if after != nil {
+			for _, st := range e.coveredBy(after) {
+				e.count(st, nil, after)
+			}
 		}
 	}
-	if after != nil {
-		for _, st := range e.coveredBy(after) {
-			e.count(st, nil, after)
-		}
-	}
+}
+
+// countsAlike reports whether no budget counts the one pod of a name otherwise than the other.
+func countsAlike(a, b *corev1.Pod) bool {
+	return (a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil) &&
+		podstate.Ready(a) == podstate.Ready(b) &&
+		maps.Equal(a.Labels, b.Labels) &&
+		sameController(metav1.GetControllerOfNoCopy(a), metav1.GetControllerOfNoCopy(b))
+}
+
+func sameController(a, b *metav1.OwnerReference) bool {
+	return (a == nil) == (b == nil) && (a == nil || referenceKey(a) == referenceKey(b))
 }
 
 // count takes one pod out of the counts of a budget and another one in.
@@ -409,124 +407,17 @@ func (e *indexEdit) count(st *budgetState, before, after *corev1.Pod) {
 		if old != nil {
 			var last bool
 			if next.refs, last = next.refs.without(referenceKey(old), before.Name); last {
-				e.references.delete(referenceOf(st.budget, referenceKey(old)))
+				begun(&e.references, e.from.references.Edit).Delete(referenceOf(st.budget, referenceKey(old)))
 			}
 		}
 		if ref != nil {
 			var first bool
 			if next.refs, first = next.refs.with(referenceKey(ref), after.Name); first {
-				e.references.set(referenceOf(st.budget, referenceKey(ref)), struct{}{})
+				begun(&e.references, e.from.references.Edit).Set(referenceOf(st.budget, referenceKey(ref)), struct{}{})
 			}
 		}
 	}
 	e.put(&next)
-}
-
-func (e *indexEdit) changeTerms(name types.NamespacedName, before, after *corev1.Pod) {
-	var had, has []uint64
-	if before != nil {
-		had = e.next.terms.of(nil, before)
-	}
-	if after != nil {
-		has = e.next.terms.of(nil, after)
-	}
-	for _, term := range had {
-		if !slices.Contains(has, term) && e.added.any() {
-			e.added.delete(addedTerm{term, name})
-		}
-	}
-	for _, term := range has {
-		if !slices.Contains(had, term) {
-			e.added.set(addedTerm{term, name}, struct{}{})
-		}
-	}
-}
-
-func (e *indexEdit) noteTarget(name types.NamespacedName, pod *corev1.Pod) {
-	if pod == nil || !hasDisruptionTarget(pod) {
-		if e.targets.any() {
-			e.targets.delete(name)
-		}
-	} else if _, noted := e.targets.get(name); !noted {
-		e.targets.set(name, struct{}{})
-	}
-}
-
-// replicaSet notes under which Deployment it is found.
-func (e *indexEdit) replicaSet(c change[*appsv1.ReplicaSet]) {
-	e.placeReplicaSets(c.before, c.after, snapshotObject)
-}
-
-// answer notes it of one that was looked up.
-func (e *indexEdit) answer(c scaleChange) {
-	var before, after []*appsv1.ReplicaSet
-	if rs := answeredReplicaSet(c.key, c.before); rs != nil {
-		before = append(before, rs)
-	}
-	if rs := answeredReplicaSet(c.key, c.after); rs != nil {
-		after = append(after, rs)
-	}
-	e.placeReplicaSets(before, after, lookedUp)
-}
-
-func (e *indexEdit) placeReplicaSets(before, after []*appsv1.ReplicaSet, from origin) {
-	for _, rs := range before {
-		if at := placeOfReplicaSet(rs, from); at != nil {
-			e.replicaSets.delete(*at)
-		}
-	}
-	for _, rs := range after {
-		if at := placeOfReplicaSet(rs, from); at != nil {
-			e.replicaSets.set(*at, struct{}{})
-		}
-	}
-}
-
-// workload names the budgets that a workload's event concerns, given how many had the name before and after.
-func (e *indexEdit) workload(before, after int, c workloadChange) {
-	if c.counts() || before != after || before > 1 {
-		e.affect(e.budgetsOfControllers(c.name().Namespace, c.sources)...)
-	}
-}
-
-// budgetsOfControllers are the keys of the budgets that ask for a scale and cover a pod whose
-// controller it is.
-func (e *indexEdit) budgetsOfControllers(namespace string, sources []source) []Key {
-	var keys []Key
-	named := func(kind, name string, groups []string) {
-		from := budgetReference{namespace: namespace, kind: kind, name: name}
-		for r := range e.references.since(from) {
-			if r.namespace != namespace || r.kind != kind || r.name != name {
-				break
-			}
-			if !slices.Contains(groups, groupOf(r.apiVersion)) {
-				continue
-			}
-			if st := e.state(types.NamespacedName{Namespace: namespace, Name: r.budget}); st != nil {
-				keys = append(keys, scaleKeysOf([]*budgetState{st})...)
-			}
-		}
-		for _, same := range e.next.pods.doubles(namespace) {
-			for _, pod := range same {
-				if ref := metav1.GetControllerOfNoCopy(pod); ref != nil && names(ref, kind, name, groups...) {
-					keys = append(keys, scaleKeysOf(e.coveredBy(pod))...)
-				}
-			}
-		}
-	}
-	for _, src := range sources {
-		if !src.replicaSets {
-			named(src.kind, src.name, src.groups)
-			continue
-		}
-		for rs := range e.replicaSets.since(deploymentReplicaSet{namespace: namespace, deployment: src.name}) {
-			if rs.namespace != namespace || rs.deployment != src.name {
-				break
-			}
-			named(replicaSetKind, rs.replicaSet, appsGroups)
-		}
-	}
-	return keys
 }
 
 // time names the keys that the time from the one index to the next makes a difference for.
@@ -539,7 +430,7 @@ func (e *indexEdit) time() {
 	for key := range e.next.entries.All() {
 		st := e.next.states.Find(key)
 		for name, at := range st.budget.Status.DisruptedPods {
-			pod := e.next.pod(types.NamespacedName{Namespace: key.Namespace, Name: name})
+			pod := e.next.pods.Find(types.NamespacedName{Namespace: key.Namespace, Name: name})
 			if passed(at.Add(e.next.o.deletionTimeout())) || pod != nil && passed(pod.CreationTimestamp.Time) {
 				e.affect(budgetKey(key))
 				break
@@ -547,26 +438,12 @@ func (e *indexEdit) time() {
 		}
 	}
 	for key := range e.next.targets.All() {
-		c := podstate.Condition(e.next.pods.unique.Find(key), corev1.DisruptionTarget)
+		c := podstate.Condition(e.next.pods.Find(key), corev1.DisruptionTarget)
 		if passed(c.LastTransitionTime.Add(e.next.o.staleDisruptionTimeout())) {
-			e.affect(podKey(key))
+			e.affect(PodKey(key.Namespace, key.Name))
 		}
 	}
 }
-
-// arrangeAnew makes the parts of the index anew that have changed too much since they were made.
-func (x *Index) arrangeAnew(from *Index) {
-	// The terms hold the pods that they were made from.
-	if n := x.terms.added.Len(); x.pods.unique.Renewed(from.pods.unique) || n > fewAdded && n > len(x.terms.positions)/2 {
-		x.arrangeTerms()
-	}
-	if x.byLabel.Stale() {
-		x.arrangeByLabel()
-	}
-}
-
-// So few changes are not worth a pass over the others.
-const fewAdded = 4096
 
 // arrangeByLabel makes the index by labels of the budgets that are there now.
 func (x *Index) arrangeByLabel() {

@@ -1,6 +1,7 @@
 package disruption
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ func TestLongMessagesAreCut(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := web(budget(maxUnavailable("1")), 2, pods(2, 2, by("x/v1", "Y", "y"))...)
-			s.Scales = map[ScaleKey]Scale{{"x", "Y", ns, "y"}: {Err: tc.text}}
+			s.Answers = map[purekube.Need]purekube.Answer{scaleNeed("x", "Y", ns, "y"): {Err: errors.New(tc.text)}}
 			r, err := Plan(s, key("web"), tc.o)
 			require.ErrorContains(t, err, tc.text)
 			status := written(t, r)

@@ -1,6 +1,7 @@
 package disruption
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -9,12 +10,15 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
 )
 
 // verdict is what the oracle says about one budget.
@@ -134,7 +138,7 @@ func oracle(s Snapshot, b *policyv1.PodDisruptionBudget, o Options) verdict {
 
 func oracleScale(s Snapshot, covered []*corev1.Pod, o Options) (sum int64, failure string, needs int) {
 	scales := map[types.UID]int32{}
-	unknown := map[ScaleKey]bool{}
+	unknown := map[purekube.Need]bool{}
 	for _, p := range covered {
 		ref := metav1.GetControllerOf(p)
 		if ref == nil {
@@ -168,7 +172,7 @@ func oracleScale(s Snapshot, covered []*corev1.Pod, o Options) (sum int64, failu
 	return sum, failure, 0
 }
 
-func oracleFind(s Snapshot, namespace string, ref metav1.OwnerReference, o Options) (types.UID, int32, string, *ScaleKey) {
+func oracleFind(s Snapshot, namespace string, ref metav1.OwnerReference, o Options) (types.UID, int32, string, *purekube.Need) {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
 		return "", 0, err.Error(), nil
@@ -176,7 +180,7 @@ func oracleFind(s Snapshot, namespace string, ref metav1.OwnerReference, o Optio
 	is := func(o metav1.Object, name string, uid types.UID) bool {
 		return o.GetNamespace() == namespace && o.GetName() == name && o.GetUID() == uid
 	}
-	scaleOf := func(replicas *int32) int32 {
+	replicasOf := func(replicas *int32) int32 {
 		if replicas == nil {
 			return 1
 		}
@@ -186,7 +190,7 @@ func oracleFind(s Snapshot, namespace string, ref metav1.OwnerReference, o Optio
 	if ref.Kind == "ReplicationController" && gv.Group == "" {
 		for _, rc := range s.ReplicationControllers {
 			if is(rc, ref.Name, ref.UID) {
-				return rc.UID, scaleOf(rc.Spec.Replicas), "", nil
+				return rc.UID, replicasOf(rc.Spec.Replicas), "", nil
 			}
 		}
 	}
@@ -194,20 +198,18 @@ func oracleFind(s Snapshot, namespace string, ref metav1.OwnerReference, o Optio
 		replicaSets := s.ReplicaSets
 		if !o.matchUpstream() { // D-22
 			known := slices.ContainsFunc(replicaSets, func(rs *appsv1.ReplicaSet) bool { return is(rs, ref.Name, ref.UID) })
-			k := ScaleKey{"apps", "ReplicaSet", namespace, ref.Name}
-			answer, asked := s.Scales[k]
+			k := objectNeed(namespace, ref.Name)
+			answer, asked := oracleAnswer(s, k)
 			switch {
 			case known:
 			case !asked:
 				return "", 0, "", &k
-			case answer.Err != "":
-				return "", 0, answer.Err, nil
-			case answer.Found && answer.ReplicaSet == nil:
-				return "", 0, "the look-up of a ReplicaSet brought its scale and not the object", nil
-			case !answer.Found || answer.ReplicaSet.UID != ref.UID:
+			case answer.Err != nil:
+				return "", 0, answer.Err.Error(), nil
+			case answer.Object == nil || answer.Object.(*appsv1.ReplicaSet).UID != ref.UID:
 				return "", 0, "", nil
 			default:
-				replicaSets = []*appsv1.ReplicaSet{answer.ReplicaSet}
+				replicaSets = []*appsv1.ReplicaSet{answer.Object.(*appsv1.ReplicaSet)}
 			}
 		}
 		for _, rs := range replicaSets {
@@ -216,58 +218,58 @@ func oracleFind(s Snapshot, namespace string, ref metav1.OwnerReference, o Optio
 			}
 			owner := metav1.GetControllerOf(rs)
 			if owner == nil {
-				return rs.UID, scaleOf(rs.Spec.Replicas), "", nil
+				return rs.UID, replicasOf(rs.Spec.Replicas), "", nil
 			}
 			ogv, err := schema.ParseGroupVersion(owner.APIVersion)
 			if err != nil {
 				return "", 0, err.Error(), nil
 			}
 			if owner.Kind != "Deployment" {
-				return rs.UID, scaleOf(rs.Spec.Replicas), "", nil
+				return rs.UID, replicasOf(rs.Spec.Replicas), "", nil
 			}
 			real := ogv.Group == "apps" || ogv.Group == "extensions"
 			for _, d := range s.Deployments {
 				if is(d, owner.Name, owner.UID) && real {
-					return d.UID, scaleOf(d.Spec.Replicas), "", nil
+					return d.UID, replicasOf(d.Spec.Replicas), "", nil
 				}
 			}
 			if o.matchUpstream() {
 				break
 			}
 			if real { // D-22
-				k := ScaleKey{ogv.Group, "Deployment", namespace, owner.Name}
-				answer, asked := s.Scales[k]
+				k := scaleNeed(ogv.Group, "Deployment", namespace, owner.Name)
+				answer, asked := oracleAnswer(s, k)
 				switch {
 				case !asked:
 					return "", 0, "", &k
-				case answer.Err != "":
-					return "", 0, answer.Err, nil
-				case answer.Found && answer.UID == owner.UID:
-					return answer.UID, answer.Replicas, "", nil
+				case answer.Err != nil:
+					return "", 0, answer.Err.Error(), nil
+				case answer.Object != nil && answer.Object.(*autoscalingv1.Scale).UID == owner.UID:
+					return owner.UID, answer.Object.(*autoscalingv1.Scale).Spec.Replicas, "", nil
 				}
 			}
-			return rs.UID, scaleOf(rs.Spec.Replicas), "", nil
+			return rs.UID, replicasOf(rs.Spec.Replicas), "", nil
 		}
 	}
 	if ref.Kind == "StatefulSet" && apps {
 		for _, ss := range s.StatefulSets {
 			if is(ss, ref.Name, ref.UID) {
-				return ss.UID, scaleOf(ss.Spec.Replicas), "", nil
+				return ss.UID, replicasOf(ss.Spec.Replicas), "", nil
 			}
 		}
 	}
-	k := ScaleKey{gv.Group, ref.Kind, namespace, ref.Name}
-	scale, asked := s.Scales[k]
+	k := scaleNeed(gv.Group, ref.Kind, namespace, ref.Name)
+	answer, asked := oracleAnswer(s, k)
 	switch {
 	case !asked:
 		if why := oracleScaleless(s, ref, gv.Group); why != "" {
 			return "", 0, why, nil
 		}
 		return "", 0, "", &k
-	case scale.Err != "":
-		return "", 0, scale.Err, nil
-	case scale.Found && scale.UID == ref.UID:
-		return scale.UID, scale.Replicas, "", nil
+	case answer.Err != nil:
+		return "", 0, answer.Err.Error(), nil
+	case answer.Object != nil && answer.Object.(*autoscalingv1.Scale).UID == ref.UID:
+		return ref.UID, answer.Object.(*autoscalingv1.Scale).Spec.Replicas, "", nil
 	}
 	return "", 0, "", nil
 }
@@ -283,10 +285,31 @@ func oracleScaleless(s Snapshot, ref metav1.OwnerReference, group string) string
 	}
 	workload := slices.Contains([]string{"apps", "extensions", ""}, group) &&
 		slices.Contains([]string{"ReplicaSet", "Deployment", "StatefulSet", "ReplicationController"}, ref.Kind)
-	for _, k := range slices.SortedFunc(maps.Keys(s.Scales), compareScaleKeys) {
-		if k.Kind == ref.Kind && k.Group == group && !workload && strings.HasSuffix(s.Scales[k].Err, none) {
-			return s.Scales[k].Err
+	for _, n := range sortedNeeds(s.Answers) {
+		if err := s.Answers[n].Err; err != nil && n.Kind == ref.Kind && groupOf(n.APIVersion) == group && n.Subresource != "" &&
+			!workload && strings.HasSuffix(err.Error(), none) {
+			return err.Error()
 		}
 	}
 	return ""
+}
+
+// sortedNeeds are the needs by namespace, name and the rest.
+func sortedNeeds(answers map[purekube.Need]purekube.Answer) []purekube.Need {
+	return slices.SortedFunc(maps.Keys(answers), func(a, b purekube.Need) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Subresource, b.Subresource), cmp.Compare(a.APIVersion, b.APIVersion))
+	})
+}
+
+// oracleAnswer is the answer to a look-up, whatever its version.
+func oracleAnswer(s Snapshot, need purekube.Need) (purekube.Answer, bool) {
+	for _, n := range sortedNeeds(s.Answers) {
+		same := n
+		same.APIVersion = need.APIVersion
+		if same == need && groupOf(n.APIVersion) == groupOf(need.APIVersion) {
+			return s.Answers[n], true
+		}
+	}
+	return purekube.Answer{}, false
 }

@@ -25,23 +25,23 @@ func AllowedAtFullHealth(spec policyv1.PodDisruptionBudgetSpec, replicas int32, 
 
 // outlook is whether no healthy pod can ever be evicted, and how many more healthy pods it takes
 // until one can (see [Explanation]).
-func (t *podCount) outlook(d decision, c Counts, w *workloads, o Options) (never bool, shortfall int32) {
-	spec := &t.budget.Spec
+func (p *podCount) outlook(d decision, c Counts, w *workloads, o Options) (never bool, shortfall int32) {
+	spec := &p.budget.Spec
 	if c.DisruptionsAllowed > 0 {
 		return false, 0
 	}
-	hopeless := t.broken == nil && forbidsAtAnyScale(spec, o)
+	hopeless := p.broken == nil && forbidsAtAnyScale(spec, o)
 	neither := spec.MaxUnavailable == nil && spec.MinAvailable == nil
-	if len(d.needs) > 0 || d.failure != nil || neither || t.pods == 0 && hopeless {
+	if len(d.needs) > 0 || d.failure != nil || neither || p.pods == 0 && hopeless {
 		return hopeless, 0
 	}
 	if scaleDecides(spec) && c.ExpectedPods <= 0 {
 		// A controller may be scaled up. Pods without a controller are never expected.
-		return hopeless || t.pods > 0 && len(t.references()) == 0, 0
+		return hopeless || p.pods > 0 && len(p.references()) == 0, 0
 	}
-	if t.pods > 0 {
-		wanted, known := t.wanted(w)
-		never = known && max(wanted, int64(t.pods)) <= int64(c.DesiredHealthy)
+	if p.pods > 0 {
+		wanted, known := p.wanted(w)
+		never = known && max(wanted, int64(p.pods)) <= int64(c.DesiredHealthy)
 	}
 	if hopeless && never {
 		return true, 0
@@ -51,10 +51,10 @@ func (t *podCount) outlook(d decision, c Counts, w *workloads, o Options) (never
 
 // wanted is how many pods there are once every controller has as many as it wants. It is not known
 // where a scale is not.
-func (t *podCount) wanted(w *workloads) (pods int64, known bool) {
-	x := t.expect(w)
-	pods = x.sum + int64(t.unmanaged)
-	for _, r := range t.references() {
+func (p *podCount) wanted(w *workloads) (pods int64, known bool) {
+	x := p.expect(w)
+	pods = x.sum + int64(p.unmanaged)
+	for _, r := range p.references() {
 		// A Deployment has the pods that it wants through its ReplicaSets. A pod that names the Deployment itself is
 		// none of these: it is there beside them.
 		if r.ref.Kind == deploymentKind && appsGroup(groupOf(r.ref.APIVersion)) {

@@ -62,17 +62,3 @@ func TestOwnerThatAPathCanHoldIsANeed(t *testing.T) {
 		require.Equal(t, []purekube.Need{{APIVersion: "example.com/v1", Kind: "Game", Namespace: ns, Name: name, Subresource: "scale"}}, r.Needs)
 	}
 }
-
-// Whether the pods of such an owner come back is not known, and nobody can ask.
-func TestDrainAsksForNoOwnerThatNoPathCanHold(t *testing.T) {
-	for _, kind := range []string{"ReplicaSet", "Game"} {
-		s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("1"))}}
-		for _, p := range pods(2, 2, by("apps/v1", kind, "../db")) {
-			p.Spec.NodeName = "n"
-			s.Pods = append(s.Pods, p)
-		}
-		d, _ := NewIndex(s, Options{}).DrainNode("n", DrainOptions{})
-		require.Len(t, d.Refused, 1, "one goes, and none comes back")
-		require.Empty(t, d.Needs)
-	}
-}

@@ -36,17 +36,8 @@ import (
 //
 // The error joins one [purekube.ObjectError] for each problem that the key's decision rests on, and
 // one for each kind of which the snapshot holds nil pointers or objects without a name.
-func Plan(s Snapshot, key Key, o Options) (Result, error) {
-	if err := o.err(); err != nil {
-		return Result{}, err
-	}
-	switch key.Kind {
-	case BudgetKey:
-		return arrange(s.in(key.Namespace), o, oneBudget(key.object())).Plan(key)
-	case PodKey:
-		return arrange(s.in(key.Namespace), o, noBudget).Plan(key)
-	}
-	return Result{}, nil
+func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) {
+	return arrange(s, o, onlyBudget(key)).Plan(key)
 }
 
 // PlanAll plans all budgets and pods. It returns the outcomes of those that have something to say,
@@ -58,7 +49,7 @@ func Plan(s Snapshot, key Key, o Options) (Result, error) {
 func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return arrange(s, o, everyBudget).PlanAll() }
 
 // appendOutcome appends what has something to say.
-func appendOutcome(outcomes []Outcome, key Key, r Result, problems snapshot.Problems) []Outcome {
+func appendOutcome(outcomes []Outcome, key purekube.Key, r Result, problems snapshot.Problems) []Outcome {
 	err := problems.Err()
 	if r.Empty() && err == nil {
 		return outcomes
@@ -67,16 +58,16 @@ func appendOutcome(outcomes []Outcome, key Key, r Result, problems snapshot.Prob
 }
 
 // appendDuplicates appends an outcome for each key that cannot be planned, since two objects have it.
-func appendDuplicates(outcomes []Outcome, kind Kind, duplicates []*purekube.ObjectError) []Outcome {
+func appendDuplicates(outcomes []Outcome, duplicates []*purekube.ObjectError) []Outcome {
 	for _, e := range duplicates {
 		var problems snapshot.Problems
 		problems.Add(e)
-		outcomes = appendOutcome(outcomes, Key{Kind: kind, Namespace: e.Namespace, Name: e.Name}, Result{}, problems)
+		outcomes = appendOutcome(outcomes, keyOfProblem(e), Result{}, problems)
 	}
 	return outcomes
 }
 
-// place is what a problem is about.
-type place struct{ kind, namespace, name string }
-
-func placeOf(e *purekube.ObjectError) place { return place{e.Kind, e.Namespace, e.Name} }
+// keyOfProblem names what a problem is about.
+func keyOfProblem(e *purekube.ObjectError) purekube.Key {
+	return purekube.Key{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
+}

@@ -42,48 +42,48 @@ type podCount struct {
 
 // count is what the pods of a budget come to now.
 func (x *Index) count(st *budgetState) *podCount {
-	t := &podCount{
+	p := &podCount{
 		budget: st.budget, broken: st.broken,
-		pods: st.podSums.pods, healthy: st.ready, unmanaged: st.unmanaged, of: st.refs, memo: st.refs.memo, unnamed: x.pods.unnamed(st.budget.Namespace),
+		pods: st.podSums.pods, healthy: st.ready, unmanaged: st.unmanaged, of: st.refs, memo: st.refs.memo, unnamed: x.pods.Unnamed(st.budget.Namespace),
 	}
 	if st.selector == nil {
-		return t
+		return p
 	}
 	for name := range st.budget.Status.DisruptedPods {
-		pod := x.pod(types.NamespacedName{Namespace: st.budget.Namespace, Name: name})
+		pod := x.pods.Find(types.NamespacedName{Namespace: st.budget.Namespace, Name: name})
 		if pod == nil || !st.covers(pod) {
 			continue
 		}
 		e, at, until := entryOf(pod, st.budget.Status.DisruptedPods, x.time, x.o)
 		switch e {
 		case keptEntry:
-			t.keep(name, at, until)
+			p.keep(name, at, until)
 			if until.After(x.time) && podstate.Ready(pod) {
-				t.healthy--
+				p.healthy--
 			}
 		case overdueEntry:
-			t.overdue = append(t.overdue, pod)
+			p.overdue = append(p.overdue, pod)
 		case noEntry:
 		}
 	}
-	for _, same := range x.pods.doubles(st.budget.Namespace) {
+	for _, same := range x.pods.AmbiguousIn(st.budget.Namespace) {
 		for _, pod := range same {
 			if st.covers(pod) {
-				ambiguous := referenceList{list: t.references()}
-				t.memo = nil
-				t.addAmbiguous(pod, &ambiguous, x.time, x.o)
-				t.refs = ambiguous.list
+				ambiguous := referenceList{list: p.references()}
+				p.memo = nil
+				p.addAmbiguous(pod, &ambiguous, x.time, x.o)
+				p.refs = ambiguous.list
 			}
 		}
 	}
-	t.namePods = func() []reference {
+	p.namePods = func() []reference {
 		var named referenceList
 		for _, pod := range x.podsOf(st) {
 			if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 				named.add(ref, pod.Name)
 			}
 		}
-		for _, same := range x.pods.doubles(st.budget.Namespace) {
+		for _, same := range x.pods.AmbiguousIn(st.budget.Namespace) {
 			for _, pod := range same {
 				if ref := metav1.GetControllerOfNoCopy(pod); ref != nil && st.covers(pod) {
 					named.add(ref, pod.Name)
@@ -92,46 +92,46 @@ func (x *Index) count(st *budgetState) *podCount {
 		}
 		return named.list
 	}
-	return t
+	return p
 }
 
 // references are those of all pods, in no particular order.
-func (t *podCount) references() []reference {
-	if t.refs == nil {
-		t.refs = t.of.list()
+func (p *podCount) references() []reference {
+	if p.refs == nil {
+		p.refs = p.of.list()
 	}
-	return t.refs
+	return p.refs
 }
 
 // addAmbiguous counts a pod whose name another object in the snapshot has too. Which of them
 // is real cannot be known, so there is one pod, which is not healthy, and the controllers of
 // both are expected to have their replicas.
-func (t *podCount) addAmbiguous(pod *corev1.Pod, refs *referenceList, now time.Time, o Options) {
+func (p *podCount) addAmbiguous(pod *corev1.Pod, refs *referenceList, now time.Time, o Options) {
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 		refs.add(ref, pod.Name)
 	} else {
-		t.unmanaged++
+		p.unmanaged++
 	}
-	if t.ambiguous[pod.Name] {
+	if p.ambiguous[pod.Name] {
 		return
 	}
-	if t.ambiguous == nil {
-		t.ambiguous = map[string]bool{}
+	if p.ambiguous == nil {
+		p.ambiguous = map[string]bool{}
 	}
-	t.ambiguous[pod.Name] = true
-	t.pods++
-	if at, listed := t.budget.Status.DisruptedPods[pod.Name]; listed && at.Add(o.deletionTimeout()).After(now) {
-		t.keep(pod.Name, at, at.Add(o.deletionTimeout()))
+	p.ambiguous[pod.Name] = true
+	p.pods++
+	if at, listed := p.budget.Status.DisruptedPods[pod.Name]; listed && at.Add(o.deletionTimeout()).After(now) {
+		p.keep(pod.Name, at, at.Add(o.deletionTimeout()))
 	}
 }
 
-func (t *podCount) keep(name string, at metav1.Time, until time.Time) {
-	if t.disrupted == nil {
-		t.disrupted = map[string]metav1.Time{}
+func (p *podCount) keep(name string, at metav1.Time, until time.Time) {
+	if p.disrupted == nil {
+		p.disrupted = map[string]metav1.Time{}
 	}
-	t.disrupted[name] = at
-	if t.recheck.IsZero() || until.Before(t.recheck) {
-		t.recheck = until
+	p.disrupted[name] = at
+	if p.recheck.IsZero() || until.Before(p.recheck) {
+		p.recheck = until
 	}
 }
 
@@ -148,53 +148,53 @@ type expectation struct {
 
 // expect adds up the scales of the distinct controllers of the pods (upstream:
 // getExpectedScale).
-func (t *podCount) expect(w *workloads) expectation {
-	if t.onController != nil {
-		return t.expectInOrder(w)
+func (p *podCount) expect(w *workloads) expectation {
+	if p.onController != nil {
+		return p.expectInOrder(w)
 	}
-	if t.memo != nil {
-		return t.memo.wanted(w, func() *wantedScale {
-			if sum := newScaleSum(w, t.budget.Namespace, t.references()); sum != nil {
+	if p.memo != nil {
+		return p.memo.wanted(w, func() *wantedScale {
+			if sum := newScaleSum(w, p.budget.Namespace, p.references()); sum != nil {
 				return sum.wanted()
 			}
-			return &wantedScale{by: w, expectation: t.expectInOrder(w)}
+			return &wantedScale{by: w, expectation: p.expectInOrder(w)}
 		})
 	}
-	if scales := t.scalesOfFound(w); scales != nil {
+	if scales := p.scalesOfFound(w); scales != nil {
 		return expectation{sum: w.o.sum(scales)}
 	}
-	return t.expectInOrder(w)
+	return p.expectInOrder(w)
 }
 
 // expectInOrder is for references that are not all found, or that are alike: it matters which pods name them.
-func (t *podCount) expectInOrder(w *workloads) expectation {
-	if slices.ContainsFunc(t.references(), func(r reference) bool { return r.pod == "" }) {
-		t.refs = t.namePods()
+func (p *podCount) expectInOrder(w *workloads) expectation {
+	if slices.ContainsFunc(p.references(), func(r reference) bool { return r.pod == "" }) {
+		p.refs = p.namePods()
 	}
-	slices.SortFunc(t.refs, func(a, b reference) int {
+	slices.SortFunc(p.refs, func(a, b reference) int {
 		return cmp.Or(cmp.Compare(a.pod, b.pod), compareReferences(a.ref, b.ref))
 	})
 	var x expectation
 	scales := map[types.UID]int32{}
-	asked := map[ScaleKey]int{}
-	for _, r := range t.refs {
+	asked := map[lookup]int{}
+	for _, r := range p.refs {
 		// Nothing is looked up for a UID that is counted already. A ReplicaSet's UID never
 		// is, if a Deployment stands for it: each of them is looked up and finds the same.
 		if _, counted := scales[r.ref.UID]; counted {
 			continue
 		}
-		a := w.controllerOf(t.budget.Namespace, &r.ref)
-		if t.onController != nil {
-			t.onController(r, a)
+		a := w.controllerOf(p.budget.Namespace, &r.ref)
+		if p.onController != nil {
+			p.onController(r, a)
 		}
 		switch {
 		case a.found.kind != "":
 			scales[a.found.id()] = a.found.scale
 		case x.problem != nil:
 		case a.need != nil:
-			at, known := asked[ScaleKeyOf(*a.need)]
+			at, known := asked[lookupOf(*a.need).unversioned()]
 			if !known {
-				asked[ScaleKeyOf(*a.need)] = len(x.needs)
+				asked[lookupOf(*a.need).unversioned()] = len(x.needs)
 				x.needs = append(x.needs, *a.need)
 			} else if a.need.APIVersion < x.needs[at].APIVersion {
 				// A scale has no version: one look-up serves all of them.
@@ -204,7 +204,7 @@ func (t *podCount) expectInOrder(w *workloads) expectation {
 			x.problem = a.problem
 		default:
 			x.problem = &purekube.ObjectError{
-				Kind: podKind, Namespace: t.budget.Namespace, Name: r.pod, Field: "metadata.ownerReferences",
+				Kind: podKind, Namespace: p.budget.Namespace, Name: r.pod, Field: "metadata.ownerReferences",
 				Err: fmt.Errorf("found no controllers for pod %q", r.pod),
 			}
 		}
@@ -218,13 +218,13 @@ func (t *podCount) expectInOrder(w *workloads) expectation {
 
 // scalesOfFound are the scales if the order of the pods does not matter: all controllers are found, and no
 // two of them are told apart by anything but their UID. It is nil otherwise.
-func (t *podCount) scalesOfFound(w *workloads) map[types.UID]int32 {
-	refs := t.references()
+func (p *podCount) scalesOfFound(w *workloads) map[types.UID]int32 {
+	refs := p.references()
 	uids := make(map[types.UID]bool, len(refs))
 	scales := make(map[types.UID]int32, len(refs))
 	for i := range refs {
 		ref := &refs[i].ref
-		a := w.controllerOf(t.budget.Namespace, ref)
+		a := w.controllerOf(p.budget.Namespace, ref)
 		known, counted := scales[a.found.id()]
 		if a.found.kind == "" || uids[ref.UID] || counted && known != a.found.scale {
 			return nil
@@ -244,10 +244,10 @@ func (c controller) id() types.UID {
 }
 
 // ambiguities are the pods that could not be counted for sure.
-func (t *podCount) ambiguities() []*purekube.ObjectError {
+func (p *podCount) ambiguities() []*purekube.ObjectError {
 	var found []*purekube.ObjectError
-	for _, name := range slices.Sorted(maps.Keys(t.ambiguous)) {
-		found = append(found, snapshot.DuplicateError(podKind, types.NamespacedName{Namespace: t.budget.Namespace, Name: name}))
+	for _, name := range slices.Sorted(maps.Keys(p.ambiguous)) {
+		found = append(found, snapshot.DuplicateError(podKind, types.NamespacedName{Namespace: p.budget.Namespace, Name: name}))
 	}
 	return found
 }

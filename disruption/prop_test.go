@@ -122,9 +122,9 @@ func TestPropOrderDoesNotMatter(t *testing.T) {
 			if p == nil {
 				continue
 			}
-			for _, o.Recompute = range []bool{false, true} {
-				one, err := CheckEviction(s, snapshot.KeyOf(p), o)
-				two, err2 := CheckEviction(again, snapshot.KeyOf(p), o)
+			for _, by := range []Status{AsWritten, Recomputed} {
+				one, err := CheckEviction(s, snapshot.KeyOf(p), by, o)
+				two, err2 := CheckEviction(again, snapshot.KeyOf(p), by, o)
 				if diff := cmp.Diff(one, two) + cmp.Diff(err, err2, errorText); diff != "" {
 					return fmt.Errorf("Evict: %s", diff)
 				}
@@ -155,16 +155,15 @@ func TestPropInputsAreLeftAlone(t *testing.T) {
 				}
 			}
 		}
-		for _, p := range s.Pods {
+		for i, p := range s.Pods {
 			if p != nil {
 				r, _ := Plan(s, KeyOf(p), o)
-				o.Recompute = !o.Recompute
-				e, _ := CheckEviction(s, snapshot.KeyOf(p), o)
+				e, _ := CheckEviction(s, snapshot.KeyOf(p), []Status{AsWritten, Recomputed}[i%2], o)
 				_, err := BudgetsFor(s.Budgets, p)
-				results = append(results, r, e, AffectedByPod(s, nil, p, o), err)
+				results = append(results, r, e, affectedBy(s, Snapshot{}, ofPod(p), o), err)
 			}
 		}
-		if diff := cmp.Diff(before, s, cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(before, s, cmpopts.EquateEmpty(), errorText); diff != "" {
 			return fmt.Errorf("the snapshot was written to: %s", diff)
 		}
 		if shared := aliasing.Shared(s, results); len(shared) > 0 {
@@ -177,7 +176,7 @@ func TestPropInputsAreLeftAlone(t *testing.T) {
 // PlanAll finds pods through the index, Plan tries each.
 func TestPropPlanAllIsPlanForEach(t *testing.T) {
 	forEachSnapshot(t, 300, true, func(g generator, s Snapshot, o Options) error {
-		all := map[Key]Outcome{}
+		all := map[purekube.Key]Outcome{}
 		outcomes, _ := PlanAll(s, o)
 		for _, out := range outcomes {
 			all[out.Key] = out
@@ -200,8 +199,8 @@ func TestPropPlanAllIsPlanForEach(t *testing.T) {
 }
 
 // keysOf are the keys of all objects that have plans of their own, those that are there twice included.
-func keysOf(s Snapshot) []Key {
-	var keys []Key
+func keysOf(s Snapshot) []purekube.Key {
+	var keys []purekube.Key
 	for _, b := range s.Budgets {
 		if b != nil {
 			keys = append(keys, KeyOf(b))
@@ -221,7 +220,7 @@ func TestPropConverges(t *testing.T) {
 		s = deepCopy(s)
 		// An answer can bring up another question: a ReplicaSet names its Deployment.
 		for range 6 {
-			known := maps.Clone(s.Scales)
+			known := maps.Clone(s.Answers)
 			outcomes, _ := PlanAll(s, o)
 			for _, out := range outcomes {
 				if len(out.Result.Needs) > 0 && len(out.Result.Actions)+len(out.Result.Events) > 0 {
@@ -231,15 +230,19 @@ func TestPropConverges(t *testing.T) {
 					return fmt.Errorf("%v: look again in the past", out.Key)
 				}
 				for _, n := range out.Result.Needs {
-					if _, answered := known[ScaleKeyOf(n)]; answered {
+					if _, answered := known[n]; answered {
 						return fmt.Errorf("%v: asked again for %v", out.Key, n)
 					}
-					answer := Scale{Found: !g.in(4), UID: g.uid(n.Kind, n.Name), Replicas: g.Int32N(9)}
-					if n.Subresource == "" && answer.Found {
-						answer = Scale{Found: true, ReplicaSet: g.replicaSet(meta(n.Name))}
-						answer.ReplicaSet.UID = g.uid(n.Kind, n.Name)
+					answer := scaleOf(g.uid(n.Kind, n.Name), g.Int32N(9))
+					switch {
+					case g.in(4):
+						answer = purekube.Answer{}
+					case n.Subresource == "":
+						rs := g.replicaSet(meta(n.Name))
+						rs.UID = g.uid(n.Kind, n.Name)
+						answer = purekube.Answer{Object: rs}
 					}
-					s.Scales[ScaleKeyOf(n)] = answer
+					s.Answers[n] = answer
 				}
 				for _, a := range out.Result.Actions {
 					carryOut(s, a)
@@ -275,7 +278,7 @@ func TestPropD22_AWorkloadThatIsLeftOutCostsALookUp(t *testing.T) {
 			return nil
 		}
 		// Scales of the kinds that the snapshot holds would contradict its objects.
-		maps.DeleteFunc(s.Scales, func(k ScaleKey, _ Scale) bool { return k.Kind != "Cluster" && k.Kind != "Node" })
+		maps.DeleteFunc(s.Answers, func(k purekube.Need, _ purekube.Answer) bool { return k.Kind != "Cluster" && k.Kind != "Node" })
 		part := s
 		part.ReplicaSets = some(g, s.ReplicaSets)
 		part.Deployments = some(g, s.Deployments)
@@ -309,8 +312,8 @@ func some[T any](g generator, objects []T) []T {
 }
 
 // planWithAnswers looks up each need in the cluster until there is none.
-func planWithAnswers(s, cluster Snapshot, key Key, o Options, asked map[string]int) (Result, error) {
-	s.Scales = maps.Clone(s.Scales)
+func planWithAnswers(s, cluster Snapshot, key purekube.Key, o Options, asked map[string]int) (Result, error) {
+	s.Answers = maps.Clone(s.Answers)
 	for range 10 {
 		r, err := Plan(s, key, o)
 		if len(r.Needs) == 0 {
@@ -320,23 +323,23 @@ func planWithAnswers(s, cluster Snapshot, key Key, o Options, asked map[string]i
 			if asked != nil {
 				asked[n.Kind+"/"+n.Subresource]++
 			}
-			s.Scales[ScaleKeyOf(n)] = lookUp(cluster, n)
+			s.Answers[n] = lookUp(cluster, n)
 		}
 	}
 	return Result{}, fmt.Errorf("%s: needs without end", key)
 }
 
 // lookUp answers a need as an API server that holds these objects would.
-func lookUp(cluster Snapshot, n purekube.Need) Scale {
-	replicas := func(o metav1.Object, replicas *int32) Scale {
-		return Scale{Found: true, UID: o.GetUID(), Replicas: ptr.Deref(replicas, 1)}
+func lookUp(cluster Snapshot, n purekube.Need) purekube.Answer {
+	replicas := func(o metav1.Object, replicas *int32) purekube.Answer {
+		return scaleOf(o.GetUID(), ptr.Deref(replicas, 1))
 	}
 	is := func(o metav1.Object) bool { return o.GetNamespace() == n.Namespace && o.GetName() == n.Name }
 	switch {
 	case n.Kind == "ReplicaSet" && n.Subresource == "":
 		for _, rs := range cluster.ReplicaSets {
 			if is(rs) {
-				return Scale{Found: true, ReplicaSet: rs}
+				return purekube.Answer{Object: rs}
 			}
 		}
 	case n.Kind == "Deployment":
@@ -358,7 +361,8 @@ func lookUp(cluster Snapshot, n purekube.Need) Scale {
 			}
 		}
 	}
-	return cluster.Scales[ScaleKeyOf(n)]
+	answer, _ := newAnswers(cluster.Answers).find(lookupOf(n))
+	return answer
 }
 
 // carryOut puts what an action writes into the snapshot, in the place of the object that it was
@@ -385,7 +389,6 @@ func carryOut(s Snapshot, a Action) {
 func TestPropNeverMoreThanThereIs(t *testing.T) {
 	evictions := 0
 	forEachSnapshot(t, 300, true, func(g generator, s Snapshot, o Options) error {
-		o.Recompute = true
 		outcomes, _ := PlanAll(s, o)
 		for _, out := range outcomes {
 			for _, a := range out.Result.Actions {
@@ -403,7 +406,7 @@ func TestPropNeverMoreThanThereIs(t *testing.T) {
 			if p == nil || p.CreationTimestamp.After(s.Now) {
 				continue
 			}
-			e, _ := CheckEviction(s, snapshot.KeyOf(p), o)
+			e, _ := CheckEviction(s, snapshot.KeyOf(p), Recomputed, o)
 			if (e.Update != nil) != (e.Verdict == AllowedWithinBudget) {
 				return fmt.Errorf("%s: %+v", p.Name, e)
 			}
@@ -419,9 +422,9 @@ func TestPropNeverMoreThanThereIs(t *testing.T) {
 				}
 			}
 			after, _ := Explain(next, budgetKey(e.Budget), o)
-			healthy := slices.ContainsFunc(before.Pods, func(ph PodHealth) bool { return ph.Name == p.Name && ph.Health == Healthy })
-			if healthy && after.Computed.DisruptionsAllowed != before.Computed.DisruptionsAllowed-1 {
-				return fmt.Errorf("%s: %d could go before, %d can after", p.Name, before.Computed.DisruptionsAllowed, after.Computed.DisruptionsAllowed)
+			healthy := slices.ContainsFunc(before.Budget.Pods, func(ph PodHealth) bool { return ph.Name == p.Name && ph.Health == Healthy })
+			if healthy && after.Budget.Computed.DisruptionsAllowed != before.Budget.Computed.DisruptionsAllowed-1 {
+				return fmt.Errorf("%s: %d could go before, %d can after", p.Name, before.Budget.Computed.DisruptionsAllowed, after.Budget.Computed.DisruptionsAllowed)
 			}
 		}
 		return nil

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
@@ -19,65 +20,65 @@ type Code string
 
 // The first reason of a budget's [Explanation] is one of these.
 const (
-	// SomeAllowed: more pods are healthy than have to be.
+	// ReasonDisruptionsAllowed: more pods are healthy than have to be.
 	ReasonDisruptionsAllowed Code = "DisruptionsAllowed"
-	// TooFewHealthy: no more pods are healthy than have to be.
+	// ReasonInsufficientPods: no more pods are healthy than have to be.
 	ReasonInsufficientPods Code = "InsufficientPods"
-	// NeverAllowed: no healthy pod could be evicted even with every pod healthy.
+	// ReasonNeverAllowed: no healthy pod could be evicted even with every pod healthy.
 	ReasonNeverAllowed Code = "NeverAllowed"
-	// NoPods: the budget covers no pod.
+	// ReasonNoPods: the budget covers no pod.
 	ReasonNoPods Code = "NoPods"
-	// NoPodsExpected: the controllers of the pods are scaled to zero.
+	// ReasonNoPodsExpected: the controllers of the pods are scaled to zero.
 	ReasonNoPodsExpected Code = "NoPodsExpected"
-	// NotComputed: the status cannot be computed, and allows nothing.
+	// ReasonSyncFailed: the status cannot be computed, and allows nothing.
 	ReasonSyncFailed Code = "SyncFailed"
-	// ScalesNotKnown: the snapshot does not hold the scale of some controllers; see Needs.
+	// ReasonScalesNotKnown: the snapshot does not hold the scale of some controllers; see Needs.
 	ReasonScalesNotKnown Code = "ScalesNotKnown"
 )
 
 // The other reasons of a budget's [Explanation], in this order, each sorted by name.
 const (
-	// StatusOutdated: the status in the snapshot says something else.
+	// ReasonStatusOutdated: the status in the snapshot says something else.
 	ReasonStatusOutdated Code = "StatusOutdated"
-	// ControllerNotFound: pods name a controller that does not exist.
+	// ReasonControllerNotFound: pods name a controller that does not exist.
 	ReasonControllerNotFound Code = "ControllerNotFound"
-	// ScaleNotKnown: the scale of this controller has to be looked up.
+	// ReasonScaleNotKnown: the scale of this controller has to be looked up.
 	ReasonScaleNotKnown Code = "ScaleNotKnown"
-	// ScaleNotAvailable: looking up the scale of this controller failed, or it cannot be used.
+	// ReasonScaleNotAvailable: looking up the scale of this controller failed, or it cannot be used.
 	ReasonScaleNotAvailable Code = "ScaleNotAvailable"
-	// PodNotReady: the pod is not healthy.
+	// ReasonPodNotReady: the pod is not healthy.
 	ReasonPodNotReady Code = "PodNotReady"
-	// PodBeingDeleted: the pod does not count as healthy.
+	// ReasonPodBeingDeleted: the pod does not count as healthy.
 	ReasonPodBeingDeleted Code = "PodBeingDeleted"
-	// PodBeingEvicted: the pod does not count as healthy.
+	// ReasonPodBeingEvicted: the pod does not count as healthy.
 	ReasonPodBeingEvicted Code = "PodBeingEvicted"
-	// PodAmbiguous: the snapshot holds two pods of that name.
+	// ReasonPodAmbiguous: the snapshot holds two pods of that name.
 	ReasonPodAmbiguous Code = "PodAmbiguous"
-	// PodUnmanaged: the pod has no controller. It counts as healthy and is not expected.
+	// ReasonPodUnmanaged: the pod has no controller. It counts as healthy and is not expected.
 	ReasonPodUnmanaged Code = "PodUnmanaged"
 )
 
 // The reasons of a pod's [Explanation]: one of the first four, and one of the last three.
 const (
-	// NoDisruptionTarget: there is no condition that could be out of date.
+	// ReasonNoDisruptionTarget: there is no condition that could be out of date.
 	ReasonNoDisruptionTarget Code = "NoDisruptionTarget"
-	// DisruptionTargetInUse: the condition DisruptionTarget is True, and rightly so: the pod is being deleted
+	// ReasonDisruptionTargetInUse: the condition DisruptionTarget is True, and rightly so: the pod is being deleted
 	// or has ended, or the kubelet set it.
 	ReasonDisruptionTargetInUse Code = "DisruptionTargetInUse"
-	// DisruptionTargetRecent: the pod may be deleted any moment.
+	// ReasonDisruptionTargetRecent: the pod may be deleted any moment.
 	ReasonDisruptionTargetRecent Code = "DisruptionTargetRecent"
-	// DisruptionTargetStale: the pod was to be deleted and was not.
+	// ReasonDisruptionTargetStale: the pod was to be deleted and was not.
 	ReasonDisruptionTargetStale Code = "DisruptionTargetStale"
-	// NoBudget: no budget covers the pod.
+	// ReasonNoPodDisruptionBudget: no budget covers the pod.
 	ReasonNoPodDisruptionBudget Code = "NoPodDisruptionBudget"
-	// OneBudget: a budget covers the pod.
+	// ReasonPodDisruptionBudget: a budget covers the pod.
 	ReasonPodDisruptionBudget Code = "PodDisruptionBudget"
-	// MultipleBudgets: more than one budget covers the pod, so that it cannot be evicted.
+	// ReasonMultiplePodDisruptionBudgets: more than one budget covers the pod, so that it cannot be evicted.
 	ReasonMultiplePodDisruptionBudgets Code = "MultiplePodDisruptionBudgets"
 )
 
 // conclusion is the first reason of a budget.
-func (e *Explanation) conclusion(neither bool) Reason {
+func (e *BudgetExplanation) conclusion(neither bool) Reason {
 	say := func(code Code, format string, args ...any) Reason {
 		return Reason{Code: code, Message: fmt.Sprintf(format, args...)}
 	}
@@ -104,10 +105,10 @@ func (e *Explanation) conclusion(neither bool) Reason {
 }
 
 // reasons are all of a budget.
-func (e *Explanation) reasons(neither bool) []Reason {
-	all := []Reason{e.conclusion(neither)}
+func (e *BudgetExplanation) reasons(b *policyv1.PodDisruptionBudget) []Reason {
+	all := []Reason{e.conclusion(b.Spec.MaxUnavailable == nil && b.Spec.MinAvailable == nil)}
 	in := func(name string) types.NamespacedName {
-		return types.NamespacedName{Namespace: e.Key.Namespace, Name: name}
+		return types.NamespacedName{Namespace: b.Namespace, Name: name}
 	}
 	if !e.UpToDate && len(e.Needs) == 0 {
 		message := "the status says " + e.Reported.String()
@@ -122,8 +123,8 @@ func (e *Explanation) reasons(neither bool) []Reason {
 		}
 	}
 	for _, p := range e.Pods {
-		if code := p.Health.code(); code != "" {
-			message := fmt.Sprintf("pod %s: %s", p.Name, p.Health)
+		if code := healths[p.Health].code; code != "" {
+			message := fmt.Sprintf("pod %s: %s", p.Name, healths[p.Health].text)
 			if !p.Until.IsZero() {
 				message += fmt.Sprintf(", and expected to be gone by %s", p.Until.UTC().Format(time.RFC3339))
 			}

@@ -1,14 +1,15 @@
 package disruption
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -42,53 +43,61 @@ type Snapshot struct {
 	ReplicaSets            []*appsv1.ReplicaSet
 	Deployments            []*appsv1.Deployment
 	StatefulSets           []*appsv1.StatefulSet
-	// Scales are the answers to Needs. An answer that says that a kind has no scale serves for all objects of that
-	// group and kind: none of the others is asked for.
-	Scales map[ScaleKey]Scale
-}
-
-// ScaleKey names a controller by what its scale is looked up with. It has no version: a
-// scale is the same in all of them.
-type ScaleKey struct{ Group, Kind, Namespace, Name string }
-
-// ScaleKeyOf is where in Snapshot.Scales the answer to a Need goes, whether the Need is for a scale
-// or for a ReplicaSet.
-func ScaleKeyOf(n purekube.Need) ScaleKey {
-	// The need came from an apiVersion that parses.
-	gv, _ := schema.ParseGroupVersion(n.APIVersion)
-	return ScaleKey{Group: gv.Group, Kind: n.Kind, Namespace: n.Namespace, Name: n.Name}
-}
-
-// Scale is what a look-up brought: of the scale of a controller, or of a ReplicaSet.
-type Scale struct {
-	// Found is false when the API server says that there is no such object.
-	Found bool
-	// UID of the object found. Another UID than the owner reference's means that the
-	// pod's controller is gone.
-	UID types.UID
-	// Replicas is the scale's spec.replicas.
-	Replicas int32
-	// ReplicaSet is the object found, where the Need is for one: of the kind ReplicaSet and
-	// without a subresource. UID and Replicas are not read then.
-	ReplicaSet *appsv1.ReplicaSet
-	// Err is the text of the error, where neither "found" nor "not found" is the answer: the
-	// kind is not known, has no scale ("nodes does not implement the scale subresource"),
-	// or the request failed. It ends up in the budget's condition, whose message is cut at 32 KiB: with
-	// a longer one the API server rejects the whole status. MatchUpstream cuts it too, where
-	// kube-controller-manager sends a status that is rejected, and the budget keeps its old one. A text that ends
-	// in "does not implement the scale subresource", which is upstream's, is about the kind and not about the object alone.
-	Err string
+	// Answers are what the look-ups of Needs found: an *autoscalingv1.Scale where the Need has the subresource scale,
+	// an *appsv1.ReplicaSet where it has none, the zero Answer where the API server has no such object. An object of
+	// another type, or a nil pointer, is an error of the plans that read it, and allows nothing.
+	//
+	// An Answer with an Err ends up in the budget's condition, whose message is cut at 32 KiB: with a longer one the API
+	// server rejects the whole status. MatchUpstream cuts it too, where kube-controller-manager sends a status that is
+	// rejected, and the budget keeps its old one. An Err whose text ends in "does not implement the scale subresource",
+	// which is upstream's, is about the whole kind: it answers for all objects of that group and kind, and none of the
+	// others is asked for.
+	//
+	// The version of the API does not matter: an answer serves all versions of its kind. Where answers differ in the
+	// version only, that of the first version in the order of the alphabet counts.
+	Answers map[purekube.Need]purekube.Answer
 }
 
 // Rounding says what becomes of a fraction of a pod.
-type Rounding int
+type Rounding string
 
 const (
-	// RoundUp is what Kubernetes does: 30 % of 7 pods are 3.
-	RoundUp Rounding = iota
+	// RoundUp, the zero value, is what Kubernetes does: 30 % of 7 pods are 3.
+	RoundUp Rounding = ""
 	// RoundDown is the stricter reading of maxUnavailable: 30 % of 7 pods are 2.
-	RoundDown
+	RoundDown Rounding = "RoundDown"
 )
+
+// ErrUnknownRounding: a Rounding is asked for that is not one of the constants.
+var ErrUnknownRounding = errors.New("want RoundDown, or nothing for RoundUp")
+
+// err is what is wrong with the value.
+func (r Rounding) err() error {
+	if r == RoundUp || r == RoundDown {
+		return nil
+	}
+	return fmt.Errorf("options: maxUnavailableRounding: %q: %w", string(r), ErrUnknownRounding)
+}
+
+// Status says which status of a budget an eviction is decided by.
+type Status string
+
+const (
+	// AsWritten, the zero value, is the status in the snapshot, as the API server reads it. It may be out of date.
+	AsWritten Status = ""
+	// Recomputed is the status as [Plan] computes it from pods and workloads.
+	Recomputed Status = "Recomputed"
+)
+
+// ErrUnknownStatus: a Status is asked for that is not one of the constants.
+var ErrUnknownStatus = errors.New("want Recomputed, or nothing for AsWritten")
+
+func (s Status) err() error {
+	if s == AsWritten || s == Recomputed {
+		return nil
+	}
+	return fmt.Errorf("status: %q: %w", string(s), ErrUnknownStatus)
+}
 
 // Options change how budgets are computed. The zero value is the careful default.
 type Options struct {
@@ -104,15 +113,14 @@ type Options struct {
 	// StaleDisruptionTimeout replaces DefaultStaleDisruptionTimeout. Zero or negative: the
 	// condition is cleared at once.
 	StaleDisruptionTimeout *time.Duration
-	// Recompute makes CheckEviction compute the budget's status from the snapshot first,
-	// instead of using the one that is written there. No other function reads it.
-	Recompute bool
 }
 
 func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
 
-// err is what is wrong with the options: every answer says so, and nothing else.
-func (o Options) err() error { return snapshot.CheckUpstream(o.MatchUpstream) }
+// Err is what is wrong with the options: every answer says so, and nothing else.
+func (o Options) Err() error {
+	return cmp.Or(snapshot.CheckUpstream(o.MatchUpstream), o.MaxUnavailableRounding.err())
+}
 
 func (o Options) deletionTimeout() time.Duration {
 	return ptr.Deref(o.DeletionTimeout, DefaultDeletionTimeout)
@@ -126,7 +134,7 @@ type (
 	// Result is what Plan decided for one key.
 	Result = purekube.Result[Action]
 	// Outcome is one key's share of PlanAll.
-	Outcome = purekube.OutcomeBy[Key, Action]
+	Outcome = purekube.Outcome[Action]
 )
 
 const (
@@ -136,7 +144,6 @@ const (
 	replicaSetKind            = "ReplicaSet"
 	deploymentKind            = "Deployment"
 	statefulSetKind           = "StatefulSet"
-	daemonSetKind             = "DaemonSet"
 )
 
 // stamp is the time as the API keeps it, in whole seconds, and never zero: the library
@@ -146,30 +153,4 @@ func stamp(now time.Time) metav1.Time {
 		return metav1.Unix(0, 0)
 	}
 	return metav1.NewTime(now.Truncate(time.Second))
-}
-
-// in is the part of the snapshot that budgets and pods of a namespace are decided by. Nil pointers and
-// objects without a name stay: they are reported whatever the namespace.
-func (s Snapshot) in(namespace string) Snapshot {
-	s.Budgets = inNamespace(s.Budgets, namespace)
-	s.Pods = inNamespace(s.Pods, namespace)
-	s.ReplicationControllers = inNamespace(s.ReplicationControllers, namespace)
-	s.ReplicaSets = inNamespace(s.ReplicaSets, namespace)
-	s.Deployments = inNamespace(s.Deployments, namespace)
-	s.StatefulSets = inNamespace(s.StatefulSets, namespace)
-	return s
-}
-
-func inNamespace[T any, P interface {
-	*T
-	GetNamespace() string
-	GetName() string
-}](objects []P, namespace string) []P {
-	var kept []P
-	for _, o := range objects {
-		if o == nil || o.GetNamespace() == namespace || o.GetName() == "" {
-			kept = append(kept, o)
-		}
-	}
-	return kept
 }

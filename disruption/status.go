@@ -32,26 +32,26 @@ type decision struct {
 }
 
 // decide computes the status of the podCount's budget.
-func (t *podCount) decide(w *workloads, now time.Time, o Options) decision {
-	b := t.budget
-	d := decision{problems: t.ambiguities()}
-	if t.broken != nil {
-		d.events = append(d.events, budgetEvent(b, corev1.EventTypeWarning, "NoPods", "Failed to get pods: "+conditionText(t.broken)))
-		return d.failSafe(b, t.broken, now, o)
+func (p *podCount) decide(w *workloads, now time.Time, o Options) decision {
+	b := p.budget
+	d := decision{problems: p.ambiguities()}
+	if p.broken != nil {
+		d.events = append(d.events, budgetEvent(b, corev1.EventTypeWarning, "NoPods", "Failed to get pods: "+conditionText(p.broken)))
+		return d.failSafe(b, p.broken, now, o)
 	}
-	if t.pods == 0 {
+	if p.pods == 0 {
 		d.events = append(d.events, budgetEvent(b, corev1.EventTypeNormal, "NoPods", "No matching pods found"))
 	}
 
-	expected, total := t.pods, int64(t.pods)
+	expected, total := p.pods, int64(p.pods)
 	if scaleDecides(&b.Spec) {
-		x := t.expect(w)
+		x := p.expect(w)
 		failed := x.problem != nil
 		switch {
-		case t.unnamed != nil && o.needsAllNames(&b.Spec):
+		case p.unnamed != nil && o.needsAllNames(&b.Spec):
 			// A pod that cannot be named may be the only one of its controller, whose scale is
 			// missing in the sum then.
-			return d.countFailed(b, t.unnamed, now, o)
+			return d.countFailed(b, p.unnamed, now, o)
 		case len(x.needs) > 0:
 			return decision{needs: x.needs, problems: d.problems}
 		case failed && !o.matchUpstream() && forbidsAll(&b.Spec):
@@ -74,18 +74,18 @@ func (t *podCount) decide(w *workloads, now time.Time, o Options) decision {
 		problem.Namespace, problem.Name = b.Namespace, b.Name
 		return d.countFailed(b, problem, now, o)
 	}
-	if t.unmanaged > 0 && scaleDecides(&b.Spec) {
+	if p.unmanaged > 0 && scaleDecides(&b.Spec) {
 		d.events = append(d.events, budgetEvent(b, corev1.EventTypeWarning, "UnmanagedPods", fmt.Sprintf(
 			"Pods selected by this PodDisruptionBudget (selector: %v) were found to be unmanaged. "+
 				"As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. "+
 				"To account for these pods please set \".spec.minAvailable\" field of the PDB to an integer value.", b.Spec.Selector)))
 	}
-	d.events = append(d.events, t.overdueEvents(o)...)
+	d.events = append(d.events, p.overdueEvents(o)...)
 	d.budget = withStatus(b, policyv1.PodDisruptionBudgetStatus{
 		ObservedGeneration: b.Generation,
-		DisruptedPods:      t.disrupted,
-		DisruptionsAllowed: disruptionsAllowed(t.healthy, desired, expected, o),
-		CurrentHealthy:     t.healthy,
+		DisruptedPods:      p.disrupted,
+		DisruptionsAllowed: disruptionsAllowed(p.healthy, desired, expected, o),
+		CurrentHealthy:     p.healthy,
 		DesiredHealthy:     desired,
 		ExpectedPods:       expected,
 	}, now)
@@ -93,7 +93,7 @@ func (t *podCount) decide(w *workloads, now time.Time, o Options) decision {
 		// D-29: what the events say was said with the write that brought the status here.
 		d.events = nil
 	}
-	d.recheck = t.recheck
+	d.recheck = p.recheck
 	if !d.recheck.IsZero() && !d.recheck.After(now) {
 		// Upstream looks again at once at an entry that is exactly two minutes old. At the
 		// next instant the entry is over.
@@ -103,14 +103,14 @@ func (t *podCount) decide(w *workloads, now time.Time, o Options) decision {
 }
 
 // overdueEvents are about the pods that were evicted and not deleted (D-15).
-func (t *podCount) overdueEvents(o Options) []purekube.Event {
-	slices.SortFunc(t.overdue, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	budget := t.budget.Namespace + "/" + t.budget.Name
+func (p *podCount) overdueEvents(o Options) []purekube.Event {
+	slices.SortFunc(p.overdue, func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	budget := p.budget.Namespace + "/" + p.budget.Name
 	if o.matchUpstream() {
-		budget = t.budget.Namespace + "/" + t.budget.Namespace
+		budget = p.budget.Namespace + "/" + p.budget.Namespace
 	}
 	var events []purekube.Event
-	for _, pod := range t.overdue {
+	for _, pod := range p.overdue {
 		events = append(events, podEvent(pod, "NotDeleted",
 			fmt.Sprintf("Pod was expected by PDB %s to be deleted but it wasn't", budget)))
 	}

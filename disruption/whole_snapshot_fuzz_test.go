@@ -1,13 +1,16 @@
 package disruption_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +19,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/disruption/drain"
 	"github.com/purekube/purekube/internal/test/snapshotfuzz"
 )
 
@@ -29,8 +33,14 @@ type snapshotDocument struct {
 	Deployments            []*appsv1.Deployment            `json:"deployments"`
 	StatefulSets           []*appsv1.StatefulSet           `json:"statefulSets"`
 	Scales                 []struct {
-		Key   disruption.ScaleKey `json:"key"`
-		Scale disruption.Scale    `json:"scale"`
+		Key   struct{ Group, Kind, Namespace, Name string } `json:"key"`
+		Scale struct {
+			Found      bool
+			UID        types.UID
+			Replicas   int32
+			ReplicaSet *appsv1.ReplicaSet
+			Err        string
+		} `json:"scale"`
 	} `json:"scales"`
 }
 
@@ -38,10 +48,22 @@ func (d snapshotDocument) snapshot() disruption.Snapshot {
 	s := disruption.Snapshot{Now: d.Now, Budgets: d.Budgets, Pods: d.Pods, ReplicationControllers: d.ReplicationControllers,
 		ReplicaSets: d.ReplicaSets, Deployments: d.Deployments, StatefulSets: d.StatefulSets}
 	for _, x := range d.Scales {
-		if s.Scales == nil {
-			s.Scales = map[disruption.ScaleKey]disruption.Scale{}
+		if s.Answers == nil {
+			s.Answers = map[purekube.Need]purekube.Answer{}
 		}
-		s.Scales[x.Key] = x.Scale
+		need := purekube.Need{APIVersion: strings.TrimPrefix(x.Key.Group+"/v1", "/"), Kind: x.Key.Kind, Namespace: x.Key.Namespace, Name: x.Key.Name}
+		answer := purekube.Answer{}
+		switch {
+		case x.Scale.Err != "":
+			answer.Err = errors.New(x.Scale.Err)
+		case x.Scale.ReplicaSet != nil:
+			answer.Object = x.Scale.ReplicaSet
+		case x.Scale.Found:
+			answer.Object = &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: x.Scale.UID}, Spec: autoscalingv1.ScaleSpec{Replicas: x.Scale.Replicas}}
+		}
+		s.Answers[need] = answer
+		need.Subresource = "scale"
+		s.Answers[need] = answer
 	}
 	return s
 }
@@ -77,21 +99,21 @@ var snapshotWords = []string{"", "ns", "db", "web", "web-1", "all", "db-0", "db-
 // wholeQuestions are the exported functions for one snapshot.
 type wholeQuestions struct {
 	planAll    func() ([]disruption.Outcome, error)
-	plan       func(key disruption.Key) (disruption.Result, error)
+	plan       func(key purekube.Key) (disruption.Result, error)
 	explainAll func() ([]disruption.Explanation, error)
-	explain    func(key disruption.Key) (disruption.Explanation, error)
-	evict      func(pod types.NamespacedName) (disruption.Eviction, error)
+	explain    func(key purekube.Key) (disruption.Explanation, error)
+	evict      func(pod types.NamespacedName, by disruption.Status) (disruption.Eviction, error)
 	budgetsFor func(pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, error)
 }
 
 func byFunctions(s disruption.Snapshot, o disruption.Options) wholeQuestions {
 	return wholeQuestions{
 		func() ([]disruption.Outcome, error) { return disruption.PlanAll(s, o) },
-		func(key disruption.Key) (disruption.Result, error) { return disruption.Plan(s, key, o) },
+		func(key purekube.Key) (disruption.Result, error) { return disruption.Plan(s, key, o) },
 		func() ([]disruption.Explanation, error) { return disruption.ExplainAll(s, o) },
-		func(key disruption.Key) (disruption.Explanation, error) { return disruption.Explain(s, key, o) },
-		func(pod types.NamespacedName) (disruption.Eviction, error) {
-			return disruption.CheckEviction(s, pod, o)
+		func(key purekube.Key) (disruption.Explanation, error) { return disruption.Explain(s, key, o) },
+		func(pod types.NamespacedName, by disruption.Status) (disruption.Eviction, error) {
+			return disruption.CheckEviction(s, pod, by, o)
 		},
 		func(pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
 			return disruption.BudgetsFor(s.Budgets, pod)
@@ -108,7 +130,7 @@ func grown(s disruption.Snapshot, o disruption.Options) *disruption.Index {
 	if !snapshotfuzz.Plain(s) {
 		return disruption.NewIndex(s, o)
 	}
-	x := disruption.NewIndex(disruption.Snapshot{Now: s.Now, Scales: s.Scales}, o)
+	x := disruption.NewIndex(disruption.Snapshot{Now: s.Now, Answers: s.Answers}, o)
 	snapshotfuzz.OneByOne(s, func(one disruption.Snapshot) { x, _ = x.With(one) })
 	return x
 }
@@ -122,14 +144,16 @@ func askAll(s disruption.Snapshot, o disruption.Options, q wholeQuestions) []sna
 	add("PlanAll", all, err)
 	explained, err := q.explainAll()
 	add("ExplainAll", explained, err)
-	keys := []disruption.Key{{}, {Kind: "what", Namespace: "ns", Name: "db"}}
+	keys := []purekube.Key{{}, {Kind: "what", Namespace: "ns", Name: "db"}}
 	for _, n := range snapshotfuzz.Names(s.Budgets) {
-		keys = append(keys, disruption.Key{Kind: disruption.BudgetKey, Namespace: n.Namespace, Name: n.Name})
+		keys = append(keys, purekube.Key{Kind: "PodDisruptionBudget", Namespace: n.Namespace, Name: n.Name})
 	}
 	for _, n := range snapshotfuzz.Names(s.Pods) {
-		keys = append(keys, disruption.Key{Kind: disruption.PodKey, Namespace: n.Namespace, Name: n.Name})
-		eviction, err := q.evict(n)
-		add("CheckEviction "+n.String(), []any{eviction, eviction.Verdict.String(), eviction.Verdict.StatusCode()}, err)
+		keys = append(keys, purekube.Key{Kind: "Pod", Namespace: n.Namespace, Name: n.Name})
+		for _, by := range []disruption.Status{disruption.AsWritten, disruption.Recomputed} {
+			eviction, err := q.evict(n, by)
+			add("CheckEviction "+n.String()+" "+string(by), []any{eviction, eviction.Verdict.StatusCode()}, err)
+		}
 	}
 	for _, key := range keys {
 		plan, err := q.plan(key)
@@ -138,17 +162,18 @@ func askAll(s disruption.Snapshot, o disruption.Options, q wholeQuestions) []sna
 			add(fmt.Sprintf("Request %s %d", key, i), []any{a.Request(make([]runtime.Object, i)), a.String()}, nil)
 		}
 		for _, n := range plan.Needs {
-			add("AffectedByScale "+key.String(), disruption.AffectedByScale(s, disruption.ScaleKeyOf(n), o), nil)
+			_, affected := disruption.NewIndex(s, o).With(disruption.Snapshot{Answers: map[purekube.Need]purekube.Answer{n: {}}})
+			add("With an answer "+key.String(), affected, nil)
 		}
 		explanation, err := q.explain(key)
 		add("Explain "+key.String(), explanation, err)
 	}
 	x := disruption.NewIndex(s, o)
-	for _, flags := range []disruption.DrainOptions{{}, {IgnoreDaemonSets: true, DeleteEmptyDirData: true, Force: true, MaxRounds: 5}} {
+	for _, flags := range []drain.Options{{}, {IgnoreDaemonSets: true, DeleteEmptyDirData: true, Force: true, MaxRounds: 5}} {
 		for _, node := range []string{"n", "no such", ""} {
-			drain, after := x.DrainNode(node, flags)
+			d, after, _ := drain.Node(x, node, flags)
 			all, err := after.PlanAll()
-			add(fmt.Sprintf("DrainNode %q %t", node, flags.Force), []any{drain, drain.Outcome.String(), all}, err)
+			add(fmt.Sprintf("drain.Node %q %t", node, flags.Force), []any{d, all}, err)
 		}
 	}
 	without := func(question string, gone disruption.Snapshot) {
@@ -171,27 +196,25 @@ func askAll(s disruption.Snapshot, o disruption.Options, q wholeQuestions) []sna
 		}
 	}
 	for i, p := range snapshotfuzz.Sorted(s.Pods) {
-		add(fmt.Sprintf("AffectedByPod %d", i), [][]disruption.Key{disruption.AffectedByPod(s, nil, p, o), disruption.AffectedByPod(s, p, nil, o), disruption.AffectedByPod(s, p, p, o)}, nil)
 		budgets, err := q.budgetsFor(p)
 		answers = append(answers, snapshotfuzz.Answer{Question: fmt.Sprintf("BudgetsFor %d", i), Value: budgets, Err: err, Shares: true})
 	}
-	for i, b := range snapshotfuzz.Sorted(s.Budgets) {
-		add(fmt.Sprintf("AffectedByBudget %d", i), [][]disruption.Key{disruption.AffectedByBudget(s, nil, b, o), disruption.AffectedByBudget(s, b, nil, o), disruption.AffectedByBudget(s, b, b, o)}, nil)
-	}
 	for i, w := range snapshotfuzz.Sorted(s.StatefulSets) {
-		add(fmt.Sprintf("AffectedByStatefulSet %d", i), [][]disruption.Key{disruption.AffectedByStatefulSet(s, nil, w, o), disruption.AffectedByStatefulSet(s, w, nil, o), disruption.AffectedByStatefulSet(s, w, w, o)}, nil)
+		without(fmt.Sprintf("Without StatefulSet %d", i), disruption.Snapshot{StatefulSets: list(w)})
 	}
 	for i, w := range snapshotfuzz.Sorted(s.ReplicaSets) {
-		add(fmt.Sprintf("AffectedByReplicaSet %d", i), [][]disruption.Key{disruption.AffectedByReplicaSet(s, nil, w, o), disruption.AffectedByReplicaSet(s, w, nil, o), disruption.AffectedByReplicaSet(s, w, w, o)}, nil)
+		without(fmt.Sprintf("Without ReplicaSet %d", i), disruption.Snapshot{ReplicaSets: list(w)})
 	}
 	for i, w := range snapshotfuzz.Sorted(s.Deployments) {
-		add(fmt.Sprintf("AffectedByDeployment %d", i), [][]disruption.Key{disruption.AffectedByDeployment(s, nil, w, o), disruption.AffectedByDeployment(s, w, nil, o), disruption.AffectedByDeployment(s, w, w, o)}, nil)
+		without(fmt.Sprintf("Without Deployment %d", i), disruption.Snapshot{Deployments: list(w)})
 	}
 	for i, w := range snapshotfuzz.Sorted(s.ReplicationControllers) {
-		add(fmt.Sprintf("AffectedByReplicationController %d", i), [][]disruption.Key{disruption.AffectedByReplicationController(s, nil, w, o), disruption.AffectedByReplicationController(s, w, nil, o), disruption.AffectedByReplicationController(s, w, w, o)}, nil)
+		without(fmt.Sprintf("Without ReplicationController %d", i), disruption.Snapshot{ReplicationControllers: list(w)})
 	}
 	return answers
 }
+
+func list[T any](o T) []T { return []T{o} }
 
 func objects(s disruption.Snapshot) int {
 	return len(s.Budgets) + len(s.Pods) + len(s.ReplicaSets) + len(s.ReplicationControllers) + len(s.Deployments) + len(s.StatefulSets)
@@ -207,7 +230,7 @@ func FuzzWholeSnapshot(f *testing.F) {
 			return
 		}
 		random := rand.New(rand.NewPCG(1, uint64(len(choice))))
-		o := snapshotfuzz.Pick(choice, []disruption.Options{{}, {MatchUpstream: purekube.V1_36}, {Recompute: true, MaxUnavailableRounding: disruption.RoundDown}}...)
+		o := snapshotfuzz.Pick(choice, []disruption.Options{{}, {MatchUpstream: purekube.V1_36}, {MaxUnavailableRounding: disruption.RoundDown}}...)
 		snapshotfuzz.Check(t, s, random,
 			func(s disruption.Snapshot) []snapshotfuzz.Answer { return askAll(s, o, byFunctions(s, o)) },
 			func(s disruption.Snapshot) []snapshotfuzz.Answer { return askAll(s, o, byIndex(grown(s, o))) })
@@ -241,7 +264,7 @@ func permits(s disruption.Snapshot) (allowed map[string]int32, evictable map[str
 		if p == nil {
 			continue
 		}
-		e, err := disruption.CheckEviction(s, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, disruption.Options{Recompute: true})
+		e, err := disruption.CheckEviction(s, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, disruption.Recomputed, disruption.Options{})
 		if err == nil && e.Verdict.Allowed() {
 			evictable[p.Namespace+"/"+p.Name] = true
 		}
@@ -296,17 +319,17 @@ func neverMorePermissive(t *testing.T, s disruption.Snapshot) {
 		spoiled.Budgets[i].Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"a/b/c": "?"}}
 		holds("an unreadable selector in "+b.Name, spoiled)
 	}
-	for key := range s.Scales {
+	for key := range s.Answers {
 		spoiled := s
-		spoiled.Scales = map[disruption.ScaleKey]disruption.Scale{}
-		for k, v := range s.Scales {
+		spoiled.Answers = map[purekube.Need]purekube.Answer{}
+		for k, v := range s.Answers {
 			if k == key {
-				v = disruption.Scale{Err: "not now"}
+				v = purekube.Answer{Err: errors.New("not now")}
 			}
-			spoiled.Scales[k] = v
+			spoiled.Answers[k] = v
 		}
 		holds("the scale of "+key.Name+" unknown", spoiled)
-		delete(spoiled.Scales, key)
+		delete(spoiled.Answers, key)
 		holds("the scale of "+key.Name+" left out", spoiled)
 	}
 }

@@ -200,7 +200,7 @@ func newPlay(t testing.TB, of any) *play {
 				Now: p.now, Budgets: apiserver.List[policyv1.PodDisruptionBudget](p.server), Pods: apiserver.List[corev1.Pod](p.server),
 				ReplicationControllers: apiserver.List[corev1.ReplicationController](p.server), ReplicaSets: apiserver.List[appsv1.ReplicaSet](p.server),
 				Deployments: apiserver.List[appsv1.Deployment](p.server), StatefulSets: apiserver.List[appsv1.StatefulSet](p.server),
-				Scales: s.Scales,
+				Answers: s.Answers,
 			}
 		}
 		p.plan = func() ([]outcome, []error) {

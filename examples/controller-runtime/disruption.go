@@ -1,14 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,17 +21,17 @@ import (
 	"github.com/purekube/purekube/examples/manager/scale"
 )
 
-func newDisruptionReconciler(c client.Client, live client.Reader, scales *scale.Client, recorder events.EventRecorder) *reconciler[disruption.Key, disruption.Action] {
-	return &reconciler[disruption.Key, disruption.Action]{client: c, events: recorder,
-		plan: func(ctx context.Context, key disruption.Key) (disruption.Result, error) {
+func newDisruptionReconciler(c client.Client, live client.Reader, scales *scale.Client, recorder events.EventRecorder) *reconciler[purekube.Key, disruption.Action] {
+	return &reconciler[purekube.Key, disruption.Action]{client: c, events: recorder,
+		plan: func(ctx context.Context, key purekube.Key) (disruption.Result, error) {
 			s, err := disruptionsIn(ctx, c, key.Namespace)
 			if err != nil {
 				return disruption.Result{}, err
 			}
-			return answered(ctx, func(answers map[disruption.ScaleKey]disruption.Scale) (disruption.Result, error) {
-				s.Scales = answers
+			return answered(ctx, func(answers map[purekube.Need]purekube.Answer) (disruption.Result, error) {
+				s.Answers = answers
 				return disruption.Plan(s, key, disruption.Options{})
-			}, func(ctx context.Context, n purekube.Need) (disruption.Scale, error) {
+			}, func(ctx context.Context, n purekube.Need) (purekube.Answer, error) {
 				return lookUp(ctx, live, scales, n)
 			})
 		}}
@@ -49,12 +47,12 @@ const (
 // answered plans until nothing is left to look up. A look-up that failed is in the plan, which allows nothing then, and
 // it is the error as well, so that the key is planned again. Only the first one is: there may be thousands.
 func answered(
-	ctx context.Context, plan func(map[disruption.ScaleKey]disruption.Scale) (disruption.Result, error),
-	lookUp func(context.Context, purekube.Need) (disruption.Scale, error),
+	ctx context.Context, plan func(map[purekube.Need]purekube.Answer) (disruption.Result, error),
+	lookUp func(context.Context, purekube.Need) (purekube.Answer, error),
 ) (disruption.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
 	defer cancel()
-	answers := map[disruption.ScaleKey]disruption.Scale{}
+	answers := map[purekube.Need]purekube.Answer{}
 	var failed error
 	for round := 0; ; round++ {
 		result, err := plan(answers)
@@ -70,34 +68,31 @@ func answered(
 			if failed == nil {
 				failed = err
 			}
-			answers[disruption.ScaleKeyOf(n)] = found
+			answers[n] = found
 		}
 	}
 }
 
 // lookUp asks the API server for a controller that the cache does not hold, or not yet. After an error that another
 // attempt may mend, the answer says what went wrong, and the error is returned as well.
-func lookUp(ctx context.Context, live client.Reader, scales *scale.Client, n purekube.Need) (disruption.Scale, error) {
+func lookUp(ctx context.Context, live client.Reader, scales *scale.Client, n purekube.Need) (purekube.Answer, error) {
+	var found any
 	var err error
 	if n.Subresource == "" { // a ReplicaSet, which may be a Deployment's
 		set := &appsv1.ReplicaSet{}
-		if err = live.Get(ctx, client.ObjectKey{Namespace: n.Namespace, Name: n.Name}, set); err == nil {
-			return disruption.Scale{Found: true, ReplicaSet: set}, nil
-		}
+		found, err = set, live.Get(ctx, client.ObjectKey{Namespace: n.Namespace, Name: n.Name}, set)
 	} else {
-		var found *autoscalingv1.Scale
-		if found, err = scales.Get(ctx, n.APIVersion, n.Kind, n.Namespace, n.Name); err == nil {
-			return disruption.Scale{Found: true, UID: found.UID, Replicas: found.Spec.Replicas}, nil
-		}
+		found, err = scales.Get(ctx, n.APIVersion, n.Kind, n.Namespace, n.Name)
 	}
-	if apierrors.IsNotFound(err) {
-		return disruption.Scale{}, nil
+	switch {
+	case err == nil:
+		return purekube.Answer{Object: found}, nil
+	case apierrors.IsNotFound(err):
+		return purekube.Answer{}, nil
+	case errors.Is(err, scale.ErrNoScale): // which no later look-up changes
+		return purekube.Answer{Err: err}, nil
 	}
-	failed := disruption.Scale{Err: cmp.Or(err.Error(), "no answer")} // empty would say that it is gone
-	if errors.Is(err, scale.ErrNoScale) {
-		return failed, nil // which no later look-up changes
-	}
-	return failed, err
+	return purekube.Answer{Err: err}, err
 }
 
 // disruptionsIn reads the budgets, pods and workloads of a namespace.
@@ -120,10 +115,10 @@ func disruptionsIn(ctx context.Context, c client.Reader, namespace string) (disr
 
 func setUpDisruptions(m manager.Manager, scales *scale.Client) error {
 	c := m.GetClient()
-	b := builder.TypedControllerManagedBy[disruption.Key](m).Named("disruption").WithOptions(options[disruption.Key]())
+	b := builder.TypedControllerManagedBy[purekube.Key](m).Named("disruption").WithOptions(options[purekube.Key]())
 	for _, kind := range []client.Object{&policyv1.PodDisruptionBudget{}, &corev1.Pod{}, &corev1.ReplicationController{},
 		&appsv1.ReplicaSet{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}} {
-		b = b.Watches(kind, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []disruption.Key {
+		b = b.Watches(kind, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []purekube.Key {
 			s, err := disruptionsIn(ctx, c, o.GetNamespace())
 			if err != nil {
 				return nil // only before the caches have synced, and then every object comes again
@@ -134,21 +129,25 @@ func setUpDisruptions(m manager.Manager, scales *scale.Client) error {
 	return b.Complete(newDisruptionReconciler(c, m.GetAPIReader(), scales, m.GetEventRecorder("disruption")))
 }
 
-// affected are the budgets and pods to plan again after an event of the object.
-func affected(s disruption.Snapshot, o client.Object) []disruption.Key {
+// affected are the budgets and pods to plan again after an event of the object. The cache has no object from before the
+// event: whatever the object concerns now is planned.
+func affected(s disruption.Snapshot, o client.Object) []purekube.Key {
+	var one disruption.Snapshot
 	switch o := o.(type) {
 	case *policyv1.PodDisruptionBudget:
-		return disruption.AffectedByBudget(s, nil, o, disruption.Options{})
+		one.Budgets = append(one.Budgets, o)
 	case *corev1.Pod:
-		return disruption.AffectedByPod(s, nil, o, disruption.Options{})
+		one.Pods = append(one.Pods, o)
 	case *corev1.ReplicationController:
-		return disruption.AffectedByReplicationController(s, nil, o, disruption.Options{})
+		one.ReplicationControllers = append(one.ReplicationControllers, o)
 	case *appsv1.ReplicaSet:
-		return disruption.AffectedByReplicaSet(s, nil, o, disruption.Options{})
+		one.ReplicaSets = append(one.ReplicaSets, o)
 	case *appsv1.Deployment:
-		return disruption.AffectedByDeployment(s, nil, o, disruption.Options{})
+		one.Deployments = append(one.Deployments, o)
 	case *appsv1.StatefulSet:
-		return disruption.AffectedByStatefulSet(s, nil, o, disruption.Options{})
+		one.StatefulSets = append(one.StatefulSets, o)
 	}
-	return nil
+	without, _ := disruption.NewIndex(s, disruption.Options{}).Without(one)
+	_, keys := without.With(one)
+	return keys
 }

@@ -100,7 +100,7 @@ func TestDisruption(t *testing.T) {
 	s, err := disruptionsIn(t.Context(), c, "shop")
 	require.NoError(t, err)
 	keys := affected(s, pod)
-	require.Equal(t, []disruption.Key{disruption.KeyOf(budget), disruption.KeyOf(pod)}, keys)
+	require.Equal(t, []purekube.Key{disruption.KeyOf(pod), disruption.KeyOf(budget)}, keys)
 	for _, key := range keys {
 		_, err := r.Reconcile(t.Context(), key)
 		require.NoError(t, err)
@@ -169,10 +169,10 @@ func TestLookUpThatFailsForAMomentIsMadeAgain(t *testing.T) {
 func TestLookUpsAreLimited(t *testing.T) {
 	need := disruption.Result{Needs: []purekube.Need{{APIVersion: "example.com/v1", Kind: "Cache", Name: "cache", Subresource: "scale"}}}
 	asked := 0
-	_, err := answered(t.Context(), func(map[disruption.ScaleKey]disruption.Scale) (disruption.Result, error) { return need, nil },
-		func(context.Context, purekube.Need) (disruption.Scale, error) {
+	_, err := answered(t.Context(), func(map[purekube.Need]purekube.Answer) (disruption.Result, error) { return need, nil },
+		func(context.Context, purekube.Need) (purekube.Answer, error) {
 			asked++
-			return disruption.Scale{}, nil
+			return purekube.Answer{}, nil
 		})
 	require.ErrorContains(t, err, "open after")
 	require.Equal(t, maxRounds, asked)
@@ -183,14 +183,14 @@ func TestLookUpsThatHangDoNotHoldBackTheWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		write := disruption.Result{Actions: []disruption.Action{disruption.UpdateStatus{}}}
 		need := disruption.Result{Needs: []purekube.Need{{Kind: "Cache", Name: "1"}, {Kind: "Cache", Name: "2"}}}
-		result, err := answered(t.Context(), func(answers map[disruption.ScaleKey]disruption.Scale) (disruption.Result, error) {
+		result, err := answered(t.Context(), func(answers map[purekube.Need]purekube.Answer) (disruption.Result, error) {
 			if len(answers) == 0 {
 				return need, nil
 			}
 			return write, nil
-		}, func(ctx context.Context, _ purekube.Need) (disruption.Scale, error) {
+		}, func(ctx context.Context, _ purekube.Need) (purekube.Answer, error) {
 			<-ctx.Done()
-			return disruption.Scale{Err: ctx.Err().Error()}, ctx.Err()
+			return purekube.Answer{Err: ctx.Err()}, ctx.Err()
 		})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, write, result)

@@ -12,6 +12,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 )
 
@@ -21,13 +22,13 @@ func planDisruption(c *cluster, set settings) section {
 
 	outcomes, err := disruption.PlanAll(d.snapshot, d.options)
 	s.Err = err
-	plans := map[disruption.Key]disruption.Outcome{}
+	plans := map[purekube.Key]disruption.Outcome{}
 	for _, o := range outcomes {
 		plans[o.Key] = o
 	}
 	// The error is that of PlanAll.
 	explained, _ := disruption.ExplainAll(d.snapshot, d.options)
-	explanations := map[disruption.Key]disruption.Explanation{}
+	explanations := map[purekube.Key]disruption.Explanation{}
 	for _, e := range explained {
 		explanations[e.Key] = e
 		if plans[e.Key].Key != e.Key {
@@ -36,30 +37,32 @@ func planDisruption(c *cluster, set settings) section {
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(plans), compareDisruptionKeys) {
 		o, e := plans[key], explanations[key]
-		if key.Kind == disruption.PodKey {
+		if key.Kind == "Pod" {
 			f := findingOf(reference{"Pod", key.Namespace, key.Name}, o.Result, o.Err, func(disruption.Action) (more, why string) {
 				return "", "it was to be deleted and was not"
 			})
 			f.Reasons = reasonsOf(e.Reasons)
-			if set.explain && len(e.Budgets) > 1 {
+			several := e.Pod != nil && len(e.Pod.Budgets) > 1
+			if set.explain && several {
 				f.Explanation = []string{e.Reasons[1].Message}
 			}
 			s.Findings = append(s.Findings, f)
-			if len(e.Budgets) > 1 {
+			if several {
 				d.suspects[types.NamespacedName{Namespace: key.Namespace, Name: key.Name}] = true
 			}
 			continue
 		}
+		b := cmp.Or(e.Budget, &disruption.BudgetExplanation{}) // there is none of a name that several budgets have
 		f := findingOf(reference{"PodDisruptionBudget", key.Namespace, key.Name}, o.Result, o.Err, func(disruption.Action) (more, why string) {
-			return "", whyStatus(e)
+			return "", whyStatus(b)
 		})
-		f.Never, f.Reasons = e.Never, reasonsOf(e.Reasons)
-		if f.NotKnown, f.NoPods = neverNotKnown(e, o.Err); f.NoPods && set.passEmptyBudgets {
+		f.Never, f.Reasons = b.Never, reasonsOf(e.Reasons)
+		if f.NotKnown, f.NoPods = neverNotKnown(b, o.Err); f.NoPods && set.passEmptyBudgets {
 			f.NotKnown = ""
 		}
 		if set.explain && e.Key == key {
 			f.Explanation = explainBudget(e)
-			d.add(e)
+			d.add(e.Key.Namespace, b)
 		}
 		s.Findings = append(s.Findings, f)
 		for _, a := range o.Result.Actions {
@@ -74,7 +77,7 @@ func planDisruption(c *cluster, set settings) section {
 
 // neverNotKnown is why it is not known whether the budget ever lets a pod go; empty if it is known. Manifests have no pods:
 // that nothing forbids their eviction does not say that the budget allows it.
-func neverNotKnown(e disruption.Explanation, err error) (why string, noPods bool) {
+func neverNotKnown(e *disruption.BudgetExplanation, err error) (why string, noPods bool) {
 	switch {
 	case e.Never:
 		return "", false
@@ -89,7 +92,7 @@ func neverNotKnown(e disruption.Explanation, err error) (why string, noPods bool
 }
 
 // whyStatus says what is wrong with the status that is there.
-func whyStatus(e disruption.Explanation) string {
+func whyStatus(e *disruption.BudgetExplanation) string {
 	switch {
 	case e.Failure != "":
 		return e.Failure
@@ -102,15 +105,15 @@ func whyStatus(e disruption.Explanation) string {
 // explainBudget answers "why can this not be drained": what the budget demands, each controller and
 // what it wants, each pod and how it counts.
 func explainBudget(e disruption.Explanation) []string {
-	demand := e.Rule
+	demand := e.Budget.Rule
 	if demand == "" {
 		demand = "neither minAvailable nor maxUnavailable"
 	}
 	lines := []string{
 		e.Reasons[0].Message,
-		fmt.Sprintf("it demands %s of the pods with %s", demand, e.Selector),
+		fmt.Sprintf("it demands %s of the pods with %s", demand, e.Budget.Selector),
 	}
-	for _, c := range e.Controllers {
+	for _, c := range e.Budget.Controllers {
 		text := strings.TrimSpace(c.Kind + " " + c.Name)
 		if through := strings.Join(c.Through, ", "); through != text {
 			text += " (through " + through + ")"
@@ -121,8 +124,8 @@ func explainBudget(e disruption.Explanation) []string {
 			lines = append(lines, fmt.Sprintf("  %s wants %s", text, count(int(c.Scale), "pod")))
 		}
 	}
-	unmanaged := setOf(e.Unmanaged)
-	for _, p := range e.Pods {
+	unmanaged := setOf(e.Budget.Unmanaged)
+	for _, p := range e.Budget.Pods {
 		text := "  pod " + p.Name
 		if p.Node != "" {
 			text += " on " + p.Node
@@ -133,7 +136,7 @@ func explainBudget(e disruption.Explanation) []string {
 		case disruption.BeingEvicted:
 			text += fmt.Sprintf(" does not count: evicted, and expected to be gone by %s", p.Until.UTC().Format(time.RFC3339))
 		default:
-			text += fmt.Sprintf(" does not count: %s", p.Health)
+			text += fmt.Sprintf(" does not count: %s", healthText(p.Health))
 		}
 		if unmanaged[p.Name] {
 			text += "; no controller wants it"
@@ -141,6 +144,14 @@ func explainBudget(e disruption.Explanation) []string {
 		lines = append(lines, text)
 	}
 	return lines
+}
+
+// healthText is how a pod counts, for people.
+func healthText(h disruption.Health) string {
+	return map[disruption.Health]string{
+		disruption.Healthy: "healthy", disruption.NotReady: "not ready", disruption.BeingDeleted: "being deleted",
+		disruption.BeingEvicted: "being evicted", disruption.Ambiguous: "more than one pod of this name",
+	}[h]
 }
 
 // drains finds the nodes that cannot be drained at the moment.
@@ -166,12 +177,12 @@ func newDrains(c *cluster, set settings) *drains {
 }
 
 // add takes note of the pods of a budget that allows nothing.
-func (d *drains) add(e disruption.Explanation) {
+func (d *drains) add(namespace string, e *disruption.BudgetExplanation) {
 	if !e.Blocks() {
 		return
 	}
 	for _, p := range e.Pods {
-		d.suspects[types.NamespacedName{Namespace: e.Key.Namespace, Name: p.Name}] = true
+		d.suspects[types.NamespacedName{Namespace: namespace, Name: p.Name}] = true
 	}
 }
 
@@ -201,8 +212,8 @@ func (d *drains) blocked(c *cluster) []string {
 			continue
 		}
 		// Errors are those of the budgets.
-		e, _ := index.CheckEviction(key)
-		if e.Verdict == 0 || e.Verdict.Allowed() {
+		e, _ := index.CheckEviction(key, disruption.AsWritten)
+		if e.Verdict == disruption.NoVerdict || e.Verdict.Allowed() {
 			continue
 		}
 		by := "more than one budget covers it"
@@ -220,8 +231,8 @@ func (d *drains) blocked(c *cluster) []string {
 }
 
 // compareDisruptionKeys puts budgets before pods.
-func compareDisruptionKeys(a, b disruption.Key) int {
-	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+func compareDisruptionKeys(a, b purekube.Key) int {
+	return cmp.Or(-cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
 func compareKeys(a, b types.NamespacedName) int {

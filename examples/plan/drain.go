@@ -15,13 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/disruption/drain"
 )
 
 // drainRequest is what the flags of a drain ask for.
 type drainRequest struct {
 	// node is a name, or allNodes; empty for no drain.
 	node  string
-	flags disruption.DrainOptions
+	flags drain.Options
 }
 
 const allNodes = "all"
@@ -104,7 +105,7 @@ func (inv invocation) runDrain(c *cluster, sys system) int {
 type nodeDrain struct {
 	node string
 	pods int
-	disruption.Drain
+	drain.Drain
 	// before and after are the cluster before the drain and after it.
 	before, after *disruption.Index
 	// podOf finds the pods of the input.
@@ -135,19 +136,22 @@ func (r *drainRequest) drainNodes(c *cluster, set settings) ([]nodeDrain, error)
 	}
 	d := newDrains(c, set)
 	x := disruption.NewIndex(d.snapshot, d.options)
+	err := x.Err()
 	var drains []nodeDrain
 	explained := map[types.NamespacedName]disruption.Explanation{}
 	for _, name := range names {
-		drain, after := x.DrainNode(name, r.flags)
-		drains = append(drains, nodeDrain{node: name, pods: pods[name], Drain: drain, before: x, after: after, podOf: podOf, explained: explained})
+		var played drain.Drain
+		var after *disruption.Index
+		played, after, err = drain.Node(x, name, r.flags)
+		drains = append(drains, nodeDrain{node: name, pods: pods[name], Drain: played, before: x, after: after, podOf: podOf, explained: explained})
 	}
-	return drains, x.Err()
+	return drains, err
 }
 
 // neverDrains reports whether a node is not drained in the end, or it is not known whether it is.
 func neverDrains(drains []nodeDrain) bool {
 	return slices.ContainsFunc(drains, func(d nodeDrain) bool {
-		return d.Outcome != disruption.DrainsNow && d.Outcome != disruption.DrainsInRounds
+		return d.Outcome != drain.Now && d.Outcome != drain.InRounds
 	})
 }
 
@@ -195,15 +199,15 @@ func (r *drainRequest) writeDrains(w io.Writer, p palette, drains []nodeDrain) e
 // says is the outcome in a word or three.
 func (d nodeDrain) says() string {
 	switch d.Outcome {
-	case disruption.DrainsNow:
+	case drain.Now:
 		return "now"
-	case disruption.DrainsInRounds:
+	case drain.InRounds:
 		return fmt.Sprintf("in %d rounds", len(d.Rounds))
-	case disruption.DrainsNever:
+	case drain.Never:
 		return "never"
-	case disruption.DrainNotStarted:
+	case drain.NotStarted:
 		return "not started"
-	case disruption.DrainsUnknown:
+	case drain.NoOutcome, drain.Unknown, drain.RoundsExhausted:
 	}
 	return "unknown"
 }
@@ -239,7 +243,7 @@ func (d nodeDrain) inTheWay() []string {
 	byBudget := map[types.NamespacedName]string{}
 	for _, p := range d.Refused {
 		why := p.Message
-		if p.Code == disruption.DrainEvictionRefused {
+		if p.Code == drain.ReasonEvictionRefused {
 			why = d.blockedBy(p.Eviction, byBudget)
 		}
 		pods[why] = append(pods[why], p.Pod.String())
@@ -304,26 +308,26 @@ func (d nodeDrain) blockedBy(e disruption.Eviction, known map[types.NamespacedNa
 
 // explain is about the end of the drain. Where that is the same for all nodes, it is asked for once.
 func (d nodeDrain) explain(budget types.NamespacedName) disruption.Explanation {
-	key := disruption.Key{Kind: disruption.BudgetKey, Namespace: budget.Namespace, Name: budget.Name}
+	key := disruption.BudgetKey(budget.Namespace, budget.Name)
 	x, known := d.explained[budget]
 	if !known {
 		// The error is about the objects of the budget, which the reason says as well.
 		x, _ = d.before.Explain(key)
 		d.explained[budget] = x
 	}
-	if !x.Never && len(d.Rounds) > 0 {
+	if !x.Budget.Never && len(d.Rounds) > 0 {
 		x, _ = d.after.Explain(key)
 	}
 	return x
 }
 
 func blockedText(budget types.NamespacedName, x disruption.Explanation) string {
-	why := fmt.Sprintf("budget %s (%s)", budget, x.Rule)
+	why := fmt.Sprintf("budget %s (%s)", budget, x.Budget.Rule)
 	switch {
-	case x.Never:
+	case x.Budget.Never:
 		return why + " never lets a healthy pod go"
-	case x.Shortfall > 0:
-		return fmt.Sprintf("%s is short of %s", why, count(int(x.Shortfall), "healthy pod"))
+	case x.Budget.Shortfall > 0:
+		return fmt.Sprintf("%s is short of %s", why, count(int(x.Budget.Shortfall), "healthy pod"))
 	case len(x.Reasons) > 0:
 		return why + ": " + x.Reasons[0].Message
 	}
@@ -332,17 +336,17 @@ func blockedText(budget types.NamespacedName, x disruption.Explanation) string {
 
 // drainTotals counts the nodes by outcome.
 func drainTotals(drains []nodeDrain, empty int) string {
-	totals := map[disruption.DrainOutcome]int{}
+	totals := map[drain.Outcome]int{}
 	for _, d := range drains {
 		totals[d.Outcome]++
 	}
 	var parts []string
 	for _, o := range []struct {
-		outcome disruption.DrainOutcome
+		outcome drain.Outcome
 		name    string
 	}{
-		{disruption.DrainsNow, "now"}, {disruption.DrainsInRounds, "in rounds"}, {disruption.DrainsNever, "never"},
-		{disruption.DrainNotStarted, "not started"}, {disruption.DrainsUnknown, "unknown"},
+		{drain.Now, "now"}, {drain.InRounds, "in rounds"}, {drain.Never, "never"},
+		{drain.NotStarted, "not started"}, {drain.Unknown, "unknown"},
 	} {
 		if n := totals[o.outcome]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, o.name))

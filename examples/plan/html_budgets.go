@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/disruption/drain"
 )
 
 // budgetBar is one PodDisruptionBudget: its healthy pods against those that it demands.
@@ -43,16 +45,16 @@ func newBudgetBars(c *cluster, set settings, links links) []budgetBar {
 	explanations, _ := disruption.ExplainAll(d.snapshot, d.options)
 	var bars []budgetBar
 	for _, e := range explanations {
-		if e.Key.Kind == disruption.BudgetKey {
-			bars = append(bars, newBudgetBar(e, links))
+		if e.Budget != nil {
+			bars = append(bars, newBudgetBar(e.Key, e.Budget, links))
 		}
 	}
 	return bars
 }
 
-func newBudgetBar(e disruption.Explanation, links links) budgetBar {
+func newBudgetBar(key purekube.Key, e *disruption.BudgetExplanation, links links) budgetBar {
 	b := budgetBar{
-		Name: e.Key.Namespace + "/" + e.Key.Name, Link: links.to("PodDisruptionBudget", e.Key.Namespace, e.Key.Name),
+		Name: key.Namespace + "/" + key.Name, Link: links.to(key.Kind, key.Namespace, key.Name),
 		Rule: e.Rule, Selector: e.Selector, Known: len(e.Needs) == 0,
 	}
 	if b.Rule == "" {
@@ -106,17 +108,17 @@ func (b *budgetBar) draw(n disruption.Counts) {
 	b.Desired = percent(desired, scale)
 }
 
-func podsByNode(e disruption.Explanation) []budgetNode {
+func podsByNode(e *disruption.BudgetExplanation) []budgetNode {
 	nodes := map[string][]budgetPod{}
 	unmanaged := setOf(e.Unmanaged)
 	for _, p := range e.Pods {
-		pod := budgetPod{Name: p.Name, Health: string(p.Health), Class: "bad"}
+		pod := budgetPod{Name: p.Name, Health: healthText(p.Health), Class: "bad"}
 		switch p.Health {
 		case disruption.Healthy:
 			pod.Class = "ok"
 		case disruption.BeingEvicted:
 			pod.Health += ", expected to be gone by " + p.Until.UTC().Format(time.RFC3339)
-		case disruption.NotReady, disruption.BeingDeleted, disruption.Ambiguous:
+		case disruption.UnknownHealth, disruption.NotReady, disruption.BeingDeleted, disruption.Ambiguous:
 		}
 		if unmanaged[p.Name] {
 			pod.Health += ", no controller wants it"
@@ -154,11 +156,11 @@ func newDrainTable(c *cluster, inv invocation) *drainTable {
 	for _, d := range drains {
 		class := "bad"
 		switch d.Outcome {
-		case disruption.DrainsNow:
+		case drain.Now:
 			class = "ok"
-		case disruption.DrainsInRounds, disruption.DrainsUnknown:
+		case drain.InRounds, drain.Unknown:
 			class = "note"
-		case disruption.DrainsNever, disruption.DrainNotStarted:
+		case drain.NoOutcome, drain.Never, drain.NotStarted, drain.RoundsExhausted:
 		}
 		t.Rows = append(t.Rows, drainRow{
 			Node: d.node, Says: badge{class, d.says()}, Pods: d.pods, Evicted: d.evicted(), Skipped: len(d.Skipped), Stay: d.stay(),

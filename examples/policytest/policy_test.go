@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/disruption/drain"
 	"github.com/purekube/purekube/purekubetest"
 	"github.com/purekube/purekube/rbacaggregate"
 	"github.com/purekube/purekube/resourceclaim"
@@ -59,19 +60,19 @@ func TestEveryNodeDrains(t *testing.T) {
 		name, reason string
 		workload     purekubetest.Workload
 		budget       string // maxUnavailable
-		want         disruption.DrainOutcome
+		want         drain.Outcome
 	}{
-		{"one pod of each node", "three pods on three nodes, one of them may go", purekubetest.Deployment("shop/web", 3, nodes...), "1", disruption.DrainsNow},
-		{"two pods of a node", "the second waits until the first is back", purekubetest.Deployment("shop/web", 6, nodes...), "1", disruption.DrainsInRounds},
-		{"a budget of nothing", "no pod may ever go: this is what the rule is there to find", purekubetest.Deployment("shop/web", 3, nodes...), "0", disruption.DrainsNever},
+		{"one pod of each node", "three pods on three nodes, one of them may go", purekubetest.Deployment("shop/web", 3, nodes...), "1", drain.Now},
+		{"two pods of a node", "the second waits until the first is back", purekubetest.Deployment("shop/web", 6, nodes...), "1", drain.InRounds},
+		{"a budget of nothing", "no pod may ever go: this is what the rule is there to find", purekubetest.Deployment("shop/web", 3, nodes...), "0", drain.Never},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cluster := purekubetest.NewCluster(t, tc.workload, purekubetest.MaxUnavailable("shop/web", tc.budget))
 			index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
 			for _, node := range nodes {
-				drain, _ := index.DrainNode(node, disruption.DrainOptions{})
-				if drain.Outcome != tc.want || len(drain.Rounds) > 2 {
-					t.Errorf("%s: node %s: %v in %d rounds, refused %v", tc.reason, node, drain.Outcome, len(drain.Rounds), drain.Refused)
+				d, _, err := drain.Node(index, node, drain.Options{})
+				if err != nil || d.Outcome != tc.want || len(d.Rounds) > 2 {
+					t.Errorf("%s: node %s: %v in %d rounds, refused %v, %v", tc.reason, node, d.Outcome, len(d.Rounds), d.Refused, err)
 				}
 			}
 		})

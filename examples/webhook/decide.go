@@ -141,7 +141,7 @@ func (p policy) evict(s *state, r *admissionv1.AdmissionRequest) answer {
 		changed.Pods = append(changed.Pods, pod)
 	}
 	index, _ := s.now().budgets.With(changed)
-	checked, err := index.CheckEviction(name)
+	checked, err := index.CheckEviction(name, disruption.Recomputed)
 	switch {
 	case notFound(err):
 		return allowed // the API server answers 404, or the cache is behind
@@ -178,7 +178,7 @@ func (p policy) writeBudget(x *indexes, r *admissionv1.AdmissionRequest) answer 
 	budget.Name = cmp.Or(budget.Name, r.Name, unnamed(budget))
 	index, _ := x.budgets.With(disruption.Snapshot{Now: p.now(), Budgets: []*policyv1.PodDisruptionBudget{budget}})
 	explanation, err := index.Explain(disruption.KeyOf(budget))
-	if !explanation.Never || err != nil {
+	if err != nil || !explanation.Budget.Never {
 		return allowed //nolint:nilerr // whether the object is valid is for the API server to say
 	}
 	text := fmt.Sprintf("PodDisruptionBudget %s/%s never lets a pod go, even with all of its pods healthy: nodes with such a pod cannot be drained", budget.Namespace, budget.Name)

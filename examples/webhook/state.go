@@ -39,7 +39,7 @@ func newState() *state {
 		cidrs: servicecidr.NewIndex(servicecidr.Snapshot{}, servicecidr.Options{}),
 		roles: rbacaggregate.NewIndex(rbacaggregate.Snapshot{}, rbacaggregate.Options{}),
 		// An eviction is decided by what the budget's status should say, not by what was written last.
-		budgets: disruption.NewIndex(disruption.Snapshot{}, disruption.Options{Recompute: true}),
+		budgets: disruption.NewIndex(disruption.Snapshot{}, disruption.Options{}),
 	})
 	return s
 }

@@ -16,11 +16,7 @@ import (
 )
 
 // Answer is what a look-up found. The zero value: the API server has no such object.
-type Answer struct {
-	Object any
-	// Err is why there is neither an object nor none.
-	Err error
-}
+type Answer = purekube.Answer
 
 const (
 	// LookupsDeadline is how long the status of an object waits for the look-ups that it needs. A core that

@@ -1,13 +1,11 @@
 package cores
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 
@@ -20,11 +18,12 @@ import (
 func newDisruption(c *Cluster) Runner {
 	type S = disruption.Snapshot
 	index := disruption.NewIndex(S{}, c.Disruption)
-	r := controller.New("disruption", index, c.Client, c.Events, controller.Options[*disruption.Index, S, disruption.Key]{
-		Begin:          func(x *disruption.Index) []disruption.Key { return begin(x.PlanAll()) },
-		At:             func(now time.Time, _ *disruption.Index) S { return S{Now: now} },
-		Lookup:         c.lookUpScale,
-		Answers:        scales,
+	r := controller.New("disruption", index, c.Client, c.Events, controller.Options[*disruption.Index, S, purekube.Key]{
+		Begin:  func(x *disruption.Index) []purekube.Key { return begin(x.PlanAll()) },
+		At:     func(now time.Time, _ *disruption.Index) S { return S{Now: now} },
+		Lookup: c.lookUpScale,
+		// A look-up that failed is an answer, too: its text goes into the budget's condition.
+		Answers:        func(answers map[purekube.Need]controller.Answer) S { return S{Answers: answers} },
 		DecidesWithout: true, // the status that refuses must not wait
 	})
 	core, apps := c.Informers.Core().V1(), c.Informers.Apps().V1()
@@ -39,26 +38,6 @@ func newDisruption(c *Cluster) Runner {
 	controller.Watch(r, apps.Deployments().Informer(), func(o *appsv1.Deployment) S { return S{Deployments: []*appsv1.Deployment{o}} })
 	controller.Watch(r, apps.StatefulSets().Informer(), func(o *appsv1.StatefulSet) S { return S{StatefulSets: []*appsv1.StatefulSet{o}} })
 	return r
-}
-
-// scales are the answers as the core takes them. A look-up that failed is an answer, too: its text goes into the
-// budget's condition.
-func scales(answers map[purekube.Need]controller.Answer) disruption.Snapshot {
-	s := disruption.Snapshot{Scales: map[disruption.ScaleKey]disruption.Scale{}}
-	for n, a := range answers {
-		var answer disruption.Scale
-		switch found := a.Object.(type) {
-		case *appsv1.ReplicaSet:
-			answer = disruption.Scale{Found: true, ReplicaSet: found}
-		case *autoscalingv1.Scale:
-			answer = disruption.Scale{Found: true, UID: found.UID, Replicas: found.Spec.Replicas}
-		}
-		if a.Err != nil {
-			answer = disruption.Scale{Err: cmp.Or(a.Err.Error(), "no answer")} // empty would say that it is gone
-		}
-		s.Scales[disruption.ScaleKeyOf(n)] = answer
-	}
-	return s
 }
 
 // lookUpScale looks up a controller that no informer holds.

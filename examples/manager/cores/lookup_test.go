@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/examples/manager/controller"
 	"github.com/purekube/purekube/examples/manager/executor"
 )
@@ -88,18 +87,20 @@ func TestAnswerScales(t *testing.T) {
 	c := reading(t, map[string]any{"/apis/apps/v1/namespaces/ns/replicasets/there": set})
 	for _, tc := range []struct {
 		name string
-		want disruption.Scale
+		want controller.Answer
 		fail bool
 	}{
-		{"there", disruption.Scale{Found: true, ReplicaSet: &appsv1.ReplicaSet{ObjectMeta: set.ObjectMeta}}, false},
-		{"gone", disruption.Scale{}, false},
-		{"broken", disruption.Scale{Err: "no answer"}, true}, // the error has no text
+		{"there", controller.Answer{Object: &appsv1.ReplicaSet{ObjectMeta: set.ObjectMeta}}, false},
+		{"gone", controller.Answer{}, false},
+		{"broken", controller.Answer{}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			n := purekube.Need{APIVersion: "apps/v1", Kind: "ReplicaSet", Namespace: "ns", Name: tc.name}
 			answers, err := look(t, c.lookUpScale, n)
-			got := scales(answers).Scales[disruption.ScaleKeyOf(n)]
+			got := answers[n]
 			require.Equal(t, tc.fail, err != nil, "%v", err)
+			require.Equal(t, tc.fail, got.Err != nil)
+			got.Err = nil
 			require.Equal(t, tc.want, got)
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/disruption/drain"
 	"github.com/purekube/purekube/purekubetest"
 )
 
@@ -16,19 +17,19 @@ func Example_drain() {
 	cluster := purekubetest.NewCluster(t, web, purekubetest.MaxUnavailable("shop/web", "1"))
 
 	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
-	drain, after := index.DrainNode("node-a", disruption.DrainOptions{IgnoreDaemonSets: true})
-	fmt.Println(drain.Outcome)
-	for round, pods := range drain.Rounds {
+	d, after, err := drain.Node(index, "node-a", drain.Options{IgnoreDaemonSets: true})
+	fmt.Println(d.Outcome, err)
+	for round, pods := range d.Rounds {
 		fmt.Println("round", round+1, "evicts", len(pods))
 	}
 	// The cluster after that drain: node-b next, on what is left.
-	drain, _ = after.DrainNode("node-b", disruption.DrainOptions{IgnoreDaemonSets: true})
-	fmt.Println(drain.Outcome)
+	d, _, err = drain.Node(after, "node-b", drain.Options{IgnoreDaemonSets: true})
+	fmt.Println(d.Outcome, err)
 	// Output:
-	// DrainsInRounds
+	// InRounds <nil>
 	// round 1 evicts 1
 	// round 2 evicts 1
-	// DrainsInRounds
+	// InRounds <nil>
 }
 
 func Example_scaleDown() {
@@ -40,9 +41,9 @@ func Example_scaleDown() {
 
 	// What could go as the cluster is, each node alone: the same index answers for all.
 	for _, node := range []string{"node-a", "node-b", "node-c"} {
-		drain, _ := index.DrainNode(node, disruption.DrainOptions{})
-		fmt.Println(node, drain.Outcome)
-		for _, refused := range drain.Refused {
+		d, _, err := drain.Node(index, node, drain.Options{})
+		fmt.Println(node, d.Outcome, err)
+		for _, refused := range d.Refused {
 			fmt.Println("  refused with", refused.Eviction.Verdict.StatusCode(), "by", refused.Eviction.Blocking)
 		}
 	}
@@ -50,13 +51,13 @@ func Example_scaleDown() {
 	ready := broken.DeepCopy()
 	ready.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	branch, _ := index.With(disruption.Snapshot{Pods: []*corev1.Pod{ready}})
-	drain, _ := branch.DrainNode("node-a", disruption.DrainOptions{})
-	fmt.Println("with node-c ready:", drain.Outcome)
+	d, _, err := drain.Node(branch, "node-a", drain.Options{})
+	fmt.Println("with node-c ready:", d.Outcome, err)
 	// Output:
-	// node-a DrainsNever
+	// node-a Never <nil>
 	//   refused with 429 by [shop/web]
-	// node-b DrainsNever
+	// node-b Never <nil>
 	//   refused with 429 by [shop/web]
-	// node-c DrainsNow
-	// with node-c ready: DrainsNow
+	// node-c Now <nil>
+	// with node-c ready: Now <nil>
 }

@@ -12,13 +12,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/disruption/drain"
 	"github.com/purekube/purekube/purekubetest"
 )
 
 func Example_whereTheAnswerDiffers() {
 	ask := func(title string, pod *corev1.Pod, budgets ...*policyv1.PodDisruptionBudget) {
 		s := disruption.Snapshot{Pods: []*corev1.Pod{pod}, Budgets: budgets}
-		eviction, err := disruption.CheckEviction(s, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, disruption.Options{})
+		eviction, err := disruption.CheckEviction(s, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, disruption.AsWritten, disruption.Options{})
 		alone := "yes" // what status.disruptionsAllowed alone says
 		for _, b := range budgets {
 			if b.Status.DisruptionsAllowed < 1 {
@@ -75,7 +76,7 @@ func Example_removePods() {
 	// remove is RemovePods after CanRemovePods. Where a pod may not go, go on with the index before.
 	remove := func(index *disruption.Index, pods ...*corev1.Pod) (*disruption.Index, bool) {
 		for _, pod := range pods {
-			eviction, err := index.CheckEviction(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+			eviction, err := index.CheckEviction(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, disruption.Recomputed)
 			if err != nil || !eviction.Verdict.Allowed() { // no verdict: look up eviction.Needs first
 				return nil, false
 			}
@@ -90,8 +91,7 @@ func Example_removePods() {
 		}
 		return index, true
 	}
-	// Recompute: budgets are computed from the pods, whatever their status says.
-	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{Recompute: true})
+	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
 	for _, pod := range web.Pods { // one on each node
 		next, removed := remove(index, pod)
 		fmt.Println(pod.Spec.NodeName, removed)
@@ -105,18 +105,19 @@ func Example_removePods() {
 	// node-c false
 }
 
-// What the page says of DrainNode where it differs from the tracker: pods come back between the rounds, and between drains.
+// What the page says of drain.Node where it differs from the tracker: pods come back between the rounds, and between drains.
 func TestDrainNodeBringsPodsBack(t *testing.T) {
 	web := purekubetest.Deployment("shop/web", 3, "node-a", "node-b", "node-c")
 	index := disruption.NewIndex(purekubetest.NewCluster(t, web, purekubetest.MaxUnavailable("shop/web", "1")).Disruption(), disruption.Options{})
 	for _, node := range []string{"node-a", "node-b", "node-c"} {
-		var drain disruption.Drain
-		drain, index = index.DrainNode(node, disruption.DrainOptions{})
-		require.Equal(t, disruption.DrainsNow, drain.Outcome, node)
+		d, after, err := drain.Node(index, node, drain.Options{})
+		require.NoError(t, err)
+		require.Equal(t, drain.Now, d.Outcome, node)
+		index = after
 	}
 }
 
-// What the page says of DrainNode and canRemove: a node whose pods go in turns, and one whose last pod never goes since
+// What the page says of drain.Node and canRemove: a node whose pods go in turns, and one whose last pod never goes since
 // nothing comes back.
 func TestDrainNodeBesideCanRemove(t *testing.T) {
 	managed := purekubetest.Deployment("shop/web", 2, "node-a")
@@ -127,22 +128,23 @@ func TestDrainNodeBesideCanRemove(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		objects []any
-		want    disruption.DrainOutcome
+		want    drain.Outcome
 	}{
-		{"each may go alone and comes back", []any{managed, purekubetest.MaxUnavailable("shop/web", "1")}, disruption.DrainsInRounds},
-		{"each may go alone and does not come back", []any{bare[0], bare[1], purekubetest.MinAvailable("shop/web", "1")}, disruption.DrainsNever},
-		{"both may go", []any{managed, purekubetest.MaxUnavailable("shop/web", "2")}, disruption.DrainsNow},
+		{"each may go alone and comes back", []any{managed, purekubetest.MaxUnavailable("shop/web", "1")}, drain.InRounds},
+		{"each may go alone and does not come back", []any{bare[0], bare[1], purekubetest.MinAvailable("shop/web", "1")}, drain.Never},
+		{"both may go", []any{managed, purekubetest.MaxUnavailable("shop/web", "2")}, drain.Now},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cluster := purekubetest.NewCluster(t, tc.objects...)
-			index := disruption.NewIndex(cluster.Disruption(), disruption.Options{Recompute: true})
+			index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
 			for _, pod := range cluster.Pods {
-				eviction, err := index.CheckEviction(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+				eviction, err := index.CheckEviction(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, disruption.Recomputed)
 				require.NoError(t, err)
 				require.Equal(t, disruption.AllowedWithinBudget, eviction.Verdict, "canRemove asks about each pod alone")
 			}
-			drain, _ := index.DrainNode("node-a", disruption.DrainOptions{Force: true})
-			require.Equal(t, tc.want, drain.Outcome)
+			d, _, err := drain.Node(index, "node-a", drain.Options{Force: true})
+			require.NoError(t, err)
+			require.Equal(t, tc.want, d.Outcome)
 		})
 	}
 }
@@ -153,17 +155,18 @@ func TestASelectorThatDoesNotCompile(t *testing.T) {
 	broken := purekubetest.MaxUnavailable("shop/broken", "1")
 	broken.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
 	never := purekubetest.MaxUnavailable("shop/web", "0")
-	index := disruption.NewIndex(purekubetest.NewCluster(t, web, broken, never).Disruption(), disruption.Options{Recompute: true})
-	eviction, err := index.CheckEviction(types.NamespacedName{Namespace: "shop", Name: web.Pods[0].Name})
+	index := disruption.NewIndex(purekubetest.NewCluster(t, web, broken, never).Disruption(), disruption.Options{})
+	eviction, err := index.CheckEviction(types.NamespacedName{Namespace: "shop", Name: web.Pods[0].Name}, disruption.Recomputed)
 	require.Equal(t, []types.NamespacedName{{Namespace: "shop", Name: "web"}}, eviction.Blocking)
 	require.ErrorContains(t, err, "shop/broken")
 }
 
-// What the page says of the written status: DrainNode does not read it.
+// What the page says of the written status: drain.Node does not read it.
 func TestDrainNodeDoesNotReadTheStatus(t *testing.T) {
 	web, budget := purekubetest.Deployment("shop/web", 1, "node-a"), purekubetest.MinAvailable("shop/web", "1")
 	budget.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: budget.Generation, DisruptionsAllowed: 5, CurrentHealthy: 6, DesiredHealthy: 1}
 	index := disruption.NewIndex(purekubetest.NewCluster(t, web, budget).Disruption(), disruption.Options{})
-	drain, _ := index.DrainNode("node-a", disruption.DrainOptions{})
-	require.Equal(t, disruption.DrainsNever, drain.Outcome)
+	d, _, err := drain.Node(index, "node-a", drain.Options{})
+	require.NoError(t, err)
+	require.Equal(t, drain.Never, d.Outcome)
 }

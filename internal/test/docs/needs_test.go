@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -22,19 +22,19 @@ func Example_needs() {
 	budget := purekubetest.MaxUnavailable("shop/cache", "1")
 	index := disruption.NewIndex(purekubetest.NewCluster(t, pod, budget).Disruption(), disruption.Options{})
 
-	lookUp := func(n purekube.Need) disruption.Scale { // your client: k8s.io/client-go/scale
+	lookUp := func(n purekube.Need) purekube.Answer { // your client: k8s.io/client-go/scale
 		fmt.Println("get", n.Subresource, "of", n.Kind, n.Namespace+"/"+n.Name)
-		return disruption.Scale{Found: true, UID: types.UID("c1"), Replicas: 1}
+		return purekube.Answer{Object: &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: "c1"}, Spec: autoscalingv1.ScaleSpec{Replicas: 1}}}
 	}
 
 	planning := index
 	result, err := planning.Plan(disruption.KeyOf(budget))
 	for len(result.Needs) > 0 && err == nil {
-		answers := map[disruption.ScaleKey]disruption.Scale{}
+		answers := map[purekube.Need]purekube.Answer{}
 		for _, n := range result.Needs {
-			answers[disruption.ScaleKeyOf(n)] = lookUp(n)
+			answers[n] = lookUp(n)
 		}
-		planning, _ = planning.With(disruption.Snapshot{Scales: answers})
+		planning, _ = planning.With(disruption.Snapshot{Answers: answers})
 		result, err = planning.Plan(disruption.KeyOf(budget))
 	}
 	// The answers were for this plan: go on with index, which does not have them.

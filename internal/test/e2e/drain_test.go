@@ -18,11 +18,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/disruption/drain"
 )
 
 func init() { stories["budget and the drain of a node"] = drainOfANode }
 
-// DrainNode says beforehand which pods go in which round and which stay. Then the same node is drained through the
+// drain.Node says beforehand which pods go in which round and which stay. Then the same node is drained through the
 // eviction API, with a kubelet that ends the evicted pods and controllers that make them again elsewhere,
 // played by hand: the rounds are the same.
 func drainOfANode(t *testing.T, w *world) {
@@ -55,8 +56,9 @@ func drainOfANode(t *testing.T, w *world) {
 		return nil
 	})
 
-	plan, _ := disruption.NewIndex(w.disruptions(t, ns), disruption.Options{}).DrainNode("old", disruption.DrainOptions{IgnoreDaemonSets: true})
-	require.Equal(t, disruption.DrainsNever, plan.Outcome, "%+v", plan)
+	plan, _, err := drain.Node(disruption.NewIndex(w.disruptions(t, ns), disruption.Options{}), "old", drain.Options{IgnoreDaemonSets: true})
+	require.NoError(t, err)
+	require.Equal(t, drain.Never, plan.Outcome, "%+v", plan)
 	require.Len(t, plan.Rounds, 3, "web needs two rounds and db three")
 	t.Logf("rounds %v, refused %v", plan.Rounds, plan.Refused)
 	var refused []types.NamespacedName

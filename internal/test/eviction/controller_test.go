@@ -2,7 +2,6 @@ package eviction
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -15,12 +14,12 @@ import (
 	"k8s.io/client-go/scale"
 	upstream "k8s.io/kubernetes/pkg/controller/disruption"
 
-	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/parity"
 )
 
 // startDisruption builds the real disruption controller. It finds the scales of the snapshot.
-func startDisruption(known map[disruption.ScaleKey]disruption.Scale) parity.Start {
+func startDisruption(known map[purekube.Need]purekube.Answer) parity.Start {
 	return func(ctx context.Context, w *parity.World) (func(context.Context), error) {
 		s := &scales{known: known, kinds: map[schema.GroupResource]schema.GroupKind{}}
 		c := upstream.NewDisruptionController(ctx,
@@ -34,7 +33,7 @@ func startDisruption(known map[disruption.ScaleKey]disruption.Scale) parity.Star
 
 // scales is a client for the scale subresource of any kind.
 type scales struct {
-	known map[disruption.ScaleKey]disruption.Scale
+	known map[purekube.Need]purekube.Answer
 	mu    sync.Mutex
 	kinds map[schema.GroupResource]schema.GroupKind
 }
@@ -53,17 +52,21 @@ func (s scalesIn) Get(_ context.Context, resource schema.GroupResource, name str
 	s.scales.mu.Lock()
 	kind := s.scales.kinds[resource]
 	s.scales.mu.Unlock()
-	found, ok := s.scales.known[disruption.ScaleKey{Group: kind.Group, Kind: kind.Kind, Namespace: s.namespace, Name: name}]
-	switch {
-	case found.Err != "":
-		return nil, errors.New(found.Err)
-	case !ok || !found.Found:
-		return nil, apierrors.NewNotFound(resource, name)
+	for need, answer := range s.scales.known {
+		gv, err := schema.ParseGroupVersion(need.APIVersion)
+		if err != nil || gv.Group != kind.Group || need.Kind != kind.Kind || need.Namespace != s.namespace || need.Name != name {
+			continue
+		}
+		if answer.Err != nil {
+			return nil, answer.Err
+		}
+		if found, ok := answer.Object.(*autoscalingv1.Scale); ok {
+			found = found.DeepCopy()
+			found.Namespace, found.Name = s.namespace, name
+			return found, nil
+		}
 	}
-	return &autoscalingv1.Scale{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name, UID: found.UID},
-		Spec:       autoscalingv1.ScaleSpec{Replicas: found.Replicas},
-	}, nil
+	return nil, apierrors.NewNotFound(resource, name)
 }
 
 // scaleMapper knows every kind, by a guess of its plural.

@@ -19,6 +19,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
+	nodedrain "github.com/purekube/purekube/disruption/drain"
 	"github.com/purekube/purekube/internal/test/parity"
 	"github.com/purekube/purekube/internal/test/samplecluster"
 	"github.com/purekube/purekube/internal/test/seed"
@@ -60,19 +61,22 @@ func TestDrainNode(t *testing.T) {
 						p.Labels[skipped] = ""
 					}
 				}
-				flags := disruption.DrainOptions{IgnoreDaemonSets: r.IntN(6) > 0, DeleteEmptyDirData: r.IntN(6) > 0, Force: r.IntN(6) > 0,
+				flags := nodedrain.Options{IgnoreDaemonSets: r.IntN(6) > 0, DeleteEmptyDirData: r.IntN(6) > 0, Force: r.IntN(6) > 0,
 					SkipPod: func(p *corev1.Pod) bool { _, found := p.Labels[skipped]; return found }}
 				node := sample.Nodes[[]int{0, 0, 1, 2}[r.IntN(4)]]
 				if o.MatchUpstream == "" && hasDivergence(sample) {
 					seen["divergence D-13"]++
 					continue
 				}
-				ours, _ := disruption.NewIndex(sample.Snapshot, o).DrainNode(node, flags)
+				ours, _, err := nodedrain.Node(disruption.NewIndex(sample.Snapshot, o), node, flags)
+				if err != nil {
+					t.Fatal(err)
+				}
 				if diff := cmp.Diff(really(t, sample, node, flags), asDrained(ours)); diff != "" {
 					t.Fatalf("PARITY_SEED=%d PARITY_CASE=%d, draining %s with %+v (- kubectl and kube-apiserver, + ours):\n%s\nfor\n%s",
 						seed, i, node, flags, diff, text(sample))
 				}
-				seen[ours.Outcome.String()]++
+				seen[string(ours.Outcome)]++
 				for _, p := range ours.Refused {
 					seen["refused: "+string(p.Code)]++
 				}
@@ -90,7 +94,7 @@ func TestDrainNode(t *testing.T) {
 				t.Logf("%6d  %s", seen[kind], kind)
 			}
 			for _, kind := range []string{
-				"DrainsNow", "DrainsInRounds", "DrainsNever", "DrainNotStarted", "a round that only waits", "more than two rounds",
+				"Now", "InRounds", "Never", "NotStarted", "a round that only waits", "more than two rounds",
 				"refused: StuckPod", "refused: DaemonSetPod", "refused: LocalStorage", "refused: NoController", "refused: EvictionRefused",
 				"skipped: DaemonSetPod", "skipped: MirrorPod", "skipped: SkipPod",
 			} {
@@ -103,16 +107,16 @@ func TestDrainNode(t *testing.T) {
 }
 
 // asDrained is ours in the terms of kubectl and the API server.
-func asDrained(d disruption.Drain) drained {
-	a := drained{Outcome: d.Outcome.String()}
+func asDrained(d nodedrain.Drain) drained {
+	a := drained{Outcome: string(d.Outcome)}
 	for _, p := range d.Skipped {
 		a.Skipped = append(a.Skipped, p.Pod.String())
 	}
-	if d.Outcome == disruption.DrainNotStarted {
+	if d.Outcome == nodedrain.NotStarted {
 		// kubectl names the pods of each class in one error.
 		byMessage := map[string][]string{}
 		for _, p := range d.Refused {
-			if p.Code == disruption.DrainStuckPod {
+			if p.Code == nodedrain.ReasonStuckPod {
 				continue // kubectl does not get as far as to wait for it
 			}
 			byMessage[p.Message] = append(byMessage[p.Message], p.Pod.String())
@@ -138,7 +142,7 @@ func asDrained(d disruption.Drain) drained {
 }
 
 // really is how the drain goes.
-func really(t *testing.T, sample samplecluster.Cluster, node string, flags disruption.DrainOptions) (d drained) {
+func really(t *testing.T, sample samplecluster.Cluster, node string, flags nodedrain.Options) (d drained) {
 	t.Helper()
 	list, errs := kubectl(sample, node, flags)
 	listed := map[types.NamespacedName]bool{}
@@ -148,7 +152,7 @@ func really(t *testing.T, sample samplecluster.Cluster, node string, flags disru
 		listed[keyOf(&p)] = true
 	}
 	if len(errs) > 0 {
-		d.Outcome = disruption.DrainNotStarted.String()
+		d.Outcome = string(nodedrain.NotStarted)
 		for _, err := range errs {
 			d.NotStarted = append(d.NotStarted, err.Error())
 		}
@@ -170,7 +174,7 @@ func really(t *testing.T, sample samplecluster.Cluster, node string, flags disru
 
 // drain evicts the pods, round after round.
 func (c *cluster) drain(left []types.NamespacedName, d *drained) {
-	d.Outcome = disruption.DrainsNow.String()
+	d.Outcome = string(nodedrain.Now)
 	refuse := func(key types.NamespacedName, a Answer) {
 		if d.Refused == nil {
 			d.Refused = map[types.NamespacedName]Answer{}
@@ -208,16 +212,16 @@ func (c *cluster) drain(left []types.NamespacedName, d *drained) {
 			break
 		}
 		if len(left) > 0 {
-			d.Outcome = disruption.DrainsInRounds.String()
+			d.Outcome = string(nodedrain.InRounds)
 		}
 	}
 	if len(d.Refused) > 0 {
-		d.Outcome = disruption.DrainsNever.String()
+		d.Outcome = string(nodedrain.Never)
 	}
 }
 
 // kubectl is what its filters make of the node's pods.
-func kubectl(sample samplecluster.Cluster, node string, flags disruption.DrainOptions) (*drain.PodDeleteList, []error) {
+func kubectl(sample samplecluster.Cluster, node string, flags nodedrain.Options) (*drain.PodDeleteList, []error) {
 	client := fake.NewClientset(copies(sample.DaemonSets)...)
 	client.PrependReactor("list", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		list := &corev1.PodList{}

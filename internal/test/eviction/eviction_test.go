@@ -36,7 +36,7 @@ func TestCheckEviction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for i := range cases {
 			s := generate(rand.New(rand.NewPCG(seed, i)))
-			e, err := disruption.CheckEviction(s, types.NamespacedName{Namespace: "ns", Name: "p"}, disruption.Options{})
+			e, err := disruption.CheckEviction(s, types.NamespacedName{Namespace: "ns", Name: "p"}, disruption.AsWritten, disruption.Options{})
 			if err != nil && !strings.Contains(err.Error(), "spec.selector") {
 				t.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func kindOf(e disruption.Eviction) string {
 	case e.Update != nil && e.Update.Status.DisruptionsAllowed == 0:
 		return "AllowedWithinBudget, the last"
 	case e.Verdict.Allowed():
-		return e.Verdict.String()
+		return string(e.Verdict)
 	}
 	for _, kind := range kinds {
 		if strings.Contains(e.Reason, kind) {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
+	nodedrain "github.com/purekube/purekube/disruption/drain"
 	"github.com/purekube/purekube/internal/test/parity"
 	"github.com/purekube/purekube/internal/test/samplecluster"
 	"github.com/purekube/purekube/internal/test/seed"
@@ -42,20 +43,23 @@ func TestKubectlDrain(t *testing.T) {
 			continue
 		}
 		sample := samplecluster.New(rand.New(rand.NewPCG(seed, i)), parity.Epoch)
-		flags := disruption.DrainOptions{IgnoreDaemonSets: true, DeleteEmptyDirData: true, Force: true}
+		flags := nodedrain.Options{IgnoreDaemonSets: true, DeleteEmptyDirData: true, Force: true}
 		node := sample.Nodes[0]
 		list, errs := kubectl(sample, node, flags)
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
-		ours, _ := disruption.NewIndex(sample.Snapshot, disruption.Options{MatchUpstream: purekube.V1_36}).DrainNode(node, flags)
+		ours, _, err := nodedrain.Node(disruption.NewIndex(sample.Snapshot, disruption.Options{MatchUpstream: purekube.V1_36}), node, flags)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if diff := cmp.Diff(drainedByKubectl(t, sample, list.Pods()), roundsOf(ours)); diff != "" {
 			t.Fatalf("PARITY_SEED=%d PARITY_CASE=%d, draining %s (- kubectl drain, + ours):\n%s\nfor\n%s", seed, i, node, diff, text(sample))
 		}
-		seen[ours.Outcome.String()]++
+		seen[string(ours.Outcome)]++
 	}
 	t.Log(seen)
-	for _, outcome := range []string{"DrainsNow", "DrainsInRounds", "DrainsNever"} {
+	for _, outcome := range []string{"Now", "InRounds", "Never"} {
 		if cases >= 1000 && only >= cases && seen[outcome] < 10 {
 			t.Errorf("%s is in %d of %d cases only", outcome, seen[outcome], cases)
 		}
@@ -70,8 +74,8 @@ type kubectlDrain struct {
 	Failed bool
 }
 
-func roundsOf(d disruption.Drain) kubectlDrain {
-	k := kubectlDrain{Failed: d.Outcome == disruption.DrainsNever}
+func roundsOf(d nodedrain.Drain) kubectlDrain {
+	k := kubectlDrain{Failed: d.Outcome == nodedrain.Never}
 	for _, r := range d.Rounds {
 		if len(r) > 0 {
 			k.Rounds = append(k.Rounds, r)

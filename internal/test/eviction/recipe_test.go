@@ -29,8 +29,8 @@ func TestRecipe(t *testing.T) {
 	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 5000)
 	only := number(t, "PARITY_CASE", cases)
 	for name, o := range map[string]disruption.Options{
-		"default":       {Recompute: true},
-		"MatchUpstream": {Recompute: true, MatchUpstream: purekube.V1_36},
+		"default":       {},
+		"MatchUpstream": {MatchUpstream: purekube.V1_36},
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := map[string]int{}
@@ -72,7 +72,7 @@ func hasDivergence(sample samplecluster.Cluster) bool {
 		ref := metav1.GetControllerOf(p)
 		return ref != nil && (ref.Kind == "Job" || ref.Kind == "DaemonSet" && ref.APIVersion == "apps/v1")
 	}
-	return (slices.ContainsFunc(slices.Collect(maps.Values(sample.Scales)), func(s disruption.Scale) bool { return s.Err != "" }) ||
+	return (slices.ContainsFunc(slices.Collect(maps.Values(sample.Answers)), func(a purekube.Answer) bool { return a.Err != nil }) ||
 		slices.ContainsFunc(sample.Pods, scaleless)) &&
 		slices.ContainsFunc(sample.Budgets, func(b *policyv1.PodDisruptionBudget) bool {
 			m := b.Spec.MaxUnavailable
@@ -108,7 +108,7 @@ func evictAll(c *cluster, r *rand.Rand, o disruption.Options, seen map[string]in
 			continue // it was terminating and is gone
 		}
 		// The error says why a status cannot be computed, which the verdict says as well.
-		e, _ := disruption.CheckEviction(s, key, o)
+		e, _ := disruption.CheckEviction(s, key, disruption.Recomputed, o)
 		if diff := cmp.Diff(oneFailure(c.evict(key)), oneFailure(ours(e))); diff != "" {
 			return fmt.Errorf("evicting %v (- kube-apiserver, + ours):\n%s\nafter\n%s", key, diff, strings.Join(so, "\n"))
 		}

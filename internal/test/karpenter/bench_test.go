@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/disruption/drain"
 )
 
 // workloads of 30 pods each have a budget, in namespaces of 100 workloads; 30 pods are on each node.
@@ -87,7 +88,7 @@ func BenchmarkNodes(b *testing.B) {
 				canEvict(l, on[node]...)
 				karpenter += time.Since(began)
 				began = time.Now()
-				x.DrainNode(node, disruption.DrainOptions{})
+				_, _, _ = drain.Node(x, node, drain.Options{})
 				purekube += time.Since(began)
 			}
 			b.ReportMetric(float64(karpenter.Nanoseconds())/float64(b.N), "karpenter-ns/node")

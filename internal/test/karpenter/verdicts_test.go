@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/karpenter/pkg/utils/pdb"
 
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/disruption/drain"
 	"github.com/purekube/purekube/internal/test/eviction"
 	"github.com/purekube/purekube/internal/test/samplecluster"
 )
@@ -81,13 +82,13 @@ func (r *row) add(purekube, karpenter, handler bool) {
 
 func TestVerdicts(t *testing.T) {
 	pods, nodes := map[string]*row{}, map[string]*row{}
-	outcomes := map[string]*[2]int{} // of DrainNode, by what karpenter says
+	outcomes := map[string]*[2]int{} // of drain.Node, by what karpenter says
 	for i := range uint64(clusters) {
 		c := sample(t, i)
 		l := limits(t, c.Budgets)
 		x := disruption.NewIndex(c.Snapshot, disruption.Options{})
 		for _, pod := range c.Pods {
-			e, _ := x.CheckEviction(keyOf(pod))
+			e, _ := x.CheckEviction(keyOf(pod), disruption.AsWritten)
 			answer, err := eviction.Evict(pod, c.Budgets)
 			if err != nil {
 				t.Fatal(err)
@@ -102,15 +103,15 @@ func TestVerdicts(t *testing.T) {
 			if len(on) == 0 {
 				continue
 			}
-			d, _ := x.DrainNode(node, disruption.DrainOptions{Force: true, DeleteEmptyDirData: true, SkipPod: func(*corev1.Pod) bool { return false }})
-			if d.Outcome == disruption.DrainNotStarted {
+			d, _, _ := drain.Node(x, node, drain.Options{Force: true, DeleteEmptyDirData: true, SkipPod: func(*corev1.Pod) bool { return false }})
+			if d.Outcome == drain.NotStarted {
 				continue // DaemonSets, which karpenter leaves to its caller
 			}
 			if len(d.Skipped) > 0 {
 				continue // mirror pods, likewise
 			}
 			atOnce := allAtOnce(t, on, c.Budgets)
-			count(nodes, "all pods of a node at once").add(d.Outcome == disruption.DrainsNow, canEvict(l, on...), atOnce)
+			count(nodes, "all pods of a node at once").add(d.Outcome == drain.Now, canEvict(l, on...), atOnce)
 			n := outcomes[d.Outcome.String()]
 			if n == nil {
 				n = &[2]int{}
@@ -134,7 +135,7 @@ func TestVerdicts(t *testing.T) {
 			}
 		}
 	}
-	b.WriteString("\n| DrainNode | karpenter: can be evicted | karpenter: cannot |\n|---|---:|---:|\n")
+	b.WriteString("\n| drain.Node | karpenter: can be evicted | karpenter: cannot |\n|---|---:|---:|\n")
 	for _, outcome := range slices.Sorted(maps.Keys(outcomes)) {
 		fmt.Fprintf(&b, "| %s | %d | %d |\n", outcome, outcomes[outcome][0], outcomes[outcome][1])
 	}
@@ -202,7 +203,7 @@ func TestOneBrokenBudget(t *testing.T) {
 	if _, err := pdb.NewLimits(context.Background(), lister{budgets: []*policyv1.PodDisruptionBudget{broken}}); err == nil {
 		t.Error("karpenter takes a broken selector now: mend README.md")
 	}
-	e, err := disruption.NewIndex(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{broken}, Pods: []*corev1.Pod{pod}}, disruption.Options{}).CheckEviction(keyOf(pod))
+	e, err := disruption.NewIndex(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{broken}, Pods: []*corev1.Pod{pod}}, disruption.Options{}).CheckEviction(keyOf(pod), disruption.AsWritten)
 	if err != nil || !e.Verdict.Allowed() {
 		t.Errorf("%v, %v: the broken budget is of another namespace", e.Verdict, err)
 	}

@@ -3,11 +3,13 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 )
 
@@ -44,46 +47,33 @@ func budgetController(o disruption.Options) Controller {
 			return keys
 		},
 		Plan: func(v *View, key string, live *View) Decision {
-			k, err := disruption.ParseKey(key)
+			k, err := purekube.ParseKey(key)
 			if err != nil {
 				panic(err)
 			}
 			s := snapshot(v)
 			r, err := disruption.Plan(s, k, o)
 			for rounds := 0; live != nil && len(r.Needs) > 0 && rounds < 5; rounds++ {
-				if s.Scales == nil {
-					s.Scales = map[disruption.ScaleKey]disruption.Scale{}
-				}
+				s.Answers = maps.Clone(s.Answers)
 				for _, n := range r.Needs {
-					if n.Subresource == "scale" {
-						s.Scales[disruption.ScaleKeyOf(n)] = scaleOf(live, n.Kind, n.Name)
-					} else {
-						s = withLive(s, live, n.Kind, n.Name)
+					if s.Answers == nil {
+						s.Answers = map[purekube.Need]purekube.Answer{}
 					}
+					s.Answers[n] = answerOf(live, n)
 				}
 				r, err = disruption.Plan(s, k, o)
 			}
 			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
 		},
 		Affected: func(v *View, oldObj, newObj Object) []string {
-			s := snapshot(v)
-			var keys []disruption.Key
-			either := oldObj
-			if either == nil {
-				either = newObj
+			x := disruption.NewIndex(snapshot(v), o)
+			if newObj != nil { // the view may be from after the event
+				x, _ = x.Without(budgetObject(newObj))
 			}
-			switch either.(type) {
-			case *policyv1.PodDisruptionBudget:
-				keys = disruption.AffectedByBudget(s, as[*policyv1.PodDisruptionBudget](oldObj), as[*policyv1.PodDisruptionBudget](newObj), o)
-			case *corev1.Pod:
-				keys = disruption.AffectedByPod(s, as[*corev1.Pod](oldObj), as[*corev1.Pod](newObj), o)
-			case *appsv1.Deployment:
-				keys = disruption.AffectedByDeployment(s, as[*appsv1.Deployment](oldObj), as[*appsv1.Deployment](newObj), o)
-			case *appsv1.ReplicaSet:
-				keys = disruption.AffectedByReplicaSet(s, as[*appsv1.ReplicaSet](oldObj), as[*appsv1.ReplicaSet](newObj), o)
-			case *appsv1.StatefulSet:
-				keys = disruption.AffectedByStatefulSet(s, as[*appsv1.StatefulSet](oldObj), as[*appsv1.StatefulSet](newObj), o)
+			if oldObj != nil {
+				x, _ = x.With(budgetObject(oldObj))
 			}
+			keys := changeIndex(&x, budgetObject, oldObj, newObj)
 			return texts(keys)
 		},
 	}
@@ -103,34 +93,45 @@ func as[P Object](o Object) P {
 	return p
 }
 
-func scaleOf(live *View, kind, name string) disruption.Scale {
-	switch kind {
-	case "Deployment":
-		if d := Get[*appsv1.Deployment](live, "ns", name); d != nil {
-			return disruption.Scale{Found: true, UID: d.UID, Replicas: *d.Spec.Replicas}
-		}
-	case "ReplicaSet":
-		if d := Get[*appsv1.ReplicaSet](live, "ns", name); d != nil {
-			return disruption.Scale{Found: true, UID: d.UID, Replicas: *d.Spec.Replicas}
-		}
-	case "StatefulSet":
-		if d := Get[*appsv1.StatefulSet](live, "ns", name); d != nil {
-			return disruption.Scale{Found: true, UID: d.UID, Replicas: *d.Spec.Replicas}
-		}
-	}
-	return disruption.Scale{}
-}
-
-// withLive is the snapshot with the API server's ReplicaSet.
-func withLive(s disruption.Snapshot, live *View, kind, name string) disruption.Snapshot {
-	if kind != "ReplicaSet" {
-		panic("a need of " + kind)
-	}
-	s.ReplicaSets = slices.Clone(s.ReplicaSets)
-	if rs := Get[*appsv1.ReplicaSet](live, "ns", name); rs != nil {
-		s.ReplicaSets = append(s.ReplicaSets, rs)
+// budgetObject is the snapshot of one object.
+func budgetObject(o Object) (s disruption.Snapshot) {
+	switch o := o.(type) {
+	case *policyv1.PodDisruptionBudget:
+		s.Budgets = append(s.Budgets, o)
+	case *corev1.Pod:
+		s.Pods = append(s.Pods, o)
+	case *appsv1.Deployment:
+		s.Deployments = append(s.Deployments, o)
+	case *appsv1.ReplicaSet:
+		s.ReplicaSets = append(s.ReplicaSets, o)
+	case *appsv1.StatefulSet:
+		s.StatefulSets = append(s.StatefulSets, o)
 	}
 	return s
+}
+
+// answerOf is what the API server answers to a look-up.
+func answerOf(live *View, n purekube.Need) purekube.Answer {
+	scale := func(o metav1.Object, replicas *int32) purekube.Answer {
+		return purekube.Answer{Object: &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: o.GetUID()}, Spec: autoscalingv1.ScaleSpec{Replicas: *replicas}}}
+	}
+	switch n.Kind {
+	case "Deployment":
+		if d := Get[*appsv1.Deployment](live, "ns", n.Name); d != nil {
+			return scale(d, d.Spec.Replicas)
+		}
+	case "ReplicaSet":
+		if rs := Get[*appsv1.ReplicaSet](live, "ns", n.Name); rs != nil && n.Subresource == "" {
+			return purekube.Answer{Object: rs}
+		} else if rs != nil {
+			return scale(rs, rs.Spec.Replicas)
+		}
+	case "StatefulSet":
+		if ss := Get[*appsv1.StatefulSet](live, "ns", n.Name); ss != nil {
+			return scale(ss, ss.Spec.Replicas)
+		}
+	}
+	return purekube.Answer{}
 }
 
 // budgetWorld is a StatefulSet db of two under a budget of maxUnavailable 1, and a Deployment web of one

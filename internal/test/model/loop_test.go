@@ -584,21 +584,6 @@ func nodeLoop() *looped {
 
 func budgetLoop() *looped {
 	var x *disruption.Index
-	snapshot := func(o Object) (s disruption.Snapshot) {
-		switch o := o.(type) {
-		case *policyv1.PodDisruptionBudget:
-			s.Budgets = append(s.Budgets, o)
-		case *corev1.Pod:
-			s.Pods = append(s.Pods, o)
-		case *appsv1.Deployment:
-			s.Deployments = append(s.Deployments, o)
-		case *appsv1.ReplicaSet:
-			s.ReplicaSets = append(s.ReplicaSets, o)
-		case *appsv1.StatefulSet:
-			s.StatefulSets = append(s.StatefulSets, o)
-		}
-		return s
-	}
 	return &looped{
 		name: "disruption", kinds: []schema.GroupVersionResource{budgets, pods, deployments, replicaSets, statefulSets},
 		restart: func(v *View) (keys []string) {
@@ -606,22 +591,18 @@ func budgetLoop() *looped {
 				Deployments: All[*appsv1.Deployment](v), ReplicaSets: All[*appsv1.ReplicaSet](v), StatefulSets: All[*appsv1.StatefulSet](v)}, disruption.Options{})
 			return budgetController(disruption.Options{}).Keys(v)
 		},
-		changed: func(oldObj, newObj Object) []string { return texts(changeIndex(&x, snapshot, oldObj, newObj)) },
+		changed: func(oldObj, newObj Object) []string { return texts(changeIndex(&x, budgetObject, oldObj, newObj)) },
 		plan: func(key string, live *View) Decision {
-			k, err := disruption.ParseKey(key)
+			k, err := purekube.ParseKey(key)
 			if err != nil {
 				panic(err)
 			}
 			answered, _ := x.With(disruption.Snapshot{Now: live.Now})
 			r, err := answered.Plan(k)
 			for rounds := 0; len(r.Needs) > 0 && rounds < 5; rounds++ {
-				s := disruption.Snapshot{Scales: map[disruption.ScaleKey]disruption.Scale{}}
+				s := disruption.Snapshot{Answers: map[purekube.Need]purekube.Answer{}}
 				for _, n := range r.Needs {
-					if n.Subresource == "scale" {
-						s.Scales[disruption.ScaleKeyOf(n)] = scaleOf(live, n.Kind, n.Name)
-					} else {
-						s = withLive(s, live, n.Kind, n.Name)
-					}
+					s.Answers[n] = answerOf(live, n)
 				}
 				answered, _ = answered.With(s)
 				r, err = answered.Plan(k)

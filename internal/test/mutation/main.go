@@ -51,10 +51,10 @@ var (
 
 // decisions are the files in which the packages decide. What arranges objects for them, tells what is affected, or explains is
 // held to them by property tests.
-const decisions = `^(action|annotation|answer|arithmetic|assumed|blocking|claimname|claimpass|cluster|collect|consumer|contribute|controllers|createclaim|cycle|` +
-	`deletedpods|deletion|disruptedpods|disruptiontarget|drain|drain_filter|drain_return|drain_round|entries|entry|evaluation|eviction|examine|family|generatename|held|` +
-	`newest|nodes|order|orphan|plan|pod|podcount|podgroup|podpass|prefix|recover|removal|reservation|retry|roles|rulekey|selector|setclaimstatuses|settled|status|` +
-	`step|stored|table|template)\.go:`
+const decisions = `^(action|annotation|answer|answers|arithmetic|assumed|blocking|claimname|claimpass|cluster|collect|consumer|contribute|controllers|createclaim|cycle|` +
+	`deletedpods|deletion|disruptedpods|disruptiontarget|drain|entries|entry|evaluation|eviction|examine|family|filter|generatename|held|` +
+	`newest|nodes|order|orphan|owner|plan|pod|podcount|podgroup|podpass|prefix|recover|removal|reservation|retry|return|roles|round|rulekey|selector|setclaimstatuses|settled|status|` +
+	`step|stored|table|template|workload)\.go:`
 
 func main() {
 	flag.Parse()

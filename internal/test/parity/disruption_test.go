@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 )
 
@@ -91,7 +92,7 @@ var disruptionCore = Core[disruption.Snapshot]{
 	},
 	Describe: func(s disruption.Snapshot) string {
 		var lines []string
-		for k, v := range s.Scales {
+		for k, v := range s.Answers {
 			lines = append(lines, fmt.Sprintf("scale of %+v: %+v", k, v))
 		}
 		slices.Sort(lines)
@@ -117,20 +118,25 @@ func budgetObjects(s disruption.Snapshot) []runtime.Object {
 		asObjects(s.Deployments), asObjects(s.StatefulSets), asObjects(s.Pods))
 }
 
+// scaleNeed is the look-up of a scale in the version v1. Plans take an answer for any version.
+func scaleNeed(group, kind, namespace, name string) purekube.Need {
+	return purekube.Need{APIVersion: strings.TrimPrefix(group+"/v1", "/"), Kind: kind, Namespace: namespace, Name: name, Subresource: "scale"}
+}
+
+func scaleAnswer(uid types.UID, replicas int32) purekube.Answer {
+	return purekube.Answer{Object: &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}}
+}
+
 // scalesOf answers look-ups as the snapshot does.
 func scalesOf(s disruption.Snapshot) func(schema.GroupKind, string, string) (*autoscalingv1.Scale, error) {
 	return func(kind schema.GroupKind, namespace, name string) (*autoscalingv1.Scale, error) {
-		scale, known := s.Scales[disruption.ScaleKey{Group: kind.Group, Kind: kind.Kind, Namespace: namespace, Name: name}]
-		switch {
-		case !known || scale.Err == "" && !scale.Found:
-			return nil, nil
-		case scale.Err != "":
-			return nil, errors.New(scale.Err)
+		answer := s.Answers[scaleNeed(kind.Group, kind.Kind, namespace, name)]
+		if answer.Err != nil || answer.Object == nil {
+			return nil, answer.Err
 		}
-		return &autoscalingv1.Scale{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: scale.UID},
-			Spec:       autoscalingv1.ScaleSpec{Replicas: scale.Replicas},
-		}, nil
+		found := answer.Object.(*autoscalingv1.Scale).DeepCopy()
+		found.Namespace, found.Name = namespace, name
+		return found, nil
 	}
 }
 
@@ -165,7 +171,7 @@ func anyPod(t Trace) Trace {
 // TestDisruptionNamesThePod: with one pod there is one order.
 func TestDisruptionNamesThePod(t *testing.T) {
 	s := disruption.Snapshot{Now: Epoch, Budgets: []*policyv1.PodDisruptionBudget{covering("b", "1")}, Pods: []*corev1.Pod{ownedPod("p", "x.io/v1", "Widget", "w")},
-		Scales: map[disruption.ScaleKey]disruption.Scale{{Group: "x.io", Kind: "Widget", Namespace: "ns", Name: "w"}: {}}}
+		Answers: map[purekube.Need]purekube.Answer{scaleNeed("x.io", "Widget", "ns", "w"): {}}}
 	Run(t, disruptionCore.Objects(s), disruptionCore.Start(s), func(t *testing.T, w *World) {
 		upstream := w.Settle()
 		upstream.Requests = withoutLookups(upstream.Requests)
@@ -186,7 +192,7 @@ func TestDisruptionNeeds(t *testing.T) {
 		}
 		asked, made := map[Request]bool{}, map[Request]bool{}
 		unanswered := s
-		unanswered.Scales = nil
+		unanswered.Answers = nil
 		for _, o := range planAll(unanswered, upstreamBudgets) {
 			for _, n := range o.Result.Needs {
 				asked[lookup(n.Kind, n.Subresource, n.Namespace, n.Name)] = true
@@ -278,7 +284,7 @@ func TestDisruptionTargetRecheck(t *testing.T) {
 	for i := range run.cases() {
 		s := generateBudgets(run.source(i))
 		s.Budgets = nil
-		rechecks := map[time.Time][]disruption.Key{}
+		rechecks := map[time.Time][]purekube.Key{}
 		for _, o := range planAll(s, upstreamBudgets) {
 			if at := o.Result.RecheckAt; !at.IsZero() {
 				rechecks[at] = append(rechecks[at], o.Key)
@@ -289,7 +295,7 @@ func TestDisruptionTargetRecheck(t *testing.T) {
 		}
 		Run(t, disruptionCore.Objects(s), disruptionCore.Start(s), func(t *testing.T, w *World) {
 			w.Settle()
-			atEachRecheck(t, w, rechecks, func(at time.Time, keys []disruption.Key) (ours Trace) {
+			atEachRecheck(t, w, rechecks, func(at time.Time, keys []purekube.Key) (ours Trace) {
 				moments++
 				s.Now = at
 				for _, key := range keys {
@@ -328,13 +334,25 @@ func TestDisruptionAffected(t *testing.T) {
 		case "deleted":
 			newObj = nil
 		}
-		var affected []disruption.Key
-		for _, key := range disruption.AffectedByPod(s, oldObj, newObj, upstreamBudgets) {
-			if key.Kind == disruption.BudgetKey {
+		var affected []purekube.Key
+		x := disruption.NewIndex(s, upstreamBudgets)
+		one := disruption.Snapshot{Pods: []*corev1.Pod{changed}}
+		var keys []purekube.Key
+		switch {
+		case newObj == nil:
+			_, keys = x.Without(one)
+		case oldObj == nil:
+			x, _ = x.Without(one)
+			fallthrough
+		default:
+			_, keys = x.With(one)
+		}
+		for _, key := range keys {
+			if key.Kind == "PodDisruptionBudget" {
 				affected = append(affected, key)
 			}
 		}
-		worked := map[disruption.Key]bool{}
+		worked := map[purekube.Key]bool{}
 		Run(t, disruptionCore.Objects(s), disruptionCore.Start(s), func(_ *testing.T, w *World) {
 			w.Settle()
 			switch kind {
@@ -347,7 +365,7 @@ func TestDisruptionAffected(t *testing.T) {
 			}
 			for _, req := range w.Settle().Requests {
 				if req.Resource == "poddisruptionbudgets" {
-					worked[disruption.Key{Kind: disruption.BudgetKey, Namespace: req.Namespace, Name: req.Name}] = true
+					worked[disruption.BudgetKey(req.Namespace, req.Name)] = true
 				}
 			}
 		})
@@ -391,7 +409,7 @@ func markBudgets(s disruption.Snapshot, t Trace) []string {
 		if err != nil {
 			continue
 		}
-		for _, p := range e.Pods {
+		for _, p := range e.Budget.Pods {
 			at, listed := b.Status.DisruptedPods[p.Name]
 			if listed && p.Health != disruption.BeingDeleted && Epoch.Sub(at.Time) == disruption.DefaultDeletionTimeout {
 				marks = append(marks, "exactly two minutes")
@@ -402,7 +420,7 @@ func markBudgets(s disruption.Snapshot, t Trace) []string {
 				}
 			}
 		}
-		for _, c := range e.Controllers {
+		for _, c := range e.Budget.Controllers {
 			if len(c.Through) > 1 && c.Kind == "Deployment" {
 				marks = append(marks, "Deployment of two ReplicaSets")
 			}
@@ -418,7 +436,7 @@ func markBudgets(s disruption.Snapshot, t Trace) []string {
 // looked up. What goes wrong with controllers goes wrong in one way for all of them, since upstream
 // reports the first in an order that it does not keep.
 func generateBudgets(r *rand.Rand) disruption.Snapshot {
-	s := disruption.Snapshot{Now: Epoch, Scales: map[disruption.ScaleKey]disruption.Scale{}}
+	s := disruption.Snapshot{Now: Epoch, Answers: map[purekube.Need]purekube.Answer{}}
 	failure := []string{"no controllers", "no scale", "no scale", "no apiVersion", "no apiVersion", "none", "none"}[r.IntN(7)]
 	for _, name := range []string{"one", "two"} {
 		someWorkloads(r, &s, name, failure)
@@ -464,18 +482,20 @@ func someWorkloads(r *rand.Rand, s *disruption.Snapshot, name, failure string) {
 	}
 	// A scale says what the object says, but that it may be gone meanwhile.
 	scale := func(group, kind string, uid types.UID, n int32) {
-		answer := disruption.Scale{Found: true, UID: uid, Replicas: n}
+		answer := scaleAnswer(uid, n)
 		// A Deployment that owns pods itself may be counted through a ReplicaSet already, or not,
 		// as upstream's order goes: nothing may hang on that.
 		if kind != "Deployment" && r.IntN(3) == 0 {
 			switch failure {
 			case "no controllers":
-				answer = disruption.Scale{Found: r.IntN(2) == 0, UID: "another", Replicas: n}
+				if answer = (purekube.Answer{}); r.IntN(2) == 0 {
+					answer = scaleAnswer("another", n)
+				}
 			case "no scale":
-				answer = disruption.Scale{Err: "the scale is out of reach"}
+				answer = purekube.Answer{Err: errors.New("the scale is out of reach")}
 			}
 		}
-		s.Scales[disruption.ScaleKey{Group: group, Kind: kind, Namespace: "ns", Name: name}] = answer
+		s.Answers[scaleNeed(group, kind, "ns", name)] = answer
 	}
 
 	deployment := &appsv1.Deployment{ObjectMeta: meta("Deployment"), Spec: appsv1.DeploymentSpec{Replicas: replicas()}}
@@ -485,7 +505,7 @@ func someWorkloads(r *rand.Rand, s *disruption.Snapshot, name, failure string) {
 	}
 	rs := &appsv1.ReplicaSet{ObjectMeta: meta("ReplicaSet"), Spec: appsv1.ReplicaSetSpec{Replicas: replicas()}}
 	scale("apps", "ReplicaSet", rs.UID, *rs.Spec.Replicas)
-	s.Scales[disruption.ScaleKey{Group: "extensions", Kind: "ReplicaSet", Namespace: "ns", Name: name}] = s.Scales[disruption.ScaleKey{Group: "apps", Kind: "ReplicaSet", Namespace: "ns", Name: name}]
+	s.Answers[scaleNeed("extensions", "ReplicaSet", "ns", name)] = s.Answers[scaleNeed("apps", "ReplicaSet", "ns", name)]
 	if r.IntN(5) > 0 {
 		owner := []string{"one", "one", "one", "two"}[r.IntN(4)]
 		rs.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: owner, UID: types.UID("Deployment-" + owner), Controller: new(r.IntN(8) > 0)}}

@@ -2,6 +2,7 @@ package parity
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/utils/ptr"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 )
 
@@ -287,10 +289,10 @@ func withMessages(t *testing.T, trace Trace) string {
 }
 
 func budgetsOf(objects []runtime.Object) disruption.Snapshot {
-	s := disruption.Snapshot{Now: Epoch, Scales: map[disruption.ScaleKey]disruption.Scale{
-		{Kind: "Node", Namespace: "ns", Name: "n"}:                       {Err: "the scale is out of reach"},
-		{Group: "apps", Kind: "ReplicaSet", Namespace: "ns", Name: "rs"}: {Found: true, UID: "uid-rs", Replicas: 3},
-		{Group: "apps", Kind: "Deployment", Namespace: "ns", Name: "d"}:  {Found: true, UID: "uid-d", Replicas: 4}}}
+	s := disruption.Snapshot{Now: Epoch, Answers: map[purekube.Need]purekube.Answer{
+		scaleNeed("", "Node", "ns", "n"):            {Err: errors.New("the scale is out of reach")},
+		scaleNeed("apps", "ReplicaSet", "ns", "rs"): scaleAnswer("uid-rs", 3),
+		scaleNeed("apps", "Deployment", "ns", "d"):  scaleAnswer("uid-d", 4)}}
 	for _, o := range objects {
 		switch o := o.(type) {
 		case *policyv1.PodDisruptionBudget:

@@ -3,12 +3,14 @@
 package samplecluster
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 )
 
@@ -33,7 +36,7 @@ func New(r *rand.Rand, now time.Time) Cluster {
 	b := builder{r: r, c: Cluster{Nodes: []string{"node-a", "node-b", "node-c"}}}
 	b.crowded = b.oneIn(2)
 	b.c.Now = now
-	b.c.Scales = map[disruption.ScaleKey]disruption.Scale{}
+	b.c.Answers = map[purekube.Need]purekube.Answer{}
 	for i := range 1 + r.IntN(5) {
 		b.workload(fmt.Sprintf("w%d", i))
 	}
@@ -91,11 +94,11 @@ func (b *builder) workload(name string) {
 			&corev1.ReplicationController{ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{Replicas: &replicas}})
 	case 9:
 		controlledBy("example.com/v1", "Widget")
-		scale := disruption.Scale{Found: true, UID: meta.UID, Replicas: replicas}
+		answer := scaleOf(meta.UID, replicas)
 		if b.oneIn(6) {
-			scale = disruption.Scale{Err: "widgets.example.com does not implement the scale subresource"}
+			answer = purekube.Answer{Err: errors.New("widgets.example.com does not implement the scale subresource")}
 		}
-		b.c.Scales[disruption.ScaleKey{Group: "example.com", Kind: "Widget", Namespace: meta.Namespace, Name: name}] = scale
+		b.c.Answers[purekube.Need{APIVersion: "example.com/v1", Kind: "Widget", Namespace: meta.Namespace, Name: name, Subresource: "scale"}] = answer
 	case 10:
 		controlledBy("apps/v1", "DaemonSet")
 		b.c.DaemonSets = append(b.c.DaemonSets, &appsv1.DaemonSet{ObjectMeta: meta})
@@ -106,8 +109,8 @@ func (b *builder) workload(name string) {
 	case 13:
 		// kubectl drain does not know it.
 		controlledBy("apps.kruise.io/v1alpha1", "DaemonSet")
-		b.c.Scales[disruption.ScaleKey{Group: "apps.kruise.io", Kind: "DaemonSet", Namespace: meta.Namespace, Name: name}] =
-			disruption.Scale{Found: true, UID: meta.UID, Replicas: replicas}
+		b.c.Answers[purekube.Need{APIVersion: "apps.kruise.io/v1alpha1", Kind: "DaemonSet", Namespace: meta.Namespace, Name: name, Subresource: "scale"}] =
+			scaleOf(meta.UID, replicas)
 	}
 	for i := range pods {
 		p := b.pod(meta.Namespace, fmt.Sprintf("%s-%d", name, i), labels)
@@ -257,10 +260,14 @@ func (c Cluster) Replicas(uid types.UID) int32 {
 			return *rc.Spec.Replicas
 		}
 	}
-	for _, scale := range c.Scales {
-		if scale.UID == uid {
-			return scale.Replicas
+	for _, answer := range c.Answers {
+		if scale, found := answer.Object.(*autoscalingv1.Scale); found && scale.UID == uid {
+			return scale.Spec.Replicas
 		}
 	}
 	return 0
+}
+
+func scaleOf(uid types.UID, replicas int32) purekube.Answer {
+	return purekube.Answer{Object: &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/test/aliasing"
 )
@@ -126,6 +127,12 @@ func copied(v reflect.Value) reflect.Value {
 		if o, ok := v.Interface().(runtime.Object); ok {
 			return reflect.ValueOf(o.DeepCopyObject())
 		}
+	}
+	if answer, ok := v.Interface().(purekube.Answer); ok {
+		if answer.Object != nil {
+			answer.Object = copied(reflect.ValueOf(answer.Object)).Interface()
+		}
+		return reflect.ValueOf(answer)
 	}
 	// What is no object of the API: by way of JSON.
 	if v.Kind() == reflect.Struct || v.Kind() == reflect.Pointer && !v.IsNil() {

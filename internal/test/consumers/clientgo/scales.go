@@ -1,7 +1,6 @@
 package clientgo
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +17,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/disruption"
 )
 
 // Scales answers the Needs of disruption from the API server.
@@ -30,52 +28,48 @@ type Scales struct {
 
 var errNoScale = errors.New("does not implement the scale subresource")
 
-// LookUp answers one Need. After an error the Scale holds the text of the error, so that the budget allows nothing:
+// LookUp answers one Need. After an error the Answer holds the error, too, so that the budget allows nothing:
 // write that status, and plan again later.
-func (s *Scales) LookUp(ctx context.Context, n purekube.Need) (disruption.Scale, error) {
-	scale, err := s.get(ctx, n)
+func (s *Scales) LookUp(ctx context.Context, n purekube.Need) (purekube.Answer, error) {
+	found, err := s.get(ctx, n)
 	switch {
 	case err == nil:
-		return scale, nil
+		return purekube.Answer{Object: found}, nil
 	case apierrors.IsNotFound(err):
-		return disruption.Scale{}, nil
+		return purekube.Answer{}, nil
+	case errors.Is(err, errNoScale) || meta.IsNoMatchError(err):
+		return purekube.Answer{Err: err}, nil // another look-up would not change this
 	}
-	scale = disruption.Scale{Err: cmp.Or(err.Error(), "no answer")} // an empty Err would say that the object is gone
-	if errors.Is(err, errNoScale) || meta.IsNoMatchError(err) {
-		return scale, nil // another look-up would not change this
-	}
-	return scale, err
+	return purekube.Answer{Err: err}, err
 }
 
-func (s *Scales) get(ctx context.Context, n purekube.Need) (disruption.Scale, error) {
+func (s *Scales) get(ctx context.Context, n purekube.Need) (any, error) {
 	gv, err := schema.ParseGroupVersion(n.APIVersion)
 	if err != nil {
-		return disruption.Scale{}, err
+		return nil, err
 	}
 	mapping, err := s.Mapper.RESTMapping(gv.WithKind(n.Kind).GroupKind(), gv.Version)
 	if err != nil {
-		return disruption.Scale{}, err
+		return nil, err
 	}
 	objects := s.Client.Resource(mapping.Resource).Namespace(n.Namespace)
 	if n.Subresource == "" { // a ReplicaSet: a Deployment that controls it says how many pods there should be
 		found, err := objects.Get(ctx, n.Name, metav1.GetOptions{})
 		if err != nil {
-			return disruption.Scale{}, err
+			return nil, err
 		}
 		set := &appsv1.ReplicaSet{}
-		err = runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, set)
-		return disruption.Scale{Found: true, ReplicaSet: set}, err
+		return set, runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, set)
 	}
 	found, err := objects.Get(ctx, n.Name, metav1.GetOptions{}, n.Subresource)
 	if apierrors.IsNotFound(err) {
-		return disruption.Scale{}, s.notFound(mapping.Resource, err)
+		return nil, s.notFound(mapping.Resource, err)
 	}
 	if err != nil {
-		return disruption.Scale{}, err
+		return nil, err
 	}
 	scale := &autoscalingv1.Scale{}
-	err = runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, scale)
-	return disruption.Scale{Found: true, UID: scale.UID, Replicas: scale.Spec.Replicas}, err
+	return scale, runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, scale)
 }
 
 // notFound tells an object that is not there from a kind that has no scale: the API server answers 404 to both.

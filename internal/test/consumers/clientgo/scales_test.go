@@ -2,6 +2,8 @@ package clientgo
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -18,7 +20,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/disruption"
 )
 
 // There, not there, no scale, and not known are four answers. Only the last is an error.
@@ -71,22 +72,22 @@ func TestLookUp(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason string
 		need         purekube.Need
-		want         disruption.Scale
+		want         purekube.Answer
 		fail         bool
 	}{
-		{"there", "its scale counts", need("Cache", "there"), disruption.Scale{Found: true, UID: "1", Replicas: 3}, false},
-		{"gone", "the kind has a scale, so the object is missing", need("Cache", "gone"), disruption.Scale{}, false},
-		{"no scale", "the kind has none", need("Note", "there"), disruption.Scale{Err: "notes.example.com does not implement the scale subresource"}, false},
-		{"no kind", "nobody serves it", need("Other", "there"), disruption.Scale{Err: `no matches for kind "Other" in version "example.com/v1"`}, false},
-		{"busy", "the answer is not known", need("Cache", "busy"), disruption.Scale{Err: "busy"}, true},
+		{"there", "its scale counts", need("Cache", "there"), purekube.Answer{Object: objects["/apis/example.com/v1/namespaces/ns/caches/there/scale"]}, false},
+		{"gone", "the kind has a scale, so the object is missing", need("Cache", "gone"), purekube.Answer{}, false},
+		{"no scale", "the kind has none", need("Note", "there"), purekube.Answer{Err: errors.New("notes.example.com does not implement the scale subresource")}, false},
+		{"no kind", "nobody serves it", need("Other", "there"), purekube.Answer{Err: errors.New(`no matches for kind "Other" in version "example.com/v1"`)}, false},
+		{"busy", "the answer is not known", need("Cache", "busy"), purekube.Answer{Err: errors.New("busy")}, true},
 		{"a path", "a name is one segment of a path", need("Cache", "../../../../../../api/v1/namespaces/prod/pods/db-0"),
-			disruption.Scale{Err: `invalid resource name "../../../../../../api/v1/namespaces/prod/pods/db-0": [may not contain '/']`}, true},
-		{"ReplicaSet", "the object is asked for", replicaSet("there"), disruption.Scale{Found: true, ReplicaSet: there}, false},
-		{"ReplicaSet gone", "not found is an answer", replicaSet("gone"), disruption.Scale{}, false},
+			purekube.Answer{Err: errors.New(`invalid resource name "../../../../../../api/v1/namespaces/prod/pods/db-0": [may not contain '/']`)}, true},
+		{"ReplicaSet", "the object is asked for", replicaSet("there"), purekube.Answer{Object: there}, false},
+		{"ReplicaSet gone", "not found is an answer", replicaSet("gone"), purekube.Answer{}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := scales.LookUp(t.Context(), tc.need)
-			if !equality.Semantic.DeepEqual(got, tc.want) || (err != nil) != tc.fail {
+			if !equality.Semantic.DeepEqual(got.Object, tc.want.Object) || fmt.Sprint(got.Err) != fmt.Sprint(tc.want.Err) || (err != nil) != tc.fail {
 				t.Errorf("%s: got %+v, %v", tc.reason, got, err)
 			}
 		})

@@ -37,7 +37,7 @@ const (
 // Budgets writes the status of PodDisruptionBudgets, and the condition DisruptionTarget of pods.
 type Budgets struct {
 	Do     func(context.Context, purekube.Request) (runtime.Object, error)
-	LookUp func(context.Context, purekube.Need) (disruption.Scale, error)
+	LookUp func(context.Context, purekube.Need) (purekube.Answer, error)
 	Record func(purekube.Event)
 
 	mu    sync.Mutex // of index, the pointer; an Index itself needs no lock
@@ -45,7 +45,7 @@ type Budgets struct {
 }
 
 type (
-	key    = disruption.Key
+	key    = purekube.Key
 	index  = disruption.Index
 	object = client.Object
 	queue  = workqueue.TypedRateLimitingInterface[key]
@@ -140,14 +140,14 @@ func (b *Budgets) plan(ctx context.Context, index *disruption.Index, k key) (dis
 		if round == maxRounds {
 			return disruption.Result{}, fmt.Errorf("%d look-ups open after %d rounds: first %v", len(result.Needs), round, result.Needs[0])
 		}
-		scales := map[disruption.ScaleKey]disruption.Scale{}
+		answers := map[purekube.Need]purekube.Answer{}
 		for _, n := range result.Needs {
-			scale, err := b.LookUp(ctx, n)
+			answer, err := b.LookUp(ctx, n)
 			if failed == nil {
 				failed = err // the first says enough: a thousand pods may have a thousand controllers
 			}
-			scales[disruption.ScaleKeyOf(n)] = scale
+			answers[n] = answer
 		}
-		index, _ = index.With(disruption.Snapshot{Scales: scales})
+		index, _ = index.With(disruption.Snapshot{Answers: answers})
 	}
 }

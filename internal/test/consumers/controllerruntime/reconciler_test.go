@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -28,7 +29,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/test/apiserver"
 	"github.com/purekube/purekube/internal/test/consumers/late"
 	"github.com/purekube/purekube/purekubetest"
@@ -66,7 +66,7 @@ func (c *informed) WaitForCacheSync(ctx context.Context) bool {
 }
 
 // start runs the reconciler in a manager until the test ends. The pods' handlers are late by before.
-func start(t *testing.T, before func(), lookUp func(purekube.Need) (disruption.Scale, error), objects ...purekubetest.Object) *played {
+func start(t *testing.T, before func(), lookUp func(purekube.Need) (purekube.Answer, error), objects ...purekubetest.Object) *played {
 	t.Helper()
 	memory := apiserver.New()
 	for _, o := range objects {
@@ -78,7 +78,7 @@ func start(t *testing.T, before func(), lookUp func(purekube.Need) (disruption.S
 	}
 	p := &played{reads: fake.NewClientset(watched...)}
 	p.Record = func(purekube.Event) {}
-	p.LookUp = func(_ context.Context, n purekube.Need) (disruption.Scale, error) { return lookUp(n) }
+	p.LookUp = func(_ context.Context, n purekube.Need) (purekube.Answer, error) { return lookUp(n) }
 	p.Do = func(_ context.Context, r purekube.Request) (runtime.Object, error) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -158,8 +158,8 @@ func (p *played) waitAllowed(t *testing.T, want int32) {
 	}
 }
 
-func noLookUp(n purekube.Need) (disruption.Scale, error) {
-	return disruption.Scale{}, fmt.Errorf("unexpected look-up of %v", n)
+func noLookUp(n purekube.Need) (purekube.Answer, error) {
+	return purekube.Answer{}, fmt.Errorf("unexpected look-up of %v", n)
 }
 
 // A budget owns no pods. Its status follows them all the same: one that becomes unready, and one that is gone.
@@ -206,12 +206,12 @@ func TestLookUpThatFailsForAMomentIsMadeAgain(t *testing.T) {
 	pod.Labels = map[string]string{"app": "cache"}
 	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "CacheSet", Name: "cache", UID: "c1", Controller: ptr.To(true)}}
 	failures := 3
-	lookUp := func(n purekube.Need) (disruption.Scale, error) {
+	lookUp := func(n purekube.Need) (purekube.Answer, error) {
 		if failures--; failures >= 0 {
 			err := apierrors.NewServiceUnavailable("busy")
-			return disruption.Scale{Err: err.Error()}, err
+			return purekube.Answer{Err: err}, err
 		}
-		return disruption.Scale{Found: true, UID: "c1", Replicas: 1}, nil
+		return purekube.Answer{Object: &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: "c1"}, Spec: autoscalingv1.ScaleSpec{Replicas: 1}}}, nil
 	}
 	p := start(t, func() {}, lookUp, pod, purekubetest.MaxUnavailable("shop/cache", "1"))
 	p.waitAllowed(t, 1)

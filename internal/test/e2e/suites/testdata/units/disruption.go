@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"example.com/purekube-suites/adapter"
+
 	"github.com/purekube/purekube"
 	core "github.com/purekube/purekube/disruption"
 )
@@ -46,13 +47,13 @@ func (dc *DisruptionController) syncStalePodDisruption(ctx context.Context, key 
 	return adapter.CarryOut(ctx, dc.kubeClient, result.Actions, nil)
 }
 
-func (dc *DisruptionController) plan(ctx context.Context, kind core.Kind, key string) (core.Result, error) {
+func (dc *DisruptionController) plan(ctx context.Context, keyOf func(namespace, name string) purekube.Key, key string) (core.Result, error) {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
 		return core.Result{}, err
 	}
 	all := labels.Everything()
-	s := core.Snapshot{Now: dc.clock.Now(), Scales: map[core.ScaleKey]core.Scale{}}
+	s := core.Snapshot{Now: dc.clock.Now(), Answers: map[purekube.Need]purekube.Answer{}}
 	var errs [6]error
 	s.Budgets, errs[0] = dc.pdbLister.List(all)
 	s.Pods, errs[1] = dc.podLister.List(all)
@@ -67,55 +68,51 @@ func (dc *DisruptionController) plan(ctx context.Context, kind core.Kind, key st
 	o.StaleDisruptionTimeout = &dc.stalePodDisruptionTimeout
 	for range 8 {
 		// What is wrong with an object is in the budget's condition.
-		result, _ := core.Plan(s, core.Key{Kind: kind, Namespace: namespace, Name: name}, o)
+		result, _ := core.Plan(s, keyOf(namespace, name), o)
 		if len(result.Needs) == 0 {
 			return result, nil
 		}
-		s.Scales = maps.Clone(s.Scales)
+		s.Answers = maps.Clone(s.Answers)
 		for _, n := range result.Needs {
-			s.Scales[core.ScaleKeyOf(n)] = dc.answer(ctx, n)
+			s.Answers[n] = dc.answer(ctx, n)
 		}
 	}
 	return core.Result{}, fmt.Errorf("%s is never answered", key)
 }
 
-func (dc *DisruptionController) answer(ctx context.Context, n purekube.Need) core.Scale {
-	answer, err := dc.lookUp(ctx, n)
+func (dc *DisruptionController) answer(ctx context.Context, n purekube.Need) purekube.Answer {
+	found, err := dc.lookUp(ctx, n)
 	switch {
 	case apierrors.IsNotFound(err):
-		return core.Scale{}
+		return purekube.Answer{}
 	case err != nil:
-		return core.Scale{Err: err.Error()}
+		return purekube.Answer{Err: err}
 	}
-	return answer
+	return purekube.Answer{Object: found}
 }
 
-func (dc *DisruptionController) lookUp(ctx context.Context, n purekube.Need) (core.Scale, error) {
+func (dc *DisruptionController) lookUp(ctx context.Context, n purekube.Need) (any, error) {
 	if n.Subresource == "" {
-		set, err := dc.kubeClient.AppsV1().ReplicaSets(n.Namespace).Get(ctx, n.Name, metav1.GetOptions{})
-		return core.Scale{Found: true, ReplicaSet: set}, err
+		return dc.kubeClient.AppsV1().ReplicaSets(n.Namespace).Get(ctx, n.Name, metav1.GetOptions{})
 	}
 	gv, err := schema.ParseGroupVersion(n.APIVersion)
 	if err != nil {
-		return core.Scale{}, err
+		return nil, err
 	}
 	mapping, err := dc.mapper.RESTMapping(schema.GroupKind{Group: gv.Group, Kind: n.Kind}, gv.Version)
 	if err != nil {
-		return core.Scale{}, err
+		return nil, err
 	}
 	resource := mapping.Resource.GroupResource()
 	scale, err := dc.scaleNamespacer.Scales(n.Namespace).Get(ctx, resource, n.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		has, unclear := dc.implementsScale(mapping.Resource)
 		if unclear != nil {
-			return core.Scale{}, unclear
+			return nil, unclear
 		}
 		if !has {
-			return core.Scale{}, fmt.Errorf("%s does not implement the scale subresource", resource)
+			return nil, fmt.Errorf("%s does not implement the scale subresource", resource)
 		}
 	}
-	if err != nil {
-		return core.Scale{}, err
-	}
-	return core.Scale{Found: true, UID: scale.UID, Replicas: scale.Spec.Replicas}, nil
+	return scale, err
 }

@@ -1,0 +1,204 @@
+package disruption
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/persistent"
+)
+
+// answers are the answers to look-ups. The value never changes.
+type answers struct {
+	all *persistent.Map[lookup, purekube.Answer]
+	// scaleless are those that say that their kind has no scale.
+	scaleless *persistent.Map[lookup, string]
+}
+
+// lookup is a Need in the order in which answers are found: those about one kind together, and the versions last.
+type lookup struct{ group, kind, subresource, namespace, name, version string }
+
+const scaleSubresource = "scale"
+
+func lookupOf(n purekube.Need) lookup {
+	group, version := groupOf(n.APIVersion), n.APIVersion[strings.LastIndexByte(n.APIVersion, '/')+1:]
+	return lookup{group, n.Kind, n.Subresource, n.Namespace, n.Name, version}
+}
+
+// unversioned is the look-up in any version.
+func (l lookup) unversioned() lookup {
+	l.version = ""
+	return l
+}
+
+func (l lookup) groupKind() schema.GroupKind { return schema.GroupKind{Group: l.group, Kind: l.kind} }
+
+func compareLookups(a, b lookup) int {
+	return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.kind, b.kind), cmp.Compare(a.subresource, b.subresource),
+		cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name), cmp.Compare(a.version, b.version))
+}
+
+func newAnswers(list map[purekube.Need]purekube.Answer) answers {
+	none := answers{persistent.NewMap[lookup, purekube.Answer](compareLookups), persistent.NewMap[lookup, string](compareLookups)}
+	all, _, _ := none.changed(list, true)
+	return all
+}
+
+// find returns the answer to the look-up, whatever its version.
+func (w answers) find(l lookup) (answer purekube.Answer, found bool) {
+	if w.all.Len() > 0 {
+		for at, answer := range w.all.From(l.unversioned()) {
+			return answer, at.unversioned() == l.unversioned()
+		}
+	}
+	return purekube.Answer{}, false
+}
+
+// answerChange is what became of the answer to a look-up of any version.
+type answerChange struct {
+	lookup
+	before, after purekube.Answer
+	counts        bool
+}
+
+// changed are the answers with these, or without those to the same needs. It returns what they change, sorted, and the
+// kinds of which something else is known then.
+func (w answers) changed(by map[purekube.Need]purekube.Answer, keep bool) (next answers, changes []answerChange, kinds []schema.GroupKind) {
+	if len(by) == 0 {
+		return w, nil, nil
+	}
+	all, scaleless := w.all.Edit(), w.scaleless.Edit()
+	var lookups []lookup
+	for need, answer := range by {
+		l := lookupOf(need)
+		lookups = append(lookups, l.unversioned())
+		scaleless.Delete(l)
+		if !keep {
+			all.Delete(l)
+			continue
+		}
+		all.Set(l, answer)
+		if saysNoScale(l, answer) {
+			scaleless.Set(l, answer.Err.Error())
+		}
+	}
+	next = answers{all.Map(), scaleless.Map()}
+	slices.SortFunc(lookups, compareLookups)
+	for _, l := range slices.Compact(lookups) {
+		before, had := w.find(l)
+		after, has := next.find(l)
+		if had || has {
+			changes = append(changes, answerChange{l, before, after, had != has || !sameAnswer(before, after)})
+		}
+		// Each kind once: thousands of answers can say it of one kind, and each look at it is at all of its objects.
+		if kind := l.groupKind(); len(kinds) == 0 || kinds[len(kinds)-1] != kind {
+			kinds = append(kinds, kind)
+		}
+	}
+	return next, changes, slices.DeleteFunc(kinds, func(kind schema.GroupKind) bool {
+		return w.whyScaleless(kind) == next.whyScaleless(kind)
+	})
+}
+
+// sameAnswer reports whether two answers say the same.
+func sameAnswer(a, b purekube.Answer) bool {
+	return (a.Err == nil) == (b.Err == nil) && textOf(a.Err) == textOf(b.Err) && reflect.DeepEqual(a.Object, b.Object)
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// objectOf is the object that a look-up found, nil if there is none, and why it is not available.
+func objectOf[T any](a purekube.Answer) (*T, error) {
+	switch object, ok := a.Object.(*T); {
+	case a.Err != nil:
+		// The error itself is the caller's.
+		return nil, errors.New(cmp.Or(a.Err.Error(), "no answer"))
+	case a.Object == nil:
+		return nil, nil
+	case !ok:
+		return nil, fmt.Errorf("the look-up brought a %T and not a %T", a.Object, object)
+	case object == nil:
+		return nil, fmt.Errorf("the look-up brought a %T that is nil", object)
+	default:
+		return object, nil
+	}
+}
+
+// replicaSetOf is the ReplicaSet that a look-up brought, under the name that it was looked up by.
+func replicaSetOf(l lookup, a purekube.Answer) []*appsv1.ReplicaSet {
+	rs, err := objectOf[appsv1.ReplicaSet](a)
+	if err != nil || rs == nil || l.kind != replicaSetKind {
+		return nil
+	}
+	return []*appsv1.ReplicaSet{{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: l.name, OwnerReferences: rs.OwnerReferences}}}
+}
+
+// noScaleText ends upstream's error for a kind without the subresource scale. The resource comes before it.
+const noScaleText = " does not implement the scale subresource"
+
+// resourceWithoutScale is the resource of a kind of Kubernetes that controls pods and has no subresource scale in
+// any supported release, and empty for every other kind. The version counts: upstream's error for a version that the
+// API server does not serve is another one.
+func resourceWithoutScale(apiVersion, kind string) string {
+	switch apiVersion + " " + kind {
+	case "batch/v1 Job":
+		return "jobs.batch"
+	case "batch/v1 CronJob":
+		return "cronjobs.batch"
+	case "apps/v1 DaemonSet":
+		return "daemonsets.apps"
+	case "v1 Node":
+		return "nodes"
+	}
+	return ""
+}
+
+// saysNoScale reports whether the answer is about the whole kind: it has no scale. The API server serves the scale of
+// the kinds that a snapshot holds in every release, so that no answer speaks for all objects of those.
+func saysNoScale(l lookup, a purekube.Answer) bool {
+	if l.subresource != scaleSubresource || !strings.HasSuffix(textOf(a.Err), noScaleText) {
+		return false
+	}
+	switch l.kind {
+	case replicationControllerKind:
+		return l.group != ""
+	case replicaSetKind, deploymentKind, statefulSetKind:
+		return !appsGroup(l.group) || l.kind == statefulSetKind && l.group != "apps"
+	}
+	return true
+}
+
+// whyScaleless is why no object of that kind has a scale, and empty if nothing says so. Of several answers the first by
+// namespace and name counts.
+func (w answers) whyScaleless(kind schema.GroupKind) string {
+	if w.scaleless.Len() > 0 {
+		for l, why := range w.scaleless.From(lookup{group: kind.Group, kind: kind.Kind}) {
+			if l.groupKind() == kind {
+				return why
+			}
+			break
+		}
+	}
+	return ""
+}
+
+// withoutScale is why the controller of that reference has no scale, where that is known without a look-up.
+func (w answers) withoutScale(group string, ref *metav1.OwnerReference) string {
+	if resource := resourceWithoutScale(ref.APIVersion, ref.Kind); resource != "" {
+		return resource + noScaleText
+	}
+	return w.whyScaleless(schema.GroupKind{Group: group, Kind: ref.Kind})
+}

@@ -1,0 +1,182 @@
+package drain_test
+
+import (
+	"fmt"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/disruption/drain"
+)
+
+// workloadNodes says on which of the nodes a workload's pods run.
+type workloadNodes func(workload, pod, nodes int) int
+
+// drainCluster has workloads of 30 pods, 100 to a namespace, and as many nodes, with 30 pods each. Each
+// workload has a budget that lets one pod go, or all of a namespace share one.
+func drainCluster(nodes int, shared bool, at workloadNodes) disruption.Snapshot {
+	s := disruption.Snapshot{Now: scenarioTime}
+	budget := func(meta metav1.ObjectMeta, labels map[string]string, expected int32) {
+		s.Budgets = append(s.Budgets, &policyv1.PodDisruptionBudget{
+			ObjectMeta: meta,
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, MaxUnavailable: ptr.To(intstr.FromInt32(1))},
+			Status: policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, DisruptionsAllowed: 1, CurrentHealthy: expected, DesiredHealthy: expected - 1, ExpectedPods: expected,
+				Conditions: []metav1.Condition{{Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionTrue, Reason: policyv1.SufficientPodsReason, ObservedGeneration: 1}}},
+		})
+	}
+	if shared {
+		budget(metav1.ObjectMeta{Namespace: "ns-0", Name: "all", Generation: 1}, nil, int32(30*nodes))
+	}
+	for i := range nodes {
+		meta := metav1.ObjectMeta{Namespace: fmt.Sprint("ns-", i/100), Name: fmt.Sprint("app-", i), UID: types.UID(fmt.Sprint("uid-", i)), Generation: 1}
+		if shared {
+			meta.Namespace = "ns-0"
+		}
+		labels := map[string]string{"app": meta.Name, "tier": fmt.Sprint(i % 3)}
+		s.ReplicaSets = append(s.ReplicaSets, &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](30)}})
+		if !shared {
+			budget(meta, labels, 30)
+		}
+		for n := range 30 {
+			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: meta.Namespace, Name: fmt.Sprint(meta.Name, "-", n), UID: types.UID(fmt.Sprint("uid-", i, "-", n)), Labels: labels,
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: meta.Name, UID: meta.UID, Controller: ptr.To(true)}}}}
+			p.Spec.NodeName = fmt.Sprint("node-", at(i, n, nodes))
+			p.Status.Phase = corev1.PodRunning
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			s.Pods = append(s.Pods, p)
+		}
+	}
+	return s
+}
+
+// BenchmarkDrainNodes drains nodes of a cluster, each alone; each has 30 pods. The ratio is to the cluster
+// of a tenth of the size.
+func BenchmarkDrainNodes(b *testing.B) {
+	spread := func(i, n, nodes int) int { return (i + 37*n) % nodes }
+	threes := func(i, n, nodes int) int { return (i + n%10) % nodes }
+	for _, tc := range []struct {
+		name   string
+		at     workloadNodes
+		shared bool
+		want   drain.Outcome
+	}{
+		{name: "one pod of each budget", at: spread, want: drain.Now},
+		{name: "three pods of each budget", at: threes, want: drain.InRounds},
+		{name: "one budget of all pods", at: spread, shared: true, want: drain.InRounds},
+	} {
+		b.Run(tc.name, func(b *testing.B) {
+			var before float64
+			for _, nodes := range []int{50, 500, 5000} {
+				s := drainCluster(nodes, tc.shared, tc.at)
+				b.Run(fmt.Sprintf("nodes=%d,pods=%d,budgets=%d", nodes, len(s.Pods), len(s.Budgets)), func(b *testing.B) {
+					x := disruption.NewIndex(s, disruption.Options{})
+					b.ReportAllocs()
+					drained := 0
+					for b.Loop() {
+						d, _ := play(x, fmt.Sprint("node-", 101*drained%nodes), drain.Options{})
+						if d.Outcome != tc.want {
+							b.Fatalf("%v", d.Outcome)
+						}
+						drained++
+					}
+					perNode := b.Elapsed().Seconds() / float64(drained)
+					b.ReportMetric(1000*perNode, "s/1000nodes")
+					if before > 0 {
+						b.ReportMetric(perNode/before, "ratio")
+					}
+					before = perNode
+				})
+			}
+		})
+	}
+}
+
+// onePodWorkloads has so many workloads of one pod each, so many of them on a node, under one budget that lets one pod
+// go.
+func onePodWorkloads(pods, perNode int) disruption.Snapshot {
+	meta := metav1.ObjectMeta{Namespace: "ns", Name: "all", Generation: 1}
+	s := disruption.Snapshot{Now: scenarioTime, Budgets: []*policyv1.PodDisruptionBudget{{ObjectMeta: meta, Spec: policyv1.PodDisruptionBudgetSpec{
+		Selector: &metav1.LabelSelector{}, MaxUnavailable: ptr.To(intstr.FromInt32(1))}}}}
+	for i := range pods {
+		meta := metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("app-", i), UID: types.UID(fmt.Sprint("uid-", i))}
+		s.StatefulSets = append(s.StatefulSets, &appsv1.StatefulSet{ObjectMeta: meta})
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: meta.Name + "-0", UID: meta.UID + "-0", Labels: map[string]string{"app": meta.Name},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: meta.Name, UID: meta.UID, Controller: ptr.To(true)}}}}
+		p.Spec.NodeName = fmt.Sprint("node-", i/perNode)
+		p.Status.Phase = corev1.PodRunning
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		s.Pods = append(s.Pods, p)
+	}
+	return s
+}
+
+// oneSet has the pods of one workload on one node, under a budget that lets one go. One more has ended.
+func oneSet(pods int, kind string) disruption.Snapshot {
+	s := onePodWorkloads(pods+1, pods+1)
+	meta := metav1.ObjectMeta{Namespace: "ns", Name: "all", UID: "uid-all"}
+	s.StatefulSets = []*appsv1.StatefulSet{{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To(int32(pods))}}}
+	s.ReplicaSets = []*appsv1.ReplicaSet{{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To(int32(pods))}}}
+	for i, p := range s.Pods {
+		p.Name = fmt.Sprint("all-", i)
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: meta.Name, UID: meta.UID, Controller: ptr.To(true)}}
+	}
+	ended := s.Pods[pods]
+	ended.Spec.NodeName, ended.Status.Phase, ended.Status.Conditions[0].Status = "elsewhere", corev1.PodFailed, corev1.ConditionFalse
+	return s
+}
+
+// benchmarkDrains drains the nodes, each alone, on the snapshot of each size. The ratio is to half the size.
+func benchmarkDrains(b *testing.B, snapshot func(pods int) disruption.Snapshot, nodes func(pods int) int) {
+	var before float64
+	for _, pods := range []int{500, 1000, 2000, 4000, 8000} {
+		s := snapshot(pods)
+		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
+			x := disruption.NewIndex(s, disruption.Options{})
+			b.ReportAllocs()
+			for b.Loop() {
+				evicted := 0
+				for n := range nodes(pods) {
+					d, _ := play(x, fmt.Sprint("node-", n), drain.Options{})
+					if d.Outcome != drain.InRounds {
+						b.Fatalf("%v", d.Outcome)
+					}
+					evicted += len(d.Rounds)
+				}
+				if evicted != pods {
+					b.Fatalf("%d of %d pods", evicted, pods)
+				}
+			}
+			took := b.Elapsed().Seconds() / float64(b.N)
+			b.ReportMetric(took, "s/cluster")
+			if before > 0 {
+				b.ReportMetric(took/before, "ratio")
+			}
+			before = took
+		})
+	}
+}
+
+// BenchmarkDrainAllNodesOfOneBudget drains nodes of ten pods, each alone, under one budget of all workloads.
+func BenchmarkDrainAllNodesOfOneBudget(b *testing.B) {
+	benchmarkDrains(b, func(pods int) disruption.Snapshot { return onePodWorkloads(pods, 10) }, func(pods int) int { return pods / 10 })
+}
+
+// BenchmarkDrainOneNodePodByPod drains a node that has all pods, one in each round.
+func BenchmarkDrainOneNodePodByPod(b *testing.B) {
+	one := func(int) int { return 1 }
+	b.Run("workloads of one pod", func(b *testing.B) {
+		benchmarkDrains(b, func(pods int) disruption.Snapshot { return onePodWorkloads(pods, pods) }, one)
+	})
+	for _, kind := range []string{"ReplicaSet", "StatefulSet"} {
+		b.Run("one "+kind, func(b *testing.B) {
+			benchmarkDrains(b, func(pods int) disruption.Snapshot { return oneSet(pods, kind) }, one)
+		})
+	}
+}

@@ -1,0 +1,244 @@
+// Package drain plays kubectl drain through, round after round: which pods of a node go when, which never do, and what the
+// cluster is afterwards.
+//
+//	x := disruption.NewIndex(snapshot, disruption.Options{})
+//	d, after, err := drain.Node(x, "node-1", drain.Options{IgnoreDaemonSets: true})
+//
+// d.Outcome is [Now], [InRounds], [Never] and so on, d.Refused names the pods that stay, each with a code and a
+// sentence, and after is the cluster to drain the next node in. Nothing is evicted: the package is as pure as disruption.
+//
+// Your duties are those of a caller of disruption: the Index holds all pods, budgets and workloads of the namespaces whose
+// pods run on the node. While d.Needs is not empty, look these up, put the answers into the Index, and ask again.
+package drain
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/persistent"
+)
+
+// DefaultStuck is how long after its grace period a pod that is being deleted may still be there, before a drain takes
+// it not to end. A kubelet removes a pod within seconds of its grace period; unmounting volumes can take longer.
+const DefaultStuck = 2 * time.Minute
+
+// Options are the flags of kubectl drain that decide about pods, and how far to look. The zero value is
+// kubectl's default.
+type Options struct {
+	// IgnoreDaemonSets leaves pods of DaemonSets where they are (--ignore-daemonsets). Without
+	// it they stop the drain.
+	IgnoreDaemonSets bool
+	// DeleteEmptyDirData evicts pods with an emptyDir volume (--delete-emptydir-data). Without
+	// it they stop the drain.
+	DeleteEmptyDirData bool
+	// Force evicts pods without a controller (--force). Without it they stop the drain.
+	Force bool
+	// Stuck is how long after its grace period a pod that is being deleted may still be there. After that it is taken
+	// not to end: it stays on its node, and no other pod takes its place. 0: [DefaultStuck]. Less than 0: a pod is
+	// stuck as soon as its grace period is over. While Snapshot.Now is zero, every pod that is being deleted is stuck.
+	Stuck time.Duration
+	// MaxRounds ends the drain after so many rounds. 0 or less: no limit.
+	MaxRounds int
+	// SkipPod names pods that the drain does not look at, as --pod-selector and
+	// --skip-wait-for-delete-timeout do. It comes before everything else: such a pod needs no
+	// flag. It must not write to the pod, and has to answer the same every time. Nil: none.
+	SkipPod func(*corev1.Pod) bool
+}
+
+// Outcome says how a drain ends.
+type Outcome string
+
+const (
+	// NoOutcome is the zero value: the error says why there is none.
+	NoOutcome Outcome = ""
+	// Now: all pods go in the first round, or there are none.
+	Now Outcome = "Now"
+	// InRounds: all pods go, but some of them have to wait for others to be recreated.
+	InRounds Outcome = "InRounds"
+	// Never: some pods stay. The last round brought nothing, and no later one could
+	// while the rest of the cluster stays as it is.
+	Never Outcome = "Never"
+	// NotStarted: a pod needs a flag that is not set, and kubectl drain evicts nothing.
+	NotStarted Outcome = "NotStarted"
+	// Unknown: it cannot be said without the look-ups in Needs.
+	Unknown Outcome = "Unknown"
+	// RoundsExhausted: MaxRounds rounds are over, and pods are left.
+	RoundsExhausted Outcome = "RoundsExhausted"
+)
+
+// Drain is how the drain of a node goes.
+type Drain struct {
+	Node    string  `json:"node"`
+	Outcome Outcome `json:"outcome"`
+	// Rounds are the pods that are evicted in each round, sorted by namespace and name. In a
+	// round without any, the drain waits for pods that were being deleted before, or for an
+	// entry of status.disruptedPods to expire.
+	Rounds [][]types.NamespacedName `json:"rounds,omitempty"`
+	// Skipped are the pods that the drain leaves alone, sorted by namespace and name.
+	Skipped []SkippedPod `json:"skipped,omitempty"`
+	// Refused are the pods that stay, sorted by namespace and name: those that need a flag if
+	// the drain does not start, and otherwise those whose eviction is refused. While there are Needs, these are
+	// the pods that stay as far as is known: the answers may add others.
+	Refused []RefusedPod `json:"refused,omitempty"`
+	// Needs are lookups to make before the outcome is known. While there are any, Rounds is empty: put the answers
+	// into the snapshot and ask again. Use an answer only for the plan that asked for it, then discard it: nothing
+	// notifies you when it becomes stale.
+	Needs []purekube.Need `json:"needs,omitempty"`
+}
+
+// Code is why a drain skips a pod or leaves it. A later version may add codes.
+type Code string
+
+// The codes of [SkippedPod] and [RefusedPod].
+const (
+	// NoCode is the zero value. No pod has it.
+	NoCode Code = ""
+	// ReasonDaemonSetPod: a DaemonSet of apps/v1 controls the pod, and it has not ended. Skipped with
+	// IgnoreDaemonSets, refused without.
+	ReasonDaemonSetPod Code = "DaemonSetPod"
+	// ReasonMirrorPod: skipped, since the kubelet runs the pod from a file.
+	ReasonMirrorPod Code = "MirrorPod"
+	// ReasonSkipPod: skipped, since Options.SkipPod says so.
+	ReasonSkipPod Code = "SkipPod"
+	// ReasonLocalStorage: refused without DeleteEmptyDirData. The pod has an emptyDir volume and
+	// has not ended.
+	ReasonLocalStorage Code = "LocalStorage"
+	// ReasonNoController: refused without Force. No controller makes the pod again, and it has
+	// not ended.
+	ReasonNoController Code = "NoController"
+	// ReasonEvictionRefused: the API server refuses the eviction; RefusedPod.Eviction says why.
+	ReasonEvictionRefused Code = "EvictionRefused"
+	// ReasonDuplicatePod: refused, since the snapshot holds more than one pod of that name. Which of them
+	// is the real one cannot be known.
+	ReasonDuplicatePod Code = "DuplicatePod"
+	// ReasonStuckPod: refused, since the pod has been terminating for too long; see Options.Stuck. kubectl drain
+	// waits for it until its timeout.
+	ReasonStuckPod Code = "StuckPod"
+)
+
+// SkippedPod is a pod that a drain leaves alone on purpose.
+type SkippedPod struct {
+	Pod  types.NamespacedName `json:"pod"`
+	Code Code                 `json:"code"`
+	// Message is kubectl's text, where it has one.
+	Message string `json:"message"`
+}
+
+// RefusedPod is a pod that a drain cannot move.
+type RefusedPod struct {
+	Pod  types.NamespacedName `json:"pod"`
+	Code Code                 `json:"code"`
+	// Message is the text of kubectl or of the API server.
+	Message string `json:"message"`
+	// Eviction is the last answer to the pod's eviction, with ReasonEvictionRefused.
+	Eviction disruption.Eviction `json:"eviction,omitzero"`
+}
+
+// Node plays kubectl drain of a node through, round after round.
+//
+//  1. The pods of the node are sorted into classes as kubectl drain does (upstream:
+//     k8s.io/kubectl/pkg/drain/filters.go), with the meaning and the texts of its flags. Where a pod
+//     needs a flag that is not set, nothing is evicted: NotStarted.
+//  2. A round evicts the pods that are left, sorted by namespace and name, one after the other. Each
+//     is decided as by [disruption.Index.CheckEviction] with Recomputed, against what the ones before it left: the
+//     disruption controller keeps up. An evicted pod is terminating until the round ends.
+//  3. A round ends: the evicted pods are gone, and those that their controllers still want are recreated on
+//     another node, under a new UID. See below for which these are.
+//  4. The next round tries again what was refused with 429. What was refused otherwise stays: kubectl
+//     drain gives it up.
+//  5. In a round that brings nothing, time passes to the next entry of status.disruptedPods that expires.
+//     If there is none, the drain never ends: Never.
+//
+// Which pods are recreated is what Kubernetes does, or stricter:
+//
+//   - A pod is recreated as it was: not ready, if it was not running and ready.
+//   - A ReplicaSet, a ReplicationController or a custom workload with a scale recreates pods while it has fewer
+//     than its replicas. Pods that are being deleted or have ended do not count.
+//   - A StatefulSet recreates the pods whose ordinals are within its replicas. With podManagementPolicy OrderedReady,
+//     the default, it recreates none beyond the first ordinal whose pod is missing or is not running and ready. A
+//     StatefulSet that is not in the index is taken for one of these, with ordinals from 0.
+//   - No other pod is recreated: one without a controller, one whose controller is gone, is being deleted or has
+//     no number of replicas, and one of a Job, since an index has no Jobs and does not know their completions.
+//   - Pods that were being deleted before the drain, on whatever node, go and are recreated in the same way if a pod waits
+//     for their budget. A pod that is stuck (see Options.Stuck) does not go: on this node it ends no drain.
+//
+// Nothing else of the cluster changes: pods that are not ready stay so, nobody scales, and pods that a
+// controller has too few or too many of before the drain are neither created nor deleted. The nodes' kubelets are
+// taken to run, and finalizers of evicted pods to be removed.
+//
+// A controller whose replicas are not in the index is a Need where the drain depends on it: one
+// that a budget computes with, or one whose pod has to come back before another may go. The pods of
+// budgets that do not depend on it are played on, so that Refused names what else is in the way.
+//
+// The Index returned is the cluster after the drain, with the budgets' statuses written. The node that a pod
+// comes back on is not known, and neither is its name, unless it is a StatefulSet's: spec.nodeName is
+// empty, and the name is the one that it had. With NotStarted, Unknown and NoOutcome it is x. To drain
+// several nodes one after the other, drain each on the Index that the one before returned; to ask about each
+// alone, ask x.
+//
+// The error is [disruption.Index.Err]: what is wrong with the objects as a whole. The drain is right for the others.
+// Only where the index was made with options that are wrong there is no drain.
+//
+// A node that no pod names has nothing to drain. Two differences to kubectl: the DaemonSet that a pod
+// names is taken to exist, and the drain of pods in a namespace that is being deleted is not covered.
+//
+// A drain costs O(log n) for each pod that goes. If a controller loses a pod, and has more pods than replicas or is a
+// StatefulSet with OrderedReady, its pods are counted once.
+func Node(x *disruption.Index, node string, o Options) (Drain, *disruption.Index, error) {
+	if err := x.Options().Err(); err != nil {
+		return Drain{Node: node}, x, err
+	}
+	d, left := sorted(x, node, o)
+	if d.Outcome == NotStarted {
+		return d, x, x.Err()
+	}
+	w := newDrainer(x, left, o)
+	stuck := false
+	for pending := len(left); pending > 0 && (o.MaxRounds <= 0 || len(d.Rounds) < o.MaxRounds); pending = w.waiting {
+		var evicted []types.NamespacedName
+		if !w.begun {
+			evicted = w.first(left)
+		} else {
+			evicted = w.again()
+		}
+		if !w.finish() && !w.wait() {
+			stuck = true
+			break
+		}
+		d.Rounds = append(d.Rounds, evicted)
+	}
+	gaveUp := len(d.Refused)+len(w.refused) > 0
+	d.Refused = append(d.Refused, w.stay()...)
+	slices.SortFunc(d.Refused, func(a, b RefusedPod) int { return persistent.CompareNames(a.Pod, b.Pod) })
+	switch {
+	case len(w.needs) > 0:
+		d.Outcome, d.Rounds, d.Needs = Unknown, nil, sortedNeeds(w.needs)
+		return d, x, x.Err()
+	case stuck || gaveUp:
+		d.Outcome = Never
+	case w.waiting > 0:
+		d.Outcome = RoundsExhausted
+	case len(d.Rounds) <= 1:
+		d.Outcome = Now
+	default:
+		d.Outcome = InRounds
+	}
+	return d, w.x, x.Err()
+}
+
+// sortedNeeds are the needs in order, each once.
+func sortedNeeds(needs []purekube.Need) []purekube.Need {
+	slices.SortFunc(needs, func(a, b purekube.Need) int {
+		return cmp.Or(
+			cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Subresource, b.Subresource),
+		)
+	})
+	return slices.Compact(needs)
+}

@@ -1,0 +1,162 @@
+package drain
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/podstate"
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// owner is a controller of pods. The reference has only the fields that tell controllers apart.
+type owner struct {
+	namespace string
+	ref       metav1.OwnerReference
+}
+
+// ownerOf is nil for a pod without a controller.
+func ownerOf(pod *corev1.Pod) *owner {
+	ref := metav1.GetControllerOfNoCopy(pod)
+	if ref == nil {
+		return nil
+	}
+	return &owner{pod.Namespace, metav1.OwnerReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID}}
+}
+
+// ownerState says which of its pods a controller recreates in the course of a drain.
+type ownerState struct {
+	known bool // the rest has been found out
+	// none: it is not known to recreate any. The need, if there is one, would tell.
+	none bool
+	need *purekube.Need
+	// numbered: pods have ordinals, and those of first to last are recreated. Others recreate as many as are missing.
+	numbered    bool
+	name        string
+	first, last int64
+	// all: there are no more pods than replicas, whatever state they are in. Otherwise missing is how many more pods
+	// than it has the controller wants.
+	all     bool
+	missing int
+}
+
+// stateOf finds out how the controller recreates pods. These are going, whatever the index says of them.
+func stateOf(x *disruption.Index, by owner, going []*corev1.Pod) *ownerState {
+	o := &ownerState{known: true, name: by.ref.Name}
+	wants := x.WorkloadOf(by.namespace, &by.ref)
+	if o.need = wants.Need; !wants.Recreates {
+		o.none = true
+		return o
+	}
+	if by.ref.Kind == statefulSetKind {
+		o.numbered = true
+		o.first = int64(wants.FirstOrdinal)
+		o.last = o.first + int64(wants.Replicas) - 1
+		if !wants.Parallel {
+			pods, _ := x.PodsOfController(by.namespace, &by.ref)
+			o.last = min(o.last, o.barrier(pods, going))
+		}
+		return o
+	}
+	if o.all = wants.MaxPods <= int(wants.Replicas); o.all {
+		return o
+	}
+	// A name that more than one pod has is one pod that the controller has.
+	pods, ambiguous := x.PodsOfController(by.namespace, &by.ref)
+	o.missing = int(wants.Replicas) - len(ambiguous)
+	goes := make(map[types.NamespacedName]bool, len(going))
+	for _, pod := range going {
+		goes[snapshot.KeyOf(pod)] = true
+		if active(pod) {
+			o.missing--
+		}
+	}
+	for _, pod := range pods {
+		if active(pod) && !goes[snapshot.KeyOf(pod)] {
+			o.missing--
+		}
+	}
+	return o
+}
+
+const statefulSetKind = "StatefulSet"
+
+// ordered reports whether the controller is a StatefulSet that creates a pod when those before it are ready. One that is
+// not in the snapshot, or of another group, may be.
+func (by *owner) ordered(x *disruption.Index) bool {
+	return by.ref.Kind == statefulSetKind && !x.WorkloadOf(by.namespace, &by.ref).Parallel
+}
+
+// active reports whether a controller counts the pod among those that it has.
+func active(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && !podstate.Terminal(pod) }
+
+// recreates are those of the pods that are gone, sorted by name, in whose place the controller makes others. Of pods
+// without ordinals these are the first that were not ready, by name, and then the others: which of them come back is
+// not known, and those are the ones that may keep others from going.
+func (o *ownerState) recreates(gone []*corev1.Pod) []*corev1.Pod {
+	switch {
+	case o.none:
+		return nil
+	case o.numbered:
+		return slices.DeleteFunc(slices.Clone(gone), func(pod *corev1.Pod) bool {
+			n, found := o.ordinal(pod)
+			return !found || n < o.first || n > o.last
+		})
+	case o.all:
+		return gone
+	}
+	for _, pod := range gone {
+		if active(pod) {
+			o.missing++
+		}
+	}
+	n := min(max(o.missing, 0), len(gone))
+	o.missing -= n
+	first := slices.Clone(gone)
+	slices.SortStableFunc(first, func(a, b *corev1.Pod) int {
+		switch {
+		case runs(a) == runs(b):
+			return 0
+		case runs(b):
+			return -1
+		}
+		return 1
+	})
+	return first[:n]
+}
+
+// barrier is the ordinal beyond which no pod is recreated: that of the first pod that is missing, is not running and
+// ready, or does not end. A StatefulSet creates a pod when all those before it are ready (upstream:
+// pkg/controller/statefulset/stateful_set_control.go, processReplica). The pods that are going come back as they
+// were, so that the barrier is the same all through a drain.
+func (o *ownerState) barrier(pods, going []*corev1.Pod) int64 {
+	passable := map[int64]bool{}
+	for _, pod := range pods {
+		if n, found := o.ordinal(pod); found && pod.DeletionTimestamp == nil {
+			passable[n] = runs(pod)
+		}
+	}
+	for _, pod := range going {
+		if n, found := o.ordinal(pod); found {
+			passable[n] = runs(pod)
+		}
+	}
+	next := o.first
+	for passable[next] {
+		next++
+	}
+	return next
+}
+
+// ordinal is the one in the name that the StatefulSet gives its pods.
+func (o *ownerState) ordinal(pod *corev1.Pod) (int64, bool) {
+	text, found := strings.CutPrefix(pod.Name, o.name+"-")
+	n, err := strconv.ParseInt(text, 10, 32)
+	return n, found && err == nil && n >= 0 && strconv.FormatInt(n, 10) == text
+}

@@ -1,0 +1,230 @@
+package drain
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/persistent"
+	"github.com/purekube/purekube/internal/podstate"
+	"github.com/purekube/purekube/internal/snapshot"
+)
+
+// finish ends a round. The evicted pods are gone, and those that their controllers still want are
+// back elsewhere. So are pods that were being deleted before, where a pod waits for their budget:
+// it is only a matter of time. It reports whether any pod went.
+func (w *drainer) finish() (changed bool) {
+	gone := w.gone()
+	if len(gone) == 0 {
+		return false
+	}
+	back, away := w.back(gone)
+	w.settle(gone, replaced(w.x, back, away))
+	w.evicted, w.unshown = nil, nil
+	clear(w.stale)
+	return true
+}
+
+// gone are the pods that go when the round ends, sorted. Pods of the budgets that a pod waits for were being deleted
+// before the first round, if at all, and go with it.
+func (w *drainer) gone() []*corev1.Pod {
+	gone := w.evicted
+	known := make(map[types.NamespacedName]bool, len(gone))
+	for _, pod := range gone {
+		known[snapshot.KeyOf(pod)] = true
+	}
+	add := func(pod *corev1.Pod) {
+		if key := snapshot.KeyOf(pod); !known[key] && !w.o.stuck(pod, w.began) {
+			known[key] = true
+			gone = append(gone, pod)
+		}
+	}
+	if !w.begun {
+		w.begun = true
+		for _, namespace := range w.namespacesWaitedFor() {
+			for _, pod := range w.x.PodsBeingDeleted(namespace) {
+				if slices.ContainsFunc(budgetsOf(w.x, pod), w.waitsFor) {
+					add(pod)
+				}
+			}
+		}
+	}
+	// A StatefulSet that recreates pods in order needs those that are being deleted, too.
+	for i := 0; i < len(gone); i++ {
+		by := ownerOf(gone[i])
+		if by == nil || w.owners[*by] != nil || !by.ordered(w.x) {
+			continue
+		}
+		w.owners[*by] = &ownerState{}
+		pods, _ := w.x.PodsOfController(by.namespace, &by.ref)
+		for _, pod := range pods {
+			if pod.DeletionTimestamp != nil {
+				add(pod)
+			}
+		}
+	}
+	slices.SortFunc(gone, func(a, b *corev1.Pod) int { return persistent.CompareNames(snapshot.KeyOf(a), snapshot.KeyOf(b)) })
+	return gone
+}
+
+func (w *drainer) namespacesWaitedFor() []string {
+	var namespaces []string
+	for name := range w.budgets {
+		if w.waitsFor(name) {
+			namespaces = append(namespaces, name.Namespace)
+		}
+	}
+	slices.Sort(namespaces)
+	return slices.Compact(namespaces)
+}
+
+// back are the pods that come back in the place of those that are gone, and away those that do not. A controller of
+// which nothing is known makes none; it is a need where a pod waits for a budget of a pod that is gone.
+func (w *drainer) back(gone []*corev1.Pod) (back, away []*corev1.Pod) {
+	groups := map[owner][]*corev1.Pod{}
+	for _, pod := range gone {
+		if by := ownerOf(pod); by != nil {
+			groups[*by] = append(groups[*by], pod)
+		}
+	}
+	returning := make(map[*corev1.Pod]bool, len(gone))
+	for by, pods := range groups {
+		o := w.owners[by]
+		if o == nil || !o.known {
+			o = stateOf(w.x, by, pods)
+			w.owners[by] = o
+		}
+		for _, pod := range o.recreates(pods) {
+			returning[pod] = true
+		}
+	}
+	at := stamp(w.x.Now())
+	for _, pod := range gone {
+		if returning[pod] {
+			back = append(back, returned(pod, at))
+			continue
+		}
+		away = append(away, pod)
+		if by := ownerOf(pod); by != nil && w.owners[*by].need != nil {
+			for _, b := range budgetsOf(w.x, pod) {
+				if w.waitsFor(b) {
+					w.leaveOut(b, *w.owners[*by].need)
+				}
+			}
+		}
+	}
+	return back, away
+}
+
+// returned is the pod that takes the place of one that is gone. What kept that one from being ready keeps this one.
+func returned(gone *corev1.Pod, at metav1.Time) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: gone.ObjectMeta, Spec: gone.Spec}
+	pod.UID = gone.UID + "/next"
+	pod.ResourceVersion = ""
+	pod.CreationTimestamp = at
+	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = nil, nil
+	pod.Spec.NodeName = ""
+	pod.Status.Phase = corev1.PodRunning
+	if gone.Status.Phase == corev1.PodPending {
+		pod.Status.Phase = corev1.PodPending
+	}
+	ready := corev1.ConditionFalse
+	if runs(gone) {
+		ready = corev1.ConditionTrue
+	}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready, LastTransitionTime: at}}
+	return pod
+}
+
+// runs reports whether the pod is running and ready.
+func runs(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning && podstate.Ready(pod) }
+
+// settle makes the index after the round the one of the drain, with the statuses written that the disruption
+// controller comes to.
+func (w *drainer) settle(gone []*corev1.Pod, after *disruption.Index) {
+	var touched []types.NamespacedName
+	listed := map[types.NamespacedName]bool{}
+	for _, pod := range gone {
+		covering, known := w.covering[snapshot.KeyOf(pod)]
+		if !known {
+			covering = budgetsOf(w.x, pod)
+		}
+		touched = append(touched, covering...)
+		for _, key := range covering {
+			if _, found := w.x.Budget(key).Status.DisruptedPods[pod.Name]; found {
+				listed[key] = true
+			}
+		}
+	}
+	var written disruption.Snapshot
+	for _, key := range sortNames(touched) {
+		if w.waitsFor(key) {
+			w.awake[key] = true
+		}
+		b := planned(after, key)
+		// The controller looks while the pods are terminating, too. It drops the entries of pods that go,
+		// which would count for those that take their place under the same name.
+		if listed[key] {
+			if between := planned(w.shown(), key); between != nil {
+				after, _ = after.With(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{between}})
+				b = planned(after, key)
+			}
+		}
+		if b != nil {
+			written.Budgets = append(written.Budgets, b)
+		}
+	}
+	w.x, _ = after.With(written)
+}
+
+// budgetsOf are the names of the budgets that cover the pod, sorted.
+func budgetsOf(x *disruption.Index, pod *corev1.Pod) []types.NamespacedName {
+	// The error is about other budgets, which cover no pod.
+	covering, _ := x.BudgetsFor(pod)
+	names := make([]types.NamespacedName, len(covering))
+	for i, b := range covering {
+		names[i] = snapshot.KeyOf(b)
+	}
+	return names
+}
+
+// replaced is the index with the pods that are back, and without those that stay away.
+func replaced(x *disruption.Index, back, away []*corev1.Pod) *disruption.Index {
+	if len(away) > 0 {
+		x, _ = x.Without(disruption.Snapshot{Pods: away})
+	}
+	if len(back) > 0 {
+		x, _ = x.With(disruption.Snapshot{Pods: back})
+	}
+	return x
+}
+
+// planned is the budget as the disruption controller writes it, nil if it would not.
+func planned(x *disruption.Index, budget types.NamespacedName) *policyv1.PodDisruptionBudget {
+	// The error is about the status, which is the fail-safe one then.
+	r, _ := x.Plan(disruption.BudgetKey(budget.Namespace, budget.Name))
+	for _, a := range r.Actions {
+		if update, ok := a.(disruption.UpdateStatus); ok {
+			return update.Budget
+		}
+	}
+	return nil
+}
+
+func sortNames(names []types.NamespacedName) []types.NamespacedName {
+	slices.SortFunc(names, persistent.CompareNames)
+	return slices.Compact(names)
+}
+
+// stamp is the time as the API keeps it, in whole seconds, and never zero.
+func stamp(now time.Time) metav1.Time {
+	if now.IsZero() {
+		return metav1.Unix(0, 0)
+	}
+	return metav1.NewTime(now.Truncate(time.Second))
+}
