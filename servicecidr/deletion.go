@@ -16,7 +16,7 @@ type Deletion struct {
 	// Orphans are the addresses that would be left without a range: only this ServiceCIDR, and
 	// those that it may not rely on, contain them. Sorted by address, each once.
 	Orphans []Orphan `json:"orphans,omitempty"`
-	// MoreOrphans: there are others, which maxOrphans left out.
+	// MoreOrphans: there are others, which maxOrphans of CheckDeletion, or ExplainAll, left out.
 	MoreOrphans bool `json:"moreOrphans,omitempty"`
 }
 
@@ -43,7 +43,8 @@ type Coverage struct {
 // A name that the snapshot does not hold is an ObjectError around purekube.ErrNotFound, and the
 // Deletion is zero. The other errors are those of Plan. If one is about an object that the answer
 // rests on, Safe is false; what the rest says is right but may not be all. A webhook should deny the
-// deletion in either case. Under MatchUpstream the answer is upstream's, and Safe means that
+// deletion in either case. A maxOrphans above 0 is how many orphans are named, the first by address: with an Index a
+// refusal then costs the same however many there are. Under MatchUpstream the answer is upstream's, and Safe means that
 // upstream would let it go.
 func CheckDeletion(s Snapshot, key purekube.Key, maxOrphans int, o Options) (Deletion, error) {
 	return NewIndex(s, o).CheckDeletion(key, maxOrphans)

@@ -113,13 +113,15 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	return Explanation{}, problems.Err()
 }
 
-// ExplainAll explains every ServiceCIDR, sorted by name. The error is that of PlanAll. So that what it returns does not grow
-// with the number of pairs, it names at most 20 other ServiceCIDRs of each kind for an entry of spec.cidrs, and as soon as it
-// has named more than four orphans for each IPAddress, and 1,000, at most 20 orphans of each further ServiceCIDR. Explain
-// names all.
+// ExplainAll explains every ServiceCIDR, sorted by name. The error is that of PlanAll.
 //
-// The time grows with the number of pairs of ServiceCIDRs of which one lies inside the other and no third one, on which the outer one may
-// rely, contains that: 0.5 s for 500 equal ones around 500 small ones (22 November 2026, 2 vCPU, go test -bench Overlaps).
+// What it returns does not grow with the number of pairs of objects. It names at most 20 other ServiceCIDRs of each kind for
+// an entry of spec.cidrs. After it has named 1,000 orphans, and four more for each IPAddress, it names at most 20 orphans of
+// each further ServiceCIDR. Explain names all.
+//
+// Its time grows with the number of pairs of ServiceCIDRs of which one lies inside the other, where no third one that the
+// outer one may rely on contains the outer one: 0.5 s for 500 equal ServiceCIDRs around 500 small ones (22 November 2026, 2
+// vCPU in use by others, go test ./servicecidr -bench Overlaps).
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
 
 // maxOthers is how many other ServiceCIDRs of a kind ExplainAll names.
