@@ -46,15 +46,15 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 	return x.decide(c, asked{}, &problems), problems.Err()
 }
 
-// PlanAll decides about every ServiceCIDR at the cost of about one look at each address. It
-// returns the outcomes that have an action, a RecheckAt or an error, sorted by name. The result for
-// a name is the one that Plan returns.
+// PlanAll decides about every ServiceCIDR. It returns the outcomes that have an action, a RecheckAt or an error,
+// sorted by name. The result for a name is the one that Plan returns. Each IPAddress costs one search among the
+// ends of the prefixes that are being deleted.
 //
 // The error is what is wrong with the snapshot as a whole: nil objects, ServiceCIDRs without a name,
 // and IPAddresses that the API server's allocator manages and whose name is not an address (not
 // under MatchUpstream). A problem that a ServiceCIDR's finalizer is kept for is in the error of that
 // outcome as well.
-func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s, o).PlanAll() }
+func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s.decisive(), o).PlanAll() }
 
 // PlanAll answers as the function [PlanAll] does.
 func (x *Index) PlanAll() ([]Outcome, error) {
