@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
+	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/purekube/purekube/servicecidr"
 )
@@ -41,3 +42,25 @@ func TestPropPlanAllReadsEnoughAddresses(t *testing.T) {
 }
 
 func sameText(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
+
+// The first and the last address of an IPv4 prefix are in no ServiceCIDR, and stand for no other address.
+func TestPlanAllOfUnusableAddresses(t *testing.T) {
+	for _, names := range [][]string{
+		{"10.0.0.0", "10.0.0.7"}, {"10.0.0.255", "10.0.0.7"}, {"10.0.0.64", "10.0.0.7"}, {"10.0.0.127", "10.0.0.7"},
+	} {
+		s := servicecidr.Snapshot{Now: now, ServiceCIDRs: []*networkingv1.ServiceCIDR{
+			cidr("dying", of("10.0.0.0/24"), deletedAt(longAgo)),
+			cidr("inside", of("10.0.0.64/26")),
+		}}
+		for _, name := range names {
+			s.IPAddresses = append(s.IPAddresses, ip(name))
+		}
+		want, err := servicecidr.Plan(s, servicecidr.Key("dying"), careful)
+		require.NoError(t, err)
+		require.Contains(t, fmt.Sprint(want.Actions), "Ready=False", names)
+		outcomes, err := servicecidr.PlanAll(s, careful)
+		require.NoError(t, err)
+		require.Equal(t, servicecidr.Key("dying"), outcomes[0].Key)
+		require.Empty(t, cmp.Diff(want, outcomes[0].Result), names)
+	}
+}
