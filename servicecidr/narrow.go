@@ -16,12 +16,12 @@ type end struct {
 	begins   bool
 }
 
-// decisive is the snapshot with the IPAddresses that PlanAll reads. A plan only asks whether there is an address
+// decisive is the snapshot with the IPAddresses that the plans of these ServiceCIDRs read. A plan only asks whether there is an address
 // between two ends of the usable ranges of prefixes. So one address of each family between two neighbouring ones is enough, and none
 // where nothing is being deleted. For 200 ServiceCIDRs that are being deleted and 20,000 addresses, PlanAll takes 3.4 ms
 // with it and 9.3 ms without; for 1,000 and 1,000,000 175 and 620 ms (2 vCPU, BenchmarkPlanAll).
-func (s Snapshot) decisive() Snapshot {
-	starts, wanted := s.stretches()
+func (s Snapshot) decisive(planned func(*networkingv1.ServiceCIDR) bool) Snapshot {
+	starts, wanted := s.stretches(planned)
 	var read []*networkingv1.IPAddress
 	for _, ip := range s.IPAddresses {
 		if ip == nil {
@@ -50,8 +50,8 @@ func (s Snapshot) decisive() Snapshot {
 }
 
 // stretches returns where the stretches between neighbouring ends of prefixes start, and the families of the addresses
-// that deletions ask for in each. Neighbours that no deletion asks for count as one.
-func (s Snapshot) stretches() (starts []netip.Addr, wanted []family) {
+// that the plans of deletions ask for in each. Neighbours that no deletion asks for count as one.
+func (s Snapshot) stretches(planned func(*networkingv1.ServiceCIDR) bool) (starts []netip.Addr, wanted []family) {
 	var ends []end
 	for _, c := range s.ServiceCIDRs {
 		if c == nil {
@@ -66,7 +66,7 @@ func (s Snapshot) stretches() (starts []netip.Addr, wanted []family) {
 				families |= familyOfText(text)
 			}
 		}
-		if c.DeletionTimestamp.IsZero() {
+		if c.DeletionTimestamp.IsZero() || !planned(c) {
 			families = none
 		}
 		for _, p := range prefixes {

@@ -13,16 +13,23 @@ import (
 	"github.com/purekube/purekube/servicecidr"
 )
 
-// PlanAll leaves out addresses that decide nothing. It answers as an Index of all of them does.
-func TestPropPlanAllReadsEnoughAddresses(t *testing.T) {
+// Plan and PlanAll leave out addresses that decide nothing. They answer as an Index of all of them does.
+func TestPropPlansReadEnoughAddresses(t *testing.T) {
 	blocked, free := 0, 0
 	forSeeds(t, 1500, func(t *testing.T, seed uint64, r *rand.Rand) {
 		s := randomSnapshot(r, nasty{specs: seed%2 == 0, objects: seed%3 == 0})
 		for _, o := range []servicecidr.Options{careful, upstream} {
-			want, wantErr := servicecidr.NewIndex(s, o).PlanAll()
+			all := servicecidr.NewIndex(s, o)
+			want, wantErr := all.PlanAll()
 			got, err := servicecidr.PlanAll(s, o)
 			require.Empty(t, cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.Comparer(sameText)), "seed %d", seed)
 			require.Equal(t, fmt.Sprint(wantErr), fmt.Sprint(err), "seed %d", seed)
+			for _, c := range s.ServiceCIDRs {
+				want, wantErr := all.Plan(servicecidr.KeyOf(c))
+				got, err := servicecidr.Plan(s, servicecidr.KeyOf(c), o)
+				require.Empty(t, cmp.Diff(want, got), "seed %d", seed)
+				require.Equal(t, fmt.Sprint(wantErr), fmt.Sprint(err), "seed %d", seed)
+			}
 			for _, out := range got {
 				for _, a := range out.Result.Actions {
 					switch a := a.(type) {
@@ -44,7 +51,7 @@ func TestPropPlanAllReadsEnoughAddresses(t *testing.T) {
 func sameText(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) }
 
 // The first and the last address of an IPv4 prefix are in no ServiceCIDR, and stand for no other address.
-func TestPlanAllOfUnusableAddresses(t *testing.T) {
+func TestPlansOfUnusableAddresses(t *testing.T) {
 	for _, names := range [][]string{
 		{"10.0.0.0", "10.0.0.7"}, {"10.0.0.255", "10.0.0.7"}, {"10.0.0.64", "10.0.0.7"}, {"10.0.0.127", "10.0.0.7"},
 	} {
@@ -55,8 +62,11 @@ func TestPlanAllOfUnusableAddresses(t *testing.T) {
 		for _, name := range names {
 			s.IPAddresses = append(s.IPAddresses, ip(name))
 		}
-		want, err := servicecidr.Plan(s, servicecidr.Key("dying"), careful)
+		want, err := servicecidr.NewIndex(s, careful).Plan(servicecidr.Key("dying"))
 		require.NoError(t, err)
+		one, err := servicecidr.Plan(s, servicecidr.Key("dying"), careful)
+		require.NoError(t, err)
+		require.Empty(t, cmp.Diff(want, one), names)
 		require.Contains(t, fmt.Sprint(want.Actions), "Ready=False", names)
 		outcomes, err := servicecidr.PlanAll(s, careful)
 		require.NoError(t, err)

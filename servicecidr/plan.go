@@ -30,7 +30,10 @@ const (
 // *purekube.ObjectError: nil objects in the snapshot, and what the package comment lists under
 // Bad input, as far as this decision rests on it. What the result holds in spite of an error is
 // right: an error keeps the finalizer where it is, and nothing else back.
-func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) { return NewIndex(s, o).Plan(key) }
+func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) {
+	read := s.decisive(func(c *networkingv1.ServiceCIDR) bool { return c.Name == key.Name })
+	return NewIndex(read, o).Plan(key)
+}
 
 // Plan answers as the function [Plan] does.
 func (x *Index) Plan(key purekube.Key) (Result, error) {
@@ -54,7 +57,10 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 // and IPAddresses that the API server's allocator manages and whose name is not an address (not
 // under MatchUpstream). A problem that a ServiceCIDR's finalizer is kept for is in the error of that
 // outcome as well.
-func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s.decisive(), o).PlanAll() }
+func PlanAll(s Snapshot, o Options) ([]Outcome, error) {
+	read := s.decisive(func(*networkingv1.ServiceCIDR) bool { return true })
+	return NewIndex(read, o).PlanAll()
+}
 
 // PlanAll answers as the function [PlanAll] does.
 func (x *Index) PlanAll() ([]Outcome, error) {
