@@ -10,10 +10,9 @@ import (
 // end is the first usable address of a prefix, or the first one behind its usable ones.
 type end struct {
 	at netip.Addr
-	// begins: it is the first one of a prefix of a ServiceCIDR that is being deleted, which asks for addresses of
-	// these families. Where it ends it asks no more.
+	// families are those of the addresses that a ServiceCIDR of the prefix asks for: none if it is not being deleted.
 	families family
-	begins   bool
+	opens    int // 1 where the prefix begins, -1 behind it
 }
 
 // decisive is the snapshot with the IPAddresses that the plans of these ServiceCIDRs read. A plan only asks whether there is an address
@@ -57,49 +56,35 @@ func (s Snapshot) stretches(planned func(*networkingv1.ServiceCIDR) bool) (start
 		if c == nil {
 			continue
 		}
-		families, prefixes := none, []netip.Prefix(nil)
-		for _, text := range c.Spec.CIDRs {
-			if p, err := netip.ParsePrefix(text); err == nil {
-				families |= familyOfPrefix(p)
-				prefixes = append(prefixes, p.Masked())
-			} else {
-				families |= familyOfText(text)
-			}
+		y, families := parsed(c), none
+		if y.deleting() && planned(c) {
+			families = y.families
 		}
-		if c.DeletionTimestamp.IsZero() || !planned(c) {
-			families = none
-		}
-		for _, p := range prefixes {
+		for _, p := range y.unique {
 			r, any := usable(p)
 			if !any {
 				continue
 			}
-			ends = append(ends, end{r.From(), families, true})
+			ends = append(ends, end{r.From(), families, 1})
 			if behind := r.To().Next(); behind.IsValid() {
-				ends = append(ends, end{behind, families, false})
+				ends = append(ends, end{behind, families, -1})
 			}
 		}
 	}
 	slices.SortFunc(ends, func(a, b end) int { return a.at.Compare(b.at) })
 	var open [3]int // the prefixes that ask for each family
 	for i, e := range ends {
+		asked := none
 		for f := range open {
-			switch {
-			case e.families&(1<<f) == 0:
-			case e.begins:
-				open[f]++
-			default:
-				open[f]--
+			if e.families&(1<<f) != none {
+				open[f] += e.opens
+			}
+			if open[f] > 0 {
+				asked |= 1 << f
 			}
 		}
 		if i+1 < len(ends) && ends[i+1].at == e.at {
 			continue
-		}
-		asked := none
-		for f, n := range open {
-			if n > 0 {
-				asked |= 1 << f
-			}
 		}
 		if last := len(wanted) - 1; asked != none || last >= 0 && wanted[last] != none {
 			starts, wanted = append(starts, e.at), append(wanted, asked)
