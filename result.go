@@ -42,12 +42,9 @@ type Event struct {
 }
 
 // Outcome is one object's share of a whole-cluster plan.
-type Outcome[A Action] = OutcomeBy[Key, A]
-
-// OutcomeBy is an [Outcome] under keys of another type.
-type OutcomeBy[K comparable, A Action] struct {
+type Outcome[A Action] struct {
 	// Key names the object.
-	Key K
+	Key Key
 	// Result is what Plan returns for that key.
 	Result Result[A]
 	// Err joins what is wrong with the objects that the decision rests on. The valid

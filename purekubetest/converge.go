@@ -1,7 +1,6 @@
 package purekubetest
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -107,15 +106,10 @@ type outcome struct {
 }
 
 // outcomesOf forgets which package the outcomes are of.
-func outcomesOf[O ~struct {
-	Key    K
-	Result purekube.Result[A]
-	Err    error
-}, K comparable, A purekube.Action](from []O) []outcome {
+func outcomesOf[A purekube.Action](from []purekube.Outcome[A]) []outcome {
 	var all []outcome
 	for _, o := range from {
-		o := purekube.OutcomeBy[K, A](o)
-		one := outcome{key: fmt.Sprint(o.Key), needs: o.Result.Needs, recheckAt: o.Result.RecheckAt, errs: []error{o.Err}}
+		one := outcome{key: o.Key.String(), needs: o.Result.Needs, recheckAt: o.Result.RecheckAt, errs: []error{o.Err}}
 		for _, a := range o.Result.Actions {
 			one.actions = append(one.actions, a)
 		}

@@ -59,14 +59,10 @@ type Options[X, S any, K comparable] struct {
 }
 
 // KeysOf are the keys of the outcomes of a PlanAll: those that there is anything to do for.
-func KeysOf[O ~struct {
-	Key    K
-	Result purekube.Result[A]
-	Err    error
-}, K comparable, A purekube.Action](outcomes []O) []K {
-	keys := make([]K, len(outcomes))
+func KeysOf[A purekube.Action](outcomes []purekube.Outcome[A]) []purekube.Key {
+	keys := make([]purekube.Key, len(outcomes))
 	for i := range outcomes {
-		keys[i] = purekube.OutcomeBy[K, A](outcomes[i]).Key
+		keys[i] = outcomes[i].Key
 	}
 	return keys
 }

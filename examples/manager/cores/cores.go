@@ -74,11 +74,7 @@ type Cluster struct {
 }
 
 // begin are the keys that a controller begins with. What belongs to no key is logged.
-func begin[O ~struct {
-	Key    K
-	Result purekube.Result[A]
-	Err    error
-}, K comparable, A purekube.Action](outcomes []O, err error) []K {
+func begin[A purekube.Action](outcomes []purekube.Outcome[A], err error) []purekube.Key {
 	if err != nil {
 		slog.Warn("The objects listed at the start are not whole", "error", err)
 	}

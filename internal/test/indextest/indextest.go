@@ -12,14 +12,9 @@ import (
 
 // Unnamed says of which key the outcome differs that affected does not name; empty if there is none.
 // An outcome is a Result and the text of an Err.
-func Unnamed[O ~struct {
-	Key    K
-	Result purekube.Result[A]
-	Err    error
-}, K comparable, A purekube.Action](before, after []O, affected []K, o ...cmp.Option) string {
+func Unnamed[A purekube.Action](before, after []purekube.Outcome[A], affected []purekube.Key, o ...cmp.Option) string {
 	was, is := byKey(before), byKey(after)
-	for _, either := range slices.Concat(before, after) {
-		out := purekube.OutcomeBy[K, A](either)
+	for _, out := range slices.Concat(before, after) {
 		if slices.Contains(affected, out.Key) {
 			continue
 		}
@@ -32,14 +27,9 @@ func Unnamed[O ~struct {
 
 var errorText = cmp.Comparer(func(a, b error) bool { return fmt.Sprint(a) == fmt.Sprint(b) })
 
-func byKey[O ~struct {
-	Key    K
-	Result purekube.Result[A]
-	Err    error
-}, K comparable, A purekube.Action](outcomes []O) map[K]purekube.OutcomeBy[K, A] {
-	m := make(map[K]purekube.OutcomeBy[K, A], len(outcomes))
+func byKey[A purekube.Action](outcomes []purekube.Outcome[A]) map[purekube.Key]purekube.Outcome[A] {
+	m := make(map[purekube.Key]purekube.Outcome[A], len(outcomes))
 	for _, out := range outcomes {
-		out := purekube.OutcomeBy[K, A](out)
 		m[out.Key] = out
 	}
 	return m
