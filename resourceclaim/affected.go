@@ -79,7 +79,7 @@ func (a *affected) resolved(o *owner) {
 
 func (a *affected) claims(claims iter.Seq[*resourcev1.ResourceClaim]) {
 	for claim := range claims {
-		a.add(KeyOfClaim(claim))
+		a.add(KeyOf(claim))
 	}
 }
 
@@ -286,7 +286,7 @@ func (a *affected) seenDeleted(uid types.UID) {
 	}
 	for claim := range x.claimsWith(x.terms.Term(namesUID, string(uid))) {
 		if isReservedFor(uid, claim) {
-			a.add(KeyOfClaim(claim))
+			a.add(KeyOf(claim))
 		}
 	}
 }

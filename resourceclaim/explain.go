@@ -130,8 +130,8 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 		}
 	}
 	x.each(
-		func(pod *corev1.Pod) { add(KeyOfPod(pod), x.explainOwner(podOwner(pod))) },
-		func(claim *resourcev1.ResourceClaim) { add(KeyOfClaim(claim), x.explainClaim(claim)) },
+		func(pod *corev1.Pod) { add(KeyOf(pod), x.explainOwner(podOwner(pod))) },
+		func(claim *resourcev1.ResourceClaim) { add(KeyOf(claim), x.explainClaim(claim)) },
 		func(g *podGroup) { add(PodGroupKey(g.Namespace, g.Name), x.explainOwner(groupOwner(g))) },
 		func(key purekube.Key) {
 			reasons, _ := x.explain(key)
