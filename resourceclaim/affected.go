@@ -335,7 +335,7 @@ func (x *Index) needsWork(o owner) bool {
 	}
 	o.member = x.groupOf(o.pod)
 	switch {
-	case o.invalid() != nil, o.isGroup() && len(o.entries) > MaxPodGroupClaims:
+	case o.invalid() != nil, o.isGroup() && len(o.entries) > maxPodGroupClaims:
 		return true // the plan says so
 	case o.member.name != "" && o.member.group == nil:
 		return true // the plan asks for the group, or says what is wrong with it
