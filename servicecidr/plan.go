@@ -26,13 +26,13 @@ const (
 // finalizer is removed. A blocked deletion has no RecheckAt: an event brings it back, see
 // Index.With.
 //
-// A name that the snapshot does not hold gives an empty result. The error joins
+// A key that the snapshot does not hold gives an empty result. The error joins
 // *purekube.ObjectError: nil objects in the snapshot, and what the package comment lists under
 // Bad input, as far as this decision rests on it. What the result holds in spite of an error is
 // right: an error keeps the finalizer where it is, and nothing else back.
 func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) { return NewIndex(s, o).Plan(key) }
 
-// Plan answers as the function [Plan] does.
+// Plan is [Plan] for the objects of the Index.
 func (x *Index) Plan(key purekube.Key) (Result, error) {
 	if err := x.o.err(); err != nil {
 		return Result{}, err
@@ -46,9 +46,9 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 	return x.decide(c, asked{}, &problems), problems.Err()
 }
 
-// PlanAll decides about every ServiceCIDR at the cost of about one look at each address. It
-// returns the outcomes that have an action, a RecheckAt or an error, sorted by name. The result for
-// a name is the one that Plan returns.
+// PlanAll decides about every ServiceCIDR, and costs what [Plan] costs an [Index] for each of them. It
+// returns the outcomes that have an action, a RecheckAt or an error, sorted by key. The result for a
+// key is the one that Plan returns.
 //
 // The error is what is wrong with the snapshot as a whole: nil objects, ServiceCIDRs without a name,
 // and IPAddresses that the API server's allocator manages and whose name is not an address (not
@@ -56,7 +56,7 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 // outcome as well.
 func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s, o).PlanAll() }
 
-// PlanAll answers as the function [PlanAll] does.
+// PlanAll is [PlanAll] for the objects of the Index.
 func (x *Index) PlanAll() ([]Outcome, error) {
 	if err := x.o.err(); err != nil {
 		return nil, err
