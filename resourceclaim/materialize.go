@@ -25,7 +25,7 @@ const noUID types.UID = "\x00"
 //
 // name gives the name of the claim that is made for the entry podClaim of the pod's
 // spec.resourceClaims. Nil: the claim's generateName without the dash at its end. Two claims of
-// one namespace need two names: the caller has to see to that.
+// one namespace need two names, which name must return.
 //
 // A claim differs from what Plan creates in its name alone. In particular it has no UID and is
 // neither allocated nor reserved. Its owner reference has the UID of the pod, which may be empty.
