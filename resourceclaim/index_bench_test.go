@@ -62,6 +62,7 @@ func BenchmarkIndex(b *testing.B) {
 				var claims []*resourcev1.ResourceClaim
 				s := clusterSample(size, 1000)
 				pods, claims = s.Pods, s.Claims
+				question.ask(x, pods, claims, 0) // terms are arranged when one is first asked for
 				i := 0
 				for b.Loop() {
 					question.ask(x, pods, claims, i)

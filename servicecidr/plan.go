@@ -30,7 +30,10 @@ const (
 // *purekube.ObjectError: nil objects in the snapshot, and what the package comment lists under
 // Bad input, as far as this decision rests on it. What the result holds in spite of an error is
 // right: an error keeps the finalizer where it is, and nothing else back.
-func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) { return NewIndex(s, o).Plan(key) }
+func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) {
+	read := s.decisive(func(c *networkingv1.ServiceCIDR) bool { return c.Name == key.Name })
+	return NewIndex(read, o).Plan(key)
+}
 
 // Plan is [Plan] for the objects of the Index.
 func (x *Index) Plan(key purekube.Key) (Result, error) {
@@ -46,15 +49,18 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 	return x.decide(c, asked{}, &problems), problems.Err()
 }
 
-// PlanAll decides about every ServiceCIDR, and costs what [Plan] costs an [Index] for each of them. It
-// returns the outcomes that have an action, a RecheckAt or an error, sorted by key. The result for a
-// key is the one that Plan returns.
+// PlanAll decides about every ServiceCIDR. It returns the outcomes that have an action, a RecheckAt or an error,
+// sorted by key. The result for a key is the one that Plan returns. Each IPAddress costs one search among the
+// ends of the prefixes that are being deleted.
 //
 // The error is what is wrong with the snapshot as a whole: nil objects, ServiceCIDRs without a name,
 // and IPAddresses that the API server's allocator manages and whose name is not an address (not
 // under MatchUpstream). A problem that a ServiceCIDR's finalizer is kept for is in the error of that
 // outcome as well.
-func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s, o).PlanAll() }
+func PlanAll(s Snapshot, o Options) ([]Outcome, error) {
+	read := s.decisive(func(*networkingv1.ServiceCIDR) bool { return true })
+	return NewIndex(read, o).PlanAll()
+}
 
 // PlanAll is [PlanAll] for the objects of the Index.
 func (x *Index) PlanAll() ([]Outcome, error) {
