@@ -15,7 +15,7 @@
 //   - resourceclaim: create, reserve, release, deallocate and delete DRA claims
 //   - ttl: the TTL annotation of nodes, in steps with hysteresis
 //   - rbacaggregate: the rules of aggregated ClusterRoles
-//   - disruption: the arithmetic of PodDisruptionBudgets, evictions and drains
+//   - disruption: the arithmetic of PodDisruptionBudgets, and evictions; disruption/drain: drains of nodes
 //
 // # What holds for all of them
 //
@@ -23,29 +23,33 @@
 //     random number, goroutine or package state; time is Snapshot.Now.
 //   - Nothing reachable from a snapshot is written to, and nothing returned aliases it.
 //   - The same snapshot gives the same result, whatever the order of its slices.
-//   - What the snapshot cannot answer is a [Need], never a guess. An answer serves the plans
-//     that asked for it. Drop it afterwards: nothing tells when it stops being true.
+//   - What the snapshot cannot answer is a [Need], never a guess. Use an answer only for the plan
+//     that asked for it, then discard it: nothing notifies you when it becomes stale.
 //   - One bad object never blocks the rest: the valid part of a plan is returned together
 //     with an error that joins one [ObjectError] per problem. No input panics.
 //   - Carrying the actions out and planning again gives a result without actions.
 //   - When in doubt, refuse: an error, a gap or staleness in the input makes an answer
 //     stricter, never more permissive.
 //
-// A field means the same in all packages, with one exception: a pod that is left out of Snapshot.Pods is gone for
-// disruption, and unknown for resourceclaim, which asks for it with a Need.
+// A field means the same in all packages, with two exceptions:
+//
+//   - A pod that is left out of Snapshot.Pods is gone for disruption. For resourceclaim it is unknown, and a Need.
+//   - An Answer with an Err is final for disruption: the budget allows no disruption. For resourceclaim it is no
+//     answer: the plan still has the Need, and the error.
 //
 // # One form for all
 //
-// Plan answers for one object. PlanAll answers for all of them at the cost of about one pass
-// over the snapshot, and returns only the outcomes that say something, sorted by key. A
-// problem that belongs to no key (a nil entry in a slice, say) is PlanAll's error.
+// Plan answers for one object. PlanAll answers for all of them, and returns only the outcomes that
+// say something, sorted by key. A problem that belongs to no key (a nil entry in a slice, say) is
+// PlanAll's error.
 //
 // Explain and ExplainAll say why, as data: each [Reason] has a code from a closed set
 // beside its sentence.
 //
-// An Index is a snapshot arranged for many questions. It never changes; With and Without
-// return another one and name the keys whose plan may differ, so an informer's handler is
-// one call. Code for any of them is generic over the interface [Index].
+// An Index is a snapshot arranged for many questions, which are its methods. Plan(s, key, o) answers
+// as NewIndex(s, o).Plan(key) does. An Index never changes; With and Without return another one and
+// name the keys whose plan may differ, so an informer's handler is one call. Code for any of them is
+// generic over the interface [Index].
 //
 // An [Action] says what to write. Its [Request] is the call that does it, complete: one
 // function that makes a call from a Request carries out the plans of all five packages,

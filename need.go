@@ -29,7 +29,7 @@ type Answer struct {
 	// Object is what the API server returned. Which types a package takes, its Snapshot says; an object of
 	// another type is an error of the plans that read it.
 	Object any
-	// Err is why the object could not be had, where that is the answer: a kind that has no scale, for example.
-	// What failed for a moment is no answer: leave the Need open and ask again.
+	// Err is why the object is not available: a kind that has no scale, for example. For disruption it is an answer,
+	// and the budget allows no disruption. For resourceclaim it is none: the plan still has the Need, and the error.
 	Err error
 }

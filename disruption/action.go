@@ -40,7 +40,7 @@ type UpdateStatus struct {
 
 func (UpdateStatus) isAction() {}
 
-// Request is the update of the status, with the resourceVersion of the plan. done is not read.
+// Request is the update of the status, with the resourceVersion of the plan. It does not read done.
 func (a UpdateStatus) Request([]runtime.Object) purekube.Request {
 	b := &policyv1.PodDisruptionBudget{}
 	if a.Budget != nil {
@@ -89,7 +89,7 @@ type ClearDisruptionTarget struct {
 
 func (ClearDisruptionTarget) isAction() {}
 
-// Request is the update of the status, with the resourceVersion of the plan. done is not read.
+// Request is the update of the status, with the resourceVersion of the plan. It does not read done.
 func (a ClearDisruptionTarget) Request([]runtime.Object) purekube.Request {
 	p := &corev1.Pod{}
 	if a.Pod != nil {

@@ -27,7 +27,7 @@ func BudgetsFor(budgets []*policyv1.PodDisruptionBudget, pod *corev1.Pod) ([]*po
 	return arrange(Snapshot{Budgets: budgets}, Options{}, everyBudget).BudgetsFor(pod)
 }
 
-// BudgetsFor is the method of [BudgetsFor]. The pod need not be in the index.
+// BudgetsFor is [BudgetsFor] for the objects of the Index. The pod need not be in the index.
 func (x *Index) BudgetsFor(pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
 	if err := x.o.Err(); err != nil {
 		return nil, err

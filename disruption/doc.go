@@ -2,12 +2,11 @@
 // pod may be evicted.
 //
 // It decides what the disruption controller of kube-controller-manager and the eviction handler
-// of the API server decide, from objects alone. The version mirrored is v1.36.3
-// (pkg/controller/disruption; pkg/registry/core/pod/storage/eviction.go).
+// of the API server decide, from objects alone.
 //
 //   - [Plan] and [PlanAll]: the status of budgets, and the condition DisruptionTarget of pods.
-//   - [CheckEviction]: the eviction handler's answer, and the budget as it writes it. The package drain
-//     plays kubectl drain of a node through with it.
+//   - [CheckEviction]: the eviction handler's answer, and the budget as it writes it. Package drain plays
+//     kubectl drain of a node through with it.
 //   - [Explain] and [ExplainAll]: why a budget allows what it allows, pod by pod and controller by
 //     controller.
 //   - [DesiredHealthy], [DisruptionsAllowed] and [AllowedAtFullHealth]: the arithmetic alone.
@@ -62,7 +61,7 @@
 //     most a few seconds old: status.disruptedPods holds the API server's times, and the two minutes are for the
 //     deletion of an evicted pod and for the age of the snapshot together.
 //  7. Do not run this beside kube-controller-manager's own disruption controller: two writers of one
-//     status. D-13 and RoundDown differ from it for good, so that the two write in turns for ever. Where
+//     status. D-13 and RoundDown differ from it for good, so that the two keep overwriting each other. Where
 //     it cannot be switched off, set MatchUpstream to its release and leave
 //     MaxUnavailableRounding at RoundUp, or ask questions only and write nothing.
 //
@@ -80,10 +79,11 @@
 // two or three rarest labels: 2,048 budgets of that kind and as many pods take 161 ms, and half of both a quarter of that (BenchmarkConjunctions, own-keys). The budgets of one namespace cost only the pods of
 // that namespace anything, so a quota for budgets bounds it.
 //
-// # Divergences
+// # Upstream
 //
-// The default differs from kube-controller-manager v1.36.3 in these, each of which fixes a defect.
-// With Options.MatchUpstream there are none of them but D-12.
+// The source is pkg/controller/disruption and pkg/registry/core/pod/storage/eviction.go of Kubernetes
+// v1.36.3; v1.37.2 decides alike. With Options.MatchUpstream the requests are upstream's, except for
+// D-12. By default these differ, each of which fixes a defect:
 //
 //   - D-12: spec.replicas that is absent counts as 1, the API's default. Upstream panics, so both
 //     modes do this.
@@ -105,12 +105,12 @@
 //     and may allow every disruption there is.
 //   - D-24: D-14 holds only where the pod's creationTimestamp is not later than Now. With a clock that is
 //     behind, the entry that an eviction just wrote would look like a predecessor's.
-//   - D-29: the events NoPods (Normal) and UnmanagedPods come with a write of the status, so that a cluster at rest has
+//   - D-29: the events NoPods (Normal) and UnmanagedPods come with a write of the status, so that an idle cluster has
 //     none; upstream records them on every pass. The event MultiplePodDisruptionBudgets, with which no
 //     write goes, is left to Explain and CheckEviction. An event about a failure comes whenever the error does.
 //
-// What an API server does not admit, negative numbers and replicas, is an error and allows nothing;
-// MatchUpstream computes with it.
+// Values that the API server rejects, such as negative replicas, are errors; no disruption is allowed.
+// MatchUpstream computes with them.
 //
 // Upstream goes through pods and budgets in the order of a map, which changes from pass to pass. Where
 // that shows (the first of several errors, the budget that "was chosen arbitrarily") the first by

@@ -103,7 +103,7 @@ type Eviction struct {
 // that is taken out names its controller no more, so that the budget does not expect the pods of
 // that controller any more and allows too much.
 //
-// A pod that is not in the snapshot has no verdict but the error [purekube.ErrNotFound], two pods of
+// A pod that is not in the snapshot has no verdict but an error around [purekube.ErrNotFound], two pods of
 // that name [purekube.ErrDuplicate]. The error also joins what is wrong with the budgets of the
 // namespace: a selector that does not compile covers no pod here either.
 func CheckEviction(s Snapshot, pod types.NamespacedName, by Status, o Options) (Eviction, error) {
@@ -116,7 +116,7 @@ func CheckEviction(s Snapshot, pod types.NamespacedName, by Status, o Options) (
 	return arrange(s, o, func(m matcher) bool { return slices.ContainsFunc(named, m.covers) }).CheckEviction(pod, by)
 }
 
-// CheckEviction is the method of [CheckEviction].
+// CheckEviction is [CheckEviction] for the objects of the Index.
 func (x *Index) CheckEviction(name types.NamespacedName, by Status) (Eviction, error) {
 	if err := cmp.Or(x.o.Err(), by.err()); err != nil {
 		return Eviction{}, err

@@ -142,13 +142,13 @@ func (e BudgetExplanation) Blocks() bool {
 // each controller and its scale. For a pod it says which budgets cover it and what becomes of its
 // condition DisruptionTarget.
 //
-// An object that is not in the snapshot has no explanation but the error [purekube.ErrNotFound], one
+// An object that is not in the snapshot has no explanation but an error around [purekube.ErrNotFound], one
 // that is there twice [purekube.ErrDuplicate]. The error is otherwise Plan's.
 func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
 	return arrange(s, o, onlyBudget(key)).Explain(key)
 }
 
-// Explain is the method of [Explain].
+// Explain is [Explain] for the objects of the Index.
 func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	if err := x.o.Err(); err != nil {
 		return Explanation{}, err
@@ -194,7 +194,7 @@ func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
 	return arrange(s, o, everyBudget).ExplainAll()
 }
 
-// ExplainAll is the method of [ExplainAll].
+// ExplainAll is [ExplainAll] for the objects of the Index.
 func (x *Index) ExplainAll() ([]Explanation, error) {
 	if err := x.o.Err(); err != nil {
 		return nil, err

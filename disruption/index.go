@@ -14,14 +14,13 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Index is a [Snapshot] arranged for many questions. It never changes: With and Without return
-// another one, which shares with it what is the same in both. Any number of goroutines may use one,
-// and derive others from it, at the same time.
+// Index is a [Snapshot] arranged for many questions. It never changes: With and Without return another one, which
+// shares with it what is the same in both. Any number of goroutines may use one, and derive others from it, at the
+// same time.
 //
-// Every method answers what the function of that name answers for the same objects.
+// A function of this package answers as the method does: Plan(s, key, o) as NewIndex(s, o).Plan(key).
 //
-// For n pods and budgets, NewIndex costs about one pass over the snapshot. With and Without cost O(log n) for
-// each object and for each budget that it concerns; a budget that is new or has another selector, the pods that
+// For n pods and budgets, With and Without cost O(log n) for each object and for each budget that it concerns; a budget that is new or has another selector, the pods that
 // have the rarest label which it demands.
 // A plan costs the controllers of the budget's pods and the entries of its status, an explanation
 // its pods. One change in about n/2 costs n, when what was changed since is arranged anew. Until then objects that
@@ -53,7 +52,8 @@ type Index struct {
 
 type nameSet = persistent.Map[types.NamespacedName, struct{}]
 
-// NewIndex arranges the snapshot.
+// NewIndex arranges the snapshot, in about one pass over it. It keeps pointers to its objects, which must not be
+// written to, and none to its slices and maps.
 func NewIndex(s Snapshot, o Options) *Index {
 	x := arrange(s, o, everyBudget)
 	references := persistent.NewMap[budgetReference, struct{}](compareBudgetReferences).Edit()
@@ -165,7 +165,7 @@ func (x *Index) problems() snapshot.Problems {
 	return problems
 }
 
-// Plan is the method of [Plan].
+// Plan is [Plan] for the objects of the Index.
 func (x *Index) Plan(key purekube.Key) (Result, error) {
 	if err := x.o.Err(); err != nil {
 		return Result{}, err
@@ -198,7 +198,7 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 	return Result{}, nil
 }
 
-// PlanAll is the method of [PlanAll].
+// PlanAll is [PlanAll] for the objects of the Index.
 func (x *Index) PlanAll() ([]Outcome, error) {
 	if err := x.o.Err(); err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ import (
 )
 
 // With returns the index with these objects added, or put in the place of those of the same name, and
-// the affected keys, sorted, each once. Answers in changed.Scales are put there as well; a Now that is not
+// the affected keys, sorted, each once. Answers in changed.Answers are put there as well; a Now that is not
 // zero is the new time.
 //
 // With and Without name every key whose [Outcome] in PlanAll may differ: its Result, or the text of its Err.

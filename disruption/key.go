@@ -10,17 +10,17 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// BudgetKey is the key of a PodDisruptionBudget: its plan is about its status.
+// BudgetKey returns the key of a PodDisruptionBudget. The plan is about its status.
 func BudgetKey(namespace, name string) purekube.Key {
 	return purekube.Key{Kind: budgetKind, Namespace: namespace, Name: name}
 }
 
-// PodKey is the key of a pod: its plan is about its condition DisruptionTarget.
+// PodKey returns the key of a pod. The plan is about its condition DisruptionTarget.
 func PodKey(namespace, name string) purekube.Key {
 	return purekube.Key{Kind: podKind, Namespace: namespace, Name: name}
 }
 
-// KeyOf is the key of a budget or a pod. That of a nil pointer is the zero key.
+// KeyOf returns the key of a budget or a pod. It returns the zero key for nil.
 func KeyOf[T *policyv1.PodDisruptionBudget | *corev1.Pod](object T) purekube.Key {
 	switch o := any(object).(type) {
 	case *policyv1.PodDisruptionBudget:

@@ -12,10 +12,11 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// Reason is one step on the way to a decision: a code, the object that it is about, and a sentence.
+// Reason is one step on the way to a decision. Field is a path in the budget or pod, or empty.
+// Object is the pod, budget or controller that the step is about.
 type Reason = purekube.Reason[Code]
 
-// Code is the machine-readable reason of a [Reason]. It is one of the constants of this type.
+// Code is the machine-readable part of a [Reason]. It is one of the constants below; a new version may add codes.
 type Code string
 
 // The first reason of a budget's [Explanation] is one of these.

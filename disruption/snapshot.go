@@ -25,8 +25,7 @@ const (
 	DefaultStaleDisruptionTimeout = 2 * time.Minute
 )
 
-// Snapshot is what budgets are computed from: objects as an informer cache hands them out,
-// in any order, of one namespace or of all. Nothing in it is written to.
+// Snapshot is what a plan is made from: objects of one namespace or of all, in any order. Nothing in it is written to.
 type Snapshot struct {
 	// Now is the time to decide for. It ends entries of status.disruptedPods and stamps
 	// conditions. A zero Now ends nothing, and stamps with the Unix epoch.
@@ -99,10 +98,11 @@ func (s Status) err() error {
 	return fmt.Errorf("status: %q: %w", string(s), ErrUnknownStatus)
 }
 
-// Options change how budgets are computed. The zero value is the careful default.
+// Options change how a plan is made. The zero value asks for the default decisions.
 type Options struct {
-	// MatchUpstream asks for the requests that kube-controller-manager of that release would
-	// send, defects included; see the divergences in the package comment.
+	// MatchUpstream asks for the requests that kube-controller-manager of that release would send, its defects
+	// included: the differences that the package comment lists do not apply, except D-12. The zero value asks for the
+	// default decisions.
 	MatchUpstream purekube.Upstream
 	// MaxUnavailableRounding is for percentages of maxUnavailable. Those of minAvailable are
 	// always rounded up.

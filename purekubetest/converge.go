@@ -1,7 +1,6 @@
 package purekubetest
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -110,7 +109,7 @@ type outcome struct {
 func outcomesOf[A purekube.Action](from []purekube.Outcome[A]) []outcome {
 	var all []outcome
 	for _, o := range from {
-		one := outcome{key: fmt.Sprint(o.Key), needs: o.Result.Needs, recheckAt: o.Result.RecheckAt, errs: []error{o.Err}}
+		one := outcome{key: o.Key.String(), needs: o.Result.Needs, recheckAt: o.Result.RecheckAt, errs: []error{o.Err}}
 		for _, a := range o.Result.Actions {
 			one.actions = append(one.actions, a)
 		}

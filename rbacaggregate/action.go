@@ -14,7 +14,7 @@ import (
 // FieldManager is the name under which the rules are applied (BR-27-06).
 const FieldManager = "clusterrole-aggregation-controller"
 
-// Action is a write that a plan asks for. Its only member is [SetRules].
+// Action is one write that a plan asks for. Its only member is [SetRules].
 //
 //sumtype:decl
 type Action interface {

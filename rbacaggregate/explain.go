@@ -73,12 +73,11 @@ func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
 }
 
 // ExplainAll returns what Explain returns for every ClusterRole with an aggregationRule and every name
-// that s holds twice, sorted by name. The error is that of [PlanAll]; what is wrong with one
+// that s holds twice, sorted by key. The error is that of [PlanAll]; what is wrong with one
 // ClusterRole is in its Reasons.
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
 
-// Explain is the function [Explain] for the ClusterRoles in the Index. It costs what the ClusterRole
-// rests on.
+// Explain is [Explain] for the objects of the Index. It costs what the ClusterRole rests on.
 func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	if err := x.options.err(); err != nil {
 		return Explanation{}, err
@@ -92,8 +91,7 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	return explanation, problems.Err()
 }
 
-// ExplainAll is the function [ExplainAll] for the ClusterRoles in the Index. It costs, for each of them,
-// what that rests on.
+// ExplainAll is [ExplainAll] for the objects of the Index. It costs, for each of them, what that rests on.
 func (x *Index) ExplainAll() ([]Explanation, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err

@@ -11,14 +11,12 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Index is a [Snapshot] arranged for many questions. It never changes: With and Without return another
-// one, which shares with it what is the same. So any number of goroutines may ask one Index and derive
-// others from it, without a lock, and a simulation can branch.
+// Index is a [Snapshot] arranged for many questions. It never changes: With and Without return another one, which
+// shares with it what is the same in both. Any number of goroutines may use one, and derive others from it, at the
+// same time.
 //
-// An Index keeps the ClusterRoles that it was given and never writes to them. They must not change.
-//
-// Each method returns what the function of its name returns for the ClusterRoles in the Index.
-// [Index.Grants] has no such function.
+// A function of this package answers as the method does: Plan(s, key, o) as NewIndex(s, o).Plan(key).
+// [Index.Grants] is a method only.
 type Index struct {
 	options Options
 	objects *clusterRoles
@@ -39,7 +37,9 @@ type (
 
 var _ purekube.Index[*Index, Snapshot, Action] = (*Index)(nil)
 
-// NewIndex returns the Index of the snapshot, in one pass over it. The first question about a ClusterRole that
+// NewIndex arranges the snapshot, in one pass over it. It keeps pointers to its objects, which must not be
+// written to, and none to its slices and maps.
+// The first question about a ClusterRole that
 // aggregates arranges the labels in another pass.
 func NewIndex(s Snapshot, o Options) *Index {
 	x := &Index{options: o, objects: persistent.NewClusterObjects(kindClusterRole, s.ClusterRoles)}

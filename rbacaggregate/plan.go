@@ -22,7 +22,7 @@ import (
 func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) { return NewIndex(s, o).Plan(key) }
 
 // PlanAll returns what Plan returns for every ClusterRole that needs a write or has a problem,
-// sorted by name. The error is what is wrong with the snapshot as a whole: nil ClusterRoles and
+// sorted by key. The error is what is wrong with the snapshot as a whole: nil ClusterRoles and
 // ClusterRoles without a name. They are left out of everything else.
 func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s, o).PlanAll() }
 
@@ -33,7 +33,7 @@ func Rules(s Snapshot, key purekube.Key, o Options) ([]rbacv1.PolicyRule, error)
 	return NewIndex(s, o).Rules(key)
 }
 
-// Plan is the function [Plan] for the ClusterRoles in the Index. It costs what the ClusterRole rests on: its
+// Plan is [Plan] for the objects of the Index. It costs what the ClusterRole rests on: its
 // sources, through all levels. For one without an aggregationRule that is nothing.
 func (x *Index) Plan(key purekube.Key) (Result, error) {
 	if err := x.options.err(); err != nil {
@@ -44,7 +44,7 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 	return result, problems.Err()
 }
 
-// PlanAll is the function [PlanAll] for the ClusterRoles in the Index. It costs what all of them with an
+// PlanAll is [PlanAll] for the objects of the Index. It costs what all of them with an
 // aggregationRule rest on, each once.
 func (x *Index) PlanAll() ([]Outcome, error) {
 	if err := x.options.err(); err != nil {
@@ -63,7 +63,7 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	return outcomes, x.newProblems().Err()
 }
 
-// Rules is the function [Rules] for the ClusterRoles in the Index. It costs what Plan does.
+// Rules is [Rules] for the objects of the Index. It costs what Plan does.
 func (x *Index) Rules(key purekube.Key) ([]rbacv1.PolicyRule, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Change is what a write does to the rules of a ClusterRole, once aggregation has come to rest. Without
+// Change is what a write does to the rules of a ClusterRole, once aggregation has finished. Without
 // any rules there is no change.
 type Change struct {
 	// Key names the ClusterRole.
@@ -23,7 +23,7 @@ type Change struct {
 	Added   []rbacv1.PolicyRule `json:"added,omitempty"`
 	Removed []rbacv1.PolicyRule `json:"removed,omitempty"`
 	// Overwritten are the rules that the write itself stores in the ClusterRole, that it has neither now nor
-	// at rest without the write, and that aggregation takes out again. They are granted until then.
+	// after aggregation without the write, and that aggregation takes out again. They are granted until then.
 	Overwritten []rbacv1.PolicyRule `json:"overwritten,omitempty"`
 }
 
@@ -32,7 +32,7 @@ type Change struct {
 func (c Change) Empty() bool { return len(c.Added)+len(c.Removed)+len(c.Overwritten) == 0 }
 
 // Preview returns what becomes of the aggregated ClusterRoles if changed is written, created or in the
-// place of the one of its name, and aggregation comes to rest; sorted by name. The ClusterRole changed is itself
+// place of the one of its name, and aggregation has finished; sorted by key. The ClusterRole changed is itself
 // among them if it has an aggregationRule, before or with the write; otherwise it has just the rules that it says.
 //
 // An admission webhook must use [Index.Grants] instead. A preview says what one kind of controller ends with: it leaves
@@ -69,7 +69,7 @@ func PreviewDelete(s Snapshot, key purekube.Key, o Options) ([]Change, error) {
 	return NewIndex(s, o).PreviewDelete(key)
 }
 
-// Preview is the function [Preview] for the ClusterRoles in the Index. It costs what the affected ones rest
+// Preview is [Preview] for the objects of the Index. It costs what the affected ones rest
 // on.
 func (x *Index) Preview(changed *rbacv1.ClusterRole) ([]Change, error) {
 	p, err := x.preview(changed)
@@ -79,7 +79,7 @@ func (x *Index) Preview(changed *rbacv1.ClusterRole) ([]Change, error) {
 	return p.all()
 }
 
-// PreviewRole is the function [PreviewRole] for the ClusterRoles in the Index. It costs what the
+// PreviewRole is [PreviewRole] for the objects of the Index. It costs what the
 // ClusterRole rests on, before and with the write.
 func (x *Index) PreviewRole(changed *rbacv1.ClusterRole, role purekube.Key) (Change, error) {
 	p, err := x.preview(changed)
@@ -94,7 +94,7 @@ func (x *Index) PreviewRole(changed *rbacv1.ClusterRole, role purekube.Key) (Cha
 	return c, problems.Err()
 }
 
-// PreviewDelete is the function [PreviewDelete] for the ClusterRoles in the Index.
+// PreviewDelete is [PreviewDelete] for the objects of the Index.
 func (x *Index) PreviewDelete(key purekube.Key) ([]Change, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err

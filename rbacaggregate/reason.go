@@ -2,11 +2,11 @@ package rbacaggregate
 
 import "github.com/purekube/purekube"
 
-// Reason is one step on the way to the rules of a ClusterRole. Its Field is the selector that the
-// step is about, its Object the other ClusterRole.
+// Reason is one step on the way to a decision. Field is the selector that the step is about, Object the
+// other ClusterRole.
 type Reason = purekube.Reason[Code]
 
-// Code is the machine-readable part of a [Reason].
+// Code is the machine-readable part of a [Reason]. It is one of the constants below; a new version may add codes.
 type Code string
 
 // What is known about the ClusterRole as a whole.

@@ -7,18 +7,18 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Snapshot is what a plan is made from.
+// Snapshot is what a plan is made from. Nothing in it is written to.
 type Snapshot struct {
 	// ClusterRoles are all ClusterRoles of the cluster, in any order: those that aggregate and
 	// those that they aggregate.
 	ClusterRoles []*rbacv1.ClusterRole
 }
 
-// Options change how a plan is made. The zero value is the default mode.
+// Options change how a plan is made. The zero value asks for the default decisions.
 type Options struct {
-	// MatchUpstream asks for the requests that kube-controller-manager of this release sends for the
-	// snapshot: the divergences in the package's comment do not apply. The zero value asks for the
-	// default decisions. All releases decide alike here.
+	// MatchUpstream asks for the requests that kube-controller-manager of that release would send, its defects
+	// included: the differences that the package comment lists do not apply. The zero value asks for the default
+	// decisions. All releases decide alike here.
 	MatchUpstream purekube.Upstream
 }
 
@@ -30,11 +30,11 @@ func (o Options) err() error { return snapshot.CheckUpstream(o.MatchUpstream) }
 
 const kindClusterRole = "ClusterRole"
 
-// Key is the key of the ClusterRole of this name. A key of another kind, or one with a namespace, is that of no
+// Key returns the key of the ClusterRole of this name. A key of another kind, or one with a namespace, is that of no
 // ClusterRole.
 func Key(name string) purekube.Key { return purekube.Key{Kind: kindClusterRole, Name: name} }
 
-// KeyOf returns the key of a ClusterRole. It returns the zero Key for nil.
+// KeyOf returns the key of a ClusterRole. It returns the zero key for nil.
 func KeyOf(role *rbacv1.ClusterRole) purekube.Key {
 	if role == nil {
 		return purekube.Key{}

@@ -7,7 +7,7 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// Action is one write to the API server. It is one of
+// Action is one write that a plan asks for. It is one of
 //
 //   - [CreateClaim]
 //   - [SetClaimStatuses]

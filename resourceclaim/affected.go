@@ -79,7 +79,7 @@ func (a *affected) resolved(o *owner) {
 
 func (a *affected) claims(claims iter.Seq[*resourcev1.ResourceClaim]) {
 	for claim := range claims {
-		a.add(KeyOfClaim(claim))
+		a.add(KeyOf(claim))
 	}
 }
 
@@ -286,7 +286,7 @@ func (a *affected) seenDeleted(uid types.UID) {
 	}
 	for claim := range x.claimsWith(x.terms.Term(namesUID, string(uid))) {
 		if isReservedFor(uid, claim) {
-			a.add(KeyOfClaim(claim))
+			a.add(KeyOf(claim))
 		}
 	}
 }
@@ -335,7 +335,7 @@ func (x *Index) needsWork(o owner) bool {
 	}
 	o.member = x.groupOf(o.pod)
 	switch {
-	case o.invalid() != nil, o.isGroup() && len(o.entries) > MaxPodGroupClaims:
+	case o.invalid() != nil, o.isGroup() && len(o.entries) > maxPodGroupClaims:
 		return true // the plan says so
 	case o.member.name != "" && o.member.group == nil:
 		return true // the plan asks for the group, or says what is wrong with it

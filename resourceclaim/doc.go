@@ -1,7 +1,6 @@
 // Package resourceclaim decides what becomes of the claims of dynamic resource allocation: which
-// are created for pods, reserved for them, released, deallocated and deleted. It matches the
-// resourceclaim controller of kube-controller-manager v1.36.3 and v1.37.2
-// (pkg/controller/resourceclaim), except for the numbered differences below.
+// are created for pods, reserved for them, released, deallocated and deleted. It makes the
+// decisions of the resourceclaim controller of kube-controller-manager.
 //
 //	pod pass    create a claim for each template entry ─► write the names into the pod's status
 //	            ─► reserve what is allocated, once the pod has a node
@@ -100,10 +99,11 @@
 // status names. Any other claim that is left out passes for one that is not there, and a pod of a
 // PodGroup that is left out for one that does not use the claim (D-36).
 //
-// # Differences from upstream
+// # Upstream
 //
-// With Options.MatchUpstream the result is the requests that upstream sends. Under V1_37 claims are
-// looked up one at a time, in upstream's order. By default:
+// The source is pkg/controller/resourceclaim of Kubernetes v1.36.3 and v1.37.2. With
+// Options.MatchUpstream the requests are upstream's; under V1_37 claims are looked up one at a time, in
+// upstream's order. By default these differ:
 //
 //   - D-5: the apply of the pod's status carries all of its entries. Upstream sends the new ones
 //     only, and the server takes the others away. v1.37 leaves out those that need no claim.

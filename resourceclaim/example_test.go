@@ -33,7 +33,7 @@ func ExamplePlan() {
 		Pods:      []*corev1.Pod{examplePod("train-0", "gpu", "one-gpu")},
 		Templates: []*resourcev1.ResourceClaimTemplate{{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "one-gpu"}}},
 	}
-	result, err := resourceclaim.Plan(s, resourceclaim.KeyOfPod(s.Pods[0]), resourceclaim.Options{})
+	result, err := resourceclaim.Plan(s, resourceclaim.KeyOf(s.Pods[0]), resourceclaim.Options{})
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -110,7 +110,7 @@ func ExampleExplain() {
 		Pods:   []*corev1.Pod{over, running},
 		Claims: []*resourcev1.ResourceClaim{purekubetest.Claim("ml/shared", over, running)},
 	}
-	explanation, err := resourceclaim.Explain(s, resourceclaim.KeyOfClaim(s.Claims[0]), resourceclaim.Options{})
+	explanation, err := resourceclaim.Explain(s, resourceclaim.KeyOf(s.Claims[0]), resourceclaim.Options{})
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -174,18 +174,32 @@ func ExampleCreateClaim_FailureEvent() {
 	// Warning FailedResourceClaimCreation PodResourceClaim gpu: create ResourceClaim : exceeded quota
 }
 
-// The key to plan a pod by.
-func ExampleKeyOfPod() {
-	fmt.Println(resourceclaim.KeyOfPod(examplePod("train-0", "gpu", "one-gpu")))
+// A queue holds keys.
+func ExampleKeyOf() {
+	pod := examplePod("train-0", "gpu", "one-gpu")
+	group := &resourceclaim.PodGroup{Namespace: "ml", Name: "train"}
+	fmt.Println(resourceclaim.KeyOf(pod), resourceclaim.KeyOf(purekubetest.Claim("ml/shared")), resourceclaim.KeyOf(group))
+	// Output:
+	// Pod/ml/train-0 ResourceClaim/ml/shared PodGroup/ml/train
+}
+
+// The key of a pod that is known by its name.
+func ExamplePodKey() {
+	fmt.Println(resourceclaim.PodKey("ml", "train-0"))
 	// Output:
 	// Pod/ml/train-0
 }
 
-// The key to plan a claim by.
-func ExampleKeyOfClaim() {
-	fmt.Println(resourceclaim.KeyOfClaim(purekubetest.Claim("ml/shared")))
+func ExampleClaimKey() {
+	fmt.Println(resourceclaim.ClaimKey("ml", "shared"))
 	// Output:
 	// ResourceClaim/ml/shared
+}
+
+func ExamplePodGroupKey() {
+	fmt.Println(resourceclaim.PodGroupKey("ml", "train"))
+	// Output:
+	// PodGroup/ml/train
 }
 
 // Which claim is that of a pod's entry?
@@ -279,28 +293,21 @@ func ExamplePodGroup() {
 			fmt.Println(action)
 		}
 	}
-	show(resourceclaim.KeyOfPodGroup(&group))
-	show(resourceclaim.KeyOfPod(worker)) // nothing yet
+	show(resourceclaim.KeyOf(&group))
+	show(resourceclaim.KeyOf(worker)) // nothing yet
 
 	created := purekubetest.Claim("ml/train-gpu-l92c5")
 	created.Annotations = map[string]string{resourceclaim.PodClaimAnnotation: "gpu"}
 	created.OwnerReferences = []metav1.OwnerReference{{APIVersion: group.APIVersion, Kind: "PodGroup", Name: group.Name, UID: group.UID, Controller: ptr.To(true)}}
 	s.Claims = []*resourcev1.ResourceClaim{created}
-	show(resourceclaim.KeyOfPod(worker))
+	show(resourceclaim.KeyOf(worker))
 
 	worker.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: &created.Name}}
 	worker.Spec.NodeName = "node-1"
-	show(resourceclaim.KeyOfPod(worker))
+	show(resourceclaim.KeyOf(worker))
 	// Output:
 	// CreateClaim podgroup ml/train gpu: train-gpu-*
 	// SetClaimStatuses podgroup ml/train: gpu pending
 	// SetClaimStatuses ml/train-0: gpu=train-gpu-l92c5
 	// Reserve ml/train-gpu-l92c5: for podgroup ml/train
-}
-
-// The key to plan a PodGroup by.
-func ExampleKeyOfPodGroup() {
-	fmt.Println(resourceclaim.KeyOfPodGroup(&resourceclaim.PodGroup{Namespace: "ml", Name: "train"}))
-	// Output:
-	// PodGroup/ml/train
 }

@@ -14,8 +14,7 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Code is the machine-readable part of a [Reason]. The constants below are all of them; a new
-// version of this package may add more.
+// Code is the machine-readable part of a [Reason]. It is one of the constants below; a new version may add codes.
 type Code string
 
 // What is wrong with the object itself, so that nothing or less is decided.
@@ -46,7 +45,7 @@ const (
 	ReasonFinalizerRemoved   Code = "FinalizerRemoved"   // it is protected from deletion no more
 	ReasonOwnerMayRun        Code = "OwnerMayRun"        // the pod that it was generated for may need it
 	ReasonOwnerIndeterminate Code = "OwnerIndeterminate" // the snapshot contradicts itself: the claim stays
-	ReasonOwnerNotInCache    Code = "OwnerNotInCache"    // the garbage collector has to see to it
+	ReasonOwnerNotInCache    Code = "OwnerNotInCache"    // the garbage collector deletes the claim
 	ReasonOwnerUnknown       Code = "OwnerUnknown"       // the API server has to be asked for that pod
 	ReasonOwnerNeedsNoClaim  Code = "OwnerNeedsNoClaim"  // that pod is done or gone: the claim is deleted
 	ReasonClaimDeleting      Code = "ClaimDeleting"      // it is being deleted already, so its owner decides nothing (D-17)
@@ -83,7 +82,7 @@ const (
 // looked at.
 type Reason = purekube.Reason[Code]
 
-// Explanation is why the plan for a key is what it is.
+// Explanation says why the plan for a key is what it is.
 type Explanation struct {
 	Key purekube.Key `json:"key"`
 	// Reasons are in the order in which the object's fields list what they are about: for a
@@ -93,7 +92,7 @@ type Explanation struct {
 	Reasons []Reason `json:"reasons,omitempty"`
 }
 
-// Explain explains the plan for the key. The error is that of [Plan], or, when the snapshot does
+// Explain says why [Plan] decides about the key as it does. The error is that of [Plan], or, when the snapshot does
 // not hold the object, a [purekube.ObjectError] around [purekube.ErrNotFound].
 func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
 	return NewIndex(s, o).Explain(key)
@@ -130,8 +129,8 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 		}
 	}
 	x.each(
-		func(pod *corev1.Pod) { add(KeyOfPod(pod), x.explainOwner(podOwner(pod))) },
-		func(claim *resourcev1.ResourceClaim) { add(KeyOfClaim(claim), x.explainClaim(claim)) },
+		func(pod *corev1.Pod) { add(KeyOf(pod), x.explainOwner(podOwner(pod))) },
+		func(claim *resourcev1.ResourceClaim) { add(KeyOf(claim), x.explainClaim(claim)) },
 		func(g *podGroup) { add(PodGroupKey(g.Namespace, g.Name), x.explainOwner(groupOwner(g))) },
 		func(key purekube.Key) {
 			reasons, _ := x.explain(key)
@@ -338,7 +337,7 @@ func (x *Index) explainEntries(o *owner) []Reason {
 	var reasons []Reason
 	for i := range o.entries {
 		r := Reason{Code: ReasonClaimFailed, Message: ErrTooManyClaims.Error() + ": this one gets nothing"}
-		if !o.isGroup() || i < MaxPodGroupClaims || x.options.upstream() {
+		if !o.isGroup() || i < maxPodGroupClaims || x.options.upstream() {
 			r = x.explainEntry(o, i)
 		}
 		r.Field = fmt.Sprintf("spec.resourceClaims[%d]", i)

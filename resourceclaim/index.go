@@ -16,16 +16,13 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Index is a [Snapshot] arranged for many questions. Each method answers what the function of that
-// name answers for the same objects, and costs what the key rests on: a pod's plan its entries, a
-// claim's plan its consumers.
+// Index is a [Snapshot] arranged for many questions. It never changes: With and Without return another one, which
+// shares with it what is the same in both. Any number of goroutines may use one, and derive others from it, at the
+// same time.
 //
-// An Index is a value that never changes: With and Without return another one, which shares with it
-// what is the same. Any number of goroutines may use one Index, and derive others from it, at the
-// same time. The zero value is not usable; NewIndex(Snapshot{}, o) is the empty one.
-//
-// It keeps pointers to the objects and writes to none of them. As long as an Index holds them,
-// nobody else may write to them either, as it is with those of an informer's cache.
+// A function of this package answers as the method does: Plan(s, key, o) as NewIndex(s, o).Plan(key). A
+// method costs what the key rests on: a pod's plan its entries, a claim's plan its consumers.
+// The zero value is not usable; NewIndex(Snapshot{}, o) is the empty one.
 //
 // What the caller remembers goes together with an Index like this:
 //
@@ -55,7 +52,9 @@ type Index struct {
 
 var _ purekube.Index[*Index, Snapshot, Action] = (*Index)(nil)
 
-// NewIndex arranges the snapshot, in one pass over it. The options are those of every answer.
+// NewIndex arranges the snapshot, in one pass over it. It keeps pointers to its objects, which must not be
+// written to, and none to its slices and maps.
+// The options are those of every answer.
 func NewIndex(s Snapshot, o Options) *Index {
 	if o.PodGroupOf == nil {
 		s.PodGroups = nil

@@ -30,12 +30,12 @@ func BenchmarkIndex(b *testing.B) {
 		name string
 		ask  func(x *Index, pods []*corev1.Pod, claims []*resourcev1.ResourceClaim, i int)
 	}{
-		{"Plan/pod", func(x *Index, pods []*corev1.Pod, _ []*resourcev1.ResourceClaim, i int) { x.Plan(KeyOfPod(pods[i])) }},
+		{"Plan/pod", func(x *Index, pods []*corev1.Pod, _ []*resourcev1.ResourceClaim, i int) { x.Plan(KeyOf(pods[i])) }},
 		{"Plan/claim", func(x *Index, _ []*corev1.Pod, claims []*resourcev1.ResourceClaim, i int) {
-			x.Plan(KeyOfClaim(claims[i]))
+			x.Plan(KeyOf(claims[i]))
 		}},
 		{"Explain/claim", func(x *Index, _ []*corev1.Pod, claims []*resourcev1.ResourceClaim, i int) {
-			x.Explain(KeyOfClaim(claims[i]))
+			x.Explain(KeyOf(claims[i]))
 		}},
 		{"With/pod", func(x *Index, pods []*corev1.Pod, _ []*resourcev1.ResourceClaim, i int) {
 			_, keys := x.With(Snapshot{Pods: pods[i : i+1]})

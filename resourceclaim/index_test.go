@@ -271,7 +271,7 @@ func TestIndexInManyGoroutines(t *testing.T) {
 				x.With(Snapshot{Pods: pods(pod)})
 				own, _ = own.With(Snapshot{Pods: pods(pod), Assumed: s.Claims[i : i+1]})
 				own, _ = own.Without(Snapshot{Pods: s.Pods[i : i+1]})
-				x.Plan(KeyOfPod(pod))
+				x.Plan(KeyOf(pod))
 			}
 			if got, _ := x.PlanAll(); outcomesEqual(want, got) != "" {
 				t.Error("the Index has changed")

@@ -15,43 +15,38 @@ const (
 	templateKind = "ResourceClaimTemplate" // no plan is for one
 )
 
-// PodKey is the key of a pod's plan: its claims are created, named in its status and reserved for it.
+// PodKey returns the key of a pod. The plan creates the pod's claims, names them in its status and reserves them for it.
 func PodKey(namespace, name string) purekube.Key {
 	return purekube.Key{Kind: podKind, Namespace: namespace, Name: name}
 }
 
-// ClaimKey is the key of a claim's plan: reservations that nobody needs are released, and what is left over
-// is deallocated and deleted.
+// ClaimKey returns the key of a claim. The plan releases reservations that nobody needs, and deallocates and deletes
+// what is left over.
 func ClaimKey(namespace, name string) purekube.Key {
 	return purekube.Key{Kind: claimKind, Namespace: namespace, Name: name}
 }
 
-// PodGroupKey is the key of a PodGroup's plan: the claims that its pods share are created and named in its
+// PodGroupKey returns the key of a PodGroup. The plan creates the claims that its pods share and names them in its
 // status.
 func PodGroupKey(namespace, name string) purekube.Key {
 	return purekube.Key{Kind: podGroupKind, Namespace: namespace, Name: name}
 }
 
-// KeyOfPod is the key of the pod's plan; the zero key for nil.
-func KeyOfPod(pod *corev1.Pod) purekube.Key {
-	if pod == nil {
-		return purekube.Key{}
+// KeyOf returns the key of a pod, a claim or a PodGroup. It returns the zero key for nil.
+func KeyOf[T *corev1.Pod | *resourcev1.ResourceClaim | *PodGroup](object T) purekube.Key {
+	switch o := any(object).(type) {
+	case *corev1.Pod:
+		if o != nil {
+			return PodKey(o.Namespace, o.Name)
+		}
+	case *resourcev1.ResourceClaim:
+		if o != nil {
+			return ClaimKey(o.Namespace, o.Name)
+		}
+	case *PodGroup:
+		if o != nil {
+			return PodGroupKey(o.Namespace, o.Name)
+		}
 	}
-	return PodKey(pod.Namespace, pod.Name)
-}
-
-// KeyOfClaim is the key of the claim's plan; the zero key for nil.
-func KeyOfClaim(claim *resourcev1.ResourceClaim) purekube.Key {
-	if claim == nil {
-		return purekube.Key{}
-	}
-	return ClaimKey(claim.Namespace, claim.Name)
-}
-
-// KeyOfPodGroup is the key of the PodGroup's plan; the zero key for nil.
-func KeyOfPodGroup(group *PodGroup) purekube.Key {
-	if group == nil {
-		return purekube.Key{}
-	}
-	return PodGroupKey(group.Namespace, group.Name)
+	return purekube.Key{}
 }

@@ -25,7 +25,7 @@ const noUID types.UID = "\x00"
 //
 // name gives the name of the claim that is made for the entry podClaim of the pod's
 // spec.resourceClaims. Nil: the claim's generateName without the dash at its end. Two claims of
-// one namespace need two names: the caller has to see to that.
+// one namespace need two names, which name must return.
 //
 // A claim differs from what Plan creates in its name alone. In particular it has no UID and is
 // neither allocated nor reserved. Its owner reference has the UID of the pod, which may be empty.
@@ -56,7 +56,7 @@ func Materialize(s Snapshot, pod *corev1.Pod, name func(podClaim string) string,
 	s.Pods = []*corev1.Pod{materialized}
 
 	shared, err := materializeGroup(&s, pod, name, o)
-	result, podErr := Plan(s, KeyOfPod(materialized), o)
+	result, podErr := Plan(s, KeyOf(materialized), o)
 	err = errors.Join(err, podErr)
 	var statuses *SetClaimStatuses
 	created := map[string]string{} // the name by the entry
@@ -100,7 +100,7 @@ func materializeGroup(s *Snapshot, pod *corev1.Pod, name func(podClaim string) s
 	}
 	// The status may name claims that the snapshot does not have: a simulation has them all.
 	s.PodGroups = slices.Clone(s.PodGroups)
-	if g, ok := answer.Object.(PodGroup); ok && answer.Err == nil && !slices.ContainsFunc(s.PodGroups, func(g PodGroup) bool { return KeyOfPodGroup(&g) == key }) {
+	if g, ok := answer.Object.(PodGroup); ok && answer.Err == nil && !slices.ContainsFunc(s.PodGroups, func(g PodGroup) bool { return KeyOf(&g) == key }) {
 		g.Namespace, g.Name = key.Namespace, key.Name
 		s.PodGroups = append(s.PodGroups, g)
 	}

@@ -58,7 +58,7 @@ func TestMaterializedClaimsArePlansClaims(t *testing.T) {
 		planned := withoutTemplateStatuses(pod)
 		with := s
 		with.Pods = []*corev1.Pod{planned}
-		result, planErr := Plan(with, KeyOfPod(planned), o)
+		result, planErr := Plan(with, KeyOf(planned), o)
 		if pod.UID != "" {
 			require.Equal(t, errorText(planErr), errorText(err), "seed %d", seed)
 			var want []*resourcev1.ResourceClaim
@@ -93,7 +93,7 @@ func TestMaterializedClaimsArePlansClaims(t *testing.T) {
 		}
 		with.Pods = []*corev1.Pod{materialized}
 		with.Claims = slices.Concat(s.Claims, claims)
-		result, _ = Plan(with, KeyOfPod(materialized), o)
+		result, _ = Plan(with, KeyOf(materialized), o)
 		for _, a := range result.Actions {
 			switch a.(type) {
 			case CreateClaim, SetClaimStatuses:
@@ -226,7 +226,7 @@ func TestMaterializeIsWhatPlansComeTo(t *testing.T) {
 		with.Answers = askedGroups("g0", "g1", "g2")
 		var made []*resourcev1.ResourceClaim
 		failed := map[purekube.Key]bool{}
-		for _, key := range []purekube.Key{groupKey(groupOfLabel(pod)), groupKey(groupOfLabel(pod)), KeyOfPod(pod), KeyOfPod(pod)} {
+		for _, key := range []purekube.Key{groupKey(groupOfLabel(pod)), groupKey(groupOfLabel(pod)), KeyOf(pod), KeyOf(pod)} {
 			result, err := Plan(with, key, grouped)
 			if len(result.Needs) > 0 { // nothing else exists
 				for _, n := range result.Needs {
@@ -255,7 +255,7 @@ func TestMaterializeIsWhatPlansComeTo(t *testing.T) {
 						continue
 					}
 					for i := range with.PodGroups {
-						if KeyOfPodGroup(&with.PodGroups[i]) == key {
+						if KeyOf(&with.PodGroups[i]) == key {
 							with.PodGroups[i] = a.ApplyToPodGroup(with.PodGroups[i])
 						}
 					}
@@ -268,7 +268,7 @@ func TestMaterializeIsWhatPlansComeTo(t *testing.T) {
 		if diff := cmp.Diff(with.Pods[0], materialized); diff != "" {
 			t.Fatalf("seed %d: another pod (- Plan, + Materialize):\n%s", seed, diff)
 		}
-		require.Equal(t, failed[groupKey(groupOfLabel(pod))] || failed[KeyOfPod(pod)], err != nil, "seed %d: %v", seed, err)
+		require.Equal(t, failed[groupKey(groupOfLabel(pod))] || failed[KeyOf(pod)], err != nil, "seed %d: %v", seed, err)
 		if err != nil {
 			seen["error"]++
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -18,8 +19,8 @@ func TestKey(t *testing.T) {
 	}
 	require.Equal(t, "Pod/ml/p", podKey("p").String())
 	require.Equal(t, "ResourceClaim/ml/c", claimKey("c").String())
-	require.Equal(t, "PodGroup/ml/g", KeyOfPodGroup(&PodGroup{Namespace: ns, Name: "g"}).String())
-	require.Equal(t, []purekube.Key{{}, {}, {}}, []purekube.Key{KeyOfPod(nil), KeyOfClaim(nil), KeyOfPodGroup(nil)}, "nil has no plan")
+	require.Equal(t, "PodGroup/ml/g", KeyOf(&PodGroup{Namespace: ns, Name: "g"}).String())
+	require.Equal(t, []purekube.Key{{}, {}, {}}, []purekube.Key{KeyOf((*corev1.Pod)(nil)), KeyOf((*resourcev1.ResourceClaim)(nil)), KeyOf((*PodGroup)(nil))}, "nil has no plan")
 }
 
 func TestClaimName(t *testing.T) {

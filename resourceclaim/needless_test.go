@@ -230,7 +230,7 @@ func decides(s Snapshot, key purekube.Key, o Options, this purekube.Need, r *ran
 // inWords is what a pod's plan is about.
 func inWords(s Snapshot, key purekube.Key) (text []string) {
 	for _, p := range s.Pods {
-		if KeyOfPod(p) == key {
+		if KeyOf(p) == key {
 			text = append(text, fmt.Sprintf("node %q group %q entries %v statuses %v", p.Spec.NodeName, groupOfLabel(p), p.Spec.ResourceClaims, p.Status.ResourceClaimStatuses))
 		}
 	}

@@ -19,7 +19,7 @@ import (
 // the write, and the pods behind it would wait (D-8). Test for them with errors.Is.
 var (
 	// ErrReservedForMax: the claim has as many consumers as the API allows.
-	ErrReservedForMax = fmt.Errorf("reserved for %d consumers, which is the most", resourcev1.ResourceClaimReservedForMaxSize)
+	ErrReservedForMax = fmt.Errorf("already reserved for %d consumers, the maximum", resourcev1.ResourceClaimReservedForMaxSize)
 	// ErrClaimDeleting: the claim is being deleted and takes no new consumer.
 	ErrClaimDeleting = errors.New("being deleted, takes no new consumer")
 )
@@ -107,7 +107,7 @@ func (g generation) statuses() bool { return len(g.adopted)+len(g.pending) > 0 }
 func (x *Index) generateAll(o *owner, claims []*resourcev1.ResourceClaim, r *Result, problems *snapshot.Problems) (all []*resourcev1.ResourceClaim, work generation) {
 	for i := range o.entries {
 		entry := o.entries[i].Name
-		if o.isGroup() && i >= MaxPodGroupClaims && !x.options.upstream() {
+		if o.isGroup() && i >= maxPodGroupClaims && !x.options.upstream() {
 			problems.Add(o.problem("spec.resourceClaims", ErrTooManyClaims))
 			break
 		}

@@ -33,8 +33,8 @@ type PodGroup struct {
 	ResourceClaimStatuses []corev1.PodResourceClaimStatus
 }
 
-// MaxPodGroupClaims is how many entries the API allows in a PodGroup's spec.resourceClaims.
-const MaxPodGroupClaims = 4
+// maxPodGroupClaims is how many entries the API allows in a PodGroup's spec.resourceClaims.
+const maxPodGroupClaims = 4
 
 const (
 	podGroupResource   = "podgroups"
@@ -45,9 +45,9 @@ const (
 // What is wrong with a PodGroup, or with a pod on account of its group. Test for them with
 // errors.Is.
 var (
-	// ErrTooManyClaims: the group has more entries than [MaxPodGroupClaims]. Those beyond get
+	// ErrTooManyClaims: the group has more than 4 entries, which is the limit of the API. Those beyond get
 	// nothing.
-	ErrTooManyClaims = fmt.Errorf("more than %d entries", MaxPodGroupClaims)
+	ErrTooManyClaims = fmt.Errorf("more than %d entries", maxPodGroupClaims)
 	// ErrPodGroupNotFound: the pod is in a group that nobody has, so that it is not known which of
 	// its entries are the group's. Those without a claim of the pod's own get nothing.
 	ErrPodGroupNotFound = errors.New("its PodGroup is not found")

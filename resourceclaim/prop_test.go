@@ -183,12 +183,12 @@ func holds(s Snapshot, key purekube.Key, o Options) bool {
 		return false
 	}
 	if key.Kind == podKind {
-		return slices.ContainsFunc(s.Pods, func(p *corev1.Pod) bool { return p != nil && KeyOfPod(p) == key })
+		return slices.ContainsFunc(s.Pods, func(p *corev1.Pod) bool { return p != nil && KeyOf(p) == key })
 	}
 	if key.Kind == podGroupKind {
-		return o.PodGroupOf != nil && slices.ContainsFunc(s.PodGroups, func(g PodGroup) bool { return KeyOfPodGroup(&g) == key })
+		return o.PodGroupOf != nil && slices.ContainsFunc(s.PodGroups, func(g PodGroup) bool { return KeyOf(&g) == key })
 	}
-	is := func(c *resourcev1.ResourceClaim) bool { return c != nil && KeyOfClaim(c) == key }
+	is := func(c *resourcev1.ResourceClaim) bool { return c != nil && KeyOf(c) == key }
 	return slices.ContainsFunc(s.Claims, is) || !o.upstream() && slices.ContainsFunc(s.Assumed, is)
 }
 

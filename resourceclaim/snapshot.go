@@ -12,8 +12,7 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Snapshot is all that a plan may look at. Every object in it may be shared with a cache:
-// none is written to.
+// Snapshot is what a plan is made from. Nothing in it is written to.
 type Snapshot struct {
 	// Now is the time of the snapshot. No decision of this package depends on it yet.
 	Now time.Time
@@ -44,12 +43,12 @@ type Snapshot struct {
 	Answers map[purekube.Need]purekube.Answer
 }
 
-// Options are the switches of this package. The zero value is the library's own decision
-// with the features of Kubernetes v1.36 on.
+// Options change how a plan is made. The zero value asks for the default decisions with the features of Kubernetes
+// v1.36 on.
 type Options struct {
-	// MatchUpstream asks for the requests that kube-controller-manager of that release would
-	// send, its defects included. Empty: the default decisions. The package comment lists the
-	// differences.
+	// MatchUpstream asks for the requests that kube-controller-manager of that release would send, its defects
+	// included: the differences that the package comment lists do not apply, except D-6. The zero value asks for the
+	// default decisions.
 	MatchUpstream purekube.Upstream
 	// DenyAdminAccess refuses templates with a request for admin access, as a cluster does
 	// where the feature DRAAdminAccess is off.
@@ -63,10 +62,10 @@ type Options struct {
 	PodGroupOf func(*corev1.Pod) string
 }
 
-// Result is what a plan decided for one pod or claim.
+// Result is what a plan for one pod, claim or PodGroup decided.
 type Result = purekube.Result[Action]
 
-// Outcome is the share that one pod or claim has in PlanAll.
+// Outcome is the share of one pod, claim or PodGroup in [PlanAll].
 type Outcome = purekube.Outcome[Action]
 
 // upstream reports whether plans are to match a release.

@@ -23,12 +23,12 @@ func TestUnknownUpstreamIsAnErrorOfEveryAnswer(t *testing.T) {
 		o := Options{MatchUpstream: text}
 		x := NewIndex(s, o)
 		for name, ask := range map[string]func() (any, error){
-			"Plan":             func() (any, error) { return Plan(s, KeyOfPod(pod), o) },
-			"Index.Plan":       func() (any, error) { return x.Plan(KeyOfPod(pod)) },
+			"Plan":             func() (any, error) { return Plan(s, KeyOf(pod), o) },
+			"Index.Plan":       func() (any, error) { return x.Plan(KeyOf(pod)) },
 			"PlanAll":          func() (any, error) { return PlanAll(s, o) },
 			"Index.PlanAll":    func() (any, error) { return x.PlanAll() },
-			"Explain":          func() (any, error) { return Explain(s, KeyOfPod(pod), o) },
-			"Index.Explain":    func() (any, error) { return x.Explain(KeyOfPod(pod)) },
+			"Explain":          func() (any, error) { return Explain(s, KeyOf(pod), o) },
+			"Index.Explain":    func() (any, error) { return x.Explain(KeyOf(pod)) },
 			"ExplainAll":       func() (any, error) { return ExplainAll(s, o) },
 			"Index.ExplainAll": func() (any, error) { return x.ExplainAll() },
 			"Index.Err":        func() (any, error) { return nil, x.Err() },

@@ -163,7 +163,7 @@ func wholeKeys(s resourceclaim.Snapshot) []purekube.Key {
 		keys = append(keys, resourceclaim.ClaimKey(n.Namespace, n.Name))
 	}
 	for _, g := range snapshotfuzz.Sorted(s.PodGroups) {
-		keys = append(keys, resourceclaim.KeyOfPodGroup(&g))
+		keys = append(keys, resourceclaim.KeyOf(&g))
 	}
 	return append(keys, purekube.Key{Kind: "what", Namespace: "ns", Name: "shared"})
 }
@@ -398,7 +398,7 @@ func liveConsumer(t *testing.T, s resourceclaim.Snapshot, i int, o resourceclaim
 		more := snapshotfuzz.Copy(s)
 		more.Claims[i].Status.ReservedFor = append(more.Claims[i].Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: p.UID})
 		after := takes(more, o)
-		key := resourceclaim.KeyOfClaim(c).String()
+		key := resourceclaim.KeyOf(c).String()
 		for what := range after {
 			if key, does, _ := strings.Cut(what, ": "); !before[what] && !before[key+waits] && ": "+does != waits {
 				t.Fatalf("with %s in reservedFor of %s, the plan is: %s", p.Name, c.Name, what)

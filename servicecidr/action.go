@@ -16,7 +16,7 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// Action is one write. It is one of [AddFinalizer], [SetCondition], [RemoveFinalizer].
+// Action is one write that a plan asks for. It is one of [AddFinalizer], [SetCondition] and [RemoveFinalizer].
 //
 // Each names its ServiceCIDR by name and UID; under MatchUpstream the UID is empty.
 //
@@ -71,7 +71,7 @@ func (a AddFinalizer) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.Serv
 	return c
 }
 
-// Request is a patch of the ServiceCIDR. It does not depend on done.
+// Request is a patch of the ServiceCIDR. It does not read done.
 func (a AddFinalizer) Request([]runtime.Object) purekube.Request {
 	patchType, patch := a.Patch()
 	return patchRequest(a.Name, patchType, patch)
@@ -106,7 +106,7 @@ func (a RemoveFinalizer) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.S
 	return c
 }
 
-// Request is a patch of the ServiceCIDR. It does not depend on done.
+// Request is a patch of the ServiceCIDR. It does not read done.
 func (a RemoveFinalizer) Request([]runtime.Object) purekube.Request {
 	patchType, patch := a.Patch()
 	return patchRequest(a.Name, patchType, patch)
@@ -181,7 +181,7 @@ func (a SetCondition) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.Serv
 	return c
 }
 
-// Request is a server-side apply of the status of the ServiceCIDR. It does not depend on done.
+// Request is a server-side apply of the status of the ServiceCIDR. It does not read done.
 func (a SetCondition) Request([]runtime.Object) purekube.Request {
 	patchType, patch := a.Patch()
 	r := patchRequest(a.Name, patchType, patch)

@@ -40,7 +40,7 @@ type Coverage struct {
 // that is not, it is the answer as if its deletion began at Now: the newest deletion of all, so
 // that it relies on none that is being deleted.
 //
-// A name that the snapshot does not hold is an ObjectError around purekube.ErrNotFound, and the
+// A key that the snapshot does not hold is a [purekube.ObjectError] around [purekube.ErrNotFound], and the
 // Deletion is zero. The other errors are those of Plan. If one is about an object that the answer
 // rests on, Safe is false; what the rest says is right but may not be all. A webhook should deny the
 // deletion in either case. A maxOrphans above 0 is how many orphans are named, the first by address: with an Index a
@@ -50,7 +50,7 @@ func CheckDeletion(s Snapshot, key purekube.Key, maxOrphans int, o Options) (Del
 	return NewIndex(s, o).CheckDeletion(key, maxOrphans)
 }
 
-// CheckDeletion answers as the function [CheckDeletion] does.
+// CheckDeletion is [CheckDeletion] for the objects of the Index.
 func (x *Index) CheckDeletion(key purekube.Key, maxOrphans int) (Deletion, error) {
 	if err := x.o.err(); err != nil {
 		return Deletion{}, err

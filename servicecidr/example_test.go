@@ -247,6 +247,12 @@ func ExamplePrefixContainsIP() {
 	// 10.60.0.3 false
 }
 
+// The key of a ServiceCIDR that is known by its name.
+func ExampleKey() {
+	fmt.Println(servicecidr.Key("services"))
+	// Output: ServiceCIDR/services
+}
+
 // A queue holds keys.
 func ExampleKeyOf() {
 	fmt.Println(servicecidr.KeyOf(&networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "services"}}))

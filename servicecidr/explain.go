@@ -27,64 +27,64 @@ type Explanation struct {
 	Reasons []Reason `json:"reasons,omitempty"`
 }
 
-// Reason is one step. Field is a path in the ServiceCIDR. Object is the other ServiceCIDR, or the
-// IPAddress, that the step is about.
+// Reason is one step on the way to a decision. Field is a path in the ServiceCIDR. Object is the other
+// ServiceCIDR, or the IPAddress, that the step is about.
 type Reason = purekube.Reason[Code]
 
-// Code is the machine-readable reason. It is one of the constants below.
+// Code is the machine-readable part of a [Reason]. It is one of the constants below; a new version may add codes.
 type Code string
 
 // What the plan does and why. Each explanation begins with one or two of these.
 const (
-	// Unprotected: the finalizer is missing, and AddFinalizer adds it (BR-31-01).
+	// ReasonUnprotected: the finalizer is missing, and AddFinalizer adds it (BR-31-01).
 	ReasonUnprotected Code = "Unprotected"
-	// ConditionDiffers: the condition Ready is missing or says something else, and SetCondition
+	// ReasonConditionDiffers: the condition Ready is missing or says something else, and SetCondition
 	// writes it.
 	ReasonConditionDiffers Code = "ConditionDiffers"
-	// UpToDate: it is not being deleted, and its finalizer and condition are as they should be.
+	// ReasonUpToDate: it is not being deleted, and its finalizer and condition are as they should be.
 	ReasonUpToDate Code = "UpToDate"
-	// Blocked: its deletion would leave addresses without a range (BR-31-02).
+	// ReasonBlocked: its deletion would leave addresses without a range (BR-31-02).
 	ReasonBlocked Code = "Blocked"
-	// Uncertain: nothing is known to be in the way, but something that cannot be read may be. The
+	// ReasonUncertain: nothing is known to be in the way, but something that cannot be read may be. The
 	// finalizer stays.
 	ReasonUncertain Code = "Uncertain"
-	// GracePeriod: it may go once the grace period is over (BR-31-03).
+	// ReasonGracePeriod: it may go once the grace period is over (BR-31-03).
 	ReasonGracePeriod Code = "GracePeriod"
-	// Removable: it may go, and RemoveFinalizer lets it.
+	// ReasonRemovable: it may go, and RemoveFinalizer lets it.
 	ReasonRemovable Code = "Removable"
-	// Released: it may go, and the finalizer is not there any more. Others' finalizers hold it.
+	// ReasonReleased: it may go, and the finalizer is not there any more. Others' finalizers hold it.
 	ReasonReleased Code = "Released"
 )
 
 // What an entry of spec.cidrs contributes. Field is the entry.
 const (
-	// Contained: a prefix of another ServiceCIDR contains this one as a whole (BR-31-05).
+	// ReasonContained: a prefix of another ServiceCIDR contains this one as a whole (BR-31-05).
 	ReasonContained Code = "Contained"
-	// ContainedByDeleting: a prefix of another ServiceCIDR contains this one, but that one is being
+	// ReasonContainedByDeleting: a prefix of another ServiceCIDR contains this one, but that one is being
 	// deleted too and may be gone first (D-1).
 	ReasonContainedByDeleting Code = "ContainedByDeleting"
-	// ContainedByUnprotected: a prefix of another ServiceCIDR contains this one, but that one does
+	// ReasonContainedByUnprotected: a prefix of another ServiceCIDR contains this one, but that one does
 	// not carry the finalizer and may be gone at any moment (D-25).
 	ReasonContainedByUnprotected Code = "ContainedByUnprotected"
-	// ContainedInPart: a prefix of another ServiceCIDR lies inside this one and covers its addresses.
+	// ReasonContainedInPart: a prefix of another ServiceCIDR lies inside this one and covers its addresses.
 	ReasonContainedInPart Code = "ContainedInPart"
-	// AddressesOrphaned: addresses would be left without a range. Object is the first of them.
+	// ReasonAddressesOrphaned: addresses would be left without a range. Object is the first of them.
 	ReasonAddressesOrphaned Code = "AddressesOrphaned"
-	// NoAddresses: no address would be left without a range.
+	// ReasonNoAddresses: no address would be left without a range.
 	ReasonNoAddresses Code = "NoAddresses"
-	// Unparsable: the entry does not parse, or spec.cidrs is empty (D-2).
+	// ReasonUnparsable: the entry does not parse, or spec.cidrs is empty (D-2).
 	ReasonUnparsable Code = "Unparsable"
 )
 
 // What is uncertain.
 const (
-	// AddressUnknown: an IPAddress is nil, or its name is not an address, and it may be one of the
+	// ReasonAddressUnknown: an IPAddress is nil, or its name is not an address, and it may be one of the
 	// addresses of this ServiceCIDR.
 	ReasonAddressUnknown Code = "AddressUnknown"
-	// DuplicateOverlaps: more than one ServiceCIDR has the name of Object. One of them overlaps this
+	// ReasonDuplicateOverlaps: more than one ServiceCIDR has the name of Object. One of them overlaps this
 	// one and may be the cover that it lacks.
 	ReasonDuplicateOverlaps Code = "DuplicateOverlaps"
-	// Duplicate: more than one ServiceCIDR has this name. Nothing is decided about it.
+	// ReasonDuplicate: more than one ServiceCIDR has this name. Nothing is decided about it.
 	ReasonDuplicate Code = "Duplicate"
 )
 
@@ -94,7 +94,7 @@ func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
 	return NewIndex(s, o).Explain(key)
 }
 
-// Explain answers as the function [Explain] does.
+// Explain is [Explain] for the objects of the Index.
 func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	if err := x.o.err(); err != nil {
 		return Explanation{}, err
@@ -113,7 +113,7 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	return Explanation{}, problems.Err()
 }
 
-// ExplainAll explains every ServiceCIDR, sorted by name. The error is that of PlanAll.
+// ExplainAll explains every ServiceCIDR, sorted by key. The error is that of PlanAll.
 //
 // What it returns does not grow with the number of pairs of objects. It names at most 20 other ServiceCIDRs of each kind for
 // an entry of spec.cidrs. After it has named 1,000 orphans, and four more for each IPAddress, it names at most 20 orphans of
@@ -127,7 +127,7 @@ func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(
 // maxOthers is how many other ServiceCIDRs of a kind ExplainAll names.
 const maxOthers = 20
 
-// ExplainAll answers as the function [ExplainAll] does.
+// ExplainAll is [ExplainAll] for the objects of the Index.
 func (x *Index) ExplainAll() ([]Explanation, error) {
 	if err := x.o.err(); err != nil {
 		return nil, err

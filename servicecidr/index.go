@@ -15,11 +15,13 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Index is a [Snapshot] arranged for many questions. It is a value that never changes: With and Without
-// return another one, which shares with it what is the same. Any number of goroutines may use one and
-// derive others from it.
+// Index is a [Snapshot] arranged for many questions. It never changes: With and Without return another one, which
+// shares with it what is the same in both. Any number of goroutines may use one, and derive others from it, at the
+// same time.
 //
-// For N IPAddresses and ServiceCIDRs, Plan, CheckDeletion and Explain cost O(log N) for each prefix around
+// A function of this package answers as the method does: Plan(s, key, o) as NewIndex(s, o).Plan(key).
+//
+// For n IPAddresses and ServiceCIDRs, Plan, CheckDeletion and Explain cost O(log n) for each prefix around
 // and inside the ServiceCIDR's and for each address that they name; Plan looks at no address beyond the first
 // that is in the way. The addresses are put in order when a question needs them for the first time.
 type Index struct {
@@ -48,8 +50,8 @@ type (
 
 var _ purekube.Index[*Index, Snapshot, Action] = (*Index)(nil)
 
-// NewIndex arranges the snapshot. It keeps pointers to its objects, which must not be written to, and
-// none to its slices and maps.
+// NewIndex arranges the snapshot, in about one pass over it. It keeps pointers to its objects, which must not be
+// written to, and none to its slices and maps.
 func NewIndex(s Snapshot, o Options) *Index {
 	hash := persistent.NewHash()
 	x := &Index{

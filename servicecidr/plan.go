@@ -26,7 +26,7 @@ const (
 // finalizer is removed. A blocked deletion has no RecheckAt: an event brings it back, see
 // Index.With.
 //
-// A name that the snapshot does not hold gives an empty result. The error joins
+// A key that the snapshot does not hold gives an empty result. The error joins
 // *purekube.ObjectError: nil objects in the snapshot, and what the package comment lists under
 // Bad input, as far as this decision rests on it. What the result holds in spite of an error is
 // right: an error keeps the finalizer where it is, and nothing else back.
@@ -35,7 +35,7 @@ func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) {
 	return NewIndex(read, o).Plan(key)
 }
 
-// Plan answers as the function [Plan] does.
+// Plan is [Plan] for the objects of the Index.
 func (x *Index) Plan(key purekube.Key) (Result, error) {
 	if err := x.o.err(); err != nil {
 		return Result{}, err
@@ -50,7 +50,7 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 }
 
 // PlanAll decides about every ServiceCIDR. It returns the outcomes that have an action, a RecheckAt or an error,
-// sorted by name. The result for a name is the one that Plan returns. Each IPAddress costs one search among the
+// sorted by key. The result for a key is the one that Plan returns. Each IPAddress costs one search among the
 // ends of the prefixes that are being deleted.
 //
 // The error is what is wrong with the snapshot as a whole: nil objects, ServiceCIDRs without a name,
@@ -62,7 +62,7 @@ func PlanAll(s Snapshot, o Options) ([]Outcome, error) {
 	return NewIndex(read, o).PlanAll()
 }
 
-// PlanAll answers as the function [PlanAll] does.
+// PlanAll is [PlanAll] for the objects of the Index.
 func (x *Index) PlanAll() ([]Outcome, error) {
 	if err := x.o.err(); err != nil {
 		return nil, err

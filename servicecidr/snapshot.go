@@ -25,7 +25,7 @@ const (
 	DeletionGracePeriod = 10 * time.Second
 )
 
-// Snapshot is what the decisions are made from. Nothing in it is written to.
+// Snapshot is what a plan is made from. Nothing in it is written to.
 type Snapshot struct {
 	// Now is the time of the decision, and of the condition that a plan sets.
 	Now time.Time
@@ -44,10 +44,11 @@ type Snapshot struct {
 	DeletionSeen map[types.UID]time.Time
 }
 
-// Options change how a plan is made. The zero value is the careful default.
+// Options change how a plan is made. The zero value asks for the default decisions.
 type Options struct {
-	// MatchUpstream asks for the requests that kube-controller-manager of that release would
-	// send, without the divergences that the package comment lists. Empty: the careful default.
+	// MatchUpstream asks for the requests that kube-controller-manager of that release would send, its defects
+	// included: the differences that the package comment lists do not apply. The zero value asks for the default
+	// decisions.
 	MatchUpstream purekube.Upstream
 	// GracePeriod replaces DeletionGracePeriod. Zero or negative: none. The package comment says what it must be longer
 	// than.
@@ -66,16 +67,16 @@ func (o Options) gracePeriod() time.Duration {
 	return DeletionGracePeriod
 }
 
-// Result is what a plan decided for one ServiceCIDR.
+// Result is what a plan for one ServiceCIDR decided. It has no events and no look-ups.
 type Result = purekube.Result[Action]
 
-// Outcome is one ServiceCIDR's share of a whole-cluster plan.
+// Outcome is one ServiceCIDR's share of [PlanAll].
 type Outcome = purekube.Outcome[Action]
 
-// Key is the key of the ServiceCIDR of that name.
+// Key returns the key of the ServiceCIDR of this name.
 func Key(name string) purekube.Key { return purekube.Key{Kind: kindServiceCIDR, Name: name} }
 
-// KeyOf is the key of a ServiceCIDR; the zero Key for nil.
+// KeyOf returns the key of a ServiceCIDR. It returns the zero key for nil.
 func KeyOf(c *networkingv1.ServiceCIDR) purekube.Key {
 	if c == nil {
 		return purekube.Key{}

@@ -13,7 +13,7 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// Action is a write that a plan asks for. Its only member is [SetTTL].
+// Action is one write that a plan asks for. Its only member is [SetTTL].
 //
 //sumtype:decl
 type Action interface {
@@ -36,7 +36,7 @@ type SetTTL struct {
 
 func (SetTTL) isAction() {}
 
-// Request is a patch of the node. It does not depend on done, and nothing comes after it.
+// Request is a patch of the node. It does not read done.
 func (a SetTTL) Request([]runtime.Object) purekube.Request {
 	patchType, patch := a.Patch()
 	return purekube.Request{

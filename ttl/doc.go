@@ -52,7 +52,7 @@
 //  6. Do not run this beside the ttl-controller of kube-controller-manager: switch that one off
 //     (--controllers=*,-ttl-controller). Both write the same only while they are at the same step, and
 //     the step of the stock controller cannot be read: it starts at 0 after each restart. Two at
-//     different steps write every node in turns for ever. Where it cannot be switched off, as on
+//     different steps keep overwriting each other on every node. Where it cannot be switched off, as on
 //     managed clusters, use the answers and make none of the writes. There is no MatchUpstream to
 //     help, since for a given step nothing differs.
 //

@@ -25,10 +25,10 @@ type Explanation struct {
 	Reasons []Reason `json:"reasons"`
 }
 
-// Reason is one step on the way to the decision. Its Field is the annotation's path, or empty.
+// Reason is one step on the way to a decision. Field is the path of the annotation, or empty.
 type Reason = purekube.Reason[Code]
 
-// Code is the machine-readable reason. It is one of the constants below.
+// Code is the machine-readable part of a [Reason]. It is one of the constants below; a new version may add codes.
 type Code string
 
 // Why a node is written, or not: the codes of an [Explanation].
@@ -62,13 +62,13 @@ const (
 const annotationField = "metadata.annotations[" + Annotation + "]"
 
 // Explain says why [Plan] decides about the node as it does, at the step in s. A node
-// that s does not hold is an ObjectError around purekube.ErrNotFound; the other errors are those of
-// Plan.
+// that s does not hold is a [purekube.ObjectError] around [purekube.ErrNotFound]; the other errors are those
+// of Plan.
 func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
 	return NewIndex(s.only(key), o).Explain(key)
 }
 
-// Explain is the method of [Explain].
+// Explain is [Explain] for the objects of the Index.
 func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	n, problems := x.find(key)
 	switch {
@@ -84,7 +84,7 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 // ExplainAll explains the decision about every node at the step of [StepOf], sorted by key. The error is PlanAll's.
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
 
-// ExplainAll is the method of [ExplainAll].
+// ExplainAll is [ExplainAll] for the objects of the Index.
 func (x *Index) ExplainAll() ([]Explanation, error) {
 	b := x.o.Table.at(x.Step())
 	var explanations []Explanation
@@ -147,7 +147,7 @@ type StepExplanation struct {
 // ExplainStep says why the cluster is at the step of [StepOf]. The error is PlanAll's.
 func ExplainStep(s Snapshot, o Options) (StepExplanation, error) { return NewIndex(s, o).ExplainStep() }
 
-// ExplainStep is the method of [ExplainStep].
+// ExplainStep is [ExplainStep] for the objects of the Index.
 func (x *Index) ExplainStep() (StepExplanation, error) {
 	steps, count, step := x.o.Table.all(), x.nodes.Len(), x.Step()
 	from := clamp(x.step, len(steps))

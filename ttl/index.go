@@ -11,17 +11,16 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Index is a [Snapshot] arranged for many questions. It is a value that never changes: With and Without
-// return another one, which shares with it what is the same. Any number of goroutines may use one and
-// derive others from it.
+// Index is a [Snapshot] arranged for many questions. It never changes: With and Without return another one, which
+// shares with it what is the same in both. Any number of goroutines may use one, and derive others from it, at the
+// same time.
 //
 // The step belongs to it. NewIndex takes the snapshot's as it is, and every node that With adds or
 // Without takes away moves it as [Table.Next] does. So an Index that began at a settled step, that of
 // [Index.Step] or of [Table.Recover], is always at the settled one.
 //
-// Every method answers what the function of that name answers for the same nodes and that step. Plan
-// and Explain cost O(1) for a node of NewIndex and O(log N) for one that changed since, whatever the
-// number N of nodes.
+// A function of this package answers as the method does: Plan(s, key, o) as NewIndex(s, o).Plan(key).
+// Plan and Explain cost O(1) for a node of NewIndex and O(log n) for one that changed since, for n nodes.
 type Index struct {
 	nodes *nodes
 	step  int
@@ -32,8 +31,8 @@ type nodes = persistent.Objects[corev1.Node, *corev1.Node]
 
 var _ purekube.Index[*Index, Snapshot, Action] = (*Index)(nil)
 
-// NewIndex arranges the snapshot, in one pass over it. It keeps pointers to its nodes, which must not be
-// written to, and none to its slice.
+// NewIndex arranges the snapshot, in one pass over it. It keeps pointers to its objects, which must not be
+// written to, and none to its slices and maps.
 func NewIndex(s Snapshot, o Options) *Index {
 	return &Index{persistent.NewClusterObjects(kindNode, s.Nodes), s.Step, o}
 }

@@ -32,7 +32,7 @@ func (s Snapshot) only(key purekube.Key) Snapshot {
 	return s
 }
 
-// Plan is the method of [Plan].
+// Plan is [Plan] for the objects of the Index.
 func (x *Index) Plan(key purekube.Key) (Result, error) {
 	n, problems := x.find(key)
 	if n == nil {
@@ -59,7 +59,7 @@ func (x *Index) find(key purekube.Key) (*corev1.Node, snapshot.Problems) {
 // an error and no action. The error is what is wrong with the snapshot as a whole: nil nodes and nodes without a name.
 func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s, o).PlanAll() }
 
-// PlanAll is the method of [PlanAll].
+// PlanAll is [PlanAll] for the objects of the Index.
 func (x *Index) PlanAll() ([]Outcome, error) {
 	b := x.o.Table.at(x.Step())
 	problems := x.problems()

@@ -6,7 +6,7 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// Snapshot is what a plan is made from.
+// Snapshot is what a plan is made from. Nothing in it is written to.
 type Snapshot struct {
 	// Step is the step that the cluster is in, as [StepOf] or [Index.Step] returned it for the plan before. The zero
 	// value is where kube-controller-manager starts.
@@ -30,10 +30,10 @@ type Outcome = purekube.Outcome[Action]
 
 const kindNode = "Node"
 
-// Key returns the key of the plan for the node of this name.
+// Key returns the key of the node of this name.
 func Key(name string) purekube.Key { return purekube.Key{Kind: kindNode, Name: name} }
 
-// KeyOf returns the key of the plan for a node. It returns the zero key, which no plan has, for nil.
+// KeyOf returns the key of a node. It returns the zero key for nil.
 func KeyOf(n *corev1.Node) purekube.Key {
 	if n == nil {
 		return purekube.Key{}

@@ -92,13 +92,11 @@ type Drain struct {
 	Needs []purekube.Need `json:"needs,omitempty"`
 }
 
-// Code is why a drain skips a pod or leaves it. A later version may add codes.
+// Code is why a drain skips a pod or leaves it. It is one of the constants below; a new version may add codes.
 type Code string
 
-// The codes of [SkippedPod] and [RefusedPod].
+// Why a drain skips or refuses a pod.
 const (
-	// NoCode is the zero value. No pod has it.
-	NoCode Code = ""
 	// ReasonDaemonSetPod: a DaemonSet of apps/v1 controls the pod, and it has not ended. Skipped with
 	// IgnoreDaemonSets, refused without.
 	ReasonDaemonSetPod Code = "DaemonSetPod"

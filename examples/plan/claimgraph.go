@@ -48,7 +48,7 @@ func newClaimGraph(c *cluster, set settings) claimGraph {
 	graph := map[types.NamespacedName]claimNode{}
 	for _, claim := range c.claims {
 		// What is wrong is among the problems of the report.
-		e, _ := index.Explain(resourceclaim.KeyOfClaim(claim))
+		e, _ := index.Explain(resourceclaim.KeyOf(claim))
 		reasons := map[string]resourceclaim.Reason{}
 		for _, r := range e.Reasons {
 			reasons[r.Field] = r

@@ -52,7 +52,7 @@ func ExampleAssumedClaims_ListFor() {
 	var assumed memory.AssumedClaims
 	assumed.Add(created, now)
 	planning, _ := index.With(resourceclaim.Snapshot{Assumed: assumed.ListFor(now, index)})
-	result, err := planning.Plan(resourceclaim.KeyOfPod(pod))
+	result, err := planning.Plan(resourceclaim.KeyOf(pod))
 	fmt.Println(result.Actions, err)
 	// Output:
 	// [SetClaimStatuses ml/train-0: gpu=train-0-gpu-l92c5] <nil>
@@ -68,7 +68,7 @@ func ExampleDeletedPods() {
 		Templates: []*resourcev1.ResourceClaimTemplate{{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "one-gpu"}}},
 		Deleted:   deleted.UIDs(),
 	}
-	result, _ := resourceclaim.Plan(s, resourceclaim.KeyOfPod(gone), resourceclaim.Options{})
+	result, _ := resourceclaim.Plan(s, resourceclaim.KeyOf(gone), resourceclaim.Options{})
 	fmt.Println(result.Actions, result.Needs)
 	// Output:
 	// [] [Pod ml/train-1]

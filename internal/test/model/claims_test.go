@@ -58,13 +58,13 @@ func claimController(o resourceclaim.Options) Controller {
 		Keys: func(v *View) []string {
 			var keys []string
 			for _, p := range All[*corev1.Pod](v) {
-				keys = append(keys, resourceclaim.KeyOfPod(p).String())
+				keys = append(keys, resourceclaim.KeyOf(p).String())
 			}
 			for _, c := range All[*resourcev1.ResourceClaim](v) {
-				keys = append(keys, resourceclaim.KeyOfClaim(c).String())
+				keys = append(keys, resourceclaim.KeyOf(c).String())
 			}
 			for _, g := range All[*apiserver.PodGroup](v) {
-				keys = append(keys, resourceclaim.KeyOfPodGroup(groupFor(g)).String())
+				keys = append(keys, resourceclaim.KeyOf(groupFor(g)).String())
 			}
 			return keys
 		},

@@ -2,8 +2,8 @@
 //
 // A [World] is a few objects at an API server, what users, scheduler, kubelet and garbage
 // collector may do to them, and a controller made of one of the module's packages: caches that
-// lag, a queue that is filled by AffectedBy…, plans, and Requests that are carried out one after the
-// other by internal/test/apiserver. [Search] goes breadth first through all states that these can
+// lag, a queue that is filled with the keys that With and Without name, plans, and Requests that are
+// carried out one after the other by internal/test/apiserver. [Search] goes breadth first through all states that these can
 // come to, so the story that it tells of a broken promise is a shortest one.
 //
 // # Steps
