@@ -1,12 +1,15 @@
 package disruption
 
 import (
+	"cmp"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/podstate"
@@ -42,14 +45,19 @@ func (UpdateStatus) isAction() {}
 
 // Request is the update of the status, with the resourceVersion of the plan. It does not read done.
 func (a UpdateStatus) Request([]runtime.Object) purekube.Request {
-	b := &policyv1.PodDisruptionBudget{}
-	if a.Budget != nil {
-		b = a.Budget.DeepCopy()
-	}
-	b.SetGroupVersionKind(policyv1.SchemeGroupVersion.WithKind(budgetKind))
+	return statusUpdate(cmp.Or(a.Budget.DeepCopy(), &policyv1.PodDisruptionBudget{}),
+		policyv1.SchemeGroupVersion.WithKind(budgetKind), "poddisruptionbudgets")
+}
+
+// statusUpdate is the update of the subresource status of the object, which it changes.
+func statusUpdate(object interface {
+	metav1.Object
+	runtime.Object
+}, kind schema.GroupVersionKind, resource string) purekube.Request {
+	object.GetObjectKind().SetGroupVersionKind(kind)
 	return purekube.Request{
-		Verb: "update", Resource: policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets"), Subresource: "status",
-		Namespace: b.Namespace, Name: b.Name, Object: b,
+		Verb: "update", Resource: kind.GroupVersion().WithResource(resource), Kind: kind.Kind, Subresource: "status",
+		Namespace: object.GetNamespace(), Name: object.GetName(), Object: object,
 	}
 }
 
@@ -91,15 +99,7 @@ func (ClearDisruptionTarget) isAction() {}
 
 // Request is the update of the status, with the resourceVersion of the plan. It does not read done.
 func (a ClearDisruptionTarget) Request([]runtime.Object) purekube.Request {
-	p := &corev1.Pod{}
-	if a.Pod != nil {
-		p = a.Pod.DeepCopy()
-	}
-	p.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(podKind))
-	return purekube.Request{
-		Verb: "update", Resource: corev1.SchemeGroupVersion.WithResource("pods"), Subresource: "status",
-		Namespace: p.Namespace, Name: p.Name, Object: p,
-	}
+	return statusUpdate(cmp.Or(a.Pod.DeepCopy(), &corev1.Pod{}), corev1.SchemeGroupVersion.WithKind(podKind), "pods")
 }
 
 // Apply returns a copy of latest with the planned condition and the resourceVersion of the

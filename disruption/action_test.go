@@ -56,7 +56,7 @@ func TestRequest(t *testing.T) {
 	for _, done := range [][]runtime.Object{nil, {nil}, {pod("a"), nil}} {
 		require.Empty(t, cmp.Diff(purekube.Request{
 			Verb: "update", Resource: schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
-			Subresource: "status", Namespace: ns, Name: "web", Object: want,
+			Kind: "PodDisruptionBudget", Subresource: "status", Namespace: ns, Name: "web", Object: want,
 		}, update.Request(done)), "with the resourceVersion of the plan")
 	}
 	require.Empty(t, update.Budget.Kind, "the action stays as it is")
@@ -68,7 +68,7 @@ func TestRequest(t *testing.T) {
 	wantPod.APIVersion, wantPod.Kind = "v1", "Pod"
 	require.Empty(t, cmp.Diff(purekube.Request{
 		Verb: "update", Resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"},
-		Subresource: "status", Namespace: ns, Name: "a", Object: wantPod,
+		Kind: "Pod", Subresource: "status", Namespace: ns, Name: "a", Object: wantPod,
 	}, clear.Request(nil)), "with the resourceVersion of the plan")
 
 	for _, zero := range []Action{UpdateStatus{}, ClearDisruptionTarget{}} {

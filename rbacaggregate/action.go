@@ -1,7 +1,6 @@
 package rbacaggregate
 
 import (
-	"encoding/json"
 	"fmt"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -9,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // FieldManager is the name under which the rules are applied (BR-27-06).
@@ -62,8 +62,10 @@ func (a SetRules) Request([]runtime.Object) purekube.Request {
 // manager [FieldManager], force true (BR-27-05, BR-27-06). Under MatchUpstream it is what
 // applyClusterRoles in clusterroleaggregation_controller.go sends, byte for byte.
 func (a SetRules) Patch() (types.PatchType, []byte) {
-	body := applyBody{Kind: "ClusterRole", APIVersion: rbacv1.SchemeGroupVersion.String()}
-	body.Metadata.Name, body.Metadata.UID = a.Name, a.UID
+	body := applyBody{Applied: snapshot.Applied{
+		Kind: kindClusterRole, APIVersion: rbacv1.SchemeGroupVersion.String(),
+		Metadata: snapshot.AppliedMetadata{Name: a.Name, UID: a.UID},
+	}}
 	if a.Rules != nil {
 		rules := make([]applyRule, len(a.Rules))
 		for i, r := range a.Rules {
@@ -71,22 +73,11 @@ func (a SetRules) Patch() (types.PatchType, []byte) {
 		}
 		body.Rules = &rules
 	}
-	data, err := json.Marshal(body)
-	if err != nil {
-		// Strings and lists of strings always marshal; an apply without a kind is refused.
-		return types.ApplyYAMLPatchType, []byte("{}")
-	}
-	return types.ApplyYAMLPatchType, data
+	return types.ApplyYAMLPatchType, snapshot.JSON(body)
 }
 
-// applyBody has the fields in the order in which client-go's apply configurations have them.
 type applyBody struct {
-	Kind       string `json:"kind"`
-	APIVersion string `json:"apiVersion"`
-	Metadata   struct {
-		Name string    `json:"name"`
-		UID  types.UID `json:"uid,omitempty"`
-	} `json:"metadata"`
+	snapshot.Applied
 	Rules *[]applyRule `json:"rules,omitempty"`
 }
 

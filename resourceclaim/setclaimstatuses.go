@@ -2,7 +2,6 @@ package resourceclaim
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -124,16 +123,9 @@ func (a SetClaimStatuses) withCreated(created map[string]string) SetClaimStatuse
 	return out
 }
 
-// claimStatusesPatch is the body of the apply. Its fields stand in the order in which
-// client-go's apply configurations marshal theirs.
+// claimStatusesPatch is the body of the apply.
 type claimStatusesPatch struct {
-	Kind       string `json:"kind"`
-	APIVersion string `json:"apiVersion"`
-	Metadata   struct {
-		Name      string    `json:"name"`
-		Namespace string    `json:"namespace"`
-		UID       types.UID `json:"uid,omitempty"`
-	} `json:"metadata"`
+	snapshot.Applied
 	Status struct {
 		ResourceClaimStatuses []corev1.PodResourceClaimStatus `json:"resourceClaimStatuses,omitempty"`
 	} `json:"status"`
@@ -142,12 +134,12 @@ type claimStatusesPatch struct {
 // Patch is the type and the body of the server-side apply. The body leaves out what is pending.
 func (a SetClaimStatuses) Patch() (types.PatchType, []byte) {
 	kind, version, object := a.target()
-	p := claimStatusesPatch{Kind: kind, APIVersion: version}
-	p.Metadata.Name, p.Metadata.Namespace, p.Metadata.UID = object.Name, object.Namespace, a.UID
+	p := claimStatusesPatch{Applied: snapshot.Applied{
+		Kind: kind, APIVersion: version,
+		Metadata: snapshot.AppliedMetadata{Name: object.Name, Namespace: object.Namespace, UID: a.UID},
+	}}
 	p.Status.ResourceClaimStatuses = a.Statuses
-	// Strings cannot fail to marshal.
-	body, _ := json.Marshal(p)
-	return types.ApplyPatchType, body
+	return types.ApplyPatchType, snapshot.JSON(p)
 }
 
 // Apply returns a copy of the pod as it is after the apply, when nobody but this controller

@@ -1,7 +1,6 @@
 package servicecidr
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // Action is one write that a plan asks for. It is one of [AddFinalizer], [SetCondition] and [RemoveFinalizer].
@@ -57,7 +57,7 @@ type AddFinalizer struct {
 // Patch is a strategic merge patch of the resource servicecidrs. It is the same with and without
 // a UID: a new object of the name needs the finalizer just as well.
 func (a AddFinalizer) Patch() (types.PatchType, []byte) {
-	return types.StrategicMergePatchType, encode(map[string]any{
+	return types.StrategicMergePatchType, snapshot.JSON(map[string]any{
 		"metadata": map[string]any{"finalizers": []string{Finalizer}},
 	})
 }
@@ -93,7 +93,7 @@ func (a RemoveFinalizer) Patch() (types.PatchType, []byte) {
 	if a.UID != "" {
 		metadata["uid"] = a.UID
 	}
-	return types.StrategicMergePatchType, encode(map[string]any{"metadata": metadata})
+	return types.StrategicMergePatchType, snapshot.JSON(map[string]any{"metadata": metadata})
 }
 
 // Apply returns a copy of latest with the change, or without it if latest has another UID than
@@ -136,23 +136,18 @@ func (a SetCondition) Patch() (types.PatchType, []byte) {
 		Reason             string                 `json:"reason"`
 		Message            string                 `json:"message"`
 	}
-	type metadata struct {
-		Name string    `json:"name"`
-		UID  types.UID `json:"uid,omitempty"`
-	}
 	type status struct {
 		Conditions []condition `json:"conditions"`
 	}
-	return types.ApplyPatchType, encode(struct {
-		Kind       string   `json:"kind"`
-		APIVersion string   `json:"apiVersion"`
-		Metadata   metadata `json:"metadata"`
-		Status     status   `json:"status"`
+	return types.ApplyPatchType, snapshot.JSON(struct {
+		snapshot.Applied
+		Status status `json:"status"`
 	}{
-		Kind:       kindServiceCIDR,
-		APIVersion: networkingv1.SchemeGroupVersion.String(),
-		Metadata:   metadata{a.Name, a.UID},
-		Status: status{[]condition{{
+		snapshot.Applied{
+			Kind: kindServiceCIDR, APIVersion: networkingv1.SchemeGroupVersion.String(),
+			Metadata: snapshot.AppliedMetadata{Name: a.Name, UID: a.UID},
+		},
+		status{[]condition{{
 			Type:               a.Condition.Type,
 			Status:             a.Condition.Status,
 			LastTransitionTime: a.Condition.LastTransitionTime,
@@ -215,10 +210,4 @@ func (a SetCondition) FailureEvent(err error) (e purekube.Event, ok bool) {
 		Reason:  "KubernetesServiceCIDRError",
 		Message: "The ServiceCIDR Status can not be set to Ready=True",
 	}, true
-}
-
-// encode cannot fail: it is given maps, structs, strings and times.
-func encode(v any) []byte {
-	body, _ := json.Marshal(v)
-	return body
 }

@@ -1,7 +1,6 @@
 package ttl
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // Action is one write that a plan asks for. Its only member is [SetTTL].
@@ -40,9 +40,8 @@ func (SetTTL) isAction() {}
 func (a SetTTL) Request([]runtime.Object) purekube.Request {
 	patchType, patch := a.Patch()
 	return purekube.Request{
-		Verb:     "patch",
-		Resource: corev1.SchemeGroupVersion.WithResource("nodes"),
-		Name:     a.Node, PatchType: patchType, Patch: patch,
+		Verb: "patch", Resource: corev1.SchemeGroupVersion.WithResource("nodes"), Kind: kindNode,
+		Name: a.Node, PatchType: patchType, Patch: patch,
 	}
 }
 
@@ -52,14 +51,9 @@ func (a SetTTL) Patch() (types.PatchType, []byte) {
 	type metadata struct {
 		Annotations map[string]string `json:"annotations"`
 	}
-	body, err := json.Marshal(struct {
+	return types.StrategicMergePatchType, snapshot.JSON(struct {
 		Metadata metadata `json:"metadata"`
 	}{metadata{map[string]string{Annotation: a.value()}}})
-	if err != nil {
-		// Strings always marshal; an empty patch changes nothing.
-		return types.StrategicMergePatchType, []byte("{}")
-	}
-	return types.StrategicMergePatchType, body
 }
 
 // Apply returns a copy of latest with the annotation set. Given nil it returns nil; given a node

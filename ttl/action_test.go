@@ -47,7 +47,7 @@ func TestRequest(t *testing.T) {
 	a := SetTTL{Node: "a", UID: "uid-a", TTL: 15 * time.Second}
 	kind, body := a.Patch()
 	want := purekube.Request{
-		Verb: "patch", Resource: schema.GroupVersionResource{Version: "v1", Resource: "nodes"},
+		Verb: "patch", Resource: schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, Kind: "Node",
 		Name: "a", PatchType: kind, Patch: body,
 	}
 	for _, done := range [][]runtime.Object{nil, {nil}, {&corev1.Pod{}}} {
