@@ -245,7 +245,7 @@ func describe(s Snapshot) string {
 }
 
 // Goroutines that derive from one index and ask it do not disturb one another.
-func TestIndexFromManyGoroutines(t *testing.T) {
+func TestIndexInManyGoroutines(t *testing.T) {
 	g := generator{Rand: rand.New(rand.NewPCG(1, 2))}
 	s := g.snapshot()
 	x := NewIndex(s, Options{})

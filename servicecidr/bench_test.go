@@ -111,7 +111,7 @@ func BenchmarkCheckDeletion(b *testing.B) {
 }
 
 // No address costs an allocation of its own: a chunk of them does.
-func TestPlanAll_AllocatesNothingPerAddress(t *testing.T) {
+func TestPlanAllAllocatesNothingPerAddress(t *testing.T) {
 	few, many := largeCluster(50, 100, 4), largeCluster(50, 10_000, 4)
 	allocations := func(s servicecidr.Snapshot) float64 {
 		return testing.AllocsPerRun(10, func() { planAll(s, careful) })

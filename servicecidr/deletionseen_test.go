@@ -76,7 +76,7 @@ func TestBR3103_ASteppedClockEndsNoGracePeriod(t *testing.T) {
 	require.Contains(t, r.RecheckAt.String(), " m=", "so the caller's timer does not depend on the clock either")
 }
 
-func TestIndex_DeletionSeen(t *testing.T) {
+func TestIndexDeletionSeen(t *testing.T) {
 	net := of("10.0.0.0/24")
 	x := servicecidr.NewIndex(servicecidr.Snapshot{Now: now, ServiceCIDRs: cidrs(
 		cidr("a", net, deletedAt(first)), cidr("b", net, deletedAt(first)),

@@ -100,7 +100,7 @@ func TestExplain_NotFound(t *testing.T) {
 
 // An explanation agrees with the plan, ExplainAll with Explain, and none of them depends on the order of
 // the snapshot or shares its memory.
-func TestProperty_ExplainIsThePlan(t *testing.T) {
+func TestPropExplainIsThePlan(t *testing.T) {
 	seen := map[servicecidr.Code]int{}
 	forSeeds(t, 800, func(t *testing.T, seed uint64, r *rand.Rand) {
 		s := randomSnapshot(r, nasty{specs: true, objects: seed%2 == 0})

@@ -142,7 +142,7 @@ func namesIn(s servicecidr.Snapshot, names ...string) []string {
 // After any sequence of With and Without, an index answers what the functions answer for the snapshot
 // that the sequence comes to; and so do the indexes on the way, still, at the end. The keys that
 // With and Without return hold every one whose plan is another one now.
-func TestProperty_IndexIsTheSnapshot(t *testing.T) {
+func TestPropIndex(t *testing.T) {
 	steps, named, all := 0, 0, 0
 	forSeeds(t, 160, func(t *testing.T, seed uint64, r *rand.Rand) {
 		n := nasty{specs: seed%2 == 0, objects: seed%4 == 0}
@@ -194,7 +194,7 @@ func TestProperty_IndexIsTheSnapshot(t *testing.T) {
 
 // With so many addresses that they fill many chunks, in order and in disorder, of both families, with
 // names that are no canonical form.
-func TestIndex_ManyAddresses(t *testing.T) {
+func TestIndexManyAddresses(t *testing.T) {
 	r := newRand(5)
 	s := snapshotOf(cidrs(cidr("x", of("10.0.0.0/16", "fd00::/112"), deletedAt(longAgo))))
 	names := map[string]bool{}
@@ -264,7 +264,7 @@ func cmpString(a, b string) int {
 	return 0
 }
 
-func TestIndex_BadChanges(t *testing.T) {
+func TestIndexBadInput(t *testing.T) {
 	s := snapshotOf(cidrs(cidr("x", of("10.0.0.0/24"), deletedAt(longAgo)), cidr("y", of("10.1.0.0/24"))))
 	x := servicecidr.NewIndex(s, careful)
 	require.NoError(t, x.Err())
@@ -308,7 +308,7 @@ func TestIndex_BadChanges(t *testing.T) {
 
 // With and Without from many goroutines on one index, and questions to it meanwhile, are no race
 // (go test -race), and each goroutine gets its own answers.
-func TestIndex_DerivedFromConcurrently(t *testing.T) {
+func TestIndexInManyGoroutines(t *testing.T) {
 	s := largeCluster(40, 2_000, 2)
 	x := servicecidr.NewIndex(s, careful)
 	want, err := x.PlanAll()

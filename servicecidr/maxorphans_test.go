@@ -10,7 +10,7 @@ import (
 )
 
 // With a limit the answer is the same but for the list, which holds the first ones; an Index says the same.
-func TestProperty_MaxOrphans(t *testing.T) {
+func TestPropMaxOrphans(t *testing.T) {
 	cut := 0
 	forSeeds(t, 1000, func(t *testing.T, seed uint64, r *rand.Rand) {
 		s := randomSnapshot(r, nasty{specs: seed%2 == 0, objects: seed%4 == 0})

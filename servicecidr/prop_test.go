@@ -151,7 +151,7 @@ func modes() []servicecidr.Options {
 }
 
 // Whatever the rules say when everything is looked at, is what is planned.
-func TestProperty_TheRules(t *testing.T) {
+func TestPropPlanIsWhatTheRulesSay(t *testing.T) {
 	kinds := map[string]int{}
 	forSeeds(t, 6000, func(t *testing.T, seed uint64, r *rand.Rand) {
 		s := randomSnapshot(r, nasty{specs: seed%2 == 0})
@@ -188,7 +188,7 @@ func TestProperty_TheRules(t *testing.T) {
 
 // The same snapshot gives the same answers in every order of its slices, from Plan and PlanAll;
 // it is left as it was, and nothing returned is a part of it.
-func TestProperty_DeterministicAndApart(t *testing.T) {
+func TestPropDeterministicAndApart(t *testing.T) {
 	forSeeds(t, 2000, func(t *testing.T, seed uint64, r *rand.Rand) {
 		s := randomSnapshot(r, nasty{specs: true, objects: seed%2 == 0})
 		before := deepCopy(s)
@@ -222,7 +222,7 @@ func TestProperty_DeterministicAndApart(t *testing.T) {
 
 // Carried out, a plan leaves nothing to do; and step by step, in any order of objects and with
 // addresses coming and going, no address is ever orphaned, and in the end all that can go is gone.
-func TestProperty_Converges(t *testing.T) {
+func TestPropConverges(t *testing.T) {
 	forSeeds(t, 1500, func(t *testing.T, seed uint64, r *rand.Rand) {
 		s := randomSnapshot(r, nasty{})
 		// Others' finalizers would be others' decisions.
@@ -315,7 +315,7 @@ func carryOut(cidrs []*networkingv1.ServiceCIDR, name string, a servicecidr.Acti
 // On what an API server accepts, the default differs from upstream in the UIDs (D-3, D-26), and where
 // one that is being deleted overlaps another that is (D-1) or has no finalizer (D-25); in nothing
 // else.
-func TestProperty_NoOtherDivergence(t *testing.T) {
+func TestPropNoOtherDivergence(t *testing.T) {
 	joint := 0
 	forSeeds(t, 3000, func(t *testing.T, seed uint64, r *rand.Rand) {
 		s := randomSnapshot(r, nasty{})
