@@ -84,7 +84,7 @@ func BenchmarkPlanAll(b *testing.B) {
 func BenchmarkPlan(b *testing.B) {
 	s := cluster(100_000, 10)
 	for _, key := range []purekube.Key{podKey("worker-5"), claimKey("worker-10-gpu-x4z9k")} {
-		b.Run(string(key.Kind), func(b *testing.B) {
+		b.Run(key.Kind, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := Plan(s, key, Options{}); err != nil {

@@ -56,7 +56,7 @@ func BenchmarkPods(b *testing.B) {
 				ok := canEvict(l, pod)
 				karpenter += time.Since(began)
 				began = time.Now()
-				e, _ := x.CheckEviction(keyOf(pod))
+				e, _ := x.CheckEviction(keyOf(pod), disruption.AsWritten)
 				purekube += time.Since(began)
 				if ok != e.Verdict.Allowed() {
 					b.Fatalf("%v: %t and %v", keyOf(pod), ok, e.Verdict)

@@ -112,10 +112,10 @@ func TestVerdicts(t *testing.T) {
 			}
 			atOnce := allAtOnce(t, on, c.Budgets)
 			count(nodes, "all pods of a node at once").add(d.Outcome == drain.Now, canEvict(l, on...), atOnce)
-			n := outcomes[d.Outcome.String()]
+			n := outcomes[string(d.Outcome)]
 			if n == nil {
 				n = &[2]int{}
-				outcomes[d.Outcome.String()] = n
+				outcomes[string(d.Outcome)] = n
 			}
 			if canEvict(l, on...) {
 				n[0]++

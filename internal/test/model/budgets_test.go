@@ -87,12 +87,6 @@ func texts[K fmt.Stringer](keys []K) (out []string) {
 	return out
 }
 
-// as is the object as a P, or nil.
-func as[P Object](o Object) P {
-	p, _ := o.(P)
-	return p
-}
-
 // budgetObject is the snapshot of one object.
 func budgetObject(o Object) (s disruption.Snapshot) {
 	switch o := o.(type) {
