@@ -7,13 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// CarryOut sends the requests of one plan, in order. Where a call fails it goes on only if the request says
-// ContinueOnError. It makes no call itself: do makes one, with your client, and returns the object as the API server
-// has it now. record is your event recorder; it gets the event of an action whose call failed, where there is
-// one. Nil is no recorder. The events of the plan itself are up to the caller.
+// CarryOut sends the requests of one plan, in order. After a call that fails, it continues only if the request says
+// ContinueOnError.
 //
-// It returns what do returned, in order, with nil for a call that failed and nothing for the calls that it did not make. The error joins those of the calls
-// and of the requests ([Request.Err]), each behind its action. After an error take a new snapshot and plan again.
+// It makes no call itself. do makes one call with your client and returns the object as the API server returned it.
+// record is your event recorder, or nil. It gets the event of each action that is a [FailureReporter] and whose call
+// failed. Recording the events of the plan is up to you.
+//
+// CarryOut returns what do returned, in order, with nil for each call that failed. Calls that it did not make have no
+// entry. The error joins the errors of the calls and of the requests ([Request.Err]). After an error, take a new
+// snapshot and plan again.
 func CarryOut[A Action](actions []A, do func(Request) (runtime.Object, error), record func(Event)) ([]runtime.Object, error) {
 	done := make([]runtime.Object, 0, len(actions))
 	var failed []error
