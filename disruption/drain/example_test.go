@@ -13,11 +13,11 @@ import (
 // time, so the node drains in three rounds. Then another node is drained, in the cluster that the first drain
 // leaves.
 func ExampleNode() {
-	objects := []any{purekubetest.MaxUnavailable("shop/db", "1")}
+	objects := []purekubetest.Object{purekubetest.MaxUnavailable("shop/db", "1")}
 	for name, node := range map[string]string{"orders": "node-1", "users": "node-1", "stock": "node-1", "mail": "node-2"} {
 		set := purekubetest.StatefulSet("shop/"+name, 1, node)
 		set.Pods[0].Labels["app"] = "db" // the budget is for all of them
-		objects = append(objects, set)
+		objects = append(objects, set.Objects()...)
 	}
 	cluster := purekubetest.NewCluster(&testing.T{}, objects...)
 
