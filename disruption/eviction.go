@@ -118,7 +118,7 @@ func CheckEviction(s Snapshot, pod types.NamespacedName, by Status, o Options) (
 
 // CheckEviction is [CheckEviction] for the objects of the Index.
 func (x *Index) CheckEviction(name types.NamespacedName, by Status) (Eviction, error) {
-	if err := cmp.Or(x.o.Err(), by.err()); err != nil {
+	if err := cmp.Or(x.o.err(), by.err()); err != nil {
 		return Eviction{}, err
 	}
 	problems := x.problems()

@@ -118,7 +118,7 @@ type Options struct {
 func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
 
 // Err is what is wrong with the options: every answer says so, and nothing else.
-func (o Options) Err() error {
+func (o Options) err() error {
 	return cmp.Or(snapshot.CheckUpstream(o.MatchUpstream), o.MaxUnavailableRounding.err())
 }
 

@@ -102,7 +102,7 @@ func TestExplainReasons(t *testing.T) {
 	}, {
 		name: "twice", reason: "which of the two is real cannot be known", s: snapshotOf(plain("sum", ""), sum("sum", "", "is")),
 		want: []string{
-			"DuplicateName: the snapshot holds more than one ClusterRole of this name",
+			"Duplicate sum: the snapshot holds more than one ClusterRole of this name",
 			"RulesUnknown: nothing is written, since its rules cannot be known",
 		},
 	}, {
@@ -186,14 +186,14 @@ func TestExplainReasons(t *testing.T) {
 		name: "source twice", reason: "its rules cannot be known",
 		s: snapshotOf(sum("sum", "", "is"), plain("a", "is"), plain("a", "")),
 		want: []string{
-			"[0] AmbiguousSource a: it matches the name a, which more than one ClusterRole has",
+			"[0] Duplicate a: it matches the name a, which more than one ClusterRole has",
 			"RulesUnknown: nothing is written, since its rules cannot be known",
 		},
 	}, {
 		name: "source twice, matched twice", reason: "it is named at the selector that is the first to match it",
 		s: snapshotOf(sum("sum", "", "is two"), plain("a", "is"), plain("a", "two")),
 		want: []string{
-			"[0] AmbiguousSource a: it matches the name a, which more than one ClusterRole has",
+			"[0] Duplicate a: it matches the name a, which more than one ClusterRole has",
 			"[1] SelectedBefore: whatever it matches is matched by a selector before it",
 			"RulesUnknown: nothing is written, since its rules cannot be known",
 		},

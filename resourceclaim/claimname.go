@@ -9,7 +9,7 @@ type NameState string
 
 const (
 	// NameUnresolved is the zero value. [ClaimName] never returns it.
-	NameUnresolved NameState = ""
+	NoNameState NameState = ""
 	// NameKnown: the entry's claim has a name. Whether that claim exists, and for a template
 	// entry whether it is the pod's own, is another question.
 	NameKnown NameState = "Known"

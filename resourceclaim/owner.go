@@ -104,14 +104,6 @@ func (o *owner) invalid() *purekube.ObjectError {
 	return nil
 }
 
-// names are the owner's name as actions have it: of the pod or of the PodGroup.
-func (o *owner) names() (pod, group types.NamespacedName) {
-	if o.isGroup() {
-		return pod, o.name()
-	}
-	return o.name(), group
-}
-
 // repeated reports whether an entry before this one has its name.
 func (o *owner) repeated(i int) bool {
 	name := o.entries[i].Name

@@ -13,6 +13,7 @@ package drain
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 
@@ -114,7 +115,7 @@ const (
 	ReasonEvictionRefused Code = "EvictionRefused"
 	// ReasonDuplicatePod: refused, since the snapshot holds more than one pod of that name. Which of them
 	// is the real one cannot be known.
-	ReasonDuplicatePod Code = "DuplicatePod"
+	ReasonDuplicate Code = "Duplicate"
 	// ReasonStuckPod: refused, since the pod has been terminating for too long; see Options.Stuck. kubectl drain
 	// waits for it until its timeout.
 	ReasonStuckPod Code = "StuckPod"
@@ -189,7 +190,7 @@ type RefusedPod struct {
 // A drain costs O(log n) for each pod that goes. If a controller loses a pod, and has more pods than replicas or is a
 // StatefulSet with OrderedReady, its pods are counted once.
 func Node(x *disruption.Index, node string, o Options) (Drain, *disruption.Index, error) {
-	if err := x.Options().Err(); err != nil {
+	if err := x.Err(); errors.Is(err, purekube.ErrUnknownUpstream) || errors.Is(err, disruption.ErrUnknownRounding) {
 		return Drain{Node: node}, x, err
 	}
 	d, left := sorted(x, node, o)

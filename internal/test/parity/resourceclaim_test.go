@@ -510,7 +510,7 @@ func markClaims(c claimsCase, t Trace) []string {
 			case resourceclaim.CreateClaim:
 				mark(err != nil && i == len(result.Actions)-1, "unfinished at an error")
 				for _, p := range c.snapshot.Pods {
-					mark(p.Name == a.Pod.Name && (p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed), "done pod gets a claim")
+					mark(p.Name == a.Owner.Name && (p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed), "done pod gets a claim")
 				}
 			}
 		}
