@@ -20,7 +20,7 @@ import (
 type Health string
 
 const (
-	// UnknownHealth is the zero value. No explanation has it.
+	// NoHealth is the zero value. No explanation has it.
 	NoHealth Health = ""
 	// Healthy: ready, and staying.
 	Healthy Health = "Healthy"
@@ -30,7 +30,7 @@ const (
 	BeingDeleted Health = "BeingDeleted"
 	// BeingEvicted: it is in status.disruptedPods, and may be deleted any moment.
 	BeingEvicted Health = "BeingEvicted"
-	// Ambiguous: the snapshot holds several pods of that name.
+	// Duplicate: the snapshot holds several pods of that name.
 	Duplicate Health = "Duplicate"
 )
 
@@ -84,7 +84,7 @@ type BudgetExplanation struct {
 	// Shortfall is how many more healthy pods it takes until one may be evicted. It is 0 if one
 	// may be evicted now, if no scale suffices, and if nothing could be computed.
 	Shortfall int32 `json:"shortfall"`
-	// Needs are the look-ups to make first; Computed is then empty.
+	// Needs are the lookups to make first; Computed is then empty.
 	Needs []purekube.Need `json:"needs,omitempty"`
 	// Pods that the budget covers, sorted by name.
 	Pods []PodHealth `json:"pods,omitempty"`

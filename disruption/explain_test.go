@@ -268,7 +268,7 @@ func TestPropNever(t *testing.T) {
 					pods++
 					if ref := metav1.GetControllerOf(p); ref != nil {
 						some = p
-						// An object and the answer to a look-up may be of two moments.
+						// An object and the answer to a lookup may be of two moments.
 						uid, scale, _, _ := oracleFind(s, p.Namespace, *ref, o)
 						scales[uid] = max(scales[uid], scale)
 						// No controller makes pods that name a Deployment itself: they are there beside its own.

@@ -52,7 +52,7 @@ const (
 	ReasonPodBeingDeleted Code = "PodBeingDeleted"
 	// ReasonPodBeingEvicted: the pod does not count as healthy.
 	ReasonPodBeingEvicted Code = "PodBeingEvicted"
-	// ReasonPodAmbiguous: the snapshot holds two pods of that name.
+	// ReasonDuplicate: the snapshot holds several pods of that name.
 	ReasonDuplicate Code = "Duplicate"
 	// ReasonPodUnmanaged: the pod has no controller. It counts as healthy and is not expected.
 	ReasonPodUnmanaged Code = "PodUnmanaged"

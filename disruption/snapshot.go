@@ -42,7 +42,7 @@ type Snapshot struct {
 	ReplicaSets            []*appsv1.ReplicaSet
 	Deployments            []*appsv1.Deployment
 	StatefulSets           []*appsv1.StatefulSet
-	// Answers are what the look-ups of Needs found: an *autoscalingv1.Scale where the Need has the subresource scale,
+	// Answers are what the lookups of Needs found: an *autoscalingv1.Scale where the Need has the subresource scale,
 	// an *appsv1.ReplicaSet where it has none, the zero Answer where the API server has no such object. An object of
 	// another type, or a nil pointer, is an error of the plans that read it, and allows nothing.
 	//

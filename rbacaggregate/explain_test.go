@@ -331,10 +331,10 @@ func TestJSON(t *testing.T) {
 	const rule = `{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}`
 	e, err := Explain(s, Key("sum"), Options{})
 	e.Reasons = nil
-	require.JSONEq(t, `{"key":{"kind":"ClusterRole","name":"sum"},"reasons":null,"rules":[{"rule":`+rule+`,"from":["a"]}],
+	require.JSONEq(t, `{"key":"ClusterRole/sum","reasons":null,"rules":[{"rule":`+rule+`,"from":["a"]}],
 		"sources":[{"name":"a","via":"sum","selector":0,"aggregates":false}]}`, text(e, err))
 	c, err := PreviewRole(s, plain("a", ""), Key("sum"), Options{})
-	require.JSONEq(t, `{"key":{"kind":"ClusterRole","name":"sum"},"removed":[`+rule+`]}`, text(c, err))
+	require.JSONEq(t, `{"key":"ClusterRole/sum","removed":[`+rule+`]}`, text(c, err))
 	grants, err := NewIndex(s, Options{}).Grants(nil, plain("b", "is", pods), Key("sum"))
 	for i := range grants {
 		grants[i].Reasons = nil

@@ -87,7 +87,7 @@ func TestUsersClaimIsNotLookedUp(t *testing.T) {
 	}
 }
 
-// One look-up for each named claim, and nothing is done for the pod before all are answered.
+// One lookup for each named claim, and nothing is done for the pod before all are answered.
 func TestLookUpsComeFirst(t *testing.T) {
 	s := Snapshot{Pods: pods(newPod("p", has("b", "gpu", "c2"), has("a", "gpu", "c1"), wants("c", "gpu"), wants("d", "none"))), Templates: templates(newTemplate("gpu"))}
 	r, err := Plan(s, podKey("p"), Options{})

@@ -78,7 +78,7 @@ func (o *owner) key() purekube.Key {
 
 func (o *owner) isGroup() bool { return o.pod == nil }
 
-// need is the look-up of the owner.
+// need is the lookup of the owner.
 func (o *owner) need() purekube.Need {
 	if o.isGroup() {
 		return needPodGroup(o.Namespace, o.Name)

@@ -101,7 +101,7 @@ type generation struct {
 // statuses reports whether a status has to be written.
 func (g generation) statuses() bool { return len(g.adopted)+len(g.pending) > 0 }
 
-// generateAll resolves the entries, and adds what is to be created, the look-ups to make and the
+// generateAll resolves the entries, and adds what is to be created, the lookups to make and the
 // events to the result. It appends to claims those of the entries that have theirs, by index.
 func (x *Index) generateAll(o *owner, claims []*resourcev1.ResourceClaim, r *Result, problems *snapshot.Problems) (all []*resourcev1.ResourceClaim, work generation) {
 	for i := range o.entries {

@@ -67,7 +67,7 @@ const (
 	Never Outcome = "Never"
 	// NotStarted: a pod needs a flag that is not set, and kubectl drain evicts nothing.
 	NotStarted Outcome = "NotStarted"
-	// Unknown: it cannot be said without the look-ups in Needs.
+	// Unknown: it cannot be said without the lookups in Needs.
 	Unknown Outcome = "Unknown"
 	// RoundsExhausted: MaxRounds rounds are over, and pods are left.
 	RoundsExhausted Outcome = "RoundsExhausted"
@@ -113,7 +113,7 @@ const (
 	ReasonNoController Code = "NoController"
 	// ReasonEvictionRefused: the API server refuses the eviction; RefusedPod.Eviction says why.
 	ReasonEvictionRefused Code = "EvictionRefused"
-	// ReasonDuplicatePod: refused, since the snapshot holds more than one pod of that name. Which of them
+	// ReasonDuplicate: refused, since the snapshot holds more than one pod of that name. Which of them
 	// is the real one cannot be known.
 	ReasonDuplicate Code = "Duplicate"
 	// ReasonStuckPod: refused, since the pod has been terminating for too long; see Options.Stuck. kubectl drain

@@ -64,7 +64,7 @@ func newDrainer(x *disruption.Index, pods []*corev1.Pod, o Options) *drainer {
 type budgetQueues struct {
 	// queues are the pods that wait for it, by their readiness: it answers alike about those of one queue.
 	queues [2]waitingPods
-	// unknown: its status takes a look-up, and its pods are left out.
+	// unknown: its status takes a lookup, and its pods are left out.
 	unknown bool
 }
 
