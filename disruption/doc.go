@@ -38,7 +38,7 @@
 //     CheckEviction with Recomputed: all budgets, pods, ReplicationControllers, ReplicaSets,
 //     Deployments and StatefulSets of the budget's namespace. CheckEviction with AsWritten: the
 //     pod and all budgets of its namespace. Plan of a pod: the pod. A pod that is left out is a
-//     pod that is gone. A workload that is left out costs a look-up (D-22), and nothing else.
+//     pod that is gone. A workload that is left out costs a lookup (D-22), and nothing else.
 //  2. Look up each Need at the API server. Put the answer into Snapshot.Answers under the Need
 //     and plan again; an answer may bring another Need. A Need with the subresource scale is for a
 //     scale. HTTP 404 for it has two meanings. If discovery lists the subresource scale for the
@@ -56,7 +56,7 @@
 //  5. An error of Plan is about objects in the snapshot. Planning again without another snapshot gives
 //     the same error, so do not retry; an event brings the key back. Where the error stands beside an
 //     UpdateStatus, that is the fail-safe status (BR-25-06): write it. It is the decision, and
-//     no attempt that failed. Only an error that came out of Answer.Err is worth another look-up later.
+//     no attempt that failed. Only an error that came out of Answer.Err is worth another lookup later.
 //  6. Plan with a clock that agrees with the API server's to within seconds, and with pods that are at
 //     most a few seconds old: status.disruptedPods holds the API server's times, and the two minutes are for the
 //     deletion of an evicted pod and for the age of the snapshot together.

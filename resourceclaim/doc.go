@@ -77,7 +77,7 @@
 //     without an answer (a timeout, a broken connection): it may have made the claim.
 //  6. Answer Needs from the API server and not from a cache, put the answers into Snapshot.Answers, and plan again
 //     with a snapshot whose claims are no newer. The Need of a PodGroup has the apiVersion v1beta1: where the
-//     cluster serves another one, ask for that, and answer the Need as it is. A look-up that fails is no answer.
+//     cluster serves another one, ask for that, and answer the Need as it is. A lookup that fails is no answer.
 //     Use an answer only for the plan that asked for it, then discard it: nothing notifies you when it becomes stale.
 //  7. You may remember the pods and PodGroups that you saw go: DeletedPods in package memory. A pod that your cache
 //     still shows gets nothing then. That saves writes that would have to be taken back.
@@ -95,7 +95,7 @@
 // that it controls, and its templates are enough; for a claim's plan, the claim and the pods that
 // it names as consumers or owner. With PodGroups, a pod's plan needs its group and the claims that
 // the group controls, and a claim's plan the groups among its consumers and the pods of these groups
-// that use the claim. A pod or PodGroup that is left out costs a look-up, and so does a claim that a
+// that use the claim. A pod or PodGroup that is left out costs a lookup, and so does a claim that a
 // status names. Any other claim that is left out passes for one that is not there, and a pod of a
 // PodGroup that is left out for one that does not use the claim (D-36).
 //
