@@ -57,17 +57,10 @@ func BudgetWrite(x *disruption.Index, r *admissionv1.AdmissionRequest, o BudgetO
 		return allowed(r, warning(before, name, after))
 	case !o.Refuse || o.AllowUnknown:
 		return allowed(r)
-	case err != nil:
-		return refused(r, forbidden, "whether %s%s ever lets a pod go cannot be known: %v", before, name, err)
-	case e == nil || len(e.Needs) > 0:
-		return refused(r, forbidden, "whether %s%s ever lets a pod go cannot be known: %s", before, name, unknownScales(e))
+	case err == nil && e != nil && len(e.Needs) == 0:
+		return allowed(r)
+	case err == nil && e != nil:
+		err = fmt.Errorf("unknown: %v", e.Needs)
 	}
-	return allowed(r)
-}
-
-func unknownScales(e *disruption.BudgetExplanation) string {
-	if e == nil {
-		return "it is not in the Index"
-	}
-	return fmt.Sprintf("%v: not known here", e.Needs)
+	return refused(r, forbidden, "%s%s: the write is refused because the budget cannot be computed: %v", before, name, err)
 }

@@ -65,7 +65,7 @@ func ClusterRoleWrite(x *rbacaggregate.Index, r *admissionv1.AdmissionRequest, o
 			case errors.Is(err, purekube.ErrNotFound):
 				continue // the protected ClusterRole does not exist
 			case err != nil:
-				return refused(r, forbidden, "which rules ClusterRole %s would get cannot be known: %v", name, err)
+				return refused(r, forbidden, "ClusterRole %s: the write is refused because the rules that it would get cannot be computed: %v", name, err)
 			}
 			if why := notAllowed(name, grants, o.Allowed[name]); why != "" {
 				return refused(r, forbidden, "%s", why)

@@ -106,11 +106,11 @@ func TestClusterRoleWrites(t *testing.T) {
 		},
 		{
 			"another operation", "nothing is known of it",
-			reviews.Request{Group: rbacv1.GroupName, Resource: "clusterroles", Name: "a", Operation: admissionv1.Connect}, nil, "not known",
+			reviews.Request{Group: rbacv1.GroupName, Resource: "clusterroles", Name: "a", Operation: admissionv1.Connect}, nil, "cannot be decided here",
 		},
 		{
 			"a subresource", "a ClusterRole has none",
-			reviews.Request{Group: rbacv1.GroupName, Resource: "clusterroles", Subresource: "status", Name: "a", Operation: admissionv1.Update}, nil, "not known",
+			reviews.Request{Group: rbacv1.GroupName, Resource: "clusterroles", Subresource: "status", Name: "a", Operation: admissionv1.Update}, nil, "cannot be decided here",
 		},
 		{
 			"an object of other types", "what it says is not known",

@@ -68,9 +68,9 @@ func Eviction(x *disruption.Index, r *admissionv1.AdmissionRequest, o EvictionOp
 func unknownEviction(r *admissionv1.AdmissionRequest, checked disruption.Eviction, err error, o EvictionOptions) *admissionv1.AdmissionResponse {
 	if !o.AllowUnknown {
 		if err == nil {
-			err = fmt.Errorf("%v: not known here", checked.Needs)
+			err = fmt.Errorf("unknown: %v", checked.Needs)
 		}
-		return refused(r, tooManyRequests, "whether the pod can be evicted cannot be known: %v", err)
+		return refused(r, tooManyRequests, "Pod %s/%s: the eviction is refused because it cannot be checked: %v", r.Namespace, r.Name, err)
 	}
 	switch {
 	case len(checked.Needs) > 0:

@@ -103,5 +103,5 @@ func ExampleDecide() {
 	response := admission.Decide(admission.Indexes{}, review, admission.Options{})
 	fmt.Println(response.Allowed, response.Result.Code, response.Result.Message)
 	// Output:
-	// false 503 the webhook does not know the objects of the cluster yet, or only as they were; try again
+	// false 503 the webhook is still reading the objects of the cluster, or its copy of them is out of date; try again
 }

@@ -62,7 +62,7 @@ func (q question) refusal(r *admissionv1.AdmissionRequest, synced bool) *admissi
 	case r.UID == "":
 		return refused(r, badRequest, "request.uid: required")
 	case !q.decides(r) || r.Resource != q.resource:
-		return refused(r, badRequest, "%s of %s is not known here, only %q of %s", r.Operation,
+		return refused(r, badRequest, "%s of %s cannot be decided here: this webhook decides %q of %s", r.Operation,
 			named(r.Resource, r.SubResource), q.operations, named(q.resource, q.subresource))
 	case !synced:
 		return notSynced(r)

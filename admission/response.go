@@ -75,7 +75,7 @@ func NotNow(r *admissionv1.AdmissionRequest, why string) *admissionv1.AdmissionR
 
 // notSynced is the answer without an Index.
 func notSynced(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-	return NotNow(r, "the webhook does not know the objects of the cluster yet, or only as they were")
+	return NotNow(r, "the webhook is still reading the objects of the cluster, or its copy of them is out of date")
 }
 
 // warning puts a name between two texts; it cuts the name if the warning is too long.

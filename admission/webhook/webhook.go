@@ -114,7 +114,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) read(w http.ResponseWriter, r *http.Request) (in review, problem string, code int) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return in, "only POST", http.StatusMethodNotAllowed
+		return in, "the method must be POST", http.StatusMethodNotAllowed
 	}
 	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
 		return in, "the Content-Type must be application/json", http.StatusUnsupportedMediaType
@@ -128,11 +128,11 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) (in review, probl
 		return in, err.Error(), http.StatusBadRequest
 	}
 	if err := json.Unmarshal(body, &in); err != nil {
-		return in, "no AdmissionReview: " + err.Error(), http.StatusBadRequest
+		return in, "the body is not an AdmissionReview: " + err.Error(), http.StatusBadRequest
 	}
 	switch {
 	case in.Kind != "AdmissionReview" || in.APIVersion != admissionv1.SchemeGroupVersion.String() && in.APIVersion != admissionv1beta1.SchemeGroupVersion.String():
-		return in, fmt.Sprintf("no AdmissionReview of v1 or v1beta1: %q %q", in.APIVersion, in.Kind), http.StatusBadRequest
+		return in, fmt.Sprintf("the body is not an AdmissionReview of v1 or v1beta1: %q %q", in.APIVersion, in.Kind), http.StatusBadRequest
 	case in.Request == nil || in.Request.UID == "":
 		return in, "the AdmissionReview has no request with a uid", http.StatusBadRequest
 	}

@@ -77,7 +77,7 @@ func TestDecisions(t *testing.T) {
 			reviews.Request{Group: cidrs, Resource: "servicecidrs", Name: "free", Operation: admissionv1.Delete, OldObject: purekubetest.ServiceCIDR("free", "10.97.0.0/24")}, true, 0, nil, ""},
 		{"a ServiceCIDR that does not parse", "whether it is in use cannot be known",
 			reviews.Request{Group: cidrs, Resource: "servicecidrs", Name: "used", Operation: admissionv1.Delete, OldObject: purekubetest.ServiceCIDR("used", "10.96.0.0/33")},
-			false, 409, []string{"cannot be known", "spec.cidrs[0]"}, ""},
+			false, 409, []string{"cannot be checked", "spec.cidrs[0]"}, ""},
 		{"a role that gives view pods", "the allow-list covers it",
 			reviews.Request{Group: rbac, Resource: "clusterroles", Name: "team", Operation: admissionv1.Create, Object: reviews.Role("team", "to-view", pods)}, true, 0, nil, ""},
 		{"a role that gives view secrets", "the allow-list does not cover it",
