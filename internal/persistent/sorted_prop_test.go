@@ -40,10 +40,12 @@ func TestPropSorted(t *testing.T) {
 			}
 			return values
 		}
-		// in has the values of a key last among those of their key, as there are no others.
+		// in has the values behind those of smaller keys, and of equal ones.
 		in := func(values []numbered, of []numbered) []numbered {
-			values = append(values, of...)
-			slices.SortStableFunc(values, func(a, b numbered) int { return cmp.Compare(a.key, b.key) })
+			for _, v := range of {
+				at, _ := slices.BinarySearchFunc(values, v.key+1, func(v numbered, key int) int { return cmp.Compare(v.key, key) })
+				values = slices.Insert(values, at, v)
+			}
 			return values
 		}
 		check := func(v version) {
@@ -76,7 +78,7 @@ func TestPropSorted(t *testing.T) {
 		clear(given) // the slice is not kept
 		for range 40 {
 			from := versions[r.IntN(len(versions))]
-			next := version{want: from.want}
+			next := version{want: slices.Clone(from.want)}
 			e := from.sorted.Edit()
 			key, only := r.IntN(keys), r.IntN(2) == 0
 			for range r.IntN(60) {
