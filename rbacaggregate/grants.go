@@ -182,7 +182,7 @@ func (d *dependency) fateOf(n *node) fate {
 	switch {
 	case !d.computable(n):
 		return lastingRules
-	case d.surelyKept(n):
+	case n.surelyKept():
 		return keptRules
 	default:
 		return passingRules
@@ -192,7 +192,7 @@ func (d *dependency) fateOf(n *node) fate {
 // surelyKept reports whether upstream never changes the rules of an aggregating role: it has nothing to
 // collect, and another field manager owns the rules. Sources that aggregate count as having rules: what they
 // come to would have to be known.
-func (d *dependency) surelyKept(n *node) bool {
+func (n *node) surelyKept() bool {
 	stay, known := staysWithoutRules(n.object)
 	return known && stay && !n.anySource(func(source *node) bool {
 		return source.aggregation != nil || len(source.object.Rules) > 0
