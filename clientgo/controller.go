@@ -18,8 +18,8 @@ import (
 	"github.com/purekube/purekube/internal/reconcile"
 )
 
-// LookupsDeadline is how long the status of a PodDisruptionBudget waits for look-ups. Then the status is written that allows
-// nothing, and the right one when all look-ups are answered.
+// LookupsDeadline is how long the status of a PodDisruptionBudget waits for lookups. Then the status is written that allows
+// nothing, and the right one when all lookups are answered.
 const LookupsDeadline = reconcile.LookupsDeadline
 
 // PauseAfterRetries is how long a key rests whose retries did not help, or whose action was vetoed.
@@ -45,9 +45,9 @@ type Options[X, S any] struct {
 	At func(now time.Time, index X) S
 	// Restored makes the Index to go on with where etcd was restored from a backup: it forgets what was remembered.
 	Restored func(index X) X
-	// Answers puts the answers to look-ups into a Snapshot. Nil: the package has no Needs.
+	// Answers puts the answers to lookups into a Snapshot. Nil: the package has no Needs.
 	Answers func(map[purekube.Need]purekube.Answer) S
-	// DecidesWithout is for a package that takes an error for the answer to a look-up, and refuses then. After
+	// DecidesWithout is for a package that takes an error for the answer to a lookup, and refuses then. After
 	// LookupsDeadline it is planned with what is known. Other packages wait.
 	DecidesWithout bool
 	// Written is told of each object as a write left it.
@@ -258,9 +258,9 @@ func (c *Controller[X, S, A]) process(ctx context.Context, key purekube.Key) {
 		log.Error(clipped(t.Problems), "The plan leaves something out", "key", key)
 	}
 	if t.Late > 0 {
-		log.Info("Refusing: look-ups are late", "key", key, "open", t.Late)
+		log.Info("Refusing: lookups are late", "key", key, "open", t.Late)
 	}
-	// The writes have their own time: a status that refuses is written for the very reason that look-ups took too long.
+	// The writes have their own time: a status that refuses is written for the very reason that lookups took too long.
 	writing, cancel := context.WithDeadline(ctx, t.WriteBy)
 	failed, vetoed := c.carryOut(writing, t)
 	cancel()

@@ -21,7 +21,7 @@ func NewDisruption(c Cluster, o disruption.Options) (*DisruptionController, erro
 	type S = disruption.Snapshot
 	controller, err := NewController("disruption", disruption.NewIndex(S{}, o), c, Options[*disruption.Index, S]{
 		At: func(now time.Time, _ *disruption.Index) S { return S{Now: now} },
-		// A look-up that failed is an answer, too: its text goes into the budget's condition.
+		// A lookup that failed is an answer, too: its text goes into the budget's condition.
 		Answers:        func(answers map[purekube.Need]purekube.Answer) S { return S{Answers: answers} },
 		DecidesWithout: true, // the status that refuses must not wait
 	})

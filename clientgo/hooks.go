@@ -21,7 +21,7 @@ type Hooks struct {
 	OnPlan func(PlanResult)
 	// OnAction is told of each action that was sent, or vetoed.
 	OnAction func(ActionResult)
-	// OnLookup is told of each look-up at the API server.
+	// OnLookup is told of each lookup at the API server.
 	OnLookup func(LookupResult)
 	// OnRetry is told of each failure, and of when the key is planned again.
 	OnRetry func(Retry)
@@ -43,11 +43,11 @@ type PlanResult struct {
 	Actions    int
 	Events     []purekube.Event
 	RecheckAt  time.Time
-	// Err joins what is wrong with the objects of the plan and the look-ups that failed.
+	// Err joins what is wrong with the objects of the plan and the lookups that failed.
 	Err error
-	// Took is the time for the plan alone, from when a worker took the key: neither look-ups nor actions are in it.
+	// Took is the time for the plan alone, from when a worker took the key: neither lookups nor actions are in it.
 	Took time.Duration
-	// Late is how many look-ups were not answered in time: the plan refuses on their account.
+	// Late is how many lookups were not answered in time: the plan refuses on their account.
 	Late int
 }
 
@@ -63,7 +63,7 @@ type ActionResult struct {
 	Took   time.Duration
 }
 
-// LookupResult is what a look-up found. Err is an error that another attempt may mend.
+// LookupResult is what a lookup found. Err is an error that another attempt may mend.
 type LookupResult struct {
 	Controller string
 	Need       purekube.Need

@@ -8,20 +8,20 @@ import (
 )
 
 const (
-	// callTimeout is for one look-up.
+	// callTimeout is for one lookup.
 	callTimeout = 10 * time.Second
-	// lookers make look-ups at the same time.
+	// lookers make lookups at the same time.
 	lookers = 16
 )
 
-// ask queues look-ups.
+// ask queues lookups.
 func (c *Controller[X, S, A]) ask(needs []purekube.Need) {
 	for _, n := range needs {
 		c.looking.Add(n)
 	}
 }
 
-// tick queues a key whose look-ups are late by then.
+// tick queues a key whose lookups are late by then.
 func (c *Controller[X, S, A]) tick(key purekube.Key, after time.Duration) {
 	if after <= 0 {
 		return
@@ -36,7 +36,7 @@ func (c *Controller[X, S, A]) tick(key purekube.Key, after time.Duration) {
 	})
 }
 
-// lookUpAll makes look-ups until the queue is shut down.
+// lookUpAll makes lookups until the queue is shut down.
 func (c *Controller[X, S, A]) lookUpAll(ctx context.Context) {
 	for {
 		need, shutdown := c.looking.Get()
@@ -50,7 +50,7 @@ func (c *Controller[X, S, A]) lookUpAll(ctx context.Context) {
 	}
 }
 
-// lookUp makes one look-up for those who have asked by now.
+// lookUp makes one lookup for those who have asked by now.
 func (c *Controller[X, S, A]) lookUp(ctx context.Context, n purekube.Need) {
 	c.mu.Lock()
 	wanted := c.loop.Look(n)

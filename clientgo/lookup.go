@@ -84,7 +84,7 @@ func (l *Lookup) Lookup(ctx context.Context, n purekube.Need) (purekube.Answer, 
 			found, err = typed(found, of.typed())
 		}
 	default:
-		return purekube.Answer{Err: fmt.Errorf("%v of %s: not a look-up of the packages of purekube", n, n.APIVersion)}, nil
+		return purekube.Answer{Err: fmt.Errorf("%v of %s: not a lookup of the packages of purekube", n, n.APIVersion)}, nil
 	}
 	switch {
 	case apierrors.IsNotFound(err):

@@ -20,7 +20,7 @@ import (
 // rights are what a controller asks of the API server: one action of each kind, and what no action says.
 type rights struct {
 	actions []purekube.Action
-	// others are the resources that informers and look-ups read, and what the API server wants on top of a verb.
+	// others are the resources that informers and lookups read, and what the API server wants on top of a verb.
 	others []rbacv1.PolicyRule
 }
 
@@ -34,7 +34,7 @@ var needed = map[string]rights{
 			resourceclaim.Reserve{}, resourceclaim.SetClaimStatuses{}},
 		[]rbacv1.PolicyRule{
 			watches("", "pods"), watches("resource.k8s.io", "resourceclaims", "resourceclaimtemplates"),
-			rule("", "pods", "get"), rule("resource.k8s.io", "resourceclaims", "get"), // look-ups
+			rule("", "pods", "get"), rule("resource.k8s.io", "resourceclaims", "get"), // lookups
 			// Who writes status.allocation and status.reservedFor of a claim, from Kubernetes v1.36 on.
 			rule("resource.k8s.io", "resourceclaims/binding", "update"),
 		},
@@ -53,7 +53,7 @@ var needed = map[string]rights{
 		[]rbacv1.PolicyRule{
 			watches("policy", "poddisruptionbudgets"), watches("", "pods", "replicationcontrollers"),
 			watches("apps", "deployments", "replicasets", "statefulsets"),
-			rule("apps", "replicasets", "get"), rule("*", "*/scale", "get"), // look-ups: the scale of whatever controls a pod
+			rule("apps", "replicasets", "get"), rule("*", "*/scale", "get"), // lookups: the scale of whatever controls a pod
 		},
 	},
 }

@@ -76,7 +76,7 @@ func NewResourceClaim(c Cluster, o resourceclaim.Options) (*ResourceClaimControl
 	return controller, controller.broken
 }
 
-// confirmed are the answers as the package takes them. A look-up that failed is no answer.
+// confirmed are the answers as the package takes them. A lookup that failed is no answer.
 func confirmed(answers map[purekube.Need]purekube.Answer) resourceclaim.Snapshot {
 	s := resourceclaim.Snapshot{Answers: map[purekube.Need]purekube.Answer{}}
 	for n, a := range answers {

@@ -184,7 +184,7 @@ func (s *scales) found(n purekube.Need) {
 	delete(s.asked, n)
 }
 
-// unsettled is an error of a look-up that may be mended after a while.
+// unsettled is an error of a lookup that may be mended after a while.
 type unsettled struct {
 	text string
 	in   time.Duration

@@ -99,7 +99,7 @@ func need(apiVersion, kind string) purekube.Need {
 }
 
 // A kind that came into the cluster after the controller is found. One that never comes costs one discovery in ten seconds,
-// and not one for each look-up. That it is missing is final only after a discovery that is newer than the question: a
+// and not one for each lookup. That it is missing is final only after a discovery that is newer than the question: a
 // kind may come at any time, and nothing tells.
 func TestNewKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -28,7 +28,7 @@ type SetOptions struct {
 	// Component is the name in events and in the user agent of requests; empty is "purekube".
 	Component string
 	// QPS and Burst limit the requests of each client: the informers, the events, and the writes of each controller have
-	// one. LookupQPS limits the look-ups of each controller. 0 is 50, 100 and 50.
+	// one. LookupQPS limits the lookups of each controller. 0 is 50, 100 and 50.
 	QPS       float32
 	Burst     int
 	LookupQPS float32

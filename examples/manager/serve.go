@@ -24,7 +24,7 @@ var (
 	plans = metrics.NewCounterVec(&metrics.CounterOpts{Name: "purekube_plans_total",
 		Help: "Plans made, by controller and result: empty, actions, or error."}, []string{"controller", "result"})
 	planSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{Name: "purekube_plan_duration_seconds", Buckets: metrics.ExponentialBuckets(1e-5, 4, 12),
-		Help: "Time to make a plan, without its look-ups and actions."}, []string{"controller"})
+		Help: "Time to make a plan, without its lookups and actions."}, []string{"controller"})
 	actions = metrics.NewCounterVec(&metrics.CounterOpts{Name: "purekube_actions_total",
 		Help: "Actions, by controller, kind, and answer: OK, the reason of the refusal, NoAnswer, or Vetoed."}, []string{"controller", "action", "answer"})
 )

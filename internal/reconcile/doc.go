@@ -8,26 +8,26 @@
 //
 // # What the shell does
 //
-//	informer   ──► Event ───────────────────────────► queue the keys that it returns
-//	handlers   ──► Options.Synced
-//	           ──► Start ───────────────────────────► queue the keys that it returns
-//	queue      ──► Begin ─► Turn
-//	                          │ Step Plan      plan Turn.Index, and call Planned with the result; look at Step again
-//	                          │ Step CarryOut  record the events, send the actions until Turn.WriteBy, call Sent after
-//	                          │                each call, and End after the last; do what Next says
-//	                          ▼ Step Wait      do what Turn.Next says
-//	Turn.Ask   ──► queue of look-ups ─► Look ─► the call ─► Found ─► queue the keys, or make the look-up again
-//	Turn.Tick  ──► a timer ─► Tick ─────────────────► queue the key
+//		informer   ──► Event ───────────────────────────► queue the keys that it returns
+//		handlers   ──► Options.Synced
+//		           ──► Start ───────────────────────────► queue the keys that it returns
+//		queue      ──► Begin ─► Turn
+//		                          │ Step Plan      plan Turn.Index, and call Planned with the result; look at Step again
+//		                          │ Step CarryOut  record the events, send the actions until Turn.WriteBy, call Sent after
+//		                          │                each call, and End after the last; do what Next says
+//		                          ▼ Step Wait      do what Turn.Next says
+//		Turn.Ask   ──► queue of lookups ─► Look ─► the call ─► Found ─► queue the keys, or make the lookup again
+//		Turn.Tick  ──► a timer ─► Tick ─────────────────► queue the key
 //
-//  1. Call Event for each change that an informer shows, in its order, from before Start on.
-//  2. Call Start until it reports that the Loop started. Begin no turn before.
-//  3. A key has one turn at a time. A key that is queued during its turn has another one afterwards, as
-//     client-go's work queues do it.
-//  4. After each Planned, queue the look-ups of Turn.Ask, and call Tick for the key after Turn.Tick, whatever Step says.
-//     A need is in the hands of one looker at a time. A need that is queued during its call has another call afterwards.
-//  5. Plan, and make all calls, outside of whatever lock is around the Loop. The Index of a Turn never changes.
-//  6. Where an informer can say which resourceVersion its cache is at, call CacheAt before each turn.
-//  7. After a crash, begin with a new Loop: nothing in it has to outlive the process.
+//	 1. Call Event for each change that an informer shows, in its order, from before Start on.
+//	 2. Call Start until it reports that the Loop started. Begin no turn before.
+//	 3. A key has one turn at a time. A key that is queued during its turn has another one afterwards, as
+//	    client-go's work queues do it.
+//	 4. After each Planned, queue the lookups of Turn.Ask, and call Tick for the key after Turn.Tick, whatever Step says.
+//	    A need is in the hands of one looker at a time. A need that is queued during its call has another call afterwards.
+//	 5. Plan, and make all calls, outside of whatever lock is around the Loop. The Index of a Turn never changes.
+//	 6. Where an informer can say which resourceVersion its cache is at, call CacheAt before each turn.
+//	 7. After a crash, begin with a new Loop: nothing in it has to outlive the process.
 //
 // # What the Loop guarantees
 //
@@ -37,10 +37,10 @@
 //     [PauseAfterRetries]. No failure is forgotten.
 //   - A key is not planned before the Index shows what its last plan wrote, or [FenceTimeout] after that write. Otherwise the
 //     same request would be sent twice.
-//   - No worker waits for a look-up. An answer serves those who asked before the call was begun. A plan gets answers
+//   - No worker waits for a lookup. An answer serves those who asked before the call was begun. A plan gets answers
 //     that are newer than its Index, except where Options.DecidesWithout says that it refuses on errors.
-//   - A plan that is decided by DecidesWithout because look-ups are late has all of its time for writes: WriteBy does not
-//     count from the look-ups.
+//   - A plan that is decided by DecidesWithout because lookups are late has all of its time for writes: WriteBy does not
+//     count from the lookups.
 //   - After a restore from a backup (CacheAt goes back) every key is planned, and fences count from the restored
 //     resourceVersions.
 package reconcile

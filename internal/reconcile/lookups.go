@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// LookupsDeadline is how long the status of an object waits for the look-ups that it needs. A package that can
+	// LookupsDeadline is how long the status of an object waits for the lookups that it needs. A package that can
 	// decides without them then, which means that it refuses.
 	LookupsDeadline = 15 * time.Second
-	// Attempts at a look-up that fails, in quick succession, before the failure is the answer.
+	// Attempts at a lookup that fails, in quick succession, before the failure is the answer.
 	Attempts = 4
 	// lastAttempt is the longest pause between two of them.
 	lastAttempt = time.Second
 	// maxUseful limits how old an answer may be that stands in for one that is late. It is twice the time that it took to
-	// get the answers for the plan before, so that a plan with a few look-ups has none.
+	// get the answers for the plan before, so that a plan with a few lookups has none.
 	maxUseful = 10 * time.Minute
-	// maxRounds of look-ups: a ReplicaSet, its Deployment and that one's scale are three.
+	// maxRounds of lookups: a ReplicaSet, its Deployment and that one's scale are three.
 	maxRounds = 8
 )
 
@@ -80,13 +80,13 @@ func (q *question[X]) instead(now time.Time, n purekube.Need) purekube.Answer {
 
 func compareNeeds(a, b purekube.Need) int { return strings.Compare(a.String(), b.String()) }
 
-// lookups are the look-ups that plans need. Keys that ask for the same one before it is made share the answer; those that
+// lookups are the lookups that plans need. Keys that ask for the same one before it is made share the answer; those that
 // ask later get one of their own, since the answer may be older than their Index.
 type lookups[X any] struct {
 	questions map[purekube.Key]*question[X]
 	// askers wait for a call that is not begun, served for one that is.
 	askers, served map[purekube.Need]map[purekube.Key]*question[X]
-	// failed is how often a look-up failed in succession.
+	// failed is how often a lookup failed in succession.
 	failed map[purekube.Need]int
 }
 
@@ -95,7 +95,7 @@ func newLookups[X any]() lookups[X] {
 		askers: map[purekube.Need]map[purekube.Key]*question[X]{}, served: map[purekube.Need]map[purekube.Key]*question[X]{}}
 }
 
-// ask asks for look-ups on account of the key's question, and returns those to queue.
+// ask asks for lookups on account of the key's question, and returns those to queue.
 func (l *lookups[X]) ask(key purekube.Key, q *question[X], needs []purekube.Need) []purekube.Need {
 	if before := l.questions[key]; before != q {
 		if before != nil {
@@ -159,7 +159,7 @@ func (l *Loop[X, S, A]) Look(n purekube.Need) bool {
 }
 
 // Found is told of what the call for a need ended with: an answer, whose Err is final, or an error that another attempt may
-// mend. It returns the keys to queue; or, where again is true, the look-up is to be queued after that time.
+// mend. It returns the keys to queue; or, where again is true, the lookup is to be queued after that time.
 func (l *Loop[X, S, A]) Found(n purekube.Need, answer purekube.Answer, err error) (keys []purekube.Key, again bool, after time.Duration) {
 	askers := l.lookups.served[n]
 	delete(l.lookups.served, n)
@@ -190,7 +190,7 @@ func (l *Loop[X, S, A]) Found(n purekube.Need, answer purekube.Answer, err error
 	return keys, false, 0
 }
 
-// Tick is called when Turn.Tick is over. It reports whether to queue the key: its look-ups are late, and it is
+// Tick is called when Turn.Tick is over. It reports whether to queue the key: its lookups are late, and it is
 // decided without them.
 func (l *Loop[X, S, A]) Tick(now time.Time, key purekube.Key) bool {
 	q := l.lookups.questions[key]

@@ -23,9 +23,9 @@ type Options[X, S any] struct {
 	Plans func(purekube.Key) bool
 	// At returns what the Index does not learn from events: the time, for most packages.
 	At func(now time.Time, index X) S
-	// Answers puts the answers to look-ups into a Snapshot.
+	// Answers puts the answers to lookups into a Snapshot.
 	Answers func(map[purekube.Need]purekube.Answer) S
-	// DecidesWithout is for a package that takes an error for the answer to a look-up, and refuses then. After
+	// DecidesWithout is for a package that takes an error for the answer to a lookup, and refuses then. After
 	// LookupsDeadline it is planned with what is known. Other packages wait.
 	DecidesWithout bool
 	// Written is told of each object as a write left it.

@@ -59,16 +59,16 @@ type Turn[X any, A purekube.Action] struct {
 	Step Step
 	// Index is what to plan with.
 	Index X
-	// Result is the plan to carry out, and Problems what is wrong with its objects. Failures are those of look-ups.
+	// Result is the plan to carry out, and Problems what is wrong with its objects. Failures are those of lookups.
 	Result             purekube.Result[A]
 	Problems, Failures error
 	// WriteBy is until when the plan's calls may take.
 	WriteBy time.Time
-	// Late is how many look-ups were not answered in time: the plan refuses on their account.
+	// Late is how many lookups were not answered in time: the plan refuses on their account.
 	Late int
 	// Next is what to do after Step Wait.
 	Next Next
-	// Ask are look-ups to queue, and Tick is after which time to call Tick. Both are set by Planned, and empty otherwise.
+	// Ask are lookups to queue, and Tick is after which time to call Tick. Both are set by Planned, and empty otherwise.
 	Ask  []purekube.Need
 	Tick time.Duration
 
@@ -140,7 +140,7 @@ func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Re
 	if len(open) == 0 || l.o.Answers == nil || !t.late && q.rounds == maxRounds {
 		l.lookups.drop(t.Key)
 		if t.Failures == nil {
-			t.Failures = fmt.Errorf("still in need of %d look-ups after %d rounds, the first is %v", len(result.Needs), q.rounds, result.Needs[0])
+			t.Failures = fmt.Errorf("still in need of %d lookups after %d rounds, the first is %v", len(result.Needs), q.rounds, result.Needs[0])
 		}
 		l.wait(t)
 		t.Next = l.after(t.Key, t.Failures)
