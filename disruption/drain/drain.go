@@ -62,6 +62,14 @@ func (o Options) Err() error {
 	return fmt.Errorf("options: budgets: %q: %w", string(o.Budgets), ErrUnknownBudgets)
 }
 
+// status is the option in the terms of disruption.
+func (o Options) status() disruption.Status {
+	if o.Budgets == AsWritten {
+		return disruption.AsWritten
+	}
+	return disruption.Recomputed
+}
+
 // Budgets says which status of a budget decides about an eviction.
 type Budgets string
 
