@@ -2,6 +2,7 @@ package drain
 
 import (
 	"errors"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -27,11 +28,14 @@ import (
 // [Pods].
 //
 // A victim that the Index does not hold or holds twice violates: its labels are not known. So does a victim with labels in
-// a namespace in which two budgets have one name. A victim that is named twice is counted twice.
+// a namespace in which two budgets have one name. A victim that is named twice is counted twice. With an Index whose options are wrong all victims violate.
 //
 // It costs the budgets of the victims.
 func Violations(x *disruption.Index, victims []types.NamespacedName) (violating, allowed []types.NamespacedName) {
 	taken := map[types.NamespacedName]int32{}
+	if optionsErr(x, Options{}) != nil {
+		return slices.Clone(victims), nil
+	}
 	for _, name := range victims {
 		if violates(x, name, taken) {
 			violating = append(violating, name)
@@ -52,7 +56,7 @@ func violates(x *disruption.Index, name types.NamespacedName, taken map[types.Na
 		return false
 	}
 	covering, err := x.BudgetsFor(pod)
-	violated := errors.Is(err, purekube.ErrDuplicate) || x.Options().Err() != nil
+	violated := errors.Is(err, purekube.ErrDuplicate)
 	for _, b := range covering {
 		if counts(b, pod) {
 			key := snapshot.KeyOf(b)

@@ -74,7 +74,7 @@ type Wave struct {
 // healthy pod, costs the pods of the nodes in the wave with which it shares budgets or controllers. So does every node
 // if a wave may take more rounds than one and does not drain in the first.
 func Waves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disruption.Index, error) {
-	if err := cmp.Or(x.Options().Err(), o.Err()); err != nil {
+	if err := optionsErr(x, o.Options); err != nil {
 		return Plan{}, x, err
 	}
 	p := newPlanner(x, slices.Compact(slices.Sorted(slices.Values(nodes))), o)
