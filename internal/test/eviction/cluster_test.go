@@ -59,7 +59,7 @@ func play(t *testing.T, sample samplecluster.Cluster, script func(c *cluster)) {
 	objects = append(objects, copies(sample.ReplicaSets)...)
 	objects = append(objects, copies(sample.Deployments)...)
 	objects = append(objects, copies(sample.StatefulSets)...)
-	start := parity.Before(startDisruption(sample.Answers), func(w *parity.World) { w.Respond = c.respond })
+	start := parity.Before(StartDisruption(sample.Answers), func(w *parity.World) { w.Respond = c.respond })
 	parity.Run(t, objects, start, func(t *testing.T, w *parity.World) {
 		c.t, c.w = t, w
 		c.settle()
