@@ -13,6 +13,8 @@ package drain
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -21,7 +23,6 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
-	"github.com/purekube/purekube/internal/persistent"
 )
 
 // DefaultStuck is how long after its grace period a pod that is being deleted may still be there, before a drain takes
@@ -45,11 +46,37 @@ type Options struct {
 	Stuck time.Duration
 	// MaxRounds ends the drain after so many rounds. 0 or less: no limit.
 	MaxRounds int
+	// Budgets says which status of the budgets decides. The zero value is Recomputed.
+	Budgets Budgets
 	// SkipPod names pods that the drain does not look at, as --pod-selector and
 	// --skip-wait-for-delete-timeout do. It comes before everything else: such a pod needs no
 	// flag. It must not write to the pod, and has to answer the same every time. Nil: none.
 	SkipPod func(*corev1.Pod) bool
 }
+
+// Err is what is wrong with the options. The functions of this package return it and decide nothing.
+func (o Options) Err() error {
+	if o.Budgets == Recomputed || o.Budgets == AsWritten {
+		return nil
+	}
+	return fmt.Errorf("options: budgets: %q: %w", string(o.Budgets), ErrUnknownBudgets)
+}
+
+// Budgets says which status of a budget decides about an eviction.
+type Budgets string
+
+const (
+	// Recomputed, the zero value, is the status that the disruption controller computes from pods and workloads. It
+	// is computed anew after each eviction.
+	Recomputed Budgets = ""
+	// AsWritten is the status in the snapshot, as the API server reads it. It may be out of date. Each eviction counts
+	// it down. It needs no workloads, and there are no Needs. Nothing is recreated and no status is computed anew, so
+	// a drain has one round.
+	AsWritten Budgets = "AsWritten"
+)
+
+// ErrUnknownBudgets is the error for a value of [Options].Budgets that is not one of the constants.
+var ErrUnknownBudgets = errors.New("want AsWritten, or nothing for Recomputed")
 
 // Outcome says how a drain ends.
 type Outcome string
@@ -189,45 +216,8 @@ type RefusedPod struct {
 // A drain costs O(log n) for each pod that goes. If a controller loses a pod, and has more pods than replicas or is a
 // StatefulSet with OrderedReady, its pods are counted once.
 func Node(x *disruption.Index, node string, o Options) (Drain, *disruption.Index, error) {
-	if err := x.Options().Err(); err != nil {
-		return Drain{Node: node}, x, err
-	}
-	d, left := sorted(x, node, o)
-	if d.Outcome == NotStarted {
-		return d, x, x.Err()
-	}
-	w := newDrainer(x, left, o)
-	stuck := false
-	for pending := len(left); pending > 0 && (o.MaxRounds <= 0 || len(d.Rounds) < o.MaxRounds); pending = w.waiting {
-		var evicted []types.NamespacedName
-		if !w.begun {
-			evicted = w.first(left)
-		} else {
-			evicted = w.again()
-		}
-		if !w.finish() && !w.wait() {
-			stuck = true
-			break
-		}
-		d.Rounds = append(d.Rounds, evicted)
-	}
-	gaveUp := len(d.Refused)+len(w.refused) > 0
-	d.Refused = append(d.Refused, w.stay()...)
-	slices.SortFunc(d.Refused, func(a, b RefusedPod) int { return persistent.CompareNames(a.Pod, b.Pod) })
-	switch {
-	case len(w.needs) > 0:
-		d.Outcome, d.Rounds, d.Needs = Unknown, nil, sortedNeeds(w.needs)
-		return d, x, x.Err()
-	case stuck || gaveUp:
-		d.Outcome = Never
-	case w.waiting > 0:
-		d.Outcome = RoundsExhausted
-	case len(d.Rounds) <= 1:
-		d.Outcome = Now
-	default:
-		d.Outcome = InRounds
-	}
-	return d, w.x, x.Err()
+	drains, after, err := Nodes(x, []string{node}, o)
+	return drains[0], after, err
 }
 
 // sortedNeeds are the needs in order, each once.

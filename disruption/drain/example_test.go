@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
 	"github.com/purekube/purekube/purekubetest"
@@ -43,4 +45,54 @@ func ExampleNode() {
 	//   round 3 [shop/users-0]
 	// node-2 Now
 	//   round 1 [shop/mail-0]
+}
+
+// Three nodes hold two pods each of a workload that may lack two. Drained at the same time, the first two nodes evict a
+// pod each in the first round.
+func ExampleNodes() {
+	web := purekubetest.Deployment("shop/web", 6, "node-1", "node-2", "node-3")
+	cluster := purekubetest.NewCluster(&testing.T{}, web, purekubetest.MaxUnavailable("shop/web", "2"))
+
+	x := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
+	drains, _, err := drain.Nodes(x, []string{"node-1", "node-2", "node-3"}, drain.Options{})
+	fmt.Println(err)
+	for _, d := range drains {
+		fmt.Println(d.Node, d.Outcome)
+		for i, pods := range d.Rounds {
+			fmt.Println("  round", i+1, len(pods))
+		}
+	}
+	// Output:
+	// <nil>
+	// node-1 InRounds
+	//   round 1 1
+	//   round 2 1
+	// node-2 InRounds
+	//   round 1 1
+	//   round 2 0
+	//   round 3 1
+	// node-3 InRounds
+	//   round 1 0
+	//   round 2 1
+	//   round 3 1
+}
+
+// An autoscaler would like to remove two nodes, and asks whether their pods can be evicted together, before any of them
+// is back.
+func ExamplePods() {
+	web := purekubetest.Deployment("shop/web", 3, "node-1", "node-2", "node-3")
+	cluster := purekubetest.NewCluster(&testing.T{}, web, purekubetest.MaxUnavailable("shop/web", "1"))
+
+	x := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
+	evictions, _, err := drain.Pods(x, []types.NamespacedName{
+		{Namespace: "shop", Name: web.Pods[0].Name}, {Namespace: "shop", Name: web.Pods[1].Name},
+	}, drain.Options{})
+	fmt.Println(err)
+	for _, e := range evictions {
+		fmt.Println(e.Verdict, e.Blocking)
+	}
+	// Output:
+	// <nil>
+	// AllowedWithinBudget []
+	// RefusedNow [shop/web]
 }

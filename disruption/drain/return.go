@@ -19,6 +19,13 @@ import (
 // back elsewhere. So are pods that were being deleted before, where a pod waits for their budget:
 // it is only a matter of time. It reports whether any pod went.
 func (w *drainer) finish() (changed bool) {
+	if w.o.Budgets == AsWritten {
+		// Nothing is recreated, and nobody computes a status.
+		changed = len(w.evicted) > 0
+		w.show()
+		w.begun, w.evicted = true, nil
+		return changed
+	}
 	gone := w.gone()
 	if len(gone) == 0 {
 		return false
@@ -214,6 +221,18 @@ func planned(x *disruption.Index, budget types.NamespacedName) *policyv1.PodDisr
 		}
 	}
 	return nil
+}
+
+// writtenBy is the index with the statuses of the budgets that the disruption controller writes.
+func writtenBy(x *disruption.Index, budgets []types.NamespacedName) *disruption.Index {
+	var written disruption.Snapshot
+	for _, name := range budgets {
+		if b := planned(x, name); b != nil {
+			written.Budgets = append(written.Budgets, b)
+		}
+	}
+	x, _ = x.With(written)
+	return x
 }
 
 func sortNames(names []types.NamespacedName) []types.NamespacedName {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -17,13 +18,16 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// drainer is a drain in progress. A round costs the pods that go in it and the budgets of these, not the pods and
-// budgets that wait.
+// drainer is the drain of several nodes in progress. A round costs the pods that go in it and the budgets of these, not
+// the pods and budgets that wait.
 type drainer struct {
 	x     *disruption.Index
 	o     Options
 	began time.Time
 	begun bool // the first round is over
+	nodes []*nodeDrain
+	// turns are the pods to be evicted, in the order of a round.
+	turns []turn
 	// covering are the budgets of each pod that is to be evicted. They stay the same.
 	covering map[types.NamespacedName][]types.NamespacedName
 	budgets  map[types.NamespacedName]*budgetQueues
@@ -31,49 +35,96 @@ type drainer struct {
 	// waiting is how many pods wait for budgets. awake are the budgets that may answer something else than before.
 	waiting int
 	awake   map[types.NamespacedName]bool
-	// refused are the pods that kubectl drain gives up, since the answer is not 429.
-	refused []RefusedPod
-	needs   []purekube.Need
 	// rechecks are when budgets let go of entries of their status.
 	rechecks *persistent.Edit[recheck, struct{}]
 
 	// evicted are the pods that go in this round.
 	evicted []*corev1.Pod
 	// unshown are those of them that x does not show as being deleted, and stale the budgets that
-	// cover one of these.
+	// cover one of these. counted are the budgets as the evictions leave them, with AsWritten.
 	unshown []*corev1.Pod
 	stale   map[types.NamespacedName]bool
+	counted []*policyv1.PodDisruptionBudget
 }
 
-func newDrainer(x *disruption.Index, pods []*corev1.Pod, o Options) *drainer {
+// nodeDrain is what becomes of one node.
+type nodeDrain struct {
+	// waiting is how many of its pods are to be evicted yet.
+	waiting int
+	rounds  [][]types.NamespacedName
+	// going are those of its pods that go in this round.
+	going []types.NamespacedName
+	// refused are the pods that kubectl drain gives up, since the answer is not 429. stay are those that
+	// wait when all is over.
+	refused, stay []RefusedPod
+	// unknown are the budgets that keep pods of the node and take a look-up.
+	unknown map[types.NamespacedName]bool
+}
+
+// turn is a pod to be evicted, and the node that it is on.
+type turn struct {
+	pod  *corev1.Pod
+	node *nodeDrain
+}
+
+// newDrainer begins the drain of nodes that have these pods to evict.
+func newDrainer(x *disruption.Index, pods [][]*corev1.Pod, o Options) *drainer {
 	w := &drainer{
 		x: x, o: o, began: x.Now(),
-		covering: make(map[types.NamespacedName][]types.NamespacedName, len(pods)),
+		covering: map[types.NamespacedName][]types.NamespacedName{},
 		budgets:  map[types.NamespacedName]*budgetQueues{},
 		owners:   map[owner]*ownerState{},
 		awake:    map[types.NamespacedName]bool{},
 		stale:    map[types.NamespacedName]bool{},
 	}
-	for _, pod := range pods {
-		w.covering[snapshot.KeyOf(pod)] = budgetsOf(x, pod)
+	for _, on := range pods {
+		w.nodes = append(w.nodes, &nodeDrain{waiting: len(on)})
+		w.waiting += len(on)
+		for _, pod := range on {
+			w.covering[snapshot.KeyOf(pod)] = budgetsOf(x, pod)
+		}
 	}
+	w.turns = takeTurns(w.nodes, pods)
 	return w
+}
+
+// takeTurns are the first pods of all nodes, then the second ones, and so on.
+func takeTurns(nodes []*nodeDrain, pods [][]*corev1.Pod) []turn {
+	var turns []turn
+	left := make([]int, len(nodes))
+	for i := range left {
+		left[i] = i
+	}
+	for n := 0; len(left) > 0; n++ {
+		left = slices.DeleteFunc(left, func(i int) bool { return len(pods[i]) <= n })
+		for _, i := range left {
+			turns = append(turns, turn{pods[i][n], nodes[i]})
+		}
+	}
+	return turns
 }
 
 // budgetQueues is a budget that covers a pod to be evicted.
 type budgetQueues struct {
 	// queues are the pods that wait for it, by their readiness: it answers alike about those of one queue.
 	queues [2]waitingPods
-	// unknown: its status takes a look-up, and its pods are left out.
+	// unknown: its status takes a look-up, and its pods are left out. needs are the look-ups.
 	unknown bool
+	needs   []purekube.Need
 }
 
-// waitingPods are sorted by name.
+// waitingPods are in the order of their turns.
 type waitingPods struct {
-	pods []RefusedPod
+	pods []waitingPod
 	// refusal is the answer about all of them since the last pod of the budget went, and last the one of the last
 	// round that asked. Before there was one, each pod has its own.
 	refusal, last *disruption.Eviction
+}
+
+// waitingPod is the pod of a turn, with the last answer to its eviction.
+type waitingPod struct {
+	RefusedPod
+	turn int
 }
 
 // queueOf is the one that the pod waits in.
@@ -103,88 +154,127 @@ func (w *drainer) waitsFor(name types.NamespacedName) bool {
 func (w *drainer) leaveOut(name types.NamespacedName, needs ...purekube.Need) {
 	b := w.budget(name)
 	b.unknown = true
-	w.needs = append(w.needs, needs...)
+	b.needs = append(b.needs, needs...)
 	for i := range b.queues {
-		w.waiting -= len(b.queues[i].pods)
+		for _, p := range b.queues[i].pods {
+			w.leavesOut(w.turns[p.turn].node, name)
+		}
 		b.queues[i] = waitingPods{}
 	}
 }
 
-// first evicts each pod once, in order, each against what those before it left. It returns those that go.
-func (w *drainer) first(pods []*corev1.Pod) []types.NamespacedName {
-	for _, pod := range pods {
-		key := snapshot.KeyOf(pod)
+// leavesOut gives a pod of the node up, since the budget takes look-ups.
+func (w *drainer) leavesOut(n *nodeDrain, budget types.NamespacedName) {
+	if n.unknown == nil {
+		n.unknown = map[types.NamespacedName]bool{}
+	}
+	n.unknown[budget] = true
+	w.done(n, 1)
+}
+
+// done counts pods of the node that wait no more.
+func (w *drainer) done(n *nodeDrain, pods int) {
+	n.waiting -= pods
+	w.waiting -= pods
+}
+
+// allNeeds are those of all budgets.
+func (w *drainer) allNeeds() []purekube.Need {
+	var needs []purekube.Need
+	for _, b := range w.budgets {
+		needs = append(needs, b.needs...)
+	}
+	return sortedNeeds(needs)
+}
+
+// needsOf are those of the budgets that keep pods of the node.
+func (w *drainer) needsOf(n *nodeDrain) []purekube.Need {
+	var needs []purekube.Need
+	for name := range n.unknown {
+		needs = append(needs, w.budgets[name].needs...)
+	}
+	return sortedNeeds(needs)
+}
+
+// first evicts each pod once, in order, each against what those before it left.
+func (w *drainer) first() {
+	for i, t := range w.turns {
+		key := snapshot.KeyOf(t.pod)
 		covering := w.covering[key]
 		var q *waitingPods
-		if len(covering) == 1 && active(pod) && pod.Status.Phase != corev1.PodPending {
+		if len(covering) == 1 && active(t.pod) && t.pod.Status.Phase != corev1.PodPending {
 			b := w.budget(covering[0])
 			if b.unknown {
+				w.leavesOut(t.node, covering[0])
 				continue
 			}
-			q = &b.queues[queueOf(pod)]
+			q = &b.queues[queueOf(t.pod)]
 		}
 		var e disruption.Eviction
 		if q != nil && q.refusal != nil {
 			e = *q.refusal
 		} else {
-			e = w.ask(pod, covering)
+			e, _ = w.ask(key, covering)
 		}
 		switch {
 		case len(e.Needs) > 0:
 			w.leaveOut(covering[0], e.Needs...)
+			w.leavesOut(t.node, covering[0])
 		case e.Verdict.Allowed():
-			w.evict(pod, covering)
+			w.evict(t.pod, covering, e.Update)
+			t.node.going = append(t.node.going, key)
+			w.done(t.node, 1)
 			for _, b := range covering {
 				w.budget(b).queues[0].refusal, w.budget(b).queues[1].refusal = nil, nil
 			}
 		case e.Verdict == disruption.RefusedNow:
 			q.refusal = &e
-			q.pods = append(q.pods, refusal(key, e))
-			w.waiting++
+			q.pods = append(q.pods, waitingPod{refusal(key, e), i})
 		default:
-			w.refused = append(w.refused, refusal(key, e))
+			t.node.refused = append(t.node.refused, refusal(key, e))
+			w.done(t.node, 1)
 		}
 	}
-	return w.going()
 }
 
-// again evicts the pods that wait for budgets that may let them go now, and returns those that go. The budgets do
-// not depend on one another: a pod that waits has one.
-func (w *drainer) again() []types.NamespacedName {
+// again evicts the pods that wait for budgets that may let them go now. The budgets do not depend on one another: a pod
+// that waits has one.
+func (w *drainer) again() {
 	awake := slices.SortedFunc(maps.Keys(w.awake), persistent.CompareNames)
 	clear(w.awake)
 	for _, name := range awake {
 		b := w.budget(name)
 		b.queues[0].refusal, b.queues[1].refusal = nil, nil
 		for q := b.next(); q != nil; q = b.next() {
-			pod := w.x.Pod(q.pods[0].Pod)
-			switch e := w.ask(pod, w.covering[q.pods[0].Pod]); {
+			t, key := w.turns[q.pods[0].turn], q.pods[0].Pod
+			switch e, _ := w.ask(key, w.covering[key]); {
 			case len(e.Needs) > 0:
 				w.leaveOut(name, e.Needs...)
 			case e.Verdict.Allowed():
-				w.evict(pod, w.covering[q.pods[0].Pod])
+				w.evict(w.x.Pod(key), w.covering[key], e.Update)
+				t.node.going = append(t.node.going, key)
+				w.done(t.node, 1)
 				q.pods = q.pods[1:]
-				w.waiting--
 			case e.Verdict == disruption.RefusedNow:
 				q.refusal, q.last = &e, &e
 			default:
 				for _, p := range q.pods {
-					w.refused = append(w.refused, refusal(p.Pod, e))
+					n := w.turns[p.turn].node
+					n.refused = append(n.refused, refusal(p.Pod, e))
+					w.done(n, 1)
 				}
-				w.waiting -= len(q.pods)
 				q.pods = nil
 			}
 		}
 	}
-	return w.going()
 }
 
-// next is the queue of the first pod by name that the budget has not answered about, and nil if there is none.
+// next is the queue of the first pod by turn that the budget has not answered about, and nil if there is none.
 func (b *budgetQueues) next() *waitingPods {
 	var next *waitingPods
 	for i := range b.queues {
 		q := &b.queues[i]
-		if len(q.pods) > 0 && q.refusal == nil && (next == nil || q.pods[0].Pod.Name < next.pods[0].Pod.Name) {
+		if len(q.pods) > 0 && q.refusal == nil && (next == nil || q.pods[0].turn < next.pods[0].turn) {
 			next = q
 		}
 	}
@@ -192,15 +282,15 @@ func (b *budgetQueues) next() *waitingPods {
 }
 
 // ask is the answer of the API server to the eviction of the pod.
-func (w *drainer) ask(pod *corev1.Pod, covering []types.NamespacedName) disruption.Eviction {
+func (w *drainer) ask(pod types.NamespacedName, covering []types.NamespacedName) (disruption.Eviction, error) {
 	if slices.ContainsFunc(covering, func(b types.NamespacedName) bool { return w.stale[b] }) {
-		w.x = w.shown()
-		w.unshown = nil
-		clear(w.stale)
+		w.show()
 	}
-	// The problems are about the objects that the verdict rests on, and the verdict says so.
-	e, _ := w.x.CheckEviction(snapshot.KeyOf(pod), disruption.Recomputed)
-	return e
+	by := disruption.Recomputed
+	if w.o.Budgets == AsWritten {
+		by = disruption.AsWritten
+	}
+	return w.x.CheckEviction(pod, by)
 }
 
 func refusal(pod types.NamespacedName, e disruption.Eviction) RefusedPod {
@@ -208,24 +298,23 @@ func refusal(pod types.NamespacedName, e disruption.Eviction) RefusedPod {
 	return RefusedPod{Pod: pod, Code: ReasonEvictionRefused, Message: e.Reason, Eviction: e}
 }
 
-// stay are the pods that have not gone.
-func (w *drainer) stay() []RefusedPod {
-	stay := slices.Clone(w.refused)
+// stay tells the nodes which of their pods have not gone.
+func (w *drainer) stay() {
 	for _, b := range w.budgets {
 		for _, q := range b.queues {
 			for _, p := range q.pods {
 				if q.last != nil {
-					p = refusal(p.Pod, *q.last)
+					p.RefusedPod = refusal(p.Pod, *q.last)
 				}
-				stay = append(stay, p)
+				n := w.turns[p.turn].node
+				n.stay = append(n.stay, p.RefusedPod)
 			}
 		}
 	}
-	return stay
 }
 
 // evict notes a pod that goes. The index is changed when it matters.
-func (w *drainer) evict(pod *corev1.Pod, covering []types.NamespacedName) {
+func (w *drainer) evict(pod *corev1.Pod, covering []types.NamespacedName, counted *policyv1.PodDisruptionBudget) {
 	w.evicted = append(w.evicted, pod)
 	if pod.DeletionTimestamp != nil {
 		return
@@ -234,21 +323,21 @@ func (w *drainer) evict(pod *corev1.Pod, covering []types.NamespacedName) {
 	for _, b := range covering {
 		w.stale[b] = true
 	}
-}
-
-// going are the names of the pods that go in this round, sorted.
-func (w *drainer) going() []types.NamespacedName {
-	var names []types.NamespacedName
-	for _, pod := range w.evicted {
-		names = append(names, snapshot.KeyOf(pod))
+	if w.o.Budgets == AsWritten && counted != nil {
+		w.counted = append(w.counted, counted)
 	}
-	return sortNames(names)
 }
 
-// shown is the index with all evicted pods being deleted.
+// show makes the index the one in which all evicted pods are being deleted.
+func (w *drainer) show() {
+	w.x = w.shown()
+	w.unshown, w.counted = nil, nil
+	clear(w.stale)
+}
+
 func (w *drainer) shown() *disruption.Index {
 	deleted := ptr.To(stamp(w.x.Now()))
-	var changed disruption.Snapshot
+	changed := disruption.Snapshot{Budgets: w.counted}
 	for _, pod := range w.unshown {
 		terminating := *pod
 		terminating.DeletionTimestamp = deleted
@@ -280,6 +369,9 @@ func (w *drainer) noteRecheck(budget types.NamespacedName) {
 // wait lets time pass until the disruption controller looks again at a budget that refused a pod. It
 // reports whether it ever does.
 func (w *drainer) wait() bool {
+	if w.o.Budgets == AsWritten {
+		return false
+	}
 	if w.rechecks == nil {
 		w.rechecks = persistent.NewMap[recheck, struct{}](compareRechecks).Edit()
 		for name := range w.budgets {
@@ -291,13 +383,7 @@ func (w *drainer) wait() bool {
 		return false
 	}
 	w.x, _ = w.x.With(disruption.Snapshot{Now: first})
-	var written disruption.Snapshot
-	for _, name := range due {
-		if b := planned(w.x, name); b != nil {
-			written.Budgets = append(written.Budgets, b)
-		}
-	}
-	w.x, _ = w.x.With(written)
+	w.x = writtenBy(w.x, due)
 	for _, name := range due {
 		w.noteRecheck(name)
 		if w.waitsFor(name) {

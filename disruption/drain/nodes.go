@@ -1,0 +1,112 @@
+package drain
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/persistent"
+)
+
+// Nodes plays kubectl drain of several nodes at the same time. It returns one Drain for each node, sorted by name: a
+// name that is there twice counts once, and the order of the names makes no difference.
+//
+// The drains go on as that of [Node] does, with these rules:
+//
+//   - The rounds are those of all nodes together. In a round the nodes take turns, in the order of their names: each
+//     evicts its first pod, then each its second, and so on. A pod that waits for another round keeps its turn.
+//   - A budget counts what is evicted on any of the nodes.
+//   - The nodes are cordoned: no pod is recreated on one of them.
+//   - Drain.Rounds of a node ends with the round in which its last pod goes. A round in which none of its pods goes is
+//     empty.
+//   - Time passes, to an entry of status.disruptedPods that expires, in a round that brings nothing on any node.
+//   - A node whose drain does not start keeps its pods, and the others are drained.
+//   - With Needs, the drain of each node is as it would be with the answers, or Unknown. A node whose own pods need no
+//     lookup has the Needs of all nodes then.
+//
+// The Index returned is the cluster after all drains. If one of them is Unknown or NoOutcome, it is x.
+//
+// Nodes costs what the drains of the nodes cost, and one entry of Rounds for each round and each node that waits.
+func Nodes(x *disruption.Index, nodes []string, o Options) ([]Drain, *disruption.Index, error) {
+	names := slices.Compact(slices.Sorted(slices.Values(nodes)))
+	drains := make([]Drain, len(names))
+	if err := cmp.Or(x.Options().Err(), o.Err()); err != nil {
+		for i, name := range names {
+			drains[i].Node = name
+		}
+		return drains, x, err
+	}
+	left := make([][]*corev1.Pod, len(names))
+	for i, name := range names {
+		drains[i], left[i] = sorted(x, name, o)
+		if drains[i].Outcome == NotStarted {
+			left[i] = nil
+		}
+	}
+	w := newDrainer(x, left, o)
+	stuck := w.play()
+	if !w.settleOutcomes(drains, stuck) {
+		return drains, x, x.Err()
+	}
+	return drains, w.x, x.Err()
+}
+
+// play goes from round to round until no pod waits. It reports whether a round brought nothing, and no later one would.
+func (w *drainer) play() (stuck bool) {
+	for round := 0; w.waiting > 0 && (w.o.MaxRounds <= 0 || round < w.o.MaxRounds); round++ {
+		var waiting []*nodeDrain
+		for _, n := range w.nodes {
+			if n.waiting > 0 {
+				waiting = append(waiting, n)
+			}
+		}
+		if round == 0 {
+			w.first()
+		} else {
+			w.again()
+		}
+		if !w.finish() && !w.wait() {
+			return true
+		}
+		for _, n := range waiting {
+			n.rounds = append(n.rounds, sortNames(n.going))
+			n.going = nil
+		}
+	}
+	return false
+}
+
+// settleOutcomes completes the drains. It reports whether the outcome of all of them is known.
+func (w *drainer) settleOutcomes(drains []Drain, stuck bool) (known bool) {
+	w.stay()
+	all := w.allNeeds()
+	for i, n := range w.nodes {
+		d := &drains[i]
+		if d.Outcome == NotStarted {
+			continue
+		}
+		d.Rounds = n.rounds
+		gaveUp := len(d.Refused)+len(n.refused) > 0
+		d.Refused = append(d.Refused, slices.Concat(n.refused, n.stay)...)
+		slices.SortFunc(d.Refused, func(a, b RefusedPod) int { return persistent.CompareNames(a.Pod, b.Pod) })
+		switch needs := w.needsOf(n); {
+		case len(needs) > 0:
+			d.Outcome, d.Rounds, d.Needs = Unknown, nil, needs
+		case gaveUp || stuck && n.waiting > 0:
+			d.Outcome = Never
+		case n.waiting > 0:
+			d.Outcome = RoundsExhausted
+		case len(d.Rounds) <= 1:
+			d.Outcome = Now
+		default:
+			d.Outcome = InRounds
+		}
+		if len(all) > 0 && d.Outcome != Now && d.Outcome != Unknown {
+			// What the lookups bring may change how pods of other nodes are recreated, and when time passes.
+			d.Outcome, d.Rounds, d.Needs = Unknown, nil, slices.Clone(all)
+		}
+	}
+	return len(all) == 0
+}

@@ -1,0 +1,272 @@
+package drain_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/disruption/drain"
+	"github.com/purekube/purekube/internal/test/aliasing"
+	"github.com/purekube/purekube/internal/test/samplecluster"
+	"github.com/purekube/purekube/internal/test/seed"
+)
+
+// forEachCluster runs the property on random clusters.
+func forEachCluster(t *testing.T, property func(r *rand.Rand, c samplecluster.Cluster) error) {
+	t.Helper()
+	for seed := range seed.Each(t, 300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		if err := property(r, samplecluster.New(r, scenarioTime)); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+	}
+}
+
+// randomOptions are everything, in one of both modes.
+func randomOptions(r *rand.Rand) drain.Options {
+	o := everything
+	if r.IntN(4) == 0 {
+		o.Budgets = drain.AsWritten
+	}
+	return o
+}
+
+// The order of the nodes, and names that are there twice, make no difference.
+func TestNodesInAnyOrder(t *testing.T) {
+	forEachCluster(t, func(r *rand.Rand, c samplecluster.Cluster) error {
+		o := randomOptions(r)
+		x := disruption.NewIndex(c.Snapshot, disruption.Options{})
+		want, after, _ := drain.Nodes(x, c.Nodes, o)
+		shuffled := append(slices.Clone(c.Nodes), c.Nodes[r.IntN(3)], c.Nodes[r.IntN(3)])
+		r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		got, other, _ := drain.Nodes(x, shuffled, o)
+		if err := differ(want, got); err != nil {
+			return err
+		}
+		plans, _ := after.PlanAll()
+		otherPlans, _ := other.PlanAll()
+		return differ(fmt.Sprint(plans), fmt.Sprint(otherPlans))
+	})
+}
+
+// A node is as it is in the drain of that node, if the others have no pods.
+func TestNodesOfOneIsNode(t *testing.T) {
+	forEachCluster(t, func(r *rand.Rand, c samplecluster.Cluster) error {
+		o := randomOptions(r)
+		x := disruption.NewIndex(c.Snapshot, disruption.Options{})
+		node := c.Nodes[r.IntN(3)]
+		want, after, _ := drain.Node(x, node, o)
+		got, other, _ := drain.Nodes(x, []string{"nowhere", node, "a"}, o)
+		at := slices.IndexFunc(got, func(d drain.Drain) bool { return d.Node == node })
+		if err := differ(want, got[at]); err != nil {
+			return err
+		}
+		plans, _ := after.PlanAll()
+		otherPlans, _ := other.PlanAll()
+		return differ(fmt.Sprint(plans), fmt.Sprint(otherPlans))
+	})
+}
+
+// Nodes and Pods write to nothing, and what they return shares nothing with the snapshot.
+func TestNodesArePure(t *testing.T) {
+	forEachCluster(t, func(r *rand.Rand, c samplecluster.Cluster) error {
+		o := randomOptions(r)
+		x := disruption.NewIndex(c.Snapshot, disruption.Options{})
+		copied := deepCopy(c.Snapshot)
+		plans, _ := x.PlanAll()
+		drains, _, _ := drain.Nodes(x, c.Nodes, o)
+		evictions, _, _ := drain.Pods(x, namesOf(c.Pods), o)
+		if shared := append(aliasing.Shared(c.Snapshot, drains), aliasing.Shared(c.Snapshot, evictions)...); len(shared) > 0 {
+			return fmt.Errorf("the answers share %v with the snapshot", shared)
+		}
+		if err := differ(copied, c.Snapshot); err != nil {
+			return fmt.Errorf("the snapshot changed: %w", err)
+		}
+		again, _ := x.PlanAll()
+		if err := differ(fmt.Sprint(plans), fmt.Sprint(again)); err != nil {
+			return fmt.Errorf("the index changed: %w", err)
+		}
+		shuffled := deepCopy(c.Snapshot)
+		r.Shuffle(len(shuffled.Pods), func(i, j int) { shuffled.Pods[i], shuffled.Pods[j] = shuffled.Pods[j], shuffled.Pods[i] })
+		other, _, _ := drain.Nodes(disruption.NewIndex(shuffled, disruption.Options{}), c.Nodes, o)
+		return differ(drains, other)
+	})
+}
+
+// The first round evicts what the API server lets go, asked in the order of the turns: the first pod of each node, then
+// the second of each.
+func TestNodesTakeTurns(t *testing.T) {
+	several := 0
+	forEachCluster(t, func(r *rand.Rand, c samplecluster.Cluster) error {
+		o := randomOptions(r)
+		x := disruption.NewIndex(c.Snapshot, disruption.Options{})
+		drains, _, _ := drain.Nodes(x, c.Nodes, o)
+		var turns []types.NamespacedName
+		left := map[string][]types.NamespacedName{}
+		most := 0
+		for i, node := range c.Nodes {
+			for _, p := range c.On(node) {
+				name := nameOf(p)
+				away := func(d drain.Drain) bool {
+					return slices.ContainsFunc(d.Skipped, func(p drain.SkippedPod) bool { return p.Pod == name }) ||
+						slices.ContainsFunc(d.Refused, func(p drain.RefusedPod) bool { return p.Pod == name && p.Code != drain.ReasonEvictionRefused })
+				}
+				if !away(drains[i]) {
+					left[node] = append(left[node], name)
+				}
+			}
+			most = max(most, len(left[node]))
+		}
+		for i := range most {
+			for _, node := range c.Nodes {
+				if i < len(left[node]) {
+					turns = append(turns, left[node][i])
+				}
+			}
+		}
+		evictions, _, _ := drain.Pods(x, turns, o)
+		allowed := map[types.NamespacedName]bool{}
+		for i, e := range evictions {
+			if e.Verdict.Allowed() {
+				allowed[turns[i]] = true
+			}
+		}
+		for i, node := range c.Nodes {
+			var want, got []types.NamespacedName
+			for _, p := range left[node] {
+				if allowed[p] {
+					want = append(want, p)
+				}
+			}
+			if len(drains[i].Rounds) > 0 {
+				got = drains[i].Rounds[0]
+			}
+			if err := differ(want, got); err != nil {
+				return fmt.Errorf("%s: %w", node, err)
+			}
+			if len(want) > 0 && len(want) < len(left[node]) {
+				several++
+			}
+		}
+		return nil
+	})
+	require.Positive(t, several, "nodes of which some pods go and some wait")
+}
+
+// Every pod that Pods lets go, CheckEviction lets go as well, asked by its own recipe; and the other way round.
+func TestPodsAreEvictionsInOrder(t *testing.T) {
+	seen := map[disruption.Verdict]int{}
+	forEachCluster(t, func(r *rand.Rand, c samplecluster.Cluster) error {
+		o := randomOptions(r)
+		by := disruption.Recomputed
+		if o.Budgets == drain.AsWritten {
+			by = disruption.AsWritten
+		}
+		x := disruption.NewIndex(c.Snapshot, disruption.Options{})
+		pods := namesOf(c.Pods)
+		r.Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
+		if len(pods) > 0 {
+			pods = append(pods, pods[0], types.NamespacedName{Namespace: "ns", Name: "nobody"})
+		}
+		evictions, after, _ := drain.Pods(x, pods, o)
+		now := metav1.NewTime(c.Now)
+		for i, name := range pods {
+			e, _ := x.CheckEviction(name, by)
+			if e.Verdict != evictions[i].Verdict || e.Reason != evictions[i].Reason {
+				return fmt.Errorf("%v: %v %s, and CheckEviction says %v %s", name, evictions[i].Verdict, evictions[i].Reason, e.Verdict, e.Reason)
+			}
+			seen[e.Verdict]++
+			if !e.Verdict.Allowed() {
+				continue
+			}
+			var next disruption.Snapshot
+			if pod := x.Pod(name); pod.DeletionTimestamp == nil {
+				pod = pod.DeepCopy()
+				pod.DeletionTimestamp = &now
+				next.Pods = []*corev1.Pod{pod}
+			}
+			if e.Update != nil {
+				next.Budgets = []*policyv1.PodDisruptionBudget{e.Update}
+			}
+			x, _ = x.With(next)
+		}
+		for _, p := range c.Pods {
+			if (x.Pod(nameOf(p)).DeletionTimestamp == nil) != (after.Pod(nameOf(p)).DeletionTimestamp == nil) {
+				return fmt.Errorf("%s: it is going in one index only", p.Name)
+			}
+		}
+		return nil
+	})
+	for _, v := range []disruption.Verdict{
+		disruption.AllowedNoBudget, disruption.AllowedUnhealthy, disruption.AllowedWithinBudget,
+		disruption.RefusedNow, disruption.RefusedConflictingBudgets, disruption.NoVerdict,
+	} {
+		require.Positive(t, seen[v], v)
+	}
+}
+
+// Whatever workloads and scales the snapshot lacks: no drain goes further than with all of them, and one whose outcome
+// is known is what it is with all of them.
+func TestNodesWithoutWorkloads(t *testing.T) {
+	seen := map[drain.Outcome]int{}
+	forEachCluster(t, func(r *rand.Rand, c samplecluster.Cluster) error {
+		s := c.Snapshot
+		s.Answers = map[purekube.Need]purekube.Answer{}
+		s.ReplicationControllers, s.ReplicaSets = some(r, s.ReplicationControllers), some(r, s.ReplicaSets)
+		s.Deployments, s.StatefulSets = some(r, s.Deployments), some(r, s.StatefulSets)
+		all := c.Snapshot
+		all.StatefulSets = nil
+		for _, ss := range c.StatefulSets {
+			if !slices.Contains(s.StatefulSets, ss) {
+				ss = ss.DeepCopy()
+				ss.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
+			}
+			all.StatefulSets = append(all.StatefulSets, ss)
+		}
+		whole, _, _ := drain.Nodes(disruption.NewIndex(all, disruption.Options{}), c.Nodes, everything)
+		for range 20 {
+			drains, _, _ := drain.Nodes(disruption.NewIndex(s, disruption.Options{}), c.Nodes, everything)
+			unknown := false
+			for i, d := range drains {
+				seen[d.Outcome]++
+				if d.Outcome != drain.Unknown {
+					if err := differ(whole[i], d); err != nil {
+						return err
+					}
+					continue
+				}
+				unknown = true
+				if len(d.Needs) == 0 || len(d.Rounds) > 0 {
+					return fmt.Errorf("unknown: %+v", d)
+				}
+				for _, n := range d.Needs {
+					s.Answers[n] = lookUp(c, n)
+				}
+			}
+			if !unknown {
+				return nil
+			}
+		}
+		return fmt.Errorf("it asks and asks")
+	})
+	require.Positive(t, seen[drain.Unknown])
+	require.Positive(t, seen[drain.InRounds])
+}
+
+func namesOf(pods []*corev1.Pod) []types.NamespacedName {
+	var names []types.NamespacedName
+	for _, p := range pods {
+		names = append(names, nameOf(p))
+	}
+	return names
+}
