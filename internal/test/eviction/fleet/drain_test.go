@@ -28,17 +28,13 @@ type played struct {
 	Refused []types.NamespacedName
 }
 
-// trimmed has no empty rounds at the end of a drain that never ends: who waits for what there is not the same.
-func (p played) trimmed() played {
-	for n := len(p.Rounds); p.Outcome == nodedrain.Never && n > 0 && len(p.Rounds[n-1]) == 0; n = len(p.Rounds) {
-		p.Rounds = p.Rounds[:n-1]
-	}
-	return p
-}
-
 // asPlayed is a drain in the same terms.
 func asPlayed(d nodedrain.Drain) played {
-	p := played{Outcome: d.Outcome, Rounds: d.Rounds}.trimmed()
+	p := played{Outcome: d.Outcome, Rounds: d.Rounds}
+	// Rounds after the last pod of a drain that never ends: who waits for what in them is not the same.
+	for n := len(p.Rounds); d.Outcome == nodedrain.Never && n > 0 && len(p.Rounds[n-1]) == 0; n = len(p.Rounds) {
+		p.Rounds = p.Rounds[:n-1]
+	}
 	for _, s := range d.Skipped {
 		p.Skipped = append(p.Skipped, s.Pod)
 	}
@@ -65,8 +61,10 @@ func asPlayed(d nodedrain.Drain) played {
 // nodeDrain is one kubectl drain in progress.
 type nodeDrain struct {
 	helper *drain.Helper
-	left   []corev1.Pod
-	now    played
+	// pods are those that kubectl evicts, by name, and waiting the indexes of those that are left.
+	pods    []corev1.Pod
+	waiting []int
+	now     played
 }
 
 // begin cordons the node and has kubectl's own filters say which pods go.
@@ -80,9 +78,9 @@ func (c *cluster) begin(node string, o nodedrain.Options) *nodeDrain {
 	var goes []types.NamespacedName
 	for _, pod := range list.Pods() {
 		goes = append(goes, keyOf(&pod))
-		d.left = append(d.left, pod)
+		d.pods = append(d.pods, pod)
 	}
-	slices.SortFunc(d.left, func(a, b corev1.Pod) int { return byKey(keyOf(&a), keyOf(&b)) })
+	slices.SortFunc(d.pods, func(a, b corev1.Pod) int { return byKey(keyOf(&a), keyOf(&b)) })
 	for _, err := range errs {
 		d.now.NotStarted = append(d.now.NotStarted, err.Error())
 	}
@@ -93,25 +91,47 @@ func (c *cluster) begin(node string, o nodedrain.Options) *nodeDrain {
 			d.now.Skipped = append(d.now.Skipped, keyOf(pod))
 		}
 	}
-	d.now.Outcome = nodedrain.Now
 	if len(errs) > 0 {
-		d.now.Outcome, d.left = nodedrain.NotStarted, nil
+		d.now.Outcome = nodedrain.NotStarted
+		return d
+	}
+	for i := range d.pods {
+		d.waiting = append(d.waiting, i)
 	}
 	return d
 }
 
-// attempt evicts each pod that is left once. It returns those that go.
-func (c *cluster) attempt(d *nodeDrain) (evicted []types.NamespacedName) {
-	var waiting []corev1.Pod
-	for _, pod := range d.left {
-		if went, again := c.try(d, pod); again {
-			waiting = append(waiting, pod)
-		} else if went {
-			evicted = append(evicted, keyOf(&pod))
+// attempt is a round: each pod that is left is evicted once. It reports whether any goes.
+func (c *cluster) attempt(drains []*nodeDrain) (any bool) {
+	waiting := make([][]int, len(drains))
+	for _, d := range drains {
+		d.now.Rounds = append(d.now.Rounds, nil)
+	}
+	for i := range maxPods(drains) {
+		for n, d := range drains {
+			if !slices.Contains(d.waiting, i) {
+				continue
+			}
+			if went, again := c.try(d, d.pods[i]); again {
+				waiting[n] = append(waiting[n], i)
+			} else if went {
+				last := &d.now.Rounds[len(d.now.Rounds)-1]
+				*last = append(*last, keyOf(&d.pods[i]))
+				any = true
+			}
 		}
 	}
-	d.left = waiting
-	return evicted
+	for n, d := range drains {
+		d.waiting = waiting[n]
+	}
+	return any
+}
+
+func maxPods(drains []*nodeDrain) (n int) {
+	for _, d := range drains {
+		n = max(n, len(d.pods))
+	}
+	return n
 }
 
 // try is one attempt at one pod, with what the disruption controller and the pods' controllers do after it. kubectl tries a 429
@@ -135,51 +155,69 @@ func (c *cluster) try(d *nodeDrain, pod corev1.Pod) (went, again bool) {
 	return false, false
 }
 
-// drain drains a node alone, round after round.
-func (c *cluster) drain(node string, o nodedrain.Options) played {
-	d := c.begin(node, o)
-	for len(d.left) > 0 {
-		evicted := c.attempt(d)
-		went := c.stop()
+// drain drains nodes at the same time, round after round: each evicts its first pod, then each its second, and so on.
+func (c *cluster) drain(nodes []string, o nodedrain.Options) (all []played) {
+	var drains []*nodeDrain
+	for _, node := range nodes {
+		drains = append(drains, c.begin(node, o))
+	}
+	for left(drains) > 0 {
+		evicted := c.attempt(drains)
+		if c.stop() {
+			evicted = true
+		}
 		c.converge()
 		c.forget()
-		if !went && len(evicted) == 0 && len(d.left) > 0 && !c.sleepToRecheck() {
+		if !evicted && left(drains) > 0 && !c.sleepToRecheck() {
 			break
-		}
-		if len(evicted) == 0 && len(d.left) == 0 {
-			break // only pods that never end
-		}
-		d.now.Rounds = append(d.now.Rounds, evicted)
-		if len(d.left) > 0 {
-			d.now.Outcome = nodedrain.InRounds
 		}
 	}
-	return c.end(d)
-}
-
-// end says how the drain went. What is left never goes, which 20 rounds more show, with a minute between them.
-func (c *cluster) end(d *nodeDrain) played {
-	left := slices.Clone(d.left)
-	for range 20 {
-		if len(left) == 0 {
-			break
-		}
-		if late := c.attempt(d); len(late) > 0 {
-			c.t.Errorf("%v went long after nothing had changed any more", late)
+	// What is left never goes, which 20 more rounds show, with a minute between them.
+	for round := 0; round < 20 && left(drains) > 0; round++ {
+		if c.attempt(drains) {
+			c.t.Error("a pod went long after nothing had changed any more")
 		}
 		c.stop()
 		c.w.Sleep(time.Minute)
 		c.converge()
 	}
-	for _, pod := range left {
-		d.now.Refused = append(d.now.Refused, keyOf(&pod))
+	for _, d := range drains {
+		all = append(all, d.outcome())
 	}
-	slices.SortFunc(d.now.Refused, byKey)
-	d.now.Refused = slices.Compact(d.now.Refused)
-	if len(d.now.Refused) > 0 {
-		d.now.Outcome = nodedrain.Never
+	return all
+}
+
+func left(drains []*nodeDrain) (n int) {
+	for _, d := range drains {
+		n += len(d.waiting)
 	}
-	return d.now.trimmed()
+	return n
+}
+
+// outcome says how the drain went.
+func (d *nodeDrain) outcome() played {
+	p := d.now
+	for _, i := range d.waiting {
+		p.Refused = append(p.Refused, keyOf(&d.pods[i]))
+	}
+	slices.SortFunc(p.Refused, byKey)
+	last := 0
+	for i, r := range p.Rounds {
+		if len(r) > 0 {
+			last = i + 1
+		}
+	}
+	p.Rounds = p.Rounds[:last]
+	switch {
+	case p.Outcome == nodedrain.NotStarted:
+	case len(p.Refused) > 0:
+		p.Outcome = nodedrain.Never
+	case last > 1:
+		p.Outcome = nodedrain.InRounds
+	default:
+		p.Outcome = nodedrain.Now
+	}
+	return p
 }
 
 // forget drops the health of pods that nothing took the place of. A StatefulSet may still make its pods.

@@ -2,8 +2,10 @@ package fleet
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	appsdefaults "k8s.io/kubernetes/pkg/apis/apps/v1"
@@ -20,6 +23,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/disruption"
 )
 
 // maker fills a cluster at random.
@@ -27,9 +31,12 @@ type maker struct {
 	*cluster
 	r    *rand.Rand
 	apps int
-	// bad is one pod in how many that is not ready; plain: no Jobs and nothing else that takes time.
-	bad   int
+	// bad is one pod in how many that is not ready.
+	bad int
+	// plain: no Jobs and nothing else that takes time.
 	plain bool
+	// slow: budgets that let a few pods go at a time, of workloads with many.
+	slow bool
 }
 
 func (m *maker) oneIn(n int) bool { return m.r.IntN(n) == 0 }
@@ -51,6 +58,9 @@ func (m *maker) fill() {
 	m.crowded = m.oneIn(2)
 	m.bad = pick(m.r, 3, 6, 6, 20)
 	m.plain = m.oneIn(3)
+	if m.slow = m.oneIn(2); m.slow {
+		m.bad = pick(m.r, 10, 20, 1000)
+	}
 	for i := range m.apps {
 		m.workload(fmt.Sprintf("w%d", i))
 	}
@@ -71,6 +81,9 @@ func (m *maker) namespace() string { return pick(m.r, "ns", "ns", "ns", "ns", "o
 func (m *maker) workload(name string) {
 	replicas := pick[int32](m.r, 0, 1, 1, 2, 3, 4, 6)
 	labels := map[string]string{"app": name, "tier": pick(m.r, "front", "front", "back")}
+	if m.slow {
+		replicas = pick[int32](m.r, 1, 3, 4, 6)
+	}
 	meta := metav1.ObjectMeta{Namespace: m.namespace(), Name: name, UID: types.UID("uid-" + name), Generation: 1, CreationTimestamp: metav1.Now()}
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: m.spec()}
@@ -188,9 +201,12 @@ func (m *maker) budget(name string) {
 		Namespace: m.namespace(), Name: name, UID: types.UID("uid-" + name), Generation: 1, CreationTimestamp: metav1.Now(),
 	}}
 	amount := ptr.To(intstr.Parse(pick(m.r, "0", "1", "1", "1", "2", "3", "0%", "30%", "50%", "50%", "100%")))
-	if m.oneIn(2) {
+	switch {
+	case m.slow && !m.oneIn(4):
+		b.Spec.MaxUnavailable = ptr.To(intstr.Parse(pick(m.r, "1", "1", "1", "2", "20%", "40%")))
+	case m.oneIn(2):
 		b.Spec.MaxUnavailable = amount
-	} else {
+	default:
 		b.Spec.MinAvailable = amount
 	}
 	switch m.r.IntN(8) {
@@ -228,8 +244,30 @@ func (m *maker) disturb(pod *corev1.Pod) {
 	m.put(pod)
 }
 
-// remove are a few pods as they are when somebody deletes them. Some never end, if that may be.
-func (m *maker) remove(stuck bool) (deleted []*corev1.Pod) {
+// distrust has a budget wait for a pod that was evicted and did not go, as after a deletion that failed.
+func (m *maker) distrust() {
+	for _, key := range slices.SortedFunc(maps.Keys(m.budgets), byKey) {
+		b := m.budgets[key].DeepCopy()
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		for _, pod := range m.sorted() {
+			if pod.Namespace != b.Namespace || !selector.Matches(labels.Set(pod.Labels)) || !m.oneIn(4) {
+				continue
+			}
+			if b.Status.DisruptedPods == nil {
+				b.Status.DisruptedPods = map[string]metav1.Time{}
+			}
+			ago := pick(m.r, 0, time.Minute, 110*time.Second, 5*time.Minute)
+			b.Status.DisruptedPods[pod.Name] = metav1.NewTime(time.Now().Add(-ago))
+		}
+		m.put(b)
+	}
+}
+
+// remove are a few pods as they are when somebody deletes them: those that end, and those that never do.
+func (m *maker) remove(ending, stuck bool) (deleted []*corev1.Pod) {
 	one := pick(m.r, 4, 10, 10, 1000)
 	for _, pod := range m.sorted() {
 		if !m.oneIn(one) || terminal(pod) {
@@ -237,10 +275,47 @@ func (m *maker) remove(stuck bool) (deleted []*corev1.Pod) {
 		}
 		pod = pod.DeepCopy()
 		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = ptr.To(metav1.NewTime(time.Now().Add(30*time.Second))), ptr.To[int64](30)
-		if stuck && m.oneIn(3) {
+		switch dead := stuck && m.oneIn(3); {
+		case !dead && !ending:
+			continue
+		case dead:
 			pod.DeletionTimestamp = ptr.To(metav1.NewTime(m.began.Add(-time.Hour)))
 		}
 		deleted = append(deleted, pod)
 	}
 	return deleted
+}
+
+// last has a few pods be deleted, and is the snapshot of that moment: before the controllers look, or when they
+// have done all that they can while those pods are still there. Only some ways to drain nodes allow for pods that end by
+// themselves.
+func (m *maker) last(ending bool) disruption.Snapshot {
+	if m.plain && m.oneIn(4) {
+		m.distrust()
+		m.settle()
+	}
+	s := m.snapshot()
+	when := pick(m.r, "stale", "stale", "idle", "idle", "idle", "idle", "idle", "starting", "short")
+	for _, pod := range m.remove(ending, when != "stale") {
+		m.put(pod)
+		at := slices.IndexFunc(s.Pods, func(p *corev1.Pod) bool { return keyOf(p) == keyOf(pod) })
+		s.Pods[at] = pod
+	}
+	m.settle()
+	switch when {
+	case "stale", "short":
+		return s
+	case "idle":
+		m.converge()
+	}
+	for _, pod := range m.sorted() {
+		// Whatever time has passed, a kubelet has this pod for some more seconds.
+		if pod.DeletionTimestamp != nil && !m.dead(pod) {
+			pod = pod.DeepCopy()
+			pod.DeletionTimestamp = ptr.To(metav1.NewTime(time.Now().Add(30 * time.Second)))
+			m.put(pod)
+		}
+	}
+	m.settle()
+	return m.snapshot()
 }
