@@ -79,7 +79,7 @@ func TestExplainWhy(t *testing.T) {
 		{name: "all have to stay", s: web(budget(minAvailable("100%")), 3, pods(3, 3, byWeb)...), blocks: true,
 			want: "nothing may ever be disrupted: all pods that are expected have to stay healthy (3)"},
 		{name: "covers none", s: web(budget(minAvailable("1")), 3), blocks: true,
-			want: "nothing may be disrupted: the budget covers no pod"},
+			want: "nothing may be disrupted: the budget selects no pod"},
 		{name: "none expected", s: web(budget(maxUnavailable("1")), 0, pods(1, 1, byWeb)...), blocks: true,
 			want: "nothing may be disrupted: no pods are expected"},
 		{name: "needs", s: web(budget(maxUnavailable("1"), reported(3, 2, 1)), 3, pods(3, 3, custom)...),
@@ -92,7 +92,7 @@ func TestExplainWhy(t *testing.T) {
 		{name: "controller gone", s: lookedUp(web(budget(maxUnavailable("1")), 3, pods(3, 3, custom)...), purekube.Answer{}), blocks: true, err: true,
 			want: `nothing may be disrupted because the budget cannot be computed: found no controllers for pod "web-a"`,
 			more: func(t *testing.T, e Explanation) {
-				require.Equal(t, []ControllerScale{{Kind: "Y", Name: "y", Through: []string{"Y y"}, Problem: "not found, or another one of that name", Code: ReasonControllerNotFound}}, e.Budget.Controllers)
+				require.Equal(t, []ControllerScale{{Kind: "Y", Name: "y", Through: []string{"Y y"}, Problem: "not found, or another object has its name", Code: ReasonControllerNotFound}}, e.Budget.Controllers)
 			}},
 		{name: "no scale", s: lookedUp(web(budget(maxUnavailable("1")), 3, pods(3, 3, custom)...), purekube.Answer{Err: errors.New("ys.x does not implement the scale subresource")}), blocks: true, err: true,
 			want: "nothing may be disrupted because the budget cannot be computed: ys.x does not implement the scale subresource",

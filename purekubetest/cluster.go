@@ -51,7 +51,7 @@ func NewCluster(t testing.TB, objects ...any) *Cluster {
 		case runtime.Object:
 			c.add(t, o)
 		default:
-			t.Fatalf("%T is neither an API object nor a Workload", o)
+			t.Fatalf("%T is not an API object or a Workload", o)
 		}
 	}
 	return c
