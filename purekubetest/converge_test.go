@@ -125,7 +125,7 @@ func TestFailures(t *testing.T) {
 		{"a kind that no package plans with", "it would be left out without a word", func(t testing.TB) {
 			NewCluster(t, &corev1.Secret{})
 		}, "no package plans with a *v1.Secret"},
-		{"something else", "a slice, say", func(t testing.TB) { NewCluster(t, []int{1}) }, "[]int is neither an API object nor a Workload"},
+		{"something else", "a slice, say", func(t testing.TB) { NewCluster(t, []int{1}) }, "[]int is not an API object or a Workload"},
 		{"no manifests", "a test over nothing would pass", func(t testing.TB) { LoadManifests(t, "testdata/none*.yaml") }, "no file matches"},
 		{"a field that does not exist", "it would be left out without a word", func(t testing.TB) { LoadManifests(t, "testdata/unknown-field.yaml") }, `unknown field "spec.maxUnavailabel"`},
 		{"a key twice", "the last one would count", load("kind: Node\napiVersion: v1\nmetadata: {name: a}\nspec: {unschedulable: true, unschedulable: false}\n"), `key "unschedulable" already set`},
