@@ -137,7 +137,7 @@ func explainBudget(e disruption.Explanation) []string {
 		case disruption.Healthy:
 			text += " counts: healthy"
 		case disruption.BeingEvicted:
-			text += fmt.Sprintf(" does not count: evicted, and expected to be gone by %s", p.Until.UTC().Format(time.RFC3339))
+			text += fmt.Sprintf(" does not count: evicted, and must be deleted by %s", p.Until.UTC().Format(time.RFC3339))
 		default:
 			text += fmt.Sprintf(" does not count: %s", healthText(p.Health))
 		}

@@ -92,7 +92,7 @@ func orphanText(orphans []servicecidr.Orphan, most int) string {
 	for i, a := range orphans {
 		texts[i] = a.String()
 	}
-	return fmt.Sprintf("%s would be left without a range: %s", addresses(len(orphans)), list(texts, most))
+	return fmt.Sprintf("%s would be in no other ServiceCIDR: %s", addresses(len(orphans)), list(texts, most))
 }
 
 func addresses(n int) string {

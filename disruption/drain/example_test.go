@@ -96,3 +96,48 @@ func ExamplePods() {
 	// AllowedWithinBudget []
 	// RefusedNow [shop/web]
 }
+
+// A workload of three pods may lack one, so its nodes are drained one after the other; the fourth node has nothing of it
+// and goes with the first. The budget of the database lets none of its pods go.
+func ExampleWaves() {
+	web := purekubetest.Deployment("shop/web", 3, "node-1", "node-2", "node-3")
+	db := purekubetest.StatefulSet("shop/db", 1, "node-5")
+	mail := purekubetest.StatefulSet("shop/mail", 1, "node-4")
+	objects := web.Objects(mail.Objects(db.Objects(
+		purekubetest.MaxUnavailable("shop/web", "1"), purekubetest.MaxUnavailable("shop/db", "0"))...)...)
+	cluster := purekubetest.NewCluster(&testing.T{}, objects...)
+
+	x := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
+	plan, _, err := drain.Waves(x, []string{"node-1", "node-2", "node-3", "node-4", "node-5"}, drain.WaveOptions{MaxNodes: 2})
+	fmt.Println(err)
+	for i, wave := range plan.Waves {
+		fmt.Println("wave", i+1, wave.Nodes)
+	}
+	for _, d := range plan.Blocked {
+		fmt.Println(d.Node, d.Outcome, d.Refused[0].Pod, d.Refused[0].Eviction.Blocking)
+	}
+	// Output:
+	// <nil>
+	// wave 1 [node-1 node-4]
+	// wave 2 [node-2]
+	// wave 3 [node-3]
+	// node-5 Never shop/db-0 [shop/db]
+}
+
+// A scheduler would preempt two pods of a budget that allows one disruption.
+func ExampleViolations() {
+	web := purekubetest.Deployment("shop/web", 3, "node-1")
+	budget := purekubetest.MaxUnavailable("shop/web", "1")
+	budget.Status.DisruptionsAllowed = 1
+	cluster := purekubetest.NewCluster(&testing.T{}, web.Objects(budget)...)
+
+	x := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
+	var victims []types.NamespacedName
+	for _, p := range web.Pods[:2] {
+		victims = append(victims, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+	}
+	violating, allowed := drain.Violations(x, victims)
+	fmt.Println(len(violating), len(allowed))
+	// Output:
+	// 1 1
+}
