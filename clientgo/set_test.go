@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -268,4 +270,20 @@ func TestSetsThatAreRefused(t *testing.T) {
 	}
 }
 
-var _ = runTwo // what docs/controller.md shows
+// A program that runs two controllers has as many lines as docs/controller.md says: those of main and runTwo.
+func TestProgramIsShort(t *testing.T) {
+	source, err := os.ReadFile("example_test.go")
+	require.NoError(t, err)
+	lines := 0
+	for _, part := range []struct{ from, to string }{{"\tmain := func() {", "\n\t}\n"}, {"func runTwo(", "\n}\n"}} {
+		_, text, found := strings.Cut(string(source), part.from)
+		require.True(t, found)
+		text, _, found = strings.Cut(text, part.to)
+		require.True(t, found)
+		lines += strings.Count(text, "\n") + 2
+	}
+	require.Equal(t, 18, lines)
+	page, err := os.ReadFile(filepath.Join("..", "docs", "controller.md"))
+	require.NoError(t, err)
+	require.Contains(t, string(page), fmt.Sprintf("has %d lines", lines))
+}
