@@ -90,7 +90,8 @@ func (x *Index) release(claim *resourcev1.ResourceClaim, standings []standing, d
 	if dropped == 0 && !deallocate {
 		return nil
 	}
-	a := Release{Claim: claim.DeepCopy(), Deallocate: deallocate}
+	after := *claim
+	a := Release{Deallocate: deallocate}
 	if dropped > 0 {
 		a.Removed = make([]resourcev1.ResourceClaimConsumerReference, 0, dropped)
 		kept := make([]resourcev1.ResourceClaimConsumerReference, 0, len(standings)-dropped)
@@ -101,11 +102,12 @@ func (x *Index) release(claim *resourcev1.ResourceClaim, standings []standing, d
 				kept = append(kept, claim.Status.ReservedFor[i])
 			}
 		}
-		a.Claim.Status.ReservedFor = kept
+		after.Status.ReservedFor = kept
 	}
 	if deallocate {
-		a.Claim.Status.Allocation = nil
+		after.Status.Allocation = nil
 	}
+	a.Claim = after.DeepCopy()
 	return &a
 }
 
