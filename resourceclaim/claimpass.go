@@ -90,14 +90,14 @@ func (x *Index) release(claim *resourcev1.ResourceClaim, standings []standing, d
 	if dropped == 0 && !deallocate {
 		return nil
 	}
-	after := *claim
-	a := Release{Deallocate: deallocate}
+	after := *claim // copied once all that goes is gone
+	var removed []resourcev1.ResourceClaimConsumerReference
 	if dropped > 0 {
-		a.Removed = make([]resourcev1.ResourceClaimConsumerReference, 0, dropped)
+		removed = make([]resourcev1.ResourceClaimConsumerReference, 0, dropped)
 		kept := make([]resourcev1.ResourceClaimConsumerReference, 0, len(standings)-dropped)
 		for i, st := range standings {
 			if st.dropped() {
-				a.Removed = append(a.Removed, claim.Status.ReservedFor[i])
+				removed = append(removed, claim.Status.ReservedFor[i])
 			} else {
 				kept = append(kept, claim.Status.ReservedFor[i])
 			}
@@ -107,8 +107,7 @@ func (x *Index) release(claim *resourcev1.ResourceClaim, standings []standing, d
 	if deallocate {
 		after.Status.Allocation = nil
 	}
-	a.Claim = after.DeepCopy()
-	return &a
+	return &Release{Claim: after.DeepCopy(), Removed: removed, Deallocate: deallocate}
 }
 
 // ownerStanding is what becomes of an unused claim on account of its owner.
