@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 )
@@ -307,7 +306,7 @@ func (c *grantCollector) add(r rule, code Code, from *node, message string) {
 	case known[len(known)-1].Object.Name == from.name:
 		return // it is stored twice there
 	}
-	c.reasons[r.id] = append(known, Reason{Code: code, Object: types.NamespacedName{Name: from.name}, Message: message})
+	c.reasons[r.id] = append(known, Reason{Code: code, Object: Key(from.name), Message: message})
 }
 
 func (c *grantCollector) grants() []Grant {
