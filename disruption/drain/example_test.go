@@ -15,11 +15,11 @@ import (
 // time, so the node drains in three rounds. Then another node is drained, in the cluster that the first drain
 // leaves.
 func ExampleNode() {
-	objects := []any{purekubetest.MaxUnavailable("shop/db", "1")}
+	objects := []purekubetest.Object{purekubetest.MaxUnavailable("shop/db", "1")}
 	for name, node := range map[string]string{"orders": "node-1", "users": "node-1", "stock": "node-1", "mail": "node-2"} {
 		set := purekubetest.StatefulSet("shop/"+name, 1, node)
 		set.Pods[0].Labels["app"] = "db" // the budget is for all of them
-		objects = append(objects, set)
+		objects = append(objects, set.Objects()...)
 	}
 	cluster := purekubetest.NewCluster(&testing.T{}, objects...)
 
@@ -51,7 +51,7 @@ func ExampleNode() {
 // pod each in the first round.
 func ExampleNodes() {
 	web := purekubetest.Deployment("shop/web", 6, "node-1", "node-2", "node-3")
-	cluster := purekubetest.NewCluster(&testing.T{}, web, purekubetest.MaxUnavailable("shop/web", "2"))
+	cluster := purekubetest.NewCluster(&testing.T{}, web.Objects(purekubetest.MaxUnavailable("shop/web", "2"))...)
 
 	x := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
 	drains, _, err := drain.Nodes(x, []string{"node-1", "node-2", "node-3"}, drain.Options{})
@@ -81,7 +81,7 @@ func ExampleNodes() {
 // is back.
 func ExamplePods() {
 	web := purekubetest.Deployment("shop/web", 3, "node-1", "node-2", "node-3")
-	cluster := purekubetest.NewCluster(&testing.T{}, web, purekubetest.MaxUnavailable("shop/web", "1"))
+	cluster := purekubetest.NewCluster(&testing.T{}, web.Objects(purekubetest.MaxUnavailable("shop/web", "1"))...)
 
 	x := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
 	evictions, _, err := drain.Pods(x, []types.NamespacedName{
@@ -102,8 +102,10 @@ func ExamplePods() {
 func ExampleWaves() {
 	web := purekubetest.Deployment("shop/web", 3, "node-1", "node-2", "node-3")
 	db := purekubetest.StatefulSet("shop/db", 1, "node-5")
-	cluster := purekubetest.NewCluster(&testing.T{}, web, purekubetest.MaxUnavailable("shop/web", "1"),
-		purekubetest.StatefulSet("shop/mail", 1, "node-4"), db, purekubetest.MaxUnavailable("shop/db", "0"))
+	mail := purekubetest.StatefulSet("shop/mail", 1, "node-4")
+	objects := web.Objects(mail.Objects(db.Objects(
+		purekubetest.MaxUnavailable("shop/web", "1"), purekubetest.MaxUnavailable("shop/db", "0"))...)...)
+	cluster := purekubetest.NewCluster(&testing.T{}, objects...)
 
 	x := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
 	plan, _, err := drain.Waves(x, []string{"node-1", "node-2", "node-3", "node-4", "node-5"}, drain.WaveOptions{MaxNodes: 2})
@@ -127,7 +129,7 @@ func ExampleViolations() {
 	web := purekubetest.Deployment("shop/web", 3, "node-1")
 	budget := purekubetest.MaxUnavailable("shop/web", "1")
 	budget.Status.DisruptionsAllowed = 1
-	cluster := purekubetest.NewCluster(&testing.T{}, web, budget)
+	cluster := purekubetest.NewCluster(&testing.T{}, web.Objects(budget)...)
 
 	x := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
 	var victims []types.NamespacedName

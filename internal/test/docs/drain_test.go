@@ -15,7 +15,7 @@ import (
 func Example_drain() {
 	t := &testing.T{}                                                 // the test's own
 	web := purekubetest.Deployment("shop/web", 4, "node-a", "node-b") // two pods on each
-	cluster := purekubetest.NewCluster(t, web, purekubetest.MaxUnavailable("shop/web", "1"))
+	cluster := purekubetest.NewCluster(t, web.Objects(purekubetest.MaxUnavailable("shop/web", "1"))...)
 
 	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
 	d, after, err := drain.Node(index, "node-a", drain.Options{IgnoreDaemonSets: true})
@@ -37,7 +37,7 @@ func Example_scaleDown() {
 	t := &testing.T{} // the test's own
 	web := purekubetest.Deployment("shop/web", 3, "node-a", "node-b", "node-c")
 	broken := purekubetest.NotReady(web.Pods[2]) // on node-c
-	cluster := purekubetest.NewCluster(t, web, purekubetest.MaxUnavailable("shop/web", "1"))
+	cluster := purekubetest.NewCluster(t, web.Objects(purekubetest.MaxUnavailable("shop/web", "1"))...)
 	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
 
 	// What could go as the cluster is, each node alone: the same index answers for all.
@@ -66,7 +66,7 @@ func Example_scaleDown() {
 func Example_drainTogether() {
 	t := &testing.T{} // the test's own
 	web := purekubetest.Deployment("shop/web", 3, "node-a", "node-b", "node-c")
-	cluster := purekubetest.NewCluster(t, web, purekubetest.MaxUnavailable("shop/web", "2"))
+	cluster := purekubetest.NewCluster(t, web.Objects(purekubetest.MaxUnavailable("shop/web", "2"))...)
 	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
 
 	drains, _, err := drain.Nodes(index, []string{"node-a", "node-b", "node-c"}, drain.Options{IgnoreDaemonSets: true})
@@ -86,7 +86,8 @@ func Example_drainWaves() {
 	web := purekubetest.Deployment("shop/web", 4, "east-1", "east-2", "west-1", "west-2")
 	short := purekubetest.Deployment("shop/cart", 2, "east-3", "west-3")
 	purekubetest.NotReady(short.Pods[1])
-	cluster := purekubetest.NewCluster(t, web, purekubetest.MaxUnavailable("shop/web", "2"), short, purekubetest.MaxUnavailable("shop/cart", "1"))
+	budgets := []purekubetest.Object{purekubetest.MaxUnavailable("shop/web", "2"), purekubetest.MaxUnavailable("shop/cart", "1")}
+	cluster := purekubetest.NewCluster(t, append(web.Objects(budgets...), short.Objects()...)...)
 	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
 
 	zone := func(node string) string { return node[:4] }
@@ -112,7 +113,7 @@ func Example_drainWaves() {
 func Example_drainPods() {
 	t := &testing.T{} // the test's own
 	web := purekubetest.Deployment("shop/web", 3, "node-a", "node-b", "node-c")
-	cluster := purekubetest.NewCluster(t, web, purekubetest.MaxUnavailable("shop/web", "1"))
+	cluster := purekubetest.NewCluster(t, web.Objects(purekubetest.MaxUnavailable("shop/web", "1"))...)
 	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
 
 	// May these nodes go, one after the other, while nothing that they ran is back yet?
