@@ -38,13 +38,13 @@ func newDisruptionReconciler(c client.Client, live client.Reader, scales *scale.
 }
 
 const (
-	// maxRounds of look-ups for one plan: a ReplicaSet and the scale of its Deployment are two.
+	// maxRounds of lookups for one plan: a ReplicaSet and the scale of its Deployment are two.
 	maxRounds = 8
-	// lookUpTimeout is for all look-ups of one plan. Writes have their own time.
+	// lookUpTimeout is for all lookups of one plan. Writes have their own time.
 	lookUpTimeout = 30 * time.Second
 )
 
-// answered plans until nothing is left to look up. A look-up that failed is in the plan, which allows nothing then, and
+// answered plans until nothing is left to look up. A lookup that failed is in the plan, which allows nothing then, and
 // it is the error as well, so that the key is planned again. Only the first one is: there may be thousands.
 func answered(
 	ctx context.Context, plan func(map[purekube.Need]purekube.Answer) (disruption.Result, error),
@@ -61,7 +61,7 @@ func answered(
 			return result, failed
 		}
 		if round == maxRounds {
-			return disruption.Result{}, fmt.Errorf("%d look-ups open after %d rounds: first %v", len(result.Needs), round, result.Needs[0])
+			return disruption.Result{}, fmt.Errorf("%d lookups open after %d rounds: first %v", len(result.Needs), round, result.Needs[0])
 		}
 		for _, n := range result.Needs {
 			found, err := lookUp(ctx, n)
@@ -89,7 +89,7 @@ func lookUp(ctx context.Context, live client.Reader, scales *scale.Client, n pur
 		return purekube.Answer{Object: found}, nil
 	case apierrors.IsNotFound(err):
 		return purekube.Answer{}, nil
-	case errors.Is(err, scale.ErrNoScale): // which no later look-up changes
+	case errors.Is(err, scale.ErrNoScale): // which no later lookup changes
 		return purekube.Answer{Err: err}, nil
 	}
 	return purekube.Answer{Err: err}, err

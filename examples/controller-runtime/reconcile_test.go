@@ -111,7 +111,7 @@ func TestDisruption(t *testing.T) {
 	require.Equal(t, corev1.ConditionFalse, pod.Status.Conditions[1].Status)
 }
 
-// getter answers look-ups of scales.
+// getter answers lookups of scales.
 type getter func() (runtime.Object, error)
 
 func (g getter) Get(context.Context, schema.GroupVersionResource, string, string, string) (runtime.Object, error) {
@@ -128,7 +128,7 @@ func (s served) ServerResourcesForGroupVersion(string) (*metav1.APIResourceList,
 	return &metav1.APIResourceList{APIResources: s.resources}, nil
 }
 
-// While the API server is too busy to answer a look-up, the budget allows nothing and says why. Reconcile returns
+// While the API server is too busy to answer a lookup, the budget allows nothing and says why. Reconcile returns
 // the error, so that the key is planned again without another event, and then the status is right.
 func TestLookUpThatFailsForAMomentIsMadeAgain(t *testing.T) {
 	labels := map[string]string{"app": "cache"}
@@ -178,7 +178,7 @@ func TestLookUpsAreLimited(t *testing.T) {
 	require.Equal(t, maxRounds, asked)
 }
 
-// Look-ups that take too long end, and the status that says so is written: its time is not that of the look-ups.
+// Lookups that take too long end, and the status that says so is written: its time is not that of the lookups.
 func TestLookUpsThatHangDoNotHoldBackTheWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		write := disruption.Result{Actions: []disruption.Action{disruption.UpdateStatus{}}}

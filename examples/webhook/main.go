@@ -32,6 +32,12 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+
+	"github.com/purekube/purekube/admission"
+	"github.com/purekube/purekube/admission/memory"
+	"github.com/purekube/purekube/admission/webhook"
 )
 
 // A pod finds the API server by this name, and its service account in this folder.
@@ -59,7 +65,7 @@ func run(ctx context.Context, args []string, log *slog.Logger) error {
 	caFile := flags.String("ca-file", "", "`file` with the certificates that the API server's is signed by (default: in a pod, that of the service account; otherwise the system's)")
 	protect := flags.String("protect", "", "YAML `file`: for each protected ClusterRole the rules that it may get")
 	budgets := flags.String("budgets", "warn", "what a budget that could never let a pod go gets: warn or `refuse`")
-	maxReview := flags.Int64("max-review", maxBody, "`bytes` of a review; a larger one gets 413, so that the failurePolicy decides")
+	maxReview := flags.Int64("max-review", webhook.MaxBody, "`bytes` of a review; a larger one gets 413, so that the failurePolicy decides")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -70,11 +76,11 @@ func run(ctx context.Context, args []string, log *slog.Logger) error {
 	if (*cert == "") != (*key == "") {
 		return errors.New("-tls-cert and -tls-key go together")
 	}
-	p := policy{now: time.Now}
+	var decide admission.Options
 	switch *budgets {
 	case "warn":
 	case "refuse":
-		p.refuseBudgets = true
+		decide.Budgets.Refuse = true
 	default:
 		return fmt.Errorf("-budgets %q: warn or refuse", *budgets)
 	}
@@ -83,7 +89,7 @@ func run(ctx context.Context, args []string, log *slog.Logger) error {
 		if err != nil {
 			return err
 		}
-		if p.protected, err = readProtected(text); err != nil {
+		if decide.ClusterRoles.Allowed, err = readProtected(text); err != nil {
 			return fmt.Errorf("%s: %w", *protect, err)
 		}
 	}
@@ -95,18 +101,16 @@ func run(ctx context.Context, args []string, log *slog.Logger) error {
 		return err
 	}
 
-	objects := newState()
-	watcher := &watcher{client: client, state: objects, log: log}
+	store := memory.NewStore(memory.Options{AssumeServiceCIDRFor: assumeServiceCIDRFor})
+	watcher := &watcher{client: client, store: store, log: log}
 	go watcher.run(ctx)
 
-	h := newHandler(p, objects, watcher.synced, log)
-	h.maxBody = *maxReview
 	server := &http.Server{
 		Addr:              *listen,
-		Handler:           h,
+		Handler:           newHandler(store, watcher.synced, decide, webhook.Options{MaxBody: *maxReview, Log: log}),
 		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       maxTimeout,
-		WriteTimeout:      maxTimeout,
+		ReadTimeout:       webhook.MaxTimeout,
+		WriteTimeout:      webhook.MaxTimeout,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    1 << 16,
 	}
@@ -128,4 +132,23 @@ func run(ctx context.Context, args []string, log *slog.Logger) error {
 		defer cancel()
 		return server.Shutdown(last)
 	}
+}
+
+// newHandler serves reviews, and says whether the process lives and whether it can decide.
+func newHandler(store *memory.Store, synced func() bool, o admission.Options, w webhook.Options) http.Handler {
+	// Evictions and budgets that cannot be computed are left to the API server's own checks.
+	o.Evictions.AllowUnknown, o.Budgets.AllowUnknown = true, true
+	mux := http.NewServeMux()
+	mux.Handle("POST /validate", webhook.New(func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		return store.Review(r, synced(), time.Now(), o)
+	}, w))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !synced() {
+			http.Error(w, "the objects are not listed yet, or not watched any more", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	return mux
 }

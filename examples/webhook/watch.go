@@ -23,6 +23,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/admission/memory"
 )
 
 // watched are the objects that decisions rest on: their path, and a new one.
@@ -43,13 +45,16 @@ var watched = map[string]func() runtime.Object{
 const (
 	maxLag   = time.Minute
 	maxWatch = 5 * time.Minute
+	// assumeServiceCIDRFor is longer than a watch that died without an error can count as watched: it ends after maxWatch
+	// and half of maxLag, and decides for maxLag more.
+	assumeServiceCIDRFor = maxWatch + 2*maxLag
 )
 
-// watcher keeps the state up to date: it lists each kind, and watches it from there. With client-go, its informers take
+// watcher keeps the store up to date: it lists each kind, and watches it from there. With client-go, its informers take
 // the place of this file.
 type watcher struct {
 	client *client
-	state  *state
+	store  *memory.Store
 	log    *slog.Logger
 
 	mu sync.Mutex
@@ -110,7 +115,7 @@ func (w *watcher) follow(ctx context.Context, path string, empty func() runtime.
 	}
 }
 
-// list puts all objects of a kind into the state, and removes those that are gone.
+// list puts all objects of a kind into the store, and removes those that are gone.
 func (w *watcher) list(ctx context.Context, path string, empty func() runtime.Object, known map[types.NamespacedName]runtime.Object) (version string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, maxLag)
 	defer cancel()
@@ -140,10 +145,10 @@ func (w *watcher) list(ctx context.Context, path string, empty func() runtime.Ob
 		known[nameOf(o)] = o
 		objects = append(objects, o)
 	}
-	w.state.put(objects...)
+	w.store.Put(objects...)
 	for name, o := range gone {
 		delete(known, name)
-		w.state.remove(o)
+		w.store.Remove(o)
 	}
 	return all.Metadata.ResourceVersion, nil
 }
@@ -182,10 +187,10 @@ func (w *watcher) watch(ctx context.Context, path, version string, empty func() 
 		switch event.Type {
 		case "ADDED", "MODIFIED":
 			known[nameOf(o)] = o
-			w.state.put(o)
+			w.store.Put(o)
 		case "DELETED":
 			delete(known, nameOf(o))
-			w.state.remove(o)
+			w.store.Remove(o)
 		}
 	}
 }

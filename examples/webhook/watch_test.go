@@ -2,8 +2,7 @@ package main
 
 import (
 	"encoding/json"
-	"io"
-	"log/slog"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/admission/memory"
 	"github.com/purekube/purekube/purekubetest"
 	"github.com/purekube/purekube/servicecidr"
 )
@@ -55,19 +56,19 @@ func TestWatcherFollows(t *testing.T) {
 	defer api.Close()
 	client, err := newClient(api.URL, token, "")
 	require.NoError(t, err)
-	s := newState()
-	w := &watcher{client: client, state: s, log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	s := memory.NewStore(memory.Options{})
+	w := &watcher{client: client, store: s, log: quiet}
 	w.run(t.Context())
 
 	require.Eventually(t, w.synced, 10*time.Second, time.Millisecond)
 	require.Eventually(t, func() bool {
-		d, err := s.now().cidrs.CheckDeletion(servicecidr.Key("used"), 0)
+		d, err := s.Indexes().ServiceCIDRs.CheckDeletion(servicecidr.Key("used"), 0)
 		return err == nil && len(d.Orphans) == 1
 	}, 10*time.Second, time.Millisecond, "the address came by the watch")
 	ended.Store(true)
 	require.Eventually(t, func() bool {
-		_, err := s.now().cidrs.CheckDeletion(servicecidr.Key("used"), 0)
-		return notFound(err)
+		_, err := s.Indexes().ServiceCIDRs.CheckDeletion(servicecidr.Key("used"), 0)
+		return errors.Is(err, purekube.ErrNotFound)
 	}, 10*time.Second, time.Millisecond, "the list without it took it away")
 }
 
@@ -118,7 +119,7 @@ func TestWatchGoesOn(t *testing.T) {
 	defer close(done)
 	client, err := newClient(api.URL, "", "")
 	require.NoError(t, err)
-	w := &watcher{client: client, state: newState(), log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	w := &watcher{client: client, store: memory.NewStore(memory.Options{}), log: quiet}
 	go w.follow(t.Context(), "/api/v1/pods", watched["/api/v1/pods"])
 	require.Eventually(t, func() bool { return watches.Load() == 2 }, 10*time.Second, 10*time.Millisecond)
 	require.EqualValues(t, 1, lists.Load())
@@ -126,4 +127,17 @@ func TestWatchGoesOn(t *testing.T) {
 	require.Equal(t, "7", from)
 	from, _ = versions.Load(int32(2))
 	require.Equal(t, "9", from)
+}
+
+// The memory of allowed deletions outlasts the longest that a silent watch counts as watched: it ends by itself, at the latest,
+// after its context; then its kind counts as watched for maxLag.
+func TestDeletionsAreRememberedForLongerThanAWatchIsSilent(t *testing.T) {
+	const silent = maxWatch + maxLag/2 + maxLag
+	require.Greater(t, assumeServiceCIDRFor, silent)
+	require.LessOrEqual(t, assumeServiceCIDRFor, memory.AssumeServiceCIDRFor)
+	w := &watcher{lost: map[string]time.Time{}}
+	for path := range watched {
+		w.lost[path] = time.Now().Add(-maxLag - time.Second)
+	}
+	require.False(t, w.synced(), "from then on every review is refused")
 }

@@ -1,0 +1,267 @@
+package admission
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/test/reviews"
+	"github.com/purekube/purekube/purekubetest"
+)
+
+// webPod is a healthy pod within its budget; db-1 is the only healthy pod of its own.
+var webPod = purekubetest.Deployment("shop/web", 2).Pods[0].Name
+
+// customPod is a pod of a custom resource, whose scale no Index has unless it is told.
+func customPod() *corev1.Pod {
+	p := purekubetest.Pod("shop/custom")
+	p.Labels = map[string]string{"app": "custom"}
+	p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Game", Name: "g", UID: "g", Controller: ptr.To(true)}}
+	return p
+}
+
+// brokenBudget has a selector that does not compile.
+func brokenBudget() *policyv1.PodDisruptionBudget {
+	b := purekubetest.MaxUnavailable("shop/broken", "1")
+	b.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
+	return b
+}
+
+func TestServiceCIDRDelete(t *testing.T) {
+	twin := purekubetest.ServiceCIDR("twin", "10.96.0.0/24")
+	many := make([]any, 0, 30)
+	for _, ip := range strings.Split("1 2 3 4 5 6 9 10 11 12 13", " ") {
+		many = append(many, purekubetest.Address("10.96.0."+ip, "shop/many"))
+	}
+	for _, tc := range []struct {
+		name, reason string
+		request      reviews.Request
+		more         []any
+		code         int32  // 0: it is allowed
+		message      string // a part
+	}{
+		{"in use", "the Services are named", reviews.DeletesCIDR("used", "10.96.0.0/24"), nil,
+			conflict, "ServiceCIDR used is the only range of 10.96.0.7 (Service shop/web), 10.96.0.8 (Service shop/db)"},
+		{"many addresses", "ten are named", reviews.DeletesCIDR("used", "10.96.0.0/24"), many, conflict, "10.96.0.10 (Service shop/many), and more"},
+		{"free", "no address is in it", reviews.DeletesCIDR("free", "10.97.0.0/24"), nil, 0, ""},
+		{"a twin", "the other range stays", reviews.DeletesCIDR("used", "10.96.0.0/24"), []any{twin}, 0, ""},
+		{"a twin that is being deleted", "it is no range to rely on", reviews.DeletesCIDR("used", "10.96.0.0/24"),
+			[]any{purekubetest.Deleted(purekubetest.ServiceCIDR("twin", "10.96.0.0/24"), reviews.Noon.Add(-1))}, conflict, "is the only range"},
+		{"other ranges in the cache", "the object of the request counts", reviews.DeletesCIDR("free", "10.96.0.0/24"),
+			[]any{purekubetest.ServiceCIDR("used", "10.95.0.0/24")}, conflict, "is the only range"},
+		{"a range that does not parse", "whether it is in use cannot be known", reviews.DeletesCIDR("used", "10.96.0.0/33"), nil, conflict, "spec.cidrs[0]"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a := ServiceCIDRDelete(cluster(t, tc.more...).ServiceCIDRs, tc.request.Review(t))
+			requireAnswer(t, tc.reason, a, tc.code, tc.message)
+			require.Empty(t, a.Warnings)
+		})
+	}
+}
+
+func TestEviction(t *testing.T) {
+	unknownScale := []any{customPod(), purekubetest.MaxUnavailable("shop/custom", "1")}
+	for _, tc := range []struct {
+		name, reason string
+		pod          string
+		more         []any
+		code         int32
+		message      string
+		unknown      bool   // it cannot be computed: AllowUnknown allows it
+		warning      string // then
+	}{
+		{"within the budget", "both pods are healthy, and the status is not written yet", webPod, nil, 0, "", false, ""},
+		{"beyond the budget", "the other pod is not ready", "db-1", nil, tooManyRequests, "disruption budget", false, ""},
+		{"a pod that is not ready", "the healthy ones are no fewer than desired", "db-0", nil, 0, "", false, ""},
+		{"two budgets", "the API server answers 500", webPod, []any{also("web")}, internalError, "more than one", false, ""},
+		{"a pod that ended", "no budget counts it", "ended", []any{purekubetest.Ended(purekubetest.Pod("shop/ended"))}, 0, "", false, ""},
+		{"a pod that is not there", "the cache may be behind", "nobody", nil, tooManyRequests, "Pod shop/nobody", true, ""},
+		{"an unknown scale", "the budget cannot be computed", "custom", unknownScale, tooManyRequests, "Game/scale shop/g", true, "no scale of Game shop/g"},
+		{"a broken selector", "it may cover the pod", webPod, []any{brokenBudget()}, tooManyRequests, "PodDisruptionBudget shop/broken", true, "PodDisruptionBudget shop/broken"},
+		{"a broken selector beyond the budget", "it is refused anyway", "db-1", []any{brokenBudget()}, tooManyRequests, "disruption budget", false, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			x, r := cluster(t, tc.more...).Disruption, reviews.Evicts(tc.pod).Review(t)
+			a := Eviction(x, r, EvictionOptions{})
+			requireAnswer(t, tc.reason, a, tc.code, tc.message)
+			require.Empty(t, a.Warnings)
+			a = Eviction(x, r, EvictionOptions{AllowUnknown: true})
+			if !tc.unknown {
+				requireAnswer(t, tc.reason, a, tc.code, tc.message)
+				return
+			}
+			require.True(t, a.Allowed)
+			if tc.warning == "" {
+				require.Empty(t, a.Warnings)
+				return
+			}
+			require.Len(t, a.Warnings, 1)
+			require.Contains(t, a.Warnings[0], tc.warning)
+			require.LessOrEqual(t, len(a.Warnings[0]), maxWarning)
+		})
+	}
+}
+
+// also is a second budget over the pods of a workload.
+func also(app string) *policyv1.PodDisruptionBudget {
+	b := purekubetest.MaxUnavailable("shop/"+app, "1")
+	b.Name = "also"
+	return b
+}
+
+func TestBudgetWrite(t *testing.T) {
+	unnamed := purekubetest.MaxUnavailable("shop/web", "0")
+	unnamed.Name, unnamed.GenerateName = "", "web-"
+	long := purekubetest.MaxUnavailable("shop/"+strings.Repeat("web-", 15)+"x", "0")
+	percent := purekubetest.MinAvailable("shop/custom", "50%")
+	for _, tc := range []struct {
+		name, reason string
+		budget       *policyv1.PodDisruptionBudget
+		more         []any
+		never        bool
+		unknown      string // why it cannot be computed
+	}{
+		{"never", "its spec alone forbids it", purekubetest.MaxUnavailable("shop/web", "0"), nil, true, ""},
+		{"never, no pods yet", "its spec alone forbids it", purekubetest.MaxUnavailable("shop/new", "0"), nil, true, ""},
+		{"all pods of the workload", "it forbids it at this scale", purekubetest.MinAvailable("shop/web", "2"), nil, true, ""},
+		{"no pods yet", "nobody knows the scale", purekubetest.MinAvailable("shop/new", "2"), nil, false, ""},
+		{"it waits for a pod", "one more healthy pod, and it lets one go", purekubetest.MaxUnavailable("shop/db", "1"), nil, false, ""},
+		{"a name to be generated", "the spec counts", unnamed, nil, true, ""},
+		{"a long name", "the warning is cut", long, nil, true, ""},
+		{"an unknown scale", "a percentage of it", percent, []any{customPod()}, false, "Game/scale shop/g"},
+		{"a selector that does not compile", "its pods are not known", brokenBudget(), nil, false, "PodDisruptionBudget shop/broken"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			x, r := cluster(t, tc.more...).Disruption, reviews.WritesBudget(tc.budget).Review(t)
+			a := BudgetWrite(x, r, BudgetOptions{})
+			requireAnswer(t, tc.reason, a, 0, "")
+			if !tc.never {
+				require.Empty(t, a.Warnings)
+			} else {
+				require.Len(t, a.Warnings, 1)
+				require.Contains(t, a.Warnings[0], "never lets a pod go")
+				require.LessOrEqual(t, len(a.Warnings[0]), maxWarning)
+			}
+			strict, lenient := BudgetWrite(x, r, BudgetOptions{Refuse: true}), BudgetWrite(x, r, BudgetOptions{Refuse: true, AllowUnknown: true})
+			require.Empty(t, strict.Warnings)
+			switch {
+			case tc.never:
+				requireAnswer(t, tc.reason, strict, forbidden, "never lets a pod go")
+				requireAnswer(t, tc.reason, lenient, forbidden, "never lets a pod go")
+			case tc.unknown != "":
+				requireAnswer(t, tc.reason, strict, forbidden, tc.unknown)
+				requireAnswer(t, tc.reason, lenient, 0, "")
+			default:
+				requireAnswer(t, tc.reason, strict, 0, "")
+			}
+		})
+	}
+}
+
+// requireAnswer holds an answer to a code, 0 for an allowed request, and to a part of the message.
+func requireAnswer(t *testing.T, reason string, a *admissionv1.AdmissionResponse, code int32, message string) {
+	t.Helper()
+	require.EqualValues(t, "1", a.UID)
+	require.Equal(t, code == 0, a.Allowed, "%s: %s", reason, messageOf(a))
+	if a.Allowed {
+		require.Nil(t, a.Result)
+		return
+	}
+	require.Equal(t, code, a.Result.Code, messageOf(a))
+	require.Equal(t, metav1.StatusFailure, a.Result.Status)
+	require.Equal(t, reasonOf(code), a.Result.Reason)
+	require.Contains(t, a.Result.Message, message)
+}
+
+// What is not asked about has nothing to do with the decisions, in whatever version the rest comes.
+func TestDecidePicks(t *testing.T) {
+	budget := purekubetest.MaxUnavailable("shop/web", "0")
+	status := reviews.WritesBudget(budget)
+	status.Subresource = "status"
+	deleted := reviews.WritesBudget(budget)
+	deleted.Operation = admissionv1.Delete
+	creates := reviews.DeletesCIDR("used", "10.96.0.0/24")
+	creates.Operation = admissionv1.Create
+	exec := reviews.Evicts("db-1")
+	exec.Subresource = "exec"
+	old := reviews.DeletesCIDR("free", "10.97.0.0/24")
+	old.Version = "v1beta1"
+	role := reviews.WritesRole(nil, reviews.Role("team", "", podsRule))
+	role.Subresource = "status"
+	x := cluster(t)
+	o := Options{Budgets: BudgetOptions{Refuse: true}, ClusterRoles: ClusterRoleOptions{Allowed: reviews.Protected}}
+	for _, tc := range []struct {
+		name, reason string
+		request      reviews.Request
+		code         int32
+	}{
+		{"a ServiceCIDR", "it is decided", reviews.DeletesCIDR("used", "10.96.0.0/24"), conflict},
+		{"an eviction", "it is decided", reviews.Evicts("db-1"), tooManyRequests},
+		{"a budget", "it is decided", reviews.WritesBudget(budget), forbidden},
+		{"a ClusterRole", "it is decided", reviews.WritesRole(nil, reviews.Role("team", "to-view", secretsRule)), forbidden},
+		{"the status of a budget", "no disruption depends on its spec", status, 0},
+		{"a budget deleted", "nothing is in the way then", deleted, 0},
+		{"a ServiceCIDR created", "it takes no range away", creates, 0},
+		{"exec into a pod", "it is no eviction", exec, 0},
+		{"another resource", "it has nothing to do with this", reviews.Request{Group: "apps", Resource: "deployments", Operation: admissionv1.Delete}, 0},
+		{"a ServiceCIDR of another version", "what it says is not known", old, badRequest},
+		{"a subresource of a ClusterRole", "there is none", role, badRequest},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			requireAnswer(t, tc.reason, Decide(x, tc.request.Review(t), o), tc.code, "")
+		})
+	}
+}
+
+func TestDeletionOf(t *testing.T) {
+	cidr := purekubetest.ServiceCIDR("used", "10.96.0.0/24")
+	cidr.UID = types.UID("u")
+	deletes := reviews.DeletesCIDR("used", "10.96.0.0/24")
+	deletes.OldObject = cidr
+	dry := deletes
+	dry.DryRun = true
+	evicts := reviews.Evicts("web-1")
+	dryOption := reviews.Evicts("web-1")
+	dryOption.Object = &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}}
+	broken := deletes
+	broken.OldObject = nil
+	cidrKey, podKey := purekube.Key{Kind: "ServiceCIDR", Name: "used"}, purekube.Key{Kind: "Pod", Namespace: "shop", Name: "web-1"}
+	for _, tc := range []struct {
+		name, reason string
+		request      reviews.Request
+		want         Deletion
+	}{
+		{"a ServiceCIDR", "it has a UID", deletes, Deletion{Key: cidrKey, UID: "u"}},
+		{"a dry run", "nothing is deleted", dry, Deletion{Key: cidrKey, UID: "u", DryRun: true}},
+		{"an eviction", "the UID of the pod is not in the request", evicts, Deletion{Key: podKey}},
+		{"a dry run of an eviction alone", "its options say so", dryOption, Deletion{Key: podKey, DryRun: true}},
+		{"no object", "nothing is known", broken, Deletion{}},
+		{"a ClusterRole", "nothing remembers it", reviews.WritesRole(reviews.Role("a", "", podsRule), nil), Deletion{}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			require.Equal(t, tc.want, DeletionOf(tc.request.Review(t)), tc.reason)
+		})
+	}
+	require.Zero(t, DeletionOf(nil))
+}
+
+// A budget's maxUnavailable of another type, and a ServiceCIDR with fields that nobody knows: the type decides what is read.
+func TestFieldsOfObjects(t *testing.T) {
+	withUnknown := func(o any) map[string]any { return map[string]any{"spec": o, "future": []int{1}} }
+	r := reviews.DeletesCIDR("free", "")
+	r.OldObject = withUnknown(networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.97.0.0/24"}})
+	requireAnswer(t, "unknown fields are passed over", ServiceCIDRDelete(cluster(t).ServiceCIDRs, r.Review(t)), 0, "")
+	r = reviews.WritesBudget(purekubetest.Budget("shop/web"))
+	r.Object = withUnknown(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromString("0%")), Selector: &metav1.LabelSelector{}})
+	requireAnswer(t, "unknown fields are passed over", BudgetWrite(cluster(t).Disruption, r.Review(t), BudgetOptions{Refuse: true}), forbidden, "never")
+}

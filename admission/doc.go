@@ -1,0 +1,42 @@
+// Package admission answers the reviews of admission webhooks: an Index of one of the decision packages and an
+// AdmissionRequest in, an AdmissionResponse out.
+//
+//	response := admission.ClusterRoleWrite(index, review.Request, admission.ClusterRoleOptions{
+//		Allowed: map[string][]rbacv1.PolicyRule{"view": readPods},
+//	})
+//
+// There are four decisions: [ServiceCIDRDelete], [ClusterRoleWrite], [Eviction] and [BudgetWrite]. [Decide] picks the one
+// that a request is for. Each is a pure function: it makes no call, reads no clock and remembers nothing.
+//
+// # What every decision answers
+//
+// What cannot be decided is refused, with a code and a message for the writer. Nothing else depends on the
+// failurePolicy of the webhook. For all four:
+//
+//   - A nil Index says that the caches have not synced, or are too old: 503, and 429 for an eviction, so that
+//     kubectl drain tries again. Both have details.retryAfterSeconds.
+//   - A nil request, one without a UID, or one for another resource, version, subresource or operation: 400. Where a
+//     webhook gets other requests as well, call Decide.
+//   - An object that is missing, does not decode, is of another kind or has another name than the request: 400. Fields
+//     that the type does not have are passed over.
+//   - A dry run: the answer of the write itself. See [DeletionOf].
+//   - The objects of the request count, not what the Index has under their names: the cache may be behind.
+//
+// A refusal carries a metav1.Status with code, reason and message; a message has at most 2,000 bytes. A warning has at
+// most 120 bytes, as Kubernetes recommends.
+//
+// # The caller's duties
+//
+//  1. Build the Index from caches of all objects that its package lists among its duties, after every event handler has
+//     seen the initial list. Pass nil until then, and again when a watch has been down for long.
+//  2. Set Snapshot.Now of the disruption Index: Index.With(disruption.Snapshot{Now: now}).
+//  3. Two writes that are fine alone may not be fine together. An allowed deletion has to count before the watch shows it:
+//     package admission/memory does that.
+//  4. Answer in time, and limit the size of a review: package admission/webhook does that.
+//  5. In the ValidatingWebhookConfiguration, set failurePolicy Fail for ClusterRoles and ServiceCIDRs. docs/webhook.md says why.
+//
+// # Cost
+//
+// A decision costs O(size of the request), plus what it rests on: for an eviction or a budget the pods of that budget,
+// for a ClusterRole the ones that a protected one depends on and their rules, for a ServiceCIDR at most ten addresses.
+package admission

@@ -1,0 +1,189 @@
+// Package webhook serves admission reviews over HTTP. It is what stands between the network and a decision of package
+// admission: it limits the size of a review, the number of decisions under way and the time of each, and a decision that
+// panics refuses.
+//
+//	handler := webhook.New(func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+//		return store.Review(r, synced(), time.Now(), options)
+//	}, webhook.Options{})
+//
+// The server around it is the caller's: TLS, timeouts of connections, readiness, shutdown. examples/webhook has all of it.
+// With controller-runtime's webhook server you do not need this package: see docs/webhook.md.
+package webhook
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionv1beta1 "k8s.io/api/admission/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/purekube/purekube/admission"
+)
+
+// MaxBody is the size of a review in bytes unless [Options] say otherwise. It is more than an API server sends by default.
+// It takes requests of 3 MiB, and etcd takes objects of 1.5 MiB, in protobuf or JSON as they were sent. A review has them
+// in JSON, where a rule of the shortest entries takes five times as much as in protobuf, and a character that HTML knows
+// (<, >, &) six times. A create has one object from a request, and an update one from a request and one from etcd:
+// 6 × (3 + 1.5) MiB = 27 MiB.
+const MaxBody = 32 << 20
+
+// MaxTimeout is the longest that an API server waits for a webhook: a timeout for connections.
+const MaxTimeout = 30 * time.Second
+
+// defaultTimeout is how long an API server waits unless it is told otherwise.
+const defaultTimeout = 10 * time.Second
+
+// Options of a [Handler]. The zero value has defaults for all.
+type Options struct {
+	// MaxBody is the size of a review in bytes; a larger one gets 413, so that the failurePolicy decides. 0 stands for the
+	// constant MaxBody. Raise it for API servers and etcds with other limits.
+	MaxBody int64
+	// MaxDecisions is how many decisions may be under way. 0 stands for two for each processor.
+	MaxDecisions int
+	// Log gets a line for each review. Nil stands for slog.Default.
+	Log *slog.Logger
+}
+
+// Handler answers admission reviews.
+type Handler struct {
+	decide  func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse
+	maxBody int64
+	// deciding has a place for each decision that is under way.
+	deciding chan struct{}
+	log      *slog.Logger
+}
+
+// New returns a handler that answers the POST of an AdmissionReview, v1 or v1beta1, with what decide returns. decide may be
+// called concurrently. An answer of nil refuses, and so does a panic: both with 500, and with a line in the log.
+//
+// A review that is not decided in time is refused before the API server gives up and the failurePolicy decides: after
+// the timeout that the API server sends, less a fifth or at most a second. It gets the answer of [admission.NotNow].
+func New(decide func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse, o Options) *Handler {
+	if o.MaxBody <= 0 {
+		o.MaxBody = MaxBody
+	}
+	if o.MaxDecisions <= 0 {
+		o.MaxDecisions = 2 * runtime.GOMAXPROCS(0)
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	return &Handler{decide: decide, maxBody: o.MaxBody, deciding: make(chan struct{}, o.MaxDecisions), log: o.Log}
+}
+
+// review is an AdmissionReview of either version: their JSON is the same.
+type review struct {
+	metav1.TypeMeta `json:",inline"`
+	Request         *admissionv1.AdmissionRequest  `json:"request,omitempty"`
+	Response        *admissionv1.AdmissionResponse `json:"response,omitempty"`
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	began := time.Now()
+	in, problem, code := h.read(w, r)
+	if problem != "" {
+		http.Error(w, problem, code)
+		return
+	}
+	late := time.NewTimer(time.Until(began.Add(patience(r.URL.Query().Get("timeout")))))
+	defer late.Stop()
+	response := h.answer(in.Request, late.C)
+	message := ""
+	if response.Result != nil {
+		message = response.Result.Message
+	}
+	h.log.Info("review", "resource", in.Request.Resource.Resource, "subresource", in.Request.SubResource, "operation", in.Request.Operation,
+		"namespace", in.Request.Namespace, "name", in.Request.Name, "allowed", response.Allowed, "message", message, "took", time.Since(began))
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(review{TypeMeta: in.TypeMeta, Response: response}); err != nil {
+		h.log.Error("the answer could not be sent", "error", err)
+	}
+}
+
+// read returns the review of a request, or what is wrong with it.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request) (in review, problem string, code int) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return in, "the method must be POST", http.StatusMethodNotAllowed
+	}
+	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
+		return in, "the Content-Type must be application/json", http.StatusUnsupportedMediaType
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.maxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return in, fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit), http.StatusRequestEntityTooLarge
+	case err != nil:
+		return in, err.Error(), http.StatusBadRequest
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		return in, "the body is not an AdmissionReview: " + err.Error(), http.StatusBadRequest
+	}
+	switch {
+	case in.Kind != "AdmissionReview" || in.APIVersion != admissionv1.SchemeGroupVersion.String() && in.APIVersion != admissionv1beta1.SchemeGroupVersion.String():
+		return in, fmt.Sprintf("the body is not an AdmissionReview of v1 or v1beta1: %q %q", in.APIVersion, in.Kind), http.StatusBadRequest
+	case in.Request == nil || in.Request.UID == "":
+		return in, "the AdmissionReview has no request with a uid", http.StatusBadRequest
+	}
+	return in, "", 0
+}
+
+// patience is how long a decision may take, from the timeout that an API server sends: its answer has to arrive
+// in time, because after that the failurePolicy decides.
+func patience(timeout string) time.Duration {
+	d, err := time.ParseDuration(timeout)
+	if err != nil || d <= 0 {
+		d = defaultTimeout
+	}
+	d = min(d, MaxTimeout)
+	return d - min(d/5, time.Second)
+}
+
+// answer decides a request, or refuses it if it cannot be decided in time. It does not wait for a decision that is late.
+func (h *Handler) answer(r *admissionv1.AdmissionRequest, late <-chan time.Time) *admissionv1.AdmissionResponse {
+	const tooLate = "the webhook could not decide in time"
+	select {
+	case h.deciding <- struct{}{}:
+	case <-late:
+		return admission.NotNow(r, tooLate)
+	}
+	decided := make(chan *admissionv1.AdmissionResponse, 1)
+	go func() {
+		defer func() { <-h.deciding }()
+		decided <- h.decided(r)
+	}()
+	select {
+	case response := <-decided:
+		return response
+	case <-late:
+		return admission.NotNow(r, tooLate)
+	}
+}
+
+// decided is the decision, or a refusal where it fails.
+func (h *Handler) decided(r *admissionv1.AdmissionRequest) (response *admissionv1.AdmissionResponse) {
+	defer func() {
+		if p := recover(); p != nil {
+			h.log.Error("panic", "value", p, "stack", string(debug.Stack()))
+			response = nil
+		}
+		if response == nil {
+			response = &admissionv1.AdmissionResponse{UID: r.UID, Result: &metav1.Status{
+				Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError,
+				Message: "the webhook could not decide: see its log",
+			}}
+		}
+	}()
+	return h.decide(r)
+}

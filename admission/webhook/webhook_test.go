@@ -1,0 +1,160 @@
+package webhook
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admission/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/purekube/purekube/admission"
+	"github.com/purekube/purekube/internal/test/reviews"
+	"github.com/purekube/purekube/servicecidr"
+)
+
+type decision = func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse
+
+func newServer(t testing.TB, decide decision, o Options) (*httptest.Server, *Handler) {
+	t.Helper()
+	o.Log = slog.New(slog.DiscardHandler)
+	h := New(decide, o)
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return server, h
+}
+
+func post(t testing.TB, server *httptest.Server, timeout, body string) (int, review, string) {
+	t.Helper()
+	response, err := http.Post(server.URL+"/?timeout="+timeout, "application/json", strings.NewReader(body))
+	require.NoError(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	var out review
+	if response.StatusCode == http.StatusOK {
+		require.NoError(t, json.Unmarshal(text, &out))
+	}
+	return response.StatusCode, out, string(text)
+}
+
+var anyRole = reviews.WritesRole(nil, reviews.Role("team", "", rbacv1.PolicyRule{}))
+
+// Whatever is sent gets an answer, and never a panic.
+func TestMalformedReviews(t *testing.T) {
+	server, _ := newServer(t, func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		return admission.Decide(admission.Indexes{ServiceCIDRs: servicecidr.NewIndex(servicecidr.Snapshot{}, servicecidr.Options{})}, r, admission.Options{})
+	}, Options{MaxBody: 1 << 16})
+	deletion := func(old string) string {
+		return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","operation":"DELETE","resource":{"group":"networking.k8s.io","version":"v1","resource":"servicecidrs"}` + old + `}}`
+	}
+	for _, tc := range []struct {
+		name, body string
+		want       int
+	}{
+		{"nothing", "", 400},
+		{"no JSON", "{", 400},
+		{"another kind", `{"apiVersion":"v1","kind":"Pod"}`, 400},
+		{"another version", `{"apiVersion":"admission.k8s.io/v2","kind":"AdmissionReview","request":{"uid":"1"}}`, 400},
+		{"no request", `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}`, 400},
+		{"null request", `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":null}`, 400},
+		{"no uid", `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{}}`, 400},
+		// With a uid there is an answer: a refusal, whatever the failurePolicy says.
+		{"no oldObject", deletion(""), 200},
+		{"null oldObject", deletion(`,"oldObject":null`), 200},
+		{"an oldObject that is no object", deletion(`,"oldObject":[1]`), 200},
+		{"fields of other types", deletion(`,"oldObject":{"spec":{"cidrs":"x"}}`), 200},
+		{"a body that is too large", strings.Repeat(" ", 1<<16+1), 413},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			code, out, text := post(t, server, "30s", tc.body)
+			require.Equal(t, tc.want, code, text)
+			if code == http.StatusOK {
+				require.False(t, out.Response.Allowed)
+				require.EqualValues(t, http.StatusBadRequest, out.Response.Result.Code)
+				require.Contains(t, out.Response.Result.Message, "request.oldObject cannot be read")
+			}
+		})
+	}
+	response, err := http.Post(server.URL+"/", "text/plain", strings.NewReader("{}"))
+	require.NoError(t, err)
+	require.Equal(t, http.StatusUnsupportedMediaType, response.StatusCode)
+	response, err = http.Get(server.URL + "/")
+	require.NoError(t, err)
+	require.Equal(t, http.StatusMethodNotAllowed, response.StatusCode)
+}
+
+// The size of a body and the number of decisions have defaults.
+func TestDefaults(t *testing.T) {
+	h := New(nil, Options{})
+	require.EqualValues(t, MaxBody, h.maxBody)
+	require.Equal(t, 2*runtime.GOMAXPROCS(0), cap(h.deciding))
+	require.NotNil(t, h.log)
+}
+
+// What can be stored in etcd, in protobuf, is no more than six times as large in JSON.
+func TestLargestReview(t *testing.T) {
+	shortest := &rbacv1.ClusterRole{}
+	for range 10_000 {
+		shortest.Rules = append(shortest.Rules, rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{""}, Resources: []string{"*"}})
+	}
+	escaped := &rbacv1.ClusterRole{Rules: []rbacv1.PolicyRule{{Verbs: []string{strings.Repeat("<", 100_000)}}}}
+	for _, o := range []*rbacv1.ClusterRole{shortest, escaped} {
+		text, err := json.Marshal(o)
+		require.NoError(t, err)
+		require.LessOrEqual(t, float64(len(text)), 6.01*float64(o.Size()))
+	}
+	require.Greater(t, MaxBody, 6*(3<<20+3<<19))
+}
+
+// A review that cannot be decided in time is refused, before the API server gives up and the failurePolicy decides.
+func TestDecisionsThatTakeTooLong(t *testing.T) {
+	never := make(chan struct{})
+	t.Cleanup(func() { close(never) })
+	server, h := newServer(t, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		<-never
+		return &admissionv1.AdmissionResponse{Allowed: true}
+	}, Options{MaxDecisions: 3})
+	require.Equal(t, 3, cap(h.deciding))
+	for i := range cap(h.deciding) + 1 { // the last one finds no place
+		asked, want := anyRole, int32(http.StatusServiceUnavailable)
+		if i == 0 {
+			asked, want = reviews.Evicts("p"), http.StatusTooManyRequests
+		}
+		code, out, text := post(t, server, "20ms", asked.Body(t, "v1"))
+		require.Equal(t, http.StatusOK, code, text)
+		require.False(t, out.Response.Allowed)
+		require.EqualValues(t, "1", out.Response.UID)
+		require.Contains(t, out.Response.Result.Message, "not decide in time")
+		require.Equal(t, want, out.Response.Result.Code)
+		require.Positive(t, out.Response.Result.Details.RetryAfterSeconds)
+	}
+	for text, want := range map[string]time.Duration{"": 9 * time.Second, "5s": 4 * time.Second, "1s": 800 * time.Millisecond, "1h": 29 * time.Second, "x": 9 * time.Second, "-1s": 9 * time.Second} {
+		require.Equal(t, want, patience(text), text)
+	}
+}
+
+// A decision that fails refuses, and the webhook goes on.
+func TestDecisionThatFails(t *testing.T) {
+	for name, decide := range map[string]decision{
+		"panic": func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse { panic("a mistake") },
+		"nil":   func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, h := newServer(t, decide, Options{MaxDecisions: 2})
+			for range cap(h.deciding) + 1 {
+				_, out, _ := post(t, server, "10s", anyRole.Body(t, "v1"))
+				require.False(t, out.Response.Allowed)
+				require.EqualValues(t, http.StatusInternalServerError, out.Response.Result.Code)
+				require.EqualValues(t, "1", out.Response.UID)
+			}
+		})
+	}
+}
