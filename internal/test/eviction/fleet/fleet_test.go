@@ -45,7 +45,7 @@ var ways = []string{"alone", "one after the other", "together"}
 
 // TestDrains drains nodes of each cluster: one alone, some one after the other, and some at the same time.
 func TestDrains(t *testing.T) {
-	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 300)
+	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 200)
 	only := number(t, "PARITY_CASE", cases)
 	for n, way := range ways {
 		t.Run(way, func(t *testing.T) {
@@ -54,15 +54,24 @@ func TestDrains(t *testing.T) {
 				if only < cases && i != only {
 					continue
 				}
+				failed := ""
 				r := rand.New(rand.NewPCG(seed, uint64(n)<<32|i))
 				play(t, r, func(c *cluster) {
 					if diff := compare(&maker{cluster: c, r: r}, way, seen); diff != "" {
-						t.Errorf("PARITY_SEED=%d PARITY_CASE=%d go test ./fleet -run '%s'\n%s", seed, i, t.Name(), diff)
+						failed = fmt.Sprintf("PARITY_SEED=%d PARITY_CASE=%d go test ./fleet -run '%s'\n%s", seed, i, t.Name(), diff)
 					}
 				})
+				if failed != "" {
+					t.Fatal(failed)
+				}
 			}
 			for _, kind := range slices.Sorted(maps.Keys(seen)) {
 				t.Logf("%6d  %s", seen[kind], kind)
+			}
+			for _, outcome := range []nodedrain.Outcome{nodedrain.Now, nodedrain.InRounds, nodedrain.Never, nodedrain.NotStarted} {
+				if kind := "outcome " + string(outcome); cases >= 200 && only >= cases && seen[kind] < int(cases/100) {
+					t.Errorf("%s is in %d of %d clusters only", kind, seen[kind], cases)
+				}
 			}
 		})
 	}

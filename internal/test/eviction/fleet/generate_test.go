@@ -35,6 +35,7 @@ type maker struct {
 	bad int
 	// plain: no Jobs and nothing else that takes time.
 	plain bool
+	jobs  []*batchv1.Job
 	// slow: budgets that let a few pods go at a time, of workloads with many.
 	slow bool
 }
@@ -126,6 +127,7 @@ func (m *maker) workload(name string) {
 			Completions: pick(m.r, nil, ptr.To(replicas), ptr.To(replicas+2)), BackoffLimit: pick(m.r, nil, ptr.To[int32](0), ptr.To[int32](1))}}
 		batchdefaults.SetObjectDefaults_Job(job)
 		m.put(job)
+		m.jobs = append(m.jobs, job)
 	case 11:
 		if m.oneIn(2) {
 			m.bare(meta, labels, len(m.nodes), m.daemonSet(meta))
@@ -209,10 +211,15 @@ func (m *maker) budget(name string) {
 	default:
 		b.Spec.MinAvailable = amount
 	}
-	switch m.r.IntN(8) {
-	case 0:
+	switch n := m.r.IntN(8); {
+	case len(m.jobs) > 0 && m.oneIn(3):
+		// Only a number is of use for pods whose controller has no scale.
+		job := pick(m.r, m.jobs...)
+		b.Namespace, b.Spec.Selector = job.Namespace, job.Spec.Selector
+		b.Spec.MaxUnavailable, b.Spec.MinAvailable = nil, ptr.To(intstr.FromInt32(pick[int32](m.r, 0, 1, 1, 2, 3)))
+	case n == 0:
 		b.Spec.Selector = &metav1.LabelSelector{} // several controllers
-	case 1, 2:
+	case n < 3:
 		b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "front"}}
 	default:
 		b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": fmt.Sprintf("w%d", m.r.IntN(m.apps))}}
