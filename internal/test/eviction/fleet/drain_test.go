@@ -86,7 +86,9 @@ func (c *cluster) begin(node string, o nodedrain.Options) *nodeDrain {
 	}
 	slices.Sort(d.now.NotStarted)
 	for _, pod := range c.sorted() {
-		stops := slices.ContainsFunc(d.now.NotStarted, func(text string) bool { return strings.Contains(text+",", " "+keyOf(pod).String()+",") })
+		stops := slices.ContainsFunc(d.now.NotStarted, func(text string) bool {
+			return strings.Contains(text+",", " "+keyOf(pod).String()+",")
+		})
 		if pod.Spec.NodeName == node && !slices.Contains(goes, keyOf(pod)) && !stops {
 			d.now.Skipped = append(d.now.Skipped, keyOf(pod))
 		}
@@ -134,8 +136,8 @@ func maxPods(drains []*nodeDrain) (n int) {
 	return n
 }
 
-// try is one attempt at one pod, with what the disruption controller and the pods' controllers do after it. kubectl tries a 429
-// again and gives up after any other error (upstream: evictPods of k8s.io/kubectl/pkg/drain).
+// try is one attempt at one pod, with what the disruption controller and the pods' controllers do after it. kubectl
+// tries a 429 again and gives up after any other error (upstream: evictPods of k8s.io/kubectl/pkg/drain).
 func (c *cluster) try(d *nodeDrain, pod corev1.Pod) (went, again bool) {
 	now := c.pods[keyOf(&pod)]
 	err := d.helper.EvictPod(pod, policyv1.SchemeGroupVersion)

@@ -77,8 +77,8 @@ func TestDrains(t *testing.T) {
 	}
 }
 
-// compare drains nodes of a random cluster. It returns the difference, unless ours goes in the same way, or in a stricter
-// one for a reason that is known.
+// compare drains nodes of a random cluster. It returns the difference, unless ours goes in the same way, or in a
+// stricter one for a reason that is known.
 func compare(m *maker, way string, seen map[string]int) string {
 	m.fill()
 	nodes := m.nodes[:1]
@@ -128,7 +128,8 @@ func compare(m *maker, way string, seen map[string]int) string {
 		}
 		why := stricter(s, want, got)
 		if why == "" {
-			return fmt.Sprintf("draining %s of %v with %+v (- Kubernetes, + ours):\n%s\nfor\n%s", node, nodes, flags, diff, text(s))
+			return fmt.Sprintf("draining %s of %v with %+v (- Kubernetes, + ours):\n%s\nfor\n%s",
+				node, nodes, flags, diff, text(s))
 		}
 		seen["stricter: "+why]++
 		return "" // the nodes after it meet other clusters

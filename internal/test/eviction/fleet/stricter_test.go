@@ -21,7 +21,8 @@ const (
 
 // stricter is why ours is stricter than Kubernetes, empty if it is not or for no reason that is known.
 func stricter(s disruption.Snapshot, really, ours played) string {
-	if ours.Outcome == nodedrain.NotStarted || really.Outcome == nodedrain.NotStarted || !slices.Equal(ours.Skipped, really.Skipped) {
+	if ours.Outcome == nodedrain.NotStarted || really.Outcome == nodedrain.NotStarted ||
+		!slices.Equal(ours.Skipped, really.Skipped) {
 		return ""
 	}
 	ofJob, jobsCovered := map[types.NamespacedName]bool{}, false
@@ -31,7 +32,8 @@ func stricter(s disruption.Snapshot, really, ours played) string {
 			jobsCovered = jobsCovered || covered(s, pod)
 		}
 	}
-	// Until the end of each round ours has evicted no pod that Kubernetes has not, and ours refuses what Kubernetes refuses.
+	// Until the end of each round ours has evicted no pod that Kubernetes has not, and ours refuses what Kubernetes
+	// refuses.
 	var gone []types.NamespacedName
 	jobEnded := false
 	for i, r := range ours.Rounds {
