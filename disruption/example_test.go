@@ -23,7 +23,7 @@ import (
 func shop() disruption.Snapshot {
 	db := purekubetest.StatefulSet("shop/db", 3, "node-0", "node-1", "node-2")
 	purekubetest.NotReady(db.Pods[2])
-	return purekubetest.NewCluster(&testing.T{}, db, purekubetest.MaxUnavailable("shop/db", "1")).Disruption()
+	return purekubetest.NewCluster(&testing.T{}, db.Objects(purekubetest.MaxUnavailable("shop/db", "1"))...).Disruption()
 }
 
 // dbUID is the UID of the StatefulSet, which its pods name.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/test/indextest"
 )
 
 func TestExplain(t *testing.T) {
@@ -136,7 +137,8 @@ func TestExplainUpToDateAndBadInput(t *testing.T) {
 	s.Budgets = append(s.Budgets, s.Budgets[0])
 	e, err = Explain(s, key("web"), Options{})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
-	require.Zero(t, e)
+	require.Equal(t, []Reason{{Code: ReasonDuplicate, Object: key("web"), Message: "more than one object of this name in the snapshot: nothing is planned for it"}}, e.Reasons)
+	require.True(t, e.Budget.Blocks(), "no eviction is allowed")
 
 	e, err = Explain(Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget()}, Pods: []*corev1.Pod{pod("a")}}, key("web"), Options{})
 	require.NoError(t, err)
@@ -351,4 +353,21 @@ func TestAllowedAtFullHealth(t *testing.T) {
 	down, err := AllowedAtFullHealth(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: value("30%")}, 3, RoundDown)
 	require.NoError(t, err)
 	require.Zero(t, down, "rounded down, none may go")
+}
+
+// A pod has a plan of its own if its condition DisruptionTarget is True ("target") or several budgets cover it ("both").
+func TestExplainAllExplainsWhatIsPlanned(t *testing.T) {
+	all := selecting(&metav1.LabelSelector{})
+	both := selecting(&metav1.LabelSelector{MatchLabels: map[string]string{"also": "this"}})
+	s := Snapshot{
+		Now:     now,
+		Budgets: []*policyv1.PodDisruptionBudget{budget(named("all"), all), nil, budget(named("twice"), all), budget(named("twice"), all), budget(named("this"), both)},
+		Pods: []*corev1.Pod{
+			pod("plain"), pod("twice"), pod("twice"), pod(""), pod("target", target("True", "x", time.Hour)), pod("both", labelled(map[string]string{"also": "this"})),
+		},
+	}
+	for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}} {
+		require.Empty(t, indextest.Explained(NewIndex(s, o), func(e Explanation) purekube.Key { return e.Key },
+			[]purekube.Key{podNamed("both"), podNamed("target"), podNamed("twice"), key("all"), key("this"), key("twice")}))
+	}
 }

@@ -190,7 +190,7 @@ func plans(s Snapshot, o Options) map[purekube.Key]Outcome {
 
 // Random sequences of With and Without: every answer is the function's for the snapshot that they come to;
 // the index before answers as before; affected names every key whose plan differs, and not all.
-func TestPropIndex(t *testing.T) {
+func TestIndexAnswersAsTheFunctions(t *testing.T) {
 	affected, keys := 0, 0
 	for _, bad := range []bool{false, true} {
 		forEachSnapshot(t, 6, bad, func(g generator, s Snapshot, o Options) error {

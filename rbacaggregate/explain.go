@@ -72,8 +72,8 @@ func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
 }
 
 // ExplainAll returns what Explain returns for every ClusterRole with an aggregationRule and every name
-// that s holds twice, sorted by key. The error is that of [PlanAll]; what is wrong with one
-// ClusterRole is in its Reasons.
+// that s holds twice, sorted by key. A ClusterRole without an aggregationRule has no plan; Explain explains it. The
+// error is that of [PlanAll]; what is wrong with one ClusterRole is in its Reasons.
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
 
 // Explain is [Explain] for the objects of the Index. It costs what the ClusterRole rests on.

@@ -471,7 +471,7 @@ func TestD11_UpstreamPutsBackIntoACycle(t *testing.T) {
 }
 
 // Plan, carry out with an API server, plan again: nothing is left to do.
-func TestConvergedMeansEmpty(t *testing.T) {
+func TestConverges(t *testing.T) {
 	server := apiserver.New()
 	for _, role := range load(t, "bootstrap.yaml") {
 		server.Put(role)

@@ -99,8 +99,8 @@ func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
 }
 
 // ExplainAll explains all pods, claims and PodGroups of the snapshot at the cost of about one pass over it:
-// those that have reasons, sorted by key. The error is that of [PlanAll]: what is wrong with one key
-// stands among its reasons.
+// those that have reasons, sorted by key. Nothing is decided about the others, such as a pod without entries. The error is
+// that of [PlanAll]: what is wrong with one key stands among its reasons.
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
 
 // Explain is [Explain] for the objects of the Index.

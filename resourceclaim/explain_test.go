@@ -9,6 +9,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/test/indextest"
 )
 
 func TestExplainClaim(t *testing.T) {
@@ -195,5 +196,19 @@ func TestExplainPodUnderUpstream(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, e.Reasons, 1)
 		require.Equal(t, want, e.Reasons[0].String())
+	}
+}
+
+// A pod without entries ("plain") has no plan; a claim that neither has consumers nor is allocated ("idle") has nothing
+// to explain.
+func TestExplainAllExplainsWhatIsPlanned(t *testing.T) {
+	s := Snapshot{
+		Pods:      pods(newPod("twice"), newPod("twice"), nil, newPod("plain"), newPod("user", wants("a", "none"))),
+		Claims:    claims(newClaim("twice"), newClaim("idle"), newClaim("twice"), newClaim("held", allocated, reservedFor("q"))),
+		PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "none"))},
+	}
+	for _, o := range []Options{grouped, {PodGroupOf: grouped.PodGroupOf, MatchUpstream: purekube.V1_37}} {
+		require.Empty(t, indextest.Explained(NewIndex(s, o), func(e Explanation) purekube.Key { return e.Key },
+			[]purekube.Key{podKey("twice"), podKey("user"), groupKey("g"), claimKey("held"), claimKey("twice")}))
 	}
 }

@@ -5,11 +5,13 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/aliasing"
+	"github.com/purekube/purekube/internal/test/indextest"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -175,4 +177,14 @@ func TestOrphans_TwoOfOneName(t *testing.T) {
 	}
 	require.Len(t, got[0], 2)
 	require.Empty(t, diff(got[0], got[1]))
+}
+
+// Every ServiceCIDR is explained, whether anything is written to it or not.
+func TestExplainAllExplainsWhatIsPlanned(t *testing.T) {
+	net, dying := of("10.0.0.0/24"), deletedAt(longAgo)
+	s := snapshotOf(cidrs(cidr("two", net), cidr("rest", net), nil, cidr("new", net, finalizers(), conditions()), cidr("two", net), cidr("", net), cidr("gone", net, dying)), "10.0.0.7", "zero")
+	for _, o := range []servicecidr.Options{careful, upstream} {
+		require.Empty(t, indextest.Explained(servicecidr.NewIndex(s, o), func(e servicecidr.Explanation) purekube.Key { return e.Key },
+			[]purekube.Key{servicecidr.Key("gone"), servicecidr.Key("new"), servicecidr.Key("rest"), servicecidr.Key("two")}, cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{})))
+	}
 }

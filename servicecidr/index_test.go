@@ -142,7 +142,7 @@ func namesIn(s servicecidr.Snapshot, names ...string) []string {
 // After any sequence of With and Without, an index answers what the functions answer for the snapshot
 // that the sequence comes to; and so do the indexes on the way, still, at the end. The keys that
 // With and Without return hold every one whose plan is another one now.
-func TestPropIndex(t *testing.T) {
+func TestIndexAnswersAsTheFunctions(t *testing.T) {
 	steps, named, all := 0, 0, 0
 	forSeeds(t, 160, func(t *testing.T, seed uint64, r *rand.Rand) {
 		n := nasty{specs: seed%2 == 0, objects: seed%4 == 0}

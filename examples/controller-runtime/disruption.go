@@ -9,7 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,11 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/clientgo"
 	"github.com/purekube/purekube/disruption"
-	"github.com/purekube/purekube/examples/manager/scale"
 )
 
-func newDisruptionReconciler(c client.Client, live client.Reader, scales *scale.Client, recorder events.EventRecorder) *reconciler[purekube.Key, disruption.Action] {
+func newDisruptionReconciler(c client.Client, lookup *clientgo.Lookup, recorder events.EventRecorder) *reconciler[purekube.Key, disruption.Action] {
 	return &reconciler[purekube.Key, disruption.Action]{client: c, events: recorder,
 		plan: func(ctx context.Context, key purekube.Key) (disruption.Result, error) {
 			s, err := disruptionsIn(ctx, c, key.Namespace)
@@ -32,7 +31,11 @@ func newDisruptionReconciler(c client.Client, live client.Reader, scales *scale.
 				s.Answers = answers
 				return disruption.Plan(s, key, disruption.Options{})
 			}, func(ctx context.Context, n purekube.Need) (purekube.Answer, error) {
-				return lookUp(ctx, live, scales, n)
+				found, err := lookup.Lookup(ctx, n)
+				if err != nil {
+					found.Err = err
+				}
+				return found, err
 			})
 		}}
 }
@@ -73,28 +76,6 @@ func answered(
 	}
 }
 
-// lookUp asks the API server for a controller that the cache does not hold, or not yet. After an error that another
-// attempt may mend, the answer says what went wrong, and the error is returned as well.
-func lookUp(ctx context.Context, live client.Reader, scales *scale.Client, n purekube.Need) (purekube.Answer, error) {
-	var found any
-	var err error
-	if n.Subresource == "" { // a ReplicaSet, which may be a Deployment's
-		set := &appsv1.ReplicaSet{}
-		found, err = set, live.Get(ctx, client.ObjectKey{Namespace: n.Namespace, Name: n.Name}, set)
-	} else {
-		found, err = scales.Get(ctx, n.APIVersion, n.Kind, n.Namespace, n.Name)
-	}
-	switch {
-	case err == nil:
-		return purekube.Answer{Object: found}, nil
-	case apierrors.IsNotFound(err):
-		return purekube.Answer{}, nil
-	case errors.Is(err, scale.ErrNoScale): // which no later lookup changes
-		return purekube.Answer{Err: err}, nil
-	}
-	return purekube.Answer{Err: err}, err
-}
-
 // disruptionsIn reads the budgets, pods and workloads of a namespace.
 func disruptionsIn(ctx context.Context, c client.Reader, namespace string) (disruption.Snapshot, error) {
 	var budgets policyv1.PodDisruptionBudgetList
@@ -113,7 +94,7 @@ func disruptionsIn(ctx context.Context, c client.Reader, namespace string) (disr
 	}, errors.Join(errs...)
 }
 
-func setUpDisruptions(m manager.Manager, scales *scale.Client) error {
+func setUpDisruptions(m manager.Manager, lookup *clientgo.Lookup) error {
 	c := m.GetClient()
 	b := builder.TypedControllerManagedBy[purekube.Key](m).Named("disruption").WithOptions(options[purekube.Key]())
 	for _, kind := range []client.Object{&policyv1.PodDisruptionBudget{}, &corev1.Pod{}, &corev1.ReplicationController{},
@@ -126,7 +107,7 @@ func setUpDisruptions(m manager.Manager, scales *scale.Client) error {
 			return affected(s, o)
 		}))
 	}
-	return b.Complete(newDisruptionReconciler(c, m.GetAPIReader(), scales, m.GetEventRecorder("disruption")))
+	return b.Complete(newDisruptionReconciler(c, lookup, m.GetEventRecorder("disruption")))
 }
 
 // affected are the budgets and pods to plan again after an event of the object. The cache has no object from before the

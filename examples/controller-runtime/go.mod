@@ -4,7 +4,7 @@ go 1.26.0
 
 require (
 	github.com/purekube/purekube v0.0.0
-	github.com/purekube/purekube/examples/manager v0.0.0
+	github.com/purekube/purekube/clientgo v0.0.0
 	github.com/stretchr/testify v1.11.1
 	k8s.io/api v0.36.3
 	k8s.io/apimachinery v0.36.3
@@ -69,5 +69,5 @@ require (
 
 replace (
 	github.com/purekube/purekube => ../..
-	github.com/purekube/purekube/examples/manager => ../manager
+	github.com/purekube/purekube/clientgo => ../../clientgo
 )

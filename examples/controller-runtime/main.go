@@ -5,7 +5,6 @@ package main
 import (
 	"flag"
 	"os"
-	"time"
 
 	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -13,8 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/purekube/purekube/examples/manager/executor"
-	"github.com/purekube/purekube/examples/manager/scale"
+	"github.com/purekube/purekube/clientgo"
 )
 
 func main() {
@@ -36,7 +34,7 @@ func run(metrics string) error {
 	if err != nil {
 		return err
 	}
-	exec, err := executor.New(config)
+	exec, err := clientgo.NewExecutor(config)
 	if err != nil {
 		return err
 	}
@@ -44,12 +42,11 @@ func run(metrics string) error {
 	if err != nil {
 		return err
 	}
-	scales := &scale.Client{Getter: exec, Discovery: resources, Mapper: resettable{m.GetRESTMapper()},
-		ResetEvery: 10 * time.Second}
+	lookup := clientgo.LookupFor(exec, resources, resettable{m.GetRESTMapper()})
 	if err := setUpServiceCIDRs(m); err != nil {
 		return err
 	}
-	if err := setUpDisruptions(m, scales); err != nil {
+	if err := setUpDisruptions(m, lookup); err != nil {
 		return err
 	}
 	return m.Start(signals.SetupSignalHandler())

@@ -29,8 +29,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/clientgo"
 	"github.com/purekube/purekube/disruption"
-	"github.com/purekube/purekube/examples/manager/scale"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -95,7 +95,7 @@ func TestDisruption(t *testing.T) {
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
 		Spec: policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels}}}
 	c := newClient(t, interceptor.Funcs{}, set, pod, budget)
-	r := newDisruptionReconciler(c, c, nil, events.NewFakeRecorder(10))
+	r := newDisruptionReconciler(c, nil, events.NewFakeRecorder(10))
 
 	s, err := disruptionsIn(t.Context(), c, "shop")
 	require.NoError(t, err)
@@ -142,13 +142,13 @@ func TestLookUpThatFailsForAMomentIsMadeAgain(t *testing.T) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(kind, meta.RESTScopeNamespace)
 	busy := true
-	scales := &scale.Client{Mapper: resettable{mapper}, Discovery: served{resources: []metav1.APIResource{{Name: "caches"}, {Name: "caches/scale"}}}, Getter: getter(func() (runtime.Object, error) {
+	lookup := clientgo.LookupFor(getter(func() (runtime.Object, error) {
 		if busy {
 			return nil, apierrors.NewServiceUnavailable("busy")
 		}
 		return &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: "1"}, Spec: autoscalingv1.ScaleSpec{Replicas: 1}}, nil
-	})}
-	r := newDisruptionReconciler(c, c, scales, events.NewFakeRecorder(10))
+	}), served{resources: []metav1.APIResource{{Name: "caches"}, {Name: "caches/scale"}}}, resettable{mapper})
+	r := newDisruptionReconciler(c, lookup, events.NewFakeRecorder(10))
 
 	_, err := r.Reconcile(t.Context(), disruption.KeyOf(budget))
 	require.True(t, apierrors.IsServiceUnavailable(err), "so that controller-runtime tries again: %v", err)

@@ -1,0 +1,71 @@
+package manifests
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+)
+
+// hostFiles are the machine's files under the names that a shell user writes: absolute,
+// relative, with "..". os.DirFS would refuse most of them.
+type hostFiles struct{}
+
+func (hostFiles) Open(name string) (fs.File, error) { return os.Open(name) }
+
+// readFiles reads the manifests of a file, or of a folder and the folders in it in the order
+// of their names.
+func (l *loader) readFiles(name string) {
+	files := l.o.Files
+	if files == nil {
+		files = hostFiles{}
+	}
+	found := false
+	err := fs.WalkDir(files, name, func(at string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case at != name && strings.HasPrefix(entry.Name(), "."):
+			// Hidden, as .git is: not a manifest.
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case entry.IsDir():
+			return nil
+		case at != name && !isManifest(at):
+			return nil
+		}
+		found = true
+		file, err := files.Open(at)
+		if err != nil {
+			return err
+		}
+		l.read(at, file)
+		return file.Close()
+	})
+	switch {
+	case err != nil:
+		l.unread(name, fileError(err))
+	case !found:
+		l.unread(name, "no file that ends in .yaml, .yml or .json, or one of these with .gz")
+	}
+}
+
+func isManifest(name string) bool {
+	switch path.Ext(strings.TrimSuffix(name, ".gz")) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return false
+}
+
+// fileError is the cause alone: the name of the file stands before it already.
+func fileError(err error) string {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
