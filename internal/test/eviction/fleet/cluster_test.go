@@ -305,8 +305,9 @@ func (c *cluster) sync(w widget) {
 	}
 }
 
-// converge plays scheduler, kubelets that start pods, and controllers, until none of them has anything left to do.
-func (c *cluster) converge() {
+// converge plays scheduler, kubelets that start pods, and controllers, until none of them has anything left to do. It
+// reports whether any pod was scheduled or started.
+func (c *cluster) converge() (changed bool) {
 	c.settle()
 	for {
 		if c.timers {
@@ -315,8 +316,9 @@ func (c *cluster) converge() {
 			c.settle()
 		}
 		if !c.schedule() && !c.start() {
-			return
+			return changed
 		}
+		changed = true
 		c.settle()
 	}
 }

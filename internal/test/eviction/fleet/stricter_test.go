@@ -22,7 +22,7 @@ const (
 // stricter is why ours is stricter than Kubernetes, empty if it is not or for no reason that is known.
 func stricter(s disruption.Snapshot, really, ours played) string {
 	if ours.Outcome == nodedrain.NotStarted || really.Outcome == nodedrain.NotStarted ||
-		!slices.Equal(ours.Skipped, really.Skipped) {
+		!slices.Equal(ours.Skipped, really.Skipped) || len(really.Late) > 0 {
 		return ""
 	}
 	ofJob, jobsCovered := map[types.NamespacedName]bool{}, false
