@@ -98,7 +98,7 @@ func ExampleCheckEviction() {
 	// db-1: RefusedNow
 	//   Cannot evict pod as it would violate the pod's disruption budget. The disruption budget db needs 2 healthy pods and has 2 currently
 	// db-2: AllowedUnhealthy
-	//   the pod is not ready, and currentHealthy is no less than desiredHealthy
+	//   the pod is not ready, and currentHealthy is at least desiredHealthy
 }
 
 func ExampleDesiredHealthy() {

@@ -185,7 +185,7 @@ func explainMissing(key purekube.Key, twice bool) Explanation {
 	if !twice {
 		return Explanation{}
 	}
-	e := Explanation{Key: key, Reasons: []Reason{{Code: ReasonDuplicate, Object: key, Message: purekube.ErrDuplicate.Error() + ": nothing is planned for it"}}}
+	e := Explanation{Key: key, Reasons: []Reason{{Code: ReasonDuplicate, Object: key, Message: purekube.ErrDuplicate.Error() + ": nothing is planned for this name"}}}
 	if key.Kind == podKind {
 		e.Pod = &PodExplanation{}
 	} else {
@@ -254,18 +254,18 @@ func (x *Index) explainPod(pod *corev1.Pod, covering []*budgetState) Explanation
 		target.Code, target.Message = ReasonNoDisruptionTarget, "the condition DisruptionTarget is not True"
 	case hasDisruptionTarget(pod):
 		over := condition.LastTransitionTime.Add(x.o.staleDisruptionTimeout())
-		target.Code, target.Message = ReasonDisruptionTargetStale, "the pod was to be deleted and was not: the condition DisruptionTarget is cleared"
+		target.Code, target.Message = ReasonDisruptionTargetStale, "the pod was not deleted in time: the condition DisruptionTarget is set to False"
 		if over.After(x.time) {
 			target.Code, target.Message = ReasonDisruptionTargetRecent, "the pod is about to be deleted: the condition DisruptionTarget stays until "+over.UTC().Format(time.RFC3339)
 		}
 	}
-	budgets := Reason{Code: ReasonNoPodDisruptionBudget, Message: "no budget covers the pod"}
+	budgets := Reason{Code: ReasonNoPodDisruptionBudget, Message: "no PodDisruptionBudget selects the pod"}
 	switch len(e.Pod.Budgets) {
 	case 0:
 	case 1:
-		budgets = Reason{Code: ReasonPodDisruptionBudget, Object: budgetKey(e.Pod.Budgets[0]), Message: fmt.Sprintf("budget %s covers the pod", e.Pod.Budgets[0].Name)}
+		budgets = Reason{Code: ReasonPodDisruptionBudget, Object: budgetKey(e.Pod.Budgets[0]), Message: fmt.Sprintf("PodDisruptionBudget %s selects the pod", e.Pod.Budgets[0].Name)}
 	default:
-		budgets = Reason{Code: ReasonMultiplePodDisruptionBudgets, Object: budgetKey(e.Pod.Budgets[0]), Message: fmt.Sprintf("%d budgets cover the pod: it cannot be evicted", len(e.Pod.Budgets))}
+		budgets = Reason{Code: ReasonMultiplePodDisruptionBudgets, Object: budgetKey(e.Pod.Budgets[0]), Message: fmt.Sprintf("%d PodDisruptionBudgets select the pod: it cannot be evicted", len(e.Pod.Budgets))}
 	}
 	e.Reasons = []Reason{target, budgets}
 	return e
@@ -352,7 +352,7 @@ func (e *BudgetExplanation) addController(r reference, a answer, at map[controll
 			cs.Problem = "it is not in the snapshot"
 		}
 	default:
-		cs.Problem, cs.Code = "not found, or another one of that name", ReasonControllerNotFound
+		cs.Problem, cs.Code = "not found, or another object has its name", ReasonControllerNotFound
 	}
 	e.Controllers = append(e.Controllers, cs)
 }

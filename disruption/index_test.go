@@ -319,7 +319,7 @@ func TestIndexBadInput(t *testing.T) {
 
 	next, affected := x.With(Snapshot{Pods: []*corev1.Pod{nil, pod(""), pod("web-b", byWeb, unready)}, Deployments: []*appsv1.Deployment{nil}})
 	require.Equal(t, []purekube.Key{key("web")}, affected, "the rest counts")
-	require.EqualError(t, next.Err(), "Deployment: nil object in the snapshot\nPod: nil object in the snapshot\nPod: metadata.name: an object of a cluster has a name")
+	require.EqualError(t, next.Err(), "Deployment: nil object in the snapshot\nPod: nil object in the snapshot\nPod: metadata.name: required")
 	_, err := next.PlanAll()
 	require.EqualError(t, err, next.Err().Error())
 	require.NoError(t, x.Err(), "of the index before nothing is known to be wrong")

@@ -80,7 +80,7 @@ func TestExplainSentences(t *testing.T) {
 	s := snapshotOf(cidrs(cidr("x", of("10.0.0.0/24"), deletedAt(now))))
 	e, err := servicecidr.Explain(s, servicecidr.Key("x"), careful)
 	require.NoError(t, err)
-	require.Equal(t, "metadata.deletionTimestamp: nothing is in the way, and the grace period ends at 2026-11-21T01:11:40Z", e.Reasons[0].String())
+	require.Equal(t, "metadata.deletionTimestamp: no address blocks the deletion; the grace period ends at 2026-11-21T01:11:40Z", e.Reasons[0].String())
 
 	for i := range 25 {
 		s.IPAddresses = append(s.IPAddresses, ip(addressAt(netip.MustParseAddr("10.0.0.1"), i).String()))
@@ -89,7 +89,7 @@ func TestExplainSentences(t *testing.T) {
 	s.IPAddresses[1].Spec.ParentRef = &networkingv1.ParentReference{Group: "example.com", Resource: "gateways", Name: "g"}
 	e, err = servicecidr.Explain(s, servicecidr.Key("x"), careful)
 	require.NoError(t, err)
-	require.Contains(t, e.Reasons[2].Message, "25 addresses would be left without a range: 10.0.0.1, 10.0.0.2 (gateways.example.com g), 10.0.0.3 (Service shop/s-10.0.0.3), ")
+	require.Contains(t, e.Reasons[2].Message, "25 addresses would be in no other ServiceCIDR: 10.0.0.1, 10.0.0.2 (gateways.example.com g), 10.0.0.3 (Service shop/s-10.0.0.3), ")
 	require.Contains(t, e.Reasons[2].Message, ", 10.0.0.20 (Service shop/s-10.0.0.20), and 5 more")
 	require.Len(t, e.Deletion.Orphans, 25, "the data has them all")
 }
