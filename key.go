@@ -9,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Key names one object that a package plans. Each package has constructors for its kinds.
+// Key names one object. Each package has constructors for the kinds that it plans. In JSON a key is the text that
+// [Key.String] writes, as a value and as the key of a map.
 type Key struct {
 	// Kind is the API's: "Pod", "PodDisruptionBudget", "ClusterRole".
-	Kind string `json:"kind"`
+	Kind string
 	// Namespace is empty for a cluster-scoped object.
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
+	Namespace string
+	Name      string
 }
 
 // NamespacedName is the namespace and the name.
@@ -34,6 +35,23 @@ func (k Key) String() string {
 // Compare orders keys by kind, namespace and name. It returns a number below, equal to or above 0.
 func (k Key) Compare(other Key) int {
 	return cmp.Or(strings.Compare(k.Kind, other.Kind), strings.Compare(k.Namespace, other.Namespace), strings.Compare(k.Name, other.Name))
+}
+
+// MarshalText writes what [Key.String] writes, and no text for the zero Key.
+func (k Key) MarshalText() ([]byte, error) {
+	if k == (Key{}) {
+		return nil, nil
+	}
+	return []byte(k.String()), nil
+}
+
+// UnmarshalText reads what [Key.MarshalText] writes. The error is that of [ParseKey].
+func (k *Key) UnmarshalText(text []byte) (err error) {
+	*k = Key{}
+	if len(text) > 0 {
+		*k, err = ParseKey(string(text))
+	}
+	return err
 }
 
 // errKey: a text is not a key.

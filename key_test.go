@@ -1,6 +1,7 @@
 package purekube_test
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 
@@ -29,6 +30,29 @@ func TestKeyText(t *testing.T) {
 		require.ErrorContains(t, err, "want Kind/name or Kind/namespace/name", text)
 		require.Empty(t, got, text)
 	}
+}
+
+func TestKeyJSON(t *testing.T) {
+	type named struct {
+		Key    purekube.Key            `json:"key"`
+		Object purekube.Key            `json:"object,omitzero"`
+		By     map[purekube.Key]string `json:"by"`
+	}
+	pod := purekube.Key{Kind: "Pod", Namespace: "ml", Name: "train-0"}
+	want := named{Key: pod, By: map[purekube.Key]string{pod: "x"}}
+	text, err := json.Marshal(want)
+	require.NoError(t, err)
+	require.Equal(t, `{"key":"Pod/ml/train-0","by":{"Pod/ml/train-0":"x"}}`, string(text))
+	var got named
+	require.NoError(t, json.Unmarshal(text, &got))
+	require.Equal(t, want, got)
+
+	text, err = json.Marshal(purekube.Key{})
+	require.NoError(t, err)
+	require.Equal(t, `""`, string(text), "the zero Key names nothing")
+	require.NoError(t, json.Unmarshal(text, &pod))
+	require.Empty(t, pod)
+	require.ErrorContains(t, json.Unmarshal([]byte(`"Pod"`), &pod), "want Kind/name or Kind/namespace/name")
 }
 
 func TestKeysSortByKindNamespaceAndName(t *testing.T) {

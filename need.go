@@ -24,7 +24,7 @@ func (n Need) String() string {
 	return text + n.Name
 }
 
-// Answer is what the look-up of a [Need] found. The zero value says that the API server has no such object.
+// Answer is what the lookup of a [Need] found. The zero value says that the API server has no such object.
 type Answer struct {
 	// Object is what the API server returned. Which types a package takes, its Snapshot says; an object of
 	// another type is an error of the plans that read it.

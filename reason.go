@@ -1,7 +1,5 @@
 package purekube
 
-import "k8s.io/apimachinery/pkg/types"
-
 // Reason is one step on the way to a decision. Code is the type of a package's reason codes,
 // a closed set of constants.
 type Reason[Code ~string] struct {
@@ -11,8 +9,8 @@ type Reason[Code ~string] struct {
 	// Code is the machine-readable reason, in CamelCase. A new version of a package may add
 	// codes.
 	Code Code `json:"code"`
-	// Object is the other object that the step looked at. Empty: none.
-	Object types.NamespacedName `json:"object,omitzero"`
+	// Object is the other object that the step looked at. The zero Key: none.
+	Object Key `json:"object,omitzero"`
 	// Message is the sentence for people.
 	Message string `json:"message"`
 }

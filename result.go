@@ -14,7 +14,7 @@ type Result[A Action] struct {
 	// Events are for the caller's event recorder. They are best effort: losing one
 	// changes no later decision.
 	Events []Event
-	// Needs are look-ups to make before anything can be decided. While there are any,
+	// Needs are lookups to make before anything can be decided. While there are any,
 	// Actions is empty: put the answers into the snapshot and plan again.
 	Needs []Need
 	// RecheckAt is when to plan again even if no object changes. It is always after the
@@ -22,7 +22,7 @@ type Result[A Action] struct {
 	RecheckAt time.Time
 }
 
-// Empty reports whether the result asks for nothing: no write, no event, no look-up and no
+// Empty reports whether the result asks for nothing: no write, no event, no lookup and no
 // later plan.
 func (r Result[A]) Empty() bool {
 	return len(r.Actions) == 0 && len(r.Events) == 0 && len(r.Needs) == 0 && r.RecheckAt.IsZero()

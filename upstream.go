@@ -7,12 +7,14 @@ import (
 )
 
 // Upstream names the kube-controller-manager whose requests Options.MatchUpstream asks for, by its minor release.
-// The zero value is none of them: the default decisions of this module.
 type Upstream string
 
 // The releases that plans can match. Any other value that is not empty is an error of every plan and of every other
 // question, around [ErrUnknownUpstream], and the answer is empty. [ParseUpstream] reads what people write.
 const (
+	// NoUpstream is the zero value: the default decisions of this module.
+	NoUpstream Upstream = ""
+
 	V1_36 Upstream = "v1.36"
 	V1_37 Upstream = "v1.37"
 )

@@ -16,7 +16,7 @@ import (
 	"github.com/purekube/purekube/internal/persistent"
 )
 
-// answers are the answers to look-ups. The value never changes.
+// answers are the answers to lookups. The value never changes.
 type answers struct {
 	all *persistent.Map[lookup, purekube.Answer]
 	// scaleless are those that say that their kind has no scale.
@@ -33,7 +33,7 @@ func lookupOf(n purekube.Need) lookup {
 	return lookup{group, n.Kind, n.Subresource, n.Namespace, n.Name, version}
 }
 
-// unversioned is the look-up in any version.
+// unversioned is the lookup in any version.
 func (l lookup) unversioned() lookup {
 	l.version = ""
 	return l
@@ -52,7 +52,7 @@ func newAnswers(list map[purekube.Need]purekube.Answer) answers {
 	return all
 }
 
-// find returns the answer to the look-up, whatever its version.
+// find returns the answer to the lookup, whatever its version.
 func (w answers) find(l lookup) (answer purekube.Answer, found bool) {
 	if w.all.Len() > 0 {
 		for at, answer := range w.all.From(l.unversioned()) {
@@ -62,7 +62,7 @@ func (w answers) find(l lookup) (answer purekube.Answer, found bool) {
 	return purekube.Answer{}, false
 }
 
-// answerChange is what became of the answer to a look-up of any version.
+// answerChange is what became of the answer to a lookup of any version.
 type answerChange struct {
 	lookup
 	before, after purekube.Answer
@@ -120,7 +120,7 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// objectOf is the object that a look-up found, nil if there is none, and why it is not available.
+// objectOf is the object that a lookup found, nil if there is none, and why it is not available.
 func objectOf[T any](a purekube.Answer) (*T, error) {
 	switch object, ok := a.Object.(*T); {
 	case a.Err != nil:
@@ -129,15 +129,15 @@ func objectOf[T any](a purekube.Answer) (*T, error) {
 	case a.Object == nil:
 		return nil, nil
 	case !ok:
-		return nil, fmt.Errorf("the look-up brought a %T and not a %T", a.Object, object)
+		return nil, fmt.Errorf("the lookup brought a %T and not a %T", a.Object, object)
 	case object == nil:
-		return nil, fmt.Errorf("the look-up brought a %T that is nil", object)
+		return nil, fmt.Errorf("the lookup brought a %T that is nil", object)
 	default:
 		return object, nil
 	}
 }
 
-// replicaSetOf is the ReplicaSet that a look-up brought, under the name that it was looked up by.
+// replicaSetOf is the ReplicaSet that a lookup brought, under the name that it was looked up by.
 func replicaSetOf(l lookup, a purekube.Answer) []*appsv1.ReplicaSet {
 	rs, err := objectOf[appsv1.ReplicaSet](a)
 	if err != nil || rs == nil || l.kind != replicaSetKind {
@@ -195,7 +195,7 @@ func (w answers) whyScaleless(kind schema.GroupKind) string {
 	return ""
 }
 
-// withoutScale is why the controller of that reference has no scale, where that is known without a look-up.
+// withoutScale is why the controller of that reference has no scale, where that is known without a lookup.
 func (w answers) withoutScale(group string, ref *metav1.OwnerReference) string {
 	if resource := resourceWithoutScale(ref.APIVersion, ref.Kind); resource != "" {
 		return resource + noScaleText

@@ -91,7 +91,7 @@ func TestOneAnswerTellsThatAKindHasNoScale(t *testing.T) {
 	require.False(t, saysNoScale(lookupOf(scaleNeed("x", "Y", ns, "one")), purekube.Answer{Err: errors.New("the server was unable to return a response")}), "it is about one object")
 }
 
-// needsOf are the look-ups of all plans.
+// needsOf are the lookups of all plans.
 func needsOf(x *Index) (needs []purekube.Need) {
 	outcomes, _ := x.PlanAll()
 	for _, out := range outcomes {
@@ -100,7 +100,7 @@ func needsOf(x *Index) (needs []purekube.Need) {
 	return needs
 }
 
-// An object of another type than the look-up is for, and a nil one, are errors and allow nothing. So is an error without
+// An object of another type than the lookup is for, and a nil one, are errors and allow nothing. So is an error without
 // a text.
 func TestAnswersOfNoUse(t *testing.T) {
 	scale, object := scaleNeed("x", "Y", ns, "y"), objectNeed(ns, "web-rs")
@@ -110,11 +110,11 @@ func TestAnswersOfNoUse(t *testing.T) {
 		answer purekube.Answer
 		err    string
 	}{
-		{"a ReplicaSet for a scale", scale, purekube.Answer{Object: replicaSet("y", "", nil)}, "Y shop/y: scale: the look-up brought a *v1.ReplicaSet and not a *v1.Scale"},
-		{"a scale for a ReplicaSet", object, scaleOf("uid-web-rs", 1), "ReplicaSet shop/web-rs: scale: the look-up brought a *v1.Scale and not a *v1.ReplicaSet"},
-		{"a value", scale, purekube.Answer{Object: 7}, "Y shop/y: scale: the look-up brought a int and not a *v1.Scale"},
-		{"a nil scale", scale, purekube.Answer{Object: (*autoscalingv1.Scale)(nil)}, "Y shop/y: scale: the look-up brought a *v1.Scale that is nil"},
-		{"a nil ReplicaSet", object, purekube.Answer{Object: (*appsv1.ReplicaSet)(nil)}, "ReplicaSet shop/web-rs: scale: the look-up brought a *v1.ReplicaSet that is nil"},
+		{"a ReplicaSet for a scale", scale, purekube.Answer{Object: replicaSet("y", "", nil)}, "Y shop/y: scale: the lookup brought a *v1.ReplicaSet and not a *v1.Scale"},
+		{"a scale for a ReplicaSet", object, scaleOf("uid-web-rs", 1), "ReplicaSet shop/web-rs: scale: the lookup brought a *v1.Scale and not a *v1.ReplicaSet"},
+		{"a value", scale, purekube.Answer{Object: 7}, "Y shop/y: scale: the lookup brought a int and not a *v1.Scale"},
+		{"a nil scale", scale, purekube.Answer{Object: (*autoscalingv1.Scale)(nil)}, "Y shop/y: scale: the lookup brought a *v1.Scale that is nil"},
+		{"a nil ReplicaSet", object, purekube.Answer{Object: (*appsv1.ReplicaSet)(nil)}, "ReplicaSet shop/web-rs: scale: the lookup brought a *v1.ReplicaSet that is nil"},
 		{"no text", scale, purekube.Answer{Err: errors.New("")}, "Y shop/y: scale: no answer"},
 		{"an object and an error", scale, purekube.Answer{Object: scaleOf("uid-y", 1).Object, Err: errors.New("timeout")}, "Y shop/y: scale: timeout"},
 	} {

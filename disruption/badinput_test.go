@@ -239,7 +239,7 @@ func TestBadInput(t *testing.T) {
 			w.s.Now, w.s.Budgets, w.s.Pods = now, []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, pods(2, 2, by(w.apiVersion, w.kind, "x"))
 			r, err := Plan(w.s, key("web"), Options{})
 			require.EqualError(t, err, w.kind+" shop/x: more than one object of this name in the snapshot")
-			require.Equal(t, err.Error(), written(t, r).Conditions[0].Message, "its scale is not known, and no look-up tells")
+			require.Equal(t, err.Error(), written(t, r).Conditions[0].Message, "its scale is not known, and no lookup tells")
 		})
 	}
 	t.Run("D-13 a workload twice", func(t *testing.T) {

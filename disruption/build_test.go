@@ -192,7 +192,7 @@ func reasons(r Result) []string {
 
 var bothModes = map[string]Options{"default": {}, "upstream": {MatchUpstream: purekube.V1_36}}
 
-// scaleNeed is the look-up of a scale, in the version v1. Of a ReplicaSet the object is looked up.
+// scaleNeed is the lookup of a scale, in the version v1. Of a ReplicaSet the object is looked up.
 func scaleNeed(group, kind, namespace, name string) purekube.Need {
 	apiVersion := "v1"
 	if group != "" {
@@ -201,7 +201,7 @@ func scaleNeed(group, kind, namespace, name string) purekube.Need {
 	return purekube.Need{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name, Subresource: "scale"}
 }
 
-// objectNeed is the look-up of a ReplicaSet.
+// objectNeed is the lookup of a ReplicaSet.
 func objectNeed(namespace, name string) purekube.Need {
 	return purekube.Need{APIVersion: "apps/v1", Kind: "ReplicaSet", Namespace: namespace, Name: name}
 }

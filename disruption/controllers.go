@@ -226,7 +226,7 @@ func scaleProblem(kind string, key types.NamespacedName, err error) answer {
 	return answer{problem: &purekube.ObjectError{Kind: kind, Namespace: key.Namespace, Name: key.Name, Field: "scale", Err: err}}
 }
 
-// needed is a look-up, or the problem that it cannot be made.
+// needed is a lookup, or the problem that it cannot be made.
 func needed(n purekube.Need) answer {
 	if problem := snapshot.CheckNeed(n); problem != nil {
 		return answer{problem: problem}

@@ -132,7 +132,7 @@ func TestControllers(t *testing.T) {
 		s:       Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("db.example.com", "Cluster", ns, "pg"): scaleOf("other", 3)}},
 		wantErr: `found no controllers for pod "a"`,
 	}, {
-		name: "scale not available", reason: "the text of the look-up's error",
+		name: "scale not available", reason: "the text of the lookup's error",
 		pods: []*corev1.Pod{pod("a", by("v1", "Node", "n1"))},
 		s: Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("", "Node", ns, "n1"): {
 			Err: errors.New("nodes does not implement the scale subresource")}}},
@@ -277,9 +277,9 @@ func TestD22_WhatControlsAReplicaSetDecides(t *testing.T) {
 			deployments: []*appsv1.Deployment{deployment("web", ptr.To(int32(wanted)))}, need: ptr.To(of("ReplicaSet"))},
 		{name: "ReplicaSet looked up", reason: "it names its Deployment", deployments: []*appsv1.Deployment{deployment("web", ptr.To(int32(wanted)))},
 			scales: map[purekube.Need]purekube.Answer{replicaSetKey: {Object: rs}}, expected: wanted},
-		{name: "ReplicaSet looked up, Deployment missing", reason: "one look-up after the other",
+		{name: "ReplicaSet looked up, Deployment missing", reason: "one lookup after the other",
 			scales: map[purekube.Need]purekube.Answer{replicaSetKey: {Object: rs}}, need: ptr.To(of("Deployment"))},
-		{name: "both looked up", reason: "one look-up after the other",
+		{name: "both looked up", reason: "one lookup after the other",
 			scales:   map[purekube.Need]purekube.Answer{replicaSetKey: {Object: rs}, deploymentKey: scaleOf("uid-web", wanted)},
 			expected: wanted},
 		{name: "ReplicaSet of nobody", reason: "stands for itself", scales: map[purekube.Need]purekube.Answer{replicaSetKey: {Object: orphan}}, expected: own},
@@ -291,7 +291,7 @@ func TestD22_WhatControlsAReplicaSetDecides(t *testing.T) {
 			err: "ReplicaSet shop/web-rs: scale: timeout"},
 		{name: "only its scale was looked up", reason: "it says nothing if a Deployment controls it",
 			scales: map[purekube.Need]purekube.Answer{replicaSetKey: scaleOf("uid-web-rs", own)},
-			err:    "ReplicaSet shop/web-rs: scale: the look-up brought a *v1.Scale and not a *v1.ReplicaSet"},
+			err:    "ReplicaSet shop/web-rs: scale: the lookup brought a *v1.Scale and not a *v1.ReplicaSet"},
 	} {
 		// Pods may name a ReplicaSet by the group that it came from. It is asked for by the one that it is in.
 		for _, group := range []string{"apps/v1", "extensions/v1beta1"} {

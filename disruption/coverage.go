@@ -29,7 +29,7 @@ func BudgetsFor(budgets []*policyv1.PodDisruptionBudget, pod *corev1.Pod) ([]*po
 
 // BudgetsFor is [BudgetsFor] for the objects of the Index. The pod need not be in the index.
 func (x *Index) BudgetsFor(pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
-	if err := x.o.Err(); err != nil {
+	if err := x.o.err(); err != nil {
 		return nil, err
 	}
 	if pod == nil {

@@ -74,7 +74,7 @@ type Eviction struct {
 	// ResourceVersion, if not empty, is the pod's and a precondition of deleting it: the
 	// verdict holds only while the pod is as it was.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// Needs, only with Recomputed, are the look-ups to make before there is a verdict.
+	// Needs, only with Recomputed, are the lookups to make before there is a verdict.
 	Needs []purekube.Need `json:"needs,omitempty"`
 }
 
@@ -118,7 +118,7 @@ func CheckEviction(s Snapshot, pod types.NamespacedName, by Status, o Options) (
 
 // CheckEviction is [CheckEviction] for the objects of the Index.
 func (x *Index) CheckEviction(name types.NamespacedName, by Status) (Eviction, error) {
-	if err := cmp.Or(x.o.Err(), by.err()); err != nil {
+	if err := cmp.Or(x.o.err(), by.err()); err != nil {
 		return Eviction{}, err
 	}
 	problems := x.problems()

@@ -20,8 +20,8 @@ import (
 type Health string
 
 const (
-	// UnknownHealth is the zero value. No explanation has it.
-	UnknownHealth Health = ""
+	// NoHealth is the zero value. No explanation has it.
+	NoHealth Health = ""
 	// Healthy: ready, and staying.
 	Healthy Health = "Healthy"
 	// NotReady: it has no condition Ready that is True.
@@ -30,8 +30,8 @@ const (
 	BeingDeleted Health = "BeingDeleted"
 	// BeingEvicted: it is in status.disruptedPods, and may be deleted any moment.
 	BeingEvicted Health = "BeingEvicted"
-	// Ambiguous: the snapshot holds several pods of that name.
-	Ambiguous Health = "Ambiguous"
+	// Duplicate: the snapshot holds several pods of that name.
+	Duplicate Health = "Duplicate"
 )
 
 // healths are the text for people, and the code of a pod that does not count as healthy.
@@ -43,7 +43,7 @@ var healths = map[Health]struct {
 	NotReady:     {"not ready", ReasonPodNotReady},
 	BeingDeleted: {"being deleted", ReasonPodBeingDeleted},
 	BeingEvicted: {"being evicted", ReasonPodBeingEvicted},
-	Ambiguous:    {"more than one pod of this name", ReasonPodAmbiguous},
+	Duplicate:    {"more than one pod of this name", ReasonDuplicate},
 }
 
 // Explanation says why a budget allows the disruptions that it allows, or what is known about a pod.
@@ -84,7 +84,7 @@ type BudgetExplanation struct {
 	// Shortfall is how many more healthy pods it takes until one may be evicted. It is 0 if one
 	// may be evicted now, if no scale suffices, and if nothing could be computed.
 	Shortfall int32 `json:"shortfall"`
-	// Needs are the look-ups to make first; Computed is then empty.
+	// Needs are the lookups to make first; Computed is then empty.
 	Needs []purekube.Need `json:"needs,omitempty"`
 	// Pods that the budget covers, sorted by name.
 	Pods []PodHealth `json:"pods,omitempty"`
@@ -150,7 +150,7 @@ func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
 
 // Explain is [Explain] for the objects of the Index.
 func (x *Index) Explain(key purekube.Key) (Explanation, error) {
-	if err := x.o.Err(); err != nil {
+	if err := x.o.err(); err != nil {
 		return Explanation{}, err
 	}
 	problems := x.problems()
@@ -196,7 +196,7 @@ func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
 
 // ExplainAll is [ExplainAll] for the objects of the Index.
 func (x *Index) ExplainAll() ([]Explanation, error) {
-	if err := x.o.Err(); err != nil {
+	if err := x.o.err(); err != nil {
 		return nil, err
 	}
 	var all []Explanation
@@ -245,9 +245,9 @@ func (x *Index) explainPod(pod *corev1.Pod, covering []*budgetState) Explanation
 	switch len(e.Pod.Budgets) {
 	case 0:
 	case 1:
-		budgets = Reason{Code: ReasonPodDisruptionBudget, Object: e.Pod.Budgets[0], Message: fmt.Sprintf("budget %s covers the pod", e.Pod.Budgets[0].Name)}
+		budgets = Reason{Code: ReasonPodDisruptionBudget, Object: budgetKey(e.Pod.Budgets[0]), Message: fmt.Sprintf("budget %s covers the pod", e.Pod.Budgets[0].Name)}
 	default:
-		budgets = Reason{Code: ReasonMultiplePodDisruptionBudgets, Object: e.Pod.Budgets[0], Message: fmt.Sprintf("%d budgets cover the pod: it cannot be evicted", len(e.Pod.Budgets))}
+		budgets = Reason{Code: ReasonMultiplePodDisruptionBudgets, Object: budgetKey(e.Pod.Budgets[0]), Message: fmt.Sprintf("%d budgets cover the pod: it cannot be evicted", len(e.Pod.Budgets))}
 	}
 	e.Reasons = []Reason{target, budgets}
 	return e
@@ -268,7 +268,7 @@ func (x *Index) explainBudget(st *budgetState, pods []*corev1.Pod) (Explanation,
 		}
 	}
 	for name := range counted.ambiguous {
-		e.Pods = append(e.Pods, PodHealth{Name: name, Health: Ambiguous})
+		e.Pods = append(e.Pods, PodHealth{Name: name, Health: Duplicate})
 	}
 	at := map[controller]int{}
 	counted.onController = func(r reference, a answer) { e.addController(r, a, at) }

@@ -32,10 +32,10 @@ func TestExplain(t *testing.T) {
 		Reasons: []Reason{
 			{Code: ReasonInsufficientPods, Message: "nothing may be disrupted: 3 healthy, 3 desired"},
 			{Code: ReasonStatusOutdated, Field: "status", Message: "the status says 9 allowed, 9 healthy, 9 desired, 0 expected"},
-			{Code: ReasonPodNotReady, Object: nn("d"), Message: "pod d: not ready"},
-			{Code: ReasonPodBeingDeleted, Object: nn("b"), Message: "pod b: being deleted"},
-			{Code: ReasonPodBeingEvicted, Object: nn("c"), Message: "pod c: being evicted, and expected to be gone by 2026-11-21T12:01:00Z"},
-			{Code: ReasonPodUnmanaged, Object: nn("e"), Message: "pod e has no controller: it counts, and is not expected"},
+			{Code: ReasonPodNotReady, Object: PodKey(ns, "d"), Message: "pod d: not ready"},
+			{Code: ReasonPodBeingDeleted, Object: PodKey(ns, "b"), Message: "pod b: being deleted"},
+			{Code: ReasonPodBeingEvicted, Object: PodKey(ns, "c"), Message: "pod c: being evicted, and expected to be gone by 2026-11-21T12:01:00Z"},
+			{Code: ReasonPodUnmanaged, Object: PodKey(ns, "e"), Message: "pod e has no controller: it counts, and is not expected"},
 		},
 		Budget: &BudgetExplanation{Rule: "maxUnavailable 1", Selector: "app=web",
 			Computed: Counts{ExpectedPods: 4, DesiredHealthy: 3, CurrentHealthy: 3},
@@ -130,7 +130,7 @@ func TestExplainUpToDateAndBadInput(t *testing.T) {
 	s.Pods = append(s.Pods, pod("web-a", byWeb))
 	e, err = Explain(s, key("web"), Options{})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
-	require.Equal(t, PodHealth{Name: "web-a", Health: Ambiguous}, e.Budget.Pods[0])
+	require.Equal(t, PodHealth{Name: "web-a", Health: Duplicate}, e.Budget.Pods[0])
 	require.Len(t, e.Budget.Pods, 3)
 
 	s.Budgets = append(s.Budgets, s.Budgets[0])
@@ -268,7 +268,7 @@ func TestPropNever(t *testing.T) {
 					pods++
 					if ref := metav1.GetControllerOf(p); ref != nil {
 						some = p
-						// An object and the answer to a look-up may be of two moments.
+						// An object and the answer to a lookup may be of two moments.
 						uid, scale, _, _ := oracleFind(s, p.Namespace, *ref, o)
 						scales[uid] = max(scales[uid], scale)
 						// No controller makes pods that name a Deployment itself: they are there beside its own.

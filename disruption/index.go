@@ -146,7 +146,7 @@ func fileAll(states []*budgetState) *byLabel {
 // Err is what is wrong with the objects as a whole: nil pointers, objects without a name, and names that
 // more than one object of a kind has.
 func (x *Index) Err() error {
-	if err := x.o.Err(); err != nil {
+	if err := x.o.err(); err != nil {
 		return err
 	}
 	problems := x.problems()
@@ -167,7 +167,7 @@ func (x *Index) problems() snapshot.Problems {
 
 // Plan is [Plan] for the objects of the Index.
 func (x *Index) Plan(key purekube.Key) (Result, error) {
-	if err := x.o.Err(); err != nil {
+	if err := x.o.err(); err != nil {
 		return Result{}, err
 	}
 	problems := x.problems()
@@ -200,7 +200,7 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 
 // PlanAll is [PlanAll] for the objects of the Index.
 func (x *Index) PlanAll() ([]Outcome, error) {
-	if err := x.o.Err(); err != nil {
+	if err := x.o.err(); err != nil {
 		return nil, err
 	}
 	var outcomes []Outcome

@@ -15,7 +15,8 @@ func BudgetKey(namespace, name string) purekube.Key {
 	return purekube.Key{Kind: budgetKind, Namespace: namespace, Name: name}
 }
 
-// PodKey returns the key of a pod. The plan is about its condition DisruptionTarget.
+// PodKey returns the key of a pod. The plan is about its condition DisruptionTarget (BR-25-05): it is empty unless the
+// condition is True and the pod is neither being deleted nor done.
 func PodKey(namespace, name string) purekube.Key {
 	return purekube.Key{Kind: podKind, Namespace: namespace, Name: name}
 }

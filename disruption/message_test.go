@@ -15,7 +15,7 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// What an API server says of a look-up may be longer than what it takes in a condition, and it may not be UTF-8.
+// What an API server says of a lookup may be longer than what it takes in a condition, and it may not be UTF-8.
 // The status is written all the same, once, and the error has the whole text.
 func TestLongMessagesAreCut(t *testing.T) {
 	for _, tc := range []struct {

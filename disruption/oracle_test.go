@@ -302,7 +302,7 @@ func sortedNeeds(answers map[purekube.Need]purekube.Answer) []purekube.Need {
 	})
 }
 
-// oracleAnswer is the answer to a look-up, whatever its version.
+// oracleAnswer is the answer to a lookup, whatever its version.
 func oracleAnswer(s Snapshot, need purekube.Need) (purekube.Answer, bool) {
 	for _, n := range sortedNeeds(s.Answers) {
 		same := n

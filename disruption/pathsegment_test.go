@@ -10,7 +10,7 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// Users choose what the owner references of their pods name. Whoever makes the look-up puts it into a path.
+// Users choose what the owner references of their pods name. Whoever makes the lookup puts it into a path.
 func TestOwnerThatNoPathCanHoldIsNoNeed(t *testing.T) {
 	const hostile = "../../../../../../api/v1/namespaces/prod/pods/db-0"
 	const custom = "example.com/v1"

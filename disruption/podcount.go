@@ -197,7 +197,7 @@ func (p *podCount) expectInOrder(w *workloads) expectation {
 				asked[lookupOf(*a.need).unversioned()] = len(x.needs)
 				x.needs = append(x.needs, *a.need)
 			} else if a.need.APIVersion < x.needs[at].APIVersion {
-				// A scale has no version: one look-up serves all of them.
+				// A scale has no version: one lookup serves all of them.
 				x.needs[at].APIVersion = a.need.APIVersion
 			}
 		case a.problem != nil:

@@ -270,7 +270,7 @@ func TestPropConverges(t *testing.T) {
 }
 
 // D-22: leaving any workloads out of a snapshot and answering the Needs from them gives the plan of the
-// whole snapshot. "A workload that is left out costs a look-up" and nothing else.
+// whole snapshot. "A workload that is left out costs a lookup" and nothing else.
 func TestPropD22_AWorkloadThatIsLeftOutCostsALookUp(t *testing.T) {
 	asked := map[string]int{}
 	forEachSnapshot(t, 600, false, func(g generator, s Snapshot, o Options) error {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 )
@@ -53,8 +52,8 @@ const (
 	ReasonPodBeingDeleted Code = "PodBeingDeleted"
 	// ReasonPodBeingEvicted: the pod does not count as healthy.
 	ReasonPodBeingEvicted Code = "PodBeingEvicted"
-	// ReasonPodAmbiguous: the snapshot holds two pods of that name.
-	ReasonPodAmbiguous Code = "PodAmbiguous"
+	// ReasonDuplicate: the snapshot holds several pods of that name.
+	ReasonDuplicate Code = "Duplicate"
 	// ReasonPodUnmanaged: the pod has no controller. It counts as healthy and is not expected.
 	ReasonPodUnmanaged Code = "PodUnmanaged"
 )
@@ -108,9 +107,6 @@ func (e *BudgetExplanation) conclusion(neither bool) Reason {
 // reasons are all of a budget.
 func (e *BudgetExplanation) reasons(b *policyv1.PodDisruptionBudget) []Reason {
 	all := []Reason{e.conclusion(b.Spec.MaxUnavailable == nil && b.Spec.MinAvailable == nil)}
-	in := func(name string) types.NamespacedName {
-		return types.NamespacedName{Namespace: b.Namespace, Name: name}
-	}
 	if !e.UpToDate && len(e.Needs) == 0 {
 		message := "the status says " + e.Reported.String()
 		if e.Reported == e.Computed {
@@ -120,7 +116,7 @@ func (e *BudgetExplanation) reasons(b *policyv1.PodDisruptionBudget) []Reason {
 	}
 	for _, c := range e.Controllers {
 		if c.Problem != "" {
-			all = append(all, Reason{Code: c.Code, Object: in(c.Name), Message: fmt.Sprintf("%s %s: %s", c.Kind, c.Name, c.Problem)})
+			all = append(all, Reason{Code: c.Code, Object: purekube.Key{Kind: c.Kind, Namespace: b.Namespace, Name: c.Name}, Message: fmt.Sprintf("%s %s: %s", c.Kind, c.Name, c.Problem)})
 		}
 	}
 	for _, p := range e.Pods {
@@ -129,11 +125,11 @@ func (e *BudgetExplanation) reasons(b *policyv1.PodDisruptionBudget) []Reason {
 			if !p.Until.IsZero() {
 				message += fmt.Sprintf(", and expected to be gone by %s", p.Until.UTC().Format(time.RFC3339))
 			}
-			all = append(all, Reason{Code: code, Object: in(p.Name), Message: message})
+			all = append(all, Reason{Code: code, Object: PodKey(b.Namespace, p.Name), Message: message})
 		}
 	}
 	for _, name := range e.Unmanaged {
-		all = append(all, Reason{Code: ReasonPodUnmanaged, Object: in(name), Message: fmt.Sprintf("pod %s has no controller: it counts, and is not expected", name)})
+		all = append(all, Reason{Code: ReasonPodUnmanaged, Object: PodKey(b.Namespace, name), Message: fmt.Sprintf("pod %s has no controller: it counts, and is not expected", name)})
 	}
 	slices.SortStableFunc(all[1:], func(a, b Reason) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Code), slices.Index(order, b.Code)), cmp.Compare(a.Object.Name, b.Object.Name))
@@ -142,4 +138,4 @@ func (e *BudgetExplanation) reasons(b *policyv1.PodDisruptionBudget) []Reason {
 }
 
 // order is that of a budget's reasons after the first.
-var order = []Code{ReasonStatusOutdated, ReasonControllerNotFound, ReasonScaleNotKnown, ReasonScaleNotAvailable, ReasonPodNotReady, ReasonPodBeingDeleted, ReasonPodBeingEvicted, ReasonPodAmbiguous, ReasonPodUnmanaged}
+var order = []Code{ReasonStatusOutdated, ReasonControllerNotFound, ReasonScaleNotKnown, ReasonScaleNotAvailable, ReasonPodNotReady, ReasonPodBeingDeleted, ReasonPodBeingEvicted, ReasonDuplicate, ReasonPodUnmanaged}

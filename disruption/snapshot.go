@@ -42,7 +42,7 @@ type Snapshot struct {
 	ReplicaSets            []*appsv1.ReplicaSet
 	Deployments            []*appsv1.Deployment
 	StatefulSets           []*appsv1.StatefulSet
-	// Answers are what the look-ups of Needs found: an *autoscalingv1.Scale where the Need has the subresource scale,
+	// Answers are what the lookups of Needs found: an *autoscalingv1.Scale where the Need has the subresource scale,
 	// an *appsv1.ReplicaSet where it has none, the zero Answer where the API server has no such object. An object of
 	// another type, or a nil pointer, is an error of the plans that read it, and allows nothing.
 	//
@@ -118,7 +118,7 @@ type Options struct {
 func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
 
 // Err is what is wrong with the options: every answer says so, and nothing else.
-func (o Options) Err() error {
+func (o Options) err() error {
 	return cmp.Or(snapshot.CheckUpstream(o.MatchUpstream), o.MaxUnavailableRounding.err())
 }
 

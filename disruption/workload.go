@@ -26,7 +26,7 @@ type Workload struct {
 	// MaxPods is how many pods name the controller at the most, whatever state they are in. The number may be too high by
 	// pods that have changed, or name another controller of the same name.
 	MaxPods int
-	// Need is the look-up that would tell what the snapshot does not. Nil: there is nothing to look up.
+	// Need is the lookup that would tell what the snapshot does not. Nil: there is nothing to look up.
 	Need *purekube.Need
 }
 

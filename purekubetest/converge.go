@@ -49,7 +49,7 @@ const maxRounds = 100
 // returns the snapshot at rest, and the writes on the way. The snapshot that is handed in does not change.
 //
 // The snapshot is the whole cluster: a pod that it does not hold does not exist. It is an error of the test, and
-// fails it, when a write is refused, when a plan has an error or a look-up that the snapshot does not answer,
+// fails it, when a write is refused, when a plan has an error or a lookup that the snapshot does not answer,
 // and when there is no rest after 100 rounds.
 func Converge[S Snapshot](t testing.TB, snapshot S) (atRest S, steps []Step) {
 	t.Helper()
@@ -215,7 +215,7 @@ func put[T apiserver.Object](t testing.TB, server *apiserver.Server, objects []T
 	}
 }
 
-// existing answers every look-up of a pod: the cluster has those of the snapshot and no others.
+// existing answers every lookup of a pod: the cluster has those of the snapshot and no others.
 func existing(s resourceclaim.Snapshot) map[purekube.Need]purekube.Answer {
 	answers := map[purekube.Need]purekube.Answer{}
 	need := func(namespace, name string) purekube.Need {

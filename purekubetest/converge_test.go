@@ -115,7 +115,7 @@ func TestFailures(t *testing.T) {
 			p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("none")}}
 			Converge(t, NewCluster(t, p).ResourceClaim())
 		}, "template not found"},
-		{"a look-up", "the scale of the pod's controller is not in the snapshot", func(t testing.TB) {
+		{"a lookup", "the scale of the pod's controller is not in the snapshot", func(t testing.TB) {
 			w := Deployment("shop/web", 1)
 			Converge(t, NewCluster(t, w.Pods[0], MaxUnavailable("shop/web", "1")).Disruption())
 		}, "the snapshot does not hold"},

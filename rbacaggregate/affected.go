@@ -54,8 +54,12 @@ func newEvent(c persistent.Change[*rbacv1.ClusterRole]) event {
 }
 
 // ownership reports whether upstream's apply without rules leaves the stored ones now and did not before, or the other
-// way round (D-20). It is asked only of an event that leaves the aggregationRule.
-func (e event) ownership() bool { return keepsStored(e.before[0]) != keepsStored(e.after[0]) }
+// way round (D-20), or whether that is known now and was not. It is asked only of an event that leaves the aggregationRule.
+func (e event) ownership() bool {
+	stayed, known := staysWithoutRules(e.before[0])
+	stay, stillKnown := staysWithoutRules(e.after[0])
+	return stayed != stay || known != stillKnown
+}
 
 // reached collects the roles whose plan may differ.
 type reached struct {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
@@ -172,7 +171,7 @@ func (e *evaluation) reasons(r role, rules []rule, known bool) []Reason {
 	switch {
 	case r.ambiguous():
 		return []Reason{
-			{Code: ReasonDuplicateName, Message: "the snapshot holds more than one ClusterRole of this name"},
+			{Code: ReasonDuplicate, Object: KeyOf(r[0]), Message: "the snapshot holds more than one ClusterRole of this name"},
 			rulesUnknown,
 		}
 	case !r.aggregates():
@@ -210,10 +209,12 @@ var rulesUnknown = Reason{Code: ReasonRulesUnknown, Message: "nothing is written
 // selectorReasons are the steps of one selector. Taken are the names that a selector before it matched.
 func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken map[string]bool) []Reason {
 	var reasons []Reason
-	add := func(code Code, object, format string, args ...any) {
-		reasons = append(reasons, Reason{
-			Field: field, Code: code, Object: types.NamespacedName{Name: object}, Message: fmt.Sprintf(format, args...),
-		})
+	add := func(code Code, name, format string, args ...any) {
+		var object purekube.Key
+		if name != "" {
+			object = Key(name)
+		}
+		reasons = append(reasons, Reason{Field: field, Code: code, Object: object, Message: fmt.Sprintf(format, args...)})
 	}
 	sel := e.selection(s)
 	others := len(sel.sources) + len(sel.ambiguous)
@@ -225,7 +226,7 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 	for _, name := range sel.ambiguous {
 		if !taken[name] {
 			taken[name] = true
-			add(ReasonAmbiguousSource, name, "it matches the name %s, which more than one ClusterRole has", name)
+			add(ReasonDuplicate, name, "it matches the name %s, which more than one ClusterRole has", name)
 		}
 	}
 	for _, source := range sel.sources {

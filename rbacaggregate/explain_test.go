@@ -102,7 +102,7 @@ func TestExplainReasons(t *testing.T) {
 	}, {
 		name: "twice", reason: "which of the two is real cannot be known", s: snapshotOf(plain("sum", ""), sum("sum", "", "is")),
 		want: []string{
-			"DuplicateName: the snapshot holds more than one ClusterRole of this name",
+			"Duplicate sum: the snapshot holds more than one ClusterRole of this name",
 			"RulesUnknown: nothing is written, since its rules cannot be known",
 		},
 	}, {
@@ -186,14 +186,14 @@ func TestExplainReasons(t *testing.T) {
 		name: "source twice", reason: "its rules cannot be known",
 		s: snapshotOf(sum("sum", "", "is"), plain("a", "is"), plain("a", "")),
 		want: []string{
-			"[0] AmbiguousSource a: it matches the name a, which more than one ClusterRole has",
+			"[0] Duplicate a: it matches the name a, which more than one ClusterRole has",
 			"RulesUnknown: nothing is written, since its rules cannot be known",
 		},
 	}, {
 		name: "source twice, matched twice", reason: "it is named at the selector that is the first to match it",
 		s: snapshotOf(sum("sum", "", "is two"), plain("a", "is"), plain("a", "two")),
 		want: []string{
-			"[0] AmbiguousSource a: it matches the name a, which more than one ClusterRole has",
+			"[0] Duplicate a: it matches the name a, which more than one ClusterRole has",
 			"[1] SelectedBefore: whatever it matches is matched by a selector before it",
 			"RulesUnknown: nothing is written, since its rules cannot be known",
 		},
@@ -331,10 +331,10 @@ func TestJSON(t *testing.T) {
 	const rule = `{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}`
 	e, err := Explain(s, Key("sum"), Options{})
 	e.Reasons = nil
-	require.JSONEq(t, `{"key":{"kind":"ClusterRole","name":"sum"},"reasons":null,"rules":[{"rule":`+rule+`,"from":["a"]}],
+	require.JSONEq(t, `{"key":"ClusterRole/sum","reasons":null,"rules":[{"rule":`+rule+`,"from":["a"]}],
 		"sources":[{"name":"a","via":"sum","selector":0,"aggregates":false}]}`, text(e, err))
 	c, err := PreviewRole(s, plain("a", ""), Key("sum"), Options{})
-	require.JSONEq(t, `{"key":{"kind":"ClusterRole","name":"sum"},"removed":[`+rule+`]}`, text(c, err))
+	require.JSONEq(t, `{"key":"ClusterRole/sum","removed":[`+rule+`]}`, text(c, err))
 	grants, err := NewIndex(s, Options{}).Grants(nil, plain("b", "is", pods), Key("sum"))
 	for i := range grants {
 		grants[i].Reasons = nil

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 )
@@ -183,7 +182,7 @@ func (d *dependency) fateOf(n *node) fate {
 	switch {
 	case !d.computable(n):
 		return lastingRules
-	case d.surelyKept(n):
+	case n.surelyKept():
 		return keptRules
 	default:
 		return passingRules
@@ -193,7 +192,7 @@ func (d *dependency) fateOf(n *node) fate {
 // surelyKept reports whether upstream never changes the rules of an aggregating role: it has nothing to
 // collect, and another field manager owns the rules. Sources that aggregate count as having rules: what they
 // come to would have to be known.
-func (d *dependency) surelyKept(n *node) bool {
+func (n *node) surelyKept() bool {
 	stay, known := staysWithoutRules(n.object)
 	return known && stay && !n.anySource(func(source *node) bool {
 		return source.aggregation != nil || len(source.object.Rules) > 0
@@ -307,7 +306,7 @@ func (c *grantCollector) add(r rule, code Code, from *node, message string) {
 	case known[len(known)-1].Object.Name == from.name:
 		return // it is stored twice there
 	}
-	c.reasons[r.id] = append(known, Reason{Code: code, Object: types.NamespacedName{Name: from.name}, Message: message})
+	c.reasons[r.id] = append(known, Reason{Code: code, Object: Key(from.name), Message: message})
 }
 
 func (c *grantCollector) grants() []Grant {

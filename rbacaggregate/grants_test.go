@@ -282,7 +282,7 @@ func TestGrantsOfAWriteThatChangesNothing(t *testing.T) {
 			// the answer is on the safe side.
 			if slices.ContainsFunc(d.roles, func(n *node) bool {
 				own := x.dependency(Key(n.name), &ruleIDs{})
-				return own.roundabout || n.aggregation != nil && keepsStored(n.object) && !d.surelyKept(n)
+				return own.roundabout || n.aggregation != nil && keepsStored(n.object) && !n.surelyKept()
 			}) {
 				continue
 			}

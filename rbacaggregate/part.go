@@ -9,7 +9,7 @@ type part struct {
 	parts []*part
 	list  list
 	known bool // the list is there
-	// grants reports whether there is any rule in it.
+	// grants reports whether there is a rule in it that stays, whatever the order of upstream's passes.
 	grants bool
 
 	collected mark // the pass in which it was collected
@@ -123,7 +123,8 @@ func (e *evaluation) leaf(n *node) *part {
 		}
 		u := e.newUnion()
 		u.addRules(rules)
-		p.list, p.known, p.grants = u.list, true, len(u.rules) > 0
+		p.list, p.known = u.list, true
+		p.grants = len(u.rules) > 0 && (n.group == nil || n.surelyKept())
 		if len(n.problems) > 0 {
 			p.list.failing = []*node{n}
 		}

@@ -38,12 +38,12 @@ func (c Change) Empty() bool { return len(c.Added)+len(c.Removed)+len(c.Overwrit
 // An admission webhook must use [Index.Grants] instead. A preview says what one kind of controller ends with: it leaves
 // out rules that are granted until then, and rules that stay only with the other kind.
 //
-// Under MatchUpstream it is the end state of a stock cluster, after as many rounds of writes as it takes.
-// That differs from the default in two cases. A rule that is stored in a member of a cycle of
-// ClusterRoles, or in an aggregated one below, counts as staying in all members: whether it does depends on the
-// order of upstream's passes. And a ClusterRole that comes to no rules keeps those that are stored in it, unless its
-// managedFields say that the controller owns them and no other field manager does (D-20). If it is given other rules in
-// one pass and loses them in a later one, that depends on the order of the passes too, and the preview may miss it.
+// Under MatchUpstream it is the end state of a stock cluster, after as many rounds of writes as it takes. Where the end
+// state depends on the order of upstream's passes, a ClusterRole has every rule that some order leaves in it. That
+// differs from the default in two cases. A rule that is stored in a member of a cycle of ClusterRoles, or in an
+// aggregated one below, stays in all members. And a ClusterRole that some order leaves without rules to collect keeps
+// those that are stored in it, unless its managedFields say that the controller owns them and no other field
+// manager does (D-20).
 //
 // The error joins what is wrong with the ClusterRoles that the affected ones rest on with the write, and
 // with the snapshot as a whole. Where rules cannot be known, the changes are as if aggregation did

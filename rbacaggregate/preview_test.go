@@ -95,10 +95,6 @@ func TestPreview(t *testing.T) {
 
 // Under MatchUpstream a preview is of where upstream's rounds of writes end. One of a single ClusterRole says the same.
 func TestPreviewMatchUpstream(t *testing.T) {
-	by := func(manager string, r *rbacv1.ClusterRole) *rbacv1.ClusterRole {
-		r.ManagedFields = append(ownedBy("kubectl", "f:metadata"), ownedBy(manager)...)
-		return r
-	}
 	for _, tc := range []struct {
 		name, reason string
 		s            Snapshot
@@ -121,7 +117,7 @@ func TestPreviewMatchUpstream(t *testing.T) {
 	}, {
 		name: "no rules left, another manager", reason: "upstream's apply does not mention rules, so they stay (D-20), and rise",
 		s:       snapshotOf(sum("top", "", "low")),
-		changed: by("kubectl", sum("low", "low", "none", secrets)),
+		changed: ownedRules("kubectl", sum("low", "low", "none", secrets)),
 		want:    []Change{{Key: Key("low"), Added: rulesOf(secrets)}, {Key: Key("top"), Added: rulesOf(secrets)}},
 	}, {
 		name: "no rules left, no managers known", reason: "they may stay",
@@ -131,17 +127,22 @@ func TestPreviewMatchUpstream(t *testing.T) {
 	}, {
 		name: "no rules left, the controller's own", reason: "what only the controller set is removed",
 		s:       snapshotOf(sum("top", "", "low")),
-		changed: by(FieldManager, sum("low", "low", "none", secrets)),
+		changed: ownedRules(FieldManager, sum("low", "low", "none", secrets)),
 		want:    []Change{{Key: Key("low"), Overwritten: rulesOf(secrets)}},
 	}, {
 		name: "kept rules below a source that grants nothing", reason: "they stay two levels down",
 		s:       snapshotOf(sum("top", "", "mid"), sum("mid", "mid", "low", jobs)),
-		changed: sum("low", "low", "none", secrets),
+		changed: ownedRules("kubectl", sum("low", "low", "none", secrets)),
 		want: []Change{
 			{Key: Key("low"), Added: rulesOf(secrets)},
 			{Key: Key("mid"), Added: rulesOf(secrets), Removed: rulesOf(jobs)},
 			{Key: Key("top"), Added: rulesOf(secrets), Removed: rulesOf(jobs)},
 		},
+	}, {
+		name: "it becomes known who owns kept rules", reason: "until then top might have kept its own",
+		s:       snapshotOf(sum("top", "", "low", secrets), sum("low", "low", "none", jobs)),
+		changed: ownedRules("kubectl", sum("low", "low", "none", jobs)),
+		want:    []Change{{Key: Key("top"), Removed: rulesOf(secrets)}},
 	}, {
 		name: "what enters a cycle and what goes round in it", reason: "what has a source comes first",
 		s:       snapshotOf(sum("x", "x", "y leaf"), sum("y", "y", "x", secrets), plain("leaf", "leaf", pods), plain("own", "own", nodes)),
@@ -159,6 +160,12 @@ func TestPreviewMatchUpstream(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ownedRules is the role, whose rules one field manager owns, and whose metadata kubectl owns.
+func ownedRules(manager string, role *rbacv1.ClusterRole) *rbacv1.ClusterRole {
+	role.ManagedFields = append(ownedBy("kubectl", "f:metadata"), ownedBy(manager)...)
+	return role
 }
 
 // ownedBy is the entry of a field manager that applied the rules, or these fields.
@@ -424,7 +431,8 @@ func difference(a, b []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 // The end state against upstream's passes, played one by one in random order: none less than any order
 // comes to, and the same rules where the order does not count. It does in cycles, and where a role may
 // keep rules that it has no source for (D-20): if a pass over it comes before those over its sources, it may
-// have been given others meanwhile.
+// have been given others meanwhile. Where the managedFields were left out of the cache, the controller may own the
+// rules or not.
 func TestEndStateAgainstUpstreamPasses(t *testing.T) {
 	managers := []string{"", FieldManager, "kubectl"}
 	settledIn, more := 0, 0
@@ -464,6 +472,9 @@ func TestEndStateAgainstUpstreamPasses(t *testing.T) {
 			}
 		}
 	}
+	if seed.Single() {
+		return
+	}
 	require.Greater(t, settledIn, 500)
 	require.Greater(t, more, 0, "no cycle in which the order counts: the test shows less than it says")
 }
@@ -472,7 +483,11 @@ func TestEndStateAgainstUpstreamPasses(t *testing.T) {
 func upstreamPasses(t testing.TB, r *rand.Rand, roles []*rbacv1.ClusterRole) (end []*rbacv1.ClusterRole, ok bool) {
 	t.Helper()
 	for _, role := range roles {
-		end = append(end, role.DeepCopy())
+		role = role.DeepCopy()
+		if len(role.ManagedFields) == 0 && r.IntN(2) == 0 {
+			role.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: FieldManager}}
+		}
+		end = append(end, role)
 	}
 	for range 100 {
 		wrote := false

@@ -12,7 +12,7 @@ type Code string
 // What is known about the ClusterRole as a whole.
 const (
 	ReasonNotAggregated Code = "NotAggregated" // it has no aggregationRule and keeps its rules
-	ReasonDuplicateName Code = "DuplicateName" // the snapshot holds two ClusterRoles of its name
+	ReasonDuplicate     Code = "Duplicate"     // several ClusterRoles have its name or, for a selector, the name of Object, which it matches
 	ReasonNoSelectors   Code = "NoSelectors"   // its aggregationRule has no selectors and collects nothing
 )
 
@@ -22,7 +22,6 @@ const (
 	ReasonNothingSelected   Code = "NothingSelected"   // no other ClusterRole matches
 	ReasonSelectedBefore    Code = "SelectedBefore"    // whatever matches was matched by a selector before it
 	ReasonSelectsItself     Code = "SelectsItself"     // the ClusterRole itself matches, which adds nothing (BR-27-03)
-	ReasonAmbiguousSource   Code = "AmbiguousSource"   // a name matches that two ClusterRoles have
 	ReasonContributesRules  Code = "ContributesRules"  // a ClusterRole without an aggregationRule matches: its rules are added
 	ReasonContributesNested Code = "ContributesNested" // a ClusterRole with an aggregationRule matches: the rules that it aggregates are added
 	ReasonContributesStored Code = "ContributesStored" // a ClusterRole with an aggregationRule matches: the rules that are stored in it are added

@@ -10,7 +10,7 @@ import (
 // The end state of upstream's rounds is that of the default (D-11) but for two things. In a cycle, what
 // is stored in a member, or in a role that it rests on, can get into the cycle and go round for ever; whether it
 // does depends on the order of the passes, so here it does. And a role without any rules left may keep
-// those that are stored in it (D-20).
+// those that are stored in it (D-20). Whether any are left can depend on that order too, so then it keeps them.
 
 // aggregatedBelow returns the members of a group and all roles that they rest on and that aggregate.
 func (e *evaluation) aggregatedBelow(g *group) []*node {

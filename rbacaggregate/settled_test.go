@@ -1,6 +1,7 @@
 package rbacaggregate
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,8 +62,8 @@ func TestD20_WhoseRulesStay(t *testing.T) {
 	}
 }
 
-// What a ClusterRole comes to in the end when its sources grant something, and when they do not: then it keeps the rules
-// that are stored in it. Whose they are is not known here.
+// What a ClusterRole comes to in the end when its sources grant something in every order of the passes, and when they may
+// not: then it keeps the rules that are stored in it. Whose they are is not known here.
 func TestD20_WhatRestsOnOthersKeepsNothing(t *testing.T) {
 	const problem = `ClusterRole bad: aggregationRule.clusterRoleSelectors[1]: "Near" is not a valid label selector operator`
 	for _, tc := range []struct {
@@ -88,14 +89,18 @@ func TestD20_WhatRestsOnOthersKeepsNothing(t *testing.T) {
 		s: snapshotOf(sum("low", "low", "is"), plain("a", "is", pods)), added: rulesOf(pods),
 	}, {
 		name: "a source that keeps rules", reason: "it grants these", of: "low",
+		s: snapshotOf(ownedRules("kubectl", sum("low", "low", "none", jobs))), added: rulesOf(jobs),
+	}, {
+		name: "a source that may keep rules", reason: "whose they are is not known, so they may go", of: "low", keeps: true,
 		s: snapshotOf(sum("low", "low", "none", jobs)), added: rulesOf(jobs),
 	}, {
+		name: "a source that keeps rules unless it is given others", of: "mid", keeps: true,
+		reason: "if mid collects the rules of low before they go, the controller owns what it has",
+		s:      snapshotOf(ownedRules("kubectl", sum("mid", "mid", "low", jobs)), ownedRules(FieldManager, sum("low", "low", "none", nodes))),
+		added:  rulesOf(jobs),
+	}, {
 		name: "a source whose rules go", reason: "only the controller set them, so it grants nothing in the end", of: "low", keeps: true,
-		s: snapshotOf(func() *rbacv1.ClusterRole {
-			r := sum("low", "low", "none", jobs)
-			r.ManagedFields = ownedBy(FieldManager)
-			return r
-		}()),
+		s: snapshotOf(ownedRules(FieldManager, sum("low", "low", "none", jobs))),
 	}, {
 		name: "a source that aggregates none", reason: "it grants nothing", of: "low", keeps: true,
 		s: snapshotOf(sum("low", "low", "is"), plain("a", "is")),
@@ -103,8 +108,12 @@ func TestD20_WhatRestsOnOthersKeepsNothing(t *testing.T) {
 		name: "a cycle that rules enter", reason: "they reach all of its members", of: "y",
 		s: snapshotOf(sum("x", "x", "y is"), sum("y", "y", "x"), plain("a", "is", pods)), added: rulesOf(pods),
 	}, {
-		name: "a cycle in which rules are stored", reason: "they go round, and out of it", of: "y",
+		name: "a cycle in which rules are stored", reason: "they go round, and out of it, or they are lost first", of: "y", keeps: true,
 		s: snapshotOf(sum("x", "x", "y"), sum("y", "y", "x", jobs)), added: rulesOf(jobs),
+	}, {
+		name: "a cycle in which a source of rules is kept", reason: "it grants them in the end", of: "y",
+		s:     snapshotOf(sum("x", "x", "y low"), sum("y", "y", "x"), ownedRules("kubectl", sum("low", "low", "none", jobs))),
+		added: rulesOf(jobs),
 	}, {
 		name: "a cycle above stored rules", reason: "they may get into it before they are replaced", of: "y",
 		s:     snapshotOf(sum("x", "x", "y low"), sum("y", "y", "x"), sum("low", "low", "is", jobs), plain("a", "is", pods)),
@@ -122,7 +131,7 @@ func TestD20_WhatRestsOnOthersKeepsNothing(t *testing.T) {
 			top := sum("top", "", tc.of, secrets)
 			want := Change{Key: Key("top"), Added: tc.added, Overwritten: rulesOf(secrets)}
 			if tc.keeps {
-				want = Change{Key: Key("top"), Added: rulesOf(secrets)}
+				want = Change{Key: Key("top"), Added: append(slices.Clone(tc.added), rulesOf(secrets)...)}
 			}
 			got, err := Preview(tc.s, top, upstream)
 			one, oneErr := PreviewRole(tc.s, top, Key("top"), upstream)

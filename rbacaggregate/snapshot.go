@@ -43,7 +43,7 @@ func KeyOf(role *rbacv1.ClusterRole) purekube.Key {
 }
 
 // Result is what a plan for one ClusterRole decided: one [SetRules], or nothing. Aggregation raises
-// no events, needs no look-ups and does not change with time.
+// no events, needs no lookups and does not change with time.
 type Result = purekube.Result[Action]
 
 // Outcome is one ClusterRole's share of [PlanAll].

@@ -19,11 +19,11 @@ func status(entry, claim string) corev1.PodResourceClaimStatus {
 }
 
 func TestSetClaimStatusesWithCreated(t *testing.T) {
-	a := SetClaimStatuses{Pod: at("p"), UID: "uid-p", Statuses: []corev1.PodResourceClaimStatus{status("b", "c1")}, Pending: []string{"a", "c"}}
-	before := SetClaimStatuses{Pod: at("p"), UID: "uid-p", Statuses: []corev1.PodResourceClaimStatus{status("b", "c1")}, Pending: []string{"a", "c"}}
+	a := SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p", UID: "uid-p", Statuses: []corev1.PodResourceClaimStatus{status("b", "c1")}, Pending: []string{"a", "c"}}
+	before := SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p", UID: "uid-p", Statuses: []corev1.PodResourceClaimStatus{status("b", "c1")}, Pending: []string{"a", "c"}}
 
 	one := a.WithCreated("a", "made")
-	require.Empty(t, cmp.Diff(SetClaimStatuses{Pod: at("p"), UID: "uid-p",
+	require.Empty(t, cmp.Diff(SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p", UID: "uid-p",
 		Statuses: []corev1.PodResourceClaimStatus{status("a", "made"), status("b", "c1")}, Pending: []string{"c"}}, one))
 	require.Equal(t, "SetClaimStatuses ml/p: a=made, b=c1, c pending", one.String())
 	both := one.WithCreated("c", "too")
@@ -33,7 +33,7 @@ func TestSetClaimStatusesWithCreated(t *testing.T) {
 	require.Empty(t, cmp.Diff(a, a.WithCreated("b", "other")), "b is not pending")
 	require.Empty(t, cmp.Diff(a, a.WithCreated("x", "other")), "x is not pending")
 	require.Empty(t, cmp.Diff(before, a), "the receiver is as it was")
-	none := SetClaimStatuses{Pod: at("p"), Pending: []string{"a"}}
+	none := SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p", Pending: []string{"a"}}
 	require.Empty(t, cmp.Diff(none, none.WithCreated("x", "other")), "no statuses stay none")
 	require.Empty(t, aliasing.Shared(a, one))
 
@@ -41,13 +41,13 @@ func TestSetClaimStatusesWithCreated(t *testing.T) {
 	require.Equal(t, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"ml","uid":"uid-p"},`+
 		`"status":{"resourceClaimStatuses":[{"name":"a","resourceClaimName":"made"},{"name":"b","resourceClaimName":"c1"}]}}`, string(body),
 		"what is pending is left out")
-	_, body = SetClaimStatuses{Pod: at("p"), Statuses: []corev1.PodResourceClaimStatus{{Name: "x"}}}.Patch()
+	_, body = SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p", Statuses: []corev1.PodResourceClaimStatus{{Name: "x"}}}.Patch()
 	require.Equal(t, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"ml"},"status":{"resourceClaimStatuses":[{"name":"x"}]}}`,
 		string(body), "not needed has no claim name")
 }
 
 func TestSetClaimStatusesApply(t *testing.T) {
-	a := SetClaimStatuses{Pod: at("p"), UID: "uid-p", Statuses: []corev1.PodResourceClaimStatus{status("a", "new")}}
+	a := SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p", UID: "uid-p", Statuses: []corev1.PodResourceClaimStatus{status("a", "new")}}
 	p := newPod("p", has("a", "t", "old"), has("b", "t", "mine"), uses("d", "x"), got("d", "other-managers"))
 	before := p.DeepCopy()
 
@@ -70,11 +70,11 @@ func TestSetClaimStatusesApply(t *testing.T) {
 }
 
 func TestClaimActionsApply(t *testing.T) {
-	reserve := Reserve{Claim: newClaim("c", allocated, reservedFor("q", "p")), Pod: at("p")}
+	reserve := Reserve{Claim: newClaim("c", allocated, reservedFor("q", "p")), Consumer: podKey("p")}
 	release := Release{Claim: newClaim("c"), Removed: []resourcev1.ResourceClaimConsumerReference{podRef("p")}, Deallocate: true}
 	keep := Release{Claim: newClaim("c"), Removed: []resourcev1.ResourceClaimConsumerReference{podRef("p")}}
 	dealloc := Release{Claim: newClaim("c"), Deallocate: true}
-	unprotect := RemoveFinalizer{Namespace: ns, Name: "c", UID: "uid-c"}
+	unprotect := RemoveFinalizer{Claim: newClaim("c")}
 	otherUID := func(c *resourcev1.ResourceClaim) { c.UID = "x" }
 	for _, tc := range []struct {
 		name, reason string
@@ -82,7 +82,7 @@ func TestClaimActionsApply(t *testing.T) {
 		in, want     *resourcev1.ResourceClaim
 	}{
 		{"reserve", "added at the end", reserve.Apply, newClaim("c", allocated, reservedFor("z")), newClaim("c", allocated, reservedFor("z", "p"))},
-		{"reserve first", "there was none before", Reserve{Claim: newClaim("c", allocated, reservedFor("p")), Pod: at("p")}.Apply, newClaim("c", allocated), newClaim("c", allocated, reservedFor("p"))},
+		{"reserve first", "there was none before", Reserve{Claim: newClaim("c", allocated, reservedFor("p")), Consumer: podKey("p")}.Apply, newClaim("c", allocated), newClaim("c", allocated, reservedFor("p"))},
 		{"reserve for nobody", "there is nothing to add", Reserve{Claim: newClaim("c", allocated)}.Apply, newClaim("c", allocated), newClaim("c", allocated)},
 		{"reserve twice", "it is there", reserve.Apply, newClaim("c", allocated, reservedFor("p")), newClaim("c", allocated, reservedFor("p"))},
 		{"reserve, not allocated any more", "the API does not allow it", reserve.Apply, newClaim("c"), newClaim("c")},
@@ -137,13 +137,13 @@ func TestStrings(t *testing.T) {
 		action Action
 		want   string
 	}{
-		{CreateClaim{Pod: at("p"), PodClaim: "gpu", Claim: &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: "p-gpu-"}}}, "CreateClaim ml/p gpu: p-gpu-*"},
+		{CreateClaim{Owner: podKey("p"), PodClaim: "gpu", Claim: &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{GenerateName: "p-gpu-"}}}, "CreateClaim ml/p gpu: p-gpu-*"},
 		{CreateClaim{}, "CreateClaim / : *"},
-		{SetClaimStatuses{Pod: at("p"), Statuses: []corev1.PodResourceClaimStatus{{Name: "x"}}, Pending: []string{"y"}}, "SetClaimStatuses ml/p: x not needed, y pending"},
-		{Reserve{Claim: newClaim("c"), Pod: at("p")}, "Reserve ml/c: for pod ml/p"},
-		{Reserve{}, "Reserve no claim: for pod /"},
+		{SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p", Statuses: []corev1.PodResourceClaimStatus{{Name: "x"}}, Pending: []string{"y"}}, "SetClaimStatuses ml/p: x not needed, y pending"},
+		{Reserve{Claim: newClaim("c"), Consumer: podKey("p")}, "Reserve ml/c: for pod ml/p"},
+		{Reserve{}, "Reserve no claim: for  /"},
 		{Release{Claim: newClaim("c"), Removed: []resourcev1.ResourceClaimConsumerReference{podRef("p"), podRef("q")}, Deallocate: true}, "Release ml/c: p, q, deallocate"},
-		{RemoveFinalizer{Namespace: ns, Name: "c"}, "RemoveFinalizer ml/c"},
+		{RemoveFinalizer{Claim: newClaim("c")}, "RemoveFinalizer ml/c"},
 		{DeleteClaim{Namespace: ns, Name: "c"}, "DeleteClaim ml/c"},
 	} {
 		require.Equal(t, tc.want, tc.action.String())

@@ -8,8 +8,8 @@ import (
 type NameState string
 
 const (
-	// NameUnresolved is the zero value. [ClaimName] never returns it.
-	NameUnresolved NameState = ""
+	// NoNameState is the zero value. [ClaimName] never returns it.
+	NoNameState NameState = ""
 	// NameKnown: the entry's claim has a name. Whether that claim exists, and for a template
 	// entry whether it is the pod's own, is another question.
 	NameKnown NameState = "Known"

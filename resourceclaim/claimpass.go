@@ -62,7 +62,7 @@ func (x *Index) planClaim(claim *resourcev1.ResourceClaim) (r Result, err error)
 	protected := slices.Contains(claim.Finalizers, resourcev1.Finalizer)
 	deleting := claim.DeletionTimestamp != nil
 	if protected && !allocated && (dropped > 0 || unused && deleting) {
-		r.Actions = append(r.Actions, RemoveFinalizer{Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID, Claim: claim.DeepCopy()})
+		r.Actions = append(r.Actions, RemoveFinalizer{Claim: claim.DeepCopy()})
 	}
 	if owner == ownerNeedsItNoMore {
 		del := DeleteClaim{Namespace: claim.Namespace, Name: claim.Name}

@@ -57,7 +57,7 @@ func (x *Index) standings(claim *resourcev1.ResourceClaim, into []standing, prob
 		if problem != nil {
 			problems.Add(problem)
 			if x.options.upstream() && errors.Is(problem, purekube.ErrPathSegment) {
-				// Upstream's look-up ends the pass.
+				// Upstream's lookup ends the pass.
 				return into, true
 			}
 		}

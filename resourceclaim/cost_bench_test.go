@@ -93,7 +93,7 @@ func BenchmarkPodEntries(b *testing.B) {
 	b.Run("apply", func(b *testing.B) {
 		growth(b, sizes, func(b *testing.B, size int) {
 			s := podOfEntries(size, true)
-			a := SetClaimStatuses{Pod: at("p"), UID: "uid-p", Statuses: s.Pods[0].Status.ResourceClaimStatuses}
+			a := SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p", UID: "uid-p", Statuses: s.Pods[0].Status.ResourceClaimStatuses}
 			for b.Loop() {
 				a.Apply(s.Pods[0])
 			}

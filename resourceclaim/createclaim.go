@@ -7,7 +7,6 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/message"
@@ -20,10 +19,8 @@ import (
 // there. Put the answer among the Assumed claims of later snapshots too (BR-30-04), or else
 // the next plan may create a second claim.
 type CreateClaim struct {
-	// Pod is the pod that the claim is for; empty if it is for a PodGroup.
-	Pod types.NamespacedName
-	// PodGroup is the PodGroup that the claim is for; empty if it is for a pod.
-	PodGroup types.NamespacedName
+	// Owner is the pod or PodGroup that the claim is for.
+	Owner purekube.Key
 	// PodClaim is the name of the entry in the spec.resourceClaims of the pod or PodGroup.
 	PodClaim string
 	// Claim is the object to create. It has a generateName and no name.
@@ -49,9 +46,9 @@ func (a CreateClaim) FailureEvent(err error) (purekube.Event, bool) {
 	if err == nil {
 		return purekube.Event{}, false
 	}
-	regarding := corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: a.Pod.Namespace, Name: a.Pod.Name}
-	if a.PodGroup.Name != "" {
-		regarding = corev1.ObjectReference{APIVersion: podGroupAPIVersion, Kind: podGroupKind, Namespace: a.PodGroup.Namespace, Name: a.PodGroup.Name}
+	regarding := corev1.ObjectReference{APIVersion: "v1", Kind: a.Owner.Kind, Namespace: a.Owner.Namespace, Name: a.Owner.Name}
+	if a.Owner.Kind == podGroupKind {
+		regarding.APIVersion = podGroupAPIVersion
 	}
 	if owner := metav1.GetControllerOfNoCopy(a.claim()); owner != nil {
 		regarding.APIVersion, regarding.UID = owner.APIVersion, owner.UID
@@ -71,13 +68,13 @@ func (a CreateClaim) claim() *resourcev1.ResourceClaim {
 
 // String reads "CreateClaim ml/train-0 gpu: train-0-gpu-*", or "CreateClaim podgroup ml/train gpu: train-gpu-*".
 func (a CreateClaim) String() string {
-	return fmt.Sprintf("CreateClaim %s %s: %s*", ownerText(a.Pod, a.PodGroup), a.PodClaim, a.claim().GenerateName)
+	return fmt.Sprintf("CreateClaim %s %s: %s*", ownerText(a.Owner), a.PodClaim, a.claim().GenerateName)
 }
 
 // ownerText names a pod or a PodGroup.
-func ownerText(pod, group types.NamespacedName) string {
-	if group.Name != "" {
-		return "podgroup " + group.String()
+func ownerText(owner purekube.Key) string {
+	if owner.Kind == podGroupKind {
+		return "podgroup " + owner.NamespacedName().String()
 	}
-	return pod.String()
+	return owner.NamespacedName().String()
 }

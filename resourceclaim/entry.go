@@ -66,7 +66,7 @@ func (x *Index) resolve(o *owner, i int) entry {
 		return entry{state: entryFailed, problem: o.entryProblem(i, "", ErrUnsupported), reason: o.unsupported(pc.Name)}
 	case NameNotNeeded:
 		return entry{state: entryNotNeeded}
-	case NameUnresolved, NameNotCreated: // there may be one all the same
+	case NoNameState, NameNotCreated: // there may be one all the same
 	case NameKnown:
 		key := types.NamespacedName{Namespace: o.Namespace, Name: name}
 		claim, ambiguous := x.claim(key)

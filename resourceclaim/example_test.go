@@ -167,7 +167,7 @@ func ExampleIndex_With() {
 
 // When the API server refuses a claim, upstream records an event on the pod.
 func ExampleCreateClaim_FailureEvent() {
-	create := resourceclaim.CreateClaim{Pod: types.NamespacedName{Namespace: "ml", Name: "train-0"}, PodClaim: "gpu"}
+	create := resourceclaim.CreateClaim{Owner: resourceclaim.PodKey("ml", "train-0"), PodClaim: "gpu"}
 	event, _ := create.FailureEvent(errors.New("exceeded quota"))
 	fmt.Println(event.Type, event.Reason, event.Message)
 	// Output:

@@ -19,14 +19,14 @@ type Code string
 
 // What is wrong with the object itself, so that nothing or less is decided.
 const (
-	ReasonObjectDuplicate  Code = "ObjectDuplicate"  // the snapshot holds several objects of the name
+	ReasonDuplicate        Code = "Duplicate"        // the snapshot holds several objects of the name
 	ReasonVersionMalformed Code = "VersionMalformed" // a resourceVersion does not compare: the listed claim counts
 	ReasonPodWithoutUID    Code = "PodWithoutUID"    // a claim would have no owner
 )
 
 // What a consumer of a claim is known to be.
 const (
-	ReasonConsumerOfOtherKind   Code = "ConsumerOfOtherKind"   // neither a pod nor, where they are on, a PodGroup: kept
+	ReasonConsumerOfOtherKind   Code = "ConsumerOfOtherKind"   // neither a pod nor, where they are on, a PodGroup: kept. The Kind of Object is its resource
 	ReasonConsumerMayRun        Code = "ConsumerMayRun"        // the pod is there and not done, or the PodGroup is there: kept
 	ReasonConsumerConfirmed     Code = "ConsumerConfirmed"     // the API server has it: kept
 	ReasonConsumerIndeterminate Code = "ConsumerIndeterminate" // the snapshot contradicts itself: kept
@@ -146,24 +146,24 @@ func (x *Index) explain(key purekube.Key) (reasons []Reason, there bool) {
 	switch key.Kind {
 	case claimKind:
 		for _, p := range x.versionProblems(name) {
-			reasons = append(reasons, Reason{Field: p.Field, Code: ReasonVersionMalformed, Object: name, Message: p.Err.Error()})
+			reasons = append(reasons, Reason{Field: p.Field, Code: ReasonVersionMalformed, Object: key, Message: p.Err.Error()})
 		}
 		claim, ambiguous := x.claim(name)
 		switch {
 		case ambiguous:
-			return append(reasons, duplicateReason(name)), true
+			return append(reasons, duplicateReason(key)), true
 		case claim != nil:
 			return append(reasons, x.explainClaim(claim)...), true
 		}
 	case podGroupKind:
 		if g, twice := x.groups.Lookup(name); twice != nil {
-			return []Reason{duplicateReason(name)}, true
+			return []Reason{duplicateReason(key)}, true
 		} else if g != nil {
 			return x.explainOwner(groupOwner(g)), true
 		}
 	case podKind:
 		if pod, twice := x.pods.Lookup(name); twice != nil {
-			return []Reason{duplicateReason(name)}, true
+			return []Reason{duplicateReason(key)}, true
 		} else if pod != nil {
 			return x.explainOwner(podOwner(pod)), true
 		}
@@ -171,8 +171,8 @@ func (x *Index) explain(key purekube.Key) (reasons []Reason, there bool) {
 	return reasons, false
 }
 
-func duplicateReason(name types.NamespacedName) Reason {
-	return Reason{Code: ReasonObjectDuplicate, Object: name, Message: purekube.ErrDuplicate.Error() + ": nothing is planned for it"}
+func duplicateReason(key purekube.Key) Reason {
+	return Reason{Code: ReasonDuplicate, Object: key, Message: purekube.ErrDuplicate.Error() + ": nothing is planned for it"}
 }
 
 var consumerReasons = [...]struct {
@@ -199,7 +199,7 @@ func (x *Index) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
 	for i, st := range standings {
 		consumer := &claim.Status.ReservedFor[i]
 		unused = unused && st.dropped()
-		object := types.NamespacedName{Namespace: claim.Namespace, Name: consumer.Name}
+		object := PodKey(claim.Namespace, consumer.Name)
 		what, text := "pod", consumerReasons[st].text
 		switch {
 		case st == otherKind:
@@ -207,14 +207,16 @@ func (x *Index) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
 			if consumer.APIGroup != "" {
 				what += "." + consumer.APIGroup
 			}
+			object.Kind = what
 		case isPodGroup(consumer):
+			object.Kind = podGroupKind
 			what, text = podGroupKind, strings.ReplaceAll(text, "pod", podGroupKind)
 		}
 		reasons = append(reasons, Reason{
 			Field:   fmt.Sprintf("status.reservedFor[%d]", i),
 			Code:    consumerReasons[st].code,
 			Object:  object,
-			Message: fmt.Sprintf("held by %s %s, which %s", what, object, text),
+			Message: fmt.Sprintf("held by %s %s, which %s", what, object.NamespacedName(), text),
 		})
 	}
 	var release *Release
@@ -258,7 +260,7 @@ func whyAllocated(claim *resourcev1.ResourceClaim, unused, asks bool) string {
 }
 
 func (x *Index) explainOwnerOf(claim *resourcev1.ResourceClaim, pod types.NamespacedName) Reason {
-	r := Reason{Field: "metadata.ownerReferences", Object: pod}
+	r := Reason{Field: "metadata.ownerReferences", Object: PodKey(pod.Namespace, pod.Name)}
 	text := ""
 	if !x.options.ownerMatters(claim) {
 		r.Code, r.Message = ReasonClaimDeleting, fmt.Sprintf("generated for pod %s, and already being deleted", pod)
@@ -281,7 +283,8 @@ func (x *Index) explainOwnerOf(claim *resourcev1.ResourceClaim, pod types.Namesp
 }
 
 // why is a reason about an object.
-func why(field string, code Code, object types.NamespacedName, format string, args ...any) Reason {
+func why(field string, code Code, kind string, name types.NamespacedName, format string, args ...any) Reason {
+	object := purekube.Key{Kind: kind, Namespace: name.Namespace, Name: name.Name}
 	return Reason{Field: field, Code: code, Object: object, Message: fmt.Sprintf(format, args...)}
 }
 
@@ -299,35 +302,35 @@ func (x *Index) explainOwner(o owner) []Reason {
 	case len(o.entries) == 0:
 		return nil
 	case o.DeletionTimestamp != nil:
-		return []Reason{why("metadata.deletionTimestamp", ofKind(ReasonPodDeleting, ReasonPodGroupDeleting), self,
+		return []Reason{why("metadata.deletionTimestamp", ofKind(ReasonPodDeleting, ReasonPodGroupDeleting), o.kind, self,
 			"%s %s is being deleted and gets nothing", noun, self)}
 	case o.getsNothing(x.options):
-		return []Reason{why("status.phase", ReasonPodDone, self, "pod %s is done and gets nothing", self)}
+		return []Reason{why("status.phase", ReasonPodDone, o.kind, self, "pod %s is done and gets nothing", self)}
 	case presence == absent:
-		return []Reason{why("metadata.uid", ofKind(ReasonPodDeleted, ReasonPodGroupDeleted), self,
+		return []Reason{why("metadata.uid", ofKind(ReasonPodDeleted, ReasonPodGroupDeleted), o.kind, self,
 			"%s %s is known to be deleted and gets nothing", noun, self)}
 	}
 	r, _ := x.planOwner(&o)
 	problem := o.invalid()
 	switch {
 	case slices.Contains(r.Needs, o.need()):
-		return []Reason{why("metadata.uid", ofKind(ReasonPodUnknown, ReasonPodGroupUnknown), self,
+		return []Reason{why("metadata.uid", ofKind(ReasonPodUnknown, ReasonPodGroupUnknown), o.kind, self,
 			"%s %s was seen to be deleted: the API server has to be asked for it", noun, self)}
 	case problem != nil && o.isGroup():
-		return []Reason{why(problem.Field, ReasonPodGroupInvalid, self, "PodGroup %s gets nothing: %s", self, problem.Err)}
+		return []Reason{why(problem.Field, ReasonPodGroupInvalid, o.kind, self, "PodGroup %s gets nothing: %s", self, problem.Err)}
 	case problem != nil:
-		return []Reason{why(problem.Field, ReasonPodWithoutUID, self, "pod %s has no UID and gets nothing", self)}
+		return []Reason{why(problem.Field, ReasonPodWithoutUID, o.kind, self, "pod %s has no UID and gets nothing", self)}
 	}
 	o.member = x.groupOf(o.pod)
 	group := types.NamespacedName{Namespace: o.Namespace, Name: o.member.name}
 	const field = "spec.schedulingGroup"
 	switch {
 	case slices.Contains(r.Needs, needPodGroup(group.Namespace, group.Name)):
-		return []Reason{why(field, ReasonPodGroupUnknown, group, "the API server has to be asked for PodGroup %s", group)}
+		return []Reason{why(field, ReasonPodGroupUnknown, podGroupKind, group, "the API server has to be asked for PodGroup %s", group)}
 	case o.member.problem != nil && x.options.upstream():
-		return []Reason{why(field, ReasonPodGroupMissing, group, "the pod gets nothing without PodGroup %s", group)}
+		return []Reason{why(field, ReasonPodGroupMissing, podGroupKind, group, "the pod gets nothing without PodGroup %s", group)}
 	case o.member.problem != nil:
-		return append([]Reason{why(field, ReasonPodGroupMissing, group,
+		return append([]Reason{why(field, ReasonPodGroupMissing, podGroupKind, group,
 			"without PodGroup %s it is not known which entries are the group's: the pod gets no new claim", group)}, x.explainEntries(&o)...)
 	}
 	return x.explainEntries(&o)
@@ -357,48 +360,48 @@ func (x *Index) explainEntry(o *owner, i int) Reason {
 	case entryNotNeeded:
 		return Reason{Code: ReasonClaimNotNeeded, Message: fmt.Sprintf("no claim is needed, says the %s's status", o.noun())}
 	case entryUnknown:
-		return why("", ReasonClaimUnknown, claim, "the API server has to be asked for claim %s, which the %s's status names", claim, o.noun())
+		return why("", ReasonClaimUnknown, claimKind, claim, "the API server has to be asked for claim %s, which the %s's status names", claim, o.noun())
 	case entryElsewhere:
-		return why("", ReasonClaimNotInCache, claim, "claim %s exists, and is reserved when the cache shows it", claim)
+		return why("", ReasonClaimNotInCache, claimKind, claim, "claim %s exists, and is reserved when the cache shows it", claim)
 	case entryWaiting:
 		group := types.NamespacedName{Namespace: o.Namespace, Name: o.member.name}
-		return why("", ReasonClaimWaiting, group, "waits for the claim of PodGroup %s, which all of its pods use", group)
+		return why("", ReasonClaimWaiting, podGroupKind, group, "waits for the claim of PodGroup %s, which all of its pods use", group)
 	case entryMissing:
-		return why("", ReasonClaimMissing, claim, "waits for claim %s, which its user has to create", claim)
+		return why("", ReasonClaimMissing, claimKind, claim, "waits for claim %s, which its user has to create", claim)
 	case entryAdopt:
-		return why("", ReasonClaimAdopted, claim, "claim %s was created for it and is put into the %s's status", claim, o.noun())
+		return why("", ReasonClaimAdopted, claimKind, claim, "claim %s was created for it and is put into the %s's status", claim, o.noun())
 	case entryCreate:
 		template := snapshot.KeyOf(e.template)
-		return why("", ReasonClaimCreated, template, "a claim is created from template %s", template)
+		return why("", ReasonClaimCreated, templateKind, template, "a claim is created from template %s", template)
 	case entryFailed:
 		return Reason{Code: ReasonClaimFailed, Message: e.problem.Error()}
 	case entryReady: // who uses it decides
 	}
 	switch {
 	case o.isGroup():
-		return why("", ReasonClaimShared, claim, "claim %s is there for the pods of the group, whose plans reserve it", claim)
+		return why("", ReasonClaimShared, claimKind, claim, "claim %s is there for the pods of the group, whose plans reserve it", claim)
 	case isReservedFor(o.UID, e.claim):
-		return why("", ReasonClaimReserved, claim, "claim %s is reserved for the pod", claim)
+		return why("", ReasonClaimReserved, claimKind, claim, "claim %s is reserved for the pod", claim)
 	case x.reserved(o, e.claim):
-		return why("", ReasonClaimReserved, claim, "claim %s is reserved for PodGroup %s/%s, which the pod is in", claim, o.Namespace, o.member.name)
+		return why("", ReasonClaimReserved, claimKind, claim, "claim %s is reserved for PodGroup %s/%s, which the pod is in", claim, o.Namespace, o.member.name)
 	case e.claim.Status.Allocation == nil:
-		return why("", ReasonClaimUnallocated, claim, "claim %s waits for the scheduler to allocate it", claim)
+		return why("", ReasonClaimUnallocated, claimKind, claim, "claim %s waits for the scheduler to allocate it", claim)
 	case o.node == "":
-		return why("", ReasonClaimUnscheduled, claim, "claim %s is reserved by the scheduler once the pod gets a node", claim)
+		return why("", ReasonClaimUnscheduled, claimKind, claim, "claim %s is reserved by the scheduler once the pod gets a node", claim)
 	case x.mayBeGroups(e.claim):
-		return why("", ReasonClaimFailed, claim, "claim %s is reserved for a PodGroup, and PodGroups are off", claim)
+		return why("", ReasonClaimFailed, claimKind, claim, "claim %s is reserved for a PodGroup, and PodGroups are off", claim)
 	}
 	if err := refusal(e.claim); err != nil && !x.options.upstream() {
-		return Reason{Code: ReasonClaimFailed, Object: claim, Message: err.Error()}
+		return Reason{Code: ReasonClaimFailed, Object: ClaimKey(claim.Namespace, claim.Name), Message: err.Error()}
 	}
 	if g := o.member.group; g != nil {
 		switch bound, failsAt := g.binds(&o.entries[i]); {
 		case failsAt >= 0 && x.options.upstream():
 			_, reason := g.unbindable(failsAt)
-			return Reason{Code: ReasonClaimFailed, Object: claim, Message: reason}
+			return Reason{Code: ReasonClaimFailed, Object: ClaimKey(claim.Namespace, claim.Name), Message: reason}
 		case bound:
-			return why("", ReasonClaimToBeReserved, claim, "claim %s is allocated, not reserved for PodGroup %s, and gets reserved for it", claim, snapshot.KeyOf(g))
+			return why("", ReasonClaimToBeReserved, claimKind, claim, "claim %s is allocated, not reserved for PodGroup %s, and gets reserved for it", claim, snapshot.KeyOf(g))
 		}
 	}
-	return why("", ReasonClaimToBeReserved, claim, "claim %s is allocated, not reserved for the pod, and gets reserved", claim)
+	return why("", ReasonClaimToBeReserved, claimKind, claim, "claim %s is allocated, not reserved for the pod, and gets reserved", claim)
 }

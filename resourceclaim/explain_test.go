@@ -76,7 +76,7 @@ func TestExplainClaim(t *testing.T) {
 	explanation, err := Explain(s, claimKey("stuck"), Options{})
 	require.NoError(t, err)
 	require.Equal(t, claimKey("stuck"), explanation.Key)
-	require.Empty(t, cmp.Diff(Reason{Field: "status.reservedFor[0]", Code: ReasonConsumerDone, Object: at("x"), Message: "held by pod ml/x, which is done"}, explanation.Reasons[0]))
+	require.Empty(t, cmp.Diff(Reason{Field: "status.reservedFor[0]", Code: ReasonConsumerDone, Object: podKey("x"), Message: "held by pod ml/x, which is done"}, explanation.Reasons[0]))
 
 	s.Pods = append(s.Pods, newPod("x"))
 	explanation, err = Explain(s, claimKey("stuck"), Options{})
@@ -102,8 +102,8 @@ func TestExplainWhatIsWrong(t *testing.T) {
 		text         string
 		err          error
 	}{
-		{"two pods", "which one is real cannot be known", podKey("twice"), ReasonObjectDuplicate, "more than one object of this name in the snapshot: nothing is planned for it", purekube.ErrDuplicate},
-		{"two claims", "which one is real cannot be known", claimKey("twice"), ReasonObjectDuplicate, "more than one object of this name in the snapshot: nothing is planned for it", purekube.ErrDuplicate},
+		{"two pods", "which one is real cannot be known", podKey("twice"), ReasonDuplicate, "more than one object of this name in the snapshot: nothing is planned for it", purekube.ErrDuplicate},
+		{"two claims", "which one is real cannot be known", claimKey("twice"), ReasonDuplicate, "more than one object of this name in the snapshot: nothing is planned for it", purekube.ErrDuplicate},
 		{"version", "the listed claim counts", claimKey("old"), ReasonVersionMalformed, "metadata.resourceVersion: resource version is not well formed: x", nil},
 		{"no UID", "its claims would have no owner", podKey("nameless"), ReasonPodWithoutUID, "metadata.uid: pod ml/nameless has no UID and gets nothing", ErrNoUID},
 		{"seen to be deleted", "D-37", podKey("seen-to-go"), ReasonPodUnknown, "metadata.uid: pod ml/seen-to-go was seen to be deleted: the API server has to be asked for it", nil},

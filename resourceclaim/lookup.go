@@ -17,23 +17,23 @@ import (
 // pointer of it.
 var ErrAnswerType = errors.New("not an object that answers this Need")
 
-// The apiVersions of look-ups.
+// The apiVersions of lookups.
 const (
 	podAPIVersion   = "v1"
 	claimAPIVersion = "resource.k8s.io/v1"
 )
 
-// needPod is the look-up of a pod at the API server.
+// needPod is the lookup of a pod at the API server.
 func needPod(namespace, name string) purekube.Need {
 	return purekube.Need{APIVersion: podAPIVersion, Kind: podKind, Namespace: namespace, Name: name}
 }
 
-// needClaim is the look-up of a claim.
+// needClaim is the lookup of a claim.
 func needClaim(namespace, name string) purekube.Need {
 	return purekube.Need{APIVersion: claimAPIVersion, Kind: claimKind, Namespace: namespace, Name: name}
 }
 
-// needPodGroup is the look-up of a PodGroup.
+// needPodGroup is the lookup of a PodGroup.
 func needPodGroup(namespace, name string) purekube.Need {
 	return purekube.Need{APIVersion: podGroupAPIVersion, Kind: podGroupKind, Namespace: namespace, Name: name}
 }

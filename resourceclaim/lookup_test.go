@@ -87,7 +87,7 @@ func TestUsersClaimIsNotLookedUp(t *testing.T) {
 	}
 }
 
-// One look-up for each named claim, and nothing is done for the pod before all are answered.
+// One lookup for each named claim, and nothing is done for the pod before all are answered.
 func TestLookUpsComeFirst(t *testing.T) {
 	s := Snapshot{Pods: pods(newPod("p", has("b", "gpu", "c2"), has("a", "gpu", "c1"), wants("c", "gpu"), wants("d", "none"))), Templates: templates(newTemplate("gpu"))}
 	r, err := Plan(s, podKey("p"), Options{})
@@ -129,7 +129,7 @@ func TestExplainLookUp(t *testing.T) {
 	s := Snapshot{Pods: pods(newPod("p", has("gpu", "gpu", "c")))}
 	e, err := Explain(s, podKey("p"), Options{})
 	require.NoError(t, err)
-	require.Equal(t, []Reason{{Field: "spec.resourceClaims[0]", Code: ReasonClaimUnknown, Object: at("c"),
+	require.Equal(t, []Reason{{Field: "spec.resourceClaims[0]", Code: ReasonClaimUnknown, Object: claimKey("c"),
 		Message: "the API server has to be asked for claim ml/c, which the pod's status names"}}, e.Reasons)
 
 	s.Answers = askedClaims(newClaim("c", madeFor("p", "gpu")))

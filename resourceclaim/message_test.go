@@ -10,7 +10,7 @@ import (
 
 // A webhook may refuse a claim with more words than an event takes.
 func TestLongMessagesAreCut(t *testing.T) {
-	event, ok := CreateClaim{PodClaim: "gpu"}.FailureEvent(errors.New(strings.Repeat("é", 5000)))
+	event, ok := CreateClaim{Owner: podKey("p"), PodClaim: "gpu"}.FailureEvent(errors.New(strings.Repeat("é", 5000)))
 	require.True(t, ok)
 	require.LessOrEqual(t, len(event.Message), 1024)
 	require.Contains(t, event.Message, "PodResourceClaim gpu: create ResourceClaim : ééé")

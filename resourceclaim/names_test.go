@@ -58,5 +58,5 @@ func TestClaimName(t *testing.T) {
 	_, state = ClaimName(nil, &corev1.PodResourceClaim{ResourceClaimTemplateName: ptr.To("t")})
 	require.Equal(t, NameNotCreated, state, "a nil pod has no status")
 
-	require.Zero(t, NameUnresolved)
+	require.Zero(t, NoNameState)
 }

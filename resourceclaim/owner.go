@@ -78,7 +78,7 @@ func (o *owner) key() purekube.Key {
 
 func (o *owner) isGroup() bool { return o.pod == nil }
 
-// need is the look-up of the owner.
+// need is the lookup of the owner.
 func (o *owner) need() purekube.Need {
 	if o.isGroup() {
 		return needPodGroup(o.Namespace, o.Name)
@@ -102,14 +102,6 @@ func (o *owner) invalid() *purekube.ObjectError {
 		return o.problem("apiVersion", ErrAPIVersion)
 	}
 	return nil
-}
-
-// names are the owner's name as actions have it: of the pod or of the PodGroup.
-func (o *owner) names() (pod, group types.NamespacedName) {
-	if o.isGroup() {
-		return pod, o.name()
-	}
-	return o.name(), group
 }
 
 // repeated reports whether an entry before this one has its name.

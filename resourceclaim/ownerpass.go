@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -102,7 +101,7 @@ type generation struct {
 // statuses reports whether a status has to be written.
 func (g generation) statuses() bool { return len(g.adopted)+len(g.pending) > 0 }
 
-// generateAll resolves the entries, and adds what is to be created, the look-ups to make and the
+// generateAll resolves the entries, and adds what is to be created, the lookups to make and the
 // events to the result. It appends to claims those of the entries that have theirs, by index.
 func (x *Index) generateAll(o *owner, claims []*resourcev1.ResourceClaim, r *Result, problems *snapshot.Problems) (all []*resourcev1.ResourceClaim, work generation) {
 	for i := range o.entries {
@@ -135,9 +134,9 @@ func (x *Index) generateAll(o *owner, claims []*resourcev1.ResourceClaim, r *Res
 			work.adopted = append(work.adopted, corev1.PodResourceClaimStatus{Name: entry, ResourceClaimName: ptr.To(e.claim.Name)})
 		case entryCreate:
 			work.pending = append(work.pending, entry)
-			create := CreateClaim{PodClaim: entry, Claim: fromTemplate(o, entry, e.template, x.options), ContinueOnError: !x.options.upstream()}
-			create.Pod, create.PodGroup = o.names()
-			r.Actions = append(r.Actions, create)
+			r.Actions = append(r.Actions, CreateClaim{
+				Owner: o.key(), PodClaim: entry, Claim: fromTemplate(o, entry, e.template, x.options), ContinueOnError: !x.options.upstream(),
+			})
 		case entryFailed:
 			problems.Add(e.problem)
 			if e.reason != "" {
@@ -168,8 +167,10 @@ func asksFirst(r Result) Result {
 // setStatuses is the write of the status after claims were adopted or are to be created.
 func (x *Index) setStatuses(o *owner, work generation) SetClaimStatuses {
 	adopted, pending := work.adopted, work.pending
-	a := SetClaimStatuses{Statuses: adopted, Pending: pending, Creates: slices.Clone(pending), ContinueOnError: !x.options.upstream()}
-	a.Pod, a.PodGroup = o.names()
+	a := SetClaimStatuses{
+		Kind: o.kind, Namespace: o.Namespace, Name: o.Name,
+		Statuses: adopted, Pending: pending, Creates: slices.Clone(pending), ContinueOnError: !x.options.upstream(),
+	}
 	if o.isGroup() {
 		a.APIVersion = o.apiVersion
 	}
@@ -241,7 +242,7 @@ func (x *Index) reserve(actions []Action, o *owner, ready []*resourcev1.Resource
 			}
 		}
 		o.member.consult()
-		consumer, group := asConsumer(o.pod), types.NamespacedName{}
+		consumer, reservedFor := asConsumer(o.pod), o.key()
 		if g := o.member.group; g != nil {
 			bound, failsAt := g.binds(&o.entries[i])
 			if failsAt >= 0 && x.options.upstream() {
@@ -250,12 +251,12 @@ func (x *Index) reserve(actions []Action, o *owner, ready []*resourcev1.Resource
 				return actions
 			}
 			if bound {
-				consumer, group = g.asConsumer(), snapshot.KeyOf(g)
+				consumer, reservedFor = g.asConsumer(), PodGroupKey(g.Namespace, g.Name)
 			}
 		}
 		claim = claim.DeepCopy()
 		claim.Status.ReservedFor = append(claim.Status.ReservedFor, consumer)
-		actions = append(actions, Reserve{Claim: claim, Pod: o.name(), PodGroup: group, ContinueOnError: !x.options.upstream()})
+		actions = append(actions, Reserve{Claim: claim, Consumer: reservedFor, ContinueOnError: !x.options.upstream()})
 	}
 	return actions
 }

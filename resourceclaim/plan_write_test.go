@@ -22,7 +22,7 @@ func TestBR3001_CreatedClaim(t *testing.T) {
 	for _, mode := range modes {
 		r, err := Plan(Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Templates: templates(template)}, podKey("p"), mode.options)
 		require.NoError(t, err)
-		want := CreateClaim{Pod: at("p"), PodClaim: "gpu", ContinueOnError: !mode.options.upstream(), Claim: &resourcev1.ResourceClaim{
+		want := CreateClaim{Owner: podKey("p"), PodClaim: "gpu", ContinueOnError: !mode.options.upstream(), Claim: &resourcev1.ResourceClaim{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace:    ns,
 				GenerateName: "p-gpu-",
@@ -95,7 +95,7 @@ func TestWritesCarryTheWholeClaim(t *testing.T) {
 	require.NoError(t, err)
 	want := claim.DeepCopy()
 	want.Status.ReservedFor = append(want.Status.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: "p", UID: "uid-p"})
-	require.Empty(t, cmp.Diff([]Action{Reserve{Claim: want, Pod: at("p"), ContinueOnError: true}}, r.Actions))
+	require.Empty(t, cmp.Diff([]Action{Reserve{Claim: want, Consumer: podKey("p"), ContinueOnError: true}}, r.Actions))
 
 	r, err = Plan(s, claimKey("c"), Options{})
 	require.NoError(t, err)
@@ -104,7 +104,7 @@ func TestWritesCarryTheWholeClaim(t *testing.T) {
 	want.Status.Allocation = nil
 	require.Empty(t, cmp.Diff([]Action{
 		Release{Claim: want, Removed: []resourcev1.ResourceClaimConsumerReference{podRef("over")}, Deallocate: true},
-		RemoveFinalizer{Namespace: ns, Name: "c", UID: "uid-c", Claim: claim.DeepCopy()},
+		RemoveFinalizer{Claim: claim.DeepCopy()},
 	}, r.Actions))
 }
 

@@ -15,6 +15,21 @@ import (
 	"github.com/purekube/purekube"
 )
 
+// The rules for PodGroups
+//
+// With Options.PodGroupOf the pods of a PodGroup (scheduling.k8s.io) share claims, as in v1.37 with the features
+// GenericWorkload and DRAWorkloadResourceClaims. In v1.36 these are alpha, and V1_36 is not compared with it.
+//
+//   - For each entry of the group's spec.resourceClaims that names a template, a claim is created that the PodGroup
+//     controls, and its name is written into the group's status.
+//   - A pod's entry belongs to the group if its name, claim and template equal an entry of the group. The pod's plan
+//     writes the name of the group's claim into the pod's status, and never creates a claim for the entry.
+//   - Once a pod has a node, the claim is reserved for the PodGroup. Pods and PodGroups are identified by their UID; under
+//     MatchUpstream also by the name of the claim's owner (D-33).
+//   - A PodGroup leaves status.reservedFor when the API server has another one of its name, or none. It does not leave
+//     because its pods are done, nor while a pod of the group that is not done uses the claim (D-36).
+//   - The garbage collector deletes the claim of a PodGroup.
+
 // PodGroup is what this package reads of a PodGroup of scheduling.k8s.io. It is not the API's own
 // type: no version of that is in all supported releases of k8s.io/api.
 type PodGroup struct {

@@ -171,7 +171,7 @@ func TestPodsOfAGroupShareItsClaims(t *testing.T) {
 						}
 					case Reserve:
 						if claim, state := ClaimName(p, e); state == NameKnown && claim == a.Claim.Name && len(p.Spec.ResourceClaims) == 1 {
-							require.Equal(t, bound, a.PodGroup.Name != "")
+							require.Equal(t, bound, a.Consumer.Kind == podGroupKind)
 							last := a.Claim.Status.ReservedFor[len(a.Claim.Status.ReservedFor)-1]
 							require.Equal(t, bound, isPodGroup(&last))
 							entries[fmt.Sprint("reserved for the group: ", bound)]++

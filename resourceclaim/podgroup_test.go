@@ -504,7 +504,7 @@ func TestExplainPodGroup(t *testing.T) {
 	s.PodGroups = []PodGroup{g.uid("")}
 	require.Equal(t, []Code{ReasonPodGroupInvalid}, codes(groupKey("g"), grouped, s))
 	s.PodGroups = []PodGroup{g, g}
-	require.Equal(t, []Code{ReasonObjectDuplicate}, codes(groupKey("g"), grouped, s))
+	require.Equal(t, []Code{ReasonDuplicate}, codes(groupKey("g"), grouped, s))
 	_, err := Explain(s, groupKey("g"), grouped)
 	require.EqualError(t, err, "PodGroup ml/g: more than one object of this name in the snapshot")
 	_, err = Explain(s, groupKey("none"), grouped)

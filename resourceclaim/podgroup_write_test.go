@@ -40,7 +40,7 @@ func TestApplyToPodGroup(t *testing.T) {
 	made := func() PodGroup {
 		return newGroup("g", groupWants("gpu", "gpu"), groupUses("shared", "s")).got("gpu", "old").got("shared", "other-managers")
 	}
-	a := SetClaimStatuses{PodGroup: at("g"), UID: "uid-g", Statuses: []corev1.PodResourceClaimStatus{status("gpu", "new")}}
+	a := SetClaimStatuses{Kind: podGroupKind, Namespace: ns, Name: "g", UID: "uid-g", Statuses: []corev1.PodResourceClaimStatus{status("gpu", "new")}}
 	g := made()
 	after := a.ApplyToPodGroup(g)
 	require.Equal(t, []corev1.PodResourceClaimStatus{status("shared", "other-managers"), status("gpu", "new")}, after.ResourceClaimStatuses,

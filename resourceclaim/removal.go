@@ -1,6 +1,7 @@
 package resourceclaim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -18,33 +19,30 @@ import (
 // action, of the claim as read. So it carries a resourceVersion, and fails with a conflict if
 // anything has changed since.
 type RemoveFinalizer struct {
-	// Namespace and Name of the claim.
-	Namespace, Name string
-	// UID of the claim.
-	UID types.UID
 	// Claim is the whole claim as read, its finalizer included.
 	Claim *resourcev1.ResourceClaim
 }
 
 // Request writes the claim without the finalizer: update resourceclaims. What it writes is the last
-// claim of this name and UID in done; if there is none, Claim. A claim that is still allocated
+// claim of that name and UID in done; if there is none, Claim. A claim that is still allocated
 // keeps the finalizer, so that the update changes nothing.
 //
 // HTTP 409 means that the claim has changed, or that another claim has its name, 404 that it is
 // gone. In each case make none of the calls behind it and plan the claim again.
 func (a RemoveFinalizer) Request(done []runtime.Object) purekube.Request {
-	body, found := a.latest(done)
+	claim := cmp.Or(a.Claim, &resourcev1.ResourceClaim{})
+	body, found := latest(done, claim)
 	if !found {
 		body, _ = withoutFinalizer(a.Claim)
 	}
-	return purekube.Request{Verb: "update", Resource: claimResource, Kind: claimKind, Namespace: a.Namespace, Name: a.Name, Object: body}
+	return purekube.Request{Verb: "update", Resource: claimResource, Kind: claimKind, Namespace: claim.Namespace, Name: claim.Name, Object: body}
 }
 
-// latest is what the write before this one returned, without the finalizer.
-func (a RemoveFinalizer) latest(done []runtime.Object) (body runtime.Object, found bool) {
+// latest is what the write before this one returned for the claim, without the finalizer.
+func latest(done []runtime.Object, claim *resourcev1.ResourceClaim) (body runtime.Object, found bool) {
 	for i := len(done) - 1; i >= 0; i-- {
 		metadata, ok := claimMetadata(done[i])
-		if !ok || a.Name == "" || metadata.GetNamespace() != a.Namespace || metadata.GetName() != a.Name || metadata.GetUID() != a.UID {
+		if !ok || claim.Name == "" || metadata.GetNamespace() != claim.Namespace || metadata.GetName() != claim.Name || metadata.GetUID() != claim.UID {
 			continue
 		}
 		if body, ok := withoutFinalizer(done[i]); ok {
@@ -58,7 +56,7 @@ func (a RemoveFinalizer) latest(done []runtime.Object) (body runtime.Object, fou
 // or that has another UID, keeps it; nil gives nil.
 func (a RemoveFinalizer) Apply(latest *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	out := latest.DeepCopy()
-	if out == nil || out.UID != a.UID || out.Status.Allocation != nil {
+	if out == nil || a.Claim == nil || out.UID != a.Claim.UID || out.Status.Allocation != nil {
 		return out
 	}
 	out.Finalizers = slices.DeleteFunc(out.Finalizers, isOurFinalizer)
@@ -67,7 +65,7 @@ func (a RemoveFinalizer) Apply(latest *resourcev1.ResourceClaim) *resourcev1.Res
 
 // String reads "RemoveFinalizer ml/shared".
 func (a RemoveFinalizer) String() string {
-	return fmt.Sprintf("RemoveFinalizer %s/%s", a.Namespace, a.Name)
+	return "RemoveFinalizer " + nameOf(a.Claim)
 }
 
 // DeleteClaim deletes a claim that was generated for a pod which does not need it any more

@@ -41,25 +41,25 @@ func TestRequests(t *testing.T) {
 		action       Action
 		want         purekube.Request
 	}{
-		{"create", "the body has its kind", CreateClaim{Pod: at("p"), PodClaim: "gpu", Claim: created, ContinueOnError: true}, purekube.Request{
+		{"create", "the body has its kind", CreateClaim{Owner: podKey("p"), PodClaim: "gpu", Claim: created, ContinueOnError: true}, purekube.Request{
 			Verb: "create", Resource: claimResource, Kind: "ResourceClaim", Namespace: ns, ContinueOnError: true,
 			Object: withKind(&resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: "p-gpu-"}}),
 		}},
-		{"create under MatchUpstream", "upstream stops at the first error", CreateClaim{Pod: at("p"), PodClaim: "gpu", Claim: created}, purekube.Request{
+		{"create under MatchUpstream", "upstream stops at the first error", CreateClaim{Owner: podKey("p"), PodClaim: "gpu", Claim: created}, purekube.Request{
 			Verb: "create", Resource: claimResource, Kind: "ResourceClaim", Namespace: ns,
 			Object: withKind(&resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: "p-gpu-"}}),
 		}},
-		{"statuses", "what is pending is left out", SetClaimStatuses{Pod: at("p"), UID: "uid-p", Statuses: []corev1.PodResourceClaimStatus{status("a", "c1")}, Pending: []string{"b"}, ContinueOnError: true}, purekube.Request{
+		{"statuses", "what is pending is left out", SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p", UID: "uid-p", Statuses: []corev1.PodResourceClaimStatus{status("a", "c1")}, Pending: []string{"b"}, ContinueOnError: true}, purekube.Request{
 			Verb: "patch", Resource: podResource, Kind: "Pod", Subresource: "status", Namespace: ns, Name: "p", PatchType: types.ApplyPatchType, FieldManager: "ResourceClaimController", Force: true, ContinueOnError: true,
 			Patch: []byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"ml","uid":"uid-p"},"status":{"resourceClaimStatuses":[{"name":"a","resourceClaimName":"c1"}]}}`),
 		}},
-		{"reserve", "the claim as it is to be", Reserve{Claim: newClaim("c", allocated, reservedFor("p")), Pod: at("p"), ContinueOnError: true}, purekube.Request{
+		{"reserve", "the claim as it is to be", Reserve{Claim: newClaim("c", allocated, reservedFor("p")), Consumer: podKey("p"), ContinueOnError: true}, purekube.Request{
 			Verb: "update", Resource: claimResource, Kind: "ResourceClaim", Subresource: "status", Namespace: ns, Name: "c", Object: withKind(newClaim("c", allocated, reservedFor("p"))), ContinueOnError: true,
 		}},
 		{"release", "the finalizer and the deletion behind it rest on it", Release{Claim: newClaim("c", protected), Deallocate: true}, purekube.Request{
 			Verb: "update", Resource: claimResource, Kind: "ResourceClaim", Subresource: "status", Namespace: ns, Name: "c", Object: withKind(newClaim("c", protected)),
 		}},
-		{"finalizer", "of the claim as read", RemoveFinalizer{Namespace: ns, Name: "c", UID: "uid-c", Claim: newClaim("c", finalizers("x", resourcev1.Finalizer))}, purekube.Request{
+		{"finalizer", "of the claim as read", RemoveFinalizer{Claim: newClaim("c", finalizers("x", resourcev1.Finalizer))}, purekube.Request{
 			Verb: "update", Resource: claimResource, Kind: "ResourceClaim", Namespace: ns, Name: "c", Object: withKind(newClaim("c", finalizers("x"))),
 		}},
 		{"delete", "this very claim", DeleteClaim{Namespace: ns, Name: "c", UID: "uid-c", ResourceVersion: "7"}, purekube.Request{
@@ -150,7 +150,7 @@ func TestSetClaimStatusesTakesNamesByPosition(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, uid := range []types.UID{"uid-p", ""} { // upstream sends none
-				a := SetClaimStatuses{Pod: at("p"), UID: uid, Pending: []string{"a", "b"}, Creates: []string{"a", "b"}}
+				a := SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p", UID: uid, Pending: []string{"a", "b"}, Creates: []string{"a", "b"}}
 				expected := a
 				for _, c := range []string{"a=c1", "b=c2"} {
 					if entry, name, _ := strings.Cut(c, "="); strings.Contains(tc.want, c) {
@@ -196,7 +196,7 @@ func TestClaimsAreNamedInTheOrderOfTheirCreates(t *testing.T) {
 
 // A refused create names nothing, whatever the names are.
 func TestSetClaimStatusesWithoutNames(t *testing.T) {
-	a := SetClaimStatuses{Pod: at("p"), Pending: []string{""}, Creates: []string{""}}
+	a := SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p", Pending: []string{""}, Creates: []string{""}}
 	require.Equal(t, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"ml"},"status":{}}`, string(a.Request([]runtime.Object{nil}).Patch))
 }
 
@@ -210,7 +210,7 @@ func ofType(o *unstructured.Unstructured, apiVersion, kind string) *unstructured
 // A finalizer is removed from what the write before it returned.
 func TestRemoveFinalizerReadsAnswers(t *testing.T) {
 	read := newClaim("c", protected, version("7"))
-	a := RemoveFinalizer{Namespace: ns, Name: "c", UID: "uid-c", Claim: read}
+	a := RemoveFinalizer{Claim: read}
 	stripped := func(version string) *resourcev1.ResourceClaim {
 		c := withKind(newClaim("c", finalizers()))
 		c.ResourceVersion = version

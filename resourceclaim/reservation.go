@@ -7,7 +7,6 @@ import (
 
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 )
@@ -19,11 +18,9 @@ type Reserve struct {
 	// Claim is the whole claim as it is to be written, the new consumer last in
 	// status.reservedFor.
 	Claim *resourcev1.ResourceClaim
-	// Pod is the pod in whose plan the claim is reserved.
-	Pod types.NamespacedName
-	// PodGroup is the PodGroup of that pod if the claim is reserved for all of its pods; empty if it
-	// is reserved for the pod alone.
-	PodGroup types.NamespacedName
+	// Consumer is the pod in whose plan the claim is reserved, or its PodGroup if the claim is reserved for all pods
+	// of that.
+	Consumer purekube.Key
 	// ContinueOnError reports that the reservations behind this one are right even if it fails. A plan
 	// sets it, except under MatchUpstream: upstream stops at the first error.
 	ContinueOnError bool
@@ -55,10 +52,7 @@ func (a Reserve) Apply(latest *resourcev1.ResourceClaim) *resourcev1.ResourceCla
 
 // String reads "Reserve ml/shared: for pod ml/infer", or "Reserve ml/shared: for podgroup ml/train".
 func (a Reserve) String() string {
-	if a.PodGroup.Name != "" {
-		return fmt.Sprintf("Reserve %s: for podgroup %s", nameOf(a.Claim), a.PodGroup)
-	}
-	return fmt.Sprintf("Reserve %s: for pod %s", nameOf(a.Claim), a.Pod)
+	return fmt.Sprintf("Reserve %s: for %s %s", nameOf(a.Claim), strings.ToLower(a.Consumer.Kind), a.Consumer.NamespacedName())
 }
 
 // Release takes consumers away that do not need the claim any more, and with the last of them

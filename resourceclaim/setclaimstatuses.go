@@ -29,11 +29,9 @@ var ErrNoClaimCreated = errors.New("the answer to the create is not a claim of t
 // By default Statuses and Pending together are all of this controller's entries, not only the
 // new ones: what an apply leaves out, the server takes away (D-5).
 type SetClaimStatuses struct {
-	// Pod is the pod whose status is written; empty if it is a PodGroup's.
-	Pod types.NamespacedName
-	// PodGroup is the PodGroup whose status is written, and APIVersion the version to write it in;
-	// both are empty if it is a pod's.
-	PodGroup   types.NamespacedName
+	// Kind, Namespace and Name of the object whose status is written: a "Pod" or a "PodGroup".
+	Kind, Namespace, Name string
+	// APIVersion is the version to write a PodGroup in. It is empty for a pod.
 	APIVersion string
 	// UID of that object, so that the apply cannot hit a new one of the same name. Empty under
 	// MatchUpstream, which sends none.
@@ -67,14 +65,14 @@ type SetClaimStatuses struct {
 // serve APIVersion. In each case there is nothing left to do for the object that was planned; plan
 // its name again.
 func (a SetClaimStatuses) Request(done []runtime.Object) purekube.Request {
-	kind, version, object := a.target()
+	kind, version := a.target()
 	created := map[string]string{}
 	var problems snapshot.Problems
 	for i, entry := range a.Creates[:min(len(a.Creates), len(done))] {
 		switch claim, ok := claimMetadata(done[i]); {
 		case failed(done[i]) || !slices.Contains(a.Pending, entry):
-		case !ok || claim.GetName() == "" || claim.GetNamespace() != object.Namespace:
-			problems.Add(&purekube.ObjectError{Kind: kind, Namespace: object.Namespace, Name: object.Name, Field: "status.resourceClaimStatuses",
+		case !ok || claim.GetName() == "" || claim.GetNamespace() != a.Namespace:
+			problems.Add(&purekube.ObjectError{Kind: kind, Namespace: a.Namespace, Name: a.Name, Field: "status.resourceClaimStatuses",
 				Err: fmt.Errorf("%w: entry %s", ErrNoClaimCreated, entry)})
 		default:
 			created[entry] = claim.GetName()
@@ -82,22 +80,22 @@ func (a SetClaimStatuses) Request(done []runtime.Object) purekube.Request {
 	}
 	patchType, body := a.withCreated(created).Patch()
 	resource := podResource
-	if a.PodGroup.Name != "" {
+	if kind == podGroupKind {
 		group, _ := schema.ParseGroupVersion(version) // what does not parse, the API server refuses
 		resource = group.WithResource(podGroupResource)
 	}
 	return purekube.Request{
-		Verb: "patch", Resource: resource, Kind: kind, Subresource: "status", Namespace: object.Namespace, Name: object.Name,
+		Verb: "patch", Resource: resource, Kind: kind, Subresource: "status", Namespace: a.Namespace, Name: a.Name,
 		PatchType: patchType, Patch: body, FieldManager: FieldManager, Force: true, Err: problems.Err(), ContinueOnError: a.ContinueOnError,
 	}
 }
 
-// target is the object whose status is written.
-func (a SetClaimStatuses) target() (kind, apiVersion string, object types.NamespacedName) {
-	if a.PodGroup.Name == "" {
-		return "Pod", "v1", a.Pod
+// target is the kind of the object whose status is written.
+func (a SetClaimStatuses) target() (kind, apiVersion string) {
+	if a.Kind == podGroupKind {
+		return podGroupKind, cmp.Or(a.APIVersion, podGroupAPIVersion)
 	}
-	return podGroupKind, cmp.Or(a.APIVersion, podGroupAPIVersion), a.PodGroup
+	return podKind, podAPIVersion
 }
 
 // WithCreated returns a copy in which the pending entry podClaim has the claim that the API
@@ -133,10 +131,10 @@ type claimStatusesPatch struct {
 
 // Patch is the type and the body of the server-side apply. The body leaves out what is pending.
 func (a SetClaimStatuses) Patch() (types.PatchType, []byte) {
-	kind, version, object := a.target()
+	kind, version := a.target()
 	p := claimStatusesPatch{Applied: snapshot.Applied{
 		Kind: kind, APIVersion: version,
-		Metadata: snapshot.AppliedMetadata{Name: object.Name, Namespace: object.Namespace, UID: a.UID},
+		Metadata: snapshot.AppliedMetadata{Name: a.Name, Namespace: a.Namespace, UID: a.UID},
 	}}
 	p.Status.ResourceClaimStatuses = a.Statuses
 	return types.ApplyPatchType, snapshot.JSON(p)
@@ -196,7 +194,7 @@ func (a SetClaimStatuses) String() string {
 	for _, p := range a.Pending {
 		parts = append(parts, p+" pending")
 	}
-	return "SetClaimStatuses " + ownerText(a.Pod, a.PodGroup) + ": " + strings.Join(parts, ", ")
+	return "SetClaimStatuses " + ownerText(purekube.Key{Kind: a.Kind, Namespace: a.Namespace, Name: a.Name}) + ": " + strings.Join(parts, ", ")
 }
 
 func copyStatuses(statuses []corev1.PodResourceClaimStatus) []corev1.PodResourceClaimStatus {

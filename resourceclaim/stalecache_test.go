@@ -55,7 +55,7 @@ func TestD5_StatusFlaps(t *testing.T) {
 			o := podOwner(p)
 			first, err := server.createClaim(fromTemplate(&o, "a", server.template, mode.options))
 			require.NoError(t, err)
-			_, body := SetClaimStatuses{Pod: at("p")}.withStatus("a", first.Name).Patch()
+			_, body := SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p"}.withStatus("a", first.Name).Patch()
 			_, err = server.applyStatuses("p", body)
 			require.NoError(t, err)
 

@@ -33,7 +33,7 @@ type snapshotDocument struct {
 	PodGroups []resourceclaim.PodGroup            `json:"podGroups"`
 }
 
-// snapshotAnswer is the answer to a look-up in namespace ns: an object of the kind, or none.
+// snapshotAnswer is the answer to a lookup in namespace ns: an object of the kind, or none.
 type snapshotAnswer struct {
 	Kind  string                    `json:"kind"`
 	Name  string                    `json:"name"`
@@ -281,7 +281,7 @@ func takesNoMore(t *testing.T, d snapshotDocument, o resourceclaim.Options) {
 		t.Helper()
 		for p := range takes(after, o) {
 			key, does, _ := strings.Cut(p, ": ")
-			// A plan that needs look-ups decides nothing, so it compares with nothing.
+			// A plan that needs lookups decides nothing, so it compares with nothing.
 			if !before[p] && !before[key+waits] && ": "+does != waits {
 				t.Fatalf("with %s, the plan is: %s", what, p)
 			}

@@ -62,10 +62,11 @@ func (a AddFinalizer) Patch() (types.PatchType, []byte) {
 	})
 }
 
-// Apply returns a copy of latest with the change; nil if latest is nil.
+// Apply returns a copy of latest with the change, or without it if latest has another UID than the action names: a
+// new ServiceCIDR of the name has a plan of its own. Nil if latest is nil.
 func (a AddFinalizer) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.ServiceCIDR {
 	c := latest.DeepCopy()
-	if c != nil && !slices.Contains(c.Finalizers, Finalizer) {
+	if c != nil && (a.UID == "" || a.UID == c.UID) && !slices.Contains(c.Finalizers, Finalizer) {
 		c.Finalizers = append(c.Finalizers, Finalizer)
 	}
 	return c

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 )
@@ -81,10 +79,8 @@ const (
 	// ReasonAddressUnknown: an IPAddress is nil, or its name is not an address, and it may be one of the
 	// addresses of this ServiceCIDR.
 	ReasonAddressUnknown Code = "AddressUnknown"
-	// ReasonDuplicateOverlaps: more than one ServiceCIDR has the name of Object. One of them overlaps this
-	// one and may be the cover that it lacks.
-	ReasonDuplicateOverlaps Code = "DuplicateOverlaps"
-	// ReasonDuplicate: more than one ServiceCIDR has this name. Nothing is decided about it.
+	// ReasonDuplicate: more than one ServiceCIDR has the name of Object. If Object is this one, nothing is decided
+	// about it. If Object is another one, it overlaps this one and may be the cover that this one lacks.
 	ReasonDuplicate Code = "Duplicate"
 )
 
@@ -154,7 +150,7 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 
 func explainDuplicate(key purekube.Key) Explanation {
 	const message = "more than one ServiceCIDR has this name: nothing is decided about it"
-	return Explanation{Key: key, Reasons: []Reason{{Code: ReasonDuplicate, Message: message}}}
+	return Explanation{Key: key, Reasons: []Reason{{Code: ReasonDuplicate, Object: key, Message: message}}}
 }
 
 func explain(now time.Time, x *object, e examination, o Options) Explanation {
@@ -179,8 +175,17 @@ func explain(now time.Time, x *object, e examination, o Options) Explanation {
 // reasons collects the steps of an explanation.
 type reasons struct{ list []Reason }
 
-func (b *reasons) add(field string, code Code, object, message string) {
-	b.list = append(b.list, Reason{Field: field, Code: code, Object: types.NamespacedName{Name: object}, Message: message})
+func (b *reasons) add(field string, code Code, cidr, message string) {
+	b.about(field, code, kindServiceCIDR, cidr, message)
+}
+
+// about adds a reason about another object, if it has a name.
+func (b *reasons) about(field string, code Code, kind, name, message string) {
+	r := Reason{Field: field, Code: code, Message: message}
+	if name != "" {
+		r.Object = purekube.Key{Kind: kind, Name: name}
+	}
+	b.list = append(b.list, r)
 }
 
 // plan says what the plan does.
@@ -255,7 +260,7 @@ func (b *reasons) prefix(field string, c Coverage, others covers, d Deletion) {
 	if more := len(mine) - len(texts); more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
-	b.add(field, ReasonAddressesOrphaned, mine[0].IPAddress,
+	b.about(field, ReasonAddressesOrphaned, kindIPAddress, mine[0].IPAddress,
 		fmt.Sprintf("%s would be left without a range: %s", addressCount(len(mine), d.MoreOrphans), strings.Join(texts, ", ")))
 }
 
@@ -268,12 +273,12 @@ func (b *reasons) uncertain(x *object, e examination) {
 		if d.Field != "" {
 			what = fmt.Sprintf("the name of the IPAddress %q is not an address", d.Name)
 		}
-		b.add("", ReasonAddressUnknown, d.Name, what+": it may be an address of this ServiceCIDR")
+		b.about("", ReasonAddressUnknown, kindIPAddress, d.Name, what+": it may be an address of this ServiceCIDR")
 	}
 	duplicates := slices.Clone(e.duplicates)
 	slices.SortFunc(duplicates, func(p, q *purekube.ObjectError) int { return cmp.Compare(p.Name, q.Name) })
 	for _, d := range duplicates {
-		b.add("", ReasonDuplicateOverlaps, d.Name, fmt.Sprintf("more than one ServiceCIDR is called %s, and one of them overlaps this one: it counts as no cover", d.Name))
+		b.add("", ReasonDuplicate, d.Name, fmt.Sprintf("more than one ServiceCIDR is called %s, and one of them overlaps this one: it counts as no cover", d.Name))
 	}
 }
 

@@ -11,6 +11,28 @@ import (
 	"github.com/purekube/purekube/internal/persistent"
 )
 
+// Which of two ServiceCIDRs may rely on the other while both are being deleted (D-1)
+//
+// ServiceCIDRs that are being deleted are ordered by Snapshot.DeletionSeen if the caller records it, then by deletion
+// timestamp, then by name. A ServiceCIDR may rely on ServiceCIDRs that are not being deleted and on later ones in the
+// order, never on earlier ones. So, of all ServiceCIDRs that contain an address, the last one stays until the address is
+// gone, in whatever order the others go, and whatever mixture of plans removes their finalizers.
+//
+// For this, a deletion that a plan does not know of must come later in the order. With DeletionSeen it does: the caller
+// sees it later. Without, a deletion that began later can have the earlier timestamp if the clocks of two API servers
+// differ, and within one second the name decides. The grace period prevents harm: a finalizer goes that long after its
+// own timestamp, so an unknown deletion has a later timestamp if the age of the snapshot, the difference of the clocks and
+// one second together are less than the grace period.
+//
+// A process that starts a new record may order deletions differently from the process before. No finalizer goes by the
+// new record until a grace period is over. By then, the requests of the earlier process have arrived and are in the cache.
+//
+// A ServiceCIDR never relies on itself. Under MatchUpstream, one with two overlapping prefixes does, and goes with its
+// addresses; only a manifest can have such an object.
+//
+// CheckDeletion of a ServiceCIDR that is not being deleted regards its deletion as the newest. So every ServiceCIDR that
+// is being deleted may be gone before it, also one whose timestamp is later than Now or within the same second.
+
 // until says how long a ServiceCIDR is certain to stay, as a place in the order of deletion: by the time at which the
 // caller first saw the deletion, if it records that, then deletion timestamp, then name. The zero value says that it
 // may be gone at any moment.

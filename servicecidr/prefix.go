@@ -9,6 +9,22 @@ import (
 	"github.com/purekube/purekube/internal/persistent"
 )
 
+// What a prefix contains
+//
+// A prefix contains the addresses of its family, except its network address and, for IPv4 only, its broadcast address. No
+// allocator assigns these, so no Service can have them from that prefix. A /31, a /32 and a /128 therefore contain nothing,
+// and a /127 contains one address.
+//
+// Every shorter prefix around a prefix contains everything that the prefix contains: if the network or broadcast address
+// of the outer prefix is in the inner one at all, it is the inner one's network or broadcast address. So "another
+// ServiceCIDR contains the whole prefix" (BR-31-05) does not depend on the addresses. Two halves do not make a whole:
+// 10.0.0.0/25 and 10.0.0.128/25 lack .127 and .128, which 10.0.0.0/24 contains.
+//
+//   - 10.0.0.5/24, which an API server rejects but a manifest can have, is 10.0.0.0/24.
+//   - An IPv4-mapped IPv6 address (::ffff:10.0.0.5) or prefix is IPv6. No IPv4 prefix contains it.
+//   - An address with a zone (fe80::1%eth0) is in no prefix. A prefix with a zone does not parse.
+//   - Upper case and long forms of an IPv6 address (FD00:0::5) are that address.
+
 // PrefixContainsIP says whether a Service may have the address a from the prefix p: p contains
 // it, and it is neither p's network address nor, IPv4 only, p's broadcast address. Families do
 // not mix, an IPv4-mapped IPv6 address is IPv6, and an address with a zone is in no prefix.

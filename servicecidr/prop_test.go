@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	"go4.org/netipx"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -82,10 +83,14 @@ func randomSnapshot(r *rand.Rand, n nasty) servicecidr.Snapshot {
 		}
 		s.ServiceCIDRs = append(s.ServiceCIDRs, c)
 	}
+	unusable := unusableOf(s.ServiceCIDRs)
 	for range r.IntN(6) {
 		a := netip.AddrFrom4([4]byte{10, 0, byte(r.IntN(4)), byte(r.IntN(256))})
 		if r.IntN(2) == 0 {
 			a = netip.AddrFrom16([16]byte{0: 0xfd, 14: byte(r.IntN(3)), 15: byte(r.IntN(256))})
+		}
+		if len(unusable) > 0 && r.IntN(3) == 0 {
+			a = unusable[r.IntN(len(unusable))]
 		}
 		address := ip(a.String())
 		switch r.IntN(12) {
@@ -122,6 +127,23 @@ func randomSnapshot(r *rand.Rand, n nasty) servicecidr.Snapshot {
 		s.DeletionSeen = randomSightings(r)
 	}
 	return s
+}
+
+// unusableOf returns the network and broadcast addresses of the prefixes.
+func unusableOf(cidrs []*networkingv1.ServiceCIDR) (unusable []netip.Addr) {
+	for _, c := range cidrs {
+		for _, text := range c.Spec.CIDRs {
+			p, err := netip.ParsePrefix(text)
+			if err != nil {
+				continue
+			}
+			unusable = append(unusable, p.Masked().Addr())
+			if p.Addr().Is4() {
+				unusable = append(unusable, netipx.PrefixLastIP(p))
+			}
+		}
+	}
+	return unusable
 }
 
 // randomSightings are of some of the ServiceCIDRs that randomSnapshot makes.

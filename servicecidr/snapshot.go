@@ -67,7 +67,7 @@ func (o Options) gracePeriod() time.Duration {
 	return DeletionGracePeriod
 }
 
-// Result is what a plan for one ServiceCIDR decided. It has no events and no look-ups.
+// Result is what a plan for one ServiceCIDR decided. It has no events and no lookups.
 type Result = purekube.Result[Action]
 
 // Outcome is one ServiceCIDR's share of [PlanAll].

@@ -28,7 +28,7 @@ type SetTTL struct {
 	// Node is the name of the node, UID the node's as the plan saw it. Upstream sends no UID,
 	// and neither does Patch: the value depends on the cluster and is right for a new node of
 	// that name as well.
-	Node string
+	Name string
 	UID  types.UID
 	// TTL is in whole seconds; what is beyond is cut off.
 	TTL time.Duration
@@ -41,7 +41,7 @@ func (a SetTTL) Request([]runtime.Object) purekube.Request {
 	patchType, patch := a.Patch()
 	return purekube.Request{
 		Verb: "patch", Resource: corev1.SchemeGroupVersion.WithResource("nodes"), Kind: kindNode,
-		Name: a.Node, PatchType: patchType, Patch: patch,
+		Name: a.Name, PatchType: patchType, Patch: patch,
 	}
 }
 
@@ -71,6 +71,6 @@ func (a SetTTL) Apply(latest *corev1.Node) *corev1.Node {
 }
 
 // String reads "SetTTL node-1: 15s".
-func (a SetTTL) String() string { return fmt.Sprintf("SetTTL %s: %ss", a.Node, a.value()) }
+func (a SetTTL) String() string { return fmt.Sprintf("SetTTL %s: %ss", a.Name, a.value()) }
 
 func (a SetTTL) value() string { return strconv.FormatInt(seconds(a.TTL), 10) }

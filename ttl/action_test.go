@@ -21,7 +21,7 @@ func TestPatchIsTheTwoWayMerge(t *testing.T) {
 		"no annotations": node("a", absent), "another value": node("a", "0"), "no integer": node("a", "x"),
 	} {
 		for _, ttl := range []time.Duration{15 * time.Second, 300 * time.Second} {
-			a := SetTTL{Node: "a", UID: "uid-a", TTL: ttl}
+			a := SetTTL{Name: "a", UID: "uid-a", TTL: ttl}
 			before, err := json.Marshal(n)
 			require.NoError(t, err)
 			after, err := json.Marshal(a.Apply(n))
@@ -44,7 +44,7 @@ func TestPatchIsTheTwoWayMerge(t *testing.T) {
 
 // A Request is the whole call, and nothing depends on calls before it.
 func TestRequest(t *testing.T) {
-	a := SetTTL{Node: "a", UID: "uid-a", TTL: 15 * time.Second}
+	a := SetTTL{Name: "a", UID: "uid-a", TTL: 15 * time.Second}
 	kind, body := a.Patch()
 	want := purekube.Request{
 		Verb: "patch", Resource: schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, Kind: "Node",
@@ -57,7 +57,7 @@ func TestRequest(t *testing.T) {
 }
 
 func TestApply(t *testing.T) {
-	a := SetTTL{Node: "a", UID: "uid-a", TTL: 15 * time.Second}
+	a := SetTTL{Name: "a", UID: "uid-a", TTL: 15 * time.Second}
 	require.Nil(t, a.Apply(nil), "no node, no copy")
 
 	n := node("a", "0")
@@ -76,6 +76,6 @@ func TestApply(t *testing.T) {
 }
 
 func TestString(t *testing.T) {
-	require.Equal(t, "SetTTL node-1: 15s", SetTTL{Node: "node-1", TTL: 15 * time.Second}.String())
-	require.Equal(t, "SetTTL node-1: 300s", SetTTL{Node: "node-1", TTL: 5 * time.Minute}.String(), "in seconds, as the annotation")
+	require.Equal(t, "SetTTL node-1: 15s", SetTTL{Name: "node-1", TTL: 15 * time.Second}.String())
+	require.Equal(t, "SetTTL node-1: 300s", SetTTL{Name: "node-1", TTL: 5 * time.Minute}.String(), "in seconds, as the annotation")
 }

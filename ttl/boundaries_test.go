@@ -44,6 +44,6 @@ func TestOutcomesOfDuplicatesAreSorted(t *testing.T) {
 // A SetTTL without a UID is for whatever node has the name.
 func TestApplyWithoutAUID(t *testing.T) {
 	latest := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "1"}}
-	require.Equal(t, "15", ttl.SetTTL{Node: "a", TTL: 15 * time.Second}.Apply(latest).Annotations[ttl.Annotation])
-	require.Empty(t, ttl.SetTTL{Node: "a", UID: "2", TTL: 15 * time.Second}.Apply(latest).Annotations)
+	require.Equal(t, "15", ttl.SetTTL{Name: "a", TTL: 15 * time.Second}.Apply(latest).Annotations[ttl.Annotation])
+	require.Empty(t, ttl.SetTTL{Name: "a", UID: "2", TTL: 15 * time.Second}.Apply(latest).Annotations)
 }

@@ -122,7 +122,7 @@ func explainNode(n *corev1.Node, b Boundary) Explanation {
 
 func explainDuplicate(key purekube.Key, b Boundary) Explanation {
 	return Explanation{Key: key, Want: b.TTL, Reasons: []Reason{{
-		Code: ReasonDuplicate, Message: "more than one node has this name: they count as one, and none of them is written",
+		Code: ReasonDuplicate, Object: key, Message: "more than one node has this name: they count as one, and none of them is written",
 	}}}
 }
 

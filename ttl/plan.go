@@ -107,5 +107,5 @@ func planNode(n *corev1.Node, b Boundary) Result {
 	if says(n, b.TTL) {
 		return Result{}
 	}
-	return Result{Actions: []Action{SetTTL{Node: n.Name, UID: n.UID, TTL: b.TTL}}}
+	return Result{Actions: []Action{SetTTL{Name: n.Name, UID: n.UID, TTL: b.TTL}}}
 }

@@ -55,7 +55,7 @@ func TestPlan(t *testing.T) {
 			}
 			require.Len(t, got.Actions, 1, tc.reason)
 			a := got.Actions[0].(SetTTL)
-			require.Equal(t, "a", a.Node)
+			require.Equal(t, "a", a.Name)
 			require.Equal(t, types.UID("uid-a"), a.UID)
 			after := a.Apply(tc.node)
 			require.Equal(t, tc.want, after.Annotations[Annotation], tc.reason)
@@ -106,7 +106,7 @@ func TestPlanBadInput(t *testing.T) {
 
 func TestPlanAll(t *testing.T) {
 	set := func(name string, ttl time.Duration) Outcome {
-		return Outcome{Key: Key(name), Result: Result{Actions: []Action{SetTTL{Node: name, UID: types.UID("uid-" + name), TTL: ttl}}}}
+		return Outcome{Key: Key(name), Result: Result{Actions: []Action{SetTTL{Name: name, UID: types.UID("uid-" + name), TTL: ttl}}}}
 	}
 	small, err := NewTable(Boundary{0, 3, 0}, Boundary{2, 2147483647, time.Minute})
 	require.NoError(t, err)

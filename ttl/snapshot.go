@@ -22,7 +22,7 @@ type Options struct {
 }
 
 // Result is what a plan for one node decided: one [SetTTL], or nothing. A node's TTL raises no
-// events, needs no look-ups and does not change with time.
+// events, needs no lookups and does not change with time.
 type Result = purekube.Result[Action]
 
 // Outcome is one node's share of [PlanAll].

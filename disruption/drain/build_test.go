@@ -134,7 +134,7 @@ func nn(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: ns, Name: name}
 }
 
-// scaleNeed is the look-up of a scale, in the version v1. Of a ReplicaSet the object is looked up.
+// scaleNeed is the lookup of a scale, in the version v1. Of a ReplicaSet the object is looked up.
 func scaleNeed(group, kind, namespace, name string) purekube.Need {
 	apiVersion := "v1"
 	if group != "" {
@@ -143,7 +143,7 @@ func scaleNeed(group, kind, namespace, name string) purekube.Need {
 	return purekube.Need{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name, Subresource: "scale"}
 }
 
-// objectNeed is the look-up of a ReplicaSet.
+// objectNeed is the lookup of a ReplicaSet.
 func objectNeed(namespace, name string) purekube.Need {
 	return purekube.Need{APIVersion: "apps/v1", Kind: "ReplicaSet", Namespace: namespace, Name: name}
 }

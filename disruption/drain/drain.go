@@ -54,12 +54,20 @@ type Options struct {
 	SkipPod func(*corev1.Pod) bool
 }
 
-// Err is what is wrong with the options. The functions of this package return it and decide nothing.
-func (o Options) Err() error {
+// err is what is wrong with the options. The functions of this package return it and decide nothing.
+func (o Options) err() error {
 	if o.Budgets == Recomputed || o.Budgets == AsWritten {
 		return nil
 	}
 	return fmt.Errorf("options: budgets: %q: %w", string(o.Budgets), ErrUnknownBudgets)
+}
+
+// optionsErr is what is wrong with the options of the Index or of the drain: nothing is answered with such options.
+func optionsErr(x *disruption.Index, o Options) error {
+	if err := x.Err(); errors.Is(err, purekube.ErrUnknownUpstream) || errors.Is(err, disruption.ErrUnknownRounding) {
+		return err
+	}
+	return o.err()
 }
 
 // Budgets says which status of a budget decides about an eviction.
@@ -93,7 +101,7 @@ const (
 	Never Outcome = "Never"
 	// NotStarted: a pod needs a flag that is not set, and kubectl drain evicts nothing.
 	NotStarted Outcome = "NotStarted"
-	// Unknown: it cannot be said without the look-ups in Needs.
+	// Unknown: it cannot be said without the lookups in Needs.
 	Unknown Outcome = "Unknown"
 	// RoundsExhausted: MaxRounds rounds are over, and pods are left.
 	RoundsExhausted Outcome = "RoundsExhausted"
@@ -139,9 +147,9 @@ const (
 	ReasonNoController Code = "NoController"
 	// ReasonEvictionRefused: the API server refuses the eviction; RefusedPod.Eviction says why.
 	ReasonEvictionRefused Code = "EvictionRefused"
-	// ReasonDuplicatePod: refused, since the snapshot holds more than one pod of that name. Which of them
+	// ReasonDuplicate: refused, since the snapshot holds more than one pod of that name. Which of them
 	// is the real one cannot be known.
-	ReasonDuplicatePod Code = "DuplicatePod"
+	ReasonDuplicate Code = "Duplicate"
 	// ReasonStuckPod: refused, since the pod has been terminating for too long; see Options.Stuck. kubectl drain
 	// waits for it until its timeout.
 	ReasonStuckPod Code = "StuckPod"

@@ -85,7 +85,7 @@ func sorted(x *disruption.Index, node string, o Options) (d Drain, left []*corev
 	d.Node = node
 	pods, ambiguous := x.PodsOnNode(node)
 	for _, name := range ambiguous {
-		d.Refused = append(d.Refused, RefusedPod{Pod: name, Code: ReasonDuplicatePod, Message: purekube.ErrDuplicate.Error()})
+		d.Refused = append(d.Refused, RefusedPod{Pod: name, Code: ReasonDuplicate, Message: purekube.ErrDuplicate.Error()})
 	}
 	for _, pod := range pods {
 		key := snapshot.KeyOf(pod)

@@ -1,7 +1,6 @@
 package drain
 
 import (
-	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +31,7 @@ import (
 func Nodes(x *disruption.Index, nodes []string, o Options) ([]Drain, *disruption.Index, error) {
 	names := slices.Compact(slices.Sorted(slices.Values(nodes)))
 	drains := make([]Drain, len(names))
-	if err := cmp.Or(x.Options().Err(), o.Err()); err != nil {
+	if err := optionsErr(x, o); err != nil {
 		for i, name := range names {
 			drains[i].Node = name
 		}

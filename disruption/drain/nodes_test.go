@@ -86,7 +86,7 @@ func TestNodesShareBudgets(t *testing.T) {
 	}
 }
 
-// A drain that needs a look-up hides neither the others that do not, nor what is in their way.
+// A drain that needs a lookup hides neither the others that do not, nor what is in their way.
 func TestNodesNeeds(t *testing.T) {
 	s := disruption.Snapshot{Now: now,
 		ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(3)))},

@@ -1,7 +1,6 @@
 package drain
 
 import (
-	"cmp"
 	"errors"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -31,7 +30,7 @@ import (
 // It costs O(log n) for each pod.
 func Pods(x *disruption.Index, pods []types.NamespacedName, o Options) ([]disruption.Eviction, *disruption.Index, error) {
 	evictions := make([]disruption.Eviction, len(pods))
-	if err := cmp.Or(x.Options().Err(), o.Err()); err != nil {
+	if err := optionsErr(x, o); err != nil {
 		return evictions, x, err
 	}
 	w := newDrainer(x, nil, o)

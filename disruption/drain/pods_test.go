@@ -90,7 +90,7 @@ func TestPodsInOrder(t *testing.T) {
 	require.Empty(t, after.Budget(nn("web")).Status.DisruptedPods)
 }
 
-// A budget that takes a look-up has no verdict, and nothing goes under it.
+// A budget that takes a lookup has no verdict, and nothing goes under it.
 func TestPodsNeeds(t *testing.T) {
 	s := disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{written("web", 5, maxUnavailable("2"), func(b *policyv1.PodDisruptionBudget) { b.Spec.MinAvailable = nil })},
 		Pods: []*corev1.Pod{pod("a", by("apps/v1", "StatefulSet", "db")), pod("b", by("apps/v1", "StatefulSet", "db"))}}

@@ -127,7 +127,7 @@ func TestDrainOfDuplicatePods(t *testing.T) {
 	other := one.DeepCopy()
 	other.Spec.NodeName = "m"
 	d, _ := play(disruption.NewIndex(disruption.Snapshot{Pods: []*corev1.Pod{one, other}}, disruption.Options{}), "n", Options{Force: true})
-	if d.Outcome != Never || len(d.Refused) != 1 || d.Refused[0].Code != ReasonDuplicatePod || d.Refused[0].Pod != snapshot.KeyOf(one) {
+	if d.Outcome != Never || len(d.Refused) != 1 || d.Refused[0].Code != ReasonDuplicate || d.Refused[0].Pod != snapshot.KeyOf(one) {
 		t.Errorf("%+v", d)
 	}
 }

@@ -57,7 +57,7 @@ type nodeDrain struct {
 	// refused are the pods that kubectl drain gives up, since the answer is not 429. stay are those that
 	// wait when all is over.
 	refused, stay []RefusedPod
-	// unknown are the budgets that keep pods of the node and take a look-up.
+	// unknown are the budgets that keep pods of the node and take a lookup.
 	unknown map[types.NamespacedName]bool
 }
 
@@ -108,7 +108,7 @@ func takeTurns(nodes []*nodeDrain, pods [][]*corev1.Pod) []turn {
 type budgetQueues struct {
 	// queues are the pods that wait for it, by their readiness: it answers alike about those of one queue.
 	queues [2]waitingPods
-	// unknown: its status takes a look-up, and its pods are left out. needs are the look-ups.
+	// unknown: its status takes a lookup, and its pods are left out. needs are the lookups.
 	unknown bool
 	needs   []purekube.Need
 }
@@ -163,7 +163,7 @@ func (w *drainer) leaveOut(name types.NamespacedName, needs ...purekube.Need) {
 	}
 }
 
-// leavesOut gives a pod of the node up, since the budget takes look-ups.
+// leavesOut gives a pod of the node up, since the budget takes lookups.
 func (w *drainer) leavesOut(n *nodeDrain, budget types.NamespacedName) {
 	if n.unknown == nil {
 		n.unknown = map[types.NamespacedName]bool{}

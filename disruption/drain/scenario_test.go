@@ -201,7 +201,7 @@ func (c *scenario) budgets() string {
 		}
 		says := e.Budget.Computed.String()
 		if len(e.Budget.Needs) > 0 {
-			says = "needs a look-up"
+			says = "needs a lookup"
 		}
 		fmt.Fprintf(&b, "budget %s/%s: %s\n", e.Key.Namespace, e.Key.Name, says)
 	}

@@ -131,7 +131,7 @@ func connect(config *rest.Config, s settings) (c cores.Cluster, stopEvents func(
 	return c, events.Shutdown, nil
 }
 
-// withClients is the cluster with the clients of one core: one for its writes, one for its look-ups.
+// withClients is the cluster with the clients of one core: one for its writes, one for its lookups.
 func withClients(c cores.Cluster, config *rest.Config, s settings) (*cores.Cluster, error) {
 	writes, err := executor.New(config)
 	if err != nil {

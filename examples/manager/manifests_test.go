@@ -44,7 +44,7 @@ var actions = map[string][]purekube.Action{
 	"disruption":    {disruption.ClearDisruptionTarget{}, disruption.UpdateStatus{}},
 }
 
-// other is what no action says: what the informers read, what the look-ups read, the events, and what the
+// other is what no action says: what the informers read, what the lookups read, the events, and what the
 // API server wants on top of a verb.
 var other = []rbacv1.PolicyRule{
 	reads("", "nodes", "pods", "replicationcontrollers"),

@@ -49,7 +49,7 @@ func parseSettings(args []string, out io.Writer) (settings, error) {
 	f.IntVar(&s.workers, "workers", 4, "plans of each controller at the same time")
 	f.Float64Var(&qps, "kube-api-qps", 50, "requests per second of each client: the informers, the events, and the writes of each controller have one")
 	f.IntVar(&s.burst, "kube-api-burst", 100, "requests at once of each client")
-	f.Float64Var(&lookupQPS, "lookup-qps", 50, "look-ups per second of each controller")
+	f.Float64Var(&lookupQPS, "lookup-qps", 50, "lookups per second of each controller")
 	f.StringVar(&s.address, "listen-address", ":8080", "`address` of /healthz, /readyz and /metrics")
 	f.BoolVar(&s.leaderElect, "leader-elect", true, "work only while holding a Lease, so that several managers can run")
 	f.BoolVar(&s.singleReplica, "single-replica", false, "confirm with -leader-elect=false that no other manager runs in this cluster, a rolling update included:\n"+

@@ -203,7 +203,7 @@ func badgesOf(f finding) []badge {
 		badges = append(badges, badge{"note", count(n, "event")})
 	}
 	if n := len(f.Needs); n > 0 {
-		badges = append(badges, badge{"note", count(n, "look-up")})
+		badges = append(badges, badge{"note", count(n, "lookup")})
 	}
 	if !f.RecheckAt.IsZero() {
 		badges = append(badges, badge{"plain", "plan again later"})
@@ -231,7 +231,7 @@ func (r *report) summary() string {
 	for _, n := range actions {
 		total += n
 	}
-	text := fmt.Sprintf("%s, %s, %s", count(total, "action"), count(events, "event"), count(needs, "look-up"))
+	text := fmt.Sprintf("%s, %s, %s", count(total, "action"), count(events, "event"), count(needs, "lookup"))
 	if n := len(r.problems); n > 0 {
 		text += ", " + count(n, "error")
 	}

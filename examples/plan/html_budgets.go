@@ -118,7 +118,7 @@ func podsByNode(e *disruption.BudgetExplanation) []budgetNode {
 			pod.Class = "ok"
 		case disruption.BeingEvicted:
 			pod.Health += ", expected to be gone by " + p.Until.UTC().Format(time.RFC3339)
-		case disruption.UnknownHealth, disruption.NotReady, disruption.BeingDeleted, disruption.Ambiguous:
+		case disruption.NoHealth, disruption.NotReady, disruption.BeingDeleted, disruption.Duplicate:
 		}
 		if unmanaged[p.Name] {
 			pod.Health += ", no controller wants it"

@@ -88,7 +88,7 @@ func TestPage(t *testing.T) {
 		{"embedded", "the cluster without an argument", "", []string{"-now", noon}},
 		{"real", "a dump of a real cluster", "", []string{"-now", "2026-11-21T01:11:07Z", "testdata/cluster-drift.yaml"}},
 		{"upstream", "the mode of upstream's plans", "", []string{"-now", "2026-11-21T01:11:07Z", "-match-upstream", "v1.36", "testdata/cluster-drift.yaml"}},
-		{"complete", "look-ups answered from the input", "", []string{"-now", noon, "-assume-complete"}},
+		{"complete", "lookups answered from the input", "", []string{"-now", noon, "-assume-complete"}},
 		{"awkward", "names that are markup", awkward(), []string{"-now", noon, "-"}},
 		{"nothing", "an error and no objects", "", []string{"-"}},
 	} {

@@ -123,7 +123,7 @@ func TestRealCluster(t *testing.T) {
 		if mode != nil {
 			events = "3 events" // upstream's come on every pass (D-29)
 		}
-		require.Contains(t, converged.stdout, "Plan: 0 actions, "+events+", 0 look-ups, 1 error\n")
+		require.Contains(t, converged.stdout, "Plan: 0 actions, "+events+", 0 lookups, 1 error\n")
 
 		drift := plan(t, nil, "", append(mode, "-now", "2026-11-21T01:11:07Z", "-o", "json", "testdata/cluster-drift.yaml")...)
 		require.Equal(t, broken("cluster-drift.yaml", "115"), drift.stderr)

@@ -31,7 +31,7 @@ type question struct {
 //	rbacaggregate  -                         ClusterRole             rules are missing from the aggregated roles
 //	disruption     -                         Pod                     pods that are not healthy do not count
 //
-// A workload that is missing makes no answer of a plan more permissive: its scale is a look-up.
+// A workload that is missing makes no answer of a plan more permissive: its scale is a lookup.
 func (c core) questionOf(objects *cluster, set settings) *question {
 	q := question{name: c.name, dump: c.reads}
 	about := c.reads[0]

@@ -94,7 +94,7 @@ func reasonsOf[Code ~string](reasons []purekube.Reason[Code]) []reason {
 	for _, r := range reasons {
 		object := r.Object.Name
 		if r.Object.Namespace != "" {
-			object = r.Object.String()
+			object = r.Object.NamespacedName().String()
 		}
 		out = append(out, reason{string(r.Code), r.Field, object, r.Message})
 	}

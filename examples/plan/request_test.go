@@ -35,7 +35,7 @@ func TestAnotherProgramCarriesThePlanOut(t *testing.T) {
 			require.Positive(t, round, "there was nothing to do")
 			text := plan(t, nil, input, "-assume-complete", "-now", now.Format(time.RFC3339), "-").stdout
 			require.Contains(t, text, "Plan: 0 actions, ")
-			require.Contains(t, text, " 0 look-ups")
+			require.Contains(t, text, " 0 lookups")
 			return
 		}
 		for line := range strings.Lines(got.stdout) {

@@ -109,7 +109,7 @@ func TestClaimsOfARealClusterAtRest(t *testing.T) {
 		require.Equal(t, exitPlan, got.status)
 		require.Equal(t, "plan: testdata/cluster-converged.yaml: document 1, item 127: Pod ml/broken: "+
 			"spec.resourceClaims[0].resourceClaimTemplateName: template not found: no-such\n", got.stderr)
-		require.Contains(t, got.stdout, "Plan: 0 actions, 1 event, 0 look-ups, 1 error")
+		require.Contains(t, got.stdout, "Plan: 0 actions, 1 event, 0 lookups, 1 error")
 	}
 }
 

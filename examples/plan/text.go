@@ -166,7 +166,7 @@ func (t printer) closing(r *report) {
 	if total > 0 {
 		text += " (" + strings.Join(parts, ", ") + ")"
 	}
-	text += fmt.Sprintf(", %s, %s", count(events, "event"), count(needs, "look-up"))
+	text += fmt.Sprintf(", %s, %s", count(events, "event"), count(needs, "lookup"))
 	if n := len(r.problems); n > 0 {
 		text += ", " + count(n, "error")
 	}

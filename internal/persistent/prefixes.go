@@ -115,7 +115,7 @@ func (ps *Prefixes[V]) Overlapping(with ...netip.Prefix) iter.Seq[V] {
 		listed := map[netip.Prefix]bool{}
 		var last netip.Addr // of the prefix whose inside was listed last
 		for _, p := range with {
-			if last.IsValid() && last.Is4() == p.Addr().Is4() && !last.Less(p.Addr()) {
+			if last.IsValid() && !last.Less(p.Addr()) {
 				continue // inside that one
 			}
 			for q := range ps.Around(p) {

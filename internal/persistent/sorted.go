@@ -48,8 +48,11 @@ func (s *Sorted[K, V]) chunkEnd(values []V) int {
 	return end
 }
 
-// place is where in a chunk the values from the key on begin.
-func (s *Sorted[K, V]) place(chunk []V, key K) int {
+// place is where in a chunk, whose values have the key least or come after it, the values from the key on begin.
+func (s *Sorted[K, V]) place(chunk []V, least, key K) int {
+	if s.compare(least, key) == 0 {
+		return 0 // computes no keys
+	}
 	at, _ := slices.BinarySearchFunc(chunk, key, func(v V, key K) int { return s.compare(s.key(v), key) })
 	return at
 }
@@ -61,7 +64,7 @@ func (s *Sorted[K, V]) From(key K) iter.Seq[V] {
 		first := true
 		for _, chunk := range s.chunks.From(least) {
 			if first {
-				chunk, first = chunk[s.place(chunk, key):], false
+				chunk, first = chunk[s.place(chunk, least, key):], false
 			}
 			for _, v := range chunk {
 				if !yield(v) {
@@ -84,7 +87,7 @@ type SortedEdit[K, V any] struct {
 // Replace puts the values, all of which have this key, in the place of those that had it.
 func (e *SortedEdit[K, V]) Replace(key K, by ...V) {
 	least, chunk, _ := e.chunks.Floor(key)
-	at := e.from.place(chunk, key)
+	at := e.from.place(chunk, least, key)
 	end := at
 	for end < len(chunk) && e.from.compare(e.from.key(chunk[end]), key) == 0 {
 		end++

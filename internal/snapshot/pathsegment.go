@@ -15,8 +15,8 @@ type unsafe string
 func (e unsafe) Error() string        { return string(e) }
 func (e unsafe) Is(target error) bool { return target == purekube.ErrPathSegment }
 
-// CheckNeed reports whether a look-up can be made: users choose what an owner reference or a consumer names, and
-// whoever makes the look-up puts that into the path of a request. The error is about the object that would be looked up.
+// CheckNeed reports whether a lookup can be made: users choose what an owner reference or a consumer names, and
+// whoever makes the lookup puts that into the path of a request. The error is about the object that would be looked up.
 func CheckNeed(n purekube.Need) *purekube.ObjectError {
 	problem := func(field, text string) *purekube.ObjectError {
 		return &purekube.ObjectError{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name, Field: field, Err: unsafe(text)}

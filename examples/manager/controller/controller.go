@@ -42,11 +42,11 @@ type Options[X, S any, K comparable] struct {
 	Begin func(index X) []K
 	// At returns what the Index does not learn from events: the time, for most cores.
 	At func(now time.Time, index X) S
-	// Lookup makes one look-up. It is made again if it returns an error; Answer.Err is an error that is final.
+	// Lookup makes one lookup. It is made again if it returns an error; Answer.Err is an error that is final.
 	Lookup func(context.Context, purekube.Need) (Answer, error)
-	// Answers puts the answers to look-ups into a Snapshot.
+	// Answers puts the answers to lookups into a Snapshot.
 	Answers func(map[purekube.Need]Answer) S
-	// DecidesWithout is for a core that takes an error for the answer to a look-up, and refuses then. After
+	// DecidesWithout is for a core that takes an error for the answer to a lookup, and refuses then. After
 	// LookupsDeadline it is planned with what is known. Other cores wait.
 	DecidesWithout bool
 	// Written is told of each object as a write left it.
@@ -70,7 +70,7 @@ func KeysOf[A purekube.Action](outcomes []purekube.Outcome[A]) []purekube.Key {
 // PauseAfterRetries is how long a key rests whose Retries did not help.
 const PauseAfterRetries = 10 * time.Minute
 
-// writesTimeout is for all writes of one plan together. It does not begin before the look-ups have ended, and is
+// writesTimeout is for all writes of one plan together. It does not begin before the lookups have ended, and is
 // shorter than the time that a Deployment gives its pods to end.
 const writesTimeout = 30 * time.Second
 
@@ -251,7 +251,7 @@ func (c *Controller[X, S, K, A]) sync(ctx context.Context, key K) (recheckAt tim
 		c.log.Warn("Plan is not whole", "key", key, "error", clip(p.problems.Error(), maxLog))
 		p.problems = nil
 	}
-	// The writes have their own time: a status that refuses is written for the very reason that look-ups took too long.
+	// The writes have their own time: a status that refuses is written for the very reason that lookups took too long.
 	ctx, cancel := context.WithTimeout(ctx, writesTimeout)
 	defer cancel()
 	return p.result.RecheckAt, true, errors.Join(p.problems, p.failures, c.carryOut(ctx, key, p.result.Actions))
@@ -262,7 +262,7 @@ type planned[A purekube.Action] struct {
 	result   purekube.Result[A]
 	problems error
 	waits    bool
-	// failures are those of look-ups, if they are reason to plan again.
+	// failures are those of lookups, if they are reason to plan again.
 	failures error
 }
 
@@ -300,7 +300,7 @@ func (c *Controller[X, S, K, A]) plan(key K) (p planned[A]) {
 		if len(open) == 0 || !late && q.rounds == maxRounds {
 			c.asking.drop(key, q)
 			if failures == nil {
-				failures = fmt.Errorf("still in need of %d look-ups after %d rounds, the first is %v", len(p.result.Needs), q.rounds, p.result.Needs[0])
+				failures = fmt.Errorf("still in need of %d lookups after %d rounds, the first is %v", len(p.result.Needs), q.rounds, p.result.Needs[0])
 			}
 			return planned[A]{waits: true, failures: failures}
 		}
@@ -313,7 +313,7 @@ func (c *Controller[X, S, K, A]) plan(key K) (p planned[A]) {
 		}
 	}
 	if late {
-		c.log.Warn("Look-ups are late", "key", key, "open", c.asking.openOf(q))
+		c.log.Warn("Lookups are late", "key", key, "open", c.asking.openOf(q))
 		return p // it is planned again when they are all answered
 	}
 	if c.asking.finish(key, q, c.DecidesWithout) {

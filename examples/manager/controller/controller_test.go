@@ -271,7 +271,7 @@ func found(context.Context, purekube.Need) (controller.Answer, error) {
 	return controller.Answer{Object: "there"}, nil
 }
 
-// needing is a plan that writes x when it has the answer to each of these look-ups.
+// needing is a plan that writes x when it has the answer to each of these lookups.
 func needing(names ...string) plan {
 	return func(c *cell, _ string) (purekube.Result[write], error) {
 		var r purekube.Result[write]

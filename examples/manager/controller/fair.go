@@ -2,18 +2,18 @@ package controller
 
 import "github.com/purekube/purekube"
 
-// fair is the order in which look-ups are made: one for each namespace in turn, so that a namespace with
+// fair is the order in which lookups are made: one for each namespace in turn, so that a namespace with
 // thousands of them does not hold up the others.
 type fair struct {
-	turns  []string // the namespaces with look-ups, the next one first
+	turns  []string // the namespaces with lookups, the next one first
 	queued map[string][]purekube.Need
 	n      int
 }
 
-// Touch is part of workqueue.Queue. A look-up that is asked for again keeps its place.
+// Touch is part of workqueue.Queue. A lookup that is asked for again keeps its place.
 func (f *fair) Touch(purekube.Need) {}
 
-// Push adds a look-up.
+// Push adds a lookup.
 func (f *fair) Push(n purekube.Need) {
 	if len(f.queued[n.Namespace]) == 0 {
 		f.turns = append(f.turns, n.Namespace)

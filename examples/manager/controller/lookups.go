@@ -15,23 +15,23 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// Answer is what a look-up found. The zero value: the API server has no such object.
+// Answer is what a lookup found. The zero value: the API server has no such object.
 type Answer = purekube.Answer
 
 const (
-	// LookupsDeadline is how long the status of an object waits for the look-ups that it needs. A core that
+	// LookupsDeadline is how long the status of an object waits for the lookups that it needs. A core that
 	// can decides without them then, which means that it refuses.
 	LookupsDeadline = 15 * time.Second
-	// callTimeout is for one look-up.
+	// callTimeout is for one lookup.
 	callTimeout = 10 * time.Second
-	// attempts at a look-up that fails, in quick succession, before the failure is the answer.
+	// attempts at a lookup that fails, in quick succession, before the failure is the answer.
 	attempts = 4
-	// lookers make look-ups at the same time.
+	// lookers make lookups at the same time.
 	lookers = 16
 	// maxUseful limits how old an answer may be that stands in for one that is late. It is twice the time that it took to
-	// get the answers for the plan before, so that a plan with a few look-ups has none.
+	// get the answers for the plan before, so that a plan with a few lookups has none.
 	maxUseful = 10 * time.Minute
-	// maxRounds of look-ups: a ReplicaSet, its Deployment and that one's scale are three.
+	// maxRounds of lookups: a ReplicaSet, its Deployment and that one's scale are three.
 	maxRounds = 8
 )
 
@@ -62,13 +62,13 @@ type question[X any] struct {
 
 func (q *question[X]) late() bool { return time.Since(q.asked) >= LookupsDeadline }
 
-// lookups makes the look-ups that plans need. Keys that ask for the same one before it is made share the
+// lookups makes the lookups that plans need. Keys that ask for the same one before it is made share the
 // answer; those that ask later get one of their own, since the answer may be older than their Index.
 type lookups[K comparable, X any] struct {
 	look  func(context.Context, purekube.Need) (Answer, error)
 	ready func(K)
 	queue workqueue.TypedDelayingInterface[purekube.Need]
-	// pauses counts how often a look-up failed.
+	// pauses counts how often a lookup failed.
 	pauses workqueue.TypedRateLimiter[purekube.Need]
 
 	mu        sync.Mutex
@@ -87,7 +87,7 @@ func newLookups[K comparable, X any](name string, look func(context.Context, pur
 	}
 }
 
-// run makes look-ups until ctx is done.
+// run makes lookups until ctx is done.
 func (l *lookups[K, X]) run(ctx context.Context) {
 	var running sync.WaitGroup
 	for range lookers {
@@ -114,7 +114,7 @@ func (l *lookups[K, X]) run(ctx context.Context) {
 	}
 }
 
-// ask asks for look-ups on account of the key's question.
+// ask asks for lookups on account of the key's question.
 func (l *lookups[K, X]) ask(key K, q *question[X], needs []purekube.Need) {
 	l.mu.Lock()
 	if len(q.open) == 0 {
@@ -138,7 +138,7 @@ func (l *lookups[K, X]) wants(n purekube.Need, askers map[K]*question[X]) {
 	maps.Copy(l.askers[n], askers)
 }
 
-// answer makes a look-up for those who have asked by now.
+// answer makes a lookup for those who have asked by now.
 func (l *lookups[K, X]) answer(ctx context.Context, n purekube.Need) {
 	l.mu.Lock()
 	askers := l.askers[n]
@@ -178,7 +178,7 @@ func (l *lookups[K, X]) answer(ctx context.Context, n purekube.Need) {
 	}
 }
 
-// again makes a look-up again a little later, or when the API server says so.
+// again makes a lookup again a little later, or when the API server says so.
 func (l *lookups[K, X]) again(n purekube.Need, err error) {
 	seconds, _ := apierrors.SuggestsClientDelay(err)
 	// A queue goes by the sooner of two times, so there is one only.
@@ -190,7 +190,7 @@ type state int
 
 const (
 	none       state = iota // or decided
-	collecting              // some look-ups are not answered
+	collecting              // some lookups are not answered
 	answered
 )
 
@@ -286,7 +286,7 @@ func (l *lookups[K, X]) instead(q *question[X], n purekube.Need) Answer {
 	return Answer{Err: errLate}
 }
 
-// openOf is how many look-ups of the question are not answered.
+// openOf is how many lookups of the question are not answered.
 func (l *lookups[K, X]) openOf(q *question[X]) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -25,7 +25,7 @@ import (
 
 const many = 5000
 
-// figure is a core as that of budgets: it writes "figure" when it has the answers to all look-ups of the namespace, and
+// figure is a core as that of budgets: it writes "figure" when it has the answers to all lookups of the namespace, and
 // "refuse" if one of them is an error.
 func figure(namespace string, n int) plan {
 	return func(c *cell, _ string) (purekube.Result[write], error) {
@@ -58,7 +58,7 @@ func errorsAreAnswers(answers map[purekube.Need]controller.Answer) state {
 	return s
 }
 
-// slow makes each look-up take so long, and counts them.
+// slow makes each lookup take so long, and counts them.
 func slow(long time.Duration, asked *atomic.Int32) func(context.Context, purekube.Need) (controller.Answer, error) {
 	return func(ctx context.Context, n purekube.Need) (controller.Answer, error) {
 		asked.Add(1)
@@ -85,8 +85,8 @@ func started(t *testing.T, s *server, p plan, o controller.Options[*cell, state,
 }
 
 // A budget over 5,000 pods, each with a controller of its own, at a slow API server: the status that refuses is written
-// when the deadline of the look-ups has passed, the other keys and cores write meanwhile, and the figure follows. Each
-// look-up is made once.
+// when the deadline of the lookups has passed, the other keys and cores write meanwhile, and the figure follows. Each
+// lookup is made once.
 func TestLateLookUpsHoldUpNoWrite(t *testing.T) {
 	var asked atomic.Int32
 	synctest.Test(t, func(t *testing.T) {
@@ -106,16 +106,16 @@ func TestLateLookUpsHoldUpNoWrite(t *testing.T) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		require.Equal(t, []string{"small", "refuse", "refuse", "refuse", "refuse", "refuse", "figure", "figure", "figure", "figure", "figure"}, s.seen)
-		require.Zero(t, s.at[0], "it needs no look-up")
+		require.Zero(t, s.at[0], "it needs no lookup")
 		require.Equal(t, controller.LookupsDeadline, s.at[1])
-		require.Empty(t, s.dead, "no write has the context of the look-ups")
+		require.Empty(t, s.dead, "no write has the context of the lookups")
 		require.Equal(t, []string{"node"}, other.seen)
 		require.Zero(t, other.at[0])
 	})
 	require.Less(t, int(asked.Load()), many+100, "one answer serves the five that wait for it, but for those under way when they asked")
 }
 
-// Of a tenant with thousands of look-ups only the tenant itself hears.
+// Of a tenant with thousands of lookups only the tenant itself hears.
 func TestNamespacesTakeTurns(t *testing.T) {
 	var asked atomic.Int32
 	synctest.Test(t, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	})
 }
 
-// An answer is for those who asked before the look-up was made. To one who asks later it may be older than what that one
+// An answer is for those who asked before the lookup was made. To one who asks later it may be older than what that one
 // knows: a pod that the API server did not have then may be there now.
 func TestAnswerIsNewerThanTheQuestion(t *testing.T) {
 	var asked atomic.Int32
@@ -203,7 +203,7 @@ func TestLateFigureStays(t *testing.T) {
 	})
 }
 
-// A plan with 5,000 errors, and a look-up of 5,000 that fail, are lines that a person can read.
+// A plan with 5,000 errors, and a lookup of 5,000 that fail, are lines that a person can read.
 func TestLogLinesAreBounded(t *testing.T) {
 	var log bytes.Buffer
 	before := slog.Default()
@@ -259,7 +259,7 @@ func TestNothingIsQueuedBeforeTheStart(t *testing.T) {
 	})
 }
 
-// An API server that says when a look-up may be made again is asked no sooner.
+// An API server that says when a lookup may be made again is asked no sooner.
 func TestLookUpWaitsAsLongAsTheAPIServerSays(t *testing.T) {
 	busy := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusTooManyRequests,
 		Reason: metav1.StatusReasonTooManyRequests, Details: &metav1.StatusDetails{RetryAfterSeconds: 2}}}

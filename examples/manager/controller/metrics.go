@@ -20,7 +20,7 @@ var (
 	}, []string{"controller", "result"})
 	planSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Name:    "purekube_plan_duration_seconds",
-		Help:    "Time to make a plan, its look-ups at the API server included and its actions excluded.",
+		Help:    "Time to make a plan, its lookups at the API server included and its actions excluded.",
 		Buckets: metrics.ExponentialBuckets(1e-5, 4, 12),
 	}, []string{"controller"})
 	actions = metrics.NewCounterVec(&metrics.CounterOpts{

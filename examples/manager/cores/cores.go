@@ -1,4 +1,4 @@
-// Package cores makes a controller of each core: what it watches, and how its look-ups are answered.
+// Package cores makes a controller of each core: what it watches, and how its lookups are answered.
 package cores
 
 import (
@@ -61,7 +61,7 @@ func Match(r purekube.Upstream) Options {
 }
 
 // Cluster is what a core works with. Informers and Events are shared. The clients are the core's own, so that one
-// with thousands of look-ups does not use up the rate of the others.
+// with thousands of lookups does not use up the rate of the others.
 type Cluster struct {
 	Options
 	// Informers hold what is read all the time. Live and Scales read past them.

@@ -22,7 +22,7 @@ func newDisruption(c *Cluster) Runner {
 		Begin:  func(x *disruption.Index) []purekube.Key { return begin(x.PlanAll()) },
 		At:     func(now time.Time, _ *disruption.Index) S { return S{Now: now} },
 		Lookup: c.lookUpScale,
-		// A look-up that failed is an answer, too: its text goes into the budget's condition.
+		// A lookup that failed is an answer, too: its text goes into the budget's condition.
 		Answers:        func(answers map[purekube.Need]controller.Answer) S { return S{Answers: answers} },
 		DecidesWithout: true, // the status that refuses must not wait
 	})
@@ -47,7 +47,7 @@ func (c *Cluster) lookUpScale(ctx context.Context, n purekube.Need) (controller.
 	}
 	found, err := c.Scales.Get(ctx, n.APIVersion, n.Kind, n.Namespace, n.Name)
 	if errors.Is(err, scale.ErrNoScale) {
-		return controller.Answer{Err: err}, nil // which no later look-up changes
+		return controller.Answer{Err: err}, nil // which no later lookup changes
 	}
 	return answer(found, err)
 }

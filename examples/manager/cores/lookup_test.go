@@ -46,7 +46,7 @@ func reading(t *testing.T, objects map[string]any) *Cluster {
 	return &Cluster{Live: live}
 }
 
-// look makes the look-ups, and returns the answers with what failed.
+// look makes the lookups, and returns the answers with what failed.
 func look(t *testing.T, lookup func(context.Context, purekube.Need) (controller.Answer, error), needs ...purekube.Need) (map[purekube.Need]controller.Answer, error) {
 	answers := map[purekube.Need]controller.Answer{}
 	var failures []error
@@ -81,7 +81,7 @@ func TestAnswerClaims(t *testing.T) {
 	require.Contains(t, got, need("ResourceClaim", "gone"))
 }
 
-// A ReplicaSet is answered with the object (D-22). A look-up that fails is said in the answer and tried again.
+// A ReplicaSet is answered with the object (D-22). A lookup that fails is said in the answer and tried again.
 func TestAnswerScales(t *testing.T) {
 	set := &appsv1.ReplicaSet{TypeMeta: kind("apps/v1", "ReplicaSet"), ObjectMeta: metav1.ObjectMeta{UID: "1"}}
 	c := reading(t, map[string]any{"/apis/apps/v1/namespaces/ns/replicasets/there": set})

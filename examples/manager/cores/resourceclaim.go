@@ -17,7 +17,7 @@ import (
 func newResourceClaim(c *Cluster) Runner {
 	type S = resourceclaim.Snapshot
 	// There is no Snapshot.Deleted: after a restore from a backup a pod that was seen deleted may run again, and its claim
-	// may be shown before it. So each consumer that the informer does not show costs one look-up.
+	// may be shown before it. So each consumer that the informer does not show costs one lookup.
 	index := resourceclaim.NewIndex(S{}, c.ResourceClaim)
 	var written memory.AssumedClaims // what the informer may not show yet
 	var listing sync.Mutex           // a version that is read later is not compared earlier

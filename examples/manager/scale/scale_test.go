@@ -94,7 +94,7 @@ func TestGet(t *testing.T) {
 }
 
 // A kind that came into the cluster after the manager is found. One that never comes costs one
-// discovery in a while, and not one for each look-up.
+// discovery in a while, and not one for each lookup.
 func TestNewKinds(t *testing.T) {
 	a := &api{unknown: true, get: func(schema.GroupVersionResource, string) (runtime.Object, error) { return &autoscalingv1.Scale{}, nil }}
 	c := client(a)

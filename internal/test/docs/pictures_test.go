@@ -371,7 +371,7 @@ func pictureOfClaim(t *testing.T) string {
 			began[after.key()] = hasBegun || claimOf(s) != nil
 			next = append(next, after)
 		}
-		// What the controller does: each plan alone, with the API server's answers to all look-ups.
+		// What the controller does: each plan alone, with the API server's answers to all lookups.
 		s := c.server()
 		snapshot := resourceclaim.Snapshot{
 			Now: c.now, Pods: apiserver.List[corev1.Pod](s), Claims: apiserver.List[resourcev1.ResourceClaim](s),

@@ -248,14 +248,14 @@ func clusterRoleSteps(uid types.UID) []step {
 
 func nodeSteps(types.UID) []step {
 	return []step{
-		{name: "TTL", request: sends(ttl.SetTTL{Node: "memory", TTL: 15e9}), code: 200},
-		{name: "TTL again", request: sends(ttl.SetTTL{Node: "memory", TTL: 15e9}), code: 200},
-		{name: "another TTL", request: sends(ttl.SetTTL{Node: "memory", TTL: 0}), code: 200},
-		{name: "TTL of one made again", again: true, request: sends(ttl.SetTTL{Node: "memory", TTL: 0}), code: 200},
+		{name: "TTL", request: sends(ttl.SetTTL{Name: "memory", TTL: 15e9}), code: 200},
+		{name: "TTL again", request: sends(ttl.SetTTL{Name: "memory", TTL: 15e9}), code: 200},
+		{name: "another TTL", request: sends(ttl.SetTTL{Name: "memory", TTL: 0}), code: 200},
+		{name: "TTL of one made again", again: true, request: sends(ttl.SetTTL{Name: "memory", TTL: 0}), code: 200},
 		{name: "deleted", request: func(now, _ apiserver.Object) purekube.Request {
 			return purekube.Request{Verb: "delete", Resource: apiserver.ResourceOf(now), Name: "memory"}
 		}, code: 200},
-		{name: "TTL of what is gone", request: sends(ttl.SetTTL{Node: "memory", TTL: 0}), code: 404},
+		{name: "TTL of what is gone", request: sends(ttl.SetTTL{Name: "memory", TTL: 0}), code: 404},
 	}
 }
 
@@ -301,7 +301,7 @@ func podOfTwoManagers(ns string) *corev1.Pod {
 func podSteps(uid types.UID) []step {
 	statuses := func(manager string, uid types.UID, names ...string) func(now, first apiserver.Object) purekube.Request {
 		return func(_, first apiserver.Object) purekube.Request {
-			a := resourceclaim.SetClaimStatuses{Pod: types.NamespacedName{Namespace: first.GetNamespace(), Name: "memory"}, UID: uid}
+			a := resourceclaim.SetClaimStatuses{Kind: "Pod", Namespace: first.GetNamespace(), Name: "memory", UID: uid}
 			for i := 0; i < len(names); i += 2 {
 				st := corev1.PodResourceClaimStatus{Name: names[i]}
 				if names[i+1] != "" {
@@ -393,11 +393,11 @@ func claimSteps(types.UID) []step {
 		}, code: 200},
 		{name: "finalizer from an old version", request: func(_, first apiserver.Object) purekube.Request {
 			c := allocated(first.(*resourcev1.ResourceClaim))
-			return resourceclaim.RemoveFinalizer{Namespace: c.Namespace, Name: c.Name, UID: c.UID, Claim: c}.Request(nil)
+			return resourceclaim.RemoveFinalizer{Claim: c}.Request(nil)
 		}, code: 409},
 		{name: "finalizer goes, and with it the claim", request: func(now, _ apiserver.Object) purekube.Request {
 			c := now.(*resourcev1.ResourceClaim)
-			return resourceclaim.RemoveFinalizer{Namespace: c.Namespace, Name: c.Name, UID: c.UID, Claim: c}.Request(nil)
+			return resourceclaim.RemoveFinalizer{Claim: c}.Request(nil)
 		}, code: 200},
 		{name: "what is gone is deleted", request: func(_, first apiserver.Object) purekube.Request {
 			return resourceclaim.DeleteClaim{Namespace: first.GetNamespace(), Name: first.GetName(), UID: first.GetUID()}.Request(nil)

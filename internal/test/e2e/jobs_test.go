@@ -19,7 +19,7 @@ import (
 )
 
 // A budget with maxUnavailable covers 3,500 pods, each of a Job of its own. Jobs have no scale. The status that allows
-// nothing is written all the same, the other controllers go on meanwhile, and the look-ups come to an end.
+// nothing is written all the same, the other controllers go on meanwhile, and the lookups come to an end.
 func TestBudgetOverThousandsOfJobs(t *testing.T) {
 	t.Parallel()
 	const jobs = 3500
@@ -55,7 +55,7 @@ func TestBudgetOverThousandsOfJobs(t *testing.T) {
 	t.Logf("The status is written %.1f s after the start", time.Since(started).Seconds())
 
 	total := 0
-	eventually(t, 3*time.Minute, "the look-ups come to an end", func(context.Context) error {
+	eventually(t, 3*time.Minute, "the lookups come to an end", func(context.Context) error {
 		time.Sleep(5 * time.Second)
 		recent := 0
 		for request, times := range p.count() {
@@ -66,7 +66,7 @@ func TestBudgetOverThousandsOfJobs(t *testing.T) {
 		}
 		total += recent
 		if recent > 0 {
-			return errors.New("there are look-ups still")
+			return errors.New("there are lookups still")
 		}
 		return nil
 	})

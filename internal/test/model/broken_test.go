@@ -101,7 +101,7 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 			"no claim made twice for an entry"},
 		{"no new list after a lost answer", "a claim may have been made, and its cache does not show it yet",
 			func() World { w := claimWorld(resourceclaim.Options{}); w.ListsAnew = false; return w }(), "no claim made twice for an entry"},
-		{"look-ups in the cache", "a pod that the cache does not have is not known to be gone (BR-30-06)",
+		{"lookups in the cache", "a pod that the cache does not have is not known to be gone (BR-30-06)",
 			func() World {
 				w := claimWorld(resourceclaim.Options{})
 				plan := w.Controller.Plan
@@ -166,7 +166,7 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 		{"a forgotten claim is assumed", "the event of its deletion may overtake the answer",
 			func() World { w := overtakenWorld(resourceclaim.Options{}); w.Faults.Phantom = true; return w }(), "asks for CreateClaim"},
 		{"the owner of a claim being deleted is looked up", "no answer changes what is done (D-17)",
-			alienWorld(resourceclaim.Options{}).askingForOwners(), "look-up in vain"},
+			alienWorld(resourceclaim.Options{}).askingForOwners(), "lookup in vain"},
 
 		{"status without a resourceVersion", "the controller's write takes back what the eviction handler counted",
 			budgetWorld(disruption.Options{}).sending(func(r *purekube.Request) {

@@ -104,7 +104,7 @@ func budgetObject(o Object) (s disruption.Snapshot) {
 	return s
 }
 
-// answerOf is what the API server answers to a look-up.
+// answerOf is what the API server answers to a lookup.
 func answerOf(live *View, n purekube.Need) purekube.Answer {
 	scale := func(o metav1.Object, replicas *int32) purekube.Answer {
 		return purekube.Answer{Object: &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: o.GetUID()}, Spec: autoscalingv1.ScaleSpec{Replicas: *replicas}}}

@@ -167,7 +167,7 @@ func overtakenWorld(o resourceclaim.Options) World {
 // lookedUpInVain is the action of a plan that asked for something in vain.
 type lookedUpInVain struct{ purekube.Action }
 
-func (lookedUpInVain) String() string { return "a look-up in vain" }
+func (lookedUpInVain) String() string { return "a lookup in vain" }
 func (lookedUpInVain) Request([]runtime.Object) purekube.Request {
 	return purekube.Request{Verb: "delete", Resource: claims, Namespace: "ns", Name: "alien"}
 }
@@ -188,7 +188,7 @@ func alienWorld(o resourceclaim.Options) World {
 		}
 		return d
 	}
-	w.Promises = append(slices.Clone(w.Promises), Promise{"no look-up in vain", func(s *Step) string {
+	w.Promises = append(slices.Clone(w.Promises), Promise{"no lookup in vain", func(s *Step) string {
 		if s.Request != nil && s.Request.Verb == "delete" && s.Request.Name == "alien" {
 			return "nothing depends on what " + s.Request.Name + " asks for"
 		}

@@ -207,7 +207,7 @@ func (m *model) drain(st *state) {
 	}
 }
 
-// plan decides about the key, with look-ups at the API server if need be.
+// plan decides about the key, with lookups at the API server if need be.
 func (m *model) plan(v *View, key uint16, st *state) *planned {
 	if p := v.plans[key]; p != nil {
 		return p

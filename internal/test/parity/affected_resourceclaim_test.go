@@ -19,7 +19,7 @@ import (
 )
 
 // TestResourceClaimAffected makes one event, and holds ours to name at least the keys that
-// upstream works on because of it. A pass over a claim shows in the look-up of a consumer of its
+// upstream works on because of it. A pass over a claim shows in the lookup of a consumer of its
 // own that is in no cache; one over a pod shows in what it does.
 func TestResourceClaimAffected(t *testing.T) {
 	claimsAffected(t, generateClaims, resourceclaim.Options{},

@@ -21,7 +21,7 @@ import (
 )
 
 // startDisruption builds the real controller. scaleOf answers for the scale subresources: nil
-// and no error means that the object is not there. Each look-up is in the trace, as
+// and no error means that the object is not there. Each lookup is in the trace, as
 // "get <resource>/scale". A failed key is "<namespace>/<name>", of a budget.
 func startDisruption(scaleOf func(kind schema.GroupKind, namespace, name string) (*autoscalingv1.Scale, error)) Start {
 	return func(ctx context.Context, w *World) (func(context.Context), error) {

@@ -46,7 +46,7 @@ var disruptionCore = Core[disruption.Snapshot]{
 		}
 		return trace
 	},
-	// Look-ups are compared in a test of their own. Passes end without an error: what goes wrong is in
+	// Lookups are compared in a test of their own. Passes end without an error: what goes wrong is in
 	// the status.
 	Upstream: func(_ disruption.Snapshot, t Trace) Trace {
 		t.Requests = withoutLookups(t.Requests)
@@ -118,7 +118,7 @@ func budgetObjects(s disruption.Snapshot) []runtime.Object {
 		asObjects(s.Deployments), asObjects(s.StatefulSets), asObjects(s.Pods))
 }
 
-// scaleNeed is the look-up of a scale in the version v1. Plans take an answer for any version.
+// scaleNeed is the lookup of a scale in the version v1. Plans take an answer for any version.
 func scaleNeed(group, kind, namespace, name string) purekube.Need {
 	return purekube.Need{APIVersion: strings.TrimPrefix(group+"/v1", "/"), Kind: kind, Namespace: namespace, Name: name, Subresource: "scale"}
 }
@@ -127,7 +127,7 @@ func scaleAnswer(uid types.UID, replicas int32) purekube.Answer {
 	return purekube.Answer{Object: &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: uid}, Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}}
 }
 
-// scalesOf answers look-ups as the snapshot does.
+// scalesOf answers lookups as the snapshot does.
 func scalesOf(s disruption.Snapshot) func(schema.GroupKind, string, string) (*autoscalingv1.Scale, error) {
 	return func(kind schema.GroupKind, namespace, name string) (*autoscalingv1.Scale, error) {
 		answer := s.Answers[scaleNeed(kind.Group, kind.Kind, namespace, name)]
@@ -180,7 +180,7 @@ func TestDisruptionNamesThePod(t *testing.T) {
 	})
 }
 
-// TestDisruptionNeeds compares the look-ups, where every controller is found: upstream stops at the first
+// TestDisruptionNeeds compares the lookups, where every controller is found: upstream stops at the first
 // that is not.
 func TestDisruptionNeeds(t *testing.T) {
 	run := settings(t)
@@ -211,11 +211,11 @@ func TestDisruptionNeeds(t *testing.T) {
 			maps.DeleteFunc(requests, func(r Request, _ bool) bool { return r.Resource == "deployments" })
 		}
 		if diff := cmp.Diff(made, asked, equateEmpty); diff != "" {
-			t.Fatalf("other look-ups (- kube-controller-manager, + ours):\n%s\nfor\n%s\n%s", diff, disruptionCore.text(s), run.again(t, i))
+			t.Fatalf("other lookups (- kube-controller-manager, + ours):\n%s\nfor\n%s\n%s", diff, disruptionCore.text(s), run.again(t, i))
 		}
 		lookups += len(made)
 	}
-	t.Logf("%d look-ups", lookups)
+	t.Logf("%d lookups", lookups)
 	require.Greater(t, lookups, run.count/50)
 }
 

@@ -25,9 +25,13 @@ import (
 var disruptionDivergences = []divergence{
 	{
 		ID:    "D-12",
-		Title: "a workload without replicas",
-		Why: "The API server fills spec.replicas in, but objects come from elsewhere, too: manifests, fixtures, other API servers. Upstream " +
-			"panics, for this budget on every pass. Both modes take the API's default, 1.",
+		Title: "a workload without spec.replicas",
+		Harm: "None with an API server that sets spec.replicas, as the stock one does. Otherwise the controller " +
+			"panics on every pass over the budget",
+		Since: "v1.6",
+		Why: "The API server sets spec.replicas, but objects also come from manifests, test fixtures and other API " +
+			"servers. The controller panics on every pass over this budget. purekube uses the API's default, 1, " +
+			"with or without Options.MatchUpstream.",
 		Given: func() []runtime.Object {
 			return []runtime.Object{
 				covering("b", "1"), ownedPod("p", "apps/v1", "StatefulSet", "s"),
@@ -47,9 +51,13 @@ var disruptionDivergences = []divergence{
 	},
 	{
 		ID:    "D-13",
-		Title: "nothing may be unavailable, and nobody knows the scale",
-		Why: "With maxUnavailable 0 the answer is 0 whatever the scale is. Upstream asks for it all the same, and where it is not available (here: a mirror pod, " +
-			"which a Node controls) makes the budget fail, with an event on every pass. In the default the number of pods stands in.",
+		Title: "maxUnavailable is 0 and the scale is unknown",
+		Harm: "The status says SyncFailed and its counts are not updated, and every pass records a Warning, " +
+			"although the result would be 0 in any case",
+		Since: "v1.7",
+		Why: "With maxUnavailable 0 no disruption is allowed, whatever the scale is. The controller reads the " +
+			"scale nevertheless. If it is not available, as for a mirror pod, which a Node controls, the budget " +
+			"fails with an event on every pass. By default, purekube uses the number of pods instead.",
 		Setting: "The scale of the Node n is not available: \"the scale is out of reach\".",
 		Given: func() []runtime.Object {
 			return []runtime.Object{covering("b", "0"), ownedPod("p", "v1", "Node", "n")}
@@ -61,10 +69,14 @@ var disruptionDivergences = []divergence{
 	},
 	{
 		ID:    "D-14",
-		Title: "the entry of a pod that is gone, and a new pod of its name",
-		Why: "The eviction handler notes a pod by its name. When a StatefulSet has made the pod anew, upstream takes the new one for the one that was evicted, and " +
-			"does not count it for up to two minutes. The default sees that the entry is older than the pod, and drops it.",
-		Setting: "The pod s-0 was evicted at 23:59:00 and created anew at 23:59:30.",
+		Title: "an evicted pod is recreated under its name",
+		Harm: "A healthy pod of a StatefulSet is not counted for up to two minutes, so evictions are rejected and " +
+			"drains take longer",
+		Since: "v1.5",
+		Why: "The eviction handler records a pod by its name. When a StatefulSet has recreated the pod, the " +
+			"controller mistakes the new pod for the evicted one and does not count it as healthy for up to two " +
+			"minutes. By default, purekube sees that the entry is older than the pod and removes the entry.",
+		Setting: "The pod s-0 was evicted at 23:59:00 and recreated at 23:59:30.",
 		Given: func() []runtime.Object {
 			b := covering("b", "1")
 			b.Status.DisruptedPods = map[string]metav1.Time{"s-0": before(time.Minute)}
@@ -79,8 +91,11 @@ var disruptionDivergences = []divergence{
 	},
 	{
 		ID:    "D-15",
-		Title: "the event names the budget",
-		Why:   "Upstream prints the budget's namespace where its name belongs.",
+		Title: "the event NotDeleted names the wrong object",
+		Harm:  "The event NotDeleted shows the namespace of the PodDisruptionBudget instead of its name",
+		Since: "v1.5",
+		Why: "The controller prints the namespace of the budget twice. By default, purekube prints its namespace " +
+			"and its name.",
 		Given: func() []runtime.Object {
 			b := covering("b", "1")
 			b.Status.DisruptedPods = map[string]metav1.Time{"s-0": before(3 * time.Minute)}
@@ -97,9 +112,11 @@ var disruptionDivergences = []divergence{
 	},
 	{
 		ID:    "D-18",
-		Title: "a failure that is written down already",
-		Why: "Upstream writes the fail-safe status on every pass, whether it says so already or not. The default writes it once; the event and the " +
-			"error come each time.",
+		Title: "the status shows the failure already",
+		Harm:  "Every pass over a budget that fails sends a request that changes nothing",
+		Since: "at least v1.4",
+		Why: "The controller writes the fail-safe status on every pass, even if the status is already like that. " +
+			"By default, purekube writes it once; the event and the error are returned each time.",
 		Given: func() []runtime.Object {
 			b := covering("b", "many")
 			b.Status.Conditions = []metav1.Condition{{
@@ -115,9 +132,11 @@ var disruptionDivergences = []divergence{
 	},
 	{
 		ID:    "D-19",
-		Title: "an entry that is exactly two minutes old",
-		Why: "Upstream keeps the entry, counts its pod as healthy all the same, and looks again at once. In the default the two minutes are over in every " +
-			"respect, so that there is always something to wait for when it says when to look again.",
+		Title: "an entry of disruptedPods that is exactly two minutes old",
+		Harm:  "An entry without effect stays in status.disruptedPods, and the controller makes another pass at once",
+		Since: "v1.5",
+		Why: "The controller keeps the entry, counts its pod as healthy nevertheless, and makes another pass at " +
+			"once. By default, the entry has expired in every respect, so RecheckAt is always later than Now.",
 		Setting: "The pod s-0 was evicted at 23:58:00.",
 		Given: func() []runtime.Object {
 			b := covering("b", "1")
@@ -132,10 +151,14 @@ var disruptionDivergences = []divergence{
 	},
 	{
 		ID:    "D-22",
-		Title: "a Deployment that the cache does not have",
-		Why: "In the middle of a rollout a ReplicaSet has fewer replicas than its Deployment. Upstream falls back to the ReplicaSet's own scale where its cache lacks the " +
-			"Deployment, and allows one disruption too many. The default asks for the scale of the Deployment.",
-		Setting: "The scale of the ReplicaSet rs is 3, that of the Deployment d is 4.",
+		Title: "the cache does not have a Deployment",
+		Harm: "During a rollout, status.disruptionsAllowed is too high, and more pods are evicted than the budget " +
+			"allows",
+		Since: "v1.15",
+		Why: "During a rollout a ReplicaSet has fewer replicas than its Deployment. When the cache lacks the " +
+			"Deployment, the controller uses the scale of the ReplicaSet and allows one disruption too many. By " +
+			"default, purekube asks for the scale of the Deployment.",
+		Setting: "The scale of the ReplicaSet rs is 3, and the scale of the Deployment d is 4.",
 		Given: func() []runtime.Object {
 			return []runtime.Object{covering("b", "1"), ownedPod("p-0", "apps/v1", "ReplicaSet", "rs"), ownedPod("p-1", "apps/v1", "ReplicaSet", "rs"),
 				ownedPod("p-2", "apps/v1", "ReplicaSet", "rs"), rollingOut()}
@@ -147,9 +170,13 @@ var disruptionDivergences = []divergence{
 	},
 	{
 		ID:    "D-23",
-		Title: "more replicas than 32 bits hold",
-		Why: "Upstream adds scales in 32 bits: 2147483647 and 2147483647 and 4 are 2, of which one may be missing, so that two of three pods may go. In the default the sum stays " +
-			"at the largest number there is.",
+		Title: "the sum of replicas needs more than 32 bits",
+		Harm: "status.disruptionsAllowed is too high. It takes workloads with more than 2,147,483,647 replicas in " +
+			"total",
+		Since: "at least v1.4",
+		Why: "The controller adds scales in 32 bits: the sum of 2147483647, 2147483647 and 4 is 2. With " +
+			"maxUnavailable 1, two of three pods may then be evicted. By default, the sum stays at the largest " +
+			"32-bit number.",
 		Given: func() []runtime.Object {
 			var objects []runtime.Object
 			for i, replicas := range []int32{1<<31 - 1, 1<<31 - 1, 4} {
@@ -167,10 +194,14 @@ var disruptionDivergences = []divergence{
 	},
 	{
 		ID:    "D-24",
-		Title: "an entry that is older than its pod, and a pod that is newer than the clock",
-		Why: "D-14 drops an entry that is older than the pod of its name, but only where the pod is not newer than the clock: of such a pod it cannot be said what was first, and the entry that an " +
-			"eviction just wrote would be dropped. Upstream keeps either.",
-		Setting: "The pods s-0 and s-1 were evicted at 23:59:00. s-0 was created anew at 23:59:30, s-1 at 00:00:30.",
+		Title: "an evicted pod is recreated, and clocks differ",
+		Harm:  "A healthy pod is not counted for up to two minutes (see D-14)",
+		Since: "v1.5",
+		Why: "By default, purekube removes an entry that is older than the pod of its name (D-14), but only if the " +
+			"pod was not created later than Now. If the pod was created later, the clocks differ and the order of " +
+			"the two is unknown: the entry may be one that an eviction has just written, so purekube keeps it. " +
+			"The controller keeps both entries.",
+		Setting: "The pods s-0 and s-1 were evicted at 23:59:00. s-0 was recreated at 23:59:30 and s-1 at 00:00:30.",
 		Given: func() []runtime.Object {
 			b := covering("b", "1")
 			b.Status.DisruptedPods = map[string]metav1.Time{"s-0": before(time.Minute), "s-1": before(time.Minute)}
@@ -186,10 +217,14 @@ var disruptionDivergences = []divergence{
 	},
 	{
 		ID:    "D-29",
-		Title: "events of a cluster at rest",
-		Why: "Upstream records NoPods and UnmanagedPods on every pass, and MultiplePodDisruptionBudgets with every event of a pod. In the default an event comes with the write that it " +
-			"explains, and MultiplePodDisruptionBudgets, with which no write goes, is what Explain and CheckEviction say.",
-		Setting: "The statuses of the budgets are right. a covers no pod; b and c cover the pod p, which has no controller.",
+		Title: "events while nothing changes",
+		Harm:  "The same events are recorded again on every pass, although nothing has changed",
+		Since: "v1.5 (UnmanagedPods: v1.27)",
+		Why: "The controller records NoPods and UnmanagedPods on every pass, and MultiplePodDisruptionBudgets at " +
+			"every event of a pod. By default, an event comes with the write that it explains. No write belongs " +
+			"to MultiplePodDisruptionBudgets; Explain and CheckEviction report it instead.",
+		Setting: "The status of each budget is up to date. a selects no pod; b and c select the pod p, which has no " +
+			"controller.",
 		Given: func() []runtime.Object {
 			empty := covering("a", "1")
 			empty.Spec.Selector.MatchLabels["app"] = "x"

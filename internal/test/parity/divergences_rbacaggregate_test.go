@@ -14,10 +14,14 @@ import (
 var rbacaggregateDivergences = []divergence{
 	{
 		ID:    "D-11",
-		Title: "aggregates of aggregates, level by level",
-		Why: "Upstream reads the written rules of its sources, so that each level of nesting takes a round " +
-			"of writes of its own, and until then the upper roles lack rules. The default computes the rules from the roles " +
-			"that are not aggregated, through all levels at once: the same end, one write for each role.",
+		Title: "aggregation of aggregated ClusterRoles",
+		Harm: "A ClusterRole lacks new rules, and keeps removed ones, until each level below it has been written, " +
+			"one after the other",
+		Since: "v1.9",
+		Why: "The controller reads the rules that are stored in its sources. Each level of nesting therefore takes " +
+			"its own round of writes, and until then the upper ClusterRoles lack rules. By default, purekube " +
+			"computes the rules from the ClusterRoles that are not aggregated, through all levels at once: the " +
+			"final rules are the same, with one write for each ClusterRole.",
 		Given: func() []runtime.Object {
 			return []runtime.Object{
 				aggregated("all", "in-all"),
@@ -35,9 +39,13 @@ var rbacaggregateDivergences = []divergence{
 	},
 	{
 		ID:    "D-11",
-		Title: "a rule without a source in a cycle of aggregates",
-		Why: "Two roles that aggregate each other, both with a rule whose source is gone: upstream finds the rule in the other " +
-			"one and keeps it for ever, a permission that nobody grants. In the default a rule needs a source outside of the cycle.",
+		Title: "two ClusterRoles that aggregate each other",
+		Harm: "A permission whose source was deleted stays forever, because the two ClusterRoles copy it from each " +
+			"other",
+		Since: "v1.9",
+		Why: "Two ClusterRoles aggregate each other, and both have a rule whose source is gone. The controller " +
+			"finds the rule in the other ClusterRole and keeps it forever, a permission that no source grants. By " +
+			"default, a rule needs a source outside the cycle.",
 		Given: func() []runtime.Object {
 			a, b := labelled("in-b", aggregated("a", "in-a")), labelled("in-a", aggregated("b", "in-b"))
 			a.Rules, b.Rules = plain("", "delete").Rules, plain("", "delete").Rules
@@ -52,9 +60,14 @@ var rbacaggregateDivergences = []divergence{
 	},
 	{
 		ID:    "D-20",
-		Title: "a role whose last source is gone",
-		Why: "Without any source upstream applies a role without the key rules. The server then leaves the rules alone that another manager " +
-			"has set, so that the permissions stay and upstream applies in vain at every event. The default applies an empty list, which empties the role.",
+		Title: "the last source of a ClusterRole is gone",
+		Harm: "Rules that another field manager has also set keep granting permissions, and every event of a " +
+			"ClusterRole causes an apply without effect",
+		Since: "v1.21",
+		Why: "Without any source, the controller applies a ClusterRole without the field rules. The API server " +
+			"then keeps rules that another field manager has set. The permissions stay, and the controller sends " +
+			"an apply without effect at every event. By default, purekube applies an empty list, which removes " +
+			"all rules.",
 		Given: func() []runtime.Object {
 			a := aggregated("all", "in-all")
 			a.Rules = plain("", "delete").Rules
@@ -68,9 +81,14 @@ var rbacaggregateDivergences = []divergence{
 	},
 	{
 		ID:    "D-26",
-		Title: "the rules of this role, not of the next one of its name",
-		Why: "The role may have been deleted by the time that its rules are written, and another of its name made. Upstream's apply then makes the role anew, " +
-			"with the rules and without the aggregationRule, or overwrites those of the other one. The default's carries the UID, so that the API server refuses both.",
+		Title: "the rules are written to a new ClusterRole of the same name",
+		Harm: "A deleted ClusterRole exists again with its rules, and its bindings grant them; or a new ClusterRole " +
+			"gets the rules of its predecessor",
+		Since: "v1.21",
+		Why: "The ClusterRole can be deleted, and another one created under its name, before its rules are " +
+			"written. The controller's apply then creates the ClusterRole again, with the rules and without the " +
+			"aggregationRule, or overwrites the rules of the new one. By default, the apply carries the UID, and " +
+			"the API server rejects both.",
 		Given: func() []runtime.Object {
 			return []runtime.Object{aggregated("all", "in-all"), labelled("in-all", plain("pods", "get"))}
 		},
@@ -82,10 +100,14 @@ var rbacaggregateDivergences = []divergence{
 	},
 	{
 		ID:    "D-35",
-		Title: "a rule that stands in a role whose aggregation fails",
-		Why: "A role with a selector that does not convert is not written, and a rule that somebody put into it by hand stays. Upstream passes it on to each role " +
-			"that aggregates this one. In the default these keep what they have of its rules and get none that they do not have: whether the role would come to them " +
-			"is not known.",
+		Title: "a rule in a ClusterRole whose aggregation fails",
+		Harm: "A rule that somebody wrote into such a ClusterRole is granted by all that aggregate it. An API " +
+			"server rejects the selector, so it must have come from elsewhere",
+		Since: "v1.9",
+		Why: "A ClusterRole with an invalid selector is not written, and a rule that somebody wrote into it stays. " +
+			"The controller copies the rule to each ClusterRole that aggregates this one. By default, these " +
+			"ClusterRoles keep the rules that they already have from it and get no others, because it is unknown " +
+			"whether aggregation would give it the rule.",
 		Given: func() []runtime.Object {
 			broken := labelled("in-all", aggregated("middle", "in-middle"))
 			broken.AggregationRule.ClusterRoleSelectors[0].MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "k", Operator: "Near"}}

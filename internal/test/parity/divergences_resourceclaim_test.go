@@ -22,9 +22,14 @@ import (
 var resourceclaimDivergences = []divergence{
 	{
 		ID:    "D-5",
-		Title: "the names of a pod's claims flap",
-		Why: "With a server-side apply, what a manager applied before and leaves out now is taken away. Upstream applies only the names of the claims " +
-			"that it made in this pass, so that those it made before go from the pod's status, come back in the next pass, and so on. The default applies all of them.",
+		Title: "the names of a pod's claims are removed and added in turn",
+		Harm: "status.resourceClaimStatuses always lacks one of the pod's claims. The pod may never be scheduled, " +
+			"and the writes continue forever",
+		Since: "v1.28",
+		Why: "A server-side apply removes what the same field manager applied earlier and now leaves out. The " +
+			"controller applies only the names of the claims that it created or found in this pass. The names " +
+			"that it applied earlier are removed from the pod's status, the next pass adds them and removes the " +
+			"others, and so on. By default, purekube applies all names.",
 		Given: func() []runtime.Object {
 			p := withEntries(claimPod("p", "uid-p"), templated("a", "t"), templated("b", "t"))
 			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "a", ResourceClaimName: ptr.To("p-a-x4z9k")}}
@@ -41,8 +46,14 @@ var resourceclaimDivergences = []divergence{
 	},
 	{
 		ID:    "D-5",
-		Title: "an entry that needs no claim",
-		Why:   "A status without a name says that the entry needs no claim. v1.37 applies the names that were there again, but not such a status, so that the apply takes it away. The default applies it as well.",
+		Title: "an entry of a pod that needs no claim",
+		Harm: "None while kube-controller-manager is the only writer. An entry that its field manager applied " +
+			"earlier is lost, and the pod gets a claim for it",
+		Since: "v1.28",
+		Why: "An entry of status.resourceClaimStatuses without a name says that no claim is needed. The controller " +
+			"leaves such an entry out of its apply, v1.37 included, although v1.37 repeats the names. The API " +
+			"server then removes the entry if the same field manager applied it before. By default, purekube " +
+			"applies the entry as well.",
 		Given: func() []runtime.Object {
 			p := withEntries(claimPod("p", "uid-p"), templated("a", "t"), templated("b", "t"))
 			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "a"}}
@@ -55,10 +66,16 @@ var resourceclaimDivergences = []divergence{
 			`"status":{"resourceClaimStatuses":[{"name":"a"},{"name":"b","resourceClaimName":"p-b-l92c5"}]}}`,
 	},
 	{
-		ID:      "D-6",
-		Title:   "a template that changes in the cache",
-		Why:     "Upstream writes the annotation of the claim that it makes into the template, which it shares with everybody who reads its cache. Ours never writes to an input, in either mode.",
-		Setting: "What stands below are the annotations that the template in the cache has for its claims, after a claim was made from it.",
+		ID:    "D-6",
+		Title: "the controller changes a template in its cache",
+		Harm: "Other readers of the informer cache see an annotation that the ResourceClaimTemplate does not have, " +
+			"and several workers write to one map",
+		Since: "v1.28",
+		Why: "The controller writes the annotation of the claim that it creates into the template, which it shares " +
+			"with all readers of its cache. purekube never writes to an input, with or without " +
+			"Options.MatchUpstream.",
+		Setting: "The lines below are the annotations for claims that the template in the cache has after a claim was " +
+			"created from it.",
 		Given: func() []runtime.Object {
 			t := claimTemplate("t")
 			t.Spec.Annotations = map[string]string{"note": "mine"}
@@ -84,9 +101,13 @@ var resourceclaimDivergences = []divergence{
 	},
 	{
 		ID:    "D-7",
-		Title: "a claim for a pod that is done",
-		Why: "When the generated claim of a pod that is done has been deleted, upstream makes another one, writes its name into the pod's status, and deletes it again. " +
-			"It also reserves claims for such a pod, and takes them back at once. In the default a pod that is done gets nothing.",
+		Title: "a claim for a pod that has finished",
+		Harm: "A finished pod gets a claim or a reservation that the controller removes again, forever. The device " +
+			"is not free in the meantime",
+		Since: "v1.26 (reservations: v1.28)",
+		Why: "When the generated claim of a finished pod has been deleted, the controller creates another one, " +
+			"writes its name into the pod's status, and deletes the claim again. It also reserves claims for a " +
+			"finished pod and releases them at once. By default, a finished pod gets no claim and no reservation.",
 		Given: func() []runtime.Object {
 			p := withEntries(claimPod("p", "uid-p"), named("gpu", "shared"))
 			p.Spec.NodeName, p.Status.Phase = "node", corev1.PodSucceeded
@@ -110,9 +131,13 @@ update resourceclaims/status ns/shared: {"metadata":{"finalizers":["resource.kub
 	},
 	{
 		ID:    "D-8",
-		Title: "an entry that fails holds back the others",
-		Why: "Upstream ends its pass over a pod at the first of its entries that fails, without the names of the claims that it has made by then, and its reserving at the first entry " +
-			"whose claim is not there yet. In the default every entry gets what is its own, and the errors come with that.",
+		Title: "an entry that fails stops the other entries of the pod",
+		Harm: "While one template or claim is missing, the pod's other claims are not created, not named in its " +
+			"status or not reserved",
+		Since: "v1.26",
+		Why: "The controller ends its pass over a pod at the first entry that fails, and does not write the names " +
+			"of the claims that it has created until then. It stops reserving at the first entry whose claim does " +
+			"not exist yet. By default, purekube handles every entry and returns the errors in addition.",
 		Given: func() []runtime.Object {
 			p := withEntries(claimPod("p", "uid-p"), templated("a", "no-such"), templated("b", "t"), named("c", "missing"), named("d", "shared"))
 			p.Spec.NodeName = "node"
@@ -132,10 +157,14 @@ error for pod:ns/p`,
 	},
 	{
 		ID:    "D-8",
-		Title: "a claim that the API server refuses",
-		Why: "Upstream also stops at the first claim that a quota or an admission plugin refuses: the names of those made before it are not written, those behind it are not made, and " +
-			"what is there is not reserved. In the default all of that happens, and the failure is an event and another try.",
-		Setting: "The API server refuses to create the claim of the entry b.",
+		Title: "the API server rejects one claim of a pod",
+		Harm: "While a quota or an admission plugin rejects one claim, the pod's other claims are not created, not " +
+			"named in its status and not reserved",
+		Since: "v1.26",
+		Why: "The controller also stops at the first claim that a quota or an admission plugin rejects. It does " +
+			"not write the names of the claims created before, does not create the later ones, and does not " +
+			"reserve the existing ones. By default, all of this is done; the failure is an event and a retry.",
+		Setting: "The API server rejects the claim of the entry b.",
 		Given: func() []runtime.Object {
 			p := withEntries(claimPod("p", "uid-p"), templated("a", "t"), templated("b", "t"), templated("c", "t"), named("d", "shared"))
 			p.Spec.NodeName = "node"
@@ -166,10 +195,16 @@ error for pod:ns/p`,
 	},
 	{
 		ID:    "D-9",
-		Title: "a generateName that makes no valid name",
-		Why: "Where the names of pod and entry are too long together, upstream shortens both in proportion. What is left may end in a dot before the dash, begin with a dash, or have nothing " +
-			"of the entry: the first two are no names, so that the pod never gets its claim. The default's is always valid and has something of both; where upstream's is so, it is the same.",
-		Setting: "What stands below are the generateNames.",
+		Title: "a generateName that is not a valid name",
+		Harm: "The API server rejects the claim every time, and the pod stays Pending. It takes long names of pod " +
+			"and entry",
+		Since: "v1.28",
+		Why: "When the names of pod and entry together are too long, the controller shortens both in proportion. " +
+			"The result may have a dot before the dash, begin with a dash, or contain nothing of the entry's " +
+			"name. The first two are not valid names, so the pod never gets its claim. By default, the " +
+			"generateName is always valid and contains a part of both names. It is the same as the controller's " +
+			"where that one is valid and complete.",
+		Setting: "The lines below are the values of generateName.",
 		Given: func() []runtime.Object {
 			long := func(name, entry string) *corev1.Pod {
 				return withEntries(claimPod(name, types.UID("uid-"+name)), templated(entry, "t"))
@@ -202,9 +237,13 @@ error for pod:ns/p`,
 	},
 	{
 		ID:    "D-10",
-		Title: "the deletion of this claim, as it was read",
-		Why: "Between the decision and the request, the claim may have been reserved, or have gone and come again under its name. Upstream's deletion takes whatever is there. " +
-			"The default's carries the UID, and the version as well when no write of the same pass goes before it.",
+		Title: "the deletion of a claim has no precondition",
+		Harm:  "A claim that the scheduler has just reserved, or a new claim of the same name, is deleted",
+		Since: "v1.28",
+		Why: "Between the decision and the request, the claim can be reserved, or deleted and created again under " +
+			"its name. The controller's request deletes whatever has the name. By default, the request carries " +
+			"the UID as a precondition, and the resourceVersion as well if no other write of the same plan comes " +
+			"before it.",
 		Given: func() []runtime.Object {
 			p := claimPod("p", "uid-p")
 			p.Status.Phase = corev1.PodFailed
@@ -216,9 +255,12 @@ error for pod:ns/p`,
 	},
 	{
 		ID:    "D-16",
-		Title: "two entries that name one claim",
-		Why: "Upstream reserves the claim once for each of the entries. The second request has the version from before the first one and fails, and the pod is tried again. " +
-			"The default reserves it once.",
+		Title: "two entries of a pod name the same claim",
+		Harm:  "One request fails with a conflict, and the pod is retried",
+		Since: "v1.28",
+		Why: "The controller reserves the claim once for each entry. The second request has the resourceVersion " +
+			"from before the first one and fails, and the pod is retried. By default, purekube reserves the claim " +
+			"once.",
 		Given: func() []runtime.Object {
 			p := withEntries(claimPod("p", "uid-p"), named("a", "shared"), named("b", "shared"))
 			p.Spec.NodeName = "node"
@@ -230,8 +272,11 @@ error for pod:ns/p`,
 	},
 	{
 		ID:    "D-17",
-		Title: "a claim that is being deleted already",
-		Why:   "Upstream deletes the claim of a pod that is done on every pass, also when its deletion has begun and waits for somebody's finalizer. The default asks once.",
+		Title: "a claim that is already being deleted",
+		Harm:  "Every pass sends another DELETE for the claim until its last finalizer is removed",
+		Since: "v1.28",
+		Why: "The controller deletes the claim of a finished pod on every pass, even when its deletion has begun " +
+			"and waits for a finalizer. By default, purekube sends the request once.",
 		Given: func() []runtime.Object {
 			p := claimPod("p", "uid-p")
 			p.Status.Phase = corev1.PodFailed
@@ -245,10 +290,14 @@ error for pod:ns/p`,
 	},
 	{
 		ID:    "D-21",
-		Title: "a pod that takes its predecessor's name",
-		Why: "Pods and claims are cached apart. While the pods are behind, the one that the cache has under the name of a claim's consumer may be its predecessor: a StatefulSet's pod comes back under its " +
-			"name. Upstream takes the consumer for replaced and takes the device away from a pod that runs. The default looks the consumer up first.",
-		Setting: "The API server has the pod p with the UID uid-p, the one that the claim is reserved for.",
+		Title: "a pod replaces a pod of the same name",
+		Harm:  "A running pod loses its reservation, and its device may be allocated to another pod",
+		Since: "v1.26",
+		Why: "Pods and claims have separate caches. When the cache of pods lags, it may still have the predecessor " +
+			"of the pod that a claim is reserved for, for example a StatefulSet's pod that was recreated under " +
+			"its name. The controller concludes that the consumer was replaced and releases the claim of a " +
+			"running pod. By default, purekube asks for a lookup of the consumer first.",
+		Setting: "The API server has the pod p with the UID uid-p, for which the claim is reserved.",
 		Given: func() []runtime.Object {
 			p := claimPod("p", "uid-before")
 			p.Status.Phase = corev1.PodSucceeded
@@ -268,9 +317,12 @@ update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","
 	},
 	{
 		ID:    "D-26",
-		Title: "the status of this pod, not of the next one of its name",
-		Why: "The pod may be gone, and another of its name there, by the time the names of its claims are written. Upstream's apply then gives the new pod the names of the old one's claims. " +
-			"The default's carries the UID, and the API server refuses it.",
+		Title: "the claim names are written to a new pod of the same name",
+		Harm:  "The status of a new pod has the names of its predecessor's claims until the next pass",
+		Since: "v1.28",
+		Why: "A pod can be deleted and created again under its name before the names of its claims are written. " +
+			"The controller's apply then writes the names of the old pod's claims to the new pod. By default, the " +
+			"apply carries the UID, and the API server rejects it for another object.",
 		Given: func() []runtime.Object {
 			return []runtime.Object{withEntries(claimPod("p", "uid-p"), templated("gpu", "t")), claimOf("p-gpu-x4z9k", "p", "gpu")}
 		},
@@ -282,9 +334,15 @@ update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","
 	},
 	{
 		ID:    "D-27",
-		Title: "a PodGroup's claim, with PodGroups off",
-		Why: "The status names a claim of the pod's PodGroup, which a controller with PodGroups on has written. v1.36 with the feature off makes a claim for the pod alone and takes the pod off its group's devices; " +
-			"v1.37 does nothing for the pod at all. In the default, without Options.PodGroupOf, the entry is an error, its status stays, and the pod's other entries get what is theirs.",
+		Title: "a claim of a PodGroup while the feature is off",
+		Harm: "v1.36: the pod gets a claim of its own and leaves the devices of its PodGroup. v1.37: the pod gets " +
+			"none of its claims",
+		Since: "v1.36",
+		Why: "The pod's status names a claim of its PodGroup, which a controller with the feature on has written. " +
+			"With the feature off, the controller of v1.36 creates a claim for the pod alone, so the pod no " +
+			"longer uses the devices of its group. The controller of v1.37 does nothing for the pod. By default, " +
+			"without Options.PodGroupOf, the entry is an error and keeps its status; the pod's other entries are " +
+			"handled.",
 		Given: func() []runtime.Object {
 			p := inPodGroup(withEntries(claimPod("p", "uid-p"), templated("gpu", "t"), templated("nic", "t")), "g")
 			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("g-gpu-x4z9k")}}
@@ -305,9 +363,13 @@ error for pod:ns/p`,
 	{
 		ID:    "D-28",
 		Title: "a claim that the cache does not show yet",
-		Why: "The pod's status names a claim that no cache has. v1.36 takes it for gone and makes another one, and the first one stays until the pod goes. The claim may have been made a moment ago by a " +
-			"process that has crashed since. The default, and v1.37, look it up first.",
-		Setting: "The API server has the claim p-gpu-x4z9k, which the pod p controls.",
+		Harm:  "The pod gets a second claim, and the first one stays unused until the pod is deleted",
+		Since: "v1.28",
+		Why: "The pod's status names a claim that is in no cache. A process that has crashed since may have " +
+			"created it a moment ago. The controller of v1.36 concludes that the claim is gone and creates " +
+			"another one. The first one stays until the pod is deleted. purekube by default, and v1.37, look the " +
+			"claim up first.",
+		Setting: "The API server has the claim p-gpu-x4z9k, whose controller is the pod p.",
 		Given: func() []runtime.Object {
 			p := withEntries(claimPod("p", "uid-p"), templated("gpu", "t"))
 			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("p-gpu-x4z9k")}}
@@ -326,9 +388,14 @@ create resourceclaims ns/: ` + createdFor("gpu"),
 		Elsewhere: "get resourceclaims ns/p-gpu-x4z9k",
 	},
 	{
-		ID:      "D-31",
-		Title:   "the names of a PodGroup's claims flap",
-		Why:     "For the status of a PodGroup, v1.37 does what v1.36 does for that of a pod (D-5): its apply has the new names only, and the API server takes away those that it applied before. The default applies all of them.",
+		ID:    "D-31",
+		Title: "the names of a PodGroup's claims are removed and added in turn",
+		Harm: "status.resourceClaimStatuses always lacks one of the PodGroup's claims. Its pods may never be " +
+			"scheduled, and the writes continue forever",
+		Since: "v1.36",
+		Why: "For the status of a PodGroup, the controller of v1.37 does what v1.36 does for the status of a pod " +
+			"(D-5): it applies only the new names, and the API server removes the names applied earlier. By " +
+			"default, purekube applies all names.",
 		Setting: podGroupsOn,
 		Given: func() []runtime.Object {
 			g := somePodGroup("g", templated("a", "t"), templated("b", "t"))
@@ -344,9 +411,14 @@ create resourceclaims ns/: ` + createdFor("gpu"),
 	},
 	{
 		ID:    "D-32",
-		Title: "a pod whose PodGroup the cache does not have",
-		Why: "Upstream fails the whole pod, without an event, the claims that it has of its own included, and comes back by its back-off alone. The default looks the group up. Where there is none, it is not known which entries are " +
-			"the group's, so that no claim is made; but the claims that are the pod's own are named and reserved.",
+		Title: "the cache does not have a pod's PodGroup",
+		Harm: "Without any event, none of the pod's claims is created or reserved, not even the claims that are its " +
+			"own",
+		Since: "v1.36",
+		Why: "The controller fails the whole pod without an event, including the claims that are the pod's own, " +
+			"and retries only by its back-off. By default, purekube asks for a lookup of the group. If the group " +
+			"does not exist, it is unknown which entries are the group's, so no claim is created; the pod's own " +
+			"claims are named and reserved.",
 		Setting: podGroupsOn + " The API server has no PodGroup g.",
 		Given: func() []runtime.Object {
 			p := inPodGroup(withEntries(claimPod("p", "uid-p"), named("nic", "shared"), templated("gpu", "t")), "g")
@@ -360,10 +432,15 @@ create resourceclaims ns/: ` + createdFor("gpu"),
 	},
 	{
 		ID:    "D-33",
-		Title: "a reservation of the PodGroup that had the name before",
-		Why: "A pod knows its group by name, and so upstream takes a reservation for another group of that name, which is gone, for the pod's. When that reservation is taken away, the claim is deallocated under the pods that run. " +
-			"The default compares the UID, and reserves the claim for the group that is there.",
-		Setting: podGroupsOn + " What stands under default is the pod's plan.",
+		Title: "a reservation for a deleted PodGroup of the same name",
+		Harm: "The claim is deallocated while pods of the new PodGroup use its devices, and these may be allocated " +
+			"to other pods",
+		Since: "v1.36",
+		Why: "A pod knows its group by name only. The controller therefore accepts a reservation for an earlier, " +
+			"deleted group of that name as the pod's. When it removes that reservation, it deallocates the claim " +
+			"of running pods. By default, purekube compares the UID and reserves the claim for the existing " +
+			"group.",
+		Setting: podGroupsOn + " The lines of purekube are the plan of the pod.",
 		Given: func() []runtime.Object {
 			p := inPodGroup(withEntries(claimPod("p", "uid-p"), named("gpu", "shared")), "g")
 			p.Spec.NodeName = "node"
@@ -382,10 +459,15 @@ update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","
 	},
 	{
 		ID:    "D-34",
-		Title: "a pod keeps the name of its PodGroup's claim that is gone",
-		Why: "A claim of a PodGroup was deleted, and the group has got another one. Upstream sees that the claim which the status of its pods names is missing, leaves it to the group, and does not look at these pods again: " +
-			"they wait for a claim that does not come back. With and Without of the group or the claim name the pods, and the default gives them the name of the new claim.",
-		Setting: podGroupsOn + " The claim g-gpu-x4z9k is gone from the API server too. What stands under default is the pod's plan.",
+		Title: "a pod's status names a deleted claim of its PodGroup",
+		Harm:  "The pods of the group stay Pending, because their status names a claim that no longer exists",
+		Since: "v1.36",
+		Why: "A claim of a PodGroup was deleted, and the group has another one. The controller sees that the claim " +
+			"named in the pods' status is missing, leaves it to the group, and does not look at these pods again. " +
+			"The pods wait for a claim that will never exist. By default, With and Without return the keys of " +
+			"these pods when the group or the claim changes, and purekube writes the name of the new claim to " +
+			"their status.",
+		Setting: podGroupsOn + " The API server does not have the claim g-gpu-x4z9k either. The lines of purekube are the plan of the pod.",
 		Given: func() []runtime.Object {
 			g := somePodGroup("g", templated("gpu", "t"))
 			g.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("g-gpu-l92c5")}}
@@ -402,10 +484,14 @@ get resourceclaims ns/g-gpu-x4z9k`,
 	},
 	{
 		ID:    "D-36",
-		Title: "a PodGroup that is removed by force",
-		Why: "A PodGroup has a finalizer that keeps it while its pods run, and somebody removed that. Upstream finds that the group is gone, releases its claim and deallocates it, and takes the devices from the running pods. " +
-			"In the default the reservation stays while a pod of the group that is not done uses the claim. The claim is released when the last of them is done or gone.",
-		Setting: podGroupsOn + " The API server has no PodGroup g. What stands under default is the claim's plan.",
+		Title: "a PodGroup is removed while its pods run",
+		Harm:  "Running pods lose their reservation, and their devices may be allocated to other pods",
+		Since: "v1.36",
+		Why: "A finalizer keeps a PodGroup while its pods run, but somebody removed the finalizer. The controller " +
+			"finds that the group is gone, releases and deallocates its claim, and takes the devices from the " +
+			"running pods. By default, the claim stays reserved while an unfinished pod of the group uses it. It " +
+			"is released when the last of these pods has finished or is gone.",
+		Setting: podGroupsOn + " The API server has no PodGroup g. The lines of purekube are the plan of the claim.",
 		Given: func() []runtime.Object {
 			p := inPodGroup(withEntries(claimPod("p", "uid-p"), templated("gpu", "t")), "g")
 			p.Spec.NodeName, p.Status.Phase = "node", corev1.PodRunning
@@ -423,10 +509,16 @@ update resourceclaims ns/shared: ` + groupsClaimAfter(""),
 	},
 	{
 		ID:    "D-37",
-		Title: "a pod that comes back with its UID",
-		Why: "The controller saw a pod go, and etcd was then restored from a backup: the pod runs again, with the UID that it had. Upstream goes by what it saw, and takes the device away from a pod that runs, " +
-			"whether its cache shows the pod again or not. For the default, a UID that was seen to be deleted proves no absence. The pod is looked up, one time for each deleted consumer, and the API server's answer wins. The same holds for PodGroups.",
-		Setting: "The controller has seen the pod with the UID uid-p deleted.",
+		Title: "a deleted pod exists again with the same UID",
+		Harm: "After a restore of etcd, a running pod loses its reservation, and its device may be allocated to " +
+			"another pod",
+		Since: "v1.26",
+		Why: "The controller saw the deletion of a pod, and then etcd was restored from a backup: the pod runs " +
+			"again, with the same UID. The controller relies on the deletion that it saw and takes the device " +
+			"from a running pod, whether its cache shows the pod again or not. By default, a UID that was seen to " +
+			"be deleted is no proof of absence. purekube asks for one lookup of each deleted consumer, and the " +
+			"answer of the API server decides. The same rule applies to PodGroups.",
+		Setting: "The controller has seen the deletion of the pod with the UID uid-p.",
 		Given: func() []runtime.Object {
 			p := claimPod("p", "uid-p")
 			p.Spec.NodeName, p.Status.Phase = "node", corev1.PodRunning
@@ -446,9 +538,15 @@ update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","
 	},
 	{
 		ID:    "D-38",
-		Title: "a claim whose owner an admission policy has changed",
-		Why: "The pod's status names a claim that was created for it, but an admission policy has dropped the controller flag of its owner reference. Upstream does not take the claim for the pod's: it leaves such a pod alone, but whenever it works on the pod for another reason, " +
-			"it creates one more claim, which the policy changes as well. In the default the entry is an error and gets no other claim. A claim that says by its owner reference and its annotation or generateName which entry it is for is put into the status.",
+		Title: "an admission policy changes the owner of a created claim",
+		Harm:  "Each pass over the pod creates one more claim, which the pod cannot use",
+		Since: "v1.28",
+		Why: "The pod's status names a claim that was created for it, but an admission policy has removed the " +
+			"controller flag from the claim's owner reference. The controller does not recognize the claim as the " +
+			"pod's. It ignores such a pod, but whenever it works on the pod for another reason, it creates one " +
+			"more claim, which the policy changes as well. By default, the entry is an error and gets no other " +
+			"claim. A claim whose owner reference and annotation or generateName show which entry it is for is " +
+			"put into the status.",
 		Given: func() []runtime.Object {
 			p := withEntries(claimPod("p", "uid-p"), templated("gpu", "t"), templated("nic", "t"))
 			p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("p-gpu-x4z9k")}}

@@ -16,10 +16,14 @@ import (
 var servicecidrDivergences = []divergence{
 	{
 		ID:    "D-1",
-		Title: "two equal ServiceCIDRs leave together",
-		Why: "Upstream lets each of the two count as the one that contains the other's addresses, removes both finalizers, " +
-			"and the address of a Service is in no range any more. In the default those that are being deleted are ordered, by deletion " +
-			"timestamp and name, and rely only on later ones: all but the last can go, and the last one stays until its addresses are gone.",
+		Title: "two ServiceCIDRs with the same range are deleted together",
+		Harm: "The address of a Service is in no ServiceCIDR. The API server reports ClusterIPOutOfRange and asks " +
+			"you to recreate the Service",
+		Since: "v1.29",
+		Why: "The controller regards each of the two as the parent of the other, removes both finalizers, and " +
+			"leaves the address of a Service in no range. By default, purekube orders ServiceCIDRs that are being " +
+			"deleted by deletion timestamp and name. Each of them relies only on later ones, so that the last one " +
+			"stays until its addresses are gone.",
 		Given: func() []runtime.Object {
 			return []runtime.Object{
 				leaving(serviceRange("a", "10.0.0.0/24"), time.Hour), leaving(serviceRange("b", "10.0.0.0/24"), time.Hour), allocated("10.0.0.1"),
@@ -34,9 +38,13 @@ var servicecidrDivergences = []divergence{
 	},
 	{
 		ID:    "D-2",
-		Title: "a CIDR that does not parse",
-		Why: "Upstream passes over it, and a ServiceCIDR without a prefix to check counts as contained: the finalizer goes. The default " +
-			"cannot tell what such an object protects, says so, and keeps the finalizer.",
+		Title: "a ServiceCIDR with a CIDR that cannot be parsed",
+		Harm: "The finalizer is removed while addresses are in use. An API server rejects such a CIDR, so the " +
+			"object must have come from elsewhere",
+		Since: "v1.29",
+		Why: "The controller ignores the CIDR. A ServiceCIDR without a CIDR to check counts as contained in " +
+			"another one, and its finalizer is removed. By default, purekube returns an error and keeps the " +
+			"finalizer, because it does not know which addresses the object protects.",
 		Given: func() []runtime.Object {
 			return []runtime.Object{leaving(serviceRange("a", "10.0.0.0/33"), time.Hour), allocated("10.0.0.1")}
 		},
@@ -46,9 +54,13 @@ var servicecidrDivergences = []divergence{
 	},
 	{
 		ID:    "D-3",
-		Title: "the finalizer of this object, not of the next one of its name",
-		Why: "Between the decision and the patch the object may have gone and come again under its name. Upstream's patch then takes " +
-			"the finalizer off the new object; the default's carries the UID, which the server refuses for another object.",
+		Title: "the finalizer is removed from a new ServiceCIDR of the same name",
+		Harm: "A newly created ServiceCIDR has no finalizer until the next pass. If it is deleted before then, the " +
+			"deletion does not wait for its addresses",
+		Since: "v1.29",
+		Why: "Between the decision and the patch, the ServiceCIDR can be deleted and created again under its name. " +
+			"The controller's patch then removes the finalizer from the new object. By default, the patch carries " +
+			"the UID, and the API server rejects it for another object.",
 		Given: func() []runtime.Object {
 			return []runtime.Object{leaving(serviceRange("a", "10.0.0.0/24"), time.Hour)}
 		},
@@ -58,10 +70,15 @@ var servicecidrDivergences = []divergence{
 	},
 	{
 		ID:    "D-4",
-		Title: "a ServiceCIDR that grows and unblocks another",
-		Why: "Upstream looks at the overlapping ServiceCIDRs only when one is added. When one goes from single to dual stack, or goes altogether, " +
-			"the deletions that this unblocks or blocks are decided at some other event, if one comes. The default names them.",
-		Setting: "The ServiceCIDR b becomes dual stack: 10.0.0.0/23 is added to its prefixes. From then on a is contained in it.",
+		Title: "a ServiceCIDR gets a second range and unblocks the deletion of another one",
+		Harm: "A ServiceCIDR stays Terminating, although another ServiceCIDR contains its addresses, until some " +
+			"other event or a restart of the controller",
+		Since: "v1.33 (deletion of the other ServiceCIDR: v1.29)",
+		Why: "The controller looks at overlapping ServiceCIDRs only when one is added. When a ServiceCIDR changes " +
+			"from single stack to dual stack, or is removed, the deletions that this unblocks or blocks are " +
+			"decided at a later event, if there is one. By default, With and Without return the keys of these " +
+			"ServiceCIDRs.",
+		Setting: "The ServiceCIDR b becomes dual stack: 10.0.0.0/23 is added to its CIDRs. From then on b contains a.",
 		Given: func() []runtime.Object {
 			a := leaving(serviceRange("a", "10.0.0.0/24"), time.Hour)
 			a.Status.Conditions[0] = metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Terminating", LastTransitionTime: metav1.NewTime(Epoch),
@@ -92,10 +109,15 @@ var servicecidrDivergences = []divergence{
 	},
 	{
 		ID:    "D-25",
-		Title: "a ServiceCIDR that nothing holds yet",
-		Why: "Upstream relies on any other ServiceCIDR that contains the addresses, although one without the finalizer can be deleted, and gone, before " +
-			"the finalizer of this one is removed. Then the addresses are in no range. In the default a ServiceCIDR without the finalizer covers nothing; its " +
-			"own plan adds the finalizer, and the event of that brings the other one back.",
+		Title: "a parent ServiceCIDR that has no finalizer yet",
+		Harm: "If the parent is deleted before it gets its finalizer, the address of a Service is in no ServiceCIDR " +
+			"(see D-1)",
+		Since: "v1.29",
+		Why: "The controller relies on any other ServiceCIDR that contains the addresses. A ServiceCIDR without " +
+			"the finalizer can be deleted and gone before the finalizer of this one is removed; its addresses are " +
+			"then in no range. By default, purekube does not rely on a ServiceCIDR without the finalizer. The " +
+			"plan of that ServiceCIDR adds the finalizer, and the event of this write makes you plan the first " +
+			"one again.",
 		Given: func() []runtime.Object {
 			b := settled(serviceRange("b", "10.0.0.0/16"))
 			b.Finalizers = nil
@@ -110,9 +132,12 @@ var servicecidrDivergences = []divergence{
 	},
 	{
 		ID:    "D-26",
-		Title: "the condition of this object, not of the next one of its name",
-		Why: "Upstream's apply names the object by its name only, so that one that was made anew under that name gets the condition of the one before. " +
-			"The default's carries the UID, which the server refuses for another object.",
+		Title: "the condition is written to a new ServiceCIDR of the same name",
+		Harm:  "A newly created ServiceCIDR shows the Ready condition of its predecessor until the next pass",
+		Since: "v1.29",
+		Why: "The controller's apply identifies the object by its name only. An object that was deleted and " +
+			"created again gets the condition of its predecessor. By default, the apply carries the UID, and the " +
+			"API server rejects it for another object.",
 		Given: func() []runtime.Object {
 			a := settled(serviceRange("a", "10.0.0.0/24"))
 			a.Status.Conditions = nil

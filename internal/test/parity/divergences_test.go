@@ -4,7 +4,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,29 +17,34 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// divergence is a case in which the default does something else than the real controller,
-// on purpose. The cases are the documentation: docs/divergences.md is written from them.
+// divergence is a case in which the default deliberately does something else than the real
+// controller. The cases are the documentation: docs/divergences.md is written from them.
 type divergence struct {
-	// ID is the number, "D-11"; Title what it is about, in a few words.
+	// ID is the number, such as "D-11". Title says what the case is about, in a few words.
 	ID, Title string
-	// Why says in a sentence or two what is wrong with what upstream does.
+	// Harm says in one line what goes wrong in a real cluster, in the words of the API, without a full stop.
+	Harm string
+	// Since is the first release whose controller does it, such as "v1.28": read from the source of older
+	// releases, which sourcesRead lists. "at least" in front of it says that no older one was read.
+	Since string
+	// Why says what the controller does, what follows from it, and what the default does instead.
 	Why string
-	// Given is the snapshot, made anew at each call; Setting says what of it the objects do
-	// not, for example what time it is. The times of the case are relative to Epoch.
+	// Given returns new objects of the snapshot at each call. Setting says what the objects do not
+	// say, for example what time it is. The times of a case are relative to Epoch.
 	Given   func() []runtime.Object
 	Setting string
-	// Run gives the objects to the real controller and to our default, and returns what each
-	// of them does; Trace.String and Manifests are good words for it.
+	// Run gives the objects to the real controller and to our default, and returns what each of
+	// them does, usually by Trace.String or Manifests.
 	Run func(t *testing.T, given []runtime.Object) (upstream, ours string)
-	// Upstream and Ours are what the two have to be, written by hand.
+	// Upstream and Ours are the expected results, written by hand.
 	Upstream, Ours string
-	// In are the releases whose controller does that; nil: every supported one. Elsewhere is
-	// what the controllers of the others do; empty: they do not know what the case is about.
+	// In are the releases whose controller does that; nil means every supported one. Elsewhere is
+	// what the controllers of the other releases do. It is empty if the case does not exist there.
 	In        []purekube.Upstream
 	Elsewhere string
 }
 
-// upstreamIn is what the controller of a release has to do; empty: the case says nothing of it.
+// upstreamIn is what the controller of a release has to do, or empty if the case says nothing about the release.
 func (d divergence) upstreamIn(r purekube.Upstream) string {
 	if d.In == nil || slices.Contains(d.In, r) {
 		return d.Upstream
@@ -47,6 +54,28 @@ func (d divergence) upstreamIn(r purekube.Upstream) string {
 
 // supported are the releases whose controllers are compared, the oldest first.
 var supported = []purekube.Upstream{purekube.V1_36, purekube.V1_37}
+
+// sourcesRead says which source the fields Since were read from.
+var sourcesRead = []string{
+	"servicecidr: `pkg/controller/servicecidrs` of v1.29.0, which introduced it (alpha), to v1.37.0; for D-4 also " +
+		"`pkg/apis/networking/validation` of v1.32.0 to v1.34.0.",
+	"resourceclaim: `pkg/controller/resourceclaim` of v1.26.0, which introduced it (alpha), to v1.37.0. Claims of PodGroups " +
+		"are an alpha feature of v1.36; their divergences are shown with v1.37, the first release with scheduling.k8s.io/v1beta1.",
+	"rbacaggregate: `pkg/controller/clusterroleaggregation` of v1.9.0, v1.12.0, v1.14.0, v1.15.0, v1.20.0, v1.21.0 and " +
+		"v1.26.0 to v1.37.0. v1.8.0 does not have it.",
+	"disruption: `pkg/controller/disruption` of v1.4.0 to v1.9.0, v1.12.0, v1.14.0, v1.15.0, v1.20.0, v1.21.0 and " +
+		"v1.26.0 to v1.37.0.",
+}
+
+// since says from which release on, and up to which one if a later supported release no longer does it.
+func (d divergence) since() string {
+	in, _ := d.releases()
+	last := in[len(in)-1]
+	if last == supported[len(supported)-1] || d.Since == string(last) {
+		return d.Since
+	}
+	return d.Since + " to " + string(last)
+}
 
 // releases are those in which the controller does what Upstream says, and the others.
 func (d divergence) releases() (in, others []purekube.Upstream) {
@@ -60,7 +89,7 @@ func (d divergence) releases() (in, others []purekube.Upstream) {
 	return in, others
 }
 
-// list writes releases out.
+// list joins the names of releases.
 func list(releases []purekube.Upstream) string {
 	var names []string
 	for _, r := range releases {
@@ -69,11 +98,11 @@ func list(releases []purekube.Upstream) string {
 	return strings.Join(names, " and ")
 }
 
-// divergences are those of each package, in the order of the documentation. Each package's
-// file holds its own list.
+// divergences are those of each package, in the order of the documentation. Each package has a
+// file with its own list.
 var divergences = []struct {
 	pkg   string
-	ids   []string // those that the package's documentation lists
+	ids   []string // the numbers that the package's documentation lists
 	cases *[]divergence
 }{
 	{"servicecidr", []string{"D-1", "D-2", "D-3", "D-4", "D-25", "D-26"}, &servicecidrDivergences},
@@ -94,7 +123,7 @@ func TestDivergences(t *testing.T) {
 				require.NotEqual(t, d.Upstream, d.Ours, "a divergence has two sides")
 				want := d.upstreamIn(release)
 				if want == "" {
-					t.Skipf("%s is about what %s does not have", d.ID, release)
+					t.Skipf("%s is about a feature that %s does not have", d.ID, release)
 				}
 				upstream, ours := d.Run(t, d.Given())
 				if diff := cmp.Diff(want, upstream); diff != "" {
@@ -108,8 +137,9 @@ func TestDivergences(t *testing.T) {
 	}
 }
 
-// TestDivergencesAreAllThere holds each package to a case for each of its divergences, in order,
-// and the numbers to be 1 to 38, without 30, each in one package but for those that two share.
+// Each package has a case for each of its divergences, in order. The numbers are 1 to 38 without 30, and each is
+// in one package, except for D-26. Each case says what goes wrong, in one line, and since when: not later than the
+// oldest release in which the test shows it.
 func TestDivergencesAreAllThere(t *testing.T) {
 	numbered := map[string]string{}
 	shared := []string{"D-26"}
@@ -133,6 +163,16 @@ func TestDivergencesAreAllThere(t *testing.T) {
 				ids = append(ids, d.ID)
 				require.NotEmpty(t, d.Title, d.ID)
 				require.NotEmpty(t, d.Why, d.ID)
+				require.NotEmpty(t, d.Harm, d.ID)
+				require.NotRegexp(t, `\n|\||\.$`, d.Harm, d.ID)
+				since := regexp.MustCompile(`^(?:at least )?v1\.(\d+)(?: \(.*\))?$`).FindStringSubmatch(d.Since)
+				require.NotNil(t, since, "%s: Since %q", d.ID, d.Since)
+				in, _ := d.releases()
+				first, err := strconv.Atoi(strings.TrimPrefix(string(in[0]), "v1."))
+				require.NoError(t, err)
+				introduced, err := strconv.Atoi(since[1])
+				require.NoError(t, err)
+				require.LessOrEqual(t, introduced, first, d.ID)
 			}
 			require.Equal(t, of.ids, slices.Compact(ids))
 		})
@@ -159,41 +199,74 @@ func divergencesMarkdown() string {
 
 # Where the default differs from kube-controller-manager
 
-Each package decides like the controllers of kube-controller-manager, except for what is
-listed here. Options.MatchUpstream turns off what holds in the release that it names, panics excepted. Where a request
-can carry the UID of the object that it was decided for, the default sends it along.
+A divergence is a case in which purekube, by default, deliberately does something else than the controller of
+kube-controller-manager, because that controller has a defect there. With Options.MatchUpstream, purekube sends the
+requests of the release that you name, including its defects; it never panics where the controller panics (D-12) and
+never writes to an object in a cache (D-6). Everything else is the same, except that by default a request carries the
+UID of the object that it was decided for, if the kind of request allows one.
 
-Each entry is a test: the real controller of each supported release, ` + list(supported) + `, is run on the objects shown and does what stands
-under "kube-controller-manager", and the default does what stands under "default". A line is a request to
-the API server, an event, or an error, which leads to another try. Times are those of a clock that stands at
-2000-01-01T00:00:00Z. The numbers are in the order in which the differences were found; D-30 stands for none.
-
+| number | package | what goes wrong in a real cluster | since |
+|---|---|---|---|
 `)
 	for _, of := range divergences {
 		for _, d := range *of.cases {
-			fmt.Fprintf(&b, "- [%s](#%s) %s: %s\n", d.ID, strings.ToLower(d.anchor()), of.pkg, d.Title)
+			fmt.Fprintf(&b, "| [%s](#%s) | %s | %s. | %s |\n", d.ID, strings.ToLower(d.anchor()), of.pkg, d.Harm, d.since())
 		}
+	}
+	b.WriteString(`
+## How to read the details
+
+- Each divergence is a test. It runs the real controller of each supported release, ` + list(supported) + `, on the objects
+  shown, and the controller must do what is below "kube-controller-manager". purekube must do what is below "purekube by
+  default".
+- A line is a request to the API server, an event, or an error. An error leads to a retry.
+- The clock stops at 2000-01-01T00:00:00Z.
+- The numbers are in the order in which the divergences were found. D-30 does not exist.
+- "Since" is the first release whose controller does it. It was read from the source, not run:
+`)
+	for _, read := range sourcesRead {
+		b.WriteString(wrapped("  - "+read, 120, "    "))
 	}
 	for _, of := range divergences {
 		if len(*of.cases) > 0 {
 			fmt.Fprintf(&b, "\n## %s\n", of.pkg)
 		}
 		for _, d := range *of.cases {
-			fmt.Fprintf(&b, "\n### %s %s\n\n%s\n", d.ID, d.Title, d.Why)
+			fmt.Fprintf(&b, "\n### %s %s\n\n%s", d.ID, d.Title, wrapped(d.Why, 120, ""))
 			if d.Setting != "" {
-				fmt.Fprintf(&b, "\n%s\n", d.Setting)
+				fmt.Fprintf(&b, "\n%s", wrapped(d.Setting, 120, ""))
 			}
 			in, rest := d.releases()
-			fmt.Fprintf(&b, "\nHolds in %s.\n", list(in))
+			fmt.Fprintf(&b, "\nSince %s. Shown with %s.\n", d.since(), list(in))
 			fmt.Fprintf(&b, "\nkube-controller-manager:\n\n```text\n%s\n```\n", d.Upstream)
 			if d.Elsewhere != "" {
 				fmt.Fprintf(&b, "\nkube-controller-manager %s:\n\n```text\n%s\n```\n", list(rest), d.Elsewhere)
 			}
-			fmt.Fprintf(&b, "\ndefault:\n\n```text\n%s\n```\n", d.Ours)
+			fmt.Fprintf(&b, "\npurekube by default:\n\n```text\n%s\n```\n", d.Ours)
 			fmt.Fprintf(&b, "\n<details><summary>objects</summary>\n\n```yaml\n%s```\n\n</details>\n", Manifests(d.Given()))
 		}
 	}
 	return b.String()
+}
+
+// wrapped breaks a paragraph into lines of at most so many characters, all but the first with an indent.
+func wrapped(paragraph string, width int, indent string) string {
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Split(paragraph, " ") {
+		switch {
+		case i == 0:
+		case column+1+len(word) > width:
+			b.WriteString("\n" + indent)
+			column = len(indent)
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String() + "\n"
 }
 
 // anchor is how a heading is linked to: its letters and digits, with hyphens for spaces.

@@ -179,15 +179,15 @@ func markGroups(c claimsCase, t Trace) []string {
 		for _, a := range result.Actions {
 			switch a := a.(type) {
 			case resourceclaim.CreateClaim:
-				mark(a.PodGroup.Name != "", "made for a group")
+				mark(a.Owner.Kind == "PodGroup", "made for a group")
 			case resourceclaim.SetClaimStatuses:
-				mark(a.PodGroup.Name != "" && len(a.Statuses) > 0, "a group adopts")
-				mark(a.PodGroup.Name == "" && slices.ContainsFunc(a.Statuses, func(s corev1.PodResourceClaimStatus) bool {
+				mark(a.Kind == "PodGroup" && len(a.Statuses) > 0, "a group adopts")
+				mark(a.Kind == "Pod" && slices.ContainsFunc(a.Statuses, func(s corev1.PodResourceClaimStatus) bool {
 					claim := c.claim(*s.ResourceClaimName)
 					return claim != nil && len(claim.OwnerReferences) > 0 && claim.OwnerReferences[0].Kind == "PodGroup"
 				}), "its group's claim for a pod")
 			case resourceclaim.Reserve:
-				mark(a.PodGroup.Name != "", "reserved for a group")
+				mark(a.Consumer.Kind == "PodGroup", "reserved for a group")
 			case resourceclaim.Release:
 				for _, consumer := range a.Removed {
 					if consumer.Resource != "podgroups" {

@@ -36,7 +36,7 @@ type claimsCase struct {
 	options    resourceclaim.Options
 }
 
-// plan is ours for one key with the answers to its Needs; needs are the look-ups.
+// plan is ours for one key with the answers to its Needs; needs are the lookups.
 func (c claimsCase) plan(key purekube.Key, o resourceclaim.Options) (r resourceclaim.Result, needs []purekube.Need, err error) {
 	s := c.snapshot
 	s.Deleted = sets.New(c.deleted...)
@@ -322,7 +322,7 @@ var claimKindsSince = map[purekube.Upstream][]string{
 	purekube.V1_37: {"get resourceclaims", "exists elsewhere"},
 }
 
-// withoutIdleGets leaves out the look-ups of claims that users name. Since v1.37 the controller makes
+// withoutIdleGets leaves out the lookups of claims that users name. Since v1.37 the controller makes
 // them, and does the same whatever the answer is.
 func (c claimsCase) withoutIdleGets(t Trace) Trace {
 	t.Requests = slices.DeleteFunc(t.Requests, func(r Request) bool {
@@ -510,7 +510,7 @@ func markClaims(c claimsCase, t Trace) []string {
 			case resourceclaim.CreateClaim:
 				mark(err != nil && i == len(result.Actions)-1, "unfinished at an error")
 				for _, p := range c.snapshot.Pods {
-					mark(p.Name == a.Pod.Name && (p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed), "done pod gets a claim")
+					mark(p.Name == a.Owner.Name && (p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed), "done pod gets a claim")
 				}
 			}
 		}

@@ -38,7 +38,7 @@ func (s *Scales) LookUp(ctx context.Context, n purekube.Need) (purekube.Answer, 
 	case apierrors.IsNotFound(err):
 		return purekube.Answer{}, nil
 	case errors.Is(err, errNoScale) || meta.IsNoMatchError(err):
-		return purekube.Answer{Err: err}, nil // another look-up would not change this
+		return purekube.Answer{Err: err}, nil // another lookup would not change this
 	}
 	return purekube.Answer{Err: err}, err
 }

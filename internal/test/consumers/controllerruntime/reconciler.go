@@ -26,9 +26,9 @@ import (
 )
 
 const (
-	// maxRounds of look-ups for one plan: a ReplicaSet and the scale of its Deployment are two.
+	// maxRounds of lookups for one plan: a ReplicaSet and the scale of its Deployment are two.
 	maxRounds = 8
-	// lookUpTimeout is for all look-ups of one plan. Writes have their own time.
+	// lookUpTimeout is for all lookups of one plan. Writes have their own time.
 	lookUpTimeout = 30 * time.Second
 	// maxPause is how long a key rests at the most after an error, however often it failed.
 	maxPause = time.Minute
@@ -116,7 +116,7 @@ func (b *Budgets) Reconcile(ctx context.Context, k key) (ctrl.Result, error) {
 	for _, e := range result.Events {
 		b.Record(e)
 	}
-	// A look-up that failed is in the status, which allows nothing then. That status is written all the same.
+	// A lookup that failed is in the status, which allows nothing then. That status is written all the same.
 	_, err := purekube.CarryOut(result.Actions, func(r purekube.Request) (runtime.Object, error) { return b.Do(ctx, r) }, b.Record)
 	if err = errors.Join(failed, err); err != nil || result.RecheckAt.IsZero() {
 		return ctrl.Result{}, err
@@ -124,7 +124,7 @@ func (b *Budgets) Reconcile(ctx context.Context, k key) (ctrl.Result, error) {
 	return ctrl.Result{RequeueAfter: max(time.Millisecond, result.RecheckAt.Sub(now))}, nil // 0 would be never
 }
 
-// plan makes the plan for a key, look-ups included. Its error is that of a look-up that another attempt may mend.
+// plan makes the plan for a key, lookups included. Its error is that of a lookup that another attempt may mend.
 func (b *Budgets) plan(ctx context.Context, index *disruption.Index, k key) (disruption.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
 	defer cancel()
@@ -138,7 +138,7 @@ func (b *Budgets) plan(ctx context.Context, index *disruption.Index, k key) (dis
 			return result, failed
 		}
 		if round == maxRounds {
-			return disruption.Result{}, fmt.Errorf("%d look-ups open after %d rounds: first %v", len(result.Needs), round, result.Needs[0])
+			return disruption.Result{}, fmt.Errorf("%d lookups open after %d rounds: first %v", len(result.Needs), round, result.Needs[0])
 		}
 		answers := map[purekube.Need]purekube.Answer{}
 		for _, n := range result.Needs {

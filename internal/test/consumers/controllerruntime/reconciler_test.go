@@ -159,7 +159,7 @@ func (p *played) waitAllowed(t *testing.T, want int32) {
 }
 
 func noLookUp(n purekube.Need) (purekube.Answer, error) {
-	return purekube.Answer{}, fmt.Errorf("unexpected look-up of %v", n)
+	return purekube.Answer{}, fmt.Errorf("unexpected lookup of %v", n)
 }
 
 // A budget owns no pods. Its status follows them all the same: one that becomes unready, and one that is gone.

@@ -82,7 +82,7 @@ overlay "$scratch/units.json" \
   resourceclaim/purekube.go "$decides/resourceclaim.go"
 
 # The unit tests that end in one of the renamed methods. The others are about what is inside of Kubernetes' controllers:
-# queues, metrics, look-ups of a single kind.
+# queues, metrics, lookups of a single kind.
 unit_tests='^(TestUpdateNodeIfNeeded|TestDesiredTTL|TestControllerSync|TestController_.*|TestSyncClusterRole|TestNoSelector|TestUnavailable|TestIntegerMaxUnavailable.*|TestPercentageMaxUnavailable.*|TestNakedPod|TestUnsupportedControllerPod|TestStatusForUnmanagedPod|TestReplicaSet|TestScaleResource|TestMultipleControllers|TestReplicationController|TestStatefulSetController|TestTwoControllers|TestPDBNotExist|TestUpdateDisruptedPods|TestUpdatePDBStatusRetries|TestInvalidSelectors|TestStalePodDisruption|TestKeepExistingPDBConditionDuringSync|TestSyncHandler)$'
 
 suites=("$@")
