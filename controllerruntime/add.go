@@ -72,9 +72,9 @@ func WithWorkers(n int) Option { return func(s *settings) { s.workers = n } }
 func WithDryRun() Option { return func(s *settings) { s.dryRun = true } }
 
 const (
-	// lookupQPS limits the look-ups of a controller, so that they do not use up the rate of its writes.
+	// lookupQPS limits the lookups of a controller, so that they do not use up the rate of its writes.
 	lookupQPS = 50
-	// lookupTimeout is for one request of a look-up: discovery takes no context.
+	// lookupTimeout is for one request of a lookup: discovery takes no context.
 	lookupTimeout = 10 * time.Second
 )
 

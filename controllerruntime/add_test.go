@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -38,15 +39,14 @@ import (
 // played is a manager at an API server in memory.
 type played struct {
 	manager.Manager
-	api *apiserver.HTTP
 	// ended has what Start returned.
 	ended chan error
 }
 
 func newPlayed(t *testing.T, objects ...apiserver.Object) *played {
 	t.Helper()
-	p := &played{api: apiserver.Serve(apiserver.New(objects...)), ended: make(chan error, 1)}
-	listener := httptest.NewServer(p.api)
+	p := &played{ended: make(chan error, 1)}
+	listener := httptest.NewServer(&apiserver.Handler{Server: apiserver.New(objects...)})
 	t.Cleanup(listener.CloseClientConnections)
 	var err error
 	p.Manager, err = manager.New(&rest.Config{Host: listener.URL, QPS: 1000, Burst: 1000}, manager.Options{
@@ -75,13 +75,10 @@ func (p *played) start(t *testing.T) {
 	})
 }
 
-// eventually waits until a question about the API server has no objection.
-func (p *played) eventually(t *testing.T, what string, is func(*apiserver.Server) bool) {
+// eventually waits until the objects of a kind are as they should be.
+func eventually[L client.ObjectList](t *testing.T, p *played, what string, list L, is func(L) bool) {
 	t.Helper()
-	require.Eventually(t, func() (ok bool) {
-		p.api.Do(func(s *apiserver.Server) { ok = is(s) })
-		return ok
-	}, 30*time.Second, 10*time.Millisecond, what)
+	require.Eventually(t, func() bool { return p.GetAPIReader().List(t.Context(), list) == nil && is(list) }, 30*time.Second, 10*time.Millisecond, what)
 }
 
 // All five controllers on one manager: each does its work.
@@ -108,20 +105,12 @@ func TestAllFive(t *testing.T) {
 		AddRBACAggregate(p, rbacaggregate.Options{}), AddDisruption(p, disruption.Options{}),
 	))
 	p.start(t)
-	p.eventually(t, "a finalizer", func(s *apiserver.Server) bool {
-		return len(apiserver.List[networkingv1.ServiceCIDR](s)[0].Finalizers) == 1
-	})
-	p.eventually(t, "a claim", func(s *apiserver.Server) bool { return len(apiserver.List[resourcev1.ResourceClaim](s)) == 1 })
-	p.eventually(t, "a TTL", func(s *apiserver.Server) bool {
-		return apiserver.List[corev1.Node](s)[0].Annotations[ttl.Annotation] == "0"
-	})
-	p.eventually(t, "rules", func(s *apiserver.Server) bool {
-		roles := apiserver.List[rbacv1.ClusterRole](s)
-		return len(roles[1].Rules) == 1
-	})
-	p.eventually(t, "a status", func(s *apiserver.Server) bool {
-		status := apiserver.List[policyv1.PodDisruptionBudget](s)[0].Status
-		return status.DisruptionsAllowed == 1 && status.ExpectedPods == 2
+	eventually(t, p, "a finalizer", &networkingv1.ServiceCIDRList{}, func(l *networkingv1.ServiceCIDRList) bool { return len(l.Items[0].Finalizers) == 1 })
+	eventually(t, p, "a claim", &resourcev1.ResourceClaimList{}, func(l *resourcev1.ResourceClaimList) bool { return len(l.Items) == 1 })
+	eventually(t, p, "a TTL", &corev1.NodeList{}, func(l *corev1.NodeList) bool { return l.Items[0].Annotations[ttl.Annotation] == "0" })
+	eventually(t, p, "rules", &rbacv1.ClusterRoleList{}, func(l *rbacv1.ClusterRoleList) bool { return len(l.Items[1].Rules) == 1 })
+	eventually(t, p, "a status", &policyv1.PodDisruptionBudgetList{}, func(l *policyv1.PodDisruptionBudgetList) bool {
+		return l.Items[0].Status.DisruptionsAllowed == 1 && l.Items[0].Status.ExpectedPods == 2
 	})
 	for _, name := range clientgo.Names() {
 		require.Eventually(t, func() bool { return counted(t, name) }, 30*time.Second, 10*time.Millisecond, "metrics of %s", name)
@@ -193,9 +182,7 @@ func TestDryRun(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("no plan")
 	}
-	p.eventually(t, "nothing is written", func(s *apiserver.Server) bool {
-		return len(apiserver.List[networkingv1.ServiceCIDR](s)[0].Finalizers) == 0
-	})
+	eventually(t, p, "nothing is written", &networkingv1.ServiceCIDRList{}, func(l *networkingv1.ServiceCIDRList) bool { return len(l.Items[0].Finalizers) == 0 })
 	require.False(t, runnable{leads: false}.NeedLeaderElection())
 	require.True(t, runnable{leads: true}.NeedLeaderElection())
 }

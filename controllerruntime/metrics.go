@@ -18,7 +18,7 @@ var (
 	}, []string{"controller", "result"})
 	planSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "purekube_plan_duration_seconds",
-		Help:    "Time to make a plan, without its look-ups and its actions.",
+		Help:    "Time to make a plan, without its lookups and its actions.",
 		Buckets: prometheus.ExponentialBuckets(1e-5, 4, 12),
 	}, []string{"controller"})
 	actions = prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -27,7 +27,7 @@ var (
 	}, []string{"controller", "action", "answer"})
 	lookups = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "purekube_lookups_total",
-		Help: "Look-ups at the API server, by controller and result: answered or error.",
+		Help: "Lookups at the API server, by controller and result: answered or error.",
 	}, []string{"controller", "result"})
 	retries = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "purekube_retries_total",

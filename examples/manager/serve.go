@@ -1,19 +1,58 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
+	"reflect"
+	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo/leaderelection" // registers the metrics of client-go
+	_ "k8s.io/component-base/metrics/prometheus/restclient"
+	_ "k8s.io/component-base/metrics/prometheus/workqueue"
 
-	"github.com/purekube/purekube/examples/manager/cores"
+	"github.com/purekube/purekube/clientgo"
 )
 
-// serve answers for the manager's health at the address, and returns at once.
-func serve(address string, controllers []cores.Runner) (*http.Server, error) {
+var (
+	plans = metrics.NewCounterVec(&metrics.CounterOpts{Name: "purekube_plans_total",
+		Help: "Plans made, by controller and result: empty, actions, or error."}, []string{"controller", "result"})
+	planSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{Name: "purekube_plan_duration_seconds", Buckets: metrics.ExponentialBuckets(1e-5, 4, 12),
+		Help: "Time to make a plan, without its lookups and actions."}, []string{"controller"})
+	actions = metrics.NewCounterVec(&metrics.CounterOpts{Name: "purekube_actions_total",
+		Help: "Actions, by controller, kind, and answer: OK, the reason of the refusal, NoAnswer, or Vetoed."}, []string{"controller", "action", "answer"})
+)
+
+func init() { legacyregistry.MustRegister(plans, planSeconds, actions) }
+
+func metricHooks() clientgo.Hooks {
+	return clientgo.Hooks{
+		OnPlan: func(p clientgo.PlanResult) {
+			result := map[bool]string{true: "actions", false: "empty"}[p.Actions > 0]
+			if p.Err != nil {
+				result = "error"
+			}
+			plans.WithLabelValues(p.Controller, result).Inc()
+			planSeconds.WithLabelValues(p.Controller).Observe(p.Took.Seconds())
+		},
+		OnAction: func(a clientgo.ActionResult) {
+			answer := map[bool]string{true: "Vetoed", false: "OK"}[a.Vetoed]
+			if a.Err != nil && !a.Vetoed {
+				answer = cmp.Or(string(apierrors.ReasonForError(a.Err)), "NoAnswer")
+			}
+			actions.WithLabelValues(a.Controller, reflect.TypeOf(a.Action).Name(), answer).Inc()
+		},
+	}
+}
+
+// serve answers for the manager's health and metrics at the address, and returns at once.
+func serve(address string, unsynced func() []string) (*http.Server, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, err
@@ -22,10 +61,8 @@ func serve(address string, controllers []cores.Runner) (*http.Server, error) {
 	mux.Handle("/metrics", legacyregistry.Handler())
 	mux.HandleFunc("/healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		for _, c := range controllers {
-			if !c.HasSynced() {
-				http.Error(w, c.Name()+" has not listed all objects yet", http.StatusServiceUnavailable)
-			}
+		if names := unsynced(); len(names) > 0 {
+			http.Error(w, strings.Join(names, ", ")+": not all objects are listed yet", http.StatusServiceUnavailable)
 		}
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}

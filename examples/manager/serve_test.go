@@ -1,26 +1,16 @@
 package main
 
 import (
-	"context"
 	"io"
 	"net"
 	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/purekube/purekube/examples/manager/cores"
 )
 
-// listing is a controller that has or has not listed its objects.
-type listing struct{ synced bool }
-
-func (l *listing) Name() string                              { return "slow" }
-func (l *listing) HasSynced() bool                           { return l.synced }
-func (l *listing) Run(context.Context, <-chan struct{}, int) {}
-
 func TestServe(t *testing.T) {
-	l := &listing{}
+	unsynced := []string{"slow"}
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	address := free.Addr().String()
@@ -28,7 +18,7 @@ func TestServe(t *testing.T) {
 	require.Error(t, err, "somebody else has the address: the manager must say so at the start")
 	require.NoError(t, free.Close())
 
-	server, err := serve(address, []cores.Runner{l})
+	server, err := serve(address, func() []string { return unsynced })
 	require.NoError(t, err)
 	defer server.Close()
 	get := func(path string) (int, string) {
@@ -43,8 +33,8 @@ func TestServe(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	status, body := get("/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, status)
-	require.Contains(t, body, "slow has not listed all objects yet")
-	l.synced = true
+	require.Contains(t, body, "slow: not all objects are listed yet")
+	unsynced = nil
 	status, _ = get("/readyz")
 	require.Equal(t, http.StatusOK, status)
 	status, body = get("/metrics")

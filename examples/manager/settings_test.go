@@ -33,13 +33,13 @@ func TestChooseControllers(t *testing.T) {
 }
 
 func TestFlagsThatAreRefused(t *testing.T) {
-	for _, args := range [][]string{{"-controllers=x"}, {"-log-format=xml"}, {"-workers=0"}, {"extra"}, {"-unknown"}, {"-match-upstream=1.36"}} {
+	for _, args := range [][]string{{"-controllers=x"}, {"-log-format=xml"}, {"-workers=0"}, {"extra"}, {"-unknown"}, {"-match-upstream=v1.30"}} {
 		_, err := parseSettings(args, io.Discard)
 		require.Error(t, err, "%v", args)
 	}
 	s, err := parseSettings([]string{"-match-upstream=v1.36", "-dry-run"}, io.Discard)
 	require.NoError(t, err)
-	require.Equal(t, "v1.36", string(s.matchUpstream))
+	require.Equal(t, "v1.36", string(s.Disruption.MatchUpstream))
 }
 
 // Without a Lease two managers write against each other, so running without one takes a confirmation.

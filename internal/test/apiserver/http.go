@@ -3,6 +3,7 @@ package apiserver
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -11,162 +12,147 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 )
 
-// HTTP serves a Server to clients and informers: the writes of plans, get, list and watch, in JSON. Nobody else may use the
-// Server meanwhile, except through Do.
-type HTTP struct {
-	mu     sync.Mutex
-	server *Server
-	// happened are all events since the start, and more is closed when there is another one.
-	happened []happened
-	more     chan struct{}
+// Handler serves a Server by HTTP, in JSON: get, list, watch and the writes of plans. It knows no discovery, no selectors and
+// no scales, and events are accepted and dropped. The Server is the Handler's as long as requests are served.
+type Handler struct {
+	Server *Server
+	// Allow is asked before each request, with the verb that RBAC knows it by. An error is the answer. Nil: all are allowed.
+	Allow func(purekube.Request) error
+
+	mu       sync.Mutex
+	watchers map[chan []byte]purekube.Request
 }
 
-// happened is an event of a watch.
-type happened struct {
-	resource schema.GroupVersionResource
-	version  int
-	event    []byte
-}
-
-// Serve returns a handler for the server. It takes its Changed.
-func Serve(s *Server) *HTTP {
-	h := &HTTP{server: s, more: make(chan struct{})}
-	before := map[types.UID]bool{}
-	for _, o := range s.objects {
-		before[o.GetUID()] = true
+// ServeHTTP is part of http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	r, err := requestOf(q)
+	if err == nil && h.Allow != nil {
+		err = h.Allow(r)
 	}
-	s.Changed = func(o Object, gone bool) {
-		content, what := withKind(o), "ADDED"
-		switch {
-		case gone:
-			what = "DELETED"
-			delete(before, o.GetUID())
-			s.revision++ // a deletion has a version of its own
-			content["metadata"].(map[string]any)["resourceVersion"] = strconv.Itoa(s.revision)
-		case before[o.GetUID()]:
-			what = "MODIFIED"
-		default:
-			before[o.GetUID()] = true
-		}
-		event, err := json.Marshal(map[string]any{"type": what, "object": content})
-		if err != nil {
-			panic(err) // typed objects always encode
-		}
-		h.happened = append(h.happened, happened{resourceOf(o), s.revision, append(event, '\n')})
-		close(h.more)
-		h.more = make(chan struct{})
-	}
-	return h
-}
-
-// Do lets the test do something to the server.
-func (h *HTTP) Do(what func(*Server)) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	what(h.server)
-}
-
-// ServeHTTP implements http.Handler.
-func (h *HTTP) ServeHTTP(w http.ResponseWriter, in *http.Request) {
-	r, err := requestOf(in)
-	if query := in.URL.Query(); err == nil && in.Method == http.MethodGet && query.Get("watch") != "" {
-		if query.Get("sendInitialEvents") == "" {
-			h.watch(w, in, r.Resource)
+	if err == nil && r.Verb == "watch" {
+		if q.URL.Query().Get("sendInitialEvents") != "" { // a client lists then
+			err = apierrors.NewInvalid(kinds[r.Resource].GroupKind(), "", nil)
+		} else {
+			h.watch(w, q, r)
 			return
 		}
-		// As an API server without that feature: informers list then.
-		err = apierrors.NewInvalid(schema.GroupKind{Group: r.Resource.Group}, "", nil)
 	}
-	w.Header().Set("Content-Type", "application/json")
 	var answer any
 	if err == nil {
-		answer, err = h.answer(in, r)
+		answer, err = h.answer(r)
 	}
+	w.Header().Set("Content-Type", "application/json")
 	if err != nil {
-		var status apierrors.APIStatus
-		if !errors.As(err, &status) {
-			status = apierrors.NewBadRequest(err.Error())
+		status := apierrors.NewBadRequest(err.Error()).Status()
+		if s := apierrors.APIStatus(nil); errors.As(err, &s) {
+			status = s.Status()
 		}
-		w.WriteHeader(int(status.Status().Code))
-		s := status.Status()
-		s.Kind, s.APIVersion = "Status", "v1"
-		answer = s
+		status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+		w.WriteHeader(int(status.Code))
+		answer = status
 	}
-	_ = json.NewEncoder(w).Encode(answer) // the client may be gone
+	_ = json.NewEncoder(w).Encode(answer) // the client is gone, or it is not
 }
 
-func (h *HTTP) answer(in *http.Request, r purekube.Request) (any, error) {
+func (h *Handler) answer(r purekube.Request) (any, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if in.Method != http.MethodGet {
-		o, err := h.server.Do(r)
+	h.Server.Changed = h.changed
+	switch {
+	case r.Resource.Resource == "events":
+		return map[string]any{"kind": "Event", "apiVersion": r.Resource.GroupVersion().String()}, nil
+	case r.Verb == "list":
+		items := []any{}
+		for _, o := range h.Server.All() {
+			if ResourceOf(o) == r.Resource {
+				items = append(items, withKind(o))
+			}
+		}
+		k := kinds[r.Resource]
+		return map[string]any{"apiVersion": k.GroupVersion().String(), "kind": k.Kind + "List", "items": items,
+			"metadata": map[string]any{"resourceVersion": strconv.Itoa(h.Server.revision + 1)}}, nil
+	case r.Verb == "get":
+		o, err := h.Server.find(place{r.Resource, types.NamespacedName{Namespace: r.Namespace, Name: r.Name}}, r)
 		if err != nil {
 			return nil, err
 		}
-		return withKind(o.(Object)), nil
+		return withKind(o), nil
 	}
-	k, known := kinds[r.Resource]
-	if !known {
-		return nil, apierrors.NewNotFound(r.Resource.GroupResource(), r.Name)
+	o, err := h.Server.Do(r)
+	if err != nil {
+		return nil, err
 	}
-	items := []any{}
-	for _, o := range h.server.All() {
-		switch {
-		case resourceOf(o) != r.Resource:
-		case r.Name == "":
-			items = append(items, withKind(o))
-		case o.GetName() == r.Name && o.GetNamespace() == r.Namespace:
-			return withKind(o), nil
-		}
-	}
-	if r.Name != "" {
-		return nil, apierrors.NewNotFound(r.Resource.GroupResource(), r.Name)
-	}
-	return map[string]any{
-		"apiVersion": r.Resource.GroupVersion().String(), "kind": k.Kind + "List",
-		"metadata": map[string]any{"resourceVersion": strconv.Itoa(h.server.revision)}, "items": items,
-	}, nil
+	return withKind(o), nil
 }
 
-// watch sends what happens to a resource until the client goes.
-func (h *HTTP) watch(w http.ResponseWriter, in *http.Request, resource schema.GroupVersionResource) {
-	since, _ := strconv.Atoi(in.URL.Query().Get("resourceVersion"))
-	w.Header().Set("Content-Type", "application/json")
-	flush := http.NewResponseController(w)
-	_ = flush.Flush()
-	for next := 0; ; {
-		h.mu.Lock()
-		news, more := h.happened[next:], h.more
-		next = len(h.happened)
-		h.mu.Unlock()
-		for _, n := range news {
-			if n.resource == resource && n.version > since {
-				_, _ = w.Write(n.event)
+func withKind(o runtime.Object) runtime.Object {
+	o = o.DeepCopyObject()
+	o.GetObjectKind().SetGroupVersionKind(kinds[ResourceOf(o.(Object))].GroupVersionKind)
+	return o
+}
+
+// changed tells watchers. One that does not keep up misses events, and its test fails.
+func (h *Handler) changed(o Object, gone bool) {
+	kind := "MODIFIED" // informers tell new objects by their own stores
+	if gone {
+		kind = "DELETED"
+	}
+	event, err := json.Marshal(map[string]any{"type": kind, "object": withKind(o)})
+	if err != nil {
+		panic(err) // typed objects always convert
+	}
+	for events, r := range h.watchers {
+		if r.Resource == ResourceOf(o) {
+			select {
+			case events <- event:
+			default:
 			}
 		}
-		_ = flush.Flush()
+	}
+}
+
+func (h *Handler) watch(w http.ResponseWriter, q *http.Request, r purekube.Request) {
+	events := make(chan []byte, 10_000)
+	h.mu.Lock()
+	if h.watchers == nil {
+		h.watchers = map[chan []byte]purekube.Request{}
+	}
+	h.watchers[events] = r
+	// What changed between the list and now.
+	from, _ := strconv.Atoi(q.URL.Query().Get("resourceVersion"))
+	for _, o := range h.Server.All() {
+		if version, _ := strconv.Atoi(o.GetResourceVersion()); ResourceOf(o) == r.Resource && version > from-1 {
+			h.changed(o, false)
+		}
+	}
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		delete(h.watchers, events)
+		h.mu.Unlock()
+	}()
+	w.Header().Set("Content-Type", "application/json")
+	w.(http.Flusher).Flush()
+	for {
 		select {
-		case <-more:
-		case <-in.Context().Done():
+		case <-q.Context().Done():
 			return
+		case event := <-events:
+			if _, err := w.Write(append(event, '\n')); err != nil {
+				return
+			}
+			w.(http.Flusher).Flush()
 		}
 	}
 }
 
-// withKind is the object as an API server sends it.
-func withKind(o Object) map[string]any {
-	t, k := tree(o), kinds[resourceOf(o)]
-	t["apiVersion"], t["kind"] = k.GroupVersion().String(), k.Kind
-	return t
-}
-
-// requestOf reads /apis/GROUP/VERSION[/namespaces/NAMESPACE]/RESOURCE[/NAME[/SUBRESOURCE]].
+// requestOf reads /apis/GROUP/VERSION[/namespaces/NAMESPACE]/RESOURCE[/NAME[/SUBRESOURCE]], or /api/VERSION….
 func requestOf(h *http.Request) (r purekube.Request, err error) {
 	body, err := io.ReadAll(h.Body)
 	if err != nil {
@@ -177,7 +163,7 @@ func requestOf(h *http.Request) (r purekube.Request, err error) {
 		parts = append([]string{"apis", ""}, parts[1:]...)
 	}
 	if len(parts) < 4 {
-		return r, apierrors.NewNotFound(schema.GroupResource{}, h.URL.Path)
+		return r, apierrors.NewNotFound(r.Resource.GroupResource(), h.URL.Path)
 	}
 	r.Resource.Group, r.Resource.Version, parts = parts[1], parts[2], parts[3:]
 	if parts[0] == "namespaces" && len(parts) > 2 {
@@ -188,22 +174,35 @@ func requestOf(h *http.Request) (r purekube.Request, err error) {
 	r.FieldManager = h.URL.Query().Get("fieldManager")
 	r.Force = h.URL.Query().Get("force") == "true"
 	switch h.Method {
+	case http.MethodGet:
+		switch {
+		case r.Name != "":
+			r.Verb = "get"
+		case h.URL.Query().Get("watch") != "":
+			r.Verb = "watch"
+		default:
+			r.Verb = "list"
+		}
+		return r, nil
 	case http.MethodPost:
 		r.Verb = "create"
 	case http.MethodPut:
 		r.Verb = "update"
 	case http.MethodPatch:
 		r.Verb, r.PatchType, r.Patch = "patch", types.PatchType(h.Header.Get("Content-Type")), body
+		return r, nil
 	case http.MethodDelete:
 		r.Verb = "delete"
 		var options metav1.DeleteOptions
 		err = json.Unmarshal(body, &options)
 		r.Preconditions = options.Preconditions
+		return r, err
+	default:
+		return r, fmt.Errorf("%s: unknown method", h.Method)
 	}
-	if k, known := kinds[r.Resource]; known && (r.Verb == "create" || r.Verb == "update") {
+	if k, known := kinds[r.Resource]; known {
 		o := k.make()
-		err = json.Unmarshal(body, o)
-		r.Object = o
+		r.Object, err = o, json.Unmarshal(body, o)
 	}
 	return r, err
 }

@@ -23,7 +23,7 @@ import (
 // serve is an API server for the writes of plans: the one in memory, by HTTP.
 func serve(t *testing.T, server *apiserver.Server) dynamic.Interface {
 	t.Helper()
-	listener := httptest.NewServer(apiserver.Serve(server))
+	listener := httptest.NewServer(&apiserver.Handler{Server: server})
 	t.Cleanup(listener.Close)
 	client, err := dynamic.NewForConfig(&rest.Config{Host: listener.URL})
 	if err != nil {

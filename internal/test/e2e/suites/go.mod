@@ -6,7 +6,7 @@ module example.com/purekube-suites
 go 1.26.0
 
 require (
-	github.com/purekube/purekube/examples/manager v0.0.0
+	github.com/purekube/purekube/clientgo v0.0.0
 	k8s.io/api v0.36.3
 	k8s.io/client-go v0.36.3
 )
@@ -148,7 +148,7 @@ require (
 
 replace (
 	github.com/purekube/purekube => ../../../..
-	github.com/purekube/purekube/examples/manager => ../../../../examples/manager
+	github.com/purekube/purekube/clientgo => ../../../../clientgo
 )
 
 replace (

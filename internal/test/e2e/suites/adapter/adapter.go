@@ -1,10 +1,9 @@
-// Package adapter gives the controllers of examples/manager the form that Kubernetes' own suites expect: a
+// Package adapter gives the controllers of package clientgo the form that Kubernetes' own suites expect: a
 // controller that is made from clients and run.
 package adapter
 
 import (
 	"context"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -13,43 +12,42 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/restmapper"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 
-	"github.com/purekube/purekube/examples/manager/cores"
-	"github.com/purekube/purekube/examples/manager/executor"
-	"github.com/purekube/purekube/examples/manager/scale"
+	"github.com/purekube/purekube/clientgo"
 )
 
 // Controller runs one core.
 type Controller struct {
-	runner  cores.Runner
-	cluster *cores.Cluster
-	events  record.EventBroadcaster
-	client  kubernetes.Interface
+	clientgo.Runner
+	informers informers.SharedInformerFactory
+	events    record.EventBroadcaster
+	client    kubernetes.Interface
 }
 
 // New makes the controller of that core. It has informers of its own.
-func New(core string, client kubernetes.Interface, o cores.Options) *Controller {
-	exec := executor.With(client.CoreV1().RESTClient())
-	events := record.NewBroadcaster()
-	c := &cores.Cluster{
-		Options: o, Client: exec, Live: exec,
-		Scales: &scale.Client{Getter: exec, Discovery: client.Discovery(), ResetEvery: time.Second,
-			Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery()))},
-		Informers: informers.NewSharedInformerFactory(client, 0),
-		Events:    events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "purekube"}),
+func New(core string, client kubernetes.Interface, o clientgo.PackageOptions) *Controller {
+	exec := clientgo.ExecutorFor(client.CoreV1().RESTClient())
+	c := &Controller{informers: informers.NewSharedInformerFactory(client, 0), events: record.NewBroadcaster(), client: client}
+	var err error
+	c.Runner, err = clientgo.NewRunner(core, clientgo.Cluster{
+		Informers: clientgo.FromFactory(c.informers), Client: exec,
+		Lookup: clientgo.LookupFor(exec, client.Discovery(), restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery()))),
+		Record: clientgo.RecordTo(c.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "purekube"})),
+	}, o)
+	if err != nil {
+		panic(err) // a mistake in the adapter
 	}
-	return &Controller{runner: cores.All[core](c), cluster: c, events: events, client: client}
+	return c
 }
 
 // Run works until ctx is done.
-func (c *Controller) Run(ctx context.Context, workers int) {
+func (c *Controller) Run(ctx context.Context, _ int) {
 	c.events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.client.CoreV1().Events("")})
 	defer c.events.Shutdown()
-	c.cluster.Informers.StartWithContext(ctx)
-	defer c.cluster.Informers.Shutdown()
-	// False where ctx is done already. Then Run ends at once, and its queue with it.
-	cache.WaitForCacheSync(ctx.Done(), c.runner.HasSynced)
-	c.runner.Run(ctx, ctx.Done(), workers)
+	c.informers.Start(ctx.Done())
+	defer c.informers.Shutdown()
+	if err := c.Runner.Run(ctx); err != nil {
+		panic(err)
+	}
 }

@@ -1,0 +1,55 @@
+package clientgo
+
+import (
+	"context"
+	"errors"
+
+	"k8s.io/client-go/tools/record"
+
+	"github.com/purekube/purekube"
+)
+
+// Cluster is what a controller works with. Controllers may share all of it. Give each a Client and a Lookup with a rate of
+// its own where one of them must not use up the rate of the others.
+type Cluster struct {
+	// Informers are required. Start them when the controllers are made.
+	Informers Informers
+	// Client makes the writes of plans. It is required.
+	Client Client
+	// Lookup answers the Needs of plans. It is required for ResourceClaims and PodDisruptionBudgets.
+	Lookup interface {
+		Lookup(context.Context, purekube.Need) (purekube.Answer, error)
+	}
+	// Record records the events of plans: see [RecordTo]. Nil: they are dropped.
+	Record func(purekube.Event)
+	// Workers is how many plans each controller makes at the same time; 0 is 4.
+	Workers int
+	// Hooks add behaviour of your own.
+	Hooks Hooks
+}
+
+const defaultWorkers = 4
+
+var (
+	errNoInformers = errors.New("no Informers")
+	errNoClient    = errors.New("no Client")
+	errNoLookup    = errors.New("no Lookup")
+)
+
+func (c Cluster) check() error {
+	switch {
+	case c.Informers == nil:
+		return errNoInformers
+	case c.Client == nil:
+		return errNoClient
+	}
+	return nil
+}
+
+// RecordTo records events with an event recorder of client-go. It cuts messages off at 1,024 bytes, which is what the
+// API server takes.
+func RecordTo(recorder record.EventRecorder) func(purekube.Event) {
+	return func(e purekube.Event) {
+		recorder.Event(&e.Regarding, e.Type, e.Reason, clip(e.Message, maxEvent))
+	}
+}

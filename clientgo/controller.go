@@ -1,0 +1,294 @@
+package clientgo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/reconcile"
+)
+
+// LookupsDeadline is how long the status of a PodDisruptionBudget waits for lookups. Then the status is written that allows
+// nothing, and the right one when all lookups are answered.
+const LookupsDeadline = reconcile.LookupsDeadline
+
+// PauseAfterRetries is how long a key rests whose retries did not help, or whose action was vetoed.
+const PauseAfterRetries = reconcile.PauseAfterRetries
+
+// Runner is a controller of any package.
+type Runner interface {
+	// Name is the name of the controller, for example "ttl".
+	Name() string
+	// HasSynced reports whether the controller has seen every object that was listed at the start.
+	HasSynced() bool
+	// Run plans until ctx is done, or after Stop until the plans under way are carried out.
+	Run(ctx context.Context) error
+	// Stop lets no plan begin any more.
+	Stop()
+}
+
+// Options are what a package needs beyond its Index. All may be left out.
+type Options[X, S any] struct {
+	// Prepare makes the Index to start with from the one that has what was listed.
+	Prepare func(index X) X
+	// At returns what the Index does not learn from events: the time, for most packages.
+	At func(now time.Time, index X) S
+	// Restored makes the Index to go on with where etcd was restored from a backup: it forgets what was remembered.
+	Restored func(index X) X
+	// Answers puts the answers to lookups into a Snapshot. Nil: the package has no Needs.
+	Answers func(map[purekube.Need]purekube.Answer) S
+	// DecidesWithout is for a package that takes an error for the answer to a lookup, and refuses then. After
+	// LookupsDeadline it is planned with what is known. Other packages wait.
+	DecidesWithout bool
+	// Written is told of each object as a write left it.
+	Written func(now time.Time, object runtime.Object)
+	// RetryProblems is for a package whose plans are to be made again when they have an error. For others, only an
+	// event can make it go.
+	RetryProblems bool
+	// Retries is how often a key that fails is tried again in quick succession, before it rests for PauseAfterRetries; 0 is
+	// without end.
+	Retries int
+}
+
+// Controller runs a package of purekube: events become changes of its Index, the keys that they affect go into a work
+// queue, and workers plan these keys and carry the plans out. X is the Index of the package, S its Snapshot, A its Action.
+//
+// What is queued, what waits and what is tried again is decided by internal/reconcile, which the model of
+// internal/test searches.
+type Controller[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
+	name    string
+	cluster Cluster
+	queue   workqueue.TypedDelayingInterface[purekube.Key]
+	looking workqueue.TypedDelayingInterface[purekube.Need]
+	watched []watched
+	broken  error
+
+	stopped chan struct{}
+	stop    func()
+
+	mu   sync.Mutex
+	loop *reconcile.Loop[X, S, A]
+	ran  bool
+}
+
+// NewController returns a controller that begins with this Index, that of a cluster without objects. [Watch] fills it.
+func NewController[X purekube.Index[X, S, A], S any, A purekube.Action](name string, index X, c Cluster, o Options[X, S]) (*Controller[X, S, A], error) {
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if o.Answers != nil && c.Lookup == nil {
+		return nil, fmt.Errorf("%s: %w", name, errNoLookup)
+	}
+	controller := &Controller[X, S, A]{
+		name: name, cluster: c, stopped: make(chan struct{}),
+		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[purekube.Key]{Name: name}),
+		looking: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[purekube.Need]{
+			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[purekube.Need]{
+				Name: name + "-lookups", Queue: &fair{queued: map[string][]purekube.Need{}}})}),
+	}
+	controller.stop = sync.OnceFunc(func() { close(controller.stopped) })
+	var plans func(purekube.Key) bool
+	if filter := c.Hooks.Filter; filter != nil {
+		plans = func(key purekube.Key) bool { return filter(name, key) }
+	}
+	controller.loop = reconcile.New(index, reconcile.Options[X, S]{
+		Synced: controller.HasSynced, Prepare: o.Prepare, Restored: o.Restored, Plans: plans, At: o.At, Answers: o.Answers, DecidesWithout: o.DecidesWithout,
+		Written: o.Written, RetryProblems: o.RetryProblems, Retries: o.Retries,
+	})
+	return controller, nil
+}
+
+// Name is the name of the controller.
+func (c *Controller[X, S, A]) Name() string { return c.name }
+
+// HasSynced reports whether the handlers have seen every object that the informers listed at the start. A full cache is not
+// enough: a plan from half an Index would take what is missing from it for gone.
+func (c *Controller[X, S, A]) HasSynced() bool {
+	for _, w := range c.watched {
+		if !w.synced() {
+			return false
+		}
+	}
+	return true
+}
+
+// Update changes the Index beyond what informers show, and queues the keys that this affects.
+func (c *Controller[X, S, A]) Update(change func(X) (X, []purekube.Key)) {
+	c.enqueue(c.event(schema.GroupResource{}, "", change))
+}
+
+func (c *Controller[X, S, A]) event(resource schema.GroupResource, version string, change func(X) (X, []purekube.Key)) []purekube.Key {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.loop.Event(resource, version, change)
+}
+
+func (c *Controller[X, S, A]) enqueue(keys []purekube.Key) {
+	for _, key := range keys {
+		c.queue.Add(key)
+	}
+}
+
+// Stop lets no plan begin any more. Run returns when the plans under way are carried out, which takes their writes
+// 30 seconds at most.
+func (c *Controller[X, S, A]) Stop() { c.stop() }
+
+var errRanBefore = errors.New("a controller runs once")
+
+// Run waits until HasSynced, and plans until ctx is done. Then it returns nil: calls under way end with ctx. To let plans
+// that are under way come to their end, call Stop before. Run it once, and only while no other replica runs.
+//
+// It logs with the logger of the context (klog.FromContext).
+func (c *Controller[X, S, A]) Run(ctx context.Context) error {
+	defer c.queue.ShutDown()
+	defer c.looking.ShutDown()
+	if c.broken != nil {
+		return c.broken
+	}
+	log := klog.FromContext(ctx).WithValues("controller", c.name)
+	ctx = klog.NewContext(ctx, log)
+	ending, end := context.WithCancel(ctx) // with ctx or Stop
+	defer end()
+	go func() {
+		defer end()
+		select {
+		case <-c.stopped:
+		case <-ending.Done():
+		}
+	}()
+	if !cache.WaitForCacheSync(ending.Done(), c.HasSynced) || c.ended(ctx) {
+		return nil // the end came first
+	}
+	c.mu.Lock()
+	ran := c.ran
+	c.ran = true
+	keys, problems, started := c.loop.Start(time.Now())
+	c.mu.Unlock()
+	if ran || !started {
+		return fmt.Errorf("%s: %w", c.name, errRanBefore)
+	}
+	if problems != nil {
+		log.Error(clipped(problems), "Some objects that were listed at the start are wrong")
+	}
+	c.enqueue(keys)
+
+	var running sync.WaitGroup
+	for range lookers {
+		running.Go(func() { c.lookUpAll(ending) })
+	}
+	workers := c.cluster.Workers
+	if workers < 1 {
+		workers = defaultWorkers
+	}
+	for range workers {
+		running.Go(func() { c.work(ctx) })
+	}
+	<-ending.Done()
+	c.looking.ShutDown()
+	c.queue.ShutDown()
+	running.Wait()
+	return nil
+}
+
+// ended reports whether no plan may begin any more.
+func (c *Controller[X, S, A]) ended(ctx context.Context) bool {
+	select {
+	case <-c.stopped:
+		return true
+	case <-ctx.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+func (c *Controller[X, S, A]) work(ctx context.Context) {
+	for {
+		key, shutdown := c.queue.Get()
+		if shutdown {
+			return
+		}
+		if !c.ended(ctx) { // what is still queued is planned after the next start
+			c.process(ctx, key)
+		}
+		c.queue.Done(key)
+	}
+}
+
+// process is the turn of a key.
+func (c *Controller[X, S, A]) process(ctx context.Context, key purekube.Key) {
+	started := time.Now()
+	c.mu.Lock()
+	for _, w := range c.watched {
+		if w.version != nil {
+			c.enqueue(c.loop.CacheAt(started, w.resource, w.version()))
+		}
+	}
+	t := c.loop.Begin(started, key)
+	c.mu.Unlock()
+	for t.Step == reconcile.Plan {
+		result, problems := t.Index.Plan(key)
+		c.mu.Lock()
+		c.loop.Planned(time.Now(), t, result, problems)
+		c.mu.Unlock()
+		c.ask(t.Ask)
+		c.tick(key, t.Tick)
+	}
+	if t.Step == reconcile.Wait {
+		c.follow(ctx, key, t.Next)
+		return
+	}
+	c.cluster.Hooks.plan(PlanResult{Controller: c.name, Key: key, Actions: len(t.Result.Actions), Events: t.Result.Events, RecheckAt: t.Result.RecheckAt,
+		Err: errors.Join(t.Problems, t.Failures), Took: time.Since(started), Late: t.Late})
+	for _, e := range t.Result.Events {
+		c.record(e)
+	}
+	log := klog.FromContext(ctx)
+	if t.Problems != nil {
+		log.Error(clipped(t.Problems), "The plan leaves something out", "key", key)
+	}
+	if t.Late > 0 {
+		log.Info("Refusing: lookups are late", "key", key, "open", t.Late)
+	}
+	// The writes have their own time: a status that refuses is written for the very reason that lookups took too long.
+	writing, cancel := context.WithDeadline(ctx, t.WriteBy)
+	failed, vetoed := c.carryOut(writing, t)
+	cancel()
+	c.mu.Lock()
+	next := c.loop.End(time.Now(), t, failed, vetoed)
+	c.mu.Unlock()
+	c.follow(ctx, key, next)
+}
+
+// follow queues a key again.
+func (c *Controller[X, S, A]) follow(ctx context.Context, key purekube.Key, next reconcile.Next) {
+	if next.Requeue {
+		c.queue.AddAfter(key, next.After)
+	}
+	if next.Err == nil {
+		return
+	}
+	log := klog.FromContext(ctx).WithValues("key", key, "retry", next.Retry, "after", next.After)
+	if apierrors.IsConflict(next.Err) || apierrors.IsNotFound(next.Err) {
+		log.Info("Planning again: the cluster went on meanwhile", "reason", clip(next.Err.Error(), maxLog))
+	} else {
+		log.Error(clipped(next.Err), "Planning again")
+	}
+	c.cluster.Hooks.retry(Retry{Controller: c.name, Key: key, Err: next.Err, Failures: next.Retry, After: next.After})
+}
+
+func (c *Controller[X, S, A]) record(e purekube.Event) {
+	if c.cluster.Record != nil {
+		c.cluster.Record(e)
+	}
+}

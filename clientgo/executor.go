@@ -1,0 +1,128 @@
+package clientgo
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/purekube/purekube"
+)
+
+// Client sends one request: an [Executor], a [DynamicExecutor] or a [DryRun].
+type Client interface {
+	// Do makes the call and returns the object that the API server answered with.
+	Do(context.Context, purekube.Request) (runtime.Object, error)
+}
+
+// Executor sends requests with a REST client, whatever their resource. It returns typed objects of the kinds that client-go
+// knows.
+type Executor struct{ client rest.Interface }
+
+// NewExecutor returns an Executor for the API server of this configuration.
+func NewExecutor(config *rest.Config) (*Executor, error) {
+	config = rest.CopyConfig(config)
+	config.GroupVersion = &schema.GroupVersion{}
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	client, err := rest.UnversionedRESTClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Executor{client}, nil
+}
+
+// ExecutorFor returns an Executor that makes its calls with this client, of whatever group: client-go's own clients have one
+// each, for example kubernetes.Interface.CoreV1().RESTClient().
+func ExecutorFor(client rest.Interface) *Executor { return &Executor{client} }
+
+// Do makes the call and returns the object that the API server answered with. It does not retry: a controller does so
+// from its queue. A request whose group, version, resource, namespace, name or subresource is not one segment of a URL path
+// ("..", "a/b", "%2e") is an error, and is not sent.
+func (e *Executor) Do(ctx context.Context, r purekube.Request) (runtime.Object, error) {
+	path, err := pathOf(r)
+	if err != nil {
+		return nil, err
+	}
+	call := e.client.Verb(methods[r.Verb]).AbsPath(path...).MaxRetries(0)
+	var options runtime.Object
+	switch r.Verb {
+	case "create":
+		options = &metav1.CreateOptions{FieldManager: r.FieldManager}
+		call.Body(r.Object)
+	case "update":
+		options = &metav1.UpdateOptions{FieldManager: r.FieldManager}
+		call.Body(r.Object)
+	case "patch":
+		patch := &metav1.PatchOptions{FieldManager: r.FieldManager}
+		if r.Force {
+			patch.Force = &r.Force
+		}
+		options = patch
+		call.SetHeader("Content-Type", string(r.PatchType)).Body(r.Patch)
+	case "delete":
+		body, err := runtime.Encode(deleteOptions, &metav1.DeleteOptions{Preconditions: r.Preconditions})
+		if err != nil {
+			return nil, err
+		}
+		call.SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body)
+	case "get":
+	default:
+		return nil, fmt.Errorf("request without a known verb: %s", r)
+	}
+	if options != nil {
+		call.SpecificallyVersionedParams(options, scheme.ParameterCodec, corev1.SchemeGroupVersion)
+	}
+	return call.Do(ctx).Get()
+}
+
+// deleteOptions are part of every group; the API server knows them best as v1.
+var deleteOptions = scheme.Codecs.LegacyCodec(corev1.SchemeGroupVersion)
+
+// Get reads an object, or the subresource of one, past every cache.
+func (e *Executor) Get(ctx context.Context, resource schema.GroupVersionResource, subresource, namespace, name string) (runtime.Object, error) {
+	return e.Do(ctx, purekube.Request{Verb: "get", Resource: resource, Subresource: subresource, Namespace: namespace, Name: name})
+}
+
+var methods = map[string]string{
+	"get":    http.MethodGet,
+	"create": http.MethodPost,
+	"update": http.MethodPut,
+	"patch":  http.MethodPatch,
+	"delete": http.MethodDelete,
+}
+
+// pathOf a request, for example /apis/apps/v1/namespaces/shop/deployments/web/status. Users choose the names in
+// it, so each has to be one segment, as in client-go: a name with a slash would read another object with the rights
+// of the manager, and a call without a name would be for all objects of the resource.
+func pathOf(r purekube.Request) ([]string, error) {
+	path := []string{"/apis", r.Resource.Group, r.Resource.Version}
+	if r.Resource.Group == "" {
+		path = []string{"/api", r.Resource.Version}
+	}
+	if r.Namespace != "" {
+		path = append(path, "namespaces", r.Namespace)
+	}
+	path = append(path, r.Resource.Resource)
+	if r.Verb != "create" || r.Name != "" {
+		path = append(path, r.Name)
+	}
+	if r.Subresource != "" {
+		path = append(path, r.Subresource)
+	}
+	for _, segment := range path[1:] {
+		if segment == "" {
+			return nil, fmt.Errorf("%s of %s: the version, the resource or the name is missing", r, r.Resource)
+		}
+		if wrong := rest.IsValidPathSegmentName(segment); len(wrong) > 0 {
+			return nil, fmt.Errorf("%s %s: %q cannot be in the path of a request: %s", r.Verb, r.Resource.GroupResource(), segment, strings.Join(wrong, ", "))
+		}
+	}
+	return path, nil
+}

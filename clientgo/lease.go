@@ -1,0 +1,117 @@
+package clientgo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+)
+
+// Lease lets one of several replicas work at a time. All replicas of a cluster need the same Namespace and Name.
+//
+// A replica that loses the Lease cuts its requests off. One whose process was stopped for a while, or whose renewals hang,
+// sends no request later than RenewDeadline after the last renewal: each request is checked before it is sent. So two
+// replicas overlap by one request in flight at most, as long as Duration is longer than RenewDeadline and a request, and
+// their clocks run at the same speed. The time for which a virtual machine is suspended does not count on all systems.
+type Lease struct {
+	Namespace, Name string
+	// Duration is how long another replica waits after the last renewal, RenewDeadline how long the leader works without
+	// one, and RetryPeriod the pause between attempts. 0 is 15, 10 and 2 seconds.
+	Duration, RenewDeadline, RetryPeriod time.Duration
+}
+
+// ErrLeaseLost is the error of Set.Run where another replica may be at work.
+var ErrLeaseLost = errors.New("the Lease is lost: another replica may be at work")
+
+// elected is a Lease and what has it.
+type elected struct {
+	*leaderelection.LeaderElector
+	leading chan context.Context
+	margin  time.Duration // between the end of this replica's work and the end of the Lease
+}
+
+func (l Lease) elector(config *rest.Config) (*elected, error) {
+	duration, renew := cmp.Or(l.Duration, 15*time.Second), cmp.Or(l.RenewDeadline, 10*time.Second)
+	// A client of its own: the Lease must not wait behind the requests of plans.
+	config = rest.CopyConfig(config)
+	config.Timeout = renew / 2
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	e := &elected{leading: make(chan context.Context, 1), margin: duration - renew}
+	e.LeaderElector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Name: l.Name,
+		Lock: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name},
+			Client:     client.CoordinationV1(),
+			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
+		},
+		LeaseDuration: duration, RenewDeadline: renew, RetryPeriod: cmp.Or(l.RetryPeriod, 2*time.Second), ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(ctx context.Context) { e.leading <- ctx },
+			OnStoppedLeading: func() {}, // Run returns then, too
+		},
+	})
+	return e, err
+}
+
+// lead works while this replica has the Lease. The context of work ends when the Lease is lost. Another replica
+// may have the Lease only when work has ended.
+func (e *elected) lead(ctx context.Context, stop <-chan struct{}, work func(context.Context) error) error {
+	electing, release := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		e.Run(electing)
+	}()
+	defer func() {
+		release()
+		<-ended
+	}()
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-stop:
+		return nil
+	case holding := <-e.leading:
+		klog.FromContext(ctx).Info("Leading")
+		working, cancel := context.WithCancel(holding)
+		defer cancel()
+		defer context.AfterFunc(ctx, cancel)()
+		err := work(working)
+		if err == nil && holding.Err() != nil {
+			err = ErrLeaseLost
+		}
+		return err
+	}
+}
+
+// before is a hook that sends nothing when the Lease should have been renewed and was not. The elector ends the work then,
+// too, but later where this process was stopped for a while.
+func (e *elected) before(next func(context.Context, Sending) error) func(context.Context, Sending) error {
+	return func(ctx context.Context, a Sending) error {
+		if next != nil {
+			if err := next(ctx, a); err != nil {
+				return err
+			}
+		}
+		if !e.IsLeader() {
+			return ErrLeaseLost
+		}
+		return e.Check(-e.margin)
+	}
+}

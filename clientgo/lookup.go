@@ -1,0 +1,119 @@
+package clientgo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/purekube/purekube"
+)
+
+// Getter reads one object past every cache: an [Executor] or a [DynamicExecutor].
+type Getter interface {
+	Get(ctx context.Context, resource schema.GroupVersionResource, subresource, namespace, name string) (runtime.Object, error)
+}
+
+// Lookup answers the Needs of plans from the API server: Pods, ResourceClaims, ReplicaSets, and the scale of any kind. It is
+// safe for concurrent use.
+type Lookup struct {
+	get    Getter
+	scales *scales
+}
+
+// NewLookup returns a Lookup with clients of this configuration.
+func NewLookup(config *rest.Config) (*Lookup, error) {
+	get, err := NewExecutor(config)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return LookupFor(get, kinds, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))), nil
+}
+
+// LookupFor returns a Lookup with these clients. It resets the mapper when a kind is new to it, but not more often than once
+// in ten seconds.
+func LookupFor(get Getter, kinds discovery.ServerResourcesInterface, mapper meta.ResettableRESTMapper) *Lookup {
+	return &Lookup{get, &scales{get: get, kinds: kinds, mapper: mapper, resetEvery: resetEvery}}
+}
+
+// resetEvery is how old what is known about the kinds may be.
+const resetEvery = 10 * time.Second
+
+// resources are those of the kinds that plans need as objects.
+var resources = map[string]struct {
+	resource schema.GroupVersionResource
+	typed    func() runtime.Object
+}{
+	"Pod":           {corev1.SchemeGroupVersion.WithResource("pods"), func() runtime.Object { return &corev1.Pod{} }},
+	"ResourceClaim": {resourcev1.SchemeGroupVersion.WithResource("resourceclaims"), func() runtime.Object { return &resourcev1.ResourceClaim{} }},
+	"ReplicaSet":    {appsv1.SchemeGroupVersion.WithResource("replicasets"), func() runtime.Object { return &appsv1.ReplicaSet{} }},
+}
+
+// Lookup answers one Need. Objects that the API server does not have are the zero Answer. Answer.Err is final: the kind has
+// no scale, or no such kind exists. An error that another attempt may mend is returned; it may say when
+// (errors.SuggestsClientDelay of apimachinery).
+//
+// All objects of a kind without a scale cost one request in ten seconds.
+func (l *Lookup) Lookup(ctx context.Context, n purekube.Need) (purekube.Answer, error) {
+	var found runtime.Object
+	var err error
+	switch of, known := resources[n.Kind]; {
+	case n.Subresource == "scale":
+		found, err = l.scales.Get(ctx, n)
+	case n.Subresource == "" && known:
+		found, err = l.get.Get(ctx, of.resource, "", n.Namespace, n.Name)
+		if err == nil {
+			found, err = typed(found, of.typed())
+		}
+	default:
+		return purekube.Answer{Err: fmt.Errorf("%v of %s: not a lookup of the packages of purekube", n, n.APIVersion)}, nil
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return purekube.Answer{}, nil
+	case errors.Is(err, ErrNoScale):
+		return purekube.Answer{Err: err}, nil
+	case err != nil:
+		return purekube.Answer{}, err
+	}
+	return purekube.Answer{Object: found}, nil
+}
+
+// typed is the object as the packages take it: a dynamic client returns it without a type.
+func typed(found, as runtime.Object) (runtime.Object, error) {
+	u, ok := found.(*unstructured.Unstructured)
+	if !ok {
+		return found, nil
+	}
+	return as, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, as)
+}
+
+func asScale(found runtime.Object) (*autoscalingv1.Scale, error) {
+	found, err := typed(found, &autoscalingv1.Scale{})
+	if err != nil {
+		return nil, err
+	}
+	scale, ok := found.(*autoscalingv1.Scale)
+	if !ok {
+		return nil, fmt.Errorf("a %T in place of a scale", found)
+	}
+	return scale, nil
+}

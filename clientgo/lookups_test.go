@@ -1,0 +1,281 @@
+package clientgo_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/clientgo"
+)
+
+const many = 5000
+
+// figure is a core as that of budgets: it writes "figure" when it has the answers to all lookups of the namespace, and
+// "refuse" if one of them is an error.
+func figure(namespace string, n int) plan {
+	return func(c *cell, _ string) (purekube.Result[write], error) {
+		var r purekube.Result[write]
+		name := "figure"
+		for i := range n {
+			need := purekube.Need{Namespace: namespace, Name: fmt.Sprint(i)}
+			switch c.answers[need.Name] {
+			case "":
+				r.Needs = append(r.Needs, need)
+			case "error":
+				name = "refuse"
+			}
+		}
+		if len(r.Needs) == 0 {
+			r.Actions = []write{{name: name}}
+		}
+		return r, nil
+	}
+}
+
+// errorsAreAnswers puts all answers into a state.
+func errorsAreAnswers(answers map[purekube.Need]purekube.Answer) state {
+	s := state{answers: map[string]string{}}
+	for n, a := range answers {
+		if s.answers[n.Name] = "there"; a.Err != nil {
+			s.answers[n.Name] = "error"
+		}
+	}
+	return s
+}
+
+// slow makes each lookup take so long, and counts them.
+func slow(long time.Duration, asked *atomic.Int32) func(context.Context, purekube.Need) (purekube.Answer, error) {
+	return func(ctx context.Context, n purekube.Need) (purekube.Answer, error) {
+		asked.Add(1)
+		select {
+		case <-ctx.Done():
+			return purekube.Answer{}, ctx.Err()
+		case <-time.After(long):
+			return purekube.Answer{Object: n}, nil
+		}
+	}
+}
+
+// started is a controller that runs until the test ends, with these keys.
+func started(t *testing.T, s *server, p plan, o options, keys ...string) *controller {
+	t.Helper()
+	c := newController(t, p, s, noInformers, o)
+	hold(c, keys...)
+	t.Cleanup(running(t.Context(), t, c))
+	return c
+}
+
+// A budget over 5,000 pods, each with a controller of its own, at a slow API server: the status that refuses is written
+// when the deadline of the lookups has passed, the other keys and cores write meanwhile, and the figure follows. Each
+// lookup is made once.
+func TestLateLookUpsHoldUpNoWrite(t *testing.T) {
+	var asked atomic.Int32
+	synctest.Test(t, func(t *testing.T) {
+		s, other := &server{start: time.Now()}, &server{start: time.Now()}
+		p := figure("big", many)
+		budgets := func(c *cell, key string) (purekube.Result[write], error) {
+			if key == "small" {
+				return writes(write{name: "small"})(c, key)
+			}
+			return p(c, key)
+		}
+		o := options{lookup: slow(time.Second, &asked), Options: clientgo.Options[*cell, state]{Answers: errorsAreAnswers, DecidesWithout: true}}
+		// More such budgets than workers.
+		started(t, s, budgets, o, "big", "big2", "big3", "big4", "big5", "small")
+		started(t, other, writes(write{name: "node"}), options{}, "node")
+		time.Sleep(10 * time.Minute)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		require.Equal(t, []string{"small", "refuse", "refuse", "refuse", "refuse", "refuse", "figure", "figure", "figure", "figure", "figure"}, s.seen)
+		require.Zero(t, s.at[0], "it needs no lookup")
+		require.Equal(t, clientgo.LookupsDeadline, s.at[1])
+		require.Empty(t, s.dead, "no write has the context of the lookups")
+		require.Equal(t, []string{"node"}, other.seen)
+		require.Zero(t, other.at[0])
+	})
+	require.Less(t, int(asked.Load()), many+100, "one answer serves the five that wait for it, but for those under way when they asked")
+}
+
+// Of a tenant with thousands of lookups only the tenant itself hears.
+func TestNamespacesTakeTurns(t *testing.T) {
+	var asked atomic.Int32
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{start: time.Now()}
+		big, small := figure("big", many), figure("small", 1)
+		c := started(t, s, func(c *cell, key string) (purekube.Result[write], error) {
+			if key == "small" {
+				return small(c, key)
+			}
+			return big(c, key)
+		}, options{lookup: slow(time.Second, &asked), Options: clientgo.Options[*cell, state]{Answers: errorsAreAnswers}}, "big")
+		time.Sleep(time.Minute)
+		hold(c, "small")
+		time.Sleep(3 * time.Second)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		require.Equal(t, []string{"figure"}, s.seen, "in the second turn")
+	})
+}
+
+// An answer is for those who asked before the lookup was made. To one who asks later it may be older than what that one
+// knows: a pod that the API server did not have then may be there now.
+func TestAnswerIsNewerThanTheQuestion(t *testing.T) {
+	var asked atomic.Int32
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{start: time.Now()}
+		c := started(t, s, figure("ns", 1), options{lookup: slow(time.Second, &asked), Options: clientgo.Options[*cell, state]{Answers: errorsAreAnswers}}, "early")
+		time.Sleep(500 * time.Millisecond)
+		hold(c, "late")
+		time.Sleep(10 * time.Second)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		require.Equal(t, []time.Duration{time.Second, 2 * time.Second}, s.at)
+	})
+	require.EqualValues(t, 2, asked.Load())
+}
+
+// What happens while a key waits is planned as well, with answers that are newer.
+func TestEventDuringALookUp(t *testing.T) {
+	var asked atomic.Int32
+	var planned []string
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{start: time.Now()}
+		one := figure("ns", 1)
+		c := started(t, s, func(c *cell, key string) (purekube.Result[write], error) {
+			r, err := one(c, key)
+			if len(r.Needs) == 0 {
+				planned = append(planned, strings.Join(c.held, ""))
+			}
+			return r, err
+		}, options{lookup: slow(time.Second, &asked), Options: clientgo.Options[*cell, state]{Answers: errorsAreAnswers}}, "a")
+		time.Sleep(500 * time.Millisecond)
+		c.Update(func(x *cell) (*cell, []purekube.Key) {
+			next, _ := x.With(state{held: []string{"b"}})
+			return next, keysOf([]string{"a"}) // which an object b affects
+		})
+		time.Sleep(10 * time.Second)
+	})
+	require.Equal(t, []string{"a", "ab"}, planned)
+	require.EqualValues(t, 2, asked.Load())
+}
+
+// A budget whose figure was late is not refused again on account of its own write: the answers of a moment ago stand
+// in for those that are late.
+func TestLateFigureStays(t *testing.T) {
+	var asked atomic.Int32
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{start: time.Now()}
+		c := started(t, s, figure("big", many), options{lookup: slow(time.Second, &asked), Options: clientgo.Options[*cell, state]{Answers: errorsAreAnswers, DecidesWithout: true}}, "a")
+		touch := func(x *cell) (*cell, []purekube.Key) { return x, keysOf([]string{"a"}) }
+		time.Sleep(6 * time.Minute)
+		c.Update(touch)
+		time.Sleep(6 * time.Minute)
+		s.mu.Lock()
+		require.Equal(t, []string{"refuse", "figure", "figure", "figure"}, s.seen, "when it is late, and when all is answered")
+		s.mu.Unlock()
+
+		time.Sleep(time.Hour)
+		c.Update(touch)
+		time.Sleep(6 * time.Minute)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		require.Equal(t, []string{"refuse", "figure"}, s.seen[4:], "answers of an hour ago are none")
+	})
+}
+
+// A plan with 5,000 errors, and a lookup of 5,000 that fail, are lines that a person can read.
+func TestLogLinesAreBounded(t *testing.T) {
+	var log bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{start: time.Now()}
+		var wrong []error
+		for i := range many {
+			wrong = append(wrong, fmt.Errorf("Pod ns/%d: metadata.ownerReferences: not good", i))
+		}
+		p := figure("ns", many)
+		c := newController(t, func(c *cell, key string) (purekube.Result[write], error) {
+			r, _ := p(c, key)
+			for i := range r.Actions {
+				r.Actions[i].name = strings.Repeat("long", many)
+			}
+			return r, errors.Join(wrong...)
+		}, s, noInformers, options{
+			lookup: func(context.Context, purekube.Need) (purekube.Answer, error) {
+				return purekube.Answer{}, errors.New("away")
+			},
+			Options: clientgo.Options[*cell, state]{Answers: errorsAreAnswers, DecidesWithout: true}})
+		hold(c, "a")
+		defer running(klog.NewContext(t.Context(), logr.FromSlogHandler(slog.NewTextHandler(&log, nil))), t, c)()
+		time.Sleep(50 * time.Millisecond)
+	})
+	for line := range strings.Lines(log.String()) {
+		require.Less(t, len(line), 10_000)
+	}
+	for _, text := range []string{"The plan leaves something out", "Planning again", "Sending"} {
+		require.Contains(t, log.String(), text)
+	}
+}
+
+// A manager that waits for the Lease keeps no keys of objects that have gone.
+func TestNothingIsQueuedBeforeTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var planned []string
+		c := newController(t, func(_ *cell, key string) (purekube.Result[write], error) {
+			planned = append(planned, key)
+			return purekube.Result[write]{}, nil
+		}, &server{}, noInformers, options{})
+		for i := range 1000 {
+			pod := state{held: []string{fmt.Sprint(i)}}
+			c.Update(func(x *cell) (*cell, []purekube.Key) { return x.With(pod) })
+			if i > 0 {
+				c.Update(func(x *cell) (*cell, []purekube.Key) { return x.Without(pod) })
+			}
+		}
+		end := running(t.Context(), t, c)
+		time.Sleep(time.Second)
+		end()
+		require.Equal(t, []string{"0"}, planned)
+	})
+}
+
+// An API server that says when a lookup may be made again is asked no sooner.
+func TestLookUpWaitsAsLongAsTheAPIServerSays(t *testing.T) {
+	busy := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusTooManyRequests,
+		Reason: metav1.StatusReasonTooManyRequests, Details: &metav1.StatusDetails{RetryAfterSeconds: 2}}}
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var mu sync.Mutex
+		var at []time.Duration
+		look := func(context.Context, purekube.Need) (purekube.Answer, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if at = append(at, time.Since(start)); len(at) < 3 {
+				return purekube.Answer{}, busy
+			}
+			return purekube.Answer{}, nil
+		}
+		s := &server{start: start}
+		started(t, s, figure("ns", 1), options{lookup: look, Options: clientgo.Options[*cell, state]{Answers: errorsAreAnswers}}, "ns")
+		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		require.Equal(t, []time.Duration{0, 2 * time.Second, 4 * time.Second}, at)
+		require.Equal(t, []string{"figure"}, s.seen)
+	})
+}

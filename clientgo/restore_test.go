@@ -1,0 +1,164 @@
+package clientgo
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/resourceclaim"
+	"github.com/purekube/purekube/servicecidr"
+)
+
+// writer keeps the requests, and answers a create with the object as an API server names it.
+type writer struct {
+	mu    sync.Mutex
+	sent  []string
+	at    []time.Duration
+	start time.Time
+}
+
+func (w *writer) Do(_ context.Context, r purekube.Request) (runtime.Object, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sent, w.at = append(w.sent, r.Verb+" "+r.Resource.Resource), append(w.at, time.Since(w.start))
+	claim, ok := r.Object.(*resourcev1.ResourceClaim)
+	if !ok || r.Verb != "create" {
+		return nil, nil
+	}
+	claim = claim.DeepCopy()
+	n := fmt.Sprint(len(w.sent))
+	claim.Name, claim.UID, claim.ResourceVersion = "claim-"+n, types.UID(n), "200"
+	return claim, nil
+}
+
+// A claim that was made before etcd was restored from a backup is not there any more. The pod gets another one as soon
+// as the claims are listed again, and not after the hour for which a written claim is believed in.
+func TestRestoreDropsWhatWasWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset(
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "p", UID: "p"}, Spec: corev1.PodSpec{
+				ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("gpu")}}}},
+			&resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "gpu"}})
+		events := watch.NewFake()
+		first := true
+		client.PrependWatchReactor("resourceclaims", func(clienttesting.Action) (bool, watch.Interface, error) {
+			if first {
+				first = false
+				return true, events, nil
+			}
+			return true, watch.NewFake(), nil
+		})
+		version := "100"
+		client.PrependReactor("list", "resourceclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, &resourcev1.ResourceClaimList{ListMeta: metav1.ListMeta{ResourceVersion: version}}, nil
+		})
+		w := &writer{}
+		f := informers.NewSharedInformerFactory(client, 0)
+		r, err := NewResourceClaim(clusterOf(f, w, nil), resourceclaim.Options{})
+		require.NoError(t, err)
+		go func() {
+			time.Sleep(time.Minute)
+			version = "50"
+			events.Error(&metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired})
+			time.Sleep(time.Minute)
+			// Some event after the restore.
+			pod, err := client.CoreV1().Pods("ml").Get(t.Context(), "p", metav1.GetOptions{})
+			if err == nil {
+				pod.Labels = map[string]string{"a": "b"}
+				_, err = client.CoreV1().Pods("ml").Update(t.Context(), pod, metav1.UpdateOptions{})
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}()
+		run(t, f, r, 5*time.Minute)
+		creates := 0
+		for _, s := range w.sent {
+			if s == "create resourceclaims" {
+				creates++
+			}
+		}
+		require.Equal(t, 2, creates, "%v", w.sent)
+	})
+}
+
+// The clock of the API server that wrote the deletion timestamp may be behind: the allocators have the whole grace
+// period all the same.
+func TestGracePeriodCountsFromTheFirstSight(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		behind time.Duration
+	}{{"the same clock", 0}, {"a clock behind", time.Hour}} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client := fake.NewClientset(&networkingv1.ServiceCIDR{
+					ObjectMeta: metav1.ObjectMeta{Name: "going", UID: "1", Finalizers: []string{servicecidr.Finalizer},
+						DeletionTimestamp: ptr.To(metav1.NewTime(time.Now().Add(-tc.behind)))},
+					Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.0.0.0/24"}}})
+				w := &writer{start: time.Now()}
+				f := informers.NewSharedInformerFactory(client, 0)
+				r, err := NewServiceCIDR(clusterOf(f, w, nil), servicecidr.Options{})
+				require.NoError(t, err)
+				run(t, f, r, time.Minute)
+				require.NotEmpty(t, w.sent)
+				require.InDelta(t, 10, w.at[0].Seconds(), 0.1)
+			})
+		})
+	}
+}
+
+// After a restore from a backup, a pod that was seen deleted runs again, and its claim may be shown before it. What the
+// API server has decides, not what was seen.
+func TestPodThatIsBackKeepsItsDevice(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "p", UID: "p"}, Spec: corev1.PodSpec{
+		NodeName: "n", ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("gpu")}}}}
+	claim := &resourcev1.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "gpu", UID: "c", ResourceVersion: "5", Finalizers: []string{resourcev1.Finalizer}},
+		Status: resourcev1.ResourceClaimStatus{
+			Allocation:  &resourcev1.AllocationResult{},
+			ReservedFor: []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: "p", UID: "p"}}}}
+	live := *pod
+	live.TypeMeta = kind("v1", "Pod")
+	lookup := reading(t, map[string]any{"/api/v1/namespaces/ml/pods/p": live})
+	client := fake.NewClientset(pod, claim)
+	events := watch.NewFake()
+	client.PrependWatchReactor("pods", clienttesting.DefaultWatchReactor(events, nil))
+	w := &writer{start: time.Now()}
+	f := informers.NewSharedInformerFactory(client, 0)
+	r, err := NewResourceClaim(clusterOf(f, w, lookup), resourceclaim.Options{})
+	require.NoError(t, err)
+	stop := make(chan struct{})
+	f.Start(stop)
+	f.WaitForCacheSync(stop)
+	require.Eventually(t, r.HasSynced, 10*time.Second, time.Millisecond)
+	events.Delete(pod)
+	pods := f.Core().V1().Pods().Informer().GetStore()
+	require.Eventually(t, func() bool { return len(pods.List()) == 0 }, 10*time.Second, time.Millisecond)
+	var running sync.WaitGroup
+	running.Go(func() { assert.NoError(t, r.Run(t.Context())) })
+	time.Sleep(time.Second) // nothing tells that nothing comes
+	r.Stop()
+	running.Wait()
+	close(stop)
+	f.Shutdown()
+	require.Empty(t, w.sent)
+}

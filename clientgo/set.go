@@ -1,0 +1,199 @@
+package clientgo
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/klog/v2"
+)
+
+// SetOptions are what [New] needs.
+type SetOptions struct {
+	PackageOptions
+	// Controllers are the names of those to run: see [Names]. There must be one.
+	Controllers []string
+	// Component is the name in events and in the user agent of requests; empty is "purekube".
+	Component string
+	// QPS and Burst limit the requests of each client: the informers, the events, and the writes of each controller have
+	// one. LookupQPS limits the lookups of each controller. 0 is 50, 100 and 50.
+	QPS       float32
+	Burst     int
+	LookupQPS float32
+	// Workers is how many plans each controller makes at the same time; 0 is 4.
+	Workers int
+	// DryRun logs requests and events, and sends none.
+	DryRun bool
+	// Lease lets one of several replicas work at a time. Nil, or with DryRun: this process is the only one.
+	Lease *Lease
+	// Hooks add behaviour of your own.
+	Hooks Hooks
+}
+
+// Set is several controllers that share informers.
+type Set struct {
+	controllers []Runner
+	factory     informers.SharedInformerFactory
+	events      record.EventBroadcaster
+	record      func(context.Context) // starts recording events
+	lease       *elected              // or nil
+	err         error
+
+	stopped  chan struct{}
+	stop     func()
+	starting sync.Once
+	end      context.CancelFunc
+}
+
+// New returns controllers for the API server of this configuration. What is wrong with the options is the error of Run.
+func New(config *rest.Config, o SetOptions) *Set {
+	s := &Set{stopped: make(chan struct{})}
+	s.stop = sync.OnceFunc(func() { close(s.stopped) })
+	s.err = s.connect(config, o)
+	return s
+}
+
+func (s *Set) connect(config *rest.Config, o SetOptions) error {
+	if len(o.Controllers) == 0 {
+		return fmt.Errorf("no controllers to run: there are %s", strings.Join(Names(), ", "))
+	}
+	config = rest.CopyConfig(config)
+	config.UserAgent, config.QPS, config.Burst = cmp.Or(o.Component, "purekube"), cmp.Or(o.QPS, 50), cmp.Or(o.Burst, 100)
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	// Each client has a rate of its own: events must not use up that of the informers.
+	recording, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	s.factory = informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(trim))
+	s.events = record.NewBroadcaster()
+	recorder := s.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: config.UserAgent})
+	s.record = func(ctx context.Context) {
+		if o.DryRun {
+			s.events.StartLogging(func(format string, args ...any) {
+				klog.FromContext(ctx).Info("Would record: " + fmt.Sprintf(format, args...))
+			})
+		} else {
+			s.events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: recording.CoreV1().Events("")})
+		}
+	}
+	if o.Lease != nil && !o.DryRun { // a dry run writes nothing, not even a Lease
+		if s.lease, err = o.Lease.elector(config); err != nil {
+			return err
+		}
+		o.Hooks.BeforeSend = s.lease.before(o.Hooks.BeforeSend)
+	}
+	for i, name := range o.Controllers {
+		if slices.Contains(o.Controllers[:i], name) {
+			return fmt.Errorf("the controller %s is named twice", name)
+		}
+		writes, err := NewExecutor(config)
+		if err != nil {
+			return err
+		}
+		reading := rest.CopyConfig(config)
+		reading.QPS = cmp.Or(o.LookupQPS, 50)
+		reading.Burst, reading.Timeout = max(1, int(reading.QPS)), callTimeout // discovery takes no context
+		lookup, err := NewLookup(reading)
+		if err != nil {
+			return err
+		}
+		c := Cluster{Informers: FromFactory(s.factory), Client: writes, Lookup: lookup, Record: RecordTo(recorder), Workers: o.Workers, Hooks: o.Hooks}
+		if o.DryRun {
+			c.Client = DryRun{}
+		}
+		controller, err := NewRunner(name, c, o.PackageOptions)
+		if err != nil {
+			return err
+		}
+		s.controllers = append(s.controllers, controller)
+	}
+	return nil
+}
+
+// Start starts the informers, which end with ctx or with Run. Run starts them if you do not: a replica that waits for a
+// Lease starts them before, so that it can begin at once.
+func (s *Set) Start(ctx context.Context) error {
+	if s.err != nil {
+		return s.err
+	}
+	s.starting.Do(func() {
+		ctx, s.end = context.WithCancel(ctx)
+		s.record(ctx)
+		s.factory.Start(ctx.Done())
+	})
+	return nil
+}
+
+// Unsynced are the names of the controllers that have not seen every object yet: a readiness check fails while there are any.
+func (s *Set) Unsynced() []string {
+	var names []string
+	for _, c := range s.controllers {
+		if !c.HasSynced() {
+			names = append(names, c.Name())
+		}
+	}
+	return names
+}
+
+// Stop lets no plan begin any more. Run returns when those under way are carried out.
+func (s *Set) Stop() {
+	s.stop()
+	for _, c := range s.controllers {
+		c.Stop()
+	}
+}
+
+// Run runs the controllers until ctx is done, or while it has the Lease. Calls under way end with ctx; Stop lets them come to
+// their end. Run it once and, without a Lease, only while no other replica runs.
+func (s *Set) Run(ctx context.Context) error {
+	if err := s.Start(ctx); err != nil {
+		return err
+	}
+	defer s.events.Shutdown()
+	defer s.factory.Shutdown()
+	defer s.end()
+	if s.lease != nil {
+		return s.lease.lead(ctx, s.stopped, s.work)
+	}
+	return s.work(ctx)
+}
+
+func (s *Set) work(ctx context.Context) error {
+	failed := make([]error, len(s.controllers))
+	var running sync.WaitGroup
+	for i, c := range s.controllers {
+		running.Go(func() {
+			if failed[i] = c.Run(ctx); failed[i] != nil {
+				s.Stop() // all of them, or none
+			}
+		})
+	}
+	running.Wait()
+	return errors.Join(failed...)
+}
+
+// trim takes out of an object what no package looks at and what takes the most memory.
+func trim(object any) (any, error) {
+	if o, ok := object.(interface {
+		SetManagedFields([]metav1.ManagedFieldsEntry)
+	}); ok {
+		o.SetManagedFields(nil)
+	}
+	return object, nil
+}

@@ -1,0 +1,220 @@
+package clientgo
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/servicecidr"
+)
+
+// slowAPI is an API server that takes its time for each read, and keeps what is written. It has the kinds Game,
+// with a scale, and Note, without one.
+type slowAPI struct {
+	long time.Duration
+
+	mu     sync.Mutex
+	calls  map[string]int // by what is asked for
+	writes []string
+	at     []time.Duration
+	start  time.Time
+}
+
+func (a *slowAPI) RoundTrip(r *http.Request) (*http.Response, error) {
+	path := strings.TrimPrefix(r.URL.Path, "/apis/")
+	var answer any
+	what := "other"
+	switch {
+	case r.Method == http.MethodPut && strings.HasPrefix(path, "policy/v1/"):
+		var b policyv1.PodDisruptionBudget
+		if err := json.NewDecoder(r.Body).Decode(&b); err != nil {
+			return nil, err
+		}
+		a.mu.Lock()
+		a.writes = append(a.writes, fmt.Sprintf("%s %s %d", b.Name, b.Status.Conditions[0].Reason, b.Status.DisruptionsAllowed))
+		a.at = append(a.at, time.Since(a.start))
+		a.mu.Unlock()
+		what, answer = "write", &b
+	case path == "example.com/v1":
+		what = "discovery"
+		answer = metav1.APIResourceList{TypeMeta: kind("v1", "APIResourceList"), GroupVersion: path,
+			APIResources: []metav1.APIResource{{Name: "games"}, {Name: "games/scale"}, {Name: "notes"}}}
+	case strings.HasSuffix(path, "/scale"):
+		what = "scale"
+		name := strings.Split(path, "/")[5]
+		answer = autoscalingv1.Scale{TypeMeta: kind("autoscaling/v1", "Scale"), ObjectMeta: metav1.ObjectMeta{UID: types.UID(name)}, Spec: autoscalingv1.ScaleSpec{Replicas: 1}}
+	}
+	a.mu.Lock()
+	a.calls[what]++
+	a.mu.Unlock()
+	if what != "write" {
+		select {
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		case <-time.After(a.long):
+		}
+	}
+	body, err := json.Marshal(answer)
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, err
+}
+
+// kinds are those of slowAPI.
+type kinds struct{ meta.RESTMapper }
+
+func (kinds) RESTMapping(gk schema.GroupKind, _ ...string) (*meta.RESTMapping, error) {
+	return &meta.RESTMapping{Resource: schema.GroupVersionResource{Group: gk.Group, Version: "v1", Resource: strings.ToLower(gk.Kind) + "s"}}, nil
+}
+
+func (kinds) Reset() {}
+
+// disruption is a controller of budgets for these objects, with the slow API server behind it.
+func (a *slowAPI) disruption(t *testing.T, objects ...runtime.Object) (informers.SharedInformerFactory, Runner) {
+	t.Helper()
+	a.calls, a.start = map[string]int{}, time.Now()
+	config := func(qps float32) *rest.Config {
+		return &rest.Config{Host: "http://api", Transport: a, QPS: qps, Burst: int(qps)}
+	}
+	writes, err := NewExecutor(config(50))
+	require.NoError(t, err)
+	reads, err := NewExecutor(config(100))
+	require.NoError(t, err)
+	discover, err := discovery.NewDiscoveryClientForConfig(config(100))
+	require.NoError(t, err)
+	f := informers.NewSharedInformerFactory(fake.NewClientset(objects...), 0)
+	r, err := NewDisruption(clusterOf(f, writes, LookupFor(reads, discover, kinds{})), disruption.Options{})
+	require.NoError(t, err)
+	return f, r
+}
+
+func clusterOf(f informers.SharedInformerFactory, client Client, lookup *Lookup) Cluster {
+	return Cluster{Informers: FromFactory(f), Client: client, Lookup: lookup, Record: RecordTo(&record.FakeRecorder{})}
+}
+
+// run runs a controller for so long.
+func run(t *testing.T, f informers.SharedInformerFactory, r Runner, long time.Duration) {
+	t.Helper()
+	stop := make(chan struct{})
+	f.Start(stop)
+	f.WaitForCacheSync(stop)
+	synctest.Wait()
+	require.True(t, r.HasSynced())
+	var running sync.WaitGroup
+	ctx := t.Context()
+	if _, err := logr.FromContext(ctx); err != nil {
+		ctx = logr.NewContext(ctx, logr.Discard())
+	}
+	running.Go(func() { assert.NoError(t, r.Run(ctx)) })
+	time.Sleep(long)
+	r.Stop()
+	running.Wait()
+	close(stop)
+	f.Shutdown()
+}
+
+// budgetOf is a budget and n pods that it covers, each controlled by an object of that kind with its name.
+func budgetOf(name, kind string, n int) []runtime.Object {
+	labels := map[string]string{"app": name}
+	objects := []runtime.Object{&policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: name, ResourceVersion: "1"},
+		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, MaxUnavailable: ptr.To(intstr.FromInt32(1))},
+	}}
+	for i := range n {
+		of := fmt.Sprintf("%s-%d", name, i)
+		objects = append(objects, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: of, Labels: labels, OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: "example.com/v1", Kind: kind, Name: of, UID: types.UID(of), Controller: ptr.To(true)}}},
+			Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+		})
+	}
+	return objects
+}
+
+// 5,000 pods, each with a custom resource that has a scale, at an API server that takes 200 ms: the status that refuses
+// is written at the deadline, another namespace does not wait, and the status follows. Each scale is read once.
+func TestBudgetOverThousandsOfScales(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &slowAPI{long: 200 * time.Millisecond}
+		f, r := api.disruption(t, append(budgetOf("big", "Game", 5000), budgetOf("small", "Game", 2)...)...)
+		run(t, f, r, 5*time.Minute)
+		require.Equal(t, []string{"small SufficientPods 1", "big SyncFailed 0", "big SufficientPods 1"}, api.writes)
+		require.Less(t, api.at[0], 2*time.Second)
+		require.InDelta(t, 15, api.at[1].Seconds(), 0.1)
+		require.Less(t, api.calls["scale"], 5002+20)
+		require.Less(t, api.calls["discovery"], 15, "once in ten seconds")
+		require.Zero(t, api.calls["other"])
+	})
+}
+
+// The API server is asked once about a kind without a scale, however many of its objects control pods.
+func TestKindWithoutAScaleIsAskedForOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := &slowAPI{long: 200 * time.Millisecond}
+		f, r := api.disruption(t, budgetOf("notes", "Note", 5000)...)
+		run(t, f, r, 10*time.Second)
+		require.Equal(t, []string{"notes SyncFailed 0"}, api.writes)
+		require.Equal(t, map[string]int{"discovery": 1, "write": 1}, api.calls)
+	})
+}
+
+// A user of one namespace reads nothing of another one by the name of an owner.
+func TestOwnerOutsideItsPath(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, owner := range []string{"../../../../../../api/v1/namespaces/prod/pods/db-0", "..%2fdb-0", "..", "."} {
+			objects := budgetOf("shop", "Game", 1)
+			objects[1].(*corev1.Pod).OwnerReferences[0].Name = owner
+			api := &slowAPI{}
+			f, r := api.disruption(t, objects...)
+			run(t, f, r, time.Second)
+			require.Equal(t, []string{"shop SyncFailed 0"}, api.writes)
+			require.Equal(t, map[string]int{"write": 1}, api.calls)
+		}
+	})
+}
+
+// A CIDR that does not parse does not get better by planning again. An event brings the object back.
+func TestBadServiceCIDRIsNotPlannedAgain(t *testing.T) {
+	plans, retries := 0, 0
+	synctest.Test(t, func(t *testing.T) {
+		bad := &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "bad", ResourceVersion: "1"}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.0.0.0/33"}}}
+		f := informers.NewSharedInformerFactory(fake.NewClientset(bad), 0)
+		c := clusterOf(f, DryRun{}, nil)
+		c.Hooks.OnPlan = func(p PlanResult) {
+			plans++
+			assert.Error(t, p.Err)
+		}
+		c.Hooks.OnRetry = func(Retry) { retries++ }
+		r, err := NewServiceCIDR(c, servicecidr.Options{})
+		require.NoError(t, err)
+		run(t, f, r, time.Hour)
+	})
+	require.Equal(t, 1, plans)
+	require.Zero(t, retries)
+}

@@ -1,0 +1,96 @@
+package clientgo
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/purekube/purekube"
+)
+
+// watched is an informer whose objects are in the Index.
+type watched struct {
+	resource schema.GroupResource
+	// synced reports whether the handler has seen what was listed, and version what the cache is at; nil: it cannot tell.
+	synced  func() bool
+	version func() string
+}
+
+// Watch keeps the objects of a type in the controller's Index: as puts one into a Snapshot. Each of gone is told of a
+// deleted object before the Index is. An error is one of Run, too.
+func Watch[T any, P interface {
+	*T
+	runtime.Object
+}, X purekube.Index[X, S, A], S any, A purekube.Action](c *Controller[X, S, A], as func(P) S, gone ...func(P)) {
+	if err := addHandlers(c, as, gone); err != nil {
+		c.broken = fmt.Errorf("%s: %w", c.name, err)
+	}
+}
+
+func addHandlers[T any, P interface {
+	*T
+	runtime.Object
+}, X purekube.Index[X, S, A], S any, A purekube.Action](c *Controller[X, S, A], as func(P) S, gone []func(P)) error {
+	full, err := resourceOf(P(new(T)))
+	if err != nil {
+		return err
+	}
+	informer, err := c.cluster.Informers(P(new(T)))
+	if err != nil {
+		return err
+	}
+	resource := full.GroupResource()
+	c.loop.Watches(resource)
+	update := func(object any, change func(X) (X, []purekube.Key)) {
+		version := ""
+		if o, err := meta.Accessor(object); err == nil {
+			version = o.GetResourceVersion()
+		}
+		c.enqueue(c.event(resource, version, change))
+	}
+	with := func(object any) {
+		update(object, func(x X) (X, []purekube.Key) { return x.With(as(object.(P))) })
+	}
+	without := func(object any) {
+		// The informer missed the deletion, and has only the last state that it saw.
+		if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
+			object = missed.Obj
+		}
+		last := as(object.(P))
+		for _, tell := range gone {
+			tell(object.(P))
+		}
+		update(object, func(x X) (X, []purekube.Key) { return x.Without(last) })
+	}
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: with,
+		UpdateFunc: func(before, object any) {
+			if uidOf(before) != uidOf(object) { // the watch was interrupted: one went, and another one of its name came
+				without(before)
+			}
+			with(object)
+		},
+		DeleteFunc: without,
+	})
+	if err != nil {
+		return err // the informer has stopped
+	}
+	w := watched{resource: resource, synced: registration.HasSynced}
+	if versioned, ok := informer.(interface{ LastSyncResourceVersion() string }); ok {
+		w.version = versioned.LastSyncResourceVersion
+	}
+	c.watched = append(c.watched, w)
+	return nil
+}
+
+func uidOf(object any) types.UID {
+	o, err := meta.Accessor(object)
+	if err != nil {
+		return ""
+	}
+	return o.GetUID()
+}

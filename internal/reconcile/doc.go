@@ -1,0 +1,46 @@
+// Package reconcile has the decisions of a controller that runs a package of purekube, without the controller: which
+// keys an event queues, which plan waits and for what, who gets an answer, what happens after a failure. Package clientgo
+// puts goroutines, queues, a clock and a client around it, and the model checker of internal/test puts its own.
+//
+// A [Loop] is the state of one controller. It starts nothing, locks nothing and reads no clock: every call that depends
+// on the time takes it as an argument, and what is to be done comes back as data. The shell around it calls one method at
+// a time.
+//
+// # What the shell does
+//
+//		informer   ──► Event ───────────────────────────► queue the keys that it returns
+//		handlers   ──► Options.Synced
+//		           ──► Start ───────────────────────────► queue the keys that it returns
+//		queue      ──► Begin ─► Turn
+//		                          │ Step Plan      plan Turn.Index, and call Planned with the result; look at Step again
+//		                          │ Step CarryOut  record the events, send the actions until Turn.WriteBy, call Sent after
+//		                          │                each call, and End after the last; do what Next says
+//		                          ▼ Step Wait      do what Turn.Next says
+//		Turn.Ask   ──► queue of lookups ─► Look ─► the call ─► Found ─► queue the keys, or make the lookup again
+//		Turn.Tick  ──► a timer ─► Tick ─────────────────► queue the key
+//
+//	 1. Call Event for each change that an informer shows, in its order, from before Start on.
+//	 2. Call Start until it reports that the Loop started. Begin no turn before.
+//	 3. A key has one turn at a time. A key that is queued during its turn has another one afterwards, as
+//	    client-go's work queues do it.
+//	 4. After each Planned, queue the lookups of Turn.Ask, and call Tick for the key after Turn.Tick, whatever Step says.
+//	    A need is in the hands of one looker at a time. A need that is queued during its call has another call afterwards.
+//	 5. Plan, and make all calls, outside of whatever lock is around the Loop. The Index of a Turn never changes.
+//	 6. Where an informer can say which resourceVersion its cache is at, call CacheAt before each turn.
+//	 7. After a crash, begin with a new Loop: nothing in it has to outlive the process.
+//
+// # What the Loop guarantees
+//
+//   - Nothing is planned before every handler has seen what was listed at the start, since a plan from half an Index takes
+//     what is missing from it for gone.
+//   - A key whose plan failed is planned again: after a pause that doubles, when the API server says, or after
+//     [PauseAfterRetries]. No failure is forgotten.
+//   - A key is not planned before the Index shows what its last plan wrote, or [FenceTimeout] after that write. Otherwise the
+//     same request would be sent twice.
+//   - No worker waits for a lookup. An answer serves those who asked before the call was begun. A plan gets answers
+//     that are newer than its Index, except where Options.DecidesWithout says that it refuses on errors.
+//   - A plan that is decided by DecidesWithout because lookups are late has all of its time for writes: WriteBy does not
+//     count from the lookups.
+//   - After a restore from a backup (CacheAt goes back) every key is planned, and fences count from the restored
+//     resourceVersions.
+package reconcile

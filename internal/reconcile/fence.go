@@ -1,0 +1,182 @@
+package reconcile
+
+import (
+	"container/heap"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/purekube/purekube"
+)
+
+// FenceTimeout is how long a key waits for its own writes to show in the Index. A watch may hang.
+const FenceTimeout = 5 * time.Second
+
+// fences hold back keys whose own writes the Index does not show yet: their plans would ask for the same writes
+// again. This makes nothing staler: a watch shows the changes of a resource in order, so that what an Index without the
+// write can know beyond it is of another resource, and comes with the write or after FenceTimeout.
+type fences struct {
+	// seen is the newest resourceVersion of each watched resource that is in the Index, at the one that the informer's
+	// cache is at.
+	seen, at map[schema.GroupResource]string
+	of       map[purekube.Key]*fence
+	// order has the keys by the time that their fences end.
+	order []fenceEnd
+	// waiting are the keys that were to be planned while their fence held, by the version that they wait for.
+	waiting map[schema.GroupResource]*waiters
+}
+
+type fence struct {
+	written map[schema.GroupResource]string
+	until   time.Time
+	waiting bool
+}
+
+type fenceEnd struct {
+	key purekube.Key
+	of  *fence
+}
+
+func newFences() fences {
+	return fences{seen: map[schema.GroupResource]string{}, at: map[schema.GroupResource]string{}, of: map[purekube.Key]*fence{},
+		waiting: map[schema.GroupResource]*waiters{}}
+}
+
+func (f *fences) watch(resource schema.GroupResource) {
+	f.seen[resource], f.waiting[resource] = "", &waiters{}
+}
+
+// see notes that the Index has an object as an informer shows it, and returns the keys that waited for it.
+func (f *fences) see(resource schema.GroupResource, version string) (lifted []purekube.Key) {
+	if !newer(version, f.seen[resource]) {
+		return nil
+	}
+	f.seen[resource] = version
+	for w := f.waiting[resource]; w != nil && len(*w) > 0 && !newer((*w)[0].version, version); {
+		lifted = append(lifted, f.lift(w))
+	}
+	return lifted
+}
+
+func (f *fences) lift(w *waiters) purekube.Key {
+	first := heap.Pop(w).(waiter)
+	first.of.waiting = false // another resource may hold it still
+	return first.key
+}
+
+// cacheAt notes how far the cache of a resource is. Where it went back, nothing that was seen or written counts any more.
+func (f *fences) cacheAt(resource schema.GroupResource, version string) (lifted []purekube.Key, restored bool) {
+	if version == "" {
+		return nil, false
+	}
+	before := f.at[resource]
+	f.at[resource] = version
+	if before == "" || !newer(before, version) {
+		return nil, false
+	}
+	f.seen[resource] = version
+	for _, w := range f.waiting {
+		for len(*w) > 0 {
+			lifted = append(lifted, f.lift(w))
+		}
+	}
+	f.of, f.order = map[purekube.Key]*fence{}, nil
+	return lifted, true
+}
+
+// set holds the key back until the Index shows what was written.
+func (f *fences) set(now time.Time, key purekube.Key, written map[schema.GroupResource]string) {
+	for len(f.order) > 0 && !f.order[0].of.until.After(now) {
+		if end := f.order[0]; f.of[end.key] == end.of {
+			delete(f.of, end.key)
+		}
+		f.order = f.order[1:]
+	}
+	if len(written) > 0 {
+		f.of[key] = &fence{written: written, until: now.Add(FenceTimeout)}
+		f.order = append(f.order, fenceEnd{key, f.of[key]})
+	}
+}
+
+// hold is how long the key has to wait at most. The event that it waits for queues it.
+func (f *fences) hold(now time.Time, key purekube.Key) time.Duration {
+	own := f.of[key]
+	if own == nil {
+		return 0
+	}
+	for resource, version := range own.written {
+		if now.Before(own.until) && newer(version, f.seen[resource]) {
+			if !own.waiting && version != never {
+				own.waiting = true
+				heap.Push(f.waiting[resource], waiter{version, key, own})
+			}
+			return own.until.Sub(now)
+		}
+	}
+	delete(f.of, key)
+	return 0
+}
+
+// newer reports whether version is later than than. What is no resourceVersion is not.
+func newer(version, than string) bool {
+	if than == "" {
+		than = "1"
+	}
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err == nil && order > 0
+}
+
+// written adds what a write left to the versions to wait for, if the resource is watched.
+func (f *fences) written(written map[schema.GroupResource]string, resource schema.GroupResource, object runtime.Object) {
+	if _, watched := f.seen[resource]; !watched {
+		return
+	}
+	if o, err := meta.Accessor(object); err == nil && newer(o.GetResourceVersion(), written[resource]) {
+		written[resource] = o.GetResourceVersion()
+	}
+}
+
+// never is a resourceVersion that no watch shows.
+const never = "18446744073709551615"
+
+// mayBeThere makes the key wait for as long as it may: a create that ended without an answer may have made an object
+// that the watch does not show yet, and another plan would make a second one.
+func (f *fences) mayBeThere(written map[schema.GroupResource]string, resource schema.GroupResource) {
+	if _, watched := f.seen[resource]; watched {
+		written[resource] = never
+	}
+}
+
+// unanswered reports whether the API server may have done what it was asked for.
+func unanswered(err error) bool {
+	return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown || apierrors.IsTimeout(err) ||
+		apierrors.IsServerTimeout(err) || apierrors.IsInternalError(err)
+}
+
+// waiters is a heap of keys by the version that they wait for.
+type waiters []waiter
+
+type waiter struct {
+	version string
+	key     purekube.Key
+	of      *fence
+}
+
+func (w waiters) Len() int           { return len(w) }
+func (w waiters) Less(i, j int) bool { return newer(w[j].version, w[i].version) }
+func (w waiters) Swap(i, j int)      { w[i], w[j] = w[j], w[i] }
+
+// Push is part of heap.Interface.
+func (w *waiters) Push(x any) { *w = append(*w, x.(waiter)) }
+
+// Pop is part of heap.Interface.
+func (w *waiters) Pop() any {
+	last := (*w)[len(*w)-1]
+	*w = (*w)[:len(*w)-1]
+	return last
+}

@@ -1,0 +1,135 @@
+package reconcile
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/purekube/purekube"
+)
+
+// Options are what a package needs beyond its Index. All but Synced may be left out.
+type Options[X, S any] struct {
+	// Synced reports whether every handler has seen what its informer listed at the start. That the caches have it is
+	// not enough: the Index has what the handlers have seen.
+	Synced func() bool
+	// Prepare makes the Index to start with from the one that has what was listed.
+	Prepare func(index X) X
+	// Restored makes the Index to go on with where etcd was restored from a backup: it forgets what was remembered.
+	Restored func(index X) X
+	// Plans reports whether the key is to be planned. It is asked before each plan. Nil: every key is.
+	Plans func(purekube.Key) bool
+	// At returns what the Index does not learn from events: the time, for most packages.
+	At func(now time.Time, index X) S
+	// Answers puts the answers to lookups into a Snapshot.
+	Answers func(map[purekube.Need]purekube.Answer) S
+	// DecidesWithout is for a package that takes an error for the answer to a lookup, and refuses then. After
+	// LookupsDeadline it is planned with what is known. Other packages wait.
+	DecidesWithout bool
+	// Written is told of each object as a write left it.
+	Written func(now time.Time, object runtime.Object)
+	// RetryProblems is for a package whose plans are to be made again when they have an error. For others, only an
+	// event can make it go.
+	RetryProblems bool
+	// Retries is how often a key that fails is tried again in quick succession; 0 is without end.
+	Retries int
+}
+
+// Loop is the state of one controller: X is the Index of a package, S its Snapshot, A its Action.
+type Loop[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
+	o       Options[X, S]
+	index   X
+	started bool
+	// turns are those that have begun and not ended.
+	turns    map[purekube.Key]*Turn[X, A]
+	failures map[purekube.Key]int
+	fences   fences
+	lookups  lookups[X]
+}
+
+// New returns a Loop that begins with this Index, that of a cluster without objects. Events fill it.
+func New[X purekube.Index[X, S, A], S any, A purekube.Action](index X, o Options[X, S]) *Loop[X, S, A] {
+	return &Loop[X, S, A]{o: o, index: index, turns: map[purekube.Key]*Turn[X, A]{}, failures: map[purekube.Key]int{},
+		fences: newFences(), lookups: newLookups[X]()}
+}
+
+// Watches says that the informer of that resource is watched: fences wait for its events.
+func (l *Loop[X, S, A]) Watches(resource schema.GroupResource) { l.fences.watch(resource) }
+
+// Event puts a change into the Index: that of an object of this resource, which has this resourceVersion. It returns the
+// keys to queue. Before Start there are none: a controller that waits for a Lease would keep the key of each object that
+// there ever was.
+func (l *Loop[X, S, A]) Event(resource schema.GroupResource, version string, change func(X) (X, []purekube.Key)) []purekube.Key {
+	next, affected := change(l.index)
+	l.index = next
+	lifted := l.fences.see(resource, version)
+	if !l.started {
+		return nil
+	}
+	for _, key := range affected {
+		l.affected(key)
+	}
+	return append(slices.Clone(affected), lifted...)
+}
+
+// affected notes that an event affects the key: answers that it waits for may be older than the event.
+func (l *Loop[X, S, A]) affected(key purekube.Key) {
+	if t := l.turns[key]; t != nil {
+		t.question.again = true
+	}
+	if q := l.lookups.questions[key]; q != nil {
+		q.again = true
+	}
+}
+
+// Start lets turns begin, once every handler has seen what was listed; until then it reports false. It returns the keys
+// that there is something to do for, and what is wrong with the objects as a whole.
+func (l *Loop[X, S, A]) Start(now time.Time) (keys []purekube.Key, problems error, started bool) {
+	if l.o.Synced == nil || !l.o.Synced() {
+		return nil, nil, false
+	}
+	if l.o.Prepare != nil && !l.started {
+		l.index = l.o.Prepare(l.index)
+	}
+	l.started = true
+	keys, problems = l.all(now)
+	return keys, problems, true
+}
+
+// all are the keys that there is something to do for. A question from before is asked anew.
+func (l *Loop[X, S, A]) all(now time.Time) (keys []purekube.Key, problems error) {
+	outcomes, problems := l.current(now).PlanAll()
+	for _, o := range outcomes {
+		l.affected(o.Key)
+		keys = append(keys, o.Key)
+	}
+	return keys, problems
+}
+
+// CacheAt says that the cache of a watched resource is at this resourceVersion. Where that is older than what it was at
+// before, etcd was restored from a backup. Then the fences count from there, and every key is returned.
+func (l *Loop[X, S, A]) CacheAt(now time.Time, resource schema.GroupResource, version string) []purekube.Key {
+	lifted, restored := l.fences.cacheAt(resource, version)
+	if !restored {
+		return nil
+	}
+	if l.o.Restored != nil {
+		l.index = l.o.Restored(l.index)
+	}
+	if !l.started {
+		return nil
+	}
+	keys, _ := l.all(now) // the plan of each key says what is wrong
+	return append(keys, lifted...)
+}
+
+// current is the Index of now.
+func (l *Loop[X, S, A]) current(now time.Time) X {
+	if l.o.At == nil {
+		return l.index
+	}
+	index, _ := l.index.With(l.o.At(now, l.index))
+	return index
+}

@@ -1,0 +1,243 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/purekube/purekube"
+)
+
+const (
+	// WritesTimeout is for all writes of one plan together.
+	WritesTimeout = 30 * time.Second
+	// PauseAfterRetries is how long a key rests whose Retries did not help, or whose action was vetoed.
+	PauseAfterRetries = 10 * time.Minute
+
+	firstRetry, lastRetry = 5 * time.Millisecond, 1000 * time.Second
+)
+
+// Step is what a worker does next with its key.
+type Step string
+
+const (
+	// Wait: the turn is over. Do what Turn.Next says.
+	Wait Step = "Wait"
+	// Plan: plan Turn.Key with Turn.Index, and call Planned.
+	Plan Step = "Plan"
+	// CarryOut: record the events of Turn.Result and send its actions, then call End.
+	CarryOut Step = "CarryOut"
+)
+
+// Next says when to queue a key again.
+type Next struct {
+	// Requeue: queue the key after this time.
+	Requeue bool
+	After   time.Duration
+	// Err is why, where something failed, and Retry how often in succession.
+	Err   error
+	Retry int
+}
+
+// sooner is the sooner of both. The plan that is made then says again what the other one is for.
+func (n Next) sooner(after time.Duration) Next {
+	after = max(after, 0)
+	if !n.Requeue || after < n.After {
+		n.Requeue, n.After = true, after
+	}
+	return n
+}
+
+// Turn is the work on one key, from Begin to Wait or End.
+type Turn[X any, A purekube.Action] struct {
+	Key  purekube.Key
+	Step Step
+	// Index is what to plan with.
+	Index X
+	// Result is the plan to carry out, and Problems what is wrong with its objects. Failures are those of lookups.
+	Result             purekube.Result[A]
+	Problems, Failures error
+	// WriteBy is until when the plan's calls may take.
+	WriteBy time.Time
+	// Late is how many lookups were not answered in time: the plan refuses on their account.
+	Late int
+	// Next is what to do after Step Wait.
+	Next Next
+	// Ask are lookups to queue, and Tick is after which time to call Tick. Both are set by Planned, and empty otherwise.
+	Ask  []purekube.Need
+	Tick time.Duration
+
+	question *question[X]
+	answers  map[purekube.Need]purekube.Answer
+	late     bool
+	again    bool
+	written  map[schema.GroupResource]string
+}
+
+// Begin begins the turn of a key that was queued.
+func (l *Loop[X, S, A]) Begin(now time.Time, key purekube.Key) *Turn[X, A] {
+	t := &Turn[X, A]{Key: key, Step: Wait, written: map[schema.GroupResource]string{}}
+	if l.o.Plans != nil && !l.o.Plans(key) {
+		l.forget(key)
+		return t
+	}
+	if hold := l.fences.hold(now, key); hold > 0 {
+		t.Next = t.Next.sooner(hold)
+		return t
+	}
+	q := l.lookups.questions[key]
+	switch {
+	case q == nil || q.decided:
+		t.question = newQuestion(l.current(now), now)
+		t.Index = t.question.index
+	case len(q.open) > 0 && !(l.o.DecidesWithout && q.late(now)):
+		return t // its answers queue it
+	default:
+		t.question, t.late = q, len(q.open) > 0
+		if l.o.DecidesWithout {
+			q.index = l.current(now) // the status that refused has changed the object
+		}
+		t.answers, t.Failures = q.answered()
+		l.answer(t)
+	}
+	t.Step = Plan
+	l.turns[key] = t
+	return t
+}
+
+func (l *Loop[X, S, A]) forget(key purekube.Key) {
+	delete(l.failures, key)
+	l.lookups.drop(key)
+}
+
+// answer makes the Index of the turn with its answers. They serve this turn alone: they are in an Index that nobody else
+// sees.
+func (l *Loop[X, S, A]) answer(t *Turn[X, A]) {
+	t.Index, _ = t.question.index.With(l.o.Answers(t.answers))
+}
+
+// Planned is told of the plan that was made with the Index of the turn, and sets its Step.
+func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Result[A], problems error) {
+	q := t.question
+	t.Ask, t.Tick = nil, 0
+	if len(result.Needs) == 0 {
+		t.Result, t.Problems, t.Step, t.WriteBy = result, problems, CarryOut, now.Add(WritesTimeout)
+		switch {
+		case t.late: // it is planned again when all is answered
+			t.Late, t.Failures = len(q.open), nil
+		case t.answers != nil:
+			t.again = q.again
+			t.Tick = l.lookups.decided(now, t.Key, q, l.o.DecidesWithout)
+		}
+		return
+	}
+	open := slices.DeleteFunc(slices.Clone(result.Needs), func(n purekube.Need) bool { _, answered := t.answers[n]; return answered })
+	if len(open) == 0 || l.o.Answers == nil || !t.late && q.rounds == maxRounds {
+		l.lookups.drop(t.Key)
+		if t.Failures == nil {
+			t.Failures = fmt.Errorf("still in need of %d lookups after %d rounds, the first is %v", len(result.Needs), q.rounds, result.Needs[0])
+		}
+		l.wait(t)
+		t.Next = l.after(t.Key, t.Failures)
+		return
+	}
+	first := q.rounds == 0
+	t.Ask = l.lookups.ask(t.Key, q, open)
+	if first && l.o.DecidesWithout {
+		t.Tick = LookupsDeadline
+	}
+	if t.late = l.o.DecidesWithout && q.late(now); !t.late {
+		l.wait(t)
+		return
+	}
+	if t.answers == nil {
+		t.answers = map[purekube.Need]purekube.Answer{}
+	}
+	for _, n := range open {
+		t.answers[n] = q.instead(now, n)
+	}
+	l.answer(t)
+}
+
+// wait ends a turn without a plan.
+func (l *Loop[X, S, A]) wait(t *Turn[X, A]) {
+	delete(l.turns, t.Key)
+	t.Step = Wait
+}
+
+// Sent is told of what a call of the turn's plan ended with. A call that was not made is not told of.
+func (l *Loop[X, S, A]) Sent(now time.Time, t *Turn[X, A], r purekube.Request, object runtime.Object, err error) {
+	resource := r.Resource.GroupResource()
+	switch {
+	case err != nil && r.Verb == "create" && unanswered(err):
+		l.fences.mayBeThere(t.written, resource)
+	case err == nil && object != nil && r.Verb != "delete": // what a deletion returns is no more
+		if l.o.Written != nil {
+			l.o.Written(now, object)
+		}
+		l.fences.written(t.written, resource, object)
+	}
+}
+
+// End ends the turn of a plan that was carried out. failed is what failed of it, and vetoed that the shell did not send an
+// action on purpose.
+func (l *Loop[X, S, A]) End(now time.Time, t *Turn[X, A], failed error, vetoed bool) Next {
+	delete(l.turns, t.Key)
+	l.fences.set(now, t.Key, t.written)
+	problems := t.Problems
+	if !l.o.RetryProblems {
+		problems = nil // only an event can make them go
+	}
+	next := l.after(t.Key, errors.Join(problems, t.Failures, failed))
+	if vetoed {
+		next = next.sooner(PauseAfterRetries)
+	}
+	if at := t.Result.RecheckAt; !at.IsZero() {
+		next = next.sooner(at.Sub(now))
+	}
+	if t.again {
+		next = next.sooner(0)
+	}
+	return next
+}
+
+// after is when a key is planned again that ended with this error.
+func (l *Loop[X, S, A]) after(key purekube.Key, err error) Next {
+	if err == nil {
+		delete(l.failures, key)
+		return Next{}
+	}
+	n := l.failures[key] + 1
+	next := Next{Requeue: true, Err: err, Retry: n}
+	seconds, asked := apierrors.SuggestsClientDelay(err)
+	switch {
+	case asked && seconds > 0: // the API server says when: it is busy, and the key is not at fault
+		next.After = time.Duration(seconds) * time.Second
+	case l.o.Retries > 0 && n > l.o.Retries:
+		delete(l.failures, key)
+		next.After = PauseAfterRetries
+	default:
+		l.failures[key] = n
+		next.After = Backoff(n)
+	}
+	return next
+}
+
+// Backoff is the pause before the nth retry in succession: 5 ms, then twice as long each time, up to 1,000 s. That is the pause of
+// client-go's default rate limiter.
+func Backoff(n int) time.Duration { return backoff(n, lastRetry) }
+
+func backoff(n int, longest time.Duration) time.Duration {
+	if n < 1 {
+		return 0
+	}
+	if n > 20 {
+		return longest
+	}
+	return min(firstRetry<<(n-1), longest)
+}
