@@ -12,7 +12,7 @@ var (
 	ErrNil = errors.New("nil object in the snapshot")
 	// ErrDuplicate: the snapshot holds more than one object of that kind and name. An API
 	// server never does, so there is no telling which of them is the real one.
-	ErrDuplicate = errors.New("more than one object of this name in the snapshot")
+	ErrDuplicate = errors.New("several objects in the snapshot have this name")
 	// ErrNotFound: the snapshot does not hold the object that a question is about. It is the
 	// answer to a question ("may this one go?"), never to a plan: the plan for an object that
 	// is gone is empty.
@@ -20,7 +20,7 @@ var (
 	// ErrPathSegment: an object refers to another one by a name, a kind or an apiVersion that cannot
 	// be a part of a request's path, for example "../prod/db-0". Users choose these. There is no such object, and no
 	// [Need] for it.
-	ErrPathSegment = errors.New("not a segment of a path")
+	ErrPathSegment = errors.New("not valid as a path segment")
 )
 
 // ObjectError says what is wrong with one object of a snapshot. Functions of this module

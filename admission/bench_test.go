@@ -14,13 +14,11 @@ import (
 // objects that it rests on, not on the cluster. A budget has 90 pods.
 func BenchmarkDecide(b *testing.B) {
 	for _, n := range []int{1_000, 10_000, 100_000} {
-		var objects []any
+		var objects []purekubetest.Object
 		var pod *corev1.Pod
 		for i := 0; len(objects) < n*93/100; i++ {
 			w := purekubetest.Deployment(fmt.Sprintf("ns%02d/app%04d", i%50, i), 90)
-			for _, o := range w.Objects() {
-				objects = append(objects, o)
-			}
+			objects = append(objects, w.Objects()...)
 			objects = append(objects, purekubetest.MaxUnavailable(fmt.Sprintf("ns%02d/app%04d", i%50, i), "1"))
 			pod = w.Pods[0]
 		}

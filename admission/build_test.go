@@ -23,11 +23,11 @@ func indexesOf(c *purekubetest.Cluster) Indexes {
 }
 
 // cluster is the tests' cluster with some more objects, or others of the same names.
-func cluster(t testing.TB, more ...any) Indexes {
+func cluster(t testing.TB, more ...purekubetest.Object) Indexes {
 	t.Helper()
-	var objects []any
+	var objects []purekubetest.Object
 	for _, o := range reviews.Cluster() {
-		objects = append(objects, o)
+		objects = append(objects, o.(purekubetest.Object))
 	}
 	x, changed := indexesOf(purekubetest.NewCluster(t, objects...)), purekubetest.NewCluster(t, more...)
 	changed.Now = reviews.Noon

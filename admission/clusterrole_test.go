@@ -55,7 +55,7 @@ func TestClusterRoleWrites(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason string
 		request      reviews.Request
-		more         []any
+		more         []purekubetest.Object
 		message      string // empty: it is allowed
 	}{
 		{
@@ -69,24 +69,24 @@ func TestClusterRoleWrites(t *testing.T) {
 		{"a source that selects nothing", "the same", createsRole(aggregating("nobody")), nil, "it is stored in team"},
 		{
 			"a source that aggregates", "its stored rules pass through until it is written", createsRole(aggregating("to-team")),
-			[]any{reviews.Role("base", "to-team", podsRule)}, "it is stored in team",
+			[]purekubetest.Object{reviews.Role("base", "to-team", podsRule)}, "it is stored in team",
 		},
 		{
 			"the last source deleted", "kube-controller-manager leaves what kubectl owns",
 			reviews.WritesRole(last, nil),
-			[]any{last, stale}, "it is stored already, and may stay because of the write",
+			[]purekubetest.Object{last, stale}, "it is stored already, and may stay because of the write",
 		},
 		{
-			"the last source released", "without its finalizer it is gone", reviews.WritesRole(terminating, released), []any{terminating, stale},
+			"the last source released", "without its finalizer it is gone", reviews.WritesRole(terminating, released), []purekubetest.Object{terminating, stale},
 			"it is stored already, and may stay because of the write",
 		},
 		{
 			"the last source labelled anew", "it stays", reviews.WritesRole(last, changed(last, func(r *rbacv1.ClusterRole) { r.Labels["a"] = "b" })),
-			[]any{last, stale}, "",
+			[]purekubetest.Object{last, stale}, "",
 		},
 		{
 			"a source deleted", "its rules go", reviews.WritesRole(last, nil),
-			[]any{last}, "",
+			[]purekubetest.Object{last}, "",
 		},
 		{
 			"view created by hand", "what it is created with counts",
@@ -141,7 +141,7 @@ func TestClusterRoleWrites(t *testing.T) {
 func TestProtectedClusterRoleThatDoesNotExist(t *testing.T) {
 	o := ClusterRoleOptions{Allowed: map[string][]rbacv1.PolicyRule{"team-x7k2p": {podsRule}}}
 	source := reviews.Role("source", "to-team", secretsRule)
-	writes := func(r *rbacv1.ClusterRole, objects ...any) bool {
+	writes := func(r *rbacv1.ClusterRole, objects ...purekubetest.Object) bool {
 		return ClusterRoleWrite(cluster(t, objects...).ClusterRoles, createsRole(r).Review(t), o).Allowed
 	}
 	require.True(t, writes(source), "nobody has its rules")

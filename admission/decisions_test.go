@@ -39,14 +39,14 @@ func brokenBudget() *policyv1.PodDisruptionBudget {
 
 func TestServiceCIDRDelete(t *testing.T) {
 	twin := purekubetest.ServiceCIDR("twin", "10.96.0.0/24")
-	many := make([]any, 0, 30)
+	many := make([]purekubetest.Object, 0, 30)
 	for _, ip := range strings.Split("1 2 3 4 5 6 9 10 11 12 13", " ") {
 		many = append(many, purekubetest.Address("10.96.0."+ip, "shop/many"))
 	}
 	for _, tc := range []struct {
 		name, reason string
 		request      reviews.Request
-		more         []any
+		more         []purekubetest.Object
 		code         int32  // 0: it is allowed
 		message      string // a part
 	}{
@@ -54,11 +54,11 @@ func TestServiceCIDRDelete(t *testing.T) {
 			conflict, "ServiceCIDR used is the only range of 10.96.0.7 (Service shop/web), 10.96.0.8 (Service shop/db)"},
 		{"many addresses", "ten are named", reviews.DeletesCIDR("used", "10.96.0.0/24"), many, conflict, "10.96.0.10 (Service shop/many), and more"},
 		{"free", "no address is in it", reviews.DeletesCIDR("free", "10.97.0.0/24"), nil, 0, ""},
-		{"a twin", "the other range stays", reviews.DeletesCIDR("used", "10.96.0.0/24"), []any{twin}, 0, ""},
+		{"a twin", "the other range stays", reviews.DeletesCIDR("used", "10.96.0.0/24"), []purekubetest.Object{twin}, 0, ""},
 		{"a twin that is being deleted", "it is no range to rely on", reviews.DeletesCIDR("used", "10.96.0.0/24"),
-			[]any{purekubetest.Deleted(purekubetest.ServiceCIDR("twin", "10.96.0.0/24"), reviews.Noon.Add(-1))}, conflict, "is the only range"},
+			[]purekubetest.Object{purekubetest.Deleted(purekubetest.ServiceCIDR("twin", "10.96.0.0/24"), reviews.Noon.Add(-1))}, conflict, "is the only range"},
 		{"other ranges in the cache", "the object of the request counts", reviews.DeletesCIDR("free", "10.96.0.0/24"),
-			[]any{purekubetest.ServiceCIDR("used", "10.95.0.0/24")}, conflict, "is the only range"},
+			[]purekubetest.Object{purekubetest.ServiceCIDR("used", "10.95.0.0/24")}, conflict, "is the only range"},
 		{"a range that does not parse", "whether it is in use cannot be known", reviews.DeletesCIDR("used", "10.96.0.0/33"), nil, conflict, "spec.cidrs[0]"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -70,11 +70,11 @@ func TestServiceCIDRDelete(t *testing.T) {
 }
 
 func TestEviction(t *testing.T) {
-	unknownScale := []any{customPod(), purekubetest.MaxUnavailable("shop/custom", "1")}
+	unknownScale := []purekubetest.Object{customPod(), purekubetest.MaxUnavailable("shop/custom", "1")}
 	for _, tc := range []struct {
 		name, reason string
 		pod          string
-		more         []any
+		more         []purekubetest.Object
 		code         int32
 		message      string
 		unknown      bool   // it cannot be computed: AllowUnknown allows it
@@ -83,12 +83,12 @@ func TestEviction(t *testing.T) {
 		{"within the budget", "both pods are healthy, and the status is not written yet", webPod, nil, 0, "", false, ""},
 		{"beyond the budget", "the other pod is not ready", "db-1", nil, tooManyRequests, "disruption budget", false, ""},
 		{"a pod that is not ready", "the healthy ones are no fewer than desired", "db-0", nil, 0, "", false, ""},
-		{"two budgets", "the API server answers 500", webPod, []any{also("web")}, internalError, "more than one", false, ""},
-		{"a pod that ended", "no budget counts it", "ended", []any{purekubetest.Ended(purekubetest.Pod("shop/ended"))}, 0, "", false, ""},
+		{"two budgets", "the API server answers 500", webPod, []purekubetest.Object{also("web")}, internalError, "more than one", false, ""},
+		{"a pod that ended", "no budget counts it", "ended", []purekubetest.Object{purekubetest.Ended(purekubetest.Pod("shop/ended"))}, 0, "", false, ""},
 		{"a pod that is not there", "the cache may be behind", "nobody", nil, tooManyRequests, "Pod shop/nobody", true, ""},
 		{"an unknown scale", "the budget cannot be computed", "custom", unknownScale, tooManyRequests, "Game/scale shop/g", true, "no scale of Game shop/g"},
-		{"a broken selector", "it may cover the pod", webPod, []any{brokenBudget()}, tooManyRequests, "PodDisruptionBudget shop/broken", true, "PodDisruptionBudget shop/broken"},
-		{"a broken selector beyond the budget", "it is refused anyway", "db-1", []any{brokenBudget()}, tooManyRequests, "disruption budget", false, ""},
+		{"a broken selector", "it may cover the pod", webPod, []purekubetest.Object{brokenBudget()}, tooManyRequests, "PodDisruptionBudget shop/broken", true, "PodDisruptionBudget shop/broken"},
+		{"a broken selector beyond the budget", "it is refused anyway", "db-1", []purekubetest.Object{brokenBudget()}, tooManyRequests, "disruption budget", false, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			x, r := cluster(t, tc.more...).Disruption, reviews.Evicts(tc.pod).Review(t)
@@ -127,7 +127,7 @@ func TestBudgetWrite(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason string
 		budget       *policyv1.PodDisruptionBudget
-		more         []any
+		more         []purekubetest.Object
 		never        bool
 		unknown      string // why it cannot be computed
 	}{
@@ -138,7 +138,7 @@ func TestBudgetWrite(t *testing.T) {
 		{"it waits for a pod", "one more healthy pod, and it lets one go", purekubetest.MaxUnavailable("shop/db", "1"), nil, false, ""},
 		{"a name to be generated", "the spec counts", unnamed, nil, true, ""},
 		{"a long name", "the warning is cut", long, nil, true, ""},
-		{"an unknown scale", "a percentage of it", percent, []any{customPod()}, false, "Game/scale shop/g"},
+		{"an unknown scale", "a percentage of it", percent, []purekubetest.Object{customPod()}, false, "Game/scale shop/g"},
 		{"a selector that does not compile", "its pods are not known", brokenBudget(), nil, false, "PodDisruptionBudget shop/broken"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

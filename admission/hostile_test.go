@@ -212,9 +212,9 @@ func TestUnreadableObjectsAllowNothingMore(t *testing.T) {
 				"no pods":      func(c *purekubetest.Cluster) { c.Pods = nil },
 				"no workloads": func(c *purekubetest.Cluster) { c.Deployments, c.ReplicaSets, c.StatefulSets = nil, nil, nil },
 			} {
-				var objects []any
+				var objects []purekubetest.Object
 				for _, o := range reviews.Cluster() {
-					objects = append(objects, o)
+					objects = append(objects, o.(purekubetest.Object))
 				}
 				c := purekubetest.NewCluster(t, objects...)
 				change(c)

@@ -129,9 +129,9 @@ func objectOf[T any](a purekube.Answer) (*T, error) {
 	case a.Object == nil:
 		return nil, nil
 	case !ok:
-		return nil, fmt.Errorf("the lookup brought a %T and not a %T", a.Object, object)
+		return nil, fmt.Errorf("the answer is a %T, want a %T", a.Object, object)
 	case object == nil:
-		return nil, fmt.Errorf("the lookup brought a %T that is nil", object)
+		return nil, fmt.Errorf("the answer is a nil %T", object)
 	default:
 		return object, nil
 	}

@@ -110,11 +110,11 @@ func TestAnswersOfNoUse(t *testing.T) {
 		answer purekube.Answer
 		err    string
 	}{
-		{"a ReplicaSet for a scale", scale, purekube.Answer{Object: replicaSet("y", "", nil)}, "Y shop/y: scale: the lookup brought a *v1.ReplicaSet and not a *v1.Scale"},
-		{"a scale for a ReplicaSet", object, scaleOf("uid-web-rs", 1), "ReplicaSet shop/web-rs: scale: the lookup brought a *v1.Scale and not a *v1.ReplicaSet"},
-		{"a value", scale, purekube.Answer{Object: 7}, "Y shop/y: scale: the lookup brought a int and not a *v1.Scale"},
-		{"a nil scale", scale, purekube.Answer{Object: (*autoscalingv1.Scale)(nil)}, "Y shop/y: scale: the lookup brought a *v1.Scale that is nil"},
-		{"a nil ReplicaSet", object, purekube.Answer{Object: (*appsv1.ReplicaSet)(nil)}, "ReplicaSet shop/web-rs: scale: the lookup brought a *v1.ReplicaSet that is nil"},
+		{"a ReplicaSet for a scale", scale, purekube.Answer{Object: replicaSet("y", "", nil)}, "Y shop/y: scale: the answer is a *v1.ReplicaSet, want a *v1.Scale"},
+		{"a scale for a ReplicaSet", object, scaleOf("uid-web-rs", 1), "ReplicaSet shop/web-rs: scale: the answer is a *v1.Scale, want a *v1.ReplicaSet"},
+		{"a value", scale, purekube.Answer{Object: 7}, "Y shop/y: scale: the answer is a int, want a *v1.Scale"},
+		{"a nil scale", scale, purekube.Answer{Object: (*autoscalingv1.Scale)(nil)}, "Y shop/y: scale: the answer is a nil *v1.Scale"},
+		{"a nil ReplicaSet", object, purekube.Answer{Object: (*appsv1.ReplicaSet)(nil)}, "ReplicaSet shop/web-rs: scale: the answer is a nil *v1.ReplicaSet"},
 		{"no text", scale, purekube.Answer{Err: errors.New("")}, "Y shop/y: scale: no answer"},
 		{"an object and an error", scale, purekube.Answer{Object: scaleOf("uid-y", 1).Object, Err: errors.New("timeout")}, "Y shop/y: scale: timeout"},
 	} {

@@ -101,7 +101,7 @@ func TestBadInput(t *testing.T) {
 			message      string
 		}{
 			{"maxUnavailable, nil", "its controller may want pods that are not there", budget(maxUnavailable("1")), nil, false, 0, "Pod: nil object in the snapshot"},
-			{"maxUnavailable, no name", "as nil", budget(maxUnavailable("1")), nameless(ns), false, 0, "Pod: metadata.name: an object of a cluster has a name"},
+			{"maxUnavailable, no name", "as nil", budget(maxUnavailable("1")), nameless(ns), false, 0, "Pod: metadata.name: required"},
 			{"minAvailable 50%, nil", "a percentage is one of the scales", budget(minAvailable("50%")), nil, false, 0, "Pod: nil object in the snapshot"},
 			{"minAvailable 1, nil", "how many pods there should be does not count", budget(minAvailable("1")), nil, false, 1, ""},
 			{"no name, of another namespace", "its controller is of that namespace too", budget(maxUnavailable("1")), nameless("elsewhere"), false, 1, ""},
@@ -158,7 +158,7 @@ func TestBadInput(t *testing.T) {
 		s.Budgets = append(s.Budgets, budget(maxUnavailable("2")))
 		r, err := Plan(s, key("web"), Options{})
 		require.True(t, r.Empty())
-		require.EqualError(t, err, "PodDisruptionBudget shop/web: more than one object of this name in the snapshot")
+		require.EqualError(t, err, "PodDisruptionBudget shop/web: several objects in the snapshot have this name")
 		all, whole := PlanAll(s, Options{})
 		require.NoError(t, whole)
 		require.Len(t, all, 1)
@@ -168,7 +168,7 @@ func TestBadInput(t *testing.T) {
 	t.Run("a pod twice", func(t *testing.T) {
 		s := web(budget(maxUnavailable("1")), 2, pod("a", byWeb), pod("a", byWeb), pod("b", byWeb), pod("c", labelled(nil)), pod("c", labelled(nil)))
 		r, err := Plan(s, key("web"), Options{})
-		require.EqualError(t, err, "Pod shop/a: more than one object of this name in the snapshot", "c is none of the budget's")
+		require.EqualError(t, err, "Pod shop/a: several objects in the snapshot have this name", "c is none of the budget's")
 		require.Empty(t, cmp.Diff(Counts{ExpectedPods: 2, DesiredHealthy: 1, CurrentHealthy: 1}, countsOf(written(t, r))), "it is not counted on")
 		all, whole := PlanAll(s, Options{})
 		require.NoError(t, whole)
@@ -176,7 +176,7 @@ func TestBadInput(t *testing.T) {
 		require.EqualError(t, all[2].Err, err.Error())
 		require.Equal(t, podNamed("a"), all[0].Key)
 		require.EqualError(t, all[0].Err, err.Error(), "it has no plan of its own either")
-		require.EqualError(t, all[1].Err, "Pod shop/c: more than one object of this name in the snapshot")
+		require.EqualError(t, all[1].Err, "Pod shop/c: several objects in the snapshot have this name")
 	})
 	t.Run("a name in three namespaces", func(t *testing.T) {
 		in := func(namespace string) *corev1.Pod {
@@ -187,7 +187,7 @@ func TestBadInput(t *testing.T) {
 		require.Len(t, all, 1, "is three pods")
 		s.Pods = append(s.Pods, in("c"))
 		all, _ = PlanAll(s, Options{})
-		require.EqualError(t, all[0].Err, "Pod c/a: more than one object of this name in the snapshot")
+		require.EqualError(t, all[0].Err, "Pod c/a: several objects in the snapshot have this name")
 		s.Pods = append(s.Pods, in("b"))
 		all, _ = PlanAll(s, Options{})
 		require.ErrorContains(t, all[0].Err, "Pod b/a: more than one")
@@ -201,7 +201,7 @@ func TestBadInput(t *testing.T) {
 	t.Run("two names twice", func(t *testing.T) {
 		s := web(budget(minAvailable("1")), 2, pod("a"), pod("a"), pod("b"), pod("b"), pod("c"))
 		r, err := Plan(s, key("web"), Options{})
-		require.EqualError(t, err, "Pod shop/a: more than one object of this name in the snapshot\nPod shop/b: more than one object of this name in the snapshot")
+		require.EqualError(t, err, "Pod shop/a: several objects in the snapshot have this name\nPod shop/b: several objects in the snapshot have this name")
 		require.Empty(t, cmp.Diff(Counts{ExpectedPods: 3, DesiredHealthy: 1, CurrentHealthy: 1}, countsOf(written(t, r))), "each name is one pod")
 		s.Now = time.Time{}
 		require.Empty(t, written(t, first(Plan(s, key("web"), Options{}))).DisruptedPods, "none of them was evicted")
@@ -221,11 +221,11 @@ func TestBadInput(t *testing.T) {
 		s := web(budget(maxUnavailable("1")), 2, pods(2, 2, byWeb)...)
 		s.Deployments = append(s.Deployments, deployment("web", ptr.To(int32(9))), deployment("idle", nil), deployment("idle", nil))
 		r, err := Plan(s, key("web"), Options{})
-		require.EqualError(t, err, "Deployment shop/web: more than one object of this name in the snapshot")
+		require.EqualError(t, err, "Deployment shop/web: several objects in the snapshot have this name")
 		require.Equal(t, policyv1.SyncFailedReason, written(t, r).Conditions[0].Reason, "its scale is not known")
 		require.Equal(t, err.Error(), written(t, r).Conditions[0].Message, "upstream has no text for it")
 		_, whole := PlanAll(s, Options{})
-		require.EqualError(t, whole, "Deployment shop/idle: more than one object of this name in the snapshot", "no budget rests on it")
+		require.EqualError(t, whole, "Deployment shop/idle: several objects in the snapshot have this name", "no budget rests on it")
 	})
 	for _, w := range []struct {
 		apiVersion, kind string
@@ -238,7 +238,7 @@ func TestBadInput(t *testing.T) {
 		t.Run("a workload twice/"+w.kind, func(t *testing.T) {
 			w.s.Now, w.s.Budgets, w.s.Pods = now, []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, pods(2, 2, by(w.apiVersion, w.kind, "x"))
 			r, err := Plan(w.s, key("web"), Options{})
-			require.EqualError(t, err, w.kind+" shop/x: more than one object of this name in the snapshot")
+			require.EqualError(t, err, w.kind+" shop/x: several objects in the snapshot have this name")
 			require.Equal(t, err.Error(), written(t, r).Conditions[0].Message, "its scale is not known, and no lookup tells")
 		})
 	}
@@ -246,7 +246,7 @@ func TestBadInput(t *testing.T) {
 		s := web(budget(maxUnavailable("0")), 2, pods(2, 2, byWeb)...)
 		s.ReplicaSets = append(s.ReplicaSets, replicaSet("web-rs", "", nil))
 		r, err := Plan(s, key("web"), Options{})
-		require.EqualError(t, err, "ReplicaSet shop/web-rs: more than one object of this name in the snapshot")
+		require.EqualError(t, err, "ReplicaSet shop/web-rs: several objects in the snapshot have this name")
 		require.EqualValues(t, 2, written(t, r).DesiredHealthy)
 	})
 	t.Run("not there", func(t *testing.T) {

@@ -291,7 +291,7 @@ func TestD22_WhatControlsAReplicaSetDecides(t *testing.T) {
 			err: "ReplicaSet shop/web-rs: scale: timeout"},
 		{name: "only its scale was looked up", reason: "it says nothing if a Deployment controls it",
 			scales: map[purekube.Need]purekube.Answer{replicaSetKey: scaleOf("uid-web-rs", own)},
-			err:    "ReplicaSet shop/web-rs: scale: the lookup brought a *v1.Scale and not a *v1.ReplicaSet"},
+			err:    "ReplicaSet shop/web-rs: scale: the answer is a *v1.Scale, want a *v1.ReplicaSet"},
 	} {
 		// Pods may name a ReplicaSet by the group that it came from. It is asked for by the one that it is in.
 		for _, group := range []string{"apps/v1", "extensions/v1beta1"} {

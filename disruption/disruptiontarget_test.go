@@ -135,7 +135,7 @@ func TestPlanPodBadInput(t *testing.T) {
 	all, err := PlanAll(s, Options{})
 	require.EqualError(t, err, "Pod: nil object in the snapshot\nPodDisruptionBudget: nil object in the snapshot")
 	require.Len(t, all, 4)
-	require.EqualError(t, all[0].Err, "Pod shop/a: more than one object of this name in the snapshot")
+	require.EqualError(t, all[0].Err, "Pod shop/a: several objects in the snapshot have this name")
 	require.Equal(t, podNamed("b"), all[1].Key)
 	require.Equal(t, key("broken"), all[2].Key)
 	require.ErrorContains(t, all[2].Err, "PodDisruptionBudget shop/broken: spec.selector")

@@ -164,7 +164,7 @@ func (x *Index) verdictOn(pod *corev1.Pod, recompute bool) (Eviction, []*purekub
 		}, nil
 	}
 	if len(covering) == 0 {
-		return Eviction{Verdict: AllowedNoBudget, Reason: "no budget covers the pod"}, nil
+		return Eviction{Verdict: AllowedNoBudget, Reason: "no PodDisruptionBudget selects the pod"}, nil
 	}
 
 	budget := covering[0].budget
@@ -195,7 +195,7 @@ func notCounted(pod *corev1.Pod) string {
 	case pod.Status.Phase == corev1.PodPending:
 		return "the pod has not started"
 	case !pod.DeletionTimestamp.IsZero():
-		return "the pod is being deleted already"
+		return "the pod is already being deleted"
 	}
 	return ""
 }
@@ -223,11 +223,11 @@ func decrement(b *policyv1.PodDisruptionBudget, pod *corev1.Pod, at metav1.Time)
 		policy := b.Spec.UnhealthyPodEvictionPolicy
 		if policy != nil && *policy == policyv1.AlwaysAllow {
 			return Eviction{Verdict: AllowedUnhealthy, ResourceVersion: pod.ResourceVersion,
-				Reason: "the pod is not ready, and the budget always lets such pods go"}
+				Reason: "the pod is not ready, and the budget always allows the eviction of such pods"}
 		}
 		if st.CurrentHealthy >= st.DesiredHealthy && st.DesiredHealthy > 0 {
 			return Eviction{Verdict: AllowedUnhealthy, ResourceVersion: pod.ResourceVersion,
-				Reason: "the pod is not ready, and currentHealthy is no less than desiredHealthy"}
+				Reason: "the pod is not ready, and currentHealthy is at least desiredHealthy"}
 		}
 	}
 	switch {

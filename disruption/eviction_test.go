@@ -55,7 +55,7 @@ func TestCheckEviction(t *testing.T) {
 		want      Eviction // without Update
 	}{{
 		name: "no budget", why: "nothing matchers it", pod: pod("a"),
-		want: Eviction{Verdict: AllowedNoBudget, Reason: "no budget covers the pod"},
+		want: Eviction{Verdict: AllowedNoBudget, Reason: "no PodDisruptionBudget selects the pod"},
 	}, {
 		name: "budgets of other pods", why: "by labels, by namespace, without selector",
 		pod: pod("a"),
@@ -64,7 +64,7 @@ func TestCheckEviction(t *testing.T) {
 			budget(named("nil"), selecting(nil)),
 			budget(func(b *policyv1.PodDisruptionBudget) { b.Namespace = "elsewhere" }),
 		},
-		want: Eviction{Verdict: AllowedNoBudget, Reason: "no budget covers the pod"},
+		want: Eviction{Verdict: AllowedNoBudget, Reason: "no PodDisruptionBudget selects the pod"},
 	}, {
 		name: "succeeded", why: "comes before every budget", pod: pod("a", phase(corev1.PodSucceeded)),
 		budgets: []*policyv1.PodDisruptionBudget{budget(), budget(named("other"))},
@@ -80,7 +80,7 @@ func TestCheckEviction(t *testing.T) {
 	}, {
 		name: "being deleted", why: "comes before every budget", pod: pod("a", deleting),
 		budgets: []*policyv1.PodDisruptionBudget{budget()},
-		want:    Eviction{Verdict: AllowedNoBudget, Reason: "the pod is being deleted already"},
+		want:    Eviction{Verdict: AllowedNoBudget, Reason: "the pod is already being deleted"},
 	}, {
 		name: "pending and being deleted", why: "it cannot become ready any more", pod: pod("a", phase(corev1.PodPending), deleting),
 		want: Eviction{Verdict: AllowedNoBudget, Reason: "the pod has not started"},
@@ -98,22 +98,22 @@ func TestCheckEviction(t *testing.T) {
 		name: "unready, AlwaysAllow", why: "whatever the numbers, even of an old generation", pod: pod("a", unready),
 		budgets: []*policyv1.PodDisruptionBudget{budget(unhealthyPolicy(policyv1.AlwaysAllow), reported(0, 3, 0), unobserved)},
 		want: Eviction{Verdict: AllowedUnhealthy, Budget: nn("web"), ResourceVersion: "7",
-			Reason: "the pod is not ready, and the budget always lets such pods go"},
+			Reason: "the pod is not ready, and the budget always allows the eviction of such pods"},
 	}, {
 		name: "unready, enough healthy", why: "its going disrupts nothing", pod: pod("a", unready),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(3, 3, 0))},
 		want: Eviction{Verdict: AllowedUnhealthy, Budget: nn("web"), ResourceVersion: "7",
-			Reason: "the pod is not ready, and currentHealthy is no less than desiredHealthy"},
+			Reason: "the pod is not ready, and currentHealthy is at least desiredHealthy"},
 	}, {
 		name: "unready, IfHealthyBudget, enough healthy", why: "the default spelled out", pod: pod("a", unready),
 		budgets: []*policyv1.PodDisruptionBudget{budget(unhealthyPolicy(policyv1.IfHealthyBudget), reported(4, 3, 1))},
 		want: Eviction{Verdict: AllowedUnhealthy, Budget: nn("web"), ResourceVersion: "7",
-			Reason: "the pod is not ready, and currentHealthy is no less than desiredHealthy"},
+			Reason: "the pod is not ready, and currentHealthy is at least desiredHealthy"},
 	}, {
 		name: "unready, the only one desired is healthy", why: "its going disrupts nothing", pod: pod("a", unready),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(1, 1, 0))},
 		want: Eviction{Verdict: AllowedUnhealthy, Budget: nn("web"), ResourceVersion: "7",
-			Reason: "the pod is not ready, and currentHealthy is no less than desiredHealthy"},
+			Reason: "the pod is not ready, and currentHealthy is at least desiredHealthy"},
 	}, {
 		name: "unready, too few healthy", why: "the application is disrupted already", pod: pod("a", unready),
 		budgets: []*policyv1.PodDisruptionBudget{budget(reported(2, 3, 0))},

@@ -23,7 +23,7 @@ import (
 func shop() disruption.Snapshot {
 	db := purekubetest.StatefulSet("shop/db", 3, "node-0", "node-1", "node-2")
 	purekubetest.NotReady(db.Pods[2])
-	return purekubetest.NewCluster(&testing.T{}, db, purekubetest.MaxUnavailable("shop/db", "1")).Disruption()
+	return purekubetest.NewCluster(&testing.T{}, db.Objects(purekubetest.MaxUnavailable("shop/db", "1"))...).Disruption()
 }
 
 // dbUID is the UID of the StatefulSet, which its pods name.
@@ -98,7 +98,7 @@ func ExampleCheckEviction() {
 	// db-1: RefusedNow
 	//   Cannot evict pod as it would violate the pod's disruption budget. The disruption budget db needs 2 healthy pods and has 2 currently
 	// db-2: AllowedUnhealthy
-	//   the pod is not ready, and currentHealthy is no less than desiredHealthy
+	//   the pod is not ready, and currentHealthy is at least desiredHealthy
 }
 
 func ExampleDesiredHealthy() {

@@ -142,8 +142,8 @@ func (e BudgetExplanation) Blocks() bool {
 // each controller and its scale. For a pod it says which budgets cover it and what becomes of its
 // condition DisruptionTarget.
 //
-// An object that is not in the snapshot has no explanation but an error around [purekube.ErrNotFound], one
-// that is there twice [purekube.ErrDuplicate]. The error is otherwise Plan's.
+// An object that is not in the snapshot has no explanation but an error around [purekube.ErrNotFound]. The error is
+// otherwise Plan's.
 func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
 	return arrange(s, o, onlyBudget(key)).Explain(key)
 }
@@ -158,8 +158,9 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	case budgetKind:
 		st := x.states.Find(key.NamespacedName())
 		if st == nil {
-			problems.Add(missing(key, x.budgets.Ambiguous(key.NamespacedName())))
-			return Explanation{}, problems.Err()
+			twice := x.budgets.Ambiguous(key.NamespacedName())
+			problems.Add(missing(key, twice))
+			return explainMissing(key, twice), problems.Err()
 		}
 		e, d := x.explainBudget(st, x.podsOf(st))
 		for _, problem := range d.problems {
@@ -169,13 +170,28 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	case podKind:
 		pod := x.pods.Find(key.NamespacedName())
 		if pod == nil {
-			problems.Add(missing(key, x.pods.Ambiguous(key.NamespacedName())))
-			return Explanation{}, problems.Err()
+			twice := x.pods.Ambiguous(key.NamespacedName())
+			problems.Add(missing(key, twice))
+			return explainMissing(key, twice), problems.Err()
 		}
 		return x.explainPod(pod, x.coveredBy(pod)), problems.Err()
 	}
 	problems.Add(missing(key, false))
 	return Explanation{}, problems.Err()
+}
+
+// explainMissing explains an object that is not in the snapshot, or is there twice.
+func explainMissing(key purekube.Key, twice bool) Explanation {
+	if !twice {
+		return Explanation{}
+	}
+	e := Explanation{Key: key, Reasons: []Reason{{Code: ReasonDuplicate, Object: key, Message: purekube.ErrDuplicate.Error() + ": nothing is planned for this name"}}}
+	if key.Kind == podKind {
+		e.Pod = &PodExplanation{}
+	} else {
+		e.Budget = &BudgetExplanation{Failure: purekube.ErrDuplicate.Error()}
+	}
+	return e
 }
 
 // missing is the error for a question about an object that is not in the snapshot, or is there twice.
@@ -186,10 +202,9 @@ func missing(key purekube.Key, ambiguous bool) *purekube.ObjectError {
 	return &purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}
 }
 
-// ExplainAll explains all budgets of the snapshot, and the pods that have a plan of their own: those
-// with a condition DisruptionTarget that is True, and those that more than one budget covers. The
-// explanations are sorted by key. The error is that of [PlanAll]. It costs about one pass over the
-// pods.
+// ExplainAll explains all budgets of the snapshot, the pods that have a condition DisruptionTarget that is True or that
+// more than one budget covers, and the names that several pods have, sorted by key. Other pods have no plan of their
+// own; Explain explains them. The error is that of [PlanAll]. It costs about one pass over the pods.
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
 	return arrange(s, o, everyBudget).ExplainAll()
 }
@@ -218,6 +233,9 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 		}
 		all = append(all, e)
 	}
+	for _, twice := range slices.Concat(x.budgets.Duplicates(), x.pods.Duplicates()) {
+		all = append(all, explainMissing(keyOfProblem(twice), true))
+	}
 	slices.SortFunc(all, func(a, b Explanation) int { return a.Key.Compare(b.Key) })
 	return all, x.wholeSnapshot(reported)
 }
@@ -236,18 +254,18 @@ func (x *Index) explainPod(pod *corev1.Pod, covering []*budgetState) Explanation
 		target.Code, target.Message = ReasonNoDisruptionTarget, "the condition DisruptionTarget is not True"
 	case hasDisruptionTarget(pod):
 		over := condition.LastTransitionTime.Add(x.o.staleDisruptionTimeout())
-		target.Code, target.Message = ReasonDisruptionTargetStale, "the pod was to be deleted and was not: the condition DisruptionTarget is cleared"
+		target.Code, target.Message = ReasonDisruptionTargetStale, "the pod was not deleted in time: the condition DisruptionTarget is set to False"
 		if over.After(x.time) {
 			target.Code, target.Message = ReasonDisruptionTargetRecent, "the pod is about to be deleted: the condition DisruptionTarget stays until "+over.UTC().Format(time.RFC3339)
 		}
 	}
-	budgets := Reason{Code: ReasonNoPodDisruptionBudget, Message: "no budget covers the pod"}
+	budgets := Reason{Code: ReasonNoPodDisruptionBudget, Message: "no PodDisruptionBudget selects the pod"}
 	switch len(e.Pod.Budgets) {
 	case 0:
 	case 1:
-		budgets = Reason{Code: ReasonPodDisruptionBudget, Object: budgetKey(e.Pod.Budgets[0]), Message: fmt.Sprintf("budget %s covers the pod", e.Pod.Budgets[0].Name)}
+		budgets = Reason{Code: ReasonPodDisruptionBudget, Object: budgetKey(e.Pod.Budgets[0]), Message: fmt.Sprintf("PodDisruptionBudget %s selects the pod", e.Pod.Budgets[0].Name)}
 	default:
-		budgets = Reason{Code: ReasonMultiplePodDisruptionBudgets, Object: budgetKey(e.Pod.Budgets[0]), Message: fmt.Sprintf("%d budgets cover the pod: it cannot be evicted", len(e.Pod.Budgets))}
+		budgets = Reason{Code: ReasonMultiplePodDisruptionBudgets, Object: budgetKey(e.Pod.Budgets[0]), Message: fmt.Sprintf("%d PodDisruptionBudgets select the pod: it cannot be evicted", len(e.Pod.Budgets))}
 	}
 	e.Reasons = []Reason{target, budgets}
 	return e
@@ -334,7 +352,7 @@ func (e *BudgetExplanation) addController(r reference, a answer, at map[controll
 			cs.Problem = "it is not in the snapshot"
 		}
 	default:
-		cs.Problem, cs.Code = "not found, or another one of that name", ReasonControllerNotFound
+		cs.Problem, cs.Code = "not found, or another object has its name", ReasonControllerNotFound
 	}
 	e.Controllers = append(e.Controllers, cs)
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/test/indextest"
 )
 
 func TestExplain(t *testing.T) {
@@ -34,8 +35,8 @@ func TestExplain(t *testing.T) {
 			{Code: ReasonStatusOutdated, Field: "status", Message: "the status says 9 allowed, 9 healthy, 9 desired, 0 expected"},
 			{Code: ReasonPodNotReady, Object: PodKey(ns, "d"), Message: "pod d: not ready"},
 			{Code: ReasonPodBeingDeleted, Object: PodKey(ns, "b"), Message: "pod b: being deleted"},
-			{Code: ReasonPodBeingEvicted, Object: PodKey(ns, "c"), Message: "pod c: being evicted, and expected to be gone by 2026-11-21T12:01:00Z"},
-			{Code: ReasonPodUnmanaged, Object: PodKey(ns, "e"), Message: "pod e has no controller: it counts, and is not expected"},
+			{Code: ReasonPodBeingEvicted, Object: PodKey(ns, "c"), Message: "pod c: being evicted, and must be deleted by 2026-11-21T12:01:00Z"},
+			{Code: ReasonPodUnmanaged, Object: PodKey(ns, "e"), Message: "pod e has no controller: it counts as healthy but not as expected"},
 		},
 		Budget: &BudgetExplanation{Rule: "maxUnavailable 1", Selector: "app=web",
 			Computed: Counts{ExpectedPods: 4, DesiredHealthy: 3, CurrentHealthy: 3},
@@ -77,25 +78,25 @@ func TestExplainWhy(t *testing.T) {
 		{name: "some allowed", s: web(budget(maxUnavailable("1")), 3, pods(3, 3, byWeb)...),
 			want: "1 may be disrupted: 3 healthy, 2 desired"},
 		{name: "all have to stay", s: web(budget(minAvailable("100%")), 3, pods(3, 3, byWeb)...), blocks: true,
-			want: "nothing may ever be disrupted: all pods that are expected have to stay healthy (3)"},
+			want: "nothing may ever be disrupted: all 3 expected pods must stay healthy"},
 		{name: "covers none", s: web(budget(minAvailable("1")), 3), blocks: true,
-			want: "nothing may be disrupted: the budget covers no pod"},
+			want: "nothing may be disrupted: the budget selects no pod"},
 		{name: "none expected", s: web(budget(maxUnavailable("1")), 0, pods(1, 1, byWeb)...), blocks: true,
 			want: "nothing may be disrupted: no pods are expected"},
 		{name: "needs", s: web(budget(maxUnavailable("1"), reported(3, 2, 1)), 3, pods(3, 3, custom)...),
-			want: "controllers to look up first: 1", more: func(t *testing.T, e Explanation) {
+			want: "1 controllers must be looked up first", more: func(t *testing.T, e Explanation) {
 				require.Len(t, e.Budget.Needs, 1)
 				require.False(t, e.Budget.UpToDate)
 				require.Zero(t, e.Budget.Computed)
 				require.Equal(t, "its scale is not in the snapshot", e.Budget.Controllers[0].Problem)
 			}},
 		{name: "controller gone", s: lookedUp(web(budget(maxUnavailable("1")), 3, pods(3, 3, custom)...), purekube.Answer{}), blocks: true, err: true,
-			want: `nothing may be disrupted because the budget cannot be computed: found no controllers for pod "web-a"`,
+			want: `nothing may be disrupted: the budget cannot be computed: found no controllers for pod "web-a"`,
 			more: func(t *testing.T, e Explanation) {
-				require.Equal(t, []ControllerScale{{Kind: "Y", Name: "y", Through: []string{"Y y"}, Problem: "not found, or another one of that name", Code: ReasonControllerNotFound}}, e.Budget.Controllers)
+				require.Equal(t, []ControllerScale{{Kind: "Y", Name: "y", Through: []string{"Y y"}, Problem: "not found, or another object has its name", Code: ReasonControllerNotFound}}, e.Budget.Controllers)
 			}},
 		{name: "no scale", s: lookedUp(web(budget(maxUnavailable("1")), 3, pods(3, 3, custom)...), purekube.Answer{Err: errors.New("ys.x does not implement the scale subresource")}), blocks: true, err: true,
-			want: "nothing may be disrupted because the budget cannot be computed: ys.x does not implement the scale subresource",
+			want: "nothing may be disrupted: the budget cannot be computed: ys.x does not implement the scale subresource",
 			more: func(t *testing.T, e Explanation) {
 				require.Equal(t, "ys.x does not implement the scale subresource", e.Budget.Controllers[0].Problem)
 			}},
@@ -136,7 +137,8 @@ func TestExplainUpToDateAndBadInput(t *testing.T) {
 	s.Budgets = append(s.Budgets, s.Budgets[0])
 	e, err = Explain(s, key("web"), Options{})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
-	require.Zero(t, e)
+	require.Equal(t, []Reason{{Code: ReasonDuplicate, Object: key("web"), Message: "more than one object of this name in the snapshot: nothing is planned for it"}}, e.Reasons)
+	require.True(t, e.Budget.Blocks(), "no eviction is allowed")
 
 	e, err = Explain(Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget()}, Pods: []*corev1.Pod{pod("a")}}, key("web"), Options{})
 	require.NoError(t, err)
@@ -351,4 +353,21 @@ func TestAllowedAtFullHealth(t *testing.T) {
 	down, err := AllowedAtFullHealth(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: value("30%")}, 3, RoundDown)
 	require.NoError(t, err)
 	require.Zero(t, down, "rounded down, none may go")
+}
+
+// A pod has a plan of its own if its condition DisruptionTarget is True ("target") or several budgets cover it ("both").
+func TestExplainAllExplainsWhatIsPlanned(t *testing.T) {
+	all := selecting(&metav1.LabelSelector{})
+	both := selecting(&metav1.LabelSelector{MatchLabels: map[string]string{"also": "this"}})
+	s := Snapshot{
+		Now:     now,
+		Budgets: []*policyv1.PodDisruptionBudget{budget(named("all"), all), nil, budget(named("twice"), all), budget(named("twice"), all), budget(named("this"), both)},
+		Pods: []*corev1.Pod{
+			pod("plain"), pod("twice"), pod("twice"), pod(""), pod("target", target("True", "x", time.Hour)), pod("both", labelled(map[string]string{"also": "this"})),
+		},
+	}
+	for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}} {
+		require.Empty(t, indextest.Explained(NewIndex(s, o), func(e Explanation) purekube.Key { return e.Key },
+			[]purekube.Key{podNamed("both"), podNamed("target"), podNamed("twice"), key("all"), key("this"), key("twice")}))
+	}
 }

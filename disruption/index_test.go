@@ -190,7 +190,7 @@ func plans(s Snapshot, o Options) map[purekube.Key]Outcome {
 
 // Random sequences of With and Without: every answer is the function's for the snapshot that they come to;
 // the index before answers as before; affected names every key whose plan differs, and not all.
-func TestPropIndex(t *testing.T) {
+func TestIndexAnswersAsTheFunctions(t *testing.T) {
 	affected, keys := 0, 0
 	for _, bad := range []bool{false, true} {
 		forEachSnapshot(t, 6, bad, func(g generator, s Snapshot, o Options) error {
@@ -319,7 +319,7 @@ func TestIndexBadInput(t *testing.T) {
 
 	next, affected := x.With(Snapshot{Pods: []*corev1.Pod{nil, pod(""), pod("web-b", byWeb, unready)}, Deployments: []*appsv1.Deployment{nil}})
 	require.Equal(t, []purekube.Key{key("web")}, affected, "the rest counts")
-	require.EqualError(t, next.Err(), "Deployment: nil object in the snapshot\nPod: nil object in the snapshot\nPod: metadata.name: an object of a cluster has a name")
+	require.EqualError(t, next.Err(), "Deployment: nil object in the snapshot\nPod: nil object in the snapshot\nPod: metadata.name: required")
 	_, err := next.PlanAll()
 	require.EqualError(t, err, next.Err().Error())
 	require.NoError(t, x.Err(), "of the index before nothing is known to be wrong")

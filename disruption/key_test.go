@@ -10,7 +10,7 @@ import (
 	"github.com/purekube/purekube"
 )
 
-func TestKey(t *testing.T) {
+func TestKeyOf(t *testing.T) {
 	require.Equal(t, "PodDisruptionBudget/shop/web", BudgetKey("shop", "web").String())
 	require.Equal(t, "Pod/shop/web-0", PodKey("shop", "web-0").String())
 	require.Equal(t, key("web"), KeyOf(budget()))

@@ -12,6 +12,8 @@ import (
 
 // The methods in this file return what an Index holds. Unlike most of what this package returns the objects are the
 // caller's own and no copies: read them only.
+//
+// With CheckEviction, With and Without they are what a simulation of evictions reads: package drain is one.
 
 // Options are those that the index was made with.
 func (x *Index) Options() Options { return x.o }
@@ -30,36 +32,36 @@ func (x *Index) Budget(name types.NamespacedName) *policyv1.PodDisruptionBudget 
 // PodsOnNode returns the pods with that spec.nodeName, and the names of pods on the node that several pods have: which
 // of these is the real one cannot be known. Both are sorted by namespace and name. Pods without a node are on none. It
 // costs the pods that it returns.
-func (x *Index) PodsOnNode(node string) (pods []*corev1.Pod, ambiguous []types.NamespacedName) {
+func (x *Index) PodsOnNode(node string) (pods []*corev1.Pod, duplicates []types.NamespacedName) {
 	if node == "" {
 		return nil, nil
 	}
 	on := func(pod *corev1.Pod) bool { return pod.Spec.NodeName == node }
 	for name, versions := range x.pods.AmbiguousNames() {
 		if slices.ContainsFunc(versions, on) {
-			ambiguous = append(ambiguous, name)
+			duplicates = append(duplicates, name)
 		}
 	}
 	pods = x.terms.matching(on, x.terms.Term(nodeTerm, node))
 	sortPods(pods)
-	return pods, ambiguous
+	return pods, duplicates
 }
 
 // PodsOfController returns the pods of the namespace that name the controller in their owner references, and the names
 // of such pods that several pods have. Both are sorted by name. The apiVersion, kind, name and UID of the reference
 // count. It costs the pods that it returns; [Workload].MaxPods is how many these are at the most.
-func (x *Index) PodsOfController(namespace string, ref *metav1.OwnerReference) (pods []*corev1.Pod, ambiguous []types.NamespacedName) {
+func (x *Index) PodsOfController(namespace string, ref *metav1.OwnerReference) (pods []*corev1.Pod, duplicates []types.NamespacedName) {
 	of := func(pod *corev1.Pod) bool {
 		return pod.Namespace == namespace && sameController(metav1.GetControllerOfNoCopy(pod), ref)
 	}
 	for name, versions := range x.pods.AmbiguousIn(namespace) {
 		if slices.ContainsFunc(versions, of) {
-			ambiguous = append(ambiguous, name)
+			duplicates = append(duplicates, name)
 		}
 	}
 	pods = x.terms.matching(of, x.terms.Term(controllerTerm, namespace, ref.Name))
 	sortPods(pods)
-	return pods, ambiguous
+	return pods, duplicates
 }
 
 // PodsBeingDeleted returns the pods of the namespace that have a deletion timestamp, sorted by name, without those whose

@@ -100,7 +100,7 @@ func TestPropPlanIsWhatTheRulesSay(t *testing.T) {
 	}
 }
 
-func TestPropOrderDoesNotMatter(t *testing.T) {
+func TestContractOrderDoesNotMatter(t *testing.T) {
 	forEachSnapshot(t, 300, true, func(g generator, s Snapshot, o Options) error {
 		again := g.shuffled(s)
 		all, err := PlanAll(s, o)
@@ -134,7 +134,7 @@ func TestPropOrderDoesNotMatter(t *testing.T) {
 	})
 }
 
-func TestPropInputsAreLeftAlone(t *testing.T) {
+func TestContractInputsAreLeftAlone(t *testing.T) {
 	forEachSnapshot(t, 60, true, func(g generator, s Snapshot, o Options) error {
 		before := deepCopy(s)
 		var results []any
@@ -215,7 +215,7 @@ func keysOf(s Snapshot) []purekube.Key {
 }
 
 // Answer the needs and carry out the actions: the next plan has none.
-func TestPropConverges(t *testing.T) {
+func TestConverges(t *testing.T) {
 	forEachSnapshot(t, 300, true, func(g generator, s Snapshot, o Options) error {
 		s = deepCopy(s)
 		// An answer can bring up another question: a ReplicaSet names its Deployment.

@@ -69,7 +69,7 @@ const (
 	ReasonDisruptionTargetRecent Code = "DisruptionTargetRecent"
 	// ReasonDisruptionTargetStale: the pod was to be deleted and was not.
 	ReasonDisruptionTargetStale Code = "DisruptionTargetStale"
-	// ReasonNoPodDisruptionBudget: no budget covers the pod.
+	// ReasonNoPodDisruptionBudget: no PodDisruptionBudget selects the pod.
 	ReasonNoPodDisruptionBudget Code = "NoPodDisruptionBudget"
 	// ReasonPodDisruptionBudget: a budget covers the pod.
 	ReasonPodDisruptionBudget Code = "PodDisruptionBudget"
@@ -85,19 +85,19 @@ func (e *BudgetExplanation) conclusion(neither bool) Reason {
 	c := e.Computed
 	switch {
 	case len(e.Needs) > 0:
-		return say(ReasonScalesNotKnown, "controllers to look up first: %d", len(e.Needs))
+		return say(ReasonScalesNotKnown, "%d controllers must be looked up first", len(e.Needs))
 	case e.Failure != "":
-		return say(ReasonSyncFailed, "nothing may be disrupted because the budget cannot be computed: %s", e.Failure)
+		return say(ReasonSyncFailed, "nothing may be disrupted: the budget cannot be computed: %s", e.Failure)
 	case c.DisruptionsAllowed > 0:
 		return say(ReasonDisruptionsAllowed, "%d may be disrupted: %d healthy, %d desired", c.DisruptionsAllowed, c.CurrentHealthy, c.DesiredHealthy)
 	case len(e.Pods) == 0:
-		return say(ReasonNoPods, "nothing may be disrupted: the budget covers no pod")
+		return say(ReasonNoPods, "nothing may be disrupted: the budget selects no pod")
 	case e.Never && neither:
 		return say(ReasonNeverAllowed, "nothing may ever be disrupted: the budget sets neither minAvailable nor maxUnavailable")
 	case e.Never && c.ExpectedPods <= 0:
-		return say(ReasonNeverAllowed, "nothing may ever be disrupted: the pods have no controller that expects them")
+		return say(ReasonNeverAllowed, "nothing may ever be disrupted: the pods have no controller with a scale")
 	case e.Never:
-		return say(ReasonNeverAllowed, "nothing may ever be disrupted: all pods that are expected have to stay healthy (%d)", c.ExpectedPods)
+		return say(ReasonNeverAllowed, "nothing may ever be disrupted: all %d expected pods must stay healthy", c.ExpectedPods)
 	case c.ExpectedPods <= 0:
 		return say(ReasonNoPodsExpected, "nothing may be disrupted: no pods are expected")
 	}
@@ -110,7 +110,7 @@ func (e *BudgetExplanation) reasons(b *policyv1.PodDisruptionBudget) []Reason {
 	if !e.UpToDate && len(e.Needs) == 0 {
 		message := "the status says " + e.Reported.String()
 		if e.Reported == e.Computed {
-			message = "the numbers of the status are right, the rest of it is not"
+			message = "the status counts are correct, but its conditions or disrupted pods are out of date"
 		}
 		all = append(all, Reason{Field: "status", Code: ReasonStatusOutdated, Message: message})
 	}
@@ -123,13 +123,13 @@ func (e *BudgetExplanation) reasons(b *policyv1.PodDisruptionBudget) []Reason {
 		if code := healths[p.Health].code; code != "" {
 			message := fmt.Sprintf("pod %s: %s", p.Name, healths[p.Health].text)
 			if !p.Until.IsZero() {
-				message += fmt.Sprintf(", and expected to be gone by %s", p.Until.UTC().Format(time.RFC3339))
+				message += fmt.Sprintf(", and must be deleted by %s", p.Until.UTC().Format(time.RFC3339))
 			}
 			all = append(all, Reason{Code: code, Object: PodKey(b.Namespace, p.Name), Message: message})
 		}
 	}
 	for _, name := range e.Unmanaged {
-		all = append(all, Reason{Code: ReasonPodUnmanaged, Object: PodKey(b.Namespace, name), Message: fmt.Sprintf("pod %s has no controller: it counts, and is not expected", name)})
+		all = append(all, Reason{Code: ReasonPodUnmanaged, Object: PodKey(b.Namespace, name), Message: fmt.Sprintf("pod %s has no controller: it counts as healthy but not as expected", name)})
 	}
 	slices.SortStableFunc(all[1:], func(a, b Reason) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Code), slices.Index(order, b.Code)), cmp.Compare(a.Object.Name, b.Object.Name))

@@ -31,7 +31,8 @@ type Workload struct {
 }
 
 // WorkloadOf returns what is known about the controller that pods of the namespace name. A Job recreates no pods as far
-// as a snapshot tells: it holds no Jobs, so that their completions and backoff limits are not known.
+// as a snapshot tells: it holds no Jobs, so that their completions and backoff limits are not known. Whoever simulates
+// evictions needs it to know which pods come back: see package drain.
 func (x *Index) WorkloadOf(namespace string, ref *metav1.OwnerReference) Workload {
 	found := x.workloads.wants(namespace, ref)
 	found.MaxPods = x.terms.Count(x.terms.Term(controllerTerm, namespace, ref.Name), math.MaxInt)

@@ -65,13 +65,13 @@ type Workload struct {
 	Pods []*corev1.Pod
 }
 
-// Objects are the controllers and the pods.
-func (w Workload) Objects() []Object {
+// Objects are the controllers, the pods, and these others: the arguments of [NewCluster] for a workload with its budget.
+func (w Workload) Objects(others ...Object) []Object {
 	objects := slices.Clone(w.Controllers)
 	for _, p := range w.Pods {
 		objects = append(objects, p)
 	}
-	return objects
+	return append(objects, others...)
 }
 
 // Deployment returns a Deployment, its ReplicaSet, and its pods: Ready, labelled app=<name>, on the nodes in
@@ -170,9 +170,10 @@ func MaxUnavailable(name, value string) *policyv1.PodDisruptionBudget {
 	return b
 }
 
-// Node returns a node with the TTL annotation of a small cluster.
+// Node returns a node with the TTL annotation of a small cluster, and the labels that the kubelet gives a Linux node.
 func Node(name string) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: meta("Node", name, false)}
+	n.Labels = map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"}
 	n.Annotations = map[string]string{ttl.Annotation: "0"}
 	return n
 }

@@ -1,119 +1,90 @@
 package purekubetest
 
 import (
+	"maps"
+	"os"
+	"slices"
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/purekube/purekube/disruption"
-	"github.com/purekube/purekube/rbacaggregate"
+	"github.com/purekube/purekube/manifests"
 	"github.com/purekube/purekube/resourceclaim"
 	"github.com/purekube/purekube/servicecidr"
-	"github.com/purekube/purekube/ttl"
 )
 
-// Cluster is a set of objects by type. Its methods are the snapshots of the five packages.
+// Cluster is a set of objects by kind at a time. Its methods are the snapshots of the five packages.
 type Cluster struct {
 	// Now is the time that the snapshots have.
 	Now time.Time
+	manifests.Set
 
-	Nodes                  []*corev1.Node
-	Pods                   []*corev1.Pod
-	ReplicationControllers []*corev1.ReplicationController
-	ReplicaSets            []*appsv1.ReplicaSet
-	Deployments            []*appsv1.Deployment
-	StatefulSets           []*appsv1.StatefulSet
-	Budgets                []*policyv1.PodDisruptionBudget
-	ServiceCIDRs           []*networkingv1.ServiceCIDR
-	IPAddresses            []*networkingv1.IPAddress
-	ClusterRoles           []*rbacv1.ClusterRole
-	Claims                 []*resourcev1.ResourceClaim
-	ClaimTemplates         []*resourcev1.ResourceClaimTemplate
+	t testing.TB
 }
 
-// NewCluster returns a cluster an hour after [Created] with these objects, and the objects of workloads.
-func NewCluster(t testing.TB, objects ...any) *Cluster {
+// NewCluster returns a cluster an hour after [Created] with these objects. An object of a type that no package reads fails
+// the test.
+func NewCluster(t testing.TB, objects ...Object) *Cluster {
 	t.Helper()
-	c := &Cluster{Now: Created.Add(time.Hour)}
+	c := &Cluster{Now: Created.Add(time.Hour), t: t}
+	c.Complete = true
 	for _, o := range objects {
-		switch o := o.(type) {
-		case Workload:
-			for _, o := range o.Objects() {
-				c.add(t, o)
-			}
-		case runtime.Object:
-			c.add(t, o)
-		default:
-			t.Fatalf("%T is neither an API object nor a Workload", o)
+		if err := c.Add(o); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return c
 }
 
-// add puts the object into the slice of its type.
-func (c *Cluster) add(t testing.TB, o runtime.Object) {
+// Load returns a cluster an hour after [Created] with the objects of files and directories, as [manifests.Load] reads them:
+// YAML, JSON and lists, strictly. Objects of kinds that no package reads are in Ignored.
+//
+// The test fails for everything that manifests.Load returns an error for, such as a field that does not exist, two objects of
+// one name, and a file without an object. It also fails if no object is of a kind that a package reads: a test over
+// nothing would pass.
+func Load(t testing.TB, paths ...string) *Cluster {
 	t.Helper()
-	switch o := o.(type) {
-	case *corev1.Node:
-		c.Nodes = append(c.Nodes, o)
-	case *corev1.Pod:
-		c.Pods = append(c.Pods, o)
-	case *corev1.ReplicationController:
-		c.ReplicationControllers = append(c.ReplicationControllers, o)
-	case *appsv1.ReplicaSet:
-		c.ReplicaSets = append(c.ReplicaSets, o)
-	case *appsv1.Deployment:
-		c.Deployments = append(c.Deployments, o)
-	case *appsv1.StatefulSet:
-		c.StatefulSets = append(c.StatefulSets, o)
-	case *policyv1.PodDisruptionBudget:
-		c.Budgets = append(c.Budgets, o)
-	case *networkingv1.ServiceCIDR:
-		c.ServiceCIDRs = append(c.ServiceCIDRs, o)
-	case *networkingv1.IPAddress:
-		c.IPAddresses = append(c.IPAddresses, o)
-	case *rbacv1.ClusterRole:
-		c.ClusterRoles = append(c.ClusterRoles, o)
-	case *resourcev1.ResourceClaim:
-		c.Claims = append(c.Claims, o)
-	case *resourcev1.ResourceClaimTemplate:
-		c.ClaimTemplates = append(c.ClaimTemplates, o)
-	default:
-		t.Fatalf("no package plans with a %T", o)
+	set, err := manifests.Load(manifests.Options{Stdin: os.Stdin}, paths...)
+	if err != nil {
+		t.Fatal(err)
 	}
+	if set.Len() == len(set.Ignored) {
+		t.Fatalf("%q: none of the %d objects is of a kind that purekube reads", paths, set.Len())
+	}
+	return &Cluster{Now: Created.Add(time.Hour), Set: *set, t: t}
+}
+
+// AtFullHealth returns the cluster with the pods that its workloads have when all is well, as [manifests.Set.AtFullHealth]
+// makes them. These nodes are added to the cluster first: without any, pods are on no node. A workload without an answer fails
+// the test.
+func (c *Cluster) AtFullHealth(nodes ...string) *Cluster {
+	c.t.Helper()
+	before := c.Set
+	before.Nodes = slices.Clone(before.Nodes)
+	before.Seen = maps.Clone(before.Seen)
+	for _, name := range nodes {
+		if err := before.Add(Node(name)); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	after, err := before.AtFullHealth()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return &Cluster{Now: c.Now, Set: *after, t: c.t}
+}
+
+// WithBuiltinClusterRoles returns the cluster with admin, edit, view and what they aggregate, as every API server has them.
+// See [manifests.BuiltinClusterRoles].
+func (c *Cluster) WithBuiltinClusterRoles() *Cluster {
+	return &Cluster{Now: c.Now, Set: *c.Set.WithBuiltinClusterRoles(), t: c.t}
 }
 
 // Disruption is the snapshot of the package of that name.
-func (c *Cluster) Disruption() disruption.Snapshot {
-	return disruption.Snapshot{
-		Now: c.Now, Budgets: c.Budgets, Pods: c.Pods, ReplicationControllers: c.ReplicationControllers,
-		ReplicaSets: c.ReplicaSets, Deployments: c.Deployments, StatefulSets: c.StatefulSets,
-	}
-}
+func (c *Cluster) Disruption() disruption.Snapshot { return c.Set.Disruption(c.Now) }
 
 // ServiceCIDR is the snapshot of the package of that name.
-func (c *Cluster) ServiceCIDR() servicecidr.Snapshot {
-	return servicecidr.Snapshot{Now: c.Now, ServiceCIDRs: c.ServiceCIDRs, IPAddresses: c.IPAddresses}
-}
-
-// RBACAggregate is the snapshot of the package of that name.
-func (c *Cluster) RBACAggregate() rbacaggregate.Snapshot {
-	return rbacaggregate.Snapshot{ClusterRoles: c.ClusterRoles}
-}
+func (c *Cluster) ServiceCIDR() servicecidr.Snapshot { return c.Set.ServiceCIDR(c.Now) }
 
 // ResourceClaim is the snapshot of the package of that name.
-func (c *Cluster) ResourceClaim() resourceclaim.Snapshot {
-	return resourceclaim.Snapshot{Now: c.Now, Pods: c.Pods, Claims: c.Claims, Templates: c.ClaimTemplates}
-}
-
-// TTL is the snapshot of the package of that name, at the step that the nodes' annotations say.
-func (c *Cluster) TTL() ttl.Snapshot {
-	return ttl.Snapshot{Step: ttl.Table{}.Recover(c.Nodes), Nodes: c.Nodes}
-}
+func (c *Cluster) ResourceClaim() resourceclaim.Snapshot { return c.Set.ResourceClaim(c.Now) }

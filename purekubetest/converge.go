@@ -61,7 +61,7 @@ func Converge[S Snapshot](t testing.TB, snapshot S) (atRest S, steps []Step) {
 		for _, o := range outcomes {
 			errs = append(errs, o.errs...)
 			if len(o.needs) > 0 {
-				t.Fatalf("%s: the snapshot does not hold %v", o.key, o.needs)
+				t.Fatalf("%s: %v is not in the snapshot", o.key, o.needs)
 			}
 			if !o.recheckAt.IsZero() && (next.IsZero() || o.recheckAt.Before(next)) {
 				next = o.recheckAt
@@ -92,7 +92,7 @@ func Converge[S Snapshot](t testing.TB, snapshot S) (atRest S, steps []Step) {
 		}
 	}
 	last := steps[max(0, len(steps)-5):]
-	t.Fatalf("no rest after %d rounds; the last writes: %v", maxRounds, last)
+	t.Fatalf("still not idle after %d rounds; the last actions: %v", maxRounds, last)
 	return atRest, steps
 }
 

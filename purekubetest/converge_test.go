@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/utils/ptr"
@@ -68,7 +69,7 @@ func TestConverge(t *testing.T) {
 	t.Run("disruption: the status is computed", func(t *testing.T) {
 		w := Deployment("shop/web", 3)
 		NotReady(w.Pods[0])
-		atRest, steps := Converge(t, NewCluster(t, w, MaxUnavailable("shop/web", "1")).Disruption())
+		atRest, steps := Converge(t, NewCluster(t, w.Objects(MaxUnavailable("shop/web", "1"))...).Disruption())
 		require.Equal(t, []string{"1 UpdateStatus shop/web: 0 allowed, 2 healthy, 2 desired, 3 expected"}, texts(steps))
 		require.Equal(t, int32(2), atRest.Budgets[0].Status.CurrentHealthy)
 	})
@@ -124,18 +125,24 @@ func TestFailures(t *testing.T) {
 		}, "a nil object"},
 		{"a kind that no package plans with", "it would be left out without a word", func(t testing.TB) {
 			NewCluster(t, &corev1.Secret{})
-		}, "no package plans with a *v1.Secret"},
-		{"something else", "a slice, say", func(t testing.TB) { NewCluster(t, []int{1}) }, "[]int is neither an API object nor a Workload"},
-		{"no manifests", "a test over nothing would pass", func(t testing.TB) { LoadManifests(t, "testdata/none*.yaml") }, "no file matches"},
-		{"a field that does not exist", "it would be left out without a word", func(t testing.TB) { LoadManifests(t, "testdata/unknown-field.yaml") }, `unknown field "spec.maxUnavailabel"`},
+		}, "no package reads a *v1.Secret"},
+		{"a workload that has no answer", "its pods would be missing without a word", func(t testing.TB) {
+			d := Deployment("shop/web", 1).Controllers[0].(*appsv1.Deployment)
+			d.Spec.Selector = nil
+			NewCluster(t, d).AtFullHealth()
+		}, "Deployment shop/web: spec.selector: required"},
+		{"nothing that counts", "a test over nothing would pass", load("kind: Service\napiVersion: v1\nmetadata: {name: a}\n"),
+			"none of the 1 objects is of a kind that purekube reads"},
+		{"no manifests", "a test over nothing would pass", func(t testing.TB) { Load(t, "testdata/none.yaml") }, "testdata/none.yaml: no such file or directory"},
+		{"a field that does not exist", "it would be left out without a word", func(t testing.TB) { Load(t, "testdata/unknown-field.yaml") }, `testdata/unknown-field.yaml:1: document 1: PodDisruptionBudget default/b: spec.maxUnavailabel: unknown field`},
 		{"a key twice", "the last one would count", load("kind: Node\napiVersion: v1\nmetadata: {name: a}\nspec: {unschedulable: true, unschedulable: false}\n"), `key "unschedulable" already set`},
-		{"an empty file", "a test over nothing would pass", load("# nothing\n"), "no object in it"},
-		{"an empty list", "the same", load("apiVersion: v1\nkind: List\nitems: []\n"), "no object in it"},
+		{"an empty file", "a test over nothing would pass", load("# nothing\n"), "no Kubernetes object in it"},
+		{"an empty list", "the same", load("apiVersion: v1\nkind: List\nitems: []\n"), "no Kubernetes object in it"},
 		{"JSON that is cut off", "the rest would be left out without a word", load(`{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}}`), "unexpected EOF"},
 		{"a page of a list", "the rest would be left out without a word", load(`{"apiVersion":"v1","kind":"List","metadata":{"continue":"abc"},"items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}}]}`), "metadata.continue"},
 		{"no name", "no cluster holds one", load("kind: Node\napiVersion: v1\n"), "Node: metadata.name: required"},
 		{"two of one name", "nobody can say which one counts", load("kind: Pod\napiVersion: v1\nmetadata: {name: a}\n---\nkind: Pod\napiVersion: v1\nmetadata: {name: a, namespace: default}\n"),
-			"document 2: Pod default/a: also in "},
+			"document 2: Pod default/a: the input has this object more than once"},
 	} {
 		t.Run(tc.name, func(t *testing.T) { require.Contains(t, failure(t, tc.test), tc.want, tc.reason) })
 	}
@@ -148,33 +155,47 @@ func load(text string) func(testing.TB) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		LoadManifests(t, path)
+		Load(t, path)
 	}
 }
 
-// A manifest without a namespace is in the same one as a manifest that says "default".
-func TestLoadManifestsGivesTheDefaultNamespace(t *testing.T) {
-	c := LoadManifests(t, "testdata/cluster*")
-	require.Equal(t, "default", c.Pods[0].Namespace)
-	require.Equal(t, "default", c.Budgets[0].Namespace)
-	require.Empty(t, c.Nodes[0].Namespace)
-}
-
-// A list and documents are the same cluster, and so is JSON.
-func TestLoadManifests(t *testing.T) {
-	c := LoadManifests(t, "testdata/cluster*")
+// A Service is no reason to fail, and a list and documents are one cluster.
+func TestLoad(t *testing.T) {
+	c := Load(t, "testdata/cluster.json", "testdata/cluster.yaml")
 	require.Len(t, c.Nodes, 2)
 	require.Len(t, c.Pods, 1)
 	require.Len(t, c.Budgets, 1)
+	require.Equal(t, "default", c.Pods[0].Namespace, "as with kubectl")
+}
+
+// A chart has no pods, and a budget over it allows nothing until it gets them.
+func TestAtFullHealth(t *testing.T) {
+	web := Deployment("shop/web", 3)
+	c := NewCluster(t, web.Controllers[0], MaxUnavailable("shop/web", "1"))
+	full := c.AtFullHealth("a", "b")
+	require.Len(t, full.Pods, 3)
+	require.Equal(t, []string{"a", "b", "a"}, []string{full.Pods[0].Spec.NodeName, full.Pods[1].Spec.NodeName, full.Pods[2].Spec.NodeName})
+	require.Empty(t, c.Pods, "the cluster itself does not change")
+	require.Empty(t, c.Nodes)
+	_, steps := Converge(t, full.Disruption())
+	require.Equal(t, []string{"1 UpdateStatus shop/web: 1 allowed, 3 healthy, 2 desired, 3 expected"}, texts(steps))
+}
+
+// A role that a team labels reaches admin by way of view and edit.
+func TestWithBuiltinClusterRoles(t *testing.T) {
+	team := ClusterRole("team", rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{"example.com"}, Resources: []string{"widgets"}})
+	team.Labels = map[string]string{"rbac.authorization.k8s.io/aggregate-to-view": "true"}
+	_, steps := Converge(t, NewCluster(t, team).WithBuiltinClusterRoles().RBACAggregate())
+	require.Len(t, steps, 3)
 }
 
 // What the builders make is at rest: a test that changes one thing sees what that thing brings.
 func TestBuildersAreAtRest(t *testing.T) {
 	deployment, set := Deployment("shop/web", 4, "a", "b"), StatefulSet("db", 2, "a")
 	claim := ClaimFor(set.Pods[0], "disk")
-	c := NewCluster(t, deployment, set, claim, Claim("free"), MinAvailable("shop/web", "50%"), MaxUnavailable("db", "1"),
+	c := NewCluster(t, deployment.Objects(set.Objects(claim, Claim("free"), MinAvailable("shop/web", "50%"), MaxUnavailable("db", "1"),
 		Node("a"), Node("b"), ServiceCIDR("services", "10.0.0.0/24", "fd00::/112"), Address("10.0.0.7", "shop/web"), Address("fd00::7", "db"),
-		AggregatedRole("view", "to-view"), ClusterRole("other"))
+		AggregatedRole("view", "to-view"), ClusterRole("other"))...)...)
 	_, steps := Converge(t, c.ResourceClaim())
 	require.Empty(t, steps)
 	_, steps = Converge(t, c.TTL())

@@ -6,6 +6,7 @@
 // change before it uses them. A name may have a namespace before it, "shop/web"; without one it is
 // "default".
 //
-// [NewCluster] and [LoadManifests] sort objects into a [Cluster], and its methods are the
-// snapshots of the five packages. [Converge] carries out what a package plans until nothing is left to do.
+// [NewCluster] and [Load] make a [Cluster] of objects and of manifests, and its methods are the snapshots of the five
+// packages. [Cluster.AtFullHealth] adds the pods that the workloads of manifests have when all is well. [Converge]
+// sends the writes that a package plans until nothing is left to do.
 package purekubetest

@@ -249,7 +249,7 @@ func ExampleIndex_Err() {
 	fmt.Println(rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: append(roles(), nil, roles()[0])}, rbacaggregate.Options{}).Err())
 	// Output:
 	// ClusterRole: nil object in the snapshot
-	// ClusterRole edit: more than one object of this name in the snapshot
+	// ClusterRole edit: several objects in the snapshot have this name
 }
 
 func find(roles []*rbacv1.ClusterRole, name string) *rbacv1.ClusterRole {

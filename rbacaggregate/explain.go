@@ -72,8 +72,8 @@ func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
 }
 
 // ExplainAll returns what Explain returns for every ClusterRole with an aggregationRule and every name
-// that s holds twice, sorted by key. The error is that of [PlanAll]; what is wrong with one
-// ClusterRole is in its Reasons.
+// that s holds twice, sorted by key. A ClusterRole without an aggregationRule has no plan; Explain explains it. The
+// error is that of [PlanAll]; what is wrong with one ClusterRole is in its Reasons.
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
 
 // Explain is [Explain] for the objects of the Index. It costs what the ClusterRole rests on.
@@ -171,11 +171,11 @@ func (e *evaluation) reasons(r role, rules []rule, known bool) []Reason {
 	switch {
 	case r.ambiguous():
 		return []Reason{
-			{Code: ReasonDuplicate, Object: KeyOf(r[0]), Message: "the snapshot holds more than one ClusterRole of this name"},
+			{Code: ReasonDuplicate, Object: KeyOf(r[0]), Message: "several ClusterRoles in the snapshot have this name"},
 			rulesUnknown,
 		}
 	case !r.aggregates():
-		return []Reason{{Code: ReasonNotAggregated, Message: "it has no aggregationRule and keeps its rules"}}
+		return []Reason{{Code: ReasonNotAggregated, Message: "there is no aggregationRule: the ClusterRole keeps its rules"}}
 	}
 	n := e.node(r[0])
 	if known {
@@ -183,7 +183,7 @@ func (e *evaluation) reasons(r role, rules []rule, known bool) []Reason {
 	}
 	var reasons []Reason
 	if len(n.aggregation.selectors) == 0 {
-		reasons = append(reasons, Reason{Code: ReasonNoSelectors, Message: "its aggregationRule has no selectors and collects nothing"})
+		reasons = append(reasons, Reason{Code: ReasonNoSelectors, Message: "the aggregationRule has no selectors: no rules are collected"})
 	}
 	taken := map[string]bool{}
 	for i, s := range n.aggregation.selectors {
@@ -204,7 +204,7 @@ func (e *evaluation) reasons(r role, rules []rule, known bool) []Reason {
 	return append(reasons, e.planReason(rules, e.stored(n)))
 }
 
-var rulesUnknown = Reason{Code: ReasonRulesUnknown, Message: "nothing is written, since its rules cannot be known"}
+var rulesUnknown = Reason{Code: ReasonRulesUnknown, Message: "nothing is written: the rules cannot be computed"}
 
 // selectorReasons are the steps of one selector. Taken are the names that a selector before it matched.
 func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken map[string]bool) []Reason {
@@ -220,13 +220,13 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 	others := len(sel.sources) + len(sel.ambiguous)
 	if sel.has(n) {
 		others--
-		add(ReasonSelectsItself, "", "it matches the ClusterRole itself, which adds nothing")
+		add(ReasonSelectsItself, "", "it matches the ClusterRole itself, which is ignored")
 	}
 	aboutItself := len(reasons)
 	for _, name := range sel.ambiguous {
 		if !taken[name] {
 			taken[name] = true
-			add(ReasonDuplicate, name, "it matches the name %s, which more than one ClusterRole has", name)
+			add(ReasonDuplicate, name, "it matches %s, a name that several ClusterRoles have", name)
 		}
 	}
 	for _, source := range sel.sources {
@@ -248,13 +248,13 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 			add(ReasonContributesNested, name, "it matches %s, which aggregates other ClusterRoles", name)
 		}
 		if n.group != nil && n.group == source.group {
-			add(ReasonCycle, name, "%s aggregates this ClusterRole in turn", name)
+			add(ReasonCycle, name, "%s also aggregates this ClusterRole", name)
 		}
 	}
 	switch {
 	case len(reasons) > aboutItself:
 	case others > 0:
-		add(ReasonSelectedBefore, "", "whatever it matches is matched by a selector before it")
+		add(ReasonSelectedBefore, "", "an earlier selector matches everything that it matches")
 	default:
 		add(ReasonNothingSelected, "", "it matches no other ClusterRole")
 	}
@@ -264,7 +264,7 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 // planReason says what the plan for a role is.
 func (e *evaluation) planReason(rules, written []rule) Reason {
 	if sameRules(rules, written) {
-		return Reason{Code: ReasonUpToDate, Message: "its rules are what aggregation gives it"}
+		return Reason{Code: ReasonUpToDate, Message: "the stored rules are the aggregated rules"}
 	}
 	added, removed := len(e.without(rules, written)), len(e.without(written, rules))
 	what := "the same rules are written in another order"

@@ -219,12 +219,12 @@ func TestGrantsBadInput(t *testing.T) {
 		{
 			"a name twice", "what it grants is not known",
 			snapshotOf(append(s.ClusterRoles, plain("twin", "to-view", jobs), plain("twin", ""))...), nil,
-			plain("new", "", secrets), "view", nil, "ClusterRole twin: more than one object of this name in the snapshot",
+			plain("new", "", secrets), "view", nil, "ClusterRole twin: several objects in the snapshot have this name",
 		},
 		{
 			"the role twice", "what it has is not known",
 			snapshotOf(append(s.ClusterRoles, plain("view", "", jobs))...), nil,
-			plain("new", "", secrets), "view", nil, "ClusterRole view: more than one object of this name in the snapshot",
+			plain("new", "", secrets), "view", nil, "ClusterRole view: several objects in the snapshot have this name",
 		},
 		{
 			"a nil entry", "it may be anything",

@@ -208,7 +208,7 @@ func TestIndexBadInput(t *testing.T) {
 
 	next, affected = x.With(snapshotOf(nil, plain("", ""), sum("sum", "", "is")))
 	require.Equal(t, []string{"sum"}, namesOf(affected), "the rest counts")
-	require.EqualError(t, next.Err(), "ClusterRole: nil object in the snapshot\nClusterRole: metadata.name: an object of a cluster has a name")
+	require.EqualError(t, next.Err(), "ClusterRole: nil object in the snapshot\nClusterRole: metadata.name: required")
 	require.NoError(t, x.Err(), "the older Index is as it was")
 	again, _ := next.With(snapshotOf(nil))
 	require.EqualError(t, again.Err(), next.Err().Error(), "each problem once")

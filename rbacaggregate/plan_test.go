@@ -235,8 +235,8 @@ func TestBadInput(t *testing.T) {
 
 	const (
 		nilError      = "ClusterRole: nil object in the snapshot"
-		namelessError = "ClusterRole: metadata.name: an object of a cluster has a name"
-		twiceError    = "ClusterRole a: more than one object of this name in the snapshot"
+		namelessError = "ClusterRole: metadata.name: required"
+		twiceError    = "ClusterRole a: several objects in the snapshot have this name"
 		brokenError   = `ClusterRole broken: aggregationRule.clusterRoleSelectors[1]: "Near" is not a valid label selector operator`
 	)
 	set := func(name string, rules ...rbacv1.PolicyRule) map[string][]rbacv1.PolicyRule {
@@ -471,7 +471,7 @@ func TestD11_UpstreamPutsBackIntoACycle(t *testing.T) {
 }
 
 // Plan, carry out with an API server, plan again: nothing is left to do.
-func TestConvergedMeansEmpty(t *testing.T) {
+func TestConverges(t *testing.T) {
 	server := apiserver.New()
 	for _, role := range load(t, "bootstrap.yaml") {
 		server.Put(role)

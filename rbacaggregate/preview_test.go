@@ -285,10 +285,10 @@ func TestPreviewRole(t *testing.T) {
 		err: "ClusterRole gone: not in the snapshot",
 	}, {
 		name: "a source twice", reason: "it cannot be known what admin comes to", s: twice, changed: plain("new", "to-admin", nodes), role: "admin",
-		want: Change{Key: Key("admin")}, err: "ClusterRole source: more than one object of this name in the snapshot",
+		want: Change{Key: Key("admin")}, err: "ClusterRole source: several objects in the snapshot have this name",
 	}, {
 		name: "twice itself", reason: "it cannot be known what it grants", s: twice, changed: plain("source", "", anything), role: "source",
-		want: Change{Key: Key("source")}, err: "ClusterRole source: more than one object of this name in the snapshot",
+		want: Change{Key: Key("source")}, err: "ClusterRole source: several objects in the snapshot have this name",
 	}, {
 		name: "a nil entry", reason: "it may be anything, a source of admin too", s: snapshotOf(append(s.ClusterRoles, nil)...),
 		changed: plain("new", "to-admin", nodes), role: "admin",

@@ -147,7 +147,7 @@ func failing(roles []*rbacv1.ClusterRole) (given, with, without []*rbacv1.Cluste
 	return given, with, without
 }
 
-func TestProperties(t *testing.T) {
+func TestContract(t *testing.T) {
 	eachRandom(t, true, func(t testing.TB, at string, roles []*rbacv1.ClusterRole) {
 		r := rand.New(rand.NewPCG(uint64(len(roles)), 1))
 		roles = spoil(r, roles)

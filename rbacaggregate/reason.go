@@ -13,7 +13,7 @@ type Code string
 const (
 	ReasonNotAggregated Code = "NotAggregated" // it has no aggregationRule and keeps its rules
 	ReasonDuplicate     Code = "Duplicate"     // several ClusterRoles have its name or, for a selector, the name of Object, which it matches
-	ReasonNoSelectors   Code = "NoSelectors"   // its aggregationRule has no selectors and collects nothing
+	ReasonNoSelectors   Code = "NoSelectors"   // the aggregationRule has no selectors: no rules are collected
 )
 
 // What one selector comes to.

@@ -132,7 +132,7 @@ func TestDeleteClaimPreconditions(t *testing.T) {
 	require.Equal(t, &metav1.Preconditions{UID: ptr.To(types.UID("u")), ResourceVersion: ptr.To("7")}, DeleteClaim{UID: "u", ResourceVersion: "7"}.Preconditions())
 }
 
-func TestStrings(t *testing.T) {
+func TestString(t *testing.T) {
 	for _, tc := range []struct {
 		action Action
 		want   string

@@ -25,7 +25,7 @@ var ErrTemplateNotFound = errors.New("template not found")
 var ErrNotController = errors.New("the named claim has no controller reference to the object that it was created for")
 
 // errDuplicateEntry: the API does not allow two entries of one name.
-var errDuplicateEntry = errors.New("more than one entry of this name")
+var errDuplicateEntry = errors.New("several entries have this name")
 
 // entryState is what an entry of spec.resourceClaims comes to. The zero value is none.
 type entryState uint8

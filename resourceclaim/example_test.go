@@ -118,9 +118,9 @@ func ExampleExplain() {
 		fmt.Println(reason.Code, reason)
 	}
 	// Output:
-	// ConsumerDone status.reservedFor[0]: held by pod ml/train-0, which is done
-	// ConsumerMayRun status.reservedFor[1]: held by pod ml/train-1, which may run
-	// Allocated status.allocation: kept, it has consumers
+	// ConsumerDone status.reservedFor[0]: reserved for pod ml/train-0: it is done and no longer needs the claim
+	// ConsumerMayRun status.reservedFor[1]: reserved for pod ml/train-1: it may run, so the reservation is kept
+	// Allocated status.allocation: kept, the claim has consumers
 }
 
 // What do the pods of a namespace wait for?

@@ -99,8 +99,8 @@ func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
 }
 
 // ExplainAll explains all pods, claims and PodGroups of the snapshot at the cost of about one pass over it:
-// those that have reasons, sorted by key. The error is that of [PlanAll]: what is wrong with one key
-// stands among its reasons.
+// those that have reasons, sorted by key. Nothing is decided about the others, such as a pod without entries. The error is
+// that of [PlanAll]: what is wrong with one key stands among its reasons.
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
 
 // Explain is [Explain] for the objects of the Index.
@@ -172,23 +172,23 @@ func (x *Index) explain(key purekube.Key) (reasons []Reason, there bool) {
 }
 
 func duplicateReason(key purekube.Key) Reason {
-	return Reason{Code: ReasonDuplicate, Object: key, Message: purekube.ErrDuplicate.Error() + ": nothing is planned for it"}
+	return Reason{Code: ReasonDuplicate, Object: key, Message: purekube.ErrDuplicate.Error() + ": nothing is planned for this name"}
 }
 
 var consumerReasons = [...]struct {
 	code Code
 	text string
 }{
-	otherKind:     {ReasonConsumerOfOtherKind, "is not a pod and is never taken away"},
-	mayRun:        {ReasonConsumerMayRun, "may run"},
-	confirmed:     {ReasonConsumerConfirmed, "the API server has"},
-	usedByMembers: {ReasonConsumerUsedByPods, "still has members that run and use the claim"},
-	indeterminate: {ReasonConsumerIndeterminate, "the snapshot cannot tell"},
-	deleted:       {ReasonConsumerDeleted, "is deleted"},
-	replaced:      {ReasonConsumerReplaced, "is gone: another pod has its name"},
-	done:          {ReasonConsumerDone, "is done"},
-	gone:          {ReasonConsumerGone, "is gone: there is no pod of that name"},
-	unknown:       {ReasonConsumerUnknown, "the API server has to be asked for"},
+	otherKind:     {ReasonConsumerOfOtherKind, "it is not a pod, so the reservation is kept"},
+	mayRun:        {ReasonConsumerMayRun, "it may run, so the reservation is kept"},
+	confirmed:     {ReasonConsumerConfirmed, "the API server has it, so the reservation is kept"},
+	usedByMembers: {ReasonConsumerUsedByPods, "its members still use the claim, so the reservation is kept"},
+	indeterminate: {ReasonConsumerIndeterminate, "the snapshot has conflicting information about it, so the reservation is kept"},
+	deleted:       {ReasonConsumerDeleted, "it was deleted and no longer needs the claim"},
+	replaced:      {ReasonConsumerReplaced, "another pod has its name now, so it no longer needs the claim"},
+	done:          {ReasonConsumerDone, "it is done and no longer needs the claim"},
+	gone:          {ReasonConsumerGone, "there is no pod of that name, so it no longer needs the claim"},
+	unknown:       {ReasonConsumerUnknown, "it must be looked up at the API server first"},
 }
 
 func (x *Index) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
@@ -216,7 +216,7 @@ func (x *Index) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
 			Field:   fmt.Sprintf("status.reservedFor[%d]", i),
 			Code:    consumerReasons[st].code,
 			Object:  object,
-			Message: fmt.Sprintf("held by %s %s, which %s", what, object.NamespacedName(), text),
+			Message: fmt.Sprintf("reserved for %s %s: %s", what, object.NamespacedName(), text),
 		})
 	}
 	var release *Release
@@ -233,12 +233,12 @@ func (x *Index) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
 	switch {
 	case claim.Status.Allocation == nil:
 	case release != nil && release.Deallocate:
-		reasons = append(reasons, Reason{Field: "status.allocation", Code: ReasonDeallocated, Message: "cleared, nobody needs it any more"})
+		reasons = append(reasons, Reason{Field: "status.allocation", Code: ReasonDeallocated, Message: "cleared: no consumer is left"})
 	default:
-		reasons = append(reasons, Reason{Field: "status.allocation", Code: ReasonAllocated, Message: "kept, " + whyAllocated(claim, unused, len(r.Needs) > 0)})
+		reasons = append(reasons, Reason{Field: "status.allocation", Code: ReasonAllocated, Message: "kept: " + whyAllocated(claim, unused, len(r.Needs) > 0)})
 	}
 	if unprotected {
-		reasons = append(reasons, Reason{Field: "metadata.finalizers", Code: ReasonFinalizerRemoved, Message: "not protected from deletion any more, since it is not allocated"})
+		reasons = append(reasons, Reason{Field: "metadata.finalizers", Code: ReasonFinalizerRemoved, Message: "removed: the claim is no longer allocated"})
 	}
 	if name, _, ok := owningPod(claim); ok && unused {
 		reasons = append(reasons, x.explainOwnerOf(claim, types.NamespacedName{Namespace: claim.Namespace, Name: name}))
@@ -249,13 +249,13 @@ func (x *Index) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
 func whyAllocated(claim *resourcev1.ResourceClaim, unused, asks bool) string {
 	switch {
 	case asks:
-		return "nothing is decided before the API server is asked"
+		return "until the lookups at the API server are answered"
 	case !unused:
-		return "it has consumers"
+		return "the claim has consumers"
 	case len(claim.Status.ReservedFor) > 0:
-		return "it does not have the finalizer " + resourcev1.Finalizer
+		return "the claim does not have the finalizer " + resourcev1.Finalizer
 	default:
-		return "nobody has released it and it is not being deleted"
+		return "no consumer was released, and the claim is not being deleted"
 	}
 }
 
@@ -268,13 +268,13 @@ func (x *Index) explainOwnerOf(claim *resourcev1.ResourceClaim, pod types.Namesp
 	}
 	switch st, problem := x.owner(claim); {
 	case problem != nil && st == ownerNeedsIt:
-		r.Code, text = ReasonOwnerIndeterminate, "the snapshot cannot tell: the claim stays"
+		r.Code, text = ReasonOwnerIndeterminate, "the snapshot has conflicting information about: the claim stays"
 	case st == ownerNeedsItNoMore:
 		r.Code, text = ReasonOwnerNeedsNoClaim, "is done or gone: the claim is deleted"
 	case st == ownerAbsent:
-		r.Code, text = ReasonOwnerNotInCache, "the snapshot does not hold: the garbage collector sees to it"
+		r.Code, text = ReasonOwnerNotInCache, "is not in the snapshot: the garbage collector will delete it"
 	case st == ownerUnknown:
-		r.Code, text = ReasonOwnerUnknown, "the API server has to be asked for"
+		r.Code, text = ReasonOwnerUnknown, "must be looked up at the API server first"
 	default:
 		r.Code, text = ReasonOwnerMayRun, "may need it"
 	}
@@ -303,35 +303,35 @@ func (x *Index) explainOwner(o owner) []Reason {
 		return nil
 	case o.DeletionTimestamp != nil:
 		return []Reason{why("metadata.deletionTimestamp", ofKind(ReasonPodDeleting, ReasonPodGroupDeleting), o.kind, self,
-			"%s %s is being deleted and gets nothing", noun, self)}
+			"%s %s is being deleted: nothing is created or reserved for it", noun, self)}
 	case o.getsNothing(x.options):
-		return []Reason{why("status.phase", ReasonPodDone, o.kind, self, "pod %s is done and gets nothing", self)}
+		return []Reason{why("status.phase", ReasonPodDone, o.kind, self, "pod %s is done: nothing is created or reserved for it", self)}
 	case presence == absent:
 		return []Reason{why("metadata.uid", ofKind(ReasonPodDeleted, ReasonPodGroupDeleted), o.kind, self,
-			"%s %s is known to be deleted and gets nothing", noun, self)}
+			"%s %s was deleted: nothing is created or reserved for it", noun, self)}
 	}
 	r, _ := x.planOwner(&o)
 	problem := o.invalid()
 	switch {
 	case slices.Contains(r.Needs, o.need()):
 		return []Reason{why("metadata.uid", ofKind(ReasonPodUnknown, ReasonPodGroupUnknown), o.kind, self,
-			"%s %s was seen to be deleted: the API server has to be asked for it", noun, self)}
+			"%s %s was seen to be deleted: it must be looked up at the API server first", noun, self)}
 	case problem != nil && o.isGroup():
-		return []Reason{why(problem.Field, ReasonPodGroupInvalid, o.kind, self, "PodGroup %s gets nothing: %s", self, problem.Err)}
+		return []Reason{why(problem.Field, ReasonPodGroupInvalid, o.kind, self, "nothing is created for PodGroup %s: %s", self, problem.Err)}
 	case problem != nil:
-		return []Reason{why(problem.Field, ReasonPodWithoutUID, o.kind, self, "pod %s has no UID and gets nothing", self)}
+		return []Reason{why(problem.Field, ReasonPodWithoutUID, o.kind, self, "pod %s has no UID: nothing is created or reserved for it", self)}
 	}
 	o.member = x.groupOf(o.pod)
 	group := types.NamespacedName{Namespace: o.Namespace, Name: o.member.name}
 	const field = "spec.schedulingGroup"
 	switch {
 	case slices.Contains(r.Needs, needPodGroup(group.Namespace, group.Name)):
-		return []Reason{why(field, ReasonPodGroupUnknown, podGroupKind, group, "the API server has to be asked for PodGroup %s", group)}
+		return []Reason{why(field, ReasonPodGroupUnknown, podGroupKind, group, "PodGroup %s must be looked up at the API server first", group)}
 	case o.member.problem != nil && x.options.upstream():
-		return []Reason{why(field, ReasonPodGroupMissing, podGroupKind, group, "the pod gets nothing without PodGroup %s", group)}
+		return []Reason{why(field, ReasonPodGroupMissing, podGroupKind, group, "PodGroup %s does not exist: nothing is created or reserved for the pod", group)}
 	case o.member.problem != nil:
 		return append([]Reason{why(field, ReasonPodGroupMissing, podGroupKind, group,
-			"without PodGroup %s it is not known which entries are the group's: the pod gets no new claim", group)}, x.explainEntries(&o)...)
+			"PodGroup %s does not exist, so it is unknown which entries belong to it: no claim is created for the pod", group)}, x.explainEntries(&o)...)
 	}
 	return x.explainEntries(&o)
 }
@@ -339,7 +339,7 @@ func (x *Index) explainOwner(o owner) []Reason {
 func (x *Index) explainEntries(o *owner) []Reason {
 	var reasons []Reason
 	for i := range o.entries {
-		r := Reason{Code: ReasonClaimFailed, Message: ErrTooManyClaims.Error() + ": this one gets nothing"}
+		r := Reason{Code: ReasonClaimFailed, Message: ErrTooManyClaims.Error() + ": no claim is created for this entry"}
 		if !o.isGroup() || i < maxPodGroupClaims || x.options.upstream() {
 			r = x.explainEntry(o, i)
 		}
@@ -358,18 +358,18 @@ func (x *Index) explainEntry(o *owner, i int) Reason {
 	}
 	switch e.state {
 	case entryNotNeeded:
-		return Reason{Code: ReasonClaimNotNeeded, Message: fmt.Sprintf("no claim is needed, says the %s's status", o.noun())}
+		return Reason{Code: ReasonClaimNotNeeded, Message: fmt.Sprintf("the %s's status says that no claim is needed", o.noun())}
 	case entryUnknown:
-		return why("", ReasonClaimUnknown, claimKind, claim, "the API server has to be asked for claim %s, which the %s's status names", claim, o.noun())
+		return why("", ReasonClaimUnknown, claimKind, claim, "claim %s, which the %s's status names, must be looked up at the API server first", claim, o.noun())
 	case entryElsewhere:
-		return why("", ReasonClaimNotInCache, claimKind, claim, "claim %s exists, and is reserved when the cache shows it", claim)
+		return why("", ReasonClaimNotInCache, claimKind, claim, "claim %s exists and is reserved when the cache has it", claim)
 	case entryWaiting:
 		group := types.NamespacedName{Namespace: o.Namespace, Name: o.member.name}
-		return why("", ReasonClaimWaiting, podGroupKind, group, "waits for the claim of PodGroup %s, which all of its pods use", group)
+		return why("", ReasonClaimWaiting, podGroupKind, group, "waits for the claim that the pods of PodGroup %s share", group)
 	case entryMissing:
-		return why("", ReasonClaimMissing, claimKind, claim, "waits for claim %s, which its user has to create", claim)
+		return why("", ReasonClaimMissing, claimKind, claim, "waits for claim %s, which you must create", claim)
 	case entryAdopt:
-		return why("", ReasonClaimAdopted, claimKind, claim, "claim %s was created for it and is put into the %s's status", claim, o.noun())
+		return why("", ReasonClaimAdopted, claimKind, claim, "claim %s was created for the entry and is put into the %s's status", claim, o.noun())
 	case entryCreate:
 		template := snapshot.KeyOf(e.template)
 		return why("", ReasonClaimCreated, templateKind, template, "a claim is created from template %s", template)
@@ -379,17 +379,17 @@ func (x *Index) explainEntry(o *owner, i int) Reason {
 	}
 	switch {
 	case o.isGroup():
-		return why("", ReasonClaimShared, claimKind, claim, "claim %s is there for the pods of the group, whose plans reserve it", claim)
+		return why("", ReasonClaimShared, claimKind, claim, "claim %s exists; the plans of the pods in the PodGroup reserve it", claim)
 	case isReservedFor(o.UID, e.claim):
 		return why("", ReasonClaimReserved, claimKind, claim, "claim %s is reserved for the pod", claim)
 	case x.reserved(o, e.claim):
-		return why("", ReasonClaimReserved, claimKind, claim, "claim %s is reserved for PodGroup %s/%s, which the pod is in", claim, o.Namespace, o.member.name)
+		return why("", ReasonClaimReserved, claimKind, claim, "claim %s is reserved for PodGroup %s/%s, the PodGroup of the pod", claim, o.Namespace, o.member.name)
 	case e.claim.Status.Allocation == nil:
 		return why("", ReasonClaimUnallocated, claimKind, claim, "claim %s waits for the scheduler to allocate it", claim)
 	case o.node == "":
-		return why("", ReasonClaimUnscheduled, claimKind, claim, "claim %s is reserved by the scheduler once the pod gets a node", claim)
+		return why("", ReasonClaimUnscheduled, claimKind, claim, "the scheduler reserves claim %s when the pod gets a node", claim)
 	case x.mayBeGroups(e.claim):
-		return why("", ReasonClaimFailed, claimKind, claim, "claim %s is reserved for a PodGroup, and PodGroups are off", claim)
+		return why("", ReasonClaimFailed, claimKind, claim, "claim %s is reserved for a PodGroup, and Options.PodGroupOf is nil", claim)
 	}
 	if err := refusal(e.claim); err != nil && !x.options.upstream() {
 		return Reason{Code: ReasonClaimFailed, Object: ClaimKey(claim.Namespace, claim.Name), Message: err.Error()}
@@ -400,8 +400,8 @@ func (x *Index) explainEntry(o *owner, i int) Reason {
 			_, reason := g.unbindable(failsAt)
 			return Reason{Code: ReasonClaimFailed, Object: ClaimKey(claim.Namespace, claim.Name), Message: reason}
 		case bound:
-			return why("", ReasonClaimToBeReserved, claimKind, claim, "claim %s is allocated, not reserved for PodGroup %s, and gets reserved for it", claim, snapshot.KeyOf(g))
+			return why("", ReasonClaimToBeReserved, claimKind, claim, "claim %s is allocated and will be reserved for PodGroup %s", claim, snapshot.KeyOf(g))
 		}
 	}
-	return why("", ReasonClaimToBeReserved, claimKind, claim, "claim %s is allocated, not reserved for the pod, and gets reserved", claim)
+	return why("", ReasonClaimToBeReserved, claimKind, claim, "claim %s is allocated and will be reserved for the pod", claim)
 }

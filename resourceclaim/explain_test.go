@@ -9,6 +9,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/test/indextest"
 )
 
 func TestExplainClaim(t *testing.T) {
@@ -27,40 +28,40 @@ func TestExplainClaim(t *testing.T) {
 		want  []string
 	}{
 		{"stuck", []string{
-			"status.reservedFor[0]: held by pod ml/x, which is done",
-			"status.allocation: cleared, nobody needs it any more",
-			"metadata.finalizers: not protected from deletion any more, since it is not allocated",
+			"status.reservedFor[0]: reserved for pod ml/x: it is done and no longer needs the claim",
+			"status.allocation: cleared: no consumer is left",
+			"metadata.finalizers: removed: the claim is no longer allocated",
 			"metadata.ownerReferences: generated for pod ml/x, which is done or gone: the claim is deleted",
 		}},
 		{"mixed", []string{
-			"status.reservedFor[0]: held by pod ml/run, which may run",
-			"status.reservedFor[1]: held by pod ml/x, which is done",
-			"status.reservedFor[2]: held by pod ml/away, which the API server has to be asked for",
-			"status.reservedFor[3]: held by pod ml/gone, which is deleted",
-			"status.reservedFor[4]: held by pod ml/other, which the API server has to be asked for",
-			"status.reservedFor[5]: held by pod ml/dead, which is gone: there is no pod of that name",
-			"status.reservedFor[6]: held by pod ml/back, which the API server has",
-			"status.reservedFor[7]: held by podgroups.scheduling.k8s.io ml/g, which is not a pod and is never taken away",
-			"status.allocation: kept, nothing is decided before the API server is asked",
+			"status.reservedFor[0]: reserved for pod ml/run: it may run, so the reservation is kept",
+			"status.reservedFor[1]: reserved for pod ml/x: it is done and no longer needs the claim",
+			"status.reservedFor[2]: reserved for pod ml/away: it must be looked up at the API server first",
+			"status.reservedFor[3]: reserved for pod ml/gone: it was deleted and no longer needs the claim",
+			"status.reservedFor[4]: reserved for pod ml/other: it must be looked up at the API server first",
+			"status.reservedFor[5]: reserved for pod ml/dead: there is no pod of that name, so it no longer needs the claim",
+			"status.reservedFor[6]: reserved for pod ml/back: the API server has",
+			"status.reservedFor[7]: reserved for podgroups.scheduling.k8s.io ml/g: it is not a pod, so the reservation is kept",
+			"status.allocation: kept, until the lookups at the API server are answered",
 		}},
 		{"used", []string{
-			"status.reservedFor[0]: held by pod ml/run, which may run",
-			"status.allocation: kept, it has consumers",
+			"status.reservedFor[0]: reserved for pod ml/run: it may run, so the reservation is kept",
+			"status.allocation: kept, the claim has consumers",
 		}},
-		{"idle", []string{"status.allocation: kept, nobody has released it and it is not being deleted"}},
+		{"idle", []string{"status.allocation: kept, no consumer was released, and the claim is not being deleted"}},
 		{"bare", []string{
-			"status.reservedFor[0]: held by pod ml/x, which is done",
-			"status.allocation: kept, it does not have the finalizer resource.kubernetes.io/delete-protection",
+			"status.reservedFor[0]: reserved for pod ml/x: it is done and no longer needs the claim",
+			"status.allocation: kept, the claim does not have the finalizer resource.kubernetes.io/delete-protection",
 		}},
 		{"half", []string{
-			"status.reservedFor[0]: held by services ml/s, which is not a pod and is never taken away",
-			"status.reservedFor[1]: held by pod ml/run, which may run",
-			"status.reservedFor[2]: held by pod ml/x, which is done",
-			"status.allocation: kept, it has consumers",
+			"status.reservedFor[0]: reserved for services ml/s: it is not a pod, so the reservation is kept",
+			"status.reservedFor[1]: reserved for pod ml/run: it may run, so the reservation is kept",
+			"status.reservedFor[2]: reserved for pod ml/x: it is done and no longer needs the claim",
+			"status.allocation: kept, the claim has consumers",
 		}},
-		{"lent", []string{"status.reservedFor[0]: held by pod ml/away, which the API server has to be asked for"}},
+		{"lent", []string{"status.reservedFor[0]: reserved for pod ml/away: it must be looked up at the API server first"}},
 		{"mine", []string{"metadata.ownerReferences: generated for pod ml/run, which may need it"}},
-		{"orphan", []string{"metadata.ownerReferences: generated for pod ml/away, which the snapshot does not hold: the garbage collector sees to it"}},
+		{"orphan", []string{"metadata.ownerReferences: generated for pod ml/away, which is not in the snapshot: the garbage collector will delete it"}},
 		{"who", []string{"metadata.ownerReferences: generated for pod ml/other, which the API server has to be asked for"}},
 	} {
 		t.Run(tc.claim, func(t *testing.T) {
@@ -76,12 +77,12 @@ func TestExplainClaim(t *testing.T) {
 	explanation, err := Explain(s, claimKey("stuck"), Options{})
 	require.NoError(t, err)
 	require.Equal(t, claimKey("stuck"), explanation.Key)
-	require.Empty(t, cmp.Diff(Reason{Field: "status.reservedFor[0]", Code: ReasonConsumerDone, Object: podKey("x"), Message: "held by pod ml/x, which is done"}, explanation.Reasons[0]))
+	require.Empty(t, cmp.Diff(Reason{Field: "status.reservedFor[0]", Code: ReasonConsumerDone, Object: podKey("x"), Message: "reserved for pod ml/x: it is done and no longer needs the claim"}, explanation.Reasons[0]))
 
 	s.Pods = append(s.Pods, newPod("x"))
 	explanation, err = Explain(s, claimKey("stuck"), Options{})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
-	require.Equal(t, "status.reservedFor[0]: held by pod ml/x, which the snapshot cannot tell", explanation.Reasons[0].String())
+	require.Equal(t, "status.reservedFor[0]: reserved for pod ml/x: the snapshot has conflicting information about it, so the reservation is kept", explanation.Reasons[0].String())
 	explanation, err = Explain(s, claimKey("mixed"), Options{MatchUpstream: purekube.V1_36})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
 	require.Equal(t, ReasonConsumerReplaced, explanation.Reasons[4].Code, "D-21: upstream goes by its cache")
@@ -102,13 +103,13 @@ func TestExplainWhatIsWrong(t *testing.T) {
 		text         string
 		err          error
 	}{
-		{"two pods", "which one is real cannot be known", podKey("twice"), ReasonDuplicate, "more than one object of this name in the snapshot: nothing is planned for it", purekube.ErrDuplicate},
-		{"two claims", "which one is real cannot be known", claimKey("twice"), ReasonDuplicate, "more than one object of this name in the snapshot: nothing is planned for it", purekube.ErrDuplicate},
+		{"two pods", "which one is real cannot be known", podKey("twice"), ReasonDuplicate, "several objects in the snapshot have this name: nothing is planned for this name", purekube.ErrDuplicate},
+		{"two claims", "which one is real cannot be known", claimKey("twice"), ReasonDuplicate, "several objects in the snapshot have this name: nothing is planned for this name", purekube.ErrDuplicate},
 		{"version", "the listed claim counts", claimKey("old"), ReasonVersionMalformed, "metadata.resourceVersion: resource version is not well formed: x", nil},
-		{"no UID", "its claims would have no owner", podKey("nameless"), ReasonPodWithoutUID, "metadata.uid: pod ml/nameless has no UID and gets nothing", ErrNoUID},
+		{"no UID", "its claims would have no owner", podKey("nameless"), ReasonPodWithoutUID, "metadata.uid: pod ml/nameless has no UID: nothing is created or reserved for it", ErrNoUID},
 		{"seen to be deleted", "D-37", podKey("seen-to-go"), ReasonPodUnknown, "metadata.uid: pod ml/seen-to-go was seen to be deleted: the API server has to be asked for it", nil},
-		{"known to be deleted", "D-21", podKey("deleted"), ReasonPodDeleted, "metadata.uid: pod ml/deleted is known to be deleted and gets nothing", nil},
-		{"owner", "one of the two may need it", claimKey("owned"), ReasonOwnerIndeterminate, "metadata.ownerReferences: generated for pod ml/twice, which the snapshot cannot tell: the claim stays", purekube.ErrDuplicate},
+		{"known to be deleted", "D-21", podKey("deleted"), ReasonPodDeleted, "metadata.uid: pod ml/deleted was deleted: nothing is created or reserved for it", nil},
+		{"owner", "one of the two may need it", claimKey("owned"), ReasonOwnerIndeterminate, "metadata.ownerReferences: generated for pod ml/twice, which the snapshot has conflicting information about it, so the reservation is kept: the claim stays", purekube.ErrDuplicate},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			explanation, err := Explain(s, tc.key, Options{})
@@ -150,19 +151,19 @@ func TestExplainPod(t *testing.T) {
 	}{
 		{"p", []string{
 			"spec.resourceClaims[0]: claim ml/reserved is reserved for the pod",
-			"spec.resourceClaims[1]: claim ml/free is allocated, not reserved for the pod, and gets reserved",
+			"spec.resourceClaims[1]: claim ml/free is allocated and will be reserved for the pod",
 			"spec.resourceClaims[2]: claim ml/waits waits for the scheduler to allocate it",
-			"spec.resourceClaims[3]: waits for claim ml/missing, which its user has to create",
-			"spec.resourceClaims[4]: claim ml/adopt was created for it and is put into the pod's status",
+			"spec.resourceClaims[3]: waits for claim ml/missing, which you must create",
+			"spec.resourceClaims[4]: claim ml/adopt was created for the entry and is put into the pod's status",
 			"spec.resourceClaims[5]: a claim is created from template ml/t",
 			"spec.resourceClaims[6]: Pod ml/p: spec.resourceClaims[6].resourceClaimTemplateName: template not found: no-such",
-			"spec.resourceClaims[7]: no claim is needed, says the pod's status",
+			"spec.resourceClaims[7]: the pod's status says that no claim is needed",
 			"spec.resourceClaims[8]: Pod ml/p: spec.resourceClaims[8]: none of the supported fields are set",
-			"spec.resourceClaims[9]: ResourceClaim ml/dying: metadata.deletionTimestamp: being deleted, takes no new consumer",
+			"spec.resourceClaims[9]: ResourceClaim ml/dying: metadata.deletionTimestamp: being deleted: no consumer can be added",
 		}},
-		{"unscheduled", []string{"spec.resourceClaims[0]: claim ml/free is reserved by the scheduler once the pod gets a node"}},
-		{"done", []string{"status.phase: pod ml/done is done and gets nothing"}},
-		{"leaving", []string{"metadata.deletionTimestamp: pod ml/leaving is being deleted and gets nothing"}},
+		{"unscheduled", []string{"spec.resourceClaims[0]: the scheduler reserves claim ml/free when the pod gets a node"}},
+		{"done", []string{"status.phase: pod ml/done is done: nothing is created or reserved for it"}},
+		{"leaving", []string{"metadata.deletionTimestamp: pod ml/leaving is being deleted: nothing is created or reserved for it"}},
 	} {
 		t.Run(tc.pod, func(t *testing.T) {
 			explanation, err := Explain(s, podKey(tc.pod), Options{})
@@ -189,11 +190,25 @@ func TestExplainPodUnderUpstream(t *testing.T) {
 	}
 	for pod, want := range map[string]string{
 		"done": "spec.resourceClaims[0]: a claim is created from template ml/t",
-		"late": "spec.resourceClaims[0]: claim ml/dying is allocated, not reserved for the pod, and gets reserved",
+		"late": "spec.resourceClaims[0]: claim ml/dying is allocated and will be reserved for the pod",
 	} {
 		e, err := Explain(s, podKey(pod), Options{MatchUpstream: purekube.V1_36})
 		require.NoError(t, err)
 		require.Len(t, e.Reasons, 1)
 		require.Equal(t, want, e.Reasons[0].String())
+	}
+}
+
+// A pod without entries ("plain") has no plan; a claim that neither has consumers nor is allocated ("idle") has nothing
+// to explain.
+func TestExplainAllExplainsWhatIsPlanned(t *testing.T) {
+	s := Snapshot{
+		Pods:      pods(newPod("twice"), newPod("twice"), nil, newPod("plain"), newPod("user", wants("a", "none"))),
+		Claims:    claims(newClaim("twice"), newClaim("idle"), newClaim("twice"), newClaim("held", allocated, reservedFor("q"))),
+		PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "none"))},
+	}
+	for _, o := range []Options{grouped, {PodGroupOf: grouped.PodGroupOf, MatchUpstream: purekube.V1_37}} {
+		require.Empty(t, indextest.Explained(NewIndex(s, o), func(e Explanation) purekube.Key { return e.Key },
+			[]purekube.Key{podKey("twice"), podKey("user"), groupKey("g"), claimKey("held"), claimKey("twice")}))
 	}
 }

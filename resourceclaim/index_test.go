@@ -285,7 +285,7 @@ func TestIndexBadInput(t *testing.T) {
 	x := NewIndex(Snapshot{Pods: pods(newPod("p", wants("a", "t"))), Templates: templates(newTemplate("t"))}, Options{})
 	require.NoError(t, x.Err())
 	next, affected := x.With(Snapshot{Pods: pods(nil, newPod("q", wants("a", "t"))), Claims: claims(newClaim("")), Templates: templates(nil)})
-	require.EqualError(t, next.Err(), "Pod: nil object in the snapshot\nResourceClaim: metadata.name: an object of a cluster has a name\nResourceClaimTemplate: nil object in the snapshot")
+	require.EqualError(t, next.Err(), "Pod: nil object in the snapshot\nResourceClaim: metadata.name: required\nResourceClaimTemplate: nil object in the snapshot")
 	require.Equal(t, []string{"Pod/ml/q"}, texts(affected), "the rest counts")
 	require.NoError(t, x.Err())
 	r, err := next.Plan(podKey("q"))

@@ -15,7 +15,7 @@ import (
 
 // ErrAnswerType: the Object of an answer is not of the type that [Snapshot].Answers names for its Need, or a nil
 // pointer of it.
-var ErrAnswerType = errors.New("not an object that answers this Need")
+var ErrAnswerType = errors.New("the object is not of the kind that the Need asks for")
 
 // The apiVersions of lookups.
 const (

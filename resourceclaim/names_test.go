@@ -11,7 +11,7 @@ import (
 	"github.com/purekube/purekube"
 )
 
-func TestKey(t *testing.T) {
+func TestKeyOf(t *testing.T) {
 	for _, key := range []purekube.Key{podKey("p"), claimKey("c"), PodKey("a.b", "c-d.e"), PodGroupKey(ns, "g")} {
 		parsed, err := purekube.ParseKey(key.String())
 		require.NoError(t, err)

@@ -20,7 +20,7 @@ var (
 	// ErrReservedForMax: the claim has as many consumers as the API allows.
 	ErrReservedForMax = fmt.Errorf("already reserved for %d consumers, the maximum", resourcev1.ResourceClaimReservedForMaxSize)
 	// ErrClaimDeleting: the claim is being deleted and takes no new consumer.
-	ErrClaimDeleting = errors.New("being deleted, takes no new consumer")
+	ErrClaimDeleting = errors.New("being deleted: no consumer can be added")
 )
 
 // reasonFailed is the reason of the event for an entry that gets no claim.

@@ -355,9 +355,9 @@ func TestFirstAmbiguousNameIsNamed(t *testing.T) {
 	for i := range all {
 		s.Claims = append(all[i:len(all):len(all)], all[:i]...)
 		_, err := Plan(s, podKey("p"), Options{})
-		require.EqualError(t, err, "ResourceClaim ml/c1: more than one object of this name in the snapshot")
+		require.EqualError(t, err, "ResourceClaim ml/c1: several objects in the snapshot have this name")
 		_, err = NewIndex(s, Options{}).Plan(podKey("p"))
-		require.EqualError(t, err, "ResourceClaim ml/c1: more than one object of this name in the snapshot")
+		require.EqualError(t, err, "ResourceClaim ml/c1: several objects in the snapshot have this name")
 	}
 }
 
@@ -546,12 +546,12 @@ func TestPlanAllProblems(t *testing.T) {
 		got = append(got, o.Key.String()+" "+o.Err.Error())
 	}
 	require.EqualError(t, whole, "Pod: nil object in the snapshot\nResourceClaim: nil object in the snapshot\nResourceClaimTemplate: nil object in the snapshot\n"+
-		"ResourceClaimTemplate ml/unused: more than one object of this name in the snapshot\n"+
-		"ResourceClaimTemplate ml/used: more than one object of this name in the snapshot")
+		"ResourceClaimTemplate ml/unused: several objects in the snapshot have this name\n"+
+		"ResourceClaimTemplate ml/used: several objects in the snapshot have this name")
 	require.Equal(t, []string{
-		"Pod/ml/dup Pod ml/dup: more than one object of this name in the snapshot",
-		"Pod/ml/p ResourceClaimTemplate ml/used: more than one object of this name in the snapshot",
-		"ResourceClaim/ml/dup ResourceClaim ml/dup: more than one object of this name in the snapshot",
+		"Pod/ml/dup Pod ml/dup: several objects in the snapshot have this name",
+		"Pod/ml/p ResourceClaimTemplate ml/used: several objects in the snapshot have this name",
+		"ResourceClaim/ml/dup ResourceClaim ml/dup: several objects in the snapshot have this name",
 	}, got)
 }
 
@@ -565,13 +565,13 @@ func TestPlanNamesUnusableObjects(t *testing.T) {
 		{"nil claim", "ResourceClaim: nil object in the snapshot", Snapshot{Claims: claims(nil)}},
 		{"nil assumed claim", "ResourceClaim: nil object in the snapshot", Snapshot{Assumed: claims(nil)}},
 		{"nil template", "ResourceClaimTemplate: nil object in the snapshot", Snapshot{Templates: templates(nil)}},
-		{"nameless pod", "Pod: metadata.name: an object of a cluster has a name", Snapshot{Pods: pods(newPod(""))}},
-		{"nameless claim", "ResourceClaim: metadata.name: an object of a cluster has a name", Snapshot{Claims: claims(newClaim(""))}},
-		{"nameless assumed claim", "ResourceClaim: metadata.name: an object of a cluster has a name", Snapshot{Assumed: claims(newClaim(""))}},
-		{"nameless template", "ResourceClaimTemplate: metadata.name: an object of a cluster has a name", Snapshot{Templates: templates(newTemplate(""))}},
+		{"nameless pod", "Pod: metadata.name: required", Snapshot{Pods: pods(newPod(""))}},
+		{"nameless claim", "ResourceClaim: metadata.name: required", Snapshot{Claims: claims(newClaim(""))}},
+		{"nameless assumed claim", "ResourceClaim: metadata.name: required", Snapshot{Assumed: claims(newClaim(""))}},
+		{"nameless template", "ResourceClaimTemplate: metadata.name: required", Snapshot{Templates: templates(newTemplate(""))}},
 		{"nil before another", "Pod: nil object in the snapshot", Snapshot{Pods: pods(nil, newPod("p"))}},
-		{"nameless before another", "Pod: metadata.name: an object of a cluster has a name", Snapshot{Pods: pods(newPod(""), newPod("p"))}},
-		{"nil and nameless", "Pod: nil object in the snapshot\nPod: metadata.name: an object of a cluster has a name", Snapshot{Pods: pods(nil, newPod(""), nil)}},
+		{"nameless before another", "Pod: metadata.name: required", Snapshot{Pods: pods(newPod(""), newPod("p"))}},
+		{"nil and nameless", "Pod: nil object in the snapshot\nPod: metadata.name: required", Snapshot{Pods: pods(nil, newPod(""), nil)}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r, err := Plan(tc.s, podKey("p"), Options{})

@@ -65,9 +65,9 @@ var (
 	ErrTooManyClaims = fmt.Errorf("more than %d entries", maxPodGroupClaims)
 	// ErrPodGroupNotFound: the pod is in a group that nobody has, so that it is not known which of
 	// its entries are the group's. Those without a claim of the pod's own get nothing.
-	ErrPodGroupNotFound = errors.New("its PodGroup is not found")
+	ErrPodGroupNotFound = errors.New("PodGroup not found")
 	// ErrPodGroupClaim: the claim is a PodGroup's, and Options.PodGroupOf is nil (D-27).
-	ErrPodGroupClaim = errors.New("the claim is a PodGroup's, and PodGroups are off")
+	ErrPodGroupClaim = errors.New("the claim belongs to a PodGroup, and Options.PodGroupOf is nil")
 	// ErrAPIVersion: the group's APIVersion is not one of scheduling.k8s.io.
 	ErrAPIVersion = errors.New("not a version of " + schedulingGroup)
 )

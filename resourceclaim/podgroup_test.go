@@ -289,7 +289,7 @@ func TestClaimOfAGroup(t *testing.T) {
 		{name: "another of its name at the server", reason: "it was replaced", s: Snapshot{Answers: askedGroups(g.uid("new"))}, o: grouped, want: released},
 		{name: "D-21 another of its name in the cache", reason: "which may be the predecessor", s: Snapshot{PodGroups: []PodGroup{g.uid("other")}}, o: grouped, want: []string{"Need PodGroup g"}},
 		{name: "D-21 upstream", reason: "it takes the cache's word", s: Snapshot{PodGroups: []PodGroup{g.uid("other")}}, o: up, want: released},
-		{name: "two of its name", reason: "the snapshot cannot tell", s: Snapshot{PodGroups: []PodGroup{g, g}}, o: grouped, err: purekube.ErrDuplicate},
+		{name: "two of its name", reason: "the snapshot has conflicting information about it, so the reservation is kept", s: Snapshot{PodGroups: []PodGroup{g, g}}, o: grouped, err: purekube.ErrDuplicate},
 		{name: "PodGroups are off", reason: "nobody knows how to ask", s: Snapshot{PodGroups: []PodGroup{g.uid("other")}}, o: Options{}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -361,7 +361,7 @@ func TestBadPodGroups(t *testing.T) {
 		Templates: templates(newTemplate("gpu")),
 	}
 	outcomes, whole := PlanAll(s, grouped)
-	require.EqualError(t, whole, "PodGroup: metadata.name: an object of a cluster has a name")
+	require.EqualError(t, whole, "PodGroup: metadata.name: required")
 	errors := map[string]string{}
 	actions := map[string]int{}
 	for _, o := range outcomes {
@@ -372,10 +372,10 @@ func TestBadPodGroups(t *testing.T) {
 		require.ErrorContains(t, err, whole.Error(), "each plan says what is wrong with the snapshot")
 	}
 	require.Equal(t, map[string]string{
-		"two":     "PodGroup ml/two: more than one object of this name in the snapshot",
+		"two":     "PodGroup ml/two: several objects in the snapshot have this name",
 		"five":    "PodGroup ml/five: spec.resourceClaims: more than 4 entries",
 		"foreign": "PodGroup ml/foreign: apiVersion: not a version of scheduling.k8s.io",
-		"twice":   "PodGroup ml/twice: spec.resourceClaims[1].name: more than one entry of this name",
+		"twice":   "PodGroup ml/twice: spec.resourceClaims[1].name: several entries have this name",
 		"uidless": "PodGroup ml/uidless: metadata.uid: no UID",
 	}, errors)
 	require.Equal(t, map[string]int{"two": 0, "five": 5, "foreign": 0, "twice": 2, "uidless": 0}, actions, "the valid rest gets its claims")
@@ -506,7 +506,7 @@ func TestExplainPodGroup(t *testing.T) {
 	s.PodGroups = []PodGroup{g, g}
 	require.Equal(t, []Code{ReasonDuplicate}, codes(groupKey("g"), grouped, s))
 	_, err := Explain(s, groupKey("g"), grouped)
-	require.EqualError(t, err, "PodGroup ml/g: more than one object of this name in the snapshot")
+	require.EqualError(t, err, "PodGroup ml/g: several objects in the snapshot have this name")
 	_, err = Explain(s, groupKey("none"), grouped)
 	require.ErrorIs(t, err, purekube.ErrNotFound)
 }
@@ -520,7 +520,7 @@ func TestExplainedPodGroupsInWords(t *testing.T) {
 	broken := newGroup("g", corev1.PodResourceClaim{Name: "x"}, groupWants("gpu", "gpu"))
 	five := Snapshot{PodGroups: []PodGroup{newGroup("g", groupUses("a", "s"), groupUses("b", "s"), groupUses("c", "s"), groupUses("d", "s"), groupUses("e", "s"))}}
 	waits := func(i string) string {
-		return "spec.resourceClaims[" + i + "]: waits for claim ml/s, which its user has to create"
+		return "spec.resourceClaims[" + i + "]: waits for claim ml/s, which you must create"
 	}
 	pod := func(claim string) []*corev1.Pod {
 		return pods(newPod("p", inGroup("g"), onNode, has("gpu", "gpu", claim)))
@@ -533,28 +533,28 @@ func TestExplainedPodGroupsInWords(t *testing.T) {
 		want []string
 	}{
 		{"a group's entries", Snapshot{PodGroups: []PodGroup{g}, Claims: claims(free)}, groupKey("g"), grouped, []string{
-			"spec.resourceClaims[0]: claim ml/free was created for it and is put into the PodGroup's status",
+			"spec.resourceClaims[0]: claim ml/free was created for the entry and is put into the PodGroup's status",
 			"spec.resourceClaims[1]: the API server has to be asked for claim ml/asked, which the PodGroup's status names",
-			"spec.resourceClaims[2]: no claim is needed, says the PodGroup's status"}},
+			"spec.resourceClaims[2]: the PodGroup's status says that no claim is needed"}},
 		{"reserved for the group", Snapshot{PodGroups: []PodGroup{g}, Pods: pod("held"), Claims: claims(held)}, podKey("p"), grouped, []string{
-			"spec.resourceClaims[0]: claim ml/held is reserved for PodGroup ml/g, which the pod is in"}},
+			"spec.resourceClaims[0]: claim ml/held is reserved for PodGroup ml/g, the PodGroup of the pod"}},
 		{"to be reserved for the group", Snapshot{PodGroups: []PodGroup{g}, Pods: pod("free"), Claims: claims(free)}, podKey("p"), grouped, []string{
-			"spec.resourceClaims[0]: claim ml/free is allocated, not reserved for PodGroup ml/g, and gets reserved for it"}},
+			"spec.resourceClaims[0]: claim ml/free is allocated and will be reserved for PodGroup ml/g"}},
 		{"the default can tell", Snapshot{PodGroups: []PodGroup{broken}, Pods: pod("free"), Claims: claims(free)}, podKey("p"), grouped, []string{
-			"spec.resourceClaims[0]: claim ml/free is allocated, not reserved for PodGroup ml/g, and gets reserved for it"}},
-		{"an entry too many", five, groupKey("g"), grouped, []string{waits("0"), waits("1"), waits("2"), waits("3"), "spec.resourceClaims[4]: more than 4 entries: this one gets nothing"}},
+			"spec.resourceClaims[0]: claim ml/free is allocated and will be reserved for PodGroup ml/g"}},
+		{"an entry too many", five, groupKey("g"), grouped, []string{waits("0"), waits("1"), waits("2"), waits("3"), "spec.resourceClaims[4]: more than 4 entries: no claim is created for this entry"}},
 		{"upstream does not count", five, groupKey("g"), up, []string{waits("0"), waits("1"), waits("2"), waits("3"), waits("4")}},
 		{"upstream cannot tell", Snapshot{PodGroups: []PodGroup{broken}, Pods: pod("free"), Claims: claims(free)}, podKey("p"), up, []string{
 			"spec.resourceClaims[0]: PodGroup ml/g claim x: none of the supported fields are set"}},
 		{"D-27 reserved for a group while PodGroups are off", Snapshot{Pods: pods(newPod("p", onNode, uses("gpu", "s"))), Claims: claims(newClaim("s", allocated, forGroup("g", "uid-g")))}, podKey("p"), Options{}, []string{
-			"spec.resourceClaims[0]: claim ml/s is reserved for a PodGroup, and PodGroups are off"}},
+			"spec.resourceClaims[0]: claim ml/s is reserved for a PodGroup, and Options.PodGroupOf is nil"}},
 		{"D-27 upstream", Snapshot{Pods: pods(newPod("p", onNode, uses("gpu", "s"))), Claims: claims(newClaim("s", allocated, forGroup("g", "uid-g")))}, podKey("p"), Options{MatchUpstream: purekube.V1_37}, []string{
-			"spec.resourceClaims[0]: claim ml/s is allocated, not reserved for the pod, and gets reserved"}},
+			"spec.resourceClaims[0]: claim ml/s is allocated and will be reserved for the pod"}},
 		{"held by a group that is gone", Snapshot{Claims: claims(held), Answers: askedGroups("g")}, claimKey("held"), grouped, []string{
-			"status.reservedFor[0]: held by PodGroup ml/g, which is gone: there is no PodGroup of that name", "status.allocation: cleared, nobody needs it any more",
-			"metadata.finalizers: not protected from deletion any more, since it is not allocated"}},
+			"status.reservedFor[0]: reserved for PodGroup ml/g: is gone: there is no PodGroup of that name", "status.allocation: cleared: no consumer is left",
+			"metadata.finalizers: removed: the claim is no longer allocated"}},
 		{"held by a group while PodGroups are off", Snapshot{Claims: claims(held)}, claimKey("held"), Options{}, []string{
-			"status.reservedFor[0]: held by podgroups.scheduling.k8s.io ml/g, which is not a pod and is never taken away", "status.allocation: kept, it has consumers"}},
+			"status.reservedFor[0]: reserved for podgroups.scheduling.k8s.io ml/g: it is not a pod, so the reservation is kept", "status.allocation: kept, the claim has consumers"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			e, _ := Explain(tc.s, tc.key, tc.o)

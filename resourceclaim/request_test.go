@@ -34,7 +34,7 @@ func withKind(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	return claim
 }
 
-func TestRequests(t *testing.T) {
+func TestRequest(t *testing.T) {
 	created := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: ns, GenerateName: "p-gpu-"}}
 	for _, tc := range []struct {
 		name, reason string

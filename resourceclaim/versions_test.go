@@ -96,7 +96,7 @@ func TestBR3004_NewerVersionCounts(t *testing.T) {
 	s.Claims = claims(newClaim("c", reservedFor("over")), newClaim("c", reservedFor("over")))
 	s.Assumed = claims(newClaim("c", version("x")), newClaim("c", version("8")))
 	r, err = Plan(s, claimKey("c"), Options{})
-	require.EqualError(t, err, "ResourceClaim ml/c: more than one object of this name in the snapshot", "no version is looked at")
+	require.EqualError(t, err, "ResourceClaim ml/c: several objects in the snapshot have this name", "no version is looked at")
 	require.True(t, r.Empty())
 	s.Assumed = nil
 	all, whole := PlanAll(s, Options{})

@@ -132,7 +132,10 @@ func TestApply(t *testing.T) {
 	got = servicecidr.SetCondition{Name: "x", Condition: ready(now)}.Apply(cidr("x", nil, conditions(other)))
 	require.Equal(t, []metav1.Condition{other, ready(now)}, got.Status.Conditions, "appended")
 
-	another := cidr("x", nil)
+	another := cidr("x", nil, finalizers())
+	require.Equal(t, another, servicecidr.AddFinalizer{Name: "x", UID: "another"}.Apply(another), "a new object has a plan of its own")
+	require.Equal(t, []string{servicecidr.Finalizer}, servicecidr.AddFinalizer{Name: "x", UID: another.UID}.Apply(another).Finalizers)
+	another = cidr("x", nil)
 	require.Equal(t, another, servicecidr.RemoveFinalizer{Name: "x", UID: "another"}.Apply(another), "D-3: the patch would be refused")
 	require.NotSame(t, another, servicecidr.RemoveFinalizer{Name: "x", UID: "another"}.Apply(another), "a copy all the same")
 	require.Equal(t, another, servicecidr.SetCondition{Name: "x", UID: "another", Condition: terminating(now)}.Apply(another), "D-26: the patch would be refused")

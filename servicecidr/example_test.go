@@ -153,9 +153,9 @@ func ExampleExplain() {
 	fmt.Println(errors.Is(err, purekube.ErrNotFound), err)
 	// Output:
 	// ConditionDiffers ""
-	//   status.conditions: the condition Ready=True is not there as it should be
+	//   status.conditions: the condition Ready=True is missing or different
 	// AddressesOrphaned "10.60.0.10"
-	//   spec.cidrs[0]: 2 addresses would be left without a range: 10.60.0.10 (Service shop/checkout), 10.60.0.11 (Service shop/cart)
+	//   spec.cidrs[0]: 2 addresses would be in no other ServiceCIDR: 10.60.0.10 (Service shop/checkout), 10.60.0.11 (Service shop/cart)
 	// Contained "wide"
 	//   spec.cidrs[1]: wide contains fd00::/112: no address of it would be left without a range
 	// true ServiceCIDR none: not in the snapshot

@@ -149,7 +149,7 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 }
 
 func explainDuplicate(key purekube.Key) Explanation {
-	const message = "more than one ServiceCIDR has this name: nothing is decided about it"
+	const message = "several ServiceCIDRs have this name: nothing is planned for them"
 	return Explanation{Key: key, Reasons: []Reason{{Code: ReasonDuplicate, Object: key, Message: message}}}
 }
 
@@ -158,11 +158,11 @@ func explain(now time.Time, x *object, e examination, o Options) Explanation {
 	b.plan(now, x, e, o)
 	parsed := 0
 	if len(x.Spec.CIDRs) == 0 {
-		b.add("spec.cidrs", ReasonUnparsable, "", "there is no prefix: what it contains is not known")
+		b.add("spec.cidrs", ReasonUnparsable, "", "there is no prefix: the addresses of the ServiceCIDR are unknown")
 	}
 	for i, text := range x.Spec.CIDRs {
 		if parsed == len(x.entries) || x.entries[parsed] != i {
-			b.add(cidrField(i), ReasonUnparsable, "", fmt.Sprintf("%q is not a prefix: what it contains is not known", text))
+			b.add(cidrField(i), ReasonUnparsable, "", fmt.Sprintf("%q is not a prefix: its addresses are unknown", text))
 			continue
 		}
 		b.prefix(cidrField(i), e.Coverage[parsed], e.covers[parsed], e.Deletion)
@@ -194,31 +194,31 @@ func (b *reasons) plan(now time.Time, x *object, e examination, o Options) {
 	switch {
 	case !x.deleting():
 		if !x.protected() {
-			b.add(finalizersField, ReasonUnprotected, "", "the finalizer "+Finalizer+" is missing: nothing holds it while it is in use")
+			b.add(finalizersField, ReasonUnprotected, "", "the finalizer "+Finalizer+" is missing: the ServiceCIDR can be deleted while it is in use")
 		}
 		if !x.says(wantReady(true)) {
-			b.add(conditionsField, ReasonConditionDiffers, "", "the condition Ready=True is not there as it should be")
+			b.add(conditionsField, ReasonConditionDiffers, "", "the condition Ready=True is missing or different")
 		}
 		if len(b.list) == 0 {
-			b.add("", ReasonUpToDate, "", "it is not being deleted; its finalizer and its condition Ready are there")
+			b.add("", ReasonUpToDate, "", "it is not being deleted, and has its finalizer and condition")
 		}
 	case e.blocked:
-		b.add("", ReasonBlocked, "", fmt.Sprintf("its deletion would leave %s without a range", addressCount(len(e.Orphans), e.MoreOrphans)))
+		b.add("", ReasonBlocked, "", fmt.Sprintf("%s would be in no other ServiceCIDR", addressCount(len(e.Orphans), e.MoreOrphans)))
 		if !x.says(wantReady(false)) {
-			b.add(conditionsField, ReasonConditionDiffers, "", "the condition Ready=False is not there as it should be")
+			b.add(conditionsField, ReasonConditionDiffers, "", "the condition Ready=False is missing or different")
 		}
 	case !e.none():
-		b.add("", ReasonUncertain, "", "nothing is known to be in the way, but not everything could be read: the finalizer stays")
+		b.add("", ReasonUncertain, "", "no address is known to block the deletion, but some objects could not be read: the finalizer stays")
 	case now.Before(x.graceEnd(now, o)):
-		message := "nothing is in the way, and the grace period ends at " + x.graceEnd(now, o).UTC().Format(time.RFC3339)
+		message := "no address blocks the deletion; the grace period ends at " + x.graceEnd(now, o).UTC().Format(time.RFC3339)
 		if x.unseen {
-			message = "nothing is in the way; the grace period begins when Snapshot.DeletionSeen says when you first saw the deletion"
+			message = "no address blocks the deletion; the grace period begins when Snapshot.DeletionSeen has an entry for it"
 		}
 		b.add("metadata.deletionTimestamp", ReasonGracePeriod, "", message)
 	case x.protected():
-		b.add(finalizersField, ReasonRemovable, "", "nothing is in the way, and the grace period is over")
+		b.add(finalizersField, ReasonRemovable, "", "no address blocks the deletion, and the grace period is over")
 	default:
-		b.add(finalizersField, ReasonReleased, "", "nothing is in the way; the finalizer "+Finalizer+" is not there any more")
+		b.add(finalizersField, ReasonReleased, "", "no address blocks the deletion; the finalizer "+Finalizer+" is already removed")
 	}
 }
 
@@ -228,12 +228,12 @@ const maxNamed = 20
 // prefix says what one entry of spec.cidrs contributes.
 func (b *reasons) prefix(field string, c Coverage, others covers, d Deletion) {
 	for _, y := range others.by {
-		b.add(field, ReasonContained, y.Name, fmt.Sprintf("%s contains %s: no address of it would be left without a range", y.Name, c.Prefix))
+		b.add(field, ReasonContained, y.Name, fmt.Sprintf("%s contains all addresses of %s", y.Name, c.Prefix))
 	}
 	for _, y := range others.unreliable {
-		code, why := ReasonContainedByDeleting, "is being deleted too and may be gone before it"
+		code, why := ReasonContainedByDeleting, "is being deleted too and may be gone first"
 		if !y.protected() {
-			code, why = ReasonContainedByUnprotected, "does not carry the finalizer "+Finalizer+" and may be gone before it"
+			code, why = ReasonContainedByUnprotected, "does not have the finalizer "+Finalizer+" and may be gone first"
 		}
 		b.add(field, code, y.Name, fmt.Sprintf("%s contains %s, but it %s", y.Name, c.Prefix, why))
 	}
@@ -250,7 +250,7 @@ func (b *reasons) prefix(field string, c Coverage, others covers, d Deletion) {
 		}
 	}
 	if len(mine) == 0 {
-		b.add(field, ReasonNoAddresses, "", fmt.Sprintf("no address of %s is known that would be left without a range", c.Prefix))
+		b.add(field, ReasonNoAddresses, "", fmt.Sprintf("no address of %s would be in no other ServiceCIDR", c.Prefix))
 		return
 	}
 	var texts []string
@@ -261,7 +261,7 @@ func (b *reasons) prefix(field string, c Coverage, others covers, d Deletion) {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
 	b.about(field, ReasonAddressesOrphaned, kindIPAddress, mine[0].IPAddress,
-		fmt.Sprintf("%s would be left without a range: %s", addressCount(len(mine), d.MoreOrphans), strings.Join(texts, ", ")))
+		fmt.Sprintf("%s would be in no other ServiceCIDR: %s", addressCount(len(mine), d.MoreOrphans), strings.Join(texts, ", ")))
 }
 
 // uncertain says what may be in the way, or may be the cover that is missing.
@@ -278,7 +278,7 @@ func (b *reasons) uncertain(x *object, e examination) {
 	duplicates := slices.Clone(e.duplicates)
 	slices.SortFunc(duplicates, func(p, q *purekube.ObjectError) int { return cmp.Compare(p.Name, q.Name) })
 	for _, d := range duplicates {
-		b.add("", ReasonDuplicate, d.Name, fmt.Sprintf("more than one ServiceCIDR is called %s, and one of them overlaps this one: it counts as no cover", d.Name))
+		b.add("", ReasonDuplicate, d.Name, fmt.Sprintf("several ServiceCIDRs are named %s, and one of them overlaps this one: it contains no addresses for others", d.Name))
 	}
 }
 

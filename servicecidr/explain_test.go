@@ -5,11 +5,13 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/aliasing"
+	"github.com/purekube/purekube/internal/test/indextest"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -78,7 +80,7 @@ func TestExplainSentences(t *testing.T) {
 	s := snapshotOf(cidrs(cidr("x", of("10.0.0.0/24"), deletedAt(now))))
 	e, err := servicecidr.Explain(s, servicecidr.Key("x"), careful)
 	require.NoError(t, err)
-	require.Equal(t, "metadata.deletionTimestamp: nothing is in the way, and the grace period ends at 2026-11-21T01:11:40Z", e.Reasons[0].String())
+	require.Equal(t, "metadata.deletionTimestamp: no address blocks the deletion; the grace period ends at 2026-11-21T01:11:40Z", e.Reasons[0].String())
 
 	for i := range 25 {
 		s.IPAddresses = append(s.IPAddresses, ip(addressAt(netip.MustParseAddr("10.0.0.1"), i).String()))
@@ -87,7 +89,7 @@ func TestExplainSentences(t *testing.T) {
 	s.IPAddresses[1].Spec.ParentRef = &networkingv1.ParentReference{Group: "example.com", Resource: "gateways", Name: "g"}
 	e, err = servicecidr.Explain(s, servicecidr.Key("x"), careful)
 	require.NoError(t, err)
-	require.Contains(t, e.Reasons[2].Message, "25 addresses would be left without a range: 10.0.0.1, 10.0.0.2 (gateways.example.com g), 10.0.0.3 (Service shop/s-10.0.0.3), ")
+	require.Contains(t, e.Reasons[2].Message, "25 addresses would be in no other ServiceCIDR: 10.0.0.1, 10.0.0.2 (gateways.example.com g), 10.0.0.3 (Service shop/s-10.0.0.3), ")
 	require.Contains(t, e.Reasons[2].Message, ", 10.0.0.20 (Service shop/s-10.0.0.20), and 5 more")
 	require.Len(t, e.Deletion.Orphans, 25, "the data has them all")
 }
@@ -175,4 +177,14 @@ func TestOrphans_TwoOfOneName(t *testing.T) {
 	}
 	require.Len(t, got[0], 2)
 	require.Empty(t, diff(got[0], got[1]))
+}
+
+// Every ServiceCIDR is explained, whether anything is written to it or not.
+func TestExplainAllExplainsWhatIsPlanned(t *testing.T) {
+	net, dying := of("10.0.0.0/24"), deletedAt(longAgo)
+	s := snapshotOf(cidrs(cidr("two", net), cidr("rest", net), nil, cidr("new", net, finalizers(), conditions()), cidr("two", net), cidr("", net), cidr("gone", net, dying)), "10.0.0.7", "zero")
+	for _, o := range []servicecidr.Options{careful, upstream} {
+		require.Empty(t, indextest.Explained(servicecidr.NewIndex(s, o), func(e servicecidr.Explanation) purekube.Key { return e.Key },
+			[]purekube.Key{servicecidr.Key("gone"), servicecidr.Key("new"), servicecidr.Key("rest"), servicecidr.Key("two")}, cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{})))
+	}
 }

@@ -142,7 +142,7 @@ func namesIn(s servicecidr.Snapshot, names ...string) []string {
 // After any sequence of With and Without, an index answers what the functions answer for the snapshot
 // that the sequence comes to; and so do the indexes on the way, still, at the end. The keys that
 // With and Without return hold every one whose plan is another one now.
-func TestPropIndex(t *testing.T) {
+func TestIndexAnswersAsTheFunctions(t *testing.T) {
 	steps, named, all := 0, 0, 0
 	forSeeds(t, 160, func(t *testing.T, seed uint64, r *rand.Rand) {
 		n := nasty{specs: seed%2 == 0, objects: seed%4 == 0}
@@ -284,13 +284,13 @@ func TestIndexBadInput(t *testing.T) {
 		{"a nil ServiceCIDR", "it is no key's", servicecidr.Snapshot{ServiceCIDRs: cidrs(nil, cidr("z", of("10.2.0.0/24")))}, keys("z"),
 			[]string{"ServiceCIDR: nil object in the snapshot"}},
 		{"a nameless ServiceCIDR", "it is no key's", servicecidr.Snapshot{ServiceCIDRs: cidrs(cidr("", of("10.2.0.0/24")))}, nil,
-			[]string{"ServiceCIDR: metadata.name: an object of a cluster has a name"}},
+			[]string{"ServiceCIDR: metadata.name: required"}},
 		{"a nil IPAddress", "it may be an address of x", servicecidr.Snapshot{IPAddresses: []*networkingv1.IPAddress{nil, ip("fd00::7")}}, keys("x"),
 			[]string{"IPAddress: nil object in the snapshot"}},
 		{"a name that is no address", "it may be an address of what is being deleted", servicecidr.Snapshot{IPAddresses: ips("10.0.0.007")}, keys("x"),
 			[]string{`IPAddress 10.0.0.007: metadata.name: ParseAddr("10.0.0.007"): IPv4 field has octet with leading zero`}},
 		{"two of a name", "which one is real?", servicecidr.Snapshot{ServiceCIDRs: cidrs(cidr("y", of("10.1.0.0/24")), cidr("y", of("10.0.0.0/8")))}, keys("x", "y"),
-			[]string{"ServiceCIDR y: more than one object of this name in the snapshot"}},
+			[]string{"ServiceCIDR y: several objects in the snapshot have this name"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			next, affected := x.With(tc.changed)

@@ -157,16 +157,16 @@ func TestPlan(t *testing.T) {
 		name: "a ServiceCIDR without a name", reason: "reported; it covers nothing",
 		snapshot: snapshotOf(cidrs(cidr("", net24), cidr(x, net24, deletedAt(longAgo))), "10.0.0.7"),
 		want:     servicecidr.Result{Actions: actions{blocked}},
-		problems: []string{"ServiceCIDR: metadata.name: an object of a cluster has a name"},
+		problems: []string{"ServiceCIDR: metadata.name: required"},
 	}, {
 		name: "two of its name", reason: "nothing is planned: which one is real?",
 		snapshot: snapshotOf(cidrs(cidr(x, net24, deletedAt(longAgo)), cidr(x, net24, finalizers()))),
-		problems: []string{"ServiceCIDR x: more than one object of this name in the snapshot"},
+		problems: []string{"ServiceCIDR x: several objects in the snapshot have this name"},
 	}, {
 		name: "two of a name around it", reason: "neither covers it, and both are named since they may",
 		snapshot: snapshotOf(cidrs(cidr(x, net24, deletedAt(longAgo)), cidr("two", of("10.0.0.0/8")), cidr("two", of("10.0.0.0/16")), cidr("far", of("11.0.0.0/8")), cidr("far", of("11.0.0.0/8"))), "10.0.0.7"),
 		want:     servicecidr.Result{Actions: actions{blocked}},
-		problems: []string{"ServiceCIDR two: more than one object of this name in the snapshot"},
+		problems: []string{"ServiceCIDR two: several objects in the snapshot have this name"},
 	}, {
 		name: "two of a name around a free one", reason: "the decision does not rest on them",
 		snapshot: snapshotOf(cidrs(cidr(x, net24, deletedAt(longAgo)), cidr("two", of("10.0.0.0/8")), cidr("two", of("10.0.0.0/16")))),
@@ -458,12 +458,12 @@ func TestPlanAll_OutcomesAndErrors(t *testing.T) {
 		"bad":   {`ServiceCIDR bad: spec.cidrs[1]: netip.ParsePrefix("x"): no '/'`},
 		"fresh": unknown,
 		"six":   unknown,
-		"twice": {"ServiceCIDR twice: more than one object of this name in the snapshot"},
+		"twice": {"ServiceCIDR twice: several objects in the snapshot have this name"},
 	}, texts)
 	require.Equal(t, []string{
 		"IPAddress: nil object in the snapshot",
 		`IPAddress zero: metadata.name: ParseAddr("zero"): unable to parse IP`,
 		"ServiceCIDR: nil object in the snapshot",
-		"ServiceCIDR: metadata.name: an object of a cluster has a name",
+		"ServiceCIDR: metadata.name: required",
 	}, problemsOf(t, whole), "what is wrong with the snapshot as a whole")
 }

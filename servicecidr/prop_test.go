@@ -210,7 +210,7 @@ func TestPropPlanIsWhatTheRulesSay(t *testing.T) {
 
 // The same snapshot gives the same answers in every order of its slices, from Plan and PlanAll;
 // it is left as it was, and nothing returned is a part of it.
-func TestPropDeterministicAndApart(t *testing.T) {
+func TestContract(t *testing.T) {
 	forSeeds(t, 2000, func(t *testing.T, seed uint64, r *rand.Rand) {
 		s := randomSnapshot(r, nasty{specs: true, objects: seed%2 == 0})
 		before := deepCopy(s)
@@ -244,7 +244,7 @@ func TestPropDeterministicAndApart(t *testing.T) {
 
 // Carried out, a plan leaves nothing to do; and step by step, in any order of objects and with
 // addresses coming and going, no address is ever orphaned, and in the end all that can go is gone.
-func TestPropConverges(t *testing.T) {
+func TestConverges(t *testing.T) {
 	forSeeds(t, 1500, func(t *testing.T, seed uint64, r *rand.Rand) {
 		s := randomSnapshot(r, nasty{})
 		// Others' finalizers would be others' decisions.

@@ -25,7 +25,7 @@ var _ Action = SetTTL{}
 
 // SetTTL sets a node's annotation [Annotation].
 type SetTTL struct {
-	// Node is the name of the node, UID the node's as the plan saw it. Upstream sends no UID,
+	// Name of the node, and its UID as the plan saw it. Upstream sends no UID,
 	// and neither does Patch: the value depends on the cluster and is right for a new node of
 	// that name as well.
 	Name string

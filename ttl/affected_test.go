@@ -131,5 +131,5 @@ func TestNodesHaveNoNamespace(t *testing.T) {
 	x, affected := NewIndex(s, Options{}).With(Snapshot{Nodes: []*corev1.Node{a, b}})
 	require.Equal(t, keysOf("a"), affected)
 	require.ErrorIs(t, x.Err(), purekube.ErrDuplicate)
-	require.EqualError(t, x.Err(), "Node a: more than one object of this name in the snapshot")
+	require.EqualError(t, x.Err(), "Node a: several objects in the snapshot have this name")
 }

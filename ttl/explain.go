@@ -114,7 +114,7 @@ func explainNode(n *corev1.Node, b Boundary) Explanation {
 	case !says(n, b.TTL):
 		reason.Code, reason.Message = ReasonAnnotationDiffers, fmt.Sprintf("it says %q and should say %d", text, want)
 	default:
-		reason.Code, reason.Message = ReasonAnnotationMatches, fmt.Sprintf("it says %q, as it should", text)
+		reason.Code, reason.Message = ReasonAnnotationMatches, fmt.Sprintf("it says %q, which is right", text)
 	}
 	e.Reasons = []Reason{reason}
 	return e
@@ -122,7 +122,7 @@ func explainNode(n *corev1.Node, b Boundary) Explanation {
 
 func explainDuplicate(key purekube.Key, b Boundary) Explanation {
 	return Explanation{Key: key, Want: b.TTL, Reasons: []Reason{{
-		Code: ReasonDuplicate, Object: key, Message: "more than one node has this name: they count as one, and none of them is written",
+		Code: ReasonDuplicate, Object: key, Message: "several nodes have this name: they count as one node, and none is written",
 	}}}
 }
 
@@ -160,7 +160,7 @@ func (x *Index) ExplainStep() (StepExplanation, error) {
 		e.Reasons = append(e.Reasons, Reason{Code: code, Message: fmt.Sprintf(format, args...)})
 	}
 	if from != x.step {
-		add(ReasonStepOutOfRange, "step %d is not in the table; step %d stands for it", x.step, from)
+		add(ReasonStepOutOfRange, "step %d is not in the table; step %d is used", x.step, from)
 	}
 	switch {
 	case step > from:

@@ -214,11 +214,11 @@ func TestIndexBadInput(t *testing.T) {
 
 	bad, affected := x.With(Snapshot{Nodes: []*corev1.Node{nil, node("", "0"), node("z", "0")}})
 	require.Equal(t, []purekube.Key{Key("z")}, affected, "nil nodes and nodes without a name are no key's")
-	require.EqualError(t, bad.Err(), "Node: nil object in the snapshot\nNode: metadata.name: an object of a cluster has a name")
+	require.EqualError(t, bad.Err(), "Node: nil object in the snapshot\nNode: metadata.name: required")
 
 	twice, affected := x.With(Snapshot{Nodes: []*corev1.Node{node("z", "0"), node("z", "15")}})
 	require.Equal(t, []purekube.Key{Key("z")}, affected)
-	require.EqualError(t, twice.Err(), "Node z: more than one object of this name in the snapshot")
+	require.EqualError(t, twice.Err(), "Node z: several objects in the snapshot have this name")
 	once, _ := twice.With(Snapshot{Nodes: []*corev1.Node{node("z", "0")}})
 	require.NoError(t, once.Err(), "one node takes the place of both")
 	none, _ := twice.Without(Snapshot{Nodes: []*corev1.Node{node("z", "0")}})

@@ -79,11 +79,11 @@ func TestPlanBadInput(t *testing.T) {
 		{"nil node", "reported, the rest planned", []*corev1.Node{nil, node("a", absent), nil}, "a",
 			"Node: nil object in the snapshot", purekube.ErrNil, 1},
 		{"no name", "reported, the rest planned", []*corev1.Node{nameless, node("a", absent)}, "a",
-			"Node: metadata.name: an object of a cluster has a name", nil, 1},
+			"Node: metadata.name: required", nil, 1},
 		{"empty key", "no node answers to it", []*corev1.Node{nameless}, "",
-			"Node: metadata.name: an object of a cluster has a name", nil, 0},
+			"Node: metadata.name: required", nil, 0},
 		{"twice", "which of them is real cannot be known", []*corev1.Node{node("a", "0"), node("a", "15"), node("a", "1")}, "a",
-			"Node a: more than one object of this name in the snapshot", purekube.ErrDuplicate, 0},
+			"Node a: several objects in the snapshot have this name", purekube.ErrDuplicate, 0},
 		{"another one twice", "not this node's business", []*corev1.Node{node("b", "0"), node("a", absent), node("b", "15")}, "a", "", nil, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -142,13 +142,13 @@ func TestPlanAll(t *testing.T) {
 		s:       Snapshot{Nodes: []*corev1.Node{nil, node("", "0"), node("x", "9"), node("y", "0"), node("z", "0"), nil}},
 		o:       Options{Table: small},
 		want:    []Outcome{set("x", 0)},
-		wantErr: "Node: nil object in the snapshot\nNode: metadata.name: an object of a cluster has a name",
+		wantErr: "Node: nil object in the snapshot\nNode: metadata.name: required",
 	}, {
 		name: "two nodes of one name", reason: "they count as one node, so four objects are three nodes; neither is written",
 		s:        Snapshot{Nodes: []*corev1.Node{node("x", "9"), node("a", "9"), node("y", "0"), node("x", absent)}},
 		o:        Options{Table: small},
 		want:     []Outcome{set("a", 0), {Key: Key("x")}},
-		wantErrs: map[string]string{"x": "Node x: more than one object of this name in the snapshot"},
+		wantErrs: map[string]string{"x": "Node x: several objects in the snapshot have this name"},
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			require.Equal(t, tc.step, StepOf(tc.s, tc.o), tc.reason)

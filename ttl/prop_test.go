@@ -36,7 +36,7 @@ func errText(err error) string {
 	return err.Error()
 }
 
-func TestProperties(t *testing.T) {
+func TestContract(t *testing.T) {
 	seed := seed.First(t, 1936)
 	r := rand.New(rand.NewPCG(seed, 0))
 	rounds := 300
@@ -119,7 +119,7 @@ func TestProperties(t *testing.T) {
 
 // A cluster grows to 2,500 nodes and shrinks to none, one node at a time, and is written after
 // each. Only a new step rewrites nodes that were right.
-func TestConvergeWalk(t *testing.T) {
+func TestConverges(t *testing.T) {
 	var c cluster
 	step := 0
 	nodes := []*corev1.Node{}

@@ -62,6 +62,14 @@ func (o Options) err() error {
 	return fmt.Errorf("options: budgets: %q: %w", string(o.Budgets), ErrUnknownBudgets)
 }
 
+// status is the option in the terms of disruption.
+func (o Options) status() disruption.Status {
+	if o.Budgets == AsWritten {
+		return disruption.AsWritten
+	}
+	return disruption.Recomputed
+}
+
 // optionsErr is what is wrong with the options of the Index or of the drain: nothing is answered with such options.
 func optionsErr(x *disruption.Index, o Options) error {
 	if err := x.Err(); errors.Is(err, purekube.ErrUnknownUpstream) || errors.Is(err, disruption.ErrUnknownRounding) {

@@ -15,11 +15,11 @@ import (
 // time, so the node drains in three rounds. Then another node is drained, in the cluster that the first drain
 // leaves.
 func ExampleNode() {
-	objects := []any{purekubetest.MaxUnavailable("shop/db", "1")}
+	objects := []purekubetest.Object{purekubetest.MaxUnavailable("shop/db", "1")}
 	for name, node := range map[string]string{"orders": "node-1", "users": "node-1", "stock": "node-1", "mail": "node-2"} {
 		set := purekubetest.StatefulSet("shop/"+name, 1, node)
 		set.Pods[0].Labels["app"] = "db" // the budget is for all of them
-		objects = append(objects, set)
+		objects = append(objects, set.Objects()...)
 	}
 	cluster := purekubetest.NewCluster(&testing.T{}, objects...)
 
@@ -51,7 +51,7 @@ func ExampleNode() {
 // pod each in the first round.
 func ExampleNodes() {
 	web := purekubetest.Deployment("shop/web", 6, "node-1", "node-2", "node-3")
-	cluster := purekubetest.NewCluster(&testing.T{}, web, purekubetest.MaxUnavailable("shop/web", "2"))
+	cluster := purekubetest.NewCluster(&testing.T{}, web.Objects(purekubetest.MaxUnavailable("shop/web", "2"))...)
 
 	x := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
 	drains, _, err := drain.Nodes(x, []string{"node-1", "node-2", "node-3"}, drain.Options{})
@@ -81,7 +81,7 @@ func ExampleNodes() {
 // is back.
 func ExamplePods() {
 	web := purekubetest.Deployment("shop/web", 3, "node-1", "node-2", "node-3")
-	cluster := purekubetest.NewCluster(&testing.T{}, web, purekubetest.MaxUnavailable("shop/web", "1"))
+	cluster := purekubetest.NewCluster(&testing.T{}, web.Objects(purekubetest.MaxUnavailable("shop/web", "1"))...)
 
 	x := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
 	evictions, _, err := drain.Pods(x, []types.NamespacedName{
@@ -95,4 +95,47 @@ func ExamplePods() {
 	// <nil>
 	// AllowedWithinBudget []
 	// RefusedNow [shop/web]
+}
+
+// A workload of three pods may lack one, so its nodes are drained one after the other; the fourth node has nothing of it
+// and goes with the first. The budget of the database lets none of its pods go.
+func ExampleWaves() {
+	web := purekubetest.Deployment("shop/web", 3, "node-1", "node-2", "node-3")
+	db := purekubetest.StatefulSet("shop/db", 1, "node-5")
+	cluster := purekubetest.NewCluster(&testing.T{}, web, purekubetest.MaxUnavailable("shop/web", "1"),
+		purekubetest.StatefulSet("shop/mail", 1, "node-4"), db, purekubetest.MaxUnavailable("shop/db", "0"))
+
+	x := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
+	plan, _, err := drain.Waves(x, []string{"node-1", "node-2", "node-3", "node-4", "node-5"}, drain.WaveOptions{MaxNodes: 2})
+	fmt.Println(err)
+	for i, wave := range plan.Waves {
+		fmt.Println("wave", i+1, wave.Nodes)
+	}
+	for _, d := range plan.Blocked {
+		fmt.Println(d.Node, d.Outcome, d.Refused[0].Pod, d.Refused[0].Eviction.Blocking)
+	}
+	// Output:
+	// <nil>
+	// wave 1 [node-1 node-4]
+	// wave 2 [node-2]
+	// wave 3 [node-3]
+	// node-5 Never shop/db-0 [shop/db]
+}
+
+// A scheduler would preempt two pods of a budget that allows one disruption.
+func ExampleViolations() {
+	web := purekubetest.Deployment("shop/web", 3, "node-1")
+	budget := purekubetest.MaxUnavailable("shop/web", "1")
+	budget.Status.DisruptionsAllowed = 1
+	cluster := purekubetest.NewCluster(&testing.T{}, web, budget)
+
+	x := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
+	var victims []types.NamespacedName
+	for _, p := range web.Pods[:2] {
+		victims = append(victims, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+	}
+	violating, allowed := drain.Violations(x, victims)
+	fmt.Println(len(violating), len(allowed))
+	// Output:
+	// 1 1
 }

@@ -94,7 +94,7 @@ func sorted(x *disruption.Index, node string, o Options) (d Drain, left []*corev
 			message := "the pod should have been gone by " + pod.DeletionTimestamp.UTC().Format(time.RFC3339) + " and is still there: " +
 				"its node may be down, or a finalizer may keep it"
 			if x.Now().IsZero() {
-				message = "the pod is being deleted; whether it ends cannot be known while Snapshot.Now is zero"
+				message = "the pod is being deleted; Snapshot.Now is zero, so it is unknown whether it is stuck"
 			}
 			d.Refused = append(d.Refused, RefusedPod{Pod: key, Code: ReasonStuckPod, Message: message})
 		case t.code == "":

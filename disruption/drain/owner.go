@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,8 +98,9 @@ func (by *owner) ordered(x *disruption.Index) bool {
 func active(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && !podstate.Terminal(pod) }
 
 // recreates are those of the pods that are gone, sorted by name, in whose place the controller makes others. Of pods
-// without ordinals these are the first that were not ready, by name, and then the others: which of them come back is
-// not known, and those are the ones that may keep others from going.
+// without ordinals these are first the active ones, since the controller made others for the rest as soon as they were
+// being deleted or had ended. Which of the active ones come back is not known: those that were not ready come first,
+// since they may keep others from going.
 func (o *ownerState) recreates(gone []*corev1.Pod) []*corev1.Pod {
 	switch {
 	case o.none:
@@ -119,15 +121,16 @@ func (o *ownerState) recreates(gone []*corev1.Pod) []*corev1.Pod {
 	n := min(max(o.missing, 0), len(gone))
 	o.missing -= n
 	first := slices.Clone(gone)
-	slices.SortStableFunc(first, func(a, b *corev1.Pod) int {
+	place := func(pod *corev1.Pod) int {
 		switch {
-		case runs(a) == runs(b):
-			return 0
-		case runs(b):
-			return -1
+		case !active(pod):
+			return 2
+		case runs(pod):
+			return 1
 		}
-		return 1
-	})
+		return 0
+	}
+	slices.SortStableFunc(first, func(a, b *corev1.Pod) int { return cmp.Compare(place(a), place(b)) })
 	return first[:n]
 }
 

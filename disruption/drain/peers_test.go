@@ -136,7 +136,7 @@ func TestPodsBesideLimits(t *testing.T) {
 			budgets: []func(*policyv1.PodDisruptionBudget){unhealthyPolicy(policyv1.AlwaysAllow)}},
 		{name: "not ready, no policy", reason: "the budget allows none, and too few are healthy", pods: []of{{1, match}}, change: unready,
 			budgets: []func(*policyv1.PodDisruptionBudget){minAvailable("100%")}},
-		{name: "another label", reason: "no budget covers the pod", pods: []of{{1, []string{"x"}}}, theirs: true, ours: true,
+		{name: "another label", reason: "no PodDisruptionBudget selects the pod", pods: []of{{1, []string{"x"}}}, theirs: true, ours: true,
 			budgets: []func(*policyv1.PodDisruptionBudget){minAvailable("100%")}},
 		{name: "minAvailable 100%", reason: "none may go", pods: []of{{2, match}}, budgets: []func(*policyv1.PodDisruptionBudget){minAvailable("100%")}},
 		{name: "maxUnavailable 0%", reason: "none may go", pods: []of{{2, match}}, budgets: []func(*policyv1.PodDisruptionBudget){maxUnavailable("0%")}},

@@ -193,6 +193,29 @@ func TestDrainRecreatesUnreadyPodsAsTheyWere(t *testing.T) {
 	})
 }
 
+// A ReplicaSet makes another pod as soon as one ends or is being deleted. When that one goes, with others that were ready,
+// the ready ones are recreated.
+func TestDrainRecreatesActivePodsFirst(t *testing.T) {
+	of := by("apps/v1", "ReplicaSet", "rs")
+	for _, tc := range []struct {
+		name   string
+		change []func(*corev1.Pod)
+	}{
+		{name: "Failed", change: []func(*corev1.Pod){phase(corev1.PodFailed)}},
+		{name: "Succeeded", change: []func(*corev1.Pod){phase(corev1.PodSucceeded)}},
+		{name: "being deleted and not ready", change: []func(*corev1.Pod){unready, deleting}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(3)))},
+				Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("2"))},
+				Pods:    []*corev1.Pod{pod("a", append(tc.change, of, on("n"))...), pod("b", of, on("n")), pod("c", of, on("n")), pod("d", of, on("n"))}}
+			d, after := play(disruption.NewIndex(s, disruption.Options{}), "n", Options{})
+			require.Equal(t, [][]string{{"a", "b"}, {"c"}, {"d"}}, drained(d))
+			require.Equal(t, []string{"b", "c", "d"}, podNames(s, after))
+		})
+	}
+}
+
 // A workload that is being deleted recreates nothing.
 func TestDrainOfAWorkloadThatIsBeingDeleted(t *testing.T) {
 	gone := func(m *metav1.ObjectMeta) { m.DeletionTimestamp = ptr.To(ago(time.Second)) }

@@ -170,6 +170,7 @@ func (w *drainer) settle(gone []*corev1.Pod, after *disruption.Index) {
 	}
 	var written disruption.Snapshot
 	for _, key := range sortNames(touched) {
+		w.touched[key] = true
 		if w.waitsFor(key) {
 			w.awake[key] = true
 		}

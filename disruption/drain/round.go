@@ -35,6 +35,8 @@ type drainer struct {
 	// waiting is how many pods wait for budgets. awake are the budgets that may answer something else than before.
 	waiting int
 	awake   map[types.NamespacedName]bool
+	// touched are the budgets of which pods have gone, and those that have let go of entries.
+	touched map[types.NamespacedName]bool
 	// rechecks are when budgets let go of entries of their status.
 	rechecks *persistent.Edit[recheck, struct{}]
 
@@ -76,6 +78,7 @@ func newDrainer(x *disruption.Index, pods [][]*corev1.Pod, o Options) *drainer {
 		owners:   map[owner]*ownerState{},
 		awake:    map[types.NamespacedName]bool{},
 		stale:    map[types.NamespacedName]bool{},
+		touched:  map[types.NamespacedName]bool{},
 	}
 	for _, on := range pods {
 		w.nodes = append(w.nodes, &nodeDrain{waiting: len(on)})
@@ -286,11 +289,7 @@ func (w *drainer) ask(pod types.NamespacedName, covering []types.NamespacedName)
 	if slices.ContainsFunc(covering, func(b types.NamespacedName) bool { return w.stale[b] }) {
 		w.show()
 	}
-	by := disruption.Recomputed
-	if w.o.Budgets == AsWritten {
-		by = disruption.AsWritten
-	}
-	return w.x.CheckEviction(pod, by)
+	return w.x.CheckEviction(pod, w.o.status())
 }
 
 func refusal(pod types.NamespacedName, e disruption.Eviction) RefusedPod {
@@ -321,7 +320,7 @@ func (w *drainer) evict(pod *corev1.Pod, covering []types.NamespacedName, counte
 	}
 	w.unshown = append(w.unshown, pod)
 	for _, b := range covering {
-		w.stale[b] = true
+		w.stale[b], w.touched[b] = true, true
 	}
 	if w.o.Budgets == AsWritten && counted != nil {
 		w.counted = append(w.counted, counted)
@@ -385,6 +384,7 @@ func (w *drainer) wait() bool {
 	w.x, _ = w.x.With(disruption.Snapshot{Now: first})
 	w.x = writtenBy(w.x, due)
 	for _, name := range due {
+		w.touched[name] = true
 		w.noteRecheck(name)
 		if w.waitsFor(name) {
 			w.awake[name] = true

@@ -36,7 +36,7 @@ func newClaimGraph(c *cluster, set settings) claimGraph {
 	snapshot, options := claimSnapshot(c, set)
 	index := resourceclaim.NewIndex(snapshot, options)
 	waiting := map[types.NamespacedName][]string{}
-	for _, pod := range c.pods {
+	for _, pod := range c.Pods {
 		for i := range pod.Spec.ResourceClaims {
 			name, state := resourceclaim.ClaimName(pod, &pod.Spec.ResourceClaims[i])
 			if state == resourceclaim.NameKnown {
@@ -46,7 +46,7 @@ func newClaimGraph(c *cluster, set settings) claimGraph {
 		}
 	}
 	graph := map[types.NamespacedName]claimNode{}
-	for _, claim := range c.claims {
+	for _, claim := range c.Claims {
 		// What is wrong is among the problems of the report.
 		e, _ := index.Explain(resourceclaim.KeyOf(claim))
 		reasons := map[string]resourceclaim.Reason{}

@@ -1,74 +1,57 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/manifests"
 )
 
-// scheme has the kinds of the API groups that any core plans with.
-var scheme = func() *runtime.Scheme {
-	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		appsv1.AddToScheme, corev1.AddToScheme, networkingv1.AddToScheme,
-		policyv1.AddToScheme, rbacv1.AddToScheme, resourcev1.AddToScheme,
-	} {
-		utilruntime.Must(add(s))
-	}
-	return s
-}()
-
-var decoder = serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer()
-
-// cluster is the input: the objects that the cores plan with, by type.
+// cluster is the input.
 type cluster struct {
-	nodes                  []*corev1.Node
-	pods                   []*corev1.Pod
-	replicationControllers []*corev1.ReplicationController
-	replicaSets            []*appsv1.ReplicaSet
-	deployments            []*appsv1.Deployment
-	statefulSets           []*appsv1.StatefulSet
-	clusterRoles           []*rbacv1.ClusterRole
-	serviceCIDRs           []*networkingv1.ServiceCIDR
-	ipAddresses            []*networkingv1.IPAddress
-	budgets                []*policyv1.PodDisruptionBudget
-	claims                 []*resourcev1.ResourceClaim
-	templates              []*resourcev1.ResourceClaimTemplate
-
-	// origins says where an object was read, twice where it was there twice.
-	origins map[reference][]origin
-	// kinds counts the objects by kind.
-	kinds map[string]int
-	// lists are the kinds of which there was a list of their own, a PodList for example: it may be empty.
-	lists  map[string]bool
-	listed int
-	// none are the kinds of which the user says that the cluster has no more than the input.
-	none []string
-	// skipped counts the objects of kinds that no core plans with.
-	skipped  map[string]int
+	*manifests.Set
 	problems []problem
-	// objects counts all that were read.
-	objects  int
-	progress *progress
-	// maxUnzipped is how many bytes a gzip file may hold.
-	maxUnzipped int64
 }
 
-// reference names an object of the input.
-type reference struct{ kind, namespace, name string }
+// load reads the input. What is wrong with it is among the problems.
+func load(o manifests.Options, paths ...string) *cluster {
+	set, err := manifests.Load(o, paths...)
+	c := &cluster{Set: set}
+	for _, e := range manifests.Errors(err) {
+		p := problem{refs: e.Refs, field: e.Field, what: e.Err.Error(), unread: e.EndsEarly}
+		if len(e.Refs) > 0 {
+			p.object = title(e.Refs[0].Kind, e.Refs[0].Namespace, e.Refs[0].Name)
+		}
+		if errors.Is(e, manifests.ErrDuplicate) {
+			p.what = purekube.ErrDuplicate.Error() // the plans say the same, and it is printed once
+		}
+		c.problems = append(c.problems, p)
+	}
+	return c
+}
 
-func (r reference) String() string { return title(r.kind, r.namespace, r.name) }
+// kindNamed is the kind of this name. Names of kinds that a set has objects of are unique.
+func kindNamed(name string) schema.GroupKind {
+	for _, kind := range manifests.Kinds() {
+		if kind.Kind == name {
+			return kind
+		}
+	}
+	return schema.GroupKind{Kind: name}
+}
+
+func kindsNamed(names []string) []schema.GroupKind {
+	kinds := make([]schema.GroupKind, len(names))
+	for i, name := range names {
+		kinds[i] = kindNamed(name)
+	}
+	return kinds
+}
 
 // title is "Kind namespace/name", or as much of it as there is.
 func title(kind, namespace, name string) string {
@@ -81,54 +64,35 @@ func title(kind, namespace, name string) string {
 	return kind + " " + namespace + "/" + name
 }
 
-func newCluster() *cluster {
-	return &cluster{
-		origins: map[reference][]origin{}, kinds: map[string]int{}, lists: map[string]bool{}, skipped: map[string]int{},
-		maxUnzipped: defaultMaxUnzipped << 20,
-	}
-}
+func titleOf(k purekube.Key) string { return title(k.Kind, k.Namespace, k.Name) }
 
-// plans reports whether some core wants objects of this type.
-func plans(o runtime.Object) bool {
-	return (&cluster{}).keep(o)
-}
-
-// keep puts the object into the slice of its type. It is false for a type without one.
-func (c *cluster) keep(o runtime.Object) bool {
-	switch o := o.(type) {
-	case *corev1.Node:
-		c.nodes = append(c.nodes, o)
-	case *corev1.Pod:
-		c.pods = append(c.pods, o)
-	case *corev1.ReplicationController:
-		c.replicationControllers = append(c.replicationControllers, o)
-	case *appsv1.ReplicaSet:
-		c.replicaSets = append(c.replicaSets, o)
-	case *appsv1.Deployment:
-		c.deployments = append(c.deployments, o)
-	case *appsv1.StatefulSet:
-		c.statefulSets = append(c.statefulSets, o)
-	case *rbacv1.ClusterRole:
-		c.clusterRoles = append(c.clusterRoles, o)
-	case *networkingv1.ServiceCIDR:
-		c.serviceCIDRs = append(c.serviceCIDRs, o)
-	case *networkingv1.IPAddress:
-		c.ipAddresses = append(c.ipAddresses, o)
-	case *policyv1.PodDisruptionBudget:
-		c.budgets = append(c.budgets, o)
-	case *resourcev1.ResourceClaim:
-		c.claims = append(c.claims, o)
-	case *resourcev1.ResourceClaimTemplate:
-		c.templates = append(c.templates, o)
-	default:
-		return false
-	}
-	return true
-}
+// count is how many objects of the kind the input has.
+func (c *cluster) count(kind string) int { return c.Count(kindNamed(kind)) }
 
 // has reports whether the input has objects of any of these kinds.
 func (c *cluster) has(kinds []string) bool {
-	return slices.ContainsFunc(kinds, func(kind string) bool { return c.kinds[kind] > 0 })
+	return slices.ContainsFunc(kinds, func(kind string) bool { return c.count(kind) > 0 })
+}
+
+// hides reports whether an object that could not be read is, or may be, of the kind.
+func (c *cluster) hides(kind string) bool { return c.Hides(kindNamed(kind)) }
+
+// saw reports whether it is known which objects of the kind the cluster has.
+func (c *cluster) saw(kind string) bool { return c.Seen[kindNamed(kind)] }
+
+// skipped counts the objects that no core plans with, by API version and kind.
+func (c *cluster) skipped() map[string]int {
+	skipped := map[string]int{}
+	for _, r := range c.Ignored {
+		skipped[r.APIVersion+" "+r.Kind]++
+	}
+	for _, kind := range manifests.Kinds() {
+		n := c.Count(kind)
+		if n > 0 && !slices.ContainsFunc(cores, func(core core) bool { return slices.Contains(core.reads, kind.Kind) }) {
+			skipped[kind.String()] += n
+		}
+	}
+	return skipped
 }
 
 // somethingFor reports whether there is anything in the input that one of the cores plans with. If there is not, and
@@ -142,76 +106,35 @@ func (c *cluster) somethingFor(selected []core) bool {
 	if c.has(kinds) {
 		return true
 	}
-	switch input := count(c.objects, "object"); {
+	switch input := count(c.Len(), "input object"); {
 	case len(c.problems) > 0:
 	case len(selected) == len(cores):
-		c.problems = append(c.problems, problem{what: fmt.Sprintf("no core plans with any of the %s in the input", input)})
+		c.problems = append(c.problems, problem{what: fmt.Sprintf("none of the %s is of a kind that purekube plans with", input)})
 	default:
-		c.problems = append(c.problems, problem{what: fmt.Sprintf("%s plans with none of the %s in the input, but with %s",
-			strings.Join(names, ", "), input, strings.Join(slices.Compact(slices.Sorted(slices.Values(kinds))), ", "))})
+		c.problems = append(c.problems, problem{what: fmt.Sprintf("none of the %s is of a kind that %s plans with: %s",
+			input, strings.Join(names, ", "), strings.Join(slices.Compact(slices.Sorted(slices.Values(kinds))), ", "))})
 	}
 	return false
 }
 
-// clusterScoped are the kinds without a namespace.
-var clusterScoped = []string{"Node", "ClusterRole", "ServiceCIDR", "IPAddress"}
-
-// add takes an object in.
-func (c *cluster) add(at origin, kind string, o runtime.Object) {
-	meta := o.(metav1.Object)
-	if meta.GetName() == "" {
-		c.problems = append(c.problems, problem{origins: []origin{at}, object: kind, field: "metadata.name", what: "missing", hides: kind})
-		return
-	}
-	// As kubectl does with a manifest that names no namespace.
-	if meta.GetNamespace() == "" && !slices.Contains(clusterScoped, kind) {
-		meta.SetNamespace(metav1.NamespaceDefault)
-	}
-	ref := reference{kind, meta.GetNamespace(), meta.GetName()}
-	c.origins[ref] = append(c.origins[ref], at)
-	c.kinds[kind]++
-	c.keep(o)
-}
-
 // problem is one thing that is wrong with the input.
 type problem struct {
-	origins []origin
-	object  string // "Kind namespace/name", or empty
-	field   string
-	what    string
+	refs   []manifests.Ref
+	object string // "Kind namespace/name", or empty
+	field  string
+	what   string
 	// ofPlan: the input is what the API server would hold, and a plan ended with an error.
 	ofPlan bool
-	// hides is the kind of an object that could not be read, or not all of it. It is anyKind where the kind is not known.
-	hides string
 	// unread: what follows in the input was not read.
 	unread bool
 }
 
-// anyKind is the kind of an object that may be of any kind.
-const anyKind = "*"
-
 // String is one line: file, document number, object, field, what is wrong.
 func (p problem) String() string {
-	s := ""
-	for i, at := range p.origins {
-		if i > 0 {
-			s += " and "
-		}
-		s += at.String()
+	var places []string
+	for _, at := range p.refs {
+		places = append(places, at.String())
 	}
-	for _, part := range []string{p.object, p.field, p.what} {
-		switch {
-		case part == "":
-		case s == "":
-			s = part
-		default:
-			s = fmt.Sprintf("%s: %s", s, part)
-		}
-	}
-	return s
-}
-
-// unread adds the problem that a file was not read, or not to its end.
-func (c *cluster) unread(file, what string) {
-	c.problems = append(c.problems, problem{origins: []origin{{file: file}}, what: what, unread: true})
+	parts := []string{strings.Join(places, " and "), p.object, p.field, p.what}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
 }

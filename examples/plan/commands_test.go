@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/purekube/purekube/manifests"
 )
 
 // A command of a page that hands objects of a cluster to this program, over one line or two.
@@ -35,7 +37,7 @@ func TestCommandsOfThePages(t *testing.T) {
 				kinds, err := parseKinds(string(command[1]))
 				require.NoError(t, err)
 				require.Contains(t, inv.paths, "-", "it reads what kubectl prints")
-				if slices.ContainsFunc(kinds, func(kind string) bool { return !slices.Contains(clusterScoped, kind) }) {
+				if slices.ContainsFunc(kinds, func(kind string) bool { return manifests.Namespaced(kindNamed(kind)) }) {
 					require.Contains(t, text, " -A ", "it is about all namespaces")
 				}
 				require.Empty(t, missingKinds(inv, kinds), "kinds that the answer rests on")
@@ -55,7 +57,7 @@ func TestCommandsOfThePages(t *testing.T) {
 func missingKinds(inv invocation, kinds []string) (missing []string) {
 	var reads []string
 	if inv.drain.node != "" || inv.output == outputHTML {
-		reads = drainQuestion("", newCluster()).dump
+		reads = drainQuestion("", &cluster{Set: &manifests.Set{}}).dump
 	}
 	if inv.drain.node == "" {
 		for _, c := range inv.cores {

@@ -92,7 +92,7 @@ func TestCostIsLinear(t *testing.T) {
 
 // quiet is a system whose output is not looked at.
 func quiet(input string) system {
-	return system{stdin: strings.NewReader(input), stdout: io.Discard, stderr: io.Discard, files: hostFiles{}, now: noonClock}
+	return system{stdin: strings.NewReader(input), stdout: io.Discard, stderr: io.Discard, now: noonClock}
 }
 
 func BenchmarkLarge(b *testing.B) {

@@ -18,7 +18,7 @@ import (
 
 func planDisruption(c *cluster, set settings) section {
 	d := newDrains(c, set)
-	s := section{Headline: fmt.Sprintf("%s for %s", count(len(c.budgets), "PodDisruptionBudget"), count(len(c.pods), "pod"))}
+	s := section{Headline: fmt.Sprintf("%s for %s", count(len(c.Budgets), "PodDisruptionBudget"), count(len(c.Pods), "pod"))}
 
 	outcomes, err := disruption.PlanAll(d.snapshot, d.options)
 	s.Err = err
@@ -38,7 +38,7 @@ func planDisruption(c *cluster, set settings) section {
 	for _, key := range slices.SortedFunc(maps.Keys(plans), compareDisruptionKeys) {
 		o, e := plans[key], explanations[key]
 		if key.Kind == "Pod" {
-			f := findingOf(reference{"Pod", key.Namespace, key.Name}, o.Result, o.Err, func(disruption.Action) (more, why string) {
+			f := findingOf(purekube.Key{Kind: "Pod", Namespace: key.Namespace, Name: key.Name}, o.Result, o.Err, func(disruption.Action) (more, why string) {
 				return "", "it was to be deleted and was not"
 			})
 			f.Reasons = reasonsOf(e.Reasons)
@@ -53,7 +53,7 @@ func planDisruption(c *cluster, set settings) section {
 			continue
 		}
 		b := cmp.Or(e.Budget, &disruption.BudgetExplanation{}) // there is none of a name that several budgets have
-		f := findingOf(reference{"PodDisruptionBudget", key.Namespace, key.Name}, o.Result, o.Err, func(disruption.Action) (more, why string) {
+		f := findingOf(purekube.Key{Kind: "PodDisruptionBudget", Namespace: key.Namespace, Name: key.Name}, o.Result, o.Err, func(disruption.Action) (more, why string) {
 			return "", whyStatus(b)
 		})
 		f.Never, f.Reasons = b.Never, reasonsOf(e.Reasons)
@@ -134,7 +134,7 @@ func explainBudget(e disruption.Explanation) []string {
 		case disruption.Healthy:
 			text += " counts: healthy"
 		case disruption.BeingEvicted:
-			text += fmt.Sprintf(" does not count: evicted, and expected to be gone by %s", p.Until.UTC().Format(time.RFC3339))
+			text += fmt.Sprintf(" does not count: evicted, and must be deleted by %s", p.Until.UTC().Format(time.RFC3339))
 		default:
 			text += fmt.Sprintf(" does not count: %s", healthText(p.Health))
 		}
@@ -167,9 +167,9 @@ type drains struct {
 func newDrains(c *cluster, set settings) *drains {
 	return &drains{
 		snapshot: disruption.Snapshot{
-			Now: set.now, Budgets: c.budgets, Pods: c.pods,
-			ReplicationControllers: c.replicationControllers, ReplicaSets: c.replicaSets,
-			Deployments: c.deployments, StatefulSets: c.statefulSets,
+			Now: set.now, Budgets: c.Budgets, Pods: c.Pods,
+			ReplicationControllers: c.ReplicationControllers, ReplicaSets: c.ReplicaSets,
+			Deployments: c.Deployments, StatefulSets: c.StatefulSets,
 		},
 		options:  disruption.Options{MatchUpstream: set.matchUpstream},
 		suspects: map[types.NamespacedName]bool{},

@@ -88,7 +88,7 @@ func TestExplainDisruption(t *testing.T) {
 				"controllers to look up first: 1", "StatefulSet db: its scale is not in the snapshot"}},
 		{name: "neither", reason: "says so",
 			input: strings.Replace(budgetOf("db", "db", "", noStatus), "},},", "}},", 1),
-			want:  []string{"it demands neither minAvailable nor maxUnavailable of the pods with app=db", "nothing may be disrupted: the budget covers no pod"}},
+			want:  []string{"it demands neither minAvailable nor maxUnavailable of the pods with app=db", "nothing may be disrupted: the budget selects no pod"}},
 		{name: "a percentage that does not parse", reason: "the fail-safe, and where it is",
 			input:  statefulSetOf("db", 1) + budgetOf("db", "db", `"maxUnavailable":"many"`, noStatus) + podOf("db-0", "db", "StatefulSet", "n", "True"),
 			stderr: "plan: standard input: document 2: PodDisruptionBudget shop/db: spec.maxUnavailable: invalid value for IntOrString: invalid type: string is not a percentage: must be a number, or a percentage such as \"30%\"\n",

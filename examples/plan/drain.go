@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
 )
@@ -73,7 +74,7 @@ func (inv invocation) runDrain(c *cluster, sys system) int {
 	if !rep.refuse(c, drainQuestion("-drain", c)) {
 		var err error
 		drains, err = inv.drain.drainNodes(c, inv.settings)
-		rep.addProblems(err, reference{}, c)
+		rep.addProblems(err, purekube.Key{}, c)
 	}
 	if len(drains) == 0 && len(rep.problems) == 0 {
 		// A table without rows, or a drained node of a misspelt name, would look like success.
@@ -119,10 +120,10 @@ type nodeDrain struct {
 func (r *drainRequest) drainNodes(c *cluster, set settings) ([]nodeDrain, error) {
 	pods := map[string]int{}
 	podOf := map[types.NamespacedName]*corev1.Pod{}
-	for _, n := range c.nodes {
+	for _, n := range c.Nodes {
 		pods[n.Name] = 0
 	}
-	for _, p := range c.pods {
+	for _, p := range c.Pods {
 		podOf[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = p
 		if p.Spec.NodeName != "" {
 			pods[p.Spec.NodeName]++

@@ -10,6 +10,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/purekube/purekube"
 )
 
 //go:embed html.tmpl
@@ -103,7 +105,7 @@ func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation, drains *drai
 }
 
 // links are the anchors of the objects that are on the page.
-type links map[reference]string
+type links map[purekube.Key]string
 
 func (r *report) links() links {
 	all := links{}
@@ -118,7 +120,9 @@ func (r *report) links() links {
 }
 
 // to is the anchor of an object, or empty.
-func (l links) to(kind, namespace, name string) string { return l[reference{kind, namespace, name}] }
+func (l links) to(kind, namespace, name string) string {
+	return l[purekube.Key{Kind: kind, Namespace: namespace, Name: name}]
+}
 
 // shownAtMost is how many objects of a core with something to do are shown with all that is known of them. Of more
 // than that only the first are shown, with a line each.
@@ -160,7 +164,7 @@ func (f finding) calm() bool {
 }
 
 func newPageObject(f finding) pageObject {
-	o := pageObject{Kind: f.Object.kind, Name: nameOf(f.Object), Never: f.Never}
+	o := pageObject{Kind: f.Object.Kind, Name: nameOf(f.Object), Never: f.Never}
 	for _, a := range f.Actions {
 		o.Actions = append(o.Actions, pageAction{a.typeName(), strings.TrimPrefix(a.Text, a.typeName()+" "), a.Why})
 	}
@@ -217,11 +221,11 @@ func badgesOf(f finding) []badge {
 	return badges
 }
 
-func nameOf(r reference) string {
-	if r.namespace == "" {
-		return r.name
+func nameOf(r purekube.Key) string {
+	if r.Namespace == "" {
+		return r.Name
 	}
-	return r.namespace + "/" + r.name
+	return r.Namespace + "/" + r.Name
 }
 
 // summary counts what the plan has.

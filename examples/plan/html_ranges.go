@@ -57,8 +57,8 @@ type prefixOf struct {
 func newRangeGroups(c *cluster, set settings, links links) []rangeGroup {
 	options := servicecidr.Options{MatchUpstream: set.matchUpstream}
 	// What is wrong is among the problems of the report.
-	explanations, _ := servicecidr.ExplainAll(servicecidr.Snapshot{Now: set.now, ServiceCIDRs: c.serviceCIDRs, IPAddresses: c.ipAddresses}, options)
-	r := ranges{cidrs: c.serviceCIDRs, explained: map[string]servicecidr.Explanation{}, set: set, options: options, links: links}
+	explanations, _ := servicecidr.ExplainAll(servicecidr.Snapshot{Now: set.now, ServiceCIDRs: c.ServiceCIDRs, IPAddresses: c.IPAddresses}, options)
+	r := ranges{cidrs: c.ServiceCIDRs, explained: map[string]servicecidr.Explanation{}, set: set, options: options, links: links}
 	var all []prefixOf
 	for _, e := range explanations {
 		r.explained[e.Key.Name] = e
@@ -67,7 +67,7 @@ func newRangeGroups(c *cluster, set settings, links links) []rangeGroup {
 		}
 	}
 	r.drawn = len(all) <= rangesDrawn
-	for _, a := range c.ipAddresses {
+	for _, a := range c.IPAddresses {
 		if addr, err := netip.ParseAddr(a.Name); err == nil {
 			r.addresses = append(r.addresses, addr)
 		}

@@ -13,6 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/manifests"
 )
 
 // awkward is an input whose names are markup, or very long, and whose roles aggregate each other.
@@ -104,7 +107,7 @@ func TestPage(t *testing.T) {
 			for _, c := range report.Cores {
 				require.Equal(t, 1, p.ids[c.Core])
 				for _, o := range c.Objects {
-					require.Contains(t, p.text, o.Kind+" "+nameOf(reference{o.Kind, o.Namespace, o.Name}))
+					require.Contains(t, p.text, o.Kind+" "+nameOf(purekube.Key{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}))
 					for _, a := range o.Actions {
 						require.Contains(t, p.text, a.Text)
 						require.Contains(t, p.text, a.Why)
@@ -171,8 +174,7 @@ func TestCoveredParts(t *testing.T) {
 		return fmt.Sprintf(`{"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":{"name":%q,"finalizers":["networking.k8s.io/service-cidr-finalizer"]%s},"spec":{"cidrs":[%q]}}`, name, more, cidrs) + "\n"
 	}
 	deleted := `,"deletionTimestamp":"2026-11-21T11:00:00Z"`
-	objects := newCluster()
-	objects.read("in", strings.NewReader(cidr("wide", "", "10.0.0.0/24")+cidr("half", "", "10.0.0.128/25")+cidr("going", deleted, "10.0.0.0/26")+cidr("v6", "", "fd00::/64")))
+	objects := load(manifests.Options{Stdin: strings.NewReader(cidr("wide", "", "10.0.0.0/24") + cidr("half", "", "10.0.0.128/25") + cidr("going", deleted, "10.0.0.0/26") + cidr("v6", "", "fd00::/64"))}, "-")
 	require.Empty(t, objects.problems)
 	groups := newRangeGroups(objects, settings{}, nil)
 	got := map[string][]rangePart{}
@@ -211,16 +213,11 @@ func TestPlaceInRange(t *testing.T) {
 
 // No two boxes of the graph overlap, and each arrow that closes no cycle leads to the right.
 func TestRolePicture(t *testing.T) {
-	for _, tc := range []struct{ name, stdin, file string }{
-		{"embedded", "", "cluster"}, {"a real cluster", "", "testdata/clusterroles.yaml"}, {"a cycle", awkward(), ""},
+	for _, tc := range []struct{ name, stdin, path string }{
+		{"embedded", "", "cluster"}, {"a real cluster", "", "testdata/clusterroles.yaml"}, {"a cycle", awkward(), "-"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			objects := newCluster()
-			if tc.file != "" {
-				objects.readFiles(hostFiles{}, tc.file)
-			} else {
-				objects.read("in", strings.NewReader(tc.stdin))
-			}
+			objects := load(manifests.Options{Stdin: strings.NewReader(tc.stdin)}, tc.path)
 			g := newRoleGraph(objects, settings{})
 			p := newRolePicture(g, links{})
 			require.Len(t, p.Boxes, len(g.nodes))

@@ -66,6 +66,7 @@ type (
 		File     string `json:"file,omitempty"`
 		Document int    `json:"document,omitempty"`
 		Item     int    `json:"item,omitempty"`
+		Line     int    `json:"line,omitempty"`
 		Object   string `json:"object,omitempty"`
 		Field    string `json:"field,omitempty"`
 		Message  string `json:"message"`
@@ -84,9 +85,9 @@ func (r *report) writeJSON(w io.Writer) error {
 	}
 	for _, p := range r.problems {
 		j := jsonProblem{Object: p.object, Field: p.field, Message: p.what}
-		if len(p.origins) > 0 {
-			at := p.origins[0]
-			j.File, j.Document, j.Item = at.file, at.document, at.item
+		if len(p.refs) > 0 {
+			at := p.refs[0]
+			j.File, j.Document, j.Item, j.Line = at.File, at.Document, at.Item, at.Line
 		}
 		out.Errors = append(out.Errors, j)
 	}
@@ -98,7 +99,7 @@ func (r *report) writeJSON(w io.Writer) error {
 
 func (f finding) json() jsonObject {
 	o := jsonObject{
-		Kind: f.Object.kind, Namespace: f.Object.namespace, Name: f.Object.name,
+		Kind: f.Object.Kind, Namespace: f.Object.Namespace, Name: f.Object.Name,
 		Explanation: f.Explanation,
 	}
 	if !f.RecheckAt.IsZero() {

@@ -10,6 +10,7 @@
 package main
 
 import (
+	"embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 	"time"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/manifests"
 )
 
 func main() {
@@ -32,7 +34,6 @@ func main() {
 		stdin:   os.Stdin,
 		stdout:  os.Stdout,
 		stderr:  os.Stderr,
-		files:   hostFiles{},
 		now:     time.Now,
 		colour:  wantsColour(os.Stdout, os.LookupEnv),
 		watched: isTerminal(os.Stderr),
@@ -43,9 +44,10 @@ func main() {
 type system struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	files          fs.FS
-	now            func() time.Time
-	colour         bool
+	// files is nil for those of the machine.
+	files  fs.FS
+	now    func() time.Time
+	colour bool
 	// watched: stderr is a terminal.
 	watched bool
 }
@@ -78,22 +80,7 @@ func run(args []string, sys system) int {
 		return exitInput
 	}
 
-	objects := newCluster()
-	objects.none, objects.maxUnzipped = inv.none, inv.maxUnzipped<<20
-	if sys.watched {
-		objects.progress = &progress{w: sys.stderr, clock: sys.now}
-	}
-	if len(inv.paths) == 0 {
-		objects.readFiles(embedded, "cluster")
-	}
-	for _, path := range inv.paths {
-		if path == "-" {
-			objects.read("standard input", sys.stdin)
-			continue
-		}
-		objects.readFiles(sys.files, path)
-	}
-	objects.progress.done()
+	objects := inv.load(sys)
 
 	if inv.drain.node != "" {
 		return inv.runDrain(objects, sys)
@@ -116,7 +103,7 @@ func run(args []string, sys system) int {
 		rep.note(c, section, objects)
 	}
 	var drains *drainTable
-	if inv.output == outputHTML && rep.has("disruption") && len(objects.pods) > 0 && !rep.refuse(objects, drainQuestion("drains", objects)) {
+	if inv.output == outputHTML && rep.has("disruption") && len(objects.Pods) > 0 && !rep.refuse(objects, drainQuestion("drains", objects)) {
 		drains = newDrainTable(objects, inv)
 	}
 	for _, p := range rep.problems {
@@ -144,6 +131,26 @@ func run(args []string, sys system) int {
 		return exitInput
 	}
 	return rep.status(inv.settings)
+}
+
+//go:embed cluster
+var embedded embed.FS
+
+// load reads the paths, or the embedded cluster.
+func (inv invocation) load(sys system) *cluster {
+	var p *progress
+	if sys.watched {
+		p = &progress{w: sys.stderr, clock: sys.now}
+	}
+	defer p.done()
+	o := manifests.Options{
+		Stdin: sys.stdin, Files: sys.files, None: kindsNamed(inv.none), MaxUnzipped: inv.maxUnzipped << 20, Progress: p.count,
+	}
+	if len(inv.paths) == 0 {
+		o.Files = embedded
+		return load(o, "cluster")
+	}
+	return load(o, inv.paths...)
 }
 
 // say prints a line about what is wrong.
@@ -211,7 +218,7 @@ func parse(args []string, sys system) (invocation, error) {
 		inv.none, err = parseKinds(list)
 		return err
 	})
-	flags.Int64Var(&inv.maxUnzipped, "max-unzipped", defaultMaxUnzipped, "how many `MiB` a gzip file may hold")
+	flags.Int64Var(&inv.maxUnzipped, "max-unzipped", manifests.DefaultMaxUnzipped>>20, "how many `MiB` a gzip file may hold")
 	inv.drain.register(flags)
 	detailed := flags.Bool("detailed-exitcode", false, "the same as -fail-on error,action")
 

@@ -17,9 +17,9 @@ type progress struct {
 // every is how often the line is written anew.
 const every = time.Second / 2
 
-// count is told of each object that was read.
+// count is told now and then how many objects were read.
 func (p *progress) count(objects int) {
-	if p == nil || p.w == nil || objects%1024 != 0 {
+	if p == nil || p.w == nil {
 		return
 	}
 	now := p.clock()

@@ -40,10 +40,10 @@ func (c core) questionOf(objects *cluster, set settings) *question {
 		q.seen, q.whole = []string{"IPAddress"}, []string{"IPAddress"}
 	case "resourceclaim":
 		q.whole = []string{"Pod", "ResourceClaim"}
-		if set.assumeComplete && len(objects.claims) > 0 {
+		if set.assumeComplete && len(objects.Claims) > 0 {
 			q.seen = []string{"Pod"}
 		}
-		if len(objects.pods) > 0 {
+		if len(objects.Pods) > 0 {
 			about = "Pod"
 		}
 	case "rbacaggregate":
@@ -51,7 +51,7 @@ func (c core) questionOf(objects *cluster, set settings) *question {
 	case "disruption":
 		q.whole = []string{"Pod"}
 	}
-	if objects.kinds[about] == 0 {
+	if objects.count(about) == 0 {
 		return nil
 	}
 	return &q
@@ -103,16 +103,6 @@ func (c *cluster) refusal(q question) *problem {
 		strings.Join(missing, ", no "), getCommand(q.dump), strings.Join(names, ",")))
 }
 
-// hides reports whether an object that could not be read is, or may be, of the kind.
-func (c *cluster) hides(kind string) bool {
-	return slices.ContainsFunc(c.problems, func(p problem) bool { return p.hides == kind || p.hides == anyKind })
-}
-
-// saw reports whether it is known which objects of the kind the cluster has.
-func (c *cluster) saw(kind string) bool {
-	return c.kinds[kind] > 0 || c.lists[kind] || slices.Contains(c.none, kind)
-}
-
 // controllerKinds are the kinds of workloads that control a pod or a ReplicaSet of the input.
 func (c *cluster) controllerKinds() []string {
 	used := map[string]bool{}
@@ -124,10 +114,10 @@ func (c *cluster) controllerKinds() []string {
 			}
 		}
 	}
-	for _, p := range c.pods {
+	for _, p := range c.Pods {
 		note(p)
 	}
-	for _, r := range c.replicaSets {
+	for _, r := range c.ReplicaSets {
 		note(r)
 	}
 	return slices.DeleteFunc(slices.Clone(drainReads), func(kind string) bool { return kind == "Pod" || !used[kind] })

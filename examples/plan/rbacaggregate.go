@@ -9,11 +9,12 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/rbacaggregate"
 )
 
 func planRBACAggregate(c *cluster, set settings) section {
-	index := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: c.clusterRoles}, rbacaggregate.Options{MatchUpstream: set.matchUpstream})
+	index := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: c.ClusterRoles}, rbacaggregate.Options{MatchUpstream: set.matchUpstream})
 	planned, err := index.PlanAll()
 	outcomes := map[string]rbacaggregate.Outcome{}
 	for _, o := range planned {
@@ -23,7 +24,7 @@ func planRBACAggregate(c *cluster, set settings) section {
 	roles := map[string]*rbacv1.ClusterRole{}
 	names := slices.Collect(maps.Keys(outcomes))
 	aggregated := 0
-	for _, role := range c.clusterRoles {
+	for _, role := range c.ClusterRoles {
 		roles[role.Name] = role
 		if role.AggregationRule != nil {
 			aggregated++
@@ -33,7 +34,7 @@ func planRBACAggregate(c *cluster, set settings) section {
 	slices.Sort(names)
 
 	s := section{
-		Headline: fmt.Sprintf("%s, %d of them aggregated", count(len(c.clusterRoles), "ClusterRole"), aggregated),
+		Headline: fmt.Sprintf("%s, %d of them aggregated", count(len(c.ClusterRoles), "ClusterRole"), aggregated),
 		Err:      err,
 	}
 	for _, name := range slices.Compact(names) {
@@ -43,7 +44,7 @@ func planRBACAggregate(c *cluster, set settings) section {
 			// Its error is the outcome's.
 			explanation, _ = index.Explain(rbacaggregate.Key(name))
 		}
-		f := findingOf(reference{kind: "ClusterRole", name: name}, o.Result, o.Err, func(a rbacaggregate.Action) (more, why string) {
+		f := findingOf(purekube.Key{Kind: "ClusterRole", Name: name}, o.Result, o.Err, func(a rbacaggregate.Action) (more, why string) {
 			if set, ok := a.(rbacaggregate.SetRules); ok {
 				return describeRules(roles[name].Rules, set.Rules, explanation.Rules)
 			}

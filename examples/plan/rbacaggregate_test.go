@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/purekube/purekube/manifests"
+
 	"github.com/purekube/purekube/rbacaggregate"
 )
 
@@ -20,10 +22,10 @@ func TestBootstrapClusterRoles(t *testing.T) {
 	require.Equal(t, exitPlanned, got.status)
 
 	// What kube-controller-manager made of admin: 29 rules.
-	real := newCluster()
-	real.readFiles(hostFiles{}, "testdata/cluster-converged.yaml")
+	real, err := manifests.Load(manifests.Options{}, "testdata/cluster-converged.yaml")
+	require.NoError(t, err)
 	var admin *rbacv1.ClusterRole
-	for _, role := range real.clusterRoles {
+	for _, role := range real.ClusterRoles {
 		if role.Name == "admin" {
 			admin = role
 		}

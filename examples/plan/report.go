@@ -26,7 +26,7 @@ type report struct {
 }
 
 func newReport(now time.Time, c *cluster) *report {
-	r := &report{Now: now, Skipped: c.skipped, said: map[string]bool{}}
+	r := &report{Now: now, Skipped: c.skipped(), said: map[string]bool{}}
 	for _, p := range c.problems {
 		r.addProblem(p)
 	}
@@ -44,7 +44,7 @@ func (r *report) addProblem(p problem) {
 // refuse reports whether the question is refused, and adds why.
 func (r *report) refuse(c *cluster, q question) bool {
 	refusal := c.refusal(q)
-	if refusal != nil && (c.objects > 0 || len(c.problems) == 0) {
+	if refusal != nil && (c.Len() > 0 || len(c.Unreadable) > 0 || len(c.problems) == 0) {
 		r.addProblem(*refusal)
 	}
 	return refusal != nil
@@ -68,7 +68,7 @@ type section struct {
 
 // finding is what a core says of one object.
 type finding struct {
-	Object    reference
+	Object    purekube.Key
 	Actions   []action
 	Events    []purekube.Event
 	Needs     []purekube.Need
@@ -115,7 +115,7 @@ func (a action) typeName() string { return reflect.TypeOf(a.Action).Name() }
 
 // findingOf turns a plan's result into a finding. Describe adds to the action's own line and
 // says what called for it.
-func findingOf[A purekube.Action](object reference, r purekube.Result[A], err error, describe func(A) (more, why string)) finding {
+func findingOf[A purekube.Action](object purekube.Key, r purekube.Result[A], err error, describe func(A) (more, why string)) finding {
 	f := finding{Object: object, Events: r.Events, Needs: r.Needs, RecheckAt: r.RecheckAt, Err: err}
 	for _, a := range r.Actions {
 		more, why := describe(a)
@@ -136,7 +136,7 @@ func (r *report) has(core string) bool {
 
 // note says which kinds are not in the input, where objects of them would have answered what the plan leaves open.
 func (r *report) note(c core, s section, objects *cluster) {
-	open := map[string]bool{"Pod": c.name == "disruption" && len(objects.budgets) > 0}
+	open := map[string]bool{"Pod": c.name == "disruption" && len(objects.Budgets) > 0}
 	for _, f := range s.Findings {
 		for _, n := range f.Needs {
 			open[n.Kind] = true
@@ -153,7 +153,7 @@ func (r *report) note(c core, s section, objects *cluster) {
 func (r *report) sayUndecided(sys system) {
 	for _, s := range r.Sections {
 		for _, f := range s.Undecided {
-			text := fmt.Sprintf("-fail-on never: %s: not known whether it ever lets a pod go: %s", f.Object, f.NotKnown)
+			text := fmt.Sprintf("-fail-on never: %s: not known whether it ever lets a pod go: %s", titleOf(f.Object), f.NotKnown)
 			if f.NoPods {
 				text += " (-ignore-budgets-without-pods leaves such budgets out)"
 			}
@@ -164,7 +164,7 @@ func (r *report) sayUndecided(sys system) {
 
 // add takes a core's section in, its errors among the problems.
 func (r *report) add(s section, c *cluster) {
-	r.addProblems(s.Err, reference{}, c)
+	r.addProblems(s.Err, purekube.Key{}, c)
 	for _, f := range s.Findings {
 		r.addProblems(f.Err, f.Object, c)
 	}
@@ -178,7 +178,7 @@ func (r *report) add(s section, c *cluster) {
 }
 
 // addProblems adds the errors that are not there yet.
-func (r *report) addProblems(err error, about reference, c *cluster) {
+func (r *report) addProblems(err error, about purekube.Key, c *cluster) {
 	for _, err := range flatten(err) {
 		r.addProblem(problemOf(err, about, c))
 	}
@@ -200,21 +200,21 @@ func flatten(err error) []error {
 }
 
 // problemOf says where the object stands that an error is about.
-func problemOf(err error, about reference, c *cluster) problem {
+func problemOf(err error, about purekube.Key, c *cluster) problem {
 	var wrong *purekube.ObjectError
 	if !errors.As(err, &wrong) {
-		return problem{origins: c.origins[about], object: about.String(), what: oneLine(err.Error()), ofPlan: true}
+		return problem{refs: c.Refs(about), object: titleOf(about), what: oneLine(err.Error()), ofPlan: true}
 	}
-	at := reference{wrong.Kind, wrong.Namespace, wrong.Name}
+	at := purekube.Key{Kind: wrong.Kind, Namespace: wrong.Namespace, Name: wrong.Name}
 	what := ""
 	if wrong.Err != nil {
 		what = oneLine(wrong.Err.Error())
 	}
-	if slices.Contains(eitherForm, wrong.Field) && wrong.Kind == "PodDisruptionBudget" {
-		what += ": must be a number" + orPercentage
+	if (wrong.Field == "spec.minAvailable" || wrong.Field == "spec.maxUnavailable") && wrong.Kind == "PodDisruptionBudget" {
+		what += `: must be a number, or a percentage such as "30%"`
 	}
 	// No API server holds an object twice.
-	return problem{origins: c.origins[at], object: at.String(), field: wrong.Field, what: what, ofPlan: !errors.Is(wrong, purekube.ErrDuplicate)}
+	return problem{refs: c.Refs(at), object: titleOf(at), field: wrong.Field, what: what, ofPlan: !errors.Is(wrong, purekube.ErrDuplicate)}
 }
 
 // somethingToDo reports whether any controller would write or look something up now.
@@ -259,3 +259,5 @@ func setOf(names []string) map[string]bool {
 }
 
 func sortedValues(m map[string]string) []string { return slices.Sorted(maps.Values(m)) }
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

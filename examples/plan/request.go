@@ -91,7 +91,7 @@ func (r *report) writeRequests(w io.Writer) error {
 					break
 				}
 				if err := encoder.Encode(newJSONRequest(request)); err != nil {
-					return fmt.Errorf("%s: %w", f.Object, err)
+					return fmt.Errorf("%s: %w", titleOf(f.Object), err)
 				}
 			}
 		}

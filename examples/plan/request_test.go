@@ -8,27 +8,34 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/apiserver"
+	"github.com/purekube/purekube/manifests"
 )
 
 // The output of -o requests is enough: a program that makes these calls, and nothing else, brings the embedded
 // cluster to rest.
 func TestAnotherProgramCarriesThePlanOut(t *testing.T) {
-	objects := newCluster()
-	objects.readFiles(embedded, "cluster")
-	require.Empty(t, objects.problems)
+	objects, err := manifests.Load(manifests.Options{Files: embedded}, "cluster")
+	require.NoError(t, err)
 	server := apiserver.New()
-	for _, o := range objects.everything() {
+	for _, o := range objects.Objects() {
 		server.Put(o)
 	}
 	now, err := time.Parse(time.RFC3339, noon)
 	require.NoError(t, err)
 	for round := range 10 {
 		server.Now = now
-		input := manifests(t, server)
+		input := printed(t, server)
 		got := plan(t, nil, input, "-assume-complete", "-o", "requests", "-now", now.Format(time.RFC3339), "-")
 		require.Empty(t, got.stderr)
 		if got.stdout == "" {
@@ -47,38 +54,16 @@ func TestAnotherProgramCarriesThePlanOut(t *testing.T) {
 	t.Fatal("the cluster does not come to rest")
 }
 
-// everything is the input again, whatever its type.
-func (c *cluster) everything() []apiserver.Object {
-	var all []apiserver.Object
-	all = appendObjects(all, c.nodes)
-	all = appendObjects(all, c.pods)
-	all = appendObjects(all, c.replicationControllers)
-	all = appendObjects(all, c.replicaSets)
-	all = appendObjects(all, c.deployments)
-	all = appendObjects(all, c.statefulSets)
-	all = appendObjects(all, c.clusterRoles)
-	all = appendObjects(all, c.serviceCIDRs)
-	all = appendObjects(all, c.ipAddresses)
-	all = appendObjects(all, c.budgets)
-	all = appendObjects(all, c.claims)
-	return appendObjects(all, c.templates)
-}
-
-func appendObjects[T apiserver.Object](all []apiserver.Object, objects []T) []apiserver.Object {
-	for _, o := range objects {
-		all = append(all, o)
-	}
-	return all
-}
-
-// manifests is what kubectl would print of the server.
-func manifests(t *testing.T, server *apiserver.Server) string {
+// printed is what kubectl would print of the server.
+func printed(t *testing.T, server *apiserver.Server) string {
 	t.Helper()
 	var out bytes.Buffer
 	for _, o := range server.All() {
-		kinds, _, err := scheme.ObjectKinds(o)
-		require.NoError(t, err)
-		o.GetObjectKind().SetGroupVersionKind(kinds[0])
+		set := &manifests.Set{}
+		require.NoError(t, set.Add(o))
+		for kind := range set.Seen {
+			o.GetObjectKind().SetGroupVersionKind(kind.WithVersion("v1"))
+		}
 		require.NoError(t, stdjson.NewEncoder(&out).Encode(o))
 	}
 	return out.String()
@@ -98,7 +83,13 @@ func readRequest(t *testing.T, line string) purekube.Request {
 		Preconditions: j.Preconditions, ContinueOnError: j.ContinueOnError,
 	}
 	if len(j.Object) > 0 {
-		object, _, err := decoder.Decode(j.Object, nil, nil)
+		scheme := runtime.NewScheme()
+		for _, add := range []func(*runtime.Scheme) error{
+			corev1.AddToScheme, networkingv1.AddToScheme, policyv1.AddToScheme, rbacv1.AddToScheme, resourcev1.AddToScheme,
+		} {
+			require.NoError(t, add(scheme))
+		}
+		object, _, err := serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer().Decode(j.Object, nil, nil)
 		require.NoError(t, err)
 		r.Object = object
 	}

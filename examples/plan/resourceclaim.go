@@ -39,7 +39,7 @@ func planResourceClaim(c *cluster, set settings) section {
 	s := section{Headline: claimsHeadline(c), Err: whole}
 	for _, key := range keys {
 		o := byKey[key]
-		f := findingOf(reference{key.Kind, key.Namespace, key.Name}, o.Result, o.Err, func(a resourceclaim.Action) (more, why string) {
+		f := findingOf(purekube.Key{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name}, o.Result, o.Err, func(a resourceclaim.Action) (more, why string) {
 			return "", whyClaim(a, reasons[key])
 		})
 		f.Reasons = reasonsOf(reasons[key])
@@ -55,7 +55,7 @@ func planResourceClaim(c *cluster, set settings) section {
 
 // claimSnapshot is what the plan of the claims rests on.
 func claimSnapshot(c *cluster, set settings) (resourceclaim.Snapshot, resourceclaim.Options) {
-	snapshot := resourceclaim.Snapshot{Now: set.now, Pods: c.pods, Claims: c.claims, Templates: c.templates}
+	snapshot := resourceclaim.Snapshot{Now: set.now, Pods: c.Pods, Claims: c.Claims, Templates: c.ClaimTemplates}
 	if set.assumeComplete {
 		snapshot.Answers = answersOf(c)
 	}
@@ -69,7 +69,7 @@ func answersOf(c *cluster) map[purekube.Need]purekube.Answer {
 	pod := func(namespace, name string) purekube.Need {
 		return purekube.Need{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name}
 	}
-	for _, claim := range c.claims {
+	for _, claim := range c.Claims {
 		for _, r := range claim.Status.ReservedFor {
 			answers[pod(claim.Namespace, r.Name)] = purekube.Answer{}
 		}
@@ -77,7 +77,7 @@ func answersOf(c *cluster) map[purekube.Need]purekube.Answer {
 			answers[pod(claim.Namespace, r.Name)] = purekube.Answer{}
 		}
 	}
-	for _, p := range c.pods {
+	for _, p := range c.Pods {
 		if need := pod(p.Namespace, p.Name); answers[need] == (purekube.Answer{}) {
 			answers[need] = purekube.Answer{Object: p}
 		}
@@ -92,18 +92,18 @@ func answersOf(c *cluster) map[purekube.Need]purekube.Answer {
 
 func claimsHeadline(c *cluster) string {
 	allocated, users := 0, 0
-	for _, claim := range c.claims {
+	for _, claim := range c.Claims {
 		if claim.Status.Allocation != nil {
 			allocated++
 		}
 	}
-	for _, p := range c.pods {
+	for _, p := range c.Pods {
 		if len(p.Spec.ResourceClaims) > 0 || p.Status.ExtendedResourceClaimStatus != nil {
 			users++
 		}
 	}
 	return fmt.Sprintf("%s, %d of them allocated, and %s that %s claims",
-		count(len(c.claims), "ResourceClaim"), allocated, count(users, "pod"), verb(users, "uses", "use"))
+		count(len(c.Claims), "ResourceClaim"), allocated, count(users, "pod"), verb(users, "uses", "use"))
 }
 
 // whyClaim says what called for an action, from the reasons for its pod or claim.

@@ -52,15 +52,15 @@ func (e roleEdge) fresh() int {
 
 // newRoleGraph asks the core for the sources of each aggregated ClusterRole.
 func newRoleGraph(c *cluster, set settings) roleGraph {
-	snapshot := rbacaggregate.Snapshot{ClusterRoles: c.clusterRoles}
+	snapshot := rbacaggregate.Snapshot{ClusterRoles: c.ClusterRoles}
 	index := rbacaggregate.NewIndex(snapshot, rbacaggregate.Options{MatchUpstream: set.matchUpstream})
 	stored := map[string][]rbacv1.PolicyRule{}
 	explained := map[string]rbacaggregate.Explanation{}
 	nodes := map[string]roleNode{}
-	for _, role := range c.clusterRoles {
+	for _, role := range c.ClusterRoles {
 		stored[role.Name] = role.Rules
 	}
-	for _, role := range c.clusterRoles {
+	for _, role := range c.ClusterRoles {
 		if role.AggregationRule == nil {
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 func planServiceCIDR(c *cluster, set settings) section {
-	snapshot := servicecidr.Snapshot{Now: set.now, ServiceCIDRs: c.serviceCIDRs, IPAddresses: c.ipAddresses}
+	snapshot := servicecidr.Snapshot{Now: set.now, ServiceCIDRs: c.ServiceCIDRs, IPAddresses: c.IPAddresses}
 	options := servicecidr.Options{MatchUpstream: set.matchUpstream}
 	planned, whole := servicecidr.PlanAll(snapshot, options)
 	outcomes := map[purekube.Key]servicecidr.Outcome{}
@@ -20,7 +20,7 @@ func planServiceCIDR(c *cluster, set settings) section {
 	}
 	cidrs := map[string]*networkingv1.ServiceCIDR{}
 	leaving := 0
-	for _, x := range c.serviceCIDRs {
+	for _, x := range c.ServiceCIDRs {
 		cidrs[x.Name] = x
 		if x.DeletionTimestamp != nil {
 			leaving++
@@ -29,14 +29,14 @@ func planServiceCIDR(c *cluster, set settings) section {
 
 	s := section{
 		Headline: fmt.Sprintf("%s, %d of them being deleted, and %s",
-			count(len(c.serviceCIDRs), "ServiceCIDR"), leaving, addresses(len(c.ipAddresses))),
+			count(len(c.ServiceCIDRs), "ServiceCIDR"), leaving, addresses(len(c.IPAddresses))),
 		Err: whole,
 	}
 	// Its error is that of PlanAll.
 	explanations, _ := servicecidr.ExplainAll(snapshot, options)
 	for _, e := range explanations {
 		o := outcomes[e.Key]
-		f := findingOf(reference{kind: e.Key.Kind, name: e.Key.Name}, o.Result, o.Err, func(a servicecidr.Action) (more, why string) {
+		f := findingOf(purekube.Key{Kind: e.Key.Kind, Name: e.Key.Name}, o.Result, o.Err, func(a servicecidr.Action) (more, why string) {
 			return "", whyServiceCIDR(a, e.Deletion)
 		})
 		f.Reasons = reasonsOf(e.Reasons)
@@ -92,7 +92,7 @@ func orphanText(orphans []servicecidr.Orphan, most int) string {
 	for i, a := range orphans {
 		texts[i] = a.String()
 	}
-	return fmt.Sprintf("%s would be left without a range: %s", addresses(len(orphans)), list(texts, most))
+	return fmt.Sprintf("%s would be in no other ServiceCIDR: %s", addresses(len(orphans)), list(texts, most))
 }
 
 func addresses(n int) string {

@@ -99,7 +99,7 @@ func (t printer) section(s section) {
 }
 
 func (t printer) finding(f finding) {
-	t.line(2, "", f.Object.String(), t.p.object)
+	t.line(2, "", titleOf(f.Object), t.p.object)
 	for _, a := range f.Actions {
 		t.action(a)
 	}

@@ -21,14 +21,14 @@ func ttlStep(s string) (int, error) {
 }
 
 func planTTL(c *cluster, set settings) section {
-	snapshot := ttl.Snapshot{Nodes: c.nodes}
+	snapshot := ttl.Snapshot{Nodes: c.Nodes}
 	options := ttl.Options{}
 	known := "recovered from the nodes"
 	if set.ttlStep != nil {
 		snapshot.Step = *set.ttlStep
 		known = "given"
 	} else {
-		snapshot.Step = options.Table.Recover(c.nodes)
+		snapshot.Step = options.Table.Recover(c.Nodes)
 	}
 	index := ttl.NewIndex(snapshot, options)
 	outcomes, err := index.PlanAll()
@@ -54,7 +54,7 @@ func planTTL(c *cluster, set settings) section {
 		s.Explanation = explainTTL(why, known, len(annotations))
 	}
 	for _, o := range outcomes {
-		f := findingOf(reference{kind: o.Key.Kind, name: o.Key.Name}, o.Result, o.Err,
+		f := findingOf(purekube.Key{Kind: o.Key.Kind, Name: o.Key.Name}, o.Result, o.Err,
 			func(a ttl.Action) (more, why string) { return "", annotations[o.Key] })
 		f.Reasons = reasonsOf(reasons[o.Key])
 		s.Findings = append(s.Findings, f)

@@ -8,9 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
@@ -23,32 +20,16 @@ import (
 // Rule: a budget in our manifests lets at least one pod go when everything is healthy. Otherwise no node with
 // such a pod can ever be drained.
 func TestEveryBudgetLetsAPodGo(t *testing.T) {
-	cluster := purekubetest.LoadManifests(t, "testdata/workloads.yaml")
+	cluster := purekubetest.Load(t, "testdata/workloads.yaml").AtFullHealth()
 	if len(cluster.Budgets) == 0 {
 		t.Fatal("no budget: the test would pass whatever the manifests say")
 	}
+	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
 	for _, b := range cluster.Budgets {
-		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		if err != nil {
-			t.Errorf("budget %s: %v", b.Name, err)
-			continue
-		}
-		replicas := int32(0)
-		count := func(namespace string, template corev1.PodTemplateSpec, n *int32) {
-			if namespace == b.Namespace && selector.Matches(labels.Set(template.Labels)) {
-				replicas += ptr.Deref(n, 1)
-			}
-		}
-		for _, d := range cluster.Deployments {
-			count(d.Namespace, d.Spec.Template, d.Spec.Replicas)
-		}
-		for _, s := range cluster.StatefulSets {
-			count(s.Namespace, s.Spec.Template, s.Spec.Replicas)
-		}
-		// A budget that covers no workload of the manifests is judged with 0 replicas, and lets no pod go.
-		allowed, err := disruption.AllowedAtFullHealth(b.Spec, replicas, disruption.RoundUp)
-		if err != nil || allowed < 1 {
-			t.Errorf("budget %s lets %d of %d pods go (%v)", b.Name, allowed, replicas, err)
+		// A budget that selects no pod allows nothing either.
+		e, err := index.Explain(disruption.BudgetKey(b.Namespace, b.Name))
+		if err != nil || e.Budget.Computed.DisruptionsAllowed < 1 {
+			t.Errorf("budget %s: %s (%v)", b.Name, e.Budget.Computed, err)
 		}
 	}
 }
@@ -67,7 +48,7 @@ func TestEveryNodeDrains(t *testing.T) {
 		{"a budget of nothing", "no pod may ever go: this is what the rule is there to find", purekubetest.Deployment("shop/web", 3, nodes...), "0", drain.Never},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			cluster := purekubetest.NewCluster(t, tc.workload, purekubetest.MaxUnavailable("shop/web", tc.budget))
+			cluster := purekubetest.NewCluster(t, tc.workload.Objects(purekubetest.MaxUnavailable("shop/web", tc.budget))...)
 			index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
 			for _, node := range nodes {
 				d, _, err := drain.Node(index, node, drain.Options{})
@@ -81,7 +62,7 @@ func TestEveryNodeDrains(t *testing.T) {
 
 // Rule: no role that a team labels for aggregation brings secrets into admin.
 func TestAdminDoesNotReachSecrets(t *testing.T) {
-	cluster := purekubetest.LoadManifests(t, "testdata/roles.yaml")
+	cluster := purekubetest.Load(t, "testdata/roles.yaml")
 	rules, err := rbacaggregate.Rules(cluster.RBACAggregate(), rbacaggregate.Key("admin"), rbacaggregate.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 
 // ErrNoName is the cause where an object has no name: nothing can be written to it, and its
 // key would be the one that stands for the snapshot as a whole.
-var ErrNoName = errors.New("an object of a cluster has a name")
+var ErrNoName = errors.New("required")
 
 // NamelessError is the error for an object without a name.
 func NamelessError(kind string) *purekube.ObjectError {

@@ -20,7 +20,7 @@ func TestNamed(t *testing.T) {
 	require.Nil(t, in[0], "the slice itself stays as it was")
 	err := problems.Err()
 	require.ErrorIs(t, err, purekube.ErrNil)
-	require.EqualError(t, err, "Node: nil object in the snapshot\nNode: metadata.name: an object of a cluster has a name",
+	require.EqualError(t, err, "Node: nil object in the snapshot\nNode: metadata.name: required",
 		"each problem once, however often")
 
 	var none Problems

@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -23,7 +24,7 @@ type kind struct {
 	listMaps map[string]string
 }
 
-// kinds are those that the plans read or write.
+// kinds are those that the plans read or write, and those of the controllers that internal/test/eviction/fleet runs.
 var kinds = map[schema.GroupVersionResource]kind{
 	networkingv1.SchemeGroupVersion.WithResource("servicecidrs"): {
 		networkingv1.SchemeGroupVersion.WithKind("ServiceCIDR"), func() Object { return &networkingv1.ServiceCIDR{} },
@@ -54,6 +55,10 @@ var kinds = map[schema.GroupVersionResource]kind{
 		appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), func() Object { return &appsv1.ReplicaSet{} }, nil},
 	appsv1.SchemeGroupVersion.WithResource("statefulsets"): {
 		appsv1.SchemeGroupVersion.WithKind("StatefulSet"), func() Object { return &appsv1.StatefulSet{} }, nil},
+	appsv1.SchemeGroupVersion.WithResource("controllerrevisions"): {
+		appsv1.SchemeGroupVersion.WithKind("ControllerRevision"), func() Object { return &appsv1.ControllerRevision{} }, nil},
+	batchv1.SchemeGroupVersion.WithResource("jobs"): {
+		batchv1.SchemeGroupVersion.WithKind("Job"), func() Object { return &batchv1.Job{} }, nil},
 }
 
 func resourceOf(o Object) schema.GroupVersionResource {

@@ -14,7 +14,7 @@ import (
 func Example_drain() {
 	t := &testing.T{}                                                 // the test's own
 	web := purekubetest.Deployment("shop/web", 4, "node-a", "node-b") // two pods on each
-	cluster := purekubetest.NewCluster(t, web, purekubetest.MaxUnavailable("shop/web", "1"))
+	cluster := purekubetest.NewCluster(t, web.Objects(purekubetest.MaxUnavailable("shop/web", "1"))...)
 
 	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
 	d, after, err := drain.Node(index, "node-a", drain.Options{IgnoreDaemonSets: true})
@@ -36,7 +36,7 @@ func Example_scaleDown() {
 	t := &testing.T{} // the test's own
 	web := purekubetest.Deployment("shop/web", 3, "node-a", "node-b", "node-c")
 	broken := purekubetest.NotReady(web.Pods[2]) // on node-c
-	cluster := purekubetest.NewCluster(t, web, purekubetest.MaxUnavailable("shop/web", "1"))
+	cluster := purekubetest.NewCluster(t, web.Objects(purekubetest.MaxUnavailable("shop/web", "1"))...)
 	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
 
 	// What could go as the cluster is, each node alone: the same index answers for all.

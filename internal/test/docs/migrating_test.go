@@ -70,7 +70,7 @@ func Example_whereTheAnswerDiffers() {
 func Example_removePods() {
 	t := &testing.T{} // the test's own
 	web := purekubetest.Deployment("shop/web", 3, "node-a", "node-b", "node-c")
-	cluster := purekubetest.NewCluster(t, web, purekubetest.MaxUnavailable("shop/web", "1"))
+	cluster := purekubetest.NewCluster(t, web.Objects(purekubetest.MaxUnavailable("shop/web", "1"))...)
 	now := metav1.NewTime(cluster.Now)
 
 	// remove is RemovePods after CanRemovePods. Where a pod may not go, go on with the index before.
@@ -108,7 +108,7 @@ func Example_removePods() {
 // What the page says of drain.Node where it differs from the tracker: pods come back between the rounds, and between drains.
 func TestDrainNodeBringsPodsBack(t *testing.T) {
 	web := purekubetest.Deployment("shop/web", 3, "node-a", "node-b", "node-c")
-	index := disruption.NewIndex(purekubetest.NewCluster(t, web, purekubetest.MaxUnavailable("shop/web", "1")).Disruption(), disruption.Options{})
+	index := disruption.NewIndex(purekubetest.NewCluster(t, web.Objects(purekubetest.MaxUnavailable("shop/web", "1"))...).Disruption(), disruption.Options{})
 	for _, node := range []string{"node-a", "node-b", "node-c"} {
 		d, after, err := drain.Node(index, node, drain.Options{})
 		require.NoError(t, err)
@@ -127,12 +127,12 @@ func TestDrainNodeBesideCanRemove(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name    string
-		objects []any
+		objects []purekubetest.Object
 		want    drain.Outcome
 	}{
-		{"each may go alone and comes back", []any{managed, purekubetest.MaxUnavailable("shop/web", "1")}, drain.InRounds},
-		{"each may go alone and does not come back", []any{bare[0], bare[1], purekubetest.MinAvailable("shop/web", "1")}, drain.Never},
-		{"both may go", []any{managed, purekubetest.MaxUnavailable("shop/web", "2")}, drain.Now},
+		{"each may go alone and comes back", managed.Objects(purekubetest.MaxUnavailable("shop/web", "1")), drain.InRounds},
+		{"each may go alone and does not come back", []purekubetest.Object{bare[0], bare[1], purekubetest.MinAvailable("shop/web", "1")}, drain.Never},
+		{"both may go", managed.Objects(purekubetest.MaxUnavailable("shop/web", "2")), drain.Now},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cluster := purekubetest.NewCluster(t, tc.objects...)
@@ -155,7 +155,7 @@ func TestASelectorThatDoesNotCompile(t *testing.T) {
 	broken := purekubetest.MaxUnavailable("shop/broken", "1")
 	broken.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}
 	never := purekubetest.MaxUnavailable("shop/web", "0")
-	index := disruption.NewIndex(purekubetest.NewCluster(t, web, broken, never).Disruption(), disruption.Options{})
+	index := disruption.NewIndex(purekubetest.NewCluster(t, web.Objects(broken, never)...).Disruption(), disruption.Options{})
 	eviction, err := index.CheckEviction(types.NamespacedName{Namespace: "shop", Name: web.Pods[0].Name}, disruption.Recomputed)
 	require.Equal(t, []types.NamespacedName{{Namespace: "shop", Name: "web"}}, eviction.Blocking)
 	require.ErrorContains(t, err, "shop/broken")
@@ -165,7 +165,7 @@ func TestASelectorThatDoesNotCompile(t *testing.T) {
 func TestDrainNodeDoesNotReadTheStatus(t *testing.T) {
 	web, budget := purekubetest.Deployment("shop/web", 1, "node-a"), purekubetest.MinAvailable("shop/web", "1")
 	budget.Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: budget.Generation, DisruptionsAllowed: 5, CurrentHealthy: 6, DesiredHealthy: 1}
-	index := disruption.NewIndex(purekubetest.NewCluster(t, web, budget).Disruption(), disruption.Options{})
+	index := disruption.NewIndex(purekubetest.NewCluster(t, web.Objects(budget)...).Disruption(), disruption.Options{})
 	d, _, err := drain.Node(index, "node-a", drain.Options{})
 	require.NoError(t, err)
 	require.Equal(t, drain.Never, d.Outcome)

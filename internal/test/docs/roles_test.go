@@ -72,7 +72,7 @@ func Example_rulesInGitOps() {
 	team.Labels = map[string]string{"rbac.example.com/to-admin": "true"}
 	admin := purekubetest.AggregatedRole("admin", "rbac.example.com/to-admin")
 	admin.Rules = []rbacv1.PolicyRule{{Verbs: []string{"delete"}, APIGroups: []string{"example.com"}, Resources: []string{"widgets"}}}
-	cluster := purekubetest.NewCluster(t, admin, team) // in a test of manifests: purekubetest.LoadManifests
+	cluster := purekubetest.NewCluster(t, admin, team) // in a test of manifests: purekubetest.Load
 
 	for _, role := range cluster.ClusterRoles {
 		if role.AggregationRule == nil {

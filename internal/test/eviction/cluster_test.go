@@ -34,6 +34,8 @@ type cluster struct {
 	sample  samplecluster.Cluster
 	pods    map[types.NamespacedName]*corev1.Pod
 	budgets map[types.NamespacedName]*policyv1.PodDisruptionBudget
+	// evicted are the active pods that were evicted, by UID. Their controllers have not replaced them yet.
+	evicted map[types.UID]bool
 	version int
 }
 
@@ -45,6 +47,7 @@ func play(t *testing.T, sample samplecluster.Cluster, script func(c *cluster)) {
 		t: t, sample: sample,
 		pods:    map[types.NamespacedName]*corev1.Pod{},
 		budgets: map[types.NamespacedName]*policyv1.PodDisruptionBudget{},
+		evicted: map[types.UID]bool{},
 	}
 	var objects []runtime.Object
 	for _, p := range sample.Pods {
@@ -59,7 +62,7 @@ func play(t *testing.T, sample samplecluster.Cluster, script func(c *cluster)) {
 	objects = append(objects, copies(sample.ReplicaSets)...)
 	objects = append(objects, copies(sample.Deployments)...)
 	objects = append(objects, copies(sample.StatefulSets)...)
-	start := parity.Before(startDisruption(sample.Answers), func(w *parity.World) { w.Respond = c.respond })
+	start := parity.Before(StartDisruption(sample.Answers), func(w *parity.World) { w.Respond = c.respond })
 	parity.Run(t, objects, start, func(t *testing.T, w *parity.World) {
 		c.t, c.w = t, w
 		c.settle()
@@ -145,6 +148,7 @@ func (c *cluster) evict(key types.NamespacedName) Answer {
 	if a.Code == 201 {
 		pod := a.Pod
 		if pod.DeletionTimestamp == nil {
+			c.evicted[pod.UID] = pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 			pod.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(30 * time.Second)}
 		}
 		c.version++
@@ -187,14 +191,20 @@ func (c *cluster) finish() bool {
 			continue
 		}
 		wanted := min(max(int(c.sample.Replicas(uid))-active[uid], 0), len(gone[uid]))
-		for _, ready := range []bool{false, true} {
-			// Which of them come back is not known: the worst is that those do that are not ready.
-			for _, pod := range gone[uid] {
-				if wanted > 0 && runningAndReady(pod) == ready {
-					wanted--
-					c.replace(pod)
-				}
+		// Pods that ended or were being deleted before have been replaced. Which of the others come back is not known: the
+		// worst is that those do that are not ready.
+		place := func(pod *corev1.Pod) int {
+			switch {
+			case !c.evicted[pod.UID]:
+				return 2
+			case runningAndReady(pod):
+				return 1
 			}
+			return 0
+		}
+		slices.SortStableFunc(gone[uid], func(a, b *corev1.Pod) int { return cmp.Compare(place(a), place(b)) })
+		for _, pod := range gone[uid][:wanted] {
+			c.replace(pod)
 		}
 	}
 	c.settle()

@@ -1,4 +1,4 @@
-// Package indextest checks what the With and Without of an Index say. Tests import it.
+// Package indextest checks what the methods of every Index say. Tests import it.
 package indextest
 
 import (

@@ -157,10 +157,10 @@ func TestFindsUpstreamsDefects(t *testing.T) {
 				rest = after
 			}
 			if slices.Contains([]string{"D-1", "D-5", "D-7", "D-17", "D-21"}, tc.name) {
-				page, err := os.ReadFile("../../../docs/trust.md")
+				page, err := os.ReadFile("README.md")
 				require.NoError(t, err)
 				_, story, _ := strings.Cut(strings.TrimSuffix(r.String(), "\n"), "\n")
-				require.Contains(t, string(page), "    "+strings.ReplaceAll(story, "\n", "\n    "), "docs/trust.md tells the story")
+				require.Contains(t, string(page), "    "+strings.ReplaceAll(story, "\n", "\n    "), "README.md tells the story")
 			}
 			if folder := os.Getenv("PUREKUBE_MODEL_STORIES"); folder != "" {
 				require.NoError(t, os.WriteFile(folder+"/"+tc.name+".txt", []byte(r.String()), 0o644))

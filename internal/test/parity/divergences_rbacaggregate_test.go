@@ -64,7 +64,7 @@ var rbacaggregateDivergences = []divergence{
 		Harm: "Rules that another field manager has also set keep granting permissions, and every event of a " +
 			"ClusterRole causes an apply without effect",
 		Since: "v1.21",
-		Why: "Without any source, the controller applies a ClusterRole without the field rules. The API server " +
+		Why: "Without any source, the controller applies a ClusterRole without the field `rules`. The API server " +
 			"then keeps rules that another field manager has set. The permissions stay, and the controller sends " +
 			"an apply without effect at every event. By default, purekube applies an empty list, which removes " +
 			"all rules.",
@@ -106,8 +106,8 @@ var rbacaggregateDivergences = []divergence{
 		Since: "v1.9",
 		Why: "A ClusterRole with an invalid selector is not written, and a rule that somebody wrote into it stays. " +
 			"The controller copies the rule to each ClusterRole that aggregates this one. By default, these " +
-			"ClusterRoles keep the rules that they already have from it and get no others, because it is unknown " +
-			"whether aggregation would give it the rule.",
+			"ClusterRoles keep the rules that they already have from it and get no others, because it is unknown whether the ClusterRole would have the rule " +
+			"if its aggregation worked.",
 		Given: func() []runtime.Object {
 			broken := labelled("in-all", aggregated("middle", "in-middle"))
 			broken.AggregationRule.ClusterRoleSelectors[0].MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "k", Operator: "Near"}}

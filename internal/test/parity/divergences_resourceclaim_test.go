@@ -416,7 +416,7 @@ create resourceclaims ns/: ` + createdFor("gpu"),
 			"own",
 		Since: "v1.36",
 		Why: "The controller fails the whole pod without an event, including the claims that are the pod's own, " +
-			"and retries only by its back-off. By default, purekube asks for a lookup of the group. If the group " +
+			"and retries only with a back-off. By default, purekube asks for a lookup of the group. If the group " +
 			"does not exist, it is unknown which entries are the group's, so no claim is created; the pod's own " +
 			"claims are named and reserved.",
 		Setting: podGroupsOn + " The API server has no PodGroup g.",
@@ -464,7 +464,7 @@ update resourceclaims ns/shared: {"metadata":{"name":"shared","namespace":"ns","
 		Since: "v1.36",
 		Why: "A claim of a PodGroup was deleted, and the group has another one. The controller sees that the claim " +
 			"named in the pods' status is missing, leaves it to the group, and does not look at these pods again. " +
-			"The pods wait for a claim that will never exist. By default, With and Without return the keys of " +
+			"The pods wait for a claim that no longer exists. By default, With and Without return the keys of " +
 			"these pods when the group or the claim changes, and purekube writes the name of the new claim to " +
 			"their status.",
 		Setting: podGroupsOn + " The API server does not have the claim g-gpu-x4z9k either. The lines of purekube are the plan of the pod.",

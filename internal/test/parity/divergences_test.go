@@ -237,7 +237,11 @@ UID of the object that it was decided for, if the kind of request allows one.
 				fmt.Fprintf(&b, "\n%s", wrapped(d.Setting, 120, ""))
 			}
 			in, rest := d.releases()
-			fmt.Fprintf(&b, "\nSince %s. Shown with %s.\n", d.since(), list(in))
+			from := "Since"
+			if strings.Contains(d.since(), " to ") {
+				from = "From"
+			}
+			fmt.Fprintf(&b, "\n%s %s. Shown with %s.\n", from, d.since(), list(in))
 			fmt.Fprintf(&b, "\nkube-controller-manager:\n\n```text\n%s\n```\n", d.Upstream)
 			if d.Elsewhere != "" {
 				fmt.Fprintf(&b, "\nkube-controller-manager %s:\n\n```text\n%s\n```\n", list(rest), d.Elsewhere)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -44,6 +45,9 @@ type World struct {
 	// the usual answer: the object as it was sent, a made-up name where the server makes one
 	// up (see GeneratedName), an empty object for a patch.
 	Respond func(Request) (runtime.Object, error)
+	// Serve answers every request but those for events, as a whole API server does: nothing is recorded, and Respond is not
+	// asked. Nil: the world is one of recorded requests.
+	Serve func(clienttesting.Action) (runtime.Object, error)
 	// Workers is how many the controller is to run: one in comparisons, which keeps the order
 	// of requests the same every time.
 	Workers int
@@ -86,7 +90,8 @@ type Start func(ctx context.Context, w *World) (run func(context.Context), err e
 // kinds are the objects that any of the controllers keeps in a cache.
 var kinds = []runtime.Object{
 	&corev1.Node{}, &corev1.Pod{}, &corev1.ReplicationController{},
-	&appsv1.Deployment{}, &appsv1.ReplicaSet{}, &appsv1.StatefulSet{},
+	&appsv1.Deployment{}, &appsv1.ReplicaSet{}, &appsv1.StatefulSet{}, &appsv1.ControllerRevision{},
+	&batchv1.Job{}, &corev1.PersistentVolumeClaim{},
 	&networkingv1.IPAddress{}, &networkingv1.ServiceCIDR{},
 	&policyv1.PodDisruptionBudget{},
 	&rbacv1.ClusterRole{},
@@ -280,6 +285,10 @@ func (w *World) take() Trace {
 func (w *World) react(action clienttesting.Action) (handled bool, answer runtime.Object, err error) {
 	if action.GetResource().Resource == "events" {
 		return true, w.recordEvent(action), nil
+	}
+	if w.Serve != nil {
+		answer, err := w.Serve(action)
+		return true, answer, err
 	}
 	if w.onRequest != nil {
 		defer w.onRequest()

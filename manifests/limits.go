@@ -1,4 +1,4 @@
-package main
+package manifests
 
 import (
 	"bytes"
@@ -10,15 +10,15 @@ import (
 
 // Bounds of what input may cost. An input beyond one of them is an error, and is not read any further.
 const (
-	// defaultMaxUnzipped is in MiB, as -max-unzipped is.
-	defaultMaxUnzipped = 1 << 10
+	// DefaultMaxUnzipped is how many bytes a gzip file may hold: 1 GiB.
+	DefaultMaxUnzipped = 1 << 30
 	// maxObject is far more than an API server stores in one object: etcd takes 1.5 MiB, which indented JSON makes about
 	// six times as large.
 	maxObject = 16 << 20
 	// objectWeight is what an object counts of a gzip file at least: small ones take memory too.
 	objectWeight = 2 << 10
-	// maxProblems is how many errors of the input are shown.
-	maxProblems = 1000
+	// maxErrors is how many errors of a file are reported.
+	maxErrors = 1000
 )
 
 // bounded reads what may still be read.
@@ -40,13 +40,21 @@ func (b *bounded) Read(p []byte) (int, error) {
 	case b.object <= 0:
 		return 0, fmt.Errorf("an object of more than %d MiB", maxObject>>20)
 	case b.all <= 0 && b.max >= 0:
-		return 0, fmt.Errorf("more than %d MiB when unzipped, objects below %d KiB counted as that much (-max-unzipped allows more)",
-			b.max>>20, objectWeight>>10)
+		return 0, fmt.Errorf("more than %s when unzipped, objects below %d KiB counted as that much",
+			size(b.max), objectWeight>>10)
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.object)])
 	b.object -= int64(n)
 	b.all -= int64(n)
 	return n, err
+}
+
+// size is a number of bytes for people.
+func size(bytes int64) string {
+	if bytes%(1<<20) != 0 {
+		return fmt.Sprintf("%d bytes", bytes)
+	}
+	return fmt.Sprintf("%d MiB", bytes>>20)
 }
 
 // next begins another object, after one of this length.

@@ -1,4 +1,4 @@
-package main
+package manifests
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ func zippedTimes(t *testing.T, begin, text string, times int) string {
 // A small file does not become gigabytes: neither as one object, nor as many, nor as many errors, nor by aliases.
 func TestInputIsBounded(t *testing.T) {
 	const MiB = 1 << 20
-	const tooMuch = "more than 1 MiB when unzipped, objects below 2 KiB counted as that much (-max-unzipped allows more)"
+	const tooMuch = "more than 1 MiB when unzipped, objects below 2 KiB counted as that much"
 	line := strings.Repeat(" ", 1023) + "\n"
 	aliases := "a: &a \"" + strings.Repeat("x", 1<<15) + "\"\nb: [" + strings.Repeat("*a,", 600) + "]\n"
 	nested := "a0: &a0 [\"" + strings.Repeat("x", 1000) + "\"]\n"
@@ -54,34 +54,32 @@ func TestInputIsBounded(t *testing.T) {
 		{"depth in YAML", "the same", strings.Repeat("[", 20000), "document 1: not YAML: "},
 	} {
 		bothWays(t, tc.name, func(t *testing.T) {
-			got := plan(t, nil, tc.input, "-max-unzipped", "1", "-")
-			require.Equal(t, exitInput, got.status, tc.reason)
-			require.Empty(t, got.stdout)
-			require.Contains(t, got.stderr, tc.want)
-			require.LessOrEqual(t, strings.Count(got.stderr, "\n"), maxProblems+1)
+			set, err := Load(Options{Stdin: strings.NewReader(tc.input), MaxUnzipped: 1 << 20}, "-")
+			require.ErrorContains(t, err, tc.want, tc.reason)
+			require.False(t, set.Complete)
+			require.LessOrEqual(t, len(Errors(err)), maxErrors+1)
 		})
 	}
 }
 
 // What people write is not beyond a bound: a dump of 2 MiB, an alias, an object of 5 MiB, more than the default allows.
 func TestBoundsLeaveRoom(t *testing.T) {
-	node := strings.ReplaceAll(nodeJSON, "%", "a")
+	node := `{"apiVersion":"v1","kind":"Node","metadata":{"name":"a"}}`
 	for _, tc := range []struct {
-		name, input string
-		args        []string
+		name, reason, input string
+		max                 int64
 	}{
-		{"an alias", "apiVersion: v1\nkind: Node\nmetadata: {name: &a a, labels: {x: *a}}\n", nil},
-		{"a large object", strings.Replace(node, `"name":"a"`, `"name":"a","annotations":{"x":"`+strings.Repeat("x", 5<<20)+`"}`, 1), nil},
-		{"text with stars and ampersands", "apiVersion: v1\nkind: Node\nmetadata:\n  name: a\n  annotations:\n    x: |\n      a *b* & &c\n", nil},
-		{"told to allow more", zippedTimes(t, node, strings.Repeat(" ", 1024), 2048), []string{"-max-unzipped", "3"}},
-		{"not zipped", node + strings.Repeat(" ", 3<<20), []string{"-max-unzipped", "1"}},
+		{"an alias", "of a name", "apiVersion: v1\nkind: Node\nmetadata: {name: &a a, labels: {x: *a}}\n", 0},
+		{"a large object", "5 MiB", strings.Replace(node, `"name":"a"`, `"name":"a","annotations":{"x":"`+strings.Repeat("x", 5<<20)+`"}`, 1), 0},
+		{"text with stars and ampersands", "no aliases", "apiVersion: v1\nkind: Node\nmetadata:\n  name: a\n  annotations:\n    x: |\n      a *b* & &c\n", 0},
+		{"told to allow more", "3 MiB", zippedTimes(t, node, strings.Repeat(" ", 1024), 2048), 3 << 20},
+		{"not zipped", "the bound is for gzip", node + strings.Repeat(" ", 3<<20), 1 << 20},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			got := plan(t, nil, tc.input, append(tc.args, "-core", "ttl", "-")...)
-			require.Empty(t, got.stderr)
-			require.Contains(t, got.stdout, "SetTTL a")
+		bothWays(t, tc.name, func(t *testing.T) {
+			set, err := Load(Options{Stdin: strings.NewReader(tc.input), MaxUnzipped: tc.max}, "-")
+			require.NoError(t, err, tc.reason)
+			require.Len(t, set.Nodes, 1)
+			require.True(t, set.Complete)
 		})
 	}
-	got := plan(t, nil, "", "-max-unzipped", "0")
-	require.Equal(t, exitInput, got.status)
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/purekube/purekube/internal/test/parity"
 )
 
-// startDisruption builds the real disruption controller. It finds the scales of the snapshot.
-func startDisruption(known map[purekube.Need]purekube.Answer) parity.Start {
+// StartDisruption builds the real disruption controller. It finds the scales of the snapshot.
+func StartDisruption(known map[purekube.Need]purekube.Answer) parity.Start {
 	return func(ctx context.Context, w *parity.World) (func(context.Context), error) {
 		s := &scales{known: known, kinds: map[schema.GroupResource]schema.GroupKind{}}
 		c := upstream.NewDisruptionController(ctx,

@@ -1,16 +1,12 @@
-package main
+package manifests
 
 import (
-	"embed"
 	"errors"
 	"io/fs"
 	"os"
 	"path"
 	"strings"
 )
-
-//go:embed cluster
-var embedded embed.FS
 
 // hostFiles are the machine's files under the names that a shell user writes: absolute,
 // relative, with "..". os.DirFS would refuse most of them.
@@ -20,7 +16,11 @@ func (hostFiles) Open(name string) (fs.File, error) { return os.Open(name) }
 
 // readFiles reads the manifests of a file, or of a folder and the folders in it in the order
 // of their names.
-func (c *cluster) readFiles(files fs.FS, name string) {
+func (l *loader) readFiles(name string) {
+	files := l.o.Files
+	if files == nil {
+		files = hostFiles{}
+	}
 	found := false
 	err := fs.WalkDir(files, name, func(at string, entry fs.DirEntry, err error) error {
 		switch {
@@ -42,14 +42,14 @@ func (c *cluster) readFiles(files fs.FS, name string) {
 		if err != nil {
 			return err
 		}
-		c.read(at, file)
+		l.read(at, file)
 		return file.Close()
 	})
 	switch {
 	case err != nil:
-		c.unread(name, fileError(err))
+		l.unread(name, fileError(err))
 	case !found:
-		c.unread(name, "no file that ends in .yaml, .yml or .json, or one of these with .gz")
+		l.unread(name, "no file that ends in .yaml, .yml or .json, or one of these with .gz")
 	}
 }
 

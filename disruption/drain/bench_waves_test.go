@@ -1,0 +1,71 @@
+package drain_test
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/disruption/drain"
+)
+
+// BenchmarkWaves plans the upgrade of all nodes of a cluster, with 30 pods on each. The ratio is to the cluster of a
+// tenth of the size.
+func BenchmarkWaves(b *testing.B) {
+	spread := func(i, n, nodes int) int { return (i + 37*n) % nodes }
+	threes := func(i, n, nodes int) int { return (i + n%10) % nodes }
+	for _, tc := range []struct {
+		name    string
+		at      workloadNodes
+		shared  bool
+		allowed string
+		o       drain.WaveOptions
+		// blocked: no node drains in one round.
+		blocked bool
+	}{
+		{name: "one pod of each budget", at: spread, o: drain.WaveOptions{MaxNodes: 20}},
+		{name: "one pod of each budget, waves of any size", at: spread},
+		{name: "three pods of each budget, three rounds", at: threes, o: drain.WaveOptions{MaxNodes: 20, Rounds: 3}},
+		{name: "three pods of each budget, one round", at: threes, o: drain.WaveOptions{MaxNodes: 20}, blocked: true},
+		{name: "one budget of all pods, a tenth of them", at: spread, shared: true, allowed: "10%"},
+		{name: "one budget of all pods, one of them", at: spread, shared: true, o: drain.WaveOptions{MaxNodes: 20}, blocked: true},
+	} {
+		b.Run(tc.name, func(b *testing.B) {
+			var before float64
+			for _, nodes := range []int{50, 500, 5000} {
+				if tc.o.Rounds > 1 && nodes > 500 {
+					continue
+				}
+				s := drainCluster(nodes, tc.shared, tc.at)
+				if tc.allowed != "" {
+					s.Budgets[0].Spec.MaxUnavailable = ptr.To(intstr.FromString(tc.allowed))
+				}
+				var names []string
+				for i := range nodes {
+					names = append(names, fmt.Sprint("node-", i))
+				}
+				b.Run(fmt.Sprintf("nodes=%d,pods=%d,budgets=%d", nodes, len(s.Pods), len(s.Budgets)), func(b *testing.B) {
+					x := disruption.NewIndex(s, disruption.Options{})
+					b.ReportAllocs()
+					waves := 0
+					for b.Loop() {
+						plan, _, _ := drain.Waves(x, names, tc.o)
+						if len(plan.Waves) == 0 != tc.blocked || len(plan.Blocked) == 0 == tc.blocked {
+							b.Fatalf("%d waves, %d nodes blocked", len(plan.Waves), len(plan.Blocked))
+						}
+						waves = len(plan.Waves)
+					}
+					took := b.Elapsed().Seconds() / float64(b.N)
+					b.ReportMetric(float64(waves), "waves")
+					b.ReportMetric(took, "s/plan")
+					if before > 0 {
+						b.ReportMetric(took/before, "ratio")
+					}
+					before = took
+				})
+			}
+		})
+	}
+}

@@ -1,0 +1,102 @@
+package drain
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/purekube/purekube/disruption"
+)
+
+// WaveOptions are how [Waves] forms its waves. The zero value makes waves of any size that drain in one round.
+type WaveOptions struct {
+	// Options are those of every drain.
+	Options
+	// MaxNodes is how many nodes a wave may have. 0 or less: any number.
+	MaxNodes int
+	// Rounds is how many rounds a wave may take. 0: one. Less than 0: any number. Options.MaxRounds limits it, too.
+	Rounds int
+	// GroupOf names the group of a node, for example its zone or node pool. All nodes of a wave are of one group, and the
+	// groups come one after the other, sorted by name. Nil: all nodes are of one group. It has to answer the same every
+	// time.
+	GroupOf func(node string) string
+}
+
+// rounds is the limit of a wave, 0 if there is none.
+func (o WaveOptions) rounds() int {
+	n := max(cmp.Or(o.Rounds, 1), 0)
+	if n == 0 || o.MaxRounds > 0 && o.MaxRounds < n {
+		return max(o.MaxRounds, 0)
+	}
+	return n
+}
+
+// Plan is the order in which a rolling upgrade drains nodes.
+type Plan struct {
+	Waves []Wave `json:"waves,omitempty"`
+	// Blocked are the nodes in no wave, sorted by name: how each drains alone after the last wave. Refused names the
+	// pods in the way, with Eviction.Budget and Eviction.Shortfall. With the outcome InRounds the node does drain, but
+	// takes more rounds than WaveOptions.Rounds.
+	Blocked []Drain `json:"blocked,omitempty"`
+}
+
+// Wave is a set of nodes that are drained at the same time.
+type Wave struct {
+	// Group is what WaveOptions.GroupOf says of the nodes.
+	Group string `json:"group,omitempty"`
+	// Nodes are sorted by name, and Drains are how they drain, in the same order.
+	Nodes  []string `json:"nodes"`
+	Drains []Drain  `json:"drains"`
+}
+
+// Waves plans a rolling upgrade: which of the nodes to drain at the same time, and in what order. A wave begins when the
+// one before is over: its evicted pods are recreated elsewhere, and its nodes are back in service.
+//
+// The waves are greedy. Each takes the nodes that are left, of the first group by name that has any which drain, in the
+// order of their names, and keeps a node if it drains together with those that the wave has. What is promised:
+//
+//   - Every wave is feasible: [Nodes] with the nodes of the wave, on the cluster that the wave before left, has the
+//     outcome Now or InRounds for each of them, in at most WaveOptions.Rounds rounds.
+//   - No wave can be larger: with any other node of its group that is in a later wave or is blocked, it would have more
+//     than MaxNodes nodes or would not be feasible.
+//   - A node is blocked only if it does not drain alone in WaveOptions.Rounds rounds after the last wave.
+//
+// The number of waves is not always the smallest; docs/drain.md says how far it was from the best on small clusters.
+//
+// Where recreated pods run is not known. The plan takes it that they run on nodes that were drained already or are not
+// to be drained. A pod that is recreated on a node of a later wave has to go once more than planned: plan again before
+// each wave if that matters. With AsWritten nothing is recreated and no status is computed anew between the waves.
+//
+// The Index returned is the cluster after the last wave. The error is [disruption.Index.Err], or what is wrong with the
+// options; then there is no plan.
+//
+// With one round, Waves costs O(log n) for each pod that goes, and the budgets of the pods of each node that is left for
+// each wave. A node with a pod that is listed in status.disruptedPods, or that is not ready under a budget that wants no
+// healthy pod, costs the pods of the nodes in the wave with which it shares budgets or controllers. So does every node
+// if a wave may take more rounds than one and does not drain in the first.
+func Waves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disruption.Index, error) {
+	if err := optionsErr(x, o.Options); err != nil {
+		return Plan{}, x, err
+	}
+	p := newPlanner(x, slices.Compact(slices.Sorted(slices.Values(nodes))), o)
+	var plan Plan
+	for more := true; more; {
+		more = false
+		for _, g := range p.groups {
+			for {
+				wave, formed := p.next(g)
+				if !formed {
+					break
+				}
+				plan.Waves = append(plan.Waves, wave)
+				// A wave can make other groups' nodes drain that did not before.
+				more = len(p.groups) > 1
+			}
+		}
+	}
+	for _, c := range p.left() {
+		// The error is the one of the index.
+		d, _, _ := Node(p.x, c.name, o.Options)
+		plan.Blocked = append(plan.Blocked, d)
+	}
+	return plan, p.x, x.Err()
+}

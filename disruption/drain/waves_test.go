@@ -1,0 +1,101 @@
+package drain
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/disruption"
+)
+
+func waveNodes(p Plan) [][]string {
+	var waves [][]string
+	for _, w := range p.Waves {
+		waves = append(waves, w.Nodes)
+	}
+	return waves
+}
+
+// Waves takes whatever names and options it gets.
+func TestWavesOfBadInput(t *testing.T) {
+	s := disruption.Snapshot{Now: now, Pods: []*corev1.Pod{nil, {}, pod("a", on("n")), pod("twice", on("m")), pod("twice", on("m"))}, Budgets: []*policyv1.PodDisruptionBudget{nil, {}}}
+	x := disruption.NewIndex(s, disruption.Options{})
+	for _, o := range []WaveOptions{{}, {MaxNodes: -4, Rounds: -4}, {Options: Options{MaxRounds: -1}, Rounds: 1}} {
+		o.Force = true
+		plan, _, err := Waves(x, []string{"n", "", "nowhere", "n", "m"}, o)
+		require.Error(t, err, "the pods that are not right")
+		require.Equal(t, [][]string{{"", "n", "nowhere"}}, waveNodes(plan))
+		require.Len(t, plan.Blocked, 1)
+		require.Equal(t, "m", plan.Blocked[0].Node)
+	}
+	plan, after, err := Waves(x, nil, WaveOptions{})
+	require.Error(t, err)
+	require.Equal(t, Plan{}, plan)
+	require.Same(t, x, after)
+	plan, after, err = Waves(x, []string{"n"}, WaveOptions{Options: Options{Budgets: "?"}})
+	require.ErrorIs(t, err, ErrUnknownBudgets)
+	require.Equal(t, Plan{}, plan)
+	require.Same(t, x, after)
+}
+
+// A wave takes at most Rounds rounds, and no more than Options.MaxRounds.
+func TestWavesRounds(t *testing.T) {
+	ofRS := by("apps/v1", "ReplicaSet", "rs")
+	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(3)))}, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))},
+		Pods: []*corev1.Pod{pod("a", ofRS, on("m")), pod("b", ofRS, on("m")), pod("c", ofRS, on("n"))}}
+	x := disruption.NewIndex(s, disruption.Options{})
+	for _, tc := range []struct {
+		name, reason string
+		o            WaveOptions
+		waves        [][]string
+		blocked      Outcome
+	}{
+		{name: "one by default", reason: "m needs two", waves: [][]string{{"n"}}, blocked: InRounds},
+		{name: "two", reason: "m and n together need three", o: WaveOptions{Rounds: 2}, waves: [][]string{{"m"}, {"n"}}},
+		{name: "three", reason: "both", o: WaveOptions{Rounds: 3}, waves: [][]string{{"m", "n"}}},
+		{name: "any", reason: "both", o: WaveOptions{Rounds: -1}, waves: [][]string{{"m", "n"}}},
+		{name: "any, but MaxRounds", reason: "two rounds", o: WaveOptions{Rounds: -1, Options: Options{MaxRounds: 2}}, waves: [][]string{{"m"}, {"n"}}},
+		{name: "one by MaxRounds", reason: "the smaller counts", o: WaveOptions{Rounds: 3, Options: Options{MaxRounds: 1}}, waves: [][]string{{"n"}}, blocked: RoundsExhausted},
+		{name: "groups", reason: "one of each node", o: WaveOptions{Rounds: 3, GroupOf: func(n string) string { return "of " + n }}, waves: [][]string{{"m"}, {"n"}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			plan, _, err := Waves(x, []string{"n", "m"}, tc.o)
+			require.NoError(t, err)
+			require.Equal(t, tc.waves, waveNodes(plan), tc.reason)
+			if tc.blocked == "" {
+				require.Empty(t, plan.Blocked)
+				return
+			}
+			require.Len(t, plan.Blocked, 1)
+			require.Equal(t, tc.blocked, plan.Blocked[0].Outcome)
+		})
+	}
+}
+
+// What takes a look-up is blocked, and the rest is planned.
+func TestWavesNeeds(t *testing.T) {
+	s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{perTier("x", maxUnavailable("1"))},
+		Pods: []*corev1.Pod{pod("a", by("apps/v1", "StatefulSet", "nobody"), tier("x"), on("m")), pod("b", by("apps/v1", "StatefulSet", "nobody"), on("n"))}}
+	plan, _, err := Waves(disruption.NewIndex(s, disruption.Options{}), []string{"m", "n"}, WaveOptions{})
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"n"}}, waveNodes(plan))
+	require.Equal(t, []Drain{{Node: "m", Outcome: Unknown, Needs: []purekube.Need{scaleNeed("apps", "StatefulSet", ns, "nobody")}}}, plan.Blocked)
+}
+
+// A node that drains only after another one is planned after it: the ReplicaSet has a pod too many, which goes with the
+// other node and is not recreated.
+func TestWavesGoOnAfterOthers(t *testing.T) {
+	ofRS := by("apps/v1", "ReplicaSet", "rs")
+	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2)))}, Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("1"))},
+		Pods: []*corev1.Pod{pod("a", ofRS, on("a-late")), pod("b", ofRS, on("a-late")), pod("c", ofRS, labelled(nil), on("z-early"))}}
+	groups := func(n string) string { return n[:1] }
+	plan, _, err := Waves(disruption.NewIndex(s, disruption.Options{}), []string{"a-late", "z-early"}, WaveOptions{Rounds: 2, GroupOf: groups})
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"z-early"}, {"a-late"}}, waveNodes(plan))
+	require.Empty(t, plan.Blocked)
+}

@@ -1,0 +1,56 @@
+package manifests
+
+import (
+	"bytes"
+	_ "embed"
+	"maps"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/purekube/purekube/rbacaggregate"
+)
+
+//go:embed clusterroles.yaml
+var builtinClusterRoles []byte
+
+// BuiltinClusterRoles returns the ClusterRoles that every API server creates and that aggregation is about: admin, edit and
+// view, with their aggregation rules and the rules that these collect, and the three roles that bring the rules
+// (system:aggregate-to-admin, …-edit and …-view). They are those of Kubernetes 1.36 and 1.37 without alpha features. Add them to the
+// ClusterRoles of a chart to see what the chart's labels add to admin. Nothing is to be done for them alone.
+//
+// cluster-admin and the other roles of the API server are not among them: they aggregate nothing, and nothing aggregates them.
+//
+// Each call returns new objects.
+func BuiltinClusterRoles() []*rbacv1.ClusterRole {
+	l := loader{set: &Set{}}
+	l.read("clusterroles.yaml", bytes.NewReader(builtinClusterRoles))
+	roles := l.set.ClusterRoles
+	for _, role := range roles {
+		if role.AggregationRule != nil {
+			// The file has no errors: a test reads it.
+			role.Rules, _ = rbacaggregate.Rules(rbacaggregate.Snapshot{ClusterRoles: roles}, rbacaggregate.KeyOf(role), rbacaggregate.Options{})
+		}
+	}
+	return roles
+}
+
+// WithBuiltinClusterRoles is the set with those of [BuiltinClusterRoles] whose names no ClusterRole of the set has.
+func (s *Set) WithBuiltinClusterRoles() *Set {
+	set := *s
+	named := map[string]bool{}
+	set.ClusterRoles = nil
+	for _, role := range s.ClusterRoles {
+		set.ClusterRoles = append(set.ClusterRoles, role)
+		if role != nil {
+			named[role.Name] = true
+		}
+	}
+	for _, role := range BuiltinClusterRoles() {
+		if !named[role.Name] {
+			set.ClusterRoles = append(set.ClusterRoles, role)
+		}
+	}
+	set.Seen = maps.Clone(s.Seen)
+	set.see(ClusterRole)
+	return &set
+}

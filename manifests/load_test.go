@@ -1,0 +1,175 @@
+package manifests
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/purekube/purekube"
+)
+
+const (
+	nodeWithout = "apiVersion: v1\nkind: Node\nmetadata:\n  name: %\n"
+	nodeAt0     = "apiVersion: v1\nkind: Node\nmetadata:\n  name: %\n  annotations:\n    node.alpha.kubernetes.io/ttl: '0'\n"
+)
+
+func named(manifest, name string) string { return strings.ReplaceAll(manifest, "%", name) }
+
+// of loads a text.
+func of(text string) (*Set, error) {
+	return Load(Options{Stdin: strings.NewReader(text)}, "-")
+}
+
+// Whatever is wrong gets one error with the place, and what is right is in the set all the same.
+func TestBadInput(t *testing.T) {
+	good := named(nodeWithout, "good")
+	for _, tc := range []struct{ name, reason, input, want string }{
+		{"broken YAML", "a document that does not parse", "a: b: c\n---\n" + good,
+			"in.yaml:1: document 1: not YAML: yaml: mapping values are not allowed in this context"},
+		{"a key twice", "nobody can say which one counts", good + "---\nkind: Node\nkind: Pod\n",
+			"in.yaml:6: document 2: not YAML: yaml: unmarshal errors: line 2: key \"kind\" already set in map"},
+		{"a scalar", "YAML, but no object", "hello\n---\n" + good,
+			"in.yaml:1: document 1: not a Kubernetes object"},
+		{"no kind", "what it is cannot be told", "apiVersion: v1\n---\n" + good,
+			"in.yaml:1: document 1: kind: required"},
+		{"no version", "the same kind may mean two things", "kind: Node\nmetadata: {name: x}\n---\n" + good,
+			"in.yaml:1: document 1: Node x: apiVersion: required"},
+		{"no name", "nothing to plan for", "apiVersion: v1\nkind: Node\n---\n" + good,
+			"in.yaml:1: document 1: Node: metadata.name: required"},
+		{"wrong type", "the field is named", "apiVersion: v1\nkind: Node\nmetadata: {name: x}\nspec: {unschedulable: maybe}\n---\n" + good,
+			"in.yaml:1: document 1: Node x: spec.unschedulable: is a string, must be of type bool"},
+		{"number and percentage", "the other form is named", "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: x}\nspec: {maxUnavailable: true}\n---\n" + good,
+			"in.yaml:1: document 1: PodDisruptionBudget default/x: spec.maxUnavailable: is a bool, must be of type int32, or a percentage such as \"30%\""},
+		{"a word that YAML reads as bool", "the way out is named", "apiVersion: v1\nkind: Node\nmetadata: {name: no}\n---\n" + good,
+			"in.yaml:1: document 1: metadata.name: is a bool, must be of type string, so put it in quotes: YAML reads y, n, yes, no, on, off, true and false as bool"},
+		{"a number as a label", "the way out is named", "apiVersion: v1\nkind: Node\nmetadata: {name: x, labels: {a: 1}}\n---\n" + good,
+			"in.yaml:1: document 1: Node x: metadata.labels: is a number, must be of type string, so put it in quotes"},
+		{"a list", "the grammar of it", "apiVersion: v1\nkind: Node\nmetadata: {name: x}\nspec: {unschedulable: []}\n---\n" + good,
+			"in.yaml:1: document 1: Node x: spec.unschedulable: is an array, must be of type bool"},
+		{"items that are no list", "one of a kind that is called a list", "apiVersion: v1\nkind: List\nitems: 7\n---\n" + good,
+			"in.yaml:1: document 1: items: is a number, must be a list"},
+		{"a kind in lower case", "it would be left out of the plan without a word", "apiVersion: policy/v1\nkind: poddisruptionbudget\nmetadata: {name: x}\n---\n" + good,
+			"in.yaml:1: document 1: poddisruptionbudget x: kind: is poddisruptionbudget: must be PodDisruptionBudget"},
+		{"a kind in the plural", "the same", "apiVersion: v1\nkind: Nodes\nmetadata: {name: x}\n---\n" + good,
+			"in.yaml:1: document 1: Nodes x: kind: is Nodes: must be Node"},
+		{"unknown field", "a field that is misspelt would count as absent", "apiVersion: v1\nkind: Node\nmetadata: {name: good}\nspec: {unschedulabel: true}\n",
+			"in.yaml:1: document 1: Node good: spec.unschedulabel: unknown field"},
+		{"old version", "no core reads it, and it may be what matters", "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: x}\n---\n" + good,
+			"in.yaml:1: document 1: PodDisruptionBudget default/x: apiVersion: is policy/v1beta1: only policy/v1 is read, which every supported API server serves"},
+		{"wrong item", "the item of the list is named", "apiVersion: v1\nkind: List\nitems:\n- 17\n- {apiVersion: v1, kind: Node, metadata: {name: good}}\n",
+			"in.yaml:4: document 1, item 1: not a Kubernetes object"},
+		{"two of one name", "both places are named", good + "---\n" + named(nodeAt0, "twin") + "---\n" + named(nodeAt0, "twin"),
+			"in.yaml:6: document 2 and in.yaml:13: document 3: Node twin: the input has this object more than once"},
+	} {
+		bothWays(t, tc.name, func(t *testing.T) {
+			set, err := Load(Options{Files: fstest.MapFS{"in.yaml": {Data: []byte(tc.input)}}}, "in.yaml")
+			errs := Errors(err)
+			require.Len(t, errs, 1)
+			if diff := cmp.Diff(tc.want, errs[0].Error()); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+			require.Equal(t, "good", set.Nodes[0].Name, "the rest of the input is read")
+		})
+	}
+}
+
+// Every form in which kubectl prints objects is read.
+func TestForms(t *testing.T) {
+	node := func(name string) string {
+		return `{"apiVersion":"v1","kind":"Node","metadata":{"name":"` + name + `"}}`
+	}
+	for _, tc := range []struct {
+		name, reason string
+		files        fstest.MapFS
+		stdin        string
+		paths        []string
+		want         []string // the nodes
+	}{
+		{name: "one document", reason: "kubectl get node a -o yaml",
+			stdin: named(nodeWithout, "a"), paths: []string{"-"}, want: []string{"a"}},
+		{name: "documents", reason: "several joined by ---, with comments only between",
+			stdin: "---\n" + named(nodeWithout, "a") + "---\n# nothing\n---\n" + named(nodeWithout, "b"), paths: []string{"-"}, want: []string{"a", "b"}},
+		{name: "windows", reason: "line ends with a carriage return",
+			stdin: strings.ReplaceAll(named(nodeWithout, "a")+"---\n"+named(nodeWithout, "b"), "\n", "\r\n"), paths: []string{"-"}, want: []string{"a", "b"}},
+		{name: "list", reason: "kubectl get nodes -o yaml",
+			stdin: "apiVersion: v1\nkind: List\nitems:\n- " + node("a") + "\n- " + node("b") + "\n", paths: []string{"-"}, want: []string{"a", "b"}},
+		{name: "typed list", reason: "kubectl get --raw /api/v1/nodes: the items have no kind",
+			stdin: `{"apiVersion":"v1","kind":"NodeList","items":[{"metadata":{"name":"a"}}]}`, paths: []string{"-"}, want: []string{"a"}},
+		{name: "JSON", reason: "kubectl get nodes -o json",
+			stdin: "\n {\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[" + node("a") + "]}", paths: []string{"-"}, want: []string{"a"}},
+		{name: "JSON values", reason: "several kubectl calls in one pipe",
+			stdin: node("a") + "\n" + node("b"), paths: []string{"-"}, want: []string{"a", "b"}},
+		{name: "folder", reason: "its manifests, also those in folders below, no other files and nothing hidden",
+			files: fstest.MapFS{
+				"in/a.yaml":          {Data: []byte(named(nodeWithout, "a"))},
+				"in/deep/b.yml":      {Data: []byte(named(nodeWithout, "b"))},
+				"in/c.json":          {Data: []byte(node("c"))},
+				"in/notes.txt":       {Data: []byte("not a manifest")},
+				"in/.hidden/d.yaml":  {Data: []byte(named(nodeWithout, "d"))},
+				"in/.hidden-e.yaml":  {Data: []byte(named(nodeWithout, "e"))},
+				"elsewhere/f.yaml":   {Data: []byte(named(nodeWithout, "f"))},
+				"in/g.yaml/nope.txt": {Data: []byte("a folder may be called so")},
+			}, paths: []string{"in"}, want: []string{"a", "c", "b"}},
+		{name: "a file of any name", reason: "who names it means it",
+			files: fstest.MapFS{"dump": {Data: []byte(named(nodeWithout, "a"))}}, paths: []string{"dump"}, want: []string{"a"}},
+		{name: "several", reason: "files and standard input together",
+			files: fstest.MapFS{"one.yaml": {Data: []byte(named(nodeWithout, "a"))}},
+			stdin: named(nodeWithout, "b"), paths: []string{"one.yaml", "-"}, want: []string{"a", "b"}},
+	} {
+		bothWays(t, tc.name, func(t *testing.T) {
+			var files fs.FS
+			if tc.files != nil {
+				files = tc.files
+			}
+			set, err := Load(Options{Files: files, Stdin: strings.NewReader(tc.stdin)}, tc.paths...)
+			require.NoError(t, err)
+			require.True(t, set.Complete)
+			var nodes []string
+			for _, o := range set.Nodes {
+				nodes = append(nodes, o.Name)
+			}
+			if diff := cmp.Diff(tc.want, nodes); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// Each object has file, document, item and line, whatever form it is in.
+func TestPlaces(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason, input string
+		want                []Ref // of a and b
+	}{
+		{"documents", "comments belong to no object", "# chart\n---\n# Source: a.yaml\n" + named(nodeWithout, "a") + "\n---\n" + named(nodeWithout, "b"),
+			[]Ref{{Document: 2, Line: 4}, {Document: 3, Line: 10}}},
+		{"an object behind the dashes", "in flow style", "--- {apiVersion: v1, kind: Node, metadata: {name: a}}\n--- {apiVersion: v1, kind: Node, metadata: {name: b}}\n",
+			[]Ref{{Document: 2, Line: 1}, {Document: 3, Line: 2}}},
+		{"a list", "the line is that of the dash", "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata:\n    name: a\n# second\n- apiVersion: v1\n  kind: Node\n  metadata: {name: b}\nkind: List\n",
+			[]Ref{{Document: 1, Item: 1, Line: 3}, {Document: 1, Item: 2, Line: 8}}},
+		{"a list in flow style", "only the line of the list is known", "\nkind: List\napiVersion: v1\nitems: [{apiVersion: v1, kind: Node, metadata: {name: a}},\n  {apiVersion: v1, kind: Node, metadata: {name: b}}]\n",
+			[]Ref{{Document: 1, Item: 1, Line: 2}, {Document: 1, Item: 2, Line: 2}}},
+		{"JSON values", "one after the other", "\n" + oneNode("a") + "\n\n  " + oneNode("b"),
+			[]Ref{{Document: 1, Line: 2}, {Document: 2, Line: 4}}},
+		{"a JSON list", "as kubectl indents it", "{\n \"kind\": \"List\",\n \"apiVersion\": \"v1\",\n \"items\": [\n  " + oneNode("a") + ",\n  " + oneNode("b") + "\n ]\n}\n",
+			[]Ref{{Document: 1, Item: 1, Line: 5}, {Document: 1, Item: 2, Line: 6}}},
+	} {
+		bothWays(t, tc.name, func(t *testing.T) {
+			set, err := of(tc.input)
+			require.NoError(t, err)
+			for i, name := range []string{"a", "b"} {
+				want := tc.want[i]
+				want.File, want.APIVersion, want.Kind, want.Name = "standard input", "v1", "Node", name
+				require.Equal(t, []Ref{want}, set.Refs(purekube.Key{Kind: "Node", Name: name}), tc.reason)
+			}
+		})
+	}
+}
+
+func oneNode(name string) string {
+	return `{"apiVersion":"v1","kind":"Node","metadata":{"name":"` + name + `"}}`
+}

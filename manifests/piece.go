@@ -1,0 +1,94 @@
+package manifests
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// piece is the text of one object, or of what else stands in the input: as much of it as is read at once.
+// A list is not read as a whole: each of its items is a piece, and what stands around them is another,
+// behind them.
+type piece struct {
+	at   Ref
+	text []byte
+	json bool
+	// around: text is a list without its items.
+	around bool
+	// first is the line that text begins with, from 1.
+	first int
+	// cut: the input ends behind this YAML document without the end of a line.
+	cut bool
+	// err is why the input cannot be read any further.
+	err error
+}
+
+// pieces calls yield for each piece of a stream of manifests, JSON values or YAML documents, until there are
+// no more or yield returns false.
+func pieces(name string, r *bounded, all func(piece) bool) {
+	yield := func(p piece) bool {
+		r.next(len(p.text))
+		return all(p)
+	}
+	buffered := bufio.NewReaderSize(r, 1<<16)
+	if startsJSON(buffered) {
+		jsonPieces(name, buffered, yield)
+		return
+	}
+	yamlPieces(name, buffered, yield)
+}
+
+// startsJSON reports whether the first character that is not white space opens a JSON object.
+func startsJSON(r *bufio.Reader) bool {
+	for n := 1; ; n++ {
+		head, err := r.Peek(n)
+		if err != nil {
+			return false
+		}
+		if last := head[n-1]; !strings.ContainsRune(" \t\r\n", rune(last)) {
+			return last == '{'
+		}
+	}
+}
+
+// itemLines are the lines that the items of a YAML list begin in: those of its document where the list is not in block style.
+func (p piece) itemLines(items int) []int {
+	var lines []int
+	if !p.json {
+		d := yamlDocument{streaming: true, number: p.first - 1, yield: func(item piece) bool {
+			lines = append(lines, item.at.Line)
+			return true
+		}}
+		for line := range bytes.Lines(p.text) {
+			d.line(line)
+		}
+		d.flush()
+	}
+	if len(lines) == items {
+		return lines
+	}
+	return slices.Repeat([]int{p.at.Line}, items)
+}
+
+// asJSON is the text of a piece as JSON.
+func (p piece) asJSON() ([]byte, error) {
+	if p.json {
+		return p.text, nil
+	}
+	if err := expands(p.text); err != nil {
+		return nil, fmt.Errorf("not YAML: %s", oneLine(err.Error()))
+	}
+	// Strict: of a key that is given twice nobody can say which one counts.
+	raw, err := yaml.YAMLToJSONStrict(p.text)
+	switch {
+	case err != nil && bytes.Contains(p.text, []byte("{{")):
+		return nil, fmt.Errorf("not YAML: %s. Render a Helm chart first, with helm template", oneLine(err.Error()))
+	case err != nil:
+		return nil, fmt.Errorf("not YAML: %s", oneLine(err.Error()))
+	}
+	return raw, nil
+}

@@ -1,0 +1,39 @@
+package manifests
+
+import (
+	"time"
+
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/rbacaggregate"
+	"github.com/purekube/purekube/resourceclaim"
+	"github.com/purekube/purekube/servicecidr"
+	"github.com/purekube/purekube/ttl"
+)
+
+// ServiceCIDR is the snapshot of the package of that name, at this time. The snapshot shares the set's objects, as the others do.
+func (s *Set) ServiceCIDR(now time.Time) servicecidr.Snapshot {
+	return servicecidr.Snapshot{Now: now, ServiceCIDRs: s.ServiceCIDRs, IPAddresses: s.IPAddresses}
+}
+
+// ResourceClaim is the snapshot of the package of that name, at this time, without answers.
+func (s *Set) ResourceClaim(now time.Time) resourceclaim.Snapshot {
+	return resourceclaim.Snapshot{Now: now, Pods: s.Pods, Claims: s.Claims, Templates: s.ClaimTemplates}
+}
+
+// TTL is the snapshot of the package of that name, at the step that the nodes' annotations show.
+func (s *Set) TTL() ttl.Snapshot {
+	return ttl.Snapshot{Step: ttl.Table{}.Recover(s.Nodes), Nodes: s.Nodes}
+}
+
+// RBACAggregate is the snapshot of the package of that name.
+func (s *Set) RBACAggregate() rbacaggregate.Snapshot {
+	return rbacaggregate.Snapshot{ClusterRoles: s.ClusterRoles}
+}
+
+// Disruption is the snapshot of the package of that name, at this time, without answers.
+func (s *Set) Disruption(now time.Time) disruption.Snapshot {
+	return disruption.Snapshot{
+		Now: now, Budgets: s.Budgets, Pods: s.Pods, ReplicationControllers: s.ReplicationControllers,
+		ReplicaSets: s.ReplicaSets, Deployments: s.Deployments, StatefulSets: s.StatefulSets,
+	}
+}
