@@ -13,7 +13,7 @@ import (
 
 // The roles are those of a real cluster in which kube-controller-manager has aggregated, apart from what an API server adds.
 func TestBuiltinClusterRoles(t *testing.T) {
-	real, err := Load(Options{}, "../examples/plan/testdata/cluster-converged.yaml")
+	real, err := Load(Options{}, "../cmd/purekube/testdata/cluster-converged.yaml")
 	require.NoError(t, err)
 	byName := map[string]*rbacv1.ClusterRole{}
 	for _, role := range real.ClusterRoles {

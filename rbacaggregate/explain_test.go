@@ -99,7 +99,7 @@ func TestExplainReasons(t *testing.T) {
 		want         []string
 	}{{
 		name: "plain", reason: "nothing is aggregated", s: snapshotOf(plain("sum", "", pods)),
-		want: []string{"NotAggregated: it has no aggregationRule and keeps its rules"},
+		want: []string{"NotAggregated: there is no aggregationRule: the ClusterRole keeps its rules"},
 	}, {
 		name: "twice", reason: "which of the two is real cannot be known", s: snapshotOf(plain("sum", ""), sum("sum", "", "is")),
 		want: []string{
@@ -133,7 +133,7 @@ func TestExplainReasons(t *testing.T) {
 		name: "cycle", reason: "the source aggregates it in turn", s: snapshotOf(sum("sum", "x", "y"), sum("other", "y", "x")),
 		want: []string{
 			"[0] ContributesNested other: it matches other, which aggregates other ClusterRoles",
-			"[0] Cycle other: other aggregates this ClusterRole in turn",
+			"[0] Cycle other: other also aggregates this ClusterRole",
 			"UpToDate: the stored rules are the aggregated rules",
 		},
 	}, {
@@ -141,7 +141,7 @@ func TestExplainReasons(t *testing.T) {
 		s: snapshotOf(sum("sum", "x", "y"), sum("other", "y", "x", jobs)),
 		want: []string{
 			"[0] ContributesStored other: it matches other, in which 1 rule is stored",
-			"[0] Cycle other: other aggregates this ClusterRole in turn",
+			"[0] Cycle other: other also aggregates this ClusterRole",
 			"RulesDiffer: 1 rule is added",
 		},
 	}, {
@@ -187,14 +187,14 @@ func TestExplainReasons(t *testing.T) {
 		name: "source twice", reason: "its rules cannot be known",
 		s: snapshotOf(sum("sum", "", "is"), plain("a", "is"), plain("a", "")),
 		want: []string{
-			"[0] Duplicate a: it matches the name a, which more than one ClusterRole has",
+			"[0] Duplicate a: it matches a, a name that several ClusterRoles have",
 			"RulesUnknown: nothing is written: the rules cannot be computed",
 		},
 	}, {
 		name: "source twice, matched twice", reason: "it is named at the selector that is the first to match it",
 		s: snapshotOf(sum("sum", "", "is two"), plain("a", "is"), plain("a", "two")),
 		want: []string{
-			"[0] Duplicate a: it matches the name a, which more than one ClusterRole has",
+			"[0] Duplicate a: it matches a, a name that several ClusterRoles have",
 			"[1] SelectedBefore: an earlier selector matches everything that it matches",
 			"RulesUnknown: nothing is written: the rules cannot be computed",
 		},
@@ -256,7 +256,7 @@ func TestExplainAllExplainsWhatIsPlanned(t *testing.T) {
 		plain("b", ""), plain("b", ""), plain("late", ""), sum("late", "", ""))
 	for _, o := range []Options{{}, {MatchUpstream: purekube.V1_36}} {
 		all, err := ExplainAll(s, o)
-		require.EqualError(t, err, "ClusterRole: nil object in the snapshot\nClusterRole: metadata.name: an object of a cluster has a name")
+		require.EqualError(t, err, "ClusterRole: nil object in the snapshot\nClusterRole: metadata.name: required")
 		require.Empty(t, indextest.Explained(NewIndex(s, o), func(e Explanation) purekube.Key { return e.Key },
 			[]purekube.Key{Key("b"), Key("bad"), Key("late"), Key("sum"), Key("twin")}))
 		require.Empty(t, aliasing.Shared(s, all))
@@ -278,7 +278,7 @@ func TestExplainDoesNotWalkEveryWay(t *testing.T) {
 
 	s.ClusterRoles[0].Name = "twin" // nor do problems multiply on their way up
 	_, err = Explain(s, Key("leftk39"), Options{})
-	require.Equal(t, []string{"ClusterRole twin: more than one object of this name in the snapshot"}, lines(err))
+	require.Equal(t, []string{"ClusterRole twin: several objects in the snapshot have this name"}, lines(err))
 }
 
 // Each rule of admin, as a real API server has it, comes from a ClusterRole that has it.

@@ -102,8 +102,10 @@ func ExamplePods() {
 func ExampleWaves() {
 	web := purekubetest.Deployment("shop/web", 3, "node-1", "node-2", "node-3")
 	db := purekubetest.StatefulSet("shop/db", 1, "node-5")
-	cluster := purekubetest.NewCluster(&testing.T{}, web, purekubetest.MaxUnavailable("shop/web", "1"),
-		purekubetest.StatefulSet("shop/mail", 1, "node-4"), db, purekubetest.MaxUnavailable("shop/db", "0"))
+	mail := purekubetest.StatefulSet("shop/mail", 1, "node-4")
+	objects := web.Objects(mail.Objects(db.Objects(
+		purekubetest.MaxUnavailable("shop/web", "1"), purekubetest.MaxUnavailable("shop/db", "0"))...)...)
+	cluster := purekubetest.NewCluster(&testing.T{}, objects...)
 
 	x := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
 	plan, _, err := drain.Waves(x, []string{"node-1", "node-2", "node-3", "node-4", "node-5"}, drain.WaveOptions{MaxNodes: 2})
@@ -127,7 +129,7 @@ func ExampleViolations() {
 	web := purekubetest.Deployment("shop/web", 3, "node-1")
 	budget := purekubetest.MaxUnavailable("shop/web", "1")
 	budget.Status.DisruptionsAllowed = 1
-	cluster := purekubetest.NewCluster(&testing.T{}, web, budget)
+	cluster := purekubetest.NewCluster(&testing.T{}, web.Objects(budget)...)
 
 	x := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
 	var victims []types.NamespacedName

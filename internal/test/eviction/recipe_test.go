@@ -177,7 +177,7 @@ func oneFailure(a Answer) Answer {
 	return a
 }
 
-// text is the sample as YAML that examples/plan reads.
+// text is the sample as YAML that purekube reads.
 func text(sample samplecluster.Cluster) string {
 	return parity.Manifests(slices.Concat(copies(sample.Budgets), copies(sample.ReplicationControllers), copies(sample.ReplicaSets),
 		copies(sample.Deployments), copies(sample.StatefulSets), copies(sample.DaemonSets), copies(sample.Pods)))

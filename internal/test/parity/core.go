@@ -130,7 +130,7 @@ func (c Core[S]) smallest(t *testing.T, s S, diff string) (S, string) {
 	return s, diff
 }
 
-// text is the snapshot as a list in YAML, which examples/plan reads.
+// text is the snapshot as a list in YAML, which purekube reads.
 func (c Core[S]) text(s S) string {
 	var b strings.Builder
 	if c.Describe != nil {

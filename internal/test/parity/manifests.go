@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Manifests are the objects as a v1 List in YAML, which kubectl and examples/plan read.
+// Manifests are the objects as a v1 List in YAML, which kubectl and purekube read.
 func Manifests(objects []runtime.Object) string {
 	items := make([]any, 0, len(objects))
 	for _, o := range objects {

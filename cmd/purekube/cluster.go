@@ -1,0 +1,180 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/manifests"
+)
+
+// cluster is the input.
+type cluster struct {
+	*manifests.Set
+	problems []problem
+}
+
+// load reads the input. What is wrong with it is among the problems.
+func load(o manifests.Options, paths ...string) *cluster {
+	set, err := manifests.Load(o, paths...)
+	c := &cluster{Set: set}
+	for _, e := range manifests.Errors(err) {
+		p := problem{refs: e.Refs, field: e.Field, what: e.Err.Error(), unread: e.EndsEarly}
+		if len(e.Refs) > 0 {
+			p.object = title(e.Refs[0].Kind, e.Refs[0].Namespace, e.Refs[0].Name)
+		}
+		if errors.Is(e, manifests.ErrDuplicate) {
+			p.what = purekube.ErrDuplicate.Error() // the plans say the same, and it is printed once
+		}
+		c.problems = append(c.problems, p)
+	}
+	return c
+}
+
+// kindNamed is the kind of this name. Names of kinds that a set has objects of are unique.
+func kindNamed(name string) schema.GroupKind {
+	for _, kind := range manifests.Kinds() {
+		if kind.Kind == name {
+			return kind
+		}
+	}
+	return schema.GroupKind{Kind: name}
+}
+
+func kindsNamed(names []string) []schema.GroupKind {
+	kinds := make([]schema.GroupKind, len(names))
+	for i, name := range names {
+		kinds[i] = kindNamed(name)
+	}
+	return kinds
+}
+
+// title is "Kind namespace/name", or as much of it as there is.
+func title(kind, namespace, name string) string {
+	switch {
+	case name == "":
+		return kind
+	case namespace == "":
+		return kind + " " + name
+	}
+	return kind + " " + namespace + "/" + name
+}
+
+func titleOf(k purekube.Key) string { return title(k.Kind, k.Namespace, k.Name) }
+
+// count is how many objects of the kind the input has.
+func (c *cluster) count(kind string) int { return c.Count(kindNamed(kind)) }
+
+// has reports whether the input has objects of any of these kinds.
+func (c *cluster) has(kinds []string) bool {
+	return slices.ContainsFunc(kinds, func(kind string) bool { return c.count(kind) > 0 })
+}
+
+// hides reports whether an object that could not be read is, or may be, of the kind.
+func (c *cluster) hides(kind string) bool { return c.Hides(kindNamed(kind)) }
+
+// saw reports whether it is known which objects of the kind the cluster has.
+func (c *cluster) saw(kind string) bool { return c.Seen[kindNamed(kind)] }
+
+// holds reports whether the object is there, read or made.
+func (c *cluster) holds(key purekube.Key) bool {
+	return len(c.Refs(key)) > 0 ||
+		key.Kind == "Pod" && slices.ContainsFunc(c.Pods, func(p *corev1.Pod) bool { return p.Namespace == key.Namespace && p.Name == key.Name }) ||
+		key.Kind == "Node" && slices.ContainsFunc(c.Nodes, func(n *corev1.Node) bool { return n.Name == key.Name }) ||
+		key.Kind == "ClusterRole" && slices.ContainsFunc(c.ClusterRoles, func(r *rbacv1.ClusterRole) bool { return r.Name == key.Name })
+}
+
+// maxNodes is how many nodes -nodes adds at most: as many as Kubernetes supports.
+const maxNodes = 5000
+
+// atFullHealth adds the pods of the workloads, on the nodes of the input and so many more.
+func (c *cluster) atFullHealth(nodes int) {
+	set := *c.Set
+	set.Nodes = slices.Clone(set.Nodes)
+	for i := range nodes {
+		name := fmt.Sprintf("node-%d", i+1)
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+		}}}
+		set.Nodes = append(set.Nodes, n)
+	}
+	full, err := set.AtFullHealth()
+	full.Unreadable = maps.Clone(full.Unreadable)
+	for _, err := range flatten(err) {
+		p := problemOf(err, purekube.Key{}, c)
+		p.ofPlan = false
+		c.problems = append(c.problems, p)
+		if full.Unreadable == nil {
+			full.Unreadable = map[schema.GroupKind]int{}
+		}
+		full.Unreadable[manifests.Pod]++ // pods of the workload are missing
+	}
+	c.Set = full
+}
+
+// skipped counts the objects that no core plans with, by API version and kind.
+func (c *cluster) skipped() map[string]int {
+	skipped := map[string]int{}
+	for _, r := range c.Ignored {
+		skipped[r.APIVersion+" "+r.Kind]++
+	}
+	for _, kind := range manifests.Kinds() {
+		n := c.Count(kind)
+		if n > 0 && !slices.ContainsFunc(cores, func(core core) bool { return slices.Contains(core.reads, kind.Kind) }) {
+			skipped[kind.String()] += n
+		}
+	}
+	return skipped
+}
+
+// somethingFor reports whether there is anything in the input that one of the cores plans with. If there is not, and
+// nothing is wrong with the input either, that is a problem: an empty report would look as if all were well.
+func (c *cluster) somethingFor(selected []core) bool {
+	var kinds, names []string
+	for _, core := range selected {
+		kinds = append(kinds, core.reads...)
+		names = append(names, core.name)
+	}
+	if c.has(kinds) {
+		return true
+	}
+	switch input := count(c.Len(), "input object"); {
+	case len(c.problems) > 0:
+	case len(selected) == len(cores):
+		c.problems = append(c.problems, problem{what: fmt.Sprintf("none of the %s is of a kind that purekube plans with", input)})
+	default:
+		c.problems = append(c.problems, problem{what: fmt.Sprintf("none of the %s is of a kind that %s plans with: %s",
+			input, strings.Join(names, ", "), strings.Join(slices.Compact(slices.Sorted(slices.Values(kinds))), ", "))})
+	}
+	return false
+}
+
+// problem is one thing that is wrong with the input.
+type problem struct {
+	refs   []manifests.Ref
+	object string // "Kind namespace/name", or empty
+	field  string
+	what   string
+	// ofPlan: the input is what the API server would hold, and a plan ended with an error.
+	ofPlan bool
+	// unread: what follows in the input was not read.
+	unread bool
+}
+
+// String is one line: file, document number, object, field, what is wrong.
+func (p problem) String() string {
+	var places []string
+	for _, at := range p.refs {
+		places = append(places, at.String())
+	}
+	parts := []string{strings.Join(places, " and "), p.object, p.field, p.what}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const chart = `apiVersion: v1
+kind: Service
+metadata: {name: web}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec: {replicas: 4, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {nodeSelector: {kubernetes.io/os: linux}}}}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web}
+spec: {maxUnavailable: 1, selector: {matchLabels: {app: web}}}
+`
+
+// The README shows what the command prints.
+func TestReadmeShowsTheDrain(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	want, err := os.ReadFile("testdata/embedded.drain.txt")
+	require.NoError(t, err)
+	require.Contains(t, string(readme), "`purekube drain all -force` prints:\n\n```text\n"+string(want)+"```\n")
+}
+
+// Without arguments the embedded cluster is planned, and the first line says so. What is piped is read without a path.
+func TestInputWithoutPaths(t *testing.T) {
+	start := func(piped bool, stdin string, args ...string) (stdout, stderr string) {
+		var out, errs bytes.Buffer
+		run(args, system{stdin: strings.NewReader(stdin), stdout: &out, stderr: &errs, now: noonClock, piped: piped})
+		return out.String(), errs.String()
+	}
+	const first = "The cluster embedded in purekube."
+	stdout, stderr := start(false, "")
+	require.True(t, strings.HasPrefix(stdout, first), stdout)
+	require.Empty(t, stderr)
+	stdout, stderr = start(false, "", "plan", "-o", "json")
+	require.True(t, stdjson.Valid([]byte(stdout)))
+	require.True(t, strings.HasPrefix(stderr, first), "beside output for programs")
+
+	stdout, stderr = start(true, named(nodeWithout, "mine"), "plan")
+	require.Empty(t, stderr)
+	require.Contains(t, stdout, "SetTTL mine")
+	require.NotContains(t, stdout, first)
+	stdout, stderr = start(true, "", "drain", "all")
+	require.Empty(t, stdout)
+	require.Equal(t, "purekube: standard input: no Kubernetes object in it\n", stderr, "the pipe broke")
+}
+
+// A chart has no pods: drains and budgets are refused or not known, until they are added.
+func TestAtFullHealth(t *testing.T) {
+	got := plan(t, nil, chart, "drain", "all", "-")
+	require.Equal(t, exitInput, got.status)
+	require.Contains(t, got.stderr, "the input has no Pod")
+
+	got = plan(t, nil, chart, "drain", "all", "-at-full-health", "-nodes", "2", "-fail-on", "never", "-")
+	require.Empty(t, got.stderr)
+	require.Equal(t, exitPlanned, got.status)
+	require.Contains(t, got.stdout, "node-1  in 2 rounds  2")
+
+	got = plan(t, nil, chart, "plan", "-at-full-health", "-fail-on", "never", "-")
+	require.Equal(t, exitPlanned, got.status, got.stderr)
+	require.Contains(t, got.stdout, "1 allowed, 4 healthy, 3 desired, 4 expected")
+
+	broken := strings.Replace(chart, "selector: {matchLabels: {app: web}}, template", "template", 1)
+	got = plan(t, nil, broken, "drain", "all", "-at-full-health", "-nodes", "2", "-none", "pods,rs", "-")
+	require.Equal(t, exitInput, got.status)
+	require.Contains(t, got.stderr, "document 2: Deployment default/web: spec.selector: required")
+	require.Contains(t, got.stderr, "drain: not answered: something could not be read that is a Pod, or may be one")
+}
+
+// explain is about one object. It knows kinds as kubectl does, and an object that is not there is an error.
+func TestExplain(t *testing.T) {
+	got := plan(t, nil, chart, "explain", "pdb/web", "-at-full-health", "-")
+	require.Empty(t, got.stderr)
+	require.Contains(t, got.stdout, "it demands maxUnavailable 1 of the pods with app=web")
+	require.NotContains(t, got.stdout, "ttl")
+
+	var report jsonReport
+	got = plan(t, nil, chart, "explain", "PodDisruptionBudget/default/web", "-o", "json", "-at-full-health", "-")
+	require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &report))
+	require.Len(t, report.Cores[0].Objects, 1)
+	explanation := report.Cores[0].Objects[0].Explanation.(map[string]any)
+	require.Equal(t, "maxUnavailable 1", explanation["budget"].(map[string]any)["rule"], "the library's type")
+
+	for _, tc := range []struct{ about, want string }{
+		{"pdb/other", "no PodDisruptionBudget default/other in the input"},
+		{"web", "want Kind/name or Kind/namespace/name"},
+		{"deploy/web", "no controller plans a Deployment"},
+		{"widget/web", `"widget": there is`},
+	} {
+		got := plan(t, nil, chart, "explain", tc.about, "-")
+		require.Equal(t, exitInput, got.status, tc.about)
+		require.Contains(t, got.stderr, tc.want)
+	}
+}
+
+// Two equal ServiceCIDRs in use are deleted together: kube-controller-manager lets both go.
+func TestDiff(t *testing.T) {
+	const eleven = "2026-11-21T11:00:00Z"
+	input := strings.Replace(serviceCIDR("a", eleven, "10.0.0.0/24"), `"name":"a"`, `"name":"a","uid":"u"`, 1) + serviceCIDR("b", eleven, "10.0.0.0/24") + ipAddress("10.0.0.1", "IPv4", service("n", "s"))
+	got := plan(t, nil, input, "diff", "-upstream", "v1.36", "-")
+	require.Empty(t, got.stderr)
+	text := strings.Join(strings.Fields(got.stdout), " ")
+	require.Contains(t, text, "servicecidr: ServiceCIDR b differs (one of D-1 … D-4, D-25, D-26) purekube: SetCondition b: Ready=False Terminating kube-controller-manager v1.36: RemoveFinalizer b")
+	require.Contains(t, text, "servicecidr: ServiceCIDR a differs (D-3) the same writes, sent with other preconditions: RemoveFinalizer a")
+
+	var report struct{ Differences []difference }
+	asJSON := plan(t, nil, input, "diff", "-o", "json", "-")
+	require.NoError(t, stdjson.Unmarshal([]byte(asJSON.stdout), &report))
+	require.Len(t, report.Differences, 2)
+
+	got = plan(t, nil, strings.Replace(named(nodeWithout, "mine"), "name: mine", "name: mine\n  uid: u", 1), "diff", "-")
+	require.Contains(t, got.stdout, "does something else for 0 objects")
+	got = plan(t, nil, "", "diff", "-upstream", "v1.2")
+	require.Equal(t, exitInput, got.status)
+}
+
+// A role that a chart labels reaches admin, once the roles that every cluster has are there.
+func TestBuiltinRoles(t *testing.T) {
+	role := "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: team, labels: {rbac.authorization.k8s.io/aggregate-to-view: \"true\"}}\nrules: [{verbs: [get], apiGroups: [example.com], resources: [widgets]}]\n"
+	require.NotContains(t, plan(t, nil, role, "plan", "-").stdout, "SetRules")
+	require.Contains(t, plan(t, nil, role, "plan", "-builtin-roles", "-").stdout, "3 rbacaggregate.SetRules")
+}
+
+func TestVersionAndHelp(t *testing.T) {
+	got := plan(t, nil, "", "version")
+	require.Contains(t, got.stdout, "kube-controller-manager: v1.36, v1.37")
+	var out bytes.Buffer
+	require.Equal(t, exitPlanned, run([]string{"-h"}, system{stdout: &out, now: noonClock}))
+	for _, c := range commands() {
+		require.Contains(t, out.String(), c.name+" ")
+		got := plan(t, nil, "", c.name, "-h")
+		require.Equal(t, exitPlanned, got.status)
+		require.Contains(t, got.stdout, "usage: purekube "+c.name)
+	}
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/purekube/purekube/disruption/drain"
+)
+
+func scaledPod(name, app, kind, node string) string { return podOf(name, app, kind, node, "True") }
+
+// Every outcome, and what is in the way.
+func TestDrainTable(t *testing.T) {
+	manifests := statefulSetOf("db", 4) + statefulSetOf("web", 1) + statefulSetOf("ledger", 2) +
+		budgetOf("db", "db", `"maxUnavailable":1`, noStatus) +
+		budgetOf("ledger", "ledger", `"maxUnavailable":0`, noStatus) +
+		budgetOf("queue", "queue", `"minAvailable":"50%"`, noStatus) +
+		scaledPod("db-0", "db", "StatefulSet", "node-a") + scaledPod("db-1", "db", "StatefulSet", "node-a") + scaledPod("db-2", "db", "StatefulSet", "node-a") +
+		scaledPod("db-3", "db", "StatefulSet", "node-b") + scaledPod("web-0", "web", "StatefulSet", "node-b") +
+		scaledPod("ledger-0", "ledger", "StatefulSet", "node-c") + scaledPod("ledger-1", "ledger", "StatefulSet", "node-e") +
+		scaledPod("proxy-0", "proxy", "DaemonSet", "node-d") +
+		scaledPod("queue-0", "queue", "Queue", "node-f") + `{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-z"}}`
+	for _, tc := range []struct {
+		name, reason string
+		args         []string
+		want         string
+		status       int
+	}{
+		{name: "all", reason: "a row for each node with pods", args: []string{"-drain", "all"}, want: `kubectl drain, each node alone
+NODE    DRAINS       PODS  EVICTED  SKIPPED  STAY
+node-a  in 3 rounds  3     3        0        0
+    budget shop/db: 3 pods here, 1 at once
+node-b  now          2     2        0        0
+node-c  never        1     0        0        1
+    budget shop/ledger (maxUnavailable 0) never lets a healthy pod go: shop/ledger-0
+node-d  not started  1     0        0        1
+    cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): shop/proxy-0
+node-e  never        1     0        0        1
+    budget shop/ledger (maxUnavailable 0) never lets a healthy pod go: shop/ledger-1
+node-f  unknown      1     0        0        1
+    needs the scale of Queue shop/queue (apps/v1) looked up: the input does not hold it
+Drains: 1 now, 1 in rounds, 2 never, 1 not started, 1 unknown, 1 node without pods
+`},
+		{name: "one", reason: "the rounds one by one", args: []string{"-drain", "node-a"}, want: `kubectl drain
+NODE    DRAINS       PODS  EVICTED  SKIPPED  STAY
+node-a  in 3 rounds  3     3        0        0
+    round 1: evicts shop/db-0
+    round 2: evicts shop/db-1
+    round 3: evicts shop/db-2
+    budget shop/db: 3 pods here, 1 at once
+`},
+		{name: "flag", reason: "kubectl's flags have kubectl's names", args: []string{"-drain", "node-d", "-ignore-daemonsets"}, want: `kubectl drain --ignore-daemonsets
+NODE    DRAINS  PODS  EVICTED  SKIPPED  STAY
+node-d  now     1     0        1        0
+    skips shop/proxy-0: ignoring DaemonSet-managed Pods
+`},
+		{name: "no pods", reason: "nothing to do, and that is said", args: []string{"-drain", "node-z"}, want: `kubectl drain
+NODE    DRAINS  PODS  EVICTED  SKIPPED  STAY
+node-z  now     0     0        0        0
+    no pod of the input is on the node
+`},
+		{name: "exit status", reason: "for a pipeline", args: []string{"-drain", "node-c", "-fail-on", "never"}, status: exitNever, want: `kubectl drain
+NODE    DRAINS  PODS  EVICTED  SKIPPED  STAY
+node-c  never   1     0        0        1
+    budget shop/ledger (maxUnavailable 0) never lets a healthy pod go: shop/ledger-0
+`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := plan(t, nil, manifests, append([]string{"-"}, tc.args...)...)
+			require.Empty(t, got.stderr)
+			require.Equal(t, tc.status, got.status, tc.reason)
+			if diff := cmp.Diff(tc.want, got.stdout); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// How many pods more it takes: the budget only waits for a pod to become ready.
+func TestDrainShortfall(t *testing.T) {
+	got := plan(t, nil, statefulSetOf("db", 3)+budgetOf("db", "db", `"maxUnavailable":1`, noStatus)+
+		podOf("db-0", "db", "StatefulSet", "node-a", "True")+
+		podOf("db-1", "db", "StatefulSet", "node-b", "True")+
+		podOf("db-2", "db", "StatefulSet", "node-c", "False"), "-", "-drain", "node-a")
+	require.Contains(t, got.stdout, "budget shop/db (maxUnavailable 1) is short of 1 healthy pod: shop/db-0\n")
+}
+
+// A table without a row, or a node that nobody knows and that "drains now", would look like success.
+func TestNothingToDrain(t *testing.T) {
+	pod := podOf("db-0", "db", "StatefulSet", "node-a", "True")
+	for _, tc := range []struct {
+		name, reason, node, input, want string
+	}{
+		{"unknown node", "its name may be misspelt", "node-z", pod, "purekube: no Node node-z in the input, and no pod on it\n"},
+		{"no node", "nothing that could be drained", allNodes, budgetOf("db", "db", `"maxUnavailable":1`, noStatus), "purekube: no Node in the input, and no pod on a node\n"},
+		{"empty input", "the pipe broke", allNodes, "", "purekube: standard input: no Kubernetes object in it\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := plan(t, nil, tc.input, "-drain", tc.node, "-none", "pods,pdb,sts", "-")
+			require.Equal(t, outcome{status: exitInput, stderr: tc.want}, got, tc.reason)
+		})
+	}
+	twice := plan(t, nil, pod+pod, "-drain", "node-a", "-none", "pdb,sts", "-")
+	require.Equal(t, exitInput, twice.status)
+	require.Contains(t, twice.stderr, "Pod shop/db-0: more than one object of this name")
+}
+
+// The embedded cluster, as the documentation shows it.
+func TestDrainEmbedded(t *testing.T) {
+	golden(t, "embedded.drain.txt", plan(t, nil, "", "-now", noon, "-drain", "all", "-force").stdout)
+}
+
+// The flags of a command are not those of another one.
+func TestDrainFlags(t *testing.T) {
+	for _, tc := range []struct {
+		name, want string
+		args       []string
+	}{
+		{"no node", "drain needs NODE", []string{"drain"}},
+		{"requests", `-o "requests": drain prints text, json`, []string{"drain", "all", "-o", "requests"}},
+		{"flag of drain", "flag provided but not defined: -force", []string{"plan", "-force"}},
+		{"no such command", `"drian" is not a command: plan, explain, drain, report, diff, version`, []string{"drian"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := plan(t, nil, "", tc.args...)
+			if tc.name == "no such command" {
+				var stderr bytes.Buffer
+				got.status = run(tc.args, system{stderr: &stderr, now: noonClock})
+				got.stderr = stderr.String()
+			}
+			require.Equal(t, exitInput, got.status)
+			require.Contains(t, got.stderr, tc.want)
+		})
+	}
+}
+
+// -o json prints the library's drains.
+func TestDrainJSON(t *testing.T) {
+	got := plan(t, nil, "", "drain", "all", "-o", "json", "-now", noon)
+	var report jsonDrains
+	require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &report))
+	require.Equal(t, formatVersion, report.FormatVersion)
+	outcomes := map[string]drain.Outcome{}
+	for _, d := range report.Drains {
+		outcomes[d.Node] = d.Outcome
+	}
+	require.Equal(t, drain.Never, outcomes["worker-3"], "its budget is short of a healthy pod")
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/manifests"
+)
+
+func registerExplain(inv *invocation, flags *flag.FlagSet) {
+	registerUpstream(inv, flags, "match-upstream", "explain what kube-controller-manager of this `release` would do, its defects included: ")
+	registerState(inv, flags)
+}
+
+// runExplain prints what is known about one object.
+func runExplain(inv invocation, sys system) int {
+	key, cores, err := parseObject(inv.about)
+	if err != nil {
+		sys.say(err)
+		return exitInput
+	}
+	inv.explain, inv.cores = true, cores
+	objects := inv.load(sys)
+	if !objects.holds(key) {
+		objects.problems = append(objects.problems, problem{what: fmt.Sprintf("no %s in the input", titleOf(key))})
+	}
+	rep := inv.report(objects)
+	rep.only(key)
+	rep.sayProblems(inv, sys)
+	if inv.output == outputJSON {
+		return inv.end(rep, rep.writeJSON(&visibleWriter{w: sys.stdout}), sys)
+	}
+	return inv.end(rep, rep.writeText(sys.stdout, palette(sys.colour)), sys)
+}
+
+// parseObject reads KIND/NAME or KIND/NAMESPACE/NAME, with the kind as kubectl takes it, and returns the cores that plan
+// such objects.
+func parseObject(text string) (key purekube.Key, about []core, err error) {
+	if key, err = purekube.ParseKey(text); err != nil {
+		return key, nil, err
+	}
+	kinds, err := parseKinds(key.Kind)
+	if err != nil {
+		return key, nil, err
+	}
+	key.Kind = kinds[0]
+	if key.Namespace == "" && manifests.Namespaced(kindNamed(key.Kind)) {
+		key.Namespace = "default"
+	}
+	for _, c := range cores {
+		if slices.Contains(c.explains, key.Kind) {
+			about = append(about, c)
+		}
+	}
+	if len(about) == 0 {
+		return key, nil, fmt.Errorf("%s: no controller plans a %s; these are explained: %s", text, key.Kind, strings.Join(explainedKinds(), ", "))
+	}
+	return key, about, nil
+}
+
+func explainedKinds() []string {
+	var kinds []string
+	for _, c := range cores {
+		kinds = append(kinds, c.explains...)
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+// only keeps the findings about one object.
+func (r *report) only(key purekube.Key) {
+	for i := range r.Sections {
+		s := &r.Sections[i]
+		s.Findings = slices.DeleteFunc(s.Findings, func(f finding) bool { return f.Object != key })
+		if key.Kind != "Node" {
+			s.Explanation = nil
+		}
+	}
+	r.Skipped, r.Notes = nil, nil
+}

@@ -1,0 +1,124 @@
+// Purekube reads Kubernetes manifests, or what kubectl get prints, and says what five controllers of
+// kube-controller-manager would do with them, whether nodes drain, and why. It talks to no cluster and changes nothing.
+//
+//	purekube COMMAND [flags] [FILE | DIRECTORY | - …]
+//
+// Without arguments it plans a small cluster that is embedded in it. purekube -h lists the commands. The exit status tells
+// the result; see exit.go.
+package main
+
+import (
+	"embed"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/manifests"
+)
+
+func main() {
+	// A dump of a large cluster is memory first of all. This takes a sixth off the most that is in use, for some more time.
+	debug.SetGCPercent(75)
+	os.Exit(run(os.Args[1:], system{
+		stdin:   os.Stdin,
+		stdout:  os.Stdout,
+		stderr:  os.Stderr,
+		now:     time.Now,
+		colour:  wantsColour(os.Stdout, os.LookupEnv),
+		watched: isTerminal(os.Stderr),
+		piped:   isPiped(os.Stdin),
+	}))
+}
+
+// system is what the program takes from the machine that it runs on.
+type system struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	// files is nil for those of the machine.
+	files  fs.FS
+	now    func() time.Time
+	colour bool
+	// watched: stderr is a terminal. piped: stdin is a pipe or a file, so it is read where no path is named.
+	watched, piped bool
+}
+
+// settings are the flags that a core may want to know.
+type settings struct {
+	now           time.Time
+	matchUpstream purekube.Upstream
+	explain       bool
+	// assumeComplete: pods that the input lacks do not exist.
+	assumeComplete bool
+	failOn         []string
+	// passEmptyBudgets: a budget without pods is no reason to fail.
+	passEmptyBudgets bool
+	// ttlStep is nil when the step is to be recovered from the nodes.
+	ttlStep *int
+}
+
+// releases are the values of -match-upstream.
+var releases = []string{string(purekube.V1_36), string(purekube.V1_37)}
+
+// run is the program without its process.
+func run(args []string, sys system) int {
+	inv, err := parse(args, sys)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return exitPlanned
+	case err != nil:
+		sys.say(err)
+		return exitInput
+	}
+	return inv.command.run(inv, sys)
+}
+
+//go:embed cluster
+var embedded embed.FS
+
+// load reads the paths, or the embedded cluster.
+func (inv invocation) load(sys system) *cluster {
+	var p *progress
+	if sys.watched {
+		p = &progress{w: sys.stderr, clock: sys.now}
+	}
+	defer p.done()
+	o := manifests.Options{
+		Stdin: sys.stdin, Files: sys.files, None: kindsNamed(inv.none), MaxUnzipped: inv.maxUnzipped << 20, Progress: p.count,
+	}
+	paths := inv.paths
+	switch {
+	case len(paths) == 0 && sys.piped:
+		paths = []string{"-"}
+	case len(paths) == 0:
+		o.Files = embedded
+		paths = []string{"cluster"}
+		fmt.Fprintln(sys.notes(inv), "The cluster embedded in purekube. Name files, or pipe kubectl get into it, for your own.")
+	}
+	c := load(o, paths...)
+	if inv.fullHealth {
+		c.atFullHealth(inv.nodes)
+	}
+	if inv.builtinRoles {
+		c.Set = c.WithBuiltinClusterRoles()
+	}
+	return c
+}
+
+// notes is where a line for people goes: to the text that it is about, or beside output for programs.
+func (sys system) notes(inv invocation) io.Writer {
+	if inv.output == outputText {
+		return sys.stdout
+	}
+	return sys.stderr
+}
+
+// say prints a line about what is wrong.
+func (sys system) say(what any) {
+	fmt.Fprintf(sys.stderr, "purekube: %s\n", visible(fmt.Sprint(what)))
+}

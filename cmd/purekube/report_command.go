@@ -1,0 +1,26 @@
+package main
+
+import "flag"
+
+func registerReport(inv *invocation, flags *flag.FlagSet) {
+	registerCores(inv, flags)
+	registerFailOn(inv, flags)
+	inv.drain.register(flags)
+}
+
+// runReport prints the page or the graphs.
+func runReport(inv invocation, sys system) int {
+	inv.explain = true
+	objects := inv.load(sys)
+	rep := inv.report(objects)
+	var drains *drainTable
+	if inv.output == outputHTML && rep.has("disruption") && len(objects.Pods) > 0 && !rep.refuse(objects, drainQuestion("drains", objects)) {
+		drains = newDrainTable(objects, inv)
+	}
+	rep.sayProblems(inv, sys)
+	out := &visibleWriter{w: sys.stdout}
+	if inv.output == outputMermaid {
+		return inv.end(rep, rep.writeMermaid(out, objects, inv), sys)
+	}
+	return inv.end(rep, rep.writeHTML(out, objects, inv, drains), sys)
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+)
+
+func claimManifest(name, more, reservedFor string) string {
+	return fmt.Sprintf(`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaim","metadata":{"namespace":"ns","name":%q,"uid":"uid-%s",
+		"resourceVersion":"7","finalizers":["resource.kubernetes.io/delete-protection"]%s},
+		"status":{"allocation":{},"reservedFor":[%s]}}`, name, name, more, reservedFor) + "\n"
+}
+
+func consumers(names ...string) string {
+	var refs []string
+	for _, n := range names {
+		refs = append(refs, fmt.Sprintf(`{"resource":"pods","name":%q,"uid":"uid-%s"}`, n, n))
+	}
+	return strings.Join(refs, ",")
+}
+
+func podManifest(name, uid, phase, spec string) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"ns","name":%q,"uid":%q},"spec":{%s},"status":{"phase":%q}}`, name, uid, spec, phase) + "\n"
+}
+
+// planClaims runs the core without the closing lines.
+func planClaims(t *testing.T, manifests string, args ...string) outcome {
+	t.Helper()
+	got := plan(t, nil, manifests, append([]string{"-core", "resourceclaim", "-"}, args...)...)
+	got.stdout, _, _ = strings.Cut(got.stdout, "\n\nPlan: ")
+	return got
+}
+
+// A claim that should be gone says who holds it, and what will become of it.
+func TestStuckClaim(t *testing.T) {
+	got := planClaims(t, claimManifest("stuck", `,"deletionTimestamp":"2026-11-21T11:00:00Z"`, consumers("x"))+
+		claimManifest("used", "", consumers("x", "y"))+
+		podManifest("x", "uid-x", "Succeeded", "")+podManifest("y", "uid-y", "Running", `"nodeName":"n"`), "-explain")
+	require.Empty(t, got.stderr)
+	require.Empty(t, cmp.Diff(`resourceclaim: 2 ResourceClaims, 2 of them allocated, and 0 pods that use claims
+  ResourceClaim ns/stuck
+    Release ns/stuck: x, deallocate  # held by pod ns/x, which is done
+    RemoveFinalizer ns/stuck  # it is not allocated any more
+    status.reservedFor[0]: held by pod ns/x, which is done
+    status.allocation: cleared, nobody needs it any more
+    metadata.finalizers: not protected from deletion any more, since it is not allocated
+  ResourceClaim ns/used
+    Release ns/used: x  # held by pod ns/x, which is done
+    status.reservedFor[0]: held by pod ns/x, which is done
+    status.reservedFor[1]: held by pod ns/y, which may run
+    status.allocation: kept, it has consumers`, got.stdout))
+}
+
+// A pod that the input lacks is not known to be gone, unless the input is said to be complete.
+func TestAssumeComplete(t *testing.T) {
+	owned := `,"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"y","uid":"uid-y","controller":true}]`
+	input := claimManifest("c", "", consumers("x")) + claimManifest("d", owned, consumers("y")) + podManifest("y", "uid-of-another", "Running", "")
+	got := planClaims(t, input)
+	require.Empty(t, got.stderr)
+	require.Empty(t, cmp.Diff(`resourceclaim: 2 ResourceClaims, 2 of them allocated, and 0 pods that use claims
+  ResourceClaim ns/c
+    needs Pod ns/x (v1) looked up: the input does not hold it
+  ResourceClaim ns/d
+    needs Pod ns/y (v1) looked up: the input does not hold it`, got.stdout),
+		"the pod that has the name of y may be the one before it")
+
+	got = planClaims(t, input, "-assume-complete")
+	require.Empty(t, got.stderr)
+	require.Empty(t, cmp.Diff(`resourceclaim: 2 ResourceClaims, 2 of them allocated, and 0 pods that use claims
+  ResourceClaim ns/c
+    Release ns/c: x, deallocate  # held by pod ns/x, which is gone: there is no pod of that name
+    RemoveFinalizer ns/c  # it is not allocated any more
+  ResourceClaim ns/d
+    Release ns/d: y, deallocate  # held by pod ns/y, which is gone: another pod has its name
+    RemoveFinalizer ns/d  # it is not allocated any more
+    DeleteClaim ns/d  # generated for pod ns/y, which is done or gone`, got.stdout))
+
+	got = planClaims(t, input, "-match-upstream", "v1.36")
+	require.Contains(t, got.stdout, "needs Pod ns/x", "upstream asks for it as well")
+	require.Contains(t, got.stdout, "Release ns/d", "upstream takes the cached pod for the successor")
+}
+
+// What a pod is to get, and why.
+func TestPodThatWaits(t *testing.T) {
+	got := planClaims(t, claimManifest("shared", "", consumers("x"))+podManifest("x", "uid-x", "Running", `"nodeName":"n"`)+
+		podManifest("p", "uid-p", "Pending", `"nodeName":"n","resourceClaims":[{"name":"a","resourceClaimName":"shared"},
+			{"name":"b","resourceClaimTemplateName":"t"},{"name":"c","resourceClaimName":"missing"}]`)+
+		`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaimTemplate","metadata":{"namespace":"ns","name":"t"}}`, "-explain")
+	require.Empty(t, got.stderr)
+	_, pods, _ := strings.Cut(got.stdout, "  Pod ns/p\n")
+	require.Empty(t, cmp.Diff(`    CreateClaim ns/p b: p-b-*  # the pod has no claim for this entry yet
+    SetClaimStatuses ns/p: b pending  # the pod's status does not name all of its claims
+    Reserve ns/shared: for pod ns/p  # it is allocated, and the pod has a node
+    spec.resourceClaims[0]: claim ns/shared is allocated, not reserved for the pod, and gets
+        reserved
+    spec.resourceClaims[1]: a claim is created from template ns/t
+    spec.resourceClaims[2]: waits for claim ns/missing, which its user has to create`, pods))
+}
+
+// A real cluster at rest: kube-controller-manager writes nothing, and tells the one pod that names
+// a template which does not exist, as it does for ever.
+func TestClaimsOfARealClusterAtRest(t *testing.T) {
+	for _, mode := range [][]string{nil, {"-match-upstream", "v1.36"}} {
+		got := plan(t, nil, "", append([]string{"-core", "resourceclaim", "testdata/cluster-converged.yaml"}, mode...)...)
+		require.Equal(t, exitPlan, got.status)
+		require.Equal(t, "purekube: testdata/cluster-converged.yaml: document 1, item 127: Pod ml/broken: "+
+			"spec.resourceClaims[0].resourceClaimTemplateName: template not found: no-such\n", got.stderr)
+		require.Contains(t, got.stdout, "Plan: 0 actions, 1 event, 0 lookups, 1 error")
+	}
+}
+
+// The same cluster after two of its pods finished and one went away.
+func TestClaimsOfARealClusterThatDrifted(t *testing.T) {
+	got := plan(t, nil, "", "-core", "resourceclaim", "testdata/cluster-drift.yaml")
+	for _, line := range []string{
+		"Release ml/shared: infer, deallocate  # held by pod ml/infer, which is done",
+		"Release ml/train-1-gpu-sqg6p: train-1, deallocate  # held by pod ml/train-1, which is done",
+		"DeleteClaim ml/train-1-gpu-sqg6p  # generated for pod ml/train-1, which is done or gone",
+		"needs Pod ml/train-2 (v1) looked up: the input does not hold it",
+		"1 resourceclaim.DeleteClaim, 2 resourceclaim.Release, 2",
+	} {
+		require.Contains(t, got.stdout, line)
+	}
+}

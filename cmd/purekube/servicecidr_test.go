@@ -1,0 +1,160 @@
+package main
+
+import (
+	stdjson "encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+)
+
+// explained runs the core over manifests with -explain, without the closing lines.
+func explained(t *testing.T, manifests string, args ...string) outcome {
+	t.Helper()
+	got := plan(t, nil, manifests, append([]string{"-core", "servicecidr", "-explain", "-none", "ipaddresses", "-"}, args...)...)
+	got.stdout, _, _ = strings.Cut(got.stdout, "\n\nPlan: ")
+	return got
+}
+
+func serviceCIDR(name, deleted string, cidrs ...string) string {
+	meta := fmt.Sprintf(`{"name":%q,"finalizers":["networking.k8s.io/service-cidr-finalizer"]`, name)
+	if deleted != "" {
+		meta += fmt.Sprintf(`,"deletionTimestamp":%q`, deleted)
+	}
+	spec, _ := stdjson.Marshal(cidrs)
+	return fmt.Sprintf(`{"apiVersion":"networking.k8s.io/v1","kind":"ServiceCIDR","metadata":%s},"spec":{"cidrs":%s},
+		"status":{"conditions":[{"type":"Ready","status":"True","message":"Kubernetes Service CIDR is ready"}]}}`, meta, spec) + "\n"
+}
+
+func ipAddress(name, family, parent string) string {
+	return fmt.Sprintf(`{"apiVersion":"networking.k8s.io/v1","kind":"IPAddress","metadata":{"name":%q,"labels":{
+		"ipaddress.kubernetes.io/managed-by":"ipallocator.k8s.io","ipaddress.kubernetes.io/ip-family":%q}},"spec":{"parentRef":%s}}`, name, family, parent) + "\n"
+}
+
+func service(namespace, name string) string {
+	return fmt.Sprintf(`{"resource":"services","namespace":%q,"name":%q}`, namespace, name)
+}
+
+// A deletion that is blocked says which addresses block it, and whose they are.
+func TestBlockedDeletion(t *testing.T) {
+	got := explained(t, serviceCIDR("x", "2026-11-21T11:00:00Z", "10.0.0.0/24", "fd00::/112")+
+		serviceCIDR("wide", "", "fd00::/64")+
+		ipAddress("10.0.0.9", "IPv4", service("shop", "b"))+
+		ipAddress("10.0.0.7", "IPv4", service("shop", "a"))+
+		ipAddress("10.0.0.10", "IPv4", `{"group":"example.com","resource":"gateways","name":"c"}`)+
+		ipAddress("fd00::7", "IPv6", service("shop", "a")))
+	require.Empty(t, got.stderr)
+	require.Empty(t, cmp.Diff(`servicecidr: 2 ServiceCIDRs, 1 of them being deleted, and 4 addresses
+  ServiceCIDR wide
+    it is not being deleted; its finalizer and its condition Ready are there
+    if its deletion began now:
+      fd00::/64: 1 address would be left without a range: fd00::7 (Service shop/a)
+  ServiceCIDR x
+    SetCondition x: Ready=False Terminating
+      # 3 addresses would be left without a range: 10.0.0.7 (Service shop/a), 10.0.0.9 (Service
+          shop/b), 10.0.0.10 (gateways.example.com c)
+    its deletion would leave 3 addresses without a range
+    the condition Ready=False is not there as it should be
+    10.0.0.0/24: 3 addresses would be left without a range: 10.0.0.7 (Service shop/a), 10.0.0.9
+        (Service shop/b), 10.0.0.10 (gateways.example.com c)
+    wide contains fd00::/112: no address of it would be left without a range`, got.stdout))
+}
+
+func TestExplainServiceCIDR(t *testing.T) {
+	const began = "if its deletion began now:"
+	const eleven, noonLess5s = "2026-11-21T11:00:00Z", "2026-11-21T11:59:55Z"
+	var used []string
+	for i := 1; i <= 30; i++ {
+		used = append(used, ipAddress(fmt.Sprintf("10.0.0.%d", i), "IPv4", service("n", "s")))
+	}
+	for _, tc := range []struct {
+		name, reason, input string
+		args                []string
+		want                []string
+		errors              int
+	}{
+		{name: "not in use", reason: "nothing is lost", input: serviceCIDR("x", eleven, "10.0.0.0/24"),
+			want: []string{"RemoveFinalizer x  # no address would be left without a range", "no address blocks the deletion, and the grace period is over", "no address of 10.0.0.0/24 is known that would be left without a range"}},
+		{name: "within the grace period", reason: "later", input: serviceCIDR("x", noonLess5s, "10.0.0.0/24"),
+			want: []string{"plan again at 2026-11-21T12:00:05Z", "nothing is in the way, and the grace period ends at 2026-11-21T12:00:05Z", "no address of 10.0.0.0/24 is known that would be left without a range"}},
+		{name: "not protected", reason: "the finalizer comes first", input: strings.Replace(serviceCIDR("x", "", "10.0.0.0/24"), `"networking.k8s.io/service-cidr-finalizer"`, "", 1),
+			want: []string{"AddFinalizer x  # nothing would hold it while it is in use", "the finalizer networking.k8s.io/service-cidr-finalizer is missing: nothing holds it while it is in use", began, "no address of 10.0.0.0/24 is known that would be left without a range"}},
+		{name: "no condition", reason: "its status is written", input: strings.Replace(serviceCIDR("x", "", "10.0.0.0/24"), "Ready", "Other", 1),
+			want: []string{"SetCondition x: Ready=True  # its status does not say so yet", "the condition Ready=True is missing or different", began, "no address of 10.0.0.0/24 is known that would be left without a range"}},
+		{name: "two equal ones", reason: "the last one stays, and the other does not cover it", input: serviceCIDR("x", eleven, "10.0.0.0/24") + serviceCIDR("a", eleven, "10.0.0.0/24") + used[0],
+			want: []string{"SetCondition x: Ready=False Terminating",
+				"# 1 address would be left without a range: 10.0.0.1 (Service n/s)",
+				"its deletion would leave 1 address without a range", "the condition Ready=False is missing or different",
+				"a contains 10.0.0.0/24, but it is being deleted too and may be gone before it",
+				"10.0.0.0/24: 1 address would be left without a range: 10.0.0.1 (Service n/s)"}},
+		{name: "two equal ones, upstream", reason: "D-1", args: []string{"-match-upstream", "v1.36"}, input: serviceCIDR("x", eleven, "10.0.0.0/24") + serviceCIDR("a", eleven, "10.0.0.0/24") + used[0],
+			want: []string{"RemoveFinalizer x  # no address would be left without a range", "no address blocks the deletion, and the grace period is over", "a contains 10.0.0.0/24: no address of it would be left without a range"}},
+		{name: "many", reason: "twenty of them are named", input: serviceCIDR("x", "", "10.0.0.0/24") + strings.Join(used, ""),
+			want: []string{"it is not being deleted, and has its finalizer and condition", began, "10.0.0.0/24: 30 addresses would be left without a range: " + strings.Repeat("A ", 20) + "and 10 more"}},
+		{name: "does not parse", reason: "the error says the rest", input: serviceCIDR("x", eleven, "10.0.0.0/24", "nonsense"), errors: 1,
+			want: []string{"no address is known to block the deletion, but some objects could not be read: the finalizer stays",
+				"no address of 10.0.0.0/24 is known that would be left without a range", `"nonsense" is not a prefix: what it contains is not known`}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := explained(t, tc.input, tc.args...)
+			require.Equal(t, tc.errors, strings.Count(got.stderr, "\n"), got.stderr)
+			_, text, found := strings.Cut(got.stdout, "  ServiceCIDR x\n")
+			require.True(t, found, got.stdout)
+			// Lines that are broken at the width are joined, and the addresses of "many" abridged.
+			var lines []string
+			for line := range strings.Lines(text) {
+				line = strings.TrimSuffix(line, "\n")
+				if strings.HasPrefix(line, "        ") {
+					lines[len(lines)-1] += " " + strings.TrimSpace(line)
+				} else {
+					lines = append(lines, strings.TrimSpace(line))
+				}
+			}
+			if tc.name == "many" {
+				for i := 30; i > 0; i-- {
+					for _, comma := range []string{",", ""} {
+						lines[len(lines)-1] = strings.Replace(lines[len(lines)-1], fmt.Sprintf("10.0.0.%d (Service n/s)%s ", i, comma), "A ", 1)
+					}
+				}
+			}
+			if diff := cmp.Diff(tc.want, lines); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// A real cluster at rest needs nothing; after four deletions, two of them of equal ones in use, one of these
+// and the range inside another one go.
+func TestRealServiceCIDRs(t *testing.T) {
+	converged := plan(t, nil, "", "-core", "servicecidr", "-detailed-exitcode", "testdata/cluster-converged.yaml")
+	require.Equal(t, exitPlanned, converged.status, converged.stdout)
+
+	removed := func(args ...string) (names []string) {
+		var report jsonReport
+		got := plan(t, nil, "", append([]string{"-core", "servicecidr", "-o", "json", "testdata/cluster-drift.yaml"}, args...)...)
+		require.Empty(t, got.stderr)
+		require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &report))
+		for _, o := range report.Cores[0].Objects {
+			if slices.ContainsFunc(o.Actions, func(a jsonAction) bool { return a.Type == "RemoveFinalizer" }) {
+				names = append(names, o.Name)
+			}
+		}
+		return names
+	}
+	require.Empty(t, removed("-now", "2026-11-21T01:11:16Z"), "the grace period")
+	require.Equal(t, []string{"narrow", "twin-a"}, removed("-now", "2026-11-21T01:11:17Z"))
+	require.Equal(t, []string{"narrow", "twin-a", "twin-b"}, removed("-now", "2026-11-21T01:11:17Z", "-match-upstream", "v1.36"), "D-1")
+}
+
+func TestServiceCIDRErrorsSayWhere(t *testing.T) {
+	got := plan(t, nil, serviceCIDR("x", "2026-11-21T11:00:00Z", "10.0.0.0/24", "10.0.0.0/33")+ipAddress("10.0.0.07", "IPv4", "null"), "-core", "servicecidr", "-")
+	require.Equal(t, exitPlan, got.status)
+	require.Equal(t, `purekube: standard input: document 2: IPAddress 10.0.0.07: metadata.name: ParseAddr("10.0.0.07"): IPv4 field has octet with leading zero
+purekube: standard input: document 1: ServiceCIDR x: spec.cidrs[1]: netip.ParsePrefix("10.0.0.0/33"): prefix length out of range
+`, got.stderr)
+	require.NotContains(t, got.stdout, "RemoveFinalizer")
+}
