@@ -1,7 +1,6 @@
 package purekube
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -34,7 +33,14 @@ func (k Key) String() string {
 
 // Compare orders keys by kind, namespace and name. It returns a number below, equal to or above 0.
 func (k Key) Compare(other Key) int {
-	return cmp.Or(strings.Compare(k.Kind, other.Kind), strings.Compare(k.Namespace, other.Namespace), strings.Compare(k.Name, other.Name))
+	// Not by cmp.Or, which would compare all three each time.
+	if k.Kind != other.Kind {
+		return strings.Compare(k.Kind, other.Kind)
+	}
+	if k.Namespace != other.Namespace {
+		return strings.Compare(k.Namespace, other.Namespace)
+	}
+	return strings.Compare(k.Name, other.Name)
 }
 
 // MarshalText writes what [Key.String] writes, and no text for the zero Key.

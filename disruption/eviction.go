@@ -71,6 +71,10 @@ type Eviction struct {
 	// Update is a copy of the budget as the handler writes it (an update of its status, with
 	// the resourceVersion as read) before it deletes the pod. Nil unless AllowedWithinBudget.
 	Update *policyv1.PodDisruptionBudget `json:"update,omitempty"`
+	// Shortfall is how many more healthy pods the budget needs until it lets a healthy pod go, with RefusedNow. It is 0
+	// if the numbers are not in the way, and if the budget forbids every disruption (maxUnavailable 0, minAvailable
+	// 100%).
+	Shortfall int32 `json:"shortfall,omitempty"`
 	// ResourceVersion, if not empty, is the pod's and a precondition of deleting it: the
 	// verdict holds only while the pod is as it was.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
@@ -265,7 +269,11 @@ func refusedByStatus(b *policyv1.PodDisruptionBudget) Eviction {
 	case told && c.Reason == policyv1.SyncFailedReason:
 		return refusedNow("The disruption budget %s does not allow evicting pods currently because it failed sync: %s", b.Name, c.Message)
 	case st.CurrentHealthy <= st.DesiredHealthy:
-		return refusedNow("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, st.DesiredHealthy, st.CurrentHealthy)
+		e := refusedNow("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, st.DesiredHealthy, st.CurrentHealthy)
+		if !forbidsAtAnyScale(&b.Spec, Options{}) {
+			e.Shortfall = Options{}.fit(int64(st.DesiredHealthy) + 1 - int64(st.CurrentHealthy))
+		}
+		return e
 	case told:
 		return refusedNow("The disruption budget %s does not allow evicting pods currently (%s): %s", b.Name, c.Reason, c.Message)
 	}

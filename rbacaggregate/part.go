@@ -123,8 +123,7 @@ func (e *evaluation) leaf(n *node) *part {
 		}
 		u := e.newUnion()
 		u.addRules(rules)
-		p.list, p.known = u.list, true
-		p.grants = len(u.rules) > 0 && (n.group == nil || n.surelyKept())
+		p.list, p.known, p.grants = u.list, true, len(u.rules) > 0 && (n.group == nil || n.surelyKept())
 		if len(n.problems) > 0 {
 			p.list.failing = []*node{n}
 		}

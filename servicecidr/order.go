@@ -54,7 +54,10 @@ const (
 )
 
 func (u until) compare(v until) int {
-	return cmp.Or(cmp.Compare(u.class, v.class), u.seen.Compare(v.seen), u.at.Compare(v.at), cmp.Compare(u.name, v.name))
+	if u.class != v.class {
+		return cmp.Compare(u.class, v.class)
+	}
+	return cmp.Or(u.seen.Compare(v.seen), u.at.Compare(v.at), cmp.Compare(u.name, v.name))
 }
 
 // compareCovers sorts ServiceCIDRs by how long they cover others, the longest first, then by name.

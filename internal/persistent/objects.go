@@ -80,7 +80,10 @@ func compareHashedNames(a, b hashedName) int {
 
 // CompareNames sorts by namespace, then by name.
 func CompareNames(a, b types.NamespacedName) int {
-	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	if a.Namespace != b.Namespace {
+		return strings.Compare(a.Namespace, b.Namespace)
+	}
+	return strings.Compare(a.Name, b.Name)
 }
 
 // fewChanges are too few to make a new pass for.

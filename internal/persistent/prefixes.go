@@ -53,7 +53,10 @@ func NewPrefixes[V any](compare func(a, b V) int) *Prefixes[V] {
 
 // ComparePrefixes orders masked prefixes by address, the shorter one first: what a prefix contains follows it directly.
 func ComparePrefixes(a, b netip.Prefix) int {
-	return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
+	if c := a.Addr().Compare(b.Addr()); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.Bits(), b.Bits())
 }
 
 // Of returns the values of the prefix, in their order.
