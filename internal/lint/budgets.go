@@ -16,10 +16,11 @@ import (
 	"github.com/purekube/purekube/disruption"
 )
 
-// budgets judges PodDisruptionBudgets at full health: with as many pods as the autoscalers want at least, and at most.
+// budgets judges PodDisruptionBudgets at full health: with as many pods as the autoscalers want at least, and at
+// most.
 func (l *linter) budgets() {
 	least, most := l.fullHealth()
-	covered := l.coveredByIdle(least.index)
+	selected := l.idle(least.index)
 	for _, b := range l.set.Budgets {
 		if b == nil {
 			continue
@@ -31,7 +32,7 @@ func (l *linter) budgets() {
 			continue // two budgets have the name, which is an error of the input
 		}
 		if l.selector(key, b.Spec.Selector) {
-			l.covers(key, b, len(low.Pods) > 0 || covered[key])
+			l.selects(key, b, len(low.Pods) > 0 || selected[key])
 		}
 		if valid {
 			l.allows(key, b.Spec, least, most)
@@ -83,19 +84,19 @@ func (l *linter) selector(key purekube.Key, s *metav1.LabelSelector) bool {
 		l.find(SelectorInvalid, key, "spec.selector", "the API server rejects it, and it selects no pod: "+oneLine(err))
 		return false
 	case s != nil && selector.Empty():
-		l.find(BudgetSelectorEmpty, key, "spec.selector", "is empty: it selects every pod of namespace "+quoted(key.Namespace)+", also those of other charts")
+		l.find(BudgetSelectorEmpty, key, "spec.selector", "is empty: it selects every pod of namespace "+quoted(key.Namespace)+", also pods of other charts")
 	}
 	return true
 }
 
-// covers judges a budget that selects no pod.
-func (l *linter) covers(key purekube.Key, b *policyv1.PodDisruptionBudget, something bool) {
+// selects judges a budget that selects no pod.
+func (l *linter) selects(key purekube.Key, b *policyv1.PodDisruptionBudget, something bool) {
 	switch {
 	case something:
 	case b.Spec.Selector == nil:
-		l.find(BudgetCoversNothing, key, "spec.selector", "is not set: a PodDisruptionBudget without a selector selects no pod")
+		l.find(BudgetSelectsNothing, key, "spec.selector", "is not set: a PodDisruptionBudget without a selector selects no pod")
 	case l.whole && !l.broken[key.Namespace]:
-		l.find(BudgetCoversNothing, key, "spec.selector", fmt.Sprintf("%s matches no pod that the input has in namespace %s, and no pod that a workload there makes",
+		l.find(BudgetSelectsNothing, key, "spec.selector", fmt.Sprintf("%s matches no pod that the input has in namespace %s, and no pod that a workload there makes",
 			quoted(metav1.FormatLabelSelector(b.Spec.Selector)), quoted(key.Namespace)))
 	}
 }

@@ -24,8 +24,8 @@ type health struct {
 	workloadOf map[purekube.Key]purekube.Key
 }
 
-// maxReplicas bounds what an autoscaler is taken to make. It decides about no budget: one that allows nothing at that many pods
-// demands more than that.
+// maxReplicas bounds what an autoscaler is taken to make. It decides about no budget: one that allows nothing at that
+// many pods demands more than that.
 const maxReplicas = 10_000
 
 // fullHealth is the set with as many pods as autoscalers want at least, and at most.
@@ -163,17 +163,17 @@ func flattened(err error) []error {
 	return []error{err}
 }
 
-// coveredByIdle are the budgets that select pods of a workload with 0 replicas.
-func (l *linter) coveredByIdle(x *disruption.Index) map[purekube.Key]bool {
-	covered := map[purekube.Key]bool{}
+// idle are the budgets that select pods of a workload with 0 replicas.
+func (l *linter) idle(x *disruption.Index) map[purekube.Key]bool {
+	selected := map[purekube.Key]bool{}
 	for s := range sources(l.set) {
 		if s.replicas == nil || *s.replicas != 0 {
 			continue
 		}
 		budgets, _ := x.BudgetsFor(s.pod())
 		for _, b := range budgets {
-			covered[disruption.KeyOf(b)] = true
+			selected[disruption.KeyOf(b)] = true
 		}
 	}
-	return covered
+	return selected
 }

@@ -1,13 +1,14 @@
-// Package lint judges manifests before they reach a cluster: budgets that block every drain, ClusterRoles that grant more
-// than their label says, references that lead nowhere.
+// Package lint judges manifests before they reach a cluster: budgets that block every drain, ClusterRoles that grant
+// more than their label says, references that lead nowhere.
 //
 //	result := lint.Check(set)
 //	for _, f := range result.Findings {
 //		fmt.Println(f.At, f.Severity, f.Code, f.Message)
 //	}
 //
-// It is pure: a set in, findings out. Package manifests says what is wrong with the files themselves, and whether they were read
-// to their end; look at that first. docs/lint has a page for each code, with a manifest that gives it and one that does not.
+// It is pure: a set in, findings out. Package manifests says what is wrong with the files themselves, and whether
+// they were read to their end; look at that first. docs/lint has a page for each code, with a manifest that gives it
+// and one that does not.
 package lint
 
 import (
@@ -19,7 +20,8 @@ import (
 	"github.com/purekube/purekube/manifests"
 )
 
-// Ignore is the annotation whose value lists the codes that are not reported for its object, with commas between them.
+// Ignore is the annotation whose value lists the codes that are not reported for its object, with commas between
+// them.
 const Ignore = "purekube.io/lint-ignore"
 
 // Finding is one thing that somebody should change.
@@ -41,11 +43,13 @@ type Result struct {
 	Suppressed []Finding
 }
 
-// Check judges the objects of the set. A set without pods, as a chart is, is judged with the pods that its workloads have when all
-// is well: see [manifests.Set.AtFullHealth]. ClusterRoles are judged together with [manifests.BuiltinClusterRoles].
+// Check judges the objects of the set. A set without pods, as a chart is, is judged with the pods that its workloads
+// have when all is well: see [manifests.Set.AtFullHealth]. ClusterRoles are judged together with
+// [manifests.BuiltinClusterRoles].
 //
-// It says nothing about objects that are not in the set. Where some could not be read, findings that rest on their absence
-// (a budget that selects nothing, a missing template) are left out: the caller must treat such input as an error.
+// It says nothing about objects that are not in the set. Where some could not be read, findings that rest on their
+// absence (a budget that selects nothing, a missing template) are left out: the caller must treat such input as an
+// error.
 func Check(set *manifests.Set) Result {
 	l := &linter{set: set, whole: set.Complete && len(set.Unreadable) == 0}
 	l.apiVersions()

@@ -36,7 +36,8 @@ func (l *linter) claimTemplates() {
 	}
 }
 
-// apiVersions finds objects of a kind that exists in another API group. Nothing reads them, so nothing else would tell.
+// apiVersions finds objects of a kind that exists in another API group. Nothing reads them, so nothing else would
+// tell.
 func (l *linter) apiVersions() {
 	for _, r := range l.set.Ignored {
 		is := r.GroupKind()

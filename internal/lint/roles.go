@@ -12,7 +12,7 @@ import (
 	"github.com/purekube/purekube/rbacaggregate"
 )
 
-// roles judges what aggregation makes of the ClusterRoles, beside those that every cluster has.
+// roles judges what aggregation makes of the ClusterRoles, beside the ClusterRoles that every cluster has.
 func (l *linter) roles() {
 	mine, builtin := map[string]*rbacv1.ClusterRole{}, map[string]*rbacv1.ClusterRole{}
 	for _, r := range l.set.ClusterRoles {

@@ -24,7 +24,7 @@ const (
 	BudgetNeverAllows          Code = "BudgetNeverAllows"
 	BudgetRoundsToZero         Code = "BudgetRoundsToZero"
 	BudgetBlocksAtMinReplicas  Code = "BudgetBlocksAtMinReplicas"
-	BudgetCoversNothing        Code = "BudgetCoversNothing"
+	BudgetSelectsNothing       Code = "BudgetSelectsNothing"
 	BudgetsOverlap             Code = "BudgetsOverlap"
 	BudgetValueInvalid         Code = "BudgetValueInvalid"
 	BudgetSelectorEmpty        Code = "BudgetSelectorEmpty"
@@ -43,7 +43,7 @@ const (
 	SuppressionUnknown         Code = "SuppressionUnknown"
 )
 
-// Rule is what a code stands for.
+// Rule is what a code means.
 type Rule struct {
 	Code     Code
 	Severity Severity
@@ -56,7 +56,7 @@ var rules = []Rule{
 	{BudgetNeverAllows, Error, "a PodDisruptionBudget allows no disruption even when all its pods are healthy"},
 	{BudgetRoundsToZero, Error, "the minAvailable percentage of a PodDisruptionBudget is rounded up to all of its pods"},
 	{BudgetBlocksAtMinReplicas, Warning, "a PodDisruptionBudget allows no disruption while its autoscaler is at minReplicas"},
-	{BudgetCoversNothing, Warning, "a PodDisruptionBudget selects no pod of the input"},
+	{BudgetSelectsNothing, Warning, "a PodDisruptionBudget selects no pod of the input"},
 	{BudgetsOverlap, Error, "more than one PodDisruptionBudget selects a pod, which therefore cannot be evicted"},
 	{BudgetValueInvalid, Error, "the API server rejects minAvailable or maxUnavailable"},
 	{BudgetSelectorEmpty, Warning, "an empty selector selects every pod of the namespace"},

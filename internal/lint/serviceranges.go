@@ -10,8 +10,8 @@ import (
 	"github.com/purekube/purekube/servicecidr"
 )
 
-// serviceCIDRs finds ranges that overlap. Of two prefixes that overlap, one contains the other, so they are sorted with the larger
-// one first, and each is compared with the nearest one that contains it.
+// serviceCIDRs finds ranges that overlap. Of two prefixes that overlap, one contains the other, so they are sorted
+// with the larger one first, and each is compared with the nearest one that contains it.
 func (l *linter) serviceCIDRs() {
 	type entry struct {
 		prefix netip.Prefix
@@ -42,7 +42,7 @@ func (l *linter) serviceCIDRs() {
 	slices.SortFunc(all, func(a, b entry) int {
 		return cmp.Or(a.prefix.Addr().Compare(b.prefix.Addr()), cmp.Compare(a.prefix.Bits(), b.prefix.Bits()), a.of.Compare(b.of), cmp.Compare(a.field, b.field))
 	})
-	var around []entry // those that contain the one before, the nearest last
+	var around []entry // each contains the next one
 	for _, e := range all {
 		for len(around) > 0 && !around[len(around)-1].prefix.Overlaps(e.prefix) {
 			around = around[:len(around)-1]

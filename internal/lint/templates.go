@@ -20,11 +20,11 @@ type source struct {
 	template *corev1.PodTemplateSpec
 	// path is where the template is in the object.
 	path string
-	// replicas are those that the manifest asks for; nil: pods are made as nodes or time call for them.
+	// replicas is how many pods the manifest asks for. Nil: that depends on nodes or on the time.
 	replicas *int32
 }
 
-// sources are the objects that pods are made from. Those that another object controls are left out: that one is there.
+// sources are the objects that pods are made from. An object that another one controls is left out.
 func sources(set *manifests.Set) iter.Seq[source] {
 	return func(yield func(source) bool) {
 		for _, o := range set.Objects() {
