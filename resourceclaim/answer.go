@@ -23,7 +23,7 @@ func claimMetadata(answer runtime.Object) (metadata metav1.Object, ok bool) {
 	return nil, false
 }
 
-// failed reports whether the answer stands for a failed call: nil, or a nil pointer.
+// failed reports whether the answer belongs to a failed call: it is nil, or a nil pointer.
 func failed(answer runtime.Object) bool {
 	switch o := answer.(type) {
 	case nil:
