@@ -6,10 +6,9 @@
 // PARITY_SEED, PARITY_CASES and PARITY_CASE are as in the folder above.
 //
 //   - TestCheckEviction: one eviction, with any status of the budget.
-//   - TestRecipe: sequences of evictions, each decided from what the ones before it left.
+//   - TestRecipe: sequences of evictions, each decided from the state after the previous evictions.
 //   - TestDrainNode: drains of nodes, from kubectl's own filters to the last round.
 //
-// In the latter two the real disruption controller does all that it can between two evictions. Kubelets
-// and the controllers of the pods are played by hand: evicted pods terminate, are gone when the round
-// ends, and come back elsewhere.
+// In the latter two the real disruption controller does all that it can between two evictions. The test plays kubelets
+// and the controllers of the pods: evicted pods terminate, are gone when the round ends, and are recreated elsewhere.
 package eviction
