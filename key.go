@@ -1,7 +1,6 @@
 package purekube
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -34,7 +33,14 @@ func (k Key) String() string {
 
 // Compare orders keys by kind, namespace and name. It returns a number below, equal to or above 0.
 func (k Key) Compare(other Key) int {
-	return cmp.Or(strings.Compare(k.Kind, other.Kind), strings.Compare(k.Namespace, other.Namespace), strings.Compare(k.Name, other.Name))
+	// Not by cmp.Or, which would compare all three each time.
+	if k.Kind != other.Kind {
+		return strings.Compare(k.Kind, other.Kind)
+	}
+	if k.Namespace != other.Namespace {
+		return strings.Compare(k.Namespace, other.Namespace)
+	}
+	return strings.Compare(k.Name, other.Name)
 }
 
 // MarshalText writes what [Key.String] writes, and no text for the zero Key.
@@ -45,7 +51,7 @@ func (k Key) MarshalText() ([]byte, error) {
 	return []byte(k.String()), nil
 }
 
-// UnmarshalText reads what [Key.MarshalText] writes. The error is that of [ParseKey].
+// UnmarshalText reads what [Key.MarshalText] writes. It returns the error of [ParseKey].
 func (k *Key) UnmarshalText(text []byte) (err error) {
 	*k = Key{}
 	if len(text) > 0 {
@@ -57,7 +63,8 @@ func (k *Key) UnmarshalText(text []byte) (err error) {
 // errKey: a text is not a key.
 var errKey = errors.New("want Kind/name or Kind/namespace/name")
 
-// ParseKey reads what [Key.String] writes. It knows no kinds: a plan for a kind that its package does not plan is empty.
+// ParseKey reads what [Key.String] writes. It knows no kinds: a plan for a kind that its package does not plan is
+// empty.
 func ParseKey(s string) (Key, error) {
 	parts := strings.Split(s, "/")
 	for _, part := range parts {

@@ -70,6 +70,10 @@ type Eviction struct {
 	// Update is a copy of the budget that the handler writes before it deletes the pod: an update of its status, with
 	// the resourceVersion of the budget that was read. It is nil unless the verdict is AllowedWithinBudget.
 	Update *policyv1.PodDisruptionBudget `json:"update,omitempty"`
+	// Shortfall is how many more healthy pods the budget needs before it allows the eviction of a healthy pod, with
+	// RefusedNow. It is 0 if the counts are not the cause, and if the budget forbids every disruption (maxUnavailable 0,
+	// minAvailable 100%).
+	Shortfall int32 `json:"shortfall,omitempty"`
 	// ResourceVersion is the pod's resourceVersion, if not empty. Delete the pod with it as a precondition: the verdict
 	// is valid only while the pod is unchanged.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
@@ -262,7 +266,11 @@ func refusedByStatus(b *policyv1.PodDisruptionBudget) Eviction {
 	case told && c.Reason == policyv1.SyncFailedReason:
 		return refusedNow("The disruption budget %s does not allow evicting pods currently because it failed sync: %s", b.Name, c.Message)
 	case st.CurrentHealthy <= st.DesiredHealthy:
-		return refusedNow("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, st.DesiredHealthy, st.CurrentHealthy)
+		e := refusedNow("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, st.DesiredHealthy, st.CurrentHealthy)
+		if !forbidsAtAnyScale(&b.Spec, Options{}) {
+			e.Shortfall = Options{}.fit(int64(st.DesiredHealthy) + 1 - int64(st.CurrentHealthy))
+		}
+		return e
 	case told:
 		return refusedNow("The disruption budget %s does not allow evicting pods currently (%s): %s", b.Name, c.Reason, c.Message)
 	}

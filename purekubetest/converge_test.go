@@ -119,7 +119,7 @@ func TestFailures(t *testing.T) {
 		{"a lookup", "the scale of the pod's controller is not in the snapshot", func(t testing.TB) {
 			w := Deployment("shop/web", 1)
 			Converge(t, NewCluster(t, w.Pods[0], MaxUnavailable("shop/web", "1")).Disruption())
-		}, "the snapshot does not hold"},
+		}, "is not in the snapshot"},
 		{"a nil object", "no cluster holds one", func(t testing.TB) {
 			Converge(t, disruption.Snapshot{Pods: []*corev1.Pod{nil}})
 		}, "a nil object"},

@@ -89,23 +89,24 @@ func (x *Index) release(claim *resourcev1.ResourceClaim, standings []standing, d
 	if dropped == 0 && !deallocate {
 		return nil
 	}
-	a := Release{Claim: claim.DeepCopy(), Deallocate: deallocate}
+	after := *claim // copied once all that goes is gone
+	var removed []resourcev1.ResourceClaimConsumerReference
 	if dropped > 0 {
-		a.Removed = make([]resourcev1.ResourceClaimConsumerReference, 0, dropped)
+		removed = make([]resourcev1.ResourceClaimConsumerReference, 0, dropped)
 		kept := make([]resourcev1.ResourceClaimConsumerReference, 0, len(standings)-dropped)
 		for i, st := range standings {
 			if st.dropped() {
-				a.Removed = append(a.Removed, claim.Status.ReservedFor[i])
+				removed = append(removed, claim.Status.ReservedFor[i])
 			} else {
 				kept = append(kept, claim.Status.ReservedFor[i])
 			}
 		}
-		a.Claim.Status.ReservedFor = kept
+		after.Status.ReservedFor = kept
 	}
 	if deallocate {
-		a.Claim.Status.Allocation = nil
+		after.Status.Allocation = nil
 	}
-	return &a
+	return &Release{Claim: after.DeepCopy(), Removed: removed, Deallocate: deallocate}
 }
 
 // ownerStanding is what becomes of an unused claim on account of its owner.

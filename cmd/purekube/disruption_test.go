@@ -60,7 +60,7 @@ func TestWhyANodeCannotBeDrained(t *testing.T) {
       StatefulSet db wants 3 pods
       pod db-0 on node-a counts: healthy
       pod db-1 on node-b counts: healthy
-      pod db-2 on node-c does not count: evicted, and expected to be gone by 2026-11-21T12:01:00Z`, got.stdout))
+      pod db-2 on node-c does not count: evicted, and must be deleted by 2026-11-21T12:01:00Z`, got.stdout))
 }
 
 func TestExplainDisruption(t *testing.T) {
@@ -72,7 +72,7 @@ func TestExplainDisruption(t *testing.T) {
 		{name: "demands every pod", reason: "nothing but another budget helps",
 			input: statefulSetOf("db", 1) + budgetOf("db", "db", `"minAvailable":"100%"`, noStatus) + podOf("db-0", "db", "StatefulSet", "n", "True"),
 			want: []string{"n cannot be drained now: 1 pod cannot be evicted: shop/db-0 (budget db)",
-				"nothing may ever be disrupted: all pods that are expected have to stay healthy (1)"}},
+				"nothing may ever be disrupted: all 1 expected pods must stay healthy"}},
 		{name: "unready pods hold nothing up", reason: "they may go when enough are healthy",
 			input: statefulSetOf("db", 2) + budgetOf("db", "db", `"maxUnavailable":1`, noStatus) +
 				podOf("db-0", "db", "StatefulSet", "n", "True") + podOf("db-1", "db", "StatefulSet", "m", "False"),
@@ -81,11 +81,11 @@ func TestExplainDisruption(t *testing.T) {
 			input: statefulSetOf("db", 2) + budgetOf("db", "db", `"maxUnavailable":1`, noStatus) + budgetOf("db-too", "db", `"maxUnavailable":1`, noStatus) +
 				podOf("db-0", "db", "StatefulSet", "n", "True") + podOf("db-1", "db", "StatefulSet", "m", "True"),
 			want: []string{"n cannot be drained now: 1 pod cannot be evicted: shop/db-0 (more than one budget covers it)",
-				"Pod shop/db-0 2 budgets cover the pod: it cannot be evicted"}},
+				"Pod shop/db-0 2 PodDisruptionBudgets select the pod: it cannot be evicted"}},
 		{name: "a controller that is not in the input", reason: "nothing is guessed",
 			input: budgetOf("db", "db", `"maxUnavailable":1`, noStatus) + podOf("db-0", "db", "StatefulSet", "n", "True"),
 			want: []string{"needs the scale of StatefulSet shop/db (apps/v1) looked up: the input does not hold it",
-				"controllers to look up first: 1", "StatefulSet db: its scale is not in the snapshot"}},
+				"1 controllers must be looked up first", "StatefulSet db: its scale is not in the snapshot"}},
 		{name: "neither", reason: "says so",
 			input: strings.Replace(budgetOf("db", "db", "", noStatus), "},},", "}},", 1),
 			want:  []string{"it demands neither minAvailable nor maxUnavailable of the pods with app=db", "nothing may be disrupted: the budget selects no pod"}},
@@ -94,7 +94,7 @@ func TestExplainDisruption(t *testing.T) {
 			stderr: "purekube: standard input: document 2: PodDisruptionBudget shop/db: spec.maxUnavailable: invalid value for IntOrString: invalid type: string is not a percentage: must be a number, or a percentage such as \"30%\"\n",
 			want: []string{"n cannot be drained now: 1 pod cannot be evicted: shop/db-0 (budget db)",
 				"UpdateStatus shop/db: 0 allowed, sync failed: invalid value for IntOrString",
-				"nothing may be disrupted because the budget cannot be computed: invalid value for IntOrString"}},
+				"nothing may be disrupted: the budget cannot be computed: invalid value for IntOrString"}},
 		{name: "a stale condition", reason: "the pod was to be deleted and was not",
 			input: strings.Replace(podOf("p", "x", "StatefulSet", "n", "True"), `"conditions":[`, `"conditions":[{"type":"DisruptionTarget","status":"True","lastTransitionTime":"2026-11-21T11:00:00Z"},`, 1),
 			want:  []string{"ClearDisruptionTarget shop/p # it was to be deleted and was not"}},

@@ -106,7 +106,7 @@ func TestNothingToDrain(t *testing.T) {
 	}
 	twice := plan(t, nil, pod+pod, "-drain", "node-a", "-none", "pdb,sts", "-")
 	require.Equal(t, exitInput, twice.status)
-	require.Contains(t, twice.stderr, "Pod shop/db-0: more than one object of this name")
+	require.Contains(t, twice.stderr, "Pod shop/db-0: several objects in the snapshot have this name")
 }
 
 // The embedded cluster, as the documentation shows it.

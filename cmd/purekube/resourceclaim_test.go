@@ -43,16 +43,17 @@ func TestStuckClaim(t *testing.T) {
 	require.Empty(t, got.stderr)
 	require.Empty(t, cmp.Diff(`resourceclaim: 2 ResourceClaims, 2 of them allocated, and 0 pods that use claims
   ResourceClaim ns/stuck
-    Release ns/stuck: x, deallocate  # held by pod ns/x, which is done
+    Release ns/stuck: x, deallocate
+      # reserved for pod ns/x: it is done and no longer needs the claim
     RemoveFinalizer ns/stuck  # it is not allocated any more
-    status.reservedFor[0]: held by pod ns/x, which is done
-    status.allocation: cleared, nobody needs it any more
-    metadata.finalizers: not protected from deletion any more, since it is not allocated
+    status.reservedFor[0]: reserved for pod ns/x: it is done and no longer needs the claim
+    status.allocation: cleared: no consumer is left
+    metadata.finalizers: removed: the claim is no longer allocated
   ResourceClaim ns/used
-    Release ns/used: x  # held by pod ns/x, which is done
-    status.reservedFor[0]: held by pod ns/x, which is done
-    status.reservedFor[1]: held by pod ns/y, which may run
-    status.allocation: kept, it has consumers`, got.stdout))
+    Release ns/used: x  # reserved for pod ns/x: it is done and no longer needs the claim
+    status.reservedFor[0]: reserved for pod ns/x: it is done and no longer needs the claim
+    status.reservedFor[1]: reserved for pod ns/y: it may run, so the reservation is kept
+    status.allocation: kept: the claim has consumers`, got.stdout))
 }
 
 // A pod that the input lacks is not known to be gone, unless the input is said to be complete.
@@ -72,10 +73,12 @@ func TestAssumeComplete(t *testing.T) {
 	require.Empty(t, got.stderr)
 	require.Empty(t, cmp.Diff(`resourceclaim: 2 ResourceClaims, 2 of them allocated, and 0 pods that use claims
   ResourceClaim ns/c
-    Release ns/c: x, deallocate  # held by pod ns/x, which is gone: there is no pod of that name
+    Release ns/c: x, deallocate
+      # reserved for pod ns/x: there is no pod of that name, so it no longer needs the claim
     RemoveFinalizer ns/c  # it is not allocated any more
   ResourceClaim ns/d
-    Release ns/d: y, deallocate  # held by pod ns/y, which is gone: another pod has its name
+    Release ns/d: y, deallocate
+      # reserved for pod ns/y: another pod has its name now, so it no longer needs the claim
     RemoveFinalizer ns/d  # it is not allocated any more
     DeleteClaim ns/d  # generated for pod ns/y, which is done or gone`, got.stdout))
 
@@ -95,10 +98,9 @@ func TestPodThatWaits(t *testing.T) {
 	require.Empty(t, cmp.Diff(`    CreateClaim ns/p b: p-b-*  # the pod has no claim for this entry yet
     SetClaimStatuses ns/p: b pending  # the pod's status does not name all of its claims
     Reserve ns/shared: for pod ns/p  # it is allocated, and the pod has a node
-    spec.resourceClaims[0]: claim ns/shared is allocated, not reserved for the pod, and gets
-        reserved
+    spec.resourceClaims[0]: claim ns/shared is allocated and will be reserved for the pod
     spec.resourceClaims[1]: a claim is created from template ns/t
-    spec.resourceClaims[2]: waits for claim ns/missing, which its user has to create`, pods))
+    spec.resourceClaims[2]: waits for claim ns/missing, which you must create`, pods))
 }
 
 // A real cluster at rest: kube-controller-manager writes nothing, and tells the one pod that names
@@ -117,8 +119,8 @@ func TestClaimsOfARealClusterAtRest(t *testing.T) {
 func TestClaimsOfARealClusterThatDrifted(t *testing.T) {
 	got := plan(t, nil, "", "-core", "resourceclaim", "testdata/cluster-drift.yaml")
 	for _, line := range []string{
-		"Release ml/shared: infer, deallocate  # held by pod ml/infer, which is done",
-		"Release ml/train-1-gpu-sqg6p: train-1, deallocate  # held by pod ml/train-1, which is done",
+		"Release ml/shared: infer, deallocate\n      # reserved for pod ml/infer: it is done and no longer needs the claim",
+		"Release ml/train-1-gpu-sqg6p: train-1, deallocate\n      # reserved for pod ml/train-1: it is done and no longer needs the claim",
 		"DeleteClaim ml/train-1-gpu-sqg6p  # generated for pod ml/train-1, which is done or gone",
 		"needs Pod ml/train-2 (v1) looked up: the input does not hold it",
 		"1 resourceclaim.DeleteClaim, 2 resourceclaim.Release, 2",

@@ -49,18 +49,18 @@ func TestBlockedDeletion(t *testing.T) {
 	require.Empty(t, got.stderr)
 	require.Empty(t, cmp.Diff(`servicecidr: 2 ServiceCIDRs, 1 of them being deleted, and 4 addresses
   ServiceCIDR wide
-    it is not being deleted; its finalizer and its condition Ready are there
+    it is not being deleted, and has its finalizer and condition
     if its deletion began now:
-      fd00::/64: 1 address would be left without a range: fd00::7 (Service shop/a)
+      fd00::/64: 1 address would be in no other ServiceCIDR: fd00::7 (Service shop/a)
   ServiceCIDR x
     SetCondition x: Ready=False Terminating
-      # 3 addresses would be left without a range: 10.0.0.7 (Service shop/a), 10.0.0.9 (Service
+      # 3 addresses would be in no other ServiceCIDR: 10.0.0.7 (Service shop/a), 10.0.0.9 (Service
           shop/b), 10.0.0.10 (gateways.example.com c)
-    its deletion would leave 3 addresses without a range
-    the condition Ready=False is not there as it should be
-    10.0.0.0/24: 3 addresses would be left without a range: 10.0.0.7 (Service shop/a), 10.0.0.9
+    3 addresses would be in no other ServiceCIDR
+    the condition Ready=False is missing or different
+    10.0.0.0/24: 3 addresses would be in no other ServiceCIDR: 10.0.0.7 (Service shop/a), 10.0.0.9
         (Service shop/b), 10.0.0.10 (gateways.example.com c)
-    wide contains fd00::/112: no address of it would be left without a range`, got.stdout))
+    wide contains all addresses of fd00::/112`, got.stdout))
 }
 
 func TestExplainServiceCIDR(t *testing.T) {
@@ -77,26 +77,26 @@ func TestExplainServiceCIDR(t *testing.T) {
 		errors              int
 	}{
 		{name: "not in use", reason: "nothing is lost", input: serviceCIDR("x", eleven, "10.0.0.0/24"),
-			want: []string{"RemoveFinalizer x  # no address would be left without a range", "no address blocks the deletion, and the grace period is over", "no address of 10.0.0.0/24 is known that would be left without a range"}},
+			want: []string{"RemoveFinalizer x  # no address would be left without a range", "no address blocks the deletion, and the grace period is over", "no address of 10.0.0.0/24 would be in no other ServiceCIDR"}},
 		{name: "within the grace period", reason: "later", input: serviceCIDR("x", noonLess5s, "10.0.0.0/24"),
-			want: []string{"plan again at 2026-11-21T12:00:05Z", "nothing is in the way, and the grace period ends at 2026-11-21T12:00:05Z", "no address of 10.0.0.0/24 is known that would be left without a range"}},
+			want: []string{"plan again at 2026-11-21T12:00:05Z", "no address blocks the deletion; the grace period ends at 2026-11-21T12:00:05Z", "no address of 10.0.0.0/24 would be in no other ServiceCIDR"}},
 		{name: "not protected", reason: "the finalizer comes first", input: strings.Replace(serviceCIDR("x", "", "10.0.0.0/24"), `"networking.k8s.io/service-cidr-finalizer"`, "", 1),
-			want: []string{"AddFinalizer x  # nothing would hold it while it is in use", "the finalizer networking.k8s.io/service-cidr-finalizer is missing: nothing holds it while it is in use", began, "no address of 10.0.0.0/24 is known that would be left without a range"}},
+			want: []string{"AddFinalizer x  # nothing would hold it while it is in use", "the finalizer networking.k8s.io/service-cidr-finalizer is missing: the ServiceCIDR can be deleted while it is in use", began, "no address of 10.0.0.0/24 would be in no other ServiceCIDR"}},
 		{name: "no condition", reason: "its status is written", input: strings.Replace(serviceCIDR("x", "", "10.0.0.0/24"), "Ready", "Other", 1),
-			want: []string{"SetCondition x: Ready=True  # its status does not say so yet", "the condition Ready=True is missing or different", began, "no address of 10.0.0.0/24 is known that would be left without a range"}},
+			want: []string{"SetCondition x: Ready=True  # its status does not say so yet", "the condition Ready=True is missing or different", began, "no address of 10.0.0.0/24 would be in no other ServiceCIDR"}},
 		{name: "two equal ones", reason: "the last one stays, and the other does not cover it", input: serviceCIDR("x", eleven, "10.0.0.0/24") + serviceCIDR("a", eleven, "10.0.0.0/24") + used[0],
 			want: []string{"SetCondition x: Ready=False Terminating",
-				"# 1 address would be left without a range: 10.0.0.1 (Service n/s)",
-				"its deletion would leave 1 address without a range", "the condition Ready=False is missing or different",
-				"a contains 10.0.0.0/24, but it is being deleted too and may be gone before it",
-				"10.0.0.0/24: 1 address would be left without a range: 10.0.0.1 (Service n/s)"}},
+				"# 1 address would be in no other ServiceCIDR: 10.0.0.1 (Service n/s)",
+				"1 address would be in no other ServiceCIDR", "the condition Ready=False is missing or different",
+				"a contains 10.0.0.0/24, but it is being deleted too and may be gone first",
+				"10.0.0.0/24: 1 address would be in no other ServiceCIDR: 10.0.0.1 (Service n/s)"}},
 		{name: "two equal ones, upstream", reason: "D-1", args: []string{"-match-upstream", "v1.36"}, input: serviceCIDR("x", eleven, "10.0.0.0/24") + serviceCIDR("a", eleven, "10.0.0.0/24") + used[0],
-			want: []string{"RemoveFinalizer x  # no address would be left without a range", "no address blocks the deletion, and the grace period is over", "a contains 10.0.0.0/24: no address of it would be left without a range"}},
+			want: []string{"RemoveFinalizer x  # no address would be left without a range", "no address blocks the deletion, and the grace period is over", "a contains all addresses of 10.0.0.0/24"}},
 		{name: "many", reason: "twenty of them are named", input: serviceCIDR("x", "", "10.0.0.0/24") + strings.Join(used, ""),
-			want: []string{"it is not being deleted, and has its finalizer and condition", began, "10.0.0.0/24: 30 addresses would be left without a range: " + strings.Repeat("A ", 20) + "and 10 more"}},
+			want: []string{"it is not being deleted, and has its finalizer and condition", began, "10.0.0.0/24: 30 addresses would be in no other ServiceCIDR: " + strings.Repeat("A ", 20) + "and 10 more"}},
 		{name: "does not parse", reason: "the error says the rest", input: serviceCIDR("x", eleven, "10.0.0.0/24", "nonsense"), errors: 1,
 			want: []string{"no address is known to block the deletion, but some objects could not be read: the finalizer stays",
-				"no address of 10.0.0.0/24 is known that would be left without a range", `"nonsense" is not a prefix: what it contains is not known`}},
+				"no address of 10.0.0.0/24 would be in no other ServiceCIDR", `"nonsense" is not a prefix: its addresses are unknown`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := explained(t, tc.input, tc.args...)

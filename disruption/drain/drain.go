@@ -200,7 +200,8 @@ type RefusedPod struct {
 //
 //   - A pod is recreated as it was: not ready, if it was not running and ready.
 //   - A ReplicaSet, a ReplicationController or a custom workload with a scale recreates pods while it has fewer
-//     than its replicas. Pods that are being deleted or have ended do not count.
+//     than its replicas. Pods that are being deleted or have ended do not count. It has replaced these already: if it
+//     recreates only some of the pods that go, active ones come first, and of these the ones that were not ready.
 //   - A StatefulSet recreates the pods whose ordinals are within its replicas. With podManagementPolicy OrderedReady,
 //     the default, it recreates none beyond the first ordinal whose pod is missing or is not running and ready. A
 //     StatefulSet that is not in the index is taken for one of these, with ordinals from 0.

@@ -1,53 +1,40 @@
-// Command controller-runtime runs two cores of purekube with controller-runtime's manager: the smallest
-// wiring there is. examples/manager has all five, and more of what a cluster's own controllers need.
+// Command controller-runtime runs the five controllers of purekube on a manager of controller-runtime.
 package main
 
 import (
+	"errors"
 	"flag"
-	"os"
 
-	"k8s.io/client-go/discovery"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/purekube/purekube/clientgo"
+	purekube "github.com/purekube/purekube/controllerruntime"
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/rbacaggregate"
+	"github.com/purekube/purekube/resourceclaim"
+	"github.com/purekube/purekube/servicecidr"
+	"github.com/purekube/purekube/ttl"
 )
 
 func main() {
 	metrics := flag.String("metrics-address", ":8080", "`address` of /metrics")
+	health := flag.String("health-address", ":8081", "`address` of /healthz and /readyz")
+	elect := flag.Bool("leader-elect", true, "take a Lease in kube-system; without it, run one replica")
 	flag.Parse()
 	ctrl.SetLogger(zap.New())
-	if err := run(*metrics); err != nil {
-		ctrl.Log.Error(err, "Ended")
-		os.Exit(1)
+	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{
+		Metrics: server.Options{BindAddress: *metrics}, HealthProbeBindAddress: *health,
+		LeaderElection: *elect, LeaderElectionID: "purekube-manager", LeaderElectionNamespace: "kube-system",
+	})
+	if err == nil {
+		err = errors.Join(purekube.AddServiceCIDR(mgr, servicecidr.Options{}), purekube.AddResourceClaim(mgr, resourceclaim.Options{}),
+			purekube.AddTTL(mgr, ttl.Options{}), purekube.AddRBACAggregate(mgr, rbacaggregate.Options{}), purekube.AddDisruption(mgr, disruption.Options{}))
 	}
-}
-
-func run(metrics string) error {
-	config, err := ctrl.GetConfig()
+	if err == nil {
+		err = mgr.Start(ctrl.SetupSignalHandler())
+	}
 	if err != nil {
-		return err
+		panic(err)
 	}
-	m, err := ctrl.NewManager(config, ctrl.Options{Metrics: server.Options{BindAddress: metrics}})
-	if err != nil {
-		return err
-	}
-	exec, err := clientgo.NewExecutor(config)
-	if err != nil {
-		return err
-	}
-	resources, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return err
-	}
-	lookup := clientgo.LookupFor(exec, resources, resettable{m.GetRESTMapper()})
-	if err := setUpServiceCIDRs(m); err != nil {
-		return err
-	}
-	if err := setUpDisruptions(m, lookup); err != nil {
-		return err
-	}
-	return m.Start(signals.SetupSignalHandler())
 }

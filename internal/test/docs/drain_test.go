@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
@@ -60,4 +61,71 @@ func Example_scaleDown() {
 	//   refused with 429 by [shop/web]
 	// node-c Now <nil>
 	// with node-c ready: Now <nil>
+}
+
+func Example_drainTogether() {
+	t := &testing.T{} // the test's own
+	web := purekubetest.Deployment("shop/web", 3, "node-a", "node-b", "node-c")
+	cluster := purekubetest.NewCluster(t, web.Objects(purekubetest.MaxUnavailable("shop/web", "2"))...)
+	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
+
+	drains, _, err := drain.Nodes(index, []string{"node-a", "node-b", "node-c"}, drain.Options{IgnoreDaemonSets: true})
+	fmt.Println(err)
+	for _, d := range drains {
+		fmt.Println(d.Node, d.Outcome, "after", len(d.Rounds), "rounds")
+	}
+	// Output:
+	// <nil>
+	// node-a Now after 1 rounds
+	// node-b Now after 1 rounds
+	// node-c InRounds after 2 rounds
+}
+
+func Example_drainWaves() {
+	t := &testing.T{} // the test's own
+	web := purekubetest.Deployment("shop/web", 4, "east-1", "east-2", "west-1", "west-2")
+	short := purekubetest.Deployment("shop/cart", 2, "east-3", "west-3")
+	purekubetest.NotReady(short.Pods[1])
+	budgets := []purekubetest.Object{purekubetest.MaxUnavailable("shop/web", "2"), purekubetest.MaxUnavailable("shop/cart", "1")}
+	cluster := purekubetest.NewCluster(t, append(web.Objects(budgets...), short.Objects()...)...)
+	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
+
+	zone := func(node string) string { return node[:4] }
+	plan, _, err := drain.Waves(index, []string{"east-1", "east-2", "east-3", "west-1", "west-2", "west-3"}, drain.WaveOptions{
+		Options: drain.Options{IgnoreDaemonSets: true}, MaxNodes: 20, GroupOf: zone,
+	})
+	fmt.Println(err)
+	for i, wave := range plan.Waves {
+		fmt.Println("wave", i+1, wave.Group, wave.Nodes)
+	}
+	for _, d := range plan.Blocked {
+		for _, p := range d.Refused {
+			fmt.Println(d.Node, d.Outcome, p.Eviction.Budget, "is short of", p.Eviction.Shortfall)
+		}
+	}
+	// Output:
+	// <nil>
+	// wave 1 east [east-1 east-2]
+	// wave 2 west [west-1 west-2 west-3]
+	// east-3 Never shop/cart is short of 1
+}
+
+func Example_drainPods() {
+	t := &testing.T{} // the test's own
+	web := purekubetest.Deployment("shop/web", 3, "node-a", "node-b", "node-c")
+	cluster := purekubetest.NewCluster(t, web.Objects(purekubetest.MaxUnavailable("shop/web", "1"))...)
+	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
+
+	// May these nodes go, one after the other, while nothing that they ran is back yet?
+	for _, pod := range web.Pods { // one on each node
+		evictions, next, err := drain.Pods(index, []types.NamespacedName{{Namespace: pod.Namespace, Name: pod.Name}}, drain.Options{})
+		fmt.Println(pod.Spec.NodeName, evictions[0].Verdict, err)
+		if evictions[0].Verdict.Allowed() {
+			index = next
+		}
+	}
+	// Output:
+	// node-a AllowedWithinBudget <nil>
+	// node-b RefusedNow <nil>
+	// node-c RefusedNow <nil>
 }

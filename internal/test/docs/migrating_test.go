@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -71,38 +72,25 @@ func Example_removePods() {
 	t := &testing.T{} // the test's own
 	web := purekubetest.Deployment("shop/web", 3, "node-a", "node-b", "node-c")
 	cluster := purekubetest.NewCluster(t, web.Objects(purekubetest.MaxUnavailable("shop/web", "1"))...)
-	now := metav1.NewTime(cluster.Now)
 
-	// remove is RemovePods after CanRemovePods. Where a pod may not go, go on with the index before.
-	remove := func(index *disruption.Index, pods ...*corev1.Pod) (*disruption.Index, bool) {
-		for _, pod := range pods {
-			eviction, err := index.CheckEviction(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, disruption.Recomputed)
-			if err != nil || !eviction.Verdict.Allowed() { // no verdict: look up eviction.Needs first
-				return nil, false
-			}
-			// The pod is on its way out, so its controller still counts it as expected and nobody as healthy.
-			leaving := pod.DeepCopy()
-			leaving.DeletionTimestamp = &now
-			change := disruption.Snapshot{Pods: []*corev1.Pod{leaving}}
-			if eviction.Update != nil {
-				change.Budgets = []*policyv1.PodDisruptionBudget{eviction.Update}
-			}
-			index, _ = index.With(change)
-		}
-		return index, true
-	}
 	index := disruption.NewIndex(cluster.Disruption(), disruption.Options{})
-	for _, pod := range web.Pods { // one on each node
-		next, removed := remove(index, pod)
-		fmt.Println(pod.Spec.NodeName, removed)
-		if removed {
-			index = next
+	for _, node := range []string{"node-a", "node-b", "node-c"} {
+		pods, _ := index.PodsOnNode(node)
+		var names []types.NamespacedName
+		for _, pod := range pods {
+			names = append(names, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+		}
+		evictions, next, err := drain.Pods(index, names, drain.Options{})
+		refused := slices.ContainsFunc(evictions, func(e disruption.Eviction) bool { return !e.Verdict.Allowed() })
+		fmt.Println(node, "can go:", !refused, err)
+		if !refused {
+			index = next // RemovePods
 		}
 	}
 	// Output:
-	// node-a true
-	// node-b false
-	// node-c false
+	// node-a can go: true <nil>
+	// node-b can go: false <nil>
+	// node-c can go: false <nil>
 }
 
 // What the page says of drain.Node where it differs from the tracker: pods come back between the rounds, and between drains.

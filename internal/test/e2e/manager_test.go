@@ -41,6 +41,20 @@ func (w *world) startManager(t *testing.T, name string, at cluster.Endpoint, fla
 	return m
 }
 
+// startControllerRuntime runs examples/controller-runtime without a Lease, and does not wait.
+func (w *world) startControllerRuntime(t *testing.T) *manager {
+	t.Helper()
+	kubeconfig, err := w.Kubeconfig(cluster.Manager, w.Endpoint())
+	require.NoError(t, err)
+	ports, err := cluster.FreePorts(1)
+	require.NoError(t, err)
+	address := fmt.Sprintf("127.0.0.1:%d", ports[0])
+	m := &manager{url: "http://" + address, log: w.log("controller-runtime")}
+	m.Process, err = cluster.StartProcess(m.log, reconcilerBinary, "-kubeconfig="+kubeconfig, "-metrics-address="+address, "-health-address=0", "-leader-elect=false")
+	require.NoError(t, err)
+	return m
+}
+
 // pages does not ask who a controller is: kube-controller-manager makes a certificate for itself.
 var pages = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/purekube/purekube/internal/test/e2e/cluster"
 	"github.com/purekube/purekube/internal/test/seed"
 )
 
@@ -98,18 +97,28 @@ func TestStoriesWhileLeadersAreKilled(t *testing.T) {
 	}
 }
 
-// The reconcilers of examples/controller-runtime do the same for the two kinds that they are for.
+// examples/controller-runtime, the five controllers on a manager of controller-runtime, is the only controller.
 func TestStoriesWithControllerRuntime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	kubeconfig, err := w.Kubeconfig(cluster.Manager, w.Endpoint())
-	require.NoError(t, err)
-	p, err := cluster.StartProcess(w.log("controller-runtime"), reconcilerBinary, "-kubeconfig="+kubeconfig, "-metrics-address=0")
-	require.NoError(t, err)
-	w.play(t, "servicecidr", "budget")
-	w.still(t, 3*time.Second)
-	require.NoError(t, p.Stop())
-	checkLog(t, w.log("controller-runtime"))
+	m := w.startControllerRuntime(t)
+	w.play(t)
+	w.atRest(t, m)
+	m.stop(t)
+}
+
+// The same while it is killed and started again, as in TestStoriesWhileTheManagerIsKilled.
+func TestStoriesWhileControllerRuntimeIsKilled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	k := startKiller(3*time.Second, rand.New(rand.NewPCG(seed.First(t, 2), 0)), func() *manager { return w.startControllerRuntime(t) })
+	w.disturb = k.soon
+	w.play(t)
+	m := k.let()
+	t.Logf("The program was killed %d times", k.kills)
+	require.Greater(t, k.kills, 10)
+	w.atRest(t, m)
+	m.stop(t)
 }
 
 // atRest holds that the managers have nothing left to do once the stories are over: nobody writes any more.

@@ -1,13 +1,7 @@
 package clientgo
 
 import (
-	"encoding/json"
-	"io"
-	"net/http"
 	"net/http/httptest"
-	"reflect"
-	"strings"
-	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,8 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -31,84 +23,13 @@ import (
 // serve is an API server for the writes of plans: the one in memory, by HTTP.
 func serve(t *testing.T, server *apiserver.Server) dynamic.Interface {
 	t.Helper()
-	var mu sync.Mutex
-	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, h *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		r, err := requestOf(h)
-		var object runtime.Object
-		if err == nil {
-			object, err = server.Do(r)
-		}
-		w.Header().Set("Content-Type", "application/json")
-		var answer any = object
-		if err != nil {
-			status := apierrors.APIStatus(nil)
-			if s, ok := err.(apierrors.APIStatus); ok {
-				status = s
-			} else {
-				status = apierrors.NewBadRequest(err.Error())
-			}
-			answer = status.Status()
-			w.WriteHeader(int(status.Status().Code))
-		} else {
-			// A dynamic client wants to know the kind.
-			gvk := schema.GroupVersionKind{Group: r.Resource.Group, Version: r.Resource.Version, Kind: reflect.TypeOf(object).Elem().Name()}
-			object.GetObjectKind().SetGroupVersionKind(gvk)
-		}
-		if err := json.NewEncoder(w).Encode(answer); err != nil {
-			t.Error(err)
-		}
-	}))
+	listener := httptest.NewServer(&apiserver.Handler{Server: server})
 	t.Cleanup(listener.Close)
 	client, err := dynamic.NewForConfig(&rest.Config{Host: listener.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return client
-}
-
-// requestOf reads /apis/GROUP/VERSION[/namespaces/NAMESPACE]/RESOURCE[/NAME[/SUBRESOURCE]].
-func requestOf(h *http.Request) (r purekube.Request, err error) {
-	body, err := io.ReadAll(h.Body)
-	if err != nil {
-		return r, err
-	}
-	parts := strings.Split(strings.Trim(h.URL.Path, "/"), "/")
-	if parts[0] == "api" {
-		parts = append([]string{"apis", ""}, parts[1:]...)
-	}
-	r.Resource.Group, r.Resource.Version, parts = parts[1], parts[2], parts[3:]
-	if parts[0] == "namespaces" {
-		r.Namespace, parts = parts[1], parts[2:]
-	}
-	parts = append(parts, "", "")
-	r.Resource.Resource, r.Name, r.Subresource = parts[0], parts[1], parts[2]
-	r.FieldManager = h.URL.Query().Get("fieldManager")
-	r.Force = h.URL.Query().Get("force") == "true"
-	switch h.Method {
-	case http.MethodPost:
-		r.Verb = "create"
-	case http.MethodPut:
-		r.Verb = "update"
-	case http.MethodPatch:
-		r.Verb, r.PatchType, r.Patch = "patch", types.PatchType(h.Header.Get("Content-Type")), body
-	case http.MethodDelete:
-		r.Verb = "delete"
-		var options metav1.DeleteOptions
-		err = json.Unmarshal(body, &options)
-		r.Preconditions = options.Preconditions
-	}
-	if r.Verb == "create" || r.Verb == "update" {
-		switch r.Resource.Resource {
-		case "resourceclaims":
-			r.Object = &resourcev1.ResourceClaim{}
-		case "servicecidrs":
-			r.Object = &networkingv1.ServiceCIDR{}
-		}
-		err = json.Unmarshal(body, r.Object)
-	}
-	return r, err
 }
 
 // Every verb of a plan: a claim is created, named and reserved; then released, its finalizer removed, and deleted.

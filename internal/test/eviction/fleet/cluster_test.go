@@ -98,7 +98,8 @@ func (c *cluster) changed(o apiserver.Object, gone bool) {
 		}
 	case *policyv1.PodDisruptionBudget:
 		before := c.budgets[keyOf(o)]
-		silent = before != nil && syncFailed(before) && syncFailed(o) && before.Status.DisruptionsAllowed == o.Status.DisruptionsAllowed
+		silent = before != nil && syncFailed(before) && syncFailed(o) &&
+			before.Status.DisruptionsAllowed == o.Status.DisruptionsAllowed
 		c.budgets[keyOf(o)] = o
 	}
 	switch {
@@ -116,7 +117,9 @@ func (c *cluster) changed(o apiserver.Object, gone bool) {
 }
 
 func syncFailed(b *policyv1.PodDisruptionBudget) bool {
-	return slices.ContainsFunc(b.Status.Conditions, func(c metav1.Condition) bool { return c.Reason == policyv1.SyncFailedReason })
+	return slices.ContainsFunc(b.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Reason == policyv1.SyncFailedReason
+	})
 }
 
 // put stores an object from outside of all controllers.
@@ -131,7 +134,10 @@ func (c *cluster) serve(action clienttesting.Action) (runtime.Object, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.api.Now = time.Now()
-	r := purekube.Request{Verb: action.GetVerb(), Resource: action.GetResource(), Subresource: action.GetSubresource(), Namespace: action.GetNamespace()}
+	r := purekube.Request{
+		Verb: action.GetVerb(), Resource: action.GetResource(), Subresource: action.GetSubresource(),
+		Namespace: action.GetNamespace(),
+	}
 	switch a := action.(type) {
 	case clienttesting.ListActionImpl:
 		return c.list(a)
@@ -168,7 +174,8 @@ func (c *cluster) list(a clienttesting.ListActionImpl) (runtime.Object, error) {
 	list := &corev1.PodList{}
 	for _, key := range slices.SortedFunc(maps.Keys(c.pods), byKey) {
 		pod := c.pods[key]
-		if a.ListRestrictions.Labels.Matches(labels.Set(pod.Labels)) && a.ListRestrictions.Fields.Matches(fields.Set{"spec.nodeName": pod.Spec.NodeName}) {
+		if a.ListRestrictions.Labels.Matches(labels.Set(pod.Labels)) &&
+			a.ListRestrictions.Fields.Matches(fields.Set{"spec.nodeName": pod.Spec.NodeName}) {
 			list.Items = append(list.Items, *pod.DeepCopy())
 		}
 	}
@@ -283,7 +290,8 @@ type widget struct {
 func (c *cluster) sync(w widget) {
 	missing := w.replicas
 	for _, pod := range c.sorted() {
-		if ref := metav1.GetControllerOf(pod); ref != nil && ref.UID == w.uid && pod.DeletionTimestamp == nil && !terminal(pod) {
+		ref := metav1.GetControllerOf(pod)
+		if ref != nil && ref.UID == w.uid && pod.DeletionTimestamp == nil && !terminal(pod) {
 			missing--
 		}
 	}
@@ -297,8 +305,9 @@ func (c *cluster) sync(w widget) {
 	}
 }
 
-// converge plays scheduler, kubelets that start pods, and controllers, until none of them has anything left to do.
-func (c *cluster) converge() {
+// converge plays scheduler, kubelets that start pods, and controllers, until none of them has anything left to do. It
+// reports whether any pod was scheduled or started.
+func (c *cluster) converge() (changed bool) {
 	c.settle()
 	for {
 		if c.timers {
@@ -307,8 +316,9 @@ func (c *cluster) converge() {
 			c.settle()
 		}
 		if !c.schedule() && !c.start() {
-			return
+			return changed
 		}
+		changed = true
 		c.settle()
 	}
 }

@@ -22,7 +22,9 @@ func startAll(scales map[purekube.Need]purekube.Answer) parity.Start {
 	}
 }
 
-func build(ctx context.Context, w *parity.World, scales map[purekube.Need]purekube.Answer) (func(context.Context), error) {
+func build(
+	ctx context.Context, w *parity.World, scales map[purekube.Need]purekube.Answer,
+) (func(context.Context), error) {
 	pods, replicaSets := w.Informers.Core().V1().Pods(), w.Informers.Apps().V1().ReplicaSets()
 	statefulSets, deployments := w.Informers.Apps().V1().StatefulSets(), w.Informers.Apps().V1().Deployments()
 
@@ -43,7 +45,8 @@ func build(ctx context.Context, w *parity.World, scales map[purekube.Need]pureku
 		func(ctx context.Context, _ int) { disruption(ctx) },
 		d.Run, j.Run,
 		replicaset.NewReplicaSetController(ctx, replicaSets, pods, w.Client, replicaset.BurstReplicas).Run,
-		replication.NewReplicationManager(ctx, pods, w.Informers.Core().V1().ReplicationControllers(), w.Client, replication.BurstReplicas).Run,
+		replication.NewReplicationManager(ctx, pods, w.Informers.Core().V1().ReplicationControllers(), w.Client,
+			replication.BurstReplicas).Run,
 		statefulset.NewStatefulSetController(ctx, pods, statefulSets, w.Informers.Core().V1().PersistentVolumeClaims(),
 			w.Informers.Apps().V1().ControllerRevisions(), w.Client).Run,
 	}

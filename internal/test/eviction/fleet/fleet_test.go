@@ -45,7 +45,7 @@ var ways = []string{"alone", "one after the other", "together"}
 
 // TestDrains drains nodes of each cluster: one alone, some one after the other, and some at the same time.
 func TestDrains(t *testing.T) {
-	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 300)
+	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 200)
 	only := number(t, "PARITY_CASE", cases)
 	for n, way := range ways {
 		t.Run(way, func(t *testing.T) {
@@ -54,22 +54,31 @@ func TestDrains(t *testing.T) {
 				if only < cases && i != only {
 					continue
 				}
+				failed := ""
 				r := rand.New(rand.NewPCG(seed, uint64(n)<<32|i))
 				play(t, r, func(c *cluster) {
 					if diff := compare(&maker{cluster: c, r: r}, way, seen); diff != "" {
-						t.Errorf("PARITY_SEED=%d PARITY_CASE=%d go test ./fleet -run '%s'\n%s", seed, i, t.Name(), diff)
+						failed = fmt.Sprintf("PARITY_SEED=%d PARITY_CASE=%d go test ./fleet -run '%s'\n%s", seed, i, t.Name(), diff)
 					}
 				})
+				if failed != "" {
+					t.Fatal(failed)
+				}
 			}
 			for _, kind := range slices.Sorted(maps.Keys(seen)) {
 				t.Logf("%6d  %s", seen[kind], kind)
+			}
+			for _, outcome := range []nodedrain.Outcome{nodedrain.Now, nodedrain.InRounds, nodedrain.Never, nodedrain.NotStarted} {
+				if kind := "outcome " + string(outcome); cases >= 200 && only >= cases && seen[kind] < int(cases/100) {
+					t.Errorf("%s is in %d of %d clusters only", kind, seen[kind], cases)
+				}
 			}
 		})
 	}
 }
 
-// compare drains nodes of a random cluster. It returns the difference, unless ours goes in the same way, or in a stricter
-// one for a reason that is known.
+// compare drains nodes of a random cluster. It returns the difference, unless ours goes in the same way, or in a
+// stricter one for a reason that is known.
 func compare(m *maker, way string, seen map[string]int) string {
 	m.fill()
 	nodes := m.nodes[:1]
@@ -119,7 +128,8 @@ func compare(m *maker, way string, seen map[string]int) string {
 		}
 		why := stricter(s, want, got)
 		if why == "" {
-			return fmt.Sprintf("draining %s of %v with %+v (- Kubernetes, + ours):\n%s\nfor\n%s", node, nodes, flags, diff, text(s))
+			return fmt.Sprintf("draining %s of %v with %+v (- Kubernetes, + ours):\n%s\nfor\n%s",
+				node, nodes, flags, diff, text(s))
 		}
 		seen["stricter: "+why]++
 		return "" // the nodes after it meet other clusters

@@ -35,6 +35,7 @@ type maker struct {
 	bad int
 	// plain: no Jobs and nothing else that takes time.
 	plain bool
+	jobs  []*batchv1.Job
 	// slow: budgets that let a few pods go at a time, of workloads with many.
 	slow bool
 }
@@ -43,8 +44,8 @@ func (m *maker) oneIn(n int) bool { return m.r.IntN(n) == 0 }
 
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
-// fill makes workloads, lets the real controllers make their pods, and then has a few of these in every state that a pod
-// can be in.
+// fill makes workloads, lets the real controllers make their pods, and then has a few of these in every state that a
+// pod can be in.
 func (m *maker) fill() {
 	m.began = time.Now()
 	nodes := pick(m.r, 2, 3, 3, 4, 6, 10)
@@ -84,7 +85,10 @@ func (m *maker) workload(name string) {
 	if m.slow {
 		replicas = pick[int32](m.r, 1, 3, 4, 6)
 	}
-	meta := metav1.ObjectMeta{Namespace: m.namespace(), Name: name, UID: types.UID("uid-" + name), Generation: 1, CreationTimestamp: metav1.Now()}
+	meta := metav1.ObjectMeta{
+		Namespace: m.namespace(), Name: name, UID: types.UID("uid-" + name), Generation: 1,
+		CreationTimestamp: metav1.Now(),
+	}
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: m.spec()}
 	var minReady int32
@@ -94,18 +98,24 @@ func (m *maker) workload(name string) {
 	}
 	switch m.r.IntN(14) {
 	case 0, 1, 2:
-		d := &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector, Template: template, MinReadySeconds: minReady}}
+		d := &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: selector, Template: template, MinReadySeconds: minReady,
+		}}
 		// No deadline: the controller looks every five milliseconds after it, while pods are not ready.
 		d.Spec.ProgressDeadlineSeconds = ptr.To[int32](math.MaxInt32)
 		appsdefaults.SetObjectDefaults_Deployment(d)
 		m.put(d)
 	case 3:
-		rs := &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Selector: selector, Template: template}}
+		rs := &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{
+			Replicas: &replicas, Selector: selector, Template: template,
+		}}
 		appsdefaults.SetObjectDefaults_ReplicaSet(rs)
 		m.put(rs)
 	case 4, 5, 6, 7:
-		set := &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Replicas: &replicas, Selector: selector, Template: template,
-			PodManagementPolicy: pick(m.r, "", appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement), MinReadySeconds: minReady}}
+		set := &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
+			Replicas: &replicas, Selector: selector, Template: template, MinReadySeconds: minReady,
+			PodManagementPolicy: pick(m.r, "", appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement),
+		}}
 		if m.oneIn(4) {
 			set.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: int32(1 + m.r.IntN(9))}
 		}
@@ -122,10 +132,14 @@ func (m *maker) workload(name string) {
 		}
 		m.timers = true
 		template.Spec.RestartPolicy = corev1.RestartPolicyNever
-		job := &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Parallelism: &replicas, Selector: selector, Template: template, ManualSelector: ptr.To(true),
-			Completions: pick(m.r, nil, ptr.To(replicas), ptr.To(replicas+2)), BackoffLimit: pick(m.r, nil, ptr.To[int32](0), ptr.To[int32](1))}}
+		job := &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{
+			Parallelism: &replicas, Selector: selector, Template: template, ManualSelector: ptr.To(true),
+			Completions:  pick(m.r, nil, ptr.To(replicas), ptr.To(replicas+2)),
+			BackoffLimit: pick(m.r, nil, ptr.To[int32](0), ptr.To[int32](1)),
+		}}
 		batchdefaults.SetObjectDefaults_Job(job)
 		m.put(job)
+		m.jobs = append(m.jobs, job)
 	case 11:
 		if m.oneIn(2) {
 			m.bare(meta, labels, len(m.nodes), m.daemonSet(meta))
@@ -136,14 +150,18 @@ func (m *maker) workload(name string) {
 		m.bare(meta, labels, int(replicas), nil)
 	case 13:
 		// Nodes own the pods that kubelets run from files.
-		m.bare(meta, labels, int(replicas), &metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "node", UID: "uid-node", Controller: ptr.To(true)})
+		m.bare(meta, labels, int(replicas), &metav1.OwnerReference{
+			APIVersion: "v1", Kind: "Node", Name: "node", UID: "uid-node", Controller: ptr.To(true),
+		})
 	}
 }
 
 func (m *maker) spec() corev1.PodSpec {
 	s := corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}
 	if m.oneIn(12) {
-		s.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+		s.Volumes = []corev1.Volume{{
+			Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
+		}}
 	}
 	return s
 }
@@ -153,18 +171,27 @@ func (m *maker) daemonSet(meta metav1.ObjectMeta) *metav1.OwnerReference {
 	if m.oneIn(4) {
 		// kubectl drain does not know it, and nothing makes its pods again.
 		apiVersion = "apps.kruise.io/v1alpha1"
-		m.answers[purekube.Need{APIVersion: apiVersion, Kind: "DaemonSet", Namespace: meta.Namespace, Name: meta.Name, Subresource: "scale"}] = purekube.Answer{}
+		m.answers[purekube.Need{
+			APIVersion: apiVersion, Kind: "DaemonSet", Namespace: meta.Namespace, Name: meta.Name, Subresource: "scale",
+		}] = purekube.Answer{}
 	} else {
 		m.daemonSets = append(m.daemonSets, &appsv1.DaemonSet{ObjectMeta: meta})
 	}
-	return &metav1.OwnerReference{APIVersion: apiVersion, Kind: "DaemonSet", Name: meta.Name, UID: meta.UID, Controller: ptr.To(true)}
+	return &metav1.OwnerReference{
+		APIVersion: apiVersion, Kind: "DaemonSet", Name: meta.Name, UID: meta.UID, Controller: ptr.To(true),
+	}
 }
 
 // widget is a workload of a kind of its own, with a scale.
 func (m *maker) widget(meta metav1.ObjectMeta, labels map[string]string, replicas int32) {
-	owner := &metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Widget", Name: meta.Name, UID: meta.UID, Controller: ptr.To(true)}
-	m.answers[purekube.Need{APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: meta.Namespace, Name: meta.Name, Subresource: "scale"}] = purekube.Answer{
-		Object: &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: meta.UID}, Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}}
+	owner := &metav1.OwnerReference{
+		APIVersion: "example.com/v1", Kind: "Widget", Name: meta.Name, UID: meta.UID, Controller: ptr.To(true),
+	}
+	m.answers[purekube.Need{
+		APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: meta.Namespace, Name: meta.Name, Subresource: "scale",
+	}] = purekube.Answer{Object: &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{UID: meta.UID}, Spec: autoscalingv1.ScaleSpec{Replicas: replicas},
+	}}
 	m.widgets = append(m.widgets, widget{uid: meta.UID, replicas: int(replicas), pod: m.pod(meta, labels, owner)})
 }
 
@@ -183,7 +210,9 @@ func (m *maker) bare(meta metav1.ObjectMeta, labels map[string]string, n int, ow
 }
 
 func (m *maker) pod(meta metav1.ObjectMeta, labels map[string]string, owner *metav1.OwnerReference) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: meta.Namespace, Name: meta.Name, Labels: labels, CreationTimestamp: metav1.Now()}, Spec: m.spec()}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: meta.Namespace, Name: meta.Name, Labels: labels, CreationTimestamp: metav1.Now(),
+	}, Spec: m.spec()}
 	coredefaults.SetObjectDefaults_Pod(pod)
 	pod.Status.Phase = corev1.PodPending
 	if owner != nil {
@@ -209,10 +238,15 @@ func (m *maker) budget(name string) {
 	default:
 		b.Spec.MinAvailable = amount
 	}
-	switch m.r.IntN(8) {
-	case 0:
+	switch n := m.r.IntN(8); {
+	case len(m.jobs) > 0 && m.oneIn(3):
+		// Only a number is of use for pods whose controller has no scale.
+		job := pick(m.r, m.jobs...)
+		b.Namespace, b.Spec.Selector = job.Namespace, job.Spec.Selector
+		b.Spec.MaxUnavailable, b.Spec.MinAvailable = nil, ptr.To(intstr.FromInt32(pick[int32](m.r, 0, 1, 1, 2, 3)))
+	case n == 0:
 		b.Spec.Selector = &metav1.LabelSelector{} // several controllers
-	case 1, 2:
+	case n < 3:
 		b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "front"}}
 	default:
 		b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": fmt.Sprintf("w%d", m.r.IntN(m.apps))}}
@@ -274,7 +308,8 @@ func (m *maker) remove(ending, stuck bool) (deleted []*corev1.Pod) {
 			continue
 		}
 		pod = pod.DeepCopy()
-		pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = ptr.To(metav1.NewTime(time.Now().Add(30*time.Second))), ptr.To[int64](30)
+		pod.DeletionTimestamp = ptr.To(metav1.NewTime(time.Now().Add(30 * time.Second)))
+		pod.DeletionGracePeriodSeconds = ptr.To[int64](30)
 		switch dead := stuck && m.oneIn(3); {
 		case !dead && !ending:
 			continue
@@ -286,8 +321,8 @@ func (m *maker) remove(ending, stuck bool) (deleted []*corev1.Pod) {
 	return deleted
 }
 
-// last has a few pods be deleted, and is the snapshot of that moment: before the controllers look, or when they
-// have done all that they can while those pods are still there. Only some ways to drain nodes allow for pods that end by
+// last has a few pods be deleted, and is the snapshot of that moment: before the controllers look, or when they have
+// done all that they can while those pods are still there. Only some ways to drain nodes allow for pods that end by
 // themselves.
 func (m *maker) last(ending bool) disruption.Snapshot {
 	if m.plain && m.oneIn(4) {

@@ -31,7 +31,8 @@ func healthOf(pod *corev1.Pod) health {
 	return unready
 }
 
-// placeOf says which pods may take the place of one: those of its controller, and of a StatefulSet only the one of its name.
+// placeOf says which pods may take the place of one: those of its controller, and of a StatefulSet only the one of its
+// name.
 func placeOf(pod *corev1.Pod) string {
 	switch ref := metav1.GetControllerOf(pod); {
 	case ref == nil:
@@ -43,11 +44,12 @@ func placeOf(pod *corev1.Pod) string {
 	}
 }
 
-// start is the kubelets of new pods: they run, and are ready if the pods in whose place they are were. Of several that went
-// those that were not ready are replaced first.
+// start is the kubelets of new pods: they run, and are ready if the pods in whose place they are were. Of several that
+// went those that were not ready are replaced first.
 func (c *cluster) start() (changed bool) {
 	for _, pod := range c.sorted() {
-		if pod.Spec.NodeName == "" || pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil || c.waits[pod.UID] {
+		if pod.Spec.NodeName == "" || pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil ||
+			c.waits[pod.UID] {
 			continue
 		}
 		as := healthy
@@ -76,8 +78,10 @@ func (c *cluster) as(pod *corev1.Pod, h health) *corev1.Pod {
 		pod.Status.Phase = corev1.PodPending
 	}
 	pod.Status.StartTime = &now
-	pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: ready, LastTransitionTime: now})
+	pod.Status.Conditions = append(
+		slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady }),
+		corev1.PodCondition{Type: corev1.PodReady, Status: ready, LastTransitionTime: now},
+	)
 	return pod
 }
 

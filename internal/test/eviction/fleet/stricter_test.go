@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,12 +17,14 @@ const (
 	jobEnds  = "a Job that fails deletes its other pods"
 	jobPods  = "pods of Jobs come back"
 	missing  = "pods that a controller had too few of are made"
+	waiting  = "drain waits for one more round"
 	starting = "new pods become ready"
 )
 
 // stricter is why ours is stricter than Kubernetes, empty if it is not or for no reason that is known.
 func stricter(s disruption.Snapshot, really, ours played) string {
-	if ours.Outcome == nodedrain.NotStarted || really.Outcome == nodedrain.NotStarted || !slices.Equal(ours.Skipped, really.Skipped) {
+	if ours.Outcome == nodedrain.NotStarted || really.Outcome == nodedrain.NotStarted ||
+		!slices.Equal(ours.Skipped, really.Skipped) || len(really.Late) > 0 {
 		return ""
 	}
 	ofJob, jobsCovered := map[types.NamespacedName]bool{}, false
@@ -31,7 +34,8 @@ func stricter(s disruption.Snapshot, really, ours played) string {
 			jobsCovered = jobsCovered || covered(s, pod)
 		}
 	}
-	// Until the end of each round ours has evicted no pod that Kubernetes has not, and ours refuses what Kubernetes refuses.
+	// Until the end of each round ours has evicted no pod that Kubernetes has not, and ours refuses what Kubernetes
+	// refuses.
 	var gone []types.NamespacedName
 	jobEnded := false
 	for i, r := range ours.Rounds {
@@ -67,7 +71,17 @@ func stricter(s disruption.Snapshot, really, ours played) string {
 	if short(s) {
 		return missing
 	}
+	if ours.Outcome == really.Outcome && slices.ContainsFunc(s.Budgets, func(b *policyv1.PodDisruptionBudget) bool {
+		return len(b.Status.DisruptedPods) > 1
+	}) && slices.EqualFunc(busy(ours), busy(really), slices.Equal) {
+		return waiting
+	}
 	return ""
+}
+
+// busy are the rounds in which a pod goes.
+func busy(p played) [][]types.NamespacedName {
+	return slices.DeleteFunc(slices.Clone(p.Rounds), func(r []types.NamespacedName) bool { return len(r) == 0 })
 }
 
 // covered reports whether a budget covers the pod.

@@ -30,9 +30,10 @@ func text(s disruption.Snapshot) string {
 		if p := pdb.Spec.UnhealthyPodEvictionPolicy; p != nil {
 			policy = string(*p)
 		}
-		fmt.Fprintf(&b, "PodDisruptionBudget %s/%s min %v max %v of %v %s: allowed %d, healthy %d of %d, expected %d, disrupted %v\n", pdb.Namespace, pdb.Name, pdb.Spec.MinAvailable,
-			pdb.Spec.MaxUnavailable, pdb.Spec.Selector.MatchLabels, policy, pdb.Status.DisruptionsAllowed, pdb.Status.CurrentHealthy,
-			pdb.Status.DesiredHealthy, pdb.Status.ExpectedPods, pdb.Status.DisruptedPods)
+		fmt.Fprintf(&b, "PodDisruptionBudget %s/%s min %v max %v of %v %s: ", pdb.Namespace, pdb.Name,
+			pdb.Spec.MinAvailable, pdb.Spec.MaxUnavailable, pdb.Spec.Selector.MatchLabels, policy)
+		fmt.Fprintf(&b, "allowed %d, healthy %d of %d, expected %d, disrupted %v\n", pdb.Status.DisruptionsAllowed,
+			pdb.Status.CurrentHealthy, pdb.Status.DesiredHealthy, pdb.Status.ExpectedPods, pdb.Status.DisruptedPods)
 	}
 	for _, p := range s.Pods {
 		owner := "nobody"

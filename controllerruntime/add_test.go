@@ -1,0 +1,210 @@
+package controllerruntime
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/clientgo"
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/test/apiserver"
+	"github.com/purekube/purekube/purekubetest"
+	"github.com/purekube/purekube/rbacaggregate"
+	"github.com/purekube/purekube/resourceclaim"
+	"github.com/purekube/purekube/servicecidr"
+	"github.com/purekube/purekube/ttl"
+)
+
+// played is a manager at an API server in memory.
+type played struct {
+	manager.Manager
+	// ended has what Start returned.
+	ended chan error
+}
+
+func newPlayed(t *testing.T, objects ...apiserver.Object) *played {
+	t.Helper()
+	p := &played{ended: make(chan error, 1)}
+	listener := httptest.NewServer(&apiserver.Handler{Server: apiserver.New(objects...)})
+	t.Cleanup(listener.CloseClientConnections)
+	var err error
+	p.Manager, err = manager.New(&rest.Config{Host: listener.URL, QPS: 1000, Burst: 1000}, manager.Options{
+		Metrics: server.Options{BindAddress: "0"}, Logger: logr.Discard(),
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
+			return testrestmapper.TestOnlyStaticRESTMapper(scheme.Scheme), nil
+		},
+	})
+	require.NoError(t, err)
+	return p
+}
+
+// start runs the manager until the test ends.
+func (p *played) start(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { p.ended <- p.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-p.ended:
+			require.NoError(t, err)
+		case <-time.After(30 * time.Second):
+			t.Error("the manager does not end")
+		}
+	})
+}
+
+// eventually waits until the objects of a kind are as they should be.
+func eventually[L client.ObjectList](t *testing.T, p *played, what string, list L, is func(L) bool) {
+	t.Helper()
+	require.Eventually(t, func() bool { return p.GetAPIReader().List(t.Context(), list) == nil && is(list) }, 30*time.Second, 10*time.Millisecond, what)
+}
+
+// All five controllers on one manager: each does its work.
+func TestAllFive(t *testing.T) {
+	web, budget := purekubetest.Deployment("shop/web", 2), purekubetest.MaxUnavailable("shop/web", "1")
+	cidr := purekubetest.ServiceCIDR("services", "10.96.0.0/24")
+	cidr.Finalizers, cidr.Status = nil, networkingv1.ServiceCIDRStatus{}
+	view := purekubetest.AggregatedRole("view", "to-view")
+	team := purekubetest.ClusterRole("team", rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}})
+	team.Labels = map[string]string{"to-view": "true"}
+	node := purekubetest.Node("node-1")
+	node.Annotations = nil
+	pod := purekubetest.Pod("ml/train-0")
+	purekubetest.ClaimFor(pod, "gpu")
+	pod.Status.ResourceClaimStatuses = nil
+	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: *pod.Spec.ResourceClaims[0].ResourceClaimTemplateName}}
+	objects := []apiserver.Object{budget, cidr, view, team, node, pod, template}
+	for _, o := range web.Objects() {
+		objects = append(objects, o)
+	}
+	p := newPlayed(t, objects...)
+	require.NoError(t, errors.Join(
+		AddServiceCIDR(p, servicecidr.Options{}), AddResourceClaim(p, resourceclaim.Options{}), AddTTL(p, ttl.Options{}),
+		AddRBACAggregate(p, rbacaggregate.Options{}), AddDisruption(p, disruption.Options{}),
+	))
+	p.start(t)
+	eventually(t, p, "a finalizer", &networkingv1.ServiceCIDRList{}, func(l *networkingv1.ServiceCIDRList) bool { return len(l.Items[0].Finalizers) == 1 })
+	eventually(t, p, "a claim", &resourcev1.ResourceClaimList{}, func(l *resourcev1.ResourceClaimList) bool { return len(l.Items) == 1 })
+	eventually(t, p, "a TTL", &corev1.NodeList{}, func(l *corev1.NodeList) bool { return l.Items[0].Annotations[ttl.Annotation] == "0" })
+	eventually(t, p, "rules", &rbacv1.ClusterRoleList{}, func(l *rbacv1.ClusterRoleList) bool { return len(l.Items[1].Rules) == 1 })
+	eventually(t, p, "a status", &policyv1.PodDisruptionBudgetList{}, func(l *policyv1.PodDisruptionBudgetList) bool {
+		return l.Items[0].Status.DisruptionsAllowed == 1 && l.Items[0].Status.ExpectedPods == 2
+	})
+	for _, name := range clientgo.Names() {
+		require.Eventually(t, func() bool { return counted(t, name) }, 30*time.Second, 10*time.Millisecond, "metrics of %s", name)
+	}
+}
+
+// counted reports whether an action of the controller was counted that the API server took.
+func counted(t *testing.T, controller string) bool {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		for _, m := range f.Metric {
+			labels := map[string]string{}
+			for _, l := range m.Label {
+				labels[l.GetName()] = l.GetValue()
+			}
+			if f.GetName() == "purekube_actions_total" && labels["controller"] == controller && labels["answer"] == "OK" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// What a user adds: a filter, a veto, and observers.
+func TestHooks(t *testing.T) {
+	left, vetoed := purekubetest.ServiceCIDR("left", "10.96.0.0/24"), purekubetest.ServiceCIDR("vetoed", "10.97.0.0/24")
+	sent := purekubetest.ServiceCIDR("sent", "10.98.0.0/24")
+	for _, c := range []*networkingv1.ServiceCIDR{left, vetoed, sent} {
+		c.Finalizers = nil
+	}
+	p := newPlayed(t, left, vetoed, sent)
+	seen := make(chan clientgo.ActionResult, 100)
+	require.NoError(t, AddServiceCIDR(p, servicecidr.Options{}, WithWorkers(1), WithHooks(clientgo.Hooks{
+		Filter: func(_ string, key purekube.Key) bool { return key.Name != "left" },
+		BeforeSend: func(_ context.Context, s clientgo.Sending) error {
+			if s.Key.Name == "vetoed" {
+				return errors.New("not today")
+			}
+			return nil
+		},
+		OnAction: func(r clientgo.ActionResult) { seen <- r },
+	})))
+	p.start(t)
+	outcomes := map[string]bool{}
+	for len(outcomes) < 2 {
+		select {
+		case r := <-seen:
+			outcomes[r.Key.Name] = r.Vetoed
+		case <-time.After(30 * time.Second):
+			t.Fatal(outcomes)
+		}
+	}
+	require.Equal(t, map[string]bool{"vetoed": true, "sent": false}, outcomes)
+}
+
+// A dry run sends nothing, and takes no Lease.
+func TestDryRun(t *testing.T) {
+	cidr := purekubetest.ServiceCIDR("services", "10.96.0.0/24")
+	cidr.Finalizers = nil
+	p := newPlayed(t, cidr)
+	planned := make(chan clientgo.PlanResult, 100)
+	require.NoError(t, AddServiceCIDR(p, servicecidr.Options{}, WithDryRun(), WithHooks(clientgo.Hooks{OnPlan: func(r clientgo.PlanResult) { planned <- r }})))
+	p.start(t)
+	select {
+	case r := <-planned:
+		require.Positive(t, r.Actions)
+	case <-time.After(30 * time.Second):
+		t.Fatal("no plan")
+	}
+	eventually(t, p, "nothing is written", &networkingv1.ServiceCIDRList{}, func(l *networkingv1.ServiceCIDRList) bool { return len(l.Items[0].Finalizers) == 0 })
+	require.False(t, runnable{leads: false}.NeedLeaderElection())
+	require.True(t, runnable{leads: true}.NeedLeaderElection())
+}
+
+// runner is a controller that says whether it has synced.
+type runner struct {
+	clientgo.Runner
+	synced bool
+}
+
+func (r runner) Name() string    { return "ttl" }
+func (r runner) HasSynced() bool { return r.synced }
+
+// Readiness waits for the handlers of a controller.
+func TestReady(t *testing.T) {
+	require.ErrorContains(t, ready(runner{})(nil), "ttl has not seen every object yet")
+	require.NoError(t, ready(runner{synced: true})(nil))
+}
+
+// What cannot be added is an error that names the controller.
+func TestAddErrors(t *testing.T) {
+	require.ErrorContains(t, AddTTL(nil, ttl.Options{}), "ttl: no manager")
+	p := newPlayed(t)
+	require.ErrorIs(t, AddResourceClaim(p, resourceclaim.Options{PodGroupOf: func(*corev1.Pod) string { return "" }}), clientgo.ErrPodGroups)
+}
