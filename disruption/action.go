@@ -30,12 +30,11 @@ var (
 	_ Action = ClearDisruptionTarget{}
 )
 
-// UpdateStatus writes a budget's status: an update of the subresource status of
-// poddisruptionbudgets (policy/v1).
+// UpdateStatus writes the status of a budget: an update of the subresource status of poddisruptionbudgets (policy/v1).
 //
-// Its resourceVersion is the one that the plan was made from, and has to be sent: the
-// eviction handler counts disruptionsAllowed down in the same status, and a write that
-// ignored that would allow the same disruption twice. On a conflict, plan again.
+// Send Budget with its resourceVersion, so that the update conflicts if the budget has changed. The eviction handler
+// counts disruptionsAllowed down in the same status: without the resourceVersion, your write would allow the same
+// disruption twice. On a conflict, plan again.
 type UpdateStatus struct {
 	// Budget is the whole object, a copy, with the new status.
 	Budget *policyv1.PodDisruptionBudget
@@ -61,9 +60,8 @@ func statusUpdate(object interface {
 	}
 }
 
-// Apply returns a copy of latest with the planned status and the resourceVersion of the plan:
-// updating with it conflicts unless latest is the object that the plan was made from. It
-// returns nil for a nil latest.
+// Apply returns a copy of latest with the planned status and the resourceVersion of the plan. An update with the copy
+// conflicts unless latest is the object in the snapshot of the plan. Apply returns nil for a nil latest.
 func (a UpdateStatus) Apply(latest *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudget {
 	if latest == nil || a.Budget == nil {
 		return latest.DeepCopy()
@@ -88,8 +86,8 @@ func (a UpdateStatus) String() string {
 	return fmt.Sprintf("UpdateStatus %s/%s: %s", a.Budget.Namespace, a.Budget.Name, says)
 }
 
-// ClearDisruptionTarget sets the condition DisruptionTarget of a pod to False: an update of
-// the subresource status of pods (v1), with the resourceVersion that the plan was made from.
+// ClearDisruptionTarget sets the condition DisruptionTarget of a pod to False: an update of the subresource status of
+// pods (v1), with the resourceVersion of the pod in the snapshot.
 type ClearDisruptionTarget struct {
 	// Pod is the whole object, a copy, with the new condition.
 	Pod *corev1.Pod
@@ -102,9 +100,8 @@ func (a ClearDisruptionTarget) Request([]runtime.Object) purekube.Request {
 	return statusUpdate(cmp.Or(a.Pod.DeepCopy(), &corev1.Pod{}), corev1.SchemeGroupVersion.WithKind(podKind), "pods")
 }
 
-// Apply returns a copy of latest with the planned condition and the resourceVersion of the
-// plan: updating with it conflicts unless latest is the object that the plan was made from.
-// It returns nil for a nil latest.
+// Apply returns a copy of latest with the planned condition and the resourceVersion of the plan. An update with the
+// copy conflicts unless latest is the object in the snapshot of the plan. Apply returns nil for a nil latest.
 func (a ClearDisruptionTarget) Apply(latest *corev1.Pod) *corev1.Pod {
 	if latest == nil || a.Pod == nil {
 		return latest.DeepCopy()

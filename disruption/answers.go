@@ -19,11 +19,12 @@ import (
 // answers are the answers to lookups. The value never changes.
 type answers struct {
 	all *persistent.Map[lookup, purekube.Answer]
-	// scaleless are those that say that their kind has no scale.
+	// scaleless are the answers which say that their kind has no scale.
 	scaleless *persistent.Map[lookup, string]
 }
 
-// lookup is a Need in the order in which answers are found: those about one kind together, and the versions last.
+// lookup is a Need in the order in which answers are found: lookups of one kind together, and the version compared
+// last.
 type lookup struct{ group, kind, subresource, namespace, name, version string }
 
 const scaleSubresource = "scale"
@@ -69,8 +70,8 @@ type answerChange struct {
 	counts        bool
 }
 
-// changed are the answers with these, or without those to the same needs. It returns what they change, sorted, and the
-// kinds of which something else is known then.
+// changed returns the answers with these added, or without the answers to the same needs. It also returns the changed
+// answers, sorted, and the kinds about which the answers now say something else.
 func (w answers) changed(by map[purekube.Need]purekube.Answer, keep bool) (next answers, changes []answerChange, kinds []schema.GroupKind) {
 	if len(by) == 0 {
 		return w, nil, nil
@@ -120,7 +121,7 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// objectOf is the object that a lookup found, nil if there is none, and why it is not available.
+// objectOf returns the object that a lookup found, or nil if there is none, or the error why it is not available.
 func objectOf[T any](a purekube.Answer) (*T, error) {
 	switch object, ok := a.Object.(*T); {
 	case a.Err != nil:
@@ -166,8 +167,8 @@ func resourceWithoutScale(apiVersion, kind string) string {
 	return ""
 }
 
-// saysNoScale reports whether the answer is about the whole kind: it has no scale. The API server serves the scale of
-// the kinds that a snapshot holds in every release, so that no answer speaks for all objects of those.
+// saysNoScale reports whether the answer is about the whole kind: the kind has no scale. Every release of the API
+// server serves the scale of the kinds that a snapshot has, so no answer can say this about them.
 func saysNoScale(l lookup, a purekube.Answer) bool {
 	if l.subresource != scaleSubresource || !strings.HasSuffix(textOf(a.Err), noScaleText) {
 		return false

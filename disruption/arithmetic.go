@@ -18,8 +18,8 @@ var (
 	errOutOfRange = errors.New("percentage out of range")
 )
 
-// DesiredHealthy is how many pods have to stay healthy under a budget that covers expected
-// pods (BR-25-01, BR-25-02; upstream: getExpectedPodCount).
+// DesiredHealthy returns how many pods must stay healthy under a budget that selects expected pods (BR-25-01, BR-25-02;
+// upstream: getExpectedPodCount).
 //
 //  1. maxUnavailable set: expected − maxUnavailable, at least 0. A percentage is of expected
 //     and rounded as r says. minAvailable does not count then.

@@ -11,11 +11,11 @@ import (
 	"github.com/purekube/purekube/internal/persistent"
 )
 
-// byLabel finds the budgets that cover a pod without trying all of them.
+// byLabel finds the budgets that select a pod, without trying all budgets.
 type byLabel = persistent.Selectors[filedSelector]
 
-// filedBudget is a budget in it. It does not hold the budget, which may be replaced by one with the same
-// selector.
+// filedBudget is a budget in byLabel. It has no pointer to the budget, since another version with the same selector may
+// replace the budget.
 type filedBudget = persistent.Filed[filedSelector]
 
 type filedSelector struct {
@@ -23,7 +23,7 @@ type filedSelector struct {
 	at int // where among the budgets that are counted in one pass
 }
 
-// file makes the selector of a budget findable; nil if it covers no pod.
+// file makes the selector of a budget findable. It returns nil if the budget selects no pod.
 func (m matcher) file(at int) *filedBudget {
 	if m.selector == nil || m.budget.Spec.Selector == nil {
 		return nil
@@ -33,12 +33,12 @@ func (m matcher) file(at int) *filedBudget {
 	}
 }
 
-// newByLabel makes the selectors findable, those that are not nil.
+// newByLabel makes the selectors findable. It ignores nil entries.
 func newByLabel(list []*filedBudget) *byLabel {
 	return persistent.NewSelectors(slices.DeleteFunc(list, func(f *filedBudget) bool { return f == nil }))
 }
 
-// demandsOf are the requirements of a budget's selector that pods can be looked up by.
+// demandsOf returns the requirements of a budget's selector that an index of pods by label can answer.
 func demandsOf(b *policyv1.PodDisruptionBudget) []persistent.Demand {
 	if b.Spec.Selector == nil {
 		return nil
@@ -61,5 +61,5 @@ func demandsOf(b *policyv1.PodDisruptionBudget) []persistent.Demand {
 	return demands
 }
 
-// covers reports whether the budget's selector matches the pod.
-func (s filedSelector) covers(pod *corev1.Pod) bool { return s.Matches(labels.Set(pod.Labels)) }
+// selects reports whether the budget's selector matches the pod.
+func (s filedSelector) selects(pod *corev1.Pod) bool { return s.Matches(labels.Set(pod.Labels)) }

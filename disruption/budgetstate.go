@@ -8,13 +8,13 @@ import (
 	"github.com/purekube/purekube/internal/podstate"
 )
 
-// budgetState is a budget and the counts of the pods that it covers, those whose name another one
-// has left out. It never changes.
+// budgetState is a budget and the counts of the pods that it selects. Pods whose name several pods have are not
+// counted. A budgetState never changes.
 type budgetState struct {
 	metav1.Object // the budget, so that the state is found by its name
 	matcher
 	broken *purekube.ObjectError // why the selector finds no pods, if it does not compile
-	filed  *filedBudget          // in the index by labels; nil if it covers no pod
+	filed  *filedBudget          // in the index by labels; nil if it selects no pod
 
 	podSums
 	refs references

@@ -46,12 +46,12 @@ type workloadChanges struct {
 	deployments            []persistent.Change[*appsv1.Deployment]
 	statefulSets           []persistent.Change[*appsv1.StatefulSet]
 	answers                []answerChange
-	// kinds are those of which the answers say something else now.
+	// kinds are the kinds about which the answers now say something else.
 	kinds []schema.GroupKind
 }
 
-// changed are the workloads and answers with these, or without them. They are the same if there are none, so that what
-// is remembered by them still counts.
+// changed returns the workloads and answers with these added, or without them. If by has none of them, it returns w
+// itself, so that sums computed from w stay valid.
 func (w *workloads) changed(by Snapshot, keep bool) (*workloads, workloadChanges) {
 	var c workloadChanges
 	if len(by.ReplicationControllers)+len(by.ReplicaSets)+len(by.Deployments)+len(by.StatefulSets)+len(by.Answers) == 0 {
@@ -66,7 +66,7 @@ func (w *workloads) changed(by Snapshot, keep bool) (*workloads, workloadChanges
 	return &next, c
 }
 
-// changed are the objects with these, or without those of their names.
+// changed returns the objects with these added or replaced, or without the objects of the same names.
 func changed[T any, P snapshot.Object[T]](objects *persistent.Objects[T, P], by []P, keep bool) (*persistent.Objects[T, P], []persistent.Change[P]) {
 	if keep {
 		return objects.With(by)
@@ -74,7 +74,7 @@ func changed[T any, P snapshot.Object[T]](objects *persistent.Objects[T, P], by 
 	return objects.Without(by)
 }
 
-// duplicates are the names that no answer can be given for.
+// duplicates are the names that several workloads of a kind have: no answer is possible for these names.
 func (w *workloads) duplicates() []*purekube.ObjectError {
 	return slices.Concat(w.replicationControllers.Duplicates(), w.replicaSets.Duplicates(),
 		w.deployments.Duplicates(), w.statefulSets.Duplicates())
@@ -105,9 +105,9 @@ type answer struct {
 	need    *purekube.Need
 }
 
-// controllerOf looks for the controller that an owner reference of pods in the namespace names
-// (upstream: the finders). The snapshot's workloads come first; whatever they do not answer is
-// asked of the scale subresource, known kinds included.
+// controllerOf looks for the controller that an owner reference of pods in the namespace names (upstream: the finders).
+// It tries the snapshot's workloads first. For everything else, known kinds included, it asks for the scale
+// subresource.
 func (w *workloads) controllerOf(namespace string, ref *metav1.OwnerReference) answer {
 	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
@@ -138,7 +138,7 @@ func (w *workloads) controllerOf(namespace string, ref *metav1.OwnerReference) a
 	return a
 }
 
-// appsGroups are those that ReplicaSets and Deployments have been in.
+// appsGroups are the API groups that ReplicaSets and Deployments have been in.
 var appsGroups = []string{"apps", "extensions"}
 
 func appsGroup(group string) bool { return slices.Contains(appsGroups, group) }

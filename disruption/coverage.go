@@ -12,14 +12,15 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// BudgetsFor returns the budgets that cover the pod, sorted by name. Unlike everything else in
-// this package they are the caller's own objects and no copies: read them only.
+// BudgetsFor returns the budgets that select the pod, sorted by name. Unlike the other results of this package, the
+// budgets are your own objects and not copies: do not write to them.
 //
-// A budget covers the pods of its namespace that its selector matches; without a selector
-// none, with an empty one all. A selector that does not compile covers none, in the
-// eviction handler as well. The error joins what is wrong with the budgets of the pod's
-// namespace: such selectors, names that two budgets have (neither is returned), nil pointers and
-// budgets without a name.
+// A budget selects the pods of its namespace that its selector matches. A budget without a selector selects no pod, and
+// a budget with an empty selector selects all pods of its namespace. A selector that does not compile selects no pod;
+// the eviction handler does the same.
+//
+// The error joins the problems of the budgets in the pod's namespace: selectors that do not compile, names that several
+// budgets have (none of these is returned), nil pointers and budgets without a name.
 func BudgetsFor(budgets []*policyv1.PodDisruptionBudget, pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
 	if pod == nil {
 		return nil, nil
@@ -27,7 +28,7 @@ func BudgetsFor(budgets []*policyv1.PodDisruptionBudget, pod *corev1.Pod) ([]*po
 	return arrange(Snapshot{Budgets: budgets}, Options{}, everyBudget).BudgetsFor(pod)
 }
 
-// BudgetsFor is [BudgetsFor] for the objects of the Index. The pod need not be in the index.
+// BudgetsFor is [BudgetsFor] for the objects of the Index. The pod need not be in the Index.
 func (x *Index) BudgetsFor(pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
 	if err := x.o.err(); err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func (x *Index) BudgetsFor(pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, er
 	return covering, problems.Err()
 }
 
-// budgetProblems are the budgets of a namespace that cannot be told to cover a pod or not.
+// budgetProblems returns an error for each budget of a namespace for which it is unknown which pods it selects.
 func (x *Index) budgetProblems(namespace string) []*purekube.ObjectError {
 	var found []*purekube.ObjectError
 	if x.broken.Len() > 0 {
@@ -66,17 +67,17 @@ func (x *Index) budgetProblems(namespace string) []*purekube.ObjectError {
 	return found
 }
 
-// coveredBy are the budgets that cover a pod, sorted by name.
+// coveredBy returns the budgets that select a pod, sorted by name.
 func (x *Index) coveredBy(pod *corev1.Pod) []*budgetState {
 	var scratch [8]*filedBudget
 	return coveredBy(x.byLabel.Append(scratch[:0], pod.Namespace, pod.Labels), x.states.Find, pod)
 }
 
-// coveredBy are those of the candidates that cover the pod and are there yet, sorted by name.
+// coveredBy returns the candidates that select the pod and still exist, sorted by name.
 func coveredBy(candidates []*filedBudget, find func(types.NamespacedName) *budgetState, pod *corev1.Pod) []*budgetState {
 	var found []*budgetState
 	for _, f := range candidates {
-		if !f.Value.covers(pod) {
+		if !f.Value.selects(pod) {
 			continue
 		}
 		if st := find(types.NamespacedName{Namespace: f.Scope, Name: f.Name}); st != nil && st.filed == f {

@@ -7,12 +7,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// entry is what becomes of a pod's entry in status.disruptedPods, where the eviction handler
-// notes each pod that it is about to delete.
+// entry says how a pod's entry in status.disruptedPods counts. The eviction handler adds an entry for each pod that it
+// is about to delete.
 type entry int
 
 const (
-	// noEntry: the pod is not in the list, or its entry says nothing any more.
+	// noEntry: the pod is not in the list, or its entry no longer counts.
 	noEntry entry = iota
 	// keptEntry: the pod is about to be deleted; the entry stays until it is, or is void.
 	keptEntry
@@ -20,8 +20,8 @@ const (
 	overdueEntry
 )
 
-// entryOf looks at the entry of a pod that is there (BR-25-04; upstream: buildDisruptedPodMap).
-// at is when it was evicted and until is when the entry is over.
+// entryOf classifies the entry of a pod that is in the snapshot (BR-25-04; upstream: buildDisruptedPodMap). at is the
+// time of the eviction, and until is the time from which the entry no longer counts.
 func entryOf(pod *corev1.Pod, disrupted map[string]metav1.Time, now time.Time, o Options) (e entry, at metav1.Time, until time.Time) {
 	at, listed := disrupted[pod.Name]
 	if !listed || pod.DeletionTimestamp != nil {
@@ -35,8 +35,8 @@ func entryOf(pod *corev1.Pod, disrupted map[string]metav1.Time, now time.Time, o
 		}
 		return keptEntry, at, until
 	}
-	// D-14: the pod that was evicted had this name before; this one is its successor. D-24: unless
-	// the pod is from the future, since then the clock tells nothing about what was first.
+	// D-14: a pod with this name was evicted before, and this pod is its successor. D-24: a creation time in the future
+	// proves nothing about the order, since the clocks disagree.
 	if pod.CreationTimestamp.After(at.Time) && !pod.CreationTimestamp.After(now) {
 		return noEntry, at, until
 	}

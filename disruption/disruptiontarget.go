@@ -11,11 +11,11 @@ import (
 // planPod decides what a pod asks for by itself.
 func (x *Index) planPod(pod *corev1.Pod) Result {
 	var result Result
-	// D-29: no write goes with this event, so that nothing would tell whether it was recorded.
-	// CheckEviction and Explain say the same.
+	// D-29: nothing is written with this event, so nothing would show that it was already recorded. CheckEviction and
+	// Explain give the same information.
 	if x.o.matchUpstream() {
 		if covering := x.coveredBy(pod); len(covering) > 1 {
-			// Upstream names whichever its cache returns first.
+			// Upstream names the budget that its cache happens to return first.
 			result.Events = append(result.Events, podEvent(pod, "MultiplePodDisruptionBudgets", fmt.Sprintf(
 				"Pod %q/%q matches multiple PodDisruptionBudgets.  Chose %q arbitrarily.", pod.Namespace, pod.Name, covering[0].budget.Name)))
 		}
@@ -39,7 +39,7 @@ func (x *Index) planPod(pod *corev1.Pod) Result {
 	return result
 }
 
-// hasDisruptionTarget reports whether the pod says that it is about to be deleted, though it is not
+// hasDisruptionTarget reports whether the pod's condition says that it is about to be deleted, although the pod is not
 // being deleted and has not ended (upstream: nonTerminatingPodHasStaleDisruptionCondition).
 func hasDisruptionTarget(pod *corev1.Pod) bool {
 	condition := podstate.Condition(pod, corev1.DisruptionTarget)

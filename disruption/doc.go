@@ -36,7 +36,7 @@
 //     their events bring the keys back. The actions of a result with an error are right: the status then allows
 //     nothing.
 //  6. Use a clock that agrees with the API server's to within seconds, and pods that are at most a few seconds old: the
-//     two minutes of BR-25-04 must cover the deletion of the pod and the age of the snapshot.
+//     two minutes of BR-25-04 must be longer than the deletion of the pod plus the age of the snapshot.
 //  7. Switch off the disruption controller of kube-controller-manager: otherwise two writers keep overwriting one
 //     status. If you cannot, set MatchUpstream and leave MaxUnavailableRounding at RoundUp, or send nothing.
 //

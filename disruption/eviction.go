@@ -16,8 +16,8 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// MaxDisruptedPods is how many evicted pods a budget may list that its controller has not seen
-// go. Beyond that evictions are refused.
+// MaxDisruptedPods is the maximum number of entries in status.disruptedPods with which evictions are still allowed.
+// With more entries, the eviction handler refuses evictions.
 const MaxDisruptedPods = 2000
 
 // Verdict is the answer to an eviction.
@@ -26,20 +26,19 @@ type Verdict string
 const (
 	// NoVerdict, the zero value, is no answer: the pod is not in the snapshot, or there are Needs.
 	NoVerdict Verdict = ""
-	// AllowedNoBudget: no budget is asked. The pod has ended, has not started or is being
-	// deleted, or no budget covers it.
+	// AllowedNoBudget: no budget decides. The pod has ended, has not started or is being deleted, or no budget selects
+	// it.
 	AllowedNoBudget Verdict = "AllowedNoBudget"
-	// AllowedUnhealthy: the pod is not ready, and its budget lets such pods go without
-	// counting them.
+	// AllowedUnhealthy: the pod is not ready, and its budget allows the eviction of such pods without counting them.
 	AllowedUnhealthy Verdict = "AllowedUnhealthy"
-	// AllowedWithinBudget: the budget allows one disruption less from now on.
+	// AllowedWithinBudget: the budget allows the eviction, and one disruption fewer afterwards.
 	AllowedWithinBudget Verdict = "AllowedWithinBudget"
 	// RefusedNow: the budget does not allow it at present; try again later (429).
 	RefusedNow Verdict = "RefusedNow"
 	// RefusedForbidden: the budget's status is out of bounds (403).
 	RefusedForbidden Verdict = "RefusedForbidden"
-	// RefusedConflictingBudgets: more than one budget covers the pod, which evictions do not
-	// support (500).
+	// RefusedConflictingBudgets: more than one budget selects the pod, which the eviction subresource does not support
+	// (500).
 	RefusedConflictingBudgets Verdict = "RefusedConflictingBudgets"
 )
 
@@ -48,8 +47,8 @@ func (v Verdict) Allowed() bool {
 	return v == AllowedNoBudget || v == AllowedUnhealthy || v == AllowedWithinBudget
 }
 
-// StatusCode is the HTTP status of the API server's answer: 201 for an eviction that is allowed, 429,
-// 403 or 500 for one that is refused. It is 0 for no verdict.
+// StatusCode returns the HTTP status code of the API server's answer: 201 for an allowed eviction; 429, 403 or 500 for
+// a refused eviction; 0 for NoVerdict.
 func (v Verdict) StatusCode() int {
 	return map[Verdict]int{
 		AllowedNoBudget: 201, AllowedUnhealthy: 201, AllowedWithinBudget: 201,
@@ -60,25 +59,25 @@ func (v Verdict) StatusCode() int {
 // Eviction is what the eviction handler would answer.
 type Eviction struct {
 	Verdict Verdict `json:"verdict,omitempty"`
-	// Budget is the one that covers the pod; empty if none or several do.
+	// Budget is the budget that selects the pod. It is empty if no budget or several budgets select the pod.
 	Budget types.NamespacedName `json:"budget,omitzero"`
-	// Blocking are the budgets in the way of an eviction that is refused, sorted by name: all of
-	// them where several cover the pod.
+	// Blocking are the budgets that refuse the eviction, sorted by name. If several budgets select the pod, Blocking
+	// has all of them.
 	Blocking []types.NamespacedName `json:"blocking,omitempty"`
-	// Reason is the API server's text for a refusal: the message, and after it the cause that
-	// names the budget. For an eviction that is allowed it says why.
+	// Reason is the API server's text for a refused eviction: the message, followed by the cause that names the budget.
+	// For an allowed eviction it says why it is allowed.
 	Reason string `json:"reason,omitempty"`
-	// Update is a copy of the budget as the handler writes it (an update of its status, with
-	// the resourceVersion as read) before it deletes the pod. Nil unless AllowedWithinBudget.
+	// Update is a copy of the budget that the handler writes before it deletes the pod: an update of its status, with
+	// the resourceVersion of the budget that was read. It is nil unless the verdict is AllowedWithinBudget.
 	Update *policyv1.PodDisruptionBudget `json:"update,omitempty"`
-	// Shortfall is how many more healthy pods the budget needs until it lets a healthy pod go, with RefusedNow. It is 0
-	// if the numbers are not in the way, and if the budget forbids every disruption (maxUnavailable 0, minAvailable
-	// 100%).
+	// Shortfall is how many more healthy pods the budget needs before it allows the eviction of a healthy pod, with
+	// RefusedNow. It is 0 if the counts are not the cause, and if the budget forbids every disruption (maxUnavailable 0,
+	// minAvailable 100%).
 	Shortfall int32 `json:"shortfall,omitempty"`
-	// ResourceVersion, if not empty, is the pod's and a precondition of deleting it: the
-	// verdict holds only while the pod is as it was.
+	// ResourceVersion is the pod's resourceVersion, if not empty. Delete the pod with it as a precondition: the verdict
+	// is valid only while the pod is unchanged.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
-	// Needs, only with Recomputed, are the lookups to make before there is a verdict.
+	// Needs are the lookups to make before there is a verdict. Only Recomputed has Needs.
 	Needs []purekube.Need `json:"needs,omitempty"`
 }
 
@@ -86,7 +85,7 @@ type Eviction struct {
 // (upstream: pkg/registry/core/pod/storage/eviction.go). In this order:
 //
 //  1. The pod ended, is pending or is being deleted: AllowedNoBudget.
-//  2. Several budgets cover it: RefusedConflictingBudgets. None: AllowedNoBudget.
+//  2. Several budgets select the pod: RefusedConflictingBudgets. No budget selects it: AllowedNoBudget.
 //  3. The pod is not ready, and the budget says AlwaysAllow, or currentHealthy ≥ desiredHealthy > 0:
 //     AllowedUnhealthy.
 //  4. The status is of an older generation of the budget: RefusedNow.
@@ -95,21 +94,21 @@ type Eviction struct {
 //  6. disruptionsAllowed is 0: RefusedNow.
 //  7. AllowedWithinBudget, and Update counts it.
 //
-// by says which status of the budget counts: the one in the snapshot, which may be out of date, or the one that Plan
-// computes. The modes differ only in the latter. Dry runs are not covered. A Status that is not one of the constants is
-// an error around [ErrUnknownStatus], without a verdict.
+// by says which status of the budget counts: AsWritten is the status in the snapshot, which may be out of date;
+// Recomputed is the status that Plan computes. MatchUpstream changes only the Recomputed status. CheckEviction does not
+// simulate dry runs. For a Status that is not one of the constants, it returns an error around [ErrUnknownStatus] and
+// no verdict.
 //
-// With AsWritten, the pod and the budgets of its namespace are all of the snapshot that is read.
+// With AsWritten, CheckEviction reads only the pod and the budgets of the pod's namespace.
 //
-// To simulate evictions one after the other, check with Recomputed. After one that is allowed, put
-// Update in the place of the budget, and a copy of the pod with a deletionTimestamp in the place of
-// the pod; then check the next. Leave the pod there until the pod that replaces it is there: a pod
-// that is taken out names its controller no more, so that the budget does not expect the pods of
-// that controller any more and allows too much.
+// To simulate several evictions in sequence, check each with Recomputed. After an allowed eviction, replace the budget
+// with Update, replace the pod with a copy that has a deletionTimestamp, and check the next pod. Keep the evicted pod
+// in the snapshot until its replacement is there. If you remove the pod earlier, nothing names its controller, the
+// budget does not expect the controller's pods, and too many evictions are allowed.
 //
-// A pod that is not in the snapshot has no verdict but an error around [purekube.ErrNotFound], two pods of
-// that name [purekube.ErrDuplicate]. The error also joins what is wrong with the budgets of the
-// namespace: a selector that does not compile covers no pod here either.
+// For a pod that is not in the snapshot, CheckEviction returns no verdict and an error around [purekube.ErrNotFound];
+// if two pods have the name, an error around [purekube.ErrDuplicate]. The error also joins the problems of the budgets
+// in the namespace: a selector that does not compile selects no pod.
 func CheckEviction(s Snapshot, pod types.NamespacedName, by Status, o Options) (Eviction, error) {
 	var named []*corev1.Pod
 	for _, p := range s.Pods {
@@ -117,7 +116,7 @@ func CheckEviction(s Snapshot, pod types.NamespacedName, by Status, o Options) (
 			named = append(named, p)
 		}
 	}
-	return arrange(s, o, func(m matcher) bool { return slices.ContainsFunc(named, m.covers) }).CheckEviction(pod, by)
+	return arrange(s, o, func(m matcher) bool { return slices.ContainsFunc(named, m.selects) }).CheckEviction(pod, by)
 }
 
 // CheckEviction is [CheckEviction] for the objects of the Index.
@@ -143,8 +142,7 @@ func (x *Index) CheckEviction(name types.NamespacedName, by Status) (Eviction, e
 	return e, problems.Err()
 }
 
-// verdictOn is the answer of the budgets about a pod that counts or not, and what is wrong with the objects that the
-// status rests on.
+// verdictOn returns the budgets' answer about a pod, and the problems of the objects that the status is computed from.
 func (x *Index) verdictOn(pod *corev1.Pod, recompute bool) (Eviction, []*purekube.ObjectError) {
 	if why := notCounted(pod); why != "" {
 		e := Eviction{Verdict: AllowedNoBudget, Reason: why}
@@ -155,7 +153,7 @@ func (x *Index) verdictOn(pod *corev1.Pod, recompute bool) (Eviction, []*purekub
 		return e, nil
 	}
 	covering := x.coveredBy(pod)
-	// A name that two budgets have, either of which may cover the pod, is two budgets.
+	// If two budgets have one name and either may select the pod, both count.
 	blocking := x.ambiguousBudgetsOf(pod)
 	for _, st := range covering {
 		blocking = append(blocking, snapshot.KeyOf(st.budget))
@@ -191,7 +189,7 @@ func (x *Index) verdictOn(pod *corev1.Pod, recompute bool) (Eviction, []*purekub
 	return e, problems
 }
 
-// notCounted says why budgets are not asked about the pod, if they are not.
+// notCounted returns why no budget decides about the pod, or "" if a budget may.
 func notCounted(pod *corev1.Pod) string {
 	switch {
 	case podstate.Terminal(pod):
@@ -204,13 +202,13 @@ func notCounted(pod *corev1.Pod) string {
 	return ""
 }
 
-// ambiguousBudgetsOf are the names that more than one budget has, one of which covers the pod.
+// ambiguousBudgetsOf returns the names that more than one budget has, if one of these budgets selects the pod.
 func (x *Index) ambiguousBudgetsOf(pod *corev1.Pod) []types.NamespacedName {
 	var names []types.NamespacedName
 	for key, same := range x.budgets.AmbiguousIn(pod.Namespace) {
 		if slices.ContainsFunc(same, func(b *policyv1.PodDisruptionBudget) bool {
 			m, _ := newCompiler().matcher(b)
-			return m.covers(pod)
+			return m.selects(pod)
 		}) {
 			names = append(names, key)
 		}
@@ -218,8 +216,7 @@ func (x *Index) ambiguousBudgetsOf(pod *corev1.Pod) []types.NamespacedName {
 	return names
 }
 
-// decrement asks the one budget that covers the pod (upstream: checkAndDecrement, and what comes
-// before it).
+// decrement decides by the only budget that selects the pod (upstream: checkAndDecrement, and the checks before it).
 func decrement(b *policyv1.PodDisruptionBudget, pod *corev1.Pod, at metav1.Time) Eviction {
 	st := &b.Status
 	if !podstate.Ready(pod) {
@@ -259,7 +256,7 @@ func decrement(b *policyv1.PodDisruptionBudget, pod *corev1.Pod, at metav1.Time)
 	}
 }
 
-// refusedByStatus says which of the numbers is in the way.
+// refusedByStatus refuses the eviction and says why the status allows no disruption.
 func refusedByStatus(b *policyv1.PodDisruptionBudget) Eviction {
 	st := &b.Status
 	c := apimeta.FindStatusCondition(st.Conditions, policyv1.DisruptionAllowedCondition)

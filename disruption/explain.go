@@ -59,39 +59,39 @@ type Explanation struct {
 
 // PodExplanation is what is known about a pod beside the reasons.
 type PodExplanation struct {
-	// Budgets are those that cover the pod, sorted by name.
+	// Budgets are the budgets that select the pod, sorted by name.
 	Budgets []types.NamespacedName `json:"budgets,omitempty"`
 }
 
-// BudgetExplanation is what a budget's status rests on.
+// BudgetExplanation shows what a budget's status is computed from.
 type BudgetExplanation struct {
 	// Rule is what the budget demands: "maxUnavailable 30%", "minAvailable 3", or empty.
 	Rule string `json:"rule,omitempty"`
 	// Selector is the label selector as kubectl writes it.
 	Selector string `json:"selector"`
-	// Computed is what the pods and workloads of the snapshot make of it; Reported is what
-	// the status in the snapshot says, which evictions go by.
+	// Computed are the counts that result from the pods and workloads of the snapshot. Reported are the counts in the
+	// status in the snapshot, by which the API server decides evictions.
 	Computed Counts `json:"computed"`
 	Reported Counts `json:"reported"`
 	// UpToDate: Plan would write nothing.
 	UpToDate bool `json:"upToDate"`
-	// Failure is why nothing could be computed, if so; Computed is then the fail-safe status.
+	// Failure is why the status could not be computed; Computed then has the status that allows no disruption.
 	Failure string `json:"failure,omitempty"`
-	// Never: no healthy pod could be evicted even with every pod healthy, at the scales that the
-	// controllers have now. Where these are not known it is false, unless the budget forbids
-	// every disruption at any scale (maxUnavailable 0, minAvailable 100%).
+	// Never: no healthy pod could be evicted even if every pod were healthy, at the current scales of the controllers.
+	// If a scale is unknown, Never is false, unless the budget forbids every disruption at any scale (maxUnavailable 0,
+	// minAvailable 100%).
 	Never bool `json:"never"`
-	// Shortfall is how many more healthy pods it takes until one may be evicted. It is 0 if one
-	// may be evicted now, if no scale suffices, and if nothing could be computed.
+	// Shortfall is how many more healthy pods are needed before one may be evicted. It is 0 if a pod may be evicted
+	// now, if no scale is large enough, or if the status could not be computed.
 	Shortfall int32 `json:"shortfall"`
 	// Needs are the lookups to make first; Computed is then empty.
 	Needs []purekube.Need `json:"needs,omitempty"`
-	// Pods that the budget covers, sorted by name.
+	// Pods are the pods that the budget selects, sorted by name.
 	Pods []PodHealth `json:"pods,omitempty"`
-	// Controllers that were asked for their scale, sorted by kind and name; none if the
-	// budget does not depend on it.
+	// Controllers are the controllers of these pods, sorted by kind and name. The list is empty if the budget does not
+	// depend on their scales.
 	Controllers []ControllerScale `json:"controllers,omitempty"`
-	// Unmanaged pods have no controller: nobody expects them, but they count as healthy.
+	// Unmanaged are the names of the pods without a controller. They count as healthy but not as expected.
 	Unmanaged []string `json:"unmanaged,omitempty"`
 }
 
@@ -114,36 +114,34 @@ type PodHealth struct {
 	Name   string `json:"name"`
 	Node   string `json:"node,omitempty"`
 	Health Health `json:"health"`
-	// Until is when an entry in status.disruptedPods that still counts is over.
+	// Until is when the pod's entry in status.disruptedPods stops counting, if it counts now.
 	Until time.Time `json:"until,omitzero"`
 }
 
 // ControllerScale is one controller of the pods.
 type ControllerScale struct {
-	// Kind and Name of what the scale was taken from: of the Deployment, for a ReplicaSet
-	// that has one.
+	// Kind and Name of the object whose scale counts: of the Deployment, if a Deployment controls the ReplicaSet.
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Through are the owner references of pods that lead to it: "ReplicaSet web-5d4f".
+	// Through are the owner references of pods that lead to this object: "ReplicaSet web-5d4f".
 	Through []string `json:"through"`
 	Scale   int32    `json:"scale"`
-	// Problem is why there is no scale, if so, and Code its code: ControllerNotFound,
-	// ScaleNotKnown or ScaleNotAvailable.
+	// Problem is why there is no scale, if there is none. Code is then ControllerNotFound, ScaleNotKnown or
+	// ScaleNotAvailable.
 	Problem string `json:"problem,omitempty"`
 	Code    Code   `json:"code,omitempty"`
 }
 
-// Blocks reports whether no pod of the budget that is ready may be evicted by its computed status.
+// Blocks reports whether the computed status of the budget forbids the eviction of every ready pod.
 func (e BudgetExplanation) Blocks() bool {
 	return len(e.Needs) == 0 && e.Computed.DisruptionsAllowed <= 0
 }
 
-// Explain says how the status of a budget comes about: each pod, and whether it counts or why not;
-// each controller and its scale. For a pod it says which budgets cover it and what becomes of its
-// condition DisruptionTarget.
+// Explain explains the status of a budget: each pod, and why it counts or does not count; each controller and its
+// scale. For a pod, Explain says which budgets select it and what happens to its condition DisruptionTarget.
 //
-// An object that is not in the snapshot has no explanation but an error around [purekube.ErrNotFound]. The error is
-// otherwise Plan's.
+// For an object that is not in the snapshot, Explain returns an error around [purekube.ErrNotFound] and no explanation.
+// Every other error is the error of Plan.
 func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
 	return arrange(s, o, onlyBudget(key)).Explain(key)
 }
@@ -202,9 +200,9 @@ func missing(key purekube.Key, ambiguous bool) *purekube.ObjectError {
 	return &purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}
 }
 
-// ExplainAll explains all budgets of the snapshot, the pods that have a condition DisruptionTarget that is True or that
-// more than one budget covers, and the names that several pods have, sorted by key. Other pods have no plan of their
-// own; Explain explains them. The error is that of [PlanAll]. It costs about one pass over the pods.
+// ExplainAll explains, sorted by key: all budgets of the snapshot; the pods whose condition DisruptionTarget is True or
+// that several budgets select; and the names that several pods have. Other pods have no plan: use Explain for them. The
+// error is the error of [PlanAll]. ExplainAll costs about one pass over the pods.
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
 	return arrange(s, o, everyBudget).ExplainAll()
 }
@@ -240,7 +238,7 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 	return all, x.wholeSnapshot(reported)
 }
 
-// explainPod explains a pod that these budgets cover.
+// explainPod explains a pod that these budgets select.
 func (x *Index) explainPod(pod *corev1.Pod, covering []*budgetState) Explanation {
 	e := Explanation{Key: KeyOf(pod), Pod: &PodExplanation{}}
 	for _, st := range covering {
@@ -271,7 +269,7 @@ func (x *Index) explainPod(pod *corev1.Pod, covering []*budgetState) Explanation
 	return e
 }
 
-// explainBudget explains a budget that covers these pods, and those of a name that another one has.
+// explainBudget explains a budget. pods are the pods that it selects, without pods whose name several pods have.
 func (x *Index) explainBudget(st *budgetState, pods []*corev1.Pod) (Explanation, decision) {
 	b := st.budget
 	e := &BudgetExplanation{
@@ -316,7 +314,7 @@ func (x *Index) explainBudget(st *budgetState, pods []*corev1.Pod) (Explanation,
 	return Explanation{Key: KeyOf(b), Reasons: e.reasons(b), Budget: e}, d
 }
 
-// healthOf is how a pod counts for a budget with these entries, and until when its entry counts.
+// healthOf returns how a pod counts for a budget with these entries, and until when its entry counts.
 func healthOf(pod *corev1.Pod, disrupted map[string]metav1.Time, now time.Time, o Options) (Health, time.Time) {
 	e, _, until := entryOf(pod, disrupted, now, o)
 	switch {
@@ -330,8 +328,8 @@ func healthOf(pod *corev1.Pod, disrupted map[string]metav1.Time, now time.Time, 
 	return NotReady, time.Time{}
 }
 
-// addController notes what was found for an owner reference. at is where in e.Controllers those
-// are that were found.
+// addController adds what was found for an owner reference. at is the position in e.Controllers of each controller that
+// was already found.
 func (e *BudgetExplanation) addController(r reference, a answer, at map[controller]int) {
 	through := r.ref.Kind + " " + r.ref.Name
 	cs := ControllerScale{Kind: r.ref.Kind, Name: r.ref.Name, Through: []string{through}}

@@ -14,17 +14,16 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Index is a [Snapshot] arranged for many questions. It never changes: With and Without return another one, which
-// shares with it what is the same in both. Any number of goroutines may use one, and derive others from it, at the
-// same time.
+// Index is a [Snapshot] arranged for many questions. An Index never changes: With and Without return another Index,
+// which shares the unchanged parts with the first. Any number of goroutines may use an Index, and derive others from
+// it, at the same time.
 //
-// A function of this package answers as the method does: Plan(s, key, o) as NewIndex(s, o).Plan(key).
+// Each function of this package answers as the method does: Plan(s, key, o) is NewIndex(s, o).Plan(key).
 //
-// For n pods and budgets, With and Without cost O(log n) for each object and for each budget that it concerns; a budget that is new or has another selector, the pods that
-// have the rarest label which it demands.
-// A plan costs the controllers of the budget's pods and the entries of its status, an explanation
-// its pods. One change in about n/2 costs n, when what was changed since is arranged anew. Until then objects that
-// were replaced or taken away stay in memory, at most n/2 of them.
+// For n pods and budgets, With and Without cost O(log n) for each object and for each affected budget. A budget that is
+// new, or has another selector, costs the pods with the rarest label that its selector requires. Plan costs the
+// controllers of the budget's pods and the entries of the budget's status; Explain costs the pods. About one change in
+// n/2 costs n, when the Index is rebuilt. Until then at most n/2 replaced or removed objects stay in memory.
 type Index struct {
 	time time.Time
 	o    Options
@@ -34,26 +33,26 @@ type Index struct {
 	terms     podTerms
 	workloads *workloads
 
-	// states are those of the budgets whose name no other one has.
+	// states are the budgets whose name no other budget has.
 	states *persistent.Objects[budgetState, *budgetState]
-	// byLabel finds the budgets that cover a pod, and perhaps some that are gone.
+	// byLabel finds the budgets that select a pod. It may also return budgets that no longer exist.
 	byLabel *byLabel
 	// broken are the budgets whose selector does not compile.
 	broken *nameSet
-	// entries are the budgets that have entries in status.disruptedPods, and targets the pods whose
-	// condition DisruptionTarget is True: the time matters to these only.
+	// entries are the budgets that have entries in status.disruptedPods, and targets are the pods whose condition
+	// DisruptionTarget is True. Time changes the plans of these only.
 	entries, targets *nameSet
 
-	// references are the budgets whose pods name a controller, and replicaSets those that a Deployment controls. They
-	// are only there in an index that NewIndex made: nothing but With and Without reads them.
+	// references are the budgets whose pods name a controller, and replicaSets are the ReplicaSets that a Deployment
+	// controls. Only With and Without read them, so they exist only in an Index that NewIndex made.
 	references  *persistent.Map[budgetReference, struct{}]
 	replicaSets *persistent.Map[deploymentReplicaSet, struct{}]
 }
 
 type nameSet = persistent.Map[types.NamespacedName, struct{}]
 
-// NewIndex arranges the snapshot, in about one pass over it. It keeps pointers to its objects, which must not be
-// written to, and none to its slices and maps.
+// NewIndex arranges the snapshot, in about one pass over it. The Index keeps pointers to the objects, so do not write
+// to them. It keeps none of the slices and maps.
 func NewIndex(s Snapshot, o Options) *Index {
 	x := arrange(s, o, everyBudget)
 	references := persistent.NewMap[budgetReference, struct{}](compareBudgetReferences).Edit()
@@ -72,13 +71,13 @@ type counting func(matcher) bool
 
 func everyBudget(matcher) bool { return true }
 
-// onlyBudget counts the pods of the key's budget, if it is a budget's.
+// onlyBudget counts the pods of the budget with the key, if the key is a budget's.
 func onlyBudget(key purekube.Key) counting {
 	return func(m matcher) bool { return KeyOf(m.budget) == key }
 }
 
-// arrange makes an index that answers questions about the budgets whose pods it counts, and cannot
-// be changed.
+// arrange makes an Index that answers questions about the budgets for which counts returns true. Do not call With or
+// Without on it.
 func arrange(s Snapshot, o Options, counts counting) *Index {
 	x := &Index{
 		time: s.Now, o: o, workloads: newWorkloads(s, o),
@@ -117,7 +116,7 @@ func arrange(s Snapshot, o Options, counts counting) *Index {
 		}
 		candidates = x.byLabel.Append(candidates[:0], pod.Namespace, pod.Labels)
 		for _, f := range candidates {
-			if f.Value.covers(pod) {
+			if f.Value.selects(pod) {
 				sums[f.Value.at].add(pod)
 			}
 		}
@@ -143,8 +142,8 @@ func fileAll(states []*budgetState) *byLabel {
 	return newByLabel(all)
 }
 
-// Err is what is wrong with the objects as a whole: nil pointers, objects without a name, and names that
-// more than one object of a kind has.
+// Err returns the problems of the objects as a whole: nil pointers, objects without a name, and names that several
+// objects of a kind have.
 func (x *Index) Err() error {
 	if err := x.o.err(); err != nil {
 		return err
@@ -227,7 +226,7 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 func (x *Index) podsWithPlans() []*corev1.Pod {
 	var pods []*corev1.Pod
 	if x.o.matchUpstream() {
-		// The event MultiplePodDisruptionBudgets can be about any.
+		// Any pod can have the event MultiplePodDisruptionBudgets.
 		for pod := range x.pods.All() {
 			pods = append(pods, pod)
 		}
@@ -239,8 +238,7 @@ func (x *Index) podsWithPlans() []*corev1.Pod {
 	return pods
 }
 
-// wholeSnapshot is what is wrong with the objects and with no key in particular. reported are the
-// objects that the errors of keys name.
+// wholeSnapshot returns the problems that belong to no key. reported are the objects that the errors of keys name.
 func (x *Index) wholeSnapshot(reported map[purekube.Key]bool) error {
 	problems := x.problems()
 	for _, e := range x.workloads.duplicates() {
@@ -262,5 +260,5 @@ func (x *Index) decide(st *budgetState) decision {
 	return d
 }
 
-// podsOf are the pods that a budget covers, those whose name another one has left out.
-func (x *Index) podsOf(st *budgetState) []*corev1.Pod { return x.terms.covered(st.matcher) }
+// podsOf returns the pods that a budget selects, without pods whose name several pods have.
+func (x *Index) podsOf(st *budgetState) []*corev1.Pod { return x.terms.selected(st.matcher) }

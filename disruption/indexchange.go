@@ -20,23 +20,22 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// With returns the index with these objects added, or put in the place of those of the same name, and
-// the affected keys, sorted, each once. Answers in changed.Answers are put there as well; a Now that is not
-// zero is the new time.
+// With returns the Index with the objects of changed added, or replacing the objects of the same kind, namespace and
+// name. It also returns the affected keys, sorted, each once. It adds or replaces answers in the same way. A Now that
+// is not zero is the new time.
 //
-// With and Without name every key whose [Outcome] in PlanAll may differ: its Result, or the text of its Err.
-// Nil objects and objects without a name belong to no key. They are in Err, in the error of PlanAll and in
-// that of every Plan, and name no key unless they change an outcome. Nothing takes them out of an Index again.
+// With and Without name every key whose [Outcome] in PlanAll may differ: its Result, or the text of its Err. The time
+// that a plan writes into a condition is no difference. Nil objects and objects without a name belong to no key. Err,
+// the error of PlanAll and the error of every Plan name them, and nothing removes them from an Index.
 //
-// Here they change outcomes: as long as there is a nil pod or a pod without a name, budgets that depend on
-// scales allow no disruption (see [Snapshot].Pods), so those budgets are named. The time that a plan writes
-// into a condition is no difference.
+// While there is a nil pod or a pod without a name, budgets that depend on scales allow no disruption (see
+// [Snapshot].Pods), so With names these budgets.
 func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
 	return x.changed(changed, true)
 }
 
-// Without returns the index without the objects of these names and without the answers to these needs, and the affected
-// keys, as With does. What is not there changes nothing.
+// Without returns the Index without the objects with these names and without the answers to these needs, and the
+// affected keys, as With does. Names that are not in the Index change nothing.
 func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 	gone.Now = time.Time{}
 	return x.changed(gone, false)
@@ -83,7 +82,7 @@ func (x *Index) changed(by Snapshot, keep bool) (next *Index, affected []purekub
 	return next, sortedKeys(e.affected)
 }
 
-// indexEdit is an index in the making. It belongs to one goroutine.
+// indexEdit is an Index under construction. One goroutine uses it.
 type indexEdit struct {
 	from, next *Index
 	// What follows is nil until the first change.
@@ -133,7 +132,7 @@ func (e *indexEdit) workloads(c workloadChanges) {
 		}
 	}
 	for _, kind := range c.kinds {
-		// Whatever its objects are called, and wherever they are.
+		// The answer counts for all objects of the kind, whatever their names and namespaces.
 		e.affectBudgetsNaming(budgetReference{kind: kind.Kind}, func(r budgetReference) bool { return r.kind == kind.Kind }, kind.Group)
 	}
 }
@@ -164,15 +163,15 @@ func scaledOf(o metav1.Object, replicas *int32) scaled {
 	return x
 }
 
-// source is a controller as pods name it.
+// source is a controller, as the owner references of pods name it.
 type source struct {
 	kind, name string
 	groups     []string
-	// replicaSets: it is a Deployment, whose ReplicaSets pods name as well.
+	// replicaSets: the controller is a Deployment, and pods name its ReplicaSets.
 	replicaSets bool
 }
 
-// source is the controller that an answer is about.
+// source returns the controller that an answer is about.
 func (l lookup) source() source {
 	of := source{kind: l.kind, name: l.name, groups: []string{l.group}}
 	if l.kind == replicaSetKind && l.group == "apps" {
@@ -183,7 +182,7 @@ func (l lookup) source() source {
 	return of
 }
 
-// affectBudgetsOf affects the budgets that ask for a scale and cover a pod whose controller it is.
+// affectBudgetsOf affects the budgets that depend on scales and select a pod with this controller.
 func (e *indexEdit) affectBudgetsOf(namespace string, of source) {
 	named := func(kind, name string, groups []string) {
 		e.affectBudgetsNaming(budgetReference{namespace: namespace, kind: kind, name: name}, func(r budgetReference) bool {
@@ -202,8 +201,9 @@ func (e *indexEdit) affectBudgetsOf(namespace string, of source) {
 	}
 }
 
-// affectBudgetsNaming affects the budgets that ask for a scale and cover a pod that names such a controller of one of these
-// groups. The first reference to one is not before from, and the others follow it.
+// affectBudgetsNaming affects the budgets that depend on scales and select a pod whose owner reference matches such and
+// has one of these groups. All matching references follow each other in the order of references, the first at or after
+// from.
 func (e *indexEdit) affectBudgetsNaming(from budgetReference, such func(budgetReference) bool, groups ...string) {
 	for r := range e.next.references.From(from) {
 		if !such(r) {
@@ -223,7 +223,7 @@ func (e *indexEdit) affectBudgetsNaming(from budgetReference, such func(budgetRe
 	}
 }
 
-// affectScaled affects those of the budgets that ask for a scale.
+// affectScaled affects the budgets that depend on scales.
 func (e *indexEdit) affectScaled(states ...*budgetState) {
 	for _, st := range states {
 		if scaleDecides(&st.budget.Spec) {
@@ -232,8 +232,8 @@ func (e *indexEdit) affectScaled(states ...*budgetState) {
 	}
 }
 
-// podsUnnamed affects the budgets whose status says that there are pods which cannot be named, where it now
-// says so for the first time or in other words: a nil pod comes before one without a name.
+// podsUnnamed affects the budgets whose status now says, for the first time or in other words, that there are nil pods
+// or pods without a name. The words change when a nil pod joins a pod without a name.
 func (e *indexEdit) podsUnnamed() {
 	for st := range e.next.states.All() {
 		before, after := e.from.pods.Unnamed(st.budget.Namespace), e.next.pods.Unnamed(st.budget.Namespace)
@@ -245,7 +245,7 @@ func (e *indexEdit) podsUnnamed() {
 
 func (e *indexEdit) affect(keys ...purekube.Key) { e.affected = append(e.affected, keys...) }
 
-// state is that of the only budget of the name, as the changes so far leave it, or nil.
+// state returns the state of the only budget with the name, after the changes so far, or nil.
 func (e *indexEdit) state(name types.NamespacedName) *budgetState {
 	if e.states != nil {
 		return e.states.Find(name)
@@ -255,7 +255,7 @@ func (e *indexEdit) state(name types.NamespacedName) *budgetState {
 
 func (e *indexEdit) put(st *budgetState) { begun(&e.states, e.from.states.Edit).Put(st) }
 
-// begun is an edit, which begins with the first change: most events change few parts of an index.
+// begun starts an edit at the first change: most events change few parts of an Index.
 func begun[E any](edit **E, begin func() *E) *E {
 	if *edit == nil {
 		*edit = begin()
@@ -263,7 +263,7 @@ func begun[E any](edit **E, begin func() *E) *E {
 	return *edit
 }
 
-// coveredBy are the budgets that cover a pod, as the changes so far leave them.
+// coveredBy returns the budgets that select a pod, after the changes so far.
 func (e *indexEdit) coveredBy(pod *corev1.Pod) []*budgetState {
 	var scratch [8]*filedBudget
 	if e.byLabel != nil {
@@ -272,8 +272,9 @@ func (e *indexEdit) coveredBy(pod *corev1.Pod) []*budgetState {
 	return coveredBy(e.from.byLabel.Append(scratch[:0], pod.Namespace, pod.Labels), e.state, pod)
 }
 
-// budget takes in what became of a budget's name. The pods are still those of before. With MatchUpstream a changed selector
-// affects the pods that any budget covers, too: their plan has an event about that.
+// budget applies a change of the budgets with one name. The pods are still the pods before the change. With
+// MatchUpstream, a changed selector also affects the pods that any budget selects, since their plans may have an event
+// about several budgets.
 func (e *indexEdit) budget(c persistent.Change[*policyv1.PodDisruptionBudget]) {
 	e.affect(budgetKey(c.Name))
 	before, after := c.Only()
@@ -337,11 +338,12 @@ func (e *indexEdit) addBudget(b *policyv1.PodDisruptionBudget) []*corev1.Pod {
 	return pods
 }
 
-// pod takes in what became of a pod's name. It affects the budgets that cover the pod before or after, if anything changed
-// that they count: labels, readiness, deletion, controller; and the pod's own key if it has a plan of its own, or had one.
+// pod applies a change of the pods with one name. It affects the budgets that select the pod before or after the
+// change, if anything changed that they count: labels, readiness, deletion or controller. It affects the pod's own key
+// if the pod has or had a plan.
 //
-// Upstream plans one of these budgets only, whichever its cache returns first, and only those that
-// cover the new pod. With MatchUpstream every event of a pod names its budgets.
+// Upstream plans only one of these budgets, whichever its cache returns first, and only if it selects the new pod. With
+// MatchUpstream every event of a pod names all its budgets.
 func (e *indexEdit) pod(c persistent.Change[*corev1.Pod]) {
 	before, after := c.Only()
 	alike := before != nil && after != nil && countsAlike(before, after)
@@ -377,7 +379,7 @@ func (e *indexEdit) pod(c persistent.Change[*corev1.Pod]) {
 	}
 }
 
-// countsAlike reports whether no budget counts the one pod of a name otherwise than the other.
+// countsAlike reports whether every budget counts both pods in the same way.
 func countsAlike(a, b *corev1.Pod) bool {
 	return (a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil) &&
 		podstate.Ready(a) == podstate.Ready(b) &&
@@ -389,7 +391,7 @@ func sameController(a, b *metav1.OwnerReference) bool {
 	return (a == nil) == (b == nil) && (a == nil || referenceKey(a) == referenceKey(b))
 }
 
-// count takes one pod out of the counts of a budget and another one in.
+// count removes one pod from the counts of a budget and adds another.
 func (e *indexEdit) count(st *budgetState, before, after *corev1.Pod) {
 	next := *st
 	var old, ref *metav1.OwnerReference
@@ -420,7 +422,7 @@ func (e *indexEdit) count(st *budgetState, before, after *corev1.Pod) {
 	e.put(&next)
 }
 
-// time names the keys that the time from the one index to the next makes a difference for.
+// time affects the keys for which the time between both indexes makes a difference.
 func (e *indexEdit) time() {
 	first, last := e.from.time, e.next.time
 	if last.Before(first) {
@@ -445,7 +447,7 @@ func (e *indexEdit) time() {
 	}
 }
 
-// arrangeByLabel makes the index by labels of the budgets that are there now.
+// arrangeByLabel rebuilds byLabel from the budgets that exist now.
 func (x *Index) arrangeByLabel() {
 	var states []*budgetState
 	for st := range x.states.All() {

@@ -10,28 +10,27 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The methods in this file return what an Index holds. Unlike most of what this package returns the objects are the
-// caller's own and no copies: read them only.
+// The methods in this file return what an Index has. The objects are your own and not copies: do not write to them.
 //
-// With CheckEviction, With and Without they are what a simulation of evictions reads: package drain is one.
+// Package drain simulates evictions with these methods, CheckEviction, With and Without.
 
-// Options are those that the index was made with.
+// Options returns the options of the Index.
 func (x *Index) Options() Options { return x.o }
 
-// Now is the time of the snapshot.
+// Now returns the time of the snapshot.
 func (x *Index) Now() time.Time { return x.time }
 
-// Pod returns the pod of that name. It returns nil if there is none, or more than one.
+// Pod returns the pod of that name. It returns nil if there is no such pod, or more than one.
 func (x *Index) Pod(name types.NamespacedName) *corev1.Pod { return x.pods.Find(name) }
 
-// Budget returns the budget of that name. It returns nil if there is none, or more than one.
+// Budget returns the budget of that name. It returns nil if there is no such budget, or more than one.
 func (x *Index) Budget(name types.NamespacedName) *policyv1.PodDisruptionBudget {
 	return x.budgets.Find(name)
 }
 
-// PodsOnNode returns the pods with that spec.nodeName, and the names of pods on the node that several pods have: which
-// of these is the real one cannot be known. Both are sorted by namespace and name. Pods without a node are on none. It
-// costs the pods that it returns.
+// PodsOnNode returns the pods with that spec.nodeName. duplicates are the names that several pods have, at least one of
+// them on the node: nobody can know which of these pods is real. Both lists are sorted by namespace and name. For an
+// empty node, both are empty. The cost grows with the number of returned pods.
 func (x *Index) PodsOnNode(node string) (pods []*corev1.Pod, duplicates []types.NamespacedName) {
 	if node == "" {
 		return nil, nil
@@ -47,9 +46,9 @@ func (x *Index) PodsOnNode(node string) (pods []*corev1.Pod, duplicates []types.
 	return pods, duplicates
 }
 
-// PodsOfController returns the pods of the namespace that name the controller in their owner references, and the names
-// of such pods that several pods have. Both are sorted by name. The apiVersion, kind, name and UID of the reference
-// count. It costs the pods that it returns; [Workload].MaxPods is how many these are at the most.
+// PodsOfController returns the pods of the namespace whose owner reference has the apiVersion, kind, name and UID of
+// ref. duplicates are the names that several pods have, at least one of them with such a reference. Both lists are
+// sorted by name. The cost grows with the number of returned pods, at most [Workload].MaxPods.
 func (x *Index) PodsOfController(namespace string, ref *metav1.OwnerReference) (pods []*corev1.Pod, duplicates []types.NamespacedName) {
 	of := func(pod *corev1.Pod) bool {
 		return pod.Namespace == namespace && sameController(metav1.GetControllerOfNoCopy(pod), ref)
@@ -64,8 +63,8 @@ func (x *Index) PodsOfController(namespace string, ref *metav1.OwnerReference) (
 	return pods, duplicates
 }
 
-// PodsBeingDeleted returns the pods of the namespace that have a deletion timestamp, sorted by name, without those whose
-// name several pods have. It costs the pods that it returns.
+// PodsBeingDeleted returns the pods of the namespace that have a deletion timestamp, sorted by name. It leaves out
+// names that several pods have. The cost grows with the number of returned pods.
 func (x *Index) PodsBeingDeleted(namespace string) []*corev1.Pod {
 	pods := x.terms.matching(func(pod *corev1.Pod) bool {
 		return pod.DeletionTimestamp != nil && pod.Namespace == namespace

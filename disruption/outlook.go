@@ -8,13 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// AllowedAtFullHealth is how many pods a budget with this spec lets go when the workloads that it
-// covers have all their replicas, each of them healthy. 0 means that the budget never lets a healthy
-// pod go: a node that one of its pods runs on cannot be drained. It needs no pods, so that it serves for
-// linting manifests and for admission.
+// AllowedAtFullHealth returns how many disruptions a budget with this spec allows when the workloads that it selects
+// have all their replicas, and all are healthy. 0 means that the budget never allows the eviction of a healthy pod: a
+// node with such a pod cannot be drained. It needs no pods: use it to lint manifests, or in an admission webhook.
 //
-// replicas is the sum of spec.replicas of these workloads. The error is that of [DesiredHealthy]; such
-// a budget lets no pod go.
+// replicas is the sum of spec.replicas of these workloads. The error is the error of [DesiredHealthy]; the result is
+// then 0.
 func AllowedAtFullHealth(spec policyv1.PodDisruptionBudgetSpec, replicas int32, r Rounding) (int32, error) {
 	desired, err := DesiredHealthy(spec, replicas, r)
 	if err != nil || spec.MaxUnavailable == nil && spec.MinAvailable == nil {
@@ -23,8 +22,8 @@ func AllowedAtFullHealth(spec policyv1.PodDisruptionBudgetSpec, replicas int32, 
 	return DisruptionsAllowed(replicas, desired, replicas), nil
 }
 
-// outlook is whether no healthy pod can ever be evicted, and how many more healthy pods it takes
-// until one can (see [Explanation]).
+// outlook returns whether no healthy pod can ever be evicted, and how many more healthy pods are needed until one can
+// be evicted (see [BudgetExplanation]).
 func (p *podCount) outlook(d decision, c Counts, w *workloads, o Options) (never bool, shortfall int32) {
 	spec := &p.budget.Spec
 	if c.DisruptionsAllowed > 0 {
@@ -49,14 +48,14 @@ func (p *podCount) outlook(d decision, c Counts, w *workloads, o Options) (never
 	return never, o.fit(int64(c.DesiredHealthy) + 1 - int64(c.CurrentHealthy))
 }
 
-// wanted is how many pods there are once every controller has as many as it wants. It is not known
-// where a scale is not.
+// wanted returns how many pods there are once every controller has as many as it wants. known is false if a scale is
+// unknown.
 func (p *podCount) wanted(w *workloads) (pods int64, known bool) {
 	x := p.expect(w)
 	pods = x.sum + int64(p.unmanaged)
 	for _, r := range p.references() {
-		// A Deployment has the pods that it wants through its ReplicaSets. A pod that names the Deployment itself is
-		// none of these: it is there beside them.
+		// A Deployment gets the pods that it wants through its ReplicaSets. Pods that name the Deployment itself exist
+		// in addition to these.
 		if r.ref.Kind == deploymentKind && appsGroup(groupOf(r.ref.APIVersion)) {
 			pods += int64(r.pods)
 		}
@@ -64,8 +63,8 @@ func (p *podCount) wanted(w *workloads) (pods int64, known bool) {
 	return pods, x.problem == nil && len(x.needs) == 0
 }
 
-// forbidsAtAnyScale reports whether the budget allows no disruption however many pods the controllers
-// want, as long as there are no more than these.
+// forbidsAtAnyScale reports whether the budget allows no disruption at any scale, unless there are more pods than the
+// controllers want.
 func forbidsAtAnyScale(spec *policyv1.PodDisruptionBudgetSpec, o Options) bool {
 	if _, problem := desiredHealthy(spec, 1, o); problem != nil {
 		return true

@@ -17,14 +17,14 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// podCount is what the pods that a budget covers come to at a time.
+// podCount counts the pods that a budget selects, at one time.
 type podCount struct {
 	budget *policyv1.PodDisruptionBudget
 	broken *purekube.ObjectError // why the budget's selector finds no pods, if it does not compile
 
 	pods, healthy, unmanaged int32
-	// of are the references of the pods whose names no other pod has, and refs the list of all references, which
-	// references makes; memo, if set, remembers what their controllers want.
+	// of are the references of the pods whose names no other pod has. refs is the list of all references, which the
+	// method references makes. memo, if set, remembers what their controllers want.
 	of   references
 	refs []reference
 	memo *scaleMemo
@@ -40,7 +40,7 @@ type podCount struct {
 	onController func(reference, answer)
 }
 
-// count is what the pods of a budget come to now.
+// count counts the pods of a budget now.
 func (x *Index) count(st *budgetState) *podCount {
 	p := &podCount{
 		budget: st.budget, broken: st.broken,
@@ -51,7 +51,7 @@ func (x *Index) count(st *budgetState) *podCount {
 	}
 	for name := range st.budget.Status.DisruptedPods {
 		pod := x.pods.Find(types.NamespacedName{Namespace: st.budget.Namespace, Name: name})
-		if pod == nil || !st.covers(pod) {
+		if pod == nil || !st.selects(pod) {
 			continue
 		}
 		e, at, until := entryOf(pod, st.budget.Status.DisruptedPods, x.time, x.o)
@@ -68,7 +68,7 @@ func (x *Index) count(st *budgetState) *podCount {
 	}
 	for _, same := range x.pods.AmbiguousIn(st.budget.Namespace) {
 		for _, pod := range same {
-			if st.covers(pod) {
+			if st.selects(pod) {
 				ambiguous := referenceList{list: p.references()}
 				p.memo = nil
 				p.addAmbiguous(pod, &ambiguous, x.time, x.o)
@@ -85,7 +85,7 @@ func (x *Index) count(st *budgetState) *podCount {
 		}
 		for _, same := range x.pods.AmbiguousIn(st.budget.Namespace) {
 			for _, pod := range same {
-				if ref := metav1.GetControllerOfNoCopy(pod); ref != nil && st.covers(pod) {
+				if ref := metav1.GetControllerOfNoCopy(pod); ref != nil && st.selects(pod) {
 					named.add(ref, pod.Name)
 				}
 			}
@@ -95,7 +95,7 @@ func (x *Index) count(st *budgetState) *podCount {
 	return p
 }
 
-// references are those of all pods, in no particular order.
+// references returns the references of all pods, in no particular order.
 func (p *podCount) references() []reference {
 	if p.refs == nil {
 		p.refs = p.of.list()
@@ -103,9 +103,8 @@ func (p *podCount) references() []reference {
 	return p.refs
 }
 
-// addAmbiguous counts a pod whose name another object in the snapshot has too. Which of them
-// is real cannot be known, so there is one pod, which is not healthy, and the controllers of
-// both are expected to have their replicas.
+// addAmbiguous counts a pod whose name another pod in the snapshot has too. Nobody can know which of them is real, so
+// they count as one pod, which is not healthy, and the controllers of all of them count with their replicas.
 func (p *podCount) addAmbiguous(pod *corev1.Pod, refs *referenceList, now time.Time, o Options) {
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 		refs.add(ref, pod.Name)
@@ -138,11 +137,11 @@ func (p *podCount) keep(name string, at metav1.Time, until time.Time) {
 // expectation is how many pods the controllers want.
 type expectation struct {
 	sum int64
-	// problem is the first one in the order of the pods' names. Upstream stops at the
-	// first one too, in an order that changes from pass to pass.
+	// problem is the first problem in the order of the pods' names. Upstream also stops at the first problem, in an
+	// order that changes from pass to pass.
 	problem *purekube.ObjectError
-	// needs are those that come before the problem in that order, or all if there is none:
-	// what they bring may be a problem, and then that is the first.
+	// needs are the needs before the problem in that order, or all needs if there is no problem: an answer may bring an
+	// earlier problem.
 	needs []purekube.Need
 }
 
@@ -166,7 +165,8 @@ func (p *podCount) expect(w *workloads) expectation {
 	return p.expectInOrder(w)
 }
 
-// expectInOrder is for references that are not all found, or that are alike: it matters which pods name them.
+// expectInOrder handles references whose controllers are not all found, or that are alike: the result then depends on
+// which pods have them.
 func (p *podCount) expectInOrder(w *workloads) expectation {
 	if slices.ContainsFunc(p.references(), func(r reference) bool { return r.pod == "" }) {
 		p.refs = p.namePods()
@@ -178,8 +178,8 @@ func (p *podCount) expectInOrder(w *workloads) expectation {
 	scales := map[types.UID]int32{}
 	asked := map[lookup]int{}
 	for _, r := range p.refs {
-		// Nothing is looked up for a UID that is counted already. A ReplicaSet's UID never
-		// is, if a Deployment stands for it: each of them is looked up and finds the same.
+		// A UID that is already counted needs no lookup. The UID of a ReplicaSet with a Deployment is never counted:
+		// each such ReplicaSet is looked up and leads to the same Deployment.
 		if _, counted := scales[r.ref.UID]; counted {
 			continue
 		}
@@ -216,8 +216,8 @@ func (p *podCount) expectInOrder(w *workloads) expectation {
 	return x
 }
 
-// scalesOfFound are the scales if the order of the pods does not matter: all controllers are found, and no
-// two of them are told apart by anything but their UID. It is nil otherwise.
+// scalesOfFound returns the scales if the order of the pods does not matter: all controllers are found, and any two of
+// them differ in their UID. It returns nil otherwise.
 func (p *podCount) scalesOfFound(w *workloads) map[types.UID]int32 {
 	refs := p.references()
 	uids := make(map[types.UID]bool, len(refs))
@@ -243,7 +243,7 @@ func (c controller) id() types.UID {
 	return c.uid
 }
 
-// ambiguities are the pods that could not be counted for sure.
+// ambiguities returns an error for each name that several of the budget's pods have.
 func (p *podCount) ambiguities() []*purekube.ObjectError {
 	var found []*purekube.ObjectError
 	for _, name := range slices.Sorted(maps.Keys(p.ambiguous)) {

@@ -10,8 +10,8 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// podTerms finds pods by a term: their namespace, a label in a namespace, their node, their controller,
-// or that they are being deleted. Those whose name another pod has are not found.
+// podTerms finds pods by a term: their namespace, a label in a namespace, their node, their controller, or that they
+// are being deleted. It does not find pods whose name another pod has.
 type podTerms struct {
 	persistent.Hash
 	*persistent.TermIndex[corev1.Pod, *corev1.Pod]
@@ -50,8 +50,8 @@ func (t podTerms) of(terms []uint64, pod *corev1.Pod) []uint64 {
 	return terms
 }
 
-// covered are the pods that a budget covers, found by the rarest label that it demands.
-func (t podTerms) covered(m matcher) []*corev1.Pod {
+// selected returns the pods that a budget selects. It finds them by the rarest label that the selector requires.
+func (t podTerms) selected(m matcher) []*corev1.Pod {
 	if m.selector == nil || m.budget.Spec.Selector == nil {
 		return nil
 	}
@@ -66,9 +66,9 @@ func (t podTerms) covered(m matcher) []*corev1.Pod {
 			ways = append(ways, way)
 		}
 	}
-	// Of ways that find as few, any label is better than the whole namespace.
+	// Among ways with equally few pods, a label is better than the whole namespace.
 	slices.Reverse(ways)
-	return t.matching(m.covers, ways[t.Rarest(ways)]...)
+	return t.matching(m.selects, ways[t.Rarest(ways)]...)
 }
 
 // matching are the pods that have one of the terms and match, each once, in no particular order.
@@ -80,7 +80,7 @@ func (t podTerms) matching(match func(*corev1.Pod) bool, terms ...uint64) []*cor
 		}
 	}
 	if len(terms) > 1 {
-		// A pod whose label changed from one of the values to another is found by both.
+		// Both terms find a pod whose label changed from one of the values to another.
 		sortPods(pods)
 		pods = slices.Compact(pods)
 	}

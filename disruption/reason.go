@@ -11,8 +11,8 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// Reason is one step on the way to a decision. Field is a path in the budget or pod, or empty.
-// Object is the pod, budget or controller that the step is about.
+// Reason is one step toward a decision. Field is a path in the budget or pod, or empty. Object is the pod, budget or
+// controller that the step is about.
 type Reason = purekube.Reason[Code]
 
 // Code is the machine-readable part of a [Reason]. It is one of the constants below; a new version may add codes.
@@ -20,31 +20,31 @@ type Code string
 
 // The first reason of a budget's [Explanation] is one of these.
 const (
-	// ReasonDisruptionsAllowed: more pods are healthy than have to be.
+	// ReasonDisruptionsAllowed: more pods are healthy than must stay healthy.
 	ReasonDisruptionsAllowed Code = "DisruptionsAllowed"
-	// ReasonInsufficientPods: no more pods are healthy than have to be.
+	// ReasonInsufficientPods: no more pods are healthy than must stay healthy.
 	ReasonInsufficientPods Code = "InsufficientPods"
 	// ReasonNeverAllowed: no healthy pod could be evicted even with every pod healthy.
 	ReasonNeverAllowed Code = "NeverAllowed"
-	// ReasonNoPods: the budget covers no pod.
+	// ReasonNoPods: the budget selects no pod.
 	ReasonNoPods Code = "NoPods"
 	// ReasonNoPodsExpected: the controllers of the pods are scaled to zero.
 	ReasonNoPodsExpected Code = "NoPodsExpected"
-	// ReasonSyncFailed: the status cannot be computed, and allows nothing.
+	// ReasonSyncFailed: the status cannot be computed, so the budget allows no disruption.
 	ReasonSyncFailed Code = "SyncFailed"
-	// ReasonScalesNotKnown: the snapshot does not hold the scale of some controllers; see Needs.
+	// ReasonScalesNotKnown: the scale of some controllers is not in the snapshot; see Needs.
 	ReasonScalesNotKnown Code = "ScalesNotKnown"
 )
 
 // The other reasons of a budget's [Explanation], in this order, each sorted by name.
 const (
-	// ReasonStatusOutdated: the status in the snapshot says something else.
+	// ReasonStatusOutdated: the status in the snapshot differs from the computed status.
 	ReasonStatusOutdated Code = "StatusOutdated"
 	// ReasonControllerNotFound: pods name a controller that does not exist.
 	ReasonControllerNotFound Code = "ControllerNotFound"
-	// ReasonScaleNotKnown: the scale of this controller has to be looked up.
+	// ReasonScaleNotKnown: you must look up the scale of this controller.
 	ReasonScaleNotKnown Code = "ScaleNotKnown"
-	// ReasonScaleNotAvailable: looking up the scale of this controller failed, or it cannot be used.
+	// ReasonScaleNotAvailable: the lookup of this controller's scale failed, or the scale cannot be used.
 	ReasonScaleNotAvailable Code = "ScaleNotAvailable"
 	// ReasonPodNotReady: the pod is not healthy.
 	ReasonPodNotReady Code = "PodNotReady"
@@ -52,28 +52,28 @@ const (
 	ReasonPodBeingDeleted Code = "PodBeingDeleted"
 	// ReasonPodBeingEvicted: the pod does not count as healthy.
 	ReasonPodBeingEvicted Code = "PodBeingEvicted"
-	// ReasonDuplicate: the snapshot holds several pods of that name.
+	// ReasonDuplicate: the snapshot has several pods of that name.
 	ReasonDuplicate Code = "Duplicate"
-	// ReasonPodUnmanaged: the pod has no controller. It counts as healthy and is not expected.
+	// ReasonPodUnmanaged: the pod has no controller. It counts as healthy but not as expected.
 	ReasonPodUnmanaged Code = "PodUnmanaged"
 )
 
 // The reasons of a pod's [Explanation]: one of the first four, and one of the last three.
 const (
-	// ReasonNoDisruptionTarget: there is no condition that could be out of date.
+	// ReasonNoDisruptionTarget: the pod has no condition DisruptionTarget that is True.
 	ReasonNoDisruptionTarget Code = "NoDisruptionTarget"
-	// ReasonDisruptionTargetInUse: the condition DisruptionTarget is True, and rightly so: the pod is being deleted
-	// or has ended, or the kubelet set it.
+	// ReasonDisruptionTargetInUse: the condition DisruptionTarget is True and stays: the pod is being deleted or has
+	// ended, or the kubelet set it.
 	ReasonDisruptionTargetInUse Code = "DisruptionTargetInUse"
-	// ReasonDisruptionTargetRecent: the pod may be deleted any moment.
+	// ReasonDisruptionTargetRecent: the pod may be deleted at any moment, so the condition stays for now.
 	ReasonDisruptionTargetRecent Code = "DisruptionTargetRecent"
-	// ReasonDisruptionTargetStale: the pod was to be deleted and was not.
+	// ReasonDisruptionTargetStale: the pod was not deleted in time, so the condition is set to False.
 	ReasonDisruptionTargetStale Code = "DisruptionTargetStale"
 	// ReasonNoPodDisruptionBudget: no PodDisruptionBudget selects the pod.
 	ReasonNoPodDisruptionBudget Code = "NoPodDisruptionBudget"
-	// ReasonPodDisruptionBudget: a budget covers the pod.
+	// ReasonPodDisruptionBudget: one budget selects the pod.
 	ReasonPodDisruptionBudget Code = "PodDisruptionBudget"
-	// ReasonMultiplePodDisruptionBudgets: more than one budget covers the pod, so that it cannot be evicted.
+	// ReasonMultiplePodDisruptionBudgets: more than one budget selects the pod, so it cannot be evicted.
 	ReasonMultiplePodDisruptionBudgets Code = "MultiplePodDisruptionBudgets"
 )
 
@@ -104,7 +104,7 @@ func (e *BudgetExplanation) conclusion(neither bool) Reason {
 	return say(ReasonInsufficientPods, "nothing may be disrupted: %d healthy, %d desired", c.CurrentHealthy, c.DesiredHealthy)
 }
 
-// reasons are all of a budget.
+// reasons returns all reasons of a budget.
 func (e *BudgetExplanation) reasons(b *policyv1.PodDisruptionBudget) []Reason {
 	all := []Reason{e.conclusion(b.Spec.MaxUnavailable == nil && b.Spec.MinAvailable == nil)}
 	if !e.UpToDate && len(e.Needs) == 0 {
@@ -137,5 +137,5 @@ func (e *BudgetExplanation) reasons(b *policyv1.PodDisruptionBudget) []Reason {
 	return all
 }
 
-// order is that of a budget's reasons after the first.
+// order is the order of a budget's reasons after the first.
 var order = []Code{ReasonStatusOutdated, ReasonControllerNotFound, ReasonScaleNotKnown, ReasonScaleNotAvailable, ReasonPodNotReady, ReasonPodBeingDeleted, ReasonPodBeingEvicted, ReasonDuplicate, ReasonPodUnmanaged}

@@ -13,13 +13,13 @@ import (
 type reference struct {
 	// ref has only the fields that tell controllers apart; see referenceKey.
 	ref metav1.OwnerReference
-	// pods is how many name it, and pod the first of them by name; empty where that one went and the
-	// next one is not known.
+	// pods is how many pods name the controller. pod is the first of these pods by name; it is empty if that pod was
+	// removed and the next pod is unknown.
 	pods int32
 	pod  string
 }
 
-// referenceKey is the reference without what does not tell controllers apart.
+// referenceKey returns the reference with only the fields that identify a controller.
 func referenceKey(ref *metav1.OwnerReference) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID}
 }
@@ -33,11 +33,11 @@ func compareReferences(a, b metav1.OwnerReference) int {
 	)
 }
 
-// fewReferences are looked through faster than a map is asked, and copied faster than a tree is
-// changed. Most budgets have one or two.
+// A list of at most fewReferences is searched faster than a map and copied faster than a tree changes. Most budgets
+// have one or two references.
 const fewReferences = 8
 
-// references are those of one budget. A value never changes: with and without return another one.
+// references are the references of the pods of one budget. The value never changes: with and without return another.
 type references struct {
 	few  []reference
 	many *persistent.Map[metav1.OwnerReference, reference]
@@ -64,7 +64,7 @@ func (rs references) len() int {
 	return len(rs.few)
 }
 
-// list returns them in no particular order, in a slice that nothing else holds.
+// list returns the references in no particular order, in a new slice.
 func (rs references) list() []reference {
 	if rs.many == nil {
 		return slices.Clone(rs.few)
@@ -76,7 +76,7 @@ func (rs references) list() []reference {
 	return list
 }
 
-// with counts one more pod. added: it is the first that names the controller.
+// with counts one more pod. added: the pod is the first with this reference.
 func (rs references) with(ref metav1.OwnerReference, pod string) (next references, added bool) {
 	i := slices.IndexFunc(rs.few, func(r reference) bool { return r.ref == ref })
 	r := reference{ref: ref, pod: pod}
@@ -109,7 +109,7 @@ func (rs references) with(ref metav1.OwnerReference, pod string) (next reference
 	return references{few: few}, false
 }
 
-// without counts one pod less. removed: it was the last that named the controller.
+// without counts one pod fewer. removed: the pod was the last with this reference.
 func (rs references) without(ref metav1.OwnerReference, pod string) (next references, removed bool) {
 	i := slices.IndexFunc(rs.few, func(r reference) bool { return r.ref == ref })
 	var r reference

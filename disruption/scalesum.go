@@ -11,19 +11,20 @@ import (
 	"github.com/purekube/purekube/internal/persistent"
 )
 
-// scaleMemo remembers what the controllers of many references want, once somebody has asked. Whoever asks computes the
-// same, so that it does not matter who does so first.
+// scaleMemo remembers what the controllers of many references want, after the first computation. Every goroutine
+// computes the same value, so it does not matter which one stores it.
 type scaleMemo struct{ last atomic.Pointer[wantedScale] }
 
-// wantedScale is what the controllers of some references want, by these workloads. It never changes.
+// wantedScale is what the controllers of some references want, computed from these workloads. It never changes.
 type wantedScale struct {
 	by *workloads
 	expectation
-	// sum is there if the order of the pods does not matter.
+	// sum is not nil if the order of the pods does not matter.
 	sum *scaleSum
 }
 
-// wanted is what is remembered for the workloads, or else what compute says. Its needs are for the caller to keep.
+// wanted returns the remembered value if it was computed from these workloads, and calls compute otherwise. The caller
+// may keep and change its needs.
 func (m *scaleMemo) wanted(by *workloads, compute func() *wantedScale) expectation {
 	known := m.last.Load()
 	if known == nil || known.by != by {
@@ -35,7 +36,7 @@ func (m *scaleMemo) wanted(by *workloads, compute func() *wantedScale) expectati
 	return x
 }
 
-// next is the memo after a change of how many pods name a controller: the sum stays where it can.
+// next returns the memo after a change of how many pods name a controller. It keeps the sum if possible.
 func (m *scaleMemo) next(change func(*scaleSum) *scaleSum) *scaleMemo {
 	next := &scaleMemo{}
 	if m == nil {
@@ -49,21 +50,21 @@ func (m *scaleMemo) next(change func(*scaleSum) *scaleSum) *scaleMemo {
 	return next
 }
 
-// scaleSum is the sum of the scales of distinct controllers, all of which are found, and no two of which are told
-// apart by anything but their UID. It never changes. One controller more or less costs O(log n).
+// scaleSum is the sum of the scales of distinct controllers, all of which are found, and any two of which differ in
+// their UID. It never changes. Adding or removing one controller costs O(log n).
 type scaleSum struct {
 	by        *workloads
 	namespace string
-	// uids are those of the references, and controllers what they stand for, by its identity.
+	// uids are the UIDs of the references, and controllers are the controllers that they lead to, by identity.
 	uids        *persistent.Map[types.UID, struct{}]
 	controllers *persistent.Map[types.UID, summedScale]
 	total       int64
 }
 
-// summedScale is the scale of a controller that so many references stand for.
+// summedScale is the scale of a controller and the number of references that lead to it.
 type summedScale struct{ scale, references int32 }
 
-// newScaleSum is nil if the order of the pods matters.
+// newScaleSum returns nil if the order of the pods matters.
 func newScaleSum(by *workloads, namespace string, references []reference) *scaleSum {
 	s := &scaleSum{by: by, namespace: namespace}
 	uids := persistent.NewMap[types.UID, struct{}](cmp.Compare[types.UID]).Edit()
@@ -85,7 +86,7 @@ func newScaleSum(by *workloads, namespace string, references []reference) *scale
 	return s
 }
 
-// with is the sum with one more reference, nil if the order of the pods matters now.
+// with returns the sum with one more reference, or nil if the order of the pods now matters.
 func (s *scaleSum) with(ref metav1.OwnerReference) *scaleSum {
 	a := s.by.controllerOf(s.namespace, &ref)
 	_, named := s.uids.Get(ref.UID)
@@ -102,7 +103,7 @@ func (s *scaleSum) with(ref metav1.OwnerReference) *scaleSum {
 	return &next
 }
 
-// without is the sum without one of its references.
+// without returns the sum without one of its references.
 func (s *scaleSum) without(ref metav1.OwnerReference) *scaleSum {
 	id := s.by.controllerOf(s.namespace, &ref).found.id()
 	c, _ := s.controllers.Get(id)

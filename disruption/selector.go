@@ -19,21 +19,21 @@ type matcher struct {
 	selector labels.Selector
 }
 
-// covers reports whether the budget applies to the pod.
-func (m matcher) covers(pod *corev1.Pod) bool {
+// selects reports whether the budget applies to the pod.
+func (m matcher) selects(pod *corev1.Pod) bool {
 	return m.selector != nil && m.budget.Namespace == pod.Namespace && m.selector.Matches(labels.Set(pod.Labels))
 }
 
-// compiler compiles the selectors of budgets. It remembers which labels are well-formed: a
-// thousand budgets select by the same few keys, and checking these is most of the work.
+// compiler compiles the selectors of budgets. It remembers which labels are well-formed: a thousand budgets use the
+// same few keys, and checking the keys is most of the work.
 type compiler struct {
 	keys, values map[string]bool
 }
 
 func newCompiler() *compiler { return &compiler{keys: map[string]bool{}, values: map[string]bool{}} }
 
-// matcher compiles the budget's selector. Without one a budget covers no pod; with an empty one,
-// all of its namespace.
+// matcher compiles the budget's selector. A budget without a selector selects no pod; a budget with an empty selector
+// selects all pods of its namespace.
 func (c *compiler) matcher(b *policyv1.PodDisruptionBudget) (matcher, *purekube.ObjectError) {
 	if s := b.Spec.Selector; s != nil && len(s.MatchExpressions) == 0 && c.wellFormed(s.MatchLabels) {
 		return matcher{budget: b, selector: labels.Set(s.MatchLabels).AsSelectorPreValidated()}, nil
@@ -46,8 +46,8 @@ func (c *compiler) matcher(b *policyv1.PodDisruptionBudget) (matcher, *purekube.
 	return matcher{budget: b, selector: selector}, nil
 }
 
-// firstError is the error about the first label by name that is not well-formed. The library goes
-// through them in the order of a map, and the text ends up in the budget's condition.
+// firstError returns the error about the first malformed label by name. The library checks labels in the random order
+// of a map, and the text becomes part of the budget's condition.
 func firstError(s *metav1.LabelSelector, otherwise error) error {
 	for _, k := range slices.Sorted(maps.Keys(s.MatchLabels)) {
 		if _, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{MatchLabels: map[string]string{k: s.MatchLabels[k]}}); err != nil {

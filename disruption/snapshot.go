@@ -17,57 +17,56 @@ import (
 )
 
 const (
-	// DefaultDeletionTimeout is how long an evicted pod may take to show a deletion timestamp.
-	// After that its entry in status.disruptedPods does not count any more (BR-25-04).
+	// DefaultDeletionTimeout is how long an evicted pod may take to get a deletion timestamp. After that its entry in
+	// status.disruptedPods no longer counts (BR-25-04).
 	DefaultDeletionTimeout = 2 * time.Minute
-	// DefaultStaleDisruptionTimeout is how long a pod that is not being deleted may carry the
-	// condition DisruptionTarget before it is set to False (BR-25-05).
+	// DefaultStaleDisruptionTimeout is how long a pod that is not being deleted may have the condition DisruptionTarget
+	// before a plan sets it to False (BR-25-05).
 	DefaultStaleDisruptionTimeout = 2 * time.Minute
 )
 
-// Snapshot is what a plan is made from: objects of one namespace or of all, in any order. Nothing in it is written to.
+// Snapshot is the input of a plan: objects of one namespace or of all, in any order. Plans do not write to it.
 type Snapshot struct {
-	// Now is the time to decide for. It ends entries of status.disruptedPods and stamps
-	// conditions. A zero Now ends nothing, and stamps with the Unix epoch.
+	// Now is the time of the decision. It ends entries of status.disruptedPods and is the timestamp of conditions. A
+	// zero Now ends no entries; the timestamp is then the Unix epoch.
 	Now time.Time
 	// Budgets are all budgets of the namespaces in question.
 	Budgets []*policyv1.PodDisruptionBudget
-	// Pods are all pods of these namespaces: a pod that is left out is a pod that is gone. The controller of a
-	// pod that is nil or has no name is not known: while there is one, budgets whose status rests on the scales
-	// of controllers allow no disruption. A pod without a name concerns its namespace only, a nil one all.
+	// Pods are all pods of these namespaces. A pod that you leave out is regarded as deleted. The controller of a nil
+	// pod or a pod without a name is unknown: while there is such a pod, budgets whose status depends on scales allow
+	// no disruption. A pod without a name affects its own namespace, and a nil pod affects all namespaces.
 	Pods []*corev1.Pod
-	// The workloads that pods are controlled by. One that is left out is asked for, as a
-	// Need.
+	// The workloads that control the pods. Each missing workload becomes a Need.
 	ReplicationControllers []*corev1.ReplicationController
 	ReplicaSets            []*appsv1.ReplicaSet
 	Deployments            []*appsv1.Deployment
 	StatefulSets           []*appsv1.StatefulSet
-	// Answers are what the lookups of Needs found: an *autoscalingv1.Scale where the Need has the subresource scale,
-	// an *appsv1.ReplicaSet where it has none, the zero Answer where the API server has no such object. An object of
-	// another type, or a nil pointer, is an error of the plans that read it, and allows nothing.
+	// Answers are the results of the lookups of Needs: an *autoscalingv1.Scale if the Need has the subresource scale,
+	// an *appsv1.ReplicaSet if it has none, the zero Answer if the API server has no such object. An object of another
+	// type, or a nil pointer, is an error of the plans that read it: they allow no disruption.
 	//
-	// An Answer with an Err ends up in the budget's condition, whose message is cut at 32 KiB: with a longer one the API
-	// server rejects the whole status. MatchUpstream cuts it too, where kube-controller-manager sends a status that is
-	// rejected, and the budget keeps its old one. An Err whose text ends in "does not implement the scale subresource",
-	// which is upstream's, is about the whole kind: it answers for all objects of that group and kind, and none of the
-	// others is asked for.
+	// An Answer with an Err ends up in the budget's condition, whose message is cut at 32 KiB: the API server rejects a
+	// status with a longer message. MatchUpstream also cuts the message, although kube-controller-manager sends the
+	// longer status, which is rejected, so that the budget keeps the old status. An Err whose text ends in upstream's
+	// "does not implement the scale subresource" is about the whole kind: it answers for all objects of that group and
+	// kind, and they cause no further Needs.
 	//
-	// The version of the API does not matter: an answer serves all versions of its kind. Where answers differ in the
-	// version only, that of the first version in the order of the alphabet counts.
+	// The version of the API does not matter: an answer serves all versions of its kind. If answers differ only in the
+	// version, the first version in alphabetical order counts.
 	Answers map[purekube.Need]purekube.Answer
 }
 
-// Rounding says what becomes of a fraction of a pod.
+// Rounding says how a fraction of a pod is rounded.
 type Rounding string
 
 const (
-	// RoundUp, the zero value, is what Kubernetes does: 30 % of 7 pods are 3.
+	// RoundUp, the zero value, is the rounding of Kubernetes: 30 % of 7 pods are 3.
 	RoundUp Rounding = ""
 	// RoundDown is the stricter reading of maxUnavailable: 30 % of 7 pods are 2.
 	RoundDown Rounding = "RoundDown"
 )
 
-// ErrUnknownRounding: a Rounding is asked for that is not one of the constants.
+// ErrUnknownRounding is the error for a Rounding that is not one of the constants.
 var ErrUnknownRounding = errors.New("want RoundDown, or nothing for RoundUp")
 
 // err is what is wrong with the value.
@@ -78,7 +77,7 @@ func (r Rounding) err() error {
 	return fmt.Errorf("options: maxUnavailableRounding: %q: %w", string(r), ErrUnknownRounding)
 }
 
-// Status says which status of a budget an eviction is decided by.
+// Status says which status of a budget decides an eviction.
 type Status string
 
 const (
@@ -88,7 +87,7 @@ const (
 	Recomputed Status = "Recomputed"
 )
 
-// ErrUnknownStatus: a Status is asked for that is not one of the constants.
+// ErrUnknownStatus is the error for a Status that is not one of the constants.
 var ErrUnknownStatus = errors.New("want Recomputed, or nothing for AsWritten")
 
 func (s Status) err() error {
@@ -104,20 +103,20 @@ type Options struct {
 	// included: the differences that the package comment lists do not apply, except D-12. The zero value asks for the
 	// default decisions.
 	MatchUpstream purekube.Upstream
-	// MaxUnavailableRounding is for percentages of maxUnavailable. Those of minAvailable are
-	// always rounded up.
+	// MaxUnavailableRounding applies to percentages of maxUnavailable. Percentages of minAvailable are always rounded
+	// up.
 	MaxUnavailableRounding Rounding
-	// DeletionTimeout replaces DefaultDeletionTimeout. Zero or negative: an entry of
-	// status.disruptedPods never counts.
+	// DeletionTimeout replaces DefaultDeletionTimeout. If it is zero or negative, an entry of status.disruptedPods
+	// never counts.
 	DeletionTimeout *time.Duration
-	// StaleDisruptionTimeout replaces DefaultStaleDisruptionTimeout. Zero or negative: the
-	// condition is cleared at once.
+	// StaleDisruptionTimeout replaces DefaultStaleDisruptionTimeout. If it is zero or negative, a plan clears the
+	// condition at once.
 	StaleDisruptionTimeout *time.Duration
 }
 
 func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
 
-// Err is what is wrong with the options: every answer says so, and nothing else.
+// err returns what is wrong with the options. Every question then returns this error and nothing else.
 func (o Options) err() error {
 	return cmp.Or(snapshot.CheckUpstream(o.MatchUpstream), o.MaxUnavailableRounding.err())
 }
@@ -146,8 +145,8 @@ const (
 	statefulSetKind           = "StatefulSet"
 )
 
-// stamp is the time as the API keeps it, in whole seconds, and never zero: the library
-// function that sets conditions takes zero for a wish to look at the clock.
+// stamp returns the time as the API stores it, in whole seconds, and never zero: the library function that sets
+// conditions replaces a zero time by the current time.
 func stamp(now time.Time) metav1.Time {
 	if now.IsZero() {
 		return metav1.Unix(0, 0)

@@ -18,14 +18,14 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// decision is what is decided for one budget: needs, or else a status.
+// decision is the result for one budget: needs, or a status.
 type decision struct {
 	needs []purekube.Need
-	// budget is a copy with the new status; nil when the one in the snapshot is right.
+	// budget is a copy with the new status. It is nil if the status in the snapshot is right.
 	budget *policyv1.PodDisruptionBudget
-	// failure is why the status could not be computed, which is then the fail-safe one.
+	// failure is why the status could not be computed. budget then has the fail-safe status.
 	failure *purekube.ObjectError
-	// problems are what is wrong with the objects that the status rests on, failure included.
+	// problems are the errors of the objects that the status depends on, failure included.
 	problems []*purekube.ObjectError
 	events   []purekube.Event
 	recheck  time.Time
@@ -49,14 +49,13 @@ func (p *podCount) decide(w *workloads, now time.Time, o Options) decision {
 		failed := x.problem != nil
 		switch {
 		case p.unnamed != nil && o.needsAllNames(&b.Spec):
-			// A pod that cannot be named may be the only one of its controller, whose scale is
-			// missing in the sum then.
+			// A pod without a name may be the only pod of its controller, whose scale the sum would lack.
 			return d.countFailed(b, p.unnamed, now, o)
 		case len(x.needs) > 0:
 			return decision{needs: x.needs, problems: d.problems}
 		case failed && !o.matchUpstream() && forbidsAll(&b.Spec):
-			// D-13: with maxUnavailable 0 nothing may be disrupted, however many pods
-			// should be there. The pods that are stand in for the scale.
+			// D-13: with maxUnavailable 0 nothing may be disrupted, whatever the number of expected pods is. The number
+			// of existing pods replaces the scale.
 			if errors.Is(x.problem, purekube.ErrDuplicate) {
 				d.problems = append(d.problems, x.problem)
 			}
@@ -66,7 +65,7 @@ func (p *podCount) decide(w *workloads, now time.Time, o Options) decision {
 			expected, total = o.fit(x.sum), x.sum
 		}
 	} else if b.Spec.MinAvailable == nil {
-		// Neither of the two is set: nothing is expected and nothing allowed.
+		// A budget with neither field expects nothing and allows nothing.
 		expected = 0
 	}
 	desired, problem := desiredHealthy(&b.Spec, total, o)
@@ -90,13 +89,13 @@ func (p *podCount) decide(w *workloads, now time.Time, o Options) decision {
 		ExpectedPods:       expected,
 	}, now)
 	if d.budget == nil && !o.matchUpstream() {
-		// D-29: what the events say was said with the write that brought the status here.
+		// D-29: the events were recorded with the write of the current status.
 		d.events = nil
 	}
 	d.recheck = p.recheck
 	if !d.recheck.IsZero() && !d.recheck.After(now) {
-		// Upstream looks again at once at an entry that is exactly two minutes old. At the
-		// next instant the entry is over.
+		// Upstream immediately looks again at an entry that is exactly two minutes old. At the next instant the entry
+		// no longer counts.
 		d.recheck = now.Add(1)
 	}
 	return d
@@ -155,8 +154,8 @@ func (d decision) result() Result {
 	return r
 }
 
-// conditionText is upstream's text where upstream has one. What only this package objects to is
-// told with the object's name.
+// conditionText returns upstream's text where upstream has one. For errors that only this package reports, it returns
+// the text with the object's name.
 func conditionText(problem *purekube.ObjectError) string {
 	for _, own := range []error{purekube.ErrDuplicate, purekube.ErrNil, snapshot.ErrNoName, errNegative, errOutOfRange} {
 		if errors.Is(problem, own) {
@@ -166,8 +165,8 @@ func conditionText(problem *purekube.ObjectError) string {
 	return problem.Err.Error()
 }
 
-// withStatus returns a copy of the budget with that status, or nil if it says so already
-// (upstream: updatePdbStatus). Conditions of other types stay.
+// withStatus returns a copy of the budget with that status, or nil if the budget already has it (upstream:
+// updatePdbStatus). Conditions of other types stay.
 func withStatus(b *policyv1.PodDisruptionBudget, st policyv1.PodDisruptionBudgetStatus, now time.Time) *policyv1.PodDisruptionBudget {
 	is := b.Status
 	if is.ObservedGeneration == st.ObservedGeneration &&

@@ -12,27 +12,28 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// Workload is what is known about the controller of pods: how many it wants, and how it recreates them.
+// Workload describes the controller of pods: how many pods it wants, and how it recreates them.
 type Workload struct {
-	// Recreates: the controller is there, is not being deleted, and says how many pods it wants.
+	// Recreates: the controller exists, is not being deleted, and its replicas are known.
 	Recreates bool
-	// Replicas is how many pods it wants: a ReplicaSet what it says itself, whatever its Deployment does.
+	// Replicas is how many pods the controller wants. For a ReplicaSet it is its own spec.replicas, whatever its
+	// Deployment wants.
 	Replicas int32
-	// FirstOrdinal is that of the first pod of a StatefulSet. Parallel: it creates pods without waiting for others
-	// (podManagementPolicy Parallel). A StatefulSet that was only looked up is taken for one that waits, with
-	// ordinals from 0: a scale does not tell.
+	// FirstOrdinal is the ordinal of the first pod of a StatefulSet. Parallel: the StatefulSet creates pods without
+	// waiting for others (podManagementPolicy Parallel). A StatefulSet that you only looked up is regarded as one that
+	// waits, with ordinals from 0: a Scale has neither field.
 	FirstOrdinal int32
 	Parallel     bool
-	// MaxPods is how many pods name the controller at the most, whatever state they are in. The number may be too high by
-	// pods that have changed, or name another controller of the same name.
+	// MaxPods is an upper bound for the number of pods that name the controller, in any state. It may also count pods
+	// that have changed, or that name another controller with the same name.
 	MaxPods int
-	// Need is the lookup that would tell what the snapshot does not. Nil: there is nothing to look up.
+	// Need is the lookup for what the snapshot lacks. It is nil if there is nothing to look up.
 	Need *purekube.Need
 }
 
-// WorkloadOf returns what is known about the controller that pods of the namespace name. A Job recreates no pods as far
-// as a snapshot tells: it holds no Jobs, so that their completions and backoff limits are not known. Whoever simulates
-// evictions needs it to know which pods come back: see package drain.
+// WorkloadOf returns the workload that is named by an owner reference of pods in the namespace. For a Job, Recreates is
+// false: a snapshot has no Jobs, so their completions and backoff limits are unknown. Use it to simulate which evicted
+// pods are recreated: see package drain.
 func (x *Index) WorkloadOf(namespace string, ref *metav1.OwnerReference) Workload {
 	found := x.workloads.wants(namespace, ref)
 	found.MaxPods = x.terms.Count(x.terms.Term(controllerTerm, namespace, ref.Name), math.MaxInt)
@@ -42,7 +43,7 @@ func (x *Index) WorkloadOf(namespace string, ref *metav1.OwnerReference) Workloa
 	return found
 }
 
-// wants is what the controller of that reference itself wants.
+// wants returns what the controller itself wants, whatever its own controller wants.
 func (w *workloads) wants(namespace string, ref *metav1.OwnerReference) Workload {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 //   - [RemoveFinalizer]
 //   - [DeleteClaim]
 //
-// The order within a result is part of the decision: a claim is created before the pod's
-// status names it, released before its finalizer is removed, and its finalizer is removed
-// before it is deleted. Make the calls in that order. Where one fails, make those behind it only
-// if its Request says ContinueOnError; then take a new snapshot and plan again.
+// The order within a result is part of the decision: a claim is created before the pod's status names it, released
+// before its finalizer is removed, and its finalizer is removed before the claim is deleted. Send the requests in that
+// order. If one fails, send the later requests only if the failed Request says ContinueOnError; then take a new
+// snapshot and plan again.
 //
 //sumtype:decl
 type Action interface {

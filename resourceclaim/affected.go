@@ -83,8 +83,8 @@ func (a *affected) claims(claims iter.Seq[*resourcev1.ResourceClaim]) {
 	}
 }
 
-// owner adds a pod or PodGroup that has not changed itself, if it has or had work to do. A pod that is done needs its
-// claims no more.
+// owner adds a pod or PodGroup that has not changed itself, if it has or had work to do. For a pod that is done, it
+// adds the claims that the pod no longer needs.
 func (a *affected) owner(o owner) {
 	if _, added := a.keys[o.key()]; !added && (a.after.needsWork(o) || a.before.needsWork(o)) {
 		a.add(o.key())
@@ -103,7 +103,7 @@ func (a *affected) freed(pod *corev1.Pod) {
 	}
 }
 
-// owners adds those of the pods and PodGroups with one of the terms, unchanged themselves, that match.
+// owners adds the matching pods and PodGroups with one of the terms. They have not changed themselves.
 func (a *affected) owners(terms []uint64, match func(*owner) bool) {
 	var o owner // one for all
 	for pod := range a.after.podTerms.Versions(terms...) {
@@ -118,8 +118,9 @@ func (a *affected) owners(terms []uint64, match func(*owner) bool) {
 	}
 }
 
-// events are what happened to the objects of one name: the old and the new one, one of them nil where it came or went. Of several
-// it is not known which is real, so that each of them came or went.
+// events are the changes of the objects of one name, as the old and the new object. The old object is nil if the object
+// was added, and the new one if it was removed. If several objects have the name, nobody can know which is real: each
+// of them counts as added or removed.
 func events[P any](c persistent.Change[*P]) [][2]*P {
 	if !c.Ambiguous() {
 		old, now := c.Only()

@@ -24,7 +24,7 @@ func claimMetadata(answer runtime.Object) (metadata metav1.Object, ok bool) {
 	return nil, false
 }
 
-// failed reports whether the answer stands for a failed call: nil, or a nil pointer.
+// failed reports whether the answer belongs to a failed call: it is nil, or a nil pointer.
 func failed(answer runtime.Object) bool {
 	v := reflect.ValueOf(answer)
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()

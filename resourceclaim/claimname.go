@@ -10,26 +10,23 @@ type NameState string
 const (
 	// NoNameState is the zero value. [ClaimName] never returns it.
 	NoNameState NameState = ""
-	// NameKnown: the entry's claim has a name. Whether that claim exists, and for a template
-	// entry whether it is the pod's own, is another question.
+	// NameKnown: the entry's claim has a name. NameKnown does not say whether that claim exists, nor, for an entry with
+	// a template, whether it belongs to the pod.
 	NameKnown NameState = "Known"
-	// NameNotCreated: the claim is to be made from a template, and the pod's status does not
-	// name one yet.
+	// NameNotCreated: the claim will be created from a template, and the pod's status does not name a claim yet.
 	NameNotCreated NameState = "NotCreated"
 	// NameNotNeeded: the pod's status says that no claim is needed for the entry.
 	NameNotNeeded NameState = "NotNeeded"
-	// NameUnsupported: the entry names neither a claim nor a template. It may be from a
-	// newer API.
+	// NameUnsupported: the entry names neither a claim nor a template. It may come from a newer version of the API.
 	NameUnsupported NameState = "Unsupported"
 )
 
-// ClaimName resolves an entry of pod.Spec.ResourceClaims to the name of its claim: the name in
-// the entry itself, or for a template entry the one in pod.Status.ResourceClaimStatuses. The
-// name is empty unless the state is NameKnown. A nil pod has no status, a nil entry names
-// nothing.
+// ClaimName returns the name of the claim of an entry of pod.Spec.ResourceClaims. For an entry that names a claim, it
+// is that name; for an entry with a template, it is the name in pod.Status.ResourceClaimStatuses. The name is empty
+// unless the state is NameKnown. A nil pod has no status, and a nil entry names nothing.
 //
-// Upstream: Name in k8s.io/dynamic-resource-allocation/resourceclaim. An entry that has both
-// fields, which the API does not allow, resolves to the name in it.
+// Upstream: Name in k8s.io/dynamic-resource-allocation/resourceclaim. An entry that has both fields, which the API does
+// not allow, resolves to the claim that it names.
 func ClaimName(pod *corev1.Pod, pc *corev1.PodResourceClaim) (name string, state NameState) {
 	switch {
 	case pc == nil:

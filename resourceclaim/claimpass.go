@@ -11,9 +11,8 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// planClaim decides about one claim: release it from those that do not need it, deallocate it
-// with the last of them, delete it if it was generated for a pod that is done (syncClaim in
-// upstream's controller.go).
+// planClaim decides about one claim: it releases the claim from consumers that do not need it, deallocates it with the
+// last of them, and deletes it if it was generated for a pod that is done (syncClaim in upstream's controller.go).
 func (x *Index) planClaim(claim *resourcev1.ResourceClaim) (r Result, err error) {
 	var problems snapshot.Problems
 	var few [8]standing

@@ -11,8 +11,8 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// ErrNoUID: an object or a reference has no UID, which the API server never lets happen. There
-// is no telling what it is about.
+// ErrNoUID: an object or a reference has no UID, which the API server never allows. It could mean any object of its
+// name.
 var ErrNoUID = errors.New("no UID")
 
 // standing is what a snapshot says about one consumer of a claim. The zero value is none.
@@ -38,8 +38,8 @@ const (
 
 func (s standing) dropped() bool { return s >= deleted && s <= gone }
 
-// standings says of each consumer of the claim what is known about it. It appends to into. ended reports that
-// upstream goes no further.
+// standings appends to into what is known about each consumer of the claim. ended reports that upstream's pass ends
+// here.
 func (x *Index) standings(claim *resourcev1.ResourceClaim, into []standing, problems *snapshot.Problems) (all []standing, ended bool) {
 	var running map[string]bool // made for the first consumer that asks for it
 	for i := range claim.Status.ReservedFor {
@@ -80,9 +80,9 @@ func (x *Index) groupsRunningOn(claim *resourcev1.ResourceClaim) map[string]bool
 	return running
 }
 
-// judge finds out about one consumer of a claim in that namespace, in upstream's order: the
-// UIDs known to be deleted, the cache, the API server (BR-30-06). Existence has three values:
-// a pod that no answer covers is unknown, never gone.
+// judge classifies one consumer of a claim in that namespace, in upstream's order: the UIDs known to be deleted, the
+// cache, the API server (BR-30-06). Existence has three values: a pod about which there is no answer is unknown, never
+// gone.
 func (x *Index) judge(namespace string, consumer *resourcev1.ResourceClaimConsumerReference) (standing, *purekube.ObjectError) {
 	name := types.NamespacedName{Namespace: namespace, Name: consumer.Name}
 	switch {
@@ -91,7 +91,7 @@ func (x *Index) judge(namespace string, consumer *resourcev1.ResourceClaimConsum
 	case isPod(consumer):
 		return x.standingOf(name, consumer.UID)
 	}
-	// Whatever it is, this library does not know how to ask for it.
+	// This library cannot look up consumers of other kinds.
 	return otherKind, nil
 }
 
@@ -118,7 +118,7 @@ func (x *Index) standingOfGroup(name types.NamespacedName, uid types.UID) (stand
 	return x.standing(needPodGroup(name.Namespace, name.Name), uid, k)
 }
 
-// known is what the snapshot holds under one name.
+// known is what the snapshot has under one name.
 type known struct {
 	ambiguous, cached, done bool
 	cachedUID               types.UID
@@ -138,7 +138,7 @@ func (x *Index) standing(need purekube.Need, uid types.UID, k known) (standing, 
 	case k.cachedUID == uid && k.done:
 		return done, nil
 	case seen:
-		// D-37: after a restore from a backup a UID comes back. Only the API server knows.
+		// D-37: after a restore from a backup, a deleted UID may exist again. Only the API server knows.
 	case k.ambiguous:
 		return indeterminate, snapshot.DuplicateError(need.Kind, types.NamespacedName{Namespace: need.Namespace, Name: need.Name})
 	case k.cached && k.cachedUID == "":
@@ -148,9 +148,8 @@ func (x *Index) standing(need purekube.Need, uid types.UID, k known) (standing, 
 	case k.cached && x.options.upstream():
 		return replaced, nil
 	}
-	// D-21: claims are cached apart from pods and PodGroups. While the cache of these is behind, the
-	// cached object may be the predecessor of the one asked for, under its name. So a cached object
-	// with another UID says nothing.
+	// D-21: claims are cached apart from pods and PodGroups. While the cache of pods lags, the cached object may be the
+	// predecessor, with the same name. So a cached object with another UID proves nothing.
 	switch answer := x.lookUp(need); {
 	case !answer.asked:
 		if unsafe := snapshot.CheckNeed(need); unsafe != nil {
@@ -169,7 +168,7 @@ func (x *Index) standing(need purekube.Need, uid types.UID, k known) (standing, 
 	return replaced, nil
 }
 
-// presence is whether an object that the snapshot holds is still there.
+// presence says whether an object in the snapshot still exists.
 type presence uint8
 
 const (

@@ -15,9 +15,9 @@ import (
 // CreateClaim creates the claim of one entry of the spec.resourceClaims of a pod or PodGroup from its
 // template (BR-30-01).
 //
-// The API server's answer has the name. The [SetClaimStatuses] of the same plan reads it from
-// there. Put the answer among the Assumed claims of later snapshots too (BR-30-04), or else
-// the next plan may create a second claim.
+// The API server's answer has the name of the claim. The [SetClaimStatuses] of the same plan reads it from the answer.
+// Add the answer to the Assumed claims of later snapshots too (BR-30-04); otherwise the next plan may create a second
+// claim.
 type CreateClaim struct {
 	// Owner is the pod or PodGroup that the claim is for.
 	Owner purekube.Key
@@ -25,10 +25,9 @@ type CreateClaim struct {
 	PodClaim string
 	// Claim is the object to create. It has a generateName and no name.
 	Claim *resourcev1.ResourceClaim
-	// ContinueOnError reports that the actions behind this one are right even if the create fails, as it
-	// does where a quota is used up: the pod's other claims, the names of those that were
-	// made, and reservations. A plan sets it, except under MatchUpstream: upstream stops at the
-	// first error.
+	// ContinueOnError reports that the later actions are right even if the create fails, for example because a quota is
+	// used up: the pod's other claims, the names of the created claims, and reservations. A plan sets it, except under
+	// MatchUpstream: upstream stops at the first error.
 	ContinueOnError bool
 }
 

@@ -14,20 +14,18 @@ import (
 // ErrUnsupported: an entry of spec.resourceClaims names neither a claim nor a template.
 var ErrUnsupported = errors.New("none of the supported fields are set")
 
-// ErrTemplateNotFound: an entry of spec.resourceClaims names a template that the snapshot does not
-// hold.
+// ErrTemplateNotFound: an entry of spec.resourceClaims names a template that is not in the snapshot.
 var ErrTemplateNotFound = errors.New("template not found")
 
-// ErrNotController: the status of an entry with a template names a claim that may have been created
-// for the entry, but whose owner references do not say so: an admission policy or a user has changed
-// them. The entry gets no other claim. Once the claim is deleted or has its owner again, the next plan
-// goes on.
+// ErrNotController: the status of an entry with a template names a claim that may have been created for the entry, but
+// the claim's owner references do not name the owner: an admission policy or a user has changed them. The entry gets no
+// other claim. Delete the claim or restore its owner reference; the next plan then continues.
 var ErrNotController = errors.New("the named claim has no controller reference to the object that it was created for")
 
 // errDuplicateEntry: the API does not allow two entries of one name.
 var errDuplicateEntry = errors.New("several entries have this name")
 
-// entryState is what an entry of spec.resourceClaims comes to. The zero value is none.
+// entryState is the state of an entry of spec.resourceClaims. The zero value is no state.
 type entryState uint8
 
 const (
@@ -132,8 +130,8 @@ func (x *Index) named(o *owner, i int, name types.NamespacedName, cached *resour
 	return entry{state: entryReady, claim: found}
 }
 
-// another is for an entry whose status names a claim of another owner. A result without a state says
-// that the entry is to get its own.
+// another handles an entry whose status names a claim of another owner. A result without a state means that the entry
+// gets its own claim.
 func (x *Index) another(o *owner, i int, claim *resourcev1.ResourceClaim) entry {
 	if _, _, isGroups := owningPodGroup(claim); isGroups && x.options.PodGroupOf == nil && !x.options.upstream() {
 		// D-27: PodGroups are on in the cluster. A claim for the pod alone would take it off its
@@ -149,8 +147,8 @@ func (x *Index) waitsInAnyCase(o *owner, i int) bool {
 	return !x.options.upstream() && !o.isGroup() && o.node == "" && o.member.group != nil && x.shared(o, i).state == entryWaiting
 }
 
-// shared is for an entry of a pod that is in a PodGroup: where it is one of the group's, its claim is
-// that of the group. A result without a state says that it is the pod's own.
+// shared handles an entry of a pod that is in a PodGroup. If the entry belongs to the group, its claim is the group's
+// claim. A result without a state means that the entry is the pod's own.
 func (x *Index) shared(o *owner, i int) entry {
 	pc := &o.entries[i]
 	o.member.consult()

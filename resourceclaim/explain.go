@@ -51,8 +51,7 @@ const (
 	ReasonClaimDeleting      Code = "ClaimDeleting"      // it is being deleted already, so its owner decides nothing (D-17)
 )
 
-// What an entry of a pod's spec.resourceClaims comes to, and what keeps the pod from getting
-// anything.
+// The state of an entry of a pod's spec.resourceClaims, and why a pod or PodGroup gets nothing.
 const (
 	ReasonPodDeleting       Code = "PodDeleting"       // a pod that is being deleted gets nothing
 	ReasonPodDeleted        Code = "PodDeleted"        // a pod that is known to be deleted gets nothing (D-21)
@@ -78,29 +77,27 @@ const (
 	ReasonClaimToBeReserved Code = "ClaimToBeReserved" // the pod's plan reserves it
 )
 
-// Reason is one step on the way to a decision. Object is the pod, claim or consumer that the step
-// looked at.
+// Reason is one step toward a decision. Object is the pod, claim or consumer that the step is about.
 type Reason = purekube.Reason[Code]
 
-// Explanation says why the plan for a key is what it is.
+// Explanation says why the plan for a key is as it is.
 type Explanation struct {
 	Key purekube.Key `json:"key"`
-	// Reasons are in the order in which the object's fields list what they are about: for a
-	// claim its consumers, its allocation and its owner, for a pod its entries. What is wrong with
-	// the object itself comes first. None: the object has nothing to do with this package, such as
-	// a pod without entries.
+	// Reasons are in the order of the fields that they are about: for a claim its consumers, its allocation and its
+	// owner, for a pod its entries. Problems of the object itself come first. Without reasons, this package decides
+	// nothing about the object: a pod without entries, for example.
 	Reasons []Reason `json:"reasons,omitempty"`
 }
 
-// Explain says why [Plan] decides about the key as it does. The error is that of [Plan], or, when the snapshot does
-// not hold the object, a [purekube.ObjectError] around [purekube.ErrNotFound].
+// Explain says why [Plan] decides about the key as it does. It returns the error of [Plan] or, if the object is not in
+// the snapshot, a [purekube.ObjectError] around [purekube.ErrNotFound].
 func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
 	return NewIndex(s, o).Explain(key)
 }
 
-// ExplainAll explains all pods, claims and PodGroups of the snapshot at the cost of about one pass over it:
-// those that have reasons, sorted by key. Nothing is decided about the others, such as a pod without entries. The error is
-// that of [PlanAll]: what is wrong with one key stands among its reasons.
+// ExplainAll explains the pods, claims and PodGroups of the snapshot that have reasons, sorted by key, at the cost of
+// about one pass over the snapshot. Other objects, such as a pod without entries, have no plan. The error is the error
+// of [PlanAll]; problems of one key are among its reasons.
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
 
 // Explain is [Explain] for the objects of the Index.
@@ -288,7 +285,7 @@ func why(field string, code Code, kind string, name types.NamespacedName, format
 	return Reason{Field: field, Code: code, Object: object, Message: fmt.Sprintf(format, args...)}
 }
 
-// explainOwner says what the entries of a pod or PodGroup come to.
+// explainOwner explains the entries of a pod or PodGroup.
 func (x *Index) explainOwner(o owner) []Reason {
 	self, noun := o.name(), o.noun()
 	ofKind := func(pod, group Code) Code {

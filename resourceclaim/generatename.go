@@ -2,19 +2,17 @@ package resourceclaim
 
 import "strings"
 
-// maxGenerateName is how long a generateName may be so that the five characters that the API
-// server adds, and the dash before them, fit into 63 (BR-30-03).
+// maxGenerateName is the maximum length of a generateName: with the five characters that the API server adds, the name
+// has at most 63 (BR-30-03).
 const maxGenerateName = 57
 
-// GenerateName is the generateName of the claim that is created for an entry of a pod's
-// spec.resourceClaims: "<pod>-<entry>-" where that has at most 57 bytes. Of a longer one both
-// names are shortened in proportion to their length and there is no dash at the end
-// (BR-30-03; handleClaim in upstream's controller.go).
+// GenerateName returns the generateName of the claim that is created for an entry of a pod's spec.resourceClaims:
+// "<pod>-<entry>-" if that has at most 57 bytes. If it is longer, both names are shortened in proportion to their
+// length, and there is no dash at the end (BR-30-03; handleClaim in upstream's controller.go).
 //
-// Whatever valid names go in, the result with five characters added is a valid object name in
-// which at least one character of each name is left (D-9). Upstream's is not in three cases:
-// the cut falls behind a dot of the pod's name, or leaves nothing of the pod's name, or
-// nothing of the entry's.
+// For all valid names, the result with five added characters is a valid object name that has at least one character of
+// each name (D-9). Upstream's result breaks this rule in three cases: the cut is after a dot of the pod's name, or
+// leaves nothing of the pod's name, or leaves nothing of the entry's name.
 func GenerateName(podName, podClaimName string) string {
 	return generateName(podName, podClaimName, false)
 }

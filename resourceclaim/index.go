@@ -16,24 +16,23 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Index is a [Snapshot] arranged for many questions. It never changes: With and Without return another one, which
-// shares with it what is the same in both. Any number of goroutines may use one, and derive others from it, at the
-// same time.
+// Index is a [Snapshot] arranged for many questions. An Index never changes: With and Without return another Index,
+// which shares the unchanged parts with the first. Any number of goroutines may use an Index, and derive others from
+// it, at the same time.
 //
-// A function of this package answers as the method does: Plan(s, key, o) as NewIndex(s, o).Plan(key). A
-// method costs what the key rests on: a pod's plan its entries, a claim's plan its consumers.
-// The zero value is not usable; NewIndex(Snapshot{}, o) is the empty one.
+// Each function of this package answers as the method does: Plan(s, key, o) is NewIndex(s, o).Plan(key). A method costs
+// what the decision depends on: a pod's plan costs its entries, a claim's plan its consumers. The zero value is not
+// usable; NewIndex(Snapshot{}, o) is an empty Index.
 //
-// What the caller remembers goes together with an Index like this:
+// Combine your own memory with an Index like this:
 //
-//   - Assumed claims are objects of the Index: With adds them, or replaces those of their name, and
-//     Without takes them away. Keep one Index of what the caches show, and derive from it the one to
-//     plan with: index.With(Snapshot{Assumed: assumed.ListFor(now, index)}), which costs what is
-//     assumed.
-//   - Deleted are UIDs: With adds them, and Without takes them away. In the handler of a pod's deletion
-//     call both, with what DeletedPods.Add of package memory takes and returns.
-//   - Answers stay in the Index that With(Snapshot{Answers: answers}) returns. Plan with that one, and go on
-//     with the one before it: so they serve the plan that asked for them and are dropped.
+//   - Assumed claims are objects of the Index: With adds or replaces them by name, and Without removes them. Keep one
+//     Index of the caches, and derive the Index to plan with from it: index.With(Snapshot{Assumed: assumed.ListFor(now,
+//     index)}), which costs the number of assumed claims.
+//   - Deleted are UIDs: With adds them, and Without removes them. In the handler of a pod's deletion call both, with the
+//     argument and the result of DeletedPods.Add of package memory.
+//   - Answers stay in the Index that With(Snapshot{Answers: answers}) returns. Plan with this Index, then continue with
+//     the previous Index: the answers then serve only the plan that asked for them.
 type Index struct {
 	options         Options
 	terms           terms
@@ -52,9 +51,8 @@ type Index struct {
 
 var _ purekube.Index[*Index, Snapshot, Action] = (*Index)(nil)
 
-// NewIndex arranges the snapshot, in one pass over it. It keeps pointers to its objects, which must not be
-// written to, and none to its slices and maps.
-// The options are those of every answer.
+// NewIndex arranges the snapshot, in one pass over it. The Index keeps pointers to the objects, so do not write to
+// them. It keeps none of the slices and maps. The options apply to every question.
 func NewIndex(s Snapshot, o Options) *Index {
 	if o.PodGroupOf == nil {
 		s.PodGroups = nil
@@ -76,29 +74,29 @@ func NewIndex(s Snapshot, o Options) *Index {
 	return x
 }
 
-// With returns the Index that also holds the objects of changed, each in the place of those of its
-// kind, namespace and name, and the affected keys, sorted, each once. Answers are added by Need, and
-// Deleted by UID. PodGroups count where Options.PodGroupOf is set.
+// With returns the Index with the objects of changed added, or replacing the objects of the same kind, namespace and
+// name. It also returns the affected keys, sorted, each once. It adds answers by Need, and Deleted by UID. PodGroups
+// count only if Options.PodGroupOf is set.
 //
 // With and Without name every key whose [Outcome] in PlanAll may differ: its Result, or the text of its Err.
 //
-//   - A pod that came, changed or went: the pod if it has or had work to do. Where it came, went, was replaced or
-//     is done, the claims that name it as a consumer or as their owner, and those that it needs no more: which
-//     its entries resolve to, and the one of status.extendedResourceClaimStatus. Upstream does not look for claims that
+//   - A changed, added or removed pod: the pod, if it has or had work to do. If the pod was added, removed or replaced,
+//     or is done, also the claims that name it as a consumer or as their owner, and the claims that it no longer needs:
+//     its entries' claims, and the claim of status.extendedResourceClaimStatus. Upstream does not look for claims that
 //     name a pod which does not name them.
 //   - A claim: the claim, and each pod and PodGroup that uses it and has or had work to do. A pod uses a claim that one
-//     of its entries resolves to, or that was generated for it or its PodGroup. For a pod that is done, the other
-//     claims that the pod uses too. Upstream does not name a claim that was deleted.
+//     of its entries resolves to, or that was generated for it or its PodGroup. For a pod that is done, also the other
+//     claims of the pod. Upstream does not name a deleted claim.
 //   - A template: the pods and PodGroups that have work to do and whose spec names it.
-//   - A PodGroup: the group and its pods, if they have or had work to do. Where it came, went or was replaced, the claims that
-//     name it as a consumer or that its entries resolve to.
-//   - An answer or a UID in Deleted: what was asked for it, and the claims that name the object.
+//   - A PodGroup: the group and its pods, if they have or had work to do. If the group was added, removed or replaced,
+//     also the claims that name it as a consumer or that its entries resolve to.
+//   - An answer or a UID in Deleted: the keys that asked for the answer, and the claims that name the object.
 //
-// Nil objects and objects without a name belong to no key. They are in Err, in the error of PlanAll and in
-// that of every Plan, and name no key unless they change an outcome. Nothing takes them out of an Index again.
+// Nil objects and objects without a name belong to no key. Err, the error of PlanAll and the error of every Plan name
+// them, and nothing removes them from an Index.
 //
-// It costs O(log n) for each object in changed, and what they affect; one change in
-// n/2 costs a pass over all objects.
+// With costs O(log n) for each object in changed, plus the affected objects. About one change in n/2 costs a pass over
+// all objects.
 func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
 	n, c := *x, changes{answers: changed.Answers}
 	n.pods, c.pods = x.pods.With(changed.Pods)
@@ -120,8 +118,8 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
 	return &n, n.follow(x, c)
 }
 
-// Without returns the Index that does not hold the objects of gone, by kind, namespace and name, nor
-// the answers and the UIDs in gone, and the affected keys, as With does. What is not there changes nothing.
+// Without returns the Index without the objects of gone, by kind, namespace and name, and without its answers and UIDs.
+// It also returns the affected keys, as With does. Names that are not in the Index change nothing.
 func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 	n, c := *x, changes{answers: gone.Answers, deleted: gone.Deleted}
 	n.pods, c.pods = x.pods.Without(gone.Pods)
@@ -152,7 +150,7 @@ func withUIDs(known *persistent.Map[types.UID, struct{}], uids sets.Set[types.UI
 	return e.Map()
 }
 
-// problems are nil objects and objects without a name.
+// problems returns the nil objects and objects without a name.
 func (x *Index) problems() (problems snapshot.Problems) {
 	x.pods.AddTo(&problems)
 	x.claims.AddTo(&problems)
@@ -162,16 +160,16 @@ func (x *Index) problems() (problems snapshot.Problems) {
 	return problems
 }
 
-// wholeProblems are those that belong to no key.
+// wholeProblems joins the problems that belong to no key.
 func (x *Index) wholeProblems() error {
 	problems := x.problems()
 	x.templates.AddDuplicatesTo(&problems)
 	return problems.Err()
 }
 
-// Err joins what is wrong with the objects as a whole: nil ones, ones without a name, and names that
-// several pods, claims, templates or PodGroups have. The rest counts all the same. Nil and nameless objects
-// are remembered by every Index that is derived from this one.
+// Err joins the problems of the objects as a whole: nil objects, objects without a name, and names that several pods,
+// claims, templates or PodGroups have. The other objects still count. Every Index that is derived from this one keeps
+// the nil and nameless objects.
 func (x *Index) Err() error {
 	if err := x.options.err(); err != nil {
 		return err
@@ -297,7 +295,7 @@ func (x *Index) each(pod func(*corev1.Pod), claim func(*resourcev1.ResourceClaim
 	}
 }
 
-// ListedClaims returns the claims of that name that Snapshot.Claims had; several if it had several.
+// ListedClaims returns the claims of that name in Snapshot.Claims: several if several have the name.
 func (x *Index) ListedClaims(name types.NamespacedName) []*resourcev1.ResourceClaim {
 	return slices.Clone(x.claims.Versions(name))
 }

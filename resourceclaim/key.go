@@ -21,7 +21,7 @@ func PodKey(namespace, name string) purekube.Key {
 }
 
 // ClaimKey returns the key of a claim. The plan releases reservations that nobody needs, and deallocates and deletes
-// what is left over.
+// claims that nobody uses.
 func ClaimKey(namespace, name string) purekube.Key {
 	return purekube.Key{Kind: claimKind, Namespace: namespace, Name: name}
 }

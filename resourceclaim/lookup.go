@@ -13,8 +13,8 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// ErrAnswerType: the Object of an answer is not of the type that [Snapshot].Answers names for its Need, or a nil
-// pointer of it.
+// ErrAnswerType: the Object of an answer does not have the type that [Snapshot].Answers names for its Need, or is a nil
+// pointer of that type.
 var ErrAnswerType = errors.New("the object is not of the kind that the Need asks for")
 
 // The apiVersions of lookups.

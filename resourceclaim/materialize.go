@@ -13,32 +13,30 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// noUID stands for the UID of a pod that has none yet. No object has it: it is not valid.
+// noUID replaces the UID of a pod that has no UID yet. No object has this UID, since it is invalid.
 const noUID types.UID = "\x00"
 
-// Materialize returns a pod that does not exist yet as it will be once its claims exist, for
-// simulations of the scheduler: the claims that [Plan] would create for it, with names, and a
-// copy of the pod whose status names them.
+// Materialize predicts the claims of a pod that does not exist yet, for simulations of the scheduler. It returns the
+// claims that [Plan] would create for the pod, with names, and a copy of the pod whose status names them.
 //
-// The snapshot has the templates, and the claims that exist already. Its pods are not read. A claim
-// that was generated for the pod's UID is used and not made again.
+// The snapshot has the templates and the existing claims. Materialize does not read the snapshot's pods. If a claim was
+// already generated for the pod's UID, Materialize uses that claim.
 //
-// name gives the name of the claim that is made for the entry podClaim of the pod's
-// spec.resourceClaims. Nil: the claim's generateName without the dash at its end. Two claims of
-// one namespace need two names, which name must return.
+// name returns the name of the claim for the entry podClaim of the pod's spec.resourceClaims. If name is nil, the claim
+// gets its generateName without the dash at the end. name must return different names for different claims of one
+// namespace.
 //
-// A claim differs from what Plan creates in its name alone. In particular it has no UID and is
-// neither allocated nor reserved. Its owner reference has the UID of the pod, which may be empty.
-// What the pod's status says of entries with a template is dropped before: a pod that does not exist
-// has no claims, and the status was copied from another one.
+// A claim differs only in its name from the claim that Plan creates. In particular it has no UID and is neither
+// allocated nor reserved. Its owner reference has the UID of the pod, which may be empty. Materialize first removes the
+// status of entries with a template: a pod that does not exist has no claims, so such a status was copied from another
+// pod.
 //
-// Of a pod that is in a PodGroup of the snapshot the claims of the group are materialized as well,
-// unless the snapshot has them: put those of one pod into the snapshot for the next one. A group
-// that does not exist yet needs a UID that the caller makes up. A group that neither PodGroups nor
-// Answers has counts as one that nobody has.
+// For a pod in a PodGroup of the snapshot, Materialize also returns the claims of the group, unless the snapshot has
+// them: add the claims of one pod to the snapshot for the next pod. A group that does not exist yet needs a UID that
+// you choose. A group that is neither in PodGroups nor in Answers is regarded as one that does not exist.
 //
-// The error is that of Plan. The entries that it is not about are materialized all the same. A
-// pod that needs no claims, because it is done for example, gives none. A nil pod gives nil.
+// The error is the error of Plan. Entries without an error are materialized. A pod that needs no claims, for example
+// because it is done, has none. For a nil pod, Materialize returns nil.
 func Materialize(s Snapshot, pod *corev1.Pod, name func(podClaim string) string, o Options) (claims []*resourcev1.ResourceClaim, materialized *corev1.Pod, err error) {
 	if err := o.err(); err != nil {
 		return nil, nil, err

@@ -22,8 +22,8 @@ type owner struct {
 	kind, apiVersion string
 	entries          []corev1.PodResourceClaim
 	statuses         []corev1.PodResourceClaimStatus
-	// pod is nil if it is a PodGroup. node is the one that a pod is on, and member the PodGroup that it is in, once that
-	// was found.
+	// pod is nil for a PodGroup. node is the node of a pod, and member the PodGroup that the pod is in, once that is
+	// known.
 	pod    *corev1.Pod
 	node   string
 	member membership

@@ -14,8 +14,8 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Why an allocated claim is not reserved for a pod that has a node. The API server would refuse
-// the write, and the pods behind it would wait (D-8). Test for them with errors.Is.
+// Why an allocated claim is not reserved for a pod that has a node. The API server would reject the write, and the
+// pod's later requests would wait (D-8). Test for these errors with errors.Is.
 var (
 	// ErrReservedForMax: the claim has as many consumers as the API allows.
 	ErrReservedForMax = fmt.Errorf("already reserved for %d consumers, the maximum", resourcev1.ResourceClaimReservedForMaxSize)
@@ -101,8 +101,8 @@ type generation struct {
 // statuses reports whether a status has to be written.
 func (g generation) statuses() bool { return len(g.adopted)+len(g.pending) > 0 }
 
-// generateAll resolves the entries, and adds what is to be created, the lookups to make and the
-// events to the result. It appends to claims those of the entries that have theirs, by index.
+// generateAll resolves the entries, and adds the claims to create, the lookups to make and the events to the result. It
+// appends to claims, by index, the claims of entries that have one.
 func (x *Index) generateAll(o *owner, claims []*resourcev1.ResourceClaim, r *Result, problems *snapshot.Problems) (all []*resourcev1.ResourceClaim, work generation) {
 	for i := range o.entries {
 		entry := o.entries[i].Name
@@ -208,8 +208,8 @@ func (x *Index) setStatuses(o *owner, work generation) SetClaimStatuses {
 	return a
 }
 
-// reserve adds a Reserve for each allocated claim of the pod that is not reserved for it. ready
-// are the claims of the entries that have theirs.
+// reserve adds a Reserve for each allocated claim of the pod that is not reserved for it. ready are the claims of the
+// entries that have one.
 func (x *Index) reserve(actions []Action, o *owner, ready []*resourcev1.ResourceClaim, problems *snapshot.Problems) []Action {
 	var seen map[*resourcev1.ResourceClaim]bool
 	for i, claim := range ready {

@@ -30,17 +30,16 @@ import (
 //     because its pods are done, nor while a pod of the group that is not done uses the claim (D-36).
 //   - The garbage collector deletes the claim of a PodGroup.
 
-// PodGroup is what this package reads of a PodGroup of scheduling.k8s.io. It is not the API's own
-// type: no version of that is in all supported releases of k8s.io/api.
+// PodGroup has the fields of a PodGroup of scheduling.k8s.io that this package reads. It is not the API's own type: no
+// version of the API type is in all supported releases of k8s.io/api.
 type PodGroup struct {
-	// APIVersion is the one that its objects are read and written with, for example
-	// "scheduling.k8s.io/v1beta1". Empty means that one.
+	// APIVersion is the version in which you read and write the group. Empty means "scheduling.k8s.io/v1beta1".
 	APIVersion string
 	// Namespace and Name of the group.
 	Namespace, Name string
 	// UID of the group.
 	UID types.UID
-	// Deleting reports that it has a deletion timestamp.
+	// Deleting reports that the group has a deletion timestamp.
 	Deleting bool
 	// ResourceClaims are spec.resourceClaims. An entry has the same fields as a pod's.
 	ResourceClaims []corev1.PodResourceClaim
@@ -57,14 +56,13 @@ const (
 	podGroupAPIVersion = schedulingGroup + "/v1beta1"
 )
 
-// What is wrong with a PodGroup, or with a pod on account of its group. Test for them with
-// errors.Is.
+// Errors about a PodGroup, or about a pod because of its group. Test for them with errors.Is.
 var (
-	// ErrTooManyClaims: the group has more than 4 entries, which is the limit of the API. Those beyond get
-	// nothing.
+	// ErrTooManyClaims: the group has more than 4 entries, which is the limit of the API. The entries beyond the limit
+	// get nothing.
 	ErrTooManyClaims = fmt.Errorf("more than %d entries", maxPodGroupClaims)
-	// ErrPodGroupNotFound: the pod is in a group that nobody has, so that it is not known which of
-	// its entries are the group's. Those without a claim of the pod's own get nothing.
+	// ErrPodGroupNotFound: the pod is in a group that does not exist, so it is unknown which of its entries belong to
+	// the group. The entries that have no claim of the pod get nothing.
 	ErrPodGroupNotFound = errors.New("PodGroup not found")
 	// ErrPodGroupClaim: the claim is a PodGroup's, and Options.PodGroupOf is nil (D-27).
 	ErrPodGroupClaim = errors.New("the claim belongs to a PodGroup, and Options.PodGroupOf is nil")
@@ -126,14 +124,14 @@ func (g *podGroup) unbindable(i int) (problem *purekube.ObjectError, reason stri
 type membership struct {
 	// name of the group; empty: the pod is in none.
 	name string
-	// group is the one that counts, or nil.
+	// group is the PodGroup that counts, or nil.
 	group *podGroup
 	// decisive is set where it is not known whether there is a group. It becomes true when something
 	// depends on that, so that the API server has to be asked.
 	decisive *bool
-	// noAnswer says why an answer of the API server about the group is none.
+	// noAnswer is the error of an answer of the API server that cannot be used.
 	noAnswer *purekube.ObjectError
-	// problem says why there is no group although that is known.
+	// problem is why a group that is known not to exist is missing.
 	problem error
 }
 

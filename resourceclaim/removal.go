@@ -14,10 +14,9 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// RemoveFinalizer removes [resourcev1.Finalizer] from a claim that is not allocated any more. It
-// is an update of the claim that the write before it in the same plan returned or, as the first
-// action, of the claim as read. So it carries a resourceVersion, and fails with a conflict if
-// anything has changed since.
+// RemoveFinalizer removes [resourcev1.Finalizer] from a claim that is no longer allocated. It is an update of the claim
+// that the previous write of the same plan returned or, as the first action, of the claim in the snapshot. The update
+// has a resourceVersion: it fails with a conflict if anything has changed since.
 type RemoveFinalizer struct {
 	// Claim is the whole claim as read, its finalizer included.
 	Claim *resourcev1.ResourceClaim
@@ -27,8 +26,8 @@ type RemoveFinalizer struct {
 // claim of that name and UID in done; if there is none, Claim. A claim that is still allocated
 // keeps the finalizer, so that the update changes nothing.
 //
-// HTTP 409 means that the claim has changed, or that another claim has its name, 404 that it is
-// gone. In each case make none of the calls behind it and plan the claim again.
+// HTTP 409 means that the claim has changed, or that another claim has its name; 404 means that it is gone. In each
+// case send none of the later requests, and plan the claim again.
 func (a RemoveFinalizer) Request(done []runtime.Object) purekube.Request {
 	claim := cmp.Or(a.Claim, &resourcev1.ResourceClaim{})
 	body, found := latest(done, claim)
@@ -52,8 +51,8 @@ func latest(done []runtime.Object, claim *resourcev1.ResourceClaim) (body runtim
 	return nil, false
 }
 
-// Apply returns a copy of the claim without the finalizer. A claim that is allocated (again),
-// or that has another UID, keeps it; nil gives nil.
+// Apply returns a copy of the claim without the finalizer. A claim that is allocated again, or that has another UID,
+// keeps the finalizer. For nil, Apply returns nil.
 func (a RemoveFinalizer) Apply(latest *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	out := latest.DeepCopy()
 	if out == nil || a.Claim == nil || out.UID != a.Claim.UID || out.Status.Allocation != nil {
@@ -68,15 +67,14 @@ func (a RemoveFinalizer) String() string {
 	return "RemoveFinalizer " + nameOf(a.Claim)
 }
 
-// DeleteClaim deletes a claim that was generated for a pod which does not need it any more
-// (BR-30-08).
+// DeleteClaim deletes a claim that was generated for a pod which no longer needs it (BR-30-08).
 type DeleteClaim struct {
 	// Namespace and Name of the claim.
 	Namespace, Name string
 	// UID of the claim. Empty under MatchUpstream, which sends no preconditions (D-10).
 	UID types.UID
-	// ResourceVersion of the claim as read, when this is the only action of its plan: a write
-	// before it changes the version. Otherwise, and under MatchUpstream, empty.
+	// ResourceVersion of the claim in the snapshot, if this is the only action of its plan: an earlier write changes
+	// the version. It is empty in every other case, and under MatchUpstream.
 	ResourceVersion string
 }
 
@@ -86,8 +84,8 @@ func (a DeleteClaim) Request([]runtime.Object) purekube.Request {
 	return purekube.Request{Verb: "delete", Resource: claimResource, Kind: claimKind, Namespace: a.Namespace, Name: a.Name, Preconditions: a.Preconditions()}
 }
 
-// Preconditions are those of the delete options: the UID, and the resourceVersion if there is
-// one. Nil: none.
+// Preconditions returns the preconditions for the delete options: the UID, and the resourceVersion if there is one. It
+// returns nil if there are none.
 func (a DeleteClaim) Preconditions() *metav1.Preconditions {
 	if a.UID == "" && a.ResourceVersion == "" {
 		return nil

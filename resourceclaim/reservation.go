@@ -11,18 +11,16 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// Reserve adds a pod or its PodGroup to the consumers of an allocated claim. Claim has the resourceVersion as
-// read: if anything about the claim has changed since, the write fails with a conflict, and its
-// pod is planned again.
+// Reserve adds a pod or its PodGroup to the consumers of an allocated claim. Claim has the resourceVersion of the claim
+// in the snapshot: if the claim has changed since, the write fails with a conflict. Then plan the pod again.
 type Reserve struct {
-	// Claim is the whole claim as it is to be written, the new consumer last in
-	// status.reservedFor.
+	// Claim is the whole claim to write, with the new consumer last in status.reservedFor.
 	Claim *resourcev1.ResourceClaim
-	// Consumer is the pod in whose plan the claim is reserved, or its PodGroup if the claim is reserved for all pods
-	// of that.
+	// Consumer is the pod whose plan reserves the claim, or its PodGroup if the claim is reserved for all pods of the
+	// group.
 	Consumer purekube.Key
-	// ContinueOnError reports that the reservations behind this one are right even if it fails. A plan
-	// sets it, except under MatchUpstream: upstream stops at the first error.
+	// ContinueOnError reports that the later reservations are right even if this one fails. A plan sets it, except
+	// under MatchUpstream: upstream stops at the first error.
 	ContinueOnError bool
 }
 
@@ -55,29 +53,27 @@ func (a Reserve) String() string {
 	return fmt.Sprintf("Reserve %s: for %s %s", nameOf(a.Claim), strings.ToLower(a.Consumer.Kind), a.Consumer.NamespacedName())
 }
 
-// Release takes consumers away that do not need the claim any more, and with the last of them
-// the allocation (BR-30-05, BR-30-07). Claim has the resourceVersion as read: if anything about
-// the claim has changed since, the write fails with a conflict.
+// Release removes the consumers that no longer need the claim, and with the last of them the allocation (BR-30-05,
+// BR-30-07). Claim has the resourceVersion of the claim in the snapshot: if the claim has changed since, the write
+// fails with a conflict.
 //
-// A [RemoveFinalizer] behind it is an update of what the API server returned.
+// A later [RemoveFinalizer] updates the claim that the API server returned for Release.
 type Release struct {
-	// Claim is the whole claim as it is to be written.
+	// Claim is the whole claim to write.
 	Claim *resourcev1.ResourceClaim
-	// Removed are the consumers taken away, in the order of status.reservedFor. None: the
-	// claim has no consumer any more and only its allocation goes.
+	// Removed are the removed consumers, in the order of status.reservedFor. If it is empty, the claim has no consumers
+	// and loses only its allocation.
 	Removed []resourcev1.ResourceClaimConsumerReference
 	// Deallocate reports that the allocation is cleared.
 	Deallocate bool
 }
 
-// Request writes Claim: update resourceclaims/status. HTTP 409 means that the claim has changed, or
-// that another claim has its name, 404 that it is gone. In each case make none of the calls behind
-// it and plan the claim again.
+// Request writes Claim: update resourceclaims/status. HTTP 409 means that the claim has changed, or that another claim
+// has its name; 404 means that it is gone. In each case send none of the later requests, and plan the claim again.
 func (a Release) Request([]runtime.Object) purekube.Request { return updateStatusOf(a.Claim) }
 
-// Apply returns a copy of the claim without the removed consumers, and without its allocation
-// if that is to go and no other consumer has come since. A claim with another UID is returned
-// as it is; nil gives nil.
+// Apply returns a copy of the claim without the removed consumers, and without its allocation if Deallocate is set and
+// no other consumer was added since. A claim with another UID is copied unchanged. For nil, Apply returns nil.
 func (a Release) Apply(latest *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	out := latest.DeepCopy()
 	if out == nil || a.Claim == nil || out.UID != a.Claim.UID {

@@ -19,36 +19,35 @@ import (
 // FieldManager owns the entries of status.resourceClaimStatuses that [SetClaimStatuses] applies.
 const FieldManager = "ResourceClaimController"
 
-// ErrNoClaimCreated: what the API server returned for a [CreateClaim] is not a claim with a name, so
-// that no status can name it. Test for it with errors.Is.
+// ErrNoClaimCreated: the API server's answer to a [CreateClaim] is not a claim with a name, so no status can name it.
+// Test for it with errors.Is.
 var ErrNoClaimCreated = errors.New("the answer to the create is not a claim of this namespace with a name")
 
 // SetClaimStatuses writes the names of generated claims into the status.resourceClaimStatuses of a
 // pod or PodGroup.
 //
-// By default Statuses and Pending together are all of this controller's entries, not only the
-// new ones: what an apply leaves out, the server takes away (D-5).
+// By default Statuses and Pending together are all of this controller's entries, not only the new entries: the API
+// server removes entries that an apply leaves out (D-5).
 type SetClaimStatuses struct {
 	// Kind, Namespace and Name of the object whose status is written: a "Pod" or a "PodGroup".
 	Kind, Namespace, Name string
 	// APIVersion is the version to write a PodGroup in. It is empty for a pod.
 	APIVersion string
-	// UID of that object, so that the apply cannot hit a new one of the same name. Empty under
-	// MatchUpstream, which sends none.
+	// UID of that object, so that the apply cannot change a new object with the same name. It is empty under
+	// MatchUpstream, which sends no UID.
 	UID types.UID
-	// Statuses are the entries to apply, sorted by name. One without a ResourceClaimName says
-	// that no claim is needed, as in the API.
+	// Statuses are the entries to apply, sorted by name. An entry without a ResourceClaimName means that no claim is
+	// needed, as in the API.
 	Statuses []corev1.PodResourceClaimStatus
-	// Pending are the entries, sorted, whose claim is made by a [CreateClaim] before this
-	// action: its name is not known yet. Request takes it from the answers, WithCreated from
-	// its argument. What is pending in the end is left out, and a later plan adds it.
+	// Pending are the entries, sorted, whose claim a [CreateClaim] before this action creates: the name is not known
+	// yet. Request takes it from the answers, WithCreated from its argument. Request leaves out entries that are still
+	// pending; a later plan adds them.
 	Pending []string
 	// Creates are the entries of the CreateClaim actions that this plan begins with, in their order:
 	// done[i] of Request is the API server's answer for Creates[i].
 	Creates []string
-	// ContinueOnError reports that the actions behind this one, which are reservations, are right even if
-	// the apply fails. A plan sets it, except under MatchUpstream: upstream stops at the first
-	// error.
+	// ContinueOnError reports that the later actions, which are reservations, are right even if the apply fails. A plan
+	// sets it, except under MatchUpstream: upstream stops at the first error.
 	ContinueOnError bool
 }
 
@@ -60,10 +59,9 @@ type SetClaimStatuses struct {
 // an object that is not a claim of the namespace with a name, and then the request has an Err, which
 // wraps [ErrNoClaimCreated].
 //
-// HTTP 409 means that the object is gone, 422 that another one has its name by now ("metadata.uid:
-// field is immutable"), 404 that the namespace is gone or, for a PodGroup, that the server does not
-// serve APIVersion. In each case there is nothing left to do for the object that was planned; plan
-// its name again.
+// HTTP 409 means that the object is gone, 422 that another object has its name ("metadata.uid: field is immutable"),
+// 404 that the namespace is gone or, for a PodGroup, that the server does not serve APIVersion. In each case nothing is
+// left to do for the planned object; plan its name again.
 func (a SetClaimStatuses) Request(done []runtime.Object) purekube.Request {
 	kind, version := a.target()
 	created := map[string]string{}
@@ -98,8 +96,8 @@ func (a SetClaimStatuses) target() (kind, apiVersion string) {
 	return podKind, podAPIVersion
 }
 
-// WithCreated returns a copy in which the pending entry podClaim has the claim that the API
-// server made for it. An entry that is not pending changes nothing.
+// WithCreated returns a copy in which the pending entry podClaim has the name of the claim that the API server created
+// for it. An entry that is not pending changes nothing.
 func (a SetClaimStatuses) WithCreated(podClaim, claimName string) SetClaimStatuses {
 	return a.withCreated(map[string]string{podClaim: claimName})
 }
@@ -129,7 +127,7 @@ type claimStatusesPatch struct {
 	} `json:"status"`
 }
 
-// Patch is the type and the body of the server-side apply. The body leaves out what is pending.
+// Patch returns the type and the body of the server-side apply. The body leaves out pending entries.
 func (a SetClaimStatuses) Patch() (types.PatchType, []byte) {
 	kind, version := a.target()
 	p := claimStatusesPatch{Applied: snapshot.Applied{
@@ -140,9 +138,9 @@ func (a SetClaimStatuses) Patch() (types.PatchType, []byte) {
 	return types.ApplyPatchType, snapshot.JSON(p)
 }
 
-// Apply returns a copy of the pod as it is after the apply, when nobody but this controller
-// writes the statuses of entries that have a template: those become Statuses, others are kept.
-// A pod with another UID is returned as it is; nil gives nil.
+// Apply returns a copy of the pod after the apply, if only this controller writes the statuses of entries with a
+// template: these become Statuses, and other statuses stay. A pod with another UID is copied unchanged. For nil, Apply
+// returns nil.
 func (a SetClaimStatuses) Apply(latest *corev1.Pod) *corev1.Pod {
 	out := latest.DeepCopy()
 	if out == nil || a.UID != "" && out.UID != a.UID {
@@ -152,7 +150,7 @@ func (a SetClaimStatuses) Apply(latest *corev1.Pod) *corev1.Pod {
 	return out
 }
 
-// ApplyToPodGroup is Apply for a PodGroup: a copy of it as it is after the apply.
+// ApplyToPodGroup is Apply for a PodGroup: it returns a copy of the group after the apply.
 func (a SetClaimStatuses) ApplyToPodGroup(latest PodGroup) PodGroup {
 	out := latest
 	out.ResourceClaims = slices.Clone(latest.ResourceClaims)
@@ -166,7 +164,7 @@ func (a SetClaimStatuses) ApplyToPodGroup(latest PodGroup) PodGroup {
 	return out
 }
 
-// applied are the statuses after the apply. It may change the ones before it.
+// applied returns the statuses after the apply. It may change the given statuses.
 func (a SetClaimStatuses) applied(spec []corev1.PodResourceClaim, statuses []corev1.PodResourceClaimStatus) []corev1.PodResourceClaimStatus {
 	ours := make(map[string]bool, len(a.Statuses))
 	for i := range a.Statuses {

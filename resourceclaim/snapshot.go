@@ -22,34 +22,31 @@ import (
 // A pod or PodGroup that you leave out costs a lookup, and so does a claim that a status names. Any other claim that you
 // leave out counts as absent, and a pod of a PodGroup that you leave out counts as not using the claim (D-36).
 
-// Snapshot is what a plan is made from. Nothing in it is written to.
+// Snapshot is the input of a plan. Plans do not write to it.
 type Snapshot struct {
 	// Now is the time of the snapshot. No decision of this package depends on it yet.
 	Now time.Time
-	// Pods are all pods that the caller's cache holds. A pod that is not here is not
-	// known to be gone: see Answers.
+	// Pods are all pods in your cache. A pod that is not in Pods may still exist: see Answers.
 	Pods []*corev1.Pod
-	// Claims are all claims that the caller's cache holds.
+	// Claims are all claims in your cache.
 	Claims []*resourcev1.ResourceClaim
-	// Templates are all templates that the caller's cache holds.
+	// Templates are all templates in your cache.
 	Templates []*resourcev1.ResourceClaimTemplate
-	// PodGroups are all PodGroups that the caller's cache holds. They count where
-	// Options.PodGroupOf is set.
+	// PodGroups are all PodGroups in your cache. They count only if Options.PodGroupOf is set.
 	PodGroups []PodGroup
-	// Assumed are claims as the API server returned them to the caller's own writes,
-	// perhaps not in Claims yet. Of two versions of a claim the one with the newer
-	// resourceVersion counts; where these do not compare, the one in Claims.
-	// Package memory keeps such a list.
+	// Assumed are the claims that the API server returned to your own writes, which may not be in Claims yet. Of two
+	// versions of a claim, the version with the newer resourceVersion counts. If the resourceVersions do not compare,
+	// the version in Claims counts. Package memory keeps such a list.
 	Assumed []*resourcev1.ResourceClaim
-	// Deleted are the UIDs of pods and PodGroups that were seen to be deleted: package memory keeps such a set.
-	// A pod or PodGroup that the caches still show is looked up then before anything is done for it. By default
-	// a UID in Deleted alone releases nothing (D-37).
+	// Deleted are the UIDs of pods and PodGroups that you saw being deleted: package memory keeps such a set. If the
+	// caches still show such a pod or PodGroup, its plan first needs a lookup. By default a UID in Deleted alone
+	// releases nothing (D-37).
 	Deleted sets.Set[types.UID]
-	// Answers are the API server's answers to the Needs of an earlier plan, read after Claims was. The
-	// Object of an answer is a *corev1.Pod, a *resourcev1.ResourceClaim or a [PodGroup], as the Kind of the
-	// Need says; nil: the API server has no such object. An answer with an Err, or with an Object of another type
-	// ([ErrAnswerType]), is none: the plan still has the Need, and the error. Use an answer only for the
-	// plan that asked for it, then discard it: nothing notifies you when it becomes stale.
+	// Answers are the API server's answers to the Needs of an earlier plan. Read them after Claims. The Object of an
+	// answer is a *corev1.Pod, a *resourcev1.ResourceClaim or a [PodGroup], as the Kind of the Need says, or nil if the
+	// API server has no such object. An answer with an Err, or with an Object of another type ([ErrAnswerType]), does
+	// not count: the plan still has the Need, and the error. Use an answer only for the plan that asked for it, then
+	// discard it: nothing notifies you when it becomes stale.
 	Answers map[purekube.Need]purekube.Answer
 }
 
@@ -60,15 +57,15 @@ type Options struct {
 	// included: the differences that the package comment lists do not apply, except D-6. The zero value asks for the
 	// default decisions.
 	MatchUpstream purekube.Upstream
-	// DenyAdminAccess refuses templates with a request for admin access, as a cluster does
-	// where the feature DRAAdminAccess is off.
+	// DenyAdminAccess refuses templates with a request for admin access, like a cluster whose feature DRAAdminAccess is
+	// off.
 	DenyAdminAccess bool
-	// DenyPrioritizedList refuses templates with a list of alternatives (firstAvailable),
-	// as a cluster does where the feature DRAPrioritizedList is off.
+	// DenyPrioritizedList refuses templates with a list of alternatives (firstAvailable), like a cluster whose feature
+	// DRAPrioritizedList is off.
 	DenyPrioritizedList bool
-	// PodGroupOf returns the name of the PodGroup that a pod is in, and the empty string for a pod
-	// in none: where k8s.io/api is v0.36 or newer, spec.schedulingGroup.podGroupName. Nil: PodGroups
-	// are off, as they are where the features GenericWorkload and DRAWorkloadResourceClaims are.
+	// PodGroupOf returns the name of the pod's PodGroup, or the empty string for a pod in no group. If your k8s.io/api
+	// is v0.36 or newer, return spec.schedulingGroup.podGroupName. A nil PodGroupOf means that PodGroups are off, as in
+	// a cluster whose features GenericWorkload and DRAWorkloadResourceClaims are off.
 	PodGroupOf func(*corev1.Pod) string
 }
 
@@ -81,7 +78,7 @@ type Outcome = purekube.Outcome[Action]
 // upstream reports whether plans are to match a release.
 func (o Options) upstream() bool { return o.MatchUpstream != "" }
 
-// err is what is wrong with the options: every answer says so, and nothing else.
+// err returns what is wrong with the options. Every question then returns this error and nothing else.
 func (o Options) err() error { return snapshot.CheckUpstream(o.MatchUpstream) }
 
 // upstreamSince137 reports whether they are to match v1.37 or what counts as newer.

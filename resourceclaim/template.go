@@ -8,12 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PodClaimAnnotation is on each claim that was generated, with the name of the entry that it was
-// generated for.
+// PodClaimAnnotation is on each generated claim. Its value is the name of the entry that the claim was generated for.
 const PodClaimAnnotation = "resource.kubernetes.io/pod-claim-name"
 
-// Why a claim is not made from its template although that is there. Test for them with
-// errors.Is.
+// Why no claim is created from an existing template. Test for these errors with errors.Is.
 var (
 	// ErrAdminAccess: a request asks for admin access and [Options].DenyAdminAccess is set.
 	ErrAdminAccess = errors.New("admin access is requested, but the feature is disabled")

@@ -17,25 +17,22 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// AssumeFor is how long an [AssumedClaims] keeps a claim that the caller's cache does not
-// show (BR-30-04; the mutation cache in upstream's controller.go).
+// AssumeFor is how long an [AssumedClaims] keeps a claim that your cache does not show (BR-30-04; the mutation cache in
+// upstream's controller.go).
 const AssumeFor = time.Hour
 
-// AssumedClaims keeps the claims that the API server returned to the caller's own writes until
-// the caller's cache has caught up. Call Add with what the API server returned to a CreateClaim (and
-// to Reserve and Release, which saves conflicts), Forget in the handler of a claim's deletion, and
-// hand List to the Assumed of a Snapshot.
+// AssumedClaims keeps the claims that the API server returned to your own writes until your cache shows them. Call Add
+// with each answer of the API server to a CreateClaim (and to Reserve and Release, which saves conflicts), call Forget
+// in the handler of a claim's deletion, and assign List to the field Assumed of a Snapshot.
 //
-// The event of a deletion may arrive before the answer to the write: a claim that was forgotten is not
-// kept by a later Add. A claim that is deleted before the cache ever showed it, and without Forget, is
-// kept for [AssumeFor] and then dropped. Until then a pod's status may name it; the first plan after
-// that corrects it.
+// The event of a deletion may arrive before the answer to the write: Add does not keep a claim after Forget. If a claim
+// is deleted before your cache shows it, and you do not call Forget, it is kept for [AssumeFor] and then dropped. Until
+// then a pod's status may name it; the first plan after that corrects the status.
 //
-// Call CacheAt before each plan, with the resourceVersion that the cache of claims has reached. Where
-// an API server was restored from a backup, it does not have the claims that are kept here.
+// Call CacheAt before each plan, with the resourceVersion of your cache of claims. After a restore from a backup, the
+// API server may not have the claims that are kept here.
 //
-// It is safe for concurrent use and has no clock: the times come from the caller. The zero
-// value is empty.
+// It is safe for concurrent use and has no clock: you pass the times. The zero value is empty.
 type AssumedClaims struct {
 	mu     sync.Mutex
 	claims map[types.NamespacedName]assumedClaim
@@ -53,10 +50,9 @@ type assumedClaim struct {
 	until time.Time
 }
 
-// Add keeps a claim as a write at that time returned it: a ResourceClaim, or an Unstructured
-// from a dynamic client. It keeps a copy. A claim of that name that is older is replaced. Nil,
-// objects of other kinds, claims without a name and claims that were forgotten change nothing, so that
-// whoever carries out plans may call it with every answer.
+// Add keeps a copy of a claim that a write returned at the time now: a ResourceClaim, or an Unstructured from a dynamic
+// client. It replaces an older claim of that name. It ignores nil, objects of other kinds, claims without a name and
+// claims after Forget, so you may call it with every answer.
 func (a *AssumedClaims) Add(returned runtime.Object, now time.Time) {
 	claim, ok := typedClaim(returned)
 	if !ok || claim.Name == "" {
@@ -82,8 +78,8 @@ func (a *AssumedClaims) Add(returned runtime.Object, now time.Time) {
 	a.claims[key] = assumedClaim{claim: claim, until: now.Add(AssumeFor)}
 }
 
-// Forget drops the claim with that UID: it is gone. Later calls of Add with it change nothing. The last
-// 10,000 UIDs are remembered.
+// Forget drops the claim with that UID, because it is gone. Later calls of Add with it change nothing. Forget remembers
+// the last 10,000 UIDs.
 func (a *AssumedClaims) Forget(uid types.UID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -98,11 +94,10 @@ func (a *AssumedClaims) Forget(uid types.UID) {
 	}
 }
 
-// CacheAt tells that the caller's cache of claims is at that resourceVersion: the one of a list, or what
-// LastSyncResourceVersion of an informer returns. Where it is older than the one told before, the API
-// server was restored from a backup: everything that is kept here is dropped, and restored is true. Then
-// empty the [DeletedPods] as well, since UIDs may have come back, and plan every key. A resourceVersion
-// that does not compare changes nothing.
+// CacheAt records that your cache of claims is at that resourceVersion: the resourceVersion of a list, or the result of
+// LastSyncResourceVersion of an informer. If it is older than the previous one, the API server was restored from a
+// backup: CacheAt drops all claims and returns true. Then clear the [DeletedPods] as well, since deleted UIDs may exist
+// again, and plan every key. A resourceVersion that does not compare changes nothing.
 func (a *AssumedClaims) CacheAt(resourceVersion string) (restored bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -123,7 +118,7 @@ type Listed interface {
 	ListedClaims(name types.NamespacedName) []*resourcev1.ResourceClaim
 }
 
-// ListFor is List with what x finds as cached. It looks up only the claims that are kept here.
+// ListFor is List for the claims that x finds. It looks up only the names of the claims that are kept here.
 func (a *AssumedClaims) ListFor(now time.Time, x Listed) []*resourcev1.ResourceClaim {
 	return a.list(now, func(drop func(*resourcev1.ResourceClaim)) {
 		for key := range a.claims {
@@ -134,10 +129,9 @@ func (a *AssumedClaims) ListFor(now time.Time, x Listed) []*resourcev1.ResourceC
 	})
 }
 
-// List returns the claims that cached does not show yet in that or a newer version, sorted
-// by namespace and name, and drops the others and those that are too old. Where cached has several
-// claims of one name, it is enough that one of them is as new. The claims are the ones kept here and
-// are not to be written to.
+// List returns the claims that cached does not show yet in the same or a newer version, sorted by namespace and name.
+// It drops all other claims, and claims that are too old. If cached has several claims of one name, one claim that is
+// as new is enough. Do not write to the returned claims: they are not copies.
 func (a *AssumedClaims) List(now time.Time, cached []*resourcev1.ResourceClaim) []*resourcev1.ResourceClaim {
 	return a.list(now, func(drop func(*resourcev1.ResourceClaim)) {
 		for _, c := range cached {
@@ -181,7 +175,7 @@ func (a *AssumedClaims) list(now time.Time, shown func(drop func(*resourcev1.Res
 	return out
 }
 
-// typedClaim is a copy of what the API server returned; ok is false if that is not a claim.
+// typedClaim returns a copy of a claim that the API server returned; ok is false if the object is not a claim.
 func typedClaim(returned runtime.Object) (claim *resourcev1.ResourceClaim, ok bool) {
 	switch o := returned.(type) {
 	case *resourcev1.ResourceClaim:

@@ -12,16 +12,16 @@ import (
 // (BR-30-09; maxUIDCacheEntries in upstream's controller.go).
 const DefaultDeletedPods = 500
 
-// DeletedPods remembers the UIDs of the pods and PodGroups that the caller last saw go. A pod that a cache
-// still shows, and that is remembered here, gets nothing before the API server was asked for it. A UID that is no
-// longer remembered is asked for where that matters.
+// DeletedPods remembers the UIDs of the last deleted pods and PodGroups. If a cache still shows a pod with such a UID,
+// the pod gets nothing until you have looked it up at the API server. For a UID that is no longer remembered, a plan
+// has a Need if the decision depends on it.
 //
-// Call Add in the handler of a pod's deletion, for pods with entries in spec.resourceClaims or
-// with status.extendedResourceClaimStatus at least, and in that of a PodGroup's. Hand UIDs to
-// the Deleted of a Snapshot; with an Index, With the UID that was added and Without those that Add
-// returns. Call Clear when [AssumedClaims.CacheAt] reports that the API server was restored from a backup.
+// Call Add in the handler of a pod's deletion, at least for pods with entries in spec.resourceClaims or with
+// status.extendedResourceClaimStatus, and in the handler of a PodGroup's deletion. Assign UIDs to the field Deleted of
+// a Snapshot. If you use an Index, call With for the added UID and Without for the UIDs that Add returns. Call Clear
+// when [AssumedClaims.CacheAt] reports that the API server was restored from a backup.
 //
-// It is safe for concurrent use. The zero value is empty and holds [DefaultDeletedPods].
+// It is safe for concurrent use. The zero value is empty and remembers [DefaultDeletedPods] UIDs.
 type DeletedPods struct {
 	mu    sync.Mutex
 	size  int
@@ -29,12 +29,10 @@ type DeletedPods struct {
 	order []types.UID // the one added first comes first
 }
 
-// NewDeletedPods returns an empty DeletedPods that holds that many UIDs; 0 or less is
-// [DefaultDeletedPods].
+// NewDeletedPods returns an empty DeletedPods that remembers that many UIDs; 0 or less means [DefaultDeletedPods].
 func NewDeletedPods(size int) *DeletedPods { return &DeletedPods{size: size} }
 
-// Add records that the pod or PodGroup with that UID is gone. It returns the UIDs that are not
-// remembered any more.
+// Add records that the pod or PodGroup with that UID is gone. It returns the UIDs that are no longer remembered.
 func (d *DeletedPods) Add(uid types.UID) (dropped sets.Set[types.UID]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +68,7 @@ func (d *DeletedPods) Has(uid types.UID) bool {
 	return d.uids.Has(uid)
 }
 
-// UIDs returns all that are remembered. The set belongs to the caller.
+// UIDs returns all remembered UIDs, as a new set.
 func (d *DeletedPods) UIDs() sets.Set[types.UID] {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -5,8 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Held is all that a server knows about one object. Nobody may write to what it holds: servers
-// share it.
+// This is all that a server knows about one object. Do not write to its fields: servers share them.
 type Held struct {
 	Object Object
 	// Managed are the fields that each field manager applied, by their paths.
@@ -36,7 +35,7 @@ func Restore(revision, names int, objects ...Held) *Server {
 	return s
 }
 
-// Held returns everything that the server holds, in no order.
+// It returns everything in the server, in no order.
 func (s *Server) Held() []Held {
 	var all []Held
 	for at, o := range s.objects {

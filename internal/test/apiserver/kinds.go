@@ -24,7 +24,8 @@ type kind struct {
 	listMaps map[string]string
 }
 
-// kinds are those that the plans read or write, and those of the controllers that internal/test/eviction/fleet runs.
+// kinds are the kinds that the plans read or write, and the kinds of the controllers that internal/test/eviction/fleet
+// runs.
 var kinds = map[schema.GroupVersionResource]kind{
 	networkingv1.SchemeGroupVersion.WithResource("servicecidrs"): {
 		networkingv1.SchemeGroupVersion.WithKind("ServiceCIDR"), func() Object { return &networkingv1.ServiceCIDR{} },

@@ -21,7 +21,7 @@ type PodGroup struct {
 
 // PodGroupSpec is the spec of a [PodGroup].
 type PodGroupSpec struct {
-	// ResourceClaims are those that the group's pods share.
+	// ResourceClaims are the claims that the group's pods share.
 	ResourceClaims []corev1.PodResourceClaim `json:"resourceClaims,omitempty"`
 }
 

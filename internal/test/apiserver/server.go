@@ -1,15 +1,15 @@
-// Package apiserver is as much of an API server as the plans of this module write to, in memory:
-// it carries out a [purekube.Request]. Tests and examples play a cluster with it.
+// Package apiserver is an API server in memory, with as much as the plans of this module write to: it executes a
+// [purekube.Request]. Tests and examples simulate a cluster with it.
 //
-// It has resourceVersions that conflict, generateName, finalizers that hold back a deletion,
-// preconditions, subresources that change nothing but the status, and server-side apply with field
-// managers for the fields that the packages apply. It validates nothing else, deletes no dependents and has no
-// admission; Refuse stands in for those.
+// It has resourceVersions that conflict, generateName, finalizers that delay a deletion, preconditions, subresources
+// that change nothing but the status, and server-side apply with field managers for the fields that the packages apply.
+// It validates nothing else, deletes no dependents and has no admission; Refuse simulates these.
 //
-// internal/test/e2e holds its answers to those of the real API server, for each action of the packages. Known differences: only an apply
-// makes a manager of a field, and a create or an update does not; an update without a resourceVersion is carried out, which
-// the real one refuses for a PodDisruptionBudget; a write of a status never changes anything else, where the real one takes over the labels of a
-// PodDisruptionBudget; a deletion answers with the object.
+// internal/test/e2e compares its answers with the answers of the real API server, for each action of the packages.
+// There are four known differences. Only an apply makes a manager of a field; a create or an update does not. An update
+// without a resourceVersion succeeds; the real API server rejects such an update of a PodDisruptionBudget. A write of a
+// status never changes anything else; the real API server also updates the labels of a PodDisruptionBudget. A deletion
+// answers with the object.
 package apiserver
 
 import (
@@ -121,8 +121,9 @@ func (s *Server) All() []Object {
 	return all
 }
 
-// Do carries out the request and returns the object as it is then, a copy; after a deletion the object as
-// it was, or as it waits for its finalizers. The errors are those of an API server, with their codes.
+// Do executes the request and returns a copy of the new object. After a deletion it returns the object before the
+// deletion, or with its deletion timestamp if finalizers delay the deletion. The errors are an API server's errors,
+// with their codes.
 func (s *Server) Do(r purekube.Request) (runtime.Object, error) {
 	if s.Refuse != nil {
 		if err := s.Refuse(r); err != nil {

@@ -20,7 +20,7 @@ type Object = apiserver.Object
 type placeID uint16
 
 type place struct {
-	kind      int // position in World.Kinds
+	kind      int // position in Kinds of the scenario
 	resource  schema.GroupVersionResource
 	namespace string
 	name      string
@@ -34,7 +34,7 @@ type content struct {
 	place   placeID
 	object  Object // without a resourceVersion
 	managed map[string]map[string]any
-	// numbers are those in its UIDs and generated names.
+	// numbers are the numbers in its UIDs and generated names.
 	numbers numbers
 	// versions are the object with each resourceVersion that was asked for.
 	versions map[uint8]Object
@@ -70,7 +70,7 @@ func numbersIn(text string) numbers {
 	return n
 }
 
-// UID is the UID that the number stands for.
+// UID returns the UID with the number.
 func UID(number int) types.UID { return types.UID(fmt.Sprintf("uid-%d", number)) }
 
 func uidNumber(uid types.UID) int {

@@ -15,7 +15,7 @@ import (
 	"github.com/purekube/purekube/internal/test/apiserver"
 )
 
-// model is a World as something to search.
+// model is a scenario in a form that can be searched.
 type model struct {
 	world   World
 	store   *store
@@ -40,7 +40,7 @@ type planned struct {
 	flight  uint32
 }
 
-// flight is a plan that is being carried out.
+// flight is a plan whose requests are being sent.
 type flight struct {
 	key     uint16
 	actions []purekube.Action
@@ -65,7 +65,7 @@ type change struct {
 	content contentID // 0: gone
 }
 
-// call is all that the API server's answer to a request hangs on.
+// call is everything that the API server's answer to a request depends on.
 type call struct {
 	before  held
 	request int
@@ -121,7 +121,7 @@ func (m *model) time(seconds int32) time.Time {
 	return Start.Add(time.Duration(seconds) * time.Second)
 }
 
-// view returns the objects as plans and promises see them.
+// view returns the objects as plans and guarantees see them.
 func (m *model) view(text string, now int32, objects, assumed []held, gone numbers) *View {
 	if v := m.views[text]; v != nil {
 		return v
@@ -179,7 +179,7 @@ func (m *model) restart(st *state) {
 
 // finish brings a state into the form in which it is compared, and returns it as a string.
 func (m *model) finish(st *state) string {
-	// UIDs that nothing has any more cannot come back.
+	// UIDs that nothing has any more cannot be used again.
 	if st.gone != 0 {
 		st.gone &= m.inUse(st, false)
 	}
@@ -253,7 +253,7 @@ func (m *model) liveKey(key uint16, st *state) string {
 	return strconv.Itoa(int(key)) + " " + string(st.appendServer(nil))
 }
 
-// flight returns the number of the plan of which done has been carried out.
+// flight returns the number of the plan whose first requests have the answers in done.
 func (m *model) flight(key uint16, actions []purekube.Action, done []runtime.Object) uint32 {
 	if len(done) == len(actions) {
 		return 0
@@ -338,8 +338,8 @@ func (m *model) inUse(st *state, gone bool) numbers {
 	return n
 }
 
-// compress numbers the versions of each object anew, in their order, from 1. Those in the plan
-// that is being carried out stay as they are.
+// compress numbers the versions of each object again, in their order, from 1. The versions in the current plan keep
+// their numbers.
 func (m *model) compress(st *state) {
 	lists := [4][]held{st.server, st.cached, st.assumed, st.pending}
 	var pins map[placeID][]uint8
@@ -424,7 +424,7 @@ func removeHeld(hs []held, p placeID) []held {
 	return hs
 }
 
-// room reports whether the cache of the place's kind may fall behind by one more change.
+// room reports whether the cache of the place's kind may lag by one more change.
 func (m *model) room(st *state, changes ...change) bool {
 	behind := make([]int, len(m.lagging))
 	for _, h := range st.pending {
@@ -559,7 +559,7 @@ func (m *model) happen(st *state, h happening) (after *state, broken string, ok 
 	return after, m.check(after, &Step{Before: before, Event: m.world.Events[h.event].Name}), true
 }
 
-// check updates what promises remember, and asks them about the step to the state.
+// check updates what the guarantees remember, and checks them for the step to the state.
 func (m *model) check(st *state, s *Step) string {
 	s.After, s.Ghost = m.serverView(st), st.ghost
 	if m.world.Ghost != nil {
@@ -684,8 +684,8 @@ func (m *model) catchUp(st *state, i int) *state {
 	return after
 }
 
-// restore is what the controller does when the API server was restored from a backup: it lists everything anew. What it
-// has assumed does not show in any list, so that no event takes it away. A call that is under way fails.
+// restore is what the controller does when the API server was restored from a backup: it lists everything again.
+// Assumed objects are in no list, so no event removes them. A call that is in progress fails.
 func (m *model) restore(st *state) {
 	if st.flight != 0 {
 		st.enqueue(m.flights[st.flight].key)

@@ -13,12 +13,11 @@ import (
 type system interface {
 	// start returns the state that everything begins with.
 	start() string
-	// next calls visit with each state that follows, always in the same order. broken, if not
-	// empty, says which promise the step breaks. Only when telling is true need step be set.
+	// next calls visit with each state that follows, always in the same order. broken, if not empty, says which
+	// guarantee the step breaks. step must be set only if telling is true.
 	next(state string, telling bool, visit func(step, state, broken string))
-	// settle is one step of a run in which users have stopped and everybody else goes on: the
-	// state after it, and ok if there is a step. Without one, broken says what is wrong with the
-	// state at rest.
+	// settle is one step of a run in which users have stopped and everybody else continues: the state after it, and ok
+	// if there is a step. Without a step, broken says what is wrong with the idle state.
 	settle(state string, telling bool) (step, after string, ok bool, broken string)
 }
 
@@ -34,19 +33,19 @@ type Report struct {
 	World string
 	// States visited, the steps between them, and how far the last one is from the first.
 	States, Steps, Depth int
-	// Settled is how many states were seen to come to rest as they should. It is all of them, and those
-	// on the way to rest, unless the search was cut off.
+	// Settled is how many states were seen to become idle as they should. It is the number of all states, including
+	// states on the way to an idle state, unless the search was cut off.
 	Settled int
-	// Closed: there are no other states. Otherwise CutOff says which bound ended the search.
+	// Closed means that every reachable state was visited. If it is false, CutOff says which bound ended the search.
 	Closed bool
 	CutOff string
 	Took   time.Duration
-	// Broken is the promise that was seen broken, if there was one, and Story how.
+	// Broken is the guarantee that was seen broken, if there was one. The other field has the steps to it.
 	Broken string
 	Story  []string
 }
 
-// String is one line, and the story if there is one.
+// String is one line, followed by the steps to a broken guarantee if there is one.
 func (r Report) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d states, %d steps, depth %d, %s: ", r.World, r.States, r.Steps, r.Depth, r.Took.Round(time.Second/10))
@@ -181,7 +180,7 @@ func (s *searcher) tell(state string, turn int) string {
 	return text
 }
 
-// story returns the steps to the state of that index.
+// It returns the steps to the state of that index.
 func (s *searcher) story(index uint32) []string {
 	var turns []uint16
 	for ; index != 0; index = s.came[index].from {
@@ -204,7 +203,7 @@ func (s *searcher) story(index uint32) []string {
 	return story
 }
 
-// settles runs on without users until everything is at rest, or a state comes back.
+// settles continues without users until everything is idle, or a state repeats.
 func (s *searcher) settles(state string) (broken string, tail []string) {
 	first := state
 	var path []hash

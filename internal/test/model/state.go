@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// held is an object as the API server, a cache or the controller's memory has it.
+// An object as the API server, a cache or the controller's memory has it.
 type held struct {
 	place   placeID
 	content contentID
@@ -18,7 +18,7 @@ type timer struct {
 	at  int32
 }
 
-// state is one state of a world. It is kept as a string, see encode.
+// state is one state of a scenario. It is stored as a string, see encode.
 type state struct {
 	now int32 // seconds since the start
 
@@ -30,12 +30,12 @@ type state struct {
 	// What the API server has.
 	server []held
 	counts []uint8 // how often each event has happened, where that is bounded
-	ghost  string  // what the world's promises have to remember
+	ghost  string  // what the guarantees of the scenario must remember
 
 	pending []held // changes that the caches have yet to show, by kind and then in order; content 0: it is gone
 	queue   []uint16
 	timers  []timer
-	flight  uint32 // the plan that is being carried out; 0: none
+	flight  uint32 // the plan whose requests are being sent; 0: none
 }
 
 func appendHeld(b []byte, hs []held) []byte {

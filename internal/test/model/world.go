@@ -10,13 +10,12 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// World is a small cluster, what may happen in it, and what must never.
+// A scenario: a small cluster, what may happen in it, and what must never happen.
 type World struct {
 	Name string
-	// Kinds are the resources of the world. A change of a kind that comes first here is what a story
-	// tells first.
+	// Kinds are the resources of the scenario. A report shows changes of an earlier kind first.
 	Kinds []schema.GroupVersionResource
-	// Lag is how many changes each cache may be behind. A kind that is in Current is never behind.
+	// Lag is how many changes each cache may lag. A kind in Current never lags.
 	Lag     int
 	Current []schema.GroupVersionResource
 	// Until is how far time passes in the search. What follows a state in a settling run has no bound.
@@ -29,20 +28,19 @@ type World struct {
 	// Assumes is the resource whose objects the controller remembers as the API server returned
 	// them, until its cache has them; Remembers the one whose deleted UIDs it remembers.
 	Assumes, Remembers schema.GroupVersionResource
-	// ListsAnew: after a create of what it assumes whose answer was lost, the controller lists that
-	// kind before it plans again.
+	// After a create of an assumed object whose answer was lost, the controller lists that kind before it plans again.
 	ListsAnew bool
 	// KeepsAssumed: what the controller remembers of its writes outlives a restore from a backup.
 	KeepsAssumed bool
-	// Backup are the objects that a restore brings back: no other object ever has their UIDs.
+	// Backup are the objects that a restore recreates: no other object ever has their UIDs.
 	Backup []Object
 	Faults Faults
-	// Ghost is what promises remember of the past: the new value after a step.
+	// Ghost returns what guarantees remember of the past: the new value after a step.
 	Ghost    func(s *Step) string
 	Promises []Promise
-	// Rest says what is wrong with the API server's objects when everything is at rest.
+	// Rest returns what is wrong with the API server's objects when everything is idle.
 	Rest func(server *View) string
-	// Describe is an object in a few words, for stories.
+	// Describe returns a few words about an object, for reports.
 	Describe func(Object) string
 }
 
@@ -59,12 +57,12 @@ type Event struct {
 	Name string
 	// Max is how often it happens in the search; 0 is as often as it likes.
 	Max int
-	// Settles: it goes on when users have stopped. Such an event must come to an end by itself.
+	// Settles: the event continues when users have stopped. Such an event must end by itself.
 	Settles bool
-	// Restores: the API server is restored from a backup. All caches are listed anew.
+	// Restores: the API server is restored from a backup. The controller lists all caches again.
 	Restores bool
-	// Do calls do once for each way in which it can happen now. Without changes, only what promises
-	// remember may change.
+	// Do calls do once for each way in which the event can happen now. Without changes, only what guarantees remember
+	// may change.
 	Do func(server *View, do func(how string, changes ...Change))
 }
 
@@ -133,10 +131,10 @@ type Step struct {
 	Ghost string
 }
 
-// Promise is something that must never happen.
+// A guarantee: something that must never happen.
 type Promise struct {
 	Name string
-	// Broken says how a step breaks it; empty: it does not.
+	// Broken says how a step breaks the guarantee, or returns "" if it does not.
 	Broken func(s *Step) string
 }
 
@@ -145,7 +143,7 @@ type Promise struct {
 type View struct {
 	Now     time.Time
 	Assumed []Object
-	// Fresh is a number that no UID in the world has, and Ghost what promises remember; for events.
+	// Fresh is a number that no UID in the scenario has, and Ghost what guarantees remember; for events.
 	Fresh int
 	Ghost string
 
@@ -181,5 +179,5 @@ func Get[P Object](v *View, namespace, name string) P {
 	return none
 }
 
-// Start is the time at which every world begins.
+// Start is the time at which every scenario begins.
 var Start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

@@ -7,8 +7,9 @@
 // comparison with the next one in its place or its opposite, && and || in each other's place or without one of their sides, ! left out, true and false, + and −, an integer
 // that is one more, and a statement that is left out. What methods String and Error print is left alone, as are constants.
 //
-// A change that the tests do not notice survives. Those that change nothing that anybody can see stand in
-// internal/test/mutation/survivors, a file for each package, with the reason why; the command ends with status 1 if there are others.
+// A change that the tests do not notice survives. Survivors that change nothing that anybody can see are listed in
+// internal/test/mutation/survivors, a file for each package, with the reason why; the command ends with status 1 if
+// there are others.
 package main
 
 import (
@@ -49,8 +50,8 @@ var (
 	verbose   = flag.Bool("v", false, "say what became of each mutant")
 )
 
-// decisions are the files in which the packages decide. What arranges objects for them, tells what is affected, or explains is
-// held to them by property tests.
+// decisions are the files in which the packages decide. Property tests check the files that arrange objects for them,
+// find what is affected, or explain.
 const decisions = `^(action|annotation|answer|answers|arithmetic|assumedclaims|claimname|claimpass|consumer|controllers|createclaim|cycle|deletedpods|deletion|` +
 	`disruptedpods|disruptiontarget|drain|entry|evaluation|eviction|family|filter|generatename|lookup|obstacles|order|orphan|owner|` +
 	`ownerpass|part|plan|podcount|podgroup|prefix|recover|reference|removal|reservation|return|round|rule|selector|` +
@@ -188,7 +189,7 @@ type watched struct {
 	reaches map[int]bool
 }
 
-// watch runs each test alone, without a mutant. Those that take longer than patience are left out.
+// watch runs each test alone, without a mutant. It leaves out tests that take longer than patience.
 func watch(binary, folder, reached string) (tests []watched, tooSlow []string, err error) {
 	c := exec.Command(binary, "-test.list="+cmp.Or(*onlyTests, "."))
 	c.Dir = folder

@@ -27,7 +27,7 @@ type mutant struct {
 type edit struct {
 	offset, end int
 	text        string
-	// closes: it ends an expression that began before the offset. Those of inner expressions come first.
+	// closes: it ends an expression that began before the offset. The ends of inner expressions come first.
 	closes bool
 	depth  int
 }

@@ -21,12 +21,12 @@ type Core[S any] struct {
 	// Generate makes a snapshot: small, nasty, and such that an API server would hold it.
 	// Equal states of the generator make equal snapshots.
 	Generate func(r *rand.Rand) S
-	// Objects are those of the snapshot that caches hold. They are handed to the controller
-	// as they are; a controller that writes to its cache gets copies here.
+	// Objects are the objects of the snapshot that caches have. They are handed to the controller as they are; a
+	// controller that writes to its cache gets copies here.
 	Objects func(S) []runtime.Object
 	// Start builds the real controller. It may set the world's Respond and FailedKey.
 	Start func(S) Start
-	// Script is what happens to the controller, and what it does then; nil: World.Settle.
+	// Script is what happens to the controller, and what it does then. If it is nil, the controller settles.
 	Script func(S, *World) Trace
 	// Upstream makes of the controller's trace what is to be compared; nil: all of it.
 	Upstream func(S, Trace) Trace

@@ -28,8 +28,8 @@ func (c *coverage) add(kinds []string) {
 	}
 }
 
-// check fails when a kind that is wanted is rare, or when one occurs that nobody wanted, and
-// which is therefore held to no share.
+// check fails when a wanted kind is rare, or when a kind occurs that nobody wanted, and for which no share is therefore
+// required.
 func (c *coverage) check(t *testing.T, wanted []string) {
 	t.Helper()
 	var table strings.Builder

@@ -8,7 +8,7 @@
 //
 // The parts:
 //
-//   - [World] is the cluster that a controller sees: caches, client, recorded requests.
+//   - The World is the cluster that a controller sees: caches, client, recorded requests.
 //   - [Request], [Event] and [Trace] are what is compared.
 //   - [Core] is what one controller adds: a generator of snapshots, the constructor, and the
 //     plan turned into a [Trace]. Its Test method is the comparison.

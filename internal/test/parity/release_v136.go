@@ -33,7 +33,7 @@ func podGroupObjects(groups []claims.PodGroup) []runtime.Object {
 	return nil
 }
 
-// releaseKinds are the kinds that caches hold beyond those of every release.
+// releaseKinds are the kinds that caches have in addition to the kinds of every release.
 func releaseKinds() []runtime.Object { return nil }
 
 // featuresCanBeOff: a snapshot may come with them off.

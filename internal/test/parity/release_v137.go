@@ -59,7 +59,7 @@ func newPodGroup() runtime.Object {
 	return object
 }
 
-// releaseKinds are the kinds that caches hold beyond those of every release.
+// releaseKinds are the kinds that caches have in addition to the kinds of every release.
 func releaseKinds() []runtime.Object { return []runtime.Object{newPodGroup()} }
 
 const featuresCanBeOff = false

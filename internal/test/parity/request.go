@@ -80,9 +80,8 @@ func Get(resource, subresource, namespace, name string) Request {
 	return Request{Verb: "get", Resource: resource, Subresource: subresource, Namespace: namespace, Name: name}
 }
 
-// Answers plays the API server for plans: every call succeeds. An update is answered with the
-// object that was sent, a create with that object under a [GeneratedName], as a [World] does. The
-// zero value has not made up a name yet.
+// Answers plays the API server for plans: every call succeeds. The answer to an update is the object that was sent; the
+// answer to a create is that object under a [GeneratedName]. The zero value has not made up a name yet.
 type Answers struct {
 	generated map[string]int
 }

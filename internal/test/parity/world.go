@@ -33,9 +33,9 @@ import (
 // the time of each decision, to the nanosecond.
 var Epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// World is the cluster that a controller sees. Its caches hold what they are given and its
-// client records each request, answers it, and changes nothing: the next decision rests on
-// the same snapshot unless a script says otherwise.
+// The World is the cluster that a controller sees. Its caches have the objects that they are given. Its client records
+// each request, answers it, and changes nothing: the next decision depends on the same snapshot unless a script says
+// otherwise.
 type World struct {
 	// Client and Informers are for the controller's constructor.
 	Client    *fake.Clientset
@@ -116,9 +116,9 @@ func newWorld() *World {
 	return w
 }
 
-// Run runs a controller in a bubble on a world that holds the objects, and the script beside
-// it. When the script begins, the controller has heard of every object and has yet to start,
-// which it does when the script settles for the first time.
+// Run runs a controller in a bubble on a cluster with the objects, and the script beside it. When the script begins,
+// the controller has heard of every object and has yet to start, which it does when the script settles for the first
+// time.
 func Run(t *testing.T, objects []runtime.Object, start Start, script func(t *testing.T, w *World)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -212,7 +212,7 @@ func (w *World) Add(object runtime.Object) {
 	}
 }
 
-// Update is a changed object: in the cache, then told together with the one before it.
+// Update changes an object: first in the cache, then in an event with the previous object.
 func (w *World) Update(object runtime.Object) {
 	i := w.cacheOf(object)
 	before, known, err := i.GetIndexer().Get(object)
