@@ -1,4 +1,53 @@
 // Package clientgo runs the packages of purekube as controllers on client-go.
 //
-// [New] runs any of the five. The package's example is a whole program.
+// [New] runs any of the five, with a Lease, from a configuration:
+//
+//	clientgo.New(config, clientgo.SetOptions{
+//		Controllers: []string{"servicecidr", "disruption"},
+//		Lease:       &clientgo.Lease{Namespace: "my-namespace", Name: "my-controllers"},
+//	}).Run(ctx)
+//
+// [NewServiceCIDR], [NewResourceClaim], [NewTTL], [NewRBACAggregate] and [NewDisruption] make one controller each from
+// informers and clients that you have. [NewController] makes a controller of any [purekube.Index]. [Executor] and [Lookup] are
+// the parts that every controller needs: they send a [purekube.Request] and answer a [purekube.Need]. [Hooks] add behaviour of
+// your own: leave keys out, change or veto an action, and observe. [PolicyRules] are the rights to give.
+//
+// # What the controllers do
+//
+//   - They plan nothing before every handler has seen what was listed at the start.
+//   - A plan is not made again before the informer shows what the last plan of that object wrote, or five seconds later.
+//   - A key that fails is planned again: after 5 ms, then twice as long each time, up to 1,000 s, or when the API server says.
+//     A ServiceCIDR rests for ten minutes after 15 retries. An error of a plan is retried for ResourceClaims alone; elsewhere it
+//     names an object to mend, whose event brings the plan back.
+//   - Lookups are made apart from the workers. Each has 10 seconds and four attempts; keys that ask for the same object at the
+//     same time share the answer; namespaces take turns. After 15 seconds a budget gets the status that allows nothing, and its
+//     counts when all lookups are answered.
+//   - All writes of one plan have 30 seconds together, which do not begin before the lookups have ended.
+//   - Where an informer tells that its cache went back to an older resourceVersion, etcd was restored from a backup. A
+//     controller then forgets what it remembered and plans every key. An event from before the restore that comes
+//     after that can hide up to five seconds of fences; restart the controller after a restore to be sure.
+//
+// # The duties of the packages
+//
+// Each package lists the duties of its caller in its comment. The controllers of this package do them, except these, which are
+// yours:
+//
+//   - All packages: switch off the same controller of kube-controller-manager. Only MatchUpstream writes the same
+//     as that one, and for ResourceClaims and TTLs not even that is enough.
+//   - All packages: run one replica at a time. [Lease] does that. Without it, two replicas make two claims for each pod and
+//     keep overwriting each other's TTLs.
+//   - servicecidr 2: the time until every API server's allocator has heard of a deletion, the lag of the watch
+//     and the writes of a plan together must be less than ten seconds.
+//   - disruption 6: the clock of this process agrees with that of the API servers to within seconds.
+//   - rbacaggregate 5: give the account the verb escalate on clusterroles. PolicyRules has it.
+//   - resourceclaim 6: PodGroups are not watched: [ErrPodGroups].
+//   - Without LastSyncResourceVersion (see [Informer]), restart the controllers after a restore of etcd.
+//
+// What the controllers do for the duties that need memory: servicecidr 3 (DeletionSeen, by this process's clock),
+// resourceclaim 4 and 7 (AssumedClaims and DeletedPods, dropped after a restore), resourceclaim 5 (a create without an answer
+// is not made again for five seconds), ttl 2 (the step is recovered from the annotations before the first plan).
+//
+// # Logs
+//
+// Everything is logged with the logger of the context that Run gets (klog.FromContext), and cut off at 2,000 bytes a text.
 package clientgo

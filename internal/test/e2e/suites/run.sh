@@ -2,7 +2,7 @@
 # Runs the tests of Kubernetes' own controllers, unmodified, with the cores in the controllers' place, and says which of them
 # pass. `go test -overlay` lays files of testdata over the controllers' packages:
 #
-# - in integration tests, testdata/integration takes the place of the controller: the one of examples/manager runs;
+# - in integration tests, testdata/integration takes the place of the controller: the one of package clientgo runs;
 # - in unit tests, Kubernetes' constructor and fields stay, and testdata/units makes the decisions: the methods that it has
 #   are renamed in Kubernetes' file.
 #

@@ -1,0 +1,208 @@
+package apiserver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+)
+
+// Handler serves a Server by HTTP, in JSON: get, list, watch and the writes of plans. It knows no discovery, no selectors and
+// no scales, and events are accepted and dropped. The Server is the Handler's as long as requests are served.
+type Handler struct {
+	Server *Server
+	// Allow is asked before each request, with the verb that RBAC knows it by. An error is the answer. Nil: all are allowed.
+	Allow func(purekube.Request) error
+
+	mu       sync.Mutex
+	watchers map[chan []byte]purekube.Request
+}
+
+// ServeHTTP is part of http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	r, err := requestOf(q)
+	if err == nil && h.Allow != nil {
+		err = h.Allow(r)
+	}
+	if err == nil && r.Verb == "watch" {
+		if q.URL.Query().Get("sendInitialEvents") != "" { // a client lists then
+			err = apierrors.NewInvalid(kinds[r.Resource].GroupKind(), "", nil)
+		} else {
+			h.watch(w, q, r)
+			return
+		}
+	}
+	var answer any
+	if err == nil {
+		answer, err = h.answer(r)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err != nil {
+		status := apierrors.NewBadRequest(err.Error()).Status()
+		if s := apierrors.APIStatus(nil); errors.As(err, &s) {
+			status = s.Status()
+		}
+		status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+		w.WriteHeader(int(status.Code))
+		answer = status
+	}
+	_ = json.NewEncoder(w).Encode(answer) // the client is gone, or it is not
+}
+
+func (h *Handler) answer(r purekube.Request) (any, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.Server.Changed = h.changed
+	switch {
+	case r.Resource.Resource == "events":
+		return map[string]any{"kind": "Event", "apiVersion": r.Resource.GroupVersion().String()}, nil
+	case r.Verb == "list":
+		items := []any{}
+		for _, o := range h.Server.All() {
+			if ResourceOf(o) == r.Resource {
+				items = append(items, withKind(o))
+			}
+		}
+		k := kinds[r.Resource]
+		return map[string]any{"apiVersion": k.GroupVersion().String(), "kind": k.Kind + "List", "items": items,
+			"metadata": map[string]any{"resourceVersion": strconv.Itoa(h.Server.revision + 1)}}, nil
+	case r.Verb == "get":
+		o, err := h.Server.find(place{r.Resource, types.NamespacedName{Namespace: r.Namespace, Name: r.Name}}, r)
+		if err != nil {
+			return nil, err
+		}
+		return withKind(o), nil
+	}
+	o, err := h.Server.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	return withKind(o), nil
+}
+
+func withKind(o runtime.Object) runtime.Object {
+	o = o.DeepCopyObject()
+	o.GetObjectKind().SetGroupVersionKind(kinds[ResourceOf(o.(Object))].GroupVersionKind)
+	return o
+}
+
+// changed tells watchers. One that does not keep up misses events, and its test fails.
+func (h *Handler) changed(o Object, gone bool) {
+	kind := "MODIFIED" // informers tell new objects by their own stores
+	if gone {
+		kind = "DELETED"
+	}
+	event, err := json.Marshal(map[string]any{"type": kind, "object": withKind(o)})
+	if err != nil {
+		panic(err) // typed objects always convert
+	}
+	for events, r := range h.watchers {
+		if r.Resource == ResourceOf(o) {
+			select {
+			case events <- event:
+			default:
+			}
+		}
+	}
+}
+
+func (h *Handler) watch(w http.ResponseWriter, q *http.Request, r purekube.Request) {
+	events := make(chan []byte, 10_000)
+	h.mu.Lock()
+	if h.watchers == nil {
+		h.watchers = map[chan []byte]purekube.Request{}
+	}
+	h.watchers[events] = r
+	// What changed between the list and now.
+	from, _ := strconv.Atoi(q.URL.Query().Get("resourceVersion"))
+	for _, o := range h.Server.All() {
+		if version, _ := strconv.Atoi(o.GetResourceVersion()); ResourceOf(o) == r.Resource && version > from-1 {
+			h.changed(o, false)
+		}
+	}
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		delete(h.watchers, events)
+		h.mu.Unlock()
+	}()
+	w.Header().Set("Content-Type", "application/json")
+	w.(http.Flusher).Flush()
+	for {
+		select {
+		case <-q.Context().Done():
+			return
+		case event := <-events:
+			if _, err := w.Write(append(event, '\n')); err != nil {
+				return
+			}
+			w.(http.Flusher).Flush()
+		}
+	}
+}
+
+// requestOf reads /apis/GROUP/VERSION[/namespaces/NAMESPACE]/RESOURCE[/NAME[/SUBRESOURCE]], or /api/VERSION….
+func requestOf(h *http.Request) (r purekube.Request, err error) {
+	body, err := io.ReadAll(h.Body)
+	if err != nil {
+		return r, err
+	}
+	parts := strings.Split(strings.Trim(h.URL.Path, "/"), "/")
+	if parts[0] == "api" {
+		parts = append([]string{"apis", ""}, parts[1:]...)
+	}
+	if len(parts) < 4 {
+		return r, apierrors.NewNotFound(r.Resource.GroupResource(), h.URL.Path)
+	}
+	r.Resource.Group, r.Resource.Version, parts = parts[1], parts[2], parts[3:]
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		r.Namespace, parts = parts[1], parts[2:]
+	}
+	parts = append(parts, "", "")
+	r.Resource.Resource, r.Name, r.Subresource = parts[0], parts[1], parts[2]
+	r.FieldManager = h.URL.Query().Get("fieldManager")
+	r.Force = h.URL.Query().Get("force") == "true"
+	switch h.Method {
+	case http.MethodGet:
+		switch {
+		case r.Name != "":
+			r.Verb = "get"
+		case h.URL.Query().Get("watch") != "":
+			r.Verb = "watch"
+		default:
+			r.Verb = "list"
+		}
+		return r, nil
+	case http.MethodPost:
+		r.Verb = "create"
+	case http.MethodPut:
+		r.Verb = "update"
+	case http.MethodPatch:
+		r.Verb, r.PatchType, r.Patch = "patch", types.PatchType(h.Header.Get("Content-Type")), body
+		return r, nil
+	case http.MethodDelete:
+		r.Verb = "delete"
+		var options metav1.DeleteOptions
+		err = json.Unmarshal(body, &options)
+		r.Preconditions = options.Preconditions
+		return r, err
+	default:
+		return r, fmt.Errorf("%s: unknown method", h.Method)
+	}
+	if k, known := kinds[r.Resource]; known {
+		o := k.make()
+		r.Object, err = o, json.Unmarshal(body, o)
+	}
+	return r, err
+}
