@@ -212,6 +212,7 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 			require.Contains(t, r.Broken, tc.broken, tc.reason)
 		})
 	}
+	brokenLoops(t)
 	t.Run("a new start at step 0", func(t *testing.T) {
 		w := newNodeWorld(ttl.Options{Table: smallTable(t)}, 6, 4, 7)
 		w.recover = func(nodes []*corev1.Node) int { return w.options.Table.Settle(0, len(nodes)) }

@@ -15,6 +15,8 @@
 //     everything else that it knew is gone, every key is queued;
 //   - time passes to the earliest RecheckAt.
 //
+// A [LoopWorld] has the loop of internal/reconcile for its controller, and takes its steps apart: README.md lists them.
+//
 // # States
 //
 // Objects with equal content are one value, states are short strings of their numbers, and each state is visited once.

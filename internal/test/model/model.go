@@ -562,16 +562,22 @@ func (m *model) happen(st *state, h happening) (after *state, broken string, ok 
 // check updates what the guarantees remember, and checks them for the step to the state.
 func (m *model) check(st *state, s *Step) string {
 	s.After, s.Ghost = m.serverView(st), st.ghost
-	if m.world.Ghost != nil {
-		st.ghost = m.world.Ghost(s)
-		s.Ghost = st.ghost
+	ghost, broken := m.world.judge(s)
+	st.ghost = ghost
+	return broken
+}
+
+// judge is what promises remember of a step to the state, and which one it breaks.
+func (w World) judge(s *Step) (ghost, broken string) {
+	if w.Ghost != nil {
+		s.Ghost = w.Ghost(s)
 	}
-	for _, p := range m.world.Promises {
+	for _, p := range w.Promises {
 		if broken := p.Broken(s); broken != "" {
-			return p.Name + ": " + broken
+			return s.Ghost, p.Name + ": " + broken
 		}
 	}
-	return ""
+	return s.Ghost, ""
 }
 
 // carry makes the next write of the plan. With lost, the controller does not hear of its success.

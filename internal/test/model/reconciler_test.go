@@ -1,0 +1,182 @@
+package model
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/servicecidr"
+)
+
+type (
+	cidrLoopWorld   = LoopWorld[*servicecidr.Index, servicecidr.Snapshot, servicecidr.Action]
+	budgetLoopWorld = LoopWorld[*disruption.Index, disruption.Snapshot, disruption.Action]
+)
+
+// cidrLoop is the controller of clientgo.NewServiceCIDR in one of its worlds.
+func cidrLoop(w World) cidrLoopWorld {
+	return cidrLoopWorld{
+		World:   w,
+		Empty:   func() *servicecidr.Index { return servicecidr.NewIndex(servicecidr.Snapshot{}, servicecidr.Options{}) },
+		Workers: 1, MaxFaults: 1, Replicas: true, Retries: 15,
+		At: func(now time.Time) servicecidr.Snapshot { return servicecidr.Snapshot{Now: now} },
+		As: func(o Object, now time.Time, facts map[string]string) (servicecidr.Snapshot, map[string]string) {
+			s := rangesOf(o)
+			c, ok := o.(*networkingv1.ServiceCIDR)
+			if !ok || c.DeletionTimestamp == nil {
+				return s, nil
+			}
+			name := "seen " + string(c.UID)
+			if before, known := facts[name]; known {
+				now, _ = time.Parse(time.RFC3339, before)
+			}
+			s.DeletionSeen = map[types.UID]time.Time{c.UID: now}
+			return s, map[string]string{name: now.Format(time.RFC3339)}
+		},
+	}
+}
+
+// twinLoop is of two ServiceCIDRs.
+func twinLoop() cidrLoopWorld {
+	w := cidrLoop(serviceCIDRWorld("ServiceCIDRs, twins", servicecidr.Options{}, twins, twoAddrs))
+	w.Workers = 2
+	return w
+}
+
+// inUseLoop is of one ServiceCIDR, which is protected, with an address that is in use.
+func inUseLoop() cidrLoopWorld {
+	w := serviceCIDRWorld("ServiceCIDRs, in use", servicecidr.Options{}, twins[:1], twoAddrs[:1])
+	allocate(&View{objects: w.Objects, Now: Start}, twoAddrs[:1], func(_ string, changes ...Change) { w.Objects = append(w.Objects, changes[0].object) })
+	return cidrLoop(w)
+}
+
+// newCIDRLoop is of one ServiceCIDR that was made a moment ago.
+func newCIDRLoop() cidrLoopWorld {
+	w := serviceCIDRWorld("ServiceCIDRs, new", servicecidr.Options{}, twins[:1], twoAddrs[:1])
+	w.Objects = []Object{newServiceCIDR("a", 1, twins[0])}
+	return cidrLoop(w)
+}
+
+// deletedLoop is newCIDRLoop where nothing happens but a deletion, so that a search comes to its end.
+func deletedLoop() cidrLoopWorld {
+	w := newCIDRLoop()
+	w.World = w.only("deleted")
+	w.Name = "ServiceCIDRs, deleted"
+	return w
+}
+
+// lookupsLoop is the controller of clientgo.NewDisruption with one budget, whose pods belong to something that it does
+// not watch.
+func lookupsLoop() budgetLoopWorld {
+	w := budgetWorld(disruption.Options{}).only("eviction", "eviction, second half", "terminated", "replaced", "ready")
+	w.Name = "PodDisruptionBudgets with lookups"
+	w.Objects = slices.DeleteFunc(w.Objects, func(o Object) bool { return !strings.HasPrefix(o.GetName(), "db") })
+	w.Kinds, w.Until = []schema.GroupVersionResource{pods, budgets, statefulSets}, 30*time.Second
+	for i := range w.Events {
+		if w.Events[i].Name == "eviction" {
+			w.Events[i].Max = 1
+		}
+	}
+	return budgetLoopWorld{
+		World: w, Unwatched: []string{"statefulsets"},
+		Empty:   func() *disruption.Index { return disruption.NewIndex(disruption.Snapshot{}, disruption.Options{}) },
+		Workers: 1, MaxFaults: 1, Hangs: true, DecidesWithout: true,
+		At: func(now time.Time) disruption.Snapshot { return disruption.Snapshot{Now: now} },
+		As: func(o Object, _ time.Time, _ map[string]string) (disruption.Snapshot, map[string]string) {
+			return budgetObject(o), nil
+		},
+		Answers: func(answers map[purekube.Need]purekube.Answer) disruption.Snapshot {
+			return disruption.Snapshot{Answers: answers}
+		},
+		Answer: answerOf,
+		Hung: func(v *View) string {
+			broken := budgetsAreExact(v)
+			for _, b := range All[*policyv1.PodDisruptionBudget](v) {
+				c := apimeta.FindStatusCondition(b.Status.Conditions, policyv1.DisruptionAllowedCondition)
+				if broken != "" && (b.Status.DisruptionsAllowed > 0 || c == nil || c.Reason != policyv1.SyncFailedReason) {
+					return "without answers, a budget refuses: " + describeWorkload(b)
+				}
+			}
+			return ""
+		},
+	}
+}
+
+// TestLoopHolds goes through each world whose controller is the loop of internal/reconcile.
+func TestLoopHolds(t *testing.T) {
+	for _, lag := range lags {
+		if only := os.Getenv("PUREKUBE_MODEL_LAG"); only != "" && only != lag.name {
+			continue
+		}
+		for _, w := range []cidrLoopWorld{deletedLoop(), newCIDRLoop(), inUseLoop(), twinLoop()} {
+			loopHolds(t, w, lag.name, lag.changes)
+		}
+		loopHolds(t, lookupsLoop(), lag.name, lag.changes)
+	}
+}
+
+func loopHolds[X purekube.Index[X, S, A], S any, A purekube.Action](t *testing.T, w LoopWorld[X, S, A], lag string, changes int) {
+	t.Run(w.Name+", caches behind by "+lag, func(t *testing.T) {
+		t.Parallel()
+		w.Lag = changes
+		r := SearchLoop(w, bounds(t))
+		t.Log(r)
+		require.Empty(t, r.Broken)
+		require.Greater(t, r.States, 100)
+	})
+}
+
+// brokenLoops puts a defect around the loop, one at a time, and the search finds it. README.md has the number of steps.
+func brokenLoops(t *testing.T) {
+	page, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	for _, tc := range []struct {
+		name, reason string
+		search       func(broken) Report
+		put          broken
+		broken       string
+	}{
+		{"planning starts when the caches have synced", "a plan from half an Index takes what is missing for gone",
+			loopSearch(inUseLoop()), broken{StartsWithTheCache: true}, "no managed address without a range"},
+		{"writes share the deadline of the lookups", "the status that refuses is written because lookups took too long",
+			loopSearch(lookupsLoop()), broken{SharesTheContext: true}, "at rest, within an hour"},
+		{"a retry is lost", "no event brings back a key whose write was refused",
+			loopSearch(newCIDRLoop()), broken{LosesRetries: true}, "at rest, a plan from scratch asks for nothing"},
+		{"fences are ignored", "an Index without the last write asks for it again",
+			loopSearch(newCIDRLoop()), broken{IgnoresFences: true}, "no request is sent twice"},
+		{"a key that is affected during its turn is dropped", "its plan is from before the event",
+			loopSearch(newCIDRLoop()), broken{DropsWhileProcessing: true}, "at rest, a plan from scratch asks for nothing"},
+		{"nobody ticks for late lookups", "the status that refuses must not wait for them",
+			loopSearch(lookupsLoop()), broken{ForgetsTicks: true}, "without answers, a budget refuses"},
+		{"RecheckAt is forgotten by the loop's caller", "nothing else brings a deletion back when the grace period is over",
+			loopSearch(inUseLoop()), broken{ForgetsRecheck: true}, "at rest, a plan from scratch asks for nothing"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := tc.search(tc.put)
+			t.Log(r)
+			require.Contains(t, r.Broken, tc.broken, tc.reason)
+			steps, after, _ := strings.Cut(strings.Join(r.Story, "\x00"), "\x00from here on users do nothing, and nothing fails")
+			rest := strings.Count(strings.TrimSuffix(after, "\x00at rest"), "\x00")
+			require.Contains(t, string(page), fmt.Sprintf("| %s | %s | %d | %d |", tc.name, r.World, strings.Count(steps, "\x00")+1, rest), "README.md says so")
+		})
+	}
+}
+
+func loopSearch[X purekube.Index[X, S, A], S any, A purekube.Action](w LoopWorld[X, S, A]) func(broken) Report {
+	return func(b broken) Report {
+		w.Lag, w.Broken = 1, b
+		return SearchLoop(w, Bounds{Time: 10 * time.Minute})
+	}
+}
