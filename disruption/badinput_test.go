@@ -190,7 +190,7 @@ func TestBadInput(t *testing.T) {
 		require.EqualError(t, all[0].Err, "Pod c/a: several objects in the snapshot have this name")
 		s.Pods = append(s.Pods, in("b"))
 		all, _ = PlanAll(s, Options{})
-		require.ErrorContains(t, all[0].Err, "Pod b/a: more than one")
+		require.ErrorContains(t, all[0].Err, "Pod b/a: several objects")
 	})
 	t.Run("a pod twice, covered once", func(t *testing.T) {
 		s := web(budget(minAvailable("1")), 2, pod("a", byWeb), pod("a", labelled(nil)), pod("b", byWeb))

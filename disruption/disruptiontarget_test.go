@@ -124,7 +124,7 @@ func TestPlanPodBadInput(t *testing.T) {
 		Pods: []*corev1.Pod{nil, pod("a"), pod("a"), pod("b", target("True", "x", time.Hour))}}
 	r, err := Plan(s, podNamed("a"), Options{})
 	require.True(t, r.Empty())
-	require.ErrorContains(t, err, "Pod shop/a: more than one")
+	require.ErrorContains(t, err, "Pod shop/a: several objects")
 	r, err = Plan(s, podNamed("b"), Options{})
 	require.Len(t, r.Actions, 1, "other pods' trouble is none of b's")
 	require.EqualError(t, err, "Pod: nil object in the snapshot\nPodDisruptionBudget: nil object in the snapshot", "nor is that of budgets")

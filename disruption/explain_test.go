@@ -137,7 +137,7 @@ func TestExplainUpToDateAndBadInput(t *testing.T) {
 	s.Budgets = append(s.Budgets, s.Budgets[0])
 	e, err = Explain(s, key("web"), Options{})
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
-	require.Equal(t, []Reason{{Code: ReasonDuplicate, Object: key("web"), Message: "more than one object of this name in the snapshot: nothing is planned for it"}}, e.Reasons)
+	require.Equal(t, []Reason{{Code: ReasonDuplicate, Object: key("web"), Message: "several objects in the snapshot have this name: nothing is planned for this name"}}, e.Reasons)
 	require.True(t, e.Budget.Blocks(), "no eviction is allowed")
 
 	e, err = Explain(Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget()}, Pods: []*corev1.Pod{pod("a")}}, key("web"), Options{})

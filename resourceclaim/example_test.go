@@ -120,7 +120,7 @@ func ExampleExplain() {
 	// Output:
 	// ConsumerDone status.reservedFor[0]: reserved for pod ml/train-0: it is done and no longer needs the claim
 	// ConsumerMayRun status.reservedFor[1]: reserved for pod ml/train-1: it may run, so the reservation is kept
-	// Allocated status.allocation: kept, the claim has consumers
+	// Allocated status.allocation: kept: the claim has consumers
 }
 
 // What do the pods of a namespace wait for?

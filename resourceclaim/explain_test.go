@@ -40,29 +40,29 @@ func TestExplainClaim(t *testing.T) {
 			"status.reservedFor[3]: reserved for pod ml/gone: it was deleted and no longer needs the claim",
 			"status.reservedFor[4]: reserved for pod ml/other: it must be looked up at the API server first",
 			"status.reservedFor[5]: reserved for pod ml/dead: there is no pod of that name, so it no longer needs the claim",
-			"status.reservedFor[6]: reserved for pod ml/back: the API server has",
+			"status.reservedFor[6]: reserved for pod ml/back: the API server has it, so the reservation is kept",
 			"status.reservedFor[7]: reserved for podgroups.scheduling.k8s.io ml/g: it is not a pod, so the reservation is kept",
-			"status.allocation: kept, until the lookups at the API server are answered",
+			"status.allocation: kept: until the lookups at the API server are answered",
 		}},
 		{"used", []string{
 			"status.reservedFor[0]: reserved for pod ml/run: it may run, so the reservation is kept",
-			"status.allocation: kept, the claim has consumers",
+			"status.allocation: kept: the claim has consumers",
 		}},
-		{"idle", []string{"status.allocation: kept, no consumer was released, and the claim is not being deleted"}},
+		{"idle", []string{"status.allocation: kept: no consumer was released, and the claim is not being deleted"}},
 		{"bare", []string{
 			"status.reservedFor[0]: reserved for pod ml/x: it is done and no longer needs the claim",
-			"status.allocation: kept, the claim does not have the finalizer resource.kubernetes.io/delete-protection",
+			"status.allocation: kept: the claim does not have the finalizer resource.kubernetes.io/delete-protection",
 		}},
 		{"half", []string{
 			"status.reservedFor[0]: reserved for services ml/s: it is not a pod, so the reservation is kept",
 			"status.reservedFor[1]: reserved for pod ml/run: it may run, so the reservation is kept",
 			"status.reservedFor[2]: reserved for pod ml/x: it is done and no longer needs the claim",
-			"status.allocation: kept, the claim has consumers",
+			"status.allocation: kept: the claim has consumers",
 		}},
 		{"lent", []string{"status.reservedFor[0]: reserved for pod ml/away: it must be looked up at the API server first"}},
 		{"mine", []string{"metadata.ownerReferences: generated for pod ml/run, which may need it"}},
 		{"orphan", []string{"metadata.ownerReferences: generated for pod ml/away, which is not in the snapshot: the garbage collector will delete it"}},
-		{"who", []string{"metadata.ownerReferences: generated for pod ml/other, which the API server has to be asked for"}},
+		{"who", []string{"metadata.ownerReferences: generated for pod ml/other, which must be looked up at the API server first"}},
 	} {
 		t.Run(tc.claim, func(t *testing.T) {
 			explanation, err := Explain(s, claimKey(tc.claim), Options{})
@@ -107,9 +107,9 @@ func TestExplainWhatIsWrong(t *testing.T) {
 		{"two claims", "which one is real cannot be known", claimKey("twice"), ReasonDuplicate, "several objects in the snapshot have this name: nothing is planned for this name", purekube.ErrDuplicate},
 		{"version", "the listed claim counts", claimKey("old"), ReasonVersionMalformed, "metadata.resourceVersion: resource version is not well formed: x", nil},
 		{"no UID", "its claims would have no owner", podKey("nameless"), ReasonPodWithoutUID, "metadata.uid: pod ml/nameless has no UID: nothing is created or reserved for it", ErrNoUID},
-		{"seen to be deleted", "D-37", podKey("seen-to-go"), ReasonPodUnknown, "metadata.uid: pod ml/seen-to-go was seen to be deleted: the API server has to be asked for it", nil},
+		{"seen to be deleted", "D-37", podKey("seen-to-go"), ReasonPodUnknown, "metadata.uid: pod ml/seen-to-go was seen to be deleted: it must be looked up at the API server first", nil},
 		{"known to be deleted", "D-21", podKey("deleted"), ReasonPodDeleted, "metadata.uid: pod ml/deleted was deleted: nothing is created or reserved for it", nil},
-		{"owner", "one of the two may need it", claimKey("owned"), ReasonOwnerIndeterminate, "metadata.ownerReferences: generated for pod ml/twice, which the snapshot has conflicting information about it, so the reservation is kept: the claim stays", purekube.ErrDuplicate},
+		{"owner", "one of the two may need it", claimKey("owned"), ReasonOwnerIndeterminate, "metadata.ownerReferences: generated for pod ml/twice, which the snapshot has conflicting information about: the claim stays", purekube.ErrDuplicate},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			explanation, err := Explain(s, tc.key, Options{})

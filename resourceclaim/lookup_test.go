@@ -130,7 +130,7 @@ func TestExplainLookUp(t *testing.T) {
 	e, err := Explain(s, podKey("p"), Options{})
 	require.NoError(t, err)
 	require.Equal(t, []Reason{{Field: "spec.resourceClaims[0]", Code: ReasonClaimUnknown, Object: claimKey("c"),
-		Message: "the API server has to be asked for claim ml/c, which the pod's status names"}}, e.Reasons)
+		Message: "claim ml/c, which the pod's status names, must be looked up at the API server first"}}, e.Reasons)
 
 	s.Answers = askedClaims(newClaim("c", madeFor("p", "gpu")))
 	e, err = Explain(s, podKey("p"), Options{MatchUpstream: purekube.V1_37})

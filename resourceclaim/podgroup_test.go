@@ -534,7 +534,7 @@ func TestExplainedPodGroupsInWords(t *testing.T) {
 	}{
 		{"a group's entries", Snapshot{PodGroups: []PodGroup{g}, Claims: claims(free)}, groupKey("g"), grouped, []string{
 			"spec.resourceClaims[0]: claim ml/free was created for the entry and is put into the PodGroup's status",
-			"spec.resourceClaims[1]: the API server has to be asked for claim ml/asked, which the PodGroup's status names",
+			"spec.resourceClaims[1]: claim ml/asked, which the PodGroup's status names, must be looked up at the API server first",
 			"spec.resourceClaims[2]: the PodGroup's status says that no claim is needed"}},
 		{"reserved for the group", Snapshot{PodGroups: []PodGroup{g}, Pods: pod("held"), Claims: claims(held)}, podKey("p"), grouped, []string{
 			"spec.resourceClaims[0]: claim ml/held is reserved for PodGroup ml/g, the PodGroup of the pod"}},
@@ -551,10 +551,10 @@ func TestExplainedPodGroupsInWords(t *testing.T) {
 		{"D-27 upstream", Snapshot{Pods: pods(newPod("p", onNode, uses("gpu", "s"))), Claims: claims(newClaim("s", allocated, forGroup("g", "uid-g")))}, podKey("p"), Options{MatchUpstream: purekube.V1_37}, []string{
 			"spec.resourceClaims[0]: claim ml/s is allocated and will be reserved for the pod"}},
 		{"held by a group that is gone", Snapshot{Claims: claims(held), Answers: askedGroups("g")}, claimKey("held"), grouped, []string{
-			"status.reservedFor[0]: reserved for PodGroup ml/g: is gone: there is no PodGroup of that name", "status.allocation: cleared: no consumer is left",
+			"status.reservedFor[0]: reserved for PodGroup ml/g: there is no PodGroup of that name, so it no longer needs the claim", "status.allocation: cleared: no consumer is left",
 			"metadata.finalizers: removed: the claim is no longer allocated"}},
 		{"held by a group while PodGroups are off", Snapshot{Claims: claims(held)}, claimKey("held"), Options{}, []string{
-			"status.reservedFor[0]: reserved for podgroups.scheduling.k8s.io ml/g: it is not a pod, so the reservation is kept", "status.allocation: kept, the claim has consumers"}},
+			"status.reservedFor[0]: reserved for podgroups.scheduling.k8s.io ml/g: it is not a pod, so the reservation is kept", "status.allocation: kept: the claim has consumers"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			e, _ := Explain(tc.s, tc.key, tc.o)

@@ -157,7 +157,7 @@ func ExampleExplain() {
 	// AddressesOrphaned "10.60.0.10"
 	//   spec.cidrs[0]: 2 addresses would be in no other ServiceCIDR: 10.60.0.10 (Service shop/checkout), 10.60.0.11 (Service shop/cart)
 	// Contained "wide"
-	//   spec.cidrs[1]: wide contains fd00::/112: no address of it would be left without a range
+	//   spec.cidrs[1]: wide contains all addresses of fd00::/112
 	// true ServiceCIDR none: not in the snapshot
 }
 

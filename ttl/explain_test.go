@@ -23,7 +23,7 @@ func TestExplain(t *testing.T) {
 		{"missing", "SetTTL writes one", absent, Reason{Code: ReasonAnnotationMissing, Message: "there is no annotation; it should say 15"}},
 		{"not an integer", "as strconv.Atoi reads", "15s", Reason{Code: ReasonAnnotationNotInteger, Message: `"15s" is not an integer; it should say 15`}},
 		{"another TTL", "of another step", "0", Reason{Code: ReasonAnnotationDiffers, Message: `it says "0" and should say 15`}},
-		{"BR-19-07", "it is right, and not written again", "015", Reason{Code: ReasonAnnotationMatches, Message: `it says "015", as it should`}},
+		{"BR-19-07", "it is right, and not written again", "015", Reason{Code: ReasonAnnotationMatches, Message: `it says "015", which is right`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			n := node("a", tc.annotation)
