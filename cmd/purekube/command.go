@@ -118,7 +118,7 @@ func commandNames() []string {
 	return names
 }
 
-// flags are those of the command.
+// flags are the flags of the command.
 func (inv *invocation) flags() *flag.FlagSet {
 	flags := flag.NewFlagSet("purekube "+inv.command.name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)

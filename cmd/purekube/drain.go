@@ -180,7 +180,7 @@ func (r *drainRequest) each(f *fleet, names []string) []nodeDrain {
 	var drains []nodeDrain
 	explained := map[types.NamespacedName]disruption.Explanation{}
 	for _, name := range names {
-		// The error is the one of the index.
+		// The error is f.index.Err.
 		played, after, _ := drain.Node(f.index, name, r.flags)
 		drains = append(drains, nodeDrain{
 			node: name, pods: f.pods[name], Drain: played, before: f.index, after: after, podOf: f.podOf, explained: explained,
@@ -322,7 +322,7 @@ func (d nodeDrain) inTurns() []string {
 	}
 	for i, round := range d.Rounds {
 		for _, pod := range round {
-			// What is wrong with other budgets of the namespace is none of the drain's business.
+			// What is wrong with other budgets of the namespace does not concern the drain.
 			budgets, _ := d.before.BudgetsFor(d.podOf[pod])
 			for _, b := range budgets {
 				if stay[types.NamespacedName{Namespace: b.Namespace, Name: b.Name}] {

@@ -95,7 +95,7 @@ Waves: 1 wave with 3 nodes
 	}
 }
 
-// Without arguments, waves are those of what is piped.
+// Without arguments, the waves are of what is piped.
 func TestWavesOfPipedInput(t *testing.T) {
 	data, err := os.ReadFile(fleetFile)
 	require.NoError(t, err)
