@@ -32,7 +32,7 @@ func commands() []command {
 	return []command{
 		{"plan", "what the controllers would do now, and why", "", []string{outputText, outputJSON, outputRequests}, registerPlan, runPlan},
 		{"explain", "everything that is known about one object, such as PodDisruptionBudget/shop/web", "KIND/NAME", []string{outputText, outputJSON}, registerExplain, runExplain},
-		{"drain", "how kubectl drain of a node would go, or of each node alone (all)", "NODE", []string{outputText, outputJSON}, registerDrain, runDrain},
+		{"drain", "how kubectl drain of nodes would go: each alone, together, or in the waves of an upgrade", "NODE… | all", []string{outputText, outputJSON}, registerDrain, runDrain},
 		{"lint", "what is wrong with manifests, for CI: budgets that block drains, ClusterRoles that grant too much", "",
 			[]string{outputText, outputJSON, outputSARIF, outputGitHub}, registerLint, runLint},
 		{"report", "one HTML page with the plan, the budgets and the drains, or graphs for Markdown", "", []string{outputHTML, outputMermaid}, registerReport, runReport},
@@ -125,7 +125,7 @@ func commandNames() []string {
 	return names
 }
 
-// flags are those of the command.
+// flags are the flags of the command.
 func (inv *invocation) flags() *flag.FlagSet {
 	flags := flag.NewFlagSet("purekube "+inv.command.name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -201,6 +201,11 @@ func (inv *invocation) check(sys system) (err error) {
 	if inv.cores, err = selectCores(inv.names); err != nil {
 		return err
 	}
+	if inv.command.name == "drain" {
+		if err := inv.takeNodes(sys); err != nil {
+			return err
+		}
+	}
 	never := slices.Contains(inv.failOn, failOnNever)
 	judged := inv.command.name == "drain" || slices.ContainsFunc(inv.cores, func(c core) bool { return c.name == "disruption" })
 	switch {
@@ -208,7 +213,7 @@ func (inv *invocation) check(sys system) (err error) {
 		return nil
 	case !slices.Contains(inv.command.outputs, inv.output):
 		return fmt.Errorf("-o %q: %s prints %s", inv.output, inv.command.name, strings.Join(inv.command.outputs, ", "))
-	case inv.command.about != "" && inv.about == "":
+	case inv.command.about != "" && inv.about == "" && inv.command.name != "drain":
 		return fmt.Errorf("%s needs %s", inv.command.name, inv.command.about)
 	case never && !judged:
 		return fmt.Errorf("-fail-on never is for drain and the core disruption")

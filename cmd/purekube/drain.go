@@ -19,14 +19,18 @@ import (
 	"github.com/purekube/purekube/disruption/drain"
 )
 
-// drainRequest is what the flags of a drain ask for.
+// drainRequest is what the arguments and flags of a drain ask for.
 type drainRequest struct {
-	// node is a name, or allNodes.
-	node  string
+	// nodes are names, or allNodes.
+	nodes []string
 	flags drain.Options
+	// together: the nodes drain at the same time. Otherwise, and if inWaves is not set either, each drains alone.
+	together bool
+	// inWaves: waves of so many nodes (0: any number), rounds (0: any number) and the same value of a label (none: any).
+	inWaves      bool
+	most, rounds int
+	by           string
 }
-
-const allNodes = "all"
 
 // register adds the flags that decide about pods. They are called as kubectl drain calls them.
 func (r *drainRequest) register(flags *flag.FlagSet) {
@@ -39,6 +43,11 @@ func registerDrain(inv *invocation, flags *flag.FlagSet) {
 	registerUpstream(inv, flags, "match-upstream", "compute budgets as kube-controller-manager of this `release` does, its defects included: ")
 	registerFailOn(inv, flags)
 	inv.drain.register(flags)
+	flags.BoolVar(&inv.drain.together, "together", false, "drain the nodes at the same time, as several kubectl drains do (default: each alone)")
+	flags.BoolVar(&inv.drain.inWaves, "waves", false, "plan a rolling upgrade of the nodes, or of all: which drain at the same time, and which after them")
+	flags.IntVar(&inv.drain.most, "max", 0, "with -waves: how many `nodes` a wave may have, 0: any number")
+	flags.IntVar(&inv.drain.rounds, "rounds", 1, "with -waves: how many `rounds` a wave may take, 0: any number")
+	flags.StringVar(&inv.drain.by, "by", "", "with -waves: all nodes of a wave have the same value of this `label`, such as topology.kubernetes.io/zone")
 }
 
 // command is the drain as a user of kubectl types it.
@@ -55,39 +64,58 @@ func (r *drainRequest) command() string {
 	return text
 }
 
+// question is what the answer rests on. Groups rest on the labels of nodes as well.
+func (r *drainRequest) question(c *cluster) question {
+	q := drainQuestion("drain", c)
+	if r.by != "" {
+		q.seen = append(q.seen, "Node")
+	}
+	return q
+}
+
 // runDrain says how the drains go.
 func runDrain(inv invocation, sys system) int {
-	inv.drain.node = inv.about
+	r := &inv.drain
 	c := inv.load(sys)
 	rep := newReport(inv.now, c)
 	var drains []nodeDrain
-	if !rep.refuse(c, drainQuestion("drain", c)) {
-		var err error
-		drains, err = inv.drain.drainNodes(c, inv.settings)
-		rep.addProblems(err, purekube.Key{}, c)
-	}
-	if len(drains) == 0 && len(rep.problems) == 0 {
-		// A table without rows, or a drained node of a misspelt name, would look like success.
-		missing := "no Node in the input, and no pod on a node"
-		if inv.drain.node != allNodes {
-			missing = fmt.Sprintf("no Node %s in the input, and no pod on it", inv.drain.node)
+	var plan wavePlan
+	if !rep.refuse(c, r.question(c)) {
+		f := newFleet(c, inv.settings)
+		var problems []problem
+		// What is wrong with an input without objects is said already.
+		if c.Len() > 0 || len(rep.problems) == 0 {
+			problems = r.problems(f.pods, inv.paths)
 		}
-		rep.problems = append(rep.problems, problem{what: missing})
+		var err error
+		if names := r.names(f); len(problems) > 0 {
+			err = f.index.Err()
+		} else if r.inWaves {
+			plan, problems, err = r.planWaves(f, names)
+		} else {
+			drains, err = r.drainNodes(f, names)
+		}
+		rep.problems = append(rep.problems, problems...)
+		rep.addProblems(err, purekube.Key{}, c)
 	}
 	for _, p := range rep.problems {
 		sys.say(p)
 	}
 	var err error
 	switch {
+	case inv.output == outputJSON && r.inWaves:
+		err = rep.writeWavesJSON(&visibleWriter{w: sys.stdout}, plan.Plan)
 	case inv.output == outputJSON:
-		err = rep.writeDrainsJSON(&visibleWriter{w: sys.stdout}, drains)
+		err = rep.writeDrainsJSON(&visibleWriter{w: sys.stdout}, drains, r.together)
+	case len(plan.Waves)+len(plan.blocked) > 0:
+		err = r.writeWaves(sys.stdout, palette(sys.colour), plan)
 	case len(drains) > 0:
-		err = inv.drain.writeDrains(sys.stdout, palette(sys.colour), drains)
+		err = r.writeDrains(sys.stdout, palette(sys.colour), drains)
 	}
 	if status := inv.end(rep, err, sys); status != exitPlanned {
 		return status
 	}
-	if neverDrains(drains) && slices.Contains(inv.failOn, failOnNever) {
+	if (neverDrains(drains) || len(plan.Blocked) > 0) && slices.Contains(inv.failOn, failOnNever) {
 		return exitNever
 	}
 	return exitPlanned
@@ -102,42 +130,63 @@ type nodeDrain struct {
 	before, after *disruption.Index
 	// podOf finds the pods of the input.
 	podOf map[types.NamespacedName]*corev1.Pod
-	// explained are the budgets before the drain, as far as they were asked for: the same for all nodes.
+	// together: before is the cluster after the drains of all nodes, as after is.
+	together bool
+	// explained are the budgets in before, as far as they were asked for: the same for all nodes.
 	explained map[types.NamespacedName]disruption.Explanation
 }
 
-// drainNodes drains each node alone, sorted by name. A node that is not in the input has no drain. The error is what is
-// wrong with the input as a whole.
-func (r *drainRequest) drainNodes(c *cluster, set settings) ([]nodeDrain, error) {
-	pods := map[string]int{}
-	podOf := map[types.NamespacedName]*corev1.Pod{}
-	for _, n := range c.Nodes {
-		pods[n.Name] = 0
-	}
-	for _, p := range c.Pods {
-		podOf[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = p
-		if p.Spec.NodeName != "" {
-			pods[p.Spec.NodeName]++
-		}
-	}
-	names := slices.Sorted(maps.Keys(pods))
-	if _, there := pods[r.node]; there && r.node != allNodes {
-		names = []string{r.node}
-	} else if r.node != allNodes {
-		names = nil
-	}
+// fleet is what the drains are asked of.
+type fleet struct {
+	c     *cluster
+	index *disruption.Index
+	pods  map[string]int
+	podOf map[types.NamespacedName]*corev1.Pod
+}
+
+func newFleet(c *cluster, set settings) *fleet {
 	d := newDrains(c, set)
-	x := disruption.NewIndex(d.snapshot, d.options)
-	err := x.Err()
+	pods, podOf := podsOnNodes(c)
+	return &fleet{c, disruption.NewIndex(d.snapshot, d.options), pods, podOf}
+}
+
+// names are the nodes to drain, sorted, each once.
+func (r *drainRequest) names(f *fleet) []string {
+	if r.all() {
+		return slices.Sorted(maps.Keys(f.pods))
+	}
+	return slices.Compact(slices.Sorted(slices.Values(r.nodes)))
+}
+
+// drainNodes drains the nodes. The error is what is wrong with the input as a whole.
+func (r *drainRequest) drainNodes(f *fleet, names []string) ([]nodeDrain, error) {
+	if !r.together {
+		return r.each(f, names), f.index.Err()
+	}
+	played, after, err := drain.Nodes(f.index, names, r.flags)
+	var drains []nodeDrain
+	explained := map[types.NamespacedName]disruption.Explanation{}
+	for _, d := range played {
+		// What is in the way of a node may be what the others evicted.
+		drains = append(drains, nodeDrain{
+			node: d.Node, pods: f.pods[d.Node], Drain: d, before: after, after: after, podOf: f.podOf, explained: explained, together: true,
+		})
+	}
+	return drains, err
+}
+
+// each drains each node alone.
+func (r *drainRequest) each(f *fleet, names []string) []nodeDrain {
 	var drains []nodeDrain
 	explained := map[types.NamespacedName]disruption.Explanation{}
 	for _, name := range names {
-		var played drain.Drain
-		var after *disruption.Index
-		played, after, err = drain.Node(x, name, r.flags)
-		drains = append(drains, nodeDrain{node: name, pods: pods[name], Drain: played, before: x, after: after, podOf: podOf, explained: explained})
+		// The error is f.index.Err.
+		played, after, _ := drain.Node(f.index, name, r.flags)
+		drains = append(drains, nodeDrain{
+			node: name, pods: f.pods[name], Drain: played, before: f.index, after: after, podOf: f.podOf, explained: explained,
+		})
 	}
-	return drains, err
+	return drains
 }
 
 // neverDrains reports whether a node is not drained in the end, or it is not known whether it is.
@@ -151,17 +200,29 @@ func neverDrains(drains []nodeDrain) bool {
 func (r *drainRequest) writeDrains(w io.Writer, p palette, drains []nodeDrain) error {
 	out := bufio.NewWriter(w)
 	t := printer{out, p}
-	alone := ""
-	if r.node == allNodes {
-		alone = ", each node alone"
+	how := ""
+	switch {
+	case r.together:
+		how = ", all nodes at the same time"
+	case r.all() || len(drains) > 1:
+		how = ", each node alone"
 	}
-	t.line(0, "", r.command()+alone, t.p.core)
+	t.line(0, "", r.command()+how, t.p.core)
 	empty := 0
-	if r.node == allNodes {
+	if r.all() {
 		before := len(drains)
 		drains = slices.DeleteFunc(drains, func(d nodeDrain) bool { return d.pods == 0 })
 		empty = before - len(drains)
 	}
+	r.writeRows(t, drains)
+	if r.all() || len(drains) > 1 {
+		t.line(0, "Drains: ", drainTotals(drains, empty), plain)
+	}
+	return out.Flush()
+}
+
+// writeRows prints the table. The rounds are below the nodes that the request names.
+func (r *drainRequest) writeRows(t printer, drains []nodeDrain) {
 	rows := [][]string{{"NODE", "DRAINS", "PODS", "EVICTED", "SKIPPED", "STAY"}}
 	for _, d := range drains {
 		rows = append(rows, []string{d.node, d.says(), strconv.Itoa(d.pods), strconv.Itoa(d.evicted()), strconv.Itoa(len(d.Skipped)), strconv.Itoa(d.stay())})
@@ -171,9 +232,9 @@ func (r *drainRequest) writeDrains(w io.Writer, p palette, drains []nodeDrain) e
 			t.line(0, "", row, t.p.faint)
 			continue
 		}
-		fmt.Fprintln(out, row)
+		fmt.Fprintln(t.w, row)
 		d := drains[i-1]
-		if r.node != allNodes {
+		if !r.all() {
 			for _, line := range d.rounds() {
 				t.line(4, "", line, t.p.action)
 			}
@@ -182,10 +243,6 @@ func (r *drainRequest) writeDrains(w io.Writer, p palette, drains []nodeDrain) e
 			t.line(4, "", line, t.p.notice)
 		}
 	}
-	if r.node == allNodes {
-		t.line(0, "Drains: ", drainTotals(drains, empty), plain)
-	}
-	return out.Flush()
 }
 
 // says is the outcome in a word or three.
@@ -215,8 +272,11 @@ func (d nodeDrain) rounds() []string {
 	var lines []string
 	for i, round := range d.Rounds {
 		text := "waits for pods that are going, or for an eviction that came to nothing"
-		if len(round) > 0 {
+		switch {
+		case len(round) > 0:
 			text = "evicts " + list(texts(round), len(round))
+		case d.together:
+			text = "waits for the other nodes, or for pods that are going"
 		}
 		lines = append(lines, fmt.Sprintf("round %d: %s", i+1, text))
 	}
@@ -262,7 +322,7 @@ func (d nodeDrain) inTurns() []string {
 	}
 	for i, round := range d.Rounds {
 		for _, pod := range round {
-			// What is wrong with other budgets of the namespace is none of the drain's business.
+			// What is wrong with other budgets of the namespace does not concern the drain.
 			budgets, _ := d.before.BudgetsFor(d.podOf[pod])
 			for _, b := range budgets {
 				if stay[types.NamespacedName{Namespace: b.Namespace, Name: b.Name}] {
@@ -276,10 +336,14 @@ func (d nodeDrain) inTurns() []string {
 			}
 		}
 	}
+	when := "at once"
+	if d.together {
+		when = "in the first round"
+	}
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if first[name] < all[name] {
-			lines = append(lines, fmt.Sprintf("%s: %s here, %d at once", name, count(all[name], "pod"), first[name]))
+			lines = append(lines, fmt.Sprintf("%s: %s here, %d %s", name, count(all[name], "pod"), first[name], when))
 		}
 	}
 	return lines
@@ -307,7 +371,7 @@ func (d nodeDrain) explain(budget types.NamespacedName) disruption.Explanation {
 		x, _ = d.before.Explain(key)
 		d.explained[budget] = x
 	}
-	if !x.Budget.Never && len(d.Rounds) > 0 {
+	if !x.Budget.Never && len(d.Rounds) > 0 && !d.together {
 		x, _ = d.after.Explain(key)
 	}
 	return x

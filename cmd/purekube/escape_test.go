@@ -60,7 +60,8 @@ func TestOutputShowsWhatTheInputHides(t *testing.T) {
 	} {
 		for _, args := range [][]string{
 			nil, {"-explain"}, {"-explain", "-assume-complete"}, {"-o", "json", "-explain"}, {"-o", "requests"}, {"-o", "html"}, {"-o", "mermaid"},
-			{"-drain", "all"}, {"-drain", "all", "-force"}, {"-drain", hostile, "-force"}, {"-fail-on", "never"}, {"-core", hostile}, {"-o", hostile}, {"-" + hostile},
+			{"-drain", "all"}, {"-drain", "all", "-force"}, {"-drain", "all", "-together", "-force"},
+			{"-drain", "all", "-waves", "-force"}, {"-drain", "all", "-waves", "-by", hostile}, {"-drain", hostile, "-force"}, {"-fail-on", "never"}, {"-core", hostile}, {"-o", hostile}, {"-" + hostile},
 		} {
 			t.Run(name+" "+strings.Join(args, " "), func(t *testing.T) {
 				got := plan(t, files, "", append(args, file)...)

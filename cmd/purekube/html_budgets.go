@@ -147,9 +147,10 @@ type drainRow struct {
 }
 
 func newDrainTable(c *cluster, inv invocation) *drainTable {
-	request := drainRequest{node: allNodes, flags: inv.drain.flags}
+	request := drainRequest{nodes: []string{allNodes}, flags: inv.drain.flags}
+	f := newFleet(c, inv.settings)
 	// What is wrong with the input is among the problems of the report.
-	drains, _ := request.drainNodes(c, inv.settings)
+	drains := request.each(f, request.names(f))
 	all := len(drains)
 	drains = slices.DeleteFunc(drains, func(d nodeDrain) bool { return d.pods == 0 })
 	t := &drainTable{Command: request.command(), Totals: drainTotals(drains, all-len(drains))}

@@ -43,7 +43,15 @@ type (
 	jsonDrains struct {
 		FormatVersion string        `json:"formatVersion"`
 		Now           time.Time     `json:"now"`
+		Together      bool          `json:"together,omitempty"`
 		Drains        []drain.Drain `json:"drains"`
+		Errors        []jsonProblem `json:"errors,omitempty"`
+	}
+	jsonWaves struct {
+		FormatVersion string        `json:"formatVersion"`
+		Now           time.Time     `json:"now"`
+		Waves         []drain.Wave  `json:"waves"`
+		Blocked       []drain.Drain `json:"blocked,omitempty"`
 		Errors        []jsonProblem `json:"errors,omitempty"`
 	}
 	jsonAction struct {
@@ -98,10 +106,19 @@ func (r *report) writeJSON(w io.Writer) error {
 }
 
 // writeDrainsJSON prints drains for programs.
-func (r *report) writeDrainsJSON(w io.Writer, drains []nodeDrain) error {
-	out := jsonDrains{FormatVersion: formatVersion, Now: r.Now, Drains: []drain.Drain{}, Errors: r.errors()}
+func (r *report) writeDrainsJSON(w io.Writer, drains []nodeDrain, together bool) error {
+	out := jsonDrains{FormatVersion: formatVersion, Now: r.Now, Together: together, Drains: []drain.Drain{}, Errors: r.errors()}
 	for _, d := range drains {
 		out.Drains = append(out.Drains, d.Drain)
+	}
+	return encode(w, out)
+}
+
+// writeWavesJSON prints waves for programs.
+func (r *report) writeWavesJSON(w io.Writer, plan drain.Plan) error {
+	out := jsonWaves{FormatVersion: formatVersion, Now: r.Now, Waves: plan.Waves, Blocked: plan.Blocked, Errors: r.errors()}
+	if out.Waves == nil {
+		out.Waves = []drain.Wave{}
 	}
 	return encode(w, out)
 }

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/purekube/purekube/disruption/drain"
+)
+
+// wavePlan is a rolling upgrade of the nodes.
+type wavePlan struct {
+	drain.Plan
+	// blocked are the drains of Plan.Blocked, with what is in the way.
+	blocked []nodeDrain
+}
+
+// planWaves plans waves of the nodes. The problems are the nodes that are in none for lack of a label. The error is what
+// is wrong with the input as a whole.
+func (r *drainRequest) planWaves(f *fleet, names []string) (wavePlan, []problem, error) {
+	o := drain.WaveOptions{Options: r.flags, MaxNodes: r.most, Rounds: r.rounds}
+	if r.rounds == 0 {
+		o.Rounds = -1
+	}
+	var problems []problem
+	if r.by != "" {
+		groups, without := r.groups(f.c, names)
+		if len(without) > 0 {
+			problems = append(problems, problem{what: fmt.Sprintf(
+				"no label %s, or two values of it, on %s of the input (%s): in no wave, since the group is not known",
+				r.by, count(len(without), "node"), list(without, 5))})
+		}
+		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(without, name) })
+		o.GroupOf = func(node string) string { return groups[node] }
+	}
+	plan, after, err := drain.Waves(f.index, names, o)
+	blocked := make([]string, len(plan.Blocked))
+	for i, d := range plan.Blocked {
+		blocked[i] = d.Node
+	}
+	end := *f
+	end.index = after
+	return wavePlan{plan, r.each(&end, blocked)}, problems, err
+}
+
+// rounds is how many rounds the wave takes.
+func rounds(w drain.Wave) int {
+	most := 0
+	for _, d := range w.Drains {
+		most = max(most, len(d.Rounds))
+	}
+	return most
+}
+
+// evicted is how many pods the wave evicts.
+func evicted(w drain.Wave) int {
+	n := 0
+	for _, d := range w.Drains {
+		n += nodeDrain{Drain: d}.evicted()
+	}
+	return n
+}
+
+// wavesText says what the waves are limited to.
+func (r *drainRequest) wavesText() string {
+	text := ", in waves"
+	if r.most > 0 {
+		text += " of at most " + count(r.most, "node")
+	}
+	if r.by != "" {
+		text += " with the same " + r.by
+	}
+	switch r.rounds {
+	case 0:
+		return text + ", each in any number of rounds"
+	case 1:
+		return text + ", each in 1 round"
+	}
+	return text + ", each in at most " + count(r.rounds, "round")
+}
+
+// writeWaves prints a table of the waves with the nodes of each, and the drains of the nodes that are in none.
+func (r *drainRequest) writeWaves(w io.Writer, p palette, plan wavePlan) error {
+	out := bufio.NewWriter(w)
+	t := printer{out, p}
+	t.line(0, "", r.command()+r.wavesText(), t.p.core)
+	rows := [][]string{{"WAVE", "NODES", "EVICTED", "ROUNDS"}}
+	if r.by != "" {
+		rows[0] = append(rows[0], "GROUP")
+	}
+	nodes := 0
+	for i, wave := range plan.Waves {
+		nodes += len(wave.Nodes)
+		row := []string{strconv.Itoa(i + 1), strconv.Itoa(len(wave.Nodes)), strconv.Itoa(evicted(wave)), strconv.Itoa(rounds(wave))}
+		if r.by != "" {
+			row = append(row, wave.Group)
+		}
+		rows = append(rows, row)
+	}
+	if nodes > 0 {
+		for i, row := range aligned(rows) {
+			if i == 0 {
+				t.line(0, "", row, t.p.faint)
+				continue
+			}
+			fmt.Fprintln(out, row)
+			t.line(4, "", list(plan.Waves[i-1].Nodes, nodes), t.p.action)
+		}
+	}
+	if len(plan.blocked) > 0 {
+		t.line(0, "", "In no wave, each node alone after the last wave:", t.p.core)
+		r.writeRows(t, plan.blocked)
+	}
+	text := fmt.Sprintf("%s with %s", count(len(plan.Waves), "wave"), count(nodes, "node"))
+	if len(plan.blocked) > 0 {
+		text += fmt.Sprintf("; in no wave: %s (%s)", count(len(plan.blocked), "node"), drainTotals(plan.blocked, 0))
+	}
+	t.line(0, "Waves: ", text, plain)
+	return out.Flush()
+}
