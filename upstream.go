@@ -29,8 +29,7 @@ func ParseUpstream(text string) (Upstream, error) {
 	if len(parts) == 3 && isNumber(parts[2]) {
 		parts = parts[:2]
 	}
-	switch u := Upstream("v" + strings.Join(parts, ".")); u {
-	case V1_36, V1_37:
+	if u := Upstream("v" + strings.Join(parts, ".")); u == V1_36 || u == V1_37 {
 		return u, nil
 	}
 	return "", fmt.Errorf("%q: %w", text, ErrUnknownUpstream)
