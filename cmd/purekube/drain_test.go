@@ -123,7 +123,7 @@ func TestDrainFlags(t *testing.T) {
 		{"no node", "drain needs NODE", []string{"drain"}},
 		{"requests", `-o "requests": drain prints text, json`, []string{"drain", "all", "-o", "requests"}},
 		{"flag of drain", "flag provided but not defined: -force", []string{"plan", "-force"}},
-		{"no such command", `"drian" is not a command: plan, explain, drain, report, diff, version`, []string{"drian"}},
+		{"no such command", `"drian" is not a command: plan, explain, drain, lint, report, diff, version`, []string{"drian"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := plan(t, nil, "", tc.args...)

@@ -101,3 +101,49 @@ func TestLintJSON(t *testing.T) {
 		}
 	}
 }
+
+// SARIF has a rule for each code, the place of each finding, and an invocation that fails for input with errors.
+func TestLintSARIF(t *testing.T) {
+	sarif := func(text string) (log sarifLog) {
+		got := lintFiles(t, map[string]string{"a chart/a.yaml": text}, "-o", "sarif", "a chart/a.yaml")
+		require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &log))
+		require.Equal(t, "2.1.0", log.Version)
+		require.Len(t, log.Runs, 1)
+		return log
+	}
+	run := sarif(blocked).Runs[0]
+	require.True(t, run.Invocations[0].ExecutionSuccessful)
+	require.Len(t, run.Results, 1)
+	found := run.Results[0]
+	require.Equal(t, "BudgetNeverAllows", found.RuleID)
+	require.Equal(t, found.RuleID, run.Tool.Driver.Rules[found.RuleIndex].ID)
+	require.Equal(t, "error", found.Level)
+	require.Equal(t, "a%20chart/a.yaml", found.Locations[0].Physical.Artifact.URI, "a URI, not a path")
+	require.Equal(t, 9, found.Locations[0].Physical.Region.StartLine)
+	require.Empty(t, found.Suppressions)
+
+	run = sarif(blocked[:len(blocked)-20]).Runs[0]
+	require.False(t, run.Invocations[0].ExecutionSuccessful, "not everything was read")
+	require.Equal(t, "a%20chart/a.yaml", run.Invocations[0].Notifications[0].Locations[0].Physical.Artifact.URI)
+	require.Contains(t, lintFiles(t, map[string]string{"a.yaml": allowing}, "-o", "sarif", "a.yaml").stdout, `"results": []`)
+}
+
+// A name cannot end the command of an annotation, or begin another one.
+func TestLintGitHub(t *testing.T) {
+	got := lintFiles(t, map[string]string{"a,b.yaml": blocked}, "-o", "github", "a,b.yaml")
+	require.True(t, strings.HasPrefix(got.stdout, "::error file=a%2Cb.yaml,line=9,title=BudgetNeverAllows::PodDisruptionBudget shop/web: spec.minAvailable: is 3,"), got.stdout)
+	require.Equal(t, 1, strings.Count(got.stdout, "\n"))
+	require.Equal(t, exitFound, got.status)
+
+	evil := strings.ReplaceAll(blocked, "name: web, namespace", `name: "web\n::stop-commands::x 100%", namespace`)
+	got = lintFiles(t, map[string]string{"a.yaml": evil}, "-o", "github", "a.yaml")
+	for line := range strings.Lines(got.stdout) {
+		require.True(t, strings.HasPrefix(line, "::error ") || strings.HasPrefix(line, "::warning "), line)
+	}
+	require.Contains(t, got.stdout, "100%25")
+	require.NotContains(t, lintFiles(t, map[string]string{"a.yaml": evil}, "a.yaml").stdout, "\n::")
+
+	cut := lintFiles(t, map[string]string{"a.yaml": blocked[:len(blocked)-20]}, "-o", "github", "a.yaml")
+	require.Contains(t, cut.stdout, "::error file=a.yaml,line=9,title=purekube::")
+	require.Equal(t, exitInput, cut.status)
+}
