@@ -44,7 +44,7 @@ func (b Browser) DOM(t testing.TB, url string) string {
 	return b.run(t, "--virtual-time-budget=10000", "--window-size=1400,1000", "--dump-dom", url)
 }
 
-// Size is that of a window in pixels.
+// Size is the size of a window in pixels.
 type Size struct{ Width, Height int }
 
 // Screenshot returns the page as PNG, in dark colours or light ones.

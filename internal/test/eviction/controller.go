@@ -86,7 +86,7 @@ func (m scaleMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*me
 	return &meta.RESTMapping{Resource: plural, GroupVersionKind: kind.WithVersion(versions[0])}, nil
 }
 
-// scaleDiscovery says of every resource that it has a scale, but of those of Kubernetes that have none.
+// scaleDiscovery says that every resource has a scale, except the resources of Kubernetes that have none.
 type scaleDiscovery struct {
 	discovery.DiscoveryInterface
 	scales *scales

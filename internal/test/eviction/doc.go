@@ -6,13 +6,13 @@
 // PARITY_SEED, PARITY_CASES and PARITY_CASE are as in the folder above.
 //
 //   - TestCheckEviction: one eviction, with any status of the budget.
-//   - TestRecipe: sequences of evictions, each decided from what the ones before it left.
+//   - TestRecipe: sequences of evictions, each decided after the evictions before it.
 //   - TestDrainNode: drains of nodes, from kubectl's own filters to the last round.
 //   - TestViolations: the victims of a preemption, sorted by kube-scheduler's own function, and drain.Violations.
 //
 // README.md has what these compare, and what fleet, the folder below, does with all controllers.
 //
-// In the latter two the real disruption controller does all that it can between two evictions. Kubelets
-// and the controllers of the pods are played by hand: evicted pods terminate, are gone when the round
-// ends, and come back elsewhere.
+// In the latter two the real disruption controller does all that it can between two evictions. Kubelets and the
+// controllers of the pods are played by hand: evicted pods terminate, are gone when the round ends, and are recreated
+// elsewhere.
 package eviction

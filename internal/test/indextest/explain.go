@@ -16,8 +16,8 @@ type explained[E any, A purekube.Action] interface {
 	ExplainAll() ([]E, error)
 }
 
-// Explained says what is wrong with ExplainAll; empty if nothing is. It has to explain these keys in this order, which
-// is that of PlanAll, each as Explain does, and all keys that PlanAll names have to be among them.
+// Explained says what is wrong with ExplainAll; empty if nothing is. ExplainAll has to explain these keys in the order
+// of PlanAll, each key as Explain does, and all keys that PlanAll names have to be among them.
 func Explained[E any, A purekube.Action](x explained[E, A], keyOf func(E) purekube.Key, want []purekube.Key, o ...cmp.Option) string {
 	outcomes, err := x.PlanAll()
 	all, explainErr := x.ExplainAll()

@@ -3,6 +3,6 @@
 // eviction handler says who is right. README.md has the results.
 //
 //	cd internal/test/karpenter && go test . -v
-//	go test . -update                               # writes the table in README.md anew
+//	go test . -update                               # writes the table in README.md again
 //	go test . -run '^$' -bench .
 package karpenter

@@ -233,7 +233,7 @@ func (c Cluster) On(node string) []*corev1.Pod {
 	return on
 }
 
-// StatefulSet is the one of that UID, nil if there is none.
+// StatefulSet is the StatefulSet with this UID, nil if there is none.
 func (c Cluster) StatefulSet(uid types.UID) *appsv1.StatefulSet {
 	for _, ss := range c.StatefulSets {
 		if ss.UID == uid {

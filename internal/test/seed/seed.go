@@ -24,7 +24,7 @@ import (
 // Variable is the environment variable that is read where the flag -seed is not given.
 const Variable = "PUREKUBE_SEED"
 
-// Choice is which seeds are used. It is a flag.Value; the zero value stands for the fixed seeds.
+// Choice is which seeds are used. It is a flag.Value; the zero value means the fixed seeds.
 type Choice struct {
 	text   string
 	first  uint64
@@ -94,8 +94,8 @@ func FromVariable(t testing.TB, variable string, otherwise uint64) uint64 {
 // Single says whether one seed alone is asked for: then a test cannot expect that every kind of thing occurs.
 func Single() bool { return choice.single }
 
-// Each yields the seeds of n cases: 0 and those that follow, unless others are asked for. After the first case that fails
-// it ends, and logs how to repeat the case.
+// Each yields the seeds of n cases: 0 and the numbers after it, unless others are asked for. After the first case that
+// fails it ends, and logs how to repeat the case.
 func Each(t testing.TB, n int) iter.Seq[uint64] { return Range(t, 0, n) }
 
 // Range yields what Each does, from another one on: for a test that draws more when it needs more.

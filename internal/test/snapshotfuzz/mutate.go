@@ -16,9 +16,9 @@ import (
 	"github.com/purekube/purekube/internal/test/seed"
 )
 
-// Fuzz runs check on documents of type D: on those that a fuzzer writes as text, and on the seeds with the changes
-// that a fuzzer chooses (see Mutate). They are decoded as an API client decodes JSON. Documents larger than 64 kB,
-// and those that do not decode, are passed over.
+// Fuzz runs check on documents of type D: on documents that a fuzzer writes as text, and on the seeds with the changes
+// that a fuzzer chooses (see Mutate). They are decoded as an API client decodes JSON. Fuzz skips documents that are
+// larger than 64 kB or do not decode.
 func Fuzz[D any](f *testing.F, seeds []string, words []string, check func(t *testing.T, document D, choice []byte)) {
 	for i, seed := range seeds {
 		f.Add(uint8(i), []byte(nil), []byte(nil))

@@ -124,7 +124,7 @@ func (b *Budgets) Reconcile(ctx context.Context, k key) (ctrl.Result, error) {
 	return ctrl.Result{RequeueAfter: max(time.Millisecond, result.RecheckAt.Sub(now))}, nil // 0 would be never
 }
 
-// plan makes the plan for a key, lookups included. Its error is that of a lookup that another attempt may mend.
+// plan makes the plan for a key, lookups included. Its error is the error of a lookup that another attempt may mend.
 func (b *Budgets) plan(ctx context.Context, index *disruption.Index, k key) (disruption.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
 	defer cancel()

@@ -40,7 +40,7 @@ func StartProcess(log, program string, args ...string) (*Process, error) {
 // PID of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Ended is closed when the process is no more.
+// Ended is closed when the process has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
 // Kill ends the process without a warning.

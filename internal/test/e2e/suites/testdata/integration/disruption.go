@@ -34,7 +34,7 @@ func NewDisruptionControllerInternal(_ context.Context, pods coreinformers.PodIn
 	_ coreinformers.ReplicationControllerInformer, _ appsinformers.ReplicaSetInformer, _ appsinformers.DeploymentInformer,
 	_ appsinformers.StatefulSetInformer, client kubernetes.Interface, _ apimeta.RESTMapper, _ scaleclient.ScalesGetter,
 	_ discovery.DiscoveryInterface, _ clock.WithTicker, stale time.Duration) *DisruptionController {
-	pods.Informer() // which the tests read, and expect to be started with those of the controller
+	pods.Informer() // which the tests read, and expect to be started with the informers of the controller
 	o := adapter.Options()
 	o.Disruption.StaleDisruptionTimeout = &stale
 	return &DisruptionController{adapter.New("disruption", client, o)}
