@@ -28,7 +28,7 @@ func CarryOut[A Action](actions []A, do func(Request) (runtime.Object, error), r
 		object, err := do(request)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", action, err))
-			object = nil // the actions behind it know it as a call that failed
+			object = nil // later actions read nil as a failed call
 			if reporter, ok := Action(action).(FailureReporter); ok && record != nil {
 				if event, ok := reporter.FailureEvent(err); ok {
 					record(event)

@@ -1,5 +1,5 @@
-// Package purekube holds the vocabulary that its five decision packages share: what a plan
-// returns, which calls carry it out, and how an object that cannot be used is reported.
+// Package purekube holds the types that its five decision packages share: the result of a plan, the requests to send
+// for it, and the error for an object that cannot be used.
 //
 // A package takes a snapshot, a plain struct of API objects as an informer cache hands them
 // out, and returns the writes that a Kubernetes controller would make:
@@ -27,7 +27,7 @@
 //     that asked for it, then discard it: nothing notifies you when it becomes stale.
 //   - One bad object never blocks the rest: the valid part of a plan is returned together
 //     with an error that joins one [ObjectError] per problem. No input panics.
-//   - Carrying the actions out and planning again gives a result without actions.
+//   - After you send the requests of all actions and plan again, the result has no actions.
 //   - When in doubt, refuse: an error, a gap or staleness in the input makes an answer
 //     stricter, never more permissive.
 //
@@ -53,15 +53,15 @@
 // name the keys whose plan may differ, so an informer's handler is one call. Code for any of them is
 // generic over the interface [Index].
 //
-// An [Action] says what to write. Its [Request] is the call that does it, complete: one
-// function that makes a call from a Request carries out the plans of all five packages,
-// with [CarryOut]. An action names the object that it writes by Namespace, Name and UID, or has the whole object to write:
-// Claim, Budget or Pod. A UID that is not empty is checked: Apply returns another object of that name unchanged, and the API
-// server refuses the request for it, unless the comment of the action says that the write is right for that one too.
+// An [Action] says what to write. Its [Request] is the complete call that writes it. You write one function that makes
+// a call from a Request. With that function, [CarryOut] sends the requests of the plans of all five packages. An action
+// names the object that it writes by Namespace, Name and UID, or has the whole object to write: Claim, Budget or Pod. A
+// UID that is not empty is checked: Apply returns another object of that name unchanged, and the API server refuses the
+// request for it, unless the comment of the action says that the write is right for that one too.
 //
 // The zero value of each enum has a name. In options it is the default and is named for what it does, such as RoundUp
-// and AsWritten. In answers it is No and the name of the type, such as NoVerdict and NoOutcome: there is no answer. A Code
-// has no zero value, since each [Reason] has one.
+// and AsWritten. In answers it is No and the name of the type, such as NoVerdict and NoOutcome: there is no answer. A
+// Code has no zero value, since each [Reason] has one.
 //
 // Options.MatchUpstream, where a package has it, asks for the requests that
 // kube-controller-manager of that [Upstream] would send for the same snapshot, its defects

@@ -51,7 +51,7 @@ func (k Key) MarshalText() ([]byte, error) {
 	return []byte(k.String()), nil
 }
 
-// UnmarshalText reads what [Key.MarshalText] writes. The error is that of [ParseKey].
+// UnmarshalText reads what [Key.MarshalText] writes. It returns the error of [ParseKey].
 func (k *Key) UnmarshalText(text []byte) (err error) {
 	*k = Key{}
 	if len(text) > 0 {
@@ -63,7 +63,8 @@ func (k *Key) UnmarshalText(text []byte) (err error) {
 // errKey: a text is not a key.
 var errKey = errors.New("want Kind/name or Kind/namespace/name")
 
-// ParseKey reads what [Key.String] writes. It knows no kinds: a plan for a kind that its package does not plan is empty.
+// ParseKey reads what [Key.String] writes. It knows no kinds: a plan for a kind that its package does not plan is
+// empty.
 func ParseKey(s string) (Key, error) {
 	parts := strings.Split(s, "/")
 	for _, part := range parts {

@@ -1,7 +1,7 @@
 package purekube
 
-// Need is one object to look up at the API server, since the snapshot does not hold it and
-// its absence there proves nothing. It is the key of a snapshot's Answers.
+// Need is one object to look up at the API server. The object is not in the snapshot, which does not prove that it
+// does not exist. A Need is the key of a snapshot's Answers.
 type Need struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -26,10 +26,11 @@ func (n Need) String() string {
 
 // Answer is what the lookup of a [Need] found. The zero value says that the API server has no such object.
 type Answer struct {
-	// Object is what the API server returned. Which types a package takes, its Snapshot says; an object of
-	// another type is an error of the plans that read it.
+	// Object is the object that the API server returned. The Snapshot of each package lists the types that it accepts.
+	// An object of another type is an error of the plans that read it.
 	Object any
-	// Err is why the object is not available: a kind that has no scale, for example. For disruption it is an answer,
-	// and the budget allows no disruption. For resourceclaim it is none: the plan still has the Need, and the error.
+	// Err is why the object is not available: a kind that has no scale, for example. For disruption, Err is an answer:
+	// the budget allows no disruption. For resourceclaim, Err is no answer: the plan still has the Need, and returns
+	// the error.
 	Err error
 }

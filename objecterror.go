@@ -5,20 +5,18 @@ import (
 	"strings"
 )
 
-// What is wrong with an object, where the error behind an [ObjectError] has no cause of
-// its own. Test for them with errors.Is.
+// Causes of an [ObjectError]. Test for them with errors.Is.
 var (
-	// ErrNil: a slice of the snapshot holds a nil pointer where an object should be.
+	// ErrNil: a slice of the snapshot has a nil pointer in place of an object.
 	ErrNil = errors.New("nil object in the snapshot")
-	// ErrDuplicate: the snapshot holds more than one object of that kind and name. An API
-	// server never does, so there is no telling which of them is the real one.
+	// ErrDuplicate: several objects in the snapshot have the same kind and name. An API server never has two such
+	// objects, so it is unknown which object is the real one.
 	ErrDuplicate = errors.New("several objects in the snapshot have this name")
-	// ErrNotFound: the snapshot does not hold the object that a question is about. It is the
-	// answer to a question ("may this one go?"), never to a plan: the plan for an object that
-	// is gone is empty.
+	// ErrNotFound: the object that a question is about is not in the snapshot. Questions such as Explain return it.
+	// Plan does not: the plan for an object that is gone is empty.
 	ErrNotFound = errors.New("not in the snapshot")
-	// ErrPathSegment: an object refers to another one by a name, a kind or an apiVersion that cannot
-	// be a part of a request's path, for example "../prod/db-0". Users choose these. There is no such object, and no
+	// ErrPathSegment: an object refers to another one by a name, a kind or an apiVersion that cannot be a part of a
+	// request's path, for example "../prod/db-0". Users choose these values. No such object can exist, so there is no
 	// [Need] for it.
 	ErrPathSegment = errors.New("not valid as a path segment")
 )
@@ -30,14 +28,14 @@ type ObjectError struct {
 	Kind string
 	// Namespace and Name of the object; both empty for a nil pointer.
 	Namespace, Name string
-	// Field is the path of the field inside the object as manifests spell it, for example
-	// "spec.cidrs[1]". Empty: the object as a whole.
+	// Field is the path of the field as manifests spell it, for example "spec.cidrs[1]". If it is empty, the error is
+	// about the object as a whole.
 	Field string
 	// Err is the cause.
 	Err error
 }
 
-// Error reads "Kind namespace/name: field: cause", without the parts that are empty.
+// Error returns "Kind namespace/name: field: cause". Empty parts are left out.
 func (e *ObjectError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Kind)

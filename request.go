@@ -9,27 +9,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Action is one write that a plan asks for. The Action of every package is one: its members
-// are structs with the typed content of the write.
+// Action is one write that a plan asks for. The Action type of every package implements it. Its members are structs
+// with the typed content of the write.
 type Action interface {
 	// String is one line for logs and dry runs.
 	fmt.Stringer
-	// Request returns the call that carries the action out. done holds what the API server
-	// returned for the actions before this one in the same plan, in order, with nil for a
-	// call that failed. Only some actions read it: a status that names a claim needs the name
-	// that the API server gave the claim, and the removal of a finalizer is an update of the
-	// object that the write before it returned.
+	// Request returns the call to make for the action. done has the objects that the API server returned for the
+	// earlier actions of the same plan, in order, with nil for a failed call. Only some actions read done. For example,
+	// a status that names a claim needs the name that the API server gave the claim. The removal of a finalizer is an
+	// update of the object that the previous write returned.
 	//
-	// The request shares no memory with the action or with done. A done that is too short or
-	// holds other kinds of objects counts as one of failed calls, and Request.Err may say so. An action that no plan
-	// returned, the zero value for example, gives a request that the API server refuses.
+	// The request shares no memory with the action or with done. If done is too short or has objects of other kinds,
+	// the earlier calls count as failed, and Request.Err may say so. An action that no plan returned, for example the
+	// zero value, gives a request that the API server refuses.
 	Request(done []runtime.Object) Request
 }
 
-// Request is one call to the API server as data. It is complete: a program that knows nothing
-// of the packages makes the call from it alone.
+// Request is one call to the API server as data. It is complete: a program can make the call without knowing the
+// package that planned it.
 type Request struct {
-	// Verb is the verb that RBAC knows the call by: create, update, patch or delete.
+	// Verb is the RBAC verb of the call: create, update, patch or delete.
 	Verb string
 	// Resource is the group, version and plural name of the resource.
 	Resource schema.GroupVersionResource
@@ -52,12 +51,11 @@ type Request struct {
 	Force        bool
 	// Preconditions are options of a delete. Nil: none.
 	Preconditions *metav1.Preconditions
-	// Err is not nil where an earlier call of the plan succeeded with an answer that the request
-	// cannot use: the request leaves out what the answer is for. Make the call all the same, and
-	// plan again as after a failed call.
+	// Err is not nil if an earlier call of the plan succeeded with an answer that this request cannot use. The request
+	// leaves out the part that needs the answer. Make the call anyway, and plan again as after a failed call.
 	Err error
-	// ContinueOnError reports that the actions after this one in the plan are right even if this call
-	// fails. Where it is false and the call fails, make none of them.
+	// ContinueOnError reports whether the later actions of the plan are right even if this call fails. If it is false
+	// and the call fails, do not send the requests of the later actions.
 	ContinueOnError bool
 }
 
@@ -77,7 +75,6 @@ func (r Request) String() string {
 // FailureReporter is an [Action] whose failure is worth an event: kube-controller-manager
 // records one when the API server refuses that call.
 type FailureReporter interface {
-	// FailureEvent returns the event for the error that the call ended with, and whether
-	// there is one.
+	// FailureEvent returns the event for the error of the call, and whether there is an event.
 	FailureEvent(err error) (Event, bool)
 }

@@ -6,19 +6,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Result is what a plan decided. The zero value says: nothing to do.
+// Result is what a plan decided. The zero value means that there is nothing to do.
 type Result[A Action] struct {
-	// Actions are the writes to make, in order. Where the call of one fails, make those after
-	// it only if its Request says ContinueOnError; in any case take a new snapshot and plan again.
+	// Actions are the writes to make, in order. If a call fails, make the later calls only if its Request says
+	// ContinueOnError. In any case, take a new snapshot and plan again after a failure.
 	Actions []A
 	// Events are for the caller's event recorder. They are best effort: losing one
 	// changes no later decision.
 	Events []Event
-	// Needs are lookups to make before anything can be decided. While there are any,
-	// Actions is empty: put the answers into the snapshot and plan again.
+	// Needs are lookups to make before anything can be decided. While there are Needs, Actions is empty. Put the
+	// answers into the snapshot and plan again.
 	Needs []Need
-	// RecheckAt is when to plan again even if no object changes. It is always after the
-	// snapshot's Now. The zero time means that there is no need to.
+	// RecheckAt is when to plan again even if no object changes. It is always after the snapshot's Now. The zero time
+	// means that no such plan is needed.
 	RecheckAt time.Time
 }
 
@@ -36,8 +36,8 @@ type Event struct {
 	Type string
 	// Reason is the machine-readable CamelCase reason.
 	Reason string
-	// Message is the text for people. It is cut at 1,024 bytes, the limit of events.k8s.io/v1. Plans under
-	// MatchUpstream keep it whole: kube-controller-manager records events of v1, which have no such limit.
+	// Message is the text for people. It is truncated to 1,024 bytes, the limit of events.k8s.io/v1. Plans under
+	// MatchUpstream do not truncate it: kube-controller-manager records events of v1, which have no such limit.
 	Message string
 }
 
@@ -47,7 +47,7 @@ type Outcome[A Action] struct {
 	Key Key
 	// Result is what Plan returns for that key.
 	Result Result[A]
-	// Err joins what is wrong with the objects that the decision rests on. The valid
-	// part of the plan is in Result all the same.
+	// Err joins what is wrong with the objects that the decision depends on. Result still has the valid part of the
+	// plan.
 	Err error
 }

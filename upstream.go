@@ -19,24 +19,23 @@ const (
 	V1_37 Upstream = "v1.37"
 )
 
-// ErrUnknownUpstream: an Upstream is asked for that is not one of the constants.
+// ErrUnknownUpstream: the value of an Upstream is not one of the constants.
 var ErrUnknownUpstream = errors.New("want v1.36 or v1.37")
 
-// ParseUpstream reads the name of a release: "v1.36", "1.36" or that of one of its patches, "v1.36.3". What is not one
-// of the constants then, the empty text too, is an error around [ErrUnknownUpstream].
+// ParseUpstream reads the name of a minor release, "v1.36" or "1.36", or of one of its patch releases, "v1.36.3". It
+// returns an error around [ErrUnknownUpstream] for any other text and for the empty text.
 func ParseUpstream(text string) (Upstream, error) {
 	parts := strings.Split(strings.TrimPrefix(text, "v"), ".")
 	if len(parts) == 3 && isNumber(parts[2]) {
 		parts = parts[:2]
 	}
-	switch u := Upstream("v" + strings.Join(parts, ".")); u {
-	case V1_36, V1_37:
+	if u := Upstream("v" + strings.Join(parts, ".")); u == V1_36 || u == V1_37 {
 		return u, nil
 	}
 	return "", fmt.Errorf("%q: %w", text, ErrUnknownUpstream)
 }
 
-// isNumber reports whether the text is a number as versions have them.
+// isNumber reports whether the text is a number without leading zeros, as in versions.
 func isNumber(text string) bool {
 	return text == "0" || text != "" && text[0] != '0' && strings.Trim(text, "0123456789") == ""
 }

@@ -74,14 +74,16 @@ func (r Ref) object() string {
 
 // Errors are the errors that err joins. It is nil for nil, and for an error that is not of [Load].
 func Errors(err error) []*Error {
-	if one, ok := err.(*Error); ok {
-		return []*Error{one}
-	}
 	var all []*Error
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
 			all = append(all, Errors(e)...)
 		}
+		return all
+	}
+	var one *Error
+	if errors.As(err, &one) {
+		all = append(all, one)
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"cmp"
+	"reflect"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -116,6 +117,9 @@ func Kinds() []schema.GroupKind {
 func Namespaced(kind schema.GroupKind) bool {
 	return kind != Node && kind != ServiceCIDR && kind != IPAddress && kind != ClusterRole
 }
+
+// APIVersion is the version in which objects of a kind of [Kinds] are read: "policy/v1".
+func APIVersion(kind schema.GroupKind) string { return versionOf[kind.Kind].String() }
 
 // kindOf is the kind of an object of a Set. It is zero for every other object.
 func kindOf(o runtime.Object) schema.GroupKind {
@@ -359,6 +363,15 @@ func (s *Set) see(kind schema.GroupKind) {
 		s.Seen = map[schema.GroupKind]bool{}
 	}
 	s.Seen[kind] = true
+}
+
+// KeyOf returns the key of an object of a Set. It returns the zero key for nil, and for an object of another type.
+func KeyOf(o Object) purekube.Key {
+	kind := kindOf(o)
+	if kind.Empty() || reflect.ValueOf(o).IsNil() {
+		return purekube.Key{}
+	}
+	return key(kind, o)
 }
 
 // key is the object's name.

@@ -24,17 +24,17 @@ type Action interface {
 
 var _ Action = SetRules{}
 
-// SetRules sets the rules of a ClusterRole that aggregates others, all of them.
+// SetRules sets all rules of a ClusterRole that aggregates others.
 type SetRules struct {
-	// Name of the ClusterRole, and its UID as the plan saw it. The UID makes the apply fail if the
-	// ClusterRole has been deleted since: with 409 Conflict where there is none of the name, which the
-	// apply would create otherwise, and with 422 Invalid where there is another one (D-26). Upstream
-	// sends no UID, so it is empty under MatchUpstream.
+	// Name of the ClusterRole, and its UID as the plan saw it. The UID makes the apply fail if the ClusterRole has
+	// been deleted since: with 409 Conflict if no ClusterRole has the name, which the apply would otherwise create, and
+	// with 422 Invalid if another ClusterRole has it (D-26). Upstream sends no UID, so the UID is empty under
+	// MatchUpstream.
 	Name string
 	UID  types.UID
-	// Rules are the ClusterRole's rules from then on. Empty and not nil: it has none. Nil, only
-	// under MatchUpstream: the apply does not mention rules, so those that another manager has
-	// set stay, and those that this manager has set go (D-20).
+	// Rules are the new rules of the ClusterRole. If the slice is empty but not nil, the ClusterRole will have no
+	// rules. It is nil only under MatchUpstream: then the apply does not mention rules, so that rules of another field
+	// manager stay, and rules of this field manager are removed (D-20).
 	Rules []rbacv1.PolicyRule
 }
 
@@ -53,14 +53,14 @@ func (a SetRules) Request([]runtime.Object) purekube.Request {
 		Patch:        patch,
 		FieldManager: FieldManager,
 		Force:        true,
-		// Each plan has one action, so there is none that could depend on it.
+		// Each plan has only one action, so no other action depends on this one.
 		ContinueOnError: true,
 	}
 }
 
-// Patch returns the body of a server-side apply: resource clusterroles, no subresource, field
-// manager [FieldManager], force true (BR-27-05, BR-27-06). Under MatchUpstream it is what
-// applyClusterRoles in clusterroleaggregation_controller.go sends, byte for byte.
+// Patch returns the body of a server-side apply: resource clusterroles, no subresource, field manager [FieldManager],
+// force true (BR-27-05, BR-27-06). Under MatchUpstream it is, byte for byte, the body that applyClusterRoles in
+// clusterroleaggregation_controller.go sends.
 func (a SetRules) Patch() (types.PatchType, []byte) {
 	body := applyBody{Applied: snapshot.Applied{
 		Kind: kindClusterRole, APIVersion: rbacv1.SchemeGroupVersion.String(),
@@ -90,11 +90,10 @@ type applyRule struct {
 	NonResourceURLs []string `json:"nonResourceURLs,omitempty"`
 }
 
-// Apply returns a copy of latest with these rules. It is the body of the update that takes the place
-// of the apply where the API server answers 415 UnsupportedMediaType (BR-27-05). The copy has the
-// resourceVersion of latest, so the update fails with 409 Conflict if latest is out of date. Given
-// nil it returns nil. Given a ClusterRole with another UID, which was created since under the same name,
-// it returns an unchanged copy.
+// Apply returns a copy of latest with these rules. Use it as the body of an update if the API server answers the apply
+// with 415 UnsupportedMediaType (BR-27-05). The copy has the resourceVersion of latest, so the update fails with 409
+// Conflict if latest is out of date. Apply returns nil for nil. It returns an unchanged copy for a ClusterRole with
+// another UID, which was created since under the same name.
 func (a SetRules) Apply(latest *rbacv1.ClusterRole) *rbacv1.ClusterRole {
 	role := latest.DeepCopy()
 	if role == nil || a.UID != "" && role.UID != "" && a.UID != role.UID {
@@ -112,7 +111,7 @@ func (a SetRules) String() string {
 	return fmt.Sprintf("SetRules %s: %d rules", a.Name, len(a.Rules))
 }
 
-// copyRules is a deep copy that keeps nil and empty apart.
+// copyRules returns a deep copy. The copy of nil is nil, and the copy of an empty slice is empty.
 func copyRules(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	if rules == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/purekube/purekube/internal/persistent"
 )
 
-// affected returns the keys whose plan may differ after these events, which made next of the Index.
+// affected returns the keys whose plan may differ between x and next, which these events made from x.
 func (x *Index) affected(next *Index, events []event) (*Index, []purekube.Key) {
 	if len(events) == 0 {
 		return next, nil
@@ -39,8 +39,8 @@ func (x *Index) affected(next *Index, events []event) (*Index, []purekube.Key) {
 type event struct {
 	name          string
 	before, after role
-	// aggregationRule and rules are whether these changed. Both did if the name is another ClusterRole's than
-	// before, or is not known to be the same one's.
+	// aggregationRule and rules report whether these fields changed. Both are true if the name belongs to another
+	// ClusterRole now, or if that is unknown.
 	aggregationRule, rules bool
 }
 
@@ -53,8 +53,8 @@ func newEvent(c persistent.Change[*rbacv1.ClusterRole]) event {
 	return e
 }
 
-// ownership reports whether upstream's apply without rules leaves the stored ones now and did not before, or the other
-// way round (D-20), or whether that is known now and was not. It is asked only of an event that leaves the aggregationRule.
+// ownership reports whether the event changes whether upstream's apply without rules leaves the stored rules (D-20),
+// or whether that is known. Call it only for an event that does not change the aggregationRule.
 func (e event) ownership() bool {
 	stayed, known := staysWithoutRules(e.before[0])
 	stay, stillKnown := staysWithoutRules(e.after[0])
@@ -64,11 +64,11 @@ func (e event) ownership() bool {
 // reached collects the roles whose plan may differ.
 type reached struct {
 	names map[string]bool
-	// rising are those of names whose rules may differ, so that those that aggregate them are reached
-	// too, in the order in which they were found.
+	// rising has the names whose rules may differ, in the order in which they were found. The roles that aggregate
+	// them are reached too.
 	rising []string
 	rises  map[string]bool
-	// before and after are the texts of the selectors, all roles of which have been added as rising.
+	// before and after are the texts of the selectors whose roles have all been added as rising.
 	before, after map[string]bool
 }
 
@@ -80,8 +80,8 @@ func (r *reached) addRising(name string) {
 	}
 }
 
-// reach returns the roles whose plan may differ in next after these events. With stored, the rules that are
-// stored in a role count even if it aggregates.
+// reach returns the roles whose plan may differ in next after these events. If stored is true, stored rules count even
+// in a role that aggregates.
 func (x *Index) reach(next *Index, events []event, stored bool) map[string]bool {
 	r := &reached{names: map[string]bool{}, rises: map[string]bool{}, before: map[string]bool{}, after: map[string]bool{}}
 	for _, e := range events {
@@ -93,8 +93,7 @@ func (x *Index) reach(next *Index, events []event, stored bool) map[string]bool 
 	return r.names
 }
 
-// reachFirst adds the role of an event, if its own plan may differ, and those that aggregate it, before or
-// after.
+// reachFirst adds the role of an event, if its own plan may differ, and the roles that aggregate it, before or after.
 func (x *Index) reachFirst(next *Index, e event, stored bool, r *reached) {
 	rules := e.rules || stored && e.ownership()
 	if e.before.planned() || e.after.planned() {
@@ -106,7 +105,7 @@ func (x *Index) reachFirst(next *Index, e event, stored bool, r *reached) {
 		}
 	}
 
-	// It contributes other rules; or what is stored in it is not what it contributes.
+	// The role contributes other rules, or may do so because its stored rules differ.
 	if e.aggregationRule || rules && (stored || !next.computable(e.after)) {
 		x.aggregators(e.before, r.before, r.addRising)
 		next.aggregators(e.after, r.after, r.addRising)
@@ -115,7 +114,7 @@ func (x *Index) reachFirst(next *Index, e event, stored bool, r *reached) {
 	if maps.Equal(e.before[0].Labels, e.after[0].Labels) {
 		return
 	}
-	// It comes in where it did not, does not where it did, or comes in at another place.
+	// Only its labels changed. Reach the roles that aggregate it only before or only after, or at another position.
 	was, is := map[string]bool{}, map[string]bool{}
 	x.aggregators(e.before, nil, func(name string) { was[name] = true })
 	next.aggregators(e.after, nil, func(name string) { is[name] = true })
@@ -131,8 +130,8 @@ func (x *Index) reachFirst(next *Index, e event, stored bool, r *reached) {
 	}
 }
 
-// movedIn reports whether another selector of a role than before is now the first to match the role of an event. The
-// rules are collected in the order of the selectors (BR-27-02).
+// movedIn reports whether the first selector of a role that matches the role of an event is another one than before.
+// Rules are collected in the order of the selectors (BR-27-02).
 func (x *Index) movedIn(name string, e event) bool {
 	a, _ := x.aggregations.Get(nameOf(name))
 	for _, s := range a.selectors {
@@ -146,7 +145,7 @@ func (x *Index) movedIn(name string, e event) bool {
 	return false
 }
 
-// computable reports whether a role aggregates and all that it aggregates is known.
+// computable reports whether a role aggregates and everything that it aggregates is known.
 func (x *Index) computable(r role) bool {
 	a, aggregates := x.aggregations.Get(nameOf(r.name()))
 	if !aggregates || len(a.problems) > 0 {

@@ -5,17 +5,19 @@ import (
 	"strings"
 )
 
-// vertex is a node or a selection. Roles lead to their selections, and these to their sources.
+// vertex is a node or a selection. The edges lead from roles to their selections, and from selections to their
+// sources.
 type vertex struct {
 	node      *node
 	selection *selection
-	// order is the position in which it was visited, from 1 on; lowest the lowest that it leads back to.
+	// order is the position in which the vertex was visited, from 1 on. lowest is the lowest order to which it leads
+	// back.
 	order, lowest int
 	group         *group
 }
 
-// group is a strongly connected component: a role alone, a selection alone, or roles that aggregate
-// each other, directly or through others, with the selections by which they do.
+// group is a strongly connected component: a single role, a single selection, or roles that aggregate each other,
+// directly or through others, with their selections.
 type group struct {
 	// roles are its members, sorted by name.
 	roles []*node
@@ -24,7 +26,7 @@ type group struct {
 // cyclic reports whether roles aggregate each other.
 func (g *group) cyclic() bool { return g != nil && len(g.roles) > 1 }
 
-// leads are the vertices that one leads to.
+// leads returns the vertices to which v has an edge.
 func (e *evaluation) leads(v *vertex) []*vertex {
 	var leads []*vertex
 	if v.node != nil {
@@ -41,8 +43,8 @@ func (e *evaluation) leads(v *vertex) []*vertex {
 	return leads
 }
 
-// group finds the groups of a computable role and of all that it leads to, sources first (Tarjan's
-// algorithm, without recursion), and completes each of them.
+// group finds the groups of a computable role and of all vertices that it leads to, sources first, and completes each
+// group. It is Tarjan's algorithm without recursion.
 func (e *evaluation) group(start *node) {
 	if start.group != nil {
 		return
@@ -84,9 +86,9 @@ func (e *evaluation) group(start *node) {
 	}
 }
 
-// close makes the group of the open vertices from v on.
+// close returns the group of the open vertices from v on.
 func (e *evaluation) close(v *vertex) *group {
-	// From the end: what is open before it are the roles that led here, perhaps many.
+	// Search from the end: there may be many open vertices before v, the roles that led here.
 	first := len(e.open) - 1
 	for e.open[first] != v {
 		first--
@@ -103,13 +105,13 @@ func (e *evaluation) close(v *vertex) *group {
 	return g
 }
 
-// completeCycle makes what the members of a cycle come to.
+// completeCycle computes the aggregated rules of the members of a cycle.
 //
-// Every member of a cycle comes to the same set of rules: all that enter the cycle anywhere. Their
-// order is made such that each member's list is what BR-27-02 … BR-27-04 make of its sources' lists, so that
-// upstream finds nothing to change in it: a member's list begins with what it aggregates from
-// outside before it comes to its first source inside, goes on with the same of that source, and so on
-// once round; then comes whatever is left, in the order of the members' names.
+// Every member of a cycle gets the same set of rules: all rules that enter the cycle anywhere. Each member's list has
+// the order that BR-27-02 … BR-27-04 give it from the lists of its sources, so that upstream finds nothing to change.
+// The list begins with the rules that the member aggregates from outside the cycle before its first source inside. The
+// same rules of that source follow, and so on, once around the cycle. The remaining rules come last, in the order of
+// the members' names.
 func (e *evaluation) completeCycle(g *group) {
 	var entering []*part
 	for _, member := range g.roles {
@@ -131,7 +133,7 @@ func (e *evaluation) completeCycle(g *group) {
 			path = append(path, at)
 		}
 		if at.comesTo == nil {
-			// Once round from here.
+			// Once around the cycle from here.
 			parts := e.beforeInside(at)
 			for next := firstInside(at); next != at; next = firstInside(next) {
 				parts = append(parts, e.beforeInside(next)...)
@@ -146,14 +148,14 @@ func (e *evaluation) completeCycle(g *group) {
 	}
 }
 
-// firstInside returns the first source inside that a member of a cycle comes to.
+// firstInside returns the first source of a member of a cycle that is in the cycle.
 func firstInside(member *node) *node {
 	i, which := untilInside(member)
 	s := member.selections[i]
 	return s.sources[s.insiders()[which]]
 }
 
-// beforeInside returns what a member of a cycle collects before it comes to its first source inside.
+// beforeInside returns what a member of a cycle collects before its first source inside the cycle.
 func (e *evaluation) beforeInside(member *node) []*part {
 	i, which := untilInside(member)
 	last := member.selections[i]
@@ -163,10 +165,11 @@ func (e *evaluation) beforeInside(member *node) []*part {
 	return append(e.selected(member.selections[:i], member.group), last.before[which])
 }
 
-// untilInside returns which selection of a member of a cycle has its first source inside, and whether that is the
-// selection's first source inside (0) or the second (1): a role does not collect itself.
+// untilInside returns the first selection of a member of a cycle that has a source inside the cycle, and whether the
+// member's source is the first (0) or the second (1) such source of the selection. It is the second if the first is the
+// member itself, which does not collect itself.
 func untilInside(member *node) (selection, which int) {
-	// It has one, or it would not be in the cycle.
+	// There is one, or the member would not be in the cycle.
 	for i := 0; ; i++ {
 		s := member.selections[i]
 		if s.group != member.group {
@@ -180,8 +183,8 @@ func untilInside(member *node) (selection, which int) {
 	}
 }
 
-// insiders returns the positions of its first two sources that are in its group, the number of sources
-// for one that there is not.
+// insiders returns the positions of its first two sources that are in its group. A missing position is the number of
+// sources.
 func (s *selection) insiders() [2]int {
 	if s.inside == nil {
 		s.inside = &[2]int{len(s.sources), len(s.sources)}

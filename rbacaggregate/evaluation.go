@@ -9,33 +9,32 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// mode says what a source contributes that has an aggregationRule itself.
+// mode says what a source with an aggregationRule contributes.
 type mode int
 
 const (
 	// nested: the rules that it aggregates, through all levels at once (D-11).
 	nested mode = iota
-	// stored: the rules that are stored in it, as upstream has it in one round of writes.
+	// stored: the rules that are stored in it, as in one round of upstream's writes.
 	stored
-	// settled: the rules that upstream comes to in the end, after as many rounds as it takes.
+	// settled: the rules that it has after as many rounds of upstream's writes as needed.
 	settled
 )
 
-// evaluation computes rules for one question. It looks only at what the question leads to, and at each
-// role, selector and rule once. It belongs to one goroutine.
+// evaluation computes rules for one question. It reads only what the question depends on, and each role, selector and
+// rule once. It belongs to one goroutine.
 type evaluation struct {
 	index      *Index
 	mode       mode
 	ids        *ruleIDs
 	nodes      map[string]*node
 	selections map[string]*selection
-	// all: many roles are asked for, so the list of each part is kept. Otherwise a list costs no more than what
-	// it rests on.
+	// all reports that the question is about many roles, so the list of each part is kept.
 	all bool
-	// visited counts vertices, and open are those whose group is not complete.
+	// visited counts the visited vertices. open has the vertices whose group is not complete.
 	visited int
 	open    []*vertex
-	// pass counts collections; what is marked with the current one has been collected.
+	// pass counts collections. A mark with the current pass means that the thing has been collected.
 	pass   mark
 	marked []ruleMarks // by ruleID
 }
@@ -43,7 +42,7 @@ type evaluation struct {
 // mark is the pass in which something was collected last.
 type mark int
 
-// first marks, and reports whether it is the first time in this pass.
+// first sets the mark, and reports whether it is the first time in this pass.
 func (m *mark) first(pass mark) bool {
 	if *m == pass {
 		return false
@@ -56,7 +55,7 @@ func (x *Index) evaluate(m mode, ids *ruleIDs) *evaluation {
 	return &evaluation{index: x, mode: m, ids: ids, nodes: map[string]*node{}, selections: map[string]*selection{}}
 }
 
-// evaluatePlans begins the evaluation of what plans say: of one role, or of all.
+// evaluatePlans begins an evaluation for the plan of one role, or of all roles.
 func (x *Index) evaluatePlans(all bool) *evaluation {
 	m := nested
 	if x.options.matchUpstream() {
@@ -67,45 +66,45 @@ func (x *Index) evaluatePlans(all bool) *evaluation {
 	return e
 }
 
-// node is a ClusterRole, whose name no other one has, with what it aggregates.
+// node is a ClusterRole whose name no other ClusterRole has, with its selections.
 type node struct {
 	vertex
 	name   string
 	object *rbacv1.ClusterRole
 	// aggregation is nil for a role that does not aggregate.
 	aggregation *aggregation
-	// selections are those of the selectors that convert, in order, each once; selectedBy has the
-	// position of the selector.
+	// selections are the selections of the selectors that convert, in order, each once. selectedBy has the positions
+	// of the selectors.
 	selections []*selection
 	selectedBy []int
 	expanded   bool
 	// problems say why its rules cannot be computed.
 	problems []*purekube.ObjectError
 
-	storedRules []rule // nil until somebody asks for them
+	storedRules []rule // nil until they are needed
 
-	// comesTo is what it comes to by aggregation, once its group is complete. leaf is what is stored in it.
+	// comesTo has its aggregated rules, once its group is complete. leaf has its stored rules.
 	comesTo *part
 	leaf    part
 
-	// The passes in which it was collected, walked by in a cycle, and counted as failing.
+	// The last passes in which it was collected, visited on a walk around a cycle, and counted as failing.
 	collected, walked, failed mark
 }
 
-// selection is what one selector matches. Selectors of one text share it, whoever has them: that keeps n
-// roles that match everything from being n² edges.
+// selection is what one selector matches. Selectors with the same text share a selection, so that n roles that match
+// everything do not make n² edges.
 type selection struct {
 	vertex
-	// sources are the roles, not ambiguous, sorted by name (BR-27-02).
+	// sources are the matched roles without ambiguous ones, sorted by name (BR-27-02).
 	sources []*node
 	// ambiguous are the ambiguous names, sorted.
 	ambiguous []string
 
-	addedTo *node // the last one that it was added to
+	addedTo *node // the last node that it was added to
 	inside  *[2]int
 
-	// What it contributes, once somebody asks: to roles of its own group, to others, and to those of its own
-	// group before the first and the second source inside; and in one round of upstream's writes.
+	// What it contributes, computed when it is needed: to roles of its own group (outside), to other roles (whole), to
+	// roles of its own group before their first source inside (before), and in one round of upstream's writes (stored).
 	outside, whole *part
 	before         [2]*part
 	stored         []*occurrence
@@ -113,7 +112,7 @@ type selection struct {
 	collected mark // the pass in which it was collected
 }
 
-// node returns the node of a ClusterRole whose name no other one has.
+// node returns the node of a ClusterRole whose name no other ClusterRole has.
 func (e *evaluation) node(object *rbacv1.ClusterRole) *node {
 	n := e.nodes[object.Name]
 	if n == nil {
@@ -179,13 +178,13 @@ func (s *selection) has(n *node) bool {
 	return found
 }
 
-// computable reports whether a role aggregates and all that it aggregates is known.
+// computable reports whether a role aggregates and everything that it aggregates is known.
 func (e *evaluation) computable(n *node) bool {
 	e.expand(n)
 	return n.aggregation != nil && len(n.problems) == 0
 }
 
-// contribution returns what a computable role comes to by aggregation.
+// contribution returns the aggregated rules of a computable role.
 func (e *evaluation) contribution(n *node) list {
 	if e.mode == stored {
 		return e.storedList(n)

@@ -16,14 +16,14 @@ import (
 type Explanation struct {
 	// Key names the ClusterRole.
 	Key purekube.Key `json:"key"`
-	// Reasons are the steps to its rules: those about the ClusterRole as a whole, those about each
-	// selector and the ClusterRoles that it is the first to match, in order, and what the plan is.
+	// Reasons are the steps to its rules, in this order: the ClusterRole as a whole, each selector with the
+	// ClusterRoles that it is the first to match, and the plan.
 	Reasons []Reason `json:"reasons"`
-	// Rules are the rules that [Rules] returns, in that order; none if they cannot be known.
+	// Rules are the rules that [Rules] returns, in the same order. There are none if they cannot be computed.
 	Rules []Contribution `json:"rules,omitempty"`
-	// Sources are the ClusterRoles that it aggregates, directly or through others, sorted by name.
-	// A ClusterRole that has no aggregationRule has none. Under MatchUpstream only those that it
-	// aggregates directly are sources, since the rules that are stored in them count.
+	// Sources are the ClusterRoles that it aggregates, directly or through others, sorted by name. A ClusterRole
+	// without an aggregationRule has no sources. Under MatchUpstream only directly aggregated ClusterRoles are sources,
+	// since their stored rules count.
 	Sources []Source `json:"sources,omitempty"`
 }
 
@@ -38,14 +38,15 @@ type Contribution struct {
 // Source is a ClusterRole that another one aggregates.
 type Source struct {
 	Name string `json:"name"`
-	// Via is the name of the ClusterRole that aggregates it: the explained one, or another source. Where
-	// there are several ways to a source, Via is on the shortest of them, and of two that are as
-	// short, on the one through the ClusterRole that is aggregated first.
+	// Via is the name of the ClusterRole that aggregates it: the explained one, or another source. If there are
+	// several ways to a source, Via is on the shortest way. If several ways are equally short, Via is on the way
+	// through the ClusterRole that is aggregated first.
 	Via string `json:"via"`
-	// Selector is the position of the selector of Via that is the first to match it.
+	// Selector is the position of the first selector of Via that matches it.
 	Selector int `json:"selector"`
-	// Aggregates reports whether it contributes what it aggregates itself. Otherwise it contributes
-	// the rules that are stored in it; if its aggregation fails, only those that the explained one has as well (D-35).
+	// Aggregates reports whether the source contributes the rules that it aggregates. Otherwise it contributes its
+	// stored rules. If its aggregation fails, it contributes only stored rules that the explained ClusterRole also has
+	// (D-35).
 	Aggregates bool `json:"aggregates"`
 }
 
@@ -65,18 +66,19 @@ func (e Explanation) Path(source string) []string {
 	return path
 }
 
-// Explain returns where each rule of a ClusterRole comes from and what the plan for it is. The error
-// is that of [Plan], or for a ClusterRole that s does not hold, one around [purekube.ErrNotFound].
+// Explain returns where each rule of a ClusterRole comes from and what the plan for it is. It returns the error of
+// [Plan], or an error around [purekube.ErrNotFound] for a ClusterRole that is not in s.
 func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
 	return NewIndex(s, o).Explain(key)
 }
 
-// ExplainAll returns what Explain returns for every ClusterRole with an aggregationRule and every name
-// that s holds twice, sorted by key. A ClusterRole without an aggregationRule has no plan; Explain explains it. The
-// error is that of [PlanAll]; what is wrong with one ClusterRole is in its Reasons.
+// ExplainAll returns what Explain returns for every ClusterRole with an aggregationRule and for every name that
+// several ClusterRoles have, sorted by key. It leaves out ClusterRoles without an aggregationRule, which have no plan;
+// Explain explains them. It returns the error of [PlanAll]. The Reasons of a ClusterRole say what is wrong with it.
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
 
-// Explain is [Explain] for the objects of the Index. It costs what the ClusterRole rests on.
+// Explain is [Explain] for the objects of the Index. It costs O(n) for n rules in the ClusterRoles that the
+// ClusterRole depends on.
 func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	if err := x.options.err(); err != nil {
 		return Explanation{}, err
@@ -90,7 +92,7 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	return explanation, problems.Err()
 }
 
-// ExplainAll is [ExplainAll] for the objects of the Index. It costs, for each of them, what that rests on.
+// ExplainAll is [ExplainAll] for the objects of the Index. It costs the sum of what Explain costs for each of them.
 func (x *Index) ExplainAll() ([]Explanation, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
@@ -206,7 +208,7 @@ func (e *evaluation) reasons(r role, rules []rule, known bool) []Reason {
 
 var rulesUnknown = Reason{Code: ReasonRulesUnknown, Message: "nothing is written: the rules cannot be computed"}
 
-// selectorReasons are the steps of one selector. Taken are the names that a selector before it matched.
+// selectorReasons are the steps of one selector. taken has the names that an earlier selector matched.
 func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken map[string]bool) []Reason {
 	var reasons []Reason
 	add := func(code Code, name, format string, args ...any) {

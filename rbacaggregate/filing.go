@@ -26,7 +26,7 @@ func compareRequests(a, b request) int {
 	return cmp.Or(strings.Compare(a.text, b.text), strings.Compare(a.role, b.role))
 }
 
-// fileSelectors files the selectors that the roles have, all anew.
+// fileSelectors files the selectors of all roles from scratch.
 func (x *Index) fileSelectors() {
 	filed := map[string]*filedSelector{}
 	requests := persistent.NewMap[request, *filedSelector](compareRequests).Edit()
@@ -79,7 +79,8 @@ func (x *Index) refileSelectors(changes []persistent.Change[*rbacv1.ClusterRole]
 	x.requests, x.selectors = requests.Map(), selectors.Selectors()
 }
 
-// filedAs is the selector of a text, nil if no role has it. from are the requests from one on.
+// filedAs returns the selector with a text, or nil if no role has it. from returns the requests from a given request
+// on.
 func filedAs(text string, from func(request) iter.Seq2[request, *filedSelector]) *filedSelector {
 	for at, f := range from(request{text: text}) {
 		if at.text == text {
@@ -108,12 +109,12 @@ func (x *Index) matched(s *selector) (objects []*rbacv1.ClusterRole, ambiguous [
 	}
 	slices.SortFunc(objects, func(a, b *rbacv1.ClusterRole) int { return strings.Compare(a.Name, b.Name) })
 	slices.Sort(ambiguous)
-	return slices.Compact(objects), slices.Compact(ambiguous) // one with several values comes several times
+	return slices.Compact(objects), slices.Compact(ambiguous) // an object may match several values
 }
 
-// aggregators calls f for each role that has a selector which matches r, perhaps several times, and
-// for r itself if one of its own does. Selectors of a text that is in done are left out; those that match
-// are added to it. A nil done leaves out none.
+// aggregators calls f for each role with a selector that matches r, perhaps several times. This includes r itself if
+// one of its own selectors matches. Selectors whose text is in done are skipped, and the texts of matching selectors
+// are added to done. If done is nil, no selector is skipped.
 func (x *Index) aggregators(r role, done map[string]bool, f func(name string)) {
 	for _, object := range r {
 		var scratch [8]*filedSelector

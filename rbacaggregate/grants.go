@@ -19,12 +19,11 @@ type Grant struct {
 	Reasons []Reason `json:"reasons"`
 }
 
-// Grants returns the rules that one write may give to the ClusterRole role at any time after the write. It is
-// the question for an admission webhook: refuse the write unless an allow-list covers every rule that it
-// returns.
+// Grants returns the rules that one write may give to the ClusterRole role at any time after the write. Use it in an
+// admission webhook: refuse the write unless an allow-list has every returned rule.
 //
-// oldObj and newObj are oldObject and object of the review. oldObj is nil for a create, newObj for a delete.
-// What the Index has under that name does not count, because the cache may be behind.
+// oldObj and newObj are oldObject and object of the review. oldObj is nil for a create, newObj for a delete. They
+// replace what the Index has under that name, because the cache may be out of date.
 //
 // The answer does not depend on [Options]. It holds for the default decisions, for kube-controller-manager of
 // every supported release, for both at once, and for any order of their passes. These rules are granted:
@@ -33,24 +32,25 @@ type Grant struct {
 //   - [ReasonContributesStored]: the rules that are stored in a ClusterRole on the way. Upstream passes them on until
 //     that ClusterRole is written (D-11). They stay for good in a cycle, or where upstream writes nothing
 //     (D-20).
-//   - [ReasonWrittenDirectly]: the rules that newObj stores in the role itself. They stay until the next pass, or for good.
+//   - [ReasonWrittenDirectly]: the rules that newObj stores in the role itself. They stay until the next pass, or for
+//     good.
 //   - [ReasonNotRemoved]: rules that the role has, that would be removed without the write, and that may stay with
 //     it. For example, the write makes another field manager a co-owner, removes the last source, or ends the
 //     aggregation.
 //
-// A rule that the role has, and keeps without the write, is not granted by it. Nothing is granted by a write
-// that the role does not depend on, before or after. Every other write is held responsible for all that the
-// role may get: while the role waits for the rules of one source, a write of the next source grants the rules
-// of both.
+// A rule that the role has, and keeps without the write, is not granted by it. Nothing is granted by a write that the
+// role does not depend on, before or after. Every other write counts as granting everything that the role may get. For
+// example, while the role waits for the rules of one source, a write of another source grants the rules of both.
 //
-// Not included are passes that still work with the cluster as it was before the write. They grant what it granted then.
+// Passes that still work with the cluster as it was before the write are not included. They grant the rules of that
+// time.
 //
-// The grants are in the order in which the rules are stored: those of the role first, then those of the others
-// sorted by name.
+// The grants are in the order in which the rules are stored: first the rules of the role, then the rules of the other
+// ClusterRoles, sorted by name.
 //
-// An error means that the grants cannot be known: refuse the write. A role that does not exist after the write
-// is an error around [purekube.ErrNotFound], unless the write deletes it. Nobody has the rules of such a role.
-// The write that creates it is judged by all that the role will have.
+// An error means that the grants cannot be known: refuse the write. A role that does not exist after the write is an
+// error around [purekube.ErrNotFound], unless the write deletes it. A role that does not exist grants nothing to
+// anybody. The write that creates it grants all rules that the role will have.
 //
 // It costs O(n) for n rules in the ClusterRoles that the role depends on, before and after the write, and O(log
 // n) for each of their selectors.
@@ -115,9 +115,9 @@ type dependency struct {
 	// roles are the root and all roles that it aggregates, through all levels, sorted by name.
 	roles []*node
 	names map[string]bool
-	// ambiguous are the names among them that several ClusterRoles have.
+	// ambiguous are the names among the roles that several ClusterRoles have.
 	ambiguous []string
-	// roundabout is whether the root is one of its own sources, through others.
+	// roundabout reports whether the root is one of its own sources, through other roles.
 	roundabout bool
 }
 
@@ -143,7 +143,7 @@ func (x *Index) dependency(key purekube.Key, ids *ruleIDs) *dependency {
 		computable := d.computable(n)
 		for _, s := range n.selections {
 			if !computable {
-				// Nothing is written to it, so that it passes on nothing but what is stored in it.
+				// Nothing is written to it, so it contributes only its stored rules.
 				d.ambiguous = append(d.ambiguous, s.ambiguous...)
 				continue
 			}
@@ -166,10 +166,10 @@ func (d *dependency) add(n *node) {
 	}
 }
 
-// on reports whether the role depends on another one, which may be itself.
+// on reports whether the role depends on the role of this name, which may be the role itself.
 func (d *dependency) on(name string) bool { return d != nil && d.names[name] }
 
-// fate says what becomes of the rules that are stored in a role of a dependency.
+// fate says what happens to the stored rules of a role of a dependency.
 type fate int
 
 const (
@@ -189,9 +189,9 @@ func (d *dependency) fateOf(n *node) fate {
 	}
 }
 
-// surelyKept reports whether upstream never changes the rules of an aggregating role: it has nothing to
-// collect, and another field manager owns the rules. Sources that aggregate count as having rules: what they
-// come to would have to be known.
+// surelyKept reports whether upstream never changes the rules of an aggregating role: it has nothing to collect, and
+// another field manager owns the rules. Sources that aggregate count as having rules, since their aggregated rules are
+// not computed here.
 func (n *node) surelyKept() bool {
 	stay, known := staysWithoutRules(n.object)
 	return known && stay && !n.anySource(func(source *node) bool {
@@ -211,7 +211,7 @@ func (n *node) anySource(f func(*node) bool) bool {
 	})
 }
 
-// ruleSet has rules by their numbers.
+// ruleSet is a set of rules, by their numbers.
 type ruleSet map[ruleID]bool
 
 func (s ruleSet) add(rules []rule) {
@@ -257,7 +257,8 @@ func (d *dependency) sources() []*node {
 	return slices.DeleteFunc(slices.Clone(d.roles), func(n *node) bool { return n == d.root })
 }
 
-// grantedBy compares what a role has and keeps without a write with all that it may have with it.
+// grantedBy compares the rules that a role has and keeps without a write with all rules that it may have with the
+// write.
 func grantedBy(before, after *dependency) []Grant {
 	has := ruleSet{}
 	if before != nil && before.root != nil {
@@ -265,7 +266,7 @@ func grantedBy(before, after *dependency) []Grant {
 	}
 	byDefault, asUpstream := before.lasting()
 	fails := !after.computable(after.root)
-	// An own rule stays where upstream writes nothing, or finds it in a source.
+	// A rule of the role itself stays if upstream writes nothing, or finds the rule in a source.
 	upstreamKeeps := after.roundabout || keepsStored(after.root.object) && after.mayBeEmptied(after.root)
 
 	c := grantCollector{reasons: map[ruleID][]Reason{}}

@@ -20,13 +20,14 @@ import (
 type Index struct {
 	options Options
 	objects *clusterRoles
-	// aggregations are those of the ClusterRoles with an aggregationRule.
+	// aggregations has the converted aggregationRules, by the name of their ClusterRole.
 	aggregations *aggregations
-	// selectors find those that may match a role by its labels, and perhaps some that no role has any more.
+	// selectors finds, by the labels of a role, the selectors that may match it. Some of these may no longer be in any
+	// role.
 	selectors *persistent.Selectors[*selector]
-	// requests are the roles that have a selector.
+	// requests has the roles of each selector.
 	requests *persistent.Map[request, *filedSelector]
-	// labels find the roles that may match a selector. They are arranged when they are first asked.
+	// labels finds the roles that a selector may match. It is arranged at the first question.
 	labels *persistent.TermIndex[rbacv1.ClusterRole, *rbacv1.ClusterRole]
 }
 
@@ -55,29 +56,31 @@ func NewIndex(s Snapshot, o Options) *Index {
 	return x
 }
 
-// With returns the Index with these ClusterRoles added, or put in the place of those of their names, and the keys
-// whose [Outcome] in PlanAll may differ, in its Result or in the text of its Err. The keys are sorted, each once.
+// With returns the Index with these ClusterRoles, which replace ClusterRoles of the same name. It also returns the
+// affected keys, sorted, each once: the keys whose [Outcome] in PlanAll may differ, in its Result or in the text of its
+// Err.
 //
 // By default these are the keys that the changes can reach: a changed ClusterRole, if it has or had an aggregationRule
 // and its rules, aggregationRule or UID changed; the ClusterRoles that aggregate it, before or after, if their sources
-// or the rules that it contributes changed; and the ClusterRoles that aggregate those, through all levels. A change of
-// nothing else, for example a resync, names no key. The write of a [SetRules] names only the ClusterRole that it writes.
+// or the rules that it contributes changed; and the ClusterRoles that aggregate these ClusterRoles, through all
+// levels. A change of nothing else, for example a resync, names no key. The write of a [SetRules] names only the
+// ClusterRole that it writes.
 //
 // Under MatchUpstream every change names every ClusterRole with an aggregationRule (BR-27-01; enqueue in
 // clusterroleaggregation_controller.go).
 //
-// Nil objects and objects without a name belong to no key. They are in Err, in the error of PlanAll and in
-// that of every Plan, and name no key unless they change an outcome. Nothing takes them out of an Index again.
+// Nil objects and objects without a name belong to no key. Err, PlanAll and every Plan return them as errors. They add
+// no key unless they change an outcome. They stay in the Index forever.
 //
-// It costs O(log n) for each ClusterRole and each of its labels, for n ClusterRoles in the Index, plus the
-// selectors that may match it, plus what it affects. Once half of the ClusterRoles have changed, the Index is arranged
-// anew, which costs O(n).
+// It costs O(log n) for each ClusterRole and each of its labels, for n ClusterRoles in the Index, plus the selectors
+// that may match it, plus what it affects. Once half of the ClusterRoles have changed, the Index is rebuilt, which
+// costs O(n).
 func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
 	return x.affected(x.with(changed.ClusterRoles))
 }
 
-// Without returns the Index without the ClusterRoles of these names, and the keys that With would name.
-// A name that is not there changes nothing. It costs what [Index.With] does.
+// Without returns the Index without the ClusterRoles of these names, and the affected keys, as With does. A name that
+// is not in the Index changes nothing. It costs what [Index.With] does.
 func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 	return x.affected(x.without(gone.ClusterRoles))
 }
@@ -90,7 +93,7 @@ func (x *Index) without(objects []*rbacv1.ClusterRole) (next *Index, events []ev
 	return x.replaced(x.objects.Without(objects))
 }
 
-// replaced returns the Index of these objects, which these changes have made of its own.
+// replaced returns the Index of these objects, which are the objects of x after these changes.
 func (x *Index) replaced(objects *clusterRoles, changes []persistent.Change[*rbacv1.ClusterRole]) (next *Index, events []event) {
 	if len(changes) == 0 && !objects.MoreUnnamed(x.objects) {
 		return x, nil
@@ -118,8 +121,8 @@ func (x *Index) replaced(objects *clusterRoles, changes []persistent.Change[*rba
 	return next, events
 }
 
-// Err returns what is wrong with the ClusterRoles in the Index as a whole: nil ones, those without a
-// name, and names that more than one of them has.
+// Err returns what is wrong with the ClusterRoles as a whole: nil ClusterRoles, ClusterRoles without a name, and names
+// that several ClusterRoles have.
 func (x *Index) Err() error {
 	if err := x.options.err(); err != nil {
 		return err
@@ -129,7 +132,7 @@ func (x *Index) Err() error {
 	return problems.Err()
 }
 
-// newProblems begins with those of the Index as a whole.
+// newProblems returns the problems of the Index as a whole, to which a question adds its own.
 func (x *Index) newProblems() *snapshot.Problems {
 	problems := &snapshot.Problems{}
 	x.objects.AddTo(problems)
@@ -138,7 +141,7 @@ func (x *Index) newProblems() *snapshot.Problems {
 
 func nameOf(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 
-// role is the ClusterRoles of one name: none, one, or several, where the name is ambiguous.
+// role has the ClusterRoles of one name: none, one, or several if the name is ambiguous.
 type role []*rbacv1.ClusterRole
 
 // find returns the role of a name.
@@ -156,13 +159,13 @@ func (r role) name() string { return r[0].Name }
 
 func (r role) ambiguous() bool { return len(r) > 1 }
 
-// aggregates reports whether the role has an aggregationRule. Nothing is known about an ambiguous one.
+// aggregates reports whether the role has an aggregationRule. It is false for an ambiguous role.
 func (r role) aggregates() bool { return len(r) == 1 && r[0].AggregationRule != nil }
 
-// planned reports whether the role has a plan. That of an ambiguous one is an error.
+// planned reports whether the role has a plan. The plan of an ambiguous role is an error.
 func (r role) planned() bool { return r.ambiguous() || r.aggregates() }
 
-// matchedBy reports whether the selector matches, for an ambiguous role one of its ClusterRoles.
+// matchedBy reports whether the selector matches one of the ClusterRoles of the role.
 func (r role) matchedBy(s *selector) bool {
 	for _, object := range r {
 		if s.matches(object.Labels) {
@@ -177,7 +180,7 @@ func duplicateError(name string) *purekube.ObjectError {
 	return snapshot.DuplicateError(kindClusterRole, nameOf(name))
 }
 
-// copyError keeps two results from sharing an error.
+// copyError returns a copy, so that no two results share an error.
 func copyError(e *purekube.ObjectError) *purekube.ObjectError {
 	c := *e
 	return &c

@@ -2,26 +2,26 @@ package rbacaggregate
 
 import "slices"
 
-// part is a part of what roles come to: the rules of its parts, in their order, each once (BR-27-04). One part may be a
-// part of many, and none is a part of itself, however roles aggregate each other.
+// part is a list of collected rules, or the ordered union of smaller parts: their rules in order, each once
+// (BR-27-04). One part may be in many others. No part is in itself, however roles aggregate each other.
 type part struct {
-	// parts are nil once the list is there.
+	// parts is nil once the list is computed.
 	parts []*part
 	list  list
-	known bool // the list is there
-	// grants reports whether there is a rule in it that stays, whatever the order of upstream's passes.
+	known bool // the list is computed
+	// grants reports whether the part has a rule that stays, whatever the order of upstream's passes.
 	grants bool
 
 	collected mark // the pass in which it was collected
 }
 
-// list is rules, each once, and the roles among their sources whose aggregation fails, each once.
+// list has rules, each once, and the failing sources: the roles whose aggregation fails, each once.
 type list struct {
 	rules   []rule
 	failing []*node
 }
 
-// joined returns the part that has these parts.
+// joined returns the ordered union of these parts.
 func (e *evaluation) joined(parts ...*part) *part {
 	p := &part{parts: parts, grants: grants(parts)}
 	if e.all {
@@ -34,7 +34,7 @@ func grants(parts []*part) bool {
 	return slices.ContainsFunc(parts, func(p *part) bool { return p.grants })
 }
 
-// list returns the list of a part. It goes through all that the part has, as far as no list is there, each part once.
+// list returns the list of a part. It visits each part inside once, down to parts whose list is computed.
 func (e *evaluation) list(p *part) list {
 	if p.known {
 		return p.list
@@ -57,7 +57,8 @@ func (e *evaluation) list(p *part) list {
 	return p.list
 }
 
-// complete makes what the members of a group come to. That of all their sources outside is there.
+// complete computes the aggregated rules of the members of a group. The rules of all sources outside the group are
+// computed before.
 func (e *evaluation) complete(g *group) {
 	switch {
 	case e.mode == stored || len(g.roles) == 0:
@@ -82,8 +83,9 @@ func (e *evaluation) selected(selections []*selection, to *group) []*part {
 	return parts
 }
 
-// part returns what a selection contributes to the roles of a group: for those of its own group, what its
-// other sources do, and for others, what all of them do. A role does not collect its own rules (BR-27-03).
+// part returns what a selection contributes to the roles of a group. For its own group, these are the rules of its
+// sources outside the group. For another group, these are the rules of all its sources. A role does not collect its own
+// rules (BR-27-03).
 func (e *evaluation) part(s *selection, to *group) *part {
 	part := &s.outside
 	if to != s.group {
@@ -95,7 +97,7 @@ func (e *evaluation) part(s *selection, to *group) *part {
 	return *part
 }
 
-// sum returns what sources contribute, without those of a group.
+// sum returns what sources contribute, without the sources in a group.
 func (e *evaluation) sum(sources []*node, without *group) *part {
 	parts := make([]*part, 0, len(sources))
 	for _, n := range sources {
@@ -109,8 +111,9 @@ func (e *evaluation) sum(sources []*node, without *group) *part {
 	return e.joined(parts...)
 }
 
-// leaf returns what a role contributes that does not contribute what it aggregates: the rules that are stored in it.
-// Where its aggregation fails, they are held (D-35): it is not known whether it would come to them.
+// leaf returns the stored rules of a role, as the contribution of a role that does not contribute aggregated rules. If
+// the aggregation of the role fails, these rules are unconfirmed (D-35): it is unknown whether aggregation would give
+// them to the role.
 func (e *evaluation) leaf(n *node) *part {
 	p := &n.leaf
 	if !p.known {
@@ -118,7 +121,7 @@ func (e *evaluation) leaf(n *node) *part {
 		if e.mode == nested && n.aggregation != nil {
 			rules = slices.Clone(rules)
 			for i := range rules {
-				rules[i].held = true
+				rules[i].unconfirmed = true
 			}
 		}
 		u := e.newUnion()
@@ -131,11 +134,12 @@ func (e *evaluation) leaf(n *node) *part {
 	return p
 }
 
-// kept returns those of the rules collected for a role that it is to have: all but the rules that are held, not stored in it, and not
-// contributed by anybody else. Each is in the place where it comes first, held or not. So the order is upstream's, and depends on nothing
-// that is stored in the role: otherwise a write would bring about the next one.
+// kept returns the collected rules that a role should have. It drops an unconfirmed rule unless the rule is stored in
+// the role or another source contributes it too. Each rule is at its first position in the collected list, unconfirmed
+// or not. So the order is upstream's, and does not depend on the stored rules: otherwise each write would cause another
+// write.
 func (e *evaluation) kept(n *node, collected []rule) []rule {
-	if !slices.ContainsFunc(collected, func(r rule) bool { return r.held }) {
+	if !slices.ContainsFunc(collected, func(r rule) bool { return r.unconfirmed }) {
 		return collected
 	}
 	has := map[ruleID]bool{}
@@ -143,7 +147,7 @@ func (e *evaluation) kept(n *node, collected []rule) []rule {
 		has[r.id] = true
 	}
 	for _, r := range collected {
-		if !r.held {
+		if !r.unconfirmed {
 			has[r.id] = true
 		}
 	}

@@ -10,15 +10,13 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Plan returns the write that the ClusterRole of this key needs: none if s does not hold it, if it
-// has no aggregationRule, or if the rules that are stored in it are semantically equal to those that it
-// comes to.
+// Plan returns the write that the ClusterRole of this key needs. There is none if the ClusterRole is not in s, if it
+// has no aggregationRule, or if its stored rules are semantically equal to its aggregated rules.
 //
-// The error joins what is wrong with the ClusterRoles that the decision rests on, each an
-// [purekube.ObjectError]. Nothing is planned for a ClusterRole with a selector that does not convert, for
-// a name that s holds twice, and for a ClusterRole that aggregates such a name. If only a source is one of
-// these, the plan comes with the error. The ClusterRole keeps those of the source's stored rules that it has
-// already, and gets no others from it (D-35).
+// The error joins a [purekube.ObjectError] for each problem of the ClusterRoles that the decision depends on. Nothing
+// is planned for a ClusterRole with a selector that does not convert, for a name that several ClusterRoles have, and
+// for a ClusterRole that aggregates such a name. If only a source has such a problem, there is a plan beside the error:
+// the ClusterRole keeps the source's stored rules that it already has, and gets no other rules from the source (D-35).
 func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) { return NewIndex(s, o).Plan(key) }
 
 // PlanAll returns what Plan returns for every ClusterRole that needs a write or has a problem,
@@ -26,15 +24,15 @@ func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) { return NewI
 // ClusterRoles without a name. They are left out of everything else.
 func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s, o).PlanAll() }
 
-// Rules returns the rules that a ClusterRole should have: those that aggregation gives it, or, if it
-// has no aggregationRule, those that it has. They are nil if they cannot be known. The error is that of
-// [Plan], or for a ClusterRole that s does not hold, one around [purekube.ErrNotFound].
+// Rules returns the rules that a ClusterRole should have: its aggregated rules, or its stored rules if it has no
+// aggregationRule. They are nil if they cannot be computed. The error is the error of [Plan], or an error around
+// [purekube.ErrNotFound] for a ClusterRole that is not in s.
 func Rules(s Snapshot, key purekube.Key, o Options) ([]rbacv1.PolicyRule, error) {
 	return NewIndex(s, o).Rules(key)
 }
 
-// Plan is [Plan] for the objects of the Index. It costs what the ClusterRole rests on: its
-// sources, through all levels. For one without an aggregationRule that is nothing.
+// Plan is [Plan] for the objects of the Index. Its cost grows with the sources of the ClusterRole, through all levels.
+// A ClusterRole without an aggregationRule has no sources.
 func (x *Index) Plan(key purekube.Key) (Result, error) {
 	if err := x.options.err(); err != nil {
 		return Result{}, err
@@ -44,8 +42,8 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 	return result, problems.Err()
 }
 
-// PlanAll is [PlanAll] for the objects of the Index. It costs what all of them with an
-// aggregationRule rest on, each once.
+// PlanAll is [PlanAll] for the objects of the Index. Its cost grows with the sources of all aggregated ClusterRoles,
+// each counted once.
 func (x *Index) PlanAll() ([]Outcome, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
@@ -80,7 +78,8 @@ func (x *Index) Rules(key purekube.Key) ([]rbacv1.PolicyRule, error) {
 	return copyOf(rules), problems.Err()
 }
 
-// planned returns the roles that have a plan, sorted by name: those with an aggregationRule and the ambiguous ones.
+// planned returns the roles that have a plan, sorted by name: the roles with an aggregationRule, and the ambiguous
+// roles.
 func (x *Index) planned() []role {
 	roles := make([]role, 0, x.aggregations.Len())
 	for name := range x.aggregations.All() {
@@ -106,15 +105,15 @@ func (e *evaluation) plan(r role, problems *snapshot.Problems) Result {
 	if e.index.options.matchUpstream() {
 		set.UID = ""
 		if len(rules) == 0 {
-			// D-20: upstream's apply does not mention the rules then.
+			// D-20: then upstream's apply does not mention the rules.
 			set.Rules = nil
 		}
 	}
 	return Result{Actions: []Action{set}}
 }
 
-// intended returns the rules that a role should have, if they can be known, and adds the problems
-// that this rests on.
+// intended returns the rules that a role should have, if they can be computed, and adds the problems of the roles that
+// it depends on.
 func (e *evaluation) intended(r role, problems *snapshot.Problems) (rules []rule, known bool) {
 	if r.ambiguous() {
 		problems.Add(duplicateError(r.name()))
@@ -137,12 +136,12 @@ func (e *evaluation) intended(r role, problems *snapshot.Problems) (rules []rule
 	return rules, known
 }
 
-// notFound is the error for a question about a ClusterRole that is not there.
+// notFound returns the error for a question about a ClusterRole that is not in the snapshot.
 func notFound(key purekube.Key) *purekube.ObjectError {
 	return &purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}
 }
 
-// errorWith joins a problem with those of the Index as a whole.
+// errorWith joins a problem with the problems of the Index as a whole.
 func (x *Index) errorWith(problem *purekube.ObjectError) error {
 	problems := x.newProblems()
 	problems.Add(problem)

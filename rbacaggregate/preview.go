@@ -12,65 +12,65 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Change is what a write does to the rules of a ClusterRole, once aggregation has finished. Without
-// any rules there is no change.
+// Change says how a write changes the rules of a ClusterRole, once aggregation has finished. If all its lists are
+// empty, nothing changes.
 type Change struct {
 	// Key names the ClusterRole.
 	Key purekube.Key `json:"key"`
-	// Added are the rules that it has with the write and does not have without it, and Removed those that it
-	// has without and does not have with it, each once, in the order in which the ClusterRole has them.
-	// What is out of date already is not held against the write.
+	// Added are the rules that the ClusterRole has only with the write. Removed are the rules that it has only without
+	// the write. Each rule is listed once, in the order of the ClusterRole. Both sides are compared after aggregation,
+	// so rules that are out of date already do not count.
 	Added   []rbacv1.PolicyRule `json:"added,omitempty"`
 	Removed []rbacv1.PolicyRule `json:"removed,omitempty"`
-	// Overwritten are the rules that the write itself stores in the ClusterRole, that it has neither now nor
-	// after aggregation without the write, and that aggregation takes out again. They are granted until then.
+	// Overwritten are the rules that the write itself stores in the ClusterRole and that aggregation removes again.
+	// The ClusterRole has them neither now nor, without the write, after aggregation. They are granted until
+	// aggregation removes them.
 	Overwritten []rbacv1.PolicyRule `json:"overwritten,omitempty"`
 }
 
-// Empty reports whether the write does not change the rules. Another order of the same rules is no
-// change.
+// Empty reports whether the write does not change the rules. A different order of the same rules is no change.
 func (c Change) Empty() bool { return len(c.Added)+len(c.Removed)+len(c.Overwritten) == 0 }
 
-// Preview returns what becomes of the aggregated ClusterRoles if changed is written, created or in the
-// place of the one of its name, and aggregation has finished; sorted by key. The ClusterRole changed is itself
-// among them if it has an aggregationRule, before or with the write; otherwise it has just the rules that it says.
+// Preview returns how the rules of the aggregated ClusterRoles change if changed is created, or replaces the
+// ClusterRole of its name, and aggregation has finished. The changes are sorted by key. They include the ClusterRole
+// changed itself if it has an aggregationRule before or after the write. Otherwise it simply has the rules that are
+// written.
 //
-// An admission webhook must use [Index.Grants] instead. A preview says what one kind of controller ends with: it leaves
-// out rules that are granted until then, and rules that stay only with the other kind.
+// An admission webhook must use [Index.Grants] instead. A preview is the end state with one kind of controller. It
+// leaves out rules that are granted only until then, and rules that stay only with the other kind of controller.
 //
-// Under MatchUpstream it is the end state of a stock cluster, after as many rounds of writes as it takes. Where the end
+// Under MatchUpstream it is the end state of a stock cluster, after as many rounds of writes as needed. If the end
 // state depends on the order of upstream's passes, a ClusterRole has every rule that some order leaves in it. That
-// differs from the default in two cases. A rule that is stored in a member of a cycle of ClusterRoles, or in an
-// aggregated one below, stays in all members. And a ClusterRole that some order leaves without rules to collect keeps
-// those that are stored in it, unless its managedFields say that the controller owns them and no other field
-// manager does (D-20).
+// differs from the default in two cases. First, a rule that is stored in a member of a cycle of ClusterRoles, or in an
+// aggregated ClusterRole below the cycle, stays in all members. Second, if some order leaves a ClusterRole without
+// rules to collect, the ClusterRole keeps its stored rules, unless its managedFields say that only the controller owns
+// them (D-20).
 //
-// The error joins what is wrong with the ClusterRoles that the affected ones rest on with the write, and
-// with the snapshot as a whole. Where rules cannot be known, the changes are as if aggregation did
-// not write that ClusterRole, as it will not. A webhook that gets an error should refuse. A changed
-// that is nil or has no name is an error too.
+// The error joins what is wrong with the snapshot as a whole, and with the ClusterRoles that the affected ClusterRoles
+// depend on after the write. Aggregation does not write a ClusterRole whose rules cannot be computed, and its change is
+// computed accordingly. A webhook that gets an error should refuse. If changed is nil or has no name, that is an error
+// too.
 func Preview(s Snapshot, changed *rbacv1.ClusterRole, o Options) ([]Change, error) {
 	return NewIndex(s, o).Preview(changed)
 }
 
-// PreviewRole returns what becomes of one ClusterRole if changed is written: what [Preview] says of
-// it, with only the errors that this one rests on. It also answers for a ClusterRole without an
-// aggregationRule: if that is changed, for the difference between its rules before and with the
-// write, and otherwise without any change. A role that is neither in s nor changed is an error around
-// [purekube.ErrNotFound].
+// PreviewRole returns how the rules of one ClusterRole change if changed is written: its change in [Preview], with
+// only the errors that this ClusterRole depends on. It also answers for a ClusterRole without an aggregationRule: if it
+// is changed itself, with the difference between its rules before and after the write, and otherwise with an empty
+// Change. For a role that is neither in s nor changed, it returns an error around [purekube.ErrNotFound].
 func PreviewRole(s Snapshot, changed *rbacv1.ClusterRole, role purekube.Key, o Options) (Change, error) {
 	return NewIndex(s, o).PreviewRole(changed, role)
 }
 
-// PreviewDelete returns what becomes of the aggregated ClusterRoles if the one of this name is deleted: see
-// [Preview]. The deleted one is itself among them if it has an aggregationRule; it loses all its rules.
-// A name that s does not hold is an error around [purekube.ErrNotFound].
+// PreviewDelete returns how the rules of the aggregated ClusterRoles change if the ClusterRole of this key is deleted:
+// see [Preview]. If the deleted ClusterRole has an aggregationRule, it is included, and loses all its rules. For a key
+// that is not in s, it returns an error around [purekube.ErrNotFound].
 func PreviewDelete(s Snapshot, key purekube.Key, o Options) ([]Change, error) {
 	return NewIndex(s, o).PreviewDelete(key)
 }
 
-// Preview is [Preview] for the objects of the Index. It costs what the affected ones rest
-// on.
+// Preview is [Preview] for the objects of the Index. Its cost grows with the ClusterRoles that the affected
+// ClusterRoles depend on.
 func (x *Index) Preview(changed *rbacv1.ClusterRole) ([]Change, error) {
 	p, err := x.preview(changed)
 	if err != nil {
@@ -79,8 +79,8 @@ func (x *Index) Preview(changed *rbacv1.ClusterRole) ([]Change, error) {
 	return p.all()
 }
 
-// PreviewRole is [PreviewRole] for the objects of the Index. It costs what the
-// ClusterRole rests on, before and with the write.
+// PreviewRole is [PreviewRole] for the objects of the Index. Its cost grows with the ClusterRoles that this
+// ClusterRole depends on, before and after the write.
 func (x *Index) PreviewRole(changed *rbacv1.ClusterRole, role purekube.Key) (Change, error) {
 	p, err := x.preview(changed)
 	if err != nil {
@@ -105,7 +105,7 @@ func (x *Index) PreviewDelete(key purekube.Key) ([]Change, error) {
 	return x.previewOf(key.Name, nil).all()
 }
 
-// preview is a write and what is before and after it.
+// preview is a write, with the evaluations before and after it.
 type preview struct {
 	before, after *evaluation
 	event         event
@@ -131,7 +131,7 @@ func (x *Index) previewOf(name string, object *rbacv1.ClusterRole) *preview {
 	return &preview{before: x.evaluate(m, ids), after: next.evaluate(m, ids), event: events[0]}
 }
 
-// put returns the Index with this ClusterRole, or without the name where it is nil.
+// put returns the Index with this ClusterRole, or, if it is nil, without the ClusterRole of this name.
 func (x *Index) put(name string, object *rbacv1.ClusterRole) (next *Index, events []event) {
 	if object == nil {
 		return x.without([]*rbacv1.ClusterRole{{ObjectMeta: metav1.ObjectMeta{Name: name}}})
@@ -158,12 +158,13 @@ func (p *preview) all() ([]Change, error) {
 	return changes, problems.Err()
 }
 
-// of returns the change of one role, and adds the problems that it rests on.
+// of returns the change of one role, and adds the problems of the roles that it depends on.
 func (p *preview) of(name string, problems *snapshot.Problems) Change {
 	c := Change{Key: Key(name)}
 	var before, storedBefore, after []rule
 	if r := p.before.index.find(name); r != nil {
-		// Problems that the write mends do not count, but for one: what an ambiguous name grants cannot be known.
+		// Problems that the write solves do not count, except an ambiguous name: its rules before the write are
+		// unknown.
 		if r.ambiguous() {
 			problems.Add(duplicateError(name))
 			return c
@@ -171,7 +172,7 @@ func (p *preview) of(name string, problems *snapshot.Problems) Change {
 		before = p.before.granted(r, &snapshot.Problems{})
 		storedBefore = p.before.stored(p.before.node(r[0]))
 	}
-	if r := p.after.index.find(name); r != nil { // not ambiguous: the write is of one ClusterRole
+	if r := p.after.index.find(name); r != nil { // not ambiguous: one ClusterRole is written
 		after = p.after.granted(r, problems)
 		if name == p.event.name {
 			written := p.after.stored(p.after.node(r[0]))
@@ -182,8 +183,8 @@ func (p *preview) of(name string, problems *snapshot.Problems) Change {
 	return c
 }
 
-// granted returns the rules that a role, not ambiguous, grants when aggregation has come to rest: if
-// they cannot be computed, those that are stored in it.
+// granted returns the rules that a role grants when aggregation is idle. If they cannot be computed, it returns the
+// stored rules. The role must not be ambiguous.
 func (e *evaluation) granted(r role, problems *snapshot.Problems) []rule {
 	rules, known := e.intended(r, problems)
 	if !known {

@@ -11,33 +11,33 @@ type Code string
 
 // What is known about the ClusterRole as a whole.
 const (
-	ReasonNotAggregated Code = "NotAggregated" // it has no aggregationRule and keeps its rules
+	ReasonNotAggregated Code = "NotAggregated" // there is no aggregationRule: the ClusterRole keeps its rules
 	ReasonDuplicate     Code = "Duplicate"     // several ClusterRoles have its name or, for a selector, the name of Object, which it matches
 	ReasonNoSelectors   Code = "NoSelectors"   // the aggregationRule has no selectors: no rules are collected
 )
 
-// What one selector comes to.
+// What one selector contributes.
 const (
 	ReasonInvalidSelector   Code = "InvalidSelector"   // it does not convert to a label selector
 	ReasonNothingSelected   Code = "NothingSelected"   // no other ClusterRole matches
-	ReasonSelectedBefore    Code = "SelectedBefore"    // whatever matches was matched by a selector before it
-	ReasonSelectsItself     Code = "SelectsItself"     // the ClusterRole itself matches, which adds nothing (BR-27-03)
+	ReasonSelectedBefore    Code = "SelectedBefore"    // an earlier selector matches everything that it matches
+	ReasonSelectsItself     Code = "SelectsItself"     // the ClusterRole itself matches, which is ignored (BR-27-03)
 	ReasonContributesRules  Code = "ContributesRules"  // a ClusterRole without an aggregationRule matches: its rules are added
 	ReasonContributesNested Code = "ContributesNested" // a ClusterRole with an aggregationRule matches: the rules that it aggregates are added
 	ReasonContributesStored Code = "ContributesStored" // a ClusterRole with an aggregationRule matches: the rules that are stored in it are added
-	ReasonSourceFails       Code = "SourceFails"       // a ClusterRole matches whose aggregation fails: no rules are added, and those of its stored rules that are stored here too are kept (D-35)
-	ReasonCycle             Code = "Cycle"             // a ClusterRole matches that aggregates this one in turn
+	ReasonSourceFails       Code = "SourceFails"       // a ClusterRole matches whose aggregation fails: no rules are added, and its stored rules are kept if they are stored here too (D-35)
+	ReasonCycle             Code = "Cycle"             // a ClusterRole matches that also aggregates this one
 )
 
 // Why a write may grant a rule, besides ContributesRules and ContributesStored: see [Grant].
 const (
 	ReasonWrittenDirectly Code = "WrittenDirectly" // the write stores it in the ClusterRole itself
-	ReasonNotRemoved      Code = "NotRemoved"      // the ClusterRole has it, would lose it without the write, and may keep it with it
+	ReasonNotRemoved      Code = "NotRemoved"      // the ClusterRole has it, would lose it without the write, and may keep it because of the write
 )
 
 // What the plan is.
 const (
-	ReasonUpToDate     Code = "UpToDate"     // its rules are those that aggregation gives it
+	ReasonUpToDate     Code = "UpToDate"     // the stored rules are the aggregated rules
 	ReasonRulesDiffer  Code = "RulesDiffer"  // other rules are written
-	ReasonRulesUnknown Code = "RulesUnknown" // its rules cannot be known, so nothing is written
+	ReasonRulesUnknown Code = "RulesUnknown" // the rules cannot be computed: nothing is written
 )

@@ -7,20 +7,20 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// ruleID is the same number for two rules exactly if equality.Semantic.DeepEqual holds for them:
-// nil and empty lists are equal, the order inside a list matters (BR-27-04).
+// ruleID is a number of a rule. Two rules have the same number exactly if equality.Semantic.DeepEqual is true for
+// them: nil and empty lists are equal, the order inside a list matters (BR-27-04).
 type ruleID int32
 
-// rule is a rule of the snapshot, which is never handed out but as a copy, with its number.
+// rule is a rule of the snapshot with its number. Results get copies of it only.
 type rule struct {
 	*rbacv1.PolicyRule
 	id ruleID
-	// held is whether it counts only for a ClusterRole in which it is stored already: see kept.
-	held bool
+	// unconfirmed reports whether it counts only for a ClusterRole in which it is stored already: see kept.
+	unconfirmed bool
 }
 
-// ruleIDs numbers rules. Comparing two rules is comparing two numbers, which is what makes
-// aggregation linear in the number of rules.
+// ruleIDs numbers rules. Two rules are compared by their numbers, so that aggregation is linear in the number of
+// rules.
 type ruleIDs struct {
 	byKey map[string]ruleID
 	key   []byte
@@ -39,7 +39,7 @@ func (n *ruleIDs) of(r *rbacv1.PolicyRule) ruleID {
 	return id
 }
 
-// len is how many there are.
+// len returns how many different rules there are.
 func (n *ruleIDs) len() int { return len(n.byKey) }
 
 func (n *ruleIDs) all(rules []rbacv1.PolicyRule) []rule {
@@ -50,8 +50,8 @@ func (n *ruleIDs) all(rules []rbacv1.PolicyRule) []rule {
 	return numbered
 }
 
-// appendRuleKey writes the rule so that no two different ones read the same: every list begins
-// with its length, and so does every string.
+// appendRuleKey appends the rule in a form that is different for different rules: every list and every string begins
+// with its length.
 func appendRuleKey(key []byte, r *rbacv1.PolicyRule) []byte {
 	for _, list := range [...][]string{r.Verbs, r.APIGroups, r.Resources, r.ResourceNames, r.NonResourceURLs} {
 		key = binary.AppendUvarint(key, uint64(len(list)))
@@ -63,17 +63,17 @@ func appendRuleKey(key []byte, r *rbacv1.PolicyRule) []byte {
 	return key
 }
 
-// equalRules reports whether equality.Semantic.DeepEqual holds for two rules.
+// equalRules reports whether equality.Semantic.DeepEqual is true for two rules.
 func equalRules(a, b rbacv1.PolicyRule) bool {
 	return slices.Equal(a.Verbs, b.Verbs) && slices.Equal(a.APIGroups, b.APIGroups) && slices.Equal(a.Resources, b.Resources) &&
 		slices.Equal(a.ResourceNames, b.ResourceNames) && slices.Equal(a.NonResourceURLs, b.NonResourceURLs)
 }
 
-// ruleMarks are the passes in which a rule was collected last, as one that is not held and as one that is.
-type ruleMarks struct{ rule, held mark }
+// ruleMarks are the last passes in which a rule was collected: as a confirmed rule, and as an unconfirmed rule.
+type ruleMarks struct{ rule, unconfirmed mark }
 
-// union collects rules, each once, in the order in which they first come (BR-27-04); a rule that is held and the
-// same one that is not are two. A union ends when the next one of the same evaluation begins.
+// union collects rules, each once, in the order of their first occurrence (BR-27-04). A confirmed rule and the same
+// rule unconfirmed count as two. Only one union of an evaluation is in use at a time: the next union ends it.
 type union struct {
 	list
 	evaluation *evaluation
@@ -95,7 +95,7 @@ func (u *union) add(l list) {
 	}
 }
 
-// addRules shares the rules as long as they are all that there is, each once.
+// addRules does not copy the first rules of an empty union, as long as each occurs once: the union shares the slice.
 func (u *union) addRules(rules []rule) {
 	if len(u.rules) == 0 {
 		n := 0
@@ -118,8 +118,8 @@ func (u *union) addRule(r rule) {
 
 func (u *union) first(r rule) bool {
 	at := &u.evaluation.marked[r.id].rule
-	if r.held {
-		at = &u.evaluation.marked[r.id].held
+	if r.unconfirmed {
+		at = &u.evaluation.marked[r.id].unconfirmed
 	}
 	return at.first(u.pass)
 }
@@ -146,7 +146,7 @@ func sameRules(a, b []rule) bool {
 	return true
 }
 
-// copyOf returns copies of the rules; never nil.
+// copyOf returns copies of the rules. The slice is never nil.
 func copyOf(rules []rule) []rbacv1.PolicyRule {
 	copied := make([]rbacv1.PolicyRule, len(rules))
 	for i, r := range rules {

@@ -17,16 +17,17 @@ import (
 // selector is a selector of an aggregationRule that converts to a label selector.
 type selector struct {
 	compiled labels.Selector
-	// text is the same for selectors that match the same.
+	// text is equal only for selectors that match the same ClusterRoles.
 	text string
-	// demands are what every object has that matches.
+	// demands are the labels that every matching object has.
 	demands []persistent.Demand
 }
 
 func (s *selector) matches(set map[string]string) bool { return s.compiled.Matches(labels.Set(set)) }
 
-// newSelector converts a selector. metav1.LabelSelectorAsSelector stops at whichever invalid label its
-// map yields first; here it is always the first by key, then the first expression.
+// newSelector converts a selector. metav1.LabelSelectorAsSelector returns the error of whichever invalid label its map
+// yields first. newSelector always returns the error of the first invalid label by key, then of the first invalid
+// expression.
 func newSelector(ls *metav1.LabelSelector) (*selector, error) {
 	compiled, err := metav1.LabelSelectorAsSelector(ls)
 	if err != nil {
@@ -57,13 +58,13 @@ func firstError(ls *metav1.LabelSelector, err error) error {
 
 // aggregation is an aggregationRule with its selectors converted.
 type aggregation struct {
-	// selectors has nil for one that does not convert.
+	// selectors has nil for a selector that does not convert.
 	selectors []*selector
-	// problems are those of the selectors that do not convert.
+	// problems has an error for each selector that does not convert.
 	problems []*purekube.ObjectError
 }
 
-// byText are the selectors that convert, each once.
+// byText returns the selectors that convert, by their texts.
 func (a *aggregation) byText() map[string]*selector {
 	if a == nil {
 		return nil
@@ -77,7 +78,7 @@ func (a *aggregation) byText() map[string]*selector {
 	return texts
 }
 
-// converter converts aggregationRules. Selectors of one text become one selector.
+// converter converts aggregationRules. Selectors with the same text become one selector.
 type converter map[string]*selector
 
 func (c converter) aggregation(object *rbacv1.ClusterRole) *aggregation {

@@ -7,12 +7,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The end state of upstream's rounds is that of the default (D-11) but for two things. In a cycle, what
-// is stored in a member, or in a role that it rests on, can get into the cycle and go round for ever; whether it
-// does depends on the order of the passes, so here it does. And a role without any rules left may keep
-// those that are stored in it (D-20). Whether any are left can depend on that order too, so then it keeps them.
+// The end state of upstream's rounds is the end state of the default (D-11), with two exceptions. First, rules that
+// are stored in a member of a cycle, or in a role that the member depends on, can enter the cycle and stay in it
+// forever. Whether they do depends on the order of the passes, so here they always do. Second, a role without rules to
+// collect may keep its stored rules (D-20). Whether it has rules to collect can also depend on the order of the passes;
+// if so, it keeps its stored rules here.
 
-// aggregatedBelow returns the members of a group and all roles that they rest on and that aggregate.
+// aggregatedBelow returns the members of a group, and all aggregating roles that they depend on.
 func (e *evaluation) aggregatedBelow(g *group) []*node {
 	e.pass++
 	var found []*node
@@ -43,8 +44,8 @@ func keepsStored(object *rbacv1.ClusterRole) bool {
 }
 
 // staysWithoutRules reports whether a role keeps its rules when upstream applies it without rules: server-side apply
-// removes only what the controller applied before and nobody else owns. It is not known if the managedFields are left
-// out or cannot be read.
+// removes only rules that the controller applied before and that no other field manager owns. known is false if the
+// managedFields are left out or cannot be read.
 func staysWithoutRules(object *rbacv1.ClusterRole) (stay, known bool) {
 	mine, others := false, false
 	for _, m := range object.ManagedFields {
@@ -55,7 +56,7 @@ func staysWithoutRules(object *rbacv1.ClusterRole) (stay, known bool) {
 		switch {
 		case m.Manager == FieldManager && m.Operation == metav1.ManagedFieldsOperationApply:
 			mine = mine || owned
-		case fields == nil: // there is no object in it that could be read
+		case fields == nil: // the fields cannot be read
 			return false, false
 		default:
 			others = others || owned

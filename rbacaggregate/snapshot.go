@@ -9,8 +9,7 @@ import (
 
 // Snapshot is what a plan is made from. Nothing in it is written to.
 type Snapshot struct {
-	// ClusterRoles are all ClusterRoles of the cluster, in any order: those that aggregate and
-	// those that they aggregate.
+	// ClusterRoles are all ClusterRoles of the cluster, in any order, whether they aggregate others or not.
 	ClusterRoles []*rbacv1.ClusterRole
 }
 
@@ -30,7 +29,7 @@ func (o Options) err() error { return snapshot.CheckUpstream(o.MatchUpstream) }
 
 const kindClusterRole = "ClusterRole"
 
-// Key returns the key of the ClusterRole of this name. A key of another kind, or one with a namespace, is that of no
+// Key returns the key of the ClusterRole of this name. A key of another kind, or with a namespace, names no
 // ClusterRole.
 func Key(name string) purekube.Key { return purekube.Key{Kind: kindClusterRole, Name: name} }
 

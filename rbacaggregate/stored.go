@@ -2,16 +2,17 @@ package rbacaggregate
 
 import "slices"
 
-// occurrence is a rule that is stored in a source of a selection, at a position among those of all sources.
+// occurrence is a rule that is stored in a source of a selection. at is its position among the rules of all sources.
 type occurrence struct {
 	rule
 	at int
 	in *node
-	// again is where the rule comes in another source. It is nil if it does not.
+	// again is the occurrence of the rule in another source, or nil if there is none.
 	again *occurrence
 }
 
-// storedList is what one round of upstream's writes gives a role: the rules that are stored in its sources.
+// storedList returns the rules that one round of upstream's writes gives a role: the rules that are stored in its
+// sources.
 func (e *evaluation) storedList(n *node) list {
 	for _, s := range n.selections {
 		if s.stored == nil {
@@ -27,7 +28,7 @@ func (e *evaluation) storedList(n *node) list {
 	return u.list
 }
 
-// occurrences returns the rules that are stored in the sources of a selection, each where it comes first.
+// occurrences returns the first occurrence of each rule that is stored in the sources of a selection.
 func (e *evaluation) occurrences(s *selection) []*occurrence {
 	occurrences := []*occurrence{}
 	first := map[ruleID]*occurrence{}
@@ -48,7 +49,7 @@ func (e *evaluation) occurrences(s *selection) []*occurrence {
 	return occurrences
 }
 
-// without returns the occurrences in the sources but for one, which does not collect its own rules (BR-27-03).
+// without returns the occurrences for the role n, which does not collect its own rules (BR-27-03).
 func without(n *node, occurrences []*occurrence) []*occurrence {
 	own := func(o *occurrence) bool { return o.in == n }
 	if !slices.ContainsFunc(occurrences, own) {

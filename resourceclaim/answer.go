@@ -1,6 +1,7 @@
 package resourceclaim
 
 import (
+	"reflect"
 	"slices"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -18,26 +19,15 @@ func claimMetadata(answer runtime.Object) (metadata metav1.Object, ok bool) {
 	case *resourcev1.ResourceClaim:
 		return o, o != nil
 	case *unstructured.Unstructured:
-		return o, isClaim(o)
+		return o, o != nil && o.GetKind() == claimKind && o.GroupVersionKind().Group == claimGVK.Group
 	}
 	return nil, false
 }
 
 // failed reports whether the answer stands for a failed call: nil, or a nil pointer.
 func failed(answer runtime.Object) bool {
-	switch o := answer.(type) {
-	case nil:
-		return true
-	case *resourcev1.ResourceClaim:
-		return o == nil
-	case *unstructured.Unstructured:
-		return o == nil
-	}
-	return false
-}
-
-func isClaim(o *unstructured.Unstructured) bool {
-	return o != nil && o.GetKind() == claimKind && o.GroupVersionKind().Group == claimGVK.Group
+	v := reflect.ValueOf(answer)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // withoutFinalizer is a copy of an answer without the finalizer of claims, unless it is allocated.

@@ -180,7 +180,7 @@ func (x *Index) groupOf(pod *corev1.Pod) membership {
 	case m.group == nil:
 		m.problem = ErrPodGroupNotFound
 	case m.group.UID == "":
-		m.group, m.problem = nil, podGroupError(key, "metadata.uid", ErrNoUID)
+		m.group, m.problem = nil, &purekube.ObjectError{Kind: podGroupKind, Namespace: key.Namespace, Name: key.Name, Field: "metadata.uid", Err: ErrNoUID}
 	}
 	return m
 }
@@ -236,8 +236,4 @@ func (x *Index) reserved(o *owner, claim *resourcev1.ResourceClaim) bool {
 func (x *Index) mayBeGroups(claim *resourcev1.ResourceClaim) bool {
 	return x.options.PodGroupOf == nil && !x.options.upstream() &&
 		slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool { return isPodGroup(&c) })
-}
-
-func podGroupError(name types.NamespacedName, field string, err error) *purekube.ObjectError {
-	return &purekube.ObjectError{Kind: podGroupKind, Namespace: name.Namespace, Name: name.Name, Field: field, Err: err}
 }

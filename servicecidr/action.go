@@ -18,7 +18,7 @@ import (
 
 // Action is one write that a plan asks for. It is one of [AddFinalizer], [SetCondition] and [RemoveFinalizer].
 //
-// Each names its ServiceCIDR by name and UID; under MatchUpstream the UID is empty.
+// Each action names its ServiceCIDR by name and UID. Under MatchUpstream the UID is empty.
 //
 //sumtype:decl
 type Action interface {
@@ -38,8 +38,8 @@ func resource() schema.GroupVersionResource {
 	return networkingv1.SchemeGroupVersion.WithResource("servicecidrs")
 }
 
-// patchRequest is the patch of a ServiceCIDR. Nothing in a plan is right after a patch that failed:
-// a ServiceCIDR is not Ready without the finalizer, and the other actions are the last ones.
+// patchRequest returns the patch of a ServiceCIDR. No action is right after a failed patch, so ContinueOnError is
+// false: Ready=True would be wrong without the finalizer, and every other action is the last of its plan.
 func patchRequest(name string, patchType types.PatchType, patch []byte) purekube.Request {
 	return purekube.Request{Verb: "patch", Resource: resource(), Kind: kindServiceCIDR, Name: name, PatchType: patchType, Patch: patch}
 }
@@ -54,16 +54,16 @@ type AddFinalizer struct {
 	UID  types.UID
 }
 
-// Patch is a strategic merge patch of the resource servicecidrs. It is the same with and without
-// a UID: a new object of the name needs the finalizer just as well.
+// Patch returns a strategic merge patch of the resource servicecidrs. It has no UID: a new object of that name needs
+// the finalizer too.
 func (a AddFinalizer) Patch() (types.PatchType, []byte) {
 	return types.StrategicMergePatchType, snapshot.JSON(map[string]any{
 		"metadata": map[string]any{"finalizers": []string{Finalizer}},
 	})
 }
 
-// Apply returns a copy of latest with the change, or without it if latest has another UID than the action names: a
-// new ServiceCIDR of the name has a plan of its own. Nil if latest is nil.
+// Apply returns a copy of latest with the finalizer. It returns an unchanged copy if latest has another UID than the
+// action, since a new ServiceCIDR of that name has its own plan. It returns nil if latest is nil.
 func (a AddFinalizer) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.ServiceCIDR {
 	c := latest.DeepCopy()
 	if c != nil && (a.UID == "" || a.UID == c.UID) && !slices.Contains(c.Finalizers, Finalizer) {
@@ -81,14 +81,14 @@ func (a AddFinalizer) Request([]runtime.Object) purekube.Request {
 // String reads "AddFinalizer NAME".
 func (a AddFinalizer) String() string { return "AddFinalizer " + a.Name }
 
-// RemoveFinalizer removes Finalizer, after which the API server lets the ServiceCIDR go.
+// RemoveFinalizer removes Finalizer. Then the API server deletes the ServiceCIDR, unless it has other finalizers.
 type RemoveFinalizer struct {
 	Name string
 	UID  types.UID
 }
 
-// Patch is a strategic merge patch of the resource servicecidrs. With a UID the API server refuses it
-// (422 Invalid) if the name belongs to another object by now (D-3).
+// Patch returns a strategic merge patch of the resource servicecidrs. If the action has a UID, the API server refuses
+// the patch (422 Invalid) when another object has the name by then (D-3).
 func (a RemoveFinalizer) Patch() (types.PatchType, []byte) {
 	metadata := map[string]any{"$deleteFromPrimitiveList/finalizers": []string{Finalizer}}
 	if a.UID != "" {
@@ -97,8 +97,8 @@ func (a RemoveFinalizer) Patch() (types.PatchType, []byte) {
 	return types.StrategicMergePatchType, snapshot.JSON(map[string]any{"metadata": metadata})
 }
 
-// Apply returns a copy of latest with the change, or without it if latest has another UID than
-// the action names: then the patch would be refused. Nil if latest is nil.
+// Apply returns a copy of latest without the finalizer. It returns an unchanged copy if latest has another UID than
+// the action, since the API server would refuse the patch. It returns nil if latest is nil.
 func (a RemoveFinalizer) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.ServiceCIDR {
 	c := latest.DeepCopy()
 	if c != nil && (a.UID == "" || a.UID == c.UID) {
@@ -120,16 +120,16 @@ func (a RemoveFinalizer) String() string { return "RemoveFinalizer " + a.Name }
 type SetCondition struct {
 	Name string
 	UID  types.UID
-	// Condition is complete; its LastTransitionTime is the snapshot's Now, as upstream dates
-	// every write, even one that leaves the status as it was.
+	// Condition is complete. Its LastTransitionTime is the snapshot's Now, even if the status stays the same: upstream
+	// dates every write so.
 	Condition metav1.Condition
 }
 
-// Patch is a server-side apply of the status of the resource servicecidrs; use FieldManager and
-// force. With a UID the API server refuses it (422 Invalid) if the name belongs to another object by
-// now (D-26).
+// Patch returns a server-side apply of the status of the resource servicecidrs. Send it with FieldManager and force.
+// If the action has a UID, the API server refuses the apply (422 Invalid) when another object has the name by then
+// (D-26).
 func (a SetCondition) Patch() (types.PatchType, []byte) {
-	// Reason and message are sent even when they are empty, to take back earlier ones.
+	// Empty reasons and messages are sent too, to overwrite earlier ones.
 	type condition struct {
 		Type               string                 `json:"type"`
 		Status             metav1.ConditionStatus `json:"status"`
@@ -158,9 +158,8 @@ func (a SetCondition) Patch() (types.PatchType, []byte) {
 	})
 }
 
-// Apply returns a copy of latest with the condition; other conditions stay. It is a copy without the
-// condition if latest has another UID than the action names: then the patch would be refused. Nil
-// if latest is nil.
+// Apply returns a copy of latest with the condition. Other conditions stay. It returns an unchanged copy if latest has
+// another UID than the action, since the API server would refuse the patch. It returns nil if latest is nil.
 func (a SetCondition) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.ServiceCIDR {
 	c := latest.DeepCopy()
 	if c == nil || a.UID != "" && a.UID != c.UID {
@@ -171,7 +170,7 @@ func (a SetCondition) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.Serv
 		c.Status.Conditions = append(c.Status.Conditions, a.Condition)
 		return c
 	}
-	generation := have.ObservedGeneration // the patch does not speak of it
+	generation := have.ObservedGeneration // the patch does not set it
 	*have = a.Condition
 	have.ObservedGeneration = generation
 	return c
@@ -194,8 +193,8 @@ func (a SetCondition) String() string {
 	return s
 }
 
-// FailureEvent is the event to record when the write fails with err: kube-controller-manager records
-// one, whatever the error, for Ready=True, and none for Ready=False.
+// FailureEvent returns the event to record when the write fails with err. As in kube-controller-manager, there is an
+// event for Ready=True, whatever the error, and none for Ready=False.
 func (a SetCondition) FailureEvent(err error) (e purekube.Event, ok bool) {
 	if err == nil || a.Condition.Type != networkingv1.ServiceCIDRConditionReady || a.Condition.Status != metav1.ConditionTrue {
 		return purekube.Event{}, false

@@ -22,14 +22,14 @@ type (
 // addresses are the IPAddresses of a snapshot. They never change.
 type addresses struct {
 	objects *ipObjects
-	// nameless are the families of those that count and have no name. Nothing takes them out.
+	// nameless has the families of the counted IPAddresses without a name. They are never removed.
 	nameless family
-	// counted are those that count, by family, arranged when they are first asked for.
+	// counted returns the IPAddresses that count, by family. They are sorted at the first call.
 	counted func() countedAddresses
 }
 
-// countedAddresses are the IPAddresses that count: those of each family, in the order of their addresses. Addresses
-// with a zone are in no prefix, and are not there.
+// countedAddresses has the IPAddresses that count, by family, in the order of their addresses. Addresses with a zone
+// are in no prefix and are left out.
 type countedAddresses [3]*persistent.Sorted[place, *networkingv1.IPAddress]
 
 // place is where an IPAddress is in the order: the zero address, before all others, if its name is not an address.
@@ -97,7 +97,7 @@ func arrange(objects *ipObjects) (c countedAddresses) {
 	return c
 }
 
-// counting returns where the address is among those that count, and whether it counts.
+// counting returns the index of the address's family, its place in the order, and whether the address counts.
 func counting(ip *networkingv1.IPAddress) (i int, p place, counts bool) {
 	f := familyOf(ip)
 	if f == none {
@@ -107,7 +107,7 @@ func counting(ip *networkingv1.IPAddress) (i int, p place, counts bool) {
 	return bits.TrailingZeros8(uint8(f)), p, p.address.Zone() == ""
 }
 
-// with returns the addresses after these changes, and with the nameless ones of these families.
+// with returns the addresses after these changes. nameless are the families of added IPAddresses without a name.
 func (a addresses) with(objects *ipObjects, changes []ipChange, nameless family) addresses {
 	a.objects, a.nameless = objects, a.nameless|nameless
 	if len(changes) == 0 {
@@ -147,8 +147,8 @@ func (a addresses) with(objects *ipObjects, changes []ipChange, nameless family)
 	return a
 }
 
-// in calls found for each address of these families in the range, those of one family in their order, until it returns
-// false: then it goes on with the next family.
+// in calls found for each address of these families in the range, family by family, in the order of the addresses.
+// When found returns false, it continues with the next family.
 func (a addresses) in(families family, r netipx.IPRange, found func(netip.Addr, *networkingv1.IPAddress) bool) {
 	for i, sorted := range a.counted() {
 		if families&(1<<i) == 0 {
@@ -196,7 +196,7 @@ func (a addresses) unparsable(families family) (problems []*purekube.ObjectError
 	return problems
 }
 
-// unknown returns an error for each address that may be any one of these families.
+// unknown returns an error for each IPAddress that may be any address of these families.
 func (a addresses) unknown(families family) []*purekube.ObjectError {
 	problems := a.unparsable(families)
 	if a.objects.HasNil() {

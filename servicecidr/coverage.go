@@ -8,17 +8,17 @@ import (
 	"go4.org/netipx"
 )
 
-// What covers the addresses of a prefix p of the ServiceCIDR x, and how long?
+// Which other ServiceCIDRs contain the addresses of a prefix p of the ServiceCIDR x, and how long do they stay?
 //
 //	around p   10.0.0.0/16                        the longest that another one stays decides for all of p: contained
 //	p itself   10.0.0.0/24
-//	inside p   |  /28  |     | /26 … /28 … |      the parts of p: how long what lies inside covers each of them
+//	inside p   |  /28  |     | /26 … /28 … |      the parts of p: how long ServiceCIDRs inside p contain each part
 //
-// An address of x is orphaned if neither lasts longer than x. What lies inside p does not depend on x, so ServiceCIDRs of
-// one prefix have the parts in common.
+// An address of x is orphaned if neither lasts longer than x. The parts inside p do not depend on x, so they are
+// computed once for all ServiceCIDRs with the prefix p.
 
-// contained reports whether x may rely on one prefix that contains all of its prefix p (BR-31-05). It
-// then covers everything that p contains; see the package comment.
+// contained reports whether x may rely on one prefix that contains all of its prefix p (BR-31-05). Such a prefix
+// contains every address that p contains; prefix.go says why.
 func (x *Index) contained(c *object, p netip.Prefix) bool {
 	for q := range x.prefixes.Around(p) {
 		if y := x.lasting(c, p, q); y != nil && x.o.mayRelyOn(c, p, y, q) {
@@ -28,8 +28,8 @@ func (x *Index) contained(c *object, p netip.Prefix) bool {
 	return false
 }
 
-// lasting returns the ServiceCIDR of the prefix q that stays longest, without c where c does not cover itself; nil if
-// there is none. If c may rely on any of them, then on this one.
+// lasting returns the ServiceCIDR with the prefix q that stays longest, or nil if there is none. c itself is left out
+// unless c may rely on itself. If c may rely on any ServiceCIDR with the prefix q, it may rely on this one.
 func (x *Index) lasting(c *object, p, q netip.Prefix) *object {
 	for y := range x.prefixes.Of(q) {
 		if y != c || x.o.mayRelyOn(c, p, y, q) {
@@ -39,15 +39,15 @@ func (x *Index) lasting(c *object, p, q netip.Prefix) *object {
 	return nil
 }
 
-// part is a range of usable addresses of a prefix, and how long the smaller prefixes inside cover it: until the zero
-// time if none does.
+// part is a range of usable addresses of a prefix, and how long ServiceCIDRs with smaller prefixes contain it. The
+// zero until means that none contains it.
 type part struct {
 	netipx.IPRange
 	covered until
 }
 
-// parts divides the usable addresses of a prefix by the prefixes inside, those of c left out where it does not cover
-// itself. c may be nil.
+// parts divides the usable addresses of a prefix by the prefixes inside it. The prefixes of c are left out unless c
+// may rely on itself. c may be nil.
 func (x *Index) parts(p netip.Prefix, c *object) (parts []part) {
 	whole, any := usable(p)
 	if !any {
@@ -84,8 +84,8 @@ func (x *Index) parts(p netip.Prefix, c *object) (parts []part) {
 	return parts
 }
 
-// shortest is how long a prefix is covered from inside where that is shortest: of all its usable addresses, and of those
-// that count. Nil: there are none.
+// shortest is the minimum of how long the parts of a prefix stay contained: over all its usable addresses, and over
+// the parts with an IPAddress that counts. Nil means that there are no such addresses.
 type shortest struct{ any, counted *until }
 
 // asked keeps the answers of shortestOf, which are the same for all ServiceCIDRs that are being deleted.
@@ -116,8 +116,8 @@ func (x *Index) shortestOf(q question, asked asked) shortest {
 	return s
 }
 
-// exposed returns the addresses that c contains and none of those that it may rely on: the ones
-// that its deletion would leave without a range (BR-31-02). The ranges are sorted and apart.
+// exposed returns the addresses that c contains, and that no ServiceCIDR on which c may rely contains. After the
+// deletion of c they would be in no ServiceCIDR (BR-31-02). The ranges are sorted and do not overlap.
 func (x *Index) exposed(c *object) []netipx.IPRange {
 	var b netipx.IPSetBuilder
 	for _, p := range c.unique {
@@ -134,15 +134,15 @@ func (x *Index) exposed(c *object) []netipx.IPRange {
 	return set.Ranges()
 }
 
-// covers are the other ServiceCIDRs that bear on the addresses of one prefix, each sorted by name.
+// The other ServiceCIDRs that contain addresses of one prefix. Each list is sorted by name.
 type covers struct {
 	by, unreliable []*object // contain it as a whole; see Coverage
 	inside         []*object // reliable, with a prefix inside; only where by is empty
 	more           bool      // there are others
 }
 
-// coversOf returns the other ServiceCIDRs that bear on the prefix p of c; of each kind at most so many, or all for 0.
-// Under MatchUpstream a further entry of c itself counts as another one.
+// coversOf returns the other ServiceCIDRs that contain addresses of the prefix p of c: at most limit of each kind, or
+// all if limit is 0. Under MatchUpstream, another entry of c counts as another ServiceCIDR.
 func (x *Index) coversOf(c *object, p netip.Prefix, atMost int) (o covers) {
 	add := func(to *[]*object, y *object) bool {
 		if atMost > 0 && len(*to) == atMost {
@@ -169,7 +169,7 @@ func (x *Index) coversOf(c *object, p netip.Prefix, atMost int) (o covers) {
 			break
 		}
 	}
-	// Those that cover others no longer than until c goes.
+	// ServiceCIDRs on which others may rely only until c goes.
 	unreliable := &object{covers: c.goes}
 	for q := range x.prefixes.Around(p) {
 		for y := range x.prefixes.From(q, unreliable) {

@@ -9,43 +9,45 @@ import (
 
 // Deletion says whether a ServiceCIDR may go, and why.
 type Deletion struct {
-	// Safe: nothing would be orphaned, and that is certain. The grace period is not part of it.
+	// Safe reports that it is certain that no address would be orphaned. It does not depend on the grace period.
 	Safe bool `json:"safe"`
-	// Coverage says for each entry of spec.cidrs that parses, in its order, who contains it.
+	// Coverage lists, for each entry of spec.cidrs that parses, in order, the ServiceCIDRs that contain it.
 	Coverage []Coverage `json:"coverage,omitempty"`
-	// Orphans are the addresses that would be left without a range: only this ServiceCIDR, and
-	// those that it may not rely on, contain them. Sorted by address, each once.
+	// Orphans are the addresses that would be orphaned. Only this ServiceCIDR, and ServiceCIDRs on which it may not
+	// rely, contain them. They are sorted by address, each once.
 	Orphans []Orphan `json:"orphans,omitempty"`
-	// MoreOrphans: there are others, which maxOrphans of CheckDeletion, or ExplainAll, left out.
+	// MoreOrphans reports that there are more orphans than maxOrphans of CheckDeletion, or the limit of ExplainAll.
 	MoreOrphans bool `json:"moreOrphans,omitempty"`
 }
 
-// Coverage says who contains a prefix as a whole.
+// Coverage lists the ServiceCIDRs that contain a whole prefix.
 type Coverage struct {
-	// Prefix in canonical form.
+	// Prefix is the prefix in canonical form.
 	Prefix netip.Prefix `json:"prefix"`
-	// By are the names of the other ServiceCIDRs with a prefix that contains this one and on which
-	// this one may rely, sorted. If there are any, no address of the prefix is orphaned. If there
-	// are none, addresses may still be covered one by one, by smaller prefixes inside.
+	// By has the sorted names of the other ServiceCIDRs that contain the prefix and on which this ServiceCIDR may
+	// rely. If there are any, no address of the prefix is orphaned. If there are none, smaller prefixes inside may
+	// still contain the addresses.
 	By []string `json:"by,omitempty"`
-	// Unreliable are the names of the other ServiceCIDRs with a prefix that contains this one and
-	// that may be gone before it: being deleted earlier (D-1), or without Finalizer (D-25). Sorted.
+	// Unreliable has the sorted names of the other ServiceCIDRs that contain the prefix but may be gone first, because
+	// they are earlier in the order of deletion (D-1) or do not have Finalizer (D-25).
 	Unreliable []string `json:"unreliable,omitempty"`
-	// More: there are others, which ExplainAll left out.
+	// More reports that ExplainAll left out further names.
 	More bool `json:"more,omitempty"`
 }
 
-// CheckDeletion says whether the ServiceCIDR of that name may go, and which addresses are in the
-// way. For one that is being deleted this is the decision of Plan without the grace period. For one
-// that is not, it is the answer as if its deletion began at Now: the newest deletion of all, so
-// that it relies on none that is being deleted.
+// CheckDeletion says whether the ServiceCIDR of that key may go, and which addresses block its deletion. If the
+// ServiceCIDR is being deleted, this is the decision of Plan without the grace period. Otherwise, the answer is as if
+// its deletion began at Now, as the newest deletion of all. The ServiceCIDR then relies on no ServiceCIDR that is being
+// deleted.
 //
-// A key that the snapshot does not hold is a [purekube.ObjectError] around [purekube.ErrNotFound], and the
-// Deletion is zero. The other errors are those of Plan. If one is about an object that the answer
-// rests on, Safe is false; what the rest says is right but may not be all. A webhook should deny the
-// deletion in either case. A maxOrphans above 0 is how many orphans are named, the first by address: with an Index a
-// refusal then costs the same however many there are. Under MatchUpstream the answer is upstream's, and Safe means that
-// upstream would let it go.
+// For a key that is not in the snapshot, the error is a [purekube.ObjectError] around [purekube.ErrNotFound], and the
+// Deletion is zero. Other errors are the same as for Plan. If an error is about an object that the answer depends on,
+// Safe is false, and the other fields are right but may be incomplete. A webhook should deny the deletion if there is
+// an error or Safe is false.
+//
+// If maxOrphans is above 0, at most that many orphans are named, the first by address. With an Index, the cost of a
+// refusal then does not depend on the number of orphans. Under MatchUpstream, Safe means that upstream would remove the
+// finalizer.
 func CheckDeletion(s Snapshot, key purekube.Key, maxOrphans int, o Options) (Deletion, error) {
 	return NewIndex(s, o).CheckDeletion(key, maxOrphans)
 }
@@ -66,16 +68,16 @@ func (x *Index) CheckDeletion(key purekube.Key, maxOrphans int) (Deletion, error
 	return e.Deletion, problems.Err()
 }
 
-// examination is all that is known about the deletion of one ServiceCIDR.
+// examination has all that is known about the deletion of one ServiceCIDR.
 type examination struct {
 	obstacles
 	Deletion
-	// covers are, for each prefix of the ServiceCIDR, the others that bear on it.
+	// For each prefix of the ServiceCIDR, the other ServiceCIDRs that contain addresses of it.
 	covers []covers
 }
 
-// examine finds out whether c may go, or might go if its deletion began now. It names at most so many orphans, and others
-// that bear on a prefix; all for 0.
+// examine finds out whether c may go, or might go if its deletion began now. Its limits are the maximum numbers of
+// named orphans, and of named other ServiceCIDRs for a prefix. 0 means no limit.
 func (x *Index) examine(c *object, maxOrphans, maxOthers int) (e examination) {
 	exposed := x.exposed(c)
 	e.Orphans, e.MoreOrphans = x.orphans(exposed, c.families, maxOrphans)

@@ -13,20 +13,20 @@ import (
 
 // Explanation says why Plan and CheckDeletion decide about a ServiceCIDR as they do.
 type Explanation struct {
-	// Key is that of the ServiceCIDR.
+	// Key is the key of the ServiceCIDR.
 	Key purekube.Key `json:"key"`
-	// Deleting reports whether the ServiceCIDR is being deleted. Where it is not, Deletion and the
-	// reasons with a path below spec.cidrs say what would hold if its deletion began now.
+	// Deleting reports whether the ServiceCIDR is being deleted. If it is false, Deletion and the reasons with a path
+	// below spec.cidrs describe what would happen if the deletion began now.
 	Deleting bool `json:"deleting"`
 	// Deletion is the answer of CheckDeletion.
 	Deletion Deletion `json:"deletion"`
-	// Reasons are the steps to the decision: what the plan does, then the entries of spec.cidrs in
-	// order, then what is uncertain.
+	// Reasons are the steps of the decision: what the plan does, then the entries of spec.cidrs in order, then what is
+	// uncertain.
 	Reasons []Reason `json:"reasons,omitempty"`
 }
 
-// Reason is one step on the way to a decision. Field is a path in the ServiceCIDR. Object is the other
-// ServiceCIDR, or the IPAddress, that the step is about.
+// Reason is one step on the way to a decision. Field is a path in the ServiceCIDR. Object is the other ServiceCIDR, or
+// the IPAddress, that the step is about.
 type Reason = purekube.Reason[Code]
 
 // Code is the machine-readable part of a [Reason]. It is one of the constants below; a new version may add codes.
@@ -36,39 +36,38 @@ type Code string
 const (
 	// ReasonUnprotected: the finalizer is missing, and AddFinalizer adds it (BR-31-01).
 	ReasonUnprotected Code = "Unprotected"
-	// ReasonConditionDiffers: the condition Ready is missing or says something else, and SetCondition
-	// writes it.
+	// ReasonConditionDiffers: the condition Ready is missing or different, and SetCondition writes it.
 	ReasonConditionDiffers Code = "ConditionDiffers"
-	// ReasonUpToDate: it is not being deleted, and its finalizer and condition are as they should be.
+	// ReasonUpToDate: it is not being deleted, and has its finalizer and condition.
 	ReasonUpToDate Code = "UpToDate"
-	// ReasonBlocked: its deletion would leave addresses without a range (BR-31-02).
+	// ReasonBlocked: addresses would be in no other ServiceCIDR (BR-31-02).
 	ReasonBlocked Code = "Blocked"
-	// ReasonUncertain: nothing is known to be in the way, but something that cannot be read may be. The
+	// ReasonUncertain: no address is known to block the deletion, but an object that cannot be read may block it. The
 	// finalizer stays.
 	ReasonUncertain Code = "Uncertain"
 	// ReasonGracePeriod: it may go once the grace period is over (BR-31-03).
 	ReasonGracePeriod Code = "GracePeriod"
-	// ReasonRemovable: it may go, and RemoveFinalizer lets it.
+	// ReasonRemovable: it may go, and RemoveFinalizer removes the finalizer.
 	ReasonRemovable Code = "Removable"
-	// ReasonReleased: it may go, and the finalizer is not there any more. Others' finalizers hold it.
+	// ReasonReleased: it may go, and the finalizer is already removed. Only other finalizers delay its deletion.
 	ReasonReleased Code = "Released"
 )
 
 // What an entry of spec.cidrs contributes. Field is the entry.
 const (
-	// ReasonContained: a prefix of another ServiceCIDR contains this one as a whole (BR-31-05).
+	// ReasonContained: a prefix of another ServiceCIDR contains the whole entry (BR-31-05).
 	ReasonContained Code = "Contained"
-	// ReasonContainedByDeleting: a prefix of another ServiceCIDR contains this one, but that one is being
+	// ReasonContainedByDeleting: a prefix of another ServiceCIDR contains the entry, but that ServiceCIDR is being
 	// deleted too and may be gone first (D-1).
 	ReasonContainedByDeleting Code = "ContainedByDeleting"
-	// ReasonContainedByUnprotected: a prefix of another ServiceCIDR contains this one, but that one does
-	// not carry the finalizer and may be gone at any moment (D-25).
+	// ReasonContainedByUnprotected: a prefix of another ServiceCIDR contains the entry, but that ServiceCIDR does not
+	// have the finalizer and may be gone at any moment (D-25).
 	ReasonContainedByUnprotected Code = "ContainedByUnprotected"
-	// ReasonContainedInPart: a prefix of another ServiceCIDR lies inside this one and covers its addresses.
+	// ReasonContainedInPart: a prefix of another ServiceCIDR contains a part of the entry.
 	ReasonContainedInPart Code = "ContainedInPart"
-	// ReasonAddressesOrphaned: addresses would be left without a range. Object is the first of them.
+	// ReasonAddressesOrphaned: addresses would be in no other ServiceCIDR. Object is the first of these addresses.
 	ReasonAddressesOrphaned Code = "AddressesOrphaned"
-	// ReasonNoAddresses: no address would be left without a range.
+	// ReasonNoAddresses: no address would be in no other ServiceCIDR.
 	ReasonNoAddresses Code = "NoAddresses"
 	// ReasonUnparsable: the entry does not parse, or spec.cidrs is empty (D-2).
 	ReasonUnparsable Code = "Unparsable"
@@ -76,16 +75,17 @@ const (
 
 // What is uncertain.
 const (
-	// ReasonAddressUnknown: an IPAddress is nil, or its name is not an address, and it may be one of the
-	// addresses of this ServiceCIDR.
+	// ReasonAddressUnknown: an IPAddress is nil, or its name is not an address. It may be an address of this
+	// ServiceCIDR.
 	ReasonAddressUnknown Code = "AddressUnknown"
-	// ReasonDuplicate: more than one ServiceCIDR has the name of Object. If Object is this one, nothing is decided
-	// about it. If Object is another one, it overlaps this one and may be the cover that this one lacks.
+	// ReasonDuplicate: several ServiceCIDRs have the name of Object. If Object is the explained ServiceCIDR, nothing
+	// is decided about it. Otherwise, a ServiceCIDR of that name overlaps the explained one and may contain its
+	// addresses, but it does not count.
 	ReasonDuplicate Code = "Duplicate"
 )
 
-// Explain says why Plan and CheckDeletion decide about the ServiceCIDR of that name as they do. The
-// errors are those of CheckDeletion. Reasons has what is wrong with the ServiceCIDR as well.
+// Explain says why Plan and CheckDeletion decide about the ServiceCIDR of that key as they do. It returns the errors
+// of CheckDeletion. Reasons also says what is wrong with the ServiceCIDR.
 func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
 	return NewIndex(s, o).Explain(key)
 }
@@ -109,15 +109,15 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	return Explanation{}, problems.Err()
 }
 
-// ExplainAll explains every ServiceCIDR, sorted by key. The error is that of PlanAll.
+// ExplainAll explains every ServiceCIDR, sorted by key. It returns the error of PlanAll.
 //
-// What it returns does not grow with the number of pairs of objects. It names at most 20 other ServiceCIDRs of each kind for
-// an entry of spec.cidrs. After it has named 1,000 orphans, and four more for each IPAddress, it names at most 20 orphans of
-// each further ServiceCIDR. Explain names all.
+// The size of its result does not grow with the number of pairs of objects. For each entry of spec.cidrs, it names at
+// most 20 other ServiceCIDRs of each kind. After it has named 1,000 orphans plus four for each IPAddress, it names at
+// most 20 orphans of each further ServiceCIDR. Explain has no such limits.
 //
-// Its time grows with the number of pairs of ServiceCIDRs of which one lies inside the other, where no third one that the
-// outer one may rely on contains the outer one: 0.5 s for 500 equal ServiceCIDRs around 500 small ones (22 November 2026, 2
-// vCPU in use by others, go test ./servicecidr -bench Overlaps).
+// Its time grows with the number of pairs of an outer and an inner ServiceCIDR, if the outer ServiceCIDR may not rely
+// on a third one around it: 0.5 s for 500 equal ServiceCIDRs around 500 small ones (22 November 2026, 2 vCPU in use by
+// others, go test ./servicecidr -bench Overlaps).
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
 
 // maxOthers is how many other ServiceCIDRs of a kind ExplainAll names.
@@ -264,7 +264,7 @@ func (b *reasons) prefix(field string, c Coverage, others covers, d Deletion) {
 		fmt.Sprintf("%s would be in no other ServiceCIDR: %s", addressCount(len(mine), d.MoreOrphans), strings.Join(texts, ", ")))
 }
 
-// uncertain says what may be in the way, or may be the cover that is missing.
+// uncertain says which unreadable objects may block the deletion, or may contain the orphaned addresses.
 func (b *reasons) uncertain(x *object, e examination) {
 	unknown := slices.Clone(e.doubts[min(len(x.problems), len(e.doubts)):]) // the first ones are x's own
 	slices.SortFunc(unknown, func(p, q *purekube.ObjectError) int { return cmp.Compare(p.Name, q.Name) })

@@ -14,17 +14,17 @@ type family uint8
 const (
 	ipv4 family = 1 << iota
 	ipv6
-	// noFamily is the empty value. Upstream looks for it on behalf of a CIDR that does not
-	// parse (D-2), since such a CIDR has no family.
+	// noFamily is the empty value. Upstream looks for this value for a CIDR that does not parse (D-2), since such a
+	// CIDR has no family.
 	noFamily
 
 	none        family = 0
 	everyFamily        = ipv4 | ipv6 | noFamily
 )
 
-// familyOfPrefix is the family of the addresses that may stand in the way of a ServiceCIDR with
-// this prefix. Upstream takes an IPv4-mapped IPv6 prefix for IPv4; the addresses in it are IPv6,
-// so both count. The API accepts no such prefix.
+// familyOfPrefix returns the families of the addresses that may block the deletion of a ServiceCIDR with this prefix.
+// For an IPv4-mapped IPv6 prefix both families count: upstream treats the prefix as IPv4, but its addresses are IPv6.
+// The API accepts no such prefix.
 func familyOfPrefix(p netip.Prefix) family {
 	switch {
 	case p.Addr().Is4():
@@ -35,8 +35,8 @@ func familyOfPrefix(p netip.Prefix) family {
 	return ipv6
 }
 
-// familyOfText is the same for an entry of spec.cidrs that does not parse: upstream asks a more
-// lenient parser for the family, to which 10.00.0.0/24 is IPv4.
+// familyOfText is familyOfPrefix for an entry of spec.cidrs that does not parse. Upstream gets the family from a more
+// lenient parser, for which 10.00.0.0/24 is IPv4.
 func familyOfText(cidr string) family {
 	switch netutils.IPFamilyOfCIDRString(cidr) {
 	case netutils.IPv4:
@@ -47,7 +47,7 @@ func familyOfText(cidr string) family {
 	return noFamily
 }
 
-// familyOf is the family that a Service's IPAddress is labelled with; none for one that does not
+// familyOf returns the family in the label of a Service's IPAddress. It returns none for an IPAddress that does not
 // count, because another allocator manages it or a label is missing.
 func familyOf(ip *networkingv1.IPAddress) family {
 	if !managed(ip) {

@@ -21,23 +21,24 @@ import (
 //
 // A function of this package answers as the method does: Plan(s, key, o) as NewIndex(s, o).Plan(key).
 //
-// For n IPAddresses and ServiceCIDRs, Plan, CheckDeletion and Explain cost O(log n) for each prefix around
-// and inside the ServiceCIDR's and for each address that they name; Plan looks at no address beyond the first
-// that is in the way. The addresses are put in order when a question needs them for the first time.
+// For n IPAddresses and ServiceCIDRs, Plan, CheckDeletion and Explain cost O(log n) for each prefix around and inside
+// the prefixes of the ServiceCIDR, and for each named address. Plan stops at the first address that blocks the
+// deletion. The first question that needs the addresses sorts them.
 type Index struct {
 	now   time.Time
 	o     Options
 	cidrs *cidrObjects
 	sightings
-	// byName has the ServiceCIDRs whose name no other one has, parsed, and deleting those of them that are being deleted.
+	// byName has the parsed ServiceCIDRs whose name no other ServiceCIDR has. deleting is the subset that is being
+	// deleted.
 	byName, deleting *objectMap
 	// byUID finds ServiceCIDRs by the UIDs that Snapshot.DeletionSeen has.
 	byUID *persistent.TermIndex[networkingv1.ServiceCIDR, *networkingv1.ServiceCIDR]
 	hash  persistent.Hash
-	// prefixes has those of byName.
+	// prefixes has the prefixes of the ServiceCIDRs in byName.
 	prefixes *persistent.Prefixes[*object]
-	// ambiguous has the names that several ServiceCIDRs have, by the prefixes of all of these. Which of them is the real
-	// one cannot be known: nothing is planned for them, and they cover nothing.
+	// ambiguous has the names that several ServiceCIDRs have, by the prefixes of all these ServiceCIDRs. It is unknown
+	// which of them is the real one, so nothing is planned for them, and no other ServiceCIDR may rely on them.
 	ambiguous *persistent.Prefixes[string]
 	ips       addresses
 }
@@ -76,8 +77,8 @@ func NewIndex(s Snapshot, o Options) *Index {
 	return x
 }
 
-// put gives an index that is in the making these ServiceCIDRs. again has those that are the same, and whose place in the
-// order of deletion is not.
+// put gives a new index, which nobody else has yet, these ServiceCIDRs. again has unchanged ServiceCIDRs whose place
+// in the order of deletion has changed.
 func (x *Index) put(cidrs *cidrObjects, changes, again []cidrChange) {
 	before := x.byName
 	x.cidrs = cidrs
@@ -124,31 +125,31 @@ func (x *Index) put(cidrs *cidrObjects, changes, again []cidrChange) {
 	x.ambiguous = ambiguous.Prefixes()
 }
 
-// named returns the ServiceCIDR of that name; nil if there is none, or more than one.
+// named returns the ServiceCIDR of that name, or nil if none or several have the name.
 func (x *Index) named(name string) *object {
 	y, _ := x.byName.Get(types.NamespacedName{Name: name})
 	return y
 }
 
-// With returns the index with these objects added, or put in the place of those of the same name, and
-// the affected keys, sorted, each once. It costs O(log N) for each object in changed,
-// plus what is affected. A Now that is not zero is the new time, which costs one look at each ServiceCIDR
-// that is being deleted.
+// With returns the index with these objects, which replace objects of the same name. It also returns the affected
+// keys, sorted, each once. It costs O(log N) for each object in changed, plus the cost of what is affected. If Now is not
+// zero, it is the new time, and each ServiceCIDR that is being deleted is checked once.
 //
-// With and Without name every key whose [Outcome] in PlanAll may differ: its Result, or the text of its Err.
-// A change of an object names its own key. A ServiceCIDR that comes, goes, or changes its prefixes, its deletion timestamp
-// or its finalizer also affects those that overlap it, as it was or as it is (D-4); an IPAddress that comes,
-// goes or changes its labels affects those that contain it, and those that are being deleted if its name is not an
-// address. Under MatchUpstream the keys are those that kube-controller-manager puts into its queue: the overlapping
-// ServiceCIDRs only after an addition, and none after an update of an IPAddress.
+// With and Without name every key whose [Outcome] in PlanAll may differ: its Result, or the text of its Err. A changed
+// ServiceCIDR affects its own key. If it is added or removed, or if its prefixes, deletion timestamp or finalizer
+// change, it also affects the ServiceCIDRs that overlap its old or new prefixes (D-4). An IPAddress that is added or
+// removed, or whose labels change, affects the ServiceCIDRs that contain it. If its name is not an address, it affects
+// all ServiceCIDRs that are being deleted. Under MatchUpstream the keys are the keys that kube-controller-manager puts
+// into its queue: the overlapping ServiceCIDRs only after an addition, and none after an update of an IPAddress.
 //
-// Nil objects and objects without a name belong to no key. They are in Err, in the error of PlanAll and in
-// that of every Plan, and name no key unless they change an outcome. Nothing takes them out of an Index again.
-// Such an IPAddress changes outcomes: it may be any address, so ServiceCIDRs that are being deleted keep
-// their finalizer, and are named. The time that a plan writes into a condition is no difference.
+// Nil objects and objects without a name belong to no key. Err, PlanAll and every Plan return them as errors. They add
+// no key unless they change an outcome. They stay in the Index forever. An IPAddress of this kind changes outcomes: it
+// may be any address, so ServiceCIDRs that are being deleted keep their finalizer and are affected. A plan that differs
+// only in the time that it writes into a condition counts as the same.
 //
-// The entries of DeletionSeen are added to those that are there. A ServiceCIDR for which one changes is affected, and
-// those that overlap it. The first map that is not nil, even an empty one, affects all that are being deleted.
+// The entries of DeletionSeen are added to the existing entries. A changed entry affects its ServiceCIDR and the
+// ServiceCIDRs that overlap it. The first map that is not nil, even if it is empty, affects all ServiceCIDRs that are
+// being deleted.
 func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
 	cidrs, changes := x.cidrs.With(changed.ServiceCIDRs)
 	objects, ipChanges := x.ips.objects.With(changed.IPAddresses)
@@ -157,7 +158,7 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
 	if !changed.Now.IsZero() && !changed.Now.Equal(x.now) {
 		next.now = changed.Now
 		for name, y := range next.deleting.All() {
-			// Its grace period ends between the two times, or ends at another time by one of them than by the other.
+			// The grace period ends between the old and the new time, or its end depends on which of the two is Now.
 			before, after := y.graceEnd(x.now, x.o), y.graceEnd(next.now, x.o)
 			if x.now.Before(before) != next.now.Before(after) || !before.Equal(after) {
 				names = append(names, name.Name)
@@ -167,9 +168,9 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
 	return next, keysOf(names)
 }
 
-// Without returns the index without the objects of these names, and the affected keys, as
-// With does. A name that is not there changes nothing. The time stays. Entries of DeletionSeen go by UID, whatever
-// their time, and only when they are named here: pass that of a ServiceCIDR that is gone, or they add up.
+// Without returns the index without the objects of these names, and the affected keys, as With does. A name that is
+// not in the index changes nothing. The time stays. It removes the entries of DeletionSeen with these UIDs, whatever
+// their times. Nothing else removes them: when a ServiceCIDR is gone, pass its UID, or the entries accumulate.
 func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 	cidrs, changes := x.cidrs.Without(gone.ServiceCIDRs)
 	objects, ipChanges := x.ips.objects.Without(gone.IPAddresses)
@@ -178,8 +179,8 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 	return next, keysOf(names)
 }
 
-// derive returns the index with these objects and sightings, which are others for the UIDs of recorded, and the affected
-// names.
+// derive returns the index with these objects and sightings, and the affected names. recorded has the UIDs whose
+// sightings may have changed.
 func (x *Index) derive(
 	cidrs *cidrObjects, changes []cidrChange, ips addresses, ipChanges []ipChange, seen sightings, recorded map[types.UID]time.Time,
 ) (next *Index, affected []string) {
@@ -204,7 +205,7 @@ func (x *Index) derive(
 	}
 	affected = appendNames(affected, next.prefixes.Overlapping(prefixes...))
 	affected = slices.AppendSeq(affected, next.ambiguous.Overlapping(prefixes...))
-	// A nil or nameless address may be an address of any that is being deleted.
+	// A nil or nameless IPAddress may be an address of any ServiceCIDR that is being deleted.
 	deleting := ips.objects.HasNil() != x.ips.objects.HasNil() || ips.nameless != x.ips.nameless
 	around, aroundAmbiguous := map[netip.Prefix]bool{}, map[netip.Prefix]bool{}
 	for _, c := range ipChanges {
@@ -244,7 +245,7 @@ func appendNames(names []string, of iter.Seq[*object]) []string {
 	return names
 }
 
-// orderedAgain returns the ServiceCIDRs that do not change and have another place in the order of deletion in next.
+// orderedAgain returns the unchanged ServiceCIDRs whose place in the order of deletion is different in next.
 func (x *Index) orderedAgain(next *Index, changes []cidrChange, recorded map[types.UID]time.Time) (again []cidrChange) {
 	known := map[types.NamespacedName]bool{}
 	for _, c := range changes {
@@ -308,7 +309,7 @@ func keysOf(names []string) (keys []purekube.Key) {
 	return keys
 }
 
-// find returns the ServiceCIDR of that key; nil if there is none, or more than one, which is a problem.
+// find returns the ServiceCIDR of that key, or nil if none or several have the key. Several are a problem.
 func (x *Index) find(key purekube.Key, problems *snapshot.Problems) *object {
 	if key != Key(key.Name) {
 		return nil // a key of another kind
@@ -319,7 +320,7 @@ func (x *Index) find(key purekube.Key, problems *snapshot.Problems) *object {
 	return x.named(key.Name)
 }
 
-// mustFind is find for questions: a key that no ServiceCIDR has is a problem too.
+// mustFind is find for questions: a key that no ServiceCIDR has is also a problem.
 func (x *Index) mustFind(key purekube.Key, problems *snapshot.Problems) *object {
 	y := x.find(key, problems)
 	if y == nil && (key != Key(key.Name) || !x.cidrs.Ambiguous(key.NamespacedName())) {
@@ -332,7 +333,7 @@ func duplicate(name string) *purekube.ObjectError {
 	return snapshot.DuplicateError(kindServiceCIDR, types.NamespacedName{Name: name})
 }
 
-// report adds the problems that every answer names: nil and nameless objects.
+// report adds the problems that every answer returns: nil and nameless objects.
 func (x *Index) report(problems *snapshot.Problems) {
 	x.cidrs.AddTo(problems)
 	if x.ips.objects.HasNil() {
@@ -350,8 +351,8 @@ func (x *Index) reportAll(problems *snapshot.Problems) {
 	}
 }
 
-// Err is what is wrong with the objects as a whole: the error of PlanAll, and the names that more than
-// one ServiceCIDR has.
+// Err returns what is wrong with the objects as a whole: the error of PlanAll, and the names that several ServiceCIDRs
+// have.
 func (x *Index) Err() error {
 	if err := x.o.err(); err != nil {
 		return err

@@ -30,7 +30,7 @@ type object struct {
 	covers   until     // how long others may rely on it; see order.go
 }
 
-// deleting is the question that upstream asks: a zero timestamp is none.
+// deleting reports whether x is being deleted. As for upstream, a zero timestamp counts as none.
 func (x *object) deleting() bool { return !x.DeletionTimestamp.IsZero() }
 
 func (x *object) protected() bool { return slices.Contains(x.Finalizers, Finalizer) }
@@ -75,16 +75,16 @@ func parsed(c *networkingv1.ServiceCIDR) *object {
 
 func cidrField(i int) string { return fmt.Sprintf("spec.cidrs[%d]", i) }
 
-// graceEnd is when the finalizer of x may go, at the very moment (BR-31-03).
+// graceEnd is the first moment at which the finalizer of x may be removed (BR-31-03).
 func (x *object) graceEnd(now time.Time, o Options) time.Time {
 	seen := x.seen
 	if x.unseen {
 		seen = now
 	}
-	// Not a difference of times: those overflow.
+	// Add, not Sub: a difference of two times can overflow.
 	end, own := x.DeletionTimestamp.Add(o.gracePeriod()), seen.Add(o.gracePeriod())
-	// The later one, and not one that is over while the other is not: the caller's times may have a monotonic reading,
-	// by which a step of the clock does not end a wait.
+	// Return the later end. If one end is over and the other is not, return the other: the caller's times may have a
+	// monotonic reading, so that a step of the clock does not end the wait.
 	if now.Before(own) && (own.After(end) || !now.Before(end)) {
 		return own
 	}

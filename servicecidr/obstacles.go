@@ -5,18 +5,18 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// obstacles are what stands in the way of one deletion.
+// obstacles are the reasons that block one deletion.
 type obstacles struct {
-	// blocked: an address would be left without a range.
+	// blocked reports that an address would be in no other ServiceCIDR.
 	blocked bool
-	// doubts are why there may be more in the way than is known. They hold a removal back. The first ones are those of the
-	// ServiceCIDR itself.
+	// doubts are the objects that cannot be read and may block the deletion. They prevent a removal. The problems of
+	// the ServiceCIDR itself come first.
 	doubts []*purekube.ObjectError
-	// duplicates are the ServiceCIDRs that may be the cover which is missing.
+	// duplicates are the names of several ServiceCIDRs each, one of which may contain the orphaned addresses.
 	duplicates []*purekube.ObjectError
 }
 
-// none: nothing is in the way, and that is certain.
+// none reports that it is certain that nothing blocks the deletion.
 func (b obstacles) none() bool { return !b.blocked && len(b.doubts) == 0 }
 
 func (b obstacles) report(problems *snapshot.Problems) {
@@ -28,7 +28,7 @@ func (b obstacles) report(problems *snapshot.Problems) {
 	}
 }
 
-// obstaclesOf returns what is in the way of c, which is being deleted.
+// obstaclesOf returns what blocks the deletion of c, which is being deleted.
 func (x *Index) obstaclesOf(c *object, asked asked) obstacles {
 	blocked, exposed := false, false
 	covered := func(u *until) bool { return u == nil || u.compare(c.goes) > 0 }
@@ -42,12 +42,12 @@ func (x *Index) obstaclesOf(c *object, asked asked) obstacles {
 	return x.obstacles(c, blocked, exposed)
 }
 
-// obstacles puts together what is in the way of c: blocked says that an address is, exposed that c is
-// the only one to contain any address at all.
+// obstacles collects what blocks the deletion of c. blocked says that an address blocks it. exposed says that there
+// are possible addresses, used or not, that only c contains.
 func (x *Index) obstacles(c *object, blocked, exposed bool) obstacles {
 	b := obstacles{blocked: blocked}
 	if blocked {
-		// If an object of a name that several have is the real one, c may have the cover that it lacks.
+		// If one of several ServiceCIDRs of a name is the real one, it may contain the addresses of c.
 		for _, p := range c.unique {
 			for name := range x.ambiguous.Overlapping(p) {
 				b.duplicates = append(b.duplicates, duplicate(name))
@@ -57,8 +57,8 @@ func (x *Index) obstacles(c *object, blocked, exposed bool) obstacles {
 	if x.o.matchUpstream() {
 		return b
 	}
-	// Uncertain is a part of c that cannot be read (D-2), and an address that cannot, if c is the
-	// only one to contain any at all.
+	// A part of c that cannot be read is uncertain (D-2). So is an IPAddress that cannot be read, if it may be an
+	// address that only c contains.
 	b.doubts = c.problems[:len(c.problems):len(c.problems)]
 	if exposed {
 		b.doubts = append(b.doubts, x.ips.unknown(c.families)...)

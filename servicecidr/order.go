@@ -15,23 +15,24 @@ import (
 //
 // ServiceCIDRs that are being deleted are ordered by Snapshot.DeletionSeen if the caller records it, then by deletion
 // timestamp, then by name. A ServiceCIDR may rely on ServiceCIDRs that are not being deleted and on later ones in the
-// order, never on earlier ones. So, of all ServiceCIDRs that contain an address, the last one stays until the address is
-// gone, in whatever order the others go, and whatever mixture of plans removes their finalizers.
+// order, never on earlier ones. So, of all ServiceCIDRs that contain an address, the last one stays until the address
+// is gone, in whatever order the others go, and whatever mixture of plans removes their finalizers.
 //
 // For this, a deletion that a plan does not know of must come later in the order. With DeletionSeen it does: the caller
 // sees it later. Without, a deletion that began later can have the earlier timestamp if the clocks of two API servers
 // differ, and within one second the name decides. The grace period prevents harm: a finalizer goes that long after its
-// own timestamp, so an unknown deletion has a later timestamp if the age of the snapshot, the difference of the clocks and
-// one second together are less than the grace period.
+// own timestamp, so an unknown deletion has a later timestamp if the age of the snapshot, the difference of the clocks
+// and one second together are less than the grace period.
 //
 // A process that starts a new record may order deletions differently from the process before. No finalizer goes by the
-// new record until a grace period is over. By then, the requests of the earlier process have arrived and are in the cache.
+// new record until a grace period is over. By then, the requests of the earlier process have arrived and are in the
+// cache.
 //
 // A ServiceCIDR never relies on itself. Under MatchUpstream, one with two overlapping prefixes does, and goes with its
 // addresses; only a manifest can have such an object.
 //
-// CheckDeletion of a ServiceCIDR that is not being deleted regards its deletion as the newest. So every ServiceCIDR that
-// is being deleted may be gone before it, also one whose timestamp is later than Now or within the same second.
+// CheckDeletion of a ServiceCIDR that is not being deleted regards its deletion as the newest. So every ServiceCIDR
+// that is being deleted may be gone before it, also one whose timestamp is later than Now or within the same second.
 
 // until says how long a ServiceCIDR is certain to stay, as a place in the order of deletion: by the time at which the
 // caller first saw the deletion, if it records that, then deletion timestamp, then name. The zero value says that it
@@ -60,43 +61,45 @@ func (u until) compare(v until) int {
 	return cmp.Or(u.seen.Compare(v.seen), u.at.Compare(v.at), cmp.Compare(u.name, v.name))
 }
 
-// compareCovers sorts ServiceCIDRs by how long they cover others, the longest first, then by name.
+// compareCovers sorts ServiceCIDRs by how long others may rely on them, the longest first, then by name.
 func compareCovers(a, b *object) int {
 	return cmp.Or(b.covers.compare(a.covers), strings.Compare(a.name, b.name))
 }
 
-// order fills in when y goes and how long it covers others.
+// order fills in when y goes, and how long others may rely on it.
 func (x *Index) order(y *object) {
 	if x.o.matchUpstream() {
-		// Every other one counts as a cover.
+		// Upstream relies on every other ServiceCIDR.
 		y.goes, y.covers = until{class: last}, until{class: forever}
 		return
 	}
-	// One that is not being deleted is asked about as if its deletion began now, and then it comes after all the others.
+	// A question about a ServiceCIDR that is not being deleted is answered as if its deletion began now. Then it is
+	// the last in the order.
 	y.goes, y.covers = until{class: last}, until{class: forever}
 	if y.deleting() {
 		if x.recorded {
 			y.seen, _ = x.seen.Get(y.UID)
 			y.unseen = y.seen.IsZero()
 		}
-		// Times with and without a monotonic reading have no common order: it is taken off.
+		// Times with and without a monotonic reading have no common order, so Round removes the reading.
 		y.goes = until{atDeletion, y.seen.Round(0), y.DeletionTimestamp.Time, y.Name}
 		if y.unseen {
 			y.goes.class = unseen
 		}
 		y.covers = y.goes
 	}
-	// D-25: without the finalizer nothing here holds it. Others' finalizers may go, or somebody may delete it, between two
-	// plans. The place of one that is not recorded is not known: it may be that its finalizer goes already, by a record
-	// that is lost.
+	// D-25: without the finalizer, y may be deleted between two plans, even if it has other finalizers now. If the
+	// deletion of y is not recorded, its place is unknown: a plan with a lost record may already have removed its
+	// finalizer.
 	if !y.protected() || y.unseen {
 		y.covers = until{}
 	}
 }
 
-// mayRelyOn reports whether y, by its prefix q, covers addresses of x's prefix p (D-1): it is another one and stays
-// longer. So of all that contain an address and are being deleted, the last one has none to rely on. The package comment
-// says why a deletion that the plan does not know of comes later in the order.
+// mayRelyOn reports whether x, for addresses of its prefix p, may rely on y, which contains them in its prefix q
+// (D-1): y is another ServiceCIDR and stays longer. So, of all ServiceCIDRs that contain an address and are being
+// deleted, the last one has none to rely on. The beginning of this file says why an unknown deletion comes later in the
+// order.
 //
 // Under MatchUpstream every entry of every ServiceCIDR counts, except the one entry that is asked about.
 func (o Options) mayRelyOn(x *object, p netip.Prefix, y *object, q netip.Prefix) bool {
@@ -106,8 +109,8 @@ func (o Options) mayRelyOn(x *object, p netip.Prefix, y *object, q netip.Prefix)
 	return y.covers.compare(x.goes) > 0
 }
 
-// sightings are what Snapshot.DeletionSeen says, and whether the caller records deletions at all, so that one without a
-// time has not been seen before. MatchUpstream does not know of them.
+// sightings are the entries of Snapshot.DeletionSeen, and whether the caller records deletions at all. If it does, a
+// deletion without an entry has not been seen before. MatchUpstream ignores them.
 type sightings struct {
 	recorded bool
 	seen     *persistent.Map[types.UID, time.Time]

@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Orphan is an address that would be left without a range, with the object that it belongs to.
+// Orphan is an address that would be in no ServiceCIDR after a deletion, with the object that it belongs to.
 type Orphan struct {
 	// Address is the address.
 	Address netip.Addr `json:"address"`
-	// IPAddress is the name of the IPAddress object. It is the address in canonical form wherever
-	// an API server has checked it.
+	// IPAddress is the name of the IPAddress object. If an API server has validated the object, the name is the
+	// address in canonical form.
 	IPAddress string `json:"ipAddress"`
-	// Parent is the object that the address belongs to, from spec.parentRef: a Service, as a rule.
-	// The zero value where the IPAddress names none.
+	// Parent is the object that the address belongs to, from spec.parentRef. Usually it is a Service. It is the zero
+	// value if the IPAddress names no parent.
 	Parent networkingv1.ParentReference `json:"parent"`
 }
 
@@ -32,8 +32,8 @@ func (a Orphan) Service() (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: a.Parent.Namespace, Name: a.Parent.Name}, true
 }
 
-// String reads "10.96.0.7 (Service shop/cart)"; for another parent its resource and group stand
-// where "Service" does, and without a parent it is the address alone.
+// String returns, for example, "10.96.0.7 (Service shop/cart)". For a parent that is not a Service, it has the
+// resource and group of the parent. Without a parent, it is the address alone.
 func (a Orphan) String() string {
 	if a.Parent == (networkingv1.ParentReference{}) {
 		return a.Address.String()
@@ -59,14 +59,14 @@ func orphanOf(a netip.Addr, ip *networkingv1.IPAddress) Orphan {
 	return o
 }
 
-// orphans returns the addresses of these families in the ranges, sorted, each once: the first ones, and whether there are
-// more, or all for a limit of 0 or less.
+// orphans returns the addresses of these families in the ranges, sorted, each once. If limit is above 0, it returns at
+// most that many, the first by address, and whether there are more.
 func (x *Index) orphans(ranges []netipx.IPRange, families family, limit int) (orphans []Orphan, more bool) {
 	for i := range len(countedAddresses{}) {
 		different := 0 // of this family: the first of all are among the first of each
 		for _, r := range ranges {
 			x.ips.in(families&(1<<i), r, func(a netip.Addr, ip *networkingv1.IPAddress) bool {
-				// They come in order. Those of one address come in any, so all of them are looked at.
+				// Addresses come in order, but IPAddresses of one address come in any order, so all of these are read.
 				if different == 0 || orphans[len(orphans)-1].Address != a {
 					different++
 				}
@@ -85,7 +85,7 @@ func (x *Index) orphans(ranges []netipx.IPRange, families family, limit int) (or
 	return slices.Clip(orphans[:limit]), true
 }
 
-// sortOrphans sorts by address, name and parent, and keeps each once.
+// sortOrphans sorts by address, name and parent, and removes duplicates.
 func sortOrphans(orphans []Orphan) []Orphan {
 	slices.SortFunc(orphans, func(a, b Orphan) int {
 		return cmp.Or(

@@ -18,18 +18,16 @@ const (
 	messageTerminating = "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"
 )
 
-// Plan decides about the ServiceCIDR of that key.
+// Plan decides about the ServiceCIDR of that key:
 //
-// Not being deleted, it gets the finalizer (BR-31-01) and then the condition Ready=True, unless
-// they are there. Being deleted, it gets Ready=False as long as an address would be orphaned
-// (BR-31-02); otherwise RecheckAt is the end of the grace period (BR-31-03), and from then on the
-// finalizer is removed. A blocked deletion has no RecheckAt: an event brings it back, see
-// Index.With.
+// If the ServiceCIDR is not being deleted, it gets the finalizer (BR-31-01) and then the condition Ready=True, unless
+// it has them. If it is being deleted and an address would be orphaned, it gets Ready=False (BR-31-02). Otherwise,
+// RecheckAt is the end of the grace period (BR-31-03), and from then on the plan removes the finalizer. A blocked
+// deletion has no RecheckAt: an event affects its key again, see Index.With.
 //
-// A key that the snapshot does not hold gives an empty result. The error joins
-// *purekube.ObjectError: nil objects in the snapshot, and what the package comment lists under
-// Bad input, as far as this decision rests on it. What the result holds in spite of an error is
-// right: an error keeps the finalizer where it is, and nothing else back.
+// The result for a key that is not in the snapshot is empty. The error joins *purekube.ObjectError: nil objects in the
+// snapshot, and the bad input of the package comment that this decision depends on. The actions of a result with an
+// error are right: an error only prevents the removal of the finalizer.
 func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) {
 	read := s.decisive(func(c *networkingv1.ServiceCIDR) bool { return c.Name == key.Name })
 	return NewIndex(read, o).Plan(key)
@@ -49,14 +47,13 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 	return x.decide(c, asked{}, &problems), problems.Err()
 }
 
-// PlanAll decides about every ServiceCIDR. It returns the outcomes that have an action, a RecheckAt or an error,
-// sorted by key. The result for a key is the one that Plan returns. Each IPAddress costs one search among the
-// ends of the prefixes that are being deleted.
+// PlanAll decides about every ServiceCIDR. It returns the outcomes that have an action, a RecheckAt or an error, sorted
+// by key. The result for a key is the result of Plan. Each IPAddress costs one search among the ends of the prefixes
+// of ServiceCIDRs that are being deleted.
 //
-// The error is what is wrong with the snapshot as a whole: nil objects, ServiceCIDRs without a name,
-// and IPAddresses that the API server's allocator manages and whose name is not an address (not
-// under MatchUpstream). A problem that a ServiceCIDR's finalizer is kept for is in the error of that
-// outcome as well.
+// The error is what is wrong with the snapshot as a whole: nil objects, ServiceCIDRs without a name, and IPAddresses
+// that the API server's allocator manages and whose name is not an address (not under MatchUpstream). If a problem
+// prevents the removal of a ServiceCIDR's finalizer, the error of that outcome has it too.
 func PlanAll(s Snapshot, o Options) ([]Outcome, error) {
 	read := s.decisive(func(*networkingv1.ServiceCIDR) bool { return true })
 	return NewIndex(read, o).PlanAll()
@@ -87,7 +84,7 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	return outcomes, shared.Err()
 }
 
-// decide returns what to do about c. asked is for questions that several ServiceCIDRs have in common.
+// decide returns what to do about c. asked keeps answers that several ServiceCIDRs have in common.
 func (x *Index) decide(c *object, asked asked, problems *snapshot.Problems) Result {
 	uid := c.UID
 	if x.o.matchUpstream() {
@@ -139,13 +136,13 @@ func wantReady(ready bool) metav1.Condition {
 	}
 }
 
-// says reports whether the condition is there: its status, reason and message are compared.
+// says reports whether x has the condition, with the same status, reason and message.
 func (x *object) says(want metav1.Condition) bool {
 	have := apimeta.FindStatusCondition(x.Status.Conditions, want.Type)
 	return have != nil && have.Status == want.Status && have.Reason == want.Reason && have.Message == want.Message
 }
 
-// setReady sets the condition unless it is there already.
+// setReady sets the condition unless x already has it.
 func setReady(now time.Time, x *object, uid types.UID, want metav1.Condition, act func(Action)) {
 	if x.says(want) {
 		return

@@ -11,23 +11,23 @@ import (
 
 // What a prefix contains
 //
-// A prefix contains the addresses of its family, except its network address and, for IPv4 only, its broadcast address. No
-// allocator assigns these, so no Service can have them from that prefix. A /31, a /32 and a /128 therefore contain nothing,
-// and a /127 contains one address.
+// A prefix contains the addresses of its family, except its network address and, for IPv4 only, its broadcast address.
+// No allocator assigns these, so no Service can have them from that prefix. A /31, a /32 and a /128 therefore contain
+// nothing, and a /127 contains one address.
 //
-// Every shorter prefix around a prefix contains everything that the prefix contains: if the network or broadcast address
-// of the outer prefix is in the inner one at all, it is the inner one's network or broadcast address. So "another
-// ServiceCIDR contains the whole prefix" (BR-31-05) does not depend on the addresses. Two halves do not make a whole:
-// 10.0.0.0/25 and 10.0.0.128/25 lack .127 and .128, which 10.0.0.0/24 contains.
+// Every shorter prefix around a prefix contains everything that the prefix contains: if the network or broadcast
+// address of the outer prefix is in the inner one at all, it is the inner one's network or broadcast address. So
+// "another ServiceCIDR contains the whole prefix" (BR-31-05) does not depend on the addresses. Two halves do not make a
+// whole: 10.0.0.0/25 and 10.0.0.128/25 lack .127 and .128, which 10.0.0.0/24 contains.
 //
 //   - 10.0.0.5/24, which an API server rejects but a manifest can have, is 10.0.0.0/24.
 //   - An IPv4-mapped IPv6 address (::ffff:10.0.0.5) or prefix is IPv6. No IPv4 prefix contains it.
 //   - An address with a zone (fe80::1%eth0) is in no prefix. A prefix with a zone does not parse.
 //   - Upper case and long forms of an IPv6 address (FD00:0::5) are that address.
 
-// PrefixContainsIP says whether a Service may have the address a from the prefix p: p contains
-// it, and it is neither p's network address nor, IPv4 only, p's broadcast address. Families do
-// not mix, an IPv4-mapped IPv6 address is IPv6, and an address with a zone is in no prefix.
+// PrefixContainsIP reports whether a Service may have the address a from the prefix p: p contains a, and a is neither
+// p's network address nor, for IPv4 only, p's broadcast address. An IPv4 prefix contains no IPv6 address, and an IPv6
+// prefix no IPv4 address. An IPv4-mapped IPv6 address is IPv6. An address with a zone is in no prefix.
 func PrefixContainsIP(p netip.Prefix, a netip.Addr) bool {
 	if !p.Contains(a) || a == p.Masked().Addr() {
 		return false
@@ -35,8 +35,7 @@ func PrefixContainsIP(p netip.Prefix, a netip.Addr) bool {
 	return !a.Is4() || a != netipx.PrefixLastIP(p)
 }
 
-// usable is the range of the addresses that p contains as PrefixContainsIP has it; ok is false if
-// there are none.
+// usable returns the range of the addresses a for which PrefixContainsIP(p, a) is true. ok is false if there are none.
 func usable(p netip.Prefix) (r netipx.IPRange, ok bool) {
 	whole := netipx.RangeOfPrefix(p)
 	last := whole.To()
@@ -47,24 +46,23 @@ func usable(p netip.Prefix) (r netipx.IPRange, ok bool) {
 	return r, r.IsValid()
 }
 
-// CIDRsOverlapping returns the ServiceCIDRs that have a prefix with addresses in common with p, in
-// the order given, each once (upstream's repeats one for every prefix of it that matches). They
-// are the caller's own objects, not copies. Nil objects and strings that do not parse are skipped;
-// p need not be in canonical form.
+// CIDRsOverlapping returns the ServiceCIDRs that have a prefix with addresses in common with p, in the given order,
+// each once. (Upstream's function returns a ServiceCIDR once for each matching prefix.) They are the caller's own
+// objects, not copies. Nil objects and strings that do not parse are skipped. p need not be in canonical form.
 func CIDRsOverlapping(cidrs []*networkingv1.ServiceCIDR, p netip.Prefix) []*networkingv1.ServiceCIDR {
 	return having(cidrs, p.Overlaps)
 }
 
-// CIDRsContaining returns the ServiceCIDRs that have a prefix that contains the whole of p; one that is
-// equal to p does. Like CIDRsOverlapping it returns the caller's own objects, in the order given, and
-// skips nil objects and strings that do not parse.
+// CIDRsContaining returns the ServiceCIDRs that have a prefix that contains the whole of p, or that is equal to p.
+// Like CIDRsOverlapping it returns the caller's own objects, in the order given, and skips nil objects and strings that
+// do not parse.
 func CIDRsContaining(cidrs []*networkingv1.ServiceCIDR, p netip.Prefix) []*networkingv1.ServiceCIDR {
 	return having(cidrs, func(q netip.Prefix) bool { return q.Bits() <= p.Bits() && q.Overlaps(p) })
 }
 
-// CIDRsWithAddress returns the ServiceCIDRs that have a prefix that contains the address a, as
-// PrefixContainsIP has it. Like CIDRsOverlapping it returns the caller's own objects, in the order
-// given, and skips nil objects and strings that do not parse.
+// CIDRsWithAddress returns the ServiceCIDRs that have a prefix that contains the address a, according to
+// PrefixContainsIP. Like CIDRsOverlapping it returns the caller's own objects, in the order given, and skips nil
+// objects and strings that do not parse.
 func CIDRsWithAddress(cidrs []*networkingv1.ServiceCIDR, a netip.Addr) []*networkingv1.ServiceCIDR {
 	return having(cidrs, func(q netip.Prefix) bool { return PrefixContainsIP(q, a) })
 }
@@ -99,7 +97,7 @@ func prefixesOf(cidrs []*networkingv1.ServiceCIDR) []netip.Prefix {
 	return prefixes
 }
 
-// addContaining adds the prefixes that contain the address, as PrefixContainsIP has it.
+// addContaining adds the prefixes that contain the address, according to PrefixContainsIP.
 func addContaining[V any](to map[netip.Prefix]bool, ps *persistent.Prefixes[V], a netip.Addr) {
 	if a.Zone() != "" {
 		return

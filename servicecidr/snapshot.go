@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// Finalizer keeps a ServiceCIDR until its addresses are gone or covered (BR-31-01).
+	// Finalizer keeps a ServiceCIDR until its addresses are gone or in other ServiceCIDRs (BR-31-01).
 	Finalizer = "networking.k8s.io/service-cidr-finalizer"
-	// FieldManager applies the condition Ready.
+	// FieldManager is the field manager that applies the condition Ready.
 	FieldManager = "service-cidr-controller"
 	// ManagedBy is the value of the label networkingv1.LabelManagedBy on the IPAddresses that
 	// the API server allocates for Services. Others do not count.
 	ManagedBy = "ipallocator.k8s.io"
-	// DeletionGracePeriod is how long the finalizer stays on a ServiceCIDR that may go, from
-	// its deletion timestamp on, or from the time in Snapshot.DeletionSeen on if that is later, so
-	// that every API server's allocator has heard of the deletion and takes no more addresses from it (BR-31-03).
+	// DeletionGracePeriod is how long the finalizer stays on a ServiceCIDR that may go (BR-31-03). It begins at the
+	// deletion timestamp, or at the time in Snapshot.DeletionSeen if that is later. After it, the allocator of every
+	// API server knows of the deletion and takes no more addresses from the ServiceCIDR.
 	DeletionGracePeriod = 10 * time.Second
 )
 
@@ -29,18 +29,18 @@ const (
 type Snapshot struct {
 	// Now is the time of the decision, and of the condition that a plan sets.
 	Now time.Time
-	// ServiceCIDRs are all of the cluster's.
+	// ServiceCIDRs are all ServiceCIDRs of the cluster.
 	ServiceCIDRs []*networkingv1.ServiceCIDR
-	// IPAddresses are all of the cluster's.
+	// IPAddresses are all IPAddresses of the cluster.
 	IPAddresses []*networkingv1.IPAddress
-	// DeletionSeen says when the caller first saw each ServiceCIDR being deleted, by UID and by the clock that Now is
-	// from. The grace period then counts from the later of the deletion timestamp and that time, and the ServiceCIDRs
-	// that are being deleted are ordered by it (D-1), so that the clock of no API server decides.
+	// DeletionSeen says when the caller first saw that each ServiceCIDR is being deleted, by UID, according to the
+	// clock of Now. The grace period then begins at the later of that time and the deletion timestamp. ServiceCIDRs
+	// that are being deleted are ordered by that time (D-1), so that no API server's clock decides.
 	//
-	// Where the map has no entry, or a zero time, the deletion is first seen now: the finalizer stays for a grace
-	// period from Now on, in each plan anew until there is an entry, and the ServiceCIDR covers no addresses of others.
-	// A nil map says that the caller does not record deletions: the deletion timestamps alone count. MatchUpstream does
-	// not read it.
+	// If the map has no entry or a zero time for a ServiceCIDR, its deletion counts as first seen at Now. Every plan
+	// then keeps the finalizer for a grace period from Now on, until there is an entry, and no other ServiceCIDR may
+	// rely on this one. A nil map means that the caller does not record deletions: only the deletion timestamps count.
+	// MatchUpstream ignores the map.
 	DeletionSeen map[types.UID]time.Time
 }
 
@@ -50,8 +50,8 @@ type Options struct {
 	// included: the differences that the package comment lists do not apply. The zero value asks for the default
 	// decisions.
 	MatchUpstream purekube.Upstream
-	// GracePeriod replaces DeletionGracePeriod. Zero or negative: none. The package comment says what it must be longer
-	// than.
+	// GracePeriod replaces DeletionGracePeriod. If it is zero or negative, there is no grace period. Duty 2 of the
+	// package comment says how long it must be.
 	GracePeriod *time.Duration
 }
 

@@ -25,12 +25,11 @@ var _ Action = SetTTL{}
 
 // SetTTL sets a node's annotation [Annotation].
 type SetTTL struct {
-	// Name of the node, and its UID as the plan saw it. Upstream sends no UID,
-	// and neither does Patch: the value depends on the cluster and is right for a new node of
-	// that name as well.
+	// Name of the node, and its UID as the plan saw it. Upstream sends no UID, and neither does Patch: the value
+	// depends only on the cluster, so it is also right for a new node of that name.
 	Name string
 	UID  types.UID
-	// TTL is in whole seconds; what is beyond is cut off.
+	// TTL is in whole seconds; fractions are cut off.
 	TTL time.Duration
 }
 
@@ -45,7 +44,7 @@ func (a SetTTL) Request([]runtime.Object) purekube.Request {
 	}
 }
 
-// Patch is a strategic merge patch of the resource nodes: what patchNodeWithAnnotation in
+// Patch returns a strategic merge patch of the resource nodes, the patch that patchNodeWithAnnotation in
 // ttl_controller.go sends.
 func (a SetTTL) Patch() (types.PatchType, []byte) {
 	type metadata struct {
@@ -56,8 +55,8 @@ func (a SetTTL) Patch() (types.PatchType, []byte) {
 	}{metadata{map[string]string{Annotation: a.value()}}})
 }
 
-// Apply returns a copy of latest with the annotation set. Given nil it returns nil; given a node
-// with another UID, one made since under the same name, it returns a copy without a change.
+// Apply returns a copy of latest with the annotation set. It returns nil for nil. It returns an unchanged copy for a
+// node with another UID, which was created since under the same name.
 func (a SetTTL) Apply(latest *corev1.Node) *corev1.Node {
 	node := latest.DeepCopy()
 	if node == nil || a.UID != "" && node.UID != "" && a.UID != node.UID {

@@ -10,9 +10,9 @@ import (
 // Annotation is the key of the annotation that a kubelet reads, a number of seconds.
 const Annotation = corev1.ObjectTTLAnnotationKey
 
-// annotated returns what a node's annotation says, as the text that stands there (present) and,
-// if that is an integer (valid), in seconds. It reads as strconv.Atoi does: "+15" and "015" are 15,
-// while " 15", "15s", "1_5" and what does not fit into 64 bits are no integers.
+// annotated returns the text of a node's annotation (present) and, if the text is an integer (valid), its value in
+// seconds. It parses as strconv.Atoi does: "+15" and "015" are 15. " 15", "15s", "1_5" and numbers that do not fit into
+// 64 bits are not integers.
 func annotated(node *corev1.Node) (n int64, valid bool, text string, present bool) {
 	text, present = node.Annotations[Annotation]
 	if !present {
@@ -23,11 +23,11 @@ func annotated(node *corev1.Node) (n int64, valid bool, text string, present boo
 	return n, err == nil, text, true
 }
 
-// says reports whether a node's annotation is a number, and the one for this TTL.
+// says reports whether a node's annotation is the number of seconds of this TTL.
 func says(node *corev1.Node, ttl time.Duration) bool {
 	n, valid, _, _ := annotated(node)
 	return valid && n == seconds(ttl)
 }
 
-// seconds is the number for a TTL; what is beyond whole seconds is cut off.
+// seconds returns a TTL in whole seconds; fractions are cut off.
 func seconds(ttl time.Duration) int64 { return int64(ttl / time.Second) }

@@ -12,14 +12,14 @@ import (
 
 // Explanation says why [Plan] decides about a node as it does.
 type Explanation struct {
-	// Key is that of the node.
+	// Key is the key of the node.
 	Key purekube.Key `json:"key"`
-	// UID is the node's; empty if more than one node has the name.
+	// UID is the UID of the node. It is empty if several nodes have the name.
 	UID types.UID `json:"uid,omitempty"`
-	// Annotation is the text of the annotation; nil if there is none, or more than one node has the
+	// Annotation is the text of the annotation. It is nil if there is no annotation, or if several nodes have the
 	// name.
 	Annotation *string `json:"annotation,omitempty"`
-	// Want is the TTL that the annotation should say.
+	// Want is the TTL that the annotation should have.
 	Want time.Duration `json:"wantNanoseconds"`
 	// Reasons has the one reason for the decision.
 	Reasons []Reason `json:"reasons"`
@@ -35,14 +35,13 @@ type Code string
 const (
 	// ReasonAnnotationMissing: there is no annotation, and SetTTL writes one.
 	ReasonAnnotationMissing Code = "AnnotationMissing"
-	// ReasonAnnotationNotInteger: the annotation is not an integer that fits into 64 bits, and SetTTL
-	// writes over it.
+	// ReasonAnnotationNotInteger: the annotation is not an integer that fits into 64 bits. SetTTL overwrites it.
 	ReasonAnnotationNotInteger Code = "AnnotationNotInteger"
-	// ReasonAnnotationDiffers: the annotation has another number of seconds, and SetTTL writes over it.
+	// ReasonAnnotationDiffers: the annotation has another number of seconds. SetTTL overwrites it.
 	ReasonAnnotationDiffers Code = "AnnotationDiffers"
-	// ReasonAnnotationMatches: the annotation says the TTL, and nothing is written (BR-19-07).
+	// ReasonAnnotationMatches: the annotation has the TTL. Nothing is written (BR-19-07).
 	ReasonAnnotationMatches Code = "AnnotationMatches"
-	// ReasonDuplicate: more than one node has the name. It counts as one node, and none of them is written.
+	// ReasonDuplicate: several nodes have the name. They count as one node, and none is written.
 	ReasonDuplicate Code = "Duplicate"
 )
 
@@ -54,16 +53,15 @@ const (
 	ReasonStepUp Code = "StepUp"
 	// ReasonStepDown: there are fewer nodes than the step in the snapshot allows.
 	ReasonStepDown Code = "StepDown"
-	// ReasonStepOutOfRange: the step in the snapshot is not in the table, and the nearest one stands for it.
+	// ReasonStepOutOfRange: the step in the snapshot is not in the table. The nearest step is used.
 	ReasonStepOutOfRange Code = "StepOutOfRange"
 )
 
 // annotationField is the path of the annotation in a node.
 const annotationField = "metadata.annotations[" + Annotation + "]"
 
-// Explain says why [Plan] decides about the node as it does, at the step in s. A node
-// that s does not hold is a [purekube.ObjectError] around [purekube.ErrNotFound]; the other errors are those
-// of Plan.
+// Explain says why [Plan] decides about the node as it does, at the step in s. For a node that is not in s, it returns
+// a [purekube.ObjectError] around [purekube.ErrNotFound]. Other errors are the same as for Plan.
 func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
 	return NewIndex(s.only(key), o).Explain(key)
 }
@@ -126,19 +124,20 @@ func explainDuplicate(key purekube.Key, b Boundary) Explanation {
 	}}}
 }
 
-// StepExplanation says why [PlanAll] plans for the step that it does, that of [StepOf].
+// StepExplanation says why [PlanAll] plans for the step that [StepOf] returns.
 type StepExplanation struct {
-	// From is the step in the snapshot, or the nearest one in the table. Step is the one that the
-	// number of nodes makes of it, Boundary that step's entry in the table.
+	// From is the step in the snapshot, or the nearest step in the table. Step is the step after the number of nodes
+	// is taken into account. Boundary is the entry of Step in the table.
 	From     int      `json:"from"`
 	Step     int      `json:"step"`
 	Boundary Boundary `json:"boundary"`
 	// Nodes is how many nodes there are.
 	Nodes int `json:"nodes"`
-	// UpAt is the number of nodes from which on the step is a higher one; 0: no step is higher.
+	// UpAt is the smallest number of nodes that moves the cluster to a higher step. It is 0 if there is no higher
+	// step.
 	UpAt int `json:"upAt"`
-	// DownAt is the number of nodes at and below which the step is a lower one; -1: no step is
-	// lower.
+	// DownAt is the largest number of nodes that moves the cluster to a lower step. It is -1 if there is no lower
+	// step.
 	DownAt int `json:"downAt"`
 	// Reasons are why Step is what it is.
 	Reasons []Reason `json:"reasons"`

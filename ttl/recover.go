@@ -6,14 +6,14 @@ import (
 	"github.com/purekube/purekube/internal/persistent"
 )
 
-// Recover returns the step that the nodes' count and annotations agree with best, for a caller
-// that does not know it any more. Only the steps that allow that many nodes are considered. Of
-// these it is the one that most of the nodes are annotated for, so that the fewest have to be
-// rewritten. On a tie, and where there are no annotations, it is the lowest of them, which is where
-// kube-controller-manager arrives, since it starts at step 0 with no nodes.
+// Recover returns the step that best matches the count and the annotations of the nodes. Use it if you no longer know
+// the step, for example after a restart. Recover considers only steps that allow that many nodes. It returns the step
+// whose TTL most nodes have, so that the fewest nodes must be rewritten. On a tie, or if there are no annotations, it
+// returns the lowest of these steps. kube-controller-manager arrives at the same step, since it starts at step 0 with
+// no nodes.
 //
-// Nil nodes and nodes without a name are left out. A name that more than one node has counts as one
-// node; the annotations of these nodes are not considered.
+// Nil nodes and nodes without a name are ignored. Several nodes of one name count as one node, and their annotations
+// are ignored.
 func (t Table) Recover(nodes []*corev1.Node) int {
 	return t.recover(persistent.NewClusterObjects(kindNode, nodes))
 }
@@ -31,7 +31,7 @@ func (t Table) recover(nodes *nodes) int {
 	var best int
 	most := -1
 	for step, b := range steps {
-		// The last step has no upper end, whatever number stands there.
+		// The last step has no upper limit, whatever its SizeMax is.
 		allows := b.SizeMin <= count && (count <= b.SizeMax || step == len(steps)-1)
 		if agree := annotatedFor[seconds(b.TTL)]; allows && agree > most {
 			best, most = step, agree

@@ -8,10 +8,10 @@ import (
 
 // Snapshot is what a plan is made from. Nothing in it is written to.
 type Snapshot struct {
-	// Step is the step that the cluster is in, as [StepOf] or [Index.Step] returned it for the plan before. The zero
-	// value is where kube-controller-manager starts.
+	// Step is the step of the cluster, as [StepOf] or [Index.Step] returned it for the previous plan.
+	// kube-controller-manager starts at 0, the zero value.
 	Step int
-	// Nodes are all nodes of the cluster, in any order. Plan and Explain need the one that they are about.
+	// Nodes are all nodes of the cluster, in any order. Plan and Explain need only the node of their key.
 	Nodes []*corev1.Node
 }
 

@@ -10,9 +10,9 @@ import (
 
 // Boundary is one step of a [Table].
 type Boundary struct {
-	// SizeMin and SizeMax are the node counts, both inclusive, that the step holds out for:
-	// a cluster leaves it upwards with more nodes than SizeMax and downwards with fewer than
-	// SizeMin. The last step's SizeMax is math.MaxInt32 or more and stands for no upper end.
+	// SizeMin and SizeMax are the smallest and the largest node count of the step, both inclusive. A cluster with more
+	// nodes than SizeMax moves to the next higher step. A cluster with fewer nodes than SizeMin moves to the next lower
+	// step. The SizeMax of the last step is math.MaxInt32 or more, which means that there is no upper limit.
 	SizeMin int `json:"sizeMin"`
 	SizeMax int `json:"sizeMax"`
 	// TTL goes into the annotation, in whole seconds.
@@ -38,19 +38,18 @@ func upstreamSteps() []Boundary {
 
 var errNoSteps = errors.New("ttl: a table needs a step; the zero Table has kube-controller-manager's")
 
-// NewTable returns the table with these steps, in this order. It refuses, with an error that
-// names the first step at fault, counted from 0, whatever would let a cluster oscillate, get
-// stuck or fall between two steps:
+// NewTable returns the table with these steps, in this order. It returns an error that names the first invalid step,
+// counted from 0, for steps that would let a cluster oscillate, get stuck or fall between two steps:
 //
 //   - no step at all (for the default steps, use the zero Table);
 //   - a first SizeMin other than 0, or a last SizeMax below math.MaxInt32;
 //   - a step whose SizeMin is above its SizeMax;
-//   - a SizeMin, SizeMax or TTL that is not larger than that of the step before;
-//   - a SizeMin above the SizeMax of the step before: a gap, or steps that meet without
-//     overlapping, between which every node more or less would rewrite all nodes (BR-19-06);
+//   - a SizeMin, SizeMax or TTL that is not larger than in the previous step;
+//   - a SizeMin above the SizeMax of the previous step: there is a gap, or the steps meet without overlapping, so that
+//     every added or deleted node would rewrite all nodes (BR-19-06);
 //   - a TTL that is negative or not in whole seconds.
 //
-// With an error comes the zero Table.
+// If there is an error, the Table is the zero Table.
 func NewTable(bs ...Boundary) (Table, error) {
 	if len(bs) == 0 {
 		return Table{}, errNoSteps
@@ -107,23 +106,23 @@ func checkFollows(before, b Boundary) error {
 	return nil
 }
 
-// Boundaries returns the steps, in a slice of its own.
+// Boundaries returns a copy of the steps.
 func (t Table) Boundaries() []Boundary { return slices.Clone(t.all()) }
 
 // Equal reports whether both tables have the same steps.
 func (t Table) Equal(u Table) bool { return slices.Equal(t.all(), u.all()) }
 
-// TTL returns what the annotation says at a step. A step outside of the table stands for the
-// nearest one inside, here as in [Table.Next] and [Table.Settle].
+// TTL returns the TTL of a step. For a step outside of the table, the nearest step in the table is used, as in
+// [Table.Next] and [Table.Settle].
 func (t Table) TTL(step int) time.Duration { return t.at(step).TTL }
 
-// at returns the boundary of the step, or of the nearest one.
+// at returns the boundary of the step, or of the nearest step in the table.
 func (t Table) at(step int) Boundary {
 	steps := t.all()
 	return steps[clamp(step, len(steps))]
 }
 
-// all returns the steps themselves: not to be written to, nor handed out.
+// all returns the steps themselves. Do not write to them or return them to callers.
 func (t Table) all() []Boundary {
 	if t.steps == nil {
 		return upstreamSteps()
@@ -131,5 +130,5 @@ func (t Table) all() []Boundary {
 	return t.steps
 }
 
-// clamp returns the step, of so many, that is nearest to step.
+// clamp returns the number from 0 to steps-1 that is nearest to step.
 func clamp(step, steps int) int { return max(0, min(step, steps-1)) }

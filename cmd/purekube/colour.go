@@ -34,8 +34,9 @@ func (p palette) paint(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-func (p palette) core(s string) string   { return p.paint("1;36", s) }
-func (p palette) object(s string) string { return p.paint("1", s) }
-func (p palette) action(s string) string { return p.paint("32", s) }
-func (p palette) notice(s string) string { return p.paint("33", s) }
-func (p palette) faint(s string) string  { return p.paint("2", s) }
+func (p palette) core(s string) string    { return p.paint("1;36", s) }
+func (p palette) object(s string) string  { return p.paint("1", s) }
+func (p palette) action(s string) string  { return p.paint("32", s) }
+func (p palette) notice(s string) string  { return p.paint("33", s) }
+func (p palette) failure(s string) string { return p.paint("31", s) }
+func (p palette) faint(s string) string   { return p.paint("2", s) }

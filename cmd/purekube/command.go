@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/lint"
 	"github.com/purekube/purekube/manifests"
 )
 
@@ -32,6 +33,8 @@ func commands() []command {
 		{"plan", "what the controllers would do now, and why", "", []string{outputText, outputJSON, outputRequests}, registerPlan, runPlan},
 		{"explain", "everything that is known about one object, such as PodDisruptionBudget/shop/web", "KIND/NAME", []string{outputText, outputJSON}, registerExplain, runExplain},
 		{"drain", "how kubectl drain of a node would go, or of each node alone (all)", "NODE", []string{outputText, outputJSON}, registerDrain, runDrain},
+		{"lint", "what is wrong with manifests, for CI: budgets that block drains, ClusterRoles that grant too much", "",
+			[]string{outputText, outputJSON, outputSARIF, outputGitHub}, registerLint, runLint},
 		{"report", "one HTML page with the plan, the budgets and the drains, or graphs for Markdown", "", []string{outputHTML, outputMermaid}, registerReport, runReport},
 		{"diff", "where kube-controller-manager would do something else", "", []string{outputText, outputJSON}, registerDiff, runDiff},
 		{"version", "the version, and the releases of Kubernetes that it knows", "", nil, nil, runVersion},
@@ -45,6 +48,8 @@ const (
 	outputRequests = "requests"
 	outputHTML     = "html"
 	outputMermaid  = "mermaid"
+	outputSARIF    = "sarif"
+	outputGitHub   = "github"
 )
 
 // invocation is the command line, checked.
@@ -57,6 +62,8 @@ type invocation struct {
 	cores  []core
 	output string
 	drain  drainRequest
+	// lintFailOn is the mildest severity that is a failure. Empty: none is.
+	lintFailOn lint.Severity
 	// none are the kinds of which the cluster has no more than the input.
 	none []string
 	// maxUnzipped is in MiB.
@@ -127,17 +134,24 @@ func (inv *invocation) flags() *flag.FlagSet {
 		return flags
 	}
 	flags.StringVar(&inv.output, "o", inv.command.outputs[0], "output `format`: "+strings.Join(inv.command.outputs, ", ")+" (FORMAT.md describes those for programs)")
+	flags.Int64Var(&inv.maxUnzipped, "max-unzipped", manifests.DefaultMaxUnzipped>>20, "how many `MiB` a gzip file may hold")
+	if inv.command.name != "lint" { // it judges manifests as they are, at full health and with the ClusterRoles of every cluster
+		registerSnapshot(inv, flags)
+	}
+	inv.command.register(inv, flags)
+	return flags
+}
+
+// registerSnapshot adds the flags that say how the input becomes what a cluster has.
+func registerSnapshot(inv *invocation, flags *flag.FlagSet) {
 	flags.StringVar(&inv.at, "now", "", "the `time` to plan for, RFC 3339 (default: the clock)")
 	flags.Func("none", "the cluster has no more objects of these `kinds` than the input, a list as kubectl get takes it: pdb,rc", func(list string) (err error) {
 		inv.none, err = parseKinds(list)
 		return err
 	})
-	flags.Int64Var(&inv.maxUnzipped, "max-unzipped", manifests.DefaultMaxUnzipped>>20, "how many `MiB` a gzip file may hold")
 	flags.BoolVar(&inv.fullHealth, "at-full-health", false, "add the pods that the workloads have when all is well: for manifests, which have no pods")
 	flags.IntVar(&inv.nodes, "nodes", 0, "with -at-full-health: add this `number` of nodes for the pods")
 	flags.BoolVar(&inv.builtinRoles, "builtin-roles", false, "add the ClusterRoles admin, edit and view, and what they aggregate in every cluster")
-	inv.command.register(inv, flags)
-	return flags
 }
 
 // registerCores adds the flags of commands that plan.

@@ -14,6 +14,7 @@ const (
 	exitToDo    = 2
 	exitPlan    = 3
 	exitNever   = 4
+	exitFound   = 5
 )
 
 const exitStatusHelp = `
@@ -25,6 +26,7 @@ exit status:
   3  with -fail-on error: the input is as a cluster has it, and a plan ended with an error
   4  with -fail-on never: a PodDisruptionBudget never lets a pod go, or it is not known whether it does; with -drain as
      well: a node is not drained in the end, or it is not known whether it is
+  5  lint found something of the severity of its -fail-on, or worse
 `
 
 // The values of -fail-on.

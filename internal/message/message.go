@@ -1,4 +1,4 @@
-// Package message fits texts into fields of the API that take only so many bytes.
+// Package message truncates texts to the limits of API fields.
 package message
 
 import "unicode/utf8"
@@ -10,22 +10,23 @@ const (
 	// eventLimit is what validation of events.k8s.io/v1 allows for a note, in bytes (NoteLengthLimit in
 	// k8s.io/kubernetes/pkg/apis/core/validation). The same validation passes longer messages of core/v1.
 	eventLimit = 1024
-	// mark ends a text that was cut.
+	// mark is at the end of a truncated text.
 	mark = " [truncated]"
 )
 
-// Condition returns the text as the message of a condition: cut, and marked as cut, if it is too long.
+// Condition returns the text as the message of a condition. A text that is too long is truncated, and ends with the
+// mark.
 func Condition(text string) string { return fit(text, conditionLimit) }
 
-// Event returns the text as the message of an event: cut, and marked as cut, if it is too long.
+// Event returns the text as the message of an event. A text that is too long is truncated, and ends with the mark.
 func Event(text string) string { return fit(text, eventLimit) }
 
 func fit(text string, limit int) string {
 	if len(text) <= limit && utf8.ValidString(text) {
 		return text
 	}
-	// JSON has U+FFFD, three bytes, in the place of each byte that is not UTF-8. So the text is never
-	// shorter than its bytes, and whatever follows those cannot matter.
+	// JSON replaces each byte that is not UTF-8 by U+FFFD, which has three bytes. So the text never becomes shorter,
+	// and the bytes after the limit do not matter.
 	text = string([]rune(text[:min(len(text), limit+utf8.UTFMax)]))
 	if len(text) <= limit {
 		return text

@@ -8,11 +8,12 @@ import (
 
 // Addresses are sorted IP addresses, none of which has a zone, for many searches among them. They never change.
 type Addresses struct {
-	// four are those of IPv4, six the others, which come after them.
+	// four has the IPv4 addresses, six the IPv6 addresses, which come after them.
 	four, six []number
 }
 
-// number is an address without its family, as the two halves of its 16 bytes: so a search compares no more than it has to.
+// number is an address without its family: the two halves of its 16 bytes, so that a search compares at most two
+// numbers.
 type number struct{ high, low uint64 }
 
 func numberOf(a netip.Addr) number {
@@ -20,7 +21,7 @@ func numberOf(a netip.Addr) number {
 	return number{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
 }
 
-// NewAddresses returns the addresses, which are sorted. The slice is not kept.
+// NewAddresses returns the addresses, which must be sorted. The slice is not kept.
 func NewAddresses(sorted []netip.Addr) Addresses {
 	numbers := make([]number, len(sorted))
 	for i, a := range sorted {
@@ -30,7 +31,7 @@ func NewAddresses(sorted []netip.Addr) Addresses {
 	return Addresses{numbers[:four], numbers[four:]}
 }
 
-// Floor returns the position of the last address that is not after this one; -1 if there is none.
+// Floor returns the position of the last address that is not after a, or -1 if there is none.
 func (s Addresses) Floor(a netip.Addr) int {
 	if a.Is4() {
 		return numberOf(a).notBefore(s.four) - 1
@@ -38,7 +39,7 @@ func (s Addresses) Floor(a netip.Addr) int {
 	return len(s.four) + numberOf(a).notBefore(s.six) - 1
 }
 
-// notBefore is how many of the sorted numbers are not after this one.
+// notBefore returns how many of the sorted numbers are not after n.
 func (n number) notBefore(sorted []number) int {
 	from, to := 0, len(sorted)
 	for from < to {

@@ -1,5 +1,5 @@
-// Package persistent holds collections that never change. A change gives another collection,
-// which shares with the one before whatever is the same in both.
+// Package persistent has collections that never change. A change returns another collection, which shares all
+// unchanged data with the previous collection.
 package persistent
 
 import "iter"

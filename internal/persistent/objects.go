@@ -14,19 +14,19 @@ import (
 
 // Objects are the objects of one kind, by namespace and name, in a collection that never changes.
 //
-// An object is found if no other one has its name. Which of several objects of one name is the real one cannot be
-// known: they are kept as versions of an ambiguous name. Nil pointers and objects without a name are in the
-// collection's problems only. Nothing takes them out again.
+// An object is found if no other one has its name. If several objects have one name, it is unknown which of them is
+// the real one: they are kept as versions of an ambiguous name. Nil pointers and objects without a name are only in the
+// collection's problems, and stay there.
 //
-// NewObjects is one pass over a slice. With and Without cost O(log n) for each object. The collection is made anew in
-// one pass as soon as n/2 objects, at least 64, have changed since the last pass, so one change in n/2 costs n. Until
-// then objects that were replaced or taken away stay in memory: at most n/2 of them, or 64. None stay once all objects
-// are taken away.
+// NewObjects is one pass over a slice. With and Without cost O(log n) for each object. The collection is rebuilt in
+// one pass when n/2 objects, at least 64, have changed since the last pass, so one change in n/2 costs O(n). Until
+// then, replaced and removed objects stay in memory: at most n/2 objects, or 64. When all objects are removed, none
+// stay.
 //
-// What a package makes of each object, parsed fields for example, it keeps beside the collection under the same
-// name and updates from the changes that With and Without return: few values in a [Map], by way of [Follow]; a value
-// for each of many objects in Objects of its own, whose elements embed the API object, by way of Edit.
-// What finds objects by their fields is a [TermIndex].
+// A package keeps the values that it derives from the objects, for example parsed fields, beside the collection under
+// the same names, and updates them from the changes that With and Without return. It keeps a few values in a [Map],
+// with [Follow]. It keeps a value for each of many objects in other Objects, whose elements embed the API object, with
+// Edit. Use a [TermIndex] to find objects by their fields.
 type Objects[T any, P snapshot.Object[T]] struct {
 	kind string
 	// base holds the objects of the last pass.
@@ -44,8 +44,8 @@ type Objects[T any, P snapshot.Object[T]] struct {
 	nameless []string
 }
 
-// Change is what became of a name: the objects that had it before and those that have it after. There are none of
-// them, one, or several where the name is ambiguous, and not none both before and after.
+// Change is a change of a name: the objects that had the name before, and the objects that have it after. Each list
+// has no object, one object, or several if the name is ambiguous. At least one of the lists is not empty.
 type Change[P any] struct {
 	Name          types.NamespacedName
 	Before, After []P
@@ -284,7 +284,7 @@ func (o *Objects[T, P]) AddDuplicatesTo(problems *snapshot.Problems) {
 func (o *Objects[T, P]) HasNil() bool { return o.hasNil }
 
 // Unnamed is an error if objects of the namespace were handed in that cannot be named, and nil otherwise. A nil
-// pointer may stand for an object of any namespace, and is reported before objects without a name.
+// pointer may be in place of an object of any namespace, and is reported before objects without a name.
 func (o *Objects[T, P]) Unnamed(namespace string) *purekube.ObjectError {
 	if o.hasNil {
 		return o.nilError()
@@ -305,8 +305,8 @@ func (o *Objects[T, P]) nilError() *purekube.ObjectError {
 	return &purekube.ObjectError{Kind: o.kind, Err: purekube.ErrNil}
 }
 
-// With returns the collection in which these objects take the place of those of their names, and the changes, sorted
-// by name. Several objects of one name among them make that name ambiguous.
+// With returns the collection in which these objects replace the objects of the same names, and the changes, sorted by
+// name. If changed has several objects of one name, that name becomes ambiguous.
 func (o *Objects[T, P]) With(changed []P) (next *Objects[T, P], changes []Change[P]) {
 	if len(changed) == 0 {
 		return o, nil
@@ -325,7 +325,7 @@ func (o *Objects[T, P]) Without(gone []P) (next *Objects[T, P], changes []Change
 	return o.replaced(scratch.named(gone), false)
 }
 
-// replaced puts the objects, all of which have a name, or takes those of their names away.
+// replaced puts the objects, all of which have a name, or removes the objects of their names.
 func (o *Objects[T, P]) replaced(by []P, keep bool) (*Objects[T, P], []Change[P]) {
 	slices.SortStableFunc(by, func(a, b P) int { return CompareNames(o.base.KeyOf(a), o.base.KeyOf(b)) })
 	e := o.Edit()
@@ -372,7 +372,7 @@ func (e *ObjectsEdit[T, P]) Find(name types.NamespacedName) P {
 	return e.next.base.Find(name)
 }
 
-// Put adds the object, or puts it in the place of those of its name.
+// Put adds the object, which replaces all objects of its name.
 func (e *ObjectsEdit[T, P]) Put(object P) {
 	e.replace(e.next.base.KeyOf(object), object, nil)
 }
@@ -380,8 +380,8 @@ func (e *ObjectsEdit[T, P]) Put(object P) {
 // Delete takes away the objects of that name, if there are any.
 func (e *ObjectsEdit[T, P]) Delete(name types.NamespacedName) { e.replace(name, nil, nil) }
 
-// replace puts an object, or several of which it keeps the slice, in the place of those of that name, which it
-// returns: the only one, or the versions.
+// replace replaces the objects of that name by one object, or by several, whose slice it keeps. It returns the
+// replaced objects: the only object, or the versions.
 func (e *ObjectsEdit[T, P]) replace(name types.NamespacedName, by P, several []P) (object P, versions []P) {
 	hashed := e.next.hashed(name)
 	object, changed := e.changed.Get(hashed)
@@ -427,8 +427,8 @@ func (e *ObjectsEdit[T, P]) Objects() *Objects[T, P] {
 	return next.arranged(next.base.With(slices.AppendSeq(make([]P, 0, next.Len()), next.AllVersions())))
 }
 
-// Follow returns the values that are kept by the names of objects, after these changes: of gives the value of an object,
-// and whether there is one. A name that several objects have has none.
+// Follow returns the values that are kept by the names of objects, after these changes: of gives the value of an
+// object, and whether there is one. A name that several objects have has none.
 func Follow[V, P any](
 	values *Map[types.NamespacedName, V], changes []Change[P], of func(P) (value V, there bool),
 ) *Map[types.NamespacedName, V] {

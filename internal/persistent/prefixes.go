@@ -9,9 +9,9 @@ import (
 	"go4.org/netipx"
 )
 
-// Prefixes holds values by prefixes of IP addresses, in a collection that never changes. All prefixes, also those in
-// questions, are masked. Two prefixes are nested or apart, never anything in between. Several values may have one prefix;
-// they are in the order of a comparison, and values that it says are equal count as one.
+// Prefixes holds values by prefixes of IP addresses, in a collection that never changes. All prefixes, also in
+// questions, are masked. Of two prefixes, one contains the other or they have no address in common. Several values may
+// have one prefix. They are in the order of a comparison, and values that it finds equal count as one.
 type Prefixes[V any] struct {
 	// entries are in an order in which what a prefix contains follows it directly.
 	entries *Map[prefixed[V], V]
@@ -109,8 +109,8 @@ func (ps *Prefixes[V]) Inside(p netip.Prefix) iter.Seq[netip.Prefix] {
 	}
 }
 
-// Overlapping returns the values of the prefixes that have addresses in common with one of these. The values of a prefix
-// come once, so that many prefixes cost no more than all values and a look at the lengths for each.
+// Overlapping returns the values of the prefixes that have addresses in common with one of these. The values of a
+// prefix come once, so that many prefixes cost no more than all values and a look at the lengths for each.
 func (ps *Prefixes[V]) Overlapping(with ...netip.Prefix) iter.Seq[V] {
 	return func(yield func(V) bool) {
 		with := slices.Clone(with)
@@ -157,7 +157,7 @@ type PrefixesEdit[V any] struct {
 	lengths *prefixLengths
 }
 
-// Put adds a value of a prefix, or puts it in the place of the one that is equal to it.
+// Put adds a value of a prefix. It replaces an equal value.
 func (e *PrefixesEdit[V]) Put(p netip.Prefix, value V) {
 	at := prefixed[V]{prefix: p, value: value}
 	if _, there := e.entries.Get(at); !there {

@@ -17,7 +17,7 @@ func compareDemands(a, b Demand) int {
 	return cmp.Or(cmp.Compare(a.Key, b.Key), slices.Compare(a.Values, b.Values))
 }
 
-// Filed is a selector that Selectors find by its demands. It belongs to one collection and to those that are
+// Filed is a selector that Selectors find by its demands. It belongs to one collection and to all collections that are
 // derived from it.
 type Filed[S any] struct {
 	// Scope is where the selector applies: it is found for objects of the same scope only.
@@ -35,11 +35,11 @@ type Filed[S any] struct {
 
 // Selectors find the selectors that may match an object, by the labels that they demand. They never change.
 //
-// They are a tree. A selector hangs on the rarest label that it demands. Where more than a few hang on one label,
-// these go on to the next label of each, and so on. An object walks along the labels that it has. So an object walks k
-// steps where n selectors demand the same k keys, whatever the values. What it finds are the selectors at the ends of
-// its walk. Some of these may not match: the last ones are not told apart, and labels are compared by their hash. The
-// caller asks each selector.
+// They are a tree. A selector is at the node of the rarest label that it demands. If more than a few selectors share a
+// node, each goes on to the node of its next label, and so on. A search walks the tree along the labels of the object.
+// If n selectors demand the same k keys, whatever the values, the search takes k steps. It finds the selectors at the
+// ends of its walk. Some of these may not match: selectors that share a node are not distinguished, and labels are
+// compared by their hash. The caller must check each selector.
 //
 // Nothing better than n² steps is known for n objects and n selectors in general: selectors that demand value 0 of
 // labels of their own choice among more than log n keys, and objects that have all these keys with value 0 or 1, are
@@ -60,7 +60,7 @@ type Selectors[S any] struct {
 // selectorNode is a node of the tree, and known by the hash of the labels on the way to it.
 type selectorNode[S any] struct {
 	hash uint64
-	// ends are the selectors that hang here.
+	// ends are the selectors at this node.
 	ends []*Filed[S]
 	// keys are those by which selectors go on; any: some of them whatever the value.
 	keys []nodeKey
@@ -72,7 +72,8 @@ type nodeKey struct {
 	hash uint64
 }
 
-// place is an entry of the tree of selectors that were put later: one that hangs on a node, or one that goes on there.
+// place is an entry of the tree of selectors that were put later: a selector at a node, or a selector that goes on
+// from there.
 type place struct {
 	node        uint64
 	goesOn      bool
@@ -93,9 +94,9 @@ func comparePlaces(a, b place) int {
 }
 
 const (
-	// crowd is how many selectors may hang on one node although they demand more.
+	// crowd is how many selectors may share one node although they demand more labels.
 	crowd = 8
-	// manyPaths are too many ways to one selector: those of several demands with several values multiply.
+	// manyPaths are too many ways to one selector: the numbers of values of its demands multiply.
 	manyPaths = 16
 )
 
@@ -117,8 +118,8 @@ func NewSelectors[S any](list []*Filed[S]) *Selectors[S] {
 		seed: maphash.MakeSeed(), nodes: make(map[uint64]*selectorNode[S], len(list)),
 		later: NewMap[place, *Filed[S]](comparePlaces), size: len(list),
 	}
-	// How many selectors demand a label stands for how many objects have it: of {app: web, tier: front}
-	// the second is likely shared by many.
+	// The number of selectors that demand a label is an estimate of the number of objects that have it: of {app: web,
+	// tier: front}, many objects likely share the second.
 	popularity := make(map[uint64]int, len(list))
 	for _, f := range list {
 		for _, d := range f.Demands {
@@ -251,7 +252,7 @@ func (x *Selectors[S]) next(n *selectorNode[S], labels map[string]string) iter.S
 			next := x.nodes[Mix(at, maphash.String(x.seed, value))]
 			return next == nil || yield(next)
 		}
-		// Of the labels that the object has and those that are asked for, the fewer are looked at.
+		// Iterate over the labels of the object or over the keys of the node, whichever are fewer.
 		if len(n.keys) <= len(labels) {
 			for _, k := range n.keys {
 				if v, has := labels[k.key]; has && !step(k.hash, v) {
@@ -361,8 +362,8 @@ func (e *SelectorsEdit[S]) Put(f *Filed[S]) {
 	left := slices.Clone(f.Demands)
 	slices.SortFunc(left, compareDemands)
 	for alone := false; !alone; {
-		// The first step is the one that the fewest others have made. The next ones are in the order of the keys,
-		// so that those of several selectors fall together.
+		// The first step is the demand that the fewest other selectors have taken. The next steps are in the order of
+		// the keys, so that several selectors share them.
 		best, fewest := -1, 0
 		var next []uint64
 		first := len(f.later) == 0

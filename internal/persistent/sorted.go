@@ -16,12 +16,12 @@ type Sorted[K, V any] struct {
 	chunks *Map[K, []V]
 }
 
-// A new chunk holds chunkSize values, and is divided when it holds twice as many. A change copies a chunk, so a small one
-// makes changes cheap; a large one makes the map over the chunks small.
+// A new chunk holds chunkSize values, and is divided when it holds twice as many. A change copies a chunk, so a small
+// one makes changes cheap; a large one makes the map over the chunks small.
 const chunkSize = 128
 
-// NewSorted returns the collection of the values, which are in the order of their keys. No key is before the zero K. The
-// slice is not kept.
+// NewSorted returns the collection of the values, which are in the order of their keys. No key is before the zero K.
+// The slice is not kept.
 func NewSorted[K, V any](values []V, key func(V) K, compare func(a, b K) int) *Sorted[K, V] {
 	s := &Sorted[K, V]{key: key, compare: compare}
 	chunks := NewMap[K, []V](compare).Edit()
@@ -84,7 +84,7 @@ type SortedEdit[K, V any] struct {
 	chunks *Edit[K, []V]
 }
 
-// Replace puts the values, all of which have this key, in the place of those that had it.
+// Replace replaces the values of this key by these values, all of which have this key.
 func (e *SortedEdit[K, V]) Replace(key K, by ...V) {
 	least, chunk, _ := e.chunks.Floor(key)
 	at := e.from.place(chunk, least, key)

@@ -38,7 +38,7 @@ func (h Hash) Term(about uint64, texts ...string) uint64 {
 // never changes. A term is a hash of such a thing. Objects of the same hash and objects that contained it when they
 // were last arranged are found too, so the caller looks at each.
 //
-// It follows the [Objects] that it is made from, and is made anew when these are. It is arranged in one pass when it is
+// It follows the [Objects] that it is made from, and is rebuilt when they are. It is arranged in one pass when it is
 // first asked, and takes 4 bytes for each term of each object, and at most 32 for each different term. What was changed
 // since lies in a sorted map over that, so a change costs O(log n) for each term of the object.
 type TermIndex[T any, P snapshot.Object[T]] struct {
@@ -71,7 +71,8 @@ func NewTermIndex[T any, P snapshot.Object[T]](
 	return &TermIndex[T, P]{of: of, objects: objects, base: &termTable{}, added: NewMap[addedTerm, struct{}](compareAddedTerms)}
 }
 
-// With returns the index of the objects that With or Without of its own ones has returned, together with these changes.
+// With returns the index of the objects after these changes. objects and changes are what With or Without of the
+// index's own objects returned.
 func (x *TermIndex[T, P]) With(objects *Objects[T, P], changes []Change[P]) *TermIndex[T, P] {
 	if objects == x.objects {
 		return x
@@ -122,16 +123,17 @@ func (x *TermIndex[T, P]) termsOf(objects []P) []uint64 {
 	return slices.Compact(terms)
 }
 
-// Find returns the objects that contain one of the terms and whose name no other one has, and perhaps some that do not
-// contain it. For one term each comes once, and for several perhaps several times. They are in no particular order.
+// Find returns the objects that contain one of the terms and whose name no other object has, and perhaps some objects
+// that do not contain a term. For one term, each object comes once. For several terms, an object may come several
+// times. The order is not defined.
 func (x *TermIndex[T, P]) Find(terms ...uint64) iter.Seq[P] {
 	return func(yield func(P) bool) {
 		x.each(terms, func(object P, _ []P) bool { return object == nil || yield(object) })
 	}
 }
 
-// Versions returns the objects that Find returns and those of ambiguous names one of whose objects contains one of the
-// terms.
+// Versions returns the objects that Find returns, and all objects of each ambiguous name one of whose objects contains
+// one of the terms.
 func (x *TermIndex[T, P]) Versions(terms ...uint64) iter.Seq[P] {
 	return func(yield func(P) bool) {
 		x.each(terms, func(object P, versions []P) bool {
@@ -225,8 +227,8 @@ func (x *TermIndex[T, P]) Count(term uint64, atMost int) int {
 	return count
 }
 
-// Rarest returns which of the alternatives finds the fewest objects by all of its terms: its position, the first one
-// of those that find as few. There is at least one alternative.
+// Rarest returns the position of the alternative that finds the fewest objects by all of its terms, or the first such
+// alternative. There must be at least one alternative.
 func (x *TermIndex[T, P]) Rarest(alternatives [][]uint64) int {
 	rarest, fewest := 0, x.objects.base.Len()+x.added.Len()+1
 	for i, terms := range alternatives {

@@ -14,7 +14,7 @@ type node[K, V any] struct {
 	owner       *owner
 }
 
-// owner stands for one edit. It is not empty, so that two of them have two addresses.
+// owner identifies one edit. It is not empty, so that two owners have different addresses.
 type owner struct{ _ byte }
 
 const (
@@ -41,7 +41,7 @@ func (n *node[K, V]) own(by *owner) *node[K, V] {
 	return &own
 }
 
-// count sets the size anew after a subtree was replaced.
+// count updates the size after a subtree was replaced.
 func (n *node[K, V]) count() { n.size = n.left.weight() + n.right.weight() - 1 }
 
 // The methods that follow are for nodes that the edit owns.

@@ -1,6 +1,5 @@
-// Package snapshot turns the slices of a snapshot into what a plan can rely on: no nil
-// objects, one object a name, problems collected in an order that does not depend on the
-// order of the slices.
+// Package snapshot prepares the slices of a snapshot for plans: without nil objects, with one object for each name,
+// and with problems in an order that does not depend on the order of the slices.
 package snapshot
 
 import (
@@ -16,13 +15,13 @@ type Object[T any] interface {
 	metav1.Object
 }
 
-// KeyOf is the namespace and name of an object.
+// KeyOf returns the namespace and name of an object.
 func KeyOf(o metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// Compact returns the objects that are not nil, in a slice of its own, and adds one
-// [purekube.ErrNil] to problems if any was.
+// Compact returns the objects that are not nil, in a new slice. If an object is nil, it adds one [purekube.ErrNil] to
+// problems.
 func Compact[T any, P Object[T]](kind string, objects []P, problems *Problems) []P {
 	kept := make([]P, 0, len(objects))
 	for _, o := range objects {
@@ -36,8 +35,8 @@ func Compact[T any, P Object[T]](kind string, objects []P, problems *Problems) [
 	return kept
 }
 
-// Unique returns the objects by key. A name that more than one object has is left out and
-// named in duplicates: which of them is the real one cannot be known.
+// Unique returns the objects by key. A name that several objects have is left out and added to duplicates, since it is
+// unknown which object is the real one.
 func Unique[T any, P Object[T]](objects []P) (byKey map[types.NamespacedName]P, duplicates map[types.NamespacedName]bool) {
 	byKey = make(map[types.NamespacedName]P, len(objects))
 	for _, o := range objects {
@@ -61,7 +60,7 @@ func Unique[T any, P Object[T]](objects []P) (byKey map[types.NamespacedName]P, 
 	return byKey, duplicates
 }
 
-// DuplicateError is the error for a name that more than one object of a kind has.
+// DuplicateError returns the error for a name that several objects of a kind have.
 func DuplicateError(kind string, key types.NamespacedName) *purekube.ObjectError {
 	return &purekube.ObjectError{Kind: kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrDuplicate}
 }

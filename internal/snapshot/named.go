@@ -6,17 +6,17 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// ErrNoName is the cause where an object has no name: nothing can be written to it, and its
-// key would be the one that stands for the snapshot as a whole.
+// ErrNoName is the cause of the error for an object without a name. Nothing can be written to such an object, and its
+// key would be the same as the key for the snapshot as a whole.
 var ErrNoName = errors.New("required")
 
-// NamelessError is the error for an object without a name.
+// NamelessError returns the error for an object without a name.
 func NamelessError(kind string) *purekube.ObjectError {
 	return &purekube.ObjectError{Kind: kind, Field: "metadata.name", Err: ErrNoName}
 }
 
-// Named is [Compact] for kinds whose key is the name alone: it leaves out objects without a
-// name too, and adds one error to problems if there are any.
+// Named is [Compact] for kinds whose key is the name alone. It also leaves out objects without a name, and adds one
+// error to problems if there are any.
 func Named[T any, P Object[T]](kind string, objects []P, problems *Problems) []P {
 	kept := Compact(kind, objects, problems)
 	named := kept[:0]

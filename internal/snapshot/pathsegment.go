@@ -9,14 +9,14 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// unsafe is an error with the text of client-go, which refuses the same names.
+// unsafe is a [purekube.ErrPathSegment] with the text of client-go, which refuses the same names.
 type unsafe string
 
 func (e unsafe) Error() string        { return string(e) }
 func (e unsafe) Is(target error) bool { return target == purekube.ErrPathSegment }
 
-// CheckNeed reports whether a lookup can be made: users choose what an owner reference or a consumer names, and
-// whoever makes the lookup puts that into the path of a request. The error is about the object that would be looked up.
+// CheckNeed returns nil if the lookup can be made, and otherwise an error about the object to look up. Users choose
+// the names in owner references and consumers, and the lookup puts these names into the path of a request.
 func CheckNeed(n purekube.Need) *purekube.ObjectError {
 	problem := func(field, text string) *purekube.ObjectError {
 		return &purekube.ObjectError{Kind: n.Kind, Namespace: n.Namespace, Name: n.Name, Field: field, Err: unsafe(text)}

@@ -13,11 +13,11 @@ type Problems struct {
 	found []*purekube.ObjectError
 }
 
-// Add takes note of one problem.
+// Add adds one problem.
 func (p *Problems) Add(e *purekube.ObjectError) { p.found = append(p.found, e) }
 
-// Err joins the problems, sorted by kind, namespace, name, field and text, each once; nil if
-// there are none.
+// Err joins the problems, sorted by kind, namespace, name, field and text, each once. It returns nil if there are
+// none.
 func (p *Problems) Err() error {
 	if len(p.found) == 0 {
 		return nil

@@ -11,17 +11,17 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// Table finds objects by namespace and name. It is a hash table of positions, eight bytes for
-// each object and as many spare: it copies no names, and stays in the processor's cache where a
-// map of 100,000 names does not. Names are compared, so that the hash decides about speed only.
+// Table finds objects by namespace and name. It is a hash table of positions, with eight bytes for each object and as
+// many spare bytes. It copies no names, so it fits into the processor's cache where a map of 100,000 names does not.
+// Names are compared, so the hash affects only the speed.
 type Table[T any, P Object[T]] struct {
 	kind    string
 	objects []P
-	// cluster: the kind has no namespaces, and one that an object has all the same is passed over.
+	// cluster reports that the kind has no namespaces. If an object has a namespace anyway, it is ignored.
 	cluster bool
 	seed    maphash.Seed
 	slots   []slot
-	// ambiguous are the names that more than one object has. They are not found.
+	// ambiguous are the names that several objects have. Find does not find them.
 	ambiguous map[types.NamespacedName]bool
 }
 
@@ -31,7 +31,8 @@ type slot struct {
 	tag      uint32
 }
 
-// NewTable makes a table of the objects of a kind, none of which is nil. It keeps the slice and never writes to it.
+// NewTable returns a table of the objects of a kind, none of which may be nil. It keeps the slice and never writes to
+// it.
 func NewTable[T any, P Object[T]](kind string, objects []P) *Table[T, P] {
 	return newTable(kind, objects, false)
 }
@@ -65,10 +66,10 @@ func newTable[T any, P Object[T]](kind string, objects []P, cluster bool) *Table
 	return t
 }
 
-// With makes a table of other objects of the same kind.
+// With returns a table of other objects of the same kind.
 func (t *Table[T, P]) With(objects []P) *Table[T, P] { return newTable(t.kind, objects, t.cluster) }
 
-// KeyOf is the key of an object in this table.
+// KeyOf returns the key of an object in this table.
 func (t *Table[T, P]) KeyOf(o P) types.NamespacedName {
 	if t.cluster {
 		return types.NamespacedName{Name: o.GetName()}
@@ -76,12 +77,12 @@ func (t *Table[T, P]) KeyOf(o P) types.NamespacedName {
 	return KeyOf(o)
 }
 
-// Hash is what the table sorts the name by: the same for the same name in one table, and another in another.
+// Hash returns the hash of a name. It is the same for the same name in one table, and different in different tables.
 func (t *Table[T, P]) Hash(key types.NamespacedName) uint64 {
 	return maphash.String(t.seed, key.Name) + 31*maphash.String(t.seed, key.Namespace)
 }
 
-// search returns the slot that holds the name, or else the free one where it belongs.
+// search returns the slot of the name, or the free slot where the name belongs.
 func (t *Table[T, P]) search(key types.NamespacedName) (at uint64, tag uint32, taken bool) {
 	h := t.Hash(key)
 	mask := uint64(len(t.slots) - 1)
@@ -97,7 +98,7 @@ func (t *Table[T, P]) search(key types.NamespacedName) (at uint64, tag uint32, t
 	return at, tag, false
 }
 
-// Find returns the only object of that name, or nil.
+// Find returns the object of that name, or nil if none or several have the name.
 func (t *Table[T, P]) Find(key types.NamespacedName) P {
 	if i := t.Position(key); i >= 0 {
 		return t.objects[i]
@@ -105,7 +106,7 @@ func (t *Table[T, P]) Find(key types.NamespacedName) P {
 	return nil
 }
 
-// Position returns where in the objects the only one of that name is, or -1.
+// Position returns the position of the object that Find returns, or -1.
 func (t *Table[T, P]) Position(key types.NamespacedName) int {
 	if at, _, taken := t.search(key); taken && !t.Ambiguous(key) {
 		return int(t.slots[at].position) - 1
@@ -116,7 +117,7 @@ func (t *Table[T, P]) Position(key types.NamespacedName) int {
 // At returns the object at a position that Position returned.
 func (t *Table[T, P]) At(position int) P { return t.objects[position] }
 
-// Ambiguous reports whether more than one object has that name.
+// Ambiguous reports whether several objects have that name.
 func (t *Table[T, P]) Ambiguous(key types.NamespacedName) bool {
 	return len(t.ambiguous) > 0 && t.ambiguous[key]
 }
@@ -124,7 +125,7 @@ func (t *Table[T, P]) Ambiguous(key types.NamespacedName) bool {
 // AnyAmbiguous reports whether any name is ambiguous.
 func (t *Table[T, P]) AnyAmbiguous() bool { return len(t.ambiguous) > 0 }
 
-// Duplicates has an error for each name that more than one object has, in no particular order.
+// Duplicates returns an error for each name that several objects have, in no particular order.
 func (t *Table[T, P]) Duplicates() []*purekube.ObjectError {
 	var found []*purekube.ObjectError
 	for key := range t.ambiguous {
@@ -133,8 +134,8 @@ func (t *Table[T, P]) Duplicates() []*purekube.ObjectError {
 	return found
 }
 
-// Len is the number of objects, those of one name included.
+// Len returns the number of objects. Objects of the same name all count.
 func (t *Table[T, P]) Len() int { return len(t.objects) }
 
-// All returns all objects, those of one name included, in the order in which they came.
+// All returns all objects, also of ambiguous names, in the order of the slice.
 func (t *Table[T, P]) All() iter.Seq[P] { return slices.Values(t.objects) }

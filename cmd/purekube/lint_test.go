@@ -1,0 +1,103 @@
+package main
+
+import (
+	stdjson "encoding/json"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+)
+
+const blocked = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec: {replicas: 3, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}}}
+---
+# Why: the budget is new.
+
+
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: web, namespace: shop}
+spec: {minAvailable: 3, selector: {matchLabels: {app: web}}}
+`
+
+var allowing = strings.Replace(blocked, "minAvailable: 3", "minAvailable: 2", 1)
+
+// lintFiles lints files that exist in memory only.
+func lintFiles(t *testing.T, files map[string]string, args ...string) outcome {
+	t.Helper()
+	memory := fstest.MapFS{}
+	for name, text := range files {
+		memory[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return plan(t, memory, "", append([]string{"lint"}, args...)...)
+}
+
+// The exit status tells CI whether there is a finding that is bad enough.
+func TestLintExitStatus(t *testing.T) {
+	unused := strings.Replace(allowing, "minAvailable: 2, selector: {matchLabels: {app: web}", "minAvailable: 2, selector: {matchLabels: {app: other}", 1)
+	for _, tc := range []struct {
+		name, reason, input, failOn string
+		want                        int
+	}{
+		{"nothing", "there is no finding", allowing, "info", exitPlanned},
+		{"error", "an error is worse than a warning", blocked, "warning", exitFound},
+		{"error of the default", "warnings fail by default, so errors do", blocked, "", exitFound},
+		{"error is not a warning", "an error fails where errors do", blocked, "error", exitFound},
+		{"none", "nothing fails", blocked, "none", exitPlanned},
+		{"warning", "the budget selects nothing", unused, "", exitFound},
+		{"warning is no error", "only errors fail", unused, "error", exitPlanned},
+		{"cut off", "an object that is not read may be one with a finding", blocked[:len(blocked)-20], "none", exitInput},
+		{"strict", "a field that does not exist", strings.Replace(allowing, "replicas", "replica", 1), "none", exitInput},
+		{"twice", "nothing says which of them counts", allowing + "---\n" + allowing, "none", exitInput},
+		{"nothing to judge", "an empty answer looks as if all were well", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n", "none", exitInput},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			args := []string{"a.yaml"}
+			if tc.failOn != "" {
+				args = append(args, "-fail-on", tc.failOn)
+			}
+			got := lintFiles(t, map[string]string{"a.yaml": tc.input}, args...)
+			require.Equal(t, tc.want, got.status, "%s: %s%s", tc.reason, got.stdout, got.stderr)
+			require.Equal(t, tc.want == exitInput, got.stderr != "")
+		})
+	}
+	require.Equal(t, exitInput, lintFiles(t, nil, "missing.yaml").status)
+	require.Equal(t, exitInput, lintFiles(t, map[string]string{"a.yaml": blocked}, "-fail-on", "all", "a.yaml").status)
+}
+
+// The text has a line for each finding, with file and line, and counts at the end.
+func TestLintText(t *testing.T) {
+	got := lintFiles(t, map[string]string{"chart/web.yaml": blocked}, "chart")
+	lines := strings.Split(got.stdout, "\n")
+	require.Equal(t, "chart/web.yaml:9: error BudgetNeverAllows: PodDisruptionBudget shop/web: spec.minAvailable: is 3, and at full health there are 3 pods (Deployment web: 3): "+
+		"no pod may be evicted. Nodes with these pods cannot be drained", lines[0])
+	require.Equal(t, "Lint: 2 objects, 1 error, 0 warnings, 0 info", lines[1])
+}
+
+// JSON has what the text has, and what was suppressed.
+func TestLintJSON(t *testing.T) {
+	ignored := strings.Replace(blocked, "{name: web, namespace: shop}\nspec: {min", "{name: web, namespace: shop, annotations: {purekube.io/lint-ignore: BudgetNeverAllows}}\nspec: {min", 1)
+	for _, tc := range []struct {
+		input                string
+		findings, suppressed int
+	}{{blocked, 1, 0}, {ignored, 0, 1}, {allowing, 0, 0}} {
+		var report struct {
+			FormatVersion        string
+			Findings, Suppressed []jsonFinding
+		}
+		got := lintFiles(t, map[string]string{"a.yaml": tc.input}, "-o", "json", "a.yaml")
+		require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &report))
+		require.Equal(t, formatVersion, report.FormatVersion)
+		require.Len(t, report.Findings, tc.findings)
+		require.Len(t, report.Suppressed, tc.suppressed)
+		require.Contains(t, got.stdout, `"findings": [`, "a list, also if it is empty")
+		for _, f := range append(report.Findings, report.Suppressed...) {
+			require.Equal(t, "a.yaml PodDisruptionBudget shop web spec.minAvailable error", strings.Join([]string{f.File, f.Kind, f.Namespace, f.Name, f.Field, string(f.Severity)}, " "))
+			require.Equal(t, 2, f.Document)
+			require.Equal(t, 9, f.Line)
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package lint
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/disruption"
+)
+
+// budgets judges PodDisruptionBudgets at full health: with as many pods as the autoscalers want at least, and at
+// most.
+func (l *linter) budgets() {
+	least, most := l.fullHealth()
+	selected := l.idle(least.index)
+	for _, b := range l.set.Budgets {
+		if b == nil {
+			continue
+		}
+		key := disruption.KeyOf(b)
+		valid := l.value(key, b.Spec)
+		low := least.explained[key]
+		if low == nil {
+			continue // two budgets have the name, which is an error of the input
+		}
+		if l.selector(key, b.Spec.Selector) {
+			l.selects(key, b, len(low.Pods) > 0 || selected[key])
+		}
+		if valid {
+			l.allows(key, b.Spec, least, most)
+		}
+	}
+	l.overlaps(least)
+}
+
+// value reports whether the API server accepts what the budget demands.
+func (l *linter) value(key purekube.Key, spec policyv1.PodDisruptionBudgetSpec) bool {
+	if spec.MinAvailable != nil && spec.MaxUnavailable != nil {
+		l.find(BudgetValueInvalid, key, "spec", "minAvailable and maxUnavailable are both set: the API server accepts only one of them")
+		return false
+	}
+	for _, v := range []struct {
+		name  string
+		value *intstr.IntOrString
+		spec  policyv1.PodDisruptionBudgetSpec
+	}{
+		{"spec.minAvailable", spec.MinAvailable, policyv1.PodDisruptionBudgetSpec{MinAvailable: spec.MinAvailable}},
+		{"spec.maxUnavailable", spec.MaxUnavailable, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: spec.MaxUnavailable}},
+	} {
+		if v.value == nil {
+			continue
+		}
+		_, err := disruption.DesiredHealthy(v.spec, 1, disruption.RoundUp)
+		if p, ok := percentage(v.value); err != nil || ok && (p > 100 || p < 0) {
+			l.find(BudgetValueInvalid, key, v.name, fmt.Sprintf(`is %s: must be a number that is not negative, or a percentage from "0%%" to "100%%"`, quoted(v.value.String())))
+			return false
+		}
+	}
+	return true
+}
+
+// percentage is the number in front of the percent sign.
+func percentage(v *intstr.IntOrString) (percent int, ok bool) {
+	if v == nil || v.Type != intstr.String {
+		return 0, false
+	}
+	percent, err := strconv.Atoi(strings.TrimSuffix(v.StrVal, "%"))
+	return percent, err == nil && strings.HasSuffix(v.StrVal, "%")
+}
+
+// selector reports whether the selector of a budget is valid.
+func (l *linter) selector(key purekube.Key, s *metav1.LabelSelector) bool {
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	switch {
+	case err != nil:
+		l.find(SelectorInvalid, key, "spec.selector", "the API server rejects it, and it selects no pod: "+oneLine(err))
+		return false
+	case s != nil && selector.Empty():
+		l.find(BudgetSelectorEmpty, key, "spec.selector", "is empty: it selects every pod of namespace "+quoted(key.Namespace)+", also pods of other charts")
+	}
+	return true
+}
+
+// selects judges a budget that selects no pod.
+func (l *linter) selects(key purekube.Key, b *policyv1.PodDisruptionBudget, something bool) {
+	switch {
+	case something:
+	case b.Spec.Selector == nil:
+		l.find(BudgetSelectsNothing, key, "spec.selector", "is not set: a PodDisruptionBudget without a selector selects no pod")
+	case l.whole && !l.broken[key.Namespace]:
+		l.find(BudgetSelectsNothing, key, "spec.selector", fmt.Sprintf("%s matches no pod that the input has in namespace %s, and no pod that a workload there makes",
+			quoted(metav1.FormatLabelSelector(b.Spec.Selector)), quoted(key.Namespace)))
+	}
+}
+
+// allows judges whether the budget ever lets a healthy pod go.
+func (l *linter) allows(key purekube.Key, spec policyv1.PodDisruptionBudgetSpec, least, most health) {
+	low, high := least.explained[key], most.explained[key]
+	const blocks = ". Nodes with these pods cannot be drained"
+	field, value := "spec.maxUnavailable", spec.MaxUnavailable
+	if value == nil {
+		field, value = "spec.minAvailable", spec.MinAvailable
+	}
+	percent, isPercent := percentage(value)
+	switch {
+	case value == nil:
+		l.find(BudgetNeverAllows, key, "spec", "has neither minAvailable nor maxUnavailable, and so allows no disruption"+blocks)
+	case field == "spec.maxUnavailable" && high.Never:
+		l.find(BudgetNeverAllows, key, field, fmt.Sprintf("is %s: no pod may ever be evicted%s", value, blocks))
+	case isPercent && percent == 100 && high.Never:
+		l.find(BudgetNeverAllows, key, field, "is 100%: no pod may ever be evicted"+blocks)
+	case isPercent && high.Never:
+		l.find(BudgetRoundsToZero, key, field, fmt.Sprintf("%s of %d is rounded up to %d, so no pod may be evicted even when all %s are healthy%s",
+			value, high.Computed.ExpectedPods, high.Computed.DesiredHealthy, most.pods(key), blocks))
+	case high.Never:
+		l.find(BudgetNeverAllows, key, field, fmt.Sprintf("is %s, and at full health there are %s: no pod may be evicted%s", value, most.pods(key), blocks))
+	case low.Never:
+		l.find(BudgetBlocksAtMinReplicas, key, field, fmt.Sprintf("is %s, which demands %d healthy pods; while the autoscaler is at minReplicas, there are %s, and no pod may be evicted",
+			value, low.Computed.DesiredHealthy, least.pods(key)))
+	default:
+		l.scaleUnknown(key, low)
+	}
+}
+
+// pods says how many pods there are, and of which workloads.
+func (h health) pods(key purekube.Key) string {
+	e := h.explained[key]
+	text := fmt.Sprintf("%d pods", len(e.Pods))
+	if len(e.Pods) == 1 {
+		text = "1 pod"
+	}
+	counts := map[string]int{}
+	for _, p := range e.Pods {
+		if of := h.workloadOf[disruption.PodKey(key.Namespace, p.Name)]; of != (purekube.Key{}) {
+			counts[of.Kind+" "+of.Name]++
+		}
+	}
+	var of []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		of = append(of, fmt.Sprintf("%s: %d", name, counts[name]))
+	}
+	if len(of) > 0 {
+		text += " (" + list(of, 3) + ")"
+	}
+	return text
+}
+
+// scaleUnknown says why a budget is not judged whose number of pods depends on a scale that the input does not have.
+func (l *linter) scaleUnknown(key purekube.Key, e *disruption.BudgetExplanation) {
+	var none, unknown []string
+	for _, c := range e.Controllers {
+		switch c.Code {
+		case disruption.ReasonScaleNotAvailable:
+			none = append(none, c.Kind+" "+c.Name)
+		case disruption.ReasonScaleNotKnown, disruption.ReasonControllerNotFound:
+			unknown = append(unknown, c.Kind+" "+c.Name)
+		}
+	}
+	if len(none) > 0 {
+		l.find(BudgetOfPodsWithoutScale, key, "spec", fmt.Sprintf("%s needs the scale of %s, which has none, and so allows no disruption. Use minAvailable with a number, or another selector",
+			quoted(e.Rule), list(none, 3)))
+	}
+	if len(unknown) > 0 {
+		l.find(BudgetScaleUnknown, key, "spec", fmt.Sprintf("%s needs the scale of %s, which is not in the input: whether the budget allows a disruption is not known",
+			quoted(e.Rule), list(unknown, 3)))
+	}
+}
+
+// overlaps finds the budgets that select the same pod.
+func (l *linter) overlaps(h health) {
+	with := map[types.NamespacedName]map[string]bool{}
+	sample := map[types.NamespacedName]string{}
+	for _, p := range h.shared {
+		for _, b := range p.Pod.Budgets {
+			if with[b] == nil {
+				with[b], sample[b] = map[string]bool{}, p.Key.Name
+			}
+			for _, other := range p.Pod.Budgets {
+				if other != b {
+					with[b][other.Name] = true
+				}
+			}
+		}
+	}
+	for b, others := range with {
+		names := slices.Sorted(maps.Keys(others))
+		l.find(BudgetsOverlap, disruption.BudgetKey(b.Namespace, b.Name), "spec.selector",
+			fmt.Sprintf("selects pods that PodDisruptionBudget %s selects too, such as %s: the API server evicts no pod that has more than one", list(names, 3), sample[b]))
+	}
+}
+
+// list is "a, b and 3 more".
+func list(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+func quoted(s string) string { return strconv.Quote(s) }
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
