@@ -19,7 +19,7 @@ type allowList struct {
 
 // entries are one list of all allowed rules: which of them have an entry.
 type entries struct {
-	every bits // those that allow every entry
+	every bits // the rules that allow every entry
 	have  map[string]bits
 }
 
@@ -97,7 +97,7 @@ func (a *allowList) kinds(e entries, list []string) kinds {
 	var key []byte
 	for _, entry := range list {
 		have, named := e.have[entry]
-		// Those that no allowed rule names are alike.
+		// All entries that no allowed rule names are alike.
 		if !named && unnamed || seenEntry[entry] {
 			continue
 		}
@@ -136,8 +136,8 @@ const (
 // combinationsPerEntry bounds the work for a rule by its size.
 const combinationsPerEntry = 64
 
-// covers reports whether every single thing that the rule allows is allowed by one of the list. A wildcard needs a
-// wildcard here; wildcards inside of an entry ("*/scale", "/api/*") are compared as they are written.
+// It reports whether the rules of the list allow every single thing that the rule allows. A wildcard needs a wildcard
+// here. Wildcards inside of an entry ("*/scale", "/api/*") are compared as they are written.
 func (a *allowList) covers(r rbacv1.PolicyRule) coverage {
 	if len(r.Verbs) == 0 {
 		return covered // it allows nothing

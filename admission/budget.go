@@ -10,7 +10,7 @@ import (
 	"github.com/purekube/purekube/disruption"
 )
 
-// BudgetOptions are those of [BudgetWrite].
+// BudgetOptions are the options of [BudgetWrite].
 type BudgetOptions struct {
 	// Refuse a budget that can never let a pod be evicted. By default its writer gets a warning.
 	Refuse bool

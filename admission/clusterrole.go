@@ -16,11 +16,12 @@ import (
 
 // ClusterRoleOptions say which ClusterRoles [ClusterRoleWrite] protects. The zero value protects none.
 type ClusterRoleOptions struct {
-	// Allowed has, for each protected ClusterRole, the rules that it may get in addition to those that it has. Without
-	// any rules it may get none.
+	// Allowed has, for each protected ClusterRole, the rules that it may get in addition to its present rules. A
+	// protected ClusterRole without allowed rules may get none.
 	//
-	// A rule that several allowed rules cover together is allowed. A wildcard entry ("*") needs a wildcard entry here;
-	// other patterns ("*/scale", "/api/*") are compared as they are written. A rule without resourceNames covers every name.
+	// A rule is allowed if several allowed rules together allow all of it. A wildcard entry ("*") needs a wildcard
+	// entry here; other patterns ("*/scale", "/api/*") are compared as they are written. A rule without resourceNames
+	// allows every name.
 	Allowed map[string][]rbacv1.PolicyRule
 }
 
@@ -38,8 +39,8 @@ type ClusterRoleOptions struct {
 // Further answers:
 //   - A protected ClusterRole that does not exist has no rules to protect: other ClusterRoles may be written. The write
 //     that creates it is judged by everything that it will have.
-//   - With generateName, an API server sends the generated name. If the name is missing, every name counts that could
-//     be generated, that of a protected ClusterRole included.
+//   - With generateName, an API server sends the generated name. If the name is missing, every name that could be
+//     generated counts, including the name of a protected ClusterRole.
 //   - An update that removes the last finalizer of a ClusterRole that is being deleted is judged as a deletion too.
 //
 // It cannot see:
@@ -133,9 +134,9 @@ func readClusterRoleWrites(r *admissionv1.AdmissionRequest) ([]clusterRoleWrite,
 	return writes, nil
 }
 
-// asNamed gives a write of a ClusterRole whose name is to be generated the names that matter to a protected one:
-// one that nobody has, and that of the protected one if it can be generated. An API server generates the name
-// before it asks; this is for one that does not.
+// asNamed gives a write of a ClusterRole whose name is to be generated the names that matter to a protected
+// ClusterRole: a name that nobody has and, if it can be generated, the protected name. An API server generates the name
+// before it asks; asNamed is for callers that do not.
 func asNamed(writes []clusterRoleWrite, protected string) []clusterRoleWrite {
 	w := writes[0]
 	if w.newObj == nil || w.newObj.Name != "" {

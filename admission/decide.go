@@ -20,7 +20,7 @@ type Indexes struct {
 	Disruption *disruption.Index
 }
 
-// Options are those of the four decisions.
+// Options are the options of the four decisions.
 type Options struct {
 	ClusterRoles ClusterRoleOptions
 	Evictions    EvictionOptions

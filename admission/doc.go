@@ -37,6 +37,7 @@
 //
 // # Cost
 //
-// A decision costs O(size of the request), plus what it rests on: for an eviction or a budget the pods of that budget,
-// for a ClusterRole the ones that a protected one depends on and their rules, for a ServiceCIDR at most ten addresses.
+// A decision costs O(size of the request), plus what it depends on: for an eviction or a budget the pods of that
+// budget, for a ClusterRole the ClusterRoles that a protected ClusterRole depends on and their rules, for a ServiceCIDR
+// at most ten addresses.
 package admission

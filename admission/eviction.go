@@ -12,7 +12,7 @@ import (
 	"github.com/purekube/purekube/disruption"
 )
 
-// EvictionOptions are those of [Eviction].
+// EvictionOptions are the options of [Eviction].
 type EvictionOptions struct {
 	// AllowUnknown leaves an eviction that cannot be computed to the API server's own check, which reads the status of the
 	// budget as it was written last: the answer is allowed. By default it is refused with 429.

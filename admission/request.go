@@ -120,5 +120,5 @@ func read[T any, P interface {
 	return o, nil
 }
 
-// unnamed stands for a name that is not generated yet. No object can have it.
+// unnamed is the name of an object whose name is not generated yet. No object can have this name.
 func unnamed(o metav1.Object) string { return o.GetGenerateName() + "/" }

@@ -19,7 +19,7 @@ const (
 )
 
 const (
-	// maxMessage is the length of a message, and maxRule that of a rule in it.
+	// maxMessage is the length of a message, and maxRule the length of a rule in a message.
 	maxMessage = 2000
 	maxRule    = maxMessage / 2
 	// maxWarning is the length of a warning: an API server may cut longer ones.

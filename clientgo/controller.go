@@ -31,7 +31,7 @@ type Runner interface {
 	Name() string
 	// HasSynced reports whether the controller has seen every object that was listed at the start.
 	HasSynced() bool
-	// Run plans until ctx is done, or after Stop until the plans under way are carried out.
+	// Run plans until ctx is done. After Stop it returns as soon as the plans under way are finished.
 	Run(ctx context.Context) error
 	// Stop lets no plan begin any more.
 	Stop()
@@ -39,7 +39,7 @@ type Runner interface {
 
 // Options are what a package needs beyond its Index. All may be left out.
 type Options[X, S any] struct {
-	// Prepare makes the Index to start with from the one that has what was listed.
+	// Prepare gets the Index that has the listed objects, and returns the Index to start with.
 	Prepare func(index X) X
 	// At returns what the Index does not learn from events: the time, for most packages.
 	At func(now time.Time, index X) S
@@ -81,7 +81,8 @@ type Controller[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	ran  bool
 }
 
-// NewController returns a controller that begins with this Index, that of a cluster without objects. [Watch] fills it.
+// NewController returns a controller that begins with this Index, the Index of a cluster without objects. [Watch] fills
+// it.
 func NewController[X purekube.Index[X, S, A], S any, A purekube.Action](name string, index X, c Cluster, o Options[X, S]) (*Controller[X, S, A], error) {
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -139,8 +140,7 @@ func (c *Controller[X, S, A]) enqueue(keys []purekube.Key) {
 	}
 }
 
-// Stop lets no plan begin any more. Run returns when the plans under way are carried out, which takes their writes
-// 30 seconds at most.
+// Stop begins no new plan. Run returns when the plans under way are finished: their writes take 30 seconds at most.
 func (c *Controller[X, S, A]) Stop() { c.stop() }
 
 var errRanBefore = errors.New("a controller runs once")

@@ -38,7 +38,7 @@
 //     keep overwriting each other's TTLs.
 //   - servicecidr 2: the time until every API server's allocator has heard of a deletion, the lag of the watch
 //     and the writes of a plan together must be less than ten seconds.
-//   - disruption 6: the clock of this process agrees with that of the API servers to within seconds.
+//   - disruption 6: the clocks of this process and of the API servers agree to within seconds.
 //   - rbacaggregate 5: give the account the verb escalate on clusterroles. PolicyRules has it.
 //   - resourceclaim 6: PodGroups are not watched: [ErrPodGroups].
 //   - Without LastSyncResourceVersion (see [Informer]), restart the controllers after a restore of etcd.

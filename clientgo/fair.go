@@ -2,8 +2,8 @@ package clientgo
 
 import "github.com/purekube/purekube"
 
-// fair is the order in which lookups are made: one for each namespace in turn, so that a namespace with
-// thousands of them does not hold up the others.
+// fair is the order in which lookups are made: one for each namespace in turn, so that a namespace with thousands of
+// lookups does not delay the others.
 type fair struct {
 	turns  []string // the namespaces with lookups, the next one first
 	queued map[string][]purekube.Need

@@ -57,7 +57,7 @@ type ActionResult struct {
 	Key        purekube.Key
 	Action     purekube.Action
 	Request    purekube.Request
-	// Err is the error of the call, or that of the hook which vetoed it.
+	// Err is the error of the call, or the error of the hook that vetoed the action.
 	Err    error
 	Vetoed bool
 	Took   time.Duration

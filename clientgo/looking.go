@@ -50,7 +50,7 @@ func (c *Controller[X, S, A]) lookUpAll(ctx context.Context) {
 	}
 }
 
-// lookUp makes one lookup for those who have asked by now.
+// lookUp makes one lookup for the keys that have asked by now.
 func (c *Controller[X, S, A]) lookUp(ctx context.Context, n purekube.Need) {
 	c.mu.Lock()
 	wanted := c.loop.Look(n)

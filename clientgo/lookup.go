@@ -57,7 +57,7 @@ func LookupFor(get Getter, kinds discovery.ServerResourcesInterface, mapper meta
 // resetEvery is how old what is known about the kinds may be.
 const resetEvery = 10 * time.Second
 
-// resources are those of the kinds that plans need as objects.
+// resources are the resources of the kinds that plans need as objects.
 var resources = map[string]struct {
 	resource schema.GroupVersionResource
 	typed    func() runtime.Object

@@ -33,7 +33,7 @@ func Match(r purekube.Upstream) PackageOptions {
 	}
 }
 
-// constructors are those of the five controllers by name.
+// constructors are the constructors of the five controllers by name.
 var constructors = map[string]func(Cluster, PackageOptions) (Runner, error){
 	"servicecidr":   func(c Cluster, o PackageOptions) (Runner, error) { return NewServiceCIDR(c, o.ServiceCIDR) },
 	"resourceclaim": func(c Cluster, o PackageOptions) (Runner, error) { return NewResourceClaim(c, o.ResourceClaim) },

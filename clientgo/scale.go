@@ -102,7 +102,7 @@ func (s *scales) has(ctx context.Context, resource schema.GroupVersionResource) 
 	}
 }
 
-// discover asks the API server. A failure is the answer for those who wait for it, and for nobody else.
+// discover asks the API server. If the call fails, the callers that wait get the error, and a later call asks again.
 func (s *scales) discover(gv schema.GroupVersion, of *known) {
 	defer close(of.done)
 	list, err := s.kinds.ServerResourcesForGroupVersion(gv.String())

@@ -75,7 +75,7 @@ func (s *Set) connect(config *rest.Config, o SetOptions) error {
 	if err != nil {
 		return err
 	}
-	// Each client has a rate of its own: events must not use up that of the informers.
+	// Each client has a rate of its own: events must not use up the rate of the informers.
 	recording, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (s *Set) Unsynced() []string {
 	return names
 }
 
-// Stop lets no plan begin any more. Run returns when those under way are carried out.
+// Stop begins no new plan. Run returns when the plans under way are finished.
 func (s *Set) Stop() {
 	s.stop()
 	for _, c := range s.controllers {

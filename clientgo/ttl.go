@@ -12,8 +12,8 @@ type TTLController = Controller[*ttl.Index, ttl.Snapshot, ttl.Action]
 // NewTTL returns a controller of the TTL annotations of nodes. It watches Nodes.
 func NewTTL(c Cluster, o ttl.Options) (*TTLController, error) {
 	controller, err := NewController("ttl", ttl.NewIndex(ttl.Snapshot{}, o), c, Options[*ttl.Index, ttl.Snapshot]{
-		// The step comes from the annotations that the nodes carry. The one that the Index came to while the informer listed
-		// the nodes is that of a cluster which grew from nothing.
+		// Recover computes the step from the annotations that the nodes carry. While the informer listed the nodes, the
+		// Index computed the step of a cluster that grew from nothing.
 		Prepare: func(index *ttl.Index) *ttl.Index {
 			index, _ = index.Recover()
 			return index

@@ -15,7 +15,8 @@ import (
 // watched is an informer whose objects are in the Index.
 type watched struct {
 	resource schema.GroupResource
-	// synced reports whether the handler has seen what was listed, and version what the cache is at; nil: it cannot tell.
+	// synced reports whether the handler has seen the listed objects. version is the version of the cache, and nil if
+	// it is not known.
 	synced  func() bool
 	version func() string
 }

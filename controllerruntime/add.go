@@ -128,7 +128,7 @@ func (s settings) cluster(mgr manager.Manager, name string) (clientgo.Cluster, e
 	return c, nil
 }
 
-// informers are those of the manager's cache.
+// informers are the informers of the manager's cache.
 func informers(mgr manager.Manager) clientgo.Informers {
 	return func(o runtime.Object) (clientgo.Informer, error) {
 		object, ok := o.(client.Object)

@@ -10,7 +10,7 @@ import (
 	"github.com/purekube/purekube/clientgo"
 )
 
-// The metrics have the names and labels of those of examples/manager.
+// The metrics have the names and labels of the metrics in examples/manager.
 var (
 	plans = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "purekube_plans_total",

@@ -13,10 +13,11 @@ import (
 //go:embed clusterroles.yaml
 var builtinClusterRoles []byte
 
-// BuiltinClusterRoles returns the ClusterRoles that every API server creates and that aggregation is about: admin, edit and
-// view, with their aggregation rules and the rules that these collect, and the three roles that bring the rules
-// (system:aggregate-to-admin, …-edit and …-view). They are those of Kubernetes 1.36 and 1.37 without alpha features. Add them to the
-// ClusterRoles of a chart to see what the chart's labels add to admin. Nothing is to be done for them alone.
+// BuiltinClusterRoles returns the ClusterRoles that every API server creates and that aggregation is about: admin, edit
+// and view, with their aggregation rules and the rules that these collect, and the three roles that bring the rules
+// (system:aggregate-to-admin, …-edit and …-view). They are the ClusterRoles of Kubernetes 1.36 and 1.37 without alpha
+// features. Add them to the ClusterRoles of a chart to see what the chart's labels add to admin. Nothing is to be done
+// for them alone.
 //
 // cluster-admin and the other roles of the API server are not among them: they aggregate nothing, and nothing aggregates them.
 //
@@ -34,7 +35,8 @@ func BuiltinClusterRoles() []*rbacv1.ClusterRole {
 	return roles
 }
 
-// WithBuiltinClusterRoles is the set with those of [BuiltinClusterRoles] whose names no ClusterRole of the set has.
+// WithBuiltinClusterRoles adds to the set each of [BuiltinClusterRoles] whose name no ClusterRole of the set has. It
+// returns a new set.
 func (s *Set) WithBuiltinClusterRoles() *Set {
 	set := *s
 	named := map[string]bool{}

@@ -98,7 +98,7 @@ type listHead struct {
 	raw []byte
 }
 
-// decode makes objects of a piece of the input: one, or those of a list.
+// decode makes objects of a piece of the input: one object, or the objects of a list.
 func decode(p piece) []decoded {
 	d := decoded{at: p.at}
 	if p.err != nil {

@@ -153,7 +153,7 @@ type workload struct {
 	key        purekube.Key
 	uid        types.UID
 	template   *corev1.PodTemplateSpec
-	// labels are added to those of the template.
+	// labels are added to the labels of the template.
 	labels map[string]string
 }
 
@@ -192,7 +192,7 @@ func (f *filler) selects(w workload, selector *metav1.LabelSelector) bool {
 	return false
 }
 
-// replicas are those of the workload, within the bounds of its autoscaler.
+// replicas are the replicas of the workload, within the bounds of its autoscaler.
 func (f *filler) replicas(w workload, of *int32) (n int32, ok bool) {
 	n = ptr.Deref(of, 1)
 	if n < 0 {

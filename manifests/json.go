@@ -38,7 +38,7 @@ type lineCounter struct {
 	// read is how many bytes were read. ends are the places of line feeds in them that at has not counted.
 	read int64
 	ends []int64
-	// line is that of the last place that was asked for.
+	// line is the line of the last place that was asked for.
 	line int
 }
 

@@ -25,7 +25,7 @@ type Options struct {
 	Files fs.FS
 	// Namespace is given to an object that names none and whose kind has one, as kubectl does. Empty: "default".
 	Namespace string
-	// None are kinds of which there are no more objects than the input has: they are added to [Set.Seen].
+	// None are kinds of which the input has all objects: they are added to [Set.Seen].
 	None []schema.GroupKind
 	// MaxUnzipped is how many bytes a gzip file may hold; objects below 2 KiB count as 2 KiB. 0: [DefaultMaxUnzipped].
 	MaxUnzipped int64
@@ -38,10 +38,10 @@ const standardInput = "standard input"
 
 // Load reads the objects of the paths, in this order: a file, a directory with all directories in it, or "-".
 //
-//   - A file is one or more YAML documents, or JSON values one after the other, compressed with gzip or not. Its name does
-//     not matter. Lists (v1.List, PodList) stand for their items.
+//   - A file is one or more YAML documents, or JSON values one after the other, compressed with gzip or not. Its name
+//     does not matter. Lists (v1.List, PodList) are read as their items.
 //   - In a directory, files that end in .yaml, .yml or .json count, and these with .gz. Names that begin with a dot do not.
-//   - An object without a namespace gets that of the options.
+//   - An object without a namespace gets the namespace of the options.
 //   - autoscaling/v1 HorizontalPodAutoscalers are read as v2. Their metrics are left out.
 //
 // The set is what could be read, and never nil. The error joins what is wrong: see [Errors]. These are errors:
@@ -259,7 +259,7 @@ func (l *loader) takeList(list decoded, items []decoded) {
 	}
 }
 
-// namespace is that of objects that name none.
+// namespace is the namespace of objects that name none.
 func (l *loader) namespace() string { return cmp.Or(l.o.Namespace, metav1.NamespaceDefault) }
 
 // name is the text, once in memory.

@@ -10,9 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// piece is the text of one object, or of what else stands in the input: as much of it as is read at once.
-// A list is not read as a whole: each of its items is a piece, and what stands around them is another,
-// behind them.
+// piece is the text of one object, or of anything else in the input: as much of it as is read at once. A list is not
+// read as a whole: each of its items is a piece, and the text around the items is another piece, after them.
 type piece struct {
 	at   Ref
 	text []byte
@@ -55,7 +54,8 @@ func startsJSON(r *bufio.Reader) bool {
 	}
 }
 
-// itemLines are the lines that the items of a YAML list begin in: those of its document where the list is not in block style.
+// itemLines are the lines that the items of a YAML list begin in. If the list is not in block style, they are the lines
+// of its document.
 func (p piece) itemLines(items int) []int {
 	var lines []int
 	if !p.json {

@@ -50,7 +50,8 @@ type Set struct {
 	// Complete: every file and every list was read to its end, and everything in them is of a known kind.
 	Complete bool
 
-	// places are where the objects are in the input, and again those of the objects that are there more than once.
+	// places are where the objects are in the input, and again the other places of objects that are there more than
+	// once.
 	places map[purekube.Key]place
 	again  map[purekube.Key][]place
 	files  []string
@@ -305,7 +306,7 @@ func (s *Set) Hides(kinds ...schema.GroupKind) bool {
 	return s.Unreadable[schema.GroupKind{}] > 0
 }
 
-// Missing are those of the kinds that the input says nothing about: see [Set.Seen].
+// Missing returns the kinds, of the kinds given, that the input says nothing about: see [Set.Seen].
 func (s *Set) Missing(kinds ...schema.GroupKind) []schema.GroupKind {
 	var missing []schema.GroupKind
 	for _, kind := range kinds {

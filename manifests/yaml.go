@@ -51,7 +51,7 @@ type yamlDocument struct {
 	text []byte
 	// around is the text outside of the items, once the items are read one by one.
 	around []byte
-	// items: the lines are those of the list of items; dash is what each item begins with.
+	// items: the lines belong to the list of items; dash is what each item begins with.
 	streaming, items bool
 	dash             []byte
 	stopped          bool

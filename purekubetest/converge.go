@@ -40,17 +40,16 @@ type Step struct {
 // String is the text.
 func (s Step) String() string { return s.Text }
 
-// maxRounds is far more than any snapshot needs: the longest way, that of upstream's ClusterRoles, has a round
+// maxRounds is far more than any snapshot needs: the longest way, aggregation of upstream's ClusterRoles, has a round
 // for each level of aggregation.
 const maxRounds = 100
 
-// Converge plans the snapshot, carries the actions out in memory and plans again, until nothing is left to do and
-// no time is due: the default decisions. The clock goes on to the next RecheckAt when nothing else is to be done. It
-// returns the snapshot at rest, and the writes on the way. The snapshot that is handed in does not change.
+// Converge plans the snapshot, applies the actions in memory and plans again, until nothing is left to do and no time is
+// due: the default decisions. The clock goes on to the next RecheckAt when nothing else is to be done. Converge returns
+// the snapshot after that, and the writes on the way. The snapshot that is handed in does not change.
 //
-// The snapshot is the whole cluster: a pod that it does not hold does not exist. It is an error of the test, and
-// fails it, when a write is refused, when a plan has an error or a lookup that the snapshot does not answer,
-// and when there is no rest after 100 rounds.
+// The snapshot is the whole cluster: a pod that is not in it does not exist. The test fails if a write is refused, if a
+// plan has an error or a lookup that the snapshot does not answer, or if there is something to do after 100 rounds.
 func Converge[S Snapshot](t testing.TB, snapshot S) (atRest S, steps []Step) {
 	t.Helper()
 	p := newPlay(t, any(snapshot))
@@ -215,7 +214,7 @@ func put[T apiserver.Object](t testing.TB, server *apiserver.Server, objects []T
 	}
 }
 
-// existing answers every lookup of a pod: the cluster has those of the snapshot and no others.
+// existing answers every lookup of a pod: the cluster has the pods of the snapshot and no others.
 func existing(s resourceclaim.Snapshot) map[purekube.Need]purekube.Answer {
 	answers := map[purekube.Need]purekube.Answer{}
 	need := func(namespace, name string) purekube.Need {

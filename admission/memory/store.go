@@ -26,7 +26,7 @@ const (
 	AssumeServiceCIDRFor = 7 * time.Minute
 )
 
-// Options of a [Store]. The zero value of a field stands for the constant of its name.
+// Options of a [Store]. If a field is zero, the constant of its name is used.
 type Options struct {
 	AssumePodFor time.Duration
 	// AssumeServiceCIDRFor must be longer than a watch whose connection died without an error can count as synced. Then
@@ -37,10 +37,10 @@ type Options struct {
 // Store is the objects of a cluster as decisions need them. It is safe for concurrent use. Make one with [NewStore].
 type Store struct {
 	current atomic.Pointer[admission.Indexes]
-	// changing is held while the next indexes are made. A decision reads the current ones without a lock.
+	// changing is locked while the next indexes are made. A decision reads the current indexes without a lock.
 	changing sync.Mutex
 	assumed  assumed
-	// deciding is held by a decision that is right only once: one that allows a deletion.
+	// deciding is locked by a decision that is right only once: a decision that allows a deletion.
 	deciding sync.Mutex
 }
 
@@ -61,8 +61,8 @@ func NewStore(o Options) *Store {
 // Indexes returns the objects as they are now. An Index never changes.
 func (s *Store) Indexes() admission.Indexes { return *s.current.Load() }
 
-// Put adds objects as a watch shows them, or replaces those of their names. It keeps pointers to them: do not write to them
-// any more. Objects of kinds that no decision reads change nothing, and neither do nil and nameless ones.
+// Put adds objects as a watch shows them, or replaces the objects of the same names. It keeps pointers to them: do not
+// write to them any more. Put ignores objects of kinds that no decision reads, nil, and objects without a name.
 func (s *Store) Put(objects ...runtime.Object) {
 	s.changing.Lock()
 	defer s.changing.Unlock()

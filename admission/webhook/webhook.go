@@ -44,12 +44,12 @@ const defaultTimeout = 10 * time.Second
 
 // Options of a [Handler]. The zero value has defaults for all.
 type Options struct {
-	// MaxBody is the size of a review in bytes; a larger one gets 413, so that the failurePolicy decides. 0 stands for the
-	// constant MaxBody. Raise it for API servers and etcds with other limits.
+	// MaxBody is the size of a review in bytes; a larger review gets 413, so that the failurePolicy decides. 0 means
+	// the constant MaxBody. Raise it for API servers and etcds with other limits.
 	MaxBody int64
-	// MaxDecisions is how many decisions may be under way. 0 stands for two for each processor.
+	// MaxDecisions is how many decisions may be under way. 0 means two for each processor.
 	MaxDecisions int
-	// Log gets a line for each review. Nil stands for slog.Default.
+	// Log gets a line for each review. Nil means slog.Default.
 	Log *slog.Logger
 }
 

@@ -7,8 +7,8 @@
 // d.Outcome is [Now], [InRounds], [Never] and so on, d.Refused names the pods that stay, each with a code and a
 // sentence, and after is the cluster to drain the next node in. Nothing is evicted: the package is as pure as disruption.
 //
-// Your duties are those of a caller of disruption: the Index holds all pods, budgets and workloads of the namespaces whose
-// pods run on the node. While d.Needs is not empty, look these up, put the answers into the Index, and ask again.
+// A caller has the duties of a caller of disruption: the Index has all pods, budgets and workloads of the namespaces
+// whose pods run on the node. While d.Needs is not empty, look these up, put the answers into the Index, and ask again.
 package drain
 
 import (
@@ -82,12 +82,12 @@ func optionsErr(x *disruption.Index, o Options) error {
 type Budgets string
 
 const (
-	// Recomputed, the zero value, is the status that the disruption controller computes from pods and workloads. It
-	// is computed anew after each eviction.
+	// Recomputed, the zero value, is the status that the disruption controller computes from pods and workloads. The
+	// status is computed again after each eviction.
 	Recomputed Budgets = ""
-	// AsWritten is the status in the snapshot, as the API server reads it. It may be out of date. Each eviction counts
-	// it down. It needs no workloads, and there are no Needs. Nothing is recreated and no status is computed anew, so
-	// a drain has one round.
+	// AsWritten is the status in the snapshot, as the API server reads it. The status may be out of date. Each eviction
+	// lowers its disruptionsAllowed. It needs no workloads, and there are no Needs. No pod is recreated and no status
+	// is computed again, so a drain has one round.
 	AsWritten Budgets = "AsWritten"
 )
 
@@ -125,9 +125,9 @@ type Drain struct {
 	Rounds [][]types.NamespacedName `json:"rounds,omitempty"`
 	// Skipped are the pods that the drain leaves alone, sorted by namespace and name.
 	Skipped []SkippedPod `json:"skipped,omitempty"`
-	// Refused are the pods that stay, sorted by namespace and name: those that need a flag if
-	// the drain does not start, and otherwise those whose eviction is refused. While there are Needs, these are
-	// the pods that stay as far as is known: the answers may add others.
+	// Refused are the pods that stay, sorted by namespace and name. If the drain does not start, they are the pods that
+	// need a flag; otherwise they are the pods whose eviction is refused. While there are Needs, they are the pods that
+	// stay as far as is known: the answers may add others.
 	Refused []RefusedPod `json:"refused,omitempty"`
 	// Needs are lookups to make before the outcome is known. While there are any, Rounds is empty: put the answers
 	// into the snapshot and ask again. Use an answer only for the plan that asked for it, then discard it: nothing
@@ -186,11 +186,11 @@ type RefusedPod struct {
 //  1. The pods of the node are sorted into classes as kubectl drain does (upstream:
 //     k8s.io/kubectl/pkg/drain/filters.go), with the meaning and the texts of its flags. Where a pod
 //     needs a flag that is not set, nothing is evicted: NotStarted.
-//  2. A round evicts the pods that are left, sorted by namespace and name, one after the other. Each
-//     is decided as by [disruption.Index.CheckEviction] with Recomputed, against what the ones before it left: the
-//     disruption controller keeps up. An evicted pod is terminating until the round ends.
-//  3. A round ends: the evicted pods are gone, and those that their controllers still want are recreated on
-//     another node, under a new UID. See below for which these are.
+//  2. A round evicts the pods that are left, sorted by namespace and name, one after the other. Each eviction is
+//     decided as by [disruption.Index.CheckEviction] with Recomputed, after the evictions before it: the disruption
+//     controller keeps up. An evicted pod is terminating until the round ends.
+//  3. A round ends: the evicted pods are gone. Pods that their controllers still want are recreated on another node,
+//     under a new UID. See below for which pods these are.
 //  4. The next round tries again what was refused with 429. What was refused otherwise stays: kubectl
 //     drain gives it up.
 //  5. In a round that brings nothing, time passes to the next entry of status.disruptedPods that expires.
@@ -199,9 +199,10 @@ type RefusedPod struct {
 // Which pods are recreated is what Kubernetes does, or stricter:
 //
 //   - A pod is recreated as it was: not ready, if it was not running and ready.
-//   - A ReplicaSet, a ReplicationController or a custom workload with a scale recreates pods while it has fewer
-//     than its replicas. Pods that are being deleted or have ended do not count. It has replaced these already: if it
-//     recreates only some of the pods that go, active ones come first, and of these the ones that were not ready.
+//   - A ReplicaSet, a ReplicationController or a custom workload with a scale recreates pods while it has fewer than
+//     its replicas. Pods that are being deleted or have ended do not count: the controller has replaced them already.
+//     If it recreates only some of the pods that go, active pods come first, and active pods that were not ready come
+//     before ready ones.
 //   - A StatefulSet recreates the pods whose ordinals are within its replicas. With podManagementPolicy OrderedReady,
 //     the default, it recreates none beyond the first ordinal whose pod is missing or is not running and ready. A
 //     StatefulSet that is not in the index is taken for one of these, with ordinals from 0.
@@ -214,21 +215,21 @@ type RefusedPod struct {
 // controller has too few or too many of before the drain are neither created nor deleted. The nodes' kubelets are
 // taken to run, and finalizers of evicted pods to be removed.
 //
-// A controller whose replicas are not in the index is a Need where the drain depends on it: one
-// that a budget computes with, or one whose pod has to come back before another may go. The pods of
-// budgets that do not depend on it are played on, so that Refused names what else is in the way.
+// A controller whose replicas are not in the index is a Need if the drain depends on it: if a budget computes with it,
+// or if its pod has to be recreated before another pod may go. The drain continues for the pods of budgets that do not
+// depend on it, so that Refused names what else is in the way.
 //
-// The Index returned is the cluster after the drain, with the budgets' statuses written. The node that a pod
-// comes back on is not known, and neither is its name, unless it is a StatefulSet's: spec.nodeName is
-// empty, and the name is the one that it had. With NotStarted, Unknown and NoOutcome it is x. To drain
-// several nodes one after the other, drain each on the Index that the one before returned; to ask about each
-// alone, ask x.
+// The Index returned is the cluster after the drain, with the budgets' statuses written. The node of a recreated pod is
+// not known: its spec.nodeName is empty. Its name is not known either, unless it is a StatefulSet's pod: it keeps the
+// name of the evicted pod. With NotStarted, Unknown and NoOutcome the Index returned is x. To drain several nodes one
+// after the other, drain each on the Index that the drain of the previous node returned; to ask about each node alone,
+// ask x.
 //
 // The error is [disruption.Index.Err]: what is wrong with the objects as a whole. The drain is right for the others.
 // Only where the index was made with options that are wrong there is no drain.
 //
-// A node that no pod names has nothing to drain. Two differences to kubectl: the DaemonSet that a pod
-// names is taken to exist, and the drain of pods in a namespace that is being deleted is not covered.
+// A node that no pod names has nothing to drain. There are two differences to kubectl: Node assumes that the DaemonSet
+// that a pod names exists, and it does not support the drain of pods in a namespace that is being deleted.
 //
 // A drain costs O(log n) for each pod that goes. If a controller loses a pod, and has more pods than replicas or is a
 // StatefulSet with OrderedReady, its pods are counted once.

@@ -32,8 +32,8 @@ func (o Options) treat(pod *corev1.Pod) treatment {
 		return treatment{code: ReasonSkipPod, message: "skipped by SkipPod"}
 	// A DaemonSet's pod that ended goes like any other: nothing of it runs on the node.
 	case ofDaemonSet(pod) && !podstate.Terminal(pod):
-		// kubectl looks the DaemonSet up, to delete its pods if it is gone. A snapshot has no
-		// DaemonSets: the one that the pod names is taken to be there.
+		// kubectl looks the DaemonSet up, to delete its pods if it is gone. A snapshot has no DaemonSets: the DaemonSet
+		// that the pod names is assumed to exist.
 		if o.IgnoreDaemonSets {
 			return treatment{code: ReasonDaemonSetPod, message: "ignoring DaemonSet-managed Pods"}
 		}
@@ -73,14 +73,13 @@ func (o Options) stuck(pod *corev1.Pod, now time.Time) bool {
 	return now.IsZero() || now.After(pod.DeletionTimestamp.Add(max(timeout, 0)))
 }
 
-// ofFile reports whether the pod stands for one that the kubelet runs by itself.
+// ofFile reports whether the pod is the mirror of a pod that the kubelet runs by itself.
 func ofFile(pod *corev1.Pod) bool {
 	_, found := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	return found
 }
 
-// sorted sorts the pods of the node into those that are skipped, those that stop the drain and
-// those that are left to evict.
+// sorted sorts the pods of the node: pods that are skipped, pods that stop the drain, and pods that are left to evict.
 func sorted(x *disruption.Index, node string, o Options) (d Drain, left []*corev1.Pod) {
 	d.Node = node
 	pods, ambiguous := x.PodsOnNode(node)

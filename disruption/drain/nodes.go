@@ -12,9 +12,9 @@ import (
 // Nodes plays kubectl drain of several nodes at the same time. It returns one Drain for each node, sorted by name: a
 // name that is there twice counts once, and the order of the names makes no difference.
 //
-// The drains go on as that of [Node] does, with these rules:
+// Each drain proceeds like the drain of [Node], with these rules:
 //
-//   - The rounds are those of all nodes together. In a round the nodes take turns, in the order of their names: each
+//   - A round is a round of all nodes together. In a round the nodes take turns, in the order of their names: each
 //     evicts its first pod, then each its second, and so on. A pod that waits for another round keeps its turn.
 //   - A budget counts what is evicted on any of the nodes.
 //   - The nodes are cordoned: no pod is recreated on one of them.

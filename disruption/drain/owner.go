@@ -37,12 +37,13 @@ type ownerState struct {
 	// none: it is not known to recreate any. The need, if there is one, would tell.
 	none bool
 	need *purekube.Need
-	// numbered: pods have ordinals, and those of first to last are recreated. Others recreate as many as are missing.
+	// numbered: pods have ordinals, and the ordinals from first to last are recreated. Others recreate as many as are
+	// missing.
 	numbered    bool
 	name        string
 	first, last int64
-	// all: there are no more pods than replicas, whatever state they are in. Otherwise missing is how many more pods
-	// than it has the controller wants.
+	// all: the number of pods, whatever state they are in, is at most the replicas. Otherwise missing is how many more
+	// pods than it has the controller wants.
 	all     bool
 	missing int
 }
@@ -88,19 +89,19 @@ func stateOf(x *disruption.Index, by owner, going []*corev1.Pod) *ownerState {
 
 const statefulSetKind = "StatefulSet"
 
-// ordered reports whether the controller is a StatefulSet that creates a pod when those before it are ready. One that is
-// not in the snapshot, or of another group, may be.
+// ordered reports whether the controller is a StatefulSet that creates a pod when all pods with lower ordinals are
+// ready. A StatefulSet that is not in the snapshot, or of another group, may be.
 func (by *owner) ordered(x *disruption.Index) bool {
 	return by.ref.Kind == statefulSetKind && !x.WorkloadOf(by.namespace, &by.ref).Parallel
 }
 
-// active reports whether a controller counts the pod among those that it has.
+// active reports whether a controller counts the pod among its pods.
 func active(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && !podstate.Terminal(pod) }
 
-// recreates are those of the pods that are gone, sorted by name, in whose place the controller makes others. Of pods
-// without ordinals these are first the active ones, since the controller made others for the rest as soon as they were
-// being deleted or had ended. Which of the active ones come back is not known: those that were not ready come first,
-// since they may keep others from going.
+// recreates returns the pods that the controller recreates, of the pods that are gone, sorted by name. Of pods without
+// ordinals the active ones come first, since the controller replaced the others as soon as they were being deleted or
+// had ended. Which of the active pods are recreated is not known: pods that were not ready come first, since they may
+// keep others from going.
 func (o *ownerState) recreates(gone []*corev1.Pod) []*corev1.Pod {
 	switch {
 	case o.none:
@@ -134,9 +135,9 @@ func (o *ownerState) recreates(gone []*corev1.Pod) []*corev1.Pod {
 	return first[:n]
 }
 
-// barrier is the ordinal beyond which no pod is recreated: that of the first pod that is missing, is not running and
-// ready, or does not end. A StatefulSet creates a pod when all those before it are ready (upstream:
-// pkg/controller/statefulset/stateful_set_control.go, processReplica). The pods that are going come back as they
+// barrier is the ordinal beyond which no pod is recreated: the ordinal of the first pod that is missing, is not running
+// and ready, or does not end. A StatefulSet creates a pod when all pods with lower ordinals are ready (upstream:
+// pkg/controller/statefulset/stateful_set_control.go, processReplica). The pods that are going are recreated as they
 // were, so that the barrier is the same all through a drain.
 func (o *ownerState) barrier(pods, going []*corev1.Pod) int64 {
 	passable := map[int64]bool{}
@@ -157,7 +158,7 @@ func (o *ownerState) barrier(pods, going []*corev1.Pod) int64 {
 	return next
 }
 
-// ordinal is the one in the name that the StatefulSet gives its pods.
+// ordinal is the ordinal in the name that the StatefulSet gives its pods.
 func (o *ownerState) ordinal(pod *corev1.Pod) (int64, bool) {
 	text, found := strings.CutPrefix(pod.Name, o.name+"-")
 	n, err := strconv.ParseInt(text, 10, 32)

@@ -21,14 +21,14 @@ type planner struct {
 	// links are the budgets and controllers that pods share, by number.
 	links map[any]int
 	rooms map[types.NamespacedName]*room
-	// deleting are pods that are being deleted, on whatever node: those go with any wave that waits for their budgets.
+	// deleting are pods that are being deleted, on whatever node: they go with any wave that waits for their budgets.
 	deleting []*candidate
-	// wave is the one that is formed, and exactly says that drains are played for each of its nodes.
+	// wave is the wave that is formed, and exactly says that drains are played for each of its nodes.
 	wave    wave
 	exactly bool
 }
 
-// group are nodes that can be in one wave. Those that are left are sorted by name.
+// group are nodes that can be in one wave. left are the nodes that are in no wave yet, sorted by name.
 type group struct {
 	name string
 	left []*candidate

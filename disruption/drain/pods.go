@@ -13,19 +13,19 @@ import (
 // Pods evicts the pods in the given order, one after the other, and returns the answer to each, in the same order. This
 // is what an autoscaler asks: may these pods go together, before any of them is back?
 //
-// Each eviction is decided as by [disruption.Index.CheckEviction], against what those before it left: an allowed pod is
-// being deleted from then on, and is not recreated. A refused pod stays, and the next one is asked about all the same:
-// it is for the caller to stop. Of the options only Budgets counts. With AsWritten the pods and their budgets are all
-// that is read, and each allowed eviction counts the budget down.
+// Each eviction is decided as by [disruption.Index.CheckEviction], after the evictions before it: an allowed pod is
+// being deleted from then on, and is not recreated. A refused pod stays, and the next eviction is decided all the same:
+// the caller decides whether to stop. Of the options only Budgets counts. With AsWritten only the pods and their
+// budgets are read, and each allowed eviction lowers the budget's disruptionsAllowed.
 //
 // The Index returned is the cluster in which the allowed pods are being deleted: with AsWritten with the budgets as the
 // API server writes them, otherwise with the statuses that the disruption controller computes. Ask it about the pods that
 // you would evict next. To have a pod back, put the pod that replaces it into the Index with With, and take the old one
 // out with Without.
 //
-// A pod that is named twice is being deleted the second time. A pod that the Index does not hold, or holds twice, has no
-// verdict. The error joins one [purekube.ObjectError] for each of these and [disruption.Index.Err], what is wrong with
-// the objects as a whole. With options that are wrong no pod has a verdict.
+// A pod that is named twice is being deleted the second time. A pod that is missing from the Index, or is in it twice,
+// has no verdict. The error joins one [purekube.ObjectError] for each of these pods and [disruption.Index.Err], what is
+// wrong with the objects as a whole. With options that are wrong no pod has a verdict.
 //
 // It costs O(log n) for each pod.
 func Pods(x *disruption.Index, pods []types.NamespacedName, o Options) ([]disruption.Eviction, *disruption.Index, error) {

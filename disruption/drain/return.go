@@ -15,9 +15,9 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// finish ends a round. The evicted pods are gone, and those that their controllers still want are
-// back elsewhere. So are pods that were being deleted before, where a pod waits for their budget:
-// it is only a matter of time. It reports whether any pod went.
+// finish ends a round. The evicted pods are gone, and the pods that their controllers still want are recreated
+// elsewhere. The same happens to pods that were being deleted before, if a pod waits for their budget: it is only a
+// matter of time. It reports whether any pod went.
 func (w *drainer) finish() (changed bool) {
 	if w.o.Budgets == AsWritten {
 		// Nothing is recreated, and nobody computes a status.
@@ -61,7 +61,7 @@ func (w *drainer) gone() []*corev1.Pod {
 			}
 		}
 	}
-	// A StatefulSet that recreates pods in order needs those that are being deleted, too.
+	// A StatefulSet that recreates pods in order needs the pods that are being deleted, too.
 	for i := 0; i < len(gone); i++ {
 		by := ownerOf(gone[i])
 		if by == nil || w.owners[*by] != nil || !by.ordered(w.x) {
@@ -90,8 +90,8 @@ func (w *drainer) namespacesWaitedFor() []string {
 	return slices.Compact(namespaces)
 }
 
-// back are the pods that come back in the place of those that are gone, and away those that do not. A controller of
-// which nothing is known makes none; it is a need where a pod waits for a budget of a pod that is gone.
+// back returns the pods that replace pods that are gone, and as away the gone pods that nothing replaces. A controller
+// whose replicas are not known recreates no pod; it is a need if a pod waits for a budget of a pod that is gone.
 func (w *drainer) back(gone []*corev1.Pod) (back, away []*corev1.Pod) {
 	groups := map[owner][]*corev1.Pod{}
 	for _, pod := range gone {
@@ -151,8 +151,8 @@ func returned(gone *corev1.Pod, at metav1.Time) *corev1.Pod {
 // runs reports whether the pod is running and ready.
 func runs(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning && podstate.Ready(pod) }
 
-// settle makes the index after the round the one of the drain, with the statuses written that the disruption
-// controller comes to.
+// settle makes the index after the round the index of the drain, and writes the statuses that the disruption controller
+// computes.
 func (w *drainer) settle(gone []*corev1.Pod, after *disruption.Index) {
 	var touched []types.NamespacedName
 	listed := map[types.NamespacedName]bool{}
@@ -175,8 +175,8 @@ func (w *drainer) settle(gone []*corev1.Pod, after *disruption.Index) {
 			w.awake[key] = true
 		}
 		b := planned(after, key)
-		// The controller looks while the pods are terminating, too. It drops the entries of pods that go,
-		// which would count for those that take their place under the same name.
+		// The controller syncs while the pods are terminating, too. It drops the entries of pods that go, which would
+		// count for the pods that are recreated under the same name.
 		if listed[key] {
 			if between := planned(w.shown(), key); between != nil {
 				after, _ = after.With(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{between}})
@@ -190,9 +190,9 @@ func (w *drainer) settle(gone []*corev1.Pod, after *disruption.Index) {
 	w.x, _ = after.With(written)
 }
 
-// budgetsOf are the names of the budgets that cover the pod, sorted.
+// budgetsOf are the names of the budgets that select the pod, sorted.
 func budgetsOf(x *disruption.Index, pod *corev1.Pod) []types.NamespacedName {
-	// The error is about other budgets, which cover no pod.
+	// The error is about other budgets, which select no pod.
 	covering, _ := x.BudgetsFor(pod)
 	names := make([]types.NamespacedName, len(covering))
 	for i, b := range covering {
@@ -201,7 +201,7 @@ func budgetsOf(x *disruption.Index, pod *corev1.Pod) []types.NamespacedName {
 	return names
 }
 
-// replaced is the index with the pods that are back, and without those that stay away.
+// replaced is the index with the recreated pods, and without the pods in away.
 func replaced(x *disruption.Index, back, away []*corev1.Pod) *disruption.Index {
 	if len(away) > 0 {
 		x, _ = x.Without(disruption.Snapshot{Pods: away})

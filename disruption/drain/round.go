@@ -28,22 +28,22 @@ type drainer struct {
 	nodes []*nodeDrain
 	// turns are the pods to be evicted, in the order of a round.
 	turns []turn
-	// covering are the budgets of each pod that is to be evicted. They stay the same.
+	// The budgets that select each pod to be evicted. They stay the same.
 	covering map[types.NamespacedName][]types.NamespacedName
 	budgets  map[types.NamespacedName]*budgetQueues
 	owners   map[owner]*ownerState
 	// waiting is how many pods wait for budgets. awake are the budgets that may answer something else than before.
 	waiting int
 	awake   map[types.NamespacedName]bool
-	// touched are the budgets of which pods have gone, and those that have let go of entries.
+	// touched are the budgets that lost pods or dropped entries of their status.
 	touched map[types.NamespacedName]bool
 	// rechecks are when budgets let go of entries of their status.
 	rechecks *persistent.Edit[recheck, struct{}]
 
 	// evicted are the pods that go in this round.
 	evicted []*corev1.Pod
-	// unshown are those of them that x does not show as being deleted, and stale the budgets that
-	// cover one of these. counted are the budgets as the evictions leave them, with AsWritten.
+	// unshown are the evicted pods that x does not show as being deleted, and stale the budgets that select an unshown
+	// pod. counted are the budgets as the evictions leave them, with AsWritten.
 	unshown []*corev1.Pod
 	stale   map[types.NamespacedName]bool
 	counted []*policyv1.PodDisruptionBudget
@@ -54,10 +54,10 @@ type nodeDrain struct {
 	// waiting is how many of its pods are to be evicted yet.
 	waiting int
 	rounds  [][]types.NamespacedName
-	// going are those of its pods that go in this round.
+	// going are the node's pods that go in this round.
 	going []types.NamespacedName
-	// refused are the pods that kubectl drain gives up, since the answer is not 429. stay are those that
-	// wait when all is over.
+	// refused are the pods that kubectl drain gives up, since the answer is not 429. stay are the pods that wait when
+	// all is over.
 	refused, stay []RefusedPod
 	// unknown are the budgets that keep pods of the node and take a lookup.
 	unknown map[types.NamespacedName]bool
@@ -107,9 +107,9 @@ func takeTurns(nodes []*nodeDrain, pods [][]*corev1.Pod) []turn {
 	return turns
 }
 
-// budgetQueues is a budget that covers a pod to be evicted.
+// budgetQueues is a budget that selects a pod to be evicted.
 type budgetQueues struct {
-	// queues are the pods that wait for it, by their readiness: it answers alike about those of one queue.
+	// queues are the pods that wait for the budget, by their readiness: it gives all pods of a queue the same answer.
 	queues [2]waitingPods
 	// unknown: its status takes a lookup, and its pods are left out. needs are the lookups.
 	unknown bool
@@ -119,8 +119,8 @@ type budgetQueues struct {
 // waitingPods are in the order of their turns.
 type waitingPods struct {
 	pods []waitingPod
-	// refusal is the answer about all of them since the last pod of the budget went, and last the one of the last
-	// round that asked. Before there was one, each pod has its own.
+	// refusal is the answer about all of the pods since the last pod of the budget went, and last the answer of the
+	// last round that asked. Before there is an answer for all, each pod has its own.
 	refusal, last *disruption.Eviction
 }
 
@@ -130,7 +130,7 @@ type waitingPod struct {
 	turn int
 }
 
-// queueOf is the one that the pod waits in.
+// queueOf is the index of the queue that the pod waits in.
 func queueOf(pod *corev1.Pod) int {
 	if podstate.Ready(pod) {
 		return 0
@@ -181,7 +181,7 @@ func (w *drainer) done(n *nodeDrain, pods int) {
 	w.waiting -= pods
 }
 
-// allNeeds are those of all budgets.
+// allNeeds are the needs of all budgets.
 func (w *drainer) allNeeds() []purekube.Need {
 	var needs []purekube.Need
 	for _, b := range w.budgets {
@@ -190,7 +190,7 @@ func (w *drainer) allNeeds() []purekube.Need {
 	return sortedNeeds(needs)
 }
 
-// needsOf are those of the budgets that keep pods of the node.
+// needsOf are the needs of the budgets that keep pods of the node.
 func (w *drainer) needsOf(n *nodeDrain) []purekube.Need {
 	var needs []purekube.Need
 	for name := range n.unknown {
@@ -199,7 +199,7 @@ func (w *drainer) needsOf(n *nodeDrain) []purekube.Need {
 	return sortedNeeds(needs)
 }
 
-// first evicts each pod once, in order, each against what those before it left.
+// first evicts each pod once, in order. Each eviction is decided after the evictions before it.
 func (w *drainer) first() {
 	for i, t := range w.turns {
 		key := snapshot.KeyOf(t.pod)
@@ -327,7 +327,7 @@ func (w *drainer) evict(pod *corev1.Pod, covering []types.NamespacedName, counte
 	}
 }
 
-// show makes the index the one in which all evicted pods are being deleted.
+// show updates the index: all evicted pods are being deleted in it.
 func (w *drainer) show() {
 	w.x = w.shown()
 	w.unshown, w.counted = nil, nil

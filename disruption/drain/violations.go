@@ -13,22 +13,23 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Violations sorts the victims of a preemption into those that would violate a budget and those that would not, as
-// kube-scheduler counts them (upstream: filterPodsWithPDBViolation in pkg/scheduler/framework/plugins/defaultpreemption).
-// Both lists are in the order of victims.
+// Violations sorts the victims of a preemption into victims that would violate a budget and victims that would not, as
+// kube-scheduler counts them (upstream: filterPodsWithPDBViolation in
+// pkg/scheduler/framework/plugins/defaultpreemption). Both lists are in the order of victims.
 //
 //  1. Each budget allows what status.disruptionsAllowed says, whatever generation the status is of.
-//  2. The victims are counted in order. A victim takes one off each budget that covers it, unless the budget lists the pod
-//     in status.disruptedPods. It violates if a budget is below zero then.
-//  3. An empty selector covers no pod, and no budget covers a pod without labels. This differs from evictions, where an
-//     empty selector covers all pods of the namespace.
+//  2. The victims are counted in order. A victim takes one off each budget that selects it, unless the budget lists the
+//     pod in status.disruptedPods. It violates if a budget is below zero then.
+//  3. An empty selector selects no pod, and no budget selects a pod without labels. Evictions differ: there an empty
+//     selector selects all pods of the namespace.
 //  4. Whether a victim is ready, pending or being deleted makes no difference, and neither do several budgets.
 //
 // kube-scheduler prefers nodes with fewer violations; it does not refuse. Whether the victims could be evicted is
 // [Pods].
 //
-// A victim that the Index does not hold or holds twice violates: its labels are not known. So does a victim with labels in
-// a namespace in which two budgets have one name. A victim that is named twice is counted twice. With an Index whose options are wrong all victims violate.
+// A victim that is missing from the Index, or is in it twice, violates: its labels are not known. So does a victim with
+// labels in a namespace in which two budgets have one name. A victim that is named twice is counted twice. With an
+// Index whose options are wrong all victims violate.
 //
 // It costs the budgets of the victims.
 func Violations(x *disruption.Index, victims []types.NamespacedName) (violating, allowed []types.NamespacedName) {
@@ -67,7 +68,7 @@ func violates(x *disruption.Index, name types.NamespacedName, taken map[types.Na
 	return violated
 }
 
-// counts reports whether kube-scheduler takes the pod, which the budget covers, off the budget.
+// counts reports whether kube-scheduler takes the pod, which the budget selects, off the budget.
 func counts(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
 	selector := b.Spec.Selector
 	_, listed := b.Status.DisruptedPods[pod.Name]

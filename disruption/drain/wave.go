@@ -87,7 +87,7 @@ type room struct {
 	wave, used int
 	// order: the order of the evictions matters.
 	order bool
-	// written: the evictions count whatever the pods are, since the status is the one in the snapshot.
+	// written: the evictions count whatever the pods are, since the snapshot's status is used.
 	written bool
 }
 
@@ -169,7 +169,7 @@ func (p *planner) crowded(r *room) bool {
 	return len(p.x.Budget(r.budget).Status.DisruptedPods)+r.allowed > disruption.MaxDisruptedPods
 }
 
-// lets reports whether the budget lets the pods of the node go beside those of the wave, in any order.
+// lets reports whether the budget lets the pods of the node go together with the pods of the wave, in any order.
 func (r *room) lets(d *demand) bool {
 	if d.pods[0] > 0 && r.verdict[0] != disruption.AllowedWithinBudget || d.pods[1] > 0 && !r.verdict[1].Allowed() {
 		return false

@@ -9,7 +9,7 @@ import (
 
 // WaveOptions are how [Waves] forms its waves. The zero value makes waves of any size that drain in one round.
 type WaveOptions struct {
-	// Options are those of every drain.
+	// Options are the options of every drain.
 	Options
 	// MaxNodes is how many nodes a wave may have. 0 or less: any number.
 	MaxNodes int
@@ -51,8 +51,9 @@ type Wave struct {
 // Waves plans a rolling upgrade: which of the nodes to drain at the same time, and in what order. A wave begins when the
 // one before is over: its evicted pods are recreated elsewhere, and its nodes are back in service.
 //
-// The waves are greedy. Each takes the nodes that are left, of the first group by name that has any which drain, in the
-// order of their names, and keeps a node if it drains together with those that the wave has. What is promised:
+// The waves are greedy. Each wave takes the nodes that are left of the first group, by name, that has nodes which
+// drain. It takes them in the order of their names, and keeps a node if it drains together with the nodes that the wave
+// has. Waves guarantees:
 //
 //   - Every wave is feasible: [Nodes] with the nodes of the wave, on the cluster that the wave before left, has the
 //     outcome Now or InRounds for each of them, in at most WaveOptions.Rounds rounds.
@@ -62,9 +63,9 @@ type Wave struct {
 //
 // The number of waves is not always the smallest; docs/drain.md says how far it was from the best on small clusters.
 //
-// Where recreated pods run is not known. The plan takes it that they run on nodes that were drained already or are not
+// Where recreated pods run is not known. The plan assumes that they run on nodes that were drained already or are not
 // to be drained. A pod that is recreated on a node of a later wave has to go once more than planned: plan again before
-// each wave if that matters. With AsWritten nothing is recreated and no status is computed anew between the waves.
+// each wave if that matters. With AsWritten no pod is recreated, and no status is computed again between the waves.
 //
 // The Index returned is the cluster after the last wave. The error is [disruption.Index.Err], or what is wrong with the
 // options; then there is no plan.
@@ -94,7 +95,7 @@ func Waves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disruptio
 		}
 	}
 	for _, c := range p.left() {
-		// The error is the one of the index.
+		// The error is the error of the index.
 		d, _, _ := Node(p.x, c.name, o.Options)
 		plan.Blocked = append(plan.Blocked, d)
 	}

@@ -1,5 +1,5 @@
-// Command manager runs the packages of purekube as controllers, in the place of those of kube-controller-manager that they
-// mirror: flags, a Lease, metrics and health around package clientgo.
+// Command manager runs the packages of purekube as controllers, in the place of the controllers of
+// kube-controller-manager that they mirror: flags, a Lease, metrics and health around package clientgo.
 package main
 
 import (
@@ -53,6 +53,6 @@ func run(ctx context.Context, s settings) error {
 	if err := controllers.Start(ctx); err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, controllers.Stop)() // plans under way are carried out
+	defer context.AfterFunc(ctx, controllers.Stop)() // plans under way are finished
 	return controllers.Run(context.WithoutCancel(ctx))
 }

@@ -2,7 +2,7 @@
 //
 //   - to the deletion of a ServiceCIDR that would leave addresses without a range. It names their Services.
 //   - to a write of a ClusterRole that may give a protected one a rule outside an allow-list, even for a moment.
-//   - to an eviction that a budget, computed anew, does not allow.
+//   - to an eviction that a budget does not allow. The budget's status is computed again for each decision.
 //   - to a budget that could never let a pod go; or it warns of it.
 //
 // It keeps the objects that it decides by in indexes, which list and watch keep up to date. A decision makes no

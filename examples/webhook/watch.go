@@ -115,7 +115,7 @@ func (w *watcher) follow(ctx context.Context, path string, empty func() runtime.
 	}
 }
 
-// list puts all objects of a kind into the store, and removes those that are gone.
+// list puts all objects of a kind into the store, and removes the objects that are gone.
 func (w *watcher) list(ctx context.Context, path string, empty func() runtime.Object, known map[types.NamespacedName]runtime.Object) (version string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, maxLag)
 	defer cancel()

@@ -81,5 +81,5 @@ func (f *fences) clone() fences {
 	return c
 }
 
-// Turn returns the turn of a key that has begun and not ended, or nil: that of a clone is another one.
+// Turn returns the turn of a key that has begun and not ended, or nil. A clone has turns of its own.
 func (l *Loop[X, S, A]) Turn(key purekube.Key) *Turn[X, A] { return l.turns[key] }

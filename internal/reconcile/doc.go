@@ -3,7 +3,7 @@
 // puts goroutines, queues, a clock and a client around it, and the model checker of internal/test puts its own.
 //
 // A [Loop] is the state of one controller. It starts nothing, locks nothing and reads no clock: every call that depends
-// on the time takes it as an argument, and what is to be done comes back as data. The shell around it calls one method at
+// on the time takes it as an argument, and returns what is to be done as data. The shell around it calls one method at
 // a time.
 //
 // # What the shell does
@@ -37,7 +37,7 @@
 //     [PauseAfterRetries]. No failure is forgotten.
 //   - A key is not planned before the Index shows what its last plan wrote, or [FenceTimeout] after that write. Otherwise the
 //     same request would be sent twice.
-//   - No worker waits for a lookup. An answer serves those who asked before the call was begun. A plan gets answers
+//   - No worker waits for a lookup. An answer serves the keys that asked before the call was begun. A plan gets answers
 //     that are newer than its Index, except where Options.DecidesWithout says that it refuses on errors.
 //   - A plan that is decided by DecidesWithout because lookups are late has all of its time for writes: WriteBy does not
 //     count from the lookups.

@@ -21,13 +21,13 @@ const FenceTimeout = 5 * time.Second
 // again. This makes nothing staler: a watch shows the changes of a resource in order, so that what an Index without the
 // write can know beyond it is of another resource, and comes with the write or after FenceTimeout.
 type fences struct {
-	// seen is the newest resourceVersion of each watched resource that is in the Index, at the one that the informer's
-	// cache is at.
+	// seen has, for each watched resource, the newest resourceVersion that is in the Index. at has the resourceVersion
+	// of the informer's cache.
 	seen, at map[schema.GroupResource]string
 	of       map[purekube.Key]*fence
 	// order has the keys by the time that their fences end.
 	order []fenceEnd
-	// waiting are the keys that were to be planned while their fence held, by the version that they wait for.
+	// waiting are the keys that were to be planned while a fence kept them back, by the version that they wait for.
 	waiting map[schema.GroupResource]*waiters
 }
 

@@ -21,8 +21,8 @@ const (
 	Attempts = 4
 	// lastAttempt is the longest pause between two of them.
 	lastAttempt = time.Second
-	// maxUseful limits how old an answer may be that stands in for one that is late. It is twice the time that it took to
-	// get the answers for the plan before, so that a plan with a few lookups has none.
+	// maxUseful limits how old an answer may be that is used in place of a late answer. The limit of a plan is twice
+	// the time that it took to get the answers for the plan before, so that a plan with a few lookups uses none.
 	maxUseful = 10 * time.Minute
 	// maxRounds of lookups: a ReplicaSet, its Deployment and that one's scale are three.
 	maxRounds = 8
@@ -39,15 +39,16 @@ type question[X any] struct {
 	rounds  int
 	open    map[purekube.Need]bool
 	answers map[purekube.Need]purekube.Answer
-	// failures are those that are among the answers.
+	// failures are the errors of lookups that are among the answers.
 	failures map[purekube.Need]error
 	// again: an event affected the key, so the answers may be older than the event.
 	again bool
 	// woken: the key was queued for being late.
 	woken bool
-	// decided: it is here for the answers alone, which may have to stand in for those to the next question.
+	// decided: the plan was made. The question stays for its answers, which may be used in place of late answers to the
+	// next question.
 	decided bool
-	// until is how long they may.
+	// until is how long the answers may be used so.
 	until time.Time
 	// before are the answers to the question before this one. They are useful until beforeUntil.
 	before      map[purekube.Need]purekube.Answer
@@ -61,7 +62,7 @@ func newQuestion[X any](index X, now time.Time) *question[X] {
 
 func (q *question[X]) late(now time.Time) bool { return now.Sub(q.asked) >= LookupsDeadline }
 
-// answered are the answers by now, and those that failed.
+// answered returns the answers by now, and the errors of failed lookups.
 func (q *question[X]) answered() (answers map[purekube.Need]purekube.Answer, failures error) {
 	var failed []error
 	for _, n := range slices.SortedFunc(maps.Keys(q.failures), compareNeeds) {
@@ -70,7 +71,7 @@ func (q *question[X]) answered() (answers map[purekube.Need]purekube.Answer, fai
 	return maps.Clone(q.answers), errors.Join(failed...)
 }
 
-// instead is what stands in for an answer that is late.
+// instead is what is used in place of a late answer.
 func (q *question[X]) instead(now time.Time, n purekube.Need) purekube.Answer {
 	if before, known := q.before[n]; known && before.Err == nil && now.Before(q.beforeUntil) {
 		return before
@@ -80,8 +81,8 @@ func (q *question[X]) instead(now time.Time, n purekube.Need) purekube.Answer {
 
 func compareNeeds(a, b purekube.Need) int { return strings.Compare(a.String(), b.String()) }
 
-// lookups are the lookups that plans need. Keys that ask for the same one before it is made share the answer; those that
-// ask later get one of their own, since the answer may be older than their Index.
+// lookups are the lookups that plans need. Keys that ask for the same lookup before it is made share the answer. Keys
+// that ask later get an answer of their own, since the shared answer may be older than their Index.
 type lookups[X any] struct {
 	questions map[purekube.Key]*question[X]
 	// askers wait for a call that is not begun, served for one that is.

@@ -15,7 +15,7 @@ type Options[X, S any] struct {
 	// Synced reports whether every handler has seen what its informer listed at the start. That the caches have it is
 	// not enough: the Index has what the handlers have seen.
 	Synced func() bool
-	// Prepare makes the Index to start with from the one that has what was listed.
+	// Prepare gets the Index that has the listed objects, and returns the Index to start with.
 	Prepare func(index X) X
 	// Restored makes the Index to go on with where etcd was restored from a backup: it forgets what was remembered.
 	Restored func(index X) X
@@ -42,14 +42,14 @@ type Loop[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	o       Options[X, S]
 	index   X
 	started bool
-	// turns are those that have begun and not ended.
+	// turns are the turns that have begun and not ended.
 	turns    map[purekube.Key]*Turn[X, A]
 	failures map[purekube.Key]int
 	fences   fences
 	lookups  lookups[X]
 }
 
-// New returns a Loop that begins with this Index, that of a cluster without objects. Events fill it.
+// New returns a Loop that begins with this Index, the Index of a cluster without objects. Events fill it.
 func New[X purekube.Index[X, S, A], S any, A purekube.Action](index X, o Options[X, S]) *Loop[X, S, A] {
 	return &Loop[X, S, A]{o: o, index: index, turns: map[purekube.Key]*Turn[X, A]{}, failures: map[purekube.Key]int{},
 		fences: newFences(), lookups: newLookups[X]()}
@@ -58,9 +58,9 @@ func New[X purekube.Index[X, S, A], S any, A purekube.Action](index X, o Options
 // Watches says that the informer of that resource is watched: fences wait for its events.
 func (l *Loop[X, S, A]) Watches(resource schema.GroupResource) { l.fences.watch(resource) }
 
-// Event puts a change into the Index: that of an object of this resource, which has this resourceVersion. It returns the
-// keys to queue. Before Start there are none: a controller that waits for a Lease would keep the key of each object that
-// there ever was.
+// Event puts a change into the Index: the change of an object of this resource, which has this resourceVersion. It
+// returns the keys to queue. Before Start there are none: otherwise a controller that waits for a Lease would keep the
+// key of each object that ever existed.
 func (l *Loop[X, S, A]) Event(resource schema.GroupResource, version string, change func(X) (X, []purekube.Key)) []purekube.Key {
 	next, affected := change(l.index)
 	l.index = next
@@ -98,7 +98,7 @@ func (l *Loop[X, S, A]) Start(now time.Time) (keys []purekube.Key, problems erro
 	return keys, problems, true
 }
 
-// all are the keys that there is something to do for. A question from before is asked anew.
+// all are the keys that there is something to do for. Earlier questions are asked again.
 func (l *Loop[X, S, A]) all(now time.Time) (keys []purekube.Key, problems error) {
 	outcomes, problems := l.current(now).PlanAll()
 	for _, o := range outcomes {

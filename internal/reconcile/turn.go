@@ -59,7 +59,7 @@ type Turn[X any, A purekube.Action] struct {
 	Step Step
 	// Index is what to plan with.
 	Index X
-	// Result is the plan to carry out, and Problems what is wrong with its objects. Failures are those of lookups.
+	// Result is the plan to execute, and Problems what is wrong with its objects. Failures are the errors of lookups.
 	Result             purekube.Result[A]
 	Problems, Failures error
 	// WriteBy is until when the plan's calls may take.
@@ -176,7 +176,7 @@ func (l *Loop[X, S, A]) Sent(now time.Time, t *Turn[X, A], r purekube.Request, o
 	switch {
 	case err != nil && r.Verb == "create" && unanswered(err):
 		l.fences.mayBeThere(t.written, resource)
-	case err == nil && object != nil && r.Verb != "delete": // what a deletion returns is no more
+	case err == nil && object != nil && r.Verb != "delete": // a deletion returns an object that is gone
 		if l.o.Written != nil {
 			l.o.Written(now, object)
 		}
@@ -184,8 +184,8 @@ func (l *Loop[X, S, A]) Sent(now time.Time, t *Turn[X, A], r purekube.Request, o
 	}
 }
 
-// End ends the turn of a plan that was carried out. failed is what failed of it, and vetoed that the shell did not send an
-// action on purpose.
+// End ends the turn of a plan that was executed. failed is what failed of the plan, and vetoed says that the shell did
+// not send an action on purpose.
 func (l *Loop[X, S, A]) End(now time.Time, t *Turn[X, A], failed error, vetoed bool) Next {
 	delete(l.turns, t.Key)
 	l.fences.set(now, t.Key, t.written)
