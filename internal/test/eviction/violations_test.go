@@ -3,16 +3,13 @@ package eviction
 import (
 	"math/rand/v2"
 	"testing"
-	_ "unsafe" // for go:linkname
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption" // has the function
 
 	"github.com/purekube/purekube/disruption"
 	nodedrain "github.com/purekube/purekube/disruption/drain"
@@ -20,11 +17,6 @@ import (
 	"github.com/purekube/purekube/internal/test/samplecluster"
 	"github.com/purekube/purekube/internal/test/seed"
 )
-
-// The scheduler does not export the function.
-//
-//go:linkname filterPodsWithPDBViolation k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption.filterPodsWithPDBViolation
-func filterPodsWithPDBViolation(podInfos []fwk.PodInfo, pdbs []*policyv1.PodDisruptionBudget) (violating, nonViolating []fwk.PodInfo)
 
 // TestViolations sorts victims of random clusters as kube-scheduler's preemption does, with the scheduler's own function.
 func TestViolations(t *testing.T) {
