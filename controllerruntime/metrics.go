@@ -23,7 +23,7 @@ var (
 	}, []string{"controller"})
 	actions = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "purekube_actions_total",
-		Help: "Actions carried out, by controller, kind of action, and the API server's answer: OK, the reason of the refusal, NoAnswer, or Vetoed.",
+		Help: "Requests sent, by controller, kind of action, and the API server's answer: OK, the reason of the refusal, NoAnswer, or Vetoed.",
 	}, []string{"controller", "action", "answer"})
 	lookups = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "purekube_lookups_total",

@@ -241,7 +241,7 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 		case source.aggregation == nil:
 			add(ReasonContributesRules, name, "it matches %s, which has %s", name, countRules(count))
 		case e.mode == nested && !e.computable(source):
-			add(ReasonSourceFails, name, "it matches %s, whose aggregation fails and in which %s stored: those that are stored here as well stay", name, areRules(count))
+			add(ReasonSourceFails, name, "it matches %s, whose aggregation fails and in which %s stored: the rules that are stored here too stay", name, areRules(count))
 		case !e.computable(source):
 			add(ReasonContributesStored, name, "it matches %s, whose aggregation fails and in which %s stored", name, areRules(count))
 		case e.mode == stored:

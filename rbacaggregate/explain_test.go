@@ -173,7 +173,7 @@ func TestExplainReasons(t *testing.T) {
 		name: "source's selector does not convert", reason: "it brings no rule that is not here already",
 		s: snapshotOf(sum("sum", "", "is", nodes), broken(sum("low", "is", "", nodes, pods))),
 		want: []string{
-			"[0] SourceFails low: it matches low, whose aggregation fails and in which 2 rules are stored: those that are stored here as well stay",
+			"[0] SourceFails low: it matches low, whose aggregation fails and in which 2 rules are stored: the rules that are stored here too stay",
 			"UpToDate: the stored rules are the aggregated rules",
 		},
 	}, {

@@ -97,11 +97,11 @@ func checkFollows(before, b Boundary) error {
 	case b.SizeMin > before.SizeMax:
 		return fmt.Errorf("SizeMin %d leaves a gap after the step before, which ends at %d", b.SizeMin, before.SizeMax)
 	case b.SizeMin <= before.SizeMin:
-		return fmt.Errorf("SizeMin %d is not larger than that of the step before, %d", b.SizeMin, before.SizeMin)
+		return fmt.Errorf("SizeMin %d is not larger than the previous step's, %d", b.SizeMin, before.SizeMin)
 	case b.SizeMax <= before.SizeMax:
-		return fmt.Errorf("SizeMax %d is not larger than that of the step before, %d", b.SizeMax, before.SizeMax)
+		return fmt.Errorf("SizeMax %d is not larger than the previous step's, %d", b.SizeMax, before.SizeMax)
 	case b.TTL <= before.TTL:
-		return fmt.Errorf("TTL %v is not longer than that of the step before, %v", b.TTL, before.TTL)
+		return fmt.Errorf("TTL %v is not longer than the previous step's, %v", b.TTL, before.TTL)
 	}
 	return nil
 }

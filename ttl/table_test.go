@@ -66,15 +66,15 @@ func TestNewTable(t *testing.T) {
 	}, {
 		name: "SizeMin not ordered", reason: "going down would skip the step",
 		steps:   []Boundary{{0, 10, 0}, {5, 20, s}, {5, math.MaxInt32, 2 * s}},
-		wantErr: "ttl: step 2: SizeMin 5 is not larger than that of the step before, 5",
+		wantErr: "ttl: step 2: SizeMin 5 is not larger than the previous step's, 5",
 	}, {
 		name: "SizeMax not ordered", reason: "going up would skip the step",
 		steps:   []Boundary{{0, 10, 0}, {5, 10, s}, {7, math.MaxInt32, 2 * s}},
-		wantErr: "ttl: step 1: SizeMax 10 is not larger than that of the step before, 10",
+		wantErr: "ttl: step 1: SizeMax 10 is not larger than the previous step's, 10",
 	}, {
 		name: "TTL not ordered", reason: "a larger cluster must not read more often, and the TTL is what Recover knows a step by",
 		steps:   []Boundary{{0, 10, s}, {5, math.MaxInt32, s}},
-		wantErr: "ttl: step 1: TTL 1s is not longer than that of the step before, 1s",
+		wantErr: "ttl: step 1: TTL 1s is not longer than the previous step's, 1s",
 	}, {
 		name: "TTL negative", reason: "no kubelet reads that",
 		steps:   []Boundary{{0, math.MaxInt32, -s}},
@@ -90,7 +90,7 @@ func TestNewTable(t *testing.T) {
 	}, {
 		name: "largest numbers", reason: "no sum overflows",
 		steps:   []Boundary{{0, math.MaxInt, 0}, {math.MinInt, math.MaxInt, s}},
-		wantErr: "ttl: step 1: SizeMin -9223372036854775808 is not larger than that of the step before, 0",
+		wantErr: "ttl: step 1: SizeMin -9223372036854775808 is not larger than the previous step's, 0",
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			table, err := NewTable(tc.steps...)

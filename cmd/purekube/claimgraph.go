@@ -11,7 +11,7 @@ import (
 	"github.com/purekube/purekube/resourceclaim"
 )
 
-// claimGraph has the claims with those who hold them and those who wait for them, sorted by namespace and name.
+// claimGraph has the claims with their consumers and the pods that wait for them, sorted by namespace and name.
 type claimGraph []claimNode
 
 // claimNode is one ResourceClaim.
@@ -72,7 +72,7 @@ func newClaimGraph(c *cluster, set settings) claimGraph {
 		slices.Sort(pods)
 		for _, pod := range slices.Compact(pods) {
 			if !reserved[pod] {
-				node.consumers = append(node.consumers, claimUser{kind: "Pod", name: pod, state: "names the claim and does not hold it"})
+				node.consumers = append(node.consumers, claimUser{kind: "Pod", name: pod, state: "names the claim and has no reservation"})
 			}
 		}
 		graph[node.name] = node

@@ -12,7 +12,7 @@ type core struct {
 	name string
 	// plan says what the controller would do, sorted by object.
 	plan func(*cluster, settings) section
-	// reads are the kinds that the plan rests on, explains those of them that it is about.
+	// reads are the kinds that the plan depends on, explains the kinds that it is about.
 	reads, explains []string
 	// divergences are the D-numbers of docs/divergences.md.
 	divergences string

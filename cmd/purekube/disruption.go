@@ -26,7 +26,7 @@ func planDisruption(c *cluster, set settings) section {
 	for _, o := range outcomes {
 		plans[o.Key] = o
 	}
-	// The error is that of PlanAll.
+	// The error is the error of PlanAll.
 	explained, _ := disruption.ExplainAll(d.snapshot, d.options)
 	explanations := map[purekube.Key]disruption.Explanation{}
 	for _, e := range explained {
@@ -55,7 +55,7 @@ func planDisruption(c *cluster, set settings) section {
 			}
 			continue
 		}
-		b := cmp.Or(e.Budget, &disruption.BudgetExplanation{}) // there is none of a name that several budgets have
+		b := cmp.Or(e.Budget, &disruption.BudgetExplanation{}) // nil for a name that several budgets have
 		f := findingOf(purekube.Key{Kind: "PodDisruptionBudget", Namespace: key.Namespace, Name: key.Name}, o.Result, o.Err, func(disruption.Action) (more, why string) {
 			return "", whyStatus(b)
 		})
@@ -89,7 +89,7 @@ func neverNotKnown(e *disruption.BudgetExplanation, err error) (why string, noPo
 	case len(e.Needs) > 0:
 		return "the scale of its controllers is not in the input", false
 	case len(e.Pods) == 0:
-		return "it covers no pod of the input", true
+		return "it selects no pod of the input", true
 	}
 	return "", false
 }
@@ -214,12 +214,12 @@ func (d *drains) blocked(c *cluster) []string {
 		if pod == nil || pod.Spec.NodeName == "" {
 			continue
 		}
-		// Errors are those of the budgets.
+		// Errors are about the budgets.
 		e, _ := index.CheckEviction(key, disruption.AsWritten)
 		if e.Verdict == disruption.NoVerdict || e.Verdict.Allowed() {
 			continue
 		}
-		by := "more than one budget covers it"
+		by := "more than one budget selects it"
 		if len(e.Blocking) == 1 {
 			by = "budget " + e.Blocking[0].Name
 		}

@@ -80,11 +80,11 @@ func TestExplainDisruption(t *testing.T) {
 		{name: "two budgets", reason: "the eviction API supports one",
 			input: statefulSetOf("db", 2) + budgetOf("db", "db", `"maxUnavailable":1`, noStatus) + budgetOf("db-too", "db", `"maxUnavailable":1`, noStatus) +
 				podOf("db-0", "db", "StatefulSet", "n", "True") + podOf("db-1", "db", "StatefulSet", "m", "True"),
-			want: []string{"n cannot be drained now: 1 pod cannot be evicted: shop/db-0 (more than one budget covers it)",
+			want: []string{"n cannot be drained now: 1 pod cannot be evicted: shop/db-0 (more than one budget selects it)",
 				"Pod shop/db-0 2 PodDisruptionBudgets select the pod: it cannot be evicted"}},
 		{name: "a controller that is not in the input", reason: "nothing is guessed",
 			input: budgetOf("db", "db", `"maxUnavailable":1`, noStatus) + podOf("db-0", "db", "StatefulSet", "n", "True"),
-			want: []string{"needs the scale of StatefulSet shop/db (apps/v1) looked up: the input does not hold it",
+			want: []string{"needs the scale of StatefulSet shop/db (apps/v1) looked up: it is not in the input",
 				"1 controllers must be looked up first", "StatefulSet db: its scale is not in the snapshot"}},
 		{name: "neither", reason: "says so",
 			input: strings.Replace(budgetOf("db", "db", "", noStatus), "},},", "}},", 1),

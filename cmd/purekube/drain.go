@@ -271,7 +271,7 @@ func (d nodeDrain) stay() int { return d.pods - d.evicted() - len(d.Skipped) }
 func (d nodeDrain) rounds() []string {
 	var lines []string
 	for i, round := range d.Rounds {
-		text := "waits for pods that are going, or for an eviction that came to nothing"
+		text := "waits for pods that are going, or for an eviction without effect"
 		switch {
 		case len(round) > 0:
 			text = "evicts " + list(texts(round), len(round))

@@ -42,7 +42,7 @@ node-d  not started  1     0        0        1
 node-e  never        1     0        0        1
     budget shop/ledger (maxUnavailable 0) never lets a healthy pod go: shop/ledger-1
 node-f  unknown      1     0        0        1
-    needs the scale of Queue shop/queue (apps/v1) looked up: the input does not hold it
+    needs the scale of Queue shop/queue (apps/v1) looked up: it is not in the input
 Drains: 1 now, 1 in rounds, 2 never, 1 not started, 1 unknown, 1 node without pods
 `},
 		{name: "one", reason: "the rounds one by one", args: []string{"-drain", "node-a"}, want: `kubectl drain

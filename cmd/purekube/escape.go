@@ -44,7 +44,7 @@ func hidesSomething(s string) bool {
 	return false
 }
 
-// startsCommand reports whether the second # of ##[ or ##word is here. Behind that of a heading is a space.
+// startsCommand reports whether the second # of ##[ or ##word is here. The # of a heading has a space after it.
 func startsCommand(s string, i int) bool {
 	if s[i] != '#' || i == 0 || s[i-1] != '#' || i+1 == len(s) {
 		return false
@@ -63,7 +63,7 @@ func visibleLine(s string) string {
 }
 
 // visibleWriter writes lines of JSON, HTML or Markdown as [visible] does. Outside of strings JSON has nothing to escape,
-// and inside them the escapes are those of JSON.
+// and inside them the escapes of JSON apply.
 type visibleWriter struct {
 	w io.Writer
 	// line is what was written of a line.

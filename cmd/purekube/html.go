@@ -39,10 +39,10 @@ type (
 	pageCore struct {
 		Name, Headline string
 		Notes          []string
-		// Count is how many objects something is to be done for: those in ToDo and More. Rest are as they should be.
+		// Count is how many objects have something to do: the objects in ToDo and More. Rest are as they should be.
 		Count            int
 		ToDo, More, Rest []pageObject
-		// The pictures; a core has its own and not those of the others.
+		// The pictures; a core has its own pictures only.
 		Ranges  []rangeGroup
 		Roles   *rolePicture
 		Budgets []budgetBar

@@ -12,7 +12,7 @@ import (
 	"github.com/purekube/purekube/disruption/drain"
 )
 
-// budgetBar is one PodDisruptionBudget: its healthy pods against those that it demands.
+// budgetBar is one PodDisruptionBudget: its healthy pods against the number that it demands.
 type budgetBar struct {
 	Name, Link, Rule, Selector string
 	Badges                     []badge
@@ -20,7 +20,7 @@ type budgetBar struct {
 	Text string
 	// Known: there are numbers to draw.
 	Known bool
-	// Kept are the healthy pods that have to stay, Free those that may go, Missing the healthy pods that are short.
+	// Kept are the healthy pods that have to stay, Free the pods that may go, Missing the healthy pods that are short.
 	Kept, Free, Missing budgetPart
 	// Desired is where the demand ends.
 	Desired string

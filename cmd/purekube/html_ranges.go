@@ -26,9 +26,9 @@ type rangeRow struct {
 	// Drawn: there are not too many for pictures. X and Width place the prefix on the scale of its group.
 	Drawn    bool
 	X, Width string
-	// Covered are the parts that other ServiceCIDRs contain on which this one may rely.
+	// The parts that other ServiceCIDRs contain on which this one may rely.
 	Covered []rangePart
-	// Ticks are the addresses, those that are near each other together.
+	// Ticks are the addresses, neighbouring ones together.
 	Ticks []rangeTick
 	// Text says in words what the picture shows.
 	Text    string
@@ -38,7 +38,7 @@ type rangeRow struct {
 // rangePart is a piece of a bar.
 type rangePart struct{ X, Width, Title string }
 
-// rangeTick is one or more addresses at a place. Class is held, only or orphan.
+// rangeTick is one or more addresses at a place. Class is a CSS class.
 type rangeTick struct{ X, Class, Title string }
 
 // tickPlaces is how many places a scale has for addresses.
@@ -151,7 +151,7 @@ func (r ranges) row(p prefixOf, group []prefixOf, span netip.Prefix) rangeRow {
 	return row
 }
 
-// covered are the parts of a prefix that are in ranges of others on which its ServiceCIDR may rely: all of it,
+// The parts of a prefix that are in ranges of others on which its ServiceCIDR may rely: the whole prefix,
 // or the smaller ranges inside it.
 func (r ranges) covered(p prefixOf, group []prefixOf, span netip.Prefix) []rangePart {
 	if by := p.coverage.By; len(by) > 0 {
@@ -222,7 +222,7 @@ func ticks(inside []netip.Addr, orphans map[netip.Addr]string, span netip.Prefix
 	return list
 }
 
-// place is where an address stands in a prefix, from 0 to 1.
+// place is the position of an address in a prefix, from 0 to 1.
 func place(span netip.Prefix, a netip.Addr) float64 {
 	bits, at, half := a.AsSlice(), 0.0, 0.5
 	for i := span.Bits(); i < len(bits)*8 && half > 1e-12; i++ {

@@ -68,7 +68,7 @@ func newRolePicture(g roleGraph, links links) *rolePicture {
 	return p
 }
 
-// draw places each ClusterRole in the column of its level, sources left of those that aggregate them.
+// draw places each ClusterRole in the column of its level, sources left of the ClusterRoles that aggregate them.
 func (p *rolePicture) draw(g roleGraph, links links) {
 	levels := g.levels()
 	rows := g.rows(levels)
@@ -171,7 +171,7 @@ func (g roleGraph) levels() []int {
 }
 
 // rows are the vertical places: the lowest level below each other, in the order in which those above it reach
-// them; each other ClusterRole at the middle of its sources, or below the one before it.
+// them; each other ClusterRole at the middle of its sources, or below the previous one.
 func (g roleGraph) rows(levels []int) []float64 {
 	sources := make([][]int, len(g.nodes))
 	for _, e := range g.edges {

@@ -40,7 +40,7 @@ func main() {
 type system struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
-	// files is nil for those of the machine.
+	// files is nil for the files of the machine.
 	files  fs.FS
 	now    func() time.Time
 	colour bool

@@ -24,7 +24,7 @@ func (r *report) writeMermaid(w io.Writer, c *cluster, inv invocation) error {
 	return out.Flush()
 }
 
-// mermaid draws an arrow from each ClusterRole to those that receive its rules. A graph without edges prints
+// mermaid draws an arrow from each ClusterRole to the ClusterRoles that receive its rules. A graph without edges prints
 // nothing.
 func (g roleGraph) mermaid(w io.Writer) {
 	if len(g.nodes) == 0 {
@@ -49,7 +49,7 @@ func (g roleGraph) mermaid(w io.Writer) {
 			fmt.Fprintf(w, "  style role%d stroke:#b26a00,stroke-width:3px\n", i)
 		}
 	}
-	fmt.Fprint(w, "```\n\nRules go along the arrows. +1: one of the rules is not in the ClusterRole at the arrow's head yet. A thick frame: the plan writes the rules anew (orange) or ended with an error (red).\n\n")
+	fmt.Fprint(w, "```\n\nRules go along the arrows. +1: one of the rules is not in the ClusterRole at the arrow's head yet. A thick frame: the plan rewrites the rules (orange) or ended with an error (red).\n\n")
 }
 
 // label is "3 rules, +1".
@@ -92,7 +92,7 @@ func (g claimGraph) mermaid(w io.Writer) {
 			}
 		}
 	}
-	fmt.Fprint(w, "```\n\nAn arrow leads to each consumer in the claim's status, with what the plan makes of it. Dotted: a pod that names the claim and does not hold it.\n\n")
+	fmt.Fprint(w, "```\n\nAn arrow leads to each consumer in the claim's status, with what the plan makes of it. Dotted: a pod that names the claim and has no reservation.\n\n")
 }
 
 // mermaidText is a quoted label. All but letters, digits and what never has a meaning in Mermaid stands as a

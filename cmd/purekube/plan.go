@@ -10,7 +10,7 @@ func registerPlan(inv *invocation, flags *flag.FlagSet) {
 	registerFailOn(inv, flags)
 	flags.BoolVar(&inv.explain, "explain", false, "say why, for every object, also where there is nothing to do")
 	flags.BoolVar(&inv.passEmptyBudgets, "ignore-budgets-without-pods", false,
-		"with -fail-on never: do not fail for a PodDisruptionBudget that covers no pod of the input")
+		"with -fail-on never: do not fail for a PodDisruptionBudget that selects no pod of the input")
 	flags.BoolFunc("detailed-exitcode", "the same as -fail-on error,action", func(string) error {
 		inv.failOn = append(inv.failOn, failOnAction)
 		return nil

@@ -14,7 +14,7 @@ type progress struct {
 	next  time.Time
 }
 
-// every is how often the line is written anew.
+// every is how often the line is rewritten.
 const every = time.Second / 2
 
 // count is told now and then how many objects were read.

@@ -57,7 +57,7 @@ func (c core) questionOf(objects *cluster, set settings) *question {
 	return &q
 }
 
-// drainQuestion is that of the command drain: a budget, a pod or a workload that is missing can make a node drain that does not.
+// drainQuestion is the question of the command drain: a budget, a pod or a workload that is missing can make a node drain that does not.
 // A kind of workload has to be in the input if the controller of a pod or a ReplicaSet is of that kind.
 func drainQuestion(name string, objects *cluster) question {
 	return question{
@@ -70,7 +70,7 @@ func drainQuestion(name string, objects *cluster) question {
 // drainReads are the kinds beside the budgets that say how a drain goes.
 var drainReads = []string{"Pod", "ReplicaSet", "Deployment", "StatefulSet", "ReplicationController"}
 
-// neverQuestion is that of -fail-on never: no budget that never lets a pod go. Budgets without pods are the answer's part.
+// neverQuestion is the question of -fail-on never: no budget that never lets a pod go. Budgets without pods are the answer's part.
 var neverQuestion = question{
 	name: "-fail-on never", dump: append([]string{"PodDisruptionBudget"}, drainReads...),
 	seen: []string{"PodDisruptionBudget"}, whole: []string{"PodDisruptionBudget"},

@@ -242,9 +242,9 @@ func TestFailOnNeverWithoutPods(t *testing.T) {
 		status              int
 		want                string // stderr
 	}{
-		{"manifests", "no pod is covered", all + workload, nil, exitNever, notKnown + "it covers no pod of the input" + leaveOut},
+		{"manifests", "no pod is covered", all + workload, nil, exitNever, notKnown + "it selects no pod of the input" + leaveOut},
 		{"manifests of a budget that allows none at any scale", "no pod is asked for", budget + workload, []string{"-ignore-budgets-without-pods"}, exitNever, ""},
-		{"manifests of a budget that allows one", "the same", one + workload, nil, exitNever, notKnown + "it covers no pod of the input" + leaveOut},
+		{"manifests of a budget that allows one", "the same", one + workload, nil, exitNever, notKnown + "it selects no pod of the input" + leaveOut},
 		{"told to leave them out", "asked for", all + workload, []string{"-ignore-budgets-without-pods"}, exitPlanned, ""},
 		{"a scale that is not known", "the budget may allow none at that scale", one + pod, nil, exitNever, notKnown + "the scale of its controllers is not in the input\n"},
 		{"the same, told to leave others out", "it has a pod", one + pod, []string{"-ignore-budgets-without-pods"}, exitNever, notKnown + "the scale of its controllers is not in the input\n"},

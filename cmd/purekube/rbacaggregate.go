@@ -59,7 +59,7 @@ func planRBACAggregate(c *cluster, set settings) section {
 	return s
 }
 
-// describeRules says how many rules come and go, and who brings those that come.
+// describeRules says how many rules come and go, and who brings the new ones.
 func describeRules(from, to []rbacv1.PolicyRule, contributions []rbacaggregate.Contribution) (more, why string) {
 	has, wants := map[string]bool{}, map[string]bool{}
 	for _, r := range from {

@@ -64,9 +64,9 @@ func TestAssumeComplete(t *testing.T) {
 	require.Empty(t, got.stderr)
 	require.Empty(t, cmp.Diff(`resourceclaim: 2 ResourceClaims, 2 of them allocated, and 0 pods that use claims
   ResourceClaim ns/c
-    needs Pod ns/x (v1) looked up: the input does not hold it
+    needs Pod ns/x (v1) looked up: it is not in the input
   ResourceClaim ns/d
-    needs Pod ns/y (v1) looked up: the input does not hold it`, got.stdout),
+    needs Pod ns/y (v1) looked up: it is not in the input`, got.stdout),
 		"the pod that has the name of y may be the one before it")
 
 	got = planClaims(t, input, "-assume-complete")
@@ -122,7 +122,7 @@ func TestClaimsOfARealClusterThatDrifted(t *testing.T) {
 		"Release ml/shared: infer, deallocate\n      # reserved for pod ml/infer: it is done and no longer needs the claim",
 		"Release ml/train-1-gpu-sqg6p: train-1, deallocate\n      # reserved for pod ml/train-1: it is done and no longer needs the claim",
 		"DeleteClaim ml/train-1-gpu-sqg6p  # generated for pod ml/train-1, which is done or gone",
-		"needs Pod ml/train-2 (v1) looked up: the input does not hold it",
+		"needs Pod ml/train-2 (v1) looked up: it is not in the input",
 		"1 resourceclaim.DeleteClaim, 2 resourceclaim.Release, 2",
 	} {
 		require.Contains(t, got.stdout, line)

@@ -8,11 +8,11 @@ import (
 	"github.com/purekube/purekube/rbacaggregate"
 )
 
-// roleGraph is the aggregation of ClusterRoles: those with an aggregationRule and those that they aggregate.
+// roleGraph is the aggregation of ClusterRoles: the aggregating ClusterRoles and their sources.
 type roleGraph struct {
 	// nodes are sorted by name.
 	nodes []roleNode
-	// edges are sorted by the ClusterRole that receives the rules, then by the one that brings them.
+	// edges are sorted by the ClusterRole that receives the rules, then by the ClusterRole that brings them.
 	edges []roleEdge
 }
 
@@ -33,7 +33,7 @@ type roleEdge struct {
 	rules    []broughtRule
 }
 
-// broughtRule is a rule as text. Fresh: the receiving ClusterRole does not hold it in the input.
+// broughtRule is a rule as text. Fresh: the receiving ClusterRole does not have it in the input.
 type broughtRule struct {
 	text  string
 	fresh bool

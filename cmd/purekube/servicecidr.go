@@ -32,7 +32,7 @@ func planServiceCIDR(c *cluster, set settings) section {
 			count(len(c.ServiceCIDRs), "ServiceCIDR"), leaving, addresses(len(c.IPAddresses))),
 		Err: whole,
 	}
-	// Its error is that of PlanAll.
+	// Its error is the error of PlanAll.
 	explanations, _ := servicecidr.ExplainAll(snapshot, options)
 	for _, e := range explanations {
 		o := outcomes[e.Key]

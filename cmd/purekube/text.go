@@ -150,7 +150,7 @@ func needText(n purekube.Need) string {
 	if n.Subresource != "" {
 		of = "the " + n.Subresource + " of " + of
 	}
-	return of + " (" + n.APIVersion + ") looked up: the input does not hold it"
+	return of + " (" + n.APIVersion + ") looked up: it is not in the input"
 }
 
 // closing sums up.

@@ -30,7 +30,7 @@ func parseSettings(args []string, out io.Writer) (s settings, err error) {
 	lease := &clientgo.Lease{Name: component}
 	f := flag.NewFlagSet(component, flag.ContinueOnError)
 	f.SetOutput(out)
-	f.StringVar(&s.kubeconfig, "kubeconfig", "", "`file` with the address of the API server and the credentials; without it, those of the pod that this runs in")
+	f.StringVar(&s.kubeconfig, "kubeconfig", "", "`file` with the address of the API server and the credentials; without it, the pod's own")
 	controllers := f.String("controllers", "*", "`names` of the controllers to run, with commas between them; * is all of them, -name is without that one.\nThere are "+strings.Join(clientgo.Names(), ", "))
 	f.BoolVar(&s.DryRun, "dry-run", false, "log each request, and send none")
 	release := f.String("match-upstream", "", "Kubernetes `release` whose kube-controller-manager to follow in every request, for example v1.36")

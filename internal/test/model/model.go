@@ -567,7 +567,7 @@ func (m *model) check(st *state, s *Step) string {
 	return broken
 }
 
-// judge is what promises remember of a step to the state, and which one it breaks.
+// judge returns what the guarantees remember of a step to the state, and the guarantee that the step breaks.
 func (w World) judge(s *Step) (ghost, broken string) {
 	if w.Ghost != nil {
 		s.Ghost = w.Ghost(s)

@@ -11,8 +11,8 @@ import (
 	"github.com/purekube/purekube/internal/reconcile"
 )
 
-// LoopWorld is a [World] whose controller is the loop of internal/reconcile, as package clientgo runs it, around the Index of
-// a package. World.Controller is asked only whether there is anything left to do when everything is idle.
+// LoopWorld is a scenario whose controller is the loop of internal/reconcile, as package clientgo runs it, around the Index of
+// a package. Its Controller is asked only whether there is anything left to do when everything is idle.
 type LoopWorld[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	World
 	// Empty is the Index of a cluster without objects.

@@ -19,7 +19,7 @@ var mistakes = []struct{ name, file, old, new string }{
 	{"pods that were not ready are recreated ready", "return.go", "if runs(gone) {", "if runs(gone) || mistaken(2) {"},
 	{"stuck pods end", "filter.go", "return now.IsZero() || now.After(",
 		"if mistaken(3) { return false }\nreturn now.IsZero() || now.After("},
-	{"Jobs recreate their pods for ever", "owner.go", "wants := x.WorkloadOf(by.namespace, &by.ref)\n",
+	{"Jobs recreate their pods forever", "owner.go", "wants := x.WorkloadOf(by.namespace, &by.ref)\n",
 		"if by.ref.Kind == \"Job\" && mistaken(4) { o.all = true; return o }\nwants := x.WorkloadOf(by.namespace, &by.ref)\n"},
 	{"the DaemonSets of all groups are skipped", "filter.go", "&& ref.APIVersion == appsv1.SchemeGroupVersion.String()",
 		"&& (mistaken(5) || ref.APIVersion == appsv1.SchemeGroupVersion.String())"},

@@ -15,7 +15,7 @@ import (
 // Where drain is stricter than Kubernetes on purpose. README.md has the reasons.
 const (
 	jobEnds  = "a Job that fails deletes its other pods"
-	jobPods  = "pods of Jobs come back"
+	jobPods  = "pods of Jobs are recreated"
 	missing  = "pods that a controller had too few of are made"
 	waiting  = "drain waits for one more round"
 	starting = "new pods become ready"
