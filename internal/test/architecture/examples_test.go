@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,22 +53,4 @@ func parsed(t *testing.T, folder string) map[string]*ast.File {
 		files[name] = file
 	}
 	return files
-}
-
-// goAndMarkdown calls do for every Go file and every page of the project.
-func goAndMarkdown(t *testing.T, do func(path string)) {
-	t.Helper()
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() && (entry.Name() == "testdata" || entry.Name() == "bin" || strings.HasPrefix(entry.Name(), ".") && path != root && entry.Name() != ".ci" && entry.Name() != "..") {
-			return fs.SkipDir
-		}
-		if ext := filepath.Ext(path); ext == ".go" || ext == ".md" {
-			do(path)
-		}
-		return nil
-	})
-	require.NoError(t, err)
 }

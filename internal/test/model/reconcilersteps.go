@@ -463,7 +463,7 @@ func (m *reconcilerModel[X, S, A]) send(st *reconcilerState[X, S, A], i int, o o
 		var h copyAt
 		var wrong string
 		var changed bool
-		h, returned, err, changed, wrong, ok = m.do(after, r)
+		h, returned, changed, wrong, ok, err = m.do(after, r)
 		if !ok {
 			return nil, "", "", false
 		}
@@ -496,7 +496,7 @@ func (m *reconcilerModel[X, S, A]) send(st *reconcilerState[X, S, A], i int, o o
 }
 
 // do is what the API server does with a request.
-func (m *reconcilerModel[X, S, A]) do(after *reconcilerState[X, S, A], r purekube.Request) (h copyAt, returned runtime.Object, err error, changed bool, broken string, ok bool) {
+func (m *reconcilerModel[X, S, A]) do(after *reconcilerState[X, S, A], r purekube.Request) (h copyAt, returned runtime.Object, changed bool, broken string, ok bool, err error) {
 	before := m.view(after)
 	var there []apiserver.Held
 	var at *copyAt
@@ -508,7 +508,7 @@ func (m *reconcilerModel[X, S, A]) do(after *reconcilerState[X, S, A], r purekub
 	server := apiserver.Restore(after.revision, after.numbers.free()-1, there...)
 	server.Now = m.time(after.now)
 	if returned, err = server.Do(r); err != nil {
-		return h, nil, err, false, "", true
+		return h, nil, false, "", true, err
 	}
 	o := returned.(Object)
 	c := change{place: m.store.place(r.Resource, o.GetNamespace(), o.GetName())}
@@ -516,16 +516,16 @@ func (m *reconcilerModel[X, S, A]) do(after *reconcilerState[X, S, A], r purekub
 		c.content = m.store.intern(left.Object, left.Managed)
 	}
 	if at != nil && c.content == at.content {
-		return *at, m.object(*at), nil, false, "", true
+		return *at, m.object(*at), false, "", true, nil
 	}
 	if !m.room(after, c) {
-		return h, nil, nil, false, "", false
+		return h, nil, false, "", false, nil
 	}
 	h = m.write(after, c)
 	if c.content != 0 {
 		returned = m.object(h)
 	}
-	return h, returned, nil, true, m.check(after, &Step{Before: before, Request: &r}), true
+	return h, returned, true, m.check(after, &Step{Before: before, Request: &r}), true, nil
 }
 
 // advance ends a plan whose requests are all sent.
@@ -554,7 +554,7 @@ func (m *reconcilerModel[X, S, A]) handOver(st *reconcilerState[X, S, A], i int)
 func (m *reconcilerModel[X, S, A]) arrive(st *reconcilerState[X, S, A]) (after *reconcilerState[X, S, A], how, broken string, ok bool) {
 	after = st.clone()
 	after.stray = nil
-	_, _, err, _, broken, ok := m.do(after, *st.stray)
+	_, _, _, broken, ok, err := m.do(after, *st.stray)
 	how = "carried out"
 	if err != nil {
 		how = "refused: " + err.Error()
