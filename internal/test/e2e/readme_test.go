@@ -34,8 +34,8 @@ func TestManagersREADME(t *testing.T) {
 	t.Log(string(out))
 	require.NoError(t, err)
 	for _, want := range []string{
-		`msg="Would send" request="patch servicecidrs kubernetes"`,
-		`msg="Would send" request="patch clusterroles admin"`,
+		`msg="Would send" controller=servicecidr request="patch servicecidrs kubernetes"`,
+		`msg="Would send" controller=rbacaggregate request="patch clusterroles admin"`,
 		`purekube_actions_total{action="AddFinalizer",answer="OK",controller="servicecidr"} 1`,
 		`purekube_actions_total{action="SetRules",answer="OK",controller="rbacaggregate"} 3`,
 	} {
