@@ -19,7 +19,8 @@ import (
 //
 //  1. Each budget allows what status.disruptionsAllowed says, whatever generation the status is of.
 //  2. The victims are counted in order. A victim takes one off each budget that selects it, unless the budget lists the
-//     pod in status.disruptedPods. It violates if a budget is below zero then.
+//     pod in status.disruptedPods. It violates if a budget is below zero then. (That is v1.36. v1.37 takes nothing off
+//     the budgets after the first one below zero, so it may count fewer violations where several budgets select a pod.)
 //  3. An empty selector selects no pod, and no budget selects a pod without labels. Evictions differ: there an empty
 //     selector selects all pods of the namespace.
 //  4. Whether a victim is ready, pending or being deleted makes no difference, and neither do several budgets.

@@ -10,6 +10,9 @@ import (
 	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption" // has the function
 )
 
+// stopsAtFirstViolation: the function takes nothing off the budgets of a victim that come after the first violated one.
+const stopsAtFirstViolation = false
+
 // The scheduler of v1.36 does not export the function.
 //
 //go:linkname filterPodsWithPDBViolation k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption.filterPodsWithPDBViolation

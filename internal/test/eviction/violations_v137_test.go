@@ -8,6 +8,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 )
 
+// stopsAtFirstViolation: the function takes nothing off the budgets of a victim that come after the first violated one.
+const stopsAtFirstViolation = true
+
 // onePod is a victim that is one pod, not a PodGroup. The function under test reads its pods only.
 type onePod struct {
 	preemption.Victim
