@@ -7,13 +7,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
 	"github.com/purekube/purekube/internal/test/aliasing"
@@ -220,19 +218,7 @@ func TestPodsAreEvictionsInOrder(t *testing.T) {
 func TestNodesWithoutWorkloads(t *testing.T) {
 	seen := map[drain.Outcome]int{}
 	forEachCluster(t, func(r *rand.Rand, c samplecluster.Cluster) error {
-		s := c.Snapshot
-		s.Answers = map[purekube.Need]purekube.Answer{}
-		s.ReplicationControllers, s.ReplicaSets = some(r, s.ReplicationControllers), some(r, s.ReplicaSets)
-		s.Deployments, s.StatefulSets = some(r, s.Deployments), some(r, s.StatefulSets)
-		all := c.Snapshot
-		all.StatefulSets = nil
-		for _, ss := range c.StatefulSets {
-			if !slices.Contains(s.StatefulSets, ss) {
-				ss = ss.DeepCopy()
-				ss.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
-			}
-			all.StatefulSets = append(all.StatefulSets, ss)
-		}
+		s, all := withoutSomeWorkloads(r, c)
 		whole, _, _ := drain.Nodes(disruption.NewIndex(all, disruption.Options{}), c.Nodes, everything)
 		for range 20 {
 			drains, _, _ := drain.Nodes(disruption.NewIndex(s, disruption.Options{}), c.Nodes, everything)

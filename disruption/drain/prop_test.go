@@ -162,25 +162,30 @@ func TestDrainMaxRounds(t *testing.T) {
 	})
 }
 
+// withoutSomeWorkloads returns the snapshot of a cluster that lacks some workloads and every scale, and the snapshot that
+// has them, in which the StatefulSets that the first one lacks are OrderedReady: a scale does not say that they are Parallel.
+func withoutSomeWorkloads(r *rand.Rand, c samplecluster.Cluster) (some, all disruption.Snapshot) {
+	some, all = c.Snapshot, c.Snapshot
+	some.Answers = map[purekube.Need]purekube.Answer{}
+	some.ReplicationControllers, some.ReplicaSets = someOf(r, c.ReplicationControllers), someOf(r, c.ReplicaSets)
+	some.Deployments, some.StatefulSets = someOf(r, c.Deployments), someOf(r, c.StatefulSets)
+	all.StatefulSets = nil
+	for _, ss := range c.StatefulSets {
+		if !slices.Contains(some.StatefulSets, ss) {
+			ss = ss.DeepCopy()
+			ss.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
+		}
+		all.StatefulSets = append(all.StatefulSets, ss)
+	}
+	return some, all
+}
+
 // Whatever workloads and scales the snapshot lacks: the drain asks for them, or comes to what it comes
 // to with all of them, where StatefulSets of which only the scale is known are OrderedReady.
 func TestDrainNeeds(t *testing.T) {
 	unknown, beside := 0, 0
 	forEachDrain(t, func(r *rand.Rand, c samplecluster.Cluster, node string) error {
-		s := c.Snapshot
-		s.Answers = map[purekube.Need]purekube.Answer{}
-		s.ReplicationControllers, s.ReplicaSets = some(r, s.ReplicationControllers), some(r, s.ReplicaSets)
-		s.Deployments, s.StatefulSets = some(r, s.Deployments), some(r, s.StatefulSets)
-		all := c.Snapshot
-		all.StatefulSets = nil
-		for _, ss := range c.StatefulSets {
-			if !slices.Contains(s.StatefulSets, ss) {
-				// Its scale does not tell that it is Parallel.
-				ss = ss.DeepCopy()
-				ss.Spec.PodManagementPolicy = appsv1.OrderedReadyPodManagement
-			}
-			all.StatefulSets = append(all.StatefulSets, ss)
-		}
+		s, all := withoutSomeWorkloads(r, c)
 		whole, _ := play(disruption.NewIndex(all, disruption.Options{}), node, everything)
 		for range 20 {
 			d, after := play(disruption.NewIndex(s, disruption.Options{}), node, everything)
@@ -214,8 +219,8 @@ func TestDrainNeeds(t *testing.T) {
 	require.Positive(t, beside, "pods that stay whatever the answers are")
 }
 
-// some are about half of the objects.
-func some[T any](r *rand.Rand, objects []T) []T {
+// someOf returns about half of the objects.
+func someOf[T any](r *rand.Rand, objects []T) []T {
 	var kept []T
 	for _, o := range objects {
 		if r.IntN(2) == 0 {

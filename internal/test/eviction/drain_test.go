@@ -44,8 +44,8 @@ const skipped = "skipped"
 // its texts why a drain does not start. The evictions are asked of the real handler, round after
 // round, with the real disruption controller between them.
 func TestDrainNode(t *testing.T) {
-	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 5000)
-	only := number(t, "PARITY_CASE", cases)
+	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), parity.Number[uint64](t, "PARITY_CASES", 5000)
+	only := parity.Number(t, "PARITY_CASE", cases)
 	for name, o := range map[string]disruption.Options{"default": {}, "MatchUpstream": {MatchUpstream: purekube.V1_36}} {
 		t.Run(name, func(t *testing.T) {
 			seen := map[string]int{}

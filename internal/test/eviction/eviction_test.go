@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/test/parity"
 	"github.com/purekube/purekube/internal/test/seed"
 )
 
@@ -30,7 +29,7 @@ var kinds = []string{
 }
 
 func TestCheckEviction(t *testing.T) {
-	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 5000)
+	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), parity.Number[uint64](t, "PARITY_CASES", 5000)
 	seen := map[string]int{}
 	// The bubble's clock stands still: what the handler writes has the time of the snapshot.
 	synctest.Test(t, func(t *testing.T) {
@@ -88,19 +87,6 @@ func kindOf(e disruption.Eviction) string {
 		}
 	}
 	return e.Reason
-}
-
-func number(t *testing.T, variable string, otherwise uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 63)
-	if err != nil {
-		t.Fatalf("%s: %v", variable, err)
-	}
-	return n
 }
 
 // generate makes a pod and a few budgets, most of which cover it.

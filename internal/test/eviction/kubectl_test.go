@@ -35,8 +35,8 @@ const retry = 5 * time.Second
 // eviction handler and the real disruption controller. The pods that go between two of its attempts are a
 // round.
 func TestKubectlDrain(t *testing.T) {
-	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 5000)/5
-	only := number(t, "PARITY_CASE", cases)
+	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), parity.Number[uint64](t, "PARITY_CASES", 5000)/5
+	only := parity.Number(t, "PARITY_CASE", cases)
 	seen := map[string]int{}
 	for i := range cases {
 		if only < cases && i != only {

@@ -26,8 +26,8 @@ import (
 // does who plays a drain through by himself; see recipe. Each verdict is the one of the real handler, between whose evictions the real
 // disruption controller does all that it can.
 func TestRecipe(t *testing.T) {
-	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 5000)
-	only := number(t, "PARITY_CASE", cases)
+	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), parity.Number[uint64](t, "PARITY_CASES", 5000)
+	only := parity.Number(t, "PARITY_CASE", cases)
 	for name, o := range map[string]disruption.Options{
 		"default":       {},
 		"MatchUpstream": {MatchUpstream: purekube.V1_36},

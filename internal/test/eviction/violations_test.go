@@ -21,7 +21,7 @@ import (
 
 // TestViolations sorts victims of random clusters as kube-scheduler's preemption does, with the scheduler's own function.
 func TestViolations(t *testing.T) {
-	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 5000)
+	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), parity.Number[uint64](t, "PARITY_CASES", 5000)
 	violations, allowed, same := 0, 0, 0
 	for i := range cases {
 		r := rand.New(rand.NewPCG(seed, i))

@@ -20,12 +20,13 @@ type run struct {
 
 func settings(t *testing.T) run {
 	t.Helper()
-	r := run{seed: seed.FromVariable(t, "PARITY_SEED", 1), count: number(t, "PARITY_CASES", 5000), only: number(t, "PARITY_CASE", -1)}
+	r := run{seed: seed.FromVariable(t, "PARITY_SEED", 1), count: Number(t, "PARITY_CASES", 5000), only: Number(t, "PARITY_CASE", -1)}
 	t.Logf("PARITY_SEED=%d PARITY_CASES=%d", r.seed, r.count)
 	return r
 }
 
-func number(t *testing.T, variable string, otherwise int) int {
+// Number returns the number in an environment variable, or otherwise if the variable is empty.
+func Number[N int | uint64](t *testing.T, variable string, otherwise N) N {
 	t.Helper()
 	text := os.Getenv(variable)
 	if text == "" {
@@ -35,7 +36,7 @@ func number(t *testing.T, variable string, otherwise int) int {
 	if err != nil {
 		t.Fatalf("%s: %v", variable, err)
 	}
-	return int(n)
+	return N(n)
 }
 
 // cases yields the numbers of the cases to run.

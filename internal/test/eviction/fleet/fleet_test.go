@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/purekube/purekube/disruption"
 	nodedrain "github.com/purekube/purekube/disruption/drain"
+	"github.com/purekube/purekube/internal/test/parity"
 	"github.com/purekube/purekube/internal/test/seed"
 )
 
@@ -27,26 +27,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func number(t *testing.T, variable string, otherwise uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 63)
-	if err != nil {
-		t.Fatalf("%s: %v", variable, err)
-	}
-	return n
-}
-
 // ways are how nodes are drained.
 var ways = []string{"alone", "one after the other", "together"}
 
 // TestDrains drains nodes of each cluster: one alone, some one after the other, and some at the same time.
 func TestDrains(t *testing.T) {
-	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), number(t, "PARITY_CASES", 200)
-	only := number(t, "PARITY_CASE", cases)
+	seed, cases := seed.FromVariable(t, "PARITY_SEED", 1), parity.Number[uint64](t, "PARITY_CASES", 200)
+	only := parity.Number(t, "PARITY_CASE", cases)
 	for n, way := range ways {
 		t.Run(way, func(t *testing.T) {
 			seen := map[string]int{}
