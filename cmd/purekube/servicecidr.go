@@ -58,7 +58,7 @@ func whyServiceCIDR(a servicecidr.Action, d servicecidr.Deletion) string {
 		}
 		return "its status does not say so yet"
 	case servicecidr.RemoveFinalizer:
-		return "no address would be left without a range"
+		return "every address in use is in another ServiceCIDR"
 	}
 	return ""
 }

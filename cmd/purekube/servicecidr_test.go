@@ -77,7 +77,7 @@ func TestExplainServiceCIDR(t *testing.T) {
 		errors              int
 	}{
 		{name: "not in use", reason: "nothing is lost", input: serviceCIDR("x", eleven, "10.0.0.0/24"),
-			want: []string{"RemoveFinalizer x  # no address would be left without a range", "no address blocks the deletion, and the grace period is over", "no address of 10.0.0.0/24 would be in no other ServiceCIDR"}},
+			want: []string{"RemoveFinalizer x  # every address in use is in another ServiceCIDR", "no address blocks the deletion, and the grace period is over", "no address of 10.0.0.0/24 would be in no other ServiceCIDR"}},
 		{name: "within the grace period", reason: "later", input: serviceCIDR("x", noonLess5s, "10.0.0.0/24"),
 			want: []string{"plan again at 2026-11-21T12:00:05Z", "no address blocks the deletion; the grace period ends at 2026-11-21T12:00:05Z", "no address of 10.0.0.0/24 would be in no other ServiceCIDR"}},
 		{name: "not protected", reason: "the finalizer comes first", input: strings.Replace(serviceCIDR("x", "", "10.0.0.0/24"), `"networking.k8s.io/service-cidr-finalizer"`, "", 1),
@@ -91,7 +91,7 @@ func TestExplainServiceCIDR(t *testing.T) {
 				"a contains 10.0.0.0/24, but it is being deleted too and may be gone first",
 				"10.0.0.0/24: 1 address would be in no other ServiceCIDR: 10.0.0.1 (Service n/s)"}},
 		{name: "two equal ones, upstream", reason: "D-1", args: []string{"-match-upstream", "v1.36"}, input: serviceCIDR("x", eleven, "10.0.0.0/24") + serviceCIDR("a", eleven, "10.0.0.0/24") + used[0],
-			want: []string{"RemoveFinalizer x  # no address would be left without a range", "no address blocks the deletion, and the grace period is over", "a contains all addresses of 10.0.0.0/24"}},
+			want: []string{"RemoveFinalizer x  # every address in use is in another ServiceCIDR", "no address blocks the deletion, and the grace period is over", "a contains all addresses of 10.0.0.0/24"}},
 		{name: "many", reason: "twenty of them are named", input: serviceCIDR("x", "", "10.0.0.0/24") + strings.Join(used, ""),
 			want: []string{"it is not being deleted, and has its finalizer and condition", began, "10.0.0.0/24: 30 addresses would be in no other ServiceCIDR: " + strings.Repeat("A ", 20) + "and 10 more"}},
 		{name: "does not parse", reason: "the error says the rest", input: serviceCIDR("x", eleven, "10.0.0.0/24", "nonsense"), errors: 1,
