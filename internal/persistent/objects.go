@@ -353,6 +353,19 @@ func (o *Objects[T, P]) replaced(by []P, keep bool) (*Objects[T, P], []Change[P]
 	return e.Objects(), changes
 }
 
+// Changes returns the changes that make this collection from an empty one.
+func (o *Objects[T, P]) Changes() []Change[P] {
+	unique := slices.AppendSeq(make([]P, 0, o.unique), o.All())
+	changes := make([]Change[P], 0, o.Len())
+	for i, object := range unique {
+		changes = append(changes, Change[P]{Name: o.base.KeyOf(object), After: unique[i : i+1 : i+1]})
+	}
+	for name, versions := range o.several.All() {
+		changes = append(changes, Change[P]{Name: name, After: versions})
+	}
+	return changes
+}
+
 // Edit begins a number of changes that make one other collection.
 func (o *Objects[T, P]) Edit() *ObjectsEdit[T, P] {
 	return &ObjectsEdit[T, P]{next: *o, changed: o.changed.Edit()}
@@ -437,11 +450,15 @@ func Follow[V, P any](
 	}
 	e := values.Edit()
 	for _, c := range changes {
-		e.Delete(c.Name)
-		if len(c.After) == 1 {
-			if value, there := of(c.After[0]); there {
-				e.Set(c.Name, value)
-			}
+		var value V
+		there := len(c.After) == 1
+		if there {
+			value, there = of(c.After[0])
+		}
+		if there {
+			e.Set(c.Name, value)
+		} else if len(c.Before) > 0 {
+			e.Delete(c.Name)
 		}
 	}
 	return e.Map()
