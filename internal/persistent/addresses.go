@@ -18,16 +18,18 @@ type Addresses struct {
 	fours, sixes int
 }
 
-// number is an IPv6 address as the two halves of its 16 bytes. An IPv4 address is the lower half.
+// number is an IPv6 address as the two halves of its 16 bytes.
 type number struct{ high, low uint64 }
 
 func numberOf(a netip.Addr) number {
 	b := a.As16()
-	n := number{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
-	if a.Is4() {
-		n.low &= math.MaxUint32
-	}
-	return n
+	return number{binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint64(b[8:])}
+}
+
+// numberOf4 returns an IPv4 address as a number.
+func numberOf4(a netip.Addr) uint64 {
+	b := a.As4()
+	return uint64(binary.BigEndian.Uint32(b[:]))
 }
 
 // NewAddresses returns the addresses, which must be sorted. The slice is not kept.
@@ -40,10 +42,10 @@ func NewAddresses(sorted []netip.Addr) *Addresses {
 	s.four = slices.Repeat([]uint64{math.MaxUint32 + 1}, 1<<bits.Len(uint(s.fours)))
 	s.six = slices.Repeat([]number{{math.MaxUint64, math.MaxUint64}}, 1<<bits.Len(uint(s.sixes)))
 	for i, a := range sorted {
-		if n := numberOf(a); i < s.fours {
-			s.four[i+1] = n.low
+		if i < s.fours {
+			s.four[i+1] = numberOf4(a)
 		} else {
-			s.six[i-s.fours+1] = n
+			s.six[i-s.fours+1] = numberOf(a)
 		}
 	}
 	return s
@@ -52,13 +54,15 @@ func NewAddresses(sorted []netip.Addr) *Addresses {
 // Floor returns the position of the last address that is not after a, or -1 if there is none. Its searches have no
 // branch that depends on the addresses, since a processor cannot foresee it.
 func (s *Addresses) Floor(a netip.Addr) int {
-	n, count := numberOf(a), uint(0)
+	var count uint
 	if a.Is4() {
+		n := numberOf4(a)
 		for step := uint(len(s.four)) / 2; step > 0; step /= 2 {
-			count += step & (uint((n.low-s.four[count+step])>>63) - 1)
+			count += step & (uint((n-s.four[count+step])>>63) - 1)
 		}
 		return int(count) - 1
 	}
+	n := numberOf(a)
 	for step := uint(len(s.six)) / 2; step > 0; step /= 2 {
 		at := &s.six[count+step]
 		_, after := bits.Sub64(n.low, at.low, 0)
