@@ -157,12 +157,13 @@ func (o *Objects[T, P]) hashed(name types.NamespacedName) hashedName {
 
 // Find returns the only object of that name; nil if there is none, or if there are several.
 func (o *Objects[T, P]) Find(name types.NamespacedName) P {
+	hashed := o.hashed(name)
 	if o.changed.Len() > 0 {
-		if object, changed := o.changed.Get(o.hashed(name)); changed {
+		if object, changed := o.changed.Get(hashed); changed {
 			return object
 		}
 	}
-	return o.base.Find(name)
+	return o.base.FindHashed(hashed.hash, name)
 }
 
 // Lookup is Find, with the error for a name that several objects have.
@@ -379,10 +380,11 @@ type ObjectsEdit[T any, P snapshot.Object[T]] struct {
 
 // Find returns the only object of that name as the changes so far leave it, or nil.
 func (e *ObjectsEdit[T, P]) Find(name types.NamespacedName) P {
-	if object, changed := e.changed.Get(e.next.hashed(name)); changed {
+	hashed := e.next.hashed(name)
+	if object, changed := e.changed.Get(hashed); changed {
 		return object
 	}
-	return e.next.base.Find(name)
+	return e.next.base.FindHashed(hashed.hash, name)
 }
 
 // Put adds the object, which replaces all objects of its name.
@@ -398,8 +400,9 @@ func (e *ObjectsEdit[T, P]) Delete(name types.NamespacedName) { e.replace(name, 
 func (e *ObjectsEdit[T, P]) replace(name types.NamespacedName, by P, several []P) (object P, versions []P) {
 	hashed := e.next.hashed(name)
 	object, changed := e.changed.Get(hashed)
+	inBase := e.next.base.FindHashed(hashed.hash, name)
 	if !changed {
-		object = e.next.base.Find(name)
+		object = inBase
 	}
 	twins := e.next.base.Ambiguous(name)
 	if object != nil {
@@ -416,7 +419,7 @@ func (e *ObjectsEdit[T, P]) replace(name types.NamespacedName, by P, several []P
 	case by != nil:
 		e.next.unique++
 		e.changed.Set(hashed, by)
-	case twins || e.next.base.Position(name) >= 0:
+	case twins || inBase != nil:
 		e.changed.Set(hashed, nil)
 	case changed:
 		e.changed.Delete(hashed)
