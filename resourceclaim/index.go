@@ -213,9 +213,7 @@ func (x *Index) plan(key purekube.Key) (Result, error) {
 		}
 	case claimKind:
 		var problems snapshot.Problems
-		for _, p := range x.versionProblems(name) {
-			problems.Add(p)
-		}
+		problems.Add(x.versionProblems(name)...)
 		claim, ambiguous := x.claim(name)
 		if ambiguous {
 			problems.Add(snapshot.DuplicateError(claimKind, name))
