@@ -344,9 +344,7 @@ func (x *Index) report(problems *snapshot.Problems) {
 func (x *Index) reportAll(problems *snapshot.Problems) {
 	x.report(problems)
 	if !x.o.matchUpstream() { // which passes over a name that is not an address
-		for _, e := range x.ips.unparsable(everyFamily) {
-			problems.Add(e)
-		}
+		problems.Add(x.ips.unparsable(everyFamily)...)
 	}
 }
 

@@ -20,12 +20,8 @@ type obstacles struct {
 func (b obstacles) none() bool { return !b.blocked && len(b.doubts) == 0 }
 
 func (b obstacles) report(problems *snapshot.Problems) {
-	for _, e := range b.doubts {
-		problems.Add(e)
-	}
-	for _, e := range b.duplicates {
-		problems.Add(e)
-	}
+	problems.Add(b.doubts...)
+	problems.Add(b.duplicates...)
 }
 
 // obstaclesOf returns what blocks the deletion of c, which is being deleted.

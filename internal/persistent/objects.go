@@ -276,9 +276,7 @@ func (o *Objects[T, P]) AddTo(problems *snapshot.Problems) {
 
 // AddDuplicatesTo adds the errors of Duplicates to problems.
 func (o *Objects[T, P]) AddDuplicatesTo(problems *snapshot.Problems) {
-	for _, e := range o.Duplicates() {
-		problems.Add(e)
-	}
+	problems.Add(o.Duplicates()...)
 }
 
 // HasNil reports whether a nil pointer was handed in.

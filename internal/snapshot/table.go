@@ -79,7 +79,11 @@ func (t *Table[T, P]) KeyOf(o P) types.NamespacedName {
 
 // Hash returns the hash of a name. It is the same for the same name in one table, and different in different tables.
 func (t *Table[T, P]) Hash(key types.NamespacedName) uint64 {
-	return maphash.String(t.seed, key.Name) + 31*maphash.String(t.seed, key.Namespace)
+	hash := maphash.String(t.seed, key.Name)
+	if key.Namespace != "" {
+		hash += 31 * maphash.String(t.seed, key.Namespace)
+	}
+	return hash
 }
 
 // search returns the slot of the name with this hash, or the free slot where the name belongs.
