@@ -17,42 +17,11 @@ import (
 	"github.com/purekube/purekube/internal/test/e2e/cluster"
 )
 
-// manager is examples/manager as a process.
+// manager is a controller manager as a process: examples/manager, examples/controller-runtime or kube-controller-manager.
 type manager struct {
 	*cluster.Process
 	url string // of its health and metrics
 	log string
-}
-
-// quickLease are flags of managers that follow one another within seconds.
-var quickLease = []string{"-leader-elect-lease-duration=3s", "-leader-elect-renew-deadline=2s", "-leader-elect-retry-period=500ms"}
-
-// startManager runs the manager at the API server, or at a proxy in front of it, and does not wait.
-func (w *world) startManager(t *testing.T, name string, at cluster.Endpoint, flags ...string) *manager {
-	t.Helper()
-	kubeconfig, err := w.Kubeconfig(cluster.Manager, at)
-	require.NoError(t, err)
-	ports, err := cluster.FreePorts(1)
-	require.NoError(t, err)
-	m := &manager{url: fmt.Sprintf("http://127.0.0.1:%d", ports[0]), log: w.log(name)}
-	args := append([]string{"-kubeconfig=" + kubeconfig, "-listen-address=" + strings.TrimPrefix(m.url, "http://")}, flags...)
-	m.Process, err = cluster.StartProcess(m.log, managerBinary, args...)
-	require.NoError(t, err)
-	return m
-}
-
-// startControllerRuntime runs examples/controller-runtime without a Lease, and does not wait.
-func (w *world) startControllerRuntime(t *testing.T) *manager {
-	t.Helper()
-	kubeconfig, err := w.Kubeconfig(cluster.Manager, w.Endpoint())
-	require.NoError(t, err)
-	ports, err := cluster.FreePorts(1)
-	require.NoError(t, err)
-	address := fmt.Sprintf("127.0.0.1:%d", ports[0])
-	m := &manager{url: "http://" + address, log: w.log("controller-runtime")}
-	m.Process, err = cluster.StartProcess(m.log, reconcilerBinary, "-kubeconfig="+kubeconfig, "-metrics-address="+address, "-health-address=0", "-leader-elect=false")
-	require.NoError(t, err)
-	return m
 }
 
 // pages does not ask who a controller is: kube-controller-manager makes a certificate for itself.
@@ -151,14 +120,14 @@ type pair struct {
 	done     sync.WaitGroup
 }
 
-func startPair(w *world, start func() *manager) *pair {
+func startPair(turn time.Duration, start func() *manager) *pair {
 	p := &pair{managers: []*manager{start(), start()}, stop: make(chan struct{})}
 	p.done.Go(func() {
 		for {
 			select {
 			case <-p.stop:
 				return
-			case <-time.After(6 * time.Second): // a Lease is free after 3
+			case <-time.After(turn):
 			}
 			for i, m := range p.managers {
 				if m.leads() {

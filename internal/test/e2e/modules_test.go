@@ -1,0 +1,68 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/purekube/purekube/internal/test/e2e/cluster"
+)
+
+// module is a module that runs the five controllers, as a program of examples runs it.
+type module struct {
+	name   string
+	binary func() string
+	// flags of a program with this address for its metrics.
+	flags func(address string) []string
+	// alone are flags of a program that takes no Lease, and elected of one that takes it soon after another one.
+	alone, elected []string
+	// turn is how long the pair of TestStoriesWhileLeadersAreKilled leaves a leader alone, so that the next one gets to work.
+	turn time.Duration
+}
+
+var (
+	clientGo = module{
+		name: "clientgo", binary: func() string { return managerBinary },
+		flags:   func(address string) []string { return []string{"-listen-address=" + address} },
+		alone:   []string{"-leader-elect=false", "-single-replica"},
+		elected: []string{"-leader-elect-lease-duration=3s", "-leader-elect-renew-deadline=2s", "-leader-elect-retry-period=500ms"},
+		turn:    6 * time.Second, // a Lease is free after 3
+	}
+	controllerRuntime = module{
+		name: "controllerruntime", binary: func() string { return reconcilerBinary },
+		flags: func(address string) []string { return []string{"-metrics-address=" + address, "-health-address=0"} },
+		alone: []string{"-leader-elect=false"},
+		turn:  22 * time.Second, // a Lease of controller-runtime is free after 15, and is asked for every 2
+	}
+)
+
+// modules are all of them.
+var modules = []module{clientGo, controllerRuntime}
+
+// forEachModule runs the test with each module, at the same time.
+func forEachModule(t *testing.T, test func(*testing.T, module)) {
+	t.Helper()
+	for _, m := range modules {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, m)
+		})
+	}
+}
+
+// start runs the module's program at the API server, or at a proxy in front of it, and does not wait.
+func (w *world) start(t *testing.T, of module, name string, at cluster.Endpoint, flags ...string) *manager {
+	t.Helper()
+	kubeconfig, err := w.Kubeconfig(cluster.Manager, at)
+	require.NoError(t, err)
+	ports, err := cluster.FreePorts(1)
+	require.NoError(t, err)
+	m := &manager{url: fmt.Sprintf("http://127.0.0.1:%d", ports[0]), log: w.log(name)}
+	args := append([]string{"-kubeconfig=" + kubeconfig}, of.flags(strings.TrimPrefix(m.url, "http://"))...)
+	m.Process, err = cluster.StartProcess(m.log, of.binary(), append(args, flags...)...)
+	require.NoError(t, err)
+	return m
+}
