@@ -9,6 +9,10 @@
 // recorder, metrics to controller-runtime's registry, and logs to the manager's logger. Package clientgo has the
 // controller itself; this package connects it.
 //
+// The manager's recorder uses events.k8s.io. All events with the same reason about the same object are one series there,
+// which keeps the message of the first event. If a claim cannot be created because the API server does not answer, and then
+// because of a quota, the event still says that there was no answer. The log has every message.
+//
 // # The caller's duties
 //
 //  1. Switch the same controller of kube-controller-manager off. Two writers of one status keep overwriting each other.

@@ -3,17 +3,13 @@ package e2e
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 )
@@ -27,21 +23,7 @@ func TestBudgetOverThousandsOfJobs(t *testing.T) {
 		w := newWorld(t)
 		p := newProxy(t, w)
 		ns := w.namespace(t, "batch")
-		names := make(chan string)
-		var creating sync.WaitGroup
-		for range 16 {
-			creating.Go(func() {
-				for name := range names {
-					w.createPod(t, ns, name, "batch", metav1.OwnerReference{
-						APIVersion: "batch/v1", Kind: "Job", Name: name, UID: types.UID("uid-of-" + name), Controller: ptr.To(true)})
-				}
-			})
-		}
-		for i := range jobs {
-			names <- fmt.Sprint("job-", i)
-		}
-		close(names)
-		creating.Wait()
+		w.createJobPods(t, ns, jobs)
 		w.createBudget(t, ns, "batch", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1))})
 
 		p.count()

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube/internal/test/e2e/cluster"
 )
@@ -120,19 +123,20 @@ type pair struct {
 	done     sync.WaitGroup
 }
 
-func startPair(turn time.Duration, start func() *manager) *pair {
+func startPair(w *world, start func() *manager) *pair {
 	p := &pair{managers: []*manager{start(), start()}, stop: make(chan struct{})}
 	p.done.Go(func() {
 		for {
 			select {
 			case <-p.stop:
 				return
-			case <-time.After(turn):
+			case <-time.After(6 * time.Second): // a Lease is free after 3
 			}
 			for i, m := range p.managers {
 				if m.leads() {
 					m.Kill()
 					p.kills++
+					_ = w.shortenLease() // or the next leader has to wait, which is fine
 					p.managers[i] = start()
 					break
 				}
@@ -146,6 +150,14 @@ func (p *pair) let() []*manager {
 	close(p.stop)
 	p.done.Wait()
 	return p.managers
+}
+
+// shortenLease lets the Lease of a killed leader end three seconds from now. Those of examples/controller-runtime last 15,
+// in which most scenarios would end.
+func (w *world) shortenLease() error {
+	_, err := w.CoordinationV1().Leases("purekube").Patch(context.Background(), "purekube-manager", types.MergePatchType,
+		[]byte(`{"spec":{"leaseDurationSeconds":3}}`), metav1.PatchOptions{})
+	return err
 }
 
 // leads reports whether the manager says that it holds the Lease.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,10 +16,9 @@ type module struct {
 	binary func() string
 	// flags of a program with this address for its metrics.
 	flags func(address string) []string
-	// alone are flags of a program that takes no Lease, and elected of one that takes it soon after another one.
+	// alone are flags of a program that takes no Lease, and elected of one that takes a Lease of three seconds, if the
+	// program has a flag for that.
 	alone, elected []string
-	// turn is how long the pair of TestStoriesWhileLeadersAreKilled leaves a leader alone, so that the next one gets to work.
-	turn time.Duration
 }
 
 var (
@@ -29,13 +27,11 @@ var (
 		flags:   func(address string) []string { return []string{"-listen-address=" + address} },
 		alone:   []string{"-leader-elect=false", "-single-replica"},
 		elected: []string{"-leader-elect-lease-duration=3s", "-leader-elect-renew-deadline=2s", "-leader-elect-retry-period=500ms"},
-		turn:    6 * time.Second, // a Lease is free after 3
 	}
 	controllerRuntime = module{
 		name: "controllerruntime", binary: func() string { return reconcilerBinary },
 		flags: func(address string) []string { return []string{"-metrics-address=" + address, "-health-address=0"} },
 		alone: []string{"-leader-elect=false"},
-		turn:  22 * time.Second, // a Lease of controller-runtime is free after 15, and is asked for every 2
 	}
 )
 

@@ -39,7 +39,7 @@ func TestEndStateIsUpstreams(t *testing.T) {
 	forEachModule(t, func(t *testing.T, of module) {
 		ours, theirs := newWorld(t), newWorld(t)
 		manager := ours.start(t, of, "manager", ours.Endpoint())
-		upstream := theirs.startUpstream(t)
+		upstream := theirs.startUpstream(t, theirs.Endpoint())
 		defer func() { _ = upstream.Stop() }()
 
 		s := newScript(t, rand.New(rand.NewPCG(seed.First(t, 1), 0)), ours, theirs)

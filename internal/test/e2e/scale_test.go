@@ -48,7 +48,7 @@ func TestScale(t *testing.T) {
 		{"controllerruntime", func() *manager {
 			return w.start(t, controllerRuntime, "controllerruntime", w.Endpoint(), controllerRuntime.alone...)
 		}},
-		{"kube-controller-manager", func() *manager { return w.startUpstream(t, "-"+limits[0], "-"+limits[1]) }},
+		{"kube-controller-manager", func() *manager { return w.startUpstream(t, w.Endpoint(), "-"+limits[0], "-"+limits[1]) }},
 	} {
 		w.createBudgets(t)
 		started := time.Now()

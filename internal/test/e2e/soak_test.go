@@ -53,7 +53,7 @@ func TestSoak(t *testing.T) {
 		sides = append(sides, side{w, of.name, w.start(t, of, of.name, w.Endpoint(), of.alone...)})
 	}
 	theirs := newWorld(t)
-	sides = append(sides, side{theirs, "kube-controller-manager", theirs.startUpstream(t, "--kube-api-qps=50", "--kube-api-burst=100")})
+	sides = append(sides, side{theirs, "kube-controller-manager", theirs.startUpstream(t, theirs.Endpoint(), "--kube-api-qps=50", "--kube-api-burst=100")})
 	seed := seed.First(t, 1)
 	var writing sync.WaitGroup
 	for _, s := range sides {

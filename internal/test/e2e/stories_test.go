@@ -57,7 +57,7 @@ func TestStoriesWithUpstream(t *testing.T) {
 		t.Skip("fails as README.md says: -upstream")
 	}
 	w := newWorld(t)
-	m := w.startUpstream(t)
+	m := w.startUpstream(t, w.Endpoint())
 	w.play(t)
 	require.NoError(t, m.Stop())
 }
@@ -91,7 +91,7 @@ func TestStoriesWhileLeadersAreKilled(t *testing.T) {
 			started++
 			return w.start(t, of, fmt.Sprintf("manager-%d", started), w.Endpoint(), of.elected...)
 		}
-		p := startPair(of.turn, start)
+		p := startPair(w, start)
 		w.play(t)
 		managers := p.let()
 		t.Logf("A leader was killed %d times", p.kills)
