@@ -45,17 +45,30 @@ type played struct {
 
 func newPlayed(t *testing.T, objects ...apiserver.Object) *played {
 	t.Helper()
+	return newPlayedWith(t, manager.Options{}, objects...)
+}
+
+func newPlayedWith(t *testing.T, o manager.Options, objects ...apiserver.Object) *played {
+	t.Helper()
 	p := &played{ended: make(chan error, 1)}
 	listener := httptest.NewServer(&apiserver.Handler{Server: apiserver.New(objects...)})
 	t.Cleanup(listener.CloseClientConnections)
+	o.Metrics, o.Logger = server.Options{BindAddress: "0"}, logr.Discard()
+	o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
+		return testrestmapper.TestOnlyStaticRESTMapper(scheme.Scheme), nil
+	}
 	var err error
-	p.Manager, err = manager.New(&rest.Config{Host: listener.URL, QPS: 1000, Burst: 1000}, manager.Options{
-		Metrics: server.Options{BindAddress: "0"}, Logger: logr.Discard(),
-		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
-			return testrestmapper.TestOnlyStaticRESTMapper(scheme.Scheme), nil
-		},
-	})
+	p.Manager, err = manager.New(&rest.Config{Host: listener.URL, QPS: 1000, Burst: 1000}, o)
 	require.NoError(t, err)
+	return p
+}
+
+// Play runs a manager with these options at an API server that has these objects, until the test ends.
+func Play(t *testing.T, o manager.Options, add func(manager.Manager) error, objects ...apiserver.Object) manager.Manager {
+	t.Helper()
+	p := newPlayedWith(t, o, objects...)
+	require.NoError(t, add(p))
+	p.start(t)
 	return p
 }
 

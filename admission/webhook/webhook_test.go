@@ -59,7 +59,7 @@ func TestMalformedReviews(t *testing.T) {
 		{"a body that is too large", strings.Repeat(" ", 1<<16+1), 413},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			code, out, text := reviews.Post(t, server.URL+"/?timeout=30s", tc.body)
+			code, out, text := reviews.Post(t, server.Client(), server.URL+"/?timeout=30s", tc.body)
 			require.Equal(t, tc.want, code, text)
 			if code == http.StatusOK {
 				require.False(t, out.Response.Allowed)
@@ -113,7 +113,7 @@ func TestDecisionsThatTakeTooLong(t *testing.T) {
 		if i == 0 {
 			asked, want = reviews.Evicts("p"), http.StatusTooManyRequests
 		}
-		code, out, text := reviews.Post(t, server.URL+"/?timeout=20ms", asked.Body(t, "v1"))
+		code, out, text := reviews.Post(t, server.Client(), server.URL+"/?timeout=20ms", asked.Body(t, "v1"))
 		require.Equal(t, http.StatusOK, code, text)
 		require.False(t, out.Response.Allowed)
 		require.EqualValues(t, "1", out.Response.UID)
@@ -135,7 +135,7 @@ func TestDecisionThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server, h := newServer(t, decide, Options{MaxDecisions: 2})
 			for range cap(h.deciding) + 1 {
-				_, out, _ := reviews.Post(t, server.URL+"/?timeout=10s", anyRole.Body(t, "v1"))
+				_, out, _ := reviews.Post(t, server.Client(), server.URL+"/?timeout=10s", anyRole.Body(t, "v1"))
 				require.False(t, out.Response.Allowed)
 				require.EqualValues(t, http.StatusInternalServerError, out.Response.Result.Code)
 				require.EqualValues(t, "1", out.Response.UID)

@@ -34,7 +34,7 @@ var quiet = slog.New(slog.DiscardHandler)
 
 func post(t testing.TB, server *httptest.Server, body string) (int, admissionv1.AdmissionReview, string) {
 	t.Helper()
-	return reviews.Post(t, server.URL+"/validate?timeout=30s", body)
+	return reviews.Post(t, server.Client(), server.URL+"/validate?timeout=30s", body)
 }
 
 func TestDecisions(t *testing.T) {

@@ -91,9 +91,9 @@ func (r Request) Body(t testing.TB, version string) string {
 }
 
 // Post sends a body to a webhook. It returns the status code, the answered review if the code is 200, and the answer's text.
-func Post(t testing.TB, url, body string) (code int, review admissionv1.AdmissionReview, text string) {
+func Post(t testing.TB, client *http.Client, url, body string) (code int, review admissionv1.AdmissionReview, text string) {
 	t.Helper()
-	response, err := http.Post(url, "application/json", strings.NewReader(body))
+	response, err := client.Post(url, "application/json", strings.NewReader(body))
 	require.NoError(t, err)
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
