@@ -23,23 +23,31 @@ import (
 // manager is a controller manager as a process: examples/manager, examples/controller-runtime or kube-controller-manager.
 type manager struct {
 	*cluster.Process
-	url string // of its health and metrics
-	log string
+	url, health string // where its metrics and its health checks are
+	log         string
 }
 
 // pages does not ask who a controller is: kube-controller-manager makes a certificate for itself.
 var pages = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 
+// ready asks the manager whether it is ready.
+func (m *manager) ready(context.Context) error {
+	_, err := page(m.health + "/readyz")
+	return err
+}
+
 // get reads a page of the manager.
-func (m *manager) get(path string) (string, error) {
-	answer, err := pages.Get(m.url + path)
+func (m *manager) get(path string) (string, error) { return page(m.url + path) }
+
+func page(url string) (string, error) {
+	answer, err := pages.Get(url)
 	if err != nil {
 		return "", err
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", path, answer.Status)
+		err = fmt.Errorf("%s: %s", url, answer.Status)
 	}
 	return string(body), err
 }

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,8 +13,8 @@ import (
 type module struct {
 	name   string
 	binary func() string
-	// flags of a program with this address for its metrics.
-	flags func(address string) []string
+	// metrics and health are the flags for the addresses of metrics and health checks. They may be the same.
+	metrics, health string
 	// alone are flags of a program that takes no Lease, and elected of one that takes a Lease of three seconds, if the
 	// program has a flag for that.
 	alone, elected []string
@@ -24,13 +23,13 @@ type module struct {
 var (
 	clientGo = module{
 		name: "clientgo", binary: func() string { return managerBinary },
-		flags:   func(address string) []string { return []string{"-listen-address=" + address} },
+		metrics: "-listen-address", health: "-listen-address",
 		alone:   []string{"-leader-elect=false", "-single-replica"},
 		elected: []string{"-leader-elect-lease-duration=3s", "-leader-elect-renew-deadline=2s", "-leader-elect-retry-period=500ms"},
 	}
 	controllerRuntime = module{
 		name: "controllerruntime", binary: func() string { return reconcilerBinary },
-		flags: func(address string) []string { return []string{"-metrics-address=" + address, "-health-address=0"} },
+		metrics: "-metrics-address", health: "-health-address",
 		alone: []string{"-leader-elect=false"},
 	}
 )
@@ -54,10 +53,17 @@ func (w *world) start(t *testing.T, of module, name string, at cluster.Endpoint,
 	t.Helper()
 	kubeconfig, err := w.Kubeconfig(cluster.Manager, at)
 	require.NoError(t, err)
-	ports, err := cluster.FreePorts(1)
+	ports, err := cluster.FreePorts(2)
 	require.NoError(t, err)
-	m := &manager{url: fmt.Sprintf("http://127.0.0.1:%d", ports[0]), log: w.log(name)}
-	args := append([]string{"-kubeconfig=" + kubeconfig}, of.flags(strings.TrimPrefix(m.url, "http://"))...)
+	address := map[string]string{of.metrics: fmt.Sprintf("127.0.0.1:%d", ports[0])}
+	if of.health != of.metrics {
+		address[of.health] = fmt.Sprintf("127.0.0.1:%d", ports[1])
+	}
+	m := &manager{url: "http://" + address[of.metrics], health: "http://" + address[of.health], log: w.log(name)}
+	args := []string{"-kubeconfig=" + kubeconfig}
+	for name, value := range address {
+		args = append(args, name+"="+value)
+	}
 	m.Process, err = cluster.StartProcess(m.log, of.binary(), append(args, flags...)...)
 	require.NoError(t, err)
 	return m

@@ -45,10 +45,7 @@ func TestStartWhileAServiceCIDRIsBeingDeleted(t *testing.T) {
 
 		for n := range starts {
 			m := w.start(t, of, "manager", w.Endpoint(), of.alone...)
-			eventually(t, patience, "the manager is ready", func(context.Context) error {
-				_, err := m.get("/readyz")
-				return err
-			})
+			eventually(t, patience, "the manager is ready", m.ready)
 			throughout(t, 1500*time.Millisecond, fmt.Sprintf("held by %d addresses after start %d", addresses, n+1), stays)
 			m.stop(t)
 		}
