@@ -19,12 +19,8 @@ import (
 	"github.com/purekube/purekube/internal/test/e2e/cluster"
 )
 
-const (
-	jobPods      = 20_000
-	claimsAtOnce = 5_000
-	// watching is how long requests are counted after the cluster is as it should be: retries go on.
-	watching = 30 * time.Second
-)
+// watching is how long requests are counted after the cluster is as it should be: retries go on.
+const watching = 15 * time.Second
 
 // situation is something that costs one request or thousands, depending on the controller.
 type situation struct {
@@ -36,36 +32,35 @@ type situation struct {
 	bounds map[string]int
 }
 
-var situations = []situation{
-	{
-		name: "a budget over 20,000 pods of Jobs",
+// situationsWith has this many pods at once that get a claim each.
+func situationsWith(claims int) []situation {
+	return []situation{{
+		name: "a budget over thousands of Jobs",
 		begin: func(t *testing.T, w *world) {
 			w.createBudget(t, "batch", "batch", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1))})
 		},
 		settled: func(w *world) func(context.Context) error { return w.budgetFails("batch", "batch", "") },
-		// Whether a Job has a scale is asked once, with what is known about the API.
-		bounds: map[string]int{"PUT poddisruptionbudgets/status": 1, "GET the API's kinds": 100},
-	},
-	{
+		bounds:  map[string]int{"PUT poddisruptionbudgets/status": 1}, // it is known that Jobs have no scale
+	}, {
 		name:    "a claim with 256 consumers that are gone",
 		begin:   func(t *testing.T, w *world) { w.createClaimOfGonePods(t, "shared", "gpu") },
 		settled: func(w *world) func(context.Context) error { return w.deallocated("shared", "gpu") },
 		bounds: map[string]int{
 			"GET pods": resourcev1.ResourceClaimReservedForMaxSize, "PUT resourceclaims/status": 1, "PUT resourceclaims": 1,
 		},
-	},
-	{
-		name: "5,000 pods at once, with a claim each",
+	}, {
+		name: "thousands of pods at once, with a claim each",
 		begin: func(t *testing.T, w *world) {
-			manyAtOnce(claimsAtOnce, func(i int) { w.createPodWithClaims(t, "claims", fmt.Sprint("train-", i), "gpu") })
+			manyAtOnce(claims, func(i int) { w.createPodWithClaims(t, "claims", fmt.Sprint("train-", i), "gpu") })
 		},
-		settled: func(w *world) func(context.Context) error { return w.claimsFor("claims", claimsAtOnce) },
-		bounds:  map[string]int{"POST resourceclaims": claimsAtOnce, "PATCH pods/status": claimsAtOnce},
-	},
+		settled: func(w *world) func(context.Context) error { return w.claimsFor("claims", claims) },
+		// One in fifty may be sent again.
+		bounds: map[string]int{"POST resourceclaims": claims + claims/50, "PATCH pods/status": claims + claims/50},
+	}}
 }
 
 // The requests of kube-controller-manager and of each module in the same situations. A module stays within its bounds, and
-// sends no more than kube-controller-manager. Events are not counted.
+// sends no more than kube-controller-manager, or one in fifty more. Events are not counted. With -long there are 20,000 Jobs and 5,000 claims.
 func TestRequests(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kube-controller-manager takes the longest to build: not with -short")
@@ -89,7 +84,9 @@ func TestRequests(t *testing.T) {
 				for request, n := range counted {
 					require.LessOrEqual(t, n, s.bounds[request], "%s, of %v", request, counted)
 				}
-				require.LessOrEqual(t, sum(counted), theirs[s.name], "no more than kube-controller-manager")
+				if most, known := theirs[s.name]; known {
+					require.LessOrEqual(t, sum(counted), most+most/50, "no more than kube-controller-manager")
+				}
 			})
 		})
 	}
@@ -102,13 +99,17 @@ func requestsOf(t *testing.T, start func(*world, cluster.Endpoint) *manager, che
 		w.namespace(t, ns)
 	}
 	w.createTemplate(t, "claims", "gpu")
-	w.createJobPods(t, "batch", jobPods)
+	jobs, claims := 2_000, 500
+	if *long {
+		jobs, claims = 20_000, 5_000
+	}
+	w.createJobPods(t, "batch", jobs)
 	p := newProxy(t, w)
 	m := start(w, p.Endpoint)
 	w.createServiceCIDR(t, "first", "10.42.0.0/28")
 	eventually(t, patience, "the program works", w.hasFinalizer("first"))
 	time.Sleep(watching)
-	for _, s := range situations {
+	for _, s := range situationsWith(claims) {
 		t.Run(s.name, func(t *testing.T) {
 			p.count()
 			started := time.Now()
