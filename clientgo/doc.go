@@ -10,7 +10,8 @@
 // [NewServiceCIDR], [NewResourceClaim], [NewTTL], [NewRBACAggregate] and [NewDisruption] make one controller each from
 // informers and clients that you have. [NewController] makes a controller of any [purekube.Index]. [Executor] and [Lookup] are
 // the parts that every controller needs: they send a [purekube.Request] and answer a [purekube.Need]. [Hooks] add behaviour of
-// your own: leave keys out, change or veto an action, and observe. [PolicyRules] are the rights to give.
+// your own: leave keys out, change or veto an action, and observe. [PolicyRules] are the rights to give. [NewWebhook] answers
+// admission reviews.
 //
 // # What the controllers do
 //

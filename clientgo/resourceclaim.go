@@ -18,8 +18,11 @@ import (
 // ResourceClaimController is the controller of [NewResourceClaim].
 type ResourceClaimController = Controller[*resourceclaim.Index, resourceclaim.Snapshot, resourceclaim.Action]
 
-// ErrPodGroups: the controller of ResourceClaims watches no PodGroups, whose API is in no version of client-go that all
-// supported releases have.
+// ErrPodGroups: the controller of ResourceClaims watches no PodGroups. No version of their API is in all supported releases:
+// v1.36 serves scheduling.k8s.io/v1alpha2 and v1.37 serves v1beta1, both behind feature gates that are off by default, and
+// client-go v0.35 has neither. A controller that asks for a version that the API server does not serve gets 404, as for a
+// PodGroup that is gone, and would release claims of running pods. If you know the version, make a controller with
+// [NewController]: the Snapshot has PodGroups, and your Lookup answers their Needs in that version.
 var ErrPodGroups = errors.New("resourceclaim.Options.PodGroupOf: PodGroups are not watched")
 
 // NewResourceClaim returns a controller of ResourceClaims. It watches Pods, ResourceClaims and ResourceClaimTemplates, and
