@@ -122,7 +122,7 @@ func (l *Lookup) podGroup(ctx context.Context, n purekube.Need) (purekube.Answer
 // isGone reports whether the API server says that there is no such object. A 404 without a Status is not about the object:
 // the API server does not serve the version, or something else answered.
 func isGone(err error) bool {
-	return apierrors.IsNotFound(err)
+	return apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err)
 }
 
 // typed is the object as the packages take it: a dynamic client returns it without a type.
