@@ -84,7 +84,7 @@ func TestExplainWhy(t *testing.T) {
 		{name: "none expected", s: web(budget(maxUnavailable("1")), 0, pods(1, 1, byWeb)...), blocks: true,
 			want: "nothing may be disrupted: no pods are expected"},
 		{name: "needs", s: web(budget(maxUnavailable("1"), reported(3, 2, 1)), 3, pods(3, 3, custom)...),
-			want: "1 controllers must be looked up first", more: func(t *testing.T, e Explanation) {
+			want: "1 controller must be looked up first", more: func(t *testing.T, e Explanation) {
 				require.Len(t, e.Budget.Needs, 1)
 				require.False(t, e.Budget.UpToDate)
 				require.Zero(t, e.Budget.Computed)

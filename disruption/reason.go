@@ -84,6 +84,8 @@ func (e *BudgetExplanation) conclusion(neither bool) Reason {
 	}
 	c := e.Computed
 	switch {
+	case len(e.Needs) == 1:
+		return say(ReasonScalesNotKnown, "1 controller must be looked up first")
 	case len(e.Needs) > 0:
 		return say(ReasonScalesNotKnown, "%d controllers must be looked up first", len(e.Needs))
 	case e.Failure != "":

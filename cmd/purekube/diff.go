@@ -56,10 +56,11 @@ func runDiff(inv invocation, sys system) int {
 			Now           time.Time         `json:"now"`
 			Upstream      purekube.Upstream `json:"upstream"`
 			Differences   []difference      `json:"differences"`
+			Notes         []string          `json:"notes,omitempty"`
 			Errors        []jsonProblem     `json:"errors,omitempty"`
-		}{formatVersion, inv.now, release, append([]difference{}, found...), ours.errors()})
+		}{formatVersion, inv.now, release, append([]difference{}, found...), ours.Notes, ours.errors()})
 	} else if len(ours.Sections) > 0 {
-		err = writeDifferences(sys.stdout, palette(sys.colour), release, found)
+		err = writeDifferences(sys.stdout, palette(sys.colour), release, found, ours.Notes)
 	}
 	return inv.end(ours, err, sys)
 }
@@ -129,7 +130,7 @@ func done(s section) map[purekube.Key]did {
 	return all
 }
 
-func writeDifferences(w io.Writer, p palette, release purekube.Upstream, found []difference) error {
+func writeDifferences(w io.Writer, p palette, release purekube.Upstream, found []difference, notes []string) error {
 	out := bufio.NewWriter(w)
 	t := printer{out, p}
 	for _, d := range found {
@@ -140,6 +141,9 @@ func writeDifferences(w io.Writer, p palette, release purekube.Upstream, found [
 		}
 		t.does("purekube", d.Default)
 		t.does("kube-controller-manager "+string(release), d.Upstream)
+	}
+	for _, note := range notes {
+		t.line(0, "", note, t.p.notice)
 	}
 	t.line(0, "Diff: ", fmt.Sprintf("kube-controller-manager %s does something else for %s (docs/divergences.md)", release, count(len(found), "object")), plain)
 	return out.Flush()

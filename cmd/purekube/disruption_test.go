@@ -85,7 +85,7 @@ func TestExplainDisruption(t *testing.T) {
 		{name: "a controller that is not in the input", reason: "nothing is guessed",
 			input: budgetOf("db", "db", `"maxUnavailable":1`, noStatus) + podOf("db-0", "db", "StatefulSet", "n", "True"),
 			want: []string{"needs the scale of StatefulSet shop/db (apps/v1) looked up: it is not in the input",
-				"1 controllers must be looked up first", "StatefulSet db: its scale is not in the snapshot"}},
+				"1 controller must be looked up first", "StatefulSet db: its scale is not in the snapshot"}},
 		{name: "neither", reason: "says so",
 			input: strings.Replace(budgetOf("db", "db", "", noStatus), "},},", "}},", 1),
 			want:  []string{"it demands neither minAvailable nor maxUnavailable of the pods with app=db", "nothing may be disrupted: the budget selects no pod"}},
