@@ -5,6 +5,8 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
+	"path"
+	"path/filepath"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -231,6 +233,9 @@ func decodeObject(at Ref, is metav1.TypeMeta, raw []byte) decoded {
 // notRead says why an object is not in the set: nothing reads its kind, or something is wrong with its version or kind.
 func (d *decoded) notRead(gvk schema.GroupVersionKind, raw []byte) {
 	switch known, served := versionOf[gvk.Kind]; {
+	case gvk.Kind == "" && gvk.Group == "" && isKustomization(d.at.File):
+		d.at.Kind = "Kustomization"
+		d.ignored = true
 	case gvk.Kind == "":
 		d.fail(anyKind, "kind", "required")
 	case gvk.Version == "":
@@ -247,6 +252,12 @@ func (d *decoded) notRead(gvk schema.GroupVersionKind, raw []byte) {
 	default:
 		d.ignored = true
 	}
+}
+
+// isKustomization reports whether the file is for kustomize, which knows it by its name: it need not say its kind.
+func isKustomization(file string) bool {
+	base := path.Base(filepath.ToSlash(file))
+	return base == "kustomization.yaml" || base == "kustomization.yml"
 }
 
 func hasItems(raw []byte) bool {

@@ -154,3 +154,16 @@ func TestDuplicates(t *testing.T) {
 	require.Equal(t, []int{1, 3, 4}, lines)
 	require.Equal(t, purekube.Key{Kind: "Node", Name: "a"}, errs[0].Refs[0].key())
 }
+
+// A folder that kustomize builds has a file for kustomize, which may leave out its kind. In any other file that is an error.
+func TestKustomization(t *testing.T) {
+	build := "resources: [node.yaml]\nnamePrefix: a-\n"
+	files := fstest.MapFS{"base/kustomization.yaml": {Data: []byte(build)}, "base/node.yaml": {Data: []byte(oneNode("n"))}}
+	set, err := Load(Options{Files: files}, "base")
+	require.NoError(t, err)
+	require.Equal(t, []Ref{{File: "base/kustomization.yaml", Document: 1, Line: 1, Kind: "Kustomization"}}, set.Ignored)
+
+	files["base/other.yaml"] = &fstest.MapFile{Data: []byte(build)}
+	_, err = Load(Options{Files: files}, "base")
+	require.ErrorContains(t, err, "base/other.yaml:1: document 1: kind: required")
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/test/apiserver"
+	"github.com/purekube/purekube/internal/wholecluster"
 	"github.com/purekube/purekube/rbacaggregate"
 	"github.com/purekube/purekube/resourceclaim"
 	"github.com/purekube/purekube/servicecidr"
@@ -156,7 +157,7 @@ func newPlay(t testing.TB, of any) *play {
 		}
 		p.plan = func() ([]outcome, []error) {
 			snapshot := p.snapshot().(resourceclaim.Snapshot)
-			snapshot.Answers = existing(snapshot)
+			snapshot.Answers = wholecluster.Answers(snapshot.Pods, snapshot.Claims)
 			outcomes, err := resourceclaim.PlanAll(snapshot, resourceclaim.Options{})
 			return outcomesOf(outcomes), []error{err}
 		}
@@ -212,24 +213,4 @@ func put[T apiserver.Object](t testing.TB, server *apiserver.Server, objects []T
 		}
 		server.Put(o)
 	}
-}
-
-// existing answers every lookup of a pod: the cluster has the pods of the snapshot and no others.
-func existing(s resourceclaim.Snapshot) map[purekube.Need]purekube.Answer {
-	answers := map[purekube.Need]purekube.Answer{}
-	need := func(namespace, name string) purekube.Need {
-		return purekube.Need{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name}
-	}
-	for _, c := range s.Claims {
-		for _, r := range c.Status.ReservedFor {
-			answers[need(c.Namespace, r.Name)] = purekube.Answer{}
-		}
-		for _, r := range c.OwnerReferences {
-			answers[need(c.Namespace, r.Name)] = purekube.Answer{}
-		}
-	}
-	for _, p := range s.Pods {
-		answers[need(p.Namespace, p.Name)] = purekube.Answer{Object: p}
-	}
-	return answers
 }

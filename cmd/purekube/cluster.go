@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/manifests"
 )
 
@@ -125,7 +124,7 @@ func (c *cluster) atFullHealth(nodes int) {
 func (c *cluster) skipped() map[string]int {
 	skipped := map[string]int{}
 	for _, r := range c.Ignored {
-		skipped[r.APIVersion+" "+r.Kind]++
+		skipped[strings.TrimSpace(r.APIVersion+" "+r.Kind)]++
 	}
 	for _, kind := range manifests.Kinds() {
 		n := c.Count(kind)
@@ -147,15 +146,23 @@ func (c *cluster) somethingFor(selected []core) bool {
 	if c.has(kinds) {
 		return true
 	}
-	switch input := message.Count(c.Len(), "input object"); {
+	switch {
 	case len(c.problems) > 0:
 	case len(selected) == len(cores):
-		c.problems = append(c.problems, problem{what: fmt.Sprintf("none of the %s is of a kind that purekube plans with", input)})
+		c.problems = append(c.problems, problem{what: c.noneIs() + " of a kind that purekube plans with"})
 	default:
-		c.problems = append(c.problems, problem{what: fmt.Sprintf("none of the %s is of a kind that %s plans with: %s",
-			input, strings.Join(names, ", "), strings.Join(slices.Compact(slices.Sorted(slices.Values(kinds))), ", "))})
+		c.problems = append(c.problems, problem{what: fmt.Sprintf("%s of a kind that %s plans with: %s",
+			c.noneIs(), strings.Join(names, ", "), strings.Join(slices.Compact(slices.Sorted(slices.Values(kinds))), ", "))})
 	}
 	return false
+}
+
+// noneIs begins a sentence about all objects of the input.
+func (c *cluster) noneIs() string {
+	if c.Len() == 1 {
+		return "the input object is not"
+	}
+	return fmt.Sprintf("none of the %d input objects is", c.Len())
 }
 
 // problem is one thing that is wrong with the input.

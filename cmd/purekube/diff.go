@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ func registerDiff(inv *invocation, flags *flag.FlagSet) {
 type difference struct {
 	Core   string       `json:"core"`
 	Object purekube.Key `json:"object"`
-	// Divergence are the D-numbers of docs/divergences.md that the difference is one of.
+	// Divergence are the D-numbers of docs/divergences.md that cause the difference.
 	Divergence string   `json:"divergence"`
 	Default    []string `json:"default"`
 	Upstream   []string `json:"upstream"`
@@ -38,9 +39,9 @@ type difference struct {
 func runDiff(inv invocation, sys system) int {
 	release := cmp.Or(inv.matchUpstream, purekube.Upstream(releases[len(releases)-1]))
 	objects := inv.load(sys)
-	inv.matchUpstream = ""
+	inv.matchUpstream, inv.explain = "", true // the reasons tell which divergence a difference is
 	ours := inv.report(objects)
-	inv.matchUpstream = release
+	inv.matchUpstream, inv.explain = release, false
 	theirs := inv.report(objects)
 	for _, p := range theirs.problems {
 		ours.addProblem(p)
@@ -48,7 +49,7 @@ func runDiff(inv invocation, sys system) int {
 	for _, p := range ours.problems {
 		sys.say(p)
 	}
-	found := differences(ours, theirs)
+	found := differences(ours, theirs, objects, inv.settings)
 	var err error
 	if inv.output == outputJSON {
 		err = encode(&visibleWriter{w: sys.stdout}, struct {
@@ -56,16 +57,17 @@ func runDiff(inv invocation, sys system) int {
 			Now           time.Time         `json:"now"`
 			Upstream      purekube.Upstream `json:"upstream"`
 			Differences   []difference      `json:"differences"`
+			Notes         []string          `json:"notes,omitempty"`
 			Errors        []jsonProblem     `json:"errors,omitempty"`
-		}{formatVersion, inv.now, release, append([]difference{}, found...), ours.errors()})
+		}{formatVersion, inv.now, release, append([]difference{}, found...), ours.Notes, ours.errors()})
 	} else if len(ours.Sections) > 0 {
-		err = writeDifferences(sys.stdout, palette(sys.colour), release, found)
+		err = writeDifferences(sys.stdout, palette(sys.colour), release, found, ours.Notes)
 	}
 	return inv.end(ours, err, sys)
 }
 
 // differences compares two reports of the same cores.
-func differences(ours, theirs *report) []difference {
+func differences(ours, theirs *report, objects *cluster, set settings) []difference {
 	var found []difference
 	for _, s := range ours.Sections {
 		i := slices.IndexFunc(theirs.Sections, func(t section) bool { return t.Core == s.Core })
@@ -73,34 +75,25 @@ func differences(ours, theirs *report) []difference {
 			continue
 		}
 		mine, other := done(s), done(theirs.Sections[i])
-		keys := slices.Sorted(func(yield func(string) bool) {
-			for k := range mine {
-				if !yield(k) {
-					return
-				}
-			}
-			for k := range other {
-				if _, both := mine[k]; !both && !yield(k) {
-					return
-				}
-			}
-		})
-		for _, k := range keys {
+		keys := slices.Concat(slices.Collect(maps.Keys(mine)), slices.Collect(maps.Keys(other)))
+		slices.SortFunc(keys, purekube.Key.Compare)
+		for _, k := range slices.Compact(keys) {
 			a, b := mine[k], other[k]
 			if slices.Equal(a.requests, b.requests) {
 				continue
 			}
+			sent := slices.Equal(a.texts, b.texts)
 			of := slices.IndexFunc(cores, func(c core) bool { return c.name == s.Core })
-			d := difference{s.Core, cmp.Or(a.object, b.object), "the number is not known", a.texts, b.texts}
-			switch listed := cores[of].divergences; {
-			case slices.Equal(a.texts, b.texts) && listed == "":
+			listed := cores[of].divergences
+			if sent && listed == "" {
 				continue // the UID in the patch of a node is no divergence
-			case slices.Equal(a.texts, b.texts):
-				d.Divergence = a.sentOtherwise(b)
-			case listed != "":
-				d.Divergence = "one of " + listed
 			}
-			found = append(found, d)
+			a.finding.Object = k
+			number := compared{a.finding, b.finding, sent}.numbersOf(s.Core, objects, set)
+			if number == "" && listed != "" {
+				number = "one of " + listed
+			}
+			found = append(found, difference{s.Core, k, cmp.Or(number, "the number is not known"), append([]string{}, a.texts...), append([]string{}, b.texts...)})
 		}
 	}
 	return found
@@ -108,36 +101,14 @@ func differences(ours, theirs *report) []difference {
 
 // did is what is done for one object: as texts, and as what is sent.
 type did struct {
-	object          purekube.Key
+	finding         finding
 	texts, requests []string
 }
 
-// sentOtherwise are the divergences of requests that do the same, but are sent to whatever object has the name.
-func (d did) sentOtherwise(other did) string {
-	var numbers []string
-	for i, request := range d.requests {
-		if request == other.requests[i] {
-			continue
-		}
-		switch kind, _, _ := strings.Cut(d.texts[i], " "); kind {
-		case "RemoveFinalizer":
-			numbers = append(numbers, "D-3")
-		case "DeleteClaim":
-			numbers = append(numbers, "D-10")
-		case "SetCondition", "SetRules", "SetClaimStatuses":
-			numbers = append(numbers, "D-26")
-		default:
-			return "the number is not known"
-		}
-	}
-	slices.Sort(numbers)
-	return strings.Join(slices.Compact(numbers), ", ")
-}
-
-func done(s section) map[string]did {
-	all := map[string]did{}
+func done(s section) map[purekube.Key]did {
+	all := map[purekube.Key]did{}
 	for _, f := range s.Findings {
-		d := did{object: f.Object, texts: []string{}}
+		d := did{finding: f}
 		requests, _ := requestsOf(f.Actions)
 		for i, a := range f.Actions {
 			d.texts = append(d.texts, a.Text)
@@ -151,14 +122,16 @@ func done(s section) map[string]did {
 			d.texts = append(d.texts, "needs "+needText(n))
 			d.requests = append(d.requests, n.String())
 		}
-		if len(d.requests) > 0 {
-			all[f.Object.String()] = d
+		for _, e := range f.Events {
+			text := fmt.Sprintf("event %s %s on %s: %s", e.Type, e.Reason, regarding(e), e.Message)
+			d.texts, d.requests = append(d.texts, text), append(d.requests, text)
 		}
+		all[f.Object] = d
 	}
 	return all
 }
 
-func writeDifferences(w io.Writer, p palette, release purekube.Upstream, found []difference) error {
+func writeDifferences(w io.Writer, p palette, release purekube.Upstream, found []difference, notes []string) error {
 	out := bufio.NewWriter(w)
 	t := printer{out, p}
 	for _, d := range found {
@@ -169,6 +142,9 @@ func writeDifferences(w io.Writer, p palette, release purekube.Upstream, found [
 		}
 		t.does("purekube", d.Default)
 		t.does("kube-controller-manager "+string(release), d.Upstream)
+	}
+	for _, note := range notes {
+		t.line(0, "", note, t.p.notice)
 	}
 	t.line(0, "Diff: ", fmt.Sprintf("kube-controller-manager %s does something else for %s (docs/divergences.md)", release, message.Count(len(found), "object")), plain)
 	return out.Flush()

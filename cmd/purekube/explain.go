@@ -25,7 +25,11 @@ func runExplain(inv invocation, sys system) int {
 	inv.explain, inv.cores = true, cores
 	objects := inv.load(sys)
 	if !objects.holds(key) {
-		objects.problems = append(objects.problems, problem{what: fmt.Sprintf("no %s in the input", titleOf(key))})
+		what := fmt.Sprintf("no %s in the input", titleOf(key))
+		if !objects.saw(key.Kind) {
+			what += fmt.Sprintf(", and no other %s: %q prints what the answer rests on", key.Kind, getCommand(cores[0].reads))
+		}
+		objects.problems = append(objects.problems, problem{what: what})
 	}
 	rep := inv.report(objects)
 	rep.only(key)
@@ -79,5 +83,8 @@ func (r *report) only(key purekube.Key) {
 			s.Explanation = nil
 		}
 	}
-	r.Skipped, r.Notes = nil, nil
+	r.Skipped = nil
+	if _, _, needs := r.counts(); needs == 0 {
+		r.Notes = nil // they are about other objects
+	}
 }

@@ -42,7 +42,7 @@ func runLint(inv invocation, sys system) int {
 	objects := inv.load(sys)
 	l := linted{Result: lint.Check(objects.Set), objects: objects.Len()}
 	if objects.Len() == len(objects.Ignored) && len(objects.problems) == 0 && len(l.Findings)+len(l.Suppressed) == 0 {
-		objects.problems = append(objects.problems, problem{what: fmt.Sprintf("none of the %s is of a kind that purekube reads", message.Count(objects.Len(), "input object"))})
+		objects.problems = append(objects.problems, problem{what: objects.noneIs() + " of a kind that purekube reads"})
 	}
 	l.report = newReport(inv.now, objects)
 	for _, p := range l.report.problems {

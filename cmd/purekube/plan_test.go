@@ -254,7 +254,8 @@ func TestCoresWithoutObjects(t *testing.T) {
 	require.Empty(t, got.stderr)
 	text := strings.Join(strings.Fields(got.stdout), " ")
 	require.Contains(t, text, "Nothing to do: resourceclaim (0 ResourceClaims, 0 of them allocated, and 0 pods that use claims); ttl (1 node,")
-	require.Contains(t, text, "disruption (0 PodDisruptionBudgets for 1 pod) Nothing in the input for: servicecidr, rbacaggregate Plan: 0 actions")
+	require.Contains(t, text, "disruption (0 PodDisruptionBudgets for 1 pod) Nothing in the input for: servicecidr, rbacaggregate "+
+		`disruption: the input has no PodDisruptionBudget: "kubectl get pdb,pods,rs,deploy,sts,rc -A -o json" prints what the plan reads Plan: 0 actions`)
 }
 
 func TestEmptyFolder(t *testing.T) {

@@ -86,7 +86,7 @@ func (c *cluster) refusal(q question) *problem {
 	}
 	for _, kind := range q.whole {
 		if c.hides(kind) {
-			return may("something could not be read that is a " + kind + ", or may be one")
+			return may("something could not be read that is " + article(kind) + ", or may be one")
 		}
 	}
 	var missing, names []string
@@ -101,6 +101,14 @@ func (c *cluster) refusal(q question) *problem {
 	}
 	return may(fmt.Sprintf("the input has no %s. Get what the answer rests on with %q. If the cluster has none, add -none %s",
 		strings.Join(missing, ", no "), getCommand(q.dump), strings.Join(names, ",")))
+}
+
+// article is the kind behind "a" or "an".
+func article(kind string) string {
+	if strings.ContainsRune("AEIOU", rune(kind[0])) {
+		return "an " + kind
+	}
+	return "a " + kind
 }
 
 // controllerKinds are the kinds of workloads that control a pod or a ReplicaSet of the input.

@@ -162,7 +162,7 @@ func TestPlansAreRefusedWhenObjectsMayBeMissing(t *testing.T) {
 		{name: "addresses missing", reason: "a range in use would lose its finalizer", input: dump(leaving), core: "servicecidr",
 			want: `the input has no IPAddress. Get what the answer rests on with "kubectl get servicecidrs,ipaddresses -A -o json". If the cluster has none, add -none ipaddresses`},
 		{name: "an address that does not decode", reason: "the same", input: dump(leaving, ipAddress("10.0.1.1", "IPv4", service("shop", "a")), strings.Replace(used, `"labels":{`, `"labels":{"n":1,`, 1)),
-			core: "servicecidr", want: "something could not be read that is a IPAddress, or may be one"},
+			core: "servicecidr", want: "something could not be read that is an IPAddress, or may be one"},
 		{name: "addresses cut off", reason: "the same", input: cutOff(leaving, ipAddress("10.0.1.1", "IPv4", service("shop", "a")), used), core: "servicecidr", want: unread},
 		{name: "pods missing", reason: "a claim in use would be released", input: dump(claim), args: []string{"-assume-complete"}, core: "resourceclaim",
 			want: `the input has no Pod. Get what the answer rests on with "kubectl get resourceclaims,resourceclaimtemplates,pods -A -o json". If the cluster has none, add -none pods`},

@@ -137,7 +137,8 @@ func (r *report) has(core string) bool {
 
 // note says which kinds are not in the input, where objects of them would have answered what the plan leaves open.
 func (r *report) note(c core, s section, objects *cluster) {
-	open := map[string]bool{"Pod": c.name == "disruption" && len(objects.Budgets) > 0}
+	budgets, pods := len(objects.Budgets) > 0, len(objects.Pods) > 0
+	open := map[string]bool{"Pod": c.name == "disruption" && budgets, "PodDisruptionBudget": c.name == "disruption" && pods}
 	for _, f := range s.Findings {
 		for _, n := range f.Needs {
 			open[n.Kind] = true

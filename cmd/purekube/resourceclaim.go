@@ -10,6 +10,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/message"
+	"github.com/purekube/purekube/internal/wholecluster"
 	"github.com/purekube/purekube/resourceclaim"
 )
 
@@ -60,37 +61,9 @@ func planResourceClaim(c *cluster, set settings) section {
 func claimSnapshot(c *cluster, set settings) (resourceclaim.Snapshot, resourceclaim.Options) {
 	snapshot := resourceclaim.Snapshot{Now: set.now, Pods: c.Pods, Claims: c.Claims, Templates: c.ClaimTemplates}
 	if set.assumeComplete {
-		snapshot.Answers = answersOf(c)
+		snapshot.Answers = wholecluster.Answers(c.Pods, c.Claims)
 	}
 	return snapshot, resourceclaim.Options{MatchUpstream: set.matchUpstream}
-}
-
-// answersOf says of each pod that a claim names, and of each claim that a pod's status names, that it is as in the input, or
-// is not there.
-func answersOf(c *cluster) map[purekube.Need]purekube.Answer {
-	answers := map[purekube.Need]purekube.Answer{}
-	pod := func(namespace, name string) purekube.Need {
-		return purekube.Need{APIVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name}
-	}
-	for _, claim := range c.Claims {
-		for _, r := range claim.Status.ReservedFor {
-			answers[pod(claim.Namespace, r.Name)] = purekube.Answer{}
-		}
-		for _, r := range claim.OwnerReferences {
-			answers[pod(claim.Namespace, r.Name)] = purekube.Answer{}
-		}
-	}
-	for _, p := range c.Pods {
-		if need := pod(p.Namespace, p.Name); answers[need] == (purekube.Answer{}) {
-			answers[need] = purekube.Answer{Object: p}
-		}
-		for _, status := range p.Status.ResourceClaimStatuses {
-			if status.ResourceClaimName != nil {
-				answers[purekube.Need{APIVersion: "resource.k8s.io/v1", Kind: "ResourceClaim", Namespace: p.Namespace, Name: *status.ResourceClaimName}] = purekube.Answer{}
-			}
-		}
-	}
-	return answers
 }
 
 func claimsHeadline(c *cluster) string {

@@ -119,16 +119,24 @@ func (l *linter) allows(key purekube.Key, spec policyv1.PodDisruptionBudgetSpec,
 	case isPercent && percent == 100 && high.Never:
 		l.find(BudgetNeverAllows, key, field, "is 100%: no pod may ever be evicted"+blocks)
 	case isPercent && high.Never:
-		l.find(BudgetRoundsToZero, key, field, fmt.Sprintf("%s of %d is rounded up to %d, so no pod may be evicted even when all %s are healthy%s",
-			value, high.Computed.ExpectedPods, high.Computed.DesiredHealthy, most.pods(key), blocks))
+		l.find(BudgetRoundsToZero, key, field, fmt.Sprintf("%s of %d is rounded up to %d, so no pod may be evicted at full health, when there %s%s",
+			value, high.Computed.ExpectedPods, high.Computed.DesiredHealthy, most.thereAre(key), blocks))
 	case high.Never:
-		l.find(BudgetNeverAllows, key, field, fmt.Sprintf("is %s, and at full health there are %s: no pod may be evicted%s", value, most.pods(key), blocks))
+		l.find(BudgetNeverAllows, key, field, fmt.Sprintf("is %s, and at full health there %s: no pod may be evicted%s", value, most.thereAre(key), blocks))
 	case low.Never:
-		l.find(BudgetBlocksAtMinReplicas, key, field, fmt.Sprintf("is %s, which demands %d healthy pods; while the autoscaler is at minReplicas, there are %s, and no pod may be evicted",
-			value, low.Computed.DesiredHealthy, least.pods(key)))
+		l.find(BudgetBlocksAtMinReplicas, key, field, fmt.Sprintf("is %s, which demands %s; while the autoscaler is at minReplicas, there %s, and no pod may be evicted",
+			value, message.Count(int(low.Computed.DesiredHealthy), "healthy pod"), least.thereAre(key)))
 	default:
 		l.scaleUnknown(key, low)
 	}
+}
+
+// thereAre is pods with its verb.
+func (h health) thereAre(key purekube.Key) string {
+	if len(h.explained[key].Pods) == 1 {
+		return "is " + h.pods(key)
+	}
+	return "are " + h.pods(key)
 }
 
 // pods says how many pods there are, and of which workloads.

@@ -56,11 +56,15 @@ func (l *linter) roles() {
 	}
 	for g, to := range granted {
 		slices.Sort(to)
+		to = slices.Compact(to)
 		field, says := "rules", "through aggregation, ClusterRole %s gets %s"
+		if len(to) > 1 {
+			says = "through aggregation, the ClusterRoles %s get %s"
+		}
 		if g.position >= 0 {
 			field = fmt.Sprintf("rules[%d]", g.position)
 		}
-		l.find(g.code, rbacaggregate.Key(g.from), field, fmt.Sprintf(says, list(slices.Compact(to), 3), g.rule))
+		l.find(g.code, rbacaggregate.Key(g.from), field, fmt.Sprintf(says, list(to, 3), g.rule))
 	}
 }
 

@@ -1,0 +1,68 @@
+package lint
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube/manifests"
+)
+
+// overlapping is a set of n pods and n/10 budgets in one namespace. In a group of 100 pods each of its 10 budgets selects every pod, with a selector of
+// its own; the budgets of wide select the pods of all groups.
+func overlapping(n, wide int) *manifests.Set {
+	set := &manifests.Set{Complete: true}
+	for i := range n {
+		set.Pods = append(set.Pods, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("p-%d", i), Labels: map[string]string{
+				"group": fmt.Sprint(i / 100), "all": "true", fmt.Sprintf("k%d", i%10): "x",
+			}},
+			Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+		})
+	}
+	for i := range n / 10 {
+		selector := &metav1.LabelSelector{MatchLabels: map[string]string{"group": fmt.Sprint(i / 10)}, MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: fmt.Sprintf("none-%d", i), Operator: metav1.LabelSelectorOpDoesNotExist},
+		}}
+		if i < wide {
+			selector = &metav1.LabelSelector{MatchLabels: map[string]string{"all": "true"}}
+		}
+		set.Budgets = append(set.Budgets, &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("b-%d", i)},
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: selector, MinAvailable: ptr.To(intstr.FromInt32(1))},
+		})
+	}
+	return set
+}
+
+// Four times as many pods and budgets take about four times as many allocations: no pod is compared with budgets of other groups.
+func TestCostOfOverlapsIsLinear(t *testing.T) {
+	allocations := func(n int) float64 {
+		set := overlapping(n, 0)
+		return testing.AllocsPerRun(1, func() { Check(set) })
+	}
+	require.Less(t, allocations(8000)/allocations(2000), 5.0)
+}
+
+func BenchmarkOverlaps(b *testing.B) {
+	for _, n := range []int{1000, 10_000, 100_000} {
+		for _, wide := range []int{0, 3} {
+			if n == 100_000 && testing.Short() {
+				continue
+			}
+			b.Run(fmt.Sprintf("pods=%d,budgets=%d,wide=%d", n, n/10, wide), func(b *testing.B) {
+				set := overlapping(n, wide)
+				b.ReportAllocs()
+				for b.Loop() {
+					Check(set)
+				}
+			})
+		}
+	}
+}
