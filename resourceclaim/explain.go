@@ -22,6 +22,8 @@ type Code string
 
 // What is wrong with the object itself, so that nothing or less is decided.
 const (
+	// VersionMalformed comes beside other reasons, and the other two come alone. None of them comes from an object that
+	// an API server has returned.
 	ReasonDuplicate        Code = "Duplicate"        // several objects in the snapshot have this name
 	ReasonVersionMalformed Code = "VersionMalformed" // two versions of the claim cannot be compared: the claim in Claims is used
 	ReasonPodWithoutUID    Code = "PodWithoutUID"    // the pod has no UID, so a claim for it would have no owner
@@ -29,6 +31,8 @@ const (
 
 // What a consumer of a claim is known to be.
 const (
+	// One for each consumer, at status.reservedFor[i] (standing in consumer.go). The first five keep the reservation,
+	// the next four release it, and the last one waits for an answer.
 	ReasonConsumerOfOtherKind   Code = "ConsumerOfOtherKind"   // neither a pod nor a PodGroup (or Options.PodGroupOf is nil): kept. The Kind of Object is its resource
 	ReasonConsumerMayRun        Code = "ConsumerMayRun"        // the pod exists and is not done, or the PodGroup exists: kept
 	ReasonConsumerConfirmed     Code = "ConsumerConfirmed"     // the API server has the pod or PodGroup: kept
@@ -43,6 +47,9 @@ const (
 
 // What becomes of a claim.
 const (
+	// Allocated or Deallocated is at status.allocation if the claim has an allocation. The owner's codes are at
+	// metadata.ownerReferences, only for a claim that a pod controls and that nobody uses: of a used claim the owner
+	// decides nothing.
 	ReasonAllocated          Code = "Allocated"          // the claim has an allocation and keeps it
 	ReasonDeallocated        Code = "Deallocated"        // the allocation is cleared
 	ReasonFinalizerRemoved   Code = "FinalizerRemoved"   // the finalizer is removed
@@ -56,6 +63,8 @@ const (
 
 // The state of an entry of a pod's spec.resourceClaims, and why a pod or PodGroup gets nothing.
 const (
+	// The codes of a pod or PodGroup come alone, because no entry is looked at; but PodGroupMissing comes before the
+	// reasons of the entries. The codes of a claim are at spec.resourceClaims[i], one for each entry.
 	ReasonPodDeleting       Code = "PodDeleting"       // a pod that is being deleted gets nothing
 	ReasonPodDeleted        Code = "PodDeleted"        // a pod that is known to be deleted gets nothing (D-21)
 	ReasonPodUnknown        Code = "PodUnknown"        // a pod that was seen to be deleted: you must look it up at the API server first (D-37)
@@ -81,10 +90,12 @@ const (
 )
 
 // Reason is one step toward a decision. Object is the pod, claim or consumer that the step is about.
+// Field is the path in the object that the key is for, and Message a sentence about it.
 type Reason = purekube.Reason[Code]
 
 // Explanation says why the plan for a key is as it is.
 type Explanation struct {
+	// Key is the key that was asked for.
 	Key purekube.Key `json:"key"`
 	// Reasons are in the order of the fields that they are about: for a claim its consumers, its allocation and its
 	// owner, for a pod its entries. Problems of the object itself come first. Without reasons, this package decides
@@ -116,6 +127,8 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	// The plan is made for its error alone: Explain returns the same error as Plan.
 	reasons, there := x.explain(key)
 	_, err := x.Plan(key)
+	// Plan has an empty result and no error for such a key. An empty explanation would say that nothing is decided
+	// about an existing object, so Explain has an error.
 	if !there {
 		problems := x.problems()
 		err = errors.Join(&purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}, problems.Err())
@@ -288,6 +301,7 @@ func (x *Index) explainOwnerOf(claim *resourcev1.ResourceClaim, pod types.Namesp
 		r.Code, r.Message = ReasonClaimDeleting, fmt.Sprintf("generated for pod %s, and already being deleted", pod)
 		return r
 	}
+	// The owner is asked as in planClaim, with the same answers to Needs, and so with the same result.
 	switch st, problem := x.owner(claim); {
 	case problem != nil && st == ownerNeedsIt:
 		r.Code, text = ReasonOwnerIndeterminate, "has conflicting information in the snapshot: the claim stays"
@@ -321,6 +335,7 @@ func (x *Index) explainOwner(o owner) []Reason {
 		}
 		return pod
 	}
+	// The problem of an unusable answer is in the error of the plan.
 	presence, _ := x.presence(o.need(), o.UID)
 	switch {
 	case len(o.entries) == 0:
@@ -328,6 +343,7 @@ func (x *Index) explainOwner(o owner) []Reason {
 	case o.DeletionTimestamp != nil:
 		return []Reason{why("metadata.deletionTimestamp", ofKind(ReasonPodDeleting, ReasonPodGroupDeleting), o.kind, self,
 			"%s %s is being deleted: nothing is created or reserved for it", noun, self)}
+	// D-7: no entries and a deletion were handled above, so the pod is done.
 	case o.getsNothing(x.options):
 		return []Reason{why("status.phase", ReasonPodDone, o.kind, self, "pod %s is done: nothing is created or reserved for it", self)}
 	case presence == absent:
@@ -384,6 +400,7 @@ func (x *Index) explainEntry(o *owner, i int) Reason {
 	e := x.resolve(o, i)
 	name, _ := o.claimName(i)
 	claim := types.NamespacedName{Namespace: o.Namespace, Name: name}
+	// An adopted claim has a name that the status does not have yet.
 	if e.claim != nil {
 		claim = snapshot.KeyOf(e.claim)
 	}
@@ -409,17 +426,20 @@ func (x *Index) explainEntry(o *owner, i int) Reason {
 	case entryReady: // who uses it decides
 	}
 	switch {
+	// The claim exists. The question is what the pod still waits for.
 	case o.isGroup():
 		return why("", ReasonClaimShared, claimKind, claim, "claim %s exists; the plans of the pods in the PodGroup reserve it", claim)
 	// Before the other cases: a reserved claim needs no more, whatever else is true of the claim.
 	case isReservedFor(o.UID, e.claim):
 		return why("", ReasonClaimReserved, claimKind, claim, "claim %s is reserved for the pod", claim)
+	// One reservation serves all pods of the group.
 	case x.reserved(o, e.claim):
 		return why("", ReasonClaimReserved, claimKind, claim, "claim %s is reserved for PodGroup %s/%s, the PodGroup of the pod", claim, o.Namespace, o.member.name)
 	case e.claim.Status.Allocation == nil:
 		return why("", ReasonClaimUnallocated, claimKind, claim, "claim %s waits for the scheduler to allocate it", claim)
 	case o.node == "":
 		return why("", ReasonClaimUnscheduled, claimKind, claim, "the scheduler reserves claim %s when the pod gets a node", claim)
+	// From here on reserve adds an error or a Reserve.
 	case x.mayBeGroups(e.claim):
 		return why("", ReasonClaimFailed, claimKind, claim, "claim %s is reserved for a PodGroup, and Options.PodGroupOf is nil", claim)
 	}

@@ -29,8 +29,8 @@ import (
 //   - Assumed claims are objects of the Index: With adds or replaces them by name, and Without removes them. Keep one
 //     Index of the caches, and derive the Index to plan with from it: index.With(Snapshot{Assumed: assumed.ListFor(now,
 //     index)}), which costs the number of assumed claims.
-//   - Deleted are UIDs: With adds them, and Without removes them. In the handler of a pod's deletion call both, with the
-//     argument and the result of DeletedPods.Add of package memory.
+//   - Deleted are UIDs: With adds them, and Without removes them. In the handler of a pod's deletion call both, with
+//     the argument and the result of DeletedPods.Add of package memory.
 //   - Answers stay in the Index that With(Snapshot{Answers: answers}) returns. Plan with this Index, then continue with
 //     the previous Index: the answers then serve only the plan that asked for them.
 //

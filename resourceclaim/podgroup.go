@@ -24,8 +24,8 @@ import (
 //     controls, and its name is written into the group's status.
 //   - A pod's entry belongs to the group if its name, claim and template equal an entry of the group. The pod's plan
 //     writes the name of the group's claim into the pod's status, and never creates a claim for the entry.
-//   - Once a pod has a node, the claim is reserved for the PodGroup. Pods and PodGroups are identified by their UID; under
-//     MatchUpstream also by the name of the claim's owner (D-33).
+//   - Once a pod has a node, the claim is reserved for the PodGroup. Pods and PodGroups are identified by their UID;
+//     under MatchUpstream also by the name of the claim's owner (D-33).
 //   - A PodGroup leaves status.reservedFor when the API server has another one of its name, or none. It does not leave
 //     because its pods are done, nor while a pod of the group that is not done uses the claim (D-36).
 //   - The garbage collector deletes the claim of a PodGroup.

@@ -15,12 +15,12 @@ import (
 // What a snapshot needs for which question:
 //
 //   - All pods, claims and templates of a namespace are enough for every question about the namespace.
-//   - For a pod: the pod, the claims that its entries name or that it controls, its templates, its PodGroup, and the claims
-//     that the PodGroup controls.
+//   - For a pod: the pod, the claims that its entries name or that it controls, its templates, its PodGroup, and the
+//     claims that the PodGroup controls.
 //   - For a claim: the claim, its owner, its consumers, and the pods of PodGroups among them that use the claim.
 //
-// A pod or PodGroup that you leave out costs a lookup, and so does a claim that a status names. Any other claim that you
-// leave out counts as absent, and a pod of a PodGroup that you leave out counts as not using the claim (D-36).
+// A pod or PodGroup that you leave out costs a lookup, and so does a claim that a status names. Any other claim that
+// you leave out counts as absent, and a pod of a PodGroup that you leave out counts as not using the claim (D-36).
 
 // Snapshot is the input of a plan. Plans do not write to it.
 type Snapshot struct {
