@@ -15,17 +15,21 @@ import (
 // last of them, and deletes it if it was generated for a pod that is done (syncClaim in upstream's controller.go).
 //
 //	consumers                finalizer   being deleted   allocated   actions
-//	some left, some remain   any         any             yes         Release
+//	some left, some remain   no          any             any         Release
+//	some left, some remain   yes         any             yes         Release
 //	some left, some remain   yes         any             no          Release, RemoveFinalizer
 //	the last left            yes         any             yes         Release with the allocation, RemoveFinalizer
 //	the last left            yes         any             no          Release, RemoveFinalizer
 //	the last left            no          any             any         Release; the allocation stays
 //	none before              yes         yes             yes         Release of the allocation, RemoveFinalizer
 //	none before              yes         yes             no          RemoveFinalizer
-//	none before              any         no              any         nothing
+//	none before              yes         no              any         nothing
+//	none before              no          any             any         nothing
+//	none left, some remain   any         any             any         nothing
 //
-// A DeleteClaim follows in each row without remaining consumers if the claim's pod needs it no more. "the last left" is
-// an event and "none before" a state: see release for the reason why they differ.
+// If no consumer remains and the claim's pod needs the claim no more, a DeleteClaim follows. By default a claim that is
+// being deleted already gets none (D-17). "the last left" is an event and "none before" a state: see release for the
+// reason why they differ.
 func (x *Index) planClaim(claim *resourcev1.ResourceClaim) (r Result, err error) {
 	var problems snapshot.Problems
 	// Most claims have one consumer. Up to eight cost no memory.

@@ -145,8 +145,9 @@ type known struct {
 //	another UID (D-21)                     unknown     gone           confirmed  replaced
 //	nothing                                unknown     gone           confirmed  replaced
 //	several objects                        kept, with an error, whatever the answer
+//	several objects, seen to be deleted    unknown     deleted        confirmed  deleted
 //
-// Only an answer of the API server releases a reservation of a pod that is not seen to be done.
+// A pod that the cache does not show as done is released on an answer of the API server alone.
 func (x *Index) standing(need purekube.Need, uid types.UID, k known) (standing, *purekube.ObjectError) {
 	seen := x.seenDeleted(uid)
 	noUID := func() (standing, *purekube.ObjectError) {
@@ -163,7 +164,7 @@ func (x *Index) standing(need purekube.Need, uid types.UID, k known) (standing, 
 	case k.cachedUID == uid && k.done:
 		return done, nil
 	case seen:
-	// D-37: after a restore from a backup, a deleted UID may exist again. Only the API server knows.
+		// D-37: after a restore from a backup, a deleted UID may exist again. Only the API server knows.
 	case k.ambiguous:
 		return indeterminate, snapshot.DuplicateError(need.Kind, types.NamespacedName{Namespace: need.Namespace, Name: need.Name})
 	case k.cached && k.cachedUID == "":
@@ -212,8 +213,8 @@ const (
 // presence says whether an object that the snapshot has still exists. Upstream goes by its cache alone. It is doubtful
 // with a problem where an answer cannot be used.
 //
-// It is the question of an object's own plan, where standing is the question of a claim: a cached pod that was deleted
-// must not get a claim that the garbage collector would delete at once.
+// standing is about an object that a claim names, and presence about an object that the cache shows. A pod that was
+// deleted must not get a claim that the garbage collector would delete at once.
 func (x *Index) presence(need purekube.Need, uid types.UID) (presence, *purekube.ObjectError) {
 	if x.options.upstream() || !x.seenDeleted(uid) {
 		return present, nil

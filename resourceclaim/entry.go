@@ -84,11 +84,11 @@ type entry struct {
 // It changes nothing but what the owner's membership notes. Its cost does not depend on the size of the snapshot.
 func (x *Index) resolve(o *owner, i int) entry {
 	pc := &o.entries[i]
+	// The name of an entry is the key of its status. The first entry of the name is handled.
 	if o.repeated(i) {
 		return entry{state: entryFailed, problem: o.entryProblem(i, "name", errDuplicateEntry)}
 	}
 	name, state := o.claimName(i)
-	// The name of an entry is the key of its status and of its event. The first entry of the name is handled.
 	var others *resourcev1.ResourceClaim // the claim that the status names, if that is not the entry's
 	switch state {
 	case NameUnsupported:

@@ -201,7 +201,7 @@ func (x *Index) groupOf(pod *corev1.Pod) membership {
 		}
 	}
 	switch {
-	// The API server has no such group. Under MatchUpstream the cache has none, which is the same there.
+	// The API server has no such group. Under MatchUpstream the cache has none, and upstream does not look further.
 	case m.group == nil:
 		m.problem = ErrPodGroupNotFound
 	// Without a UID nothing can be compared with the group, neither the owner of a claim nor a consumer (D-33).

@@ -114,8 +114,8 @@ func (a SetClaimStatuses) WithCreated(podClaim, claimName string) SetClaimStatus
 	return a.withCreated(map[string]string{podClaim: claimName})
 }
 
-// withCreated is WithCreated for many entries: created has the names of their claims, by entry. The result shares no
-// slice with a, so one action can be asked for its Request twice, with different answers.
+// withCreated is WithCreated for many entries: created has the names of their claims, by entry. It does not write to a,
+// so one action can be asked for its Request twice, with different answers.
 func (a SetClaimStatuses) withCreated(created map[string]string) SetClaimStatuses {
 	out := a
 	out.Statuses = copyStatuses(a.Statuses)
