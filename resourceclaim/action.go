@@ -9,21 +9,26 @@ import (
 
 // Action is one write that a plan asks for. It is one of
 //
-//   - [CreateClaim]
-//   - [SetClaimStatuses]
-//   - [Reserve]
-//   - [Release]
-//   - [RemoveFinalizer]
-//   - [DeleteClaim]
+//   - [CreateClaim]: create resourceclaims
+//   - [SetClaimStatuses]: patch pods/status or podgroups/status, a server-side apply
+//   - [Reserve]: update resourceclaims/status
+//   - [Release]: update resourceclaims/status
+//   - [RemoveFinalizer]: update resourceclaims
+//   - [DeleteClaim]: delete resourceclaims
+//
+// The first three belong to the plan of a pod or PodGroup, the other three to the plan of a claim.
 //
 // The order within a result is part of the decision: a claim is created before the pod's status names it, released
 // before its finalizer is removed, and its finalizer is removed before the claim is deleted. Send the requests in that
 // order. If one fails, send the later requests only if the failed Request says ContinueOnError; then take a new
 // snapshot and plan again.
 //
+// An action is plain data. It shares no memory with the snapshot, and two plans of one snapshot have equal actions.
+//
 //sumtype:decl
 type Action interface {
 	purekube.Action
+	// isAction closes the interface. No other package can add an action, so a switch over the six types is complete.
 	isAction()
 }
 
@@ -35,6 +40,8 @@ var (
 	_ Action = RemoveFinalizer{}
 	_ Action = DeleteClaim{}
 
+	// Only a refused create is worth an event. For the other writes upstream records none: it returns the error, and
+	// the key is retried.
 	_ purekube.FailureReporter = CreateClaim{}
 )
 
@@ -47,14 +54,22 @@ func (DeleteClaim) isAction()      {}
 
 // The resources that the actions write to.
 var (
+	// Claims are read and written as resource.k8s.io/v1 alone, the version of [resourcev1]. A PodGroup is not listed
+	// here: its version is in SetClaimStatuses.APIVersion, because clusters serve different versions.
 	claimResource = resourcev1.SchemeGroupVersion.WithResource("resourceclaims")
 	podResource   = corev1.SchemeGroupVersion.WithResource("pods")
 )
 
+// claimGVK is the apiVersion and kind of a claim in the body of a request. It also identifies a claim among the answers
+// of a dynamic client (claimMetadata).
 var claimGVK = resourcev1.SchemeGroupVersion.WithKind(claimKind)
 
-// updateStatusOf is the request that replaces the claim's status. A nil claim gives a request without
-// a name, which the API server refuses.
+// updateStatusOf is the request that replaces the claim's status. A nil claim gives a request without a name, which the
+// API server refuses.
+//
+// It is an update and not a patch, as in upstream's syncClaim. The body has the resourceVersion of the snapshot, so the
+// write fails with a conflict if anything has changed since. A patch of status.reservedFor would overwrite the consumer
+// that the scheduler has added in the meantime.
 func updateStatusOf(claim *resourcev1.ResourceClaim) purekube.Request {
 	body := bodyOf(claim)
 	return purekube.Request{
@@ -63,8 +78,10 @@ func updateStatusOf(claim *resourcev1.ResourceClaim) purekube.Request {
 	}
 }
 
-// bodyOf is a copy of the claim with its apiVersion and kind set, which objects of a cache lack.
+// bodyOf is a copy of the claim with its apiVersion and kind set, which objects of a cache lack. A dynamic client
+// cannot send an object without them. For nil it is an empty claim with apiVersion and kind.
 func bodyOf(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
+	// An action is an exported struct, so a user can make one with a nil claim. Its Request must not panic.
 	body := claim.DeepCopy()
 	if body == nil {
 		body = &resourcev1.ResourceClaim{}

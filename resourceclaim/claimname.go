@@ -5,6 +5,13 @@ import (
 )
 
 // NameState says what is known about the claim of an entry of a pod's spec.resourceClaims.
+//
+//	spec of the entry   status of the entry   state
+//	claim               any                   NameKnown
+//	template            none                  NameNotCreated
+//	template            without a name        NameNotNeeded
+//	template            with a name           NameKnown
+//	neither             any                   NameUnsupported
 type NameState string
 
 const (
@@ -27,10 +34,14 @@ const (
 //
 // Upstream: Name in k8s.io/dynamic-resource-allocation/resourceclaim. An entry that has both fields, which the API does
 // not allow, resolves to the claim that it names.
+//
+// It does not check whether the pod may use the claim. A claim from a template belongs to the pod only if the pod, or
+// its PodGroup, is the controller of the claim (BR-30-02).
 func ClaimName(pod *corev1.Pod, pc *corev1.PodResourceClaim) (name string, state NameState) {
 	switch {
 	case pc == nil:
 		return "", NameUnsupported
+	// The status of such an entry does not count: its name is in the spec.
 	case pc.ResourceClaimName != nil:
 		return *pc.ResourceClaimName, NameKnown
 	case pc.ResourceClaimTemplateName == nil:
@@ -41,7 +52,8 @@ func ClaimName(pod *corev1.Pod, pc *corev1.PodResourceClaim) (name string, state
 	return generatedName(statusNamed(pod.Status.ResourceClaimStatuses, pc.Name))
 }
 
-// generatedName resolves an entry with a template from its status, which may be nil.
+// generatedName resolves an entry with a template from its status, which may be nil. No status and a status without a
+// name are different: the first means "not yet", the second "never".
 func generatedName(status *corev1.PodResourceClaimStatus) (name string, state NameState) {
 	switch {
 	case status == nil:
@@ -55,7 +67,8 @@ func generatedName(status *corev1.PodResourceClaimStatus) (name string, state Na
 	return *status.ResourceClaimName, NameKnown
 }
 
-// statusNamed is the first status of that name, or nil. It points into the slice.
+// statusNamed is the first status of that name, or nil. It points into the slice, so do not write to it. The API does
+// not allow a second status of the name.
 func statusNamed(statuses []corev1.PodResourceClaimStatus, entry string) *corev1.PodResourceClaimStatus {
 	for i := range statuses {
 		if statuses[i].Name == entry {
@@ -65,7 +78,8 @@ func statusNamed(statuses []corev1.PodResourceClaimStatus, entry string) *corev1
 	return nil
 }
 
-// generated reports whether the entry's claim is made from a template, for this pod alone.
+// generated reports whether the entry's claim is made from a template, for this pod or its PodGroup alone. An entry
+// with both fields, which the API does not allow, names a claim: what a user has created is never replaced.
 func generated(pc *corev1.PodResourceClaim) bool {
 	return pc.ResourceClaimName == nil && pc.ResourceClaimTemplateName != nil
 }

@@ -13,13 +13,33 @@ import (
 
 // planClaim decides about one claim: it releases the claim from consumers that do not need it, deallocates it with the
 // last of them, and deletes it if it was generated for a pod that is done (syncClaim in upstream's controller.go).
+//
+//	consumers                finalizer   being deleted   allocated   actions
+//	some left, some remain   no          any             any         Release
+//	some left, some remain   yes         any             yes         Release
+//	some left, some remain   yes         any             no          Release, RemoveFinalizer
+//	the last left            yes         any             yes         Release with the allocation, RemoveFinalizer
+//	the last left            yes         any             no          Release, RemoveFinalizer
+//	the last left            no          any             any         Release; the allocation stays
+//	none before              yes         yes             yes         Release of the allocation, RemoveFinalizer
+//	none before              yes         yes             no          RemoveFinalizer
+//	none before              yes         no              any         nothing
+//	none before              no          any             any         nothing
+//	none left, some remain   any         any             any         nothing
+//
+// If no consumer remains and the claim's pod needs the claim no more, a DeleteClaim follows. By default a claim that is
+// being deleted already gets none (D-17). "the last left" is an event and "none before" a state: see release for the
+// reason why they differ.
 func (x *Index) planClaim(claim *resourcev1.ResourceClaim) (r Result, err error) {
 	var problems snapshot.Problems
+	// Most claims have one consumer. Up to eight cost no memory.
 	var few [8]standing
 	standings, ended := x.standings(claim, few[:0], &problems)
 	if ended {
 		return Result{}, problems.Err()
 	}
+	// First everything is asked, then everything is decided. A consumer that is unknown could be the last one, so
+	// nothing is released before all answers are there, and one round of lookups is enough for all consumers.
 	dropped := 0
 	for i, st := range standings {
 		if st == unknown {
@@ -38,36 +58,51 @@ func (x *Index) planClaim(claim *resourcev1.ResourceClaim) (r Result, err error)
 		r.Needs = sortNeeds(r.Needs)
 		return r, problems.Err()
 	}
+	// A claim without consumers is unused as well.
 	unused := dropped == len(claim.Status.ReservedFor)
 	owner := ownerNone
+	// While somebody uses the claim it is not deleted, so the owner is not asked for.
 	if unused && x.options.ownerMatters(claim) {
 		var problem *purekube.ObjectError
 		if owner, problem = x.owner(claim); problem != nil {
 			problems.Add(problem)
 		}
 		if owner == ownerUnknown {
+			// D-21: the cache has another pod of the owner's name. Until it is known which pod is the newer one, not
+			// even a consumer is released: the plan after the answer does all of it.
 			name, _, _ := owningPod(claim)
 			r.Needs = append(r.Needs, needPod(claim.Namespace, name))
 			return r, problems.Err()
 		}
 	}
 
+	// From here on everything is known. The order of the actions is upstream's: the status, then the finalizer, then
+	// the deletion. A claim that is deleted first would stay with its finalizer until another pass.
 	release := x.release(claim, standings, dropped)
 	if release != nil {
 		// At most a release, a finalizer and a deletion.
 		r.Actions = append(make([]Action, 0, 3), *release)
 	}
+	// Whether the claim is allocated after the release. The finalizer protects the allocation: while the one stays, so
+	// does the other. An unallocated claim that had no consumer keeps the finalizer too, unless it is being deleted:
+	// the scheduler adds the finalizer in one update and the allocation in the next, and a removal in between would be
+	// a conflict for it.
 	allocated := claim.Status.Allocation != nil && (release == nil || !release.Deallocate)
 	protected := slices.Contains(claim.Finalizers, resourcev1.Finalizer)
 	deleting := claim.DeletionTimestamp != nil
 	if protected && !allocated && (dropped > 0 || unused && deleting) {
 		r.Actions = append(r.Actions, RemoveFinalizer{Claim: claim.DeepCopy()})
 	}
+	// BR-30-08: the garbage collector deletes the claim only with its pod, and the pod of a finished Job may stay for
+	// days.
 	if owner == ownerNeedsItNoMore {
 		del := DeleteClaim{Namespace: claim.Namespace, Name: claim.Name}
 		if !x.options.upstream() {
-			// D-10: only this very claim, and as it was read, may go.
+			// D-10: only this very claim, and as it was read, may be deleted. Between the plan and the request the
+			// scheduler may reserve the claim, or the claim may be recreated under its name.
 			del.UID = claim.UID
+			// An earlier write of this plan changes the resourceVersion, and its own precondition has failed if
+			// anything else has changed.
 			if len(r.Actions) == 0 {
 				del.ResourceVersion = claim.ResourceVersion
 			}
@@ -77,22 +112,27 @@ func (x *Index) planClaim(claim *resourcev1.ResourceClaim) (r Result, err error)
 	return r, problems.Err()
 }
 
-// release is the write of the claim's status, or nil if that stays as it is.
+// release is the write of the claim's status, or nil if the status stays as it is. standings has one element for each
+// consumer, of which dropped are to go; dropped is their number.
 func (x *Index) release(claim *resourcev1.ResourceClaim, standings []standing, dropped int) *Release {
 	unused := dropped == len(claim.Status.ReservedFor)
 	protected := slices.Contains(claim.Finalizers, resourcev1.Finalizer)
-	// Without the finalizer the allocation is somebody else's. An unused claim stays allocated
-	// until its last consumer goes or it is deleted: a driver need not reserve what it
-	// allocates (BR-30-07).
+	// Without the finalizer the allocation is somebody else's. An unused claim stays allocated until its last consumer
+	// leaves it or it is deleted: a driver need not reserve what it allocates (BR-30-07). So the cause is the
+	// transition from used to unused, and not the state: a claim that was allocated a moment ago looks the same as a
+	// claim that is no longer used.
 	deallocate := claim.Status.Allocation != nil && protected && unused &&
 		(dropped > 0 || claim.DeletionTimestamp != nil)
 	if dropped == 0 && !deallocate {
 		return nil
 	}
+	// A deep copy of the whole claim would copy the allocation, which may have hundreds of devices, only to drop it.
+	// This copy shares memory with the snapshot, so only its own fields are set; DeepCopy below ends the sharing.
 	after := *claim // copied once all that goes is gone
 	var removed []resourcev1.ResourceClaimConsumerReference
 	if dropped > 0 {
 		removed = make([]resourcev1.ResourceClaimConsumerReference, 0, dropped)
+		// Kept consumers stay in their order: the write differs from the claim in what is removed alone.
 		kept := make([]resourcev1.ResourceClaimConsumerReference, 0, len(standings)-dropped)
 		for i, st := range standings {
 			if st.dropped() {
@@ -109,7 +149,8 @@ func (x *Index) release(claim *resourcev1.ResourceClaim, standings []standing, d
 	return &Release{Claim: after.DeepCopy(), Removed: removed, Deallocate: deallocate}
 }
 
-// ownerStanding is what becomes of an unused claim on account of its owner.
+// ownerStanding is what becomes of an unused claim on account of its owner. Only ownerNeedsItNoMore deletes the claim,
+// and only ownerUnknown asks: whatever is uncertain leaves the claim to the garbage collector or to a later plan.
 type ownerStanding uint8
 
 const (
@@ -120,23 +161,32 @@ const (
 	ownerNeedsItNoMore                      // the pod is done or gone
 )
 
-// owner finds out whether the pod that the claim was generated for may still need it
-// (BR-30-08).
+// owner finds out whether the pod that the claim was generated for may still need it (BR-30-08).
+//
+//	the pod of that name in the cache        result
+//	none                                     ownerAbsent: the garbage collector
+//	it was seen to be deleted (D-37)         ownerAbsent
+//	the owner, done                          ownerNeedsItNoMore
+//	the owner, not done                      ownerNeedsIt
+//	another UID                              upstream: ownerNeedsItNoMore; default: a lookup (D-21)
+//	several, or without a UID                ownerNeedsIt, with an error
 func (x *Index) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *purekube.ObjectError) {
 	name, uid, ok := owningPod(claim)
 	if !ok {
+		// The claim is a user's, or a PodGroup's. The garbage collector deletes the claim of a PodGroup.
 		return ownerNone, nil
 	}
 	key := types.NamespacedName{Namespace: claim.Namespace, Name: name}
 	pod := x.pods.Find(key)
 	if pod == nil && !x.pods.Ambiguous(key) {
-		// The pod may be too new for the cache. If it is truly gone, the garbage collector
-		// deletes the claim.
+		// The pod may be too new for the cache. If it is truly gone, the garbage collector deletes the claim. A lookup
+		// would cost a request for each claim of each deleted pod, and change nothing.
 		return ownerAbsent, nil
 	}
 	if pod != nil {
 		if presence, problem := x.presence(needPod(key.Namespace, key.Name), pod.UID); presence != present {
-			// So it does if the pod is not there.
+			// The pod was seen to be deleted. If that is true, the garbage collector deletes the claim, as for a pod
+			// that is not in the cache.
 			return ownerAbsent, problem
 		}
 	}
@@ -147,9 +197,11 @@ func (x *Index) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *purekube
 		return ownerNeedsItNoMore, nil
 	case pod.UID == uid:
 		return ownerNeedsIt, nil
+	// Upstream concludes from the cached pod that the owner was replaced.
 	case x.options.upstream():
 		return ownerNeedsItNoMore, nil
 	}
+	// D-21: another pod has the owner's name. It is the owner's successor, or the predecessor in a cache that lags.
 	switch st, problem := x.standingOf(key, uid); {
 	case st == unknown:
 		return ownerUnknown, problem

@@ -16,6 +16,8 @@ import (
 var ErrNoUID = errors.New("no UID")
 
 // standing is what a snapshot says about one consumer of a claim. The zero value is none.
+//
+// The order of the constants counts: dropped compares with the first and the last that release the claim.
 type standing uint8
 
 const (
@@ -36,17 +38,21 @@ const (
 	unknown
 )
 
+// dropped reports whether the consumer leaves status.reservedFor (BR-30-05).
 func (s standing) dropped() bool { return s >= deleted && s <= gone }
 
-// standings appends to into what is known about each consumer of the claim. ended reports that upstream's pass ends
-// here.
+// standings appends to into what is known about each consumer of the claim, in the order of status.reservedFor. ended
+// reports that upstream's pass ends here, with an error and without any write. It costs the number of consumers, and
+// once the number of pods that use the claim.
 func (x *Index) standings(claim *resourcev1.ResourceClaim, into []standing, problems *snapshot.Problems) (all []standing, ended bool) {
 	var running map[string]bool // made for the first consumer that asks for it
 	for i := range claim.Status.ReservedFor {
 		consumer := &claim.Status.ReservedFor[i]
 		st, problem := x.judge(claim.Namespace, consumer)
 		if (st.dropped() || st == unknown) && isPodGroup(consumer) && !x.options.upstream() {
-			// D-36: whether the group is there decides nothing while its pods run on the claim.
+			// D-36: whether the group is there decides nothing while its pods run on the claim. Somebody may have
+			// removed the group's finalizer by force. The pods are asked only if the group is about to be dropped or to
+			// be looked up: mostly it is there.
 			if running == nil {
 				running = x.groupsRunningOn(claim)
 			}
@@ -57,7 +63,7 @@ func (x *Index) standings(claim *resourcev1.ResourceClaim, into []standing, prob
 		if problem != nil {
 			problems.Add(problem)
 			if x.options.upstream() && errors.Is(problem, purekube.ErrPathSegment) {
-				// Upstream's lookup ends the pass.
+				// Upstream's lookup of a name that cannot be put into a path fails, and the error ends the pass.
 				return into, true
 			}
 		}
@@ -66,11 +72,13 @@ func (x *Index) standings(claim *resourcev1.ResourceClaim, into []standing, prob
 	return into, false
 }
 
-// groupsRunningOn are the names of the PodGroups with a pod that uses the claim and is not done.
+// groupsRunningOn are the names of the PodGroups with a pod that uses the claim and is not done. One pass over the pods
+// of the claim answers for all of its consumers: 256 groups with as many pods do not cost 256 times 256 looks.
 func (x *Index) groupsRunningOn(claim *resourcev1.ResourceClaim) map[string]bool {
 	running := map[string]bool{}
 	name := snapshot.KeyOf(claim)
 	for pod := range x.podTerms.Versions(x.terms.named(usesClaim, name)) {
+		// An ambiguous pod counts, with each of its objects: in doubt the reservation stays.
 		if o := podOwner(pod); o.resolvesTo(name) && !podstate.Done(pod) {
 			if group := x.options.groupName(pod); group != "" {
 				running[group] = true
@@ -91,11 +99,13 @@ func (x *Index) judge(namespace string, consumer *resourcev1.ResourceClaimConsum
 	case isPod(consumer):
 		return x.standingOf(name, consumer.UID)
 	}
-	// This library cannot look up consumers of other kinds.
+	// This library cannot look up consumers of other kinds, and neither can upstream. The reservation stays: whoever
+	// has made it has to remove it. A PodGroup is such a consumer while PodGroups are off.
 	return otherKind, nil
 }
 
 // standingOf says what is known about the pod with that name and UID.
+// It serves for the consumer of a claim, and for its owner (claimpass.go).
 func (x *Index) standingOf(name types.NamespacedName, uid types.UID) (standing, *purekube.ObjectError) {
 	var k known
 	if pod := x.pods.Find(name); pod != nil {
@@ -106,8 +116,8 @@ func (x *Index) standingOf(name types.NamespacedName, uid types.UID) (standing, 
 	return x.standing(needPod(name.Namespace, name.Name), uid, k)
 }
 
-// standingOfGroup says what is known about the PodGroup with that name and UID. It is not done before
-// it is gone.
+// standingOfGroup says what is known about the PodGroup with that name and UID. It is not done before it is gone: while
+// it exists, pods of the group may still run.
 func (x *Index) standingOfGroup(name types.NamespacedName, uid types.UID) (standing, *purekube.ObjectError) {
 	var k known
 	if g := x.groups.Find(name); g != nil {
@@ -118,23 +128,39 @@ func (x *Index) standingOfGroup(name types.NamespacedName, uid types.UID) (stand
 	return x.standing(needPodGroup(name.Namespace, name.Name), uid, k)
 }
 
-// known is what the snapshot has under one name.
+// known is what the snapshot has under one name. ambiguous: several objects. cached: exactly one object, with that UID,
+// which may be empty; done is about this object.
 type known struct {
 	ambiguous, cached, done bool
 	cachedUID               types.UID
 }
 
-// standing says what is known about the object of that Need with that UID.
+// standing says what is known about the object of that Need with that UID: the consumer or owner that a claim names.
+// The table is the default; TestBR3006_Existence has all combinations, and upstream's.
+//
+//	under the name in the cache            not asked   answer: none   this UID   another UID
+//	this UID, done                         done        done           done       done
+//	this UID                               mayRun      mayRun         mayRun     mayRun
+//	this UID, seen to be deleted (D-37)    unknown     deleted        confirmed  deleted
+//	another UID (D-21)                     unknown     gone           confirmed  replaced
+//	nothing                                unknown     gone           confirmed  replaced
+//	several objects                        kept, with an error, whatever the answer
+//	several objects, seen to be deleted    unknown     deleted        confirmed  deleted
+//
+// A pod that the cache does not show as done is released on an answer of the API server alone.
 func (x *Index) standing(need purekube.Need, uid types.UID, k known) (standing, *purekube.ObjectError) {
 	seen := x.seenDeleted(uid)
 	noUID := func() (standing, *purekube.ObjectError) {
 		return indeterminate, &purekube.ObjectError{Kind: need.Kind, Namespace: need.Namespace, Name: need.Name, Field: "metadata.uid", Err: ErrNoUID}
 	}
 	switch {
+	// A reference without a UID means any object of the name, and so does a cached object without one: nothing that is
+	// known about the name says whether the consumer exists.
 	case uid == "":
 		return noUID()
 	case seen && x.options.upstream():
 		return deleted, nil
+	// BR-30-05: a final phase is final, whatever else is known about the UID.
 	case k.cachedUID == uid && k.done:
 		return done, nil
 	case seen:
@@ -150,16 +176,23 @@ func (x *Index) standing(need purekube.Need, uid types.UID, k known) (standing, 
 	}
 	// D-21: claims are cached apart from pods and PodGroups. While the cache of pods lags, the cached object may be the
 	// predecessor, with the same name. So a cached object with another UID proves nothing.
+	//
+	//	watch of claims   reserved for web-0 (UID 2)
+	//	watch of pods     web-0 (UID 1), not yet: deleted, web-0 (UID 2)
 	switch answer := x.lookUp(need); {
 	case !answer.asked:
 		if unsafe := snapshot.CheckNeed(need); unsafe != nil {
 			return indeterminate, unsafe // nobody can ask for it
 		}
 		return unknown, answer.problem
+	// An answer without a UID is not one that an API server gives.
 	case answer.found != nil && answer.uid() == "":
 		return noUID()
 	case answer.uid() == uid:
+		// It is kept even if the answer shows that the pod is done: upstream does not look at the phase of a live pod.
+		// The event that brings the pod into the cache releases the claim.
 		return confirmed, nil
+	// The API server does not have this UID. Whether it has another pod of the name does not matter for the reason.
 	case seen:
 		return deleted, nil
 	case answer.found == nil:
@@ -177,8 +210,11 @@ const (
 	absent            // and the API server does not have it: it does not count (D-21)
 )
 
-// presence says whether an object that the snapshot holds is there. Upstream goes by its cache alone. It is doubtful with
-// a problem where an answer is none.
+// presence says whether an object that the snapshot has still exists. Upstream goes by its cache alone. It is doubtful
+// with a problem where an answer cannot be used.
+//
+// standing is about an object that a claim names, and presence about an object that the cache shows. A pod that was
+// deleted must not get a claim that the garbage collector would delete at once.
 func (x *Index) presence(need purekube.Need, uid types.UID) (presence, *purekube.ObjectError) {
 	if x.options.upstream() || !x.seenDeleted(uid) {
 		return present, nil
@@ -193,6 +229,7 @@ func (x *Index) presence(need purekube.Need, uid types.UID) (presence, *purekube
 }
 
 // seenDeleted reports whether the object with that UID was seen to be deleted.
+// It returns false for an empty UID, which no deleted object has.
 func (x *Index) seenDeleted(uid types.UID) bool {
 	if uid == "" || x.deleted.Len() == 0 {
 		return false

@@ -24,6 +24,7 @@ type CreateClaim struct {
 	// PodClaim is the name of the entry in the spec.resourceClaims of the pod or PodGroup.
 	PodClaim string
 	// Claim is the object to create. It has a generateName and no name.
+	// The API server makes the name of it, so a repeated create makes a second claim instead of a conflict.
 	Claim *resourcev1.ResourceClaim
 	// ContinueOnError reports that the later actions are right even if the create fails, for example because a quota is
 	// used up: the pod's other claims, the names of the created claims, and reservations. A plan sets it, except under
@@ -34,6 +35,8 @@ type CreateClaim struct {
 // Request creates the claim: create resourceclaims. HTTP 404 means that the namespace is gone, 409
 // (AlreadyExists) that the generated name was taken, 403 that a quota or an admission plugin
 // refused, 422 that the template makes no valid claim. In each case plan the pod or PodGroup again.
+//
+// It needs no answer of an earlier action.
 func (a CreateClaim) Request([]runtime.Object) purekube.Request {
 	body := bodyOf(a.Claim)
 	return purekube.Request{Verb: "create", Resource: claimResource, Kind: claimKind, Namespace: body.Namespace, Object: body, ContinueOnError: a.ContinueOnError}
@@ -41,6 +44,9 @@ func (a CreateClaim) Request([]runtime.Object) purekube.Request {
 
 // FailureEvent is the event FailedResourceClaimCreation on the pod or PodGroup, which upstream records when
 // the API server refuses the claim. A nil error is no failure.
+//
+// Record it when the request fails: the entry has no other trace that a user can see. A quota that is used up appears
+// nowhere in the pod's status.
 func (a CreateClaim) FailureEvent(err error) (purekube.Event, bool) {
 	if err == nil {
 		return purekube.Event{}, false
@@ -49,15 +55,19 @@ func (a CreateClaim) FailureEvent(err error) (purekube.Event, bool) {
 	if a.Owner.Kind == podGroupKind {
 		regarding.APIVersion = podGroupAPIVersion
 	}
+	// The event is about the object with that UID, so that it is listed with the pod ("kubectl describe pod") and not
+	// with its successor. The key does not have the UID, and the claim's owner reference does.
 	if owner := metav1.GetControllerOfNoCopy(a.claim()); owner != nil {
 		regarding.APIVersion, regarding.UID = owner.APIVersion, owner.UID
 	}
 	// Upstream puts the name of the claim before the colon, which is empty before it is made.
 	event := failedEvent(regarding, a.PodClaim, fmt.Sprintf("create ResourceClaim : %v", err))
+	// A webhook may refuse with a longer text than events.k8s.io/v1 allows in an event.
 	event.Message = message.Event(event.Message)
 	return event, true
 }
 
+// claim is Claim, or an empty claim for an action that a user made without one.
 func (a CreateClaim) claim() *resourcev1.ResourceClaim {
 	if a.Claim == nil {
 		return &resourcev1.ResourceClaim{}
@@ -70,7 +80,7 @@ func (a CreateClaim) String() string {
 	return fmt.Sprintf("CreateClaim %s %s: %s*", ownerText(a.Owner), a.PodClaim, a.claim().GenerateName)
 }
 
-// ownerText names a pod or a PodGroup.
+// ownerText names a pod or a PodGroup. A pod is the usual owner, and its kind is left out.
 func ownerText(owner purekube.Key) string {
 	if owner.Kind == podGroupKind {
 		return "podgroup " + owner.NamespacedName().String()

@@ -15,10 +15,15 @@ import (
 )
 
 // Code is the machine-readable part of a [Reason]. It is one of the constants below; a new version may add codes.
+//
+// A code is stable and made to be compared, for example in an alert; the message of a Reason is for people and may
+// change.
 type Code string
 
 // What is wrong with the object itself, so that nothing or less is decided.
 const (
+	// VersionMalformed comes beside other reasons, and the other two come alone. None of them comes from an object that
+	// an API server has returned.
 	ReasonDuplicate        Code = "Duplicate"        // several objects in the snapshot have this name
 	ReasonVersionMalformed Code = "VersionMalformed" // two versions of the claim cannot be compared: the claim in Claims is used
 	ReasonPodWithoutUID    Code = "PodWithoutUID"    // the pod has no UID, so a claim for it would have no owner
@@ -26,6 +31,8 @@ const (
 
 // What a consumer of a claim is known to be.
 const (
+	// One for each consumer, at status.reservedFor[i] (standing in consumer.go). The first five keep the reservation,
+	// the next four release it, and the last one waits for an answer.
 	ReasonConsumerOfOtherKind   Code = "ConsumerOfOtherKind"   // neither a pod nor a PodGroup (or Options.PodGroupOf is nil): kept. The Kind of Object is its resource
 	ReasonConsumerMayRun        Code = "ConsumerMayRun"        // the pod exists and is not done, or the PodGroup exists: kept
 	ReasonConsumerConfirmed     Code = "ConsumerConfirmed"     // the API server has the pod or PodGroup: kept
@@ -40,6 +47,9 @@ const (
 
 // What becomes of a claim.
 const (
+	// Allocated or Deallocated is at status.allocation if the claim has an allocation. The owner's codes are at
+	// metadata.ownerReferences, only for a claim that a pod controls and that nobody uses: of a used claim the owner
+	// decides nothing.
 	ReasonAllocated          Code = "Allocated"          // the claim has an allocation and keeps it
 	ReasonDeallocated        Code = "Deallocated"        // the allocation is cleared
 	ReasonFinalizerRemoved   Code = "FinalizerRemoved"   // the finalizer is removed
@@ -53,6 +63,8 @@ const (
 
 // The state of an entry of a pod's spec.resourceClaims, and why a pod or PodGroup gets nothing.
 const (
+	// The codes of a pod or PodGroup come alone, because no entry is looked at; but PodGroupMissing comes before the
+	// reasons of the entries. The codes of a claim are at spec.resourceClaims[i], one for each entry.
 	ReasonPodDeleting       Code = "PodDeleting"       // a pod that is being deleted gets nothing
 	ReasonPodDeleted        Code = "PodDeleted"        // a pod that is known to be deleted gets nothing (D-21)
 	ReasonPodUnknown        Code = "PodUnknown"        // a pod that was seen to be deleted: you must look it up at the API server first (D-37)
@@ -78,10 +90,12 @@ const (
 )
 
 // Reason is one step toward a decision. Object is the pod, claim or consumer that the step is about.
+// Field is the path in the object that the key is for, and Message a sentence about it.
 type Reason = purekube.Reason[Code]
 
 // Explanation says why the plan for a key is as it is.
 type Explanation struct {
+	// Key is the key that was asked for.
 	Key purekube.Key `json:"key"`
 	// Reasons are in the order of the fields that they are about: for a claim its consumers, its allocation and its
 	// owner, for a pod its entries. Problems of the object itself come first. Without reasons, this package decides
@@ -91,6 +105,9 @@ type Explanation struct {
 
 // Explain says why [Plan] decides about the key as it does. It returns the error of [Plan] or, if the object is not in
 // the snapshot, a [purekube.ObjectError] around [purekube.ErrNotFound].
+//
+// The reasons come from the same functions as the plan (standings, owner, resolve), so that the two agree. With Needs
+// in the plan, the reasons say what is asked for; give the answers and explain again.
 func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
 	return NewIndex(s, o).Explain(key)
 }
@@ -101,12 +118,17 @@ func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
 
 // Explain is [Explain] for the objects of the Index.
+//
+// It costs about two plans of the key.
 func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	if err := x.options.err(); err != nil {
 		return Explanation{}, err
 	}
+	// The plan is made for its error alone: Explain returns the same error as Plan.
 	reasons, there := x.explain(key)
 	_, err := x.Plan(key)
+	// Plan has an empty result and no error for such a key. An empty explanation would say that nothing is decided
+	// about an existing object, so Explain has an error.
 	if !there {
 		problems := x.problems()
 		err = errors.Join(&purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}, problems.Err())
@@ -125,6 +147,8 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 			out = append(out, Explanation{Key: key, Reasons: reasons})
 		}
 	}
+	// An object without reasons, such as a pod without entries or a claim that is neither reserved nor allocated, is
+	// left out: in a cluster these are most objects.
 	x.each(
 		func(pod *corev1.Pod) { add(KeyOf(pod), x.explainOwner(podOwner(pod))) },
 		func(claim *resourcev1.ResourceClaim) { add(KeyOf(claim), x.explainClaim(claim)) },
@@ -137,7 +161,8 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 	return out, x.wholeProblems()
 }
 
-// explain returns the reasons for the key, and whether there is such an object.
+// explain returns the reasons for the key, and whether there is such an object. An ambiguous name is there: several
+// objects have it.
 func (x *Index) explain(key purekube.Key) (reasons []Reason, there bool) {
 	name := key.NamespacedName()
 	switch key.Kind {
@@ -168,10 +193,13 @@ func (x *Index) explain(key purekube.Key) (reasons []Reason, there bool) {
 	return reasons, false
 }
 
+// duplicateReason is the only reason for a name that several objects have.
 func duplicateReason(key purekube.Key) Reason {
 	return Reason{Code: ReasonDuplicate, Object: key, Message: purekube.ErrDuplicate.Error() + ": nothing is planned for this name"}
 }
 
+// consumerReasons has the code and the text for each standing. The texts say "pod", and explainClaim says "PodGroup"
+// instead where the consumer is one.
 var consumerReasons = [...]struct {
 	code Code
 	text string
@@ -188,10 +216,13 @@ var consumerReasons = [...]struct {
 	unknown:       {ReasonConsumerUnknown, "it must be looked up at the API server first"},
 }
 
+// explainClaim explains the consumers, then the allocation, the finalizer and the owner: the order in which planClaim
+// decides. What is to be done is read from the plan and not decided a second time.
 func (x *Index) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
 	r, _ := x.planClaim(claim)
 	var reasons []Reason
 	unused := true
+	// The problems are in the error of the plan.
 	standings, _ := x.standings(claim, nil, &snapshot.Problems{})
 	for i, st := range standings {
 		consumer := &claim.Status.ReservedFor[i]
@@ -199,6 +230,8 @@ func (x *Index) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
 		object := PodKey(claim.Namespace, consumer.Name)
 		what, text := "pod", consumerReasons[st].text
 		switch {
+		// A consumer has the name of a resource and not of a kind; "workloads.example.com" is all that is known about
+		// it.
 		case st == otherKind:
 			what = consumer.Resource
 			if consumer.APIGroup != "" {
@@ -216,6 +249,7 @@ func (x *Index) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
 			Message: fmt.Sprintf("reserved for %s %s: %s", what, object.NamespacedName(), text),
 		})
 	}
+	// A claim that is not allocated needs no word about its allocation.
 	var release *Release
 	unprotected := false
 	for _, a := range r.Actions {
@@ -237,12 +271,15 @@ func (x *Index) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
 	if unprotected {
 		reasons = append(reasons, Reason{Field: "metadata.finalizers", Code: ReasonFinalizerRemoved, Message: "removed: the claim is no longer allocated"})
 	}
+	// While the claim is in use, the owner does not matter, and the plan does not ask about it.
 	if name, _, ok := owningPod(claim); ok && unused {
 		reasons = append(reasons, x.explainOwnerOf(claim, types.NamespacedName{Namespace: claim.Namespace, Name: name}))
 	}
 	return reasons
 }
 
+// whyAllocated is the reason why an allocation stays, in the order in which the conditions of release fail. "Why is
+// this claim still allocated?" is the question of whoever waits for the device.
 func whyAllocated(claim *resourcev1.ResourceClaim, unused, asks bool) string {
 	switch {
 	case asks:
@@ -256,6 +293,7 @@ func whyAllocated(claim *resourcev1.ResourceClaim, unused, asks bool) string {
 	}
 }
 
+// explainOwnerOf explains what the pod that the unused claim was generated for means for it (owner in claimpass.go).
 func (x *Index) explainOwnerOf(claim *resourcev1.ResourceClaim, pod types.NamespacedName) Reason {
 	r := Reason{Field: "metadata.ownerReferences", Object: PodKey(pod.Namespace, pod.Name)}
 	text := ""
@@ -263,6 +301,7 @@ func (x *Index) explainOwnerOf(claim *resourcev1.ResourceClaim, pod types.Namesp
 		r.Code, r.Message = ReasonClaimDeleting, fmt.Sprintf("generated for pod %s, and already being deleted", pod)
 		return r
 	}
+	// The owner is asked as in planClaim, with the same answers to Needs, and so with the same result.
 	switch st, problem := x.owner(claim); {
 	case problem != nil && st == ownerNeedsIt:
 		r.Code, text = ReasonOwnerIndeterminate, "has conflicting information in the snapshot: the claim stays"
@@ -279,21 +318,24 @@ func (x *Index) explainOwnerOf(claim *resourcev1.ResourceClaim, pod types.Namesp
 	return r
 }
 
-// why is a reason about an object.
+// why is a reason about an object: the object that a reader looks at next, which need not be the explained one.
 func why(field string, code Code, kind string, name types.NamespacedName, format string, args ...any) Reason {
 	object := purekube.Key{Kind: kind, Namespace: name.Namespace, Name: name.Name}
 	return Reason{Field: field, Code: code, Object: object, Message: fmt.Sprintf(format, args...)}
 }
 
-// explainOwner explains the entries of a pod or PodGroup.
+// explainOwner explains the entries of a pod or PodGroup, or why nothing is done for any of them. The cases are in the
+// order of planOwner: what ends a plan early is the only reason.
 func (x *Index) explainOwner(o owner) []Reason {
 	self, noun := o.name(), o.noun()
+	// A pod and a PodGroup have codes of their own, so that a caller can count them apart.
 	ofKind := func(pod, group Code) Code {
 		if o.isGroup() {
 			return group
 		}
 		return pod
 	}
+	// The problem of an unusable answer is in the error of the plan.
 	presence, _ := x.presence(o.need(), o.UID)
 	switch {
 	case len(o.entries) == 0:
@@ -301,12 +343,14 @@ func (x *Index) explainOwner(o owner) []Reason {
 	case o.DeletionTimestamp != nil:
 		return []Reason{why("metadata.deletionTimestamp", ofKind(ReasonPodDeleting, ReasonPodGroupDeleting), o.kind, self,
 			"%s %s is being deleted: nothing is created or reserved for it", noun, self)}
+	// D-7: no entries and a deletion were handled above, so the pod is done.
 	case o.getsNothing(x.options):
 		return []Reason{why("status.phase", ReasonPodDone, o.kind, self, "pod %s is done: nothing is created or reserved for it", self)}
 	case presence == absent:
 		return []Reason{why("metadata.uid", ofKind(ReasonPodDeleted, ReasonPodGroupDeleted), o.kind, self,
 			"%s %s was deleted: nothing is created or reserved for it", noun, self)}
 	}
+	// The plan says whether the owner or its group is asked for: a Need that decides nothing is not a reason.
 	r, _ := x.planOwner(&o)
 	problem := o.invalid()
 	switch {
@@ -318,12 +362,14 @@ func (x *Index) explainOwner(o owner) []Reason {
 	case problem != nil:
 		return []Reason{why(problem.Field, ReasonPodWithoutUID, o.kind, self, "pod %s has no UID: nothing is created or reserved for it", self)}
 	}
+	// planOwner has set this for its own pass. A fresh one has not noted what was consulted.
 	o.member = x.groupOf(o.pod)
 	group := types.NamespacedName{Namespace: o.Namespace, Name: o.member.name}
 	const field = "spec.schedulingGroup"
 	switch {
 	case slices.Contains(r.Needs, needPodGroup(group.Namespace, group.Name)):
 		return []Reason{why(field, ReasonPodGroupUnknown, podGroupKind, group, "PodGroup %s must be looked up at the API server first", group)}
+	// D-32: upstream ends here. By default the pod's own entries are explained as well.
 	case o.member.problem != nil && x.options.upstream():
 		return []Reason{why(field, ReasonPodGroupMissing, podGroupKind, group, "PodGroup %s does not exist: nothing is created or reserved for the pod", group)}
 	case o.member.problem != nil:
@@ -333,10 +379,12 @@ func (x *Index) explainOwner(o owner) []Reason {
 	return x.explainEntries(&o)
 }
 
+// explainEntries has one reason for each entry, in their order.
 func (x *Index) explainEntries(o *owner) []Reason {
 	var reasons []Reason
 	for i := range o.entries {
 		r := Reason{Code: ReasonClaimFailed, Message: ErrTooManyClaims.Error() + ": no claim is created for this entry"}
+		// generateAll stops at the fifth entry of a PodGroup too.
 		if !o.isGroup() || i < maxPodGroupClaims || x.options.upstream() {
 			r = x.explainEntry(o, i)
 		}
@@ -346,10 +394,13 @@ func (x *Index) explainEntries(o *owner) []Reason {
 	return reasons
 }
 
+// explainEntry explains entry i: why it has no claim, or what its claim waits for. The second part repeats the
+// conditions of reserve in the order in which a user meets them: reserved, allocated, scheduled, refused.
 func (x *Index) explainEntry(o *owner, i int) Reason {
 	e := x.resolve(o, i)
 	name, _ := o.claimName(i)
 	claim := types.NamespacedName{Namespace: o.Namespace, Name: name}
+	// An adopted claim has a name that the status does not have yet.
 	if e.claim != nil {
 		claim = snapshot.KeyOf(e.claim)
 	}
@@ -375,16 +426,20 @@ func (x *Index) explainEntry(o *owner, i int) Reason {
 	case entryReady: // who uses it decides
 	}
 	switch {
+	// The claim exists. The question is what the pod still waits for.
 	case o.isGroup():
 		return why("", ReasonClaimShared, claimKind, claim, "claim %s exists; the plans of the pods in the PodGroup reserve it", claim)
+	// Before the other cases: a reserved claim needs no more, whatever else is true of the claim.
 	case isReservedFor(o.UID, e.claim):
 		return why("", ReasonClaimReserved, claimKind, claim, "claim %s is reserved for the pod", claim)
+	// One reservation serves all pods of the group.
 	case x.reserved(o, e.claim):
 		return why("", ReasonClaimReserved, claimKind, claim, "claim %s is reserved for PodGroup %s/%s, the PodGroup of the pod", claim, o.Namespace, o.member.name)
 	case e.claim.Status.Allocation == nil:
 		return why("", ReasonClaimUnallocated, claimKind, claim, "claim %s waits for the scheduler to allocate it", claim)
 	case o.node == "":
 		return why("", ReasonClaimUnscheduled, claimKind, claim, "the scheduler reserves claim %s when the pod gets a node", claim)
+	// From here on reserve adds an error or a Reserve.
 	case x.mayBeGroups(e.claim):
 		return why("", ReasonClaimFailed, claimKind, claim, "claim %s is reserved for a PodGroup, and Options.PodGroupOf is nil", claim)
 	}

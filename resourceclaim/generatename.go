@@ -10,6 +10,11 @@ const maxGenerateName = 57
 // "<pod>-<entry>-" if that has at most 57 bytes. If it is longer, both names are shortened in proportion to their
 // length, and there is no dash at the end (BR-30-03; handleClaim in upstream's controller.go).
 //
+//	pod          entry        generateName
+//	train-0      gpu          train-0-gpu-
+//	50 bytes     20 bytes     39 bytes of the pod, a dash, 15 bytes of the entry
+//	1 byte       57 bytes     1 byte of the pod, a dash, 54 bytes of the entry (D-9; upstream: a leading dash)
+//
 // For all valid names, the result with five added characters is a valid object name that has at least one character of
 // each name (D-9). Upstream's result breaks this rule in three cases: the cut is after a dot of the pod's name, or
 // leaves nothing of the pod's name, or leaves nothing of the entry's name.
@@ -17,11 +22,14 @@ func GenerateName(podName, podClaimName string) string {
 	return generateName(podName, podClaimName, false)
 }
 
+// generateName is GenerateName in both modes. It takes any text, and cuts bytes: names of the API are ASCII.
 func generateName(pod, entry string, matchUpstream bool) string {
 	whole := pod + "-" + entry + "-"
 	if len(whole) <= maxGenerateName {
 		return whole
 	}
+	// The API server would cut a longer name at its end, where the entry's name is: two entries of a pod would have the
+	// same prefix, and nobody could see which claim is for which entry.
 	podPart := len(pod) * maxGenerateName / len(whole)
 	entryPart := len(entry) * maxGenerateName / len(whole)
 	if matchUpstream {

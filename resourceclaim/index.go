@@ -29,10 +29,15 @@ import (
 //   - Assumed claims are objects of the Index: With adds or replaces them by name, and Without removes them. Keep one
 //     Index of the caches, and derive the Index to plan with from it: index.With(Snapshot{Assumed: assumed.ListFor(now,
 //     index)}), which costs the number of assumed claims.
-//   - Deleted are UIDs: With adds them, and Without removes them. In the handler of a pod's deletion call both, with the
-//     argument and the result of DeletedPods.Add of package memory.
+//   - Deleted are UIDs: With adds them, and Without removes them. In the handler of a pod's deletion call both, with
+//     the argument and the result of DeletedPods.Add of package memory.
 //   - Answers stay in the Index that With(Snapshot{Answers: answers}) returns. Plan with this Index, then continue with
 //     the previous Index: the answers then serve only the plan that asked for them.
+//
+// Inside: each kind is a collection that never changes, and beside it is a TermIndex, which finds the objects that
+// refer to a given one. pods answers "which pod has this name", podTerms "which pods use this claim". The terms of an
+// object are in terms.go, and affected.go says who asks for them. assumed is a collection of its own and not mixed into
+// claims, since one name may have a version in each; versions.go says which version counts.
 type Index struct {
 	options         Options
 	terms           terms
@@ -45,6 +50,8 @@ type Index struct {
 	claimTerms, assumedTerms *persistent.TermIndex[resourcev1.ResourceClaim, *resourcev1.ResourceClaim]
 	groupTerms               *persistent.TermIndex[podGroup, *podGroup]
 
+	// answers and deleted are the caller's memory. answers is copied as a whole by each With that has answers: it has a
+	// few, and lives for one plan. deleted has up to 500 UIDs and is shared like the objects.
 	answers map[purekube.Need]purekube.Answer
 	deleted *persistent.Map[types.UID, struct{}]
 }
@@ -55,6 +62,8 @@ var _ purekube.Index[*Index, Snapshot, Action] = (*Index)(nil)
 // them. It keeps none of the slices and maps. The options apply to every question.
 func NewIndex(s Snapshot, o Options) *Index {
 	if o.PodGroupOf == nil {
+		// Otherwise PodGroups would have plans of their own while no pod is in any: claims would be created that no pod
+		// uses.
 		s.PodGroups = nil
 	}
 	x := &Index{
@@ -68,6 +77,9 @@ func NewIndex(s Snapshot, o Options) *Index {
 		answers:   maps.Clone(s.Answers),
 		deleted:   withUIDs(persistent.NewMap[types.UID, struct{}](cmp.Compare[types.UID]), s.Deleted),
 	}
+	// A TermIndex is arranged when it is first asked, so these lines cost nothing for a single plan that needs none.
+	// UIDs of pods have an index of their own: it is asked only for Snapshot.Deleted, and most pods have no entries and
+	// so no other term.
 	x.podTerms, x.podUIDs = persistent.NewTermIndex(x.pods, x.terms.ofPod), persistent.NewTermIndex(x.pods, x.terms.uidOfPod)
 	x.claimTerms, x.assumedTerms = persistent.NewTermIndex(x.claims, x.terms.ofClaim), persistent.NewTermIndex(x.assumed, x.terms.ofClaim)
 	x.groupTerms = persistent.NewTermIndex(x.groups, x.terms.ofPodGroup)
@@ -97,22 +109,29 @@ func NewIndex(s Snapshot, o Options) *Index {
 //
 // With costs O(log n) for each object in changed, plus the affected objects. About one change in n/2 costs a pass over
 // all objects.
+//
+// changed.Now is ignored: no decision depends on it.
 func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
+	// The copy shares all collections with x. Each line below replaces one of them in the copy alone.
 	n, c := *x, changes{answers: changed.Answers}
 	n.pods, c.pods = x.pods.With(changed.Pods)
 	n.claims, c.claims = x.claims.With(changed.Claims)
 	n.assumed, c.assumed = x.assumed.With(changed.Assumed)
 	n.templates, c.templates = x.templates.With(changed.Templates)
+	// NewIndex ignores PodGroups in this case too.
 	if x.options.PodGroupOf != nil {
 		n.groups, c.groups = x.groups.With(podGroupsOf(changed.PodGroups))
 	}
 	if len(changed.Answers) > 0 {
+		// Another goroutine may be reading x.answers.
 		n.answers = maps.Clone(x.answers)
+		// Clone returns nil for nil.
 		if n.answers == nil {
 			n.answers = map[purekube.Need]purekube.Answer{}
 		}
 		maps.Copy(n.answers, changed.Answers)
 	}
+	// follow asks for each UID whether it was known before.
 	n.deleted = withUIDs(x.deleted, changed.Deleted)
 	c.deleted = changed.Deleted
 	return &n, n.follow(x, c)
@@ -120,6 +139,9 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
 
 // Without returns the Index without the objects of gone, by kind, namespace and name, and without its answers and UIDs.
 // It also returns the affected keys, as With does. Names that are not in the Index change nothing.
+//
+// Only the names in gone count. An informer's last known state of a deleted object serves as well as the object that
+// With was given. All objects of an ambiguous name are removed.
 func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 	n, c := *x, changes{answers: gone.Answers, deleted: gone.Deleted}
 	n.pods, c.pods = x.pods.Without(gone.Pods)
@@ -129,6 +151,7 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 	n.groups, c.groups = x.groups.Without(podGroupsOf(gone.PodGroups))
 	if len(gone.Answers) > 0 {
 		n.answers = maps.Clone(x.answers)
+		// Deleting from a nil map does nothing, so an Index without answers needs no special case.
 		for need := range gone.Answers {
 			delete(n.answers, need)
 		}
@@ -139,6 +162,7 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 	return &n, n.follow(x, c)
 }
 
+// withUIDs is the set with these UIDs added. known stays as it is; without UIDs to add it is returned.
 func withUIDs(known *persistent.Map[types.UID, struct{}], uids sets.Set[types.UID]) *persistent.Map[types.UID, struct{}] {
 	if len(uids) == 0 {
 		return known
@@ -150,7 +174,8 @@ func withUIDs(known *persistent.Map[types.UID, struct{}], uids sets.Set[types.UI
 	return e.Map()
 }
 
-// problems returns the nil objects and objects without a name.
+// problems returns the nil objects and objects without a name. They belong to no key, so the error of every Plan has
+// them.
 func (x *Index) problems() (problems snapshot.Problems) {
 	x.pods.AddTo(&problems)
 	x.claims.AddTo(&problems)
@@ -160,7 +185,8 @@ func (x *Index) problems() (problems snapshot.Problems) {
 	return problems
 }
 
-// wholeProblems joins the problems that belong to no key.
+// wholeProblems joins the problems that belong to no key. In a list of all outcomes, a name that several pods, claims
+// or PodGroups have is the outcome of that key. Templates have no key, so their names are added here.
 func (x *Index) wholeProblems() error {
 	problems := x.problems()
 	x.templates.AddDuplicatesTo(&problems)
@@ -170,6 +196,8 @@ func (x *Index) wholeProblems() error {
 // Err joins the problems of the objects as a whole: nil objects, objects without a name, and names that several pods,
 // claims, templates or PodGroups have. The other objects still count. Every Index that is derived from this one keeps
 // the nil and nameless objects.
+//
+// It makes no plan, and costs the number of problems and not of objects.
 func (x *Index) Err() error {
 	if err := x.options.err(); err != nil {
 		return err
@@ -183,10 +211,13 @@ func (x *Index) Err() error {
 }
 
 // Plan is [Plan] for the objects of the Index.
+//
+// A key of a kind that this package does not plan, or of an object that is not in the Index, has an empty result.
 func (x *Index) Plan(key purekube.Key) (Result, error) {
 	if err := x.options.err(); err != nil {
 		return Result{}, err
 	}
+	// The problems of the snapshot come after the key's own error, and do not change the result.
 	r, err := x.plan(key)
 	if problems := x.problems(); problems.Err() != nil {
 		err = errors.Join(err, problems.Err())
@@ -195,6 +226,8 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 }
 
 // plan decides about one key.
+// For a name that several pods or PodGroups have, nothing is decided: which of them the API server has is unknown, and
+// a claim created for the wrong UID would have an owner that does not exist.
 func (x *Index) plan(key purekube.Key) (Result, error) {
 	switch name := key.NamespacedName(); key.Kind {
 	case podKind:
@@ -212,6 +245,8 @@ func (x *Index) plan(key purekube.Key) (Result, error) {
 			return x.planOwner(&o)
 		}
 	case claimKind:
+		// A claim may have problems and still be planned: if an assumed version has a malformed resourceVersion, the
+		// listed version counts, and the error says so.
 		var problems snapshot.Problems
 		problems.Add(x.versionProblems(name)...)
 		claim, ambiguous := x.claim(name)
@@ -228,6 +263,9 @@ func (x *Index) plan(key purekube.Key) (Result, error) {
 }
 
 // PlanAll is [PlanAll] for the objects of the Index.
+//
+// It calls the same functions as Plan, one key after the other. Two outcomes do not depend on each other, so their
+// order is only a matter of sorting.
 func (x *Index) PlanAll() ([]Outcome, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
@@ -241,7 +279,9 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 			out = append(out, Outcome{Key: purekube.Key{Kind: kind, Namespace: name.Namespace, Name: name.Name}, Result: r, Err: err})
 		}
 	}
+	// A nil or nameless object has no outcome of its own: wholeProblems has it.
 	x.each(func(pod *corev1.Pod) {
+		// Most pods of a cluster have no entries, and for these an owner is not even made.
 		if len(pod.Spec.ResourceClaims) > 0 {
 			o := podOwner(pod)
 			r, err := x.planOwner(&o)
@@ -263,7 +303,8 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 }
 
 // each calls one function for each key: pod, claim and group with the only object of a name, and other with the key
-// where it is to be found out which object counts, if any does.
+// where it is to be found out which object counts, if any does. Each key comes once, in no particular order. PlanAll
+// and ExplainAll sort what they make of it.
 func (x *Index) each(pod func(*corev1.Pod), claim func(*resourcev1.ResourceClaim), group func(*podGroup), other func(purekube.Key)) {
 	for p := range x.pods.All() {
 		pod(p)
@@ -271,6 +312,9 @@ func (x *Index) each(pod func(*corev1.Pod), claim func(*resourcev1.ResourceClaim
 	for name := range x.pods.AmbiguousNames() {
 		other(PodKey(name.Namespace, name.Name))
 	}
+	// special are the names of claims that need more than one look: names with an assumed version, which may replace
+	// the listed one or be the only one, and names that several listed claims have. Under MatchUpstream assumed
+	// versions do not count for the plan of a claim (versions.go).
 	special := map[types.NamespacedName]bool{}
 	if !x.options.upstream() {
 		for c := range x.assumed.AllVersions() {
@@ -282,6 +326,7 @@ func (x *Index) each(pod func(*corev1.Pod), claim func(*resourcev1.ResourceClaim
 			claim(c)
 		}
 	}
+	// All does not return ambiguous names, so these can join special after the loop over All.
 	for name := range x.claims.AmbiguousNames() {
 		special[name] = true
 	}
@@ -297,6 +342,8 @@ func (x *Index) each(pod func(*corev1.Pod), claim func(*resourcev1.ResourceClaim
 }
 
 // ListedClaims returns the claims of that name in Snapshot.Claims: several if several have the name.
+// It is nil for a name that no listed claim has. Assumed claims are not among them: AssumedClaims.ListFor of package
+// memory asks here whether the cache shows a claim yet, and its own claims must not answer.
 func (x *Index) ListedClaims(name types.NamespacedName) []*resourcev1.ResourceClaim {
 	return slices.Clone(x.claims.Versions(name))
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// noUID replaces the UID of a pod that has no UID yet. No object has this UID, since it is invalid.
+// noUID replaces the UID of a pod that has no UID yet. No object has this UID, since it is invalid. With an empty UID
+// the plan would be an error (ErrNoUID), and the UID of another pod would find that pod's claims.
 const noUID types.UID = "\x00"
 
 // Materialize predicts the claims of a pod that does not exist yet, for simulations of the scheduler. It returns the
@@ -51,8 +52,10 @@ func Materialize(s Snapshot, pod *corev1.Pod, name func(podClaim string) string,
 	if pod.UID == "" {
 		materialized.UID = noUID
 	}
+	// The pod is the only one: a pod of that name in the snapshot would make the name ambiguous.
 	s.Pods = []*corev1.Pod{materialized}
 
+	// The group's claims come first: the pod's plan names them in the pod's status.
 	shared, err := materializeGroup(&s, pod, name, o)
 	result, podErr := Plan(s, KeyOf(materialized), o)
 	err = errors.Join(err, podErr)
@@ -63,6 +66,7 @@ func Materialize(s Snapshot, pod *corev1.Pod, name func(podClaim string) string,
 		case CreateClaim:
 			claim := namedClaim(a, name)
 			for i := range claim.OwnerReferences {
+				// Back from noUID to what the caller has given, which may be empty.
 				claim.OwnerReferences[i].UID = pod.UID
 			}
 			created[a.PodClaim] = claim.Name
@@ -75,12 +79,14 @@ func Materialize(s Snapshot, pod *corev1.Pod, name func(podClaim string) string,
 	if statuses != nil {
 		materialized = statuses.withCreated(created).Apply(materialized)
 	}
+	// Apply compares UIDs, so the pod keeps noUID until here.
 	materialized.UID = pod.UID
 	return slices.Concat(shared, claims), materialized, err
 }
 
-// materializeGroup are the claims that the plan of the pod's PodGroup would create, with names. They are
-// put into the snapshot.
+// materializeGroup are the claims that the plan of the pod's PodGroup would create, with names. They are put into the
+// snapshot that s points to, where the pod's plan finds them. The slices and maps of the caller stay as they are: each
+// one is replaced before it is changed.
 func materializeGroup(s *Snapshot, pod *corev1.Pod, name func(podClaim string) string, o Options) ([]*resourcev1.ResourceClaim, error) {
 	if o.PodGroupOf == nil || o.PodGroupOf(pod) == "" {
 		return nil, nil
@@ -89,6 +95,7 @@ func materializeGroup(s *Snapshot, pod *corev1.Pod, name func(podClaim string) s
 	group := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
 	need := needPodGroup(group.Namespace, group.Name)
 	answer, asked := s.Answers[need]
+	// A simulation has no API server to ask. Without an answer the plan would have a Need and no claims.
 	if !asked {
 		s.Answers = maps.Clone(s.Answers)
 		if s.Answers == nil {
@@ -110,6 +117,7 @@ func materializeGroup(s *Snapshot, pod *corev1.Pod, name func(podClaim string) s
 			})
 		})
 	}
+	// The group itself may be in the snapshot or in an answer only. Now it is in PodGroups, where it has a plan.
 	result, err := Plan(*s, key, o)
 	var claims []*resourcev1.ResourceClaim
 	for _, action := range result.Actions {
@@ -121,7 +129,8 @@ func materializeGroup(s *Snapshot, pod *corev1.Pod, name func(podClaim string) s
 	return claims, err
 }
 
-// namedClaim is the claim of an action that is nobody else's, with a name.
+// namedClaim is the claim of an action, with a name. The action belongs to this call alone, so its claim is changed in
+// place.
 func namedClaim(a CreateClaim, name func(podClaim string) string) *resourcev1.ResourceClaim {
 	a.Claim.Name = strings.TrimSuffix(a.Claim.GenerateName, "-")
 	if name != nil {

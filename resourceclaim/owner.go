@@ -16,7 +16,10 @@ import (
 	"github.com/purekube/purekube/internal/podstate"
 )
 
-// owner is a pod or PodGroup with its entries, the spec.resourceClaims: claims are generated for it.
+// owner is a pod or PodGroup with its entries, the spec.resourceClaims: claims are generated for it. Both kinds have
+// the same rules, as upstream's handleClaim and handlePodGroupClaim do, so a plan is written once, for an owner.
+//
+// It is made for one question and belongs to one goroutine. It points into the object, and nothing writes through it.
 type owner struct {
 	*metav1.ObjectMeta
 	kind, apiVersion string
@@ -29,12 +32,15 @@ type owner struct {
 	member membership
 	// first and named are, by name, the position of the first entry and of the first status, such that going
 	// through all entries costs no more than their number. Nil when there are few entries.
+	// A user decides how many entries a pod has, and searching each name in the list would cost the square of their
+	// number.
 	first, named map[string]int
 }
 
 // fewEntries are so many that searching them costs less than a map of them.
 const fewEntries = 8
 
+// podOwner is the pod as an owner. Its member is not known yet: a question that needs the group calls groupOf first.
 func podOwner(pod *corev1.Pod) (o owner) {
 	o = owner{
 		ObjectMeta: &pod.ObjectMeta, kind: podKind, apiVersion: podAPIVersion, pod: pod, node: pod.Spec.NodeName,
@@ -44,12 +50,15 @@ func podOwner(pod *corev1.Pod) (o owner) {
 	return o
 }
 
+// groupOwner is the PodGroup as an owner. It has no node and is in no group.
 func groupOwner(g *podGroup) (o owner) {
 	o = owner{ObjectMeta: &g.ObjectMeta, kind: podGroupKind, apiVersion: g.apiVersion, entries: g.entries, statuses: g.statuses}
 	o.arrange()
 	return o
 }
 
+// arrange makes the maps of a long list. The first entry and the first status of a name count, as in a search from the
+// front.
 func (o *owner) arrange() {
 	if len(o.entries) <= fewEntries {
 		return
@@ -76,9 +85,10 @@ func (o *owner) key() purekube.Key {
 	return purekube.Key{Kind: o.kind, Namespace: o.Namespace, Name: o.Name}
 }
 
+// isGroup reports whether the owner is a PodGroup. Nothing is reserved by a group's plan, and its limit is 4 entries.
 func (o *owner) isGroup() bool { return o.pod == nil }
 
-// need is the lookup of the owner.
+// need is the lookup of the owner, for a cached owner that was seen to be deleted (D-37).
 func (o *owner) need() purekube.Need {
 	if o.isGroup() {
 		return needPodGroup(o.Namespace, o.Name)
@@ -86,13 +96,15 @@ func (o *owner) need() purekube.Need {
 	return needPod(o.Namespace, o.Name)
 }
 
-// getsNothing reports whether there is nothing to do for the owner, whatever else is wrong with it. By default
-// a pod that is done gets nothing (D-7): a claim made or reserved now would have to be taken back at once.
+// getsNothing reports whether there is nothing to do for the owner, whatever else is wrong with it. By default a pod
+// that is done gets nothing (D-7): a claim made or reserved now would have to be taken back at once, and the next plan
+// would make it again. An owner that is being deleted gets nothing in either mode.
 func (o *owner) getsNothing(options Options) bool {
 	return len(o.entries) == 0 || o.DeletionTimestamp != nil || !options.upstream() && o.pod != nil && podstate.Done(o.pod)
 }
 
-// invalid is why nothing can be planned for the owner, or nil.
+// invalid is why nothing can be planned for the owner, or nil. A claim created for it would have an owner reference
+// without a UID, which the API server rejects, or to an object of another API.
 func (o *owner) invalid() *purekube.ObjectError {
 	version, _ := schema.ParseGroupVersion(o.apiVersion) // what does not parse is of no group
 	switch {
@@ -104,7 +116,7 @@ func (o *owner) invalid() *purekube.ObjectError {
 	return nil
 }
 
-// repeated reports whether an entry before this one has its name.
+// repeated reports whether an entry before this one has its name. The API does not allow that (errDuplicateEntry).
 func (o *owner) repeated(i int) bool {
 	name := o.entries[i].Name
 	if o.first != nil {
@@ -124,7 +136,8 @@ func (o *owner) status(name string) *corev1.PodResourceClaimStatus {
 	return nil
 }
 
-// claimName is what [ClaimName] says of the entry.
+// claimName is what [ClaimName] says of entry i, also for a PodGroup, and without a pass over the statuses of a long
+// list.
 func (o *owner) claimName(i int) (name string, state NameState) {
 	if pc := &o.entries[i]; generated(pc) {
 		return generatedName(o.status(pc.Name))
@@ -132,7 +145,8 @@ func (o *owner) claimName(i int) (name string, state NameState) {
 	return ClaimName(nil, &o.entries[i])
 }
 
-// resolved are the claims that the entries resolve to.
+// resolved are the claims that the entries resolve to, in their order. They need not exist, and two entries may resolve
+// to one claim. Entries whose claim has no name yet are left out.
 func (o *owner) resolved() iter.Seq[types.NamespacedName] {
 	return func(yield func(types.NamespacedName) bool) {
 		for i := range o.entries {
@@ -144,7 +158,7 @@ func (o *owner) resolved() iter.Seq[types.NamespacedName] {
 	}
 }
 
-// resolvesTo reports whether one of the entries resolves to the claim.
+// resolvesTo reports whether one of the entries resolves to the claim. A claim of another namespace never matches.
 func (o *owner) resolvesTo(claim types.NamespacedName) bool {
 	for name := range o.resolved() {
 		if name == claim {
@@ -154,7 +168,9 @@ func (o *owner) resolvesTo(claim types.NamespacedName) bool {
 	return false
 }
 
-// uses reports whether one of the entries resolves to the claim's name, or whether the claim was generated for the owner.
+// uses reports whether one of the entries resolves to the claim's name, or whether the claim was generated for the
+// owner. It decides which owners an event of the claim affects, so it may say yes too often: an entry need not match
+// the annotation.
 func (o *owner) uses(claim *resourcev1.ResourceClaim) bool {
 	if claim.Namespace != o.Namespace {
 		return false
@@ -163,7 +179,7 @@ func (o *owner) uses(claim *resourcev1.ResourceClaim) bool {
 	return ok && o.UID == of.owner && o.anyGenerated() || o.resolvesTo(types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name})
 }
 
-// anyGenerated reports whether one of the entries has a template.
+// anyGenerated reports whether one of the entries has a template. Only such an owner can have a generated claim.
 func (o *owner) anyGenerated() bool {
 	return slices.ContainsFunc(o.entries, func(pc corev1.PodResourceClaim) bool { return pc.ResourceClaimTemplateName != nil })
 }
@@ -175,12 +191,19 @@ func (o *owner) namesTemplate(template types.NamespacedName) bool {
 	})
 }
 
-// reference is the owner reference of a claim that is generated for an entry.
+// reference is the owner reference of a claim that is generated for an entry (BR-30-02). As upstream's it has no
+// blockOwnerDeletion: the deletion of a pod does not wait for its claims.
 func (o *owner) reference() metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: o.apiVersion, Kind: o.kind, Name: o.Name, UID: o.UID, Controller: ptr.To(true)}
 }
 
-// generatedFor is the entry of a pod or PodGroup that a claim was made for.
+// generatedFor is the entry of a pod or PodGroup that a claim was made for. It is comparable: a claim and an entry
+// belong together if owningEntry of the claim equals generatedFor or one of changedFor of the entry.
+//
+//	claim of entry gpu of pod train-0            changed   entry   generateName
+//	as it was created                            false     gpu
+//	without the controller flag (D-38)           true      gpu
+//	without the annotation (D-38)                true              train-0-gpu-
 type generatedFor struct {
 	namespace string
 	owner     types.UID
@@ -191,12 +214,14 @@ type generatedFor struct {
 	generateName string
 }
 
-// generatedFor is what the claim of an entry is found by.
+// generatedFor is what the claim of an entry is found by. The owner's name is not part of the key: a pod that was
+// recreated under its name has another UID, and gets claims of its own.
 func (o *owner) generatedFor(entry string) generatedFor {
 	return generatedFor{namespace: o.Namespace, owner: o.UID, entry: entry}
 }
 
-// changedFor are what the claim of an entry is found by after an admission policy has changed it.
+// changedFor are what the claim of an entry is found by after an admission policy has changed it: first by its
+// annotation, which is exact, then by its generateName. A generateName that was cut may be the same for two entries.
 func (o *owner) changedFor(entry string) [2]generatedFor {
 	named := o.generatedFor(entry)
 	named.changed = true
@@ -205,19 +230,24 @@ func (o *owner) changedFor(entry string) [2]generatedFor {
 	return [...]generatedFor{named, unnamed}
 }
 
-// mayBeFor reports whether a claim that is not the owner's by its controller reference may have been
-// created for entry i all the same. A claim of another pod or PodGroup is not.
+// mayBeFor reports whether a claim that is not the owner's by its controller reference may have been created for entry
+// i all the same (D-38). A claim of another pod or PodGroup is not: a pod that was recreated may have the status of its
+// predecessor, and then it gets a claim of its own.
 func (o *owner) mayBeFor(i int, claim *resourcev1.ResourceClaim) bool {
 	controller := metav1.GetControllerOfNoCopy(claim)
+	// The policy may have removed every trace. In doubt no claim is created: the user sees the error, and not one more
+	// claim with each plan.
 	if controller == nil {
 		return true
 	}
+	// An object of another kind is the controller. The generateName or a further owner reference shows whether the
+	// claim was created for this entry.
 	return !isPodOwner(controller) && !isPodGroupOwner(controller) &&
 		(claim.GenerateName == GenerateName(o.Name, o.entries[i].Name) ||
 			slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == o.UID }))
 }
 
-// noun is the kind as messages have it.
+// noun is the kind as messages have it: "pod" is a common word, and "PodGroup" a name.
 func (o *owner) noun() string {
 	if o.isGroup() {
 		return podGroupKind
@@ -225,7 +255,8 @@ func (o *owner) noun() string {
 	return "pod"
 }
 
-// failed is the event for an entry that gets no claim.
+// failed is the event for an entry that gets no claim. It has the resourceVersion of the object, as events of
+// upstream's recorder do.
 func (o *owner) failed(entry, reason string) purekube.Event {
 	return failedEvent(corev1.ObjectReference{
 		APIVersion: o.apiVersion, Kind: o.kind, Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion,
@@ -237,7 +268,8 @@ func (o *owner) problem(field string, err error) *purekube.ObjectError {
 	return &purekube.ObjectError{Kind: o.kind, Namespace: o.Namespace, Name: o.Name, Field: field, Err: err}
 }
 
-// entryProblem is an error about entry i, or about a field of it.
+// entryProblem is an error about entry i, or about a field of the entry. The path is the same for both kinds, because a
+// PodGroup has its entries in spec.resourceClaims too.
 func (o *owner) entryProblem(i int, field string, err error) *purekube.ObjectError {
 	path := fmt.Sprintf("spec.resourceClaims[%d]", i)
 	if field != "" {
@@ -246,7 +278,8 @@ func (o *owner) entryProblem(i int, field string, err error) *purekube.ObjectErr
 	return o.problem(path, err)
 }
 
-// unsupported is upstream's text about an entry that names neither a claim nor a template.
+// unsupported is upstream's text about an entry that names neither a claim nor a template. Upstream quotes the names of
+// a pod, and does not quote the names of a PodGroup.
 func (o *owner) unsupported(entry string) string {
 	text := fmt.Sprintf("pod %q, spec.resourceClaim %q", o.Namespace+"/"+o.Name, entry)
 	if o.isGroup() {

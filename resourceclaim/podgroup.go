@@ -24,14 +24,17 @@ import (
 //     controls, and its name is written into the group's status.
 //   - A pod's entry belongs to the group if its name, claim and template equal an entry of the group. The pod's plan
 //     writes the name of the group's claim into the pod's status, and never creates a claim for the entry.
-//   - Once a pod has a node, the claim is reserved for the PodGroup. Pods and PodGroups are identified by their UID; under
-//     MatchUpstream also by the name of the claim's owner (D-33).
+//   - Once a pod has a node, the claim is reserved for the PodGroup. Pods and PodGroups are identified by their UID;
+//     under MatchUpstream also by the name of the claim's owner (D-33).
 //   - A PodGroup leaves status.reservedFor when the API server has another one of its name, or none. It does not leave
 //     because its pods are done, nor while a pod of the group that is not done uses the claim (D-36).
 //   - The garbage collector deletes the claim of a PodGroup.
 
 // PodGroup has the fields of a PodGroup of scheduling.k8s.io that this package reads. It is not the API's own type: no
 // version of the API type is in all supported releases of k8s.io/api.
+//
+// Convert the object that your client returns, for each event of a PodGroup. A Snapshot has PodGroups as values: the
+// slices in them are shared with the caller and never written to.
 type PodGroup struct {
 	// APIVersion is the version in which you read and write the group. Empty means "scheduling.k8s.io/v1beta1".
 	APIVersion string
@@ -70,7 +73,8 @@ var (
 	ErrAPIVersion = errors.New("not a version of " + schedulingGroup)
 )
 
-// podGroup is a [PodGroup] as an object among others.
+// podGroup is a [PodGroup] as an object among others: with metadata, so that internal/persistent can find it by name
+// like a pod or a claim. It is never written to.
 type podGroup struct {
 	metav1.ObjectMeta
 	apiVersion string
@@ -78,6 +82,7 @@ type podGroup struct {
 	statuses   []corev1.PodResourceClaimStatus
 }
 
+// podGroupsOf makes the objects of the groups, in their order. They share the entries and statuses with the caller.
 func podGroupsOf(groups []PodGroup) []*podGroup {
 	out := make([]*podGroup, len(groups))
 	for i := range groups {
@@ -87,21 +92,28 @@ func podGroupsOf(groups []PodGroup) []*podGroup {
 			apiVersion: cmp.Or(g.APIVersion, podGroupAPIVersion), entries: g.ResourceClaims, statuses: g.ResourceClaimStatuses,
 		}
 		if g.Deleting {
+			// Only whether there is one counts, so any time will do.
 			out[i].DeletionTimestamp = &metav1.Time{}
 		}
 	}
 	return out
 }
 
-// binds reports whether the pod's entry is one of the group's: name, claim and template all match
-// (BindTo in k8s.io/dynamic-resource-allocation/resourceclaim). failsAt is the position of an entry of
-// the group that names neither claim nor template and that upstream finds first, and gives up; -1:
-// there is none.
+// binds reports whether the pod's entry is one of the group's: name, claim and template all match (BindTo in
+// k8s.io/dynamic-resource-allocation/resourceclaim). failsAt is the position of an entry of the group that names
+// neither claim nor template and that upstream finds first, and gives up; -1: there is none.
+//
+//	entries of the group          entry of the pod              bound
+//	gpu, template big             gpu, template big             yes
+//	gpu, template big             gpu, template small           no: the pod's own claim
+//	gpu, template big             accelerator, template big     no: the pod's own claim
+//	net, claim shared             net, claim shared             yes: reserved for the group
 func (g *podGroup) binds(pc *corev1.PodResourceClaim) (bound bool, failsAt int) {
 	failsAt = -1
 	for i := range g.entries {
 		switch gc := &g.entries[i]; {
 		case gc.ResourceClaimName == nil && gc.ResourceClaimTemplateName == nil:
+			// Only what is before the match counts: upstream returns at the match.
 			if failsAt < 0 {
 				failsAt = i
 			}
@@ -113,7 +125,8 @@ func (g *podGroup) binds(pc *corev1.PodResourceClaim) (bound bool, failsAt int) 
 	return false, failsAt
 }
 
-// unbindable is upstream's failure at that entry of the group, for one of its pods, and the text of it.
+// unbindable is upstream's failure at that entry of the group, for one of its pods, and its text. The problem is the
+// group's, and the event the pod's.
 func (g *podGroup) unbindable(i int) (problem *purekube.ObjectError, reason string) {
 	o := groupOwner(g)
 	reason = fmt.Sprintf("PodGroup %s/%s claim %s: %v", g.Namespace, g.Name, g.entries[i].Name, ErrUnsupported)
@@ -121,6 +134,15 @@ func (g *podGroup) unbindable(i int) (problem *purekube.ObjectError, reason stri
 }
 
 // membership is what is known about the PodGroup that a pod is in.
+//
+//	name    group   decisive   problem
+//	empty                                 in no group, or PodGroups are off
+//	set     set                           in this group
+//	set             set                   it is not known whether the group exists
+//	set                        set        the group does not exist, or cannot be used
+//
+// The third row is the reason for consult: a lookup of the group is made only if the plan depends on it. A pod whose
+// entries all name claims that are reserved for it needs no group.
 type membership struct {
 	// name of the group; empty: the pod is in none.
 	name string
@@ -136,6 +158,7 @@ type membership struct {
 }
 
 // consult is called where the group decides.
+// The note goes through a pointer, because memberships are copied with their owner.
 func (m membership) consult() {
 	if m.decisive != nil {
 		*m.decisive = true
@@ -145,7 +168,8 @@ func (m membership) consult() {
 // decides reports whether the API server has to be asked for the group.
 func (m membership) decides() bool { return m.decisive != nil && *m.decisive }
 
-// groupOf finds the PodGroup of a pod; nil is in none.
+// groupOf finds the PodGroup of a pod: in the snapshot, then in the answers. A nil pod is in none, and so is an owner
+// that is a PodGroup.
 func (x *Index) groupOf(pod *corev1.Pod) membership {
 	m := membership{name: x.options.groupName(pod)}
 	if m.name == "" {
@@ -158,32 +182,37 @@ func (x *Index) groupOf(pod *corev1.Pod) membership {
 		return m
 	}
 	if g != nil {
+		// D-37: a group that was seen to be deleted does not count before the API server has confirmed it.
 		if presence, _ := x.presence(needPodGroup(g.Namespace, g.Name), g.UID); presence == present {
 			m.group = g
 		}
 	}
 	if m.group == nil && !x.options.upstream() {
-		// D-32: the group may be too new for the cache.
+		// D-32: the group may be too new for the cache. Pods and PodGroups have separate watches.
 		answer := x.lookUp(needPodGroup(key.Namespace, key.Name))
 		if !answer.asked {
 			m.decisive, m.noAnswer = new(bool), answer.problem
 			return m
 		}
 		if found, ok := answer.found.(PodGroup); ok {
+			// The answer belongs to the name that was asked for, whatever its own name is.
 			found.Namespace, found.Name = key.Namespace, key.Name
 			m.group = podGroupsOf([]PodGroup{found})[0]
 		}
 	}
 	switch {
+	// The API server has no such group. Under MatchUpstream the cache has none, and upstream does not look further.
 	case m.group == nil:
 		m.problem = ErrPodGroupNotFound
+	// Without a UID nothing can be compared with the group, neither the owner of a claim nor a consumer (D-33).
 	case m.group.UID == "":
 		m.group, m.problem = nil, &purekube.ObjectError{Kind: podGroupKind, Namespace: key.Namespace, Name: key.Name, Field: "metadata.uid", Err: ErrNoUID}
 	}
 	return m
 }
 
-// groupName is the name of the PodGroup that the pod is in; empty: it is in none, or PodGroups are off.
+// groupName is the name of the PodGroup that the pod is in; empty: it is in none, or PodGroups are off. PodGroupOf is
+// the caller's function, because the field is not in all supported releases of k8s.io/api.
 func (o Options) groupName(pod *corev1.Pod) string {
 	if pod == nil || o.PodGroupOf == nil {
 		return ""
@@ -191,9 +220,8 @@ func (o Options) groupName(pod *corev1.Pod) string {
 	return o.PodGroupOf(pod)
 }
 
-// owns reports whether the claim was made for the owner of the entries, or for the PodGroup
-// that the pod is in. Upstream knows a pod's group by its name, which may be another one's by now
-// (D-33).
+// owns reports whether the claim was made for the owner of the entries, or for the PodGroup that the pod is in.
+// Upstream knows a pod's group by its name, which may be another one's by now (D-33).
 func (x *Index) owns(o *owner, claim *resourcev1.ResourceClaim) bool {
 	if isForPod(o.Namespace, o.UID, claim) {
 		return true
@@ -202,12 +230,16 @@ func (x *Index) owns(o *owner, claim *resourcev1.ResourceClaim) bool {
 	if o.member.name == "" || name != o.member.name || claim.Namespace != o.Namespace {
 		return false
 	}
+	// The claim is of a group with the name of the pod's group. Whether it is the same group, its UID says.
 	o.member.consult()
 	return x.options.upstream() || o.member.group != nil && uid == o.member.group.UID
 }
 
-// reserved reports whether the claim is reserved for the pod or for its group. Upstream knows the
-// group by its name (D-33).
+// reserved reports whether the claim is reserved for the pod or for its group. Upstream knows the group by its name
+// (D-33).
+//
+// While no such group is known, a reservation for its name counts: a Reserve for the pod alone would be a second
+// consumer. If a lookup may still find the group, the plan asks for it.
 func (x *Index) reserved(o *owner, claim *resourcev1.ResourceClaim) bool {
 	if isReservedFor(o.UID, claim) {
 		return true
@@ -221,6 +253,7 @@ func (x *Index) reserved(o *owner, claim *resourcev1.ResourceClaim) bool {
 		if !isPodGroup(consumer) || consumer.Name != m.name {
 			continue
 		}
+		// A reservation under the name of the group decides whether the pod needs another one.
 		m.consult()
 		if x.options.upstream() || m.group == nil || consumer.UID == m.group.UID {
 			return true
@@ -229,8 +262,8 @@ func (x *Index) reserved(o *owner, claim *resourcev1.ResourceClaim) bool {
 	return false
 }
 
-// mayBeGroups reports whether the claim is reserved for a PodGroup while PodGroups are off, so that the
-// pod may be one of the group's (D-27).
+// mayBeGroups reports whether the claim is reserved for a PodGroup while PodGroups are off, so that the pod may be one
+// of the group's (D-27). Without Options.PodGroupOf it is unknown which pods these are.
 func (x *Index) mayBeGroups(claim *resourcev1.ResourceClaim) bool {
 	return x.options.PodGroupOf == nil && !x.options.upstream() &&
 		slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool { return isPodGroup(&c) })

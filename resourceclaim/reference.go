@@ -12,15 +12,16 @@ import (
 
 // What follows reads which pods and PodGroups a claim names: as its owner and as its consumers.
 
-// isForPod reports whether the claim was made for the pod: it is controlled by the pod's UID
-// (IsForPod in k8s.io/dynamic-resource-allocation/resourceclaim).
+// isForPod reports whether the claim was made for the pod: it is controlled by the pod's UID (IsForPod in
+// k8s.io/dynamic-resource-allocation/resourceclaim). The UID of a PodGroup serves as well. Names do not count: a
+// StatefulSet's pod has the name of its predecessor, and not its claims.
 func isForPod(namespace string, pod types.UID, claim *resourcev1.ResourceClaim) bool {
 	controller := metav1.GetControllerOfNoCopy(claim)
 	return claim.Namespace == namespace && controller != nil && controller.UID == pod
 }
 
-// isReservedFor reports whether the claim lists the pod's UID as a consumer, whatever kind it
-// is listed as (IsReservedForPod in k8s.io/dynamic-resource-allocation/resourceclaim).
+// isReservedFor reports whether the claim lists the pod's UID as a consumer, whatever kind it is listed as
+// (IsReservedForPod in k8s.io/dynamic-resource-allocation/resourceclaim). UIDs are unique over all kinds.
 func isReservedFor(pod types.UID, claim *resourcev1.ResourceClaim) bool {
 	for i := range claim.Status.ReservedFor {
 		if claim.Status.ReservedFor[i].UID == pod {
@@ -30,17 +31,20 @@ func isReservedFor(pod types.UID, claim *resourcev1.ResourceClaim) bool {
 	return false
 }
 
-// owningPod is the pod that controls the claim: the one it was generated for. An owner that is
-// not marked as the controller, or of another kind, does not count.
+// owningPod is the pod that controls the claim: the one it was generated for. An owner that is not marked as the
+// controller, or of another kind, does not count. The claim's user can write any owner reference, so that the name may
+// be one that no lookup can be made for (snapshot.CheckNeed).
 func owningPod(claim metav1.Object) (name string, uid types.UID, ok bool) {
 	return controllerThat(isPodOwner, claim)
 }
 
-// owningPodGroup is the PodGroup that controls the claim, whatever the version of its API.
+// owningPodGroup is the PodGroup that controls the claim, whatever the version of its API: v1.36 writes v1alpha2 and
+// v1.37 writes v1beta1, so after an upgrade a cluster has owners of both.
 func owningPodGroup(claim metav1.Object) (name string, uid types.UID, ok bool) {
 	return controllerThat(isPodGroupOwner, claim)
 }
 
+// controllerThat is the controller among the owners, if it is of the right kind. The API server allows at most one.
 func controllerThat(is func(*metav1.OwnerReference) bool, claim metav1.Object) (name string, uid types.UID, ok bool) {
 	controller := metav1.GetControllerOfNoCopy(claim)
 	if controller == nil || !is(controller) {
@@ -49,6 +53,8 @@ func controllerThat(is func(*metav1.OwnerReference) bool, claim metav1.Object) (
 	return controller.Name, controller.UID, true
 }
 
+// isPodOwner reports whether the owner is a pod of the core API. The version counts, as in upstream's owningPod: there
+// is only one.
 func isPodOwner(owner *metav1.OwnerReference) bool {
 	return owner.APIVersion == podAPIVersion && owner.Kind == podKind
 }
@@ -61,9 +67,14 @@ func isPodGroupOwner(owner *metav1.OwnerReference) bool {
 	return version.Group == schedulingGroup
 }
 
-// owningEntry is the entry of a pod or PodGroup that the claim was generated for. Without the
-// annotation it was not generated, unless its generateName says so: the scheduler's claims for extended
-// resources have an owner too.
+// owningEntry is the entry of a pod or PodGroup that the claim was generated for. Without the annotation it was not
+// generated, unless its generateName says so: the scheduler's claims for extended resources have an owner too.
+//
+//	controller   annotation   generateName   result
+//	yes          gpu          any            entry gpu, as it was created
+//	no           gpu          any            entry gpu, changed (D-38)
+//	any          none         train-0-gpu-   changed, known by its generateName alone
+//	any          none         none           not generated
 func owningEntry(claim *resourcev1.ResourceClaim) (of generatedFor, ok bool) {
 	isOwner := func(owner *metav1.OwnerReference) bool { return isPodOwner(owner) || isPodGroupOwner(owner) }
 	_, uid, ok := controllerThat(isOwner, claim)
@@ -73,6 +84,7 @@ func owningEntry(claim *resourcev1.ResourceClaim) (of generatedFor, ok bool) {
 	}
 	// D-38: an admission policy may have dropped the annotation or the controller flag.
 	for i := range claim.OwnerReferences {
+		// Without such a controller the first pod or PodGroup among the owners counts.
 		if owner := &claim.OwnerReferences[i]; !ok && isOwner(owner) {
 			uid, ok = owner.UID, true
 		}
@@ -81,21 +93,23 @@ func owningEntry(claim *resourcev1.ResourceClaim) (of generatedFor, ok bool) {
 	if !annotated {
 		of.generateName = claim.GenerateName
 	}
+	// The scheduler's claim for an extended resource is owned by the pod and has a generateName, but belongs to no
+	// entry.
 	_, isExtended := claim.Annotations[resourcev1.ExtendedResourceClaimAnnotation]
 	return of, ok && !isExtended && (annotated || claim.GenerateName != "")
 }
 
-// isPod reports whether the consumer is a pod.
+// isPod reports whether the consumer is a pod. A consumer has the name of a resource, "pods", and not of a kind.
 func isPod(consumer *resourcev1.ResourceClaimConsumerReference) bool {
 	return consumer.APIGroup == "" && consumer.Resource == "pods"
 }
 
-// isPodGroup reports whether the consumer is a PodGroup.
+// isPodGroup reports whether the consumer is a PodGroup. A consumer has no version.
 func isPodGroup(consumer *resourcev1.ResourceClaimConsumerReference) bool {
 	return consumer.APIGroup == schedulingGroup && consumer.Resource == podGroupResource
 }
 
-// asConsumer is how the pod appears in status.reservedFor.
+// asConsumer is how the pod appears in status.reservedFor, with the fields that the scheduler writes too.
 func asConsumer(pod *corev1.Pod) resourcev1.ResourceClaimConsumerReference {
 	return resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID}
 }
@@ -105,15 +119,17 @@ func (g *podGroup) asConsumer() resourcev1.ResourceClaimConsumerReference {
 	return resourcev1.ResourceClaimConsumerReference{APIGroup: schedulingGroup, Resource: podGroupResource, Name: g.Name, UID: g.UID}
 }
 
-// ownerMatters reports whether the plan of an unused claim depends on the pod that the claim was
-// generated for.
+// ownerMatters reports whether the plan of an unused claim depends on the pod that the claim was generated for. It
+// decides what affected.go and terms.go look for as well: otherwise an event of the pod would name claims that have
+// nothing to do.
 func (o Options) ownerMatters(claim *resourcev1.ResourceClaim) bool {
-	// D-17: what is being deleted already needs no second request, whatever the pod does.
+	// D-17: what is being deleted already needs no second request, whatever the pod does. A claim that a foreign
+	// finalizer keeps would get a DELETE with each pass.
 	return o.upstream() || claim.DeletionTimestamp == nil
 }
 
-// restsOn reports whether the claim's plan depends on the pod of that name: a consumer, or the owner
-// where that matters.
+// restsOn reports whether the claim's plan depends on the pod of that name: a consumer, or the owner where that
+// matters. A claim names pods of its own namespace only.
 func (o Options) restsOn(claim *resourcev1.ResourceClaim, pod types.NamespacedName) bool {
 	if claim.Namespace != pod.Namespace {
 		return false
@@ -127,6 +143,8 @@ func namesGroup(claim *resourcev1.ResourceClaim, group types.NamespacedName) boo
 	return claim.Namespace == group.Namespace && consumes(claim, group.Name, isPodGroup)
 }
 
+// consumes reports whether a consumer of the kind has that name. At most 256 consumers are looked at: the API allows no
+// more.
 func consumes(claim *resourcev1.ResourceClaim, name string, is func(*resourcev1.ResourceClaimConsumerReference) bool) bool {
 	return slices.ContainsFunc(claim.Status.ReservedFor, func(c resourcev1.ResourceClaimConsumerReference) bool { return c.Name == name && is(&c) })
 }

@@ -17,6 +17,9 @@ import (
 // RemoveFinalizer removes [resourcev1.Finalizer] from a claim that is no longer allocated. It is an update of the claim
 // that the previous write of the same plan returned or, as the first action, of the claim in the snapshot. The update
 // has a resourceVersion: it fails with a conflict if anything has changed since.
+//
+// The finalizer delays the deletion of an allocated claim, whose devices a pod may be using (BR-30-07). Foreign
+// finalizers stay.
 type RemoveFinalizer struct {
 	// Claim is the whole claim as read, its finalizer included.
 	Claim *resourcev1.ResourceClaim
@@ -30,6 +33,7 @@ type RemoveFinalizer struct {
 // case send none of the later requests, and plan the claim again.
 func (a RemoveFinalizer) Request(done []runtime.Object) purekube.Request {
 	claim := cmp.Or(a.Claim, &resourcev1.ResourceClaim{})
+	// The Release before this action has changed the resourceVersion, so the update has to begin from its answer.
 	body, found := latest(done, claim)
 	if !found {
 		body, _ = withoutFinalizer(a.Claim)
@@ -37,7 +41,8 @@ func (a RemoveFinalizer) Request(done []runtime.Object) purekube.Request {
 	return purekube.Request{Verb: "update", Resource: claimResource, Kind: claimKind, Namespace: claim.Namespace, Name: claim.Name, Object: body}
 }
 
-// latest is what the write before this one returned for the claim, without the finalizer.
+// latest is what the write before this one returned for the claim, without the finalizer. The search is from the end,
+// and passes over answers about other claims and answers to failed requests (nil).
 func latest(done []runtime.Object, claim *resourcev1.ResourceClaim) (body runtime.Object, found bool) {
 	for i := len(done) - 1; i >= 0; i-- {
 		metadata, ok := claimMetadata(done[i])
@@ -86,6 +91,8 @@ func (a DeleteClaim) Request([]runtime.Object) purekube.Request {
 
 // Preconditions returns the preconditions for the delete options: the UID, and the resourceVersion if there is one. It
 // returns nil if there are none.
+//
+// They make sure that the plan's claim is deleted, and not another claim that has got its name since (D-10).
 func (a DeleteClaim) Preconditions() *metav1.Preconditions {
 	if a.UID == "" && a.ResourceVersion == "" {
 		return nil

@@ -13,6 +13,9 @@ import (
 
 // Reserve adds a pod or its PodGroup to the consumers of an allocated claim. Claim has the resourceVersion of the claim
 // in the snapshot: if the claim has changed since, the write fails with a conflict. Then plan the pod again.
+//
+// Without a reservation the kubelet does not start the pod, and the claim is deallocated when its last other consumer
+// leaves. The scheduler usually reserves; this action is for a pod that has a node although its claim is not reserved.
 type Reserve struct {
 	// Claim is the whole claim to write, with the new consumer last in status.reservedFor.
 	Claim *resourcev1.ResourceClaim
@@ -41,6 +44,7 @@ func (a Reserve) Apply(latest *resourcev1.ResourceClaim) *resourcev1.ResourceCla
 		out.Status.Allocation == nil || len(a.Claim.Status.ReservedFor) == 0 {
 		return out
 	}
+	// The new consumer is last, by the contract of Claim.
 	added := a.Claim.Status.ReservedFor[len(a.Claim.Status.ReservedFor)-1]
 	if !slices.Contains(out.Status.ReservedFor, added) {
 		out.Status.ReservedFor = append(out.Status.ReservedFor, added)
@@ -58,6 +62,9 @@ func (a Reserve) String() string {
 // fails with a conflict.
 //
 // A later [RemoveFinalizer] updates the claim that the API server returned for Release.
+//
+// The claim is written whole, with its resourceVersion: a patch would not notice a consumer that the scheduler has
+// added since, and would clear the allocation under it.
 type Release struct {
 	// Claim is the whole claim to write.
 	Claim *resourcev1.ResourceClaim
@@ -74,6 +81,8 @@ func (a Release) Request([]runtime.Object) purekube.Request { return updateStatu
 
 // Apply returns a copy of the claim without the removed consumers, and without its allocation if Deallocate is set and
 // no other consumer was added since. A claim with another UID is copied unchanged. For nil, Apply returns nil.
+//
+// If a consumer was added since, the claim is in use again, and its allocation must stay.
 func (a Release) Apply(latest *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	out := latest.DeepCopy()
 	if out == nil || a.Claim == nil || out.UID != a.Claim.UID {
@@ -100,6 +109,7 @@ func (a Release) String() string {
 	return fmt.Sprintf("Release %s: %s", nameOf(a.Claim), strings.Join(parts, ", "))
 }
 
+// nameOf is the claim in the text of an action, which a user may have made without a claim.
 func nameOf(claim *resourcev1.ResourceClaim) string {
 	if claim == nil {
 		return "no claim"

@@ -17,6 +17,8 @@ import (
 )
 
 // FieldManager owns the entries of status.resourceClaimStatuses that [SetClaimStatuses] applies.
+// It is upstream's, so that purekube takes over the entries that kube-controller-manager applied, and the reverse: with
+// another field manager, the entries that the other controller applied would stay in the status.
 const FieldManager = "ResourceClaimController"
 
 // ErrNoClaimCreated: the API server's answer to a [CreateClaim] is not a claim with a name, so no status can name it.
@@ -62,13 +64,22 @@ type SetClaimStatuses struct {
 // HTTP 409 means that the object is gone, 422 that another object has its name ("metadata.uid: field is immutable"),
 // 404 that the namespace is gone or, for a PodGroup, that the server does not serve APIVersion. In each case nothing is
 // left to do for the planned object; plan its name again.
+//
+// An example: Creates are gpu, nic and tpu, and the second create was refused by a quota.
+//
+//	done[0]  ResourceClaim train-0-gpu-l92c5   gpu=train-0-gpu-l92c5
+//	done[1]  nil                               nic is left out: a later plan creates its claim
+//	done[2]  ResourceClaim train-0-tpu-x4z9k   tpu=train-0-tpu-x4z9k
 func (a SetClaimStatuses) Request(done []runtime.Object) purekube.Request {
 	kind, version := a.target()
 	created := map[string]string{}
 	var problems snapshot.Problems
+	// A missing answer is a create that was not sent.
 	for i, entry := range a.Creates[:min(len(a.Creates), len(done))] {
 		switch claim, ok := claimMetadata(done[i]); {
+		// A refused create has an error of its own, and an entry that is not pending has its name.
 		case failed(done[i]) || !slices.Contains(a.Pending, entry):
+		// If a claim was created all the same, a later plan adopts it.
 		case !ok || claim.GetName() == "" || claim.GetNamespace() != a.Namespace:
 			problems.Add(&purekube.ObjectError{Kind: kind, Namespace: a.Namespace, Name: a.Name, Field: "status.resourceClaimStatuses",
 				Err: fmt.Errorf("%w: entry %s", ErrNoClaimCreated, entry)})
@@ -79,6 +90,7 @@ func (a SetClaimStatuses) Request(done []runtime.Object) purekube.Request {
 	patchType, body := a.withCreated(created).Patch()
 	resource := podResource
 	if kind == podGroupKind {
+		// A cluster serves podgroups in one version or another, so the caller's version is used for the path as well.
 		group, _ := schema.ParseGroupVersion(version) // what does not parse, the API server refuses
 		resource = group.WithResource(podGroupResource)
 	}
@@ -88,7 +100,7 @@ func (a SetClaimStatuses) Request(done []runtime.Object) purekube.Request {
 	}
 }
 
-// target is the kind of the object whose status is written.
+// target is the kind of the object whose status is written, and its version. An action without a Kind is about a pod.
 func (a SetClaimStatuses) target() (kind, apiVersion string) {
 	if a.Kind == podGroupKind {
 		return podGroupKind, cmp.Or(a.APIVersion, podGroupAPIVersion)
@@ -102,7 +114,8 @@ func (a SetClaimStatuses) WithCreated(podClaim, claimName string) SetClaimStatus
 	return a.withCreated(map[string]string{podClaim: claimName})
 }
 
-// withCreated is WithCreated for many entries: the names of their claims.
+// withCreated is WithCreated for many entries: created has the names of their claims, by entry. It does not write to a,
+// so one action can be asked for its Request twice, with different answers.
 func (a SetClaimStatuses) withCreated(created map[string]string) SetClaimStatuses {
 	out := a
 	out.Statuses = copyStatuses(a.Statuses)
@@ -119,7 +132,8 @@ func (a SetClaimStatuses) withCreated(created map[string]string) SetClaimStatuse
 	return out
 }
 
-// claimStatusesPatch is the body of the apply.
+// claimStatusesPatch is the body of the apply. It has the fields in the order of client-go's apply configurations, so
+// that the text can be compared with upstream's.
 type claimStatusesPatch struct {
 	snapshot.Applied
 	Status struct {
@@ -164,7 +178,9 @@ func (a SetClaimStatuses) ApplyToPodGroup(latest PodGroup) PodGroup {
 	return out
 }
 
-// applied returns the statuses after the apply. It may change the given statuses.
+// applied returns the statuses after the apply. It may change the given statuses. A status is this controller's if its
+// entry has a template or if it is applied. Such a status is removed if it is not applied now (D-5). Foreign statuses
+// stay in front, in their order.
 func (a SetClaimStatuses) applied(spec []corev1.PodResourceClaim, statuses []corev1.PodResourceClaimStatus) []corev1.PodResourceClaimStatus {
 	ours := make(map[string]bool, len(a.Statuses))
 	for i := range a.Statuses {
@@ -195,6 +211,7 @@ func (a SetClaimStatuses) String() string {
 	return "SetClaimStatuses " + ownerText(purekube.Key{Kind: a.Kind, Namespace: a.Namespace, Name: a.Name}) + ": " + strings.Join(parts, ", ")
 }
 
+// copyStatuses is a deep copy, with room for one more status. For nil it is nil.
 func copyStatuses(statuses []corev1.PodResourceClaimStatus) []corev1.PodResourceClaimStatus {
 	if statuses == nil {
 		return nil
@@ -206,6 +223,7 @@ func copyStatuses(statuses []corev1.PodResourceClaimStatus) []corev1.PodResource
 	return out
 }
 
+// sortStatuses sorts by entry. It is stable, for statuses of one name that a user has put into an action.
 func sortStatuses(statuses []corev1.PodResourceClaimStatus) {
 	slices.SortStableFunc(statuses, func(x, y corev1.PodResourceClaimStatus) int { return cmp.Compare(x.Name, y.Name) })
 }

@@ -15,12 +15,12 @@ import (
 // What a snapshot needs for which question:
 //
 //   - All pods, claims and templates of a namespace are enough for every question about the namespace.
-//   - For a pod: the pod, the claims that its entries name or that it controls, its templates, its PodGroup, and the claims
-//     that the PodGroup controls.
+//   - For a pod: the pod, the claims that its entries name or that it controls, its templates, its PodGroup, and the
+//     claims that the PodGroup controls.
 //   - For a claim: the claim, its owner, its consumers, and the pods of PodGroups among them that use the claim.
 //
-// A pod or PodGroup that you leave out costs a lookup, and so does a claim that a status names. Any other claim that you
-// leave out counts as absent, and a pod of a PodGroup that you leave out counts as not using the claim (D-36).
+// A pod or PodGroup that you leave out costs a lookup, and so does a claim that a status names. Any other claim that
+// you leave out counts as absent, and a pod of a PodGroup that you leave out counts as not using the claim (D-36).
 
 // Snapshot is the input of a plan. Plans do not write to it.
 type Snapshot struct {
@@ -76,10 +76,12 @@ type Result = purekube.Result[Action]
 type Outcome = purekube.Outcome[Action]
 
 // upstream reports whether plans are to match a release.
+// Each branch on it is a divergence with a D-number, or a detail of upstream's messages.
 func (o Options) upstream() bool { return o.MatchUpstream != "" }
 
-// err returns what is wrong with the options. Every question then returns this error and nothing else.
+// err returns what is wrong with the options. Every question then returns this error and nothing else: a misspelled
+// release must not give the default decisions to a caller who asked for upstream's.
 func (o Options) err() error { return snapshot.CheckUpstream(o.MatchUpstream) }
 
-// upstreamSince137 reports whether they are to match v1.37 or what counts as newer.
+// upstreamSince137 reports whether plans are to match v1.37 or a newer release. v1.37 mended D-5 for pods and D-28.
 func (o Options) upstreamSince137() bool { return o.upstream() && o.MatchUpstream != purekube.V1_36 }

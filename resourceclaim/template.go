@@ -9,6 +9,9 @@ import (
 )
 
 // PodClaimAnnotation is on each generated claim. Its value is the name of the entry that the claim was generated for.
+//
+// The owner reference says which pod a claim is for, and the annotation which of the pod's entries. Upstream's
+// findPodResourceClaim needs both to find a claim that no status names.
 const PodClaimAnnotation = "resource.kubernetes.io/pod-claim-name"
 
 // Why no claim is created from an existing template. Test for these errors with errors.Is.
@@ -20,7 +23,8 @@ var (
 	ErrPrioritizedList = errors.New("template includes a prioritized list of subrequests, but the feature is disabled")
 )
 
-// checkFeatures is the reason why no claim may be made from the template, or nil.
+// checkFeatures is the reason why no claim may be made from the template, or nil. The texts are upstream's, because
+// they appear in its event. With several reasons it is the one about admin access, as in upstream's handleClaim.
 func checkFeatures(template *resourcev1.ResourceClaimTemplate, o Options) error {
 	requests := template.Spec.Spec.Devices.Requests
 	if o.DenyAdminAccess {
@@ -41,9 +45,14 @@ func checkFeatures(template *resourcev1.ResourceClaimTemplate, o Options) error 
 	return nil
 }
 
-// fromTemplate is the claim to create for that entry (BR-30-01, BR-30-02). It shares
-// nothing with the template (D-6).
+// fromTemplate is the claim to create for that entry (BR-30-01, BR-30-02). It shares nothing with the template (D-6):
+// v1.36 writes the annotation into the map of its cache, where every other reader sees it.
+//
+//	from the template   labels, annotations, spec
+//	from the owner      namespace, generateName, the owner reference with controller: true
+//	from the entry      the annotation, and its part of the generateName
 func fromTemplate(o *owner, entry string, template *resourcev1.ResourceClaimTemplate, options Options) *resourcev1.ResourceClaim {
+	// A template may have the annotation too, with any value. The entry's name replaces it.
 	annotations := map[string]string{}
 	maps.Copy(annotations, template.Spec.Annotations)
 	// This is how a claim is found again whose name did not get into the pod's status.

@@ -33,18 +33,32 @@ const AssumeFor = time.Hour
 // API server may not have the claims that are kept here.
 //
 // It is safe for concurrent use and has no clock: you pass the times. The zero value is empty.
+//
+// A life of a claim here:
+//
+//	create      Add(train-0-gpu-l92c5, version 10)   List: the claim, which the cache does not show
+//	reserve     Add(the same claim, version 12)      List: version 12
+//	the cache   shows version 10                     List: version 12, which is newer
+//	the cache   shows version 12                     List: nothing, and the claim is dropped
 type AssumedClaims struct {
+	// mu protects all fields. claims has the newest answer for each name, until the cache shows it, its time is over or
+	// it is forgotten.
 	mu     sync.Mutex
 	claims map[types.NamespacedName]assumedClaim
 	// forgotten are the UIDs of claims that are gone, the last ones.
+	// It is made by the first Forget, so that the zero value works.
 	forgotten *lru.Cache
 	// cacheAt is the resourceVersion of the cache.
+	// It is empty before the first CacheAt, and does not compare then.
 	cacheAt string
 }
 
-// maxForgotten is how many deletions may overtake the answer to a write.
+// maxForgotten is how many deletions may overtake the answer to a write. A delete event and an answer come over
+// different connections; an answer that is older than so many deletions is not expected.
 const maxForgotten = 10_000
 
+// assumedClaim is a claim and the time at which it is dropped even if no cache has shown it. Each Add sets the time
+// again.
 type assumedClaim struct {
 	claim *resourcev1.ResourceClaim
 	until time.Time
@@ -61,6 +75,7 @@ func (a *AssumedClaims) Add(returned runtime.Object, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.forgotten != nil {
+		// The claim was created and deleted before its answer was processed. A status must not name it.
 		if _, gone := a.forgotten.Get(claim.UID); gone && claim.UID != "" {
 			return
 		}
@@ -72,6 +87,7 @@ func (a *AssumedClaims) Add(returned runtime.Object, now time.Time) {
 			return
 		}
 	}
+	// The zero value is empty, and so is the value after CacheAt has reported a restore.
 	if a.claims == nil {
 		a.claims = map[types.NamespacedName]assumedClaim{}
 	}
@@ -87,6 +103,7 @@ func (a *AssumedClaims) Forget(uid types.UID) {
 		a.forgotten = lru.New(maxForgotten)
 	}
 	a.forgotten.Add(uid, nil)
+	// By UID and not by name: a new claim may have the name already. There are few claims here.
 	for key, held := range a.claims {
 		if held.claim.UID == uid {
 			delete(a.claims, key)
@@ -101,6 +118,8 @@ func (a *AssumedClaims) Forget(uid types.UID) {
 func (a *AssumedClaims) CacheAt(resourceVersion string) (restored bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	// Compared with itself a resourceVersion is either equal or malformed. A malformed one must not become cacheAt:
+	// then a restore would go unnoticed.
 	if _, err := resourceversion.CompareResourceVersion(resourceVersion, resourceVersion); err != nil {
 		return false
 	}
@@ -109,6 +128,7 @@ func (a *AssumedClaims) CacheAt(resourceVersion string) (restored bool) {
 	if err != nil || order >= 0 { // the first one is compared with none
 		return false
 	}
+	// Deleted claims may exist again after a restore, with the same UID. So the memory of deletions is dropped too.
 	a.claims, a.forgotten = nil, nil
 	return true
 }
@@ -132,6 +152,8 @@ func (a *AssumedClaims) ListFor(now time.Time, x Listed) []*resourcev1.ResourceC
 // List returns the claims that cached does not show yet in the same or a newer version, sorted by namespace and name.
 // It drops all other claims, and claims that are too old. If cached has several claims of one name, one claim that is
 // as new is enough. Do not write to the returned claims: they are not copies.
+//
+// It costs a pass over cached.
 func (a *AssumedClaims) List(now time.Time, cached []*resourcev1.ResourceClaim) []*resourcev1.ResourceClaim {
 	return a.list(now, func(drop func(*resourcev1.ResourceClaim)) {
 		for _, c := range cached {
@@ -151,6 +173,7 @@ func (a *AssumedClaims) list(now time.Time, shown func(drop func(*resourcev1.Res
 			delete(a.claims, key)
 		}
 	}
+	// The usual case: nothing was written lately. The cache is not even asked.
 	if len(a.claims) == 0 {
 		return nil
 	}
@@ -165,6 +188,7 @@ func (a *AssumedClaims) list(now time.Time, shown func(drop func(*resourcev1.Res
 			delete(a.claims, key)
 		}
 	})
+	// Maps have no order, and a snapshot should be the same for the same state.
 	var out []*resourcev1.ResourceClaim
 	for _, held := range a.claims {
 		out = append(out, held.claim)
@@ -176,6 +200,7 @@ func (a *AssumedClaims) list(now time.Time, shown func(drop func(*resourcev1.Res
 }
 
 // typedClaim returns a copy of a claim that the API server returned; ok is false if the object is not a claim.
+// The copy is this memory's own: a client may share what it returns with a cache of its own.
 func typedClaim(returned runtime.Object) (claim *resourcev1.ResourceClaim, ok bool) {
 	switch o := returned.(type) {
 	case *resourcev1.ResourceClaim:

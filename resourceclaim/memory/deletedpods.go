@@ -22,7 +22,11 @@ const DefaultDeletedPods = 500
 // when [AssumedClaims.CacheAt] reports that the API server was restored from a backup.
 //
 // It is safe for concurrent use. The zero value is empty and remembers [DefaultDeletedPods] UIDs.
+//
+// A plan needs the UIDs because caches lag apart: the event of a claim may be planned before the cache of pods shows
+// that the claim's pod is gone. The memory is bounded: a forgotten UID costs a lookup.
 type DeletedPods struct {
+	// mu protects all fields. size is 0 for the zero value, until the first Add. uids and order have the same UIDs.
 	mu    sync.Mutex
 	size  int
 	uids  sets.Set[types.UID]
@@ -39,6 +43,7 @@ func (d *DeletedPods) Add(uid types.UID) (dropped sets.Set[types.UID]) {
 	if d.size <= 0 {
 		d.size = DefaultDeletedPods
 	}
+	// A UID that is added again moves to the end, as in upstream's LRU, and no other UID is dropped for it.
 	if d.uids.Has(uid) {
 		d.order = slices.DeleteFunc(d.order, func(known types.UID) bool { return known == uid })
 	} else if len(d.order) == d.size {
