@@ -183,6 +183,7 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 func (x *Index) derive(
 	cidrs *cidrObjects, changes []cidrChange, ips addresses, ipChanges []ipChange, seen sightings, recorded map[types.UID]time.Time,
 ) (next *Index, affected []string) {
+	// A copy of the struct: x stays as it is for everybody who has it.
 	derived := *x
 	next = &derived
 	next.ips = ips
@@ -202,6 +203,7 @@ func (x *Index) derive(
 			}
 		}
 	}
+	// Next is enough: a ServiceCIDR that overlaps and is not in next has changed itself, and is named as such.
 	affected = appendNames(affected, next.prefixes.Overlapping(prefixes...))
 	affected = slices.AppendSeq(affected, next.ambiguous.Overlapping(prefixes...))
 	// A nil or nameless IPAddress may be an address of any ServiceCIDR that is being deleted.
@@ -218,6 +220,7 @@ func (x *Index) derive(
 			deleting = true
 		}
 	}
+	// Addresses first, names second: a thousand new IPAddresses in one prefix name its ServiceCIDRs once.
 	for p := range around {
 		affected = appendNames(affected, next.prefixes.Of(p))
 	}
@@ -237,6 +240,7 @@ func (x *Index) derive(
 	return next, affected
 }
 
+// appendNames appends the names of the objects.
 func appendNames(names []string, of iter.Seq[*object]) []string {
 	for y := range of {
 		names = append(names, y.name)
@@ -250,6 +254,7 @@ func (x *Index) orderedAgain(next *Index, changes []cidrChange, recorded map[typ
 	for _, c := range changes {
 		known[c.Name] = true
 	}
+	// A record of another deletion does not move a ServiceCIDR in the order, so most have not changed.
 	add := func(y *object) {
 		name := types.NamespacedName{Name: y.Name}
 		if !known[name] && next.parse(y.ServiceCIDR).goes.compare(y.goes) != 0 {
@@ -258,6 +263,7 @@ func (x *Index) orderedAgain(next *Index, changes []cidrChange, recorded map[typ
 			again = append(again, cidrChange{Name: name, Before: same, After: same})
 		}
 	}
+	// The first record turns every deletion without an entry into one that has not been seen: all may move.
 	if next.recorded != x.recorded {
 		for _, y := range x.deleting.All() {
 			add(y)
@@ -282,6 +288,8 @@ func affectsOthers(was, is *object, o Options) bool {
 	case was == nil || is == nil:
 		return true
 	}
+	// Status, labels and other fields are left out: the write of a condition must not plan all ServiceCIDRs around
+	// again.
 	return was.goes.compare(is.goes) != 0 || was.covers.compare(is.covers) != 0 || !slices.Equal(was.Spec.CIDRs, is.Spec.CIDRs)
 }
 
@@ -328,6 +336,7 @@ func (x *Index) mustFind(key purekube.Key, problems *snapshot.Problems) *object 
 	return y
 }
 
+// duplicate is the problem of a name that several ServiceCIDRs have.
 func duplicate(name string) *purekube.ObjectError {
 	return snapshot.DuplicateError(kindServiceCIDR, types.NamespacedName{Name: name})
 }

@@ -14,6 +14,8 @@ import (
 )
 
 const (
+	// These are upstream's texts. With other texts, a cluster that changes from one controller to the other would write
+	// the status of every ServiceCIDR again.
 	messageReady       = "Kubernetes Service CIDR is ready"
 	messageTerminating = "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"
 )
@@ -29,6 +31,7 @@ const (
 // snapshot, and the bad input of the package comment that this decision depends on. The actions of a result with an
 // error are right: an error only prevents the removal of the finalizer.
 func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) {
+	// One plan of a snapshot reads few of its addresses, so narrowIndex sorts only these.
 	return narrowIndex(s, o, func(y *object) bool { return y.Name == key.Name }).Plan(key)
 }
 
@@ -39,6 +42,7 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 	}
 	var problems snapshot.Problems
 	x.report(&problems)
+	// A key whose ServiceCIDR is gone has an empty plan: the event of its deletion brings the key once more.
 	c := x.find(key, &problems)
 	if c == nil {
 		return Result{}, problems.Err()
@@ -65,6 +69,7 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	var shared snapshot.Problems
 	x.reportAll(&shared)
 	outcomes := make([]Outcome, 0, x.deleting.Len())
+	// The answers are kept across ServiceCIDRs: n of them with the same range ask the same question.
 	answers := asked{make(map[question]shortest, x.deleting.Len()), len(x.ips.unknown(everyFamily)) == 0}
 	for _, c := range x.byName.All() {
 		var problems snapshot.Problems
@@ -73,6 +78,8 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 			outcomes = append(outcomes, Outcome{Key: Key(c.Name), Result: result, Err: err})
 		}
 	}
+	// Each ambiguous name has an outcome with only an error: nothing is written to whichever of its ServiceCIDRs is
+	// current.
 	for name := range x.cidrs.AmbiguousNames() {
 		var problems snapshot.Problems
 		problems.Add(duplicate(name.Name))
@@ -82,7 +89,7 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	return outcomes, shared.Err()
 }
 
-// decide returns what to do about c.
+// decide returns what to do about c. It is sync in servicecidrs_controller.go.
 func (x *Index) decide(c *object, asked asked, problems *snapshot.Problems) Result {
 	uid := c.UID
 	if x.o.matchUpstream() {
@@ -134,7 +141,8 @@ func wantReady(ready bool) metav1.Condition {
 	}
 }
 
-// says reports whether x has the condition, with the same status, reason and message.
+// says reports whether x has the condition, with the same status, reason and message. As for upstream, the time of the
+// last transition does not count. Otherwise every plan would write the status.
 func (x *object) says(want metav1.Condition) bool {
 	have := apimeta.FindStatusCondition(x.Status.Conditions, want.Type)
 	return have != nil && have.Status == want.Status && have.Reason == want.Reason && have.Message == want.Message
@@ -145,6 +153,7 @@ func setReady(now time.Time, x *object, uid types.UID, want metav1.Condition, ac
 	if x.says(want) {
 		return
 	}
+	// Only the write has a time, so that two plans at different times agree on whether there is a write.
 	want.LastTransitionTime = metav1.NewTime(now)
 	act(SetCondition{Name: x.Name, UID: uid, Condition: want})
 }
