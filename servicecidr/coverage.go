@@ -135,8 +135,8 @@ func (x *Index) shortestOf(q question, asked asked) shortest {
 		return s
 	}
 	shorter := func(than *until, u until) bool { return than == nil || u.compare(*than) < 0 }
-	// nil leaves nobody out. A ServiceCIDR that asks and has a second prefix inside is in the parts, but it does not last
-	// longer than itself. Under MatchUpstream it counts, as it does for upstream: see mayRelyOn.
+	// nil leaves nobody out. A ServiceCIDR that asks and has a second prefix inside is in the parts, but it does not
+	// last longer than itself. Under MatchUpstream it counts, as it does for upstream: see mayRelyOn.
 	parts := x.parts(q.prefix, nil)
 	for i := range parts {
 		part := &parts[i]
