@@ -95,9 +95,9 @@ func (a SetRules) Patch() (types.PatchType, []byte) {
 	return types.ApplyYAMLPatchType, snapshot.JSON(body)
 }
 
-// applyBody is the object of the apply. It has no aggregationRule: a field that is not in an apply stays as it is, and
-// the aggregationRule belongs to whoever created the ClusterRole. Rules is a pointer, since omitempty drops an empty
-// slice but not a pointer to an empty slice.
+// applyBody is the object of the apply. It has no aggregationRule: an apply leaves a field alone that the field manager
+// has never applied, and the aggregationRule belongs to whoever created the ClusterRole. Rules is a pointer, since
+// omitempty drops an empty slice but not a pointer to an empty slice.
 type applyBody struct {
 	snapshot.Applied
 	Rules *[]applyRule `json:"rules,omitempty"`

@@ -22,7 +22,7 @@ import (
 //	           └─ admin   selects edit: the rules of admin may differ
 //
 // An event may name too many roles, which costs a plan without an action. It must never name too few: then a
-// ClusterRole keeps a permission that was taken away, and no later event corrects it.
+// ClusterRole keeps a permission that was taken away, until another event happens to name it.
 
 // affected returns the keys whose plan may differ between x and next, which these events made from x.
 func (x *Index) affected(next *Index, events []event) (*Index, []purekube.Key) {

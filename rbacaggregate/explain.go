@@ -90,6 +90,7 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	}
 	r := x.lookup(key)
 	if r == nil {
+		// Unlike in Plan, where the plan for an object that is gone is empty: here there is nothing to explain.
 		return Explanation{}, x.errorWith(notFound(key))
 	}
 	problems := x.newProblems()
@@ -212,6 +213,7 @@ func (e *evaluation) reasons(r role, rules []rule, known bool) []Reason {
 			reasons = append(reasons, e.selectorReasons(n, s, field, taken)...)
 			continue
 		}
+		// The message is the error of the plan, so that a user can find one by the other.
 		for _, problem := range n.problems {
 			if problem.Field == field {
 				reasons = append(reasons, Reason{Field: field, Code: ReasonInvalidSelector, Message: problem.Err.Error()})
@@ -293,6 +295,7 @@ func (e *evaluation) planReason(rules, written []rule) Reason {
 	if sameRules(rules, written) {
 		return Reason{Code: ReasonUpToDate, Message: "the stored rules are up to date"}
 	}
+	// Both counts can be 0 although the lists differ: by their order, or by a repetition.
 	added, removed := len(e.without(rules, written)), len(e.without(written, rules))
 	// The order counts in the comparison with the stored rules (BR-27-04), but no permission changes.
 	what := "the same rules are written in another order"

@@ -16,8 +16,8 @@ import (
 // at every moment, and more than one controller may write:
 //
 //	a role is created with the label for view, an aggregationRule without a match and a rule
-//	   by default             aggregation empties the role; view never gets the rule
-//	   kube-controller-manager  the role keeps the rule (D-20), and view gets it for good
+//	    by default                aggregation empties the role; view never gets the rule
+//	    kube-controller-manager   the role keeps the rule (D-20), and view gets it for good
 //
 // So the answer is an upper bound: every rule that any order of passes, of either controller, may bring into the role,
 // less the rules that the role has and would have kept without the write.

@@ -18,7 +18,7 @@ import (
 // A function of this package answers as the method does: Plan(s, key, o) as NewIndex(s, o).Plan(key).
 // [Index.Grants] is a method only.
 type Index struct {
-	// All fields but options are derived from the objects, and replaced keeps them in step: aggregations has exactly
+	// All other fields are derived from objects, and replaced keeps them in step with it: aggregations has exactly
 	// the names of unambiguous ClusterRoles with an aggregationRule; selectors, requests and labels say who matches
 	// whom (see filing.go).
 	options Options

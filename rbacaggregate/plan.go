@@ -48,6 +48,7 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
 	}
+	// One evaluation for all: a ClusterRole that is a source of many is read once.
 	e := x.evaluatePlans(true)
 	var outcomes []Outcome
 	for _, r := range x.planned() {
@@ -68,6 +69,7 @@ func (x *Index) Rules(key purekube.Key) ([]rbacv1.PolicyRule, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
 	}
+	// Unlike Plan, Rules answers for a ClusterRole without an aggregationRule too.
 	r := x.lookup(key)
 	if r == nil {
 		return nil, x.errorWith(notFound(key))

@@ -64,6 +64,7 @@ func (n *ruleIDs) all(rules []rbacv1.PolicyRule) []rule {
 // with its length. Without the lengths, the verbs [ab] and [a b] would have the same key. An empty list and nil have
 // the same length, 0, and so the same key (BR-27-04).
 func appendRuleKey(key []byte, r *rbacv1.PolicyRule) []byte {
+	// All five fields of a rule: a field that is left out would make different rules equal.
 	for _, list := range [...][]string{r.Verbs, r.APIGroups, r.Resources, r.ResourceNames, r.NonResourceURLs} {
 		key = binary.AppendUvarint(key, uint64(len(list)))
 		for _, s := range list {
@@ -74,7 +75,8 @@ func appendRuleKey(key []byte, r *rbacv1.PolicyRule) []byte {
 	return key
 }
 
-// equalRules reports whether equality.Semantic.DeepEqual is true for two rules.
+// equalRules reports whether equality.Semantic.DeepEqual is true for two rules. An event compares two versions of one
+// object, which have no numbers. slices.Equal takes nil and empty lists as equal.
 func equalRules(a, b rbacv1.PolicyRule) bool {
 	return slices.Equal(a.Verbs, b.Verbs) && slices.Equal(a.APIGroups, b.APIGroups) && slices.Equal(a.Resources, b.Resources) &&
 		slices.Equal(a.ResourceNames, b.ResourceNames) && slices.Equal(a.NonResourceURLs, b.NonResourceURLs)
@@ -145,6 +147,7 @@ func (u *union) first(r rule) bool {
 // without returns the rules in a that are not in b, each once.
 func (e *evaluation) without(a, b []rule) []rule {
 	u := e.newUnion()
+	// The union first marks the rules of b. What it collects after them is new.
 	u.addRules(b)
 	inB := len(u.rules)
 	u.addRules(a)

@@ -37,6 +37,7 @@ func newSelector(ls *metav1.LabelSelector) (*selector, error) {
 		return nil, firstError(ls, err)
 	}
 	s := &selector{compiled: compiled, text: compiled.String()}
+	// Requirements are a conjunction: an object that lacks one demanded label does not match.
 	requirements, _ := compiled.Requirements()
 	for _, r := range requirements {
 		switch r.Operator() {
@@ -49,9 +50,10 @@ func newSelector(ls *metav1.LabelSelector) (*selector, error) {
 	return s, nil
 }
 
-// firstError returns the error that newSelector returns for an invalid selector; err is the error of its
-// conversion.
+// firstError returns the error that newSelector returns for an invalid selector. err is the error of its
+// conversion, which depends on the order of a map.
 func firstError(ls *metav1.LabelSelector, err error) error {
+	// One label at a time, by key: the only way to ask LabelSelectorAsSelector about a single label.
 	for _, key := range slices.Sorted(maps.Keys(ls.MatchLabels)) {
 		one := metav1.LabelSelector{MatchLabels: map[string]string{key: ls.MatchLabels[key]}}
 		if _, err := metav1.LabelSelectorAsSelector(&one); err != nil {
@@ -105,6 +107,7 @@ func (c converter) aggregation(object *rbacv1.ClusterRole) *aggregation {
 			})
 			continue
 		}
+		// Equal text means equal selector, so one object is enough for both.
 		if same := c[s.text]; same != nil {
 			s = same
 		} else {

@@ -53,10 +53,10 @@ func keepsStored(object *rbacv1.ClusterRole) bool {
 //
 // The entries of managedFields, and what upstream's apply without rules does:
 //
-//	clusterrole-aggregation-controller  Apply   f:rules   it owned them: removed
-//	kubectl                             Update  f:rules   another owner: they stay
-//	kubectl                             Update  f:metadata   owns no rules: does not count
-//	nobody owns f:rules                                   nothing to give up: they stay
+//	clusterrole-aggregation-controller   Apply    f:rules      it owned them: removed
+//	kubectl                              Update   f:rules      another owner: they stay
+//	kubectl                              Update   f:metadata   owns no rules: does not count
+//	nobody owns f:rules                                        nothing to give up: they stay
 //
 // A field manager is a name and an operation: an Update under the name of the controller is another owner.
 func staysWithoutRules(object *rbacv1.ClusterRole) (stay, known bool) {

@@ -24,7 +24,7 @@ import (
 //	           RemoveFinalizer                          the API server deletes the object
 //
 // Each action has three forms: Patch is the body, Request is the whole request, and Apply is the effect on an object,
-// for simulations and for fake clients without strategic merge patches.
+// for example in a simulation.
 
 // Action is one write that a plan asks for. It is one of [AddFinalizer], [SetCondition] and [RemoveFinalizer].
 //

@@ -21,8 +21,8 @@ type (
 
 // addresses are the IPAddresses of a snapshot. They never change. A cluster has one IPAddress for each ClusterIP, so
 // there may be many more of them than of anything else here. Questions ask for the addresses of a range, and get them
-// by binary search. Upstream lists all IPAddresses of a family for each plan, and compares each of them with all
-// ServiceCIDRs.
+// by binary search. To decide about one deletion, upstream lists all IPAddresses of a family, and compares each of them
+// with all ServiceCIDRs.
 type addresses struct {
 	objects *ipObjects
 	// nameless has the families of the counted IPAddresses without a name. They are never removed. The API server
@@ -85,6 +85,7 @@ func arrange(objects *ipObjects) (c countedAddresses) {
 		ip      *networkingv1.IPAddress
 		in      int
 	}
+	// AllVersions has the IPAddresses of ambiguous names too.
 	list := make([]placed, 0, objects.Len())
 	for ip := range objects.AllVersions() {
 		if in, p, counts := counting(ip); counts {
@@ -131,7 +132,9 @@ func (a addresses) with(objects *ipObjects, changes []ipChange, nameless family)
 	if len(changes) == 0 {
 		return a
 	}
+	// A copy of three pointers: the addresses before keep their lists. Sorting happens here at the latest.
 	c := a.counted()
+	// An edit is begun for a family only if something in it changes: most clusters have one family.
 	var edits [len(c)]*persistent.SortedEdit[place, *networkingv1.IPAddress]
 	for _, change := range changes {
 		var changed [len(c)]bool
@@ -163,6 +166,7 @@ func (a addresses) with(objects *ipObjects, changes []ipChange, nameless family)
 			c[in] = e.Sorted()
 		}
 	}
+	// The closure has only the new lists, so that a chain of events does not keep the older ones.
 	a.counted = func() countedAddresses { return c }
 	return a
 }
@@ -210,6 +214,7 @@ func (a addresses) unparsable(families family) (problems []*purekube.ObjectError
 		if families&(1<<i) == 0 {
 			continue
 		}
+		// The zero place is before all others. The first name that is an address ends the search.
 		for ip := range sorted.From(place{}) {
 			if add(ip.Name) {
 				break

@@ -66,7 +66,7 @@ type part struct {
 // address of d.
 //
 // The prefixes come from the tree in the order of their first addresses, an outer prefix before the prefixes inside it.
-// So one walk with a stack is enough: it costs O(n) for n prefixes inside.
+// So one walk with a stack is enough: it costs one search for each prefix inside.
 func (x *Index) parts(p netip.Prefix, c *object) (parts []part) {
 	whole, any := usable(p)
 	if !any {

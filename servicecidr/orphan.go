@@ -42,6 +42,7 @@ func (a Orphan) String() string {
 	if a.Parent == (networkingv1.ParentReference{}) {
 		return a.Address.String()
 	}
+	// Without a known kind, the resource is the best name: "gateways.gateway.networking.k8s.io".
 	kind := a.Parent.Resource
 	if _, ok := a.Service(); ok {
 		kind = "Service"
@@ -91,7 +92,6 @@ func (x *Index) orphans(ranges []netipx.IPRange, families family, limit int) (or
 	if limit <= 0 || len(orphans) <= limit {
 		return orphans, false
 	}
-	// Clip, so that an append of the caller does not write into the addresses that were cut off.
 	return slices.Clip(orphans[:limit]), true
 }
 

@@ -116,6 +116,8 @@ func (x *Index) decide(c *object, asked asked, problems *snapshot.Problems) Resu
 		// BR-31-02: it stays, and says why.
 		setReady(x.now, c, uid, wantReady(false), act)
 
+	// If it is uncertain whether something blocks the deletion, neither case applies: nothing is written, and the error
+	// says why.
 	case b.none():
 		if end := c.graceEnd(x.now, x.o); x.now.Before(end) {
 			result.RecheckAt = end

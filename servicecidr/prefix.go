@@ -51,8 +51,8 @@ func usable(p netip.Prefix) (r netipx.IPRange, ok bool) {
 		last = last.Prev()
 	}
 	r = netipx.IPRangeFrom(whole.From().Next(), last)
-	// For a prefix with no usable address the range ends before it begins, or it begins behind the last address
-	// of the family.
+	// For a prefix with no usable address the range ends before it begins, or it begins behind the last address of
+	// the family.
 	return r, r.IsValid()
 }
 
@@ -109,8 +109,8 @@ func prefixesOf(cidrs []*networkingv1.ServiceCIDR) []netip.Prefix {
 	return prefixes
 }
 
-// addContaining adds the prefixes that contain the address, according to PrefixContainsIP. An address
-// has at most 129 prefixes around it, however many ServiceCIDRs there are.
+// addContaining adds the prefixes that contain the address, according to PrefixContainsIP. An address has at
+// most 129 prefixes around it, however many ServiceCIDRs there are.
 func addContaining[V any](to map[netip.Prefix]bool, ps *persistent.Prefixes[V], a netip.Addr) {
 	if a.Zone() != "" {
 		return
