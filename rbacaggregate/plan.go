@@ -10,6 +10,20 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
+// How a plan is made, and where:
+//
+//	plan (here)                         compare with the stored rules, make the action
+//	└─ intended (here)                  the rules that the role should have, and the errors
+//	   ├─ computable (evaluation.go)    find the sources: expand, selection, matched (filing.go)
+//	   ├─ contribution (evaluation.go)  collect their rules
+//	   │  ├─ group (cycle.go)           by default: all levels, sources first, cycles as one
+//	   │  │  └─ complete (part.go)      the parts that each role is made of
+//	   │  ├─ list (part.go)             the parts as one list, each rule once
+//	   │  └─ storedList (stored.go)     under MatchUpstream: the stored rules of the direct sources
+//	   └─ kept (part.go)                drop what only a failing source contributes (D-35)
+//
+// Rules, Explain, Preview and PlanAll take the same steps. Grants does not: it asks what may be granted on the way.
+
 // Plan returns the write that the ClusterRole of this key needs. There is none if the ClusterRole is not in s, if it
 // has no aggregationRule, or if its stored rules are semantically equal to its aggregated rules.
 //

@@ -34,6 +34,16 @@ import (
 // CheckDeletion of a ServiceCIDR that is not being deleted regards its deletion as the newest. So every ServiceCIDR
 // that is being deleted may be gone before it, also one whose timestamp is later than Now or within the same second.
 
+// An example: a and b both have 10.0.0.0/24, both are being deleted, a first, and a Service has 10.0.0.7.
+//
+//	                          a                            b
+//	upstream                  b contains it: finalizer     a, which the cache still has, contains it: finalizer
+//	                          removed                      removed; 10.0.0.7 is in no ServiceCIDR
+//	here                      relies on b, which is        a is earlier: Ready=False until the Service gives 10.0.0.7
+//	                          later: finalizer removed     back
+//
+// With a third ServiceCIDR c that has 10.0.0.0/16 and its finalizer, and is not being deleted, both a and b may go.
+
 // until says how long a ServiceCIDR is certain to stay, as a place in the order of deletion: by the time at which the
 // caller first saw the deletion, if it records that, then deletion timestamp, then name. The zero value says that it
 // may be gone at any moment.

@@ -20,6 +20,19 @@ const (
 	messageTerminating = "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"
 )
 
+// How a plan is made, and where:
+//
+//	decide (here)                          which action is next
+//	└─ obstaclesOf (obstacles.go)          does anything block the deletion?
+//	   ├─ contained (coverage.go)          does one prefix around mine contain it all (BR-31-05)?
+//	   │  └─ mayRelyOn (order.go)          and does that ServiceCIDR stay longer than mine (D-1, D-25)?
+//	   ├─ shortestOf (coverage.go)         if not: how long do smaller prefixes contain the parts of mine?
+//	   │  └─ any (addresses.go)            is there an address in the part (BR-31-02)?
+//	   └─ doubts                           what could not be read, and could be such an address (D-2)?
+//
+// CheckDeletion and Explain take the same steps through examine (deletion.go), with names in place of yes and no: the
+// exposed ranges, the orphans in them, and the ServiceCIDRs around.
+
 // Plan decides about the ServiceCIDR of that key:
 //
 // If the ServiceCIDR is not being deleted, it gets the finalizer (BR-31-01) and then the condition Ready=True, unless
