@@ -21,7 +21,10 @@ func CarryOut[A Action](actions []A, do func(Request) (runtime.Object, error), r
 	done := make([]runtime.Object, 0, len(actions))
 	var failed []error
 	for _, action := range actions {
+		// The request is made now, and not before the first call: it may need the name that the API server gave a new
+		// object.
 		request := action.Request(done)
+		// The call is made all the same: the request is right, but leaves something out that the next plan adds.
 		if request.Err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", action, request.Err))
 		}
@@ -35,6 +38,7 @@ func CarryOut[A Action](actions []A, do func(Request) (runtime.Object, error), r
 				}
 			}
 		}
+		// A failed call has an entry too, so that the position of an object in done is the position of its action.
 		done = append(done, object)
 		if err != nil && !request.ContinueOnError {
 			break

@@ -18,7 +18,8 @@ type Key struct {
 	Name      string
 }
 
-// NamespacedName is the namespace and the name.
+// NamespacedName is the namespace and the name. It leaves out the kind, as the name that a controller's queue or a
+// client's Get takes.
 func (k Key) NamespacedName() types.NamespacedName {
 	return types.NamespacedName{Namespace: k.Namespace, Name: k.Name}
 }
@@ -44,6 +45,8 @@ func (k Key) Compare(other Key) int {
 }
 
 // MarshalText writes what [Key.String] writes, and no text for the zero Key.
+//
+// A key is text in JSON, and not an object, so that it can be a key of a map.
 func (k Key) MarshalText() ([]byte, error) {
 	if k == (Key{}) {
 		return nil, nil
@@ -51,7 +54,7 @@ func (k Key) MarshalText() ([]byte, error) {
 	return []byte(k.String()), nil
 }
 
-// UnmarshalText reads what [Key.MarshalText] writes. It returns the error of [ParseKey].
+// UnmarshalText reads what [Key.MarshalText] writes. It returns the error of [ParseKey]. No text is the zero Key.
 func (k *Key) UnmarshalText(text []byte) (err error) {
 	*k = Key{}
 	if len(text) > 0 {
@@ -67,6 +70,7 @@ var errKey = errors.New("want Kind/name or Kind/namespace/name")
 // empty.
 func ParseKey(s string) (Key, error) {
 	parts := strings.Split(s, "/")
+	// Names of the API have no slash and are not empty, so the number of parts says whether there is a namespace.
 	for _, part := range parts {
 		if part == "" {
 			return Key{}, fmt.Errorf("key %q: %w", s, errKey)

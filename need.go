@@ -13,6 +13,7 @@ type Need struct {
 
 // String is the kind, with the subresource if there is one, the namespace and the name: "Deployment/scale shop/web".
 func (n Need) String() string {
+	// The apiVersion is left out: the text is for people. Compare Needs as values.
 	text := n.Kind
 	if n.Subresource != "" {
 		text += "/" + n.Subresource

@@ -21,8 +21,8 @@ var (
 	ErrPathSegment = errors.New("not valid as a path segment")
 )
 
-// ObjectError says what is wrong with one object of a snapshot. Functions of this module
-// return it joined with others (errors.Join); take it out with errors.As.
+// ObjectError says what is wrong with one object of a snapshot. Functions of this module return it joined with others
+// (errors.Join); take it out with errors.As. It is a pointer type in errors.As: `var e *purekube.ObjectError`.
 type ObjectError struct {
 	// Kind of the object, for example "ClusterRole".
 	Kind string
@@ -58,5 +58,5 @@ func (e *ObjectError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the cause.
+// Unwrap returns the cause. It makes errors.Is(err, ErrDuplicate) work.
 func (e *ObjectError) Unwrap() error { return e.Err }

@@ -1,7 +1,7 @@
 package purekube
 
-// Reason is one step on the way to a decision. Code is the type of a package's reason codes,
-// a closed set of constants.
+// Reason is one step on the way to a decision. Code is the type of a package's reason codes: a set of constants that is
+// closed in each version of the package.
 type Reason[Code ~string] struct {
 	// Field is the path of the field that the step is about, for example "status.reservedFor[0]". If it is empty, the
 	// step is about the object as a whole.

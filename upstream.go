@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Upstream names the kube-controller-manager whose requests Options.MatchUpstream asks for, by its minor release.
+// Upstream names the kube-controller-manager whose requests Options.MatchUpstream asks for, by its minor release. A
+// patch release has no name of its own: ParseUpstream reads it as its minor release.
 type Upstream string
 
 // The releases that plans can match. Any other value that is not empty is an error of every plan and of every other
@@ -29,13 +30,15 @@ func ParseUpstream(text string) (Upstream, error) {
 	if len(parts) == 3 && isNumber(parts[2]) {
 		parts = parts[:2]
 	}
+	// An unknown release is an error, and not the nearest known release: its controllers may decide differently.
 	if u := Upstream("v" + strings.Join(parts, ".")); u == V1_36 || u == V1_37 {
 		return u, nil
 	}
 	return "", fmt.Errorf("%q: %w", text, ErrUnknownUpstream)
 }
 
-// isNumber reports whether the text is a number without leading zeros, as in versions.
+// isNumber reports whether the text is a number without leading zeros, as in versions. So v1.37.0+k3s1, the build of a
+// distribution, is not read as v1.37.
 func isNumber(text string) bool {
 	return text == "0" || text != "" && text[0] != '0' && strings.Trim(text, "0123456789") == ""
 }

@@ -12,10 +12,13 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// FieldManager is the name under which the rules are applied (BR-27-06).
+// FieldManager is the name under which the rules are applied (BR-27-06). It is the name that kube-controller-manager
+// uses. The API server records per field manager who owns `rules`, so the two controllers share one entry in
+// managedFields. After a switch from one to the other, no rules stay behind that only the other name owns.
 const FieldManager = "clusterrole-aggregation-controller"
 
-// Action is one write that a plan asks for. Its only member is [SetRules].
+// Action is one write that a plan asks for. Its only member is [SetRules]. A plan has at most one action, because all
+// that aggregation ever writes is the list of rules of one ClusterRole.
 //
 //sumtype:decl
 type Action interface {
@@ -25,7 +28,11 @@ type Action interface {
 
 var _ Action = SetRules{}
 
-// SetRules sets all rules of a ClusterRole that aggregates others.
+// SetRules sets all rules of a ClusterRole that aggregates others. It replaces the whole list. Rules that somebody
+// added by hand are in the list only if a source contributes them too.
+//
+// A SetRules is a value that belongs to the caller: its rules are deep copies, so that changing them does not change an
+// object in a cache.
 type SetRules struct {
 	// Name of the ClusterRole, and its UID as the plan saw it. The UID makes the apply fail if the ClusterRole has
 	// been deleted since: with 409 Conflict if no ClusterRole has the name, which the apply would otherwise create, and
@@ -39,10 +46,14 @@ type SetRules struct {
 	Rules []rbacv1.PolicyRule
 }
 
+// isAction seals [Action]: a type switch over its members cannot meet a type of another package.
 func (SetRules) isAction() {}
 
 // Request returns the server-side apply that sets the rules: a patch of clusterroles with the field
 // manager [FieldManager], forced (BR-27-05, BR-27-06). It does not read done.
+//
+// Force is set because kubectl, or a tool that applies manifests from Git, may own the field `rules` too. Without
+// force, the API server answers 409 Conflict to every apply, and the ClusterRole never gets the rules of its sources.
 func (a SetRules) Request([]runtime.Object) purekube.Request {
 	patchType, patch := a.Patch()
 	return purekube.Request{
@@ -63,10 +74,17 @@ func (a SetRules) Request([]runtime.Object) purekube.Request {
 // force true (BR-27-05, BR-27-06). Under MatchUpstream it is, byte for byte, the body that applyClusterRoles in
 // clusterroleaggregation_controller.go sends.
 func (a SetRules) Patch() (types.PatchType, []byte) {
+	// An empty UID is left out of the body. That gives upstream's body under MatchUpstream. It also lets a test plan
+	// with objects that have no UID.
 	body := applyBody{Applied: snapshot.Applied{
 		Kind: kindClusterRole, APIVersion: rbacv1.SchemeGroupVersion.String(),
 		Metadata: snapshot.AppliedMetadata{Name: a.Name, UID: a.UID},
 	}}
+	// nil and empty differ here, although they are semantically equal as rules of a ClusterRole:
+	//
+	//	Rules            body           effect at the API server
+	//	nil              (no rules)     this manager gives up its rules; rules of other managers stay (D-20)
+	//	[]PolicyRule{}   "rules":[]     the ClusterRole has no rules
 	if a.Rules != nil {
 		rules := make([]applyRule, len(a.Rules))
 		for i, r := range a.Rules {
@@ -77,12 +95,18 @@ func (a SetRules) Patch() (types.PatchType, []byte) {
 	return types.ApplyYAMLPatchType, snapshot.JSON(body)
 }
 
+// applyBody is the object of the apply. It has no aggregationRule: an apply leaves a field alone that the field manager
+// has never applied, and the aggregationRule belongs to whoever created the ClusterRole. Rules is a pointer, since
+// omitempty drops an empty slice but not a pointer to an empty slice.
 type applyBody struct {
 	snapshot.Applied
 	Rules *[]applyRule `json:"rules,omitempty"`
 }
 
-// applyRule is a PolicyRule without its empty lists: the API type always writes verbs.
+// applyRule is a PolicyRule without its empty lists: the API type always writes verbs. Upstream's apply configuration
+// omits an empty list of verbs, and the bodies must be equal byte for byte. The fields are the fields of
+// rbacv1.PolicyRule in the same order, so that a conversion is enough. Their order here does not matter for JSON that
+// the API server reads, but matters for the comparison with upstream's body.
 type applyRule struct {
 	Verbs           []string `json:"verbs,omitempty"`
 	APIGroups       []string `json:"apiGroups,omitempty"`
@@ -97,6 +121,9 @@ type applyRule struct {
 // another UID, which was created since under the same name.
 func (a SetRules) Apply(latest *rbacv1.ClusterRole) *rbacv1.ClusterRole {
 	role := latest.DeepCopy()
+	// Each UID may be unknown: a.UID is empty under MatchUpstream, and role.UID is empty in a test. An unknown UID does
+	// not prove that latest is another ClusterRole. Two different UIDs do: then latest was created under the name of
+	// the planned ClusterRole, and must not get the rules of its predecessor (D-26).
 	if role == nil || a.UID != "" && role.UID != "" && a.UID != role.UID {
 		return role
 	}
@@ -109,7 +136,8 @@ func (a SetRules) String() string {
 	return fmt.Sprintf("SetRules %s: %s", a.Name, message.Count(len(a.Rules), "rule"))
 }
 
-// copyRules returns a deep copy. The copy of nil is nil, and the copy of an empty slice is empty.
+// copyRules returns a deep copy. The copy of nil is nil, and the copy of an empty slice is empty. The difference
+// matters for [SetRules.Rules]: see [SetRules.Patch].
 func copyRules(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	if rules == nil {
 		return nil

@@ -9,37 +9,54 @@ import (
 	"github.com/purekube/purekube"
 )
 
+// An evaluation computes which rules flow into a role. It sees the ClusterRoles as a graph:
+//
+//	role (node) ─▶ selector (selection) ─▶ roles that it matches (nodes) ─▶ their selectors ─▶ …
+//
+// It builds only the part of the graph below the roles that a question is about. The mode decides what an aggregating
+// role passes on, and so which controller's decision is computed.
+
 // mode says what a source with an aggregationRule contributes.
 type mode int
 
 const (
-	// nested: the rules that it aggregates, through all levels at once (D-11).
+	// nested: the rules that it aggregates, through all levels at once (D-11). The default decisions use it. One
+	// plan reaches all levels.
 	nested mode = iota
-	// stored: the rules that are stored in it, as in one round of upstream's writes.
+	// stored: the rules that are stored in it, as in one round of upstream's writes. Plans use it under
+	// MatchUpstream: syncClusterRole reads the rules that the cache has.
 	stored
-	// settled: the rules that it has after as many rounds of upstream's writes as needed.
+	// settled: the rules that it has after as many rounds of upstream's writes as needed. Previews use it under
+	// MatchUpstream: what is written at first is not what a stock cluster ends with.
 	settled
 )
 
 // evaluation computes rules for one question. It reads only what the question depends on, and each role, selector and
-// rule once. It belongs to one goroutine.
+// rule once. It belongs to one goroutine. nodes, by name, and selections, by the text of the selector, are what has
+// been found so far. ids may be shared by two evaluations that are compared, before and after a write.
+//
+// An evaluation is thrown away after the question, so that an Index never changes and any number of goroutines can ask
+// it.
 type evaluation struct {
 	index      *Index
 	mode       mode
 	ids        *ruleIDs
 	nodes      map[string]*node
 	selections map[string]*selection
-	// all reports that the question is about many roles, so the list of each part is kept.
+	// all reports that the question is about many roles, so the list of each part is kept. For one role, lists of
+	// intermediate parts would only copy the same rules once for each level.
 	all bool
 	// visited counts the visited vertices. open has the vertices whose group is not complete.
 	visited int
 	open    []*vertex
-	// pass counts collections. A mark with the current pass means that the thing has been collected.
+	// pass counts collections. A mark with the current pass means that the thing has been collected. This takes the
+	// place of a set that each collection would have to make.
 	pass   mark
 	marked []ruleMarks // by ruleID
 }
 
-// mark is the pass in which something was collected last.
+// mark is the pass in which something was collected last. The zero mark is older than every pass, since the first pass
+// is 1.
 type mark int
 
 // first sets the mark, and reports whether it is the first time in this pass.
@@ -51,6 +68,7 @@ func (m *mark) first(pass mark) bool {
 	return true
 }
 
+// evaluate begins an evaluation. It computes nothing yet.
 func (x *Index) evaluate(m mode, ids *ruleIDs) *evaluation {
 	return &evaluation{index: x, mode: m, ids: ids, nodes: map[string]*node{}, selections: map[string]*selection{}}
 }
@@ -66,21 +84,26 @@ func (x *Index) evaluatePlans(all bool) *evaluation {
 	return e
 }
 
-// node is a ClusterRole whose name no other ClusterRole has, with its selections.
+// node is a ClusterRole whose name no other ClusterRole has, with its selections. A name that several ClusterRoles have
+// is no node: which of them the API server has is unknown, so what it contributes is unknown too.
 type node struct {
 	vertex
 	name   string
 	object *rbacv1.ClusterRole
 	// aggregation is nil for a role that does not aggregate.
 	aggregation *aggregation
-	// selections are the selections of the selectors that convert, in order, each once. selectedBy has the positions
-	// of the selectors.
+	// selections are the selections of the selectors that convert, in order, each once. selectedBy has the positions of
+	// the selectors. They are missing until the role is expanded. In mode stored, a plan expands only the planned role,
+	// since it reads what is stored in the sources.
 	selections []*selection
 	selectedBy []int
 	expanded   bool
-	// problems say why its rules cannot be computed.
+	// problems say why its rules cannot be computed: invalid selectors, and ambiguous names that a selector matches. If
+	// there are any, the role is not written at all. Half of its rules would take permissions away from whoever is
+	// bound to it.
 	problems []*purekube.ObjectError
 
+	// storedRules are the rules in the object, numbered. Each occurrence counts, also of a rule that is stored twice.
 	storedRules []rule // nil until they are needed
 
 	// comesTo has its aggregated rules, once its group is complete. leaf has its stored rules.
@@ -92,14 +115,18 @@ type node struct {
 }
 
 // selection is what one selector matches. Selectors with the same text share a selection, so that n roles that match
-// everything do not make n² edges.
+// everything do not make n² edges. What a selection contributes is computed once too, for all roles that have the
+// selector.
 type selection struct {
 	vertex
-	// sources are the matched roles without ambiguous ones, sorted by name (BR-27-02).
+	// sources are the matched roles without ambiguous ones, sorted by name (BR-27-02). A role that has the selector may
+	// be among them. It skips itself where it reads them (BR-27-03).
 	sources []*node
-	// ambiguous are the ambiguous names, sorted.
+	// ambiguous are the ambiguous names, sorted. They make the aggregation fail for every role that has the selector.
 	ambiguous []string
 
+	// addedTo makes expand add a selection once to a role that has the same selector twice. Expansion works on one node
+	// at a time, so one field is enough.
 	addedTo *node // the last node that it was added to
 	inside  *[2]int
 
@@ -112,7 +139,8 @@ type selection struct {
 	collected mark // the pass in which it was collected
 }
 
-// node returns the node of a ClusterRole whose name no other ClusterRole has.
+// node returns the node of a ClusterRole whose name no other ClusterRole has. Their selectors are looked at in expand,
+// once something depends on the node.
 func (e *evaluation) node(object *rbacv1.ClusterRole) *node {
 	n := e.nodes[object.Name]
 	if n == nil {
@@ -124,7 +152,7 @@ func (e *evaluation) node(object *rbacv1.ClusterRole) *node {
 	return n
 }
 
-// stored returns the rules that are stored in a role.
+// stored returns the rules that are stored in a role. It does not copy them: the rules point into the object.
 func (e *evaluation) stored(n *node) []rule {
 	if n.storedRules == nil {
 		n.storedRules = e.ids.all(n.object.Rules)
@@ -132,18 +160,20 @@ func (e *evaluation) stored(n *node) []rule {
 	return n.storedRules
 }
 
-// expand finds what a role aggregates.
+// expand finds what a role aggregates. It does nothing for a role that does not aggregate, and nothing the second time.
 func (e *evaluation) expand(n *node) {
 	if n.expanded || n.aggregation == nil {
 		return
 	}
 	n.expanded = true
+	// Clone, because the slice belongs to the Index, and the problems of ambiguous names are appended to it.
 	n.problems = slices.Clone(n.aggregation.problems)
 	for i, s := range n.aggregation.selectors {
 		if s == nil {
 			continue
 		}
 		sel := e.selection(s)
+		// The same selector twice in one role brings nothing more, and would list its ambiguous names twice.
 		if sel.addedTo == n {
 			continue
 		}
@@ -156,6 +186,7 @@ func (e *evaluation) expand(n *node) {
 	}
 }
 
+// selection returns the selection of a selector, and finds the matching ClusterRoles the first time.
 func (e *evaluation) selection(s *selector) *selection {
 	sel := e.selections[s.text]
 	if sel == nil {
@@ -172,13 +203,14 @@ func (e *evaluation) selection(s *selector) *selection {
 	return sel
 }
 
-// has reports whether a role is among the sources.
+// has reports whether a role is among the sources. It costs O(log n), since the sources are sorted by name.
 func (s *selection) has(n *node) bool {
 	_, found := slices.BinarySearchFunc(s.sources, n.name, func(source *node, name string) int { return strings.Compare(source.name, name) })
 	return found
 }
 
-// computable reports whether a role aggregates and everything that it aggregates is known.
+// computable reports whether a role aggregates and everything that it aggregates is known. If it is false, the role
+// contributes its stored rules: for good, because nothing is going to write them.
 func (e *evaluation) computable(n *node) bool {
 	e.expand(n)
 	return n.aggregation != nil && len(n.problems) == 0
@@ -189,6 +221,7 @@ func (e *evaluation) contribution(n *node) list {
 	if e.mode == stored {
 		return e.storedList(n)
 	}
+	// group computes the rules of n, and before them the rules of every role that n depends on.
 	e.group(n)
 	return e.list(n.comesTo)
 }

@@ -28,7 +28,9 @@ type Explanation struct {
 	Sources []Source `json:"sources,omitempty"`
 }
 
-// Contribution is one rule and where it is written.
+// Contribution is one rule and where it is written. Upstream's ruleExists drops a rule that it has collected already,
+// so a stock cluster does not show that a rule has several sources. This is what From is for: a rule stays until its
+// last source is gone.
 type Contribution struct {
 	Rule rbacv1.PolicyRule `json:"rule"`
 	// From are the names of the ClusterRoles in which the rule is written, sorted: sources, or the
@@ -55,6 +57,8 @@ type Source struct {
 // example [edit view system:aggregate-to-view]. It is nil for a name that is not a source.
 func (e Explanation) Path(source string) []string {
 	var path []string
+	// The way is read backwards, from the source along Via. An Explanation is data that a caller can build or change,
+	// so a missing Via and a circle end the loop with nil instead of a panic or an endless loop.
 	for name := source; name != e.Key.Name; {
 		i, found := slices.BinarySearchFunc(e.Sources, name, func(s Source, name string) int { return strings.Compare(s.Name, name) })
 		if !found || len(path) > len(e.Sources) {
@@ -86,6 +90,7 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	}
 	r := x.lookup(key)
 	if r == nil {
+		// Unlike in Plan, where the plan for an object that is gone is empty: here there is nothing to explain.
 		return Explanation{}, x.errorWith(notFound(key))
 	}
 	problems := x.newProblems()
@@ -101,11 +106,15 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 	e := x.evaluatePlans(true)
 	var all []Explanation
 	for _, r := range x.planned() {
+		// The problems of a single ClusterRole are in its Reasons. The error of the method is about the snapshot as a
+		// whole.
 		all = append(all, e.explain(r, &snapshot.Problems{}))
 	}
 	return all, x.newProblems().Err()
 }
 
+// explain is the explanation of one role. It adds the problems of the roles that its rules depend on, as a plan does,
+// so that Plan and Explain return the same error.
 func (e *evaluation) explain(r role, problems *snapshot.Problems) Explanation {
 	rules, known := e.intended(r, problems)
 	explanation := Explanation{Key: Key(r.name()), Reasons: e.reasons(r, rules, known)}
@@ -116,6 +125,8 @@ func (e *evaluation) explain(r role, problems *snapshot.Problems) Explanation {
 	explanation.Sources = sources
 	explanation.Rules = make([]Contribution, len(rules))
 	for k, rule := range rules {
+		// Clone: several rules of a result must not share a slice with the evaluation. Breadth-first search visits the
+		// sources by distance, so the names have to be sorted.
 		names := slices.Clone(from[rule.id])
 		slices.Sort(names)
 		explanation.Rules[k] = Contribution{Rule: *rule.DeepCopy(), From: names}
@@ -123,10 +134,12 @@ func (e *evaluation) explain(r role, problems *snapshot.Problems) Explanation {
 	return explanation
 }
 
-// sources returns, by breadth-first search, the sources of a role and in which of them each rule is
-// written.
+// sources returns, by breadth-first search, the sources of a role and in which of them each rule is written. Breadth
+// first makes Via the shortest way: view's rules reach admin through edit, but a ClusterRole that admin and edit both
+// select is shown as selected by admin. A source is visited once, so a cycle ends the search.
 func (e *evaluation) sources(start *node) (from map[ruleID][]string, sources []Source) {
 	from = map[ruleID][]string{}
+	// The rules of leaf occur once in it, so a name is appended once for each rule.
 	contribute := func(n *node) {
 		for _, r := range e.leaf(n).list.rules {
 			from[r.id] = append(from[r.id], n.name)
@@ -143,6 +156,7 @@ func (e *evaluation) sources(start *node) (from map[ruleID][]string, sources []S
 	for queue := []*node{start}; len(queue) > 0; queue = queue[1:] {
 		via := queue[0]
 		for i, s := range via.selections {
+			// Skipping the selection keeps the search linear when n roles have one selector.
 			if !s.collected.first(pass) {
 				continue // a role that is nearer has the same selector
 			}
@@ -152,6 +166,8 @@ func (e *evaluation) sources(start *node) (from map[ruleID][]string, sources []S
 				}
 				nodes[n] = true
 				source := Source{Name: n.name, Via: via.name, Selector: via.selectedBy[i]}
+				// A source is either passed through, because it contributes what it aggregates, or read, because it
+				// contributes what is stored in it. In mode stored, every source is read (D-11).
 				if e.mode != stored && e.computable(n) {
 					source.Aggregates = true
 					queue = append(queue, n)
@@ -172,6 +188,7 @@ func (e *evaluation) sources(start *node) (from map[ruleID][]string, sources []S
 // reasons are the steps to the rules of a role.
 func (e *evaluation) reasons(r role, rules []rule, known bool) []Reason {
 	switch {
+	// No object of the name is described: which of them the API server has is unknown.
 	case r.ambiguous():
 		return []Reason{
 			{Code: ReasonDuplicate, Object: KeyOf(r[0]), Message: "several ClusterRoles in the snapshot have this name"},
@@ -188,6 +205,7 @@ func (e *evaluation) reasons(r role, rules []rule, known bool) []Reason {
 	if len(n.aggregation.selectors) == 0 {
 		reasons = append(reasons, Reason{Code: ReasonNoSelectors, Message: "the aggregationRule has no selectors: no rules are collected"})
 	}
+	// A ClusterRole is named for the first selector that matches it, because its rules are collected there (BR-27-02).
 	taken := map[string]bool{}
 	for i, s := range n.aggregation.selectors {
 		field := selectorField(i)
@@ -195,6 +213,7 @@ func (e *evaluation) reasons(r role, rules []rule, known bool) []Reason {
 			reasons = append(reasons, e.selectorReasons(n, s, field, taken)...)
 			continue
 		}
+		// The message is the error of the plan, so that a user can find one by the other.
 		for _, problem := range n.problems {
 			if problem.Field == field {
 				reasons = append(reasons, Reason{Field: field, Code: ReasonInvalidSelector, Message: problem.Err.Error()})
@@ -207,9 +226,12 @@ func (e *evaluation) reasons(r role, rules []rule, known bool) []Reason {
 	return append(reasons, e.planReason(rules, e.stored(n)))
 }
 
+// rulesUnknown is the last reason wherever there is no plan for an aggregating role.
 var rulesUnknown = Reason{Code: ReasonRulesUnknown, Message: "nothing is written: the rules cannot be computed"}
 
-// selectorReasons are the steps of one selector. taken has the names that an earlier selector matched.
+// selectorReasons are the steps of one selector. taken has the names that an earlier selector matched. Each selector
+// has at least one reason, so that a selector with a typing error in a label is visible: it is valid, and matches
+// nothing.
 func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken map[string]bool) []Reason {
 	var reasons []Reason
 	add := func(code Code, name, format string, args ...any) {
@@ -225,6 +247,7 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 		others--
 		add(ReasonSelectsItself, "", "it matches the ClusterRole itself, which is ignored")
 	}
+	// A reason about the role itself is not an answer to "what does this selector bring?".
 	aboutItself := len(reasons)
 	for _, name := range sel.ambiguous {
 		if !taken[name] {
@@ -241,6 +264,8 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 		switch {
 		case source.aggregation == nil:
 			add(ReasonContributesRules, name, "it matches %s, which has %s", name, message.Count(count, "rule"))
+		// Two reasons follow from the failure of a source. By default only rules that are stored in both are kept
+		// (D-35). Upstream does not look at the source's selectors, and takes its stored rules.
 		case e.mode == nested && !e.computable(source):
 			add(ReasonSourceFails, name, "it matches %s, which has %s and whose own aggregation fails: rules that both have stay, others are not added", name, message.Count(count, "rule"))
 		case !e.computable(source):
@@ -250,6 +275,7 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 		default:
 			add(ReasonContributesNested, name, "it matches %s, which aggregates other ClusterRoles", name)
 		}
+		// Groups are compared, and not direct selections: in a ▶ b ▶ c ▶ a, each aggregates both others.
 		if n.group != nil && n.group == source.group {
 			add(ReasonCycle, name, "%s also aggregates this ClusterRole", name)
 		}
@@ -269,7 +295,9 @@ func (e *evaluation) planReason(rules, written []rule) Reason {
 	if sameRules(rules, written) {
 		return Reason{Code: ReasonUpToDate, Message: "the stored rules are up to date"}
 	}
+	// Both counts can be 0 although the lists differ: by their order, or by a repetition.
 	added, removed := len(e.without(rules, written)), len(e.without(written, rules))
+	// The order counts in the comparison with the stored rules (BR-27-04), but no permission changes.
 	what := "the same rules are written in another order"
 	switch {
 	case added > 0 && removed > 0:
@@ -278,12 +306,14 @@ func (e *evaluation) planReason(rules, written []rule) Reason {
 		what = areRules(added) + " added"
 	case removed > 0:
 		what = areRules(removed) + " removed"
+	// The stored list has a rule twice, for example after an edit by hand. Aggregation collects it once.
 	case len(rules) < len(written):
 		what = "repeated rules are removed"
 	}
 	return Reason{Code: ReasonRulesDiffer, Message: what}
 }
 
+// areRules is a count with its verb: "1 rule is", "2 rules are".
 func areRules(n int) string {
 	if n == 1 {
 		return "1 rule is"

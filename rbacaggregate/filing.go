@@ -12,9 +12,20 @@ import (
 	"github.com/purekube/purekube/internal/persistent"
 )
 
-// filedSelector is a selector, filed under its text.
+// This file connects roles and selectors in both directions, without comparing each selector with each role:
+//
+//	matched       selector ▶ roles:   x.labels finds the roles that have a label that the selector demands
+//	aggregators   role ▶ selectors:   x.selectors finds the selectors that demand labels of the role,
+//	                                  x.requests finds the roles that have these selectors
+//
+// Upstream lists all ClusterRoles of the cache for each selector of each role. In a cluster in which every team has its
+// own aggregated ClusterRole, that is n² comparisons for each event.
+
+// filedSelector is a selector, filed under its text. The text is the identity: the same selector in admin and in edit
+// is filed once.
 type filedSelector = persistent.Filed[*selector]
 
+// file makes an entry that is in no collection. The pointer is the identity of the entry: see aggregators.
 func file(s *selector) *filedSelector {
 	return &filedSelector{Name: s.text, Demands: s.demands, Value: s}
 }
@@ -22,11 +33,13 @@ func file(s *selector) *filedSelector {
 // request is a selector, by its text, and a role that has it.
 type request struct{ text, role string }
 
+// compareRequests sorts by text first, so that the roles of one selector are neighbors.
 func compareRequests(a, b request) int {
 	return cmp.Or(strings.Compare(a.text, b.text), strings.Compare(a.role, b.role))
 }
 
-// fileSelectors files the selectors of all roles from scratch.
+// fileSelectors files the selectors of all roles from scratch. It is for a new Index, and for an Index whose objects
+// have been collected again in a new pass.
 func (x *Index) fileSelectors() {
 	filed := map[string]*filedSelector{}
 	requests := persistent.NewMap[request, *filedSelector](compareRequests).Edit()
@@ -41,6 +54,8 @@ func (x *Index) fileSelectors() {
 			requests.Set(request{s.text, name.Name}, filed[s.text])
 		}
 	}
+	// The terms of a role depend on the tree of selectors, so the closure keeps the tree that the labels are arranged
+	// for. All collections that refileSelectors derives from the tree accept these terms.
 	selectors := persistent.NewSelectors(slices.Collect(maps.Values(filed)))
 	x.selectors, x.requests = selectors, requests.Map()
 	x.labels = persistent.NewTermIndex(x.objects, func(terms []uint64, object *rbacv1.ClusterRole) []uint64 {
@@ -50,9 +65,11 @@ func (x *Index) fileSelectors() {
 
 // refileSelectors files the selectors of the roles that changed. before are the aggregations before the changes.
 func (x *Index) refileSelectors(changes []persistent.Change[*rbacv1.ClusterRole], before *aggregations) {
+	// The map is the same if no aggregating role is among the changes: then no selector can have changed.
 	if x.aggregations == before {
 		return
 	}
+	// The edits are copies: the Index before the change may be in use by other goroutines.
 	requests, selectors := x.requests.Edit(), x.selectors.Edit()
 	for _, c := range changes {
 		had, _ := before.Get(c.Name)
@@ -65,6 +82,8 @@ func (x *Index) refileSelectors(changes []persistent.Change[*rbacv1.ClusterRole]
 			}
 			requests.Set(request{text, c.Name.Name}, f)
 		}
+		// A selector is taken out only with its last role. The role's own request is deleted first, so that what is
+		// left says whether another role has the selector.
 		for text := range had.byText() {
 			if has.byText()[text] != nil {
 				continue
@@ -82,6 +101,8 @@ func (x *Index) refileSelectors(changes []persistent.Change[*rbacv1.ClusterRole]
 // filedAs returns the selector with a text, or nil if no role has it. from returns the requests from a given request
 // on.
 func filedAs(text string, from func(request) iter.Seq2[request, *filedSelector]) *filedSelector {
+	// The role "" sorts before all roles, so the first request from here on is the first role of this text, or of a
+	// later text.
 	for at, f := range from(request{text: text}) {
 		if at.text == text {
 			return f
@@ -92,21 +113,27 @@ func filedAs(text string, from func(request) iter.Seq2[request, *filedSelector])
 }
 
 // matched returns the ClusterRoles that a selector matches, sorted by name, and the ambiguous names that it matches,
-// sorted.
+// sorted. It costs what the roles with the rarest demanded label cost. A selector that demands no label, such as one
+// with only the operator NotIn, costs a look at all roles.
 func (x *Index) matched(s *selector) (objects []*rbacv1.ClusterRole, ambiguous []string) {
 	candidates := x.objects.AllVersions()
+	// Some role of the Index has the selector, so it is filed.
 	if lists := x.selectors.Alternatives(filedAs(s.text, x.requests.From)); len(lists) > 0 {
 		candidates = x.labels.Versions(lists[x.labels.Rarest(lists)]...)
 	}
 	for object := range candidates {
 		switch {
+		// Candidates are found by hashes of labels, and by the demands of one selector among several in a node. Only
+		// the match itself decides.
 		case !s.matches(object.Labels):
+		// One matching ClusterRole of the name is enough, whatever the labels of the others: it may be the current one.
 		case x.objects.Ambiguous(nameOf(object.Name)):
 			ambiguous = append(ambiguous, object.Name)
 		default:
 			objects = append(objects, object)
 		}
 	}
+	// BR-27-02: the rules are collected in the order of the names.
 	slices.SortFunc(objects, func(a, b *rbacv1.ClusterRole) int { return strings.Compare(a.Name, b.Name) })
 	slices.Sort(ambiguous)
 	return slices.Compact(objects), slices.Compact(ambiguous) // an object may match several values
@@ -114,9 +141,11 @@ func (x *Index) matched(s *selector) (objects []*rbacv1.ClusterRole, ambiguous [
 
 // aggregators calls f for each role with a selector that matches r, perhaps several times. This includes r itself if
 // one of its own selectors matches. Selectors whose text is in done are skipped, and the texts of matching selectors
-// are added to done. If done is nil, no selector is skipped.
+// are added to done. If done is nil, no selector is skipped. It costs what the selectors cost that demand labels of r,
+// and their roles.
 func (x *Index) aggregators(r role, done map[string]bool, f func(name string)) {
 	for _, object := range r {
+		// The array saves an allocation for each role of each event, as a role is matched by few selectors.
 		var scratch [8]*filedSelector
 		for _, filed := range x.selectors.Append(scratch[:0], "", object.Labels) {
 			text := filed.Value.text
@@ -124,6 +153,8 @@ func (x *Index) aggregators(r role, done map[string]bool, f func(name string)) {
 				continue
 			}
 			for at, is := range x.requests.From(request{text: text}) {
+				// x.selectors also returns entries that have been deleted. Such an entry is in no request: its text has
+				// no request, or a newer entry that was filed when a role got the selector again.
 				if at.text != text || is != filed {
 					break
 				}

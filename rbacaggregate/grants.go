@@ -10,7 +10,20 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// Grant is a rule that a write may give to a ClusterRole, for a moment or for good.
+// This file answers the question of an admission webhook: "what does somebody get through this write?"
+//
+// A comparison of aggregated rules before and after the write is not enough, because Kubernetes grants what is stored,
+// at every moment, and more than one controller may write:
+//
+//	a role is created with the label for view, an aggregationRule without a match and a rule
+//	    by default                aggregation empties the role; view never gets the rule
+//	    kube-controller-manager   the role keeps the rule (D-20), and view gets it for good
+//
+// So the answer is an upper bound: every rule that any order of passes, of either controller, may bring into the role,
+// less the rules that the role has and would have kept without the write.
+
+// Grant is a rule that a write may give to a ClusterRole, for a moment or for good. "For a moment" matters: a moment is
+// enough to read a Secret.
 type Grant struct {
 	Rule rbacv1.PolicyRule `json:"rule"`
 	// Reasons name the ClusterRoles that the rule comes from: the ClusterRole that gets it first, and the others
@@ -62,12 +75,18 @@ func (x *Index) Grants(oldObj, newObj *rbacv1.ClusterRole, role purekube.Key) ([
 	if wrong != nil {
 		return nil, x.errorWith(wrong)
 	}
+	// Two Indexes are compared: the cluster as the review describes it before the write, and after. Both share
+	// everything except this one ClusterRole with x. The rules have the same numbers in both, so that sets of rules can
+	// be compared.
 	was, _ := x.put(name, oldObj)
 	is, _ := was.put(name, newObj)
 	ids := &ruleIDs{}
+	// The role after the write decides whether there is an answer at all. The role before the write may be missing: the
+	// write creates it.
 	after := is.dependency(role, ids)
 	switch {
 	case after != nil:
+	// The write deletes the role. A ClusterRole that does not exist grants nothing.
 	case role == Key(name) && newObj == nil:
 		return nil, x.newProblems().Err()
 	default:
@@ -78,9 +97,13 @@ func (x *Index) Grants(oldObj, newObj *rbacv1.ClusterRole, role purekube.Key) ([
 	for _, name := range after.ambiguous {
 		problems.Add(duplicateError(name))
 	}
+	// Most writes end here. A write of a role that the role in question does not depend on can neither give rules nor
+	// prevent that rules are removed.
 	if after.root == nil || !before.on(name) && !after.on(name) {
 		return nil, problems.Err()
 	}
+	// A problem anywhere below makes the answer uncertain, so the webhook gets an error and refuses. The grants that
+	// are known come with it.
 	for _, n := range after.roles {
 		for _, problem := range n.problems {
 			problems.Add(copyError(problem))
@@ -89,9 +112,11 @@ func (x *Index) Grants(oldObj, newObj *rbacv1.ClusterRole, role purekube.Key) ([
 	return grantedBy(before, after), problems.Err()
 }
 
-// nameOfWrite returns the name of the ClusterRole that is created, updated or deleted.
+// nameOfWrite returns the name of the ClusterRole that is created, updated or deleted. A review without both objects,
+// without a name, or with two names is an error: no rule can be granted by an unknown write.
 func nameOfWrite(oldObj, newObj *rbacv1.ClusterRole) (string, *purekube.ObjectError) {
 	objects := slices.DeleteFunc([]*rbacv1.ClusterRole{oldObj, newObj}, func(o *rbacv1.ClusterRole) bool { return o == nil })
+	// Two nil objects are reported as one nil ClusterRole.
 	if len(objects) == 0 {
 		objects = append(objects, nil)
 	}
@@ -107,7 +132,8 @@ func nameOfWrite(oldObj, newObj *rbacv1.ClusterRole) (string, *purekube.ObjectEr
 	return first, nil
 }
 
-// dependency has all roles that the rules of one role can come from.
+// dependency has all roles that the rules of one role can come from. It is wider than the sources of a plan: stored
+// rules of aggregating roles count too, because upstream passes them on.
 type dependency struct {
 	*evaluation
 	// root is the role. It is nil if several ClusterRoles have its name.
@@ -147,6 +173,9 @@ func (x *Index) dependency(key purekube.Key, ids *ruleIDs) *dependency {
 				d.ambiguous = append(d.ambiguous, s.ambiguous...)
 				continue
 			}
+			// The root's own selectors do not count: a role does not collect its own rules directly (BR-27-03). Through
+			// another role it may, and then upstream reads the root's stored rules back from there, and keeps them
+			// (D-11).
 			d.roundabout = d.roundabout || n != d.root && s.has(d.root)
 			if s.collected.first(d.pass) {
 				for _, source := range s.sources {
@@ -159,6 +188,7 @@ func (x *Index) dependency(key purekube.Key, ids *ruleIDs) *dependency {
 	return d
 }
 
+// add adds a role once. The roles added are the queue of the search, so a cycle ends it.
 func (d *dependency) add(n *node) {
 	if !d.names[n.name] {
 		d.names[n.name] = true
@@ -178,10 +208,13 @@ const (
 	passingRules             // they stay until the next pass
 )
 
+// fateOf returns the fate of the rules that are stored in a role.
 func (d *dependency) fateOf(n *node) fate {
 	switch {
 	case !d.computable(n):
 		return lastingRules
+	// Only what is sure counts here. If managedFields were left out of the cache, it is unknown who owns the rules, so
+	// they may disappear, and a write that keeps them grants them.
 	case n.surelyKept():
 		return keptRules
 	default:
@@ -199,7 +232,8 @@ func (n *node) surelyKept() bool {
 	})
 }
 
-// mayBeEmptied reports whether upstream may collect no rules for an aggregating role in some pass.
+// mayBeEmptied reports whether upstream may collect no rules for an aggregating role in some pass. A source that nobody
+// writes and that has rules prevents it, in every pass. A source that aggregates may be empty itself for a while.
 func (d *dependency) mayBeEmptied(n *node) bool {
 	return !n.anySource(func(source *node) bool { return !d.computable(source) && len(source.object.Rules) > 0 })
 }
@@ -221,6 +255,8 @@ func (s ruleSet) add(rules []rule) {
 }
 
 // lasting returns the rules that the root has and keeps, whatever the order of the passes: by default, and as upstream.
+// These are the rules that a write cannot grant, since they are there in any case. The sets are lower bounds: when in
+// doubt, a rule is left out, and its grant is reported. Both are empty for a role that does not exist before the write.
 func (d *dependency) lasting() (byDefault, asUpstream ruleSet) {
 	byDefault, asUpstream = ruleSet{}, ruleSet{}
 	if d == nil || d.root == nil {
@@ -228,6 +264,7 @@ func (d *dependency) lasting() (byDefault, asUpstream ruleSet) {
 	}
 	own := d.stored(d.root)
 	switch d.fateOf(d.root) {
+	// The root does not aggregate, or its aggregation fails: no controller writes its rules, and both keep all rules.
 	case lastingRules:
 		byDefault.add(own)
 		return byDefault, byDefault
@@ -235,6 +272,8 @@ func (d *dependency) lasting() (byDefault, asUpstream ruleSet) {
 		asUpstream.add(own)
 	case passingRules:
 	}
+	// A rule of the root lasts if a source has it whose own rules last. Upstream also collects rules that a source
+	// keeps only because upstream never writes the source (D-20).
 	lasting, kept := ruleSet{}, ruleSet{}
 	for _, n := range d.sources() {
 		switch d.fateOf(n) {
@@ -265,10 +304,13 @@ func grantedBy(before, after *dependency) []Grant {
 		has.add(before.stored(before.root))
 	}
 	byDefault, asUpstream := before.lasting()
+	// If the aggregation of the root fails after the write, no controller changes its rules any more. A write that adds
+	// an invalid selector therefore keeps every rule that aggregation was about to remove.
 	fails := !after.computable(after.root)
 	// A rule of the role itself stays if upstream writes nothing, or finds the rule in a source.
 	upstreamKeeps := after.roundabout || keepsStored(after.root.object) && after.mayBeEmptied(after.root)
 
+	// First the rules in the root itself, then the rules of each role below.
 	c := grantCollector{reasons: map[ruleID][]Reason{}}
 	for _, r := range after.stored(after.root) {
 		switch {
@@ -279,6 +321,8 @@ func grantedBy(before, after *dependency) []Grant {
 		}
 	}
 	for _, n := range after.sources() {
+		// Rules that last reach the root with both controllers, and count as known only if the root keeps them with
+		// both. Stored rules of other aggregating roles reach it with upstream only.
 		lasts := after.fateOf(n) == lastingRules
 		for _, r := range after.stored(n) {
 			switch {
@@ -293,23 +337,26 @@ func grantedBy(before, after *dependency) []Grant {
 	return c.grants()
 }
 
-// grantCollector collects the reasons for each rule.
+// grantCollector collects the reasons for each rule. The rules are in the order of their first reason.
 type grantCollector struct {
 	rules   []rule
 	reasons map[ruleID][]Reason
 }
 
+// add notes one reason for a rule.
 func (c *grantCollector) add(r rule, code Code, from *node, message string) {
 	known := c.reasons[r.id]
 	switch {
 	case len(known) == 0:
 		c.rules = append(c.rules, r)
+	// Roles are added one after the other, so a repetition of a role is the last reason.
 	case known[len(known)-1].Object.Name == from.name:
 		return // it is stored twice there
 	}
 	c.reasons[r.id] = append(known, Reason{Code: code, Object: Key(from.name), Message: message})
 }
 
+// grants returns copies, which belong to the caller; nil if nothing is granted.
 func (c *grantCollector) grants() []Grant {
 	var grants []Grant
 	for _, r := range c.rules {

@@ -18,6 +18,9 @@ import (
 // A function of this package answers as the method does: Plan(s, key, o) as NewIndex(s, o).Plan(key).
 // [Index.Grants] is a method only.
 type Index struct {
+	// All other fields are derived from objects, and replaced keeps them in step with it: aggregations has exactly
+	// the names of unambiguous ClusterRoles with an aggregationRule; selectors, requests and labels say who matches
+	// whom (see filing.go).
 	options Options
 	objects *clusterRoles
 	// aggregations has the converted aggregationRules, by the name of their ClusterRole.
@@ -46,6 +49,8 @@ func NewIndex(s Snapshot, o Options) *Index {
 	x := &Index{options: o, objects: persistent.NewClusterObjects(kindClusterRole, s.ClusterRoles)}
 	aggregations := persistent.NewMap[types.NamespacedName, *aggregation](persistent.CompareNames).Edit()
 	selectors := converter{}
+	// All leaves out ambiguous names: their ClusterRoles have no aggregation, since it is unknown which of them is
+	// current.
 	for object := range x.objects.All() {
 		if object.AggregationRule != nil {
 			aggregations.Set(nameOf(object.Name), selectors.aggregation(object))
@@ -85,6 +90,7 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 	return x.affected(x.without(gone.ClusterRoles))
 }
 
+// with and without are With and Without with the events themselves, which a preview needs.
 func (x *Index) with(objects []*rbacv1.ClusterRole) (next *Index, events []event) {
 	return x.replaced(x.objects.With(objects))
 }
@@ -95,13 +101,17 @@ func (x *Index) without(objects []*rbacv1.ClusterRole) (next *Index, events []ev
 
 // replaced returns the Index of these objects, which are the objects of x after these changes.
 func (x *Index) replaced(objects *clusterRoles, changes []persistent.Change[*rbacv1.ClusterRole]) (next *Index, events []event) {
+	// The first nil object, or the first object without a name, is no change of a name, but changes what Err returns.
 	if len(changes) == 0 && !objects.MoreUnnamed(x.objects) {
 		return x, nil
 	}
+	// A copy of the struct: x stays as it is for everybody who has it.
 	c := *x
 	next = &c
 	next.objects = objects
 	selectors := converter{}
+	// Without a change of an aggregating role the map stays the same map, by which refileSelectors sees that it has
+	// nothing to do.
 	if slices.ContainsFunc(changes, func(c persistent.Change[*rbacv1.ClusterRole]) bool {
 		return role(c.Before).aggregates() || role(c.After).aggregates()
 	}) {
@@ -112,6 +122,8 @@ func (x *Index) replaced(objects *clusterRoles, changes []persistent.Change[*rba
 	for _, change := range changes {
 		events = append(events, newEvent(change))
 	}
+	// The objects have been collected in a new pass, and the labels are arranged for the collection before it. Filing
+	// again also drops the entries of selectors that no role has any more.
 	if objects.Renewed(x.objects) {
 		next.fileSelectors()
 		return next, events
@@ -139,15 +151,20 @@ func (x *Index) newProblems() *snapshot.Problems {
 	return problems
 }
 
+// nameOf is the name of a ClusterRole in the shared collections. It has no namespace.
 func nameOf(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 
 // role has the ClusterRoles of one name: none, one, or several if the name is ambiguous.
+//
+// An ambiguous name does not occur in a cluster. It occurs in a snapshot of two dumps, or in manifests that define a
+// ClusterRole twice.
 type role []*rbacv1.ClusterRole
 
-// find returns the role of a name.
+// find returns the role of a name. It is nil if no ClusterRole has the name.
 func (x *Index) find(name string) role { return x.objects.Versions(nameOf(name)) }
 
-// lookup returns the role of a key.
+// lookup returns the role of a key. It is nil for a key of another kind, or with a namespace: such a key names no
+// ClusterRole.
 func (x *Index) lookup(key purekube.Key) role {
 	if key != Key(key.Name) {
 		return nil
@@ -155,6 +172,7 @@ func (x *Index) lookup(key purekube.Key) role {
 	return x.find(key.Name)
 }
 
+// name returns the name. The role must not be empty.
 func (r role) name() string { return r[0].Name }
 
 func (r role) ambiguous() bool { return len(r) > 1 }
@@ -165,7 +183,8 @@ func (r role) aggregates() bool { return len(r) == 1 && r[0].AggregationRule != 
 // planned reports whether the role has a plan. The plan of an ambiguous role is an error.
 func (r role) planned() bool { return r.ambiguous() || r.aggregates() }
 
-// matchedBy reports whether the selector matches one of the ClusterRoles of the role.
+// matchedBy reports whether the selector matches one of the ClusterRoles of the role. One match is enough for an
+// ambiguous role: the matching ClusterRole may be the current one.
 func (r role) matchedBy(s *selector) bool {
 	for _, object := range r {
 		if s.matches(object.Labels) {
@@ -180,7 +199,8 @@ func duplicateError(name string) *purekube.ObjectError {
 	return snapshot.DuplicateError(kindClusterRole, nameOf(name))
 }
 
-// copyError returns a copy, so that no two results share an error.
+// copyError returns a copy, so that no two results share an error. The errors of selectors are made once and belong to
+// the Index.
 func copyError(e *purekube.ObjectError) *purekube.ObjectError {
 	c := *e
 	return &c

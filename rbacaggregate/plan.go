@@ -10,6 +10,20 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
+// How a plan is made, and where:
+//
+//	plan (here)                         compare with the stored rules, make the action
+//	└─ intended (here)                  the rules that the role should have, and the errors
+//	   ├─ computable (evaluation.go)    find the sources: expand, selection, matched (filing.go)
+//	   ├─ contribution (evaluation.go)  collect their rules
+//	   │  ├─ group (cycle.go)           by default: all levels, sources first, cycles as one
+//	   │  │  └─ complete (part.go)      the parts that each role is made of
+//	   │  ├─ list (part.go)             the parts as one list, each rule once
+//	   │  └─ storedList (stored.go)     under MatchUpstream: the stored rules of the direct sources
+//	   └─ kept (part.go)                drop what only a failing source contributes (D-35)
+//
+// Rules, Explain, Preview and PlanAll take the same steps. Grants does not: it asks what may be granted on the way.
+
 // Plan returns the write that the ClusterRole of this key needs. There is none if the ClusterRole is not in s, if it
 // has no aggregationRule, or if its stored rules are semantically equal to its aggregated rules.
 //
@@ -48,9 +62,12 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
 	}
+	// One evaluation for all: a ClusterRole that is a source of many is read once.
 	e := x.evaluatePlans(true)
 	var outcomes []Outcome
 	for _, r := range x.planned() {
+		// The problems of a key are in its outcome, so that one broken ClusterRole does not hide the others. The error
+		// of PlanAll is about the snapshot as a whole.
 		var problems snapshot.Problems
 		outcome := Outcome{Key: Key(r.name()), Result: e.plan(r, &problems)}
 		outcome.Err = problems.Err()
@@ -66,6 +83,7 @@ func (x *Index) Rules(key purekube.Key) ([]rbacv1.PolicyRule, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
 	}
+	// Unlike Plan, Rules answers for a ClusterRole without an aggregationRule too.
 	r := x.lookup(key)
 	if r == nil {
 		return nil, x.errorWith(notFound(key))
@@ -79,12 +97,13 @@ func (x *Index) Rules(key purekube.Key) ([]rbacv1.PolicyRule, error) {
 }
 
 // planned returns the roles that have a plan, sorted by name: the roles with an aggregationRule, and the ambiguous
-// roles.
+// roles. These are the keys of PlanAll and ExplainAll.
 func (x *Index) planned() []role {
 	roles := make([]role, 0, x.aggregations.Len())
 	for name := range x.aggregations.All() {
 		roles = append(roles, x.find(name.Name))
 	}
+	// An ambiguous name is listed even if none of its ClusterRoles aggregates: its outcome is the error that names it.
 	for _, twins := range x.objects.AmbiguousNames() {
 		roles = append(roles, twins)
 	}
@@ -92,17 +111,22 @@ func (x *Index) planned() []role {
 	return roles
 }
 
-// plan is syncClusterRole in clusterroleaggregation_controller.go.
+// plan is syncClusterRole in clusterroleaggregation_controller.go. A key whose ClusterRole is gone, or has no
+// aggregationRule any more, has an empty plan and no error, as upstream: the key was queued before the deletion. The
+// rules that aggregation wrote stay in a ClusterRole that has lost its aggregationRule.
 func (e *evaluation) plan(r role, problems *snapshot.Problems) Result {
 	if !r.planned() {
 		return Result{}
 	}
 	rules, known := e.intended(r, problems)
+	// BR-27-04: no request for rules that are stored already. Without this comparison every event would send a request
+	// for every aggregated ClusterRole.
 	if !known || sameRules(rules, e.stored(e.node(r[0]))) {
 		return Result{}
 	}
 	set := SetRules{Name: r.name(), UID: r[0].UID, Rules: copyOf(rules)}
 	if e.index.options.matchUpstream() {
+		// Upstream sends no UID (D-26).
 		set.UID = ""
 		if len(rules) == 0 {
 			// D-20: then upstream's apply does not mention the rules.
@@ -113,7 +137,7 @@ func (e *evaluation) plan(r role, problems *snapshot.Problems) Result {
 }
 
 // intended returns the rules that a role should have, if they can be computed, and adds the problems of the roles that
-// it depends on.
+// it depends on. The rules point into objects of the snapshot: copy them for a result. The role must not be empty.
 func (e *evaluation) intended(r role, problems *snapshot.Problems) (rules []rule, known bool) {
 	if r.ambiguous() {
 		problems.Add(duplicateError(r.name()))
@@ -123,6 +147,8 @@ func (e *evaluation) intended(r role, problems *snapshot.Problems) (rules []rule
 	if n.aggregation == nil {
 		return e.stored(n), true
 	}
+	// If the role itself fails, its own problems are the error. Otherwise the error has the problems of failing
+	// sources, and the rules are planned beside it (D-35).
 	failing := []*node{n}
 	if known = e.computable(n); known {
 		l := e.contribution(n)

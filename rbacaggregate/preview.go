@@ -12,6 +12,10 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
+// A preview compares two end states, before and after a write that has not happened. Its reader is a person who reviews
+// a change of ClusterRoles, for example in a pull request: "what will admin be able to do after this?" A webhook asks
+// another question, which Grants answers.
+
 // Change says how a write changes the rules of a ClusterRole, once aggregation has finished. If all its lists are
 // empty, nothing changes.
 type Change struct {
@@ -105,12 +109,14 @@ func (x *Index) PreviewDelete(key purekube.Key) ([]Change, error) {
 	return x.previewOf(key.Name, nil).all()
 }
 
-// preview is a write, with the evaluations before and after it.
+// preview is a write, with the evaluations before and after it. Both evaluations number rules alike, so that rules can
+// be compared across them.
 type preview struct {
 	before, after *evaluation
 	event         event
 }
 
+// preview returns the preview of a create or update. The error is about the argument and the options.
 func (x *Index) preview(changed *rbacv1.ClusterRole) (*preview, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
@@ -121,9 +127,11 @@ func (x *Index) preview(changed *rbacv1.ClusterRole) (*preview, error) {
 	return x.previewOf(changed.Name, changed), nil
 }
 
+// previewOf returns the preview of a write of the ClusterRole of this name: a delete if object is nil.
 func (x *Index) previewOf(name string, object *rbacv1.ClusterRole) *preview {
 	next, events := x.put(name, object)
 	m := nested
+	// One round of upstream's writes is not the end: each level of nesting takes another round (D-11).
 	if x.options.matchUpstream() {
 		m = settled
 	}
@@ -131,7 +139,9 @@ func (x *Index) previewOf(name string, object *rbacv1.ClusterRole) *preview {
 	return &preview{before: x.evaluate(m, ids), after: next.evaluate(m, ids), event: events[0]}
 }
 
-// put returns the Index with this ClusterRole, or, if it is nil, without the ClusterRole of this name.
+// put returns the Index with this ClusterRole, or, if it is nil, without the ClusterRole of this name. The Index of the
+// caller does not change, and the copy shares almost everything with it. There is exactly one event, except for a
+// delete of a name that x does not have, which makes none.
 func (x *Index) put(name string, object *rbacv1.ClusterRole) (next *Index, events []event) {
 	if object == nil {
 		return x.without([]*rbacv1.ClusterRole{{ObjectMeta: metav1.ObjectMeta{Name: name}}})
@@ -144,13 +154,17 @@ func unnamed(objects ...*rbacv1.ClusterRole) *purekube.ObjectError {
 	return persistent.NewClusterObjects(kindClusterRole, objects).Unnamed("")
 }
 
-// all returns the changes of the aggregated ClusterRoles.
+// all returns the changes of the aggregated ClusterRoles. It computes only the roles that the write can reach, so a
+// preview in a large cluster costs what an event costs.
 func (p *preview) all() ([]Change, error) {
 	p.before.all, p.after.all = true, true
 	problems := p.before.index.newProblems()
+	// In the end state of a stock cluster, stored rules of aggregating roles count too: in cycles, and where upstream
+	// leaves them (D-20).
 	names := p.before.index.reach(p.after.index, []event{p.event}, p.after.mode == settled)
 	var changes []Change
 	for _, name := range slices.Sorted(maps.Keys(names)) {
+		// Roles that are reached may turn out unchanged, for example if another source has the same rule.
 		if c := p.of(name, problems); !c.Empty() {
 			changes = append(changes, c)
 		}
@@ -158,7 +172,8 @@ func (p *preview) all() ([]Change, error) {
 	return changes, problems.Err()
 }
 
-// of returns the change of one role, and adds the problems of the roles that it depends on.
+// of returns the change of one role, and adds the problems of the roles that it depends on. A role that is missing
+// before or after the write has no rules there: a created role has all its rules added.
 func (p *preview) of(name string, problems *snapshot.Problems) Change {
 	c := Change{Key: Key(name)}
 	var before, storedBefore, after []rule
@@ -174,6 +189,7 @@ func (p *preview) of(name string, problems *snapshot.Problems) Change {
 	}
 	if r := p.after.index.find(name); r != nil { // not ambiguous: one ClusterRole is written
 		after = p.after.granted(r, problems)
+		// Only the written role can have rules that the write itself stored.
 		if name == p.event.name {
 			written := p.after.stored(p.after.node(r[0]))
 			c.Overwritten = copyNew(p.after, p.after.without(written, after), slices.Concat(before, storedBefore))
@@ -184,7 +200,7 @@ func (p *preview) of(name string, problems *snapshot.Problems) Change {
 }
 
 // granted returns the rules that a role grants when aggregation is idle. If they cannot be computed, it returns the
-// stored rules. The role must not be ambiguous.
+// stored rules. The role must not be ambiguous. A role that aggregation does not write grants what is stored in it.
 func (e *evaluation) granted(r role, problems *snapshot.Problems) []rule {
 	rules, known := e.intended(r, problems)
 	if !known {

@@ -2,6 +2,8 @@ package rbacaggregate
 
 import "github.com/purekube/purekube"
 
+// The codes are stable: programs compare them, and people read the messages. A message may change in any version.
+
 // Reason is one step on the way to a decision. Field is the selector that the step is about, Object the
 // other ClusterRole.
 type Reason = purekube.Reason[Code]

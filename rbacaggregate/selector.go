@@ -17,23 +17,27 @@ import (
 // selector is a selector of an aggregationRule that converts to a label selector.
 type selector struct {
 	compiled labels.Selector
-	// text is equal only for selectors that match the same ClusterRoles.
+	// text is equal only for selectors that match the same ClusterRoles. It is the text of the compiled selector, whose
+	// requirements are sorted by key: the order in which a manifest lists the labels makes no difference.
 	text string
-	// demands are the labels that every matching object has.
+	// demands are the labels that every matching object has. A requirement with another operator, such as NotIn or
+	// DoesNotExist, demands no label: objects without the label match.
 	demands []persistent.Demand
 }
 
+// matches reports whether the selector matches an object with these labels. The empty selector matches every object.
 func (s *selector) matches(set map[string]string) bool { return s.compiled.Matches(labels.Set(set)) }
 
 // newSelector converts a selector. metav1.LabelSelectorAsSelector returns the error of whichever invalid label its map
 // yields first. newSelector always returns the error of the first invalid label by key, then of the first invalid
-// expression.
+// expression. The same snapshot must give the same error: in a log or a test, two texts look like two problems.
 func newSelector(ls *metav1.LabelSelector) (*selector, error) {
 	compiled, err := metav1.LabelSelectorAsSelector(ls)
 	if err != nil {
 		return nil, firstError(ls, err)
 	}
 	s := &selector{compiled: compiled, text: compiled.String()}
+	// Requirements are a conjunction: an object that lacks one demanded label does not match.
 	requirements, _ := compiled.Requirements()
 	for _, r := range requirements {
 		switch r.Operator() {
@@ -46,7 +50,10 @@ func newSelector(ls *metav1.LabelSelector) (*selector, error) {
 	return s, nil
 }
 
+// firstError returns the error that newSelector returns for an invalid selector. err is the error of its
+// conversion, which depends on the order of a map.
 func firstError(ls *metav1.LabelSelector, err error) error {
+	// One label at a time, by key: the only way to ask LabelSelectorAsSelector about a single label.
 	for _, key := range slices.Sorted(maps.Keys(ls.MatchLabels)) {
 		one := metav1.LabelSelector{MatchLabels: map[string]string{key: ls.MatchLabels[key]}}
 		if _, err := metav1.LabelSelectorAsSelector(&one); err != nil {
@@ -58,7 +65,8 @@ func firstError(ls *metav1.LabelSelector, err error) error {
 
 // aggregation is an aggregationRule with its selectors converted.
 type aggregation struct {
-	// selectors has nil for a selector that does not convert.
+	// selectors has nil for a selector that does not convert. The nils keep the positions, which fields of errors and
+	// reasons name.
 	selectors []*selector
 	// problems has an error for each selector that does not convert.
 	problems []*purekube.ObjectError
@@ -78,9 +86,13 @@ func (a *aggregation) byText() map[string]*selector {
 	return texts
 }
 
-// converter converts aggregationRules. Selectors with the same text become one selector.
+// converter converts aggregationRules. Selectors with the same text become one selector. A cluster with 10,000
+// ClusterRoles that have the same aggregationRule keeps one compiled selector. A converter is thrown away after the
+// objects of one call are converted.
 type converter map[string]*selector
 
+// aggregation converts the aggregationRule of an object; nil if there is none. It converts all selectors, also after an
+// error, so that a user sees all problems at once. Upstream stops at the first.
 func (c converter) aggregation(object *rbacv1.ClusterRole) *aggregation {
 	rule := object.AggregationRule
 	if rule == nil {
@@ -95,6 +107,7 @@ func (c converter) aggregation(object *rbacv1.ClusterRole) *aggregation {
 			})
 			continue
 		}
+		// Equal text means equal selector, so one object is enough for both.
 		if same := c[s.text]; same != nil {
 			s = same
 		} else {

@@ -13,11 +13,14 @@ import (
 // collect may keep its stored rules (D-20). Whether it has rules to collect can also depend on the order of the passes;
 // if so, it keeps its stored rules here.
 
-// aggregatedBelow returns the members of a group, and all aggregating roles that they depend on.
+// aggregatedBelow returns the members of a group, and all aggregating roles that they depend on. What is stored in one
+// of them may be read by a role above before aggregation removes it there. Once it is in a cycle, the members pass it
+// on to each other.
 func (e *evaluation) aggregatedBelow(g *group) []*node {
 	e.pass++
 	var found []*node
 	enter := func(n *node) {
+		// A role without a group is never written, so its rules are in the cycle's rules anyway.
 		if n.group != nil && n.collected.first(e.pass) {
 			found = append(found, n)
 		}
@@ -38,6 +41,7 @@ func (e *evaluation) aggregatedBelow(g *group) []*node {
 }
 
 // keepsStored reports whether a role may keep the rules that are stored in it when upstream applies it without rules.
+// When in doubt it keeps them: a preview that leaves out a permission is worse than a preview that has one too many.
 func keepsStored(object *rbacv1.ClusterRole) bool {
 	stay, known := staysWithoutRules(object)
 	return stay || !known
@@ -46,6 +50,15 @@ func keepsStored(object *rbacv1.ClusterRole) bool {
 // staysWithoutRules reports whether a role keeps its rules when upstream applies it without rules: server-side apply
 // removes only rules that the controller applied before and that no other field manager owns. known is false if the
 // managedFields are left out or cannot be read.
+//
+// The entries of managedFields, and what upstream's apply without rules does:
+//
+//	clusterrole-aggregation-controller   Apply    f:rules      it owned them: removed
+//	kubectl                              Update   f:rules      another owner: they stay
+//	kubectl                              Update   f:metadata   owns no rules: does not count
+//	nobody owns f:rules                                        nothing to give up: they stay
+//
+// A field manager is a name and an operation: an Update under the name of the controller is another owner.
 func staysWithoutRules(object *rbacv1.ClusterRole) (stay, known bool) {
 	mine, others := false, false
 	for _, m := range object.ManagedFields {
@@ -54,6 +67,8 @@ func staysWithoutRules(object *rbacv1.ClusterRole) (stay, known bool) {
 		_ = json.Unmarshal(data, &fields)
 		_, owned := fields["f:rules"]
 		switch {
+		// If the fields of this entry cannot be read, owned is false: then the rules stay unless another entry proves
+		// otherwise.
 		case m.Manager == FieldManager && m.Operation == metav1.ManagedFieldsOperationApply:
 			mine = mine || owned
 		case fields == nil: // the fields cannot be read
@@ -62,5 +77,6 @@ func staysWithoutRules(object *rbacv1.ClusterRole) (stay, known bool) {
 			others = others || owned
 		}
 	}
+	// Informers often drop managedFields to save memory: no entry at all means that nothing is known.
 	return others || !mine, len(object.ManagedFields) > 0
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Snapshot is what a plan is made from. Nothing in it is written to.
+// Snapshot is what a plan is made from. Nothing in it is written to. Aggregation depends on nothing else: not on
+// bindings, not on Roles of namespaces, not on the time.
 type Snapshot struct {
 	// ClusterRoles are all ClusterRoles of the cluster, in any order, whether they aggregate others or not.
 	ClusterRoles []*rbacv1.ClusterRole
@@ -21,12 +22,14 @@ type Options struct {
 	MatchUpstream purekube.Upstream
 }
 
-// matchUpstream reports whether the divergences do not apply.
+// matchUpstream reports whether the divergences do not apply. A release that the package does not know is an error
+// before this is asked.
 func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
 
 // err is what is wrong with the options: every answer says so, and nothing else.
 func (o Options) err() error { return snapshot.CheckUpstream(o.MatchUpstream) }
 
+// kindClusterRole is the only kind that the package plans, and the kind of all its keys and errors.
 const kindClusterRole = "ClusterRole"
 
 // Key returns the key of the ClusterRole of this name. A key of another kind, or with a namespace, names no
@@ -45,5 +48,5 @@ func KeyOf(role *rbacv1.ClusterRole) purekube.Key {
 // no events, needs no lookups and does not change with time.
 type Result = purekube.Result[Action]
 
-// Outcome is one ClusterRole's share of [PlanAll].
+// Outcome is one ClusterRole's share of [PlanAll]. A ClusterRole that needs no write and has no problem has no outcome.
 type Outcome = purekube.Outcome[Action]

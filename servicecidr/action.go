@@ -16,6 +16,16 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
+// The life of a ServiceCIDR in actions:
+//
+//	created    AddFinalizer, SetCondition Ready=True    from then on a DELETE only sets deletionTimestamp
+//	DELETE     SetCondition Ready=False Terminating     while addresses of Services would be orphaned
+//	           (nothing, RecheckAt)                     in the grace period
+//	           RemoveFinalizer                          the API server deletes the object
+//
+// Each action has three forms: Patch is the body, Request is the whole request, and Apply is the effect on an object,
+// for example in a simulation.
+
 // Action is one write that a plan asks for. It is one of [AddFinalizer], [SetCondition] and [RemoveFinalizer].
 //
 // Each action names its ServiceCIDR by name and UID. Under MatchUpstream the UID is empty.
@@ -33,7 +43,7 @@ var (
 	_ purekube.FailureReporter = SetCondition{}
 )
 
-// resource is the GVR of ServiceCIDRs.
+// resource is the GVR of ServiceCIDRs. It is a function, because a package variable could be changed.
 func resource() schema.GroupVersionResource {
 	return networkingv1.SchemeGroupVersion.WithResource("servicecidrs")
 }
@@ -44,11 +54,14 @@ func patchRequest(name string, patchType types.PatchType, patch []byte) purekube
 	return purekube.Request{Verb: "patch", Resource: resource(), Kind: kindServiceCIDR, Name: name, PatchType: patchType, Patch: patch}
 }
 
+// isAction seals [Action]: a type switch over its members cannot meet a type of another package.
 func (AddFinalizer) isAction()    {}
 func (SetCondition) isAction()    {}
 func (RemoveFinalizer) isAction() {}
 
-// AddFinalizer adds Finalizer (BR-31-01).
+// AddFinalizer adds Finalizer (BR-31-01). A ServiceCIDR without the finalizer is gone as soon as somebody deletes it,
+// whatever Services have addresses in it. The API server does not set the finalizer when a ServiceCIDR is created, so
+// each new one has this gap until the patch arrives.
 type AddFinalizer struct {
 	Name string
 	UID  types.UID
@@ -56,6 +69,9 @@ type AddFinalizer struct {
 
 // Patch returns a strategic merge patch of the resource servicecidrs. It has no UID: a new object of that name needs
 // the finalizer too.
+//
+// A strategic merge patch adds the entry to the list: finalizers of other controllers stay. The body is upstream's,
+// byte for byte, in both modes.
 func (a AddFinalizer) Patch() (types.PatchType, []byte) {
 	return types.StrategicMergePatchType, snapshot.JSON(map[string]any{
 		"metadata": map[string]any{"finalizers": []string{Finalizer}},
@@ -66,6 +82,7 @@ func (a AddFinalizer) Patch() (types.PatchType, []byte) {
 // action, since a new ServiceCIDR of that name has its own plan. It returns nil if latest is nil.
 func (a AddFinalizer) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.ServiceCIDR {
 	c := latest.DeepCopy()
+	// Without a UID in the action (MatchUpstream), every object of that name is patched.
 	if c != nil && (a.UID == "" || a.UID == c.UID) && !slices.Contains(c.Finalizers, Finalizer) {
 		c.Finalizers = append(c.Finalizers, Finalizer)
 	}
@@ -81,7 +98,9 @@ func (a AddFinalizer) Request([]runtime.Object) purekube.Request {
 // String reads "AddFinalizer NAME".
 func (a AddFinalizer) String() string { return "AddFinalizer " + a.Name }
 
-// RemoveFinalizer removes Finalizer. Then the API server deletes the ServiceCIDR, unless it has other finalizers.
+// RemoveFinalizer removes Finalizer. Then the API server deletes the ServiceCIDR, unless it has other finalizers. It is
+// the only action that cannot be undone: after it, the address of a Service may be in no ServiceCIDR. Every doubt
+// therefore keeps a plan from asking for it.
 type RemoveFinalizer struct {
 	Name string
 	UID  types.UID
@@ -90,6 +109,8 @@ type RemoveFinalizer struct {
 // Patch returns a strategic merge patch of the resource servicecidrs. If the action has a UID, the API server refuses
 // the patch (422 Invalid) when another object has the name by then (D-3).
 func (a RemoveFinalizer) Patch() (types.PatchType, []byte) {
+	// The directive removes one entry of the list. Finalizers of other controllers stay, also an entry that was added
+	// since the snapshot.
 	metadata := map[string]any{"$deleteFromPrimitiveList/finalizers": []string{Finalizer}}
 	if a.UID != "" {
 		metadata["uid"] = a.UID
@@ -116,7 +137,8 @@ func (a RemoveFinalizer) Request([]runtime.Object) purekube.Request {
 // String reads "RemoveFinalizer NAME".
 func (a RemoveFinalizer) String() string { return "RemoveFinalizer " + a.Name }
 
-// SetCondition sets the condition Ready.
+// SetCondition sets the condition Ready. Users see it in the status of the ServiceCIDR. Ready=False tells them why a
+// deleted ServiceCIDR is still there.
 type SetCondition struct {
 	Name string
 	UID  types.UID
@@ -129,7 +151,8 @@ type SetCondition struct {
 // If the action has a UID, the API server refuses the apply (422 Invalid) when another object has the name by then
 // (D-26).
 func (a SetCondition) Patch() (types.PatchType, []byte) {
-	// Empty reasons and messages are sent too, to overwrite earlier ones.
+	// Empty reasons and messages are sent too, to overwrite earlier ones. The type has the fields that upstream's apply
+	// sets. An observedGeneration of the Condition is not sent.
 	type condition struct {
 		Type               string                 `json:"type"`
 		Status             metav1.ConditionStatus `json:"status"`
@@ -165,6 +188,7 @@ func (a SetCondition) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.Serv
 	if c == nil || a.UID != "" && a.UID != c.UID {
 		return c
 	}
+	// The list of conditions is a map by type for the API server: an apply with one condition changes that one.
 	have := apimeta.FindStatusCondition(c.Status.Conditions, a.Condition.Type)
 	if have == nil {
 		c.Status.Conditions = append(c.Status.Conditions, a.Condition)
@@ -180,6 +204,8 @@ func (a SetCondition) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.Serv
 func (a SetCondition) Request([]runtime.Object) purekube.Request {
 	patchType, patch := a.Patch()
 	r := patchRequest(a.Name, patchType, patch)
+	// Force: another field manager may own the condition, for example after somebody has edited the status. Upstream
+	// forces too.
 	r.Subresource, r.FieldManager, r.Force = "status", FieldManager, true
 	return r
 }
@@ -196,6 +222,7 @@ func (a SetCondition) String() string {
 // FailureEvent returns the event to record when the write fails with err. As in kube-controller-manager, there is an
 // event for Ready=True, whatever the error, and none for Ready=False.
 func (a SetCondition) FailureEvent(err error) (e purekube.Event, ok bool) {
+	// Upstream's sync records the event before it returns the error, so each retry records it again.
 	if err == nil || a.Condition.Type != networkingv1.ServiceCIDRConditionReady || a.Condition.Status != metav1.ConditionTrue {
 		return purekube.Event{}, false
 	}

@@ -19,6 +19,9 @@ import (
 
 // contained reports whether x may rely on one prefix that contains all of its prefix p (BR-31-05). Such a prefix
 // contains every address that p contains; prefix.go says why.
+//
+// It costs O(log n) for each prefix around p, whatever the number of ServiceCIDRs with that prefix: the first of each
+// prefix stays longest, so it decides for all.
 func (x *Index) contained(c *object, p netip.Prefix) bool {
 	for q := range x.prefixes.Around(p) {
 		if y := x.lasting(c, p, q); y != nil && x.o.mayRelyOn(c, p, y, q) {
@@ -48,6 +51,22 @@ type part struct {
 
 // parts divides the usable addresses of a prefix by the prefixes inside it. The prefixes of c are left out unless c
 // may rely on itself. c may be nil.
+//
+// For example, a is in 10.0.0.0/24, b in 10.0.0.0/26, c in 10.0.0.0/28, and d in 10.0.0.128/25, whose usable addresses
+// follow one another like this:
+//
+//	a   .1 ─────────────────────────────────────────── .254
+//	b   .1 ────────────── .62
+//	c   .1 ── .14
+//	d                              .129 ──────────────.254
+//
+//	parts of a   .1–.14 c or b   .15–.62 b   .63–.128 none   .129–.254 d
+//
+// "c or b" is whichever of the two stays longer. Only a contains .63, the broadcast address of b, and .128, the network
+// address of d.
+//
+// The prefixes come from the tree in the order of their first addresses, an outer prefix before the prefixes inside it.
+// So one walk with a stack is enough: it costs one search for each prefix inside.
 func (x *Index) parts(p netip.Prefix, c *object) (parts []part) {
 	whole, any := usable(p)
 	if !any {
@@ -67,11 +86,14 @@ func (x *Index) parts(p netip.Prefix, c *object) (parts []part) {
 		if !any || y == nil {
 			continue
 		}
+		// Prefixes are nested or apart, so everything that ends before q is closed, from the innermost outwards.
 		for open[len(open)-1].To().Less(r.From()) {
 			upTo(open[len(open)-1].To())
 			open = open[:len(open)-1]
 		}
+		// What is left between the last end and q belongs to the innermost prefix around q.
 		upTo(r.From().Prev())
+		// An address in several prefixes stays contained as long as the last of them stays.
 		inner := part{r, open[len(open)-1].covered}
 		if y.covers.compare(inner.covered) > 0 {
 			inner.covered = y.covers
@@ -96,17 +118,25 @@ type asked struct {
 	legible bool
 }
 
+// question is what shortestOf depends on, beside the Index: not on who asks.
 type question struct {
 	prefix   netip.Prefix
 	families family
 }
 
+// shortestOf returns how long the addresses of a prefix are certain to stay contained by ServiceCIDRs inside it. A plan
+// compares this with the time at which its own ServiceCIDR goes. Addresses are only looked for in a part that would
+// shorten the answer.
+//
+// Without the kept answers, n ServiceCIDRs with the same range around n small ones would cost n² parts in one PlanAll.
 func (x *Index) shortestOf(q question, asked asked) shortest {
 	s, known := asked.shortest[q]
 	if known {
 		return s
 	}
 	shorter := func(than *until, u until) bool { return than == nil || u.compare(*than) < 0 }
+	// nil leaves nobody out. A ServiceCIDR that asks and has a second prefix inside is in the parts, but it does not
+	// last longer than itself. Under MatchUpstream it counts, as it does for upstream: see mayRelyOn.
 	parts := x.parts(q.prefix, nil)
 	for i := range parts {
 		part := &parts[i]
@@ -129,6 +159,7 @@ func (x *Index) exposed(c *object) []netipx.IPRange {
 		if x.contained(c, p) {
 			continue
 		}
+		// c is left out, so that a second prefix of c inside p does not make its own addresses safe.
 		for _, part := range x.parts(p, c) {
 			if part.covered.compare(c.goes) <= 0 {
 				b.AddRange(part.IPRange)
@@ -157,6 +188,8 @@ func (x *Index) coversOf(c *object, p netip.Prefix, atMost int) (o covers) {
 		*to = append(*to, y)
 		return true
 	}
+	// The ServiceCIDRs of a prefix are sorted by how long they stay: behind the first unreliable one, all are
+	// unreliable.
 	reliable := func(to *[]*object, q netip.Prefix) bool {
 		for y := range x.prefixes.Of(q) {
 			if x.o.mayRelyOn(c, p, y, q) {

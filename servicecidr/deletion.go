@@ -63,12 +63,14 @@ func (x *Index) CheckDeletion(key purekube.Key, maxOrphans int) (Deletion, error
 	if c == nil {
 		return Deletion{}, problems.Err()
 	}
+	// A person or a webhook asks about one ServiceCIDR, so the names of the others are not limited.
 	e := x.examine(c, maxOrphans, 0)
 	e.report(&problems)
 	return e.Deletion, problems.Err()
 }
 
-// examination has all that is known about the deletion of one ServiceCIDR.
+// examination has all that is known about the deletion of one ServiceCIDR. CheckDeletion and Explain read it. Plan asks
+// only whether there are obstacles, which is cheaper.
 type examination struct {
 	obstacles
 	Deletion
@@ -79,10 +81,12 @@ type examination struct {
 // examine finds out whether c may go, or might go if its deletion began now. Its limits are the maximum numbers of
 // named orphans, and of named other ServiceCIDRs for a prefix. 0 means no limit.
 func (x *Index) examine(c *object, maxOrphans, maxOthers int) (e examination) {
+	// Ranges first, addresses second: where others contain everything, no address is looked at.
 	exposed := x.exposed(c)
 	e.Orphans, e.MoreOrphans = x.orphans(exposed, c.families, maxOrphans)
 	e.obstacles = x.obstacles(c, len(e.Orphans) > 0, len(exposed) > 0)
 	e.Safe = e.obstacles.none()
+	// One entry for each entry of spec.cidrs, also for a repeated one, so that Coverage matches the specification.
 	for _, p := range c.prefixes {
 		others := x.coversOf(c, p, maxOthers)
 		e.covers = append(e.covers, others)
@@ -91,6 +95,7 @@ func (x *Index) examine(c *object, maxOrphans, maxOthers int) (e examination) {
 	return e
 }
 
+// namesOf returns the names in the order of the objects; nil if there are none, so that JSON omits the field.
 func namesOf(all []*object) []string {
 	var names []string
 	for _, x := range all {

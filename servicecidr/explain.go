@@ -12,7 +12,8 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// Explanation says why Plan and CheckDeletion decide about a ServiceCIDR as they do.
+// Explanation says why Plan and CheckDeletion decide about a ServiceCIDR as they do. It is data: compare explanations
+// with go-cmp, or print them as JSON.
 type Explanation struct {
 	// Key is the key of the ServiceCIDR.
 	Key purekube.Key `json:"key"`
@@ -32,6 +33,8 @@ type Reason = purekube.Reason[Code]
 
 // Code is the machine-readable part of a [Reason]. It is one of the constants below; a new version may add codes.
 type Code string
+
+// The codes are stable: programs compare them, and people read the messages.
 
 // What the plan does and why. Each explanation begins with one or two of these.
 const (
@@ -104,6 +107,7 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 		e := x.examine(c, 0, 0)
 		e.report(&problems)
 		return explain(x.now, c, e, x.o), problems.Err()
+	// mustFind has added the error for the ambiguous name; the explanation says the same as a reason.
 	case key == Key(key.Name) && x.cidrs.Ambiguous(key.NamespacedName()):
 		return explainDuplicate(key), problems.Err()
 	}
@@ -121,7 +125,8 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 // others, go test ./servicecidr -bench Overlaps).
 func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
 
-// maxOthers is how many other ServiceCIDRs of a kind ExplainAll names.
+// maxOthers is how many other ServiceCIDRs of a kind ExplainAll names. Without the limit, n ServiceCIDRs with the same
+// range would name each other in n² reasons.
 const maxOthers = 20
 
 // ExplainAll is [ExplainAll] for the objects of the Index.
@@ -132,6 +137,8 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 	var problems snapshot.Problems
 	x.reportAll(&problems)
 	var explanations []Explanation
+	// In a normal cluster an address is in few ServiceCIDRs, so this budget names every orphan. It is used up only if
+	// many ServiceCIDRs that are being deleted contain the same addresses.
 	orphans := 4*x.ips.objects.Len() + 1000
 	for _, c := range x.byName.All() {
 		limit := 0
@@ -149,14 +156,19 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 	return explanations, problems.Err()
 }
 
+// explainDuplicate is the explanation of a name that several ServiceCIDRs have. Which of them is current is unknown.
 func explainDuplicate(key purekube.Key) Explanation {
 	const message = "several ServiceCIDRs have this name: nothing is planned for them"
 	return Explanation{Key: key, Reasons: []Reason{{Code: ReasonDuplicate, Object: key, Message: message}}}
 }
 
+// explain puts what is known about one ServiceCIDR into sentences. It decides nothing: the examination has the
+// decision.
 func explain(now time.Time, x *object, e examination, o Options) Explanation {
 	var b reasons
 	b.plan(now, x, e, o)
+	// x.entries has the positions of the entries that parse, in order; parsed counts the entries that have been
+	// explained.
 	parsed := 0
 	if len(x.Spec.CIDRs) == 0 {
 		b.add("spec.cidrs", ReasonUnparsable, "", "the ServiceCIDR has no CIDR, so its addresses are unknown")
@@ -176,6 +188,7 @@ func explain(now time.Time, x *object, e examination, o Options) Explanation {
 // reasons collects the steps of an explanation.
 type reasons struct{ list []Reason }
 
+// add adds a reason that is about another ServiceCIDR, or, with an empty name, only about the explained one.
 func (b *reasons) add(field string, code Code, cidr, message string) {
 	b.about(field, code, kindServiceCIDR, cidr, message)
 }
@@ -189,7 +202,8 @@ func (b *reasons) about(field string, code Code, kind, name, message string) {
 	b.list = append(b.list, r)
 }
 
-// plan says what the plan does.
+// plan says what the plan does. Its cases are the cases of decide, in the same order, with a sentence where decide has
+// an action.
 func (b *reasons) plan(now time.Time, x *object, e examination, o Options) {
 	const finalizersField, conditionsField = "metadata.finalizers", "status.conditions"
 	switch {
@@ -212,6 +226,7 @@ func (b *reasons) plan(now time.Time, x *object, e examination, o Options) {
 		b.add("", ReasonUncertain, "", "no address is known to block the deletion, but some objects could not be read: the finalizer stays")
 	case now.Before(x.graceEnd(now, o)):
 		message := "no address blocks the deletion; the grace period ends at " + x.graceEnd(now, o).UTC().Format(time.RFC3339)
+		// graceEnd moves with Now until the deletion is recorded, so a time would be wrong a second later.
 		if x.unseen {
 			message = "no address blocks the deletion; the grace period begins when Snapshot.DeletionSeen has an entry for it"
 		}
@@ -223,7 +238,7 @@ func (b *reasons) plan(now time.Time, x *object, e examination, o Options) {
 	}
 }
 
-// maxNamed is how many addresses a sentence names.
+// maxNamed is how many addresses a sentence names. The Orphans of the Deletion have the others.
 const maxNamed = 20
 
 // prefix says what one entry of spec.cidrs contributes.
@@ -238,12 +253,14 @@ func (b *reasons) prefix(field string, c Coverage, others covers, d Deletion) {
 		}
 		b.add(field, code, y.Name, fmt.Sprintf("%s contains %s, but it %s", y.Name, c.Prefix, why))
 	}
+	// coversOf looks inside only if no prefix around is reliable, so this list is empty in the common case.
 	for _, y := range others.inside {
 		b.add(field, ReasonContainedInPart, y.Name, fmt.Sprintf("%s contains a part of %s", y.Name, c.Prefix))
 	}
 	if len(others.by) > 0 {
 		return
 	}
+	// An address may be in two overlapping entries. It is then a reason for both.
 	var mine []Orphan
 	for _, a := range d.Orphans {
 		if PrefixContainsIP(c.Prefix, a.Address) {
@@ -265,7 +282,8 @@ func (b *reasons) prefix(field string, c Coverage, others covers, d Deletion) {
 		fmt.Sprintf("%s would be orphaned: %s", addressCount(len(mine), d.MoreOrphans), strings.Join(texts, ", ")))
 }
 
-// uncertain says which unreadable objects may block the deletion, or may contain the orphaned addresses.
+// uncertain says which unreadable objects may block the deletion, or may contain the orphaned addresses. The reasons
+// are sorted by name, so that the order of the snapshot does not matter.
 func (b *reasons) uncertain(x *object, e examination) {
 	unknown := slices.Clone(e.doubts[min(len(x.problems), len(e.doubts)):]) // the first ones are x's own
 	slices.SortFunc(unknown, func(p, q *purekube.ObjectError) int { return cmp.Compare(p.Name, q.Name) })
@@ -283,6 +301,7 @@ func (b *reasons) uncertain(x *object, e examination) {
 	}
 }
 
+// addressCount is, for example, "1 address", or "at least 20 addresses" if the list of orphans was cut off.
 func addressCount(n int, more bool) string {
 	if more {
 		return "at least " + message.Count(n, "address")

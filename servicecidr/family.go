@@ -8,7 +8,12 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
-// family is a set of values of the label networkingv1.LabelIPAddressFamily.
+// Upstream does not ask the address for its family. It selects IPAddresses by two labels, which the allocator of the
+// API server sets: managed-by and ip-family. So an IPAddress without these labels, for example one that a user or a
+// gateway controller created for itself, blocks no deletion.
+
+// family is a set of values of the label networkingv1.LabelIPAddressFamily. A dual-stack ServiceCIDR has two families,
+// an IPAddress has one or none.
 type family uint8
 
 const (
@@ -25,6 +30,8 @@ const (
 // familyOfPrefix returns the families of the addresses that may block the deletion of a ServiceCIDR with this prefix.
 // For an IPv4-mapped IPv6 prefix both families count: upstream treats the prefix as IPv4, but its addresses are IPv6.
 // The API accepts no such prefix.
+//
+// Too many families do no harm: the label only selects IPAddresses, and of these only an address in the prefix counts.
 func familyOfPrefix(p netip.Prefix) family {
 	switch {
 	case p.Addr().Is4():
@@ -36,7 +43,8 @@ func familyOfPrefix(p netip.Prefix) family {
 }
 
 // familyOfText is familyOfPrefix for an entry of spec.cidrs that does not parse. Upstream gets the family from a more
-// lenient parser, for which 10.00.0.0/24 is IPv4.
+// lenient parser, for which 10.00.0.0/24 is IPv4. The family matters although the entry has no prefix: an IPAddress of
+// that family whose name is not an address may be in it.
 func familyOfText(cidr string) family {
 	switch netutils.IPFamilyOfCIDRString(cidr) {
 	case netutils.IPv4:
@@ -59,6 +67,7 @@ func familyOf(ip *networkingv1.IPAddress) family {
 		return ipv4
 	case corev1.IPv6Protocol:
 		return ipv6
+	// A label with an empty value is different from no label: upstream's selector ip-family= matches only the first.
 	case corev1.IPFamilyUnknown:
 		if labelled {
 			return noFamily

@@ -78,19 +78,26 @@ func NewIndex(s Snapshot, o Options) *Index {
 
 // put gives a new index, which nobody else has yet, these ServiceCIDRs. again has unchanged ServiceCIDRs whose place
 // in the order of deletion has changed.
+//
+// These belong together and change together: byName, deleting (a subset of byName) and prefixes (the prefixes of
+// byName). An ambiguous name is in none of the three, and its prefixes are in ambiguous.
 func (x *Index) put(cidrs *cidrObjects, changes, again []cidrChange) {
 	before := x.byName
 	x.cidrs = cidrs
 	if len(changes)+len(again) == 0 {
 		return
 	}
+	// Only real changes: the UIDs of the ServiceCIDRs in again are the same.
 	x.byUID = x.byUID.With(cidrs, changes)
+	// The slice is the caller's, who reads it again: the third index makes append copy it.
 	changes = append(changes[:len(changes):len(changes)], again...)
 	x.byName = persistent.Follow(before, changes, func(c *networkingv1.ServiceCIDR) (*object, bool) { return x.parse(c), true })
 	x.deleting = persistent.Follow(x.deleting, changes, func(c *networkingv1.ServiceCIDR) (*object, bool) {
 		y := x.named(c.Name)
 		return y, y.deleting()
 	})
+	// The prefixes before the change are read from the parsed object of the Index before, which has the places in the
+	// order by which the tree finds the entry. An object parsed again may have another place.
 	prefixes := x.prefixes.Edit()
 	for _, c := range changes {
 		if y, there := before.Get(c.Name); there {
@@ -156,6 +163,8 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
 	next, names := x.derive(cidrs, changes, ips, ipChanges, x.sightings.with(changed.DeletionSeen), changed.DeletionSeen)
 	if !changed.Now.IsZero() && !changed.Now.Equal(x.now) {
 		next.now = changed.Now
+		// Time passes without an event of an object, so all ServiceCIDRs that are being deleted are asked. In a cluster
+		// there are few of them.
 		for name, y := range next.deleting.All() {
 			// The grace period ends between the old and the new time, or its end depends on which of the two is Now.
 			before, after := y.graceEnd(x.now, x.o), y.graceEnd(next.now, x.o)
@@ -183,10 +192,12 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 func (x *Index) derive(
 	cidrs *cidrObjects, changes []cidrChange, ips addresses, ipChanges []ipChange, seen sightings, recorded map[types.UID]time.Time,
 ) (next *Index, affected []string) {
+	// A copy of the struct: x stays as it is for everybody who has it.
 	derived := *x
 	next = &derived
 	next.ips = ips
 	var again []cidrChange
+	// MatchUpstream ignores the record: upstream has none, and every ServiceCIDR has the same place for it.
 	if !x.o.matchUpstream() && (seen.recorded != x.recorded || len(recorded) > 0) {
 		next.sightings = seen
 		again = x.orderedAgain(next, changes, recorded)
@@ -202,11 +213,14 @@ func (x *Index) derive(
 			}
 		}
 	}
+	// Next is enough: a ServiceCIDR that overlaps and is not in next has changed itself, and is named as such.
 	affected = appendNames(affected, next.prefixes.Overlapping(prefixes...))
 	affected = slices.AppendSeq(affected, next.ambiguous.Overlapping(prefixes...))
 	// A nil or nameless IPAddress may be an address of any ServiceCIDR that is being deleted.
 	deleting := ips.objects.HasNil() != x.ips.objects.HasNil() || ips.nameless != x.ips.nameless
 	around, aroundAmbiguous := map[netip.Prefix]bool{}, map[netip.Prefix]bool{}
+	// The prefixes around a new or removed address are collected first. Upstream's containingServiceCIDRs does the same
+	// for one address, and compares it with every ServiceCIDR.
 	for _, c := range ipChanges {
 		if !affectsCIDRs(c, x.o) {
 			continue
@@ -218,12 +232,14 @@ func (x *Index) derive(
 			deleting = true
 		}
 	}
+	// Addresses first, names second: a thousand new IPAddresses in one prefix name its ServiceCIDRs once.
 	for p := range around {
 		affected = appendNames(affected, next.prefixes.Of(p))
 	}
 	for p := range aroundAmbiguous {
 		affected = slices.AppendSeq(affected, next.ambiguous.Of(p))
 	}
+	// Upstream passes over a name that is not an address, so it blocks nothing there.
 	if deleting && !x.o.matchUpstream() {
 		for name := range next.deleting.All() {
 			affected = append(affected, name.Name)
@@ -237,6 +253,7 @@ func (x *Index) derive(
 	return next, affected
 }
 
+// appendNames appends the names of the objects.
 func appendNames(names []string, of iter.Seq[*object]) []string {
 	for y := range of {
 		names = append(names, y.name)
@@ -250,6 +267,7 @@ func (x *Index) orderedAgain(next *Index, changes []cidrChange, recorded map[typ
 	for _, c := range changes {
 		known[c.Name] = true
 	}
+	// A record of another deletion does not move a ServiceCIDR in the order, so most have not changed.
 	add := func(y *object) {
 		name := types.NamespacedName{Name: y.Name}
 		if !known[name] && next.parse(y.ServiceCIDR).goes.compare(y.goes) != 0 {
@@ -258,6 +276,7 @@ func (x *Index) orderedAgain(next *Index, changes []cidrChange, recorded map[typ
 			again = append(again, cidrChange{Name: name, Before: same, After: same})
 		}
 	}
+	// The first record turns every deletion without an entry into one that has not been seen: all may move.
 	if next.recorded != x.recorded {
 		for _, y := range x.deleting.All() {
 			add(y)
@@ -279,9 +298,13 @@ func affectsOthers(was, is *object, o Options) bool {
 	switch {
 	case o.matchUpstream():
 		return was == nil
+	// D-4: a ServiceCIDR that comes may contain the addresses of another one, and a ServiceCIDR that goes may have done
+	// so.
 	case was == nil || is == nil:
 		return true
 	}
+	// Status, labels and other fields are left out: the write of a condition must not plan all ServiceCIDRs around
+	// again.
 	return was.goes.compare(is.goes) != 0 || was.covers.compare(is.covers) != 0 || !slices.Equal(was.Spec.CIDRs, is.Spec.CIDRs)
 }
 
@@ -296,6 +319,7 @@ func affectsCIDRs(c ipChange, o Options) bool {
 	case o.matchUpstream():
 		return false // upstream does not listen to updates
 	}
+	// The spec of an IPAddress is only shown to users, so a change of its parent names no key.
 	return managed(before) != managed(after) || familyOf(before) != familyOf(after)
 }
 
@@ -328,6 +352,7 @@ func (x *Index) mustFind(key purekube.Key, problems *snapshot.Problems) *object 
 	return y
 }
 
+// duplicate is the problem of a name that several ServiceCIDRs have.
 func duplicate(name string) *purekube.ObjectError {
 	return snapshot.DuplicateError(kindServiceCIDR, types.NamespacedName{Name: name})
 }

@@ -100,6 +100,8 @@ func (x *Index) stretches(planned func(*object) bool) (starts []netip.Addr, stre
 		if e.families != none {
 			plans += int(e.opens)
 		}
+		// plans and open count prefixes: a ServiceCIDR with two prefixes around an address counts twice in both, so
+		// they can be compared.
 		var s stretch
 		for f := range open {
 			if e.families&(1<<f) != none {

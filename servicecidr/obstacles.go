@@ -19,6 +19,7 @@ type obstacles struct {
 // none reports that it is certain that nothing blocks the deletion.
 func (b obstacles) none() bool { return !b.blocked && len(b.doubts) == 0 }
 
+// report adds the objects that make the decision uncertain to the errors of an answer.
 func (b obstacles) report(problems *snapshot.Problems) {
 	problems.Add(b.doubts...)
 	problems.Add(b.duplicates...)
@@ -27,6 +28,8 @@ func (b obstacles) report(problems *snapshot.Problems) {
 // obstaclesOf returns what blocks the deletion of c, which is being deleted.
 func (x *Index) obstaclesOf(c *object, asked asked) obstacles {
 	blocked, exposed := false, false
+	// The addresses are contained long enough if the part that is left first lasts longer than c. nil: there are no
+	// addresses.
 	covered := func(u *until) bool { return u == nil || u.compare(c.goes) > 0 }
 	for _, p := range c.unique {
 		if x.contained(c, p) {

@@ -34,6 +34,16 @@ import (
 // CheckDeletion of a ServiceCIDR that is not being deleted regards its deletion as the newest. So every ServiceCIDR
 // that is being deleted may be gone before it, also one whose timestamp is later than Now or within the same second.
 
+// An example: a and b both have 10.0.0.0/24, both are being deleted, a first, and a Service has 10.0.0.7.
+//
+//	                          a                            b
+//	upstream                  b contains it: finalizer     a, which the cache still has, contains it: finalizer
+//	                          removed                      removed; 10.0.0.7 is in no ServiceCIDR
+//	here                      relies on b, which is        a is earlier: Ready=False until the Service gives 10.0.0.7
+//	                          later: finalizer removed     back
+//
+// With a third ServiceCIDR c that has 10.0.0.0/16 and its finalizer, and is not being deleted, both a and b may go.
+
 // until says how long a ServiceCIDR is certain to stay, as a place in the order of deletion: by the time at which the
 // caller first saw the deletion, if it records that, then deletion timestamp, then name. The zero value says that it
 // may be gone at any moment.
@@ -44,6 +54,7 @@ type until struct {
 	name  string
 }
 
+// class is the first thing that decides: a greater class stays longer, whatever the times.
 type class uint8
 
 const (
@@ -54,6 +65,9 @@ const (
 	forever                 // it is not being deleted, and its finalizer holds it
 )
 
+// compare is negative if u is gone before v, and 0 only for the same ServiceCIDR, or for classes that have no times.
+// The name makes the order total: two ServiceCIDRs deleted within one second would otherwise each rely on the other
+// (D-1), or each wait for the other.
 func (u until) compare(v until) int {
 	if u.class != v.class {
 		return cmp.Compare(u.class, v.class)
@@ -61,7 +75,9 @@ func (u until) compare(v until) int {
 	return cmp.Or(u.seen.Compare(v.seen), u.at.Compare(v.at), cmp.Compare(u.name, v.name))
 }
 
-// compareCovers sorts ServiceCIDRs by how long others may rely on them, the longest first, then by name.
+// compareCovers sorts ServiceCIDRs by how long others may rely on them, the longest first, then by name. The tree of
+// prefixes keeps them in this order, so that the first ServiceCIDR of a prefix answers "does anything here last longer
+// than x?".
 func compareCovers(a, b *object) int {
 	return cmp.Or(b.covers.compare(a.covers), strings.Compare(a.name, b.name))
 }
@@ -76,6 +92,7 @@ func (x *Index) order(y *object) {
 	// A question about a ServiceCIDR that is not being deleted is answered as if its deletion began now. Then it is
 	// the last in the order.
 	y.goes, y.covers = until{class: last}, until{class: forever}
+	// The zero time of a missing entry and a recorded zero time mean the same: not seen yet.
 	if y.deleting() {
 		if x.recorded {
 			y.seen, _ = x.seen.Get(y.UID)
@@ -103,6 +120,8 @@ func (x *Index) order(y *object) {
 //
 // Under MatchUpstream every entry of every ServiceCIDR counts, except the one entry that is asked about.
 func (o Options) mayRelyOn(x *object, p netip.Prefix, y *object, q netip.Prefix) bool {
+	// Upstream compares the names only if there is exactly one match. A second match in the same ServiceCIDR therefore
+	// counts as another ServiceCIDR.
 	if x == y {
 		return o.matchUpstream() && (p != q || x.repeats(p))
 	}
@@ -116,6 +135,8 @@ type sightings struct {
 	seen     *persistent.Map[types.UID, time.Time]
 }
 
+// with adds entries. The receiver stays as it is. nil says nothing; an empty map says that the caller records
+// deletions.
 func (s sightings) with(seen map[types.UID]time.Time) sightings {
 	if seen == nil {
 		return s
@@ -127,6 +148,7 @@ func (s sightings) with(seen map[types.UID]time.Time) sightings {
 	return sightings{true, times.Map()}
 }
 
+// without removes entries. A caller that has recorded deletions once keeps recording them.
 func (s sightings) without(gone map[types.UID]time.Time) sightings {
 	if len(gone) == 0 {
 		return s

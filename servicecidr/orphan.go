@@ -11,7 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Orphan is an address that would be in no ServiceCIDR after a deletion, with the object that it belongs to.
+// What a refusal shows: the addresses that keep a ServiceCIDR, with the Services that a user can move or delete to let
+// it go.
+
+// Orphan is an address that would be in no ServiceCIDR after a deletion, with the object that it belongs to. It is a
+// value with its own copy of the parent, so that a caller may change it.
 type Orphan struct {
 	// Address is the address.
 	Address netip.Addr `json:"address"`
@@ -38,6 +42,7 @@ func (a Orphan) String() string {
 	if a.Parent == (networkingv1.ParentReference{}) {
 		return a.Address.String()
 	}
+	// Without a known kind, the resource is the best name: "gateways.gateway.networking.k8s.io".
 	kind := a.Parent.Resource
 	if _, ok := a.Service(); ok {
 		kind = "Service"
@@ -51,6 +56,7 @@ func (a Orphan) String() string {
 	return a.Address.String() + " (" + strings.TrimSpace(kind+" "+name) + ")"
 }
 
+// orphanOf returns the orphan of an IPAddress at its parsed address.
 func orphanOf(a netip.Addr, ip *networkingv1.IPAddress) Orphan {
 	o := Orphan{Address: a, IPAddress: ip.Name}
 	if ip.Spec.ParentRef != nil {
@@ -60,8 +66,12 @@ func orphanOf(a netip.Addr, ip *networkingv1.IPAddress) Orphan {
 }
 
 // orphans returns the addresses of these families in the ranges, sorted, each once. If limit is above 0, it returns at
-// most that many, the first by address, and whether there are more.
+// most that many, the first by address, and whether there are more. With a limit, the cost does not grow with the
+// number of addresses in the ranges: a /12 can have a million. ranges must be sorted and must not overlap.
 func (x *Index) orphans(ranges []netipx.IPRange, families family, limit int) (orphans []Orphan, more bool) {
+	// Families are searched one after the other, because each has a sorted list of its own. The order of families is
+	// not the order of addresses: a manifest can label an IPv6 address with the family IPv4. So all are sorted once
+	// more at the end.
 	for i := range len(countedAddresses{}) {
 		different := 0 // of this family: the first of all are among the first of each
 		for _, r := range ranges {

@@ -14,9 +14,24 @@ import (
 )
 
 const (
+	// These are upstream's texts. With other texts, a cluster that changes from one controller to the other would write
+	// the status of every ServiceCIDR again.
 	messageReady       = "Kubernetes Service CIDR is ready"
 	messageTerminating = "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"
 )
+
+// How a plan is made, and where:
+//
+//	decide (here)                          which action is next
+//	└─ obstaclesOf (obstacles.go)          does anything block the deletion?
+//	   ├─ contained (coverage.go)          does one prefix around mine contain it all (BR-31-05)?
+//	   │  └─ mayRelyOn (order.go)          and does that ServiceCIDR stay longer than mine (D-1, D-25)?
+//	   ├─ shortestOf (coverage.go)         if not: how long do smaller prefixes contain the parts of mine?
+//	   │  └─ any (addresses.go)            is there an address in the part (BR-31-02)?
+//	   └─ doubts                           what could not be read, and could be such an address (D-2)?
+//
+// CheckDeletion and Explain take the same steps through examine (deletion.go), with names in place of yes and no: the
+// exposed ranges, the orphans in them, and the ServiceCIDRs around.
 
 // Plan decides about the ServiceCIDR of that key:
 //
@@ -29,6 +44,7 @@ const (
 // snapshot, and the bad input of the package comment that this decision depends on. The actions of a result with an
 // error are right: an error only prevents the removal of the finalizer.
 func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) {
+	// One plan of a snapshot reads few of its addresses, so narrowIndex sorts only these.
 	return narrowIndex(s, o, func(y *object) bool { return y.Name == key.Name }).Plan(key)
 }
 
@@ -39,6 +55,7 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 	}
 	var problems snapshot.Problems
 	x.report(&problems)
+	// A key whose ServiceCIDR is gone has an empty plan: the event of its deletion brings the key once more.
 	c := x.find(key, &problems)
 	if c == nil {
 		return Result{}, problems.Err()
@@ -65,6 +82,7 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	var shared snapshot.Problems
 	x.reportAll(&shared)
 	outcomes := make([]Outcome, 0, x.deleting.Len())
+	// The answers are kept across ServiceCIDRs: n of them with the same range ask the same question.
 	answers := asked{make(map[question]shortest, x.deleting.Len()), len(x.ips.unknown(everyFamily)) == 0}
 	for _, c := range x.byName.All() {
 		var problems snapshot.Problems
@@ -73,6 +91,8 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 			outcomes = append(outcomes, Outcome{Key: Key(c.Name), Result: result, Err: err})
 		}
 	}
+	// Each ambiguous name has an outcome with only an error: nothing is written to whichever of its ServiceCIDRs is
+	// current.
 	for name := range x.cidrs.AmbiguousNames() {
 		var problems snapshot.Problems
 		problems.Add(duplicate(name.Name))
@@ -82,7 +102,7 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	return outcomes, shared.Err()
 }
 
-// decide returns what to do about c.
+// decide returns what to do about c. It is sync in servicecidrs_controller.go.
 func (x *Index) decide(c *object, asked asked, problems *snapshot.Problems) Result {
 	uid := c.UID
 	if x.o.matchUpstream() {
@@ -109,6 +129,8 @@ func (x *Index) decide(c *object, asked asked, problems *snapshot.Problems) Resu
 		// BR-31-02: it stays, and says why.
 		setReady(x.now, c, uid, wantReady(false), act)
 
+	// If it is uncertain whether something blocks the deletion, neither case applies: nothing is written, and the error
+	// says why.
 	case b.none():
 		if end := c.graceEnd(x.now, x.o); x.now.Before(end) {
 			result.RecheckAt = end
@@ -134,7 +156,8 @@ func wantReady(ready bool) metav1.Condition {
 	}
 }
 
-// says reports whether x has the condition, with the same status, reason and message.
+// says reports whether x has the condition, with the same status, reason and message. As for upstream, the time of the
+// last transition does not count. Otherwise every plan would write the status.
 func (x *object) says(want metav1.Condition) bool {
 	have := apimeta.FindStatusCondition(x.Status.Conditions, want.Type)
 	return have != nil && have.Status == want.Status && have.Reason == want.Reason && have.Message == want.Message
@@ -145,6 +168,7 @@ func setReady(now time.Time, x *object, uid types.UID, want metav1.Condition, ac
 	if x.says(want) {
 		return
 	}
+	// Only the write has a time, so that two plans at different times agree on whether there is a write.
 	want.LastTransitionTime = metav1.NewTime(now)
 	act(SetCondition{Name: x.Name, UID: uid, Condition: want})
 }

@@ -36,13 +36,23 @@ func PrefixContainsIP(p netip.Prefix, a netip.Addr) bool {
 }
 
 // usable returns the range of the addresses a for which PrefixContainsIP(p, a) is true. ok is false if there are none.
+//
+// For example:
+//
+//	10.0.0.0/24    10.0.0.1 … 10.0.0.254
+//	10.0.0.0/31    none: .0 is the network address, .1 the broadcast address
+//	fd00::/126     fd00::1 … fd00::3
+//	fd00::/128     none
 func usable(p netip.Prefix) (r netipx.IPRange, ok bool) {
 	whole := netipx.RangeOfPrefix(p)
 	last := whole.To()
 	if last.Is4() {
+		// Only IPv4 has a broadcast address.
 		last = last.Prev()
 	}
 	r = netipx.IPRangeFrom(whole.From().Next(), last)
+	// For a prefix with no usable address the range ends before it begins, or it begins behind the last address of
+	// the family.
 	return r, r.IsValid()
 }
 
@@ -67,7 +77,8 @@ func CIDRsWithAddress(cidrs []*networkingv1.ServiceCIDR, a netip.Addr) []*networ
 	return having(cidrs, func(q netip.Prefix) bool { return PrefixContainsIP(q, a) })
 }
 
-// having returns the ServiceCIDRs that have a prefix with the property.
+// having returns the ServiceCIDRs that have a prefix with the property. It parses each CIDR again, because these
+// functions take plain objects. Questions of an Index use its tree of prefixes.
 func having(cidrs []*networkingv1.ServiceCIDR, property func(netip.Prefix) bool) []*networkingv1.ServiceCIDR {
 	var found []*networkingv1.ServiceCIDR
 	for _, c := range cidrs {
@@ -84,7 +95,8 @@ func having(cidrs []*networkingv1.ServiceCIDR, property func(netip.Prefix) bool)
 	return found
 }
 
-// prefixesOf returns the entries of spec.cidrs that parse, masked.
+// prefixesOf returns the entries of spec.cidrs that parse, masked. An event uses it for objects that may be in no Index
+// any more, such as the version before the change.
 func prefixesOf(cidrs []*networkingv1.ServiceCIDR) []netip.Prefix {
 	var prefixes []netip.Prefix
 	for _, c := range cidrs {
@@ -97,7 +109,8 @@ func prefixesOf(cidrs []*networkingv1.ServiceCIDR) []netip.Prefix {
 	return prefixes
 }
 
-// addContaining adds the prefixes that contain the address, according to PrefixContainsIP.
+// addContaining adds the prefixes that contain the address, according to PrefixContainsIP. An address has at
+// most 129 prefixes around it, however many ServiceCIDRs there are.
 func addContaining[V any](to map[netip.Prefix]bool, ps *persistent.Prefixes[V], a netip.Addr) {
 	if a.Zone() != "" {
 		return

@@ -55,11 +55,13 @@ type Options struct {
 	GracePeriod *time.Duration
 }
 
+// matchUpstream reports whether the divergences do not apply.
 func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
 
 // err is what is wrong with the options: every answer says so, and nothing else.
 func (o Options) err() error { return snapshot.CheckUpstream(o.MatchUpstream) }
 
+// gracePeriod returns the time that BR-31-03 waits. A pointer tells "no wait" from "the default".
 func (o Options) gracePeriod() time.Duration {
 	if o.GracePeriod != nil {
 		return *o.GracePeriod

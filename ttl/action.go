@@ -23,7 +23,9 @@ type Action interface {
 
 var _ Action = SetTTL{}
 
-// SetTTL sets a node's annotation [Annotation].
+// SetTTL sets a node's annotation [Annotation]. The kubelet of the node reads the annotation: for that long it may use
+// a Secret or ConfigMap from its cache before it asks the API server again. In a large cluster longer times keep the
+// load of all kubelets bearable.
 type SetTTL struct {
 	// Name of the node, and its UID as the plan saw it. Upstream sends no UID, and neither does Patch: the value
 	// depends only on the cluster, so it is also right for a new node of that name.
@@ -33,9 +35,10 @@ type SetTTL struct {
 	TTL time.Duration
 }
 
+// isAction seals [Action]: a type switch over its members cannot meet a type of another package.
 func (SetTTL) isAction() {}
 
-// Request is a patch of the node. It does not read done.
+// Request is a patch of the node. It does not read done. A plan has at most one action, so nothing depends on this one.
 func (a SetTTL) Request([]runtime.Object) purekube.Request {
 	patchType, patch := a.Patch()
 	return purekube.Request{
@@ -46,6 +49,9 @@ func (a SetTTL) Request([]runtime.Object) purekube.Request {
 
 // Patch returns a strategic merge patch of the resource nodes, the patch that patchNodeWithAnnotation in
 // ttl_controller.go sends.
+//
+// Only the annotation is in the patch, so it overwrites no change that a kubelet or another controller makes to the
+// node at the same time.
 func (a SetTTL) Patch() (types.PatchType, []byte) {
 	type metadata struct {
 		Annotations map[string]string `json:"annotations"`
@@ -59,6 +65,7 @@ func (a SetTTL) Patch() (types.PatchType, []byte) {
 // node with another UID, which was created since under the same name.
 func (a SetTTL) Apply(latest *corev1.Node) *corev1.Node {
 	node := latest.DeepCopy()
+	// Each UID may be unknown, for example in a test: only two different UIDs prove that latest is another node.
 	if node == nil || a.UID != "" && node.UID != "" && a.UID != node.UID {
 		return node
 	}
@@ -72,4 +79,5 @@ func (a SetTTL) Apply(latest *corev1.Node) *corev1.Node {
 // String reads "SetTTL node-1: 15s".
 func (a SetTTL) String() string { return fmt.Sprintf("SetTTL %s: %ss", a.Name, a.value()) }
 
+// value is the text of the annotation, as strconv.Itoa writes it upstream.
 func (a SetTTL) value() string { return strconv.FormatInt(seconds(a.TTL), 10) }

@@ -23,7 +23,8 @@ func annotated(node *corev1.Node) (n int64, valid bool, text string, present boo
 	return n, err == nil, text, true
 }
 
-// says reports whether a node's annotation is the number of seconds of this TTL.
+// says reports whether a node's annotation is the number of seconds of this TTL. Numbers are compared, and not texts:
+// "015" is not rewritten as "15", as for upstream.
 func says(node *corev1.Node, ttl time.Duration) bool {
 	n, valid, _, _ := annotated(node)
 	return valid && n == seconds(ttl)

@@ -97,6 +97,8 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 	return explanations, problems.Err()
 }
 
+// explainNode is planNode with a reason for each case. The cases are ordered: a missing annotation is not an integer,
+// and an annotation that is not an integer differs.
 func explainNode(n *corev1.Node, b Boundary) Explanation {
 	_, valid, text, present := annotated(n)
 	e := Explanation{Key: KeyOf(n), UID: n.UID, Want: b.TTL}
@@ -118,6 +120,8 @@ func explainNode(n *corev1.Node, b Boundary) Explanation {
 	return e
 }
 
+// explainDuplicate is the explanation of a name that several nodes have. It has no UID and no annotation, since it is
+// unknown which of the nodes is current.
 func explainDuplicate(key purekube.Key, b Boundary) Explanation {
 	return Explanation{Key: key, Want: b.TTL, Reasons: []Reason{{
 		Code: ReasonDuplicate, Object: key, Message: "several nodes have this name: they count as one node, and none is written",
@@ -151,6 +155,7 @@ func (x *Index) ExplainStep() (StepExplanation, error) {
 	steps, count, step := x.o.Table.all(), x.nodes.Len(), x.Step()
 	from := clamp(x.step, len(steps))
 	b := steps[step]
+	// The SizeMin of step 0 is 0, so DownAt is -1 there.
 	e := StepExplanation{From: from, Step: step, Boundary: b, Nodes: count, DownAt: b.SizeMin - 1}
 	if step < len(steps)-1 {
 		e.UpAt = b.SizeMax + 1

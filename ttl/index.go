@@ -66,10 +66,12 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 // moved returns the index of the nodes after these changes. The step changes as if the nodes came or went one by one.
 func (x *Index) moved(nodes *nodes, changes []persistent.Change[*corev1.Node]) (*Index, []purekube.Key) {
 	step := x.step
+	// One by one, as upstream counts: Next moves by one step at most, and one call may add thousands of nodes.
 	for n := x.nodes.Len(); n != nodes.Len(); {
 		n += cmp.Compare(nodes.Len(), n)
 		step = x.o.Table.Next(step, n)
 	}
+	// A replaced node does not change the count, so it cannot change the step.
 	next := &Index{nodes, step, x.o}
 	affected := next.allIfMoved(x)
 	for _, c := range changes {

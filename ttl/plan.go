@@ -38,6 +38,7 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 	if n == nil {
 		return Result{}, problems.Err()
 	}
+	// The step of the Index, and not the settled step: in a snapshot with only this node, a count would be wrong.
 	return planNode(n, x.boundary()), problems.Err()
 }
 
@@ -64,6 +65,8 @@ func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s, o).P
 func (x *Index) PlanAll() ([]Outcome, error) {
 	b := x.o.Table.at(x.Step())
 	problems := x.problems()
+	// Most nodes have their annotation. Only the others are sorted, so a pass over an idle cluster costs one comparison
+	// for each node.
 	due := x.sorted(func(n *corev1.Node) bool { return !says(n, b.TTL) })
 	if len(due) == 0 {
 		return nil, problems.Err()
@@ -103,7 +106,8 @@ func (x *Index) ambiguous(key purekube.Key) bool {
 	return key == Key(key.Name) && x.nodes.Ambiguous(key.NamespacedName())
 }
 
-// planNode is BR-19-07, updateNodeIfNeeded in ttl_controller.go.
+// planNode is BR-19-07, updateNodeIfNeeded in ttl_controller.go. A node that has the annotation gets no request,
+// although every update of a node, for example of its status, plans the node.
 func planNode(n *corev1.Node, b Boundary) Result {
 	if says(n, b.TTL) {
 		return Result{}

@@ -31,6 +31,7 @@ func (t Table) Settle(step, nodeCount int) int {
 	}
 }
 
+// next moves by one step at most.
 func next(steps []Boundary, step, nodeCount int) int {
 	step = clamp(step, len(steps))
 	switch b := steps[step]; {

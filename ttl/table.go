@@ -8,7 +8,14 @@ import (
 	"time"
 )
 
-// Boundary is one step of a [Table].
+// Boundary is one step of a [Table]. The steps overlap:
+//
+//	step 0   0 ──────────── 100
+//	step 1               90 ───────────────── 500
+//	step 2                                450 ──────────── 1000
+//
+// A cluster of 95 nodes is at step 0 or at step 1, whichever it was at before. If the steps met at 100, an autoscaler
+// that adds and removes one node there would rewrite the annotation of all nodes each time (BR-19-06).
 type Boundary struct {
 	// SizeMin and SizeMax are the smallest and the largest node count of the step, both inclusive. A cluster with more
 	// nodes than SizeMax moves to the next higher step. A cluster with fewer nodes than SizeMin moves to the next lower
@@ -25,7 +32,8 @@ type Table struct {
 	steps []Boundary // nil: upstreamSteps
 }
 
-// upstreamSteps are BR-19-01 … BR-19-05.
+// upstreamSteps are BR-19-01 … BR-19-05. It is a function that returns a new slice each time, because a package
+// variable could be changed.
 func upstreamSteps() []Boundary {
 	return []Boundary{
 		{SizeMin: 0, SizeMax: 100, TTL: 0},
@@ -71,6 +79,8 @@ func NewTable(bs ...Boundary) (Table, error) {
 	if end := len(bs) - 1; bs[end].SizeMax < math.MaxInt32 {
 		return Table{}, fmt.Errorf("ttl: step %d: SizeMax %d is below math.MaxInt32, which leaves larger clusters without a step", end, bs[end].SizeMax)
 	}
+	// The zero Table has the same steps. With one form for them, tables that are equal are equal for reflect.DeepEqual
+	// too.
 	if slices.Equal(bs, upstreamSteps()) {
 		return Table{}, nil
 	}
@@ -130,5 +140,6 @@ func (t Table) all() []Boundary {
 	return t.steps
 }
 
-// clamp returns the number from 0 to steps-1 that is nearest to step.
+// clamp returns the number from 0 to steps-1 that is nearest to step. A step comes from the caller's memory, or from a
+// table that had more steps, so it may be any number. It never panics.
 func clamp(step, steps int) int { return max(0, min(step, steps-1)) }
