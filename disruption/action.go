@@ -42,13 +42,15 @@ type UpdateStatus struct {
 
 func (UpdateStatus) isAction() {}
 
-// Request is the update of the status, with the resourceVersion of the plan. It does not read done.
+// Request is the update of the status, with the resourceVersion of the plan. It does not read done: no action of this
+// package depends on what an earlier action created.
 func (a UpdateStatus) Request([]runtime.Object) purekube.Request {
 	return statusUpdate(cmp.Or(a.Budget.DeepCopy(), &policyv1.PodDisruptionBudget{}),
 		policyv1.SchemeGroupVersion.WithKind(budgetKind), "poddisruptionbudgets")
 }
 
-// statusUpdate is the update of the subresource status of the object, which it changes.
+// statusUpdate is the update of the subresource status of the object, which it changes: objects from a cache have no
+// apiVersion and kind, and a request that is encoded as JSON needs both. The caller passes a copy.
 func statusUpdate(object interface {
 	metav1.Object
 	runtime.Object
@@ -122,7 +124,8 @@ func (a ClearDisruptionTarget) String() string {
 	return fmt.Sprintf("ClearDisruptionTarget %s/%s", a.Pod.Namespace, a.Pod.Name)
 }
 
-// setPodCondition puts the condition in the place of the first one of its type, or at the end.
+// setPodCondition puts the condition in the place of the first one of its type, or at the end. It replaces the whole
+// condition; the caller sets the transition time. It writes to the pod, so the pod must be a copy.
 func setPodCondition(pod *corev1.Pod, c corev1.PodCondition) {
 	if present := podstate.Condition(pod, c.Type); present != nil {
 		*present = c

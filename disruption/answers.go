@@ -16,7 +16,12 @@ import (
 	"github.com/purekube/purekube/internal/persistent"
 )
 
-// answers are the answers to lookups. The value never changes.
+// Answers to lookups, arranged for two questions: what did the lookup of this controller say (find), and does any
+// answer say that a whole kind has no scale (whyScaleless). The caller gives a map of Needs; a plan makes equal Needs
+// for equal references, so an exact search would do but for the version. A pod that names "apps/v1beta1 Deployment web"
+// is served by an answer for apps/v1, since a scale has no version.
+
+// answers are the answers to lookups. The value never changes, and the caller's map is not kept.
 type answers struct {
 	all *persistent.Map[lookup, purekube.Answer]
 	// scaleless are the answers which say that their kind has no scale.
@@ -24,11 +29,13 @@ type answers struct {
 }
 
 // lookup is a Need in the order in which answers are found: lookups of one kind together, and the version compared
-// last.
+// last. The answers to one lookup in several versions are then next to each other, and so are the scaleless answers of
+// a kind.
 type lookup struct{ group, kind, subresource, namespace, name, version string }
 
 const scaleSubresource = "scale"
 
+// lookupOf splits the apiVersion. The version is the text after the last slash, which is all of "v1".
 func lookupOf(n purekube.Need) lookup {
 	group, version := groupOf(n.APIVersion), n.APIVersion[strings.LastIndexByte(n.APIVersion, '/')+1:]
 	return lookup{group, n.Kind, n.Subresource, n.Namespace, n.Name, version}
@@ -40,6 +47,7 @@ func (l lookup) unversioned() lookup {
 	return l
 }
 
+// groupKind is the kind that a "no scale" answer speaks about, in any version.
 func (l lookup) groupKind() schema.GroupKind { return schema.GroupKind{Group: l.group, Kind: l.kind} }
 
 func compareLookups(a, b lookup) int {
@@ -47,13 +55,15 @@ func compareLookups(a, b lookup) int {
 		cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name), cmp.Compare(a.version, b.version))
 }
 
+// newAnswers sorts a snapshot's answers. A nil map gives no answers.
 func newAnswers(list map[purekube.Need]purekube.Answer) answers {
 	none := answers{persistent.NewMap[lookup, purekube.Answer](compareLookups), persistent.NewMap[lookup, string](compareLookups)}
 	all, _, _ := none.changed(list, true)
 	return all
 }
 
-// find returns the answer to the lookup, whatever its version.
+// find returns the answer to the lookup, whatever its version; the first version in alphabetical order, if there are
+// several. found with the zero Answer means that the API server has no such object. Not found means that nobody asked.
 func (w answers) find(l lookup) (answer purekube.Answer, found bool) {
 	if w.all.Len() > 0 {
 		for at, answer := range w.all.From(l.unversioned()) {
@@ -63,7 +73,8 @@ func (w answers) find(l lookup) (answer purekube.Answer, found bool) {
 	return purekube.Answer{}, false
 }
 
-// answerChange is what became of the answer to a lookup of any version.
+// answerChange is what became of the answer to a lookup of any version. counts is false if the answer was replaced by
+// an equal one: the budgets that read it keep their plans.
 type answerChange struct {
 	lookup
 	before, after purekube.Answer
@@ -71,7 +82,7 @@ type answerChange struct {
 }
 
 // changed returns the answers with these added, or without the answers to the same needs. It also returns the changed
-// answers, sorted, and the kinds about which the answers now say something else.
+// answers, sorted, each lookup once, and the kinds about which the answers now say something else.
 func (w answers) changed(by map[purekube.Need]purekube.Answer, keep bool) (next answers, changes []answerChange, kinds []schema.GroupKind) {
 	if len(by) == 0 {
 		return w, nil, nil
@@ -81,6 +92,7 @@ func (w answers) changed(by map[purekube.Need]purekube.Answer, keep bool) (next 
 	for need, answer := range by {
 		l := lookupOf(need)
 		lookups = append(lookups, l.unversioned())
+		// The entry is rebuilt below, if the new answer still says so.
 		scaleless.Delete(l)
 		if !keep {
 			all.Delete(l)
@@ -94,6 +106,8 @@ func (w answers) changed(by map[purekube.Need]purekube.Answer, keep bool) (next 
 	next = answers{all.Map(), scaleless.Map()}
 	slices.SortFunc(lookups, compareLookups)
 	for _, l := range slices.Compact(lookups) {
+		// The comparison is by what find returns and not by the entry that was written: a new answer for v2 changes
+		// nothing while an answer for v1 comes first.
 		before, had := w.find(l)
 		after, has := next.find(l)
 		if had || has {
@@ -109,11 +123,13 @@ func (w answers) changed(by map[purekube.Need]purekube.Answer, keep bool) (next 
 	})
 }
 
-// sameAnswer reports whether two answers say the same.
+// sameAnswer reports whether two answers say the same. Errors are compared by their text, which becomes part of the
+// budget's condition: an equal status follows from equal texts.
 func sameAnswer(a, b purekube.Answer) bool {
 	return (a.Err == nil) == (b.Err == nil) && textOf(a.Err) == textOf(b.Err) && reflect.DeepEqual(a.Object, b.Object)
 }
 
+// textOf is the text of an error, and "" for nil.
 func textOf(err error) string {
 	if err == nil {
 		return ""
@@ -121,11 +137,14 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// objectOf returns the object that a lookup found, or nil if there is none, or the error why it is not available.
+// objectOf returns the object that a lookup found, or nil if there is none, or the error why it is not available. An
+// answer with both an object and an error is an error: the stricter reading. The object is the caller's; do not write
+// to it.
 func objectOf[T any](a purekube.Answer) (*T, error) {
 	switch object, ok := a.Object.(*T); {
 	case a.Err != nil:
-		// The error itself is the caller's.
+		// The error itself is the caller's, and no result may alias the input. An empty text would make an empty
+		// condition.
 		return nil, errors.New(cmp.Or(a.Err.Error(), "no answer"))
 	case a.Object == nil:
 		return nil, nil
@@ -138,7 +157,8 @@ func objectOf[T any](a purekube.Answer) (*T, error) {
 	}
 }
 
-// replicaSetOf is the ReplicaSet that a lookup brought, under the name that it was looked up by.
+// replicaSetOf is the ReplicaSet that a lookup brought, under the name that it was looked up by: pods name it by that
+// name, even if the answer has an object of another name. It has only what placeOfReplicaSet reads.
 func replicaSetOf(l lookup, a purekube.Answer) []*appsv1.ReplicaSet {
 	rs, err := objectOf[appsv1.ReplicaSet](a)
 	if err != nil || rs == nil || l.kind != replicaSetKind {
@@ -150,9 +170,11 @@ func replicaSetOf(l lookup, a purekube.Answer) []*appsv1.ReplicaSet {
 // noScaleText ends upstream's error for a kind without the subresource scale. The resource comes before it.
 const noScaleText = " does not implement the scale subresource"
 
-// resourceWithoutScale is the resource of a kind of Kubernetes that controls pods and has no subresource scale in
-// any supported release, and empty for every other kind. The version counts: upstream's error for a version that the
-// API server does not serve is another one.
+// resourceWithoutScale is the resource of a kind of Kubernetes that controls pods and has no subresource scale in any
+// supported release, and empty for every other kind. The version counts: upstream's error for a version that the API
+// server does not serve is another one.
+//
+// The list saves lookups and decides nothing: the API server would give the same answer. A Node controls mirror pods.
 func resourceWithoutScale(apiVersion, kind string) string {
 	switch apiVersion + " " + kind {
 	case "batch/v1 Job":
@@ -168,7 +190,8 @@ func resourceWithoutScale(apiVersion, kind string) string {
 }
 
 // saysNoScale reports whether the answer is about the whole kind: the kind has no scale. Every release of the API
-// server serves the scale of the kinds that a snapshot has, so no answer can say this about them.
+// server serves the scale of the kinds that a snapshot has, so no answer can say this about them. If a caller gives
+// such an answer for one StatefulSet, it must not fail the budgets of all StatefulSets.
 func saysNoScale(l lookup, a purekube.Answer) bool {
 	if l.subresource != scaleSubresource || !strings.HasSuffix(textOf(a.Err), noScaleText) {
 		return false
@@ -176,6 +199,8 @@ func saysNoScale(l lookup, a purekube.Answer) bool {
 	switch l.kind {
 	case replicationControllerKind:
 		return l.group != ""
+	// ReplicaSet and Deployment of apps and extensions, and StatefulSet of apps, have a scale. A StatefulSet of
+	// apps.kruise.io is a kind of its own.
 	case replicaSetKind, deploymentKind, statefulSetKind:
 		return !appsGroup(l.group) || l.kind == statefulSetKind && l.group != "apps"
 	}
@@ -183,7 +208,7 @@ func saysNoScale(l lookup, a purekube.Answer) bool {
 }
 
 // whyScaleless is why no object of that kind has a scale, and empty if nothing says so. Of several answers the first by
-// namespace and name counts.
+// namespace and name counts, so that the text in a status does not depend on the order of the map.
 func (w answers) whyScaleless(kind schema.GroupKind) string {
 	if w.scaleless.Len() > 0 {
 		for l, why := range w.scaleless.From(lookup{group: kind.Group, kind: kind.Kind}) {
@@ -196,7 +221,8 @@ func (w answers) whyScaleless(kind schema.GroupKind) string {
 	return ""
 }
 
-// withoutScale is why the controller of that reference has no scale, where that is known without a lookup.
+// withoutScale is why the controller of that reference has no scale, where that is known without a lookup. The text
+// ends as upstream's in both cases, so a status is the same whether the kind is in the list or was looked up.
 func (w answers) withoutScale(group string, ref *metav1.OwnerReference) string {
 	if resource := resourceWithoutScale(ref.APIVersion, ref.Kind); resource != "" {
 		return resource + noScaleText

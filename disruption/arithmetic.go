@@ -18,6 +18,15 @@ var (
 	errOutOfRange = errors.New("percentage out of range")
 )
 
+// The arithmetic of a budget, with the example of 7 pods:
+//
+//	minAvailable 30%               30 % of 7 = 2.1, rounded up: 3 must stay healthy
+//	maxUnavailable 30%             2.1, rounded up: 3 may be lost, 4 must stay healthy
+//	maxUnavailable 30%, RoundDown  2.1, rounded down: 2 may be lost, 5 must stay healthy
+//	minAvailable 5                 5, whatever the number of pods is
+//
+// Figures are computed in 64 bits and cut to 32 bits at the end (D-23). All doubts go toward fewer disruptions.
+
 // DesiredHealthy returns how many pods must stay healthy under a budget that selects expected pods (BR-25-01, BR-25-02;
 // upstream: getExpectedPodCount).
 //
@@ -27,7 +36,7 @@ var (
 //     rounded up.
 //  3. Neither: 0.
 //
-// Percentages over 100 are taken as they are. The error, an [purekube.ObjectError] that
+// Percentages over 100 are taken as they are. The error, a [purekube.ObjectError] that
 // names the field, is for a string that is no percentage, and for what the API server does
 // not admit: a negative value, or a percentage beyond int32. A Rounding that is not one of the constants is an error
 // around [ErrUnknownRounding]. A result beyond int32 is MaxInt32.
@@ -49,6 +58,8 @@ func DisruptionsAllowed(currentHealthy, desiredHealthy, expected int32) int32 {
 	return disruptionsAllowed(currentHealthy, desiredHealthy, expected, Options{})
 }
 
+// disruptionsAllowed is DisruptionsAllowed with upstream's overflow, if o asks for it: there, MaxInt32 healthy pods and
+// a desiredHealthy of -1 make a negative difference, which becomes 0.
 func disruptionsAllowed(currentHealthy, desiredHealthy, expected int32, o Options) int32 {
 	if expected <= 0 {
 		return 0
@@ -56,8 +67,8 @@ func disruptionsAllowed(currentHealthy, desiredHealthy, expected int32, o Option
 	return max(0, o.fit(int64(currentHealthy)-int64(desiredHealthy)))
 }
 
-// scaleDecides reports whether expected is the sum of the scales of the pods' controllers,
-// and not the number of pods.
+// scaleDecides reports whether expected is the sum of the scales of the pods' controllers, and not the number of pods.
+// With both fields set, which the API server rejects, maxUnavailable counts, as in upstream's getExpectedPodCount.
 func scaleDecides(spec *policyv1.PodDisruptionBudgetSpec) bool {
 	if spec.MaxUnavailable != nil {
 		return true
@@ -65,13 +76,14 @@ func scaleDecides(spec *policyv1.PodDisruptionBudgetSpec) bool {
 	return spec.MinAvailable != nil && spec.MinAvailable.Type == intstr.String
 }
 
-// needsAllNames reports whether the status of a budget cannot be computed while there are pods whose name, and
-// so whose controller, is not known.
+// needsAllNames reports whether the status of a budget cannot be computed while there are pods whose name, and so whose
+// controller, is not known. Upstream's cache never has such pods, so MatchUpstream ignores them.
 func (o Options) needsAllNames(spec *policyv1.PodDisruptionBudgetSpec) bool {
 	return scaleDecides(spec) && !o.matchUpstream() && !forbidsAll(spec)
 }
 
-// forbidsAll reports whether the budget allows no disruption whatever the scales are (D-13).
+// forbidsAll reports whether the budget allows no disruption whatever the scales are (D-13). That is maxUnavailable 0
+// or 0 %. minAvailable 100% is not among these: with more pods than the controllers want, it allows disruptions.
 func forbidsAll(spec *policyv1.PodDisruptionBudgetSpec) bool {
 	if spec.MaxUnavailable == nil {
 		return false
@@ -84,6 +96,8 @@ func forbidsAll(spec *policyv1.PodDisruptionBudgetSpec) bool {
 	return ok && err == nil && n == 0
 }
 
+// desiredHealthy is DesiredHealthy for a sum in 64 bits. The error has the field and no object's name; decide adds the
+// name, and DesiredHealthy has none to add.
 func desiredHealthy(spec *policyv1.PodDisruptionBudgetSpec, expected int64, o Options) (int32, *purekube.ObjectError) {
 	switch {
 	case spec.MaxUnavailable != nil:
@@ -102,8 +116,8 @@ func desiredHealthy(spec *policyv1.PodDisruptionBudgetSpec, expected int64, o Op
 	return 0, nil
 }
 
-// share is the number, or the percentage of total. The texts of errors are the library's,
-// since they end up in the budget's condition.
+// share is the number, or the percentage of total. The texts of errors are the library's, since they end up in the
+// budget's condition. A percentage of a total of 0 is 0.
 func (o Options) share(v *intstr.IntOrString, total int64, roundUp bool) (int64, error) {
 	if !o.matchUpstream() {
 		// The API server admits neither of these. Upstream computes with them: a negative
@@ -140,7 +154,7 @@ func (o Options) fit(n int64) int32 {
 	return int32(min(max(n, math.MinInt32), math.MaxInt32))
 }
 
-// sum adds the scales up. So many of 32 bits that 64 bits overflow are in no snapshot.
+// sum adds the scales. No snapshot has so many scales of 32 bits that their sum overflows 64 bits.
 func (o Options) sum(scales map[types.UID]int32) (total int64) {
 	for _, scale := range scales {
 		total += int64(scale)
@@ -148,7 +162,8 @@ func (o Options) sum(scales map[types.UID]int32) (total int64) {
 	return o.total(total)
 }
 
-// total is the sum as the status is computed from it.
+// total is the sum as the status is computed from it: exact by default, and wrapped to 32 bits with MatchUpstream,
+// since upstream adds int32 numbers (D-23).
 func (o Options) total(sum int64) int64 {
 	if o.matchUpstream() {
 		return int64(int32(sum))

@@ -11,19 +11,23 @@ import (
 	"github.com/purekube/purekube/internal/persistent"
 )
 
-// byLabel finds the budgets that select a pod, without trying all budgets.
+// byLabel finds the budgets that select a pod, without trying all budgets. It files each budget under the labels that
+// its selector requires: {app: web, tier: front} is found by the rarer of both labels. Requirements that demand no
+// label (NotIn, DoesNotExist) cannot be filed; the selector itself checks them afterwards.
 type byLabel = persistent.Selectors[filedSelector]
 
 // filedBudget is a budget in byLabel. It has no pointer to the budget, since another version with the same selector may
 // replace the budget.
 type filedBudget = persistent.Filed[filedSelector]
 
+// filedSelector is what a search needs of a budget: its compiled selector, and its position in a pass over all budgets.
 type filedSelector struct {
 	labels.Selector
 	at int // where among the budgets that are counted in one pass
 }
 
-// file makes the selector of a budget findable. It returns nil if the budget selects no pod.
+// file makes the selector of a budget findable. It returns nil if the budget selects no pod: its selector does not
+// compile, or is absent. An empty selector is filed without demands, and is a candidate for each pod of its namespace.
 func (m matcher) file(at int) *filedBudget {
 	if m.selector == nil || m.budget.Spec.Selector == nil {
 		return nil
@@ -54,6 +58,7 @@ func demandsOf(b *policyv1.PodDisruptionBudget) []persistent.Demand {
 			values := slices.Clone(e.Values)
 			slices.Sort(values)
 			demands = append(demands, persistent.Demand{Key: e.Key, Values: slices.Compact(values)})
+		// Without values, any value will do. A Demand for each value would need to know all values.
 		case metav1.LabelSelectorOpExists:
 			demands = append(demands, persistent.Demand{Key: e.Key})
 		}

@@ -9,7 +9,8 @@ import (
 )
 
 // budgetState is a budget and the counts of the pods that it selects. Pods whose name several pods have are not
-// counted. A budgetState never changes.
+// counted. A budgetState never changes: a pod event makes a copy with other counts, so Indexes of different times share
+// all others. coveredBy recognizes the current version of a budget by the pointer filed, which a new selector replaces.
 type budgetState struct {
 	metav1.Object // the budget, so that the state is found by its name
 	matcher
@@ -20,14 +21,16 @@ type budgetState struct {
 	refs references
 }
 
-// podSums are counts that do not depend on the time.
+// podSums are counts that do not depend on the time. A pod event changes them by adding and subtracting, so they must
+// be sums: nothing that needs a minimum or a set is in podSums.
 type podSums struct {
 	pods      int32
 	ready     int32 // ready and not being deleted
 	unmanaged int32 // without a controller
 }
 
-// contribution is what one pod adds to them.
+// contribution is what one pod adds to the counts, and its controller, or nil. countsAlike must compare everything that
+// contribution reads. ref points into the pod.
 func contribution(pod *corev1.Pod) (s podSums, ref *metav1.OwnerReference) {
 	s.pods = 1
 	if pod.DeletionTimestamp == nil && podstate.Ready(pod) {
@@ -47,7 +50,7 @@ func (s podSums) minus(o podSums) podSums {
 	return podSums{s.pods - o.pods, s.ready - o.ready, s.unmanaged - o.unmanaged}
 }
 
-// podSummer makes a budgetState, one pod at a time.
+// podSummer makes the counts of a budgetState, one pod at a time. Its zero value is ready to use.
 type podSummer struct {
 	podSums
 	refs referenceList

@@ -18,7 +18,20 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// workloads answers what controls a pod, and how many replicas it wants.
+// From an owner reference to a scale. Upstream asks five finders in turn; the switch in controllerOf has the same order
+// and the same conditions:
+//
+//	owner reference of the pod      in the snapshot                       otherwise
+//	v1 ReplicationController        its spec.replicas                     Need of its scale
+//	apps|extensions ReplicaSet      its Deployment's or own replicas      Need of the ReplicaSet, then of a scale
+//	apps StatefulSet                its spec.replicas                     Need of its scale
+//	anything else                   –                                     Need of its scale
+//
+// A UID must agree at every step. A pod whose StatefulSet was deleted and recreated under its name has no controller
+// until the garbage collector deletes the pod.
+
+// workloads answers what controls a pod, and how many replicas it wants. It never changes. An Index that With or
+// Without returns has the same pointer if the call had neither workloads nor answers; scaleMemo relies on that.
 type workloads struct {
 	answers
 	replicationControllers *persistent.Objects[corev1.ReplicationController, *corev1.ReplicationController]
@@ -28,6 +41,7 @@ type workloads struct {
 	o                      Options
 }
 
+// newWorkloads arranges the workloads and answers of a snapshot in one pass. It keeps the objects and no slice or map.
 func newWorkloads(s Snapshot, o Options) *workloads {
 	return &workloads{
 		answers:                newAnswers(s.Answers),
@@ -39,7 +53,8 @@ func newWorkloads(s Snapshot, o Options) *workloads {
 	}
 }
 
-// workloadChanges is what became of workloads and of answers about them.
+// workloadChanges is what became of workloads and of answers about them. indexEdit.workloads translates the changes
+// into affected budgets. The lists are sorted.
 type workloadChanges struct {
 	replicationControllers []persistent.Change[*corev1.ReplicationController]
 	replicaSets            []persistent.Change[*appsv1.ReplicaSet]
@@ -58,6 +73,8 @@ func (w *workloads) changed(by Snapshot, keep bool) (*workloads, workloadChanges
 		return w, c
 	}
 	next := *w
+	// Each collection is replaced even if it did not change, which costs nothing: With of no objects returns the
+	// collection.
 	next.replicationControllers, c.replicationControllers = changed(w.replicationControllers, by.ReplicationControllers, keep)
 	next.replicaSets, c.replicaSets = changed(w.replicaSets, by.ReplicaSets, keep)
 	next.deployments, c.deployments = changed(w.deployments, by.Deployments, keep)
@@ -74,13 +91,15 @@ func changed[T any, P snapshot.Object[T]](objects *persistent.Objects[T, P], by 
 	return objects.Without(by)
 }
 
-// duplicates are the names that several workloads of a kind have: no answer is possible for these names.
+// duplicates are the names that several workloads of a kind have: no answer is possible for these names. The errors are
+// sorted by name within each kind.
 func (w *workloads) duplicates() []*purekube.ObjectError {
 	return slices.Concat(w.replicationControllers.Duplicates(), w.replicaSets.Duplicates(),
 		w.deployments.Duplicates(), w.statefulSets.Duplicates())
 }
 
-// addTo adds the nil pointers and objects without a name to problems.
+// addTo adds the nil pointers and objects without a name to problems. Unlike a pod without a name, such a workload
+// makes no budget stricter by itself: a pod that names a missing workload causes a Need.
 func (w *workloads) addTo(problems *snapshot.Problems) {
 	w.replicationControllers.AddTo(problems)
 	w.replicaSets.AddTo(problems)
@@ -88,7 +107,8 @@ func (w *workloads) addTo(problems *snapshot.Problems) {
 	w.statefulSets.AddTo(problems)
 }
 
-// controller is what the pods of one owner reference are controlled by.
+// controller is what the pods of one owner reference are controlled by: the object whose scale counts, which may be the
+// Deployment behind the ReplicaSet that the reference names. The type is comparable; Explain uses it as a map key.
 type controller struct {
 	kind, name string
 	// group is empty for the kinds of Kubernetes itself.
@@ -97,8 +117,11 @@ type controller struct {
 	scale int32
 }
 
-// answer is what is known about the controller that an owner reference names: exactly one of
-// found, a problem, a need; or none of them, when there is no such controller.
+// answer is what is known about the controller that an owner reference names: exactly one of found, a problem, a need;
+// or none of them, when there is no such controller.
+//
+// The fourth case is an error of the budget ("found no controllers for pod"), and not a scale of 0: the pod exists, so
+// something wanted it, and its orphaned siblings must not count as a surplus.
 type answer struct {
 	found   controller // by its kind, which is never empty
 	problem *purekube.ObjectError
@@ -108,8 +131,13 @@ type answer struct {
 // controllerOf looks for the controller that an owner reference of pods in the namespace names (upstream: the finders).
 // It tries the snapshot's workloads first. For everything else, known kinds included, it asks for the scale
 // subresource.
+//
+// It reads apiVersion, kind, name and UID of ref, and nothing else; referenceKey keeps exactly these fields. It costs
+// O(log n), and a budget with n references calls it n times, so it allocates little.
 func (w *workloads) controllerOf(namespace string, ref *metav1.OwnerReference) answer {
 	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
+	// Upstream's first finder parses the apiVersion before it looks at the kind, so a reference with the apiVersion
+	// "a/b/c" is an error for every kind.
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
 		return answer{problem: &purekube.ObjectError{
@@ -130,6 +158,8 @@ func (w *workloads) controllerOf(namespace string, ref *metav1.OwnerReference) a
 	if !known {
 		a = w.scaleOf(gv.Group, namespace, ref)
 	}
+	// It would be subtracted from what the other workloads want, and allow more disruptions. The API server rejects
+	// negative replicas, but a Scale of a custom resource has whatever its controller wrote.
 	if a.found.scale < 0 && !w.o.matchUpstream() {
 		// It would be subtracted from what the other workloads want.
 		return answer{problem: &purekube.ObjectError{
@@ -138,12 +168,15 @@ func (w *workloads) controllerOf(namespace string, ref *metav1.OwnerReference) a
 	return a
 }
 
-// appsGroups are the API groups that ReplicaSets and Deployments have been in.
+// appsGroups are the API groups that ReplicaSets and Deployments have been in. No supported release serves extensions,
+// but a pod that was created before keeps its owner reference.
 var appsGroups = []string{"apps", "extensions"}
 
 func appsGroup(group string) bool { return slices.Contains(appsGroups, group) }
 
-// ofObject answers with the object of that name and UID, if the snapshot has it.
+// ofObject answers with the object of that name and UID, if the snapshot has it. known is false if the snapshot has no
+// such object, or an object of that name with another UID: the cache may be behind, so the API server is asked. If
+// several objects have the name, the answer is a problem and nothing is asked: no lookup shows which object is real.
 func ofObject[T any, P snapshot.Object[T]](objects *persistent.Objects[T, P], kind string, key types.NamespacedName, uid types.UID,
 	replicas func(P) *int32) (a answer, known bool) {
 	o, problem := objects.Lookup(key)
@@ -156,7 +189,8 @@ func ofObject[T any, P snapshot.Object[T]](objects *persistent.Objects[T, P], ki
 	return foundAnswer(kind, key.Name, uid, replicas(o)), true
 }
 
-// replicaSet answers with the Deployment that controls the ReplicaSet, or else with itself.
+// replicaSet answers with the Deployment that controls the ReplicaSet, or else with itself. known is false only with
+// MatchUpstream: the caller then asks for the scale of the ReplicaSet.
 func (w *workloads) replicaSet(key types.NamespacedName, ref *metav1.OwnerReference) (answer, bool) {
 	rs, problem := w.replicaSets.Lookup(key)
 	if problem != nil {
@@ -168,7 +202,8 @@ func (w *workloads) replicaSet(key types.NamespacedName, ref *metav1.OwnerRefere
 	if w.o.matchUpstream() {
 		return answer{}, false
 	}
-	// D-22: its own scale says nothing if a Deployment controls it, so the object is asked for.
+	// D-22: its own scale says nothing if a Deployment controls it, so the object is asked for. Its Scale has no owner
+	// references. The group is apps, whatever group the pod names: no supported release serves another.
 	need := purekube.Need{APIVersion: "apps/v1", Kind: replicaSetKind, Namespace: key.Namespace, Name: key.Name}
 	answered, asked := w.find(lookupOf(need))
 	if !asked {
@@ -176,31 +211,40 @@ func (w *workloads) replicaSet(key types.NamespacedName, ref *metav1.OwnerRefere
 	}
 	rs, err := objectOf[appsv1.ReplicaSet](answered)
 	switch {
+	// The lookup failed, or its answer is of another type, for example a Scale under the key of the object.
 	case err != nil:
 		return scaleProblem(replicaSetKind, key, err), true
+	// The ReplicaSet is gone, or was replaced by another of its name. The pods wait for the garbage collector.
 	case rs == nil || rs.UID != ref.UID:
 		return answer{}, true
 	}
 	return w.throughReplicaSet(rs)
 }
 
-// throughReplicaSet answers with the Deployment that controls the ReplicaSet, or else with itself.
+// throughReplicaSet answers with the Deployment that controls the ReplicaSet, or else with itself. The scale of the
+// Deployment counts, because a rollout moves replicas between ReplicaSets: of Deployment web with 10 replicas, the old
+// ReplicaSet has 3 and the new one 8 (maxSurge 1), and neither number is what web wants.
 func (w *workloads) throughReplicaSet(rs *appsv1.ReplicaSet) (answer, bool) {
 	itself := foundAnswer(replicaSetKind, rs.Name, rs.UID, rs.Spec.Replicas)
 	owner := metav1.GetControllerOfNoCopy(rs)
 	if owner == nil {
 		return itself, true
 	}
+	// As in controllerOf, the apiVersion is parsed before the kind is compared.
 	gv, err := schema.ParseGroupVersion(owner.APIVersion)
 	if err != nil {
 		return answer{problem: &purekube.ObjectError{
 			Kind: replicaSetKind, Namespace: rs.Namespace, Name: rs.Name, Field: "metadata.ownerReferences", Err: err}}, true
 	}
 	switch {
+	// Another controller, for example a Rollout of Argo, manages the ReplicaSet. Upstream does not follow such a
+	// controller.
 	case owner.Kind != deploymentKind:
 		return itself, true
 	case !appsGroup(gv.Group):
-		// Upstream looks up what is at hand here.
+		// A kind of the name Deployment in a foreign group. getPodReplicaSet skips a ReplicaSet with an owner of that
+		// kind in any group, and then reads the scale subresource of the ReplicaSet. The number is the same as in the
+		// snapshot, unless the cache lags.
 		return itself, !w.o.matchUpstream()
 	}
 	a, known := ofObject(w.deployments, deploymentKind, types.NamespacedName{Namespace: rs.Namespace, Name: owner.Name}, owner.UID,
@@ -209,24 +253,28 @@ func (w *workloads) throughReplicaSet(rs *appsv1.ReplicaSet) (answer, bool) {
 		// Upstream looks up the ReplicaSet's scale otherwise, whatever becomes of the Deployment.
 		return a, known
 	}
-	// D-22: in the middle of a rollout the ReplicaSet has fewer replicas than the Deployment.
+	// D-22: in the middle of a rollout the ReplicaSet has fewer replicas than the Deployment. With 4 wanted, 3 in this
+	// ReplicaSet and maxUnavailable 1, the scale of the ReplicaSet allows one disruption too many.
 	if a = w.scaleOf(gv.Group, rs.Namespace, owner); a.found.kind == "" && a.problem == nil && a.need == nil {
-		// There is no such Deployment.
+		// There is no such Deployment: it was deleted with --cascade=orphan, and its ReplicaSet keeps its replicas.
 		return itself, true
 	}
 	return a, true
 }
 
-// foundAnswer takes absent replicas for 1, the API's default (D-12).
+// foundAnswer takes absent replicas as 1, the API's default (D-12). Upstream dereferences the nil pointer and panics;
+// MatchUpstream does not follow it there.
 func foundAnswer(kind, name string, uid types.UID, replicas *int32) answer {
 	return answer{found: controller{kind: kind, name: name, uid: uid, scale: ptr.Deref(replicas, 1)}}
 }
 
+// scaleProblem is the answer for a controller whose scale cannot be read. err is what the budget's condition shows.
 func scaleProblem(kind string, key types.NamespacedName, err error) answer {
 	return answer{problem: &purekube.ObjectError{Kind: kind, Namespace: key.Namespace, Name: key.Name, Field: "scale", Err: err}}
 }
 
-// needed is a lookup, or the problem that it cannot be made.
+// needed is a lookup, or the problem that it cannot be made: users choose the names in owner references, and a name
+// such as "../secrets" must not become part of a request's path.
 func needed(n purekube.Need) answer {
 	if problem := snapshot.CheckNeed(n); problem != nil {
 		return answer{problem: problem}
@@ -234,12 +282,16 @@ func needed(n purekube.Need) answer {
 	return answer{need: &n}
 }
 
+// scaleOf answers with the scale subresource of the controller (upstream: getScaleController). group is the parsed
+// group of ref.APIVersion. The order of the checks matters: an answer that the caller gave wins over what is known
+// about the kind, and a name that no request can contain is reported before the kind is.
 func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference) answer {
 	need := purekube.Need{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: namespace, Name: ref.Name, Subresource: scaleSubresource}
 	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
 	answered, asked := w.find(lookupOf(need))
 	if !asked {
 		a := needed(need)
+		// Without this shortcut, a budget over 1,000 Jobs would ask for 1,000 scales, each with the same answer.
 		if why := w.withoutScale(group, ref); why != "" && a.problem == nil {
 			return scaleProblem(ref.Kind, key, errors.New(why))
 		}
@@ -252,6 +304,8 @@ func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference)
 	case scale == nil || scale.UID != ref.UID:
 		return answer{}
 	}
+	// group stays empty for a Deployment whose scale was looked up: it must equal the controller that is found through
+	// a Deployment object, or the two would be added up. A Deployment of apps and one of a foreign group stay apart.
 	found := controller{kind: ref.Kind, name: ref.Name, uid: scale.UID, scale: scale.Spec.Replicas}
 	if !appsGroup(group) {
 		found.group = group
@@ -259,7 +313,8 @@ func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference)
 	return answer{found: found}
 }
 
-// groupOf is the API group of an apiVersion, and no group if it does not parse.
+// groupOf is the API group of an apiVersion. If the apiVersion does not parse, it is "?", which no group's name is, so
+// such a reference never equals a reference of the core group "".
 func groupOf(apiVersion string) string {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
@@ -268,13 +323,17 @@ func groupOf(apiVersion string) string {
 	return gv.Group
 }
 
-// deploymentReplicaSet is a ReplicaSet that names a Deployment as its controller.
+// deploymentReplicaSet is a ReplicaSet that names a Deployment as its controller. Pods name the ReplicaSet and not the
+// Deployment, so a change of the Deployment finds its budgets in two steps:
+//
+//	Deployment web → deploymentReplicaSet{web, web-5d4f} → budgetReference{ReplicaSet web-5d4f, budget web}
 type deploymentReplicaSet struct {
 	namespace, deployment, replicaSet string
 	from                              origin
 }
 
-// origin is where a ReplicaSet is known from.
+// origin is where a ReplicaSet is known from. The snapshot and an answer may both have the ReplicaSet; the entry of one
+// must stay when the other is removed.
 type origin int
 
 const (
@@ -282,12 +341,15 @@ const (
 	lookedUp
 )
 
+// compareDeploymentReplicaSets sorts the ReplicaSets of one Deployment next to each other; affectBudgetsOf reads them
+// as one range.
 func compareDeploymentReplicaSets(a, b deploymentReplicaSet) int {
 	return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.deployment, b.deployment), cmp.Compare(a.replicaSet, b.replicaSet),
 		cmp.Compare(a.from, b.from))
 }
 
-// placeOfReplicaSet is under which Deployment a ReplicaSet is found, and nil if it names none.
+// placeOfReplicaSet is under which Deployment a ReplicaSet is found, and nil if it names none. The UID of the owner
+// does not matter: a recreated Deployment affects the budgets as well, since it is no longer the owner.
 func placeOfReplicaSet(rs *appsv1.ReplicaSet, from origin) *deploymentReplicaSet {
 	owner := metav1.GetControllerOfNoCopy(rs)
 	if owner == nil || owner.Kind != deploymentKind || !appsGroup(groupOf(owner.APIVersion)) {
@@ -296,7 +358,8 @@ func placeOfReplicaSet(rs *appsv1.ReplicaSet, from origin) *deploymentReplicaSet
 	return &deploymentReplicaSet{namespace: rs.Namespace, deployment: owner.Name, replicaSet: rs.Name, from: from}
 }
 
-// byDeployment are the ReplicaSets that name a Deployment, sorted by that.
+// byDeployment are the ReplicaSets that name a Deployment, sorted by the Deployment. All versions of an ambiguous name
+// are included: too many affected keys cost a plan, and a missing key costs a wrong status.
 func (w *workloads) byDeployment() *persistent.Map[deploymentReplicaSet, struct{}] {
 	edit := persistent.NewMap[deploymentReplicaSet, struct{}](compareDeploymentReplicaSets).Edit()
 	for rs := range w.replicaSets.AllVersions() {
@@ -308,7 +371,8 @@ func (w *workloads) byDeployment() *persistent.Map[deploymentReplicaSet, struct{
 	return edit.Map()
 }
 
-// placeReplicaSets notes under which Deployments ReplicaSets are found.
+// placeReplicaSets replaces the entries of the ReplicaSets before by the entries of the ReplicaSets after. Removal
+// comes first, because both lists usually have the same ReplicaSet with the same Deployment.
 func placeReplicaSets(edit *persistent.Edit[deploymentReplicaSet, struct{}], before, after []*appsv1.ReplicaSet, from origin) {
 	for _, rs := range before {
 		if at := placeOfReplicaSet(rs, from); at != nil {

@@ -36,6 +36,7 @@ func (x *Index) BudgetsFor(pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, er
 	if pod == nil {
 		return nil, nil
 	}
+	// A nil budget may be in any namespace, so it is always reported. The other problems belong to the pod's namespace.
 	var problems snapshot.Problems
 	x.budgets.AddTo(&problems)
 	problems.Add(x.budgetProblems(pod.Namespace)...)
@@ -46,7 +47,8 @@ func (x *Index) BudgetsFor(pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, er
 	return covering, problems.Err()
 }
 
-// budgetProblems returns an error for each budget of a namespace for which it is unknown which pods it selects.
+// budgetProblems returns an error for each budget of a namespace for which it is unknown which pods it selects. The
+// errors are shared and must not be written to. For a namespace without such budgets it costs O(log n).
 func (x *Index) budgetProblems(namespace string) []*purekube.ObjectError {
 	var found []*purekube.ObjectError
 	if x.broken.Len() > 0 {
@@ -65,13 +67,15 @@ func (x *Index) budgetProblems(namespace string) []*purekube.ObjectError {
 	return found
 }
 
-// coveredBy returns the budgets that select a pod, sorted by name.
+// coveredBy returns the budgets that select a pod, sorted by name. The pod need not be in the Index. scratch has room
+// for the usual number of candidates, so a search usually allocates nothing.
 func (x *Index) coveredBy(pod *corev1.Pod) []*budgetState {
 	var scratch [8]*filedBudget
 	return coveredBy(x.byLabel.Append(scratch[:0], pod.Namespace, pod.Labels), x.states.Find, pod)
 }
 
-// coveredBy returns the candidates that select the pod and still exist, sorted by name.
+// coveredBy returns the candidates that select the pod and still exist, sorted by name. A candidate may be an earlier
+// version of a budget: st.filed == f is true only for the selector that the budget has now.
 func coveredBy(candidates []*filedBudget, find func(types.NamespacedName) *budgetState, pod *corev1.Pod) []*budgetState {
 	var found []*budgetState
 	for _, f := range candidates {

@@ -21,9 +21,17 @@ const (
 )
 
 // entryOf classifies the entry of a pod that is in the snapshot (BR-25-04; upstream: buildDisruptedPodMap). at is the
-// time of the eviction, and until is the time from which the entry no longer counts.
+// time of the eviction, and until is the time from which the entry no longer counts. Both are zero for a pod without an
+// entry.
+//
+//	eviction of s-0 at 12:00:00, deletion timeout 2 minutes
+//	now 12:01:00, s-0 created at 11:00:00   keptEntry: about to be deleted
+//	now 12:01:00, s-0 created at 12:00:30   noEntry: recreated since (D-14)
+//	now 12:01:00, s-0 created at 12:01:30   keptEntry: the clocks differ (D-24)
+//	now 12:02:00, s-0 created at 11:00:00   overdueEntry: it was not deleted (D-19)
 func entryOf(pod *corev1.Pod, disrupted map[string]metav1.Time, now time.Time, o Options) (e entry, at metav1.Time, until time.Time) {
 	at, listed := disrupted[pod.Name]
+	// A deletion timestamp is what the entry waits for. From then on the timestamp keeps the pod from being healthy.
 	if !listed || pod.DeletionTimestamp != nil {
 		return noEntry, at, until
 	}

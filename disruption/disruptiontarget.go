@@ -8,7 +8,10 @@ import (
 	"github.com/purekube/purekube/internal/podstate"
 )
 
-// planPod decides what a pod asks for by itself.
+// planPod decides what a pod asks for by itself. The condition DisruptionTarget announces a deletion: the eviction
+// handler, the scheduler's preemption and others set it before they delete the pod. If the deletion fails, the
+// condition stays True, and whoever reads it, for example a Job with a podFailurePolicy, mistakes a later failure for a
+// disruption.
 func (x *Index) planPod(pod *corev1.Pod) Result {
 	var result Result
 	// D-29: nothing is written with this event, so nothing would show that it was already recorded. CheckEviction and
@@ -24,11 +27,13 @@ func (x *Index) planPod(pod *corev1.Pod) Result {
 		return result
 	}
 	condition := podstate.Condition(pod, corev1.DisruptionTarget)
+	// At exactly two minutes the condition is stale, so RecheckAt is always later than Now.
 	if over := condition.LastTransitionTime.Add(x.o.staleDisruptionTimeout()); over.After(x.time) {
 		result.RecheckAt = over
 		return result
 	}
 	updated := pod.DeepCopy()
+	// No reason and no message, as upstream: the new condition replaces the whole old one.
 	setPodCondition(updated, corev1.PodCondition{
 		Type:               corev1.DisruptionTarget,
 		Status:             corev1.ConditionFalse,

@@ -16,6 +16,20 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
+// What the eviction subresource answers. The handler of the API server decides by the written status of the budget, and
+// counts its own decisions in it until the disruption controller writes the next status:
+//
+//	                          disruptionsAllowed   disruptedPods
+//	controller writes         2
+//	eviction of web-a: 201    1                    web-a
+//	eviction of web-b: 201    0                    web-a, web-b
+//	eviction of web-c: 429    0                    web-a, web-b
+//	web-a gone, web-d ready:
+//	controller writes         1                    web-b
+//
+// CheckEviction makes the same decision from the snapshot, with the written status (AsWritten) or with the status that
+// the controller would write next (Recomputed).
+
 // MaxDisruptedPods is the maximum number of entries in status.disruptedPods with which evictions are still allowed.
 // With more entries, the eviction handler refuses evictions.
 const MaxDisruptedPods = 2000
@@ -42,7 +56,8 @@ const (
 	RefusedConflictingBudgets Verdict = "RefusedConflictingBudgets"
 )
 
-// Allowed reports whether the pod may be deleted.
+// Allowed reports whether the pod may be deleted. It is false for NoVerdict: a question that has no answer yet allows
+// nothing.
 func (v Verdict) Allowed() bool {
 	return v == AllowedNoBudget || v == AllowedUnhealthy || v == AllowedWithinBudget
 }
@@ -71,8 +86,8 @@ type Eviction struct {
 	// the resourceVersion of the budget that was read. It is nil unless the verdict is AllowedWithinBudget.
 	Update *policyv1.PodDisruptionBudget `json:"update,omitempty"`
 	// Shortfall is how many more healthy pods the budget needs before it allows the eviction of a healthy pod, with
-	// RefusedNow. It is 0 if the counts are not the cause, and if the budget forbids every disruption (maxUnavailable 0,
-	// minAvailable 100%).
+	// RefusedNow. It is 0 if the counts are not the cause, and if the budget forbids every disruption (maxUnavailable
+	// 0, minAvailable 100%).
 	Shortfall int32 `json:"shortfall,omitempty"`
 	// ResourceVersion is the pod's resourceVersion, if not empty. Delete the pod with it as a precondition: the verdict
 	// is valid only while the pod is unchanged.
@@ -110,6 +125,8 @@ type Eviction struct {
 // if two pods have the name, an error around [purekube.ErrDuplicate]. The error also joins the problems of the budgets
 // in the namespace: a selector that does not compile selects no pod.
 func CheckEviction(s Snapshot, pod types.NamespacedName, by Status, o Options) (Eviction, error) {
+	// Only the budgets that select the pod are counted. All pods of the name are considered, since an Index finds out
+	// only later that there are several.
 	var named []*corev1.Pod
 	for _, p := range s.Pods {
 		if p != nil && snapshot.KeyOf(p) == pod {
@@ -124,12 +141,15 @@ func (x *Index) CheckEviction(name types.NamespacedName, by Status) (Eviction, e
 	if err := cmp.Or(x.o.err(), by.err()); err != nil {
 		return Eviction{}, err
 	}
+	// Problems of the whole snapshot are returned with each verdict, because a missing object may be the reason for a
+	// permissive verdict: a nil budget may be the budget that would refuse.
 	problems := x.problems()
 	pod := x.pods.Find(name)
 	if pod == nil {
 		problems.Add(missing(PodKey(name.Namespace, name.Name), x.pods.Ambiguous(name)))
 		return Eviction{}, problems.Err()
 	}
+	// A pod that ignores budgets also ignores what is wrong with them.
 	if notCounted(pod) == "" {
 		problems.Add(x.budgetProblems(name.Namespace)...)
 	}
@@ -139,6 +159,7 @@ func (x *Index) CheckEviction(name types.NamespacedName, by Status) (Eviction, e
 }
 
 // verdictOn returns the budgets' answer about a pod, and the problems of the objects that the status is computed from.
+// The steps have the order of upstream's Create: the first that applies decides.
 func (x *Index) verdictOn(pod *corev1.Pod, recompute bool) (Eviction, []*purekube.ObjectError) {
 	if why := notCounted(pod); why != "" {
 		e := Eviction{Verdict: AllowedNoBudget, Reason: why}
@@ -150,6 +171,7 @@ func (x *Index) verdictOn(pod *corev1.Pod, recompute bool) (Eviction, []*purekub
 	}
 	covering := x.coveredBy(pod)
 	// If two budgets have one name and either may select the pod, both count.
+	// An ambiguous name may refuse an eviction that the API server would allow, and never the other way round.
 	blocking := x.ambiguousBudgetsOf(pod)
 	for _, st := range covering {
 		blocking = append(blocking, snapshot.KeyOf(st.budget))
@@ -167,12 +189,15 @@ func (x *Index) verdictOn(pod *corev1.Pod, recompute bool) (Eviction, []*purekub
 
 	budget := covering[0].budget
 	var problems []*purekube.ObjectError
+	// Only the budget that decides is computed, so the needs are the lookups for this pod's budget and no others.
 	if recompute {
 		d := x.decide(covering[0])
 		problems = d.problems
 		if len(d.needs) > 0 {
 			return Eviction{Budget: snapshot.KeyOf(budget), Needs: d.needs}, problems
 		}
+		// Otherwise the written status is already right. A failure gives the fail-safe status here, and thereby
+		// RefusedNow.
 		if d.budget != nil {
 			budget = d.budget
 		}
@@ -185,7 +210,9 @@ func (x *Index) verdictOn(pod *corev1.Pod, recompute bool) (Eviction, []*purekub
 	return e, problems
 }
 
-// notCounted returns why no budget decides about the pod, or "" if a budget may.
+// notCounted returns why no budget decides about the pod, or "" if a budget may (upstream: canIgnorePDB). An ended pod
+// serves nobody; a pod that is being deleted is already lost; a pending pod was never healthy. Without the last rule, a
+// pod that waits for its image could not be evicted under a budget that allows nothing.
 func notCounted(pod *corev1.Pod) string {
 	switch {
 	case podstate.Terminal(pod):
@@ -198,7 +225,8 @@ func notCounted(pod *corev1.Pod) string {
 	return ""
 }
 
-// ambiguousBudgetsOf returns the names that more than one budget has, if one of these budgets selects the pod.
+// ambiguousBudgetsOf returns the names that more than one budget has, if one of these budgets selects the pod, sorted.
+// It compiles the selectors at each call, since an ambiguous budget has no state; a live cluster has no such budget.
 func (x *Index) ambiguousBudgetsOf(pod *corev1.Pod) []types.NamespacedName {
 	var names []types.NamespacedName
 	for key, same := range x.budgets.AmbiguousIn(pod.Namespace) {
@@ -212,7 +240,11 @@ func (x *Index) ambiguousBudgetsOf(pod *corev1.Pod) []types.NamespacedName {
 	return names
 }
 
-// decrement decides by the only budget that selects the pod (upstream: checkAndDecrement, and the checks before it).
+// decrement decides by the only budget that selects the pod (upstream: checkAndDecrement, and the checks before it). It
+// reads the status and compares no pods: the status is the contract between controller and handler. b is not changed.
+//
+// The checks after the generation protect each other: a number from an older generation was computed for other rules,
+// say minAvailable 1 where the spec now says 3.
 func decrement(b *policyv1.PodDisruptionBudget, pod *corev1.Pod, at metav1.Time) Eviction {
 	st := &b.Status
 	if !podstate.Ready(pod) {
@@ -222,6 +254,9 @@ func decrement(b *policyv1.PodDisruptionBudget, pod *corev1.Pod, at metav1.Time)
 			return Eviction{Verdict: AllowedUnhealthy, ResourceVersion: pod.ResourceVersion,
 				Reason: "the pod is not ready, and the budget always allows the eviction of such pods"}
 		}
+		// The application is not disrupted at present, and an unready pod adds nothing to it. desiredHealthy 0 is
+		// excluded: it is also the number of a status that no controller has written yet. The resourceVersion makes the
+		// deletion fail if the pod has become ready meanwhile.
 		if st.CurrentHealthy >= st.DesiredHealthy && st.DesiredHealthy > 0 {
 			return Eviction{Verdict: AllowedUnhealthy, ResourceVersion: pod.ResourceVersion,
 				Reason: "the pod is not ready, and currentHealthy is at least desiredHealthy"}
@@ -232,19 +267,24 @@ func decrement(b *policyv1.PodDisruptionBudget, pod *corev1.Pod, at metav1.Time)
 		return refusedNow("The disruption budget %s is still being processed by the server.", b.Name)
 	case st.DisruptionsAllowed < 0:
 		return refusedForbidden(b.Name, "pdb disruptions allowed is negative")
+	// Nobody removes entries: the controller is not running, or too slow. The limit bounds the size of the object.
 	case len(st.DisruptedPods) > MaxDisruptedPods:
 		return refusedForbidden(b.Name, "DisruptedPods map too big - too many evictions not confirmed by PDB controller")
 	case st.DisruptionsAllowed == 0:
 		return refusedByStatus(b)
 	}
+	// The order is counted first, deleted second: if the deletion fails, the entry expires after two minutes. In the
+	// other order a crash would lose the count, and the next eviction would be one too many.
 	updated := b.DeepCopy()
 	updated.Status.DisruptionsAllowed--
+	// As long as disruptions remain, the condition SufficientPods stays right.
 	if updated.Status.DisruptionsAllowed == 0 {
 		setCondition(&updated.Status, at.Time)
 	}
 	if updated.Status.DisruptedPods == nil {
 		updated.Status.DisruptedPods = map[string]metav1.Time{}
 	}
+	// The entry has the pod's name and no UID; D-14 and D-24 follow from that.
 	updated.Status.DisruptedPods[pod.Name] = at
 	return Eviction{
 		Verdict: AllowedWithinBudget, Update: updated,
@@ -252,7 +292,8 @@ func decrement(b *policyv1.PodDisruptionBudget, pod *corev1.Pod, at metav1.Time)
 	}
 }
 
-// refusedByStatus refuses the eviction and says why the status allows no disruption.
+// refusedByStatus refuses the eviction and says why the status allows no disruption. The texts and their order are the
+// API server's, so that a log of a simulation and a log of kubectl can be compared.
 func refusedByStatus(b *policyv1.PodDisruptionBudget) Eviction {
 	st := &b.Status
 	c := apimeta.FindStatusCondition(st.Conditions, policyv1.DisruptionAllowedCondition)
@@ -262,6 +303,8 @@ func refusedByStatus(b *policyv1.PodDisruptionBudget) Eviction {
 	case told && c.Reason == policyv1.SyncFailedReason:
 		return refusedNow("The disruption budget %s does not allow evicting pods currently because it failed sync: %s", b.Name, c.Message)
 	case st.CurrentHealthy <= st.DesiredHealthy:
+		// The text says 3 of 3 if the budget is exactly met; one more is needed, hence the 1 in Shortfall. No number of
+		// healthy pods is enough for maxUnavailable 0, so Shortfall stays 0 there.
 		e := refusedNow("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, st.DesiredHealthy, st.CurrentHealthy)
 		if !forbidsAtAnyScale(&b.Spec, Options{}) {
 			e.Shortfall = Options{}.fit(int64(st.DesiredHealthy) + 1 - int64(st.CurrentHealthy))
@@ -273,6 +316,7 @@ func refusedByStatus(b *policyv1.PodDisruptionBudget) Eviction {
 	return refusedNow("The disruption budget %s does not allow evicting pods currently", b.Name)
 }
 
+// refusedNow is the API server's 429: the message, then the cause. The API server sends the cause in details.causes.
 func refusedNow(cause string, args ...any) Eviction {
 	return Eviction{
 		Verdict: RefusedNow,
@@ -280,6 +324,7 @@ func refusedNow(cause string, args ...any) Eviction {
 	}
 }
 
+// refusedForbidden is the API server's 403. The resource is spelled as upstream spells it, in the singular.
 func refusedForbidden(budget, why string) Eviction {
 	return Eviction{
 		Verdict: RefusedForbidden,

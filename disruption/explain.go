@@ -16,6 +16,12 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
+// Explanations: the same decision as Plan, with everything that it was computed from. explainBudget calls decide as
+// Plan does, and listens to the lookups of controllers on the way, so an explanation cannot disagree with the plan. Its
+// lists cost the pods of the budget, which Plan does not visit.
+//
+// An Explanation is data for tools and tests; the texts are for people and may change between versions.
+
 // Health is how a pod counts for its budget.
 type Health string
 
@@ -28,13 +34,15 @@ const (
 	NotReady Health = "NotReady"
 	// BeingDeleted: it has a deletion timestamp.
 	BeingDeleted Health = "BeingDeleted"
-	// BeingEvicted: it is in status.disruptedPods, and may be deleted any moment.
+	// BeingEvicted: it is in status.disruptedPods, and may be deleted any moment. The entry must still count
+	// (BR-25-04).
 	BeingEvicted Health = "BeingEvicted"
 	// Duplicate: the snapshot holds several pods of that name.
 	Duplicate Health = "Duplicate"
 )
 
-// healths are the text for people, and the code of a pod that does not count as healthy.
+// healths are the text for people, and the code of a pod that does not count as healthy. A healthy pod causes no
+// reason: a list of 500 healthy pods would hide the pod that matters.
 var healths = map[Health]struct {
 	text string
 	code Code
@@ -132,7 +140,8 @@ type ControllerScale struct {
 	Code    Code   `json:"code,omitempty"`
 }
 
-// Blocks reports whether the computed status of the budget forbids the eviction of every ready pod.
+// Blocks reports whether the computed status of the budget forbids the eviction of every ready pod. While there are
+// Needs it is false, although nothing is allowed: the answer is unknown.
 func (e BudgetExplanation) Blocks() bool {
 	return len(e.Needs) == 0 && e.Computed.DisruptionsAllowed <= 0
 }
@@ -156,6 +165,8 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	case budgetKind:
 		st := x.states.Find(key.NamespacedName())
 		if st == nil {
+			// A name that several budgets have is in the snapshot, so it gets an explanation that says so, and an
+			// error.
 			twice := x.budgets.Ambiguous(key.NamespacedName())
 			problems.Add(missing(key, twice))
 			return explainMissing(key, twice), problems.Err()
@@ -176,7 +187,8 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	return Explanation{}, problems.Err()
 }
 
-// explainMissing explains an object that is not in the snapshot, or is there twice.
+// explainMissing explains an object that is not in the snapshot, or is there twice. For an object that is not there it
+// is the zero Explanation.
 func explainMissing(key purekube.Key, twice bool) Explanation {
 	if !twice {
 		return Explanation{}
@@ -190,7 +202,9 @@ func explainMissing(key purekube.Key, twice bool) Explanation {
 	return e
 }
 
-// missing is the error for a question about an object that is not in the snapshot, or is there twice.
+// missing is the error for a question about an object that is not in the snapshot, or is there twice. Plan has no such
+// error for a missing object: a deletion is an ordinary event for a controller, while a question about a missing name
+// is probably a typing error.
 func missing(key purekube.Key, ambiguous bool) *purekube.ObjectError {
 	if ambiguous {
 		return snapshot.DuplicateError(key.Kind, key.NamespacedName())
@@ -211,6 +225,8 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 		return nil, err
 	}
 	var all []Explanation
+	// One pass from pods to budgets finds all pairs. Asking podsOf for each budget would visit the pods of a namespace
+	// once for each of its budgets that demands no rare label.
 	pods := map[*budgetState][]*corev1.Pod{}
 	for pod := range x.pods.All() {
 		covering := x.coveredBy(pod)
@@ -236,13 +252,15 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 	return all, x.wholeSnapshot(reported)
 }
 
-// explainPod explains a pod that these budgets select.
+// explainPod explains a pod that these budgets select. It has two reasons: about the condition DisruptionTarget, as
+// planPod decides, and about the budgets.
 func (x *Index) explainPod(pod *corev1.Pod, covering []*budgetState) Explanation {
 	e := Explanation{Key: KeyOf(pod), Pod: &PodExplanation{}}
 	for _, st := range covering {
 		e.Pod.Budgets = append(e.Pod.Budgets, snapshot.KeyOf(st.budget))
 	}
 	condition := podstate.Condition(pod, corev1.DisruptionTarget)
+	// The first value is for a condition that is True and that hasDisruptionTarget excludes; the cases replace it.
 	target := Reason{Field: "status.conditions", Code: ReasonDisruptionTargetInUse,
 		Message: "the condition DisruptionTarget stays: the pod is being deleted or has ended, or the kubelet set it"}
 	switch {
@@ -267,12 +285,14 @@ func (x *Index) explainPod(pod *corev1.Pod, covering []*budgetState) Explanation
 	return e
 }
 
-// explainBudget explains a budget. pods are the pods that it selects, without pods whose name several pods have.
+// explainBudget explains a budget. pods are the pods that it selects, without pods whose name several pods have. It
+// also returns the decision, whose problems are the error of the explanation.
 func (x *Index) explainBudget(st *budgetState, pods []*corev1.Pod) (Explanation, decision) {
 	b := st.budget
 	e := &BudgetExplanation{
 		Rule: rule(b.Spec), Selector: metav1.FormatLabelSelector(b.Spec.Selector), Reported: countsOf(b.Status),
 	}
+	// healthOf classifies each pod for the list, and counted has the sums for the status. Both ask entryOf.
 	counted := x.count(st)
 	for _, pod := range pods {
 		h, until := healthOf(pod, b.Status.DisruptedPods, x.time, x.o)
@@ -284,11 +304,13 @@ func (x *Index) explainBudget(st *budgetState, pods []*corev1.Pod) (Explanation,
 	for name := range counted.ambiguous {
 		e.Pods = append(e.Pods, PodHealth{Name: name, Health: Duplicate})
 	}
+	// expect reports each owner reference. Several may lead to one Deployment, which at merges into one line.
 	at := map[controller]int{}
 	counted.onController = func(r reference, a answer) { e.addController(r, a, at) }
 	d := counted.decide(x.workloads, x.time, x.o)
 	counted.onController = nil
 
+	// With open lookups Computed stays zero and UpToDate is false: nothing is known about the status yet.
 	e.Needs = d.needs
 	e.UpToDate = d.budget == nil && len(d.needs) == 0
 	if d.failure != nil {
@@ -297,9 +319,11 @@ func (x *Index) explainBudget(st *budgetState, pods []*corev1.Pod) (Explanation,
 	switch {
 	case d.budget != nil:
 		e.Computed = countsOf(d.budget.Status)
+	// decide returns no budget if the written status is right, so the written numbers are the computed ones.
 	case len(d.needs) == 0:
 		e.Computed = e.Reported
 	}
+	// Everything is sorted: equal snapshots give equal explanations, whatever the order of maps and of the pass.
 	slices.SortFunc(e.Pods, func(a, b PodHealth) int { return cmp.Compare(a.Name, b.Name) })
 	for _, c := range e.Controllers {
 		slices.Sort(c.Through)
@@ -312,7 +336,8 @@ func (x *Index) explainBudget(st *budgetState, pods []*corev1.Pod) (Explanation,
 	return Explanation{Key: KeyOf(b), Reasons: e.reasons(b), Budget: e}, d
 }
 
-// healthOf returns how a pod counts for a budget with these entries, and until when its entry counts.
+// healthOf returns how a pod counts for a budget with these entries, and until when its entry counts. The order of the
+// cases is the order of upstream's countHealthyPods: deletion, then the entry, then readiness.
 func healthOf(pod *corev1.Pod, disrupted map[string]metav1.Time, now time.Time, o Options) (Health, time.Time) {
 	e, _, until := entryOf(pod, disrupted, now, o)
 	switch {
@@ -327,7 +352,8 @@ func healthOf(pod *corev1.Pod, disrupted map[string]metav1.Time, now time.Time, 
 }
 
 // addController adds what was found for an owner reference. at is the position in e.Controllers of each controller that
-// was already found.
+// was already found. Without a found controller, the line has the kind and name of the reference, or of the object to
+// look up: for a ReplicaSet without its Deployment in the snapshot it is the Deployment.
 func (e *BudgetExplanation) addController(r reference, a answer, at map[controller]int) {
 	through := r.ref.Kind + " " + r.ref.Name
 	cs := ControllerScale{Kind: r.ref.Kind, Name: r.ref.Name, Through: []string{through}}
@@ -353,6 +379,7 @@ func (e *BudgetExplanation) addController(r reference, a answer, at map[controll
 	e.Controllers = append(e.Controllers, cs)
 }
 
+// countsOf picks the four numbers of a status that explanations show.
 func countsOf(st policyv1.PodDisruptionBudgetStatus) Counts {
 	return Counts{
 		ExpectedPods: st.ExpectedPods, DesiredHealthy: st.DesiredHealthy,
@@ -360,6 +387,8 @@ func countsOf(st policyv1.PodDisruptionBudgetStatus) Counts {
 	}
 }
 
+// rule is the budget's demand in words. maxUnavailable comes first, as in desiredHealthy: the API server admits only
+// one of both fields, and a manifest may have both.
 func rule(spec policyv1.PodDisruptionBudgetSpec) string {
 	switch {
 	case spec.MaxUnavailable != nil:

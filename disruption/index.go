@@ -14,6 +14,17 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
+// How an Index is built and asked.
+//
+//	snapshot ──NewIndex──▶ Index ──Plan, Explain, CheckEviction──▶ results
+//	                        │ ▲
+//	            With, Without │ the next Index, and the keys whose plans may differ (indexchange.go)
+//
+// An Index has four layers, each derived from the layer before: the objects by name (budgets, pods, workloads); the
+// pods by term and the budgets by label, to find one from the other; a budgetState for each budget, with its counts;
+// and a few lists of budgets and pods whose plans the time changes. Plans only read. What an Index computes at the
+// first question that needs it (the table of podTerms, a scaleMemo) is the same whoever computes it.
+
 // Index is a [Snapshot] arranged for many questions. An Index never changes: With and Without return another Index,
 // which shares the unchanged parts with the first. Any number of goroutines may use an Index, and derive others from
 // it, at the same time.
@@ -33,9 +44,11 @@ type Index struct {
 	terms     podTerms
 	workloads *workloads
 
-	// states are the budgets whose name no other budget has.
+	// states are the budgets whose name no other budget has. Each has an entry, also a budget whose selector is broken
+	// or empty.
 	states *persistent.Objects[budgetState, *budgetState]
-	// byLabel finds the budgets that select a pod. It may also return budgets that no longer exist.
+	// byLabel finds the budgets that select a pod. It may also return budgets that no longer exist: removing a budget
+	// from the tree that the first pass made would cost a pass. coveredBy drops them.
 	byLabel *byLabel
 	// broken are the budgets whose selector does not compile.
 	broken *nameSet
@@ -49,14 +62,18 @@ type Index struct {
 	replicaSets *persistent.Map[deploymentReplicaSet, struct{}]
 }
 
+// nameSet is a sorted set of names.
 type nameSet = persistent.Map[types.NamespacedName, struct{}]
 
 // NewIndex arranges the snapshot, in about one pass over it. The Index keeps pointers to the objects, so do not write
-// to them. It keeps none of the slices and maps.
+// to them. It keeps none of the slices and maps. It never fails: [Index.Err] has the problems of the objects, and an
+// unknown option is the error of each question.
 func NewIndex(s Snapshot, o Options) *Index {
 	x := arrange(s, o, everyBudget)
 	references := persistent.NewMap[budgetReference, struct{}](compareBudgetReferences).Edit()
 	for st := range x.states.All() {
+		// Nothing but a change of a workload asks for the way from a controller to its budgets, so the functions that
+		// answer one question do without it.
 		for _, r := range st.refs.list() {
 			references.Set(referenceOf(st.budget, r.ref), struct{}{})
 		}
@@ -66,9 +83,11 @@ func NewIndex(s Snapshot, o Options) *Index {
 	return x
 }
 
-// counting says for which budgets an index counts the pods.
+// counting says for which budgets an index counts the pods. A question about one budget needs no counts of the others,
+// which saves nearly all the work of a pass with thousands of budgets.
 type counting func(matcher) bool
 
+// everyBudget counts the pods of all budgets: for an Index that lives on, and for PlanAll and ExplainAll.
 func everyBudget(matcher) bool { return true }
 
 // onlyBudget counts the pods of the budget with the key, if the key is a budget's.
@@ -78,6 +97,9 @@ func onlyBudget(key purekube.Key) counting {
 
 // arrange makes an Index that answers questions about the budgets for which counts returns true. Do not call With or
 // Without on it.
+//
+// It walks the budgets first and then the pods, once each. For each pod it asks byLabel for candidates instead of
+// trying all budgets: 5,000 budgets over 100,000 pods would otherwise be half a billion comparisons.
 func arrange(s Snapshot, o Options, counts counting) *Index {
 	x := &Index{
 		time: s.Now, o: o, workloads: newWorkloads(s, o),
@@ -89,9 +111,14 @@ func arrange(s Snapshot, o Options, counts counting) *Index {
 	var counted []*filedBudget
 	none := persistent.NewMap[types.NamespacedName, struct{}](persistent.CompareNames)
 	broken, entries, targets := none.Edit(), none.Edit(), none.Edit()
+	// A budget whose name another budget has is not among these: nobody knows which of the two the API server would
+	// use. Plan returns an error for the name, and CheckEviction refuses the eviction of a pod that one of the two
+	// selects.
 	for b := range x.budgets.All() {
 		st := &budgetState{Object: b}
 		st.matcher, st.broken = compile.matcher(b)
+		// at in the filed selector is the position in states. The pass over the pods adds to sums by position and needs
+		// no map.
 		st.filed = st.file(len(states))
 		states = append(states, st)
 		if counts(st.matcher) {
@@ -111,9 +138,12 @@ func arrange(s Snapshot, o Options, counts counting) *Index {
 		if hasDisruptionTarget(pod) {
 			targets.Set(snapshot.KeyOf(pod), struct{}{})
 		}
+		// Nobody asked about a budget that exists, for example Plan of a pod.
 		if len(counted) == 0 {
 			continue
 		}
+		// Labels are found by hashes, and a tree leaf has several budgets, so each candidate's selector has the last
+		// word.
 		candidates = x.byLabel.Append(candidates[:0], pod.Namespace, pod.Labels)
 		for _, f := range candidates {
 			if f.Value.selects(pod) {
@@ -124,6 +154,8 @@ func arrange(s Snapshot, o Options, counts counting) *Index {
 	for i, st := range states {
 		st.podSums, st.refs = sums[i].podSums, newReferences(sums[i].refs.list)
 	}
+	// Questions such as BudgetsFor and the events of a pod read byLabel, which must then have all budgets and not only
+	// the counted ones.
 	if len(counted) < len(states) {
 		x.byLabel = fileAll(states)
 	}
@@ -132,7 +164,8 @@ func arrange(s Snapshot, o Options, counts counting) *Index {
 	return x
 }
 
-// fileAll makes the selectors of all budgets findable.
+// fileAll makes the selectors of all budgets findable. It writes to the states, which must be new: an Index shares its
+// states with other Indexes.
 func fileAll(states []*budgetState) *byLabel {
 	all := make([]*filedBudget, len(states))
 	for i, st := range states {
@@ -153,7 +186,8 @@ func (x *Index) Err() error {
 	return problems.Err()
 }
 
-// problems are the nil pointers and objects without a name.
+// problems are the nil pointers and objects without a name. They belong to no key, so every plan returns them: a caller
+// that plans single keys would otherwise never see them.
 func (x *Index) problems() snapshot.Problems {
 	var problems snapshot.Problems
 	x.budgets.AddTo(&problems)
@@ -168,8 +202,12 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 		return Result{}, err
 	}
 	problems := x.problems()
+	// A kind that is neither a budget nor a pod has no plan and no error: event handlers may pass on each key that they
+	// see.
 	switch key.Kind {
 	case budgetKind:
+		// No status is written for a name that several budgets have. The write would be an update of one of them, with
+		// a number that may belong to the other.
 		if x.budgets.Ambiguous(key.NamespacedName()) {
 			problems.Add(snapshot.DuplicateError(budgetKind, key.NamespacedName()))
 		}
@@ -199,6 +237,8 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 		return nil, err
 	}
 	var outcomes []Outcome
+	// A duplicate workload that a budget depends on is in the budget's own error. reported keeps it out of the error of
+	// the whole snapshot, so that each problem is named once.
 	reported := map[purekube.Key]bool{}
 	for st := range x.states.All() {
 		d := x.decide(st)
@@ -218,7 +258,8 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	return outcomes, x.wholeSnapshot(reported)
 }
 
-// podsWithPlans are the pods whose plan may not be empty.
+// podsWithPlans are the pods whose plan may not be empty, in no particular order. Most clusters have few pods with the
+// condition DisruptionTarget at one time, so PlanAll needs no pass over the pods for them.
 func (x *Index) podsWithPlans() []*corev1.Pod {
 	var pods []*corev1.Pod
 	if x.o.matchUpstream() {
@@ -228,6 +269,7 @@ func (x *Index) podsWithPlans() []*corev1.Pod {
 		}
 		return pods
 	}
+	// targets has only names that one pod has, so Find returns a pod.
 	for key := range x.targets.All() {
 		pods = append(pods, x.pods.Find(key))
 	}
@@ -235,6 +277,7 @@ func (x *Index) podsWithPlans() []*corev1.Pod {
 }
 
 // wholeSnapshot returns the problems that belong to no key. reported are the objects that the errors of keys name.
+// Duplicate budgets and pods are outcomes of their own keys; a duplicate workload has no key in this package.
 func (x *Index) wholeSnapshot(reported map[purekube.Key]bool) error {
 	problems := x.problems()
 	for _, e := range x.workloads.duplicates() {
@@ -245,7 +288,8 @@ func (x *Index) wholeSnapshot(reported map[purekube.Key]bool) error {
 	return problems.Err()
 }
 
-// decide computes the status of a budget.
+// decide computes the status of a budget. It truncates events to the limit of events.k8s.io/v1: the selector in the
+// event UnmanagedPods is as long as a user makes it, and the API server rejects a longer note.
 func (x *Index) decide(st *budgetState) decision {
 	d := x.count(st).decide(x.workloads, x.time, x.o)
 	if !x.o.matchUpstream() {

@@ -20,6 +20,21 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
+// How an Index changes, and which plans may differ afterwards. The affected keys are what makes an event cheap: a
+// controller plans these keys and no others.
+//
+//	change                     budgets affected                              pods affected
+//	budget                     itself                                        –
+//	pod                        budgets that select it, before or after       itself, if it has or had a plan
+//	ReplicaSet, StatefulSet    budgets with a pod that names it              –
+//	Deployment                 budgets with a pod that names its ReplicaSets –
+//	answer                     budgets that read it                          –
+//	Now                        budgets with an entry that expires            pods whose condition expires
+//
+// "Budgets that depend on scales" (maxUnavailable or a percentage) are the only ones that a workload affects. Too many
+// keys cost plans, and a missing key leaves a wrong status in the cluster, so every doubt adds a key. A test compares
+// the keys with the difference of PlanAll before and after.
+
 // With returns the Index with the objects of changed added, or replacing the objects of the same kind, namespace and
 // name. It also returns the affected keys, sorted, each once. It adds or replaces answers in the same way. A Now that
 // is not zero is the new time.
@@ -41,6 +56,12 @@ func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
 	return x.changed(gone, false)
 }
 
+// changed is With for keep, and Without for !keep. by.Now counts if it is not zero.
+//
+// The order of the steps matters. Budgets change first, over the pods before the change, so that each budget that
+// exists afterwards has a state. Pods change next, and correct the counts of these states; a new budget is counted over
+// the old pods and then follows like the others. Workloads and time come last: they only look for keys, in the finished
+// parts.
 func (x *Index) changed(by Snapshot, keep bool) (next *Index, affected []purekube.Key) {
 	copied := *x
 	e := &indexEdit{from: x, next: &copied}
@@ -58,8 +79,11 @@ func (x *Index) changed(by Snapshot, keep bool) (next *Index, affected []purekub
 	for _, c := range podChanges {
 		e.pod(c)
 	}
+	// addBudget reads the terms of e.from, so the terms of next are not needed before.
 	next.terms.TermIndex = x.terms.With(next.pods, podChanges)
 	e.settle()
+	// Follow removes names that no budget or several budgets have. These functions see only the single budget of a
+	// name, which has a state.
 	next.broken = persistent.Follow(x.broken, budgetChanges, func(b *policyv1.PodDisruptionBudget) (_ struct{}, is bool) {
 		return struct{}{}, next.states.Find(snapshot.KeyOf(b)).broken != nil
 	})
@@ -70,22 +94,27 @@ func (x *Index) changed(by Snapshot, keep bool) (next *Index, affected []purekub
 		return struct{}{}, hasDisruptionTarget(pod)
 	})
 	e.workloads(workloads)
+	// A pod without a name is in no change, since it has no name that could change.
 	if next.pods.MoreUnnamed(x.pods) {
 		e.podsUnnamed()
 	}
 	if !next.time.Equal(x.time) {
 		e.time()
 	}
+	// Removed selectors are still found, and added ones lie in a slower tree. A new pass now keeps questions at O(log
+	// n), and its cost is spread over the changes since the last pass.
 	if next.byLabel.Stale() {
 		next.arrangeByLabel()
 	}
 	return next, sortedKeys(e.affected)
 }
 
-// indexEdit is an Index under construction. One goroutine uses it.
+// indexEdit is an Index under construction. One goroutine uses it. from is complete; next has the parts that are
+// already finished, and the other parts of from.
 type indexEdit struct {
 	from, next *Index
-	// What follows is nil until the first change.
+	// What follows is nil until the first change. compile remembers well-formed labels for all budgets of one change.
+	// affected may name a key several times.
 	states     *persistent.ObjectsEdit[budgetState, *budgetState]
 	byLabel    *persistent.SelectorsEdit[filedSelector]
 	references *persistent.Edit[budgetReference, struct{}]
@@ -93,7 +122,8 @@ type indexEdit struct {
 	affected   []purekube.Key
 }
 
-// settle ends the edits of the parts that the budgets and pods change.
+// settle ends the edits of the parts that the budgets and pods change. From then on next.states is complete, and
+// neither state nor put may be called.
 func (e *indexEdit) settle() {
 	if e.states != nil {
 		e.next.states = e.states.Objects()
@@ -106,7 +136,8 @@ func (e *indexEdit) settle() {
 	}
 }
 
-// workloads names the budgets that the changed workloads and answers concern.
+// workloads names the budgets that the changed workloads and answers concern. It first brings next.replicaSets up to
+// date: a ReplicaSet that a Deployment has just adopted leads from the Deployment to its budgets in the same call.
 func (e *indexEdit) workloads(c workloadChanges) {
 	if len(c.replicaSets)+len(c.answers) > 0 {
 		replicaSets := e.next.replicaSets.Edit()
@@ -137,6 +168,8 @@ func (e *indexEdit) workloads(c workloadChanges) {
 	}
 }
 
+// affectedByWorkloads affects the budgets whose pods name one of the changed workloads. A workload that changed in
+// nothing that a budget reads affects none: a Deployment's status changes several times during each rollout.
 func affectedByWorkloads[P metav1.Object](e *indexEdit, changes []persistent.Change[P], of source, replicas func(P) *int32) {
 	for _, c := range changes {
 		if len(c.Before) == 1 && len(c.After) == 1 &&
@@ -148,13 +181,14 @@ func affectedByWorkloads[P metav1.Object](e *indexEdit, changes []persistent.Cha
 	}
 }
 
-// scaled is what budgets read of a workload.
+// scaled is what budgets read of a workload: UID, replicas and owner. Two versions with equal values give equal plans.
 type scaled struct {
 	uid      types.UID
 	replicas int32
 	owner    metav1.OwnerReference
 }
 
+// scaledOf reads absent replicas as 1, as foundAnswer does (D-12).
 func scaledOf(o metav1.Object, replicas *int32) scaled {
 	x := scaled{uid: o.GetUID(), replicas: ptr.Deref(replicas, 1)}
 	if owner := metav1.GetControllerOfNoCopy(o); owner != nil {
@@ -163,7 +197,8 @@ func scaledOf(o metav1.Object, replicas *int32) scaled {
 	return x
 }
 
-// source is a controller, as the owner references of pods name it.
+// source is a controller, as the owner references of pods name it. It has no UID: a change from one UID to another
+// affects the pods of both objects, since one reference finds its controller and the other loses it.
 type source struct {
 	kind, name string
 	groups     []string
@@ -171,7 +206,7 @@ type source struct {
 	replicaSets bool
 }
 
-// source returns the controller that an answer is about.
+// source returns the controller that an answer is about. Its name is the name that was asked for.
 func (l lookup) source() source {
 	of := source{kind: l.kind, name: l.name, groups: []string{l.group}}
 	if l.kind == replicaSetKind && l.group == "apps" {
@@ -182,17 +217,21 @@ func (l lookup) source() source {
 	return of
 }
 
-// affectBudgetsOf affects the budgets that depend on scales and select a pod with this controller.
+// affectBudgetsOf affects the budgets that depend on scales and select a pod with this controller. For a Deployment it
+// also follows the Deployment's ReplicaSets. It costs the budgets and ReplicaSets that it finds.
 func (e *indexEdit) affectBudgetsOf(namespace string, of source) {
 	named := func(kind, name string, groups []string) {
 		e.affectBudgetsNaming(budgetReference{namespace: namespace, kind: kind, name: name}, func(r budgetReference) bool {
 			return r.kind == kind && r.namespace == namespace && r.name == name
 		}, groups...)
 	}
+	// A Deployment can be named by pods directly, in a hand-written manifest; controllerOf then reads its scale by a
+	// lookup.
 	named(of.kind, of.name, of.groups)
 	if !of.replicaSets {
 		return
 	}
+	// The ReplicaSets after the change are enough: a ReplicaSet that leaves the Deployment is a change of its own.
 	for rs := range e.next.replicaSets.From(deploymentReplicaSet{namespace: namespace, deployment: of.name}) {
 		if rs.namespace != namespace || rs.deployment != of.name {
 			break
@@ -203,7 +242,8 @@ func (e *indexEdit) affectBudgetsOf(namespace string, of source) {
 
 // affectBudgetsNaming affects the budgets that depend on scales and select a pod whose owner reference matches such and
 // has one of these groups. All matching references follow each other in the order of references, the first at or after
-// from.
+// from. The group is not part of that order, because references are sorted by apiVersion, and one group has several
+// versions.
 func (e *indexEdit) affectBudgetsNaming(from budgetReference, such func(budgetReference) bool, groups ...string) {
 	for r := range e.next.references.From(from) {
 		if !such(r) {
@@ -213,6 +253,8 @@ func (e *indexEdit) affectBudgetsNaming(from budgetReference, such func(budgetRe
 			e.affectScaled(e.next.states.Find(types.NamespacedName{Namespace: r.namespace, Name: r.budget}))
 		}
 	}
+	// Pods whose name another pod has are in no references, and yet their controllers count; see podCount.addAmbiguous.
+	// The loop is empty for a live cluster.
 	for _, versions := range e.next.pods.AmbiguousNames() {
 		for _, pod := range versions {
 			ref := metav1.GetControllerOfNoCopy(pod)
@@ -223,7 +265,7 @@ func (e *indexEdit) affectBudgetsNaming(from budgetReference, such func(budgetRe
 	}
 }
 
-// affectScaled affects the budgets that depend on scales.
+// affectScaled affects the budgets that depend on scales. A budget with a number as minAvailable reads no workload.
 func (e *indexEdit) affectScaled(states ...*budgetState) {
 	for _, st := range states {
 		if scaleDecides(&st.budget.Spec) {
@@ -243,6 +285,7 @@ func (e *indexEdit) podsUnnamed() {
 	}
 }
 
+// affect notes that the plans of these keys may differ. changed sorts the keys and removes repetitions.
 func (e *indexEdit) affect(keys ...purekube.Key) { e.affected = append(e.affected, keys...) }
 
 // state returns the state of the only budget with the name, after the changes so far, or nil.
@@ -253,6 +296,7 @@ func (e *indexEdit) state(name types.NamespacedName) *budgetState {
 	return e.from.states.Find(name)
 }
 
+// put replaces the state of the budget's name. States are never written to, since e.from has the same pointers.
 func (e *indexEdit) put(st *budgetState) { begun(&e.states, e.from.states.Edit).Put(st) }
 
 // begun starts an edit at the first change: most events change few parts of an Index.
@@ -263,7 +307,7 @@ func begun[E any](edit **E, begin func() *E) *E {
 	return *edit
 }
 
-// coveredBy returns the budgets that select a pod, after the changes so far.
+// coveredBy returns the budgets that select a pod, after the changes so far. Up to 8 candidates need no allocation.
 func (e *indexEdit) coveredBy(pod *corev1.Pod) []*budgetState {
 	var scratch [8]*filedBudget
 	if e.byLabel != nil {
@@ -280,9 +324,13 @@ func (e *indexEdit) budget(c persistent.Change[*policyv1.PodDisruptionBudget]) {
 	before, after := c.Only()
 	if before != nil && after != nil && equality.Semantic.DeepEqual(before.Spec.Selector, after.Spec.Selector) {
 		st := e.state(c.Name)
+		// The same selector selects the same pods, so the counts stay. This is the usual change of a budget: each write
+		// of its status is one. An object from a cache and one from a manifest may differ in nil and empty maps, hence
+		// Semantic.
 		next := *st
 		next.Object, next.budget = after, after
 		if st.broken != nil {
+			// The error names the budget, so it is made again for the new object.
 			_, next.broken = begun(&e.compile, newCompiler).matcher(after)
 		}
 		e.put(&next)
@@ -308,6 +356,7 @@ func (e *indexEdit) budget(c persistent.Change[*policyv1.PodDisruptionBudget]) {
 	}
 }
 
+// removeBudget removes a budget, with its references and its place among the selectors. The pods stay.
 func (e *indexEdit) removeBudget(name types.NamespacedName, st *budgetState) {
 	for _, r := range st.refs.list() {
 		begun(&e.references, e.from.references.Edit).Delete(referenceOf(st.budget, r.ref))
@@ -318,7 +367,8 @@ func (e *indexEdit) removeBudget(name types.NamespacedName, st *budgetState) {
 	begun(&e.states, e.from.states.Edit).Delete(name)
 }
 
-// addBudget adds a budget and counts its pods.
+// addBudget adds a budget and counts its pods. It returns the pods that the budget selects before the change of pods.
+// It costs the pods with the rarest label that the selector requires.
 func (e *indexEdit) addBudget(b *policyv1.PodDisruptionBudget) []*corev1.Pod {
 	m, broken := begun(&e.compile, newCompiler).matcher(b)
 	st := &budgetState{Object: b, matcher: m, broken: broken, filed: m.file(0)}
@@ -340,7 +390,8 @@ func (e *indexEdit) addBudget(b *policyv1.PodDisruptionBudget) []*corev1.Pod {
 
 // pod applies a change of the pods with one name. It affects the budgets that select the pod before or after the
 // change, if anything changed that they count: labels, readiness, deletion or controller. It affects the pod's own key
-// if the pod has or had a plan.
+// if the pod has or had a plan. Kubelets write pods often without such a change, for example an address or the status
+// of a container; such an event usually affects no key.
 //
 // Upstream plans only one of these budgets, whichever its cache returns first, and only if it selects the new pod. With
 // MatchUpstream every event of a pod names all its budgets.
@@ -361,10 +412,13 @@ func (e *indexEdit) pod(c persistent.Change[*corev1.Pod]) {
 	}
 	switch {
 	case alike:
+	// Equal labels mean equal budgets: one step instead of two keeps a reference that both versions name.
 	case before != nil && after != nil && maps.Equal(before.Labels, after.Labels):
 		for _, st := range e.coveredBy(after) {
 			e.count(st, before, after)
 		}
+	// The labels differ, or the pod is new or gone, or its name is or was ambiguous. Only returns nil for an ambiguous
+	// name, whose pods are in no counts.
 	default:
 		if before != nil {
 			for _, st := range e.coveredBy(before) {
@@ -379,7 +433,8 @@ func (e *indexEdit) pod(c persistent.Change[*corev1.Pod]) {
 	}
 }
 
-// countsAlike reports whether every budget counts both pods in the same way.
+// countsAlike reports whether every budget counts both pods in the same way. The node, the phase and the
+// resourceVersion do not matter to a budget. The condition DisruptionTarget matters only to the pod's own key.
 func countsAlike(a, b *corev1.Pod) bool {
 	return (a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil) &&
 		podstate.Ready(a) == podstate.Ready(b) &&
@@ -387,11 +442,14 @@ func countsAlike(a, b *corev1.Pod) bool {
 		sameController(metav1.GetControllerOfNoCopy(a), metav1.GetControllerOfNoCopy(b))
 }
 
+// sameController compares by what identifies a controller; both may be nil.
 func sameController(a, b *metav1.OwnerReference) bool {
 	return (a == nil) == (b == nil) && (a == nil || referenceKey(a) == referenceKey(b))
 }
 
-// count removes one pod from the counts of a budget and adds another.
+// count removes one pod from the counts of a budget and adds another. Either may be nil. It also updates references,
+// where a budget is filed once for each controller that its pods name: only the first and the last pod of a controller
+// matter.
 func (e *indexEdit) count(st *budgetState, before, after *corev1.Pod) {
 	next := *st
 	var old, ref *metav1.OwnerReference
@@ -405,6 +463,8 @@ func (e *indexEdit) count(st *budgetState, before, after *corev1.Pod) {
 		own, ref = contribution(after)
 		next.podSums = next.plus(own)
 	}
+	// A pod that becomes ready keeps its controller. Without this condition its reference would be removed and added
+	// again, and the name of the reference's first pod could be lost.
 	if !(old != nil && ref != nil && referenceKey(old) == referenceKey(ref)) {
 		if old != nil {
 			var last bool
@@ -422,7 +482,9 @@ func (e *indexEdit) count(st *budgetState, before, after *corev1.Pod) {
 	e.put(&next)
 }
 
-// time affects the keys for which the time between both indexes makes a difference.
+// time affects the keys for which the time between both indexes makes a difference. Now may also go back: a test or a
+// simulation may ask about an earlier time, so the range is sorted and both of its ends belong to it. The ends matter,
+// because an entry expires at exactly two minutes by default and just after that with MatchUpstream (D-19).
 func (e *indexEdit) time() {
 	first, last := e.from.time, e.next.time
 	if last.Before(first) {
@@ -433,6 +495,8 @@ func (e *indexEdit) time() {
 		st := e.next.states.Find(key)
 		for name, at := range st.budget.Status.DisruptedPods {
 			pod := e.next.pods.Find(types.NamespacedName{Namespace: key.Namespace, Name: name})
+			// Two moments change how an entry counts: when it expires, and when a creation time is no longer in the
+			// future (D-24).
 			if passed(at.Add(e.next.o.deletionTimeout())) || pod != nil && passed(pod.CreationTimestamp.Time) {
 				e.affect(budgetKey(key))
 				break
@@ -447,7 +511,8 @@ func (e *indexEdit) time() {
 	}
 }
 
-// arrangeByLabel rebuilds byLabel from the budgets that exist now.
+// arrangeByLabel rebuilds byLabel from the budgets that exist now. It copies the states, because fileAll writes to them
+// and the Index before shares them. It is called only while x is being made.
 func (x *Index) arrangeByLabel() {
 	var states []*budgetState
 	for st := range x.states.All() {
@@ -458,13 +523,16 @@ func (x *Index) arrangeByLabel() {
 	x.states = persistent.NewObjects(budgetKind, states)
 }
 
-// budgetReference says that pods of a budget name a controller.
+// budgetReference says that pods of a budget name a controller. Its order puts the kind first, so that an answer about
+// a whole kind is one range, then namespace and name, so that a workload is one range within it.
 type budgetReference struct{ namespace, kind, name, apiVersion, uid, budget string }
 
+// referenceOf is the entry of a budget under a reference that referenceKey made.
 func referenceOf(b *policyv1.PodDisruptionBudget, ref metav1.OwnerReference) budgetReference {
 	return budgetReference{b.Namespace, ref.Kind, ref.Name, ref.APIVersion, string(ref.UID), b.Name}
 }
 
+// compareBudgetReferences ends with the budget, so that several budgets over one workload have several entries.
 func compareBudgetReferences(a, b budgetReference) int {
 	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name),
 		cmp.Compare(a.apiVersion, b.apiVersion), cmp.Compare(a.uid, b.uid), cmp.Compare(a.budget, b.budget))

@@ -23,7 +23,10 @@ func AllowedAtFullHealth(spec policyv1.PodDisruptionBudgetSpec, replicas int32, 
 }
 
 // outlook returns whether no healthy pod can ever be evicted, and how many more healthy pods are needed until one can
-// be evicted (see [BudgetExplanation]).
+// be evicted (see [BudgetExplanation]). d is the decision about the same pods, and c its counts.
+//
+// never is a claim about the configuration, so it must be certain: "minAvailable 3" over a StatefulSet of 3 is never
+// drained, while the same budget over 4 pods of which one crashes only has a shortfall of 1.
 func (p *podCount) outlook(d decision, c Counts, w *workloads, o Options) (never bool, shortfall int32) {
 	spec := &p.budget.Spec
 	if c.DisruptionsAllowed > 0 {
@@ -31,6 +34,7 @@ func (p *podCount) outlook(d decision, c Counts, w *workloads, o Options) (never
 	}
 	hopeless := p.broken == nil && forbidsAtAnyScale(spec, o)
 	neither := spec.MaxUnavailable == nil && spec.MinAvailable == nil
+	// The counts say nothing here: they are unknown, or no number of healthy pods would be enough.
 	if len(d.needs) > 0 || d.failure != nil || neither || p.pods == 0 && hopeless {
 		return hopeless, 0
 	}
@@ -38,6 +42,8 @@ func (p *podCount) outlook(d decision, c Counts, w *workloads, o Options) (never
 		// A controller may be scaled up. Pods without a controller are never expected.
 		return hopeless || p.pods > 0 && len(p.references()) == 0, 0
 	}
+	// Either all wanted pods exist and are healthy, or more exist than are wanted, for example during a rollout with
+	// maxSurge. The larger number must exceed desiredHealthy.
 	if p.pods > 0 {
 		wanted, known := p.wanted(w)
 		never = known && max(wanted, int64(p.pods)) <= int64(c.DesiredHealthy)
@@ -64,7 +70,7 @@ func (p *podCount) wanted(w *workloads) (pods int64, known bool) {
 }
 
 // forbidsAtAnyScale reports whether the budget allows no disruption at any scale, unless there are more pods than the
-// controllers want.
+// controllers want. A value that is an error is one of these budgets: its status is the fail-safe status at any scale.
 func forbidsAtAnyScale(spec *policyv1.PodDisruptionBudgetSpec, o Options) bool {
 	if _, problem := desiredHealthy(spec, 1, o); problem != nil {
 		return true

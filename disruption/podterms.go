@@ -12,12 +12,16 @@ import (
 
 // podTerms finds pods by a term: their namespace, a label in a namespace, their node, their controller, or that they
 // are being deleted. It does not find pods whose name another pod has.
+//
+// A term is a hash, so a search may return pods that do not have it, and pods that had it before a change. Each caller
+// checks the pods itself; matching does that.
 type podTerms struct {
 	persistent.Hash
 	*persistent.TermIndex[corev1.Pod, *corev1.Pod]
 }
 
 const (
+	// What a term is about: a node and a namespace of one name have different terms.
 	namespaceTerm = iota
 	labelTerm
 	nodeTerm
@@ -31,7 +35,8 @@ func newPodTerms(pods *persistent.Objects[corev1.Pod, *corev1.Pod]) podTerms {
 	return t
 }
 
-// of appends the terms of a pod.
+// of appends the terms of a pod. It must depend on nothing but the pod. Labels are terms within a namespace, because a
+// budget selects pods of its namespace only, and "app" is a label in all of them.
 func (t podTerms) of(terms []uint64, pod *corev1.Pod) []uint64 {
 	namespace := t.Text(pod.Namespace)
 	terms = append(terms, persistent.Mix(namespaceTerm, namespace))
@@ -41,6 +46,7 @@ func (t podTerms) of(terms []uint64, pod *corev1.Pod) []uint64 {
 	if pod.Spec.NodeName != "" {
 		terms = append(terms, persistent.Mix(nodeTerm, t.Text(pod.Spec.NodeName)))
 	}
+	// The name alone is enough: a Deployment and a StatefulSet of one name are rare, and the caller compares the rest.
 	if ref := metav1.GetControllerOfNoCopy(pod); ref != nil {
 		terms = append(terms, persistent.Mix(controllerTerm, namespace, t.Text(ref.Name)))
 	}
@@ -50,7 +56,9 @@ func (t podTerms) of(terms []uint64, pod *corev1.Pod) []uint64 {
 	return terms
 }
 
-// selected returns the pods that a budget selects. It finds them by the rarest label that the selector requires.
+// selected returns the pods that a budget selects. It finds them by the rarest label that the selector requires: of
+// {app: web, managed-by: helm}, the second may be on every pod of the namespace. A selector that requires no label,
+// such as NotIn, costs the pods of the namespace.
 func (t podTerms) selected(m matcher) []*corev1.Pod {
 	if m.selector == nil || m.budget.Spec.Selector == nil {
 		return nil
@@ -87,6 +95,7 @@ func (t podTerms) matching(match func(*corev1.Pod) bool, terms ...uint64) []*cor
 	return pods
 }
 
+// sortPods sorts by namespace and name.
 func sortPods(pods []*corev1.Pod) {
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return persistent.CompareNames(snapshot.KeyOf(a), snapshot.KeyOf(b)) })
 }

@@ -78,7 +78,9 @@ const (
 	ReasonMultiplePodDisruptionBudgets Code = "MultiplePodDisruptionBudgets"
 )
 
-// conclusion is the first reason of a budget.
+// conclusion is the first reason of a budget. neither says that its spec sets neither field. The cases go from "not
+// known" to "allowed" to the reasons for refusing, the most lasting first: a reader who learns that nothing is ever
+// allowed needs no count of today's pods.
 func (e *BudgetExplanation) conclusion(neither bool) Reason {
 	say := func(code Code, format string, args ...any) Reason {
 		return Reason{Code: code, Message: fmt.Sprintf(format, args...)}
@@ -91,6 +93,7 @@ func (e *BudgetExplanation) conclusion(neither bool) Reason {
 		return say(ReasonSyncFailed, "nothing may be disrupted: the budget cannot be computed: %s", e.Failure)
 	case c.DisruptionsAllowed > 0:
 		return say(ReasonDisruptionsAllowed, "%d may be disrupted: %d healthy, %d desired", c.DisruptionsAllowed, c.CurrentHealthy, c.DesiredHealthy)
+	// This case comes before Never: the demand "maxUnavailable 0" matters only once a pod is selected.
 	case len(e.Pods) == 0:
 		return say(ReasonNoPods, "nothing may be disrupted: the budget selects no pod")
 	case e.Never && neither:
@@ -105,11 +108,13 @@ func (e *BudgetExplanation) conclusion(neither bool) Reason {
 	return say(ReasonInsufficientPods, "nothing may be disrupted: %d healthy, %d desired", c.CurrentHealthy, c.DesiredHealthy)
 }
 
-// reasons returns all reasons of a budget.
+// reasons returns all reasons of a budget: the conclusion, then one reason for each thing that keeps the number low or
+// that somebody must fix. e must be complete except for its reasons.
 func (e *BudgetExplanation) reasons(b *policyv1.PodDisruptionBudget) []Reason {
 	all := []Reason{e.conclusion(b.Spec.MaxUnavailable == nil && b.Spec.MinAvailable == nil)}
 	if !e.UpToDate && len(e.Needs) == 0 {
 		message := "the status says " + e.Reported.String()
+		// The first write of a condition, or an expired entry of disruptedPods, changes none of the four counts.
 		if e.Reported == e.Computed {
 			message = "the status counts are correct, but its conditions or disrupted pods are out of date"
 		}
@@ -132,11 +137,13 @@ func (e *BudgetExplanation) reasons(b *policyv1.PodDisruptionBudget) []Reason {
 	for _, name := range e.Unmanaged {
 		all = append(all, Reason{Code: ReasonPodUnmanaged, Object: PodKey(b.Namespace, name), Message: fmt.Sprintf("pod %s has no controller: it counts as healthy but not as expected", name)})
 	}
+	// Stable: two controllers may have one name and different kinds, and e.Controllers has sorted them by kind.
 	slices.SortStableFunc(all[1:], func(a, b Reason) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Code), slices.Index(order, b.Code)), cmp.Compare(a.Object.Name, b.Object.Name))
 	})
 	return all
 }
 
-// order is the order of a budget's reasons after the first.
+// order is the order of a budget's reasons after the first: what is wrong with the status, then the controllers, which
+// decide the expected pods, then the pods, which decide the healthy ones. Every code that reasons uses must be here.
 var order = []Code{ReasonStatusOutdated, ReasonControllerNotFound, ReasonScaleNotKnown, ReasonScaleNotAvailable, ReasonPodNotReady, ReasonPodBeingDeleted, ReasonPodBeingEvicted, ReasonDuplicate, ReasonPodUnmanaged}

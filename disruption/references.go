@@ -9,7 +9,11 @@ import (
 	"github.com/purekube/purekube/internal/persistent"
 )
 
-// reference is a controller that pods of a budget name.
+// The controllers that the pods of one budget name. A budget usually has one reference (the ReplicaSet or StatefulSet),
+// and two or three during a rollout. A budget over a whole namespace may have thousands, and a pod event must not cost
+// a pass over them. So there are two representations: a slice for few, a sorted tree for many.
+
+// reference is a controller that pods of a budget name. Pods that name the same controller share one reference.
 type reference struct {
 	// ref has only the fields that tell controllers apart; see referenceKey.
 	ref metav1.OwnerReference
@@ -19,11 +23,14 @@ type reference struct {
 	pod  string
 }
 
-// referenceKey returns the reference with only the fields that identify a controller.
+// referenceKey returns the reference with only the fields that identify a controller. The result is comparable:
+// controller and blockOwnerDeletion are pointers, which would make equal references different map keys.
 func referenceKey(ref *metav1.OwnerReference) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID}
 }
 
+// compareReferences sorts references that referenceKey made. The order breaks ties between references whose first pods
+// have one name, which happens only with ambiguous names.
 func compareReferences(a, b metav1.OwnerReference) int {
 	return cmp.Or(
 		cmp.Compare(a.APIVersion, b.APIVersion),
@@ -38,6 +45,9 @@ func compareReferences(a, b metav1.OwnerReference) int {
 const fewReferences = 8
 
 // references are the references of the pods of one budget. The value never changes: with and without return another.
+//
+// At most one of few and many is set, and each value with many has a memo of its own. Each reference has at least one
+// pod. A value that has grown past fewReferences keeps the tree when it shrinks again.
 type references struct {
 	few  []reference
 	many *persistent.Map[metav1.OwnerReference, reference]
@@ -45,7 +55,7 @@ type references struct {
 	memo *scaleMemo
 }
 
-// newReferences keeps the slice.
+// newReferences keeps the slice. Each reference may occur once; referenceList makes such a slice.
 func newReferences(list []reference) references {
 	if len(list) <= fewReferences {
 		return references{few: list}
@@ -57,6 +67,7 @@ func newReferences(list []reference) references {
 	return references{many: edit.Map(), memo: &scaleMemo{}}
 }
 
+// len is the number of distinct references, and not of pods.
 func (rs references) len() int {
 	if rs.many != nil {
 		return rs.many.Len()
@@ -76,7 +87,8 @@ func (rs references) list() []reference {
 	return list
 }
 
-// with counts one more pod. added: the pod is the first with this reference.
+// with counts one more pod. added: the pod is the first with this reference, so the Index must file the budget under
+// it. It costs O(fewReferences) or O(log n). ref is a result of referenceKey.
 func (rs references) with(ref metav1.OwnerReference, pod string) (next references, added bool) {
 	i := slices.IndexFunc(rs.few, func(r reference) bool { return r.ref == ref })
 	r := reference{ref: ref, pod: pod}
@@ -89,11 +101,13 @@ func (rs references) with(ref metav1.OwnerReference, pod string) (next reference
 		r = rs.few[i]
 	}
 	r.pods++
+	// An unknown first pod stays unknown: the new pod may or may not be before it.
 	if r.pod != "" {
 		r.pod = min(r.pod, pod)
 	}
 	switch {
 	case rs.many != nil:
+		// The sum of the scales depends on which controllers are named, and not on how many pods name each.
 		added = r.pods == 1
 		return references{many: rs.many.With(ref, r), memo: rs.memo.next(func(s *scaleSum) *scaleSum {
 			if added {
@@ -101,6 +115,7 @@ func (rs references) with(ref metav1.OwnerReference, pod string) (next reference
 			}
 			return s
 		})}, added
+	// newReferences turns the slice into a tree if it has become too long.
 	case i < 0:
 		return newReferences(append(slices.Clone(rs.few), r)), true
 	}
@@ -109,7 +124,12 @@ func (rs references) with(ref metav1.OwnerReference, pod string) (next reference
 	return references{few: few}, false
 }
 
-// without counts one pod fewer. removed: the pod was the last with this reference.
+// without counts one pod fewer. removed: the pod was the last with this reference, so the Index must remove the budget
+// from it. A reference that no pod has changes nothing.
+//
+// If the pod was the first by name, the next pod by name is unknown, and finding it would cost a pass over the budget's
+// pods at each deletion. pod becomes empty instead, and podCount.namePods finds the name if an error message needs it:
+// a rollout deletes thousands of pods, and almost no plan asks.
 func (rs references) without(ref metav1.OwnerReference, pod string) (next references, removed bool) {
 	i := slices.IndexFunc(rs.few, func(r reference) bool { return r.ref == ref })
 	var r reference
@@ -143,6 +163,7 @@ type referenceList struct {
 	at   map[metav1.OwnerReference]int // where in list, once they are many
 }
 
+// add counts a pod. It keeps the first pod by name of each reference, whatever the order of the calls.
 func (l *referenceList) add(ref *metav1.OwnerReference, pod string) {
 	if i, known := l.find(ref); known {
 		l.list[i].pods++
@@ -155,6 +176,8 @@ func (l *referenceList) add(ref *metav1.OwnerReference, pod string) {
 	l.list = append(l.list, reference{ref: referenceKey(ref), pods: 1, pod: pod})
 }
 
+// find returns where the reference is in list. Building the list is part of one pass over all pods, so the common case,
+// few references, allocates nothing and makes no map.
 func (l *referenceList) find(ref *metav1.OwnerReference) (int, bool) {
 	if len(l.list) <= fewReferences {
 		for i := range l.list {

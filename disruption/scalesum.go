@@ -11,12 +11,28 @@ import (
 	"github.com/purekube/purekube/internal/persistent"
 )
 
+// What the controllers of a budget with many references want, without a pass over the references at each plan.
+//
+// Two things make the result change: a workload or an answer, and which controllers the pods name. After a change of
+// workloads the sum is computed again, because a Deployment may move references from one controller to another. After a
+// change of pods the sum follows in O(log n):
+//
+//	references   rs-a rs-b rs-c      uids         {a b c}
+//	lead to      web  web  api       controllers  {web: scale 3, 2 references; api: scale 5, 1 reference}
+//	                                 total        8
+//	without rs-b                     controllers  {web: scale 3, 1 reference; …}        total 8
+//	without rs-a                     controllers  {api: …}                              total 5
+//
+// The values belong to references, which never change, so a memo needs no invalidation: a changed references value has
+// another memo.
+
 // scaleMemo remembers what the controllers of many references want, after the first computation. Every goroutine
-// computes the same value, so it does not matter which one stores it.
+// computes the same value, so it does not matter which one stores it, and an Index stays safe for concurrent use.
 type scaleMemo struct{ last atomic.Pointer[wantedScale] }
 
 // wantedScale is what the controllers of some references want, computed from these workloads. It never changes.
 type wantedScale struct {
+	// by is compared by its pointer; see workloads.
 	by *workloads
 	expectation
 	// sum is not nil if the order of the pods does not matter.
@@ -24,7 +40,7 @@ type wantedScale struct {
 }
 
 // wanted returns the remembered value if it was computed from these workloads, and calls compute otherwise. The caller
-// may keep and change its needs.
+// may keep and change its needs; everything else that it returns is shared.
 func (m *scaleMemo) wanted(by *workloads, compute func() *wantedScale) expectation {
 	known := m.last.Load()
 	if known == nil || known.by != by {
@@ -36,7 +52,11 @@ func (m *scaleMemo) wanted(by *workloads, compute func() *wantedScale) expectati
 	return x
 }
 
-// next returns the memo after a change of how many pods name a controller. It keeps the sum if possible.
+// next returns the memo after a change of how many pods name a controller. It keeps the sum if possible. change returns
+// the changed sum, or nil if it cannot follow; the next plan then computes it. next accepts a nil memo, and never
+// changes m: the older Index still uses it.
+//
+// A value without a sum (open needs, or a problem) is not kept, since it names pods.
 func (m *scaleMemo) next(change func(*scaleSum) *scaleSum) *scaleMemo {
 	next := &scaleMemo{}
 	if m == nil {
@@ -51,7 +71,8 @@ func (m *scaleMemo) next(change func(*scaleSum) *scaleSum) *scaleMemo {
 }
 
 // scaleSum is the sum of the scales of distinct controllers, all of which are found, and any two of which differ in
-// their UID. It never changes. Adding or removing one controller costs O(log n).
+// their UID. It never changes. Adding or removing one controller costs O(log n). It gives the same result as
+// podCount.scalesOfFound, which is cheaper for few references.
 type scaleSum struct {
 	by        *workloads
 	namespace string
@@ -61,10 +82,11 @@ type scaleSum struct {
 	total       int64
 }
 
-// summedScale is the scale of a controller and the number of references that lead to it.
+// summedScale is the scale of a controller and the number of references that lead to it. The controller leaves the sum
+// with its last reference: while a rollout removes the old ReplicaSet, the new one still leads to the Deployment.
 type summedScale struct{ scale, references int32 }
 
-// newScaleSum returns nil if the order of the pods matters.
+// newScaleSum returns nil if the order of the pods matters; see podCount.scalesOfFound for these cases.
 func newScaleSum(by *workloads, namespace string, references []reference) *scaleSum {
 	s := &scaleSum{by: by, namespace: namespace}
 	uids := persistent.NewMap[types.UID, struct{}](cmp.Compare[types.UID]).Edit()
@@ -86,7 +108,7 @@ func newScaleSum(by *workloads, namespace string, references []reference) *scale
 	return s
 }
 
-// with returns the sum with one more reference, or nil if the order of the pods now matters.
+// with returns the sum with one more reference, or nil if the order of the pods now matters. ref is not yet in the sum.
 func (s *scaleSum) with(ref metav1.OwnerReference) *scaleSum {
 	a := s.by.controllerOf(s.namespace, &ref)
 	_, named := s.uids.Get(ref.UID)
@@ -103,7 +125,9 @@ func (s *scaleSum) with(ref metav1.OwnerReference) *scaleSum {
 	return &next
 }
 
-// without returns the sum without one of its references.
+// without returns the sum without one of its references. Removing a reference never makes the order matter, so the
+// result is never nil. controllerOf finds the same controller as when the reference was added, since the workloads are
+// the same.
 func (s *scaleSum) without(ref metav1.OwnerReference) *scaleSum {
 	id := s.by.controllerOf(s.namespace, &ref).found.id()
 	c, _ := s.controllers.Get(id)
@@ -118,6 +142,8 @@ func (s *scaleSum) without(ref metav1.OwnerReference) *scaleSum {
 	return &next
 }
 
+// wanted wraps the sum for a scaleMemo. With MatchUpstream the sum wraps around at 32 bits (D-23), and it does so here
+// and not earlier: s.total stays exact, so a controller can be subtracted again.
 func (s *scaleSum) wanted() *wantedScale {
 	return &wantedScale{by: s.by, expectation: expectation{sum: s.by.o.total(s.total)}, sum: s}
 }

@@ -19,7 +19,8 @@ type matcher struct {
 	selector labels.Selector
 }
 
-// selects reports whether the budget applies to the pod.
+// selects reports whether the budget applies to the pod. It is false for a selector that does not compile, as in the
+// eviction handler's getPodDisruptionBudgets; the status of such a budget allows nothing all the same.
 func (m matcher) selects(pod *corev1.Pod) bool {
 	return m.selector != nil && m.budget.Namespace == pod.Namespace && m.selector.Matches(labels.Set(pod.Labels))
 }
@@ -33,7 +34,8 @@ type compiler struct {
 func newCompiler() *compiler { return &compiler{keys: map[string]bool{}, values: map[string]bool{}} }
 
 // matcher compiles the budget's selector. A budget without a selector selects no pod; a budget with an empty selector
-// selects all pods of its namespace.
+// selects all pods of its namespace. If the selector does not compile, the matcher selects nothing and the error says
+// why. The errors of the fast and the slow way are the same: wellFormed is false for a malformed label.
 func (c *compiler) matcher(b *policyv1.PodDisruptionBudget) (matcher, *purekube.ObjectError) {
 	if s := b.Spec.Selector; s != nil && len(s.MatchExpressions) == 0 && c.wellFormed(s.MatchLabels) {
 		return matcher{budget: b, selector: labels.Set(s.MatchLabels).AsSelectorPreValidated()}, nil
@@ -57,6 +59,8 @@ func firstError(s *metav1.LabelSelector, otherwise error) error {
 	return otherwise
 }
 
+// wellFormed reports whether all keys and values of a label selector are valid. The budget with a malformed label is
+// rare, so the text of the error is left to the library.
 func (c *compiler) wellFormed(set map[string]string) bool {
 	for k, v := range set {
 		if !remember(c.keys, k, validation.IsQualifiedName) || !remember(c.values, v, validation.IsValidLabelValue) {
@@ -66,6 +70,7 @@ func (c *compiler) wellFormed(set map[string]string) bool {
 	return true
 }
 
+// remember returns whether check finds nothing wrong with s, and keeps the answer in known.
 func remember(known map[string]bool, s string, check func(string) []string) bool {
 	valid, ok := known[s]
 	if !ok {

@@ -90,6 +90,8 @@ const (
 // ErrUnknownStatus is the error for a Status that is not one of the constants.
 var ErrUnknownStatus = errors.New("want Recomputed, or nothing for AsWritten")
 
+// err rejects an unknown Status instead of reading it as AsWritten: a typing error must not change which status
+// decides.
 func (s Status) err() error {
 	if s == AsWritten || s == Recomputed {
 		return nil
@@ -114,6 +116,7 @@ type Options struct {
 	StaleDisruptionTimeout *time.Duration
 }
 
+// matchUpstream reports whether any release is named. The supported releases make the same decisions in this package.
 func (o Options) matchUpstream() bool { return o.MatchUpstream != "" }
 
 // err returns what is wrong with the options. Every question then returns this error and nothing else.
@@ -121,6 +124,8 @@ func (o Options) err() error {
 	return cmp.Or(snapshot.CheckUpstream(o.MatchUpstream), o.MaxUnavailableRounding.err())
 }
 
+// deletionTimeout and staleDisruptionTimeout return the timeouts in force. Only nil means the default, so that 0 is
+// available.
 func (o Options) deletionTimeout() time.Duration {
 	return ptr.Deref(o.DeletionTimeout, DefaultDeletionTimeout)
 }

@@ -36,6 +36,8 @@ type Workload struct {
 // pods are recreated: see package drain.
 func (x *Index) WorkloadOf(namespace string, ref *metav1.OwnerReference) Workload {
 	found := x.workloads.wants(namespace, ref)
+	// The count is exact enough for a bound, and costs no visit of the pods. An ambiguous name may hide a pod of the
+	// controller.
 	found.MaxPods = x.terms.Count(x.terms.Term(controllerTerm, namespace, ref.Name), math.MaxInt)
 	for range x.pods.AmbiguousIn(namespace) {
 		found.MaxPods++
@@ -43,7 +45,9 @@ func (x *Index) WorkloadOf(namespace string, ref *metav1.OwnerReference) Workloa
 	return found
 }
 
-// wants returns what the controller itself wants, whatever its own controller wants.
+// wants returns what the controller itself wants, whatever its own controller wants. controllerOf asks another
+// question: for a pod of a ReplicaSet it answers with the Deployment, because the budget expects the Deployment's pods.
+// A recreated pod, however, comes from the ReplicaSet and is limited by its replicas.
 func (w *workloads) wants(namespace string, ref *metav1.OwnerReference) Workload {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
@@ -55,6 +59,7 @@ func (w *workloads) wants(namespace string, ref *metav1.OwnerReference) Workload
 		if rc := w.replicationControllers.Find(key); rc != nil && rc.UID == ref.UID {
 			return wantedBy(rc, rc.Spec.Replicas)
 		}
+	// The object has what a Scale lacks: the order in which pods are created, and the first ordinal.
 	case ref.Kind == statefulSetKind && gv.Group == "apps":
 		if ss := w.statefulSets.Find(key); ss != nil && ss.UID == ref.UID {
 			found := wantedBy(ss, ss.Spec.Replicas)
@@ -85,6 +90,7 @@ func (w *workloads) wants(namespace string, ref *metav1.OwnerReference) Workload
 	return Workload{Recreates: a.found.kind != "", Replicas: a.found.scale, Need: a.need}
 }
 
+// wantedBy describes a controller whose object is known. A controller that is being deleted creates no pods.
 func wantedBy(o metav1.Object, replicas *int32) Workload {
 	return Workload{Recreates: o.GetDeletionTimestamp() == nil, Replicas: ptr.Deref(replicas, 1)}
 }
