@@ -1,19 +1,15 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube/admission"
 	"github.com/purekube/purekube/admission/memory"
@@ -36,24 +32,9 @@ func newServer(t testing.TB, o admission.Options) *httptest.Server {
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// review is an AdmissionReview of either version.
-type review struct {
-	metav1.TypeMeta `json:",inline"`
-	Response        *admissionv1.AdmissionResponse `json:"response,omitempty"`
-}
-
-func post(t testing.TB, server *httptest.Server, body string) (int, review, string) {
+func post(t testing.TB, server *httptest.Server, body string) (int, admissionv1.AdmissionReview, string) {
 	t.Helper()
-	response, err := http.Post(server.URL+"/validate?timeout=30s", "application/json", strings.NewReader(body))
-	require.NoError(t, err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	var out review
-	if response.StatusCode == http.StatusOK {
-		require.NoError(t, json.Unmarshal(text, &out))
-	}
-	return response.StatusCode, out, string(text)
+	return reviews.Post(t, server.Client(), server.URL+"/validate?timeout=30s", body)
 }
 
 func TestDecisions(t *testing.T) {

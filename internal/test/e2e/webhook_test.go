@@ -42,7 +42,7 @@ import (
 // manager makes the cluster; then it is stopped, and what it wrote last is out of date.
 func TestWebhook(t *testing.T) {
 	w := newWorld(t)
-	m := w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false", "-single-replica")
+	m := w.start(t, clientGo, "manager", w.Endpoint(), clientGo.alone...)
 	ns := w.namespace(t, "shop")
 	w.createServiceCIDR(t, "used", "10.30.0.0/28")
 	w.createServiceCIDR(t, "free", "10.31.0.0/28")
