@@ -30,8 +30,10 @@ func cidrLoop(w World) cidrLoopWorld {
 	return cidrLoopWorld{
 		World:   w,
 		Empty:   func() *servicecidr.Index { return servicecidr.NewIndex(servicecidr.Snapshot{}, servicecidr.Options{}) },
-		Workers: 1, MaxFaults: 1, Replicas: true, Retries: 15,
-		At: func(now time.Time) servicecidr.Snapshot { return servicecidr.Snapshot{Now: now} },
+		Workers: 1, MaxFaults: 1, Replicas: true, Overlap: 5, Retries: 15,
+		At: func(now time.Time, _ *servicecidr.Index, _ memo) (servicecidr.Snapshot, map[string]string) {
+			return servicecidr.Snapshot{Now: now}, nil
+		},
 		As: func(o Object, now time.Time, facts map[string]string) (servicecidr.Snapshot, map[string]string) {
 			s := rangesOf(o)
 			c, ok := o.(*networkingv1.ServiceCIDR)
@@ -93,7 +95,9 @@ func lookupsLoop() budgetLoopWorld {
 		World: w, Unwatched: []string{"statefulsets"},
 		Empty:   func() *disruption.Index { return disruption.NewIndex(disruption.Snapshot{}, disruption.Options{}) },
 		Workers: 1, MaxFaults: 1, Hangs: true, DecidesWithout: true,
-		At: func(now time.Time) disruption.Snapshot { return disruption.Snapshot{Now: now} },
+		At: func(now time.Time, _ *disruption.Index, _ memo) (disruption.Snapshot, map[string]string) {
+			return disruption.Snapshot{Now: now}, nil
+		},
 		As: func(o Object, _ time.Time, _ map[string]string) (disruption.Snapshot, map[string]string) {
 			return budgetObject(o), nil
 		},
