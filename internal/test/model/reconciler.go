@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 )
@@ -25,7 +26,8 @@ type LoopWorld[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	// Memory is what the controller remembers outside of its Index when it starts. Nil: nothing.
 	Memory func() memo
 	// At, Answers, Prepare, Restored and Written are in reconcile.Options. At also returns the facts about its Snapshot.
-	At       func(now time.Time, index X, m memo) (S, map[string]string)
+	// at has the resourceVersions of the caches, by kind, where etcd may be restored.
+	At       func(now time.Time, index X, m memo, at []int32) (S, map[string]string)
 	Answers  func(map[purekube.Need]purekube.Answer) S
 	Prepare  func(index X) X
 	Restored func(index X, m memo) X
@@ -60,9 +62,9 @@ type LoopWorld[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	SlowAnswers bool
 	// Restores: etcd may be restored from a backup, which has the Objects.
 	Restores bool
-	// NeverStale reports whether an action is to be made only where a plan from what the API server has asks for it.
-	// Nil: none is.
-	NeverStale func(A) bool
+	// Right reports whether an action, the first one of its plan, may be made where a plan from what the API server has
+	// at that moment asks for these. Nil: each may.
+	Right func(a A, fresh []purekube.Action) bool
 	// Planned says what is wrong with an action that was planned with an Index with these facts. Nil: nothing is.
 	Planned func(facts map[string]string, a A) string
 	Broken  broken
@@ -73,6 +75,8 @@ type memo interface {
 	clone() memo
 	// text is what it goes by. Each resourceVersion follows an @.
 	text() string
+	// prune drops what cannot count any more: replies are the UIDs of objects that the controller may yet hear of.
+	prune(replies map[types.UID]bool)
 }
 
 // broken are defects of a controller around the loop, to be found.

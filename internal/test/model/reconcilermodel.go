@@ -91,7 +91,7 @@ func (m *reconcilerModel[X, S, A]) options() reconcile.Options[*noted[X, S, A], 
 	}
 	if m.world.At != nil {
 		o.At = func(now time.Time, x *noted[X, S, A]) notes[S] {
-			s, facts := m.world.At(now, x.index, m.of.memory)
+			s, facts := m.world.At(now, x.index, m.of.memory, m.of.at)
 			if facts == nil {
 				facts = map[string]string{}
 			}

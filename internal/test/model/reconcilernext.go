@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/reconcile"
 )
 
 // state is part of steps.
@@ -245,7 +246,7 @@ func (m *reconcilerModel[X, S, A]) onlyVetoes(st *reconcilerState[X, S, A]) bool
 	v := m.view(st)
 	return !slices.ContainsFunc(st.later, func(a alarm) bool {
 		d := m.fresh(v, a.key)
-		return len(d.Actions) == 0 || !m.world.Veto(d.Actions[0].Request(nil))
+		return a.at < st.now+seconds(reconcile.PauseAfterRetries) || len(d.Actions) == 0 || !m.world.Veto(d.Actions[0].Request(nil))
 	})
 }
 
@@ -270,7 +271,10 @@ func (m *reconcilerModel[X, S, A]) idle(st *reconcilerState[X, S, A]) string {
 // again then.
 func (m *reconcilerModel[X, S, A]) leftToDo(st *reconcilerState[X, S, A], k string, d Decision) string {
 	key, err := purekube.ParseKey(k)
-	if err == nil && m.world.Filter != nil && !m.world.Filter(key) {
+	if err != nil {
+		key = purekube.Key{Name: k}
+	}
+	if m.world.Filter != nil && !m.world.Filter(key) {
 		return ""
 	}
 	if len(d.Actions) > 0 {

@@ -119,11 +119,11 @@ func (m *reconcilerModel[X, S, A]) skip(to *sending, r purekube.Request, returne
 // stale says which action is made that a plan from what the API server has does not ask for.
 func (m *reconcilerModel[X, S, A]) stale(st *reconcilerState[X, S, A], s sending) string {
 	a, ok := s.actions[len(s.done)].(A)
-	if !ok || m.world.NeverStale == nil || !m.world.NeverStale(a) {
+	if !ok || len(s.done) > 0 || m.world.Right == nil { // what follows insists on the answer before
 		return ""
 	}
 	d := m.fresh(m.view(st), s.key)
-	if slices.ContainsFunc(d.Actions, func(right purekube.Action) bool { return right.String() == a.String() }) {
+	if m.world.Right(a, d.Actions) {
 		return ""
 	}
 	return fmt.Sprintf("what cannot be undone is right at that moment: %s, and a plan from what the API server has asks for %s", a, plannedActions(d.Actions))

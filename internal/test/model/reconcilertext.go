@@ -10,18 +10,28 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube/internal/reconcile"
 )
 
-var (
-	versionsIn = regexp.MustCompile(`@(\d+)|"resourceVersion":"(\d+)"`)
-	contentsIn = regexp.MustCompile(`#(\d+)`)
-)
+var contentsIn = regexp.MustCompile(`#(\d+)`)
 
 // finish is part of steps.
 func (m *reconcilerModel[X, S, A]) finish(st *reconcilerState[X, S, A]) string {
 	st.sent = slices.DeleteFunc(st.sent, func(s sent) bool { return st.now >= s.at+seconds(reconcile.FenceTimeout) })
+	if st.memory != nil {
+		replies := map[types.UID]bool{}
+		for _, s := range st.sending {
+			if s.reply == nil {
+				continue
+			}
+			if o, ok := s.reply.returned.(Object); ok {
+				replies[o.GetUID()] = true
+			}
+		}
+		st.memory.prune(replies)
+	}
 	text := m.text(st)
 	if !m.world.Restores { // versions that come back count by their number
 		text = inOrder(text)
@@ -111,10 +121,37 @@ func inOrder(text string) string {
 	})
 }
 
-// eachVersion puts other texts in the place of the resourceVersions in a text.
+// eachVersion puts other texts in the place of the resourceVersions in a text: the number after an @, or that of a field
+// in JSON.
 func eachVersion(text string, to func(version int) string) string {
-	return versionsIn.ReplaceAllStringFunc(text, func(match string) string {
-		version, _ := strconv.Atoi(strings.Trim(strings.TrimPrefix(match, `"resourceVersion":`), `@"`))
-		return to(version)
-	})
+	const field = `"resourceVersion":"`
+	var b strings.Builder
+	rest := text
+	for {
+		i := strings.IndexAny(rest, "@\"")
+		if i < 0 {
+			b.WriteString(rest)
+			return b.String()
+		}
+		begin := i + 1
+		if rest[i] == '"' {
+			if !strings.HasPrefix(rest[i:], field) {
+				b.WriteString(rest[:begin])
+				rest = rest[begin:]
+				continue
+			}
+			begin = i + len(field)
+		}
+		end := begin
+		for end < len(rest) && '0' <= rest[end] && rest[end] <= '9' {
+			end++
+		}
+		b.WriteString(rest[:i])
+		if version, err := strconv.Atoi(rest[begin:end]); err == nil {
+			b.WriteString(to(version))
+		} else {
+			b.WriteString(rest[i:end])
+		}
+		rest = rest[end:]
+	}
 }
