@@ -151,7 +151,8 @@ func claimsLoop(w World) claimLoopWorld {
 }
 
 // claimActionIsRight: what takes something away takes away what is to be taken away at that moment, or less. What is made for
-// a pod that is gone meanwhile is collected, and a reservation for it is released again.
+// a pod that is gone meanwhile is collected, and a reservation for it is released again. Who deletes a claim whose pod is
+// gone, this controller or the garbage collector, does not matter: nothingTakenFromLivePods is about that.
 func claimActionIsRight(a resourceclaim.Action, fresh []purekube.Action) bool {
 	switch a := a.(type) {
 	case resourceclaim.Release:
@@ -160,7 +161,7 @@ func claimActionIsRight(a resourceclaim.Action, fresh []purekube.Action) bool {
 			return ok && (right.Deallocate || !a.Deallocate) &&
 				!slices.ContainsFunc(a.Removed, func(c resourcev1.ResourceClaimConsumerReference) bool { return !slices.Contains(right.Removed, c) })
 		})
-	case resourceclaim.RemoveFinalizer, resourceclaim.DeleteClaim:
+	case resourceclaim.RemoveFinalizer:
 		return slices.ContainsFunc(fresh, func(f purekube.Action) bool { return f.String() == a.String() })
 	}
 	return true
