@@ -58,6 +58,8 @@ type LoopWorld[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	Hangs bool
 	// Hung says what is wrong with the objects when everything is idle and lookups have no answer.
 	Hung func(server *View) string
+	// MaxAge is how old an event gets before the handlers see it, in seconds, where that is more than maxAgeOfCache.
+	MaxAge int
 	// SlowAnswers: anything may come between a write and its answer.
 	SlowAnswers bool
 	// Restores: etcd may be restored from a backup, which has the Objects.
@@ -87,5 +89,5 @@ type broken struct {
 	MissesRestore bool
 }
 
-// maxAgeOfCache is how old an event gets before the handlers see it, in seconds.
+// maxAgeOfCache is how old an event gets before the handlers see it, in seconds, unless LoopWorld.MaxAge says more.
 const maxAgeOfCache = 5

@@ -177,6 +177,22 @@ func entryLoop() claimLoopWorld {
 	return c
 }
 
+// hangingLoop is of one pod with a template entry, and watches that may hang for a minute: longer than a fence holds. What
+// was written is remembered for that long.
+func hangingLoop() claimLoopWorld {
+	w := claimWorld(resourceclaim.Options{}).with("one-0").only("pod created")
+	w.Name, w.Events[0].Max = "ResourceClaims, watches hang", 1
+	label := labeled
+	label.Max = 1
+	w.Events = append(w.Events, label)
+	w.Objects = w.Objects[:1]
+	w.Faults.LoseAnswer = false // then nothing is remembered, and only a watch can tell
+	w.Until = 20 * time.Second
+	c := claimsLoop(w)
+	c.MaxAge = 60
+	return c
+}
+
 // sharedLoop is of a pod that shares a claim, and comes back under its name. The claim's plan looks the pod up.
 func sharedLoop() claimLoopWorld {
 	w := claimWorld(resourceclaim.Options{}).with("share-0").only("pod created", "pod deleted", "scheduled", "terminated")

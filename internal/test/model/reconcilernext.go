@@ -76,8 +76,8 @@ func (m *reconcilerModel[X, S, A]) followSending(st *reconcilerState[X, S, A], i
 	}
 	r := m.request(s)
 	for _, o := range []outcome{answered, refused, unanswered} {
-		if o != answered && st.faults == 0 {
-			break
+		if o != answered && st.faults == 0 || o == refused && !m.world.Faults.Refuse || o == unanswered && !m.world.Faults.LoseAnswer {
+			continue
 		}
 		if after, how, broken, ok := m.send(st, i, o); ok {
 			if o != answered {
@@ -145,7 +145,7 @@ func (m *reconcilerModel[X, S, A]) pass(st *reconcilerState[X, S, A]) *reconcile
 			to = alarms[0].at
 		}
 	}
-	if to < 0 || slices.Contains(st.relist, true) || slices.ContainsFunc(st.pending, func(c shown) bool { return !c.listed && c.at+maxAgeOfCache < to }) {
+	if to < 0 || slices.Contains(st.relist, true) || slices.ContainsFunc(st.pending, func(c shown) bool { return !c.listed && c.at+max(maxAgeOfCache, m.world.MaxAge) < to }) {
 		return nil
 	}
 	after := m.calling(st)

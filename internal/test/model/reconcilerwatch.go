@@ -80,12 +80,15 @@ func (m *reconcilerModel[X, S, A]) catchUp(st *reconcilerState[X, S, A], i int) 
 	}
 	gone := before != nil && (now == nil || before.GetUID() != now.GetUID())
 	if gone && m.world.Gone != nil && !c.told {
-		if change, fact := m.world.Gone(before, after.memory); change != nil && !m.world.Broken.ForgetsDeleted {
+		if change, fact := m.world.Gone(before, after.memory); change != nil {
 			after.pending[i].told = true
 			m.event(after, schema.GroupResource{}, "", func(x *noted[X, S, A]) (*noted[X, S, A], []purekube.Key) {
-				index, keys := change(x.index)
 				facts := maps.Clone(x.facts)
 				facts[deletedFact+fact] = ""
+				if m.world.Broken.ForgetsDeleted {
+					return m.note(x.index, facts), nil
+				}
+				index, keys := change(x.index)
 				return m.note(index, facts), keys
 			})
 			return after
