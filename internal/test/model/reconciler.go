@@ -86,7 +86,7 @@ type broken struct {
 	StartsWithTheCache, SharesTheContext, LosesRetries, IgnoresFences, DropsWhileProcessing, ForgetsTicks, ForgetsRecheck bool
 
 	ForgetsWritten, ForgetsDeleted, IgnoresVetoes, VetoEndsKey, PlansFiltered, HidesFiltered, SendsWithoutLease, ReusesAnswers,
-	MissesRestore bool
+	MissesRestore, LooksBeforeTurnsOnly bool
 }
 
 // maxAgeOfCache is how old an event gets before the handlers see it, in seconds, unless LoopWorld.MaxAge says more.

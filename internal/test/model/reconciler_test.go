@@ -207,6 +207,8 @@ func brokenLoops(t *testing.T) {
 			searchOf(filteredLoop()), broken{HidesFiltered: true}, "at rest"},
 		{"a restore is overlooked", "a claim that was made after the backup is believed in for an hour",
 			searchOf(restoredLoop()), broken{MissesRestore: true}, "at rest"},
+		{"a restore is looked for before turns only", "without an event there is no turn",
+			searchOf(restoredLoop()), broken{LooksBeforeTurnsOnly: true}, "at rest"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := tc.search.search(1, tc.put, Bounds{Time: 10 * time.Minute})

@@ -49,6 +49,9 @@ func (m *reconcilerModel[X, S, A]) follow(st *reconcilerState[X, S, A], emit emi
 			emit(m.relist(st, kind), "", "the informer of %s lists again", m.world.Kinds[kind].Resource)
 		}
 	}
+	if after := m.lookAtCaches(st); after != nil {
+		emit(after, "", "the controller looks at the versions of its caches")
+	}
 	if st.faults > 0 {
 		if m.world.Faults.Crash {
 			after := st.clone()
@@ -56,7 +59,7 @@ func (m *reconcilerModel[X, S, A]) follow(st *reconcilerState[X, S, A], emit emi
 			m.restart(after)
 			emit(after, "", "the controller stops, and starts again")
 		}
-		if m.world.Restores {
+		if m.world.Restores && len(st.planning) == 0 { // a restore takes longer than to make a plan
 			emit(m.restore(st, false), "", "etcd is restored from a backup")
 			emit(m.restore(st, true), "", "etcd is restored from a backup, and the watches have not delivered the last changes")
 		}
@@ -192,6 +195,10 @@ func (m *reconcilerModel[X, S, A]) settle(st *reconcilerState[X, S, A], emit emi
 	}
 	if kind := slices.Index(st.relist, true); kind >= 0 {
 		emit(m.relist(st, kind), "", "the informer of %s lists again", m.world.Kinds[kind].Resource)
+		return ""
+	}
+	if after := m.lookAtCaches(st); after != nil {
+		emit(after, "", "the controller looks at the versions of its caches")
 		return ""
 	}
 	if after, ok := m.begins(st); ok {

@@ -9,7 +9,8 @@ import (
 var errRestored = errors.New("the API server was restored from a backup")
 
 // restore puts the API server back to its backup: objects have the UIDs and resourceVersions of then, and the next write
-// gets the next resourceVersion of then. Calls that are under way fail. With lost, the changes that the handlers have yet
+// gets the next resourceVersion of then. The API server is down for longer than a plan may take: what plans have not sent
+// fails. With lost, the changes that the handlers have yet
 // to see are lost.
 func (m *reconcilerModel[X, S, A]) restore(st *reconcilerState[X, S, A], lost bool) *reconcilerState[X, S, A] {
 	after := st.clone()
@@ -23,9 +24,7 @@ func (m *reconcilerModel[X, S, A]) restore(st *reconcilerState[X, S, A], lost bo
 		after.relist[kind] = true
 	}
 	for i, s := range after.sending {
-		if s.reply != nil {
-			after.sending[i].reply = &reply{nil, errRestored}
-		}
+		after.sending[i].actions, after.sending[i].reply = s.actions[:len(s.done)+1], &reply{nil, errRestored}
 	}
 	after.sent = nil // what was written is not there any more
 	m.check(after, Step{Before: before, Event: "restored"})
@@ -56,7 +55,7 @@ func (m *reconcilerModel[X, S, A]) relist(st *reconcilerState[X, S, A], kind int
 	}
 	slices.SortFunc(changed, func(a, b held) int { return int(a.place) - int(b.place) })
 	for _, h := range changed {
-		m.show(after, shown{held: h, at: st.now})
+		m.show(after, shown{held: h, at: st.now, missed: h.content == 0})
 	}
 	after.at[kind] = after.revision
 	return after
@@ -68,8 +67,27 @@ func (m *reconcilerModel[X, S, A]) cacheAt(st *reconcilerState[X, S, A]) {
 		return
 	}
 	for kind, version := range st.at {
+		st.told[kind] = version
 		for _, key := range st.loop.CacheAt(clock(st.now), m.world.Kinds[kind].GroupResource(), strconv.Itoa(int(version))) {
 			st.enqueue(key)
 		}
 	}
+}
+
+// lookAtCaches tells the loop how far the caches are where there are no turns; nil: it has nothing to tell of a restore.
+func (m *reconcilerModel[X, S, A]) lookAtCaches(st *reconcilerState[X, S, A]) *reconcilerState[X, S, A] {
+	back := func(kind int) bool { return st.at[kind] < st.told[kind] }
+	if m.world.Broken.MissesRestore || m.world.Broken.LooksBeforeTurnsOnly || !slices.ContainsFunc(kindsOf(st.at), back) {
+		return nil
+	}
+	after := m.calling(st)
+	m.cacheAt(after)
+	return after
+}
+
+func kindsOf(at []int32) (kinds []int) {
+	for kind := range at {
+		kinds = append(kinds, kind)
+	}
+	return kinds
 }

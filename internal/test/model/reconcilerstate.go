@@ -14,8 +14,9 @@ import (
 type shown struct {
 	held
 	at int
-	// listed: it is of the list at the start. told: what the controller remembers of a deletion was told of it.
-	listed, told bool
+	// listed: it is of the list at the start. told: what the controller remembers of a deletion was told of it. missed: a
+	// list shows that the object is gone, and its version is the last one that was seen.
+	listed, told, missed bool
 }
 
 type alarm struct {
@@ -78,10 +79,10 @@ type reconcilerState[X purekube.Index[X, S, A], S any, A purekube.Action] struct
 	// stray is a request of the replica that had the Lease before, until strayUntil.
 	stray      *purekube.Request
 	strayUntil int
-	// at has the resourceVersion of each kind's cache, and relist is set where the cache has to be listed again. Both
-	// are for a world in which etcd is restored.
-	at     []int32
-	relist []bool
+	// at has the resourceVersion of each kind's cache, told what the loop was told of that, and relist is set where the cache
+	// has to be listed again. They are for a world in which etcd is restored.
+	at, told []int32
+	relist   []bool
 
 	numbers numbers // in its text
 }
@@ -92,7 +93,7 @@ func (st *reconcilerState[X, S, A]) clone() *reconcilerState[X, S, A] {
 	c.queue, c.again, c.later, c.ticks = slices.Clone(st.queue), slices.Clone(st.again), slices.Clone(st.later), slices.Clone(st.ticks)
 	c.planning, c.sending, c.sent, c.asked = slices.Clone(st.planning), slices.Clone(st.sending), slices.Clone(st.sent), slices.Clone(st.asked)
 	c.looking, c.calls, c.lookAt = slices.Clone(st.looking), slices.Clone(st.calls), slices.Clone(st.lookAt)
-	c.answers, c.at, c.relist = maps.Clone(st.answers), slices.Clone(st.at), slices.Clone(st.relist)
+	c.answers, c.at, c.told, c.relist = maps.Clone(st.answers), slices.Clone(st.at), slices.Clone(st.told), slices.Clone(st.relist)
 	c.loop = st.loop.Clone()
 	if st.memory != nil {
 		c.memory = st.memory.clone()

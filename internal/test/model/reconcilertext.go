@@ -17,7 +17,7 @@ import (
 
 var contentsIn = regexp.MustCompile(`#(\d+)`)
 
-// finish is part of steps.
+// finish is part of steps. The resourceVersions count in their order only.
 func (m *reconcilerModel[X, S, A]) finish(st *reconcilerState[X, S, A]) string {
 	st.sent = slices.DeleteFunc(st.sent, func(s sent) bool { return st.now >= s.at+seconds(reconcile.FenceTimeout) })
 	if st.memory != nil {
@@ -32,10 +32,7 @@ func (m *reconcilerModel[X, S, A]) finish(st *reconcilerState[X, S, A]) string {
 		}
 		st.memory.prune(replies)
 	}
-	text := m.text(st)
-	if !m.world.Restores { // versions that come back count by their number
-		text = inOrder(text)
-	}
+	text := inOrder(m.text(st))
 	sum := sha256.Sum256([]byte(text))
 	key := string(sum[:])
 	if m.states[key] == nil {
@@ -64,7 +61,7 @@ func (m *reconcilerModel[X, S, A]) text(st *reconcilerState[X, S, A]) string {
 	}
 	for _, c := range st.pending {
 		copied(c.held)
-		fmt.Fprintf(&b, " %d %t %t", c.at, c.listed, c.told)
+		fmt.Fprintf(&b, " %d %t %t %t", c.at, c.listed, c.told, c.missed)
 	}
 	for _, l := range []any{st.queue, st.again, st.later, st.ticks, st.planning, st.looking, st.calls, st.lookAt, st.asked} {
 		fmt.Fprintf(&b, "\n%v", l)
@@ -85,7 +82,7 @@ func (m *reconcilerModel[X, S, A]) text(st *reconcilerState[X, S, A]) string {
 		fmt.Fprintf(&b, "\nstray %s %d", requestText(*st.stray), st.strayUntil)
 	}
 	for kind, version := range st.at {
-		fmt.Fprintf(&b, "\nat @%d %t", version, st.relist[kind])
+		fmt.Fprintf(&b, "\nat @%d @%d %t", version, st.told[kind], st.relist[kind])
 	}
 	if st.relist != nil { // what the next write gets, where it may be an old one
 		fmt.Fprintf(&b, "\nrevision @%d", st.revision)

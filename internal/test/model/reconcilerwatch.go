@@ -110,8 +110,8 @@ func (m *reconcilerModel[X, S, A]) catchUp(st *reconcilerState[X, S, A], i int) 
 	version := strconv.Itoa(int(c.version))
 	if gone {
 		last := version
-		if now != nil {
-			last = before.GetResourceVersion()
+		if now != nil || c.missed { // the last state says nothing new
+			last = ""
 		}
 		event(last, before, "", true)
 	}
