@@ -247,3 +247,12 @@ func restoredLoop() claimLoopWorld {
 	c.Restores, c.SlowAnswers = true, true
 	return c
 }
+
+// waitingLoop is restoredLoop with nothing but a pod that has no claim yet.
+func waitingLoop() claimLoopWorld {
+	c := restoredLoop()
+	c.World = c.only("garbage collected")
+	c.Name = "ResourceClaims, restored, one pod"
+	c.Objects = slices.DeleteFunc(slices.Clone(c.Objects), func(o Object) bool { return o.GetName() == "one-0" || o.GetName() == "in-backup" })
+	return c
+}
