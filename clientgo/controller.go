@@ -25,6 +25,9 @@ const LookupsDeadline = reconcile.LookupsDeadline
 // PauseAfterRetries is how long a key rests whose retries did not help, or whose action was vetoed.
 const PauseAfterRetries = reconcile.PauseAfterRetries
 
+// cachesPause is how often a controller without work looks whether etcd was restored from a backup.
+const cachesPause = 10 * time.Second
+
 // Runner is a controller of any package.
 type Runner interface {
 	// Name is the name of the controller, for example "ttl".
@@ -185,6 +188,7 @@ func (c *Controller[X, S, A]) Run(ctx context.Context) error {
 	for range lookers {
 		running.Go(func() { c.lookUpAll(ending) })
 	}
+	running.Go(func() { c.lookAtCaches(ending) })
 	workers := c.cluster.Workers
 	if workers < 1 {
 		workers = defaultWorkers
@@ -233,15 +237,34 @@ func (c *Controller[X, S, A]) work(ctx context.Context) {
 	}
 }
 
+// cachesAt tells the loop how far the caches are.
+func (c *Controller[X, S, A]) cachesAt(now time.Time) {
+	for _, w := range c.watched {
+		if w.version != nil {
+			c.enqueue(c.loop.CacheAt(now, w.resource, w.version()))
+		}
+	}
+}
+
+// lookAtCaches notices that etcd was restored from a backup where no event queues a key.
+func (c *Controller[X, S, A]) lookAtCaches(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-time.After(cachesPause):
+			c.mu.Lock()
+			c.cachesAt(now)
+			c.mu.Unlock()
+		}
+	}
+}
+
 // process is the turn of a key.
 func (c *Controller[X, S, A]) process(ctx context.Context, key purekube.Key) {
 	started := time.Now()
 	c.mu.Lock()
-	for _, w := range c.watched {
-		if w.version != nil {
-			c.enqueue(c.loop.CacheAt(started, w.resource, w.version()))
-		}
-	}
+	c.cachesAt(started)
 	t := c.loop.Begin(started, key)
 	c.mu.Unlock()
 	for t.Step == reconcile.Plan {

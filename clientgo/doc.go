@@ -25,8 +25,9 @@
 //     counts when all lookups are answered.
 //   - All writes of one plan have 30 seconds together, which do not begin before the lookups have ended.
 //   - Where an informer tells that its cache went back to an older resourceVersion, etcd was restored from a backup. A
-//     controller then forgets what it remembered and plans every key. An event from before the restore that comes
-//     after that can hide up to five seconds of fences; restart the controller after a restore to be sure.
+//     controller notices that within ten seconds, forgets what it remembered and looked up, and plans every key. An
+//     event from before the restore that comes after that can hide up to five seconds of fences; restart the controller
+//     after a restore to be sure.
 //
 // # The duties of the packages
 //

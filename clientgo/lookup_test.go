@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/reconcile/claimmemory"
 )
 
 // reading is a Lookup at an API server with these objects by path. A path that ends in /broken answers 500, others 404.
@@ -69,7 +70,7 @@ func TestAnswerClaims(t *testing.T) {
 	answers, err := look(t, c.Lookup,
 		need("Pod", "there"), need("Pod", "gone"), need("Pod", "broken"), need("ResourceClaim", "there"), need("ResourceClaim", "gone"))
 	require.Error(t, err, "so that the key is planned again")
-	got := confirmed(answers).Answers
+	got := claimmemory.Confirmed(answers).Answers
 	require.Len(t, got, 4, "what could not be looked up stays a need")
 	require.Equal(t, types.UID("1"), got[need("Pod", "there")].Object.(*corev1.Pod).UID)
 	require.Equal(t, purekube.Answer{}, got[need("Pod", "gone")])

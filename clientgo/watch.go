@@ -52,36 +52,33 @@ func handle[O any, X purekube.Index[X, S, A], S any, A purekube.Action](
 	c *Controller[X, S, A], resource schema.GroupResource, informer Informer, as func(O) S, gone []func(O),
 ) error {
 	c.loop.Watches(resource)
-	update := func(object any, change func(X) (X, []purekube.Key)) {
-		version := ""
-		if o, err := meta.Accessor(object); err == nil {
-			version = o.GetResourceVersion()
-		}
-		c.enqueue(c.event(resource, version, change))
-	}
 	with := func(object any) {
-		update(object, func(x X) (X, []purekube.Key) { return x.With(as(object.(O))) })
+		c.enqueue(c.event(resource, versionOf(object), func(x X) (X, []purekube.Key) { return x.With(as(object.(O))) }))
 	}
-	without := func(object any) {
-		// The informer missed the deletion, and has only the last state that it saw.
-		if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
-			object = missed.Obj
-		}
+	without := func(object any, version string) {
 		last := as(object.(O))
 		for _, tell := range gone {
 			tell(object.(O))
 		}
-		update(object, func(x X) (X, []purekube.Key) { return x.Without(last) })
+		c.enqueue(c.event(resource, version, func(x X) (X, []purekube.Key) { return x.Without(last) }))
 	}
 	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: with,
 		UpdateFunc: func(before, object any) {
 			if uidOf(before) != uidOf(object) { // the watch was interrupted: one went, and another one of its name came
-				without(before)
+				without(before, "")
 			}
 			with(object)
 		},
-		DeleteFunc: without,
+		DeleteFunc: func(object any) {
+			// The informer missed the deletion, and has only the last state that it saw. Its version tells nothing new, and
+			// after a restore from a backup it is one that the cache has yet to come to.
+			if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				without(missed.Obj, "")
+			} else {
+				without(object, versionOf(object))
+			}
+		},
 	})
 	if err != nil {
 		return err // the informer has stopped
@@ -92,6 +89,14 @@ func handle[O any, X purekube.Index[X, S, A], S any, A purekube.Action](
 	}
 	c.watched = append(c.watched, w)
 	return nil
+}
+
+func versionOf(object any) string {
+	o, err := meta.Accessor(object)
+	if err != nil {
+		return ""
+	}
+	return o.GetResourceVersion()
 }
 
 func uidOf(object any) types.UID {

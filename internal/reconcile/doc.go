@@ -41,6 +41,6 @@
 //     that are newer than its Index, except where Options.DecidesWithout says that it refuses on errors.
 //   - A plan that is decided by DecidesWithout because lookups are late has all of its time for writes: WriteBy does not
 //     count from the lookups.
-//   - After a restore from a backup (CacheAt goes back) every key is planned, and fences count from the restored
-//     resourceVersions.
+//   - After a restore from a backup (CacheAt goes back) every key is planned, fences count from the restored
+//     resourceVersions, and no plan uses an answer from before the restore.
 package reconcile

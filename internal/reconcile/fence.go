@@ -69,7 +69,8 @@ func (f *fences) lift(w *waiters) purekube.Key {
 	return first.key
 }
 
-// cacheAt notes how far the cache of a resource is. Where it went back, nothing that was seen or written counts any more.
+// cacheAt notes how far the cache of a resource is. Where it went back, nothing that was seen counts any more. What was written
+// holds its key for FenceTimeout at most: some of it may have been written after the restore.
 func (f *fences) cacheAt(resource schema.GroupResource, version string) (lifted []purekube.Key, restored bool) {
 	if version == "" {
 		return nil, false
@@ -79,13 +80,12 @@ func (f *fences) cacheAt(resource schema.GroupResource, version string) (lifted 
 	if before == "" || !newer(before, version) {
 		return nil, false
 	}
-	f.seen[resource] = version
+	f.seen[resource] = "" // the handlers have yet to see the list
 	for _, w := range f.waiting {
 		for len(*w) > 0 {
 			lifted = append(lifted, f.lift(w))
 		}
 	}
-	f.of, f.order = map[purekube.Key]*fence{}, nil
 	return lifted, true
 }
 

@@ -109,7 +109,8 @@ func (l *Loop[X, S, A]) all(now time.Time) (keys []purekube.Key, problems error)
 }
 
 // CacheAt says that the cache of a watched resource is at this resourceVersion. Where that is older than what it was at
-// before, etcd was restored from a backup. Then the fences count from there, and every key is returned.
+// before, etcd was restored from a backup. Then the fences count from there, and every key is returned. No plan uses an
+// answer from before that.
 func (l *Loop[X, S, A]) CacheAt(now time.Time, resource schema.GroupResource, version string) []purekube.Key {
 	lifted, restored := l.fences.cacheAt(resource, version)
 	if !restored {
@@ -121,8 +122,12 @@ func (l *Loop[X, S, A]) CacheAt(now time.Time, resource schema.GroupResource, ve
 	if !l.started {
 		return nil
 	}
+	asked := l.lookups.dropAll()
+	for _, t := range l.turns {
+		t.void = t.void || t.Step == Plan
+	}
 	keys, _ := l.all(now) // the plan of each key says what is wrong
-	return append(keys, lifted...)
+	return slices.Concat(keys, lifted, asked)
 }
 
 // current is the Index of now.

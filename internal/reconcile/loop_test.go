@@ -123,3 +123,19 @@ func TestFenceAfterARestore(t *testing.T) {
 	see(l, "51", "0")
 	require.Equal(t, Plan, l.Begin(start, key).Step)
 }
+
+// What was written between a restore and the list that tells of it holds its key until the Index shows it: another plan would
+// send it again.
+func TestWriteBeforeTheListOfARestore(t *testing.T) {
+	l := newLoop(Options[*ttl.Index, ttl.Snapshot]{})
+	l.Start(start)
+	see(l, "1000", "")
+	require.Empty(t, l.CacheAt(start, nodes, "1000"))
+	turn(t, l, start, "51", nil)
+	require.Contains(t, l.CacheAt(start, nodes, "52"), key)
+	held := l.Begin(start, key)
+	require.Equal(t, Wait, held.Step)
+	require.Equal(t, Next{Requeue: true, After: FenceTimeout}, held.Next)
+	require.Equal(t, []purekube.Key{key, key}, see(l, "51", "0"), "affected, and lifted")
+	require.Equal(t, Plan, l.Begin(start, key).Step)
+}

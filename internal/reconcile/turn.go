@@ -76,6 +76,7 @@ type Turn[X any, A purekube.Action] struct {
 	answers  map[purekube.Need]purekube.Answer
 	late     bool
 	again    bool
+	void     bool // etcd was restored since the turn began
 	written  map[schema.GroupResource]string
 }
 
@@ -125,6 +126,12 @@ func (l *Loop[X, S, A]) answer(t *Turn[X, A]) {
 func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Result[A], problems error) {
 	q := t.question
 	t.Ask, t.Tick = nil, 0
+	if t.void {
+		l.lookups.drop(t.Key)
+		l.wait(t)
+		t.Next = t.Next.sooner(0)
+		return
+	}
 	if len(result.Needs) == 0 {
 		t.Result, t.Problems, t.Step, t.WriteBy = result, problems, CarryOut, now.Add(WritesTimeout)
 		switch {

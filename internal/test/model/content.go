@@ -37,7 +37,7 @@ type content struct {
 	// numbers are the numbers in its UIDs and generated names.
 	numbers numbers
 	// versions are the object with each resourceVersion that was asked for.
-	versions map[uint8]Object
+	versions map[int32]Object
 }
 
 // numbers is a set of the numbers of UIDs and generated names, of which there are 64.
@@ -134,7 +134,7 @@ func (s *store) intern(o Object, managed map[string]map[string]any) contentID {
 		id = contentID(len(s.contents))
 		s.contents = append(s.contents, content{
 			place: s.place(resource, o.GetNamespace(), o.GetName()), object: o, managed: managed,
-			numbers: numbersIn(text), versions: map[uint8]Object{},
+			numbers: numbersIn(text), versions: map[int32]Object{},
 		})
 		s.ids[text] = id
 	}

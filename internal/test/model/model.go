@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -17,8 +16,7 @@ import (
 
 // model is a scenario in a form that can be searched.
 type model struct {
-	world   World
-	store   *store
+	cluster
 	keys    []string
 	keyIDs  map[string]uint16
 	views   map[string]*View
@@ -50,19 +48,7 @@ type flight struct {
 	requestID int
 	numbers   numbers
 	// versions are the resourceVersions in what is still to be sent.
-	versions map[placeID][]uint8
-}
-
-// happening is one way in which an event can happen in a state of the API server.
-type happening struct {
-	event   int
-	how     string
-	changes []change
-}
-
-type change struct {
-	place   placeID
-	content contentID // 0: gone
+	versions map[placeID][]int32
 }
 
 // call is everything that the API server's answer to a request depends on.
@@ -83,11 +69,11 @@ type answer struct {
 
 // Search goes breadth first through all states of the world within the bounds.
 func Search(w World, liveness bool, b Bounds) Report {
-	return search(w.Name, newModel(w), liveness, b)
+	return search(w.Name, newModel(w).walked(), liveness, b)
 }
 
 func newModel(w World) *model {
-	m := &model{world: w, store: newStore(w.Kinds), keyIDs: map[string]uint16{}, flightIDs: map[string]uint32{}, flights: make([]*flight, 1),
+	m := &model{cluster: cluster{&w, newStore(w.Kinds)}, keyIDs: map[string]uint16{}, flightIDs: map[string]uint32{}, flights: make([]*flight, 1),
 		requests: map[string]int{}, lagging: make([]bool, len(w.Kinds))}
 	m.forget()
 	for i, k := range w.Kinds {
@@ -117,10 +103,6 @@ func (m *model) key(name string) uint16 {
 	return id
 }
 
-func (m *model) time(seconds int32) time.Time {
-	return Start.Add(time.Duration(seconds) * time.Second)
-}
-
 // view returns the objects as plans and guarantees see them.
 func (m *model) view(text string, now int32, objects, assumed []held, gone numbers) *View {
 	if v := m.views[text]; v != nil {
@@ -129,7 +111,7 @@ func (m *model) view(text string, now int32, objects, assumed []held, gone numbe
 	if len(m.views) > maxRemembered {
 		m.forget()
 	}
-	v := &View{Now: m.time(now), gone: gone, plans: map[uint16]*planned{}}
+	v := &View{Now: clock(int(now)), gone: gone, plans: map[uint16]*planned{}}
 	for _, h := range objects {
 		v.objects = append(v.objects, m.store.object(h))
 	}
@@ -259,7 +241,7 @@ func (m *model) flight(key uint16, actions []purekube.Action, done []runtime.Obj
 		return 0
 	}
 	var text strings.Builder
-	f := &flight{key: key, actions: actions, done: done, versions: map[placeID][]uint8{}}
+	f := &flight{key: key, actions: actions, done: done, versions: map[placeID][]int32{}}
 	fmt.Fprintf(&text, "%d", key)
 	for i := len(done); i < len(actions); i++ {
 		r := actions[i].Request(done)
@@ -302,7 +284,7 @@ func requestText(r purekube.Request) string {
 }
 
 // versionIn is the resourceVersion that a request insists on; 0: none.
-func versionIn(r purekube.Request) uint8 {
+func versionIn(r purekube.Request) int32 {
 	var text string
 	if o, ok := r.Object.(Object); ok {
 		text = o.GetResourceVersion()
@@ -317,7 +299,7 @@ func versionIn(r purekube.Request) uint8 {
 	if err != nil {
 		panic(err)
 	}
-	return uint8(version)
+	return int32(version)
 }
 
 // inUse are the numbers of all UIDs and generated names that anything has.
@@ -342,7 +324,7 @@ func (m *model) inUse(st *state, gone bool) numbers {
 // their numbers.
 func (m *model) compress(st *state) {
 	lists := [4][]held{st.server, st.cached, st.assumed, st.pending}
-	var pins map[placeID][]uint8
+	var pins map[placeID][]int32
 	if st.flight != 0 {
 		pins = m.flights[st.flight].versions
 	}
@@ -361,7 +343,7 @@ func (m *model) compress(st *state) {
 	}
 }
 
-func compressPlace(p placeID, lists [4][]held, pinned []uint8) {
+func compressPlace(p placeID, lists [4][]held, pinned []int32) {
 	var used [256]bool
 	for _, list := range lists {
 		for i := range list {
@@ -370,12 +352,12 @@ func compressPlace(p placeID, lists [4][]held, pinned []uint8) {
 			}
 		}
 	}
-	var becomes [256]uint8
-	next := uint8(1)
+	var becomes [256]int32
+	next := int32(1)
 	for v := 1; v < 256; v++ {
-		if slices.Contains(pinned, uint8(v)) {
-			becomes[v] = uint8(v)
-			next = uint8(v) + 1
+		if slices.Contains(pinned, int32(v)) {
+			becomes[v] = int32(v)
+			next = int32(v) + 1
 		} else if used[v] {
 			becomes[v] = next
 			next++
@@ -391,8 +373,8 @@ func compressPlace(p placeID, lists [4][]held, pinned []uint8) {
 }
 
 // newest is the highest version of the object that anything has.
-func (m *model) newest(st *state, p placeID) uint8 {
-	var newest uint8
+func (m *model) newest(st *state, p placeID) int32 {
+	var newest int32
 	for _, hs := range [][]held{st.server, st.cached, st.assumed, st.pending} {
 		for _, h := range hs {
 			if h.place == p {
@@ -406,22 +388,6 @@ func (m *model) newest(st *state, p placeID) uint8 {
 		}
 	}
 	return newest
-}
-
-func insertHeld(hs []held, h held) []held {
-	i, there := slices.BinarySearchFunc(hs, h, func(a, b held) int { return cmp.Compare(a.place, b.place) })
-	if there {
-		hs[i] = h
-		return hs
-	}
-	return slices.Insert(hs, i, h)
-}
-
-func removeHeld(hs []held, p placeID) []held {
-	if i := find(hs, p); i >= 0 {
-		return slices.Delete(hs, i, i+1)
-	}
-	return hs
 }
 
 // room reports whether the cache of the place's kind may lag by one more change.
@@ -499,45 +465,12 @@ func (m *model) happenings(st *state) []happening {
 	text := string(m.buffer)
 	v := *m.serverView(st)
 	v.Fresh, v.Ghost = fresh, st.ghost
-	var hs []happening
-	for i, e := range m.world.Events {
-		if e.Max > 0 && int(st.counts[i]) >= e.Max {
-			continue
-		}
-		e.Do(&v, func(how string, changes ...Change) {
-			h := happening{event: i, how: how}
-			if len(changes) == 0 {
-				hs = append(hs, h)
-			}
-			for _, c := range changes {
-				id := m.store.intern(c.object, m.managedOf(st, c.object))
-				to := change{m.store.contents[id].place, id}
-				if c.gone {
-					to.content = 0
-				} else if at := find(st.server, to.place); at >= 0 && st.server[at].content == id {
-					continue
-				}
-				h.changes = append(h.changes, to)
-			}
-			if len(h.changes) > 0 {
-				hs = append(hs, h)
-			}
-		})
-	}
+	hs := m.cluster.happenings(&v, st.server, st.counts)
 	if len(m.events) > maxRemembered {
 		m.events = map[string][]happening{}
 	}
 	m.events[text] = hs
 	return hs
-}
-
-// managedOf is what field managers applied to the object that is there.
-func (m *model) managedOf(st *state, o Object) map[string]map[string]any {
-	at := find(st.server, m.store.place(apiserver.ResourceOf(o), o.GetNamespace(), o.GetName()))
-	if at < 0 || m.store.contents[st.server[at].content].object.GetUID() != o.GetUID() {
-		return nil
-	}
-	return m.store.contents[st.server[at].content].managed
 }
 
 // happen makes the event happen. ok is false when a cache would fall too far behind.
@@ -556,15 +489,13 @@ func (m *model) happen(st *state, h happening) (after *state, broken string, ok 
 	if m.world.Events[h.event].Restores {
 		m.restore(after)
 	}
-	return after, m.check(after, &Step{Before: before, Event: m.world.Events[h.event].Name}), true
+	return after, m.check(after, Step{Before: before, Event: m.world.Events[h.event].Name}), true
 }
 
 // check updates what the guarantees remember, and checks them for the step to the state.
-func (m *model) check(st *state, s *Step) string {
-	s.After, s.Ghost = m.serverView(st), st.ghost
-	ghost, broken := m.world.judge(s)
-	st.ghost = ghost
-	return broken
+func (m *model) check(st *state, s Step) string {
+	s.After = m.serverView(st)
+	return m.cluster.check(&s, &st.ghost)
 }
 
 // judge returns what the guarantees remember of a step to the state, and the guarantee that the step breaks.
@@ -594,7 +525,7 @@ func (m *model) carry(st *state, lost bool) (after *state, outcome, broken strin
 		h := held{a.place, a.returned, 1}
 		if a.changed {
 			h.version = m.write(after, change{a.place, a.content}).version
-			broken = m.check(after, &Step{Before: m.serverView(st), Request: &f.request})
+			broken = m.check(after, Step{Before: m.serverView(st), Request: &f.request})
 		} else if i := find(st.server, a.place); i >= 0 {
 			h.version = st.server[i].version
 		}
@@ -658,7 +589,7 @@ func (m *model) ask(st *state, f *flight) answer {
 		return a
 	}
 	server := apiserver.Restore(200, c.fresh-1, there...)
-	server.Now = m.time(st.now)
+	server.Now = clock(int(st.now))
 	returned, err := server.Do(r)
 	if err != nil {
 		a.err = err
@@ -768,60 +699,6 @@ func (m *model) pass(st *state) *state {
 	return after
 }
 
-func (m *model) next(text string, telling bool, visit func(step, state, broken string)) {
-	st := decode(text)
-	emit := func(after *state, broken, format string, args ...any) {
-		step := ""
-		if telling {
-			step = fmt.Sprintf(format, args...) + m.changes(st, after)
-		}
-		visit(step, m.finish(after), broken)
-	}
-	for _, h := range m.happenings(st) {
-		if after, broken, ok := m.happen(st, h); ok {
-			emit(after, broken, "%s", h.how)
-		}
-	}
-	for i, h := range st.pending {
-		p := m.store.places[h.place]
-		if i == 0 || m.store.places[st.pending[i-1].place].kind != p.kind {
-			emit(m.catchUp(st, i), "", "the controller's cache shows %s", m.describe(h))
-		}
-	}
-	if st.flight == 0 {
-		v := m.cacheView(st)
-		for _, key := range st.queue {
-			emit(m.begin(st, v, key), "", "a plan is made for %s: %s", m.keys[key], m.actionsOf(v, key, st, telling))
-		}
-	} else {
-		request := m.flights[st.flight].request
-		if after, outcome, broken, ok := m.carry(st, false); ok {
-			emit(after, broken, "%s: %s", m.sentence(request), outcome)
-		}
-		if m.world.Faults.Overtake {
-			m.overtaken(st, func(after *state, broken, how string) {
-				emit(after, broken, "%s: carried out; %s, and the controller sees that before the answer", m.sentence(request), how)
-			})
-		}
-		if m.world.Faults.Refuse {
-			emit(m.refuse(st), "", "%s: refused, by a webhook, say", m.sentence(request))
-		}
-		if m.world.Faults.LoseAnswer {
-			if after, outcome, broken, ok := m.carry(st, true); ok {
-				emit(after, broken, "%s: %s", m.sentence(request), outcome)
-			}
-		}
-	}
-	if m.world.Faults.Crash && (st.flight != 0 || st.assumed != nil || st.gone != 0) {
-		after := st.clone()
-		m.restart(after)
-		emit(after, "", "the controller stops, and starts again")
-	}
-	if after, broken := m.timeStep(st, true); after != nil {
-		emit(after, broken, "it is %s", m.time(after.now).Format(time.TimeOnly))
-	}
-}
-
 // begin takes the key's plan off the queue.
 func (m *model) begin(st *state, v *View, key uint16) *state {
 	p := m.plan(v, key, st)
@@ -841,41 +718,7 @@ func (m *model) timeStep(st *state, bounded bool) (after *state, broken string) 
 	if bounded && time.Duration(after.now)*time.Second > m.world.Until {
 		return nil, ""
 	}
-	return after, m.check(after, &Step{Before: m.serverView(st)})
-}
-
-func (m *model) settle(text string, telling bool) (step, afterText string, ok bool, broken string) {
-	st := decode(text)
-	end := func(after *state, broken, format string, args ...any) (string, string, bool, string) {
-		if telling {
-			step = fmt.Sprintf(format, args...) + m.changes(st, after)
-		}
-		return step, m.finish(after), true, broken
-	}
-	if st.flight != 0 {
-		if after, outcome, broken, ok := m.carry(st, false); ok {
-			return end(after, broken, "%s: %s", m.sentence(m.flights[st.flight].request), outcome)
-		}
-	}
-	if len(st.pending) > 0 {
-		return end(m.catchUp(st, 0), "", "the controller's cache shows %s", m.describe(st.pending[0]))
-	}
-	if len(st.queue) > 0 {
-		v := m.cacheView(st)
-		key := st.queue[0]
-		return end(m.begin(st, v, key), "", "a plan is made for %s: %s", m.keys[key], m.actionsOf(v, key, st, telling))
-	}
-	for _, h := range m.happenings(st) {
-		if m.world.Events[h.event].Settles {
-			if after, broken, ok := m.happen(st, h); ok {
-				return end(after, broken, "%s", h.how)
-			}
-		}
-	}
-	if after, broken := m.timeStep(st, false); after != nil {
-		return end(after, broken, "it is %s", m.time(after.now).Format(time.TimeOnly))
-	}
-	return "", "", false, m.atRest(st)
+	return after, m.check(after, Step{Before: m.serverView(st)})
 }
 
 // atRest says what is wrong with a state in which nothing happens any more.
@@ -886,7 +729,7 @@ func (m *model) atRest(st *state) string {
 	for _, key := range fresh.queue {
 		p := m.plan(v, key, fresh)
 		if p.flight != 0 {
-			return fmt.Sprintf("at rest, a plan from scratch asks for nothing: the one for %s asks for %s", m.keys[key], m.actionsOf(v, key, fresh, true))
+			return fmt.Sprintf("at rest, a plan from scratch asks for nothing: the one for %s asks for %s", m.keys[key], m.actionsOf(v, key, fresh))
 		}
 		if p.recheck != 0 {
 			return fmt.Sprintf("at rest, a plan from scratch asks for nothing: the one for %s asks to look again at %s", m.keys[key], p.RecheckAt.Format(time.TimeOnly))
@@ -898,47 +741,97 @@ func (m *model) atRest(st *state) string {
 	return ""
 }
 
-func (m *model) actionsOf(v *View, key uint16, st *state, telling bool) string {
-	if !telling {
-		return ""
-	}
+// plannedActions are the actions of a plan, which are put into words only if somebody wants to read them.
+type plannedActions []purekube.Action
+
+func (p plannedActions) String() string {
 	var lines []string
-	for _, a := range m.plan(v, key, st).Actions {
+	for _, a := range p {
 		lines = append(lines, a.String())
 	}
 	return strings.Join(lines, "; ")
 }
 
-func (m *model) sentence(r purekube.Request) string { return r.String() }
-
-func (m *model) describe(h held) string {
-	p := m.store.places[h.place]
-	if h.content == 0 {
-		return fmt.Sprintf("that %s %s is gone", p.resource.Resource, p.name)
-	}
-	return m.describeObject(m.store.object(h))
+func (m *model) actionsOf(v *View, key uint16, st *state) plannedActions {
+	return m.plan(v, key, st).Actions
 }
 
-func (m *model) describeObject(o Object) string {
-	if m.world.Describe == nil {
-		return o.GetName()
-	}
-	return m.world.Describe(o)
+// walked is the model as something to search.
+func (m *model) walked() walked[*state] {
+	return walked[*state]{m, &m.cluster, "the controller's cache shows"}
 }
 
-// changes says what is different at the API server.
+func (m *model) state(text string) *state { return decode(text) }
+
+func (m *model) pending(st *state) []held { return st.pending }
+
 func (m *model) changes(before, after *state) string {
-	var b strings.Builder
-	for _, h := range after.server {
-		if i := find(before.server, h.place); i < 0 || before.server[i].content != h.content {
-			b.WriteString("\n→ " + m.describe(h))
+	return m.cluster.changes(before.server, after.server)
+}
+
+// follow emits what the controller does, what goes wrong, and the passing of time.
+func (m *model) follow(st *state, emit emit[*state]) {
+	if st.flight == 0 {
+		v := m.cacheView(st)
+		for _, key := range st.queue {
+			emit(m.begin(st, v, key), "", "a plan is made for %s: %s", m.keys[key], m.actionsOf(v, key, st))
+		}
+	} else {
+		request := m.flights[st.flight].request
+		if after, outcome, broken, ok := m.carry(st, false); ok {
+			emit(after, broken, "%s: %s", request, outcome)
+		}
+		if m.world.Faults.Overtake {
+			m.overtaken(st, func(after *state, broken, how string) {
+				emit(after, broken, "%s: carried out; %s, and the controller sees that before the answer", request, how)
+			})
+		}
+		if m.world.Faults.Refuse {
+			emit(m.refuse(st), "", "%s: refused, by a webhook, say", request)
+		}
+		if m.world.Faults.LoseAnswer {
+			if after, outcome, broken, ok := m.carry(st, true); ok {
+				emit(after, broken, "%s: %s", request, outcome)
+			}
 		}
 	}
-	for _, h := range before.server {
-		if find(after.server, h.place) < 0 {
-			p := m.store.places[h.place]
-			fmt.Fprintf(&b, "\n→ %s %s is gone", p.resource.Resource, p.name)
+	if m.world.Faults.Crash && (st.flight != 0 || st.assumed != nil || st.gone != 0) {
+		after := st.clone()
+		m.restart(after)
+		emit(after, "", "the controller stops, and starts again")
+	}
+	if after, broken := m.timeStep(st, true); after != nil {
+		emit(after, broken, "it is %s", clock(int(after.now)).Format(time.TimeOnly))
+	}
+}
+
+func (m *model) settle(st *state, emit emit[*state]) (idle string) {
+	if st.flight != 0 {
+		if after, outcome, broken, ok := m.carry(st, false); ok {
+			emit(after, broken, "%s: %s", m.flights[st.flight].request, outcome)
+			return ""
 		}
 	}
-	return b.String()
+	if len(st.pending) > 0 {
+		emit(m.catchUp(st, 0), "", "the controller's cache shows %s", described{&m.cluster, st.pending[0]})
+		return ""
+	}
+	if len(st.queue) > 0 {
+		v := m.cacheView(st)
+		emit(m.begin(st, v, st.queue[0]), "", "a plan is made for %s: %s", m.keys[st.queue[0]], m.actionsOf(v, st.queue[0], st))
+		return ""
+	}
+	for _, h := range m.happenings(st) {
+		if m.world.Events[h.event].Settles {
+			if after, broken, ok := m.happen(st, h); ok {
+				emit(after, broken, "%s", h.how)
+				return ""
+			}
+		}
+	}
+	if after, broken := m.timeStep(st, false); after != nil {
+		emit(after, broken, "it is %s", clock(int(after.now)).Format(time.TimeOnly))
+		return ""
+	}
+	return m.atRest(st)
 }

@@ -9,7 +9,7 @@ import (
 type held struct {
 	place   placeID
 	content contentID
-	version uint8
+	version int32
 }
 
 // timer says when a key is to be planned again.
@@ -43,7 +43,7 @@ func appendHeld(b []byte, hs []held) []byte {
 	for _, h := range hs {
 		b = binary.AppendUvarint(b, uint64(h.place))
 		b = binary.AppendUvarint(b, uint64(h.content))
-		b = append(b, h.version)
+		b = append(b, byte(h.version))
 	}
 	return b
 }
@@ -119,7 +119,7 @@ func (r *reader) held() []held {
 	}
 	hs := make([]held, n)
 	for i := range hs {
-		hs[i] = held{placeID(r.uvarint()), contentID(r.uvarint()), r.byte()}
+		hs[i] = held{placeID(r.uvarint()), contentID(r.uvarint()), int32(r.byte())}
 	}
 	return hs
 }
@@ -161,10 +161,6 @@ func (st *state) clone() *state {
 	c.queue = slices.Clone(st.queue)
 	c.timers = slices.Clone(st.timers)
 	return &c
-}
-
-func find(hs []held, p placeID) int {
-	return slices.IndexFunc(hs, func(h held) bool { return h.place == p })
 }
 
 func (st *state) enqueue(key uint16) {

@@ -1,0 +1,123 @@
+package model
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/ttl"
+)
+
+type nodeLoopWorld = LoopWorld[*ttl.Index, ttl.Snapshot, ttl.Action]
+
+// nodesLoop is the controller of clientgo.NewTTL around a table whose steps overlap at two nodes: from one to three nodes
+// and back.
+func nodesLoop(t *testing.T) nodeLoopWorld {
+	table, err := ttl.NewTable(ttl.Boundary{SizeMin: 0, SizeMax: 2, TTL: 0}, ttl.Boundary{SizeMin: 2, SizeMax: math.MaxInt32, TTL: 15 * time.Second})
+	require.NoError(t, err)
+	options := ttl.Options{Table: table}
+	snapshot := func(v *View) ttl.Snapshot {
+		nodes := All[*corev1.Node](v)
+		return ttl.Snapshot{Step: table.Recover(nodes), Nodes: nodes}
+	}
+	node := func(number, value int) *corev1.Node {
+		n := newNode(fmt.Sprintf("node-%d", number), value)
+		n.UID = UID(number)
+		return n
+	}
+	return nodeLoopWorld{
+		World: World{
+			Name:    "Nodes",
+			Kinds:   []schema.GroupVersionResource{nodesResource},
+			Objects: []Object{node(1, zero), node(2, zero)},
+			Events: []Event{
+				{Name: "node added", Max: 1, Do: func(v *View, do func(string, ...Change)) {
+					if Get[*corev1.Node](v, "", "node-3") == nil {
+						n := node(3, bare)
+						n.UID = UID(v.Fresh)
+						do("node-3 is added", Put(n))
+					}
+				}},
+				{Name: "node deleted", Max: 1, Do: func(v *View, do func(string, ...Change)) {
+					for _, name := range []string{"node-1", "node-3"} {
+						if n := Get[*corev1.Node](v, "", name); n != nil {
+							do(name+" is deleted", Remove(n))
+						}
+					}
+				}},
+				{Name: "annotation taken", Max: 1, Do: func(v *View, do func(string, ...Change)) {
+					if n := Get[*corev1.Node](v, "", "node-2"); n != nil {
+						n = n.DeepCopy()
+						n.Annotations = nil
+						do("the user takes the annotation off node-2", Put(n))
+					}
+				}},
+			},
+			Controller: Controller{
+				Keys: func(v *View) (keys []string) {
+					for _, n := range All[*corev1.Node](v) {
+						keys = append(keys, ttl.KeyOf(n).String())
+					}
+					return keys
+				},
+				Plan: func(v *View, key string, _ *View) Decision {
+					k, err := purekube.ParseKey(key)
+					if err != nil {
+						panic(err)
+					}
+					r, err := ttl.Plan(snapshot(v), k, options)
+					return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
+				},
+			},
+			Faults: Faults{Refuse: true, LoseAnswer: true, Crash: true},
+			Promises: []Promise{{"nothing the user did is undone", func(s *Step) string {
+				if s.Request == nil {
+					return ""
+				}
+				return writtenBeyond(s, "Node", "its TTL", func(n *corev1.Node) { n.Annotations = nil })
+			}}},
+			Rest: func(v *View) string {
+				nodes := All[*corev1.Node](v)
+				for _, n := range nodes {
+					value := valueOf(n)
+					if value != valueOf(nodes[0]) || value == bare || value == zero && len(nodes) > 2 || value == fifteen && len(nodes) < 2 {
+						return fmt.Sprintf("at rest, every node has the TTL of the step: %s is %s, of %d nodes", n.Name, valueNames[value], len(nodes))
+					}
+				}
+				return ""
+			},
+			Describe: func(o Object) string { return o.GetName() + " " + valueNames[valueOf(o.(*corev1.Node))] },
+		},
+		Empty: func() *ttl.Index { return ttl.NewIndex(ttl.Snapshot{}, options) },
+		Text:  func(x *ttl.Index) string { return fmt.Sprintf("step %d", x.Step()) },
+		Prepare: func(x *ttl.Index) *ttl.Index {
+			x, _ = x.Recover()
+			return x
+		},
+		Workers: 2, MaxFaults: 1, Replicas: true, Overlap: 5,
+		As: func(o Object, _ time.Time, _ map[string]string) (ttl.Snapshot, map[string]string) {
+			return ttl.Snapshot{Nodes: []*corev1.Node{o.(*corev1.Node)}}, nil
+		},
+		Planned: func(facts map[string]string, a ttl.Action) string {
+			nodes := 0
+			for name := range facts {
+				if strings.HasPrefix(name, "nodes/") {
+					nodes++
+				}
+			}
+			for _, b := range table.Boundaries() {
+				if a.(ttl.SetTTL).TTL == b.TTL && b.SizeMin <= nodes && nodes <= b.SizeMax {
+					return ""
+				}
+			}
+			return fmt.Sprintf("a node's TTL is one that its step allows: %s with %d nodes", a, nodes)
+		},
+	}
+}

@@ -1,0 +1,93 @@
+package model
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+)
+
+var errRestored = errors.New("the API server was restored from a backup")
+
+// restore puts the API server back to its backup: objects have the UIDs and resourceVersions of then, and the next write
+// gets the next resourceVersion of then. The API server is down for longer than a plan may take: what plans have not sent
+// fails. With lost, the changes that the handlers have yet
+// to see are lost.
+func (m *reconcilerModel[X, S, A]) restore(st *reconcilerState[X, S, A], lost bool) *reconcilerState[X, S, A] {
+	after := st.clone()
+	after.faults--
+	before := m.view(st)
+	after.server, after.revision, after.stray = slices.Clone(m.backup), m.revision, nil
+	if lost {
+		after.pending = slices.DeleteFunc(after.pending, func(c shown) bool { return !c.listed && !c.told })
+	}
+	for kind := range after.relist {
+		after.relist[kind] = true
+	}
+	for i, s := range after.sending {
+		after.sending[i].actions, after.sending[i].reply = s.actions[:len(s.done)+1], &reply{nil, errRestored}
+	}
+	after.sent = nil // what was written is not there any more
+	m.check(after, Step{Before: before, Event: "restored"})
+	return after
+}
+
+// relist is the informer of a kind that lists again, since its watch has ended: its handler sees what is different.
+func (m *reconcilerModel[X, S, A]) relist(st *reconcilerState[X, S, A], kind int) *reconcilerState[X, S, A] {
+	after := st.clone()
+	after.relist[kind] = false
+	known := map[placeID]held{}
+	for _, h := range after.cached {
+		known[h.place] = h
+	}
+	for _, c := range after.pending {
+		known[c.place] = c.held
+	}
+	var changed []held
+	for _, h := range after.server {
+		if before, there := known[h.place]; m.kind(h) == kind && (!there || before != h) {
+			changed = append(changed, h)
+		}
+	}
+	for place, h := range known {
+		if m.kind(h) == kind && h.content != 0 && find(after.server, place) < 0 {
+			changed = append(changed, held{place, 0, h.version}) // the handler gets the last state that it saw
+		}
+	}
+	slices.SortFunc(changed, func(a, b held) int { return int(a.place) - int(b.place) })
+	for _, h := range changed {
+		m.show(after, shown{held: h, at: st.now, missed: h.content == 0})
+	}
+	after.at[kind] = after.revision
+	return after
+}
+
+// cacheAt tells the loop how far the caches are, as a worker does before each turn.
+func (m *reconcilerModel[X, S, A]) cacheAt(st *reconcilerState[X, S, A]) {
+	if m.world.Broken.MissesRestore {
+		return
+	}
+	for kind, version := range st.at {
+		st.told[kind] = version
+		for _, key := range st.loop.CacheAt(clock(st.now), m.world.Kinds[kind].GroupResource(), strconv.Itoa(int(version))) {
+			st.enqueue(key)
+		}
+	}
+}
+
+// lookAtCaches tells the loop how far the caches are where there are no turns; nil: it has nothing to tell of a restore.
+func (m *reconcilerModel[X, S, A]) lookAtCaches(st *reconcilerState[X, S, A]) *reconcilerState[X, S, A] {
+	back := func(kind int) bool { return st.at[kind] < st.told[kind] }
+	if m.world.Broken.MissesRestore || m.world.Broken.LooksBeforeTurnsOnly || !slices.ContainsFunc(kindsOf(st.at), back) {
+		return nil
+	}
+	after := m.calling(st)
+	m.cacheAt(after)
+	return after
+}
+
+func kindsOf(at []int32) (kinds []int) {
+	for kind := range at {
+		kinds = append(kinds, kind)
+	}
+	return kinds
+}
