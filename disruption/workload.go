@@ -16,6 +16,9 @@ import (
 type Workload struct {
 	// Recreates: the controller exists, is not being deleted, and its replicas are known.
 	Recreates bool
+	// MayRecreate: it is not known how many pods the controller wants, if any, because its kind has no scale or the lookup
+	// failed. A Job and a DaemonSet are of such a kind. Recreates is false.
+	MayRecreate bool
 	// Replicas is how many pods the controller wants. For a ReplicaSet it is its own spec.replicas, whatever its
 	// Deployment wants.
 	Replicas int32
@@ -74,7 +77,7 @@ func (w *workloads) wants(namespace string, ref *metav1.OwnerReference) Workload
 				return Workload{Need: needed(need).need}
 			}
 			if rs, err = objectOf[appsv1.ReplicaSet](answered); err != nil || rs == nil || rs.UID != ref.UID {
-				return Workload{}
+				return Workload{MayRecreate: err != nil}
 			}
 		}
 		if rs != nil && rs.UID == ref.UID {
@@ -82,7 +85,7 @@ func (w *workloads) wants(namespace string, ref *metav1.OwnerReference) Workload
 		}
 	}
 	a := w.scaleOf(gv.Group, namespace, ref)
-	return Workload{Recreates: a.found.kind != "", Replicas: a.found.scale, Need: a.need}
+	return Workload{Recreates: a.found.kind != "", MayRecreate: a.problem != nil, Replicas: a.found.scale, Need: a.need}
 }
 
 func wantedBy(o metav1.Object, replicas *int32) Workload {
