@@ -7,7 +7,7 @@ import (
 
 // obstacles are the reasons that block one deletion.
 type obstacles struct {
-	// blocked reports that an address would be in no other ServiceCIDR.
+	// blocked reports that an address would be orphaned.
 	blocked bool
 	// doubts are the objects that cannot be read and may block the deletion. They prevent a removal. The problems of
 	// the ServiceCIDR itself come first.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/manifests"
 )
 
@@ -146,7 +147,7 @@ func (c *cluster) somethingFor(selected []core) bool {
 	if c.has(kinds) {
 		return true
 	}
-	switch input := count(c.Len(), "input object"); {
+	switch input := message.Count(c.Len(), "input object"); {
 	case len(c.problems) > 0:
 	case len(selected) == len(cores):
 		c.problems = append(c.problems, problem{what: fmt.Sprintf("none of the %s is of a kind that purekube plans with", input)})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 )
 
 func registerDiff(inv *invocation, flags *flag.FlagSet) {
@@ -169,7 +170,7 @@ func writeDifferences(w io.Writer, p palette, release purekube.Upstream, found [
 		t.does("purekube", d.Default)
 		t.does("kube-controller-manager "+string(release), d.Upstream)
 	}
-	t.line(0, "Diff: ", fmt.Sprintf("kube-controller-manager %s does something else for %s (docs/divergences.md)", release, count(len(found), "object")), plain)
+	t.line(0, "Diff: ", fmt.Sprintf("kube-controller-manager %s does something else for %s (docs/divergences.md)", release, message.Count(len(found), "object")), plain)
 	return out.Flush()
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 )
 
 //go:embed html.tmpl
@@ -201,19 +202,19 @@ func newPageObject(f finding) pageObject {
 func badgesOf(f finding) []badge {
 	var badges []badge
 	if n := len(f.Actions); n > 0 {
-		badges = append(badges, badge{"note", count(n, "action")})
+		badges = append(badges, badge{"note", message.Count(n, "action")})
 	}
 	if n := len(f.Events); n > 0 {
-		badges = append(badges, badge{"note", count(n, "event")})
+		badges = append(badges, badge{"note", message.Count(n, "event")})
 	}
 	if n := len(f.Needs); n > 0 {
-		badges = append(badges, badge{"note", count(n, "lookup")})
+		badges = append(badges, badge{"note", message.Count(n, "lookup")})
 	}
 	if !f.RecheckAt.IsZero() {
 		badges = append(badges, badge{"plain", "plan again later"})
 	}
 	if f.Never {
-		badges = append(badges, badge{"bad", "never lets a pod go"})
+		badges = append(badges, badge{"bad", "never allows a disruption"})
 	}
 	if f.Err != nil {
 		badges = append(badges, badge{"bad", "error"})
@@ -235,9 +236,9 @@ func (r *report) summary() string {
 	for _, n := range actions {
 		total += n
 	}
-	text := fmt.Sprintf("%s, %s, %s", count(total, "action"), count(events, "event"), count(needs, "lookup"))
+	text := fmt.Sprintf("%s, %s, %s", message.Count(total, "action"), message.Count(events, "event"), message.Count(needs, "lookup"))
 	if n := len(r.problems); n > 0 {
-		text += ", " + count(n, "error")
+		text += ", " + message.Count(n, "error")
 	}
 	return text
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
+	"github.com/purekube/purekube/internal/message"
 )
 
 // budgetBar is one PodDisruptionBudget: its healthy pods against the number that it demands.
@@ -71,11 +72,11 @@ func newBudgetBar(key purekube.Key, e *disruption.BudgetExplanation, links links
 	case !b.Known:
 		b.Badges = append(b.Badges, badge{"note", "not known"})
 	case e.Never:
-		b.Badges = append(b.Badges, badge{"bad", "never lets a pod go"})
+		b.Badges = append(b.Badges, badge{"bad", "never allows a disruption"})
 	case n.DisruptionsAllowed == 0:
-		b.Badges = append(b.Badges, badge{"bad", "lets no pod go now"})
+		b.Badges = append(b.Badges, badge{"bad", "allows no disruption now"})
 	default:
-		b.Badges = append(b.Badges, badge{"ok", count(int(n.DisruptionsAllowed), "pod") + " may go"})
+		b.Badges = append(b.Badges, badge{"ok", message.Count(int(n.DisruptionsAllowed), "pod") + " may go"})
 	}
 	if b.Known {
 		b.draw(n)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/purekube/purekube/internal/lint"
+	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/manifests"
 )
 
@@ -41,7 +42,7 @@ func runLint(inv invocation, sys system) int {
 	objects := inv.load(sys)
 	l := linted{Result: lint.Check(objects.Set), objects: objects.Len()}
 	if objects.Len() == len(objects.Ignored) && len(objects.problems) == 0 && len(l.Findings)+len(l.Suppressed) == 0 {
-		objects.problems = append(objects.problems, problem{what: fmt.Sprintf("none of the %s is of a kind that purekube reads", count(objects.Len(), "input object"))})
+		objects.problems = append(objects.problems, problem{what: fmt.Sprintf("none of the %s is of a kind that purekube reads", message.Count(objects.Len(), "input object"))})
 	}
 	l.report = newReport(inv.now, objects)
 	for _, p := range l.report.problems {
@@ -105,12 +106,12 @@ func (l linted) summary() string {
 	for _, f := range l.Findings {
 		counts[f.Severity]++
 	}
-	parts := []string{count(l.objects, "object"), count(counts[lint.Error], "error"), count(counts[lint.Warning], "warning"), fmt.Sprintf("%d info", counts[lint.Info])}
+	parts := []string{message.Count(l.objects, "object"), message.Count(counts[lint.Error], "error"), message.Count(counts[lint.Warning], "warning"), fmt.Sprintf("%d info", counts[lint.Info])}
 	if n := len(l.Suppressed); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d suppressed", n))
 	}
 	if n := len(l.report.problems); n > 0 {
-		parts = append(parts, count(n, "error")+" in the input")
+		parts = append(parts, message.Count(n, "error")+" in the input")
 	}
 	return strings.Join(parts, ", ")
 }
