@@ -3,7 +3,7 @@ package main
 import (
 	"bufio"
 	"crypto/sha256"
-	_ "embed"
+	"embed"
 	"encoding/base64"
 	"fmt"
 	"html/template"
@@ -15,14 +15,14 @@ import (
 	"github.com/purekube/purekube/internal/message"
 )
 
-//go:embed html.tmpl
-var pageTemplate string
+//go:embed html*.tmpl
+var pageTemplates embed.FS
 
 //go:embed html.css
 var pageStyle string
 
 // htmlPage is the template of -o html. html/template escapes what comes from the input.
-var htmlPage = template.Must(template.New("page").Parse(pageTemplate))
+var htmlPage = template.Must(template.ParseFS(pageTemplates, "html.tmpl", "html*.tmpl"))
 
 // The page as the template takes it.
 type (
@@ -36,6 +36,7 @@ type (
 		NotSeen  []string
 		Problems []string
 		Cores    []pageCore
+		Waves    *wavePicture
 	}
 	pageCore struct {
 		Name, Headline string
@@ -78,6 +79,7 @@ func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation, drains *drai
 		Summary: r.summary(),
 		Skipped: r.skipped(),
 		NotSeen: r.Notes,
+		Waves:   r.waves,
 	}
 	for _, problem := range r.problems {
 		p.Problems = append(p.Problems, problem.String())
