@@ -59,6 +59,7 @@ func (x *Index) changed(by Snapshot, keep bool) (next *Index, affected []purekub
 		e.pod(c)
 	}
 	next.terms.TermIndex = x.terms.With(next.pods, podChanges)
+	next.duplicates = changedDuplicates(x.duplicates, podChanges)
 	e.settle()
 	next.broken = persistent.Follow(x.broken, budgetChanges, func(b *policyv1.PodDisruptionBudget) (_ struct{}, is bool) {
 		return struct{}{}, next.states.Find(snapshot.KeyOf(b)).broken != nil
