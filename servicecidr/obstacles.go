@@ -39,12 +39,12 @@ func (x *Index) obstaclesOf(c *object, asked asked) obstacles {
 		s := x.shortestOf(question{p, c.families}, asked)
 		exposed, blocked = exposed || !covered(s.any), blocked || !covered(s.counted)
 	}
-	return x.obstacles(c, blocked, exposed)
+	return x.obstacles(c, blocked, exposed && !asked.legible)
 }
 
-// obstacles collects what blocks the deletion of c. blocked says that an address blocks it. exposed says that there
-// are possible addresses, used or not, that only c contains.
-func (x *Index) obstacles(c *object, blocked, exposed bool) obstacles {
+// obstacles collects what blocks the deletion of c. blocked says that an address blocks it. illegible says that an
+// IPAddress that cannot be read may block it: there are possible addresses, used or not, that only c contains.
+func (x *Index) obstacles(c *object, blocked, illegible bool) obstacles {
 	b := obstacles{blocked: blocked}
 	if blocked {
 		// If one of several ServiceCIDRs of a name is the real one, it may contain the addresses of c.
@@ -60,7 +60,7 @@ func (x *Index) obstacles(c *object, blocked, exposed bool) obstacles {
 	// A part of c that cannot be read is uncertain (D-2). So is an IPAddress that cannot be read, if it may be an
 	// address that only c contains.
 	b.doubts = c.problems[:len(c.problems):len(c.problems)]
-	if exposed {
+	if illegible {
 		b.doubts = append(b.doubts, x.ips.unknown(c.families)...)
 	}
 	return b

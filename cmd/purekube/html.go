@@ -2,12 +2,14 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,35 +23,46 @@ var pageTemplates embed.FS
 //go:embed html.css
 var pageStyle string
 
-// htmlPage is the template of -o html. html/template escapes what comes from the input.
+//go:embed html.js
+var pageScript string
+
+// htmlPage is the template of -o html. html/template escapes what comes from the input. A part of the page that has a file of
+// its own defines the template that html.tmpl has as a block.
 var htmlPage = template.Must(template.ParseFS(pageTemplates, "html.tmpl", "html*.tmpl"))
 
 // The page as the template takes it.
 type (
 	page struct {
-		// Style is the style sheet; Policy allows that one and nothing else, so that the page loads nothing.
+		// Style is the style sheet, Script the filter; Policy allows these two and nothing else, so that the page loads nothing.
 		Style    template.CSS
+		Script   template.JS
 		Policy   string
 		Now      string
 		Summary  string
 		Skipped  string
 		NotSeen  []string
 		Problems []string
-		Cores    []pageCore
+		Drains   *drainTable
 		Waves    *wavePicture
+		// Cores have something to show, the worst first; Quiet ones have objects and nothing to do; of Absent ones the input has no object.
+		Cores, Quiet []pageCore
+		Absent       []string
 	}
 	pageCore struct {
-		Name, Headline string
-		Notes          []string
-		// Count is how many objects have something to do: the objects in ToDo and More. Rest are as they should be.
-		Count            int
+		Name, Headline, Actions string
+		// Notes and MoreNotes are about no object in particular.
+		Notes, MoreNotes []string
+		// Worst is the class of the badge in the list of controllers.
+		Worst string
+		// ToDo and More are the objects with something to do or something wrong, the worst first. Rest are as they should be: Counted is how
+		// many of them there are where they are too many to be shown.
 		ToDo, More, Rest []pageObject
+		Counted          int
 		// The pictures; a core has its own pictures only.
 		Ranges  []rangeGroup
 		Roles   *rolePicture
-		Budgets []budgetBar
-		Drains  *drainTable
-		Claims  []claimRow
+		Budgets *budgetList
+		Claims  *claimList
 	}
 	pageObject struct {
 		ID, Kind, Name string
@@ -71,14 +84,15 @@ type (
 
 // writeHTML prints one page that needs nothing but itself.
 func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation, drains *drainTable) error {
-	sum := sha256.Sum256([]byte(pageStyle))
 	p := page{
-		Style:   template.CSS(pageStyle), // #nosec G203: the file above
-		Policy:  "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'",
+		Style:   template.CSS(pageStyle), // #nosec G203: the files above
+		Script:  template.JS(pageScript), // #nosec G203
+		Policy:  "default-src 'none'; style-src " + sourceOf(pageStyle) + "; script-src " + sourceOf(pageScript),
 		Now:     r.Now.UTC().Format(time.RFC3339),
 		Summary: r.summary(),
 		Skipped: r.skipped(),
 		NotSeen: r.Notes,
+		Drains:  drains,
 		Waves:   r.waves,
 	}
 	for _, problem := range r.problems {
@@ -86,6 +100,10 @@ func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation, drains *drai
 	}
 	links := r.links()
 	for _, s := range r.Sections {
+		if s.NoObjects {
+			p.Absent = append(p.Absent, s.Core)
+			continue
+		}
 		core := newPageCore(s, links)
 		switch s.Core {
 		case "servicecidr":
@@ -93,13 +111,17 @@ func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation, drains *drai
 		case "rbacaggregate":
 			core.Roles = newRolePicture(newRoleGraph(c, inv.settings), links)
 		case "resourceclaim":
-			core.Claims = newClaimRows(newClaimGraph(c, inv.settings), links)
+			core.Claims = newClaimList(newClaimGraph(c, inv.settings), links)
 		case "disruption":
-			core.Budgets = newBudgetBars(c, inv.settings, links)
-			core.Drains = drains
+			core.Budgets = newBudgetList(c, inv.settings, links)
 		}
-		p.Cores = append(p.Cores, core)
+		if len(core.ToDo) == 0 && s.Err == nil {
+			p.Quiet = append(p.Quiet, core)
+		} else {
+			p.Cores = append(p.Cores, core)
+		}
 	}
+	slices.SortStableFunc(p.Cores, func(a, b pageCore) int { return cmp.Compare(rank(a.Worst), rank(b.Worst)) })
 	out := bufio.NewWriter(w)
 	if err := htmlPage.Execute(out, p); err != nil {
 		return err
@@ -107,14 +129,34 @@ func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation, drains *drai
 	return out.Flush()
 }
 
+// sourceOf allows this text, and nothing else, in a Content-Security-Policy.
+func sourceOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// rank sorts the classes of badges, the worst first.
+func rank(class string) int {
+	return slices.Index([]string{classBad, classNote, classOK, classPlain}, class)
+}
+
+// The classes of badges.
+const (
+	classBad   = "bad"
+	classNote  = "note"
+	classOK    = "ok"
+	classPlain = "plain"
+)
+
 // links are the anchors of the objects that are on the page.
 type links map[purekube.Key]string
 
 func (r *report) links() links {
 	all := links{}
 	for _, s := range r.Sections {
+		counted := s.calm() > restAtMost
 		for _, f := range s.Findings {
-			if _, twice := all[f.Object]; !twice {
+			if _, twice := all[f.Object]; !twice && !(counted && f.calm()) {
 				all[f.Object] = fmt.Sprintf("object-%d", len(all))
 			}
 		}
@@ -127,20 +169,31 @@ func (l links) to(kind, namespace, name string) string {
 	return l[purekube.Key{Kind: kind, Namespace: namespace, Name: name}]
 }
 
-// shownAtMost is how many objects of a core with something to do are shown with all that is known of them. Of more
-// than that only the first are shown, with a line each.
-const shownAtMost = 20
+const (
+	// shownAtMost is how many objects, budgets or nodes of a list are shown with all that is known of them. Of more than that only the first
+	// are, and the others have a line each: the worst come first.
+	shownAtMost = 20
+	// linesAtMost is how many lines about one node or core are shown; the others are one click away.
+	linesAtMost = 3
+	// restAtMost is of how many objects with nothing to do a core says why. Of more than that it says the number.
+	restAtMost = 200
+)
 
 func newPageCore(s section, links links) pageCore {
-	core := pageCore{Name: s.Core, Headline: s.Headline}
+	core := pageCore{Name: s.Core, Headline: s.Headline, Worst: classOK}
 	for _, line := range s.Explanation {
 		core.Notes = append(core.Notes, strings.TrimLeft(line, " "))
 	}
+	if len(core.Notes) > linesAtMost {
+		core.Notes, core.MoreNotes = core.Notes[:linesAtMost], core.Notes[linesAtMost:]
+	}
+	actions := 0
 	used := map[string]bool{}
 	for _, f := range s.Findings {
+		actions += len(f.Actions)
 		o := newPageObject(f)
 		// An object may have a finding in two cores: the first has the anchor.
-		if id := links[f.Object]; !used[id] {
+		if id := links[f.Object]; id != "" && !used[id] {
 			o.ID = id
 			used[id] = true
 		}
@@ -150,8 +203,18 @@ func newPageCore(s section, links links) pageCore {
 			core.ToDo = append(core.ToDo, o)
 		}
 	}
-	core.Count = len(core.ToDo)
-	if core.Count > shownAtMost {
+	core.Actions = message.Count(actions, "action")
+	slices.SortStableFunc(core.ToDo, func(a, b pageObject) int { return cmp.Compare(rank(a.worst()), rank(b.worst())) })
+	if len(core.ToDo) > 0 {
+		core.Worst = core.ToDo[0].worst()
+	}
+	if s.Err != nil {
+		core.Worst = classBad
+	}
+	if n := s.calm(); n > restAtMost {
+		core.Rest, core.Counted = nil, n
+	}
+	if len(core.ToDo) > shownAtMost {
 		core.ToDo, core.More = core.ToDo[:shownAtMost], core.ToDo[shownAtMost:]
 		return core
 	}
@@ -161,9 +224,30 @@ func newPageCore(s section, links links) pageCore {
 	return core
 }
 
+// worst is the worst class of the object's badges.
+func (o pageObject) worst() string {
+	class := classPlain
+	for _, b := range o.Badges {
+		if rank(b.Class) < rank(class) {
+			class = b.Class
+		}
+	}
+	return class
+}
+
 // calm: nothing is to be done for the object and nothing is wrong with it.
 func (f finding) calm() bool {
 	return len(f.Actions)+len(f.Events)+len(f.Needs) == 0 && f.RecheckAt.IsZero() && !f.Never && f.Err == nil
+}
+
+// calm counts the objects with nothing to do.
+func (s section) calm() (n int) {
+	for _, f := range s.Findings {
+		if f.calm() {
+			n++
+		}
+	}
+	return n
 }
 
 func newPageObject(f finding) pageObject {
@@ -204,22 +288,22 @@ func newPageObject(f finding) pageObject {
 func badgesOf(f finding) []badge {
 	var badges []badge
 	if n := len(f.Actions); n > 0 {
-		badges = append(badges, badge{"note", message.Count(n, "action")})
+		badges = append(badges, badge{classNote, message.Count(n, "action")})
 	}
 	if n := len(f.Events); n > 0 {
-		badges = append(badges, badge{"note", message.Count(n, "event")})
+		badges = append(badges, badge{classNote, message.Count(n, "event")})
 	}
 	if n := len(f.Needs); n > 0 {
-		badges = append(badges, badge{"note", message.Count(n, "lookup")})
+		badges = append(badges, badge{classNote, message.Count(n, "lookup")})
 	}
 	if !f.RecheckAt.IsZero() {
-		badges = append(badges, badge{"plain", "plan again later"})
+		badges = append(badges, badge{classPlain, "plan again later"})
 	}
 	if f.Never {
-		badges = append(badges, badge{"bad", "never allows a disruption"})
+		badges = append(badges, badge{classBad, "never allows a disruption"})
 	}
 	if f.Err != nil {
-		badges = append(badges, badge{"bad", "error"})
+		badges = append(badges, badge{classBad, "error"})
 	}
 	return badges
 }

@@ -34,20 +34,50 @@ type measured struct {
 	// Keyboard counts what the keyboard can get to, Unreachable names what it ought to and cannot.
 	Keyboard    int
 	Unreachable []string
-	// Closed counts the details that are not open.
-	Closed int
 	// Background is that of the body, to tell that the style sheet is in use.
 	Background string
+	// Faint are texts whose contrast with what is behind them is less than 4.5, the least that WCAG 2.1 asks of small text.
+	Faint []string
+	// Rows counts the rows; Left are those that the filter leaves, Folded counts lists with a row left that are closed, and Back counts the
+	// rows that are there when the filter is empty again.
+	Rows, Back, Folded int
+	// Folds counts the lists that are closed before that.
+	Folds int
+	Left  []string
+	// Reopened: the lists are open or closed as before the filter.
+	Reopened bool
 }
 
-// frames is a page of the test that loads the pages in frames of given widths and writes down what it finds. The pages
-// themselves have no scripts.
+// frames is a page of the test that loads the pages in frames of given widths, types a word into the filter of each, and writes
+// down what it finds.
 const frames = `<!DOCTYPE html><title>frames</title><body><script>
 const found = [], wanted = %s;
-function measure(frame, page, width) {
+function channel(c) { c /= 255; return c <= 0.03928 ? c / 12.92 : Math.pow((c + 0.055) / 1.055, 2.4); }
+function light(color) {
+  const [r, g, b] = color.match(/[0-9.]+/g).map(Number);
+  return 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+}
+function contrast(w, e) {
+  let back = e;
+  while (back && /rgba\(.*, 0\)|transparent/.test(w.getComputedStyle(back).backgroundColor)) back = back.parentElement;
+  const a = light(w.getComputedStyle(e).color), b = light(back ? w.getComputedStyle(back).backgroundColor : "rgb(255, 255, 255)");
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+}
+function filter(d, w, word) {
+  const box = d.getElementById("filter"), rows = Array.from(d.querySelectorAll(".row")), folds = Array.from(d.querySelectorAll("details.fold"));
+  const type = text => { box.value = text; box.dispatchEvent(new w.Event("input")); };
+  const before = folds.map(fold => fold.open);
+  type(word);
+  const left = rows.filter(row => !row.hidden);
+  const folded = folds.filter(fold => !fold.open && fold.querySelector(".row:not([hidden])")).length;
+  const visible = left.filter(row => row.getClientRects().length > 0).map(row => row.textContent.trim().replace(/\s+/g, " ").slice(0, 5000));
+  type("");
+  return {Folds: before.filter(open => !open).length, Rows: rows.length, Left: visible, Folded: folded, Back: rows.filter(row => !row.hidden).length,
+    Reopened: folds.every((fold, i) => fold.open === before[i])};
+}
+function measure(frame, page, width, word) {
   const d = frame.contentDocument, w = frame.contentWindow;
-  for (const e of d.querySelectorAll("details")) if (!e.open) e.dataset.closed = "1";
-  const closed = d.querySelectorAll("[data-closed]").length;
+  const filtered = filter(d, w, word);
   for (const e of d.querySelectorAll("details")) e.open = true;
   const wide = [];
   for (const e of d.body.querySelectorAll("*")) {
@@ -55,7 +85,7 @@ function measure(frame, page, width) {
     if (e.getBoundingClientRect().right > width + 0.5) wide.push(e.tagName + "." + e.className + ": " + e.textContent.slice(0, 60));
   }
   // The keyboard gets to everything that does something: what opens, what leads elsewhere, what scrolls.
-  const unreachable = [], targets = d.querySelectorAll("a[href], summary, .scroll");
+  const unreachable = [], targets = d.querySelectorAll("a[href], summary, .scroll, input");
   for (const e of targets) {
     e.focus();
     if (e.tabIndex < 0 || d.activeElement !== e) unreachable.push(e.tagName + ": " + e.textContent.slice(0, 60));
@@ -66,23 +96,33 @@ function measure(frame, page, width) {
   for (const e of d.querySelectorAll("*")) {
     if (/auto|scroll/.test(w.getComputedStyle(e).overflowX) && !e.matches(".scroll, html, body")) unreachable.push("scrolls: " + e.tagName + "." + e.className);
   }
-  found.push({Keyboard: targets.length, Unreachable: unreachable, Page: page, Width: w.innerWidth, ScrollWidth: d.documentElement.scrollWidth, Wide: wide, Text: d.body.innerText, Closed: closed,
+  const faint = [];
+  for (const e of d.body.querySelectorAll("*")) {
+    if (e.closest("svg, script")) continue;
+    if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
+    const ratio = contrast(w, e);
+    if (ratio < 4.5) faint.push(e.tagName + "." + e.className + " " + ratio.toFixed(2) + ": " + e.textContent.slice(0, 40));
+  }
+  found.push({...filtered, Faint: faint, Keyboard: targets.length, Unreachable: unreachable, Page: page, Width: w.innerWidth, ScrollWidth: d.documentElement.scrollWidth, Wide: wide, Text: d.body.innerText,
     Background: w.getComputedStyle(d.body).backgroundColor});
   if (found.length === wanted.length) {
     const out = document.createElement("pre"); out.id = "found"; out.textContent = JSON.stringify(found);
     document.body.replaceChildren(out);
   }
 }
-for (const [page, width] of wanted) {
+for (const [page, width, word] of wanted) {
   const f = document.createElement("iframe");
   f.style = "border:0;height:900px;width:" + width + "px";
-  f.onload = () => measure(f, page, width);
+  f.onload = () => measure(f, page, width, word);
   f.src = page; document.body.append(f);
 }
 </script>`
 
+// phone is the width of a small phone in pixels.
+const phone = 375
+
 // In a browser: the pages show their text, nothing reaches past the edge of a wide or a narrow window, nothing is
-// loaded besides the page, and light and dark look different.
+// loaded besides the page, light and dark look different, every text can be read, and the filter leaves the rows with its words.
 func TestPageInBrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a browser several times")
@@ -91,11 +131,13 @@ func TestPageInBrowser(t *testing.T) {
 	pages := map[string]string{
 		"/embedded": plan(t, nil, "", "-o", "html", "-now", noon).stdout,
 		"/drift":    plan(t, nil, "", "-o", "html", "-now", "2026-11-21T01:11:07Z", "-ignore-daemonsets", "testdata/cluster-drift.yaml").stdout,
+		"/scale":    plan(t, nil, scaleInput(scaleBudgets, scaleNodes), "-o", "html", "-now", noon, "-").stdout,
 		"/awkward":  plan(t, nil, awkward(), "-o", "html", "-now", noon, "-").stdout,
 	}
 	var wanted [][]any
 	for page := range pages {
-		wanted = append(wanted, []any{page, 1280}, []any{page, 400})
+		word := map[bool]string{true: "Service-157", false: "e"}[page == "/scale"]
+		wanted = append(wanted, []any{page, 1280, word}, []any{page, phone, word})
 	}
 	script, err := stdjson.Marshal(wanted)
 	require.NoError(t, err)
@@ -120,28 +162,45 @@ func TestPageInBrowser(t *testing.T) {
 	}))
 	defer server.Close()
 
-	dom := chromium.DOM(t, server.URL+"/frames")
-	_, dom, ok := strings.Cut(dom, `<pre id="found">`)
-	require.True(t, ok, "the frames were not measured: %s", dom)
-	text, _, _ := strings.Cut(dom, "</pre>")
-	var found []measured
-	require.NoError(t, stdjson.Unmarshal([]byte(html.UnescapeString(text)), &found))
-	require.Len(t, found, 2*len(pages))
 	shows := map[string][]string{
 		"/embedded": {"15 actions", "UpdateStatus", "shop/checkout", "10.70.0.2 (Service stock/orders)", "platform-admin", "ConsumerDone", "worker-3", "never"},
 		"/drift":    {"101 actions", "node-088", "system:aggregate-to-view", "template not found", "twin-b"},
 		"/awkward":  {"<script>alert(1)</script>", strings.Repeat("long-", 40)},
+		"/scale":    {"13 actions", "160 now, 40 never", "160 more nodes drain now", "shop/service-157"},
 	}
-	for _, m := range found {
-		at := fmt.Sprintf("%s at %d pixels", m.Page, m.Width)
-		require.Contains(t, []int{400, 1280}, m.Width, at)
-		require.LessOrEqual(t, m.ScrollWidth, m.Width, at)
-		require.Empty(t, m.Wide, at)
-		require.Greater(t, m.Keyboard, 5, at)
-		require.Empty(t, m.Unreachable, at)
-		require.Equal(t, "rgb(255, 255, 255)", m.Background, "%s: the style sheet is not in use", at)
-		for _, want := range shows[m.Page] {
-			require.Contains(t, m.Text, want, at)
+	for _, dark := range []bool{false, true} {
+		dom := chromium.DOM(t, server.URL+"/frames", dark)
+		_, dom, ok := strings.Cut(dom, `<pre id="found">`)
+		require.True(t, ok, "the frames were not measured: %s", dom)
+		text, _, _ := strings.Cut(dom, "</pre>")
+		var found []measured
+		require.NoError(t, stdjson.Unmarshal([]byte(html.UnescapeString(text)), &found))
+		require.Len(t, found, 2*len(pages))
+		for _, m := range found {
+			at := fmt.Sprintf("%s at %d pixels, dark %t", m.Page, m.Width, dark)
+			require.Contains(t, []int{phone, 1280}, m.Width, at)
+			require.LessOrEqual(t, m.ScrollWidth, m.Width, at)
+			require.Empty(t, m.Wide, at)
+			require.Empty(t, m.Faint, at)
+			require.Greater(t, m.Keyboard, 5, at)
+			require.Empty(t, m.Unreachable, at)
+			require.Equal(t, dark, m.Background != "rgb(255, 255, 255)", "%s: the style sheet is not in use", at)
+			for _, want := range shows[m.Page] {
+				require.True(t, strings.Contains(m.Text, want), "%s: no text %q", at, want)
+			}
+			require.NotZero(t, m.Rows, at)
+			require.NotEmpty(t, m.Left, at)
+			require.Zero(t, m.Folded, at)
+			require.Equal(t, m.Rows, m.Back, at)
+			require.True(t, m.Reopened, at)
+			if m.Page == "/scale" {
+				require.Equal(t, 40+4, m.Folds, "%s: 7 of the 10 budgets in the way of each node, more such nodes, nodes that drain now, "+
+					"budgets that let a pod go, resourceclaim", at)
+				require.Less(t, len(m.Left), m.Rows/5, at)
+				for _, row := range m.Left {
+					require.Contains(t, row, "service-157", at)
+				}
+			}
 		}
 	}
 
@@ -151,9 +210,11 @@ func TestPageInBrowser(t *testing.T) {
 		dark bool
 	}{
 		{"/embedded", browser.Size{Width: 1280, Height: 4400}, false},
-		{"/embedded", browser.Size{Width: 400, Height: 8600}, true},
+		{"/embedded", browser.Size{Width: phone, Height: 8600}, true},
 		{"/drift", browser.Size{Width: 1280, Height: 6000}, true},
-		{"/drift", browser.Size{Width: 400, Height: 9000}, false},
+		{"/drift", browser.Size{Width: phone, Height: 9000}, false},
+		{"/scale", browser.Size{Width: 1280, Height: 3000}, false},
+		{"/scale", browser.Size{Width: phone, Height: 3000}, true},
 	} {
 		data := chromium.Screenshot(t, server.URL+shot.page, shot.size, shot.dark)
 		picture, err := png.Decode(bytes.NewReader(data))

@@ -1,17 +1,22 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
-	"github.com/purekube/purekube/disruption/drain"
 	"github.com/purekube/purekube/internal/message"
 )
+
+// budgetList are the budgets of the cluster, the worst first.
+type budgetList struct {
+	// Bars are shown in full. Of more budgets than that, Blocking and Free have a row each: Free let a pod go, Blocking do not.
+	Bars, Blocking, Free []budgetBar
+}
 
 // budgetBar is one PodDisruptionBudget: its healthy pods against the number that it demands.
 type budgetBar struct {
@@ -19,8 +24,9 @@ type budgetBar struct {
 	Badges                     []badge
 	// Text has the numbers in words.
 	Text string
-	// Known: there are numbers to draw.
-	Known bool
+	// Known: there are numbers to draw: Counts.
+	Known, Never bool
+	Counts       disruption.Counts
 	// Kept are the healthy pods that have to stay, Free the pods that may go, Missing the healthy pods that are short.
 	Kept, Free, Missing budgetPart
 	// Desired is where the demand ends.
@@ -40,7 +46,7 @@ type budgetNode struct {
 
 type budgetPod struct{ Name, Health, Class string }
 
-func newBudgetBars(c *cluster, set settings, links links) []budgetBar {
+func newBudgetList(c *cluster, set settings, links links) *budgetList {
 	d := newDrains(c, set)
 	// What is wrong is among the problems of the report.
 	explanations, _ := disruption.ExplainAll(d.snapshot, d.options)
@@ -50,13 +56,40 @@ func newBudgetBars(c *cluster, set settings, links links) []budgetBar {
 			bars = append(bars, newBudgetBar(e.Key, e.Budget, links))
 		}
 	}
-	return bars
+	if len(bars) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(bars, func(a, b budgetBar) int { return cmp.Compare(a.rank(), b.rank()) })
+	if len(bars) <= shownAtMost {
+		return &budgetList{Bars: bars}
+	}
+	free := slices.IndexFunc(bars, budgetBar.letsGo)
+	if free < 0 {
+		free = len(bars)
+	}
+	shown := min(free, shownAtMost)
+	return &budgetList{bars[:shown], bars[shown:free], bars[free:]}
 }
+
+// rank sorts budgets: those that never allow a disruption, those that let none go now, those of which it is not known, and the others.
+func (b budgetBar) rank() int {
+	switch {
+	case b.Never:
+		return 0
+	case b.letsGo():
+		return 3
+	case b.Known:
+		return 1
+	}
+	return 2
+}
+
+func (b budgetBar) letsGo() bool { return b.Known && b.Counts.DisruptionsAllowed > 0 }
 
 func newBudgetBar(key purekube.Key, e *disruption.BudgetExplanation, links links) budgetBar {
 	b := budgetBar{
 		Name: key.Namespace + "/" + key.Name, Link: links.to(key.Kind, key.Namespace, key.Name),
-		Rule: e.Rule, Selector: e.Selector, Known: len(e.Needs) == 0,
+		Rule: e.Rule, Selector: e.Selector, Known: len(e.Needs) == 0, Never: e.Never, Counts: e.Computed,
 	}
 	if b.Rule == "" {
 		b.Rule = "neither minAvailable nor maxUnavailable"
@@ -70,13 +103,13 @@ func newBudgetBar(key purekube.Key, e *disruption.BudgetExplanation, links links
 	n := e.Computed
 	switch {
 	case !b.Known:
-		b.Badges = append(b.Badges, badge{"note", "not known"})
+		b.Badges = append(b.Badges, badge{classNote, "not known"})
 	case e.Never:
-		b.Badges = append(b.Badges, badge{"bad", "never allows a disruption"})
+		b.Badges = append(b.Badges, badge{classBad, "never allows a disruption"})
 	case n.DisruptionsAllowed == 0:
-		b.Badges = append(b.Badges, badge{"bad", "allows no disruption now"})
+		b.Badges = append(b.Badges, badge{classBad, "allows no disruption now"})
 	default:
-		b.Badges = append(b.Badges, badge{"ok", message.Count(int(n.DisruptionsAllowed), "pod") + " may go"})
+		b.Badges = append(b.Badges, badge{classOK, message.Count(int(n.DisruptionsAllowed), "pod") + " may be evicted"})
 	}
 	if b.Known {
 		b.draw(n)
@@ -92,19 +125,19 @@ func newBudgetBar(key purekube.Key, e *disruption.BudgetExplanation, links links
 func (b *budgetBar) draw(n disruption.Counts) {
 	healthy, desired, allowed := float64(n.CurrentHealthy), float64(n.DesiredHealthy), float64(n.DisruptionsAllowed)
 	scale := max(healthy, desired, float64(n.ExpectedPods), 1)
-	b.Text = fmt.Sprintf("%d healthy, %d desired, %d allowed to go, %d expected", n.CurrentHealthy, n.DesiredHealthy, n.DisruptionsAllowed, n.ExpectedPods)
+	b.Text = fmt.Sprintf("%d healthy, %d desired, %d disruptions allowed, %d expected", n.CurrentHealthy, n.DesiredHealthy, n.DisruptionsAllowed, n.ExpectedPods)
 	kept := healthy - min(allowed, healthy)
-	part := func(from, to float64, what string) budgetPart {
-		return budgetPart{percent(from, scale), percent(to-from, scale), strconv.Itoa(int(to-from)) + " " + what}
+	part := func(from, to float64, what func(n int) string) budgetPart {
+		return budgetPart{percent(from, scale), percent(to-from, scale), what(int(to - from))}
 	}
 	if kept > 0 {
-		b.Kept = part(0, kept, "healthy, have to stay")
+		b.Kept = part(0, kept, func(n int) string { return message.Count(n, "healthy pod") + " " + verb(n, "has", "have") + " to stay" })
 	}
 	if healthy > kept {
-		b.Free = part(kept, healthy, "healthy, may go")
+		b.Free = part(kept, healthy, func(n int) string { return message.Count(n, "healthy pod") + " may be evicted" })
 	}
 	if desired > healthy {
-		b.Missing = part(healthy, desired, "healthy too few")
+		b.Missing = part(healthy, desired, func(n int) string { return "short of " + message.Count(n, "healthy pod") })
 	}
 	b.Desired = percent(desired, scale)
 }
@@ -131,43 +164,4 @@ func podsByNode(e *disruption.BudgetExplanation) []budgetNode {
 		list = append(list, budgetNode{name, nodes[name]})
 	}
 	return list
-}
-
-// drainTable says how kubectl drain of each node alone would go.
-type drainTable struct {
-	Command, Totals string
-	Rows            []drainRow
-}
-
-type drainRow struct {
-	Node                         string
-	Says                         badge
-	Pods, Evicted, Skipped, Stay int
-	// Lines are what is in the way; Rounds are the pods of each round.
-	Lines, Rounds []string
-}
-
-func newDrainTable(c *cluster, inv invocation) *drainTable {
-	request := drainRequest{nodes: []string{allNodes}, flags: inv.drain.flags}
-	f := newFleet(c, inv.settings)
-	// What is wrong with the input is among the problems of the report.
-	drains := request.each(f, request.names(f))
-	all := len(drains)
-	drains = slices.DeleteFunc(drains, func(d nodeDrain) bool { return d.pods == 0 })
-	t := &drainTable{Command: request.command(), Totals: drainTotals(drains, all-len(drains))}
-	for _, d := range drains {
-		class := "bad"
-		switch d.Outcome {
-		case drain.Now:
-			class = "ok"
-		case drain.InRounds, drain.Unknown:
-			class = "note"
-		case drain.NoOutcome, drain.Never, drain.NotStarted, drain.RoundsExhausted:
-		}
-		t.Rows = append(t.Rows, drainRow{
-			Node: d.node, Says: badge{class, d.says()}, Pods: d.pods, Evicted: d.evicted(), Skipped: len(d.Skipped), Stay: d.stay(),
-			Lines: d.inTheWay(), Rounds: d.rounds(),
-		})
-	}
-	return t
 }

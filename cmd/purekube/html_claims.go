@@ -1,5 +1,13 @@
 package main
 
+import (
+	"cmp"
+	"slices"
+)
+
+// claimList are the claims, the ones with something to do first.
+type claimList struct{ First, More []claimRow }
+
 // claimRow is one ResourceClaim with its consumers.
 type claimRow struct {
 	Name, Link string
@@ -9,17 +17,20 @@ type claimRow struct {
 
 type claimConsumer struct{ Kind, Name, Link, Code, State string }
 
-func newClaimRows(g claimGraph, links links) []claimRow {
+func newClaimList(g claimGraph, links links) *claimList {
+	if len(g) == 0 {
+		return nil
+	}
 	var rows []claimRow
 	for _, claim := range g {
 		row := claimRow{Name: claim.name.String(), Link: links.to("ResourceClaim", claim.name.Namespace, claim.name.Name)}
 		if claim.allocated {
-			row.Badges = append(row.Badges, badge{"ok", "allocated"})
+			row.Badges = append(row.Badges, badge{classOK, "allocated"})
 		} else {
-			row.Badges = append(row.Badges, badge{"plain", "not allocated"})
+			row.Badges = append(row.Badges, badge{classPlain, "not allocated"})
 		}
 		if claim.deleting {
-			row.Badges = append(row.Badges, badge{"note", "being deleted"})
+			row.Badges = append(row.Badges, badge{classNote, "being deleted"})
 		}
 		for _, u := range claim.consumers {
 			consumer := claimConsumer{Kind: u.kind, Name: u.name, Code: u.code, State: u.state}
@@ -30,5 +41,13 @@ func newClaimRows(g claimGraph, links links) []claimRow {
 		}
 		rows = append(rows, row)
 	}
-	return rows
+	slices.SortStableFunc(rows, func(a, b claimRow) int { return cmp.Compare(a.rank(), b.rank()) })
+	shown := min(len(rows), claimsShown)
+	return &claimList{rows[:shown], rows[shown:]}
 }
+
+// claimsShown is how many claims are shown; the others are one click away.
+const claimsShown = 5 * shownAtMost
+
+// rank puts claims that are being deleted first, and those that are not allocated next.
+func (r claimRow) rank() int { return rank(r.Badges[len(r.Badges)-1].Class) }

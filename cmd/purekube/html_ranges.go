@@ -92,7 +92,17 @@ func newRangeGroups(c *cluster, set settings, links links) []rangeGroup {
 		groups = append(groups, group)
 		start = end
 	}
+	slices.SortStableFunc(groups, func(a, b rangeGroup) int { return cmp.Compare(a.rank(), b.rank()) })
 	return groups
+}
+
+// rank is that of the worst row.
+func (g rangeGroup) rank() int {
+	worst := rank(classPlain)
+	for _, r := range g.Rows {
+		worst = min(worst, rank(r.Badges[0].Class))
+	}
+	return worst
 }
 
 // ranges is what the rows are made of.
@@ -129,7 +139,7 @@ func (r ranges) row(p prefixOf, group []prefixOf, span netip.Prefix) rangeRow {
 
 	row.Text = message.Count(len(inside), "address")
 	if n := len(orphans); n > 0 {
-		row.Text += fmt.Sprintf(", %d left without a range if this one goes", n)
+		row.Text += fmt.Sprintf(", %d of them in no other ServiceCIDR", n)
 	}
 	if by := p.coverage.By; len(by) > 0 {
 		row.Text += "; all of it is in " + list(by, 4)
@@ -139,15 +149,15 @@ func (r ranges) row(p prefixOf, group []prefixOf, span netip.Prefix) rangeRow {
 	}
 	switch {
 	case e.Deleting && len(e.Deletion.Orphans) > 0:
-		row.Badges = []badge{{"bad", "being deleted, cannot go"}}
+		row.Badges = []badge{{classBad, "being deleted, cannot go"}}
 	case e.Deleting && e.Deletion.Safe:
-		row.Badges = []badge{{"note", "being deleted, can go"}}
+		row.Badges = []badge{{classNote, "being deleted, can go"}}
 	case e.Deleting:
-		row.Badges = []badge{{"bad", "being deleted, not known"}}
+		row.Badges = []badge{{classBad, "being deleted, not known"}}
 	case e.Deletion.Safe:
-		row.Badges = []badge{{"ok", "in use, could go"}}
+		row.Badges = []badge{{classOK, "in use, could go"}}
 	default:
-		row.Badges = []badge{{"plain", "in use"}}
+		row.Badges = []badge{{classPlain, "in use"}}
 	}
 	return row
 }
@@ -215,7 +225,7 @@ func ticks(inside []netip.Addr, orphans map[netip.Addr]string, span netip.Prefix
 			if deleting {
 				tick.Class = "orphan"
 			}
-			tick.Title += ", left without a range if this one goes: " + strings.Join(lost[:min(len(lost), 10)], ", ")
+			tick.Title += ", in no other ServiceCIDR: " + strings.Join(lost[:min(len(lost), 10)], ", ")
 		}
 		list = append(list, tick)
 		start = end

@@ -134,7 +134,10 @@ func TestPage(t *testing.T) {
 				require.Equal(t, 1, p.ids[id], "nothing is at %s", target)
 			}
 			require.Empty(t, p.loads)
-			for _, element := range []string{"script", "link", "img", "iframe", "object", "embed", "base", "form"} {
+			require.Equal(t, 1, p.elements["script"], "the filter")
+			require.Equal(t, 1, strings.Count(got.stdout, "<script>"+pageScript+"</script>"))
+			require.True(t, strings.Contains(html.UnescapeString(got.stdout), "script-src "+sourceOf(pageScript)+`"`), "no other script runs")
+			for _, element := range []string{"link", "img", "iframe", "object", "embed", "base", "form"} {
 				require.Zero(t, p.elements[element], element)
 			}
 			require.False(t, strings.Contains(got.stdout, "http://"))
@@ -151,8 +154,8 @@ func TestPictures(t *testing.T) {
 	got := html.UnescapeString(plan(t, nil, "", "-o", "html", "-now", noon).stdout)
 	for _, want := range []struct{ reason, text string }{
 		{"a range that is covered as a whole", `10.70.0.0/28 is in spare-b`},
-		{"an address that would be orphaned", `10.70.0.2, left without a range if this one goes: 10.70.0.2 (Service stock/orders)`},
-		{"the numbers of a budget", `2 healthy, 2 desired, 0 allowed to go, 3 expected`},
+		{"an address that would be orphaned", `10.70.0.2, in no other ServiceCIDR: 10.70.0.2 (Service stock/orders)`},
+		{"the numbers of a budget", `2 healthy, 2 desired, 0 disruptions allowed, 3 expected`},
 		{"what an edge brings", `platform-view brings 2 rules, +1 to platform-admin`},
 		{"a consumer with its code", `reserved for pod train/epoch-0: it is done and no longer needs the claim</span> <code class="code">ConsumerDone</code>`},
 		{"the drains", `<code>kubectl drain</code>, each node alone: 2 never, 1 not started.`},

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/purekube/purekube/disruption/drain"
 	"github.com/purekube/purekube/internal/message"
 )
 
@@ -79,7 +78,7 @@ func (r *report) pictureWaves(c *cluster, inv invocation) *wavePicture {
 
 // newWavePicture draws the plan. The keys of classes are the groups; more groups than colours share them.
 func newWavePicture(r *drainRequest, plan wavePlan, classes map[string]string, group func(node string) string) *wavePicture {
-	p := &wavePicture{Command: r.command() + r.wavesText(), Totals: plan.totals(), Worst: "ok", Label: r.by}
+	p := &wavePicture{Command: r.command() + r.wavesText(), Totals: plan.totals(), Worst: classOK, Label: r.by}
 	for i, name := range slices.Sorted(maps.Keys(classes)) {
 		class := "group-" + strconv.Itoa(i%groupColours)
 		classes[name] = class
@@ -96,13 +95,10 @@ func newWavePicture(r *drainRequest, plan wavePlan, classes map[string]string, g
 	}
 	p.Waves, p.More = cut(p.Waves, wavesDrawn)
 	for _, d := range plan.blocked {
-		b := nodeInNoWave{waveNode: waveNode{d.node, classes[group(d.node)], d.node + ": in no wave"}, Says: badge{"bad", d.says()}}
-		if d.Outcome == drain.InRounds || d.Outcome == drain.Unknown {
-			b.Says.Class = "note"
-		}
+		b := nodeInNoWave{waveNode: waveNode{d.node, classes[group(d.node)], d.node + ": in no wave"}, Says: badge{d.class(), d.says()}}
 		b.Lines, b.More = cut(d.inTheWay(), causesDrawn)
 		p.Blocked = append(p.Blocked, b)
-		p.Worst = "bad"
+		p.Worst = classBad
 	}
 	p.Blocked, p.MoreBlocked = cut(p.Blocked, blockedDrawn)
 	return p

@@ -38,10 +38,18 @@ func Find(t testing.TB) Browser {
 	return Browser{}
 }
 
-// DOM loads the page, lets its scripts run for a while, and returns the document as it is then.
-func (b Browser) DOM(t testing.TB, url string) string {
+// DOM loads the page, in dark colours or light ones, lets its scripts run for a while, and returns the document as it is then.
+func (b Browser) DOM(t testing.TB, url string, dark bool) string {
 	t.Helper()
-	return b.run(t, "--virtual-time-budget=10000", "--window-size=1400,1000", "--dump-dom", url)
+	return b.run(t, scheme(dark), "--virtual-time-budget=10000", "--window-size=1400,1000", "--dump-dom", url)
+}
+
+// scheme is the flag for the colours that the reader prefers.
+func scheme(dark bool) string {
+	if dark {
+		return "--blink-settings=preferredColorScheme=0"
+	}
+	return "--blink-settings=preferredColorScheme=1"
 }
 
 // Size is the size of a window in pixels.
@@ -51,11 +59,7 @@ type Size struct{ Width, Height int }
 func (b Browser) Screenshot(t testing.TB, url string, size Size, dark bool) []byte {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "page.png")
-	scheme := 1
-	if dark {
-		scheme = 0
-	}
-	b.run(t, fmt.Sprintf("--blink-settings=preferredColorScheme=%d", scheme), "--hide-scrollbars",
+	b.run(t, scheme(dark), "--hide-scrollbars",
 		fmt.Sprintf("--window-size=%d,%d", size.Width, size.Height), "--screenshot="+file, url)
 	picture, err := os.ReadFile(file)
 	if err != nil {

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/purekube/purekube/disruption/drain"
+)
+
+// drainTable says how kubectl drain of each node alone would go.
+type drainTable struct {
+	Command, Totals, Worst string
+	// Rows and More are the nodes with something in the way, the worst first. Now drain at once: of a few nodes they are among Rows.
+	Rows, More, Now []drainRow
+}
+
+type drainRow struct {
+	Node                         string
+	Says                         badge
+	Pods, Evicted, Skipped, Stay int
+	// Lines and More are what is in the way; Rounds are the pods of each round.
+	Lines, More, Rounds []string
+}
+
+func newDrainTable(c *cluster, inv invocation) *drainTable {
+	request := drainRequest{nodes: []string{allNodes}, flags: inv.drain.flags}
+	f := newFleet(c, inv.settings)
+	// What is wrong with the input is among the problems of the report.
+	drains := request.each(f, request.names(f))
+	all := len(drains)
+	drains = slices.DeleteFunc(drains, func(d nodeDrain) bool { return d.pods == 0 })
+	t := &drainTable{Command: request.command(), Totals: drainTotals(drains, all-len(drains)), Worst: classOK}
+	slices.SortStableFunc(drains, func(a, b nodeDrain) int { return cmp.Compare(a.rank(), b.rank()) })
+	for _, d := range drains {
+		row := drainRow{
+			Node: d.node, Says: badge{d.class(), d.says()}, Pods: d.pods, Evicted: d.evicted(), Skipped: len(d.Skipped), Stay: d.stay(), Lines: d.inTheWay(),
+		}
+		if len(row.Lines) > linesAtMost {
+			row.Lines, row.More = row.Lines[:linesAtMost], row.Lines[linesAtMost:]
+		}
+		if len(t.Rows) < shownAtMost {
+			row.Rounds = d.rounds()
+		}
+		if d.Outcome == drain.Now && len(row.Lines) == 0 && len(drains) > shownAtMost {
+			row.Rounds = nil
+			t.Now = append(t.Now, row)
+		} else if len(t.Rows) == shownAtMost {
+			t.More = append(t.More, row)
+		} else {
+			t.Rows = append(t.Rows, row)
+		}
+		if rank(row.Says.Class) < rank(t.Worst) {
+			t.Worst = row.Says.Class
+		}
+	}
+	return t
+}
+
+// class is of the badge with the outcome.
+func (d nodeDrain) class() string {
+	switch d.Outcome {
+	case drain.Now:
+		return classOK
+	case drain.InRounds, drain.Unknown:
+		return classNote
+	case drain.NoOutcome, drain.Never, drain.NotStarted, drain.RoundsExhausted:
+	}
+	return classBad
+}
+
+// rank sorts drains, the worst first.
+func (d nodeDrain) rank() int {
+	return slices.Index([]drain.Outcome{
+		drain.Never, drain.NotStarted, drain.RoundsExhausted, drain.NoOutcome, drain.Unknown, drain.InRounds, drain.Now,
+	}, d.Outcome)
+}
