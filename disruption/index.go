@@ -39,10 +39,12 @@ type Index struct {
 	time time.Time
 	o    Options
 
-	budgets   *persistent.Objects[policyv1.PodDisruptionBudget, *policyv1.PodDisruptionBudget]
-	pods      *persistent.Objects[corev1.Pod, *corev1.Pod]
-	terms     podTerms
-	workloads *workloads
+	budgets *persistent.Objects[policyv1.PodDisruptionBudget, *policyv1.PodDisruptionBudget]
+	pods    *persistent.Objects[corev1.Pod, *corev1.Pod]
+	terms   podTerms
+	// duplicates are the names that several pods have, by node.
+	duplicates *duplicates
+	workloads  *workloads
 
 	// states are the budgets whose name no other budget has. Each has an entry, also a budget whose selector is broken
 	// or empty.
@@ -105,7 +107,7 @@ func arrange(s Snapshot, o Options, counts counting) *Index {
 		time: s.Now, o: o, workloads: newWorkloads(s, o),
 		budgets: persistent.NewObjects(budgetKind, s.Budgets), pods: persistent.NewObjects(podKind, s.Pods),
 	}
-	x.terms = newPodTerms(x.pods)
+	x.terms, x.duplicates = newPodTerms(x.pods), newDuplicates(x.pods)
 	compile := newCompiler()
 	var states []*budgetState
 	var counted []*filedBudget

@@ -16,8 +16,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/persistent"
 	"github.com/purekube/purekube/internal/snapshot"
 	"github.com/purekube/purekube/internal/test/aliasing"
 )
@@ -402,6 +404,7 @@ func TestIndexTimePasses(t *testing.T) {
 
 // Pods are found by their node and by their controller, whatever became of them.
 func TestPropPodsByNodeAndController(t *testing.T) {
+	ambiguous := 0
 	forEachSnapshot(t, 40, true, func(g generator, s Snapshot, o Options) error {
 		place := func(pods []*corev1.Pod) {
 			for _, p := range pods {
@@ -420,15 +423,26 @@ func TestPropPodsByNodeAndController(t *testing.T) {
 			plain := NewIndex(s, o)
 			for _, node := range []string{"a", "b", "c"} {
 				var want []*corev1.Pod
+				var twice []types.NamespacedName
 				for _, p := range s.Pods {
+					if p != nil && p.Spec.NodeName == node && p.Name != "" && plain.Pod(snapshot.KeyOf(p)) == nil {
+						twice = append(twice, snapshot.KeyOf(p))
+					}
 					if p != nil && p.Spec.NodeName == node && plain.Pod(snapshot.KeyOf(p)) != nil && p.Name != "" {
 						want = append(want, p)
 					}
 				}
 				sortPods(want)
-				if got, _ := x.PodsOnNode(node); !slices.Equal(want, got) {
+				slices.SortFunc(twice, persistent.CompareNames)
+				twice = slices.Compact(twice)
+				got, duplicates := x.PodsOnNode(node)
+				if !slices.Equal(want, got) {
 					return fmt.Errorf("on %s: %d wanted, %d found", node, len(want), len(got))
 				}
+				if !slices.Equal(twice, duplicates) {
+					return fmt.Errorf("on %s: names that several pods have: %v wanted, %v found", node, twice, duplicates)
+				}
+				ambiguous += len(twice)
 			}
 			for _, p := range s.Pods {
 				if p == nil || metav1.GetControllerOf(p) == nil {
@@ -449,4 +463,5 @@ func TestPropPodsByNodeAndController(t *testing.T) {
 		}
 		return nil
 	})
+	require.Positive(t, ambiguous)
 }

@@ -81,6 +81,7 @@ func (x *Index) changed(by Snapshot, keep bool) (next *Index, affected []purekub
 	}
 	// addBudget reads the terms of e.from, so the terms of next are not needed before.
 	next.terms.TermIndex = x.terms.With(next.pods, podChanges)
+	next.duplicates = changedDuplicates(x.duplicates, podChanges)
 	e.settle()
 	// Follow removes names that no budget or several budgets have. These functions see only the single budget of a
 	// name, which has a state.

@@ -30,17 +30,13 @@ func (x *Index) Budget(name types.NamespacedName) *policyv1.PodDisruptionBudget 
 
 // PodsOnNode returns the pods with that spec.nodeName. duplicates are the names that several pods have, at least one of
 // them on the node: nobody can know which of these pods is real. Both lists are sorted by namespace and name. For an
-// empty node, both are empty. The cost grows with the number of returned pods.
+// empty node, both are empty. The cost grows with the number of returned pods and names.
 func (x *Index) PodsOnNode(node string) (pods []*corev1.Pod, duplicates []types.NamespacedName) {
 	if node == "" {
 		return nil, nil
 	}
 	on := func(pod *corev1.Pod) bool { return pod.Spec.NodeName == node }
-	for name, versions := range x.pods.AmbiguousNames() {
-		if slices.ContainsFunc(versions, on) {
-			duplicates = append(duplicates, name)
-		}
-	}
+	duplicates = slices.Collect(duplicatesOn(x.duplicates, node))
 	pods = x.terms.matching(on, x.terms.Term(nodeTerm, node))
 	sortPods(pods)
 	return pods, duplicates

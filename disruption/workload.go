@@ -16,6 +16,9 @@ import (
 type Workload struct {
 	// Recreates: the controller exists, is not being deleted, and its replicas are known.
 	Recreates bool
+	// MayRecreate: it is not known how many pods the controller wants, if any, because its kind has no scale or the lookup
+	// failed. A Job and a DaemonSet are of such a kind. Recreates is false.
+	MayRecreate bool
 	// Replicas is how many pods the controller wants. For a ReplicaSet it is its own spec.replicas, whatever its
 	// Deployment wants.
 	Replicas int32
@@ -79,7 +82,7 @@ func (w *workloads) wants(namespace string, ref *metav1.OwnerReference) Workload
 				return Workload{Need: needed(need).need}
 			}
 			if rs, err = objectOf[appsv1.ReplicaSet](answered); err != nil || rs == nil || rs.UID != ref.UID {
-				return Workload{}
+				return Workload{MayRecreate: err != nil}
 			}
 		}
 		if rs != nil && rs.UID == ref.UID {
@@ -87,7 +90,7 @@ func (w *workloads) wants(namespace string, ref *metav1.OwnerReference) Workload
 		}
 	}
 	a := w.scaleOf(gv.Group, namespace, ref)
-	return Workload{Recreates: a.found.kind != "", Replicas: a.found.scale, Need: a.need}
+	return Workload{Recreates: a.found.kind != "", MayRecreate: a.problem != nil, Replicas: a.found.scale, Need: a.need}
 }
 
 // wantedBy describes a controller whose object is known. A controller that is being deleted creates no pods.

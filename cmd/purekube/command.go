@@ -206,6 +206,11 @@ func (inv *invocation) check(sys system) (err error) {
 			return err
 		}
 	}
+	if inv.command.name == "report" {
+		if err := inv.drain.checkReport(inv.output); err != nil {
+			return err
+		}
+	}
 	never := slices.Contains(inv.failOn, failOnNever)
 	judged := inv.command.name == "drain" || slices.ContainsFunc(inv.cores, func(c core) bool { return c.name == "disruption" })
 	switch {

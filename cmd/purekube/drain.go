@@ -45,10 +45,15 @@ func registerDrain(inv *invocation, flags *flag.FlagSet) {
 	registerFailOn(inv, flags)
 	inv.drain.register(flags)
 	flags.BoolVar(&inv.drain.together, "together", false, "drain the nodes at the same time, as several kubectl drains do (default: each alone)")
-	flags.BoolVar(&inv.drain.inWaves, "waves", false, "plan a rolling upgrade of the nodes, or of all: which drain at the same time, and which after them")
-	flags.IntVar(&inv.drain.most, "max", 0, "with -waves: how many `nodes` a wave may have, 0: any number")
-	flags.IntVar(&inv.drain.rounds, "rounds", 1, "with -waves: how many `rounds` a wave may take, 0: any number")
-	flags.StringVar(&inv.drain.by, "by", "", "with -waves: all nodes of a wave have the same value of this `label`, such as topology.kubernetes.io/zone")
+	inv.drain.registerWaves(flags, "plan a rolling upgrade of the nodes, or of all: which drain at the same time, and which after them")
+}
+
+// registerWaves adds the flags of a rolling upgrade.
+func (r *drainRequest) registerWaves(flags *flag.FlagSet, what string) {
+	flags.BoolVar(&r.inWaves, "waves", false, what)
+	flags.IntVar(&r.most, "max", 0, "with -waves: how many `nodes` a wave may have, 0: any number")
+	flags.IntVar(&r.rounds, "rounds", 1, "with -waves: how many `rounds` a wave may take, 0: any number")
+	flags.StringVar(&r.by, "by", "", "with -waves: all nodes of a wave have the same value of this `label`, such as topology.kubernetes.io/zone")
 }
 
 // command is the drain as a user of kubectl types it.

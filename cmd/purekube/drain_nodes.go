@@ -137,3 +137,11 @@ func (r *drainRequest) check() error {
 	}
 	return nil
 }
+
+// checkReport says what is wrong with the flags of a report that draws waves.
+func (r *drainRequest) checkReport(output string) error {
+	if r.inWaves && output != outputHTML {
+		return fmt.Errorf("-waves is for -o %s", outputHTML)
+	}
+	return r.check()
+}

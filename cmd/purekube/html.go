@@ -43,6 +43,7 @@ type (
 		NotSeen  []string
 		Problems []string
 		Drains   *drainTable
+		Waves    *wavePicture
 		// Cores have something to show, the worst first; Quiet ones have objects and nothing to do; of Absent ones the input has no object.
 		Cores, Quiet []pageCore
 		Absent       []string
@@ -92,6 +93,7 @@ func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation, drains *drai
 		Skipped: r.skipped(),
 		NotSeen: r.Notes,
 		Drains:  drains,
+		Waves:   r.waves,
 	}
 	for _, problem := range r.problems {
 		p.Problems = append(p.Problems, problem.String())

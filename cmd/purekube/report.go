@@ -21,6 +21,8 @@ type report struct {
 	// Notes say what is not in the input and was not decided without it.
 	Notes    []string
 	problems []problem
+	// waves is the picture of a rolling upgrade, if it is asked for.
+	waves *wavePicture
 	// said are the texts of the problems.
 	said map[string]bool
 }

@@ -6,6 +6,7 @@ func registerReport(inv *invocation, flags *flag.FlagSet) {
 	registerCores(inv, flags)
 	registerFailOn(inv, flags)
 	inv.drain.register(flags)
+	inv.drain.registerWaves(flags, "draw a rolling upgrade of all nodes: which drain at the same time, and which after them")
 }
 
 // runReport prints the page or the graphs.
@@ -16,6 +17,9 @@ func runReport(inv invocation, sys system) int {
 	var drains *drainTable
 	if inv.output == outputHTML && rep.has("disruption") && len(objects.Pods) > 0 && !rep.refuse(objects, drainQuestion("drains", objects)) {
 		drains = newDrainTable(objects, inv)
+	}
+	if inv.drain.inWaves {
+		rep.waves = rep.pictureWaves(objects, inv)
 	}
 	rep.sayProblems(inv, sys)
 	out := &visibleWriter{w: sys.stdout}

@@ -114,10 +114,19 @@ func (r *drainRequest) writeWaves(w io.Writer, p palette, plan wavePlan) error {
 		t.line(0, "", "In no wave, each node alone after the last wave:", t.p.core)
 		r.writeRows(t, plan.blocked)
 	}
-	text := fmt.Sprintf("%s with %s", message.Count(len(plan.Waves), "wave"), message.Count(nodes, "node"))
-	if len(plan.blocked) > 0 {
-		text += fmt.Sprintf("; in no wave: %s (%s)", message.Count(len(plan.blocked), "node"), drainTotals(plan.blocked, 0))
-	}
-	t.line(0, "Waves: ", text, plain)
+	t.line(0, "Waves: ", plan.totals(), plain)
 	return out.Flush()
+}
+
+// totals counts waves and nodes.
+func (p wavePlan) totals() string {
+	nodes := 0
+	for _, w := range p.Waves {
+		nodes += len(w.Nodes)
+	}
+	text := fmt.Sprintf("%s with %s", message.Count(len(p.Waves), "wave"), message.Count(nodes, "node"))
+	if len(p.blocked) > 0 {
+		text += fmt.Sprintf("; in no wave: %s (%s)", message.Count(len(p.blocked), "node"), drainTotals(p.blocked, 0))
+	}
+	return text
 }

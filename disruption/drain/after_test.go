@@ -191,6 +191,22 @@ func TestDrainStatusesAfterwards(t *testing.T) {
 	}
 }
 
+// Each entry that expires takes one round, also where the controller first keeps an entry that is exactly two minutes
+// old.
+func TestDrainWaitsOneRoundForEachEntry(t *testing.T) {
+	for _, o := range []disruption.Options{{}, {MatchUpstream: purekube.V1_36}, {MatchUpstream: purekube.V1_37}} {
+		s := disruption.Snapshot{
+			Now:  now,
+			Pods: []*corev1.Pod{pod("a", on("n")), pod("b"), pod("c")},
+			Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("2"),
+				disrupted(map[string]metav1.Time{"b": ago(110 * time.Second), "c": ago(60 * time.Second)}))},
+		}
+		d, after := play(disruption.NewIndex(s, o), "n", Options{Force: true})
+		require.Equal(t, [][]string{{}, {}, {"a"}}, drained(d), "%v: b expires, then c", o)
+		require.Empty(t, after.Budget(nn("web")).Status.DisruptedPods)
+	}
+}
+
 // Time passes to the first entry that a refused pod waits for, and then to the next.
 func TestDrainWaitsForTheFirstEntry(t *testing.T) {
 	both := func(web, x time.Duration) (s disruption.Snapshot) {

@@ -5,14 +5,13 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
 )
 
-// BenchmarkWaves plans the upgrade of all nodes of a cluster, with 30 pods on each. The ratio is to the cluster of a
-// tenth of the size.
+// BenchmarkWaves plans the upgrade of all nodes of a cluster, with 30 pods on each. The ratio is to the cluster of
+// half the size.
 func BenchmarkWaves(b *testing.B) {
 	spread := func(i, n, nodes int) int { return (i + 37*n) % nodes }
 	threes := func(i, n, nodes int) int { return (i + n%10) % nodes }
@@ -20,27 +19,30 @@ func BenchmarkWaves(b *testing.B) {
 		name    string
 		at      workloadNodes
 		shared  bool
-		allowed string
+		allowed intstr.IntOrString
 		o       drain.WaveOptions
 		// blocked: no node drains in one round.
 		blocked bool
 	}{
 		{name: "one pod of each budget", at: spread, o: drain.WaveOptions{MaxNodes: 20}},
 		{name: "one pod of each budget, waves of any size", at: spread},
+		{name: "one pod of each budget, 500 groups", at: spread, o: drain.WaveOptions{GroupOf: lastDigits}},
 		{name: "three pods of each budget, three rounds", at: threes, o: drain.WaveOptions{MaxNodes: 20, Rounds: 3}},
+		{name: "three pods of each budget, three rounds, waves of any size", at: threes, o: drain.WaveOptions{Rounds: 3}},
+		{name: "three pods of each budget, three rounds, 500 groups", at: threes, o: drain.WaveOptions{Rounds: 3, GroupOf: lastDigits}},
 		{name: "three pods of each budget, one round", at: threes, o: drain.WaveOptions{MaxNodes: 20}, blocked: true},
-		{name: "one budget of all pods, a tenth of them", at: spread, shared: true, allowed: "10%"},
+		{name: "one budget of all pods, a tenth of them", at: spread, shared: true, allowed: intstr.FromString("10%")},
+		{name: "one budget of all pods, a tenth of them, three rounds", at: spread, shared: true, allowed: intstr.FromString("10%"),
+			o: drain.WaveOptions{Rounds: 3}},
+		{name: "one budget of all pods, 30 of them: a node in each wave", at: spread, shared: true, allowed: intstr.FromInt32(30)},
 		{name: "one budget of all pods, one of them", at: spread, shared: true, o: drain.WaveOptions{MaxNodes: 20}, blocked: true},
 	} {
 		b.Run(tc.name, func(b *testing.B) {
 			var before float64
-			for _, nodes := range []int{50, 500, 5000} {
-				if tc.o.Rounds > 1 && nodes > 500 {
-					continue
-				}
+			for _, nodes := range []int{625, 1250, 2500, 5000} {
 				s := drainCluster(nodes, tc.shared, tc.at)
-				if tc.allowed != "" {
-					s.Budgets[0].Spec.MaxUnavailable = ptr.To(intstr.FromString(tc.allowed))
+				if tc.allowed != (intstr.IntOrString{}) {
+					s.Budgets[0].Spec.MaxUnavailable = &tc.allowed
 				}
 				var names []string
 				for i := range nodes {
@@ -68,4 +70,13 @@ func BenchmarkWaves(b *testing.B) {
 			}
 		})
 	}
+}
+
+// lastDigits are the last three digits of a node's number, halved.
+func lastDigits(node string) string {
+	var n int
+	if _, err := fmt.Sscanf(node, "node-%d", &n); err != nil {
+		return ""
+	}
+	return fmt.Sprint(n % 1000 / 2)
 }

@@ -206,8 +206,10 @@ type RefusedPod struct {
 //   - A StatefulSet recreates the pods whose ordinals are within its replicas. With podManagementPolicy OrderedReady,
 //     the default, it recreates none beyond the first ordinal whose pod is missing or is not running and ready. A
 //     StatefulSet that is not in the index is taken for one of these, with ordinals from 0.
-//   - No other pod is recreated: one without a controller, one whose controller is gone, is being deleted or has
-//     no number of replicas, and one of a Job, since an index has no Jobs and does not know their completions.
+//   - A controller whose kind has no scale, such as a Job or a DaemonSet, or whose lookup failed, may recreate its pods or
+//     not. They are recreated and never ready: budgets that fail because of such a pod keep failing, and no budget counts
+//     it as healthy. A pod of a Job that has ended is not recreated.
+//   - No other pod is recreated: one without a controller, and one whose controller is gone or is being deleted.
 //   - Pods that were being deleted before the drain, on whatever node, go and are recreated in the same way if a pod waits
 //     for their budget. A pod that is stuck (see Options.Stuck) does not go: on this node it ends no drain.
 //

@@ -37,6 +37,8 @@ type ownerState struct {
 	// none: it is not known to recreate any. The need, if there is one, would tell.
 	none bool
 	need *purekube.Need
+	// perhaps: it may recreate any or none of them.
+	perhaps bool
 	// numbered: pods have ordinals, and the ordinals from first to last are recreated. Others recreate as many as are
 	// missing.
 	numbered    bool
@@ -53,7 +55,7 @@ func stateOf(x *disruption.Index, by owner, going []*corev1.Pod) *ownerState {
 	o := &ownerState{known: true, name: by.ref.Name}
 	wants := x.WorkloadOf(by.namespace, &by.ref)
 	if o.need = wants.Need; !wants.Recreates {
-		o.none = true
+		o.none, o.perhaps = true, wants.MayRecreate
 		return o
 	}
 	if by.ref.Kind == statefulSetKind {

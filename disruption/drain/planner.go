@@ -18,11 +18,14 @@ type planner struct {
 	o      WaveOptions
 	rounds int
 	groups []*group
-	// links are the budgets and controllers that pods share, by number.
-	links map[any]int
-	rooms map[types.NamespacedName]*room
-	// deleting are pods that are being deleted, on whatever node: they go with any wave that waits for their budgets.
-	deleting []*candidate
+	// links are the budgets and controllers that pods share, by number, and linkedRooms the budgets among them.
+	links       map[any]int
+	linkedRooms map[int]*room
+	rooms       map[types.NamespacedName]*room
+	// deleting are pods that are being deleted, on whatever node, by what links them to others: they go with any wave
+	// that waits for their budgets.
+	deleting map[int][]*candidate
+	owners   map[owner]*ownerState
 	// wave is the wave that is formed, and exactly says that drains are played for each of its nodes.
 	wave    wave
 	exactly bool
@@ -42,8 +45,6 @@ type candidate struct {
 	never   bool
 	demands []demand
 	links   []int
-	// listed: a budget of its pods has entries in status.disruptedPods, which may expire while a wave waits.
-	listed bool
 	// rejected is with how many nodes of the wave it was linked when it was tried, plus one.
 	rejected int
 }
@@ -54,13 +55,17 @@ type demand struct {
 	pods [2]int
 	// samples are pods of each readiness.
 	samples [2]types.NamespacedName
-	// order: it matters for others when its pods go in a round.
-	order bool
+	// order: it matters for others when its pods go in a round. loses: after a round the budget may answer something
+	// else, since pods that go are not recreated as they were.
+	order, loses bool
 }
 
 // newPlanner sorts the nodes by groups, and finds out what their pods ask of budgets.
 func newPlanner(x *disruption.Index, names []string, o WaveOptions) *planner {
-	p := &planner{x: x, o: o, rounds: o.rounds(), links: map[any]int{}, rooms: map[types.NamespacedName]*room{}}
+	p := &planner{
+		x: x, o: o, rounds: o.rounds(), links: map[any]int{}, linkedRooms: map[int]*room{}, rooms: map[types.NamespacedName]*room{},
+		deleting: map[int][]*candidate{}, owners: map[owner]*ownerState{},
+	}
 	byName := map[string]*group{}
 	namespaces := map[string]bool{}
 	for _, name := range names {
@@ -83,9 +88,17 @@ func newPlanner(x *disruption.Index, names []string, o WaveOptions) *planner {
 	slices.SortFunc(p.groups, func(a, b *group) int { return cmp.Compare(a.name, b.name) })
 	for namespace := range namespaces {
 		for _, pod := range x.PodsBeingDeleted(namespace) {
-			if c := (&candidate{}); !o.stuck(pod, x.Now()) {
-				p.link(c, pod, budgetsOf(x, pod))
-				p.deleting = append(p.deleting, c)
+			if o.stuck(pod, x.Now()) {
+				continue
+			}
+			c, covering := &candidate{}, budgetsOf(x, pod)
+			p.link(c, pod, covering)
+			for _, l := range c.links {
+				p.deleting[l] = append(p.deleting[l], c)
+			}
+			for _, name := range covering {
+				r := p.room(name)
+				r.deleting = append(r.deleting, snapshot.KeyOf(pod))
 			}
 		}
 	}
@@ -113,7 +126,6 @@ func (p *planner) candidate(name string) *candidate {
 		}
 		for _, name := range covering {
 			r := p.room(name)
-			c.listed = c.listed || r.listed
 			d := demands[r]
 			if d == nil {
 				d = &demand{room: r}
@@ -124,6 +136,7 @@ func (p *planner) candidate(name string) *candidate {
 				d.samples[queueOf(pod)] = snapshot.KeyOf(pod)
 			}
 			d.order = d.order || p.takesTurns(pod, name, e)
+			d.loses = d.loses || !p.recreates(pod) && !(r.constant && !podstate.Ready(pod))
 		}
 	}
 	for _, d := range demands {
@@ -131,6 +144,32 @@ func (p *planner) candidate(name string) *candidate {
 	}
 	slices.SortFunc(c.demands, func(a, b demand) int { return cmp.Compare(a.room.number, b.room.number) })
 	return c
+}
+
+// recreates reports whether the budgets of the pod are as they were when the round ends in which it goes: its
+// controller recreates it, whatever other pods of the controller go.
+func (p *planner) recreates(pod *corev1.Pod) bool {
+	by := ownerOf(pod)
+	if by == nil || !active(pod) || podstate.Ready(pod) && !runs(pod) {
+		return false
+	}
+	o := p.owners[*by]
+	if o == nil {
+		o = stateOf(p.x, *by, nil)
+		p.owners[*by] = o
+	}
+	if o.numbered {
+		n, found := o.ordinal(pod)
+		return found && !o.none && o.first <= n && n <= o.last
+	}
+	return !o.none && (o.all || o.missing >= 0)
+}
+
+// lists reports whether the budget has entries in status.disruptedPods that expire while a wave waits.
+func (p *planner) lists(budget types.NamespacedName) bool {
+	// The error is about the status, which allows nothing then.
+	r, _ := p.x.Plan(disruption.BudgetKey(budget.Namespace, budget.Name))
+	return !r.RecheckAt.IsZero()
 }
 
 // takesTurns reports whether it matters for others when the pod goes in a round: it changes how many pods of the budget
@@ -145,16 +184,17 @@ func (p *planner) takesTurns(pod *corev1.Pod, budget types.NamespacedName, e dis
 
 // link notes that pods which share a budget or a controller with the pod are not independent of it.
 func (p *planner) link(c *candidate, pod *corev1.Pod, covering []types.NamespacedName) {
-	note := func(key any) {
+	note := func(key any) int {
 		n, known := p.links[key]
 		if !known {
 			n = len(p.links)
 			p.links[key] = n
 		}
 		c.links = append(c.links, n)
+		return n
 	}
 	for _, b := range covering {
-		note(b)
+		p.linkedRooms[note(b)] = p.room(b)
 	}
 	if by := ownerOf(pod); by != nil && by.ref.Kind != statefulSetKind {
 		// Only where there are more pods than replicas does it matter for others whether a pod goes.
@@ -207,6 +247,7 @@ func (p *planner) next(g *group) (Wave, bool) {
 	for name := range w.touched {
 		if r := p.rooms[name]; r != nil {
 			r.known = [2]bool{}
+			r.listed = p.lists(name)
 		}
 	}
 	return formed, true
@@ -232,9 +273,6 @@ func (w *drainer) drains() bool {
 // form chooses the nodes of a wave.
 func (p *planner) form(g *group) {
 	p.wave = wave{number: p.wave.number + 1, linked: map[int][]*candidate{}}
-	for _, c := range p.deleting {
-		p.wave.link(c)
-	}
 	for _, c := range g.left {
 		c.rejected = 0
 	}
@@ -247,9 +285,11 @@ func (p *planner) form(g *group) {
 			if c.never || p.wave.has[c] || !p.fits(c) {
 				continue
 			}
-			p.wave.add(c)
-			// In one round a node takes from the budgets, and never gives. In more, it may make another one drain.
-			more = p.rounds != 1
+			// A node takes from the budgets. Only in more than one round, and if its pods are not recreated as they were,
+			// it may give and make another one drain.
+			if gives := p.add(c); gives && p.rounds != 1 {
+				more = true
+			}
 		}
 	}
 	slices.SortFunc(p.wave.members, func(a, b *candidate) int { return cmp.Compare(a.name, b.name) })

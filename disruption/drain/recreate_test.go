@@ -270,7 +270,7 @@ func TestDrainAfterOneAnswerAboutAKind(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "c"}, refusedPods(d))
 }
 
-// Pods that two Jobs run do not come back: whether they do depends on what no snapshot has.
+// Whether pods that Jobs run come back depends on what no snapshot has. They count as pods that are not ready.
 func TestDrainOfJobs(t *testing.T) {
 	s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("1"))},
 		Pods: []*corev1.Pod{pod("a", by("batch/v1", "Job", "x"), on("n")), pod("b", by("batch/v1", "Job", "y"), on("n"))}}
@@ -278,7 +278,34 @@ func TestDrainOfJobs(t *testing.T) {
 	require.Equal(t, Never, d.Outcome)
 	require.Empty(t, d.Needs)
 	require.Equal(t, [][]string{{"a"}}, drained(d))
-	require.Equal(t, []string{"b"}, podNames(s, after))
+	require.Equal(t, []string{"a", "b"}, podNames(s, after))
+	require.EqualValues(t, 1, after.Budget(nn("web")).Status.CurrentHealthy)
+}
+
+// A budget that fails while it selects a pod of a Job goes on failing when that pod goes: the Job may recreate it.
+func TestDrainOfPodsThatMayBeRecreated(t *testing.T) {
+	for _, tc := range []struct {
+		name, reason string
+		other        *corev1.Pod
+		want         Outcome
+	}{
+		{name: "a Job's", reason: "the Job may run another one", other: pod("b", by("batch/v1", "Job", "x"), deleting), want: Never},
+		{name: "a DaemonSet's", reason: "the DaemonSet may", other: pod("b", by("apps/v1", "DaemonSet", "x"), deleting), want: Never},
+		{name: "a Job's that ended", reason: "the Job does not run it again", other: pod("b", by("batch/v1", "Job", "x"), deleting,
+			phase(corev1.PodSucceeded)), want: InRounds},
+		{name: "a ReplicaSet's", reason: "it has as many pods as it wants", other: pod("b", by("apps/v1", "ReplicaSet", "rs"), deleting), want: InRounds},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			ofRS := by("apps/v1", "ReplicaSet", "rs")
+			s := disruption.Snapshot{
+				Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2)))},
+				Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))},
+				Pods:    []*corev1.Pod{pod("a", ofRS, on("n")), pod("a2", ofRS, on("n")), tc.other},
+			}
+			d, _ := play(disruption.NewIndex(s, disruption.Options{}), "n", Options{})
+			require.Equal(t, tc.want, d.Outcome, tc.reason)
+		})
+	}
 }
 
 // Whether the pods of such an owner come back is not known, and nobody can ask.

@@ -91,7 +91,8 @@ func (w *drainer) namespacesWaitedFor() []string {
 }
 
 // back returns the pods that replace pods that are gone, and as away the gone pods that nothing replaces. A controller
-// whose replicas are not known recreates no pod; it is a need if a pod waits for a budget of a pod that is gone.
+// whose replicas are not known recreates no pod; it is a need if a pod waits for a budget of a pod that is gone. If a
+// lookup cannot tell, its pods are recreated and never ready.
 func (w *drainer) back(gone []*corev1.Pod) (back, away []*corev1.Pod) {
 	groups := map[owner][]*corev1.Pod{}
 	for _, pod := range gone {
@@ -116,8 +117,17 @@ func (w *drainer) back(gone []*corev1.Pod) (back, away []*corev1.Pod) {
 			back = append(back, returned(pod, at))
 			continue
 		}
+		by := ownerOf(pod)
+		if by != nil && w.owners[*by].perhaps && !(by.ref.Kind == "Job" && podstate.Terminal(pod)) {
+			// Budgets go on counting it among the pods that they expect, and not among the healthy ones: that is the worse
+			// of both.
+			again := returned(pod, at)
+			again.Status.Conditions[0].Status = corev1.ConditionFalse
+			back = append(back, again)
+			continue
+		}
 		away = append(away, pod)
-		if by := ownerOf(pod); by != nil && w.owners[*by].need != nil {
+		if by != nil && w.owners[*by].need != nil {
 			for _, b := range budgetsOf(w.x, pod) {
 				if w.waitsFor(b) {
 					w.leaveOut(b, *w.owners[*by].need)

@@ -381,8 +381,10 @@ func (w *drainer) wait() bool {
 	if first.IsZero() {
 		return false
 	}
-	w.x, _ = w.x.With(disruption.Snapshot{Now: first})
-	w.x = writtenBy(w.x, due)
+	if !w.look(first, due) {
+		// At the very moment the controller keeps an entry, and looks again at once.
+		w.look(first.Add(1), due)
+	}
 	for _, name := range due {
 		w.touched[name] = true
 		w.noteRecheck(name)
@@ -391,6 +393,17 @@ func (w *drainer) wait() bool {
 		}
 	}
 	return true
+}
+
+// look lets the disruption controller write the budgets at this time. It reports whether it need not look again at the
+// next instant.
+func (w *drainer) look(at time.Time, due []types.NamespacedName) bool {
+	w.x, _ = w.x.With(disruption.Snapshot{Now: at})
+	w.x = writtenBy(w.x, due)
+	return !slices.ContainsFunc(due, func(name types.NamespacedName) bool {
+		r, _ := w.x.Plan(disruption.BudgetKey(name.Namespace, name.Name))
+		return r.RecheckAt.Equal(at.Add(1))
+	})
 }
 
 // nextRecheck is the first time at which a budget that a pod waits for lets go of an entry, zero if there is none, and

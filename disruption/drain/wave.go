@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/purekube/purekube/disruption"
 )
@@ -14,43 +15,69 @@ type wave struct {
 	number  int
 	members []*candidate
 	has     map[*candidate]bool
-	// linked are the members, and pods being deleted, by what links them to others.
+	// linked are the members by what links them to others.
 	linked map[int][]*candidate
-	// rounds: it takes more than one. listed: a member waits for entries to expire, perhaps.
-	rounds, listed bool
+	// listed: a member waits for entries to expire, perhaps.
+	listed bool
 }
 
-func (w *wave) link(c *candidate) {
-	for _, l := range c.links {
-		if at := w.linked[l]; len(at) == 0 || at[len(at)-1] != c {
-			w.linked[l] = append(at, c)
-		}
-	}
-}
-
-// add makes the node a member, and counts what it takes from budgets.
-func (w *wave) add(c *candidate) {
+// add makes the node a member, and counts what it takes from budgets. It reports whether the node may give: after a
+// round budgets may allow more than before.
+func (p *planner) add(c *candidate) (gives bool) {
+	w := &p.wave
 	if w.has == nil {
 		w.has = map[*candidate]bool{}
 	}
 	w.has[c] = true
 	w.members = append(w.members, c)
-	w.listed = w.listed || c.listed
-	w.link(c)
+	for _, l := range c.links {
+		if at := w.linked[l]; len(at) == 0 || at[len(at)-1] != c {
+			w.linked[l] = append(at, c)
+		}
+		gives = gives || p.linkedRooms[l] == nil
+	}
 	for i := range c.demands {
 		d := &c.demands[i]
 		r := d.room
 		r.enter(w.number)
 		r.used += r.takes(d)
 		r.order = r.order || d.order || r.inOrder(d)
+		r.loses = r.loses || d.loses
+		gives = gives || p.plays(r)
 	}
+	return gives
 }
 
-// linkedWith are the members that the node shares budgets or controllers with, directly or through others.
-func (w *wave) linkedWith(c *candidate) []*candidate {
+// plays reports whether what the budget allows the members of the wave depends on more than how many pods it allows.
+func (p *planner) plays(r *room) bool {
+	r.enter(p.wave.number)
+	return r.order || r.written && p.crowded(r) || p.rounds != 1 && p.changes(r)
+}
+
+// changes reports whether the budget may allow something else after a round.
+func (p *planner) changes(r *room) bool { return r.loses || r.listed || p.returns(r) }
+
+// returns reports whether pods of the budget are being deleted: they may be recreated when a round is over.
+func (p *planner) returns(r *room) bool {
+	for ; len(r.deleting) > 0; r.deleting = r.deleting[1:] {
+		if pod := p.x.Pod(r.deleting[0]); pod != nil && pod.DeletionTimestamp != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// linkedWith are the members that the node shares controllers with, or budgets that have to be played, directly or
+// through others.
+func (p *planner) linkedWith(c *candidate) []*candidate {
 	var found []*candidate
 	seen := map[*candidate]bool{c: true}
 	passed := map[int]bool{}
+	own := map[*room]bool{}
+	for i := range c.demands {
+		d := &c.demands[i]
+		own[d.room] = d.order || d.loses || d.room.inOrder(d)
+	}
 	for next := []*candidate{c}; len(next) > 0; {
 		at := next[len(next)-1]
 		next = next[:len(next)-1]
@@ -59,12 +86,17 @@ func (w *wave) linkedWith(c *candidate) []*candidate {
 				continue
 			}
 			passed[l] = true
-			for _, other := range w.linked[l] {
-				if !seen[other] {
-					seen[other] = true
-					next = append(next, other)
-					if w.has[other] {
-						found = append(found, other)
+			if r := p.linkedRooms[l]; r != nil && !own[r] && !p.plays(r) {
+				continue
+			}
+			for _, list := range [][]*candidate{p.wave.linked[l], p.deleting[l]} {
+				for _, other := range list {
+					if !seen[other] {
+						seen[other] = true
+						next = append(next, other)
+						if p.wave.has[other] {
+							found = append(found, other)
+						}
 					}
 				}
 			}
@@ -77,16 +109,20 @@ func (w *wave) linkedWith(c *candidate) []*candidate {
 type room struct {
 	budget types.NamespacedName
 	number int
-	// listed: it has entries in status.disruptedPods.
+	// listed: it has entries in status.disruptedPods that may expire while a wave waits.
 	listed bool
+	// constant: the budget wants the same number of healthy pods, whatever pods there are.
+	constant bool
+	// deleting are pods of the budget that were being deleted before the first wave, and may still be.
+	deleting []types.NamespacedName
 	// known says for which readiness the answer is known. allowed is how many pods may go that the budget counts.
 	known   [2]bool
 	verdict [2]disruption.Verdict
 	allowed int
 	// What follows is about the wave of this number.
 	wave, used int
-	// order: the order of the evictions matters.
-	order bool
+	// order: the order of the evictions matters. loses: pods go that are not recreated as they were.
+	order, loses bool
 	// written: the evictions count whatever the pods are, since the snapshot's status is used.
 	written bool
 }
@@ -95,7 +131,10 @@ func (p *planner) room(name types.NamespacedName) *room {
 	r := p.rooms[name]
 	if r == nil {
 		r = &room{budget: name, number: len(p.rooms), written: p.o.Budgets == AsWritten}
-		r.listed = len(p.x.Budget(name).Status.DisruptedPods) > 0
+		r.listed = p.lists(name)
+		if least := p.x.Budget(name).Spec.MinAvailable; least != nil && least.Type == intstr.Int {
+			r.constant = true
+		}
 		p.rooms[name] = r
 	}
 	return r
@@ -104,7 +143,7 @@ func (p *planner) room(name types.NamespacedName) *room {
 // enter begins a wave for the budget.
 func (r *room) enter(wave int) {
 	if r.wave != wave {
-		r.wave, r.used, r.order = wave, 0, false
+		r.wave, r.used, r.order, r.loses = wave, 0, false, false
 	}
 }
 
@@ -140,28 +179,33 @@ func (p *planner) ask(r *room, d *demand) {
 	}
 }
 
-// fits reports whether the node drains together with the wave.
+// fits reports whether the node drains together with the wave. Budgets do not depend on one another: a pod that waits has
+// one. A budget whose pods are all recreated as they were lets the same number of pods go in each round, and the drain is
+// played only for others.
 func (p *planner) fits(c *candidate) bool {
-	inOneRound, order := true, false
+	if p.exactly {
+		return p.drainsWith(c)
+	}
+	play := p.wave.listed
 	for i := range c.demands {
 		d := &c.demands[i]
 		r := d.room
 		r.enter(p.wave.number)
 		p.ask(r, d)
-		if r.order || d.order || r.inOrder(d) || r.written && p.crowded(r) {
-			order = true
-			continue
-		}
-		if !r.lets(d) {
-			inOneRound = false
-			break
+		switch {
+		case r.order || d.order || r.inOrder(d) || r.written && p.crowded(r):
+			play = true
+		case r.lets(d, 1):
+			// They all go in the first round.
+		case p.rounds == 1 || r.written:
+			return false
+		case d.loses || p.changes(r):
+			play = true
+		case !r.lets(d, p.rounds):
+			return false
 		}
 	}
-	switch {
-	case p.exactly || p.rounds == 1 && inOneRound && order || p.rounds != 1 && (!inOneRound || order || p.wave.rounds):
-		return p.drainsWith(c)
-	}
-	return inOneRound
+	return !play || p.drainsWith(c)
 }
 
 // crowded reports whether the entries of the status, and not disruptionsAllowed, may limit the evictions.
@@ -169,20 +213,21 @@ func (p *planner) crowded(r *room) bool {
 	return len(p.x.Budget(r.budget).Status.DisruptedPods)+r.allowed > disruption.MaxDisruptedPods
 }
 
-// lets reports whether the budget lets the pods of the node go together with the pods of the wave, in any order.
-func (r *room) lets(d *demand) bool {
+// lets reports whether the budget lets the pods of the node go together with the pods of the wave, in any order, in so
+// many rounds. 0: in any number.
+func (r *room) lets(d *demand, rounds int) bool {
 	if d.pods[0] > 0 && r.verdict[0] != disruption.AllowedWithinBudget || d.pods[1] > 0 && !r.verdict[1].Allowed() {
 		return false
 	}
 	taken := r.takes(d)
-	return taken == 0 || r.used+taken <= r.allowed
+	return taken == 0 || rounds == 0 && r.allowed > 0 || r.used+taken <= rounds*r.allowed
 }
 
 // drainsWith plays the drain of the node together with the members of the wave that it is linked with.
 func (p *planner) drainsWith(c *candidate) bool {
 	linked := p.wave.members
-	if waits := p.rounds != 1 && (p.wave.listed || c.listed); !p.exactly && !waits {
-		linked = p.wave.linkedWith(c)
+	if waits := p.rounds != 1 && (p.wave.listed || c.listed()); !p.exactly && !waits {
+		linked = p.linkedWith(c)
 		if c.rejected == len(linked)+1 {
 			return false
 		}
@@ -194,6 +239,14 @@ func (p *planner) drainsWith(c *candidate) bool {
 		c.rejected = len(linked) + 1
 		return false
 	}
-	p.wave.rounds = p.wave.rounds || slices.ContainsFunc(w.nodes, func(n *nodeDrain) bool { return len(n.rounds) > 1 })
+	if slices.ContainsFunc(w.nodes, func(n *nodeDrain) bool { return len(n.rounds) > 1 }) &&
+		slices.ContainsFunc(nodes, (*candidate).listed) {
+		p.wave.listed = true
+	}
 	return true
+}
+
+// listed reports whether a budget of its pods has entries in status.disruptedPods that may expire while a wave waits.
+func (c *candidate) listed() bool {
+	return slices.ContainsFunc(c.demands, func(d demand) bool { return d.room.listed })
 }

@@ -70,10 +70,15 @@ type Wave struct {
 // The Index returned is the cluster after the last wave. The error is [disruption.Index.Err], or what is wrong with the
 // options; then there is no plan.
 //
-// With one round, Waves costs O(log n) for each pod that goes, and the budgets of the pods of each node that is left for
-// each wave. A node with a pod that is listed in status.disruptedPods, or that is not ready under a budget that wants no
-// healthy pod, costs the pods of the nodes in the wave with which it shares budgets or controllers. So does every node
-// if a wave may take more rounds than one and does not drain in the first.
+// Waves costs O(log n) for each pod that goes, and for each wave a look at the budgets of the pods of each node of the group
+// that is left. That is enough while every budget lets the same number of pods go in each round, because the pods are
+// recreated as they were. A node is played together with the nodes of the wave with which it shares other budgets, and
+// costs the pods of these nodes. A budget is of the others if one of its pods
+//
+//   - is listed in status.disruptedPods, or is not ready while the budget wants no healthy pod;
+//   - does not fit in the first round of the wave, and a pod of the budget is being deleted or is not recreated as it was.
+//
+// While a wave waits for an entry of status.disruptedPods to expire, each node is played with all nodes of the wave.
 func Waves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disruption.Index, error) {
 	if err := optionsErr(x, o.Options); err != nil {
 		return Plan{}, x, err

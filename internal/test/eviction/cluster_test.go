@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/test/parity"
 	"github.com/purekube/purekube/internal/test/samplecluster"
 )
@@ -263,23 +262,11 @@ func (c *cluster) replace(gone *corev1.Pod) {
 	c.w.Load(pod)
 }
 
-// sleepToRecheck lets time pass until an evicted pod that never went may count again, if one is
-// waited for.
+// sleepToRecheck lets time pass until an entry of status.disruptedPods expires, if there is one.
 func (c *cluster) sleepToRecheck() bool {
-	var first time.Time
-	for _, b := range c.budgets {
-		for name, at := range b.Status.DisruptedPods {
-			pod := c.pods[types.NamespacedName{Namespace: b.Namespace, Name: name}]
-			until := at.Add(disruption.DefaultDeletionTimeout)
-			if pod != nil && until.After(time.Now()) && (first.IsZero() || until.Before(first)) {
-				first = until
-			}
-		}
-	}
-	if first.IsZero() {
+	if !SleepToRecheck(c.w, c.budgets, c.pods) {
 		return false
 	}
-	c.w.Sleep(time.Until(first))
 	c.settle()
 	return true
 }

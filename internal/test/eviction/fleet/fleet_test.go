@@ -20,8 +20,6 @@ import (
 	"github.com/purekube/purekube/internal/test/seed"
 )
 
-const disruptedPodTimeout = disruption.DefaultDeletionTimeout
-
 func TestMain(m *testing.M) {
 	klog.SetLogger(logr.Discard())
 	os.Exit(m.Run())

@@ -2,11 +2,12 @@ package fleet
 
 import (
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube/internal/test/eviction"
 )
 
 // health is how well a pod does, from worst to best. A pod that takes the place of another does as well as that.
@@ -116,20 +117,9 @@ func (c *cluster) stop() (changed bool) {
 
 // sleepToRecheck lets time pass until an entry of status.disruptedPods expires, if there is one.
 func (c *cluster) sleepToRecheck() bool {
-	var first time.Time
-	for _, b := range c.budgets {
-		for name, at := range b.Status.DisruptedPods {
-			pod := c.pods[keyOf(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: name}})]
-			until := at.Add(disruptedPodTimeout)
-			if pod != nil && until.After(time.Now()) && (first.IsZero() || until.Before(first)) {
-				first = until
-			}
-		}
-	}
-	if first.IsZero() {
+	if !eviction.SleepToRecheck(c.w, c.budgets, c.pods) {
 		return false
 	}
-	c.w.Sleep(time.Until(first))
 	c.settle()
 	return true
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -17,7 +16,6 @@ const (
 	jobEnds  = "a Job that fails deletes its other pods"
 	jobPods  = "pods of Jobs are recreated"
 	missing  = "pods that a controller had too few of are made"
-	waiting  = "drain waits for one more round"
 	starting = "new pods become ready"
 )
 
@@ -71,17 +69,7 @@ func stricter(s disruption.Snapshot, really, ours played) string {
 	if short(s) {
 		return missing
 	}
-	if ours.Outcome == really.Outcome && slices.ContainsFunc(s.Budgets, func(b *policyv1.PodDisruptionBudget) bool {
-		return len(b.Status.DisruptedPods) > 1
-	}) && slices.EqualFunc(busy(ours), busy(really), slices.Equal) {
-		return waiting
-	}
 	return ""
-}
-
-// busy are the rounds in which a pod goes.
-func busy(p played) [][]types.NamespacedName {
-	return slices.DeleteFunc(slices.Clone(p.Rounds), func(r []types.NamespacedName) bool { return len(r) == 0 })
 }
 
 // covered reports whether a budget covers the pod.
