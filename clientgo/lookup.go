@@ -116,6 +116,7 @@ func (l *Lookup) podGroup(ctx context.Context, n purekube.Need) (purekube.Answer
 	if err != nil {
 		return purekube.Answer{}, err
 	}
+	group.APIVersion = n.APIVersion // a typed object does not say it
 	return purekube.Answer{Object: group}, nil
 }
 

@@ -63,8 +63,12 @@ func (l podGroupLookup) Lookup(ctx context.Context, n purekube.Need) (purekube.A
 // podGroupOf is the PodGroup as package resourceclaim takes it.
 func podGroupOf(o runtime.Object) (resourceclaim.PodGroup, error) {
 	u, ok := o.(*unstructured.Unstructured)
-	if !ok {
-		return resourceclaim.PodGroup{}, fmt.Errorf("a %T in place of an unstructured PodGroup", o)
+	if !ok { // this version of client-go has the kind
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+		if err != nil {
+			return resourceclaim.PodGroup{}, err
+		}
+		u = &unstructured.Unstructured{Object: content}
 	}
 	var read struct {
 		Spec struct {

@@ -55,9 +55,9 @@ func newPlayedWith(t *testing.T, o manager.Options, objects ...apiserver.Object)
 	t.Cleanup(listener.CloseClientConnections)
 	o.Metrics, o.Logger = server.Options{BindAddress: "0"}, logr.Discard()
 	o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
-		groups := meta.NewDefaultRESTMapper(nil) // which this version of client-go does not have
+		groups := meta.NewDefaultRESTMapper(nil) // which client-go has since v0.37 only
 		groups.Add(apiserver.PodGroups.GroupVersion().WithKind("PodGroup"), meta.RESTScopeNamespace)
-		return meta.MultiRESTMapper{testrestmapper.TestOnlyStaticRESTMapper(scheme.Scheme), groups}, nil
+		return meta.FirstHitRESTMapper{MultiRESTMapper: meta.MultiRESTMapper{groups, testrestmapper.TestOnlyStaticRESTMapper(scheme.Scheme)}}, nil
 	}
 	var err error
 	p.Manager, err = manager.New(&rest.Config{Host: listener.URL, QPS: 1000, Burst: 1000}, o)
