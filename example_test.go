@@ -4,35 +4,26 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/purekube/purekube/servicecidr"
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/disruption/drain"
+	"github.com/purekube/purekube/manifests"
 )
 
-// May this ServiceCIDR go? The README shows the same code.
+// Can this node be drained, and what is in the way? The README shows the same code.
 func Example() {
-	snapshot := servicecidr.Snapshot{
-		Now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
-		ServiceCIDRs: []*networkingv1.ServiceCIDR{{
-			ObjectMeta: metav1.ObjectMeta{Name: "services", Finalizers: []string{servicecidr.Finalizer}},
-			Spec:       networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.96.0.0/24"}},
-		}},
-		IPAddresses: []*networkingv1.IPAddress{{
-			ObjectMeta: metav1.ObjectMeta{Name: "10.96.0.7", Labels: map[string]string{
-				networkingv1.LabelManagedBy:       servicecidr.ManagedBy,
-				networkingv1.LabelIPAddressFamily: string(corev1.IPv4Protocol),
-			}},
-		}},
+	cluster, err := manifests.Load(manifests.Options{}, "cmd/purekube/cluster") // or a file with the output of kubectl get
+	if err != nil {
+		fmt.Println("not everything could be read:", err)
+		return
 	}
-
-	deletion, err := servicecidr.CheckDeletion(snapshot, servicecidr.Key("services"), 0, servicecidr.Options{})
-	fmt.Println("may go:", deletion.Safe, "would orphan:", deletion.Orphans, "error:", err)
-
-	result, err := servicecidr.Plan(snapshot, servicecidr.Key("services"), servicecidr.Options{})
-	fmt.Println("to do:", result.Actions, "error:", err)
+	index := disruption.NewIndex(cluster.Disruption(time.Now()), disruption.Options{})
+	result, _, err := drain.Node(index, "worker-1", drain.Options{Force: true})
+	fmt.Println(result.Node, result.Outcome, err)
+	for _, refused := range result.Refused {
+		fmt.Println(refused.Pod.Name, "stays:", refused.Message)
+	}
 	// Output:
-	// may go: false would orphan: [10.96.0.7] error: <nil>
-	// to do: [SetCondition services: Ready=True] error: <nil>
+	// worker-1 Never <nil>
+	// basket-0 stays: Cannot evict pod as it would violate the pod's disruption budget. The disruption budget basket needs 2 healthy pods and has 2 currently
+	// checkout-6d4b75cb6d-4zlqb stays: Cannot evict pod as it would violate the pod's disruption budget. The disruption budget checkout needs 2 healthy pods and has 2 currently
 }

@@ -49,7 +49,7 @@ func BudgetWrite(x *disruption.Index, r *admissionv1.AdmissionRequest, o BudgetO
 	index, _ := x.With(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{budget}})
 	explanation, err := index.Explain(disruption.KeyOf(budget))
 	name := budget.Namespace + "/" + budget.Name
-	const before, after = "PodDisruptionBudget ", " never lets a pod go: nodes with its pods cannot be drained"
+	const before, after = "PodDisruptionBudget ", " never allows a disruption: nodes with its pods cannot be drained"
 	switch e := explanation.Budget; {
 	case e != nil && e.Never && o.Refuse:
 		return refused(r, forbidden, "%s%s%s", before, name, after)

@@ -60,25 +60,25 @@ func TestClusterRoleWrites(t *testing.T) {
 	}{
 		{
 			"the rules of view", "they are granted until the next pass",
-			reviews.WritesRole(view, changed(view, func(r *rbacv1.ClusterRole) { r.Rules = append(r.Rules, secretsRule) })), nil, "the write stores it",
+			reviews.WritesRole(view, changed(view, func(r *rbacv1.ClusterRole) { r.Rules = append(r.Rules, secretsRule) })), nil, "the write contains the rule",
 		},
 		{
 			"a source without selectors", "kube-controller-manager writes nothing to it, and view gets its rules for good",
-			createsRole(noSelectors), nil, "it is stored in team",
+			createsRole(noSelectors), nil, "the rule is stored in team",
 		},
-		{"a source that selects nothing", "the same", createsRole(aggregating("nobody")), nil, "it is stored in team"},
+		{"a source that selects nothing", "the same", createsRole(aggregating("nobody")), nil, "the rule is stored in team"},
 		{
 			"a source that aggregates", "its stored rules pass through until it is written", createsRole(aggregating("to-team")),
-			[]purekubetest.Object{reviews.Role("base", "to-team", podsRule)}, "it is stored in team",
+			[]purekubetest.Object{reviews.Role("base", "to-team", podsRule)}, "the rule is stored in team",
 		},
 		{
 			"the last source deleted", "kube-controller-manager leaves what kubectl owns",
 			reviews.WritesRole(last, nil),
-			[]purekubetest.Object{last, stale}, "it is stored already, and may stay because of the write",
+			[]purekubetest.Object{last, stale}, "the ClusterRole already has the rule, and the write may prevent its removal",
 		},
 		{
 			"the last source released", "without its finalizer it is gone", reviews.WritesRole(terminating, released), []purekubetest.Object{terminating, stale},
-			"it is stored already, and may stay because of the write",
+			"the ClusterRole already has the rule, and the write may prevent its removal",
 		},
 		{
 			"the last source labelled anew", "it stays", reviews.WritesRole(last, changed(last, func(r *rbacv1.ClusterRole) { r.Labels["a"] = "b" })),
@@ -90,11 +90,11 @@ func TestClusterRoleWrites(t *testing.T) {
 		},
 		{
 			"view created by hand", "what it is created with counts",
-			createsRole(changed(view, func(r *rbacv1.ClusterRole) { r.Rules = append(r.Rules, secretsRule) })), nil, "the write stores it",
+			createsRole(changed(view, func(r *rbacv1.ClusterRole) { r.Rules = append(r.Rules, secretsRule) })), nil, "the write contains the rule",
 		},
 		{
 			"a generated name", "whatever its name, it is a source", createsRole(changed(reviews.Role("", "to-view", secretsRule), func(r *rbacv1.ClusterRole) { r.GenerateName = "team-" })),
-			nil, "team-/ has it",
+			nil, "team-/ has the rule",
 		},
 		{
 			"a generated name that nothing selects", "whatever its name, it is none",

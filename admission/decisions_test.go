@@ -149,15 +149,15 @@ func TestBudgetWrite(t *testing.T) {
 				require.Empty(t, a.Warnings)
 			} else {
 				require.Len(t, a.Warnings, 1)
-				require.Contains(t, a.Warnings[0], "never lets a pod go")
+				require.Contains(t, a.Warnings[0], "never allows a disruption")
 				require.LessOrEqual(t, len(a.Warnings[0]), maxWarning)
 			}
 			strict, lenient := BudgetWrite(x, r, BudgetOptions{Refuse: true}), BudgetWrite(x, r, BudgetOptions{Refuse: true, AllowUnknown: true})
 			require.Empty(t, strict.Warnings)
 			switch {
 			case tc.never:
-				requireAnswer(t, tc.reason, strict, forbidden, "never lets a pod go")
-				requireAnswer(t, tc.reason, lenient, forbidden, "never lets a pod go")
+				requireAnswer(t, tc.reason, strict, forbidden, "never allows a disruption")
+				requireAnswer(t, tc.reason, lenient, forbidden, "never allows a disruption")
 			case tc.unknown != "":
 				requireAnswer(t, tc.reason, strict, forbidden, tc.unknown)
 				requireAnswer(t, tc.reason, lenient, 0, "")

@@ -52,7 +52,7 @@ func ExampleClusterRoleWrite() {
 	})
 	fmt.Println(response.Allowed, response.Result.Code, response.Result.Message)
 	// Output:
-	// false 403 ClusterRole view would get a rule that is not allowed for it: ["get"] on ["secrets"] of [""] (team has it)
+	// false 403 ClusterRole view would get a rule that is not allowed for it: ["get"] on ["secrets"] of [""] (team has the rule)
 }
 
 // The only range of an address.
@@ -87,14 +87,14 @@ func ExampleEviction() {
 	// Cannot evict pod as it would violate the pod's disruption budget. The disruption budget web needs 1 healthy pods and has 1 currently
 }
 
-// A budget that lets no pod go: its writer is warned.
+// A budget that allows no disruption: its writer is warned.
 func ExampleBudgetWrite() {
 	index := disruption.NewIndex(disruption.Snapshot{}, disruption.Options{})
 	review := request("policy", "poddisruptionbudgets", admissionv1.Create, purekubetest.MaxUnavailable("shop/web", "0"))
 	response := admission.BudgetWrite(index, review, admission.BudgetOptions{})
 	fmt.Println(response.Allowed, response.Warnings[0])
 	// Output:
-	// true PodDisruptionBudget shop/web never lets a pod go: nodes with its pods cannot be drained
+	// true PodDisruptionBudget shop/web never allows a disruption: nodes with its pods cannot be drained
 }
 
 // Decide picks the decision. Until the caches have synced every decision refuses.

@@ -20,6 +20,8 @@ type Cluster struct {
 	Lookup interface {
 		Lookup(context.Context, purekube.Need) (purekube.Answer, error)
 	}
+	// PodGroups is required for ResourceClaims with resourceclaim.Options.PodGroupOf, and otherwise not used.
+	PodGroups *PodGroups
 	// Record records the events of plans: see [RecordTo]. Nil: they are dropped.
 	Record func(purekube.Event)
 	// Workers is how many plans each controller makes at the same time; 0 is 4.

@@ -92,10 +92,6 @@ func NewController[X purekube.Index[X, S, A], S any, A purekube.Action](name str
 	}
 	controller := &Controller[X, S, A]{
 		name: name, cluster: c, stopped: make(chan struct{}),
-		queue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[purekube.Key]{Name: name}),
-		looking: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[purekube.Need]{
-			Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[purekube.Need]{
-				Name: name + "-lookups", Queue: &fair{queued: map[string][]purekube.Need{}}})}),
 	}
 	controller.stop = sync.OnceFunc(func() { close(controller.stopped) })
 	var plans func(purekube.Key) bool
@@ -150,8 +146,6 @@ var errRanBefore = errors.New("a controller runs once")
 //
 // It logs with the logger of the context (klog.FromContext).
 func (c *Controller[X, S, A]) Run(ctx context.Context) error {
-	defer c.queue.ShutDown()
-	defer c.looking.ShutDown()
 	if c.broken != nil {
 		return c.broken
 	}
@@ -172,11 +166,16 @@ func (c *Controller[X, S, A]) Run(ctx context.Context) error {
 	c.mu.Lock()
 	ran := c.ran
 	c.ran = true
+	if !ran {
+		c.open()
+	}
 	keys, problems, started := c.loop.Start(time.Now())
 	c.mu.Unlock()
 	if ran || !started {
 		return fmt.Errorf("%s: %w", c.name, errRanBefore)
 	}
+	defer c.queue.ShutDown()
+	defer c.looking.ShutDown()
 	if problems != nil {
 		log.Error(clipped(problems), "Some objects that were listed at the start are wrong")
 	}
@@ -198,6 +197,15 @@ func (c *Controller[X, S, A]) Run(ctx context.Context) error {
 	c.queue.ShutDown()
 	running.Wait()
 	return nil
+}
+
+// open makes the queues, which have goroutines of their own: a controller that never runs leaves none behind. No key is
+// queued before the Loop starts.
+func (c *Controller[X, S, A]) open() {
+	c.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[purekube.Key]{Name: c.name})
+	c.looking = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[purekube.Need]{
+		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[purekube.Need]{
+			Name: c.name + "-lookups", Queue: &fair{queued: map[string][]purekube.Need{}}})})
 }
 
 // ended reports whether no plan may begin any more.

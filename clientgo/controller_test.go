@@ -240,6 +240,24 @@ func refuseOnly(name string) func(string) error {
 	}
 }
 
+// A controller that never runs, and one whose end comes before its beginning, leave no goroutine behind: the bubble of a test
+// does not end before its goroutines.
+func TestControllerThatNeverRuns(t *testing.T) {
+	for _, runs := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+			cluster := clientgo.Cluster{Informers: clientgo.FromFactory(factory), Client: clientgo.DryRun{}}
+			c, err := clientgo.NewController("test", &cell{}, cluster, clientgo.Options[*cell, state]{})
+			require.NoError(t, err)
+			if runs {
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				require.NoError(t, c.Run(ctx))
+			}
+		})
+	}
+}
+
 func TestActionsGetWhatThoseBeforeThemBrought(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := play(t, time.Second, writes(write{name: "x"}, write{name: "y"}), options{}, nil)

@@ -10,7 +10,8 @@
 // [NewServiceCIDR], [NewResourceClaim], [NewTTL], [NewRBACAggregate] and [NewDisruption] make one controller each from
 // informers and clients that you have. [NewController] makes a controller of any [purekube.Index]. [Executor] and [Lookup] are
 // the parts that every controller needs: they send a [purekube.Request] and answer a [purekube.Need]. [Hooks] add behaviour of
-// your own: leave keys out, change or veto an action, and observe. [PolicyRules] are the rights to give.
+// your own: leave keys out, change or veto an action, and observe. [PolicyRules] are the rights to give. [NewWebhook] answers
+// admission reviews.
 //
 // # What the controllers do
 //
@@ -40,7 +41,7 @@
 //     and the writes of a plan together must be less than ten seconds.
 //   - disruption 6: the clocks of this process and of the API servers agree to within seconds.
 //   - rbacaggregate 5: give the account the verb escalate on clusterroles. PolicyRules has it.
-//   - resourceclaim 6: PodGroups are not watched: [ErrPodGroups].
+//   - resourceclaim 6: with PodGroupOf, say in which version the API server has PodGroups: [PodGroups].
 //   - Without LastSyncResourceVersion (see [Informer]), restart the controllers after a restore of etcd.
 //
 // What the controllers do for the duties that need memory: servicecidr 3 (DeletionSeen, by this process's clock),

@@ -5,14 +5,18 @@ import (
 	"context"
 	"errors"
 	"log"
+	"net/http"
 	"os/signal"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/rest"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/admission"
+	"github.com/purekube/purekube/admission/webhook"
 	"github.com/purekube/purekube/clientgo"
 	"github.com/purekube/purekube/ttl"
 )
@@ -40,6 +44,22 @@ func runTwo(ctx context.Context, config *rest.Config) error {
 		Component:   "my-controllers",
 		Lease:       &clientgo.Lease{Namespace: "my-namespace", Name: "my-controllers"},
 	}).Run(ctx)
+}
+
+// decide returns a handler for reviews and for readiness checks. Start the factory afterwards.
+func decide(factory informers.SharedInformerFactory, o admission.Options) (http.Handler, error) {
+	handler, synced, err := clientgo.NewWebhook(clientgo.FromFactory(factory), o, webhook.Options{})
+	if err != nil {
+		return nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("POST /validate", handler)
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !synced() {
+			http.Error(w, "the objects are not listed yet", http.StatusServiceUnavailable)
+		}
+	})
+	return mux, nil
 }
 
 // careful are hooks that leave a namespace out, keep node TTLs as they are on Sundays, and count what is sent.

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -79,7 +80,15 @@ func (e *Executor) Do(ctx context.Context, r purekube.Request) (runtime.Object, 
 	if options != nil {
 		call.SpecificallyVersionedParams(options, scheme.ParameterCodec, corev1.SchemeGroupVersion)
 	}
-	return call.Do(ctx).Get()
+	result := call.Do(ctx)
+	object, err := result.Get()
+	if runtime.IsNotRegisteredError(err) { // this version of client-go does not have the kind
+		if raw, err := result.Raw(); err == nil {
+			object, _, err := unstructured.UnstructuredJSONScheme.Decode(raw, nil, nil)
+			return object, err
+		}
+	}
+	return object, err
 }
 
 // deleteOptions are part of every group; the API server knows them best as v1.

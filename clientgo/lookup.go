@@ -83,11 +83,13 @@ func (l *Lookup) Lookup(ctx context.Context, n purekube.Need) (purekube.Answer, 
 		if err == nil {
 			found, err = typed(found, of.typed())
 		}
+	case n.Subresource == "" && n.Kind == podGroupKind:
+		return l.podGroup(ctx, n)
 	default:
 		return purekube.Answer{Err: fmt.Errorf("%v of %s: not a lookup of the packages of purekube", n, n.APIVersion)}, nil
 	}
 	switch {
-	case apierrors.IsNotFound(err):
+	case isGone(err):
 		return purekube.Answer{}, nil
 	case errors.Is(err, ErrNoScale):
 		return purekube.Answer{Err: err}, nil
@@ -95,6 +97,32 @@ func (l *Lookup) Lookup(ctx context.Context, n purekube.Need) (purekube.Answer, 
 		return purekube.Answer{}, err
 	}
 	return purekube.Answer{Object: found}, nil
+}
+
+// podGroup answers the Need of a PodGroup in the version that it names.
+func (l *Lookup) podGroup(ctx context.Context, n purekube.Need) (purekube.Answer, error) {
+	version, err := schema.ParseGroupVersion(n.APIVersion)
+	if err != nil {
+		return purekube.Answer{}, err
+	}
+	found, err := l.get.Get(ctx, PodGroupsOf(version.Version), "", n.Namespace, n.Name)
+	switch {
+	case isGone(err):
+		return purekube.Answer{}, nil
+	case err != nil:
+		return purekube.Answer{}, err
+	}
+	group, err := podGroupOf(found)
+	if err != nil {
+		return purekube.Answer{}, err
+	}
+	return purekube.Answer{Object: group}, nil
+}
+
+// isGone reports whether the API server says that there is no such object. A 404 without a Status is not about the object:
+// the API server does not serve the version, or something else answered.
+func isGone(err error) bool {
+	return apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err)
 }
 
 // typed is the object as the packages take it: a dynamic client returns it without a type.

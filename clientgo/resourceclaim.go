@@ -2,12 +2,15 @@ package clientgo
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/purekube/purekube"
@@ -18,17 +21,18 @@ import (
 // ResourceClaimController is the controller of [NewResourceClaim].
 type ResourceClaimController = Controller[*resourceclaim.Index, resourceclaim.Snapshot, resourceclaim.Action]
 
-// ErrPodGroups: the controller of ResourceClaims watches no PodGroups, whose API is in no version of client-go that all
-// supported releases have.
-var ErrPodGroups = errors.New("resourceclaim.Options.PodGroupOf: PodGroups are not watched")
-
 // NewResourceClaim returns a controller of ResourceClaims. It watches Pods, ResourceClaims and ResourceClaimTemplates, and
-// looks up pods and claims whose absence from the informers proves nothing. With Options.PodGroupOf it returns
-// [ErrPodGroups].
+// looks up pods and claims whose absence from the informers proves nothing. With Options.PodGroupOf it watches and looks up
+// PodGroups, too: Cluster.PodGroups says where, and without it the error is [ErrPodGroups].
 func NewResourceClaim(c Cluster, o resourceclaim.Options) (*ResourceClaimController, error) {
 	type S = resourceclaim.Snapshot
 	if o.PodGroupOf != nil {
-		return nil, ErrPodGroups
+		if err := c.PodGroups.check(); err != nil {
+			return nil, err
+		}
+		if c.Lookup != nil {
+			c.Lookup = podGroupLookup{c.Lookup, c.PodGroups.Version}
+		}
 	}
 	var written memory.AssumedClaims // what the informer may not show yet
 	var deleted memory.DeletedPods
@@ -55,14 +59,17 @@ func NewResourceClaim(c Cluster, o resourceclaim.Options) (*ResourceClaimControl
 	if err != nil {
 		return nil, err
 	}
+	gone := func(uid types.UID) {
+		dropped := deleted.Add(uid)
+		controller.Update(func(index *resourceclaim.Index) (*resourceclaim.Index, []purekube.Key) {
+			index, affected := index.With(S{Deleted: sets.New(uid)})
+			index, others := index.Without(S{Deleted: dropped})
+			return index, append(affected, others...)
+		})
+	}
 	Watch(controller, func(o *corev1.Pod) S { return S{Pods: []*corev1.Pod{o}} }, func(o *corev1.Pod) {
 		if len(o.Spec.ResourceClaims) > 0 || o.Status.ExtendedResourceClaimStatus != nil {
-			dropped := deleted.Add(o.UID)
-			controller.Update(func(index *resourceclaim.Index) (*resourceclaim.Index, []purekube.Key) {
-				index, affected := index.With(S{Deleted: sets.New(o.UID)})
-				index, others := index.Without(S{Deleted: dropped})
-				return index, append(affected, others...)
-			})
+			gone(o.UID)
 		}
 	})
 	Watch(controller, func(o *resourcev1.ResourceClaim) S { return S{Claims: []*resourcev1.ResourceClaim{o}} },
@@ -73,6 +80,11 @@ func NewResourceClaim(c Cluster, o resourceclaim.Options) (*ResourceClaimControl
 	Watch(controller, func(o *resourcev1.ResourceClaimTemplate) S {
 		return S{Templates: []*resourcev1.ResourceClaimTemplate{o}}
 	})
+	if o.PodGroupOf != nil {
+		if err := c.PodGroups.watch(controller, func(g *unstructured.Unstructured) { gone(g.GetUID()) }); err != nil {
+			return controller, errors.Join(controller.broken, fmt.Errorf("resourceclaim: %w", err))
+		}
+	}
 	return controller, controller.broken
 }
 

@@ -11,6 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -32,6 +34,9 @@ type SetOptions struct {
 	QPS       float32
 	Burst     int
 	LookupQPS float32
+	// PodGroups is the version of PodGroups in scheduling.k8s.io that the API server serves, for example "v1beta1". It is
+	// required with ResourceClaim.PodGroupOf: see [PodGroups].
+	PodGroups string
 	// Workers is how many plans each controller makes at the same time; 0 is 4.
 	Workers int
 	// DryRun logs requests and events, and sends none.
@@ -46,6 +51,7 @@ type SetOptions struct {
 type Set struct {
 	controllers []Runner
 	factory     informers.SharedInformerFactory
+	podGroups   dynamicinformer.DynamicSharedInformerFactory
 	events      record.EventBroadcaster
 	record      func(context.Context) // starts recording events
 	lease       *elected              // or nil
@@ -81,6 +87,11 @@ func (s *Set) connect(config *rest.Config, o SetOptions) error {
 		return err
 	}
 	s.factory = informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(trim))
+	reads, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	s.podGroups = dynamicinformer.NewDynamicSharedInformerFactory(reads, 0)
 	s.events = record.NewBroadcaster()
 	recorder := s.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: config.UserAgent})
 	s.record = func(ctx context.Context) {
@@ -117,6 +128,9 @@ func (s *Set) connect(config *rest.Config, o SetOptions) error {
 		if o.DryRun {
 			c.Client = DryRun{}
 		}
+		if o.PodGroups != "" && name == "resourceclaim" {
+			c.PodGroups = &PodGroups{o.PodGroups, s.podGroups.ForResource(PodGroupsOf(o.PodGroups)).Informer()}
+		}
 		controller, err := NewRunner(name, c, o.PackageOptions)
 		if err != nil {
 			return err
@@ -136,6 +150,7 @@ func (s *Set) Start(ctx context.Context) error {
 		ctx, s.end = context.WithCancel(ctx)
 		s.record(ctx)
 		s.factory.Start(ctx.Done())
+		s.podGroups.Start(ctx.Done())
 	})
 	return nil
 }
@@ -167,6 +182,7 @@ func (s *Set) Run(ctx context.Context) error {
 	}
 	defer s.events.Shutdown()
 	defer s.factory.Shutdown()
+	defer s.podGroups.Shutdown()
 	defer s.end()
 	if s.lease != nil {
 		return s.lease.lead(ctx, s.stopped, s.work)

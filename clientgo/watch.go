@@ -44,7 +44,13 @@ func addHandlers[T any, P interface {
 	if err != nil {
 		return err
 	}
-	resource := full.GroupResource()
+	return handle(c, full.GroupResource(), informer, as, gone)
+}
+
+// handle adds the handler to the informer of this resource, whose objects are of type O.
+func handle[O any, X purekube.Index[X, S, A], S any, A purekube.Action](
+	c *Controller[X, S, A], resource schema.GroupResource, informer Informer, as func(O) S, gone []func(O),
+) error {
 	c.loop.Watches(resource)
 	update := func(object any, change func(X) (X, []purekube.Key)) {
 		version := ""
@@ -54,16 +60,16 @@ func addHandlers[T any, P interface {
 		c.enqueue(c.event(resource, version, change))
 	}
 	with := func(object any) {
-		update(object, func(x X) (X, []purekube.Key) { return x.With(as(object.(P))) })
+		update(object, func(x X) (X, []purekube.Key) { return x.With(as(object.(O))) })
 	}
 	without := func(object any) {
 		// The informer missed the deletion, and has only the last state that it saw.
 		if missed, ok := object.(cache.DeletedFinalStateUnknown); ok {
 			object = missed.Obj
 		}
-		last := as(object.(P))
+		last := as(object.(O))
 		for _, tell := range gone {
-			tell(object.(P))
+			tell(object.(O))
 		}
 		update(object, func(x X) (X, []purekube.Key) { return x.Without(last) })
 	}

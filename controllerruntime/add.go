@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -30,7 +31,8 @@ func AddServiceCIDR(mgr manager.Manager, o servicecidr.Options, options ...Optio
 }
 
 // AddResourceClaim adds the controller of ResourceClaims. It reads Pods, ResourceClaims and ResourceClaimTemplates, and looks
-// up pods and claims that the cache does not show. With Options.PodGroupOf it returns [clientgo.ErrPodGroups].
+// up pods and claims that the cache does not show. With Options.PodGroupOf it reads PodGroups, too, in the version of
+// [WithPodGroups], without which it returns [clientgo.ErrPodGroups].
 func AddResourceClaim(mgr manager.Manager, o resourceclaim.Options, options ...Option) error {
 	return add(mgr, "resourceclaim", options, func(c clientgo.Cluster) (clientgo.Runner, error) { return clientgo.NewResourceClaim(c, o) })
 }
@@ -59,6 +61,8 @@ type settings struct {
 	hooks   clientgo.Hooks
 	workers int
 	dryRun  bool
+	// podGroups is the version of PodGroups, or empty.
+	podGroups string
 }
 
 // WithHooks adds behaviour of your own: filter what is planned, change or veto an action before it is sent, observe
@@ -70,6 +74,10 @@ func WithWorkers(n int) Option { return func(s *settings) { s.workers = n } }
 
 // WithDryRun logs requests and events, and sends none. The controller then needs no Lease.
 func WithDryRun() Option { return func(s *settings) { s.dryRun = true } }
+
+// WithPodGroups says in which version of scheduling.k8s.io the API server has PodGroups, for example "v1beta1". It is for
+// [AddResourceClaim] with Options.PodGroupOf: see [clientgo.PodGroups].
+func WithPodGroups(version string) Option { return func(s *settings) { s.podGroups = version } }
 
 const (
 	// lookupQPS limits the lookups of a controller, so that they do not use up the rate of its writes.
@@ -117,6 +125,15 @@ func (s settings) cluster(mgr manager.Manager, name string) (clientgo.Cluster, e
 	}
 	c := clientgo.Cluster{
 		Informers: informers(mgr), Client: writes, Lookup: lookup, Record: record(mgr, name), Workers: s.workers, Hooks: measured(s.hooks),
+	}
+	if s.podGroups != "" {
+		kind := &unstructured.Unstructured{}
+		kind.SetGroupVersionKind(clientgo.PodGroupsOf(s.podGroups).GroupVersion().WithKind("PodGroup"))
+		informer, err := c.Informers(kind)
+		if err != nil {
+			return clientgo.Cluster{}, err
+		}
+		c.PodGroups = &clientgo.PodGroups{Version: s.podGroups, Informer: informer}
 	}
 	if s.dryRun {
 		log := mgr.GetLogger()

@@ -45,17 +45,32 @@ type played struct {
 
 func newPlayed(t *testing.T, objects ...apiserver.Object) *played {
 	t.Helper()
+	return newPlayedWith(t, manager.Options{}, objects...)
+}
+
+func newPlayedWith(t *testing.T, o manager.Options, objects ...apiserver.Object) *played {
+	t.Helper()
 	p := &played{ended: make(chan error, 1)}
 	listener := httptest.NewServer(&apiserver.Handler{Server: apiserver.New(objects...)})
 	t.Cleanup(listener.CloseClientConnections)
+	o.Metrics, o.Logger = server.Options{BindAddress: "0"}, logr.Discard()
+	o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
+		groups := meta.NewDefaultRESTMapper(nil) // which this version of client-go does not have
+		groups.Add(apiserver.PodGroups.GroupVersion().WithKind("PodGroup"), meta.RESTScopeNamespace)
+		return meta.MultiRESTMapper{testrestmapper.TestOnlyStaticRESTMapper(scheme.Scheme), groups}, nil
+	}
 	var err error
-	p.Manager, err = manager.New(&rest.Config{Host: listener.URL, QPS: 1000, Burst: 1000}, manager.Options{
-		Metrics: server.Options{BindAddress: "0"}, Logger: logr.Discard(),
-		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
-			return testrestmapper.TestOnlyStaticRESTMapper(scheme.Scheme), nil
-		},
-	})
+	p.Manager, err = manager.New(&rest.Config{Host: listener.URL, QPS: 1000, Burst: 1000}, o)
 	require.NoError(t, err)
+	return p
+}
+
+// Play runs a manager with these options at an API server that has these objects, until the test ends.
+func Play(t *testing.T, o manager.Options, add func(manager.Manager) error, objects ...apiserver.Object) manager.Manager {
+	t.Helper()
+	p := newPlayedWith(t, o, objects...)
+	require.NoError(t, add(p))
+	p.start(t)
 	return p
 }
 
@@ -136,6 +151,28 @@ func counted(t *testing.T, controller string) bool {
 	return false
 }
 
+// A PodGroup gets its claim, and its status names it.
+func TestPodGroups(t *testing.T) {
+	gpus := "gpus"
+	group := &apiserver.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "train", UID: "group"}}
+	group.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &gpus}}
+	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: gpus}}
+	p := newPlayed(t, group, template)
+	sent := make(chan clientgo.ActionResult, 100)
+	require.NoError(t, AddResourceClaim(p, resourceclaim.Options{PodGroupOf: func(p *corev1.Pod) string { return p.Labels["group"] }},
+		WithPodGroups("v1beta1"), WithHooks(clientgo.Hooks{OnAction: func(r clientgo.ActionResult) { sent <- r }})))
+	p.start(t)
+	for _, want := range []string{"resourceclaims", "podgroups"} {
+		select {
+		case r := <-sent:
+			require.Equal(t, want, r.Request.Resource.Resource)
+			require.NoError(t, r.Err)
+		case <-time.After(30 * time.Second):
+			t.Fatal("nothing is sent")
+		}
+	}
+}
+
 // What a user adds: a filter, a veto, and observers.
 func TestHooks(t *testing.T) {
 	left, vetoed := purekubetest.ServiceCIDR("left", "10.96.0.0/24"), purekubetest.ServiceCIDR("vetoed", "10.97.0.0/24")
@@ -206,5 +243,7 @@ func TestReady(t *testing.T) {
 func TestAddErrors(t *testing.T) {
 	require.ErrorContains(t, AddTTL(nil, ttl.Options{}), "ttl: no manager")
 	p := newPlayed(t)
-	require.ErrorIs(t, AddResourceClaim(p, resourceclaim.Options{PodGroupOf: func(*corev1.Pod) string { return "" }}), clientgo.ErrPodGroups)
+	inNone := resourceclaim.Options{PodGroupOf: func(*corev1.Pod) string { return "" }}
+	require.ErrorIs(t, AddResourceClaim(p, inNone), clientgo.ErrPodGroups)
+	require.ErrorContains(t, AddResourceClaim(p, inNone, WithPodGroups("v7")), `no matches for kind "PodGroup"`)
 }

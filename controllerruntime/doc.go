@@ -7,7 +7,11 @@
 // Each Add function adds one controller. It reads from the manager's cache, sends requests with the manager's
 // configuration, runs only while the manager leads, and adds a readiness check with its name. Events go to the manager's
 // recorder, metrics to controller-runtime's registry, and logs to the manager's logger. Package clientgo has the
-// controller itself; this package connects it.
+// controller itself; this package connects it. AddWebhook adds the admission webhook.
+//
+// The manager's recorder uses events.k8s.io. All events with the same reason about the same object are one series there,
+// which keeps the message of the first event. If a claim cannot be created because the API server does not answer, and then
+// because of a quota, the event still says that there was no answer. The log has every message.
 //
 // # The caller's duties
 //

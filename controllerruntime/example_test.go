@@ -1,8 +1,13 @@
 package controllerruntime_test
 
 import (
+	"errors"
+
+	rbacv1 "k8s.io/api/rbac/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/purekube/purekube/admission"
+	"github.com/purekube/purekube/admission/webhook"
 	"github.com/purekube/purekube/controllerruntime"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/servicecidr"
@@ -12,10 +17,7 @@ import (
 func Example() {
 	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{LeaderElection: true, LeaderElectionID: "purekube"})
 	if err == nil {
-		err = controllerruntime.AddDisruption(mgr, disruption.Options{})
-	}
-	if err == nil {
-		err = controllerruntime.AddServiceCIDR(mgr, servicecidr.Options{})
+		err = addTwo(mgr)
 	}
 	if err == nil {
 		err = mgr.Start(ctrl.SetupSignalHandler())
@@ -23,4 +25,21 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
+}
+
+// addTwo adds the controllers of ServiceCIDRs and PodDisruptionBudgets to a manager.
+func addTwo(mgr ctrl.Manager) error {
+	return errors.Join(
+		controllerruntime.AddServiceCIDR(mgr, servicecidr.Options{}),
+		controllerruntime.AddDisruption(mgr, disruption.Options{}, controllerruntime.WithWorkers(8)),
+	)
+}
+
+// addWebhook lets the manager's webhook server answer reviews. Writes of ClusterRoles may give view nothing but pods and
+// services.
+func addWebhook(mgr ctrl.Manager) error {
+	readable := rbacv1.PolicyRule{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{"*"}, Resources: []string{"pods", "services"}}
+	return controllerruntime.AddWebhook(mgr, "/validate", admission.Options{
+		ClusterRoles: admission.ClusterRoleOptions{Allowed: map[string][]rbacv1.PolicyRule{"view": {readable}}},
+	}, webhook.Options{})
 }

@@ -38,9 +38,7 @@ func (x *Index) BudgetsFor(pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, er
 	}
 	var problems snapshot.Problems
 	x.budgets.AddTo(&problems)
-	for _, problem := range x.budgetProblems(pod.Namespace) {
-		problems.Add(problem)
-	}
+	problems.Add(x.budgetProblems(pod.Namespace)...)
 	var covering []*policyv1.PodDisruptionBudget
 	for _, st := range x.coveredBy(pod) {
 		covering = append(covering, st.budget)

@@ -131,14 +131,10 @@ func (x *Index) CheckEviction(name types.NamespacedName, by Status) (Eviction, e
 		return Eviction{}, problems.Err()
 	}
 	if notCounted(pod) == "" {
-		for _, problem := range x.budgetProblems(name.Namespace) {
-			problems.Add(problem)
-		}
+		problems.Add(x.budgetProblems(name.Namespace)...)
 	}
 	e, found := x.verdictOn(pod, by == Recomputed)
-	for _, problem := range found {
-		problems.Add(problem)
-	}
+	problems.Add(found...)
 	return e, problems.Err()
 }
 

@@ -161,9 +161,7 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 			return explainMissing(key, twice), problems.Err()
 		}
 		e, d := x.explainBudget(st, x.podsOf(st))
-		for _, problem := range d.problems {
-			problems.Add(problem)
-		}
+		problems.Add(d.problems...)
 		return e, problems.Err()
 	case podKind:
 		pod := x.pods.Find(key.NamespacedName())

@@ -78,13 +78,13 @@ func TestExplainWhy(t *testing.T) {
 		{name: "some allowed", s: web(budget(maxUnavailable("1")), 3, pods(3, 3, byWeb)...),
 			want: "1 may be disrupted: 3 healthy, 2 desired"},
 		{name: "all have to stay", s: web(budget(minAvailable("100%")), 3, pods(3, 3, byWeb)...), blocks: true,
-			want: "nothing may ever be disrupted: all 3 expected pods must stay healthy"},
+			want: "nothing may ever be disrupted: 3 pods expected, and 3 must stay healthy"},
 		{name: "covers none", s: web(budget(minAvailable("1")), 3), blocks: true,
 			want: "nothing may be disrupted: the budget selects no pod"},
 		{name: "none expected", s: web(budget(maxUnavailable("1")), 0, pods(1, 1, byWeb)...), blocks: true,
 			want: "nothing may be disrupted: no pods are expected"},
 		{name: "needs", s: web(budget(maxUnavailable("1"), reported(3, 2, 1)), 3, pods(3, 3, custom)...),
-			want: "1 controller must be looked up first", more: func(t *testing.T, e Explanation) {
+			want: "not computed: you must look up the scale of 1 controller first", more: func(t *testing.T, e Explanation) {
 				require.Len(t, e.Budget.Needs, 1)
 				require.False(t, e.Budget.UpToDate)
 				require.Zero(t, e.Budget.Computed)

@@ -149,9 +149,7 @@ func (x *Index) Err() error {
 		return err
 	}
 	problems := x.problems()
-	for _, e := range slices.Concat(x.budgets.Duplicates(), x.pods.Duplicates(), x.workloads.duplicates()) {
-		problems.Add(e)
-	}
+	problems.Add(slices.Concat(x.budgets.Duplicates(), x.pods.Duplicates(), x.workloads.duplicates())...)
 	return problems.Err()
 }
 
@@ -180,9 +178,7 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 			return Result{}, problems.Err()
 		}
 		d := x.decide(st)
-		for _, e := range d.problems {
-			problems.Add(e)
-		}
+		problems.Add(d.problems...)
 		return d.result(), problems.Err()
 	case podKind:
 		pod, problem := x.pods.Lookup(key.NamespacedName())

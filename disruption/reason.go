@@ -9,6 +9,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 )
 
 // Reason is one step toward a decision. Field is a path in the budget or pod, or empty. Object is the pod, budget or
@@ -84,10 +85,8 @@ func (e *BudgetExplanation) conclusion(neither bool) Reason {
 	}
 	c := e.Computed
 	switch {
-	case len(e.Needs) == 1:
-		return say(ReasonScalesNotKnown, "1 controller must be looked up first")
 	case len(e.Needs) > 0:
-		return say(ReasonScalesNotKnown, "%d controllers must be looked up first", len(e.Needs))
+		return say(ReasonScalesNotKnown, "not computed: you must look up the scale of %s first", message.Count(len(e.Needs), "controller"))
 	case e.Failure != "":
 		return say(ReasonSyncFailed, "nothing may be disrupted: the budget cannot be computed: %s", e.Failure)
 	case c.DisruptionsAllowed > 0:
@@ -99,7 +98,7 @@ func (e *BudgetExplanation) conclusion(neither bool) Reason {
 	case e.Never && c.ExpectedPods <= 0:
 		return say(ReasonNeverAllowed, "nothing may ever be disrupted: the pods have no controller with a scale")
 	case e.Never:
-		return say(ReasonNeverAllowed, "nothing may ever be disrupted: all %d expected pods must stay healthy", c.ExpectedPods)
+		return say(ReasonNeverAllowed, "nothing may ever be disrupted: %s expected, and %d must stay healthy", message.Count(int(c.ExpectedPods), "pod"), c.DesiredHealthy)
 	case c.ExpectedPods <= 0:
 		return say(ReasonNoPodsExpected, "nothing may be disrupted: no pods are expected")
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -105,10 +106,7 @@ func (a SetRules) Apply(latest *rbacv1.ClusterRole) *rbacv1.ClusterRole {
 
 // String reads "SetRules admin: 312 rules".
 func (a SetRules) String() string {
-	if len(a.Rules) == 1 {
-		return fmt.Sprintf("SetRules %s: 1 rule", a.Name)
-	}
-	return fmt.Sprintf("SetRules %s: %d rules", a.Name, len(a.Rules))
+	return fmt.Sprintf("SetRules %s: %s", a.Name, message.Count(len(a.Rules), "rule"))
 }
 
 // copyRules returns a deep copy. The copy of nil is nil, and the copy of an empty slice is empty.

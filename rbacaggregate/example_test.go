@@ -158,9 +158,9 @@ func ExampleIndex_Grants() {
 	decide(admin, direct)
 	// Output:
 	// allow operator
-	// deny operator: admin could [*] [*]: operator has it
-	// deny operator: admin could [*] [*]: it is stored in operator, which aggregates others and passes it on
-	// deny admin: admin could [*] [*]: the write stores it
+	// deny operator: admin could [*] [*]: operator has the rule
+	// deny operator: admin could [*] [*]: the rule is stored in operator, an aggregated ClusterRole that passes it on
+	// deny admin: admin could [*] [*]: the write contains the rule
 }
 
 // What becomes of the rules of one ClusterRole in the end.

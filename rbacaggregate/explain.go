@@ -8,6 +8,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -239,13 +240,13 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 		name, count := source.name, len(source.object.Rules)
 		switch {
 		case source.aggregation == nil:
-			add(ReasonContributesRules, name, "it matches %s, which has %s", name, countRules(count))
+			add(ReasonContributesRules, name, "it matches %s, which has %s", name, message.Count(count, "rule"))
 		case e.mode == nested && !e.computable(source):
-			add(ReasonSourceFails, name, "it matches %s, whose aggregation fails and in which %s stored: the rules that are stored here too stay", name, areRules(count))
+			add(ReasonSourceFails, name, "it matches %s, which has %s and whose own aggregation fails: rules that both have stay, others are not added", name, message.Count(count, "rule"))
 		case !e.computable(source):
-			add(ReasonContributesStored, name, "it matches %s, whose aggregation fails and in which %s stored", name, areRules(count))
+			add(ReasonContributesStored, name, "it matches %s, which has %s and whose own aggregation fails", name, message.Count(count, "rule"))
 		case e.mode == stored:
-			add(ReasonContributesStored, name, "it matches %s, in which %s stored", name, areRules(count))
+			add(ReasonContributesStored, name, "it matches %s, which has %s", name, message.Count(count, "rule"))
 		default:
 			add(ReasonContributesNested, name, "it matches %s, which aggregates other ClusterRoles", name)
 		}
@@ -256,7 +257,7 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 	switch {
 	case len(reasons) > aboutItself:
 	case others > 0:
-		add(ReasonSelectedBefore, "", "an earlier selector matches everything that it matches")
+		add(ReasonSelectedBefore, "", "an earlier selector already matches every ClusterRole that it matches")
 	default:
 		add(ReasonNothingSelected, "", "it matches no other ClusterRole")
 	}
@@ -266,7 +267,7 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 // planReason says what the plan for a role is.
 func (e *evaluation) planReason(rules, written []rule) Reason {
 	if sameRules(rules, written) {
-		return Reason{Code: ReasonUpToDate, Message: "the stored rules are the aggregated rules"}
+		return Reason{Code: ReasonUpToDate, Message: "the stored rules are up to date"}
 	}
 	added, removed := len(e.without(rules, written)), len(e.without(written, rules))
 	what := "the same rules are written in another order"
@@ -278,17 +279,9 @@ func (e *evaluation) planReason(rules, written []rule) Reason {
 	case removed > 0:
 		what = areRules(removed) + " removed"
 	case len(rules) < len(written):
-		what = "the same rules are written, each once"
+		what = "repeated rules are removed"
 	}
 	return Reason{Code: ReasonRulesDiffer, Message: what}
-}
-
-// countRules is "1 rule" or "3 rules", areRules "1 rule is" or "3 rules are".
-func countRules(n int) string {
-	if n == 1 {
-		return "1 rule"
-	}
-	return fmt.Sprintf("%d rules", n)
 }
 
 func areRules(n int) string {

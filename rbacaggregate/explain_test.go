@@ -110,7 +110,7 @@ func TestExplainReasons(t *testing.T) {
 		name: "no selectors", reason: "nothing to collect, nothing there", s: snapshotOf(sum("sum", "", "")),
 		want: []string{
 			"NoSelectors: the aggregationRule has no selectors: no rules are collected",
-			"UpToDate: the stored rules are the aggregated rules",
+			"UpToDate: the stored rules are up to date",
 		},
 	}, {
 		name: "sources", reason: "one reason for each source, at the selector that is the first to match it",
@@ -121,26 +121,26 @@ func TestExplainReasons(t *testing.T) {
 			"[0] ContributesRules a: it matches a, which has 1 rule",
 			"[1] ContributesNested low: it matches low, which aggregates other ClusterRoles",
 			"[2] SelectsItself: it matches the ClusterRole itself, which is ignored",
-			"[2] SelectedBefore: an earlier selector matches everything that it matches",
+			"[2] SelectedBefore: an earlier selector already matches every ClusterRole that it matches",
 			"[3] NothingSelected: it matches no other ClusterRole",
 			"RulesDiffer: 2 rules are added and 1 removed",
 		},
 	}, {
 		name: "stored rules under MatchUpstream", reason: "what is stored in a source counts", o: upstream,
 		s:    snapshotOf(sum("sum", "", "two"), sum("low", "two", "leaf", jobs), plain("leaf", "leaf", nodes, secrets)),
-		want: []string{"[0] ContributesStored low: it matches low, in which 1 rule is stored", "RulesDiffer: 1 rule is added"},
+		want: []string{"[0] ContributesStored low: it matches low, which has 1 rule", "RulesDiffer: 1 rule is added"},
 	}, {
 		name: "cycle", reason: "the source aggregates it in turn", s: snapshotOf(sum("sum", "x", "y"), sum("other", "y", "x")),
 		want: []string{
 			"[0] ContributesNested other: it matches other, which aggregates other ClusterRoles",
 			"[0] Cycle other: other also aggregates this ClusterRole",
-			"UpToDate: the stored rules are the aggregated rules",
+			"UpToDate: the stored rules are up to date",
 		},
 	}, {
 		name: "cycle under MatchUpstream", reason: "the source aggregates it in turn; what is stored in it counts", o: upstream,
 		s: snapshotOf(sum("sum", "x", "y"), sum("other", "y", "x", jobs)),
 		want: []string{
-			"[0] ContributesStored other: it matches other, in which 1 rule is stored",
+			"[0] ContributesStored other: it matches other, which has 1 rule",
 			"[0] Cycle other: other also aggregates this ClusterRole",
 			"RulesDiffer: 1 rule is added",
 		},
@@ -149,7 +149,7 @@ func TestExplainReasons(t *testing.T) {
 		want: []string{
 			"[0] SelectsItself: it matches the ClusterRole itself, which is ignored",
 			"[0] NothingSelected: it matches no other ClusterRole",
-			"UpToDate: the stored rules are the aggregated rules",
+			"UpToDate: the stored rules are up to date",
 		},
 	}, {
 		name: "one for another", reason: "both numbers are named", s: snapshotOf(sum("sum", "", "is", pods), plain("a", "is", nodes)),
@@ -173,14 +173,14 @@ func TestExplainReasons(t *testing.T) {
 		name: "source's selector does not convert", reason: "it brings no rule that is not here already",
 		s: snapshotOf(sum("sum", "", "is", nodes), broken(sum("low", "is", "", nodes, pods))),
 		want: []string{
-			"[0] SourceFails low: it matches low, whose aggregation fails and in which 2 rules are stored: the rules that are stored here too stay",
-			"UpToDate: the stored rules are the aggregated rules",
+			"[0] SourceFails low: it matches low, which has 2 rules and whose own aggregation fails: rules that both have stay, others are not added",
+			"UpToDate: the stored rules are up to date",
 		},
 	}, {
 		name: "source's selector does not convert, as upstream", reason: "what is stored in a source counts, however it came there",
 		s: snapshotOf(sum("sum", "", "is", nodes), broken(sum("low", "is", "", nodes, pods))), o: Options{MatchUpstream: purekube.V1_36},
 		want: []string{
-			"[0] ContributesStored low: it matches low, whose aggregation fails and in which 2 rules are stored",
+			"[0] ContributesStored low: it matches low, which has 2 rules and whose own aggregation fails",
 			"RulesDiffer: 1 rule is added",
 		},
 	}, {
@@ -195,7 +195,7 @@ func TestExplainReasons(t *testing.T) {
 		s: snapshotOf(sum("sum", "", "is two"), plain("a", "is"), plain("a", "two")),
 		want: []string{
 			"[0] Duplicate a: it matches a, a name that several ClusterRoles have",
-			"[1] SelectedBefore: an earlier selector matches everything that it matches",
+			"[1] SelectedBefore: an earlier selector already matches every ClusterRole that it matches",
 			"RulesUnknown: nothing is written: the rules cannot be computed",
 		},
 	}, {
@@ -206,7 +206,7 @@ func TestExplainReasons(t *testing.T) {
 		want: []string{"[0] ContributesRules a: it matches a, which has 2 rules", "RulesDiffer: the same rules are written in another order"},
 	}, {
 		name: "stored twice", reason: "it is written once (BR-27-04)", s: snapshotOf(sum("sum", "", "is", pods, pods), plain("a", "is", pods)),
-		want: []string{"[0] ContributesRules a: it matches a, which has 1 rule", "RulesDiffer: the same rules are written, each once"},
+		want: []string{"[0] ContributesRules a: it matches a, which has 1 rule", "RulesDiffer: repeated rules are removed"},
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, _ := Explain(tc.s, Key("sum"), tc.o)

@@ -273,9 +273,9 @@ func grantedBy(before, after *dependency) []Grant {
 	for _, r := range after.stored(after.root) {
 		switch {
 		case !has[r.id]:
-			c.add(r, ReasonWrittenDirectly, after.root, "the write stores it")
+			c.add(r, ReasonWrittenDirectly, after.root, "the write contains the rule")
 		case fails && !byDefault[r.id] || upstreamKeeps && !asUpstream[r.id]:
-			c.add(r, ReasonNotRemoved, after.root, "it is stored already, and may stay because of the write")
+			c.add(r, ReasonNotRemoved, after.root, "the ClusterRole already has the rule, and the write may prevent its removal")
 		}
 	}
 	for _, n := range after.sources() {
@@ -284,9 +284,9 @@ func grantedBy(before, after *dependency) []Grant {
 			switch {
 			case lasts && byDefault[r.id] || !lasts && asUpstream[r.id]:
 			case n.aggregation == nil:
-				c.add(r, ReasonContributesRules, n, n.name+" has it")
+				c.add(r, ReasonContributesRules, n, n.name+" has the rule")
 			default:
-				c.add(r, ReasonContributesStored, n, "it is stored in "+n.name+", which aggregates others and passes it on")
+				c.add(r, ReasonContributesStored, n, "the rule is stored in "+n.name+", an aggregated ClusterRole that passes it on")
 			}
 		}
 	}

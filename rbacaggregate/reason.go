@@ -20,7 +20,7 @@ const (
 const (
 	ReasonInvalidSelector   Code = "InvalidSelector"   // it does not convert to a label selector
 	ReasonNothingSelected   Code = "NothingSelected"   // no other ClusterRole matches
-	ReasonSelectedBefore    Code = "SelectedBefore"    // an earlier selector matches everything that it matches
+	ReasonSelectedBefore    Code = "SelectedBefore"    // an earlier selector already matches every ClusterRole that it matches
 	ReasonSelectsItself     Code = "SelectsItself"     // the ClusterRole itself matches, which is ignored (BR-27-03)
 	ReasonContributesRules  Code = "ContributesRules"  // a ClusterRole without an aggregationRule matches: its rules are added
 	ReasonContributesNested Code = "ContributesNested" // a ClusterRole with an aggregationRule matches: the rules that it aggregates are added
@@ -31,13 +31,13 @@ const (
 
 // Why a write may grant a rule, besides ContributesRules and ContributesStored: see [Grant].
 const (
-	ReasonWrittenDirectly Code = "WrittenDirectly" // the write stores it in the ClusterRole itself
+	ReasonWrittenDirectly Code = "WrittenDirectly" // the write contains the rule in the ClusterRole itself
 	ReasonNotRemoved      Code = "NotRemoved"      // the ClusterRole has it, would lose it without the write, and may keep it because of the write
 )
 
 // What the plan is.
 const (
-	ReasonUpToDate     Code = "UpToDate"     // the stored rules are the aggregated rules
+	ReasonUpToDate     Code = "UpToDate"     // the stored rules are up to date
 	ReasonRulesDiffer  Code = "RulesDiffer"  // other rules are written
 	ReasonRulesUnknown Code = "RulesUnknown" // the rules cannot be computed: nothing is written
 )

@@ -19,62 +19,62 @@ type Code string
 
 // What is wrong with the object itself, so that nothing or less is decided.
 const (
-	ReasonDuplicate        Code = "Duplicate"        // the snapshot holds several objects of the name
-	ReasonVersionMalformed Code = "VersionMalformed" // a resourceVersion does not compare: the listed claim counts
-	ReasonPodWithoutUID    Code = "PodWithoutUID"    // a claim would have no owner
+	ReasonDuplicate        Code = "Duplicate"        // several objects in the snapshot have this name
+	ReasonVersionMalformed Code = "VersionMalformed" // two versions of the claim cannot be compared: the claim in Claims is used
+	ReasonPodWithoutUID    Code = "PodWithoutUID"    // the pod has no UID, so a claim for it would have no owner
 )
 
 // What a consumer of a claim is known to be.
 const (
-	ReasonConsumerOfOtherKind   Code = "ConsumerOfOtherKind"   // neither a pod nor, where they are on, a PodGroup: kept. The Kind of Object is its resource
-	ReasonConsumerMayRun        Code = "ConsumerMayRun"        // the pod is there and not done, or the PodGroup is there: kept
-	ReasonConsumerConfirmed     Code = "ConsumerConfirmed"     // the API server has it: kept
-	ReasonConsumerIndeterminate Code = "ConsumerIndeterminate" // the snapshot contradicts itself: kept
+	ReasonConsumerOfOtherKind   Code = "ConsumerOfOtherKind"   // neither a pod nor a PodGroup (or Options.PodGroupOf is nil): kept. The Kind of Object is its resource
+	ReasonConsumerMayRun        Code = "ConsumerMayRun"        // the pod exists and is not done, or the PodGroup exists: kept
+	ReasonConsumerConfirmed     Code = "ConsumerConfirmed"     // the API server has the pod or PodGroup: kept
+	ReasonConsumerIndeterminate Code = "ConsumerIndeterminate" // the snapshot has conflicting information about the pod: kept
 	ReasonConsumerUsedByPods    Code = "ConsumerUsedByPods"    // pods of the PodGroup still use the claim: kept (D-36)
 	ReasonConsumerDeleted       Code = "ConsumerDeleted"       // known to be deleted: released
-	ReasonConsumerReplaced      Code = "ConsumerReplaced"      // another one has its name: released
-	ReasonConsumerDone          Code = "ConsumerDone"          // will not run any more: released
-	ReasonConsumerGone          Code = "ConsumerGone"          // the API server has none of that name: released
-	ReasonConsumerUnknown       Code = "ConsumerUnknown"       // the API server has to be asked first
+	ReasonConsumerReplaced      Code = "ConsumerReplaced"      // another pod has its name: released
+	ReasonConsumerDone          Code = "ConsumerDone"          // the pod will not run any more: released
+	ReasonConsumerGone          Code = "ConsumerGone"          // the API server has no pod of that name: released
+	ReasonConsumerUnknown       Code = "ConsumerUnknown"       // you must look it up at the API server first
 )
 
 // What becomes of a claim.
 const (
-	ReasonAllocated          Code = "Allocated"          // it has an allocation and keeps it
-	ReasonDeallocated        Code = "Deallocated"        // its allocation is cleared
-	ReasonFinalizerRemoved   Code = "FinalizerRemoved"   // it is protected from deletion no more
-	ReasonOwnerMayRun        Code = "OwnerMayRun"        // the pod that it was generated for may need it
-	ReasonOwnerIndeterminate Code = "OwnerIndeterminate" // the snapshot contradicts itself: the claim stays
-	ReasonOwnerNotInCache    Code = "OwnerNotInCache"    // the garbage collector deletes the claim
-	ReasonOwnerUnknown       Code = "OwnerUnknown"       // the API server has to be asked for that pod
+	ReasonAllocated          Code = "Allocated"          // the claim has an allocation and keeps it
+	ReasonDeallocated        Code = "Deallocated"        // the allocation is cleared
+	ReasonFinalizerRemoved   Code = "FinalizerRemoved"   // the finalizer is removed
+	ReasonOwnerMayRun        Code = "OwnerMayRun"        // the pod that the claim was generated for may need it
+	ReasonOwnerIndeterminate Code = "OwnerIndeterminate" // the snapshot has conflicting information about that pod: the claim stays
+	ReasonOwnerNotInCache    Code = "OwnerNotInCache"    // that pod is not in the snapshot: the garbage collector will delete the claim
+	ReasonOwnerUnknown       Code = "OwnerUnknown"       // you must look up that pod at the API server first
 	ReasonOwnerNeedsNoClaim  Code = "OwnerNeedsNoClaim"  // that pod is done or gone: the claim is deleted
-	ReasonClaimDeleting      Code = "ClaimDeleting"      // it is being deleted already, so its owner decides nothing (D-17)
+	ReasonClaimDeleting      Code = "ClaimDeleting"      // the claim is already being deleted, so its owner does not matter (D-17)
 )
 
 // The state of an entry of a pod's spec.resourceClaims, and why a pod or PodGroup gets nothing.
 const (
 	ReasonPodDeleting       Code = "PodDeleting"       // a pod that is being deleted gets nothing
 	ReasonPodDeleted        Code = "PodDeleted"        // a pod that is known to be deleted gets nothing (D-21)
-	ReasonPodUnknown        Code = "PodUnknown"        // a pod that was seen to be deleted: the API server has to be asked (D-37)
+	ReasonPodUnknown        Code = "PodUnknown"        // a pod that was seen to be deleted: you must look it up at the API server first (D-37)
 	ReasonPodDone           Code = "PodDone"           // a pod that is done gets nothing (D-7)
-	ReasonPodGroupUnknown   Code = "PodGroupUnknown"   // the API server has to be asked for the group
-	ReasonPodGroupMissing   Code = "PodGroupMissing"   // the pod is in a group that nobody has, or several
-	ReasonPodGroupDeleting  Code = "PodGroupDeleting"  // a group that is being deleted gets nothing
-	ReasonPodGroupDeleted   Code = "PodGroupDeleted"   // a group that is known to be deleted gets nothing
-	ReasonPodGroupInvalid   Code = "PodGroupInvalid"   // a group without a UID, or of an unknown API, gets nothing
-	ReasonClaimNotNeeded    Code = "ClaimNotNeeded"    // the status says so
-	ReasonClaimUnknown      Code = "ClaimUnknown"      // the status names it, the API server has to be asked for it (D-28)
-	ReasonClaimNotInCache   Code = "ClaimNotInCache"   // it exists, and upstream waits for its cache to show it
-	ReasonClaimWaiting      Code = "ClaimWaiting"      // it is the PodGroup's, and not there yet
-	ReasonClaimShared       Code = "ClaimShared"       // it is the PodGroup's, and there
-	ReasonClaimMissing      Code = "ClaimMissing"      // its user has to create it
-	ReasonClaimAdopted      Code = "ClaimAdopted"      // it is there, the status does not name it
-	ReasonClaimCreated      Code = "ClaimCreated"      // it is made from the template
-	ReasonClaimFailed       Code = "ClaimFailed"       // nothing can be done, see the message
-	ReasonClaimUnallocated  Code = "ClaimUnallocated"  // it waits for the scheduler
-	ReasonClaimUnscheduled  Code = "ClaimUnscheduled"  // the scheduler reserves it with the node
-	ReasonClaimReserved     Code = "ClaimReserved"     // it is reserved for the pod
-	ReasonClaimToBeReserved Code = "ClaimToBeReserved" // the pod's plan reserves it
+	ReasonPodGroupUnknown   Code = "PodGroupUnknown"   // you must look up the PodGroup at the API server first
+	ReasonPodGroupMissing   Code = "PodGroupMissing"   // the pod names a PodGroup that does not exist, or a name that several have
+	ReasonPodGroupDeleting  Code = "PodGroupDeleting"  // a PodGroup that is being deleted gets nothing
+	ReasonPodGroupDeleted   Code = "PodGroupDeleted"   // a PodGroup that is known to be deleted gets nothing
+	ReasonPodGroupInvalid   Code = "PodGroupInvalid"   // a PodGroup without a UID, or of an unknown API, gets nothing
+	ReasonClaimNotNeeded    Code = "ClaimNotNeeded"    // the status says that the entry needs no claim
+	ReasonClaimUnknown      Code = "ClaimUnknown"      // the status names a claim that you must look up at the API server first (D-28)
+	ReasonClaimNotInCache   Code = "ClaimNotInCache"   // the claim exists, and is reserved once the cache has it
+	ReasonClaimWaiting      Code = "ClaimWaiting"      // the claim of the PodGroup does not exist yet
+	ReasonClaimShared       Code = "ClaimShared"       // the claim of the PodGroup exists
+	ReasonClaimMissing      Code = "ClaimMissing"      // a user must create the claim
+	ReasonClaimAdopted      Code = "ClaimAdopted"      // the claim exists, and its name is written to the status
+	ReasonClaimCreated      Code = "ClaimCreated"      // a claim is created from the template
+	ReasonClaimFailed       Code = "ClaimFailed"       // nothing is done; the message says why
+	ReasonClaimUnallocated  Code = "ClaimUnallocated"  // the claim waits for the scheduler to allocate it
+	ReasonClaimUnscheduled  Code = "ClaimUnscheduled"  // the scheduler reserves the claim when it assigns a node to the pod
+	ReasonClaimReserved     Code = "ClaimReserved"     // the claim is reserved for the pod
+	ReasonClaimToBeReserved Code = "ClaimToBeReserved" // the pod's plan reserves the claim
 )
 
 // Reason is one step toward a decision. Object is the pod, claim or consumer that the step is about.
@@ -246,7 +246,7 @@ func (x *Index) explainClaim(claim *resourcev1.ResourceClaim) []Reason {
 func whyAllocated(claim *resourcev1.ResourceClaim, unused, asks bool) string {
 	switch {
 	case asks:
-		return "until the lookups at the API server are answered"
+		return "lookups at the API server must be answered first"
 	case !unused:
 		return "the claim has consumers"
 	case len(claim.Status.ReservedFor) > 0:
@@ -265,7 +265,7 @@ func (x *Index) explainOwnerOf(claim *resourcev1.ResourceClaim, pod types.Namesp
 	}
 	switch st, problem := x.owner(claim); {
 	case problem != nil && st == ownerNeedsIt:
-		r.Code, text = ReasonOwnerIndeterminate, "the snapshot has conflicting information about: the claim stays"
+		r.Code, text = ReasonOwnerIndeterminate, "has conflicting information in the snapshot: the claim stays"
 	case st == ownerNeedsItNoMore:
 		r.Code, text = ReasonOwnerNeedsNoClaim, "is done or gone: the claim is deleted"
 	case st == ownerAbsent:
@@ -359,14 +359,14 @@ func (x *Index) explainEntry(o *owner, i int) Reason {
 	case entryUnknown:
 		return why("", ReasonClaimUnknown, claimKind, claim, "claim %s, which the %s's status names, must be looked up at the API server first", claim, o.noun())
 	case entryElsewhere:
-		return why("", ReasonClaimNotInCache, claimKind, claim, "claim %s exists and is reserved when the cache has it", claim)
+		return why("", ReasonClaimNotInCache, claimKind, claim, "claim %s exists, and will be reserved once the cache has it", claim)
 	case entryWaiting:
 		group := types.NamespacedName{Namespace: o.Namespace, Name: o.member.name}
 		return why("", ReasonClaimWaiting, podGroupKind, group, "waits for the claim that the pods of PodGroup %s share", group)
 	case entryMissing:
 		return why("", ReasonClaimMissing, claimKind, claim, "waits for claim %s, which you must create", claim)
 	case entryAdopt:
-		return why("", ReasonClaimAdopted, claimKind, claim, "claim %s was created for the entry and is put into the %s's status", claim, o.noun())
+		return why("", ReasonClaimAdopted, claimKind, claim, "claim %s was created for the entry; its name is written to the %s's status", claim, o.noun())
 	case entryCreate:
 		template := snapshot.KeyOf(e.template)
 		return why("", ReasonClaimCreated, templateKind, template, "a claim is created from template %s", template)

@@ -42,7 +42,7 @@ func TestExplainClaim(t *testing.T) {
 			"status.reservedFor[5]: reserved for pod ml/dead: there is no pod of that name, so it no longer needs the claim",
 			"status.reservedFor[6]: reserved for pod ml/back: the API server has it, so the reservation is kept",
 			"status.reservedFor[7]: reserved for podgroups.scheduling.k8s.io ml/g: it is not a pod, so the reservation is kept",
-			"status.allocation: kept: until the lookups at the API server are answered",
+			"status.allocation: kept: lookups at the API server must be answered first",
 		}},
 		{"used", []string{
 			"status.reservedFor[0]: reserved for pod ml/run: it may run, so the reservation is kept",
@@ -109,7 +109,7 @@ func TestExplainWhatIsWrong(t *testing.T) {
 		{"no UID", "its claims would have no owner", podKey("nameless"), ReasonPodWithoutUID, "metadata.uid: pod ml/nameless has no UID: nothing is created or reserved for it", ErrNoUID},
 		{"seen to be deleted", "D-37", podKey("seen-to-go"), ReasonPodUnknown, "metadata.uid: pod ml/seen-to-go was seen to be deleted: it must be looked up at the API server first", nil},
 		{"known to be deleted", "D-21", podKey("deleted"), ReasonPodDeleted, "metadata.uid: pod ml/deleted was deleted: nothing is created or reserved for it", nil},
-		{"owner", "one of the two may need it", claimKey("owned"), ReasonOwnerIndeterminate, "metadata.ownerReferences: generated for pod ml/twice, which the snapshot has conflicting information about: the claim stays", purekube.ErrDuplicate},
+		{"owner", "one of the two may need it", claimKey("owned"), ReasonOwnerIndeterminate, "metadata.ownerReferences: generated for pod ml/twice, which has conflicting information in the snapshot: the claim stays", purekube.ErrDuplicate},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			explanation, err := Explain(s, tc.key, Options{})
@@ -154,7 +154,7 @@ func TestExplainPod(t *testing.T) {
 			"spec.resourceClaims[1]: claim ml/free is allocated and will be reserved for the pod",
 			"spec.resourceClaims[2]: claim ml/waits waits for the scheduler to allocate it",
 			"spec.resourceClaims[3]: waits for claim ml/missing, which you must create",
-			"spec.resourceClaims[4]: claim ml/adopt was created for the entry and is put into the pod's status",
+			"spec.resourceClaims[4]: claim ml/adopt was created for the entry; its name is written to the pod's status",
 			"spec.resourceClaims[5]: a claim is created from template ml/t",
 			"spec.resourceClaims[6]: Pod ml/p: spec.resourceClaims[6].resourceClaimTemplateName: template not found: no-such",
 			"spec.resourceClaims[7]: the pod's status says that no claim is needed",

@@ -213,9 +213,7 @@ func (x *Index) plan(key purekube.Key) (Result, error) {
 		}
 	case claimKind:
 		var problems snapshot.Problems
-		for _, p := range x.versionProblems(name) {
-			problems.Add(p)
-		}
+		problems.Add(x.versionProblems(name)...)
 		claim, ambiguous := x.claim(name)
 		if ambiguous {
 			problems.Add(snapshot.DuplicateError(claimKind, name))
@@ -237,6 +235,9 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	var out []Outcome
 	add := func(kind string, name types.NamespacedName, r Result, err error) {
 		if err != nil || !r.Empty() {
+			if len(out) == cap(out) {
+				out = slices.Grow(out, len(out)+8) // append copies a long slice more often
+			}
 			out = append(out, Outcome{Key: purekube.Key{Kind: kind, Namespace: name.Namespace, Name: name.Name}, Result: r, Err: err})
 		}
 	}

@@ -533,7 +533,7 @@ func TestExplainedPodGroupsInWords(t *testing.T) {
 		want []string
 	}{
 		{"a group's entries", Snapshot{PodGroups: []PodGroup{g}, Claims: claims(free)}, groupKey("g"), grouped, []string{
-			"spec.resourceClaims[0]: claim ml/free was created for the entry and is put into the PodGroup's status",
+			"spec.resourceClaims[0]: claim ml/free was created for the entry; its name is written to the PodGroup's status",
 			"spec.resourceClaims[1]: claim ml/asked, which the PodGroup's status names, must be looked up at the API server first",
 			"spec.resourceClaims[2]: the PodGroup's status says that no claim is needed"}},
 		{"reserved for the group", Snapshot{PodGroups: []PodGroup{g}, Pods: pod("held"), Claims: claims(held)}, podKey("p"), grouped, []string{

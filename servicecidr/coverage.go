@@ -88,8 +88,13 @@ func (x *Index) parts(p netip.Prefix, c *object) (parts []part) {
 // the parts with an IPAddress that counts. Nil means that there are no such addresses.
 type shortest struct{ any, counted *until }
 
-// asked keeps the answers of shortestOf, which are the same for all ServiceCIDRs that are being deleted.
-type asked map[question]shortest
+// asked keeps answers that several ServiceCIDRs have in common.
+type asked struct {
+	// shortest has the answers of shortestOf, which are the same for all ServiceCIDRs that are being deleted.
+	shortest map[question]shortest
+	// legible reports that no IPAddress may be any address.
+	legible bool
+}
 
 type question struct {
 	prefix   netip.Prefix
@@ -97,7 +102,7 @@ type question struct {
 }
 
 func (x *Index) shortestOf(q question, asked asked) shortest {
-	s, known := asked[q]
+	s, known := asked.shortest[q]
 	if known {
 		return s
 	}
@@ -112,7 +117,7 @@ func (x *Index) shortestOf(q question, asked asked) shortest {
 			s.counted = &part.covered
 		}
 	}
-	asked[q] = s
+	asked.shortest[q] = s
 	return s
 }
 

@@ -127,7 +127,7 @@ func ExampleCheckDeletion() {
 		fmt.Println("allowed")
 		return
 	}
-	fmt.Println("denied, would be left without a range:")
+	fmt.Println("denied, would be orphaned:")
 	for _, a := range d.Orphans {
 		service, _ := a.Service()
 		fmt.Println(a.Address, "of", service)
@@ -135,7 +135,7 @@ func ExampleCheckDeletion() {
 	// Output:
 	// 10.60.0.0/24 is contained in []
 	// fd00::/112 is contained in [wide]
-	// denied, would be left without a range:
+	// denied, would be orphaned:
 	// 10.60.0.10 of shop/checkout
 	// 10.60.0.11 of shop/cart
 }
@@ -155,7 +155,7 @@ func ExampleExplain() {
 	// ConditionDiffers ""
 	//   status.conditions: the condition Ready=True is missing or different
 	// AddressesOrphaned "10.60.0.10"
-	//   spec.cidrs[0]: 2 addresses would be in no other ServiceCIDR: 10.60.0.10 (Service shop/checkout), 10.60.0.11 (Service shop/cart)
+	//   spec.cidrs[0]: 2 addresses would be orphaned: 10.60.0.10 (Service shop/checkout), 10.60.0.11 (Service shop/cart)
 	// Contained "wide"
 	//   spec.cidrs[1]: wide contains all addresses of fd00::/112
 	// true ServiceCIDR none: not in the snapshot
@@ -200,12 +200,12 @@ func ExampleIndex() {
 		if err != nil {
 			fmt.Println(err)
 		}
-		fmt.Println(len(d.Orphans), "addresses would be left without a range")
+		fmt.Println(len(d.Orphans), "addresses would be orphaned")
 	}
 	// Output:
 	// to plan: [ServiceCIDR/shop ServiceCIDR/wide]
-	// 2 addresses would be left without a range
-	// 3 addresses would be left without a range
+	// 2 addresses would be orphaned
+	// 3 addresses would be orphaned
 }
 
 func ExampleCIDRsOverlapping() {

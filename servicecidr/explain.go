@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
@@ -40,7 +41,7 @@ const (
 	ReasonConditionDiffers Code = "ConditionDiffers"
 	// ReasonUpToDate: it is not being deleted, and has its finalizer and condition.
 	ReasonUpToDate Code = "UpToDate"
-	// ReasonBlocked: addresses would be in no other ServiceCIDR (BR-31-02).
+	// ReasonBlocked: addresses would be orphaned (BR-31-02).
 	ReasonBlocked Code = "Blocked"
 	// ReasonUncertain: no address is known to block the deletion, but an object that cannot be read may block it. The
 	// finalizer stays.
@@ -65,9 +66,9 @@ const (
 	ReasonContainedByUnprotected Code = "ContainedByUnprotected"
 	// ReasonContainedInPart: a prefix of another ServiceCIDR contains a part of the entry.
 	ReasonContainedInPart Code = "ContainedInPart"
-	// ReasonAddressesOrphaned: addresses would be in no other ServiceCIDR. Object is the first of these addresses.
+	// ReasonAddressesOrphaned: addresses would be orphaned. Object is the first of these addresses.
 	ReasonAddressesOrphaned Code = "AddressesOrphaned"
-	// ReasonNoAddresses: no address would be in no other ServiceCIDR.
+	// ReasonNoAddresses: no address would be orphaned.
 	ReasonNoAddresses Code = "NoAddresses"
 	// ReasonUnparsable: the entry does not parse, or spec.cidrs is empty (D-2).
 	ReasonUnparsable Code = "Unparsable"
@@ -158,11 +159,11 @@ func explain(now time.Time, x *object, e examination, o Options) Explanation {
 	b.plan(now, x, e, o)
 	parsed := 0
 	if len(x.Spec.CIDRs) == 0 {
-		b.add("spec.cidrs", ReasonUnparsable, "", "there is no prefix: the addresses of the ServiceCIDR are unknown")
+		b.add("spec.cidrs", ReasonUnparsable, "", "the ServiceCIDR has no CIDR, so its addresses are unknown")
 	}
 	for i, text := range x.Spec.CIDRs {
 		if parsed == len(x.entries) || x.entries[parsed] != i {
-			b.add(cidrField(i), ReasonUnparsable, "", fmt.Sprintf("%q is not a prefix: its addresses are unknown", text))
+			b.add(cidrField(i), ReasonUnparsable, "", fmt.Sprintf("%q is not a CIDR, so its addresses are unknown", text))
 			continue
 		}
 		b.prefix(cidrField(i), e.Coverage[parsed], e.covers[parsed], e.Deletion)
@@ -203,7 +204,7 @@ func (b *reasons) plan(now time.Time, x *object, e examination, o Options) {
 			b.add("", ReasonUpToDate, "", "it is not being deleted, and has its finalizer and condition")
 		}
 	case e.blocked:
-		b.add("", ReasonBlocked, "", fmt.Sprintf("%s would be in no other ServiceCIDR", addressCount(len(e.Orphans), e.MoreOrphans)))
+		b.add("", ReasonBlocked, "", fmt.Sprintf("%s would be orphaned", addressCount(len(e.Orphans), e.MoreOrphans)))
 		if !x.says(wantReady(false)) {
 			b.add(conditionsField, ReasonConditionDiffers, "", "the condition Ready=False is missing or different")
 		}
@@ -250,7 +251,7 @@ func (b *reasons) prefix(field string, c Coverage, others covers, d Deletion) {
 		}
 	}
 	if len(mine) == 0 {
-		b.add(field, ReasonNoAddresses, "", fmt.Sprintf("no address of %s would be in no other ServiceCIDR", c.Prefix))
+		b.add(field, ReasonNoAddresses, "", fmt.Sprintf("no address of %s would be orphaned", c.Prefix))
 		return
 	}
 	var texts []string
@@ -261,7 +262,7 @@ func (b *reasons) prefix(field string, c Coverage, others covers, d Deletion) {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
 	b.about(field, ReasonAddressesOrphaned, kindIPAddress, mine[0].IPAddress,
-		fmt.Sprintf("%s would be in no other ServiceCIDR: %s", addressCount(len(mine), d.MoreOrphans), strings.Join(texts, ", ")))
+		fmt.Sprintf("%s would be orphaned: %s", addressCount(len(mine), d.MoreOrphans), strings.Join(texts, ", ")))
 }
 
 // uncertain says which unreadable objects may block the deletion, or may contain the orphaned addresses.
@@ -278,16 +279,13 @@ func (b *reasons) uncertain(x *object, e examination) {
 	duplicates := slices.Clone(e.duplicates)
 	slices.SortFunc(duplicates, func(p, q *purekube.ObjectError) int { return cmp.Compare(p.Name, q.Name) })
 	for _, d := range duplicates {
-		b.add("", ReasonDuplicate, d.Name, fmt.Sprintf("several ServiceCIDRs are named %s, and one of them overlaps this one: it contains no addresses for others", d.Name))
+		b.add("", ReasonDuplicate, d.Name, fmt.Sprintf("several ServiceCIDRs are named %s, and one of them overlaps this one: its addresses count as not contained in it", d.Name))
 	}
 }
 
 func addressCount(n int, more bool) string {
-	switch {
-	case more:
-		return fmt.Sprintf("at least %d addresses", n)
-	case n == 1:
-		return "1 address"
+	if more {
+		return "at least " + message.Count(n, "address")
 	}
-	return fmt.Sprintf("%d addresses", n)
+	return message.Count(n, "address")
 }

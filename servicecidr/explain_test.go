@@ -89,7 +89,7 @@ func TestExplainSentences(t *testing.T) {
 	s.IPAddresses[1].Spec.ParentRef = &networkingv1.ParentReference{Group: "example.com", Resource: "gateways", Name: "g"}
 	e, err = servicecidr.Explain(s, servicecidr.Key("x"), careful)
 	require.NoError(t, err)
-	require.Contains(t, e.Reasons[2].Message, "25 addresses would be in no other ServiceCIDR: 10.0.0.1, 10.0.0.2 (gateways.example.com g), 10.0.0.3 (Service shop/s-10.0.0.3), ")
+	require.Contains(t, e.Reasons[2].Message, "25 addresses would be orphaned: 10.0.0.1, 10.0.0.2 (gateways.example.com g), 10.0.0.3 (Service shop/s-10.0.0.3), ")
 	require.Contains(t, e.Reasons[2].Message, ", 10.0.0.20 (Service shop/s-10.0.0.20), and 5 more")
 	require.Len(t, e.Deletion.Orphans, 25, "the data has them all")
 }

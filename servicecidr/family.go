@@ -53,11 +53,6 @@ func familyOf(ip *networkingv1.IPAddress) family {
 	if !managed(ip) {
 		return none
 	}
-	return labelledFamily(ip)
-}
-
-// labelledFamily is familyOf for an address that the API server's allocator manages.
-func labelledFamily(ip *networkingv1.IPAddress) family {
 	value, labelled := ip.Labels[networkingv1.LabelIPAddressFamily]
 	switch corev1.IPFamily(value) {
 	case corev1.IPv4Protocol:

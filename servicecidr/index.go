@@ -57,7 +57,7 @@ func NewIndex(s Snapshot, o Options) *Index {
 	hash := persistent.NewHash()
 	x := &Index{
 		now: s.Now, o: o,
-		cidrs:     persistent.NewClusterObjects[networkingv1.ServiceCIDR](kindServiceCIDR, nil),
+		cidrs:     persistent.NewClusterObjects(kindServiceCIDR, s.ServiceCIDRs),
 		sightings: sightings{seen: persistent.NewMap[types.UID, time.Time](cmp.Compare[types.UID])},
 		byName:    persistent.NewMap[types.NamespacedName, *object](persistent.CompareNames),
 		deleting:  persistent.NewMap[types.NamespacedName, *object](persistent.CompareNames),
@@ -72,8 +72,7 @@ func NewIndex(s Snapshot, o Options) *Index {
 	if !o.matchUpstream() {
 		x.sightings = x.sightings.with(s.DeletionSeen)
 	}
-	cidrs, changes := x.cidrs.With(s.ServiceCIDRs)
-	x.put(cidrs, changes, nil)
+	x.put(x.cidrs, x.cidrs.Changes(), nil)
 	return x
 }
 
@@ -86,7 +85,7 @@ func (x *Index) put(cidrs *cidrObjects, changes, again []cidrChange) {
 		return
 	}
 	x.byUID = x.byUID.With(cidrs, changes)
-	changes = slices.Concat(changes, again)
+	changes = append(changes[:len(changes):len(changes)], again...)
 	x.byName = persistent.Follow(before, changes, func(c *networkingv1.ServiceCIDR) (*object, bool) { return x.parse(c), true })
 	x.deleting = persistent.Follow(x.deleting, changes, func(c *networkingv1.ServiceCIDR) (*object, bool) {
 		y := x.named(c.Name)
@@ -345,9 +344,7 @@ func (x *Index) report(problems *snapshot.Problems) {
 func (x *Index) reportAll(problems *snapshot.Problems) {
 	x.report(problems)
 	if !x.o.matchUpstream() { // which passes over a name that is not an address
-		for _, e := range x.ips.unparsable(everyFamily) {
-			problems.Add(e)
-		}
+		problems.Add(x.ips.unparsable(everyFamily)...)
 	}
 }
 

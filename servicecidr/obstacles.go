@@ -7,7 +7,7 @@ import (
 
 // obstacles are the reasons that block one deletion.
 type obstacles struct {
-	// blocked reports that an address would be in no other ServiceCIDR.
+	// blocked reports that an address would be orphaned.
 	blocked bool
 	// doubts are the objects that cannot be read and may block the deletion. They prevent a removal. The problems of
 	// the ServiceCIDR itself come first.
@@ -20,12 +20,8 @@ type obstacles struct {
 func (b obstacles) none() bool { return !b.blocked && len(b.doubts) == 0 }
 
 func (b obstacles) report(problems *snapshot.Problems) {
-	for _, e := range b.doubts {
-		problems.Add(e)
-	}
-	for _, e := range b.duplicates {
-		problems.Add(e)
-	}
+	problems.Add(b.doubts...)
+	problems.Add(b.duplicates...)
 }
 
 // obstaclesOf returns what blocks the deletion of c, which is being deleted.
@@ -39,12 +35,12 @@ func (x *Index) obstaclesOf(c *object, asked asked) obstacles {
 		s := x.shortestOf(question{p, c.families}, asked)
 		exposed, blocked = exposed || !covered(s.any), blocked || !covered(s.counted)
 	}
-	return x.obstacles(c, blocked, exposed)
+	return x.obstacles(c, blocked, exposed && !asked.legible)
 }
 
-// obstacles collects what blocks the deletion of c. blocked says that an address blocks it. exposed says that there
-// are possible addresses, used or not, that only c contains.
-func (x *Index) obstacles(c *object, blocked, exposed bool) obstacles {
+// obstacles collects what blocks the deletion of c. blocked says that an address blocks it. illegible says that an
+// IPAddress that cannot be read may block it: there are possible addresses, used or not, that only c contains.
+func (x *Index) obstacles(c *object, blocked, illegible bool) obstacles {
 	b := obstacles{blocked: blocked}
 	if blocked {
 		// If one of several ServiceCIDRs of a name is the real one, it may contain the addresses of c.
@@ -60,7 +56,7 @@ func (x *Index) obstacles(c *object, blocked, exposed bool) obstacles {
 	// A part of c that cannot be read is uncertain (D-2). So is an IPAddress that cannot be read, if it may be an
 	// address that only c contains.
 	b.doubts = c.problems[:len(c.problems):len(c.problems)]
-	if exposed {
+	if illegible {
 		b.doubts = append(b.doubts, x.ips.unknown(c.families)...)
 	}
 	return b

@@ -29,8 +29,7 @@ const (
 // snapshot, and the bad input of the package comment that this decision depends on. The actions of a result with an
 // error are right: an error only prevents the removal of the finalizer.
 func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) {
-	read := s.decisive(func(c *networkingv1.ServiceCIDR) bool { return c.Name == key.Name })
-	return NewIndex(read, o).Plan(key)
+	return narrowIndex(s, o, func(y *object) bool { return y.Name == key.Name }).Plan(key)
 }
 
 // Plan is [Plan] for the objects of the Index.
@@ -44,7 +43,7 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 	if c == nil {
 		return Result{}, problems.Err()
 	}
-	return x.decide(c, asked{}, &problems), problems.Err()
+	return x.decide(c, asked{shortest: map[question]shortest{}}, &problems), problems.Err()
 }
 
 // PlanAll decides about every ServiceCIDR. It returns the outcomes that have an action, a RecheckAt or an error, sorted
@@ -55,8 +54,7 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 // that the API server's allocator manages and whose name is not an address (not under MatchUpstream). If a problem
 // prevents the removal of a ServiceCIDR's finalizer, the error of that outcome has it too.
 func PlanAll(s Snapshot, o Options) ([]Outcome, error) {
-	read := s.decisive(func(*networkingv1.ServiceCIDR) bool { return true })
-	return NewIndex(read, o).PlanAll()
+	return narrowIndex(s, o, func(*object) bool { return true }).PlanAll()
 }
 
 // PlanAll is [PlanAll] for the objects of the Index.
@@ -66,8 +64,8 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	}
 	var shared snapshot.Problems
 	x.reportAll(&shared)
-	var outcomes []Outcome
-	answers := asked{}
+	outcomes := make([]Outcome, 0, x.deleting.Len())
+	answers := asked{make(map[question]shortest, x.deleting.Len()), len(x.ips.unknown(everyFamily)) == 0}
 	for _, c := range x.byName.All() {
 		var problems snapshot.Problems
 		result := x.decide(c, answers, &problems)
@@ -84,7 +82,7 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	return outcomes, shared.Err()
 }
 
-// decide returns what to do about c. asked keeps answers that several ServiceCIDRs have in common.
+// decide returns what to do about c.
 func (x *Index) decide(c *object, asked asked, problems *snapshot.Problems) Result {
 	uid := c.UID
 	if x.o.matchUpstream() {

@@ -93,7 +93,7 @@ func ExampleExplain() {
 	}
 	// Output:
 	// AnnotationMissing <nil>
-	// metadata.annotations[node.alpha.kubernetes.io/ttl]: there is no annotation; it should say 15
+	// metadata.annotations[node.alpha.kubernetes.io/ttl]: the annotation is missing; it should be 15
 }
 
 func ExampleExplainAll() {

@@ -106,13 +106,13 @@ func explainNode(n *corev1.Node, b Boundary) Explanation {
 	reason := Reason{Field: annotationField}
 	switch want := seconds(b.TTL); {
 	case !present:
-		reason.Code, reason.Message = ReasonAnnotationMissing, fmt.Sprintf("there is no annotation; it should say %d", want)
+		reason.Code, reason.Message = ReasonAnnotationMissing, fmt.Sprintf("the annotation is missing; it should be %d", want)
 	case !valid:
-		reason.Code, reason.Message = ReasonAnnotationNotInteger, fmt.Sprintf("%q is not an integer; it should say %d", text, want)
+		reason.Code, reason.Message = ReasonAnnotationNotInteger, fmt.Sprintf("%q is not an integer; it should be %d", text, want)
 	case !says(n, b.TTL):
-		reason.Code, reason.Message = ReasonAnnotationDiffers, fmt.Sprintf("it says %q and should say %d", text, want)
+		reason.Code, reason.Message = ReasonAnnotationDiffers, fmt.Sprintf("the annotation is %q and should be %d", text, want)
 	default:
-		reason.Code, reason.Message = ReasonAnnotationMatches, fmt.Sprintf("it says %q, which is right", text)
+		reason.Code, reason.Message = ReasonAnnotationMatches, fmt.Sprintf("the annotation is %q, as it should be", text)
 	}
 	e.Reasons = []Reason{reason}
 	return e

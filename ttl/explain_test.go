@@ -20,10 +20,10 @@ func TestExplain(t *testing.T) {
 		annotation   string
 		want         Reason
 	}{
-		{"missing", "SetTTL writes one", absent, Reason{Code: ReasonAnnotationMissing, Message: "there is no annotation; it should say 15"}},
-		{"not an integer", "as strconv.Atoi reads", "15s", Reason{Code: ReasonAnnotationNotInteger, Message: `"15s" is not an integer; it should say 15`}},
-		{"another TTL", "of another step", "0", Reason{Code: ReasonAnnotationDiffers, Message: `it says "0" and should say 15`}},
-		{"BR-19-07", "it is right, and not written again", "015", Reason{Code: ReasonAnnotationMatches, Message: `it says "015", which is right`}},
+		{"missing", "SetTTL writes one", absent, Reason{Code: ReasonAnnotationMissing, Message: "the annotation is missing; it should be 15"}},
+		{"not an integer", "as strconv.Atoi reads", "15s", Reason{Code: ReasonAnnotationNotInteger, Message: `"15s" is not an integer; it should be 15`}},
+		{"another TTL", "of another step", "0", Reason{Code: ReasonAnnotationDiffers, Message: `the annotation is "0" and should be 15`}},
+		{"BR-19-07", "it is right, and not written again", "015", Reason{Code: ReasonAnnotationMatches, Message: `the annotation is "015", as it should be`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			n := node("a", tc.annotation)

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"encoding/json"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -29,20 +28,6 @@ func newServer(t testing.TB, decide decision, o Options) (*httptest.Server, *Han
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	return server, h
-}
-
-func post(t testing.TB, server *httptest.Server, timeout, body string) (int, review, string) {
-	t.Helper()
-	response, err := http.Post(server.URL+"/?timeout="+timeout, "application/json", strings.NewReader(body))
-	require.NoError(t, err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	var out review
-	if response.StatusCode == http.StatusOK {
-		require.NoError(t, json.Unmarshal(text, &out))
-	}
-	return response.StatusCode, out, string(text)
 }
 
 var anyRole = reviews.WritesRole(nil, reviews.Role("team", "", rbacv1.PolicyRule{}))
@@ -74,7 +59,7 @@ func TestMalformedReviews(t *testing.T) {
 		{"a body that is too large", strings.Repeat(" ", 1<<16+1), 413},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			code, out, text := post(t, server, "30s", tc.body)
+			code, out, text := reviews.Post(t, server.Client(), server.URL+"/?timeout=30s", tc.body)
 			require.Equal(t, tc.want, code, text)
 			if code == http.StatusOK {
 				require.False(t, out.Response.Allowed)
@@ -128,7 +113,7 @@ func TestDecisionsThatTakeTooLong(t *testing.T) {
 		if i == 0 {
 			asked, want = reviews.Evicts("p"), http.StatusTooManyRequests
 		}
-		code, out, text := post(t, server, "20ms", asked.Body(t, "v1"))
+		code, out, text := reviews.Post(t, server.Client(), server.URL+"/?timeout=20ms", asked.Body(t, "v1"))
 		require.Equal(t, http.StatusOK, code, text)
 		require.False(t, out.Response.Allowed)
 		require.EqualValues(t, "1", out.Response.UID)
@@ -150,7 +135,7 @@ func TestDecisionThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server, h := newServer(t, decide, Options{MaxDecisions: 2})
 			for range cap(h.deciding) + 1 {
-				_, out, _ := post(t, server, "10s", anyRole.Body(t, "v1"))
+				_, out, _ := reviews.Post(t, server.Client(), server.URL+"/?timeout=10s", anyRole.Body(t, "v1"))
 				require.False(t, out.Response.Allowed)
 				require.EqualValues(t, http.StatusInternalServerError, out.Response.Result.Code)
 				require.EqualValues(t, "1", out.Response.UID)

@@ -84,7 +84,7 @@ func TestAtFullHealth(t *testing.T) {
 func TestExplain(t *testing.T) {
 	got := plan(t, nil, chart, "explain", "pdb/web", "-at-full-health", "-")
 	require.Empty(t, got.stderr)
-	require.Contains(t, got.stdout, "it demands maxUnavailable 1 of the pods with app=web")
+	require.Contains(t, got.stdout, "it sets maxUnavailable 1 for pods with app=web")
 	require.NotContains(t, got.stdout, "ttl")
 
 	var report jsonReport

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 )
 
 func registerDiff(inv *invocation, flags *flag.FlagSet) {
@@ -145,7 +146,7 @@ func writeDifferences(w io.Writer, p palette, release purekube.Upstream, found [
 	for _, note := range notes {
 		t.line(0, "", note, t.p.notice)
 	}
-	t.line(0, "Diff: ", fmt.Sprintf("kube-controller-manager %s does something else for %s (docs/divergences.md)", release, count(len(found), "object")), plain)
+	t.line(0, "Diff: ", fmt.Sprintf("kube-controller-manager %s does something else for %s (docs/divergences.md)", release, message.Count(len(found), "object")), plain)
 	return out.Flush()
 }
 

@@ -14,11 +14,12 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/message"
 )
 
 func planDisruption(c *cluster, set settings) section {
 	d := newDrains(c, set)
-	s := section{Headline: fmt.Sprintf("%s for %s", count(len(c.Budgets), "PodDisruptionBudget"), count(len(c.Pods), "pod"))}
+	s := section{Headline: fmt.Sprintf("%s for %s", message.Count(len(c.Budgets), "PodDisruptionBudget"), message.Count(len(c.Pods), "pod"))}
 
 	outcomes, err := disruption.PlanAll(d.snapshot, d.options)
 	s.Err = err
@@ -39,7 +40,7 @@ func planDisruption(c *cluster, set settings) section {
 		o, e := plans[key], explanations[key]
 		if key.Kind == "Pod" {
 			f := findingOf(purekube.Key{Kind: "Pod", Namespace: key.Namespace, Name: key.Name}, o.Result, o.Err, func(disruption.Action) (more, why string) {
-				return "", "it was to be deleted and was not"
+				return "", "it was evicted and not deleted in time"
 			})
 			f.Reasons = reasonsOf(e.Reasons)
 			several := e.Pod != nil && len(e.Pod.Budgets) > 1
@@ -78,7 +79,7 @@ func planDisruption(c *cluster, set settings) section {
 	return s
 }
 
-// neverNotKnown is why it is not known whether the budget ever lets a pod go; empty if it is known. Manifests have no pods:
+// neverNotKnown is why it is not known whether the budget ever allows a disruption; empty if it is known. Manifests have no pods:
 // that nothing forbids their eviction does not say that the budget allows it.
 func neverNotKnown(e *disruption.BudgetExplanation, err error) (why string, noPods bool) {
 	switch {
@@ -100,7 +101,7 @@ func whyStatus(e *disruption.BudgetExplanation) string {
 	case e.Failure != "":
 		return e.Failure
 	case e.Reported == e.Computed:
-		return "its figures are right, the rest of its status is not"
+		return "the status counts are correct, but its conditions or disrupted pods are out of date"
 	}
 	return "its status says " + e.Reported.String()
 }
@@ -114,7 +115,7 @@ func explainBudget(e disruption.Explanation) []string {
 	}
 	lines := []string{
 		e.Reasons[0].Message,
-		fmt.Sprintf("it demands %s of the pods with %s", demand, e.Budget.Selector),
+		fmt.Sprintf("it sets %s for pods with %s", demand, e.Budget.Selector),
 	}
 	for _, c := range e.Budget.Controllers {
 		text := strings.TrimSpace(c.Kind + " " + c.Name)
@@ -124,7 +125,7 @@ func explainBudget(e disruption.Explanation) []string {
 		if c.Problem != "" {
 			lines = append(lines, "  "+text+": "+c.Problem)
 		} else {
-			lines = append(lines, fmt.Sprintf("  %s wants %s", text, count(int(c.Scale), "pod")))
+			lines = append(lines, fmt.Sprintf("  %s expects %s", text, message.Count(int(c.Scale), "pod")))
 		}
 	}
 	unmanaged := setOf(e.Budget.Unmanaged)
@@ -135,14 +136,14 @@ func explainBudget(e disruption.Explanation) []string {
 		}
 		switch p.Health {
 		case disruption.Healthy:
-			text += " counts: healthy"
+			text += ": healthy"
 		case disruption.BeingEvicted:
-			text += fmt.Sprintf(" does not count: evicted, and must be deleted by %s", p.Until.UTC().Format(time.RFC3339))
+			text += fmt.Sprintf(": evicted, and must be deleted by %s", p.Until.UTC().Format(time.RFC3339))
 		default:
-			text += fmt.Sprintf(" does not count: %s", healthText(p.Health))
+			text += fmt.Sprintf(": %s", healthText(p.Health))
 		}
 		if unmanaged[p.Name] {
-			text += "; no controller wants it"
+			text += "; it has no controller, so it is not expected"
 		}
 		lines = append(lines, text)
 	}
@@ -206,7 +207,7 @@ func (d *drains) blocked(c *cluster) []string {
 		nodes[types.NamespacedName{Namespace: p.Namespace, Name: p.Name}] = p
 	}
 	if c.hides("PodDisruptionBudget") {
-		return []string{"which nodes cannot be drained is not said: a PodDisruptionBudget could not be read"}
+		return []string{"nodes that cannot be drained are not listed: a PodDisruptionBudget could not be read"}
 	}
 	index := d.upToDate()
 	for _, key := range slices.SortedFunc(maps.Keys(d.suspects), compareKeys) {
@@ -228,7 +229,7 @@ func (d *drains) blocked(c *cluster) []string {
 	var lines []string
 	for _, node := range slices.Sorted(maps.Keys(held)) {
 		lines = append(lines, fmt.Sprintf("%s cannot be drained now: %s cannot be evicted: %s",
-			node, count(len(held[node]), "pod"), list(held[node], 10)))
+			node, message.Count(len(held[node]), "pod"), list(held[node], 10)))
 	}
 	return lines
 }

@@ -56,11 +56,11 @@ func TestWhyANodeCannotBeDrained(t *testing.T) {
       # its status says 1 allowed, 3 healthy, 2 desired, 3 expected
     plan again at 2026-11-21T12:01:00Z
     nothing may be disrupted: 2 healthy, 2 desired
-    it demands maxUnavailable 1 of the pods with app=db
-      StatefulSet db wants 3 pods
-      pod db-0 on node-a counts: healthy
-      pod db-1 on node-b counts: healthy
-      pod db-2 on node-c does not count: evicted, and must be deleted by 2026-11-21T12:01:00Z`, got.stdout))
+    it sets maxUnavailable 1 for pods with app=db
+      StatefulSet db expects 3 pods
+      pod db-0 on node-a: healthy
+      pod db-1 on node-b: healthy
+      pod db-2 on node-c: evicted, and must be deleted by 2026-11-21T12:01:00Z`, got.stdout))
 }
 
 func TestExplainDisruption(t *testing.T) {
@@ -72,11 +72,11 @@ func TestExplainDisruption(t *testing.T) {
 		{name: "demands every pod", reason: "nothing but another budget helps",
 			input: statefulSetOf("db", 1) + budgetOf("db", "db", `"minAvailable":"100%"`, noStatus) + podOf("db-0", "db", "StatefulSet", "n", "True"),
 			want: []string{"n cannot be drained now: 1 pod cannot be evicted: shop/db-0 (budget db)",
-				"nothing may ever be disrupted: all 1 expected pods must stay healthy"}},
+				"nothing may ever be disrupted: 1 pod expected, and 1 must stay healthy"}},
 		{name: "unready pods hold nothing up", reason: "they may go when enough are healthy",
 			input: statefulSetOf("db", 2) + budgetOf("db", "db", `"maxUnavailable":1`, noStatus) +
 				podOf("db-0", "db", "StatefulSet", "n", "True") + podOf("db-1", "db", "StatefulSet", "m", "False"),
-			want: []string{"n cannot be drained now: 1 pod cannot be evicted: shop/db-0 (budget db)", "pod db-1 on m does not count: not ready"}},
+			want: []string{"n cannot be drained now: 1 pod cannot be evicted: shop/db-0 (budget db)", "pod db-1 on m: not ready"}},
 		{name: "two budgets", reason: "the eviction API supports one",
 			input: statefulSetOf("db", 2) + budgetOf("db", "db", `"maxUnavailable":1`, noStatus) + budgetOf("db-too", "db", `"maxUnavailable":1`, noStatus) +
 				podOf("db-0", "db", "StatefulSet", "n", "True") + podOf("db-1", "db", "StatefulSet", "m", "True"),
@@ -84,11 +84,11 @@ func TestExplainDisruption(t *testing.T) {
 				"Pod shop/db-0 2 PodDisruptionBudgets select the pod: it cannot be evicted"}},
 		{name: "a controller that is not in the input", reason: "nothing is guessed",
 			input: budgetOf("db", "db", `"maxUnavailable":1`, noStatus) + podOf("db-0", "db", "StatefulSet", "n", "True"),
-			want: []string{"needs the scale of StatefulSet shop/db (apps/v1) looked up: it is not in the input",
-				"1 controller must be looked up first", "StatefulSet db: its scale is not in the snapshot"}},
+			want: []string{"needs the scale of StatefulSet shop/db (apps/v1), which is not in the input",
+				"not computed: you must look up the scale of 1 controller first", "StatefulSet db: its scale is not in the snapshot"}},
 		{name: "neither", reason: "says so",
 			input: strings.Replace(budgetOf("db", "db", "", noStatus), "},},", "}},", 1),
-			want:  []string{"it demands neither minAvailable nor maxUnavailable of the pods with app=db", "nothing may be disrupted: the budget selects no pod"}},
+			want:  []string{"it sets neither minAvailable nor maxUnavailable for pods with app=db", "nothing may be disrupted: the budget selects no pod"}},
 		{name: "a percentage that does not parse", reason: "the fail-safe, and where it is",
 			input:  statefulSetOf("db", 1) + budgetOf("db", "db", `"maxUnavailable":"many"`, noStatus) + podOf("db-0", "db", "StatefulSet", "n", "True"),
 			stderr: "purekube: standard input: document 2: PodDisruptionBudget shop/db: spec.maxUnavailable: invalid value for IntOrString: invalid type: string is not a percentage: must be a number, or a percentage such as \"30%\"\n",
@@ -97,10 +97,10 @@ func TestExplainDisruption(t *testing.T) {
 				"nothing may be disrupted: the budget cannot be computed: invalid value for IntOrString"}},
 		{name: "a stale condition", reason: "the pod was to be deleted and was not",
 			input: strings.Replace(podOf("p", "x", "StatefulSet", "n", "True"), `"conditions":[`, `"conditions":[{"type":"DisruptionTarget","status":"True","lastTransitionTime":"2026-11-21T11:00:00Z"},`, 1),
-			want:  []string{"ClearDisruptionTarget shop/p # it was to be deleted and was not"}},
+			want:  []string{"ClearDisruptionTarget shop/p # it was evicted and not deleted in time"}},
 		{name: "the figures are right", reason: "it was changed since",
 			input: strings.Replace(budgetOf("db", "db", `"minAvailable":0`, noStatus), `"name":"db"`, `"name":"db","generation":2`, 1),
-			want:  []string{"# its figures are right, the rest of its status is not"}},
+			want:  []string{"# the status counts are correct, but its conditions or disrupted pods are out of date"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := drained(t, tc.input)

@@ -17,6 +17,7 @@ import (
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
+	"github.com/purekube/purekube/internal/message"
 )
 
 // drainRequest is what the arguments and flags of a drain ask for.
@@ -271,12 +272,12 @@ func (d nodeDrain) stay() int { return d.pods - d.evicted() - len(d.Skipped) }
 func (d nodeDrain) rounds() []string {
 	var lines []string
 	for i, round := range d.Rounds {
-		text := "waits for pods that are going, or for an eviction without effect"
+		text := "waits for terminating pods, or until an eviction without effect can be repeated"
 		switch {
 		case len(round) > 0:
 			text = "evicts " + list(texts(round), len(round))
 		case d.together:
-			text = "waits for the other nodes, or for pods that are going"
+			text = "waits for the other nodes, or for terminating pods"
 		}
 		lines = append(lines, fmt.Sprintf("round %d: %s", i+1, text))
 	}
@@ -343,7 +344,7 @@ func (d nodeDrain) inTurns() []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if first[name] < all[name] {
-			lines = append(lines, fmt.Sprintf("%s: %s here, %d %s", name, count(all[name], "pod"), first[name], when))
+			lines = append(lines, fmt.Sprintf("%s: of %s on this node, %d can be evicted %s", name, message.Count(all[name], "pod"), first[name], when))
 		}
 	}
 	return lines
@@ -353,7 +354,7 @@ func (d nodeDrain) inTurns() []string {
 // budget is explained once, and known has what was said.
 func (d nodeDrain) blockedBy(e disruption.Eviction, known map[types.NamespacedName]string) string {
 	if len(e.Blocking) != 1 {
-		return "more than one budget (" + list(texts(e.Blocking), 5) + ")"
+		return "selected by more than one budget (" + list(texts(e.Blocking), 5) + ")"
 	}
 	budget := e.Blocking[0]
 	if known[budget] == "" {
@@ -381,9 +382,9 @@ func blockedText(budget types.NamespacedName, x disruption.Explanation) string {
 	why := fmt.Sprintf("budget %s (%s)", budget, x.Budget.Rule)
 	switch {
 	case x.Budget.Never:
-		return why + " never lets a healthy pod go"
+		return why + " never allows a disruption"
 	case x.Budget.Shortfall > 0:
-		return fmt.Sprintf("%s is short of %s", why, count(int(x.Budget.Shortfall), "healthy pod"))
+		return fmt.Sprintf("%s is short of %s", why, message.Count(int(x.Budget.Shortfall), "healthy pod"))
 	case len(x.Reasons) > 0:
 		return why + ": " + x.Reasons[0].Message
 	}
@@ -409,7 +410,7 @@ func drainTotals(drains []nodeDrain, empty int) string {
 		}
 	}
 	if empty > 0 {
-		parts = append(parts, count(empty, "node")+" without pods")
+		parts = append(parts, message.Count(empty, "node")+" without pods")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -33,16 +33,16 @@ func TestDrainTable(t *testing.T) {
 		{name: "all", reason: "a row for each node with pods", args: []string{"-drain", "all"}, want: `kubectl drain, each node alone
 NODE    DRAINS       PODS  EVICTED  SKIPPED  STAY
 node-a  in 3 rounds  3     3        0        0
-    budget shop/db: 3 pods here, 1 at once
+    budget shop/db: of 3 pods on this node, 1 can be evicted at once
 node-b  now          2     2        0        0
 node-c  never        1     0        0        1
-    budget shop/ledger (maxUnavailable 0) never lets a healthy pod go: shop/ledger-0
+    budget shop/ledger (maxUnavailable 0) never allows a disruption: shop/ledger-0
 node-d  not started  1     0        0        1
     cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): shop/proxy-0
 node-e  never        1     0        0        1
-    budget shop/ledger (maxUnavailable 0) never lets a healthy pod go: shop/ledger-1
+    budget shop/ledger (maxUnavailable 0) never allows a disruption: shop/ledger-1
 node-f  unknown      1     0        0        1
-    needs the scale of Queue shop/queue (apps/v1) looked up: it is not in the input
+    needs the scale of Queue shop/queue (apps/v1), which is not in the input
 Drains: 1 now, 1 in rounds, 2 never, 1 not started, 1 unknown, 1 node without pods
 `},
 		{name: "one", reason: "the rounds one by one", args: []string{"-drain", "node-a"}, want: `kubectl drain
@@ -51,7 +51,7 @@ node-a  in 3 rounds  3     3        0        0
     round 1: evicts shop/db-0
     round 2: evicts shop/db-1
     round 3: evicts shop/db-2
-    budget shop/db: 3 pods here, 1 at once
+    budget shop/db: of 3 pods on this node, 1 can be evicted at once
 `},
 		{name: "flag", reason: "kubectl's flags have kubectl's names", args: []string{"-drain", "node-d", "-ignore-daemonsets"}, want: `kubectl drain --ignore-daemonsets
 NODE    DRAINS  PODS  EVICTED  SKIPPED  STAY
@@ -66,7 +66,7 @@ node-z  now     0     0        0        0
 		{name: "exit status", reason: "for a pipeline", args: []string{"-drain", "node-c", "-fail-on", "never"}, status: exitNever, want: `kubectl drain
 NODE    DRAINS  PODS  EVICTED  SKIPPED  STAY
 node-c  never   1     0        0        1
-    budget shop/ledger (maxUnavailable 0) never lets a healthy pod go: shop/ledger-0
+    budget shop/ledger (maxUnavailable 0) never allows a disruption: shop/ledger-0
 `},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

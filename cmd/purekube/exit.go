@@ -24,7 +24,7 @@ exit status:
      answer rests on may be missing from it. What can be answered all the same is answered
   2  with -fail-on action: there is something to do
   3  with -fail-on error: the input is as a cluster has it, and a plan ended with an error
-  4  with -fail-on never: a PodDisruptionBudget never lets a pod go, or it is not known whether it does. With
+  4  with -fail-on never: a PodDisruptionBudget never allows a disruption, or it is not known whether it does. With
      drain: a node is not drained in the end, is in no wave, or it is not known whether it is
   5  lint found something of the severity of its -fail-on, or worse
 `

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 )
 
 //go:embed html*.tmpl
@@ -200,7 +201,7 @@ func newPageCore(s section, links links) pageCore {
 			core.ToDo = append(core.ToDo, o)
 		}
 	}
-	core.Actions = count(actions, "action")
+	core.Actions = message.Count(actions, "action")
 	slices.SortStableFunc(core.ToDo, func(a, b pageObject) int { return cmp.Compare(rank(a.worst()), rank(b.worst())) })
 	if len(core.ToDo) > 0 {
 		core.Worst = core.ToDo[0].worst()
@@ -285,19 +286,19 @@ func newPageObject(f finding) pageObject {
 func badgesOf(f finding) []badge {
 	var badges []badge
 	if n := len(f.Actions); n > 0 {
-		badges = append(badges, badge{classNote, count(n, "action")})
+		badges = append(badges, badge{classNote, message.Count(n, "action")})
 	}
 	if n := len(f.Events); n > 0 {
-		badges = append(badges, badge{classNote, count(n, "event")})
+		badges = append(badges, badge{classNote, message.Count(n, "event")})
 	}
 	if n := len(f.Needs); n > 0 {
-		badges = append(badges, badge{classNote, count(n, "lookup")})
+		badges = append(badges, badge{classNote, message.Count(n, "lookup")})
 	}
 	if !f.RecheckAt.IsZero() {
 		badges = append(badges, badge{classPlain, "plan again later"})
 	}
 	if f.Never {
-		badges = append(badges, badge{classBad, "never lets a pod go"})
+		badges = append(badges, badge{classBad, "never allows a disruption"})
 	}
 	if f.Err != nil {
 		badges = append(badges, badge{classBad, "error"})
@@ -319,9 +320,9 @@ func (r *report) summary() string {
 	for _, n := range actions {
 		total += n
 	}
-	text := fmt.Sprintf("%s, %s, %s", count(total, "action"), count(events, "event"), count(needs, "lookup"))
+	text := fmt.Sprintf("%s, %s, %s", message.Count(total, "action"), message.Count(events, "event"), message.Count(needs, "lookup"))
 	if n := len(r.problems); n > 0 {
-		text += ", " + count(n, "error")
+		text += ", " + message.Count(n, "error")
 	}
 	return text
 }

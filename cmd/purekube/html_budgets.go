@@ -9,6 +9,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/message"
 )
 
 // budgetList are the budgets of the cluster, the worst first.
@@ -70,7 +71,7 @@ func newBudgetList(c *cluster, set settings, links links) *budgetList {
 	return &budgetList{bars[:shown], bars[shown:free], bars[free:]}
 }
 
-// rank sorts budgets: those that never let a pod go, those that let none go now, those of which it is not known, and the others.
+// rank sorts budgets: those that never allow a disruption, those that let none go now, those of which it is not known, and the others.
 func (b budgetBar) rank() int {
 	switch {
 	case b.Never:
@@ -104,11 +105,11 @@ func newBudgetBar(key purekube.Key, e *disruption.BudgetExplanation, links links
 	case !b.Known:
 		b.Badges = append(b.Badges, badge{classNote, "not known"})
 	case e.Never:
-		b.Badges = append(b.Badges, badge{classBad, "never lets a pod go"})
+		b.Badges = append(b.Badges, badge{classBad, "never allows a disruption"})
 	case n.DisruptionsAllowed == 0:
-		b.Badges = append(b.Badges, badge{classBad, "lets no pod go now"})
+		b.Badges = append(b.Badges, badge{classBad, "allows no disruption now"})
 	default:
-		b.Badges = append(b.Badges, badge{classOK, count(int(n.DisruptionsAllowed), "pod") + " may go"})
+		b.Badges = append(b.Badges, badge{classOK, message.Count(int(n.DisruptionsAllowed), "pod") + " may be evicted"})
 	}
 	if b.Known {
 		b.draw(n)
@@ -124,19 +125,19 @@ func newBudgetBar(key purekube.Key, e *disruption.BudgetExplanation, links links
 func (b *budgetBar) draw(n disruption.Counts) {
 	healthy, desired, allowed := float64(n.CurrentHealthy), float64(n.DesiredHealthy), float64(n.DisruptionsAllowed)
 	scale := max(healthy, desired, float64(n.ExpectedPods), 1)
-	b.Text = fmt.Sprintf("%d healthy, %d desired, %d allowed to go, %d expected", n.CurrentHealthy, n.DesiredHealthy, n.DisruptionsAllowed, n.ExpectedPods)
+	b.Text = fmt.Sprintf("%d healthy, %d desired, %d disruptions allowed, %d expected", n.CurrentHealthy, n.DesiredHealthy, n.DisruptionsAllowed, n.ExpectedPods)
 	kept := healthy - min(allowed, healthy)
 	part := func(from, to float64, what func(n int) string) budgetPart {
 		return budgetPart{percent(from, scale), percent(to-from, scale), what(int(to - from))}
 	}
 	if kept > 0 {
-		b.Kept = part(0, kept, func(n int) string { return count(n, "healthy pod") + " " + verb(n, "has", "have") + " to stay" })
+		b.Kept = part(0, kept, func(n int) string { return message.Count(n, "healthy pod") + " " + verb(n, "has", "have") + " to stay" })
 	}
 	if healthy > kept {
-		b.Free = part(kept, healthy, func(n int) string { return count(n, "healthy pod") + " may go" })
+		b.Free = part(kept, healthy, func(n int) string { return message.Count(n, "healthy pod") + " may be evicted" })
 	}
 	if desired > healthy {
-		b.Missing = part(healthy, desired, func(n int) string { return "short of " + count(n, "healthy pod") })
+		b.Missing = part(healthy, desired, func(n int) string { return "short of " + message.Count(n, "healthy pod") })
 	}
 	b.Desired = percent(desired, scale)
 }

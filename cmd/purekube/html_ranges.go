@@ -10,6 +10,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -136,7 +137,7 @@ func (r ranges) row(p prefixOf, group []prefixOf, span netip.Prefix) rangeRow {
 	}
 	row.Drawn = r.drawn
 
-	row.Text = addresses(len(inside))
+	row.Text = message.Count(len(inside), "address")
 	if n := len(orphans); n > 0 {
 		row.Text += fmt.Sprintf(", %d of them in no other ServiceCIDR", n)
 	}
@@ -217,7 +218,7 @@ func ticks(inside []netip.Addr, orphans map[netip.Addr]string, span netip.Prefix
 		}
 		tick := rangeTick{X: percent(float64(at)+0.5, tickPlaces), Class: "held", Title: inside[start].String()}
 		if end-start > 1 {
-			tick.Title = fmt.Sprintf("%s from %s to %s", addresses(end-start), inside[start], inside[end-1])
+			tick.Title = fmt.Sprintf("%s from %s to %s", message.Count(end-start, "address"), inside[start], inside[end-1])
 		}
 		if len(lost) > 0 {
 			tick.Class = "only"

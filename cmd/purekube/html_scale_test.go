@@ -70,7 +70,7 @@ func TestPageAtScale(t *testing.T) {
 	body, _, _ := strings.Cut(got.stdout, "<script>")
 	rows := strings.Count(body, `class="row"`) + strings.Count(body, ` row"`)
 	// A node drains or does not, a budget is a bar or a row, and the objects are those with something to do: 3 nodes, 10 statuses, 10 budgets that
-	// never let a pod go.
+	// never allow a disruption.
 	require.Equal(t, scaleNodes+scaleBudgets+3+scaleBudgets/30+scaleBudgets/30, rows)
 	require.Equal(t, bad, strings.Count(got.stdout, `<div class="budget row">`), "budgets with a bar: those that let no pod go")
 	for _, folded := range []string{
@@ -83,8 +83,8 @@ func TestPageAtScale(t *testing.T) {
 		require.Equal(t, 1, p.ids[core])
 	}
 	inOrder := []string{
-		`id="drains"`, "Drains</h2>", ">never<", "160 more nodes drain now", `id="disruption"`, "never lets a pod go", "lets no pod go now", "2 pods may go",
-		"Objects with actions, events or warnings", "never lets a pod go", "1 action", `id="ttl"`, "Nothing to do",
+		`id="drains"`, "Drains</h2>", ">never<", "160 more nodes drain now", `id="disruption"`, "never allows a disruption", "allows no disruption now", "2 pods may be evicted",
+		"Objects with actions, events or warnings", "never allows a disruption", "1 action", `id="ttl"`, "Nothing to do",
 	}
 	rest := got.stdout[strings.Index(got.stdout, "<main>"):]
 	for _, part := range inOrder {

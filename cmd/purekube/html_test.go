@@ -155,11 +155,11 @@ func TestPictures(t *testing.T) {
 	for _, want := range []struct{ reason, text string }{
 		{"a range that is covered as a whole", `10.70.0.0/28 is in spare-b`},
 		{"an address that would be orphaned", `10.70.0.2, in no other ServiceCIDR: 10.70.0.2 (Service stock/orders)`},
-		{"the numbers of a budget", `2 healthy, 2 desired, 0 allowed to go, 3 expected`},
+		{"the numbers of a budget", `2 healthy, 2 desired, 0 disruptions allowed, 3 expected`},
 		{"what an edge brings", `platform-view brings 2 rules, +1 to platform-admin`},
 		{"a consumer with its code", `reserved for pod train/epoch-0: it is done and no longer needs the claim</span> <code class="code">ConsumerDone</code>`},
 		{"the drains", `<code>kubectl drain</code>, each node alone: 2 never, 1 not started.`},
-		{"what is in the way of a drain", `budget shop/checkout (minAvailable 100%) never lets a healthy pod go: shop/checkout-6d4b75cb6d-789n9`},
+		{"what is in the way of a drain", `budget shop/checkout (minAvailable 100%) never allows a disruption: shop/checkout-6d4b75cb6d-789n9`},
 	} {
 		require.True(t, strings.Contains(got, want.text), "%s: %s", want.reason, want.text)
 	}

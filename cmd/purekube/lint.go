@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/purekube/purekube/internal/lint"
+	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/manifests"
 )
 
@@ -105,12 +106,12 @@ func (l linted) summary() string {
 	for _, f := range l.Findings {
 		counts[f.Severity]++
 	}
-	parts := []string{count(l.objects, "object"), count(counts[lint.Error], "error"), count(counts[lint.Warning], "warning"), fmt.Sprintf("%d info", counts[lint.Info])}
+	parts := []string{message.Count(l.objects, "object"), message.Count(counts[lint.Error], "error"), message.Count(counts[lint.Warning], "warning"), fmt.Sprintf("%d info", counts[lint.Info])}
 	if n := len(l.Suppressed); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d suppressed", n))
 	}
 	if n := len(l.report.problems); n > 0 {
-		parts = append(parts, count(n, "error")+" in the input")
+		parts = append(parts, message.Count(n, "error")+" in the input")
 	}
 	return strings.Join(parts, ", ")
 }

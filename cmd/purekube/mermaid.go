@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/purekube/purekube/internal/message"
 )
 
 // writeMermaid prints the graphs as Markdown with a Mermaid block each, for people's own documents.
@@ -54,7 +56,7 @@ func (g roleGraph) mermaid(w io.Writer) {
 
 // label is "3 rules, +1".
 func (e roleEdge) label() string {
-	text := count(len(e.rules), "rule")
+	text := message.Count(len(e.rules), "rule")
 	if n := e.fresh(); n > 0 {
 		text += fmt.Sprintf(", +%d", n)
 	}

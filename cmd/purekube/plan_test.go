@@ -180,8 +180,8 @@ func TestExitStatus(t *testing.T) {
 		{"a plan that fails", "the input is as a cluster has it, so this is no error of the input", lostTemplate, nil, exitPlan},
 		{"a plan that fails, not asked for", "the caller does not want to know", lostTemplate, []string{"-fail-on", "none"}, exitPlanned},
 		{"wrong input, and no failing plan counts", "the input goes first", lostTemplate + "---\n" + lostTemplate, nil, exitInput},
-		{"a budget that lets no pod go", "asked for", neverBudget, []string{"-fail-on", "never"}, exitNever},
-		{"a budget that lets no pod go, not asked for", "it is a finding and no error", neverBudget, nil, exitPlanned},
+		{"a budget that allows no disruption", "asked for", neverBudget, []string{"-fail-on", "never"}, exitNever},
+		{"a budget that allows no disruption, not asked for", "it is a finding and no error", neverBudget, nil, exitPlanned},
 		{"something to do, asked for in a list", "each value counts", named(nodeWithout, "a"), []string{"-fail-on", "error,action"}, exitToDo},
 		{"unknown value of -fail-on", "a wrong command line", "", []string{"-fail-on", "never,ever"}, exitInput},
 		{"empty input", "kubectl found nothing, or the pipe broke", "", nil, exitInput},
@@ -245,7 +245,7 @@ func TestSkippedKinds(t *testing.T) {
 	require.Empty(t, got.stderr)
 	require.Equal(t, exitPlanned, got.status)
 	require.Contains(t, strings.Join(strings.Fields(got.stdout), " ")+" ",
-		"Skipped, since no core plans with them: 1 example.com/v1 Widget, 2 v1 Service ")
+		"Ignored, since purekube does not use these kinds: 1 example.com/v1 Widget, 2 v1 Service ")
 }
 
 // A core without an object of its kinds has found nothing in order: it is told apart from one that has.

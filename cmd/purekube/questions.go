@@ -70,7 +70,7 @@ func drainQuestion(name string, objects *cluster) question {
 // drainReads are the kinds beside the budgets that say how a drain goes.
 var drainReads = []string{"Pod", "ReplicaSet", "Deployment", "StatefulSet", "ReplicationController"}
 
-// neverQuestion is the question of -fail-on never: no budget that never lets a pod go. Budgets without pods are the answer's part.
+// neverQuestion is the question of -fail-on never: no budget that never allows a disruption. Budgets without pods are the answer's part.
 var neverQuestion = question{
 	name: "-fail-on never", dump: append([]string{"PodDisruptionBudget"}, drainReads...),
 	seen: []string{"PodDisruptionBudget"}, whole: []string{"PodDisruptionBudget"},

@@ -234,7 +234,7 @@ func TestFailOnNeverWithoutPods(t *testing.T) {
 	pod, workload, budget := blockedNode()
 	one := strings.Replace(budget, `"maxUnavailable":0`, `"maxUnavailable":1`, 1)
 	all := strings.Replace(budget, `"maxUnavailable":0`, `"minAvailable":1`, 1) // of one replica
-	const notKnown = "purekube: -fail-on never: PodDisruptionBudget shop/db: not known whether it ever lets a pod go: "
+	const notKnown = "purekube: -fail-on never: PodDisruptionBudget shop/db: not known whether it ever allows a disruption: "
 	const leaveOut = " (-ignore-budgets-without-pods leaves such budgets out)\n"
 	for _, tc := range []struct {
 		name, reason, input string
@@ -249,7 +249,7 @@ func TestFailOnNeverWithoutPods(t *testing.T) {
 		{"a scale that is not known", "the budget may allow none at that scale", one + pod, nil, exitNever, notKnown + "the scale of its controllers is not in the input\n"},
 		{"the same, told to leave others out", "it has a pod", one + pod, []string{"-ignore-budgets-without-pods"}, exitNever, notKnown + "the scale of its controllers is not in the input\n"},
 		{"a budget that cannot be computed", "it allows nothing as it is", strings.Replace(budget, `"maxUnavailable":0`, `"maxUnavailable":"x"`, 1) + pod + workload, nil, exitNever, ""},
-		{"a budget that lets one pod go", "with two pods", one + strings.ReplaceAll(workload, `"replicas":1`, `"replicas":2`) + pod + strings.ReplaceAll(pod, "db-0", "db-1"), nil, exitPlanned, ""},
+		{"a budget that allows one disruption", "with two pods", one + strings.ReplaceAll(workload, `"replicas":1`, `"replicas":2`) + pod + strings.ReplaceAll(pod, "db-0", "db-1"), nil, exitPlanned, ""},
 		{"no budget", "a dump without them", pod + workload, nil, exitInput,
 			"purekube: -fail-on never: not answered: the input has no PodDisruptionBudget. Get what the answer rests on with \"kubectl get pdb,pods,rs,deploy,sts,rc -A -o json\". If the cluster has none, add -none pdb\n"},
 		{"no budget, said so", "there is none that holds", pod + workload, []string{"-none", "pdb"}, exitPlanned, ""},

@@ -10,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/rbacaggregate"
 )
 
@@ -34,7 +35,7 @@ func planRBACAggregate(c *cluster, set settings) section {
 	slices.Sort(names)
 
 	s := section{
-		Headline: fmt.Sprintf("%s, %d of them aggregated", count(len(c.ClusterRoles), "ClusterRole"), aggregated),
+		Headline: fmt.Sprintf("%s, %d of them aggregated", message.Count(len(c.ClusterRoles), "ClusterRole"), aggregated),
 		Err:      err,
 	}
 	for _, name := range slices.Compact(names) {
@@ -91,15 +92,15 @@ func describeRules(from, to []rbacv1.PolicyRule, contributions []rbacaggregate.C
 	var reasons []string
 	if added > 0 {
 		more += fmt.Sprintf(", +%d", added)
-		reasons = append(reasons, fmt.Sprintf("%s from %s", count(added, "rule"), list(bringers, 4)))
+		reasons = append(reasons, fmt.Sprintf("%s from %s", message.Count(added, "rule"), list(bringers, 4)))
 	}
 	if removed > 0 {
 		more += fmt.Sprintf(", -%d", removed)
-		reasons = append(reasons, fmt.Sprintf("%d that no ClusterRole it aggregates has", removed))
+		reasons = append(reasons, fmt.Sprintf("%d not in any ClusterRole that it aggregates", removed))
 	}
 	if added+removed == 0 {
 		more = ", reordered"
-		reasons = append(reasons, "the same rules in the order of the ClusterRoles it aggregates")
+		reasons = append(reasons, "the same rules, in the order of the aggregated ClusterRoles")
 	}
 	return more, strings.Join(reasons, "; ")
 }

@@ -94,13 +94,13 @@ func TestDescribeRules(t *testing.T) {
 			", +1: 1 rule from low, other"},
 		{"removed", "who had it is not known any more",
 			[]rbacv1.PolicyRule{rule("get"), rule("list")}, []rbacv1.PolicyRule{rule("get")}, []rbacaggregate.Contribution{from(rule("get"), "low")},
-			", -1: 1 that no ClusterRole it aggregates has"},
+			", -1: 1 not in any ClusterRole that it aggregates"},
 		{"reordered", "a write without a rule more or less",
 			[]rbacv1.PolicyRule{rule("get"), rule("list")}, []rbacv1.PolicyRule{rule("list"), rule("get")}, nil,
-			", reordered: the same rules in the order of the ClusterRoles it aggregates"},
+			", reordered: the same rules, in the order of the aggregated ClusterRoles"},
 		{"nil and empty", "nil and empty lists are the same rule",
 			[]rbacv1.PolicyRule{{Verbs: []string{}, Resources: []string{}}}, []rbacv1.PolicyRule{{}}, nil,
-			", reordered: the same rules in the order of the ClusterRoles it aggregates"},
+			", reordered: the same rules, in the order of the aggregated ClusterRoles"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			more, why := describeRules(tc.is, tc.to, tc.contributions)

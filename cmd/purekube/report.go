@@ -60,7 +60,7 @@ type section struct {
 	// Explanation has the lines of -explain that concern no object in particular.
 	Explanation []string
 	Findings    []finding
-	// Undecided are the budgets of which it is not known whether they ever let a pod go.
+	// Undecided are the budgets of which it is not known whether they ever allow a disruption.
 	Undecided []finding
 	// Err is what is wrong with the input as a whole.
 	Err error
@@ -73,9 +73,9 @@ type finding struct {
 	Events    []purekube.Event
 	Needs     []purekube.Need
 	RecheckAt time.Time
-	// Never: the object is a budget that lets no pod go, however healthy all of them are.
+	// Never: the object is a budget that allows no disruption, however healthy all of them are.
 	Never bool
-	// NotKnown is why it is not known whether the budget ever lets a pod go, and NoPods that this is for lack of pods.
+	// NotKnown is why it is not known whether the budget ever allows a disruption, and NoPods that this is for lack of pods.
 	NotKnown string
 	NoPods   bool
 	// Reasons are the steps of the decision; -o json prints them.
@@ -151,11 +151,11 @@ func (r *report) note(c core, s section, objects *cluster) {
 	}
 }
 
-// sayUndecided says of which budgets it is not known whether they ever let a pod go.
+// sayUndecided says of which budgets it is not known whether they ever allow a disruption.
 func (r *report) sayUndecided(sys system) {
 	for _, s := range r.Sections {
 		for _, f := range s.Undecided {
-			text := fmt.Sprintf("-fail-on never: %s: not known whether it ever lets a pod go: %s", titleOf(f.Object), f.NotKnown)
+			text := fmt.Sprintf("-fail-on never: %s: not known whether it ever allows a disruption: %s", titleOf(f.Object), f.NotKnown)
 			if f.NoPods {
 				text += " (-ignore-budgets-without-pods leaves such budgets out)"
 			}
@@ -228,7 +228,7 @@ func (r *report) somethingToDo() bool {
 	})
 }
 
-// neverDrainable reports whether a budget never lets a pod go, or it is not known whether one does.
+// neverDrainable reports whether a budget never allows a disruption, or it is not known whether one does.
 func (r *report) neverDrainable() bool {
 	return slices.ContainsFunc(r.Sections, func(s section) bool {
 		return len(s.Undecided) > 0 || slices.ContainsFunc(s.Findings, func(f finding) bool { return f.Never })

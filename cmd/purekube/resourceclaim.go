@@ -9,6 +9,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/internal/wholecluster"
 	"github.com/purekube/purekube/resourceclaim"
 )
@@ -78,7 +79,7 @@ func claimsHeadline(c *cluster) string {
 		}
 	}
 	return fmt.Sprintf("%s, %d of them allocated, and %s that %s claims",
-		count(len(c.Claims), "ResourceClaim"), allocated, count(users, "pod"), verb(users, "uses", "use"))
+		message.Count(len(c.Claims), "ResourceClaim"), allocated, message.Count(users, "pod"), verb(users, "uses", "use"))
 }
 
 // whyClaim says what called for an action, from the reasons for its pod or claim.
@@ -92,11 +93,11 @@ func whyClaim(a resourceclaim.Action, reasons []resourceclaim.Reason) string {
 		return "it is allocated, and the pod has a node"
 	case resourceclaim.Release:
 		if len(a.Removed) == 0 {
-			return "nobody holds it, and it is being deleted"
+			return "it has no consumers and is being deleted"
 		}
 		return list(releasedFrom(a, reasons), 4)
 	case resourceclaim.RemoveFinalizer:
-		return "it is not allocated any more"
+		return "it is no longer allocated"
 	case resourceclaim.DeleteClaim:
 		for _, r := range reasons {
 			if r.Code == resourceclaim.ReasonOwnerNeedsNoClaim {

@@ -45,7 +45,7 @@ func TestStuckClaim(t *testing.T) {
   ResourceClaim ns/stuck
     Release ns/stuck: x, deallocate
       # reserved for pod ns/x: it is done and no longer needs the claim
-    RemoveFinalizer ns/stuck  # it is not allocated any more
+    RemoveFinalizer ns/stuck  # it is no longer allocated
     status.reservedFor[0]: reserved for pod ns/x: it is done and no longer needs the claim
     status.allocation: cleared: no consumer is left
     metadata.finalizers: removed: the claim is no longer allocated
@@ -64,9 +64,9 @@ func TestAssumeComplete(t *testing.T) {
 	require.Empty(t, got.stderr)
 	require.Empty(t, cmp.Diff(`resourceclaim: 2 ResourceClaims, 2 of them allocated, and 0 pods that use claims
   ResourceClaim ns/c
-    needs Pod ns/x (v1) looked up: it is not in the input
+    needs Pod ns/x (v1), which is not in the input
   ResourceClaim ns/d
-    needs Pod ns/y (v1) looked up: it is not in the input`, got.stdout),
+    needs Pod ns/y (v1), which is not in the input`, got.stdout),
 		"the pod that has the name of y may be the one before it")
 
 	got = planClaims(t, input, "-assume-complete")
@@ -75,11 +75,11 @@ func TestAssumeComplete(t *testing.T) {
   ResourceClaim ns/c
     Release ns/c: x, deallocate
       # reserved for pod ns/x: there is no pod of that name, so it no longer needs the claim
-    RemoveFinalizer ns/c  # it is not allocated any more
+    RemoveFinalizer ns/c  # it is no longer allocated
   ResourceClaim ns/d
     Release ns/d: y, deallocate
       # reserved for pod ns/y: another pod has its name now, so it no longer needs the claim
-    RemoveFinalizer ns/d  # it is not allocated any more
+    RemoveFinalizer ns/d  # it is no longer allocated
     DeleteClaim ns/d  # generated for pod ns/y, which is done or gone`, got.stdout))
 
 	got = planClaims(t, input, "-match-upstream", "v1.36")
@@ -122,7 +122,7 @@ func TestClaimsOfARealClusterThatDrifted(t *testing.T) {
 		"Release ml/shared: infer, deallocate\n      # reserved for pod ml/infer: it is done and no longer needs the claim",
 		"Release ml/train-1-gpu-sqg6p: train-1, deallocate\n      # reserved for pod ml/train-1: it is done and no longer needs the claim",
 		"DeleteClaim ml/train-1-gpu-sqg6p  # generated for pod ml/train-1, which is done or gone",
-		"needs Pod ml/train-2 (v1) looked up: it is not in the input",
+		"needs Pod ml/train-2 (v1), which is not in the input",
 		"1 resourceclaim.DeleteClaim, 2 resourceclaim.Release, 2",
 	} {
 		require.Contains(t, got.stdout, line)

@@ -7,6 +7,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -29,7 +30,7 @@ func planServiceCIDR(c *cluster, set settings) section {
 
 	s := section{
 		Headline: fmt.Sprintf("%s, %d of them being deleted, and %s",
-			count(len(c.ServiceCIDRs), "ServiceCIDR"), leaving, addresses(len(c.IPAddresses))),
+			message.Count(len(c.ServiceCIDRs), "ServiceCIDR"), leaving, message.Count(len(c.IPAddresses), "address")),
 		Err: whole,
 	}
 	// Its error is the error of PlanAll.
@@ -51,14 +52,14 @@ func planServiceCIDR(c *cluster, set settings) section {
 func whyServiceCIDR(a servicecidr.Action, d servicecidr.Deletion) string {
 	switch a := a.(type) {
 	case servicecidr.AddFinalizer:
-		return "nothing would hold it while it is in use"
+		return "without the finalizer it can be deleted while it is in use"
 	case servicecidr.SetCondition:
 		if len(d.Orphans) > 0 && a.Condition.Status != "True" {
 			return orphanText(d.Orphans, 4)
 		}
-		return "its status does not say so yet"
+		return "the condition in its status is missing or different"
 	case servicecidr.RemoveFinalizer:
-		return "every address in use is in another ServiceCIDR"
+		return "no address would be orphaned"
 	}
 	return ""
 }
@@ -92,11 +93,7 @@ func orphanText(orphans []servicecidr.Orphan, most int) string {
 	for i, a := range orphans {
 		texts[i] = a.String()
 	}
-	return fmt.Sprintf("%s would be in no other ServiceCIDR: %s", addresses(len(orphans)), list(texts, most))
-}
-
-func addresses(n int) string {
-	return fmt.Sprintf("%d %s", n, verb(n, "address", "addresses"))
+	return fmt.Sprintf("%s would be orphaned: %s", message.Count(len(orphans), "address"), list(texts, most))
 }
 
 func verb(n int, one, many string) string {

@@ -51,15 +51,15 @@ func TestBlockedDeletion(t *testing.T) {
   ServiceCIDR wide
     it is not being deleted, and has its finalizer and condition
     if its deletion began now:
-      fd00::/64: 1 address would be in no other ServiceCIDR: fd00::7 (Service shop/a)
+      fd00::/64: 1 address would be orphaned: fd00::7 (Service shop/a)
   ServiceCIDR x
     SetCondition x: Ready=False Terminating
-      # 3 addresses would be in no other ServiceCIDR: 10.0.0.7 (Service shop/a), 10.0.0.9 (Service
-          shop/b), 10.0.0.10 (gateways.example.com c)
-    3 addresses would be in no other ServiceCIDR
+      # 3 addresses would be orphaned: 10.0.0.7 (Service shop/a), 10.0.0.9 (Service shop/b),
+          10.0.0.10 (gateways.example.com c)
+    3 addresses would be orphaned
     the condition Ready=False is missing or different
-    10.0.0.0/24: 3 addresses would be in no other ServiceCIDR: 10.0.0.7 (Service shop/a), 10.0.0.9
-        (Service shop/b), 10.0.0.10 (gateways.example.com c)
+    10.0.0.0/24: 3 addresses would be orphaned: 10.0.0.7 (Service shop/a), 10.0.0.9 (Service
+        shop/b), 10.0.0.10 (gateways.example.com c)
     wide contains all addresses of fd00::/112`, got.stdout))
 }
 
@@ -77,26 +77,25 @@ func TestExplainServiceCIDR(t *testing.T) {
 		errors              int
 	}{
 		{name: "not in use", reason: "nothing is lost", input: serviceCIDR("x", eleven, "10.0.0.0/24"),
-			want: []string{"RemoveFinalizer x  # every address in use is in another ServiceCIDR", "no address blocks the deletion, and the grace period is over", "no address of 10.0.0.0/24 would be in no other ServiceCIDR"}},
+			want: []string{"RemoveFinalizer x  # no address would be orphaned", "no address blocks the deletion, and the grace period is over", "no address of 10.0.0.0/24 would be orphaned"}},
 		{name: "within the grace period", reason: "later", input: serviceCIDR("x", noonLess5s, "10.0.0.0/24"),
-			want: []string{"plan again at 2026-11-21T12:00:05Z", "no address blocks the deletion; the grace period ends at 2026-11-21T12:00:05Z", "no address of 10.0.0.0/24 would be in no other ServiceCIDR"}},
+			want: []string{"plan again at 2026-11-21T12:00:05Z", "no address blocks the deletion; the grace period ends at 2026-11-21T12:00:05Z", "no address of 10.0.0.0/24 would be orphaned"}},
 		{name: "not protected", reason: "the finalizer comes first", input: strings.Replace(serviceCIDR("x", "", "10.0.0.0/24"), `"networking.k8s.io/service-cidr-finalizer"`, "", 1),
-			want: []string{"AddFinalizer x  # nothing would hold it while it is in use", "the finalizer networking.k8s.io/service-cidr-finalizer is missing: the ServiceCIDR can be deleted while it is in use", began, "no address of 10.0.0.0/24 would be in no other ServiceCIDR"}},
+			want: []string{"AddFinalizer x  # without the finalizer it can be deleted while it is in use", "the finalizer networking.k8s.io/service-cidr-finalizer is missing: the ServiceCIDR can be deleted while it is in use", began, "no address of 10.0.0.0/24 would be orphaned"}},
 		{name: "no condition", reason: "its status is written", input: strings.Replace(serviceCIDR("x", "", "10.0.0.0/24"), "Ready", "Other", 1),
-			want: []string{"SetCondition x: Ready=True  # its status does not say so yet", "the condition Ready=True is missing or different", began, "no address of 10.0.0.0/24 would be in no other ServiceCIDR"}},
+			want: []string{"SetCondition x: Ready=True  # the condition in its status is missing or different", "the condition Ready=True is missing or different", began, "no address of 10.0.0.0/24 would be orphaned"}},
 		{name: "two equal ones", reason: "the last one stays, and the other does not cover it", input: serviceCIDR("x", eleven, "10.0.0.0/24") + serviceCIDR("a", eleven, "10.0.0.0/24") + used[0],
-			want: []string{"SetCondition x: Ready=False Terminating",
-				"# 1 address would be in no other ServiceCIDR: 10.0.0.1 (Service n/s)",
-				"1 address would be in no other ServiceCIDR", "the condition Ready=False is missing or different",
+			want: []string{"SetCondition x: Ready=False Terminating  # 1 address would be orphaned: 10.0.0.1 (Service n/s)",
+				"1 address would be orphaned", "the condition Ready=False is missing or different",
 				"a contains 10.0.0.0/24, but it is being deleted too and may be gone first",
-				"10.0.0.0/24: 1 address would be in no other ServiceCIDR: 10.0.0.1 (Service n/s)"}},
+				"10.0.0.0/24: 1 address would be orphaned: 10.0.0.1 (Service n/s)"}},
 		{name: "two equal ones, upstream", reason: "D-1", args: []string{"-match-upstream", "v1.36"}, input: serviceCIDR("x", eleven, "10.0.0.0/24") + serviceCIDR("a", eleven, "10.0.0.0/24") + used[0],
-			want: []string{"RemoveFinalizer x  # every address in use is in another ServiceCIDR", "no address blocks the deletion, and the grace period is over", "a contains all addresses of 10.0.0.0/24"}},
+			want: []string{"RemoveFinalizer x  # no address would be orphaned", "no address blocks the deletion, and the grace period is over", "a contains all addresses of 10.0.0.0/24"}},
 		{name: "many", reason: "twenty of them are named", input: serviceCIDR("x", "", "10.0.0.0/24") + strings.Join(used, ""),
-			want: []string{"it is not being deleted, and has its finalizer and condition", began, "10.0.0.0/24: 30 addresses would be in no other ServiceCIDR: " + strings.Repeat("A ", 20) + "and 10 more"}},
+			want: []string{"it is not being deleted, and has its finalizer and condition", began, "10.0.0.0/24: 30 addresses would be orphaned: " + strings.Repeat("A ", 20) + "and 10 more"}},
 		{name: "does not parse", reason: "the error says the rest", input: serviceCIDR("x", eleven, "10.0.0.0/24", "nonsense"), errors: 1,
 			want: []string{"no address is known to block the deletion, but some objects could not be read: the finalizer stays",
-				"no address of 10.0.0.0/24 would be in no other ServiceCIDR", `"nonsense" is not a prefix: its addresses are unknown`}},
+				"no address of 10.0.0.0/24 would be orphaned", `"nonsense" is not a CIDR, so its addresses are unknown`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := explained(t, tc.input, tc.args...)

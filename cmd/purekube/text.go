@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 )
 
 // width is how many columns the text has. What cannot be broken (a long name) runs over.
@@ -110,7 +111,7 @@ func (t printer) finding(f finding) {
 		t.line(4, "", "needs "+needText(n), t.p.notice)
 	}
 	if f.Never {
-		t.line(4, "", "never lets a pod go, even with all of its pods healthy", t.p.notice)
+		t.line(4, "", "never allows a disruption, even with all of its pods healthy", t.p.notice)
 	}
 	if !f.RecheckAt.IsZero() {
 		t.line(4, "", "plan again at "+f.RecheckAt.UTC().Format(time.RFC3339Nano), t.p.notice)
@@ -150,7 +151,7 @@ func needText(n purekube.Need) string {
 	if n.Subresource != "" {
 		of = "the " + n.Subresource + " of " + of
 	}
-	return of + " (" + n.APIVersion + ") looked up: it is not in the input"
+	return of + " (" + n.APIVersion + "), which is not in the input"
 }
 
 // closing sums up.
@@ -162,13 +163,13 @@ func (t printer) closing(r *report) {
 		total += actions[name]
 		parts = append(parts, fmt.Sprintf("%d %s", actions[name], name))
 	}
-	text := count(total, "action")
+	text := message.Count(total, "action")
 	if total > 0 {
 		text += " (" + strings.Join(parts, ", ") + ")"
 	}
-	text += fmt.Sprintf(", %s, %s", count(events, "event"), count(needs, "lookup"))
+	text += fmt.Sprintf(", %s, %s", message.Count(events, "event"), message.Count(needs, "lookup"))
 	if n := len(r.problems); n > 0 {
-		text += ", " + count(n, "error")
+		text += ", " + message.Count(n, "error")
 	}
 	t.line(0, "Plan: ", text, plain)
 	if len(r.Skipped) > 0 {
@@ -176,16 +177,8 @@ func (t printer) closing(r *report) {
 		for _, kind := range sortedKeys(r.Skipped) {
 			skipped = append(skipped, fmt.Sprintf("%d %s", r.Skipped[kind], kind))
 		}
-		t.line(0, "", "Skipped, since no core plans with them: "+strings.Join(skipped, ", "), plain)
+		t.line(0, "", "Ignored, since purekube does not use these kinds: "+strings.Join(skipped, ", "), plain)
 	}
-}
-
-// count is "1 action" or "3 actions".
-func count(n int, of string) string {
-	if n == 1 {
-		return "1 " + of
-	}
-	return fmt.Sprintf("%d %ss", n, of)
 }
 
 // list is "a, b, c", cut after so many with the number of those left out.

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/ttl"
 )
 
@@ -36,7 +37,7 @@ func planTTL(c *cluster, set settings) section {
 	why, _ := index.ExplainStep()
 	explanations, _ := index.ExplainAll()
 
-	s := section{Headline: fmt.Sprintf("%s, step %d: %s for %s", count(why.Nodes, "node"), why.Step, why.Boundary.TTL, bounds(why)), Err: err}
+	s := section{Headline: fmt.Sprintf("%s, step %d: %s for %s", message.Count(why.Nodes, "node"), why.Step, why.Boundary.TTL, bounds(why)), Err: err}
 	reasons := map[purekube.Key][]ttl.Reason{}
 	explained := map[purekube.Key]ttl.Explanation{}
 	annotations := map[purekube.Key]string{}
@@ -46,7 +47,7 @@ func planTTL(c *cluster, set settings) section {
 		case ttl.ReasonAnnotationMissing:
 			annotations[e.Key] = "it has no annotation " + ttl.Annotation
 		case ttl.ReasonAnnotationNotInteger:
-			annotations[e.Key] = fmt.Sprintf("its annotation is no integer: %q", *e.Annotation)
+			annotations[e.Key] = fmt.Sprintf("its annotation is not an integer: %q", *e.Annotation)
 		case ttl.ReasonAnnotationDiffers:
 			annotations[e.Key] = fmt.Sprintf("its annotation says %q", *e.Annotation)
 		}
@@ -76,13 +77,13 @@ func bounds(why ttl.StepExplanation) string {
 
 func explainTTL(why ttl.StepExplanation, known string, differ int) []string {
 	lines := []string{fmt.Sprintf("the cluster was at step %d (%s); %s make it step %d",
-		why.From, known, count(why.Nodes, "node"), why.Step)}
+		why.From, known, message.Count(why.Nodes, "node"), why.Step)}
 	if why.UpAt > 0 {
-		lines = append(lines, fmt.Sprintf("from %d nodes on it is a higher step", why.UpAt))
+		lines = append(lines, fmt.Sprintf("at %d nodes or more, the step is higher", why.UpAt))
 	}
 	if why.DownAt >= 0 {
-		lines = append(lines, fmt.Sprintf("from %d nodes on downwards it is a lower step", why.DownAt))
+		lines = append(lines, fmt.Sprintf("at %d nodes or fewer, the step is lower", why.DownAt))
 	}
-	return append(lines, fmt.Sprintf("%d of %s carry another annotation %s, or none",
-		differ, count(why.Nodes, "node"), corev1.ObjectTTLAnnotationKey))
+	return append(lines, fmt.Sprintf("%d of %s need a new annotation %s",
+		differ, message.Count(why.Nodes, "node"), corev1.ObjectTTLAnnotationKey))
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/purekube/purekube/disruption/drain"
+	"github.com/purekube/purekube/internal/message"
 )
 
 // wavePlan is a rolling upgrade of the nodes.
@@ -30,7 +31,7 @@ func (r *drainRequest) planWaves(f *fleet, names []string) (wavePlan, []problem,
 		if len(without) > 0 {
 			problems = append(problems, problem{what: fmt.Sprintf(
 				"no label %s, or two values of it, on %s of the input (%s): in no wave, since the group is not known",
-				r.by, count(len(without), "node"), list(without, 5))})
+				r.by, message.Count(len(without), "node"), list(without, 5))})
 		}
 		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(without, name) })
 		o.GroupOf = func(node string) string { return groups[node] }
@@ -67,7 +68,7 @@ func evicted(w drain.Wave) int {
 func (r *drainRequest) wavesText() string {
 	text := ", in waves"
 	if r.most > 0 {
-		text += " of at most " + count(r.most, "node")
+		text += " of at most " + message.Count(r.most, "node")
 	}
 	if r.by != "" {
 		text += " with the same " + r.by
@@ -78,7 +79,7 @@ func (r *drainRequest) wavesText() string {
 	case 1:
 		return text + ", each in 1 round"
 	}
-	return text + ", each in at most " + count(r.rounds, "round")
+	return text + ", each in at most " + message.Count(r.rounds, "round")
 }
 
 // writeWaves prints a table of the waves with the nodes of each, and the drains of the nodes that are in none.
@@ -113,9 +114,9 @@ func (r *drainRequest) writeWaves(w io.Writer, p palette, plan wavePlan) error {
 		t.line(0, "", "In no wave, each node alone after the last wave:", t.p.core)
 		r.writeRows(t, plan.blocked)
 	}
-	text := fmt.Sprintf("%s with %s", count(len(plan.Waves), "wave"), count(nodes, "node"))
+	text := fmt.Sprintf("%s with %s", message.Count(len(plan.Waves), "wave"), message.Count(nodes, "node"))
 	if len(plan.blocked) > 0 {
-		text += fmt.Sprintf("; in no wave: %s (%s)", count(len(plan.blocked), "node"), drainTotals(plan.blocked, 0))
+		text += fmt.Sprintf("; in no wave: %s (%s)", message.Count(len(plan.blocked), "node"), drainTotals(plan.blocked, 0))
 	}
 	t.line(0, "Waves: ", text, plain)
 	return out.Flush()

@@ -47,7 +47,7 @@ east-1  now          2     2        0        0
 east-2  in 2 rounds  2     2        0        0
     round 1: evicts shop/web-c
     round 2: evicts shop/db-1
-    budget shop/db: 1 pod here, 0 in the first round
+    budget shop/db: of 1 pod on this node, 0 can be evicted in the first round
 Drains: 1 now, 1 in rounds
 `},
 		{name: "waves", reason: "one round, any size, every node: no two nodes with a pod of db", args: []string{"-waves"}, want: `kubectl drain, in waves, each in 1 round

@@ -20,7 +20,7 @@ import (
 type workloadNodes func(workload, pod, nodes int) int
 
 // drainCluster has workloads of 30 pods, 100 to a namespace, and as many nodes, with 30 pods each. Each
-// workload has a budget that lets one pod go, or all of a namespace share one.
+// workload has a budget that allows one disruption, or all of a namespace share one.
 func drainCluster(nodes int, shared bool, at workloadNodes) disruption.Snapshot {
 	s := disruption.Snapshot{Now: scenarioTime}
 	budget := func(meta metav1.ObjectMeta, labels map[string]string, expected int32) {

@@ -20,12 +20,12 @@ import (
 func main() {
 	metrics := flag.String("metrics-address", ":8080", "`address` of /metrics")
 	health := flag.String("health-address", ":8081", "`address` of /healthz and /readyz")
-	elect := flag.Bool("leader-elect", true, "take a Lease in kube-system; without it, run one replica")
+	elect := flag.Bool("leader-elect", true, "take a Lease in namespace purekube; without it, run one replica")
 	flag.Parse()
 	ctrl.SetLogger(zap.New())
 	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{
 		Metrics: server.Options{BindAddress: *metrics}, HealthProbeBindAddress: *health,
-		LeaderElection: *elect, LeaderElectionID: "purekube-manager", LeaderElectionNamespace: "kube-system",
+		LeaderElection: *elect, LeaderElectionID: "purekube-manager", LeaderElectionNamespace: "purekube",
 	})
 	if err == nil {
 		err = errors.Join(purekube.AddServiceCIDR(mgr, servicecidr.Options{}), purekube.AddResourceClaim(mgr, resourceclaim.Options{}),

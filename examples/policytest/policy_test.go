@@ -17,9 +17,9 @@ import (
 	"github.com/purekube/purekube/servicecidr"
 )
 
-// Rule: a budget in our manifests lets at least one pod go when everything is healthy. Otherwise no node with
+// Rule: a budget in our manifests allows at least one disruption when everything is healthy. Otherwise no node with
 // such a pod can ever be drained.
-func TestEveryBudgetLetsAPodGo(t *testing.T) {
+func TestEveryBudgetAllowsADisruption(t *testing.T) {
 	cluster := purekubetest.Load(t, "testdata/workloads.yaml").AtFullHealth()
 	if len(cluster.Budgets) == 0 {
 		t.Fatal("no budget: the test would pass whatever the manifests say")
@@ -96,7 +96,7 @@ func TestMigrationOrphansNothing(t *testing.T) {
 	}{
 		{"the new range first", "old is covered, so it goes after the grace period",
 			purekubetest.NewCluster(t, wide, purekubetest.Deleted(old.DeepCopy(), deletedAt), address), []string{"wide"}},
-		{"the old range first", "the address would be left without a range, so old stays",
+		{"the old range first", "the address would be orphaned, so old stays",
 			purekubetest.NewCluster(t, purekubetest.Deleted(old.DeepCopy(), deletedAt), address), []string{"old"}},
 		{"both", "one of them stays for the address",
 			purekubetest.NewCluster(t, purekubetest.Deleted(old.DeepCopy(), deletedAt), purekubetest.Deleted(wide.DeepCopy(), deletedAt.Add(time.Minute)), address), []string{"wide"}},

@@ -3,7 +3,7 @@
 //   - to the deletion of a ServiceCIDR that would leave addresses without a range. It names their Services.
 //   - to a write of a ClusterRole that may give a protected one a rule outside an allow-list, even for a moment.
 //   - to an eviction that a budget does not allow. The budget's status is computed again for each decision.
-//   - to a budget that could never let a pod go; or it warns of it.
+//   - to a budget that could never allow a disruption; or it warns of it.
 //
 // It keeps the objects that it decides by in indexes, which list and watch keep up to date. A decision makes no
 // call. What cannot be decided, or not in time, is refused. docs/webhook.md says what that means for each kind
@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, log *slog.Logger) error {
 	tokenFile := flags.String("token-file", "", "`file` with a bearer token for the API server (default: in a pod, the service account's)")
 	caFile := flags.String("ca-file", "", "`file` with the certificates that the API server's is signed by (default: in a pod, the service account's; otherwise the system's)")
 	protect := flags.String("protect", "", "YAML `file`: for each protected ClusterRole the rules that it may get")
-	budgets := flags.String("budgets", "warn", "what a budget that could never let a pod go gets: warn or `refuse`")
+	budgets := flags.String("budgets", "warn", "what a budget that could never allow a disruption gets: warn or `refuse`")
 	maxReview := flags.Int64("max-review", webhook.MaxBody, "`bytes` of a review; a larger one gets 413, so that the failurePolicy decides")
 	if err := flags.Parse(args); err != nil {
 		return err

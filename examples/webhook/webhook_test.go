@@ -1,19 +1,15 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube/admission"
 	"github.com/purekube/purekube/admission/memory"
@@ -36,24 +32,9 @@ func newServer(t testing.TB, o admission.Options) *httptest.Server {
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// review is an AdmissionReview of either version.
-type review struct {
-	metav1.TypeMeta `json:",inline"`
-	Response        *admissionv1.AdmissionResponse `json:"response,omitempty"`
-}
-
-func post(t testing.TB, server *httptest.Server, body string) (int, review, string) {
+func post(t testing.TB, server *httptest.Server, body string) (int, admissionv1.AdmissionReview, string) {
 	t.Helper()
-	response, err := http.Post(server.URL+"/validate?timeout=30s", "application/json", strings.NewReader(body))
-	require.NoError(t, err)
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	require.NoError(t, err)
-	var out review
-	if response.StatusCode == http.StatusOK {
-		require.NoError(t, json.Unmarshal(text, &out))
-	}
-	return response.StatusCode, out, string(text)
+	return reviews.Post(t, server.Client(), server.URL+"/validate?timeout=30s", body)
 }
 
 func TestDecisions(t *testing.T) {
@@ -93,9 +74,9 @@ func TestDecisions(t *testing.T) {
 		{"an eviction within the budget", "both pods are healthy, and the status is not written yet", reviews.Evicts(webName), true, 0, nil, ""},
 		{"an eviction beyond the budget", "the other pod is not ready", reviews.Evicts("db-1"), false, 429, []string{"disruption budget"}, ""},
 		{"an eviction of a pod that is not there", "the API server says so", reviews.Evicts("nobody"), true, 0, nil, ""},
-		{"a budget that lets no pod go", "its writer is warned",
+		{"a budget that allows no disruption", "its writer is warned",
 			reviews.Request{Group: "policy", Resource: "poddisruptionbudgets", Namespace: "shop", Name: "web", Operation: admissionv1.Update, Object: purekubetest.MaxUnavailable("shop/web", "0")},
-			true, 0, nil, "never lets a pod go"},
+			true, 0, nil, "never allows a disruption"},
 		{"a budget that waits for a pod", "one more healthy pod, and it lets one go",
 			reviews.Request{Group: "policy", Resource: "poddisruptionbudgets", Namespace: "shop", Name: "db", Operation: admissionv1.Update, Object: purekubetest.MaxUnavailable("shop/db", "1")}, true, 0, nil, ""},
 		{"another resource", "the webhook has nothing to say", reviews.Request{Group: "apps", Resource: "deployments", Operation: admissionv1.Delete}, true, 0, nil, ""},
@@ -131,7 +112,7 @@ func TestBudgetsAreRefusedByFlag(t *testing.T) {
 	r := reviews.Request{Group: "policy", Resource: "poddisruptionbudgets", Namespace: "shop", Name: "web", Operation: admissionv1.Create, Object: purekubetest.MaxUnavailable("shop/web", "0")}
 	_, out, _ := post(t, newServer(t, admission.Options{Budgets: admission.BudgetOptions{Refuse: true}}), r.Body(t, "v1"))
 	require.False(t, out.Response.Allowed)
-	require.Contains(t, out.Response.Result.Message, "never lets a pod go")
+	require.Contains(t, out.Response.Result.Message, "never allows a disruption")
 }
 
 // Before all objects have been listed everything that the webhook judges is refused, whatever the failurePolicy says.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/message"
 )
 
 // budgets judges PodDisruptionBudgets at full health: with as many pods as the autoscalers want at least, and at
@@ -101,7 +102,7 @@ func (l *linter) selects(key purekube.Key, b *policyv1.PodDisruptionBudget, some
 	}
 }
 
-// allows judges whether the budget ever lets a healthy pod go.
+// allows judges whether the budget ever allows a disruption.
 func (l *linter) allows(key purekube.Key, spec policyv1.PodDisruptionBudgetSpec, least, most health) {
 	low, high := least.explained[key], most.explained[key]
 	const blocks = ". Nodes with these pods cannot be drained"
@@ -148,10 +149,7 @@ func (h health) thereAre(key purekube.Key) string {
 // pods says how many pods there are, and of which workloads.
 func (h health) pods(key purekube.Key) string {
 	e := h.explained[key]
-	text := fmt.Sprintf("%d pods", len(e.Pods))
-	if len(e.Pods) == 1 {
-		text = "1 pod"
-	}
+	text := message.Count(len(e.Pods), "pod")
 	counts := map[string]int{}
 	for _, p := range e.Pods {
 		if of := h.workloadOf[disruption.PodKey(key.Namespace, p.Name)]; of != (purekube.Key{}) {

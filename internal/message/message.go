@@ -1,7 +1,11 @@
-// Package message truncates texts to the limits of API fields.
+// Package message counts in words, and truncates texts to the limits of API fields.
 package message
 
-import "unicode/utf8"
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
 
 const (
 	// conditionLimit is what validation of metav1.Condition allows for its message, in bytes
@@ -13,6 +17,18 @@ const (
 	// mark is at the end of a truncated text.
 	mark = " [truncated]"
 )
+
+// Count returns a number of things, for example "1 pod", "2 pods" or "0 addresses".
+func Count(n int, noun string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(noun, "s"):
+		noun += "es"
+	default:
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
 
 // Condition returns the text as the message of a condition. A text that is too long is truncated, and ends with the
 // mark.

@@ -8,6 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func TestCount(t *testing.T) {
+	require.Equal(t, "0 pods, 1 pod, 2 pods", Count(0, "pod")+", "+Count(1, "pod")+", "+Count(2, "pod"))
+	require.Equal(t, "1 address, 2 addresses", Count(1, "address")+", "+Count(2, "address"))
+}
+
 func TestTextsFit(t *testing.T) {
 	for _, tc := range []struct{ name, reason, text, want string }{
 		{"empty", "there is nothing to cut", "", ""},

@@ -157,12 +157,13 @@ func (o *Objects[T, P]) hashed(name types.NamespacedName) hashedName {
 
 // Find returns the only object of that name; nil if there is none, or if there are several.
 func (o *Objects[T, P]) Find(name types.NamespacedName) P {
+	hashed := o.hashed(name)
 	if o.changed.Len() > 0 {
-		if object, changed := o.changed.Get(o.hashed(name)); changed {
+		if object, changed := o.changed.Get(hashed); changed {
 			return object
 		}
 	}
-	return o.base.Find(name)
+	return o.base.FindHashed(hashed.hash, name)
 }
 
 // Lookup is Find, with the error for a name that several objects have.
@@ -275,9 +276,7 @@ func (o *Objects[T, P]) AddTo(problems *snapshot.Problems) {
 
 // AddDuplicatesTo adds the errors of Duplicates to problems.
 func (o *Objects[T, P]) AddDuplicatesTo(problems *snapshot.Problems) {
-	for _, e := range o.Duplicates() {
-		problems.Add(e)
-	}
+	problems.Add(o.Duplicates()...)
 }
 
 // HasNil reports whether a nil pointer was handed in.
@@ -353,6 +352,19 @@ func (o *Objects[T, P]) replaced(by []P, keep bool) (*Objects[T, P], []Change[P]
 	return e.Objects(), changes
 }
 
+// Changes returns the changes that make this collection from an empty one.
+func (o *Objects[T, P]) Changes() []Change[P] {
+	unique := slices.AppendSeq(make([]P, 0, o.unique), o.All())
+	changes := make([]Change[P], 0, o.Len())
+	for i, object := range unique {
+		changes = append(changes, Change[P]{Name: o.base.KeyOf(object), After: unique[i : i+1 : i+1]})
+	}
+	for name, versions := range o.several.All() {
+		changes = append(changes, Change[P]{Name: name, After: versions})
+	}
+	return changes
+}
+
 // Edit begins a number of changes that make one other collection.
 func (o *Objects[T, P]) Edit() *ObjectsEdit[T, P] {
 	return &ObjectsEdit[T, P]{next: *o, changed: o.changed.Edit()}
@@ -366,10 +378,11 @@ type ObjectsEdit[T any, P snapshot.Object[T]] struct {
 
 // Find returns the only object of that name as the changes so far leave it, or nil.
 func (e *ObjectsEdit[T, P]) Find(name types.NamespacedName) P {
-	if object, changed := e.changed.Get(e.next.hashed(name)); changed {
+	hashed := e.next.hashed(name)
+	if object, changed := e.changed.Get(hashed); changed {
 		return object
 	}
-	return e.next.base.Find(name)
+	return e.next.base.FindHashed(hashed.hash, name)
 }
 
 // Put adds the object, which replaces all objects of its name.
@@ -385,8 +398,9 @@ func (e *ObjectsEdit[T, P]) Delete(name types.NamespacedName) { e.replace(name, 
 func (e *ObjectsEdit[T, P]) replace(name types.NamespacedName, by P, several []P) (object P, versions []P) {
 	hashed := e.next.hashed(name)
 	object, changed := e.changed.Get(hashed)
+	inBase := e.next.base.FindHashed(hashed.hash, name)
 	if !changed {
-		object = e.next.base.Find(name)
+		object = inBase
 	}
 	twins := e.next.base.Ambiguous(name)
 	if object != nil {
@@ -403,7 +417,7 @@ func (e *ObjectsEdit[T, P]) replace(name types.NamespacedName, by P, several []P
 	case by != nil:
 		e.next.unique++
 		e.changed.Set(hashed, by)
-	case twins || e.next.base.Position(name) >= 0:
+	case twins || inBase != nil:
 		e.changed.Set(hashed, nil)
 	case changed:
 		e.changed.Delete(hashed)
@@ -437,11 +451,15 @@ func Follow[V, P any](
 	}
 	e := values.Edit()
 	for _, c := range changes {
-		e.Delete(c.Name)
-		if len(c.After) == 1 {
-			if value, there := of(c.After[0]); there {
-				e.Set(c.Name, value)
-			}
+		var value V
+		there := len(c.After) == 1
+		if there {
+			value, there = of(c.After[0])
+		}
+		if there {
+			e.Set(c.Name, value)
+		} else if len(c.Before) > 0 {
+			e.Delete(c.Name)
 		}
 	}
 	return e.Map()

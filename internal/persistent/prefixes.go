@@ -159,20 +159,16 @@ type PrefixesEdit[V any] struct {
 
 // Put adds a value of a prefix. It replaces an equal value.
 func (e *PrefixesEdit[V]) Put(p netip.Prefix, value V) {
-	at := prefixed[V]{prefix: p, value: value}
-	if _, there := e.entries.Get(at); !there {
-		e.lengths.of(p)[p.Bits()]++
-	}
-	e.entries.Set(at, value)
+	before := e.entries.next.Len()
+	e.entries.Set(prefixed[V]{prefix: p, value: value}, value)
+	e.lengths.of(p)[p.Bits()] += int32(e.entries.next.Len() - before)
 }
 
 // Delete takes a value of a prefix away, if it is there.
 func (e *PrefixesEdit[V]) Delete(p netip.Prefix, value V) {
-	at := prefixed[V]{prefix: p, value: value}
-	if _, there := e.entries.Get(at); there {
-		e.lengths.of(p)[p.Bits()]--
-		e.entries.Delete(at)
-	}
+	before := e.entries.next.Len()
+	e.entries.Delete(prefixed[V]{prefix: p, value: value})
+	e.lengths.of(p)[p.Bits()] += int32(e.entries.next.Len() - before)
 }
 
 // Prefixes returns the collection that the changes make, and ends the edit: it cannot be used any more.

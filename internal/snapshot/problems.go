@@ -13,8 +13,8 @@ type Problems struct {
 	found []*purekube.ObjectError
 }
 
-// Add adds one problem.
-func (p *Problems) Add(e *purekube.ObjectError) { p.found = append(p.found, e) }
+// Add adds problems.
+func (p *Problems) Add(e ...*purekube.ObjectError) { p.found = append(p.found, e...) }
 
 // Err joins the problems, sorted by kind, namespace, name, field and text, each once. It returns nil if there are
 // none.

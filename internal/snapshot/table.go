@@ -53,7 +53,7 @@ func newTable[T any, P Object[T]](kind string, objects []P, cluster bool) *Table
 	}
 	for i, o := range objects {
 		key := t.KeyOf(o)
-		at, tag, taken := t.search(key)
+		at, tag, taken := t.search(t.Hash(key), key)
 		if !taken {
 			t.slots[at] = slot{position: int32(i + 1), tag: tag}
 			continue
@@ -79,15 +79,18 @@ func (t *Table[T, P]) KeyOf(o P) types.NamespacedName {
 
 // Hash returns the hash of a name. It is the same for the same name in one table, and different in different tables.
 func (t *Table[T, P]) Hash(key types.NamespacedName) uint64 {
-	return maphash.String(t.seed, key.Name) + 31*maphash.String(t.seed, key.Namespace)
+	hash := maphash.String(t.seed, key.Name)
+	if key.Namespace != "" {
+		hash += 31 * maphash.String(t.seed, key.Namespace)
+	}
+	return hash
 }
 
-// search returns the slot of the name, or the free slot where the name belongs.
-func (t *Table[T, P]) search(key types.NamespacedName) (at uint64, tag uint32, taken bool) {
-	h := t.Hash(key)
+// search returns the slot of the name with this hash, or the free slot where the name belongs.
+func (t *Table[T, P]) search(hash uint64, key types.NamespacedName) (at uint64, tag uint32, taken bool) {
 	mask := uint64(len(t.slots) - 1)
-	tag = uint32(h >> 32)
-	for at = h & mask; t.slots[at].position != 0; at = (at + 1) & mask {
+	tag = uint32(hash >> 32)
+	for at = hash & mask; t.slots[at].position != 0; at = (at + 1) & mask {
 		if t.slots[at].tag != tag {
 			continue
 		}
@@ -99,22 +102,17 @@ func (t *Table[T, P]) search(key types.NamespacedName) (at uint64, tag uint32, t
 }
 
 // Find returns the object of that name, or nil if none or several have the name.
-func (t *Table[T, P]) Find(key types.NamespacedName) P {
-	if i := t.Position(key); i >= 0 {
-		return t.objects[i]
+func (t *Table[T, P]) Find(key types.NamespacedName) P { return t.FindHashed(t.Hash(key), key) }
+
+// FindHashed is Find for a name whose hash is known.
+func (t *Table[T, P]) FindHashed(hash uint64, key types.NamespacedName) P {
+	if at, _, taken := t.search(hash, key); taken && !t.Ambiguous(key) {
+		return t.objects[t.slots[at].position-1]
 	}
 	return nil
 }
 
-// Position returns the position of the object that Find returns, or -1.
-func (t *Table[T, P]) Position(key types.NamespacedName) int {
-	if at, _, taken := t.search(key); taken && !t.Ambiguous(key) {
-		return int(t.slots[at].position) - 1
-	}
-	return -1
-}
-
-// At returns the object at a position that Position returned.
+// At returns the object at a position in the slice.
 func (t *Table[T, P]) At(position int) P { return t.objects[position] }
 
 // Ambiguous reports whether several objects have that name.

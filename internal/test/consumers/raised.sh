@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Builds and vets the consumers with the libraries of each supported minor release of Kubernetes, its
 # first patch, and fails if requiring this module raises the version of any module that they had
-# before it. Runs their tests with the newest minor; their own go.mod has the oldest.
+# before it. Runs their tests, and those of clientgo and controllerruntime, with the newest minor; their own go.mod has the
+# oldest. With EACH=1 the tests run with every minor but the oldest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 repository=$(cd ../../.. && pwd)
+oldest=$(awk '!/^#/ && NF { print $1; exit }' ../../../.ci/kubernetes)
 newest=$(awk '!/^#/ && NF { minor = $1 } END { print minor }' ../../../.ci/kubernetes)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -15,6 +17,20 @@ versions() {
 		go mod edit -C "$consumer" -json | sed -n 's/^\t"Go": "\(.*\)",*$/go \1/p'
 		go list -C "$consumer" -m all | tail -n +2
 	} | sort
+}
+
+# Runs the tests of a module with these requirements, and leaves its go.mod as it is.
+tests() {
+	local module=$1 own=$scratch/tests
+	shift
+	cp "$repository/$module/go.mod" "$own.mod"
+	cp "$repository/$module/go.sum" "$own.sum"
+	(
+		cd "$repository/$module"
+		go get -modfile="$own.mod" "$@" 2>/dev/null
+		go mod tidy -modfile="$own.mod" 2>/dev/null
+		go test -short -modfile="$own.mod" ./...
+	)
 }
 
 while read -r minor _ runtime; do
@@ -51,11 +67,9 @@ while read -r minor _ runtime; do
 	grep -E '^(k8s\.io|sigs\.k8s\.io/controller-runtime)' "$scratch/after" | tr '\n' ';' && echo
 
 	# The tests, where they are. Each minor takes minutes to compile, so not with those between.
-	[ "$minor" = "$newest" ] || continue
-	cp go.mod "$scratch/$minor.mod"
-	cp go.sum "$scratch/$minor.sum"
-	go get -modfile="$scratch/$minor.mod" "k8s.io/api@$libraries" "k8s.io/apimachinery@$libraries" \
-		"k8s.io/client-go@$libraries" "sigs.k8s.io/controller-runtime@v$runtime.0" 2>/dev/null
-	go mod tidy -modfile="$scratch/$minor.mod" 2>/dev/null
-	go test -modfile="$scratch/$minor.mod" ./...
+	[ "$minor" = "$newest" ] || [ -n "${EACH:-}" ] && [ "$minor" != "$oldest" ] || continue
+	k8s=("k8s.io/api@$libraries" "k8s.io/apimachinery@$libraries" "k8s.io/client-go@$libraries")
+	tests internal/test/consumers "${k8s[@]}" "sigs.k8s.io/controller-runtime@v$runtime.0"
+	tests clientgo "${k8s[@]}"
+	tests controllerruntime "${k8s[@]}" "sigs.k8s.io/controller-runtime@v$runtime.0"
 done < <(grep -v '^#' ../../../.ci/kubernetes | grep .)

@@ -38,9 +38,9 @@ func Example_grants() {
 		}
 	}
 	// Output:
-	// view could [get] [secrets] because team-data has it
-	// view could [get] [secrets] because it is stored in team-data, which aggregates others and passes it on
-	// view could [get] [secrets] because the write stores it
+	// view could [get] [secrets] because team-data has the rule
+	// view could [get] [secrets] because the rule is stored in team-data, an aggregated ClusterRole that passes it on
+	// view could [get] [secrets] because the write contains the rule
 }
 
 func Example_previewRole() {

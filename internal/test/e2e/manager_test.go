@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -13,61 +14,40 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube/internal/test/e2e/cluster"
 )
 
-// manager is examples/manager as a process.
+// manager is a controller manager as a process: examples/manager, examples/controller-runtime or kube-controller-manager.
 type manager struct {
 	*cluster.Process
-	url string // of its health and metrics
-	log string
-}
-
-// quickLease are flags of managers that follow one another within seconds.
-var quickLease = []string{"-leader-elect-lease-duration=3s", "-leader-elect-renew-deadline=2s", "-leader-elect-retry-period=500ms"}
-
-// startManager runs the manager at the API server, or at a proxy in front of it, and does not wait.
-func (w *world) startManager(t *testing.T, name string, at cluster.Endpoint, flags ...string) *manager {
-	t.Helper()
-	kubeconfig, err := w.Kubeconfig(cluster.Manager, at)
-	require.NoError(t, err)
-	ports, err := cluster.FreePorts(1)
-	require.NoError(t, err)
-	m := &manager{url: fmt.Sprintf("http://127.0.0.1:%d", ports[0]), log: w.log(name)}
-	args := append([]string{"-kubeconfig=" + kubeconfig, "-listen-address=" + strings.TrimPrefix(m.url, "http://")}, flags...)
-	m.Process, err = cluster.StartProcess(m.log, managerBinary, args...)
-	require.NoError(t, err)
-	return m
-}
-
-// startControllerRuntime runs examples/controller-runtime without a Lease, and does not wait.
-func (w *world) startControllerRuntime(t *testing.T) *manager {
-	t.Helper()
-	kubeconfig, err := w.Kubeconfig(cluster.Manager, w.Endpoint())
-	require.NoError(t, err)
-	ports, err := cluster.FreePorts(1)
-	require.NoError(t, err)
-	address := fmt.Sprintf("127.0.0.1:%d", ports[0])
-	m := &manager{url: "http://" + address, log: w.log("controller-runtime")}
-	m.Process, err = cluster.StartProcess(m.log, reconcilerBinary, "-kubeconfig="+kubeconfig, "-metrics-address="+address, "-health-address=0", "-leader-elect=false")
-	require.NoError(t, err)
-	return m
+	url, health string // where its metrics and its health checks are
+	log         string
 }
 
 // pages does not ask who a controller is: kube-controller-manager makes a certificate for itself.
 var pages = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 
+// ready asks the manager whether it is ready.
+func (m *manager) ready(context.Context) error {
+	_, err := page(m.health + "/readyz")
+	return err
+}
+
 // get reads a page of the manager.
-func (m *manager) get(path string) (string, error) {
-	answer, err := pages.Get(m.url + path)
+func (m *manager) get(path string) (string, error) { return page(m.url + path) }
+
+func page(url string) (string, error) {
+	answer, err := pages.Get(url)
 	if err != nil {
 		return "", err
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	if err == nil && answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", path, answer.Status)
+		err = fmt.Errorf("%s: %s", url, answer.Status)
 	}
 	return string(body), err
 }
@@ -164,6 +144,7 @@ func startPair(w *world, start func() *manager) *pair {
 				if m.leads() {
 					m.Kill()
 					p.kills++
+					_ = w.shortenLease() // or the next leader has to wait, which is fine
 					p.managers[i] = start()
 					break
 				}
@@ -177,6 +158,14 @@ func (p *pair) let() []*manager {
 	close(p.stop)
 	p.done.Wait()
 	return p.managers
+}
+
+// shortenLease lets the Lease of a killed leader end three seconds from now. Those of examples/controller-runtime last 15,
+// in which most scenarios would end.
+func (w *world) shortenLease() error {
+	_, err := w.CoordinationV1().Leases("purekube").Patch(context.Background(), "purekube-manager", types.MergePatchType,
+		[]byte(`{"spec":{"leaseDurationSeconds":3}}`), metav1.PatchOptions{})
+	return err
 }
 
 // leads reports whether the manager says that it holds the Lease.

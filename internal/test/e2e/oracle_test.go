@@ -36,26 +36,28 @@ func TestEndStateIsUpstreams(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kube-controller-manager takes the longest to build: not with -short")
 	}
-	ours, theirs := newWorld(t), newWorld(t)
-	manager := ours.startManager(t, "manager", ours.Endpoint())
-	upstream := theirs.startUpstream(t)
-	defer func() { _ = upstream.Stop() }()
+	forEachModule(t, func(t *testing.T, of module) {
+		ours, theirs := newWorld(t), newWorld(t)
+		manager := ours.start(t, of, "manager", ours.Endpoint())
+		upstream := theirs.startUpstream(t, theirs.Endpoint())
+		defer func() { _ = upstream.Stop() }()
 
-	s := newScript(t, rand.New(rand.NewPCG(seed.First(t, 1), 0)), ours, theirs)
-	for range 150 {
-		s.step()
-	}
-	s.end()
-	for _, w := range s.worlds {
-		// Longer than the grace period of a ServiceCIDR.
-		w.still(t, 12*time.Second)
-	}
-	got, want := ours.state(t), theirs.state(t)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-kube-controller-manager +manager):\n%s\nafter\n%s", diff, s.log)
-	}
-	t.Logf("%d objects are the same after %v", len(want), s.did)
-	manager.stop(t)
+		s := newScript(t, rand.New(rand.NewPCG(seed.First(t, 1), 0)), ours, theirs)
+		for range 150 {
+			s.step()
+		}
+		s.end()
+		for _, w := range s.worlds {
+			// Longer than the grace period of a ServiceCIDR.
+			w.still(t, 12*time.Second)
+		}
+		got, want := ours.state(t), theirs.state(t)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-kube-controller-manager +manager):\n%s\nafter\n%s", diff, s.log)
+		}
+		t.Logf("%d objects are the same after %v", len(want), s.did)
+		manager.stop(t)
+	})
 }
 
 // script does the same to several clusters.

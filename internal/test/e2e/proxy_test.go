@@ -160,94 +160,100 @@ func isWrite(r *http.Request) bool { return r.Method != http.MethodGet }
 // everybody. All stories end as they do otherwise.
 func TestStoriesWithFaults(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	p := newProxy(t, w)
-	m := w.startManager(t, "manager", p.Endpoint, "-leader-elect=false", "-single-replica")
-	random := rand.New(rand.NewPCG(seed.First(t, 1), 0))
-	p.set(func(r *http.Request) fault { // called with the proxy locked
-		if isWatch(r) || isEvent(r) || random.IntN(3) > 0 {
-			return none
-		}
-		return allFaults[random.IntN(len(allFaults))]
-	})
-	stop := make(chan struct{})
-	var cutting sync.WaitGroup
-	cutting.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(5 * time.Second):
-				p.cut()
+	forEachModule(t, func(t *testing.T, of module) {
+		w := newWorld(t)
+		p := newProxy(t, w)
+		m := w.start(t, of, "manager", p.Endpoint, of.alone...)
+		random := rand.New(rand.NewPCG(seed.First(t, 1), 0))
+		p.set(func(r *http.Request) fault { // called with the proxy locked
+			if isWatch(r) || isEvent(r) || random.IntN(3) > 0 {
+				return none
 			}
-		}
+			return allFaults[random.IntN(len(allFaults))]
+		})
+		stop := make(chan struct{})
+		var cutting sync.WaitGroup
+		cutting.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(5 * time.Second):
+					p.cut()
+				}
+			}
+		})
+		w.play(t)
+		close(stop)
+		cutting.Wait()
+		p.set(func(*http.Request) fault { return none })
+		w.atRest(t, m)
+		m.stop(t)
 	})
-	w.play(t)
-	close(stop)
-	cutting.Wait()
-	p.set(func(*http.Request) fault { return none })
-	w.atRest(t, m)
-	m.stop(t)
 }
 
 // While every write goes wrong, the manager tries again with pauses; afterwards, it does what there is to do.
 func TestNoHotLoop(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	p := newProxy(t, w)
-	m := w.startManager(t, "manager", p.Endpoint, "-leader-elect=false", "-single-replica")
-	w.still(t, 2*time.Second)
-	for i, what := range allFaults {
-		t.Run(string(what), func(t *testing.T) {
-			p.set(func(r *http.Request) fault {
-				if isWrite(r) && !isEvent(r) {
-					return what
+	forEachModule(t, func(t *testing.T, of module) {
+		w := newWorld(t)
+		p := newProxy(t, w)
+		m := w.start(t, of, "manager", p.Endpoint, of.alone...)
+		w.still(t, 2*time.Second)
+		for i, what := range allFaults {
+			t.Run(string(what), func(t *testing.T) {
+				p.set(func(r *http.Request) fault {
+					if isWrite(r) && !isEvent(r) {
+						return what
+					}
+					return none
+				})
+				if what == disconnected { // for reads and watches as well
+					p.set(func(*http.Request) fault { return what })
+					p.cut()
 				}
-				return none
+				p.count()
+				name := fmt.Sprintf("fault-%d", i)
+				rule := ruleFor(name)
+				w.createRole(t, name, nil, labelled(name))
+				w.createRole(t, name+"-source", map[string]string{name: "true"}, nil, rule)
+				time.Sleep(10 * time.Second)
+				counted := p.count()
+				for request, times := range counted {
+					// 5 ms, 10 ms, … 5 s are 11 attempts in 10 seconds; an event in between is one more. A list that
+					// fails is client-go's to try again.
+					require.LessOrEqual(t, times, 15, "%s: %v", request, counted)
+				}
+				p.set(func(*http.Request) fault { return none })
+				eventually(t, patience, "the role has its rule", w.roleIs(name, rule))
 			})
-			if what == disconnected { // for reads and watches as well
-				p.set(func(*http.Request) fault { return what })
-				p.cut()
-			}
-			p.count()
-			name := fmt.Sprintf("fault-%d", i)
-			rule := ruleFor(name)
-			w.createRole(t, name, nil, labelled(name))
-			w.createRole(t, name+"-source", map[string]string{name: "true"}, nil, rule)
-			time.Sleep(10 * time.Second)
-			counted := p.count()
-			for request, times := range counted {
-				// 5 ms, 10 ms, … 5 s are 11 attempts in 10 seconds; an event in between is one more. A list that
-				// fails is client-go's to try again.
-				require.LessOrEqual(t, times, 15, "%s: %v", request, counted)
-			}
-			p.set(func(*http.Request) fault { return none })
-			eventually(t, patience, "the role has its rule", w.roleIs(name, rule))
-		})
-	}
-	m.stop(t)
+		}
+		m.stop(t)
+	})
 }
 
 // A manager that cannot renew its Lease ends, with a failure: another one may be at work.
 func TestLostLease(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	p := newProxy(t, w)
-	m := w.startManager(t, "manager", p.Endpoint, quickLease...)
-	eventually(t, patience, "the manager leads", func(context.Context) error {
-		return expect("leading", true, m.leads())
-	})
-	p.set(func(r *http.Request) fault {
-		if strings.Contains(r.URL.Path, "/leases") {
-			return internal
+	forEachModule(t, func(t *testing.T, of module) {
+		w := newWorld(t)
+		p := newProxy(t, w)
+		m := w.start(t, of, "manager", p.Endpoint, of.elected...)
+		eventually(t, patience, "the manager leads", func(context.Context) error {
+			return expect("leading", true, m.leads())
+		})
+		p.set(func(r *http.Request) fault {
+			if strings.Contains(r.URL.Path, "/leases") {
+				return internal
+			}
+			return none
+		})
+		select {
+		case <-m.Ended():
+		case <-time.After(patience):
+			m.Kill()
+			t.Fatal("still there")
 		}
-		return none
+		require.ErrorContains(t, m.Stop(), "exit status")
 	})
-	select {
-	case <-m.Ended():
-	case <-time.After(patience):
-		m.Kill()
-		t.Fatal("still there")
-	}
-	require.ErrorContains(t, m.Stop(), "exit status 1")
 }

@@ -14,7 +14,7 @@ import (
 func TestNoManagerWithoutALease(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	m := w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false")
+	m := w.start(t, clientGo, "manager", w.Endpoint(), "-leader-elect=false")
 	select {
 	case <-m.Ended():
 	case <-time.After(patience):
@@ -31,33 +31,35 @@ func TestNoManagerWithoutALease(t *testing.T) {
 func TestTwoReplicasMakeOneClaimForEachPod(t *testing.T) {
 	t.Parallel()
 	const pods = 40
-	w := newWorld(t)
-	managers := []*manager{w.startManager(t, "manager-1", w.Endpoint(), quickLease...), w.startManager(t, "manager-2", w.Endpoint(), quickLease...)}
-	ns := w.namespace(t, "replicas")
-	w.createTemplate(t, ns, "gpu")
-	var leader, follower *manager
-	eventually(t, patience, "one of two leads", func(context.Context) error {
-		for i, m := range managers {
-			if m.leads() {
-				leader, follower = m, managers[1-i]
-				return nil
+	forEachModule(t, func(t *testing.T, of module) {
+		w := newWorld(t)
+		managers := []*manager{w.start(t, of, "manager-1", w.Endpoint(), of.elected...), w.start(t, of, "manager-2", w.Endpoint(), of.elected...)}
+		ns := w.namespace(t, "replicas")
+		w.createTemplate(t, ns, "gpu")
+		var leader, follower *manager
+		eventually(t, patience, "one of two leads", func(context.Context) error {
+			for i, m := range managers {
+				if m.leads() {
+					leader, follower = m, managers[1-i]
+					return nil
+				}
+			}
+			return expect("leaders", 1, 0)
+		})
+		for i := range pods {
+			w.createPodWithClaims(t, ns, fmt.Sprint("train-", i), "gpu")
+			if i == pods/2 {
+				leader.Kill() // in the middle of its work
 			}
 		}
-		return expect("leaders", 1, 0)
-	})
-	for i := range pods {
-		w.createPodWithClaims(t, ns, fmt.Sprint("train-", i), "gpu")
-		if i == pods/2 {
-			leader.Kill() // in the middle of its work
+		for i := range pods {
+			eventually(t, patience, "a claim", func(ctx context.Context) error {
+				_, err := w.claimNames(ctx, ns, fmt.Sprint("train-", i), "gpu")
+				return err
+			})
 		}
-	}
-	for i := range pods {
-		eventually(t, patience, "a claim", func(ctx context.Context) error {
-			_, err := w.claimNames(ctx, ns, fmt.Sprint("train-", i), "gpu")
-			return err
-		})
-	}
-	throughout(t, 3*time.Second, "one claim for each pod", w.countClaims(ns, pods))
-	w.atRest(t, follower)
-	follower.stop(t)
+		throughout(t, 3*time.Second, "one claim for each pod", w.countClaims(ns, pods))
+		w.atRest(t, follower)
+		follower.stop(t)
+	})
 }

@@ -27,8 +27,8 @@ const (
 )
 
 // A cluster of 20,000 pods and 1,000 budgets, objects only: how long until all budgets say what they should,
-// from the start of the controller and after 1,000 pods have changed, and what it takes. Theirs and ours have the same objects
-// and the same limit of requests.
+// from the start of the controller and after 1,000 pods have changed, and what it takes. All have the same objects and,
+// where the program has a flag for it, the same limit of requests.
 func TestScale(t *testing.T) {
 	if !*long {
 		t.Skip("takes minutes: -long")
@@ -42,10 +42,13 @@ func TestScale(t *testing.T) {
 		name  string
 		start func() *manager
 	}{
-		{"manager", func() *manager {
-			return w.startManager(t, "manager", w.Endpoint(), append(limits, "-leader-elect=false", "-single-replica")...)
+		{"clientgo", func() *manager {
+			return w.start(t, clientGo, "clientgo", w.Endpoint(), append(limits, clientGo.alone...)...)
 		}},
-		{"kube-controller-manager", func() *manager { return w.startUpstream(t, "-"+limits[0], "-"+limits[1]) }},
+		{"controllerruntime", func() *manager {
+			return w.start(t, controllerRuntime, "controllerruntime", w.Endpoint(), controllerRuntime.alone...)
+		}},
+		{"kube-controller-manager", func() *manager { return w.startUpstream(t, w.Endpoint(), "-"+limits[0], "-"+limits[1]) }},
 	} {
 		w.createBudgets(t)
 		started := time.Now()

@@ -36,42 +36,54 @@ var soakFor = flag.Duration("soak", 5*time.Minute, "how long the soak test write
 // writesPerSecond is the rate of the soak test.
 const writesPerSecond = 50
 
-// Random creates, updates and deletes of all kinds, 50 a second, to a cluster of the manager and to one of
-// kube-controller-manager at the same time. Afterwards, planning everything yields nothing.
+// Random creates, updates and deletes of all kinds, 50 a second, to a cluster of each module and to one of
+// kube-controller-manager at the same time. Afterwards, planning everything yields nothing in the clusters of the modules.
 func TestSoak(t *testing.T) {
 	if !*long {
 		t.Skip("takes minutes: -long")
 	}
-	ours, theirs := newWorld(t), newWorld(t)
-	own := ours.startManager(t, "manager", ours.Endpoint(), "-leader-elect=false", "-single-replica")
-	upstream := theirs.startUpstream(t, "--kube-api-qps=50", "--kube-api-burst=100")
+	type side struct {
+		*world
+		name string
+		*manager
+	}
+	var sides []side
+	for _, of := range modules {
+		w := newWorld(t)
+		sides = append(sides, side{w, of.name, w.start(t, of, of.name, w.Endpoint(), of.alone...)})
+	}
+	theirs := newWorld(t)
+	sides = append(sides, side{theirs, "kube-controller-manager", theirs.startUpstream(t, theirs.Endpoint(), "--kube-api-qps=50", "--kube-api-burst=100")})
 	seed := seed.First(t, 1)
 	var writing sync.WaitGroup
-	for _, w := range []*world{ours, theirs} {
-		w.namespace(t, "soak")
-		w.createTemplate(t, "soak", "gpu")
-		writing.Go(func() { newSoak(t, w, seed).write(*soakFor) })
+	for _, s := range sides {
+		s.namespace(t, "soak")
+		s.createTemplate(t, "soak", "gpu")
+		writing.Go(func() { newSoak(t, s.world, seed).write(*soakFor) })
 	}
 	ticker := time.NewTicker(*soakFor / 5)
 	defer ticker.Stop()
 	for n := range 5 {
 		<-ticker.C
-		t.Logf("after %s: manager %s; kube-controller-manager %s", *soakFor/5*time.Duration(n+1), own.usage(t), upstream.usage(t))
+		for _, s := range sides {
+			t.Logf("after %s: %s: %s", *soakFor/5*time.Duration(n+1), s.name, s.usage(t))
+		}
 	}
 	writing.Wait()
-	ours.still(t, 15*time.Second)
-	ours.planIsEmpty(t)
-	for _, m := range []*manager{own, upstream} {
-		page, err := m.get("/metrics")
+	for _, s := range sides {
+		if s.world != theirs {
+			s.still(t, 15*time.Second)
+			s.planIsEmpty(t)
+		}
+		page, err := s.get("/metrics")
 		require.NoError(t, err)
 		for line := range strings.Lines(page) {
 			if strings.HasPrefix(line, "purekube_actions_total") || strings.HasPrefix(line, "rest_client_requests_total") {
-				t.Log(strings.TrimSpace(line))
+				t.Log(s.name, strings.TrimSpace(line))
 			}
 		}
+		s.stop(t)
 	}
-	require.NoError(t, upstream.Stop())
-	own.stop(t)
 }
 
 // soak writes at random.

@@ -29,39 +29,38 @@ import (
 func TestStartWhileAServiceCIDRIsBeingDeleted(t *testing.T) {
 	t.Parallel()
 	const addresses, starts = 200, 8
-	w := newWorld(t)
-	ns := w.namespace(t, "starts")
-	m := w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false", "-single-replica")
-	w.createServiceCIDR(t, "leaving", "10.40.0.0/24")
-	for i := range addresses {
-		w.createService(t, ns, fmt.Sprint("service-", i), fmt.Sprint("10.40.0.", i+1))
-	}
-	require.NoError(t, w.NetworkingV1().ServiceCIDRs().Delete(t.Context(), "leaving", metav1.DeleteOptions{}))
-	stays := w.serviceCIDRIs("leaving", metav1.ConditionFalse, networkingv1.ServiceCIDRReasonTerminating)
-	eventually(t, patience, "Terminating", stays)
-	m.stop(t)
-	time.Sleep(servicecidr.DeletionGracePeriod) // counted from the deletion timestamp, it is over at every start
-
-	for n := range starts {
-		m := w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false", "-single-replica")
-		eventually(t, patience, "the manager is ready", func(context.Context) error {
-			_, err := m.get("/readyz")
-			return err
-		})
-		throughout(t, 1500*time.Millisecond, fmt.Sprintf("held by %d addresses after start %d", addresses, n+1), stays)
+	forEachModule(t, func(t *testing.T, of module) {
+		w := newWorld(t)
+		ns := w.namespace(t, "starts")
+		m := w.start(t, of, "manager", w.Endpoint(), of.alone...)
+		w.createServiceCIDR(t, "leaving", "10.40.0.0/24")
+		for i := range addresses {
+			w.createService(t, ns, fmt.Sprint("service-", i), fmt.Sprint("10.40.0.", i+1))
+		}
+		require.NoError(t, w.NetworkingV1().ServiceCIDRs().Delete(t.Context(), "leaving", metav1.DeleteOptions{}))
+		stays := w.serviceCIDRIs("leaving", metav1.ConditionFalse, networkingv1.ServiceCIDRReasonTerminating)
+		eventually(t, patience, "Terminating", stays)
 		m.stop(t)
-	}
+		time.Sleep(servicecidr.DeletionGracePeriod) // counted from the deletion timestamp, it is over at every start
 
-	release := make(chan struct{})
-	synced := w.startPage(t, func() { <-release })
-	eventually(t, patience, "the caches are full", func(context.Context) error { return expect("synced", true, synced()) })
-	throughout(t, servicecidr.DeletionGracePeriod+2*time.Second, "held while the handler is late", stays)
-	close(release)
-	throughout(t, 3*time.Second, "held by its addresses", stays)
-	for i := range addresses {
-		require.NoError(t, w.CoreV1().Services(ns).Delete(t.Context(), fmt.Sprint("service-", i), metav1.DeleteOptions{}))
-	}
-	eventually(t, patience, "gone with its addresses", w.noServiceCIDR("leaving"))
+		for n := range starts {
+			m := w.start(t, of, "manager", w.Endpoint(), of.alone...)
+			eventually(t, patience, "the manager is ready", m.ready)
+			throughout(t, 1500*time.Millisecond, fmt.Sprintf("held by %d addresses after start %d", addresses, n+1), stays)
+			m.stop(t)
+		}
+
+		release := make(chan struct{})
+		synced := w.startPage(t, func() { <-release })
+		eventually(t, patience, "the caches are full", func(context.Context) error { return expect("synced", true, synced()) })
+		throughout(t, servicecidr.DeletionGracePeriod+2*time.Second, "held while the handler is late", stays)
+		close(release)
+		throughout(t, 3*time.Second, "held by its addresses", stays)
+		for i := range addresses {
+			require.NoError(t, w.CoreV1().Services(ns).Delete(t.Context(), fmt.Sprint("service-", i), metav1.DeleteOptions{}))
+		}
+		eventually(t, patience, "gone with its addresses", w.noServiceCIDR("leaving"))
+	})
 }
 
 // startPage runs the controller of docs/controller.md until the test ends, with the rights of the manager. before is

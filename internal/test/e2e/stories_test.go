@@ -36,14 +36,16 @@ func (w *world) play(t *testing.T, only ...string) {
 	})
 }
 
-// The manager is the only controller, and runs all the time.
+// A module's program is the only controller, and runs all the time.
 func TestStories(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	m := w.startManager(t, "manager", w.Endpoint())
-	w.play(t)
-	w.atRest(t, m)
-	m.stop(t)
+	forEachModule(t, func(t *testing.T, of module) {
+		w := newWorld(t)
+		m := w.start(t, of, "manager", w.Endpoint())
+		w.play(t)
+		w.atRest(t, m)
+		m.stop(t)
+	})
 }
 
 var withUpstream = flag.Bool("upstream", false, "play the stories with kube-controller-manager")
@@ -55,70 +57,50 @@ func TestStoriesWithUpstream(t *testing.T) {
 		t.Skip("fails as README.md says: -upstream")
 	}
 	w := newWorld(t)
-	m := w.startUpstream(t)
+	m := w.startUpstream(t, w.Endpoint())
 	w.play(t)
 	require.NoError(t, m.Stop())
 }
 
-// The manager is killed in the middle of everything, without a warning, and started again: at least once
+// The program is killed in the middle of everything, without a warning, and started again: at least once
 // after each step of each story, which calls disturb.
 func TestStoriesWhileTheManagerIsKilled(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	k := startKiller(3*time.Second, rand.New(rand.NewPCG(seed.First(t, 1), 0)), func() *manager {
-		return w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false", "-single-replica")
+	forEachModule(t, func(t *testing.T, of module) {
+		w := newWorld(t)
+		k := startKiller(3*time.Second, rand.New(rand.NewPCG(seed.First(t, 1), 0)), func() *manager {
+			return w.start(t, of, "manager", w.Endpoint(), of.alone...)
+		})
+		w.disturb = k.soon
+		w.play(t)
+		m := k.let()
+		t.Logf("The manager was killed %d times", k.kills)
+		require.Greater(t, k.kills, 10)
+		w.atRest(t, m)
+		m.stop(t)
 	})
-	w.disturb = k.soon
-	w.play(t)
-	m := k.let()
-	t.Logf("The manager was killed %d times", k.kills)
-	require.Greater(t, k.kills, 10)
-	w.atRest(t, m)
-	m.stop(t)
 }
 
 // Of two managers the leader is killed time and again: the other takes over, and nothing is made twice.
 func TestStoriesWhileLeadersAreKilled(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	started := 0
-	start := func() *manager {
-		started++
-		return w.startManager(t, fmt.Sprintf("manager-%d", started), w.Endpoint(), quickLease...)
-	}
-	p := startPair(w, start)
-	w.play(t)
-	managers := p.let()
-	t.Logf("A leader was killed %d times", p.kills)
-	require.Greater(t, p.kills, 2)
-	w.atRest(t, managers...)
-	for _, m := range managers {
-		m.stop(t)
-	}
-}
-
-// examples/controller-runtime, the five controllers on a manager of controller-runtime, is the only controller.
-func TestStoriesWithControllerRuntime(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	m := w.startControllerRuntime(t)
-	w.play(t)
-	w.atRest(t, m)
-	m.stop(t)
-}
-
-// The same while it is killed and started again, as in TestStoriesWhileTheManagerIsKilled.
-func TestStoriesWhileControllerRuntimeIsKilled(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	k := startKiller(3*time.Second, rand.New(rand.NewPCG(seed.First(t, 2), 0)), func() *manager { return w.startControllerRuntime(t) })
-	w.disturb = k.soon
-	w.play(t)
-	m := k.let()
-	t.Logf("The program was killed %d times", k.kills)
-	require.Greater(t, k.kills, 10)
-	w.atRest(t, m)
-	m.stop(t)
+	forEachModule(t, func(t *testing.T, of module) {
+		w := newWorld(t)
+		started := 0
+		start := func() *manager {
+			started++
+			return w.start(t, of, fmt.Sprintf("manager-%d", started), w.Endpoint(), of.elected...)
+		}
+		p := startPair(w, start)
+		w.play(t)
+		managers := p.let()
+		t.Logf("A leader was killed %d times", p.kills)
+		require.Greater(t, p.kills, 2)
+		w.atRest(t, managers...)
+		for _, m := range managers {
+			m.stop(t)
+		}
+	})
 }
 
 // atRest holds that the managers have nothing left to do once the stories are over: nobody writes any more.

@@ -44,23 +44,25 @@ func ttlOfNodes(t *testing.T, w *world) {
 // that grew to 95 would be at 0 s.
 func TestStartInTheOverlapOfTTLs(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	first := w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false", "-single-replica")
-	w.createNodes(t, 0, 101)
-	eventually(t, patience, "15 s for 101", w.allNodes(101, "15"))
-	w.deleteNodes(t, 95, 101)
-	first.stop(t)
-	before := w.nodeVersions(t)
+	forEachModule(t, func(t *testing.T, of module) {
+		w := newWorld(t)
+		first := w.start(t, of, "manager", w.Endpoint(), of.alone...)
+		w.createNodes(t, 0, 101)
+		eventually(t, patience, "15 s for 101", w.allNodes(101, "15"))
+		w.deleteNodes(t, 95, 101)
+		first.stop(t)
+		before := w.nodeVersions(t)
 
-	second := w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false", "-single-replica")
-	// A node that is new tells when the manager plans, and by which step.
-	w.createNodes(t, 101, 102)
-	eventually(t, patience, "15 s for the new one too", w.allNodes(96, "15"))
-	w.atRest(t, second)
-	after := w.nodeVersions(t)
-	delete(after, nodeName(101))
-	require.Equal(t, before, after)
-	second.stop(t)
+		second := w.start(t, of, "manager", w.Endpoint(), of.alone...)
+		// A node that is new tells when the manager plans, and by which step.
+		w.createNodes(t, 101, 102)
+		eventually(t, patience, "15 s for the new one too", w.allNodes(96, "15"))
+		w.atRest(t, second)
+		after := w.nodeVersions(t)
+		delete(after, nodeName(101))
+		require.Equal(t, before, after)
+		second.stop(t)
+	})
 }
 
 func (w *world) createNodes(t *testing.T, from, to int) {

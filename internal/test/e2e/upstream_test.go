@@ -11,9 +11,9 @@ import (
 )
 
 // startUpstream runs the real kube-controller-manager with the five controllers only.
-func (w *world) startUpstream(t *testing.T, flags ...string) *manager {
+func (w *world) startUpstream(t *testing.T, at cluster.Endpoint, flags ...string) *manager {
 	t.Helper()
-	kubeconfig, err := w.Kubeconfig(cluster.KubeControllerManager, w.Endpoint())
+	kubeconfig, err := w.Kubeconfig(cluster.KubeControllerManager, at)
 	require.NoError(t, err)
 	ports, err := cluster.FreePorts(1)
 	require.NoError(t, err)

@@ -42,7 +42,7 @@ import (
 // manager makes the cluster; then it is stopped, and what it wrote last is out of date.
 func TestWebhook(t *testing.T) {
 	w := newWorld(t)
-	m := w.startManager(t, "manager", w.Endpoint(), "-leader-elect=false", "-single-replica")
+	m := w.start(t, clientGo, "manager", w.Endpoint(), clientGo.alone...)
 	ns := w.namespace(t, "shop")
 	w.createServiceCIDR(t, "used", "10.30.0.0/28")
 	w.createServiceCIDR(t, "free", "10.31.0.0/28")
@@ -113,7 +113,7 @@ func TestWebhook(t *testing.T) {
 			return err
 		}, http.StatusForbidden, "ClusterRole view would get a rule that is not allowed"},
 		{"an eviction", "the status still allows one: the API server alone would evict", evict("web-b"), http.StatusTooManyRequests, "disruption budget"},
-		{"a budget that lets no pod go", "no node with one of its pods could be drained", changeBudget(0), http.StatusForbidden, "never lets a pod go"},
+		{"a budget that allows no disruption", "no node with one of its pods could be drained", changeBudget(0), http.StatusForbidden, "never allows a disruption"},
 	} {
 		refused := func(err error) error {
 			var status apierrors.APIStatus
@@ -159,7 +159,7 @@ func TestWebhook(t *testing.T) {
 	require.NoError(t, err)
 	_, err = writer.PolicyV1().PodDisruptionBudgets(ns).Patch(t.Context(), "web", types.MergePatchType, []byte(`{"spec":{"maxUnavailable":0}}`), metav1.PatchOptions{DryRun: all})
 	require.NoError(t, err)
-	require.Contains(t, said.String(), "PodDisruptionBudget shop/web never lets a pod go")
+	require.Contains(t, said.String(), "PodDisruptionBudget shop/web never allows a disruption")
 	hook.stop(t)
 }
 

@@ -3,6 +3,9 @@ package reviews
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,6 +88,20 @@ func (r Request) Body(t testing.TB, version string) string {
 	})
 	require.NoError(t, err)
 	return string(text)
+}
+
+// Post sends a body to a webhook. It returns the status code, the answered review if the code is 200, and the answer's text.
+func Post(t testing.TB, client *http.Client, url, body string) (code int, review admissionv1.AdmissionReview, text string) {
+	t.Helper()
+	response, err := client.Post(url, "application/json", strings.NewReader(body))
+	require.NoError(t, err)
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	if response.StatusCode == http.StatusOK {
+		require.NoError(t, json.Unmarshal(answer, &review))
+	}
+	return response.StatusCode, review, string(answer)
 }
 
 // Role is a ClusterRole with a rule, and with the label <label>=true unless that is empty.

@@ -2,7 +2,7 @@
 # Runs the tests of Kubernetes' own controllers, unmodified, with the cores in the controllers' place, and says which of them
 # pass. `go test -overlay` lays files of testdata over the controllers' packages:
 #
-# - in integration tests, testdata/integration takes the place of the controller: the one of package clientgo runs;
+# - in integration tests, testdata/integration takes the place of the controller: the one of module clientgo runs, or of MODULE;
 # - in unit tests, Kubernetes' constructor and fields stay, and testdata/units makes the decisions: the methods that it has
 #   are renamed in Kubernetes' file.
 #
@@ -11,6 +11,8 @@
 #   RUN=TestX ./run.sh …            only these tests, a regular expression of go test -run
 #   UPSTREAM=1 ./run.sh …           with Kubernetes' own controllers
 #   MATCH_UPSTREAM=v1.36 ./run.sh … with the cores' options that match that release
+#   MODULE=controllerruntime ./run.sh ttlcontroller …
+#                                   integration tests with the controllers of that module; otherwise with those of clientgo
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 ../build.sh etcd
@@ -90,7 +92,7 @@ suites=("$@")
 failed=0
 for suite in "${suites[@]}"; do
   started=$SECONDS
-  log=$bin/suite-${suite//\//-}${UPSTREAM:+-upstream}${MATCH_UPSTREAM:+-match}.log
+  log=$bin/suite-${suite//\//-}${MODULE:+-$MODULE}${UPSTREAM:+-upstream}${MATCH_UPSTREAM:+-match}.log
   what=("k8s.io/kubernetes/test/integration/$suite")
   with=(-overlay "$scratch/integration.json")
   if [ "$suite" = units ]; then

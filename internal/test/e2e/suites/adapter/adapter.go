@@ -1,9 +1,10 @@
-// Package adapter gives the controllers of package clientgo the form that Kubernetes' own suites expect: a
-// controller that is made from clients and run.
+// Package adapter gives the controllers of the modules clientgo and controllerruntime the form that Kubernetes' own suites
+// expect: a controller that is made from clients and run.
 package adapter
 
 import (
 	"context"
+	"os"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -18,36 +19,43 @@ import (
 )
 
 // Controller runs one core.
-type Controller struct {
-	clientgo.Runner
-	informers informers.SharedInformerFactory
-	events    record.EventBroadcaster
-	client    kubernetes.Interface
-}
+type Controller struct{ run func(context.Context) error }
 
-// New makes the controller of that core. It has informers of its own.
+// New makes the controller of that core, by the module in the environment variable MODULE: clientgo unless it says
+// controllerruntime. It has informers of its own.
 func New(core string, client kubernetes.Interface, o clientgo.PackageOptions) *Controller {
-	exec := clientgo.ExecutorFor(client.CoreV1().RESTClient())
-	c := &Controller{informers: informers.NewSharedInformerFactory(client, 0), events: record.NewBroadcaster(), client: client}
-	var err error
-	c.Runner, err = clientgo.NewRunner(core, clientgo.Cluster{
-		Informers: clientgo.FromFactory(c.informers), Client: exec,
-		Lookup: clientgo.LookupFor(exec, client.Discovery(), restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery()))),
-		Record: clientgo.RecordTo(c.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "purekube"})),
-	}, o)
+	newRun := onClients
+	if os.Getenv("MODULE") == "controllerruntime" {
+		newRun = onManager
+	}
+	run, err := newRun(core, client, o)
 	if err != nil {
 		panic(err) // a mistake in the adapter
 	}
-	return c
+	return &Controller{run}
 }
 
 // Run works until ctx is done.
 func (c *Controller) Run(ctx context.Context, _ int) {
-	c.events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: c.client.CoreV1().Events("")})
-	defer c.events.Shutdown()
-	c.informers.Start(ctx.Done())
-	defer c.informers.Shutdown()
-	if err := c.Runner.Run(ctx); err != nil {
+	if err := c.run(ctx); err != nil {
 		panic(err)
 	}
+}
+
+// onClients makes the controller of clientgo.
+func onClients(core string, client kubernetes.Interface, o clientgo.PackageOptions) (run func(context.Context) error, err error) {
+	factory, events := informers.NewSharedInformerFactory(client, 0), record.NewBroadcaster()
+	exec := clientgo.ExecutorFor(client.CoreV1().RESTClient())
+	runner, err := clientgo.NewRunner(core, clientgo.Cluster{
+		Informers: clientgo.FromFactory(factory), Client: exec,
+		Lookup: clientgo.LookupFor(exec, client.Discovery(), restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery()))),
+		Record: clientgo.RecordTo(events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "purekube"})),
+	}, o)
+	return func(ctx context.Context) error {
+		events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+		defer events.Shutdown()
+		factory.Start(ctx.Done())
+		defer factory.Shutdown()
+		return runner.Run(ctx)
+	}, err
 }

@@ -1,0 +1,37 @@
+package adapter
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/purekube/purekube/clientgo"
+	"github.com/purekube/purekube/controllerruntime"
+)
+
+// onManager makes the controller of controllerruntime, on a manager of its own that has the API server and the credentials
+// of the client.
+func onManager(core string, client kubernetes.Interface, o clientgo.PackageOptions) (run func(context.Context) error, err error) {
+	of, ok := client.CoreV1().RESTClient().(*rest.RESTClient)
+	if !ok {
+		return nil, fmt.Errorf("a %T in place of a REST client", client.CoreV1().RESTClient())
+	}
+	url := of.Get().URL()
+	config := &rest.Config{Host: url.Scheme + "://" + url.Host, Transport: of.Client.Transport, QPS: -1}
+	mgr, err := manager.New(config, manager.Options{Metrics: server.Options{BindAddress: "0"}, Logger: logr.Discard()})
+	if err != nil {
+		return nil, err
+	}
+	add := map[string]func() error{
+		"disruption":    func() error { return controllerruntime.AddDisruption(mgr, o.Disruption) },
+		"resourceclaim": func() error { return controllerruntime.AddResourceClaim(mgr, o.ResourceClaim) },
+		"servicecidr":   func() error { return controllerruntime.AddServiceCIDR(mgr, o.ServiceCIDR) },
+		"ttl":           func() error { return controllerruntime.AddTTL(mgr, o.TTL) },
+	}
+	return mgr.Start, add[core]()
+}
