@@ -71,7 +71,8 @@ func newBudgetList(c *cluster, set settings, links links) *budgetList {
 	return &budgetList{bars[:shown], bars[shown:free], bars[free:]}
 }
 
-// rank sorts budgets: those that never allow a disruption, those that let none go now, those of which it is not known, and the others.
+// rank sorts budgets: first budgets that never allow a disruption, then budgets that allow none now, then unknown ones,
+// then all others.
 func (b budgetBar) rank() int {
 	switch {
 	case b.Never:

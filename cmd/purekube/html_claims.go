@@ -49,5 +49,5 @@ func newClaimList(g claimGraph, links links) *claimList {
 // claimsShown is how many claims are shown; the others are one click away.
 const claimsShown = 5 * shownAtMost
 
-// rank puts claims that are being deleted first, and those that are not allocated next.
+// rank puts claims that are being deleted first, and claims that are not allocated next.
 func (r claimRow) rank() int { return rank(r.Badges[len(r.Badges)-1].Class) }

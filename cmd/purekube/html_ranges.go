@@ -96,7 +96,7 @@ func newRangeGroups(c *cluster, set settings, links links) []rangeGroup {
 	return groups
 }
 
-// rank is that of the worst row.
+// rank is the rank of the worst row.
 func (g rangeGroup) rank() int {
 	worst := rank(classPlain)
 	for _, r := range g.Rows {

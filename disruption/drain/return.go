@@ -92,7 +92,7 @@ func (w *drainer) namespacesWaitedFor() []string {
 
 // back returns the pods that replace pods that are gone, and as away the gone pods that nothing replaces. A controller
 // whose replicas are not known recreates no pod; it is a need if a pod waits for a budget of a pod that is gone. If a
-// lookup cannot tell, its pods are recreated and never ready.
+// lookup has no answer, its pods are recreated and never ready.
 func (w *drainer) back(gone []*corev1.Pod) (back, away []*corev1.Pod) {
 	groups := map[owner][]*corev1.Pod{}
 	for _, pod := range gone {

@@ -10,7 +10,7 @@ import (
 	"github.com/purekube/purekube/internal/test/apiserver"
 )
 
-// cluster is a world and its objects: what both models have in common.
+// cluster is a scenario and its objects: what both models have in common.
 type cluster struct {
 	world *World
 	store *store

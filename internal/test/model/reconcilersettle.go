@@ -84,7 +84,7 @@ func (m *reconcilerModel[X, S, A]) settle(st *reconcilerState[X, S, A], emit emi
 	return m.idle(st)
 }
 
-// onlyVetoes reports whether nothing is left but keys that are planned again because of a veto, which goes on for ever.
+// onlyVetoes reports whether nothing is left but keys that are planned again because of a veto, which never ends.
 func (m *reconcilerModel[X, S, A]) onlyVetoes(st *reconcilerState[X, S, A]) bool {
 	if m.world.Veto == nil || len(st.ticks) > 0 {
 		return false

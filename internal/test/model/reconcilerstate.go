@@ -80,7 +80,7 @@ type reconcilerState[X purekube.Index[X, S, A], S any, A purekube.Action] struct
 	stray      *purekube.Request
 	strayUntil int
 	// at has the resourceVersion of each kind's cache, told what the loop was told of that, and relist is set where the cache
-	// has to be listed again. They are for a world in which etcd is restored.
+	// has to be listed again. They are for scenarios in which etcd is restored.
 	at, told []int32
 	relist   []bool
 
