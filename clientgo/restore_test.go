@@ -94,8 +94,12 @@ func TestRestoreDropsWhatWasWritten(t *testing.T) {
 	})
 }
 
-// handlers is an informer whose events the test makes.
-type handlers struct{ cache.ResourceEventHandler }
+// handlers is an informer whose events the test makes, and its own registration. The registration is nil, for the methods that
+// newer versions of client-go ask for.
+type handlers struct {
+	cache.ResourceEventHandler
+	cache.ResourceEventHandlerRegistration
+}
 
 func (h *handlers) AddEventHandler(to cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	h.ResourceEventHandler = to
@@ -126,6 +130,9 @@ func TestMissedDeletionLiftsNoFence(t *testing.T) {
 			h.OnAdd(node("node", "2", "5"), true)
 			h.OnAdd(node("old", "1", "1000"), true)
 			c.loop.CacheAt(now, c.watched[0].resource, "1000")
+			c.open()
+			t.Cleanup(c.queue.ShutDown)
+			t.Cleanup(c.looking.ShutDown)
 			_, _, started := c.loop.Start(now)
 			require.True(t, started)
 			c.loop.CacheAt(now, c.watched[0].resource, "50")
