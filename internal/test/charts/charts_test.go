@@ -22,10 +22,7 @@ var update = flag.Bool("update", false, "write testdata/*.txt; read the differen
 
 // Each input is taken, and every question about it gets an answer; testdata has the findings, which README.md judges.
 func TestCharts(t *testing.T) {
-	command := filepath.Join(t.TempDir(), "purekube")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", command, "github.com/purekube/purekube/cmd/purekube")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	command := build(t)
 	for _, s := range sources {
 		t.Run(s.name, func(t *testing.T) {
 			dir := s.download(t)
@@ -41,6 +38,15 @@ func TestCharts(t *testing.T) {
 			golden(t, s.name, fmt.Sprintf("%s %s: %s\n\n%s", s.module, s.version, total, found.String()))
 		})
 	}
+}
+
+// build returns the path of the command.
+func build(t *testing.T) string {
+	t.Helper()
+	command := filepath.Join(t.TempDir(), "purekube")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", command, "github.com/purekube/purekube/cmd/purekube").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return command
 }
 
 // counts is what was read.
