@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/parity"
 	"github.com/purekube/purekube/internal/test/samplecluster"
 )
@@ -189,6 +190,15 @@ func (c *cluster) finish() bool {
 			c.syncStatefulSet(set, gone[uid])
 			continue
 		}
+		if c.mayRecreate(gone[uid][0]) {
+			// The worst is that budgets go on expecting them and never count them as healthy.
+			for _, pod := range gone[uid] {
+				if metav1.GetControllerOf(pod).Kind != "Job" || pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+					c.replace(pod, false)
+				}
+			}
+			continue
+		}
 		wanted := min(max(int(c.sample.Replicas(uid))-active[uid], 0), len(gone[uid]))
 		// Pods that ended or were being deleted before have been replaced. Which of the others come back is not known: the
 		// worst is that those do that are not ready.
@@ -203,11 +213,20 @@ func (c *cluster) finish() bool {
 		}
 		slices.SortStableFunc(gone[uid], func(a, b *corev1.Pod) int { return cmp.Compare(place(a), place(b)) })
 		for _, pod := range gone[uid][:wanted] {
-			c.replace(pod)
+			c.replace(pod, runningAndReady(pod))
 		}
 	}
 	c.settle()
 	return changed
+}
+
+// mayRecreate reports whether nobody knows how many pods the pod's controller wants: a Job or a DaemonSet, which have no
+// scale, or a custom controller whose scale cannot be read.
+func (c *cluster) mayRecreate(pod *corev1.Pod) bool {
+	ref := metav1.GetControllerOf(pod)
+	return ref.Kind == "Job" || ref.Kind == "DaemonSet" && ref.APIVersion == "apps/v1" || c.sample.Answers[purekube.Need{
+		APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: pod.Namespace, Name: ref.Name, Subresource: "scale",
+	}].Err != nil
 }
 
 // deadNode reports whether nothing ends the terminating pod.
@@ -228,7 +247,7 @@ func (c *cluster) syncStatefulSet(set *appsv1.StatefulSet, gone []*corev1.Pod) {
 		key := types.NamespacedName{Namespace: set.Namespace, Name: set.Name + "-" + strconv.Itoa(i)}
 		at := slices.IndexFunc(gone, func(p *corev1.Pod) bool { return keyOf(p) == key })
 		if at >= 0 && c.pods[key] == nil {
-			c.replace(gone[at])
+			c.replace(gone[at], runningAndReady(gone[at]))
 		}
 		pod := c.pods[key]
 		if set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement && (pod == nil || pod.DeletionTimestamp != nil || !runningAndReady(pod)) {
@@ -237,8 +256,8 @@ func (c *cluster) syncStatefulSet(set *appsv1.StatefulSet, gone []*corev1.Pod) {
 	}
 }
 
-// replace makes a pod like the one that is gone: not ready if that was not. A StatefulSet's has the same name.
-func (c *cluster) replace(gone *corev1.Pod) {
+// replace makes a pod like the one that is gone. A StatefulSet's pod has the same name.
+func (c *cluster) replace(gone *corev1.Pod, runs bool) {
 	c.version++
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: gone.Namespace, Name: gone.Name, UID: types.UID("uid-new-" + strconv.Itoa(c.version)), ResourceVersion: strconv.Itoa(1000 + c.version),
@@ -254,7 +273,7 @@ func (c *cluster) replace(gone *corev1.Pod) {
 		pod.Status.Phase = corev1.PodPending
 	}
 	ready := corev1.ConditionFalse
-	if runningAndReady(gone) {
+	if runs {
 		ready = corev1.ConditionTrue
 	}
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
