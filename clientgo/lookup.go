@@ -109,12 +109,12 @@ func (l *Lookup) podGroup(ctx context.Context, n purekube.Need) (purekube.Answer
 	switch {
 	case isGone(err):
 		return purekube.Answer{}, nil
-	case err != nil:
-		return purekube.Answer{}, err
+	case err != nil: // it may be about what the answer holds, and then does not name the object
+		return purekube.Answer{}, fmt.Errorf("%v: %w", n, err)
 	}
 	group, err := podGroupOf(found)
 	if err != nil {
-		return purekube.Answer{}, err
+		return purekube.Answer{}, fmt.Errorf("%v: %w", n, err)
 	}
 	group.APIVersion = n.APIVersion // a typed object does not say it
 	return purekube.Answer{Object: group}, nil
