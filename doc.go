@@ -1,5 +1,4 @@
-// Package purekube holds the types that its five decision packages share: the result of a plan, the requests to send
-// for it, and the error for an object that cannot be used.
+// Package purekube has the types that its five packages share: results of plans, requests, and errors about objects.
 //
 // A package takes a snapshot, a plain struct of API objects as an informer cache hands them
 // out, and returns the writes that a Kubernetes controller would make:
@@ -9,27 +8,22 @@
 //	    └─► Index                    └─► Action.Request: each write as data, for any client
 //	        With / Without ──► the next Index, and the keys to plan again
 //
-// The packages:
-//
-//   - servicecidr: may this ServiceCIDR go, and would addresses be orphaned
-//   - resourceclaim: create, reserve, release, deallocate and delete DRA claims
-//   - ttl: the TTL annotation of nodes, in steps with hysteresis
-//   - rbacaggregate: the rules of aggregated ClusterRoles
-//   - disruption: the arithmetic of PodDisruptionBudgets, and evictions; disruption/drain: drains of nodes
+// The packages are servicecidr (can this ServiceCIDR be deleted), resourceclaim (DRA claims), ttl (the TTL annotation
+// of nodes), rbacaggregate (aggregated ClusterRoles) and disruption (PodDisruptionBudgets and evictions, with drains in
+// disruption/drain).
 //
 // # What holds for all of them
 //
-//   - Nothing is read but the arguments. There is no client, context, logger, clock,
-//     random number, goroutine or package state; time is Snapshot.Now.
+//   - A package reads only its arguments. There is no client, context, logger, clock, random number, goroutine or
+//     package state; time is Snapshot.Now.
 //   - Nothing reachable from a snapshot is written to, and nothing returned aliases it.
 //   - The same snapshot gives the same result, whatever the order of its slices.
-//   - What the snapshot cannot answer is a [Need], never a guess. Use an answer only for the plan
-//     that asked for it, then discard it: nothing notifies you when it becomes stale.
-//   - One bad object never blocks the rest: the valid part of a plan is returned together
-//     with an error that joins one [ObjectError] per problem. No input panics.
+//   - What the snapshot cannot answer is a [Need], never a guess. Use an answer only for the plan that asked for it,
+//     then discard it: nothing notifies you when it becomes stale.
+//   - One bad object never blocks the rest: the valid part of a plan is returned with an error that joins one
+//     [ObjectError] per problem. No input panics.
 //   - After you send the requests of all actions and plan again, the result has no actions.
-//   - When in doubt, refuse: an error, a gap or staleness in the input makes an answer
-//     stricter, never more permissive.
+//   - When in doubt, refuse: an error, a gap or staleness in the input makes an answer stricter, never more permissive.
 //
 // A field means the same in all packages, with two exceptions:
 //
@@ -39,14 +33,13 @@
 //
 // # One form for all
 //
-// Plan answers for one object. PlanAll answers for all of them, and returns only the outcomes that
-// say something, sorted by key. A problem that belongs to no key (a nil entry in a slice, say) is
-// PlanAll's error.
+// Plan answers for one object. PlanAll answers for all of them, and returns only the outcomes that say something,
+// sorted by key. A problem that belongs to no key, such as a nil entry in a slice, is PlanAll's error.
 //
-// Explain and ExplainAll say why, as data: each [Reason] has a code from a closed set
-// beside its sentence. ExplainAll explains the objects of the kinds that the package plans, in the order of PlanAll. It
-// leaves out objects about which nothing is decided, such as a pod without claims; its comment says which. A name that
-// several objects have is explained by the code Duplicate in every package.
+// Explain and ExplainAll say why, as data: each [Reason] has a code and a sentence. ExplainAll explains the objects of
+// the kinds that the package plans, in the order of PlanAll. It leaves out objects about which nothing is decided, such
+// as a pod without claims; its comment says which. A name that several objects have is explained by the code Duplicate
+// in every package.
 //
 // An Index is a snapshot arranged for many questions, which are its methods. Plan(s, key, o) answers
 // as NewIndex(s, o).Plan(key) does. An Index never changes; With and Without return another one and
@@ -63,7 +56,6 @@
 // and AsWritten. In answers it is No and the name of the type, such as NoVerdict and NoOutcome: there is no answer. A
 // Code has no zero value, since each [Reason] has one.
 //
-// Options.MatchUpstream, where a package has it, asks for the requests that
-// kube-controller-manager of that [Upstream] would send for the same snapshot, its defects
-// included.
+// Options.MatchUpstream, where a package has it, asks for the requests that kube-controller-manager of that [Upstream]
+// would send for the same snapshot, its defects included.
 package purekube
