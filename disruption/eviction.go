@@ -80,7 +80,7 @@ type Eviction struct {
 	// has all of them.
 	Blocking []types.NamespacedName `json:"blocking,omitempty"`
 	// Reason is the API server's text for a refused eviction: the message, followed by the cause that names the budget.
-	// For an allowed eviction it says why it is allowed.
+	// For RefusedForbidden it is the message alone. For an allowed eviction it says why it is allowed.
 	Reason string `json:"reason,omitempty"`
 	// Update is a copy of the budget that the handler writes before it deletes the pod: an update of its status, with
 	// the resourceVersion of the budget that was read. It is nil unless the verdict is AllowedWithinBudget.

@@ -79,7 +79,7 @@ func NewIndex(s Snapshot, o Options) *Index {
 //
 // It costs O(log n) for each ClusterRole and each of its labels, for n ClusterRoles in the Index, plus the selectors
 // that may match it, plus what it affects. Once half of the ClusterRoles have changed, the Index is rebuilt, which
-// costs O(n).
+// costs O(n log n).
 func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
 	return x.affected(x.with(changed.ClusterRoles))
 }
