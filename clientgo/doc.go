@@ -25,9 +25,8 @@
 //     counts when all lookups are answered.
 //   - All writes of one plan have 30 seconds together, which do not begin before the lookups have ended.
 //   - Where an informer tells that its cache went back to an older resourceVersion, etcd was restored from a backup. A
-//     controller notices that within ten seconds, forgets what it remembered and looked up, and plans every key. An
-//     event from before the restore that comes after that can hide up to five seconds of fences; restart the controller
-//     after a restore to be sure.
+//     controller notices that within ten seconds, forgets what it remembered and looked up, and plans every key. Until it
+//     notices, it uses no answer that is older than a minute: restart the controllers if the API server was back sooner.
 //
 // # The duties of the packages
 //

@@ -53,7 +53,7 @@ func (c *Controller[X, S, A]) lookUpAll(ctx context.Context) {
 // lookUp makes one lookup for the keys that have asked by now.
 func (c *Controller[X, S, A]) lookUp(ctx context.Context, n purekube.Need) {
 	c.mu.Lock()
-	wanted := c.loop.Look(n)
+	wanted := c.loop.Look(time.Now(), n)
 	c.mu.Unlock()
 	if !wanted {
 		return

@@ -273,6 +273,7 @@ func TestLookUpWaitsAsLongAsTheAPIServerSays(t *testing.T) {
 		s := &server{start: start}
 		started(t, s, figure("ns", 1), options{lookup: look, Options: clientgo.Options[*cell, state]{Answers: errorsAreAnswers}}, "ns")
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		mu.Lock()
 		defer mu.Unlock()
 		require.Equal(t, []time.Duration{0, 2 * time.Second, 4 * time.Second}, at)

@@ -42,5 +42,6 @@
 //   - A plan that is decided by DecidesWithout because lookups are late has all of its time for writes: WriteBy does not
 //     count from the lookups.
 //   - After a restore from a backup (CacheAt goes back) every key is planned, fences count from the restored
-//     resourceVersions, and no plan uses an answer from before the restore.
+//     resourceVersions, and no plan uses an answer from before the restore. Before that is noticed, answers that a plan waits
+//     for are at most [MaxAgeOfAnswers] old.
 package reconcile

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"container/heap"
+	"maps"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,6 +25,8 @@ type fences struct {
 	// seen has, for each watched resource, the newest resourceVersion that is in the Index. at has the resourceVersion
 	// of the informer's cache.
 	seen, at map[schema.GroupResource]string
+	// restored is when the cache of a resource went back. For FenceTimeout, the handlers may yet see what was there before.
+	restored map[schema.GroupResource]time.Time
 	of       map[purekube.Key]*fence
 	// order has the keys by the time that their fences end.
 	order []fenceEnd
@@ -44,7 +47,7 @@ type fenceEnd struct {
 
 func newFences() fences {
 	return fences{seen: map[schema.GroupResource]string{}, at: map[schema.GroupResource]string{}, of: map[purekube.Key]*fence{},
-		waiting: map[schema.GroupResource]*waiters{}}
+		restored: map[schema.GroupResource]time.Time{}, waiting: map[schema.GroupResource]*waiters{}}
 }
 
 func (f *fences) watch(resource schema.GroupResource) {
@@ -53,7 +56,8 @@ func (f *fences) watch(resource schema.GroupResource) {
 
 // see notes that the Index has an object as an informer shows it, and returns the keys that waited for it.
 func (f *fences) see(resource schema.GroupResource, version string) (lifted []purekube.Key) {
-	if !newer(version, f.seen[resource]) {
+	// Right after a restore, the version may be from before it: higher than all that is written from then on.
+	if _, unsure := f.restored[resource]; unsure || !newer(version, f.seen[resource]) {
 		return nil
 	}
 	f.seen[resource] = version
@@ -71,7 +75,7 @@ func (f *fences) lift(w *waiters) purekube.Key {
 
 // cacheAt notes how far the cache of a resource is. Where it went back, nothing that was seen counts any more. What was written
 // holds its key for FenceTimeout at most: some of it may have been written after the restore.
-func (f *fences) cacheAt(resource schema.GroupResource, version string) (lifted []purekube.Key, restored bool) {
+func (f *fences) cacheAt(now time.Time, resource schema.GroupResource, version string) (lifted []purekube.Key, restored bool) {
 	if version == "" {
 		return nil, false
 	}
@@ -80,7 +84,7 @@ func (f *fences) cacheAt(resource schema.GroupResource, version string) (lifted 
 	if before == "" || !newer(before, version) {
 		return nil, false
 	}
-	f.seen[resource] = "" // the handlers have yet to see the list
+	f.seen[resource], f.restored[resource] = "", now // the handlers have yet to see the list
 	for _, w := range f.waiting {
 		for len(*w) > 0 {
 			lifted = append(lifted, f.lift(w))
@@ -109,6 +113,7 @@ func (f *fences) hold(now time.Time, key purekube.Key) time.Duration {
 	if own == nil {
 		return 0
 	}
+	maps.DeleteFunc(f.restored, func(_ schema.GroupResource, at time.Time) bool { return !now.Before(at.Add(FenceTimeout)) })
 	for resource, version := range own.written {
 		if now.Before(own.until) && newer(version, f.seen[resource]) {
 			if !own.waiting && version != never {

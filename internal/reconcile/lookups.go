@@ -21,6 +21,9 @@ const (
 	Attempts = 4
 	// lastAttempt is the longest pause between two of them.
 	lastAttempt = time.Second
+	// MaxAgeOfAnswers is how old the oldest answer of a plan may be that waits for all of its answers. An older answer is from
+	// before a restore from a backup, if one was made meanwhile that no watch has shown yet.
+	MaxAgeOfAnswers = time.Minute
 	// maxUseful limits how old an answer may be that is used in place of a late answer. The limit of a plan is twice
 	// the time that it took to get the answers for the plan before, so that a plan with a few lookups uses none.
 	maxUseful = 10 * time.Minute
@@ -34,8 +37,10 @@ var errLate = fmt.Errorf("no answer from the API server within %v", LookupsDeadl
 // question is what the plan of one key waits for.
 type question[X any] struct {
 	// index is what is planned with the answers. They are newer, except where the package decides without answers.
-	index   X
-	asked   time.Time
+	index X
+	asked time.Time
+	// begun is when the first call for it was begun.
+	begun   time.Time
 	rounds  int
 	open    map[purekube.Need]bool
 	answers map[purekube.Need]purekube.Answer
@@ -58,6 +63,11 @@ type question[X any] struct {
 func newQuestion[X any](index X, now time.Time) *question[X] {
 	return &question[X]{index: index, asked: now, open: map[purekube.Need]bool{},
 		answers: map[purekube.Need]purekube.Answer{}, failures: map[purekube.Need]error{}}
+}
+
+// stale reports whether it is to be asked again, its answers being too old.
+func (q *question[X]) stale(now time.Time) bool {
+	return !q.begun.IsZero() && now.Sub(q.begun) >= MaxAgeOfAnswers
 }
 
 func (q *question[X]) late(now time.Time) bool { return now.Sub(q.asked) >= LookupsDeadline }
@@ -157,7 +167,7 @@ func (l *lookups[X]) dropAll() []purekube.Key {
 }
 
 // Look begins the call for a need that was queued. Where it reports false, nobody wants to know any more: make no call.
-func (l *Loop[X, S, A]) Look(n purekube.Need) bool {
+func (l *Loop[X, S, A]) Look(now time.Time, n purekube.Need) bool {
 	askers := l.lookups.askers[n]
 	delete(l.lookups.askers, n)
 	if len(askers) == 0 {
@@ -165,6 +175,11 @@ func (l *Loop[X, S, A]) Look(n purekube.Need) bool {
 		return false
 	}
 	l.lookups.served[n] = askers
+	for _, q := range askers {
+		if q.begun.IsZero() {
+			q.begun = now
+		}
+	}
 	return true
 }
 

@@ -112,7 +112,7 @@ func (l *Loop[X, S, A]) all(now time.Time) (keys []purekube.Key, problems error)
 // before, etcd was restored from a backup. Then the fences count from there, and every key is returned. No plan uses an
 // answer from before that.
 func (l *Loop[X, S, A]) CacheAt(now time.Time, resource schema.GroupResource, version string) []purekube.Key {
-	lifted, restored := l.fences.cacheAt(resource, version)
+	lifted, restored := l.fences.cacheAt(now, resource, version)
 	if !restored {
 		return nil
 	}

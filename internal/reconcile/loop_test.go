@@ -110,32 +110,3 @@ func TestFence(t *testing.T) {
 	turn(t, l, start, "9", nil)
 	require.Equal(t, Plan, l.Begin(start.Add(FenceTimeout), key).Step)
 }
-
-// After a restore from a backup everything is planned, and fences hold at the restored resourceVersions.
-func TestFenceAfterARestore(t *testing.T) {
-	l := newLoop(Options[*ttl.Index, ttl.Snapshot]{})
-	l.Start(start)
-	see(l, "1000", "")
-	require.Empty(t, l.CacheAt(start, nodes, "1000"))
-	require.Equal(t, []purekube.Key{key}, l.CacheAt(start, nodes, "50"))
-	turn(t, l, start, "51", nil)
-	require.Equal(t, Wait, l.Begin(start, key).Step)
-	see(l, "51", "0")
-	require.Equal(t, Plan, l.Begin(start, key).Step)
-}
-
-// What was written between a restore and the list that tells of it holds its key until the Index shows it: another plan would
-// send it again.
-func TestWriteBeforeTheListOfARestore(t *testing.T) {
-	l := newLoop(Options[*ttl.Index, ttl.Snapshot]{})
-	l.Start(start)
-	see(l, "1000", "")
-	require.Empty(t, l.CacheAt(start, nodes, "1000"))
-	turn(t, l, start, "51", nil)
-	require.Contains(t, l.CacheAt(start, nodes, "52"), key)
-	held := l.Begin(start, key)
-	require.Equal(t, Wait, held.Step)
-	require.Equal(t, Next{Requeue: true, After: FenceTimeout}, held.Next)
-	require.Equal(t, []purekube.Key{key, key}, see(l, "51", "0"), "affected, and lifted")
-	require.Equal(t, Plan, l.Begin(start, key).Step)
-}

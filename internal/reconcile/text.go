@@ -84,8 +84,8 @@ func (w *writer[X]) question(q *question[X]) {
 		return
 	}
 	w.numbers[q] = len(w.numbers)
-	fmt.Fprintf(&w.b, " question %d: %s, asked %s, rounds %d, again %t, woken %t, decided %t until %s, before until %s\n", w.numbers[q],
-		w.index(q.index), clock(q.asked), q.rounds, q.again, q.woken, q.decided, clock(q.until), clock(q.beforeUntil))
+	fmt.Fprintf(&w.b, " question %d: %s, asked %s, begun %s, rounds %d, again %t, woken %t, decided %t until %s, before until %s\n", w.numbers[q],
+		w.index(q.index), clock(q.asked), clock(q.begun), q.rounds, q.again, q.woken, q.decided, clock(q.until), clock(q.beforeUntil))
 	for _, n := range sortedBy(q.open, compareNeeds) {
 		fmt.Fprintf(&w.b, " open %v %t\n", n, q.open[n])
 	}
@@ -121,6 +121,9 @@ func (w *writer[X]) fences(f *fences) {
 	w.versions(f.seen)
 	w.b.WriteString("at")
 	w.versions(f.at)
+	for _, r := range sortedBy(f.restored, compareResources) {
+		fmt.Fprintf(&w.b, "restored %s %s\n", r, clock(f.restored[r]))
+	}
 	fence := func(key purekube.Key, of *fence) {
 		fmt.Fprintf(&w.b, "fence %s %t until %s, waiting %t", key, f.of[key] == of, clock(of.until), of.waiting)
 		w.versions(of.written)

@@ -92,6 +92,10 @@ func (l *Loop[X, S, A]) Begin(now time.Time, key purekube.Key) *Turn[X, A] {
 		return t
 	}
 	q := l.lookups.questions[key]
+	if q != nil && len(q.open) == 0 && !l.o.DecidesWithout && q.stale(now) {
+		l.lookups.drop(key)
+		q = nil
+	}
 	switch {
 	case q == nil || q.decided:
 		t.question = newQuestion(l.current(now), now)

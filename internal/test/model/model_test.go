@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,11 +20,17 @@ import (
 	"github.com/purekube/purekube/ttl"
 )
 
-// bounds of a search: 3,000 states, with -short 300, or the time that PUREKUBE_MODEL_TIME says (10m, for example); and 4 GB.
+// bounds of a search: 3,000 states, with -short 300, as many as PUREKUBE_MODEL_STATES says, or the time that PUREKUBE_MODEL_TIME
+// says (10m, for example); and 4 GB.
 func bounds(t *testing.T) Bounds {
 	b := Bounds{States: 3_000, Memory: 4 << 30}
 	if testing.Short() {
 		b.States = 300
+	}
+	if states := os.Getenv("PUREKUBE_MODEL_STATES"); states != "" {
+		n, err := strconv.Atoi(states)
+		require.NoError(t, err)
+		b.States = n
 	}
 	if long := os.Getenv("PUREKUBE_MODEL_TIME"); long != "" {
 		d, err := time.ParseDuration(long)

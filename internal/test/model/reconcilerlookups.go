@@ -19,7 +19,7 @@ func (st *reconcilerState[X, S, A]) ask(n purekube.Need) {
 func (m *reconcilerModel[X, S, A]) look(st *reconcilerState[X, S, A], n purekube.Need) *reconcilerState[X, S, A] {
 	after := m.calling(st)
 	after.looking = remove(after.looking, n, compareNeeds)
-	if after.loop.Look(n) {
+	if after.loop.Look(clock(after.now), n) {
 		after.calls = insert(after.calls, n, compareNeeds)
 	}
 	return after

@@ -148,6 +148,12 @@ func (m *reconcilerModel[X, S, A]) pass(st *reconcilerState[X, S, A]) *reconcile
 		return nil
 	}
 	after := m.calling(st)
+	m.passTo(after, to)
+	return after
+}
+
+// passTo lets time go on, and queues what is due then. The state is the one being called.
+func (m *reconcilerModel[X, S, A]) passTo(after *reconcilerState[X, S, A], to int) {
 	after.now = to
 	for len(after.ticks) > 0 && after.ticks[0].at <= to {
 		key := after.ticks[0].key
@@ -163,5 +169,4 @@ func (m *reconcilerModel[X, S, A]) pass(st *reconcilerState[X, S, A]) *reconcile
 	if to > after.strayUntil {
 		after.stray = nil
 	}
-	return after
 }

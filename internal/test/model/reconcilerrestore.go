@@ -4,18 +4,20 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+
+	"github.com/purekube/purekube/internal/reconcile"
 )
 
 var errRestored = errors.New("the API server was restored from a backup")
 
 // restore puts the API server back to its backup: objects have the UIDs and resourceVersions of then, and the next write
-// gets the next resourceVersion of then. The API server is down for longer than a plan may take: what plans have not sent
-// fails. With lost, the changes that the handlers have yet
-// to see are lost.
+// gets the next resourceVersion of then. The API server is away for longer than a plan may take and than an answer may be old:
+// what plans have not sent fails. With lost, the changes that the handlers have yet to see are lost.
 func (m *reconcilerModel[X, S, A]) restore(st *reconcilerState[X, S, A], lost bool) *reconcilerState[X, S, A] {
-	after := st.clone()
+	after := m.calling(st)
 	after.faults--
 	before := m.view(st)
+	m.passTo(after, st.now+seconds(reconcile.MaxAgeOfAnswers))
 	after.server, after.revision, after.stray = slices.Clone(m.backup), m.revision, nil
 	if lost {
 		after.pending = slices.DeleteFunc(after.pending, func(c shown) bool { return !c.listed && !c.told })
