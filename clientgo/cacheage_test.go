@@ -63,6 +63,13 @@ func (s *storage) change(address bool) {
 	}
 }
 
+// becomes changes what a test says.
+func (s *storage) becomes(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
 // see lets the cache of IPAddresses come to where the API server is: it lists, or an event or a bookmark comes.
 func (s *storage) see() {
 	s.mu.Lock()
@@ -82,7 +89,9 @@ func (r *resource) AddEventHandler(h cache.ResourceEventHandler) (cache.Resource
 	return synced{}, nil
 }
 
-type synced struct{ cache.ResourceEventHandlerRegistration }
+type synced struct {
+	cache.ResourceEventHandlerRegistration
+}
 
 func (synced) HasSynced() bool { return true }
 
@@ -241,24 +250,24 @@ func TestAgeOfACache(t *testing.T) {
 			a.decides()
 		}},
 		{"the API server fails", "nobody knows what changed; the answer is in the error", false, func(a *aged) {
-			a.down = errors.New("not today")
+			a.becomes(func() { a.down = errors.New("not today") })
 			a.play(4*time.Minute, true)
 			a.decides()
 			a.play(2*time.Minute, true)
 			a.refuses("not today")
-			a.down = nil
+			a.becomes(func() { a.down = nil })
 			a.play(2*time.Minute, true)
 			a.decides()
 		}},
 		{"nothing is answered", "a connection that died without an error", false, func(a *aged) {
-			a.hangs = true
+			a.becomes(func() { a.hangs = true })
 			a.play(6*time.Minute, false)
 			a.refuses("context deadline exceeded")
 			require.Greater(t, a.lists, 5, "no call waits for ever")
 		}},
 		{"a restore that the cache has not seen", "its version is that of another history", false, func(a *aged) {
 			a.play(10*time.Minute, true)
-			a.revision, a.changed = 50, 50
+			a.becomes(func() { a.revision, a.changed = 50, 50 })
 			a.play(6*time.Minute, false)
 			a.refuses("the API server is behind the cache")
 			a.play(15*time.Minute, false) // the API server comes to the version of the cache again
@@ -268,7 +277,7 @@ func TestAgeOfACache(t *testing.T) {
 		}},
 		{"a restore that the cache has seen", "it listed again", false, func(a *aged) {
 			a.play(10*time.Minute, true)
-			a.revision, a.changed = 50, 50
+			a.becomes(func() { a.revision, a.changed = 50, 50 })
 			a.play(time.Minute, false)
 			a.see()
 			a.play(10*time.Minute, true)

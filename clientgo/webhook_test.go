@@ -99,7 +99,9 @@ func TestWebhookOfThePage(t *testing.T) {
 }
 
 // noVersions is a client that knows nothing.
-func noVersions() metadata.Interface { return fakemetadata.NewSimpleMetadataClient(fakemetadata.NewTestScheme()) }
+func noVersions() metadata.Interface {
+	return fakemetadata.NewSimpleMetadataClient(fakemetadata.NewTestScheme())
+}
 
 // A webhook that could not see, or not say how old what it sees is, decides nothing.
 func TestWebhookWithoutInformers(t *testing.T) {
