@@ -137,7 +137,7 @@ func BenchmarkIrregular(b *testing.B) {
 		for _, q := range questions {
 			b.Run(tc.name+"/"+q.name, func(b *testing.B) {
 				var before float64
-				for _, nodes := range []int{100, 200, 400, 800} {
+				for _, nodes := range []int{625, 1250, 2500, 5000} {
 					x, names := irregularCluster(nodes, tc.change)
 					b.Run(fmt.Sprintf("nodes=%d,pods=%d", nodes, 30*nodes), func(b *testing.B) {
 						b.ReportAllocs()
