@@ -29,6 +29,8 @@ type planner struct {
 	// wave is the wave that is formed, and exactly says that drains are played for each of its nodes.
 	wave    wave
 	exactly bool
+	// drained are the pods of all waves before, and played how many pods have been played to find out which nodes fit.
+	drained, played int
 }
 
 // group are nodes that can be in one wave. left are the nodes that are in no wave yet, sorted by name.
@@ -310,6 +312,7 @@ func (p *planner) next(g *group) (Wave, bool) {
 	formed.Drains = drains
 	g.left = slices.DeleteFunc(g.left, func(c *candidate) bool { return members[c] })
 	p.x = w.x
+	p.drained += p.wave.pods
 	for name := range w.touched {
 		if r := p.rooms[name]; r != nil {
 			r.known, r.again = [2]bool{}, nil

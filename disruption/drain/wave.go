@@ -19,8 +19,8 @@ type wave struct {
 	linked map[int][]*candidate
 	// listed: a member waits for entries to expire, perhaps.
 	listed bool
-	// pods are the pods of the members, and played how many pods have been played to find out whether a node fits.
-	pods, played int
+	// pods are the pods of the members.
+	pods int
 }
 
 // add makes the node a member, and counts what it takes from budgets. It reports whether the node may give: after a
@@ -244,12 +244,9 @@ func (p *planner) crowded(r *room) bool {
 	return len(p.x.Budget(r.budget).Status.DisruptedPods)+r.allowed > disruption.MaxDisruptedPods
 }
 
-// A wave plays at most so many pods, and so many for each pod of its members, to find out which nodes fit. So plays cost
-// no more than the pods of all waves, whatever the budgets are.
-const (
-	playedAtLeast = 3000
-	playedPerPod  = 4
-)
+// playedAtLeast is how many pods a plan may play to find out which nodes fit, in addition to one for each pod that it
+// drains. So plays cost no more than the drains themselves, whatever the budgets are.
+const playedAtLeast = 3000
 
 // drainsWith plays the drain of the node together with the members of the wave that it is linked with.
 func (p *planner) drainsWith(c *candidate) bool {
@@ -265,10 +262,12 @@ func (p *planner) drainsWith(c *candidate) bool {
 	for _, n := range nodes {
 		cost += len(n.pods)
 	}
-	if !p.exactly && len(p.wave.members) > 0 && p.wave.played+cost > playedAtLeast+playedPerPod*p.wave.pods {
-		return false
+	if !p.exactly && len(p.wave.members) > 0 {
+		if p.played+cost > playedAtLeast+p.drained+p.wave.pods {
+			return false
+		}
+		p.played += cost
 	}
-	p.wave.played += cost
 	slices.SortFunc(nodes, func(a, b *candidate) int { return cmp.Compare(a.name, b.name) })
 	w := p.drainer(nodes)
 	if !w.drains() {

@@ -58,7 +58,7 @@ type Wave struct {
 //   - Every wave is feasible: [Nodes] with the nodes of the wave, on the cluster that the wave before left, has the
 //     outcome Now or InRounds for each of them, in at most WaveOptions.Rounds rounds.
 //   - No wave can be larger: with any other node of its group that is in a later wave or is blocked, it would have more
-//     than MaxNodes nodes or would not be feasible. The exception is a wave that has played too many pods, see below.
+//     than MaxNodes nodes or would not be feasible. The exception is a plan that has played too many pods, see below.
 //   - A node is blocked only if it does not drain alone in WaveOptions.Rounds rounds after the last wave.
 //
 // The number of waves is not always the smallest; docs/drain.md says how far it was from the best on small clusters.
@@ -83,9 +83,9 @@ type Wave struct {
 //     are recreated only in part, or a controller that is gone or is being deleted loses its last pod, which changes what
 //     a budget expects.
 //
-// These plays are bounded: a wave plays at most 3,000 pods, and 4 for each pod of its nodes. A node that would take more
-// is left for a later wave, so the second guarantee does not hold for such a wave: it is feasible, but may be smaller than
-// possible. While no node is in the wave yet, each is tried alone, whatever was played before.
+// These plays are bounded: a plan plays at most 3,000 pods, and one for each pod that it drains. A node that would take
+// more is left for a later wave, so the second guarantee does not hold for such a wave: it is feasible, but may be smaller
+// than possible. While no node is in the wave yet, each is tried alone, whatever was played before.
 func Waves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disruption.Index, error) {
 	if err := optionsErr(x, o.Options); err != nil {
 		return Plan{}, x, err
