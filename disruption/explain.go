@@ -140,10 +140,11 @@ type ControllerScale struct {
 	Code    Code   `json:"code,omitempty"`
 }
 
-// Blocks reports whether the computed status of the budget forbids the eviction of every ready pod. While there are
-// Needs it is false, although nothing is allowed: the answer is unknown.
+// Blocks reports whether the eviction of a ready pod has to wait: the computed status of the budget allows no
+// disruption, or is not known. While there are Needs it is true, so a caller that stops at Blocks does not evict on an
+// open question. Whether the answers would allow an eviction is unknown then.
 func (e BudgetExplanation) Blocks() bool {
-	return len(e.Needs) == 0 && e.Computed.DisruptionsAllowed <= 0
+	return len(e.Needs) > 0 || e.Computed.DisruptionsAllowed <= 0
 }
 
 // Explain explains the status of a budget: each pod, and why it counts or does not count; each controller and its

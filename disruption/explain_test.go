@@ -83,7 +83,7 @@ func TestExplainWhy(t *testing.T) {
 			want: "nothing may be disrupted: the budget selects no pod"},
 		{name: "none expected", s: web(budget(maxUnavailable("1")), 0, pods(1, 1, byWeb)...), blocks: true,
 			want: "nothing may be disrupted: no pods are expected"},
-		{name: "needs", s: web(budget(maxUnavailable("1"), reported(3, 2, 1)), 3, pods(3, 3, custom)...),
+		{name: "needs", s: web(budget(maxUnavailable("1"), reported(3, 2, 1)), 3, pods(3, 3, custom)...), blocks: true,
 			want: "not computed: you must look up the scale of 1 controller first", more: func(t *testing.T, e Explanation) {
 				require.Len(t, e.Budget.Needs, 1)
 				require.False(t, e.Budget.UpToDate)

@@ -36,7 +36,7 @@ func (x *Index) PodsOnNode(node string) (pods []*corev1.Pod, duplicates []types.
 		return nil, nil
 	}
 	on := func(pod *corev1.Pod) bool { return pod.Spec.NodeName == node }
-	duplicates = slices.Collect(duplicatesOn(x.duplicates, node))
+	duplicates = slices.Collect(duplicatesOf(x.duplicates, holder{about: nodeTerm, name: node}))
 	pods = x.terms.matching(on, x.terms.Term(nodeTerm, node))
 	sortPods(pods)
 	return pods, duplicates
@@ -53,8 +53,8 @@ func (x *Index) PodsOfController(namespace string, ref *metav1.OwnerReference) (
 	of := func(pod *corev1.Pod) bool {
 		return pod.Namespace == namespace && sameController(metav1.GetControllerOfNoCopy(pod), ref)
 	}
-	for name, versions := range x.pods.AmbiguousIn(namespace) {
-		if slices.ContainsFunc(versions, of) {
+	for name := range duplicatesOf(x.duplicates, holder{controllerTerm, namespace, ref.Name}) {
+		if slices.ContainsFunc(x.pods.Versions(name), of) {
 			duplicates = append(duplicates, name)
 		}
 	}
@@ -69,6 +69,20 @@ func (x *Index) PodsBeingDeleted(namespace string) []*corev1.Pod {
 	pods := x.terms.matching(func(pod *corev1.Pod) bool {
 		return pod.DeletionTimestamp != nil && pod.Namespace == namespace
 	}, x.terms.Term(deletingTerm, namespace))
+	sortPods(pods)
+	return pods
+}
+
+// SelectedPodsBeingDeleted returns the pods that the budget selects and that have a deletion timestamp, sorted by name.
+// It leaves out names that several pods have, and returns nil for a budget that is missing or has the name of another.
+// The cost grows with the pods of the namespace that are being deleted, or with the pods that have the rarest label of
+// the selector, whichever are fewer.
+func (x *Index) SelectedPodsBeingDeleted(budget types.NamespacedName) []*corev1.Pod {
+	st := x.states.Find(budget)
+	if st == nil {
+		return nil
+	}
+	pods := x.terms.selectedBeingDeleted(st.matcher)
 	sortPods(pods)
 	return pods
 }

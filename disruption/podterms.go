@@ -60,11 +60,21 @@ func (t podTerms) of(terms []uint64, pod *corev1.Pod) []uint64 {
 // {app: web, managed-by: helm}, the second may be on every pod of the namespace. A selector that requires no label,
 // such as NotIn, costs the pods of the namespace.
 func (t podTerms) selected(m matcher) []*corev1.Pod {
+	return t.selectedAmong(m, namespaceTerm, m.selects)
+}
+
+// selectedBeingDeleted returns the selected pods that are being deleted.
+func (t podTerms) selectedBeingDeleted(m matcher) []*corev1.Pod {
+	return t.selectedAmong(m, deletingTerm, func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil && m.selects(pod) })
+}
+
+// selectedAmong returns the selected pods that match. All of them have the term, which is about the namespace.
+func (t podTerms) selectedAmong(m matcher, term uint64, match func(*corev1.Pod) bool) []*corev1.Pod {
 	if m.selector == nil || m.budget.Spec.Selector == nil {
 		return nil
 	}
 	namespace := m.budget.Namespace
-	ways := [][]uint64{{t.Term(namespaceTerm, namespace)}}
+	ways := [][]uint64{{t.Term(term, namespace)}}
 	for _, d := range demandsOf(m.budget) {
 		var way []uint64
 		for _, v := range d.Values {
@@ -74,9 +84,9 @@ func (t podTerms) selected(m matcher) []*corev1.Pod {
 			ways = append(ways, way)
 		}
 	}
-	// Among ways with equally few pods, a label is better than the whole namespace.
+	// Among ways with equally few pods, a label is better than the term of the namespace.
 	slices.Reverse(ways)
-	return t.matching(m.selects, ways[t.Rarest(ways)]...)
+	return t.matching(match, ways[t.Rarest(ways)]...)
 }
 
 // matching are the pods that have one of the terms and match, each once, in no particular order.

@@ -42,10 +42,9 @@ func (x *Index) WorkloadOf(namespace string, ref *metav1.OwnerReference) Workloa
 		return Workload{}
 	}
 	found := x.workloads.wants(namespace, ref)
-	// The count is exact enough for a bound, and costs no visit of the pods. An ambiguous name may hide a pod of the
-	// controller.
+	// The count is exact enough for a bound, and costs no visit of the pods. It lacks the names that several pods have.
 	found.MaxPods = x.terms.Count(x.terms.Term(controllerTerm, namespace, ref.Name), math.MaxInt)
-	for range x.pods.AmbiguousIn(namespace) {
+	for range duplicatesOf(x.duplicates, holder{controllerTerm, namespace, ref.Name}) {
 		found.MaxPods++
 	}
 	return found

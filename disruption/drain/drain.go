@@ -120,8 +120,8 @@ type Drain struct {
 	Node    string  `json:"node"`
 	Outcome Outcome `json:"outcome"`
 	// Rounds are the pods that are evicted in each round, sorted by namespace and name. In a
-	// round without any, the drain waits for pods that were being deleted before, or for an
-	// entry of status.disruptedPods to expire.
+	// round without any, the drain waits for pods that were being deleted before, for an
+	// entry of status.disruptedPods to expire, or, with Nodes, for the pods of other nodes.
 	Rounds [][]types.NamespacedName `json:"rounds,omitempty"`
 	// Skipped are the pods that the drain leaves alone, sorted by namespace and name.
 	Skipped []SkippedPod `json:"skipped,omitempty"`
@@ -233,8 +233,9 @@ type RefusedPod struct {
 // A node that no pod names has nothing to drain. There are two differences to kubectl: Node assumes that the DaemonSet
 // that a pod names exists, and it does not support the drain of pods in a namespace that is being deleted.
 //
-// A drain costs O(log n) for each pod that goes. If a controller loses a pod, and has more pods than replicas or is a
-// StatefulSet with OrderedReady, its pods are counted once.
+// A drain costs O(log n) for each pod that goes, and a read of the entries in status.disruptedPods of its budget. If a
+// controller loses a pod, and has more pods than replicas or is a StatefulSet with OrderedReady, its pods are counted
+// once. If a pod waits for a second round, the pods of its budget that are being deleted go, too, and cost the same.
 func Node(x *disruption.Index, node string, o Options) (Drain, *disruption.Index, error) {
 	drains, after, err := Nodes(x, []string{node}, o)
 	return drains[0], after, err

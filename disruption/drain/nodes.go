@@ -27,7 +27,8 @@ import (
 //
 // The Index returned is the cluster after all drains. If one of them is Unknown or NoOutcome, it is x.
 //
-// Nodes costs what the drains of the nodes cost, and one entry of Rounds for each round and each node that waits.
+// Nodes costs what the drains of the nodes cost, and one entry of Rounds for each round and each node that waits. If a
+// budget lets the pods of many nodes go one at a time, that is the larger part: MaxRounds limits it.
 func Nodes(x *disruption.Index, nodes []string, o Options) ([]Drain, *disruption.Index, error) {
 	names := slices.Compact(slices.Sorted(slices.Values(nodes)))
 	drains := make([]Drain, len(names))

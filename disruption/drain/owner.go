@@ -48,6 +48,8 @@ type ownerState struct {
 	// pods than it has the controller wants.
 	all     bool
 	missing int
+	// replicas is how many pods it wants.
+	replicas int32
 }
 
 // stateOf finds out how the controller recreates pods. These are going, whatever the index says of them.
@@ -68,6 +70,7 @@ func stateOf(x *disruption.Index, by owner, going []*corev1.Pod) *ownerState {
 		}
 		return o
 	}
+	o.replicas = wants.Replicas
 	if o.all = wants.MaxPods <= int(wants.Replicas); o.all {
 		return o
 	}

@@ -29,6 +29,8 @@ type planner struct {
 	// wave is the wave that is formed, and exactly says that drains are played for each of its nodes.
 	wave    wave
 	exactly bool
+	// drained are the pods of all waves before, and played how many pods have been played to find out which nodes fit.
+	drained, played int
 }
 
 // group are nodes that can be in one wave. left are the nodes that are in no wave yet, sorted by name.
@@ -45,8 +47,10 @@ type candidate struct {
 	never   bool
 	demands []demand
 	links   []int
-	// rejected is with how many nodes of the wave it was linked when it was tried, plus one.
+	// rejected is with how many nodes of the wave it was linked when it was tried, plus one. full is the budget that
+	// refused its pods last, asked first the next time.
 	rejected int
+	full     int
 }
 
 // demand is how many pods of a node a budget has to let go: by their readiness, as in budgetQueues.
@@ -55,9 +59,14 @@ type demand struct {
 	pods [2]int
 	// samples are pods of each readiness.
 	samples [2]types.NamespacedName
-	// order: it matters for others when its pods go in a round. loses: after a round the budget may answer something
-	// else, since pods that go are not recreated as they were.
-	order, loses bool
+	// order: it matters for others when its pods go in a round. free are its ready pods that go without asking.
+	order bool
+	free  int
+	// lost are the pods that ask, are ready, and may not be so when they are recreated; surely are those of them that are
+	// not, whatever others go. loses: the budget may want another number of healthy pods after a round, since pods that go
+	// are not recreated as they were.
+	lost, surely int
+	loses        bool
 }
 
 // newPlanner sorts the nodes by groups, and finds out what their pods ask of budgets.
@@ -131,12 +140,24 @@ func (p *planner) candidate(name string) *candidate {
 				d = &demand{room: r}
 				demands[r] = d
 			}
-			if asks := e.Budget == name; asks {
+			asks := e.Budget == name
+			if asks {
 				d.pods[queueOf(pod)]++
 				d.samples[queueOf(pod)] = snapshot.KeyOf(pod)
+			} else if podstate.Ready(pod) && pod.DeletionTimestamp == nil {
+				d.free++
 			}
 			d.order = d.order || p.takesTurns(pod, name, e)
-			d.loses = d.loses || !p.recreates(pod) && !(r.constant && !podstate.Ready(pod))
+			switch p.fateOf(pod, r.constant) {
+			case isLost:
+				d.surely++
+				d.lost++
+			case mayBeLost:
+				d.lost++
+			case mayChange:
+				d.loses = true
+			case noChange:
+			}
 		}
 	}
 	for _, d := range demands {
@@ -146,23 +167,70 @@ func (p *planner) candidate(name string) *candidate {
 	return c
 }
 
-// recreates reports whether the budgets of the pod are as they were when the round ends in which it goes: its
-// controller recreates it, whatever other pods of the controller go.
-func (p *planner) recreates(pod *corev1.Pod) bool {
+// fate is what a budget sees of a pod that goes, when the round is over.
+type fate int
+
+const (
+	// noChange: the pod is recreated as it was, or the budget does not count it.
+	noChange fate = iota
+	// isLost: one ready pod less. mayBeLost: perhaps, it depends on other pods of the controller.
+	isLost
+	mayBeLost
+	// mayChange: the budget may want another number of healthy pods.
+	mayChange
+)
+
+// fateOf says what becomes of a pod of a budget. constant: the budget wants the same number of healthy pods, whatever
+// pods there are. Pods that are being deleted are not healthy when they go; see planner.later for how they return.
+func (p *planner) fateOf(pod *corev1.Pod, constant bool) fate {
+	ready := podstate.Ready(pod)
+	whether := func(f fate) fate {
+		if ready {
+			return f
+		}
+		return noChange
+	}
+	if pod.DeletionTimestamp != nil {
+		return noChange
+	}
 	by := ownerOf(pod)
-	if by == nil || !active(pod) || podstate.Ready(pod) && !runs(pod) {
-		return false
+	if by == nil {
+		// No budget expects it.
+		return whether(isLost)
 	}
-	o := p.owners[*by]
+	o := p.owner(*by)
+	as := active(pod) && (!ready || runs(pod))
+	switch {
+	case o.need != nil:
+		return mayChange
+	case as && !o.none && o.all:
+		return noChange
+	case as && !o.none && o.numbered:
+		if n, found := o.ordinal(pod); found && o.first <= n && n <= o.last {
+			return noChange
+		}
+	case as && !o.none && o.missing >= 0:
+		return noChange
+	case as && !o.none && o.replicas > 0:
+		// The controller keeps some of its pods, so budgets expect as many pods as before.
+		return whether(mayBeLost)
+	case active(pod) && o.perhaps:
+		return whether(isLost)
+	}
+	if constant {
+		return whether(mayBeLost)
+	}
+	return mayChange
+}
+
+// owner is how the controller recreates pods when none is going.
+func (p *planner) owner(by owner) *ownerState {
+	o := p.owners[by]
 	if o == nil {
-		o = stateOf(p.x, *by, nil)
-		p.owners[*by] = o
+		o = stateOf(p.x, by, nil)
+		p.owners[by] = o
 	}
-	if o.numbered {
-		n, found := o.ordinal(pod)
-		return found && !o.none && o.first <= n && n <= o.last
-	}
-	return !o.none && (o.all || o.missing >= 0)
+	return o
 }
 
 // lists reports whether the budget has entries in status.disruptedPods that expire while a wave waits.
@@ -198,7 +266,7 @@ func (p *planner) link(c *candidate, pod *corev1.Pod, covering []types.Namespace
 	}
 	if by := ownerOf(pod); by != nil && by.ref.Kind != statefulSetKind {
 		// Only where there are more pods than replicas does it matter for others whether a pod goes.
-		if of := p.x.WorkloadOf(by.namespace, &by.ref); of.Recreates && of.MaxPods > int(of.Replicas) {
+		if o := p.owner(*by); !o.none && !o.all {
 			note(*by)
 		}
 	}
@@ -244,9 +312,10 @@ func (p *planner) next(g *group) (Wave, bool) {
 	formed.Drains = drains
 	g.left = slices.DeleteFunc(g.left, func(c *candidate) bool { return members[c] })
 	p.x = w.x
+	p.drained += p.wave.pods
 	for name := range w.touched {
 		if r := p.rooms[name]; r != nil {
-			r.known = [2]bool{}
+			r.known, r.again = [2]bool{}, nil
 			r.listed = p.lists(name)
 		}
 	}

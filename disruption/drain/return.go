@@ -53,9 +53,9 @@ func (w *drainer) gone() []*corev1.Pod {
 	}
 	if !w.begun {
 		w.begun = true
-		for _, namespace := range w.namespacesWaitedFor() {
-			for _, pod := range w.x.PodsBeingDeleted(namespace) {
-				if slices.ContainsFunc(budgetsOf(w.x, pod), w.waitsFor) {
+		for name := range w.budgets {
+			if w.waitsFor(name) {
+				for _, pod := range w.x.SelectedPodsBeingDeleted(name) {
 					add(pod)
 				}
 			}
@@ -77,17 +77,6 @@ func (w *drainer) gone() []*corev1.Pod {
 	}
 	slices.SortFunc(gone, func(a, b *corev1.Pod) int { return persistent.CompareNames(snapshot.KeyOf(a), snapshot.KeyOf(b)) })
 	return gone
-}
-
-func (w *drainer) namespacesWaitedFor() []string {
-	var namespaces []string
-	for name := range w.budgets {
-		if w.waitsFor(name) {
-			namespaces = append(namespaces, name.Namespace)
-		}
-	}
-	slices.Sort(namespaces)
-	return slices.Compact(namespaces)
 }
 
 // back returns the pods that replace pods that are gone, and as away the gone pods that nothing replaces. A controller

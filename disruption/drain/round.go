@@ -234,6 +234,9 @@ func (w *drainer) first() {
 			q.refusal = &e
 			q.pods = append(q.pods, waitingPod{refusal(key, e), i})
 		default:
+			if q != nil {
+				q.refusal = &e // 403: the same for all pods of the queue
+			}
 			t.node.refused = append(t.node.refused, refusal(key, e))
 			w.done(t.node, 1)
 		}

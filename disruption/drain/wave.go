@@ -19,6 +19,8 @@ type wave struct {
 	linked map[int][]*candidate
 	// listed: a member waits for entries to expire, perhaps.
 	listed bool
+	// pods are the pods of the members.
+	pods int
 }
 
 // add makes the node a member, and counts what it takes from budgets. It reports whether the node may give: after a
@@ -30,6 +32,7 @@ func (p *planner) add(c *candidate) (gives bool) {
 	}
 	w.has[c] = true
 	w.members = append(w.members, c)
+	w.pods += len(c.pods)
 	for _, l := range c.links {
 		if at := w.linked[l]; len(at) == 0 || at[len(at)-1] != c {
 			w.linked[l] = append(at, c)
@@ -43,6 +46,8 @@ func (p *planner) add(c *candidate) (gives bool) {
 		r.used += r.takes(d)
 		r.order = r.order || d.order || r.inOrder(d)
 		r.loses = r.loses || d.loses
+		r.lost += d.lost
+		r.surely += d.surely
 		gives = gives || p.plays(r)
 	}
 	return gives
@@ -55,7 +60,7 @@ func (p *planner) plays(r *room) bool {
 }
 
 // changes reports whether the budget may allow something else after a round.
-func (p *planner) changes(r *room) bool { return r.loses || r.listed || p.returns(r) }
+func (p *planner) changes(r *room) bool { return r.loses || r.lost > 0 || r.listed || p.returns(r) }
 
 // returns reports whether pods of the budget are being deleted: they may be recreated when a round is over.
 func (p *planner) returns(r *room) bool {
@@ -76,7 +81,7 @@ func (p *planner) linkedWith(c *candidate) []*candidate {
 	own := map[*room]bool{}
 	for i := range c.demands {
 		d := &c.demands[i]
-		own[d.room] = d.order || d.loses || d.room.inOrder(d)
+		own[d.room] = d.order || d.loses || d.lost > 0 || d.room.inOrder(d)
 	}
 	for next := []*candidate{c}; len(next) > 0; {
 		at := next[len(next)-1]
@@ -119,10 +124,11 @@ type room struct {
 	known   [2]bool
 	verdict [2]disruption.Verdict
 	allowed int
-	// What follows is about the wave of this number.
-	wave, used int
-	// order: the order of the evictions matters. loses: pods go that are not recreated as they were.
-	order, loses bool
+	// again is what the budget answers from the second round on, once it is known.
+	again *later
+	// What follows is about the wave of this number, and adds up the demands of its members.
+	wave, used, lost, surely int
+	order, loses             bool
 	// written: the evictions count whatever the pods are, since the snapshot's status is used.
 	written bool
 }
@@ -143,13 +149,16 @@ func (p *planner) room(name types.NamespacedName) *room {
 // enter begins a wave for the budget.
 func (r *room) enter(wave int) {
 	if r.wave != wave {
-		r.wave, r.used, r.order, r.loses = wave, 0, false, false
+		r.wave, r.used, r.lost, r.surely, r.order, r.loses = wave, 0, 0, 0, false, false
 	}
 }
 
 // takes is how many of the pods the budget counts.
 func (r *room) takes(d *demand) int {
 	taken := d.pods[0]
+	if !r.written {
+		taken += d.free
+	}
 	if r.written && r.verdict[1] == disruption.AllowedWithinBudget {
 		taken += d.pods[1]
 	}
@@ -180,32 +189,54 @@ func (p *planner) ask(r *room, d *demand) {
 }
 
 // fits reports whether the node drains together with the wave. Budgets do not depend on one another: a pod that waits has
-// one. A budget whose pods are all recreated as they were lets the same number of pods go in each round, and the drain is
-// played only for others.
+// one. For most budgets it is enough to count pods, and the drain is played only for others.
 func (p *planner) fits(c *candidate) bool {
 	if p.exactly {
 		return p.drainsWith(c)
 	}
 	play := p.wave.listed
 	for i := range c.demands {
-		d := &c.demands[i]
-		r := d.room
-		r.enter(p.wave.number)
-		p.ask(r, d)
-		switch {
-		case r.order || d.order || r.inOrder(d) || r.written && p.crowded(r):
-			play = true
-		case r.lets(d, 1):
-			// They all go in the first round.
-		case p.rounds == 1 || r.written:
-			return false
-		case d.loses || p.changes(r):
-			play = true
-		case !r.lets(d, p.rounds):
+		// In a plan of many small waves most nodes meet the same full budget again.
+		at := (c.full + i) % len(c.demands)
+		fits, known := p.hasRoom(&c.demands[at])
+		if known && !fits {
+			c.full = at
 			return false
 		}
+		play = play || !known
 	}
 	return !play || p.drainsWith(c)
+}
+
+// hasRoom reports whether the budget lets the pods of the node go together with the pods of the wave. It is not known if
+// it takes a play.
+func (p *planner) hasRoom(d *demand) (fits, known bool) {
+	r := d.room
+	r.enter(p.wave.number)
+	p.ask(r, d)
+	switch {
+	case r.written && p.crowded(r):
+		return false, false
+	case r.order || d.order || r.inOrder(d):
+		// While the budget allows one more than they all take, each of them goes in the first round, in any order.
+		fits = r.lets(d) && r.used+r.takes(d) < r.allowed
+		return fits, fits
+	case r.lets(d):
+		return true, true
+	case p.rounds == 1 || r.written:
+		return false, true
+	}
+	return p.hasRoomLater(r, d)
+}
+
+// lets reports whether the budget lets the pods of the node go together with the pods of the wave, in any order, in the
+// first round.
+func (r *room) lets(d *demand) bool {
+	if d.pods[0] > 0 && r.verdict[0] != disruption.AllowedWithinBudget || d.pods[1] > 0 && !r.verdict[1].Allowed() {
+		return false
+	}
+	taken := r.takes(d)
+	return taken == 0 || r.used+taken <= r.allowed
 }
 
 // crowded reports whether the entries of the status, and not disruptionsAllowed, may limit the evictions.
@@ -213,15 +244,9 @@ func (p *planner) crowded(r *room) bool {
 	return len(p.x.Budget(r.budget).Status.DisruptedPods)+r.allowed > disruption.MaxDisruptedPods
 }
 
-// lets reports whether the budget lets the pods of the node go together with the pods of the wave, in any order, in so
-// many rounds. 0: in any number.
-func (r *room) lets(d *demand, rounds int) bool {
-	if d.pods[0] > 0 && r.verdict[0] != disruption.AllowedWithinBudget || d.pods[1] > 0 && !r.verdict[1].Allowed() {
-		return false
-	}
-	taken := r.takes(d)
-	return taken == 0 || rounds == 0 && r.allowed > 0 || r.used+taken <= rounds*r.allowed
-}
+// playedAtLeast is how many pods a plan may play to find out which nodes fit, in addition to one for each pod that it
+// drains. So plays cost no more than the drains themselves, whatever the budgets are.
+const playedAtLeast = 3000
 
 // drainsWith plays the drain of the node together with the members of the wave that it is linked with.
 func (p *planner) drainsWith(c *candidate) bool {
@@ -233,6 +258,16 @@ func (p *planner) drainsWith(c *candidate) bool {
 		}
 	}
 	nodes := append(slices.Clone(linked), c)
+	cost := 0
+	for _, n := range nodes {
+		cost += len(n.pods)
+	}
+	if !p.exactly && len(p.wave.members) > 0 {
+		if p.played+cost > playedAtLeast+p.drained+p.wave.pods {
+			return false
+		}
+		p.played += cost
+	}
 	slices.SortFunc(nodes, func(a, b *candidate) int { return cmp.Compare(a.name, b.name) })
 	w := p.drainer(nodes)
 	if !w.drains() {

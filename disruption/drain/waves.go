@@ -58,7 +58,7 @@ type Wave struct {
 //   - Every wave is feasible: [Nodes] with the nodes of the wave, on the cluster that the wave before left, has the
 //     outcome Now or InRounds for each of them, in at most WaveOptions.Rounds rounds.
 //   - No wave can be larger: with any other node of its group that is in a later wave or is blocked, it would have more
-//     than MaxNodes nodes or would not be feasible.
+//     than MaxNodes nodes or would not be feasible. The exception is a plan that has played too many pods, see below.
 //   - A node is blocked only if it does not drain alone in WaveOptions.Rounds rounds after the last wave.
 //
 // The number of waves is not always the smallest; docs/drain.md says how far it was from the best on small clusters.
@@ -70,15 +70,22 @@ type Wave struct {
 // The Index returned is the cluster after the last wave. The error is [disruption.Index.Err], or what is wrong with the
 // options; then there is no plan.
 //
-// Waves costs O(log n) for each pod that goes, and for each wave a look at the budgets of the pods of each node of the group
-// that is left. That is enough while every budget lets the same number of pods go in each round, because the pods are
-// recreated as they were. A node is played together with the nodes of the wave with which it shares other budgets, and
-// costs the pods of these nodes. A budget is of the others if one of its pods
+// Waves costs O(log n) for each pod that goes, and for each wave a look at each node of the group that is left, so n waves
+// of one node look n²/2 times. To find out whether a node fits, Waves counts what its budgets allow in the first round
+// and in later rounds, also for budgets over pods of Jobs, pods without a controller and pods that are being deleted.
+// Counting is not enough, and the node is played together with the nodes of the wave that share such a budget, where
 //
-//   - is listed in status.disruptedPods, or is not ready while the budget wants no healthy pod;
-//   - does not fit in the first round of the wave, and a pod of the budget is being deleted or is not recreated as it was.
+//   - the wave takes all that a budget allows, and one of its pods is listed in status.disruptedPods, or is not ready
+//     while the budget wants no healthy pod;
+//   - pods do not all go in the first round, and so many of them are not recreated as they were that it depends on the
+//     order in how many rounds they go;
+//   - pods do not all go in the first round, and entries of status.disruptedPods may expire, pods that are being deleted
+//     are recreated only in part, or a controller that is gone or is being deleted loses its last pod, which changes what
+//     a budget expects.
 //
-// While a wave waits for an entry of status.disruptedPods to expire, each node is played with all nodes of the wave.
+// These plays are bounded: a plan plays at most 3,000 pods, and one for each pod that it drains. A node that would take
+// more is left for a later wave, so the second guarantee does not hold for such a wave: it is feasible, but may be smaller
+// than possible. While no node is in the wave yet, each is tried alone, whatever was played before.
 func Waves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disruption.Index, error) {
 	if err := optionsErr(x, o.Options); err != nil {
 		return Plan{}, x, err

@@ -2,6 +2,7 @@ package karpenter
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,31 +70,52 @@ func BenchmarkPods(b *testing.B) {
 	}
 }
 
-// BenchmarkNodes asks karpenter about the pods of a node together, and ours to drain it.
+// BenchmarkNodes asks karpenter about the pods of a node together, each alone; the tracker and drain.Pods whether all of
+// them may go, from the written status; and drain.Node to drain the node. They take turns. A ratio is to drain.Pods.
 func BenchmarkNodes(b *testing.B) {
 	for _, budgets := range []int{50, 500, 5000} {
 		b.Run(fmt.Sprintf("budgets=%d,pods=%d", budgets, 30*budgets), func(b *testing.B) {
 			s := large(budgets)
 			on := map[string][]*corev1.Pod{}
+			names := map[string][]types.NamespacedName{}
 			for _, p := range s.Pods {
 				on[p.Spec.NodeName] = append(on[p.Spec.NodeName], p)
+				names[p.Spec.NodeName] = append(names[p.Spec.NodeName], keyOf(p))
 			}
-			l, x := limits(b, s.Budgets), disruption.NewIndex(s, disruption.Options{})
+			l, all, x := limits(b, s.Budgets), newTracker(b, s.Budgets), disruption.NewIndex(s, disruption.Options{})
 			i := 0
-			var karpenter, purekube time.Duration
+			var karpenter, autoscaler, pods, node time.Duration
 			for b.Loop() {
-				node := fmt.Sprint("node-", i%budgets)
+				name := fmt.Sprint("node-", i%budgets)
 				i++
 				began := time.Now()
-				canEvict(l, on[node]...)
+				canEvict(l, on[name]...)
 				karpenter += time.Since(began)
+
 				began = time.Now()
-				_, _, _ = drain.Node(x, node, drain.Options{})
-				purekube += time.Since(began)
+				_, together := all.canRemove(on[name])
+				autoscaler += time.Since(began)
+
+				began = time.Now()
+				evictions, _, _ := drain.Pods(x, names[name], drain.Options{Budgets: drain.AsWritten})
+				pods += time.Since(began)
+				refused := slices.ContainsFunc(evictions, func(e disruption.Eviction) bool { return !e.Verdict.Allowed() })
+				if refused == together {
+					b.Fatalf("%s: %t and %t", name, together, !refused)
+				}
+
+				began = time.Now()
+				_, _, _ = drain.Node(x, name, drain.Options{})
+				node += time.Since(began)
 			}
 			b.ReportMetric(float64(karpenter.Nanoseconds())/float64(b.N), "karpenter-ns/node")
-			b.ReportMetric(float64(purekube.Nanoseconds())/float64(b.N), "purekube-ns/node")
-			b.ReportMetric(float64(karpenter)/float64(purekube), "ratio")
+			b.ReportMetric(float64(autoscaler.Nanoseconds())/float64(b.N), "tracker-ns/node")
+			b.ReportMetric(float64(pods.Nanoseconds())/float64(b.N), "drain.Pods-ns/node")
+			b.ReportMetric(float64(node.Nanoseconds())/float64(b.N), "drain.Node-ns/node")
+			b.ReportMetric(float64(karpenter)/float64(pods), "karpenter/Pods")
+			b.ReportMetric(float64(autoscaler)/float64(pods), "tracker/Pods")
+			b.ReportMetric(float64(karpenter)/float64(node), "karpenter/Node")
+			b.ReportMetric(float64(autoscaler)/float64(node), "tracker/Node")
 		})
 	}
 }
