@@ -45,7 +45,11 @@ func (x *Index) PodsOnNode(node string) (pods []*corev1.Pod, duplicates []types.
 // PodsOfController returns the pods of the namespace whose owner reference has the apiVersion, kind, name and UID of
 // ref. duplicates are the names that several pods have, at least one of them with such a reference. Both lists are
 // sorted by name. The cost grows with the number of returned pods, at most [Workload].MaxPods.
+// For a nil reference, both lists are empty.
 func (x *Index) PodsOfController(namespace string, ref *metav1.OwnerReference) (pods []*corev1.Pod, duplicates []types.NamespacedName) {
+	if ref == nil {
+		return nil, nil
+	}
 	of := func(pod *corev1.Pod) bool {
 		return pod.Namespace == namespace && sameController(metav1.GetControllerOfNoCopy(pod), ref)
 	}

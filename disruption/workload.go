@@ -36,8 +36,11 @@ type Workload struct {
 
 // WorkloadOf returns the workload that is named by an owner reference of pods in the namespace. For a Job, Recreates is
 // false: a snapshot has no Jobs, so their completions and backoff limits are unknown. Use it to simulate which evicted
-// pods are recreated: see package drain.
+// pods are recreated: see package drain. For a nil reference it returns the zero Workload.
 func (x *Index) WorkloadOf(namespace string, ref *metav1.OwnerReference) Workload {
+	if ref == nil {
+		return Workload{}
+	}
 	found := x.workloads.wants(namespace, ref)
 	// The count is exact enough for a bound, and costs no visit of the pods. It lacks the names that several pods have.
 	found.MaxPods = x.terms.Count(x.terms.Term(controllerTerm, namespace, ref.Name), math.MaxInt)

@@ -39,7 +39,10 @@ func (e *Error) Error() string {
 	if len(e.Refs) > 0 {
 		parts = append(parts, e.Refs[0].object())
 	}
-	parts = append(parts, e.Field, e.Err.Error())
+	parts = append(parts, e.Field)
+	if e.Err != nil {
+		parts = append(parts, e.Err.Error())
+	}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
 }
 
