@@ -113,7 +113,7 @@ func decode(p piece) []decoded {
 		d.fail(anyKind, "", err.Error())
 		return []decoded{d}
 	}
-	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || string(raw) == "null" && p.at.Item == 0 {
 		return nil // only comments
 	}
 	head, field, what := headOf(raw)

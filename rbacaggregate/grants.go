@@ -62,7 +62,8 @@ type Grant struct {
 // ClusterRoles, sorted by name.
 //
 // An error means that the grants cannot be known: refuse the write. A role that does not exist after the write is an
-// error around [purekube.ErrNotFound], unless the write deletes it. A role that does not exist grants nothing to
+// error around [purekube.ErrNotFound], unless the write deletes it, or the Index has a ClusterRole that is nil or has no
+// name: then the error is about that one. A role that does not exist grants nothing to
 // anybody. The write that creates it grants all rules that the role will have.
 //
 // It costs O(n) for n rules in the ClusterRoles that the role depends on, before and after the write, and O(log
@@ -90,6 +91,10 @@ func (x *Index) Grants(oldObj, newObj *rbacv1.ClusterRole, role purekube.Key) ([
 	case role == Key(name) && newObj == nil:
 		return nil, x.newProblems().Err()
 	default:
+		// A ClusterRole that is nil or has no name may be this one, so it is not known that the role does not exist.
+		if unnamed := x.objects.Unnamed(""); unnamed != nil {
+			return nil, x.errorWith(unnamed)
+		}
 		return nil, x.errorWith(notFound(role))
 	}
 	before := was.dependency(role, ids)

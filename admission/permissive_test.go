@@ -1,0 +1,70 @@
+package admission
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/purekube/purekube/internal/test/reviews"
+	"github.com/purekube/purekube/internal/test/snapshotfuzz"
+	"github.com/purekube/purekube/purekubetest"
+)
+
+// document is the objects that decisions read, as JSON.
+type document struct {
+	ServiceCIDRs []*networkingv1.ServiceCIDR
+	IPAddresses  []*networkingv1.IPAddress
+	ClusterRoles []*rbacv1.ClusterRole
+	Budgets      []*policyv1.PodDisruptionBudget
+	Pods         []*corev1.Pod
+	ReplicaSets  []*appsv1.ReplicaSet
+	Deployments  []*appsv1.Deployment
+	StatefulSets []*appsv1.StatefulSet
+}
+
+func (d document) indexes(t *testing.T) Indexes {
+	c := purekubetest.NewCluster(t)
+	c.ServiceCIDRs, c.IPAddresses, c.ClusterRoles, c.Budgets, c.Pods = d.ServiceCIDRs, d.IPAddresses, d.ClusterRoles, d.Budgets, d.Pods
+	c.ReplicaSets, c.Deployments, c.StatefulSets = d.ReplicaSets, d.Deployments, d.StatefulSets
+	return indexesOf(c)
+}
+
+// TestNeverMorePermissive: a request that is refused is not allowed where an object of the Index is of no use or, except for these, left
+// out: an address that is left out is free, a pod or a budget that is left out is gone, and so is the ClusterRole that a
+// label would have reached. That the caches have synced is the caller's statement.
+func TestNeverMorePermissive(t *testing.T) {
+	c := purekubetest.NewCluster(t)
+	for _, o := range reviews.Cluster() {
+		require.NoError(t, c.Add(o))
+	}
+	text, err := json.Marshal(document{c.ServiceCIDRs, c.IPAddresses, c.ClusterRoles, c.Budgets, c.Pods, c.ReplicaSets, c.Deployments, c.StatefulSets})
+	require.NoError(t, err)
+	words := []string{"", "shop", "db", "web", "view", "to-view", "used", "free", "app", "true", "10.96.0.0/24", "10.96.0.7", "x", "1", "0%", "100%", "True", "False", "Ready",
+		"StatefulSet", "a/b/c"}
+	requests := refusals()
+	refused := 0
+	snapshotfuzz.Random(t, []string{string(text)}, words, func(t *testing.T, d document) {
+		before := d.indexes(t)
+		for name, request := range requests {
+			r := request.Review(t)
+			if ask(name, before, r).Allowed {
+				continue
+			}
+			refused++
+			snapshotfuzz.Spoiled(d, func(how snapshotfuzz.Spoiling, field string, object runtime.Object, spoiled document) {
+				if how == snapshotfuzz.LeftOut && field != "ServiceCIDRs" && field != "ReplicaSets" && field != "Deployments" && field != "StatefulSets" {
+					return
+				}
+				require.False(t, ask(name, spoiled.indexes(t), r).Allowed, "%s: with %T %s it is allowed", name, object, how)
+			})
+		}
+	})
+	require.NotZero(t, refused)
+}
