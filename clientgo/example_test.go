@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/purekube/purekube"
@@ -47,16 +48,17 @@ func runTwo(ctx context.Context, config *rest.Config) error {
 }
 
 // decide returns a handler for reviews and for readiness checks. Start the factory afterwards.
-func decide(factory informers.SharedInformerFactory, o admission.Options) (http.Handler, error) {
-	handler, synced, err := clientgo.NewWebhook(clientgo.FromFactory(factory), o, webhook.Options{})
+func decide(ctx context.Context, factory informers.SharedInformerFactory, client metadata.Interface, o admission.Options) (http.Handler, error) {
+	handler, err := clientgo.NewWebhook(clientgo.FromFactory(factory), client, o, webhook.Options{})
 	if err != nil {
 		return nil, err
 	}
+	go handler.Run(ctx)
 	mux := http.NewServeMux()
 	mux.Handle("POST /validate", handler)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !synced() {
-			http.Error(w, "the objects are not listed yet", http.StatusServiceUnavailable)
+		if err := handler.Ready(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	})
 	return mux, nil

@@ -1,7 +1,11 @@
 package clientgo
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -11,6 +15,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/purekube/purekube/admission"
@@ -24,15 +29,35 @@ var reviewed = []runtime.Object{
 	&corev1.ReplicationController{}, &appsv1.ReplicaSet{}, &appsv1.Deployment{}, &appsv1.StatefulSet{},
 }
 
-// NewWebhook returns a handler that answers admission reviews with the decisions of package admission, by what the informers
-// show. Start the informers afterwards, and serve the handler by TLS.
+// Webhook is a handler that answers admission reviews with the decisions of package admission, by what informers show.
+type Webhook struct {
+	http.Handler
+	caches []reviewedCache
+}
+
+// reviewedCache is what the informer of one kind shows.
+type reviewedCache struct {
+	synced func() bool // reports whether the handler has seen the listed objects
+	age    *cacheAge
+}
+
+var (
+	errNoVersions = errors.New("no client for resourceVersions")
+	errNotListed  = errors.New("not listed yet")
+	errNoVersion  = errors.New("its informer has no LastSyncResourceVersion, without which nobody knows how old the cache is")
+)
+
+// NewWebhook returns a Webhook. Start the informers afterwards, [Webhook.Run] it, and serve it by TLS. The client asks the
+// API server of the informers how far it is: see [Webhook.Run].
 //
-// synced reports whether every event handler has seen the initial list: make the readiness check of it. Until then the
-// handler refuses what it would decide. Informers do not tell when a watch has been silent for long; until its connection
-// breaks, the handler decides by what it saw last.
-func NewWebhook(informers Informers, o admission.Options, w webhook.Options) (h http.Handler, synced func() bool, err error) {
-	if informers == nil {
-		return nil, nil, errNoInformers
+// It is an error if an informer has no method LastSyncResourceVersion() string, as client-go's have. The informers of a
+// controller-runtime cache of several namespaces have none.
+func NewWebhook(informers Informers, client metadata.Interface, o admission.Options, w webhook.Options) (*Webhook, error) {
+	switch {
+	case informers == nil:
+		return nil, errNoInformers
+	case client == nil:
+		return nil, errNoVersions
 	}
 	store := memory.NewStore(memory.Options{})
 	handler := cache.ResourceEventHandlerFuncs{
@@ -45,27 +70,59 @@ func NewWebhook(informers Informers, o admission.Options, w webhook.Options) (h 
 			store.Remove(o.(runtime.Object))
 		},
 	}
-	var all []cache.InformerSynced
+	h := &Webhook{}
 	for _, kind := range reviewed {
+		resource, err := resourceOf(kind)
+		if err != nil {
+			return nil, err
+		}
 		informer, err := informers(kind)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
+		versioned, ok := informer.(interface{ LastSyncResourceVersion() string })
+		if !ok {
+			return nil, fmt.Errorf("%s: %w", resource.GroupResource(), errNoVersion)
+		}
+		age := newCacheAge(time.Now(), resource, versioned.LastSyncResourceVersion, client.Resource(resource))
 		registration, err := informer.AddEventHandler(handler)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		all = append(all, registration.HasSynced)
+		h.caches = append(h.caches, reviewedCache{registration.HasSynced, age})
 	}
-	synced = func() bool {
-		for _, synced := range all {
-			if !synced() {
-				return false
-			}
+	h.Handler = webhook.New(func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		return store.Review(r, h.Ready() == nil, time.Now(), o)
+	}, w)
+	return h, nil
+}
+
+// Ready is an error until every event handler has seen the initial list, and when a cache may be older than [MaxCacheAge].
+// The handler then refuses what it would decide. Make the readiness check of it.
+func (h *Webhook) Ready() error {
+	for _, c := range h.caches {
+		if !c.synced() {
+			return fmt.Errorf("%s: %w", c.age.resource.GroupResource(), errNotListed)
 		}
-		return true
+		if err := c.age.check(time.Now()); err != nil {
+			return err
+		}
 	}
-	return webhook.New(func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-		return store.Review(r, synced(), time.Now(), o)
-	}, w), synced, nil
+	return nil
+}
+
+// Run finds out how old the caches are, until ctx ends. Without it the handler refuses everything after [MaxCacheAge].
+//
+// The watch of an informer can hang: its connection stays open, and no event comes. So each kind is listed every 30
+// seconds, with a limit of one, for the resourceVersion of that moment, which the cache then has to reach. An API server
+// sends bookmarks once a minute, so that the cache reaches it where nothing changes. A cache that has not done so for half
+// of MaxCacheAge is as new as the list if a watch of five seconds, from the version of the cache, shows nothing but a
+// bookmark.
+func (h *Webhook) Run(ctx context.Context) error {
+	var running sync.WaitGroup
+	for _, c := range h.caches {
+		running.Go(func() { c.age.run(ctx) })
+	}
+	running.Wait()
+	return nil
 }

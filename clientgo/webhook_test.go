@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/metadata"
+	fakemetadata "k8s.io/client-go/metadata/fake"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/purekube/purekube/admission"
@@ -25,12 +27,12 @@ import (
 
 // late is an informer whose handlers see nothing before it is released.
 type late struct {
-	clientgo.Informer
+	cache.SharedIndexInformer
 	release chan struct{}
 }
 
 func (l late) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
-	return l.Informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+	return l.SharedIndexInformer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    func(o any, initial bool) { <-l.release; h.OnAdd(o, initial) },
 		UpdateFunc: h.OnUpdate, DeleteFunc: h.OnDelete,
 	})
@@ -46,13 +48,12 @@ func TestWebhook(t *testing.T) {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	release := make(chan struct{})
 	all := clientgo.FromFactory(factory)
-	handler, synced, err := clientgo.NewWebhook(func(o runtime.Object) (clientgo.Informer, error) {
-		informer, err := all(o)
+	handler, err := clientgo.NewWebhook(func(o runtime.Object) (clientgo.Informer, error) {
 		if _, is := o.(*networkingv1.IPAddress); is {
-			informer = late{informer, release}
+			return late{factory.Networking().V1().IPAddresses().Informer(), release}, nil
 		}
-		return informer, err
-	}, admission.Options{}, webhook.Options{Log: slog.New(slog.DiscardHandler)})
+		return all(o)
+	}, noVersions(), admission.Options{}, webhook.Options{Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	server := httptest.NewServer(handler)
 	defer server.Close()
@@ -63,10 +64,10 @@ func TestWebhook(t *testing.T) {
 	}
 	factory.Start(t.Context().Done())
 	factory.WaitForCacheSync(t.Context().Done())
-	require.False(t, synced(), "the handler of IPAddresses has seen nothing")
+	require.EqualError(t, handler.Ready(), "ipaddresses.networking.k8s.io: not listed yet", "the handler has seen nothing")
 	require.Contains(t, answer("free", "10.97.0.0/24"), `"code":503`)
 	close(release)
-	require.Eventually(t, synced, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return handler.Ready() == nil }, 20*time.Second, time.Millisecond)
 	require.Contains(t, answer("free", "10.97.0.0/24"), `"allowed":true`)
 	require.Contains(t, answer("used", "10.96.0.0/24"), "10.96.0.7 (Service shop/web)")
 	addresses := networkingv1.SchemeGroupVersion.WithResource("ipaddresses")
@@ -80,7 +81,7 @@ func TestWebhook(t *testing.T) {
 // The handler of docs/webhook.md is ready once it has seen the objects.
 func TestWebhookOfThePage(t *testing.T) {
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(purekubetest.ServiceCIDR("free", "10.97.0.0/24")), 0)
-	handler, err := decide(factory, admission.Options{})
+	handler, err := decide(t.Context(), factory, noVersions(), admission.Options{})
 	require.NoError(t, err)
 	server := httptest.NewServer(handler)
 	defer server.Close()
@@ -97,16 +98,29 @@ func TestWebhookOfThePage(t *testing.T) {
 	require.True(t, review.Response.Allowed, text)
 }
 
-// A webhook without an informer decides nothing.
+// noVersions is a client that knows nothing.
+func noVersions() metadata.Interface {
+	return fakemetadata.NewSimpleMetadataClient(fakemetadata.NewTestScheme())
+}
+
+// A webhook that could not see, or not say how old what it sees is, decides nothing.
 func TestWebhookWithoutInformers(t *testing.T) {
-	_, _, err := clientgo.NewWebhook(nil, admission.Options{}, webhook.Options{})
+	_, err := clientgo.NewWebhook(nil, noVersions(), admission.Options{}, webhook.Options{})
 	require.ErrorContains(t, err, "no Informers")
+	all := clientgo.FromFactory(informers.NewSharedInformerFactory(fake.NewClientset(), 0))
+	_, err = clientgo.NewWebhook(all, nil, admission.Options{}, webhook.Options{})
+	require.ErrorContains(t, err, "no client for resourceVersions")
 	missing := errors.New("missing")
-	_, _, err = clientgo.NewWebhook(func(o runtime.Object) (clientgo.Informer, error) {
+	_, err = clientgo.NewWebhook(func(o runtime.Object) (clientgo.Informer, error) {
 		if _, is := o.(*rbacv1.ClusterRole); is {
 			return nil, missing
 		}
-		return clientgo.FromFactory(informers.NewSharedInformerFactory(fake.NewClientset(), 0))(o)
-	}, admission.Options{}, webhook.Options{})
+		return all(o)
+	}, noVersions(), admission.Options{}, webhook.Options{})
 	require.ErrorIs(t, err, missing)
+	_, err = clientgo.NewWebhook(func(o runtime.Object) (clientgo.Informer, error) {
+		informer, err := all(o)
+		return struct{ clientgo.Informer }{informer}, err
+	}, noVersions(), admission.Options{}, webhook.Options{})
+	require.ErrorContains(t, err, "servicecidrs.networking.k8s.io: its informer has no LastSyncResourceVersion")
 }

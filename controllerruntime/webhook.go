@@ -1,12 +1,13 @@
 package controllerruntime
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
 
 	"github.com/go-logr/logr"
+	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/purekube/purekube/admission"
@@ -16,13 +17,12 @@ import (
 
 const webhookName = "purekube-webhook"
 
-var errNotSynced = errors.New("the webhook has not seen every object yet")
-
 // AddWebhook lets the manager's webhook server answer admission reviews at this path, with the decisions of package
 // admission, whether the manager leads or not. It reads ServiceCIDRs, IPAddresses, ClusterRoles, PodDisruptionBudgets, Pods,
-// ReplicationControllers, ReplicaSets, Deployments and StatefulSets from the manager's cache. Until it has seen all of them
-// it refuses what it would decide, and the readiness check purekube-webhook fails. Without [webhook.Options.Log], the
-// manager's logger gets a line for each review.
+// ReplicationControllers, ReplicaSets, Deployments and StatefulSets from the manager's cache, which must be one of all
+// namespaces. Until it has seen all of them, and when they may be older than [clientgo.MaxCacheAge], it refuses what it
+// would decide, and the readiness check purekube-webhook fails. Without [webhook.Options.Log], the manager's logger gets a
+// line for each review.
 func AddWebhook(mgr manager.Manager, path string, o admission.Options, w webhook.Options) error {
 	if mgr == nil {
 		return fmt.Errorf("%s: %w", webhookName, errNoManager)
@@ -30,15 +30,26 @@ func AddWebhook(mgr manager.Manager, path string, o admission.Options, w webhook
 	if w.Log == nil {
 		w.Log = slog.New(logr.ToSlogHandler(mgr.GetLogger()))
 	}
-	handler, synced, err := clientgo.NewWebhook(informers(mgr), o, w)
+	client, err := metadata.NewForConfigAndClient(metadata.ConfigFor(mgr.GetConfig()), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("%s: %w", webhookName, err)
+	}
+	handler, err := clientgo.NewWebhook(informers(mgr), client, o, w)
 	if err != nil {
 		return fmt.Errorf("%s: %w", webhookName, err)
 	}
 	mgr.GetWebhookServer().Register(path, handler)
-	return mgr.AddReadyzCheck(webhookName, func(*http.Request) error {
-		if !synced() {
-			return errNotSynced
-		}
-		return nil
-	})
+	if err := mgr.AddReadyzCheck(webhookName, func(*http.Request) error { return handler.Ready() }); err != nil {
+		return fmt.Errorf("%s: %w", webhookName, err)
+	}
+	return mgr.Add(everywhere{handler})
 }
+
+// everywhere is a webhook as a manager runs it, whether it leads or not.
+type everywhere struct{ webhook *clientgo.Webhook }
+
+// NeedLeaderElection makes the manager run it always.
+func (everywhere) NeedLeaderElection() bool { return false }
+
+// Start finds out how old the caches are until the manager ends.
+func (e everywhere) Start(ctx context.Context) error { return e.webhook.Run(ctx) }

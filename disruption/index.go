@@ -256,7 +256,7 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	}
 	outcomes = appendDuplicates(outcomes, x.budgets.Duplicates())
 	outcomes = appendDuplicates(outcomes, x.pods.Duplicates())
-	slices.SortFunc(outcomes, func(a, b Outcome) int { return a.Key.Compare(b.Key) })
+	snapshot.SortByKey(outcomes)
 	return outcomes, x.wholeSnapshot(reported)
 }
 

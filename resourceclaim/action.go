@@ -1,6 +1,8 @@
 package resourceclaim
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 
@@ -24,6 +26,7 @@ import (
 // snapshot and plan again.
 //
 // An action is plain data. It shares no memory with the snapshot, and two plans of one snapshot have equal actions.
+// Two actions of one result may share memory: the claims of a Release and of the RemoveFinalizer after it do.
 //
 //sumtype:decl
 type Action interface {
@@ -60,10 +63,6 @@ var (
 	podResource   = corev1.SchemeGroupVersion.WithResource("pods")
 )
 
-// claimGVK is the apiVersion and kind of a claim in the body of a request. It also identifies a claim among the answers
-// of a dynamic client (claimMetadata).
-var claimGVK = resourcev1.SchemeGroupVersion.WithKind(claimKind)
-
 // updateStatusOf is the request that replaces the claim's status. A nil claim gives a request without a name, which the
 // API server refuses.
 //
@@ -82,10 +81,20 @@ func updateStatusOf(claim *resourcev1.ResourceClaim) purekube.Request {
 // cannot send an object without them. For nil it is an empty claim with apiVersion and kind.
 func bodyOf(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	// An action is an exported struct, so a user can make one with a nil claim. Its Request must not panic.
-	body := claim.DeepCopy()
-	if body == nil {
-		body = &resourcev1.ResourceClaim{}
+	if claim == nil {
+		claim = &resourcev1.ResourceClaim{}
 	}
-	body.APIVersion, body.Kind = claimGVK.ToAPIVersionAndKind()
+	body := copyOf(claim)
+	body.APIVersion, body.Kind = claimAPIVersion, claimKind
+	return body
+}
+
+// copyOf is DeepCopy, but clones the maps of the metadata, which is faster than to put each entry. Where much is
+// released, copies are a large share of the cost.
+func copyOf(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
+	rest := *claim
+	rest.Labels, rest.Annotations = nil, nil
+	body := rest.DeepCopy()
+	body.Labels, body.Annotations = maps.Clone(claim.Labels), maps.Clone(claim.Annotations)
 	return body
 }

@@ -23,7 +23,7 @@ func claimMetadata(answer runtime.Object) (metadata metav1.Object, ok bool) {
 		return o, o != nil
 	case *unstructured.Unstructured:
 		// GetKind reads the object's map, so nil has to be ruled out before.
-		return o, o != nil && o.GetKind() == claimKind && o.GroupVersionKind().Group == claimGVK.Group
+		return o, o != nil && o.GetKind() == claimKind && o.GroupVersionKind().Group == resourcev1.GroupName
 	}
 	return nil, false
 }

@@ -28,8 +28,8 @@ import (
 //	none left, some remain   any         any             any         nothing
 //
 // If no consumer remains and the claim's pod needs the claim no more, a DeleteClaim follows. By default a claim that is
-// being deleted already gets none (D-17). "the last left" is an event and "none before" a state: see release for the
-// reason why they differ.
+// being deleted already gets none (D-17). "the last left" is an event and "none before" a state: the
+// code below says why they differ.
 func (x *Index) planClaim(claim *resourcev1.ResourceClaim) (r Result, err error) {
 	var problems snapshot.Problems
 	// Most claims have one consumer. Up to eight cost no memory.
@@ -78,20 +78,13 @@ func (x *Index) planClaim(claim *resourcev1.ResourceClaim) (r Result, err error)
 
 	// From here on everything is known. The order of the actions is upstream's: the status, then the finalizer, then
 	// the deletion. A claim that is deleted first would stay with its finalizer until another pass.
-	release := x.release(claim, standings, dropped)
-	if release != nil {
-		// At most a release, a finalizer and a deletion.
-		r.Actions = append(make([]Action, 0, 3), *release)
-	}
-	// Whether the claim is allocated after the release. The finalizer protects the allocation: while the one stays, so
-	// does the other. An unallocated claim that had no consumer keeps the finalizer too, unless it is being deleted:
-	// the scheduler adds the finalizer in one update and the allocation in the next, and a removal in between would be
-	// a conflict for it.
-	allocated := claim.Status.Allocation != nil && (release == nil || !release.Deallocate)
-	protected := slices.Contains(claim.Finalizers, resourcev1.Finalizer)
-	deleting := claim.DeletionTimestamp != nil
-	if protected && !allocated && (dropped > 0 || unused && deleting) {
-		r.Actions = append(r.Actions, RemoveFinalizer{Claim: claim.DeepCopy()})
+	//
+	// An unused claim stays as it is until its last consumer leaves it or it is deleted: a driver need not reserve what
+	// it allocates (BR-30-07), and the scheduler adds the finalizer in one update and the allocation in the next, where
+	// a removal in between would be a conflict. So the cause is the transition from used to unused, and not the state:
+	// a claim that was allocated a moment ago looks the same as a claim that is no longer used.
+	if dropped > 0 || unused && claim.DeletionTimestamp != nil {
+		r.Actions = writes(claim, standings, dropped)
 	}
 	// BR-30-08: the garbage collector deletes the claim only with its pod, and the pod of a finished Job may stay for
 	// days.
@@ -112,23 +105,30 @@ func (x *Index) planClaim(claim *resourcev1.ResourceClaim) (r Result, err error)
 	return r, problems.Err()
 }
 
-// release is the write of the claim's status, or nil if the status stays as it is. standings has one element for each
-// consumer, of which dropped are to go; dropped is their number.
-func (x *Index) release(claim *resourcev1.ResourceClaim, standings []standing, dropped int) *Release {
-	unused := dropped == len(claim.Status.ReservedFor)
+// writes are a Release, if consumers leave the claim or its allocation ends, and a RemoveFinalizer, if the claim is not
+// allocated after that. standings has one element for each consumer, of which dropped are to go.
+func writes(claim *resourcev1.ResourceClaim, standings []standing, dropped int) []Action {
 	protected := slices.Contains(claim.Finalizers, resourcev1.Finalizer)
-	// Without the finalizer the allocation is somebody else's. An unused claim stays allocated until its last consumer
-	// leaves it or it is deleted: a driver need not reserve what it allocates (BR-30-07). So the cause is the
-	// transition from used to unused, and not the state: a claim that was allocated a moment ago looks the same as a
-	// claim that is no longer used.
-	deallocate := claim.Status.Allocation != nil && protected && unused &&
-		(dropped > 0 || claim.DeletionTimestamp != nil)
-	if dropped == 0 && !deallocate {
+	if dropped == 0 && !protected {
 		return nil
 	}
-	// A deep copy of the whole claim would copy the allocation, which may have hundreds of devices, only to drop it.
-	// This copy shares memory with the snapshot, so only its own fields are set; DeepCopy below ends the sharing.
-	after := *claim // copied once all that goes is gone
+	// Without the finalizer the allocation is somebody else's. The finalizer protects the allocation: while the one
+	// stays, so does the other.
+	deallocate := claim.Status.Allocation != nil && protected && dropped == len(claim.Status.ReservedFor)
+	actions := make([]Action, 0, 3) // and a deletion
+	read := copyOf(claim)           // one copy for both
+	if dropped > 0 || deallocate {
+		actions = append(actions, release(read, standings, dropped, deallocate))
+	}
+	if protected && (deallocate || claim.Status.Allocation == nil) {
+		actions = append(actions, RemoveFinalizer{Claim: read})
+	}
+	return actions
+}
+
+// release is the write of the claim's status. Of read it replaces what it changes and shares the rest.
+func release(read *resourcev1.ResourceClaim, standings []standing, dropped int, deallocate bool) Release {
+	after := *read
 	var removed []resourcev1.ResourceClaimConsumerReference
 	if dropped > 0 {
 		removed = make([]resourcev1.ResourceClaimConsumerReference, 0, dropped)
@@ -136,9 +136,9 @@ func (x *Index) release(claim *resourcev1.ResourceClaim, standings []standing, d
 		kept := make([]resourcev1.ResourceClaimConsumerReference, 0, len(standings)-dropped)
 		for i, st := range standings {
 			if st.dropped() {
-				removed = append(removed, claim.Status.ReservedFor[i])
+				removed = append(removed, read.Status.ReservedFor[i])
 			} else {
-				kept = append(kept, claim.Status.ReservedFor[i])
+				kept = append(kept, read.Status.ReservedFor[i])
 			}
 		}
 		after.Status.ReservedFor = kept
@@ -146,7 +146,7 @@ func (x *Index) release(claim *resourcev1.ResourceClaim, standings []standing, d
 	if deallocate {
 		after.Status.Allocation = nil
 	}
-	return &Release{Claim: after.DeepCopy(), Removed: removed, Deallocate: deallocate}
+	return Release{Claim: &after, Removed: removed, Deallocate: deallocate}
 }
 
 // ownerStanding is what becomes of an unused claim on account of its owner. Only ownerNeedsItNoMore deletes the claim,
@@ -184,7 +184,7 @@ func (x *Index) owner(claim *resourcev1.ResourceClaim) (ownerStanding, *purekube
 		return ownerAbsent, nil
 	}
 	if pod != nil {
-		if presence, problem := x.presence(needPod(key.Namespace, key.Name), pod.UID); presence != present {
+		if presence, problem := x.presence(PodKey(key.Namespace, key.Name), pod.UID); presence != present {
 			// The pod was seen to be deleted. If that is true, the garbage collector deletes the claim, as for a pod
 			// that is not in the cache.
 			return ownerAbsent, problem

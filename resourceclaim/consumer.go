@@ -113,7 +113,7 @@ func (x *Index) standingOf(name types.NamespacedName, uid types.UID) (standing, 
 	} else {
 		k.ambiguous = x.pods.Ambiguous(name)
 	}
-	return x.standing(needPod(name.Namespace, name.Name), uid, k)
+	return x.standing(PodKey(name.Namespace, name.Name), uid, k)
 }
 
 // standingOfGroup says what is known about the PodGroup with that name and UID. It is not done before it is gone: while
@@ -125,7 +125,7 @@ func (x *Index) standingOfGroup(name types.NamespacedName, uid types.UID) (stand
 	} else {
 		k.ambiguous = x.groups.Ambiguous(name)
 	}
-	return x.standing(needPodGroup(name.Namespace, name.Name), uid, k)
+	return x.standing(PodGroupKey(name.Namespace, name.Name), uid, k)
 }
 
 // known is what the snapshot has under one name. ambiguous: several objects. cached: exactly one object, with that UID,
@@ -135,7 +135,7 @@ type known struct {
 	cachedUID               types.UID
 }
 
-// standing says what is known about the object of that Need with that UID: the consumer or owner that a claim names.
+// standing says what is known about the object of that key with that UID: the consumer or owner that a claim names.
 // The table is the default; TestBR3006_Existence has all combinations, and upstream's.
 //
 //	under the name in the cache            not asked   answer: none   this UID   another UID
@@ -148,10 +148,10 @@ type known struct {
 //	several objects, seen to be deleted    unknown     deleted        confirmed  deleted
 //
 // A pod that the cache does not show as done is released on an answer of the API server alone.
-func (x *Index) standing(need purekube.Need, uid types.UID, k known) (standing, *purekube.ObjectError) {
+func (x *Index) standing(key purekube.Key, uid types.UID, k known) (standing, *purekube.ObjectError) {
 	seen := x.seenDeleted(uid)
 	noUID := func() (standing, *purekube.ObjectError) {
-		return indeterminate, &purekube.ObjectError{Kind: need.Kind, Namespace: need.Namespace, Name: need.Name, Field: "metadata.uid", Err: ErrNoUID}
+		return indeterminate, &purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Field: "metadata.uid", Err: ErrNoUID}
 	}
 	switch {
 	// A reference without a UID means any object of the name, and so does a cached object without one: nothing that is
@@ -166,7 +166,7 @@ func (x *Index) standing(need purekube.Need, uid types.UID, k known) (standing, 
 	case seen:
 		// D-37: after a restore from a backup, a deleted UID may exist again. Only the API server knows.
 	case k.ambiguous:
-		return indeterminate, snapshot.DuplicateError(need.Kind, types.NamespacedName{Namespace: need.Namespace, Name: need.Name})
+		return indeterminate, snapshot.DuplicateError(key.Kind, key.NamespacedName())
 	case k.cached && k.cachedUID == "":
 		return noUID()
 	case k.cachedUID == uid:
@@ -179,6 +179,7 @@ func (x *Index) standing(need purekube.Need, uid types.UID, k known) (standing, 
 	//
 	//	watch of claims   reserved for web-0 (UID 2)
 	//	watch of pods     web-0 (UID 1), not yet: deleted, web-0 (UID 2)
+	need := needOf(key) // for most objects none is made
 	switch answer := x.lookUp(need); {
 	case !answer.asked:
 		if unsafe := snapshot.CheckNeed(need); unsafe != nil {
@@ -215,11 +216,11 @@ const (
 //
 // standing is about an object that a claim names, and presence about an object that the cache shows. A pod that was
 // deleted must not get a claim that the garbage collector would delete at once.
-func (x *Index) presence(need purekube.Need, uid types.UID) (presence, *purekube.ObjectError) {
+func (x *Index) presence(key purekube.Key, uid types.UID) (presence, *purekube.ObjectError) {
 	if x.options.upstream() || !x.seenDeleted(uid) {
 		return present, nil
 	}
-	switch answer := x.lookUp(need); {
+	switch answer := x.lookUp(needOf(key)); {
 	case !answer.asked:
 		return doubtful, answer.problem
 	case answer.found != nil && answer.uid() == uid:

@@ -336,7 +336,7 @@ func (x *Index) explainOwner(o owner) []Reason {
 		return pod
 	}
 	// The problem of an unusable answer is in the error of the plan.
-	presence, _ := x.presence(o.need(), o.UID)
+	presence, _ := x.presence(o.key(), o.UID)
 	switch {
 	case len(o.entries) == 0:
 		return nil

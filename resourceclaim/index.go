@@ -271,12 +271,12 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 		return nil, err
 	}
 	var out []Outcome
-	add := func(kind string, name types.NamespacedName, r Result, err error) {
+	add := func(kind string, name types.NamespacedName, r *Result, err error) {
 		if err != nil || !r.Empty() {
 			if len(out) == cap(out) {
 				out = slices.Grow(out, len(out)+8) // append copies a long slice more often
 			}
-			out = append(out, Outcome{Key: purekube.Key{Kind: kind, Namespace: name.Namespace, Name: name.Name}, Result: r, Err: err})
+			out = append(out, Outcome{Key: purekube.Key{Kind: kind, Namespace: name.Namespace, Name: name.Name}, Result: *r, Err: err})
 		}
 	}
 	// A nil or nameless object has no outcome of its own: wholeProblems has it.
@@ -285,20 +285,20 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 		if len(pod.Spec.ResourceClaims) > 0 {
 			o := podOwner(pod)
 			r, err := x.planOwner(&o)
-			add(podKind, snapshot.KeyOf(pod), r, err)
+			add(podKind, snapshot.KeyOf(pod), &r, err)
 		}
 	}, func(claim *resourcev1.ResourceClaim) {
 		r, err := x.planClaim(claim)
-		add(claimKind, snapshot.KeyOf(claim), r, err)
+		add(claimKind, snapshot.KeyOf(claim), &r, err)
 	}, func(g *podGroup) {
 		o := groupOwner(g)
 		r, err := x.planOwner(&o)
-		add(podGroupKind, snapshot.KeyOf(g), r, err)
+		add(podGroupKind, snapshot.KeyOf(g), &r, err)
 	}, func(key purekube.Key) {
 		r, err := x.plan(key)
-		add(key.Kind, key.NamespacedName(), r, err)
+		add(key.Kind, key.NamespacedName(), &r, err)
 	})
-	slices.SortFunc(out, func(a, b Outcome) int { return a.Key.Compare(b.Key) })
+	snapshot.SortByKey(out)
 	return out, x.wholeProblems()
 }
 

@@ -31,6 +31,14 @@ func needPod(namespace, name string) purekube.Need {
 	return purekube.Need{APIVersion: podAPIVersion, Kind: podKind, Namespace: namespace, Name: name}
 }
 
+// needOf is the lookup of a pod or PodGroup.
+func needOf(key purekube.Key) purekube.Need {
+	if key.Kind == podGroupKind {
+		return needPodGroup(key.Namespace, key.Name)
+	}
+	return needPod(key.Namespace, key.Name)
+}
+
 // needClaim is the lookup of a claim that a status names (D-28).
 func needClaim(namespace, name string) purekube.Need {
 	return purekube.Need{APIVersion: claimAPIVersion, Kind: claimKind, Namespace: namespace, Name: name}

@@ -89,12 +89,7 @@ func (o *owner) key() purekube.Key {
 func (o *owner) isGroup() bool { return o.pod == nil }
 
 // need is the lookup of the owner, for a cached owner that was seen to be deleted (D-37).
-func (o *owner) need() purekube.Need {
-	if o.isGroup() {
-		return needPodGroup(o.Namespace, o.Name)
-	}
-	return needPod(o.Namespace, o.Name)
-}
+func (o *owner) need() purekube.Need { return needOf(o.key()) }
 
 // getsNothing reports whether there is nothing to do for the owner, whatever else is wrong with it. By default a pod
 // that is done gets nothing (D-7): a claim made or reserved now would have to be taken back at once, and the next plan

@@ -44,7 +44,7 @@ func (x *Index) planOwner(o *owner) (r Result, err error) {
 		return r, nil
 	}
 	// The cache may still show an object whose deletion was seen.
-	presence, problem := x.presence(o.need(), o.UID)
+	presence, problem := x.presence(o.key(), o.UID)
 	if presence == absent {
 		return r, nil // D-21: what it gets would have to be taken back
 	}

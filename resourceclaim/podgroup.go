@@ -183,7 +183,7 @@ func (x *Index) groupOf(pod *corev1.Pod) membership {
 	}
 	if g != nil {
 		// D-37: a group that was seen to be deleted does not count before the API server has confirmed it.
-		if presence, _ := x.presence(needPodGroup(g.Namespace, g.Name), g.UID); presence == present {
+		if presence, _ := x.presence(PodGroupKey(g.Namespace, g.Name), g.UID); presence == present {
 			m.group = g
 		}
 	}

@@ -1,7 +1,6 @@
 package servicecidr
 
 import (
-	"slices"
 	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -98,7 +97,7 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 		problems.Add(duplicate(name.Name))
 		outcomes = append(outcomes, Outcome{Key: Key(name.Name), Err: problems.Err()})
 	}
-	slices.SortFunc(outcomes, func(a, b Outcome) int { return a.Key.Compare(b.Key) })
+	snapshot.SortByKey(outcomes)
 	return outcomes, shared.Err()
 }
 

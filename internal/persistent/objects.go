@@ -31,8 +31,10 @@ type Objects[T any, P snapshot.Object[T]] struct {
 	kind string
 	// base holds the objects of the last pass.
 	base *snapshot.Table[T, P]
-	// changed holds the objects put there since, nil for a name of base that has none now, or several.
-	changed *Map[hashedName, P]
+	// changed holds, by the position of a name in base, the object put there since, nil for a name that has none now,
+	// or several. added holds the objects of other names.
+	changed cells[P]
+	added   *Map[hashedName, P]
 	// several holds the objects of the ambiguous names.
 	several *Map[types.NamespacedName, []P]
 	// unique is the number of names that one object has, twins how many objects of base beyond the first of
@@ -128,7 +130,7 @@ func (o *Objects[T, P]) named(list []P) []P {
 // arranged gives a new collection the objects of a table.
 func (o *Objects[T, P]) arranged(base *snapshot.Table[T, P]) *Objects[T, P] {
 	o.base, o.unique, o.twins = base, base.Len(), 0
-	o.changed = NewMap[hashedName, P](compareHashedNames)
+	o.changed, o.added = cells[P]{}, NewMap[hashedName, P](compareHashedNames)
 	o.several = NewMap[types.NamespacedName, []P](CompareNames)
 	if base.AnyAmbiguous() {
 		several := o.several.Edit()
@@ -151,19 +153,29 @@ func (o *Objects[T, P]) Renewed(before *Objects[T, P]) bool { return o.base != b
 // Len is the number of names. A name that several objects have counts once.
 func (o *Objects[T, P]) Len() int { return o.unique + o.several.Len() }
 
-func (o *Objects[T, P]) hashed(name types.NamespacedName) hashedName {
-	return hashedName{hash: o.base.Hash(name), NamespacedName: name}
+// Find returns the only object of that name; nil if there is none, or if there are several.
+func (o *Objects[T, P]) Find(name types.NamespacedName) (object P) {
+	hash := o.base.Hash(name)
+	if at, inBase := o.base.Position(hash, name); inBase {
+		return o.at(at, name)
+	}
+	if o.added.Len() > 0 {
+		object, _ = o.added.Get(hashedName{hash, name})
+	}
+	return object
 }
 
-// Find returns the only object of that name; nil if there is none, or if there are several.
-func (o *Objects[T, P]) Find(name types.NamespacedName) P {
-	hashed := o.hashed(name)
-	if o.changed.Len() > 0 {
-		if object, changed := o.changed.Get(hashed); changed {
+// at is Find for a name at that position in base.
+func (o *Objects[T, P]) at(position int, name types.NamespacedName) P {
+	if o.changed.len > 0 {
+		if object, changed := o.changed.get(position); changed {
 			return object
 		}
 	}
-	return o.base.FindHashed(hashed.hash, name)
+	if o.base.Ambiguous(name) {
+		return nil
+	}
+	return o.base.At(position)
 }
 
 // Lookup is Find, with the error for a name that several objects have.
@@ -199,15 +211,19 @@ func (o *Objects[T, P]) Versions(name types.NamespacedName) []P {
 // All returns the objects that Find finds, each once, in no particular order.
 func (o *Objects[T, P]) All() iter.Seq[P] {
 	return func(yield func(P) bool) {
-		for _, object := range o.changed.All() {
-			if object != nil && !yield(object) {
+		for _, object := range o.added.All() {
+			if !yield(object) {
 				return
 			}
 		}
-		for object := range o.base.All() {
-			if o.changed.Len() > 0 || o.base.AnyAmbiguous() {
-				name := o.base.KeyOf(object)
-				if _, changed := o.changed.Get(o.hashed(name)); changed || o.base.Ambiguous(name) {
+		if !o.changed.root.each(func(object P) bool { return object == nil || yield(object) }) {
+			return
+		}
+		same := o.changed.len == 0 && !o.base.AnyAmbiguous()
+		for position := range o.base.Len() {
+			object := o.base.At(position)
+			if !same {
+				if _, changed := o.changed.get(position); changed || o.base.Ambiguous(o.base.KeyOf(object)) {
 					continue
 				}
 			}
@@ -367,23 +383,19 @@ func (o *Objects[T, P]) Changes() []Change[P] {
 
 // Edit begins a number of changes that make one other collection.
 func (o *Objects[T, P]) Edit() *ObjectsEdit[T, P] {
-	return &ObjectsEdit[T, P]{next: *o, changed: o.changed.Edit()}
+	return &ObjectsEdit[T, P]{next: *o, owner: &owner{}}
 }
 
 // ObjectsEdit is a collection of objects in the making. It belongs to one goroutine.
 type ObjectsEdit[T any, P snapshot.Object[T]] struct {
-	next    Objects[T, P] // but for changed
-	changed *Edit[hashedName, P]
+	next  Objects[T, P]
+	owner *owner
+	// added is the map of this name in next in the making. Nil: it has not changed.
+	added *Edit[hashedName, P]
 }
 
 // Find returns the only object of that name as the changes so far leave it, or nil.
-func (e *ObjectsEdit[T, P]) Find(name types.NamespacedName) P {
-	hashed := e.next.hashed(name)
-	if object, changed := e.changed.Get(hashed); changed {
-		return object
-	}
-	return e.next.base.FindHashed(hashed.hash, name)
-}
+func (e *ObjectsEdit[T, P]) Find(name types.NamespacedName) P { return e.next.Find(name) }
 
 // Put adds the object, which replaces all objects of its name.
 func (e *ObjectsEdit[T, P]) Put(object P) {
@@ -396,31 +408,38 @@ func (e *ObjectsEdit[T, P]) Delete(name types.NamespacedName) { e.replace(name, 
 // replace replaces the objects of that name by one object, or by several, whose slice it keeps. It returns the
 // replaced objects: the only object, or the versions.
 func (e *ObjectsEdit[T, P]) replace(name types.NamespacedName, by P, several []P) (object P, versions []P) {
-	hashed := e.next.hashed(name)
-	object, changed := e.changed.Get(hashed)
-	inBase := e.next.base.FindHashed(hashed.hash, name)
-	if !changed {
-		object = inBase
+	hashed := hashedName{e.next.base.Hash(name), name}
+	at, inBase := e.next.base.Position(hashed.hash, name)
+	if inBase {
+		object = e.next.at(at, name)
+	} else {
+		object, _ = e.next.added.Get(hashed)
 	}
-	twins := e.next.base.Ambiguous(name)
 	if object != nil {
 		e.next.unique--
 	} else if e.next.AnyAmbiguous() {
 		if versions, _ = e.next.several.Get(name); versions != nil {
 			e.next.several = e.next.several.Without(name)
 		}
-		if twins && !changed {
+		if _, changed := e.next.changed.get(at); inBase && !changed && e.next.base.Ambiguous(name) {
 			e.next.twins += len(versions) - 1
 		}
 	}
-	switch {
-	case by != nil:
+	if by != nil {
 		e.next.unique++
-		e.changed.Set(hashed, by)
-	case twins || inBase != nil:
-		e.changed.Set(hashed, nil)
-	case changed:
-		e.changed.Delete(hashed)
+	}
+	if inBase {
+		e.next.changed = e.next.changed.with(at, by, e.owner)
+	} else if by != nil || object != nil {
+		if e.added == nil {
+			e.added = e.next.added.Edit()
+			e.next.added = e.added.next
+		}
+		if by != nil {
+			e.added.Set(hashed, by)
+		} else {
+			e.added.Delete(hashed)
+		}
 	}
 	if len(several) > 1 {
 		e.next.several = e.next.several.With(name, several)
@@ -431,10 +450,9 @@ func (e *ObjectsEdit[T, P]) replace(name types.NamespacedName, by P, several []P
 // Objects returns the collection that the changes make, and ends the edit: it cannot be used any more.
 func (e *ObjectsEdit[T, P]) Objects() *Objects[T, P] {
 	next := e.next
-	next.changed = e.changed.Map()
 	// base keeps objects in memory that were replaced or taken away since, so this bounds how many of them there
 	// are, too.
-	old := next.changed.Len() + next.twins
+	old := next.changed.len + next.added.Len() + next.twins
 	if empty := next.Len() == 0 && next.base.Len() > 0; !empty && (old < fewChanges || old < next.base.Len()/2) {
 		return &next
 	}

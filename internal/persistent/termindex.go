@@ -153,12 +153,12 @@ func (x *TermIndex[T, P]) Versions(terms ...uint64) iter.Seq[P] {
 // each calls f for the objects or versions that are found, until it returns false.
 func (x *TermIndex[T, P]) each(terms []uint64, f func(object P, versions []P) bool) {
 	base, o := x.table(), x.objects
-	untouched := o.changed.Len() == 0 && !o.base.AnyAmbiguous()
+	untouched := o.changed.len == 0 && !o.base.AnyAmbiguous()
 	for _, term := range terms {
 		for _, position := range base.positionsOf(term) {
 			object, versions := o.base.At(int(position)), []P(nil)
 			if !untouched {
-				if object, versions = x.now(object); object == nil && versions == nil {
+				if object, versions = x.now(int(position)); object == nil && versions == nil {
 					continue
 				}
 			}
@@ -178,12 +178,16 @@ func (x *TermIndex[T, P]) each(terms []uint64, f func(object P, versions []P) bo
 	}
 }
 
-// now returns what is to be found in the place of an object of base.
-func (x *TermIndex[T, P]) now(object P) (P, []P) {
+// now returns what is to be found in the place of the object at a position in base.
+func (x *TermIndex[T, P]) now(position int) (P, []P) {
 	o := x.objects
+	object := o.base.At(position)
 	name := o.base.KeyOf(object)
-	current, changed := o.changed.Get(o.hashed(name))
 	twins := o.base.Ambiguous(name)
+	if twins {
+		position, _ = o.base.Position(o.base.Hash(name), name) // of the first, where a change is noted
+	}
+	current, changed := o.changed.get(position)
 	switch {
 	case !changed && !twins:
 		return object, nil

@@ -102,14 +102,17 @@ func (t *Table[T, P]) search(hash uint64, key types.NamespacedName) (at uint64, 
 }
 
 // Find returns the object of that name, or nil if none or several have the name.
-func (t *Table[T, P]) Find(key types.NamespacedName) P { return t.FindHashed(t.Hash(key), key) }
-
-// FindHashed is Find for a name whose hash is known.
-func (t *Table[T, P]) FindHashed(hash uint64, key types.NamespacedName) P {
-	if at, _, taken := t.search(hash, key); taken && !t.Ambiguous(key) {
-		return t.objects[t.slots[at].position-1]
+func (t *Table[T, P]) Find(key types.NamespacedName) P {
+	if position, found := t.Position(t.Hash(key), key); found && !t.Ambiguous(key) {
+		return t.objects[position]
 	}
 	return nil
+}
+
+// Position returns where in the slice the object of the name with this hash is: the first one, if several have it.
+func (t *Table[T, P]) Position(hash uint64, key types.NamespacedName) (position int, found bool) {
+	at, _, found := t.search(hash, key)
+	return int(t.slots[at].position) - 1, found
 }
 
 // At returns the object at a position in the slice.

@@ -33,15 +33,16 @@ type world struct {
 // takes more than two, so that one of two such tests gets its second.
 var running = make(chan struct{}, 3)
 
-// newWorld starts a cluster that ends with the test. Where the test fails, its files stay.
-func newWorld(t *testing.T) *world {
+// newWorld starts a cluster that ends with the test, with these flags of the API server in addition. Where the test fails, its
+// files stay.
+func newWorld(t *testing.T, flags ...string) *world {
 	t.Helper()
 	running <- struct{}{}
 	t.Cleanup(func() { <-running })
 	folder, err := os.MkdirTemp("", "e2e-"+strings.ReplaceAll(t.Name(), "/", "-")+"-")
 	require.NoError(t, err)
 	started := time.Now()
-	c, err := cluster.Start(bin, folder)
+	c, err := cluster.Start(bin, folder, flags...)
 	require.NoError(t, err)
 	t.Logf("The API server is ready after %.1f s", time.Since(started).Seconds())
 	t.Cleanup(func() {

@@ -28,17 +28,19 @@ type Cluster struct {
 	URL string
 
 	bin, folder     string
+	flags           []string // more flags of the API server
 	ports           []int
 	etcd, apiserver *Process
 }
 
-// Start runs a cluster from the binaries in bin, with its files in folder, and returns when it is ready.
-func Start(bin, folder string) (*Cluster, error) {
+// Start runs a cluster from the binaries in bin, with its files in folder and more flags for the API server, and returns when
+// it is ready.
+func Start(bin, folder string, flags ...string) (*Cluster, error) {
 	ports, err := FreePorts(3)
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{URL: fmt.Sprintf("https://127.0.0.1:%d", ports[2]), bin: bin, folder: folder, ports: ports}
+	c := &Cluster{URL: fmt.Sprintf("https://127.0.0.1:%d", ports[2]), bin: bin, folder: folder, flags: flags, ports: ports}
 	if err := errors.Join(writeKey(c.key()), os.WriteFile(c.tokens(), []byte(tokensFile), 0o600)); err != nil {
 		return nil, err
 	}
@@ -63,16 +65,17 @@ func (c *Cluster) start() (err error) {
 		return err
 	}
 	key := c.key()
-	c.apiserver, err = StartProcess(filepath.Join(c.folder, "kube-apiserver.log"), filepath.Join(c.bin, "kube-apiserver"),
-		"--etcd-servers="+etcdURL,
+	c.apiserver, err = StartProcess(filepath.Join(c.folder, "kube-apiserver.log"), filepath.Join(c.bin, "kube-apiserver"), append([]string{
+		"--etcd-servers=" + etcdURL,
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.ports[2]),
-		"--cert-dir="+filepath.Join(c.folder, "certificates"),
-		"--authorization-mode=RBAC", "--token-auth-file="+c.tokens(),
-		"--service-account-issuer=https://127.0.0.1", "--service-account-key-file="+key, "--service-account-signing-key-file="+key,
+		"--cert-dir=" + filepath.Join(c.folder, "certificates"),
+		"--authorization-mode=RBAC", "--token-auth-file=" + c.tokens(),
+		"--service-account-issuer=https://127.0.0.1", "--service-account-key-file=" + key, "--service-account-signing-key-file=" + key,
 		"--service-cluster-ip-range=10.0.0.0/24",
 		// Pods are created without a controller that makes service accounts for them.
 		"--disable-admission-plugins=ServiceAccount",
-		"--max-requests-inflight=800", "--max-mutating-requests-inflight=400")
+		"--max-requests-inflight=800", "--max-mutating-requests-inflight=400",
+	}, c.flags...)...)
 	if err != nil {
 		return err
 	}
