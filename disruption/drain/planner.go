@@ -62,8 +62,8 @@ type demand struct {
 	// order: it matters for others when its pods go in a round. free are its ready pods that go without asking.
 	order bool
 	free  int
-	// lost are the pods that ask, are ready, and may not be so when they are recreated; surely are those of them that are
-	// not, whatever others go. loses: the budget may want another number of healthy pods after a round, since pods that go
+	// lost are the pods that ask, are ready, and may not be so when they are recreated; surely counts the pods among them that
+	// are not, whatever others go. loses: the budget may want another number of healthy pods after a round, since pods that go
 	// are not recreated as they were.
 	lost, surely int
 	loses        bool

@@ -84,8 +84,9 @@ type Wave struct {
 //     a budget expects.
 //
 // These plays are bounded: a plan plays at most 3,000 pods, and one for each pod that it drains. A node that would take
-// more is left for a later wave, so the second guarantee does not hold for such a wave: it is feasible, but may be smaller
-// than possible. While no node is in the wave yet, each is tried alone, whatever was played before.
+// more is left for a later wave, so such a wave is without the second guarantee: it is feasible, but may be smaller than
+// possible. While no node is in the wave yet, each is tried alone, whatever was played before. A wave
+// that does not drain as counted is formed again, without the bound: each node is played with all nodes of the wave.
 func Waves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disruption.Index, error) {
 	if err := optionsErr(x, o.Options); err != nil {
 		return Plan{}, x, err

@@ -1,0 +1,91 @@
+package drain
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/test/seed"
+)
+
+// crowd is a random cluster of one budget, whose pods are lost, recreated or being deleted in every mix.
+func crowd(r *rand.Rand) (disruption.Snapshot, []string) {
+	s := disruption.Snapshot{Now: now}
+	nodes := []string{"node-0", "node-1", "node-2", "node-3", "node-4"}
+	number := 0
+	for _, kind := range []string{"ReplicaSet", "ReplicaSet", "StatefulSet", "Job", ""} {
+		name := fmt.Sprint("c-", number)
+		pods := r.IntN(5)
+		if kind == "ReplicaSet" {
+			s.ReplicaSets = append(s.ReplicaSets, replicaSet(name, "", ptr.To(int32(max(0, pods+r.IntN(5)-2)))))
+		}
+		if kind == "StatefulSet" {
+			ss := statefulSet(name, ptr.To(int32(pods)))
+			ss.Spec.PodManagementPolicy = []appsv1.PodManagementPolicyType{appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement}[r.IntN(2)]
+			s.StatefulSets = append(s.StatefulSets, ss)
+		}
+		for i := range pods {
+			p := pod(fmt.Sprint(name, "-", i))
+			switch kind {
+			case "":
+			case "Job":
+				by("batch/v1", kind, name)(p)
+			default:
+				by("apps/v1", kind, name)(p)
+			}
+			switch r.IntN(8) {
+			case 0:
+				deleting(p)
+			case 1:
+				unready(p)
+			}
+			p.Spec.NodeName = nodes[r.IntN(len(nodes))]
+			s.Pods = append(s.Pods, p)
+		}
+		number++
+	}
+	b := budget(minAvailable(fmt.Sprint(r.IntN(len(s.Pods) + 1))))
+	if r.IntN(4) == 0 {
+		b = budget(maxUnavailable(fmt.Sprint(r.IntN(4))))
+	}
+	s.Budgets = []*policyv1.PodDisruptionBudget{b}
+	return s, nodes
+}
+
+// Waves whose pods are counted are feasible, and no node could be added.
+func TestWavesCountAsTheyPlay(t *testing.T) {
+	counted := 0
+	for seed := range seed.Each(t, 1500) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		s, nodes := crowd(r)
+		o := WaveOptions{Options: Options{Force: true}, Rounds: []int{2, 3, -1}[r.IntN(3)]}
+		x := disruption.NewIndex(s, disruption.Options{})
+		p := newPlanner(x, nodes, o)
+		drain := func(names ...string) bool {
+			drains, _, err := Nodes(x, names, o.Options)
+			require.NoError(t, err)
+			return !slices.ContainsFunc(drains, func(d Drain) bool {
+				return d.Outcome != Now && d.Outcome != InRounds || p.rounds > 0 && len(d.Rounds) > p.rounds
+			})
+		}
+		for g, formed := p.groups[0], true; formed; x = p.x {
+			var w Wave
+			w, formed = p.next(g)
+			if len(w.Nodes) > 1 && p.played == 0 {
+				counted++
+			}
+			require.True(t, drain(w.Nodes...), "seed %d: %v do not drain", seed, w.Nodes)
+			for _, c := range g.left {
+				require.False(t, drain(append(slices.Clone(w.Nodes), c.name)...), "seed %d: %s could be added to %v", seed, c.name, w.Nodes)
+			}
+		}
+	}
+	require.Greater(t, counted, 300, "waves for which counting is enough")
+}
