@@ -44,7 +44,7 @@ var (
 
 // Hostile are texts that names, labels and values have where somebody chose them with intent.
 var Hostile = []string{
-	"../../../../api/v1/namespaces/kube-system/secrets", "a\x1b[2J\x1b]0;x\x07", "\xff\xfe", "a\x00b", "‮txt.exe", "%s%n", "<script>x</script>", "$(id)", "a/b/c/d",
+	"../../../../api/v1/namespaces/kube-system/secrets", "a\x1b[2J\x1b]0;x\x07", "\xff\xfe", "a\x00b", "\u202etxt.exe", "%s%n", "<script>x</script>", "$(id)", "a/b/c/d",
 	strings.Repeat("n", 1<<16), " ", "-", "🙂", "9223372036854775808%", "\n---\n",
 }
 
