@@ -75,20 +75,12 @@ func (w *workloads) changed(by Snapshot, keep bool) (*workloads, workloadChanges
 	next := *w
 	// Each collection is replaced even if it did not change, which costs nothing: With of no objects returns the
 	// collection.
-	next.replicationControllers, c.replicationControllers = changed(w.replicationControllers, by.ReplicationControllers, keep)
-	next.replicaSets, c.replicaSets = changed(w.replicaSets, by.ReplicaSets, keep)
-	next.deployments, c.deployments = changed(w.deployments, by.Deployments, keep)
-	next.statefulSets, c.statefulSets = changed(w.statefulSets, by.StatefulSets, keep)
+	next.replicationControllers, c.replicationControllers = w.replicationControllers.Changed(by.ReplicationControllers, keep)
+	next.replicaSets, c.replicaSets = w.replicaSets.Changed(by.ReplicaSets, keep)
+	next.deployments, c.deployments = w.deployments.Changed(by.Deployments, keep)
+	next.statefulSets, c.statefulSets = w.statefulSets.Changed(by.StatefulSets, keep)
 	next.answers, c.answers, c.kinds = w.answers.changed(by.Answers, keep)
 	return &next, c
-}
-
-// changed returns the objects with these added or replaced, or without the objects of the same names.
-func changed[T any, P snapshot.Object[T]](objects *persistent.Objects[T, P], by []P, keep bool) (*persistent.Objects[T, P], []persistent.Change[P]) {
-	if keep {
-		return objects.With(by)
-	}
-	return objects.Without(by)
 }
 
 // duplicates are the names that several workloads of a kind have: no answer is possible for these names. The errors are

@@ -27,10 +27,8 @@ type holder struct {
 type duplicates = persistent.Map[duplicate, struct{}]
 
 func compareDuplicates(a, b duplicate) int {
-	return cmp.Or(
-		cmp.Compare(a.of.about, b.of.about), cmp.Compare(a.of.namespace, b.of.namespace), cmp.Compare(a.of.name, b.of.name),
-		persistent.CompareNames(a.name, b.name),
-	)
+	return cmp.Or(cmp.Compare(a.of.about, b.of.about), cmp.Compare(a.of.namespace, b.of.namespace),
+		cmp.Compare(a.of.name, b.of.name), persistent.CompareNames(a.name, b.name))
 }
 
 func newDuplicates(pods *persistent.Objects[corev1.Pod, *corev1.Pod]) *duplicates {

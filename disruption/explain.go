@@ -162,30 +162,24 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 		return Explanation{}, err
 	}
 	problems := x.problems()
-	switch key.Kind {
+	twice := false
+	switch name := key.NamespacedName(); key.Kind {
 	case budgetKind:
-		st := x.states.Find(key.NamespacedName())
-		if st == nil {
-			// A name that several budgets have is in the snapshot, so it gets an explanation that says so, and an
-			// error.
-			twice := x.budgets.Ambiguous(key.NamespacedName())
-			problems.Add(missing(key, twice))
-			return explainMissing(key, twice), problems.Err()
+		if st := x.states.Find(name); st != nil {
+			e, d := x.explainBudget(st, x.podsOf(st))
+			problems.Add(d.problems...)
+			return e, problems.Err()
 		}
-		e, d := x.explainBudget(st, x.podsOf(st))
-		problems.Add(d.problems...)
-		return e, problems.Err()
+		twice = x.budgets.Ambiguous(name)
 	case podKind:
-		pod := x.pods.Find(key.NamespacedName())
-		if pod == nil {
-			twice := x.pods.Ambiguous(key.NamespacedName())
-			problems.Add(missing(key, twice))
-			return explainMissing(key, twice), problems.Err()
+		if pod := x.pods.Find(name); pod != nil {
+			return x.explainPod(pod, x.coveredBy(pod)), problems.Err()
 		}
-		return x.explainPod(pod, x.coveredBy(pod)), problems.Err()
+		twice = x.pods.Ambiguous(name)
 	}
-	problems.Add(missing(key, false))
-	return Explanation{}, problems.Err()
+	// A name that several objects have is in the snapshot, so it gets an explanation that says so, and an error.
+	problems.Add(missing(key, twice))
+	return explainMissing(key, twice), problems.Err()
 }
 
 // explainMissing explains an object that is not in the snapshot, or is there twice. For an object that is not there it
@@ -275,12 +269,10 @@ func (x *Index) explainPod(pod *corev1.Pod, covering []*budgetState) Explanation
 		}
 	}
 	budgets := Reason{Code: ReasonNoPodDisruptionBudget, Message: "no PodDisruptionBudget selects the pod"}
-	switch len(e.Pod.Budgets) {
-	case 0:
-	case 1:
+	if n := len(e.Pod.Budgets); n == 1 {
 		budgets = Reason{Code: ReasonPodDisruptionBudget, Object: budgetKey(e.Pod.Budgets[0]), Message: fmt.Sprintf("PodDisruptionBudget %s selects the pod", e.Pod.Budgets[0].Name)}
-	default:
-		budgets = Reason{Code: ReasonMultiplePodDisruptionBudgets, Object: budgetKey(e.Pod.Budgets[0]), Message: fmt.Sprintf("%d PodDisruptionBudgets select the pod: it cannot be evicted", len(e.Pod.Budgets))}
+	} else if n > 1 {
+		budgets = Reason{Code: ReasonMultiplePodDisruptionBudgets, Object: budgetKey(e.Pod.Budgets[0]), Message: fmt.Sprintf("%d PodDisruptionBudgets select the pod: it cannot be evicted", n)}
 	}
 	e.Reasons = []Reason{target, budgets}
 	return e

@@ -432,7 +432,7 @@ func TestPropPodsByNodeAndController(t *testing.T) {
 						want = append(want, p)
 					}
 				}
-				sortPods(want)
+				sorted(want)
 				slices.SortFunc(twice, persistent.CompareNames)
 				twice = slices.Compact(twice)
 				got, duplicates := x.PodsOnNode(node)
@@ -455,7 +455,7 @@ func TestPropPodsByNodeAndController(t *testing.T) {
 						want = append(want, q)
 					}
 				}
-				sortPods(want)
+				sorted(want)
 				if got, _ := x.PodsOfController(p.Namespace, ref); !slices.Equal(want, got) {
 					return fmt.Errorf("of %v: %d wanted, %d found", ref, len(want), len(got))
 				}

@@ -69,8 +69,8 @@ func (x *Index) changed(by Snapshot, keep bool) (next *Index, affected []purekub
 		next.time = by.Now
 	}
 	var workloads workloadChanges
-	budgets, budgetChanges := changed(x.budgets, by.Budgets, keep)
-	pods, podChanges := changed(x.pods, by.Pods, keep)
+	budgets, budgetChanges := x.budgets.Changed(by.Budgets, keep)
+	pods, podChanges := x.pods.Changed(by.Pods, keep)
 	next.budgets, next.pods = budgets, pods
 	next.workloads, workloads = x.workloads.changed(by, keep)
 	for _, c := range budgetChanges {
@@ -209,12 +209,11 @@ type source struct {
 
 // source returns the controller that an answer is about. Its name is the name that was asked for.
 func (l lookup) source() source {
-	of := source{kind: l.kind, name: l.name, groups: []string{l.group}}
+	of := source{kind: l.kind, name: l.name, groups: []string{l.group}, replicaSets: l.kind == deploymentKind && appsGroup(l.group)}
 	if l.kind == replicaSetKind && l.group == "apps" {
 		// A ReplicaSet is looked up in this group, whatever the group that pods name it by.
 		of.groups = appsGroups
 	}
-	of.replicaSets = l.kind == deploymentKind && appsGroup(l.group)
 	return of
 }
 

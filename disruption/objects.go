@@ -37,9 +37,7 @@ func (x *Index) PodsOnNode(node string) (pods []*corev1.Pod, duplicates []types.
 	}
 	on := func(pod *corev1.Pod) bool { return pod.Spec.NodeName == node }
 	duplicates = slices.Collect(duplicatesOf(x.duplicates, holder{about: nodeTerm, name: node}))
-	pods = x.terms.matching(on, x.terms.Term(nodeTerm, node))
-	sortPods(pods)
-	return pods, duplicates
+	return sorted(x.terms.matching(on, x.terms.Term(nodeTerm, node))), duplicates
 }
 
 // PodsOfController returns the pods of the namespace whose owner reference has the apiVersion, kind, name and UID of
@@ -58,19 +56,15 @@ func (x *Index) PodsOfController(namespace string, ref *metav1.OwnerReference) (
 			duplicates = append(duplicates, name)
 		}
 	}
-	pods = x.terms.matching(of, x.terms.Term(controllerTerm, namespace, ref.Name))
-	sortPods(pods)
-	return pods, duplicates
+	return sorted(x.terms.matching(of, x.terms.Term(controllerTerm, namespace, ref.Name))), duplicates
 }
 
 // PodsBeingDeleted returns the pods of the namespace that have a deletion timestamp, sorted by name. It leaves out
 // names that several pods have. The cost grows with the number of returned pods.
 func (x *Index) PodsBeingDeleted(namespace string) []*corev1.Pod {
-	pods := x.terms.matching(func(pod *corev1.Pod) bool {
+	return sorted(x.terms.matching(func(pod *corev1.Pod) bool {
 		return pod.DeletionTimestamp != nil && pod.Namespace == namespace
-	}, x.terms.Term(deletingTerm, namespace))
-	sortPods(pods)
-	return pods
+	}, x.terms.Term(deletingTerm, namespace)))
 }
 
 // SelectedPodsBeingDeleted returns the pods that the budget selects and that have a deletion timestamp, sorted by name.
@@ -82,7 +76,5 @@ func (x *Index) SelectedPodsBeingDeleted(budget types.NamespacedName) []*corev1.
 	if st == nil {
 		return nil
 	}
-	pods := x.terms.selectedBeingDeleted(st.matcher)
-	sortPods(pods)
-	return pods
+	return sorted(x.terms.selectedBeingDeleted(st.matcher))
 }

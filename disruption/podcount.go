@@ -257,9 +257,9 @@ func (p *podCount) expectInOrder(w *workloads) expectation {
 		// after the problem are not asked for, since no answer to them removes the problem.
 		case x.problem != nil:
 		case a.need != nil:
-			at, known := asked[lookupOf(*a.need).unversioned()]
-			if !known {
-				asked[lookupOf(*a.need).unversioned()] = len(x.needs)
+			l := lookupOf(*a.need).unversioned()
+			if at, known := asked[l]; !known {
+				asked[l] = len(x.needs)
 				x.needs = append(x.needs, *a.need)
 			} else if a.need.APIVersion < x.needs[at].APIVersion {
 				// A scale has no version: one lookup serves all of them.

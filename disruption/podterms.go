@@ -99,13 +99,13 @@ func (t podTerms) matching(match func(*corev1.Pod) bool, terms ...uint64) []*cor
 	}
 	if len(terms) > 1 {
 		// Both terms find a pod whose label changed from one of the values to another.
-		sortPods(pods)
-		pods = slices.Compact(pods)
+		return slices.Compact(sorted(pods))
 	}
 	return pods
 }
 
-// sortPods sorts by namespace and name.
-func sortPods(pods []*corev1.Pod) {
+// sorted sorts the slice by namespace and name.
+func sorted(pods []*corev1.Pod) []*corev1.Pod {
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return persistent.CompareNames(snapshot.KeyOf(a), snapshot.KeyOf(b)) })
+	return pods
 }

@@ -32,12 +32,8 @@ func referenceKey(ref *metav1.OwnerReference) metav1.OwnerReference {
 // compareReferences sorts references that referenceKey made. The order breaks ties between references whose first pods
 // have one name, which happens only with ambiguous names.
 func compareReferences(a, b metav1.OwnerReference) int {
-	return cmp.Or(
-		cmp.Compare(a.APIVersion, b.APIVersion),
-		cmp.Compare(a.Kind, b.Kind),
-		cmp.Compare(a.Name, b.Name),
-		cmp.Compare(a.UID, b.UID),
-	)
+	return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name),
+		cmp.Compare(a.UID, b.UID))
 }
 
 // A list of at most fewReferences is searched faster than a map and copied faster than a tree changes. Most budgets
@@ -87,41 +83,48 @@ func (rs references) list() []reference {
 	return list
 }
 
+// find returns the reference as it is counted, and where it is in few. Without pods there is none.
+func (rs references) find(ref metav1.OwnerReference) (r reference, i int) {
+	if rs.many != nil {
+		r, _ = rs.many.Get(ref)
+	} else if i = slices.IndexFunc(rs.few, func(r reference) bool { return r.ref == ref }); i >= 0 {
+		r = rs.few[i]
+	}
+	return r, i
+}
+
 // with counts one more pod. added: the pod is the first with this reference, so the Index must file the budget under
 // it. It costs O(fewReferences) or O(log n). ref is a result of referenceKey.
 func (rs references) with(ref metav1.OwnerReference, pod string) (next references, added bool) {
-	i := slices.IndexFunc(rs.few, func(r reference) bool { return r.ref == ref })
-	r := reference{ref: ref, pod: pod}
-	switch {
-	case rs.many != nil:
-		if known, found := rs.many.Get(ref); found {
-			r = known
-		}
-	case i >= 0:
-		r = rs.few[i]
+	r, i := rs.find(ref)
+	if added = r.pods == 0; added {
+		r = reference{ref: ref, pod: pod}
 	}
-	r.pods++
 	// An unknown first pod stays unknown: the new pod may or may not be before it.
-	if r.pod != "" {
+	if r.pods++; r.pod != "" {
 		r.pod = min(r.pod, pod)
 	}
-	switch {
-	case rs.many != nil:
-		// The sum of the scales depends on which controllers are named, and not on how many pods name each.
-		added = r.pods == 1
-		return references{many: rs.many.With(ref, r), memo: rs.memo.next(func(s *scaleSum) *scaleSum {
-			if added {
-				return s.with(ref)
-			}
-			return s
-		})}, added
-	// newReferences turns the slice into a tree if it has become too long.
-	case i < 0:
+	if added && rs.many == nil {
+		// newReferences turns the slice into a tree if it has become too long.
 		return newReferences(append(slices.Clone(rs.few), r)), true
+	}
+	// The sum of the scales depends on which controllers are named, and not on how many pods name each.
+	return rs.put(i, r, func(s *scaleSum) *scaleSum {
+		if added {
+			return s.with(ref)
+		}
+		return s
+	}), added
+}
+
+// put replaces what find has found, and the sum of the scales.
+func (rs references) put(i int, r reference, sum func(*scaleSum) *scaleSum) references {
+	if rs.many != nil {
+		return references{many: rs.many.With(r.ref, r), memo: rs.memo.next(sum)}
 	}
 	few := slices.Clone(rs.few)
 	few[i] = r
-	return references{few: few}, false
+	return references{few: few}
 }
 
 // without counts one pod fewer. removed: the pod was the last with this reference, so the Index must remove the budget
@@ -131,13 +134,7 @@ func (rs references) with(ref metav1.OwnerReference, pod string) (next reference
 // pods at each deletion. pod becomes empty instead, and podCount.namePods finds the name if an error message needs it:
 // a rollout deletes thousands of pods, and almost no plan asks.
 func (rs references) without(ref metav1.OwnerReference, pod string) (next references, removed bool) {
-	i := slices.IndexFunc(rs.few, func(r reference) bool { return r.ref == ref })
-	var r reference
-	if rs.many != nil {
-		r, _ = rs.many.Get(ref)
-	} else if i >= 0 {
-		r = rs.few[i]
-	}
+	r, i := rs.find(ref)
 	if r.pods == 0 {
 		return rs, false
 	}
@@ -145,16 +142,12 @@ func (rs references) without(ref metav1.OwnerReference, pod string) (next refere
 		r.pod = ""
 	}
 	switch {
-	case rs.many != nil && r.pods == 0:
-		return references{many: rs.many.Without(ref), memo: rs.memo.next(func(s *scaleSum) *scaleSum { return s.without(ref) })}, true
+	case r.pods > 0:
+		return rs.put(i, r, func(s *scaleSum) *scaleSum { return s }), false
 	case rs.many != nil:
-		return references{many: rs.many.With(ref, r), memo: rs.memo.next(func(s *scaleSum) *scaleSum { return s })}, false
-	case r.pods == 0:
-		return references{few: slices.Delete(slices.Clone(rs.few), i, i+1)}, true
+		return references{many: rs.many.Without(ref), memo: rs.memo.next(func(s *scaleSum) *scaleSum { return s.without(ref) })}, true
 	}
-	few := slices.Clone(rs.few)
-	few[i] = r
-	return references{few: few}, false
+	return references{few: slices.Delete(slices.Clone(rs.few), i, i+1)}, true
 }
 
 // referenceList collects references, one pod at a time.

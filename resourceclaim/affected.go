@@ -64,12 +64,9 @@ func (x *Index) follow(before *Index, c changes) []purekube.Key {
 	for _, change := range c.pods {
 		a.changedPod(change)
 	}
-	for _, change := range c.claims {
-		a.changedClaim(change.Name)
-	}
 	// Only the name counts for a claim. A listed and an assumed version of one name are one claim, and which version
 	// counts is decided among all of them.
-	for _, change := range c.assumed {
+	for _, change := range slices.Concat(c.claims, c.assumed) {
 		a.changedClaim(change.Name)
 	}
 	for _, change := range c.groups {

@@ -164,33 +164,31 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 // explain returns the reasons for the key, and whether there is such an object. An ambiguous name is there: several
 // objects have it.
 func (x *Index) explain(key purekube.Key) (reasons []Reason, there bool) {
-	name := key.NamespacedName()
-	switch key.Kind {
+	twice := false
+	switch name := key.NamespacedName(); key.Kind {
 	case claimKind:
 		for _, p := range x.versionProblems(name) {
 			reasons = append(reasons, Reason{Field: p.Field, Code: ReasonVersionMalformed, Object: key, Message: p.Err.Error()})
 		}
 		claim, ambiguous := x.claim(name)
-		switch {
-		case ambiguous:
-			return append(reasons, duplicateReason(key)), true
-		case claim != nil:
+		if twice = ambiguous; claim != nil {
 			return append(reasons, x.explainClaim(claim)...), true
 		}
 	case podGroupKind:
-		if g, twice := x.groups.Lookup(name); twice != nil {
-			return []Reason{duplicateReason(key)}, true
-		} else if g != nil {
+		if g := x.groups.Find(name); g != nil {
 			return x.explainOwner(groupOwner(g)), true
 		}
+		twice = x.groups.Ambiguous(name)
 	case podKind:
-		if pod, twice := x.pods.Lookup(name); twice != nil {
-			return []Reason{duplicateReason(key)}, true
-		} else if pod != nil {
+		if pod := x.pods.Find(name); pod != nil {
 			return x.explainOwner(podOwner(pod)), true
 		}
+		twice = x.pods.Ambiguous(name)
 	}
-	return reasons, false
+	if twice {
+		reasons = append(reasons, duplicateReason(key))
+	}
+	return reasons, twice
 }
 
 // duplicateReason is the only reason for a name that several objects have.

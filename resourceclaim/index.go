@@ -75,7 +75,7 @@ func NewIndex(s Snapshot, o Options) *Index {
 		templates: persistent.NewObjects(templateKind, s.Templates),
 		groups:    persistent.NewObjects(podGroupKind, podGroupsOf(s.PodGroups)),
 		answers:   maps.Clone(s.Answers),
-		deleted:   withUIDs(persistent.NewMap[types.UID, struct{}](cmp.Compare[types.UID]), s.Deleted),
+		deleted:   changedUIDs(persistent.NewMap[types.UID, struct{}](cmp.Compare[types.UID]), s.Deleted, true),
 	}
 	// A TermIndex is arranged when it is first asked, so these lines cost nothing for a single plan that needs none.
 	// UIDs of pods have an index of their own: it is asked only for Snapshot.Deleted, and most pods have no entries and
@@ -112,29 +112,7 @@ func NewIndex(s Snapshot, o Options) *Index {
 //
 // changed.Now is ignored: no decision depends on it.
 func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
-	// The copy shares all collections with x. Each line below replaces one of them in the copy alone.
-	n, c := *x, changes{answers: changed.Answers}
-	n.pods, c.pods = x.pods.With(changed.Pods)
-	n.claims, c.claims = x.claims.With(changed.Claims)
-	n.assumed, c.assumed = x.assumed.With(changed.Assumed)
-	n.templates, c.templates = x.templates.With(changed.Templates)
-	// NewIndex ignores PodGroups in this case too.
-	if x.options.PodGroupOf != nil {
-		n.groups, c.groups = x.groups.With(podGroupsOf(changed.PodGroups))
-	}
-	if len(changed.Answers) > 0 {
-		// Another goroutine may be reading x.answers.
-		n.answers = maps.Clone(x.answers)
-		// Clone returns nil for nil.
-		if n.answers == nil {
-			n.answers = map[purekube.Need]purekube.Answer{}
-		}
-		maps.Copy(n.answers, changed.Answers)
-	}
-	// follow asks for each UID whether it was known before.
-	n.deleted = withUIDs(x.deleted, changed.Deleted)
-	c.deleted = changed.Deleted
-	return &n, n.follow(x, c)
+	return x.changed(changed, true)
 }
 
 // Without returns the Index without the objects of gone, by kind, namespace and name, and without its answers and UIDs.
@@ -143,33 +121,46 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
 // Only the names in gone count. An informer's last known state of a deleted object serves as well as the object that
 // With was given. All objects of an ambiguous name are removed.
 func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
-	n, c := *x, changes{answers: gone.Answers, deleted: gone.Deleted}
-	n.pods, c.pods = x.pods.Without(gone.Pods)
-	n.claims, c.claims = x.claims.Without(gone.Claims)
-	n.assumed, c.assumed = x.assumed.Without(gone.Assumed)
-	n.templates, c.templates = x.templates.Without(gone.Templates)
-	n.groups, c.groups = x.groups.Without(podGroupsOf(gone.PodGroups))
-	if len(gone.Answers) > 0 {
-		n.answers = maps.Clone(x.answers)
-		// Deleting from a nil map does nothing, so an Index without answers needs no special case.
-		for need := range gone.Answers {
-			delete(n.answers, need)
+	return x.changed(gone, false)
+}
+
+// changed returns the Index with what is in by, if keep is true, and without it otherwise.
+func (x *Index) changed(by Snapshot, keep bool) (next *Index, affected []purekube.Key) {
+	// The copy shares all collections with x. Each line below replaces one of them in the copy alone.
+	n, c := *x, changes{answers: by.Answers, deleted: by.Deleted}
+	n.pods, c.pods = x.pods.Changed(by.Pods, keep)
+	n.claims, c.claims = x.claims.Changed(by.Claims, keep)
+	n.assumed, c.assumed = x.assumed.Changed(by.Assumed, keep)
+	n.templates, c.templates = x.templates.Changed(by.Templates, keep)
+	// NewIndex ignores PodGroups in this case too.
+	if x.options.PodGroupOf != nil {
+		n.groups, c.groups = x.groups.Changed(podGroupsOf(by.PodGroups), keep)
+	}
+	if len(by.Answers) > 0 {
+		// Another goroutine may be reading x.answers.
+		n.answers = map[purekube.Need]purekube.Answer{}
+		maps.Copy(n.answers, x.answers)
+		for need, answer := range by.Answers {
+			if n.answers[need] = answer; !keep {
+				delete(n.answers, need)
+			}
 		}
 	}
-	for uid := range gone.Deleted {
-		n.deleted = n.deleted.Without(uid)
-	}
+	// follow asks for each UID whether it was known before.
+	n.deleted = changedUIDs(x.deleted, by.Deleted, keep)
 	return &n, n.follow(x, c)
 }
 
-// withUIDs is the set with these UIDs added. known stays as it is; without UIDs to add it is returned.
-func withUIDs(known *persistent.Map[types.UID, struct{}], uids sets.Set[types.UID]) *persistent.Map[types.UID, struct{}] {
+// changedUIDs is the set with or without these UIDs. known stays as it is; without UIDs it is returned.
+func changedUIDs(known *persistent.Map[types.UID, struct{}], uids sets.Set[types.UID], keep bool) *persistent.Map[types.UID, struct{}] {
 	if len(uids) == 0 {
 		return known
 	}
 	e := known.Edit()
 	for uid := range uids {
-		e.Set(uid, struct{}{})
+		if e.Set(uid, struct{}{}); !keep {
+			e.Delete(uid)
+		}
 	}
 	return e.Map()
 }

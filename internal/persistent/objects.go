@@ -320,6 +320,14 @@ func (o *Objects[T, P]) nilError() *purekube.ObjectError {
 	return &purekube.ObjectError{Kind: o.kind, Err: purekube.ErrNil}
 }
 
+// Changed is With if keep is true, and Without otherwise.
+func (o *Objects[T, P]) Changed(by []P, keep bool) (next *Objects[T, P], changes []Change[P]) {
+	if keep {
+		return o.With(by)
+	}
+	return o.Without(by)
+}
+
 // With returns the collection in which these objects replace the objects of the same names, and the changes, sorted by
 // name. If changed has several objects of one name, that name becomes ambiguous.
 func (o *Objects[T, P]) With(changed []P) (next *Objects[T, P], changes []Change[P]) {
