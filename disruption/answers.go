@@ -126,15 +126,7 @@ func (w answers) changed(by map[purekube.Need]purekube.Answer, keep bool) (next 
 // sameAnswer reports whether two answers say the same. Errors are compared by their text, which becomes part of the
 // budget's condition: an equal status follows from equal texts.
 func sameAnswer(a, b purekube.Answer) bool {
-	return (a.Err == nil) == (b.Err == nil) && textOf(a.Err) == textOf(b.Err) && reflect.DeepEqual(a.Object, b.Object)
-}
-
-// textOf is the text of an error, and "" for nil.
-func textOf(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
+	return (a.Err == nil) == (b.Err == nil) && fmt.Sprint(a.Err) == fmt.Sprint(b.Err) && reflect.DeepEqual(a.Object, b.Object)
 }
 
 // objectOf returns the object that a lookup found, or nil if there is none, or the error why it is not available. An
@@ -193,7 +185,7 @@ func resourceWithoutScale(apiVersion, kind string) string {
 // server serves the scale of the kinds that a snapshot has, so no answer can say this about them. If a caller gives
 // such an answer for one StatefulSet, it must not fail the budgets of all StatefulSets.
 func saysNoScale(l lookup, a purekube.Answer) bool {
-	if l.subresource != scaleSubresource || !strings.HasSuffix(textOf(a.Err), noScaleText) {
+	if l.subresource != scaleSubresource || a.Err == nil || !strings.HasSuffix(a.Err.Error(), noScaleText) {
 		return false
 	}
 	switch l.kind {

@@ -86,8 +86,6 @@ func coveredBy(candidates []*filedBudget, find func(types.NamespacedName) *budge
 			found = append(found, st)
 		}
 	}
-	if len(found) > 1 {
-		slices.SortFunc(found, func(a, b *budgetState) int { return cmp.Compare(a.budget.Name, b.budget.Name) })
-	}
+	slices.SortFunc(found, func(a, b *budgetState) int { return cmp.Compare(a.budget.Name, b.budget.Name) })
 	return found
 }

@@ -282,9 +282,7 @@ func (x *Index) explainPod(pod *corev1.Pod, covering []*budgetState) Explanation
 // also returns the decision, whose problems are the error of the explanation.
 func (x *Index) explainBudget(st *budgetState, pods []*corev1.Pod) (Explanation, decision) {
 	b := st.budget
-	e := &BudgetExplanation{
-		Rule: rule(b.Spec), Selector: metav1.FormatLabelSelector(b.Spec.Selector), Reported: countsOf(b.Status),
-	}
+	e := &BudgetExplanation{Rule: rule(b.Spec), Selector: metav1.FormatLabelSelector(b.Spec.Selector), Reported: countsOf(b.Status)}
 	// healthOf classifies each pod for the list, and counted has the sums for the status. Both ask entryOf.
 	counted := x.count(st)
 	for _, pod := range pods {

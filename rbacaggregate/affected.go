@@ -6,6 +6,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/persistent"
@@ -166,17 +167,12 @@ func (x *Index) reachFirst(next *Index, e event, stored bool, r *reached) {
 	// Only its labels changed. Reach the roles that aggregate it only before or only after, or at another position. The
 	// marks of r are not used here: roles that aggregate the role before and after are not added, so a selector that is
 	// passed through here says nothing about whether its roles are in r.rising.
-	was, is := map[string]bool{}, map[string]bool{}
-	x.aggregators(e.before, nil, func(name string) { was[name] = true })
-	next.aggregators(e.after, nil, func(name string) { is[name] = true })
+	was, is := sets.New[string](), sets.New[string]()
+	x.aggregators(e.before, nil, func(name string) { was.Insert(name) })
+	next.aggregators(e.after, nil, func(name string) { is.Insert(name) })
 	// A role does not collect its own rules (BR-27-03), so its own labels do not matter to it.
-	for name := range was {
-		if name != e.name && (!is[name] || next.movedIn(name, e)) {
-			r.addRising(name)
-		}
-	}
-	for name := range is {
-		if name != e.name && !was[name] {
+	for name := range was.Union(is) {
+		if name != e.name && (was.Has(name) != is.Has(name) || next.movedIn(name, e)) {
 			r.addRising(name)
 		}
 	}

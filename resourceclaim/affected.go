@@ -221,16 +221,9 @@ func (a *affected) changedPod(c persistent.Change[*corev1.Pod]) {
 		if replaced || podstate.Done(old) != podstate.Done(now) {
 			a.claims(a.after.claimsOn(c.Name))
 		}
-		// D-36: a claim that the pod keeps for its group, or no longer does. The two passes of the loop are the
-		// differences in both directions: claims that have lost this reason to stay reserved, and claims that have
-		// gained it.
-		was, is := a.before.keptForGroup(old), a.after.keptForGroup(now)
-		for _, one := range [][2]map[groupsClaim]struct{}{{was, is}, {is, was}} {
-			for kept := range one[0] {
-				if _, both := one[1][kept]; !both {
-					a.add(ClaimKey(kept.claim.Namespace, kept.claim.Name))
-				}
-			}
+		// D-36: claims that have lost this reason to stay reserved, and claims that have gained it.
+		for kept := range a.before.keptForGroup(old).SymmetricDifference(a.after.keptForGroup(now)) {
+			a.add(ClaimKey(kept.claim.Namespace, kept.claim.Name))
 		}
 	}
 }
@@ -246,18 +239,15 @@ type groupsClaim struct {
 // its entries resolve to, while it is not done. It is nil for a nil pod, for a pod in no group, and under
 // MatchUpstream, which does not ask the pods. It must agree with groupsRunningOn, which answers the same question from
 // the claim.
-func (x *Index) keptForGroup(pod *corev1.Pod) map[groupsClaim]struct{} {
-	if pod == nil || x.options.upstream() || podstate.Done(pod) {
-		return nil
-	}
+func (x *Index) keptForGroup(pod *corev1.Pod) sets.Set[groupsClaim] {
 	group := x.options.groupName(pod)
-	if group == "" {
+	if group == "" || x.options.upstream() || podstate.Done(pod) {
 		return nil
 	}
-	kept := map[groupsClaim]struct{}{}
+	kept := sets.New[groupsClaim]()
 	o := podOwner(pod)
 	for claim := range o.resolved() {
-		kept[groupsClaim{claim, group}] = struct{}{}
+		kept.Insert(groupsClaim{claim, group})
 	}
 	return kept
 }

@@ -44,9 +44,9 @@ func (x *Index) planClaim(claim *resourcev1.ResourceClaim) (r Result, err error)
 	for i, st := range standings {
 		if st == unknown {
 			consumer := &claim.Status.ReservedFor[i]
-			need := needPod(claim.Namespace, consumer.Name)
+			need := needOf(PodKey(claim.Namespace, consumer.Name))
 			if isPodGroup(consumer) {
-				need = needPodGroup(claim.Namespace, consumer.Name)
+				need = needOf(PodGroupKey(claim.Namespace, consumer.Name))
 			}
 			r.Needs = append(r.Needs, need)
 		}
@@ -71,7 +71,7 @@ func (x *Index) planClaim(claim *resourcev1.ResourceClaim) (r Result, err error)
 			// D-21: the cache has another pod of the owner's name. Until it is known which pod is the newer one, not
 			// even a consumer is released: the plan after the answer does all of it.
 			name, _, _ := owningPod(claim)
-			r.Needs = append(r.Needs, needPod(claim.Namespace, name))
+			r.Needs = append(r.Needs, needOf(PodKey(claim.Namespace, name)))
 			return r, problems.Err()
 		}
 	}

@@ -221,7 +221,7 @@ func TestConsumersThatCannotBeToldApart(t *testing.T) {
 			Claims: claims(newClaim("c", allocated, consumer(resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: "x"}))),
 		}, ErrNoUID, "Pod"},
 		{"answer without UID", "an empty pod is no answer", Snapshot{
-			Answers: replies{needPod(ns, "x"): {Object: &corev1.Pod{}}},
+			Answers: replies{needOf(PodKey(ns, "x")): {Object: &corev1.Pod{}}},
 			Claims:  claims(newClaim("c", allocated, reservedFor("x"))),
 		}, ErrNoUID, "Pod"},
 	} {

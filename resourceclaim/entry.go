@@ -118,7 +118,7 @@ func (x *Index) resolve(o *owner, i int) entry {
 			}
 			// named has asked the API server for it, if it was not cached.
 			if others = claim; others == nil {
-				others, _ = x.lookUp(needClaim(key.Namespace, key.Name)).found.(*resourcev1.ResourceClaim)
+				others, _ = x.lookUp(needOf(ClaimKey(key.Namespace, key.Name))).found.(*resourcev1.ResourceClaim)
 			}
 		}
 	}
@@ -164,7 +164,7 @@ func (x *Index) named(o *owner, i int, name types.NamespacedName, cached *resour
 	// D-28: a cache that lags does not show a claim that was made a moment ago, for example by a process that has
 	// crashed since. A second claim would replace it in the status, and the first one would stay unused until the pod
 	// is deleted.
-	answer := x.lookUp(needClaim(name.Namespace, name.Name))
+	answer := x.lookUp(needOf(ClaimKey(name.Namespace, name.Name)))
 	found, _ := answer.found.(*resourcev1.ResourceClaim)
 	switch {
 	case !answer.asked:

@@ -365,7 +365,7 @@ func (x *Index) explainOwner(o owner) []Reason {
 	group := types.NamespacedName{Namespace: o.Namespace, Name: o.member.name}
 	const field = "spec.schedulingGroup"
 	switch {
-	case slices.Contains(r.Needs, needPodGroup(group.Namespace, group.Name)):
+	case slices.Contains(r.Needs, needOf(PodGroupKey(group.Namespace, group.Name))):
 		return []Reason{why(field, ReasonPodGroupUnknown, podGroupKind, group, "PodGroup %s must be looked up at the API server first", group)}
 	// D-32: upstream ends here. By default the pod's own entries are explained as well.
 	case o.member.problem != nil && x.options.upstream():

@@ -25,28 +25,18 @@ const (
 	claimAPIVersion = "resource.k8s.io/v1"
 )
 
-// needPod is the lookup of a pod at the API server. A Need names the pod, and not the UID: the answer with another UID
-// says that the pod was replaced.
-func needPod(namespace, name string) purekube.Need {
-	return purekube.Need{APIVersion: podAPIVersion, Kind: podKind, Namespace: namespace, Name: name}
-}
-
-// needOf is the lookup of a pod or PodGroup.
+// needOf is the lookup at the API server of a pod, of a claim that a status names (D-28), or of a PodGroup: of a pod
+// (D-32), or as the consumer of a claim. A Need names the pod, and not the UID: the answer with another UID says that the
+// pod was replaced.
 func needOf(key purekube.Key) purekube.Need {
-	if key.Kind == podGroupKind {
-		return needPodGroup(key.Namespace, key.Name)
+	version := podAPIVersion
+	switch key.Kind {
+	case claimKind:
+		version = claimAPIVersion
+	case podGroupKind:
+		version = podGroupAPIVersion
 	}
-	return needPod(key.Namespace, key.Name)
-}
-
-// needClaim is the lookup of a claim that a status names (D-28).
-func needClaim(namespace, name string) purekube.Need {
-	return purekube.Need{APIVersion: claimAPIVersion, Kind: claimKind, Namespace: namespace, Name: name}
-}
-
-// needPodGroup is the lookup of a PodGroup: of a pod (D-32), or as the consumer of a claim.
-func needPodGroup(namespace, name string) purekube.Need {
-	return purekube.Need{APIVersion: podGroupAPIVersion, Kind: podGroupKind, Namespace: namespace, Name: name}
+	return purekube.Need{APIVersion: version, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name}
 }
 
 // sortNeeds sorts the Needs and drops repeated ones, in the slice itself. A claim may list two consumers of one name

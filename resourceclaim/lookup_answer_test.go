@@ -21,14 +21,14 @@ func TestWhatIsNoAnswer(t *testing.T) {
 		key  purekube.Key
 		need purekube.Need
 	}{
-		{"consumer", Snapshot{Claims: claims(newClaim("c", allocated, reservedFor("x")))}, claimKey("c"), needPod(ns, "x")},
-		{"consumer that was seen to be deleted", Snapshot{Pods: pods(newPod("x", onNode)), Claims: claims(newClaim("c", allocated, reservedFor("x"))), Deleted: uidsOf("x")}, claimKey("c"), needPod(ns, "x")},
-		{"owner", Snapshot{Pods: pods(newPod("x", podUID("other"))), Claims: claims(newClaim("c", madeFor("x", "gpu")))}, claimKey("c"), needPod(ns, "x")},
-		{"consumer that is a PodGroup", Snapshot{Claims: claims(newClaim("c", allocated, forGroup("g", "uid-g")))}, claimKey("c"), needPodGroup(ns, "g")},
-		{"named claim", Snapshot{Pods: pods(newPod("p", has("gpu", "gpu", "c"))), Templates: gpu}, podKey("p"), needClaim(ns, "c")},
-		{"a pod's group", Snapshot{Pods: pods(newPod("p", inGroup("g"), wants("gpu", "gpu"))), Templates: gpu}, podKey("p"), needPodGroup(ns, "g")},
-		{"pod that was seen to be deleted", Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Templates: gpu, Deleted: uidsOf("p")}, podKey("p"), needPod(ns, "p")},
-		{"PodGroup that was seen to be deleted", Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu"))}, Templates: gpu, Deleted: deletedUIDs("uid-g")}, groupKey("g"), needPodGroup(ns, "g")},
+		{"consumer", Snapshot{Claims: claims(newClaim("c", allocated, reservedFor("x")))}, claimKey("c"), needOf(PodKey(ns, "x"))},
+		{"consumer that was seen to be deleted", Snapshot{Pods: pods(newPod("x", onNode)), Claims: claims(newClaim("c", allocated, reservedFor("x"))), Deleted: uidsOf("x")}, claimKey("c"), needOf(PodKey(ns, "x"))},
+		{"owner", Snapshot{Pods: pods(newPod("x", podUID("other"))), Claims: claims(newClaim("c", madeFor("x", "gpu")))}, claimKey("c"), needOf(PodKey(ns, "x"))},
+		{"consumer that is a PodGroup", Snapshot{Claims: claims(newClaim("c", allocated, forGroup("g", "uid-g")))}, claimKey("c"), needOf(PodGroupKey(ns, "g"))},
+		{"named claim", Snapshot{Pods: pods(newPod("p", has("gpu", "gpu", "c"))), Templates: gpu}, podKey("p"), needOf(ClaimKey(ns, "c"))},
+		{"a pod's group", Snapshot{Pods: pods(newPod("p", inGroup("g"), wants("gpu", "gpu"))), Templates: gpu}, podKey("p"), needOf(PodGroupKey(ns, "g"))},
+		{"pod that was seen to be deleted", Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Templates: gpu, Deleted: uidsOf("p")}, podKey("p"), needOf(PodKey(ns, "p"))},
+		{"PodGroup that was seen to be deleted", Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu"))}, Templates: gpu, Deleted: deletedUIDs("uid-g")}, groupKey("g"), needOf(PodGroupKey(ns, "g"))},
 	} {
 		r, err := Plan(tc.s, tc.key, grouped)
 		require.NoError(t, err, tc.name)
@@ -64,16 +64,16 @@ func TestWhatIsNoAnswer(t *testing.T) {
 	}
 	// Each Object answers Needs of its own kind only.
 	for _, object := range []any{newPod("c"), PodGroup{}} {
-		s := Snapshot{Pods: pods(newPod("p", has("gpu", "gpu", "c"))), Templates: gpu, Answers: replies{needClaim(ns, "c"): {Object: object}}}
+		s := Snapshot{Pods: pods(newPod("p", has("gpu", "gpu", "c"))), Templates: gpu, Answers: replies{needOf(ClaimKey(ns, "c")): {Object: object}}}
 		_, err := Plan(s, podKey("p"), grouped)
 		require.ErrorIs(t, err, ErrAnswerType)
 	}
-	s := Snapshot{Claims: claims(newClaim("c", allocated, reservedFor("x"))), Answers: replies{needPod(ns, "x"): {Object: newClaim("x")}}}
+	s := Snapshot{Claims: claims(newClaim("c", allocated, reservedFor("x"))), Answers: replies{needOf(PodKey(ns, "x")): {Object: newClaim("x")}}}
 	_, err := Plan(s, claimKey("c"), grouped)
 	require.ErrorIs(t, err, ErrAnswerType)
 
 	// An answer that decides nothing is not read.
-	s = Snapshot{Pods: pods(newPod("x", onNode)), Claims: claims(newClaim("c", allocated, reservedFor("x"))), Answers: replies{needPod(ns, "x"): {Err: timeout}}}
+	s = Snapshot{Pods: pods(newPod("x", onNode)), Claims: claims(newClaim("c", allocated, reservedFor("x"))), Answers: replies{needOf(PodKey(ns, "x")): {Err: timeout}}}
 	r, err := Plan(s, claimKey("c"), grouped)
 	require.NoError(t, err)
 	require.True(t, r.Empty())

@@ -74,7 +74,7 @@ func TestD28_WrittenTwice(t *testing.T) {
 	}
 	r, err := Plan(s, podKey("p"), Options{MatchUpstream: purekube.V1_37})
 	require.NoError(t, err)
-	require.Equal(t, []purekube.Need{needClaim(ns, "c")}, r.Needs, "so the API server is asked")
+	require.Equal(t, []purekube.Need{needOf(ClaimKey(ns, "c"))}, r.Needs, "so the API server is asked")
 }
 
 // A claim that its user names is the user's: whether it exists changes nothing.
@@ -96,11 +96,11 @@ func TestLookUpsComeFirst(t *testing.T) {
 	require.Equal(t, []string{"c1", "c2"}, []string{r.Needs[0].Name, r.Needs[1].Name})
 	r, err = Plan(s, podKey("p"), Options{MatchUpstream: purekube.V1_37})
 	require.NoError(t, err)
-	require.Equal(t, []purekube.Need{needClaim(ns, "c2")}, r.Needs, "upstream asks for one after the other")
+	require.Equal(t, []purekube.Need{needOf(ClaimKey(ns, "c2"))}, r.Needs, "upstream asks for one after the other")
 
 	s.Answers = askedClaims("c2")
 	r, _ = Plan(s, podKey("p"), Options{})
-	require.Equal(t, []purekube.Need{needClaim(ns, "c1")}, r.Needs)
+	require.Equal(t, []purekube.Need{needOf(ClaimKey(ns, "c1"))}, r.Needs)
 	require.Empty(t, r.Actions, "one that is left is enough")
 
 	s.Answers = askedClaims(newClaim("c1", madeFor("p", "a")), "c2")

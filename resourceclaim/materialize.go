@@ -93,7 +93,7 @@ func materializeGroup(s *Snapshot, pod *corev1.Pod, name func(podClaim string) s
 	}
 	key := PodGroupKey(pod.Namespace, o.PodGroupOf(pod))
 	group := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
-	need := needPodGroup(group.Namespace, group.Name)
+	need := needOf(PodGroupKey(group.Namespace, group.Name))
 	answer, asked := s.Answers[need]
 	// A simulation has no API server to ask. Without an answer the plan would have a Need and no claims.
 	if !asked {

@@ -191,7 +191,7 @@ func TestMaterializePodsOfAGroup(t *testing.T) {
 	require.Len(t, claims, 2, "an answer serves as well as a group of the cache")
 	nameless := g
 	nameless.Namespace, nameless.Name = "", ""
-	claims, _, err = Materialize(Snapshot{Templates: s.Templates, Answers: replies{needPodGroup(ns, "g"): {Object: nameless}}}, pod("p2"), nil, grouped)
+	claims, _, err = Materialize(Snapshot{Templates: s.Templates, Answers: replies{needOf(PodGroupKey(ns, "g")): {Object: nameless}}}, pod("p2"), nil, grouped)
 	require.NoError(t, err)
 	require.Len(t, claims, 2, "it was asked for by that name")
 	claims, _, err = Materialize(Snapshot{PodGroups: []PodGroup{g}, Templates: s.Templates, Answers: askedGroups(g)}, pod("p2"), nil, grouped)

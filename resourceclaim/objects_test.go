@@ -211,9 +211,9 @@ func asked(answers ...any) replies {
 	for _, a := range answers {
 		switch a := a.(type) {
 		case string:
-			out[needPod(ns, a)] = purekube.Answer{}
+			out[needOf(PodKey(ns, a))] = purekube.Answer{}
 		case *corev1.Pod:
-			out[needPod(ns, a.Name)] = purekube.Answer{Object: a}
+			out[needOf(PodKey(ns, a.Name))] = purekube.Answer{Object: a}
 		default:
 			panic(fmt.Sprintf("%T", a))
 		}
@@ -245,9 +245,9 @@ func askedClaims(answers ...any) replies {
 	for _, a := range answers {
 		switch a := a.(type) {
 		case string:
-			out[needClaim(ns, a)] = purekube.Answer{}
+			out[needOf(ClaimKey(ns, a))] = purekube.Answer{}
 		case *resourcev1.ResourceClaim:
-			out[needClaim(ns, a.Name)] = purekube.Answer{Object: a}
+			out[needOf(ClaimKey(ns, a.Name))] = purekube.Answer{Object: a}
 		default:
 			panic(fmt.Sprintf("%T", a))
 		}
@@ -261,9 +261,9 @@ func askedGroups(answers ...any) replies {
 	for _, a := range answers {
 		switch a := a.(type) {
 		case string:
-			out[needPodGroup(ns, a)] = purekube.Answer{}
+			out[needOf(PodGroupKey(ns, a))] = purekube.Answer{}
 		case PodGroup:
-			out[needPodGroup(ns, a.Name)] = purekube.Answer{Object: a}
+			out[needOf(PodGroupKey(ns, a.Name))] = purekube.Answer{Object: a}
 		}
 	}
 	return out
@@ -280,14 +280,14 @@ func all(sets ...replies) replies {
 
 // podAnswer is the answer about a pod, nil if it was not found.
 func podAnswer(s Snapshot, name string) (pod *corev1.Pod, asked bool) {
-	answer, asked := s.Answers[needPod(ns, name)]
+	answer, asked := s.Answers[needOf(PodKey(ns, name))]
 	pod, _ = answer.Object.(*corev1.Pod)
 	return pod, asked
 }
 
 // claimAnswer is the answer about a claim, nil if it was not found.
 func claimAnswer(s Snapshot, name string) (claim *resourcev1.ResourceClaim, asked bool) {
-	answer, asked := s.Answers[needClaim(ns, name)]
+	answer, asked := s.Answers[needOf(ClaimKey(ns, name))]
 	claim, _ = answer.Object.(*resourcev1.ResourceClaim)
 	return claim, asked
 }

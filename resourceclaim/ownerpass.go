@@ -92,7 +92,7 @@ func (x *Index) planPresent(o *owner) (r Result, err error) {
 	// actions is certain: one lookup of the group comes first, and the Needs for claims come with the next plan.
 	if o.member.decides() {
 		// Options.PodGroupOf may return any text, and the name of a lookup is part of a path.
-		need := needPodGroup(o.Namespace, o.member.name)
+		need := needOf(PodGroupKey(o.Namespace, o.member.name))
 		if problem := snapshot.CheckNeed(need); problem != nil {
 			return Result{}, o.problem("spec.schedulingGroup", problem.Err)
 		}
@@ -141,7 +141,7 @@ func (x *Index) generateAll(o *owner, claims []*resourcev1.ResourceClaim, r *Res
 			claims[i] = e.claim
 		case entryUnknown:
 			name, _ := o.claimName(i)
-			need := needClaim(o.Namespace, name)
+			need := needOf(ClaimKey(o.Namespace, name))
 			if problem := snapshot.CheckNeed(need); problem != nil {
 				problems.Add(o.entryProblem(i, "resourceClaimName", problem.Err))
 			} else {

@@ -189,7 +189,7 @@ func (x *Index) groupOf(pod *corev1.Pod) membership {
 	}
 	if m.group == nil && !x.options.upstream() {
 		// D-32: the group may be too new for the cache. Pods and PodGroups have separate watches.
-		answer := x.lookUp(needPodGroup(key.Namespace, key.Name))
+		answer := x.lookUp(needOf(PodGroupKey(key.Namespace, key.Name)))
 		if !answer.asked {
 			m.decisive, m.noAnswer = new(bool), answer.problem
 			return m

@@ -205,7 +205,7 @@ func TestPodOfAGroup(t *testing.T) {
 		{name: "D-32 group is looked up", reason: "the answer counts as the group", s: Snapshot{Pods: member(wants("gpu", "gpu"), wants("nic", "gpu")), Templates: gpu, Answers: askedGroups(g), Claims: claims(groupsClaim)},
 			want: []string{"CreateClaim ml/p nic: p-nic-*", "SetClaimStatuses ml/p: gpu=c, nic pending"}, upstream: []string{}, upErr: ErrPodGroupNotFound},
 		{name: "D-32 group is looked up, the answer without a name", reason: "it was asked for by that name", s: Snapshot{Pods: member(onNode, uses("shared", "s")), Claims: claims(newClaim("s", allocated)),
-			Answers: replies{needPodGroup(ns, "g"): {Object: PodGroup{UID: "uid-g", ResourceClaims: g.ResourceClaims}}}},
+			Answers: replies{needOf(PodGroupKey(ns, "g")): {Object: PodGroup{UID: "uid-g", ResourceClaims: g.ResourceClaims}}}},
 			want: []string{"Reserve ml/s: for podgroup ml/g"}, upstream: []string{}, upErr: ErrPodGroupNotFound},
 		{name: "group without UID", reason: "nothing can be the group's, the pod's own claims go on", s: Snapshot{Pods: member(onNode, has("a", "gpu", "c1"), wants("gpu", "gpu")), PodGroups: []PodGroup{g.uid("")},
 			Claims: claims(newClaim("c1", madeFor("p", "a"), allocated)), Templates: gpu},

@@ -68,9 +68,7 @@ func (a RemoveFinalizer) Apply(latest *resourcev1.ResourceClaim) *resourcev1.Res
 }
 
 // String reads "RemoveFinalizer ml/shared".
-func (a RemoveFinalizer) String() string {
-	return "RemoveFinalizer " + nameOf(a.Claim)
-}
+func (a RemoveFinalizer) String() string { return "RemoveFinalizer " + nameOf(a.Claim) }
 
 // DeleteClaim deletes a claim that was generated for a pod which no longer needs it (BR-30-08).
 type DeleteClaim struct {
@@ -108,6 +106,4 @@ func (a DeleteClaim) Preconditions() *metav1.Preconditions {
 }
 
 // String reads "DeleteClaim ml/train-0-gpu-l92c5".
-func (a DeleteClaim) String() string {
-	return fmt.Sprintf("DeleteClaim %s/%s", a.Namespace, a.Name)
-}
+func (a DeleteClaim) String() string { return fmt.Sprintf("DeleteClaim %s/%s", a.Namespace, a.Name) }

@@ -81,25 +81,22 @@ func namelessOf(ips []*networkingv1.IPAddress) (families family) {
 func arrange(objects *ipObjects) (c countedAddresses) {
 	// Each name is parsed once, here, and not in each comparison.
 	type placed struct {
-		address netip.Addr
-		ip      *networkingv1.IPAddress
-		in      int
+		place
+		ip *networkingv1.IPAddress
+		in int
 	}
 	// AllVersions has the IPAddresses of ambiguous names too.
 	list := make([]placed, 0, objects.Len())
 	for ip := range objects.AllVersions() {
 		if in, p, counts := counting(ip); counts {
-			list = append(list, placed{p.address, ip, in})
+			list = append(list, placed{p, ip, in})
 		}
 	}
 	slices.SortFunc(list, func(a, b placed) int {
 		if a.in != b.in {
 			return a.in - b.in
 		}
-		if c := a.address.Compare(b.address); c != 0 {
-			return c
-		}
-		return strings.Compare(a.ip.Name, b.ip.Name)
+		return comparePlaces(a.place, b.place)
 	})
 	// The list is sorted by family first, so each family is one piece of it.
 	ips := make([]*networkingv1.IPAddress, len(list))

@@ -70,7 +70,7 @@ func NewIndex(s Snapshot, o Options) *Index {
 		return append(terms, hash.Text(string(c.UID)))
 	})
 	if !o.matchUpstream() {
-		x.sightings = x.sightings.with(s.DeletionSeen)
+		x.sightings = x.sightings.changed(s.DeletionSeen, true)
 	}
 	x.put(x.cidrs, x.cidrs.Changes(), nil)
 	return x
@@ -157,10 +157,7 @@ func (x *Index) named(name string) *object {
 // ServiceCIDRs that overlap it. The first map that is not nil, even if it is empty, affects all ServiceCIDRs that are
 // being deleted.
 func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
-	cidrs, changes := x.cidrs.With(changed.ServiceCIDRs)
-	objects, ipChanges := x.ips.objects.With(changed.IPAddresses)
-	ips := x.ips.with(objects, ipChanges, namelessOf(changed.IPAddresses))
-	next, names := x.derive(cidrs, changes, ips, ipChanges, x.sightings.with(changed.DeletionSeen), changed.DeletionSeen)
+	next, names := x.changed(changed, true)
 	if !changed.Now.IsZero() && !changed.Now.Equal(x.now) {
 		next.now = changed.Now
 		// Time passes without an event of an object, so all ServiceCIDRs that are being deleted are asked. In a cluster
@@ -180,27 +177,29 @@ func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
 // not in the index changes nothing. The time stays. It removes the entries of DeletionSeen with these UIDs, whatever
 // their times. Nothing else removes them: when a ServiceCIDR is gone, pass its UID, or the entries accumulate.
 func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
-	cidrs, changes := x.cidrs.Without(gone.ServiceCIDRs)
-	objects, ipChanges := x.ips.objects.Without(gone.IPAddresses)
-	ips := x.ips.with(objects, ipChanges, none)
-	next, names := x.derive(cidrs, changes, ips, ipChanges, x.sightings.without(gone.DeletionSeen), gone.DeletionSeen)
+	next, names := x.changed(gone, false)
 	return next, keysOf(names)
 }
 
-// derive returns the index with these objects and sightings, and the affected names. recorded has the UIDs whose
-// sightings may have changed.
-func (x *Index) derive(
-	cidrs *cidrObjects, changes []cidrChange, ips addresses, ipChanges []ipChange, seen sightings, recorded map[types.UID]time.Time,
-) (next *Index, affected []string) {
+// changed returns the index with the objects and sightings in by, if keep is true, and without them otherwise. It also
+// returns the affected names.
+func (x *Index) changed(by Snapshot, keep bool) (next *Index, affected []string) {
+	cidrs, changes := x.cidrs.Changed(by.ServiceCIDRs, keep)
+	objects, ipChanges := x.ips.objects.Changed(by.IPAddresses, keep)
+	nameless := none
+	if keep {
+		nameless = namelessOf(by.IPAddresses)
+	}
 	// A copy of the struct: x stays as it is for everybody who has it.
 	derived := *x
 	next = &derived
-	next.ips = ips
+	next.ips = x.ips.with(objects, ipChanges, nameless)
 	var again []cidrChange
 	// MatchUpstream ignores the record: upstream has none, and every ServiceCIDR has the same place for it.
-	if !x.o.matchUpstream() && (seen.recorded != x.recorded || len(recorded) > 0) {
+	seen := x.sightings.changed(by.DeletionSeen, keep)
+	if !x.o.matchUpstream() && (seen.recorded != x.recorded || len(by.DeletionSeen) > 0) {
 		next.sightings = seen
-		again = x.orderedAgain(next, changes, recorded)
+		again = x.orderedAgain(next, changes, by.DeletionSeen)
 	}
 	next.put(cidrs, changes, again)
 	// Each prefix and each deletion is named once, however many changes affect it.
@@ -217,7 +216,7 @@ func (x *Index) derive(
 	affected = appendNames(affected, next.prefixes.Overlapping(prefixes...))
 	affected = slices.AppendSeq(affected, next.ambiguous.Overlapping(prefixes...))
 	// A nil or nameless IPAddress may be an address of any ServiceCIDR that is being deleted.
-	deleting := ips.objects.HasNil() != x.ips.objects.HasNil() || ips.nameless != x.ips.nameless
+	deleting := objects.HasNil() != x.ips.objects.HasNil() || next.ips.nameless != x.ips.nameless
 	around, aroundAmbiguous := map[netip.Prefix]bool{}, map[netip.Prefix]bool{}
 	// The prefixes around a new or removed address are collected first. Upstream's containingServiceCIDRs does the same
 	// for one address, and compares it with every ServiceCIDR.

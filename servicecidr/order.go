@@ -135,27 +135,18 @@ type sightings struct {
 	seen     *persistent.Map[types.UID, time.Time]
 }
 
-// with adds entries. The receiver stays as it is. nil says nothing; an empty map says that the caller records
-// deletions.
-func (s sightings) with(seen map[types.UID]time.Time) sightings {
-	if seen == nil {
+// changed adds entries, or removes them unless keep is true. The receiver stays as it is. nil says nothing; an empty map
+// that is kept says that the caller records deletions.
+func (s sightings) changed(by map[types.UID]time.Time, keep bool) sightings {
+	if by == nil {
 		return s
 	}
 	times := s.seen.Edit()
-	for uid, at := range seen {
-		times.Set(uid, at)
+	for uid, at := range by {
+		if times.Set(uid, at); !keep {
+			times.Delete(uid)
+		}
 	}
-	return sightings{true, times.Map()}
-}
-
-// without removes entries. A caller that has recorded deletions once keeps recording them.
-func (s sightings) without(gone map[types.UID]time.Time) sightings {
-	if len(gone) == 0 {
-		return s
-	}
-	times := s.seen.Edit()
-	for uid := range gone {
-		times.Delete(uid)
-	}
-	return sightings{s.recorded, times.Map()}
+	// A caller that has recorded deletions once keeps recording them.
+	return sightings{s.recorded || keep, times.Map()}
 }

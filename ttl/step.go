@@ -8,9 +8,7 @@ package ttl
 // Rules BR-19-01 … BR-19-06; addNode and deleteNode in ttl_controller.go. Upstream considers only a higher step when a
 // node is added, and only a lower step when a node is deleted. The result is the same: a cluster never has more nodes
 // than its step allows before it loses a node, and never fewer before it gains a node.
-func (t Table) Next(step, nodeCount int) int {
-	return next(t.all(), step, nodeCount)
-}
+func (t Table) Next(step, nodeCount int) int { return next(t.all(), step, nodeCount) }
 
 // Settle returns the step of a cluster whose size changes directly, one node at a time, from a size that step allows
 // to nodeCount. It applies [Table.Next] until the step no longer changes. Going up, it stops at the first step with
