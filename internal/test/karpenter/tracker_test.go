@@ -9,10 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// tracker decides as cluster-autoscaler's RemainingPdbTracker does. Its module cannot be imported: its releases are not
-// published as versions of a Go module, and its go.mod needs replacements. So this is written from the facts: the
-// selectors of all budgets are compiled once, and each question tries every budget of the cluster on every pod of the
-// list, comparing namespaces first (k8s.io/autoscaler/cluster-autoscaler/core/scaledown/pdb/basic.go, commit 133fdc7).
+// tracker decides as cluster-autoscaler's RemainingPdbTracker does. The Go module proxy did not serve its
+// module (403, 2026-11-23). So this is written from the facts: the selectors of all budgets are compiled once, and each
+// question tries every budget of the cluster on every pod of the list, comparing namespaces first (k8s.io/autoscaler/cluster-autoscaler/core/scaledown/pdb/basic.go, commit 133fdc7).
 type tracker []*tracked
 
 type tracked struct {
