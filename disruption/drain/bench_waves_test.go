@@ -10,6 +10,14 @@ import (
 	"github.com/purekube/purekube/disruption/drain"
 )
 
+// fleets are the numbers of nodes of a benchmark; with -short, the smallest of them.
+func fleets() []int {
+	if testing.Short() {
+		return []int{625}
+	}
+	return []int{625, 1250, 2500, 5000}
+}
+
 // BenchmarkWaves plans the upgrade of all nodes of a cluster, with 30 pods on each. The ratio is to the cluster of
 // half the size.
 func BenchmarkWaves(b *testing.B) {
@@ -39,7 +47,7 @@ func BenchmarkWaves(b *testing.B) {
 	} {
 		b.Run(tc.name, func(b *testing.B) {
 			var before float64
-			for _, nodes := range []int{625, 1250, 2500, 5000} {
+			for _, nodes := range fleets() {
 				s := drainCluster(nodes, tc.shared, tc.at)
 				if tc.allowed != (intstr.IntOrString{}) {
 					s.Budgets[0].Spec.MaxUnavailable = &tc.allowed

@@ -137,11 +137,7 @@ func BenchmarkIrregular(b *testing.B) {
 		for _, q := range questions {
 			b.Run(tc.name+"/"+q.name, func(b *testing.B) {
 				var before float64
-				sizes := []int{625, 1250, 2500, 5000}
-				if testing.Short() {
-					sizes = sizes[:1]
-				}
-				for _, nodes := range sizes {
+				for _, nodes := range fleets() {
 					x, names := irregularCluster(nodes, tc.change)
 					b.Run(fmt.Sprintf("nodes=%d,pods=%d", nodes, 30*nodes), func(b *testing.B) {
 						b.ReportAllocs()
