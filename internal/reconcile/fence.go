@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"container/heap"
-	"maps"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -76,6 +75,9 @@ func (f *fences) lift(w *waiters) purekube.Key {
 // cacheAt notes how far the cache of a resource is. Where it went back, nothing that was seen counts any more. What was written
 // holds its key for FenceTimeout at most: some of it may have been written after the restore.
 func (f *fences) cacheAt(now time.Time, resource schema.GroupResource, version string) (lifted []purekube.Key, restored bool) {
+	if at, unsure := f.restored[resource]; unsure && !now.Before(at.Add(FenceTimeout)) {
+		delete(f.restored, resource)
+	}
 	if version == "" {
 		return nil, false
 	}
@@ -113,7 +115,6 @@ func (f *fences) hold(now time.Time, key purekube.Key) time.Duration {
 	if own == nil {
 		return 0
 	}
-	maps.DeleteFunc(f.restored, func(_ schema.GroupResource, at time.Time) bool { return !now.Before(at.Add(FenceTimeout)) })
 	for resource, version := range own.written {
 		if now.Before(own.until) && newer(version, f.seen[resource]) {
 			if !own.waiting && version != never {

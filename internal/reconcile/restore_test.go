@@ -85,9 +85,23 @@ func TestFenceAfterARestore(t *testing.T) {
 	require.Empty(t, l.CacheAt(start, nodes, "1000"))
 	require.Equal(t, []purekube.Key{key}, l.CacheAt(start, nodes, "50"))
 	later := start.Add(FenceTimeout)
+	require.Empty(t, l.CacheAt(later, nodes, "50"))
 	turn(t, l, later, "51", nil)
 	require.Equal(t, Wait, l.Begin(later, key).Step)
 	require.Equal(t, []purekube.Key{key, key}, see(l, "51", "0"), "affected, and lifted")
+	require.Equal(t, Plan, l.Begin(later, key).Step)
+}
+
+// A restore of long ago hides no event: a write that shows at once holds nothing.
+func TestEventLongAfterARestoreCounts(t *testing.T) {
+	l := newLoop(Options[*ttl.Index, ttl.Snapshot]{})
+	l.Start(start)
+	require.Empty(t, l.CacheAt(start, nodes, "1000"))
+	require.Equal(t, []purekube.Key{key}, l.CacheAt(start, nodes, "50"))
+	later := start.Add(FenceTimeout)
+	require.Empty(t, l.CacheAt(later, nodes, "50"))
+	turn(t, l, later, "51", nil)
+	see(l, "51", "0")
 	require.Equal(t, Plan, l.Begin(later, key).Step)
 }
 
@@ -104,6 +118,7 @@ func TestEventFromBeforeARestoreLiftsNoFence(t *testing.T) {
 	require.Equal(t, Wait, held.Step)
 	require.Equal(t, Next{Requeue: true, After: FenceTimeout}, held.Next)
 	later := start.Add(FenceTimeout)
+	require.Empty(t, l.CacheAt(later, nodes, "50"))
 	turn(t, l, later, "52", nil)
 	require.Equal(t, Wait, l.Begin(later, key).Step)
 }

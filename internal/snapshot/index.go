@@ -35,31 +35,6 @@ func Compact[T any, P Object[T]](kind string, objects []P, problems *Problems) [
 	return kept
 }
 
-// Unique returns the objects by key. A name that several objects have is left out and added to duplicates, since it is
-// unknown which object is the real one.
-func Unique[T any, P Object[T]](objects []P) (byKey map[types.NamespacedName]P, duplicates map[types.NamespacedName]bool) {
-	byKey = make(map[types.NamespacedName]P, len(objects))
-	for _, o := range objects {
-		if o == nil {
-			continue
-		}
-		key := KeyOf(o)
-		if duplicates[key] {
-			continue
-		}
-		if _, taken := byKey[key]; taken {
-			if duplicates == nil {
-				duplicates = map[types.NamespacedName]bool{}
-			}
-			duplicates[key] = true
-			delete(byKey, key)
-			continue
-		}
-		byKey[key] = o
-	}
-	return byKey, duplicates
-}
-
 // DuplicateError returns the error for a name that several objects of a kind have.
 func DuplicateError(kind string, key types.NamespacedName) *purekube.ObjectError {
 	return &purekube.ObjectError{Kind: kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrDuplicate}
