@@ -133,6 +133,6 @@ func expect[T comparable](what string, want, got T) error {
 }
 
 // patience is how long a test waits for what takes moments: the machine may be slow, and the manager down for a while.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 func (w *world) log(name string) string { return filepath.Join(w.folder, name+".log") }

@@ -131,27 +131,50 @@ type pair struct {
 	done     sync.WaitGroup
 }
 
+// startPair lets each manager lead for six seconds, and every fourth one for untilDeleted. A manager that ends by itself, since
+// it lost its Lease, is started again, as by its Deployment.
 func startPair(w *world, start func() *manager) *pair {
 	p := &pair{managers: []*manager{start(), start()}, stop: make(chan struct{})}
 	p.done.Go(func() {
+		var leader *manager
+		var since time.Time
 		for {
 			select {
 			case <-p.stop:
 				return
-			case <-time.After(6 * time.Second): // a Lease is free after 3
+			case <-time.After(250 * time.Millisecond):
 			}
 			for i, m := range p.managers {
-				if m.leads() {
+				life := 6 * time.Second
+				if p.kills%4 == 3 {
+					life = untilDeleted
+				}
+				switch {
+				case m.hasEnded():
+					p.managers[i] = start()
+				case !m.leads():
+				case m != leader:
+					leader, since = m, time.Now()
+				case time.Since(since) > life:
 					m.Kill()
 					p.kills++
 					_ = w.shortenLease() // or the next leader has to wait, which is fine
 					p.managers[i] = start()
-					break
 				}
 			}
 		}
 	})
 	return p
+}
+
+// hasEnded reports whether the manager's process is gone.
+func (m *manager) hasEnded() bool {
+	select {
+	case <-m.Ended():
+		return true
+	default:
+		return false
+	}
 }
 
 func (p *pair) let() []*manager {
@@ -160,8 +183,7 @@ func (p *pair) let() []*manager {
 	return p.managers
 }
 
-// shortenLease lets the Lease of a killed leader end three seconds from now. Those of examples/controller-runtime last 15,
-// in which most scenarios would end.
+// shortenLease lets the Lease of a killed leader end three seconds from now: most scenarios would end before it does.
 func (w *world) shortenLease() error {
 	_, err := w.CoordinationV1().Leases("purekube").Patch(context.Background(), "purekube-manager", types.MergePatchType,
 		[]byte(`{"spec":{"leaseDurationSeconds":3}}`), metav1.PatchOptions{})

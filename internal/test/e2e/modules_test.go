@@ -15,8 +15,8 @@ type module struct {
 	binary func() string
 	// metrics and health are the flags for the addresses of metrics and health checks. They may be the same.
 	metrics, health string
-	// alone are flags of a program that takes no Lease, and elected of one that takes a Lease of three seconds, if the
-	// program has a flag for that.
+	// alone are flags of a program that takes no Lease, and elected of one that takes a Lease of ten seconds, if the
+	// program has a flag for that. On a busy machine a shorter one is lost now and then.
 	alone, elected []string
 }
 
@@ -25,7 +25,7 @@ var (
 		name: "clientgo", binary: func() string { return managerBinary },
 		metrics: "-listen-address", health: "-listen-address",
 		alone:   []string{"-leader-elect=false", "-single-replica"},
-		elected: []string{"-leader-elect-lease-duration=3s", "-leader-elect-renew-deadline=2s", "-leader-elect-retry-period=500ms"},
+		elected: []string{"-leader-elect-lease-duration=10s", "-leader-elect-renew-deadline=8s", "-leader-elect-retry-period=500ms"},
 	}
 	controllerRuntime = module{
 		name: "controllerruntime", binary: func() string { return reconcilerBinary },
