@@ -27,19 +27,11 @@ func indexSizes() []int {
 	return sizes
 }
 
-// onNodes spreads the pods over nodes, thirty each.
-func onNodes(s Snapshot) Snapshot {
-	for i, p := range s.Pods {
-		p.Spec.NodeName = fmt.Sprint("node-", i%max(1, len(s.Pods)/30))
-	}
-	return s
-}
-
 // ratios runs the benchmark for each size and reports how its time compares with that of the size before.
 func ratios(b *testing.B, sizes []int, run func(b *testing.B, s Snapshot, x *Index) (per time.Duration)) {
 	before := time.Duration(0)
 	for _, n := range sizes {
-		s := onNodes(benchCluster(n/20, 1))
+		s := benchCluster(n/20, 1)
 		x := NewIndex(s, Options{})
 		runtime.GC()
 		b.Run(fmt.Sprintf("pods=%d", n), func(b *testing.B) {
@@ -194,7 +186,7 @@ func BenchmarkIndexOneBudgetOfAll(b *testing.B) {
 func BenchmarkNewIndex(b *testing.B) {
 	for _, n := range indexSizes() {
 		b.Run(fmt.Sprintf("pods=%d", n), func(b *testing.B) {
-			s := onNodes(benchCluster(n/20, max(1, n/100_000)))
+			s := benchCluster(n/20, max(1, n/100_000))
 			objects := len(s.Pods) + len(s.Budgets) + len(s.ReplicaSets) + len(s.Deployments)
 			planned, made := time.Hour, time.Hour
 			for b.Loop() {

@@ -6,70 +6,17 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/podstate"
+	"github.com/purekube/purekube/internal/test/largecluster"
 )
 
-// benchCluster has so many budgets of 20 pods each, spread over namespaces. Every pod carries the
-// five labels that pods have in practice, two of which the budgets demand; every Deployment
-// has its ReplicaSet. The statuses are right, as they are nearly always.
+// benchCluster is largecluster.Budgets.
 func benchCluster(budgets, namespaces int) Snapshot {
-	const podsPerBudget = 20
-	s := Snapshot{Now: time.Unix(1_000_000_000, 0)}
-	for i := range budgets {
-		ns := fmt.Sprintf("team-%d", i%namespaces)
-		app := fmt.Sprintf("app-%d", i)
-		meta := func(name string, owner *metav1.OwnerReference) metav1.ObjectMeta {
-			m := metav1.ObjectMeta{Namespace: ns, Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{
-				"app.kubernetes.io/name": app, "app.kubernetes.io/part-of": "shop", "tier": "backend",
-				"pod-template-hash": "6d4b75cb6d", "version": "v1",
-			}}
-			if owner != nil {
-				m.OwnerReferences = []metav1.OwnerReference{*owner}
-			}
-			return m
-		}
-		controlledBy := func(kind, name string) *metav1.OwnerReference {
-			return &metav1.OwnerReference{APIVersion: "apps/v1", Kind: kind, Name: name, UID: types.UID("uid-" + name), Controller: ptr.To(true)}
-		}
-		s.Deployments = append(s.Deployments, &appsv1.Deployment{
-			ObjectMeta: meta(app, nil), Spec: appsv1.DeploymentSpec{Replicas: ptr.To(int32(podsPerBudget))}})
-		s.ReplicaSets = append(s.ReplicaSets, &appsv1.ReplicaSet{
-			ObjectMeta: meta(app+"-6d4b75cb6d", controlledBy("Deployment", app)), Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To(int32(podsPerBudget))}})
-		for p := range podsPerBudget {
-			s.Pods = append(s.Pods, &corev1.Pod{
-				ObjectMeta: meta(fmt.Sprintf("%s-6d4b75cb6d-%05d", app, p), controlledBy("ReplicaSet", app+"-6d4b75cb6d")),
-				Spec:       corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "c", Image: "i"}}},
-				Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{
-					{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue},
-					{Type: corev1.PodInitialized, Status: corev1.ConditionTrue},
-					{Type: corev1.PodReady, Status: corev1.ConditionTrue},
-					{Type: corev1.ContainersReady, Status: corev1.ConditionTrue},
-					{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
-				}},
-			})
-		}
-		s.Budgets = append(s.Budgets, &policyv1.PodDisruptionBudget{
-			ObjectMeta: meta(app, nil),
-			Spec: policyv1.PodDisruptionBudgetSpec{
-				MaxUnavailable: ptr.To(intstr.FromString("10%")),
-				Selector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/name": app, "tier": "backend"}},
-			},
-			Status: policyv1.PodDisruptionBudgetStatus{
-				ExpectedPods: podsPerBudget, DesiredHealthy: 18, CurrentHealthy: podsPerBudget, DisruptionsAllowed: 2,
-				Conditions: []metav1.Condition{{Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionTrue, Reason: policyv1.SufficientPodsReason}},
-			},
-		})
-	}
-	return s
+	c := largecluster.Budgets(budgets, namespaces)
+	return Snapshot{Now: largecluster.Now, Pods: c.Pods, Budgets: c.Budgets, ReplicaSets: c.ReplicaSets, Deployments: c.Deployments}
 }
 
 // floor is the least that anything could do: read each pod's labels and readiness once.

@@ -9,17 +9,13 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/purekube/purekube/internal/test/largecluster"
 )
 
 var sizes = []int{1_000, 4_000, 16_000}
 
-func numbered(i int) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{
-		Verbs:     []string{"get", "list", "watch"},
-		APIGroups: []string{fmt.Sprintf("group-%d.example.com", i/10)},
-		Resources: []string{fmt.Sprintf("resources%d", i), fmt.Sprintf("resources%d/status", i)},
-	}
-}
+func numbered(i int) rbacv1.PolicyRule { return largecluster.Rule(i) }
 
 // bundle is so many different rules in roles of ten.
 func bundle(rules int, kind string) []*rbacv1.ClusterRole {
@@ -307,28 +303,9 @@ func BenchmarkHostile(b *testing.B) {
 	}
 }
 
-// cluster is n ClusterRoles as charts and operators bring them, three aggregated roles over each other, and for
-// each hundred of the others one more aggregated role.
+// cluster is largecluster.ClusterRoles.
 func cluster(n int) Snapshot {
-	s := snapshotOf(sum("admin", "", "to-admin edits"), sum("edit", "edits", "to-edit views"), sum("view", "views", "to-view"))
-	for i := range 30 {
-		s.ClusterRoles = append(s.ClusterRoles, plain(fmt.Sprintf("system:%02d", i), "to-"+[]string{"admin", "edit", "view"}[i%3], numbered(i)))
-	}
-	for i := range n {
-		name := fmt.Sprintf("operator-%07d", i)
-		r := plain(name, "", numbered(i))
-		r.Labels = map[string]string{
-			"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "Helm", "team": fmt.Sprint("team-", i%100),
-		}
-		switch {
-		case i%100 == 0:
-			r.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{byLabel(fmt.Sprint("group-", i/100))}}
-		case i%100 < 10:
-			r.Labels[fmt.Sprint("group-", i/100)] = "true"
-		}
-		s.ClusterRoles = append(s.ClusterRoles, r)
-	}
-	return s
+	return Snapshot{ClusterRoles: largecluster.ClusterRoles(n).ClusterRoles}
 }
 
 var clusterSizes = []int{1_000, 10_000, 100_000, 1_000_000}

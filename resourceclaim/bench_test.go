@@ -7,29 +7,14 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/test/largecluster"
 )
 
-// cluster is a snapshot of that many running pods, each with a generated claim that is allocated
-// and reserved for it. Of the pods, every doneEvery-th has succeeded; 0: none.
+// cluster is largecluster.Claims.
 func cluster(size, doneEvery int) Snapshot {
-	s := Snapshot{Now: now, Templates: templates(newTemplate("gpu"))}
-	for i := range size {
-		pod, claim := fmt.Sprintf("worker-%d", i), fmt.Sprintf("worker-%d-gpu-x4z9k", i)
-		podUID, claimUID := types.UID(fmt.Sprintf("4de993c4-133e-463f-aac8-%012d", i)), types.UID(fmt.Sprintf("914111d9-2462-4b9b-842a-%012d", i))
-		p := newPod(pod, onNode, phase(corev1.PodRunning), has("gpu", "gpu", claim))
-		p.UID = podUID
-		if doneEvery > 0 && i%doneEvery == 0 {
-			p.Status.Phase = corev1.PodSucceeded
-		}
-		c := newClaim(claim, allocated, madeFor(pod, "gpu"), reservedFor(pod))
-		c.UID, c.OwnerReferences[0].UID, c.Status.ReservedFor[0].UID = claimUID, podUID, podUID
-		s.Pods, s.Claims = append(s.Pods, p), append(s.Claims, c)
-	}
-	return s
+	c := largecluster.Claims(size, doneEvery)
+	return Snapshot{Now: now, Templates: c.Templates, Pods: c.Pods, Claims: c.Claims}
 }
 
 // readNames is the least that a plan for every pod and claim has to do: one pass over them that

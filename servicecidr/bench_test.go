@@ -9,40 +9,14 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/purekube/purekube/internal/test/largecluster"
 	"github.com/purekube/purekube/servicecidr"
 )
 
-// largeCluster has n ServiceCIDRs and m addresses in them. Of four ServiceCIDRs one stays, one is
-// being deleted while it is in use, one while it is covered by a larger one, and one of two
-// families while it is partly covered. dying is how many of them are being deleted, of four.
-func largeCluster(n, m, dying int) servicecidr.Snapshot {
-	s := servicecidr.Snapshot{Now: now}
-	s.ServiceCIDRs = append(s.ServiceCIDRs, cidr("around", of("10.128.0.0/9", "fd00:0:0:8000::/49")))
-	// A quarter of the ServiceCIDRs lies in the one that stays around them.
-	four := func(i, host int) string {
-		return fmt.Sprintf("10.%d.%d.%d", i%4*64+i/4/64%64, i/4%64*4+host>>8, host&255)
-	}
-	six := func(i int) string { return fmt.Sprintf("fd00:0:0:%x", i) }
-	for i := range n - 1 {
-		c := cidr(fmt.Sprintf("cidr-%05d", i), of(four(i, 0)+"/22"))
-		if i%4 == 3 {
-			c.Spec.CIDRs = append(c.Spec.CIDRs, six(i)+"::/64")
-		}
-		if i%4 < dying {
-			deletedAt(longAgo.Add(time.Duration(i%7) * time.Second))(c)
-		}
-		s.ServiceCIDRs = append(s.ServiceCIDRs, c)
-	}
-	for i := range m {
-		at := i % (n - 1)
-		host := i/(n-1) + 1
-		if at%4 == 3 && host%2 == 0 {
-			s.IPAddresses = append(s.IPAddresses, ip(fmt.Sprintf("%s::%x", six(at), host)))
-			continue
-		}
-		s.IPAddresses = append(s.IPAddresses, ip(four(at, host)))
-	}
-	return s
+// largeCluster is largecluster.Addresses.
+func largeCluster(cidrs, addresses, dying int) servicecidr.Snapshot {
+	c := largecluster.Addresses(cidrs, addresses, dying)
+	return servicecidr.Snapshot{Now: largecluster.Now, ServiceCIDRs: c.ServiceCIDRs, IPAddresses: c.IPAddresses}
 }
 
 // BenchmarkPlanAll holds a plan of everything against the cost of parsing the addresses' names,

@@ -1,12 +1,13 @@
 package ttl
 
 import (
-	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/internal/test/largecluster"
 )
 
 // cluster is the deliberately simple second implementation: it knows the rules' table and one node
@@ -58,9 +59,11 @@ func node(name, annotation string) *corev1.Node {
 
 // fleet is so many nodes, node-00000 and on, with the same annotation.
 func fleet(count int, annotation string) []*corev1.Node {
-	nodes := make([]*corev1.Node, count)
+	nodes := largecluster.Nodes(count, annotation).Nodes
 	for i := range nodes {
-		nodes[i] = node(fmt.Sprintf("node-%05d", i), annotation)
+		if annotation == absent {
+			nodes[i].Annotations = nil
+		}
 	}
 	return nodes
 }

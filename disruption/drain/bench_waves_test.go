@@ -8,6 +8,7 @@ import (
 
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
+	"github.com/purekube/purekube/internal/test/largecluster"
 )
 
 // fleets are the numbers of nodes of a benchmark; with -short, the smallest of them.
@@ -25,7 +26,7 @@ func BenchmarkWaves(b *testing.B) {
 	threes := func(i, n, nodes int) int { return (i + n%10) % nodes }
 	for _, tc := range []struct {
 		name    string
-		at      workloadNodes
+		at      largecluster.Spread
 		shared  bool
 		allowed intstr.IntOrString
 		o       drain.WaveOptions
