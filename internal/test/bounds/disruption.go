@@ -1,0 +1,132 @@
+package bounds
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/test/largecluster"
+)
+
+func nameOf(o metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+func pods(p ...*corev1.Pod) disruption.Snapshot { return disruption.Snapshot{Pods: p} }
+
+func budget(b *policyv1.PodDisruptionBudget) disruption.Snapshot {
+	return disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{b}}
+}
+
+func unready(p *corev1.Pod) *corev1.Pod {
+	changed := *p
+	changed.Status.Conditions = nil
+	return &changed
+}
+
+// updated returns an Index in which each pod and budget was updated by itself.
+func updated(s disruption.Snapshot) *disruption.Index {
+	x := disruption.NewIndex(s, disruption.Options{})
+	all(x)
+	for i := range s.Pods {
+		x, _ = x.With(pods(s.Pods[i]))
+	}
+	for i := range s.Budgets {
+		x, _ = x.With(budget(s.Budgets[i]))
+	}
+	return x
+}
+
+var budgets = Subject{Name: "disruption", Cluster: func(n int) Cluster {
+	c := largecluster.Budgets(n/largecluster.PodsPerBudget, 1)
+	s := disruption.Snapshot{Now: largecluster.Now, Pods: c.Pods, Budgets: c.Budgets, ReplicaSets: c.ReplicaSets, Deployments: c.Deployments}
+	x := disruption.NewIndex(s, disruption.Options{})
+	pod := func(i int) *corev1.Pod { return s.Pods[at(i, len(s.Pods))] }
+	of := func(i int) *policyv1.PodDisruptionBudget { return s.Budgets[at(i, len(s.Budgets))] }
+	check := func(by disruption.Status) func(i int) (int, int) {
+		return func(i int) (int, int) { return explained(x.CheckEviction(nameOf(pod(i)), by)) }
+	}
+	return Cluster{
+		Objects:  len(s.Pods) + len(s.Budgets) + len(s.ReplicaSets) + len(s.Deployments),
+		NewIndex: func() any { return disruption.NewIndex(s, disruption.Options{}) },
+		Updated:  func() any { return updated(s) },
+		Questions: []Question{
+			{Name: "a pod becomes unready", Growth: Logarithmic, Event: true, Ask: func(i int) (int, int) { return event(x, pods(unready(pod(i)))) }},
+			{Name: "a pod goes, and returns", Growth: Logarithmic, Event: true, Ask: func(i int) (int, int) { return returns(x, pods(pod(i))) }},
+			{Name: "a budget's status is written", Growth: Logarithmic, Event: true, Ask: func(i int) (int, int) {
+				changed := *of(i)
+				changed.Status.DisruptionsAllowed = 1
+				return event(x, budget(&changed))
+			}},
+			{Name: "a budget's selector changes", Growth: Logarithmic, Event: true, Ask: func(i int) (int, int) {
+				changed := of(i).DeepCopy()
+				changed.Spec.Selector.MatchLabels["version"] = "v1"
+				return event(x, budget(changed))
+			}},
+			{Name: "Plan", Growth: Logarithmic, Ask: func(i int) (int, int) { return one(x, disruption.KeyOf(of(i))) }},
+			{Name: "Explain", Growth: Logarithmic, Ask: func(i int) (int, int) { return explained(x.Explain(disruption.KeyOf(of(i)))) }},
+			{Name: "CheckEviction, AsWritten", Growth: Logarithmic, Ask: check(disruption.AsWritten)},
+			{Name: "CheckEviction, Recomputed", Growth: Logarithmic, Ask: check(disruption.Recomputed)},
+			{Name: "BudgetsFor", Growth: Logarithmic, Ask: func(i int) (int, int) { return explained(x.BudgetsFor(pod(i))) }},
+			{Name: "PodsOnNode", Growth: Logarithmic, Ask: func(i int) (int, int) {
+				on, _ := x.PodsOnNode(fmt.Sprint("node-", at(i, len(s.Pods)/30)))
+				return len(on) / 30, 0
+			}},
+			{Name: "PodsOfController", Growth: Logarithmic, Ask: func(i int) (int, int) {
+				of, _ := x.PodsOfController(pod(i).Namespace, &pod(i).OwnerReferences[0])
+				return len(of), 0
+			}},
+			{Name: "WorkloadOf", Growth: Logarithmic, Ask: func(i int) (int, int) {
+				return x.WorkloadOf(pod(i).Namespace, &pod(i).OwnerReferences[0]).MaxPods, 0
+			}},
+			{Name: "SelectedPodsBeingDeleted", Growth: Logarithmic, Ask: func(i int) (int, int) {
+				return len(x.SelectedPodsBeingDeleted(nameOf(of(i)))), 0
+			}},
+			{Name: "NewIndex", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) {
+				disruption.NewIndex(s, disruption.Options{})
+				return 0, 0
+			}},
+			{Name: "PlanAll", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) { return all(x) }},
+		},
+	}
+}}
+
+// oneBudget is the other extreme: one budget selects all pods.
+var oneBudget = Subject{Name: "disruption, one budget of all pods", Cluster: func(n int) Cluster {
+	c := largecluster.Budgets(n/largecluster.PodsPerBudget, 1)
+	of := c.Budgets[0]
+	of.Spec.Selector.MatchLabels = nil
+	of.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(1))
+	s := disruption.Snapshot{Now: largecluster.Now, Pods: c.Pods, Budgets: c.Budgets[:1], ReplicaSets: c.ReplicaSets, Deployments: c.Deployments}
+	x := disruption.NewIndex(s, disruption.Options{})
+	pod := func(i int) *corev1.Pod { return s.Pods[at(i, len(s.Pods))] }
+	return Cluster{
+		Objects:  len(s.Pods) + len(s.Budgets) + len(s.ReplicaSets) + len(s.Deployments),
+		NewIndex: func() any { return disruption.NewIndex(s, disruption.Options{}) },
+		Updated:  func() any { return updated(s) },
+		Questions: []Question{
+			{Name: "With, a pod becomes unready", Growth: Logarithmic, Event: true, Ask: func(i int) (int, int) {
+				_, affected := x.With(pods(unready(pod(i))))
+				return len(affected), 0
+			}},
+			{Name: "CheckEviction, AsWritten", Growth: Logarithmic, Ask: func(i int) (int, int) {
+				return explained(x.CheckEviction(nameOf(pod(i)), disruption.AsWritten))
+			}},
+			{Name: "Plan", Growth: Logarithmic, Ask: func(int) (int, int) { return one(x, disruption.KeyOf(of)) }},
+			{Name: "CheckEviction, Recomputed", Growth: Logarithmic, Ask: func(i int) (int, int) {
+				return explained(x.CheckEviction(nameOf(pod(i)), disruption.Recomputed))
+			}},
+			{Name: "NewIndex", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) {
+				disruption.NewIndex(s, disruption.Options{})
+				return 0, 0
+			}},
+			{Name: "PlanAll", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) { return all(x) }},
+		},
+	}
+}}

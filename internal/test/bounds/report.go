@@ -1,0 +1,66 @@
+package bounds
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Table shows the counts of a subject in Markdown: a row for each count, and a column for each of these sizes.
+func Table(sizes []int, counts []Counts) string {
+	var b strings.Builder
+	b.WriteString("| question | bound | counted |")
+	for _, n := range sizes {
+		fmt.Fprintf(&b, " %s |", thousands(n))
+	}
+	b.WriteString(" ratios |\n|---|---|---|" + strings.Repeat("---:|", len(sizes)) + "---|\n")
+	row := func(question string, g Growth, counted string, of func(Counts) float64) {
+		if !slices.ContainsFunc(counts, func(c Counts) bool { return of(c) > 0 }) {
+			return
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |", question, g, counted)
+		var ratios []string
+		for i, c := range counts {
+			fmt.Fprintf(&b, " %s |", short(of(c)))
+			if i > 0 {
+				ratios = append(ratios, fmt.Sprintf("%.2f", of(c)/of(counts[i-1])))
+			}
+		}
+		fmt.Fprintf(&b, " %s |\n", strings.Join(ratios, ", "))
+	}
+	for i, q := range counts[0].Questions {
+		row(q.Name, q.Growth, "allocations", func(c Counts) float64 { return c.Costs[i].Allocations })
+		row(q.Name, q.Growth, "bytes", func(c Counts) float64 { return c.Costs[i].Bytes })
+		row(q.Name, q.Growth, "blocks of code", func(c Counts) float64 { return c.Costs[i].Blocks })
+		if q.Event {
+			row(q.Name, Constant, "affected keys", func(c Counts) float64 { return c.Costs[i].Keys })
+			row(q.Name, Constant, "actions", func(c Counts) float64 { return c.Costs[i].Actions })
+		}
+	}
+	row("what a new Index keeps", Logarithmic, "bytes for each object", func(c Counts) float64 { return c.Kept })
+	row("what an updated Index keeps", Logarithmic, "bytes for each object", func(c Counts) float64 { return c.KeptUpdated })
+	return b.String()
+}
+
+// short is a number of three digits.
+func short(x float64) string {
+	switch {
+	case x < 10:
+		return fmt.Sprintf("%.1f", x)
+	case x < 10_000:
+		return fmt.Sprintf("%.0f", x)
+	case x < 1e6:
+		return fmt.Sprintf("%.0f k", x/1e3)
+	case x < 1e9:
+		return fmt.Sprintf("%.1f M", x/1e6)
+	default:
+		return fmt.Sprintf("%.1f G", x/1e9)
+	}
+}
+
+func thousands(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+}

@@ -1,0 +1,55 @@
+package bounds
+
+import (
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/test/largecluster"
+	"github.com/purekube/purekube/servicecidr"
+)
+
+var serviceCIDRs = Subject{Name: "servicecidr", Cluster: func(n int) Cluster {
+	cidrs := n / 100
+	c := largecluster.Addresses(cidrs, n-cidrs, 1)
+	s := servicecidr.Snapshot{Now: largecluster.Now, ServiceCIDRs: c.ServiceCIDRs, IPAddresses: c.IPAddresses}
+	x := servicecidr.NewIndex(s, servicecidr.Options{})
+	// Of the ServiceCIDRs that are not being deleted, and have one other one around them at the most.
+	number := func(i int) int { return 1 + at(i, cidrs-4)/4*4 + 2 }
+	key := func(i int) purekube.Key { return servicecidr.KeyOf(s.ServiceCIDRs[number(i)]) }
+	address := func(i int) servicecidr.Snapshot {
+		i = at(i, len(s.IPAddresses))
+		return servicecidr.Snapshot{IPAddresses: s.IPAddresses[i : i+1]}
+	}
+	return Cluster{
+		Objects: n,
+		NewIndex: func() any {
+			x := servicecidr.NewIndex(s, servicecidr.Options{})
+			_, err := x.Plan(key(0)) // arranges the addresses
+			must(err)
+			return x
+		},
+		Updated: func() any {
+			x := servicecidr.NewIndex(s, servicecidr.Options{})
+			all(x)
+			for i := range s.IPAddresses {
+				x, _ = x.With(servicecidr.Snapshot{IPAddresses: s.IPAddresses[i : i+1]})
+			}
+			return x
+		},
+		Questions: []Question{
+			{Name: "an address goes, and returns", Growth: Logarithmic, Event: true, Ask: func(i int) (int, int) { return returns(x, address(i)) }},
+			{Name: "a ServiceCIDR loses its finalizer", Growth: Logarithmic, Event: true, Ask: func(i int) (int, int) {
+				changed := *s.ServiceCIDRs[number(i)]
+				changed.Finalizers = nil
+				return event(x, servicecidr.Snapshot{ServiceCIDRs: []*networkingv1.ServiceCIDR{&changed}})
+			}},
+			{Name: "Plan", Growth: Logarithmic, Ask: func(i int) (int, int) { return one(x, key(i)) }},
+			{Name: "CheckDeletion", Growth: Logarithmic, Ask: func(i int) (int, int) { return explained(x.CheckDeletion(key(i), 10)) }},
+			{Name: "Explain", Growth: Logarithmic, Ask: func(i int) (int, int) { return explained(x.Explain(key(i))) }},
+			{Name: "NewIndex and Plan", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) {
+				return one(servicecidr.NewIndex(s, servicecidr.Options{}), key(0))
+			}},
+			{Name: "PlanAll", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) { return all(x) }},
+		},
+	}
+}}
