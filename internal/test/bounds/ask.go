@@ -2,9 +2,25 @@ package bounds
 
 import (
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/purekube/purekube"
 )
+
+// change is an event. What it costs is the height of a tree for each object that it touches.
+func change(name string, ask func(i int) (keys, actions int)) Question {
+	return Question{Name: name, Growth: Logarithmic, Ask: ask, Event: true}
+}
+
+// about is a question about one object.
+func about(name string, ask func(i int) (keys, actions int)) Question {
+	return Question{Name: name, Growth: Logarithmic, Ask: ask}
+}
+
+// ofAll is a question about all objects: they are sorted, or each is searched for.
+func ofAll(name string, ask func() (keys, actions int)) Question {
+	return Question{Name: name, Growth: Linearithmic, Once: true, Ask: func(int) (int, int) { return ask() }}
+}
 
 // plans plans the keys that an event names, as a controller does.
 func plans[X purekube.Index[X, S, A], S any, A purekube.Action](x X, named []purekube.Key) (keys, actions int) {
@@ -49,6 +65,12 @@ func all[X purekube.Index[X, S, A], S any, A purekube.Action](x X) (keys, action
 func explained[E any](_ E, err error) (keys, actions int) {
 	must(err)
 	return 0, 0
+}
+
+// shuffled returns the objects in another order, as a cache lists them. It is the same each time.
+func shuffled[T any](list []T) []T {
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	return list
 }
 
 func must(err error) {

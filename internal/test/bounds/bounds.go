@@ -69,8 +69,8 @@ type Subject struct {
 type Cluster struct {
 	// Objects is how many there are.
 	Objects int
-	// NewIndex makes an Index that has answered a question. Updated makes one in which each object was replaced by itself
-	// after that.
+	// NewIndex makes an Index that has answered a question. Updated makes one in which each object was then replaced by
+	// itself.
 	NewIndex, Updated func() any
 	// Questions are the same, in the same order, in each cluster of a subject.
 	Questions []Question
@@ -107,16 +107,16 @@ func at(i, n int) int { return i * 7919 % n }
 func (s Subject) Count(objects int, blocks func() float64) Counts {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // nothing else allocates meanwhile
 	c := s.Cluster(objects)
-	counts := Counts{Objects: c.Objects, Questions: append(c.Questions, Question{
-		Name: "NewIndex, and each object is updated", Growth: Linearithmic, Once: true,
-		Ask: func(int) (int, int) { c.Updated(); return 0, 0 },
-	})}
+	updates := ofAll("NewIndex, and each object is updated", func() (int, int) { c.Updated(); return 0, 0 })
+	counts := Counts{Objects: c.Objects}
 	if blocks == nil {
 		counts.Kept, counts.KeptUpdated = kept(c.NewIndex, c.Objects), kept(c.Updated, c.Objects)
 		blocks = func() float64 { return 0 }
 	}
-	for _, q := range counts.Questions {
+	for _, q := range append(c.Questions, updates) {
 		counts.Costs = append(counts.Costs, q.cost(blocks))
+		q.Ask = nil // it keeps the cluster in memory
+		counts.Questions = append(counts.Questions, q)
 	}
 	runtime.KeepAlive(c)
 	return counts

@@ -19,24 +19,6 @@ import (
 
 var update = flag.Bool("update", false, "write the tables in README.md anew")
 
-// sizes are the numbers of objects that a subject is asked about, up to PUREKUBE_BOUNDS.
-func sizes(t *testing.T, s bounds.Subject) []int {
-	most := 10_000
-	if text := os.Getenv("PUREKUBE_BOUNDS"); text != "" {
-		var err error
-		most, err = strconv.Atoi(text)
-		require.NoError(t, err)
-	}
-	if s.Most > 0 {
-		most = min(most, s.Most)
-	}
-	var all []int
-	for n := 1000; n <= most; n *= 10 {
-		all = append(all, n)
-	}
-	return all
-}
-
 // No count grows faster from one size to the next than its bound says.
 func TestBounds(t *testing.T) {
 	command := ""
@@ -49,7 +31,7 @@ func TestBounds(t *testing.T) {
 			if testing.Short() && s.Slow {
 				t.Skip("takes seconds: not with -short")
 			}
-			sizes := sizes(t, s)
+			sizes := bounds.Sizes(t, s.Most)
 			var counts []bounds.Counts
 			for _, n := range sizes {
 				counts = append(counts, s.Count(n, nil))
@@ -105,40 +87,54 @@ func countBlocks(t *testing.T, command, subject string, sizes []int) (counts []b
 
 // Each kind of growth is noticed, in each count.
 func TestGrowthIsNoticed(t *testing.T) {
-	at := func(objects int, once bool, g bounds.Growth, c bounds.Cost) bounds.Counts {
-		return bounds.Counts{Objects: objects, Costs: []bounds.Cost{c}, Questions: []bounds.Question{{Name: "Q", Once: once, Growth: g}}}
-	}
-	cost := func(of string, count float64) (c bounds.Cost) {
-		*map[string]*float64{"allocations": &c.Allocations, "bytes": &c.Bytes, "blocks of code": &c.Blocks, "keys": &c.Keys, "actions": &c.Actions}[of] = count
-		return c
-	}
+	allocations := func(n float64) bounds.Cost { return bounds.Cost{Allocations: n} }
+	bytes := func(n float64) bounds.Cost { return bounds.Cost{Bytes: n} }
+	blocks := func(n float64) bounds.Cost { return bounds.Cost{Blocks: n} }
+	keys := func(n float64) bounds.Cost { return bounds.Cost{Keys: n} }
+	actions := func(n float64) bounds.Cost { return bounds.Cost{Actions: n} }
+	one := bounds.Question{Name: "one", Growth: bounds.Logarithmic}
+	all := bounds.Question{Name: "all", Growth: bounds.Linearithmic, Once: true}
 	for _, tc := range []struct {
-		name, counted string
-		once          bool
-		g             bounds.Growth
-		was, is       float64
-		noticed       bool
+		name, reason string
+		q            bounds.Question
+		of           func(float64) bounds.Cost
+		was, is      float64
+		want         string
 	}{
-		{"one level more", "allocations", false, bounds.Logarithmic, 10, 13, false},
-		{"tenfold allocations", "allocations", false, bounds.Logarithmic, 10, 100, true},
-		{"tenfold bytes", "bytes", false, bounds.Logarithmic, 1000, 10_000, true},
-		{"tenfold blocks", "blocks of code", false, bounds.Logarithmic, 100, 1000, true},
-		{"nothing before", "allocations", false, bounds.Logarithmic, 0, 1, true},
-		{"tenfold keys", "keys", false, bounds.Logarithmic, 1, 10, true},
-		{"tenfold actions", "actions", false, bounds.Logarithmic, 1, 10, true},
-		{"tenfold of all", "blocks of code", true, bounds.Linearithmic, 100, 1300, false},
-		{"a hundredfold of all", "blocks of code", true, bounds.Linearithmic, 100, 10_000, true},
-		{"tenfold actions of all", "actions", true, bounds.Linearithmic, 100, 1000, false},
-		{"a hundredfold actions of all", "actions", true, bounds.Linearithmic, 100, 10_000, true},
+		{"one level more", "a tree of ten times the size has it", one, allocations, 10, 13, ""},
+		{"allocations", "an allocation for each object", one, allocations, 10, 100, "one: allocations"},
+		{"bytes", "a copy of a table", one, bytes, 1000, 10_000, "one: bytes"},
+		{"blocks", "a loop over all objects", one, blocks, 100, 1000, "one: blocks of code"},
+		{"from nothing", "none is a count, too", one, allocations, 0, 1, "one: allocations"},
+		{"keys", "all are affected", one, keys, 1, 10, "one: keys"},
+		{"actions", "all are written", one, actions, 1, 10, "one: actions"},
+		{"sorted", "n log n", all, blocks, 100, 1300, ""},
+		{"pairs", "each object is compared with each", all, blocks, 100, 10_000, "all: blocks of code"},
+		{"an action each", "as many as there are objects", all, actions, 100, 1000, ""},
+		{"an action for each pair", "more than there are objects", all, actions, 100, 10_000, "all: actions"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := bounds.Exceeded(at(1000, tc.once, tc.g, cost(tc.counted, tc.was)), at(10_000, tc.once, tc.g, cost(tc.counted, tc.is)))
-			if !tc.noticed {
-				require.Empty(t, got)
+			at := func(objects int, count float64) bounds.Counts {
+				return bounds.Counts{
+					Objects: objects, Questions: []bounds.Question{tc.q}, Costs: []bounds.Cost{tc.of(count)},
+				}
+			}
+			got := bounds.Exceeded(at(1000, tc.was), at(10_000, tc.is))
+			if tc.want == "" {
+				require.Empty(t, got, tc.reason)
 				return
 			}
-			require.Len(t, got, 1)
-			require.Contains(t, got[0], tc.counted)
+			require.Len(t, got, 1, tc.reason)
+			require.Contains(t, got[0], tc.want)
 		})
 	}
+}
+
+// An Index that keeps more for each object than before is noticed.
+func TestMemoryIsNoticed(t *testing.T) {
+	before := bounds.Counts{Objects: 1000, Kept: 10, KeptUpdated: 10}
+	after := bounds.Counts{Objects: 10_000, Kept: 100, KeptUpdated: 100}
+	require.Len(t, bounds.Exceeded(before, after), 2)
+	after.Kept, after.KeptUpdated = 12, 12
+	require.Empty(t, bounds.Exceeded(before, after))
 }

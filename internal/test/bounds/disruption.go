@@ -45,7 +45,10 @@ func updated(s disruption.Snapshot) *disruption.Index {
 
 var budgets = Subject{Name: "disruption", Cluster: func(n int) Cluster {
 	c := largecluster.Budgets(n/largecluster.PodsPerBudget, 1)
-	s := disruption.Snapshot{Now: largecluster.Now, Pods: c.Pods, Budgets: c.Budgets, ReplicaSets: c.ReplicaSets, Deployments: c.Deployments}
+	s := disruption.Snapshot{
+		Now: largecluster.Now, Pods: shuffled(c.Pods), Budgets: shuffled(c.Budgets),
+		ReplicaSets: c.ReplicaSets, Deployments: c.Deployments,
+	}
 	x := disruption.NewIndex(s, disruption.Options{})
 	pod := func(i int) *corev1.Pod { return s.Pods[at(i, len(s.Pods))] }
 	of := func(i int) *policyv1.PodDisruptionBudget { return s.Budgets[at(i, len(s.Budgets))] }
@@ -57,42 +60,42 @@ var budgets = Subject{Name: "disruption", Cluster: func(n int) Cluster {
 		NewIndex: func() any { return disruption.NewIndex(s, disruption.Options{}) },
 		Updated:  func() any { return updated(s) },
 		Questions: []Question{
-			{Name: "a pod becomes unready", Growth: Logarithmic, Event: true, Ask: func(i int) (int, int) { return event(x, pods(unready(pod(i)))) }},
-			{Name: "a pod goes, and returns", Growth: Logarithmic, Event: true, Ask: func(i int) (int, int) { return returns(x, pods(pod(i))) }},
-			{Name: "a budget's status is written", Growth: Logarithmic, Event: true, Ask: func(i int) (int, int) {
+			change("a pod becomes unready", func(i int) (int, int) { return event(x, pods(unready(pod(i)))) }),
+			change("a pod goes, and returns", func(i int) (int, int) { return returns(x, pods(pod(i))) }),
+			change("a budget's status is written", func(i int) (int, int) {
 				changed := *of(i)
 				changed.Status.DisruptionsAllowed = 1
 				return event(x, budget(&changed))
-			}},
-			{Name: "a budget's selector changes", Growth: Logarithmic, Event: true, Ask: func(i int) (int, int) {
+			}),
+			change("a budget's selector changes", func(i int) (int, int) {
 				changed := of(i).DeepCopy()
 				changed.Spec.Selector.MatchLabels["version"] = "v1"
 				return event(x, budget(changed))
-			}},
-			{Name: "Plan", Growth: Logarithmic, Ask: func(i int) (int, int) { return one(x, disruption.KeyOf(of(i))) }},
-			{Name: "Explain", Growth: Logarithmic, Ask: func(i int) (int, int) { return explained(x.Explain(disruption.KeyOf(of(i)))) }},
-			{Name: "CheckEviction, AsWritten", Growth: Logarithmic, Ask: check(disruption.AsWritten)},
-			{Name: "CheckEviction, Recomputed", Growth: Logarithmic, Ask: check(disruption.Recomputed)},
-			{Name: "BudgetsFor", Growth: Logarithmic, Ask: func(i int) (int, int) { return explained(x.BudgetsFor(pod(i))) }},
-			{Name: "PodsOnNode", Growth: Logarithmic, Ask: func(i int) (int, int) {
+			}),
+			about("Plan", func(i int) (int, int) { return one(x, disruption.KeyOf(of(i))) }),
+			about("Explain", func(i int) (int, int) { return explained(x.Explain(disruption.KeyOf(of(i)))) }),
+			about("CheckEviction, AsWritten", check(disruption.AsWritten)),
+			about("CheckEviction, Recomputed", check(disruption.Recomputed)),
+			about("BudgetsFor", func(i int) (int, int) { return explained(x.BudgetsFor(pod(i))) }),
+			about("PodsOnNode", func(i int) (int, int) {
 				on, _ := x.PodsOnNode(fmt.Sprint("node-", at(i, len(s.Pods)/30)))
 				return len(on) / 30, 0
-			}},
-			{Name: "PodsOfController", Growth: Logarithmic, Ask: func(i int) (int, int) {
+			}),
+			about("PodsOfController", func(i int) (int, int) {
 				of, _ := x.PodsOfController(pod(i).Namespace, &pod(i).OwnerReferences[0])
 				return len(of), 0
-			}},
-			{Name: "WorkloadOf", Growth: Logarithmic, Ask: func(i int) (int, int) {
+			}),
+			about("WorkloadOf", func(i int) (int, int) {
 				return x.WorkloadOf(pod(i).Namespace, &pod(i).OwnerReferences[0]).MaxPods, 0
-			}},
-			{Name: "SelectedPodsBeingDeleted", Growth: Logarithmic, Ask: func(i int) (int, int) {
+			}),
+			about("SelectedPodsBeingDeleted", func(i int) (int, int) {
 				return len(x.SelectedPodsBeingDeleted(nameOf(of(i)))), 0
-			}},
-			{Name: "NewIndex", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) {
+			}),
+			ofAll("NewIndex", func() (int, int) {
 				disruption.NewIndex(s, disruption.Options{})
 				return 0, 0
-			}},
-			{Name: "PlanAll", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) { return all(x) }},
+			}),
+			ofAll("PlanAll", func() (int, int) { return all(x) }),
 		},
 	}
 }}
@@ -103,7 +106,10 @@ var oneBudget = Subject{Name: "disruption, one budget of all pods", Cluster: fun
 	of := c.Budgets[0]
 	of.Spec.Selector.MatchLabels = nil
 	of.Spec.MaxUnavailable = ptr.To(intstr.FromInt32(1))
-	s := disruption.Snapshot{Now: largecluster.Now, Pods: c.Pods, Budgets: c.Budgets[:1], ReplicaSets: c.ReplicaSets, Deployments: c.Deployments}
+	s := disruption.Snapshot{
+		Now: largecluster.Now, Pods: shuffled(c.Pods), Budgets: c.Budgets[:1],
+		ReplicaSets: c.ReplicaSets, Deployments: c.Deployments,
+	}
 	x := disruption.NewIndex(s, disruption.Options{})
 	pod := func(i int) *corev1.Pod { return s.Pods[at(i, len(s.Pods))] }
 	return Cluster{
@@ -111,22 +117,22 @@ var oneBudget = Subject{Name: "disruption, one budget of all pods", Cluster: fun
 		NewIndex: func() any { return disruption.NewIndex(s, disruption.Options{}) },
 		Updated:  func() any { return updated(s) },
 		Questions: []Question{
-			{Name: "With, a pod becomes unready", Growth: Logarithmic, Event: true, Ask: func(i int) (int, int) {
+			change("With, a pod becomes unready", func(i int) (int, int) {
 				_, affected := x.With(pods(unready(pod(i))))
 				return len(affected), 0
-			}},
-			{Name: "CheckEviction, AsWritten", Growth: Logarithmic, Ask: func(i int) (int, int) {
+			}),
+			about("CheckEviction, AsWritten", func(i int) (int, int) {
 				return explained(x.CheckEviction(nameOf(pod(i)), disruption.AsWritten))
-			}},
-			{Name: "Plan", Growth: Logarithmic, Ask: func(int) (int, int) { return one(x, disruption.KeyOf(of)) }},
-			{Name: "CheckEviction, Recomputed", Growth: Logarithmic, Ask: func(i int) (int, int) {
+			}),
+			about("Plan", func(int) (int, int) { return one(x, disruption.KeyOf(of)) }),
+			about("CheckEviction, Recomputed", func(i int) (int, int) {
 				return explained(x.CheckEviction(nameOf(pod(i)), disruption.Recomputed))
-			}},
-			{Name: "NewIndex", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) {
+			}),
+			ofAll("NewIndex", func() (int, int) {
 				disruption.NewIndex(s, disruption.Options{})
 				return 0, 0
-			}},
-			{Name: "PlanAll", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) { return all(x) }},
+			}),
+			ofAll("PlanAll", func() (int, int) { return all(x) }),
 		},
 	}
 }}

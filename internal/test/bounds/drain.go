@@ -14,16 +14,69 @@ import (
 
 const podsPerNode = 30
 
-// drained is a cluster of so many pods to drain. The questions are added by the caller.
-func drained(n int, shared bool, at largecluster.Spread) (c Cluster, x *disruption.Index, s disruption.Snapshot, nodes []string) {
-	l := largecluster.Workloads(n/podsPerNode, shared, at)
-	s = disruption.Snapshot{Now: largecluster.Now, Pods: l.Pods, Budgets: l.Budgets, ReplicaSets: l.ReplicaSets}
-	x = disruption.NewIndex(s, disruption.Options{})
-	for i := range n / podsPerNode {
-		nodes = append(nodes, fmt.Sprint("node-", i))
+// fleet is a cluster to drain.
+type fleet struct {
+	disruption.Snapshot
+	x     *disruption.Index
+	nodes []string
+}
+
+func newFleet(n int, shared bool, at largecluster.Spread) fleet {
+	c := largecluster.Workloads(n/podsPerNode, shared, at)
+	f := fleet{Snapshot: disruption.Snapshot{
+		Now: largecluster.Now, Pods: shuffled(c.Pods), Budgets: shuffled(c.Budgets), ReplicaSets: c.ReplicaSets,
+	}}
+	if shared {
+		f.Budgets[0].Spec.MaxUnavailable = ptr.To(intstr.FromString("10%"))
 	}
-	c.Objects = len(s.Pods) + len(s.Budgets) + len(s.ReplicaSets)
-	return c, x, s, nodes
+	f.x = disruption.NewIndex(f.Snapshot, disruption.Options{})
+	for i := range n / podsPerNode {
+		f.nodes = append(f.nodes, fmt.Sprint("node-", i))
+	}
+	return f
+}
+
+func (f fleet) cluster(questions ...Question) Cluster {
+	return Cluster{
+		Objects:   len(f.Pods) + len(f.Budgets) + len(f.ReplicaSets),
+		NewIndex:  func() any { return disruption.NewIndex(f.Snapshot, disruption.Options{}) },
+		Updated:   func() any { return updated(f.Snapshot) },
+		Questions: questions,
+	}
+}
+
+func (f fleet) node(i int) string { return f.nodes[at(i, len(f.nodes))] }
+
+func (f fleet) victims(i int) (names []types.NamespacedName) {
+	on, _ := f.x.PodsOnNode(f.node(i))
+	for _, p := range on {
+		names = append(names, nameOf(p))
+	}
+	return names
+}
+
+// alone drains one node.
+func (f fleet) alone(name string, o drain.Options) Question {
+	return about(name, func(i int) (int, int) { return outcome(drain.Node(f.x, f.node(i), o)) })
+}
+
+// together drains all nodes at the same time.
+func (f fleet) together() Question {
+	return ofAll("Nodes, all of them", func() (keys, actions int) {
+		drains, _, err := drain.Nodes(f.x, f.nodes, drain.Options{})
+		for _, d := range drains {
+			_, pods := outcome(d, nil, err)
+			actions += pods
+		}
+		return len(drains), actions
+	})
+}
+
+// waves has a key for each wave.
+func (f fleet) waves(o drain.WaveOptions) (keys, actions int) {
+	plan, _, err := drain.Waves(f.x, f.nodes, o)
+	must(err)
+	return len(plan.Waves), len(f.nodes) - len(plan.Blocked)
 }
 
 // outcome is the number of pods that go.
@@ -35,95 +88,52 @@ func outcome(d drain.Drain, _ *disruption.Index, err error) (keys, actions int) 
 	return 1, actions
 }
 
-func each(drains []drain.Drain, _ *disruption.Index, err error) (keys, actions int) {
-	for _, d := range drains {
-		_, pods := outcome(d, nil, err)
-		actions += pods
-	}
-	return len(drains), actions
-}
-
 // drains has three pods of each budget on a node, which go in three rounds.
 var drains = Subject{Name: "disruption/drain", Slow: true, Cluster: func(n int) Cluster {
-	c, x, s, nodes := drained(n, false, func(workload, pod, nodes int) int { return (workload + pod%10) % nodes })
-	victims := func(i int) []types.NamespacedName {
-		on, _ := x.PodsOnNode(nodes[at(i, len(nodes))])
-		var names []types.NamespacedName
-		for _, p := range on {
-			names = append(names, nameOf(p))
-		}
-		return names
-	}
-	c.NewIndex = func() any { return disruption.NewIndex(s, disruption.Options{}) }
-	c.Updated = func() any { return updated(s) }
-	c.Questions = []Question{
-		{Name: "Node", Growth: Logarithmic, Ask: func(i int) (int, int) { return outcome(drain.Node(x, nodes[at(i, len(nodes))], drain.Options{})) }},
-		{Name: "Node, AsWritten", Growth: Logarithmic, Ask: func(i int) (int, int) {
-			return outcome(drain.Node(x, nodes[at(i, len(nodes))], drain.Options{Budgets: drain.AsWritten}))
-		}},
-		{Name: "Pods of a node", Growth: Logarithmic, Ask: func(i int) (int, int) {
-			evictions, _, err := drain.Pods(x, victims(i), drain.Options{})
+	f := newFleet(n, false, func(workload, pod, nodes int) int { return (workload + pod%10) % nodes })
+	return f.cluster(
+		f.alone("Node", drain.Options{}),
+		f.alone("Node, AsWritten", drain.Options{Budgets: drain.AsWritten}),
+		about("Pods of a node", func(i int) (int, int) {
+			evictions, _, err := drain.Pods(f.x, f.victims(i), drain.Options{})
 			must(err)
 			return len(evictions), 0
-		}},
-		{Name: "Violations of a node's pods", Growth: Logarithmic, Ask: func(i int) (int, int) {
-			violating, allowed := drain.Violations(x, victims(i))
+		}),
+		about("Violations of a node's pods", func(i int) (int, int) {
+			violating, allowed := drain.Violations(f.x, f.victims(i))
 			return len(violating), len(allowed)
-		}},
-		{Name: "each node alone", Growth: Linearithmic, Once: true, Ask: func(int) (keys, actions int) {
-			for _, node := range nodes {
-				k, a := outcome(drain.Node(x, node, drain.Options{}))
+		}),
+		ofAll("Node, each alone", func() (keys, actions int) {
+			for _, node := range f.nodes {
+				k, a := outcome(drain.Node(f.x, node, drain.Options{}))
 				keys, actions = keys+k, actions+a
 			}
 			return keys, actions
-		}},
-		{Name: "Nodes, all of them", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) { return each(drain.Nodes(x, nodes, drain.Options{})) }},
-		{Name: "Waves of three rounds", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) {
-			plan, _, err := drain.Waves(x, nodes, drain.WaveOptions{Rounds: 3})
-			must(err)
-			return len(plan.Waves), len(nodes) - len(plan.Blocked)
-		}},
-	}
-	return c
+		}),
+		f.together(),
+		ofAll("Waves of three rounds", func() (int, int) { return f.waves(drain.WaveOptions{Rounds: 3}) }),
+	)
 }}
 
 // sharedDrains has one budget of all pods, a tenth of which may be away.
 var sharedDrains = Subject{Name: "disruption/drain, one budget of all pods", Slow: true, Cluster: func(n int) Cluster {
-	c, x, s, nodes := drained(n, true, func(workload, pod, nodes int) int { return (workload + 43*pod) % nodes })
-	s.Budgets[0].Spec.MaxUnavailable = ptr.To(intstr.FromString("10%"))
-	x, _ = x.With(budget(s.Budgets[0]))
-	c.NewIndex = func() any { return disruption.NewIndex(s, disruption.Options{}) }
-	c.Updated = func() any { return updated(s) }
-	c.Questions = []Question{
-		{Name: "Node, AsWritten", Growth: Logarithmic, Ask: func(i int) (int, int) {
-			return outcome(drain.Node(x, nodes[at(i, len(nodes))], drain.Options{Budgets: drain.AsWritten}))
-		}},
-		{Name: "Node", Growth: Logarithmic, Ask: func(i int) (int, int) {
-			return outcome(drain.Node(x, nodes[at(i, len(nodes))], drain.Options{}))
-		}},
-		{Name: "Nodes, all of them", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) { return each(drain.Nodes(x, nodes, drain.Options{})) }},
-		{Name: "Waves", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) {
-			plan, _, err := drain.Waves(x, nodes, drain.WaveOptions{})
-			must(err)
-			return len(plan.Waves), len(nodes) - len(plan.Blocked)
-		}},
-	}
-	return c
+	f := newFleet(n, true, func(workload, pod, nodes int) int { return (workload + 43*pod) % nodes })
+	return f.cluster(
+		f.alone("Node", drain.Options{}),
+		f.alone("Node, AsWritten", drain.Options{Budgets: drain.AsWritten}),
+		f.together(),
+		ofAll("Waves", func() (int, int) { return f.waves(drain.WaveOptions{}) }),
+	)
 }}
 
-// spreadDrains has one pod of each of 30 budgets on a node, and so nodes of which each shares budgets with 870 others. Up
-// to that many nodes go one by one.
-var spreadDrains = Subject{Name: "disruption/drain, one pod of each budget", Slow: true, Most: 100_000, Cluster: func(n int) Cluster {
-	c, x, s, nodes := drained(n, false, func(workload, pod, nodes int) int { return (workload + 43*pod) % nodes })
-	c.NewIndex = func() any { return disruption.NewIndex(s, disruption.Options{}) }
-	c.Updated = func() any { return updated(s) }
-	c.Questions = []Question{
-		{Name: "Node", Growth: Logarithmic, Ask: func(i int) (int, int) { return outcome(drain.Node(x, nodes[at(i, len(nodes))], drain.Options{})) }},
-		{Name: "Waves, for each wave", Growth: Linearithmic, Once: true, PerKey: true, Ask: func(int) (int, int) {
-			plan, _, err := drain.Waves(x, nodes, drain.WaveOptions{})
-			must(err)
-			return len(plan.Waves), len(nodes) - len(plan.Blocked)
-		}},
-	}
-	return c
-}}
+// spreadDrains has one pod of each of 30 budgets on a node. Each node shares budgets with 870 others, and cannot go
+// together with them: there are up to as many waves, and each wave looks at all nodes that are left.
+var spreadDrains = Subject{
+	Name: "disruption/drain, one pod of each budget", Slow: true, Most: 100_000,
+	Cluster: func(n int) Cluster {
+		f := newFleet(n, false, func(workload, pod, nodes int) int { return (workload + 43*pod) % nodes })
+		waves := ofAll("Waves, for each wave", func() (int, int) { return f.waves(drain.WaveOptions{}) })
+		waves.PerKey = true
+		return f.cluster(f.alone("Node", drain.Options{}), waves)
+	},
+}

@@ -37,8 +37,8 @@ func Table(sizes []int, counts []Counts) string {
 			row(q.Name, Constant, "actions", func(c Counts) float64 { return c.Costs[i].Actions })
 		}
 	}
-	row("what a new Index keeps", Logarithmic, "bytes for each object", func(c Counts) float64 { return c.Kept })
-	row("what an updated Index keeps", Logarithmic, "bytes for each object", func(c Counts) float64 { return c.KeptUpdated })
+	row("a new Index keeps", Logarithmic, "bytes an object", func(c Counts) float64 { return c.Kept })
+	row("an updated Index keeps", Logarithmic, "bytes an object", func(c Counts) float64 { return c.KeptUpdated })
 	return b.String()
 }
 

@@ -1,6 +1,8 @@
 package bounds
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 
@@ -8,12 +10,24 @@ import (
 	"github.com/purekube/purekube/resourceclaim"
 )
 
+func ended(p *corev1.Pod) *corev1.Pod {
+	changed := *p
+	changed.Status.Phase = corev1.PodSucceeded
+	return &changed
+}
+
 var resourceClaims = Subject{Name: "resourceclaim", Cluster: func(n int) Cluster {
 	c := largecluster.Claims(n/2, 0)
-	s := resourceclaim.Snapshot{Now: largecluster.Now, Pods: c.Pods, Claims: c.Claims, Templates: c.Templates}
+	s := resourceclaim.Snapshot{
+		Now: largecluster.Now, Pods: shuffled(c.Pods), Claims: shuffled(c.Claims), Templates: c.Templates,
+	}
 	x := resourceclaim.NewIndex(s, resourceclaim.Options{})
-	done := largecluster.Claims(n/2, 10)
-	y := resourceclaim.NewIndex(resourceclaim.Snapshot{Now: s.Now, Pods: done.Pods, Claims: done.Claims, Templates: done.Templates}, resourceclaim.Options{})
+	someEnded := s
+	someEnded.Pods = slices.Clone(s.Pods)
+	for i := 0; i < len(s.Pods); i += 10 {
+		someEnded.Pods[i] = ended(s.Pods[i])
+	}
+	y := resourceclaim.NewIndex(someEnded, resourceclaim.Options{})
 	pods := func(p ...*corev1.Pod) resourceclaim.Snapshot { return resourceclaim.Snapshot{Pods: p} }
 	claims := func(c ...*resourcev1.ResourceClaim) resourceclaim.Snapshot { return resourceclaim.Snapshot{Claims: c} }
 	pod := func(i int) *corev1.Pod { return s.Pods[at(i, len(s.Pods))] }
@@ -31,30 +45,28 @@ var resourceClaims = Subject{Name: "resourceclaim", Cluster: func(n int) Cluster
 			return x
 		},
 		Questions: []Question{
-			{Name: "a pod ends", Growth: Logarithmic, Event: true, Ask: func(i int) (int, int) {
-				ended := *pod(i)
-				ended.Status.Phase = corev1.PodSucceeded
-				return event(x, pods(&ended))
-			}},
-			{Name: "a pod goes, and returns", Growth: Logarithmic, Event: true, Ask: func(i int) (int, int) { return returns(x, pods(pod(i))) }},
-			{Name: "a claim goes, and returns", Growth: Logarithmic, Event: true, Ask: func(i int) (int, int) { return returns(x, claims(claim(i))) }},
-			{Name: "a claim is assumed", Growth: Logarithmic, Event: true, Ask: func(i int) (int, int) {
+			change("a pod ends", func(i int) (int, int) {
+				return event(x, pods(ended(pod(i))))
+			}),
+			change("a pod goes, and returns", func(i int) (int, int) { return returns(x, pods(pod(i))) }),
+			change("a claim goes, and returns", func(i int) (int, int) { return returns(x, claims(claim(i))) }),
+			change("a claim is assumed", func(i int) (int, int) {
 				return event(x, resourceclaim.Snapshot{Assumed: []*resourcev1.ResourceClaim{claim(i)}})
-			}},
-			{Name: "Plan of a pod", Growth: Logarithmic, Ask: func(i int) (int, int) { return one(x, resourceclaim.KeyOf(pod(i))) }},
-			{Name: "Plan of a claim", Growth: Logarithmic, Ask: func(i int) (int, int) { return one(x, resourceclaim.KeyOf(claim(i))) }},
-			{Name: "Explain of a claim", Growth: Logarithmic, Ask: func(i int) (int, int) {
+			}),
+			about("Plan of a pod", func(i int) (int, int) { return one(x, resourceclaim.KeyOf(pod(i))) }),
+			about("Plan of a claim", func(i int) (int, int) { return one(x, resourceclaim.KeyOf(claim(i))) }),
+			about("Explain of a claim", func(i int) (int, int) {
 				return explained(x.Explain(resourceclaim.KeyOf(claim(i))))
-			}},
-			{Name: "ListedClaims", Growth: Logarithmic, Ask: func(i int) (int, int) {
+			}),
+			about("ListedClaims", func(i int) (int, int) {
 				return len(x.ListedClaims(resourceclaim.KeyOf(claim(i)).NamespacedName())), 0
-			}},
-			{Name: "NewIndex", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) {
+			}),
+			ofAll("NewIndex", func() (int, int) {
 				resourceclaim.NewIndex(s, resourceclaim.Options{})
 				return 0, 0
-			}},
-			{Name: "PlanAll, idle", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) { return all(x) }},
-			{Name: "PlanAll, one pod in ten has ended", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) { return all(y) }},
+			}),
+			ofAll("PlanAll, idle", func() (int, int) { return all(x) }),
+			ofAll("PlanAll, one pod in ten has ended", func() (int, int) { return all(y) }),
 		},
 	}
 }}

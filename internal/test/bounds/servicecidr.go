@@ -11,7 +11,7 @@ import (
 var serviceCIDRs = Subject{Name: "servicecidr", Cluster: func(n int) Cluster {
 	cidrs := n / 100
 	c := largecluster.Addresses(cidrs, n-cidrs, 1)
-	s := servicecidr.Snapshot{Now: largecluster.Now, ServiceCIDRs: c.ServiceCIDRs, IPAddresses: c.IPAddresses}
+	s := servicecidr.Snapshot{Now: largecluster.Now, ServiceCIDRs: c.ServiceCIDRs, IPAddresses: shuffled(c.IPAddresses)}
 	x := servicecidr.NewIndex(s, servicecidr.Options{})
 	// Of the ServiceCIDRs that are not being deleted, and have one other one around them at the most.
 	number := func(i int) int { return 1 + at(i, cidrs-4)/4*4 + 2 }
@@ -37,19 +37,19 @@ var serviceCIDRs = Subject{Name: "servicecidr", Cluster: func(n int) Cluster {
 			return x
 		},
 		Questions: []Question{
-			{Name: "an address goes, and returns", Growth: Logarithmic, Event: true, Ask: func(i int) (int, int) { return returns(x, address(i)) }},
-			{Name: "a ServiceCIDR loses its finalizer", Growth: Logarithmic, Event: true, Ask: func(i int) (int, int) {
+			change("an address goes, and returns", func(i int) (int, int) { return returns(x, address(i)) }),
+			change("a ServiceCIDR loses its finalizer", func(i int) (int, int) {
 				changed := *s.ServiceCIDRs[number(i)]
 				changed.Finalizers = nil
 				return event(x, servicecidr.Snapshot{ServiceCIDRs: []*networkingv1.ServiceCIDR{&changed}})
-			}},
-			{Name: "Plan", Growth: Logarithmic, Ask: func(i int) (int, int) { return one(x, key(i)) }},
-			{Name: "CheckDeletion", Growth: Logarithmic, Ask: func(i int) (int, int) { return explained(x.CheckDeletion(key(i), 10)) }},
-			{Name: "Explain", Growth: Logarithmic, Ask: func(i int) (int, int) { return explained(x.Explain(key(i))) }},
-			{Name: "NewIndex and Plan", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) {
+			}),
+			about("Plan", func(i int) (int, int) { return one(x, key(i)) }),
+			about("CheckDeletion", func(i int) (int, int) { return explained(x.CheckDeletion(key(i), 10)) }),
+			about("Explain", func(i int) (int, int) { return explained(x.Explain(key(i))) }),
+			ofAll("NewIndex and Plan", func() (int, int) {
 				return one(servicecidr.NewIndex(s, servicecidr.Options{}), key(0))
-			}},
-			{Name: "PlanAll", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) { return all(x) }},
+			}),
+			ofAll("PlanAll", func() (int, int) { return all(x) }),
 		},
 	}
 }}

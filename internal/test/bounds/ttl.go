@@ -2,6 +2,8 @@ package bounds
 
 import (
 	"fmt"
+	"math"
+	"time"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/largecluster"
@@ -10,10 +12,13 @@ import (
 
 var ttlNodes = Subject{Name: "ttl", Cluster: func(n int) Cluster {
 	step := ttl.Table{}.Settle(0, n)
-	s := ttl.Snapshot{Step: step, Nodes: largecluster.Nodes(n, fmt.Sprint(ttl.Table{}.TTL(step).Seconds())).Nodes}
-	differ := ttl.Snapshot{Step: step, Nodes: largecluster.Nodes(n, "7").Nodes}
+	seconds := fmt.Sprint(ttl.Table{}.TTL(step).Seconds())
+	s := ttl.Snapshot{Step: step, Nodes: shuffled(largecluster.Nodes(n, seconds).Nodes)}
 	x := ttl.NewIndex(s, ttl.Options{})
-	y := ttl.NewIndex(differ, ttl.Options{})
+	// The nodes disagree with a table of one step.
+	table, err := ttl.NewTable(ttl.Boundary{SizeMax: math.MaxInt32, TTL: 7 * time.Second})
+	must(err)
+	y := ttl.NewIndex(ttl.Snapshot{Nodes: s.Nodes}, ttl.Options{Table: table})
 	node := func(i int) ttl.Snapshot {
 		i = at(i, n)
 		return ttl.Snapshot{Nodes: s.Nodes[i : i+1]}
@@ -30,13 +35,13 @@ var ttlNodes = Subject{Name: "ttl", Cluster: func(n int) Cluster {
 			return x
 		},
 		Questions: []Question{
-			{Name: "a node sends a heartbeat", Growth: Logarithmic, Event: true, Ask: func(i int) (int, int) { return event(x, node(i)) }},
-			{Name: "a node goes, and returns", Growth: Logarithmic, Event: true, Ask: func(i int) (int, int) { return returns(x, node(i)) }},
-			{Name: "Plan", Growth: Logarithmic, Ask: func(i int) (int, int) { return one(y, key(i)) }},
-			{Name: "Explain", Growth: Logarithmic, Ask: func(i int) (int, int) { return explained(x.Explain(key(i))) }},
-			{Name: "NewIndex", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) { ttl.NewIndex(s, ttl.Options{}); return 0, 0 }},
-			{Name: "PlanAll, all agree", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) { return all(x) }},
-			{Name: "PlanAll, all differ", Growth: Linearithmic, Once: true, Ask: func(int) (int, int) { return all(y) }},
+			change("a node sends a heartbeat", func(i int) (int, int) { return event(x, node(i)) }),
+			change("a node goes, and returns", func(i int) (int, int) { return returns(x, node(i)) }),
+			about("Plan", func(i int) (int, int) { return one(y, key(i)) }),
+			about("Explain", func(i int) (int, int) { return explained(x.Explain(key(i))) }),
+			ofAll("NewIndex", func() (int, int) { ttl.NewIndex(s, ttl.Options{}); return 0, 0 }),
+			ofAll("PlanAll, all agree", func() (int, int) { return all(x) }),
+			ofAll("PlanAll, all differ", func() (int, int) { return all(y) }),
 		},
 	}
 }}

@@ -25,12 +25,17 @@ func Budgets(budgets, namespaces int) Cluster {
 		ns := fmt.Sprintf("team-%d", i%namespaces)
 		app := fmt.Sprintf("app-%d", i)
 		meta := func(name string, owners []metav1.OwnerReference) metav1.ObjectMeta {
-			return metav1.ObjectMeta{Namespace: ns, Name: name, UID: types.UID("uid-" + name), OwnerReferences: owners, Labels: map[string]string{
-				"app.kubernetes.io/name": app, "app.kubernetes.io/part-of": "shop", "tier": "backend",
-				"pod-template-hash": "6d4b75cb6d", "version": "v1",
-			}}
+			return metav1.ObjectMeta{
+				Namespace: ns, Name: name, UID: types.UID("uid-" + name), OwnerReferences: owners,
+				Labels: map[string]string{
+					"app.kubernetes.io/name": app, "app.kubernetes.io/part-of": "shop", "tier": "backend",
+					"pod-template-hash": "6d4b75cb6d", "version": "v1",
+				},
+			}
 		}
-		d := &appsv1.Deployment{ObjectMeta: meta(app, nil), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](PodsPerBudget)}}
+		d := &appsv1.Deployment{
+			ObjectMeta: meta(app, nil), Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](PodsPerBudget)},
+		}
 		rs := &appsv1.ReplicaSet{
 			ObjectMeta: meta(app+"-6d4b75cb6d", controlledBy("Deployment", d.ObjectMeta)),
 			Spec:       appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](PodsPerBudget)},
@@ -56,12 +61,15 @@ func Budgets(budgets, namespaces int) Cluster {
 			ObjectMeta: meta(app, nil),
 			Spec: policyv1.PodDisruptionBudgetSpec{
 				MaxUnavailable: ptr.To(intstr.FromString("10%")),
-				Selector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/name": app, "tier": "backend"}},
+				Selector: &metav1.LabelSelector{
+					MatchLabels: map[string]string{"app.kubernetes.io/name": app, "tier": "backend"},
+				},
 			},
 			Status: policyv1.PodDisruptionBudgetStatus{
 				ExpectedPods: PodsPerBudget, DesiredHealthy: 18, CurrentHealthy: PodsPerBudget, DisruptionsAllowed: 2,
 				Conditions: []metav1.Condition{{
-					Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionTrue, Reason: policyv1.SufficientPodsReason,
+					Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionTrue,
+					Reason: policyv1.SufficientPodsReason,
 				}},
 			},
 		})
@@ -83,9 +91,11 @@ func Workloads(nodes int, shared bool, at Spread) Cluster {
 				Selector: &metav1.LabelSelector{MatchLabels: labels}, MaxUnavailable: ptr.To(intstr.FromInt32(1)),
 			},
 			Status: policyv1.PodDisruptionBudgetStatus{
-				ObservedGeneration: 1, DisruptionsAllowed: 1, CurrentHealthy: expected, DesiredHealthy: expected - 1, ExpectedPods: expected,
+				ObservedGeneration: 1, DisruptionsAllowed: 1,
+				CurrentHealthy: expected, DesiredHealthy: expected - 1, ExpectedPods: expected,
 				Conditions: []metav1.Condition{{
-					Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionTrue, Reason: policyv1.SufficientPodsReason, ObservedGeneration: 1,
+					Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionTrue,
+					Reason: policyv1.SufficientPodsReason, ObservedGeneration: 1,
 				}},
 			},
 		})
@@ -94,18 +104,24 @@ func Workloads(nodes int, shared bool, at Spread) Cluster {
 		budget(metav1.ObjectMeta{Namespace: "ns-0", Name: "all", Generation: 1}, nil, int32(30*nodes))
 	}
 	for i := range nodes {
-		meta := metav1.ObjectMeta{Namespace: fmt.Sprint("ns-", i/100), Name: fmt.Sprint("app-", i), UID: types.UID(fmt.Sprint("uid-", i)), Generation: 1}
+		meta := metav1.ObjectMeta{
+			Namespace: fmt.Sprint("ns-", i/100), Name: fmt.Sprint("app-", i),
+			UID: types.UID(fmt.Sprint("uid-", i)), Generation: 1,
+		}
 		if shared {
 			meta.Namespace = "ns-0"
 		}
 		labels := map[string]string{"app": meta.Name, "tier": fmt.Sprint(i % 3)}
-		c.ReplicaSets = append(c.ReplicaSets, &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](30)}})
+		c.ReplicaSets = append(c.ReplicaSets, &appsv1.ReplicaSet{
+			ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To[int32](30)},
+		})
 		if !shared {
 			budget(meta, labels, 30)
 		}
 		for n := range 30 {
 			p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Namespace: meta.Namespace, Name: fmt.Sprint(meta.Name, "-", n), UID: types.UID(fmt.Sprint("uid-", i, "-", n)), Labels: labels,
+				Namespace: meta.Namespace, Name: fmt.Sprint(meta.Name, "-", n),
+				UID: types.UID(fmt.Sprint("uid-", i, "-", n)), Labels: labels,
 				OwnerReferences: controlledBy("ReplicaSet", meta),
 			}}
 			p.Spec.NodeName = fmt.Sprint("node-", at(i, n, nodes))

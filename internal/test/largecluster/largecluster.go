@@ -13,6 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 )
 
@@ -33,7 +34,36 @@ type Cluster struct {
 	ClusterRoles []*rbacv1.ClusterRole
 }
 
+// Object is a pointer to an API object.
+type Object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// Objects are all objects of the cluster.
+func (c Cluster) Objects() []Object {
+	all := together(nil, c.Nodes)
+	all = together(all, c.Pods)
+	all = together(all, c.Budgets)
+	all = together(all, c.ReplicaSets)
+	all = together(all, c.Deployments)
+	all = together(all, c.Claims)
+	all = together(all, c.Templates)
+	all = together(all, c.ServiceCIDRs)
+	all = together(all, c.IPAddresses)
+	return together(all, c.ClusterRoles)
+}
+
+func together[O Object](all []Object, list []O) []Object {
+	for _, o := range list {
+		all = append(all, o)
+	}
+	return all
+}
+
 // controlledBy is the reference to the object of this kind in apps/v1.
 func controlledBy(kind string, owner metav1.ObjectMeta) []metav1.OwnerReference {
-	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: owner.Name, UID: owner.UID, Controller: ptr.To(true)}}
+	return []metav1.OwnerReference{{
+		APIVersion: "apps/v1", Kind: kind, Name: owner.Name, UID: owner.UID, Controller: ptr.To(true),
+	}}
 }

@@ -30,7 +30,9 @@ func Nodes(count int, ttl string) Cluster {
 // and reserved for it. Of the pods, every doneEvery-th has succeeded; 0: none.
 func Claims(pods, doneEvery int) Cluster {
 	const ns = "ml"
-	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "gpu", UID: "uid-gpu", ResourceVersion: "50"}}
+	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{
+		Namespace: ns, Name: "gpu", UID: "uid-gpu", ResourceVersion: "50",
+	}}
 	template.Spec.Spec.Devices.Requests = []resourcev1.DeviceRequest{{
 		Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu", Count: 1},
 	}}
@@ -49,7 +51,8 @@ func Claims(pods, doneEvery int) Cluster {
 		}
 		p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: &claimName}}
 		claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{
-			Namespace: ns, Name: claimName, UID: types.UID(fmt.Sprintf("914111d9-2462-4b9b-842a-%012d", i)), ResourceVersion: "200",
+			Namespace: ns, Name: claimName, ResourceVersion: "200",
+			UID:         types.UID(fmt.Sprintf("914111d9-2462-4b9b-842a-%012d", i)),
 			Finalizers:  []string{resourcev1.Finalizer},
 			Annotations: map[string]string{"resource.kubernetes.io/pod-claim-name": "gpu"},
 			OwnerReferences: []metav1.OwnerReference{{
@@ -57,9 +60,13 @@ func Claims(pods, doneEvery int) Cluster {
 			}},
 		}}
 		claim.Status.Allocation = &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
-			Results: []resourcev1.DeviceRequestAllocationResult{{Request: "gpu", Driver: "gpu.example.com", Pool: "p", Device: "d-" + claimName}},
+			Results: []resourcev1.DeviceRequestAllocationResult{{
+				Request: "gpu", Driver: "gpu.example.com", Pool: "p", Device: "d-" + claimName,
+			}},
 		}}
-		claim.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: p.Name, UID: p.UID}}
+		claim.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{
+			Resource: "pods", Name: p.Name, UID: p.UID,
+		}}
 		c.Pods, c.Claims = append(c.Pods, p), append(c.Claims, claim)
 	}
 	return c
@@ -79,7 +86,9 @@ func Rule(i int) rbacv1.PolicyRule {
 func ClusterRoles(n int) Cluster {
 	var c Cluster
 	role := func(name string, labels map[string]string, rules []rbacv1.PolicyRule, of ...string) {
-		r := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Labels: labels}, Rules: rules}
+		r := &rbacv1.ClusterRole{
+			ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Labels: labels}, Rules: rules,
+		}
 		if len(of) > 0 {
 			r.AggregationRule = &rbacv1.AggregationRule{}
 		}
@@ -121,8 +130,11 @@ func Addresses(cidrs, addresses, dying int) Cluster {
 	longAgo := Now.Add(-time.Hour)
 	cidr := func(name string, prefixes ...string) *networkingv1.ServiceCIDR {
 		o := &networkingv1.ServiceCIDR{
-			ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-of-" + name), Finalizers: []string{"networking.k8s.io/service-cidr-finalizer"}},
-			Spec:       networkingv1.ServiceCIDRSpec{CIDRs: prefixes},
+			ObjectMeta: metav1.ObjectMeta{
+				Name: name, UID: types.UID("uid-of-" + name),
+				Finalizers: []string{"networking.k8s.io/service-cidr-finalizer"},
+			},
+			Spec: networkingv1.ServiceCIDRSpec{CIDRs: prefixes},
 			Status: networkingv1.ServiceCIDRStatus{Conditions: []metav1.Condition{{
 				Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionTrue,
 				Message: "Kubernetes Service CIDR is ready", LastTransitionTime: metav1.NewTime(longAgo),
@@ -136,7 +148,9 @@ func Addresses(cidrs, addresses, dying int) Cluster {
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 				networkingv1.LabelManagedBy: "ipallocator.k8s.io", networkingv1.LabelIPAddressFamily: family,
 			}},
-			Spec: networkingv1.IPAddressSpec{ParentRef: &networkingv1.ParentReference{Resource: "services", Namespace: "shop", Name: "s-" + name}},
+			Spec: networkingv1.IPAddressSpec{
+				ParentRef: &networkingv1.ParentReference{Resource: "services", Namespace: "shop", Name: "s-" + name},
+			},
 		})
 	}
 	cidr("around", "10.128.0.0/9", "fd00:0:0:8000::/49")

@@ -2,8 +2,8 @@
 //
 //	go build -cover -covermode=atomic -coverpkg=github.com/purekube/purekube/...
 //
-// since it reads the counters of the coverage. Its arguments are the name of a subject and numbers of objects. It prints
-// the counts of each number, in JSON.
+// since it reads the counters of the coverage. Its arguments are the name of a subject and numbers of objects. It
+// prints the counts of each number, in JSON.
 package main
 
 import (
