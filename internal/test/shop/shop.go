@@ -123,7 +123,7 @@ func ReplicationController(name string, replicas *int32) *corev1.ReplicationCont
 	return &corev1.ReplicationController{ObjectMeta: Meta(name), Spec: corev1.ReplicationControllerSpec{Replicas: replicas}}
 }
 
-// Budget covers app=web and its status has not been computed yet.
+// Budget selects app=web, and its status has not been computed yet.
 func Budget(change ...func(*policyv1.PodDisruptionBudget)) *policyv1.PodDisruptionBudget {
 	b := &policyv1.PodDisruptionBudget{ObjectMeta: Meta("web")}
 	b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
