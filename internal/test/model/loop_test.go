@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,31 +14,24 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/test/apiserver"
 	"github.com/purekube/purekube/internal/test/seed"
-	"github.com/purekube/purekube/rbacaggregate"
 	"github.com/purekube/purekube/resourceclaim"
-	"github.com/purekube/purekube/resourceclaim/memory"
 	"github.com/purekube/purekube/servicecidr"
 	"github.com/purekube/purekube/ttl"
 )
 
-// TestAllFiveTogether plays all five controllers, each on its Index, in one cluster of a few hundred objects, in random
-// order, with faults, stale caches and restarts. Now and then everything has to come to rest. PUREKUBE_MODEL_STEPS says how
+// TestAllFiveTogether plays all five controllers, each the loop that clientgo runs (internal/reconcile) on an Index, in one
+// cluster of a few hundred objects, in random order, with faults, stale caches and restarts. Now and then everything has to come to rest. PUREKUBE_MODEL_STEPS says how
 // many steps there are.
 func TestAllFiveTogether(t *testing.T) {
 	steps, seed := 3_000, seed.First(t, 1)
@@ -66,25 +60,6 @@ func TestAllFiveTogether(t *testing.T) {
 	t.Logf("seed %d: %d steps, %d objects at the end, %d writes, %d of them refused, %d restarts, %d times at rest, %s of the cluster's time", seed, steps, len(l.objects), l.writes, l.refused, l.restarts, l.rests, l.now.Sub(Start))
 }
 
-// looped is a controller in the loop.
-type looped struct {
-	name  string
-	kinds []schema.GroupVersionResource
-	// restart makes everything new from the objects, and returns all keys.
-	restart func(v *View) (keys []string)
-	// changed puts a change into the Index, and returns the keys that it affects.
-	changed func(oldObj, newObj Object) (keys []string)
-	plan    func(key string, live *View) Decision
-	// returned hears of what a write returned.
-	returned func(o runtime.Object)
-
-	queue  []string
-	timers map[string]time.Time
-	caches map[schema.GroupVersionResource]map[types.NamespacedName]Object
-	// pending are the changes that a cache does not show yet.
-	pending map[schema.GroupVersionResource][]heard
-}
-
 type heard struct {
 	object Object
 	gone   bool
@@ -101,18 +76,21 @@ type loop struct {
 	evicted  string // what rememberEvictions keeps
 	letGo    string // what rememberLetGo keeps
 	events   []Event
-	all      []*looped
+	all      []player
 	story    []string
 	settling bool
 
 	writes, refused, restarts, rests int
 }
 
-// maxAge is how old a cache gets.
-const maxAge = 5 * time.Second
+// maxAge is how old a cache gets: less than a fence holds.
+const maxAge = 4 * time.Second
+
+// seconds is the time as objects have it.
+func (l *loop) seconds() time.Time { return l.now.Truncate(time.Second) }
 
 func (l *loop) view() *View {
-	return &View{Now: l.now, objects: l.objects, Fresh: l.fresh, Ghost: l.evicted}
+	return &View{Now: l.seconds(), objects: l.objects, Fresh: l.fresh, Ghost: l.evicted}
 }
 
 func (l *loop) tell(format string, args ...any) {
@@ -134,50 +112,10 @@ func (l *loop) heard(o Object, gone bool) {
 	l.objects = objects
 	resource := apiserver.ResourceOf(o)
 	for _, c := range l.all {
-		if slices.Contains(c.kinds, resource) {
-			c.pending[resource] = append(c.pending[resource], heard{o, gone, l.now})
+		if slices.Contains(c.watches(), resource) {
+			c.hear(heard{o, gone, l.now})
 		}
 	}
-}
-
-// deliver shows the oldest pending change of a kind.
-func (c *looped) deliver(resource schema.GroupVersionResource) {
-	h := c.pending[resource][0]
-	c.pending[resource] = c.pending[resource][1:]
-	name := types.NamespacedName{Namespace: h.object.GetNamespace(), Name: h.object.GetName()}
-	oldObj := c.caches[resource][name]
-	var newObj Object
-	if h.gone {
-		delete(c.caches[resource], name)
-	} else {
-		newObj = h.object
-		c.caches[resource][name] = newObj
-	}
-	if oldObj != nil || newObj != nil {
-		c.enqueue(c.changed(oldObj, newObj)...)
-	}
-}
-
-func (c *looped) enqueue(keys ...string) {
-	for _, k := range keys {
-		if !slices.Contains(c.queue, k) {
-			c.queue = append(c.queue, k)
-		}
-	}
-}
-
-func (l *loop) start(c *looped) {
-	c.timers, c.queue = map[string]time.Time{}, nil
-	c.caches, c.pending = map[schema.GroupVersionResource]map[types.NamespacedName]Object{}, map[schema.GroupVersionResource][]heard{}
-	for _, k := range c.kinds {
-		c.caches[k] = map[types.NamespacedName]Object{}
-	}
-	for _, o := range l.objects {
-		if r := apiserver.ResourceOf(o); slices.Contains(c.kinds, r) {
-			c.caches[r][types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}] = o
-		}
-	}
-	c.enqueue(c.restart(l.view())...)
 }
 
 func (l *loop) step() {
@@ -186,41 +124,68 @@ func (l *loop) step() {
 	case n < 35:
 		l.happen(l.events[l.random.IntN(len(l.events))])
 	case n < 65:
-		resource := c.kinds[l.random.IntN(len(c.kinds))]
-		for range 1 + l.random.IntN(4) {
-			if len(c.pending[resource]) > 0 {
-				c.deliver(resource)
-			}
+		l.show(c)
+	case n < 90:
+		if n := c.queued(); n > 0 {
+			c.work(l, l.random.IntN(n))
 		}
 	case n < 94:
-		if len(c.queue) > 0 {
-			l.work(c, l.random.IntN(len(c.queue)))
+		if n := c.looking(); n > 0 {
+			c.look(l, l.random.IntN(n))
 		}
 	case n < 99:
 		l.pass(time.Duration(1+l.random.IntN(3)) * time.Second)
 	case l.random.IntN(10) == 0:
-		l.tell("%s stops, and starts again", c.name)
+		l.tell("%s stops, and starts again", c.called())
 		l.restarts++
-		l.start(c)
+		c.begin(l)
+	}
+}
+
+// show lets the handlers of a kind see a few changes.
+func (l *loop) show(c player) {
+	kinds := c.watches()
+	resource := kinds[l.random.IntN(len(kinds))]
+	for range 1 + l.random.IntN(4) {
+		if c.behind(resource) > 0 {
+			c.deliver(l, resource)
+		}
+	}
+}
+
+// showAll lets all handlers of a controller see everything.
+func (l *loop) showAll(c player) {
+	for _, k := range c.watches() {
+		for c.behind(k) > 0 {
+			c.deliver(l, k)
+		}
+	}
+}
+
+// interrupt is what comes between two requests of a plan.
+func (l *loop) interrupt(c player) {
+	if l.settling {
+		return
+	}
+	switch l.random.IntN(8) {
+	case 0, 1:
+		l.happen(l.events[l.random.IntN(len(l.events))])
+	case 2:
+		l.show(c)
 	}
 }
 
 // pass lets time pass. No cache gets older than maxAge.
 func (l *loop) pass(d time.Duration) {
 	l.now = l.now.Add(d)
-	l.server.Now = l.now
+	l.server.Now = l.seconds()
 	for _, c := range l.all {
-		for _, k := range c.kinds {
-			for len(c.pending[k]) > 0 && c.pending[k][0].at.Add(maxAge).Before(l.now) {
-				c.deliver(k)
+		for _, k := range c.watches() {
+			for c.behind(k) > 0 && c.oldest(k).Add(maxAge).Before(l.now) {
+				c.deliver(l, k)
 			}
 		}
-		for _, key := range sortedKeys(c.timers) {
-			if !c.timers[key].After(l.now) {
-				delete(c.timers, key)
-				c.enqueue(key)
-			}
-		}
+		c.pass(l)
 	}
 	l.check(&Step{Before: l.view(), After: l.view()})
 }
@@ -279,53 +244,34 @@ func (l *loop) check(s *Step) {
 	}
 }
 
-// work plans one key and carries the plan out.
-func (l *loop) work(c *looped, at int) {
-	key := c.queue[at]
-	c.queue = slices.Delete(c.queue, at, at+1)
-	d := c.plan(key, l.view())
-	delete(c.timers, key)
-	if !d.RecheckAt.IsZero() {
-		require.True(l.t, d.RecheckAt.After(l.now))
-		c.timers[key] = d.RecheckAt
+// errLost is the answer that does not come.
+var errLost = errors.New("the connection was lost")
+
+// fault is what goes wrong with a call, now and then.
+func (l *loop) fault() error {
+	if l.settling || l.random.IntN(50) > 0 {
+		return nil
 	}
-	var done []runtime.Object
-	for _, a := range d.Actions {
-		if !l.settling && l.random.IntN(4) == 0 {
-			l.happen(l.events[l.random.IntN(len(l.events))])
+	return errLost
+}
+
+// send sends a request. It may get lost before it is carried out, or its answer after that.
+func (l *loop) send(controller, key string, r purekube.Request) (returned runtime.Object, err error) {
+	l.writes++
+	before := l.view()
+	if err = l.fault(); err == nil {
+		returned, err = l.server.Do(r)
+		l.check(&Step{Before: before, After: l.view(), Request: &r})
+		if err == nil {
+			err = l.fault()
 		}
-		r := a.Request(done)
-		fault := 0
-		if !l.settling {
-			fault = l.random.IntN(50)
-		}
-		l.writes++
-		before := l.view()
-		var returned runtime.Object
-		var err error
-		if fault != 1 {
-			returned, err = l.server.Do(r)
-			l.check(&Step{Before: before, After: l.view(), Request: &r})
-		}
-		l.tell("%s, for %s: %s (fault %d, %v)", c.name, key, a, fault, err)
-		if fault == 2 && r.Verb == "create" {
-			// Its answer is lost: a new list, before another claim is made.
-			for len(c.pending[r.Resource]) > 0 {
-				c.deliver(r.Resource)
-			}
-		}
-		if fault == 1 || fault == 2 || err != nil {
-			l.refused++
-			returned = nil
-			c.enqueue(key)
-			if !r.ContinueOnError {
-				return
-			}
-		} else if c.returned != nil {
-			c.returned(returned)
-		}
-		done = append(done, returned)
 	}
+	l.tell("%s, for %s: %s %s %s/%s %s: %v", controller, key, r.Verb, r.Resource.Resource, r.Namespace, r.Name, r.Subresource, err)
+	if err != nil {
+		l.refused++
+		return nil, err
+	}
+	return returned, nil
 }
 
 // rest lets everybody go on without users until nothing is left to do, and looks at what came of it.
@@ -333,39 +279,27 @@ func (l *loop) rest() {
 	l.settling = true
 	defer func() { l.settling = false }()
 	l.tell("from here on users do nothing, and nothing fails")
-	for round := 0; ; round++ {
+	// A key whose plan has a problem is planned again for ever. So it is rest, too, where nothing is written for longer than any
+	// pause.
+	quiet := l.now
+	for round := 0; l.now.Sub(quiet) < time.Hour; round++ {
 		require.Less(l.t, round, 3000, "it comes to rest")
-		busy := false
+		writes := l.writes
 		for _, c := range l.all {
-			for _, k := range c.kinds {
-				for len(c.pending[k]) > 0 {
-					c.deliver(k)
-				}
-			}
-			for tries := 0; len(c.queue) > 0; tries++ {
-				require.Less(l.t, tries, 5000, "%s comes to rest", c.name)
-				writes := l.writes
-				l.work(c, 0)
-				busy = busy || l.writes > writes
-				for _, k := range c.kinds {
-					for len(c.pending[k]) > 0 {
-						c.deliver(k)
-					}
-				}
-			}
+			l.drain(c)
 		}
+		busy := l.writes > writes
 		for _, e := range l.events {
 			busy = e.Settles && l.happen(e) || busy
 		}
 		if busy {
+			quiet = l.now
 			continue
 		}
 		var first time.Time
 		for _, c := range l.all {
-			for _, at := range c.timers {
-				if first.IsZero() || at.Before(first) {
-					first = at
-				}
+			if at := c.next(); !at.IsZero() && (first.IsZero() || at.Before(first)) {
+				first = at
 			}
 		}
 		if first.IsZero() {
@@ -373,17 +307,30 @@ func (l *loop) rest() {
 		}
 		l.pass(first.Sub(l.now))
 	}
+	writes := l.writes
 	for _, c := range l.all {
-		l.start(c)
-		for _, key := range c.queue {
-			require.Empty(l.t, c.plan(key, l.view()).Actions, "at rest, a plan from scratch asks for nothing: %s, %s", c.name, key)
-		}
-		c.queue = nil
+		c.begin(l)
+		l.drain(c)
 	}
+	require.Equal(l.t, writes, l.writes, "at rest, a controller that starts again asks for nothing")
 	for _, right := range []func(*View) string{serviceCIDRsAreRight, claimsServePods, budgetsAreExact, rulesHaveSources, nodesHaveOneTTL} {
 		require.Empty(l.t, right(l.view()))
 	}
 	l.rests++
+}
+
+// drain lets a controller do all that it can do at this moment.
+func (l *loop) drain(c player) {
+	l.showAll(c)
+	for tries := 0; c.queued()+c.looking() > 0; tries++ {
+		require.Less(l.t, tries, 5000, "%s comes to rest", c.called())
+		if c.looking() > 0 {
+			c.look(l, 0)
+		} else {
+			c.work(l, 0)
+		}
+		l.showAll(c)
+	}
 }
 
 func nodesHaveOneTTL(v *View) string {
@@ -494,168 +441,11 @@ func newLoop(t *testing.T, seed uint64) *loop {
 				do("the user labels "+r.Name, Put(r))
 			}},
 		})
-	l.all = []*looped{serviceCIDRLoop(), claimLoop(l), budgetLoop(), clusterRoleLoop(), nodeLoop()}
+	l.all = []player{serviceCIDRPlayer(), claimPlayer(), budgetPlayer(), clusterRolePlayer(), nodePlayer()}
 	for _, c := range l.all {
-		l.start(c)
+		c.begin(l)
 	}
 	return l
-}
-
-// index is what the packages' Indexes have in common.
-type index[S, K, X any] interface {
-	With(changed S) (X, []K)
-	Without(gone S) (X, []K)
-}
-
-// changeIndex puts a change of an object into an Index, and returns the keys that it affects.
-func changeIndex[S, K any, X index[S, K, X]](x *X, snapshot func(Object) S, oldObj, newObj Object) (keys []K) {
-	if newObj == nil {
-		*x, keys = (*x).Without(snapshot(oldObj))
-	} else {
-		*x, keys = (*x).With(snapshot(newObj))
-	}
-	return keys
-}
-
-func serviceCIDRLoop() *looped {
-	var x *servicecidr.Index
-	return &looped{
-		name: "servicecidr", kinds: []schema.GroupVersionResource{serviceCIDRs, ipAddresses},
-		restart: func(v *View) (keys []string) {
-			x = servicecidr.NewIndex(servicecidr.Snapshot{Now: v.Now, ServiceCIDRs: All[*networkingv1.ServiceCIDR](v), IPAddresses: All[*networkingv1.IPAddress](v)}, servicecidr.Options{})
-			for _, c := range All[*networkingv1.ServiceCIDR](v) {
-				keys = append(keys, c.Name)
-			}
-			return keys
-		},
-		changed: func(oldObj, newObj Object) []string { return namesOf(changeIndex(&x, rangesOf, oldObj, newObj)) },
-		plan: func(key string, live *View) Decision {
-			now, _ := x.With(servicecidr.Snapshot{Now: live.Now})
-			r, err := now.Plan(servicecidr.Key(key))
-			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
-		},
-	}
-}
-
-func clusterRoleLoop() *looped {
-	var x *rbacaggregate.Index
-	snapshot := func(o Object) rbacaggregate.Snapshot {
-		return rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{o.(*rbacv1.ClusterRole)}}
-	}
-	return &looped{
-		name: "rbacaggregate", kinds: []schema.GroupVersionResource{clusterRoles},
-		restart: func(v *View) (keys []string) {
-			x = rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: All[*rbacv1.ClusterRole](v)}, rbacaggregate.Options{})
-			for _, r := range All[*rbacv1.ClusterRole](v) {
-				keys = append(keys, r.Name)
-			}
-			return keys
-		},
-		changed: func(oldObj, newObj Object) []string { return namesOf(changeIndex(&x, snapshot, oldObj, newObj)) },
-		plan: func(key string, _ *View) Decision {
-			r, err := x.Plan(rbacaggregate.Key(key))
-			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
-		},
-	}
-}
-
-func nodeLoop() *looped {
-	var x *ttl.Index
-	snapshot := func(o Object) ttl.Snapshot { return ttl.Snapshot{Nodes: []*corev1.Node{o.(*corev1.Node)}} }
-	return &looped{
-		name: "ttl", kinds: []schema.GroupVersionResource{nodesResource},
-		restart: func(v *View) (keys []string) {
-			nodes := All[*corev1.Node](v)
-			x = ttl.NewIndex(ttl.Snapshot{Step: ttl.Table{}.Recover(nodes), Nodes: nodes}, ttl.Options{})
-			for _, n := range nodes {
-				keys = append(keys, ttl.KeyOf(n).String())
-			}
-			return keys
-		},
-		changed: func(oldObj, newObj Object) []string { return texts(changeIndex(&x, snapshot, oldObj, newObj)) },
-		plan: func(key string, _ *View) Decision {
-			k, err := purekube.ParseKey(key)
-			if err != nil {
-				panic(err)
-			}
-			r, err := x.Plan(k)
-			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
-		},
-	}
-}
-
-func budgetLoop() *looped {
-	var x *disruption.Index
-	return &looped{
-		name: "disruption", kinds: []schema.GroupVersionResource{budgets, pods, deployments, replicaSets, statefulSets},
-		restart: func(v *View) (keys []string) {
-			x = disruption.NewIndex(disruption.Snapshot{Now: v.Now, Budgets: All[*policyv1.PodDisruptionBudget](v), Pods: All[*corev1.Pod](v),
-				Deployments: All[*appsv1.Deployment](v), ReplicaSets: All[*appsv1.ReplicaSet](v), StatefulSets: All[*appsv1.StatefulSet](v)}, disruption.Options{})
-			return budgetController(disruption.Options{}).Keys(v)
-		},
-		changed: func(oldObj, newObj Object) []string { return texts(changeIndex(&x, budgetObject, oldObj, newObj)) },
-		plan: func(key string, live *View) Decision {
-			k, err := purekube.ParseKey(key)
-			if err != nil {
-				panic(err)
-			}
-			answered, _ := x.With(disruption.Snapshot{Now: live.Now})
-			r, err := answered.Plan(k)
-			for rounds := 0; len(r.Needs) > 0 && rounds < 5; rounds++ {
-				s := disruption.Snapshot{Answers: map[purekube.Need]purekube.Answer{}}
-				for _, n := range r.Needs {
-					s.Answers[n] = answerOf(live, n)
-				}
-				answered, _ = answered.With(s)
-				r, err = answered.Plan(k)
-			}
-			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
-		},
-	}
-}
-
-func claimLoop(l *loop) *looped {
-	var x *resourceclaim.Index
-	var assumed *memory.AssumedClaims
-	var deleted *memory.DeletedPods
-	return &looped{
-		name: "resourceclaim", kinds: []schema.GroupVersionResource{pods, apiserver.PodGroups, claims, templates},
-		restart: func(v *View) (keys []string) {
-			assumed, deleted = &memory.AssumedClaims{}, &memory.DeletedPods{}
-			x = resourceclaim.NewIndex(resourceclaim.Snapshot{Now: v.Now, Pods: All[*corev1.Pod](v), PodGroups: podGroupsOf(v), Claims: All[*resourcev1.ResourceClaim](v),
-				Templates: All[*resourcev1.ResourceClaimTemplate](v)}, resourceclaim.Options{PodGroupOf: podGroupOf})
-			return claimController(resourceclaim.Options{}).Keys(v)
-		},
-		changed: func(oldObj, newObj Object) []string {
-			if oldObj != nil && (newObj == nil || oldObj.GetUID() != newObj.GetUID()) {
-				switch oldObj.(type) {
-				case *corev1.Pod:
-					dropped := deleted.Add(oldObj.GetUID())
-					x, _ = x.With(resourceclaim.Snapshot{Deleted: sets.New(oldObj.GetUID())})
-					x, _ = x.Without(resourceclaim.Snapshot{Deleted: dropped})
-				case *resourcev1.ResourceClaim:
-					assumed.Forget(oldObj.GetUID())
-				}
-			}
-			return texts(changeIndex(&x, part, oldObj, newObj))
-		},
-		plan: func(key string, live *View) Decision {
-			k, err := purekube.ParseKey(key)
-			if err != nil {
-				panic(err)
-			}
-			answered, _ := x.With(resourceclaim.Snapshot{Assumed: assumed.ListFor(l.now, x)})
-			r, err := answered.Plan(k)
-			for rounds := 0; len(r.Needs) > 0 && rounds < 5; rounds++ {
-				var s resourceclaim.Snapshot
-				confirm(&s, r.Needs, live)
-				answered, _ = answered.With(s)
-				r, err = answered.Plan(k)
-			}
-			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
-		},
-		returned: func(o runtime.Object) { assumed.Add(o, l.now) },
-	}
 }
 
 // nodesResource is the resource of nodes.
