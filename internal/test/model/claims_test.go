@@ -154,13 +154,7 @@ func claimWorld(o resourceclaim.Options) World {
 // with is the world with another pod alone, see podWithClaims.
 func (w World) with(pod string) World {
 	w.Name += " of " + pod
-	for i, e := range w.Events {
-		if e.Name == "pod created" {
-			w.Events = slices.Clone(w.Events)
-			w.Events[i].Do = createPods(pod)
-		}
-	}
-	return w
+	return w.withPods(pod)
 }
 
 // without is the world in which these events do not happen.
@@ -260,15 +254,15 @@ func claimWorldOf(o resourceclaim.Options, podNames ...string) World {
 }
 
 // podWithClaims makes a pod whose claims follow from its name: "one-0" has a template entry, "two-0" two of them,
-// "share-0" the shared claim, and "both-0" a template entry and the shared claim. "team-0" is in the PodGroup group-0, whose
-// entry it has, and "also-0" in the same with one more template entry.
+// "share-0" the shared claim, and "both-0" a template entry and the shared claim. "team-0" and
+// "mate-0" are in the PodGroup group-0, whose entry they have, and "also-0" in the same with one more template entry.
 func podWithClaims(name string, numberOf int) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: UID(numberOf)}, Status: corev1.PodStatus{Phase: corev1.PodPending}}
 	template := func(entry string) {
 		p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: entry, ResourceClaimTemplateName: ptr.To("gpu")})
 	}
 	kind, number, _ := strings.Cut(name, "-")
-	if kind == "team" || kind == "also" {
+	if kind == "team" || kind == "mate" || kind == "also" {
 		p.Labels = map[string]string{memberOf: "group-" + number}
 	}
 	if kind != "share" {

@@ -22,6 +22,9 @@ type nodeWorld struct {
 	nodes, least, most int
 	// edits are how many annotations users change by hand.
 	edits int
+	// lag is how many nodes the cache may show otherwise than the API server has them; 0: any number. Without a bound
+	// there is no end of states: a node that comes and goes may leave one more behind in the cache each time.
+	lag int
 	// recover is what a new start takes the step from.
 	recover func(nodes []*corev1.Node) int
 	pool    [values][]*corev1.Node
@@ -131,6 +134,24 @@ func (s *nodeState) count() (server, cached int) {
 	}
 	return server, cached
 }
+
+// behind is how many nodes the cache shows otherwise than the API server has them.
+func (s *nodeState) behind() (n int) {
+	for i := range s.nodes {
+		for j := range s.nodes[i] {
+			if i != j {
+				n += int(s.nodes[i][j][0]) + int(s.nodes[i][j][1])
+			}
+		}
+	}
+	if s.value != absent && s.flying.server != s.flying.cached {
+		n++
+	}
+	return n
+}
+
+// room reports whether the cache may lag by one more change.
+func (w *nodeWorld) room(s *nodeState) bool { return w.lag == 0 || s.behind() < w.lag }
 
 func newNodeWorld(o ttl.Options, nodes, least, most int) *nodeWorld {
 	w := &nodeWorld{options: o, nodes: nodes, least: least, most: most, edits: 1, recover: o.Table.Recover, answers: map[[2]int]int{}}
@@ -301,16 +322,17 @@ func (w *nodeWorld) next(text string, telling bool, visit func(step, state, brok
 		visit(step, after.encode(), broken)
 	}
 	server, cached := s.count()
-	if server < w.most {
+	room := w.room(&s)
+	if server < w.most && room {
 		after := s
 		after.nodes[bare][absent][0]++
 		emit(after, "", "a node is added, which makes %d", server+1)
 	}
 	s.each(func(n node, replace func(by node) nodeState) {
-		if n.server != absent && server > w.least {
+		if n.server != absent && server > w.least && room {
 			emit(replace(node{absent, n.cached, n.queued}), "", "a node %s is deleted, which makes %d", valueNames[n.server], server-1)
 		}
-		if (n.server == zero || n.server == fifteen) && int(s.edits) < w.edits {
+		if (n.server == zero || n.server == fifteen) && int(s.edits) < w.edits && room {
 			after := replace(n.written(bare))
 			after.edits++
 			emit(after, "", "the user takes the annotation off a node %s", valueNames[n.server])
@@ -324,7 +346,7 @@ func (w *nodeWorld) next(text string, telling bool, visit func(step, state, brok
 			emit(after, "", "with %d nodes in the cache, a plan at step %d for a node %s", cached, s.step, valueNames[n.cached])
 		})
 	} else {
-		for lost := range 2 {
+		for lost := range w.outcomes(&s) {
 			after, broken := w.carry(s, lost == 1)
 			emit(after, broken, "patch of a node %s to %s: carried out%s", valueNames[s.flying.server], valueNames[s.value],
 				[]string{"", ", and the answer is lost"}[lost])
@@ -348,6 +370,15 @@ func (w *nodeWorld) plans(s *nodeState, do func(n node, after nodeState)) {
 			}
 		}
 	}
+}
+
+// outcomes are in how many ways the write that is under way can be accepted: none while the cache would fall too far
+// behind.
+func (w *nodeWorld) outcomes(s *nodeState) int {
+	if s.flying.server != absent && s.flying.server != s.value && !w.room(s) {
+		return 0
+	}
+	return 2
 }
 
 // land ends the write that is under way.
@@ -409,7 +440,7 @@ func (w *nodeWorld) settle(text string, telling bool) (step, afterText string, o
 			afterText, ok = after.encode(), true
 		}
 	}
-	if s.value != absent {
+	if s.value != absent && w.outcomes(&s) > 0 {
 		after, wrong := w.carry(s, false)
 		broken = wrong
 		end(after, broken, "patch of a node to %s: carried out", valueNames[s.value])
