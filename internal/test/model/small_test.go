@@ -49,31 +49,3 @@ func oneBudgetWorld(o disruption.Options) World {
 	})
 	return w
 }
-
-// named is the world with more to its name.
-func (w World) named(suffix string) World {
-	w.Name += suffix
-	return w
-}
-
-// atMost is the world in which each of these events happens so often at most.
-func (w World) atMost(times int, events ...string) World {
-	w.Events = slices.Clone(w.Events)
-	for i := range w.Events {
-		if slices.Contains(events, w.Events[i].Name) {
-			w.Events[i].Max = times
-		}
-	}
-	return w
-}
-
-// withPods is the world with other pods, see podWithClaims.
-func (w World) withPods(names ...string) World {
-	w.Events = slices.Clone(w.Events)
-	for i := range w.Events {
-		if w.Events[i].Name == "pod created" {
-			w.Events[i].Do = createPods(names...)
-		}
-	}
-	return w
-}
