@@ -1,374 +1,337 @@
 package model
 
 import (
-	"maps"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
+	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
-	"github.com/purekube/purekube/disruption"
-	"github.com/purekube/purekube/internal/reconcile"
-	"github.com/purekube/purekube/internal/reconcile/claimmemory"
 	"github.com/purekube/purekube/internal/test/apiserver"
-	"github.com/purekube/purekube/rbacaggregate"
+	"github.com/purekube/purekube/internal/test/seed"
 	"github.com/purekube/purekube/resourceclaim"
-	"github.com/purekube/purekube/servicecidr"
 	"github.com/purekube/purekube/ttl"
 )
 
-// player is a controller in the cluster of TestAllFiveTogether.
-type player interface {
-	called() string
-	watches() []schema.GroupVersionResource
-	// begin is a new process: its handlers see what is listed, and it remembers nothing.
-	begin(l *loop)
-	// hear puts a change into the cache that the handlers see later, and behind says how many there are.
-	hear(h heard)
-	behind(resource schema.GroupVersionResource) int
-	oldest(resource schema.GroupVersionResource) time.Time
-	// deliver shows the handlers the oldest change of a kind.
-	deliver(l *loop, resource schema.GroupVersionResource)
-	// queued and looking are how many keys and lookups there are to work on; work and look do one of them.
-	queued() int
-	looking() int
-	work(l *loop, at int)
-	look(l *loop, at int)
-	// next is when time alone gives it something to do; zero: never. pass queues what is due.
-	next() time.Time
-	pass(l *loop)
-}
-
-// looped is the loop of internal/reconcile around the Index of a package, as package clientgo runs it.
-type looped[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
-	name  string
-	kinds []schema.GroupVersionResource
-	// fresh makes what a new process has: an empty Index, and options around what it remembers.
-	fresh func(c *looped[X, S, A]) (X, reconcile.Options[X, S])
-	as    func(now time.Time, o Object) S
-	// gone is told of a deleted object before the Index is. Nil: nobody needs to know.
-	gone   func(o Object) func(X) (X, []purekube.Key)
-	answer func(live *View, n purekube.Need) purekube.Answer
-
-	loop  *reconcile.Loop[X, S, A]
-	queue []purekube.Key
-	// later are keys that are queued again, and ticks those whose lookups are late then.
-	later, ticks map[purekube.Key]time.Time
-	needs        []purekube.Need
-	caches       map[schema.GroupVersionResource]map[types.NamespacedName]Object
-	// pending are the changes that the handlers have not seen yet, and at is how far the caches are.
-	pending map[schema.GroupVersionResource][]heard
-	at      map[schema.GroupVersionResource]string
-}
-
-func (c *looped[X, S, A]) called() string                         { return c.name }
-func (c *looped[X, S, A]) watches() []schema.GroupVersionResource { return c.kinds }
-func (c *looped[X, S, A]) behind(resource schema.GroupVersionResource) int {
-	return len(c.pending[resource])
-}
-func (c *looped[X, S, A]) queued() int  { return len(c.queue) }
-func (c *looped[X, S, A]) looking() int { return len(c.needs) }
-
-func (c *looped[X, S, A]) oldest(resource schema.GroupVersionResource) time.Time {
-	return c.pending[resource][0].at
-}
-
-func (c *looped[X, S, A]) hear(h heard) {
-	resource := apiserver.ResourceOf(h.object)
-	c.pending[resource] = append(c.pending[resource], h)
-}
-
-func (c *looped[X, S, A]) begin(l *loop) {
-	c.queue, c.needs = nil, nil
-	c.later, c.ticks = map[purekube.Key]time.Time{}, map[purekube.Key]time.Time{}
-	c.caches = map[schema.GroupVersionResource]map[types.NamespacedName]Object{}
-	c.pending = map[schema.GroupVersionResource][]heard{}
-	c.at = map[schema.GroupVersionResource]string{}
-	index, options := c.fresh(c)
-	options.Synced = func() bool { return true } // the list is shown below
-	c.loop = reconcile.New(index, options)
-	for _, k := range c.kinds {
-		c.loop.Watches(k.GroupResource())
-		c.caches[k] = map[types.NamespacedName]Object{}
+// TestAllFiveTogether plays all five controllers, each the loop that clientgo runs (internal/reconcile) on an Index, in one
+// cluster of a few hundred objects, in random order, with faults, stale caches and restarts. Now and then everything has to come to rest. PUREKUBE_MODEL_STEPS says how
+// many steps there are.
+func TestAllFiveTogether(t *testing.T) {
+	steps, seed := 3_000, seed.First(t, 1)
+	if text := os.Getenv("PUREKUBE_MODEL_STEPS"); text != "" {
+		var err error
+		steps, err = strconv.Atoi(text)
+		require.NoError(t, err)
+	} else if testing.Short() {
+		steps = 1_000
 	}
-	for _, o := range l.objects {
-		if slices.Contains(c.kinds, apiserver.ResourceOf(o)) {
-			c.show(l, heard{object: o})
+	l := newLoop(t, seed)
+	defer func() {
+		if t.Failed() {
+			t.Logf("-seed %d; the last steps:\n%s", seed, strings.Join(l.story[max(0, len(l.story)-60):], "\n"))
+		}
+	}()
+	next := 500
+	for n := range steps {
+		l.step()
+		if n == next {
+			l.rest()
+			next += 1_000 + l.random.IntN(2_000)
 		}
 	}
-	keys, _, started := c.loop.Start(l.now)
-	if !started {
-		l.t.Fatalf("%s does not start", c.name)
-	}
-	c.enqueue(keys...)
+	l.rest()
+	t.Logf("seed %d: %d steps, %d objects at the end, %d writes, %d of them refused, %d restarts, %d times at rest, %s of the cluster's time", seed, steps, len(l.objects), l.writes, l.refused, l.restarts, l.rests, l.now.Sub(Start))
 }
 
-func (c *looped[X, S, A]) enqueue(keys ...purekube.Key) {
-	for _, k := range keys {
-		if !slices.Contains(c.queue, k) {
-			c.queue = append(c.queue, k)
+type heard struct {
+	object Object
+	gone   bool
+	at     time.Time
+}
+
+type loop struct {
+	t        *testing.T
+	random   *rand.Rand
+	server   *apiserver.Server
+	now      time.Time
+	objects  []Object
+	fresh    int
+	evicted  string // what rememberEvictions keeps
+	letGo    string // what rememberLetGo keeps
+	events   []Event
+	all      []player
+	story    []string
+	settling bool
+
+	writes, refused, restarts, rests int
+}
+
+// maxAge is how old a cache gets: less than a fence holds.
+const maxAge = 4 * time.Second
+
+// seconds is the time as objects have it.
+func (l *loop) seconds() time.Time { return l.now.Truncate(time.Second) }
+
+func (l *loop) view() *View {
+	return &View{Now: l.seconds(), objects: l.objects, Fresh: l.fresh, Ghost: l.evicted}
+}
+
+func (l *loop) tell(format string, args ...any) {
+	l.story = append(l.story, fmt.Sprintf(format, args...))
+	if len(l.story) > 1000 {
+		l.story = slices.Clone(l.story[500:])
+	}
+}
+
+func (l *loop) heard(o Object, gone bool) {
+	same := func(other Object) bool {
+		return other.GetName() == o.GetName() && other.GetNamespace() == o.GetNamespace() && apiserver.ResourceOf(other) == apiserver.ResourceOf(o)
+	}
+	// Views share the slice.
+	objects := slices.DeleteFunc(slices.Clone(l.objects), same)
+	if !gone {
+		objects = append(objects, o)
+	}
+	l.objects = objects
+	resource := apiserver.ResourceOf(o)
+	for _, c := range l.all {
+		if slices.Contains(c.watches(), resource) {
+			c.hear(heard{o, gone, l.now})
 		}
 	}
 }
 
-func (c *looped[X, S, A]) deliver(l *loop, resource schema.GroupVersionResource) {
-	h := c.pending[resource][0]
-	c.pending[resource] = c.pending[resource][1:]
-	c.show(l, h)
+func (l *loop) step() {
+	c := l.all[l.random.IntN(len(l.all))]
+	switch n := l.random.IntN(100); {
+	case n < 35:
+		l.happen(l.events[l.random.IntN(len(l.events))])
+	case n < 65:
+		l.show(c)
+	case n < 90:
+		if n := c.queued(); n > 0 {
+			c.work(l, l.random.IntN(n))
+		}
+	case n < 94:
+		if n := c.looking(); n > 0 {
+			c.look(l, l.random.IntN(n))
+		}
+	case n < 99:
+		l.pass(time.Duration(1+l.random.IntN(3)) * time.Second)
+	case l.random.IntN(10) == 0:
+		l.tell("%s stops, and starts again", c.called())
+		l.restarts++
+		c.begin(l)
+	}
 }
 
-// show is what the handlers of clientgo do with a change.
-func (c *looped[X, S, A]) show(l *loop, h heard) {
-	resource := apiserver.ResourceOf(h.object)
-	version := h.object.GetResourceVersion()
-	name := types.NamespacedName{Namespace: h.object.GetNamespace(), Name: h.object.GetName()}
-	event := func(version string, change func(X) (X, []purekube.Key)) {
-		c.enqueue(c.loop.Event(resource.GroupResource(), version, change)...)
+// show lets the handlers of a kind see a few changes.
+func (l *loop) show(c player) {
+	kinds := c.watches()
+	resource := kinds[l.random.IntN(len(kinds))]
+	for range 1 + l.random.IntN(4) {
+		if c.behind(resource) > 0 {
+			c.deliver(l, resource)
+		}
 	}
-	if before := c.caches[resource][name]; before != nil && (h.gone || before.GetUID() != h.object.GetUID()) {
-		if c.gone != nil {
-			if change := c.gone(before); change != nil {
-				c.enqueue(c.loop.Event(schema.GroupResource{}, "", change)...)
+}
+
+// showAll lets all handlers of a controller see everything.
+func (l *loop) showAll(c player) {
+	for _, k := range c.watches() {
+		for c.behind(k) > 0 {
+			c.deliver(l, k)
+		}
+	}
+}
+
+// interrupt is what comes between two requests of a plan.
+func (l *loop) interrupt(c player) {
+	if l.settling {
+		return
+	}
+	switch l.random.IntN(8) {
+	case 0, 1:
+		l.happen(l.events[l.random.IntN(len(l.events))])
+	case 2:
+		l.show(c)
+	}
+}
+
+// pass lets time pass. No cache gets older than maxAge.
+func (l *loop) pass(d time.Duration) {
+	l.now = l.now.Add(d)
+	l.server.Now = l.seconds()
+	for _, c := range l.all {
+		for _, k := range c.watches() {
+			for c.behind(k) > 0 && c.oldest(k).Add(maxAge).Before(l.now) {
+				c.deliver(l, k)
 			}
 		}
-		last := version
-		if !h.gone {
-			last = ""
-		}
-		event(last, func(x X) (X, []purekube.Key) { return x.Without(c.as(l.now, before)) })
-		delete(c.caches[resource], name)
+		c.pass(l)
 	}
-	if !h.gone {
-		event(version, func(x X) (X, []purekube.Key) { return x.With(c.as(l.now, h.object)) })
-		c.caches[resource][name] = h.object
-	}
-	c.at[resource] = version
+	l.check(&Step{Before: l.view(), After: l.view()})
 }
 
-// work is the turn of a key. Users act between its requests, and handlers see what happens.
-func (c *looped[X, S, A]) work(l *loop, at int) {
-	key := c.queue[at]
-	c.queue = slices.Delete(c.queue, at, at+1)
-	for _, k := range c.kinds {
-		c.enqueue(c.loop.CacheAt(l.now, k.GroupResource(), c.at[k])...)
+// happen makes an event happen in one of the ways in which it can. It reports whether there was one.
+func (l *loop) happen(e Event) bool {
+	var how string
+	var changes []Change
+	n := 0
+	l.fresh++
+	e.Do(l.view(), func(text string, c ...Change) {
+		if n++; l.random.IntN(n) == 0 {
+			how, changes = text, c
+		}
+	})
+	if n == 0 {
+		return false
 	}
-	t := c.loop.Begin(l.now, key)
-	for t.Step == reconcile.Plan {
-		result, problems := t.Index.Plan(key)
-		c.loop.Planned(l.now, t, result, problems)
-		c.ask(t.Ask...)
-		if t.Tick > 0 {
-			c.ticks[key] = l.now.Add(t.Tick)
+	l.tell("%s", how)
+	before := l.view()
+	for _, c := range changes {
+		if c.gone {
+			l.server.Remove(c.object)
+		} else {
+			l.server.Put(c.object)
 		}
 	}
-	if t.Step == reconcile.Wait {
-		c.follow(l, key, t.Next)
-		return
-	}
-	_, failed := purekube.CarryOut(t.Result.Actions, func(r purekube.Request) (runtime.Object, error) {
-		l.interrupt(c)
-		returned, err := l.send(c.name, key.String(), r)
-		c.loop.Sent(l.now, t, r, returned, err)
-		return returned, err
-	}, nil)
-	c.follow(l, key, c.loop.End(l.now, t, failed, false))
+	l.check(&Step{Before: before, After: l.view(), Event: e.Name})
+	return true
 }
 
-func (c *looped[X, S, A]) follow(l *loop, key purekube.Key, next reconcile.Next) {
-	if !next.Requeue {
+// check asks the promises of all worlds about a step.
+func (l *loop) check(s *Step) {
+	s.Ghost = l.letGo
+	l.letGo = rememberLetGo(s)
+	s.Ghost = l.letGo
+	require.Empty(l.t, addressesHaveRanges(s))
+	s.Ghost = l.evicted
+	l.evicted = rememberEvictions(s)
+	s.Ghost = l.evicted
+	require.Empty(l.t, evictionsLeaveEnough(s))
+	if s.Request == nil {
 		return
 	}
-	if due, waits := c.later[key]; !waits || l.now.Add(next.After).Before(due) {
-		c.later[key] = l.now.Add(next.After)
-	}
-	c.pass(l)
-}
-
-func (c *looped[X, S, A]) ask(needs ...purekube.Need) {
-	for _, n := range needs {
-		if !slices.Contains(c.needs, n) {
-			c.needs = append(c.needs, n)
+	switch s.Request.Resource {
+	case serviceCIDRs:
+		require.Empty(l.t, serviceCIDRsKeepWhatIsTheirs(s))
+	case clusterRoles:
+		require.Empty(l.t, clusterRolesKeepWhatIsTheirs(s))
+	case claims, pods, apiserver.PodGroups:
+		if s.Request.FieldManager == resourceclaim.FieldManager || s.Request.Resource == claims {
+			require.Empty(l.t, nothingTakenFromLivePods(s))
+			require.Empty(l.t, noSecondClaim(s))
+			require.Empty(l.t, claimsKeepWhatIsTheirs(s))
 		}
 	}
 }
 
-// look makes a lookup, which fails now and then.
-func (c *looped[X, S, A]) look(l *loop, at int) {
-	n := c.needs[at]
-	c.needs = slices.Delete(c.needs, at, at+1)
-	if !c.loop.Look(l.now, n) {
-		return
+// errLost is the answer that does not come.
+var errLost = errors.New("the connection was lost")
+
+// fault is what goes wrong with a call, now and then.
+func (l *loop) fault() error {
+	if l.settling || l.random.IntN(50) > 0 {
+		return nil
 	}
-	var answer purekube.Answer
-	err := l.fault()
-	if err == nil {
-		answer = c.answer(l.view(), n)
-	}
-	keys, again, _ := c.loop.Found(n, answer, err)
-	if again {
-		c.ask(n)
-	}
-	c.enqueue(keys...)
+	return errLost
 }
 
-func (c *looped[X, S, A]) next() (first time.Time) {
-	for _, timers := range []map[purekube.Key]time.Time{c.later, c.ticks} {
-		for _, at := range timers {
-			if first.IsZero() || at.Before(first) {
+// send sends a request. It may get lost before it is carried out, or its answer after that.
+func (l *loop) send(controller, key string, r purekube.Request) (returned runtime.Object, err error) {
+	l.writes++
+	before := l.view()
+	if err = l.fault(); err == nil {
+		returned, err = l.server.Do(r)
+		l.check(&Step{Before: before, After: l.view(), Request: &r})
+		if err == nil {
+			err = l.fault()
+		}
+	}
+	l.tell("%s, for %s: %s %s %s/%s %s: %v", controller, key, r.Verb, r.Resource.Resource, r.Namespace, r.Name, r.Subresource, err)
+	if err != nil {
+		l.refused++
+		return nil, err
+	}
+	return returned, nil
+}
+
+// rest lets everybody go on without users until nothing is left to do, and looks at what came of it.
+func (l *loop) rest() {
+	l.settling = true
+	defer func() { l.settling = false }()
+	l.tell("from here on users do nothing, and nothing fails")
+	// A key whose plan has a problem is planned again for ever. So it is rest, too, where nothing is written for longer than any
+	// pause.
+	quiet := l.now
+	for round := 0; l.now.Sub(quiet) < time.Hour; round++ {
+		require.Less(l.t, round, 3000, "it comes to rest")
+		writes := l.writes
+		for _, c := range l.all {
+			l.drain(c)
+		}
+		busy := l.writes > writes
+		for _, e := range l.events {
+			busy = e.Settles && l.happen(e) || busy
+		}
+		if busy {
+			quiet = l.now
+			continue
+		}
+		var first time.Time
+		for _, c := range l.all {
+			if at := c.next(); !at.IsZero() && (first.IsZero() || at.Before(first)) {
 				first = at
 			}
 		}
+		if first.IsZero() {
+			break
+		}
+		l.pass(first.Sub(l.now))
 	}
-	return first
+	writes := l.writes
+	for _, c := range l.all {
+		c.begin(l)
+		l.drain(c)
+	}
+	require.Equal(l.t, writes, l.writes, "at rest, a controller that starts again asks for nothing")
+	for _, right := range []func(*View) string{serviceCIDRsAreRight, claimsServePods, budgetsAreExact, rulesHaveSources, nodesHaveOneTTL} {
+		require.Empty(l.t, right(l.view()))
+	}
+	l.rests++
 }
 
-func (c *looped[X, S, A]) pass(l *loop) {
-	for _, key := range slices.SortedFunc(maps.Keys(c.later), purekube.Key.Compare) {
-		if !c.later[key].After(l.now) {
-			delete(c.later, key)
-			c.enqueue(key)
+// drain lets a controller do all that it can do at this moment.
+func (l *loop) drain(c player) {
+	l.showAll(c)
+	for tries := 0; c.queued()+c.looking() > 0; tries++ {
+		require.Less(l.t, tries, 5000, "%s comes to rest", c.called())
+		if c.looking() > 0 {
+			c.look(l, 0)
+		} else {
+			c.work(l, 0)
+		}
+		l.showAll(c)
+	}
+}
+
+func nodesHaveOneTTL(v *View) string {
+	nodes := All[*corev1.Node](v)
+	allowed := map[string]bool{"0": len(nodes) <= 100, "15": len(nodes) >= 90}
+	for _, n := range nodes {
+		if text := n.Annotations[ttl.Annotation]; !allowed[text] || text != nodes[0].Annotations[ttl.Annotation] {
+			return fmt.Sprintf("at rest, every node has the TTL of the step: %s has %q, with %d nodes", n.Name, text, len(nodes))
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(c.ticks), purekube.Key.Compare) {
-		if !c.ticks[key].After(l.now) {
-			delete(c.ticks, key)
-			if c.loop.Tick(l.now, key) {
-				c.enqueue(key)
-			}
-		}
-	}
-}
-
-func serviceCIDRPlayer() player {
-	type (
-		X = *servicecidr.Index
-		S = servicecidr.Snapshot
-		A = servicecidr.Action
-	)
-	var seen map[types.UID]time.Time
-	return &looped[X, S, A]{
-		name: "servicecidr", kinds: []schema.GroupVersionResource{serviceCIDRs, ipAddresses},
-		fresh: func(*looped[X, S, A]) (X, reconcile.Options[X, S]) {
-			seen = map[types.UID]time.Time{}
-			return servicecidr.NewIndex(S{DeletionSeen: map[types.UID]time.Time{}}, servicecidr.Options{}),
-				reconcile.Options[X, S]{
-					At: func(now time.Time, _ X) S {
-						return S{Now: now}
-					},
-					Retries: 15,
-				}
-		},
-		as: func(now time.Time, o Object) S {
-			s := rangesOf(o)
-			if c, ok := o.(*networkingv1.ServiceCIDR); ok && c.DeletionTimestamp != nil {
-				if seen[c.UID].IsZero() {
-					seen[c.UID] = now
-				}
-				s.DeletionSeen = map[types.UID]time.Time{c.UID: seen[c.UID]}
-			}
-			return s
-		},
-	}
-}
-
-func claimPlayer() player {
-	type (
-		X = *resourceclaim.Index
-		S = resourceclaim.Snapshot
-		A = resourceclaim.Action
-	)
-	var m *claimmemory.Memory
-	return &looped[X, S, A]{
-		name: "resourceclaim", kinds: []schema.GroupVersionResource{pods, apiserver.PodGroups, claims, templates},
-		fresh: func(c *looped[X, S, A]) (X, reconcile.Options[X, S]) {
-			m = &claimmemory.Memory{ClaimsAt: func() string { return c.at[claims] }}
-			return resourceclaim.NewIndex(S{}, resourceclaim.Options{PodGroupOf: podGroupOf}),
-				reconcile.Options[X, S]{
-					At: m.At, Restored: m.Restored, Answers: claimmemory.Confirmed, Written: m.Wrote, RetryProblems: true,
-				}
-		},
-		as: func(_ time.Time, o Object) S { return part(o) },
-		gone: func(o Object) func(X) (X, []purekube.Key) {
-			switch o := o.(type) {
-			case *corev1.Pod:
-				return m.PodGone(o)
-			case *resourcev1.ResourceClaim:
-				m.ClaimGone(o)
-			case *apiserver.PodGroup:
-				return m.Gone(o.UID)
-			}
-			return nil
-		},
-		answer: func(live *View, n purekube.Need) purekube.Answer {
-			var s S
-			confirm(&s, []purekube.Need{n}, live)
-			return s.Answers[n]
-		},
-	}
-}
-
-func budgetPlayer() player {
-	type (
-		X = *disruption.Index
-		S = disruption.Snapshot
-		A = disruption.Action
-	)
-	return &looped[X, S, A]{
-		name: "disruption", kinds: []schema.GroupVersionResource{budgets, pods, deployments, replicaSets, statefulSets},
-		fresh: func(*looped[X, S, A]) (X, reconcile.Options[X, S]) {
-			return disruption.NewIndex(S{}, disruption.Options{}), reconcile.Options[X, S]{
-				At: func(now time.Time, _ X) S { return S{Now: now} },
-				Answers: func(answers map[purekube.Need]purekube.Answer) S {
-					return S{Answers: answers}
-				},
-				DecidesWithout: true,
-			}
-		},
-		as:     func(_ time.Time, o Object) S { return budgetObject(o) },
-		answer: answerOf,
-	}
-}
-
-func clusterRolePlayer() player {
-	type (
-		X = *rbacaggregate.Index
-		S = rbacaggregate.Snapshot
-		A = rbacaggregate.Action
-	)
-	return &looped[X, S, A]{
-		name: "rbacaggregate", kinds: []schema.GroupVersionResource{clusterRoles},
-		fresh: func(*looped[X, S, A]) (X, reconcile.Options[X, S]) {
-			return rbacaggregate.NewIndex(S{}, rbacaggregate.Options{}), reconcile.Options[X, S]{}
-		},
-		as: func(_ time.Time, o Object) S {
-			return S{ClusterRoles: []*rbacv1.ClusterRole{o.(*rbacv1.ClusterRole)}}
-		},
-	}
-}
-
-func nodePlayer() player {
-	type (
-		X = *ttl.Index
-		S = ttl.Snapshot
-		A = ttl.Action
-	)
-	return &looped[X, S, A]{
-		name: "ttl", kinds: []schema.GroupVersionResource{nodesResource},
-		fresh: func(*looped[X, S, A]) (X, reconcile.Options[X, S]) {
-			return ttl.NewIndex(S{}, ttl.Options{}), reconcile.Options[X, S]{
-				Prepare: func(x X) X {
-					x, _ = x.Recover()
-					return x
-				},
-			}
-		},
-		as: func(_ time.Time, o Object) S { return S{Nodes: []*corev1.Node{o.(*corev1.Node)}} },
-	}
+	return ""
 }
