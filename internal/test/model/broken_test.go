@@ -55,6 +55,14 @@ func (w World) deciding(change func(Decision) Decision) World {
 	return w
 }
 
+// small is the small world of that name, with a cache lag of one.
+func small(name string) World {
+	all := smallWorlds()
+	w := all[slices.IndexFunc(all, func(w World) bool { return w.Name == name })]
+	w.Lag = 1
+	return w
+}
+
 // hearing is the world in which events affect other keys.
 func (w World) hearing(affected func(oldObj, newObj Object, keys []string) []string) World {
 	f := w.Controller.Affected
@@ -190,6 +198,49 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 				return keys
 			}), "at rest"},
 
+		{"one of two pods is not heard of", "each pod of a PodGroup has the names of its claims in its status",
+			small("PodGroups, two pods").hearing(func(_, newObj Object, keys []string) []string {
+				if _, pod := newObj.(*corev1.Pod); !pod {
+					keys = slices.DeleteFunc(keys, func(key string) bool { return key == "Pod/ns/mate-0" })
+				}
+				return keys
+			}), "at rest"},
+		{"claims of a PodGroup are forgotten", "until its cache shows a claim, the controller remembers it (BR-30-04)",
+			func() World {
+				w := small("PodGroups, the pod comes back")
+				w.Assumes = schema.GroupVersionResource{}
+				return w
+			}(), "no claim made twice for an entry"},
+		{"the going of a PodGroup is not heard of", "what was reserved for it is not its successor's (D-33)",
+			small("PodGroups, the PodGroup comes back").hearing(func(oldObj, newObj Object, keys []string) []string {
+				if _, group := oldObj.(*apiserver.PodGroup); group && newObj == nil {
+					return nil
+				}
+				return keys
+			}), "at rest"},
+		{"no deletion is heard of", "a claim stays reserved for a PodGroup that is gone",
+			small("PodGroups, made once").hearing(func(_, newObj Object, keys []string) []string {
+				if newObj == nil {
+					return nil
+				}
+				return keys
+			}), "at rest"},
+		{"a changed budget is not heard of", "its status is for what the user wrote before",
+			small("PodDisruptionBudgets, one budget").hearing(func(oldObj, newObj Object, keys []string) []string {
+				if oldObj != nil && newObj != nil && oldObj.GetGeneration() != newObj.GetGeneration() {
+					return nil
+				}
+				return keys
+			}), "at rest"},
+		{"the first of two evictions is forgotten", "it counts before its pod is being deleted (BR-25-04)",
+			oneBudgetWorld(disruption.Options{DeletionTimeout: ptr.To(time.Duration(0))}),
+			"never more pods gone than the budget allows"},
+		{"a preempted pod is not looked at again", "nothing else takes its DisruptionTarget away (BR-25-05)",
+			small("PodDisruptionBudgets, one budget, preempted").deciding(func(d Decision) Decision {
+				d.RecheckAt = time.Time{}
+				return d
+			}), "at rest"},
+
 		{"only the changed role is heard of", "a source changes its aggregate, at every level",
 			clusterRoleWorld(rbacaggregate.Options{}).hearing(func(oldObj, newObj Object, keys []string) []string {
 				if oldObj == nil || newObj == nil {
@@ -215,6 +266,7 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 	brokenLoops(t)
 	t.Run("a new start at step 0", func(t *testing.T) {
 		w := newNodeWorld(ttl.Options{Table: smallTable(t)}, 6, 4, 7)
+		w.lag = 1
 		w.recover = func(nodes []*corev1.Node) int { return w.options.Table.Settle(0, len(nodes)) }
 		r := search("nodes", w, true, Bounds{Time: 10 * time.Minute})
 		t.Log(r)

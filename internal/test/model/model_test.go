@@ -42,7 +42,7 @@ func bounds(t *testing.T) Bounds {
 
 // worlds in which every promise holds, with the default options.
 func worlds() []World {
-	return []World{
+	return append([]World{
 		serviceCIDRWorld("ServiceCIDRs, twins", servicecidr.Options{}, twins, twoAddrs),
 		serviceCIDRWorld("ServiceCIDRs, nested", servicecidr.Options{}, nested, twoAddrs),
 		serviceCIDRWorld("ServiceCIDRs, dual stack", servicecidr.Options{}, dualIn, dualAddr),
@@ -62,7 +62,7 @@ func worlds() []World {
 		budgetWorld(disruption.Options{}),
 		budgetWorld(disruption.Options{}).evictionsOnly(),
 		clusterRoleWorld(rbacaggregate.Options{}),
-	}
+	}, smallWorlds()...)
 }
 
 // evictionsOnly is the world in which nothing happens but evictions and what follows from them.
@@ -71,18 +71,26 @@ func (w World) evictionsOnly() World {
 	return w.without("scaled", "budget changed", "preempted")
 }
 
-// lags are how many changes caches may be behind: one, where a search comes to its end soonest, two, three, and
-// as many as there are. PUREKUBE_MODEL_LAG chooses one of them.
-var lags = []struct {
+// lag is how many changes caches may be behind.
+type lag struct {
 	name    string
 	changes int
-}{{"one", 1}, {"two", 2}, {"three", 3}, {"any", 255}}
+}
+
+// lags are one, where a search comes to its end soonest, two, three, and as many as there are.
+var lags = []lag{{"one", 1}, {"two", 2}, {"three", 3}, {"any", 255}}
+
+// left reports whether PUREKUBE_MODEL_LAG chooses another one.
+func (l lag) left() bool {
+	only := os.Getenv("PUREKUBE_MODEL_LAG")
+	return only != "" && only != l.name
+}
 
 // TestPromisesHold goes through each world with each lag.
 func TestPromisesHold(t *testing.T) {
 	for _, w := range worlds() {
 		for _, lag := range lags {
-			if only := os.Getenv("PUREKUBE_MODEL_LAG"); only != "" && only != lag.name {
+			if lag.left() {
 				continue
 			}
 			t.Run(w.Name+", caches behind by "+lag.name, func(t *testing.T) {
@@ -183,7 +191,7 @@ func TestFindsUpstreamsDefects(t *testing.T) {
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // TestNodes goes around the border of the first two steps, which overlap from 90 to 100 nodes; and around that of a
-// table whose steps overlap from 5 to 6 nodes, where a search comes to its end.
+// table whose steps overlap from 5 to 6 nodes, where a search with a cache lag of one comes to its end.
 func TestNodes(t *testing.T) {
 	for _, w := range []struct {
 		name               string
@@ -194,13 +202,20 @@ func TestNodes(t *testing.T) {
 		{"nodes, 100 to 101 and back", ttl.Table{}, 100, 99, 101},
 		{"nodes, 89 to 102", ttl.Table{}, 99, 89, 102},
 	} {
-		t.Run(w.name, func(t *testing.T) {
-			t.Parallel()
-			r := search(w.name, newNodeWorld(ttl.Options{Table: w.table}, w.nodes, w.least, w.most), true, bounds(t))
-			t.Log(r)
-			require.Empty(t, r.Broken)
-			require.Greater(t, r.States, 100)
-		})
+		for _, lag := range lags {
+			if lag.left() {
+				continue
+			}
+			t.Run(w.name+", cache behind by "+lag.name, func(t *testing.T) {
+				t.Parallel()
+				nodes := newNodeWorld(ttl.Options{Table: w.table}, w.nodes, w.least, w.most)
+				nodes.lag = lag.changes
+				r := search(w.name, nodes, true, bounds(t))
+				t.Log(r)
+				require.Empty(t, r.Broken)
+				require.Greater(t, r.States, 100)
+			})
+		}
 	}
 }
 
