@@ -20,10 +20,12 @@ const (
 	Linear Growth = "n"
 	// Linearithmic counts are logarithmic for each object.
 	Linearithmic Growth = "n log n"
+	// Quadratic counts are what README.md lists as bounds that do not hold.
+	Quadratic Growth = "n²"
 )
 
-// Tolerance is what a count may grow beyond its bound: trees and tables grow in steps, and the keys of an event are
-// those of a sample. The next worse bound allows five times as much.
+// Tolerance is what a count may grow beyond its bound: trees and tables grow in steps, and events are a sample. The
+// next worse bound allows at least five times as much.
 const Tolerance = 1.25
 
 // Most returns the largest count at n objects, after a count at fewer objects.
@@ -36,6 +38,8 @@ func (g Growth) Most(n, fewer int, count float64) float64 {
 		count *= linear
 	case Linearithmic:
 		count *= linear * logarithmic
+	case Quadratic:
+		count *= linear * linear
 	case Constant:
 	}
 	return Tolerance * count
@@ -51,16 +55,15 @@ type Question struct {
 	Event bool
 	// Once: it is about all objects, and asked once.
 	Once bool
-	// PerKey: what counts is the cost for each key of the answer.
-	PerKey bool
+	// Most is the largest number of objects that it is asked about; 0: any.
+	Most int
 }
 
 // Subject is a package with clusters of one shape.
 type Subject struct {
 	Name string
-	// Slow: it takes seconds. Most is the largest number of objects that it is asked about; 0: any.
+	// Slow: it takes seconds.
 	Slow bool
-	Most int
 	// Cluster makes a cluster of about so many objects.
 	Cluster func(objects int) Cluster
 }
@@ -70,7 +73,7 @@ type Cluster struct {
 	// Objects is how many there are.
 	Objects int
 	// NewIndex makes an Index that has answered a question. Updated makes one in which each object was then replaced by
-	// itself.
+	// itself. Nil: another subject makes them.
 	NewIndex, Updated func() any
 	// Questions are the same, in the same order, in each cluster of a subject.
 	Questions []Question
@@ -107,14 +110,24 @@ func at(i, n int) int { return i * 7919 % n }
 func (s Subject) Count(objects int, blocks func() float64) Counts {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // nothing else allocates meanwhile
 	c := s.Cluster(objects)
-	updates := ofAll("NewIndex, and each object is updated", func() (int, int) { c.Updated(); return 0, 0 })
 	counts := Counts{Objects: c.Objects}
+	questions := c.Questions
+	if c.Updated != nil {
+		questions = append(questions, ofAll("NewIndex, and each object is updated", func() (int, int) {
+			c.Updated()
+			return 0, 0
+		}))
+	}
 	if blocks == nil {
 		counts.Kept, counts.KeptUpdated = kept(c.NewIndex, c.Objects), kept(c.Updated, c.Objects)
 		blocks = func() float64 { return 0 }
 	}
-	for _, q := range append(c.Questions, updates) {
-		counts.Costs = append(counts.Costs, q.cost(blocks))
+	for _, q := range questions {
+		cost := Cost{} // not tried
+		if q.Most == 0 || objects <= q.Most {
+			cost = q.cost(blocks)
+		}
+		counts.Costs = append(counts.Costs, cost)
 		q.Ask = nil // it keeps the cluster in memory
 		counts.Questions = append(counts.Questions, q)
 	}
@@ -140,19 +153,17 @@ func (q Question) cost(blocks func() float64) (cost Cost) {
 	runtime.ReadMemStats(&after)
 	cost.Blocks = blocks()
 	cost.Allocations, cost.Bytes = float64(after.Mallocs-before.Mallocs), float64(after.TotalAlloc-before.TotalAlloc)
-	by := float64(times)
-	if q.PerKey {
-		by = cost.Keys
+	for _, sum := range []*float64{&cost.Allocations, &cost.Bytes, &cost.Blocks, &cost.Keys, &cost.Actions} {
+		*sum /= float64(times)
 	}
-	for _, sum := range []*float64{&cost.Allocations, &cost.Bytes, &cost.Blocks} {
-		*sum /= by
-	}
-	cost.Keys, cost.Actions = cost.Keys/float64(times), cost.Actions/float64(times)
 	return cost
 }
 
 // kept is how many bytes for each object stay in memory because of what is made.
 func kept(make func() any, objects int) float64 {
+	if make == nil {
+		return 0
+	}
 	before := heap()
 	made := make()
 	bytes := heap() - before

@@ -25,13 +25,13 @@ func TestBounds(t *testing.T) {
 	if !testing.Short() {
 		command = build(t)
 	}
-	var report strings.Builder
+	summary, figures := bounds.SummaryHeader, ""
 	for _, s := range bounds.Subjects {
 		t.Run(s.Name, func(t *testing.T) {
 			if testing.Short() && s.Slow {
 				t.Skip("takes seconds: not with -short")
 			}
-			sizes := bounds.Sizes(t, s.Most)
+			sizes := bounds.Sizes(t, 0)
 			var counts []bounds.Counts
 			for _, n := range sizes {
 				counts = append(counts, s.Count(n, nil))
@@ -51,11 +51,13 @@ func TestBounds(t *testing.T) {
 			}
 			table := bounds.Table(sizes, counts)
 			t.Logf("\n%s", table)
-			report.WriteString("### " + s.Name + "\n\n" + table + "\n")
+			summary += bounds.Summary(s.Name, counts)
+			figures += "## " + s.Name + "\n\n" + table + "\n"
 		})
 	}
 	if *update {
-		badinput.Section(t, "README.md", "bounds", report.String(), true)
+		badinput.Section(t, "README.md", "summary", summary, true)
+		badinput.Section(t, "figures.md", "figures", strings.TrimSuffix(figures, "\n"), true)
 	}
 }
 

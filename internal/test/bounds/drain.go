@@ -3,9 +3,9 @@ package bounds
 import (
 	"fmt"
 
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
@@ -27,7 +27,7 @@ func newFleet(n int, shared bool, at largecluster.Spread) fleet {
 		Now: largecluster.Now, Pods: shuffled(c.Pods), Budgets: shuffled(c.Budgets), ReplicaSets: c.ReplicaSets,
 	}}
 	if shared {
-		f.Budgets[0].Spec.MaxUnavailable = ptr.To(intstr.FromString("10%"))
+		f.Budgets[0] = allows(f.Budgets[0], intstr.FromString("10%"))
 	}
 	f.x = disruption.NewIndex(f.Snapshot, disruption.Options{})
 	for i := range n / podsPerNode {
@@ -36,11 +36,16 @@ func newFleet(n int, shared bool, at largecluster.Spread) fleet {
 	return f
 }
 
+// allows returns a budget that allows so many disruptions.
+func allows(b *policyv1.PodDisruptionBudget, most intstr.IntOrString) *policyv1.PodDisruptionBudget {
+	changed := b.DeepCopy()
+	changed.Spec.MaxUnavailable = &most
+	return changed
+}
+
 func (f fleet) cluster(questions ...Question) Cluster {
 	return Cluster{
 		Objects:   len(f.Pods) + len(f.Budgets) + len(f.ReplicaSets),
-		NewIndex:  func() any { return disruption.NewIndex(f.Snapshot, disruption.Options{}) },
-		Updated:   func() any { return updated(f.Snapshot) },
 		Questions: questions,
 	}
 }
@@ -60,9 +65,16 @@ func (f fleet) alone(name string, o drain.Options) Question {
 	return about(name, func(i int) (int, int) { return outcome(drain.Node(f.x, f.node(i), o)) })
 }
 
+// ofFleet is a question about all nodes. There are too many pods to go in a million.
+func ofFleet(name string, ask func() (keys, actions int)) Question {
+	q := ofAll(name, ask)
+	q.Most = 100_000
+	return q
+}
+
 // together drains all nodes at the same time.
 func (f fleet) together() Question {
-	return ofAll("Nodes, all of them", func() (keys, actions int) {
+	return ofFleet("Nodes, all of them", func() (keys, actions int) {
 		drains, _, err := drain.Nodes(f.x, f.nodes, drain.Options{})
 		for _, d := range drains {
 			_, pods := outcome(d, nil, err)
@@ -89,7 +101,7 @@ func outcome(d drain.Drain, _ *disruption.Index, err error) (keys, actions int) 
 }
 
 // drains has three pods of each budget on a node, which go in three rounds.
-var drains = Subject{Name: "disruption/drain", Slow: true, Cluster: func(n int) Cluster {
+var drains = Subject{Name: "drain", Slow: true, Cluster: func(n int) Cluster {
 	f := newFleet(n, false, func(workload, pod, nodes int) int { return (workload + pod%10) % nodes })
 	return f.cluster(
 		f.alone("Node", drain.Options{}),
@@ -103,7 +115,7 @@ var drains = Subject{Name: "disruption/drain", Slow: true, Cluster: func(n int) 
 			violating, allowed := drain.Violations(f.x, f.victims(i))
 			return len(violating), len(allowed)
 		}),
-		ofAll("Node, each alone", func() (keys, actions int) {
+		ofFleet("Node, each alone", func() (keys, actions int) {
 			for _, node := range f.nodes {
 				k, a := outcome(drain.Node(f.x, node, drain.Options{}))
 				keys, actions = keys+k, actions+a
@@ -111,29 +123,31 @@ var drains = Subject{Name: "disruption/drain", Slow: true, Cluster: func(n int) 
 			return keys, actions
 		}),
 		f.together(),
-		ofAll("Waves of three rounds", func() (int, int) { return f.waves(drain.WaveOptions{Rounds: 3}) }),
+		ofFleet("Waves of three rounds", func() (int, int) { return f.waves(drain.WaveOptions{Rounds: 3}) }),
 	)
 }}
 
 // sharedDrains has one budget of all pods, a tenth of which may be away.
-var sharedDrains = Subject{Name: "disruption/drain, one budget of all pods", Slow: true, Cluster: func(n int) Cluster {
+var sharedDrains = Subject{Name: "drain, one budget of all pods", Slow: true, Cluster: func(n int) Cluster {
 	f := newFleet(n, true, func(workload, pod, nodes int) int { return (workload + 43*pod) % nodes })
+	oneNode := f
+	oneNode.x, _ = f.x.With(budget(allows(f.Budgets[0], intstr.FromInt32(podsPerNode))))
+	waves := ofFleet("Waves of one node", func() (int, int) { return oneNode.waves(drain.WaveOptions{}) })
+	waves.Growth = Quadratic
 	return f.cluster(
 		f.alone("Node", drain.Options{}),
 		f.alone("Node, AsWritten", drain.Options{Budgets: drain.AsWritten}),
 		f.together(),
-		ofAll("Waves", func() (int, int) { return f.waves(drain.WaveOptions{}) }),
+		ofFleet("Waves", func() (int, int) { return f.waves(drain.WaveOptions{}) }),
+		waves,
 	)
 }}
 
-// spreadDrains has one pod of each of 30 budgets on a node. Each node shares budgets with 870 others, and cannot go
-// together with them: there are up to as many waves, and each wave looks at all nodes that are left.
-var spreadDrains = Subject{
-	Name: "disruption/drain, one pod of each budget", Slow: true, Most: 100_000,
-	Cluster: func(n int) Cluster {
-		f := newFleet(n, false, func(workload, pod, nodes int) int { return (workload + 43*pod) % nodes })
-		waves := ofAll("Waves, for each wave", func() (int, int) { return f.waves(drain.WaveOptions{}) })
-		waves.PerKey = true
-		return f.cluster(f.alone("Node", drain.Options{}), waves)
-	},
-}
+// spreadDrains has one pod of each of 30 budgets on a node, and each node shares budgets with 58 others.
+var spreadDrains = Subject{Name: "drain, one pod of each budget", Slow: true, Cluster: func(n int) Cluster {
+	f := newFleet(n, false, func(workload, pod, nodes int) int { return (workload + 43*pod) % nodes })
+	return f.cluster(
+		f.alone("Node", drain.Options{}),
+		ofFleet("Waves", func() (int, int) { return f.waves(drain.WaveOptions{}) }),
+	)
+}}

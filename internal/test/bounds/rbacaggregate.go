@@ -13,7 +13,7 @@ import (
 var clusterRoles = Subject{Name: "rbacaggregate", Cluster: func(n int) Cluster {
 	list := largecluster.ClusterRoles(n).ClusterRoles
 	s := rbacaggregate.Snapshot{ClusterRoles: shuffled(slices.Clone(list))}
-	const first = 33 // of those that n counts
+	const first = 33 // of the n roles
 	x := rbacaggregate.NewIndex(s, rbacaggregate.Options{})
 	operator := func(i int) *rbacv1.ClusterRole { return list[first+at(i, n)] }
 	// source is a role that another one aggregates.

@@ -21,6 +21,10 @@ func Table(sizes []int, counts []Counts) string {
 		fmt.Fprintf(&b, "| %s | %s | %s |", question, g, counted)
 		var ratios []string
 		for i, c := range counts {
+			if of(c) == 0 && i > 0 && of(counts[i-1]) > 0 {
+				b.WriteString(" - |")
+				continue
+			}
 			fmt.Fprintf(&b, " %s |", short(of(c)))
 			if i > 0 {
 				ratios = append(ratios, fmt.Sprintf("%.2f", of(c)/of(counts[i-1])))
@@ -40,6 +44,38 @@ func Table(sizes []int, counts []Counts) string {
 	row("a new Index keeps", Logarithmic, "bytes an object", func(c Counts) float64 { return c.Kept })
 	row("an updated Index keeps", Logarithmic, "bytes an object", func(c Counts) float64 { return c.KeptUpdated })
 	return b.String()
+}
+
+// SummaryHeader begins the table whose rows are Summaries.
+const SummaryHeader = "| package | objects | about one object: allocations, bytes, blocks " +
+	"| about all objects: the same | bytes an object |\n|---|---:|---|---|---|\n"
+
+// Summary is a row: the largest ratio of each count from one size to the next, of the questions about one object and of
+// those about all objects, and what an Index keeps at the largest size.
+func Summary(subject string, counts []Counts) string {
+	last := counts[len(counts)-1]
+	largest := func(once bool) string {
+		var ratios [3]float64
+		for i, q := range last.Questions {
+			for k := 1; k < len(counts) && q.Once == once && q.Growth != Quadratic; k++ {
+				was, is := counts[k-1].Costs[i], counts[k].Costs[i]
+				ratios[0] = max(ratios[0], ratio(was.Allocations, is.Allocations))
+				ratios[1] = max(ratios[1], ratio(was.Bytes, is.Bytes))
+				ratios[2] = max(ratios[2], ratio(was.Blocks, is.Blocks))
+			}
+		}
+		return fmt.Sprintf("%.2f, %.2f, %.2f", ratios[0], ratios[1], ratios[2])
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %.0f, %.0f |\n",
+		subject, thousands(last.Objects), largest(false), largest(true), last.Kept, last.KeptUpdated)
+}
+
+// ratio is 0 for what the runtime allocated of its own.
+func ratio(was, is float64) float64 {
+	if was < spareAllocations {
+		return 0
+	}
+	return is / was
 }
 
 // short is a number of three digits.

@@ -9,7 +9,7 @@ import (
 // Variable is the environment variable that says how many objects are tried; 10,000 if it is not set.
 const Variable = "PUREKUBE_BOUNDS"
 
-// Sizes are numbers of objects, each ten times the one before, from 1,000 to Variable, or to most if that is less. A
+// Sizes are numbers of objects, each ten times its predecessor, from 1,000 to Variable, or to most if that is less. A
 // most of 0 is no limit.
 func Sizes(t testing.TB, most int) (sizes []int) {
 	t.Helper()

@@ -1,4 +1,4 @@
-// Package largecluster makes clusters of any size that are at rest or nearly so, for benchmarks and for
+// Package largecluster makes clusters of any size that are idle or nearly so, for benchmarks and for
 // internal/test/bounds. The same numbers make the same cluster. It imports no package of the library, so that the
 // tests of each of them can import it.
 package largecluster

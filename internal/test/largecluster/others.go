@@ -123,8 +123,8 @@ func ClusterRoles(n int) Cluster {
 }
 
 // Addresses has so many ServiceCIDRs and addresses in them. Of four ServiceCIDRs one stays, one is
-// being deleted while it is in use, one while it is covered by a larger one, and one of two
-// families while it is partly covered. dying is how many of them are being deleted, of four.
+// being deleted while it is in use, one while a larger one contains it, and one of two
+// families while a larger one contains a part of it. dying is how many of them are being deleted, of four.
 func Addresses(cidrs, addresses, dying int) Cluster {
 	var c Cluster
 	longAgo := Now.Add(-time.Hour)
@@ -154,7 +154,7 @@ func Addresses(cidrs, addresses, dying int) Cluster {
 		})
 	}
 	cidr("around", "10.128.0.0/9", "fd00:0:0:8000::/49")
-	// A quarter of the ServiceCIDRs is inside the one that stays around them.
+	// A quarter of the ServiceCIDRs is inside the first, which stays.
 	four := func(i, host int) string {
 		return fmt.Sprintf("10.%d.%d.%d", i%4*64+i/4/64%64, i/4%64*4+host>>8, host&255)
 	}

@@ -1,9 +1,6 @@
-// Command blocks counts the blocks of code that run for the questions of package bounds. It has to be built with
-//
-//	go build -cover -covermode=atomic -coverpkg=github.com/purekube/purekube/...
-//
-// since it reads the counters of the coverage. Its arguments are the name of a subject and numbers of objects. It
-// prints the counts of each number, in JSON.
+// Command blocks counts the blocks of code that run for the questions of package bounds. It reads the counters of a
+// program that is built to measure coverage: see TestBounds. Its arguments are the name of a subject and numbers of
+// objects. It prints the counts for each number, in JSON.
 package main
 
 import (
