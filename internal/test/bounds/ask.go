@@ -12,6 +12,11 @@ func change(name string, ask func(i int) (keys, actions int)) Question {
 	return Question{Name: name, Growth: Logarithmic, Ask: ask, Event: true}
 }
 
+// touching is a change that touches all objects, without the plans: README.md lists it.
+func touching(name string, ask func(i int) (keys, actions int)) Question {
+	return Question{Name: name, Growth: Linear, Ask: ask, Event: true, Most: 100_000}
+}
+
 // about is a question about one object.
 func about(name string, ask func(i int) (keys, actions int)) Question {
 	return Question{Name: name, Growth: Logarithmic, Ask: ask}

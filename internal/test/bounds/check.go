@@ -19,8 +19,11 @@ func Exceeded(before, after Counts) (problems []string) {
 	for i, q := range after.Questions {
 		was, is := before.Costs[i], after.Costs[i]
 		times, answers := float64(asked), Constant
+		if q.Growth != Logarithmic {
+			answers = Linear
+		}
 		if q.Once {
-			times, answers = 1, Linear
+			times = 1
 		}
 		check(q.Name+": allocations", q.Growth, was.Allocations, is.Allocations, spareAllocations/times)
 		check(q.Name+": bytes", q.Growth, was.Bytes, is.Bytes, spareBytes/times)

@@ -37,7 +37,11 @@ func Table(sizes []int, counts []Counts) string {
 		row(q.Name, q.Growth, "bytes", func(c Counts) float64 { return c.Costs[i].Bytes })
 		row(q.Name, q.Growth, "blocks of code", func(c Counts) float64 { return c.Costs[i].Blocks })
 		if q.Event {
-			row(q.Name, Constant, "affected keys", func(c Counts) float64 { return c.Costs[i].Keys })
+			keys := Constant
+			if q.Growth == Linear {
+				keys = Linear
+			}
+			row(q.Name, keys, "affected keys", func(c Counts) float64 { return c.Costs[i].Keys })
 			row(q.Name, Constant, "actions", func(c Counts) float64 { return c.Costs[i].Actions })
 		}
 	}
@@ -57,7 +61,7 @@ func Summary(subject string, counts []Counts) string {
 	largest := func(once bool) string {
 		var ratios [3]float64
 		for i, q := range last.Questions {
-			for k := 1; k < len(counts) && q.Once == once && q.Growth != Quadratic; k++ {
+			for k := 1; k < len(counts) && q.Once == once && q.Growth != Linear && q.Growth != Quadratic; k++ {
 				was, is := counts[k-1].Costs[i], counts[k].Costs[i]
 				ratios[0] = max(ratios[0], ratio(was.Allocations, is.Allocations))
 				ratios[1] = max(ratios[1], ratio(was.Bytes, is.Bytes))

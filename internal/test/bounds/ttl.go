@@ -5,6 +5,9 @@ import (
 	"math"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/largecluster"
 	"github.com/purekube/purekube/ttl"
@@ -19,6 +22,11 @@ var ttlNodes = Subject{Name: "ttl", Cluster: func(n int) Cluster {
 	table, err := ttl.NewTable(ttl.Boundary{SizeMax: math.MaxInt32, TTL: 7 * time.Second})
 	must(err)
 	y := ttl.NewIndex(ttl.Snapshot{Nodes: s.Nodes}, ttl.Options{Table: table})
+	// One more node is too many for the first step.
+	twoSteps, err := ttl.NewTable(
+		ttl.Boundary{SizeMax: n}, ttl.Boundary{SizeMin: n / 2, SizeMax: math.MaxInt32, TTL: time.Second})
+	must(err)
+	full := ttl.NewIndex(ttl.Snapshot{Nodes: s.Nodes}, ttl.Options{Table: twoSteps})
 	node := func(i int) ttl.Snapshot {
 		i = at(i, n)
 		return ttl.Snapshot{Nodes: s.Nodes[i : i+1]}
@@ -37,6 +45,11 @@ var ttlNodes = Subject{Name: "ttl", Cluster: func(n int) Cluster {
 		Questions: []Question{
 			change("a node sends a heartbeat", func(i int) (int, int) { return event(x, node(i)) }),
 			change("a node goes, and returns", func(i int) (int, int) { return returns(x, node(i)) }),
+			touching("With, a node changes the step", func(int) (int, int) {
+				another := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "new"}}
+				_, affected := full.With(ttl.Snapshot{Nodes: []*corev1.Node{another}})
+				return len(affected), 0
+			}),
 			about("Plan", func(i int) (int, int) { return one(y, key(i)) }),
 			about("Explain", func(i int) (int, int) { return explained(x.Explain(key(i))) }),
 			ofAll("NewIndex", func() (int, int) { ttl.NewIndex(s, ttl.Options{}); return 0, 0 }),
