@@ -20,7 +20,7 @@ const (
 	Linear Growth = "n"
 	// Linearithmic counts are logarithmic for each object.
 	Linearithmic Growth = "n log n"
-	// Quadratic counts are what README.md lists as bounds that do not hold.
+	// Quadratic counts are exceptions: README.md lists them.
 	Quadratic Growth = "n²"
 )
 

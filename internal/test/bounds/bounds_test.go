@@ -57,6 +57,7 @@ func TestBounds(t *testing.T) {
 		})
 	}
 	if *update {
+		require.Equal(t, len(bounds.Subjects), strings.Count(figures, "## "), "the tables have all subjects")
 		badinput.Section(t, "README.md", "summary", summary, true)
 		badinput.Section(t, "figures.md", "figures", strings.TrimSuffix(figures, "\n"), true)
 	}

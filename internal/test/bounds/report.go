@@ -70,8 +70,11 @@ func Summary(subject string, counts []Counts) string {
 		}
 		return fmt.Sprintf("%.2f, %.2f, %.2f", ratios[0], ratios[1], ratios[2])
 	}
-	return fmt.Sprintf("| %s | %s | %s | %s | %.0f, %.0f |\n",
-		subject, thousands(last.Objects), largest(false), largest(true), last.Kept, last.KeptUpdated)
+	kept := "-"
+	if last.Kept > 0 {
+		kept = fmt.Sprintf("%.0f, %.0f", last.Kept, last.KeptUpdated)
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s |\n", subject, thousands(last.Objects), largest(false), largest(true), kept)
 }
 
 // ratio is 0 for what the runtime allocated of its own.
