@@ -4,7 +4,7 @@ import "fmt"
 
 // What the runtime may allocate of its own while a question is asked.
 const (
-	spareAllocations = 4
+	spareAllocations = 16
 	spareBytes       = 4096
 )
 

@@ -77,9 +77,11 @@ func Summary(subject string, counts []Counts) string {
 	return fmt.Sprintf("| %s | %s | %s | %s | %s |\n", subject, thousands(last.Objects), largest(false), largest(true), kept)
 }
 
-// ratio is 0 for what the runtime allocated of its own.
+// few is a count too small for a ratio: the runtime allocates now and then, too.
+const few = 4
+
 func ratio(was, is float64) float64 {
-	if was < spareAllocations {
+	if was < few {
 		return 0
 	}
 	return is / was
