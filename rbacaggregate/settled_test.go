@@ -4,39 +4,148 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Whether an apply without rules leaves the rules that are stored depends on who owns them.
-func TestStaysWithoutRules(t *testing.T) {
-	mine, alsoMine := ownedBy(FieldManager), ownedBy(FieldManager, "f:metadata")
-	other, alsoOther := ownedBy("kubectl"), ownedBy("somebody", "f:metadata")
-	unreadable := []metav1.ManagedFieldsEntry{{Manager: "kubectl", Operation: metav1.ManagedFieldsOperationUpdate}}
-	updated := ownedBy(FieldManager)
-	updated[0].Operation = metav1.ManagedFieldsOperationUpdate
+// Whose rules stay where none are left, when upstream's apply does not mention rules: those of another field
+// manager, and those of which it is not known whose they are.
+func TestD20_WhoseRulesStay(t *testing.T) {
+	entry := func(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+	}
+	const (
+		rules    = `{"f:rules":{}}`
+		metadata = `{"f:metadata":{"f:labels":{}}}`
+		apply    = metav1.ManagedFieldsOperationApply
+		update   = metav1.ManagedFieldsOperationUpdate
+	)
+	own, unread := entry(FieldManager, apply, rules), entry("kubectl", update, metadata)
+	unread.FieldsV1 = nil
+	noRaw := entry("kubectl", update, metadata)
+	noRaw.FieldsV1 = &metav1.FieldsV1{}
 	for _, tc := range []struct {
 		name, reason string
-		entries      [][]metav1.ManagedFieldsEntry
-		stay, known  bool
+		entries      []metav1.ManagedFieldsEntry
+		stay         bool
 	}{
-		{"no entries", "informers often drop them", nil, true, false},
-		{"the controller's", "it gives up what it owns", [][]metav1.ManagedFieldsEntry{mine}, false, true},
-		{"the controller's, and an entry of another version", "one of its entries is enough", [][]metav1.ManagedFieldsEntry{mine, alsoMine}, false, true},
-		{"somebody else's", "nobody gives up theirs", [][]metav1.ManagedFieldsEntry{other}, true, true},
-		{"two owners", "the other one keeps them", [][]metav1.ManagedFieldsEntry{mine, other}, true, true},
-		{"two owners, and somebody who owns metadata", "one owner is enough", [][]metav1.ManagedFieldsEntry{mine, other, alsoOther}, true, true},
-		{"an update by the controller's name", "another operation is another owner", [][]metav1.ManagedFieldsEntry{mine, updated}, true, true},
-		{"nobody's", "there is nothing to give up", [][]metav1.ManagedFieldsEntry{alsoMine, alsoOther}, true, true},
-		{"an entry without fields", "what it owns is not known", [][]metav1.ManagedFieldsEntry{mine, unreadable}, false, false},
+		{"no entries", "they may have been left out of the cache", nil, true},
+		{"the controller's", "it owned them, and its apply gives them up", []metav1.ManagedFieldsEntry{own}, false},
+		{"the controller's and other fields", "who owns labels owns no rules", []metav1.ManagedFieldsEntry{entry("kubectl", update, metadata), own}, false},
+		{"nobody's", "the apply takes away only what the controller owned", []metav1.ManagedFieldsEntry{entry("kubectl", update, metadata)}, true},
+		{"nobody's, and the controller's other fields", "the same", []metav1.ManagedFieldsEntry{entry(FieldManager, apply, metadata)}, true},
+		{"the controller's without fields", "what it owns is not known", []metav1.ManagedFieldsEntry{{Manager: FieldManager, Operation: apply}}, true},
+		{"another one's", "the apply leaves them alone", []metav1.ManagedFieldsEntry{entry("kubectl", apply, rules)}, true},
+		{"another one's too", "one owner is enough", []metav1.ManagedFieldsEntry{own, entry("kubectl", update, rules)}, true},
+		{"the controller's, and its other fields", "one of its entries is enough", []metav1.ManagedFieldsEntry{own, entry(FieldManager, apply, metadata)}, false},
+		{"another one's, and other fields of a third", "one owner is enough", []metav1.ManagedFieldsEntry{own, entry("kubectl", apply, rules), entry("helm", update, metadata)}, true},
+		{
+			"an update of the controller's name", "to the API server it is another manager than the one that applies",
+			[]metav1.ManagedFieldsEntry{own, entry(FieldManager, update, rules)}, true,
+		},
+		{"an entry without fields", "what it owns is not known", []metav1.ManagedFieldsEntry{own, unread}, true},
+		{"an entry of empty fields", "what it owns is not known", []metav1.ManagedFieldsEntry{own, noRaw}, true},
+		{"an entry that is no JSON", "what it owns is not known", []metav1.ManagedFieldsEntry{own, entry("kubectl", update, `{"f:rules"`)}, true},
+		{"an entry that is no object", "what it owns is not known", []metav1.ManagedFieldsEntry{own, entry("kubectl", update, `["f:rules"]`)}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			stay, known := staysWithoutRules(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{ManagedFields: slices.Concat(tc.entries...)}})
-			require.Equal(t, tc.known, known, tc.reason)
-			if known {
-				require.Equal(t, tc.stay, stay, tc.reason)
+			role := sum("sum", "", "none", secrets)
+			role.ManagedFields = tc.entries
+			want := Change{Key: Key("sum"), Added: rulesOf(secrets)}
+			if !tc.stay {
+				want = Change{Key: Key("sum"), Overwritten: rulesOf(secrets)}
 			}
+			got, err := Preview(Snapshot{}, role, upstream)
+			require.NoError(t, err)
+			require.Empty(t, cmp.Diff([]Change{want}, got), tc.reason)
+		})
+	}
+}
+
+// What a ClusterRole comes to in the end when its sources grant something in every order of the passes, and when they may
+// not: then it keeps the rules that are stored in it. Whose they are is not known here.
+func TestD20_WhatRestsOnOthersKeepsNothing(t *testing.T) {
+	const problem = `ClusterRole bad: aggregationRule.clusterRoleSelectors[1]: "Near" is not a valid label selector operator`
+	for _, tc := range []struct {
+		name, reason string
+		s            Snapshot
+		of           string // what top aggregates
+		added        []rbacv1.PolicyRule
+		keeps        bool
+		err          string
+	}{{
+		name: "no sources", reason: "nothing is left", keeps: true,
+	}, {
+		name: "the first selector brings rules", reason: "one is enough", of: "is none",
+		s: snapshotOf(plain("a", "is", pods)), added: rulesOf(pods),
+	}, {
+		name: "the last selector brings rules", reason: "one is enough", of: "none is",
+		s: snapshotOf(plain("a", "is", pods)), added: rulesOf(pods),
+	}, {
+		name: "a source without rules", reason: "it grants nothing", of: "is", keeps: true,
+		s: snapshotOf(plain("a", "is")),
+	}, {
+		name: "a source that aggregates rules", reason: "it grants them, though none are stored in it yet", of: "low",
+		s: snapshotOf(sum("low", "low", "is"), plain("a", "is", pods)), added: rulesOf(pods),
+	}, {
+		name: "a source that keeps rules", reason: "it grants these", of: "low",
+		s: snapshotOf(ownedRules("kubectl", sum("low", "low", "none", jobs))), added: rulesOf(jobs),
+	}, {
+		name: "a source that may keep rules", reason: "whose they are is not known, so they may go", of: "low", keeps: true,
+		s: snapshotOf(sum("low", "low", "none", jobs)), added: rulesOf(jobs),
+	}, {
+		name: "a source that keeps rules unless it is given others", of: "mid", keeps: true,
+		reason: "if mid collects the rules of low before they go, the controller owns what it has",
+		s:      snapshotOf(ownedRules("kubectl", sum("mid", "mid", "low", jobs)), ownedRules(FieldManager, sum("low", "low", "none", nodes))),
+		added:  rulesOf(jobs),
+	}, {
+		name: "a source whose rules go", reason: "only the controller set them, so it grants nothing in the end", of: "low", keeps: true,
+		s: snapshotOf(ownedRules(FieldManager, sum("low", "low", "none", jobs))),
+	}, {
+		name: "a source that aggregates none", reason: "it grants nothing", of: "low", keeps: true,
+		s: snapshotOf(sum("low", "low", "is"), plain("a", "is")),
+	}, {
+		name: "a cycle that rules enter", reason: "they reach all of its members", of: "y",
+		s: snapshotOf(sum("x", "x", "y is"), sum("y", "y", "x"), plain("a", "is", pods)), added: rulesOf(pods),
+	}, {
+		name: "a cycle in which rules are stored", reason: "they go round, and out of it, or they are lost first", of: "y", keeps: true,
+		s: snapshotOf(sum("x", "x", "y"), sum("y", "y", "x", jobs)), added: rulesOf(jobs),
+	}, {
+		name: "a cycle in which a source of rules is kept", reason: "it grants them in the end", of: "y",
+		s:     snapshotOf(sum("x", "x", "y low"), sum("y", "y", "x"), ownedRules("kubectl", sum("low", "low", "none", jobs))),
+		added: rulesOf(jobs),
+	}, {
+		name: "a cycle above stored rules", reason: "they may get into it before they are replaced", of: "y",
+		s:     snapshotOf(sum("x", "x", "y low"), sum("y", "y", "x"), sum("low", "low", "is", jobs), plain("a", "is", pods)),
+		added: rulesOf(pods, jobs),
+	}, {
+		name: "a cycle without rules", reason: "it grants nothing", of: "y", keeps: true,
+		s: snapshotOf(sum("x", "x", "y"), sum("y", "y", "x")),
+	}, {
+		name: "a cycle above what cannot be computed", reason: "that is not written, so what is stored further down does not get into it", of: "y",
+		s: snapshotOf(sum("x", "x", "y bad"), sum("y", "y", "x"), broken(sum("bad", "bad", "low", nodes)),
+			sum("low", "low", "is", jobs), plain("a", "is", pods)),
+		added: rulesOf(nodes), err: problem,
+	}} {
+		t.Run(tc.name, func(t *testing.T) {
+			top := sum("top", "", tc.of, secrets)
+			want := Change{Key: Key("top"), Added: tc.added, Overwritten: rulesOf(secrets)}
+			if tc.keeps {
+				want = Change{Key: Key("top"), Added: append(slices.Clone(tc.added), rulesOf(secrets)...)}
+			}
+			got, err := Preview(tc.s, top, upstream)
+			one, oneErr := PreviewRole(tc.s, top, Key("top"), upstream)
+			for _, err := range []error{err, oneErr} {
+				if tc.err == "" {
+					require.NoError(t, err)
+				} else {
+					require.EqualError(t, err, tc.err)
+				}
+			}
+			require.Empty(t, cmp.Diff([]Change{want}, got), tc.reason)
+			require.Empty(t, cmp.Diff(want, one), "asked for it alone: %s", tc.reason)
 		})
 	}
 }
