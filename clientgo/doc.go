@@ -42,6 +42,9 @@
 //   - disruption 6: the clocks of this process and of the API servers agree to within seconds.
 //   - rbacaggregate 5: give the account the verb escalate on clusterroles. PolicyRules has it.
 //   - resourceclaim 6: with PodGroupOf, say in which version the API server has PodGroups: [PodGroups].
+//   - With informers of yours: the first list of a new process must not be older than what the process before it
+//     wrote, or pods may get a second claim. [New] asks for lists of now; client-go does where the API server
+//     streams lists.
 //   - Without LastSyncResourceVersion (see [Informer]), restart the controllers after a restore of etcd.
 //
 // What the controllers do for the duties that need memory: servicecidr 3 (DeletionSeen, by this process's clock),

@@ -1,0 +1,186 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/test/seed"
+	"github.com/purekube/purekube/resourceclaim"
+	"github.com/purekube/purekube/servicecidr"
+	"github.com/purekube/purekube/ttl"
+)
+
+// TestTwoAtOnce has two controllers of one package at work for a minute: neither has a Lease. Each has caches, a queue
+// and a memory of its own. Then one of them ends, and everything comes to rest. Every promise holds but one: two
+// controllers of ResourceClaims make two claims for an entry.
+func TestTwoAtOnce(t *testing.T) {
+	first, rounds := seed.First(t, 1), uint64(10)
+	if testing.Short() {
+		rounds = 3
+	}
+	for _, tc := range []struct {
+		name   string
+		make   func(l *loop) *looped
+		events []Event
+		right  func(*View) string
+		// twice: a claim is made twice in some of the runs.
+		twice bool
+	}{
+		// What must be gone at rest is known from the order of the timestamps, and not from the order of the records.
+		{"servicecidr", recordingServiceCIDRLoop,
+			serviceCIDRWorld("", servicecidr.Options{}, nil, nil).Events, nil, false},
+		{"resourceclaim", claimLoop, podGroupWorld(resourceclaim.Options{}).Events, servedByOneOfTwo, true},
+		{"disruption", func(*loop) *looped { return budgetLoop() },
+			budgetWorld(disruption.Options{}).Events, budgetsAreExact, false},
+		{"rbacaggregate", func(*loop) *looped { return clusterRoleLoop() },
+			[]Event{{Name: "role changed"}}, rulesHaveSources, false},
+		{"ttl", func(*loop) *looped { return nodeLoop() }, []Event{{Name: "nodes"}}, nodesHaveOneTTL, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			twice := 0
+			for seed := first; seed < first+rounds; seed++ {
+				l := newLoop(t, seed)
+				if tc.twice {
+					l.twice = func(string) { twice++ }
+				}
+				l.right = nil
+				if tc.right != nil {
+					l.right = []func(*View) string{tc.right}
+				}
+				l.events = slices.DeleteFunc(l.events, func(e Event) bool {
+					return !slices.ContainsFunc(tc.events, func(of Event) bool { return of.Name == e.Name })
+				})
+				one, two := tc.make(l), tc.make(l)
+				two.name += ", the other one"
+				l.all = []*looped{one, two}
+				l.start(one)
+				l.start(two)
+				l.forAMinute(seed)
+			}
+			require.Equal(t, tc.twice, twice > 0, "%d claims made twice", twice)
+		})
+	}
+}
+
+// forAMinute lets everybody work for a minute of the cluster's time. Then the last controller ends for good.
+func (l *loop) forAMinute(seed uint64) {
+	defer func() {
+		if l.t.Failed() {
+			l.t.Logf("-seed %d; the last steps:\n%s", seed, strings.Join(l.story[max(0, len(l.story)-60):], "\n"))
+		}
+	}()
+	for end := l.now.Add(time.Minute); l.now.Before(end); {
+		l.step()
+	}
+	l.all = l.all[:len(l.all)-1]
+	l.rest()
+}
+
+// servedByOneOfTwo is claimsServePods where a PodGroup may have two claims for an entry: one of its pods may know the
+// claim that the PodGroup does not name.
+func servedByOneOfTwo(v *View) string {
+	if wrong := claimsServePods(v); !strings.HasPrefix(wrong, "at rest, a pod has the claims of its PodGroup") {
+		return wrong
+	}
+	return ""
+}
+
+// recordingServiceCIDRLoop records when it sees that a ServiceCIDR is being deleted, as package clientgo does.
+func recordingServiceCIDRLoop(l *loop) *looped {
+	var x *servicecidr.Index
+	var seen map[types.UID]time.Time
+	record := func(s servicecidr.Snapshot) servicecidr.Snapshot {
+		for _, c := range s.ServiceCIDRs {
+			if c.DeletionTimestamp != nil {
+				if seen[c.UID].IsZero() {
+					seen[c.UID] = l.now.Add(time.Duration(len(seen))) // no two at the same moment
+				}
+				s.DeletionSeen = map[types.UID]time.Time{c.UID: seen[c.UID]}
+			}
+		}
+		return s
+	}
+	c := serviceCIDRLoop()
+	c.restart = func(v *View) (keys []string) {
+		seen = map[types.UID]time.Time{}
+		x = servicecidr.NewIndex(servicecidr.Snapshot{Now: v.Now, DeletionSeen: map[types.UID]time.Time{},
+			IPAddresses: All[*networkingv1.IPAddress](v)}, servicecidr.Options{})
+		for _, o := range All[*networkingv1.ServiceCIDR](v) {
+			x, _ = x.With(record(rangesOf(o)))
+			keys = append(keys, o.Name)
+		}
+		return keys
+	}
+	c.changed = func(oldObj, newObj Object) []string {
+		recorded := func(o Object) servicecidr.Snapshot { return record(rangesOf(o)) }
+		return namesOf(changeIndex(&x, recorded, oldObj, newObj))
+	}
+	c.plan = func(key string, live *View) Decision {
+		now, _ := x.With(servicecidr.Snapshot{Now: live.Now})
+		r, err := now.Plan(servicecidr.Key(key))
+		return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
+	}
+	return c
+}
+
+// TestTwoRecordsOfDeletions is why two controllers of ServiceCIDRs need a Lease. One has seen the deletions in their
+// order; the other one started later, and has seen them in the order of a list. Each lets another one of two equal
+// ServiceCIDRs go, and the address has no range.
+func TestTwoRecordsOfDeletions(t *testing.T) {
+	const grace = servicecidr.DeletionGracePeriod
+	later := newServiceCIDR("a", 1, []string{"10.0.0.0/24"})
+	sooner := newServiceCIDR("b", 2, []string{"10.0.0.0/24"})
+	for i, c := range []*networkingv1.ServiceCIDR{sooner, later} {
+		c.Finalizers = []string{servicecidr.Finalizer}
+		c.DeletionTimestamp = &metav1.Time{Time: Start.Add(time.Duration(i) * time.Second)}
+	}
+	address := &networkingv1.IPAddress{ObjectMeta: metav1.ObjectMeta{Name: "10.0.0.5", Labels: map[string]string{
+		networkingv1.LabelManagedBy: servicecidr.ManagedBy, networkingv1.LabelIPAddressFamily: "IPv4"}}}
+	s := servicecidr.Snapshot{Now: Start.Add(time.Minute), ServiceCIDRs: []*networkingv1.ServiceCIDR{sooner, later},
+		IPAddresses: []*networkingv1.IPAddress{address}}
+	goes := func(first, second *networkingv1.ServiceCIDR) (names []string) {
+		s.DeletionSeen = map[types.UID]time.Time{first.UID: s.Now.Add(-grace - 1), second.UID: s.Now.Add(-grace)}
+		outcomes, err := servicecidr.PlanAll(s, servicecidr.Options{})
+		require.NoError(t, err)
+		for _, o := range outcomes {
+			for _, a := range o.Result.Actions {
+				if _, removes := a.(servicecidr.RemoveFinalizer); removes {
+					names = append(names, o.Key.Name)
+				}
+			}
+		}
+		return names
+	}
+	inOrder, listed := goes(sooner, later), goes(later, sooner)
+	require.Len(t, inOrder, 1, "one controller alone keeps the range")
+	require.Len(t, listed, 1, "one controller alone keeps the range")
+	require.NotEqual(t, inOrder, listed)
+}
+
+// TestTwoSteps is why two controllers of nodes need a Lease: where two steps overlap, each takes the step from where
+// the number of nodes came from. Each then writes over the TTL of the other one.
+func TestTwoSteps(t *testing.T) {
+	for step, other := range []string{"15", "0"} {
+		s := ttl.Snapshot{Step: step}
+		for i := range 95 {
+			n := newNode(fmt.Sprint("node-", i), zero)
+			n.Annotations[ttl.Annotation] = other
+			s.Nodes = append(s.Nodes, n)
+		}
+		outcomes, err := ttl.PlanAll(s, ttl.Options{})
+		require.NoError(t, err)
+		require.Len(t, outcomes, 95)
+		for _, o := range outcomes {
+			require.Len(t, o.Result.Actions, 1, "step %d writes over %s", step, other)
+		}
+	}
+}
