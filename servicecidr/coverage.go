@@ -202,14 +202,11 @@ func (x *Index) coversOf(c *object, p netip.Prefix, atMost int) (o covers) {
 		}
 		return true
 	}
-	for q := range x.prefixes.Around(p) {
-		if !reliable(&o.by, q) {
-			break
-		}
-	}
 	// ServiceCIDRs on which others may rely only until c goes.
 	unreliable := &object{covers: c.goes}
+	more := true
 	for q := range x.prefixes.Around(p) {
+		more = more && reliable(&o.by, q)
 		for y := range x.prefixes.From(q, unreliable) {
 			if y != c && !add(&o.unreliable, y) {
 				break

@@ -2,6 +2,7 @@ package servicecidr
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
@@ -49,7 +50,7 @@ type Coverage struct {
 // refusal then does not depend on the number of orphans. Under MatchUpstream, Safe means that upstream would remove the
 // finalizer.
 func CheckDeletion(s Snapshot, key purekube.Key, maxOrphans int, o Options) (Deletion, error) {
-	return NewIndex(s, o).CheckDeletion(key, maxOrphans)
+	return narrowIndex(s, o, within(key)).CheckDeletion(key, maxOrphans)
 }
 
 // CheckDeletion is [CheckDeletion] for the objects of the Index.
@@ -90,16 +91,10 @@ func (x *Index) examine(c *object, maxOrphans, maxOthers int) (e examination) {
 	for _, p := range c.prefixes {
 		others := x.coversOf(c, p, maxOthers)
 		e.covers = append(e.covers, others)
-		e.Coverage = append(e.Coverage, Coverage{Prefix: p, By: namesOf(others.by), Unreliable: namesOf(others.unreliable), More: others.more})
+		e.Coverage = append(e.Coverage, Coverage{
+			Prefix: p, More: others.more,
+			By: appendNames(nil, slices.Values(others.by)), Unreliable: appendNames(nil, slices.Values(others.unreliable)),
+		})
 	}
 	return e
-}
-
-// namesOf returns the names in the order of the objects; nil if there are none, so that JSON omits the field.
-func namesOf(all []*object) []string {
-	var names []string
-	for _, x := range all {
-		names = append(names, x.Name)
-	}
-	return names
 }

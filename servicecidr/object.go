@@ -51,16 +51,9 @@ func (x *object) repeats(p netip.Prefix) bool {
 	return len(x.unique) < len(x.prefixes) && slices.Contains(x.prefixes[first+1:], p)
 }
 
-// parse returns the object with its place in the order of deletion.
+// parse returns the object. An entry that does not parse is a problem of the object and not of the Index: the other
+// entries are used.
 func (x *Index) parse(c *networkingv1.ServiceCIDR) *object {
-	y := parsed(c)
-	x.order(y)
-	return y
-}
-
-// parsed returns the object without its place in the order of deletion. An entry that does not parse is a problem of
-// the object and not of the Index: the other entries are used.
-func parsed(c *networkingv1.ServiceCIDR) *object {
 	y := &object{ServiceCIDR: c, name: c.Name}
 	problem := func(field string, err error) {
 		y.problems = append(y.problems, &purekube.ObjectError{Kind: kindServiceCIDR, Name: c.Name, Field: field, Err: err})
@@ -84,6 +77,7 @@ func parsed(c *networkingv1.ServiceCIDR) *object {
 	y.unique = slices.Clone(y.prefixes)
 	slices.SortFunc(y.unique, persistent.ComparePrefixes)
 	y.unique = slices.Compact(y.unique)
+	x.order(y)
 	return y
 }
 

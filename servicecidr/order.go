@@ -84,14 +84,12 @@ func compareCovers(a, b *object) int {
 
 // order fills in when y goes, and how long others may rely on it.
 func (x *Index) order(y *object) {
-	if x.o.matchUpstream() {
-		// Upstream relies on every other ServiceCIDR.
-		y.goes, y.covers = until{class: last}, until{class: forever}
-		return
-	}
 	// A question about a ServiceCIDR that is not being deleted is answered as if its deletion began now. Then it is
 	// the last in the order.
 	y.goes, y.covers = until{class: last}, until{class: forever}
+	if x.o.matchUpstream() { // Upstream relies on every other ServiceCIDR.
+		return
+	}
 	// The zero time of a missing entry and a recorded zero time mean the same: not seen yet.
 	if y.deleting() {
 		if x.recorded {

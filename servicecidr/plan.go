@@ -44,7 +44,7 @@ const (
 // error are right: an error only prevents the removal of the finalizer.
 func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) {
 	// One plan of a snapshot reads few of its addresses, so narrowIndex sorts only these.
-	return narrowIndex(s, o, func(y *object) bool { return y.Name == key.Name }).Plan(key)
+	return narrowIndex(s, o, plans(func(y *object) bool { return y.Name == key.Name })).Plan(key)
 }
 
 // Plan is [Plan] for the objects of the Index.
@@ -70,7 +70,7 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 // that the API server's allocator manages and whose name is not an address (not under MatchUpstream). If a problem
 // prevents the removal of a ServiceCIDR's finalizer, the error of that outcome has it too.
 func PlanAll(s Snapshot, o Options) ([]Outcome, error) {
-	return narrowIndex(s, o, func(*object) bool { return true }).PlanAll()
+	return narrowIndex(s, o, plans(func(*object) bool { return true })).PlanAll()
 }
 
 // PlanAll is [PlanAll] for the objects of the Index.

@@ -73,5 +73,5 @@ func TestCellsShare(t *testing.T) {
 		}
 		return count
 	}
-	require.Equal(t, 5, made(changed.root), "the root, and one for each division by 8: 999 → 124 → 15 → 1 → 0")
+	require.Equal(t, 5, made(changed.root), "the root, and one for each digit of 999 in base 8: 1747")
 }

@@ -429,8 +429,10 @@ func (e *ObjectsEdit[T, P]) replace(name types.NamespacedName, by P, several []P
 		if versions, _ = e.next.several.Get(name); versions != nil {
 			e.next.several = e.next.several.Without(name)
 		}
-		if _, changed := e.next.changed.get(at); inBase && !changed && e.next.base.Ambiguous(name) {
-			e.next.twins += len(versions) - 1
+		if inBase && e.next.base.Ambiguous(name) {
+			if _, changed := e.next.changed.get(at); !changed {
+				e.next.twins += len(versions) - 1
+			}
 		}
 	}
 	if by != nil {

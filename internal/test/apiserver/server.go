@@ -182,9 +182,15 @@ func (s *Server) storeAnew(at place, o Object) Object {
 	return o
 }
 
+// remove takes an object away. A watch shows it as it was, with the resourceVersion of its removal.
 func (s *Server) remove(at place) {
-	if o := s.objects[at]; o != nil && s.Changed != nil {
-		s.Changed(o, true)
+	if o := s.objects[at]; o != nil {
+		s.revision++
+		o = o.DeepCopyObject().(Object)
+		o.SetResourceVersion(strconv.Itoa(s.revision))
+		if s.Changed != nil {
+			s.Changed(o, true)
+		}
 	}
 	delete(s.objects, at)
 	delete(s.managed, at)

@@ -297,5 +297,5 @@ func TestChanged(t *testing.T) {
 	require.Error(t, err)
 	s.Remove(role())
 	s.Remove(role())
-	require.Equal(t, []string{"view 1 false", "view 1 true"}, heard)
+	require.Equal(t, []string{"view 1 false", "view 2 true"}, heard)
 }

@@ -5,7 +5,9 @@ package badinput
 import (
 	"fmt"
 	"math"
+	"os"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -78,7 +80,7 @@ func Cases(t testing.TB) []func() Case {
 			return Case{Name: "hostile", Reason: "names and values with control characters, broken UTF-8, path segments, and 64 KiB", Set: rewritten(good(t), Hostile, nil, nil, true), Strings: Hostile}
 		},
 		func() Case {
-			return Case{Name: "huge", Reason: "lists of 200 entries in one object, and 200 pods that all select each other", Set: huge(t)}
+			return Case{Name: "huge", Reason: "lists of 200 entries in one object, and 200 pods that all select each other; PUREKUBE_HUGE is another number", Set: huge(t)}
 		},
 	}
 	for i, make := range cases {
@@ -255,7 +257,13 @@ func cyclic(t testing.TB) *manifests.Set {
 // huge is a cluster of objects with many entries.
 func huge(t testing.TB) *manifests.Set {
 	t.Helper()
-	const many = 200
+	many := 200
+	if text := os.Getenv("PUREKUBE_HUGE"); text != "" {
+		var err error
+		if many, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("PUREKUBE_HUGE: %v", err)
+		}
+	}
 	set := good(t)
 	cidrs := make([]string, many)
 	rules := make([]rbacv1.PolicyRule, many)

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,42 +58,29 @@ func argumentsFor(t *testing.T, c Case) *arguments {
 	return a
 }
 
+// plannedBy are the actions of all plans of the Indexes of a package.
+func plannedBy[X purekube.Index[X, S, A], S any, A purekube.Action](a *arguments) (planned []purekube.Action) {
+	var none X
+	for _, x := range known[X](a) {
+		if any(x) == any(none) {
+			continue
+		}
+		outcomes, _ := x.PlanAll()
+		for _, o := range outcomes {
+			for _, action := range o.Result.Actions {
+				planned = append(planned, action)
+			}
+		}
+	}
+	return planned
+}
+
 // actions are those of the plans of the case, and of each type the zero value: a program can make it.
 func actions(a *arguments) {
-	planned := []purekube.Action{}
-	for _, x := range known[*disruption.Index](a) {
-		if x == nil {
-			continue
-		}
-		outcomes, _ := x.PlanAll()
-		for _, o := range outcomes {
-			for _, action := range o.Result.Actions {
-				planned = append(planned, action)
-			}
-		}
-	}
-	for _, x := range known[*resourceclaim.Index](a) {
-		if x == nil {
-			continue
-		}
-		outcomes, _ := x.PlanAll()
-		for _, o := range outcomes {
-			for _, action := range o.Result.Actions {
-				planned = append(planned, action)
-			}
-		}
-	}
-	for _, x := range known[*servicecidr.Index](a) {
-		if x == nil {
-			continue
-		}
-		outcomes, _ := x.PlanAll()
-		for _, o := range outcomes {
-			for _, action := range o.Result.Actions {
-				planned = append(planned, action)
-			}
-		}
-	}
+	planned := slices.Concat(
+		plannedBy[*disruption.Index, disruption.Snapshot, disruption.Action](a),
+		plannedBy[*resourceclaim.Index, resourceclaim.Snapshot, resourceclaim.Action](a),
+		plannedBy[*servicecidr.Index, servicecidr.Snapshot, servicecidr.Action](a))
 	if len(planned) > 2*perType {
 		planned = planned[:2*perType]
 	}

@@ -168,7 +168,7 @@ func disruptionThatCameToNothing(t *testing.T, w *world) {
 			return errors.New("no condition DisruptionTarget")
 		}
 	}
-	throughout(t, 5*time.Second, "a target for two minutes", is(corev1.ConditionTrue))
+	throughout(t, time.Until(since.Add(2*time.Minute-2*time.Second)), "a target for two minutes", is(corev1.ConditionTrue))
 	eventually(t, patience, "no target any more", is(corev1.ConditionFalse))
 }
 

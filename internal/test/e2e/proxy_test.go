@@ -38,6 +38,7 @@ const (
 	tooMany      fault = "429" // with Retry-After
 	slow         fault = "slow"
 	disconnected fault = "away"
+	hanging      fault = "hanging" // a watch that begins and shows nothing
 )
 
 var allFaults = []fault{internal, conflict, invalid, tooMany, slow, disconnected}
@@ -140,6 +141,12 @@ func (p *proxy) inject(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	case disconnected:
 		panic(http.ErrAbortHandler) // which closes the connection
+	case hanging:
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		return true
 	default:
 		return false
 	}

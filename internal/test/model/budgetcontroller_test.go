@@ -58,10 +58,22 @@ func budgetController(o disruption.Options) Controller {
 			if oldObj != nil {
 				x, _ = x.With(budgetObject(oldObj))
 			}
-			keys := changeIndex(&x, budgetObject, oldObj, newObj)
+			keys := changeIndex[disruption.Snapshot, disruption.Action](&x, budgetObject, oldObj, newObj)
 			return texts(keys)
 		},
 	}
+}
+
+// changeIndex puts a change of an object into an Index, and returns the keys that it affects.
+func changeIndex[S any, A purekube.Action, X purekube.Index[X, S, A]](
+	x *X, snapshot func(Object) S, oldObj, newObj Object,
+) (keys []purekube.Key) {
+	if newObj == nil {
+		*x, keys = (*x).Without(snapshot(oldObj))
+	} else {
+		*x, keys = (*x).With(snapshot(newObj))
+	}
+	return keys
 }
 
 // texts are the keys as the model has them.

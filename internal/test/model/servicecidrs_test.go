@@ -57,7 +57,7 @@ func serviceCIDRController(o servicecidr.Options) Controller {
 			if oldObj != nil {
 				x, _ = x.With(rangesOf(oldObj))
 			}
-			return namesOf(changeIndex(&x, rangesOf, oldObj, newObj))
+			return namesOf(changeIndex[servicecidr.Snapshot, servicecidr.Action](&x, rangesOf, oldObj, newObj))
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,17 +14,16 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/apiserver"
 	"github.com/purekube/purekube/internal/test/seed"
 	"github.com/purekube/purekube/resourceclaim"
 	"github.com/purekube/purekube/ttl"
 )
 
-// TestAllFiveTogether plays all five controllers, each on its Index, in one cluster of a few hundred objects, in random
-// order, with faults, stale caches and restarts. Now and then everything has to come to rest. PUREKUBE_MODEL_STEPS says how
+// TestAllFiveTogether plays all five controllers, each the loop that clientgo runs (internal/reconcile) on an Index, in one
+// cluster of a few hundred objects, in random order, with faults, stale caches and restarts. Now and then everything has to come to rest. PUREKUBE_MODEL_STEPS says how
 // many steps there are.
 func TestAllFiveTogether(t *testing.T) {
 	steps, seed := 3_000, seed.First(t, 1)
@@ -52,6 +52,12 @@ func TestAllFiveTogether(t *testing.T) {
 	t.Logf("seed %d: %d steps, %d objects at the end, %d writes, %d of them refused, %d restarts, %d times at rest, %s of the cluster's time", seed, steps, len(l.objects), l.writes, l.refused, l.restarts, l.rests, l.now.Sub(Start))
 }
 
+type heard struct {
+	object Object
+	gone   bool
+	at     time.Time
+}
+
 type loop struct {
 	t        *testing.T
 	random   *rand.Rand
@@ -62,7 +68,7 @@ type loop struct {
 	evicted  string // what rememberEvictions keeps
 	letGo    string // what rememberLetGo keeps
 	events   []Event
-	all      []*looped
+	all      []player
 	story    []string
 	settling bool
 	// twice, if set, hears of claims that were made twice for an entry, in place of a failure.
@@ -73,11 +79,14 @@ type loop struct {
 	writes, refused, restarts, rests int
 }
 
-// maxAge is how old a cache gets.
-const maxAge = 5 * time.Second
+// maxAge is how old a cache gets: less than a fence holds.
+const maxAge = 4 * time.Second
+
+// seconds is the time as objects have it.
+func (l *loop) seconds() time.Time { return l.now.Truncate(time.Second) }
 
 func (l *loop) view() *View {
-	return &View{Now: l.now, objects: l.objects, Fresh: l.fresh, Ghost: l.evicted}
+	return &View{Now: l.seconds(), objects: l.objects, Fresh: l.fresh, Ghost: l.evicted}
 }
 
 func (l *loop) tell(format string, args ...any) {
@@ -99,24 +108,10 @@ func (l *loop) heard(o Object, gone bool) {
 	l.objects = objects
 	resource := apiserver.ResourceOf(o)
 	for _, c := range l.all {
-		if slices.Contains(c.kinds, resource) {
-			c.pending[resource] = append(c.pending[resource], heard{o, gone, l.now})
+		if slices.Contains(c.watches(), resource) {
+			c.hear(heard{o, gone, l.now})
 		}
 	}
-}
-
-func (l *loop) start(c *looped) {
-	c.timers, c.queue = map[string]time.Time{}, nil
-	c.caches, c.pending = map[schema.GroupVersionResource]map[types.NamespacedName]Object{}, map[schema.GroupVersionResource][]heard{}
-	for _, k := range c.kinds {
-		c.caches[k] = map[types.NamespacedName]Object{}
-	}
-	for _, o := range l.objects {
-		if r := apiserver.ResourceOf(o); slices.Contains(c.kinds, r) {
-			c.caches[r][types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}] = o
-		}
-	}
-	c.enqueue(c.restart(l.view())...)
 }
 
 func (l *loop) step() {
@@ -125,41 +120,68 @@ func (l *loop) step() {
 	case n < 35:
 		l.happen(l.events[l.random.IntN(len(l.events))])
 	case n < 65:
-		resource := c.kinds[l.random.IntN(len(c.kinds))]
-		for range 1 + l.random.IntN(4) {
-			if len(c.pending[resource]) > 0 {
-				c.deliver(resource)
-			}
+		l.show(c)
+	case n < 90:
+		if n := c.queued(); n > 0 {
+			c.work(l, l.random.IntN(n))
 		}
 	case n < 94:
-		if len(c.queue) > 0 {
-			l.work(c, l.random.IntN(len(c.queue)))
+		if n := c.looking(); n > 0 {
+			c.look(l, l.random.IntN(n))
 		}
 	case n < 99:
 		l.pass(time.Duration(1+l.random.IntN(3)) * time.Second)
 	case l.random.IntN(10) == 0:
-		l.tell("%s stops, and starts again", c.name)
+		l.tell("%s stops, and starts again", c.called())
 		l.restarts++
-		l.start(c)
+		c.begin(l)
+	}
+}
+
+// show lets the handlers of a kind see a few changes.
+func (l *loop) show(c player) {
+	kinds := c.watches()
+	resource := kinds[l.random.IntN(len(kinds))]
+	for range 1 + l.random.IntN(4) {
+		if c.behind(resource) > 0 {
+			c.deliver(l, resource)
+		}
+	}
+}
+
+// showAll lets all handlers of a controller see everything.
+func (l *loop) showAll(c player) {
+	for _, k := range c.watches() {
+		for c.behind(k) > 0 {
+			c.deliver(l, k)
+		}
+	}
+}
+
+// interrupt is what comes between two requests of a plan.
+func (l *loop) interrupt(c player) {
+	if l.settling {
+		return
+	}
+	switch l.random.IntN(8) {
+	case 0, 1:
+		l.happen(l.events[l.random.IntN(len(l.events))])
+	case 2:
+		l.show(c)
 	}
 }
 
 // pass lets time pass. No cache gets older than maxAge.
 func (l *loop) pass(d time.Duration) {
 	l.now = l.now.Add(d)
-	l.server.Now = l.now
+	l.server.Now = l.seconds()
 	for _, c := range l.all {
-		for _, k := range c.kinds {
-			for len(c.pending[k]) > 0 && c.pending[k][0].at.Add(maxAge).Before(l.now) {
-				c.deliver(k)
+		for _, k := range c.watches() {
+			for c.behind(k) > 0 && c.oldest(k).Add(maxAge).Before(l.now) {
+				c.deliver(l, k)
 			}
 		}
-		for _, key := range sortedKeys(c.timers) {
-			if !c.timers[key].After(l.now) {
-				delete(c.timers, key)
-				c.enqueue(key)
-			}
-		}
+		c.pass(l)
 	}
 	l.check(&Step{Before: l.view(), After: l.view()})
 }
@@ -222,53 +244,34 @@ func (l *loop) check(s *Step) {
 	}
 }
 
-// work plans one key and carries the plan out.
-func (l *loop) work(c *looped, at int) {
-	key := c.queue[at]
-	c.queue = slices.Delete(c.queue, at, at+1)
-	d := c.plan(key, l.view())
-	delete(c.timers, key)
-	if !d.RecheckAt.IsZero() {
-		require.True(l.t, d.RecheckAt.After(l.now))
-		c.timers[key] = d.RecheckAt
+// errLost is the answer that does not come.
+var errLost = errors.New("the connection was lost")
+
+// fault is what goes wrong with a call, now and then.
+func (l *loop) fault() error {
+	if l.settling || l.random.IntN(50) > 0 {
+		return nil
 	}
-	var done []runtime.Object
-	for _, a := range d.Actions {
-		if !l.settling && l.random.IntN(4) == 0 {
-			l.happen(l.events[l.random.IntN(len(l.events))])
+	return errLost
+}
+
+// send sends a request. It may get lost before it is carried out, or its answer after that.
+func (l *loop) send(controller, key string, r purekube.Request) (returned runtime.Object, err error) {
+	l.writes++
+	before := l.view()
+	if err = l.fault(); err == nil {
+		returned, err = l.server.Do(r)
+		l.check(&Step{Before: before, After: l.view(), Request: &r})
+		if err == nil {
+			err = l.fault()
 		}
-		r := a.Request(done)
-		fault := 0
-		if !l.settling {
-			fault = l.random.IntN(50)
-		}
-		l.writes++
-		before := l.view()
-		var returned runtime.Object
-		var err error
-		if fault != 1 {
-			returned, err = l.server.Do(r)
-			l.check(&Step{Before: before, After: l.view(), Request: &r})
-		}
-		l.tell("%s, for %s: %s (fault %d, %v)", c.name, key, a, fault, err)
-		if fault == 2 && r.Verb == "create" {
-			// Its answer is lost: a new list, before another claim is made.
-			for len(c.pending[r.Resource]) > 0 {
-				c.deliver(r.Resource)
-			}
-		}
-		if fault == 1 || fault == 2 || err != nil {
-			l.refused++
-			returned = nil
-			c.enqueue(key)
-			if !r.ContinueOnError {
-				return
-			}
-		} else if c.returned != nil {
-			c.returned(returned)
-		}
-		done = append(done, returned)
 	}
+	l.tell("%s, for %s: %s %s %s/%s %s: %v", controller, key, r.Verb, r.Resource.Resource, r.Namespace, r.Name, r.Subresource, err)
+	if err != nil {
+		l.refused++
+		return nil, err
+	}
+	return returned, nil
 }
 
 // rest lets everybody go on without users until nothing is left to do, and looks at what came of it.
@@ -276,39 +279,27 @@ func (l *loop) rest() {
 	l.settling = true
 	defer func() { l.settling = false }()
 	l.tell("from here on users do nothing, and nothing fails")
-	for round := 0; ; round++ {
+	// A key whose plan has a problem is planned again for ever. So it is rest, too, where nothing is written for longer than any
+	// pause.
+	quiet := l.now
+	for round := 0; l.now.Sub(quiet) < time.Hour; round++ {
 		require.Less(l.t, round, 3000, "it comes to rest")
-		busy := false
+		writes := l.writes
 		for _, c := range l.all {
-			for _, k := range c.kinds {
-				for len(c.pending[k]) > 0 {
-					c.deliver(k)
-				}
-			}
-			for tries := 0; len(c.queue) > 0; tries++ {
-				require.Less(l.t, tries, 5000, "%s comes to rest", c.name)
-				writes := l.writes
-				l.work(c, 0)
-				busy = busy || l.writes > writes
-				for _, k := range c.kinds {
-					for len(c.pending[k]) > 0 {
-						c.deliver(k)
-					}
-				}
-			}
+			l.drain(c)
 		}
+		busy := l.writes > writes
 		for _, e := range l.events {
 			busy = e.Settles && l.happen(e) || busy
 		}
 		if busy {
+			quiet = l.now
 			continue
 		}
 		var first time.Time
 		for _, c := range l.all {
-			for _, at := range c.timers {
-				if first.IsZero() || at.Before(first) {
-					first = at
-				}
+			if at := c.next(); !at.IsZero() && (first.IsZero() || at.Before(first)) {
+				first = at
 			}
 		}
 		if first.IsZero() {
@@ -316,17 +307,30 @@ func (l *loop) rest() {
 		}
 		l.pass(first.Sub(l.now))
 	}
+	writes := l.writes
 	for _, c := range l.all {
-		l.start(c)
-		for _, key := range c.queue {
-			require.Empty(l.t, c.plan(key, l.view()).Actions, "at rest, a plan from scratch asks for nothing: %s, %s", c.name, key)
-		}
-		c.queue = nil
+		c.begin(l)
+		l.drain(c)
 	}
+	require.Equal(l.t, writes, l.writes, "at rest, a controller that starts again asks for nothing")
 	for _, right := range l.right {
 		require.Empty(l.t, right(l.view()))
 	}
 	l.rests++
+}
+
+// drain lets a controller do all that it can do at this moment.
+func (l *loop) drain(c player) {
+	l.showAll(c)
+	for tries := 0; c.queued()+c.looking() > 0; tries++ {
+		require.Less(l.t, tries, 5000, "%s comes to rest", c.called())
+		if c.looking() > 0 {
+			c.look(l, 0)
+		} else {
+			c.work(l, 0)
+		}
+		l.showAll(c)
+	}
 }
 
 func nodesHaveOneTTL(v *View) string {

@@ -119,9 +119,12 @@ func newLoop(t *testing.T, seed uint64) *loop {
 				do("the user labels "+r.Name, Put(r))
 			}},
 		})
-	l.all = []*looped{serviceCIDRLoop(), claimLoop(l), budgetLoop(), clusterRoleLoop(), nodeLoop()}
+	l.all = []player{serviceCIDRPlayer(), claimPlayer(), budgetPlayer(), clusterRolePlayer(), nodePlayer()}
 	for _, c := range l.all {
-		l.start(c)
+		c.begin(l)
 	}
 	return l
 }
+
+// nodesResource is the resource of nodes.
+var nodesResource = corev1.SchemeGroupVersion.WithResource("nodes")

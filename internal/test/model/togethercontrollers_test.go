@@ -1,74 +1,116 @@
 package model
 
 import (
+	"maps"
 	"slices"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/reconcile"
+	"github.com/purekube/purekube/internal/reconcile/claimmemory"
 	"github.com/purekube/purekube/internal/test/apiserver"
 	"github.com/purekube/purekube/rbacaggregate"
 	"github.com/purekube/purekube/resourceclaim"
-	"github.com/purekube/purekube/resourceclaim/memory"
 	"github.com/purekube/purekube/servicecidr"
 	"github.com/purekube/purekube/ttl"
 )
 
-// looped is a controller in the loop.
-type looped struct {
+// player is a controller in the cluster of TestAllFiveTogether.
+type player interface {
+	called() string
+	watches() []schema.GroupVersionResource
+	// begin is a new process: its handlers see what is listed, and it remembers nothing.
+	begin(l *loop)
+	// hear puts a change into the cache that the handlers see later, and behind says how many there are.
+	hear(h heard)
+	behind(resource schema.GroupVersionResource) int
+	oldest(resource schema.GroupVersionResource) time.Time
+	// deliver shows the handlers the oldest change of a kind.
+	deliver(l *loop, resource schema.GroupVersionResource)
+	// queued and looking are how many keys and lookups there are to work on; work and look do one of them.
+	queued() int
+	looking() int
+	work(l *loop, at int)
+	look(l *loop, at int)
+	// next is when time alone gives it something to do; zero: never. pass queues what is due.
+	next() time.Time
+	pass(l *loop)
+}
+
+// looped is the loop of internal/reconcile around the Index of a package, as package clientgo runs it.
+type looped[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	name  string
 	kinds []schema.GroupVersionResource
-	// restart makes everything new from the objects, and returns all keys.
-	restart func(v *View) (keys []string)
-	// changed puts a change into the Index, and returns the keys that it affects.
-	changed func(oldObj, newObj Object) (keys []string)
-	plan    func(key string, live *View) Decision
-	// returned hears of what a write returned.
-	returned func(o runtime.Object)
+	// fresh makes what a new process has: an empty Index, and options around what it remembers.
+	fresh func(c *looped[X, S, A]) (X, reconcile.Options[X, S])
+	as    func(now time.Time, o Object) S
+	// gone is told of a deleted object before the Index is. Nil: nobody needs to know.
+	gone   func(o Object) func(X) (X, []purekube.Key)
+	answer func(live *View, n purekube.Need) purekube.Answer
 
-	queue  []string
-	timers map[string]time.Time
-	caches map[schema.GroupVersionResource]map[types.NamespacedName]Object
-	// pending are the changes that a cache does not show yet.
+	loop  *reconcile.Loop[X, S, A]
+	queue []purekube.Key
+	// later are keys that are queued again, and ticks those whose lookups are late then.
+	later, ticks map[purekube.Key]time.Time
+	needs        []purekube.Need
+	caches       map[schema.GroupVersionResource]map[types.NamespacedName]Object
+	// pending are the changes that the handlers have not seen yet, and at is how far the caches are.
 	pending map[schema.GroupVersionResource][]heard
+	at      map[schema.GroupVersionResource]string
 }
 
-type heard struct {
-	object Object
-	gone   bool
-	at     time.Time
+func (c *looped[X, S, A]) called() string                         { return c.name }
+func (c *looped[X, S, A]) watches() []schema.GroupVersionResource { return c.kinds }
+func (c *looped[X, S, A]) behind(resource schema.GroupVersionResource) int {
+	return len(c.pending[resource])
+}
+func (c *looped[X, S, A]) queued() int  { return len(c.queue) }
+func (c *looped[X, S, A]) looking() int { return len(c.needs) }
+
+func (c *looped[X, S, A]) oldest(resource schema.GroupVersionResource) time.Time {
+	return c.pending[resource][0].at
 }
 
-// deliver shows the oldest pending change of a kind.
-func (c *looped) deliver(resource schema.GroupVersionResource) {
-	h := c.pending[resource][0]
-	c.pending[resource] = c.pending[resource][1:]
-	name := types.NamespacedName{Namespace: h.object.GetNamespace(), Name: h.object.GetName()}
-	oldObj := c.caches[resource][name]
-	var newObj Object
-	if h.gone {
-		delete(c.caches[resource], name)
-	} else {
-		newObj = h.object
-		c.caches[resource][name] = newObj
+func (c *looped[X, S, A]) hear(h heard) {
+	resource := apiserver.ResourceOf(h.object)
+	c.pending[resource] = append(c.pending[resource], h)
+}
+
+func (c *looped[X, S, A]) begin(l *loop) {
+	c.queue, c.needs = nil, nil
+	c.later, c.ticks = map[purekube.Key]time.Time{}, map[purekube.Key]time.Time{}
+	c.caches = map[schema.GroupVersionResource]map[types.NamespacedName]Object{}
+	c.pending = map[schema.GroupVersionResource][]heard{}
+	c.at = map[schema.GroupVersionResource]string{}
+	index, options := c.fresh(c)
+	options.Synced = func() bool { return true } // the list is shown below
+	c.loop = reconcile.New(index, options)
+	for _, k := range c.kinds {
+		c.loop.Watches(k.GroupResource())
+		c.caches[k] = map[types.NamespacedName]Object{}
 	}
-	if oldObj != nil || newObj != nil {
-		c.enqueue(c.changed(oldObj, newObj)...)
+	for _, o := range l.objects {
+		if slices.Contains(c.kinds, apiserver.ResourceOf(o)) {
+			c.show(l, heard{object: o})
+		}
 	}
+	keys, _, started := c.loop.Start(l.now)
+	if !started {
+		l.t.Fatalf("%s does not start", c.name)
+	}
+	c.enqueue(keys...)
 }
 
-func (c *looped) enqueue(keys ...string) {
+func (c *looped[X, S, A]) enqueue(keys ...purekube.Key) {
 	for _, k := range keys {
 		if !slices.Contains(c.queue, k) {
 			c.queue = append(c.queue, k)
@@ -76,162 +118,257 @@ func (c *looped) enqueue(keys ...string) {
 	}
 }
 
-// index is what the packages' Indexes have in common.
-type index[S, K, X any] interface {
-	With(changed S) (X, []K)
-	Without(gone S) (X, []K)
+func (c *looped[X, S, A]) deliver(l *loop, resource schema.GroupVersionResource) {
+	h := c.pending[resource][0]
+	c.pending[resource] = c.pending[resource][1:]
+	c.show(l, h)
 }
 
-// changeIndex puts a change of an object into an Index, and returns the keys that it affects.
-func changeIndex[S, K any, X index[S, K, X]](x *X, snapshot func(Object) S, oldObj, newObj Object) (keys []K) {
-	if newObj == nil {
-		*x, keys = (*x).Without(snapshot(oldObj))
-	} else {
-		*x, keys = (*x).With(snapshot(newObj))
+// show is what the handlers of clientgo do with a change.
+func (c *looped[X, S, A]) show(l *loop, h heard) {
+	resource := apiserver.ResourceOf(h.object)
+	version := h.object.GetResourceVersion()
+	name := types.NamespacedName{Namespace: h.object.GetNamespace(), Name: h.object.GetName()}
+	event := func(version string, change func(X) (X, []purekube.Key)) {
+		c.enqueue(c.loop.Event(resource.GroupResource(), version, change)...)
 	}
-	return keys
+	if before := c.caches[resource][name]; before != nil && (h.gone || before.GetUID() != h.object.GetUID()) {
+		if c.gone != nil {
+			if change := c.gone(before); change != nil {
+				c.enqueue(c.loop.Event(schema.GroupResource{}, "", change)...)
+			}
+		}
+		last := version
+		if !h.gone {
+			last = ""
+		}
+		event(last, func(x X) (X, []purekube.Key) { return x.Without(c.as(l.now, before)) })
+		delete(c.caches[resource], name)
+	}
+	if !h.gone {
+		event(version, func(x X) (X, []purekube.Key) { return x.With(c.as(l.now, h.object)) })
+		c.caches[resource][name] = h.object
+	}
+	c.at[resource] = version
 }
 
-func serviceCIDRLoop() *looped {
-	var x *servicecidr.Index
-	return &looped{
+// work is the turn of a key. Users act between its requests, and handlers see what happens.
+func (c *looped[X, S, A]) work(l *loop, at int) {
+	key := c.queue[at]
+	c.queue = slices.Delete(c.queue, at, at+1)
+	for _, k := range c.kinds {
+		c.enqueue(c.loop.CacheAt(l.now, k.GroupResource(), c.at[k])...)
+	}
+	t := c.loop.Begin(l.now, key)
+	for t.Step == reconcile.Plan {
+		result, problems := t.Index.Plan(key)
+		c.loop.Planned(l.now, t, result, problems)
+		c.ask(t.Ask...)
+		if t.Tick > 0 {
+			c.ticks[key] = l.now.Add(t.Tick)
+		}
+	}
+	if t.Step == reconcile.Wait {
+		c.follow(l, key, t.Next)
+		return
+	}
+	_, failed := purekube.CarryOut(t.Result.Actions, func(r purekube.Request) (runtime.Object, error) {
+		l.interrupt(c)
+		returned, err := l.send(c.name, key.String(), r)
+		c.loop.Sent(l.now, t, r, returned, err)
+		return returned, err
+	}, nil)
+	c.follow(l, key, c.loop.End(l.now, t, failed, false))
+}
+
+func (c *looped[X, S, A]) follow(l *loop, key purekube.Key, next reconcile.Next) {
+	if !next.Requeue {
+		return
+	}
+	if due, waits := c.later[key]; !waits || l.now.Add(next.After).Before(due) {
+		c.later[key] = l.now.Add(next.After)
+	}
+	c.pass(l)
+}
+
+func (c *looped[X, S, A]) ask(needs ...purekube.Need) {
+	for _, n := range needs {
+		if !slices.Contains(c.needs, n) {
+			c.needs = append(c.needs, n)
+		}
+	}
+}
+
+// look makes a lookup, which fails now and then.
+func (c *looped[X, S, A]) look(l *loop, at int) {
+	n := c.needs[at]
+	c.needs = slices.Delete(c.needs, at, at+1)
+	if !c.loop.Look(l.now, n) {
+		return
+	}
+	var answer purekube.Answer
+	err := l.fault()
+	if err == nil {
+		answer = c.answer(l.view(), n)
+	}
+	keys, again, _ := c.loop.Found(n, answer, err)
+	if again {
+		c.ask(n)
+	}
+	c.enqueue(keys...)
+}
+
+func (c *looped[X, S, A]) next() (first time.Time) {
+	for _, timers := range []map[purekube.Key]time.Time{c.later, c.ticks} {
+		for _, at := range timers {
+			if first.IsZero() || at.Before(first) {
+				first = at
+			}
+		}
+	}
+	return first
+}
+
+func (c *looped[X, S, A]) pass(l *loop) {
+	for _, key := range slices.SortedFunc(maps.Keys(c.later), purekube.Key.Compare) {
+		if !c.later[key].After(l.now) {
+			delete(c.later, key)
+			c.enqueue(key)
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(c.ticks), purekube.Key.Compare) {
+		if !c.ticks[key].After(l.now) {
+			delete(c.ticks, key)
+			if c.loop.Tick(l.now, key) {
+				c.enqueue(key)
+			}
+		}
+	}
+}
+
+func serviceCIDRPlayer() player {
+	type (
+		X = *servicecidr.Index
+		S = servicecidr.Snapshot
+		A = servicecidr.Action
+	)
+	var seen map[types.UID]time.Time
+	return &looped[X, S, A]{
 		name: "servicecidr", kinds: []schema.GroupVersionResource{serviceCIDRs, ipAddresses},
-		restart: func(v *View) (keys []string) {
-			x = servicecidr.NewIndex(servicecidr.Snapshot{Now: v.Now, ServiceCIDRs: All[*networkingv1.ServiceCIDR](v), IPAddresses: All[*networkingv1.IPAddress](v)}, servicecidr.Options{})
-			for _, c := range All[*networkingv1.ServiceCIDR](v) {
-				keys = append(keys, c.Name)
-			}
-			return keys
-		},
-		changed: func(oldObj, newObj Object) []string { return namesOf(changeIndex(&x, rangesOf, oldObj, newObj)) },
-		plan: func(key string, live *View) Decision {
-			now, _ := x.With(servicecidr.Snapshot{Now: live.Now})
-			r, err := now.Plan(servicecidr.Key(key))
-			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
-		},
-	}
-}
-
-func clusterRoleLoop() *looped {
-	var x *rbacaggregate.Index
-	snapshot := func(o Object) rbacaggregate.Snapshot {
-		return rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{o.(*rbacv1.ClusterRole)}}
-	}
-	return &looped{
-		name: "rbacaggregate", kinds: []schema.GroupVersionResource{clusterRoles},
-		restart: func(v *View) (keys []string) {
-			x = rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: All[*rbacv1.ClusterRole](v)}, rbacaggregate.Options{})
-			for _, r := range All[*rbacv1.ClusterRole](v) {
-				keys = append(keys, r.Name)
-			}
-			return keys
-		},
-		changed: func(oldObj, newObj Object) []string { return namesOf(changeIndex(&x, snapshot, oldObj, newObj)) },
-		plan: func(key string, _ *View) Decision {
-			r, err := x.Plan(rbacaggregate.Key(key))
-			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
-		},
-	}
-}
-
-func nodeLoop() *looped {
-	var x *ttl.Index
-	snapshot := func(o Object) ttl.Snapshot { return ttl.Snapshot{Nodes: []*corev1.Node{o.(*corev1.Node)}} }
-	return &looped{
-		name: "ttl", kinds: []schema.GroupVersionResource{nodesResource},
-		restart: func(v *View) (keys []string) {
-			nodes := All[*corev1.Node](v)
-			x = ttl.NewIndex(ttl.Snapshot{Step: ttl.Table{}.Recover(nodes), Nodes: nodes}, ttl.Options{})
-			for _, n := range nodes {
-				keys = append(keys, ttl.KeyOf(n).String())
-			}
-			return keys
-		},
-		changed: func(oldObj, newObj Object) []string { return texts(changeIndex(&x, snapshot, oldObj, newObj)) },
-		plan: func(key string, _ *View) Decision {
-			k, err := purekube.ParseKey(key)
-			if err != nil {
-				panic(err)
-			}
-			r, err := x.Plan(k)
-			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
-		},
-	}
-}
-
-// nodesResource is the resource of nodes.
-var nodesResource = corev1.SchemeGroupVersion.WithResource("nodes")
-
-func budgetLoop() *looped {
-	var x *disruption.Index
-	return &looped{
-		name: "disruption", kinds: []schema.GroupVersionResource{budgets, pods, deployments, replicaSets, statefulSets},
-		restart: func(v *View) (keys []string) {
-			x = disruption.NewIndex(disruption.Snapshot{Now: v.Now, Budgets: All[*policyv1.PodDisruptionBudget](v), Pods: All[*corev1.Pod](v),
-				Deployments: All[*appsv1.Deployment](v), ReplicaSets: All[*appsv1.ReplicaSet](v), StatefulSets: All[*appsv1.StatefulSet](v)}, disruption.Options{})
-			return budgetController(disruption.Options{}).Keys(v)
-		},
-		changed: func(oldObj, newObj Object) []string { return texts(changeIndex(&x, budgetObject, oldObj, newObj)) },
-		plan: func(key string, live *View) Decision {
-			k, err := purekube.ParseKey(key)
-			if err != nil {
-				panic(err)
-			}
-			answered, _ := x.With(disruption.Snapshot{Now: live.Now})
-			r, err := answered.Plan(k)
-			for rounds := 0; len(r.Needs) > 0 && rounds < 5; rounds++ {
-				s := disruption.Snapshot{Answers: map[purekube.Need]purekube.Answer{}}
-				for _, n := range r.Needs {
-					s.Answers[n] = answerOf(live, n)
+		fresh: func(*looped[X, S, A]) (X, reconcile.Options[X, S]) {
+			seen = map[types.UID]time.Time{}
+			return servicecidr.NewIndex(S{DeletionSeen: map[types.UID]time.Time{}}, servicecidr.Options{}),
+				reconcile.Options[X, S]{
+					At: func(now time.Time, _ X) S {
+						return S{Now: now}
+					},
+					Retries: 15,
 				}
-				answered, _ = answered.With(s)
-				r, err = answered.Plan(k)
+		},
+		as: func(now time.Time, o Object) S {
+			s := rangesOf(o)
+			if c, ok := o.(*networkingv1.ServiceCIDR); ok && c.DeletionTimestamp != nil {
+				if seen[c.UID].IsZero() {
+					seen[c.UID] = now.Add(time.Duration(len(seen))) // no process sees two at the same moment
+				}
+				s.DeletionSeen = map[types.UID]time.Time{c.UID: seen[c.UID]}
 			}
-			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
+			return s
 		},
 	}
 }
 
-func claimLoop(l *loop) *looped {
-	var x *resourceclaim.Index
-	var assumed *memory.AssumedClaims
-	var deleted *memory.DeletedPods
-	return &looped{
+func claimPlayer() player {
+	type (
+		X = *resourceclaim.Index
+		S = resourceclaim.Snapshot
+		A = resourceclaim.Action
+	)
+	var m *claimmemory.Memory
+	return &looped[X, S, A]{
 		name: "resourceclaim", kinds: []schema.GroupVersionResource{pods, apiserver.PodGroups, claims, templates},
-		restart: func(v *View) (keys []string) {
-			assumed, deleted = &memory.AssumedClaims{}, &memory.DeletedPods{}
-			x = resourceclaim.NewIndex(resourceclaim.Snapshot{Now: v.Now, Pods: All[*corev1.Pod](v), PodGroups: podGroupsOf(v), Claims: All[*resourcev1.ResourceClaim](v),
-				Templates: All[*resourcev1.ResourceClaimTemplate](v)}, resourceclaim.Options{PodGroupOf: podGroupOf})
-			return claimController(resourceclaim.Options{}).Keys(v)
-		},
-		changed: func(oldObj, newObj Object) []string {
-			if oldObj != nil && (newObj == nil || oldObj.GetUID() != newObj.GetUID()) {
-				switch oldObj.(type) {
-				case *corev1.Pod:
-					dropped := deleted.Add(oldObj.GetUID())
-					x, _ = x.With(resourceclaim.Snapshot{Deleted: sets.New(oldObj.GetUID())})
-					x, _ = x.Without(resourceclaim.Snapshot{Deleted: dropped})
-				case *resourcev1.ResourceClaim:
-					assumed.Forget(oldObj.GetUID())
+		fresh: func(c *looped[X, S, A]) (X, reconcile.Options[X, S]) {
+			m = &claimmemory.Memory{ClaimsAt: func() string { return c.at[claims] }}
+			return resourceclaim.NewIndex(S{}, resourceclaim.Options{PodGroupOf: podGroupOf}),
+				reconcile.Options[X, S]{
+					At: m.At, Restored: m.Restored, Answers: claimmemory.Confirmed, Written: m.Wrote, RetryProblems: true,
 				}
-			}
-			return texts(changeIndex(&x, part, oldObj, newObj))
 		},
-		plan: func(key string, live *View) Decision {
-			k, err := purekube.ParseKey(key)
-			if err != nil {
-				panic(err)
+		as: func(_ time.Time, o Object) S { return part(o) },
+		gone: func(o Object) func(X) (X, []purekube.Key) {
+			switch o := o.(type) {
+			case *corev1.Pod:
+				return m.PodGone(o)
+			case *resourcev1.ResourceClaim:
+				m.ClaimGone(o)
+			case *apiserver.PodGroup:
+				return m.Gone(o.UID)
 			}
-			answered, _ := x.With(resourceclaim.Snapshot{Assumed: assumed.ListFor(l.now, x)})
-			r, err := answered.Plan(k)
-			for rounds := 0; len(r.Needs) > 0 && rounds < 5; rounds++ {
-				var s resourceclaim.Snapshot
-				confirm(&s, r.Needs, live)
-				answered, _ = answered.With(s)
-				r, err = answered.Plan(k)
-			}
-			return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
+			return nil
 		},
-		returned: func(o runtime.Object) { assumed.Add(o, l.now) },
+		answer: func(live *View, n purekube.Need) purekube.Answer {
+			var s S
+			confirm(&s, []purekube.Need{n}, live)
+			return s.Answers[n]
+		},
+	}
+}
+
+func budgetPlayer() player {
+	type (
+		X = *disruption.Index
+		S = disruption.Snapshot
+		A = disruption.Action
+	)
+	return &looped[X, S, A]{
+		name: "disruption", kinds: []schema.GroupVersionResource{budgets, pods, deployments, replicaSets, statefulSets},
+		fresh: func(*looped[X, S, A]) (X, reconcile.Options[X, S]) {
+			return disruption.NewIndex(S{}, disruption.Options{}), reconcile.Options[X, S]{
+				At: func(now time.Time, _ X) S { return S{Now: now} },
+				Answers: func(answers map[purekube.Need]purekube.Answer) S {
+					return S{Answers: answers}
+				},
+				DecidesWithout: true,
+			}
+		},
+		as:     func(_ time.Time, o Object) S { return budgetObject(o) },
+		answer: answerOf,
+	}
+}
+
+func clusterRolePlayer() player {
+	type (
+		X = *rbacaggregate.Index
+		S = rbacaggregate.Snapshot
+		A = rbacaggregate.Action
+	)
+	return &looped[X, S, A]{
+		name: "rbacaggregate", kinds: []schema.GroupVersionResource{clusterRoles},
+		fresh: func(*looped[X, S, A]) (X, reconcile.Options[X, S]) {
+			return rbacaggregate.NewIndex(S{}, rbacaggregate.Options{}), reconcile.Options[X, S]{}
+		},
+		as: func(_ time.Time, o Object) S {
+			return S{ClusterRoles: []*rbacv1.ClusterRole{o.(*rbacv1.ClusterRole)}}
+		},
+	}
+}
+
+func nodePlayer() player {
+	type (
+		X = *ttl.Index
+		S = ttl.Snapshot
+		A = ttl.Action
+	)
+	return &looped[X, S, A]{
+		name: "ttl", kinds: []schema.GroupVersionResource{nodesResource},
+		fresh: func(*looped[X, S, A]) (X, reconcile.Options[X, S]) {
+			return ttl.NewIndex(S{}, ttl.Options{}), reconcile.Options[X, S]{
+				Prepare: func(x X) X {
+					x, _ = x.Recover()
+					return x
+				},
+			}
+		},
+		as: func(_ time.Time, o Object) S { return S{Nodes: []*corev1.Node{o.(*corev1.Node)}} },
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/purekube/purekube/ttl"
 )
 
-// TestTwoAtOnce has two controllers of one package at work for a minute: neither has a Lease. Each has caches, a queue
-// and a memory of its own. Then one of them ends, and everything comes to rest. Every promise holds but one: two
+// TestTwoAtOnce has two controllers of one package at work for a minute: neither has a Lease. Each is the loop that
+// clientgo runs, with caches, a queue and a memory of its own. Then one of them ends, and everything comes to rest. Every promise holds but one: two
 // controllers of ResourceClaims make two claims for an entry.
 func TestTwoAtOnce(t *testing.T) {
 	first, rounds := seed.First(t, 1), uint64(10)
@@ -29,21 +29,18 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name   string
-		make   func(l *loop) *looped
+		make   func() player
 		events []Event
 		right  func(*View) string
 		// twice: a claim is made twice in some of the runs.
 		twice bool
 	}{
 		// What must be gone at rest is known from the order of the timestamps, and not from the order of the records.
-		{"servicecidr", recordingServiceCIDRLoop,
-			serviceCIDRWorld("", servicecidr.Options{}, nil, nil).Events, nil, false},
-		{"resourceclaim", claimLoop, podGroupWorld(resourceclaim.Options{}).Events, servedByOneOfTwo, true},
-		{"disruption", func(*loop) *looped { return budgetLoop() },
-			budgetWorld(disruption.Options{}).Events, budgetsAreExact, false},
-		{"rbacaggregate", func(*loop) *looped { return clusterRoleLoop() },
-			[]Event{{Name: "role changed"}}, rulesHaveSources, false},
-		{"ttl", func(*loop) *looped { return nodeLoop() }, []Event{{Name: "nodes"}}, nodesHaveOneTTL, false},
+		{"servicecidr", serviceCIDRPlayer, serviceCIDRWorld("", servicecidr.Options{}, nil, nil).Events, nil, false},
+		{"resourceclaim", claimPlayer, podGroupWorld(resourceclaim.Options{}).Events, servedByOneOfTwo, true},
+		{"disruption", budgetPlayer, budgetWorld(disruption.Options{}).Events, budgetsAreExact, false},
+		{"rbacaggregate", clusterRolePlayer, []Event{{Name: "role changed"}}, rulesHaveSources, false},
+		{"ttl", nodePlayer, []Event{{Name: "nodes"}}, nodesHaveOneTTL, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			twice := 0
@@ -59,11 +56,10 @@ func TestTwoAtOnce(t *testing.T) {
 				l.events = slices.DeleteFunc(l.events, func(e Event) bool {
 					return !slices.ContainsFunc(tc.events, func(of Event) bool { return of.Name == e.Name })
 				})
-				one, two := tc.make(l), tc.make(l)
-				two.name += ", the other one"
-				l.all = []*looped{one, two}
-				l.start(one)
-				l.start(two)
+				l.all = []player{tc.make(), tc.make()}
+				for _, c := range l.all {
+					c.begin(l)
+				}
 				l.forAMinute(seed)
 			}
 			require.Equal(t, tc.twice, twice > 0, "%d claims made twice", twice)
@@ -92,44 +88,6 @@ func servedByOneOfTwo(v *View) string {
 		return wrong
 	}
 	return ""
-}
-
-// recordingServiceCIDRLoop records when it sees that a ServiceCIDR is being deleted, as package clientgo does.
-func recordingServiceCIDRLoop(l *loop) *looped {
-	var x *servicecidr.Index
-	var seen map[types.UID]time.Time
-	record := func(s servicecidr.Snapshot) servicecidr.Snapshot {
-		for _, c := range s.ServiceCIDRs {
-			if c.DeletionTimestamp != nil {
-				if seen[c.UID].IsZero() {
-					seen[c.UID] = l.now.Add(time.Duration(len(seen))) // no two at the same moment
-				}
-				s.DeletionSeen = map[types.UID]time.Time{c.UID: seen[c.UID]}
-			}
-		}
-		return s
-	}
-	c := serviceCIDRLoop()
-	c.restart = func(v *View) (keys []string) {
-		seen = map[types.UID]time.Time{}
-		x = servicecidr.NewIndex(servicecidr.Snapshot{Now: v.Now, DeletionSeen: map[types.UID]time.Time{},
-			IPAddresses: All[*networkingv1.IPAddress](v)}, servicecidr.Options{})
-		for _, o := range All[*networkingv1.ServiceCIDR](v) {
-			x, _ = x.With(record(rangesOf(o)))
-			keys = append(keys, o.Name)
-		}
-		return keys
-	}
-	c.changed = func(oldObj, newObj Object) []string {
-		recorded := func(o Object) servicecidr.Snapshot { return record(rangesOf(o)) }
-		return namesOf(changeIndex(&x, recorded, oldObj, newObj))
-	}
-	c.plan = func(key string, live *View) Decision {
-		now, _ := x.With(servicecidr.Snapshot{Now: live.Now})
-		r, err := now.Plan(servicecidr.Key(key))
-		return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
-	}
-	return c
 }
 
 // TestTwoRecordsOfDeletions is why two controllers of ServiceCIDRs need a Lease. One has seen the deletions in their

@@ -79,7 +79,7 @@ func (c *Cluster) start() (err error) {
 	if err != nil {
 		return err
 	}
-	return c.waitReady(60 * time.Second)
+	return c.waitReady(3 * time.Minute)
 }
 
 // BackUp copies everything that the cluster holds into a folder that is not there yet. The cluster is down meanwhile.
