@@ -71,8 +71,8 @@ type loop struct {
 	all      []player
 	story    []string
 	settling bool
-	// twice, if set, hears of claims that were made twice for an entry, in place of a failure.
-	twice func(broken string)
+	// harm counts how often a guarantee was broken for which it has an entry. All others fail the test.
+	harm map[string]int
 	// right say what is wrong with the objects at rest.
 	right []func(*View) string
 
@@ -213,16 +213,27 @@ func (l *loop) happen(e Event) bool {
 	return true
 }
 
+// Guarantees that some runs do without.
+const ranges, evictions, oneClaim = "every address has a range", "evictions leave enough", "no claim made twice"
+
+func (l *loop) holds(guarantee, broken string) {
+	if _, spared := l.harm[guarantee]; spared && broken != "" {
+		l.harm[guarantee]++
+		return
+	}
+	require.Empty(l.t, broken)
+}
+
 // check asks the promises of all worlds about a step.
 func (l *loop) check(s *Step) {
 	s.Ghost = l.letGo
 	l.letGo = rememberLetGo(s)
 	s.Ghost = l.letGo
-	require.Empty(l.t, addressesHaveRanges(s))
+	l.holds(ranges, addressesHaveRanges(s))
 	s.Ghost = l.evicted
 	l.evicted = rememberEvictions(s)
 	s.Ghost = l.evicted
-	require.Empty(l.t, evictionsLeaveEnough(s))
+	l.holds(evictions, evictionsLeaveEnough(s))
 	if s.Request == nil {
 		return
 	}
@@ -234,11 +245,7 @@ func (l *loop) check(s *Step) {
 	case claims, pods, apiserver.PodGroups:
 		if s.Request.FieldManager == resourceclaim.FieldManager || s.Request.Resource == claims {
 			require.Empty(l.t, nothingTakenFromLivePods(s))
-			if broken := noSecondClaim(s); l.twice != nil && broken != "" {
-				l.twice(broken)
-			} else {
-				require.Empty(l.t, broken)
-			}
+			l.holds(oneClaim, noSecondClaim(s))
 			require.Empty(l.t, claimsKeepWhatIsTheirs(s))
 		}
 	}

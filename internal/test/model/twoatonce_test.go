@@ -8,7 +8,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -20,8 +23,8 @@ import (
 )
 
 // TestTwoAtOnce has two controllers of one package at work for a minute: neither has a Lease. Each is the loop that
-// clientgo runs, with caches, a queue and a memory of its own. Then one of them ends, and everything comes to rest. Every promise holds but one: two
-// controllers of ResourceClaims make two claims for an entry.
+// clientgo runs, with caches, a queue and a memory of its own. Then one of them ends, and everything comes to rest. One
+// guarantee of each of three packages needs one controller: the tests below say why. All others hold.
 func TestTwoAtOnce(t *testing.T) {
 	first, rounds := seed.First(t, 1), uint64(10)
 	if testing.Short() {
@@ -32,24 +35,26 @@ func TestTwoAtOnce(t *testing.T) {
 		make   func() player
 		events []Event
 		right  func(*View) string
-		// twice: a claim is made twice in some of the runs.
-		twice bool
+		// without is the guarantee that two controllers do not keep. always: it is broken in some of these runs.
+		without string
+		always  bool
 	}{
 		// What must be gone at rest is known from the order of the timestamps, and not from the order of the records.
-		{"servicecidr", serviceCIDRPlayer, serviceCIDRWorld("", servicecidr.Options{}, nil, nil).Events, nil, false},
-		{"resourceclaim", claimPlayer, podGroupWorld(resourceclaim.Options{}).Events, servedByOneOfTwo, true},
-		{"disruption", budgetPlayer, budgetWorld(disruption.Options{}).Events, budgetsAreExact, false},
-		{"rbacaggregate", clusterRolePlayer, []Event{{Name: "role changed"}}, rulesHaveSources, false},
-		{"ttl", nodePlayer, []Event{{Name: "nodes"}}, nodesHaveOneTTL, false},
+		{"servicecidr", serviceCIDRPlayer,
+			serviceCIDRWorld("", servicecidr.Options{}, nil, nil).Events, nil, ranges, false},
+		{"resourceclaim", claimPlayer, podGroupWorld(resourceclaim.Options{}).Events, servedByOneOfTwo, oneClaim, true},
+		{"disruption", budgetPlayer, budgetWorld(disruption.Options{}).Events, budgetsAreExact, evictions, false},
+		{"rbacaggregate", clusterRolePlayer, []Event{{Name: "role changed"}}, rulesHaveSources, "", false},
+		{"ttl", nodePlayer, []Event{{Name: "nodes"}}, nodesHaveOneTTL, "", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			twice := 0
+			harm := map[string]int{}
+			if tc.without != "" {
+				harm[tc.without] = 0
+			}
 			for seed := first; seed < first+rounds; seed++ {
 				l := newLoop(t, seed)
-				if tc.twice {
-					l.twice = func(string) { twice++ }
-				}
-				l.right = nil
+				l.harm, l.right = harm, nil
 				if tc.right != nil {
 					l.right = []func(*View) string{tc.right}
 				}
@@ -62,7 +67,10 @@ func TestTwoAtOnce(t *testing.T) {
 				}
 				l.forAMinute(seed)
 			}
-			require.Equal(t, tc.twice, twice > 0, "%d claims made twice", twice)
+			t.Log("broken so often: ", harm)
+			if tc.always {
+				require.Positive(t, harm[tc.without])
+			}
 		})
 	}
 }
@@ -141,4 +149,29 @@ func TestTwoSteps(t *testing.T) {
 			require.Len(t, o.Result.Actions, 1, "step %d writes over %s", step, other)
 		}
 	}
+}
+
+// TestTwoViewsOfAnEviction is why two controllers of budgets need a Lease. One has seen that an evicted pod is being
+// deleted, and takes it off the list in the status. The other one has that status already, and the pod as it was
+// before: it counts the pod as healthy.
+func TestTwoViewsOfAnEviction(t *testing.T) {
+	view := &View{objects: budgetWorld(disruption.Options{}).Objects}
+	db := Get[*policyv1.PodDisruptionBudget](view, "ns", "db").DeepCopy()
+	evicted := Get[*corev1.Pod](view, "ns", "db-0")
+	deleted := evicted.DeepCopy()
+	deleted.DeletionTimestamp = &metav1.Time{Time: Start}
+	db.Status.DisruptedPods = map[string]metav1.Time{evicted.Name: metav1.NewTime(Start)}
+	status := func(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) *policyv1.PodDisruptionBudget {
+		s := disruption.Snapshot{Now: Start.Add(time.Second), Budgets: []*policyv1.PodDisruptionBudget{b},
+			Pods:         []*corev1.Pod{pod, Get[*corev1.Pod](view, "ns", "db-1")},
+			StatefulSets: All[*appsv1.StatefulSet](view)}
+		r, err := disruption.Plan(s, disruption.KeyOf(b), disruption.Options{})
+		require.NoError(t, err)
+		require.Len(t, r.Actions, 1)
+		return r.Actions[0].Request(nil).Object.(*policyv1.PodDisruptionBudget)
+	}
+	require.Zero(t, status(db, evicted).Status.DisruptionsAllowed, "before a controller sees the deletion")
+	one := status(db, deleted)
+	require.Zero(t, one.Status.DisruptionsAllowed, "when it sees the deletion")
+	require.EqualValues(t, 1, status(one, evicted).Status.DisruptionsAllowed, "the other controller")
 }
