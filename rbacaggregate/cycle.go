@@ -40,7 +40,7 @@ type group struct {
 
 // cyclic reports whether roles aggregate each other. A group of one role is no cycle, even if the role selects itself:
 // a role does not collect its own rules (BR-27-03).
-func (g *group) cyclic() bool { return g != nil && len(g.roles) > 1 }
+func (g *group) cyclic() bool { return len(g.roles) > 1 }
 
 // leads returns the vertices to which v has an edge. A source that is not computable is left out: it contributes only
 // its stored rules, so nothing flows through it.

@@ -39,6 +39,8 @@ func TestD20_WhoseRulesStay(t *testing.T) {
 		{"the controller's without fields", "what it owns is not known", []metav1.ManagedFieldsEntry{{Manager: FieldManager, Operation: apply}}, true},
 		{"another one's", "the apply leaves them alone", []metav1.ManagedFieldsEntry{entry("kubectl", apply, rules)}, true},
 		{"another one's too", "one owner is enough", []metav1.ManagedFieldsEntry{own, entry("kubectl", update, rules)}, true},
+		{"the controller's, and its other fields", "one of its entries is enough", []metav1.ManagedFieldsEntry{own, entry(FieldManager, apply, metadata)}, false},
+		{"another one's, and other fields of a third", "one owner is enough", []metav1.ManagedFieldsEntry{own, entry("kubectl", apply, rules), entry("helm", update, metadata)}, true},
 		{
 			"an update of the controller's name", "to the API server it is another manager than the one that applies",
 			[]metav1.ManagedFieldsEntry{own, entry(FieldManager, update, rules)}, true,

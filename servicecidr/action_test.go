@@ -135,6 +135,7 @@ func TestApply(t *testing.T) {
 	another := cidr("x", nil, finalizers())
 	require.Equal(t, another, servicecidr.AddFinalizer{Name: "x", UID: "another"}.Apply(another), "a new object has a plan of its own")
 	require.Equal(t, []string{servicecidr.Finalizer}, servicecidr.AddFinalizer{Name: "x", UID: another.UID}.Apply(another).Finalizers)
+	require.Equal(t, []string{servicecidr.Finalizer}, servicecidr.AddFinalizer{Name: "x"}.Apply(another).Finalizers, "without a UID, any object of the name")
 	another = cidr("x", nil)
 	require.Equal(t, another, servicecidr.RemoveFinalizer{Name: "x", UID: "another"}.Apply(another), "D-3: the patch would be refused")
 	require.NotSame(t, another, servicecidr.RemoveFinalizer{Name: "x", UID: "another"}.Apply(another), "a copy all the same")

@@ -59,6 +59,7 @@ func TestAnIPAddressAffectsWhatContainsIt(t *testing.T) {
 		cidr("leaving", of("10.0.0.0/24"), deletedAt(longAgo)),
 		cidr("six", of("fd00::/64"), deletedAt(longAgo)),
 		cidr("bad", of("nonsense")),
+		cidr("link", of("fe80::/64")),
 	)
 	s := servicecidr.Snapshot{ServiceCIDRs: all}
 	managed := map[string]string{"ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io"}
@@ -72,6 +73,7 @@ func TestAnIPAddressAffectsWhatContainsIt(t *testing.T) {
 		{"IPv6", "those that contain it", ip("fd00::7"), keys("a", "six"), keys("a", "six")},
 		{"network address", "those that do not begin there", ip("10.0.0.255"), keys("wide"), keys("wide")},
 		{"nowhere", "none", ip("192.168.0.1"), nil, nil},
+		{"with a zone", "no prefix contains it", ip("fe80::1%eth0"), nil, nil},
 		{"without a family", "upstream asks for the manager only", labelled("10.0.0.7", managed), keys("a", "leaving", "wide"), keys("a", "leaving", "wide")},
 		{"unmanaged", "none", labelled("10.0.0.7", nil), nil, nil},
 		{"no address", "it may hold back everything that is being deleted; upstream passes over it", labelled("nonsense", managed), keys("leaving", "six"), nil},

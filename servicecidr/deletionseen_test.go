@@ -110,7 +110,7 @@ func TestIndexDeletionSeen(t *testing.T) {
 	require.Equal(t, keys("a", "b", "c"), affected)
 	require.Equal(t, now.Add(10*time.Second), recheck(ahead, "c"), "its time was there before it")
 
-	gone, affected := ahead.Without(servicecidr.Snapshot{DeletionSeen: sightings{uid("a"): {}}})
+	gone, affected := ahead.Without(servicecidr.Snapshot{DeletionSeen: sightings{uid("a"): now}})
 	require.Equal(t, keys("a", "b", "c"), affected)
 	require.Equal(t, now.Add(15*time.Second), recheck(gone, "a"), "not seen any more")
 	require.Equal(t, now.Add(10*time.Second), recheck(ahead, "a"), "the index before is as it was")

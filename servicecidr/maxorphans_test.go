@@ -58,3 +58,16 @@ func TestMaxOrphans_OneAddressTwice(t *testing.T) {
 	require.Equal(t, want, deletion.Orphans)
 	require.True(t, deletion.MoreOrphans)
 }
+
+// Several IPAddresses of one name are sorted by parent: the limit must not come before the last of them is read.
+func TestMaxOrphans_OneNameThreeTimes(t *testing.T) {
+	s := snapshotOf(cidrs(cidr("x", of("10.0.0.0/24"))), "10.0.0.5", "10.0.0.5", "10.0.0.5", "10.0.0.6")
+	for i, parent := range []string{"c", "b", "a"} {
+		s.IPAddresses[i].Spec.ParentRef.Name = parent
+	}
+	deletion, err := servicecidr.CheckDeletion(s, servicecidr.Key("x"), 1, careful)
+	require.NoError(t, err)
+	require.True(t, deletion.MoreOrphans)
+	require.Len(t, deletion.Orphans, 1)
+	require.Equal(t, "a", deletion.Orphans[0].Parent.Name)
+}
