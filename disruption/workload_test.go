@@ -1,0 +1,104 @@
+package disruption
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube"
+)
+
+// What recreates evicted pods is the controller itself, as far as the snapshot and the answers to lookups have it.
+func TestWorkloadOf(t *testing.T) {
+	ref := func(apiVersion, kind, name string) *metav1.OwnerReference {
+		return &metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: types.UID("uid-" + name)}
+	}
+	another := func(r *metav1.OwnerReference) *metav1.OwnerReference {
+		r.UID = "uid-of-another"
+		return r
+	}
+	numbered := statefulSet("numbered", ptr.To(int32(4)))
+	numbered.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
+	numbered.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: 5}
+	going := statefulSet("going", ptr.To(int32(2)))
+	going.DeletionTimestamp = ptr.To(ago(0))
+	lookedUp := replicaSet("looked-up", "web", ptr.To(int32(7)))
+	s := Snapshot{
+		Now:                    now,
+		ReplicationControllers: []*corev1.ReplicationController{replicationController("rc", ptr.To(int32(3)))},
+		StatefulSets:           []*appsv1.StatefulSet{statefulSet("plain", nil), numbered, going},
+		ReplicaSets:            []*appsv1.ReplicaSet{replicaSet("rs", "web", ptr.To(int32(2)))},
+		Deployments:            []*appsv1.Deployment{deployment("web", ptr.To(int32(9)))},
+		Answers: map[purekube.Need]purekube.Answer{
+			objectNeed(ns, "looked-up"):                   {Object: lookedUp},
+			objectNeed(ns, "recreated"):                   {Object: lookedUp},
+			objectNeed(ns, "gone"):                        {},
+			objectNeed(ns, "failed"):                      {Err: errors.New("timeout")},
+			scaleNeed("example.com", "Game", ns, "game"):  scaleOf("uid-game", 6),
+			scaleNeed("example.com", "Game", ns, "other"): scaleOf("uid-of-another", 6),
+		},
+	}
+	need := func(n purekube.Need) Workload { return Workload{Need: &n} }
+	for _, tc := range []struct {
+		name, reason string
+		ref          *metav1.OwnerReference
+		want         Workload
+	}{
+		{"none", "the pod has no controller", nil, Workload{}},
+		{"no apiVersion", "nobody knows what it is", ref("a/b/c", "ReplicaSet", "rs"), Workload{}},
+		{"a ReplicationController", "as it says", ref("v1", "ReplicationController", "rc"), Workload{Recreates: true, Replicas: 3}},
+		{"the ReplicationController of another group", "another kind", ref("apps/v1", "ReplicationController", "rc"),
+			need(scaleNeed("apps", "ReplicationController", ns, "rc"))},
+		{"another ReplicationController of that name", "the cache may be behind: as upstream, the scale says", another(ref("v1", "ReplicationController", "rc")),
+			need(scaleNeed("", "ReplicationController", ns, "rc"))},
+		{"a StatefulSet", "without replicas it wants one, and makes one after the other", ref("apps/v1", "StatefulSet", "plain"),
+			Workload{Recreates: true, Replicas: 1}},
+		{"a parallel StatefulSet", "with the ordinals that it says", ref("apps/v1", "StatefulSet", "numbered"),
+			Workload{Recreates: true, Replicas: 4, Parallel: true, FirstOrdinal: 5}},
+		{"a StatefulSet that is being deleted", "it creates nothing", ref("apps/v1", "StatefulSet", "going"), Workload{Replicas: 2}},
+		{"the StatefulSet of another group", "another kind", ref("example.com/v1", "StatefulSet", "plain"),
+			need(scaleNeed("example.com", "StatefulSet", ns, "plain"))},
+		{"another StatefulSet of that name", "the same", another(ref("apps/v1", "StatefulSet", "plain")), need(scaleNeed("apps", "StatefulSet", ns, "plain"))},
+		{"a ReplicaSet", "what it wants itself, and not its Deployment", ref("apps/v1", "ReplicaSet", "rs"), Workload{Recreates: true, Replicas: 2}},
+		{"a ReplicaSet of the old group", "the same", ref("extensions/v1beta1", "ReplicaSet", "rs"), Workload{Recreates: true, Replicas: 2}},
+		{"the ReplicaSet of another group", "another kind", ref("example.com/v1", "ReplicaSet", "rs"),
+			need(scaleNeed("example.com", "ReplicaSet", ns, "rs"))},
+		{"a ReplicaSet that the snapshot lacks", "it may be there (D-22)", ref("apps/v1", "ReplicaSet", "missing"), need(objectNeed(ns, "missing"))},
+		{"another ReplicaSet of that name", "the pod's may be there", another(ref("apps/v1", "ReplicaSet", "rs")), need(objectNeed(ns, "rs"))},
+		{"a ReplicaSet that was looked up", "as the answer says", ref("apps/v1", "ReplicaSet", "looked-up"), Workload{Recreates: true, Replicas: 7}},
+		{"another one was found", "the pod's is gone", ref("apps/v1", "ReplicaSet", "recreated"), Workload{}},
+		{"none was found", "it is gone", ref("apps/v1", "ReplicaSet", "gone"), Workload{}},
+		{"the lookup failed", "nobody knows", ref("apps/v1", "ReplicaSet", "failed"), Workload{MayRecreate: true}},
+		{"a custom resource", "as its scale says", ref("example.com/v1", "Game", "game"), Workload{Recreates: true, Replicas: 6}},
+		{"another custom resource of that name", "the pod's is gone", ref("example.com/v1", "Game", "other"), Workload{}},
+		{"a custom resource that nobody looked up", "its scale is needed", ref("example.com/v1", "Game", "new"),
+			need(scaleNeed("example.com", "Game", ns, "new"))},
+		{"a Job", "it has no scale, and recreates what failed", ref("batch/v1", "Job", "job"), Workload{MayRecreate: true}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			require.Equal(t, tc.want, NewIndex(s, Options{}).WorkloadOf(ns, tc.ref), tc.reason)
+		})
+	}
+	upstream := NewIndex(s, Options{MatchUpstream: purekube.V1_36})
+	require.Equal(t, Workload{Recreates: true, Replicas: 2}, upstream.WorkloadOf(ns, ref("apps/v1", "ReplicaSet", "rs")))
+	require.Equal(t, need(scaleNeed("apps", "ReplicaSet", ns, "missing")), upstream.WorkloadOf(ns, ref("apps/v1", "ReplicaSet", "missing")), "upstream asks for its scale")
+}
+
+// MaxPods counts the pods that name the controller, and those of a name that several pods have.
+func TestWorkloadOfCountsPods(t *testing.T) {
+	byRS := by("apps/v1", "ReplicaSet", "rs")
+	s := Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2)))}, Pods: []*corev1.Pod{
+		pod("a", byRS), pod("b", byRS, unready), pod("other", by("apps/v1", "ReplicaSet", "another")), pod("alone"),
+	}}
+	ref := &metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs", UID: "uid-rs"}
+	require.Equal(t, 2, NewIndex(s, Options{}).WorkloadOf(ns, ref).MaxPods)
+	require.Zero(t, NewIndex(s, Options{}).WorkloadOf("elsewhere", ref).MaxPods)
+	s.Pods = append(s.Pods, pod("twin", byRS), pod("twin", byRS))
+	require.GreaterOrEqual(t, NewIndex(s, Options{}).WorkloadOf(ns, ref).MaxPods, 3, "one of the two is there")
+}
