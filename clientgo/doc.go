@@ -35,13 +35,16 @@
 //
 //   - All packages: switch off the same controller of kube-controller-manager. Only MatchUpstream writes the same
 //     as that one, and for ResourceClaims and TTLs not even that is enough.
-//   - All packages: run one replica at a time. [Lease] does that. Without it, two replicas make two claims for each pod and
-//     keep overwriting each other's TTLs.
+//   - All packages: run one replica at a time. [Lease] does that. Without it, two replicas make two claims for each
+//     pod, keep overwriting each other's TTLs, and may allow an eviction too many or leave an address without a range.
 //   - servicecidr 2: the time until every API server's allocator has heard of a deletion, the lag of the watch
 //     and the writes of a plan together must be less than ten seconds.
 //   - disruption 6: the clocks of this process and of the API servers agree to within seconds.
 //   - rbacaggregate 5: give the account the verb escalate on clusterroles. PolicyRules has it.
 //   - resourceclaim 6: with PodGroupOf, say in which version the API server has PodGroups: [PodGroups].
+//   - With informers of yours: the first list of a new process must not be older than what the process before it
+//     wrote, or pods may get a second claim. [New] asks for lists of now; client-go does where the API server
+//     streams lists.
 //   - Without LastSyncResourceVersion (see [Informer]), restart the controllers after a restore of etcd.
 //
 // What the controllers do for the duties that need memory: servicecidr 3 (DeletionSeen, by this process's clock),

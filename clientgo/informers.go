@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
@@ -36,6 +37,14 @@ func FromFactory(factory informers.SharedInformerFactory) Informers {
 			return nil, err
 		}
 		return informer.Informer(), nil
+	}
+}
+
+// listsOfNow makes an informer's first list one of now. Where the API server does not stream lists, client-go asks for
+// a list of any age: that may be from before what the process before this one wrote.
+func listsOfNow(o *metav1.ListOptions) {
+	if o.ResourceVersion == "0" {
+		o.ResourceVersion = ""
 	}
 }
 

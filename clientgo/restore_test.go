@@ -173,6 +173,41 @@ func TestGracePeriodCountsFromTheFirstSight(t *testing.T) {
 	}
 }
 
+// A restore from a backup may undo the deletion of a ServiceCIDR. Its next deletion has a grace period of its own,
+// whatever the clock of the API server that wrote its timestamp.
+func TestGracePeriodAfterARestore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		cidr := func(deleted *metav1.Time) *networkingv1.ServiceCIDR {
+			c := &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "range", UID: "1"}}
+			c.DeletionTimestamp, c.Finalizers = deleted, []string{servicecidr.Finalizer}
+			c.Spec.CIDRs = []string{"10.0.0.0/24"}
+			return c
+		}
+		behind := ptr.To(metav1.NewTime(begin.Add(-time.Hour)))
+		client, events := fake.NewClientset(cidr(behind)), watch.NewFake()
+		client.PrependWatchReactor("servicecidrs", clienttesting.DefaultWatchReactor(events, nil))
+		w := &writer{start: begin}
+		f := informers.NewSharedInformerFactory(client, 0)
+		r, err := NewServiceCIDR(clusterOf(f, w, nil), servicecidr.Options{})
+		require.NoError(t, err)
+		go func() {
+			time.Sleep(5 * time.Second)
+			events.Modify(cidr(nil))
+			time.Sleep(time.Minute)
+			events.Modify(cidr(behind))
+		}()
+		run(t, f, r, 5*time.Minute)
+		// At 5 s it is protected and gets its condition; at 65 s it is deleted.
+		require.NotEmpty(t, w.at)
+		require.Less(t, w.at[0], 6*time.Second)
+		for _, at := range w.at {
+			require.False(t, at > 64*time.Second && at < 75*time.Second, "a write at %v: %v", at, w.sent)
+		}
+		require.GreaterOrEqual(t, w.at[len(w.at)-1], 75*time.Second, "%v", w.sent)
+	})
+}
+
 // After a restore from a backup, a pod that was seen deleted runs again, and its claim may be shown before it. What the
 // API server has decides, not what was seen.
 func TestPodThatIsBackKeepsItsDevice(t *testing.T) {

@@ -20,7 +20,8 @@ const serviceCIDRRetries = 15
 func NewServiceCIDR(c Cluster, o servicecidr.Options) (*ServiceCIDRController, error) {
 	type S = servicecidr.Snapshot
 	// The grace period counts from when this controller saw the deletion, so that no other clock decides. Only the handler
-	// of ServiceCIDRs uses the map.
+	// of ServiceCIDRs uses the map. After a restore of etcd, a ServiceCIDR may not be being deleted any more: its next
+	// deletion is another one.
 	seen := map[types.UID]time.Time{}
 	index := servicecidr.NewIndex(S{DeletionSeen: map[types.UID]time.Time{}}, o)
 	controller, err := NewController("servicecidr", index, c, Options[*servicecidr.Index, S]{
@@ -37,6 +38,8 @@ func NewServiceCIDR(c Cluster, o servicecidr.Options) (*ServiceCIDRController, e
 				seen[o.UID] = time.Now()
 			}
 			s.DeletionSeen = map[types.UID]time.Time{o.UID: seen[o.UID]}
+		} else {
+			delete(seen, o.UID)
 		}
 		return s
 	}, func(o *networkingv1.ServiceCIDR) { delete(seen, o.UID) })

@@ -86,12 +86,13 @@ func (s *Set) connect(config *rest.Config, o SetOptions) error {
 	if err != nil {
 		return err
 	}
-	s.factory = informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(trim))
+	s.factory = informers.NewSharedInformerFactoryWithOptions(client, 0,
+		informers.WithTransform(trim), informers.WithTweakListOptions(listsOfNow))
 	reads, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
 	}
-	s.podGroups = dynamicinformer.NewDynamicSharedInformerFactory(reads, 0)
+	s.podGroups = dynamicinformer.NewFilteredDynamicSharedInformerFactory(reads, 0, metav1.NamespaceAll, listsOfNow)
 	s.events = record.NewBroadcaster()
 	recorder := s.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: config.UserAgent})
 	s.record = func(ctx context.Context) {

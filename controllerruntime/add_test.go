@@ -239,6 +239,19 @@ func TestReady(t *testing.T) {
 	require.NoError(t, ready(runner{synced: true})(nil))
 }
 
+// The informers of a manager's cache say at which resourceVersion they are, so that the controllers notice a restore of
+// etcd from a backup.
+func TestInformersSayWhereTheyAre(t *testing.T) {
+	p := newPlayed(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}})
+	informer, err := informers(p)(&corev1.Node{})
+	require.NoError(t, err)
+	p.start(t)
+	versioned, ok := informer.(interface{ LastSyncResourceVersion() string })
+	require.True(t, ok)
+	known := func() bool { return versioned.LastSyncResourceVersion() != "" }
+	require.Eventually(t, known, 30*time.Second, time.Millisecond)
+}
+
 // What cannot be added is an error that names the controller.
 func TestAddErrors(t *testing.T) {
 	require.ErrorContains(t, AddTTL(nil, ttl.Options{}), "ttl: no manager")

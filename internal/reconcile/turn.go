@@ -18,6 +18,9 @@ const (
 	WritesTimeout = 30 * time.Second
 	// PauseAfterRetries is how long a key rests whose Retries did not help, or whose action was vetoed.
 	PauseAfterRetries = 10 * time.Minute
+	// LongestRecheck is after what time a key is planned again whose Result.RecheckAt is later than that. Such a time
+	// follows from a time that another clock wrote: one of the two clocks is wrong, and may be set right meanwhile.
+	LongestRecheck = 10 * time.Minute
 
 	firstRetry, lastRetry = 5 * time.Millisecond, 1000 * time.Second
 )
@@ -209,7 +212,7 @@ func (l *Loop[X, S, A]) End(now time.Time, t *Turn[X, A], failed error, vetoed b
 		next = next.sooner(PauseAfterRetries)
 	}
 	if at := t.Result.RecheckAt; !at.IsZero() {
-		next = next.sooner(at.Sub(now))
+		next = next.sooner(min(at.Sub(now), LongestRecheck))
 	}
 	if t.again {
 		next = next.sooner(0)

@@ -109,6 +109,12 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 			"no claim made twice for an entry"},
 		{"no new list after a lost answer", "a claim may have been made, and its cache does not show it yet",
 			func() World { w := claimWorld(resourceclaim.Options{}); w.ListsAnew = false; return w }(), "no claim made twice for an entry"},
+		{"the first list is old", "it may be from before the claim that the controller before it made",
+			func() World {
+				w := claimWorld(resourceclaim.Options{})
+				w.Lag, w.Faults.OldStart = 1, true
+				return w
+			}(), "no claim made twice for an entry"},
 		{"lookups in the cache", "a pod that the cache does not have is not known to be gone (BR-30-06)",
 			func() World {
 				w := claimWorld(resourceclaim.Options{})
@@ -207,12 +213,12 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 			}), "at rest"},
 		{"claims of a PodGroup are forgotten", "until its cache shows a claim, the controller remembers it (BR-30-04)",
 			func() World {
-				w := small("PodGroups, the pod comes back")
+				w := small("PodGroups, the pod is recreated")
 				w.Assumes = schema.GroupVersionResource{}
 				return w
 			}(), "no claim made twice for an entry"},
 		{"the going of a PodGroup is not heard of", "what was reserved for it is not its successor's (D-33)",
-			small("PodGroups, the PodGroup comes back").hearing(func(oldObj, newObj Object, keys []string) []string {
+			small("PodGroups, the PodGroup is recreated").hearing(func(oldObj, newObj Object, keys []string) []string {
 				if _, group := oldObj.(*apiserver.PodGroup); group && newObj == nil {
 					return nil
 				}

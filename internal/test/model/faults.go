@@ -24,6 +24,16 @@ func (m *model) restore(st *state) {
 	}
 }
 
+// oldStart is a controller that starts from lists that are as old as the caches of the controller before it.
+func (m *model) oldStart(st *state) *state {
+	after := st.clone()
+	after.assumed, after.gone, after.queue, after.timers, after.flight = nil, 0, nil, nil, 0
+	for _, k := range m.world.Controller.Keys(m.cacheView(after)) {
+		after.enqueue(m.key(k))
+	}
+	return after
+}
+
 // overtaken calls visit with the states in which what the plan's next write creates was deleted, and the caches show that,
 // before the controller has the answer.
 func (m *model) overtaken(st *state, visit func(after *state, broken, how string)) {

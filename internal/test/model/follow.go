@@ -36,6 +36,9 @@ func (m *model) follow(st *state, emit emit[*state]) {
 		m.restart(after)
 		emit(after, "", "the controller stops, and starts again")
 	}
+	if m.world.Faults.OldStart && len(st.pending) > 0 {
+		emit(m.oldStart(st), "", "the controller stops, and starts again from lists that are old")
+	}
 	if after, broken := m.timeStep(st, true); after != nil {
 		emit(after, broken, "it is %s", clock(int(after.now)).Format(time.TimeOnly))
 	}

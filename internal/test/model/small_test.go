@@ -22,10 +22,10 @@ func smallWorlds() []World {
 		team("made once", "team-0").atMost(1, "pod created", "group created"),
 		// The pod comes back under its name, and finds the claim of its PodGroup. Nobody deletes a claim or binds a pod
 		// by hand, and the PodGroup does not come back.
-		team("the pod comes back", "team-0").without("claim deleted", "pod bound by hand").
+		team("the pod is recreated", "team-0").without("claim deleted", "pod bound by hand").
 			atMost(1, "group created").atMost(2, "pod created"),
 		// The PodGroup comes back under its name, with another UID, and the pod of the PodGroup before does not.
-		team("the PodGroup comes back", "team-0").without("claim deleted", "pod bound by hand").
+		team("the PodGroup is recreated", "team-0").without("claim deleted", "pod bound by hand").
 			atMost(2, "group created").atMost(1, "pod created"),
 		// Two pods share the claim of their PodGroup; one of them may be deleted while the other one runs. Pods do not
 		// finish, and the PodGroup does not come back.

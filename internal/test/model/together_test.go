@@ -71,6 +71,10 @@ type loop struct {
 	all      []player
 	story    []string
 	settling bool
+	// harm counts how often a guarantee was broken for which it has an entry. All others fail the test.
+	harm map[string]int
+	// right say what is wrong with the objects at rest.
+	right []func(*View) string
 
 	writes, refused, restarts, rests int
 }
@@ -209,16 +213,27 @@ func (l *loop) happen(e Event) bool {
 	return true
 }
 
+// Guarantees that some runs do without.
+const ranges, evictions, oneClaim = "every address has a range", "evictions leave enough", "no claim made twice"
+
+func (l *loop) holds(guarantee, broken string) {
+	if _, spared := l.harm[guarantee]; spared && broken != "" {
+		l.harm[guarantee]++
+		return
+	}
+	require.Empty(l.t, broken)
+}
+
 // check asks the promises of all worlds about a step.
 func (l *loop) check(s *Step) {
 	s.Ghost = l.letGo
 	l.letGo = rememberLetGo(s)
 	s.Ghost = l.letGo
-	require.Empty(l.t, addressesHaveRanges(s))
+	l.holds(ranges, addressesHaveRanges(s))
 	s.Ghost = l.evicted
 	l.evicted = rememberEvictions(s)
 	s.Ghost = l.evicted
-	require.Empty(l.t, evictionsLeaveEnough(s))
+	l.holds(evictions, evictionsLeaveEnough(s))
 	if s.Request == nil {
 		return
 	}
@@ -230,7 +245,7 @@ func (l *loop) check(s *Step) {
 	case claims, pods, apiserver.PodGroups:
 		if s.Request.FieldManager == resourceclaim.FieldManager || s.Request.Resource == claims {
 			require.Empty(l.t, nothingTakenFromLivePods(s))
-			require.Empty(l.t, noSecondClaim(s))
+			l.holds(oneClaim, noSecondClaim(s))
 			require.Empty(l.t, claimsKeepWhatIsTheirs(s))
 		}
 	}
@@ -305,7 +320,7 @@ func (l *loop) rest() {
 		l.drain(c)
 	}
 	require.Equal(l.t, writes, l.writes, "at rest, a controller that starts again asks for nothing")
-	for _, right := range []func(*View) string{serviceCIDRsAreRight, claimsServePods, budgetsAreExact, rulesHaveSources, nodesHaveOneTTL} {
+	for _, right := range l.right {
 		require.Empty(l.t, right(l.view()))
 	}
 	l.rests++

@@ -67,6 +67,8 @@ func newLoop(t *testing.T, seed uint64) *loop {
 	for _, o := range objects {
 		l.server.Put(o)
 	}
+	l.right = []func(*View) string{
+		serviceCIDRsAreRight, claimsServePods, budgetsAreExact, rulesHaveSources, nodesHaveOneTTL}
 
 	var users, groups []string
 	for i := range 5 {

@@ -269,7 +269,7 @@ func serviceCIDRPlayer() player {
 			s := rangesOf(o)
 			if c, ok := o.(*networkingv1.ServiceCIDR); ok && c.DeletionTimestamp != nil {
 				if seen[c.UID].IsZero() {
-					seen[c.UID] = now
+					seen[c.UID] = now.Add(time.Duration(len(seen))) // no process sees two at the same moment
 				}
 				s.DeletionSeen = map[types.UID]time.Time{c.UID: seen[c.UID]}
 			}

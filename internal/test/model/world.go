@@ -50,6 +50,9 @@ type Faults struct {
 	// Overtake: an object that the controller creates is deleted at once, and its caches show that before the
 	// controller has the answer to the create. With Phantom, it believes in the answer all the same.
 	Overtake, Phantom bool
+	// OldStart: a controller that starts lists what the caches of the controller before it showed, which may be older
+	// than what that controller had written.
+	OldStart bool
 }
 
 // Event is something that anybody but the controller does.

@@ -1,0 +1,177 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/test/seed"
+	"github.com/purekube/purekube/resourceclaim"
+	"github.com/purekube/purekube/servicecidr"
+	"github.com/purekube/purekube/ttl"
+)
+
+// TestTwoAtOnce has two controllers of one package at work for a minute: neither has a Lease. Each is the loop that
+// clientgo runs, with caches, a queue and a memory of its own. Then one of them ends, and everything comes to rest. One
+// guarantee of each of three packages needs one controller: the tests below say why. All others hold.
+func TestTwoAtOnce(t *testing.T) {
+	first, rounds := seed.First(t, 1), uint64(10)
+	if testing.Short() {
+		rounds = 3
+	}
+	for _, tc := range []struct {
+		name   string
+		make   func() player
+		events []Event
+		right  func(*View) string
+		// without is the guarantee that two controllers do not keep. always: it is broken in some of these runs.
+		without string
+		always  bool
+	}{
+		// What must be gone at rest is known from the order of the timestamps, and not from the order of the records.
+		{"servicecidr", serviceCIDRPlayer,
+			serviceCIDRWorld("", servicecidr.Options{}, nil, nil).Events, nil, ranges, false},
+		{"resourceclaim", claimPlayer, podGroupWorld(resourceclaim.Options{}).Events, servedByOneOfTwo, oneClaim, true},
+		{"disruption", budgetPlayer, budgetWorld(disruption.Options{}).Events, budgetsAreExact, evictions, false},
+		{"rbacaggregate", clusterRolePlayer, []Event{{Name: "role changed"}}, rulesHaveSources, "", false},
+		{"ttl", nodePlayer, []Event{{Name: "nodes"}}, nodesHaveOneTTL, "", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			harm := map[string]int{}
+			if tc.without != "" {
+				harm[tc.without] = 0
+			}
+			for seed := first; seed < first+rounds; seed++ {
+				l := newLoop(t, seed)
+				l.harm, l.right = harm, nil
+				if tc.right != nil {
+					l.right = []func(*View) string{tc.right}
+				}
+				l.events = slices.DeleteFunc(l.events, func(e Event) bool {
+					return !slices.ContainsFunc(tc.events, func(of Event) bool { return of.Name == e.Name })
+				})
+				l.all = []player{tc.make(), tc.make()}
+				for _, c := range l.all {
+					c.begin(l)
+				}
+				l.forAMinute(seed)
+			}
+			t.Log("broken so often: ", harm)
+			if tc.always {
+				require.Positive(t, harm[tc.without])
+			}
+		})
+	}
+}
+
+// forAMinute lets everybody work for a minute of the cluster's time. Then the last controller ends for good.
+func (l *loop) forAMinute(seed uint64) {
+	defer func() {
+		if l.t.Failed() {
+			l.t.Logf("-seed %d; the last steps:\n%s", seed, strings.Join(l.story[max(0, len(l.story)-60):], "\n"))
+		}
+	}()
+	for end := l.now.Add(time.Minute); l.now.Before(end); {
+		l.step()
+	}
+	l.all = l.all[:len(l.all)-1]
+	l.rest()
+}
+
+// servedByOneOfTwo is claimsServePods where a PodGroup may have two claims for an entry: one of its pods may know the
+// claim that the PodGroup does not name.
+func servedByOneOfTwo(v *View) string {
+	if wrong := claimsServePods(v); !strings.HasPrefix(wrong, "at rest, a pod has the claims of its PodGroup") {
+		return wrong
+	}
+	return ""
+}
+
+// TestTwoRecordsOfDeletions is why two controllers of ServiceCIDRs need a Lease. One has seen the deletions in their
+// order; the other one started later, and has seen them in the order of a list. Each lets another one of two equal
+// ServiceCIDRs go, and the address has no range.
+func TestTwoRecordsOfDeletions(t *testing.T) {
+	const grace = servicecidr.DeletionGracePeriod
+	later := newServiceCIDR("a", 1, []string{"10.0.0.0/24"})
+	sooner := newServiceCIDR("b", 2, []string{"10.0.0.0/24"})
+	for i, c := range []*networkingv1.ServiceCIDR{sooner, later} {
+		c.Finalizers = []string{servicecidr.Finalizer}
+		c.DeletionTimestamp = &metav1.Time{Time: Start.Add(time.Duration(i) * time.Second)}
+	}
+	address := &networkingv1.IPAddress{ObjectMeta: metav1.ObjectMeta{Name: "10.0.0.5", Labels: map[string]string{
+		networkingv1.LabelManagedBy: servicecidr.ManagedBy, networkingv1.LabelIPAddressFamily: "IPv4"}}}
+	s := servicecidr.Snapshot{Now: Start.Add(time.Minute), ServiceCIDRs: []*networkingv1.ServiceCIDR{sooner, later},
+		IPAddresses: []*networkingv1.IPAddress{address}}
+	goes := func(first, second *networkingv1.ServiceCIDR) (names []string) {
+		s.DeletionSeen = map[types.UID]time.Time{first.UID: s.Now.Add(-grace - 1), second.UID: s.Now.Add(-grace)}
+		outcomes, err := servicecidr.PlanAll(s, servicecidr.Options{})
+		require.NoError(t, err)
+		for _, o := range outcomes {
+			for _, a := range o.Result.Actions {
+				if _, removes := a.(servicecidr.RemoveFinalizer); removes {
+					names = append(names, o.Key.Name)
+				}
+			}
+		}
+		return names
+	}
+	inOrder, listed := goes(sooner, later), goes(later, sooner)
+	require.Len(t, inOrder, 1, "one controller alone keeps the range")
+	require.Len(t, listed, 1, "one controller alone keeps the range")
+	require.NotEqual(t, inOrder, listed)
+}
+
+// TestTwoSteps is why two controllers of nodes need a Lease: where two steps overlap, each takes the step from where
+// the number of nodes came from. Each then writes over the TTL of the other one.
+func TestTwoSteps(t *testing.T) {
+	for step, other := range []string{"15", "0"} {
+		s := ttl.Snapshot{Step: step}
+		for i := range 95 {
+			n := newNode(fmt.Sprint("node-", i), zero)
+			n.Annotations[ttl.Annotation] = other
+			s.Nodes = append(s.Nodes, n)
+		}
+		outcomes, err := ttl.PlanAll(s, ttl.Options{})
+		require.NoError(t, err)
+		require.Len(t, outcomes, 95)
+		for _, o := range outcomes {
+			require.Len(t, o.Result.Actions, 1, "step %d writes over %s", step, other)
+		}
+	}
+}
+
+// TestTwoViewsOfAnEviction is why two controllers of budgets need a Lease. One has seen that an evicted pod is being
+// deleted, and takes it off the list in the status. The other one has that status already, and the pod as it was
+// before: it counts the pod as healthy.
+func TestTwoViewsOfAnEviction(t *testing.T) {
+	view := &View{objects: budgetWorld(disruption.Options{}).Objects}
+	db := Get[*policyv1.PodDisruptionBudget](view, "ns", "db").DeepCopy()
+	evicted := Get[*corev1.Pod](view, "ns", "db-0")
+	deleted := evicted.DeepCopy()
+	deleted.DeletionTimestamp = &metav1.Time{Time: Start}
+	db.Status.DisruptedPods = map[string]metav1.Time{evicted.Name: metav1.NewTime(Start)}
+	status := func(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) *policyv1.PodDisruptionBudget {
+		s := disruption.Snapshot{Now: Start.Add(time.Second), Budgets: []*policyv1.PodDisruptionBudget{b},
+			Pods:         []*corev1.Pod{pod, Get[*corev1.Pod](view, "ns", "db-1")},
+			StatefulSets: All[*appsv1.StatefulSet](view)}
+		r, err := disruption.Plan(s, disruption.KeyOf(b), disruption.Options{})
+		require.NoError(t, err)
+		require.Len(t, r.Actions, 1)
+		return r.Actions[0].Request(nil).Object.(*policyv1.PodDisruptionBudget)
+	}
+	require.Zero(t, status(db, evicted).Status.DisruptionsAllowed, "before a controller sees the deletion")
+	one := status(db, deleted)
+	require.Zero(t, one.Status.DisruptionsAllowed, "when it sees the deletion")
+	require.EqualValues(t, 1, status(one, evicted).Status.DisruptionsAllowed, "the other controller")
+}
