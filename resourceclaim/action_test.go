@@ -1,6 +1,7 @@
 package resourceclaim
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -8,9 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/aliasing"
 )
 
@@ -149,4 +152,41 @@ func TestString(t *testing.T) {
 		require.Equal(t, tc.want, tc.action.String())
 		tc.action.isAction()
 	}
+}
+
+// An action that a program makes itself has no claim, whose owner reference would say more.
+func TestFailureEventWithoutAClaim(t *testing.T) {
+	for key, apiVersion := range map[purekube.Key]string{podKey("p"): "v1", PodGroupKey(ns, "g"): "scheduling.k8s.io/v1beta1"} {
+		event, ok := CreateClaim{Owner: key, PodClaim: "gpu"}.FailureEvent(errors.New("no quota"))
+		require.True(t, ok)
+		require.Equal(t, corev1.ObjectReference{APIVersion: apiVersion, Kind: key.Kind, Namespace: ns, Name: key.Name}, event.Regarding)
+	}
+}
+
+func TestRemoveFinalizerOfAClaimThatIsAllocatedAgain(t *testing.T) {
+	require.NotEmpty(t, RemoveFinalizer{}.Apply(newClaim("c", protected)).Finalizers, "of no claim")
+	action := RemoveFinalizer{Claim: newClaim("c", protected)}
+	require.Empty(t, action.Apply(newClaim("c", protected)).Finalizers)
+	require.NotEmpty(t, action.Apply(newClaim("c", allocated)).Finalizers, "it is allocated again")
+	require.NotEmpty(t, action.Apply(newClaim("c", protected, func(c *resourcev1.ResourceClaim) { c.UID = "another" })).Finalizers, "it is another claim")
+}
+
+// Creates has entries that are not pending any more where a program has changed the action.
+func TestSetClaimStatusesOfAnEntryThatIsNotPending(t *testing.T) {
+	a := SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p", Creates: []string{"gpu"}}
+	require.NoError(t, a.Request([]runtime.Object{newClaim("")}).Err, "its name is not asked for")
+	a.Pending = a.Creates
+	require.ErrorIs(t, a.Request([]runtime.Object{newClaim("")}).Err, ErrNoClaimCreated)
+}
+
+// The version says which PodGroups are meant. Pods have one.
+func TestSetClaimStatusesSaysTheVersionOfPodGroups(t *testing.T) {
+	version := func(s Snapshot, key purekube.Key) string {
+		r, err := Plan(s, key, grouped)
+		require.NoError(t, err)
+		return r.Actions[len(r.Actions)-1].(SetClaimStatuses).APIVersion
+	}
+	gpu := templates(newTemplate("gpu"))
+	require.Empty(t, version(Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Templates: gpu}, podKey("p")))
+	require.Equal(t, "scheduling.k8s.io/v1beta1", version(Snapshot{PodGroups: []PodGroup{newGroup("g", groupWants("gpu", "gpu"))}, Templates: gpu}, groupKey("g")))
 }

@@ -128,6 +128,15 @@ func TestD36_EventsOfPodsAffectTheClaim(t *testing.T) {
 	}
 }
 
+// A pod is no PodGroup, whatever its name is.
+func TestD36_PodOfTheGroupsName(t *testing.T) {
+	running := newPod("p", inGroup("g"), onNode, phase(corev1.PodRunning), uses("a", "c"))
+	s := Snapshot{Pods: pods(running), Claims: claims(newClaim("c", allocated, reservedFor("g", "p"))), Answers: asked("g")}
+	r, err := Plan(s, claimKey("c"), grouped)
+	require.NoError(t, err)
+	require.Equal(t, []string{"Release ml/c: g"}, lines(r.Actions))
+}
+
 // 256 consumers that are PodGroups, and as many pods, are looked at once.
 func TestD36_ManyGroups(t *testing.T) {
 	claim := newClaim("c", allocated)

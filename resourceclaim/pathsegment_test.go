@@ -60,3 +60,11 @@ func TestClaimThatNoPathCanHoldIsNoNeed(t *testing.T) {
 		}
 	}
 }
+
+// A pod that was seen to be deleted is asked for, if there is something to do for it.
+func TestDeletedPodThatNoPathCanHoldIsNoNeed(t *testing.T) {
+	p := newPod("../db", wants("gpu", "gpu"))
+	r, err := Plan(Snapshot{Now: now, Pods: pods(p), Templates: templates(newTemplate("gpu")), Deleted: deletedUIDs(p.UID)}, podKey("../db"), Options{})
+	require.ErrorIs(t, err, purekube.ErrPathSegment)
+	require.True(t, r.Empty())
+}

@@ -10,6 +10,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -135,4 +136,55 @@ func TestCreateWithoutAnAnswerIsAnError(t *testing.T) {
 	require.ErrorIs(t, request.Err, ErrNoClaimCreated)
 	require.EqualError(t, request.Err, "Pod ml/p: status.resourceClaimStatuses: the answer to the create is not a claim of this namespace with a name: entry a")
 	require.True(t, strings.Contains(string(request.Patch), `"made"`), "the other entry is named all the same")
+}
+
+// D-38: without a controller, the first pod or PodGroup among the owners is the one that the claim was made for.
+func TestOwnersWithoutAController(t *testing.T) {
+	owner := func(kind, name string) metav1.OwnerReference {
+		return metav1.OwnerReference{APIVersion: "v1", Kind: kind, Name: name, UID: types.UID("uid-" + name)}
+	}
+	gpu := templates(newTemplate("gpu"))
+	for _, tc := range []struct {
+		name, reason string
+		owners       []metav1.OwnerReference
+		want         []string
+	}{
+		{"a pod behind another kind", "the other kind gets no claims", []metav1.OwnerReference{owner("ConfigMap", "x"), owner("Pod", "p")}, []string{"SetClaimStatuses ml/p: gpu=c"}},
+		{"a pod before another pod", "the first counts", []metav1.OwnerReference{owner("Pod", "p"), owner("Pod", "q")}, []string{"SetClaimStatuses ml/p: gpu=c"}},
+		{"another pod first", "the claim is that one's", []metav1.OwnerReference{owner("Pod", "q"), owner("Pod", "p")},
+			[]string{"CreateClaim ml/p gpu: p-gpu-*", "SetClaimStatuses ml/p: gpu pending"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := newClaim("c", madeFor("p", "gpu"), func(c *resourcev1.ResourceClaim) { c.OwnerReferences = tc.owners })
+			r, err := Plan(Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Claims: claims(c), Templates: gpu}, podKey("p"), Options{})
+			require.NoError(t, err)
+			require.Equal(t, tc.want, lines(r.Actions), tc.reason)
+		})
+	}
+}
+
+// D-38: of a changed claim, too, it has to be known which version counts.
+func TestChangedClaimOfWhichThereAreTwo(t *testing.T) {
+	c := newClaim("c", madeFor("p", "gpu"), func(c *resourcev1.ResourceClaim) { c.OwnerReferences[0].Controller = nil })
+	r, err := Plan(Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Claims: claims(c, c.DeepCopy()), Templates: templates(newTemplate("gpu"))}, podKey("p"), Options{})
+	require.ErrorIs(t, err, purekube.ErrDuplicate)
+	require.Empty(t, r.Actions, "no other claim is made")
+}
+
+// Of several claims for one entry the first by name is taken that stays, whatever the order of the snapshot.
+func TestFirstOfManyClaimsForOneEntry(t *testing.T) {
+	var all []*resourcev1.ResourceClaim
+	for i := range 9 {
+		c := newClaim(fmt.Sprint("c-", i), madeFor("p", "gpu"))
+		if i == 0 {
+			claimDeleting(c)
+		}
+		all = append(all, c)
+	}
+	for range all {
+		all = append(all[1:], all[0])
+		r, err := Plan(Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Claims: all, Templates: templates(newTemplate("gpu"))}, podKey("p"), Options{})
+		require.NoError(t, err)
+		require.Equal(t, []string{"SetClaimStatuses ml/p: gpu=c-1"}, lines(r.Actions))
+	}
 }
