@@ -110,11 +110,8 @@ func prefixesOf(cidrs []*networkingv1.ServiceCIDR) []netip.Prefix {
 }
 
 // addContaining adds the prefixes that contain the address, according to PrefixContainsIP. An address has at
-// most 129 prefixes around it, however many ServiceCIDRs there are.
+// most 129 prefixes around it, however many ServiceCIDRs there are. No prefix contains an address with a zone.
 func addContaining[V any](to map[netip.Prefix]bool, ps *persistent.Prefixes[V], a netip.Addr) {
-	if a.Zone() != "" {
-		return
-	}
 	for p := range ps.Around(netip.PrefixFrom(a, a.BitLen())) {
 		if PrefixContainsIP(p, a) {
 			to[p] = true
