@@ -58,19 +58,24 @@ func TestRelist(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client, events, lists, nodes := fake.NewClientset(), watch.NewFake(), 0, before
+				client, events := fake.NewClientset(), watch.NewFake()
+				var mu sync.Mutex // of what follows
+				lists, nodes := 0, before
+				var done []string
 				client.PrependWatchReactor("nodes", func(clienttesting.Action) (bool, watch.Interface, error) {
+					mu.Lock()
+					defer mu.Unlock()
 					if lists == 1 {
 						return true, events, nil
 					}
 					return true, watch.NewFake(), nil
 				})
 				client.PrependReactor("list", "nodes", func(clienttesting.Action) (bool, runtime.Object, error) {
+					mu.Lock()
+					defer mu.Unlock()
 					lists++
 					return true, &corev1.NodeList{ListMeta: metav1.ListMeta{ResourceVersion: "30"}, Items: nodes}, nil
 				})
-				var mu sync.Mutex
-				var done []string
 				f := informers.NewSharedInformerFactory(client, 0)
 				c := clusterOf(f, &writer{}, nil)
 				c.Hooks.OnAction = func(r ActionResult) {
@@ -82,13 +87,19 @@ func TestRelist(t *testing.T) {
 				require.NoError(t, err)
 				go func() {
 					time.Sleep(time.Minute)
+					mu.Lock()
 					nodes = tc.after
+					mu.Unlock()
 					events.Error(&expired)
 				}()
 				run(t, f, r, 2*time.Minute)
+				mu.Lock()
+				defer mu.Unlock()
 				require.Equal(t, 2, lists)
 				slices.Sort(done)
-				require.Equal(t, tc.want, done)
+				// A turn may begin between the two events of a replaced node. It has another one then, and writes
+				// again, since the writes of this client change nothing.
+				require.Equal(t, tc.want, slices.Compact(done))
 			})
 		})
 	}

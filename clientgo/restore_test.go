@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,9 +71,10 @@ func TestRestoreDropsWhatWasWritten(t *testing.T) {
 			}
 			return true, watch.NewFake(), nil
 		})
-		version := "100"
+		var version atomic.Value
+		version.Store("100")
 		client.PrependReactor("list", "resourceclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return true, &resourcev1.ResourceClaimList{ListMeta: metav1.ListMeta{ResourceVersion: version}}, nil
+			return true, &resourcev1.ResourceClaimList{ListMeta: metav1.ListMeta{ResourceVersion: version.Load().(string)}}, nil
 		})
 		w := &writer{}
 		f := informers.NewSharedInformerFactory(client, 0)
@@ -80,7 +82,7 @@ func TestRestoreDropsWhatWasWritten(t *testing.T) {
 		require.NoError(t, err)
 		go func() {
 			time.Sleep(time.Minute)
-			version = "50"
+			version.Store("50")
 			events.Error(&metav1.Status{Status: metav1.StatusFailure, Code: http.StatusGone, Reason: metav1.StatusReasonExpired})
 		}()
 		run(t, f, r, 5*time.Minute)
