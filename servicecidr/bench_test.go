@@ -84,6 +84,25 @@ func BenchmarkCheckDeletion(b *testing.B) {
 	}
 }
 
+// A manifest may have as many prefixes as it has addresses. Each address is searched for among them.
+func BenchmarkCheckDeletionOfManyPrefixes(b *testing.B) {
+	for _, n := range []int{1_000, 4_000, 16_000} {
+		var prefixes, addresses []string
+		for i := range n {
+			prefixes, addresses = append(prefixes, fmt.Sprintf("fd00:%x::/64", i)), append(addresses, fmt.Sprintf("fe00::%x", i))
+		}
+		s := snapshotOf(cidrs(cidr("x", prefixes)), addresses...)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if d, err := servicecidr.CheckDeletion(s, servicecidr.Key("x"), 1, careful); err != nil || !d.Safe {
+					b.Fatal(d, err)
+				}
+			}
+		})
+	}
+}
+
 // No address costs an allocation of its own: a chunk of them does.
 func TestPlanAllAllocatesNothingPerAddress(t *testing.T) {
 	few, many := largeCluster(50, 100, 4), largeCluster(50, 10_000, 4)

@@ -204,9 +204,9 @@ func (x *Index) coversOf(c *object, p netip.Prefix, atMost int) (o covers) {
 	}
 	// ServiceCIDRs on which others may rely only until c goes.
 	unreliable := &object{covers: c.goes}
-	more := true
+	full := false // by, up to the limit
 	for q := range x.prefixes.Around(p) {
-		more = more && reliable(&o.by, q)
+		full = full || !reliable(&o.by, q)
 		for y := range x.prefixes.From(q, unreliable) {
 			if y != c && !add(&o.unreliable, y) {
 				break

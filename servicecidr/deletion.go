@@ -91,10 +91,8 @@ func (x *Index) examine(c *object, maxOrphans, maxOthers int) (e examination) {
 	for _, p := range c.prefixes {
 		others := x.coversOf(c, p, maxOthers)
 		e.covers = append(e.covers, others)
-		e.Coverage = append(e.Coverage, Coverage{
-			Prefix: p, More: others.more,
-			By: appendNames(nil, slices.Values(others.by)), Unreliable: appendNames(nil, slices.Values(others.unreliable)),
-		})
+		by, unreliable := appendNames(nil, slices.Values(others.by)), appendNames(nil, slices.Values(others.unreliable))
+		e.Coverage = append(e.Coverage, Coverage{Prefix: p, By: by, Unreliable: unreliable, More: others.more})
 	}
 	return e
 }

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"go4.org/netipx"
 	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/purekube/purekube"
@@ -50,13 +51,17 @@ func narrowIndex(s Snapshot, o Options, reads func(*Index) reader) *Index {
 }
 
 // within is for CheckDeletion: it reads the addresses in the prefixes of the ServiceCIDR. The Index of all of 100,000
-// addresses takes six times as long (BenchmarkCheckDeletion).
+// addresses takes five times as long (BenchmarkCheckDeletion).
 func within(key purekube.Key) func(*Index) reader {
 	return func(x *Index) reader {
-		c := x.find(key, &snapshot.Problems{})
-		return func(address netip.Addr, _ *networkingv1.IPAddress) bool {
-			return c != nil && slices.ContainsFunc(c.unique, func(p netip.Prefix) bool { return p.Contains(address) })
+		var b netipx.IPSetBuilder
+		if c := x.find(key, &snapshot.Problems{}); c != nil {
+			for _, p := range c.unique {
+				b.AddPrefix(p)
+			}
 		}
+		set, _ := b.IPSet() // it was given valid prefixes only
+		return func(address netip.Addr, _ *networkingv1.IPAddress) bool { return set.Contains(address) }
 	}
 }
 
