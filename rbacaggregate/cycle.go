@@ -1,9 +1,6 @@
 package rbacaggregate
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Roles may aggregate each other: a has a selector that matches b, and b has a selector that matches a. The API server
 // admits this. Upstream reads stored rules, so such roles copy each other's rules, and a rule whose source is deleted
@@ -131,7 +128,7 @@ func (e *evaluation) close(v *vertex) *group {
 	}
 	e.open = e.open[:first]
 	// Tarjan's order depends on where the search began. Sorted by name, the result depends on the snapshot only.
-	slices.SortFunc(g.roles, func(a, b *node) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(g.roles, compareNodes)
 	return g
 }
 

@@ -32,8 +32,8 @@ const (
 )
 
 // evaluation computes rules for one question. It reads only what the question depends on, and each role, selector and
-// rule once. It belongs to one goroutine. nodes, by name, and selections, by the text of the selector, are what has
-// been found so far. ids may be shared by two evaluations that are compared, before and after a write.
+// rule once. It belongs to one goroutine. nodes, and selections by the text of the selector, are what has been found
+// so far. ids may be shared by two evaluations that are compared, before and after a write.
 //
 // An evaluation is thrown away after the question, so that an Index never changes and any number of goroutines can ask
 // it.
@@ -41,7 +41,7 @@ type evaluation struct {
 	index      *Index
 	mode       mode
 	ids        *ruleIDs
-	nodes      map[string]*node
+	nodes      nodesByRole
 	selections map[string]*selection
 	// all reports that the question is about many roles, so the list of each part is kept. For one role, lists of
 	// intermediate parts would only copy the same rules once for each level.
@@ -70,7 +70,7 @@ func (m *mark) first(pass mark) bool {
 
 // evaluate begins an evaluation. It computes nothing yet.
 func (x *Index) evaluate(m mode, ids *ruleIDs) *evaluation {
-	return &evaluation{index: x, mode: m, ids: ids, nodes: map[string]*node{}, selections: map[string]*selection{}}
+	return &evaluation{index: x, mode: m, ids: ids, nodes: nodesByRole{}, selections: map[string]*selection{}}
 }
 
 // evaluatePlans begins an evaluation for the plan of one role, or of all roles.
@@ -88,7 +88,6 @@ func (x *Index) evaluatePlans(all bool) *evaluation {
 // is no node: which of them the API server has is unknown, so what it contributes is unknown too.
 type node struct {
 	vertex
-	name   string
 	object *rbacv1.ClusterRole
 	// aggregation is nil for a role that does not aggregate.
 	aggregation *aggregation
@@ -139,15 +138,21 @@ type selection struct {
 	collected mark // the pass in which it was collected
 }
 
+// nodesByRole has the nodes by their ClusterRoles.
+type nodesByRole map[*rbacv1.ClusterRole]*node
+
+// compareNodes sorts by name.
+func compareNodes(a, b *node) int { return strings.Compare(a.object.Name, b.object.Name) }
+
 // node returns the node of a ClusterRole whose name no other ClusterRole has. Their selectors are looked at in expand,
 // once something depends on the node.
 func (e *evaluation) node(object *rbacv1.ClusterRole) *node {
-	n := e.nodes[object.Name]
+	n := e.nodes[object]
 	if n == nil {
-		n = &node{name: object.Name, object: object}
+		n = &node{object: object}
 		n.vertex.node = n
 		n.aggregation, _ = e.index.aggregations.Get(nameOf(object.Name))
-		e.nodes[object.Name] = n
+		e.nodes[object] = n
 	}
 	return n
 }
@@ -205,7 +210,7 @@ func (e *evaluation) selection(s *selector) *selection {
 
 // has reports whether a role is among the sources. It costs O(log n), since the sources are sorted by name.
 func (s *selection) has(n *node) bool {
-	_, found := slices.BinarySearchFunc(s.sources, n.name, func(source *node, name string) int { return strings.Compare(source.name, name) })
+	_, found := slices.BinarySearchFunc(s.sources, n, compareNodes)
 	return found
 }
 

@@ -142,7 +142,7 @@ func (e *evaluation) sources(start *node) (from map[ruleID][]string, sources []S
 	// The rules of leaf occur once in it, so a name is appended once for each rule.
 	contribute := func(n *node) {
 		for _, r := range e.leaf(n).list.rules {
-			from[r.id] = append(from[r.id], n.name)
+			from[r.id] = append(from[r.id], n.object.Name)
 		}
 	}
 	if start.aggregation == nil {
@@ -165,7 +165,7 @@ func (e *evaluation) sources(start *node) (from map[ruleID][]string, sources []S
 					continue
 				}
 				nodes[n] = true
-				source := Source{Name: n.name, Via: via.name, Selector: via.selectedBy[i]}
+				source := Source{Name: n.object.Name, Via: via.object.Name, Selector: via.selectedBy[i]}
 				// A source is either passed through, because it contributes what it aggregates, or read, because it
 				// contributes what is stored in it. In mode stored, every source is read (D-11).
 				if e.mode != stored && e.computable(n) {
@@ -256,11 +256,11 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 		}
 	}
 	for _, source := range sel.sources {
-		if source == n || taken[source.name] {
+		if source == n || taken[source.object.Name] {
 			continue
 		}
-		taken[source.name] = true
-		name, count := source.name, len(source.object.Rules)
+		taken[source.object.Name] = true
+		name, count := source.object.Name, len(source.object.Rules)
 		switch {
 		case source.aggregation == nil:
 			add(ReasonContributesRules, name, "it matches %s, which has %s", name, message.Count(count, "rule"))

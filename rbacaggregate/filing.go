@@ -2,7 +2,6 @@ package rbacaggregate
 
 import (
 	"cmp"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -75,7 +74,7 @@ func (x *Index) refileSelectors(changes []persistent.Change[*rbacv1.ClusterRole]
 		had, _ := before.Get(c.Name)
 		has, _ := x.aggregations.Get(c.Name)
 		for text, s := range has.byText() {
-			f := filedAs(text, requests.From)
+			f := filedAs(text, requests.Ceiling)
 			if f == nil {
 				f = file(s)
 				selectors.Put(f)
@@ -88,9 +87,9 @@ func (x *Index) refileSelectors(changes []persistent.Change[*rbacv1.ClusterRole]
 			if has.byText()[text] != nil {
 				continue
 			}
-			f := filedAs(text, requests.From)
+			f := filedAs(text, requests.Ceiling)
 			requests.Delete(request{text, c.Name.Name})
-			if filedAs(text, requests.From) == nil {
+			if filedAs(text, requests.Ceiling) == nil {
 				selectors.Delete(f)
 			}
 		}
@@ -98,16 +97,13 @@ func (x *Index) refileSelectors(changes []persistent.Change[*rbacv1.ClusterRole]
 	x.requests, x.selectors = requests.Map(), selectors.Selectors()
 }
 
-// filedAs returns the selector with a text, or nil if no role has it. from returns the requests from a given request
-// on.
-func filedAs(text string, from func(request) iter.Seq2[request, *filedSelector]) *filedSelector {
+// filedAs returns the selector with a text, or nil if no role has it. ceiling returns the first request that is not
+// before a given request.
+func filedAs(text string, ceiling func(request) (request, *filedSelector, bool)) *filedSelector {
 	// The role "" sorts before all roles, so the first request from here on is the first role of this text, or of a
 	// later text.
-	for at, f := range from(request{text: text}) {
-		if at.text == text {
-			return f
-		}
-		break
+	if at, f, _ := ceiling(request{text: text}); at.text == text {
+		return f
 	}
 	return nil
 }
@@ -116,12 +112,7 @@ func filedAs(text string, from func(request) iter.Seq2[request, *filedSelector])
 // sorted. It costs what the roles with the rarest demanded label cost. A selector that demands no label, such as one
 // with only the operator NotIn, costs a look at all roles.
 func (x *Index) matched(s *selector) (objects []*rbacv1.ClusterRole, ambiguous []string) {
-	candidates := x.objects.AllVersions()
-	// Some role of the Index has the selector, so it is filed.
-	if lists := x.selectors.Alternatives(filedAs(s.text, x.requests.From)); len(lists) > 0 {
-		candidates = x.labels.Versions(lists[x.labels.Rarest(lists)]...)
-	}
-	for object := range candidates {
+	consider := func(object *rbacv1.ClusterRole) bool {
 		switch {
 		// Candidates are found by hashes of labels, and by the demands of one selector among several in a node. Only
 		// the match itself decides.
@@ -132,6 +123,13 @@ func (x *Index) matched(s *selector) (objects []*rbacv1.ClusterRole, ambiguous [
 		default:
 			objects = append(objects, object)
 		}
+		return true
+	}
+	// Some role of the Index has the selector, so it is filed.
+	if lists := x.selectors.Alternatives(filedAs(s.text, x.requests.Ceiling)); len(lists) > 0 {
+		x.labels.Versions(lists[x.labels.Rarest(lists)]...)(consider)
+	} else {
+		x.objects.AllVersions()(consider)
 	}
 	// BR-27-02: the rules are collected in the order of the names.
 	slices.SortFunc(objects, func(a, b *rbacv1.ClusterRole) int { return strings.Compare(a.Name, b.Name) })

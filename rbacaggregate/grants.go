@@ -3,7 +3,6 @@ package rbacaggregate
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
@@ -189,14 +188,14 @@ func (x *Index) dependency(key purekube.Key, ids *ruleIDs) *dependency {
 			}
 		}
 	}
-	slices.SortFunc(d.roles, func(a, b *node) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(d.roles, compareNodes)
 	return d
 }
 
 // add adds a role once. The roles added are the queue of the search, so a cycle ends it.
 func (d *dependency) add(n *node) {
-	if !d.names[n.name] {
-		d.names[n.name] = true
+	if !d.names[n.object.Name] {
+		d.names[n.object.Name] = true
 		d.roles = append(d.roles, n)
 	}
 }
@@ -333,9 +332,9 @@ func grantedBy(before, after *dependency) []Grant {
 			switch {
 			case lasts && byDefault[r.id] || !lasts && asUpstream[r.id]:
 			case n.aggregation == nil:
-				c.add(r, ReasonContributesRules, n, n.name+" has the rule")
+				c.add(r, ReasonContributesRules, n, n.object.Name+" has the rule")
 			default:
-				c.add(r, ReasonContributesStored, n, "the rule is stored in "+n.name+", an aggregated ClusterRole that passes it on")
+				c.add(r, ReasonContributesStored, n, "the rule is stored in "+n.object.Name+", an aggregated ClusterRole that passes it on")
 			}
 		}
 	}
@@ -355,10 +354,10 @@ func (c *grantCollector) add(r rule, code Code, from *node, message string) {
 	case len(known) == 0:
 		c.rules = append(c.rules, r)
 	// Roles are added one after the other, so a repetition of a role is the last reason.
-	case known[len(known)-1].Object.Name == from.name:
+	case known[len(known)-1].Object.Name == from.object.Name:
 		return // it is stored twice there
 	}
-	c.reasons[r.id] = append(known, Reason{Code: code, Object: Key(from.name), Message: message})
+	c.reasons[r.id] = append(known, Reason{Code: code, Object: Key(from.object.Name), Message: message})
 }
 
 // grants returns copies, which belong to the caller; nil if nothing is granted.

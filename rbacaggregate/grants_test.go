@@ -281,7 +281,7 @@ func TestGrantsOfAWriteThatChangesNothing(t *testing.T) {
 			// A rule that is stored in a cycle, or kept over ClusterRoles that aggregate nothing, may go:
 			// the answer is on the safe side.
 			if slices.ContainsFunc(d.roles, func(n *node) bool {
-				own := x.dependency(Key(n.name), &ruleIDs{})
+				own := x.dependency(Key(n.object.Name), &ruleIDs{})
 				return own.roundabout || n.aggregation != nil && keepsStored(n.object) && !n.surelyKept()
 			}) {
 				continue

@@ -37,8 +37,11 @@ type list struct {
 	failing []*node
 }
 
-// joined returns the ordered union of these parts.
+// joined returns the ordered union of these parts, which is the part itself if there is only one.
 func (e *evaluation) joined(parts ...*part) *part {
+	if len(parts) == 1 {
+		return parts[0]
+	}
 	p := &part{parts: parts, grants: grants(parts)}
 	// For many roles, each list is needed anyway, and higher parts are made from the lists of lower parts.
 	if e.all {

@@ -89,7 +89,7 @@ func TestProblemsAreJoinedOnce(t *testing.T) {
 	require.True(t, e.computable(top))
 	var failing []string
 	for _, n := range e.contribution(top).failing {
-		failing = append(failing, n.name)
+		failing = append(failing, n.object.Name)
 	}
 	require.Equal(t, []string{"leftk1", "rightk1"}, failing)
 	_, err := x.Plan(Key("leftk4"))

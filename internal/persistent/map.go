@@ -48,6 +48,19 @@ func (m *Map[K, V]) Floor(key K) (at K, value V, found bool) {
 	return at, value, found
 }
 
+// Ceiling returns the first entry whose key is not before this one, and whether there is one.
+func (m *Map[K, V]) Ceiling(key K) (at K, value V, found bool) {
+	for n := m.root; n != nil; {
+		if m.compare(key, n.key) > 0 {
+			n = n.right
+			continue
+		}
+		at, value, found = n.key, n.value, true
+		n = n.left
+	}
+	return at, value, found
+}
+
 // With returns the map with this value for the key. Several changes at once are cheaper by way of
 // [Map.Edit].
 func (m *Map[K, V]) With(key K, value V) *Map[K, V] {
@@ -83,6 +96,9 @@ func (e *Edit[K, V]) Get(key K) (V, bool) { return e.next.Get(key) }
 
 // Floor is [Map.Floor] for the changes so far.
 func (e *Edit[K, V]) Floor(key K) (at K, value V, found bool) { return e.next.Floor(key) }
+
+// Ceiling is [Map.Ceiling] for the changes so far.
+func (e *Edit[K, V]) Ceiling(key K) (at K, value V, found bool) { return e.next.Ceiling(key) }
 
 // From is [Map.From] for the changes so far. The map must not be changed while it is read.
 func (e *Edit[K, V]) From(key K) iter.Seq2[K, V] { return e.next.From(key) }

@@ -96,15 +96,11 @@ func (ps *Prefixes[V]) Around(p netip.Prefix) iter.Seq[netip.Prefix] {
 func (ps *Prefixes[V]) Inside(p netip.Prefix) iter.Seq[netip.Prefix] {
 	return func(yield func(netip.Prefix) bool) {
 		for from := (prefixed[V]{prefix: p, place: 1}); ; {
-			var next netip.Prefix
-			for at := range ps.entries.From(from) {
-				next = at.prefix
-				break
-			}
-			if !next.IsValid() || !p.Contains(next.Addr()) || !yield(next) {
+			next, _, found := ps.entries.Ceiling(from)
+			if !found || !p.Contains(next.prefix.Addr()) || !yield(next.prefix) {
 				return
 			}
-			from.prefix = next
+			from.prefix = next.prefix
 		}
 	}
 }

@@ -289,8 +289,8 @@ func (x *Selectors[S]) walkLater(found []*Filed[S], from func(place) iter.Seq2[p
 }
 
 // AppendTerms appends the terms by which a [TermIndex] finds an object with these labels for [Selectors.Alternatives]:
-// its labels, and the nodes of the list's tree that it walks to. They are the same for all collections that are derived
-// from one list.
+// its labels, and the nodes with selectors of the list's tree that it walks to. They are the same for all collections
+// that are derived from one list.
 func (x *Selectors[S]) AppendTerms(terms []uint64, scope string, labels map[string]string) []uint64 {
 	root := x.root(scope)
 	for key, value := range labels {
@@ -305,10 +305,13 @@ func (x *Selectors[S]) AppendTerms(terms []uint64, scope string, labels map[stri
 	return terms
 }
 
-// appendNodes appends the nodes that an object walks to from a node.
+// appendNodes appends the nodes with selectors that an object walks to from a node.
 func (x *Selectors[S]) appendNodes(terms []uint64, n *selectorNode[S], labels map[string]string) []uint64 {
 	for next := range x.next(n, labels) {
-		terms = x.appendNodes(append(terms, next.hash), next, labels)
+		if len(next.ends) > 0 {
+			terms = append(terms, next.hash)
+		}
+		terms = x.appendNodes(terms, next, labels)
 	}
 	return terms
 }

@@ -100,8 +100,8 @@ func TestPropSorted(t *testing.T) {
 	}
 }
 
-// Floor against a search of all keys, in maps and in edits.
-func TestPropMapFloor(t *testing.T) {
+// Floor and Ceiling against a search of all keys, in maps and in edits.
+func TestPropMapFloorAndCeiling(t *testing.T) {
 	for seed := range seed.Each(t, 100) {
 		r := rand.New(rand.NewPCG(seed, 22))
 		e := NewMap[int, int](cmp.Compare[int]).Edit()
@@ -116,24 +116,27 @@ func TestPropMapFloor(t *testing.T) {
 				keys = append(keys, key)
 			}
 		}
-		check := func(floor func(int) (int, int, bool)) {
+		slices.Sort(keys)
+		check := func(side string, find func(int) (int, int, bool)) {
 			t.Helper()
 			for key := -1; key <= 101; key++ {
-				want, there := -1, false
-				for _, k := range keys {
-					if k <= key {
-						want, there = max(want, k), true
-					}
+				place, there := slices.BinarySearch(keys, key)
+				if side == "floor" && !there {
+					place, there = place-1, place > 0
 				}
-				at, value, found := floor(key)
-				require.Equal(t, there, found, "seed %d: %d", seed, key)
+				there = there || side == "ceiling" && place < len(keys)
+				at, value, found := find(key)
+				require.Equal(t, there, found, "seed %d: %s of %d", seed, side, key)
 				if there {
-					require.Equal(t, want, at, "seed %d: %d", seed, key)
-					require.Equal(t, -want, value, "seed %d: %d", seed, key)
+					require.Equal(t, keys[place], at, "seed %d: %s of %d", seed, side, key)
+					require.Equal(t, -keys[place], value, "seed %d: %s of %d", seed, side, key)
 				}
 			}
 		}
-		check(e.Floor)
-		check(e.Map().Floor)
+		check("floor", e.Floor)
+		check("ceiling", e.Ceiling)
+		m := e.Map()
+		check("floor", m.Floor)
+		check("ceiling", m.Ceiling)
 	}
 }

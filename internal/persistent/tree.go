@@ -154,11 +154,8 @@ func (n *node[K, V]) each(yield func(K, V) bool) bool {
 
 // eachFrom is each without the nodes before the key.
 func (n *node[K, V]) eachFrom(key K, compare func(a, b K) int, yield func(K, V) bool) bool {
-	if n == nil {
-		return true
+	for n != nil && compare(key, n.key) > 0 {
+		n = n.right
 	}
-	if compare(key, n.key) > 0 {
-		return n.right.eachFrom(key, compare, yield)
-	}
-	return n.left.eachFrom(key, compare, yield) && yield(n.key, n.value) && n.right.each(yield)
+	return n == nil || n.left.eachFrom(key, compare, yield) && yield(n.key, n.value) && n.right.each(yield)
 }
