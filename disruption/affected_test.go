@@ -138,6 +138,15 @@ func TestIndexDeploymentEventsThroughReplicaSets(t *testing.T) {
 			require.Equal(t, tc.want, affected, tc.reason)
 		})
 	}
+	t.Run("another Deployment has adopted it", func(t *testing.T) {
+		s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: []*corev1.Pod{pod("a", byWeb)},
+			ReplicaSets: []*appsv1.ReplicaSet{of("apps/v1", "Deployment", "web")}}
+		x, _ := NewIndex(s, Options{}).With(Snapshot{ReplicaSets: []*appsv1.ReplicaSet{of("apps/v1", "Deployment", "other")}})
+		_, affected := x.With(Snapshot{Deployments: []*appsv1.Deployment{deployment("web", nil)}})
+		require.Empty(t, affected, "the first Deployment controls none of the budget's pods")
+		_, affected = x.With(Snapshot{Deployments: []*appsv1.Deployment{deployment("other", nil)}})
+		require.Equal(t, []purekube.Key{key("web")}, affected, "its scale counts")
+	})
 	t.Run("in the snapshot and looked up", func(t *testing.T) {
 		rs := of("apps/v1", "Deployment", "web")
 		s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: []*corev1.Pod{pod("a", byWeb)}, ReplicaSets: []*appsv1.ReplicaSet{rs}}

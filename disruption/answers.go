@@ -65,12 +65,11 @@ func newAnswers(list map[purekube.Need]purekube.Answer) answers {
 // find returns the answer to the lookup, whatever its version; the first version in alphabetical order, if there are
 // several. found with the zero Answer means that the API server has no such object. Not found means that nobody asked.
 func (w answers) find(l lookup) (answer purekube.Answer, found bool) {
-	if w.all.Len() > 0 {
-		for at, answer := range w.all.From(l.unversioned()) {
-			return answer, at.unversioned() == l.unversioned()
-		}
+	at, answer, found := w.all.Ceiling(l.unversioned())
+	if !found || at.unversioned() != l.unversioned() {
+		return purekube.Answer{}, false
 	}
-	return purekube.Answer{}, false
+	return answer, true
 }
 
 // answerChange is what became of the answer to a lookup of any version. counts is false if the answer was replaced by
@@ -110,9 +109,7 @@ func (w answers) changed(by map[purekube.Need]purekube.Answer, keep bool) (next 
 		// nothing while an answer for v1 comes first.
 		before, had := w.find(l)
 		after, has := next.find(l)
-		if had || has {
-			changes = append(changes, answerChange{l, before, after, had != has || !sameAnswer(before, after)})
-		}
+		changes = append(changes, answerChange{l, before, after, had != has || !sameAnswer(before, after)})
 		// Each kind once: thousands of answers can say it of one kind, and each look at it is at all of its objects.
 		if kind := l.groupKind(); len(kinds) == 0 || kinds[len(kinds)-1] != kind {
 			kinds = append(kinds, kind)
@@ -152,8 +149,8 @@ func objectOf[T any](a purekube.Answer) (*T, error) {
 // replicaSetOf is the ReplicaSet that a lookup brought, under the name that it was looked up by: pods name it by that
 // name, even if the answer has an object of another name. It has only what placeOfReplicaSet reads.
 func replicaSetOf(l lookup, a purekube.Answer) []*appsv1.ReplicaSet {
-	rs, err := objectOf[appsv1.ReplicaSet](a)
-	if err != nil || rs == nil || l.kind != replicaSetKind {
+	rs, _ := objectOf[appsv1.ReplicaSet](a) // nil with an error
+	if rs == nil || l.kind != replicaSetKind {
 		return nil
 	}
 	return []*appsv1.ReplicaSet{{ObjectMeta: metav1.ObjectMeta{Namespace: l.namespace, Name: l.name, OwnerReferences: rs.OwnerReferences}}}
@@ -202,15 +199,11 @@ func saysNoScale(l lookup, a purekube.Answer) bool {
 // whyScaleless is why no object of that kind has a scale, and empty if nothing says so. Of several answers the first by
 // namespace and name counts, so that the text in a status does not depend on the order of the map.
 func (w answers) whyScaleless(kind schema.GroupKind) string {
-	if w.scaleless.Len() > 0 {
-		for l, why := range w.scaleless.From(lookup{group: kind.Group, kind: kind.Kind}) {
-			if l.groupKind() == kind {
-				return why
-			}
-			break
-		}
+	l, why, _ := w.scaleless.Ceiling(lookup{group: kind.Group, kind: kind.Kind})
+	if l.groupKind() != kind {
+		return ""
 	}
-	return ""
+	return why
 }
 
 // withoutScale is why the controller of that reference has no scale, where that is known without a lookup. The text

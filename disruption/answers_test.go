@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 )
@@ -85,10 +86,74 @@ func TestOneAnswerTellsThatAKindHasNoScale(t *testing.T) {
 	require.Equal(t, []purekube.Key{KeyOf(other), key("web")}, affected)
 	require.Len(t, needsOf(back), 3)
 
-	for _, n := range []purekube.Need{scaleNeed("apps", "Deployment", ns, "x"), scaleNeed("apps", "ReplicaSet", ns, "x"), scaleNeed("apps", "StatefulSet", ns, "x"), scaleNeed("", "ReplicationController", ns, "x")} {
-		require.False(t, saysNoScale(lookupOf(n), purekube.Answer{Err: errors.New(why)}), "%v: every API server has scales of these", n)
+}
+
+// Which answers speak about a whole kind, and not about one object.
+func TestSaysNoScale(t *testing.T) {
+	none := errors.New("ys.x does not implement the scale subresource")
+	for _, tc := range []struct {
+		name, reason string
+		need         purekube.Need
+		err          error
+		want         bool
+	}{
+		{"a custom resource", "the API server's text for a kind without the subresource", scaleNeed("x", "Y", ns, "one"), none, true},
+		{"another error", "it is about one object", scaleNeed("x", "Y", ns, "one"), errors.New("the server was unable to return a response"), false},
+		{"no error", "it is about one object", scaleNeed("x", "Y", ns, "one"), nil, false},
+		{"the object and not its scale", "whoever reads the object learns nothing of its scale", purekube.Need{APIVersion: "x/v1", Kind: "Y", Namespace: ns, Name: "one"}, none, false},
+		{"Deployment", "every API server has scales of these", scaleNeed("apps", "Deployment", ns, "x"), none, false},
+		{"ReplicaSet", "every API server has scales of these", scaleNeed("apps", "ReplicaSet", ns, "x"), none, false},
+		{"StatefulSet", "every API server has scales of these", scaleNeed("apps", "StatefulSet", ns, "x"), none, false},
+		{"ReplicationController", "every API server has scales of these", scaleNeed("", "ReplicationController", ns, "x"), none, false},
+		{"Deployment of extensions", "it was a Deployment of apps by another name", scaleNeed("extensions", "Deployment", ns, "x"), none, false},
+		{"StatefulSet of extensions", "a StatefulSet was never in that group", scaleNeed("extensions", "StatefulSet", ns, "x"), none, true},
+		{"Deployment of another group", "a kind of its own", scaleNeed("x", "Deployment", ns, "x"), none, true},
+		{"ReplicaSet of another group", "a kind of its own", scaleNeed("x", "ReplicaSet", ns, "x"), none, true},
+		{"StatefulSet of another group", "a kind of its own", scaleNeed("x", "StatefulSet", ns, "x"), none, true},
+		{"ReplicationController of another group", "a kind of its own", scaleNeed("x", "ReplicationController", ns, "x"), none, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			require.Equal(t, tc.want, saysNoScale(lookupOf(tc.need), purekube.Answer{Err: tc.err}), tc.reason)
+		})
 	}
-	require.False(t, saysNoScale(lookupOf(scaleNeed("x", "Y", ns, "one")), purekube.Answer{Err: errors.New("the server was unable to return a response")}), "it is about one object")
+}
+
+// The budgets that read an answer keep their plans exactly if the next answer says the same.
+func TestAnswersThatSayTheSame(t *testing.T) {
+	answer := func(a purekube.Answer) *purekube.Answer { return &a }
+	failed := func(text string) *purekube.Answer { return answer(purekube.Answer{Err: errors.New(text)}) }
+	for _, tc := range []struct {
+		name, reason  string
+		before, after *purekube.Answer
+		counts        bool
+	}{
+		{"nobody asked, before and after", "there was nothing to take away", nil, nil, false},
+		{"no such object, at last", "the budget has a Need before, and a problem after", nil, answer(purekube.Answer{}), true},
+		{"no such object, and nobody asked", "the budget has a problem before, and a Need after", answer(purekube.Answer{}), nil, true},
+		{"no such object, again", "nothing is new", answer(purekube.Answer{}), answer(purekube.Answer{}), false},
+		{"the same error", "the text of the condition stays", failed("timeout"), failed("timeout"), false},
+		{"another error", "its text is in the condition", failed("timeout"), failed("forbidden"), true},
+		{"an error of strange text", "it is an error all the same", answer(purekube.Answer{}), failed("<nil>"), true},
+		{"an equal scale", "nothing is new", answer(scaleOf("uid-y", 3)), answer(scaleOf("uid-y", 3)), false},
+		{"another scale", "another number of pods is expected", answer(scaleOf("uid-y", 3)), answer(scaleOf("uid-y", 4)), true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}, Pods: pods(2, 2, by("x/v1", "Y", "y"))}
+			answered := func(a *purekube.Answer) Snapshot {
+				return Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("x", "Y", ns, "y"): ptr.Deref(a, purekube.Answer{})}}
+			}
+			x := NewIndex(s, Options{})
+			if tc.before != nil {
+				x, _ = x.With(answered(tc.before))
+			}
+			change := x.With
+			if tc.after == nil {
+				change = x.Without
+			}
+			_, affected := change(answered(tc.after))
+			require.Equal(t, tc.counts, len(affected) > 0, tc.reason)
+		})
+	}
 }
 
 // needsOf are the lookups of all plans.

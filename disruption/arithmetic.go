@@ -76,14 +76,14 @@ func scaleDecides(spec *policyv1.PodDisruptionBudgetSpec) bool {
 	return spec.MinAvailable != nil && spec.MinAvailable.Type == intstr.String
 }
 
-// needsAllNames reports whether the status of a budget cannot be computed while there are pods whose name, and so whose
+// needsAllNames reports whether the scales do not say what a budget expects while there are pods whose name, and so whose
 // controller, is not known. Upstream's cache never has such pods, so MatchUpstream ignores them.
 func (o Options) needsAllNames(spec *policyv1.PodDisruptionBudgetSpec) bool {
-	return scaleDecides(spec) && !o.matchUpstream() && !forbidsAll(spec)
+	return scaleDecides(spec) && !o.matchUpstream()
 }
 
-// forbidsAll reports whether the budget allows no disruption whatever the scales are (D-13). That is maxUnavailable 0
-// or 0 %. minAvailable 100% is not among these: with more pods than the controllers want, it allows disruptions.
+// forbidsAll reports whether no pod may be disrupted that a controller wants: maxUnavailable 0 or 0 % (D-13). The scales
+// are asked all the same, since pods beyond what the controllers want may be disrupted.
 func forbidsAll(spec *policyv1.PodDisruptionBudgetSpec) bool {
 	if spec.MaxUnavailable == nil {
 		return false

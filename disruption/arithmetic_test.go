@@ -96,6 +96,13 @@ func TestDesiredHealthy(t *testing.T) {
 	}
 }
 
+// An unknown rounding is no rounding: the number that it would give is not returned beside the error.
+func TestDesiredHealthyWithUnknownRounding(t *testing.T) {
+	got, err := DesiredHealthy(policyv1.PodDisruptionBudgetSpec{MaxUnavailable: value("30%")}, 7, Rounding("Sideways"))
+	require.ErrorIs(t, err, ErrUnknownRounding)
+	require.Zero(t, got)
+}
+
 func TestBR2503_DisruptionsAllowed(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason               string

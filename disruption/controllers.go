@@ -153,7 +153,6 @@ func (w *workloads) controllerOf(namespace string, ref *metav1.OwnerReference) a
 	// It would be subtracted from what the other workloads want, and allow more disruptions. The API server rejects
 	// negative replicas, but a Scale of a custom resource has whatever its controller wrote.
 	if a.found.scale < 0 && !w.o.matchUpstream() {
-		// It would be subtracted from what the other workloads want.
 		return answer{problem: &purekube.ObjectError{
 			Kind: a.found.kind, Namespace: namespace, Name: a.found.name, Field: "spec.replicas", Err: errNegative}}
 	}

@@ -197,6 +197,11 @@ func TestControllers(t *testing.T) {
 		pods:    []*corev1.Pod{pod("a", by("a/b/c", "StatefulSet", "ss"))},
 		wantErr: "unexpected GroupVersion string: a/b/c",
 	}, {
+		name: "apiVersion that does not parse, with the kind of the core group", reason: "it is of no group, and so not of the core group",
+		pods:    []*corev1.Pod{pod("a", by("a/b/c", "ReplicationController", "rc"))},
+		s:       Snapshot{ReplicationControllers: []*corev1.ReplicationController{replicationController("rc", three)}},
+		wantErr: "unexpected GroupVersion string: a/b/c",
+	}, {
 		name: "apiVersion of the Deployment that does not parse", reason: "upstream's text",
 		pods: []*corev1.Pod{pod("a", by("apps/v1", "ReplicaSet", "rs"))},
 		s: Snapshot{ReplicaSets: []*appsv1.ReplicaSet{{

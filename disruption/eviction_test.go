@@ -237,6 +237,11 @@ func TestCheckEvictionBadInput(t *testing.T) {
 		require.ErrorContains(t, err, "PodDisruptionBudget shop/broken: spec.selector")
 		require.Equal(t, AllowedWithinBudget, got.Verdict, "it covers no pod, in the handler too")
 	})
+	t.Run("a selector that does not compile, and a pod that has ended", func(t *testing.T) {
+		got, err := CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a", phase(corev1.PodSucceeded))}, Budgets: []*policyv1.PodDisruptionBudget{broken}}, nn("a"), AsWritten, Options{})
+		require.NoError(t, err, "no budget counts, so none is wrong")
+		require.Equal(t, AllowedNoBudget, got.Verdict)
+	})
 	t.Run("a budget twice", func(t *testing.T) {
 		elsewhere := budget(selecting(&metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}))
 		got, err := CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{elsewhere, budget(reported(2, 1, 1))}}, nn("a"), AsWritten, Options{})

@@ -53,7 +53,10 @@ func TestIndexNamesEveryChangedOutcome(t *testing.T) {
 // A pod without a name closes the budgets of its namespace, and a nil one those of all. A nil pod is what their
 // condition names first, so a budget that was closed already says something else.
 func TestIndexNamesBudgetsThatSayWhyTheyAreClosed(t *testing.T) {
-	x := NewIndex(web(budget(maxUnavailable("1")), 2, pods(2, 2, byWeb)...), Options{})
+	s := web(budget(maxUnavailable("1")), 2, pods(2, 2, byWeb)...)
+	// A budget that asks for no controller stays open: it is in none of the lists of keys.
+	s.Budgets = append(s.Budgets, budget(named("number"), minAvailable("1")))
+	x := NewIndex(s, Options{})
 	for _, step := range []struct {
 		reason   string
 		pod      *corev1.Pod

@@ -23,6 +23,7 @@ func TestOwnerThatNoPathCanHoldIsNoNeed(t *testing.T) {
 		{"kind", custom, "../Game", "chess", "kind", `invalid kind "../Game": [may not contain '/']`},
 		{"group", "../v1", "Game", "chess", "apiVersion", `invalid apiVersion "../v1": [may not be '..']`},
 		{"version", "example.com/%2e", "Game", "chess", "apiVersion", `invalid apiVersion "example.com/%2e": [may not contain '%']`},
+		{"of a kind without a scale", "batch/v1", "Job", hostile, "metadata.name", `invalid resource name "` + hostile + `": [may not contain '/']`},
 		{"a ReplicaSet, which is asked for as an object", "apps/v1", "ReplicaSet", hostile, "metadata.name", `invalid resource name "` + hostile + `": [may not contain '/']`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -5,9 +5,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube"
 )
 
 // The sum of what many controllers want is remembered from plan to plan. A name that several pods have is counted beside
@@ -28,4 +31,36 @@ func TestSumOfManyControllersLacksAmbiguousPods(t *testing.T) {
 	with, _ := x.With(Snapshot{Pods: twins})
 	r, _ = with.Plan(key("web"))
 	require.EqualValues(t, fewReferences+2+5, written(t, r).ExpectedPods)
+}
+
+// The controllers of a budget's pods are added up once, and again after a change of any workload or answer. A change of
+// a pod leaves the sum as it is.
+func TestPlanAddsUpControllersOnce(t *testing.T) {
+	made := func(controllers int) (afterPod, afterWorkload float64) {
+		s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("50%"))}}
+		for i := range controllers {
+			name := fmt.Sprint("db-", i)
+			s.StatefulSets = append(s.StatefulSets, statefulSet(name, ptr.To(int32(1))))
+			s.Pods = append(s.Pods, pod(name+"-0", by("apps/v1", "StatefulSet", name)))
+		}
+		x := NewIndex(s, Options{})
+		plan := func(x *Index) {
+			_, err := x.Plan(key("web"))
+			require.NoError(t, err)
+		}
+		plan(x)
+		count := func(change func(Snapshot) (*Index, []purekube.Key), by Snapshot) float64 {
+			return testing.AllocsPerRun(5, func() {
+				next, _ := change(by)
+				plan(next)
+			})
+		}
+		afterPod = max(count(x.With, Snapshot{Pods: []*corev1.Pod{pod("db-1-0", by("apps/v1", "StatefulSet", "db-1"), unready)}}),
+			count(x.Without, Snapshot{Pods: s.Pods[2:3]}))
+		return afterPod, count(x.With, Snapshot{StatefulSets: []*appsv1.StatefulSet{statefulSet("of-nobody", nil)}})
+	}
+	fewPod, fewWorkload := made(200)
+	manyPod, manyWorkload := made(4000)
+	require.Less(t, manyPod-fewPod, 60.0, "the changed paths of a few trees")
+	require.Greater(t, manyWorkload-fewWorkload, 3800.0, "at least one for each controller")
 }

@@ -81,17 +81,16 @@ func (p *podCount) decide(w *workloads, now time.Time, o Options) decision {
 		switch {
 		// A pod without a name may be the only pod of its controller, whose scale the sum would lack. Needs would not
 		// help, since no lookup finds the pod's name, so this case comes before them.
-		case p.unnamed != nil && o.needsAllNames(&b.Spec):
-			// A pod without a name may be the only pod of its controller, whose scale the sum would lack.
+		case p.unnamed != nil && o.needsAllNames(&b.Spec) && !forbidsAll(&b.Spec):
 			return d.countFailed(b, p.unnamed, now, o)
 		// Unknown is not absent: the caller looks the scales up first. The events so far are dropped, because the next
 		// plan returns them again and a caller that records both would record each twice.
 		case len(x.needs) > 0:
 			return decision{needs: x.needs, problems: d.problems}
-		case failed && !o.matchUpstream() && forbidsAll(&b.Spec):
-			// D-13: with maxUnavailable 0 nothing may be disrupted, whatever the number of expected pods is. The number
-			// of existing pods replaces the scale.
-			if errors.Is(x.problem, purekube.ErrDuplicate) {
+		case (failed || p.unnamed != nil) && !o.matchUpstream() && forbidsAll(&b.Spec):
+			// D-13: with maxUnavailable 0 no pod may be disrupted that a controller wants. The number of existing pods
+			// replaces the sum of the scales: at most, all pods are wanted.
+			if failed && errors.Is(x.problem, purekube.ErrDuplicate) {
 				d.problems = append(d.problems, x.problem)
 			}
 		// BR-25-06. Examples: a pod of a DaemonSet, whose kind has no scale; a pod that waits for the garbage collector

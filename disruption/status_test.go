@@ -31,6 +31,22 @@ func TestD13_NothingUnavailableAndNoScale(t *testing.T) {
 		require.Error(t, err)
 		require.Equal(t, policyv1.SyncFailedReason, written(t, r).Conditions[0].Reason)
 	}
+	t.Run("a pod without a name", func(t *testing.T) {
+		// The workload wants one pod, and two are healthy: the one that no controller wants may be disrupted. The nil pod
+		// may be of another workload, which wants more.
+		s := web(budget(maxUnavailable("0")), 1, pod("a", byWeb), pod("b", byWeb))
+		r, err := Plan(s, key("web"), Options{})
+		require.NoError(t, err)
+		require.Equal(t, int32(1), written(t, r).DisruptionsAllowed)
+
+		before := NewIndex(s, Options{})
+		s.Pods = append(s.Pods, nil)
+		r, err = Plan(s, key("web"), Options{})
+		require.ErrorIs(t, err, purekube.ErrNil)
+		require.Empty(t, cmp.Diff(Counts{ExpectedPods: 2, DesiredHealthy: 2, CurrentHealthy: 2}, countsOf(written(t, r))))
+		_, affected := before.With(Snapshot{Pods: []*corev1.Pod{nil}})
+		require.Equal(t, []purekube.Key{key("web")}, affected)
+	})
 	t.Run("not looked up yet", func(t *testing.T) {
 		r, err := Plan(web(budget(maxUnavailable("0")), 3, pods(3, 2, by("x/v1", "Y", "n1"))...), key("web"), Options{})
 		require.NoError(t, err)

@@ -42,11 +42,9 @@ func (x *Index) WorkloadOf(namespace string, ref *metav1.OwnerReference) Workloa
 		return Workload{}
 	}
 	found := x.workloads.wants(namespace, ref)
-	// The count is exact enough for a bound, and costs no visit of the pods. It lacks the names that several pods have.
+	// The count is exact enough for a bound, and costs no visit of the pods. A name that several pods have counts if one of
+	// them has the term.
 	found.MaxPods = x.terms.Count(x.terms.Term(controllerTerm, namespace, ref.Name), math.MaxInt)
-	for range duplicatesOf(x.duplicates, holder{controllerTerm, namespace, ref.Name}) {
-		found.MaxPods++
-	}
 	return found
 }
 
@@ -83,7 +81,8 @@ func (w *workloads) wants(namespace string, ref *metav1.OwnerReference) Workload
 			if !asked {
 				return Workload{Need: needed(need).need}
 			}
-			if rs, err = objectOf[appsv1.ReplicaSet](answered); err != nil || rs == nil || rs.UID != ref.UID {
+			// With an error there is no object.
+			if rs, err = objectOf[appsv1.ReplicaSet](answered); rs == nil || rs.UID != ref.UID {
 				return Workload{MayRecreate: err != nil}
 			}
 		}

@@ -55,6 +55,9 @@ func TestWorkloadOf(t *testing.T) {
 		{"a ReplicationController", "as it says", ref("v1", "ReplicationController", "rc"), Workload{Recreates: true, Replicas: 3}},
 		{"the ReplicationController of another group", "another kind", ref("apps/v1", "ReplicationController", "rc"),
 			need(scaleNeed("apps", "ReplicationController", ns, "rc"))},
+		{"another kind of the core group", "not the ReplicationController of that name and UID", ref("v1", "Node", "rc"), Workload{MayRecreate: true}},
+		{"a ReplicationController that the snapshot lacks", "its scale says", ref("v1", "ReplicationController", "missing"),
+			need(scaleNeed("", "ReplicationController", ns, "missing"))},
 		{"another ReplicationController of that name", "the cache may be behind: as upstream, the scale says", another(ref("v1", "ReplicationController", "rc")),
 			need(scaleNeed("", "ReplicationController", ns, "rc"))},
 		{"a StatefulSet", "without replicas it wants one, and makes one after the other", ref("apps/v1", "StatefulSet", "plain"),
@@ -64,6 +67,7 @@ func TestWorkloadOf(t *testing.T) {
 		{"a StatefulSet that is being deleted", "it creates nothing", ref("apps/v1", "StatefulSet", "going"), Workload{Replicas: 2}},
 		{"the StatefulSet of another group", "another kind", ref("example.com/v1", "StatefulSet", "plain"),
 			need(scaleNeed("example.com", "StatefulSet", ns, "plain"))},
+		{"a StatefulSet that the snapshot lacks", "its scale says", ref("apps/v1", "StatefulSet", "missing"), need(scaleNeed("apps", "StatefulSet", ns, "missing"))},
 		{"another StatefulSet of that name", "the same", another(ref("apps/v1", "StatefulSet", "plain")), need(scaleNeed("apps", "StatefulSet", ns, "plain"))},
 		{"a ReplicaSet", "what it wants itself, and not its Deployment", ref("apps/v1", "ReplicaSet", "rs"), Workload{Recreates: true, Replicas: 2}},
 		{"a ReplicaSet of the old group", "the same", ref("extensions/v1beta1", "ReplicaSet", "rs"), Workload{Recreates: true, Replicas: 2}},
@@ -88,9 +92,11 @@ func TestWorkloadOf(t *testing.T) {
 	upstream := NewIndex(s, Options{MatchUpstream: purekube.V1_36})
 	require.Equal(t, Workload{Recreates: true, Replicas: 2}, upstream.WorkloadOf(ns, ref("apps/v1", "ReplicaSet", "rs")))
 	require.Equal(t, need(scaleNeed("apps", "ReplicaSet", ns, "missing")), upstream.WorkloadOf(ns, ref("apps/v1", "ReplicaSet", "missing")), "upstream asks for its scale")
+	require.Equal(t, need(scaleNeed("apps", "ReplicaSet", ns, "rs")), upstream.WorkloadOf(ns, another(ref("apps/v1", "ReplicaSet", "rs"))), "the snapshot has another one")
 }
 
-// MaxPods counts the pods that name the controller, and those of a name that several pods have.
+// MaxPods counts the pods that name the controller, and those of a name that several pods have: once at least, however
+// the Index has learned of them.
 func TestWorkloadOfCountsPods(t *testing.T) {
 	byRS := by("apps/v1", "ReplicaSet", "rs")
 	s := Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2)))}, Pods: []*corev1.Pod{
@@ -99,6 +105,17 @@ func TestWorkloadOfCountsPods(t *testing.T) {
 	ref := &metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "rs", UID: "uid-rs"}
 	require.Equal(t, 2, NewIndex(s, Options{}).WorkloadOf(ns, ref).MaxPods)
 	require.Zero(t, NewIndex(s, Options{}).WorkloadOf("elsewhere", ref).MaxPods)
-	s.Pods = append(s.Pods, pod("twin", byRS), pod("twin", byRS))
-	require.GreaterOrEqual(t, NewIndex(s, Options{}).WorkloadOf(ns, ref).MaxPods, 3, "one of the two is there")
+	// A name of which one pod, the first or the second one, names the controller, and a name of which both do.
+	stranger := by("apps/v1", "ReplicaSet", "another")
+	twins := []*corev1.Pod{pod("both", byRS), pod("both", byRS), pod("first", byRS), pod("first", stranger), pod("second", stranger), pod("second", byRS)}
+	added, _ := NewIndex(s, Options{}).With(Snapshot{Pods: twins})
+	s.Pods = append(s.Pods, twins[0], twins[2], twins[4])
+	replaced, _ := NewIndex(s, Options{}).With(Snapshot{Pods: twins})
+	s.Pods = append(s.Pods, twins[1], twins[3], twins[5])
+	for _, x := range []*Index{NewIndex(s, Options{}), added, replaced} {
+		known, ambiguous := x.PodsOfController(ns, ref)
+		require.Len(t, known, 2)
+		require.Len(t, ambiguous, 3)
+		require.GreaterOrEqual(t, x.WorkloadOf(ns, ref).MaxPods, 5, "one of each name is there")
+	}
 }

@@ -64,6 +64,12 @@ func (x *Index) follow(before *Index, c changes) []purekube.Key {
 	for _, change := range c.pods {
 		a.changedPod(change)
 	}
+	// A pod that cannot be named keeps every reservation for a PodGroup. Informers show none.
+	if x.options.PodGroupOf != nil && x.pods.MoreUnnamed(before.pods) {
+		for _, claim := range slices.AppendSeq(slices.Collect(x.claims.AllVersions()), x.assumed.AllVersions()) {
+			a.add(KeyOf(claim))
+		}
+	}
 	// Only the name counts for a claim. A listed and an assumed version of one name are one claim, and which version
 	// counts is decided among all of them.
 	for _, change := range slices.Concat(c.claims, c.assumed) {

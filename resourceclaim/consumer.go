@@ -58,6 +58,8 @@ func (x *Index) standings(claim *resourcev1.ResourceClaim, into []standing, prob
 			}
 			if running[consumer.Name] {
 				st, problem = usedByMembers, nil
+			} else if st.dropped() && x.pods.Unnamed(claim.Namespace) != nil {
+				st = indeterminate // such a pod may be one of the group's; each plan's error says that there are some
 			}
 		}
 		if problem != nil {

@@ -197,7 +197,7 @@ func (x *Index) another(o *owner, i int, claim *resourcev1.ResourceClaim) entry 
 // that nothing is reserved, and without that claim its group's is still to be made. A lookup that decides nothing is
 // not asked for: hundreds of pods of a group that is being created would ask for the same claim.
 func (x *Index) waitsInAnyCase(o *owner, i int) bool {
-	return !x.options.upstream() && !o.isGroup() && o.node == "" && o.member.group != nil && x.shared(o, i).state == entryWaiting
+	return !x.options.upstream() && o.node == "" && o.member.group != nil && x.shared(o, i).state == entryWaiting
 }
 
 // shared handles an entry of a pod that is in a PodGroup. If the entry belongs to the group, its claim is the group's

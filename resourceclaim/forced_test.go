@@ -76,6 +76,36 @@ func TestD36_ClaimStaysWhilePodsOfTheGroupRun(t *testing.T) {
 }
 
 // The events of pods that end it, or begin it, affect the claim.
+// A pod that cannot be named may be one of the group's: nothing is released until the snapshot has none.
+func TestD36_PodsThatCannotBeNamed(t *testing.T) {
+	claim := newClaim("c", ofGroup("g", "uid-g", "gpu"), allocated, forGroup("g", "uid-g"))
+	for _, tc := range []struct {
+		name, reason string
+		pod          *corev1.Pod
+		releases     bool
+	}{
+		{"a nil pod", "it may be of any namespace", nil, false},
+		{"a pod without a name", "it may use the claim", newPod(""), false},
+		{"a pod without a name elsewhere", "a claim serves its own namespace", newPod("", func(p *corev1.Pod) { p.Namespace = "other" }), true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := Snapshot{Claims: claims(claim), Answers: askedGroups("g")}
+			before := NewIndex(s, grouped)
+			r, err := before.Plan(claimKey("c"))
+			require.NoError(t, err)
+			require.NotEmpty(t, r.Actions, "without the pod")
+
+			s.Pods = []*corev1.Pod{tc.pod}
+			r, err = Plan(s, claimKey("c"), grouped)
+			require.Error(t, err)
+			require.Equal(t, tc.releases, len(r.Actions) > 0, tc.reason)
+			require.Empty(t, r.Needs, "no lookup finds a pod without a name")
+			_, affected := before.With(Snapshot{Pods: s.Pods})
+			require.Contains(t, affected, claimKey("c"))
+		})
+	}
+}
+
 func TestD36_EventsOfPodsAffectTheClaim(t *testing.T) {
 	claim := newClaim("c", ofGroup("g", "uid-g", "gpu"), allocated, forGroup("g", "uid-g"))
 	run := newPod("p", inGroup("g"), onNode, phase(corev1.PodRunning), has("gpu", "gpu", "c"))
@@ -135,6 +165,33 @@ func TestD36_PodOfTheGroupsName(t *testing.T) {
 	r, err := Plan(s, claimKey("c"), grouped)
 	require.NoError(t, err)
 	require.Equal(t, []string{"Release ml/c: g"}, lines(r.Actions))
+}
+
+// Two PodGroups of one name are an error of the claim's plan, also while pods of the group keep the reservation.
+func TestD36_TwoGroupsOfTheName(t *testing.T) {
+	s := Snapshot{
+		Pods:      pods(newPod("p", inGroup("g"), onNode, phase(corev1.PodRunning), uses("a", "c"))),
+		Claims:    claims(newClaim("c", allocated, forGroup("g", "uid-g"))),
+		PodGroups: []PodGroup{newGroup("g"), newGroup("g").uid("other")},
+	}
+	r, err := Plan(s, claimKey("c"), grouped)
+	require.ErrorIs(t, err, purekube.ErrDuplicate)
+	require.True(t, r.Empty())
+	explained, _ := Explain(s, claimKey("c"), grouped)
+	require.Equal(t, ReasonConsumerIndeterminate, explained.Reasons[0].Code)
+}
+
+// A pod that is in no group is not in a group without a name.
+func TestD36_GroupWithoutAName(t *testing.T) {
+	s := Snapshot{
+		Pods:    pods(newPod("p", onNode, phase(corev1.PodRunning), uses("a", "c"))),
+		Claims:  claims(newClaim("c", allocated, reservedFor("p"), forGroup("", "uid-g"))),
+		Answers: askedGroups(""),
+	}
+	r, err := Plan(s, claimKey("c"), grouped)
+	require.NoError(t, err)
+	require.Equal(t, []string{"Release ml/c: "}, lines(r.Actions))
+	require.Len(t, r.Actions[0].(Release).Removed, 1)
 }
 
 // 256 consumers that are PodGroups, and as many pods, are looked at once.

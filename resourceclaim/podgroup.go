@@ -230,8 +230,8 @@ func (x *Index) owns(o *owner, claim *resourcev1.ResourceClaim) bool {
 	if o.member.name == "" || name != o.member.name || claim.Namespace != o.Namespace {
 		return false
 	}
-	// The claim is of a group with the name of the pod's group. Whether it is the same group, its UID says.
-	o.member.consult()
+	// The claim is of a group with the name of the pod's group. Whether it is the same group, its UID says. While the
+	// group is not known the claim is another's, and shared, which comes next, asks for the group.
 	return x.options.upstream() || o.member.group != nil && uid == o.member.group.UID
 }
 

@@ -174,6 +174,8 @@ func TestPodOfAGroup(t *testing.T) {
 			s: Snapshot{Pods: member(has("gpu", "gpu", "gone")), PodGroups: []PodGroup{g}, Templates: gpu}, upstream: []string{"Need ResourceClaim gone"}},
 		{name: "named claim unknown, on a node", reason: "it may be there, to be reserved", s: Snapshot{Pods: member(onNode, has("gpu", "gpu", "gone")), PodGroups: []PodGroup{g}, Templates: gpu},
 			want: []string{"Need ResourceClaim gone"}},
+		{name: "named claim and group unknown", reason: "the claim may be the pod's, and then the group decides nothing", s: Snapshot{Pods: member(has("gpu", "gpu", "gone")), Templates: gpu},
+			want: []string{"Need ResourceClaim gone"}, upstream: []string{}, upErr: ErrPodGroupNotFound},
 		{name: "named claim unknown, its group's is there", reason: "which of the two to name is not known", s: Snapshot{Pods: member(has("gpu", "gpu", "gone")),
 			PodGroups: []PodGroup{g}, Claims: claims(groupsClaim), Templates: gpu},
 			want: []string{"Need ResourceClaim gone"}},
@@ -221,6 +223,9 @@ func TestPodOfAGroup(t *testing.T) {
 			want: []string{"Reserve ml/c1: for pod ml/p"}, upstream: []string{}, err: ErrNoUID, upErr: ErrNoUID},
 		{name: "D-32 nobody has the group, a claim is reserved for it", reason: "it may be the pod's group all the same", s: Snapshot{Pods: member(onNode, uses("shared", "s")), Answers: askedGroups("g"),
 			Claims: claims(newClaim("s", allocated, forGroup("g", "uid-g")))}, upErr: ErrPodGroupNotFound},
+		{name: "D-32 group is not cached, a claim is reserved for its name", reason: "whether the reservation is the group's or its predecessor's, its UID says",
+			s:    Snapshot{Pods: member(onNode, uses("shared", "s")), Claims: claims(newClaim("s", allocated, forGroup("g", "uid-g")))},
+			want: []string{"Need PodGroup g"}, upstream: []string{}, upErr: ErrPodGroupNotFound},
 		{name: "D-32 nobody has the group", reason: "the pod's own claims go on, and no other is made",
 			s: Snapshot{Pods: member(onNode, has("a", "gpu", "c1"), wants("b", "gpu"), wants("c", "gpu"), uses("d", "s")), Templates: gpu, Answers: askedGroups("g"),
 				Claims: claims(newClaim("c1", madeFor("p", "a"), allocated), newClaim("c2", madeFor("p", "b")), newClaim("s", allocated))},
@@ -499,6 +504,8 @@ func TestExplainPodGroup(t *testing.T) {
 	require.Equal(t, []Code{ReasonClaimAdopted, ReasonClaimWaiting}, codes(podKey("p"), grouped, s))
 	require.Equal(t, []Code{ReasonPodGroupUnknown}, codes(podKey("lost"), grouped, s))
 	require.Equal(t, []Code{ReasonConsumerMayRun, ReasonAllocated}, codes(claimKey("c"), grouped, s))
+	found := Snapshot{PodGroups: []PodGroup{g}, Pods: pods(newPod("p", inGroup("g"), has("gpu", "gpu", "c"))), Answers: askedClaims(s.Claims[0])}
+	require.Equal(t, []Code{ReasonClaimReserved}, codes(podKey("p"), grouped, found), "the named claim was looked up, and lists the group: the pod does not wait for it")
 	s.Answers = askedGroups("h")
 	require.Equal(t, []Code{ReasonPodGroupMissing, ReasonClaimFailed}, codes(podKey("lost"), grouped, s))
 	require.Equal(t, []Code{ReasonPodGroupMissing}, codes(podKey("lost"), Options{PodGroupOf: groupOfLabel, MatchUpstream: purekube.V1_37}, s))

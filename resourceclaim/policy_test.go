@@ -98,6 +98,7 @@ func TestD38_NoClaimAfterOneWithoutItsController(t *testing.T) {
 		{"another pod's", "it is somebody else's", newClaim("c", madeFor("q", "gpu")), nil, makes},
 		{"its predecessor's", "it is somebody else's", newClaim("c", ownedBy("p", "uid-old"), generateNamed("p-gpu-")), nil, makes},
 		{"a PodGroup's", "it is somebody else's", newClaim("c", ofGroup("g", "uid-g", "gpu")), nil, makes},
+		{"a PodGroup's of the pod's name", "both have the same generateName, and the controller tells them apart", newClaim("c", ofGroup("p", "uid-g", "gpu"), generateNamed("p-gpu-")), nil, makes},
 		{"no owner, and there is one of the pod's", "that one is named", newClaim("c"), claims(mine), []string{"SetClaimStatuses ml/p: gpu=mine"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -160,6 +161,31 @@ func TestOwnersWithoutAController(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, tc.want, lines(r.Actions), tc.reason)
 		})
+	}
+}
+
+// The scheduler's claim for extended resources has a generateName that an entry may have as well. It is no claim of the
+// entry: its requests are not the template's.
+func TestD38_ClaimForExtendedResourcesIsNotAdopted(t *testing.T) {
+	c := newClaim("c", ownedBy("p", "uid-p"), func(c *resourcev1.ResourceClaim) {
+		c.GenerateName = "p-extended-resources-"
+		c.Annotations = map[string]string{resourcev1.ExtendedResourceClaimAnnotation: "true"}
+	})
+	s := Snapshot{Pods: pods(newPod("p", wants("extended-resources", "gpu"))), Claims: claims(c), Templates: templates(newTemplate("gpu"))}
+	for _, tc := range []struct {
+		name, reason string
+		annotated    bool
+		want         []string
+	}{
+		{"the scheduler's", "the entry gets a claim of its own", true, []string{"CreateClaim ml/p extended-resources: p-extended-resources-*", "SetClaimStatuses ml/p: extended-resources pending"}},
+		{"not the scheduler's", "a policy has taken the entry's annotation off", false, []string{"SetClaimStatuses ml/p: extended-resources=c"}},
+	} {
+		if !tc.annotated {
+			c.Annotations = nil
+		}
+		r, err := Plan(s, podKey("p"), Options{})
+		require.NoError(t, err, tc.name)
+		require.Equal(t, tc.want, lines(r.Actions), "%s: %s", tc.name, tc.reason)
 	}
 }
 

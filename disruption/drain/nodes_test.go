@@ -137,6 +137,13 @@ func TestNodesAsWritten(t *testing.T) {
 	recomputed, _, err := Nodes(x, []string{"m", "n"}, Options{})
 	require.NoError(t, err)
 	require.Equal(t, Unknown, recomputed[0].Outcome, "the same without the workload")
+
+	s.Budgets[0] = allows(3)
+	drains, after, err = Nodes(disruption.NewIndex(s, disruption.Options{}), []string{"m", "n"}, Options{Budgets: AsWritten})
+	require.NoError(t, err)
+	require.Equal(t, Now, drains[1].Outcome)
+	require.NotNil(t, after.Pod(nn("c")).DeletionTimestamp, "also the last pod, after which nobody asks")
+	require.Len(t, after.Budget(nn("web")).Status.DisruptedPods, 3)
 }
 
 func TestNodesOptions(t *testing.T) {

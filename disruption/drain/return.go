@@ -23,7 +23,7 @@ func (w *drainer) finish() (changed bool) {
 		// Nothing is recreated, and nobody computes a status.
 		changed = len(w.evicted) > 0
 		w.show()
-		w.begun, w.evicted = true, nil
+		w.evicted = nil
 		return changed
 	}
 	gone := w.gone()

@@ -413,11 +413,7 @@ func (w *drainer) look(at time.Time, due []types.NamespacedName) bool {
 // the budgets that do so until then. It takes what it has looked at out of the rechecks.
 func (w *drainer) nextRecheck() (first time.Time, due []types.NamespacedName) {
 	for {
-		var next recheck
-		for r := range w.rechecks.From(recheck{}) {
-			next = r
-			break
-		}
+		next, _, _ := w.rechecks.Ceiling(recheck{})
 		if next.at.IsZero() || !first.IsZero() && next.at.After(first) {
 			return first, due
 		}

@@ -99,3 +99,14 @@ func TestWavesGoOnAfterOthers(t *testing.T) {
 	require.Equal(t, [][]string{{"z-early"}, {"a-late"}}, waveNodes(plan))
 	require.Empty(t, plan.Blocked)
 }
+
+// A pod that was being deleted makes room when its node is drained: its budget has another healthy pod then.
+func TestWavesAfterAPodThatWasBeingDeleted(t *testing.T) {
+	ofRS := by("apps/v1", "ReplicaSet", "rs")
+	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2)))}, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))},
+		Pods: []*corev1.Pod{pod("going", ofRS, deleting, on("m")), pod("healthy", ofRS, on("n"))}}
+	plan, _, err := Waves(disruption.NewIndex(s, disruption.Options{}), []string{"m", "n"}, WaveOptions{})
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"m"}, {"n"}}, waveNodes(plan))
+	require.Empty(t, plan.Blocked)
+}

@@ -80,6 +80,8 @@ func TestBR3009_DeletedPods(t *testing.T) {
 	small.Add("b")
 	require.False(t, small.Has("a"))
 	require.True(t, small.Has("b"))
+	small.Add("c")
+	require.Equal(t, sets.New(uidType("c")), small.UIDs(), "each UID drops one, and not only the first UID too many")
 }
 
 func TestMemoriesAreSafeForConcurrentUse(t *testing.T) {
@@ -140,13 +142,6 @@ func TestBR3004_AssumedClaims(t *testing.T) {
 	require.Empty(t, a.List(now.Add(time.Hour+time.Minute), nil), "an older version is no news")
 
 	a.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "e"}}, now)
-	a.Add(ofType(asUnstructured(t, newClaim("e")), "v1", "Pod"), now)
-	a.Add((*unstructured.Unstructured)(nil), now)
-	unreadable := asUnstructured(t, newClaim("e"))
-	unreadable.Object["status"] = "none"
-	a.Add(unreadable, now)
-	unreadable.Object["status"] = func() {}
-	a.Add(unreadable, now)
 	require.Empty(t, a.List(now, nil), "what is no claim changes nothing")
 
 	a.Add(newClaim("e", version("not a number")), now)
@@ -190,10 +185,70 @@ func TestForgottenClaimsAreNotAssumed(t *testing.T) {
 	a.Add(newClaim("b", func(c *resourcev1.ResourceClaim) { c.UID = claim.UID }), now)
 	require.Len(t, a.List(now, nil), 2, "so many UIDs are remembered, and no more")
 
+	a.Forget("uid-first")
+	a.Forget("uid-second")
+	a.Add(newClaim("first"), now)
+	require.Len(t, a.List(now, nil), 2, "a deletion does not make it forget the deletions before")
+
 	var b AssumedClaims
 	b.Forget("")
 	b.Add(newClaim("c", func(c *resourcev1.ResourceClaim) { c.UID = "" }), now)
 	require.Len(t, b.List(now, nil), 1, "a claim without a UID is no claim that was seen to go")
 	b.Add(newClaim(""), now)
 	require.Len(t, b.List(now, nil), 1, "a claim without a name is none")
+}
+
+// A dynamic client returns Unstructured objects of any kind.
+func TestUnstructuredAnswers(t *testing.T) {
+	claim := func() *unstructured.Unstructured { return asUnstructured(t, newClaim("c")) }
+	unreadable := claim()
+	unreadable.Object["status"] = "none"
+	noJSON := claim()
+	noJSON.Object["status"] = func() {}
+	for _, tc := range []struct {
+		name, reason string
+		answer       *unstructured.Unstructured
+		want         []*resourcev1.ResourceClaim
+	}{
+		{"a claim", "it is read as a typed one", claim(), claims(newClaim("c"))},
+		{"a claim of another version", "the group tells claims from other kinds", ofType(claim(), "resource.k8s.io/v1beta1", "ResourceClaim"), claims(newClaim("c"))},
+		{"nil", "a client returns nil together with an error", nil, nil},
+		{"a Pod", "it may have the name of a claim", ofType(claim(), "v1", "Pod"), nil},
+		{"another kind of the group", "it may have the name of a claim", ofType(claim(), "resource.k8s.io/v1", "ResourceSlice"), nil},
+		{"the kind of another group", "it is no claim", ofType(claim(), "example.com/v1", "ResourceClaim"), nil},
+		{"a claim that does not decode", "a part of a claim is none", unreadable, nil},
+		{"a claim that has no JSON", "an object that a program has spoiled", noJSON, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var a AssumedClaims
+			a.Add(tc.answer, now)
+			got := a.List(now, nil)
+			for _, c := range got {
+				c.TypeMeta = metav1.TypeMeta{}
+			}
+			require.Equal(t, tc.want, got, tc.reason)
+		})
+	}
+}
+
+// listed shows claims by name, as an Index does.
+type listed []*resourcev1.ResourceClaim
+
+func (l listed) ListedClaims(name types.NamespacedName) (found []*resourcev1.ResourceClaim) {
+	for _, c := range l {
+		if c.Namespace == name.Namespace && c.Name == name.Name {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+func TestListForDropsWhatTheIndexShows(t *testing.T) {
+	var a AssumedClaims
+	a.Add(newClaim("shown", version("10")), now)
+	a.Add(newClaim("older", version("10")), now)
+	a.Add(newClaim("missing", version("10")), now)
+	x := listed{newClaim("shown", version("10")), newClaim("older", version("9"))}
+	require.Equal(t, claims(newClaim("missing", version("10")), newClaim("older", version("10"))), a.ListFor(now, x))
+	require.Len(t, a.List(now, nil), 2, "a claim that was shown does not come back")
 }

@@ -55,8 +55,8 @@ var disruptionDivergences = []divergence{
 		Harm: "The status says SyncFailed and its counts are not updated, and every pass records a Warning, " +
 			"although the result would be 0 in any case",
 		Since: "v1.7",
-		Why: "With maxUnavailable 0 no disruption is allowed, whatever the scale is. The controller reads the " +
-			"scale nevertheless. If it is not available, as for a mirror pod, which a Node controls, the budget " +
+		Why: "With maxUnavailable 0 no pod that a controller wants may be disrupted. The controller reads the " +
+			"scale, since pods beyond that may be. If it is not available, as for a mirror pod, which a Node controls, the budget " +
 			"fails with an event on every pass. By default, purekube uses the number of pods instead.",
 		Setting: "The scale of the Node n is not available: \"the scale is out of reach\".",
 		Given: func() []runtime.Object {
