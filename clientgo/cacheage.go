@@ -39,6 +39,8 @@ type cacheAge struct {
 	resource schema.GroupVersionResource
 	version  func() string // of the cache; empty before its first list
 	server   versions
+	// patience is for how long bookmarks are waited for, before a watch looks for changes.
+	patience time.Duration
 
 	mu sync.Mutex
 	// at is the latest time up to which the cache is known to have everything, and open are later lists whose version
@@ -64,8 +66,10 @@ type versions interface {
 
 // newCacheAge begins before the informer has listed, as a rule: its first list counts as one of now. What a cache had
 // before counts when the API server has shown how old that is.
-func newCacheAge(now time.Time, resource schema.GroupVersionResource, version func() string, server versions) *cacheAge {
-	a := &cacheAge{resource: resource, version: version, server: server}
+func newCacheAge(
+	now time.Time, resource schema.GroupVersionResource, version func() string, server versions, patience time.Duration,
+) *cacheAge {
+	a := &cacheAge{resource: resource, version: version, server: server, patience: patience}
 	if version() == "" {
 		a.at = now
 	}
@@ -74,17 +78,31 @@ func newCacheAge(now time.Time, resource schema.GroupVersionResource, version fu
 
 // check is an error unless the cache is known to be younger than MaxCacheAge.
 func (a *cacheAge) check(now time.Time) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.reach(a.version())
-	if now.Sub(a.at) < MaxCacheAge {
+	if now.Sub(a.upTo()) < MaxCacheAge {
 		return nil
 	}
+	a.mu.Lock()
 	err := a.err
+	a.mu.Unlock()
 	if err == nil {
 		err = errBehind
 	}
 	return fmt.Errorf("%s: the cache is not known to be younger than %s: %w", a.resource.GroupResource(), MaxCacheAge, err)
+}
+
+// upTo is the time up to which the cache is known to have everything; zero where none is known.
+func (a *cacheAge) upTo() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.reach(a.version())
+	return a.at
+}
+
+// forget takes nothing for known any more.
+func (a *cacheAge) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.at, a.open = time.Time{}, nil
 }
 
 // run looks again and again until ctx ends.
@@ -112,7 +130,7 @@ func (a *cacheAge) look(ctx context.Context) {
 	if err == nil {
 		a.note(before, listed{asked, version})
 	}
-	doubtful := err == nil && a.restored == "" && time.Since(a.at) > MaxCacheAge/2
+	doubtful := err == nil && a.restored == "" && time.Since(a.at) > a.patience
 	a.mu.Unlock()
 	if !doubtful || !a.nothingBetween(ctx, before, version) {
 		return

@@ -41,7 +41,7 @@ type storage struct {
 	hangs    bool  // no request for IPAddresses is answered
 	lists    int
 	watches  int
-	handler  cache.ResourceEventHandler
+	handlers []cache.ResourceEventHandler // in the order of the informers
 }
 
 func (s *storage) Resource(r schema.GroupVersionResource) metadata.Getter {
@@ -85,7 +85,7 @@ type resource struct {
 }
 
 func (r *resource) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
-	r.handler = h
+	r.handlers = append(r.handlers, h)
 	return synced{}, nil
 }
 
@@ -175,7 +175,7 @@ func start(t *testing.T, full bool) *aged {
 	var err error
 	a.Webhook, err = clientgo.NewWebhook(a.informer, a.storage, admission.Options{}, webhook.Options{Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
-	a.handler.OnAdd(purekubetest.ServiceCIDR("free", "10.97.0.0/24"), true)
+	a.handlers[0].OnAdd(purekubetest.ServiceCIDR("free", "10.97.0.0/24"), true)
 	if !full {
 		a.see()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/purekube/purekube"
@@ -20,6 +21,8 @@ type Cluster struct {
 	Lookup interface {
 		Lookup(context.Context, purekube.Need) (purekube.Answer, error)
 	}
+	// Metadata shows how new the caches are. It is required for ServiceCIDRs, and otherwise not used.
+	Metadata metadata.Interface
 	// PodGroups is required for ResourceClaims with resourceclaim.Options.PodGroupOf, and otherwise not used.
 	PodGroups *PodGroups
 	// Record records the events of plans: see [RecordTo]. Nil: they are dropped.
@@ -33,9 +36,11 @@ type Cluster struct {
 const defaultWorkers = 4
 
 var (
+	errNoConfig    = errors.New("no configuration")
 	errNoInformers = errors.New("no Informers")
 	errNoClient    = errors.New("no Client")
 	errNoLookup    = errors.New("no Lookup")
+	errNoMetadata  = errors.New("no Metadata")
 )
 
 func (c Cluster) check() error {

@@ -75,6 +75,8 @@ type Controller[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	looking workqueue.TypedDelayingInterface[purekube.Need]
 	watched []watched
 	broken  error
+	// beside runs beside the workers, until ctx ends. Nil: nothing.
+	beside func(ctx context.Context)
 
 	stopped chan struct{}
 	stop    func()
@@ -189,6 +191,9 @@ func (c *Controller[X, S, A]) Run(ctx context.Context) error {
 		running.Go(func() { c.lookUpAll(ending) })
 	}
 	running.Go(func() { c.lookAtCaches(ending) })
+	if c.beside != nil {
+		running.Go(func() { c.beside(ending) })
+	}
 	workers := c.cluster.Workers
 	if workers < 1 {
 		workers = defaultWorkers
@@ -241,7 +246,7 @@ func (c *Controller[X, S, A]) work(ctx context.Context) {
 func (c *Controller[X, S, A]) cachesAt(now time.Time) {
 	for _, w := range c.watched {
 		if w.version != nil {
-			c.enqueue(c.loop.CacheAt(now, w.resource, w.version()))
+			c.enqueue(c.loop.CacheAt(now, w.resource.GroupResource(), w.version()))
 		}
 	}
 }

@@ -29,6 +29,9 @@ type Executor struct{ client rest.Interface }
 
 // NewExecutor returns an Executor for the API server of this configuration.
 func NewExecutor(config *rest.Config) (*Executor, error) {
+	if config == nil {
+		return nil, errNoConfig
+	}
 	config = rest.CopyConfig(config)
 	config.GroupVersion = &schema.GroupVersion{}
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()

@@ -90,7 +90,7 @@ func podGroupOf(o runtime.Object) (resourceclaim.PodGroup, error) {
 
 // watch keeps PodGroups in the controller's Index. gone is told of a deleted one before the Index is.
 func (g *PodGroups) watch(c *ResourceClaimController, gone func(*unstructured.Unstructured)) error {
-	return handle(c, PodGroupsOf(g.Version).GroupResource(), g.Informer, func(o *unstructured.Unstructured) resourceclaim.Snapshot {
+	return handle(c, PodGroupsOf(g.Version), g.Informer, func(o *unstructured.Unstructured) resourceclaim.Snapshot {
 		group, _ := podGroupOf(o) // what cannot be read has no UID, which its plan says
 		return resourceclaim.Snapshot{PodGroups: []resourceclaim.PodGroup{group}}
 	}, []func(*unstructured.Unstructured){gone})

@@ -41,6 +41,9 @@ func NewResourceClaim(c Cluster, o resourceclaim.Options) (*ResourceClaimControl
 		}
 	})
 	Watch(controller, func(o *resourcev1.ResourceClaim) S { return S{Claims: []*resourcev1.ResourceClaim{o}} }, m.ClaimGone)
+	if controller.broken != nil {
+		return controller, controller.broken
+	}
 	if version := controller.watched[len(controller.watched)-1].version; version != nil {
 		m.ClaimsAt = version
 	}

@@ -1,11 +1,14 @@
 package clientgo
 
 import (
+	"fmt"
 	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
+	"github.com/purekube/purekube/internal/reconcile/cidrmemory"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -17,32 +20,30 @@ type ServiceCIDRController = Controller[*servicecidr.Index, servicecidr.Snapshot
 const serviceCIDRRetries = 15
 
 // NewServiceCIDR returns a controller of ServiceCIDRs. It watches ServiceCIDRs and IPAddresses.
+//
+// It removes a finalizer only when both caches are known to have everything up to the end of the grace period. It asks
+// the API server by Cluster.Metadata how far that is. It is an error if an informer has no method
+// LastSyncResourceVersion() string.
 func NewServiceCIDR(c Cluster, o servicecidr.Options) (*ServiceCIDRController, error) {
 	type S = servicecidr.Snapshot
-	// The grace period counts from when this controller saw the deletion, so that no other clock decides. Only the handler
-	// of ServiceCIDRs uses the map. After a restore of etcd, a ServiceCIDR may not be being deleted any more: its next
-	// deletion is another one.
-	seen := map[types.UID]time.Time{}
+	caches := &upToDate{wanted: make(chan struct{}, 1)}
+	m := &cidrmemory.Memory{Grace: ptr.Deref(o.GracePeriod, servicecidr.DeletionGracePeriod), Caches: caches}
 	index := servicecidr.NewIndex(S{DeletionSeen: map[types.UID]time.Time{}}, o)
 	controller, err := NewController("servicecidr", index, c, Options[*servicecidr.Index, S]{
-		At:      func(now time.Time, _ *servicecidr.Index) S { return S{Now: now} },
+		At: m.At, Restored: m.Restored,
 		Retries: serviceCIDRRetries, // of writes: only an event mends an object that a plan finds wrong
 	})
 	if err != nil {
 		return nil, err
 	}
-	Watch(controller, func(o *networkingv1.ServiceCIDR) S {
-		s := S{ServiceCIDRs: []*networkingv1.ServiceCIDR{o}}
-		if o.DeletionTimestamp != nil {
-			if seen[o.UID].IsZero() {
-				seen[o.UID] = time.Now()
-			}
-			s.DeletionSeen = map[types.UID]time.Time{o.UID: seen[o.UID]}
-		} else {
-			delete(seen, o.UID)
-		}
-		return s
-	}, func(o *networkingv1.ServiceCIDR) { delete(seen, o.UID) })
+	Watch(controller, func(o *networkingv1.ServiceCIDR) S { return m.See(time.Now(), o) }, m.Gone)
 	Watch(controller, func(o *networkingv1.IPAddress) S { return S{IPAddresses: []*networkingv1.IPAddress{o}} })
-	return controller, controller.broken
+	if controller.broken != nil {
+		return controller, controller.broken
+	}
+	if err := caches.of(controller.watched, c.Metadata); err != nil {
+		return nil, fmt.Errorf("servicecidr: %w", err)
+	}
+	controller.beside = caches.run
+	return controller, nil
 }

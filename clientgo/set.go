@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
@@ -75,6 +76,9 @@ func (s *Set) connect(config *rest.Config, o SetOptions) error {
 	if len(o.Controllers) == 0 {
 		return fmt.Errorf("no controllers to run: there are %s", strings.Join(Names(), ", "))
 	}
+	if config == nil {
+		return errNoConfig
+	}
 	config = rest.CopyConfig(config)
 	config.UserAgent, config.QPS, config.Burst = cmp.Or(o.Component, "purekube"), cmp.Or(o.QPS, 50), cmp.Or(o.Burst, 100)
 	client, err := kubernetes.NewForConfig(config)
@@ -93,6 +97,10 @@ func (s *Set) connect(config *rest.Config, o SetOptions) error {
 		return err
 	}
 	s.podGroups = dynamicinformer.NewFilteredDynamicSharedInformerFactory(reads, 0, metav1.NamespaceAll, listsOfNow)
+	versions, err := metadata.NewForConfig(config)
+	if err != nil {
+		return err
+	}
 	s.events = record.NewBroadcaster()
 	recorder := s.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: config.UserAgent})
 	s.record = func(ctx context.Context) {
@@ -125,7 +133,10 @@ func (s *Set) connect(config *rest.Config, o SetOptions) error {
 		if err != nil {
 			return err
 		}
-		c := Cluster{Informers: FromFactory(s.factory), Client: writes, Lookup: lookup, Record: RecordTo(recorder), Workers: o.Workers, Hooks: o.Hooks}
+		c := Cluster{
+			Informers: FromFactory(s.factory), Client: writes, Lookup: lookup, Metadata: versions, Record: RecordTo(recorder),
+			Workers: o.Workers, Hooks: o.Hooks,
+		}
 		if o.DryRun {
 			c.Client = DryRun{}
 		}

@@ -115,7 +115,9 @@ func (a *slowAPI) disruption(t *testing.T, objects ...runtime.Object) (informers
 }
 
 func clusterOf(f informers.SharedInformerFactory, client Client, lookup *Lookup) Cluster {
-	return Cluster{Informers: FromFactory(f), Client: client, Lookup: lookup, Record: RecordTo(&record.FakeRecorder{})}
+	return Cluster{
+		Informers: FromFactory(f), Client: client, Lookup: lookup, Metadata: noChange{}, Record: RecordTo(&record.FakeRecorder{}),
+	}
 }
 
 // run runs a controller for so long.

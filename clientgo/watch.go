@@ -14,7 +14,7 @@ import (
 
 // watched is an informer whose objects are in the Index.
 type watched struct {
-	resource schema.GroupResource
+	resource schema.GroupVersionResource
 	// synced reports whether the handler has seen the listed objects. version is the version of the cache, and nil if
 	// it is not known.
 	synced  func() bool
@@ -36,7 +36,7 @@ func addHandlers[T any, P interface {
 	*T
 	runtime.Object
 }, X purekube.Index[X, S, A], S any, A purekube.Action](c *Controller[X, S, A], as func(P) S, gone []func(P)) error {
-	full, err := resourceOf(P(new(T)))
+	resource, err := resourceOf(P(new(T)))
 	if err != nil {
 		return err
 	}
@@ -44,13 +44,14 @@ func addHandlers[T any, P interface {
 	if err != nil {
 		return err
 	}
-	return handle(c, full.GroupResource(), informer, as, gone)
+	return handle(c, resource, informer, as, gone)
 }
 
 // handle adds the handler to the informer of this resource, whose objects are of type O.
 func handle[O any, X purekube.Index[X, S, A], S any, A purekube.Action](
-	c *Controller[X, S, A], resource schema.GroupResource, informer Informer, as func(O) S, gone []func(O),
+	c *Controller[X, S, A], full schema.GroupVersionResource, informer Informer, as func(O) S, gone []func(O),
 ) error {
+	resource := full.GroupResource()
 	c.loop.Watches(resource)
 	with := func(object any) {
 		c.enqueue(c.event(resource, versionOf(object), func(x X) (X, []purekube.Key) { return x.With(as(object.(O))) }))
@@ -83,7 +84,7 @@ func handle[O any, X purekube.Index[X, S, A], S any, A purekube.Action](
 	if err != nil {
 		return err // the informer has stopped
 	}
-	w := watched{resource: resource, synced: registration.HasSynced}
+	w := watched{resource: full, synced: registration.HasSynced}
 	if versioned, ok := informer.(interface{ LastSyncResourceVersion() string }); ok {
 		w.version = versioned.LastSyncResourceVersion
 	}

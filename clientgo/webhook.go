@@ -84,7 +84,7 @@ func NewWebhook(informers Informers, client metadata.Interface, o admission.Opti
 		if !ok {
 			return nil, fmt.Errorf("%s: %w", resource.GroupResource(), errNoVersion)
 		}
-		age := newCacheAge(time.Now(), resource, versioned.LastSyncResourceVersion, client.Resource(resource))
+		age := newCacheAge(time.Now(), resource, versioned.LastSyncResourceVersion, client.Resource(resource), MaxCacheAge/2)
 		registration, err := informer.AddEventHandler(handler)
 		if err != nil {
 			return nil, err

@@ -123,8 +123,13 @@ func (s settings) cluster(mgr manager.Manager, name string) (clientgo.Cluster, e
 	if err != nil {
 		return clientgo.Cluster{}, err
 	}
+	client, err := versions(mgr)
+	if err != nil {
+		return clientgo.Cluster{}, err
+	}
 	c := clientgo.Cluster{
-		Informers: informers(mgr), Client: writes, Lookup: lookup, Record: record(mgr, name), Workers: s.workers, Hooks: measured(s.hooks),
+		Informers: informers(mgr), Client: writes, Lookup: lookup, Metadata: client, Record: record(mgr, name), Workers: s.workers,
+		Hooks: measured(s.hooks),
 	}
 	if s.podGroups != "" {
 		kind := &unstructured.Unstructured{}

@@ -30,7 +30,7 @@ func AddWebhook(mgr manager.Manager, path string, o admission.Options, w webhook
 	if w.Log == nil {
 		w.Log = slog.New(logr.ToSlogHandler(mgr.GetLogger()))
 	}
-	client, err := metadata.NewForConfigAndClient(metadata.ConfigFor(mgr.GetConfig()), mgr.GetHTTPClient())
+	client, err := versions(mgr)
 	if err != nil {
 		return fmt.Errorf("%s: %w", webhookName, err)
 	}
@@ -43,6 +43,11 @@ func AddWebhook(mgr manager.Manager, path string, o admission.Options, w webhook
 		return fmt.Errorf("%s: %w", webhookName, err)
 	}
 	return mgr.Add(everywhere{handler})
+}
+
+// versions is a client that shows how new the manager's cache is.
+func versions(mgr manager.Manager) (metadata.Interface, error) {
+	return metadata.NewForConfigAndClient(metadata.ConfigFor(mgr.GetConfig()), mgr.GetHTTPClient())
 }
 
 // everywhere is a webhook as a manager runs it, whether it leads or not.

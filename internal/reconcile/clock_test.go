@@ -72,7 +72,8 @@ func TestRecheckOfAnotherClock(t *testing.T) {
 	}{
 		{"clocks that agree", start.Add(2 * time.Minute), 2 * time.Minute},
 		{"a clock that was set back by an hour", start.Add(time.Hour + 2*time.Minute), LongestRecheck},
-		{"a time that has passed", start.Add(-time.Hour), 0},
+		{"a time that has passed, since the plan was made for a time before now", start.Add(-time.Hour), RecheckNow},
+		{"now", start, RecheckNow},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l := newLoop(Options[*ttl.Index, ttl.Snapshot]{})

@@ -21,6 +21,9 @@ const (
 	// LongestRecheck is after what time a key is planned again whose Result.RecheckAt is later than that. Such a time
 	// follows from a time that another clock wrote: one of the two clocks is wrong, and may be set right meanwhile.
 	LongestRecheck = 10 * time.Minute
+	// RecheckNow is after what time a key is planned again whose Result.RecheckAt is over: the plan was made for a time
+	// before now.
+	RecheckNow = time.Second
 
 	firstRetry, lastRetry = 5 * time.Millisecond, 1000 * time.Second
 )
@@ -212,7 +215,11 @@ func (l *Loop[X, S, A]) End(now time.Time, t *Turn[X, A], failed error, vetoed b
 		next = next.sooner(PauseAfterRetries)
 	}
 	if at := t.Result.RecheckAt; !at.IsZero() {
-		next = next.sooner(min(at.Sub(now), LongestRecheck))
+		after := min(at.Sub(now), LongestRecheck)
+		if after <= 0 {
+			after = RecheckNow
+		}
+		next = next.sooner(after)
 	}
 	if t.again {
 		next = next.sooner(0)

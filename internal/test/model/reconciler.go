@@ -20,14 +20,15 @@ type LoopWorld[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	Text func(X) string
 	// Unwatched are kinds that the controller does not watch.
 	Unwatched []string
-	// As is a Snapshot of one object. What the controller remembers about it goes into the facts, which hold what is in
-	// the Index.
-	As func(o Object, now time.Time, facts map[string]string) (s S, remembered map[string]string)
+	// As is a Snapshot of one object, and what the controller remembers about that object. The facts about the Index have
+	// both.
+	As func(o Object, now time.Time, m memo) (s S, remembered map[string]string)
 	// Memory is what the controller remembers outside of its Index when it starts. Nil: nothing.
 	Memory func() memo
 	// At, Answers, Prepare, Restored and Written are in reconcile.Options. At also returns the facts about its Snapshot.
-	// at has the resourceVersions of the caches, by kind, where etcd may be restored.
-	At       func(now time.Time, index X, m memo, at []int32) (S, map[string]string)
+	// at has the resourceVersions of the caches, by kind, where etcd may be restored. upTo is the time up to which the
+	// caches have everything.
+	At       func(now, upTo time.Time, index X, m memo, at []int32) (S, map[string]string)
 	Answers  func(map[purekube.Need]purekube.Answer) S
 	Prepare  func(index X) X
 	Restored func(index X, m memo) X
@@ -86,7 +87,7 @@ type broken struct {
 	StartsWithTheCache, SharesTheContext, LosesRetries, IgnoresFences, DropsWhileProcessing, ForgetsTicks, ForgetsRecheck bool
 
 	ForgetsWritten, ForgetsDeleted, IgnoresVetoes, VetoEndsKey, PlansFiltered, HidesFiltered, SendsWithoutLease, ReusesAnswers,
-	MissesRestore, LooksBeforeTurnsOnly bool
+	MissesRestore, LooksBeforeTurnsOnly, TrustsTheCaches bool
 }
 
 // maxAgeOfCache is how old an event gets before the handlers see it, in seconds, unless LoopWorld.MaxAge says more.

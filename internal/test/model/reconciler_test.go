@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/reconcile/cidrmemory"
 	"github.com/purekube/purekube/servicecidr"
 )
 
@@ -31,28 +33,72 @@ func cidrLoop(w World) cidrLoopWorld {
 		World:   w,
 		Empty:   func() *servicecidr.Index { return servicecidr.NewIndex(servicecidr.Snapshot{}, servicecidr.Options{}) },
 		Workers: 1, MaxFaults: 1, Replicas: true, Overlap: 5, Retries: 15,
-		At: func(now time.Time, _ *servicecidr.Index, _ memo, _ []int32) (servicecidr.Snapshot, map[string]string) {
-			return servicecidr.Snapshot{Now: now}, nil
+		Memory: func() memo { return &cidrMemo{} },
+		At: func(now, upTo time.Time, index *servicecidr.Index, m memo, _ []int32) (s servicecidr.Snapshot, facts map[string]string) {
+			m.(*cidrMemo).call(upTo, func(m *cidrmemory.Memory) { s = m.At(now, index) })
+			return s, map[string]string{"planned for": s.Now.Format(time.RFC3339Nano)}
 		},
 		Right: func(a servicecidr.Action, fresh []purekube.Action) bool {
 			_, removes := a.(servicecidr.RemoveFinalizer)
 			return !removes || slices.ContainsFunc(fresh, func(right purekube.Action) bool { return right.String() == a.String() })
 		},
-		As: func(o Object, now time.Time, facts map[string]string) (servicecidr.Snapshot, map[string]string) {
-			s := rangesOf(o)
+		As: func(o Object, now time.Time, m memo) (s servicecidr.Snapshot, facts map[string]string) {
 			c, ok := o.(*networkingv1.ServiceCIDR)
-			if !ok || c.DeletionTimestamp == nil {
-				return s, nil
+			if !ok {
+				return rangesOf(o), nil
 			}
-			name := "seen " + string(c.UID)
-			if before, known := facts[name]; known {
-				now, _ = time.Parse(time.RFC3339, before)
+			m.(*cidrMemo).call(now, func(m *cidrmemory.Memory) { s = m.See(now, c) })
+			facts = map[string]string{}
+			for uid, seen := range s.DeletionSeen {
+				facts["seen "+string(uid)] = seen.Format(time.RFC3339)
 			}
-			s.DeletionSeen = map[types.UID]time.Time{c.UID: now}
-			return s, map[string]string{name: now.Format(time.RFC3339)}
+			return s, facts
+		},
+		Gone: func(o Object, m memo) (change func(*servicecidr.Index) (*servicecidr.Index, []purekube.Key), fact string) {
+			if c, ok := o.(*networkingv1.ServiceCIDR); ok {
+				m.(*cidrMemo).call(Start, func(m *cidrmemory.Memory) { m.Gone(c) })
+			}
+			return nil, ""
 		},
 	}
 }
+
+// cidrMemo is what a cidrmemory.Memory remembers, as data: each call makes a Memory from it.
+type cidrMemo struct {
+	seen     map[types.UID]time.Time
+	doubtful []time.Time
+}
+
+func (c *cidrMemo) clone() memo { return &cidrMemo{maps.Clone(c.seen), slices.Clone(c.doubtful)} }
+
+func (c *cidrMemo) text() string {
+	var b strings.Builder
+	for _, uid := range slices.Sorted(maps.Keys(c.seen)) {
+		fmt.Fprintf(&b, "%s at %s; ", uid, c.seen[uid].Format(time.TimeOnly))
+	}
+	for _, at := range c.doubtful {
+		fmt.Fprintf(&b, "doubtful: %s; ", at.Format(time.TimeOnly))
+	}
+	return b.String()
+}
+
+func (*cidrMemo) prune(map[types.UID]bool) {}
+
+// call calls a method of the Memory, whose caches have everything up to that time.
+func (c *cidrMemo) call(upTo time.Time, method func(*cidrmemory.Memory)) {
+	m := &cidrmemory.Memory{
+		Grace: servicecidr.DeletionGracePeriod, Caches: cachesUpTo(upTo), Seen: c.seen, Doubtful: c.doubtful,
+	}
+	method(m)
+	c.seen, c.doubtful = m.Seen, m.Doubtful
+}
+
+// cachesUpTo have everything up to that time.
+type cachesUpTo time.Time
+
+func (c cachesUpTo) UpTo() time.Time { return time.Time(c) }
+func (cachesUpTo) Want()             {}
+func (cachesUpTo) Forget()           {}
 
 // twinLoop is of two ServiceCIDRs.
 func twinLoop() cidrLoopWorld {
@@ -66,6 +112,13 @@ func inUseLoop() cidrLoopWorld {
 	w := serviceCIDRWorld("ServiceCIDRs, in use", servicecidr.Options{}, twins[:1], twoAddrs[:1])
 	allocate(&View{objects: w.Objects, Now: Start}, twoAddrs[:1], func(_ string, changes ...Change) { w.Objects = append(w.Objects, changes[0].object) })
 	return cidrLoop(w)
+}
+
+// hangingCIDRLoop is of one ServiceCIDR. The watches hang for longer than the grace period.
+func hangingCIDRLoop() cidrLoopWorld {
+	w := cidrLoop(serviceCIDRWorld("ServiceCIDRs, watches hang", servicecidr.Options{}, twins[:1], twoAddrs[:1]).only("deleted", "allocated"))
+	w.Replicas, w.MaxAge = false, 60
+	return w
 }
 
 // newCIDRLoop is of one ServiceCIDR that was made a moment ago.
@@ -99,10 +152,10 @@ func lookupsLoop() budgetLoopWorld {
 		World: w, Unwatched: []string{"statefulsets"},
 		Empty:   func() *disruption.Index { return disruption.NewIndex(disruption.Snapshot{}, disruption.Options{}) },
 		Workers: 1, MaxFaults: 1, Hangs: true, DecidesWithout: true,
-		At: func(now time.Time, _ *disruption.Index, _ memo, _ []int32) (disruption.Snapshot, map[string]string) {
+		At: func(now, _ time.Time, _ *disruption.Index, _ memo, _ []int32) (disruption.Snapshot, map[string]string) {
 			return disruption.Snapshot{Now: now}, nil
 		},
-		As: func(o Object, _ time.Time, _ map[string]string) (disruption.Snapshot, map[string]string) {
+		As: func(o Object, _ time.Time, _ memo) (disruption.Snapshot, map[string]string) {
 			return budgetObject(o), nil
 		},
 		Answers: func(answers map[purekube.Need]purekube.Answer) disruption.Snapshot {
@@ -125,7 +178,7 @@ func lookupsLoop() budgetLoopWorld {
 // loopWorlds are searches of each world whose controller is the loop of internal/reconcile.
 func loopWorlds(t *testing.T) []loopSearch {
 	return []loopSearch{
-		searchOf(deletedLoop()), searchOf(newCIDRLoop()), searchOf(inUseLoop()), searchOf(twinLoop()), searchOf(lookupsLoop()),
+		searchOf(deletedLoop()), searchOf(hangingCIDRLoop()), searchOf(newCIDRLoop()), searchOf(inUseLoop()), searchOf(twinLoop()), searchOf(lookupsLoop()),
 		searchOf(entryLoop()), searchOf(hangingLoop()), searchOf(sharedLoop()), searchOf(vetoedLoop()), searchOf(restoredLoop()), searchOf(waitingLoop()),
 		searchOf(chainLoop()), searchOf(filteredLoop()), searchOf(nodesLoop(t)),
 	}
@@ -190,6 +243,8 @@ func brokenLoops(t *testing.T) {
 			searchOf(lookupsLoop()), broken{ForgetsTicks: true}, "without answers, a budget refuses"},
 		{"RecheckAt is forgotten by the loop's caller", "nothing else brings a deletion back when the grace period is over",
 			searchOf(inUseLoop()), broken{ForgetsRecheck: true}, "at rest, a plan from scratch asks for nothing"},
+		{"the caches are trusted", "an address was added while their watches hung, before the allocators heard of the deletion",
+			searchOf(hangingCIDRLoop()), broken{TrustsTheCaches: true}, "no managed address without a range"},
 		{"written claims are forgotten", "a watch may hang for longer than a fence holds",
 			searchOf(hangingLoop()), broken{ForgetsWritten: true}, "no claim made twice for an entry"},
 		{"deleted pods are forgotten", "the Index still shows a pod that was seen to be deleted",

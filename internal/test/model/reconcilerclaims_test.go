@@ -87,10 +87,10 @@ func claimsLoop(w World) claimLoopWorld {
 		},
 		Workers: 1, MaxFaults: 1, RetryProblems: true,
 		Memory: func() memo { return &claimMemo{} },
-		As: func(o Object, _ time.Time, _ map[string]string) (resourceclaim.Snapshot, map[string]string) {
+		As: func(o Object, _ time.Time, _ memo) (resourceclaim.Snapshot, map[string]string) {
 			return part(o), nil
 		},
-		At: func(now time.Time, index *resourceclaim.Index, m memo, at []int32) (s resourceclaim.Snapshot, facts map[string]string) {
+		At: func(now, _ time.Time, index *resourceclaim.Index, m memo, at []int32) (s resourceclaim.Snapshot, facts map[string]string) {
 			c, claimsAt := m.(*claimMemo), ""
 			if at != nil {
 				claimsAt = strconv.Itoa(int(at[claimsKind]))

@@ -102,7 +102,7 @@ func nodesLoop(t *testing.T) nodeLoopWorld {
 			return x
 		},
 		Workers: 2, MaxFaults: 1, Replicas: true, Overlap: 5,
-		As: func(o Object, _ time.Time, _ map[string]string) (ttl.Snapshot, map[string]string) {
+		As: func(o Object, _ time.Time, _ memo) (ttl.Snapshot, map[string]string) {
 			return ttl.Snapshot{Nodes: []*corev1.Node{o.(*corev1.Node)}}, nil
 		},
 		Planned: func(facts map[string]string, a ttl.Action) string {

@@ -41,7 +41,7 @@ func chainLoop() roleLoopWorld {
 			return rbacaggregate.NewIndex(rbacaggregate.Snapshot{}, rbacaggregate.Options{})
 		},
 		Workers: 2, MaxFaults: 1, Replicas: true, Overlap: 5,
-		As: func(o Object, _ time.Time, _ map[string]string) (rbacaggregate.Snapshot, map[string]string) {
+		As: func(o Object, _ time.Time, _ memo) (rbacaggregate.Snapshot, map[string]string) {
 			return rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{o.(*rbacv1.ClusterRole)}}, nil
 		},
 		KeyOf: func(o Object) purekube.Key { return rbacaggregate.Key(o.GetName()) },

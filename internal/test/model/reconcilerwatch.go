@@ -98,7 +98,7 @@ func (m *reconcilerModel[X, S, A]) catchUp(st *reconcilerState[X, S, A], i int) 
 	after.cached = removeHeld(after.cached, c.place)
 	event := func(version string, o Object, fact string, without bool) {
 		m.event(after, p.resource.GroupResource(), version, func(x *noted[X, S, A]) (*noted[X, S, A], []purekube.Key) {
-			s, facts := m.world.As(o, clock(after.now), x.facts)
+			s, facts := m.world.As(o, clock(after.now), after.memory)
 			n := notes[S]{s, map[string]string{p.resource.Resource + "/" + p.name: fact}}
 			maps.Copy(n.facts, facts)
 			if without {

@@ -16,6 +16,7 @@ import (
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/reconcile"
+	"github.com/purekube/purekube/internal/reconcile/cidrmemory"
 	"github.com/purekube/purekube/internal/reconcile/claimmemory"
 	"github.com/purekube/purekube/internal/test/apiserver"
 	"github.com/purekube/purekube/rbacaggregate"
@@ -78,6 +79,16 @@ func (c *looped[X, S, A]) looking() int { return len(c.needs) }
 
 func (c *looped[X, S, A]) oldest(resource schema.GroupVersionResource) time.Time {
 	return c.pending[resource][0].at
+}
+
+// upTo is the time up to which the handlers have seen everything.
+func (c *looped[X, S, A]) upTo(now time.Time) time.Time {
+	for _, pending := range c.pending {
+		if len(pending) > 0 && !pending[0].at.After(now) {
+			now = pending[0].at.Add(-1)
+		}
+	}
+	return now
 }
 
 func (c *looped[X, S, A]) hear(h heard) {
@@ -252,28 +263,32 @@ func serviceCIDRPlayer() player {
 		S = servicecidr.Snapshot
 		A = servicecidr.Action
 	)
-	var seen map[types.UID]time.Time
+	var m *cidrmemory.Memory
 	return &looped[X, S, A]{
 		name: "servicecidr", kinds: []schema.GroupVersionResource{serviceCIDRs, ipAddresses},
-		fresh: func(*looped[X, S, A]) (X, reconcile.Options[X, S]) {
-			seen = map[types.UID]time.Time{}
+		fresh: func(c *looped[X, S, A]) (X, reconcile.Options[X, S]) {
+			m = &cidrmemory.Memory{Grace: servicecidr.DeletionGracePeriod}
 			return servicecidr.NewIndex(S{DeletionSeen: map[types.UID]time.Time{}}, servicecidr.Options{}),
 				reconcile.Options[X, S]{
-					At: func(now time.Time, _ X) S {
-						return S{Now: now}
+					At: func(now time.Time, index X) S {
+						m.Caches = cachesUpTo(c.upTo(now))
+						return m.At(now, index)
 					},
-					Retries: 15,
+					Restored: m.Restored, Retries: 15,
 				}
 		},
 		as: func(now time.Time, o Object) S {
-			s := rangesOf(o)
-			if c, ok := o.(*networkingv1.ServiceCIDR); ok && c.DeletionTimestamp != nil {
-				if seen[c.UID].IsZero() {
-					seen[c.UID] = now.Add(time.Duration(len(seen))) // no process sees two at the same moment
-				}
-				s.DeletionSeen = map[types.UID]time.Time{c.UID: seen[c.UID]}
+			c, ok := o.(*networkingv1.ServiceCIDR)
+			if !ok {
+				return rangesOf(o)
 			}
-			return s
+			return m.See(now.Add(time.Duration(len(m.Seen))), c) // no process sees two at the same moment
+		},
+		gone: func(o Object) func(X) (X, []purekube.Key) {
+			if c, ok := o.(*networkingv1.ServiceCIDR); ok {
+				m.Gone(c)
+			}
+			return nil
 		},
 	}
 }

@@ -17,12 +17,10 @@ import (
 // onManager makes the controller of controllerruntime, on a manager of its own that has the API server and the credentials
 // of the client.
 func onManager(core string, client kubernetes.Interface, o clientgo.PackageOptions) (run func(context.Context) error, err error) {
-	of, ok := client.CoreV1().RESTClient().(*rest.RESTClient)
-	if !ok {
-		return nil, fmt.Errorf("a %T in place of a REST client", client.CoreV1().RESTClient())
+	config, err := configOf(client)
+	if err != nil {
+		return nil, err
 	}
-	url := of.Get().URL()
-	config := &rest.Config{Host: url.Scheme + "://" + url.Host, Transport: of.Client.Transport, QPS: -1}
 	mgr, err := manager.New(config, manager.Options{Metrics: server.Options{BindAddress: "0"}, Logger: logr.Discard()})
 	if err != nil {
 		return nil, err
@@ -34,4 +32,14 @@ func onManager(core string, client kubernetes.Interface, o clientgo.PackageOptio
 		"ttl":           func() error { return controllerruntime.AddTTL(mgr, o.TTL) },
 	}
 	return mgr.Start, add[core]()
+}
+
+// configOf has the API server and the credentials of the client.
+func configOf(client kubernetes.Interface) (*rest.Config, error) {
+	of, ok := client.CoreV1().RESTClient().(*rest.RESTClient)
+	if !ok {
+		return nil, fmt.Errorf("a %T in place of a REST client", client.CoreV1().RESTClient())
+	}
+	url := of.Get().URL()
+	return &rest.Config{Host: url.Scheme + "://" + url.Host, Transport: of.Client.Transport, QPS: -1}, nil
 }
