@@ -1,6 +1,13 @@
 package main
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,4 +38,47 @@ func TestSurvivors(t *testing.T) {
 	require.Equal(t, 1, r.excused)
 	require.Equal(t, r.mutants, r.killed+1+len(want))
 	require.Greater(t, r.mutants, 20)
+}
+
+// An entry of the survivors whose line of source has changed excuses nothing, and its reason is about nothing.
+func TestKnownSurvivorsAreInTheSource(t *testing.T) {
+	const root = "../../.."
+	folders := map[string]string{"memory": "resourceclaim/memory", "drain": "disruption/drain"} // of packages that are not at the root
+	lists, err := filepath.Glob("survivors/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, lists)
+	for _, list := range lists {
+		name := strings.TrimSuffix(filepath.Base(list), ".txt")
+		folder, nested := folders[name]
+		if !nested {
+			folder = name
+		}
+		known, err := readKnown(list)
+		require.NoError(t, err)
+		for key := range known {
+			parts := strings.Split(key, "\t")
+			require.Len(t, parts, 4, "%s: file, function, change and source line: %s", list, key)
+			file, function, line := parts[0], parts[1], parts[3]
+			require.Equal(t, name, filepath.Dir(file), "%s: %s", list, key)
+			require.Contains(t, linesOf(t, filepath.Join(root, folder, filepath.Base(file)), function), line, "%s: %s", list, key)
+		}
+	}
+}
+
+// linesOf are the lines of all functions of the name in a file, without the blanks around them.
+func linesOf(t *testing.T, path, function string) (lines []string) {
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, path, text, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	all := slices.Collect(strings.Lines(string(text)))
+	for _, d := range file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == function {
+			for _, line := range all[files.Position(f.Pos()).Line-1 : files.Position(f.End()).Line] {
+				lines = append(lines, strings.TrimSpace(line))
+			}
+		}
+	}
+	return lines
 }
