@@ -4,6 +4,7 @@ package badinput
 
 import (
 	"fmt"
+	"hash/fnv"
 	"math"
 	"os"
 	"reflect"
@@ -148,57 +149,58 @@ func twice(set *manifests.Set) *manifests.Set {
 	return set
 }
 
-// rewritten puts texts, numbers and times into each field of each object in turn. Names stay as they are unless names says
+// rewritten puts texts, numbers and times into each field of each object: which one, its path says. Names stay as they are unless names says
 // that they are rewritten too, so that objects refer to each other.
 func rewritten(set *manifests.Set, texts []string, numbers []int64, times []time.Time, names bool) *manifests.Set {
-	n := 0
-	var walk func(v reflect.Value)
-	walk = func(v reflect.Value) {
-		n++
+	var walk func(path string, v reflect.Value)
+	walk = func(path string, v reflect.Value) {
+		hash := fnv.New32a()
+		hash.Write([]byte(path))
+		n := hash.Sum32() // and no counter, which every new field of the API would move
 		switch v.Kind() {
 		case reflect.Pointer:
 			if !v.IsNil() {
-				walk(v.Elem())
+				walk(path, v.Elem())
 			}
 		case reflect.Struct:
 			if at, ok := v.Addr().Interface().(*metav1.Time); ok {
 				if len(times) > 0 {
-					at.Time = times[n%len(times)]
+					at.Time = times[n%uint32(len(times))]
 				}
 				return
 			}
 			if value, ok := v.Addr().Interface().(*intstr.IntOrString); ok {
 				if value.Type == intstr.String || len(texts) > 0 {
 					value.Type = intstr.String
-					walk(reflect.ValueOf(&value.StrVal))
+					walk(path, reflect.ValueOf(&value.StrVal))
 				} else {
-					walk(reflect.ValueOf(&value.IntVal))
+					walk(path, reflect.ValueOf(&value.IntVal))
 				}
 				return
 			}
 			for i := range v.NumField() {
 				name := v.Type().Field(i).Name
 				if keep := name == "ObjectMeta" || name == "TypeMeta" || name == "OwnerReferences"; v.Type().Field(i).IsExported() && (names || len(times) > 0 || !keep) {
-					walk(v.Field(i))
+					walk(path+"."+name, v.Field(i))
 				}
 			}
 		case reflect.Slice:
 			for i := range v.Len() {
-				walk(v.Index(i))
+				walk(fmt.Sprint(path, i), v.Index(i))
 			}
 		case reflect.Map:
 			for it := v.MapRange(); len(texts) > 0 && it.Next(); {
 				if v.Type().Elem().Kind() == reflect.String {
-					v.SetMapIndex(it.Key(), reflect.ValueOf(texts[n%len(texts)]).Convert(v.Type().Elem()))
+					v.SetMapIndex(it.Key(), reflect.ValueOf(texts[n%uint32(len(texts))]).Convert(v.Type().Elem()))
 				}
 			}
 		case reflect.String:
 			if len(texts) > 0 {
-				v.SetString(texts[n%len(texts)])
+				v.SetString(texts[n%uint32(len(texts))])
 			}
 		case reflect.Int32, reflect.Int64, reflect.Int:
 			if len(numbers) > 0 {
-				if x := numbers[n%len(numbers)]; v.OverflowInt(x) {
+				if x := numbers[n%uint32(len(numbers))]; v.OverflowInt(x) {
 					v.SetInt(math.MinInt32)
 				} else {
 					v.SetInt(x)
@@ -208,7 +210,7 @@ func rewritten(set *manifests.Set, texts []string, numbers []int64, times []time
 	}
 	each(set, func(list reflect.Value) {
 		for i := range list.Len() {
-			walk(list.Index(i))
+			walk(fmt.Sprint(list.Type(), " ", i), list.Index(i))
 		}
 	})
 	// A selector that names no label and cannot be compiled.
