@@ -2,7 +2,8 @@
 # Compares the benchmarks of a package with those of another commit, by instructions in user mode, which a busy machine
 # changes little: ./compare.sh 6b2cafa servicecidr [-bench REGEXP]. Needs perf. It prints a row for each benchmark that
 # both have, in thousands of instructions for an operation, without the set-up, and the worst rows last. Repeat a row
-# before you believe it: when and how often the garbage collector runs is not the same in two runs.
+# before you believe it: when and how often the garbage collector runs is not the same in two runs. With GOGC=off in the
+# environment it does not run; that needs memory for all iterations.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
