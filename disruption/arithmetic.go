@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/purekube/purekube"
@@ -155,7 +154,7 @@ func (o Options) fit(n int64) int32 {
 }
 
 // sum adds the scales. No snapshot has so many scales of 32 bits that their sum overflows 64 bits.
-func (o Options) sum(scales map[types.UID]int32) (total int64) {
+func (o Options) sum(scales map[controller]int32) (total int64) {
 	for _, scale := range scales {
 		total += int64(scale)
 	}

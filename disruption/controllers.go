@@ -295,13 +295,19 @@ func (w *workloads) scaleOf(group, namespace string, ref *metav1.OwnerReference)
 	case scale == nil || scale.UID != ref.UID:
 		return answer{}
 	}
-	// group stays empty for a Deployment whose scale was looked up: it must equal the controller that is found through
-	// a Deployment object, or the two would be added up. A Deployment of apps and one of a foreign group stay apart.
-	found := controller{kind: ref.Kind, name: ref.Name, uid: scale.UID, scale: scale.Spec.Replicas}
-	if !appsGroup(group) {
-		found.group = group
-	}
+	found := controllerNamed(group, ref)
+	found.scale = scale.Spec.Replicas
 	return answer{found: found}
+}
+
+// controllerNamed is the controller that an owner reference of the group names, without its scale. group stays empty for a
+// Deployment of apps: it must equal the controller that is found through a Deployment object, or the two would be added
+// up. A Deployment of apps and one of a foreign group stay apart.
+func controllerNamed(group string, ref *metav1.OwnerReference) controller {
+	if appsGroup(group) {
+		group = ""
+	}
+	return controller{kind: ref.Kind, name: ref.Name, group: group, uid: ref.UID}
 }
 
 // groupOf is the API group of an apiVersion. If the apiVersion does not parse, it is "?", which no group's name is, so

@@ -19,8 +19,6 @@ import (
 
 func TestControllers(t *testing.T) {
 	three := ptr.To(int32(3))
-	twin := replicaSet("other", "d", three)
-	twin.UID = "uid-rs"
 	for _, tc := range []struct {
 		name, reason string
 		pods         []*corev1.Pod
@@ -115,12 +113,6 @@ func TestControllers(t *testing.T) {
 		s: Snapshot{Answers: map[purekube.Need]purekube.Answer{scaleNeed("db.example.com", "Cluster", ns, "pg"): scaleOf("uid-pg", 3),
 			scaleNeed("db.example.org", "Cluster", ns, "pg"): scaleOf("uid-of-the-other", 2)}},
 		want: 5,
-	}, {
-		name: "two of one UID", reason: "which no API server has: nothing is looked up for a UID that is counted, and the first pod by name has it counted",
-		pods: []*corev1.Pod{pod("b", by("apps/v1", "ReplicaSet", "other"), func(p *corev1.Pod) { p.OwnerReferences[1].UID = "uid-rs" }),
-			pod("a", by("apps/v1", "ReplicaSet", "rs"))},
-		s:    Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", three), twin}, Deployments: []*appsv1.Deployment{deployment("d", three)}},
-		want: 3,
 	}, {
 		name: "custom controller gone", reason: "looked up and not found",
 		pods:    []*corev1.Pod{pod("a", by("db.example.com/v1", "Cluster", "pg"))},
@@ -232,6 +224,65 @@ func TestControllers(t *testing.T) {
 					require.Equal(t, tc.want, st.ExpectedPods, tc.reason)
 				})
 			}
+		}
+	}
+}
+
+// A UID that another object has as well hides no controller, and a pod with a made-up reference is not overlooked.
+func TestD39_ControllersOfOneUID(t *testing.T) {
+	three, five := ptr.To(int32(3)), ptr.To(int32(5))
+	rs, other := replicaSet("rs", "", three), replicaSet("other", "", five)
+	other.UID = "uid-rs"
+	ofOther := func(p *corev1.Pod) {
+		by("apps/v1", "ReplicaSet", "other")(p)
+		metav1.GetControllerOfNoCopy(p).UID = "uid-rs"
+	}
+	both := Snapshot{ReplicaSets: []*appsv1.ReplicaSet{rs, other}}
+	deployed := Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "d", three)}, Deployments: []*appsv1.Deployment{deployment("d", three)}}
+	looked := func(s Snapshot, n purekube.Need, a purekube.Answer) Snapshot {
+		s.Answers = map[purekube.Need]purekube.Answer{n: a}
+		return s
+	}
+	ofRS, ofDeployment := by("apps/v1", "ReplicaSet", "rs"), by("apps/v1", "Deployment", "d")
+	for _, tc := range []struct {
+		name, reason   string
+		s              Snapshot
+		pods           []*corev1.Pod
+		want, upstream string
+	}{
+		{name: "two ReplicaSets", reason: "both want their pods", s: both,
+			pods: []*corev1.Pod{pod("a", ofRS), pod("b", ofOther)}, want: "8", upstream: "3"},
+		{name: "two ReplicaSets, the other way round", reason: "no name of a pod decides", s: both,
+			pods: []*corev1.Pod{pod("b", ofRS), pod("a", ofOther)}, want: "8", upstream: "5"},
+		{name: "an unknown ReplicaSet", reason: "it may be there", s: Snapshot{ReplicaSets: []*appsv1.ReplicaSet{rs}},
+			pods: []*corev1.Pod{pod("a", ofRS), pod("b", ofOther)}, want: "ReplicaSet other?", upstream: "3"},
+		{name: "a ReplicaSet that does not exist", reason: "the pod has no controller, as if it came first",
+			s:    looked(Snapshot{ReplicaSets: []*appsv1.ReplicaSet{rs}}, objectNeed(ns, "other"), purekube.Answer{}),
+			pods: []*corev1.Pod{pod("a", ofRS), pod("b", ofOther)}, want: `found no controllers for pod "b"`, upstream: "3"},
+		{name: "a pod of the Deployment itself", reason: "it is the one that counts already: no lookup", s: deployed,
+			pods: []*corev1.Pod{pod("a", ofRS), pod("b", ofDeployment)}, want: "3", upstream: "3"},
+		{name: "a Deployment of two scales", reason: "of the object and the answer the larger one counts",
+			s:    looked(deployed, scaleNeed("apps", "Deployment", ns, "d"), scaleOf("uid-d", 5)),
+			pods: []*corev1.Pod{pod("a", ofRS), pod("b", ofDeployment)}, want: "5", upstream: "3"},
+		{name: "a Deployment of two scales, the other way round", reason: "no name of a pod decides",
+			s:    looked(deployed, scaleNeed("apps", "Deployment", ns, "d"), scaleOf("uid-d", 2)),
+			pods: []*corev1.Pod{pod("b", ofRS), pod("a", ofDeployment)}, want: "3", upstream: "3"},
+	} {
+		for mode, want := range map[string]string{"default": tc.want, "upstream": tc.upstream} {
+			t.Run(tc.name+"/"+mode, func(t *testing.T) {
+				s := tc.s
+				s.Now, s.Pods, s.Budgets = now, tc.pods, []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))}
+				r, err := Plan(s, key("web"), bothModes[mode])
+				switch {
+				case len(r.Needs) > 0:
+					require.Len(t, r.Needs, 1, tc.reason)
+					require.Equal(t, want, r.Needs[0].Kind+" "+r.Needs[0].Name+"?", tc.reason)
+				case err != nil:
+					require.ErrorContains(t, err, want, tc.reason)
+				default:
+					require.Equal(t, want, fmt.Sprint(written(t, r).ExpectedPods), tc.reason)
+				}
+			})
 		}
 	}
 }

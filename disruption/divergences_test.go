@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -43,6 +44,26 @@ var numbers = []number{
 				if at.Equal(ptr.To(ago(DefaultDeletionTimeout))) {
 					b.Status.DisruptedPods[name] = ago(DefaultDeletionTimeout + time.Second)
 				}
+			}
+		}
+	}},
+	// Before D-22, which has to find each pod with the reference that it keeps.
+	{"D-39", func(s Snapshot) {
+		owners := map[types.UID]*metav1.OwnerReference{}
+		for _, p := range s.Pods {
+			ref := metav1.GetControllerOfNoCopy(p)
+			if ref == nil {
+				continue
+			}
+			if owners[ref.UID] == nil {
+				owners[ref.UID] = ref
+			}
+			ref.APIVersion, ref.Kind, ref.Name = owners[ref.UID].APIVersion, owners[ref.UID].Kind, owners[ref.UID].Name
+		}
+		// Of a Deployment that counts by its object, an answer counts as well.
+		for n := range s.Answers {
+			if n.Kind == deploymentKind && slices.ContainsFunc(s.Deployments, func(d *appsv1.Deployment) bool { return d.Namespace == n.Namespace && d.Name == n.Name }) {
+				delete(s.Answers, n)
 			}
 		}
 	}},

@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -263,7 +262,7 @@ func TestPropNever(t *testing.T) {
 			full := deepCopy(s)
 			var some *corev1.Pod
 			pods, managed := 0, int32(0)
-			scales := map[types.UID]int32{}
+			scales := map[string]int32{}
 			for _, p := range full.Pods {
 				p.DeletionTimestamp, p.Status.Conditions = nil, []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 				if slices.ContainsFunc(e.Budget.Pods, func(h PodHealth) bool { return h.Name == p.Name && p.Namespace == b.Namespace }) {
@@ -271,8 +270,8 @@ func TestPropNever(t *testing.T) {
 					if ref := metav1.GetControllerOf(p); ref != nil {
 						some = p
 						// An object and the answer to a lookup may be of two moments.
-						uid, scale, _, _ := oracleFind(s, p.Namespace, *ref, o)
-						scales[uid] = max(scales[uid], scale)
+						id, scale, _, _ := oracleFind(s, p.Namespace, *ref, o)
+						scales[id] = max(scales[id], scale)
 						// No controller makes pods that name a Deployment itself: they are there beside its own.
 						if ref.Kind != "Deployment" {
 							managed++

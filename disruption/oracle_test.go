@@ -137,27 +137,35 @@ func oracle(s Snapshot, b *policyv1.PodDisruptionBudget, o Options) verdict {
 }
 
 func oracleScale(s Snapshot, covered []*corev1.Pod, o Options) (sum int64, failure string, needs int) {
-	scales := map[types.UID]int32{}
+	scales := map[string]int32{}
 	unknown := map[purekube.Need]bool{}
 	for _, p := range covered {
 		ref := metav1.GetControllerOf(p)
 		if ref == nil {
 			continue
 		}
-		if _, counted := scales[ref.UID]; counted {
+		itself := oracleID(o, ref.UID, ref.Kind, groupOf(ref.APIVersion), ref.Name)
+		_, counted := scales[itself]
+		if counted && o.matchUpstream() {
 			continue
 		}
-		uid, scale, err, need := oracleFind(s, p.Namespace, *ref, o)
+		id, scale, err, need := oracleFind(s, p.Namespace, *ref, o)
 		switch {
 		case failure != "":
 		case err != "":
 			failure = err
 		case need != nil:
-			unknown[*need] = true
-		case uid == "":
+			if !counted {
+				unknown[*need] = true
+			}
+		case id == "":
 			failure = fmt.Sprintf("found no controllers for pod %q", p.Name)
-		default:
-			scales[uid] = scale
+		case o.matchUpstream():
+			scales[id] = scale
+		default: // an object and the answer to a lookup may be of two moments
+			if known, counted := scales[id]; !counted || scale > known {
+				scales[id] = scale
+			}
 		}
 	}
 	if len(unknown) > 0 {
@@ -172,7 +180,18 @@ func oracleScale(s Snapshot, covered []*corev1.Pod, o Options) (sum int64, failu
 	return sum, failure, 0
 }
 
-func oracleFind(s Snapshot, namespace string, ref metav1.OwnerReference, o Options) (types.UID, int32, string, *purekube.Need) {
+// oracleID tells controllers apart (D-39). apps had the name extensions.
+func oracleID(o Options, uid types.UID, kind, group, name string) string {
+	if o.matchUpstream() {
+		return string(uid)
+	}
+	if group == "extensions" || group == "apps" {
+		group = ""
+	}
+	return strings.Join([]string{string(uid), kind, group, name}, "/")
+}
+
+func oracleFind(s Snapshot, namespace string, ref metav1.OwnerReference, o Options) (string, int32, string, *purekube.Need) {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
 		return "", 0, err.Error(), nil
@@ -190,7 +209,7 @@ func oracleFind(s Snapshot, namespace string, ref metav1.OwnerReference, o Optio
 	if ref.Kind == "ReplicationController" && gv.Group == "" {
 		for _, rc := range s.ReplicationControllers {
 			if is(rc, ref.Name, ref.UID) {
-				return rc.UID, replicasOf(rc.Spec.Replicas), "", nil
+				return oracleID(o, rc.UID, "ReplicationController", "", rc.Name), replicasOf(rc.Spec.Replicas), "", nil
 			}
 		}
 	}
@@ -218,19 +237,19 @@ func oracleFind(s Snapshot, namespace string, ref metav1.OwnerReference, o Optio
 			}
 			owner := metav1.GetControllerOf(rs)
 			if owner == nil {
-				return rs.UID, replicasOf(rs.Spec.Replicas), "", nil
+				return oracleID(o, rs.UID, "ReplicaSet", "apps", rs.Name), replicasOf(rs.Spec.Replicas), "", nil
 			}
 			ogv, err := schema.ParseGroupVersion(owner.APIVersion)
 			if err != nil {
 				return "", 0, err.Error(), nil
 			}
 			if owner.Kind != "Deployment" {
-				return rs.UID, replicasOf(rs.Spec.Replicas), "", nil
+				return oracleID(o, rs.UID, "ReplicaSet", "apps", rs.Name), replicasOf(rs.Spec.Replicas), "", nil
 			}
 			real := ogv.Group == "apps" || ogv.Group == "extensions"
 			for _, d := range s.Deployments {
 				if is(d, owner.Name, owner.UID) && real {
-					return d.UID, replicasOf(d.Spec.Replicas), "", nil
+					return oracleID(o, d.UID, "Deployment", "apps", d.Name), replicasOf(d.Spec.Replicas), "", nil
 				}
 			}
 			if o.matchUpstream() {
@@ -245,16 +264,16 @@ func oracleFind(s Snapshot, namespace string, ref metav1.OwnerReference, o Optio
 				case answer.Err != nil:
 					return "", 0, answer.Err.Error(), nil
 				case answer.Object != nil && answer.Object.(*autoscalingv1.Scale).UID == owner.UID:
-					return owner.UID, answer.Object.(*autoscalingv1.Scale).Spec.Replicas, "", nil
+					return oracleID(o, owner.UID, "Deployment", "apps", owner.Name), answer.Object.(*autoscalingv1.Scale).Spec.Replicas, "", nil
 				}
 			}
-			return rs.UID, replicasOf(rs.Spec.Replicas), "", nil
+			return oracleID(o, rs.UID, "ReplicaSet", "apps", rs.Name), replicasOf(rs.Spec.Replicas), "", nil
 		}
 	}
 	if ref.Kind == "StatefulSet" && apps {
 		for _, ss := range s.StatefulSets {
 			if is(ss, ref.Name, ref.UID) {
-				return ss.UID, replicasOf(ss.Spec.Replicas), "", nil
+				return oracleID(o, ss.UID, "StatefulSet", "apps", ss.Name), replicasOf(ss.Spec.Replicas), "", nil
 			}
 		}
 	}
@@ -269,7 +288,7 @@ func oracleFind(s Snapshot, namespace string, ref metav1.OwnerReference, o Optio
 	case answer.Err != nil:
 		return "", 0, answer.Err.Error(), nil
 	case answer.Object != nil && answer.Object.(*autoscalingv1.Scale).UID == ref.UID:
-		return ref.UID, answer.Object.(*autoscalingv1.Scale).Spec.Replicas, "", nil
+		return oracleID(o, ref.UID, ref.Kind, gv.Group, ref.Name), answer.Object.(*autoscalingv1.Scale).Spec.Replicas, "", nil
 	}
 	return "", 0, "", nil
 }

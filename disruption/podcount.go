@@ -237,22 +237,26 @@ func (p *podCount) expectInOrder(w *workloads) expectation {
 	// scales has the found controllers by identity. asked has the position in x.needs of each lookup without its
 	// version: a pod that names "apps/v1beta1 Deployment web" needs no lookup of its own beside "apps/v1 Deployment
 	// web".
-	scales := map[types.UID]int32{}
+	scales := map[controller]int32{}
 	asked := map[lookup]int{}
 	for _, r := range p.refs {
-		// A UID that is already counted needs no lookup; upstream skips the pod in the same way. The UID of a
-		// ReplicaSet with a Deployment is never counted: each such ReplicaSet is looked up and leads to the same
-		// Deployment.
-		if _, counted := scales[r.ref.UID]; counted {
+		a := w.controllerOf(p.budget.Namespace, &r.ref)
+		// A controller that is counted already needs no lookup. Upstream looks at nothing but the UID then (D-39). A
+		// ReplicaSet with a Deployment is never counted: each such ReplicaSet leads to the same Deployment.
+		_, counted := scales[controllerNamed(groupOf(r.ref.APIVersion), &r.ref).id(w.o)]
+		if counted && (a.need != nil || w.o.matchUpstream()) {
 			continue
 		}
-		a := w.controllerOf(p.budget.Namespace, &r.ref)
 		if p.onController != nil {
 			p.onController(r, a)
 		}
 		switch {
 		case a.found.kind != "":
-			scales[a.found.id()] = a.found.scale
+			id := a.found.id(w.o)
+			// One controller of two scales, one of which is from a lookup, has the larger one.
+			if known, counted := scales[id]; !counted || w.o.matchUpstream() || a.found.scale > known {
+				scales[id] = a.found.scale
+			}
 		// The first problem decides the status. The loop goes on, because onController wants every controller; needs
 		// after the problem are not asked for, since no answer to them removes the problem.
 		case x.problem != nil:
@@ -289,33 +293,34 @@ func (p *podCount) expectInOrder(w *workloads) expectation {
 // the references differ in their UID. It returns nil otherwise, and for no reference an empty map.
 //
 // Two references with one UID come only from made-up objects, for example ReplicaSets "a" and "b" that both say uid
-// "1". Upstream then counts the one whose pod it visits first, so the order decides. The same is true of two references
-// that lead to one controller with different scales: one was read from the object, the other from a lookup.
-func (p *podCount) scalesOfFound(w *workloads) map[types.UID]int32 {
+// "1". Upstream then counts the one whose pod it visits first (D-39). The order decides as well where two references lead
+// to one controller with different scales: one was read from the object, the other from a lookup.
+func (p *podCount) scalesOfFound(w *workloads) map[controller]int32 {
 	refs := p.references()
 	uids := make(map[types.UID]bool, len(refs))
-	scales := make(map[types.UID]int32, len(refs))
+	scales := make(map[controller]int32, len(refs))
 	for i := range refs {
 		ref := &refs[i].ref
 		a := w.controllerOf(p.budget.Namespace, ref)
-		known, counted := scales[a.found.id()]
+		id := a.found.id(w.o)
+		known, counted := scales[id]
 		if a.found.kind == "" || uids[ref.UID] || counted && known != a.found.scale {
 			return nil
 		}
-		uids[ref.UID] = true
-		scales[a.found.id()] = a.found.scale
+		uids[ref.UID], scales[id] = true, a.found.scale
 	}
 	return scales
 }
 
-// id tells controllers apart. Manifests that no API server has seen have no UIDs: there, kind, group and name replace
-// the UID. Without that, a Deployment and a StatefulSet in one file would be one controller, and the sum would be too
-// small.
-func (c controller) id() types.UID {
-	if c.uid == "" {
-		return types.UID(c.kind + "." + c.group + "/" + c.name)
+// id tells controllers apart, by all but the scale. Upstream does so by the UID (D-39). Manifests that no API server has
+// seen have no UIDs: there, kind, group and name do it in any case. Without that, a Deployment and a StatefulSet in one
+// file would be one controller, and the sum would be too small.
+func (c controller) id(o Options) controller {
+	if o.matchUpstream() && c.uid != "" {
+		return controller{uid: c.uid}
 	}
-	return c.uid
+	c.scale = 0
+	return c
 }
 
 // ambiguities returns an error for each name that several of the budget's pods have, sorted by name. The status is

@@ -111,7 +111,7 @@ func (rs references) with(ref metav1.OwnerReference, pod string) (next reference
 	// The sum of the scales depends on which controllers are named, and not on how many pods name each.
 	return rs.put(i, r, func(s *scaleSum) *scaleSum {
 		if added {
-			return s.with(ref)
+			return s.with(r)
 		}
 		return s
 	}), added

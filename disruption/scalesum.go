@@ -59,12 +59,11 @@ func (m *scaleMemo) wanted(by *workloads, compute func() *wantedScale) expectati
 // A value without a sum (open needs, or a problem) is not kept, since it names pods.
 func (m *scaleMemo) next(change func(*scaleSum) *scaleSum) *scaleMemo {
 	next := &scaleMemo{}
-	if m == nil {
-		return next
-	}
-	if known := m.last.Load(); known != nil && known.sum != nil {
-		if sum := change(known.sum); sum != nil {
-			next.last.Store(sum.wanted())
+	if m != nil {
+		if known := m.last.Load(); known != nil && known.sum != nil {
+			if sum := change(known.sum); sum != nil {
+				next.last.Store(sum.wanted())
+			}
 		}
 	}
 	return next
@@ -78,7 +77,7 @@ type scaleSum struct {
 	namespace string
 	// uids are the UIDs of the references, and controllers are the controllers that they lead to, by identity.
 	uids        *persistent.Map[types.UID, struct{}]
-	controllers *persistent.Map[types.UID, summedScale]
+	controllers *persistent.Map[controller, summedScale]
 	total       int64
 }
 
@@ -86,42 +85,38 @@ type scaleSum struct {
 // with its last reference: while a rollout removes the old ReplicaSet, the new one still leads to the Deployment.
 type summedScale struct{ scale, references int32 }
 
+func compareControllers(a, b controller) int {
+	return cmp.Or(cmp.Compare(a.uid, b.uid), cmp.Compare(a.name, b.name), cmp.Compare(a.kind, b.kind), cmp.Compare(a.group, b.group))
+}
+
 // newScaleSum returns nil if the order of the pods matters; see podCount.scalesOfFound for these cases.
 func newScaleSum(by *workloads, namespace string, references []reference) *scaleSum {
-	s := &scaleSum{by: by, namespace: namespace}
-	uids := persistent.NewMap[types.UID, struct{}](cmp.Compare[types.UID]).Edit()
-	controllers := persistent.NewMap[types.UID, summedScale](cmp.Compare[types.UID]).Edit()
-	for _, r := range references {
-		a := by.controllerOf(namespace, &r.ref)
-		_, named := uids.Get(r.ref.UID)
-		c, counted := controllers.Get(a.found.id())
+	empty := scaleSum{
+		by: by, namespace: namespace, uids: persistent.NewMap[types.UID, struct{}](cmp.Compare[types.UID]),
+		controllers: persistent.NewMap[controller, summedScale](compareControllers),
+	}
+	return empty.with(references...)
+}
+
+// with returns the sum with more references, or nil if the order of the pods now matters. None is in the sum yet.
+func (s *scaleSum) with(references ...reference) *scaleSum {
+	next, uids, controllers := *s, s.uids.Edit(), s.controllers.Edit()
+	for i := range references {
+		ref := &references[i].ref
+		a := s.by.controllerOf(s.namespace, ref)
+		id := a.found.id(s.by.o)
+		_, named := uids.Get(ref.UID)
+		c, counted := controllers.Get(id)
 		if a.found.kind == "" || named || counted && c.scale != a.found.scale {
 			return nil
 		}
 		if !counted {
-			s.total += int64(a.found.scale)
+			next.total += int64(a.found.scale)
 		}
-		uids.Set(r.ref.UID, struct{}{})
-		controllers.Set(a.found.id(), summedScale{a.found.scale, c.references + 1})
+		uids.Set(ref.UID, struct{}{})
+		controllers.Set(id, summedScale{a.found.scale, c.references + 1})
 	}
-	s.uids, s.controllers = uids.Map(), controllers.Map()
-	return s
-}
-
-// with returns the sum with one more reference, or nil if the order of the pods now matters. ref is not yet in the sum.
-func (s *scaleSum) with(ref metav1.OwnerReference) *scaleSum {
-	a := s.by.controllerOf(s.namespace, &ref)
-	_, named := s.uids.Get(ref.UID)
-	c, counted := s.controllers.Get(a.found.id())
-	if a.found.kind == "" || named || counted && c.scale != a.found.scale {
-		return nil
-	}
-	next := *s
-	if !counted {
-		next.total += int64(a.found.scale)
-	}
-	next.uids = s.uids.With(ref.UID, struct{}{})
-	next.controllers = s.controllers.With(a.found.id(), summedScale{a.found.scale, c.references + 1})
+	next.uids, next.controllers = uids.Map(), controllers.Map()
 	return &next
 }
 
@@ -129,7 +124,7 @@ func (s *scaleSum) with(ref metav1.OwnerReference) *scaleSum {
 // result is never nil. controllerOf finds the same controller as when the reference was added, since the workloads are
 // the same.
 func (s *scaleSum) without(ref metav1.OwnerReference) *scaleSum {
-	id := s.by.controllerOf(s.namespace, &ref).found.id()
+	id := s.by.controllerOf(s.namespace, &ref).found.id(s.by.o)
 	c, _ := s.controllers.Get(id)
 	next := *s
 	next.uids = s.uids.Without(ref.UID)

@@ -309,9 +309,6 @@ func neverMorePermissive(t *testing.T, s disruption.Snapshot) {
 		pod := spoiled.Pods[i].DeepCopy()
 		pod.Name, pod.UID = "one-more", "99"
 		more.Pods = append(more.Pods, pod)
-		if twoOwnersOfOneUID(s) {
-			continue // the first pod by name says which of the two counts
-		}
 		unready(t, s, more, beforeAllowed, "a pod more like "+p.Name+" that is not ready")
 	}
 	for i, b := range s.Budgets {
@@ -346,24 +343,6 @@ func unready(t *testing.T, s, spoiled disruption.Snapshot, before map[string]int
 			t.Fatalf("with %s, %s allows %d, and %d without that", what, key, n, was)
 		}
 	}
-}
-
-// twoOwnersOfOneUID reports whether pods name one UID as that of two objects. Controllers are added up by UID, as upstream
-// does. The API server gives no UID twice, but whoever writes a pod may name any.
-func twoOwnersOfOneUID(s disruption.Snapshot) bool {
-	owners := map[types.UID]string{}
-	for _, p := range s.Pods {
-		if p == nil || metav1.GetControllerOf(p) == nil {
-			continue
-		}
-		of := metav1.GetControllerOf(p)
-		name := of.APIVersion + " " + of.Kind + " " + of.Name
-		if before, there := owners[of.UID]; there && before != name {
-			return true
-		}
-		owners[of.UID] = name
-	}
-	return false
 }
 
 func podOf(s disruption.Snapshot, name string) bool {
