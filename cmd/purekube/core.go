@@ -26,7 +26,7 @@ var cores = []core{
 	{"ttl", planTTL, []string{"Node"}, []string{"Node"}, ""},
 	{"rbacaggregate", planRBACAggregate, []string{"ClusterRole"}, []string{"ClusterRole"}, "D-11, D-20, D-26, D-35"},
 	{"disruption", planDisruption, []string{"PodDisruptionBudget", "Pod", "ReplicaSet", "Deployment", "StatefulSet", "ReplicationController"},
-		[]string{"PodDisruptionBudget", "Pod"}, "D-12 … D-15, D-18, D-19, D-22 … D-24, D-29"},
+		[]string{"PodDisruptionBudget", "Pod"}, "D-12 … D-15, D-18, D-19, D-22 … D-24, D-29, D-39"},
 }
 
 func coreNames() []string {

@@ -209,9 +209,12 @@ func (c compared) budget(found map[string]bool, in *cluster, set settings) {
 			}
 		}
 	}
-	for _, a := range mine {
-		found["D-23"] = found["D-23"] || a.Budget.Status.ExpectedPods == math.MaxInt32
+	for i, a := range mine {
+		limit := a.Budget.Status.ExpectedPods == math.MaxInt32
+		found["D-23"] = found["D-23"] || limit
+		found["D-39"] = found["D-39"] || !limit && i < len(other) && a.Budget.Status.ExpectedPods != other[i].Budget.Status.ExpectedPods
 	}
+	found["D-39"] = found["D-39"] || failed(mine) && !failed(other)
 }
 
 // hasEntry reports whether status.disruptedPods names the pod after the updates.

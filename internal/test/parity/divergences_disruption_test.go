@@ -246,6 +246,31 @@ var disruptionDivergences = []divergence{
 			"event Warning UnmanagedPods on PodDisruptionBudget ns/c: " + unmanagedPods,
 		Ours: "nothing",
 	},
+	{
+		ID:    "D-39",
+		Title: "pods name two controllers by one UID",
+		Harm: "A random order decides whether status.disruptionsAllowed is too high. It takes a pod " +
+			"with a made-up owner reference",
+		Since: "at least v1.36",
+		Why: "The controller adds up controllers by UID alone. The API server gives no UID twice, but whoever creates a " +
+			"pod may name any UID. Of two owner references with one UID, the controller looks up only the reference " +
+			"of the pod that it visits first, in the random order of its cache. If the other reference is to another " +
+			"object, the replicas of that object are missing from the sum. If there is no such object, the controller " +
+			"does not notice the pod. By default, kind, name and UID tell controllers apart, and every reference is " +
+			"looked up. Where the snapshot has a Deployment and an answer about its scale, the larger number counts.",
+		Setting: "The StatefulSets s and t have the same UID and 3 replicas each.",
+		Given: func() []runtime.Object {
+			twin := threeReplicas()
+			twin.Name = "t"
+			pod := ownedPod("t-0", "apps/v1", "StatefulSet", "t")
+			pod.OwnerReferences[0].UID = twin.UID
+			return []runtime.Object{covering("b", "2"), ownedPod("s-0", "apps/v1", "StatefulSet", "s"), pod, threeReplicas(), twin}
+		},
+		Run: bothBudgets,
+		Upstream: statusWritten("b", 2, `"currentHealthy":2,"desiredHealthy":1,"disruptionsAllowed":1,"expectedPods":3,"observedGeneration":1`,
+			"SufficientPods", ""),
+		Ours: statusWritten("b", 2, `"currentHealthy":2,"desiredHealthy":4,"disruptionsAllowed":0,"expectedPods":6,"observedGeneration":1`, "InsufficientPods", ""),
+	},
 }
 
 const unmanagedPods = "Pods selected by this PodDisruptionBudget (selector: &LabelSelector{MatchLabels:map[string]string{app: a,},MatchExpressions:[]LabelSelectorRequirement{},}) " +
