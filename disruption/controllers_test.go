@@ -238,6 +238,19 @@ func TestD39_ControllersOfOneUID(t *testing.T) {
 		metav1.GetControllerOfNoCopy(p).UID = "uid-rs"
 	}
 	both := Snapshot{ReplicaSets: []*appsv1.ReplicaSet{rs, other}}
+	ofD := replicaSet("other", "d", five)
+	ofD.UID = "uid-rs"
+	withoutUIDs := Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", three), replicaSet("other", "", five)}}
+	for _, o := range withoutUIDs.ReplicaSets {
+		o.UID = ""
+	}
+	ofNoUID := func(name string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			by("apps/v1", "ReplicaSet", name)(p)
+			metav1.GetControllerOfNoCopy(p).UID = ""
+		}
+	}
+	idle := Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "d", three)}, Deployments: []*appsv1.Deployment{deployment("d", ptr.To(int32(0)))}}
 	deployed := Snapshot{ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "d", three)}, Deployments: []*appsv1.Deployment{deployment("d", three)}}
 	looked := func(s Snapshot, n purekube.Need, a purekube.Answer) Snapshot {
 		s.Answers = map[purekube.Need]purekube.Answer{n: a}
@@ -261,12 +274,22 @@ func TestD39_ControllersOfOneUID(t *testing.T) {
 			pods: []*corev1.Pod{pod("a", ofRS), pod("b", ofOther)}, want: `found no controllers for pod "b"`, upstream: "3"},
 		{name: "a pod of the Deployment itself", reason: "it is the one that counts already: no lookup", s: deployed,
 			pods: []*corev1.Pod{pod("a", ofRS), pod("b", ofDeployment)}, want: "3", upstream: "3"},
+		{name: "a pod of the Deployment itself, which wants none", reason: "a scale of 0 is known as well", s: idle,
+			pods: []*corev1.Pod{pod("a", ofRS), pod("b", ofDeployment)}, want: "0", upstream: "0"},
 		{name: "a Deployment of two scales", reason: "of the object and the answer the larger one counts",
 			s:    looked(deployed, scaleNeed("apps", "Deployment", ns, "d"), scaleOf("uid-d", 5)),
 			pods: []*corev1.Pod{pod("a", ofRS), pod("b", ofDeployment)}, want: "5", upstream: "3"},
 		{name: "a Deployment of two scales, the other way round", reason: "no name of a pod decides",
+			s:    looked(deployed, scaleNeed("apps", "Deployment", ns, "d"), scaleOf("uid-d", 5)),
+			pods: []*corev1.Pod{pod("b", ofRS), pod("a", ofDeployment)}, want: "5", upstream: "3"},
+		{name: "a Deployment whose answer is the smaller one", reason: "the object counts",
 			s:    looked(deployed, scaleNeed("apps", "Deployment", ns, "d"), scaleOf("uid-d", 2)),
-			pods: []*corev1.Pod{pod("b", ofRS), pod("a", ofDeployment)}, want: "3", upstream: "3"},
+			pods: []*corev1.Pod{pod("a", ofRS), pod("b", ofDeployment)}, want: "3", upstream: "3"},
+		{name: "a ReplicaSet with a Deployment has the UID", reason: "the Deployment counts beside the other ReplicaSet",
+			s:    Snapshot{ReplicaSets: []*appsv1.ReplicaSet{rs, ofD}, Deployments: deployed.Deployments},
+			pods: []*corev1.Pod{pod("a", ofRS), pod("b", ofOther)}, want: "6", upstream: "3"},
+		{name: "no UIDs", reason: "manifests that no API server has seen", s: withoutUIDs,
+			pods: []*corev1.Pod{pod("a", ofNoUID("rs")), pod("b", ofNoUID("other"))}, want: "8", upstream: "8"},
 	} {
 		for mode, want := range map[string]string{"default": tc.want, "upstream": tc.upstream} {
 			t.Run(tc.name+"/"+mode, func(t *testing.T) {
