@@ -243,9 +243,10 @@ func (p *podCount) expectInOrder(w *workloads) expectation {
 		a := w.controllerOf(p.budget.Namespace, &r.ref)
 		// A controller that is counted already needs no lookup. Upstream looks at nothing but the UID then (D-39). A
 		// ReplicaSet with a Deployment is never counted: each such ReplicaSet leads to the same Deployment.
-		_, counted := scales[controllerNamed(groupOf(r.ref.APIVersion), &r.ref).id(w.o)]
-		if counted && (a.need != nil || w.o.matchUpstream()) {
-			continue
+		if a.need != nil || w.o.matchUpstream() {
+			if _, counted := scales[controllerNamed(groupOf(r.ref.APIVersion), &r.ref).id(w.o)]; counted {
+				continue
+			}
 		}
 		if p.onController != nil {
 			p.onController(r, a)
