@@ -110,6 +110,66 @@ func TestDrainWhoIsThereAfterwards(t *testing.T) {
 	}
 }
 
+// A pod elsewhere that is being deleted stays as it is, unless a pod of the node waits for it.
+func TestDrainOfPodsBeingDeletedElsewhere(t *testing.T) {
+	ordered, parallel := statefulSet("s", ptr.To(int32(2))), statefulSet("s", ptr.To(int32(2)))
+	parallel.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
+	ofRS, ofSet := by("apps/v1", "ReplicaSet", "rs"), by("apps/v1", "StatefulSet", "s")
+	for _, tc := range []struct {
+		name, reason string
+		budgets      []*policyv1.PodDisruptionBudget
+		set          *appsv1.StatefulSet
+		pods         []*corev1.Pod // of the node, and being deleted elsewhere
+		back         bool
+	}{
+		{name: "of a ReplicaSet", reason: "nothing waits for it", set: ordered, pods: []*corev1.Pod{pod("a", ofRS, on("n")), pod("b", ofRS, deleting)}},
+		{name: "of a ReplicaSet, in a budget that lets all go", reason: "nothing waits for it", set: ordered,
+			budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("0"))}, pods: []*corev1.Pod{pod("a", ofRS, on("n")), pod("b", ofRS, deleting)}},
+		{name: "of a ReplicaSet, in a budget that waits", reason: "the pod of the node goes when it is back", set: ordered,
+			budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("1"))}, pods: []*corev1.Pod{pod("a", ofRS, on("n")), pod("b", ofRS, deleting)}, back: true},
+		{name: "of a StatefulSet in no order", reason: "nothing waits for it", set: parallel, pods: []*corev1.Pod{pod("s-0", ofSet, on("n")), pod("s-1", ofSet, deleting)}},
+		{name: "of a StatefulSet in order", reason: "it comes back in its turn", set: ordered, pods: []*corev1.Pod{pod("s-1", ofSet, on("n")), pod("s-0", ofSet, deleting)}, back: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := disruption.Snapshot{Now: now, Pods: tc.pods, Budgets: tc.budgets, StatefulSets: []*appsv1.StatefulSet{tc.set},
+				ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2)))}}
+			_, after := play(disruption.NewIndex(s, disruption.Options{}), "n", Options{})
+			require.Empty(t, podsOn(after, "n"))
+			require.Equal(t, tc.back, after.Pod(nn(tc.pods[1].Name)).DeletionTimestamp == nil, tc.reason)
+		})
+	}
+}
+
+// A pod of the node that is being deleted already keeps the time of its deletion.
+func TestDrainKeepsDeletionTimestamps(t *testing.T) {
+	for name, mode := range map[string]Options{"Recomputed": {}, "AsWritten": {Budgets: AsWritten}} {
+		t.Run(name, func(t *testing.T) {
+			s := disruption.Snapshot{Now: now, Pods: []*corev1.Pod{pod("a", on("n"), deletedBy(-time.Minute)), pod("b", on("n"))}}
+			mode.Force = true
+			_, after := play(disruption.NewIndex(s, disruption.Options{}), "n", mode)
+			if mode.Budgets != AsWritten {
+				require.Empty(t, podNames(s, after), "nobody makes them again")
+				return
+			}
+			require.Equal(t, s.Pods[0].DeletionTimestamp, after.Pod(nn("a")).DeletionTimestamp)
+			require.Equal(t, now.Unix(), after.Pod(nn("b")).DeletionTimestamp.Unix())
+		})
+	}
+}
+
+// Only what a StatefulSet itself would call its pods comes back.
+func TestDrainOfPodsWithOtherNames(t *testing.T) {
+	of := by("apps/v1", "StatefulSet", "s")
+	set := statefulSet("s", ptr.To(int32(9)))
+	set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
+	s := disruption.Snapshot{Now: now, StatefulSets: []*appsv1.StatefulSet{set}}
+	for _, name := range []string{"s-0", "s-1", "2", "s-03", "s-+4", "s--5", "s-x", "s-", "t-6", "s-9", "s-2147483648"} {
+		s.Pods = append(s.Pods, pod(name, of, on("n")))
+	}
+	_, after := play(disruption.NewIndex(s, disruption.Options{}), "n", Options{})
+	require.Equal(t, []string{"s-0", "s-1"}, podNames(s, after))
+}
+
 // A pod comes back as its controller makes it: ready if it was, and nowhere yet.
 func TestDrainWhatComesBack(t *testing.T) {
 	gone := pod("a", by("apps/v1", "ReplicaSet", "rs"), on("n"), deleting)

@@ -190,3 +190,29 @@ func TestNodesWait(t *testing.T) {
 	require.Equal(t, [][]string{{"a"}, {"b"}}, drained(drains[0]))
 	require.Equal(t, [][]string{{}, {}, {}, {"c"}}, drained(drains[1]), "rounds 1 and 2 bring m forward; in round 3 the entry expires")
 }
+
+// The nodes of all pods that a budget selects have to wait for the lookups of the budget.
+func TestDrainOfTwoNodesBehindOneLookup(t *testing.T) {
+	of := by("x/v1", "Y", "y")
+	s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))},
+		Pods: []*corev1.Pod{pod("a", of, on("m")), pod("b", of, on("n")), pod("c", of, on("n"))}}
+	drains, after, err := Nodes(disruption.NewIndex(s, disruption.Options{}), []string{"m", "n"}, Options{})
+	require.NoError(t, err)
+	for _, d := range drains {
+		require.Equal(t, Unknown, d.Outcome, d.Node)
+		require.Len(t, d.Needs, 1, d.Node)
+		require.Empty(t, d.Rounds, d.Node)
+		require.Empty(t, d.Refused, d.Node)
+	}
+	require.Equal(t, []string{"a", "b", "c"}, podNames(s, after))
+}
+
+// Which pods of a ReplicaSet that has too many come back depends on their names, and not on their nodes.
+func TestDrainOfTwoNodesOneTooMany(t *testing.T) {
+	of := by("apps/v1", "ReplicaSet", "rs")
+	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(1)))},
+		Pods: []*corev1.Pod{pod("b", of, on("m")), pod("a", of, on("n"))}}
+	_, after, err := Nodes(disruption.NewIndex(s, disruption.Options{}), []string{"m", "n"}, Options{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a"}, podNames(s, after))
+}

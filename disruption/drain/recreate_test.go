@@ -147,6 +147,11 @@ func TestDrainStuckPods(t *testing.T) {
 			require.Equal(t, Never, itself.Outcome, tc.reason)
 			require.Empty(t, itself.Rounds)
 			require.Equal(t, ReasonStuckPod, itself.Refused[0].Code)
+			message := "the pod should have been gone by "
+			if tc.noTime {
+				message = "the pod is being deleted; Snapshot.Now is zero"
+			}
+			require.Contains(t, itself.Refused[0].Message, message, tc.reason)
 		})
 	}
 	t.Run("skipped", func(t *testing.T) {
