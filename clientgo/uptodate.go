@@ -62,13 +62,15 @@ func (u *upToDate) Want() {
 // run looks where somebody wants it, until ctx ends.
 func (u *upToDate) run(ctx context.Context) {
 	for pause := firstPause; ; pause = min(2*pause, agePause) {
-		if len(u.wanted) == 0 {
-			pause = firstPause
-		}
+		idle := time.Now()
 		select {
 		case <-ctx.Done():
 			return
 		case <-u.wanted:
+		}
+		// Who still wants it says so every second.
+		if time.Since(idle) > 2*firstPause {
+			pause = firstPause
 		}
 		var looking sync.WaitGroup
 		for _, a := range u.ages {
