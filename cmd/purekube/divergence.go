@@ -177,11 +177,14 @@ func (c compared) budget(found map[string]bool, in *cluster, set settings) {
 		}
 	}
 	mine, other := all[disruption.UpdateStatus](c.ours), all[disruption.UpdateStatus](c.theirs)
-	failed := func(updates []disruption.UpdateStatus) bool {
+	failedWith := func(why string, updates []disruption.UpdateStatus) bool {
 		return slices.ContainsFunc(updates, func(a disruption.UpdateStatus) bool {
-			return slices.ContainsFunc(a.Budget.Status.Conditions, func(c metav1.Condition) bool { return c.Reason == policyv1.SyncFailedReason })
+			return slices.ContainsFunc(a.Budget.Status.Conditions, func(c metav1.Condition) bool {
+				return c.Reason == policyv1.SyncFailedReason && strings.Contains(c.Message, why)
+			})
 		})
 	}
+	failed := func(updates []disruption.UpdateStatus) bool { return failedWith("", updates) }
 	switch {
 	case len(c.ours.Needs) > 0 || len(c.theirs.Needs) > 0:
 		found["D-22"] = true
@@ -212,9 +215,10 @@ func (c compared) budget(found map[string]bool, in *cluster, set settings) {
 	for i, a := range mine {
 		limit := a.Budget.Status.ExpectedPods == math.MaxInt32
 		found["D-23"] = found["D-23"] || limit
-		found["D-39"] = found["D-39"] || !limit && i < len(other) && a.Budget.Status.ExpectedPods != other[i].Budget.Status.ExpectedPods
+		differ := i < len(other) && a.Budget.Status.ExpectedPods != other[i].Budget.Status.ExpectedPods
+		found["D-39"] = found["D-39"] || differ && !limit && !failed(mine)
 	}
-	found["D-39"] = found["D-39"] || failed(mine) && !failed(other)
+	found["D-39"] = found["D-39"] || failedWith("found no controllers", mine) && !failed(other)
 }
 
 // hasEntry reports whether status.disruptedPods names the pod after the updates.

@@ -109,3 +109,11 @@ func TestSeveralDivergences(t *testing.T) {
 		`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceClaimTemplate","metadata":{"namespace":"ml","name":"t"}}`
 	require.Equal(t, "p: D-16, D-28", differencesOf(t, "v1.36", two))
 }
+
+// What the API server does not admit fails by default, and no single number explains it.
+func TestNoDivergenceOfInvalidBudgets(t *testing.T) {
+	negative := `{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"namespace":"ns","name":"b","uid":"u"},"spec":{"minAvailable":-1,"selector":{}}}` + "\n" +
+		`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"ns","name":"p","uid":"p"}}`
+	got := differencesOf(t, "v1.36", negative)
+	require.Contains(t, got, "b: one of D-12 ")
+}
