@@ -165,18 +165,18 @@ type aged struct {
 	t *testing.T
 }
 
-// start returns it as soon as the caches are full, if they were empty before.
-func start(t *testing.T, full bool) *aged {
+// start returns it as soon as the caches are full. before is what happens before it is made. Nil: the caches are empty.
+func start(t *testing.T, before func(*storage)) *aged {
 	t.Helper()
 	a := &aged{storage: &storage{revision: 100, changed: 90}, t: t}
-	if full {
-		a.see()
+	if before != nil {
+		before(a.storage)
 	}
 	var err error
 	a.Webhook, err = clientgo.NewWebhook(a.informer, a.storage, admission.Options{}, webhook.Options{Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	a.handlers[0].OnAdd(purekubetest.ServiceCIDR("free", "10.97.0.0/24"), true)
-	if !full {
+	if before == nil {
 		a.see()
 	}
 	return a
@@ -220,23 +220,25 @@ func (a *aged) refuses(why string) {
 func TestAgeOfACache(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason string
-		full         bool // before the webhook is made
-		play         func(*aged)
+		// before is what happens before the webhook is made. Nil: the caches are empty. A change after that may be before or
+		// after the first look at the API server.
+		before func(*storage)
+		play   func(*aged)
 	}{
-		{"bookmarks come", "the cache reaches what the lists showed; no watch is needed", false, func(a *aged) {
+		{"bookmarks come", "the cache reaches what the lists showed; no watch is needed", nil, func(a *aged) {
 			a.play(time.Hour, true)
 			a.decides()
 			require.InDelta(t, 120, a.lists, 2, "two a minute")
 			require.Zero(t, a.watches)
 		}},
-		{"no bookmarks, and no change", "a watch shows that the cache has everything", false, func(a *aged) {
+		{"no bookmarks, and no change", "a watch shows that the cache has everything", nil, func(a *aged) {
 			for range 20 {
 				a.play(3*time.Minute, false)
 				a.decides()
 			}
 			require.Greater(t, a.watches, 10)
 		}},
-		{"the watch hangs", "an address was added, and the cache does not show it", false, func(a *aged) {
+		{"the watch hangs", "an address was added, and the cache does not show it", nil, func(a *aged) {
 			a.play(10*time.Minute, true)
 			a.change(true)
 			a.play(4*time.Minute, false)
@@ -249,7 +251,7 @@ func TestAgeOfACache(t *testing.T) {
 			a.play(time.Minute, false)
 			a.decides()
 		}},
-		{"the API server fails", "nobody knows what changed; the answer is in the error", false, func(a *aged) {
+		{"the API server fails", "nobody knows what changed; the answer is in the error", nil, func(a *aged) {
 			a.becomes(func() { a.down = errors.New("not today") })
 			a.play(4*time.Minute, true)
 			a.decides()
@@ -259,13 +261,13 @@ func TestAgeOfACache(t *testing.T) {
 			a.play(2*time.Minute, true)
 			a.decides()
 		}},
-		{"nothing is answered", "a connection that died without an error", false, func(a *aged) {
+		{"nothing is answered", "a connection that died without an error", nil, func(a *aged) {
 			a.becomes(func() { a.hangs = true })
 			a.play(6*time.Minute, false)
 			a.refuses("context deadline exceeded")
 			require.Greater(t, a.lists, 5, "no call waits for ever")
 		}},
-		{"a restore that the cache has not seen", "its version is that of another history", false, func(a *aged) {
+		{"a restore that the cache has not seen", "its version is that of another history", nil, func(a *aged) {
 			a.play(10*time.Minute, true)
 			a.becomes(func() { a.revision, a.changed = 50, 50 })
 			a.play(6*time.Minute, false)
@@ -275,7 +277,7 @@ func TestAgeOfACache(t *testing.T) {
 			a.play(time.Hour, true) // what comes then does not tell what changed before
 			a.refuses("the API server is behind the cache")
 		}},
-		{"a restore that the cache has seen", "it listed again", false, func(a *aged) {
+		{"a restore that the cache has seen", "it listed again", nil, func(a *aged) {
 			a.play(10*time.Minute, true)
 			a.becomes(func() { a.revision, a.changed = 50, 50 })
 			a.play(time.Minute, false)
@@ -283,22 +285,20 @@ func TestAgeOfACache(t *testing.T) {
 			a.play(10*time.Minute, true)
 			a.decides()
 		}},
-		{"a cache that was full before", "how old it is is not known before the first list", true, func(a *aged) {
-			a.change(true)
+		{"a cache that was full before", "how old it is is not known before the first list", func(s *storage) { s.see(); s.change(true) }, func(a *aged) {
 			synctest.Wait()
 			a.refuses("")
 			a.play(time.Hour, false)
 			a.refuses("the API server has newer objects")
 		}},
-		{"a cache that was full before and is up to date", "the first watch shows it", true, func(a *aged) {
-			a.change(false)
+		{"a cache that was full before and is up to date", "the first watch shows it", func(s *storage) { s.see(); s.change(false) }, func(a *aged) {
 			a.play(time.Minute, false)
 			a.decides()
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := start(t, tc.full)
+				a := start(t, tc.before)
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel() // a bubble does not end before its goroutines
 				ended := make(chan error, 1)
@@ -319,7 +319,7 @@ func TestDeletionsAreRememberedForLongerThanACacheIsOld(t *testing.T) {
 // Where nobody runs it, the webhook decides for as long as the first list is new.
 func TestAgeThatNobodyAsksFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := start(t, false)
+		a := start(t, nil)
 		a.play(4*time.Minute, true)
 		a.decides()
 		a.play(time.Minute, true)

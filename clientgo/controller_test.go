@@ -480,35 +480,37 @@ func TestStopEndsThePlanUnderWay(t *testing.T) {
 
 // What an informer sees is in the Index: added, updated, deleted.
 func TestWatch(t *testing.T) {
-	client := fake.NewClientset(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "there"}})
-	factory := informers.NewSharedInformerFactory(client, 0)
-	planned := make(chan string, 100)
-	c := newController(t, func(c *cell, key string) (purekube.Result[write], error) {
-		planned <- fmt.Sprintf("%s of %v", key, c.held)
-		return purekube.Result[write]{}, nil
-	}, &server{}, clientgo.FromFactory(factory), options{})
-	var gone []string
-	clientgo.Watch(c, func(o *corev1.Pod) state { return state{held: []string{o.Name}} },
-		func(o *corev1.Pod) { gone = append(gone, o.Name) })
-	require.False(t, c.HasSynced())
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "there"}})
+		factory := informers.NewSharedInformerFactory(client, 0)
+		planned := make(chan string, 100)
+		c := newController(t, func(c *cell, key string) (purekube.Result[write], error) {
+			planned <- fmt.Sprintf("%s of %v", key, c.held)
+			return purekube.Result[write]{}, nil
+		}, &server{}, clientgo.FromFactory(factory), options{})
+		var gone []string
+		clientgo.Watch(c, func(o *corev1.Pod) state { return state{held: []string{o.Name}} },
+			func(o *corev1.Pod) { gone = append(gone, o.Name) })
+		require.False(t, c.HasSynced())
 
-	stop := make(chan struct{})
-	factory.Start(stop)
-	end := running(t.Context(), t, c)
-	require.Eventually(t, c.HasSynced, 10*time.Second, time.Millisecond)
-	require.Equal(t, "there of [there]", <-planned)
+		stop := make(chan struct{})
+		factory.Start(stop)
+		end := running(t.Context(), t, c)
+		require.Eventually(t, c.HasSynced, 10*time.Second, time.Millisecond)
+		require.Equal(t, "there of [there]", <-planned)
 
-	_, err := client.CoreV1().Pods("ns").Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "new"}}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	require.Equal(t, "new of [there new]", <-planned)
-	_, err = client.CoreV1().Pods("ns").Update(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "new", Labels: map[string]string{"a": "b"}}}, metav1.UpdateOptions{})
-	require.NoError(t, err)
-	require.Equal(t, "new of [there new]", <-planned)
-	require.NoError(t, client.CoreV1().Pods("ns").Delete(t.Context(), "there", metav1.DeleteOptions{}))
-	require.Equal(t, "there of [new]", <-planned)
+		_, err := client.CoreV1().Pods("ns").Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "new"}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		require.Equal(t, "new of [there new]", <-planned)
+		_, err = client.CoreV1().Pods("ns").Update(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "new", Labels: map[string]string{"a": "b"}}}, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		require.Equal(t, "new of [there new]", <-planned)
+		require.NoError(t, client.CoreV1().Pods("ns").Delete(t.Context(), "there", metav1.DeleteOptions{}))
+		require.Equal(t, "there of [new]", <-planned)
 
-	end()
-	close(stop)
-	factory.Shutdown()
-	require.Equal(t, []string{"there"}, gone)
+		end()
+		close(stop)
+		factory.Shutdown()
+		require.Equal(t, []string{"there"}, gone)
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -19,12 +18,13 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/reconcile/claimmemory"
+	"github.com/purekube/purekube/internal/test/apiserver"
 )
 
 // reading is a Lookup at an API server with these objects by path. A path that ends in /broken answers 500, others 404.
 func reading(t *testing.T, objects map[string]any) *Lookup {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	way, stop := apiserver.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		object, there := objects[r.URL.Path]
 		w.Header().Set("Content-Type", "application/json")
 		switch {
@@ -39,8 +39,8 @@ func reading(t *testing.T, objects map[string]any) *Lookup {
 			t.Error(err)
 		}
 	}))
-	t.Cleanup(server.Close)
-	live, err := NewExecutor(&rest.Config{Host: server.URL})
+	t.Cleanup(stop)
+	live, err := NewExecutor(&rest.Config{Host: "http://api", Transport: way})
 	require.NoError(t, err)
 	return LookupFor(live, nil, nil)
 }

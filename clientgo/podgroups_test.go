@@ -54,7 +54,9 @@ func TestPodsOfAPodGroupShareAClaim(t *testing.T) {
 	require.Equal(t, 1, s.times("create resourceclaims"), s.asked)
 	require.Equal(t, 2, s.times("patch pods/status"), s.asked)
 	require.Equal(t, 1, s.times("patch podgroups/status"), "its answer is of a kind that client-go does not have: %v", s.asked)
-	exec, err := clientgo.NewExecutor(s.config)
+	listener := httptest.NewServer(&s.Handler)
+	defer listener.Close()
+	exec, err := clientgo.NewExecutor(&rest.Config{Host: listener.URL})
 	require.NoError(t, err)
 	var names []string
 	for _, name := range []string{"train-0", "train-1"} {

@@ -3,7 +3,6 @@ package clientgo
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -210,7 +210,7 @@ func TestFirstListIsOfNow(t *testing.T) {
 		Status: resourcev1.ResourceClaimStatus{Allocation: &resourcev1.AllocationResult{},
 			ReservedFor: []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: "p", UID: "p"}}}}
 	objects := &apiserver.Handler{Server: apiserver.New(claim)}
-	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		switch q := r.URL.Query(); {
 		case r.Method != http.MethodGet || q.Has("watch"):
@@ -221,21 +221,24 @@ func TestFirstListIsOfNow(t *testing.T) {
 		}
 		mu.Unlock()
 		objects.ServeHTTP(w, r)
-	}))
-	t.Cleanup(listener.Close)
-	t.Cleanup(listener.CloseClientConnections)
+	})
 	o := SetOptions{Controllers: []string{"resourceclaim"}, PodGroups: "v1beta1"}
 	o.ResourceClaim.PodGroupOf = func(*corev1.Pod) string { return "" }
-	s := New(&rest.Config{Host: listener.URL}, o)
-	var running sync.WaitGroup
-	running.Go(func() { require.NoError(t, s.Run(logr.NewContext(context.Background(), logr.Discard()))) })
-	require.Eventually(t, func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return len(gets) > 0
-	}, time.Minute, 10*time.Millisecond)
-	s.Stop()
-	running.Wait()
+	synctest.Test(t, func(t *testing.T) {
+		way, stop := apiserver.Serve(handler)
+		defer stop()
+		s := New(&rest.Config{Host: "http://api", Transport: way}, o)
+		var running sync.WaitGroup
+		running.Go(func() { assert.NoError(t, s.Run(logr.NewContext(context.Background(), logr.Discard()))) })
+		defer synctest.Wait()
+		defer running.Wait()
+		defer s.Stop()
+		require.Eventually(t, func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(gets) > 0
+		}, time.Minute, 10*time.Millisecond)
+	})
 	require.Len(t, lists, 4)
 	for path, q := range lists {
 		require.False(t, q.Has("resourceVersion"), "%s: %v", path, q)

@@ -214,36 +214,38 @@ func TestGracePeriodAfterARestore(t *testing.T) {
 // After a restore from a backup, a pod that was seen deleted runs again, and its claim may be shown before it. What the
 // API server has decides, not what was seen.
 func TestPodThatIsBackKeepsItsDevice(t *testing.T) {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "p", UID: "p"}, Spec: corev1.PodSpec{
-		NodeName: "n", ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("gpu")}}}}
-	claim := &resourcev1.ResourceClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "gpu", UID: "c", ResourceVersion: "5", Finalizers: []string{resourcev1.Finalizer}},
-		Status: resourcev1.ResourceClaimStatus{
-			Allocation:  &resourcev1.AllocationResult{},
-			ReservedFor: []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: "p", UID: "p"}}}}
-	live := *pod
-	live.TypeMeta = kind("v1", "Pod")
-	lookup := reading(t, map[string]any{"/api/v1/namespaces/ml/pods/p": live})
-	client := fake.NewClientset(pod, claim)
-	events := watch.NewFake()
-	client.PrependWatchReactor("pods", clienttesting.DefaultWatchReactor(events, nil))
-	w := &writer{start: time.Now()}
-	f := informers.NewSharedInformerFactory(client, 0)
-	r, err := NewResourceClaim(clusterOf(f, w, lookup), resourceclaim.Options{})
-	require.NoError(t, err)
-	stop := make(chan struct{})
-	f.Start(stop)
-	f.WaitForCacheSync(stop)
-	require.Eventually(t, r.HasSynced, 10*time.Second, time.Millisecond)
-	events.Delete(pod)
-	pods := f.Core().V1().Pods().Informer().GetStore()
-	require.Eventually(t, func() bool { return len(pods.List()) == 0 }, 10*time.Second, time.Millisecond)
-	var running sync.WaitGroup
-	running.Go(func() { assert.NoError(t, r.Run(t.Context())) })
-	time.Sleep(time.Second) // nothing tells that nothing comes
-	r.Stop()
-	running.Wait()
-	close(stop)
-	f.Shutdown()
-	require.Empty(t, w.sent)
+	synctest.Test(t, func(t *testing.T) {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "p", UID: "p"}, Spec: corev1.PodSpec{
+			NodeName: "n", ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("gpu")}}}}
+		claim := &resourcev1.ResourceClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "gpu", UID: "c", ResourceVersion: "5", Finalizers: []string{resourcev1.Finalizer}},
+			Status: resourcev1.ResourceClaimStatus{
+				Allocation:  &resourcev1.AllocationResult{},
+				ReservedFor: []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: "p", UID: "p"}}}}
+		live := *pod
+		live.TypeMeta = kind("v1", "Pod")
+		lookup := reading(t, map[string]any{"/api/v1/namespaces/ml/pods/p": live})
+		client := fake.NewClientset(pod, claim)
+		events := watch.NewFake()
+		client.PrependWatchReactor("pods", clienttesting.DefaultWatchReactor(events, nil))
+		w := &writer{start: time.Now()}
+		f := informers.NewSharedInformerFactory(client, 0)
+		r, err := NewResourceClaim(clusterOf(f, w, lookup), resourceclaim.Options{})
+		require.NoError(t, err)
+		stop := make(chan struct{})
+		f.Start(stop)
+		f.WaitForCacheSync(stop)
+		require.Eventually(t, r.HasSynced, 10*time.Second, time.Millisecond)
+		events.Delete(pod)
+		pods := f.Core().V1().Pods().Informer().GetStore()
+		require.Eventually(t, func() bool { return len(pods.List()) == 0 }, 10*time.Second, time.Millisecond)
+		var running sync.WaitGroup
+		running.Go(func() { assert.NoError(t, r.Run(t.Context())) })
+		time.Sleep(time.Second)
+		r.Stop()
+		running.Wait()
+		close(stop)
+		f.Shutdown()
+		require.Empty(t, w.sent)
+	})
 }

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -21,6 +21,7 @@ import (
 	"github.com/purekube/purekube/admission"
 	"github.com/purekube/purekube/admission/webhook"
 	"github.com/purekube/purekube/clientgo"
+	"github.com/purekube/purekube/internal/test/apiserver"
 	"github.com/purekube/purekube/internal/test/reviews"
 	"github.com/purekube/purekube/purekubetest"
 )
@@ -41,64 +42,69 @@ func (l late) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEvent
 // The webhook refuses as long as one handler has not seen the initial list, although the caches are full; then it
 // decides, and follows what is deleted.
 func TestWebhook(t *testing.T) {
-	objects := []runtime.Object{
-		purekubetest.ServiceCIDR("used", "10.96.0.0/24"), purekubetest.ServiceCIDR("free", "10.97.0.0/24"), purekubetest.Address("10.96.0.7", "shop/web"),
-	}
-	client := fake.NewClientset(objects...)
-	factory := informers.NewSharedInformerFactory(client, 0)
-	release := make(chan struct{})
-	all := clientgo.FromFactory(factory)
-	handler, err := clientgo.NewWebhook(func(o runtime.Object) (clientgo.Informer, error) {
-		if _, is := o.(*networkingv1.IPAddress); is {
-			return late{factory.Networking().V1().IPAddresses().Informer(), release}, nil
+	synctest.Test(t, func(t *testing.T) {
+		objects := []runtime.Object{
+			purekubetest.ServiceCIDR("used", "10.96.0.0/24"), purekubetest.ServiceCIDR("free", "10.97.0.0/24"), purekubetest.Address("10.96.0.7", "shop/web"),
 		}
-		return all(o)
-	}, noVersions(), admission.Options{}, webhook.Options{Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	server := httptest.NewServer(handler)
-	defer server.Close()
-	answer := func(name, cidr string) string {
-		t.Helper()
-		_, _, text := reviews.Post(t, server.Client(), server.URL, reviews.DeletesCIDR(name, cidr).Body(t, "v1"))
-		return text
-	}
-	factory.Start(t.Context().Done())
-	factory.WaitForCacheSync(t.Context().Done())
-	require.Eventually(t, func() bool { // the handlers of the other kinds run a moment after their caches are full
-		err := handler.Ready()
-		return err != nil && err.Error() == "ipaddresses.networking.k8s.io: not listed yet"
-	}, 20*time.Second, time.Millisecond)
-	require.Contains(t, answer("free", "10.97.0.0/24"), `"code":503`)
-	close(release)
-	require.Eventually(t, func() bool { return handler.Ready() == nil }, 20*time.Second, time.Millisecond)
-	require.Contains(t, answer("free", "10.97.0.0/24"), `"allowed":true`)
-	require.Contains(t, answer("used", "10.96.0.0/24"), "10.96.0.7 (Service shop/web)")
-	addresses := networkingv1.SchemeGroupVersion.WithResource("ipaddresses")
-	require.NoError(t, client.Tracker().Delete(addresses, "", "10.96.0.7"))
-	require.Eventually(t, func() bool {
-		_, review, _ := reviews.Post(t, server.Client(), server.URL, reviews.DeletesCIDR("used", "10.96.0.0/24").Body(t, "v1"))
-		return review.Response.Allowed
-	}, 20*time.Second, time.Millisecond, "the address that is gone is not in the way")
+		client := fake.NewClientset(objects...)
+		factory := informers.NewSharedInformerFactory(client, 0)
+		release := make(chan struct{})
+		all := clientgo.FromFactory(factory)
+		handler, err := clientgo.NewWebhook(func(o runtime.Object) (clientgo.Informer, error) {
+			if _, is := o.(*networkingv1.IPAddress); is {
+				return late{factory.Networking().V1().IPAddresses().Informer(), release}, nil
+			}
+			return all(o)
+		}, noVersions(), admission.Options{}, webhook.Options{Log: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		way, stop := apiserver.Serve(handler)
+		defer stop()
+		answer := func(name, cidr string) string {
+			t.Helper()
+			_, _, text := reviews.Post(t, &http.Client{Transport: way}, "http://webhook", reviews.DeletesCIDR(name, cidr).Body(t, "v1"))
+			return text
+		}
+		factory.Start(t.Context().Done())
+		factory.WaitForCacheSync(t.Context().Done())
+		require.Eventually(t, func() bool { // the handlers of the other kinds run a moment after their caches are full
+			err := handler.Ready()
+			return err != nil && err.Error() == "ipaddresses.networking.k8s.io: not listed yet"
+		}, 20*time.Second, time.Millisecond)
+		require.Contains(t, answer("free", "10.97.0.0/24"), `"code":503`)
+		close(release)
+		require.Eventually(t, func() bool { return handler.Ready() == nil }, 20*time.Second, time.Millisecond)
+		require.Contains(t, answer("free", "10.97.0.0/24"), `"allowed":true`)
+		require.Contains(t, answer("used", "10.96.0.0/24"), "10.96.0.7 (Service shop/web)")
+		addresses := networkingv1.SchemeGroupVersion.WithResource("ipaddresses")
+		require.NoError(t, client.Tracker().Delete(addresses, "", "10.96.0.7"))
+		require.Eventually(t, func() bool {
+			_, review, _ := reviews.Post(t, &http.Client{Transport: way}, "http://webhook", reviews.DeletesCIDR("used", "10.96.0.0/24").Body(t, "v1"))
+			return review.Response.Allowed
+		}, 20*time.Second, time.Millisecond, "the address that is gone is not in the way")
+	})
 }
 
 // The handler of docs/webhook.md is ready once it has seen the objects.
 func TestWebhookOfThePage(t *testing.T) {
-	factory := informers.NewSharedInformerFactory(fake.NewClientset(purekubetest.ServiceCIDR("free", "10.97.0.0/24")), 0)
-	handler, err := decide(t.Context(), factory, noVersions(), admission.Options{})
-	require.NoError(t, err)
-	server := httptest.NewServer(handler)
-	defer server.Close()
-	ready := func() bool {
-		response, err := http.Get(server.URL + "/readyz")
+	synctest.Test(t, func(t *testing.T) {
+		factory := informers.NewSharedInformerFactory(fake.NewClientset(purekubetest.ServiceCIDR("free", "10.97.0.0/24")), 0)
+		handler, err := decide(t.Context(), factory, noVersions(), admission.Options{})
 		require.NoError(t, err)
-		require.NoError(t, response.Body.Close())
-		return response.StatusCode == http.StatusOK
-	}
-	require.False(t, ready())
-	factory.Start(t.Context().Done())
-	require.Eventually(t, ready, 20*time.Second, time.Millisecond)
-	_, review, text := reviews.Post(t, server.Client(), server.URL+"/validate", reviews.DeletesCIDR("free", "10.97.0.0/24").Body(t, "v1"))
-	require.True(t, review.Response.Allowed, text)
+		way, stop := apiserver.Serve(handler)
+		defer stop()
+		client := &http.Client{Transport: way}
+		ready := func() bool {
+			response, err := client.Get("http://webhook/readyz")
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			return response.StatusCode == http.StatusOK
+		}
+		require.False(t, ready())
+		factory.Start(t.Context().Done())
+		require.Eventually(t, ready, 20*time.Second, time.Millisecond)
+		_, review, text := reviews.Post(t, client, "http://webhook/validate", reviews.DeletesCIDR("free", "10.97.0.0/24").Body(t, "v1"))
+		require.True(t, review.Response.Allowed, text)
+	})
 }
 
 // noVersions is a client that knows nothing.

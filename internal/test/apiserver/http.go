@@ -69,10 +69,8 @@ func (h *Handler) answer(r purekube.Request) (any, error) {
 		return map[string]any{"kind": "Event", "apiVersion": r.Resource.GroupVersion().String()}, nil
 	case r.Verb == "list":
 		items := []any{}
-		for _, o := range h.Server.All() {
-			if ResourceOf(o) == r.Resource {
-				items = append(items, withKind(o))
-			}
+		for _, o := range h.Server.of(r.Resource) {
+			items = append(items, withKind(o))
 		}
 		k := kinds[r.Resource]
 		return map[string]any{"apiVersion": k.GroupVersion().String(), "kind": k.Kind + "List", "items": items,
@@ -126,8 +124,8 @@ func (h *Handler) watch(w http.ResponseWriter, q *http.Request, r purekube.Reque
 	h.watchers[events] = r
 	// What changed between the list and now.
 	from, _ := strconv.Atoi(q.URL.Query().Get("resourceVersion"))
-	for _, o := range h.Server.All() {
-		if version, _ := strconv.Atoi(o.GetResourceVersion()); ResourceOf(o) == r.Resource && version > from-1 {
+	for _, o := range h.Server.of(r.Resource) {
+		if version, _ := strconv.Atoi(o.GetResourceVersion()); version > from-1 {
 			h.changed(o, false)
 		}
 	}

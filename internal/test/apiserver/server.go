@@ -121,6 +121,22 @@ func (s *Server) All() []Object {
 	return all
 }
 
+// of returns the server's own objects of a resource, sorted by namespace and name. Nobody may write to them.
+func (s *Server) of(resource schema.GroupVersionResource) []Object {
+	var names []types.NamespacedName
+	for at := range s.objects {
+		if at.resource == resource {
+			names = append(names, at.name)
+		}
+	}
+	slices.SortFunc(names, persistent.CompareNames)
+	objects := make([]Object, 0, len(names))
+	for _, name := range names {
+		objects = append(objects, s.objects[place{resource, name}])
+	}
+	return objects
+}
+
 // Do executes the request and returns a copy of the new object. After a deletion it returns the object before the
 // deletion, or with its deletion timestamp if finalizers delay the deletion. The errors are an API server's errors,
 // with their codes.
