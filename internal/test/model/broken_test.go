@@ -40,12 +40,17 @@ func (e edited) Request(done []runtime.Object) purekube.Request {
 
 // sending is the world with requests that are edited on their way.
 func (w World) sending(edit func(r *purekube.Request)) World {
-	return w.deciding(func(d Decision) Decision {
+	return w.deciding(editing(edit))
+}
+
+// editing is a change of decisions: their requests are edited on their way.
+func editing(edit func(r *purekube.Request)) func(Decision) Decision {
+	return func(d Decision) Decision {
 		for i, a := range d.Actions {
 			d.Actions[i] = edited{a, edit}
 		}
 		return d
-	})
+	}
 }
 
 // deciding is the world with other decisions.
@@ -82,23 +87,16 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 		{"no grace period", "allocators that have not heard of a deletion take addresses (BR-31-03)",
 			cidrs(servicecidr.Options{GracePeriod: ptr.To(time.Duration(0))}), "no managed address without a range"},
 		{"addresses are not heard of", "a deletion waits for an address, and nothing else brings it back",
-			cidrs(servicecidr.Options{}).hearing(func(oldObj, _ Object, keys []string) []string {
-				if _, ip := oldObj.(*networkingv1.IPAddress); ip {
-					return nil
-				}
-				return keys
-			}), "at rest"},
+			cidrs(servicecidr.Options{}).hearing(noAddresses[string]), "at rest"},
 		{"RecheckAt is forgotten", "nothing else brings a deletion back when the grace period is over",
-			cidrs(servicecidr.Options{}).deciding(func(d Decision) Decision { d.RecheckAt = time.Time{}; return d }), "a ServiceCIDR that may go is gone"},
+			cidrs(servicecidr.Options{}).deciding(withoutRecheck), "a ServiceCIDR that may go is gone"},
 		{"an address is overlooked", "a wrong decision: the finalizer goes while an address is in use",
 			cidrs(servicecidr.Options{}).seeing(func(v *View) {
 				v.objects = slices.DeleteFunc(slices.Clone(v.objects), func(o Object) bool { return o.GetName() == twoAddrs[1] })
 			}), "no managed address without a range"},
 
 		{"a label with the finalizer", "the user's labels are none of the controller's business",
-			cidrs(servicecidr.Options{}).sending(func(r *purekube.Request) {
-				r.Patch = bytes.Replace(r.Patch, []byte(`"metadata":{`), []byte(`"metadata":{"labels":{"a":"b"},`), 1)
-			}), "is changed beyond its finalizers and conditions"},
+			cidrs(servicecidr.Options{}).sending(addLabel), "is changed beyond its finalizers and conditions"},
 
 		{"created claims are forgotten", "until its cache shows a claim, the controller has to remember it (BR-30-04)",
 			func() World {
@@ -128,20 +126,9 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 				return w
 			}(), "no allocation cleared under a live consumer"},
 		{"PodGroups are not heard of", "a PodGroup's claims are made when it is created, and its pods' status follows",
-			podGroupWorld(resourceclaim.Options{}).hearing(func(oldObj, newObj Object, keys []string) []string {
-				for _, o := range []Object{oldObj, newObj} {
-					if _, group := o.(*apiserver.PodGroup); group {
-						return nil
-					}
-				}
-				return keys
-			}), "at rest"},
+			podGroupWorld(resourceclaim.Options{}).hearing(noGroups[string]), "at rest"},
 		{"writes without a resourceVersion", "two writers of reservedFor take each other's pods away",
-			claimWorld(resourceclaim.Options{}).without("claim held by a driver").sending(func(r *purekube.Request) {
-				if c, ok := r.Object.(*resourcev1.ResourceClaim); ok {
-					c.ResourceVersion = ""
-				}
-			}), "no allocation cleared under a live consumer"},
+			claimWorld(resourceclaim.Options{}).without("claim held by a driver").sending(anyVersion), "no allocation cleared under a live consumer"},
 		{"devices written with the reservations", "they are the driver's",
 			claimWorld(resourceclaim.Options{}).sending(func(r *purekube.Request) {
 				if c, ok := r.Object.(*resourcev1.ResourceClaim); ok && r.Subresource == "status" {
@@ -149,9 +136,7 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 				}
 			}), "is changed beyond its reservations, allocation and finalizer"},
 		{"a reason written with the claims' names", "it is the kubelet's",
-			claimWorld(resourceclaim.Options{}).sending(func(r *purekube.Request) {
-				r.Patch = bytes.Replace(r.Patch, []byte(`"status":{`), []byte(`"status":{"reason":"None",`), 1)
-			}), "is changed beyond its claims' names"},
+			claimWorld(resourceclaim.Options{}).sending(addReason), "is changed beyond its claims' names"},
 		{"a PodGroup is deleted", "it is its user's",
 			podGroupWorld(resourceclaim.Options{}).sending(func(r *purekube.Request) {
 				if r.Resource == apiserver.PodGroups {
@@ -159,12 +144,7 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 				}
 			}), "PodGroup group-0 is changed"},
 		{"the going of pods is not heard of", "a claim stays reserved for a pod that is gone",
-			claimWorld(resourceclaim.Options{}).hearing(func(_, newObj Object, keys []string) []string {
-				if newObj == nil {
-					return nil
-				}
-				return keys
-			}), "at rest"},
+			claimWorld(resourceclaim.Options{}).hearing(noDeletions[string]), "at rest"},
 
 		{"created claims are known by their annotation", "an admission policy may drop it",
 			policyWorld(resourceclaim.Options{}, "nothing that says whose it is", withoutTraces).deciding(func(d Decision) Decision {
@@ -189,20 +169,11 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 				}
 			}), "never more pods gone than the budget allows"},
 		{"budget instead of its status", "the spec is the user's",
-			budgetWorld(disruption.Options{}).sending(func(r *purekube.Request) {
-				if b, ok := r.Object.(*policyv1.PodDisruptionBudget); ok {
-					r.Subresource, b.Spec.MaxUnavailable = "", ptr.To(intstr.FromInt32(0))
-				}
-			}), "is changed beyond its status"},
+			budgetWorld(disruption.Options{}).sending(writeSpec), "is changed beyond its status"},
 		{"evicted pods are forgotten", "a granted eviction counts before its pod is being deleted (BR-25-04)",
 			budgetWorld(disruption.Options{DeletionTimeout: ptr.To(time.Duration(0))}), "never more pods gone than the budget allows"},
 		{"pods that become ready are not heard of", "the status stays at what was before",
-			budgetWorld(disruption.Options{}).hearing(func(oldObj, newObj Object, keys []string) []string {
-				if p, ok := oldObj.(*corev1.Pod); ok && newObj != nil && !isReady(p) {
-					return nil
-				}
-				return keys
-			}), "at rest"},
+			budgetWorld(disruption.Options{}).hearing(noReadyPods[string]), "at rest"},
 
 		{"one of two pods is not heard of", "each pod of a PodGroup has the names of its claims in its status",
 			small("PodGroups, two pods").hearing(func(_, newObj Object, keys []string) []string {
@@ -225,12 +196,7 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 				return keys
 			}), "at rest"},
 		{"no deletion is heard of", "a claim stays reserved for a PodGroup that is gone",
-			small("PodGroups, made once").hearing(func(_, newObj Object, keys []string) []string {
-				if newObj == nil {
-					return nil
-				}
-				return keys
-			}), "at rest"},
+			small("PodGroups, made once").hearing(noDeletions[string]), "at rest"},
 		{"a changed budget is not heard of", "its status is for what the user wrote before",
 			small("PodDisruptionBudgets, one budget").hearing(func(oldObj, newObj Object, keys []string) []string {
 				if oldObj != nil && newObj != nil && oldObj.GetGeneration() != newObj.GetGeneration() {
@@ -242,10 +208,7 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 			oneBudgetWorld(disruption.Options{DeletionTimeout: ptr.To(time.Duration(0))}),
 			"never more pods gone than the budget allows"},
 		{"a preempted pod is not looked at again", "nothing else takes its DisruptionTarget away (BR-25-05)",
-			small("PodDisruptionBudgets, one budget, preempted").deciding(func(d Decision) Decision {
-				d.RecheckAt = time.Time{}
-				return d
-			}), "at rest"},
+			small("PodDisruptionBudgets, one budget, preempted").deciding(withoutRecheck), "at rest"},
 
 		{"only the changed role is heard of", "a source changes its aggregate, at every level",
 			clusterRoleWorld(rbacaggregate.Options{}).hearing(func(oldObj, newObj Object, keys []string) []string {
@@ -259,9 +222,7 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 				r.Patch = withoutUID(r.Patch)
 			}), "nothing the user did is undone"},
 		{"an aggregationRule with the rules", "what is aggregated is the user's to say",
-			clusterRoleWorld(rbacaggregate.Options{}).sending(func(r *purekube.Request) {
-				r.Patch = bytes.Replace(r.Patch, []byte(`"rules":`), []byte(`"aggregationRule":{"clusterRoleSelectors":[{}]},"rules":`), 1)
-			}), "is changed beyond its rules"},
+			clusterRoleWorld(rbacaggregate.Options{}).sending(addAggregationRule), "is changed beyond its rules"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := Search(tc.world, true, Bounds{Time: 10 * time.Minute})
@@ -278,6 +239,69 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 		t.Log(r)
 		require.Contains(t, r.Broken, "a new start takes step 0 for step 1", "in an overlap the step is not known from the number of nodes")
 	})
+}
+
+// What follows are events that affect no key.
+
+func noDeletions[K any](_, newObj Object, keys []K) []K {
+	if newObj == nil {
+		return nil
+	}
+	return keys
+}
+
+func noAddresses[K any](oldObj, _ Object, keys []K) []K {
+	if _, ip := oldObj.(*networkingv1.IPAddress); ip {
+		return nil
+	}
+	return keys
+}
+
+func noGroups[K any](oldObj, newObj Object, keys []K) []K {
+	for _, o := range []Object{oldObj, newObj} {
+		if _, group := o.(*apiserver.PodGroup); group {
+			return nil
+		}
+	}
+	return keys
+}
+
+func noReadyPods[K any](oldObj, newObj Object, keys []K) []K {
+	if p, ok := oldObj.(*corev1.Pod); ok && newObj != nil && !isReady(p) {
+		return nil
+	}
+	return keys
+}
+
+func withoutRecheck(d Decision) Decision {
+	d.RecheckAt = time.Time{}
+	return d
+}
+
+// What follows are edits of requests.
+
+func addLabel(r *purekube.Request) {
+	r.Patch = bytes.Replace(r.Patch, []byte(`"metadata":{`), []byte(`"metadata":{"labels":{"a":"b"},`), 1)
+}
+
+func addReason(r *purekube.Request) {
+	r.Patch = bytes.Replace(r.Patch, []byte(`"status":{`), []byte(`"status":{"reason":"None",`), 1)
+}
+
+func addAggregationRule(r *purekube.Request) {
+	r.Patch = bytes.Replace(r.Patch, []byte(`"rules":`), []byte(`"aggregationRule":{"clusterRoleSelectors":[{}]},"rules":`), 1)
+}
+
+func anyVersion(r *purekube.Request) {
+	if c, ok := r.Object.(*resourcev1.ResourceClaim); ok {
+		c.ResourceVersion = ""
+	}
+}
+
+func writeSpec(r *purekube.Request) {
+	if b, ok := r.Object.(*policyv1.PodDisruptionBudget); ok {
+		r.Subresource, b.Spec.MaxUnavailable = "", ptr.To(intstr.FromInt32(0))
+	}
 }
 
 // withoutUID takes the UID out of the JSON of an apply.

@@ -68,9 +68,10 @@ func claimWorldOf(o resourceclaim.Options, podNames ...string) World {
 			{Name: "terminated", Settles: true, Do: terminate},
 			{Name: "scheduled", Settles: true, Do: schedule},
 			{Name: "pod bound by hand", Max: 1, Do: func(v *View, do func(string, ...Change)) {
-				for _, name := range []string{"share-0", "team-0"} {
-					if p := Get[*corev1.Pod](v, "ns", name); p != nil && p.Spec.NodeName == "" && p.DeletionTimestamp == nil {
-						do("the user binds pod "+name+" by hand", Put(bound(p)))
+				for _, p := range All[*corev1.Pod](v) {
+					kind, _, _ := strings.Cut(p.Name, "-")
+					if (kind == "share" || kind == "team") && p.Spec.NodeName == "" && p.DeletionTimestamp == nil {
+						do("the user binds pod "+p.Name+" by hand", Put(bound(p)))
 					}
 				}
 			}},

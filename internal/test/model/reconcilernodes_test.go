@@ -76,13 +76,8 @@ func nodesLoop(t *testing.T) nodeLoopWorld {
 					return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
 				},
 			},
-			Faults: Faults{Refuse: true, LoseAnswer: true, Crash: true},
-			Promises: []Promise{{"nothing the user did is undone", func(s *Step) string {
-				if s.Request == nil {
-					return ""
-				}
-				return writtenBeyond(s, "Node", "its TTL", func(n *corev1.Node) { n.Annotations = nil })
-			}}},
+			Faults:   Faults{Refuse: true, LoseAnswer: true, Crash: true},
+			Promises: []Promise{{"nothing the user did is undone", nodesKeepWhatIsTheirs}},
 			Rest: func(v *View) string {
 				nodes := All[*corev1.Node](v)
 				for _, n := range nodes {
@@ -120,4 +115,12 @@ func nodesLoop(t *testing.T) nodeLoopWorld {
 			return fmt.Sprintf("a node's TTL is one that its step allows: %s with %d nodes", a, nodes)
 		},
 	}
+}
+
+// nodesKeepWhatIsTheirs: the controller writes nothing but a node's TTL.
+func nodesKeepWhatIsTheirs(s *Step) string {
+	if s.Request == nil {
+		return ""
+	}
+	return writtenBeyond(s, "Node", "its TTL", func(n *corev1.Node) { delete(n.Annotations, ttl.Annotation) })
 }

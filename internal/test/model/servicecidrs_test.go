@@ -226,7 +226,10 @@ func serviceCIDRsKeepWhatIsTheirs(s *Step) string {
 
 // serviceCIDRsAreRight: one that is not being deleted is protected and ready; one that is stays only for an address that
 // neither those that stay contain, nor those that go after it.
-func serviceCIDRsAreRight(v *View) string {
+func serviceCIDRsAreRight(v *View) string { return serviceCIDRsAreRightIn(v, goesAfter) }
+
+// serviceCIDRsAreRightIn is serviceCIDRsAreRight with another order in which they go.
+func serviceCIDRsAreRightIn(v *View, goesAfter func(a, b *networkingv1.ServiceCIDR) bool) string {
 	all := All[*networkingv1.ServiceCIDR](v)
 	for _, c := range all {
 		protected := slices.Contains(c.Finalizers, servicecidr.Finalizer)

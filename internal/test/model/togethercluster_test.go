@@ -20,7 +20,7 @@ import (
 	"github.com/purekube/purekube/servicecidr"
 )
 
-func newLoop(t *testing.T, seed uint64) *loop {
+func newLoop(t testing.TB, seed uint64) *loop {
 	l := &loop{t: t, random: rand.New(rand.NewPCG(seed, 5)), server: apiserver.New(), now: Start, fresh: 1000}
 	l.server.Now, l.server.Changed = l.now, l.heard
 	var objects []Object
@@ -36,14 +36,18 @@ func newLoop(t *testing.T, seed uint64) *loop {
 	for i, cidrs := range prefixes {
 		objects = append(objects, newServiceCIDR(string(rune('a'+i)), uid(), cidrs))
 	}
+	var roles []*rbacv1.ClusterRole
 	for i := range 40 {
 		labels := []string{fmt.Sprintf("in-%d", l.random.IntN(6))}
 		if i < 10 {
-			objects = append(objects, aggregating(fmt.Sprintf("role-%d", i), uid(), fmt.Sprintf("in-%d", l.random.IntN(6)), labels...))
+			roles = append(roles, aggregating(fmt.Sprintf("role-%d", i), uid(), fmt.Sprintf("in-%d", l.random.IntN(6)), labels...))
 			continue
 		}
 		r := aggregating(fmt.Sprintf("role-%d", i), uid(), "", labels...)
 		r.Rules = []rbacv1.PolicyRule{verbRule(fmt.Sprintf("verb-%d", i%25))}
+		roles = append(roles, r)
+	}
+	for _, r := range roles {
 		objects = append(objects, r)
 	}
 	for i := range 95 {
@@ -77,7 +81,13 @@ func newLoop(t *testing.T, seed uint64) *loop {
 		}
 		groups = append(groups, fmt.Sprintf("group-%d", i))
 	}
-	claimEvents := claimWorldOf(resourceclaim.Options{}, users...).without("terminated", "claim held by a driver", "pod bound by hand", "pod deleted").Events
+	claimEvents := claimWorldOf(resourceclaim.Options{}, users...).without("terminated", "claim held by a driver", "pod deleted").Events
+	for i, e := range claimEvents {
+		if e.Name == "claim deleted" {
+			claimEvents[i] = e.seldom()
+		}
+	}
+	more := true // nodes, until there are 103
 	l.events = slices.Concat(
 		serviceCIDRWorld("", servicecidr.Options{}, prefixes, addresses).Events,
 		claimEvents,
@@ -95,14 +105,22 @@ func newLoop(t *testing.T, seed uint64) *loop {
 					}
 				}
 			}},
+			{Name: "shared claim made again", Do: func(v *View, do func(string, ...Change)) {
+				if Get[*resourcev1.ResourceClaim](v, "ns", "shared") == nil {
+					do("the user makes claim shared again", Put(&resourcev1.ResourceClaim{
+						ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shared", UID: UID(v.Fresh)}}))
+				}
+			}},
 			{Name: "nodes", Do: func(v *View, do func(string, ...Change)) {
 				nodes := All[*corev1.Node](v)
-				n := newNode(fmt.Sprintf("node-%d", v.Fresh), bare)
-				n.UID = UID(v.Fresh)
-				switch {
-				case len(nodes) < 103 && (v.Fresh/300)%2 == 0:
+				if len(nodes) <= 88 || len(nodes) >= 103 {
+					more = len(nodes) <= 88
+				}
+				if more {
+					n := newNode(fmt.Sprintf("node-%d", v.Fresh), bare)
+					n.UID = UID(v.Fresh)
 					do("node "+n.Name+" is added", Put(n))
-				case len(nodes) > 88:
+				} else {
 					n := nodes[v.Fresh%len(nodes)]
 					do("node "+n.Name+" is deleted", Remove(n))
 				}
@@ -118,12 +136,33 @@ func newLoop(t *testing.T, seed uint64) *loop {
 				r.Labels = map[string]string{fmt.Sprintf("in-%d", v.Fresh/7%6): "true"}
 				do("the user labels "+r.Name, Put(r))
 			}},
+			{Name: "role deleted or made", Do: func(v *View, do func(string, ...Change)) {
+				r := roles[v.Fresh%len(roles)]
+				if now := Get[*rbacv1.ClusterRole](v, "", r.Name); now != nil {
+					do("the user deletes "+r.Name, Remove(now))
+				} else {
+					r = r.DeepCopy()
+					r.UID = UID(v.Fresh)
+					do("the user makes "+r.Name+" again", Put(r))
+				}
+			}},
 		})
 	l.all = []player{serviceCIDRPlayer(), claimPlayer(), budgetPlayer(), clusterRolePlayer(), nodePlayer()}
 	for _, c := range l.all {
 		c.begin(l)
 	}
 	return l
+}
+
+// seldom is the event in one of five cases: it ends much that is about to happen.
+func (e Event) seldom() Event {
+	always := e.Do
+	e.Do = func(v *View, do func(string, ...Change)) {
+		if v.Fresh%5 == 0 {
+			always(v, do)
+		}
+	}
+	return e
 }
 
 // nodesResource is the resource of nodes.

@@ -58,6 +58,12 @@ type looped[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	gone   func(o Object) func(X) (X, []purekube.Key)
 	answer func(live *View, n purekube.Need) purekube.Answer
 
+	// deciding, hearing and queueing are defects on purpose. They change what is carried out of a plan, which keys an
+	// event affects, and when a key is queued again. Nil: there is none.
+	deciding func(Decision) Decision
+	hearing  func(oldObj, newObj Object, keys []purekube.Key) []purekube.Key
+	queueing func(reconcile.Next) reconcile.Next
+
 	loop  *reconcile.Loop[X, S, A]
 	queue []purekube.Key
 	// later are keys that are queued again, and ticks those whose lookups are late then.
@@ -121,6 +127,16 @@ func (c *looped[X, S, A]) begin(l *loop) {
 	c.enqueue(keys...)
 }
 
+// options edits the options of each process.
+func (c *looped[X, S, A]) options(edit func(*reconcile.Options[X, S])) {
+	fresh := c.fresh
+	c.fresh = func(c *looped[X, S, A]) (X, reconcile.Options[X, S]) {
+		index, o := fresh(c)
+		edit(&o)
+		return index, o
+	}
+}
+
 func (c *looped[X, S, A]) enqueue(keys ...purekube.Key) {
 	for _, k := range keys {
 		if !slices.Contains(c.queue, k) {
@@ -140,24 +156,32 @@ func (c *looped[X, S, A]) show(l *loop, h heard) {
 	resource := apiserver.ResourceOf(h.object)
 	version := h.object.GetResourceVersion()
 	name := types.NamespacedName{Namespace: h.object.GetNamespace(), Name: h.object.GetName()}
-	event := func(version string, change func(X) (X, []purekube.Key)) {
-		c.enqueue(c.loop.Event(resource.GroupResource(), version, change)...)
+	event := func(of schema.GroupResource, version string, oldObj, newObj Object, change func(X) (X, []purekube.Key)) {
+		c.enqueue(c.loop.Event(of, version, func(x X) (X, []purekube.Key) {
+			x, keys := change(x)
+			if c.hearing != nil {
+				keys = c.hearing(oldObj, newObj, keys)
+			}
+			return x, keys
+		})...)
 	}
-	if before := c.caches[resource][name]; before != nil && (h.gone || before.GetUID() != h.object.GetUID()) {
+	before := c.caches[resource][name]
+	if before != nil && (h.gone || before.GetUID() != h.object.GetUID()) {
 		if c.gone != nil {
 			if change := c.gone(before); change != nil {
-				c.enqueue(c.loop.Event(schema.GroupResource{}, "", change)...)
+				event(schema.GroupResource{}, "", before, nil, change)
 			}
 		}
 		last := version
 		if !h.gone {
 			last = ""
 		}
-		event(last, func(x X) (X, []purekube.Key) { return x.Without(c.as(l.now, before)) })
+		event(resource.GroupResource(), last, before, nil, func(x X) (X, []purekube.Key) { return x.Without(c.as(l.now, before)) })
 		delete(c.caches[resource], name)
+		before = nil
 	}
 	if !h.gone {
-		event(version, func(x X) (X, []purekube.Key) { return x.With(c.as(l.now, h.object)) })
+		event(resource.GroupResource(), version, before, h.object, func(x X) (X, []purekube.Key) { return x.With(c.as(l.now, h.object)) })
 		c.caches[resource][name] = h.object
 	}
 	c.at[resource] = version
@@ -183,7 +207,12 @@ func (c *looped[X, S, A]) work(l *loop, at int) {
 		c.follow(l, key, t.Next)
 		return
 	}
-	_, failed := purekube.CarryOut(t.Result.Actions, func(r purekube.Request) (runtime.Object, error) {
+	actions := Actions(t.Result.Actions)
+	if c.deciding != nil {
+		d := c.deciding(Decision{Actions: actions, RecheckAt: t.Result.RecheckAt})
+		actions, t.Result.RecheckAt = d.Actions, d.RecheckAt
+	}
+	_, failed := purekube.CarryOut(actions, func(r purekube.Request) (runtime.Object, error) {
 		l.interrupt(c)
 		returned, err := l.send(c.name, key.String(), r)
 		c.loop.Sent(l.now, t, r, returned, err)
@@ -193,6 +222,9 @@ func (c *looped[X, S, A]) work(l *loop, at int) {
 }
 
 func (c *looped[X, S, A]) follow(l *loop, key purekube.Key, next reconcile.Next) {
+	if c.queueing != nil {
+		next = c.queueing(next)
+	}
 	if !next.Requeue {
 		return
 	}
@@ -257,16 +289,23 @@ func (c *looped[X, S, A]) pass(l *loop) {
 	}
 }
 
-func serviceCIDRPlayer() player {
+type (
+	serviceCIDRLooped = looped[*servicecidr.Index, servicecidr.Snapshot, servicecidr.Action]
+	claimLooped       = looped[*resourceclaim.Index, resourceclaim.Snapshot, resourceclaim.Action]
+	budgetLooped      = looped[*disruption.Index, disruption.Snapshot, disruption.Action]
+	clusterRoleLooped = looped[*rbacaggregate.Index, rbacaggregate.Snapshot, rbacaggregate.Action]
+	nodeLooped        = looped[*ttl.Index, ttl.Snapshot, ttl.Action]
+)
+
+func serviceCIDRPlayer() *serviceCIDRLooped {
 	type (
 		X = *servicecidr.Index
 		S = servicecidr.Snapshot
-		A = servicecidr.Action
 	)
 	var m *cidrmemory.Memory
-	return &looped[X, S, A]{
+	return &serviceCIDRLooped{
 		name: "servicecidr", kinds: []schema.GroupVersionResource{serviceCIDRs, ipAddresses},
-		fresh: func(c *looped[X, S, A]) (X, reconcile.Options[X, S]) {
+		fresh: func(c *serviceCIDRLooped) (X, reconcile.Options[X, S]) {
 			m = &cidrmemory.Memory{Grace: servicecidr.DeletionGracePeriod}
 			return servicecidr.NewIndex(S{DeletionSeen: map[types.UID]time.Time{}}, servicecidr.Options{}),
 				reconcile.Options[X, S]{
@@ -293,16 +332,15 @@ func serviceCIDRPlayer() player {
 	}
 }
 
-func claimPlayer() player {
+func claimPlayer() *claimLooped {
 	type (
 		X = *resourceclaim.Index
 		S = resourceclaim.Snapshot
-		A = resourceclaim.Action
 	)
 	var m *claimmemory.Memory
-	return &looped[X, S, A]{
+	return &claimLooped{
 		name: "resourceclaim", kinds: []schema.GroupVersionResource{pods, apiserver.PodGroups, claims, templates},
-		fresh: func(c *looped[X, S, A]) (X, reconcile.Options[X, S]) {
+		fresh: func(c *claimLooped) (X, reconcile.Options[X, S]) {
 			m = &claimmemory.Memory{ClaimsAt: func() string { return c.at[claims] }}
 			return resourceclaim.NewIndex(S{}, resourceclaim.Options{PodGroupOf: podGroupOf}),
 				reconcile.Options[X, S]{
@@ -329,15 +367,14 @@ func claimPlayer() player {
 	}
 }
 
-func budgetPlayer() player {
+func budgetPlayer() *budgetLooped {
 	type (
 		X = *disruption.Index
 		S = disruption.Snapshot
-		A = disruption.Action
 	)
-	return &looped[X, S, A]{
+	return &budgetLooped{
 		name: "disruption", kinds: []schema.GroupVersionResource{budgets, pods, deployments, replicaSets, statefulSets},
-		fresh: func(*looped[X, S, A]) (X, reconcile.Options[X, S]) {
+		fresh: func(*budgetLooped) (X, reconcile.Options[X, S]) {
 			return disruption.NewIndex(S{}, disruption.Options{}), reconcile.Options[X, S]{
 				At: func(now time.Time, _ X) S { return S{Now: now} },
 				Answers: func(answers map[purekube.Need]purekube.Answer) S {
@@ -351,15 +388,14 @@ func budgetPlayer() player {
 	}
 }
 
-func clusterRolePlayer() player {
+func clusterRolePlayer() *clusterRoleLooped {
 	type (
 		X = *rbacaggregate.Index
 		S = rbacaggregate.Snapshot
-		A = rbacaggregate.Action
 	)
-	return &looped[X, S, A]{
+	return &clusterRoleLooped{
 		name: "rbacaggregate", kinds: []schema.GroupVersionResource{clusterRoles},
-		fresh: func(*looped[X, S, A]) (X, reconcile.Options[X, S]) {
+		fresh: func(*clusterRoleLooped) (X, reconcile.Options[X, S]) {
 			return rbacaggregate.NewIndex(S{}, rbacaggregate.Options{}), reconcile.Options[X, S]{}
 		},
 		as: func(_ time.Time, o Object) S {
@@ -368,15 +404,14 @@ func clusterRolePlayer() player {
 	}
 }
 
-func nodePlayer() player {
+func nodePlayer() *nodeLooped {
 	type (
 		X = *ttl.Index
 		S = ttl.Snapshot
-		A = ttl.Action
 	)
-	return &looped[X, S, A]{
+	return &nodeLooped{
 		name: "ttl", kinds: []schema.GroupVersionResource{nodesResource},
-		fresh: func(*looped[X, S, A]) (X, reconcile.Options[X, S]) {
+		fresh: func(*nodeLooped) (X, reconcile.Options[X, S]) {
 			return ttl.NewIndex(S{}, ttl.Options{}), reconcile.Options[X, S]{
 				Prepare: func(x X) X {
 					x, _ = x.Recover()
