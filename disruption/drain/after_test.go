@@ -185,6 +185,10 @@ func TestDrainWhatComesBack(t *testing.T) {
 	want.Spec.PriorityClassName = "high"
 	want.Status.Conditions[0].LastTransitionTime = metav1.NewTime(now)
 	require.Empty(t, cmp.Diff(want, got))
+
+	s.Now, s.Pods = time.Time{}, []*corev1.Pod{pod("a", by("apps/v1", "ReplicaSet", "rs"), on("n"))}
+	_, after = play(disruption.NewIndex(s, disruption.Options{}), "n", Options{})
+	require.False(t, after.Pod(nn("a")).CreationTimestamp.IsZero(), "JSON would lose a time that is zero")
 }
 
 // withStatuses is the snapshot with the statuses that are planned for it.
@@ -306,6 +310,64 @@ func TestDrainWaitsForTheFirstEntry(t *testing.T) {
 			require.LessOrEqual(t, len(outcomes), len(tc.refused), "what a pod that went waited for is written")
 		})
 	}
+}
+
+// A pod that waits for an entry to expire may be named by another one: that entry goes with it, and the third one counts.
+func TestDrainWaitsForTheEntriesThatAreLeft(t *testing.T) {
+	s := disruption.Snapshot{Now: now, Pods: []*corev1.Pod{pod("a", on("n")), pod("b", on("n")), pod("c", on("n"))},
+		Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("0"), disrupted(map[string]metav1.Time{
+			"a": ago(60 * time.Second), "b": ago(90 * time.Second), "c": ago(30 * time.Second)}))}}
+	d, after := play(disruption.NewIndex(s, disruption.Options{}), "n", Options{Force: true})
+	require.Equal(t, [][]string{{}, {"a", "b"}, {}, {"c"}}, drained(d), "b counts again, and a goes; then c does")
+	require.Equal(t, now.Add(90*time.Second), after.Now(), "nobody waits for the entry of a")
+}
+
+// Pods that are ready and pods that are not wait in one order.
+func TestDrainOfReadyAndUnreadyPodsTakesTurns(t *testing.T) {
+	of := by("apps/v1", "ReplicaSet", "rs")
+	for _, tc := range []struct {
+		name, reason string
+		pods         []*corev1.Pod
+		granted      string // the eviction of this pod, which is ready, was granted before, and counts for another minute
+		rounds       [][]string
+	}{
+		{name: "the ready pod comes first", reason: "the budget allows no other pod until it is back", granted: "a", rounds: [][]string{{}, {"a"}, {"b"}},
+			pods: []*corev1.Pod{pod("a", of, on("n")), pod("b", of, on("n"), unready)}},
+		{name: "the ready pod comes last", reason: "the other one takes nothing from the budget", granted: "b", rounds: [][]string{{}, {"a", "b"}},
+			pods: []*corev1.Pod{pod("a", of, on("n"), unready), pod("b", of, on("n"))}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := disruption.Snapshot{Now: now, Pods: tc.pods, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2)))},
+				Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("0"), disrupted(map[string]metav1.Time{tc.granted: ago(time.Minute)}))}}
+			d, _ := play(disruption.NewIndex(s, disruption.Options{}), "n", Options{})
+			require.Equal(t, tc.rounds, drained(d), tc.reason)
+		})
+	}
+}
+
+// A budget that could be computed in the first round may take a lookup in the second one.
+func TestDrainNeedsALookupInTheSecondRound(t *testing.T) {
+	s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))},
+		ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "d", ptr.To(int32(0)))},
+		Deployments: []*appsv1.Deployment{deployment("d", ptr.To(int32(2)))},
+		// The scale of the Deployment is known from its ReplicaSet while that has a pod.
+		Pods: []*corev1.Pod{pod("a", by("apps/v1", "ReplicaSet", "rs"), on("n")), pod("b", by("apps/v1", "Deployment", "d"), on("n"))}}
+	d, after := play(disruption.NewIndex(s, disruption.Options{}), "n", Options{})
+	require.Equal(t, Unknown, d.Outcome)
+	require.Equal(t, []purekube.Need{scaleNeed("apps", "Deployment", ns, "d")}, d.Needs)
+	require.Empty(t, d.Rounds)
+	require.Empty(t, d.Refused)
+	require.Equal(t, s.Pods[0], after.Pod(nn("a")), "the index is the one asked")
+
+	// On another node a pod waits for the same budget, and on this one there is a budget with a need of its own.
+	s.Pods = append(s.Pods, pod("c", by("apps/v1", "Deployment", "d"), on("z")), pod("x", by("x/v1", "Y", "y"), tier("x"), on("n")))
+	s.Budgets = append(s.Budgets, perTier("x", maxUnavailable("1")))
+	s.Deployments = []*appsv1.Deployment{deployment("d", ptr.To(int32(3)))}
+	drains, _, err := Nodes(disruption.NewIndex(s, disruption.Options{}), []string{"n", "z"}, Options{})
+	require.NoError(t, err)
+	require.Equal(t, []Outcome{Unknown, Unknown}, []Outcome{drains[0].Outcome, drains[1].Outcome})
+	require.Equal(t, []purekube.Need{scaleNeed("apps", "Deployment", ns, "d")}, drains[1].Needs, "the lookup of its own budget")
+	require.Len(t, drains[0].Needs, 2)
 }
 
 // What a budget answered about one pod is not what it answers about another that is not ready.

@@ -22,6 +22,7 @@ var (
 	labelled              = shop.Labelled
 	pods                  = shop.Pods
 	replicaSet            = shop.ReplicaSet
+	deployment            = shop.Deployment
 	statefulSet           = shop.StatefulSet
 	replicationController = shop.ReplicationController
 	budget                = shop.Budget

@@ -121,3 +121,14 @@ func TestPodsAsWritten(t *testing.T) {
 	require.Contains(t, status.DisruptedPods, "a")
 	require.Contains(t, status.DisruptedPods, "b")
 }
+
+// An eviction that changes no status leaves a sound index.
+func TestPodsWhoseBudgetStaysAsItIs(t *testing.T) {
+	s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("1"))}, Pods: []*corev1.Pod{pod("a"), pod("b", unready)}}
+	s = withStatuses(t, s, disruption.Options{})
+	_, after, err := Pods(disruption.NewIndex(s, disruption.Options{}), []types.NamespacedName{nn("b")}, Options{})
+	require.NoError(t, err)
+	require.NoError(t, after.Err())
+	require.Equal(t, s.Budgets[0].Status, after.Budget(nn("web")).Status)
+	require.NotNil(t, after.Pod(nn("b")).DeletionTimestamp)
+}

@@ -72,6 +72,10 @@ func TestDrainOrderedReadyStatefulSet(t *testing.T) {
 			outcome: Never, rounds: [][]string{{"s-2"}}, pods: []*corev1.Pod{pod("s-0", of), pod("s-1", of), pod("s-2", of, on("n")), pod("s-3", of, on("n"))}},
 		{name: "ordinals from 7", reason: "none is missing", sets: ordered(start(7)), outcome: InRounds, rounds: [][]string{{"s-10"}, {"s-9"}},
 			pods: []*corev1.Pod{pod("s-7", of), pod("s-8", of), pod("s-9", of, on("n")), pod("s-10", of, on("n"))}},
+		{name: "below the first ordinal", reason: "the controller does not want it", sets: ordered(start(2)), outcome: Never, rounds: [][]string{{"s-1"}},
+			pods: []*corev1.Pod{pod("s-2", of), pod("s-1", of, on("n")), pod("s-3", of, on("n"))}},
+		{name: "a pod without an ordinal goes", reason: "it is not the first one", sets: ordered(), outcome: InRounds, rounds: [][]string{{"s-1", "x"}, {"s-2"}},
+			pods: []*corev1.Pod{pod("s-0", of), pod("s-1", of, on("n")), pod("s-2", of, on("n")), pod("x", of, on("n"), unready, labelled(nil))}},
 		{name: "no ordinal", reason: "no StatefulSet gives this name", sets: ordered(), outcome: Never, rounds: [][]string{{"s-02"}},
 			pods: []*corev1.Pod{pod("s-0", of), pod("s-1", of), pod("s-02", of, on("n")), pod("s-3", of, on("n"))}},
 		{name: "only the scale is known", reason: "it may be OrderedReady", scales: scale, outcome: Never, rounds: [][]string{{"s-2"}},
@@ -261,6 +265,34 @@ func TestDrainRefusedBesideNeeds(t *testing.T) {
 	require.Equal(t, s.Pods, []*corev1.Pod{after.Pod(nn("a")), after.Pod(nn("b")), after.Pod(nn("c")), after.Pod(nn("d")), after.Pod(nn("e"))}, "the index is the one asked")
 }
 
+// A lookup that no pod waits for is no need, although another pod stays.
+func TestDrainNeedsNoLookupThatNobodyWaitsFor(t *testing.T) {
+	s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(minAvailable("0")), perTier("x", minAvailable("1"))},
+		Pods: []*corev1.Pod{pod("a", on("n"), by("x/v1", "Y", "y")), pod("b", on("n"), tier("x"))}}
+	d, _ := play(disruption.NewIndex(s, disruption.Options{}), "n", Options{Force: true})
+	require.Equal(t, Never, d.Outcome)
+	require.Equal(t, [][]string{{"a"}}, drained(d))
+	require.Empty(t, d.Needs)
+}
+
+// A budget with a need keeps its pods, on whatever node. The others go on.
+func TestNodesWithOneNeedOfTwo(t *testing.T) {
+	rs := by("apps/v1", "ReplicaSet", "rs")
+	s := disruption.Snapshot{Now: now,
+		Budgets:     []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1")), perTier("x", maxUnavailable("1")), perTier("rs", minAvailable("1"))},
+		ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2)))},
+		Pods: []*corev1.Pod{pod("a", on("n"), by("x/v1", "Y", "y")), pod("b", on("n"), tier("x"), by("x/v1", "Y", "x")), pod("c", on("n"), tier("rs"), rs),
+			pod("a2", on("z"), by("x/v1", "Y", "y")), pod("a3", on("z"), by("x/v1", "Y", "y")), pod("c2", on("z"), tier("rs"), rs)}}
+	drains, _, err := Nodes(disruption.NewIndex(s, disruption.Options{}), []string{"n", "z"}, Options{})
+	require.NoError(t, err)
+	require.Len(t, drains[0].Needs, 2)
+	require.Equal(t, []purekube.Need{scaleNeed("x", "Y", ns, "y")}, drains[1].Needs, "z has no pod of the other budget")
+	for _, d := range drains {
+		require.Equal(t, Unknown, d.Outcome)
+		require.Empty(t, d.Refused, "c2 goes when c is back")
+	}
+}
+
 // Once an answer says that a kind has no scale, no other object of the kind is asked for.
 func TestDrainAfterOneAnswerAboutAKind(t *testing.T) {
 	s := disruption.Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("1"))},
@@ -296,6 +328,8 @@ func TestDrainOfPodsThatMayBeRecreated(t *testing.T) {
 	}{
 		{name: "a Job's", reason: "the Job may run another one", other: pod("b", by("batch/v1", "Job", "x"), deleting), want: Never},
 		{name: "a DaemonSet's", reason: "the DaemonSet may", other: pod("b", by("apps/v1", "DaemonSet", "x"), deleting), want: Never},
+		{name: "a DaemonSet's that ended", reason: "the DaemonSet may run it again", other: pod("b", by("apps/v1", "DaemonSet", "x"), deleting,
+			phase(corev1.PodSucceeded)), want: Never},
 		{name: "a Job's that ended", reason: "the Job does not run it again", other: pod("b", by("batch/v1", "Job", "x"), deleting,
 			phase(corev1.PodSucceeded)), want: InRounds},
 		{name: "a ReplicaSet's", reason: "it has as many pods as it wants", other: pod("b", by("apps/v1", "ReplicaSet", "rs"), deleting), want: InRounds},

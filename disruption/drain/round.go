@@ -35,7 +35,7 @@ type drainer struct {
 	// waiting is how many pods wait for budgets. awake are the budgets that may answer something else than before.
 	waiting int
 	awake   map[types.NamespacedName]bool
-	// touched are the budgets that lost pods or dropped entries of their status.
+	// touched are the budgets that lost pods.
 	touched map[types.NamespacedName]bool
 	// rechecks are when budgets let go of entries of their status.
 	rechecks *persistent.Edit[recheck, struct{}]
@@ -261,15 +261,8 @@ func (w *drainer) again() {
 				t.node.going = append(t.node.going, key)
 				w.done(t.node, 1)
 				q.pods = q.pods[1:]
-			case e.Verdict == disruption.RefusedNow:
-				q.refusal, q.last = &e, &e
 			default:
-				for _, p := range q.pods {
-					n := w.turns[p.turn].node
-					n.refused = append(n.refused, refusal(p.Pod, e))
-					w.done(n, 1)
-				}
-				q.pods = nil
+				q.refusal, q.last = &e, &e
 			}
 		}
 	}
@@ -323,7 +316,8 @@ func (w *drainer) evict(pod *corev1.Pod, covering []types.NamespacedName, counte
 	}
 	w.unshown = append(w.unshown, pod)
 	for _, b := range covering {
-		w.stale[b], w.touched[b] = true, true
+		w.stale[b] = true
+		w.touched[b] = true
 	}
 	if w.o.Budgets == AsWritten && counted != nil {
 		w.counted = append(w.counted, counted)
@@ -389,7 +383,6 @@ func (w *drainer) wait() bool {
 		w.look(first.Add(1), due)
 	}
 	for _, name := range due {
-		w.touched[name] = true
 		w.noteRecheck(name)
 		if w.waitsFor(name) {
 			w.awake[name] = true

@@ -1,0 +1,257 @@
+package drain
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/purekube/purekube/disruption"
+	"github.com/purekube/purekube/internal/snapshot"
+	"github.com/purekube/purekube/internal/test/samplecluster"
+	"github.com/purekube/purekube/internal/test/seed"
+)
+
+// slowDrainer plays a drain without the shortcuts of drainer: in every round it asks about every pod that waits, the
+// index shows each eviction at once, and when time passes every budget is planned. Which pods are recreated at the end of
+// a round is drainer's answer; recreate_test.go and return_test.go are about that.
+type slowDrainer struct {
+	*drainer
+	// queue are the turns of the pods that wait, and answers what each was last told.
+	queue   []int
+	answers map[int]RefusedPod
+}
+
+func slowNodes(x *disruption.Index, nodes []string, o Options) ([]Drain, *disruption.Index) {
+	drains := make([]Drain, len(nodes))
+	left := make([][]*corev1.Pod, len(nodes))
+	for i, name := range nodes {
+		if drains[i], left[i] = sorted(x, name, o); drains[i].Outcome == NotStarted {
+			left[i] = nil
+		}
+	}
+	w := &slowDrainer{drainer: newDrainer(x, left, o), answers: map[int]RefusedPod{}}
+	for i := range w.turns {
+		w.queue = append(w.queue, i)
+	}
+	stuck := w.play()
+	if !w.settleOutcomes(drains, stuck) {
+		return drains, x
+	}
+	return drains, w.x
+}
+
+func (w *slowDrainer) play() (stuck bool) {
+	for round := 0; w.waiting > 0 && (w.o.MaxRounds <= 0 || round < w.o.MaxRounds); round++ {
+		waited := make([]bool, len(w.nodes))
+		for i, n := range w.nodes {
+			waited[i] = n.waiting > 0
+		}
+		for _, i := range slices.Clone(w.queue) {
+			w.try(i)
+		}
+		w.showQueue()
+		changed := w.finish()
+		w.queue = nil
+		for _, b := range w.budgets {
+			for _, p := range b.queues[0].pods {
+				w.queue = append(w.queue, p.turn)
+			}
+		}
+		slices.Sort(w.queue)
+		if !changed && !w.wait() {
+			return true
+		}
+		for i, n := range w.nodes {
+			if waited[i] {
+				n.rounds = append(n.rounds, sortNames(n.going))
+				n.going = nil
+			}
+		}
+	}
+	return false
+}
+
+// showQueue tells drainer which pods wait for which budgets, with what they were told.
+func (w *slowDrainer) showQueue() {
+	for _, b := range w.budgets {
+		b.queues = [2]waitingPods{}
+	}
+	for _, i := range w.queue {
+		q := &w.budget(w.covering[snapshot.KeyOf(w.turns[i].pod)][0]).queues[0]
+		q.pods = append(q.pods, waitingPod{RefusedPod: w.answers[i], turn: i})
+	}
+}
+
+// try asks for the eviction of the pod of a turn.
+func (w *slowDrainer) try(i int) {
+	if !slices.Contains(w.queue, i) {
+		return // given up in this round
+	}
+	leave := func(i int) {
+		w.queue = slices.DeleteFunc(w.queue, func(other int) bool { return other == i })
+	}
+	t := w.turns[i]
+	key := snapshot.KeyOf(t.pod)
+	covering := w.covering[key]
+	switch e, _ := w.x.CheckEviction(key, w.o.status()); {
+	case len(e.Needs) > 0:
+		b := w.budget(covering[0])
+		b.unknown, b.needs = true, append(b.needs, e.Needs...)
+		for _, j := range slices.Clone(w.queue) {
+			if of := w.covering[snapshot.KeyOf(w.turns[j].pod)]; j == i || j < i && of[0] == covering[0] {
+				leave(j)
+				w.leavesOut(w.turns[j].node, covering[0])
+			}
+		}
+	case e.Verdict.Allowed():
+		leave(i)
+		w.goes(w.x.Pod(key), e.Update)
+		t.node.going = append(t.node.going, key)
+		w.done(t.node, 1)
+	case e.Verdict == disruption.RefusedNow:
+		w.answers[i] = refusal(key, e)
+	default:
+		leave(i)
+		t.node.refused = append(t.node.refused, refusal(key, e))
+		w.done(t.node, 1)
+	}
+}
+
+// goes shows the eviction in the index.
+func (w *slowDrainer) goes(pod *corev1.Pod, written *policyv1.PodDisruptionBudget) {
+	w.evicted = append(w.evicted, pod)
+	if pod.DeletionTimestamp != nil {
+		return
+	}
+	terminating := *pod
+	terminating.DeletionTimestamp = ptr.To(stamp(w.x.Now()))
+	shown := disruption.Snapshot{Pods: []*corev1.Pod{&terminating}}
+	if w.o.Budgets == AsWritten && written != nil {
+		shown.Budgets = append(shown.Budgets, written)
+	}
+	w.x, _ = w.x.With(shown)
+}
+
+// wait lets time pass to the first entry of a status that a pod waits for, and then nanosecond by nanosecond while the
+// disruption controller wants to look again.
+func (w *slowDrainer) wait() bool {
+	if w.o.Budgets == AsWritten {
+		return false
+	}
+	next := func(only bool) (first time.Time) {
+		for name := range w.budgets {
+			if r, _ := w.x.Plan(disruption.BudgetKey(name.Namespace, name.Name)); !r.RecheckAt.IsZero() && (!only || w.waitsFor(name)) &&
+				(first.IsZero() || r.RecheckAt.Before(first)) {
+				first = r.RecheckAt
+			}
+		}
+		return first
+	}
+	at := next(true)
+	if at.IsZero() {
+		return false
+	}
+	for ; ; at = at.Add(1) {
+		w.x, _ = w.x.With(disruption.Snapshot{Now: at})
+		for name := range w.budgets {
+			if b := planned(w.x, name); b != nil {
+				w.x, _ = w.x.With(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{b}})
+			}
+		}
+		if soon := next(false); !soon.Equal(at.Add(1)) {
+			return true
+		}
+	}
+}
+
+// What a drain remembers changes nothing of what it answers.
+func TestDrainWithoutShortcuts(t *testing.T) {
+	outcomes, waited := map[Outcome]int{}, 0
+	for seed := range seed.Each(t, 1500) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		c := samplecluster.New(r, now)
+		s := c.Snapshot
+		if r.IntN(3) == 0 {
+			// Evictions that were granted and whose pods are still there: they count again one after the other.
+			for _, b := range s.Budgets {
+				b.Status.ObservedGeneration, b.Status.DisruptedPods = b.Generation, map[string]metav1.Time{}
+				for _, p := range s.Pods {
+					if p.Namespace == b.Namespace && r.IntN(2) == 0 {
+						b.Status.DisruptedPods[p.Name] = ago(time.Duration(r.IntN(4)) * 30 * time.Second)
+					}
+				}
+			}
+		}
+		if r.IntN(3) == 0 {
+			keep(r, &s.ReplicaSets)
+			keep(r, &s.StatefulSets)
+			for n := range s.Answers {
+				if r.IntN(2) == 0 {
+					delete(s.Answers, n)
+				}
+			}
+		}
+		o := Options{IgnoreDaemonSets: true, DeleteEmptyDirData: true, Force: true, MaxRounds: max(0, r.IntN(10)-6)}
+		if r.IntN(6) == 0 {
+			o.Budgets = AsWritten
+		}
+		nodes := c.Nodes[:1+r.IntN(len(c.Nodes))]
+		x := disruption.NewIndex(s, disruption.Options{})
+		got, after, _ := Nodes(x, nodes, o)
+		want, wanted := slowNodes(x, nodes, o)
+		if diff := gocmp.Diff(want, got, cmpopts.EquateErrors()); diff != "" {
+			t.Fatalf("seed %d, %v, %+v: -without shortcuts +with:\n%s", seed, nodes, o, diff)
+		}
+		if diff := gocmp.Diff(contents(wanted, c), contents(after, c), cmpopts.EquateErrors()); diff != "" {
+			t.Fatalf("seed %d, %v, %+v, the index afterwards: -without shortcuts +with:\n%s", seed, nodes, o, diff)
+		}
+		for _, d := range got {
+			outcomes[d.Outcome]++
+			for _, round := range d.Rounds {
+				if len(round) == 0 {
+					waited++
+				}
+			}
+		}
+	}
+	for _, o := range []Outcome{Now, InRounds, Never, Unknown, RoundsExhausted} {
+		require.Positive(t, outcomes[o], o)
+	}
+	require.Positive(t, waited, "rounds in which a node waits")
+	t.Log(outcomes, waited)
+}
+
+// contents are the time and the pods of an index, what its budgets should say, and what is wrong with all of them. When a
+// budget is written is not compared, and so its conditions are not.
+func contents(x *disruption.Index, c samplecluster.Cluster) []any {
+	all := []any{x.Now()}
+	if err := x.Err(); err != nil {
+		all = append(all, err.Error())
+	}
+	for _, p := range c.Pods {
+		all = append(all, x.Pod(snapshot.KeyOf(p)))
+	}
+	for _, b := range c.Budgets {
+		key := snapshot.KeyOf(b)
+		status := cmp.Or(planned(x, key), x.Budget(key)).Status
+		status.Conditions = nil
+		all = append(all, status)
+	}
+	return all
+}
+
+// keep leaves out about half of the objects.
+func keep[T appsv1.ReplicaSet | appsv1.StatefulSet](r *rand.Rand, objects *[]*T) {
+	*objects = slices.DeleteFunc(slices.Clone(*objects), func(*T) bool { return r.IntN(2) == 0 })
+}
