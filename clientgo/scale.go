@@ -131,11 +131,9 @@ func (s *scales) resourceOf(n purekube.Need) (schema.GroupVersionResource, error
 	}
 	kind := gv.WithKind(n.Kind).GroupKind()
 	mapping, err := s.mapper.RESTMapping(kind, gv.Version)
-	settled := true
 	if meta.IsNoMatchError(err) {
-		var reset bool
-		var in time.Duration
-		if reset, settled, in = s.unknown(n); reset {
+		reset, settled, in := s.unknown(n)
+		if reset {
 			s.mapper.Reset()
 			mapping, err = s.mapper.RESTMapping(kind, gv.Version)
 		}

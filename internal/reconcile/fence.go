@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -92,6 +93,7 @@ func (f *fences) cacheAt(now time.Time, resource schema.GroupResource, version s
 			lifted = append(lifted, f.lift(w))
 		}
 	}
+	slices.SortFunc(lifted, purekube.Key.Compare)
 	return lifted, true
 }
 
@@ -115,7 +117,9 @@ func (f *fences) hold(now time.Time, key purekube.Key) time.Duration {
 	if own == nil {
 		return 0
 	}
-	for resource, version := range own.written {
+	// In order, so that the same events always queue the same keys.
+	for _, resource := range sortedBy(own.written, compareResources) {
+		version := own.written[resource]
 		if now.Before(own.until) && newer(version, f.seen[resource]) {
 			if !own.waiting && version != never {
 				own.waiting = true
