@@ -254,6 +254,11 @@ func serviceCIDRsAreRightIn(v *View, goesAfter func(a, b *networkingv1.ServiceCI
 	return ""
 }
 
+// goesSecondsAfter is goesAfter where the controller may have seen the deletions of one second in any order.
+func goesSecondsAfter(a, b *networkingv1.ServiceCIDR) bool {
+	return a.DeletionTimestamp.After(b.DeletionTimestamp.Time)
+}
+
 func goesAfter(a, b *networkingv1.ServiceCIDR) bool {
 	return cmp.Or(a.DeletionTimestamp.Compare(b.DeletionTimestamp.Time), cmp.Compare(a.Name, b.Name)) > 0
 }

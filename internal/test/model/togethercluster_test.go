@@ -72,7 +72,8 @@ func newLoop(t testing.TB, seed uint64) *loop {
 		l.server.Put(o)
 	}
 	l.right = []func(*View) string{
-		serviceCIDRsAreRight, claimsServePods, budgetsAreExact, rulesHaveSources, nodesHaveOneTTL}
+		func(v *View) string { return serviceCIDRsAreRightIn(v, goesSecondsAfter) },
+		claimsServePods, budgetsAreExact, rulesHaveSources, nodesHaveOneTTL}
 
 	var users, groups []string
 	for i := range 5 {
