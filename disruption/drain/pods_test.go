@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -79,6 +80,7 @@ func TestPodsInOrder(t *testing.T) {
 	require.Equal(t, []disruption.Verdict{"", free, ""}, verdicts(evictions), "a pod that is not known may not go")
 	require.ErrorIs(t, err, purekube.ErrNotFound)
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
+	require.Equal(t, 1, strings.Count(err.Error(), purekube.ErrNotFound.Error()), "only nobody is not there: %v", err)
 	evictions, after, err := Pods(x, []types.NamespacedName{nn("a")}, Options{Budgets: "some"})
 	require.ErrorIs(t, err, ErrUnknownBudgets)
 	require.Equal(t, []disruption.Eviction{{}}, evictions)
