@@ -87,6 +87,13 @@ func (s *searcher) hash(state string) hash {
 // maxSettling is how many steps a settling run may take. It loops long before.
 const maxSettling = 5000
 
+// inUse is how many bytes the heap has, with what nobody refers to any more.
+func inUse() uint64 {
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return memory.HeapAlloc
+}
+
 // search goes breadth first through the states. With liveness, it settles from each of them.
 func search(name string, sys system, liveness bool, b Bounds) Report {
 	began := time.Now()
@@ -101,7 +108,6 @@ func search(name string, sys system, liveness bool, b Bounds) Report {
 	s.seen[s.hash(first)] = 0
 	s.came = append(s.came, arrival{})
 	frontier, indexes := []string{first}, []uint32{0}
-	var memory runtime.MemStats
 	for r.Depth = 0; len(frontier) > 0; r.Depth++ {
 		var nextFrontier []string
 		var nextIndexes []uint32
@@ -111,8 +117,9 @@ func search(name string, sys system, liveness bool, b Bounds) Report {
 					r.CutOff = "time"
 					return done()
 				}
-				if b.Memory > 0 && i%65536 == 0 {
-					if runtime.ReadMemStats(&memory); memory.HeapAlloc > b.Memory {
+				if b.Memory > 0 && i%65536 == 0 && inUse() > b.Memory {
+					runtime.GC() // what a search before this one left does not count
+					if inUse() > b.Memory {
 						r.CutOff = "memory"
 						return done()
 					}
