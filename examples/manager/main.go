@@ -49,7 +49,7 @@ func run(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	defer serving.Close()
+	defer func() { _ = serving.Close() }() // the process ends
 	if err := controllers.Start(ctx); err != nil {
 		return err
 	}
