@@ -167,8 +167,8 @@ func TestDrainMaxRounds(t *testing.T) {
 func withoutSomeWorkloads(r *rand.Rand, c samplecluster.Cluster) (some, all disruption.Snapshot) {
 	some, all = c.Snapshot, c.Snapshot
 	some.Answers = map[purekube.Need]purekube.Answer{}
-	some.ReplicationControllers, some.ReplicaSets = someOf(r, c.ReplicationControllers), someOf(r, c.ReplicaSets)
-	some.Deployments, some.StatefulSets = someOf(r, c.Deployments), someOf(r, c.StatefulSets)
+	some.ReplicationControllers, some.ReplicaSets = samplecluster.SomeOf(r, c.ReplicationControllers), samplecluster.SomeOf(r, c.ReplicaSets)
+	some.Deployments, some.StatefulSets = samplecluster.SomeOf(r, c.Deployments), samplecluster.SomeOf(r, c.StatefulSets)
 	all.StatefulSets = nil
 	for _, ss := range c.StatefulSets {
 		if !slices.Contains(some.StatefulSets, ss) {
@@ -217,17 +217,6 @@ func TestDrainNeeds(t *testing.T) {
 	})
 	require.Positive(t, unknown)
 	require.Positive(t, beside, "pods that stay whatever the answers are")
-}
-
-// someOf returns about half of the objects.
-func someOf[T any](r *rand.Rand, objects []T) []T {
-	var kept []T
-	for _, o := range objects {
-		if r.IntN(2) == 0 {
-			kept = append(kept, o)
-		}
-	}
-	return kept
 }
 
 // lookUp is what the API server of the cluster answers.

@@ -10,7 +10,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -149,9 +148,9 @@ func (w *slowDrainer) wait() bool {
 	if w.o.Budgets == AsWritten {
 		return false
 	}
-	next := func(only bool) (first time.Time) {
+	next := func(onlyWaitedFor bool) (first time.Time) {
 		for name := range w.budgets {
-			if r, _ := w.x.Plan(disruption.BudgetKey(name.Namespace, name.Name)); !r.RecheckAt.IsZero() && (!only || w.waitsFor(name)) &&
+			if r, _ := w.x.Plan(disruption.BudgetKey(name.Namespace, name.Name)); !r.RecheckAt.IsZero() && (!onlyWaitedFor || w.waitsFor(name)) &&
 				(first.IsZero() || r.RecheckAt.Before(first)) {
 				first = r.RecheckAt
 			}
@@ -194,8 +193,7 @@ func TestDrainWithoutShortcuts(t *testing.T) {
 			}
 		}
 		if r.IntN(3) == 0 {
-			keep(r, &s.ReplicaSets)
-			keep(r, &s.StatefulSets)
+			s.ReplicaSets, s.StatefulSets = samplecluster.SomeOf(r, s.ReplicaSets), samplecluster.SomeOf(r, s.StatefulSets)
 			for n := range s.Answers {
 				if r.IntN(2) == 0 {
 					delete(s.Answers, n)
@@ -249,9 +247,4 @@ func contents(x *disruption.Index, c samplecluster.Cluster) []any {
 		all = append(all, status)
 	}
 	return all
-}
-
-// keep leaves out about half of the objects.
-func keep[T appsv1.ReplicaSet | appsv1.StatefulSet](r *rand.Rand, objects *[]*T) {
-	*objects = slices.DeleteFunc(slices.Clone(*objects), func(*T) bool { return r.IntN(2) == 0 })
 }

@@ -15,7 +15,7 @@ func Serve(h http.Handler) (way http.RoundTripper, stop func()) {
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(l) }) // the error says that it was closed
 	return client, func() {
-		_ = server.Close() // as above
+		_ = server.Close() // nothing can go wrong in memory
 		serving.Wait()
 		client.CloseIdleConnections()
 	}

@@ -233,6 +233,17 @@ func (c Cluster) On(node string) []*corev1.Pod {
 	return on
 }
 
+// SomeOf returns about half of the objects.
+func SomeOf[T any](r *rand.Rand, objects []T) []T {
+	var kept []T
+	for _, o := range objects {
+		if r.IntN(2) == 0 {
+			kept = append(kept, o)
+		}
+	}
+	return kept
+}
+
 // StatefulSet returns the StatefulSet with that UID, or nil.
 func (c Cluster) StatefulSet(uid types.UID) *appsv1.StatefulSet {
 	for _, ss := range c.StatefulSets {
