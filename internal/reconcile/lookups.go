@@ -75,7 +75,7 @@ func (q *question[X]) late(now time.Time) bool { return now.Sub(q.asked) >= Look
 // answered returns the answers by now, and the errors of failed lookups.
 func (q *question[X]) answered() (answers map[purekube.Need]purekube.Answer, failures error) {
 	var failed []error
-	for _, n := range slices.SortedFunc(maps.Keys(q.failures), compareNeeds) {
+	for _, n := range sortedBy(q.failures, compareNeeds) {
 		failed = append(failed, fmt.Errorf("%v: %w", n, q.failures[n]))
 	}
 	return maps.Clone(q.answers), errors.Join(failed...)
@@ -159,7 +159,7 @@ func (l *lookups[X]) drop(key purekube.Key) {
 
 // dropAll forgets all questions, and returns their keys. Calls under way answer nobody.
 func (l *lookups[X]) dropAll() []purekube.Key {
-	keys := slices.SortedFunc(maps.Keys(l.questions), purekube.Key.Compare)
+	keys := sortedBy(l.questions, purekube.Key.Compare)
 	for _, key := range keys {
 		l.drop(key)
 	}
