@@ -16,7 +16,7 @@ import (
 func TestCorpusOfBadInput(t *testing.T) {
 	commands := [][]string{
 		{"plan", "-explain"}, {"plan", "-o", "json"}, {"plan", "-o", "requests"}, {"plan", "-at-full-health", "-nodes", "3"},
-		{"explain", "PodDisruptionBudget/shop/db"}, {"drain", "all"}, {"drain", "-together", "all"}, {"drain", "-waves", "-force"},
+		{"explain", "PodDisruptionBudget/shop/db"}, {"explain", "Pod/shop/db-0"}, {"drain", "all"}, {"drain", "-together", "all"}, {"drain", "-waves", "-force"},
 		{"lint"}, {"lint", "-o", "sarif"}, {"report"}, {"report", "-o", "mermaid"}, {"diff", "-upstream", "v1.36"},
 	}
 	var table strings.Builder

@@ -32,6 +32,9 @@ func runExplain(inv invocation, sys system) int {
 		objects.problems = append(objects.problems, problem{what: what})
 	}
 	rep := inv.report(objects)
+	if key.Kind == "Pod" {
+		rep.addEviction(key, objects, inv.settings)
+	}
 	rep.only(key)
 	rep.sayProblems(inv, sys)
 	if inv.output == outputJSON {

@@ -33,6 +33,8 @@ func TestIncompleteInput(t *testing.T) {
 			"disruption: the input has no PodDisruptionBudget", "needs the scale of StatefulSet shop/db"},
 		{"explain", "about an object that may be missing", []string{"explain", "pdb/shop/db"}, notRead,
 			"no PodDisruptionBudget shop/db in the input, and no other PodDisruptionBudget", "needs the scale of StatefulSet shop/db"},
+		{"explain a pod", "a budget that is missing would refuse its eviction", []string{"explain", "pod/shop/db-0"}, notRead,
+			"whether it may be evicted: not answered: the input has no PodDisruptionBudget", "whether it may be evicted depends on what is looked up"},
 		{"drain", "a budget or a workload can be in the way", []string{"drain", "node-a"}, notRead, "the input has no PodDisruptionBudget", "the input has no StatefulSet"},
 		{"drain -together", "the same", []string{"drain", "-together", "all"}, notRead, "the input has no PodDisruptionBudget", "the input has no StatefulSet"},
 		{"drain -waves", "the same", []string{"drain", "-waves"}, notRead, "the input has no PodDisruptionBudget", "the input has no StatefulSet"},
@@ -59,7 +61,7 @@ func TestIncompleteInput(t *testing.T) {
 				require.Equal(t, exitInput, got.status)
 				require.Contains(t, got.stderr, "purekube: standard input: ", "where it ends")
 				require.Regexp(t, tc.cut, got.stderr, tc.reason)
-				for _, answer := range []string{"Drains: ", "Waves: ", "UpdateStatus", `id="drains"`} {
+				for _, answer := range []string{"Drains: ", "Waves: ", "UpdateStatus", `id="drains"`, "may be evicted"} {
 					require.NotContains(t, got.stdout, answer, tc.reason)
 				}
 			})

@@ -5,11 +5,12 @@ import (
 	"io"
 	"time"
 
+	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
 )
 
 // formatVersion is of the JSON form that follows. FORMAT.md says when it is raised.
-const formatVersion = "2.0"
+const formatVersion = "2.1"
 
 // The JSON form of a report. FORMAT.md describes it.
 type (
@@ -37,8 +38,9 @@ type (
 		RecheckAt *time.Time   `json:"recheckAt,omitempty"`
 		Reasons   []jsonReason `json:"reasons,omitempty"`
 		// Explanation is the library's, Lines are for people.
-		Explanation any      `json:"explanation,omitempty"`
-		Lines       []string `json:"lines,omitempty"`
+		Explanation any                  `json:"explanation,omitempty"`
+		Lines       []string             `json:"lines,omitempty"`
+		Eviction    *disruption.Eviction `json:"eviction,omitempty"`
 	}
 	jsonDrains struct {
 		FormatVersion string        `json:"formatVersion"`
@@ -146,7 +148,7 @@ func encode(w io.Writer, out any) error {
 func (f finding) json() jsonObject {
 	o := jsonObject{
 		Kind: f.Object.Kind, Namespace: f.Object.Namespace, Name: f.Object.Name,
-		Explanation: f.Explained, Lines: f.Explanation,
+		Explanation: f.Explained, Lines: f.Explanation, Eviction: f.Eviction,
 	}
 	if !f.RecheckAt.IsZero() {
 		o.RecheckAt = &f.RecheckAt

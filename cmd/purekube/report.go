@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/disruption"
 )
 
 // report is what the program prints.
@@ -85,7 +86,9 @@ type finding struct {
 	// Explanation has the lines of -explain. Explained is the library's explanation; -o json prints it.
 	Explanation []string
 	Explained   any
-	Err         error
+	// Eviction is the answer about a pod that is explained.
+	Eviction *disruption.Eviction
+	Err      error
 }
 
 // reason is a [purekube.Reason] of any core.
