@@ -72,7 +72,7 @@ func TestSoak(t *testing.T) {
 	writing.Wait()
 	for _, s := range sides {
 		if s.world != theirs {
-			s.still(t, 15*time.Second)
+			s.still(t, idle)
 			s.planIsEmpty(t)
 		}
 		page, err := s.get("/metrics")

@@ -36,6 +36,10 @@ func (w *world) all(ctx context.Context) ([]unstructured.Unstructured, error) {
 	return objects, nil
 }
 
+// idle is for how long nothing is written to a cluster whose controllers have nothing left to do. The longest pause is before the
+// finalizer of a ServiceCIDR is removed: while a cache seems to be behind, the API server is looked at every 30 seconds, for up to 5.
+const idle = 45 * time.Second
+
 // still waits until nothing has been written for that long.
 func (w *world) still(t *testing.T, quiet time.Duration) {
 	t.Helper()
