@@ -46,7 +46,8 @@ func (p *podCount) outlook(d decision, c Counts, w *workloads, o Options) (never
 	// maxSurge. The larger number must exceed desiredHealthy.
 	if p.pods > 0 {
 		wanted, known := p.wanted(w)
-		never = known && max(wanted, int64(p.pods)) <= int64(c.DesiredHealthy)
+		// Pods of a kind without a scale, such as Jobs, are counted as they are (D-13): their scale stays unknown.
+		never = known && max(wanted, int64(p.pods)) <= int64(c.DesiredHealthy) || !known && hopeless
 	}
 	if hopeless && never {
 		return true, 0
