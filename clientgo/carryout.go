@@ -28,8 +28,9 @@ func (c *Controller[X, S, A]) carryOut(ctx context.Context, t *reconcile.Turn[X,
 		object, last = c.send(ctx, t, action, r)
 		return object, last
 	}, func(e purekube.Event) {
-		// A hook, or this controller itself at its end, may have ended the call. Then the API server refused nothing.
-		if ctx.Err() == nil && !errors.As(last, new(veto)) {
+		// A hook, the Lease, or this controller itself at its end may have ended the call. Then the API server refused
+		// nothing.
+		if ctx.Err() == nil && !errors.As(last, new(veto)) && !errors.Is(last, ErrLeaseLost) {
 			c.record(e)
 		}
 	})
@@ -46,6 +47,12 @@ func (c *Controller[X, S, A]) send(ctx context.Context, t *reconcile.Turn[X, A],
 			result.Request, result.Err, result.Vetoed = r, err, true
 			c.cluster.Hooks.action(result)
 			return nil, veto{err}
+		}
+	}
+	if c.cluster.mayWrite != nil {
+		// Not for a hook to decide: the key is tried again, as after any failure.
+		if err := c.cluster.mayWrite(); err != nil {
+			return nil, err
 		}
 	}
 	log.Info("Sending", "request", clip(r.String(), maxLog))

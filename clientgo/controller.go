@@ -154,8 +154,16 @@ func (c *Controller[X, S, A]) Run(ctx context.Context) error {
 	if c.broken != nil {
 		return c.broken
 	}
+	c.mu.Lock()
+	ran := c.ran
+	c.ran = true
+	c.mu.Unlock()
+	if ran {
+		return fmt.Errorf("%s: %w", c.name, errRanBefore)
+	}
 	log := klog.FromContext(ctx).WithValues("controller", c.name)
 	ctx = klog.NewContext(ctx, log)
+	defer c.leave(log)
 	ending, end := context.WithCancel(ctx) // with ctx or Stop
 	defer end()
 	go func() {
@@ -169,16 +177,9 @@ func (c *Controller[X, S, A]) Run(ctx context.Context) error {
 		return nil // the end came first
 	}
 	c.mu.Lock()
-	ran := c.ran
-	c.ran = true
-	if !ran {
-		c.open()
-	}
-	keys, problems, started := c.loop.Start(time.Now())
+	c.open()
+	keys, problems, _ := c.loop.Start(time.Now()) // it is synced, so it starts
 	c.mu.Unlock()
-	if ran || !started {
-		return fmt.Errorf("%s: %w", c.name, errRanBefore)
-	}
 	defer c.queue.ShutDown()
 	defer c.looking.ShutDown()
 	if problems != nil {
@@ -206,6 +207,15 @@ func (c *Controller[X, S, A]) Run(ctx context.Context) error {
 	c.queue.ShutDown()
 	running.Wait()
 	return nil
+}
+
+// leave takes the handlers away from informers that may go on without this controller.
+func (c *Controller[X, S, A]) leave(log klog.Logger) {
+	for _, w := range c.watched {
+		if err := w.remove(); err != nil {
+			log.Error(err, "The handler stays with its informer", "resource", w.resource.GroupResource())
+		}
+	}
 }
 
 // open makes the queues, which have goroutines of their own: a controller that never runs leaves none behind. No key is

@@ -258,6 +258,50 @@ func TestControllerThatNeverRuns(t *testing.T) {
 	}
 }
 
+// Informers may go on without a controller that has ended: it takes its handlers away, and whoever runs it again is told that
+// it ran, while the first run goes on.
+func TestControllerLeavesItsInformers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+		factory := informers.NewSharedInformerFactory(client, 0)
+		counts := make([]int, 2)
+		controllers := make([]*clientgo.Controller[*cell, state, write], 2)
+		for i := range controllers {
+			var err error
+			cluster := clientgo.Cluster{Informers: clientgo.FromFactory(factory), Client: clientgo.DryRun{}}
+			controllers[i], err = clientgo.NewController("test", &cell{}, cluster, clientgo.Options[*cell, state]{})
+			require.NoError(t, err)
+			clientgo.Watch(controllers[i], func(*corev1.Node) state {
+				counts[i]++
+				return state{}
+			})
+		}
+		factory.Start(ctx.Done())
+		var running sync.WaitGroup
+		for _, c := range controllers {
+			running.Go(func() {
+				if err := c.Run(ctx); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		time.Sleep(time.Minute)
+		require.Equal(t, []int{1, 1}, counts)
+		require.ErrorContains(t, controllers[1].Run(ctx), "runs once")
+		controllers[0].Stop()
+		time.Sleep(time.Minute)
+		_, err := client.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.Equal(t, []int{1, 2}, counts, "only the one that still runs hears of it")
+		require.ErrorContains(t, controllers[0].Run(ctx), "runs once")
+		cancel()
+		running.Wait()
+	})
+}
+
 func TestActionsGetWhatThoseBeforeThemBrought(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := play(t, time.Second, writes(write{name: "x"}, write{name: "y"}), options{}, nil)

@@ -10,7 +10,8 @@ import (
 // Hooks add behaviour of your own to controllers. All may be nil. Workers call them at the same time, and wait for them.
 type Hooks struct {
 	// Filter reports whether a key is to be planned. It is asked each time, so that its answer may change; a key that was
-	// left out is planned after its next event. The objects count for the plans of other keys all the same.
+	// left out is planned after its next event. The objects count for the plans of other keys all the same. Events and
+	// workers of the controller wait for it: it must be quick, and must not call the controller.
 	Filter func(controller string, key purekube.Key) bool
 	// BeforeSend sees each action before it is sent. It may change the request. An error is a veto: the action is not
 	// sent, nor are those behind it in the plan, unless its request says ContinueOnError. The veto is logged, OnAction

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,14 +34,46 @@ type Lease struct {
 // ErrLeaseLost is the error of Set.Run where another replica may be at work.
 var ErrLeaseLost = errors.New("the Lease is lost: another replica may be at work")
 
+var errUnnamedLease = errors.New("a Lease needs a Namespace and a Name")
+
 // elected is a Lease and what has it.
 type elected struct {
 	*leaderelection.LeaderElector
 	leading chan context.Context
-	margin  time.Duration // between the end of this replica's work and the end of the Lease
+	renewed *renewals
+	// deadline is for how long after a renewal requests are sent.
+	deadline time.Duration
+}
+
+// renewals is the lock of a Lease that remembers when it was written last. LeaderElector.Check would read a time that
+// another goroutine writes.
+type renewals struct {
+	resourcelock.Interface
+	last atomic.Pointer[time.Time] // from before the call
+}
+
+func (r *renewals) Create(ctx context.Context, l resourcelock.LeaderElectionRecord) error {
+	return r.note(l, func() error { return r.Interface.Create(ctx, l) })
+}
+
+func (r *renewals) Update(ctx context.Context, l resourcelock.LeaderElectionRecord) error {
+	return r.note(l, func() error { return r.Interface.Update(ctx, l) })
+}
+
+// note makes the call. To give the Lease up is no renewal.
+func (r *renewals) note(l resourcelock.LeaderElectionRecord, call func() error) error {
+	before := time.Now()
+	err := call()
+	if err == nil && l.HolderIdentity == r.Identity() {
+		r.last.Store(&before)
+	}
+	return err
 }
 
 func (l Lease) elector(config *rest.Config) (*elected, error) {
+	if l.Namespace == "" || l.Name == "" {
+		return nil, errUnnamedLease
+	}
 	duration, renew := cmp.Or(l.Duration, 15*time.Second), cmp.Or(l.RenewDeadline, 10*time.Second)
 	// A client of its own: the Lease must not wait behind the requests of plans.
 	config = rest.CopyConfig(config)
@@ -52,14 +86,14 @@ func (l Lease) elector(config *rest.Config) (*elected, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &elected{leading: make(chan context.Context, 1), margin: duration - renew}
+	e := &elected{leading: make(chan context.Context, 1), deadline: renew}
+	e.renewed = &renewals{Interface: &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name},
+		Client:     client.CoordinationV1(),
+		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
+	}}
 	e.LeaderElector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Name: l.Name,
-		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name},
-			Client:     client.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
-		},
+		Name: l.Name, Lock: e.renewed,
 		LeaseDuration: duration, RenewDeadline: renew, RetryPeriod: cmp.Or(l.RetryPeriod, 2*time.Second), ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) { e.leading <- ctx },
@@ -100,18 +134,14 @@ func (e *elected) lead(ctx context.Context, stop <-chan struct{}, work func(cont
 	}
 }
 
-// before is a hook that sends nothing when the Lease should have been renewed and was not. The elector ends the work then,
-// too, but later where this process was stopped for a while.
-func (e *elected) before(next func(context.Context, Sending) error) func(context.Context, Sending) error {
-	return func(ctx context.Context, a Sending) error {
-		if next != nil {
-			if err := next(ctx, a); err != nil {
-				return err
-			}
-		}
-		if !e.IsLeader() {
-			return ErrLeaseLost
-		}
-		return e.Check(-e.margin)
+// mayWrite is an error where the Lease should have been renewed and was not. The elector ends the work then, too, but later:
+// it tries once more, or this process was stopped for a while.
+func (e *elected) mayWrite() error {
+	if !e.IsLeader() {
+		return ErrLeaseLost
 	}
+	if last := e.renewed.last.Load(); last == nil || time.Since(*last) > e.deadline {
+		return fmt.Errorf("%w: it was not renewed for %s", ErrLeaseLost, e.deadline)
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
+
+	"github.com/purekube/purekube"
 )
 
 // SetOptions are what [New] needs.
@@ -54,6 +57,7 @@ type Set struct {
 	factory     informers.SharedInformerFactory
 	podGroups   dynamicinformer.DynamicSharedInformerFactory
 	events      record.EventBroadcaster
+	recorder    record.EventRecorder
 	record      func(context.Context) // starts recording events
 	lease       *elected              // or nil
 	err         error
@@ -62,7 +66,10 @@ type Set struct {
 	stop     func()
 	starting sync.Once
 	end      context.CancelFunc
+	ran      atomic.Bool
 }
+
+var errSetRanBefore = errors.New("a Set runs once")
 
 // New returns controllers for the API server of this configuration. What is wrong with the options is the error of Run.
 func New(config *rest.Config, o SetOptions) *Set {
@@ -80,6 +87,7 @@ func (s *Set) connect(config *rest.Config, o SetOptions) error {
 		return errNoConfig
 	}
 	config = rest.CopyConfig(config)
+	config.RateLimiter = nil // it would be one for all clients
 	config.UserAgent, config.QPS, config.Burst = cmp.Or(o.Component, "purekube"), cmp.Or(o.QPS, 50), cmp.Or(o.Burst, 100)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -101,9 +109,9 @@ func (s *Set) connect(config *rest.Config, o SetOptions) error {
 	if err != nil {
 		return err
 	}
-	s.events = record.NewBroadcaster()
-	recorder := s.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: config.UserAgent})
-	s.record = func(ctx context.Context) {
+	s.record = func(ctx context.Context) { // the broadcaster has a goroutine of its own
+		s.events = record.NewBroadcaster()
+		s.recorder = s.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: config.UserAgent})
 		if o.DryRun {
 			s.events.StartLogging(func(format string, args ...any) {
 				klog.FromContext(ctx).Info("Would record: " + fmt.Sprintf(format, args...))
@@ -116,7 +124,6 @@ func (s *Set) connect(config *rest.Config, o SetOptions) error {
 		if s.lease, err = o.Lease.elector(config); err != nil {
 			return err
 		}
-		o.Hooks.BeforeSend = s.lease.before(o.Hooks.BeforeSend)
 	}
 	for i, name := range o.Controllers {
 		if slices.Contains(o.Controllers[:i], name) {
@@ -134,8 +141,12 @@ func (s *Set) connect(config *rest.Config, o SetOptions) error {
 			return err
 		}
 		c := Cluster{
-			Informers: FromFactory(s.factory), Client: writes, Lookup: lookup, Metadata: versions, Record: RecordTo(recorder),
+			Informers: FromFactory(s.factory), Client: writes, Lookup: lookup, Metadata: versions,
+			Record:  func(e purekube.Event) { RecordTo(s.recorder)(e) }, // there is none before Start
 			Workers: o.Workers, Hooks: o.Hooks,
+		}
+		if s.lease != nil {
+			c.mayWrite = s.lease.mayWrite
 		}
 		if o.DryRun {
 			c.Client = DryRun{}
@@ -191,6 +202,9 @@ func (s *Set) Stop() {
 func (s *Set) Run(ctx context.Context) error {
 	if err := s.Start(ctx); err != nil {
 		return err
+	}
+	if s.ran.Swap(true) {
+		return errSetRanBefore
 	}
 	defer s.events.Shutdown()
 	defer s.factory.Shutdown()

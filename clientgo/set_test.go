@@ -24,6 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
@@ -288,3 +289,43 @@ func TestProgramIsShort(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(page), fmt.Sprintf("has %d lines", lines))
 }
+
+// A Set that never runs leaves no goroutine behind, whether its options are right or wrong: the bubble of a test does not end
+// before its goroutines.
+func TestSetThatNeverRuns(t *testing.T) {
+	for _, names := range [][]string{{"ttl", "disruption"}, {"ttl", "unknown"}} {
+		synctest.Test(t, func(t *testing.T) {
+			clientgo.New(&rest.Config{Host: "http://api"}, clientgo.SetOptions{Controllers: names})
+		})
+	}
+}
+
+// A second Run is an error, and the first one goes on.
+func TestSetRunsOnce(t *testing.T) {
+	s := serveObjects(t, nil)
+	synctest.Test(t, func(t *testing.T) {
+		way, stop := apiserver.Serve(&s.Handler)
+		defer stop()
+		// A rate limiter of the configuration would be one for all clients.
+		set := clientgo.New(&rest.Config{Host: "http://api", Transport: way, RateLimiter: noRate{}}, clientgo.SetOptions{Controllers: []string{"ttl"}})
+		ctx := klog.NewContext(context.Background(), logr.Discard())
+		var running sync.WaitGroup
+		running.Go(func() {
+			if err := set.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		defer synctest.Wait()
+		defer running.Wait()
+		defer set.Stop()
+		require.Eventually(t, func() bool { return len(set.Unsynced()) == 0 }, time.Minute, time.Second)
+		require.ErrorContains(t, set.Run(ctx), "a Set runs once")
+		s.Server.Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "late"}})
+		require.Eventually(t, func() bool { return s.times("patch nodes") == 1 }, time.Minute, time.Second, "the first one goes on")
+	})
+}
+
+// noRate lets nothing through.
+type noRate struct{ flowcontrol.RateLimiter }
+
+func (noRate) Wait(context.Context) error { return errors.New("the rate is used up") }

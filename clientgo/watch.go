@@ -19,6 +19,8 @@ type watched struct {
 	// it is not known.
 	synced  func() bool
 	version func() string
+	// remove takes the handler away from the informer.
+	remove func() error
 }
 
 // Watch keeps the objects of a type in the controller's Index: as puts one into a Snapshot. Each of gone is told of a
@@ -84,7 +86,12 @@ func handle[O any, X purekube.Index[X, S, A], S any, A purekube.Action](
 	if err != nil {
 		return err // the informer has stopped
 	}
-	w := watched{resource: full, synced: registration.HasSynced}
+	w := watched{resource: full, synced: registration.HasSynced, remove: func() error { return nil }}
+	if removing, ok := informer.(interface {
+		RemoveEventHandler(cache.ResourceEventHandlerRegistration) error
+	}); ok {
+		w.remove = func() error { return removing.RemoveEventHandler(registration) }
+	}
 	if versioned, ok := informer.(interface{ LastSyncResourceVersion() string }); ok {
 		w.version = versioned.LastSyncResourceVersion
 	}

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/purekube/purekube"
 )
 
@@ -192,9 +190,8 @@ func (l *Loop[X, S, A]) Found(n purekube.Need, answer purekube.Answer, err error
 		l.lookups.failed[n]++
 		if failed := l.lookups.failed[n]; failed < Attempts {
 			l.lookups.want(n, askers)
-			seconds, _ := apierrors.SuggestsClientDelay(err)
 			// A queue goes by the sooner of two times, so there is one only.
-			return nil, true, max(backoff(failed, lastAttempt), time.Duration(seconds)*time.Second)
+			return nil, true, max(backoff(failed, lastAttempt), askedFor(err))
 		}
 		answer = purekube.Answer{Err: err}
 	}

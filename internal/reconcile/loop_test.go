@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -90,6 +91,30 @@ func TestFailuresAreRetried(t *testing.T) {
 		require.ErrorIs(t, next.Err, away)
 	}
 	require.False(t, turn(t, l, start, "6", nil).Requeue)
+}
+
+// A busy API server says after what time to ask again. While it stays busy, the pauses grow all the same: otherwise it would get
+// every request again each time. A pause that nobody can mean is cut.
+func TestABusyServerIsGivenTime(t *testing.T) {
+	busy := func(seconds int) error { return apierrors.NewTooManyRequests("busy", seconds) }
+	for _, tc := range []struct {
+		name    string
+		retries int
+		asked   int
+		want    []time.Duration
+	}{
+		{"a second", 0, 1, []time.Duration{
+			time.Second, time.Second, time.Second, time.Second, time.Second, time.Second, time.Second, time.Second, 1280 * time.Millisecond, 2560 * time.Millisecond,
+		}},
+		{"a second, few retries", 2, 1, []time.Duration{time.Second, time.Second, PauseAfterRetries, time.Second}},
+		{"a day", 0, 24 * 60 * 60, []time.Duration{PauseAfterRetries, PauseAfterRetries}},
+		{"nothing", 0, 0, []time.Duration{5 * time.Millisecond, 10 * time.Millisecond}},
+	} {
+		l := newLoop(Options[*ttl.Index, ttl.Snapshot]{Retries: tc.retries})
+		for n, want := range tc.want {
+			require.Equal(t, want, turn(t, l, start, "", busy(tc.asked)).After, "%s, failure %d", tc.name, n+1)
+		}
+	}
 }
 
 // A key is not planned before its own write shows, and the event queues it. A watch that hangs holds it for FenceTimeout.

@@ -235,18 +235,21 @@ func (l *Loop[X, S, A]) after(key purekube.Key, err error) Next {
 	}
 	n := l.failures[key] + 1
 	next := Next{Requeue: true, Err: err, Retry: n}
-	seconds, asked := apierrors.SuggestsClientDelay(err)
-	switch {
-	case asked && seconds > 0: // the API server says when: it is busy, and the key is not at fault
-		next.After = time.Duration(seconds) * time.Second
-	case l.o.Retries > 0 && n > l.o.Retries:
+	if l.o.Retries > 0 && n > l.o.Retries {
 		delete(l.failures, key)
 		next.After = PauseAfterRetries
-	default:
-		l.failures[key] = n
-		next.After = Backoff(n)
+		return next
 	}
+	l.failures[key] = n
+	next.After = max(Backoff(n), askedFor(err))
 	return next
+}
+
+// askedFor is the pause that a busy API server asks for, PauseAfterRetries at most. The pauses grow all the same: one that
+// stays busy for long would get all requests again each time.
+func askedFor(err error) time.Duration {
+	seconds, _ := apierrors.SuggestsClientDelay(err)
+	return min(time.Duration(seconds)*time.Second, PauseAfterRetries)
 }
 
 // Backoff is the pause before the nth retry in succession: 5 ms, then twice as long each time, up to 1,000 s. That is the pause of

@@ -1,0 +1,225 @@
+package clientgo
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/test/largecluster"
+	"github.com/purekube/purekube/purekubetest"
+	"github.com/purekube/purekube/resourceclaim"
+)
+
+// leases is an API server that has Leases and nothing else.
+type leases struct {
+	mu sync.Mutex
+	// fails says which request fails.
+	fails  func(r *http.Request) bool
+	leases map[string]*coordinationv1.Lease
+}
+
+func (s *leases) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fails != nil && s.fails(r) {
+		return answer(http.StatusInternalServerError, metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError}), nil
+	}
+	name := path.Base(r.URL.Path)
+	if r.Method == http.MethodPost || r.Method == http.MethodPut {
+		lease := &coordinationv1.Lease{}
+		if err := json.NewDecoder(r.Body).Decode(lease); err != nil {
+			return nil, err
+		}
+		s.leases[lease.Name], name = lease, lease.Name
+	}
+	lease := s.leases[name]
+	if lease == nil {
+		return answer(http.StatusNotFound, metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound}), nil
+	}
+	return answer(http.StatusOK, lease), nil
+}
+
+func answer(code int, object any) *http.Response {
+	text, err := json.Marshal(object)
+	if err != nil {
+		panic(err)
+	}
+	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(text))}
+}
+
+// elect returns a Lease on this API server.
+func elect(t *testing.T, s *leases, l Lease) *elected {
+	t.Helper()
+	s.leases = map[string]*coordinationv1.Lease{}
+	l.Namespace, l.Name = "ns", "lease"
+	e, err := l.elector(&rest.Config{Host: "http://api", Transport: s, ContentConfig: rest.ContentConfig{ContentType: "application/json"}})
+	require.NoError(t, err)
+	return e
+}
+
+// The elector may renew for a RetryPeriod longer than for the RenewDeadline. Nothing is written in between, and the leader
+// goes on when it has renewed.
+func TestRenewalThatFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		s := &leases{fails: func(r *http.Request) bool {
+			after := time.Since(start)
+			return r.Method == http.MethodPut && after > time.Second && after < 7*time.Second
+		}}
+		e := elect(t, s, Lease{Duration: 8 * time.Second, RenewDeadline: 5 * time.Second, RetryPeriod: 4 * time.Second})
+		ctx, cancel := context.WithCancel(t.Context())
+		err := e.lead(ctx, nil, func(ctx context.Context) error {
+			began := time.Now()
+			for time.Since(began) < 20*time.Second {
+				time.Sleep(100 * time.Millisecond)
+				require.NoError(t, ctx.Err(), "it leads all the time")
+				switch after := time.Since(began); {
+				case after > 5*time.Second && after < 8*time.Second:
+					require.ErrorIs(t, e.mayWrite(), ErrLeaseLost, after)
+				case after < 5*time.Second || after > 9*time.Second:
+					require.NoError(t, e.mayWrite(), after)
+				}
+			}
+			return nil
+		})
+		require.NoError(t, err)
+		cancel()
+	})
+}
+
+// Workers ask before each write, while another goroutine renews. The race detector looks on.
+func TestManyAskWhileOneRenews(t *testing.T) {
+	e := elect(t, &leases{}, Lease{Duration: 10 * time.Second, RenewDeadline: 5 * time.Second, RetryPeriod: time.Millisecond})
+	require.NoError(t, e.lead(t.Context(), nil, func(context.Context) error {
+		var asking sync.WaitGroup
+		for range 4 {
+			asking.Go(func() {
+				for range 50 {
+					time.Sleep(time.Millisecond)
+					if err := e.mayWrite(); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		asking.Wait()
+		return nil
+	}))
+	require.ErrorIs(t, e.mayWrite(), ErrLeaseLost, "it was given up")
+}
+
+// A Lease that is given up is no renewal, and neither is a call that failed.
+func TestWhatRenewsALease(t *testing.T) {
+	for _, tc := range []struct {
+		name, holder string
+		fails, want  bool
+	}{
+		{"a renewal", "me", false, true},
+		{"the Lease is given up", "", false, false},
+		{"another replica's name", "you", false, false},
+		{"the call fails", "me", true, false},
+	} {
+		for verb, call := range map[string]func(*renewals, context.Context, resourcelock.LeaderElectionRecord) error{
+			"Create": (*renewals).Create, "Update": (*renewals).Update,
+		} {
+			r := &renewals{Interface: &lock{fails: tc.fails}}
+			require.Equal(t, tc.fails, call(r, t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: tc.holder}) != nil)
+			require.Equal(t, tc.want, r.last.Load() != nil, "%s: %s", verb, tc.name)
+		}
+	}
+}
+
+// lock is the lock of me.
+type lock struct {
+	resourcelock.Interface
+	fails bool
+}
+
+func (*lock) Identity() string { return "me" }
+
+func (l *lock) Create(context.Context, resourcelock.LeaderElectionRecord) error {
+	if l.fails {
+		return errors.New("it fails")
+	}
+	return nil
+}
+
+func (l *lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
+	return l.Create(ctx, r)
+}
+
+func TestLeaseNeedsItsName(t *testing.T) {
+	for _, l := range []*Lease{{}, {Namespace: "ns"}, {Name: "name"}} {
+		set := New(&rest.Config{Host: "http://api", Transport: &leases{}}, SetOptions{Controllers: []string{"ttl"}, Lease: l})
+		require.ErrorIs(t, set.Run(t.Context()), errUnnamedLease, "%+v", *l)
+	}
+}
+
+// A request that waits for the renewal of the Lease is no veto: its key is tried again at once and not after ten minutes.
+// Nobody refused it, so there is no event of a failure.
+func TestLeaseThatIsNotRenewedHoldsAKeyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start, retries, actions := time.Now(), 0, 0
+		m := newInMemory(largecluster.Cluster{})
+		c, err := NewResourceClaim(Cluster{
+			Informers: m.informer, Client: m, Lookup: LookupFor(m, nil, nil),
+			Record: func(e purekube.Event) { t.Error(e) },
+			Hooks: Hooks{
+				OnRetry: func(r Retry) {
+					retries++
+					if !strings.Contains(r.Err.Error(), ErrLeaseLost.Error()) {
+						t.Error(r.Err)
+					}
+				},
+				OnAction: func(r ActionResult) {
+					actions++
+					if r.Vetoed || r.Err != nil || time.Since(start) < 2*time.Second || time.Since(start) > 5*time.Second {
+						t.Error(time.Since(start), r)
+					}
+				},
+			},
+			mayWrite: func() error {
+				if time.Since(start) < 2*time.Second {
+					return ErrLeaseLost
+				}
+				return nil
+			},
+		}, resourceclaim.Options{})
+		require.NoError(t, err)
+		pod := purekubetest.Pod("ml/train")
+		purekubetest.ClaimFor(pod, "gpu")
+		pod.Status.ResourceClaimStatuses = nil
+		m.server.Put(pod)
+		m.server.Put(&resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: *pod.Spec.ResourceClaims[0].ResourceClaimTemplateName}})
+		m.start()
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() {
+			if err := c.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		time.Sleep(time.Minute)
+		cancel()
+		running.Wait()
+		require.Equal(t, 2, actions, "the claim, and the pod's status")
+		require.InDelta(t, 9, retries, 2, "with longer and longer pauses")
+	})
+}
