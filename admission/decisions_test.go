@@ -112,6 +112,13 @@ func TestEviction(t *testing.T) {
 	}
 }
 
+// jobsPod is a pod of a Job that the budget of shop/custom selects.
+func jobsPod() *corev1.Pod {
+	p := customPod()
+	p.OwnerReferences[0].APIVersion, p.OwnerReferences[0].Kind = "batch/v1", "Job"
+	return p
+}
+
 // also is a second budget over the pods of a workload.
 func also(app string) *policyv1.PodDisruptionBudget {
 	b := purekubetest.MaxUnavailable("shop/"+app, "1")
@@ -138,6 +145,7 @@ func TestBudgetWrite(t *testing.T) {
 		{"it waits for a pod", "one more healthy pod, and it lets one go", purekubetest.MaxUnavailable("shop/db", "1"), nil, false, ""},
 		{"a name to be generated", "the spec counts", unnamed, nil, true, ""},
 		{"a long name", "the warning is cut", long, nil, true, ""},
+		{"never, over pods of a Job", "a Job has no scale, and none would help", purekubetest.MaxUnavailable("shop/custom", "0%"), []purekubetest.Object{jobsPod()}, true, ""},
 		{"an unknown scale", "a percentage of it", percent, []purekubetest.Object{customPod()}, false, "Game/scale shop/g"},
 		{"a selector that does not compile", "its pods are not known", brokenBudget(), nil, false, "PodDisruptionBudget shop/broken"},
 	} {
