@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/dump"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/persistent"
@@ -261,7 +262,13 @@ func Sorted[T any](objects []T) []T {
 		}
 		order[i], texts[i] = i, string(text)
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(texts[a], texts[b]) })
+	slices.SortStableFunc(order, func(a, b int) int {
+		if byText := strings.Compare(texts[a], texts[b]); byText != 0 {
+			return byText
+		}
+		// JSON does not tell an empty list from one that is nil.
+		return strings.Compare(dump.ForHash(objects[a]), dump.ForHash(objects[b]))
+	})
 	sorted := make([]T, len(objects))
 	for i, from := range order {
 		sorted[i] = objects[from]
