@@ -26,9 +26,10 @@
 //     AsWritten, CheckEviction needs the pod and all budgets of its namespace. A pod that you leave out is gone. A
 //     workload that you leave out costs a lookup (D-22).
 //  2. Look up each Need at the API server, put the [purekube.Answer] into Snapshot.Answers, and plan again; an answer
-//     may bring another Need. For the subresource scale, 404 has two meanings. If discovery lists the subresource for
-//     the kind, the object does not exist: use the zero Answer. Otherwise the kind has no scale: use an Err. Put every
-//     other error into Answer.Err. Discard an answer after the plan that asked for it.
+//     may bring another Need. Pass the object with its metadata.uid: if that is not the UID of the owner reference, the
+//     controller counts as not existing. For the subresource scale, 404 has two meanings. If discovery lists the
+//     subresource for the kind, the object does not exist: use the zero Answer. Otherwise the kind has no scale: use an
+//     Err. Put every other error into Answer.Err. Discard an answer after the plan that asked for it.
 //  3. Send the [purekube.Request] of each action. 409 Conflict: the object has changed; plan again. 404: forget the
 //     key. 422: plan again when the object changes.
 //  4. After an event, plan the keys that [Index.With] or [Index.Without] names. Plan again at RecheckAt.

@@ -42,8 +42,10 @@ type Snapshot struct {
 	Deployments            []*appsv1.Deployment
 	StatefulSets           []*appsv1.StatefulSet
 	// Answers are the results of the lookups of Needs: an *autoscalingv1.Scale if the Need has the subresource scale,
-	// an *appsv1.ReplicaSet if it has none, the zero Answer if the API server has no such object. An object of another
-	// type, or a nil pointer, is an error of the plans that read it: they allow no disruption.
+	// an *appsv1.ReplicaSet if it has none, the zero Answer if the API server has no such object. Its metadata.uid must
+	// be the UID in the owner reference that led to the Need. With another UID, or none, the controller counts as not
+	// existing: an object that was recreated under its name does not control the pods of its predecessor. An object of
+	// another type, or a nil pointer, is an error of the plans that read it: they allow no disruption.
 	//
 	// An Answer with an Err ends up in the budget's condition, whose message is cut at 32 KiB: the API server rejects a
 	// status with a longer message. MatchUpstream also cuts the message, although kube-controller-manager sends the
