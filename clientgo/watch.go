@@ -24,7 +24,7 @@ type watched struct {
 }
 
 // Watch keeps the objects of a type in the controller's Index: as puts one into a Snapshot. Each of gone is told of a
-// deleted object before the Index is. An error is one of Run, too.
+// deleted object before the Index is. If Watch fails, Run returns the error.
 func Watch[T any, P interface {
 	*T
 	runtime.Object
