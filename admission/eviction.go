@@ -15,7 +15,8 @@ import (
 // EvictionOptions are the options of [Eviction].
 type EvictionOptions struct {
 	// AllowUnknown leaves an eviction that cannot be computed to the API server's own check, which reads the status of the
-	// budget as it was written last: the answer is allowed. By default it is refused with 429.
+	// budget as it was written last: the answer is allowed, with a warning unless the Index does not have the pod. By
+	// default it is refused with 429.
 	//
 	// Set it in a webhook for kubectl drain. Otherwise a pod that is gone already gets 429, and not the 404 after which
 	// kubectl drain goes on; and pods of a custom resource without an answer in Snapshot.Answers cannot be evicted.
@@ -29,9 +30,10 @@ type EvictionOptions struct {
 // disruption controller, stock kube-controller-manager or disruption, and with one that is slow or does not run.
 //
 // A refusal has the code and the text of the API server: 429 for a budget that does not allow a disruption now, 403 for
-// a status out of bounds, 500 for a pod with several budgets. What cannot be computed is refused with 429, or allowed with
-// a warning: see [EvictionOptions].AllowUnknown. That is:
-//   - a pod that the Index does not have. It is gone, so that the API server answers 404, or the cache is behind;
+// a status out of bounds, 500 for a pod with several budgets. What cannot be computed is refused with 429. With
+// [EvictionOptions].AllowUnknown it is allowed, with a warning in all cases but the first. That is:
+//   - a pod that the Index does not have. It is gone, so that the API server answers 404, or the cache is behind. Then
+//     the API server alone decides, and there is no warning;
 //   - a budget that needs the scale of a custom resource, or a workload that the Index does not have;
 //   - a namespace with a budget whose selector does not compile, or two pods of one name.
 //

@@ -41,11 +41,19 @@ func request(group, resource string, operation admissionv1.Operation, o purekube
 func ExampleClusterRoleWrite() {
 	team := purekubetest.ClusterRole("team", rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}})
 	team.Labels = map[string]string{"to-view": "true"}
-	review := request("rbac.authorization.k8s.io", "clusterroles", admissionv1.Create, team)
+	object, err := json.Marshal(team)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	request := &admissionv1.AdmissionRequest{ // the request of the AdmissionReview that the API server sends
+		UID: "1", Operation: admissionv1.Create, Name: team.Name, Object: runtime.RawExtension{Raw: object},
+		Resource: metav1.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
+	}
 
 	roles := []*rbacv1.ClusterRole{purekubetest.AggregatedRole("view", "to-view")} // from your cache
 	index := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: roles}, rbacaggregate.Options{})
-	response := admission.ClusterRoleWrite(index, review, admission.ClusterRoleOptions{
+	response := admission.ClusterRoleWrite(index, request, admission.ClusterRoleOptions{
 		Allowed: map[string][]rbacv1.PolicyRule{
 			"view": {{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{"*"}, Resources: []string{"pods", "services"}}},
 		},
