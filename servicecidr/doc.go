@@ -13,8 +13,8 @@
 // # Rules
 //
 //   - BR-31-01: a ServiceCIDR that is not being deleted gets [Finalizer], and then the condition Ready=True.
-//   - BR-31-02: a ServiceCIDR that is being deleted stays while it contains an IPAddress that no other ServiceCIDR
-//     contains. It gets the condition Ready=False with the reason Terminating.
+//   - BR-31-02: a ServiceCIDR that is being deleted stays while it contains an IPAddress that is in no other
+//     ServiceCIDR on which it may rely (D-1, D-25). It gets the condition Ready=False with the reason Terminating.
 //   - BR-31-03: the finalizer stays until ten seconds after the deletion timestamp, and after the time in
 //     Snapshot.DeletionSeen, so that the allocator of every API server knows of the deletion.
 //   - BR-31-04: a failed write is retried after 5 ms, then after twice as long each time, 15 times in all. Your queue
@@ -22,8 +22,8 @@
 //   - BR-31-05: a ServiceCIDR may go if, for each of its prefixes, another ServiceCIDR contains the whole prefix.
 //
 // An IPAddress counts if it has both labels of the allocator: managed-by with the value [ManagedBy], and ip-family with
-// the family of one of the ServiceCIDR's prefixes. prefix.go says what a prefix contains, and order.go which of two
-// ServiceCIDRs may rely on the other while both are being deleted.
+// the family of one of the ServiceCIDR's prefixes. [PrefixContainsIP] says what a prefix contains. Of two ServiceCIDRs
+// that are both being deleted, the one whose deletion began first may rely on the other, and not the reverse (D-1).
 //
 // # Your duties
 //

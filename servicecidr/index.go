@@ -154,8 +154,8 @@ func (x *Index) named(name string) *object {
 // only in the time that it writes into a condition counts as the same.
 //
 // The entries of DeletionSeen are added to the existing entries. A changed entry affects its ServiceCIDR and the
-// ServiceCIDRs that overlap it. The first map that is not nil, even if it is empty, affects all ServiceCIDRs that are
-// being deleted.
+// ServiceCIDRs that overlap it. The first time you pass DeletionSeen, every ServiceCIDR that is being deleted is
+// affected. An empty map counts too.
 func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
 	next, names := x.changed(changed, true)
 	if !changed.Now.IsZero() && !changed.Now.Equal(x.now) {

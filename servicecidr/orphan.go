@@ -14,8 +14,9 @@ import (
 // What a refusal shows: the addresses that keep a ServiceCIDR, with the Services that a user can move or delete to let
 // it go.
 
-// Orphan is an address that would be in no ServiceCIDR after a deletion, with the object that it belongs to. It is a
-// value with its own copy of the parent, so that a caller may change it.
+// Orphan is an address that keeps a ServiceCIDR: it is in no other ServiceCIDR on which that one may rely (D-1, D-25).
+// It has the object that the address belongs to. It is a value with its own copy of the parent, so that a caller may
+// change it.
 type Orphan struct {
 	// Address is the address.
 	Address netip.Addr `json:"address"`

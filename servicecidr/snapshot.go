@@ -31,7 +31,8 @@ type Snapshot struct {
 	Now time.Time
 	// ServiceCIDRs are all ServiceCIDRs of the cluster.
 	ServiceCIDRs []*networkingv1.ServiceCIDR
-	// IPAddresses are all IPAddresses of the cluster.
+	// IPAddresses are all IPAddresses of the cluster. An IPAddress without both labels of the allocator does not count:
+	// managed-by with the value [ManagedBy], and ip-family.
 	IPAddresses []*networkingv1.IPAddress
 	// DeletionSeen says when the caller first saw that each ServiceCIDR is being deleted, by UID, according to the
 	// clock of Now. The grace period then begins at the later of that time and the deletion timestamp. ServiceCIDRs
