@@ -87,7 +87,8 @@ type Eviction struct {
 	Update *policyv1.PodDisruptionBudget `json:"update,omitempty"`
 	// Shortfall is how many more healthy pods the budget needs before it allows the eviction of a healthy pod, with
 	// RefusedNow. It is 0 if the counts are not the cause, and if the budget forbids every disruption (maxUnavailable
-	// 0, minAvailable 100%).
+	// 0, minAvailable 100%). If BudgetExplanation.Never is true, more healthy pods help only with a larger scale: ask
+	// Explain.
 	Shortfall int32 `json:"shortfall,omitempty"`
 	// ResourceVersion is the pod's resourceVersion, if not empty. Delete the pod with it as a precondition: the verdict
 	// is valid only while the pod is unchanged.

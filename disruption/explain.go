@@ -90,7 +90,7 @@ type BudgetExplanation struct {
 	// minAvailable 100%).
 	Never bool `json:"never"`
 	// Shortfall is how many more healthy pods are needed before one may be evicted. It is 0 if a pod may be evicted
-	// now, if no scale is large enough, or if the status could not be computed.
+	// now, if no number of replicas would ever allow an eviction, or if the status could not be computed.
 	Shortfall int32 `json:"shortfall"`
 	// Needs are the lookups to make first; Computed is then empty.
 	Needs []purekube.Need `json:"needs,omitempty"`

@@ -79,7 +79,8 @@ func (r Rounding) err() error {
 	return fmt.Errorf("options: maxUnavailableRounding: %q: %w", string(r), ErrUnknownRounding)
 }
 
-// Status says which status of a budget decides an eviction.
+// Status says which status of a budget decides an eviction. The zero value is AsWritten, unlike that of
+// drain.Options.Budgets.
 type Status string
 
 const (

@@ -37,8 +37,8 @@ type Grant struct {
 // oldObj and newObj are oldObject and object of the review. oldObj is nil for a create, newObj for a delete. They
 // replace what the Index has under that name, because the cache may be out of date.
 //
-// The answer does not depend on [Options]. It holds for the default decisions, for kube-controller-manager of
-// every supported release, for both at once, and for any order of their passes. These rules are granted:
+// The answer does not depend on [Options]. It holds for the default decisions, for kube-controller-manager v1.36 and
+// v1.37, for both at once, and for any order of their passes. These rules are granted:
 //
 //   - [ReasonContributesRules]: the rules of the ClusterRoles that the role aggregates, through all levels.
 //   - [ReasonContributesStored]: the rules that are stored in a ClusterRole on the way. Upstream passes them on until
@@ -54,8 +54,8 @@ type Grant struct {
 // role does not depend on, before or after. Every other write counts as granting everything that the role may get. For
 // example, while the role waits for the rules of one source, a write of another source grants the rules of both.
 //
-// Passes that still work with the cluster as it was before the write are not included. They grant the rules of that
-// time.
+// Grants does not include a controller pass that began before the write. Such a pass grants the rules of the time at
+// which it began.
 //
 // The grants are in the order in which the rules are stored: first the rules of the role, then the rules of the other
 // ClusterRoles, sorted by name.
