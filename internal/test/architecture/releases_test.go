@@ -77,7 +77,7 @@ func TestSupportedReleases(t *testing.T) {
 		}
 	})
 
-	t.Run("the README", func(t *testing.T) {
+	t.Run("the README and VERSIONING.md", func(t *testing.T) {
 		var minors, compared []string
 		for _, r := range releases {
 			minors = append(minors, r.minor)
@@ -87,6 +87,8 @@ func TestSupportedReleases(t *testing.T) {
 		}
 		readme := strings.Join(strings.Fields(read(t, "README.md")), " ")
 		require.Contains(t, readme, fmt.Sprintf("the libraries of Kubernetes %s", enumerate(minors)))
+		versioning := strings.Join(strings.Fields(read(t, "VERSIONING.md")), " ")
+		require.Contains(t, versioning, fmt.Sprintf("the libraries of Kubernetes %s", enumerate(minors)))
 		require.Contains(t, readme, fmt.Sprintf("the controllers of %s", enumerate(compared)))
 	})
 }

@@ -216,9 +216,8 @@ UID of the object that it was decided for, if the kind of request allows one.
 	b.WriteString(`
 ## How to read the details
 
-- Each divergence is a test. It runs the real controller of each supported release, ` + list(supported) + `, on the objects
-  shown, and the controller must do what is below "kube-controller-manager". purekube must do what is below "purekube by
-  default".
+- Each divergence is a test. It runs the real controllers of ` + list(supported) + ` on the objects shown, and the controller must
+  do what is below "kube-controller-manager". purekube must do what is below "purekube by default".
 - A line is a request to the API server, an event, or an error. An error leads to a retry.
 - The clock stops at 2000-01-01T00:00:00Z.
 - The numbers are in the order in which the divergences were found. D-30 does not exist.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes the go.mod and go.sum with which the module in the working directory (this one, or
-# eviction/) is built against another release of Kubernetes:
+# ../eviction) is built against another release of Kubernetes:
 #
 #   gomod.sh v1.37.2 v1.37.mod     writes v1.37.mod and v1.37.sum
 #
