@@ -79,8 +79,8 @@ func (r Rounding) err() error {
 	return fmt.Errorf("options: maxUnavailableRounding: %q: %w", string(r), ErrUnknownRounding)
 }
 
-// Status says which status of a budget decides an eviction. The zero value is AsWritten, unlike that of
-// drain.Options.Budgets.
+// Status says which status of a budget decides an eviction. The zero value is AsWritten; the zero value of
+// drain.Options.Budgets is Recomputed.
 type Status string
 
 const (

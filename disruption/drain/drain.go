@@ -46,8 +46,8 @@ type Options struct {
 	Stuck time.Duration
 	// MaxRounds ends the drain after so many rounds. 0 or less: no limit.
 	MaxRounds int
-	// Budgets says which status of the budgets decides. The zero value is Recomputed, unlike that of
-	// [disruption.Status].
+	// Budgets says which status of the budgets decides. The zero value is Recomputed; the zero value
+	// of [disruption.Status] is AsWritten.
 	Budgets Budgets
 	// SkipPod names pods that the drain does not look at, as --pod-selector and
 	// --skip-wait-for-delete-timeout do. It comes before everything else: such a pod needs no
@@ -79,8 +79,8 @@ func optionsErr(x *disruption.Index, o Options) error {
 	return o.err()
 }
 
-// Budgets says which status of a budget decides about an eviction. The zero value is Recomputed, unlike that of
-// [disruption.Status].
+// Budgets says which status of a budget decides about an eviction. The zero value is Recomputed; the zero value of
+// [disruption.Status] is AsWritten.
 type Budgets string
 
 const (
