@@ -48,8 +48,8 @@ func NewLookup(config *rest.Config) (*Lookup, error) {
 	return LookupFor(get, kinds, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))), nil
 }
 
-// LookupFor returns a Lookup with these clients. It resets the mapper when a kind is new to it, but not more often than once
-// in ten seconds.
+// LookupFor returns a Lookup with these clients. It resets the mapper when a kind is new to it or has gone, but not more often
+// than once in ten seconds. The client of the kinds must not have a cache: it shows what the API server has now.
 func LookupFor(get Getter, kinds discovery.ServerResourcesInterface, mapper meta.ResettableRESTMapper) *Lookup {
 	return &Lookup{get, &scales{get: get, kinds: kinds, mapper: mapper, resetEvery: resetEvery}}
 }

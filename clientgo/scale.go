@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,7 +39,7 @@ type scales struct {
 	reset time.Time
 	// asked is when a need first met a kind that was unknown.
 	asked map[purekube.Need]time.Time
-	// scaling has the resources with a scale by group version, and is as large as the API.
+	// scaling has the resources by group version, and is as large as the API.
 	scaling map[schema.GroupVersion]*known
 }
 
@@ -46,6 +47,7 @@ type scales struct {
 type known struct {
 	done      chan struct{} // closed when the others are set
 	resources map[string]bool
+	kinds     map[string]string // the resource of each kind
 	err       error
 	asked     time.Time
 }
@@ -53,16 +55,11 @@ type known struct {
 // Get returns the scale. The error is NotFound if there is no such object, ErrNoScale if there is no such scale, and
 // anything else if this is not known. The objects of a kind without a scale cost one call together.
 func (s *scales) Get(ctx context.Context, n purekube.Need) (runtime.Object, error) {
-	resource, err := s.resourceOf(n)
+	resource, has, err := s.resourceOf(ctx, n)
 	if err != nil {
 		return nil, err
 	}
-	switch has, exists, err := s.has(ctx, resource); {
-	case err != nil:
-		return nil, err
-	case !exists: // the mapper is newer than this
-		return nil, &unsettled{fmt.Sprintf("%s is new to the API server", resource.GroupResource()), s.resetEvery}
-	case !has:
+	if !has {
 		return nil, noScale{fmt.Errorf("%s does not implement the scale subresource", resource.GroupResource())}
 	}
 	object, err := s.get.Get(ctx, resource, "scale", n.Namespace, n.Name)
@@ -76,12 +73,69 @@ func (s *scales) Get(ctx context.Context, n purekube.Need) (runtime.Object, erro
 	return scale, nil
 }
 
-// has reports whether the resource has a scale, and whether it exists. All who ask at the same time wait for one answer.
-func (s *scales) has(ctx context.Context, resource schema.GroupVersionResource) (scale, exists bool, err error) {
-	gv := resource.GroupVersion()
+// resourceOf is the resource of the kind that a need names, and reports whether it has a scale.
+//
+// The mapper alone cannot say that there is no such kind: it leaves out a group whose discovery fails. Nor can it say
+// that there is one, since the kind may have gone. So the API server's list of the group version decides, and a kind is
+// missing only where a new list and a new mapper both lack it.
+func (s *scales) resourceOf(ctx context.Context, n purekube.Need) (resource schema.GroupVersionResource, scale bool, err error) {
+	none := schema.GroupVersionResource{}
+	gv, err := schema.ParseGroupVersion(n.APIVersion)
+	if err != nil {
+		return none, false, noScale{err}
+	}
+	kind := gv.WithKind(n.Kind)
+	mapping, unmapped := s.mapper.RESTMapping(kind.GroupKind(), gv.Version)
+	switch {
+	case unmapped == nil:
+		of, err := s.listed(ctx, gv, time.Time{})
+		if err != nil {
+			return none, false, err
+		}
+		if scale, exists := of.resources[mapping.Resource.Resource]; exists {
+			s.found(n)
+			return mapping.Resource, scale, nil
+		}
+	case !meta.IsNoMatchError(unmapped):
+		return none, false, unmapped
+	}
+
+	since, reset, in := s.unknown(n)
+	if since.IsZero() {
+		return none, false, unlisted(kind, in)
+	}
+	if reset {
+		s.mapper.Reset()
+	}
+	defer s.found(n)
+	mapping, unmapped = s.mapper.RESTMapping(kind.GroupKind(), gv.Version)
+	if unmapped != nil && !meta.IsNoMatchError(unmapped) {
+		return none, false, unmapped
+	}
+	of, err := s.listed(ctx, gv, since)
+	if err != nil {
+		return none, false, err
+	}
+	if unmapped == nil {
+		if scale, exists := of.resources[mapping.Resource.Resource]; exists {
+			return mapping.Resource, scale, nil
+		}
+	}
+	if name, exists := of.kinds[n.Kind]; exists {
+		return gv.WithResource(name), of.resources[name], nil
+	}
+	if unmapped == nil { // the two are not of the same moment
+		return none, false, unlisted(kind, in)
+	}
+	return none, false, noScale{unmapped}
+}
+
+// listed returns what the API server lists in a group version, asked for at since or later and less than resetEvery ago.
+// All who ask at the same time wait for one answer.
+func (s *scales) listed(ctx context.Context, gv schema.GroupVersion, since time.Time) (*known, error) {
 	s.mu.Lock()
 	of := s.scaling[gv]
-	ask := of == nil || time.Since(of.asked) >= s.resetEvery
+	ask := of == nil || of.asked.Before(since) || time.Since(of.asked) >= s.resetEvery
 	if ask {
 		of = &known{done: make(chan struct{}), asked: time.Now()}
 		if s.scaling == nil {
@@ -95,18 +149,21 @@ func (s *scales) has(ctx context.Context, resource schema.GroupVersionResource) 
 	}
 	select {
 	case <-of.done:
-		scale, exists = of.resources[resource.Resource]
-		return scale, exists, of.err
+		return of, of.err
 	case <-ctx.Done():
-		return false, false, ctx.Err()
+		return nil, ctx.Err()
 	}
 }
 
-// discover asks the API server. If the call fails, the callers that wait get the error, and a later call asks again.
+// discover asks the API server. If the call fails, the callers that wait get the error, and a later call asks again. A
+// group version that the API server does not have is one without resources.
 func (s *scales) discover(gv schema.GroupVersion, of *known) {
 	defer close(of.done)
 	list, err := s.kinds.ServerResourcesForGroupVersion(gv.String())
-	if err != nil {
+	switch {
+	case apierrors.IsNotFound(err):
+		list = &metav1.APIResourceList{}
+	case err != nil:
 		of.err = err
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -115,57 +172,38 @@ func (s *scales) discover(gv schema.GroupVersion, of *known) {
 		}
 		return
 	}
-	of.resources = map[string]bool{}
+	of.resources, of.kinds = map[string]bool{}, map[string]string{}
 	for _, r := range list.APIResources {
 		name, isScale := strings.CutSuffix(r.Name, "/scale")
 		if isScale || !strings.Contains(name, "/") {
 			of.resources[name] = of.resources[name] || isScale
 		}
+		if !strings.Contains(r.Name, "/") { // the kind of a subresource is another one
+			of.kinds[r.Kind] = r.Name
+		}
 	}
 }
 
-func (s *scales) resourceOf(n purekube.Need) (schema.GroupVersionResource, error) {
-	gv, err := schema.ParseGroupVersion(n.APIVersion)
-	if err != nil {
-		return schema.GroupVersionResource{}, noScale{err}
-	}
-	kind := gv.WithKind(n.Kind).GroupKind()
-	mapping, err := s.mapper.RESTMapping(kind, gv.Version)
-	if meta.IsNoMatchError(err) {
-		reset, settled, in := s.unknown(n)
-		if reset {
-			s.mapper.Reset()
-			mapping, err = s.mapper.RESTMapping(kind, gv.Version)
-		}
-		if meta.IsNoMatchError(err) && !settled {
-			return schema.GroupVersionResource{}, &unsettled{err.Error(), in}
-		}
-	}
-	s.found(n)
-	switch {
-	case meta.IsNoMatchError(err):
-		return schema.GroupVersionResource{}, noScale{err}
-	case err != nil:
-		return schema.GroupVersionResource{}, err
-	}
-	return mapping.Resource, nil
-}
-
-// unknown decides what becomes of a need whose kind the mapper does not know. It may be reset once in resetEvery. A need
-// is settled when the mapper was reset after the need was first asked for: until then the kind may be newer than
-// what the mapper knows, and nothing would tell when it comes.
-func (s *scales) unknown(n purekube.Need) (reset, settled bool, in time.Duration) {
+// unknown decides what becomes of a need whose kind is not known. The mapper may be reset once in resetEvery. A need is
+// settled when the mapper was reset after the need was first asked for, at since: until then the kind may be newer than
+// what is known, and nothing would tell when it comes. Where since is zero, it can be settled after a while.
+func (s *scales) unknown(n purekube.Need) (since time.Time, reset bool, in time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	if since := now.Sub(s.reset); since < s.resetEvery {
+	since = s.asked[n]
+	if since.IsZero() {
+		since = now
+	}
+	if ago := now.Sub(s.reset); ago < s.resetEvery {
 		if s.asked == nil {
 			s.asked = map[purekube.Need]time.Time{}
 		}
-		if s.asked[n].IsZero() {
-			s.asked[n] = now
+		s.asked[n] = since
+		if since.After(s.reset) {
+			since = time.Time{}
 		}
-		return false, !s.asked[n].After(s.reset), s.resetEvery - since
+		return since, false, s.resetEvery - ago
 	}
 	for n, asked := range s.asked { // nobody has asked again since the reset that settled it
 		if asked.Before(s.reset) {
@@ -173,13 +211,18 @@ func (s *scales) unknown(n purekube.Need) (reset, settled bool, in time.Duration
 		}
 	}
 	s.reset = now
-	return true, true, 0
+	return since, true, s.resetEvery
 }
 
 func (s *scales) found(n purekube.Need) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.asked, n)
+}
+
+// unlisted says that a kind was not found, which another attempt may mend after a while.
+func unlisted(kind schema.GroupVersionKind, in time.Duration) error {
+	return &unsettled{fmt.Sprintf("no kind %s in %s", kind.Kind, kind.GroupVersion()), in}
 }
 
 // unsettled is an error of a lookup that may be mended after a while.

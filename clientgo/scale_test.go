@@ -27,6 +27,9 @@ type api struct {
 	get     func(schema.GroupVersionResource, string) (runtime.Object, error)
 	away    error // of discovery
 	unknown bool  // the mapper does not know the kinds until it is reset
+	keeps   bool  // it does not know them afterwards, either
+	empty   bool  // discovery lists nothing
+	kinds   []metav1.APIResource
 	resets  int
 }
 
@@ -35,7 +38,11 @@ func (a *api) Get(_ context.Context, r schema.GroupVersionResource, sub, namespa
 }
 
 func (a *api) ServerResourcesForGroupVersion(string) (*metav1.APIResourceList, error) {
-	return &metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "games"}, {Name: "games/scale"}, {Name: "notes"}}}, a.away
+	list := &metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "games"}, {Name: "games/scale"}, {Name: "notes"}}}
+	if a.empty || a.kinds != nil {
+		list.APIResources = a.kinds
+	}
+	return list, a.away
 }
 
 func (a *api) RESTMapping(gk schema.GroupKind, _ ...string) (*meta.RESTMapping, error) {
@@ -46,7 +53,12 @@ func (a *api) RESTMapping(gk schema.GroupKind, _ ...string) (*meta.RESTMapping, 
 	return &meta.RESTMapping{Resource: schema.GroupVersionResource{Group: gk.Group, Version: "v1", Resource: resource}}, nil
 }
 
-func (a *api) Reset() { a.resets++; a.unknown = false }
+func (a *api) Reset() { a.resets++; a.unknown = a.unknown && a.keeps }
+
+// found is the get of an API server that has every scale.
+func found(schema.GroupVersionResource, string) (runtime.Object, error) {
+	return &autoscalingv1.Scale{}, nil
+}
 
 func scalesOf(a *api) *scales {
 	return &scales{get: a, kinds: a, mapper: a, resetEvery: time.Hour}
@@ -103,7 +115,7 @@ func need(apiVersion, kind string) purekube.Need {
 // kind may come at any time, and nothing tells.
 func TestNewKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &api{unknown: true, get: func(schema.GroupVersionResource, string) (runtime.Object, error) { return &autoscalingv1.Scale{}, nil }}
+		a := &api{unknown: true, get: found}
 		c := scalesOf(a)
 		c.resetEvery = 10 * time.Second
 		_, err := c.Get(t.Context(), need("example.com/v1", "Game"))
