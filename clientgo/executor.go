@@ -55,6 +55,10 @@ func (e *Executor) Do(ctx context.Context, r purekube.Request) (runtime.Object, 
 		return nil, err
 	}
 	call := e.client.Verb(methods[r.Verb]).AbsPath(path...).MaxRetries(0)
+	// A client that asks for protobuf can decode only kinds that client-go has. A get does not name its kind.
+	if r.Verb == "get" || !scheme.Scheme.Recognizes(r.Resource.GroupVersion().WithKind(r.Kind)) {
+		call.SetHeader("Accept", runtime.ContentTypeJSON)
+	}
 	var options runtime.Object
 	switch r.Verb {
 	case "create":

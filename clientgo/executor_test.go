@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,14 +13,18 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/clientgo"
+	"github.com/purekube/purekube/internal/test/apiserver"
 )
 
 // call is what the API server gets to see of a request.
@@ -131,6 +136,64 @@ func TestGet(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, answered, got)
 	require.Equal(t, call{"GET", "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaims/gpu", "", "", ""}, *last)
+}
+
+// protobufFirst answers with a PodGroup, or with the claim, in the first format of the request that it can write.
+func protobufFirst(t *testing.T, formats *[]string) http.RoundTripper {
+	t.Helper()
+	protocol := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
+	way, stop := apiserver.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		format, _, _ := strings.Cut(r.Header.Get("Accept"), ",")
+		*formats = append(*formats, format)
+		w.Header().Set("Content-Type", format)
+		group := metav1.TypeMeta{APIVersion: "scheduling.k8s.io/v1beta1", Kind: "PodGroup"}
+		var err error
+		switch known := strings.Contains(r.URL.Path, "resourceclaims"); {
+		case known && format == runtime.ContentTypeProtobuf:
+			err = protocol.Encode(claim, w)
+		case known:
+			err = json.NewEncoder(w).Encode(claim)
+		case format == runtime.ContentTypeProtobuf:
+			err = protocol.Encode(&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: group.APIVersion, Kind: group.Kind}, Raw: []byte{1}, ContentType: format}, w)
+		default:
+			err = json.NewEncoder(w).Encode(metav1.PartialObjectMetadata{TypeMeta: group, ObjectMeta: metav1.ObjectMeta{Name: "train", UID: "7"}})
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(stop)
+	return way
+}
+
+// With a configuration that asks for protobuf, objects of kinds that this client-go does not have are asked for as JSON:
+// protobuf can be decoded by the type alone.
+func TestProtobuf(t *testing.T) {
+	groups, claims := schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "podgroups"}, resourcev1.SchemeGroupVersion.WithResource("resourceclaims")
+	for _, accept := range []string{"", runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON} {
+		var formats []string
+		config := rest.ContentConfig{ContentType: runtime.ContentTypeProtobuf, AcceptContentTypes: accept}
+		e, err := clientgo.NewExecutor(&rest.Config{Host: "http://api", Transport: protobufFirst(t, &formats), ContentConfig: config})
+		require.NoError(t, err)
+		for _, r := range []purekube.Request{
+			{Verb: "get", Resource: groups, Namespace: "ml", Name: "train"},
+			{Verb: "patch", Resource: groups, Kind: "PodGroup", Namespace: "ml", Name: "train", PatchType: types.MergePatchType, Patch: []byte(`{}`)},
+		} {
+			got, err := e.Do(t.Context(), r)
+			require.NoError(t, err, "%s with Accept %q", r.Verb, accept)
+			object, isObject := got.(metav1.Object)
+			require.True(t, isObject, "%T", got)
+			require.Equal(t, types.UID("7"), object.GetUID())
+		}
+		got, err := e.Get(t.Context(), claims, "", "ml", "gpu")
+		require.NoError(t, err)
+		require.Equal(t, types.UID("7"), got.(*resourcev1.ResourceClaim).UID)
+		got, err = e.Do(t.Context(), purekube.Request{Verb: "update", Resource: claims, Kind: "ResourceClaim", Namespace: "ml", Name: "gpu", Object: claim})
+		require.NoError(t, err)
+		require.Equal(t, types.UID("7"), got.(*resourcev1.ResourceClaim).UID)
+		const asJSON, asProtobuf = runtime.ContentTypeJSON, runtime.ContentTypeProtobuf
+		require.Equal(t, []string{asJSON, asJSON, asJSON, asProtobuf}, formats, "writes of known kinds keep the format")
+	}
 }
 
 // Users choose names, those of owner references for example. Such a name causes no request at all, or one
