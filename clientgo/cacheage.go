@@ -81,13 +81,18 @@ func (a *cacheAge) check(now time.Time) error {
 	if now.Sub(a.upTo()) < MaxCacheAge {
 		return nil
 	}
-	a.mu.Lock()
-	err := a.err
-	a.mu.Unlock()
+	err := a.failure()
 	if err == nil {
 		err = errBehind
 	}
 	return fmt.Errorf("%s: the cache is not known to be younger than %s: %w", a.resource.GroupResource(), MaxCacheAge, err)
+}
+
+// failure is the error of the last look.
+func (a *cacheAge) failure() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
 }
 
 // upTo is the time up to which the cache is known to have everything; zero where none is known.

@@ -2,11 +2,13 @@ package clientgo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"k8s.io/client-go/metadata"
+	"k8s.io/klog/v2"
 )
 
 // firstPause is the time between the first two looks at the API server that somebody wants. It grows to agePause.
@@ -59,8 +61,9 @@ func (u *upToDate) Want() {
 	}
 }
 
-// run looks where somebody wants it, until ctx ends.
+// run looks where somebody wants it, until ctx ends. It logs why somebody has to wait.
 func (u *upToDate) run(ctx context.Context) {
+	var waiting wait
 	for pause := firstPause; ; pause = min(2*pause, agePause) {
 		idle := time.Now()
 		select {
@@ -70,17 +73,75 @@ func (u *upToDate) run(ctx context.Context) {
 		}
 		// Who still wants it says so every second.
 		if time.Since(idle) > 2*firstPause {
-			pause = firstPause
+			pause, waiting = firstPause, wait{}
+		}
+		if waiting.since.IsZero() {
+			waiting.since = time.Now()
 		}
 		var looking sync.WaitGroup
 		for _, a := range u.ages {
 			looking.Go(func() { a.look(ctx) })
 		}
 		looking.Wait()
+		u.report(ctx, &waiting)
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(pause):
 		}
+		u.report(ctx, &waiting) // an event may have come
+	}
+}
+
+// longWait is how long a cache may be behind before that is logged.
+const longWait = time.Minute
+
+// wait is a time in which somebody wants to know what is not known.
+type wait struct {
+	since  time.Time // zero: nobody waits
+	failed time.Time // when a look last failed
+	err    string    // the last error that was logged
+	long   bool      // it was logged that a cache is behind
+}
+
+// report logs why the caches are not known to be up to date where that has changed, and the end of a wait that was logged.
+func (u *upToDate) report(ctx context.Context, w *wait) {
+	if w.since.IsZero() || ctx.Err() != nil {
+		return
+	}
+	log := klog.FromContext(ctx).WithValues("waiting", time.Since(w.since).Round(time.Second))
+	var behind []string
+	var failed []error
+	for _, a := range u.ages {
+		if !a.upTo().Before(w.since) {
+			continue
+		}
+		behind = append(behind, a.resource.GroupResource().String())
+		if err := a.failure(); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", a.resource.GroupResource(), err))
+		}
+	}
+	if len(behind) == 0 {
+		if w.err != "" || w.long {
+			log.Info("The caches are up to date again: deletions of ServiceCIDRs go on")
+		}
+		*w = wait{}
+		select {
+		case <-u.wanted: // from before; who still wants it says so again
+		default:
+		}
+		return
+	}
+	err := errors.Join(failed...)
+	if err != nil {
+		w.failed = time.Now()
+	}
+	switch {
+	case err != nil && err.Error() != w.err:
+		w.err, w.long = err.Error(), false
+		log.Error(clipped(err), "Deletions of ServiceCIDRs wait: the API server does not show whether the caches are up to date")
+	case err == nil && !w.long && time.Since(w.since) > longWait && time.Since(w.failed) > longWait:
+		w.err, w.long = "", true
+		log.Info("Deletions of ServiceCIDRs wait: caches are behind the API server, or it does not show that they are not", "caches", behind)
 	}
 }

@@ -1,8 +1,13 @@
 package clientgo_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -42,6 +47,28 @@ type deleting struct {
 	*aged
 	removals
 	begun time.Time
+}
+
+// newDeleting begins. The controller logs there, and runs until stop.
+func newDeleting(t *testing.T, log slog.Handler) (d *deleting, stop func()) {
+	t.Helper()
+	d = &deleting{aged: &aged{storage: &storage{revision: 100, changed: 90}, t: t}}
+	controller, err := clientgo.NewServiceCIDR(clientgo.Cluster{
+		Informers: d.informer, Client: clientgo.DryRun{}, Metadata: d.storage,
+		Hooks: clientgo.Hooks{BeforeSend: d.BeforeSend},
+	}, servicecidr.Options{})
+	require.NoError(t, err)
+	d.see()
+	gone := purekubetest.ServiceCIDR("free", "10.97.0.0/24")
+	gone.DeletionTimestamp, gone.Finalizers = ptr.To(metav1.Now()), []string{servicecidr.Finalizer}
+	d.begun = time.Now()
+	d.handlers[0].OnAdd(gone, true)
+	var running sync.WaitGroup
+	running.Go(func() { assert.NoError(t, controller.Run(logr.NewContext(t.Context(), logr.FromSlogHandler(log)))) })
+	return d, func() {
+		controller.Stop()
+		running.Wait()
+	}
 }
 
 // removed reports how long after the handlers saw the deletion the finalizer was removed.
@@ -128,25 +155,103 @@ func TestServiceCIDRStaysUntilTheCachesAreUpToDate(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := &deleting{aged: &aged{storage: &storage{revision: 100, changed: 90}, t: t}}
-				controller, err := clientgo.NewServiceCIDR(clientgo.Cluster{
-					Informers: d.informer, Client: clientgo.DryRun{}, Metadata: d.storage,
-					Hooks: clientgo.Hooks{BeforeSend: d.BeforeSend},
-				}, servicecidr.Options{})
-				require.NoError(t, err)
-				d.see()
-				gone := purekubetest.ServiceCIDR("free", "10.97.0.0/24")
-				gone.DeletionTimestamp, gone.Finalizers = ptr.To(metav1.Now()), []string{servicecidr.Finalizer}
-				d.begun = time.Now()
-				d.handlers[0].OnAdd(gone, true)
-				var running sync.WaitGroup
-				running.Go(func() { assert.NoError(t, controller.Run(logr.NewContext(t.Context(), logr.Discard()))) })
+				d, stop := newDeleting(t, slog.DiscardHandler)
 				tc.play(d)
-				controller.Stop()
-				running.Wait()
+				stop()
 			})
 		})
 	}
+}
+
+// A ServiceCIDR whose deletion waits for the caches looks like one that is in use. The log says what it waits for: once
+// for each error, after a minute where there is none, and at the end.
+func TestServiceCIDRSaysWhatItWaitsFor(t *testing.T) {
+	const (
+		failing = "Deletions of ServiceCIDRs wait: the API server does not show whether the caches are up to date"
+		behind  = "Deletions of ServiceCIDRs wait: caches are behind the API server, or it does not show that they are not"
+		over    = "The caches are up to date again: deletions of ServiceCIDRs go on"
+	)
+	hour := func(d *deleting, becomes func()) {
+		d.becomes(becomes)
+		d.play(time.Hour, true)
+	}
+	for _, tc := range []struct {
+		name, reason string
+		play         func(*deleting)
+		want         []string
+	}{
+		{"nothing waits", "the first look is enough", func(d *deleting) { hour(d, func() {}) }, nil},
+		{"no rights", "one line an error", func(d *deleting) {
+			hour(d, func() { d.down = errors.New("forbidden") })
+			hour(d, func() { d.down = errors.New("not today") })
+			hour(d, func() { d.down = nil })
+			d.goes(2*time.Hour, 2*time.Hour+31*time.Second)
+		}, []string{failing + ": ipaddresses.networking.k8s.io: forbidden", failing + ": ipaddresses.networking.k8s.io: not today", over}},
+		{"a cache that is behind for a short time", "that is usual", func(d *deleting) {
+			d.change(true)
+			d.play(50*time.Second, false)
+			d.see()
+			d.play(time.Minute, true)
+			d.goes(30*time.Second, time.Minute)
+		}, nil},
+		{"a cache that is behind", "its watch hangs", func(d *deleting) {
+			d.change(true)
+			d.play(time.Hour, false)
+			d.see()
+			d.play(time.Hour, true)
+		}, []string{behind + " [ipaddresses.networking.k8s.io]", over}},
+		{"a cache that is behind after an error", "it has a minute from then", func(d *deleting) {
+			d.change(true)
+			hour := func(becomes func()) {
+				d.becomes(becomes)
+				d.play(time.Hour, false)
+			}
+			hour(func() { d.down = errors.New("not today") })
+			d.becomes(func() { d.down = nil })
+			d.play(time.Minute, false)
+			d.see()
+			d.play(time.Minute, true)
+			hour(func() {})
+		}, []string{failing + ": ipaddresses.networking.k8s.io: not today", over}},
+		{"an error after the wait", "nobody waits any more", func(d *deleting) {
+			hour(d, func() {})
+			hour(d, func() { d.down = errors.New("not today") })
+		}, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log lines
+				d, stop := newDeleting(t, slog.NewJSONHandler(&log, nil))
+				tc.play(d)
+				stop()
+				require.Equal(t, tc.want, log.about("eletions of ServiceCIDRs"), tc.reason)
+			})
+		})
+	}
+}
+
+// lines are the lines of a log.
+type lines struct{ bytes.Buffer }
+
+// about are the texts of the lines that have this in them, with their errors and caches.
+func (l *lines) about(what string) (texts []string) {
+	for line := range strings.Lines(l.String()) {
+		var got struct {
+			Msg, Err string
+			Caches   []string
+		}
+		if json.Unmarshal([]byte(line), &got) != nil || !strings.Contains(got.Msg, what) {
+			continue
+		}
+		if got.Err != "" {
+			got.Msg += ": " + got.Err
+		}
+		if len(got.Caches) > 0 {
+			got.Msg += " " + fmt.Sprint(got.Caches)
+		}
+		texts = append(texts, got.Msg)
+	}
+	return texts
 }
 
 // unversioned is an informer without LastSyncResourceVersion.

@@ -74,7 +74,8 @@ func (m *Memory) Restored(x *servicecidr.Index) *servicecidr.Index {
 	return x
 }
 
-// At returns the time to plan for. While a deletion is doubtful, that is before the end of its grace period.
+// At returns the time to plan for. While a deletion is doubtful, that is before the end of its grace period. A plan has
+// one time, so the oldest doubtful deletion holds back all later deletions.
 func (m *Memory) At(now time.Time, _ *servicecidr.Index) servicecidr.Snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
