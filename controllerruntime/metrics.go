@@ -4,7 +4,6 @@ import (
 	"reflect"
 
 	"github.com/prometheus/client_golang/prometheus"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/purekube/purekube/clientgo"
@@ -23,7 +22,7 @@ var (
 	}, []string{"controller"})
 	actions = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "purekube_actions_total",
-		Help: "Requests sent, by controller, kind of action, and the API server's answer: OK, the reason of the refusal, NoAnswer, or Vetoed.",
+		Help: "Requests sent, by controller, kind of action, and the API server's answer: OK, the reason or the HTTP code of the refusal, NoAnswer, or Vetoed.",
 	}, []string{"controller", "action", "answer"})
 	lookups = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "purekube_lookups_total",
@@ -53,7 +52,7 @@ func measured(h clientgo.Hooks) clientgo.Hooks {
 		call(user.OnPlan, r)
 	}
 	h.OnAction = func(r clientgo.ActionResult) {
-		actions.WithLabelValues(r.Controller, reflect.TypeOf(r.Action).Name(), answer(r)).Inc()
+		actions.WithLabelValues(r.Controller, reflect.TypeOf(r.Action).Name(), r.Answer()).Inc()
 		call(user.OnAction, r)
 	}
 	h.OnLookup = func(r clientgo.LookupResult) {
@@ -69,20 +68,6 @@ func measured(h clientgo.Hooks) clientgo.Hooks {
 		call(user.OnRetry, r)
 	}
 	return h
-}
-
-// answer is what became of an action.
-func answer(r clientgo.ActionResult) string {
-	reason := apierrors.ReasonForError(r.Err)
-	switch {
-	case r.Vetoed:
-		return "Vetoed"
-	case r.Err == nil:
-		return "OK"
-	case reason == "":
-		return "NoAnswer"
-	}
-	return string(reason)
 }
 
 func call[R any](hook func(R), r R) {

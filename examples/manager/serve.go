@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"log/slog"
 	"net"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo/leaderelection" // registers the metrics of client-go
@@ -26,7 +24,7 @@ var (
 	planSeconds = metrics.NewHistogramVec(&metrics.HistogramOpts{Name: "purekube_plan_duration_seconds", Buckets: metrics.ExponentialBuckets(1e-5, 4, 12),
 		Help: "Time to make a plan, without its lookups and actions."}, []string{"controller"})
 	actions = metrics.NewCounterVec(&metrics.CounterOpts{Name: "purekube_actions_total",
-		Help: "Actions, by controller, kind, and answer: OK, the reason of the refusal, NoAnswer, or Vetoed."}, []string{"controller", "action", "answer"})
+		Help: "Actions, by controller, kind, and answer: OK, the reason or the HTTP code of the refusal, NoAnswer, or Vetoed."}, []string{"controller", "action", "answer"})
 )
 
 func init() { legacyregistry.MustRegister(plans, planSeconds, actions) }
@@ -42,11 +40,7 @@ func metricHooks() clientgo.Hooks {
 			planSeconds.WithLabelValues(p.Controller).Observe(p.Took.Seconds())
 		},
 		OnAction: func(a clientgo.ActionResult) {
-			answer := map[bool]string{true: "Vetoed", false: "OK"}[a.Vetoed]
-			if a.Err != nil && !a.Vetoed {
-				answer = cmp.Or(string(apierrors.ReasonForError(a.Err)), "NoAnswer")
-			}
-			actions.WithLabelValues(a.Controller, reflect.TypeOf(a.Action).Name(), answer).Inc()
+			actions.WithLabelValues(a.Controller, reflect.TypeOf(a.Action).Name(), a.Answer()).Inc()
 		},
 	}
 }
