@@ -47,8 +47,11 @@ const standardInput = "standard input"
 // The set is what could be read, and never nil. The error joins what is wrong: see [Errors]. These are errors:
 //
 //   - a file or directory that cannot be read, or has no object in it, and a call without paths;
-//   - text that is not YAML or JSON, is cut off, or is no Kubernetes object: without apiVersion, kind or metadata.name;
-//   - a field that does not exist or has the wrong type, and a key that is given twice;
+//   - text that is not YAML or JSON in UTF-8, is cut off, or is no Kubernetes object: without apiVersion, kind or
+//     metadata.name;
+//   - text behind the end of a YAML document that neither --- nor ... separates from it;
+//   - a field that does not exist or has the wrong type, and a key that is given twice. A key that overrides the key of a
+//     YAML merge (<<) is not given twice, but must be behind the merge;
 //   - an API version of a known kind that no supported release serves, and a kind that is misspelt;
 //   - the same object in two places ([ErrDuplicate]; the set has both);
 //   - a list that the API server has more items of (metadata.continue), and a list in a list.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 )
 
 // piece is the text of one object, or of anything else in the input: as much of it as is read at once. A list is not
@@ -34,6 +32,10 @@ func pieces(name string, r *bounded, all func(piece) bool) {
 		return all(p)
 	}
 	buffered := bufio.NewReaderSize(r, 1<<16)
+	if err := skipByteOrderMark(buffered); err != nil {
+		yield(piece{at: Ref{File: name}, err: err})
+		return
+	}
 	if startsJSON(buffered) {
 		jsonPieces(name, buffered, yield)
 		return
@@ -79,11 +81,7 @@ func (p piece) asJSON() ([]byte, error) {
 	if p.json {
 		return p.text, nil
 	}
-	if err := expands(p.text); err != nil {
-		return nil, fmt.Errorf("not YAML: %s", oneLine(err.Error()))
-	}
-	// Strict: of a key that is given twice nobody can say which one counts.
-	raw, err := yaml.YAMLToJSONStrict(p.text)
+	raw, err := yamlToJSON(p.text)
 	switch {
 	case err != nil && bytes.Contains(p.text, []byte("{{")):
 		return nil, fmt.Errorf("not YAML: %s. Render a Helm chart first, with helm template", oneLine(err.Error()))

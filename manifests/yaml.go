@@ -15,29 +15,37 @@ var wholeDocument = 1 << 20
 func yamlPieces(name string, r *bufio.Reader, yield func(piece) bool) {
 	at := Ref{File: name, Document: 1}
 	d := yamlDocument{at: at, yield: yield}
+	afterDots := false // a line of dots is before d
 	for number := 1; ; number++ {
 		line, err := r.ReadBytes('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
 			yield(piece{at: d.at, err: fmt.Errorf("%s", fileError(err))})
 			return
 		}
-		separates := bytes.HasPrefix(line, []byte("---")) && (len(bytes.TrimRight(line, " \t\r\n")) == 3 || line[3] == ' ')
-		if separates || err != nil {
-			if err != nil {
-				d.add(line)
+		rest, separates := separates(line)
+		switch {
+		case separates || ends(line):
+			// Between dots and dashes there is no document.
+			if !afterDots || d.begins > 0 {
+				if !d.end() {
+					return
+				}
+				at.Document++
 			}
-			if !d.end() || err != nil {
-				return
-			}
-			at.Document++
-			d = yamlDocument{at: at, yield: yield, number: number}
-			if separates && len(line) > 4 {
+			d, afterDots = yamlDocument{at: at, yield: yield, number: number}, !separates
+			if len(rest) > 0 {
 				d.number--
-				d.add(line[4:]) // "--- # comment", "--- {kind: Node}"
+				d.add(rest)
 			}
-			continue
+		case d.begins == 0:
+			d.add(bytes.TrimPrefix(line, byteOrderMark))
+		default:
+			d.add(line)
 		}
-		if !d.add(line) {
+		if err != nil {
+			d.end()
+		}
+		if err != nil || d.stopped {
 			return
 		}
 	}
@@ -62,8 +70,8 @@ type yamlDocument struct {
 	number, first, begins, itemBegins int
 }
 
-// add takes in a line. It is false when the reader wants no more.
-func (d *yamlDocument) add(line []byte) bool {
+// add takes in a line. Stopped says whether the reader wants more.
+func (d *yamlDocument) add(line []byte) {
 	if content := bytes.TrimRight(line, " \t\r\n"); len(content) > 0 {
 		// What is in brackets is whole.
 		last := content[len(content)-1]
@@ -89,7 +97,6 @@ func (d *yamlDocument) add(line []byte) bool {
 	default:
 		d.line(line)
 	}
-	return !d.stopped
 }
 
 // line takes in a line of a document whose items are read one by one. The items of a list in

@@ -28,6 +28,9 @@ func Texts(t testing.TB) []Text {
 		{"an alias of itself", "apiVersion: v1\nkind: Pod\nmetadata: &m\n  name: x\n  labels: *m\n"},
 		{"values of another type", strings.Replace(pod, `"db-0"`, `{"a":[1]}`, 1)},
 		{"gzip of nothing", "\x1f\x8b"},
+		{"JSON values behind a comment", "# dump\n" + pod + "\n" + pod + "\n"},
+		{"text behind an object", "# dump\n" + pod + " }\n"},
+		{"UTF-16", "\xff\xfe{\x00}\x00"},
 	}
 	for _, of := range Cases(t) {
 		c := of()
