@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/manifests"
 	"github.com/purekube/purekube/resourceclaim"
@@ -56,13 +58,16 @@ func Load(t testing.TB, paths ...string) *Cluster {
 
 // AtFullHealth returns the cluster with the pods that its workloads have when all is well, as [manifests.Set.AtFullHealth]
 // makes them. These nodes are added to the cluster first: without any, pods are on no node. A workload without an answer fails
-// the test.
+// the test, and so does the name of a node that the cluster has.
 func (c *Cluster) AtFullHealth(nodes ...string) *Cluster {
 	c.t.Helper()
 	before := c.Set
 	before.Nodes = slices.Clone(before.Nodes)
 	before.Seen = maps.Clone(before.Seen)
 	for _, name := range nodes {
+		if slices.ContainsFunc(before.Nodes, func(n *corev1.Node) bool { return n != nil && n.Name == name }) {
+			c.t.Fatalf("Node %s: the cluster has a node of this name", name)
+		}
 		if err := before.Add(Node(name)); err != nil {
 			c.t.Fatal(err)
 		}

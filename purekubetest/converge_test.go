@@ -131,6 +131,9 @@ func TestFailures(t *testing.T) {
 			d.Spec.Selector = nil
 			NewCluster(t, d).AtFullHealth()
 		}, "Deployment shop/web: spec.selector: required"},
+		{"a node twice", "a DaemonSet would have two pods on it", func(t testing.TB) {
+			NewCluster(t, Node("a")).AtFullHealth("a")
+		}, "Node a: the cluster has a node of this name"},
 		{"nothing that counts", "a test over nothing would pass", load("kind: Service\napiVersion: v1\nmetadata: {name: a}\n"),
 			"none of the 1 objects is of a kind that purekube reads"},
 		{"no manifests", "a test over nothing would pass", func(t testing.TB) { Load(t, "testdata/none.yaml") }, "testdata/none.yaml: no such file or directory"},

@@ -95,12 +95,21 @@ func (c *cluster) holds(key purekube.Key) bool {
 // maxNodes is how many nodes -nodes adds at most: as many as Kubernetes supports.
 const maxNodes = 5000
 
-// atFullHealth adds the pods of the workloads, on the nodes of the input and so many more.
+// atFullHealth adds the pods of the workloads, on the nodes of the input and so many more. Names that the input has are
+// passed over: a second node of a name would get pods of its own.
 func (c *cluster) atFullHealth(nodes int) {
 	set := *c.Set
 	set.Nodes = slices.Clone(set.Nodes)
-	for i := range nodes {
-		name := fmt.Sprintf("node-%d", i+1)
+	taken := map[string]bool{}
+	for _, n := range set.Nodes {
+		taken[n.Name] = true
+	}
+	for i := 1; nodes > 0; i++ {
+		name := fmt.Sprintf("node-%d", i)
+		if taken[name] {
+			continue
+		}
+		nodes--
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 			corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
 		}}}

@@ -103,6 +103,7 @@ func runDrain(inv invocation, sys system) int {
 		}
 		rep.problems = append(rep.problems, problems...)
 		rep.addProblems(err, purekube.Key{}, c)
+		rep.addProblems(f.budgetProblems(r.names(f)), purekube.Key{}, c)
 	}
 	for _, p := range rep.problems {
 		sys.say(p)

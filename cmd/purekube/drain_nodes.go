@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -95,6 +96,21 @@ func (r *drainRequest) problems(pods map[string]int, paths []string) (found []pr
 		}
 	}
 	return found
+}
+
+// budgetProblems joins what is wrong with the budgets in the namespaces of the pods on the nodes. A drain passes over a
+// budget whose selector does not compile, as the API server does, and does not say so.
+func (f *fleet) budgetProblems(nodes []string) error {
+	drained, asked := setOf(nodes), map[string]bool{}
+	var problems []error
+	for _, p := range f.c.Pods {
+		if drained[p.Spec.NodeName] && !asked[p.Namespace] {
+			asked[p.Namespace] = true
+			_, err := f.index.BudgetsFor(p)
+			problems = append(problems, err)
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // groups are the values of the label by node. The nodes that have no label, no object, or objects that differ have no group:

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/message"
 )
 
@@ -61,6 +62,7 @@ func (r *report) pictureWaves(c *cluster, inv invocation) *wavePicture {
 	for _, p := range problems {
 		r.addProblem(p)
 	}
+	r.addProblems(f.budgetProblems(names), purekube.Key{}, c)
 	classes := map[string]string{}
 	group := func(string) string { return "" }
 	if request.by != "" {
