@@ -27,7 +27,7 @@
 //     the garbage collector deletes the claim.
 //   - BR-30-09: the UIDs of 500 deleted pods are remembered (memory.DeletedPods).
 //
-// podgroup.go has the rules for PodGroups (Options.PodGroupOf).
+// With Options.PodGroupOf, the pods of a [PodGroup] share the claims that the PodGroup controls.
 //
 // # Your duties
 //

@@ -181,6 +181,8 @@ func TestExitStatus(t *testing.T) {
 		{"a plan that fails, not asked for", "the caller does not want to know", lostTemplate, []string{"-fail-on", "none"}, exitPlanned},
 		{"wrong input, and no failing plan counts", "the input goes first", lostTemplate + "---\n" + lostTemplate, nil, exitInput},
 		{"a budget that allows no disruption", "asked for", neverBudget, []string{"-fail-on", "never"}, exitNever},
+		{"a budget that allows no disruption of a Job's pod", "a Job has no scale, and none would help",
+			budgetOf("db", "db", `"maxUnavailable":0`, noStatus) + strings.Replace(podOf("db-0", "db", "Job", "node-a", "True"), "apps/v1", "batch/v1", 1), []string{"-core", "disruption", "-fail-on", "never"}, exitNever},
 		{"a budget that allows no disruption, not asked for", "it is a finding and no error", neverBudget, nil, exitPlanned},
 		{"something to do, asked for in a list", "each value counts", named(nodeWithout, "a"), []string{"-fail-on", "error,action"}, exitToDo},
 		{"unknown value of -fail-on", "a wrong command line", "", []string{"-fail-on", "never,ever"}, exitInput},

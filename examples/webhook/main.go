@@ -22,6 +22,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -114,6 +115,13 @@ func run(ctx context.Context, args []string, log *slog.Logger) error {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    1 << 16,
 	}
+	if *cert != "" {
+		renewed, err := loadCertificate(*cert, *key, log)
+		if err != nil {
+			return err
+		}
+		server.TLSConfig = &tls.Config{GetCertificate: renewed.get, MinVersion: tls.VersionTLS12}
+	}
 	failed := make(chan error, 1)
 	go func() {
 		log.Info("serving", "address", *listen, "tls", *cert != "")
@@ -121,7 +129,7 @@ func run(ctx context.Context, args []string, log *slog.Logger) error {
 			failed <- server.ListenAndServe()
 			return
 		}
-		failed <- server.ListenAndServeTLS(*cert, *key)
+		failed <- server.ListenAndServeTLS("", "")
 	}()
 	select {
 	case err := <-failed:
