@@ -3,11 +3,13 @@ package clientgo_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
@@ -56,4 +58,16 @@ func TestControllerForAnIndexOfThePage(t *testing.T) {
 	c, err := newAggregation(clientgo.Cluster{Informers: none, Client: clientgo.DryRun{}})
 	require.NoError(t, err)
 	require.ErrorIs(t, c.Run(t.Context()), gone)
+}
+
+// Each informer that cannot be had is named.
+func TestEachWatchThatFailsIsNamed(t *testing.T) {
+	none := func(o runtime.Object) (clientgo.Informer, error) { return nil, fmt.Errorf("no informer of %T", o) }
+	c, err := clientgo.NewController("test", &cell{}, clientgo.Cluster{Informers: none, Client: clientgo.DryRun{}}, clientgo.Options[*cell, state]{})
+	require.NoError(t, err)
+	clientgo.Watch(c, func(*corev1.Node) state { return state{} })
+	clientgo.Watch(c, func(*corev1.Pod) state { return state{} })
+	err = c.Run(t.Context())
+	require.ErrorContains(t, err, "no informer of *v1.Node")
+	require.ErrorContains(t, err, "no informer of *v1.Pod")
 }

@@ -1,6 +1,7 @@
 package clientgo
 
 import (
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -30,7 +31,7 @@ func Watch[T any, P interface {
 	runtime.Object
 }, X purekube.Index[X, S, A], S any, A purekube.Action](c *Controller[X, S, A], as func(P) S, gone ...func(P)) {
 	if err := addHandlers(c, as, gone); err != nil {
-		c.broken = fmt.Errorf("%s: %w", c.name, err)
+		c.broken = errors.Join(c.broken, fmt.Errorf("%s: %w", c.name, err))
 	}
 }
 

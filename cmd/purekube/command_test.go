@@ -98,11 +98,12 @@ func TestExplain(t *testing.T) {
 		{"pdb/other", "no PodDisruptionBudget default/other in the input"},
 		{"web", "want Kind/name or Kind/namespace/name"},
 		{"deploy/web", "no controller plans a Deployment"},
-		{"widget/web", `"widget": there is`},
+		{"widget/web", `unknown kind "widget": known are clusterroles, `},
 	} {
 		got := plan(t, nil, chart, "explain", tc.about, "-")
 		require.Equal(t, exitInput, got.status, tc.about)
 		require.Contains(t, got.stderr, tc.want)
+		require.Empty(t, got.stdout, "nothing is said of an object that is not there")
 	}
 }
 

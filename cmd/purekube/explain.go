@@ -30,6 +30,7 @@ func runExplain(inv invocation, sys system) int {
 			what += fmt.Sprintf(", and no other %s: %q prints what the answer rests on", key.Kind, getCommand(cores[0].reads))
 		}
 		objects.problems = append(objects.problems, problem{what: what})
+		inv.cores = nil // that there is nothing to do for it would be an answer
 	}
 	rep := inv.report(objects)
 	if key.Kind == "Pod" {

@@ -162,7 +162,7 @@ func parseKinds(text string) ([]string, error) {
 			}
 		}
 		if !known {
-			return nil, fmt.Errorf("%q: there is %s", name, strings.Join(sortedValues(shortNames), ", "))
+			return nil, fmt.Errorf("unknown kind %q: known are %s", name, strings.Join(sortedValues(shortNames), ", "))
 		}
 		kinds = append(kinds, kind)
 	}

@@ -135,7 +135,7 @@ func TestKindsThatTheClusterHasNoneOf(t *testing.T) {
 	}
 	got := plan(t, nil, dump(pod), "-none", "budgets", "-drain", "all", "-")
 	require.Equal(t, exitInput, got.status)
-	require.Contains(t, got.stderr, `"budgets": there is clusterroles, deploy, `)
+	require.Contains(t, got.stderr, `unknown kind "budgets": known are clusterroles, deploy, `)
 }
 
 // Each core that could answer more permissively without some objects is refused without them; the others go on.
