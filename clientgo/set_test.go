@@ -23,6 +23,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
@@ -320,10 +321,15 @@ func TestSetRunsOnce(t *testing.T) {
 		defer set.Stop()
 		require.Eventually(t, func() bool { return len(set.Unsynced()) == 0 }, time.Minute, time.Second)
 		require.ErrorContains(t, set.Run(ctx), "a Set runs once")
-		s.Server.Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "late"}})
+		_, err := kubernetes.NewForConfigOrDie(&rest.Config{Host: "http://api", Transport: way, ContentConfig: inJSON}).CoreV1().Nodes().
+			Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "late"}}, metav1.CreateOptions{})
+		require.NoError(t, err)
 		require.Eventually(t, func() bool { return s.times("patch nodes") == 1 }, time.Minute, time.Second, "the first one goes on")
 	})
 }
+
+// inJSON is what the API server in memory reads.
+var inJSON = rest.ContentConfig{ContentType: "application/json"}
 
 // noRate lets nothing through.
 type noRate struct{ flowcontrol.RateLimiter }
