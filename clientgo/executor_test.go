@@ -146,7 +146,7 @@ func protobufFirst(t *testing.T, formats *[]string) http.RoundTripper {
 		format, _, _ := strings.Cut(r.Header.Get("Accept"), ",")
 		*formats = append(*formats, format)
 		w.Header().Set("Content-Type", format)
-		group := metav1.TypeMeta{APIVersion: "scheduling.k8s.io/v1beta1", Kind: "PodGroup"}
+		group := metav1.TypeMeta{APIVersion: "scheduling.k8s.io/v9", Kind: "PodGroup"} // no client-go has it
 		var err error
 		switch known := strings.Contains(r.URL.Path, "resourceclaims"); {
 		case known && format == runtime.ContentTypeProtobuf:
@@ -169,7 +169,7 @@ func protobufFirst(t *testing.T, formats *[]string) http.RoundTripper {
 // With a configuration that asks for protobuf, objects of kinds that this client-go does not have are asked for as JSON:
 // protobuf can be decoded by the type alone.
 func TestProtobuf(t *testing.T) {
-	groups, claims := schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1beta1", Resource: "podgroups"}, resourcev1.SchemeGroupVersion.WithResource("resourceclaims")
+	groups, claims := schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v9", Resource: "podgroups"}, resourcev1.SchemeGroupVersion.WithResource("resourceclaims")
 	for _, accept := range []string{"", runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON} {
 		var formats []string
 		config := rest.ContentConfig{ContentType: runtime.ContentTypeProtobuf, AcceptContentTypes: accept}
