@@ -64,7 +64,7 @@ func reads(gvk schema.GroupVersionKind) bool {
 type decoded struct {
 	at     Ref
 	object runtime.Object
-	// ignored: no package reads the kind.
+	// ignored: no package reads the kind in this API group.
 	ignored bool
 	errs    []*Error
 	// untyped is an item of a list without apiVersion and kind: the list says what it is.
@@ -131,6 +131,8 @@ func decode(p piece) []decoded {
 	case p.at.Item > 0 && head.Kind == "" && head.APIVersion == "":
 		d.untyped = raw
 		return []decoded{d}
+	case p.at.Item > 0: // a list, too: decodeObject says what is wrong with it
+		return []decoded{decodeObject(p.at, head.TypeMeta, raw)}
 	}
 	elementKind, isList := strings.CutSuffix(head.Kind, "List")
 	if d.aboutList(head, p.cut); !isList || head.Items == nil && d.list.Empty() {
@@ -244,6 +246,10 @@ func (d *decoded) notRead(gvk schema.GroupVersionKind, raw []byte) {
 	case served && (gvk.Group == known.Group || gvk.Group == "extensions"):
 		d.fail(schema.GroupKind{Group: known.Group, Kind: gvk.Kind}, "apiVersion",
 			fmt.Sprintf("is %s: only %s is read, which every supported API server serves", gvk.GroupVersion(), known))
+	case d.at.KnownAs() != "":
+		d.fail(schema.GroupKind{Group: known.Group, Kind: gvk.Kind}, "apiVersion",
+			fmt.Sprintf("is %s, which has no %s: must be %s", gvk.GroupVersion(), gvk.Kind, known))
+		d.ignored = true
 	case misspelt(gvk) != "":
 		kind := misspelt(gvk)
 		d.fail(schema.GroupKind{Group: gvk.Group, Kind: kind}, "kind", "is "+gvk.Kind+": must be "+kind)

@@ -52,7 +52,8 @@ const standardInput = "standard input"
 //   - text behind the end of a YAML document that neither --- nor ... separates from it;
 //   - a field that does not exist or has the wrong type, and a key that is given twice. A key that overrides the key of a
 //     YAML merge (<<) is not given twice, but must be behind the merge;
-//   - an API version of a known kind that no supported release serves, and a kind that is misspelt;
+//   - an API version of a known kind that no supported release serves, a known kind in another built-in API group, and a
+//     kind that is misspelt;
 //   - the same object in two places ([ErrDuplicate]; the set has both);
 //   - a list that the API server has more items of (metadata.continue), and a list in a list.
 //

@@ -3,6 +3,7 @@ package manifests
 import (
 	"cmp"
 	"reflect"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -39,7 +40,8 @@ type Set struct {
 	Claims                   []*resourcev1.ResourceClaim
 	ClaimTemplates           []*resourcev1.ResourceClaimTemplate
 
-	// Ignored are the objects of kinds that no package reads.
+	// Ignored are the objects of kinds that no package reads. One of a kind that another API group has is an error, too:
+	// see [Ref.KnownAs].
 	Ignored []Ref
 	// Seen are the kinds that the input says something about: it has an object of the kind, or a list of that kind, which
 	// may be empty, or Options.None names it. Without that, "there is none" and "nobody asked" look the same.
@@ -76,6 +78,18 @@ type Ref struct {
 // GroupKind is the group of APIVersion, and Kind.
 func (r Ref) GroupKind() schema.GroupKind {
 	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()
+}
+
+// KnownAs is the API version that has the kind, if the object names another group of [Kinds]: "policy/v1" for a
+// PodDisruptionBudget of apps/v1. Otherwise it is empty.
+func (r Ref) KnownAs() string {
+	is := r.GroupKind()
+	known, found := versionOf[is.Kind]
+	builtin := slices.ContainsFunc(Kinds(), func(k schema.GroupKind) bool { return k.Group == is.Group })
+	if !found || !builtin || known.Group == is.Group {
+		return ""
+	}
+	return known.String()
 }
 
 func (r Ref) key() purekube.Key {

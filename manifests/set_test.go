@@ -57,6 +57,8 @@ func TestSeenAndComplete(t *testing.T) {
 		{name: "a document that does not parse", reason: "it may be of any kind", input: "a: b: c\n---\n" + pod, seen: []schema.GroupKind{Pod}, hides: Kinds()},
 		{name: "an old version", reason: "only that kind is not known", input: pod + `{"apiVersion":"policy/v1beta1","kind":"PodDisruptionBudget","metadata":{"name":"b"}}`,
 			seen: []schema.GroupKind{Pod}, complete: true, hides: []schema.GroupKind{PodDisruptionBudget}},
+		{name: "another group", reason: "it is meant as one", input: pod + `{"apiVersion":"apps/v1","kind":"PodDisruptionBudget","metadata":{"name":"b"}}`,
+			seen: []schema.GroupKind{Pod}, complete: true, hides: []schema.GroupKind{PodDisruptionBudget}},
 		{name: "a field that does not exist", reason: "a part of the object is not known", input: `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"},"spce":{}}`,
 			seen: []schema.GroupKind{Pod}, complete: true, hides: []schema.GroupKind{Pod}},
 	} {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/purekube/purekube/internal/lint"
@@ -40,6 +41,7 @@ type linted struct {
 // runLint judges manifests.
 func runLint(inv invocation, sys system) int {
 	objects := inv.load(sys)
+	objects.problems = slices.DeleteFunc(objects.problems, func(p problem) bool { return lint.Finds(p.refs) })
 	l := linted{Result: lint.Check(objects.Set), objects: objects.Len()}
 	if objects.Len() == len(objects.Ignored) && len(objects.problems) == 0 && len(l.Findings)+len(l.Suppressed) == 0 {
 		objects.problems = append(objects.problems, problem{what: objects.noneIs() + " of a kind that purekube reads"})

@@ -77,6 +77,9 @@ func TestDrainIsRefusedWhenBudgetsMayBeMissing(t *testing.T) {
 		{"a budget of an old version", "it is not read", dump(pod, workload, strings.Replace(budget, "policy/v1", "policy/v1beta1", 1)),
 			"purekube: standard input: document 1, item 3: PodDisruptionBudget shop/db: apiVersion: is policy/v1beta1: only policy/v1 is read, which every supported API server serves\n" +
 				"purekube: drain: not answered: something could not be read that is a PodDisruptionBudget, or may be one\n"},
+		{"a budget of another group", "it is meant as one", dump(pod, workload, budget, strings.Replace(budget, "policy/v1", "apps/v1", 1)),
+			"purekube: standard input: document 1, item 4: PodDisruptionBudget shop/db: apiVersion: is apps/v1, which has no PodDisruptionBudget: must be policy/v1\n" +
+				"purekube: drain: not answered: something could not be read that is a PodDisruptionBudget, or may be one\n"},
 		{"a page of a list", "a request with a limit returns the first items", strings.Replace(whole, `"resourceVersion":""`, `"continue":"abc"`, 1),
 			"purekube: standard input: document 1: List: metadata.continue: the list is not complete: the API server has more items\n" +
 				"purekube: drain: not answered: something could not be read that is a Pod, or may be one\n"},

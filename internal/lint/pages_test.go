@@ -14,11 +14,13 @@ import (
 	"github.com/purekube/purekube/manifests"
 )
 
-// read loads a manifest that has to be read without an error.
+// read loads a manifest that has to be read without an error that is no finding.
 func read(t *testing.T, text string) *manifests.Set {
 	t.Helper()
 	set, err := manifests.Load(manifests.Options{Stdin: strings.NewReader(text)}, "-")
-	require.NoError(t, err)
+	for _, e := range manifests.Errors(err) {
+		require.True(t, lint.Finds(e.Refs), "%v", e)
+	}
 	return set
 }
 

@@ -2,10 +2,8 @@ package lint
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
@@ -36,21 +34,20 @@ func (l *linter) claimTemplates() {
 	}
 }
 
-// apiVersions finds objects of a kind that exists in another API group. Nothing reads them, so nothing else would
-// tell.
+// Finds reports whether what manifests.Load says of these places is a finding, too: a kind in the wrong API group.
+func Finds(refs []manifests.Ref) bool { return len(refs) == 1 && refs[0].KnownAs() != "" }
+
+// apiVersions finds objects of a kind that exists in another API group.
 func (l *linter) apiVersions() {
 	for _, r := range l.set.Ignored {
-		is := r.GroupKind()
-		for _, kind := range manifests.Kinds() {
-			builtin := slices.ContainsFunc(manifests.Kinds(), func(k schema.GroupKind) bool { return k.Group == is.Group })
-			if kind.Kind != is.Kind || kind.Group == is.Group || !builtin {
-				continue
-			}
-			key := purekube.Key{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
-			l.findings = append(l.findings, Finding{
-				Code: APIVersionWrong, Severity: severityOf(APIVersionWrong), Object: key, At: r, Field: "apiVersion",
-				Message: fmt.Sprintf("is %s, which has no %s: must be %s. The object is not judged", r.APIVersion, is.Kind, manifests.APIVersion(kind)),
-			})
+		known := r.KnownAs()
+		if known == "" {
+			continue
 		}
+		key := purekube.Key{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+		l.findings = append(l.findings, Finding{
+			Code: APIVersionWrong, Severity: severityOf(APIVersionWrong), Object: key, At: r, Field: "apiVersion",
+			Message: fmt.Sprintf("is %s, which has no %s: must be %s. The object is not judged", r.APIVersion, r.Kind, known),
+		})
 	}
 }
