@@ -105,7 +105,7 @@ func answers(t *testing.T, name string, c badinput.Case) string {
 	}
 	informers := informersOf{}
 	runner, err := NewRunner(name, Cluster{
-		Informers: informers.get, Client: exec, Lookup: LookupFor(exec, discover, kinds{}), Metadata: noChange{}, Workers: 1,
+		Informers: informers.get, Client: exec, Lookup: LookupFor(exec, discover), Metadata: noChange{}, Workers: 1,
 		Hooks: Hooks{
 			OnPlan: func(p PlanResult) {
 				of := new(purekube.ObjectError)

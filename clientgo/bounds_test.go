@@ -180,7 +180,7 @@ func TestRequestsOfAnEvent(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c := tc.cluster(n)
 					m := newInMemory(c)
-					cluster := versioned(Cluster{Informers: m.informer, Client: m, Lookup: LookupFor(m, nil, nil), Metadata: m})
+					cluster := versioned(Cluster{Informers: m.informer, Client: m, Lookup: LookupFor(m, nil), Metadata: m})
 					r, err := NewRunner(tc.controller, cluster, PackageOptions{})
 					require.NoError(t, err)
 					m.start()

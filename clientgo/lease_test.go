@@ -179,7 +179,7 @@ func TestLeaseThatIsNotRenewedHoldsAKeyUp(t *testing.T) {
 		start, retries, actions := time.Now(), 0, 0
 		m := newInMemory(largecluster.Cluster{})
 		c, err := NewResourceClaim(Cluster{
-			Informers: m.informer, Client: m, Lookup: LookupFor(m, nil, nil),
+			Informers: m.informer, Client: m, Lookup: LookupFor(m, nil),
 			Record: func(e purekube.Event) { t.Error(e) },
 			Hooks: Hooks{
 				OnRetry: func(r Retry) {

@@ -11,14 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 
 	"github.com/purekube/purekube"
 )
@@ -45,13 +42,13 @@ func NewLookup(config *rest.Config) (*Lookup, error) {
 	if err != nil {
 		return nil, err
 	}
-	return LookupFor(get, kinds, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds))), nil
+	return LookupFor(get, kinds), nil
 }
 
-// LookupFor returns a Lookup with these clients. It resets the mapper when a kind is new to it or has gone, but not more often
-// than once in ten seconds. The client of the kinds must not have a cache: it shows what the API server has now.
-func LookupFor(get Getter, kinds discovery.ServerResourcesInterface, mapper meta.ResettableRESTMapper) *Lookup {
-	return &Lookup{get, &scales{get: get, kinds: kinds, mapper: mapper, resetEvery: resetEvery}}
+// LookupFor returns a Lookup with these clients. The client of the kinds must not have a cache: it shows what the API server
+// has now. It is asked for a group version twice in ten seconds at most.
+func LookupFor(get Getter, kinds discovery.ServerResourcesInterface) *Lookup {
+	return &Lookup{get, &scales{get: get, kinds: kinds, resetEvery: resetEvery}}
 }
 
 // resetEvery is how old what is known about the kinds may be.

@@ -42,7 +42,7 @@ func reading(t *testing.T, objects map[string]any) *Lookup {
 	t.Cleanup(stop)
 	live, err := NewExecutor(&rest.Config{Host: "http://api", Transport: way})
 	require.NoError(t, err)
-	return LookupFor(live, nil, nil)
+	return LookupFor(live, nil)
 }
 
 // look makes the lookups, and returns the answers with what failed.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"sync"
@@ -32,24 +33,25 @@ func (noScale) Is(target error) bool { return target == ErrNoScale }
 type scales struct {
 	get        Getter
 	kinds      discovery.ServerResourcesInterface
-	mapper     meta.ResettableRESTMapper
 	resetEvery time.Duration
 
-	mu    sync.Mutex
-	reset time.Time
-	// asked is when a need first met a kind that was unknown.
+	mu sync.Mutex
+	// listings are by group version. Owner references can name any.
+	listings map[schema.GroupVersion]*listing
+	// asked is when a need first met a kind that was unknown, while that is not settled.
 	asked map[purekube.Need]time.Time
-	// scaling has the resources by group version, and is as large as the API.
-	scaling map[schema.GroupVersion]*known
+	swept time.Time
 }
 
-// known is which resources of a group version there are, and which of them have a scale.
-type known struct {
-	done      chan struct{} // closed when the others are set
-	resources map[string]bool
-	kinds     map[string]string // the resource of each kind
-	err       error
-	asked     time.Time
+// listing is what the API server lists in a group version.
+type listing struct {
+	asked  time.Time
+	missed bool              // it was asked for because another one lacked a kind
+	failed bool              // there is no answer
+	done   chan struct{}     // closed when the others are set
+	kinds  map[string]string // the resource of each kind
+	scales map[string]bool   // the resources that have one
+	err    error
 }
 
 // Get returns the scale. The error is NotFound if there is no such object, ErrNoScale if there is no such scale, and
@@ -73,151 +75,122 @@ func (s *scales) Get(ctx context.Context, n purekube.Need) (runtime.Object, erro
 	return scale, nil
 }
 
-// resourceOf is the resource of the kind that a need names, and reports whether it has a scale.
-//
-// The mapper alone cannot say that there is no such kind: it leaves out a group whose discovery fails. Nor can it say
-// that there is one, since the kind may have gone. So the API server's list of the group version decides, and a kind is
-// missing only where a new list and a new mapper both lack it.
+// resourceOf is the resource of the kind that a need names, and reports whether it has a scale. A kind is missing only
+// where a listing that was asked for after the need lacks it: it may be newer than the listing, and nothing would tell
+// when it comes.
 func (s *scales) resourceOf(ctx context.Context, n purekube.Need) (resource schema.GroupVersionResource, scale bool, err error) {
-	none := schema.GroupVersionResource{}
 	gv, err := schema.ParseGroupVersion(n.APIVersion)
 	if err != nil {
-		return none, false, noScale{err}
+		return resource, false, noScale{err}
+	}
+	since := time.Now()
+	l, err := s.listed(ctx, gv, time.Time{})
+	if err == nil && l.kinds[n.Kind] == "" {
+		since = s.since(n, since)
+		l, err = s.listed(ctx, gv, since)
+	}
+	if err != nil {
+		return resource, false, err
 	}
 	kind := gv.WithKind(n.Kind)
-	mapping, unmapped := s.mapper.RESTMapping(kind.GroupKind(), gv.Version)
-	switch {
-	case unmapped == nil:
-		of, err := s.listed(ctx, gv, time.Time{})
-		if err != nil {
-			return none, false, err
-		}
-		if scale, exists := of.resources[mapping.Resource.Resource]; exists {
-			s.found(n)
-			return mapping.Resource, scale, nil
-		}
-	case !meta.IsNoMatchError(unmapped):
-		return none, false, unmapped
+	name, found := l.kinds[n.Kind]
+	if !found && l.asked.Before(since) {
+		return resource, false, unlisted(kind, s.resetEvery-time.Since(l.asked))
 	}
-
-	since, reset, in := s.unknown(n)
-	if since.IsZero() {
-		return none, false, unlisted(kind, in)
+	s.settled(n)
+	if !found {
+		return resource, false, noScale{&meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{gv.Version}}}
 	}
-	if reset {
-		s.mapper.Reset()
-	}
-	defer s.found(n)
-	mapping, unmapped = s.mapper.RESTMapping(kind.GroupKind(), gv.Version)
-	if unmapped != nil && !meta.IsNoMatchError(unmapped) {
-		return none, false, unmapped
-	}
-	of, err := s.listed(ctx, gv, since)
-	if err != nil {
-		return none, false, err
-	}
-	if unmapped == nil {
-		if scale, exists := of.resources[mapping.Resource.Resource]; exists {
-			return mapping.Resource, scale, nil
-		}
-	}
-	if name, exists := of.kinds[n.Kind]; exists {
-		return gv.WithResource(name), of.resources[name], nil
-	}
-	if unmapped == nil { // the two are not of the same moment
-		return none, false, unlisted(kind, in)
-	}
-	return none, false, noScale{unmapped}
+	return gv.WithResource(name), l.scales[name], nil
 }
 
-// listed returns what the API server lists in a group version, asked for at since or later and less than resetEvery ago.
-// All who ask at the same time wait for one answer.
-func (s *scales) listed(ctx context.Context, gv schema.GroupVersion, since time.Time) (*known, error) {
+// listed returns what the API server lists in a group version, asked for less than resetEvery ago. It is asked for at
+// since or later, unless that was done for another kind less than resetEvery ago. All who ask at the same time wait for
+// one answer. After a failure, the API server is asked again in half of resetEvery.
+func (s *scales) listed(ctx context.Context, gv schema.GroupVersion, since time.Time) (*listing, error) {
 	s.mu.Lock()
-	of := s.scaling[gv]
-	ask := of == nil || of.asked.Before(since) || time.Since(of.asked) >= s.resetEvery
-	if ask {
-		of = &known{done: make(chan struct{}), asked: time.Now()}
-		if s.scaling == nil {
-			s.scaling = map[schema.GroupVersion]*known{}
+	l := s.listings[gv]
+	if l != nil && l.failed {
+		if in := s.resetEvery/2 - time.Since(l.asked); in > 0 {
+			s.mu.Unlock()
+			return nil, &unsettled{l.err.Error(), in}
 		}
-		s.scaling[gv] = of
+		l = nil
+	}
+	ask := l == nil || time.Since(l.asked) >= s.resetEvery || l.asked.Before(since) && !l.missed
+	if ask {
+		s.sweep()
+		l = &listing{done: make(chan struct{}), asked: time.Now(), missed: !since.IsZero()}
+		if s.listings == nil {
+			s.listings = map[schema.GroupVersion]*listing{}
+		}
+		s.listings[gv] = l
 	}
 	s.mu.Unlock()
 	if ask {
-		s.discover(gv, of)
+		s.discover(gv, l)
 	}
 	select {
-	case <-of.done:
-		return of, of.err
+	case <-l.done:
+		return l, l.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// discover asks the API server. If the call fails, the callers that wait get the error, and a later call asks again. A
-// group version that the API server does not have is one without resources.
-func (s *scales) discover(gv schema.GroupVersion, of *known) {
-	defer close(of.done)
+// discover asks the API server. A group version that it does not have is one without resources.
+func (s *scales) discover(gv schema.GroupVersion, l *listing) {
+	defer close(l.done)
 	list, err := s.kinds.ServerResourcesForGroupVersion(gv.String())
 	switch {
 	case apierrors.IsNotFound(err):
 		list = &metav1.APIResourceList{}
 	case err != nil:
-		of.err = err
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.scaling[gv] == of {
-			delete(s.scaling, gv)
-		}
+		l.err, l.failed = err, true
 		return
 	}
-	of.resources, of.kinds = map[string]bool{}, map[string]string{}
+	l.kinds, l.scales = map[string]string{}, map[string]bool{}
 	for _, r := range list.APIResources {
-		name, isScale := strings.CutSuffix(r.Name, "/scale")
-		if isScale || !strings.Contains(name, "/") {
-			of.resources[name] = of.resources[name] || isScale
+		if name, isScale := strings.CutSuffix(r.Name, "/scale"); isScale {
+			l.scales[name] = true
 		}
 		if !strings.Contains(r.Name, "/") { // the kind of a subresource is another one
-			of.kinds[r.Kind] = r.Name
+			l.kinds[r.Kind] = r.Name
 		}
 	}
 }
 
-// unknown decides what becomes of a need whose kind is not known. The mapper may be reset once in resetEvery. A need is
-// settled when the mapper was reset after the need was first asked for, at since: until then the kind may be newer than
-// what is known, and nothing would tell when it comes. Where since is zero, it can be settled after a while.
-func (s *scales) unknown(n purekube.Need) (since time.Time, reset bool, in time.Duration) {
+// since is when a need was first asked for: now, if it is new.
+func (s *scales) since(n purekube.Need, now time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
-	since = s.asked[n]
-	if since.IsZero() {
-		since = now
+	if first, found := s.asked[n]; found {
+		return first
 	}
-	if ago := now.Sub(s.reset); ago < s.resetEvery {
-		if s.asked == nil {
-			s.asked = map[purekube.Need]time.Time{}
-		}
-		s.asked[n] = since
-		if since.After(s.reset) {
-			since = time.Time{}
-		}
-		return since, false, s.resetEvery - ago
+	if s.asked == nil {
+		s.asked = map[purekube.Need]time.Time{}
 	}
-	for n, asked := range s.asked { // nobody has asked again since the reset that settled it
-		if asked.Before(s.reset) {
-			delete(s.asked, n)
-		}
-	}
-	s.reset = now
-	return since, true, s.resetEvery
+	s.asked[n] = now
+	return now
 }
 
-func (s *scales) found(n purekube.Need) {
+func (s *scales) settled(n purekube.Need) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.asked, n)
+}
+
+// sweep forgets listings that nobody may use any more, and needs that nobody has asked for again.
+func (s *scales) sweep() {
+	now := time.Now()
+	if now.Sub(s.swept) < s.resetEvery {
+		return
+	}
+	s.swept = now
+	maps.DeleteFunc(s.listings, func(_ schema.GroupVersion, l *listing) bool { return now.Sub(l.asked) >= s.resetEvery })
+	maps.DeleteFunc(s.asked, func(_ purekube.Need, first time.Time) bool { return now.Sub(first) >= 6*s.resetEvery })
 }
 
 // unlisted says that a kind was not found, which another attempt may mend after a while.

@@ -3,6 +3,8 @@ package clientgo
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,7 +13,6 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,14 +24,10 @@ import (
 // api is an API server with the kinds Game (it has a scale) and Note (it has none) of example.com/v1.
 type api struct {
 	discovery.ServerResourcesInterface
-	meta.RESTMapper
-	get     func(schema.GroupVersionResource, string) (runtime.Object, error)
-	away    error // of discovery
-	unknown bool  // the mapper does not know the kinds until it is reset
-	keeps   bool  // it does not know them afterwards, either
-	empty   bool  // discovery lists nothing
-	kinds   []metav1.APIResource
-	resets  int
+	get   func(schema.GroupVersionResource, string) (runtime.Object, error)
+	away  error                // of discovery
+	kinds []metav1.APIResource // if not nil, in place of Game and Note
+	calls int                  // of discovery
 }
 
 func (a *api) Get(_ context.Context, r schema.GroupVersionResource, sub, namespace, name string) (runtime.Object, error) {
@@ -38,22 +35,13 @@ func (a *api) Get(_ context.Context, r schema.GroupVersionResource, sub, namespa
 }
 
 func (a *api) ServerResourcesForGroupVersion(string) (*metav1.APIResourceList, error) {
-	list := &metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "games"}, {Name: "games/scale"}, {Name: "notes"}}}
-	if a.empty || a.kinds != nil {
+	a.calls++
+	list := &metav1.APIResourceList{APIResources: slices.Concat(notes, games)}
+	if a.kinds != nil {
 		list.APIResources = a.kinds
 	}
 	return list, a.away
 }
-
-func (a *api) RESTMapping(gk schema.GroupKind, _ ...string) (*meta.RESTMapping, error) {
-	resource, known := map[string]string{"Game": "games", "Note": "notes"}[gk.Kind]
-	if !known || a.unknown {
-		return nil, &meta.NoKindMatchError{GroupKind: gk}
-	}
-	return &meta.RESTMapping{Resource: schema.GroupVersionResource{Group: gk.Group, Version: "v1", Resource: resource}}, nil
-}
-
-func (a *api) Reset() { a.resets++; a.unknown = a.unknown && a.keeps }
 
 // found is the get of an API server that has every scale.
 func found(schema.GroupVersionResource, string) (runtime.Object, error) {
@@ -61,7 +49,7 @@ func found(schema.GroupVersionResource, string) (runtime.Object, error) {
 }
 
 func scalesOf(a *api) *scales {
-	return &scales{get: a, kinds: a, mapper: a, resetEvery: time.Hour}
+	return &scales{get: a, kinds: a, resetEvery: time.Hour}
 }
 
 func TestScales(t *testing.T) {
@@ -81,7 +69,7 @@ func TestScales(t *testing.T) {
 		{"found", "the scale is what the API server says", "example.com/v1", "Game", three, nil, nil, nil, ""},
 		{"gone", "the kind has a scale, so the object is gone", "example.com/v1", "Game", nil, gone, nil, apierrors.IsNotFound, ""},
 		{"without a scale", "the API server answers 404 to that, too", "example.com/v1", "Note", nil, gone, nil, noScale, "notes.example.com does not implement the scale subresource"},
-		{"unknown kind", "no resource is known for it", "example.com/v1", "Thing", nil, nil, nil, noScale, `no matches for kind "Thing" in group "example.com"`},
+		{"unknown kind", "no resource is known for it", "example.com/v1", "Thing", nil, nil, nil, noScale, `no matches for kind "Thing" in version "example.com/v1"`},
 		{"bad version", "an owner reference can hold anything", "a/b/c", "Game", nil, nil, nil, noScale, "unexpected GroupVersion string: a/b/c"},
 		{"away", "no answer is not an answer", "example.com/v1", "Game", nil, away, nil, unclear, "away"},
 		{"discovery away", "what the 404 means is not known", "example.com/v1", "Game", nil, gone, away, unclear, "away"},
@@ -115,10 +103,14 @@ func need(apiVersion, kind string) purekube.Need {
 // kind may come at any time, and nothing tells.
 func TestNewKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &api{unknown: true, get: found}
+		a := &api{kinds: notes, get: found}
 		c := scalesOf(a)
 		c.resetEvery = 10 * time.Second
-		_, err := c.Get(t.Context(), need("example.com/v1", "Game"))
+		_, err := c.Get(t.Context(), need("example.com/v1", "Note"))
+		require.ErrorIs(t, err, ErrNoScale)
+		time.Sleep(time.Millisecond)
+		a.kinds = games
+		_, err = c.Get(t.Context(), need("example.com/v1", "Game"))
 		require.NoError(t, err)
 		time.Sleep(4 * time.Second)
 		for range 10 {
@@ -128,7 +120,7 @@ func TestNewKinds(t *testing.T) {
 			require.Equal(t, 6, seconds)
 			require.NotErrorIs(t, err, ErrNoScale)
 		}
-		require.Equal(t, 1, a.resets)
+		require.Equal(t, 2, a.calls)
 		time.Sleep(6 * time.Second)
 		later := need("example.com/v1", "Thing")
 		later.Name = "later"
@@ -136,7 +128,59 @@ func TestNewKinds(t *testing.T) {
 		require.ErrorIs(t, err, ErrNoScale)
 		time.Sleep(time.Millisecond)
 		_, err = c.Get(t.Context(), later)
-		require.NotErrorIs(t, err, ErrNoScale, "it was asked for after the discovery")
-		require.Equal(t, 2, a.resets)
+		require.ErrorIs(t, err, ErrNoScale, "it was asked for after the discovery, so there is another one")
+		time.Sleep(time.Millisecond)
+		later.Name = "last"
+		_, err = c.Get(t.Context(), later)
+		require.NotErrorIs(t, err, ErrNoScale, "it was asked for after that one")
+		require.Equal(t, 4, a.calls)
+	})
+}
+
+// Who asked before a discovery that somebody else caused has its answer with it.
+func TestKindIsMissingSinceItWasAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &api{get: found}
+		c := scalesOf(a)
+		c.resetEvery = 10 * time.Second
+		start := time.Now()
+		for _, q := range []struct {
+			at      time.Duration
+			kind    string
+			settled bool
+			calls   int // of discovery, by then
+		}{
+			{0, "Note", true, 1},
+			{1 * time.Second, "Thing", true, 2},
+			{2 * time.Second, "Other", false, 2},
+			{11 * time.Second, "Note", true, 3},
+			{12 * time.Second, "Other", true, 3},
+		} {
+			time.Sleep(time.Until(start.Add(q.at)))
+			_, err := c.Get(t.Context(), need("example.com/v1", q.kind))
+			require.Equal(t, q.settled, errors.Is(err, ErrNoScale), "%s at %s: %v", q.kind, q.at, err)
+			require.Equal(t, q.calls, a.calls, "%s at %s", q.kind, q.at)
+		}
+	})
+}
+
+// Users write group versions into owner references, as many as they like. None is remembered for longer than it is used,
+// and neither is who asked.
+func TestMadeUpGroupVersions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &api{get: found}
+		c := scalesOf(a)
+		c.resetEvery = 10 * time.Second
+		for i := range 1_000 {
+			_, err := c.Get(t.Context(), need(fmt.Sprintf("example.com/v%d", i), "Thing"))
+			require.ErrorIs(t, err, ErrNoScale)
+			_, err = c.Get(t.Context(), need("example.com/v1", fmt.Sprintf("Thing%d", i)))
+			if !errors.Is(err, ErrNoScale) {
+				require.ErrorContains(t, err, "asking again")
+			}
+			time.Sleep(time.Second)
+		}
+		require.LessOrEqual(t, len(c.listings), 20)
+		require.LessOrEqual(t, len(c.asked), 70)
 	})
 }

@@ -24,7 +24,6 @@ type aggregated struct {
 	mu     sync.Mutex
 	status int                  // of the list of example.com/v1
 	kinds  []metav1.APIResource // in that list
-	served bool                 // the group is in the list of groups
 	calls  map[string]int       // by path
 }
 
@@ -35,17 +34,6 @@ func (a *aggregated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var answer any
 	status := http.StatusOK
 	switch r.URL.Path {
-	case "/api":
-		answer = metav1.APIVersions{TypeMeta: kind("v1", "APIVersions")}
-	case "/apis":
-		groups := metav1.APIGroupList{TypeMeta: kind("v1", "APIGroupList"), Groups: []metav1.APIGroup{{Name: "other.com"}}}
-		if a.served {
-			v1 := metav1.GroupVersionForDiscovery{GroupVersion: "example.com/v1", Version: "v1"}
-			groups.Groups = append(groups.Groups, metav1.APIGroup{
-				Name: "example.com", Versions: []metav1.GroupVersionForDiscovery{v1}, PreferredVersion: v1,
-			})
-		}
-		answer = groups
 	case "/apis/example.com/v1":
 		status = a.status
 		answer = metav1.APIResourceList{TypeMeta: kind("v1", "APIResourceList"), GroupVersion: "example.com/v1", APIResources: a.kinds}
@@ -71,13 +59,16 @@ func (a *aggregated) becomes(change func()) {
 var games = []metav1.APIResource{
 	{Name: "games", Kind: "Game", Namespaced: true},
 	{Name: "games/scale", Kind: "Scale", Namespaced: true, Group: "autoscaling", Version: "v1"},
+	{Name: "games/status", Kind: "Game", Namespaced: true},
 }
 
-// discovered calls play with a Lookup of this API server, with the mapper of client-go.
+var notes = []metav1.APIResource{{Name: "notes", Kind: "Note"}}
+
+// discovered calls play with a Lookup of this API server.
 func discovered(t *testing.T, play func(t *testing.T, a *aggregated, l *Lookup)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		a := &aggregated{t: t, status: http.StatusOK, kinds: games, served: true, calls: map[string]int{}}
+		a := &aggregated{t: t, status: http.StatusOK, kinds: games, calls: map[string]int{}}
 		way, stop := apiserver.Serve(a)
 		defer stop()
 		l, err := NewLookup(&rest.Config{Host: "http://api", Transport: way})
@@ -94,8 +85,8 @@ func scaleOf(t *testing.T, l *Lookup) {
 	require.Equal(t, int32(3), answer.Object.(*autoscalingv1.Scale).Spec.Replicas)
 }
 
-// The mapper of client-go leaves out a group whose discovery fails. Such a kind is not known, and not missing: a final
-// answer would keep a budget closed after the API is back.
+// A kind of a group whose discovery fails is not known, and not missing: a final answer would keep a budget closed after
+// the API is back.
 func TestKindsOfAnAPIThatIsAway(t *testing.T) {
 	for _, status := range []int{http.StatusServiceUnavailable, http.StatusForbidden, http.StatusInternalServerError} {
 		discovered(t, func(t *testing.T, a *aggregated, l *Lookup) {
@@ -106,50 +97,42 @@ func TestKindsOfAnAPIThatIsAway(t *testing.T) {
 				require.Equal(t, purekube.Answer{}, answer)
 				time.Sleep(100 * time.Millisecond)
 			}
-			require.LessOrEqual(t, a.calls["/apis"], 7, "the mapper is reset once in ten seconds")
-			require.LessOrEqual(t, a.calls["/apis/example.com/v1"], 3*7, "each reset asks, as does each settled question")
+			require.LessOrEqual(t, a.calls["/apis/example.com/v1"], 13, "it is asked once in five seconds")
 			a.becomes(func() { a.status = http.StatusOK })
-			time.Sleep(10 * time.Second)
+			time.Sleep(5 * time.Second)
 			scaleOf(t, l)
 		})
 	}
 }
 
-// The API comes back before the mapper is reset again: the list of the group version is enough.
-func TestKindThatOnlyTheListHas(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := &api{kinds: games, unknown: true, keeps: true, get: found}
-		resource, scale, err := scalesOf(a).resourceOf(t.Context(), need("example.com/v1", "Game"))
-		require.NoError(t, err)
-		require.Equal(t, "games", resource.Resource)
-		require.True(t, scale)
-		_, err = scalesOf(a).Get(t.Context(), need("example.com/v1", "Scale"))
-		require.ErrorIs(t, err, ErrNoScale, "the kind of a subresource is no kind of objects")
-	})
+func TestKindOfASubresource(t *testing.T) {
+	_, err := scalesOf(&api{get: found}).Get(t.Context(), need("example.com/v1", "Scale"))
+	require.ErrorIs(t, err, ErrNoScale)
+	require.EqualError(t, err, `no matches for kind "Scale" in version "example.com/v1"`, "it is no kind of objects")
 }
 
 // A list from before the question is no answer: the kind may have come meanwhile.
 func TestKindThatIsNewerThanTheList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := &api{kinds: []metav1.APIResource{{Name: "notes", Kind: "Note"}}, get: found}
+		a := &api{kinds: notes, get: found}
 		s := scalesOf(a)
 		_, err := s.Get(t.Context(), need("example.com/v1", "Note"))
 		require.ErrorIs(t, err, ErrNoScale)
 		time.Sleep(time.Second)
-		a.kinds, a.unknown, a.keeps = games, true, true
+		a.kinds = games
 		_, err = s.Get(t.Context(), need("example.com/v1", "Game"))
 		require.NoError(t, err)
 	})
 }
 
-// A mapper keeps a kind that has gone. It is reset then, so that the answer becomes final.
+// The answer that a kind has gone becomes final.
 func TestKindThatHasGone(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason string
 		goes         func(*aggregated)
 	}{
-		{"its version", "the list of the version answers 404", func(a *aggregated) { a.status, a.served = http.StatusNotFound, false }},
-		{"the kind", "the version has other kinds", func(a *aggregated) { a.kinds = []metav1.APIResource{{Name: "notes", Kind: "Note"}} }},
+		{"its version", "the list of the version answers 404", func(a *aggregated) { a.status = http.StatusNotFound }},
+		{"the kind", "the version has other kinds", func(a *aggregated) { a.kinds = notes }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			discovered(t, func(t *testing.T, a *aggregated, l *Lookup) {
@@ -168,9 +151,8 @@ func TestKindThatHasGone(t *testing.T) {
 					require.EqualError(t, answer.Err, `no matches for kind "Game" in version "example.com/v1"`)
 					break
 				}
-				require.Equal(t, 1, a.calls["/apis"])
 				require.LessOrEqual(t, a.calls["/apis/example.com/v1"], 3)
-				a.becomes(func() { a.status, a.served, a.kinds = http.StatusOK, true, games })
+				a.becomes(func() { a.status, a.kinds = http.StatusOK, games })
 				time.Sleep(10 * time.Second)
 				scaleOf(t, l)
 			})
@@ -188,23 +170,5 @@ func TestKindThatMoved(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		scaleOf(t, l)
 		require.Equal(t, 1, a.calls["/apis/example.com/v1/namespaces/play/plays/chess/scale"])
-	})
-}
-
-// A mapper that has a kind and a list that lacks it are of two moments, or of two API servers: one of them is late.
-func TestKindThatOnlyTheMapperHas(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := &api{empty: true, get: found}
-		s := scalesOf(a)
-		s.resetEvery = 10 * time.Second
-		for range 4 {
-			_, err := s.Get(t.Context(), need("example.com/v1", "Game"))
-			require.EqualError(t, err, "no kind Game in example.com/v1, as far as is known; asking again in 10s")
-			time.Sleep(10 * time.Second)
-		}
-		require.Equal(t, 4, a.resets)
-		a.empty = false
-		_, err := s.Get(t.Context(), need("example.com/v1", "Game"))
-		require.NoError(t, err)
 	})
 }

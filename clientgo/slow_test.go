@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,10 +20,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/discovery"
@@ -66,7 +65,7 @@ func (a *slowAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	case path == "example.com/v1":
 		what = "discovery"
 		answer = metav1.APIResourceList{TypeMeta: kind("v1", "APIResourceList"), GroupVersion: path,
-			APIResources: []metav1.APIResource{{Name: "games"}, {Name: "games/scale"}, {Name: "notes"}}}
+			APIResources: slices.Concat(notes, games)}
 	case strings.HasSuffix(path, "/scale"):
 		what = "scale"
 		name := strings.Split(path, "/")[5]
@@ -86,15 +85,6 @@ func (a *slowAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, err
 }
 
-// kinds are those of slowAPI.
-type kinds struct{ meta.RESTMapper }
-
-func (kinds) RESTMapping(gk schema.GroupKind, _ ...string) (*meta.RESTMapping, error) {
-	return &meta.RESTMapping{Resource: schema.GroupVersionResource{Group: gk.Group, Version: "v1", Resource: strings.ToLower(gk.Kind) + "s"}}, nil
-}
-
-func (kinds) Reset() {}
-
 // disruption is a controller of budgets for these objects, with the slow API server behind it.
 func (a *slowAPI) disruption(t *testing.T, objects ...runtime.Object) (informers.SharedInformerFactory, Runner) {
 	t.Helper()
@@ -109,7 +99,7 @@ func (a *slowAPI) disruption(t *testing.T, objects ...runtime.Object) (informers
 	discover, err := discovery.NewDiscoveryClientForConfig(config(100))
 	require.NoError(t, err)
 	f := informers.NewSharedInformerFactory(fake.NewClientset(objects...), 0)
-	r, err := NewDisruption(clusterOf(f, writes, LookupFor(reads, discover, kinds{})), disruption.Options{})
+	r, err := NewDisruption(clusterOf(f, writes, LookupFor(reads, discover)), disruption.Options{})
 	require.NoError(t, err)
 	return f, r
 }

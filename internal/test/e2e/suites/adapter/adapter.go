@@ -7,13 +7,11 @@ import (
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/purekube/purekube/clientgo"
@@ -57,7 +55,7 @@ func onClients(core string, client kubernetes.Interface, o clientgo.PackageOptio
 	exec := clientgo.ExecutorFor(client.CoreV1().RESTClient())
 	runner, err := clientgo.NewRunner(core, clientgo.Cluster{
 		Informers: clientgo.FromFactory(factory), Client: exec,
-		Lookup:   clientgo.LookupFor(exec, client.Discovery(), restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery()))),
+		Lookup:   clientgo.LookupFor(exec, client.Discovery()),
 		Metadata: versions, Record: clientgo.RecordTo(events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "purekube"})),
 	}, o)
 	return func(ctx context.Context) error {
