@@ -59,7 +59,7 @@ func crowd(r *rand.Rand) (disruption.Snapshot, []string) {
 	return s, nodes
 }
 
-// Waves whose pods are counted are feasible, and no node could be added.
+// Waves whose pods are counted are feasible, also before the whole wave is played, and no node could be added.
 func TestWavesCountAsTheyPlay(t *testing.T) {
 	counted := 0
 	for seed := range seed.Each(t, 1500) {
@@ -76,6 +76,10 @@ func TestWavesCountAsTheyPlay(t *testing.T) {
 			})
 		}
 		for g, formed := p.groups[0], true; formed; x = p.x {
+			p.form(g)
+			if members := p.wave.members; len(members) > 0 {
+				require.True(t, p.drainer(members).drains(), "seed %d: %d nodes were counted wrong", seed, len(members))
+			}
 			var w Wave
 			w, formed = p.next(g)
 			if len(w.Nodes) > 1 && p.played == 0 {

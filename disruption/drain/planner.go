@@ -315,7 +315,7 @@ func (p *planner) next(g *group) (Wave, bool) {
 	p.drained += p.wave.pods
 	for name := range w.touched {
 		if r := p.rooms[name]; r != nil {
-			r.known, r.again = [2]bool{}, nil
+			r.known, r.allowed, r.again = [2]bool{}, 0, nil
 			r.listed = p.lists(name)
 		}
 	}

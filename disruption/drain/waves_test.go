@@ -60,6 +60,7 @@ func TestWavesRounds(t *testing.T) {
 		{name: "three", reason: "both", o: WaveOptions{Rounds: 3}, waves: [][]string{{"m", "n"}}},
 		{name: "any", reason: "both", o: WaveOptions{Rounds: -1}, waves: [][]string{{"m", "n"}}},
 		{name: "any, but MaxRounds", reason: "two rounds", o: WaveOptions{Rounds: -1, Options: Options{MaxRounds: 2}}, waves: [][]string{{"m"}, {"n"}}},
+		{name: "two, and a larger MaxRounds", reason: "the smaller counts", o: WaveOptions{Rounds: 2, Options: Options{MaxRounds: 3}}, waves: [][]string{{"m"}, {"n"}}},
 		{name: "one by MaxRounds", reason: "the smaller counts", o: WaveOptions{Rounds: 3, Options: Options{MaxRounds: 1}}, waves: [][]string{{"n"}}, blocked: RoundsExhausted},
 		{name: "groups", reason: "one of each node", o: WaveOptions{Rounds: 3, GroupOf: func(n string) string { return "of " + n }}, waves: [][]string{{"m"}, {"n"}}},
 	} {

@@ -91,6 +91,9 @@ func FromVariable(t testing.TB, variable string, otherwise uint64) uint64 {
 	return c.first
 }
 
+// Chosen says whether other seeds than the fixed ones are asked for: then a rate among a few cases may be another one.
+func Chosen() bool { return choice.given }
+
 // Single says whether one seed alone is asked for: then a test cannot expect that every kind of thing occurs.
 func Single() bool { return choice.single }
 
