@@ -55,7 +55,7 @@ var (
 const decisions = `^(action|annotation|answer|answers|arithmetic|assumedclaims|claimname|claimpass|consumer|controllers|createclaim|cycle|deletedpods|deletion|` +
 	`disruptedpods|disruptiontarget|drain|entry|evaluation|eviction|family|filter|generatename|lookup|nodes|obstacles|order|orphan|owner|` +
 	`ownerpass|part|plan|podcount|podgroup|pods|prefix|recover|reference|removal|reservation|return|round|rule|selector|` +
-	`setclaimstatuses|settled|status|step|stored|table|template|versions|workload)\.go:`
+	`setclaimstatuses|settled|status|step|stored|table|template|versions|waves|workload)\.go:`
 
 func main() {
 	flag.Parse()
