@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -92,4 +93,40 @@ func TestWavesCountAsTheyPlay(t *testing.T) {
 		}
 	}
 	require.Greater(t, counted, 300, "waves for which counting is enough")
+}
+
+// Whatever is in the wave already: where counting has an answer, a play has the same.
+func TestCountingAgreesWithPlaying(t *testing.T) {
+	counts := map[string]int{}
+	for seed := range seed.Each(t, 1500) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		s, nodes := crowd(r)
+		p := newPlanner(disruption.NewIndex(s, disruption.Options{}), nodes, WaveOptions{Options: Options{Force: true}, Rounds: []int{2, 3, -1}[r.IntN(3)]})
+		for g, formed := p.groups[0], true; formed; _, formed = p.next(g) {
+			p.wave = wave{number: p.wave.number + 1, linked: map[int][]*candidate{}}
+			for _, c := range g.left {
+				if c.never {
+					continue
+				}
+				drains := p.drainer(append(slices.Clone(p.wave.members), c)).drains()
+				counted := true
+				for i := range c.demands {
+					fits, known := p.hasRoom(&c.demands[i])
+					require.False(t, known && !fits && drains, "seed %d: %s has no room with %d others, and drains", seed, c.name, len(p.wave.members))
+					counted = counted && known
+				}
+				if counted && !p.wave.listed {
+					counts[strconv.FormatBool(drains)]++
+					require.Equal(t, drains, p.fits(c), "seed %d: %s with %d others", seed, c.name, len(p.wave.members))
+				} else {
+					counts["played"]++
+				}
+				if drains {
+					p.add(c)
+				}
+			}
+		}
+	}
+	t.Log(counts)
+	require.Less(t, counts["played"]*5, counts["true"]+counts["false"], "counting is enough for most nodes")
 }
