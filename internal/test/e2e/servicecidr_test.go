@@ -18,6 +18,10 @@ import (
 	"github.com/purekube/purekube/servicecidr"
 )
 
+// deletion is how long a test waits for a ServiceCIDR to go. A watch shows once a minute that nothing is new, and a look
+// at the API server that fails costs another of these minutes.
+const deletion = 2 * patience
+
 // ServiceCIDR stories: BR-31-01 … BR-31-05 as the API server shows them.
 func init() {
 	stories["servicecidr held by an address"] = addressHoldsServiceCIDR
@@ -41,7 +45,7 @@ func addressHoldsServiceCIDR(t *testing.T, w *world) {
 	})
 	w.disturb()
 	require.NoError(t, w.CoreV1().Services(ns).Delete(t.Context(), "service", metav1.DeleteOptions{}))
-	eventually(t, patience, "gone with its address", w.noServiceCIDR("held"))
+	eventually(t, deletion, "gone with its address", w.noServiceCIDR("held"))
 }
 
 // Of two ServiceCIDRs of one range, both deleted, the last stays while an address lives (D-1).
@@ -70,11 +74,11 @@ func twinServiceCIDRs(t *testing.T, w *world) {
 		n, err := left(ctx)
 		return errors.Join(err, expect("number of twins left", 1, n))
 	}
-	eventually(t, patience, "one of the twins goes", one)
+	eventually(t, deletion, "one of the twins goes", one)
 	throughout(t, 12*time.Second, "the last one stays", one)
 	w.disturb()
 	require.NoError(t, w.CoreV1().Services(ns).Delete(t.Context(), "service", metav1.DeleteOptions{}))
-	eventually(t, patience, "the last one goes", func(ctx context.Context) error {
+	eventually(t, deletion, "the last one goes", func(ctx context.Context) error {
 		n, err := left(ctx)
 		return errors.Join(err, expect("number of twins left", 0, n))
 	})
@@ -85,12 +89,12 @@ func serviceCIDRMadeAgain(t *testing.T, w *world) {
 	w.createServiceCIDR(t, "again", "10.22.0.0/28")
 	require.NoError(t, w.NetworkingV1().ServiceCIDRs().Delete(t.Context(), "again", metav1.DeleteOptions{}))
 	w.disturb()
-	eventually(t, patience, "the first one goes", w.noServiceCIDR("again"))
+	eventually(t, deletion, "the first one goes", w.noServiceCIDR("again"))
 	w.createServiceCIDR(t, "again", "10.22.0.0/28")
 	w.disturb()
 	throughout(t, servicecidr.DeletionGracePeriod+2*time.Second, "the second one stays", w.serviceCIDRIs("again", metav1.ConditionTrue, ""))
 	require.NoError(t, w.NetworkingV1().ServiceCIDRs().Delete(t.Context(), "again", metav1.DeleteOptions{}))
-	eventually(t, patience, "the second one goes", w.noServiceCIDR("again"))
+	eventually(t, deletion, "the second one goes", w.noServiceCIDR("again"))
 }
 
 // createServiceCIDR returns when the ServiceCIDR is ready.
