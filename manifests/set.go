@@ -80,13 +80,15 @@ func (r Ref) GroupKind() schema.GroupKind {
 	return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind).GroupKind()
 }
 
-// KnownAs is the API version that has the kind, if the object names another group of [Kinds]: "policy/v1" for a
-// PodDisruptionBudget of apps/v1. Otherwise it is empty.
+// KnownAs is the API version that has the kind, if the object names a version of another group of [Kinds]: "policy/v1"
+// for a PodDisruptionBudget of apps/v1. Otherwise it is empty.
 func (r Ref) KnownAs() string {
-	is := r.GroupKind()
+	is := schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)
 	known, found := versionOf[is.Kind]
-	builtin := slices.ContainsFunc(Kinds(), func(k schema.GroupKind) bool { return k.Group == is.Group })
-	if !found || !builtin || known.Group == is.Group {
+	if !found || is.Version == "" || is.Group == known.Group {
+		return ""
+	}
+	if !slices.ContainsFunc(Kinds(), func(k schema.GroupKind) bool { return k.Group == is.Group }) {
 		return ""
 	}
 	return known.String()

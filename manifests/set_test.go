@@ -30,6 +30,26 @@ func TestIgnored(t *testing.T) {
 	require.True(t, set.Complete)
 }
 
+// KnownAs is for a kind in the wrong group only. An apiVersion that names no group at all is another error.
+func TestKnownAs(t *testing.T) {
+	for _, tc := range []struct{ name, reason, apiVersion, kind, want string }{
+		{"wrong group", "apps has no PodDisruptionBudget", "apps/v1", "PodDisruptionBudget", "policy/v1"},
+		{"no group", "v1 is the group of Pods", "v1", "PodDisruptionBudget", "policy/v1"},
+		{"a group for a kind of v1", "apps has no Pod", "apps/v1", "Pod", "v1"},
+		{"right", "there is nothing to correct", "policy/v1", "PodDisruptionBudget", ""},
+		{"other version", "the group is right", "policy/v1beta1", "PodDisruptionBudget", ""},
+		{"group of others", "they may have a kind of that name", "example.com/v1", "PodDisruptionBudget", ""},
+		{"kind of others", "no group of Kinds has it", "apps/v1", "Widget", ""},
+		{"no apiVersion", "it is required", "", "PodDisruptionBudget", ""},
+		{"not an apiVersion", "it names no group", "a/b/c", "PodDisruptionBudget", ""},
+		{"no version", "it names no version", "apps/", "PodDisruptionBudget", ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			require.Equal(t, tc.want, Ref{APIVersion: tc.apiVersion, Kind: tc.kind}.KnownAs(), tc.reason)
+		})
+	}
+}
+
 // Which kinds the input says something about, and what is known to be missing.
 func TestSeenAndComplete(t *testing.T) {
 	pod := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}}`

@@ -51,6 +51,9 @@ func TestLintExitStatus(t *testing.T) {
 		{"warning is no error", "only errors fail", unused, "error", exitPlanned},
 		{"cut off", "an object that is not read may be one with a finding", blocked[:len(blocked)-20], "none", exitInput},
 		{"strict", "a field that does not exist", strings.Replace(allowing, "replicas", "replica", 1), "none", exitInput},
+		{"no apiVersion", "no finding says it", strings.Replace(blocked, "apiVersion: policy/v1\n", "", 1), "none", exitInput},
+		{"not an apiVersion", "no finding says it", strings.Replace(blocked, "policy/v1", "a/b/c", 1), "none", exitInput},
+		{"wrong group", "a finding says it", strings.Replace(blocked, "policy/v1", "apps/v1", 1), "error", exitFound},
 		{"twice", "nothing says which of them counts", allowing + "---\n" + allowing, "none", exitInput},
 		{"nothing to judge", "an empty answer looks as if all were well", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n", "none", exitInput},
 	} {
