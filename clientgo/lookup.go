@@ -46,9 +46,10 @@ func NewLookup(config *rest.Config) (*Lookup, error) {
 }
 
 // LookupFor returns a Lookup with these clients. The client of the kinds must not have a cache: it shows what the API server
-// has now. It is asked for a group version twice in ten seconds at most.
+// has now. While it answers, it is asked for a group version twice in ten seconds at most, and every five seconds while it
+// does not.
 func LookupFor(get Getter, kinds discovery.ServerResourcesInterface) *Lookup {
-	return &Lookup{get, &scales{get: get, kinds: kinds, resetEvery: resetEvery}}
+	return &Lookup{get, newScales(get, kinds, resetEvery)}
 }
 
 // resetEvery is how old what is known about the kinds may be.

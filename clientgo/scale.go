@@ -54,6 +54,13 @@ type listing struct {
 	err    error
 }
 
+func newScales(get Getter, kinds discovery.ServerResourcesInterface, resetEvery time.Duration) *scales {
+	return &scales{
+		get: get, kinds: kinds, resetEvery: resetEvery,
+		listings: map[schema.GroupVersion]*listing{}, asked: map[purekube.Need]time.Time{},
+	}
+}
+
 // Get returns the scale. The error is NotFound if there is no such object, ErrNoScale if there is no such scale, and
 // anything else if this is not known. The objects of a kind without a scale cost one call together.
 func (s *scales) Get(ctx context.Context, n purekube.Need) (runtime.Object, error) {
@@ -93,12 +100,12 @@ func (s *scales) resourceOf(ctx context.Context, n purekube.Need) (resource sche
 		return resource, false, err
 	}
 	kind := gv.WithKind(n.Kind)
-	name, found := l.kinds[n.Kind]
-	if !found && l.asked.Before(since) {
-		return resource, false, unlisted(kind, s.resetEvery-time.Since(l.asked))
+	name := l.kinds[n.Kind]
+	if name == "" && l.asked.Before(since) {
+		return resource, false, unlisted(kind, max(0, s.resetEvery-time.Since(l.asked)))
 	}
 	s.settled(n)
-	if !found {
+	if name == "" {
 		return resource, false, noScale{&meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{gv.Version}}}
 	}
 	return gv.WithResource(name), l.scales[name], nil
@@ -121,9 +128,6 @@ func (s *scales) listed(ctx context.Context, gv schema.GroupVersion, since time.
 	if ask {
 		s.sweep()
 		l = &listing{done: make(chan struct{}), asked: time.Now(), missed: !since.IsZero()}
-		if s.listings == nil {
-			s.listings = map[schema.GroupVersion]*listing{}
-		}
 		s.listings[gv] = l
 	}
 	s.mu.Unlock()
@@ -169,9 +173,6 @@ func (s *scales) since(n purekube.Need, now time.Time) time.Time {
 	if first, found := s.asked[n]; found {
 		return first
 	}
-	if s.asked == nil {
-		s.asked = map[purekube.Need]time.Time{}
-	}
 	s.asked[n] = now
 	return now
 }
@@ -182,7 +183,7 @@ func (s *scales) settled(n purekube.Need) {
 	delete(s.asked, n)
 }
 
-// sweep forgets listings that nobody may use any more, and needs that nobody has asked for again.
+// sweep forgets listings that nobody may use any more, and needs that nobody has asked for again. The caller holds mu.
 func (s *scales) sweep() {
 	now := time.Now()
 	if now.Sub(s.swept) < s.resetEvery {

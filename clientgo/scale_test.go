@@ -49,7 +49,7 @@ func found(schema.GroupVersionResource, string) (runtime.Object, error) {
 }
 
 func scalesOf(a *api) *scales {
-	return &scales{get: a, kinds: a, resetEvery: time.Hour}
+	return newScales(a, a, time.Hour)
 }
 
 func TestScales(t *testing.T) {
