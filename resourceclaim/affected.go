@@ -371,10 +371,11 @@ func (a *affected) seenDeleted(uid types.UID) {
 			a.members(snapshot.KeyOf(g))
 		}
 	}
-	// By UID, since the pod of that UID may be gone from the cache already, and another pod may have its name: the
-	// claim is then reserved for a UID that no pod of the snapshot has.
+	// By UID, since the pod of that UID may be gone from the cache already, and one or several other pods may have its
+	// name: the claim is then reserved for, or owned by, a UID that no pod of the snapshot has.
 	for claim := range x.claimsWith(x.terms.Term(namesUID, string(uid))) {
-		if isReservedFor(uid, claim) {
+		_, owner, owned := owningPod(claim)
+		if isReservedFor(uid, claim) || owned && owner == uid && x.options.ownerMatters(claim) {
 			a.add(KeyOf(claim))
 		}
 	}

@@ -242,3 +242,29 @@ func everyKey() []purekube.Key {
 	}
 	return keys
 }
+
+// Two pods have the name of the claim's owner, and neither is the owner. Whether the owner's UID was seen to be deleted
+// decides whether the plan of the claim asks for it, so a change of Deleted names the claim.
+func TestDeletedOwnerWhoseNameTwoPodsHaveNamesItsClaim(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		claim *resourcev1.ResourceClaim
+	}{
+		{"generated for an entry", newClaim("c", madeFor("p", "gpu"))},
+		{"owned, and without an entry", newClaim("c", ownedBy("p", "uid-p"))},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := Snapshot{Pods: pods(newPod("p", podUID("uid-1")), newPod("p", podUID("uid-2"))), Claims: claims(tc.claim)}
+			x := NewIndex(s, Options{})
+			seen := Snapshot{Deleted: deletedUIDs("uid-p")}
+			next, affected := x.With(seen)
+			was, err := x.Plan(claimKey("c"))
+			require.Error(t, err)
+			is, _ := next.Plan(claimKey("c"))
+			require.NotEqual(t, was, is)
+			require.Equal(t, []string{"ResourceClaim/ml/c"}, texts(affected), "With")
+			_, affected = next.Without(seen)
+			require.Equal(t, []string{"ResourceClaim/ml/c"}, texts(affected), "Without")
+		})
+	}
+}

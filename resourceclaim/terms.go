@@ -38,7 +38,7 @@ const (
 	hasUID                          // the pod of this UID
 	namesPod                        // a claim names the pod of this name as consumer or owner
 	consumedBy                      // a claim names the PodGroup of this name as consumer
-	namesUID                        // a claim was generated for an entry of the pod or PodGroup with this UID, or names it as consumer
+	namesUID                        // a claim belongs to the pod or to an entry of the PodGroup with this UID, or names it as consumer
 )
 
 // named is the term about the object of that name.
@@ -94,15 +94,19 @@ func (t terms) uidOfPod(terms []uint64, pod *corev1.Pod) []uint64 {
 // ofClaim appends the pods and PodGroups that the claim's plan depends on, and the entry that it was generated for. By
 // name, since a plan looks for its consumers by name, and by UID, since UIDs are seen to be deleted.
 func (t terms) ofClaim(terms []uint64, claim *resourcev1.ResourceClaim) []uint64 {
-	owner, _, owned := owningPod(claim)
+	owner, uid, owned := owningPod(claim)
 	// D-17: a claim that is being deleted does not depend on its owner. Thousands of such claims, kept by a foreign
 	// finalizer, must not be named by each event of the pod.
 	if owned = owned && t.ownerMatters(claim); owned {
 		terms = append(terms, t.Term(namesPod, claim.Namespace, owner))
 	}
+	// If the claim has both, they have one UID. The scheduler's claim for an extended resource has no entry.
 	of, generated := owningEntry(claim)
 	if generated {
-		terms = append(terms, t.Term(namesUID, string(of.owner)))
+		uid = of.owner
+	}
+	if owned || generated {
+		terms = append(terms, t.Term(namesUID, string(uid)))
 	}
 	for i := range claim.Status.ReservedFor {
 		consumer := &claim.Status.ReservedFor[i]
@@ -114,7 +118,7 @@ func (t terms) ofClaim(terms []uint64, claim *resourcev1.ResourceClaim) []uint64
 			terms = append(terms, t.Term(consumedBy, claim.Namespace, consumer.Name))
 		}
 		// The term of the owner's UID was appended above.
-		if !generated || consumer.UID != of.owner {
+		if !(owned || generated) || consumer.UID != uid {
 			terms = append(terms, t.Term(namesUID, string(consumer.UID)))
 		}
 	}
