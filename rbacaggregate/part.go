@@ -94,9 +94,9 @@ func (e *evaluation) complete(g *group) {
 	default:
 		n := g.roles[0]
 		parts := e.selected(n.selections, g)
-		// Some order of upstream's passes finds no rules for the role. The apply without rules then leaves what is
-		// stored in the role, and the roles above collect it (D-20).
-		if e.mode == settled && !grants(parts) && keepsStored(n.object) {
+		// Some order of upstream's passes, or every order, finds no rules for the role. The apply without rules then
+		// leaves what is stored in the role, and the roles above collect it (D-20).
+		if e.mode == settled && !grants(parts) && keepsStored(n.object) || e.mode == surelySettled && n.surelyKept() {
 			parts = append(parts, e.leaf(n))
 		}
 		n.comesTo = e.joined(parts...)

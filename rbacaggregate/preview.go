@@ -43,12 +43,12 @@ func (c Change) Empty() bool { return len(c.Added)+len(c.Removed)+len(c.Overwrit
 // An admission webhook must use [Index.Grants] instead. A preview is the end state with one kind of controller. It
 // leaves out rules that are granted only until then, and rules that stay only with the other kind of controller.
 //
-// Under MatchUpstream it is the end state of a stock cluster, after as many rounds of writes as needed. If the end
-// state depends on the order of upstream's passes, a ClusterRole has every rule that some order leaves in it. That
-// differs from the default in two cases. First, a rule that is stored in a member of a cycle of ClusterRoles, or in an
-// aggregated ClusterRole below the cycle, stays in all members. Second, if some order leaves a ClusterRole without
-// rules to collect, the ClusterRole keeps its stored rules, unless its managedFields say that only the controller owns
-// them (D-20).
+// Under MatchUpstream it is the end state of a stock cluster, after as many rounds of writes as needed. If that
+// depends on the order of upstream's passes, Added has every rule that some order leaves with the write and some order
+// removes without it, and Removed has no rule that some order leaves with the write. That differs from the default in
+// two cases. First, a rule that is stored in a member of a cycle of ClusterRoles, or in an aggregated ClusterRole below
+// the cycle, may stay in all members. Second, if some order leaves a ClusterRole without rules to collect, the
+// ClusterRole may keep its stored rules, unless its managedFields say that only the controller owns them (D-20).
 //
 // The error joins what is wrong with the snapshot as a whole, and with the ClusterRoles that the affected ClusterRoles
 // depend on after the write. Aggregation does not write a ClusterRole whose rules cannot be computed, and its change is
@@ -109,11 +109,12 @@ func (x *Index) PreviewDelete(key purekube.Key) ([]Change, error) {
 	return x.previewOf(key.Name, nil).all()
 }
 
-// preview is a write, with the evaluations before and after it. Both evaluations number rules alike, so that rules can
-// be compared across them.
+// preview is a write, with the evaluations before and after it. All evaluations number rules alike, so that rules can
+// be compared across them. surelyBefore has only the rules that every order of upstream's passes leaves: it is before,
+// except under MatchUpstream.
 type preview struct {
-	before, after *evaluation
-	event         event
+	before, surelyBefore, after *evaluation
+	event                       event
 }
 
 // preview returns the preview of a create or update. The error is about the argument and the options.
@@ -130,13 +131,13 @@ func (x *Index) preview(changed *rbacv1.ClusterRole) (*preview, error) {
 // previewOf returns the preview of a write of the ClusterRole of this name: a delete if object is nil.
 func (x *Index) previewOf(name string, object *rbacv1.ClusterRole) *preview {
 	next, events := x.put(name, object)
-	m := nested
+	ids := &ruleIDs{}
 	// One round of upstream's writes is not the end: each level of nesting takes another round (D-11).
 	if x.options.matchUpstream() {
-		m = settled
+		return &preview{x.evaluate(settled, ids), x.evaluate(surelySettled, ids), next.evaluate(settled, ids), events[0]}
 	}
-	ids := &ruleIDs{}
-	return &preview{before: x.evaluate(m, ids), after: next.evaluate(m, ids), event: events[0]}
+	before := x.evaluate(nested, ids)
+	return &preview{before, before, next.evaluate(nested, ids), events[0]}
 }
 
 // put returns the Index with this ClusterRole, or, if it is nil, without the ClusterRole of this name. The Index of the
@@ -157,7 +158,7 @@ func unnamed(objects ...*rbacv1.ClusterRole) *purekube.ObjectError {
 // all returns the changes of the aggregated ClusterRoles. It computes only the roles that the write can reach, so a
 // preview in a large cluster costs what an event costs.
 func (p *preview) all() ([]Change, error) {
-	p.before.all, p.after.all = true, true
+	p.before.all, p.surelyBefore.all, p.after.all = true, true, true
 	problems := p.before.index.newProblems()
 	// In the end state of a stock cluster, stored rules of aggregating roles count too: in cycles, and where upstream
 	// leaves them (D-20).
@@ -176,7 +177,7 @@ func (p *preview) all() ([]Change, error) {
 // before or after the write has no rules there: a created role has all its rules added.
 func (p *preview) of(name string, problems *snapshot.Problems) Change {
 	c := Change{Key: Key(name)}
-	var before, storedBefore, after []rule
+	var before, surelyBefore, storedBefore, after []rule
 	if r := p.before.index.find(name); r != nil {
 		// Problems that the write solves do not count, except an ambiguous name: its rules before the write are
 		// unknown.
@@ -185,6 +186,7 @@ func (p *preview) of(name string, problems *snapshot.Problems) Change {
 			return c
 		}
 		before = p.before.granted(r, &snapshot.Problems{})
+		surelyBefore = p.surelyBefore.granted(r, &snapshot.Problems{})
 		storedBefore = p.before.stored(p.before.node(r[0]))
 	}
 	if r := p.after.index.find(name); r != nil { // not ambiguous: one ClusterRole is written
@@ -192,10 +194,10 @@ func (p *preview) of(name string, problems *snapshot.Problems) Change {
 		// Only the written role can have rules that the write itself stored.
 		if name == p.event.name {
 			written := p.after.stored(p.after.node(r[0]))
-			c.Overwritten = copyNew(p.after, p.after.without(written, after), slices.Concat(before, storedBefore))
+			c.Overwritten = copyNew(p.after, p.after.without(written, after), slices.Concat(surelyBefore, storedBefore))
 		}
 	}
-	c.Added, c.Removed = copyNew(p.after, after, before), copyNew(p.after, before, after)
+	c.Added, c.Removed = copyNew(p.after, after, surelyBefore), copyNew(p.after, before, after)
 	return c
 }
 

@@ -139,10 +139,10 @@ func TestPreviewMatchUpstream(t *testing.T) {
 			{Key: Key("top"), Added: rulesOf(secrets), Removed: rulesOf(jobs)},
 		},
 	}, {
-		name: "it becomes known who owns kept rules", reason: "until then top might have kept its own",
+		name: "it becomes known who owns kept rules", reason: "until then low might have lost them, and top might have kept its own",
 		s:       snapshotOf(sum("top", "", "low", secrets), sum("low", "low", "none", jobs)),
 		changed: ownedRules("kubectl", sum("low", "low", "none", jobs)),
-		want:    []Change{{Key: Key("top"), Removed: rulesOf(secrets)}},
+		want:    []Change{{Key: Key("low"), Added: rulesOf(jobs)}, {Key: Key("top"), Added: rulesOf(jobs), Removed: rulesOf(secrets)}},
 	}, {
 		name: "what enters a cycle and what goes round in it", reason: "what has a source comes first",
 		s:       snapshotOf(sum("x", "x", "y leaf"), sum("y", "y", "x", secrets), plain("leaf", "leaf", pods), plain("own", "own", nodes)),

@@ -9,9 +9,15 @@ import (
 
 // The end state of upstream's rounds is the end state of the default (D-11), with two exceptions. First, rules that
 // are stored in a member of a cycle, or in a role that the member depends on, can enter the cycle and stay in it
-// forever. Whether they do depends on the order of the passes, so here they always do. Second, a role without rules to
-// collect may keep its stored rules (D-20). Whether it has rules to collect can also depend on the order of the passes;
-// if so, it keeps its stored rules here.
+// forever. Second, a role without rules to collect may keep its stored rules (D-20). Both can depend on the order of the
+// passes, so there are two answers:
+//
+//	                            settled: in some order       surelySettled: in every order
+//	stored rules in a cycle     stay                         go
+//	D-20                        unless it surely collects    only if it never collects and the owners of its rules are known
+//
+// A preview compares what a role may have with the write with what it surely has without: a rule that the order of the
+// passes decides about on both sides counts as added.
 
 // aggregatedBelow returns the members of a group, and all aggregating roles that they depend on. What is stored in one
 // of them may be read by a role above before aggregation removes it there. Once it is in a cycle, the members pass it
