@@ -27,6 +27,9 @@ type podSums struct {
 	pods      int32
 	ready     int32 // ready and not being deleted
 	unmanaged int32 // without a controller
+	// lasting pods run, or will: they have not ended and are not being deleted. Of these, added are there whatever the
+	// scales are.
+	lasting, added int32
 }
 
 // contribution is what one pod adds to the counts, and its controller, or nil. countsAlike must compare everything that
@@ -39,15 +42,24 @@ func contribution(pod *corev1.Pod) (s podSums, ref *metav1.OwnerReference) {
 	if ref = metav1.GetControllerOfNoCopy(pod); ref == nil {
 		s.unmanaged = 1
 	}
+	// A pod that has ended never becomes healthy again, and its controller makes another in its place.
+	if pod.DeletionTimestamp == nil && !podstate.Terminal(pod) {
+		s.lasting = 1
+		// A Deployment gets the pods that it wants through its ReplicaSets. Pods that name the Deployment itself exist
+		// in addition to these.
+		if ref == nil || ref.Kind == deploymentKind && appsGroup(groupOf(ref.APIVersion)) {
+			s.added = 1
+		}
+	}
 	return s, ref
 }
 
 func (s podSums) plus(o podSums) podSums {
-	return podSums{s.pods + o.pods, s.ready + o.ready, s.unmanaged + o.unmanaged}
+	return podSums{s.pods + o.pods, s.ready + o.ready, s.unmanaged + o.unmanaged, s.lasting + o.lasting, s.added + o.added}
 }
 
 func (s podSums) minus(o podSums) podSums {
-	return podSums{s.pods - o.pods, s.ready - o.ready, s.unmanaged - o.unmanaged}
+	return podSums{s.pods - o.pods, s.ready - o.ready, s.unmanaged - o.unmanaged, s.lasting - o.lasting, s.added - o.added}
 }
 
 // podSummer makes the counts of a budgetState, one pod at a time. Its zero value is ready to use.

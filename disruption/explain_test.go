@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/test/indextest"
 )
 
@@ -259,6 +260,31 @@ func TestNeverAndShortfall(t *testing.T) {
 
 // What Never says is so: with every pod that the controllers want there and healthy, none may go; and
 // where it does not, one may.
+// A pod that has ended, or that is being deleted, never becomes healthy: with or without it, the budget never allows a
+// disruption.
+func TestNeverBesideEndedPods(t *testing.T) {
+	budgets := map[string]func(*policyv1.PodDisruptionBudget){
+		"maxUnavailable 0": maxUnavailable("0"), "maxUnavailable 0%": maxUnavailable("0%"), "minAvailable 3": minAvailable("3"),
+		"minAvailable 80%": minAvailable("80%"), "minAvailable 100%": minAvailable("100%"),
+	}
+	ended := map[string]func(*corev1.Pod){"Failed": phase(corev1.PodFailed), "Succeeded": phase(corev1.PodSucceeded), "deleting": deleting}
+	for spec, value := range budgets {
+		for state, end := range ended {
+			for _, owner := range []func(*corev1.Pod){byWeb, func(*corev1.Pod) {}} {
+				s := web(budget(value), 3, append(pods(3, 3, byWeb), pod("old", owner, unready, end))...)
+				got, err := Explain(s, key("web"), Options{})
+				require.NoError(t, err)
+				require.True(t, got.Budget.Never, "%s, %s pod: %v", spec, state, got.Reasons)
+				running, _ := NewIndex(s, Options{}).With(Snapshot{Pods: []*corev1.Pod{pod("old", owner, unready)}})
+				ends, _ := running.With(Snapshot{Pods: []*corev1.Pod{s.Pods[3]}})
+				again, err := ends.Explain(key("web"))
+				require.NoError(t, err)
+				require.True(t, again.Budget.Never, "%s: a pod that ends is counted in the Index", spec)
+			}
+		}
+	}
+}
+
 func TestPropNever(t *testing.T) {
 	seen := map[bool]int{}
 	forEachSnapshot(t, 600, false, func(g generator, s Snapshot, o Options) error {
@@ -269,24 +295,38 @@ func TestPropNever(t *testing.T) {
 			}
 			full := deepCopy(s)
 			var some *corev1.Pod
-			pods, managed := 0, int32(0)
+			managed := int32(0)
 			scales := map[string]int32{}
-			for _, p := range full.Pods {
-				p.DeletionTimestamp, p.Status.Conditions = nil, []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-				if slices.ContainsFunc(e.Budget.Pods, func(h PodHealth) bool { return h.Name == p.Name && p.Namespace == b.Namespace }) {
-					pods++
-					if ref := metav1.GetControllerOf(p); ref != nil {
-						some = p
-						// An object and the answer to a lookup may be of two moments.
-						id, scale, _, _ := oracleFind(s, p.Namespace, *ref, o)
-						scales[id] = max(scales[id], scale)
-						// No controller makes pods that name a Deployment itself: they are there beside its own.
-						if ref.Kind != "Deployment" {
-							managed++
-						}
-					}
+			// Pods that have ended, or that are being deleted, are not there at full health.
+			var ended []*corev1.Pod
+			named := map[string]bool{}
+			full.Pods = slices.DeleteFunc(full.Pods, func(p *corev1.Pod) bool {
+				gone := p.DeletionTimestamp != nil || podstate.Terminal(p)
+				p.DeletionTimestamp, p.Status.Phase = nil, corev1.PodRunning
+				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+				if p.Namespace != b.Namespace || !slices.ContainsFunc(e.Budget.Pods, func(h PodHealth) bool { return h.Name == p.Name }) {
+					return gone
 				}
-			}
+				ref := metav1.GetControllerOf(p)
+				if ref == nil {
+					return gone
+				}
+				// An object and the answer to a lookup may be of two moments.
+				id, scale, _, _ := oracleFind(s, p.Namespace, *ref, o)
+				scales[id] = max(scales[id], scale)
+				some = p
+				switch {
+				case gone:
+					ended = append(ended, p)
+				// No controller makes pods that name a Deployment itself: they are there beside its own.
+				case ref.Kind != "Deployment":
+					managed++
+					fallthrough
+				default:
+					named[id] = true
+				}
+				return gone
+			})
 			complete := true
 			for _, c := range e.Budget.Controllers {
 				complete = complete && c.Problem == ""
@@ -297,6 +337,18 @@ func TestPropNever(t *testing.T) {
 			wanted := int32(0)
 			for _, scale := range scales {
 				wanted += scale
+			}
+			// A controller replaces its pods that have ended.
+			for _, p := range ended {
+				id, _, _, _ := oracleFind(s, p.Namespace, *metav1.GetControllerOf(p), o)
+				if managed < wanted && metav1.GetControllerOf(p).Kind != "Deployment" {
+					full.Pods = append(full.Pods, p)
+					managed++
+					named[id] = true
+				}
+			}
+			if len(named) < len(scales) {
+				continue // more pods of one controller are there than it wants, and another one has none
 			}
 			for ; managed < wanted; managed++ {
 				p := some.DeepCopy()

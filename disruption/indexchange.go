@@ -433,11 +433,12 @@ func (e *indexEdit) pod(c persistent.Change[*corev1.Pod]) {
 	}
 }
 
-// countsAlike reports whether every budget counts both pods in the same way. The node, the phase and the
-// resourceVersion do not matter to a budget. The condition DisruptionTarget matters only to the pod's own key.
+// countsAlike reports whether every budget counts both pods in the same way. The node and the resourceVersion do not
+// matter to a budget. The condition DisruptionTarget matters only to the pod's own key.
 func countsAlike(a, b *corev1.Pod) bool {
 	return (a.DeletionTimestamp == nil) == (b.DeletionTimestamp == nil) &&
 		podstate.Ready(a) == podstate.Ready(b) &&
+		podstate.Terminal(a) == podstate.Terminal(b) &&
 		maps.Equal(a.Labels, b.Labels) &&
 		sameController(metav1.GetControllerOfNoCopy(a), metav1.GetControllerOfNoCopy(b))
 }

@@ -43,11 +43,12 @@ func (p *podCount) outlook(d decision, c Counts, w *workloads, o Options) (never
 		return hopeless || p.pods > 0 && len(p.references()) == 0, 0
 	}
 	// Either all wanted pods exist and are healthy, or more exist than are wanted, for example during a rollout with
-	// maxSurge. The larger number must exceed desiredHealthy.
+	// maxSurge. The larger number must exceed desiredHealthy. Pods that have ended are not among them: kubelet's own
+	// evictions leave Failed pods in every cluster, and no such pod is ever healthy again.
 	if p.pods > 0 {
 		wanted, known := p.wanted(w)
 		// Pods of a kind without a scale, such as Jobs, are counted as they are (D-13): their scale stays unknown.
-		never = known && max(wanted, int64(p.pods)) <= int64(c.DesiredHealthy) || !known && hopeless
+		never = known && max(wanted, int64(p.lasting)) <= int64(c.DesiredHealthy) || !known && hopeless
 	}
 	if hopeless && never {
 		return true, 0
@@ -59,15 +60,7 @@ func (p *podCount) outlook(d decision, c Counts, w *workloads, o Options) (never
 // unknown.
 func (p *podCount) wanted(w *workloads) (pods int64, known bool) {
 	x := p.expect(w)
-	pods = x.sum + int64(p.unmanaged)
-	for _, r := range p.references() {
-		// A Deployment gets the pods that it wants through its ReplicaSets. Pods that name the Deployment itself exist
-		// in addition to these.
-		if r.ref.Kind == deploymentKind && appsGroup(groupOf(r.ref.APIVersion)) {
-			pods += int64(r.pods)
-		}
-	}
-	return pods, x.problem == nil && len(x.needs) == 0
+	return x.sum + int64(p.added), x.problem == nil && len(x.needs) == 0
 }
 
 // forbidsAtAnyScale reports whether the budget allows no disruption at any scale, unless there are more pods than the

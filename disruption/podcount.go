@@ -40,6 +40,8 @@ type podCount struct {
 	// pods includes pods of every phase: upstream counts a Succeeded pod as a selected pod, and its readiness keeps it
 	// from being healthy. healthy may be smaller than podSums.ready by the entries. unmanaged pods have no controller.
 	pods, healthy, unmanaged int32
+	// lasting and added are those of podSums. Pods whose names several pods have are in neither.
+	lasting, added int32
 	// of are the references of the pods whose names no other pod has. refs is the list of all references, which the
 	// method references makes. memo, if set, remembers what their controllers want.
 	of   references
@@ -63,7 +65,8 @@ type podCount struct {
 func (x *Index) count(st *budgetState) *podCount {
 	p := &podCount{
 		budget: st.budget, broken: st.broken,
-		pods: st.podSums.pods, healthy: st.ready, unmanaged: st.unmanaged, of: st.refs, memo: st.refs.memo, unnamed: x.pods.Unnamed(st.budget.Namespace),
+		pods: st.podSums.pods, healthy: st.ready, unmanaged: st.unmanaged, lasting: st.lasting, added: st.added,
+		of: st.refs, memo: st.refs.memo, unnamed: x.pods.Unnamed(st.budget.Namespace),
 	}
 	// The selector does not compile. decide reports that, so no further number is needed.
 	if st.selector == nil {
