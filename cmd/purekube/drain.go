@@ -203,6 +203,17 @@ func neverDrains(drains []nodeDrain) bool {
 	})
 }
 
+// withPods are the drains of nodes that have pods, and how many nodes have none. The caller keeps its own list: the exit
+// status is about all of them.
+func withPods(drains []nodeDrain) (some []nodeDrain, empty int) {
+	for _, d := range drains {
+		if d.pods > 0 {
+			some = append(some, d)
+		}
+	}
+	return some, len(drains) - len(some)
+}
+
 // writeDrains prints a table of the nodes, and below each row what is in the way.
 func (r *drainRequest) writeDrains(w io.Writer, p palette, drains []nodeDrain) error {
 	out := bufio.NewWriter(w)
@@ -217,9 +228,7 @@ func (r *drainRequest) writeDrains(w io.Writer, p palette, drains []nodeDrain) e
 	t.line(0, "", r.command()+how, t.p.core)
 	empty := 0
 	if r.all() {
-		before := len(drains)
-		drains = slices.DeleteFunc(drains, func(d nodeDrain) bool { return d.pods == 0 })
-		empty = before - len(drains)
+		drains, empty = withPods(drains)
 	}
 	r.writeRows(t, drains)
 	if r.all() || len(drains) > 1 {

@@ -26,10 +26,8 @@ func newDrainTable(c *cluster, inv invocation) *drainTable {
 	request := drainRequest{nodes: []string{allNodes}, flags: inv.drain.flags}
 	f := newFleet(c, inv.settings)
 	// What is wrong with the input is among the problems of the report.
-	drains := request.each(f, request.names(f))
-	all := len(drains)
-	drains = slices.DeleteFunc(drains, func(d nodeDrain) bool { return d.pods == 0 })
-	t := &drainTable{Command: request.command(), Totals: drainTotals(drains, all-len(drains)), Worst: classOK}
+	drains, empty := withPods(request.each(f, request.names(f)))
+	t := &drainTable{Command: request.command(), Totals: drainTotals(drains, empty), Worst: classOK}
 	slices.SortStableFunc(drains, func(a, b nodeDrain) int { return cmp.Compare(a.rank(), b.rank()) })
 	for _, d := range drains {
 		row := drainRow{

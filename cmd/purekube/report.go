@@ -175,12 +175,16 @@ func (r *report) add(s section, c *cluster) {
 	for _, f := range s.Findings {
 		r.addProblems(f.Err, f.Object, c)
 	}
+	var said []finding
 	for _, f := range s.Findings {
 		if f.NotKnown != "" {
 			s.Undecided = append(s.Undecided, f)
 		}
+		if f.somethingToSay() {
+			said = append(said, f)
+		}
 	}
-	s.Findings = slices.DeleteFunc(s.Findings, func(f finding) bool { return !f.somethingToSay() })
+	s.Findings = said // the caller's section keeps its own
 	r.Sections = append(r.Sections, s)
 }
 
