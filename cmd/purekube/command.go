@@ -57,8 +57,10 @@ type invocation struct {
 	settings
 	command command
 	// about is the argument before the paths.
-	about  string
-	paths  []string
+	about string
+	paths []string
+	// demo: the input is the embedded cluster.
+	demo   bool
 	cores  []core
 	output string
 	drain  drainRequest
@@ -77,10 +79,14 @@ type invocation struct {
 	at    string   // of -now
 }
 
-// parse reads the command line. Without arguments the command is plan.
+// parse reads the command line. Without arguments it plans the embedded cluster. Any argument says that somebody asks about
+// objects of their own: where none are named or piped, as for lint $FILES with an empty variable, that is an error.
 func parse(args []string, sys system) (invocation, error) {
 	if len(args) == 0 {
-		args = []string{"plan"}
+		args = []string{"plan", "-demo"}
+		if sys.piped {
+			args = []string{"plan", "-"}
+		}
 	}
 	if args[0] == "-h" || args[0] == "-help" || args[0] == "--help" || args[0] == "help" {
 		usage(sys.stdout)
@@ -108,6 +114,9 @@ func parse(args []string, sys system) (invocation, error) {
 		if flags.NArg() == 0 {
 			break
 		}
+		if flags.Arg(0) == "" {
+			return inv, fmt.Errorf("an argument of %s is empty, such as a shell variable without a value", inv.command.name)
+		}
 		if inv.command.about != "" && inv.about == "" {
 			inv.about = flags.Arg(0)
 			continue
@@ -134,6 +143,7 @@ func (inv *invocation) flags() *flag.FlagSet {
 		return flags
 	}
 	flags.StringVar(&inv.output, "o", inv.command.outputs[0], "output `format`: "+strings.Join(inv.command.outputs, ", ")+" (FORMAT.md describes those for programs)")
+	flags.BoolVar(&inv.demo, "demo", false, "answer for the small cluster that is embedded in purekube")
 	flags.Int64Var(&inv.maxUnzipped, "max-unzipped", manifests.DefaultMaxUnzipped>>20, "how many `MiB` a gzip file may hold")
 	if inv.command.name != "lint" { // it judges manifests as they are, at full health and with the ClusterRoles of every cluster
 		registerSnapshot(inv, flags)
@@ -230,6 +240,11 @@ func (inv *invocation) check(sys system) (err error) {
 		return fmt.Errorf("-nodes %d: must be a number from 0 to %d", inv.nodes, maxNodes)
 	case inv.nodes > 0 && !inv.fullHealth:
 		return fmt.Errorf("-nodes is for -at-full-health")
+	case inv.demo && len(inv.paths) > 0:
+		return fmt.Errorf("-demo is the embedded cluster, and %s is not in it: only one of them", inv.paths[0])
+	case !inv.demo && len(inv.paths) == 0 && !sys.piped:
+		return fmt.Errorf("%s has nothing to read: name files or directories, or pipe kubectl get into it (-demo is the cluster embedded in purekube)",
+			inv.command.name)
 	}
 	return nil
 }
@@ -245,8 +260,8 @@ usage: purekube COMMAND [flags] [FILE | DIRECTORY | - …]
 		fmt.Fprintf(w, "  %-8s %s\n", c.name, c.summary)
 	}
 	fmt.Fprint(w, `
-Without files it reads what is piped into it, or else a small cluster that is embedded in it. Without a command it
-plans. purekube COMMAND -h lists the flags.
+Without files it reads what is piped into it. Without arguments it plans a small cluster that is embedded in it; -demo is
+that cluster for every command. purekube COMMAND -h lists the flags.
 `, exitStatusHelp, `
 A large dump is read about twice as fast as JSON (kubectl get … -o json); files may be compressed with gzip.
 `)

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	stdjson "encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 )
@@ -31,7 +33,7 @@ func TestReadmeShowsTheDrain(t *testing.T) {
 	require.NoError(t, err)
 	want, err := os.ReadFile("testdata/embedded.drain.txt")
 	require.NoError(t, err)
-	require.Contains(t, string(readme), "`purekube drain all -force` prints:\n\n```text\n"+string(want)+"```\n")
+	require.Contains(t, string(readme), "`purekube drain all -force -demo` prints:\n\n```text\n"+string(want)+"```\n")
 }
 
 // Without arguments the embedded cluster is planned, and the first line says so. What is piped is read without a path.
@@ -45,17 +47,71 @@ func TestInputWithoutPaths(t *testing.T) {
 	stdout, stderr := start(false, "")
 	require.True(t, strings.HasPrefix(stdout, first), stdout)
 	require.Empty(t, stderr)
-	stdout, stderr = start(false, "", "plan", "-o", "json")
+	stdout, stderr = start(false, "", "plan", "-demo", "-o", "json")
 	require.True(t, stdjson.Valid([]byte(stdout)))
 	require.True(t, strings.HasPrefix(stderr, first), "beside output for programs")
+	asked, _ := start(true, "", "plan", "-demo")
+	bare, _ := start(false, "")
+	require.Equal(t, bare, asked)
 
 	stdout, stderr = start(true, named(nodeWithout, "mine"), "plan")
 	require.Empty(t, stderr)
 	require.Contains(t, stdout, "SetTTL mine")
 	require.NotContains(t, stdout, first)
-	stdout, stderr = start(true, "", "drain", "all")
-	require.Empty(t, stdout)
-	require.Equal(t, "purekube: standard input: no Kubernetes object in it\n", stderr, "the pipe broke")
+	stdout, stderr = start(true, named(nodeWithout, "mine"))
+	require.Empty(t, stderr)
+	require.Contains(t, stdout, "SetTTL mine", "what is piped comes before the demo")
+	for _, args := range [][]string{{"drain", "all"}, nil} {
+		stdout, stderr = start(true, "", args...)
+		require.Empty(t, stdout)
+		require.Equal(t, "purekube: standard input: no Kubernetes object in it\n", stderr, "the pipe broke")
+	}
+}
+
+// Whoever asks about objects of their own and hands none in, such as lint $FILES with an empty variable, gets an error and
+// no answer about the embedded cluster.
+func TestNoInputIsNotTheDemo(t *testing.T) {
+	const first = "The cluster embedded in purekube."
+	for _, args := range [][]string{
+		{"plan"}, {"explain", "pdb/shop/checkout"}, {"drain", "all"}, {"drain", "worker-1"}, {"drain", "-waves"}, {"lint"}, {"report"}, {"diff"},
+		{"plan", "-o", "json"}, {"lint", "-fail-on", "none"}, {"drain", "all", "-at-full-health", "-nodes", "3"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			want := "purekube: " + args[0] + " has nothing to read: name files or directories, or pipe kubectl get into it " +
+				"(-demo is the cluster embedded in purekube)\n"
+			require.Equal(t, outcome{status: exitInput, stderr: want}, plan(t, nil, "", args...))
+			demo := plan(t, nil, "", append(slices.Clone(args), "-demo")...)
+			require.Contains(t, demo.stdout+demo.stderr, first)
+			both := plan(t, nil, "", append(slices.Clone(args), "-demo", "mine.yaml")...)
+			require.Equal(t, exitInput, both.status)
+			require.Contains(t, both.stderr, "-demo is the embedded cluster, and mine.yaml is not in it: only one of them")
+			empty := plan(t, nil, "", append(slices.Clone(args), "")...)
+			require.Equal(t, outcome{status: exitInput,
+				stderr: "purekube: an argument of " + args[0] + " is empty, such as a shell variable without a value\n"}, empty)
+		})
+	}
+}
+
+// A file where a node must be, and a node as kubectl get -o name prints it, are told what to write.
+func TestDrainSaysHowNodesAreNamed(t *testing.T) {
+	files := fstest.MapFS{"node/worker-1": {Data: []byte(named(nodeWithout, "worker-1"))}}
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"dump.yaml"}, "purekube: drain dump.yaml: nodes, or all, come before files: drain all dump.yaml\n"},
+		{[]string{"./dump"}, "purekube: drain ./dump: nodes, or all, come before files: drain all ./dump\n"},
+		{[]string{"-"}, "purekube: drain -: nodes, or all, come before files: drain all -\n"},
+		{[]string{"node/worker-2"}, "purekube: drain node/worker-2: write the name of the node alone: drain worker-2\n"},
+		{[]string{"worker-1", "nodes/worker-2", "-"}, "purekube: drain nodes/worker-2: write the name of the node alone: drain worker-2\n"},
+		{[]string{"-waves", "no/worker-2", "-"}, "purekube: drain no/worker-2: write the name of the node alone: drain worker-2\n"},
+	} {
+		got := plan(t, files, "", append([]string{"drain"}, tc.args...)...)
+		require.Equal(t, outcome{status: exitInput, stderr: tc.want}, got, tc.args)
+	}
+	got := plan(t, files, "", "drain", "all", "node/worker-1", "-none", "pods,pdb")
+	require.Empty(t, got.stderr, "there is a file of this name")
+	require.Equal(t, exitPlanned, got.status)
 }
 
 // A chart has no pods: drains and budgets are refused or not known, until they are added.

@@ -32,7 +32,7 @@ func TestCommandsOfThePages(t *testing.T) {
 			text := string(bytes.Join(bytes.Fields(command[0]), []byte(" ")))
 			t.Run(filepath.Base(path)+": "+text, func(t *testing.T) {
 				found[filepath.Base(path)]++
-				inv, err := parse(strings.Fields(string(command[2])), system{now: noonClock})
+				inv, err := parse(strings.Fields(string(command[2])), system{now: noonClock, piped: true})
 				require.NoError(t, err)
 				kinds, err := parseKinds(string(command[1]))
 				require.NoError(t, err)
@@ -86,7 +86,7 @@ func TestMissingKinds(t *testing.T) {
 		{"servicecidrs", "-", []string{"IPAddress"}},
 		{"clusterroles,nodes", "-explain -", nil},
 	} {
-		inv, err := parse(withCommand(strings.Fields(tc.args)), system{now: noonClock})
+		inv, err := parse(withCommand(strings.Fields(tc.args)), system{now: noonClock, piped: true})
 		require.NoError(t, err)
 		kinds, err := parseKinds(tc.kinds)
 		require.NoError(t, err)

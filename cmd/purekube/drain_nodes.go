@@ -28,6 +28,9 @@ func (inv *invocation) takeNodes(sys system) error {
 		args = append([]string{inv.about}, args...)
 	}
 	for i, arg := range args {
+		if err := sys.notANode(arg, i == 0 && !r.inWaves); err != nil {
+			return err
+		}
 		if (i > 0 || r.inWaves) && !sys.mayNameNode(arg) {
 			break
 		}
@@ -47,17 +50,34 @@ func (inv *invocation) takeNodes(sys system) error {
 }
 
 // mayNameNode reports whether the argument can be the name of a node, and is no path.
-func (sys system) mayNameNode(arg string) bool {
-	if len(validation.IsDNS1123Subdomain(arg)) > 0 ||
-		slices.Contains([]string{".yaml", ".yml", ".json", ".gz"}, filepath.Ext(arg)) {
-		return false
-	}
+func (sys system) mayNameNode(arg string) bool { return looksLikeNode(arg) && !sys.exists(arg) }
+
+func looksLikeNode(arg string) bool {
+	return len(validation.IsDNS1123Subdomain(arg)) == 0 &&
+		!slices.Contains([]string{".yaml", ".yml", ".json", ".gz"}, filepath.Ext(arg))
+}
+
+// exists reports whether there is such a file or directory.
+func (sys system) exists(arg string) bool {
 	stat := os.Stat
 	if sys.files != nil {
 		stat = func(name string) (fs.FileInfo, error) { return fs.Stat(sys.files, name) }
 	}
 	_, err := stat(arg)
-	return err != nil
+	return err == nil
+}
+
+// notANode says what to write in place of an argument that names a node as kubectl get prints it, or a file where a node
+// must be.
+func (sys system) notANode(arg string, first bool) error {
+	kind, name, slash := strings.Cut(arg, "/")
+	switch {
+	case slash && slices.Contains([]string{"node", "nodes", "no"}, kind) && name != "" && !sys.exists(arg):
+		return fmt.Errorf("drain %s: write the name of the node alone: drain %s", arg, name)
+	case first && !looksLikeNode(arg):
+		return fmt.Errorf("drain %s: nodes, or all, come before files: drain all %s", arg, arg)
+	}
+	return nil
 }
 
 // podsOnNodes counts the pods of each node of the input, and finds pods by name. A node is one that has an object, or a pod.

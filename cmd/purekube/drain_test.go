@@ -111,7 +111,7 @@ func TestNothingToDrain(t *testing.T) {
 
 // The embedded cluster, as the documentation shows it.
 func TestDrainEmbedded(t *testing.T) {
-	golden(t, "embedded.drain.txt", plan(t, nil, "", "-now", noon, "-drain", "all", "-force").stdout)
+	golden(t, "embedded.drain.txt", plan(t, nil, "", "-now", noon, "-drain", "all", "-force", "-demo").stdout)
 }
 
 // The flags of a command are not those of another one.
@@ -140,7 +140,7 @@ func TestDrainFlags(t *testing.T) {
 
 // -o json prints the library's drains.
 func TestDrainJSON(t *testing.T) {
-	got := plan(t, nil, "", "drain", "all", "-o", "json", "-now", noon)
+	got := plan(t, nil, "", "drain", "all", "-demo", "-o", "json", "-now", noon)
 	var report jsonDrains
 	require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &report))
 	require.Equal(t, formatVersion, report.FormatVersion)

@@ -88,10 +88,10 @@ func TestPage(t *testing.T) {
 		name, reason, stdin string
 		args                []string
 	}{
-		{"embedded", "the cluster without an argument", "", []string{"-now", noon}},
+		{"embedded", "the cluster of -demo", "", []string{"-demo", "-now", noon}},
 		{"real", "a dump of a real cluster", "", []string{"-now", "2026-11-21T01:11:07Z", "testdata/cluster-drift.yaml"}},
 		{"upstream", "the mode of upstream's plans", "", []string{"-now", "2026-11-21T01:11:07Z", "-match-upstream", "v1.36", "testdata/cluster-drift.yaml"}},
-		{"complete", "lookups answered from the input", "", []string{"-now", noon, "-assume-complete"}},
+		{"complete", "lookups answered from the input", "", []string{"-demo", "-now", noon, "-assume-complete"}},
 		{"awkward", "names that are markup", awkward(), []string{"-now", noon, "-"}},
 		{"nothing", "an error and no objects", "", []string{"-"}},
 	} {
@@ -151,7 +151,7 @@ func TestPage(t *testing.T) {
 
 // Each picture of the embedded cluster shows what is there.
 func TestPictures(t *testing.T) {
-	got := html.UnescapeString(plan(t, nil, "", "-o", "html", "-now", noon).stdout)
+	got := html.UnescapeString(plan(t, nil, "", "-demo", "-o", "html", "-now", noon).stdout)
 	for _, want := range []struct{ reason, text string }{
 		{"a range that is covered as a whole", `10.70.0.0/28 is in spare-b`},
 		{"an address that would be orphaned", `10.70.0.2, in no other ServiceCIDR: 10.70.0.2 (Service stock/orders)`},
@@ -163,9 +163,9 @@ func TestPictures(t *testing.T) {
 	} {
 		require.True(t, strings.Contains(got, want.text), "%s: %s", want.reason, want.text)
 	}
-	forced := plan(t, nil, "", "-o", "html", "-now", noon, "-force").stdout
+	forced := plan(t, nil, "", "-demo", "-o", "html", "-now", noon, "-force").stdout
 	require.True(t, strings.Contains(forced, `<code>kubectl drain --force</code>, each node alone: 3 never.`))
-	one := plan(t, nil, "", "-o", "html", "-core", "ttl").stdout
+	one := plan(t, nil, "", "-demo", "-o", "html", "-core", "ttl").stdout
 	for _, core := range coreNames() {
 		require.Equal(t, core == "ttl", strings.Contains(one, `id="`+core+`"`))
 	}
@@ -260,12 +260,12 @@ func TestManyRoles(t *testing.T) {
 }
 
 func TestMermaid(t *testing.T) {
-	golden(t, "embedded.mermaid.md", plan(t, nil, "", "-o", "mermaid", "-now", noon).stdout)
+	golden(t, "embedded.mermaid.md", plan(t, nil, "", "-demo", "-o", "mermaid", "-now", noon).stdout)
 	roles := plan(t, nil, awkward(), "-o", "mermaid", "-core", "rbacaggregate", "-").stdout
 	require.NotContains(t, roles, "<script>")
 	require.Contains(t, roles, `["#60;script#62;alert(1)#60;/script#62;"]`)
 	require.NotContains(t, roles, "ResourceClaim")
-	require.Empty(t, plan(t, nil, "", "-o", "mermaid", "-core", "ttl").stdout)
+	require.Empty(t, plan(t, nil, "", "-demo", "-o", "mermaid", "-core", "ttl").stdout)
 }
 
 // A picture of a range asks about all others: of very many there are none, and the words are there all the same.

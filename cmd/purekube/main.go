@@ -3,8 +3,8 @@
 //
 //	purekube COMMAND [flags] [FILE | DIRECTORY | - …]
 //
-// Without arguments it plans a small cluster that is embedded in it. purekube -h lists the commands. The exit status tells
-// the result; see exit.go.
+// Without arguments it plans a small cluster that is embedded in it; -demo is that cluster for every command. purekube -h
+// lists the commands. The exit status tells the result; see exit.go.
 package main
 
 import (
@@ -81,7 +81,7 @@ func run(args []string, sys system) int {
 //go:embed cluster
 var embedded embed.FS
 
-// load reads the paths, or the embedded cluster.
+// load reads the paths, what is piped, or the embedded cluster.
 func (inv invocation) load(sys system) *cluster {
 	var p *progress
 	if sys.watched {
@@ -93,12 +93,12 @@ func (inv invocation) load(sys system) *cluster {
 	}
 	paths := inv.paths
 	switch {
-	case len(paths) == 0 && sys.piped:
-		paths = []string{"-"}
-	case len(paths) == 0:
+	case inv.demo:
 		o.Files = embedded
 		paths = []string{"cluster"}
 		fmt.Fprintln(sys.notes(inv), "The cluster embedded in purekube. Name files, or pipe kubectl get into it, for your own.")
+	case len(paths) == 0:
+		paths = []string{"-"}
 	}
 	c := load(o, paths...)
 	if inv.fullHealth {

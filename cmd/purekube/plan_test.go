@@ -99,15 +99,15 @@ func golden(t *testing.T, name, got string) {
 // The embedded cluster has something to do in each core, says so in 100 columns, and has no
 // error in it.
 func TestEmbeddedCluster(t *testing.T) {
-	got := plan(t, nil, "", "-now", noon)
+	got := plan(t, nil, "", "-demo", "-now", noon)
 	require.Empty(t, got.stderr)
 	require.Equal(t, exitPlanned, got.status)
 	golden(t, "embedded.txt", got.stdout)
 
 	var report jsonReport
-	asJSON := plan(t, nil, "", "-now", noon, "-o", "json")
+	asJSON := plan(t, nil, "", "-demo", "-now", noon, "-o", "json")
 	golden(t, "embedded.json", asJSON.stdout)
-	golden(t, "embedded.requests.jsonl", plan(t, nil, "", "-now", noon, "-o", "requests").stdout)
+	golden(t, "embedded.requests.jsonl", plan(t, nil, "", "-demo", "-now", noon, "-o", "requests").stdout)
 	require.NoError(t, stdjson.Unmarshal([]byte(asJSON.stdout), &report))
 	for i, c := range report.Cores {
 		require.Equal(t, cores[i].name, c.Core)
@@ -120,7 +120,7 @@ func TestEmbeddedCluster(t *testing.T) {
 	for _, explain := range []bool{false, true} {
 		text := got.stdout
 		if explain {
-			text = plan(t, nil, "", "-explain").stdout
+			text = plan(t, nil, "", "-demo", "-explain").stdout
 		}
 		for line := range strings.Lines(text) {
 			require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), width, line)

@@ -135,7 +135,7 @@ func TestKeysOfTheJSONForm(t *testing.T) {
 		}
 	}
 	var report map[string]any
-	require.NoError(t, stdjson.Unmarshal([]byte(plan(t, nil, "", "-o", "json", "-explain").stdout), &report))
+	require.NoError(t, stdjson.Unmarshal([]byte(plan(t, nil, "", "-demo", "-o", "json", "-explain").stdout), &report))
 	require.Equal(t, formatVersion, report["formatVersion"])
 	check("", report)
 }
