@@ -245,7 +245,8 @@ func (d *decoded) notRead(gvk schema.GroupVersionKind, raw []byte) {
 	// Workloads were in extensions once.
 	case served && (gvk.Group == known.Group || gvk.Group == "extensions"):
 		d.fail(schema.GroupKind{Group: known.Group, Kind: gvk.Kind}, "apiVersion",
-			fmt.Sprintf("is %s: only %s is read, which every supported API server serves", gvk.GroupVersion(), known))
+			fmt.Sprintf("is %s: only %s is read, which every supported API server serves (with helm template, add --api-versions %s/%s)",
+				gvk.GroupVersion(), known, known, gvk.Kind))
 	case d.at.KnownAs() != "":
 		d.fail(schema.GroupKind{Group: known.Group, Kind: gvk.Kind}, "apiVersion",
 			fmt.Sprintf("is %s, which has no %s: must be %s", gvk.GroupVersion(), gvk.Kind, known))
