@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,8 +10,8 @@ import (
 
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
@@ -21,23 +22,29 @@ import (
 // most.
 func (l *linter) budgets() {
 	least, most := l.fullHealth()
-	selected := l.idle(least.index)
+	selected := l.selected(least)
 	for _, b := range l.set.Budgets {
 		if b == nil {
 			continue
 		}
 		key := disruption.KeyOf(b)
 		valid := l.value(key, b.Spec)
-		low := least.explained[key]
+		if !l.selector(key, b.Spec.Selector) {
+			continue
+		}
+		low := least.explain(key)
 		if low == nil {
 			continue // two budgets have the name, which is an error of the input
 		}
-		if l.selector(key, b.Spec.Selector) {
-			l.selects(key, b, len(low.Pods) > 0 || selected[key])
+		l.selects(key, b, len(low.Pods) > 0 || selected[key])
+		if !valid {
+			continue
 		}
-		if valid {
-			l.allows(key, b.Spec, least, most)
+		high := judged{most, low}
+		if most.index != least.index {
+			high.BudgetExplanation = most.explain(key)
 		}
+		l.allows(key, b.Spec, judged{least, low}, high)
 	}
 	l.overlaps(least)
 }
@@ -60,7 +67,9 @@ func (l *linter) value(key purekube.Key, spec policyv1.PodDisruptionBudgetSpec) 
 			continue
 		}
 		_, err := disruption.DesiredHealthy(v.spec, 1, disruption.RoundUp)
-		if p, ok := percentage(v.value); err != nil || ok && (p > 100 || p < 0) {
+		p, isPercent := percentage(v.value)
+		// The API server takes digits and a percent sign. The controller takes "+5%", too, but never sees it.
+		if err != nil || isPercent && (p > 100 || len(validation.IsValidPercent(v.value.StrVal)) > 0) {
 			l.find(BudgetValueInvalid, key, v.name, fmt.Sprintf(`is %s: must be a number that is not negative, or a percentage from "0%%" to "100%%"`, quoted(v.value.String())))
 			return false
 		}
@@ -102,9 +111,14 @@ func (l *linter) selects(key purekube.Key, b *policyv1.PodDisruptionBudget, some
 	}
 }
 
-// allows judges whether the budget ever allows a disruption.
-func (l *linter) allows(key purekube.Key, spec policyv1.PodDisruptionBudgetSpec, least, most health) {
-	low, high := least.explained[key], most.explained[key]
+// judged is a budget at some health.
+type judged struct {
+	health
+	*disruption.BudgetExplanation
+}
+
+// allows judges whether the budget ever allows a disruption: with the fewest pods, and with the most.
+func (l *linter) allows(key purekube.Key, spec policyv1.PodDisruptionBudgetSpec, low, high judged) {
 	const blocks = ". Nodes with these pods cannot be drained"
 	field, value := "spec.maxUnavailable", spec.MaxUnavailable
 	if value == nil {
@@ -120,34 +134,30 @@ func (l *linter) allows(key purekube.Key, spec policyv1.PodDisruptionBudgetSpec,
 		l.find(BudgetNeverAllows, key, field, "is 100%: no pod may ever be evicted"+blocks)
 	case isPercent && high.Never:
 		l.find(BudgetRoundsToZero, key, field, fmt.Sprintf("%s of %d is rounded up to %d, so no pod may be evicted at full health, when there %s%s",
-			value, high.Computed.ExpectedPods, high.Computed.DesiredHealthy, most.thereAre(key), blocks))
+			value, high.Computed.ExpectedPods, high.Computed.DesiredHealthy, high.thereAre(key), blocks))
 	case high.Never:
-		l.find(BudgetNeverAllows, key, field, fmt.Sprintf("is %s, and at full health there %s: no pod may be evicted%s", value, most.thereAre(key), blocks))
+		l.find(BudgetNeverAllows, key, field, fmt.Sprintf("is %s, and at full health there %s: no pod may be evicted%s", value, high.thereAre(key), blocks))
 	case low.Never:
 		l.find(BudgetBlocksAtMinReplicas, key, field, fmt.Sprintf("is %s, which demands %s; while the autoscaler is at minReplicas, there %s, and no pod may be evicted",
-			value, message.Count(int(low.Computed.DesiredHealthy), "healthy pod"), least.thereAre(key)))
+			value, message.Count(int(low.Computed.DesiredHealthy), "healthy pod"), low.thereAre(key)))
 	default:
-		l.scaleUnknown(key, low)
+		l.scaleUnknown(key, low.BudgetExplanation)
 	}
 }
 
-// thereAre is pods with its verb.
-func (h health) thereAre(key purekube.Key) string {
-	if len(h.explained[key].Pods) == 1 {
-		return "is " + h.pods(key)
-	}
-	return "are " + h.pods(key)
-}
-
-// pods says how many pods there are, and of which workloads.
-func (h health) pods(key purekube.Key) string {
-	e := h.explained[key]
-	text := message.Count(len(e.Pods), "pod")
-	counts := map[string]int{}
-	for _, p := range e.Pods {
-		if of := h.workloadOf[disruption.PodKey(key.Namespace, p.Name)]; of != (purekube.Key{}) {
-			counts[of.Kind+" "+of.Name]++
+// thereAre is how many pods the budget has, with a verb, and of which workloads.
+func (j judged) thereAre(key purekube.Key) string {
+	total, counts := 0, map[string]int{}
+	for _, p := range j.Pods {
+		pod := disruption.PodKey(key.Namespace, p.Name)
+		total += j.count[pod]
+		if of := j.workloadOf[pod]; of != (purekube.Key{}) {
+			counts[of.Kind+" "+of.Name] += j.count[pod]
 		}
+	}
+	text := "are " + message.Count(total, "pod")
+	if total == 1 {
+		text = "is 1 pod"
 	}
 	var of []string
 	for _, name := range slices.Sorted(maps.Keys(counts)) {
@@ -180,27 +190,45 @@ func (l *linter) scaleUnknown(key purekube.Key, e *disruption.BudgetExplanation)
 	}
 }
 
-// overlaps finds the budgets that select the same pod.
+// overlaps finds the budgets that select the same pod. Each budget names at most three others, so the cost grows with
+// the pairs of pods and budgets, and not with the pairs of budgets of each pod.
 func (l *linter) overlaps(h health) {
-	with := map[types.NamespacedName]map[string]bool{}
-	sample := map[types.NamespacedName]string{}
-	for _, p := range h.shared {
-		for _, b := range p.Pod.Budgets {
-			if with[b] == nil {
-				with[b], sample[b] = map[string]bool{}, p.Key.Name
+	const most = 3
+	others, sample := map[purekube.Key][]string{}, map[purekube.Key]string{}
+	for _, p := range h.pods {
+		budgets, _ := h.index.BudgetsFor(p)
+		if len(budgets) < 2 {
+			continue
+		}
+		slices.SortFunc(budgets, func(a, b *policyv1.PodDisruptionBudget) int { return cmp.Compare(a.Name, b.Name) })
+		for _, b := range budgets {
+			key := disruption.KeyOf(b)
+			if sample[key] == "" {
+				sample[key] = p.Name
 			}
-			for _, other := range p.Pod.Budgets {
-				if other != b {
-					with[b][other.Name] = true
+			for _, other := range budgets {
+				if len(others[key]) > most {
+					break
+				}
+				if other.Name != b.Name && !slices.Contains(others[key], other.Name) {
+					others[key] = append(others[key], other.Name)
 				}
 			}
 		}
 	}
-	for b, others := range with {
-		names := slices.Sorted(maps.Keys(others))
-		l.find(BudgetsOverlap, disruption.BudgetKey(b.Namespace, b.Name), "spec.selector",
-			fmt.Sprintf("selects pods that PodDisruptionBudget %s selects too, such as %s: the API server evicts no pod that has more than one", list(names, 3), sample[b]))
+	for key, names := range others {
+		l.find(BudgetsOverlap, key, "spec.selector",
+			fmt.Sprintf("selects pods that PodDisruptionBudget %s selects too, such as %s: the API server evicts no pod that has more than one",
+				several(names, most), sample[key]))
 	}
+}
+
+// several is "a, b, c and more".
+func several(names []string, most int) string {
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + " and more"
+	}
+	return strings.Join(names, ", ")
 }
 
 // list is "a, b and 3 more".

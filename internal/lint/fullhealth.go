@@ -2,11 +2,16 @@ package lint
 
 import (
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -14,12 +19,19 @@ import (
 	"github.com/purekube/purekube/manifests"
 )
 
-// health is the set with all its pods.
+// health is the set with the pods that its workloads have when all is well. Pods that no budget can tell apart, the
+// replicas of one workload, are one pod of the Index: what a budget demands is compared with the scales of workloads.
+// That keeps the cost at workloads × budgets, whatever the number of replicas is.
 type health struct {
 	index *disruption.Index
-	// explained are the budgets, and shared the pods that more than one budget selects.
-	explained map[purekube.Key]*disruption.BudgetExplanation
-	shared    []disruption.Explanation
+	// lasting has no pods of Jobs, CronJobs and DaemonSets. They come and go, or a drain leaves them where they are, so a
+	// budget is no better for having them.
+	lasting *disruption.Index
+	// pods are the pods of the Index, sorted, and count says how many pods each of them is.
+	pods  []*corev1.Pod
+	count map[purekube.Key]int
+	// leftOut are the pods that count for no budget: they have ended, are being deleted, or are those of a Helm hook.
+	leftOut []*corev1.Pod
 	// workloadOf is what makes a pod: a Deployment, not its ReplicaSet.
 	workloadOf map[purekube.Key]purekube.Key
 }
@@ -77,41 +89,133 @@ func (l *linter) healthAt(bounds map[purekube.Key]replicas, scale func(replicas)
 	set.ReplicationControllers = replaced(set.ReplicationControllers, func(r *corev1.ReplicationController) { r.Spec.Replicas = rescaled(r, r.Spec.Replicas) })
 	full, err := set.AtFullHealth()
 	l.workloads(err)
-	h := health{explained: map[purekube.Key]*disruption.BudgetExplanation{}, workloadOf: map[purekube.Key]purekube.Key{}}
-	deployment := map[purekube.Key]purekube.Key{}
+	h := health{count: map[purekube.Key]int{}, workloadOf: map[purekube.Key]purekube.Key{}}
+	made := map[purekube.Key]bool{}
+	for _, p := range full.Pods {
+		if p != nil {
+			made[owner(p)] = true
+		}
+	}
+	for s := range sources(l.set) {
+		if s.replicas == nil && s.key.Kind != manifests.Pod.Kind && !made[s.key] {
+			full.Pods = append(full.Pods, s.pod())
+		}
+	}
+	// A selector that is not valid is a finding, and selects no pod.
+	full.Budgets = slices.DeleteFunc(slices.Clone(full.Budgets), func(b *policyv1.PodDisruptionBudget) bool {
+		if b == nil {
+			return true
+		}
+		_, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		return err != nil
+	})
+	h.represent(full, l.set)
+	full.Pods = h.pods
+	h.index = disruption.NewIndex(full.Disruption(time.Time{}), disruption.Options{})
+	others := slices.DeleteFunc(slices.Clone(h.pods), func(p *corev1.Pod) bool { return !comesAndGoes(p) })
+	if h.lasting = h.index; len(others) > 0 {
+		h.lasting, _ = h.index.Without(disruption.Snapshot{Pods: others})
+	}
+	return h
+}
+
+// represent puts one pod into h.pods for all pods of a workload that no budget can tell apart: they have the same
+// values of the labels that selectors of budgets name. A pod without a controller is a pod of its own.
+func (h *health) represent(full, input *manifests.Set) {
+	hooks, deployment := map[purekube.Key]bool{}, map[purekube.Key]purekube.Key{}
+	for _, o := range input.Objects() {
+		if key := manifests.KeyOf(o); key != (purekube.Key{}) && isHelmHook(o) { // a nil object has no key
+			hooks[key] = true
+		}
+	}
 	for _, r := range full.ReplicaSets {
 		if r != nil {
 			deployment[manifests.KeyOf(r)] = owner(r)
 		}
 	}
-	pods := map[purekube.Key]bool{}
-	for _, p := range full.Pods {
-		if p == nil {
-			continue
-		}
-		of := owner(p)
-		pods[of] = true
+	asked := labelsOf(full.Budgets)
+	representative := map[string]purekube.Key{}
+	sorted := slices.DeleteFunc(slices.Clone(full.Pods), func(p *corev1.Pod) bool { return p == nil })
+	slices.SortStableFunc(sorted, func(a, b *corev1.Pod) int { return disruption.KeyOf(a).Compare(disruption.KeyOf(b)) })
+	for _, p := range sorted {
+		key, of := disruption.KeyOf(p), owner(p)
 		if above := deployment[of]; above != (purekube.Key{}) {
 			of = above
 		}
-		h.workloadOf[disruption.KeyOf(p)] = of
+		h.workloadOf[key] = of
+		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		if ended || p.DeletionTimestamp != nil || isHelmHook(p) || hooks[of] {
+			h.leftOut = append(h.leftOut, p)
+			continue
+		}
+		alike := key.String()
+		if controller := metav1.GetControllerOfNoCopy(p); controller != nil {
+			alike = fmt.Sprintf("%q %q %q", p.Namespace, []string{controller.APIVersion, controller.Kind, controller.Name, string(controller.UID)}, asked.of(p))
+		}
+		if first, found := representative[alike]; found {
+			h.count[first]++
+			continue
+		}
+		representative[alike] = key
+		h.count[key]++
+		h.pods = append(h.pods, p)
 	}
-	for s := range sources(l.set) {
-		if s.replicas == nil && s.key.Kind != manifests.Pod.Kind && !pods[s.key] {
-			full.Pods = append(full.Pods, s.pod())
+}
+
+// askedLabels are the labels that selectors of budgets name, by namespace.
+type askedLabels map[types.NamespacedName]bool
+
+func labelsOf(budgets []*policyv1.PodDisruptionBudget) askedLabels {
+	asked := askedLabels{}
+	for _, b := range budgets {
+		if b == nil || b.Spec.Selector == nil {
+			continue
+		}
+		for label := range b.Spec.Selector.MatchLabels {
+			asked[types.NamespacedName{Namespace: b.Namespace, Name: label}] = true
+		}
+		for _, e := range b.Spec.Selector.MatchExpressions {
+			asked[types.NamespacedName{Namespace: b.Namespace, Name: e.Key}] = true
 		}
 	}
-	h.index = disruption.NewIndex(full.Disruption(time.Time{}), disruption.Options{})
-	all, _ := h.index.ExplainAll() // what is wrong with the objects is a finding, or an error of the input
-	for _, e := range all {
-		switch {
-		case e.Budget != nil && e.Budget.Failure != purekube.ErrDuplicate.Error():
-			h.explained[e.Key] = e.Budget
-		case e.Pod != nil && len(e.Pod.Budgets) > 1:
-			h.shared = append(h.shared, e)
+	return asked
+}
+
+// of are the labels of the pod that selectors name, with their values.
+func (a askedLabels) of(p *corev1.Pod) []string {
+	var found []string
+	for _, label := range slices.Sorted(maps.Keys(p.Labels)) {
+		if a[types.NamespacedName{Namespace: p.Namespace, Name: label}] {
+			found = append(found, label, p.Labels[label])
 		}
 	}
-	return h
+	return found
+}
+
+// isHelmHook reports whether Helm makes the object for a moment only, such as the Pod of `helm test`.
+func isHelmHook(o metav1.Object) bool { return o.GetAnnotations()["helm.sh/hook"] != "" }
+
+// comesAndGoes reports whether the number of such pods depends on nodes or on time.
+func comesAndGoes(p *corev1.Pod) bool {
+	switch owner(p).Kind {
+	case manifests.Job.Kind, manifests.CronJob.Kind, manifests.DaemonSet.Kind, manifests.Node.Kind:
+		return true
+	}
+	return false
+}
+
+// explain returns the explanation of a budget. It is nil for a name that two budgets have.
+func (h health) explain(key purekube.Key) *disruption.BudgetExplanation {
+	e, _ := h.index.Explain(key) // what is wrong with the objects is a finding, or an error of the input
+	if e.Budget == nil || e.Budget.Failure == purekube.ErrDuplicate.Error() {
+		return nil
+	}
+	if !e.Budget.Never && h.lasting != h.index {
+		if lasting, _ := h.lasting.Explain(key); lasting.Budget != nil && lasting.Budget.Never {
+			return lasting.Budget
+		}
+	}
+	return e.Budget
 }
 
 // replaced is the list with copies of its objects, changed.
@@ -163,17 +267,22 @@ func flattened(err error) []error {
 	return []error{err}
 }
 
-// idle are the budgets that select pods of a workload with 0 replicas.
-func (l *linter) idle(x *disruption.Index) map[purekube.Key]bool {
+// selected are the budgets that select pods of a workload with 0 replicas, or pods that count for no budget.
+func (l *linter) selected(h health) map[purekube.Key]bool {
 	selected := map[purekube.Key]bool{}
-	for s := range sources(l.set) {
-		if s.replicas == nil || *s.replicas != 0 {
-			continue
-		}
-		budgets, _ := x.BudgetsFor(s.pod())
+	selects := func(p *corev1.Pod) {
+		budgets, _ := h.index.BudgetsFor(p)
 		for _, b := range budgets {
 			selected[disruption.KeyOf(b)] = true
 		}
+	}
+	for s := range sources(l.set) {
+		if s.replicas != nil && *s.replicas == 0 {
+			selects(s.pod())
+		}
+	}
+	for _, p := range h.leftOut {
+		selects(p)
 	}
 	return selected
 }

@@ -1,6 +1,7 @@
 package lint_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -77,7 +78,7 @@ func TestBuiltinRights(t *testing.T) {
 		{"edit does not impersonate users", "edit", `{verbs: [impersonate], apiGroups: [""], resources: [users]}`, []lint.Code{lint.AggregationGrantsEscalate}},
 		{"escalate", "admin", `{verbs: [escalate], apiGroups: [rbac.authorization.k8s.io], resources: [roles]}`, []lint.Code{lint.AggregationGrantsEscalate}},
 		{"every group", "view", `{verbs: [get], apiGroups: ["*"], resources: [widgets]}`, []lint.Code{lint.AggregationGrantsWildcard}},
-		{"every resource", "view", `{verbs: [get], apiGroups: [example.com], resources: ["*"]}`, []lint.Code{lint.AggregationGrantsWildcard}},
+		{"every resource of a group that the input does not define", "view", `{verbs: [get], apiGroups: [example.com], resources: ["*"]}`, []lint.Code{lint.AggregationGrantsWildcard}},
 		{"every URL", "view", `{verbs: [get], nonResourceURLs: ["*"]}`, []lint.Code{lint.AggregationGrantsWildcard}},
 		{"no label of an aggregated role", "nobody", `{verbs: ["*"], apiGroups: ["*"], resources: ["*"]}`, nil},
 	} {
@@ -86,4 +87,110 @@ func TestBuiltinRights(t *testing.T) {
 		})
 	}
 	require.Empty(t, lint.Check(&manifests.Set{ClusterRoles: manifests.BuiltinClusterRoles()}).Findings)
+}
+
+// Whoever defines the kinds of an API group may let everybody read all of them, and no more.
+func TestReadOnlyWildcardOfTheChartsOwnGroup(t *testing.T) {
+	const definition = "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\nspec: {}\n"
+	role := func(rule string) string {
+		return "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: team, labels: {rbac.authorization.k8s.io/aggregate-to-view: \"true\"}}\nrules: [" + rule + "]\n"
+	}
+	for _, tc := range []struct {
+		name, rule string
+		finds      bool
+	}{
+		{"reads its own group", `{verbs: [get, list, watch], apiGroups: [example.com], resources: ["*"]}`, false},
+		{"writes its own group", `{verbs: [get, create], apiGroups: [example.com], resources: ["*"]}`, true},
+		{"every verb", `{verbs: ["*"], apiGroups: [example.com], resources: ["*"]}`, true},
+		{"another group, too", `{verbs: [get], apiGroups: [example.com, apps], resources: ["*"]}`, true},
+		{"every group", `{verbs: [get], apiGroups: ["*"], resources: ["*"]}`, true},
+		{"every URL", `{verbs: [get], nonResourceURLs: ["*"]}`, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var want []lint.Code
+			if tc.finds {
+				want = []lint.Code{lint.AggregationGrantsWildcard}
+			}
+			require.Equal(t, want, codesOf(lint.Check(read(t, role(tc.rule)+definition)).Findings))
+		})
+	}
+}
+
+// The API server takes digits and a percent sign, and nothing else.
+func TestPercentageThatTheAPIServerRejects(t *testing.T) {
+	for _, value := range []string{`"+5%"`, `"-5%"`, `"5 %"`, `"%"`, `"5"`, `"101%"`, "-1"} {
+		for _, field := range []string{"minAvailable: ", "maxUnavailable: "} {
+			found := lint.Check(read(t, deployment("3")+"---\n"+budget(field+value, web))).Findings
+			require.Equal(t, []lint.Code{lint.BudgetValueInvalid}, codesOf(found), field+value)
+		}
+	}
+}
+
+const (
+	testHook = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: web-test-connection, labels: {app: web}, annotations: {helm.sh/hook: test}}\nspec: {}\n"
+	hookJob  = "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: web-migrate, annotations: {helm.sh/hook: pre-upgrade}}\nspec: {template: {metadata: {labels: {app: web}}}}\n"
+	job      = "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: web-migrate}\nspec: {template: {metadata: {labels: {app: web}}}}\n"
+	cronJob  = "---\napiVersion: batch/v1\nkind: CronJob\nmetadata: {name: web-clean}\nspec: {jobTemplate: {spec: {template: {metadata: {labels: {app: web}}}}}}\n"
+	daemons  = "---\napiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: web-logs}\nspec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}}}\n"
+)
+
+// A pod that is there for a moment, or that a drain leaves alone, makes no budget better than it is without the pod.
+func TestHooksAndJobsHideNoBudgetThatNeverAllows(t *testing.T) {
+	for name, more := range map[string]string{
+		"Pod of helm test": testHook, "Job that is a Helm hook": hookJob, "Job": job, "CronJob": cronJob, "DaemonSet": daemons,
+		"all of them": testHook + job + cronJob + daemons,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for rule, want := range map[string]lint.Code{"minAvailable: 1": lint.BudgetNeverAllows, "minAvailable: 51%": lint.BudgetRoundsToZero} {
+				found := lint.Check(read(t, deployment("1")+"---\n"+budget(rule, web)+more)).Findings
+				require.Equal(t, []lint.Code{want}, codesOf(found), "%s: %v", rule, found)
+				require.Contains(t, found[0].Message, "there is 1 pod (Deployment web: 1)")
+			}
+		})
+	}
+	require.Empty(t, lint.Check(read(t, deployment("2")+"---\n"+budget("minAvailable: 1", web)+testHook+hookJob)).Findings)
+	require.Empty(t, lint.Check(read(t, deployment("2")+"---\n"+budget("maxUnavailable: 1", web)+testHook+hookJob)).Findings,
+		"the Job of a hook ends before anybody drains")
+	require.Equal(t, []lint.Code{lint.BudgetOfPodsWithoutScale}, codesOf(lint.Check(read(t, deployment("2")+"---\n"+budget("maxUnavailable: 1", web)+job)).Findings))
+	require.Empty(t, lint.Check(read(t, budget("minAvailable: 1", web)+testHook)).Findings, "it selects something")
+}
+
+// A dump has more pods than the autoscaler's minReplicas. It may take them away.
+func TestDumpWithMorePodsThanMinReplicas(t *testing.T) {
+	const workload = `apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: web, uid: u}
+spec: {replicas: 4, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}}}
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec: {minReplicas: 2, maxReplicas: 6, scaleTargetRef: {apiVersion: apps/v1, kind: StatefulSet, name: web}}
+`
+	pods := ""
+	for i := range 4 {
+		pods += fmt.Sprintf("---\napiVersion: v1\nkind: Pod\nmetadata: {name: web-%d, labels: {app: web}, ownerReferences: [{apiVersion: apps/v1, kind: StatefulSet, name: web, uid: u, controller: true}]}\n"+
+			"status: {phase: Running, conditions: [{type: Ready, status: \"True\"}]}\n", i)
+	}
+	for rule, want := range map[string]lint.Code{
+		"minAvailable: 2": lint.BudgetBlocksAtMinReplicas, "minAvailable: 51%": lint.BudgetBlocksAtMinReplicas, "minAvailable: 6": lint.BudgetNeverAllows,
+	} {
+		found := lint.Check(read(t, workload+"---\n"+budget(rule, web)+pods)).Findings
+		require.Equal(t, []lint.Code{want}, codesOf(found), "%s: %v", rule, found)
+	}
+	require.Empty(t, lint.Check(read(t, workload+"---\n"+budget("minAvailable: 1", web)+pods)).Findings)
+}
+
+// Pods that have ended, or are being deleted, are no pods of full health.
+func TestPodsThatAreOver(t *testing.T) {
+	for name, pod := range map[string]string{
+		"ended":  "metadata: {name: old, labels: {app: web}}\nstatus: {phase: Succeeded}\n",
+		"failed": "metadata: {name: old, labels: {app: web}}\nstatus: {phase: Failed}\n",
+		"going":  "metadata: {name: old, labels: {app: web}, deletionTimestamp: \"2026-01-01T00:00:00Z\", deletionGracePeriodSeconds: 30}\nstatus: {phase: Running}\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := lint.Check(read(t, deployment("1")+"---\n"+budget("minAvailable: 1", web)+"---\napiVersion: v1\nkind: Pod\n"+pod)).Findings
+			require.Equal(t, []lint.Code{lint.BudgetNeverAllows}, codesOf(found), "%v", found)
+		})
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/purekube/purekube/manifests"
 	"github.com/purekube/purekube/rbacaggregate"
@@ -28,7 +29,7 @@ func (l *linter) roles() {
 	}
 	snapshot := l.set.WithBuiltinClusterRoles().RBACAggregate()
 	all, _ := rbacaggregate.ExplainAll(snapshot, rbacaggregate.Options{}) // the reasons say what is wrong with each
-	granted := map[grant][]string{}
+	granted, positions, own := map[grant][]string{}, map[string]map[string]int{}, l.ownGroups()
 	for _, e := range all {
 		if role := mine[e.Key.Name]; role != nil {
 			l.aggregation(e, role)
@@ -39,7 +40,7 @@ func (l *linter) roles() {
 		}
 		for _, c := range e.Rules {
 			code := dangerOf(c.Rule, before)
-			if code == "" {
+			if code == "" || code == AggregationGrantsWildcard && readsOnly(c.Rule, own) {
 				continue
 			}
 			for _, name := range c.From {
@@ -48,7 +49,14 @@ func (l *linter) roles() {
 					from = e.Key.Name // a role of this chart collects what every cluster has
 				}
 				if mine[from] != nil {
-					g := grant{code, from, textOf(c.Rule), positionOf(mine[from], c.Rule)}
+					if positions[from] == nil {
+						positions[from] = positionsOf(mine[from])
+					}
+					position, found := positions[from][identity(c.Rule)]
+					if !found {
+						position = -1
+					}
+					g := grant{code, from, textOf(c.Rule), position}
 					granted[g] = append(granted[g], e.Key.Name)
 				}
 			}
@@ -114,8 +122,47 @@ func identity(r rbacv1.PolicyRule) string {
 	return string(text)
 }
 
-func positionOf(role *rbacv1.ClusterRole, rule rbacv1.PolicyRule) int {
-	return slices.IndexFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return identity(r) == identity(rule) })
+// positionsOf are the first positions of the rules of a ClusterRole, by their identity.
+func positionsOf(role *rbacv1.ClusterRole) map[string]int {
+	positions := make(map[string]int, len(role.Rules))
+	for i, rule := range role.Rules {
+		id := identity(rule)
+		if _, found := positions[id]; !found {
+			positions[id] = i
+		}
+	}
+	return positions
+}
+
+// ownGroups are the API groups whose kinds the input defines with CustomResourceDefinitions.
+func (l *linter) ownGroups() map[string]bool {
+	own := map[string]bool{}
+	for _, r := range l.set.Ignored {
+		if r.GroupKind() == customResourceDefinition {
+			_, group, _ := strings.Cut(r.Name, ".") // the API server demands that the name is plural.group
+			own[group] = true
+		}
+	}
+	delete(own, "")
+	return own
+}
+
+var customResourceDefinition = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+
+// readsOnly reports whether a rule lets read all kinds of these groups, and no more: whoever defines the kinds may say
+// that everybody may read them.
+func readsOnly(r rbacv1.PolicyRule, groups map[string]bool) bool {
+	for _, verb := range r.Verbs {
+		if verb != "get" && verb != "list" && verb != "watch" {
+			return false
+		}
+	}
+	for _, group := range r.APIGroups {
+		if !groups[group] {
+			return false
+		}
+	}
+	return len(r.NonResourceURLs) == 0
 }
 
 // dangerOf is the code of a rule that gives more than the ClusterRole had before. It is empty for others.

@@ -5,8 +5,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -64,5 +66,75 @@ func BenchmarkOverlaps(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// everyReplica is one Deployment and budgets that all select its pods.
+func everyReplica(replicas, budgets int) *manifests.Set {
+	labels := map[string]string{"app": "web"}
+	set := &manifests.Set{Complete: true, Deployments: []*appsv1.Deployment{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: ptr.To(int32(replicas)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}},
+		},
+	}}}
+	for i := range budgets {
+		set.Budgets = append(set.Budgets, &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("b-%03d", i)},
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, MaxUnavailable: ptr.To(intstr.FromInt32(1))},
+		})
+	}
+	return set
+}
+
+// What 20 more budgets cost does not depend on the number of replicas: no replica is judged for each budget.
+func TestReplicasAreJudgedOnce(t *testing.T) {
+	moreBudgets := func(replicas int) float64 {
+		few, many := everyReplica(replicas, 20), everyReplica(replicas, 40)
+		return testing.AllocsPerRun(1, func() { Check(many) }) - testing.AllocsPerRun(1, func() { Check(few) })
+	}
+	require.Less(t, moreBudgets(4000)/moreBudgets(500), 1.5)
+}
+
+func BenchmarkReplicas(b *testing.B) {
+	for _, size := range []struct{ replicas, budgets int }{{5000, 50}, {20_000, 50}, {5000, 200}, {20_000, 200}, {20_000, 800}} {
+		b.Run(fmt.Sprintf("replicas=%d,budgets=%d", size.replicas, size.budgets), func(b *testing.B) {
+			set := everyReplica(size.replicas, size.budgets)
+			b.ReportAllocs()
+			for b.Loop() {
+				Check(set)
+			}
+		})
+	}
+}
+
+// manyRules is a ClusterRole with n rules that reach admin, each with a wildcard.
+func manyRules(n int) *manifests.Set {
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "team", Labels: map[string]string{"rbac.authorization.k8s.io/aggregate-to-admin": "true"}}}
+	for i := range n {
+		role.Rules = append(role.Rules, rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{"example.com"}, Resources: []string{fmt.Sprintf("widgets%d", i)}})
+	}
+	return &manifests.Set{Complete: true, ClusterRoles: []*rbacv1.ClusterRole{role}}
+}
+
+// Four times as many rules take about four times as many allocations.
+func TestCostOfRulesIsLinear(t *testing.T) {
+	allocations := func(n int) float64 {
+		set := manyRules(n)
+		return testing.AllocsPerRun(1, func() { Check(set) })
+	}
+	require.Less(t, allocations(800)/allocations(200), 5.0)
+}
+
+func BenchmarkRules(b *testing.B) {
+	for _, n := range []int{500, 2000, 8000} {
+		b.Run(fmt.Sprintf("rules=%d", n), func(b *testing.B) {
+			set := manyRules(n)
+			b.ReportAllocs()
+			for b.Loop() {
+				Check(set)
+			}
+		})
 	}
 }
