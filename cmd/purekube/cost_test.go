@@ -55,6 +55,8 @@ var large = []struct {
 				return podOf(fmt.Sprint("db-", i), "db", "StatefulSet", fmt.Sprint("n", i), "True")
 			})
 	}},
+	{"a drain of all nodes that a budget is short for", []string{"-drain", "all", "-force"}, shortEverywhere},
+	{"a page of all nodes that a budget is short for", []string{"-o", "html", "-core", "disruption", "-force"}, shortEverywhere},
 	{"ranges, as a page", []string{"-core", "servicecidr", "-o", "html"}, func(n int) string {
 		return repeated(n, func(i int) string {
 			return serviceCIDR(fmt.Sprint("x", i), "", fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)) +
@@ -107,4 +109,15 @@ func BenchmarkLarge(b *testing.B) {
 			})
 		}
 	}
+}
+
+// shortEverywhere are n nodes with a pod of a budget that is short of a healthy pod, and one that is evicted in the first
+// round: the cluster after each drain is another one.
+func shortEverywhere(n int) string {
+	return budgetOf("db", "db", `"maxUnavailable":1`, noStatus) + statefulSetOf("db", n) +
+		podOf("db-late", "db", "StatefulSet", "late", "False") +
+		repeated(n-1, func(i int) string {
+			node, web := fmt.Sprint("n", i), fmt.Sprint("web-", i)
+			return podOf(fmt.Sprint("db-", i), "db", "StatefulSet", node, "True") + podOf(web, web, "StatefulSet", node, "True") + statefulSetOf(web, 1)
+		})
 }

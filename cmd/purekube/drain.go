@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
@@ -140,7 +141,7 @@ type nodeDrain struct {
 	// together: before is the cluster after the drains of all nodes, as after is.
 	together bool
 	// explained are the budgets in before, as far as they were asked for: the same for all nodes.
-	explained map[types.NamespacedName]disruption.Explanation
+	explained map[types.NamespacedName]disruption.BudgetExplanation
 }
 
 // fleet is what the drains are asked of.
@@ -172,7 +173,7 @@ func (r *drainRequest) drainNodes(f *fleet, names []string) ([]nodeDrain, error)
 	}
 	played, after, err := drain.Nodes(f.index, names, r.flags)
 	var drains []nodeDrain
-	explained := map[types.NamespacedName]disruption.Explanation{}
+	explained := map[types.NamespacedName]disruption.BudgetExplanation{}
 	for _, d := range played {
 		// What is in the way of a node may be what the others evicted.
 		drains = append(drains, nodeDrain{
@@ -185,7 +186,7 @@ func (r *drainRequest) drainNodes(f *fleet, names []string) ([]nodeDrain, error)
 // each drains each node alone.
 func (r *drainRequest) each(f *fleet, names []string) []nodeDrain {
 	var drains []nodeDrain
-	explained := map[types.NamespacedName]disruption.Explanation{}
+	explained := map[types.NamespacedName]disruption.BudgetExplanation{}
 	for _, name := range names {
 		// The error is f.index.Err.
 		played, after, _ := drain.Node(f.index, name, r.flags)
@@ -308,11 +309,10 @@ func (d nodeDrain) rounds() []string {
 // inTheWay has a line for each cause, with the pods that stay for it.
 func (d nodeDrain) inTheWay() []string {
 	pods := map[string][]string{}
-	byBudget := map[types.NamespacedName]string{}
 	for _, p := range d.Refused {
 		why := p.Message
 		if p.Code == drain.ReasonEvictionRefused {
-			why = d.blockedBy(p.Eviction, byBudget)
+			why = d.blockedBy(p.Eviction)
 		}
 		pods[why] = append(pods[why], p.Pod.String())
 	}
@@ -365,45 +365,36 @@ func (d nodeDrain) inTurns() []string {
 	return lines
 }
 
-// blockedBy is why an eviction is refused at the end of the drain. An explanation costs the pods of the budget, so each
-// budget is explained once, and known has what was said.
-func (d nodeDrain) blockedBy(e disruption.Eviction, known map[types.NamespacedName]string) string {
+// blockedBy is why an eviction is refused at the end of the drain. How many pods the budget is short of is in the eviction:
+// an explanation costs all pods of the budget, so no budget is explained for each node.
+func (d nodeDrain) blockedBy(e disruption.Eviction) string {
 	if len(e.Blocking) != 1 {
 		return "selected by more than one budget (" + list(texts(e.Blocking), 5) + ")"
 	}
-	budget := e.Blocking[0]
-	if known[budget] == "" {
-		known[budget] = blockedText(budget, d.explain(budget))
+	budget := d.explain(e.Blocking[0])
+	why := fmt.Sprintf("budget %s (%s)", e.Blocking[0], budget.Rule)
+	switch {
+	case budget.Never:
+		return why + " never allows a disruption"
+	case e.Shortfall > 0:
+		return fmt.Sprintf("%s is short of %s", why, message.Count(int(e.Shortfall), "healthy pod"))
 	}
-	return known[budget]
+	return why + ": " + strings.TrimPrefix(e.Reason, violates)
 }
 
-// explain is about the end of the drain. Where that is the same for all nodes, it is asked for once.
-func (d nodeDrain) explain(budget types.NamespacedName) disruption.Explanation {
-	key := disruption.BudgetKey(budget.Namespace, budget.Name)
+// violates begins the API server's text for an eviction that a budget refuses, before the cause.
+const violates = "Cannot evict pod as it would violate the pod's disruption budget. "
+
+// explain is about the budget before the drain, which is the same for all nodes. It is asked for once.
+func (d nodeDrain) explain(budget types.NamespacedName) disruption.BudgetExplanation {
 	x, known := d.explained[budget]
 	if !known {
-		// The error is about the objects of the budget, which the reason says as well.
-		x, _ = d.before.Explain(key)
+		// The error is about the objects of the budget, which the eviction's reason says as well.
+		e, _ := d.before.Explain(disruption.BudgetKey(budget.Namespace, budget.Name))
+		x = *cmp.Or(e.Budget, &disruption.BudgetExplanation{}) // nil for a name that several budgets have
 		d.explained[budget] = x
 	}
-	if !x.Budget.Never && len(d.Rounds) > 0 && !d.together {
-		x, _ = d.after.Explain(key)
-	}
 	return x
-}
-
-func blockedText(budget types.NamespacedName, x disruption.Explanation) string {
-	why := fmt.Sprintf("budget %s (%s)", budget, x.Budget.Rule)
-	switch {
-	case x.Budget.Never:
-		return why + " never allows a disruption"
-	case x.Budget.Shortfall > 0:
-		return fmt.Sprintf("%s is short of %s", why, message.Count(int(x.Budget.Shortfall), "healthy pod"))
-	case len(x.Reasons) > 0:
-		return why + ": " + x.Reasons[0].Message
-	}
-	return why
 }
 
 // drainTotals counts the nodes by outcome.
