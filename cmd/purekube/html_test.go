@@ -265,7 +265,10 @@ func TestMermaid(t *testing.T) {
 	require.NotContains(t, roles, "<script>")
 	require.Contains(t, roles, `["#60;script#62;alert(1)#60;/script#62;"]`)
 	require.NotContains(t, roles, "ResourceClaim")
-	require.Empty(t, plan(t, nil, "", "-demo", "-o", "mermaid", "-core", "ttl").stdout)
+	none := plan(t, nil, named(nodeWithout, "mine"), "-o", "mermaid", "-")
+	require.Equal(t, outcome{
+		stderr: "purekube: no graph: -o mermaid draws ClusterRoles that are aggregated and ResourceClaims, and the plan has neither\n",
+	}, none, "an empty file without a word would look like a failure")
 }
 
 // A picture of a range asks about all others: of very many there are none, and the words are there all the same.

@@ -12,18 +12,23 @@ import (
 	"github.com/purekube/purekube/internal/message"
 )
 
-// writeMermaid prints the graphs as Markdown with a Mermaid block each, for people's own documents.
-func (r *report) writeMermaid(w io.Writer, c *cluster, inv invocation) error {
+// writeMermaid prints the graphs as Markdown with a Mermaid block each, for people's own documents. It reports whether there
+// is a graph.
+func (r *report) writeMermaid(w io.Writer, c *cluster, inv invocation) (drawn bool, err error) {
 	out := bufio.NewWriter(w)
 	for _, s := range r.Sections {
 		switch s.Core {
 		case "rbacaggregate":
-			newRoleGraph(c, inv.settings).mermaid(out)
+			graph := newRoleGraph(c, inv.settings)
+			drawn = drawn || len(graph.nodes) > 0
+			graph.mermaid(out)
 		case "resourceclaim":
-			newClaimGraph(c, inv.settings).mermaid(out)
+			graph := newClaimGraph(c, inv.settings)
+			drawn = drawn || len(graph) > 0
+			graph.mermaid(out)
 		}
 	}
-	return out.Flush()
+	return drawn, out.Flush()
 }
 
 // mermaid draws an arrow from each ClusterRole to the ClusterRoles that receive its rules. A graph without edges prints

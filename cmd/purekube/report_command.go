@@ -24,7 +24,11 @@ func runReport(inv invocation, sys system) int {
 	rep.sayProblems(inv, sys)
 	out := &visibleWriter{w: sys.stdout}
 	if inv.output == outputMermaid {
-		return inv.end(rep, rep.writeMermaid(out, objects, inv), sys)
+		drawn, err := rep.writeMermaid(out, objects, inv)
+		if !drawn && err == nil && len(rep.problems) == 0 {
+			sys.say("no graph: -o mermaid draws ClusterRoles that are aggregated and ResourceClaims, and the plan has neither")
+		}
+		return inv.end(rep, err, sys)
 	}
 	return inv.end(rep, rep.writeHTML(out, objects, inv, drains), sys)
 }
