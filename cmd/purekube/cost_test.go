@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,8 +90,20 @@ func TestCostIsLinear(t *testing.T) {
 			}
 			ratio := allocations(4*n) / allocations(n)
 			require.Less(t, ratio, 6.0)
+			require.Less(t, memory(t, tc.args, tc.input(4*n))/memory(t, tc.args, tc.input(n)), 6.0, "bytes")
 		})
 	}
+}
+
+// memory is how many bytes a run allocates: a list of all pods for each node is few allocations.
+func memory(t *testing.T, args []string, input string) float64 {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	run(withCommand(append(slices.Clone(args), "-")), quiet(input))
+	runtime.ReadMemStats(&after)
+	t.Logf("%d bytes", after.TotalAlloc-before.TotalAlloc)
+	return float64(after.TotalAlloc - before.TotalAlloc)
 }
 
 // quiet is a system whose output is not looked at.
