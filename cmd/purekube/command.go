@@ -193,9 +193,9 @@ func registerState(inv *invocation, flags *flag.FlagSet) {
 		"the input has all pods: one that it lacks does not exist and is not to be looked up")
 }
 
-func registerFailOn(inv *invocation, flags *flag.FlagSet) {
-	flags.Func("fail-on", "what the exit status tells besides wrong input, a `list` of "+strings.Join(failOns, ", ")+" (default error)", func(list string) (err error) {
-		inv.failOn, err = parseFailOn(list)
+func registerFailOn(inv *invocation, flags *flag.FlagSet, known []string) {
+	flags.Func("fail-on", "what the exit status tells besides wrong input, a `list` of "+strings.Join(known, ", ")+" (default error)", func(list string) (err error) {
+		inv.failOn, err = parseFailOn(list, known)
 		return err
 	})
 }

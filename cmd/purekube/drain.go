@@ -43,7 +43,7 @@ func (r *drainRequest) register(flags *flag.FlagSet) {
 
 func registerDrain(inv *invocation, flags *flag.FlagSet) {
 	registerUpstream(inv, flags, "match-upstream", "compute budgets as kube-controller-manager of this `release` does, its defects included: ")
-	registerFailOn(inv, flags)
+	registerFailOn(inv, flags, failOnsOfDrain)
 	inv.drain.register(flags)
 	flags.BoolVar(&inv.drain.together, "together", false, "drain the nodes at the same time, as several kubectl drains do (default: each alone)")
 	inv.drain.registerWaves(flags, "plan a rolling upgrade of the nodes, or of all: which drain at the same time, and which after them")

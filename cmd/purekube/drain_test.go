@@ -122,6 +122,7 @@ func TestDrainFlags(t *testing.T) {
 	}{
 		{"no node", "drain needs NODE", []string{"drain"}},
 		{"requests", `-o "requests": drain prints text, json`, []string{"drain", "all", "-o", "requests"}},
+		{"action", `"action": there is error, never, none`, []string{"drain", "all", "-demo", "-fail-on", "action"}},
 		{"flag of drain", "flag provided but not defined: -force", []string{"plan", "-force"}},
 		{"no such command", `"drian" is not a command: plan, explain, drain, lint, report, diff, version`, []string{"drian"}},
 	} {

@@ -39,11 +39,14 @@ const (
 
 var failOns = []string{failOnError, failOnAction, failOnNever, failOnNone}
 
-func parseFailOn(list string) ([]string, error) {
+// failOnsOfDrain are the values for drain, which has nothing to do.
+var failOnsOfDrain = []string{failOnError, failOnNever, failOnNone}
+
+func parseFailOn(list string, known []string) ([]string, error) {
 	values := strings.Split(list, ",")
 	for _, v := range values {
-		if !slices.Contains(failOns, v) {
-			return nil, fmt.Errorf("%q: there is %s", v, strings.Join(failOns, ", "))
+		if !slices.Contains(known, v) {
+			return nil, fmt.Errorf("%q: there is %s", v, strings.Join(known, ", "))
 		}
 	}
 	return values, nil

@@ -7,7 +7,7 @@ import (
 
 func registerPlan(inv *invocation, flags *flag.FlagSet) {
 	registerCores(inv, flags)
-	registerFailOn(inv, flags)
+	registerFailOn(inv, flags, failOns)
 	flags.BoolVar(&inv.explain, "explain", false, "say why, for every object, also where there is nothing to do")
 	flags.BoolVar(&inv.passEmptyBudgets, "ignore-budgets-without-pods", false,
 		"with -fail-on never: do not fail for a PodDisruptionBudget that selects no pod of the input")

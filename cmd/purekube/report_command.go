@@ -4,7 +4,7 @@ import "flag"
 
 func registerReport(inv *invocation, flags *flag.FlagSet) {
 	registerCores(inv, flags)
-	registerFailOn(inv, flags)
+	registerFailOn(inv, flags, failOns)
 	inv.drain.register(flags)
 	inv.drain.registerWaves(flags, "draw a rolling upgrade of all nodes: which drain at the same time, and which after them")
 }
