@@ -245,7 +245,7 @@ func (d *decoded) notRead(gvk schema.GroupVersionKind, raw []byte) {
 	// Workloads were in extensions once.
 	case served && (gvk.Group == known.Group || gvk.Group == "extensions"):
 		d.fail(schema.GroupKind{Group: known.Group, Kind: gvk.Kind}, "apiVersion",
-			fmt.Sprintf("is %s: only %s is read, which every supported API server serves (with helm template, add --api-versions %s/%s)",
+			fmt.Sprintf("is %s: only %s is read, which every supported API server serves (with helm template, add --kube-version and --api-versions %s/%s)",
 				gvk.GroupVersion(), known, known, gvk.Kind))
 	case d.at.KnownAs() != "":
 		d.fail(schema.GroupKind{Group: known.Group, Kind: gvk.Kind}, "apiVersion",

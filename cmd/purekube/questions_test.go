@@ -75,7 +75,7 @@ func TestDrainIsRefusedWhenBudgetsMayBeMissing(t *testing.T) {
 			"purekube: standard input: document 1, item 3: PodDisruptionBudget shop/db: spec.slector: unknown field\n" +
 				"purekube: drain: not answered: something could not be read that is a PodDisruptionBudget, or may be one\n"},
 		{"a budget of an old version", "it is not read", dump(pod, workload, strings.Replace(budget, "policy/v1", "policy/v1beta1", 1)),
-			"purekube: standard input: document 1, item 3: PodDisruptionBudget shop/db: apiVersion: is policy/v1beta1: only policy/v1 is read, which every supported API server serves (with helm template, add --api-versions policy/v1/PodDisruptionBudget)\n" +
+			"purekube: standard input: document 1, item 3: PodDisruptionBudget shop/db: apiVersion: is policy/v1beta1: only policy/v1 is read, which every supported API server serves (with helm template, add --kube-version and --api-versions policy/v1/PodDisruptionBudget)\n" +
 				"purekube: drain: not answered: something could not be read that is a PodDisruptionBudget, or may be one\n"},
 		{"a budget of another group", "it is meant as one", dump(pod, workload, budget, strings.Replace(budget, "policy/v1", "apps/v1", 1)),
 			"purekube: standard input: document 1, item 4: PodDisruptionBudget shop/db: apiVersion: is apps/v1, which has no PodDisruptionBudget: must be policy/v1\n" +
