@@ -24,6 +24,8 @@ type step struct {
 
 func (s step) String() string { return s.name }
 
+func (step) Type() string { return "step" }
+
 func (s step) Request(done []runtime.Object) purekube.Request {
 	*s.before = append(*s.before, append([]runtime.Object(nil), done...))
 	return purekube.Request{Name: s.name, ContinueOnError: s.proceed, Err: s.err}

@@ -14,6 +14,9 @@ import (
 type Action interface {
 	// String is one line for logs and dry runs.
 	fmt.Stringer
+	// Type is the name of the action's type without its package, for example "SetRules": a label for metrics and logs.
+	// It stays the same across releases, and actions of different packages may share one.
+	Type() string
 	// Request returns the call to make for the action. done has the objects that the API server returned for the
 	// earlier actions of the same plan, in order, with nil for a failed call. Only some actions read done. For example,
 	// a status that names a claim needs the name that the API server gave the claim. The removal of a finalizer is an

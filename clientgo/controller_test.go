@@ -97,6 +97,8 @@ type write struct {
 
 func (w write) String() string { return "write " + w.name }
 
+func (write) Type() string { return "write" }
+
 func (w write) Request(done []runtime.Object) purekube.Request {
 	got := ""
 	for _, o := range done {

@@ -1,8 +1,6 @@
 package controllerruntime
 
 import (
-	"reflect"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -52,7 +50,7 @@ func measured(h clientgo.Hooks) clientgo.Hooks {
 		call(user.OnPlan, r)
 	}
 	h.OnAction = func(r clientgo.ActionResult) {
-		actions.WithLabelValues(r.Controller, reflect.TypeOf(r.Action).Name(), r.Answer()).Inc()
+		actions.WithLabelValues(r.Controller, r.Action.Type(), r.Answer()).Inc()
 		call(user.OnAction, r)
 	}
 	h.OnLookup = func(r clientgo.LookupResult) {

@@ -42,6 +42,9 @@ type UpdateStatus struct {
 
 func (UpdateStatus) isAction() {}
 
+// Type is UpdateStatus.
+func (UpdateStatus) Type() string { return "UpdateStatus" }
+
 // Request is the update of the status, with the resourceVersion of the plan. It does not read done: no action of this
 // package depends on what an earlier action created.
 func (a UpdateStatus) Request([]runtime.Object) purekube.Request {
@@ -96,6 +99,9 @@ type ClearDisruptionTarget struct {
 }
 
 func (ClearDisruptionTarget) isAction() {}
+
+// Type is ClearDisruptionTarget.
+func (ClearDisruptionTarget) Type() string { return "ClearDisruptionTarget" }
 
 // Request is the update of the status, with the resourceVersion of the plan. It does not read done.
 func (a ClearDisruptionTarget) Request([]runtime.Object) purekube.Request {

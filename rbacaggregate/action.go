@@ -49,6 +49,9 @@ type SetRules struct {
 // isAction seals [Action]: a type switch over its members cannot meet a type of another package.
 func (SetRules) isAction() {}
 
+// Type is SetRules.
+func (SetRules) Type() string { return "SetRules" }
+
 // Request returns the server-side apply that sets the rules: a patch of clusterroles with the field
 // manager [FieldManager], forced (BR-27-05, BR-27-06). It does not read done.
 //

@@ -55,6 +55,24 @@ func (Release) isAction()          {}
 func (RemoveFinalizer) isAction()  {}
 func (DeleteClaim) isAction()      {}
 
+// Type is CreateClaim.
+func (CreateClaim) Type() string { return "CreateClaim" }
+
+// Type is SetClaimStatuses.
+func (SetClaimStatuses) Type() string { return "SetClaimStatuses" }
+
+// Type is Reserve.
+func (Reserve) Type() string { return "Reserve" }
+
+// Type is Release.
+func (Release) Type() string { return "Release" }
+
+// Type is RemoveFinalizer.
+func (RemoveFinalizer) Type() string { return "RemoveFinalizer" }
+
+// Type is DeleteClaim.
+func (DeleteClaim) Type() string { return "DeleteClaim" }
+
 // The resources that the actions write to.
 var (
 	// Claims are read and written as resource.k8s.io/v1 alone, the version of [resourcev1]. A PodGroup is not listed

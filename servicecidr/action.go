@@ -59,6 +59,15 @@ func (AddFinalizer) isAction()    {}
 func (SetCondition) isAction()    {}
 func (RemoveFinalizer) isAction() {}
 
+// Type is AddFinalizer.
+func (AddFinalizer) Type() string { return "AddFinalizer" }
+
+// Type is SetCondition.
+func (SetCondition) Type() string { return "SetCondition" }
+
+// Type is RemoveFinalizer.
+func (RemoveFinalizer) Type() string { return "RemoveFinalizer" }
+
 // AddFinalizer adds Finalizer (BR-31-01). A ServiceCIDR without the finalizer is gone as soon as somebody deletes it,
 // whatever Services have addresses in it. The API server does not set the finalizer when a ServiceCIDR is created, so
 // each new one has this gap until the patch arrives.

@@ -38,6 +38,9 @@ type SetTTL struct {
 // isAction seals [Action]: a type switch over its members cannot meet a type of another package.
 func (SetTTL) isAction() {}
 
+// Type is SetTTL.
+func (SetTTL) Type() string { return "SetTTL" }
+
 // Request is a patch of the node. It does not read done. A plan has at most one action, so nothing depends on this one.
 func (a SetTTL) Request([]runtime.Object) purekube.Request {
 	patchType, patch := a.Patch()

@@ -253,7 +253,7 @@ func (s section) calm() (n int) {
 func newPageObject(f finding) pageObject {
 	o := pageObject{Kind: f.Object.Kind, Name: nameOf(f.Object), Never: f.Never}
 	for _, a := range f.Actions {
-		o.Actions = append(o.Actions, pageAction{a.typeName(), strings.TrimPrefix(a.Text, a.typeName()+" "), a.Why})
+		o.Actions = append(o.Actions, pageAction{a.Action.Type(), strings.TrimPrefix(a.Text, a.Action.Type()+" "), a.Why})
 	}
 	for _, e := range f.Events {
 		o.Events = append(o.Events, fmt.Sprintf("%s %s on %s: %s", e.Type, e.Reason, regarding(e), e.Message))

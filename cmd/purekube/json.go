@@ -156,7 +156,7 @@ func (f finding) json() jsonObject {
 	requests, waiting := requestsOf(f.Actions)
 	for i, a := range f.Actions {
 		o.Actions = append(o.Actions, jsonAction{
-			Type: a.typeName(), Text: a.Text, Why: a.Why, Waits: waiting[i], Request: newJSONRequest(requests[i]),
+			Type: a.Action.Type(), Text: a.Text, Why: a.Why, Waits: waiting[i], Request: newJSONRequest(requests[i]),
 		})
 	}
 	for _, reason := range f.Reasons {

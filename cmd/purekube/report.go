@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -115,9 +114,6 @@ type action struct {
 	// Why is one line on what called for it.
 	Why string
 }
-
-// typeName is the Go type of the action without its package: "SetRules".
-func (a action) typeName() string { return reflect.TypeOf(a.Action).Name() }
 
 // findingOf turns a plan's result into a finding. Describe adds to the action's own line and
 // says what called for it.
@@ -250,7 +246,7 @@ func (r *report) counts() (actions map[string]int, events, needs int) {
 	for _, s := range r.Sections {
 		for _, f := range s.Findings {
 			for _, a := range f.Actions {
-				actions[s.Core+"."+a.typeName()]++
+				actions[s.Core+"."+a.Action.Type()]++
 			}
 			events += len(f.Events)
 			needs += len(f.Needs)

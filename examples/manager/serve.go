@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"reflect"
 	"strings"
 	"time"
 
@@ -40,7 +39,7 @@ func metricHooks() clientgo.Hooks {
 			planSeconds.WithLabelValues(p.Controller).Observe(p.Took.Seconds())
 		},
 		OnAction: func(a clientgo.ActionResult) {
-			actions.WithLabelValues(a.Controller, reflect.TypeOf(a.Action).Name(), a.Answer()).Inc()
+			actions.WithLabelValues(a.Controller, a.Action.Type(), a.Answer()).Inc()
 		},
 	}
 }

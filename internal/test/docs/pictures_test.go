@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -171,7 +170,7 @@ func carryOut[A purekube.Action](t *testing.T, server *apiserver.Server, actions
 }
 
 // kindOf is the name of an action's type.
-func kindOf(a any) string { return reflect.TypeOf(a).Name() }
+func kindOf(a purekube.Action) string { return a.Type() }
 
 // A range that is made, used, covered by another one, and deleted, in every order.
 func pictureOfServiceCIDR(t *testing.T) string {
