@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
@@ -67,6 +68,7 @@ type decoded struct {
 	// ignored: no package reads the kind in this API group.
 	ignored bool
 	errs    []*Error
+	notes   []Note
 	// untyped is an item of a list without apiVersion and kind: the list says what it is.
 	untyped []byte
 	// around is the list that the items before it came from.
@@ -92,6 +94,9 @@ type listHead struct {
 	Metadata        struct {
 		Namespace string `json:"namespace"`
 		Name      string `json:"name"`
+		// UID and ResourceVersion are of an object that an API server returned.
+		UID             types.UID `json:"uid"`
+		ResourceVersion string    `json:"resourceVersion"`
 		// Continue is where the rest of a list begins.
 		Continue string `json:"continue"`
 	} `json:"metadata"`
@@ -212,10 +217,7 @@ func decodeObject(at Ref, is metav1.TypeMeta, raw []byte) decoded {
 	case unknownFields:
 		name()
 		// What is known of it is in the set all the same.
-		for _, e := range strict.Errors() {
-			field, what := strictError(e)
-			d.fail(kind, field, what)
-		}
+		d.strict(kind, object, strict.Errors())
 	case err != nil:
 		name()
 		field, what := decodeError(err)
@@ -230,6 +232,27 @@ func decodeObject(at Ref, is metav1.TypeMeta, raw []byte) decoded {
 		d.at.Namespace, d.at.Name = meta.GetNamespace(), meta.GetName()
 	}
 	return d
+}
+
+// unknownField is what strictError says of a field that this build does not have.
+const unknownField = "unknown field"
+
+// strict takes in what strict decoding found. A field that this build does not know is an error in what a person wrote:
+// it may be misspelt. In an object that an API server returned it is a field of another release, and a note, unless a
+// decision reads it as part of a whole.
+func (d *decoded) strict(kind schema.GroupKind, object runtime.Object, errs []error) {
+	meta, err := meta.Accessor(object)
+	newer := err == nil && returned(meta) && len(errs) < maxStrictErrors
+	for _, e := range errs {
+		field, what := strictError(e)
+		if newer && what == unknownField && !decides(kind, field) {
+			d.notes = append(d.notes, Note{
+				At: d.at, Field: withoutNumbers(field), Text: "unknown field, left out: the API server that returned it knows more than this build",
+			})
+			continue
+		}
+		d.fail(kind, field, what)
+	}
 }
 
 // notRead says why an object is not in the set: nothing reads its kind, or something is wrong with its version or kind.
@@ -256,9 +279,17 @@ func (d *decoded) notRead(gvk schema.GroupVersionKind, raw []byte) {
 		d.fail(schema.GroupKind{Group: gvk.Group, Kind: kind}, "kind", "is "+gvk.Kind+": must be "+kind)
 	case strings.HasSuffix(gvk.Kind, "List") && d.at.Item > 0 && hasItems(raw):
 		d.fail(anyKind, "", "a list in a list is not read")
+	case scheme.IsVersionRegistered(gvk.GroupVersion()) && !scheme.Recognizes(gvk) && !d.returned(raw):
+		d.fail(anyKind, "kind", fmt.Sprintf("is %s, which %s does not have in any supported release", gvk.Kind, gvk.GroupVersion()))
 	default:
 		d.ignored = true
 	}
+}
+
+// returned reports whether an API server returned the object: then its kind is one of another release.
+func (d *decoded) returned(raw []byte) bool {
+	head, _, what := headOf(raw)
+	return what == "" && head.Metadata.UID != "" && head.Metadata.ResourceVersion != ""
 }
 
 // isKustomization reports whether the file is for kustomize, which knows it by its name: it need not say its kind.

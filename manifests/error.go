@@ -35,14 +35,18 @@ func (e *Error) Error() string {
 	for _, r := range e.Refs {
 		places = append(places, r.String())
 	}
-	parts := []string{strings.Join(places, " and ")}
+	object, what := "", ""
 	if len(e.Refs) > 0 {
-		parts = append(parts, e.Refs[0].object())
+		object = e.Refs[0].object()
 	}
-	parts = append(parts, e.Field)
 	if e.Err != nil {
-		parts = append(parts, e.Err.Error())
+		what = e.Err.Error()
 	}
+	return joined(strings.Join(places, " and "), object, e.Field, what)
+}
+
+// joined has the parts that are not empty, with colons between them.
+func joined(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ": ")
 }
 

@@ -51,9 +51,12 @@ const standardInput = "standard input"
 //     metadata.name;
 //   - text behind the end of a YAML document that neither --- nor ... separates from it;
 //   - a field that does not exist or has the wrong type, and a key that is given twice. A key that overrides the key of a
-//     YAML merge (<<) is not given twice, but must be behind the merge;
-//   - an API version of a known kind that no supported release serves, a known kind in another built-in API group, and a
-//     kind that is misspelt;
+//     YAML merge (<<) is not given twice, but must be behind the merge. In an object that an API server returned, with
+//     metadata.uid and metadata.resourceVersion, a field that does not exist is a note ([Set.Notes]), unless a decision
+//     reads it as part of a whole: the spec of a PodDisruptionBudget, ServiceCIDR or ResourceClaim, and the aggregationRule
+//     and the rules of a ClusterRole;
+//   - an API version of a known kind that no supported release serves, a known kind in another built-in API group, a
+//     kind that is misspelt, and a kind that a built-in API version does not have, unless an API server returned it;
 //   - the same object in two places ([ErrDuplicate]; the set has both);
 //   - a list that the API server has more items of (metadata.continue), and a list in a list.
 //
@@ -98,6 +101,8 @@ type loader struct {
 	objects, lists int
 	// names has each API version and kind of ignored objects once.
 	names map[string]string
+	// notes are the places of notes in the set's.
+	notes map[sameNote]int
 }
 
 // fail adds an error.
@@ -223,6 +228,12 @@ func (l *loader) takeAll(found []decoded, items *[]decoded) (wrong int) {
 func (l *loader) take(d decoded) {
 	for _, e := range d.errs {
 		l.fail(e)
+	}
+	for _, n := range d.notes {
+		if n.At.Namespace == "" && n.At.Name != "" && Namespaced(n.At.GroupKind()) {
+			n.At.Namespace = l.namespace()
+		}
+		l.addNote(n)
 	}
 	if d.list != (schema.GroupKind{}) {
 		l.set.see(d.list)

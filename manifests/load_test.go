@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -178,4 +179,77 @@ func TestPlaces(t *testing.T) {
 
 func oneNode(name string) string {
 	return `{"apiVersion":"v1","kind":"Node","metadata":{"name":"` + name + `"}}`
+}
+
+// A dump of a newer API server has fields that this build does not know: a note, and all objects are read.
+func TestUnknownFieldOfANewerAPIServerIsANote(t *testing.T) {
+	pod := func(name string) string {
+		return `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"` + name + `","namespace":"ml","uid":"1","resourceVersion":"2"},"spec":{"schedulingGroup2":{},"containers":[{"name":"a"},{"name":"b","newer":1}]}}`
+	}
+	var items []string
+	for i := range 1200 {
+		items = append(items, pod(fmt.Sprintf("p%d", i)))
+	}
+	set, err := of(`{"apiVersion":"v1","kind":"List","items":[` + strings.Join(items, ",\n") + `]}`)
+	require.NoError(t, err)
+	require.Len(t, set.Pods, 1200)
+	require.True(t, set.Complete)
+	require.False(t, set.Hides(Pod))
+	var notes []string
+	for _, n := range set.Notes {
+		notes = append(notes, n.String())
+	}
+	const text = "unknown field, left out: the API server that returned it knows more than this build (and 1199 more objects)"
+	require.ElementsMatch(t, []string{
+		"standard input:1: document 1, item 1: Pod ml/p0: spec.schedulingGroup2: " + text,
+		"standard input:1: document 1, item 1: Pod ml/p0: spec.containers[].newer: " + text,
+	}, notes)
+}
+
+// What a decision reads as a whole has to be known as a whole; so does what a person wrote.
+func TestUnknownFieldThatIsAnError(t *testing.T) {
+	const fromServer = "uid: a, resourceVersion: \"1\""
+	many := strings.Builder{}
+	for i := range 120 {
+		fmt.Fprintf(&many, "  x%d: 1\n", i)
+	}
+	for _, tc := range []struct{ name, reason, input, want string }{
+		{"a person's", "it may be misspelt", "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {hostNetwrok: true}\n", "spec.hostNetwrok: unknown field"},
+		{"without a version", "an API server gives both", "apiVersion: v1\nkind: Pod\nmetadata: {name: x, uid: a}\nspec: {hostNetwrok: true}\n", "spec.hostNetwrok: unknown field"},
+		{"budget", "its spec decides", "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: x, " + fromServer + "}\nspec: {newer: 1}\n", "spec.newer: unknown field"},
+		{"range", "its spec decides", "apiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\nmetadata: {name: x, " + fromServer + "}\nspec: {newer: 1}\n", "spec.newer: unknown field"},
+		{"claim", "its spec decides", "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: x, " + fromServer + "}\nspec: {devices: {newer: 1}}\n", "spec.devices.newer: unknown field"},
+		{"aggregation", "it selects", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: x, " + fromServer + "}\naggregationRule: {newer: 1}\n", "aggregationRule.newer: unknown field"},
+		{"rules", "they are copied", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: x, " + fromServer + "}\nrules: [{verbs: [get], newer: 1}]\n", "rules[0].newer: unknown field"},
+		{"a hundred", "the decoder does not list more, and the next may decide", "apiVersion: v1\nkind: Pod\nmetadata: {name: x, " + fromServer + "}\nspec:\n" + many.String(), "unknown field"},
+		{"a key twice", "nobody can say which one counts", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","uid":"a","resourceVersion":"1"},"spec":{"nodeName":"a","nodeName":"b"}}`, "spec.nodeName: duplicate field"},
+	} {
+		bothWays(t, tc.name, func(t *testing.T) {
+			set, err := of(tc.input)
+			require.ErrorContains(t, err, tc.want, tc.reason)
+			require.Empty(t, set.Notes)
+		})
+	}
+	set, err := of("apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: x, " + fromServer + "}\nspec: {maxUnavailable: 1}\nstatus: {newer: 1}\n")
+	require.NoError(t, err, "the status is not read as a whole")
+	require.Len(t, set.Notes, 1)
+}
+
+// A kind that a built-in API version does not have is a typing error, unless an API server has it.
+func TestUnknownKindOfAKnownVersionIsAnError(t *testing.T) {
+	for _, kind := range []struct{ apiVersion, kind string }{{"policy/v1", "PodDistruptionBudget"}, {"v1", "Podd"}, {"apps/v1", "Deploymnet"}} {
+		object := fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: x}\n", kind.apiVersion, kind.kind)
+		set, err := of(object)
+		require.ErrorContains(t, err, fmt.Sprintf("%s x: kind: is %s, which %s does not have in any supported release", kind.kind, kind.kind, kind.apiVersion))
+		require.True(t, set.Hides(PodDisruptionBudget), "it may be one")
+		require.False(t, set.Complete)
+		set, err = of(strings.Replace(object, "name: x", "name: x, uid: a, resourceVersion: \"1\"", 1))
+		require.NoError(t, err, "a newer API server")
+		require.Len(t, set.Ignored, 1)
+	}
+	for _, other := range []string{"v1\nkind: Service", "policy/v1\nkind: Eviction", "apps/v1\nkind: ControllerRevision", "argoproj.io/v1alpha1\nkind: Rollout", "v1\nkind: ConfigMap", "policy/v1beta1\nkind: PodSecurityPolicy"} {
+		set, err := of("apiVersion: " + other + "\nmetadata: {name: x}\n")
+		require.NoError(t, err)
+		require.Len(t, set.Ignored, 1)
+	}
 }

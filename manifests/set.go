@@ -49,6 +49,8 @@ type Set struct {
 	// Unreadable counts the objects that could not be read, or only in part, by kind. The zero GroupKind counts those
 	// that may be of any kind.
 	Unreadable map[schema.GroupKind]int
+	// Notes are what a reader of an answer should know about the input. They are no errors.
+	Notes []Note
 	// Complete: every file and every list was read to its end, and everything in them is of a known kind.
 	Complete bool
 

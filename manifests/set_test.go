@@ -137,7 +137,7 @@ func TestOptions(t *testing.T) {
 	require.Equal(t, "shop", set.Pods[0].Namespace)
 
 	var told []int
-	_, err = Load(Options{Stdin: strings.NewReader(strings.Repeat(`{"apiVersion":"v1","kind":"Widget"}`, 3000)), Progress: func(n int) { told = append(told, n) }}, "-")
+	_, err = Load(Options{Stdin: strings.NewReader(strings.Repeat(`{"apiVersion":"example.com/v1","kind":"Widget"}`, 3000)), Progress: func(n int) { told = append(told, n) }}, "-")
 	require.NoError(t, err)
 	require.Equal(t, []int{1024, 2048}, told)
 
