@@ -65,6 +65,7 @@ func reads(gvk schema.GroupVersionKind) bool {
 type decoded struct {
 	at     Ref
 	object runtime.Object
+	custom *CustomWorkload
 	// ignored: no package reads the kind in this API group.
 	ignored bool
 	errs    []*Error
@@ -245,13 +246,17 @@ func (d *decoded) strict(kind schema.GroupKind, object runtime.Object, errs []er
 	newer := err == nil && returned(meta) && len(errs) < maxStrictErrors
 	for _, e := range errs {
 		field, what := strictError(e)
-		if newer && what == unknownField && !decides(kind, field) {
+		hides := kind
+		if newer && what == unknownField {
+			hides = decidesAbout(object, field)
+		}
+		if hides.Empty() {
 			d.notes = append(d.notes, Note{
 				At: d.at, Field: withoutNumbers(field), Text: "unknown field, left out: the API server that returned it knows more than this build",
 			})
 			continue
 		}
-		d.fail(kind, field, what)
+		d.fail(hides, field, what)
 	}
 }
 
@@ -282,7 +287,8 @@ func (d *decoded) notRead(gvk schema.GroupVersionKind, raw []byte) {
 	case scheme.IsVersionRegistered(gvk.GroupVersion()) && !scheme.Recognizes(gvk) && !d.returned(raw):
 		d.fail(anyKind, "kind", fmt.Sprintf("is %s, which %s does not have in any supported release", gvk.Kind, gvk.GroupVersion()))
 	default:
-		d.ignored = true
+		d.custom = customWorkload(metav1.TypeMeta{APIVersion: d.at.APIVersion, Kind: d.at.Kind}, raw)
+		d.ignored = d.custom == nil
 	}
 }
 

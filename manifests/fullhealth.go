@@ -30,6 +30,11 @@ const MaxPods = 150_000
 //   - A DaemonSet has a pod on each node whose labels, taints and name its template allows.
 //   - A Job that is not suspended and has not ended has as many pods as may run in parallel. A CronJob has none: its Jobs
 //     are made when they are due.
+//   - An object of a kind that no package knows has as many pods as its spec.replicas, of its spec.template. A note says so.
+//   - Hooks of Helm have none, and pods that are hooks are left out, unless an API server returned them: Helm creates them at
+//     an event, and they end.
+//   - Pods of DaemonSets and Jobs make no PodDisruptionBudget better. Where one counts them beside pods of other workloads,
+//     they have no labels, and a note says so.
 //
 // The pods are spread over the nodes of the set that allow them: one after the other, beginning where the workload before
 // ended. Cordoned nodes get pods of DaemonSets only. Without nodes the pods have none, and DaemonSets have no pods. Resources,
@@ -48,6 +53,7 @@ func (s *Set) AtFullHealth() (*Set, error) {
 	each(f.set.ReplicaSets, f.replicaSet)
 	each(f.set.ReplicationControllers, f.replicationController)
 	each(f.set.StatefulSets, f.statefulSet)
+	each(f.set.CustomWorkloads, f.customWorkload)
 	each(f.set.DaemonSets, f.daemonSet)
 	each(f.set.Jobs, f.job)
 	f.set.see(Pod)
@@ -55,10 +61,13 @@ func (s *Set) AtFullHealth() (*Set, error) {
 	return f.set, errors.Join(f.errs...)
 }
 
-// each replaces the objects of a list. Nil ones stay.
-func each[T any](list []*T, by func(*T) *T) {
+// each replaces the objects of a list. Nil ones and hooks stay.
+func each[T any, P interface {
+	*T
+	metav1.Object
+}](list []P, by func(P) P) {
 	for i, o := range list {
-		if o != nil {
+		if o != nil && !isHook(o) {
 			list[i] = by(o)
 		}
 	}
@@ -80,6 +89,8 @@ type filler struct {
 	taken map[purekube.Key]bool
 	// scales are the replicas that autoscalers bound, by the workload.
 	scales map[purekube.Key]bounds
+	// unscaled is nil until a DaemonSet or a Job needs it.
+	unscaled *unscaled
 }
 
 // controller is one workload: under another UID it is another one.
@@ -102,7 +113,9 @@ func newFiller(s *Set) *filler {
 	set := *s
 	set.Deployments, set.ReplicaSets = slices.Clone(s.Deployments), slices.Clone(s.ReplicaSets)
 	set.ReplicationControllers, set.StatefulSets = slices.Clone(s.ReplicationControllers), slices.Clone(s.StatefulSets)
-	set.DaemonSets, set.Jobs, set.Pods = slices.Clone(s.DaemonSets), slices.Clone(s.Jobs), slices.Clone(s.Pods)
+	set.DaemonSets, set.Jobs = slices.Clone(s.DaemonSets), slices.Clone(s.Jobs)
+	set.CustomWorkloads, set.Notes = slices.Clone(s.CustomWorkloads), slices.Clone(s.Notes)
+	set.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(p *corev1.Pod) bool { return p != nil && isHook(p) })
 	set.Seen = map[schema.GroupKind]bool{}
 	for kind, seen := range s.Seen {
 		set.Seen[kind] = seen
@@ -117,7 +130,7 @@ func newFiller(s *Set) *filler {
 		}
 	}
 	slices.SortStableFunc(f.nodes, func(a, b *corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
-	for _, p := range s.Pods {
+	for _, p := range set.Pods {
 		if p == nil {
 			continue
 		}
@@ -155,6 +168,8 @@ type workload struct {
 	template   *corev1.PodTemplateSpec
 	// labels are added to the labels of the template.
 	labels map[string]string
+	// at is the place of an object that Set.Refs does not know.
+	at Ref
 }
 
 // fail adds an error about a field of the workload.
@@ -362,6 +377,7 @@ func (f *filler) daemonSet(d *appsv1.DaemonSet) *appsv1.DaemonSet {
 	if !f.selects(w, d.Spec.Selector) || d.DeletionTimestamp != nil || !f.room(w, "spec.template", len(f.nodes)) {
 		return d
 	}
+	w, made := f.withoutLabels(w)
 	there := map[string]bool{}
 	for _, p := range f.active[w.controller()] {
 		there[p.Spec.NodeName] = true
@@ -370,6 +386,8 @@ func (f *filler) daemonSet(d *appsv1.DaemonSet) *appsv1.DaemonSet {
 	for _, n := range f.nodes {
 		switch {
 		case !daemonFits(&d.Spec.Template.Spec, n):
+			continue
+		case !there[n.Name] && !made:
 			continue
 		case !there[n.Name]:
 			f.place(f.pod(w, f.free(w, d.Name+"-"+n.Name, new(int))), []*corev1.Node{n})
@@ -401,7 +419,9 @@ func (f *filler) job(j *batchv1.Job) *batchv1.Job {
 	if done || parallel <= 0 || !f.room(w, "spec.parallelism", int(parallel)) {
 		return j
 	}
-	f.fill(w, int(parallel))
+	if w, made := f.withoutLabels(w); made {
+		f.fill(w, int(parallel))
+	}
 	j = j.DeepCopy()
 	j.UID = w.uid
 	j.Status.Active, j.Status.Ready = parallel, ptr.To(parallel)

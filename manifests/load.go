@@ -53,8 +53,8 @@ const standardInput = "standard input"
 //   - a field that does not exist or has the wrong type, and a key that is given twice. A key that overrides the key of a
 //     YAML merge (<<) is not given twice, but must be behind the merge. In an object that an API server returned, with
 //     metadata.uid and metadata.resourceVersion, a field that does not exist is a note ([Set.Notes]), unless a decision
-//     reads it as part of a whole: the spec of a PodDisruptionBudget, ServiceCIDR or ResourceClaim, and the aggregationRule
-//     and the rules of a ClusterRole;
+//     reads it as part of a whole: the spec of a PodDisruptionBudget, ServiceCIDR, ResourceClaim or ResourceClaimTemplate, the
+//     aggregationRule and the rules of a ClusterRole, and what a pod with claims has in its spec;
 //   - an API version of a known kind that no supported release serves, a known kind in another built-in API group, a
 //     kind that is misspelt, and a kind that a built-in API version does not have, unless an API server returned it;
 //   - the same object in two places ([ErrDuplicate]; the set has both);
@@ -82,6 +82,7 @@ func Load(o Options, paths ...string) (*Set, error) {
 	for _, kind := range o.None {
 		l.set.see(kind)
 	}
+	l.noteScales()
 	errs := make([]error, len(l.errs))
 	for i, e := range l.errs {
 		if errors.Is(e, ErrDuplicate) { // in how many places is known only now
@@ -250,6 +251,12 @@ func (l *loader) take(d decoded) {
 	case d.ignored:
 		d.at.APIVersion, d.at.Kind = l.name(d.at.APIVersion), l.name(d.at.Kind)
 		l.set.Ignored = append(l.set.Ignored, d.at)
+	case d.custom != nil:
+		d.custom.Namespace = cmp.Or(d.custom.Namespace, l.namespace())
+		d.custom.APIVersion, d.custom.Kind = l.name(d.custom.APIVersion), l.name(d.custom.Kind)
+		d.at.APIVersion, d.at.Kind, d.at.Namespace = d.custom.APIVersion, d.custom.Kind, d.custom.Namespace
+		l.set.CustomWorkloads = append(l.set.CustomWorkloads, d.custom)
+		d.custom.At = d.at
 	case d.object != nil:
 		l.add(d)
 	}

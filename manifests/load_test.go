@@ -219,6 +219,8 @@ func TestUnknownFieldThatIsAnError(t *testing.T) {
 		{"budget", "its spec decides", "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: x, " + fromServer + "}\nspec: {newer: 1}\n", "spec.newer: unknown field"},
 		{"range", "its spec decides", "apiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\nmetadata: {name: x, " + fromServer + "}\nspec: {newer: 1}\n", "spec.newer: unknown field"},
 		{"claim", "its spec decides", "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: x, " + fromServer + "}\nspec: {devices: {newer: 1}}\n", "spec.devices.newer: unknown field"},
+		{"claims of a pod", "it says with whom", "apiVersion: v1\nkind: Pod\nmetadata: {name: x, " + fromServer + "}\nspec: {newer: 1, resourceClaims: [{name: a, resourceClaimName: b}]}\n", "spec.newer: unknown field"},
+		{"template", "its spec is copied", "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: x, " + fromServer + "}\nspec: {spec: {newer: 1}}\n", "spec.spec.newer: unknown field"},
 		{"aggregation", "it selects", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: x, " + fromServer + "}\naggregationRule: {newer: 1}\n", "aggregationRule.newer: unknown field"},
 		{"rules", "they are copied", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: x, " + fromServer + "}\nrules: [{verbs: [get], newer: 1}]\n", "rules[0].newer: unknown field"},
 		{"a hundred", "the decoder does not list more, and the next may decide", "apiVersion: v1\nkind: Pod\nmetadata: {name: x, " + fromServer + "}\nspec:\n" + many.String(), "unknown field"},

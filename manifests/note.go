@@ -3,7 +3,9 @@ package manifests
 import (
 	"regexp"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/purekube/purekube/internal/message"
@@ -59,18 +61,29 @@ func returned(o metav1.Object) bool { return o.GetUID() != "" && o.GetResourceVe
 const maxStrictErrors = 100
 
 // readWhole are the fields that a decision reads as a whole: what this build does not know of them could change the
-// decision. The rules of a ClusterRole are copied.
+// decision. The rules of a ClusterRole and the spec of a template are copied.
 var readWhole = map[schema.GroupKind]*regexp.Regexp{
-	PodDisruptionBudget: regexp.MustCompile(`^spec($|\.)`),
-	ServiceCIDR:         regexp.MustCompile(`^spec($|\.)`),
-	ResourceClaim:       regexp.MustCompile(`^spec($|\.)`),
-	ClusterRole:         regexp.MustCompile(`^(aggregationRule|rules)($|[.[])`),
+	PodDisruptionBudget:   regexp.MustCompile(`^spec($|\.)`),
+	ServiceCIDR:           regexp.MustCompile(`^spec($|\.)`),
+	ResourceClaim:         regexp.MustCompile(`^spec($|\.)`),
+	ResourceClaimTemplate: regexp.MustCompile(`^spec($|\.)`),
+	ClusterRole:           regexp.MustCompile(`^(aggregationRule|rules)($|[.[])`),
 }
 
-// decides reports whether a decision reads the field as part of a whole.
-func decides(kind schema.GroupKind, field string) bool {
-	whole, found := readWhole[kind]
-	return found && whole.MatchString(field)
+// podClaims are the fields of a pod that say which claims it uses, and with whom: spec.schedulingGroup is one that some
+// builds do not know.
+var podClaims = regexp.MustCompile(`^spec\.([^.[]+$|resourceClaims)`)
+
+// decidesAbout is the kind of the objects that cannot be decided about without the field. It is empty if there are none.
+func decidesAbout(o runtime.Object, field string) schema.GroupKind {
+	kind := kindOf(o)
+	if whole, found := readWhole[kind]; found && whole.MatchString(field) {
+		return kind
+	}
+	if p, ok := o.(*corev1.Pod); ok && len(p.Spec.ResourceClaims) > 0 && podClaims.MatchString(field) {
+		return ResourceClaim
+	}
+	return schema.GroupKind{}
 }
 
 var itemNumber = regexp.MustCompile(`\[\d+\]`)

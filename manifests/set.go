@@ -40,7 +40,9 @@ type Set struct {
 	Claims                   []*resourcev1.ResourceClaim
 	ClaimTemplates           []*resourcev1.ResourceClaimTemplate
 
-	// Ignored are the objects of kinds that no package reads. One of a kind that another API group has is an error, too:
+	// CustomWorkloads are the objects of kinds that no package knows and that have replicas, or a template of pods.
+	CustomWorkloads []*CustomWorkload
+	// Ignored are the other objects of kinds that no package reads. One of a kind that another API group has is an error, too:
 	// see [Ref.KnownAs].
 	Ignored []Ref
 	// Seen are the kinds that the input says something about: it has an object of the kind, or a list of that kind, which
@@ -307,7 +309,7 @@ func (s *Set) Count(kind schema.GroupKind) int {
 
 // Len is how many objects the input has, ignored ones included.
 func (s *Set) Len() int {
-	n := len(s.Ignored)
+	n := len(s.Ignored) + len(s.CustomWorkloads)
 	for _, kind := range Kinds() {
 		n += s.Count(kind)
 	}

@@ -30,10 +30,11 @@ func (s *Set) RBACAggregate() rbacaggregate.Snapshot {
 	return rbacaggregate.Snapshot{ClusterRoles: s.ClusterRoles}
 }
 
-// Disruption is the snapshot of the package of that name, at this time, without answers.
+// Disruption is the snapshot of the package of that name, at this time. Its answers are the scales that the set
+// has: spec.replicas of a custom workload that controls pods of the set, with their UID. The snapshot has copies of these.
 func (s *Set) Disruption(now time.Time) disruption.Snapshot {
 	return disruption.Snapshot{
 		Now: now, Budgets: s.Budgets, Pods: s.Pods, ReplicationControllers: s.ReplicationControllers,
-		ReplicaSets: s.ReplicaSets, Deployments: s.Deployments, StatefulSets: s.StatefulSets,
+		ReplicaSets: s.ReplicaSets, Deployments: s.Deployments, StatefulSets: s.StatefulSets, Answers: s.answers(),
 	}
 }

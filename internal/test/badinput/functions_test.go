@@ -83,7 +83,7 @@ func surfaces() []surface {
 		{"manifests", map[string]any{
 			"APIVersion": manifests.APIVersion, "BuiltinClusterRoles": manifests.BuiltinClusterRoles, "Errors": manifests.Errors, "KeyOf": manifests.KeyOf, "Kinds": manifests.Kinds,
 			"Load": manifests.Load, "Namespaced": manifests.Namespaced,
-		}, []reflect.Type{of[manifests.Set](), of[manifests.Error](), of[manifests.Ref]()}},
+		}, []reflect.Type{of[manifests.Set](), of[manifests.Error](), of[manifests.Ref](), of[manifests.Note]()}},
 		{"purekubetest", map[string]any{
 			"Address": purekubetest.Address, "AggregatedRole": purekubetest.AggregatedRole, "Budget": purekubetest.Budget, "Claim": purekubetest.Claim, "ClaimFor": purekubetest.ClaimFor,
 			"ClusterRole": purekubetest.ClusterRole, "Converge": purekubetest.Converge[disruption.Snapshot], "Deleted": purekubetest.Deleted[*networkingv1.ServiceCIDR],
