@@ -77,7 +77,8 @@ type customKey struct {
 // certain that the object is the controller: it is in the input once, and every pod and ReplicaSet that names it has its UID.
 // Otherwise the lookup stays open, which allows no more than the answer.
 func (s *Set) scales() []*CustomWorkload {
-	if len(s.CustomWorkloads) == 0 {
+	all := slices.DeleteFunc(slices.Clone(s.CustomWorkloads), func(w *CustomWorkload) bool { return w == nil })
+	if len(all) == 0 {
 		return nil
 	}
 	named, doubtful := map[customKey]types.UID{}, map[customKey]bool{}
@@ -104,10 +105,10 @@ func (s *Set) scales() []*CustomWorkload {
 		}
 	}
 	there := map[customKey]int{}
-	for _, w := range s.CustomWorkloads {
+	for _, w := range all {
 		there[w.key()]++
 	}
-	return slices.DeleteFunc(slices.Clone(s.CustomWorkloads), func(w *CustomWorkload) bool {
+	return slices.DeleteFunc(all, func(w *CustomWorkload) bool {
 		uid, controls := named[w.key()]
 		return !controls || doubtful[w.key()] || there[w.key()] > 1 || uid == "" || uid != w.UID || w.Replicas == nil || *w.Replicas < 0
 	})

@@ -1,9 +1,12 @@
 package manifests
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 )
@@ -12,10 +15,18 @@ import (
 // pods would be pending, so none is made.
 func (f *filler) nodesFor(w workload) (fitting []*corev1.Node, ok bool) {
 	spec := &w.template.Spec
+	added := 0
 	for _, n := range f.nodes {
-		if !n.Spec.Unschedulable && allows(spec, n) && tolerates(spec.Tolerations, n.Spec.Taints) {
+		switch {
+		case f.set.added[n.Name]:
+			added++
+			fitting = append(fitting, n)
+		case !n.Spec.Unschedulable && allows(spec, n) && tolerates(spec.Tolerations, n.Spec.Taints):
 			fitting = append(fitting, n)
 		}
+	}
+	if selective := len(spec.NodeSelector) > 0 || spec.Affinity != nil && spec.Affinity.NodeAffinity != nil; selective && added > 0 {
+		f.note(w, "spec.template.spec", "every added node is taken to fit its nodeSelector and node affinity")
 	}
 	if len(f.nodes) > 0 && len(fitting) == 0 {
 		f.fail(w, "spec.template.spec", "no node of the set fits its nodeSelector, affinity and tolerations")
@@ -25,8 +36,11 @@ func (f *filler) nodesFor(w workload) (fitting []*corev1.Node, ok bool) {
 }
 
 // daemonFits reports whether a DaemonSet of this template has a pod on the node. The DaemonSet controller lets its pods
-// tolerate what goes wrong with a node, and cordons.
-func daemonFits(spec *corev1.PodSpec, n *corev1.Node) bool {
+// tolerate what goes wrong with a node, and cordons. An added node fits every template.
+func daemonFits(spec *corev1.PodSpec, n *corev1.Node, added bool) bool {
+	if added {
+		return true
+	}
 	tolerations := slices.Clone(spec.Tolerations)
 	for _, taint := range []string{
 		corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable, corev1.TaintNodeDiskPressure, corev1.TaintNodeMemoryPressure,
@@ -87,4 +101,34 @@ func matches(requirements []corev1.NodeSelectorRequirement, of map[string]string
 		}
 	}
 	return true
+}
+
+// WithNodes adds so many nodes that fit every workload, for pods of [Set.AtFullHealth]: their labels are not known, so nothing
+// that selects nodes by labels or taints is looked at. Names that the set has are passed over. It returns a new set. More than
+// [MaxNodes] are not added.
+func (s *Set) WithNodes(nodes int) *Set {
+	set := *s
+	set.Nodes, set.added = slices.Clone(s.Nodes), maps.Clone(s.added)
+	if set.added == nil {
+		set.added = map[string]bool{}
+	}
+	taken := map[string]bool{}
+	for _, n := range set.Nodes {
+		if n != nil {
+			taken[n.Name] = true
+		}
+	}
+	nodes = min(nodes, MaxNodes)
+	for i := 1; nodes > 0; i++ {
+		name := fmt.Sprintf("node-%d", i)
+		if taken[name] {
+			continue
+		}
+		nodes--
+		set.added[name] = true
+		set.Nodes = append(set.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+		}}})
+	}
+	return &set
 }

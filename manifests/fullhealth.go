@@ -21,6 +21,9 @@ import (
 // MaxPods is how many pods AtFullHealth makes at most. Kubernetes supports 150,000 in a cluster.
 const MaxPods = 150_000
 
+// MaxNodes is how many nodes WithNodes adds at most: as many as Kubernetes supports.
+const MaxNodes = 5000
+
 // AtFullHealth is the set with the pods that its workloads would have when all is well: running, ready, and controlled by
 // their workload. Ask it about budgets, drains and claims of manifests that have no pods, as a chart has none.
 //
@@ -385,7 +388,7 @@ func (f *filler) daemonSet(d *appsv1.DaemonSet) *appsv1.DaemonSet {
 	running := int32(0)
 	for _, n := range f.nodes {
 		switch {
-		case !daemonFits(&d.Spec.Template.Spec, n):
+		case !daemonFits(&d.Spec.Template.Spec, n, f.set.added[n.Name]):
 			continue
 		case !there[n.Name] && !made:
 			continue

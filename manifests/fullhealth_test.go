@@ -194,3 +194,17 @@ func TestNilObjects(t *testing.T) {
 	require.Len(t, full.Pods, 1)
 	require.Len(t, set.WithBuiltinClusterRoles().ClusterRoles, 6)
 }
+
+// Added nodes fit every workload: which labels the nodes of a cluster have is not known from a chart.
+func TestAddedNodesFitEveryWorkload(t *testing.T) {
+	selective := strings.Replace(template, "spec: {", "spec: {nodeSelector: {disk: ssd}, ", 1)
+	set := loaded(t, nodesYAML("node-1")+workloadYAML("apps/v1", "ReplicaSet", "web", "replicas: 2, "+selective)+workloadYAML("apps/v1", "DaemonSet", "agent", selective))
+	full, err := set.WithNodes(2).AtFullHealth()
+	require.NoError(t, err)
+	require.Equal(t, []string{"web-00000@node-2", "web-00001@node-3", "agent-node-2@node-2", "agent-node-3@node-3"}, podsOn(full))
+	require.Len(t, full.Notes, 1)
+	require.Contains(t, full.Notes[0].String(), "ReplicaSet shop/web: spec.template.spec: every added node is taken to fit")
+	require.Len(t, set.Nodes, 1, "the set itself does not change")
+	_, err = set.AtFullHealth()
+	require.ErrorContains(t, err, "no node of the set fits", "a node of the input has the labels that it has")
+}

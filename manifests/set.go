@@ -61,6 +61,8 @@ type Set struct {
 	places map[purekube.Key]place
 	again  map[purekube.Key][]place
 	files  []string
+	// added are the names of the nodes of WithNodes.
+	added map[string]bool
 }
 
 // Ref is where an object is in the input.

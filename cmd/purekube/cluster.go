@@ -3,16 +3,17 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/message"
 	"github.com/purekube/purekube/manifests"
 )
 
@@ -20,12 +21,33 @@ import (
 type cluster struct {
 	*manifests.Set
 	problems []problem
+	// objects is how many objects were read.
+	objects int
+	// fullHealth: the pods of the workloads were added.
+	fullHealth bool
+}
+
+// note adds a note about the input as a whole.
+func (c *cluster) note(text string) { c.Notes = append(c.Notes, manifests.Note{Text: text}) }
+
+// maxNotes is how many notes are printed.
+const maxNotes = 20
+
+// sayNotes prints the notes, a line each.
+func (c *cluster) sayNotes(w io.Writer) {
+	for i, n := range c.Notes {
+		if i == maxNotes {
+			fmt.Fprintf(w, "Note: %s are not printed\n", message.Count(len(c.Notes)-i, "more note"))
+			return
+		}
+		fmt.Fprintln(w, visibleLine(visible("Note: "+n.String())))
+	}
 }
 
 // load reads the input. What is wrong with it is among the problems.
 func load(o manifests.Options, paths ...string) *cluster {
 	set, err := manifests.Load(o, paths...)
-	c := &cluster{Set: set}
+	c := &cluster{Set: set, objects: set.Len()}
 	for _, e := range manifests.Errors(err) {
 		p := problem{refs: e.Refs, field: e.Field, what: e.Err.Error(), unread: e.EndsEarly}
 		if len(e.Refs) > 0 {
@@ -92,30 +114,10 @@ func (c *cluster) holds(key purekube.Key) bool {
 		key.Kind == "ClusterRole" && slices.ContainsFunc(c.ClusterRoles, func(r *rbacv1.ClusterRole) bool { return r.Name == key.Name })
 }
 
-// maxNodes is how many nodes -nodes adds at most: as many as Kubernetes supports.
-const maxNodes = 5000
-
-// atFullHealth adds the pods of the workloads, on the nodes of the input and so many more. Names that the input has are
-// passed over: a second node of a name would get pods of its own.
+// atFullHealth adds the pods of the workloads, on the nodes of the input and so many more.
 func (c *cluster) atFullHealth(nodes int) {
-	set := *c.Set
-	set.Nodes = slices.Clone(set.Nodes)
-	taken := map[string]bool{}
-	for _, n := range set.Nodes {
-		taken[n.Name] = true
-	}
-	for i := 1; nodes > 0; i++ {
-		name := fmt.Sprintf("node-%d", i)
-		if taken[name] {
-			continue
-		}
-		nodes--
-		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-			corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
-		}}}
-		set.Nodes = append(set.Nodes, n)
-	}
-	full, err := set.AtFullHealth()
+	full, err := c.WithNodes(nodes).AtFullHealth()
+	c.fullHealth = true
 	full.Unreadable = maps.Clone(full.Unreadable)
 	for _, err := range flatten(err) {
 		p := problemOf(err, purekube.Key{}, c)
@@ -129,6 +131,9 @@ func (c *cluster) atFullHealth(nodes int) {
 	c.Set = full
 }
 
+// makesPods are the kinds that no core plans with, and that say which pods there are at full health.
+var makesPods = []schema.GroupKind{manifests.DaemonSet, manifests.Job, manifests.HorizontalPodAutoscaler}
+
 // skipped counts the objects that no core plans with, by API version and kind.
 func (c *cluster) skipped() map[string]int {
 	skipped := map[string]int{}
@@ -138,8 +143,17 @@ func (c *cluster) skipped() map[string]int {
 		}
 		skipped[strings.TrimSpace(r.APIVersion+" "+r.Kind)]++
 	}
+	for _, w := range c.CustomWorkloads {
+		made := c.fullHealth && w.Template != nil
+		if !made && !slices.ContainsFunc(c.Notes, func(n manifests.Note) bool { return n.At == w.At }) {
+			skipped[w.APIVersion+" "+w.Kind]++
+		}
+	}
 	for _, kind := range manifests.Kinds() {
 		n := c.Count(kind)
+		if c.fullHealth && slices.Contains(makesPods, kind) {
+			continue
+		}
 		if n > 0 && !slices.ContainsFunc(cores, func(core core) bool { return slices.Contains(core.reads, kind.Kind) }) {
 			skipped[kind.String()] += n
 		}
@@ -171,10 +185,10 @@ func (c *cluster) somethingFor(selected []core) bool {
 
 // noneIs begins a sentence about all objects of the input.
 func (c *cluster) noneIs() string {
-	if c.Len() == 1 {
+	if c.objects == 1 {
 		return "the input object is not"
 	}
-	return fmt.Sprintf("none of the %d input objects is", c.Len())
+	return fmt.Sprintf("none of the %d input objects is", c.objects)
 }
 
 // problem is one thing that is wrong with the input.

@@ -236,8 +236,8 @@ func (inv *invocation) check(sys system) (err error) {
 		return fmt.Errorf("-ignore-budgets-without-pods is for -fail-on never")
 	case inv.maxUnzipped < 1 || inv.maxUnzipped > math.MaxInt64>>20:
 		return fmt.Errorf("-max-unzipped %d: must be a number of MiB, 1 or more", inv.maxUnzipped)
-	case inv.nodes < 0 || inv.nodes > maxNodes:
-		return fmt.Errorf("-nodes %d: must be a number from 0 to %d", inv.nodes, maxNodes)
+	case inv.nodes < 0 || inv.nodes > manifests.MaxNodes:
+		return fmt.Errorf("-nodes %d: must be a number from 0 to %d", inv.nodes, manifests.MaxNodes)
 	case inv.nodes > 0 && !inv.fullHealth:
 		return fmt.Errorf("-nodes is for -at-full-health")
 	case inv.demo && len(inv.paths) > 0:

@@ -170,11 +170,7 @@ type drains struct {
 
 func newDrains(c *cluster, set settings) *drains {
 	return &drains{
-		snapshot: disruption.Snapshot{
-			Now: set.now, Budgets: c.Budgets, Pods: c.Pods,
-			ReplicationControllers: c.ReplicationControllers, ReplicaSets: c.ReplicaSets,
-			Deployments: c.Deployments, StatefulSets: c.StatefulSets,
-		},
+		snapshot: c.Disruption(set.now),
 		options:  disruption.Options{MatchUpstream: set.matchUpstream},
 		suspects: map[types.NamespacedName]bool{},
 	}
