@@ -103,7 +103,10 @@ func (f *filler) withoutLabels(w workload) (_ workload, ok bool) {
 // note adds a note about the workload.
 func (f *filler) note(w workload, field, format string, args ...any) {
 	at := w.at
-	if refs := f.set.Refs(w.key); at == (Ref{}) && len(refs) > 0 {
+	if at == (Ref{}) {
+		at = Ref{APIVersion: w.apiVersion, Kind: w.key.Kind, Namespace: w.key.Namespace, Name: w.key.Name}
+	}
+	if refs := f.set.Refs(w.key); at.File == "" && len(refs) > 0 {
 		at = refs[0]
 	}
 	f.set.Notes = append(f.set.Notes, Note{At: at, Field: field, Text: fmt.Sprintf(format, args...), Objects: 1})

@@ -27,9 +27,6 @@ type cluster struct {
 	fullHealth bool
 }
 
-// note adds a note about the input as a whole.
-func (c *cluster) note(text string) { c.Notes = append(c.Notes, manifests.Note{Text: text}) }
-
 // maxNotes is how many notes are printed.
 const maxNotes = 20
 

@@ -82,7 +82,7 @@ func run(args []string, sys system) int {
 var embedded embed.FS
 
 // load reads the paths, what is piped, or the embedded cluster.
-func (inv *invocation) load(sys system) *cluster {
+func (inv invocation) load(sys system) *cluster {
 	var p *progress
 	if sys.watched {
 		p = &progress{w: sys.stderr, clock: sys.now}
@@ -96,30 +96,20 @@ func (inv *invocation) load(sys system) *cluster {
 	case inv.demo:
 		o.Files = embedded
 		paths = []string{"cluster"}
-		fmt.Fprintln(sys.notes(*inv), "The cluster embedded in purekube. Name files, or pipe kubectl get into it, for your own.")
+		fmt.Fprintln(sys.notes(inv), "The cluster embedded in purekube. Name files, or pipe kubectl get into it, for your own.")
 	case len(paths) == 0:
 		paths = []string{"-"}
 	}
 	c := load(o, paths...)
-	// A dump is as old as its newest object: what it says of an hour ago is not an hour overdue.
-	if t := c.Newest(inv.now); inv.at == "" && !inv.demo && inv.command.name != "lint" && !t.IsZero() {
-		if inv.now.Sub(t) > maxAge {
-			c.note(fmt.Sprintf("the time is %s, the newest that an object of the input has: -now sets another", t.UTC().Format(time.RFC3339)))
-		}
-		inv.now = t
-	}
 	if inv.fullHealth {
 		c.atFullHealth(inv.nodes)
 	}
 	if inv.builtinRoles {
 		c.Set = c.WithBuiltinClusterRoles()
 	}
-	c.sayNotes(sys.notes(*inv))
+	c.sayNotes(sys.notes(inv))
 	return c
 }
-
-// maxAge is how old an input is that is taken as one of now.
-const maxAge = time.Minute
 
 // notes is where a line for people goes: to the text that it is about, or beside output for programs.
 func (sys system) notes(inv invocation) io.Writer {
