@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,22 +14,28 @@ import (
 
 // Violations sorts the victims of a preemption into victims that would violate a budget and victims that would not, as
 // kube-scheduler counts them (upstream: filterPodsWithPDBViolation in
-// pkg/scheduler/framework/plugins/defaultpreemption). Both lists are in the order of victims.
+// pkg/scheduler/framework/plugins/defaultpreemption, from v1.37 on FilterVictimsWithPDBViolation in
+// pkg/scheduler/framework/preemption). Both lists are in the order of victims.
 //
 //  1. Each budget allows what status.disruptionsAllowed says, whatever generation the status is of.
 //  2. The victims are counted in order. A victim takes one off each budget that selects it, unless the budget lists the
-//     pod in status.disruptedPods. It violates if a budget is below zero then. (That is v1.36. v1.37 takes nothing off
-//     the budgets after the first one below zero, so it may count fewer violations where several budgets select a pod.)
-//  3. An empty selector selects no pod, and no budget selects a pod without labels. Evictions differ: there an empty
-//     selector selects all pods of the namespace.
+//     pod in status.disruptedPods. It violates if a budget is below zero then.
+//  3. A budget selects the pods that [disruption.BudgetsFor] says. An empty selector selects all pods of the namespace,
+//     also pods without labels. kube-scheduler takes such a budget for one that selects no pod, and a pod without
+//     labels for one that no budget selects (D-40, see docs/divergences.md).
 //  4. Whether a victim is ready, pending or being deleted makes no difference, and neither do several budgets.
+//
+// If the options of the Index name a release in MatchUpstream, the victims are sorted as that release does. In both
+// releases D-40 applies. In v1.37 a victim also takes nothing off the budgets after the first one below zero, so there
+// may be fewer violations where several budgets select a pod. kube-scheduler goes through the budgets in the random
+// order of its cache; here they are sorted by name.
 //
 // kube-scheduler prefers nodes with fewer violations; it does not refuse. Whether the victims could be evicted is
 // [Pods].
 //
-// A victim that is missing from the Index, or is in it twice, violates: its labels are not known. So does a victim with
-// labels in a namespace in which two budgets have one name. A victim that is named twice is counted twice. With an
-// Index whose options are wrong all victims violate.
+// A victim that is missing from the Index, or is in it twice, violates: its labels are not known. So does a victim in a
+// namespace in which two budgets have one name. A victim that is named twice is counted twice. With an Index whose
+// options are wrong all victims violate.
 //
 // It costs the budgets of the victims.
 func Violations(x *disruption.Index, victims []types.NamespacedName) (violating, allowed []types.NamespacedName) {
@@ -54,24 +59,32 @@ func violates(x *disruption.Index, name types.NamespacedName, taken map[types.Na
 	if pod == nil {
 		return true
 	}
-	if len(pod.Labels) == 0 {
-		return false
+	upstream := x.Options().MatchUpstream
+	if upstream != purekube.NoUpstream && len(pod.Labels) == 0 {
+		return false // D-40
 	}
 	covering, err := x.BudgetsFor(pod)
 	violated := errors.Is(err, purekube.ErrDuplicate)
 	for _, b := range covering {
-		if counts(b, pod) {
-			key := snapshot.KeyOf(b)
-			taken[key]++
-			violated = violated || b.Status.DisruptionsAllowed < taken[key]
+		if _, listed := b.Status.DisruptedPods[pod.Name]; listed {
+			continue
+		}
+		if upstream != purekube.NoUpstream && selectsAll(b) {
+			continue // D-40
+		}
+		key := snapshot.KeyOf(b)
+		taken[key]++
+		if b.Status.DisruptionsAllowed < taken[key] {
+			violated = true
+			if upstream == purekube.V1_37 {
+				break
+			}
 		}
 	}
 	return violated
 }
 
-// counts reports whether kube-scheduler takes the pod, which the budget selects, off the budget.
-func counts(b *policyv1.PodDisruptionBudget, pod *corev1.Pod) bool {
-	selector := b.Spec.Selector
-	_, listed := b.Status.DisruptedPods[pod.Name]
-	return !listed && len(selector.MatchLabels)+len(selector.MatchExpressions) > 0
+// selectsAll reports whether a budget that has a selector makes no requirement in it.
+func selectsAll(b *policyv1.PodDisruptionBudget) bool {
+	return len(b.Spec.Selector.MatchLabels)+len(b.Spec.Selector.MatchExpressions) == 0
 }

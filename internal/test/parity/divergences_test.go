@@ -1,6 +1,7 @@
 package parity
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -10,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -34,8 +35,11 @@ type divergence struct {
 	Given   func() []runtime.Object
 	Setting string
 	// Run gives the objects to the real controller and to our default, and returns what each of
-	// them does, usually by Trace.String or Manifests.
+	// them does, usually by Trace.String or Manifests. It is nil for a case that another module runs, see RunBy.
 	Run func(t *testing.T, given []runtime.Object) (upstream, ours string)
+	// RunBy is the module with the test of a case without Run, and Component what it runs there in place of
+	// kube-controller-manager.
+	RunBy, Component string
 	// Upstream and Ours are the expected results, written by hand.
 	Upstream, Ours string
 	// In are the releases whose controller does that; nil means every supported one. Elsewhere is
@@ -65,6 +69,7 @@ var sourcesRead = []string{
 		"v1.26.0 to v1.37.0. v1.8.0 does not have it.",
 	"disruption: `pkg/controller/disruption` of v1.4.0 to v1.9.0, v1.12.0, v1.14.0, v1.15.0, v1.20.0, v1.21.0 and " +
 		"v1.26.0 to v1.37.0.",
+	"disruption/drain: `filterPodsWithPDBViolation` of v1.36.3, and `FilterVictimsWithPDBViolation` of v1.37.2.",
 }
 
 // since says from which release on, and up to which one if a later supported release no longer does it.
@@ -110,6 +115,7 @@ var divergences = []struct {
 	{"ttl", nil, &ttlDivergences},
 	{"rbacaggregate", []string{"D-11", "D-20", "D-26", "D-35"}, &rbacaggregateDivergences},
 	{"disruption", []string{"D-12", "D-13", "D-14", "D-15", "D-18", "D-19", "D-22", "D-23", "D-24", "D-29", "D-39"}, &disruptionDivergences},
+	{"disruption/drain", []string{"D-40"}, &drainDivergences},
 }
 
 var update = flag.Bool("update", false, "write docs/divergences.md instead of comparing it")
@@ -125,11 +131,14 @@ func TestDivergences(t *testing.T) {
 				if want == "" {
 					t.Skipf("%s is about a feature that %s does not have", d.ID, release)
 				}
+				if d.Run == nil {
+					t.Skipf("%s is run by %s", d.ID, d.RunBy)
+				}
 				upstream, ours := d.Run(t, d.Given())
-				if diff := cmp.Diff(want, upstream); diff != "" {
+				if diff := gocmp.Diff(want, upstream); diff != "" {
 					t.Errorf("kube-controller-manager does something else (- written down, + seen):\n%s", diff)
 				}
-				if diff := cmp.Diff(d.Ours, ours); diff != "" {
+				if diff := gocmp.Diff(d.Ours, ours); diff != "" {
 					t.Errorf("our default does something else (- written down, + seen):\n%s", diff)
 				}
 			})
@@ -137,7 +146,7 @@ func TestDivergences(t *testing.T) {
 	}
 }
 
-// Each package has a case for each of its divergences, in order. The numbers are 1 to 39 without 30, and each is
+// Each package has a case for each of its divergences, in order. The numbers are 1 to 40 without 30, and each is
 // in one package, except for D-26. Each case says what goes wrong, in one line, and since when: not later than the
 // oldest release in which the test shows it.
 func TestDivergencesAreAllThere(t *testing.T) {
@@ -151,7 +160,7 @@ func TestDivergencesAreAllThere(t *testing.T) {
 			numbered[id] = of.pkg
 		}
 	}
-	for n := range 39 {
+	for n := range 40 {
 		if id := fmt.Sprintf("D-%d", n+1); id != "D-30" { // there is none
 			require.Contains(t, numbered, id)
 		}
@@ -164,6 +173,7 @@ func TestDivergencesAreAllThere(t *testing.T) {
 				require.NotEmpty(t, d.Title, d.ID)
 				require.NotEmpty(t, d.Why, d.ID)
 				require.NotEmpty(t, d.Harm, d.ID)
+				require.True(t, d.Run == nil == (d.RunBy != "") && d.Run == nil == (d.Component != ""), d.ID)
 				require.NotRegexp(t, `\n|\||\.$`, d.Harm, d.ID)
 				since := regexp.MustCompile(`^(?:at least )?v1\.(\d+)(?: \(.*\))?$`).FindStringSubmatch(d.Since)
 				require.NotNil(t, since, "%s: Since %q", d.ID, d.Since)
@@ -188,7 +198,7 @@ func TestDivergencesDocument(t *testing.T) {
 	}
 	written, err := os.ReadFile(divergencesDocument)
 	require.NoError(t, err)
-	if diff := cmp.Diff(string(written), document); diff != "" {
+	if diff := gocmp.Diff(string(written), document); diff != "" {
 		t.Errorf("docs/divergences.md is out of date: (cd internal/test/parity && go test -run TestDivergencesDocument . -update)\n%s", diff)
 	}
 }
@@ -203,7 +213,7 @@ A divergence is a case in which purekube, by default, deliberately does somethin
 kube-controller-manager, because that controller has a defect there. With Options.MatchUpstream, purekube sends the
 requests of the release that you name, including its defects; it never panics where the controller panics (D-12) and
 never writes to an object in a cache (D-6). Everything else is the same, except that by default a request carries the
-UID of the object that it was decided for, if the kind of request allows one.
+UID of the object that it was decided for, if the kind of request allows one. D-40 is about kube-scheduler instead.
 
 | number | package | what goes wrong in a real cluster | since |
 |---|---|---|---|
@@ -217,7 +227,8 @@ UID of the object that it was decided for, if the kind of request allows one.
 ## How to read the details
 
 - Each divergence is a test. It runs the real controllers of ` + list(supported) + ` on the objects shown, and the controller must
-  do what is below "kube-controller-manager". purekube must do what is below "purekube by default".
+  do what is below "kube-controller-manager". purekube must do what is below "purekube by default". D-40 runs
+  kube-scheduler's own function, in ` + "`internal/test/eviction`" + `.
 - A line is a request to the API server, an event, or an error. An error leads to a retry.
 - The clock stops at 2000-01-01T00:00:00Z.
 - The numbers are in the order in which the divergences were found. D-30 does not exist.
@@ -241,9 +252,10 @@ UID of the object that it was decided for, if the kind of request allows one.
 				from = "From"
 			}
 			fmt.Fprintf(&b, "\n%s %s. Shown with %s.\n", from, d.since(), list(in))
-			fmt.Fprintf(&b, "\nkube-controller-manager:\n\n```text\n%s\n```\n", d.Upstream)
+			component := cmp.Or(d.Component, "kube-controller-manager")
+			fmt.Fprintf(&b, "\n%s:\n\n```text\n%s\n```\n", component, d.Upstream)
 			if d.Elsewhere != "" {
-				fmt.Fprintf(&b, "\nkube-controller-manager %s:\n\n```text\n%s\n```\n", list(rest), d.Elsewhere)
+				fmt.Fprintf(&b, "\n%s %s:\n\n```text\n%s\n```\n", component, list(rest), d.Elsewhere)
 			}
 			fmt.Fprintf(&b, "\npurekube by default:\n\n```text\n%s\n```\n", d.Ours)
 			fmt.Fprintf(&b, "\n<details><summary>objects</summary>\n\n```yaml\n%s```\n\n</details>\n", Manifests(d.Given()))
