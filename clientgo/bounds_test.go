@@ -35,7 +35,8 @@ var happenings = []struct {
 }{{
 	controller: "ttl",
 	cluster: func(n int) largecluster.Cluster {
-		return largecluster.Nodes(n, strconv.Itoa(int(ttl.Table{}.TTL(ttl.Table{}.Settle(0, n)).Seconds())))
+		step := ttl.NewIndex(ttl.Snapshot{Nodes: largecluster.Nodes(n, "0").Nodes}, ttl.Options{}).Step()
+		return largecluster.Nodes(n, strconv.Itoa(int(ttl.Steps()[step].TTL.Seconds())))
 	},
 	events: []happening{{
 		name: "a heartbeat", reason: "the annotation is right",

@@ -22,7 +22,8 @@ func (s *Set) ResourceClaim(now time.Time) resourceclaim.Snapshot {
 
 // TTL is the snapshot of the package of that name, at the step that the nodes' annotations show.
 func (s *Set) TTL() ttl.Snapshot {
-	return ttl.Snapshot{Step: ttl.Table{}.Recover(s.Nodes), Nodes: s.Nodes}
+	x, _ := ttl.NewIndex(ttl.Snapshot{Nodes: s.Nodes}, ttl.Options{}).Recover()
+	return ttl.Snapshot{Step: x.Step(), Nodes: s.Nodes}
 }
 
 // RBACAggregate is the snapshot of the package of that name.

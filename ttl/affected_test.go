@@ -110,7 +110,7 @@ func TestKeysOfOtherKinds(t *testing.T) {
 		result, err := Plan(s, key, Options{})
 		require.NoError(t, err)
 		require.Empty(t, result)
-		explanation, err := Explain(s, key, Options{})
+		explanation, err := NewIndex(s, Options{}).Explain(key)
 		require.ErrorIs(t, err, purekube.ErrNotFound)
 		require.Empty(t, explanation)
 	}

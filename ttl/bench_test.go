@@ -16,8 +16,8 @@ func BenchmarkPlanAll(b *testing.B) {
 			if size < 1800 {
 				s.Step = 0
 				if bc.name == "agree" {
-					s.Step = Table{}.Settle(0, size)
-					s.Nodes = fleet(size, fmt.Sprint(int(Table{}.TTL(s.Step).Seconds())))
+					s.Step = table(Steps()).settle(0, size)
+					s.Nodes = fleet(size, fmt.Sprint(int(table(Steps()).at(s.Step).TTL.Seconds())))
 				}
 			}
 			b.Run(fmt.Sprintf("%s/%d", bc.name, size), func(b *testing.B) {
@@ -60,7 +60,7 @@ func BenchmarkPlan(b *testing.B) {
 func BenchmarkSettle(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if (Table{}).Settle(0, 2500) != 4 {
+		if table(Steps()).settle(0, 2500) != 4 {
 			b.Fatal("2,500 nodes are step 4")
 		}
 	}
@@ -70,7 +70,7 @@ func BenchmarkRecover(b *testing.B) {
 	nodes := fleet(5_000, "300")
 	b.ReportAllocs()
 	for b.Loop() {
-		if (Table{}).Recover(nodes) != 4 {
+		if recovered(nodes) != 4 {
 			b.Fatal("5,000 nodes are step 4")
 		}
 	}

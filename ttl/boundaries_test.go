@@ -25,7 +25,8 @@ func TestRecoverAtTheBoundaries(t *testing.T) {
 		for i := range tc.nodes {
 			nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i), Annotations: map[string]string{ttl.Annotation: tc.annotation}}})
 		}
-		require.Equal(t, tc.want, ttl.Table{}.Recover(nodes), "%d nodes with %q", tc.nodes, tc.annotation)
+		x, _ := ttl.NewIndex(ttl.Snapshot{Nodes: nodes}, ttl.Options{}).Recover()
+		require.Equal(t, tc.want, x.Step(), "%d nodes with %q", tc.nodes, tc.annotation)
 	}
 }
 

@@ -2,8 +2,6 @@ package ttl_test
 
 import (
 	"fmt"
-	"math"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,31 +43,6 @@ func ExamplePlanAll() {
 	// patch nodes new {"metadata":{"annotations":{"node.alpha.kubernetes.io/ttl":"15"}}}
 }
 
-// After a restart in an overlap: 95 nodes may be in step 0 or 1, and their annotations say which.
-func ExampleTable_Recover() {
-	var nodes []*corev1.Node
-	for i := range 95 {
-		nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-			Name:        fmt.Sprintf("node-%d", i),
-			Annotations: map[string]string{ttl.Annotation: "15"},
-		}})
-	}
-	var table ttl.Table
-	step := table.Recover(nodes)
-	outcomes, _ := ttl.PlanAll(ttl.Snapshot{Step: step, Nodes: nodes}, ttl.Options{Table: table})
-	fmt.Printf("step %d, %d nodes to write\n", step, len(outcomes))
-	// Output: step 1, 0 nodes to write
-}
-
-func ExampleNewTable() {
-	_, err := ttl.NewTable(
-		ttl.Boundary{SizeMin: 0, SizeMax: 1000, TTL: 0},
-		ttl.Boundary{SizeMin: 1200, SizeMax: math.MaxInt32, TTL: time.Minute},
-	)
-	fmt.Println(err)
-	// Output: ttl: step 1: SizeMin 1200 leaves a gap after the step before, which ends at 1000
-}
-
 func ExamplePlan() {
 	s := ttl.Snapshot{Step: 1, Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}
 	result, err := ttl.Plan(s, ttl.Key("a"), ttl.Options{})
@@ -78,15 +51,15 @@ func ExamplePlan() {
 }
 
 // What the cluster comes to, for the next snapshot.
-func ExampleStepOf() {
+func ExampleIndex_Step() {
 	s := ttl.Snapshot{Step: 1, Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}
-	fmt.Println(ttl.StepOf(s, ttl.Options{}))
+	fmt.Println(ttl.NewIndex(s, ttl.Options{}).Step())
 	// Output: 0
 }
 
-func ExampleExplain() {
+func ExampleIndex_Explain() {
 	s := ttl.Snapshot{Step: 1, Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}
-	e, err := ttl.Explain(s, ttl.Key("a"), ttl.Options{})
+	e, err := ttl.NewIndex(s, ttl.Options{}).Explain(ttl.Key("a"))
 	for _, r := range e.Reasons {
 		fmt.Println(r.Code, err)
 		fmt.Println(r)
@@ -96,12 +69,12 @@ func ExampleExplain() {
 	// metadata.annotations[node.alpha.kubernetes.io/ttl]: the annotation is missing; it should be 15
 }
 
-func ExampleExplainAll() {
+func ExampleIndex_ExplainAll() {
 	s := ttl.Snapshot{Nodes: []*corev1.Node{
 		{ObjectMeta: metav1.ObjectMeta{Name: "b", Annotations: map[string]string{ttl.Annotation: "0"}}},
 		{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
 	}}
-	explanations, err := ttl.ExplainAll(s, ttl.Options{})
+	explanations, err := ttl.NewIndex(s, ttl.Options{}).ExplainAll()
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -113,9 +86,9 @@ func ExampleExplainAll() {
 	// Node/b 0s AnnotationMatches
 }
 
-func ExampleExplainStep() {
+func ExampleIndex_ExplainStep() {
 	s := ttl.Snapshot{Nodes: []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}}
-	e, err := ttl.ExplainStep(s, ttl.Options{})
+	e, err := ttl.NewIndex(s, ttl.Options{}).ExplainStep()
 	if err != nil {
 		fmt.Println(err)
 	}

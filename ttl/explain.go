@@ -25,110 +25,58 @@ type Explanation struct {
 	Reasons []Reason `json:"reasons"`
 }
 
-// Reason is one step on the way to a decision. Field is the path of the annotation, or empty.
-type Reason = purekube.Reason[Code]
-
-// Code is the machine-readable part of a [Reason]. It is one of the constants below; a new version may add codes.
-type Code string
-
-// Why a node is written, or not: the codes of an [Explanation].
-const (
-	// ReasonAnnotationMissing: there is no annotation, and SetTTL writes one.
-	ReasonAnnotationMissing Code = "AnnotationMissing"
-	// ReasonAnnotationNotInteger: the annotation is not an integer that fits into 64 bits. SetTTL overwrites it.
-	ReasonAnnotationNotInteger Code = "AnnotationNotInteger"
-	// ReasonAnnotationDiffers: the annotation has another number of seconds. SetTTL overwrites it.
-	ReasonAnnotationDiffers Code = "AnnotationDiffers"
-	// ReasonAnnotationMatches: the annotation has the TTL. Nothing is written (BR-19-07).
-	ReasonAnnotationMatches Code = "AnnotationMatches"
-	// ReasonDuplicate: several nodes have the name. They count as one node, and none is written.
-	ReasonDuplicate Code = "Duplicate"
-)
-
-// Why the cluster is at its step: the codes of a [StepExplanation].
-const (
-	// ReasonStepKept: the step allows as many nodes as there are.
-	ReasonStepKept Code = "StepKept"
-	// ReasonStepUp: there are more nodes than the step in the snapshot allows.
-	ReasonStepUp Code = "StepUp"
-	// ReasonStepDown: there are fewer nodes than the step in the snapshot allows.
-	ReasonStepDown Code = "StepDown"
-	// ReasonStepOutOfRange: the step in the snapshot is not in the table. The nearest step is used.
-	ReasonStepOutOfRange Code = "StepOutOfRange"
-)
-
-// annotationField is the path of the annotation in a node.
-const annotationField = "metadata.annotations[" + Annotation + "]"
-
-// Explain says why [Plan] decides about the node as it does, at the step in s. For a node that is not in s, it returns
-// a [purekube.ObjectError] around [purekube.ErrNotFound]. Other errors are the same as for Plan.
-func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
-	return NewIndex(s.only(key), o).Explain(key)
-}
-
-// Explain is [Explain] for the objects of the Index.
+// Explain says why Plan decides about the node as it does. For a node that is not in the Index, it returns a
+// [purekube.ObjectError] around [purekube.ErrNotFound]. Other errors are the same as for Plan.
 func (x *Index) Explain(key purekube.Key) (Explanation, error) {
-	n, problems := x.find(key)
-	switch {
-	case n != nil:
-		return explainNode(n, x.boundary()), problems.Err()
-	case x.ambiguous(key):
-		return explainDuplicate(key, x.boundary()), problems.Err()
+	n, duplicate := x.find(key)
+	if n == nil && duplicate == nil {
+		return Explanation{}, x.errorWith(&purekube.ObjectError{
+			Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound,
+		})
 	}
-	problems.Add(&purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound})
-	return Explanation{}, problems.Err()
+	return explain(key, n, x.boundary().TTL), x.errorWith(duplicate)
 }
 
-// ExplainAll explains the decision about every node at the step of [StepOf], sorted by key. The error is PlanAll's.
-func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
-
-// ExplainAll is [ExplainAll] for the objects of the Index.
+// ExplainAll explains the decision about every node at the step of [Index.Step], sorted by key. The error is PlanAll's.
 func (x *Index) ExplainAll() ([]Explanation, error) {
-	b := x.o.Table.at(x.Step())
+	ttl := x.settled().TTL
 	var explanations []Explanation
 	for _, n := range x.sorted(everyNode) {
-		if key := KeyOf(n); x.ambiguous(key) {
-			explanations = append(explanations, explainDuplicate(key, b))
-		} else {
-			explanations = append(explanations, explainNode(n, b))
-		}
+		key := KeyOf(n)
+		n, _ = x.find(key) // nil for one of several nodes of a name
+		explanations = append(explanations, explain(key, n, ttl))
 	}
-	problems := x.problems()
-	return explanations, problems.Err()
+	return explanations, x.errorWith(nil)
 }
 
-// explainNode is planNode with a reason for each case. The cases are ordered: a missing annotation is not an integer,
-// and an annotation that is not an integer differs.
-func explainNode(n *corev1.Node, b Boundary) Explanation {
-	_, valid, text, present := annotated(n)
-	e := Explanation{Key: KeyOf(n), UID: n.UID, Want: b.TTL}
-	if present {
-		e.Annotation = &text
+// explain puts the verdict about a node into words. The node is nil if several nodes have the name.
+func explain(key purekube.Key, n *corev1.Node, ttl time.Duration) Explanation {
+	e := Explanation{Key: key, Want: ttl}
+	reason := Reason{Field: annotationField, Code: decide(n, ttl).code}
+	if n != nil {
+		e.UID = n.UID
+		if text, present := n.Annotations[Annotation]; present {
+			e.Annotation = &text
+		}
 	}
-	reason := Reason{Field: annotationField}
-	switch want := seconds(b.TTL); {
-	case !present:
-		reason.Code, reason.Message = ReasonAnnotationMissing, fmt.Sprintf("the annotation is missing; it should be %d", want)
-	case !valid:
-		reason.Code, reason.Message = ReasonAnnotationNotInteger, fmt.Sprintf("%q is not an integer; it should be %d", text, want)
-	case !says(n, b.TTL):
-		reason.Code, reason.Message = ReasonAnnotationDiffers, fmt.Sprintf("the annotation is %q and should be %d", text, want)
-	default:
-		reason.Code, reason.Message = ReasonAnnotationMatches, fmt.Sprintf("the annotation is %q, as it should be", text)
+	switch reason.Code {
+	case ReasonDuplicate:
+		reason.Field, reason.Object = "", key
+		reason.Message = "several nodes have this name: they count as one node, and none is written"
+	case ReasonAnnotationMissing:
+		reason.Message = fmt.Sprintf("the annotation is missing; it should be %d", seconds(ttl))
+	case ReasonAnnotationNotInteger:
+		reason.Message = fmt.Sprintf("%q is not an integer; it should be %d", *e.Annotation, seconds(ttl))
+	case ReasonAnnotationDiffers:
+		reason.Message = fmt.Sprintf("the annotation is %q and should be %d", *e.Annotation, seconds(ttl))
+	case ReasonAnnotationMatches:
+		reason.Message = fmt.Sprintf("the annotation is %q, as it should be", *e.Annotation)
 	}
 	e.Reasons = []Reason{reason}
 	return e
 }
 
-// explainDuplicate is the explanation of a name that several nodes have. It has no UID and no annotation, since it is
-// unknown which of the nodes is current.
-func explainDuplicate(key purekube.Key, b Boundary) Explanation {
-	return Explanation{Key: key, Want: b.TTL, Reasons: []Reason{{
-		Code: ReasonDuplicate, Object: key, Message: "several nodes have this name: they count as one node, and none is written",
-	}}}
-}
-
-// StepExplanation says why [PlanAll] plans for the step that [StepOf] returns.
+// StepExplanation says why [PlanAll] plans for the step that [Index.Step] returns.
 type StepExplanation struct {
 	// From is the step in the snapshot, or the nearest step in the table. Step is the step after the number of nodes
 	// is taken into account. Boundary is the entry of Step in the table.
@@ -147,13 +95,10 @@ type StepExplanation struct {
 	Reasons []Reason `json:"reasons"`
 }
 
-// ExplainStep says why the cluster is at the step of [StepOf]. The error is PlanAll's.
-func ExplainStep(s Snapshot, o Options) (StepExplanation, error) { return NewIndex(s, o).ExplainStep() }
-
-// ExplainStep is [ExplainStep] for the objects of the Index.
+// ExplainStep says why the cluster is at the step of [Index.Step]. The error is PlanAll's.
 func (x *Index) ExplainStep() (StepExplanation, error) {
-	steps, count, step := x.o.Table.all(), x.nodes.Len(), x.Step()
-	from := clamp(x.step, len(steps))
+	steps, count, step := x.options.stepTable(), x.nodes.Len(), x.Step()
+	from := steps.nearest(x.step)
 	b := steps[step]
 	// The SizeMin of step 0 is 0, so DownAt is -1 there.
 	e := StepExplanation{From: from, Step: step, Boundary: b, Nodes: count, DownAt: b.SizeMin - 1}
@@ -176,6 +121,5 @@ func (x *Index) ExplainStep() (StepExplanation, error) {
 	default:
 		add(ReasonStepKept, "step %d is for %d to %d nodes, and there are %d", step, b.SizeMin, b.SizeMax, count)
 	}
-	problems := x.problems()
-	return e, problems.Err()
+	return e, x.errorWith(nil)
 }

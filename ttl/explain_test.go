@@ -27,7 +27,7 @@ func TestExplain(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			n := node("a", tc.annotation)
-			got, err := Explain(Snapshot{Step: 1, Nodes: []*corev1.Node{node("b", "15"), n}}, Key("a"), Options{})
+			got, err := NewIndex(Snapshot{Step: 1, Nodes: []*corev1.Node{node("b", "15"), n}}, Options{}).Explain(Key("a"))
 			require.NoError(t, err)
 			tc.want.Field = "metadata.annotations[node.alpha.kubernetes.io/ttl]"
 			want := Explanation{Key: Key("a"), UID: "uid-a", Want: fifteen, Reasons: []Reason{tc.want}}
@@ -40,12 +40,12 @@ func TestExplain(t *testing.T) {
 }
 
 func TestExplainWithoutAnAnswer(t *testing.T) {
-	e, err := Explain(Snapshot{}, Key("a"), Options{})
+	e, err := NewIndex(Snapshot{}, Options{}).Explain(Key("a"))
 	require.ErrorIs(t, err, purekube.ErrNotFound)
 	require.EqualError(t, err, "Node a: not in the snapshot")
 	require.Empty(t, e)
 
-	e, err = Explain(Snapshot{Nodes: []*corev1.Node{nil, node("a", "0"), node("a", "15")}}, Key("a"), Options{})
+	e, err = NewIndex(Snapshot{Nodes: []*corev1.Node{nil, node("a", "0"), node("a", "15")}}, Options{}).Explain(Key("a"))
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
 	require.ErrorIs(t, err, purekube.ErrNil)
 	require.NotErrorIs(t, err, purekube.ErrNotFound)
@@ -76,7 +76,7 @@ func TestExplainStep(t *testing.T) {
 			StepExplanation{Boundary: Boundary{0, 100, 0}, Nodes: 2, UpAt: 101, DownAt: -1}, []Code{ReasonStepKept}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := ExplainStep(tc.s, Options{})
+			got, err := NewIndex(tc.s, Options{}).ExplainStep()
 			require.NoError(t, err)
 			var codes []Code
 			for _, r := range got.Reasons {

@@ -3,7 +3,6 @@ package ttl
 import (
 	"strconv"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -34,35 +33,6 @@ func FuzzAnnotation(f *testing.F) {
 		s.Nodes[0] = r.Actions[0].(SetTTL).Apply(n)
 		if again, _ := Plan(s, Key("a"), Options{}); !again.Empty() {
 			t.Fatalf("%q at step %d: written twice", text, step)
-		}
-	})
-}
-
-// FuzzTable: whatever NewTable accepts, Settle ends in a step that allows the count, from any
-// step, and stays there.
-func FuzzTable(f *testing.F) {
-	f.Add(100, 90, 500, 450, 15, 30, 0, 700)
-	f.Add(10, 11, 20, 12, 1, 2, 4, 11)
-	f.Add(10, 10, 11, 11, 1, 2, -4, -11)
-	f.Fuzz(func(t *testing.T, max0, min1, max1, min2, ttl1, ttl2, step, count int) {
-		table, err := NewTable(
-			Boundary{0, max0, 0},
-			Boundary{min1, max1, time.Duration(ttl1) * time.Second},
-			Boundary{min2, 2147483647, time.Duration(ttl2) * time.Second},
-		)
-		if err != nil {
-			if !table.Equal(Table{}) {
-				t.Fatal("an error comes with the zero Table")
-			}
-			return
-		}
-		settled := table.Settle(step, count)
-		b := table.Boundaries()[settled]
-		if count >= 0 && count <= 2147483647 && (count < b.SizeMin || count > b.SizeMax) {
-			t.Fatalf("%d nodes settle in %+v", count, b)
-		}
-		if table.Settle(settled, count) != settled || table.Next(settled, count) != settled {
-			t.Fatalf("step %d is left again at %d nodes", settled, count)
 		}
 	})
 }

@@ -14,8 +14,7 @@ import (
 // Random changes, with nil nodes, nodes without a name and up to three of one name: a key that is not named has
 // the same outcome before and after.
 func TestIndexNamesEveryChangedOutcome(t *testing.T) {
-	table, err := NewTable(Boundary{0, 6, 0}, Boundary{4, 12, 15e9}, Boundary{10, 1 << 31, 30e9})
-	require.NoError(t, err)
+	steps := table{Boundary{0, 6, 0}, Boundary{4, 12, 15e9}, Boundary{10, 1 << 31, 30e9}}
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 41))
 		some := func(n int) (nodes []*corev1.Node) {
@@ -24,7 +23,7 @@ func TestIndexNamesEveryChangedOutcome(t *testing.T) {
 			}
 			return nodes
 		}
-		x := NewIndex(Snapshot{Nodes: some(r.IntN(16)), Step: r.IntN(3)}, Options{Table: table})
+		x := NewIndex(Snapshot{Nodes: some(r.IntN(16)), Step: r.IntN(3)}, Options{steps: steps})
 		for range 12 {
 			changed := some(r.IntN(4))
 			for _, bad := range []*corev1.Node{nil, node("", "0"), node("n1", "0"), node("n1", "15")} {

@@ -40,10 +40,11 @@ func countOf(nodes []*corev1.Node) int {
 	return len(names)
 }
 
-// sameAnswers holds every answer of the index to that of the function.
+// sameAnswers holds every answer of the index to that of a new index of the snapshot.
 func sameAnswers(t *testing.T, x *Index, s Snapshot, o Options, what string) {
 	t.Helper()
-	require.Equal(t, StepOf(s, o), x.Step(), what)
+	require.Equal(t, NewIndex(s, o).Step(), x.Step(), what)
+	fresh := NewIndex(s, o)
 	want, wantErr := PlanAll(s, o)
 	got, err := x.PlanAll()
 	require.Len(t, got, len(want), what)
@@ -53,11 +54,11 @@ func sameAnswers(t *testing.T, x *Index, s Snapshot, o Options, what string) {
 		require.Equal(t, errText(want[i].Err), errText(got[i].Err), what)
 	}
 	require.Equal(t, errText(wantErr), errText(err), what)
-	wantAll, wantErr := ExplainAll(s, o)
+	wantAll, wantErr := fresh.ExplainAll()
 	gotAll, err := x.ExplainAll()
 	require.Empty(t, cmp.Diff(wantAll, gotAll), what)
 	require.Equal(t, errText(wantErr), errText(err), what)
-	wantStepExplanation, wantErr := ExplainStep(s, o)
+	wantStepExplanation, wantErr := fresh.ExplainStep()
 	gotStepExplanation, err := x.ExplainStep()
 	require.Empty(t, cmp.Diff(wantStepExplanation, gotStepExplanation), what)
 	require.Equal(t, errText(wantErr), errText(err), what)
@@ -66,20 +67,19 @@ func sameAnswers(t *testing.T, x *Index, s Snapshot, o Options, what string) {
 		got, err := x.Plan(Key(name))
 		require.Equal(t, want, got, "%s: %s", what, name)
 		require.Equal(t, errText(wantErr), errText(err), "%s: %s", what, name)
-		wantExplanation, wantErr := Explain(s, Key(name), o)
+		wantExplanation, wantErr := fresh.Explain(Key(name))
 		gotExplanation, err := x.Explain(Key(name))
 		require.Empty(t, cmp.Diff(wantExplanation, gotExplanation), "%s: %s", what, name)
 		require.Equal(t, errText(wantErr), errText(err), "%s: %s", what, name)
 	}
 }
 
-// After any sequence of With and Without, an index answers what the functions answer for the nodes that
+// After any sequence of With and Without, an index answers what a new one answers for the nodes that
 // the sequence comes to, at the step that Next gives, node by node; and so do the indexes on the way,
 // still, at the end. The names that they return hold every one whose plan is another one now.
 func TestIndexAnswersAsTheFunctions(t *testing.T) {
-	table, err := NewTable(Boundary{0, 6, 0}, Boundary{4, 12, 15e9}, Boundary{10, 1 << 31, 30e9})
-	require.NoError(t, err)
-	o := Options{Table: table}
+	steps := table{Boundary{0, 6, 0}, Boundary{4, 12, 15e9}, Boundary{10, 1 << 31, 30e9}}
+	o := Options{steps: steps}
 	annotations := []string{absent, "0", "15", "30", "x"}
 	moved, named, all := 0, 0, 0
 	for seed := range seed.Each(t, 400) {
@@ -102,7 +102,7 @@ func TestIndexAnswersAsTheFunctions(t *testing.T) {
 		}
 		first := Snapshot{Nodes: some(r.IntN(12)), Step: r.IntN(3)}
 		if seed%2 == 0 {
-			first.Step = table.Settle(first.Step, countOf(first.Nodes))
+			first.Step = steps.settle(first.Step, countOf(first.Nodes))
 		}
 		versions := []version{{NewIndex(first, o), first}}
 		for range 10 {
@@ -121,14 +121,14 @@ func TestIndexAnswersAsTheFunctions(t *testing.T) {
 			}
 			for n := countOf(from.s.Nodes); n != countOf(next.s.Nodes); {
 				n += way
-				next.s.Step = table.Next(next.s.Step, n)
+				next.s.Step = steps.next(next.s.Step, n)
 			}
 			what := fmt.Sprintf("seed %d", seed)
 			sameAnswers(t, next.x, next.s, o, what)
 			require.True(t, slices.IsSortedFunc(affected, purekube.Key.Compare), what)
 			require.Len(t, slices.Compact(slices.Clone(affected)), len(affected), what)
 			names, want := map[string]bool{}, map[purekube.Key]bool{}
-			steps := next.s.Step != from.s.Step || StepOf(next.s, o) != StepOf(from.s, o)
+			steps := next.s.Step != from.s.Step || NewIndex(next.s, o).Step() != NewIndex(from.s, o).Step()
 			for _, n := range slices.Concat(from.s.Nodes, next.s.Nodes) {
 				if n != nil && n.Name != "" {
 					names[n.Name] = true
@@ -193,7 +193,6 @@ func TestIndexRecover(t *testing.T) {
 	}
 	require.Equal(t, 0, x.Step(), "95 nodes are allowed in step 0")
 	recovered, affected := x.Recover()
-	require.Equal(t, Table{}.Recover(nodes), recovered.Step())
 	require.Equal(t, 1, recovered.Step())
 	require.Len(t, affected, 95)
 	outcomes, err := recovered.PlanAll()

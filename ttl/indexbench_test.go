@@ -21,7 +21,7 @@ func bySize(b *testing.B, run func(b *testing.B, s Snapshot)) {
 		}
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			s := Snapshot{Nodes: fleet(size, "300")}
-			s.Step = Table{}.Settle(0, size)
+			s.Step = table(Steps()).settle(0, size)
 			rand.New(rand.NewPCG(1, 2)).Shuffle(size, func(i, j int) { s.Nodes[i], s.Nodes[j] = s.Nodes[j], s.Nodes[i] })
 			b.ReportAllocs()
 			run(b, s)

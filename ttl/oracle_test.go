@@ -89,3 +89,9 @@ func apply(t testing.TB, nodes []*corev1.Node, outcomes []Outcome) []*corev1.Nod
 	}
 	return after
 }
+
+// recovered is the step that an index of the nodes recovers.
+func recovered(nodes []*corev1.Node) int {
+	x, _ := NewIndex(Snapshot{Nodes: nodes}, Options{}).Recover()
+	return x.step
+}

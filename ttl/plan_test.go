@@ -108,8 +108,7 @@ func TestPlanAll(t *testing.T) {
 	set := func(name string, ttl time.Duration) Outcome {
 		return Outcome{Key: Key(name), Result: Result{Actions: []Action{SetTTL{Name: name, UID: types.UID("uid-" + name), TTL: ttl}}}}
 	}
-	small, err := NewTable(Boundary{0, 3, 0}, Boundary{2, 2147483647, time.Minute})
-	require.NoError(t, err)
+	small := WithSteps(Boundary{0, 3, 0}, Boundary{2, 2147483647, time.Minute})
 
 	for _, tc := range []struct {
 		name, reason string
@@ -127,31 +126,31 @@ func TestPlanAll(t *testing.T) {
 		want: []Outcome{set("a", 0), set("b", 0)},
 	}, {
 		name: "settles first", reason: "four nodes are more than step 0 allows",
-		s: Snapshot{Nodes: fleet(4, "60")}, o: Options{Table: small}, step: 1,
+		s: Snapshot{Nodes: fleet(4, "60")}, o: small, step: 1,
 	}, {
 		name: "keeps the step in the overlap", reason: "three nodes are allowed in both",
-		s: Snapshot{Step: 1, Nodes: fleet(3, "60")}, o: Options{Table: small}, step: 1,
+		s: Snapshot{Step: 1, Nodes: fleet(3, "60")}, o: small, step: 1,
 	}, {
 		name: "a step past the table", reason: "stands for the last",
-		s: Snapshot{Step: 9, Nodes: fleet(3, "60")}, o: Options{Table: small}, step: 1,
+		s: Snapshot{Step: 9, Nodes: fleet(3, "60")}, o: small, step: 1,
 	}, {
 		name: "a negative step", reason: "stands for the first",
-		s: Snapshot{Step: -9, Nodes: fleet(3, "0")}, o: Options{Table: small}, step: 0,
+		s: Snapshot{Step: -9, Nodes: fleet(3, "0")}, o: small, step: 0,
 	}, {
 		name: "nil and nameless nodes", reason: "they do not count, and the rest is planned",
 		s:       Snapshot{Nodes: []*corev1.Node{nil, node("", "0"), node("x", "9"), node("y", "0"), node("z", "0"), nil}},
-		o:       Options{Table: small},
+		o:       small,
 		want:    []Outcome{set("x", 0)},
 		wantErr: "Node: nil object in the snapshot\nNode: metadata.name: required",
 	}, {
 		name: "two nodes of one name", reason: "they count as one node, so four objects are three nodes; neither is written",
 		s:        Snapshot{Nodes: []*corev1.Node{node("x", "9"), node("a", "9"), node("y", "0"), node("x", absent)}},
-		o:        Options{Table: small},
+		o:        small,
 		want:     []Outcome{set("a", 0), {Key: Key("x")}},
 		wantErrs: map[string]string{"x": "Node x: several objects in the snapshot have this name"},
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.step, StepOf(tc.s, tc.o), tc.reason)
+			require.Equal(t, tc.step, NewIndex(tc.s, tc.o).Step(), tc.reason)
 			got, whole := PlanAll(tc.s, tc.o)
 			require.Equal(t, tc.wantErr, errText(whole), tc.reason)
 			errs := map[string]string{}

@@ -49,16 +49,16 @@ func TestContract(t *testing.T) {
 		for _, n := range s.Nodes {
 			before = append(before, n.DeepCopy())
 		}
-		step := StepOf(s, Options{})
+		step := NewIndex(s, Options{}).Step()
 		outcomes, whole := PlanAll(s, Options{})
 		at := fmt.Sprintf("seed %d, round %d", seed, round)
 
 		require.Empty(t, cmp.Diff(before, s.Nodes), "%s: an input was written to", at)
 		require.Empty(t, aliasing.Shared(s, outcomes), at)
-		explanations, explainErr := ExplainAll(s, Options{})
+		explanations, explainErr := NewIndex(s, Options{}).ExplainAll()
 		require.Empty(t, aliasing.Shared(s, explanations), at)
 		require.Equal(t, errText(whole), errText(explainErr), at)
-		e, stepErr := ExplainStep(s, Options{})
+		e, stepErr := NewIndex(s, Options{}).ExplainStep()
 		require.Equal(t, step, e.Step, at)
 		require.Equal(t, errText(whole), errText(stepErr), at)
 
@@ -84,7 +84,7 @@ func TestContract(t *testing.T) {
 			}
 			got, err := Plan(settled, Key(n.Name), Options{})
 			require.Equal(t, outcome[n.Name].Result, got, at)
-			x, _ := Explain(settled, Key(n.Name), Options{})
+			x, _ := NewIndex(settled, Options{}).Explain(Key(n.Name))
 			require.Empty(t, cmp.Diff(explained[n.Name], x), at)
 			code := x.Reasons[0].Code
 			require.Equal(t, got.Empty(), code == ReasonAnnotationMatches || code == ReasonDuplicate, "%s: Explain and Plan agree on %s", at, n.Name)
@@ -98,14 +98,14 @@ func TestContract(t *testing.T) {
 		r.Shuffle(len(shuffled.Nodes), func(i, j int) {
 			shuffled.Nodes[i], shuffled.Nodes[j] = shuffled.Nodes[j], shuffled.Nodes[i]
 		})
-		require.Equal(t, step, StepOf(shuffled, Options{}), at)
+		require.Equal(t, step, NewIndex(shuffled, Options{}).Step(), at)
 		other, _ := PlanAll(shuffled, Options{})
 		require.Len(t, other, len(outcomes), at)
 		for i := range other {
 			require.Equal(t, outcomes[i].Result, other[i].Result, at)
 			require.Equal(t, errText(outcomes[i].Err), errText(other[i].Err), at)
 		}
-		otherExplanations, _ := ExplainAll(shuffled, Options{})
+		otherExplanations, _ := NewIndex(shuffled, Options{}).ExplainAll()
 		require.Empty(t, cmp.Diff(explanations, otherExplanations), at)
 
 		// Carried out, nothing is left to do.
@@ -128,7 +128,7 @@ func TestConverges(t *testing.T) {
 		t.Helper()
 		s := Snapshot{Step: step, Nodes: nodes}
 		outcomes, _ := PlanAll(s, Options{})
-		step = StepOf(s, Options{})
+		step = NewIndex(s, Options{}).Step()
 		if step != c.step {
 			t.Fatalf("%d nodes: step %d, one event at a time %d", c.nodes, step, c.step)
 		}

@@ -58,7 +58,7 @@ func TestRecover(t *testing.T) {
 		{"one name many times", "it is one of 95 nodes, and its annotations do not count", duplicated, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.want, Table{}.Recover(tc.nodes), tc.reason)
+			require.Equal(t, tc.want, recovered(tc.nodes), tc.reason)
 		})
 	}
 }
@@ -66,13 +66,13 @@ func TestRecover(t *testing.T) {
 // After a restart in an overlap nothing is rewritten. Upstream would rewrite all of them.
 func TestRecoverPlansNothing(t *testing.T) {
 	nodes := fleet(95, "15")
-	s := Snapshot{Step: Table{}.Recover(nodes), Nodes: nodes}
-	require.Equal(t, 1, StepOf(s, Options{}))
+	s := Snapshot{Step: recovered(nodes), Nodes: nodes}
+	require.Equal(t, 1, NewIndex(s, Options{}).Step())
 	outcomes, _ := PlanAll(s, Options{})
 	require.Empty(t, outcomes)
 
 	s.Step = 0
-	require.Equal(t, 0, StepOf(s, Options{}), "without the step it starts over")
+	require.Equal(t, 0, NewIndex(s, Options{}).Step(), "without the step it starts over")
 	outcomes, _ = PlanAll(s, Options{})
 	require.Len(t, outcomes, 95)
 }
@@ -88,7 +88,7 @@ func TestRecoverFindsTheStep(t *testing.T) {
 		c.resize(r.IntN(largest + 1))
 		outcomes, _ := PlanAll(Snapshot{Step: c.step, Nodes: fleet(c.nodes, absent)}, Options{})
 		nodes := apply(t, fleet(c.nodes, absent), outcomes)
-		require.Equal(t, c.step, Table{}.Recover(nodes), "seed %d, %d nodes", seed, c.nodes)
+		require.Equal(t, c.step, recovered(nodes), "seed %d, %d nodes", seed, c.nodes)
 
 		for _, n := range nodes {
 			if a := annotations[r.IntN(len(annotations))]; a == absent {
@@ -97,9 +97,9 @@ func TestRecoverFindsTheStep(t *testing.T) {
 				n.Annotations = map[string]string{Annotation: a}
 			}
 		}
-		step := Table{}.Recover(nodes)
-		require.Equal(t, step, Table{}.Settle(step, c.nodes), "seed %d, %d nodes", seed, c.nodes)
+		step := recovered(nodes)
+		require.Equal(t, step, table(Steps()).settle(step, c.nodes), "seed %d, %d nodes", seed, c.nodes)
 		r.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
-		require.Equal(t, step, Table{}.Recover(nodes), "seed %d: the order changed the answer", seed)
+		require.Equal(t, step, recovered(nodes), "seed %d: the order changed the answer", seed)
 	}
 }

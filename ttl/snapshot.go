@@ -8,17 +8,25 @@ import (
 
 // Snapshot is what a plan is made from. Nothing in it is written to.
 type Snapshot struct {
-	// Step is the step of the cluster, as [StepOf] or [Index.Step] returned it for the previous plan.
+	// Step is the step of the cluster, as [Index.Step] returned it for the previous plan.
 	// kube-controller-manager starts at 0, the zero value.
 	Step int
 	// Nodes are all nodes of the cluster, in any order. Plan and Explain need only the node of their key.
 	Nodes []*corev1.Node
 }
 
-// Options change how a plan is made. The zero value is kube-controller-manager's.
+// Options is there for what the five packages have in common: nothing about a TTL can be chosen.
 type Options struct {
-	// Table holds the steps.
-	Table Table
+	// steps are other steps than upstream's. Tests have them, to move the step of a small cluster.
+	steps table
+}
+
+// stepTable returns the steps. Do not write to them.
+func (o Options) stepTable() table {
+	if o.steps == nil {
+		return Steps()
+	}
+	return o.steps
 }
 
 // Result is what a plan for one node decided: one [SetTTL], or nothing. A node's TTL raises no

@@ -20,13 +20,13 @@ func TestBR1906_WalkOneByOne(t *testing.T) {
 	step := 0
 	check := func() {
 		t.Helper()
-		if step = (Table{}).Next(step, c.nodes); step != c.step {
+		if step = table(Steps()).next(step, c.nodes); step != c.step {
 			t.Fatalf("%d nodes: Next is in step %d, one event at a time in %d", c.nodes, step, c.step)
 		}
-		if settled := (Table{}).Settle(step, c.nodes); settled != step {
+		if settled := table(Steps()).settle(step, c.nodes); settled != step {
 			t.Fatalf("%d nodes: Settle leaves step %d for %d", c.nodes, step, settled)
 		}
-		if ttl := (Table{}).TTL(step); ttl != time.Duration(ruleTTL[c.step])*time.Second {
+		if ttl := table(Steps()).at(step).TTL; ttl != time.Duration(ruleTTL[c.step])*time.Second {
 			t.Fatalf("%d nodes: TTL %v", c.nodes, ttl)
 		}
 	}
@@ -47,7 +47,7 @@ func TestBR1906_SettleIsPlayingTheEvents(t *testing.T) {
 				continue
 			}
 			settles := func(c cluster) {
-				if got := (Table{}).Settle(step, c.nodes); got != c.step {
+				if got := table(Steps()).settle(step, c.nodes); got != c.step {
 					t.Fatalf("from step %d at %d to %d nodes: Settle says %d, the events %d", step, from, c.nodes, got, c.step)
 				}
 			}
@@ -75,7 +75,7 @@ func TestBR1906_RandomJumps(t *testing.T) {
 			to = limits[r.IntN(len(limits))] + r.IntN(5) - 2
 		}
 		c.resize(to)
-		step = Table{}.Settle(step, to)
+		step = table(Steps()).settle(step, to)
 		require.Equal(t, c.step, step, "seed %d, jump %d to %d nodes", seed, jump, to)
 	}
 }
@@ -105,58 +105,10 @@ func TestBR1906_AnyStep(t *testing.T) {
 		{"the other extremes", "no overflow", math.MinInt, math.MaxInt, 1, 4},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.next, Table{}.Next(tc.step, tc.nodes), tc.reason)
-			require.Equal(t, tc.settled, Table{}.Settle(tc.step, tc.nodes), tc.reason)
+			require.Equal(t, tc.next, table(Steps()).next(tc.step, tc.nodes), tc.reason)
+			require.Equal(t, tc.settled, table(Steps()).settle(tc.step, tc.nodes), tc.reason)
 		})
 	}
-	require.Equal(t, 0*time.Second, Table{}.TTL(-1))
-	require.Equal(t, 300*time.Second, Table{}.TTL(5))
-}
-
-// Any table that NewTable accepts: Settle ends, in a step that allows the count, and agrees
-// with Next one node at a time.
-func TestSettleInAnyTable(t *testing.T) {
-	seed := seed.First(t, 20261)
-	r := rand.New(rand.NewPCG(seed, 0))
-	made := 0
-	rounds := 3_000
-	if testing.Short() {
-		rounds = 1_000
-	}
-	for range rounds {
-		table, ok := randomTable(r)
-		if !ok {
-			continue
-		}
-		made++
-		bs := table.Boundaries()
-		step, nodes := 0, 0
-		for range 60 {
-			to := r.IntN(60)
-			played := step
-			for nodes != to {
-				nodes += map[bool]int{true: 1, false: -1}[nodes < to]
-				played = table.Next(played, nodes)
-				require.LessOrEqual(t, bs[played].SizeMin, nodes, "seed %d: %v", seed, bs)
-				require.GreaterOrEqual(t, bs[played].SizeMax, nodes, "seed %d: %v", seed, bs)
-			}
-			step = table.Settle(step, to)
-			require.Equal(t, played, step, "seed %d: %v at %d", seed, bs, to)
-		}
-	}
-	require.Greater(t, made, 300, "too few tables were valid to say anything")
-}
-
-func randomTable(r *rand.Rand) (Table, bool) {
-	steps := make([]Boundary, 1+r.IntN(4))
-	for i := range steps {
-		if i > 0 {
-			steps[i].SizeMin = steps[i-1].SizeMin + r.IntN(12)
-			steps[i].TTL = steps[i-1].TTL + time.Second
-		}
-		steps[i].SizeMax = steps[i].SizeMin + r.IntN(15)
-	}
-	steps[len(steps)-1].SizeMax = math.MaxInt32
-	table, err := NewTable(steps...)
-	return table, err == nil
+	require.Equal(t, 0*time.Second, table(Steps()).at(-1).TTL)
+	require.Equal(t, 300*time.Second, table(Steps()).at(5).TTL)
 }

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/snapshotfuzz"
 	"github.com/purekube/purekube/ttl"
 )
@@ -33,62 +32,35 @@ var snapshotWords = []string{"", "a", "b", "c", "0", "15", "30", "-1", "+15", "0
 
 // options are the default and a table whose steps a few nodes move between.
 func options() []ttl.Options {
-	small, err := ttl.NewTable(ttl.Boundary{SizeMin: 0, SizeMax: 2, TTL: 0}, ttl.Boundary{SizeMin: 2, SizeMax: 4, TTL: 15 * time.Second},
-		ttl.Boundary{SizeMin: 3, SizeMax: math.MaxInt32, TTL: 30 * time.Second})
-	if err != nil {
-		panic(err)
-	}
-	return []ttl.Options{{}, {Table: small}}
+	return []ttl.Options{{}, ttl.WithSteps(
+		ttl.Boundary{SizeMin: 0, SizeMax: 2, TTL: 0}, ttl.Boundary{SizeMin: 2, SizeMax: 4, TTL: 15 * time.Second},
+		ttl.Boundary{SizeMin: 3, SizeMax: math.MaxInt32, TTL: 30 * time.Second})}
 }
 
-// wholeQuestions are the exported functions for one snapshot.
-type wholeQuestions struct {
-	step        func() int
-	planAll     func() ([]ttl.Outcome, error)
-	plan        func(key purekube.Key) (ttl.Result, error)
-	explainAll  func() ([]ttl.Explanation, error)
-	explain     func(key purekube.Key) (ttl.Explanation, error)
-	explainStep func() (ttl.StepExplanation, error)
-}
-
-func byFunctions(s ttl.Snapshot, o ttl.Options) wholeQuestions {
-	return wholeQuestions{
-		func() int { return ttl.StepOf(s, o) },
-		func() ([]ttl.Outcome, error) { return ttl.PlanAll(s, o) },
-		func(key purekube.Key) (ttl.Result, error) { return ttl.Plan(s, key, o) },
-		func() ([]ttl.Explanation, error) { return ttl.ExplainAll(s, o) },
-		func(key purekube.Key) (ttl.Explanation, error) { return ttl.Explain(s, key, o) },
-		func() (ttl.StepExplanation, error) { return ttl.ExplainStep(s, o) },
-	}
-}
-
-func byIndex(x *ttl.Index) wholeQuestions {
-	return wholeQuestions{x.Step, x.PlanAll, x.Plan, x.ExplainAll, x.Explain, x.ExplainStep}
-}
-
-func askAll(s ttl.Snapshot, o ttl.Options, q wholeQuestions) []snapshotfuzz.Answer {
+func askAll(s ttl.Snapshot, o ttl.Options) []snapshotfuzz.Answer {
 	var answers []snapshotfuzz.Answer
 	add := func(question string, value any, err error) {
 		answers = append(answers, snapshotfuzz.Answer{Question: question, Value: value, Err: err})
 	}
-	add("Step", q.step(), nil)
-	all, err := q.planAll()
+	x := ttl.NewIndex(s, o)
+	add("Step", x.Step(), nil)
+	all, err := x.PlanAll()
 	add("PlanAll", all, err)
-	explained, err := q.explainAll()
+	explained, err := x.ExplainAll()
 	add("ExplainAll", explained, err)
-	why, err := q.explainStep()
+	why, err := x.ExplainStep()
 	add("ExplainStep", why, err)
-	add("Recover", o.Table.Recover(s.Nodes), nil)
+	recovered, affected := x.Recover()
+	add("Recover", []any{recovered.Step(), affected}, nil)
 	for _, n := range snapshotfuzz.Names(s.Nodes) {
-		plan, err := q.plan(ttl.Key(n.Name))
+		plan, err := x.Plan(ttl.Key(n.Name))
 		add("Plan "+n.Name, plan, err)
 		for i, a := range plan.Actions {
 			add(fmt.Sprintf("Request %s %d", n.Name, i), []any{a.Request(make([]runtime.Object, i)), a.String()}, nil)
 		}
-		explanation, err := q.explain(ttl.Key(n.Name))
+		explanation, err := x.Explain(ttl.Key(n.Name))
 		add("Explain "+n.Name, explanation, err)
 	}
-	x := ttl.NewIndex(s, o)
 	for i, n := range snapshotfuzz.Sorted(s.Nodes) {
 		without, affected := x.Without(ttl.Snapshot{Nodes: []*corev1.Node{n}})
 		all, err := without.PlanAll()
@@ -110,13 +82,12 @@ func FuzzWholeSnapshot(f *testing.F) {
 		}
 		random := rand.New(rand.NewPCG(1, uint64(len(choice))))
 		for _, o := range options() {
-			var again func(s ttl.Snapshot) []snapshotfuzz.Answer
-			// An Index settles its step at once; asked for that step, the functions answer alike.
+			ask := func(s ttl.Snapshot) []snapshotfuzz.Answer { return askAll(s, o) }
+			// Asked for the settled step, plans of one node and of all answer alike.
 			settled := s
-			settled.Step = ttl.StepOf(s, o)
-			again = func(s ttl.Snapshot) []snapshotfuzz.Answer { return askAll(s, o, byIndex(ttl.NewIndex(s, o))) }
-			snapshotfuzz.Check(t, settled, random, func(s ttl.Snapshot) []snapshotfuzz.Answer { return askAll(s, o, byFunctions(s, o)) }, again)
-			snapshotfuzz.Check(t, s, random, func(s ttl.Snapshot) []snapshotfuzz.Answer { return askAll(s, o, byFunctions(s, o)) }, nil)
+			settled.Step = ttl.NewIndex(s, o).Step()
+			snapshotfuzz.Check(t, settled, random, ask, nil)
+			snapshotfuzz.Check(t, s, random, ask, nil)
 		}
 		neverLonger(t, s)
 	})
@@ -126,9 +97,9 @@ func FuzzWholeSnapshot(f *testing.F) {
 func neverLonger(t *testing.T, s ttl.Snapshot) {
 	t.Helper()
 	for _, o := range options() {
-		before := ttl.StepOf(s, o)
+		before := ttl.NewIndex(s, o).Step()
 		snapshotfuzz.Spoiled(s, func(how snapshotfuzz.Spoiling, _ string, object runtime.Object, spoiled ttl.Snapshot) {
-			if after := ttl.StepOf(spoiled, o); after > before {
+			if after := ttl.NewIndex(spoiled, o).Step(); after > before {
 				t.Fatalf("with node %s %s, step %d becomes %d", object.(*corev1.Node).Name, how, before, after)
 			}
 		})

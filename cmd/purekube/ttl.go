@@ -14,7 +14,7 @@ import (
 // ttlStep reads the value of -ttl-step.
 func ttlStep(s string) (int, error) {
 	step, err := strconv.Atoi(s)
-	last := len(ttl.Table{}.Boundaries()) - 1
+	last := len(ttl.Steps()) - 1
 	if err != nil || step < 0 || step > last {
 		return 0, fmt.Errorf("must be a step, 0 to %d", last)
 	}
@@ -22,16 +22,14 @@ func ttlStep(s string) (int, error) {
 }
 
 func planTTL(c *cluster, set settings) section {
-	snapshot := ttl.Snapshot{Nodes: c.Nodes}
-	options := ttl.Options{}
+	index := ttl.NewIndex(ttl.Snapshot{Nodes: c.Nodes}, ttl.Options{})
 	known := "recovered from the nodes"
 	if set.ttlStep != nil {
-		snapshot.Step = *set.ttlStep
+		index = ttl.NewIndex(ttl.Snapshot{Step: *set.ttlStep, Nodes: c.Nodes}, ttl.Options{})
 		known = "given"
 	} else {
-		snapshot.Step = options.Table.Recover(c.Nodes)
+		index, _ = index.Recover()
 	}
-	index := ttl.NewIndex(snapshot, options)
 	outcomes, err := index.PlanAll()
 	// Their error is PlanAll's.
 	why, _ := index.ExplainStep()

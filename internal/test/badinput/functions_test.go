@@ -56,9 +56,8 @@ func surfaces() []surface {
 		{"resourceclaim/memory", map[string]any{"NewDeletedPods": claimmemory.NewDeletedPods},
 			[]reflect.Type{of[claimmemory.AssumedClaims](), of[claimmemory.DeletedPods]()}},
 		{"ttl", map[string]any{
-			"Key": ttl.Key, "KeyOf": ttl.KeyOf, "StepOf": ttl.StepOf, "Explain": ttl.Explain, "ExplainAll": ttl.ExplainAll, "ExplainStep": ttl.ExplainStep, "NewIndex": ttl.NewIndex,
-			"NewTable": ttl.NewTable, "Plan": ttl.Plan, "PlanAll": ttl.PlanAll,
-		}, []reflect.Type{of[ttl.Index](), of[ttl.SetTTL](), of[ttl.Table]()}},
+			"Key": ttl.Key, "KeyOf": ttl.KeyOf, "NewIndex": ttl.NewIndex, "Plan": ttl.Plan, "PlanAll": ttl.PlanAll, "Steps": ttl.Steps,
+		}, []reflect.Type{of[ttl.Index](), of[ttl.SetTTL]()}},
 		{"rbacaggregate", map[string]any{
 			"Key": rbacaggregate.Key, "KeyOf": rbacaggregate.KeyOf, "Rules": rbacaggregate.Rules, "Preview": rbacaggregate.Preview, "PreviewDelete": rbacaggregate.PreviewDelete,
 			"PreviewRole": rbacaggregate.PreviewRole, "Explain": rbacaggregate.Explain, "ExplainAll": rbacaggregate.ExplainAll, "NewIndex": rbacaggregate.NewIndex,

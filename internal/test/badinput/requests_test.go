@@ -25,7 +25,6 @@ import (
 	"github.com/purekube/purekube/resourceclaim"
 	claimmemory "github.com/purekube/purekube/resourceclaim/memory"
 	"github.com/purekube/purekube/servicecidr"
-	"github.com/purekube/purekube/ttl"
 )
 
 // argumentsFor are the arguments of a case with what takes more than a type to make: actions of plans, reviews, and values that
@@ -42,8 +41,6 @@ func argumentsFor(t *testing.T, c Case) *arguments {
 	put(a, memory.NewStore(memory.Options{}))
 	put(a, claimmemory.NewDeletedPods(int(min(max(c.Ints[0], -1), 10))))
 	put(a, &claimmemory.AssumedClaims{})
-	table, _ := ttl.NewTable()
-	put(a, table, ttl.Table{})
 	cluster := purekubetest.NewCluster(&recorder{TB: t})
 	cluster.Set = *c.Set
 	put(a, cluster)

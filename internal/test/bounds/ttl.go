@@ -2,8 +2,6 @@ package bounds
 
 import (
 	"fmt"
-	"math"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,19 +12,14 @@ import (
 )
 
 var ttlNodes = Subject{Name: "ttl", Cluster: func(n int) Cluster {
-	step := ttl.Table{}.Settle(0, n)
-	seconds := fmt.Sprint(ttl.Table{}.TTL(step).Seconds())
+	step := ttl.NewIndex(ttl.Snapshot{Nodes: largecluster.Nodes(n, "0").Nodes}, ttl.Options{}).Step()
+	seconds := fmt.Sprint(ttl.Steps()[step].TTL.Seconds())
 	s := ttl.Snapshot{Step: step, Nodes: shuffled(largecluster.Nodes(n, seconds).Nodes)}
 	x := ttl.NewIndex(s, ttl.Options{})
-	// The nodes disagree with a table of one step.
-	table, err := ttl.NewTable(ttl.Boundary{SizeMax: math.MaxInt32, TTL: 7 * time.Second})
-	must(err)
-	y := ttl.NewIndex(ttl.Snapshot{Nodes: s.Nodes}, ttl.Options{Table: table})
-	// One more node is too many for the first step.
-	twoSteps, err := ttl.NewTable(
-		ttl.Boundary{SizeMax: n}, ttl.Boundary{SizeMin: n / 2, SizeMax: math.MaxInt32, TTL: time.Second})
-	must(err)
-	full := ttl.NewIndex(ttl.Snapshot{Nodes: s.Nodes}, ttl.Options{Table: twoSteps})
+	// The nodes disagree with every step.
+	y := ttl.NewIndex(ttl.Snapshot{Step: step, Nodes: largecluster.Nodes(n, "7").Nodes}, ttl.Options{})
+	// The nodes are too many for the first step, so the next node moves it.
+	full := ttl.NewIndex(ttl.Snapshot{Nodes: s.Nodes}, ttl.Options{})
 	node := func(i int) ttl.Snapshot {
 		i = at(i, n)
 		return ttl.Snapshot{Nodes: s.Nodes[i : i+1]}

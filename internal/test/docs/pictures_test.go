@@ -20,6 +20,7 @@ import (
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/apiserver"
+	"github.com/purekube/purekube/internal/test/largecluster"
 	"github.com/purekube/purekube/purekubetest"
 	"github.com/purekube/purekube/resourceclaim"
 	"github.com/purekube/purekube/servicecidr"
@@ -84,25 +85,28 @@ func (p *picture) draw(t *testing.T, states ...string) string {
 	return b.String()
 }
 
-// Every step is tried with every number of nodes around all limits.
+// Every step is tried with the numbers of nodes around all limits.
 func pictureOfTTL(t *testing.T) string {
-	table := ttl.Table{}
-	steps := table.Boundaries()
-	name := func(step int) string { return fmt.Sprintf("step %d, TTL %d s", step, int(table.TTL(step).Seconds())) }
+	steps := ttl.Steps()
+	name := func(step int) string { return fmt.Sprintf("step %d, TTL %d s", step, int(steps[step].TTL.Seconds())) }
 	p, states := newPicture(), []string{}
-	most := 2 * steps[len(steps)-1].SizeMin
+	limits := []int{0, 1}
+	for _, b := range steps[1:] {
+		limits = append(limits, b.SizeMin-1, b.SizeMin)
+	}
+	for _, b := range steps[:len(steps)-1] {
+		limits = append(limits, b.SizeMax, b.SizeMax+1)
+	}
 	for step := range steps {
 		states = append(states, name(step))
 		up, down := math.MaxInt, -1 // the first number of nodes that leads up, the last that leads down
-		for nodes := 0; nodes <= most; nodes++ {
-			switch table.Next(step, nodes) {
-			case step:
-			case step + 1:
+		for _, nodes := range limits {
+			to := ttl.NewIndex(ttl.Snapshot{Step: step, Nodes: largecluster.Nodes(nodes, "0").Nodes}, ttl.Options{}).Step()
+			switch {
+			case to > step:
 				up = min(up, nodes)
-			case step - 1:
+			case to < step:
 				down = max(down, nodes)
-			default:
-				t.Fatalf("from step %d with %d nodes to %d", step, nodes, table.Next(step, nodes))
 			}
 		}
 		if up != math.MaxInt {

@@ -232,9 +232,9 @@ func TestFindsWhatIsBrokenOnPurpose(t *testing.T) {
 	}
 	brokenLoops(t)
 	t.Run("a new start at step 0", func(t *testing.T) {
-		w := newNodeWorld(ttl.Options{Table: smallTable(t)}, 6, 4, 7)
+		w := newNodeWorld(tens, 6, 4, 7)
 		w.lag = 1
-		w.recover = func(nodes []*corev1.Node) int { return w.options.Table.Settle(0, len(nodes)) }
+		w.recover = func(nodes []*corev1.Node) int { return w.scale.index(ttl.Snapshot{Nodes: nodes}).Step() }
 		r := search("nodes", w, true, Bounds{Time: 10 * time.Minute})
 		t.Log(r)
 		require.Contains(t, r.Broken, "a new start takes step 0 for step 1", "in an overlap the step is not known from the number of nodes")

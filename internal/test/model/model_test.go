@@ -2,7 +2,6 @@ package model
 
 import (
 	"maps"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -17,7 +16,6 @@ import (
 	"github.com/purekube/purekube/rbacaggregate"
 	"github.com/purekube/purekube/resourceclaim"
 	"github.com/purekube/purekube/servicecidr"
-	"github.com/purekube/purekube/ttl"
 )
 
 // bounds of a search: 3,000 states, with -short 300, as many as PUREKUBE_MODEL_STATES says, or the time that PUREKUBE_MODEL_TIME
@@ -190,17 +188,17 @@ func TestFindsUpstreamsDefects(t *testing.T) {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// TestNodes goes around the border of the first two steps, which overlap from 90 to 100 nodes; and around that of a
-// table whose steps overlap from 5 to 6 nodes, where a search with a cache lag of one comes to its end.
+// TestNodes goes around the border of the first two steps, which overlap from 90 to 100 nodes; and around the same border
+// with five or six nodes that count as ten each, where a search with a cache lag of one comes to its end.
 func TestNodes(t *testing.T) {
 	for _, w := range []struct {
 		name               string
-		table              ttl.Table
+		scale              scale
 		nodes, least, most int
 	}{
-		{"nodes, 5 to 6 in both steps", smallTable(t), 6, 4, 7},
-		{"nodes, 100 to 101 and back", ttl.Table{}, 100, 99, 101},
-		{"nodes, 89 to 102", ttl.Table{}, 99, 89, 102},
+		{"nodes, 5 to 6 in both steps", tens, 6, 4, 7},
+		{"nodes, 100 to 101 and back", scale{each: 1}, 100, 99, 101},
+		{"nodes, 89 to 102", scale{each: 1}, 99, 89, 102},
 	} {
 		for _, lag := range lags {
 			if lag.left() {
@@ -208,7 +206,7 @@ func TestNodes(t *testing.T) {
 			}
 			t.Run(w.name+", cache behind by "+lag.name, func(t *testing.T) {
 				t.Parallel()
-				nodes := newNodeWorld(ttl.Options{Table: w.table}, w.nodes, w.least, w.most)
+				nodes := newNodeWorld(w.scale, w.nodes, w.least, w.most)
 				nodes.lag = lag.changes
 				r := search(w.name, nodes, true, bounds(t))
 				t.Log(r)
@@ -219,8 +217,5 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-func smallTable(t *testing.T) ttl.Table {
-	table, err := ttl.NewTable(ttl.Boundary{SizeMin: 0, SizeMax: 6, TTL: 0}, ttl.Boundary{SizeMin: 5, SizeMax: math.MaxInt32, TTL: 15 * time.Second})
-	require.NoError(t, err)
-	return table
-}
+// tens makes 80, 90, 100 and 110 nodes of 4, 5, 6 and 7: five and six are allowed in both of the first two steps.
+var tens = scale{others: 40, each: 10}

@@ -58,7 +58,7 @@ func (w *nodeWorld) cached(s *nodeState) []*corev1.Node {
 // plan is the value that a node in the cache is to get; absent: it has it.
 func (w *nodeWorld) plan(step uint8, cached int) int {
 	n := w.pool[cached][0]
-	r, err := ttl.Plan(ttl.Snapshot{Step: int(step), Nodes: []*corev1.Node{n}}, ttl.KeyOf(n), w.options)
+	r, err := ttl.Plan(ttl.Snapshot{Step: int(step), Nodes: []*corev1.Node{n}}, ttl.KeyOf(n), ttl.Options{})
 	if err != nil {
 		panic(err)
 	}
@@ -124,7 +124,7 @@ func (w *nodeWorld) show(n node, replace func(by node) nodeState) nodeState {
 	if oldObj != nil {
 		nodes = append(nodes, oldObj)
 	}
-	x := ttl.NewIndex(ttl.Snapshot{Step: int(after.step), Nodes: nodes}, w.options)
+	x := w.scale.index(ttl.Snapshot{Step: int(after.step), Nodes: nodes})
 	var affected []purekube.Key
 	if newObj != nil {
 		x, affected = x.With(ttl.Snapshot{Nodes: []*corev1.Node{newObj}})

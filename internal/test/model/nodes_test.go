@@ -13,7 +13,7 @@ import (
 // apart: that is all that a state holds, so the world is a system of its own. The cache of each node is behind by
 // itself.
 type nodeWorld struct {
-	options ttl.Options
+	scale scale
 	// nodes are there at the start, converged; later between least and most of them.
 	nodes, least, most int
 	// edits are how many annotations users change by hand.
@@ -27,8 +27,12 @@ type nodeWorld struct {
 	answers map[[2]int]int
 }
 
-func newNodeWorld(o ttl.Options, nodes, least, most int) *nodeWorld {
-	w := &nodeWorld{options: o, nodes: nodes, least: least, most: most, edits: 1, recover: o.Table.Recover, answers: map[[2]int]int{}}
+func newNodeWorld(c scale, nodes, least, most int) *nodeWorld {
+	w := &nodeWorld{scale: c, nodes: nodes, least: least, most: most, edits: 1, answers: map[[2]int]int{}}
+	w.recover = func(nodes []*corev1.Node) int {
+		x, _ := c.index(ttl.Snapshot{Nodes: nodes}).Recover()
+		return x.Step()
+	}
 	for value := bare; value < values; value++ {
 		w.fill(value, most+1)
 	}
@@ -121,8 +125,8 @@ func (w *nodeWorld) carry(s nodeState, lost bool) (after nodeState, broken strin
 	}
 	after = s
 	after.flying = s.flying.written(s.value)
-	allowed := slices.ContainsFunc(w.options.Table.Boundaries(), func(b ttl.Boundary) bool {
-		return ttlOf(s.value) == b.TTL && b.SizeMin <= int(s.planned) && int(s.planned) <= b.SizeMax
+	allowed := slices.ContainsFunc(ttl.Steps(), func(b ttl.Boundary) bool {
+		return ttlOf(s.value) == b.TTL && w.scale.allows(b, int(s.planned))
 	})
 	if !allowed {
 		broken = fmt.Sprintf("a node's TTL is one that its step allows: %s with %d nodes", valueNames[s.value], s.planned)
@@ -181,8 +185,8 @@ func (w *nodeWorld) settle(text string, telling bool) (step, afterText string, o
 // atRest: all nodes have the TTL of the step, the step allows their number, and a new start writes nothing.
 func (w *nodeWorld) atRest(s nodeState) string {
 	server, _ := s.count()
-	b := w.options.Table.Boundaries()[s.step]
-	if server < b.SizeMin || server > b.SizeMax {
+	b := ttl.Steps()[s.step]
+	if !w.scale.allows(b, server) {
 		return fmt.Sprintf("at rest, the step allows the number of nodes: step %d with %d", s.step, server)
 	}
 	right := zero

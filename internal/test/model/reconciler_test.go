@@ -176,11 +176,11 @@ func lookupsLoop() budgetLoopWorld {
 }
 
 // loopWorlds are searches of each world whose controller is the loop of internal/reconcile.
-func loopWorlds(t *testing.T) []loopSearch {
+func loopWorlds() []loopSearch {
 	return []loopSearch{
 		searchOf(deletedLoop()), searchOf(hangingCIDRLoop()), searchOf(newCIDRLoop()), searchOf(inUseLoop()), searchOf(twinLoop()), searchOf(lookupsLoop()),
 		searchOf(entryLoop()), searchOf(hangingLoop()), searchOf(sharedLoop()), searchOf(vetoedLoop()), searchOf(restoredLoop()), searchOf(waitingLoop()),
-		searchOf(chainLoop()), searchOf(filteredLoop()), searchOf(nodesLoop(t)),
+		searchOf(chainLoop()), searchOf(filteredLoop()), searchOf(nodesLoop()),
 	}
 }
 
@@ -205,7 +205,7 @@ func TestLoopHolds(t *testing.T) {
 		if lag.left() || os.Getenv("PUREKUBE_MODEL_LAG") == "" && (lag.name == "two" || lag.name == "three") {
 			continue
 		}
-		for _, w := range loopWorlds(t) {
+		for _, w := range loopWorlds() {
 			t.Run(w.name+", caches behind by "+lag.name, func(t *testing.T) {
 				t.Parallel()
 				b := bounds(t)

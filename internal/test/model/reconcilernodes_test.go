@@ -2,12 +2,9 @@ package model
 
 import (
 	"fmt"
-	"math"
 	"strings"
-	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -15,18 +12,12 @@ import (
 	"github.com/purekube/purekube/ttl"
 )
 
-type nodeLoopWorld = LoopWorld[*ttl.Index, ttl.Snapshot, ttl.Action]
+type nodeLoopWorld = LoopWorld[manyNodes, ttl.Snapshot, ttl.Action]
 
-// nodesLoop is the controller of clientgo.NewTTL around a table whose steps overlap at two nodes: from one to three nodes
-// and back.
-func nodesLoop(t *testing.T) nodeLoopWorld {
-	table, err := ttl.NewTable(ttl.Boundary{SizeMin: 0, SizeMax: 2, TTL: 0}, ttl.Boundary{SizeMin: 2, SizeMax: math.MaxInt32, TTL: 15 * time.Second})
-	require.NoError(t, err)
-	options := ttl.Options{Table: table}
-	snapshot := func(v *View) ttl.Snapshot {
-		nodes := All[*corev1.Node](v)
-		return ttl.Snapshot{Step: table.Recover(nodes), Nodes: nodes}
-	}
+// nodesLoop is the controller of clientgo.NewTTL: from one to three nodes and back, which count as 85, 95 and 105. Two are
+// allowed in both of the first two steps.
+func nodesLoop() nodeLoopWorld {
+	counts := scale{others: 75, each: 10}
 	node := func(number, value int) *corev1.Node {
 		n := newNode(fmt.Sprintf("node-%d", number), value)
 		n.UID = UID(number)
@@ -72,7 +63,8 @@ func nodesLoop(t *testing.T) nodeLoopWorld {
 					if err != nil {
 						panic(err)
 					}
-					r, err := ttl.Plan(snapshot(v), k, options)
+					x, _ := counts.index(ttl.Snapshot{Nodes: All[*corev1.Node](v)}).Recover()
+					r, err := x.Plan(k)
 					return Decision{Actions(r.Actions), r.Needs, r.RecheckAt, err}
 				},
 			},
@@ -90,9 +82,9 @@ func nodesLoop(t *testing.T) nodeLoopWorld {
 			},
 			Describe: func(o Object) string { return o.GetName() + " " + valueNames[valueOf(o.(*corev1.Node))] },
 		},
-		Empty: func() *ttl.Index { return ttl.NewIndex(ttl.Snapshot{}, options) },
-		Text:  func(x *ttl.Index) string { return fmt.Sprintf("step %d", x.Step()) },
-		Prepare: func(x *ttl.Index) *ttl.Index {
+		Empty: func() manyNodes { return counts.index(ttl.Snapshot{}) },
+		Text:  func(x manyNodes) string { return fmt.Sprintf("step %d", x.Step()) },
+		Prepare: func(x manyNodes) manyNodes {
 			x, _ = x.Recover()
 			return x
 		},
@@ -107,8 +99,8 @@ func nodesLoop(t *testing.T) nodeLoopWorld {
 					nodes++
 				}
 			}
-			for _, b := range table.Boundaries() {
-				if a.(ttl.SetTTL).TTL == b.TTL && b.SizeMin <= nodes && nodes <= b.SizeMax {
+			for _, b := range ttl.Steps() {
+				if a.(ttl.SetTTL).TTL == b.TTL && counts.allows(b, nodes) {
 					return ""
 				}
 			}

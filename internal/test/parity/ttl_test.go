@@ -42,7 +42,7 @@ var ttlCore = Core[ttl.Snapshot]{
 	},
 	Kinds: []string{"nothing", "patch nodes", "step 0", "step 1", "step 2", "step 3", "step 4"},
 	Marks: func(s ttl.Snapshot, _ Trace) []string {
-		return []string{fmt.Sprintf("step %d", ttl.StepOf(s, ttl.Options{}))}
+		return []string{fmt.Sprintf("step %d", ttl.NewIndex(s, ttl.Options{}).Step())}
 	},
 	Smaller: func(s ttl.Snapshot) []ttl.Snapshot {
 		var smaller []ttl.Snapshot
@@ -79,18 +79,18 @@ func TestTTLWalk(t *testing.T) {
 
 // walkTTL walks from somewhere between two sizes to the upper one, down to the lower one and up
 // again. The real controller hears of each event, and its patches are compared with the
-// plan for the step that Next gives.
+// plan for the step that an Index of the same events has.
 func walkTTL(t *testing.T, r *rand.Rand, low, high int, crossed map[string]int) {
 	t.Helper()
-	table := ttl.Table{}
+	steps, x := ttl.Steps(), ttl.NewIndex(ttl.Snapshot{}, ttl.Options{})
 	size := low + r.IntN(high-low+1)
 	cluster := make([]*corev1.Node, 0, high+1)
-	step := 0
 	for n := range size {
-		step = table.Next(step, n+1)
+		x, _ = x.With(ttl.Snapshot{Nodes: []*corev1.Node{node(n, noTTL)}})
 	}
+	step := x.Step()
 	for n := range size {
-		cluster = append(cluster, node(n, strconv.Itoa(int(table.TTL(step).Seconds()))))
+		cluster = append(cluster, node(n, strconv.Itoa(int(steps[step].TTL.Seconds()))))
 	}
 	made := size
 
@@ -105,7 +105,7 @@ func walkTTL(t *testing.T, r *rand.Rand, low, high int, crossed map[string]int) 
 			switch way := ways[0]; {
 			case r.IntN(3) == 0 && len(cluster) > 0:
 				i := r.IntN(len(cluster))
-				planned = changed(r, cluster[i], table.TTL(step).Seconds())
+				planned = changed(r, cluster[i], steps[step].TTL.Seconds())
 				cluster[i] = planned
 				what = "update of " + planned.Name
 				w.Update(planned)
@@ -114,7 +114,7 @@ func walkTTL(t *testing.T, r *rand.Rand, low, high int, crossed map[string]int) 
 				planned = node(made, someTTL(r))
 				made++
 				cluster = append(cluster, planned)
-				step = table.Next(step, len(cluster))
+				x, _ = x.With(ttl.Snapshot{Nodes: []*corev1.Node{planned}})
 				what = "new " + planned.Name
 				w.Add(planned)
 			default:
@@ -122,11 +122,12 @@ func walkTTL(t *testing.T, r *rand.Rand, low, high int, crossed map[string]int) 
 				gone := cluster[i]
 				cluster[i] = cluster[len(cluster)-1]
 				cluster = cluster[:len(cluster)-1]
-				step = table.Next(step, len(cluster))
+				x, _ = x.Without(ttl.Snapshot{Nodes: []*corev1.Node{gone}})
 				what = gone.Name + " is gone"
 				w.Delete(gone, r.IntN(4) == 0)
 			}
 
+			step = x.Step()
 			var ours Trace
 			if planned != nil {
 				result, err := ttl.Plan(ttl.Snapshot{Step: step, Nodes: cluster}, ttl.KeyOf(planned), ttl.Options{})
