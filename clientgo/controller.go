@@ -221,10 +221,13 @@ func (c *Controller[X, S, A]) leave(log klog.Logger) {
 // open makes the queues, which have goroutines of their own: a controller that never runs leaves none behind. No key is
 // queued before the Loop starts.
 func (c *Controller[X, S, A]) open() {
-	c.queue = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[purekube.Key]{Name: c.name})
-	c.looking = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[purekube.Need]{
-		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[purekube.Need]{
-			Name: c.name + "-lookups", Queue: &fair{queued: map[string][]purekube.Need{}}})})
+	c.queue = fairQueue(c.name, fairKeys())
+	c.looking = fairQueue(c.name+"-lookups", fairLookups())
+}
+
+func fairQueue[T comparable](name string, order workqueue.Queue[T]) workqueue.TypedDelayingInterface[T] {
+	return workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[T]{
+		Queue: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[T]{Name: name, Queue: order})})
 }
 
 // ended reports whether no plan may begin any more.

@@ -20,9 +20,15 @@
 //   - A key that fails is planned again: after 5 ms, then twice as long each time, up to 1,000 s, or when the API server says.
 //     A ServiceCIDR rests for ten minutes after 15 retries. An error of a plan is retried for ResourceClaims alone; elsewhere it
 //     names an object to mend, whose event brings the plan back.
+//   - Keys are planned in turns by namespace, so that a namespace with thousands does not delay the others.
 //   - Lookups are made apart from the workers. Each has 10 seconds and four attempts; keys that ask for the same object at the
-//     same time share the answer; namespaces take turns. After 15 seconds a budget gets the status that allows nothing, and its
-//     counts when all lookups are answered.
+//     same time share the answer. A namespace has a turn of up to 256 lookups, so that those of one claim are finished together.
+//   - The pods of a budget's plan are never newer than its scales: the plan is made with the Index that asked. After 15 seconds a
+//     budget gets the status that allows nothing, whatever is answered by then. All is asked again for the changed budget, and the
+//     counts follow when all lookups are answered.
+//   - A claim's plan uses no answer that is older than a minute. Older ones are looked up again, and that is reported as an
+//     error with growing pauses.
+//   - A create that a proxy answers with 502, 503 or 504 counts as a create without an answer: the API server may have done it.
 //   - All writes of one plan have 30 seconds together, which do not begin before the lookups have ended.
 //   - Where an informer tells that its cache went back to an older resourceVersion, etcd was restored from a backup. A
 //     controller notices that within ten seconds, forgets what it remembered and looked up, and plans every key. Until it

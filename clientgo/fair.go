@@ -2,40 +2,62 @@ package clientgo
 
 import "github.com/purekube/purekube"
 
-// fair is the order in which lookups are made: one for each namespace in turn, so that a namespace with thousands of
-// lookups does not delay the others.
-type fair struct {
-	turns  []string // the namespaces with lookups, the next one first
-	queued map[string][]purekube.Need
-	n      int
+const (
+	// keysOfATurn and lookupsOfATurn are how many of a namespace are taken before the next one has its turn. A claim has at most
+	// 256 consumers, so a turn finishes its lookups: answers that wait for the rest of all other namespaces are too old then.
+	keysOfATurn, lookupsOfATurn = 1, 256
+)
+
+// fair is the order in which keys are planned and lookups are made: namespaces take turns, so that one with thousands does not
+// delay the others.
+type fair[T any] struct {
+	namespace func(T) string
+	// turn is how many a namespace has in its turn, and taken how many the first one of turns has had.
+	turn, taken int
+	turns       []string // the namespaces that have any, the next one first
+	queued      map[string][]T
+	n           int
 }
 
-// Touch is part of workqueue.Queue. A lookup that is asked for again keeps its place.
-func (f *fair) Touch(purekube.Need) {}
+func fairKeys() *fair[purekube.Key] {
+	return &fair[purekube.Key]{namespace: func(k purekube.Key) string { return k.Namespace }, turn: keysOfATurn, queued: map[string][]purekube.Key{}}
+}
 
-// Push adds a lookup.
-func (f *fair) Push(n purekube.Need) {
-	if len(f.queued[n.Namespace]) == 0 {
-		f.turns = append(f.turns, n.Namespace)
+func fairLookups() *fair[purekube.Need] {
+	return &fair[purekube.Need]{namespace: func(n purekube.Need) string { return n.Namespace }, turn: lookupsOfATurn, queued: map[string][]purekube.Need{}}
+}
+
+// Touch is part of workqueue.Queue. What is queued already keeps its place.
+func (f *fair[T]) Touch(T) {}
+
+// Push adds an item.
+func (f *fair[T]) Push(item T) {
+	namespace := f.namespace(item)
+	if len(f.queued[namespace]) == 0 {
+		f.turns = append(f.turns, namespace)
 	}
-	f.queued[n.Namespace] = append(f.queued[n.Namespace], n)
+	f.queued[namespace] = append(f.queued[namespace], item)
 	f.n++
 }
 
 // Len is how many there are.
-func (f *fair) Len() int { return f.n }
+func (f *fair[T]) Len() int { return f.n }
 
 // Pop takes the next one.
-func (f *fair) Pop() purekube.Need {
+func (f *fair[T]) Pop() T {
 	namespace := f.turns[0]
-	f.turns = f.turns[1:]
-	next := f.queued[namespace][0]
-	if rest := f.queued[namespace][1:]; len(rest) > 0 {
-		f.queued[namespace] = rest
+	next, rest := f.queued[namespace][0], f.queued[namespace][1:]
+	f.queued[namespace] = rest
+	f.n--
+	f.taken++
+	if len(rest) > 0 && f.taken < f.turn {
+		return next
+	}
+	f.turns, f.taken = f.turns[1:], 0
+	if len(rest) > 0 {
 		f.turns = append(f.turns, namespace)
 	} else {
 		delete(f.queued, namespace)
 	}
-	f.n--
 	return next
 }

@@ -47,7 +47,7 @@ func TestClockThatIsSetBack(t *testing.T) {
 	t.Run("the age of answers", func(t *testing.T) {
 		key := resourceclaim.KeyOf(reserved)
 		for age, step := range map[time.Duration]Step{MaxAgeOfAnswers - time.Second: CarryOut, MaxAgeOfAnswers: Wait} {
-			l := reservedLoop()
+			l := reservedLoop(reserved)
 			l.Start(begin)
 			asking := l.Begin(begin, key)
 			result, problems := asking.Index.Plan(key)
@@ -55,8 +55,10 @@ func TestClockThatIsSetBack(t *testing.T) {
 			require.True(t, l.Look(begin, asking.Ask[0]))
 			l.Found(asking.Ask[0], purekube.Answer{}, nil)
 			turn := l.Begin(after(age), key)
-			result, problems = turn.Index.Plan(key)
-			l.Planned(after(age), turn, result, problems)
+			if turn.Step == Plan {
+				result, problems = turn.Index.Plan(key)
+				l.Planned(after(age), turn, result, problems)
+			}
 			require.Equal(t, step, turn.Step, "after %v", age)
 		}
 	})

@@ -20,7 +20,7 @@ func (l *Loop[X, S, A]) Clone() *Loop[X, S, A] {
 		}
 		n := *q
 		n.open, n.answers, n.failures = maps.Clone(q.open), maps.Clone(q.answers), maps.Clone(q.failures)
-		n.before = maps.Clone(q.before)
+		n.begun = maps.Clone(q.begun)
 		questions[q] = &n
 		return &n
 	}

@@ -38,9 +38,13 @@
 //   - A key is not planned before the Index shows what its last plan wrote, or [FenceTimeout] after that write. Otherwise the
 //     same request would be sent twice.
 //   - No worker waits for a lookup. An answer serves the keys that asked before the call was begun. A plan gets answers
-//     that are newer than its Index, except where Options.DecidesWithout says that it refuses on errors.
-//   - A plan that is decided by DecidesWithout because lookups are late has all of its time for writes: WriteBy does not
-//     count from the lookups.
+//     that are newer than its Index: it is made with the Index that asked.
+//   - While a lookup is late, a package with Options.DecidesWithout refuses with what is there now and without any answer. If
+//     that changed the object, all is asked again. Such a plan has all of its time for writes: WriteBy does not count from
+//     the lookups.
+//   - What a plan with answers wrote is no news to its own key, where the answer to the write comes before its event. Else a
+//     status whose lookups are always late would be refused because it was written.
+//   - Of the answers that a plan waits for, only those that are too old are asked for again, after a pause and with an error.
 //   - After a restore from a backup (CacheAt goes back) every key is planned, fences count from the restored
 //     resourceVersions, and no plan uses an answer from before the restore. Before that is noticed, answers that a plan waits
 //     for are at most [MaxAgeOfAnswers] old.

@@ -38,6 +38,8 @@ type fence struct {
 	written map[schema.GroupResource]string
 	until   time.Time
 	waiting bool
+	// answered: the plan was made with answers to lookups.
+	answered bool
 }
 
 type fenceEnd struct {
@@ -97,8 +99,15 @@ func (f *fences) cacheAt(now time.Time, resource schema.GroupResource, version s
 	return lifted, true
 }
 
+// own reports whether this version is what the last plan of the key wrote, with answers to lookups. It is no news then: such a
+// plan insists on the version before. Planned again, a status whose lookups take too long would be refused for having been written.
+func (f *fences) own(key purekube.Key, resource schema.GroupResource, version string) bool {
+	own := f.of[key]
+	return own != nil && own.answered && own.written[resource] == version
+}
+
 // set holds the key back until the Index shows what was written.
-func (f *fences) set(now time.Time, key purekube.Key, written map[schema.GroupResource]string) {
+func (f *fences) set(now time.Time, key purekube.Key, written map[schema.GroupResource]string, answered bool) {
 	for len(f.order) > 0 && !f.order[0].of.until.After(now) {
 		if end := f.order[0]; f.of[end.key] == end.of {
 			delete(f.of, end.key)
@@ -106,7 +115,7 @@ func (f *fences) set(now time.Time, key purekube.Key, written map[schema.GroupRe
 		f.order = f.order[1:]
 	}
 	if len(written) > 0 {
-		f.of[key] = &fence{written: written, until: now.Add(FenceTimeout)}
+		f.of[key] = &fence{written: written, until: now.Add(FenceTimeout), answered: answered}
 		f.order = append(f.order, fenceEnd{key, f.of[key]})
 	}
 }
@@ -162,10 +171,12 @@ func (f *fences) mayBeThere(written map[schema.GroupResource]string, resource sc
 	}
 }
 
-// unanswered reports whether the API server may have done what it was asked for.
+// unanswered reports whether the API server may have done what it was asked for. A proxy can say that the service is
+// unavailable after the API server did it: only a Status of the API server's own says that it did nothing.
 func unanswered(err error) bool {
 	return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown || apierrors.IsTimeout(err) ||
-		apierrors.IsServerTimeout(err) || apierrors.IsInternalError(err)
+		apierrors.IsServerTimeout(err) || apierrors.IsInternalError(err) ||
+		apierrors.IsServiceUnavailable(err) && apierrors.IsUnexpectedServerError(err)
 }
 
 // waiters is a heap of keys by the version that they wait for.

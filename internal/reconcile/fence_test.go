@@ -23,7 +23,7 @@ func TestFencesDoTheSameEachTime(t *testing.T) {
 		f.watch(claims)
 		f.watch(groups)
 		for i := range 4 {
-			f.set(now, key(i), map[schema.GroupResource]string{claims: "11", groups: "12"})
+			f.set(now, key(i), map[schema.GroupResource]string{claims: "11", groups: "12"}, false)
 			require.Equal(t, FenceTimeout, f.hold(now, key(i)))
 		}
 		require.Empty(t, f.see(claims, "11"), "a key waits for one resource at a time: for the first one by name")
@@ -34,7 +34,7 @@ func TestFencesDoTheSameEachTime(t *testing.T) {
 			if i%2 == 1 {
 				written = groups
 			}
-			f.set(now, key(i), map[schema.GroupResource]string{written: "20"})
+			f.set(now, key(i), map[schema.GroupResource]string{written: "20"}, false)
 			f.hold(now, key(i))
 		}
 		f.cacheAt(now, claims, "20")

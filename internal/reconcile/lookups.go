@@ -19,12 +19,9 @@ const (
 	Attempts = 4
 	// lastAttempt is the longest pause between two of them.
 	lastAttempt = time.Second
-	// MaxAgeOfAnswers is how old the oldest answer of a plan may be that waits for all of its answers. An older answer is from
+	// MaxAgeOfAnswers is how old an answer may be of a plan that waits for all of its answers. An older answer is from
 	// before a restore from a backup, if one was made meanwhile that no watch has shown yet.
 	MaxAgeOfAnswers = time.Minute
-	// maxUseful limits how old an answer may be that is used in place of a late answer. The limit of a plan is twice
-	// the time that it took to get the answers for the plan before, so that a plan with a few lookups uses none.
-	maxUseful = 10 * time.Minute
 	// maxRounds of lookups: a ReplicaSet, its Deployment and that one's scale are three.
 	maxRounds = 8
 )
@@ -34,38 +31,41 @@ var errLate = fmt.Errorf("no answer from the API server within %v", LookupsDeadl
 
 // question is what the plan of one key waits for.
 type question[X any] struct {
-	// index is what is planned with the answers. They are newer, except where the package decides without answers.
-	index X
-	asked time.Time
-	// begun is when the first call for it was begun.
-	begun   time.Time
+	// index is what is planned with the answers. All of them are newer.
+	index   X
+	asked   time.Time
 	rounds  int
 	open    map[purekube.Need]bool
 	answers map[purekube.Need]purekube.Answer
+	// begun are the times of the calls that the answers are from, or will be.
+	begun map[purekube.Need]time.Time
 	// failures are the errors of lookups that are among the answers.
 	failures map[purekube.Need]error
 	// again: an event affected the key, so the answers may be older than the event.
 	again bool
 	// woken: the key was queued for being late.
 	woken bool
-	// decided: the plan was made. The question stays for its answers, which may be used in place of late answers to the
-	// next question.
-	decided bool
-	// until is how long the answers may be used so.
-	until time.Time
-	// before are the answers to the question before this one. They are useful until beforeUntil.
-	before      map[purekube.Need]purekube.Answer
-	beforeUntil time.Time
 }
 
 func newQuestion[X any](index X, now time.Time) *question[X] {
 	return &question[X]{index: index, asked: now, open: map[purekube.Need]bool{},
-		answers: map[purekube.Need]purekube.Answer{}, failures: map[purekube.Need]error{}}
+		answers: map[purekube.Need]purekube.Answer{}, begun: map[purekube.Need]time.Time{}, failures: map[purekube.Need]error{}}
 }
 
-// stale reports whether it is to be asked again, its answers being too old.
-func (q *question[X]) stale(now time.Time) bool {
-	return !q.begun.IsZero() && now.Sub(q.begun) >= MaxAgeOfAnswers
+// dropOld drops the answers that are too old, so that the next plan asks for them again. It returns an error if there are any.
+func (q *question[X]) dropOld(now time.Time) error {
+	all, old := len(q.answers), 0
+	for n := range q.answers {
+		if now.Sub(q.begun[n]) >= MaxAgeOfAnswers {
+			delete(q.answers, n)
+			delete(q.failures, n)
+			old++
+		}
+	}
+	if old == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d lookups are older than %v and are made again", old, all, MaxAgeOfAnswers)
 }
 
 func (q *question[X]) late(now time.Time) bool { return now.Sub(q.asked) >= LookupsDeadline }
@@ -77,14 +77,6 @@ func (q *question[X]) answered() (answers map[purekube.Need]purekube.Answer, fai
 		failed = append(failed, fmt.Errorf("%v: %w", n, q.failures[n]))
 	}
 	return maps.Clone(q.answers), errors.Join(failed...)
-}
-
-// instead is what is used in place of a late answer.
-func (q *question[X]) instead(now time.Time, n purekube.Need) purekube.Answer {
-	if before, known := q.before[n]; known && before.Err == nil && now.Before(q.beforeUntil) {
-		return before
-	}
-	return purekube.Answer{Err: errLate}
 }
 
 func compareNeeds(a, b purekube.Need) int { return strings.Compare(a.String(), b.String()) }
@@ -106,12 +98,7 @@ func newLookups[X any]() lookups[X] {
 
 // ask asks for lookups on account of the key's question, and returns those to queue.
 func (l *lookups[X]) ask(key purekube.Key, q *question[X], needs []purekube.Need) []purekube.Need {
-	if before := l.questions[key]; before != q {
-		if before != nil {
-			q.before, q.beforeUntil = before.answers, before.until
-		}
-		l.questions[key] = q
-	}
+	l.questions[key] = q
 	if len(q.open) == 0 {
 		q.rounds++
 	}
@@ -128,18 +115,6 @@ func (l *lookups[X]) want(n purekube.Need, askers map[purekube.Key]*question[X])
 		l.askers[n] = map[purekube.Key]*question[X]{}
 	}
 	maps.Copy(l.askers[n], askers)
-}
-
-// decided ends a question. keep leaves its answers for the next question of the key, should that be late, and says
-// after which time to drop them.
-func (l *lookups[X]) decided(now time.Time, key purekube.Key, q *question[X], keep bool) (tick time.Duration) {
-	if !keep {
-		l.drop(key)
-		return 0
-	}
-	q.decided, q.before = true, nil
-	q.until = q.asked.Add(LookupsDeadline + min(2*now.Sub(q.asked), maxUseful))
-	return max(q.until.Sub(now), 0)
 }
 
 // drop forgets the key's question.
@@ -174,9 +149,7 @@ func (l *Loop[X, S, A]) Look(now time.Time, n purekube.Need) bool {
 	}
 	l.lookups.served[n] = askers
 	for _, q := range askers {
-		if q.begun.IsZero() {
-			q.begun = now
-		}
+		q.begun[n] = now
 	}
 	return true
 }
@@ -186,6 +159,12 @@ func (l *Loop[X, S, A]) Look(now time.Time, n purekube.Need) bool {
 func (l *Loop[X, S, A]) Found(n purekube.Need, answer purekube.Answer, err error) (keys []purekube.Key, again bool, after time.Duration) {
 	askers := l.lookups.served[n]
 	delete(l.lookups.served, n)
+	// A question that was dropped wants no other attempt: the next one of its key has asked for a call of its own.
+	maps.DeleteFunc(askers, func(_ purekube.Key, q *question[X]) bool { return !q.open[n] })
+	if len(askers) == 0 {
+		delete(l.lookups.failed, n)
+		return nil, false, 0
+	}
 	if err != nil {
 		l.lookups.failed[n]++
 		if failed := l.lookups.failed[n]; failed < Attempts {
@@ -197,9 +176,6 @@ func (l *Loop[X, S, A]) Found(n purekube.Need, answer purekube.Answer, err error
 	}
 	delete(l.lookups.failed, n)
 	for key, q := range askers {
-		if !q.open[n] {
-			continue
-		}
 		delete(q.open, n)
 		if q.answers[n] = answer; err != nil {
 			q.failures[n] = err
@@ -216,15 +192,7 @@ func (l *Loop[X, S, A]) Found(n purekube.Need, answer purekube.Answer, err error
 // decided without them.
 func (l *Loop[X, S, A]) Tick(now time.Time, key purekube.Key) bool {
 	q := l.lookups.questions[key]
-	switch {
-	case q == nil:
-		return false
-	case q.decided:
-		if !now.Before(q.until) {
-			l.lookups.drop(key)
-		}
-		return false
-	case q.woken || !l.o.DecidesWithout || !q.late(now): // the tick of a question before this one
+	if q == nil || q.woken || !l.o.DecidesWithout || !q.late(now) { // the tick of a question before this one
 		return false
 	}
 	q.woken = true

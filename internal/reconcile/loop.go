@@ -68,10 +68,11 @@ func (l *Loop[X, S, A]) Event(resource schema.GroupResource, version string, cha
 	if !l.started {
 		return nil
 	}
+	affected = slices.DeleteFunc(slices.Clone(affected), func(key purekube.Key) bool { return l.fences.own(key, resource, version) })
 	for _, key := range affected {
 		l.affected(key)
 	}
-	return append(slices.Clone(affected), lifted...)
+	return append(affected, lifted...)
 }
 
 // affected notes that an event affects the key: answers that it waits for may be older than the event.

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -21,8 +20,8 @@ var reserved = &resourcev1.ResourceClaim{
 		ReservedFor: []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", Name: "p", UID: "p"}}},
 }
 
-func reservedLoop() *Loop[*resourceclaim.Index, resourceclaim.Snapshot, resourceclaim.Action] {
-	index := resourceclaim.NewIndex(resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{reserved}}, resourceclaim.Options{})
+func reservedLoop(claim *resourcev1.ResourceClaim) *Loop[*resourceclaim.Index, resourceclaim.Snapshot, resourceclaim.Action] {
+	index := resourceclaim.NewIndex(resourceclaim.Snapshot{Claims: []*resourcev1.ResourceClaim{claim}}, resourceclaim.Options{})
 	return New(index, Options[*resourceclaim.Index, resourceclaim.Snapshot]{
 		Synced: func() bool { return true },
 		Answers: func(a map[purekube.Need]purekube.Answer) resourceclaim.Snapshot {
@@ -42,7 +41,7 @@ func TestNoAnswerOutlivesARestore(t *testing.T) {
 		begun bool
 	}{{"a turn that begins after the restore", false}, {"a turn that has begun", true}} {
 		t.Run(tc.name, func(t *testing.T) {
-			l := reservedLoop()
+			l := reservedLoop(reserved)
 			l.Watches(claims)
 			l.CacheAt(start, claims, "100")
 			_, _, started := l.Start(start)
@@ -136,34 +135,4 @@ func TestWriteBeforeTheListOfARestore(t *testing.T) {
 	require.Equal(t, Wait, held.Step)
 	require.Equal(t, Next{Requeue: true, After: FenceTimeout}, held.Next)
 	require.Equal(t, Plan, l.Begin(start.Add(FenceTimeout), key).Step)
-}
-
-// A restore that no watch has shown yet takes longer than answers may be old: a plan that waits for them asks again.
-func TestAnswersThatAreTooOldAreAskedForAgain(t *testing.T) {
-	key := resourceclaim.KeyOf(reserved)
-	for _, tc := range []struct {
-		name, reason string
-		after        time.Duration
-		step         Step
-	}{
-		{"a moment before", "the answer is used", MaxAgeOfAnswers - time.Second, CarryOut},
-		{"too old", "the pod is looked up again", MaxAgeOfAnswers, Wait},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			l := reservedLoop()
-			l.Start(start)
-			asking := l.Begin(start, key)
-			result, problems := asking.Index.Plan(key)
-			l.Planned(start, asking, result, problems)
-			require.Len(t, asking.Ask, 1)
-			require.True(t, l.Look(start, asking.Ask[0]))
-			l.Found(asking.Ask[0], purekube.Answer{}, nil)
-
-			turn := l.Begin(start.Add(tc.after), key)
-			result, problems = turn.Index.Plan(key)
-			l.Planned(start.Add(tc.after), turn, result, problems)
-			require.Equal(t, tc.step, turn.Step, tc.reason)
-			require.Equal(t, tc.step == Wait, len(turn.Ask) == 1, tc.reason)
-		})
-	}
 }

@@ -84,8 +84,8 @@ func (w *writer[X]) question(q *question[X]) {
 		return
 	}
 	w.numbers[q] = len(w.numbers)
-	fmt.Fprintf(&w.b, " question %d: %s, asked %s, begun %s, rounds %d, again %t, woken %t, decided %t until %s, before until %s\n", w.numbers[q],
-		w.index(q.index), clock(q.asked), clock(q.begun), q.rounds, q.again, q.woken, q.decided, clock(q.until), clock(q.beforeUntil))
+	fmt.Fprintf(&w.b, " question %d: %s, asked %s, rounds %d, again %t, woken %t\n", w.numbers[q],
+		w.index(q.index), clock(q.asked), q.rounds, q.again, q.woken)
 	for _, n := range sortedBy(q.open, compareNeeds) {
 		fmt.Fprintf(&w.b, " open %v %t\n", n, q.open[n])
 	}
@@ -93,8 +93,9 @@ func (w *writer[X]) question(q *question[X]) {
 	for _, n := range sortedBy(q.failures, compareNeeds) {
 		fmt.Fprintf(&w.b, " failure %v %v\n", n, q.failures[n])
 	}
-	w.b.WriteString(" before:\n")
-	w.answers(q.before)
+	for _, n := range sortedBy(q.begun, compareNeeds) {
+		fmt.Fprintf(&w.b, " begun %v %s\n", n, clock(q.begun[n]))
+	}
 }
 
 func (w *writer[X]) lookups(l *lookups[X]) {
@@ -125,7 +126,7 @@ func (w *writer[X]) fences(f *fences) {
 		fmt.Fprintf(&w.b, "restored %s %s\n", r, clock(f.restored[r]))
 	}
 	fence := func(key purekube.Key, of *fence) {
-		fmt.Fprintf(&w.b, "fence %s %t until %s, waiting %t", key, f.of[key] == of, clock(of.until), of.waiting)
+		fmt.Fprintf(&w.b, "fence %s %t until %s, waiting %t, answered %t", key, f.of[key] == of, clock(of.until), of.waiting, of.answered)
 		w.versions(of.written)
 	}
 	for _, key := range sortedBy(f.of, purekube.Key.Compare) {

@@ -80,10 +80,11 @@ type Turn[X any, A purekube.Action] struct {
 
 	question *question[X]
 	answers  map[purekube.Need]purekube.Answer
-	late     bool
-	again    bool
-	void     bool // etcd was restored since the turn began
-	written  map[schema.GroupResource]string
+	// late: the plan is made without answers, whatever is known, since the pods in its Index may be newer than an answer.
+	late    bool
+	again   bool
+	void    bool // etcd was restored since the turn began
+	written map[schema.GroupResource]string
 }
 
 // Begin begins the turn of a key that was queued.
@@ -98,21 +99,23 @@ func (l *Loop[X, S, A]) Begin(now time.Time, key purekube.Key) *Turn[X, A] {
 		return t
 	}
 	q := l.lookups.questions[key]
-	if q != nil && len(q.open) == 0 && !l.o.DecidesWithout && q.stale(now) {
-		l.lookups.drop(key)
-		q = nil
-	}
 	switch {
-	case q == nil || q.decided:
+	case q == nil:
 		t.question = newQuestion(l.current(now), now)
 		t.Index = t.question.index
 	case len(q.open) > 0 && !(l.o.DecidesWithout && q.late(now)):
 		return t // its answers queue it
+	case len(q.open) > 0:
+		t.question = q
+		l.refuse(now, t)
 	default:
-		t.question, t.late = q, len(q.open) > 0
-		if l.o.DecidesWithout {
-			q.index = l.current(now) // the status that refused has changed the object
+		if !l.o.DecidesWithout {
+			if old := q.dropOld(now); old != nil {
+				t.Next = l.after(key, old)
+				return t
+			}
 		}
+		t.question, t.Index = q, q.index
 		t.answers, t.Failures = q.answered()
 		l.answer(t)
 	}
@@ -126,10 +129,16 @@ func (l *Loop[X, S, A]) forget(key purekube.Key) {
 	l.lookups.drop(key)
 }
 
-// answer makes the Index of the turn with its answers. They serve this turn alone: they are in an Index that nobody else
+// answer puts the answers into the Index of the turn. They serve this turn alone: they are in an Index that nobody else
 // sees.
 func (l *Loop[X, S, A]) answer(t *Turn[X, A]) {
-	t.Index, _ = t.question.index.With(l.o.Answers(t.answers))
+	t.Index, _ = t.Index.With(l.o.Answers(t.answers))
+}
+
+// refuse makes the Index of a turn whose lookups are late: what is there now, and no answers.
+func (l *Loop[X, S, A]) refuse(now time.Time, t *Turn[X, A]) {
+	t.late, t.answers = true, map[purekube.Need]purekube.Answer{}
+	t.Index = l.current(now)
 }
 
 // Planned is told of the plan that was made with the Index of the turn, and sets its Step.
@@ -149,7 +158,7 @@ func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Re
 			t.Late, t.Failures = len(q.open), nil
 		case t.answers != nil:
 			t.again = q.again
-			t.Tick = l.lookups.decided(now, t.Key, q, l.o.DecidesWithout)
+			l.lookups.drop(t.Key)
 		}
 		return
 	}
@@ -163,20 +172,21 @@ func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Re
 		t.Next = l.after(t.Key, t.Failures)
 		return
 	}
-	first := q.rounds == 0
-	t.Ask = l.lookups.ask(t.Key, q, open)
-	if first && l.o.DecidesWithout {
-		t.Tick = LookupsDeadline
-	}
-	if t.late = l.o.DecidesWithout && q.late(now); !t.late {
-		l.wait(t)
+	if !t.late {
+		first := q.rounds == 0
+		t.Ask = l.lookups.ask(t.Key, q, open)
+		if first && l.o.DecidesWithout {
+			t.Tick = LookupsDeadline
+		}
+		if l.o.DecidesWithout && q.late(now) {
+			l.refuse(now, t)
+		} else {
+			l.wait(t)
+		}
 		return
 	}
-	if t.answers == nil {
-		t.answers = map[purekube.Need]purekube.Answer{}
-	}
 	for _, n := range open {
-		t.answers[n] = q.instead(now, n)
+		t.answers[n] = purekube.Answer{Err: errLate}
 	}
 	l.answer(t)
 }
@@ -205,7 +215,7 @@ func (l *Loop[X, S, A]) Sent(now time.Time, t *Turn[X, A], r purekube.Request, o
 // not send an action on purpose.
 func (l *Loop[X, S, A]) End(now time.Time, t *Turn[X, A], failed error, vetoed bool) Next {
 	delete(l.turns, t.Key)
-	l.fences.set(now, t.Key, t.written)
+	l.fences.set(now, t.Key, t.written, t.answers != nil && !t.late && l.o.DecidesWithout)
 	problems := t.Problems
 	if !l.o.RetryProblems {
 		problems = nil // only an event can make them go
@@ -220,6 +230,11 @@ func (l *Loop[X, S, A]) End(now time.Time, t *Turn[X, A], failed error, vetoed b
 			after = RecheckNow
 		}
 		next = next.sooner(after)
+	}
+	if t.late && failed == nil && !vetoed && len(t.Result.Actions) > 0 && l.lookups.questions[t.Key] == t.question {
+		// The status that refuses has changed the object: what was asked for the object before is asked again.
+		l.lookups.drop(t.Key)
+		t.again = true
 	}
 	if t.again {
 		next = next.sooner(0)
