@@ -99,11 +99,18 @@ func (x *Index) generatedClaim(key generatedFor) (claim *resourcev1.ResourceClai
 }
 
 // preferred reports whether a is the better one of two claims for the same entry: a claim that stays before a claim
-// that is being deleted, then by name. There should be only one; upstream takes any. By name, because two plans of one
-// snapshot must not differ.
+// that is being deleted, then a claim that is reserved, then a claim that is allocated, then by name. There should be
+// only one; upstream takes any. A pod may be bound with the reserved one. By name, because two plans of one snapshot
+// must not differ.
 func preferred(a, b *resourcev1.ResourceClaim) bool {
-	if aStays, bStays := a.DeletionTimestamp == nil, b.DeletionTimestamp == nil; aStays != bStays {
-		return aStays
+	for _, better := range []func(*resourcev1.ResourceClaim) bool{
+		func(c *resourcev1.ResourceClaim) bool { return c.DeletionTimestamp == nil },
+		func(c *resourcev1.ResourceClaim) bool { return len(c.Status.ReservedFor) > 0 },
+		func(c *resourcev1.ResourceClaim) bool { return c.Status.Allocation != nil },
+	} {
+		if better(a) != better(b) {
+			return better(a)
+		}
 	}
 	return cmp.Compare(a.Name, b.Name) < 0
 }
