@@ -128,6 +128,11 @@ func (l *linter) allows(key purekube.Key, spec policyv1.PodDisruptionBudgetSpec,
 	switch {
 	case value == nil:
 		l.find(BudgetNeverAllows, key, "spec", "has neither minAvailable nor maxUnavailable, and so allows no disruption"+blocks)
+	// The number would be one of the pods that controllers want, which are none.
+	case high.Never && high.Computed.ExpectedPods <= 0 && len(high.Pods) > 0 && len(high.Unmanaged) == len(high.Pods) &&
+		percent != 100 && !forbidsAll(spec.MaxUnavailable):
+		l.find(BudgetNeverAllows, key, field, fmt.Sprintf("is %s, and there %s without a controller: only minAvailable with a number ever lets such pods be evicted%s",
+			value, high.thereAre(key), blocks))
 	case field == "spec.maxUnavailable" && high.Never:
 		l.find(BudgetNeverAllows, key, field, fmt.Sprintf("is %s: no pod may ever be evicted%s", value, blocks))
 	case isPercent && percent == 100 && high.Never:
@@ -143,6 +148,12 @@ func (l *linter) allows(key purekube.Key, spec policyv1.PodDisruptionBudgetSpec,
 	default:
 		l.scaleUnknown(key, low.BudgetExplanation)
 	}
+}
+
+// forbidsAll reports whether maxUnavailable is 0 or 0%.
+func forbidsAll(maxUnavailable *intstr.IntOrString) bool {
+	percent, isPercent := percentage(maxUnavailable)
+	return maxUnavailable != nil && (isPercent && percent == 0 || !isPercent && maxUnavailable.IntValue() == 0)
 }
 
 // thereAre is how many pods the budget has, with a verb, and of which workloads.

@@ -62,6 +62,27 @@ func TestScaledToZero(t *testing.T) {
 		"an autoscaler leaves it alone")
 }
 
+// A percentage, or maxUnavailable, of pods without a controller is of 0 pods: there is nothing to round up.
+func TestPodsWithoutAController(t *testing.T) {
+	bare := ""
+	for _, name := range []string{"a", "b"} {
+		bare += "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + ", labels: {app: web}}\n---\n"
+	}
+	for demand, want := range map[string]string{
+		"minAvailable: 50%": "is 50%, and there are 2 pods without a controller: only minAvailable with a number ever lets " +
+			"such pods be evicted. Nodes with these pods cannot be drained",
+		"maxUnavailable: 1": "is 1, and there are 2 pods without a controller: only minAvailable with a number ever lets " +
+			"such pods be evicted. Nodes with these pods cannot be drained",
+		"maxUnavailable: 0":  "is 0: no pod may ever be evicted. Nodes with these pods cannot be drained",
+		"maxUnavailable: 0%": "is 0%: no pod may ever be evicted. Nodes with these pods cannot be drained",
+		"minAvailable: 100%": "is 100%: no pod may ever be evicted. Nodes with these pods cannot be drained",
+	} {
+		found := lint.Check(read(t, bare+budget(demand, web))).Findings
+		require.Equal(t, []lint.Code{lint.BudgetNeverAllows}, codesOf(found), demand)
+		require.Contains(t, found[0].Message, want)
+	}
+}
+
 // What a ClusterRole of every cluster allows is no finding, nor is what it hands on in a dump of a cluster.
 func TestBuiltinRights(t *testing.T) {
 	role := func(to, rule string) string {
