@@ -128,6 +128,12 @@ func (h *health) represent(full, input *manifests.Set) {
 			hooks[key] = true
 		}
 	}
+	// A pod that is a hook is not there at full health, and yet a budget selects it.
+	for _, p := range input.Pods {
+		if p != nil && isHelmHook(p) {
+			h.leftOut = append(h.leftOut, p)
+		}
+	}
 	for _, r := range full.ReplicaSets {
 		if r != nil {
 			deployment[manifests.KeyOf(r)] = owner(r)
@@ -143,8 +149,11 @@ func (h *health) represent(full, input *manifests.Set) {
 			of = above
 		}
 		h.workloadOf[key] = of
+		if isHelmHook(p) {
+			continue
+		}
 		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-		if ended || p.DeletionTimestamp != nil || isHelmHook(p) || hooks[of] {
+		if ended || p.DeletionTimestamp != nil || hooks[of] {
 			h.leftOut = append(h.leftOut, p)
 			continue
 		}

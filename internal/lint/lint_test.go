@@ -215,3 +215,16 @@ func TestPodsThatAreOver(t *testing.T) {
 		})
 	}
 }
+
+// A kind that no package knows makes pods if it has a template and replicas, as Rollouts do.
+func TestBudgetOfACustomWorkload(t *testing.T) {
+	rollout := "apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: web}\nspec:\n  replicas: 3\n" +
+		"  selector: {matchLabels: {app: web}}\n  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}\n---\n"
+	for rule, want := range map[string][]lint.Code{
+		"minAvailable: 3": {lint.BudgetNeverAllows}, "minAvailable: 2": nil,
+		"maxUnavailable: 0": {lint.BudgetNeverAllows}, "maxUnavailable: 1": nil,
+	} {
+		found := lint.Check(read(t, rollout+budget(rule, web))).Findings
+		require.Equal(t, want, codesOf(found), "%s: %v", rule, found)
+	}
+}
