@@ -258,8 +258,6 @@ func TestNeverAndShortfall(t *testing.T) {
 	}
 }
 
-// What Never says is so: with every pod that the controllers want there and healthy, none may go; and
-// where it does not, one may.
 // A pod that has ended, or that is being deleted, never becomes healthy: with or without it, the budget never allows a
 // disruption.
 func TestNeverBesideEndedPods(t *testing.T) {
@@ -285,6 +283,8 @@ func TestNeverBesideEndedPods(t *testing.T) {
 	}
 }
 
+// What Never says is so: with every pod that the controllers want there and healthy, none may go; and
+// where it does not, one may.
 func TestPropNever(t *testing.T) {
 	seen := map[bool]int{}
 	forEachSnapshot(t, 600, false, func(g generator, s Snapshot, o Options) error {
