@@ -34,6 +34,10 @@ func (l *loader) readFiles(name string) {
 			return nil
 		case entry.IsDir():
 			return nil
+		case at != name && entry.Type()&fs.ModeSymlink != 0 && isDirectory(files, at):
+			// It is not followed, since links may lead in a circle. What is in it may matter.
+			l.unread(at, "a link to a directory is not followed: name it, too")
+			return nil
 		case at != name && !isManifest(at):
 			return nil
 		}
@@ -51,6 +55,11 @@ func (l *loader) readFiles(name string) {
 	case !found:
 		l.unread(name, "no file that ends in .yaml, .yml or .json, or one of these with .gz")
 	}
+}
+
+func isDirectory(files fs.FS, name string) bool {
+	info, err := fs.Stat(files, name)
+	return err == nil && info.IsDir()
 }
 
 func isManifest(name string) bool {

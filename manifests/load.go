@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -19,7 +20,7 @@ import (
 
 // Options say what Load reads from, and how much. The zero value is right for files that you trust.
 type Options struct {
-	// Stdin is what the path "-" reads. While it is nil, that path is an error.
+	// Stdin is what the path "-" reads. Nil: the standard input of the process.
 	Stdin io.Reader
 	// Files are what the other paths are in. Nil: the files of the machine.
 	Files fs.FS
@@ -41,6 +42,7 @@ const standardInput = "standard input"
 //   - A file is one or more YAML documents, or JSON values one after the other, compressed with gzip or not. Its name
 //     does not matter. Lists (v1.List, PodList) are read as their items.
 //   - In a directory, files that end in .yaml, .yml or .json count, and these with .gz. Names that begin with a dot do not.
+//     A link to a directory is an error: name the directory, or it is left out.
 //   - An object without a namespace gets the namespace of the options.
 //   - autoscaling/v1 HorizontalPodAutoscalers are read as v2. Their metrics are left out.
 //
@@ -74,7 +76,7 @@ func Load(o Options, paths ...string) (*Set, error) {
 		case path != "-":
 			l.readFiles(path)
 		case o.Stdin == nil:
-			l.unread(standardInput, "there is none")
+			l.read(standardInput, os.Stdin)
 		default:
 			l.read(standardInput, o.Stdin)
 		}

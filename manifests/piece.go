@@ -3,9 +3,11 @@ package manifests
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // piece is the text of one object, or of anything else in the input: as much of it as is read at once. A list is not
@@ -43,7 +45,8 @@ func pieces(name string, r *bounded, all func(piece) bool) {
 	yamlPieces(name, buffered, yield)
 }
 
-// startsJSON reports whether the first character that is not white space opens a JSON object.
+// startsJSON reports whether the first character that is not white space opens a JSON object. Two of them open an
+// expression of a Helm template, which is no JSON.
 func startsJSON(r *bufio.Reader) bool {
 	for n := 1; ; n++ {
 		head, err := r.Peek(n)
@@ -51,7 +54,8 @@ func startsJSON(r *bufio.Reader) bool {
 			return false
 		}
 		if last := head[n-1]; !strings.ContainsRune(" \t\r\n", rune(last)) {
-			return last == '{'
+			next, _ := r.Peek(n + 1)
+			return last == '{' && !bytes.HasSuffix(next, []byte("{{"))
 		}
 	}
 }
@@ -78,6 +82,10 @@ func (p piece) itemLines(items int) []int {
 
 // asJSON is the text of a piece as JSON.
 func (p piece) asJSON() ([]byte, error) {
+	// The JSON decoder replaces what is no UTF-8, also in names: two objects would have one name, or another one's.
+	if p.json && !utf8.Valid(p.text) {
+		return nil, errors.New("not JSON: it is not UTF-8")
+	}
 	if p.json {
 		return p.text, nil
 	}

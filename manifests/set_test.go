@@ -142,7 +142,7 @@ func TestOptions(t *testing.T) {
 	require.Equal(t, []int{1024, 2048}, told)
 
 	for _, tc := range []struct{ name, want string }{
-		{"-", "standard input: there is none"}, {"none.yaml", "none.yaml: file does not exist"}, {"empty", "empty: no file that ends in .yaml"},
+		{"none.yaml", "none.yaml: file does not exist"}, {"empty", "empty: no file that ends in .yaml"},
 	} {
 		set, err := Load(Options{Files: fstest.MapFS{"empty/readme.txt": {}}}, tc.name)
 		require.ErrorContains(t, err, tc.want)
