@@ -63,6 +63,7 @@ var shown = map[string]struct{ v136, v137, reason string }{
 	"D-24 an evicted pod is recreated, and clocks differ":                            {"b: D-14", "b: D-14", "where D-24 holds, the default does what the controller does: the difference is D-14 of the other pod"},
 	"D-29 events while nothing changes":                                              {"p: D-29; a: D-29; b: D-29; c: D-29", "p: D-29; a: D-29; b: D-29; c: D-29", "events without a write"},
 	"D-39 pods name two controllers by one UID":                                      {"b: D-39", "b: D-39", "the sum"},
+	"D-40 a PodDisruptionBudget with an empty selector in a preemption":              {"", "", "no controller plans preemptions: drain.Violations counts them"},
 }
 
 // A difference names the numbers that cause it, for each divergence that a dump can show.
