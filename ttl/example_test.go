@@ -153,3 +153,13 @@ func ExampleKeyOf() {
 	fmt.Println(ttl.KeyOf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1"}}))
 	// Output: Node/worker-1
 }
+
+// The TTL of each step, and the sizes of a cluster that it is for.
+func ExampleSteps() {
+	for i, s := range ttl.Steps()[:2] {
+		fmt.Println("step", i, "from", s.SizeMin, "to", s.SizeMax, "nodes:", s.TTL)
+	}
+	// Output:
+	// step 0 from 0 to 100 nodes: 0s
+	// step 1 from 90 to 500 nodes: 15s
+}
