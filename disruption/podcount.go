@@ -40,7 +40,7 @@ type podCount struct {
 	// pods includes pods of every phase: upstream counts a Succeeded pod as a selected pod, and its readiness keeps it
 	// from being healthy. healthy may be smaller than podSums.ready by the entries. unmanaged pods have no controller.
 	pods, healthy, unmanaged int32
-	// lasting and added are those of podSums. Pods whose names several pods have are in neither.
+	// lasting and added are the sums of podSums. Pods whose names several pods have are in neither.
 	lasting, added int32
 	// of are the references of the pods whose names no other pod has. refs is the list of all references, which the
 	// method references makes. memo, if set, remembers what their controllers want.

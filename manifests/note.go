@@ -19,7 +19,7 @@ type Note struct {
 	// Field is the path of the field, without the numbers of list items: "spec.containers[].newField". Empty: the object.
 	Field string
 	Text  string
-	// Objects is how many objects the note is about: those of one kind with the same field and text share a note.
+	// Objects is how many objects the note is about: objects of one kind with the same field and text share a note.
 	Objects int
 }
 

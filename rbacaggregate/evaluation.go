@@ -26,8 +26,8 @@ const (
 	// stored: the rules that are stored in it, as in one round of upstream's writes. Plans use it under
 	// MatchUpstream: syncClusterRole reads the rules that the cache has.
 	stored
-	// settled: the rules that it may have after as many rounds of upstream's writes as needed: those that some order of
-	// the passes leaves. Previews use it under MatchUpstream: what is written at first is not what a stock cluster ends
+	// settled: the rules that it may have after as many rounds of upstream's writes as needed, in some order of the
+	// passes. Previews use it under MatchUpstream: what is written at first is not what a stock cluster ends
 	// with.
 	settled
 	// surelySettled: the rules that it has after these rounds in every order of the passes.

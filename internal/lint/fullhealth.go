@@ -30,7 +30,7 @@ type health struct {
 	// pods are the pods of the Index, sorted, and count says how many pods each of them is.
 	pods  []*corev1.Pod
 	count map[purekube.Key]int
-	// leftOut are the pods that count for no budget: they have ended, are being deleted, or are those of a Helm hook.
+	// leftOut are the pods that count for no budget: pods that have ended, that are being deleted, or that a Helm hook makes.
 	leftOut []*corev1.Pod
 	// workloadOf is what makes a pod: a Deployment, not its ReplicaSet.
 	workloadOf map[purekube.Key]purekube.Key

@@ -44,7 +44,7 @@
 //     the lookups.
 //   - What a plan with answers wrote is no news to its own key, where the answer to the write comes before its event. Else a
 //     status whose lookups are always late would be refused because it was written.
-//   - Of the answers that a plan waits for, only those that are too old are asked for again, after a pause and with an error.
+//   - Of the answers that a plan waits for, only an answer that is too old is asked for again, after a pause and with an error.
 //   - After a restore from a backup (CacheAt goes back) every key is planned, fences count from the restored
 //     resourceVersions, and no plan uses an answer from before the restore. Before that is noticed, answers that a plan waits
 //     for are at most [MaxAgeOfAnswers] old.
