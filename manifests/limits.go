@@ -15,7 +15,7 @@ const (
 	// maxObject is far more than an API server stores in one object: etcd takes 1.5 MiB, which indented JSON makes about
 	// six times as large.
 	maxObject = 16 << 20
-	// objectWeight is what an object counts of a gzip file at least: small ones take memory too.
+	// objectWeight is what an object counts at least: small ones take memory too.
 	objectWeight = 2 << 10
 	// maxErrors is how many errors of a file are reported.
 	maxErrors = 1000
@@ -26,26 +26,32 @@ type bounded struct {
 	r io.Reader
 	// object is what is left for the object that is read now.
 	object int64
-	// all is what is left for the input, of max. With max below 0 there is no limit.
+	// all is what is left for the input, of max. Of input that is not zipped, only what small objects count beyond their
+	// size is taken off: its bytes cost whoever made it as much.
 	all, max int64
+	zipped   bool
 }
 
-// newBounded bounds the objects, and with max ≥ 0 also the input as a whole.
-func newBounded(r io.Reader, max int64) *bounded {
-	return &bounded{r: r, object: maxObject, all: max, max: max}
+// newBounded bounds the objects, and the input as a whole.
+func newBounded(r io.Reader, max int64, zipped bool) *bounded {
+	return &bounded{r: r, object: maxObject, all: max, max: max, zipped: zipped}
 }
 
 func (b *bounded) Read(p []byte) (int, error) {
 	switch {
 	case b.object <= 0:
 		return 0, fmt.Errorf("an object of more than %d MiB", maxObject>>20)
-	case b.all <= 0 && b.max >= 0:
+	case b.all <= 0 && b.zipped:
 		return 0, fmt.Errorf("more than %s when unzipped, objects below %d KiB counted as that much",
 			size(b.max), objectWeight>>10)
+	case b.all <= 0:
+		return 0, fmt.Errorf("more small objects than fit into %s when each counts %d KiB", size(b.max), objectWeight>>10)
 	}
 	n, err := b.r.Read(p[:min(int64(len(p)), b.object)])
 	b.object -= int64(n)
-	b.all -= int64(n)
+	if b.zipped {
+		b.all -= int64(n)
+	}
 	return n, err
 }
 

@@ -41,6 +41,7 @@ func TestInputIsBounded(t *testing.T) {
 		{"gzip of nothing", "white space is read as well", zippedTimes(t, "", line, 2048), "document 1: " + tooMuch},
 		{"gzip of a list", "the items are kept", zippedTimes(t, `{"kind":"List","items":[`, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}},`, 600), "document 1: not JSON: " + tooMuch},
 		{"gzip of documents", "each is an object", zippedTimes(t, "", "kind: ConfigMap\napiVersion: v1\n---\n", 6000), tooMuch},
+		{"items of a list", "each takes memory until the kind of the list is known", `{"items":[` + strings.Repeat("{},", 60_000) + `{}],"kind":"ConfigMapList"}`, "document 1: not JSON: more small objects than fit into 1 MiB when each counts 2 KiB"},
 		{"one JSON object", "a value is read as a whole", `{"kind":"` + strings.Repeat("x", 17*MiB) + `"}`, "not JSON: an object of more than 16 MiB"},
 		{"one YAML line", "so is a line", "a: " + strings.Repeat("x", 17*MiB), "an object of more than 16 MiB"},
 		{"one item of a list", "so is an item", `{"items":[{"kind":"` + strings.Repeat("x", 17*MiB) + `"}]}`, "not JSON: an object of more than 16 MiB"},
@@ -54,7 +55,11 @@ func TestInputIsBounded(t *testing.T) {
 		{"depth in YAML", "the same", strings.Repeat("[", 20000), "document 1: not YAML: "},
 	} {
 		bothWays(t, tc.name, func(t *testing.T) {
-			set, err := Load(Options{Stdin: strings.NewReader(tc.input), MaxUnzipped: 1 << 20}, "-")
+			max := int64(MiB)
+			if strings.HasPrefix(tc.name, "errors") {
+				max = 0 // errors are small, and more than one MiB of small ones are not read
+			}
+			set, err := Load(Options{Stdin: strings.NewReader(tc.input), MaxUnzipped: max}, "-")
 			require.ErrorContains(t, err, tc.want, tc.reason)
 			require.False(t, set.Complete)
 			require.LessOrEqual(t, len(Errors(err)), maxErrors+1)
@@ -80,6 +85,19 @@ func TestBoundsLeaveRoom(t *testing.T) {
 			require.NoError(t, err, tc.reason)
 			require.Len(t, set.Nodes, 1)
 			require.True(t, set.Complete)
+		})
+	}
+}
+
+// BenchmarkSmallItems reports the memory that the loader takes for a list of empty objects, the most for its size.
+func BenchmarkSmallItems(b *testing.B) {
+	for _, items := range []int{10_000, 40_000, 160_000, 640_000} {
+		text := `{"items":[` + strings.Repeat("{},", items-1) + `{}],"kind":"ConfigMapList","apiVersion":"v1"}`
+		b.Run(fmt.Sprint("items=", items), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = Load(Options{Stdin: strings.NewReader(text)}, "-")
+			}
 		})
 	}
 }

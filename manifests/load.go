@@ -29,6 +29,7 @@ type Options struct {
 	// None are kinds of which the input has all objects: they are added to [Set.Seen].
 	None []schema.GroupKind
 	// MaxUnzipped is how many bytes a gzip file may hold; objects below 2 KiB count as 2 KiB. 0: [DefaultMaxUnzipped].
+	// Input that is not zipped may be of any size, but what its small objects lack to 2 KiB may not be more than that.
 	MaxUnzipped int64
 	// Progress is called after each 1,024 objects with the number read so far. Nil: nobody is told.
 	Progress func(objects int)
@@ -63,7 +64,7 @@ const standardInput = "standard input"
 //   - a list that the API server has more items of (metadata.continue), and a list in a list.
 //
 // Input that nobody wrote by hand is bounded: an object has at most 16 MiB, with its YAML aliases replaced, and 10,000
-// levels; a gzip file is as large as the options allow; after 1,000 errors the rest of a file is not read.
+// levels; a gzip file is as large, and small objects are as many, as the options allow; after 1,000 errors the rest of a file is not read.
 //
 // A list is read item by item, so a dump of a cluster costs the memory of its objects. JSON is read about twice as fast as YAML.
 func Load(o Options, paths ...string) (*Set, error) {
@@ -203,10 +204,10 @@ func uncompressed(r io.Reader, maxUnzipped int64) (*bounded, error) {
 	}
 	buffered := bufio.NewReader(r)
 	if head, _ := buffered.Peek(2); !bytes.Equal(head, []byte{0x1f, 0x8b}) {
-		return newBounded(buffered, -1), nil
+		return newBounded(buffered, maxUnzipped, false), nil
 	}
 	unzipped, err := gzip.NewReader(buffered)
-	return newBounded(unzipped, maxUnzipped), err
+	return newBounded(unzipped, maxUnzipped, true), err
 }
 
 // takeAll adds what a piece of the input became. Items wait until it is known which list they are in; the result is how

@@ -44,7 +44,7 @@ func TestItemsOfALargeDocument(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var got []string
-			pieces("in", newBounded(strings.NewReader(tc.input), -1), func(p piece) bool {
+			pieces("in", newBounded(strings.NewReader(tc.input), DefaultMaxUnzipped, false), func(p piece) bool {
 				got = append(got, string(p.text))
 				return true
 			})
