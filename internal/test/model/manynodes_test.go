@@ -66,8 +66,16 @@ func (x manyNodes) Without(gone ttl.Snapshot) (manyNodes, []purekube.Key) {
 	return x.small(x.Index.Without(x.scale.counted(gone)))
 }
 
+// PlanAll leaves out the nodes that only count.
+func (x manyNodes) PlanAll() ([]ttl.Outcome, error) {
+	outcomes, err := x.Index.PlanAll()
+	return slices.DeleteFunc(outcomes, func(o ttl.Outcome) bool { return onlyCounts(o.Key) }), err
+}
+
+func onlyCounts(k purekube.Key) bool { return strings.Contains(k.Name, "/") }
+
 func (x manyNodes) Recover() (manyNodes, []purekube.Key) { return x.small(x.Index.Recover()) }
 
 func (x manyNodes) small(next *ttl.Index, affected []purekube.Key) (manyNodes, []purekube.Key) {
-	return manyNodes{next, x.scale}, slices.DeleteFunc(affected, func(k purekube.Key) bool { return strings.Contains(k.Name, "/") })
+	return manyNodes{next, x.scale}, slices.DeleteFunc(affected, onlyCounts)
 }
