@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,9 +144,7 @@ func TestPodsWithoutAScaleMakeNoBudgetBetter(t *testing.T) {
 				require.NoError(t, err)
 				beside, err := loaded(t, others+chart).AtFullHealth()
 				require.NoError(t, err)
-				if selector != "selector: {}" {
-					require.Greater(t, len(beside.Pods), 5, "they are there")
-				}
+				require.Equal(t, 7, len(beside.Pods), "two of each kind of DaemonSet and Deployment, and three of the Job")
 				a := budgetOf(t, alone)
 				e, _ := disruption.Explain(beside.Disruption(time.Unix(0, 0)), disruption.BudgetKey("shop", "web"), disruption.Options{})
 				require.LessOrEqual(t, e.Budget.Computed.DisruptionsAllowed, a.Computed.DisruptionsAllowed)
@@ -160,4 +159,47 @@ func TestPodsWithoutAScaleMakeNoBudgetBetter(t *testing.T) {
 	full, err := alone.AtFullHealth()
 	require.NoError(t, err)
 	require.Len(t, budgetOf(t, full).Pods, 3, "a budget for the pods of a Job alone has them")
+}
+
+// A drain meets the pods that a budget does not count, even where the budget selects pods without labels: a DaemonSet stops it.
+func TestPodsThatABudgetDoesNotCountAreInDrains(t *testing.T) {
+	for _, selector := range []string{"selector: {matchLabels: {app: a}}", "selector: {}", "selector: {matchExpressions: [{key: app, operator: NotIn, values: [b]}]}"} {
+		for _, tc := range []struct {
+			name, workload string
+			want           drain.Outcome
+			evicted        int
+		}{
+			{"DaemonSet", workloadYAML("apps/v1", "DaemonSet", "agent", template), drain.NotStarted, 0},
+			{"Job", workloadYAML("batch/v1", "Job", "load", template[len("selector: {matchLabels: {app: a}}, "):]), drain.Now, 1},
+		} {
+			t.Run(tc.name+" "+selector, func(t *testing.T) {
+				set := loaded(t, nodesYAML("n1", "n2")+workloadYAML("apps/v1", "Deployment", "web", "replicas: 1, "+template)+tc.workload+
+					workloadYAML("policy/v1", "PodDisruptionBudget", "web", "minAvailable: 1, "+selector))
+				full, err := set.AtFullHealth()
+				require.NoError(t, err)
+				require.True(t, budgetOf(t, full).Never, "as without them")
+				x := disruption.NewIndex(full.Disruption(time.Unix(0, 0)), disruption.Options{})
+				d, _, err := drain.Node(x, "n2", drain.Options{})
+				require.NoError(t, err)
+				require.Equal(t, tc.want, d.Outcome)
+				require.Len(t, slices.Concat(d.Rounds...), tc.evicted)
+				require.Contains(t, noteTexts(full)[0], "the PodDisruptionBudget web does not select its pods here")
+				require.NotContains(t, set.Budgets[0].String(), uncounted, "the set itself does not change")
+				again, err := full.AtFullHealth()
+				require.NoError(t, err)
+				require.Equal(t, full.Objects(), again.Objects(), "nothing is missing any more")
+			})
+		}
+	}
+}
+
+// Other budgets select these pods, and are as bad as their kind makes them.
+func TestPodsThatABudgetDoesNotCountAreInOtherBudgets(t *testing.T) {
+	full, err := loaded(t, workloadYAML("apps/v1", "Deployment", "web", "replicas: 3, "+template)+
+		workloadYAML("batch/v1", "Job", "load", template[len("selector: {matchLabels: {app: a}}, "):])+
+		budgetYAML("counts", "minAvailable: 1")+budgetYAML("web", "maxUnavailable: 1")).AtFullHealth()
+	require.NoError(t, err)
+	e, err := disruption.Explain(full.Disruption(time.Unix(0, 0)), disruption.BudgetKey("shop", "web"), disruption.Options{})
+	require.ErrorContains(t, err, "jobs.batch does not implement the scale subresource")
+	require.Zero(t, e.Budget.Computed.DisruptionsAllowed)
 }

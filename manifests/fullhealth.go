@@ -36,8 +36,8 @@ const MaxNodes = 5000
 //   - An object of a kind that no package knows has as many pods as its spec.replicas, of its spec.template. A note says so.
 //   - Hooks of Helm have none, and pods that are hooks are left out, unless an API server returned them: Helm creates them at
 //     an event, and they end.
-//   - Pods of DaemonSets and Jobs make no PodDisruptionBudget better. Where one counts them beside pods of other workloads,
-//     they have no labels, and a note says so.
+//   - Pods of DaemonSets and Jobs make no PodDisruptionBudget better. One that counts them beside pods of other workloads does
+//     not select them in the result, and a note says so.
 //
 // The pods are spread over the nodes of the set that allow them: one after the other, beginning where the workload before
 // ended. Cordoned nodes get pods of DaemonSets only. Without nodes the pods have none, and DaemonSets have no pods. Resources,
@@ -116,7 +116,7 @@ func newFiller(s *Set) *filler {
 	set := *s
 	set.Deployments, set.ReplicaSets = slices.Clone(s.Deployments), slices.Clone(s.ReplicaSets)
 	set.ReplicationControllers, set.StatefulSets = slices.Clone(s.ReplicationControllers), slices.Clone(s.StatefulSets)
-	set.DaemonSets, set.Jobs = slices.Clone(s.DaemonSets), slices.Clone(s.Jobs)
+	set.DaemonSets, set.Jobs, set.Budgets = slices.Clone(s.DaemonSets), slices.Clone(s.Jobs), slices.Clone(s.Budgets)
 	set.CustomWorkloads, set.Notes = slices.Clone(s.CustomWorkloads), slices.Clone(s.Notes)
 	set.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(p *corev1.Pod) bool { return p != nil && isHook(p) })
 	set.Seen = map[schema.GroupKind]bool{}
@@ -380,7 +380,7 @@ func (f *filler) daemonSet(d *appsv1.DaemonSet) *appsv1.DaemonSet {
 	if !f.selects(w, d.Spec.Selector) || d.DeletionTimestamp != nil || !f.room(w, "spec.template", len(f.nodes)) {
 		return d
 	}
-	w, made := f.withoutLabels(w)
+	w = f.uncount(w)
 	there := map[string]bool{}
 	for _, p := range f.active[w.controller()] {
 		there[p.Spec.NodeName] = true
@@ -389,8 +389,6 @@ func (f *filler) daemonSet(d *appsv1.DaemonSet) *appsv1.DaemonSet {
 	for _, n := range f.nodes {
 		switch {
 		case !daemonFits(&d.Spec.Template.Spec, n, f.set.added[n.Name]):
-			continue
-		case !there[n.Name] && !made:
 			continue
 		case !there[n.Name]:
 			f.place(f.pod(w, f.free(w, d.Name+"-"+n.Name, new(int))), []*corev1.Node{n})
@@ -422,9 +420,7 @@ func (f *filler) job(j *batchv1.Job) *batchv1.Job {
 	if done || parallel <= 0 || !f.room(w, "spec.parallelism", int(parallel)) {
 		return j
 	}
-	if w, made := f.withoutLabels(w); made {
-		f.fill(w, int(parallel))
-	}
+	f.fill(f.uncount(w), int(parallel))
 	j = j.DeepCopy()
 	j.UID = w.uid
 	j.Status.Active, j.Status.Ready = parallel, ptr.To(parallel)

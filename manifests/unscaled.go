@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -19,12 +20,20 @@ func isHook(o metav1.Object) bool {
 	return hook && !returned(o)
 }
 
-// unscaled says whose labels budgets see of pods that have no scale: of Jobs and DaemonSets.
+// uncounted is the label of a pod that some budgets do not select here, although they select the other labels that it has.
+const uncounted = "purekube.io/uncounted"
+
+// unscaled says which budgets pods make better that have no scale: pods of Jobs and DaemonSets.
 //
 // A budget with a number as minAvailable counts every healthy pod that it selects. Beside one pod of a Deployment, the pod of
 // a Job is a second one, and the budget allows a disruption while the Job runs, but not before and after. So at full health
-// such pods make no budget better: they are made without labels. Any other budget stays as bad as their kind makes it, since it
-// needs the scale of every pod that it selects.
+// such a budget selects no such pods. Any other budget stays as bad as their kind makes it, since it needs the scale of every
+// pod that it selects.
+//
+// The pods themselves are there with all their labels: a drain meets them, and other budgets select them. With a budget that
+// allows n disruptions without them, the API server evicts all of them and n others, at full health, and so does a drain here.
+// Only where the budget demands more pods than the others are does the API server evict fewer of them than a drain here: that
+// budget never allows a disruption of the others, and answers say so.
 type unscaled struct {
 	// scaled are the labels of pods that have a scale, or no controller, each once, by namespace.
 	scaled map[string]map[string]labels.Set
@@ -33,7 +42,8 @@ type unscaled struct {
 }
 
 type countingBudget struct {
-	name     string
+	// at is the place in Set.Budgets.
+	at       int
 	selector labels.Selector
 	// beside: it selects pods that have a scale, too.
 	beside bool
@@ -53,7 +63,7 @@ func newUnscaled(budgets []*policyv1.PodDisruptionBudget, pods []*corev1.Pod) *u
 		}
 		u.scaled[p.Namespace][labels.FormatLabels(p.Labels)] = p.Labels
 	}
-	for _, b := range budgets {
+	for at, b := range budgets {
 		if b == nil || b.Spec.MaxUnavailable != nil || b.Spec.MinAvailable == nil || b.Spec.MinAvailable.Type != intstr.Int {
 			continue
 		}
@@ -61,7 +71,7 @@ func newUnscaled(budgets []*policyv1.PodDisruptionBudget, pods []*corev1.Pod) *u
 		if err != nil {
 			continue // it allows nothing
 		}
-		counting := countingBudget{name: b.Name, selector: selector}
+		counting := countingBudget{at: at, selector: selector}
 		for _, of := range u.scaled[b.Namespace] {
 			counting.beside = counting.beside || selector.Matches(of)
 		}
@@ -70,34 +80,43 @@ func newUnscaled(budgets []*policyv1.PodDisruptionBudget, pods []*corev1.Pod) *u
 	return u
 }
 
-// better is a budget that pods with these labels would make better, and empty if there is none.
-func (u *unscaled) better(namespace string, of labels.Set) (budget string) {
+// better are the places of the budgets that pods with these labels would make better.
+func (u *unscaled) better(namespace string, of labels.Set) (places []int) {
 	for _, b := range u.budgets[namespace] {
 		if b.beside && b.selector.Matches(of) {
-			return b.name
+			places = append(places, b.at)
 		}
 	}
-	return ""
+	return places
 }
 
-// withoutLabels is the workload with a template whose pods make no budget better. It is false if there is none: without labels
-// a budget selects them, too.
-func (f *filler) withoutLabels(w workload) (_ workload, ok bool) {
+// uncount is the workload with pods that make no budget better.
+func (f *filler) uncount(w workload) workload {
 	if f.unscaled == nil {
 		f.unscaled = newUnscaled(f.set.Budgets, f.set.Pods)
 	}
-	budget := f.unscaled.better(w.key.Namespace, withLabels(w.template.Labels, w.labels))
-	if budget == "" {
-		return w, true
+	places := f.unscaled.better(w.key.Namespace, withLabels(w.template.Labels, w.labels))
+	if len(places) == 0 {
+		return w
 	}
-	w.template = w.template.DeepCopy()
-	w.template.Labels, w.labels = nil, nil
-	if f.unscaled.better(w.key.Namespace, nil) != "" {
-		f.note(w, "", "its pods are not made: the PodDisruptionBudget %s selects them beside pods of other workloads", budget)
-		return w, false
+	w.labels = withLabels(w.labels, map[string]string{uncounted: "true"})
+	for _, at := range places {
+		f.set.Budgets[at] = withoutUncounted(f.set.Budgets[at])
+		f.note(w, "", "the PodDisruptionBudget %s does not select its pods here, so that they make it no better than it is for other pods",
+			f.set.Budgets[at].Name)
 	}
-	f.note(w, "", "its pods have no labels here, so that they make the PodDisruptionBudget %s no better than it is for other pods", budget)
-	return w, true
+	return w
+}
+
+// withoutUncounted is the budget, selecting only pods that count for it.
+func withoutUncounted(b *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudget {
+	requirement := metav1.LabelSelectorRequirement{Key: uncounted, Operator: metav1.LabelSelectorOpDoesNotExist}
+	if slices.ContainsFunc(b.Spec.Selector.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool { return r.Key == uncounted }) {
+		return b
+	}
+	b = b.DeepCopy()
+	b.Spec.Selector.MatchExpressions = append(b.Spec.Selector.MatchExpressions, requirement)
+	return b
 }
 
 // note adds a note about the workload.
