@@ -154,7 +154,7 @@ func (inv *invocation) flags() *flag.FlagSet {
 
 // registerSnapshot adds the flags that say how the input becomes what a cluster has.
 func registerSnapshot(inv *invocation, flags *flag.FlagSet) {
-	flags.StringVar(&inv.at, "now", "", "the `time` to plan for, RFC 3339 (default: the clock)")
+	flags.StringVar(&inv.at, "now", "", "the `time` to plan for, RFC 3339 (default: the newest time that an API server put into the input, or else the clock)")
 	flags.Func("none", "the cluster has no more objects of these `kinds` than the input, a list as kubectl get takes it: pdb,rc", func(list string) (err error) {
 		inv.none, err = parseKinds(list)
 		return err
@@ -202,8 +202,9 @@ func registerFailOn(inv *invocation, flags *flag.FlagSet, known []string) {
 
 // check says what is wrong with the arguments together, and completes them.
 func (inv *invocation) check(sys system) (err error) {
-	inv.now = sys.now()
+	inv.now, inv.nowFrom = sys.now(), nowFromClock
 	if inv.at != "" {
+		inv.nowFrom = nowFromFlag
 		if inv.now, err = time.Parse(time.RFC3339, inv.at); err != nil {
 			return fmt.Errorf("-now %q: not a time as RFC 3339 writes it, such as 2026-11-21T01:11:07Z", inv.at)
 		}

@@ -55,11 +55,12 @@ func runDiff(inv invocation, sys system) int {
 		err = encode(&visibleWriter{w: sys.stdout}, struct {
 			FormatVersion string            `json:"formatVersion"`
 			Now           time.Time         `json:"now"`
+			NowFrom       string            `json:"nowFrom"`
 			Upstream      purekube.Upstream `json:"upstream"`
 			Differences   []difference      `json:"differences"`
 			Notes         []string          `json:"notes,omitempty"`
 			Errors        []jsonProblem     `json:"errors,omitempty"`
-		}{formatVersion, inv.now, release, append([]difference{}, found...), ours.Notes, ours.errors()})
+		}{formatVersion, inv.now, inv.nowFrom, release, append([]difference{}, found...), ours.Notes, ours.errors()})
 	} else if len(ours.Sections) > 0 {
 		err = writeDifferences(sys.stdout, palette(sys.colour), release, found, ours.Notes)
 	}

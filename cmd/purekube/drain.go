@@ -84,7 +84,7 @@ func (r *drainRequest) question(c *cluster) question {
 func runDrain(inv invocation, sys system) int {
 	r := &inv.drain
 	c := inv.load(sys)
-	rep := newReport(inv.now, c)
+	rep := newReport(inv.settings, c)
 	var drains []nodeDrain
 	var plan wavePlan
 	if !rep.refuse(c, r.question(c)) {

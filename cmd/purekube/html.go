@@ -34,10 +34,12 @@ var htmlPage = template.Must(template.ParseFS(pageTemplates, "html.tmpl", "html*
 type (
 	page struct {
 		// Style is the style sheet, Script the filter; Policy allows these two and nothing else, so that the page loads nothing.
-		Style    template.CSS
-		Script   template.JS
-		Policy   string
-		Now      string
+		Style  template.CSS
+		Script template.JS
+		Policy string
+		Now    string
+		// Dump: Now is the newest time that the input has.
+		Dump     bool
 		Summary  string
 		Skipped  string
 		NotSeen  []string
@@ -89,6 +91,7 @@ func (r *report) writeHTML(w io.Writer, c *cluster, inv invocation, drains *drai
 		Script:  template.JS(pageScript), // #nosec G203
 		Policy:  "default-src 'none'; style-src " + sourceOf(pageStyle) + "; script-src " + sourceOf(pageScript),
 		Now:     r.Now.UTC().Format(time.RFC3339),
+		Dump:    r.NowFrom == nowFromInput,
 		Summary: r.summary(),
 		Skipped: r.skipped(),
 		NotSeen: r.Notes,

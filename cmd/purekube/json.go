@@ -10,13 +10,14 @@ import (
 )
 
 // formatVersion is of the JSON form that follows. FORMAT.md says when it is raised.
-const formatVersion = "2.1"
+const formatVersion = "3.0"
 
 // The JSON form of a report. FORMAT.md describes it.
 type (
 	jsonReport struct {
 		FormatVersion string         `json:"formatVersion"`
 		Now           time.Time      `json:"now"`
+		NowFrom       string         `json:"nowFrom"`
 		Cores         []jsonCore     `json:"cores"`
 		Skipped       map[string]int `json:"skipped,omitempty"`
 		Notes         []string       `json:"notes,omitempty"`
@@ -45,6 +46,7 @@ type (
 	jsonDrains struct {
 		FormatVersion string        `json:"formatVersion"`
 		Now           time.Time     `json:"now"`
+		NowFrom       string        `json:"nowFrom"`
 		Together      bool          `json:"together,omitempty"`
 		Drains        []drain.Drain `json:"drains"`
 		Errors        []jsonProblem `json:"errors,omitempty"`
@@ -52,6 +54,7 @@ type (
 	jsonWaves struct {
 		FormatVersion string        `json:"formatVersion"`
 		Now           time.Time     `json:"now"`
+		NowFrom       string        `json:"nowFrom"`
 		Waves         []drain.Wave  `json:"waves"`
 		Blocked       []drain.Drain `json:"blocked,omitempty"`
 		Errors        []jsonProblem `json:"errors,omitempty"`
@@ -95,7 +98,7 @@ type (
 
 // writeJSON prints the report for programs.
 func (r *report) writeJSON(w io.Writer) error {
-	out := jsonReport{FormatVersion: formatVersion, Now: r.Now, Cores: []jsonCore{}, Skipped: r.Skipped, Notes: r.Notes}
+	out := jsonReport{FormatVersion: formatVersion, Now: r.Now, NowFrom: r.NowFrom, Cores: []jsonCore{}, Skipped: r.Skipped, Notes: r.Notes}
 	for _, s := range r.Sections {
 		c := jsonCore{Core: s.Core, Headline: s.Headline, Explanation: s.Explanation, Objects: []jsonObject{}}
 		for _, f := range s.Findings {
@@ -109,7 +112,7 @@ func (r *report) writeJSON(w io.Writer) error {
 
 // writeDrainsJSON prints drains for programs.
 func (r *report) writeDrainsJSON(w io.Writer, drains []nodeDrain, together bool) error {
-	out := jsonDrains{FormatVersion: formatVersion, Now: r.Now, Together: together, Drains: []drain.Drain{}, Errors: r.errors()}
+	out := jsonDrains{FormatVersion: formatVersion, Now: r.Now, NowFrom: r.NowFrom, Together: together, Drains: []drain.Drain{}, Errors: r.errors()}
 	for _, d := range drains {
 		out.Drains = append(out.Drains, d.Drain)
 	}
@@ -118,7 +121,7 @@ func (r *report) writeDrainsJSON(w io.Writer, drains []nodeDrain, together bool)
 
 // writeWavesJSON prints waves for programs.
 func (r *report) writeWavesJSON(w io.Writer, plan drain.Plan) error {
-	out := jsonWaves{FormatVersion: formatVersion, Now: r.Now, Waves: plan.Waves, Blocked: plan.Blocked, Errors: r.errors()}
+	out := jsonWaves{FormatVersion: formatVersion, Now: r.Now, NowFrom: r.NowFrom, Waves: plan.Waves, Blocked: plan.Blocked, Errors: r.errors()}
 	if out.Waves == nil {
 		out.Waves = []drain.Wave{}
 	}

@@ -46,7 +46,7 @@ func runLint(inv invocation, sys system) int {
 	if objects.Len() == len(objects.Ignored) && len(objects.problems) == 0 && len(l.Findings)+len(l.Suppressed) == 0 {
 		objects.problems = append(objects.problems, problem{what: objects.noneIs() + " of a kind that purekube reads"})
 	}
-	l.report = newReport(inv.now, objects)
+	l.report = newReport(inv.settings, objects)
 	for _, p := range l.report.problems {
 		sys.say(p)
 	}

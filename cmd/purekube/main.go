@@ -51,6 +51,7 @@ type system struct {
 // settings are the flags that a core may want to know.
 type settings struct {
 	now           time.Time
+	nowFrom       string
 	matchUpstream purekube.Upstream
 	explain       bool
 	// assumeComplete: pods that the input lacks do not exist.
@@ -61,6 +62,16 @@ type settings struct {
 	// ttlStep is nil when the step is to be recovered from the nodes.
 	ttlStep *int
 }
+
+// The values of settings.nowFrom: where the time that is planned for is from.
+const (
+	nowFromClock = "clock"
+	nowFromFlag  = "flag"
+	nowFromInput = "input"
+)
+
+// maxAge is how old an input may be to be one of now, which needs no note.
+const maxAge = time.Minute
 
 // releases are the values of -match-upstream.
 var releases = []string{string(purekube.V1_36), string(purekube.V1_37)}
@@ -82,7 +93,7 @@ func run(args []string, sys system) int {
 var embedded embed.FS
 
 // load reads the paths, what is piped, or the embedded cluster.
-func (inv invocation) load(sys system) *cluster {
+func (inv *invocation) load(sys system) *cluster {
 	var p *progress
 	if sys.watched {
 		p = &progress{w: sys.stderr, clock: sys.now}
@@ -96,19 +107,36 @@ func (inv invocation) load(sys system) *cluster {
 	case inv.demo:
 		o.Files = embedded
 		paths = []string{"cluster"}
-		fmt.Fprintln(sys.notes(inv), "The cluster embedded in purekube. Name files, or pipe kubectl get into it, for your own.")
+		fmt.Fprintln(sys.notes(*inv), "The cluster embedded in purekube. Name files, or pipe kubectl get into it, for your own.")
 	case len(paths) == 0:
 		paths = []string{"-"}
 	}
 	c := load(o, paths...)
+	inv.takeTime(c)
 	if inv.fullHealth {
 		c.atFullHealth(inv.nodes)
 	}
 	if inv.builtinRoles {
 		c.Set = c.WithBuiltinClusterRoles()
 	}
-	c.sayNotes(sys.notes(inv))
+	c.sayNotes(sys.notes(*inv))
 	return c
+}
+
+// takeTime takes the time of the input: a pod that was terminating when it was taken is not overdue an hour later. A time ahead
+// of the clock is wrong, and is passed over.
+func (inv *invocation) takeTime(c *cluster) {
+	t := c.Newest(inv.now)
+	if inv.nowFrom != nowFromClock || t.IsZero() {
+		return
+	}
+	// lint says nothing that depends on the time, and the embedded cluster is as old as it is.
+	if inv.now.Sub(t) > maxAge && inv.command.name != "lint" && !inv.demo {
+		c.Notes = append(c.Notes, manifests.Note{
+			Text: fmt.Sprintf("the time is taken to be %s, the newest that the input has: -now sets another", t.UTC().Format(time.RFC3339)),
+		})
+	}
+	inv.now, inv.nowFrom = t, nowFromInput
 }
 
 // notes is where a line for people goes: to the text that it is about, or beside output for programs.

@@ -1,7 +1,10 @@
 package main
 
 import (
+	stdjson "encoding/json"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -46,4 +49,51 @@ spec: {replicas: 1, template: {metadata: {labels: {app: a}}, spec: {containers: 
 	service := "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n"
 	got = plan(t, nil, service, "plan", "-core", "disruption", "-at-full-health", "-nodes", "3", "-")
 	require.Contains(t, got.stderr, "the input object is not of a kind")
+}
+
+// An answer about a dump is one about the time at which it was taken: a pod that was terminating then is not overdue an hour
+// later. Manifests have no time, and a time ahead of the clock is wrong.
+func TestTimeOfADump(t *testing.T) {
+	// The clock of the tests is at 12:00.
+	dump := func(at string) string {
+		return strings.ReplaceAll(`apiVersion: v1
+kind: Pod
+metadata: {namespace: shop, name: web-1, uid: u, resourceVersion: "1", creationTimestamp: "2026-11-20T10:00:00Z", deletionTimestamp: "2026-11-21TAT:30Z",
+  deletionGracePeriodSeconds: 30, ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: r, controller: true}]}
+spec: {nodeName: n1, containers: [{name: c}]}
+status: {phase: Running}
+`, "AT", at)
+	}
+	const note = "the time is taken to be 2026-11-21T11:00:00Z, the newest that the input has: -now sets another"
+	for _, tc := range []struct {
+		name, reason, input string
+		args                []string
+		now, from           string
+		stuck, noted        bool
+	}{
+		{"a dump", "the pod had 30 seconds left", dump("11:00"), nil, "2026-11-21T11:00:00Z", "input", false, true},
+		{"-now", "it overrides the input", dump("11:00"), []string{"-now", "2026-11-21T11:30:00Z"}, "2026-11-21T11:30:00Z", "flag", true, false},
+		{"a dump of now", "that needs no note", dump("11:59"), nil, "2026-11-21T11:59:00Z", "input", false, false},
+		{"ahead of the clock", "only the creation is a time that can be", dump("12:01"), nil, "2026-11-20T10:00:00Z", "input", false, false},
+		{"a manifest", "nobody put a time into it", strings.ReplaceAll(dump("11:00"), `uid: u, resourceVersion: "1", `, ""), nil, "2026-11-21T12:00:00Z", "clock", true, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			args := append([]string{"drain", "n1", "-none", "pdb,rc,rs,deploy,sts", "-o", "json", "-"}, tc.args...)
+			got := plan(t, nil, tc.input, args...)
+			var out jsonDrains
+			require.NoError(t, stdjson.Unmarshal([]byte(got.stdout), &out), got.stderr)
+			require.Equal(t, tc.now, out.Now.UTC().Format(time.RFC3339), tc.reason)
+			require.Equal(t, tc.from, out.NowFrom)
+			require.Len(t, out.Drains, 1)
+			require.Equal(t, tc.stuck, len(out.Drains[0].Refused) > 0)
+			if tc.noted {
+				require.Contains(t, got.stderr, note)
+				got = plan(t, nil, tc.input, "report", "-")
+				require.Contains(t, got.stdout, "at 2026-11-21T11:00:00Z, the newest time that they have.")
+			} else {
+				require.NotContains(t, got.stderr, note)
+			}
+		})
+	}
+	require.NotContains(t, plan(t, nil, dump("11:00"), "lint", "-").stdout, "the time is", "no finding depends on it")
 }

@@ -38,7 +38,7 @@ func runPlan(inv invocation, sys system) int {
 // report plans with the cores that are asked for.
 func (inv invocation) report(objects *cluster) *report {
 	planned := objects.somethingFor(inv.cores)
-	rep := newReport(inv.now, objects)
+	rep := newReport(inv.settings, objects)
 	if planned && slices.Contains(inv.failOn, failOnNever) {
 		rep.refuse(objects, neverQuestion)
 	}

@@ -15,6 +15,7 @@ import (
 // report is what the program prints.
 type report struct {
 	Now      time.Time
+	NowFrom  string
 	Sections []section
 	// Skipped counts the objects of kinds that no core plans with, by API version and kind.
 	Skipped map[string]int
@@ -27,8 +28,8 @@ type report struct {
 	said map[string]bool
 }
 
-func newReport(now time.Time, c *cluster) *report {
-	r := &report{Now: now, Skipped: c.skipped(), said: map[string]bool{}}
+func newReport(set settings, c *cluster) *report {
+	r := &report{Now: set.now, NowFrom: set.nowFrom, Skipped: c.skipped(), said: map[string]bool{}}
 	for _, p := range c.problems {
 		r.addProblem(p)
 	}

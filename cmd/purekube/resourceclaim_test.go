@@ -41,7 +41,8 @@ func TestStuckClaim(t *testing.T) {
 		claimManifest("used", "", consumers("x", "y"))+
 		podManifest("x", "uid-x", "Succeeded", "")+podManifest("y", "uid-y", "Running", `"nodeName":"n"`), "-explain")
 	require.Empty(t, got.stderr)
-	require.Empty(t, cmp.Diff(`resourceclaim: 2 ResourceClaims, 2 of them allocated, and 0 pods that use claims
+	require.Empty(t, cmp.Diff(`Note: the time is taken to be 2026-11-21T11:00:00Z, the newest that the input has: -now sets another
+resourceclaim: 2 ResourceClaims, 2 of them allocated, and 0 pods that use claims
   ResourceClaim ns/stuck
     Release ns/stuck: x, deallocate
       # reserved for pod ns/x: it is done and no longer needs the claim
