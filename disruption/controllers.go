@@ -323,7 +323,7 @@ func groupOf(apiVersion string) string {
 // deploymentReplicaSet is a ReplicaSet that names a Deployment as its controller. Pods name the ReplicaSet and not the
 // Deployment, so a change of the Deployment finds its budgets in two steps:
 //
-//	Deployment web → deploymentReplicaSet{web, web-5d4f} → budgetReference{ReplicaSet web-5d4f, budget web}
+//	Deployment web → deploymentReplicaSet{web, web-5d4f} → budgetsNaming{ReplicaSet web-5d4f}: web
 type deploymentReplicaSet struct {
 	namespace, deployment, replicaSet string
 	from                              origin

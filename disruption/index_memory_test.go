@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/internal/test/indextest"
 )
@@ -59,12 +60,7 @@ func BenchmarkIndexMemory(b *testing.B) {
 		p.Annotations = map[string]string{"example.com/notes": strings.Repeat("x", 6_000)}
 		return p
 	}
-	megabytes := func() float64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return float64(m.HeapAlloc) / 1e6
-	}
+	megabytes := func() float64 { return heap() / 1e6 }
 	for b.Loop() {
 		empty := megabytes()
 		x := func() *Index {
@@ -85,4 +81,40 @@ func BenchmarkIndexMemory(b *testing.B) {
 		b.ReportMetric(megabytes()-empty, "removed-MB")
 		runtime.KeepAlive(x)
 	}
+}
+
+// BenchmarkMemoryOfControllers reports how many bytes an index keeps for each pair of a budget and a controller that its
+// pods name: when it is new, and when all budgets were planned. A user of one namespace chooses both numbers.
+func BenchmarkMemoryOfControllers(b *testing.B) {
+	for _, size := range []struct{ budgets, controllers int }{{100, 250}, {100, 1000}, {300, 1000}} {
+		b.Run(fmt.Sprintf("%dx%d", size.budgets, size.controllers), func(b *testing.B) {
+			var s Snapshot
+			for i := range size.controllers {
+				name := fmt.Sprint("db-", i)
+				s.StatefulSets = append(s.StatefulSets, statefulSet(name, ptr.To(int32(1))))
+				s.Pods = append(s.Pods, pod(name+"-0", by("apps/v1", "StatefulSet", name)))
+			}
+			for i := range size.budgets {
+				s.Budgets = append(s.Budgets, budget(named(fmt.Sprint("budget-", i)), maxUnavailable("50%")))
+			}
+			pairs := float64(size.budgets * size.controllers)
+			for b.Loop() {
+				empty := heap()
+				x := NewIndex(s, Options{})
+				b.ReportMetric((heap()-empty)/pairs, "new-B/pair")
+				_, err := x.PlanAll()
+				require.NoError(b, err)
+				b.ReportMetric((heap()-empty)/pairs, "planned-B/pair")
+				runtime.KeepAlive(x)
+			}
+		})
+	}
+}
+
+// heap is how many bytes are in use.
+func heap() float64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
 }

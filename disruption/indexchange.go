@@ -1,7 +1,6 @@
 package disruption
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -118,7 +117,7 @@ type indexEdit struct {
 	// affected may name a key several times.
 	states     *persistent.ObjectsEdit[budgetState, *budgetState]
 	byLabel    *persistent.SelectorsEdit[filedSelector]
-	references *persistent.Edit[budgetReference, struct{}]
+	references *persistent.Edit[controllerName, *budgetsNaming]
 	compile    *compiler
 	affected   []purekube.Key
 }
@@ -165,7 +164,7 @@ func (e *indexEdit) workloads(c workloadChanges) {
 	}
 	for _, kind := range c.kinds {
 		// The answer counts for all objects of the kind, whatever their names and namespaces.
-		e.affectBudgetsNaming(budgetReference{kind: kind.Kind}, func(r budgetReference) bool { return r.kind == kind.Kind }, kind.Group)
+		e.affectBudgetsNaming(controllerName{kind: kind.Kind}, func(c controllerName) bool { return c.kind == kind.Kind }, kind.Group)
 	}
 }
 
@@ -221,8 +220,8 @@ func (l lookup) source() source {
 // also follows the Deployment's ReplicaSets. It costs the budgets and ReplicaSets that it finds.
 func (e *indexEdit) affectBudgetsOf(namespace string, of source) {
 	named := func(kind, name string, groups []string) {
-		e.affectBudgetsNaming(budgetReference{namespace: namespace, kind: kind, name: name}, func(r budgetReference) bool {
-			return r.kind == kind && r.namespace == namespace && r.name == name
+		e.affectBudgetsNaming(controllerName{kind: kind, namespace: namespace, name: name}, func(c controllerName) bool {
+			return c.kind == kind && c.namespace == namespace && c.name == name
 		}, groups...)
 	}
 	// A Deployment can be named by pods directly, in a hand-written manifest; controllerOf then reads its scale by a
@@ -244,13 +243,16 @@ func (e *indexEdit) affectBudgetsOf(namespace string, of source) {
 // has one of these groups. All matching references follow each other in the order of references, the first at or after
 // from. The group is not part of that order, because references are sorted by apiVersion, and one group has several
 // versions.
-func (e *indexEdit) affectBudgetsNaming(from budgetReference, such func(budgetReference) bool, groups ...string) {
-	for r := range e.next.references.From(from) {
-		if !such(r) {
+func (e *indexEdit) affectBudgetsNaming(from controllerName, such func(controllerName) bool, groups ...string) {
+	for c, budgets := range e.next.references.From(from) {
+		if !such(c) {
 			break
 		}
-		if slices.Contains(groups, groupOf(r.apiVersion)) {
-			e.affectScaled(e.next.states.Find(types.NamespacedName{Namespace: r.namespace, Name: r.budget}))
+		if !slices.Contains(groups, groupOf(c.apiVersion)) {
+			continue
+		}
+		for name := range budgets.All() {
+			e.affectScaled(e.next.states.Find(types.NamespacedName{Namespace: c.namespace, Name: name}))
 		}
 	}
 	// Pods whose name another pod has are in no references, and yet their controllers count; see podCount.addAmbiguous.
@@ -258,7 +260,7 @@ func (e *indexEdit) affectBudgetsNaming(from budgetReference, such func(budgetRe
 	for _, versions := range e.next.pods.AmbiguousNames() {
 		for _, pod := range versions {
 			ref := metav1.GetControllerOfNoCopy(pod)
-			if ref != nil && such(budgetReference{namespace: pod.Namespace, kind: ref.Kind, name: ref.Name}) && slices.Contains(groups, groupOf(ref.APIVersion)) {
+			if ref != nil && such(nameOf(pod.Namespace, *ref)) && slices.Contains(groups, groupOf(ref.APIVersion)) {
 				e.affectScaled(e.next.coveredBy(pod)...)
 			}
 		}
@@ -359,7 +361,7 @@ func (e *indexEdit) budget(c persistent.Change[*policyv1.PodDisruptionBudget]) {
 // removeBudget removes a budget, with its references and its place among the selectors. The pods stay.
 func (e *indexEdit) removeBudget(name types.NamespacedName, st *budgetState) {
 	for _, r := range st.refs.list() {
-		begun(&e.references, e.from.references.Edit).Delete(referenceOf(st.budget, r.ref))
+		e.refer(st.budget, r.ref, -1)
 	}
 	if st.filed != nil {
 		begun(&e.byLabel, e.from.byLabel.Edit).Delete(st.filed)
@@ -379,7 +381,7 @@ func (e *indexEdit) addBudget(b *policyv1.PodDisruptionBudget) []*corev1.Pod {
 	}
 	st.podSums, st.refs = sum.podSums, newReferences(sum.refs.list)
 	for _, r := range sum.refs.list {
-		begun(&e.references, e.from.references.Edit).Set(referenceOf(b, r.ref), struct{}{})
+		e.refer(b, r.ref, 1)
 	}
 	if st.filed != nil {
 		begun(&e.byLabel, e.from.byLabel.Edit).Put(st.filed)
@@ -470,17 +472,22 @@ func (e *indexEdit) count(st *budgetState, before, after *corev1.Pod) {
 		if old != nil {
 			var last bool
 			if next.refs, last = next.refs.without(referenceKey(old), before.Name); last {
-				begun(&e.references, e.from.references.Edit).Delete(referenceOf(st.budget, referenceKey(old)))
+				e.refer(st.budget, *old, -1)
 			}
 		}
 		if ref != nil {
 			var first bool
 			if next.refs, first = next.refs.with(referenceKey(ref), after.Name); first {
-				begun(&e.references, e.from.references.Edit).Set(referenceOf(st.budget, referenceKey(ref)), struct{}{})
+				e.refer(st.budget, *ref, 1)
 			}
 		}
 	}
 	e.put(&next)
+}
+
+// refer counts a reference of the budget more or fewer.
+func (e *indexEdit) refer(b *policyv1.PodDisruptionBudget, ref metav1.OwnerReference, by int32) {
+	refer(begun(&e.references, e.from.references.Edit), b, ref, by)
 }
 
 // time affects the keys for which the time between both indexes makes a difference. Now may also go back: a test or a
@@ -522,19 +529,4 @@ func (x *Index) arrangeByLabel() {
 	}
 	x.byLabel = fileAll(states)
 	x.states = persistent.NewObjects(budgetKind, states)
-}
-
-// budgetReference says that pods of a budget name a controller. Its order puts the kind first, so that an answer about
-// a whole kind is one range, then namespace and name, so that a workload is one range within it.
-type budgetReference struct{ namespace, kind, name, apiVersion, uid, budget string }
-
-// referenceOf is the entry of a budget under a reference that referenceKey made.
-func referenceOf(b *policyv1.PodDisruptionBudget, ref metav1.OwnerReference) budgetReference {
-	return budgetReference{b.Namespace, ref.Kind, ref.Name, ref.APIVersion, string(ref.UID), b.Name}
-}
-
-// compareBudgetReferences ends with the budget, so that several budgets over one workload have several entries.
-func compareBudgetReferences(a, b budgetReference) int {
-	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name),
-		cmp.Compare(a.apiVersion, b.apiVersion), cmp.Compare(a.uid, b.uid), cmp.Compare(a.budget, b.budget))
 }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"slices"
 
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube/internal/persistent"
 )
@@ -17,8 +19,13 @@ import (
 type reference struct {
 	// ref has only the fields that tell controllers apart; see referenceKey.
 	ref metav1.OwnerReference
-	// pods is how many pods name the controller. pod is the first of these pods by name; it is empty if that pod was
-	// removed and the next pod is unknown.
+	naming
+}
+
+// naming are the pods that name a controller.
+type naming struct {
+	// pods is how many they are. pod is the first of these pods by name; it is empty if that pod was removed and the
+	// next pod is unknown.
 	pods int32
 	pod  string
 }
@@ -29,11 +36,11 @@ func referenceKey(ref *metav1.OwnerReference) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name, UID: ref.UID}
 }
 
-// compareReferences sorts references that referenceKey made. The order breaks ties between references whose first pods
-// have one name, which happens only with ambiguous names.
+// compareReferences sorts references that referenceKey made. References with one UID stand next to each other. The
+// order also breaks ties between references whose first pods have one name, which happens only with ambiguous names.
 func compareReferences(a, b metav1.OwnerReference) int {
-	return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name),
-		cmp.Compare(a.UID, b.UID))
+	return cmp.Or(cmp.Compare(a.UID, b.UID), cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind),
+		cmp.Compare(a.Name, b.Name))
 }
 
 // A list of at most fewReferences is searched faster than a map and copied faster than a tree changes. Most budgets
@@ -46,7 +53,7 @@ const fewReferences = 8
 // pod. A value that has grown past fewReferences keeps the tree when it shrinks again.
 type references struct {
 	few  []reference
-	many *persistent.Map[metav1.OwnerReference, reference]
+	many *persistent.Map[metav1.OwnerReference, naming]
 	// memo is what the controllers of many references want.
 	memo *scaleMemo
 }
@@ -56,9 +63,9 @@ func newReferences(list []reference) references {
 	if len(list) <= fewReferences {
 		return references{few: list}
 	}
-	edit := persistent.NewMap[metav1.OwnerReference, reference](compareReferences).Edit()
+	edit := persistent.NewMap[metav1.OwnerReference, naming](compareReferences).Edit()
 	for _, r := range list {
-		edit.Set(r.ref, r)
+		edit.Set(r.ref, r.naming)
 	}
 	return references{many: edit.Map(), memo: &scaleMemo{}}
 }
@@ -77,8 +84,8 @@ func (rs references) list() []reference {
 		return slices.Clone(rs.few)
 	}
 	list := make([]reference, 0, rs.many.Len())
-	for _, r := range rs.many.All() {
-		list = append(list, r)
+	for ref, by := range rs.many.All() {
+		list = append(list, reference{ref, by})
 	}
 	return list
 }
@@ -86,8 +93,10 @@ func (rs references) list() []reference {
 // find returns the reference as it is counted, and where it is in few. Without pods there is none.
 func (rs references) find(ref metav1.OwnerReference) (r reference, i int) {
 	if rs.many != nil {
-		r, _ = rs.many.Get(ref)
-	} else if i = slices.IndexFunc(rs.few, func(r reference) bool { return r.ref == ref }); i >= 0 {
+		by, _ := rs.many.Get(ref)
+		return reference{ref, by}, 0
+	}
+	if i = slices.IndexFunc(rs.few, func(r reference) bool { return r.ref == ref }); i >= 0 {
 		r = rs.few[i]
 	}
 	return r, i
@@ -98,7 +107,7 @@ func (rs references) find(ref metav1.OwnerReference) (r reference, i int) {
 func (rs references) with(ref metav1.OwnerReference, pod string) (next references, added bool) {
 	r, i := rs.find(ref)
 	if added = r.pods == 0; added {
-		r = reference{ref: ref, pod: pod}
+		r = reference{ref, naming{pod: pod}}
 	}
 	// An unknown first pod stays unknown: the new pod may or may not be before it.
 	if r.pods++; r.pod != "" {
@@ -110,17 +119,26 @@ func (rs references) with(ref metav1.OwnerReference, pod string) (next reference
 	}
 	// The sum of the scales depends on which controllers are named, and not on how many pods name each.
 	return rs.put(i, r, func(s *scaleSum) *scaleSum {
-		if added {
-			return s.with(r)
+		switch {
+		case !added:
+			return s
+		case rs.haveUID(ref.UID): // the order of the pods decides which of the two counts
+			return nil
 		}
-		return s
+		return s.with(r)
 	}), added
+}
+
+// haveUID reports whether one of many references has the UID.
+func (rs references) haveUID(uid types.UID) bool {
+	first, _, found := rs.many.Ceiling(metav1.OwnerReference{UID: uid})
+	return found && first.UID == uid
 }
 
 // put replaces what find has found, and the sum of the scales.
 func (rs references) put(i int, r reference, sum func(*scaleSum) *scaleSum) references {
 	if rs.many != nil {
-		return references{many: rs.many.With(r.ref, r), memo: rs.memo.next(sum)}
+		return references{many: rs.many.With(r.ref, r.naming), memo: rs.memo.next(sum)}
 	}
 	few := slices.Clone(rs.few)
 	few[i] = r
@@ -166,7 +184,7 @@ func (l *referenceList) add(ref *metav1.OwnerReference, pod string) {
 	if l.at != nil {
 		l.at[referenceKey(ref)] = len(l.list)
 	}
-	l.list = append(l.list, reference{ref: referenceKey(ref), pods: 1, pod: pod})
+	l.list = append(l.list, reference{referenceKey(ref), naming{1, pod}})
 }
 
 // find returns where the reference is in list. Building the list is part of one pass over all pods, so the common case,
@@ -189,4 +207,42 @@ func (l *referenceList) find(ref *metav1.OwnerReference) (int, bool) {
 	}
 	i, known := l.at[referenceKey(ref)]
 	return i, known
+}
+
+// controllerName is a controller as pods name it, of whatever UID. Its order puts the kind first, so that an answer
+// about a whole kind is one range, then namespace and name, so that a workload is one range within it.
+type controllerName struct{ kind, namespace, name, apiVersion string }
+
+func nameOf(namespace string, ref metav1.OwnerReference) controllerName {
+	return controllerName{ref.Kind, namespace, ref.Name, ref.APIVersion}
+}
+
+func compareControllerNames(a, b controllerName) int {
+	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name),
+		cmp.Compare(a.apiVersion, b.apiVersion))
+}
+
+// budgetsNaming are the budgets whose pods name a controller, each with the number of its references, which differ in
+// their UID. A user chooses how many budgets and controllers there are, and this has an entry for each pair: the entry
+// has what differs from pair to pair and nothing else.
+type budgetsNaming = persistent.Map[string, int32]
+
+// refer counts a reference of the budget more or fewer.
+func refer(edit *persistent.Edit[controllerName, *budgetsNaming], b *policyv1.PodDisruptionBudget, ref metav1.OwnerReference, by int32) {
+	at := nameOf(b.Namespace, ref)
+	budgets, found := edit.Get(at)
+	if !found {
+		budgets = persistent.NewMap[string, int32](cmp.Compare[string])
+	}
+	n, _ := budgets.Get(b.Name)
+	if n += by; n > 0 {
+		budgets = budgets.With(b.Name, n)
+	} else {
+		budgets = budgets.Without(b.Name)
+	}
+	if budgets.Len() > 0 {
+		edit.Set(at, budgets)
+	} else {
+		edit.Delete(at)
+	}
 }

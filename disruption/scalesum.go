@@ -17,7 +17,7 @@ import (
 // workloads the sum is computed again, because a Deployment may move references from one controller to another. After a
 // change of pods the sum follows in O(log n):
 //
-//	references   rs-a rs-b rs-c      uids         {a b c}
+//	references   rs-a rs-b rs-c
 //	lead to      web  web  api       controllers  {web: scale 3, 2 references; api: scale 5, 1 reference}
 //	                                 total        8
 //	without rs-b                     controllers  {web: scale 3, 1 reference; …}        total 8
@@ -75,8 +75,7 @@ func (m *scaleMemo) next(change func(*scaleSum) *scaleSum) *scaleMemo {
 type scaleSum struct {
 	by        *workloads
 	namespace string
-	// uids are the UIDs of the references, and controllers are the controllers that they lead to, by identity.
-	uids        *persistent.Map[types.UID, struct{}]
+	// controllers are what the references lead to, by identity.
 	controllers *persistent.Map[controller, summedScale]
 	total       int64
 }
@@ -91,32 +90,35 @@ func compareControllers(a, b controller) int {
 
 // newScaleSum returns nil if the order of the pods matters; see podCount.scalesOfFound for these cases.
 func newScaleSum(by *workloads, namespace string, references []reference) *scaleSum {
-	empty := scaleSum{
-		by: by, namespace: namespace, uids: persistent.NewMap[types.UID, struct{}](cmp.Compare[types.UID]),
-		controllers: persistent.NewMap[controller, summedScale](compareControllers),
+	uids := make(map[types.UID]bool, len(references))
+	for _, r := range references {
+		if uids[r.ref.UID] {
+			return nil
+		}
+		uids[r.ref.UID] = true
 	}
+	empty := scaleSum{by: by, namespace: namespace, controllers: persistent.NewMap[controller, summedScale](compareControllers)}
 	return empty.with(references...)
 }
 
-// with returns the sum with more references, or nil if the order of the pods now matters. None is in the sum yet.
+// with returns the sum with more references, or nil if the order of the pods now matters. No other reference has the
+// UID of one of these.
 func (s *scaleSum) with(references ...reference) *scaleSum {
-	next, uids, controllers := *s, s.uids.Edit(), s.controllers.Edit()
+	next, controllers := *s, s.controllers.Edit()
 	for i := range references {
 		ref := &references[i].ref
 		a := s.by.controllerOf(s.namespace, ref)
 		id := a.found.id(s.by.o)
-		_, named := uids.Get(ref.UID)
 		c, counted := controllers.Get(id)
-		if a.found.kind == "" || named || counted && c.scale != a.found.scale {
+		if a.found.kind == "" || counted && c.scale != a.found.scale {
 			return nil
 		}
 		if !counted {
 			next.total += int64(a.found.scale)
 		}
-		uids.Set(ref.UID, struct{}{})
 		controllers.Set(id, summedScale{a.found.scale, c.references + 1})
 	}
-	next.uids, next.controllers = uids.Map(), controllers.Map()
+	next.controllers = controllers.Map()
 	return &next
 }
 
@@ -127,7 +129,6 @@ func (s *scaleSum) without(ref metav1.OwnerReference) *scaleSum {
 	id := s.by.controllerOf(s.namespace, &ref).found.id(s.by.o)
 	c, _ := s.controllers.Get(id)
 	next := *s
-	next.uids = s.uids.Without(ref.UID)
 	if c.references--; c.references > 0 {
 		next.controllers = s.controllers.With(id, c)
 		return &next
