@@ -64,3 +64,32 @@ func TestPlanAddsUpControllersOnce(t *testing.T) {
 	require.Less(t, manyPod-fewPod, 60.0, "the changed paths of a few trees")
 	require.Greater(t, manyWorkload-fewWorkload, 3800.0, "at least one for each controller")
 }
+
+// Two references with one UID, of which one leads to a Deployment: kube-controller-manager counts whichever pod comes
+// first, and the sum of many controllers does so too, built at once or a pod at a time (D-39).
+func TestSumOfManyControllersWithOneUID(t *testing.T) {
+	s := Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget(maxUnavailable("50%"))}}
+	for i := range fewReferences + 2 {
+		name := fmt.Sprint("db-", i)
+		s.StatefulSets = append(s.StatefulSets, statefulSet(name, ptr.To(int32(1))))
+		s.Pods = append(s.Pods, pod("m-"+name, by("apps/v1", "StatefulSet", name)))
+	}
+	twin := replicaSet("twin", "web", ptr.To(int32(5)))
+	twin.UID = s.StatefulSets[0].UID
+	s.ReplicaSets, s.Deployments = []*appsv1.ReplicaSet{twin}, []*appsv1.Deployment{deployment("web", ptr.To(int32(5)))}
+	for first, want := range map[string]int32{"a": fewReferences + 2 + 5, "z": fewReferences + 2} {
+		added := pod(first, by("apps/v1", "ReplicaSet", "twin"))
+		added.OwnerReferences[1].UID = twin.UID
+		x := NewIndex(s, Options{MatchUpstream: purekube.V1_36})
+		_, err := x.Plan(key("web"))
+		require.NoError(t, err)
+		grown, _ := x.With(Snapshot{Pods: []*corev1.Pod{added}})
+		whole := s
+		whole.Pods = append(whole.Pods[:len(whole.Pods):len(whole.Pods)], added)
+		for _, x := range []*Index{grown, NewIndex(whole, Options{MatchUpstream: purekube.V1_36})} {
+			r, err := x.Plan(key("web"))
+			require.NoError(t, err)
+			require.Equal(t, want, written(t, r).ExpectedPods, "the new pod is called %q", first)
+		}
+	}
+}
