@@ -62,16 +62,15 @@ type Set struct {
 	lease       *elected              // or nil
 	err         error
 
-	stopped  chan struct{}
-	stop     func()
-	starting sync.Once
-	end      context.CancelFunc
-	ran      atomic.Bool
+	stopped      chan struct{}
+	stop         func()
+	ran, working atomic.Bool
 }
 
 var errSetRanBefore = errors.New("a Set runs once")
 
-// New returns controllers for the API server of this configuration. What is wrong with the options is the error of Run.
+// New returns controllers for the API server of this configuration. It makes no request. What is wrong with the options is
+// the error of Err and of Run.
 func New(config *rest.Config, o SetOptions) *Set {
 	s := &Set{stopped: make(chan struct{})}
 	s.stop = sync.OnceFunc(func() { close(s.stopped) })
@@ -142,7 +141,7 @@ func (s *Set) connect(config *rest.Config, o SetOptions) error {
 		}
 		c := Cluster{
 			Informers: FromFactory(s.factory), Client: writes, Lookup: lookup, Metadata: versions,
-			Record:  func(e purekube.Event) { RecordTo(s.recorder)(e) }, // there is none before Start
+			Record:  func(e purekube.Event) { RecordTo(s.recorder)(e) }, // there is none before Run
 			Workers: o.Workers, Hooks: o.Hooks,
 		}
 		if s.lease != nil {
@@ -163,26 +162,15 @@ func (s *Set) connect(config *rest.Config, o SetOptions) error {
 	return nil
 }
 
-// Start starts the informers, which end with ctx or with Run. Run starts them if you do not: a replica that waits for a
-// Lease starts them before, so that it can begin at once.
-func (s *Set) Start(ctx context.Context) error {
-	if s.err != nil {
-		return s.err
-	}
-	s.starting.Do(func() {
-		ctx, s.end = context.WithCancel(ctx)
-		s.record(ctx)
-		s.factory.Start(ctx.Done())
-		s.podGroups.Start(ctx.Done())
-	})
-	return nil
-}
+// Err is what is wrong with the options.
+func (s *Set) Err() error { return s.err }
 
 // Unsynced are the names of the controllers that have not seen every object yet: a readiness check fails while there are any.
+// There are none while this replica waits for its Lease: it has no informers then, and nothing to see.
 func (s *Set) Unsynced() []string {
 	var names []string
 	for _, c := range s.controllers {
-		if !c.HasSynced() {
+		if s.working.Load() && !c.HasSynced() {
 			names = append(names, c.Name())
 		}
 	}
@@ -199,24 +187,33 @@ func (s *Set) Stop() {
 
 // Run runs the controllers until ctx is done, or while it has the Lease. Calls under way end with ctx; Stop lets them come to
 // their end. Run it once and, without a Lease, only while no other replica runs.
+//
+// The informers start with the Lease: what a replica knows begins with lists that it made while it led. When the Lease is
+// lost, Run returns [ErrLeaseLost]: end the process then, since the next leader begins with nothing, too.
 func (s *Set) Run(ctx context.Context) error {
-	if err := s.Start(ctx); err != nil {
-		return err
+	if s.err != nil {
+		return s.err
 	}
 	if s.ran.Swap(true) {
 		return errSetRanBefore
 	}
-	defer s.events.Shutdown()
-	defer s.factory.Shutdown()
-	defer s.podGroups.Shutdown()
-	defer s.end()
 	if s.lease != nil {
 		return s.lease.lead(ctx, s.stopped, s.work)
 	}
 	return s.work(ctx)
 }
 
+// work runs the informers and the controllers.
 func (s *Set) work(ctx context.Context) error {
+	informing, end := context.WithCancel(ctx)
+	s.record(informing)
+	defer s.events.Shutdown()
+	s.factory.Start(informing.Done())
+	defer s.factory.Shutdown()
+	s.podGroups.Start(informing.Done())
+	defer s.podGroups.Shutdown()
+	defer end()
+	s.working.Store(true)
 	failed := make([]error, len(s.controllers))
 	var running sync.WaitGroup
 	for i, c := range s.controllers {

@@ -319,7 +319,8 @@ func TestSetRunsOnce(t *testing.T) {
 		defer synctest.Wait()
 		defer running.Wait()
 		defer set.Stop()
-		require.Eventually(t, func() bool { return len(set.Unsynced()) == 0 }, time.Minute, time.Second)
+		synctest.Wait()
+		require.Empty(t, set.Unsynced())
 		require.ErrorContains(t, set.Run(ctx), "a Set runs once")
 		_, err := kubernetes.NewForConfigOrDie(&rest.Config{Host: "http://api", Transport: way, ContentConfig: inJSON}).CoreV1().Nodes().
 			Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "late"}}, metav1.CreateOptions{})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,19 +19,21 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/clientgo"
-	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/internal/test/apiserver"
 	"github.com/purekube/purekube/purekubetest"
-	"github.com/purekube/purekube/rbacaggregate"
 	"github.com/purekube/purekube/resourceclaim"
 	"github.com/purekube/purekube/servicecidr"
 	"github.com/purekube/purekube/ttl"
@@ -41,6 +44,8 @@ type played struct {
 	manager.Manager
 	// ended has what Start returned.
 	ended chan error
+	// requests are how many there were.
+	requests *atomic.Int64
 }
 
 func newPlayed(t *testing.T, objects ...apiserver.Object) *played {
@@ -50,8 +55,9 @@ func newPlayed(t *testing.T, objects ...apiserver.Object) *played {
 
 func newPlayedWith(t *testing.T, o manager.Options, objects ...apiserver.Object) *played {
 	t.Helper()
-	p := &played{ended: make(chan error, 1)}
-	listener := httptest.NewServer(&apiserver.Handler{Server: apiserver.New(objects...)})
+	p := &played{ended: make(chan error, 1), requests: &atomic.Int64{}}
+	api := &apiserver.Handler{Server: apiserver.New(objects...), Allow: func(purekube.Request) error { p.requests.Add(1); return nil }}
+	listener := httptest.NewServer(api)
 	t.Cleanup(listener.CloseClientConnections)
 	o.Metrics, o.Logger = server.Options{BindAddress: "0"}, logr.Discard()
 	o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
@@ -115,10 +121,7 @@ func TestAllFive(t *testing.T) {
 		objects = append(objects, o)
 	}
 	p := newPlayed(t, objects...)
-	require.NoError(t, errors.Join(
-		AddServiceCIDR(p, servicecidr.Options{}), AddResourceClaim(p, resourceclaim.Options{}), AddTTL(p, ttl.Options{}),
-		AddRBACAggregate(p, rbacaggregate.Options{}), AddDisruption(p, disruption.Options{}),
-	))
+	require.NoError(t, Add(p, clientgo.SetOptions{Controllers: clientgo.Names()}))
 	p.start(t)
 	eventually(t, p, "a finalizer", &networkingv1.ServiceCIDRList{}, func(l *networkingv1.ServiceCIDRList) bool { return len(l.Items[0].Finalizers) == 1 })
 	eventually(t, p, "a claim", &resourcev1.ResourceClaimList{}, func(l *resourcev1.ResourceClaimList) bool { return len(l.Items) == 1 })
@@ -159,8 +162,10 @@ func TestPodGroups(t *testing.T) {
 	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: gpus}}
 	p := newPlayed(t, group, template)
 	sent := make(chan clientgo.ActionResult, 100)
-	require.NoError(t, AddResourceClaim(p, resourceclaim.Options{PodGroupOf: func(p *corev1.Pod) string { return p.Labels["group"] }},
-		WithPodGroups("v1beta1"), WithHooks(clientgo.Hooks{OnAction: func(r clientgo.ActionResult) { sent <- r }})))
+	require.NoError(t, Add(p, clientgo.SetOptions{
+		Controllers: []string{"resourceclaim"}, PodGroups: "v1beta1", Hooks: clientgo.Hooks{OnAction: func(r clientgo.ActionResult) { sent <- r }},
+		PackageOptions: clientgo.PackageOptions{ResourceClaim: resourceclaim.Options{PodGroupOf: func(p *corev1.Pod) string { return p.Labels["group"] }}},
+	}))
 	p.start(t)
 	for _, want := range []string{"resourceclaims", "podgroups"} {
 		select {
@@ -182,7 +187,7 @@ func TestHooks(t *testing.T) {
 	}
 	p := newPlayed(t, left, vetoed, sent)
 	seen := make(chan clientgo.ActionResult, 100)
-	require.NoError(t, AddServiceCIDR(p, servicecidr.Options{}, WithWorkers(1), WithHooks(clientgo.Hooks{
+	require.NoError(t, Add(p, clientgo.SetOptions{Controllers: []string{"servicecidr"}, Workers: 1, Hooks: clientgo.Hooks{
 		Filter: func(_ string, key purekube.Key) bool { return key.Name != "left" },
 		BeforeSend: func(_ context.Context, s clientgo.Sending) error {
 			if s.Key.Name == "vetoed" {
@@ -191,7 +196,7 @@ func TestHooks(t *testing.T) {
 			return nil
 		},
 		OnAction: func(r clientgo.ActionResult) { seen <- r },
-	})))
+	}}))
 	p.start(t)
 	outcomes := map[string]bool{}
 	for len(outcomes) < 2 {
@@ -211,7 +216,9 @@ func TestDryRun(t *testing.T) {
 	cidr.Finalizers = nil
 	p := newPlayed(t, cidr)
 	planned := make(chan clientgo.PlanResult, 100)
-	require.NoError(t, AddServiceCIDR(p, servicecidr.Options{}, WithDryRun(), WithHooks(clientgo.Hooks{OnPlan: func(r clientgo.PlanResult) { planned <- r }})))
+	require.NoError(t, Add(p, clientgo.SetOptions{
+		Controllers: []string{"servicecidr"}, DryRun: true, Hooks: clientgo.Hooks{OnPlan: func(r clientgo.PlanResult) { planned <- r }},
+	}))
 	p.start(t)
 	select {
 	case r := <-planned:
@@ -221,42 +228,84 @@ func TestDryRun(t *testing.T) {
 	}
 	eventually(t, p, "nothing is written", &networkingv1.ServiceCIDRList{}, func(l *networkingv1.ServiceCIDRList) bool { return len(l.Items[0].Finalizers) == 0 })
 	require.False(t, runnable{leads: false}.NeedLeaderElection())
-	require.True(t, runnable{leads: true}.NeedLeaderElection())
 }
 
-// runner is a controller that says whether it has synced.
-type runner struct {
-	clientgo.Runner
-	synced bool
-}
-
-func (r runner) Name() string    { return "ttl" }
-func (r runner) HasSynced() bool { return r.synced }
-
-// Readiness waits for the handlers of a controller.
+// Readiness waits for the handlers of the controllers.
 func TestReady(t *testing.T) {
-	require.ErrorContains(t, ready(runner{})(nil), "ttl has not seen every object yet")
-	require.NoError(t, ready(runner{synced: true})(nil))
+	require.ErrorContains(t, ready(func() []string { return []string{"ttl"} })(nil), "ttl: not all objects are listed yet")
+	require.NoError(t, ready(func() []string { return nil })(nil))
 }
 
-// The informers of a manager's cache say at which resourceVersion they are, so that the controllers notice a restore of
-// etcd from a backup.
-func TestInformersSayWhereTheyAre(t *testing.T) {
-	p := newPlayed(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}})
-	informer, err := informers(p)(&corev1.Node{})
-	require.NoError(t, err)
+// The manager's cache shows no ServiceCIDR that is in use, and strips addresses of their labels, without which they do not
+// count. A ServiceCIDR that is being deleted keeps its finalizer, and one that is not gets it.
+func TestWhatTheManagersCacheHides(t *testing.T) {
+	used, made := purekubetest.ServiceCIDR("used", "10.97.0.0/24"), purekubetest.ServiceCIDR("made", "10.98.0.0/24")
+	used.Finalizers, used.DeletionTimestamp = []string{servicecidr.Finalizer}, ptr.To(metav1.NewTime(time.Now().Add(-time.Hour)))
+	made.Finalizers = nil
+	strip := func(o any) (any, error) {
+		a, err := meta.Accessor(o)
+		if err == nil {
+			a.SetLabels(nil)
+		}
+		return o, err
+	}
+	p := newPlayedWith(t, manager.Options{Cache: cache.Options{
+		DefaultTransform: strip,
+		ByObject:         map[client.Object]cache.ByObject{&networkingv1.ServiceCIDR{}: {Label: labels.SelectorFromSet(labels.Set{"no": "cidr"})}},
+	}}, used, made, purekubetest.Address("10.97.0.7", "shop/web"))
+	planned := make(chan clientgo.PlanResult, 100)
+	require.NoError(t, Add(p, clientgo.SetOptions{
+		Controllers: []string{"servicecidr"}, Hooks: clientgo.Hooks{OnPlan: func(r clientgo.PlanResult) { planned <- r }},
+		PackageOptions: clientgo.PackageOptions{ServiceCIDR: servicecidr.Options{GracePeriod: ptr.To(time.Duration(0))}},
+	}))
 	p.start(t)
-	versioned, ok := informer.(interface{ LastSyncResourceVersion() string })
+	eventually(t, p, "decisions about both", &networkingv1.ServiceCIDRList{}, func(l *networkingv1.ServiceCIDRList) bool {
+		return len(l.Items) == 2 && len(l.Items[0].Finalizers) == 1 && len(l.Items[1].Status.Conditions) == 1 && l.Items[1].Status.Conditions[0].Reason == "Terminating"
+	})
+	require.NotEmpty(t, planned)
+}
+
+// A manager that waits for its Lease has made no list and no watch for a controller, and is ready.
+func TestStandbyReadsNothing(t *testing.T) {
+	p := newPlayed(t)
+	added := &adds{Manager: p}
+	require.NoError(t, Add(added, clientgo.SetOptions{Controllers: []string{"ttl"}}))
+	require.NoError(t, added.check(nil), "a replica that does not lead")
+	r, ok := added.r.(manager.LeaderElectionRunnable)
 	require.True(t, ok)
-	known := func() bool { return versioned.LastSyncResourceVersion() != "" }
-	require.Eventually(t, known, 30*time.Second, time.Millisecond)
+	require.True(t, r.NeedLeaderElection(), "so that the informers start when the manager leads")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	require.Zero(t, p.requests.Load(), "before that, nothing is read")
+	go func() { ended <- added.r.Start(ctx) }()
+	require.Eventually(t, func() bool { return p.requests.Load() >= 2 }, 30*time.Second, time.Millisecond, "a list and a watch")
+	cancel()
+	require.NoError(t, <-ended)
+}
+
+// adds is a manager that notes what is added.
+type adds struct {
+	manager.Manager
+	r     manager.Runnable
+	check healthz.Checker
+}
+
+func (a *adds) Add(r manager.Runnable) error {
+	a.r = r
+	return nil
+}
+
+func (a *adds) AddReadyzCheck(_ string, check healthz.Checker) error {
+	a.check = check
+	return nil
 }
 
 // What cannot be added is an error that names the controller.
 func TestAddErrors(t *testing.T) {
-	require.ErrorContains(t, AddTTL(nil, ttl.Options{}), "ttl: no manager")
+	require.ErrorContains(t, Add(nil, clientgo.SetOptions{Controllers: []string{"ttl"}}), "purekube-ttl: no manager")
 	p := newPlayed(t)
-	inNone := resourceclaim.Options{PodGroupOf: func(*corev1.Pod) string { return "" }}
-	require.ErrorIs(t, AddResourceClaim(p, inNone), clientgo.ErrPodGroups)
-	require.ErrorContains(t, AddResourceClaim(p, inNone, WithPodGroups("v7")), `no matches for kind "PodGroup"`)
+	inNone := clientgo.PackageOptions{ResourceClaim: resourceclaim.Options{PodGroupOf: func(*corev1.Pod) string { return "" }}}
+	require.ErrorIs(t, Add(p, clientgo.SetOptions{Controllers: []string{"resourceclaim"}, PackageOptions: inNone}), clientgo.ErrPodGroups)
+	require.ErrorContains(t, Add(p, clientgo.SetOptions{}), "no controllers to run")
+	require.ErrorContains(t, Add(p, clientgo.SetOptions{Controllers: []string{"ttl"}, Lease: &clientgo.Lease{}}), "the manager elects the leader")
 }

@@ -1,16 +1,13 @@
 package controllerruntime_test
 
 import (
-	"errors"
-
 	rbacv1 "k8s.io/api/rbac/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/purekube/purekube/admission"
 	"github.com/purekube/purekube/admission/webhook"
+	"github.com/purekube/purekube/clientgo"
 	"github.com/purekube/purekube/controllerruntime"
-	"github.com/purekube/purekube/disruption"
-	"github.com/purekube/purekube/servicecidr"
 )
 
 // A program with two controllers and leader election.
@@ -29,10 +26,7 @@ func Example() {
 
 // addTwo adds the controllers of ServiceCIDRs and PodDisruptionBudgets to a manager.
 func addTwo(mgr ctrl.Manager) error {
-	return errors.Join(
-		controllerruntime.AddServiceCIDR(mgr, servicecidr.Options{}),
-		controllerruntime.AddDisruption(mgr, disruption.Options{}, controllerruntime.WithWorkers(8)),
-	)
+	return controllerruntime.Add(mgr, clientgo.SetOptions{Controllers: []string{"servicecidr", "disruption"}, Workers: 8})
 }
 
 // addWebhook lets the manager's webhook server answer reviews. Writes of ClusterRoles may give view nothing but pods and

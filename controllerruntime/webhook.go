@@ -7,7 +7,10 @@ import (
 	"net/http"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/purekube/purekube/admission"
@@ -30,11 +33,11 @@ func AddWebhook(mgr manager.Manager, path string, o admission.Options, w webhook
 	if w.Log == nil {
 		w.Log = slog.New(logr.ToSlogHandler(mgr.GetLogger()))
 	}
-	client, err := versions(mgr)
+	reads, err := versions(mgr)
 	if err != nil {
 		return fmt.Errorf("%s: %w", webhookName, err)
 	}
-	handler, err := clientgo.NewWebhook(informers(mgr), client, o, w)
+	handler, err := clientgo.NewWebhook(informers(mgr), reads, o, w)
 	if err != nil {
 		return fmt.Errorf("%s: %w", webhookName, err)
 	}
@@ -48,6 +51,17 @@ func AddWebhook(mgr manager.Manager, path string, o admission.Options, w webhook
 // versions is a client that shows how new the manager's cache is.
 func versions(mgr manager.Manager) (metadata.Interface, error) {
 	return metadata.NewForConfigAndClient(metadata.ConfigFor(mgr.GetConfig()), mgr.GetHTTPClient())
+}
+
+// informers are the informers of the manager's cache.
+func informers(mgr manager.Manager) clientgo.Informers {
+	return func(o runtime.Object) (clientgo.Informer, error) {
+		object, ok := o.(client.Object)
+		if !ok {
+			return nil, fmt.Errorf("no informer for a %T", o)
+		}
+		return mgr.GetCache().GetInformer(context.Background(), object, cache.BlockUntilSynced(false))
+	}
 }
 
 // everywhere is a webhook as a manager runs it, whether it leads or not.

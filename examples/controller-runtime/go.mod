@@ -3,7 +3,7 @@ module github.com/purekube/purekube/examples/controller-runtime
 go 1.26.0
 
 require (
-	github.com/purekube/purekube v0.0.0
+	github.com/purekube/purekube/clientgo v0.0.0
 	github.com/purekube/purekube/controllerruntime v0.0.0
 	sigs.k8s.io/controller-runtime v0.24.1
 )
@@ -34,7 +34,7 @@ require (
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.67.5 // indirect
 	github.com/prometheus/procfs v0.19.2 // indirect
-	github.com/purekube/purekube/clientgo v0.0.0 // indirect
+	github.com/purekube/purekube v0.0.0 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.uber.org/multierr v1.11.0 // indirect

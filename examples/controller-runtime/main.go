@@ -2,19 +2,14 @@
 package main
 
 import (
-	"errors"
 	"flag"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/purekube/purekube/clientgo"
 	purekube "github.com/purekube/purekube/controllerruntime"
-	"github.com/purekube/purekube/disruption"
-	"github.com/purekube/purekube/rbacaggregate"
-	"github.com/purekube/purekube/resourceclaim"
-	"github.com/purekube/purekube/servicecidr"
-	"github.com/purekube/purekube/ttl"
 )
 
 func main() {
@@ -28,8 +23,7 @@ func main() {
 		LeaderElection: *elect, LeaderElectionID: "purekube-manager", LeaderElectionNamespace: "purekube",
 	})
 	if err == nil {
-		err = errors.Join(purekube.AddServiceCIDR(mgr, servicecidr.Options{}), purekube.AddResourceClaim(mgr, resourceclaim.Options{}),
-			purekube.AddTTL(mgr, ttl.Options{}), purekube.AddRBACAggregate(mgr, rbacaggregate.Options{}), purekube.AddDisruption(mgr, disruption.Options{}))
+		err = purekube.Add(mgr, clientgo.SetOptions{Controllers: clientgo.Names()})
 	}
 	if err == nil {
 		err = mgr.Start(ctrl.SetupSignalHandler())

@@ -49,10 +49,7 @@ func run(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = serving.Close() }() // the process ends
-	if err := controllers.Start(ctx); err != nil {
-		return err
-	}
+	defer func() { _ = serving.Close() }()           // the process ends
 	defer context.AfterFunc(ctx, controllers.Stop)() // plans under way are finished
 	return controllers.Run(context.WithoutCancel(ctx))
 }

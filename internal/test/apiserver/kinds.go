@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -24,8 +25,8 @@ type kind struct {
 	listMaps map[string]string
 }
 
-// kinds are the kinds that the plans read or write, and the kinds of the controllers that internal/test/eviction/fleet
-// runs.
+// kinds are the kinds that the plans read or write, the kinds of the controllers that internal/test/eviction/fleet runs, and
+// Leases.
 var kinds = map[schema.GroupVersionResource]kind{
 	networkingv1.SchemeGroupVersion.WithResource("servicecidrs"): {
 		networkingv1.SchemeGroupVersion.WithKind("ServiceCIDR"), func() Object { return &networkingv1.ServiceCIDR{} },
@@ -60,6 +61,8 @@ var kinds = map[schema.GroupVersionResource]kind{
 		appsv1.SchemeGroupVersion.WithKind("ControllerRevision"), func() Object { return &appsv1.ControllerRevision{} }, nil},
 	batchv1.SchemeGroupVersion.WithResource("jobs"): {
 		batchv1.SchemeGroupVersion.WithKind("Job"), func() Object { return &batchv1.Job{} }, nil},
+	coordinationv1.SchemeGroupVersion.WithResource("leases"): {
+		coordinationv1.SchemeGroupVersion.WithKind("Lease"), func() Object { return &coordinationv1.Lease{} }, nil},
 }
 
 func resourceOf(o Object) schema.GroupVersionResource {

@@ -42,17 +42,18 @@ var inGroups = resourceclaim.Options{PodGroupOf: func(p *corev1.Pod) string {
 // modules run in this process, with the rights of examples/manager and those that clientgo.PodGroups names.
 func TestPodGroup(t *testing.T) {
 	t.Parallel()
+	o := clientgo.SetOptions{
+		Controllers: []string{"resourceclaim"}, PodGroups: podGroupVersion,
+		PackageOptions: clientgo.PackageOptions{ResourceClaim: inGroups},
+	}
 	for name, run := range map[string]func(*testing.T, context.Context, *rest.Config) error{
 		clientGo.name: func(_ *testing.T, ctx context.Context, config *rest.Config) error {
-			return clientgo.New(config, clientgo.SetOptions{
-				Controllers: []string{"resourceclaim"}, PodGroups: podGroupVersion,
-				PackageOptions: clientgo.PackageOptions{ResourceClaim: inGroups},
-			}).Run(ctx)
+			return clientgo.New(config, o).Run(ctx)
 		},
 		controllerRuntime.name: func(t *testing.T, ctx context.Context, config *rest.Config) error {
 			mgr, err := ctrl.NewManager(config, ctrl.Options{Metrics: server.Options{BindAddress: "0"}, Logger: logr.Discard()})
 			require.NoError(t, err)
-			require.NoError(t, controllerruntime.AddResourceClaim(mgr, inGroups, controllerruntime.WithPodGroups(podGroupVersion)))
+			require.NoError(t, controllerruntime.Add(mgr, o))
 			return mgr.Start(ctx)
 		},
 	} {

@@ -25,13 +25,7 @@ func onManager(core string, client kubernetes.Interface, o clientgo.PackageOptio
 	if err != nil {
 		return nil, err
 	}
-	add := map[string]func() error{
-		"disruption":    func() error { return controllerruntime.AddDisruption(mgr, o.Disruption) },
-		"resourceclaim": func() error { return controllerruntime.AddResourceClaim(mgr, o.ResourceClaim) },
-		"servicecidr":   func() error { return controllerruntime.AddServiceCIDR(mgr, o.ServiceCIDR) },
-		"ttl":           func() error { return controllerruntime.AddTTL(mgr, o.TTL) },
-	}
-	return mgr.Start, add[core]()
+	return mgr.Start, controllerruntime.Add(mgr, clientgo.SetOptions{Controllers: []string{core}, PackageOptions: o})
 }
 
 // configOf has the API server and the credentials of the client.

@@ -1,0 +1,155 @@
+package clientgo_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/purekube/purekube/clientgo"
+	"github.com/purekube/purekube/internal/test/apiserver"
+	"github.com/purekube/purekube/purekubetest"
+)
+
+// replica is one of several Sets with one Lease.
+type replica struct {
+	*clientgo.Set
+	way http.RoundTripper
+	// hangs are resources whose watches show nothing to this replica.
+	hangs []string
+
+	mu sync.Mutex
+	// read are the lists and watches of this replica.
+	read []string
+	// ended is closed when Run returns.
+	ended chan struct{}
+}
+
+func (r *replica) RoundTrip(q *http.Request) (*http.Response, error) {
+	answer, err := r.way.RoundTrip(q)
+	resource := q.URL.Path[strings.LastIndex(q.URL.Path, "/")+1:]
+	if q.Method != http.MethodGet || strings.Contains(q.URL.Path, "/leases/") {
+		return answer, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.read = append(r.read, resource)
+	if err == nil && q.URL.Query().Get("watch") != "" && slices.Contains(r.hangs, resource) {
+		answer.Body = hung{answer.Body, q.Context()}
+	}
+	return answer, err
+}
+
+// reads are how many lists and watches there were.
+func (r *replica) reads() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.read)
+}
+
+// hung is an answer whose content does not arrive.
+type hung struct {
+	io.ReadCloser
+	ctx context.Context
+}
+
+func (h hung) Read([]byte) (int, error) {
+	<-h.ctx.Done()
+	return 0, h.ctx.Err()
+}
+
+// replicas is a cluster in which Sets with one Lease run, in a bubble.
+type replicas struct {
+	*testing.T
+	way    http.RoundTripper
+	client kubernetes.Interface
+}
+
+// withReplicas calls play with an API server that has these objects.
+func withReplicas(t *testing.T, play func(*replicas), objects ...apiserver.Object) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := apiserver.New(objects...)
+		server.Now = time.Now()
+		way, stop := apiserver.Serve(&apiserver.Handler{Server: server})
+		defer stop()
+		play(&replicas{t, way, kubernetes.NewForConfigOrDie(&rest.Config{Host: "http://api", Transport: way, ContentConfig: inJSON})})
+	})
+}
+
+// run runs the controller of that name in a replica of its own. The watches of these resources show nothing to it.
+func (c *replicas) run(controller string, hangs ...string) *replica {
+	r := &replica{way: c.way, hangs: hangs, ended: make(chan struct{})}
+	r.Set = clientgo.New(&rest.Config{Host: "http://api", Transport: r, ContentConfig: inJSON}, clientgo.SetOptions{
+		Controllers: []string{controller}, Lease: &clientgo.Lease{Namespace: "ns", Name: "lease"},
+	})
+	go func() {
+		defer close(r.ended)
+		if err := r.Run(klog.NewContext(context.Background(), logr.Discard())); err != nil {
+			c.Error(err)
+		}
+	}()
+	time.Sleep(time.Second) // the first replica has the Lease
+	return r
+}
+
+// end lets another replica lead.
+func (r *replica) end() {
+	r.Stop()
+	<-r.ended
+	synctest.Wait()
+}
+
+// A replica that waits for the Lease reads nothing, and is ready. It reads when it leads.
+func TestStandbyReadsNothing(t *testing.T) {
+	withReplicas(t, func(c *replicas) {
+		leader, standby := c.run("ttl"), c.run("ttl")
+		time.Sleep(time.Minute)
+		require.Positive(c, leader.reads())
+		require.Zero(c, standby.reads(), "%v", standby.read)
+		require.Empty(c, standby.Unsynced(), "there is nothing that it waits for but the Lease")
+		leader.end()
+		time.Sleep(time.Minute)
+		require.Positive(c, standby.reads())
+		standby.end()
+	}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}})
+}
+
+// The watches of pods and claims are late at one replica. When it leads, it makes no second claim for a pod.
+func TestNewLeaderMakesNoSecondClaim(t *testing.T) {
+	pod := purekubetest.Pod("ml/train-0")
+	purekubetest.ClaimFor(pod, "gpu")
+	pod.Status.ResourceClaimStatuses = nil
+	withReplicas(t, func(c *replicas) {
+		leader, standby := c.run("resourceclaim"), c.run("resourceclaim", "pods", "resourceclaims")
+		_, err := c.client.ResourceV1().ResourceClaimTemplates("ml").Create(c.Context(), &resourcev1.ResourceClaimTemplate{
+			ObjectMeta: metav1.ObjectMeta{Name: *pod.Spec.ResourceClaims[0].ResourceClaimTemplateName},
+		}, metav1.CreateOptions{})
+		require.NoError(c, err)
+		claims := func() int {
+			list, err := c.client.ResourceV1().ResourceClaims("ml").List(c.Context(), metav1.ListOptions{})
+			require.NoError(c, err)
+			return len(list.Items)
+		}
+		time.Sleep(2 * time.Second)
+		require.Equal(c, 1, claims())
+		leader.end()
+		time.Sleep(time.Minute)
+		require.Equal(c, 1, claims())
+		standby.end()
+	}, pod)
+}
