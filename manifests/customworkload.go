@@ -73,10 +73,17 @@ type customKey struct {
 	types.NamespacedName
 }
 
-// scales are the custom workloads whose spec.replicas answers the lookup of a scale. An answer is given only where it is
-// certain that the object is the controller: it is in the input once, and every pod and ReplicaSet that names it has its UID.
-// Otherwise the lookup stays open, which allows no more than the answer.
-func (s *Set) scales() []*CustomWorkload {
+// customController is a custom workload that pods or ReplicaSets of the set name as their controller.
+type customController struct {
+	*CustomWorkload
+	// why its scale is not known. Empty: its spec.replicas answers the lookup of its scale.
+	why string
+}
+
+// controllers are the custom workloads that control pods. The spec.replicas of one is its scale only where it is certain that the
+// object is the controller: it is in the input once, and every pod and ReplicaSet that names it has its UID. Otherwise the lookup
+// stays open, which allows no more than the answer.
+func (s *Set) controllers() []customController {
 	all := slices.DeleteFunc(slices.Clone(s.CustomWorkloads), func(w *CustomWorkload) bool { return w == nil })
 	if len(all) == 0 {
 		return nil
@@ -108,10 +115,26 @@ func (s *Set) scales() []*CustomWorkload {
 	for _, w := range all {
 		there[w.key()]++
 	}
-	return slices.DeleteFunc(all, func(w *CustomWorkload) bool {
-		uid, controls := named[w.key()]
-		return !controls || doubtful[w.key()] || there[w.key()] > 1 || uid == "" || uid != w.UID || w.Replicas == nil || *w.Replicas < 0
-	})
+	var found []customController
+	for _, w := range all {
+		uid, is := named[w.key()]
+		if !is {
+			continue
+		}
+		c := customController{CustomWorkload: w}
+		switch {
+		case there[w.key()] > 1:
+			c.why = "the input has it more than once"
+		case doubtful[w.key()] || uid == "" || uid != w.UID:
+			c.why = "pods name a controller of this name with another UID, or without one"
+		case w.Replicas == nil:
+			c.why = "it has no spec.replicas that is a number"
+		case *w.Replicas < 0:
+			c.why = "spec.replicas must be 0 or more"
+		}
+		found = append(found, c)
+	}
+	return found
 }
 
 func (w *CustomWorkload) key() customKey {
@@ -126,7 +149,10 @@ func (w *CustomWorkload) purekubeKey() purekube.Key {
 // answers are the scales that are in the input.
 func (s *Set) answers() map[purekube.Need]purekube.Answer {
 	var answers map[purekube.Need]purekube.Answer
-	for _, w := range s.scales() {
+	for _, w := range s.controllers() {
+		if w.why != "" {
+			continue
+		}
 		scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name, UID: w.UID}}
 		scale.Spec.Replicas = *w.Replicas
 		if answers == nil {
@@ -140,7 +166,11 @@ func (s *Set) answers() map[purekube.Need]purekube.Answer {
 
 // noteScales adds the notes about scales that answers rest on.
 func (l *loader) noteScales() {
-	for _, w := range l.set.scales() {
+	for _, w := range l.set.controllers() {
+		if w.why != "" {
+			l.addNote(Note{At: w.At, Text: "its scale is not known: " + w.why})
+			continue
+		}
 		l.addNote(Note{At: w.At, Field: "spec.replicas", Text: "taken as the scale of an object of a kind that no package knows"})
 	}
 }

@@ -125,6 +125,18 @@ func (l *loader) fail(e *Error) {
 		l.set.Unreadable = map[schema.GroupKind]int{}
 	}
 	l.set.Unreadable[*e.hides]++
+	if l.set.unreadableIn == nil {
+		l.set.unreadableIn = map[schema.GroupKind]map[string]bool{}
+	}
+	if l.set.unreadableIn[*e.hides] == nil {
+		l.set.unreadableIn[*e.hides] = map[string]bool{}
+	}
+	if len(e.Refs) == 0 {
+		l.set.unreadableIn[*e.hides][""] = true
+	}
+	for _, r := range e.Refs {
+		l.set.unreadableIn[*e.hides][r.Namespace] = true
+	}
 	l.set.Complete = l.set.Complete && !e.hides.Empty()
 }
 

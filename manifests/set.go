@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"cmp"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -51,6 +52,8 @@ type Set struct {
 	// Unreadable counts the objects that could not be read, or only in part, by kind. The zero GroupKind counts those
 	// that may be of any kind.
 	Unreadable map[schema.GroupKind]int
+	// unreadableIn are the namespaces of the objects that Unreadable counts, by kind; empty for one that may be of any.
+	unreadableIn map[schema.GroupKind]map[string]bool
 	// Notes are what a reader of an answer should know about the input. They are no errors.
 	Notes []Note
 	// Complete: every file and every list was read to its end, and everything in them is of a known kind.
@@ -326,6 +329,17 @@ func (s *Set) Hides(kinds ...schema.GroupKind) bool {
 		}
 	}
 	return s.Unreadable[schema.GroupKind{}] > 0
+}
+
+// HidesIn returns the namespaces in which an object of the kind could not be read, or only in part. It is false where [Set.Hides]
+// is true and such an object may be of any namespace. Nothing can be decided about the pods of a namespace where a
+// PodDisruptionBudget could not be read; budgets do not select pods of other namespaces.
+func (s *Set) HidesIn(kind schema.GroupKind) (namespaces map[string]bool, known bool) {
+	if !s.Hides(kind) {
+		return nil, true
+	}
+	in := s.unreadableIn[kind]
+	return maps.Clone(in), s.Unreadable[schema.GroupKind{}] == 0 && len(in) > 0 && !in[""]
 }
 
 // Missing returns the kinds, of the kinds given, that the input says nothing about: see [Set.Seen].

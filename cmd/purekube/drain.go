@@ -95,13 +95,15 @@ func runDrain(inv invocation, sys system) int {
 			problems = r.problems(f.pods, inv.paths)
 		}
 		var err error
-		if names := r.names(f); len(problems) > 0 {
+		names, undecided := r.decidable(f, r.names(f))
+		if len(problems) > 0 {
 			err = f.index.Err()
 		} else if r.inWaves {
 			plan, problems, err = r.planWaves(f, names)
 		} else {
 			drains, err = r.drainNodes(f, names)
 		}
+		problems = append(problems, undecided...)
 		rep.problems = append(rep.problems, problems...)
 		rep.addProblems(err, purekube.Key{}, c)
 		rep.addProblems(f.budgetProblems(r.names(f)), purekube.Key{}, c)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/purekube/purekube/internal/message"
+	"github.com/purekube/purekube/manifests"
 )
 
 const allNodes = "all"
@@ -116,6 +120,29 @@ func (r *drainRequest) problems(pods map[string]int, paths []string) (found []pr
 		}
 	}
 	return found
+}
+
+// decidable are the nodes whose drains can be answered: none of their pods is of a namespace where a budget could not be read, for
+// it may select them. The problem names the others. Of drains at the same time none can be answered then.
+func (r *drainRequest) decidable(f *fleet, names []string) ([]string, []problem) {
+	hidden, _ := f.c.HidesIn(manifests.PodDisruptionBudget) // question refuses what may be of any namespace
+	without := map[string]bool{}
+	for _, p := range f.c.Pods {
+		if hidden[p.Namespace] {
+			without[p.Spec.NodeName] = true
+		}
+	}
+	left := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return without[name] })
+	if len(left) == len(names) {
+		return names, nil
+	}
+	others := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !without[name] })
+	what := fmt.Sprintf("drain: not answered for %s (%s): a PodDisruptionBudget could not be read that may select pods there, of namespace %s",
+		message.Count(len(others), "node"), list(others, 5), list(slices.Sorted(maps.Keys(hidden)), 5))
+	if r.together {
+		left, what = nil, what+"; so it is not answered for the nodes that drain together with them"
+	}
+	return left, []problem{{what: what}}
 }
 
 // budgetProblems joins what is wrong with the budgets in the namespaces of the pods on the nodes. A drain passes over a

@@ -42,7 +42,8 @@ node-d  not started  1     0        0        1
 node-e  never        1     0        0        1
     budget shop/ledger (maxUnavailable 0) never allows a disruption: shop/ledger-1
 node-f  unknown      1     0        0        1
-    needs the scale of Queue shop/queue (apps/v1), which is not in the input
+    needs the scale of Queue shop/queue (apps/v1), which is not in the input (kubectl get queue.apps
+        queue -n shop -o json prints the object, whose spec.replicas is used)
 Drains: 1 now, 1 in rounds, 2 never, 1 not started, 1 unknown, 1 node without pods
 `},
 		{name: "one", reason: "the rounds one by one", args: []string{"-drain", "node-a"}, want: `kubectl drain

@@ -22,11 +22,15 @@ type drainRow struct {
 	Lines, More, Rounds []string
 }
 
-func newDrainTable(c *cluster, inv invocation) *drainTable {
+func (r *report) newDrainTable(c *cluster, inv invocation) *drainTable {
 	request := drainRequest{nodes: []string{allNodes}, flags: inv.drain.flags}
 	f := newFleet(c, inv.settings)
+	names, undecided := request.decidable(f, request.names(f))
+	for _, p := range undecided {
+		r.addProblem(p)
+	}
 	// What is wrong with the input is among the problems of the report.
-	drains, empty := withPods(request.each(f, request.names(f)))
+	drains, empty := withPods(request.each(f, names))
 	t := &drainTable{Command: request.command(), Totals: drainTotals(drains, empty), Worst: classOK}
 	slices.SortStableFunc(drains, func(a, b nodeDrain) int { return cmp.Compare(a.rank(), b.rank()) })
 	for _, d := range drains {

@@ -57,9 +57,9 @@ func (r *report) pictureWaves(c *cluster, inv invocation) *wavePicture {
 		return nil
 	}
 	f := newFleet(c, inv.settings)
-	names := request.names(f)
+	names, undecided := request.decidable(f, request.names(f))
 	plan, problems, _ := request.planWaves(f, names)
-	for _, p := range problems {
+	for _, p := range append(undecided, problems...) {
 		r.addProblem(p)
 	}
 	r.addProblems(f.budgetProblems(names), purekube.Key{}, c)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/purekube/purekube"
 )
 
 const selectiveChart = `apiVersion: apps/v1
@@ -96,4 +98,22 @@ status: {phase: Running}
 		})
 	}
 	require.NotContains(t, plan(t, nil, dump("11:00"), "lint", "-").stdout, "the time is", "no finding depends on it")
+}
+
+// What kubectl prints for a lookup, and nothing for names that nobody should copy into a shell.
+func TestHowToAdd(t *testing.T) {
+	for _, tc := range []struct {
+		need purekube.Need
+		want string
+	}{
+		{purekube.Need{APIVersion: "kafka.strimzi.io/v1", Kind: "Kafka", Namespace: "shop", Name: "k", Subresource: "scale"},
+			" (kubectl get kafka.kafka.strimzi.io k -n shop -o json prints the object, whose spec.replicas is used)"},
+		{purekube.Need{APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: "p"}, " (kubectl get pod p -n shop -o json prints it)"},
+		{purekube.Need{APIVersion: "example.com/v1", Kind: "Thing", Name: "x"}, " (kubectl get thing.example.com x -o json prints it)"},
+		{purekube.Need{APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: "p; reboot"}, ""},
+		{purekube.Need{APIVersion: "$(reboot)/v1", Kind: "Pod", Namespace: "shop", Name: "p"}, ""},
+		{purekube.Need{APIVersion: "v1", Kind: "Pod", Namespace: "-A", Name: "p"}, ""},
+	} {
+		require.Equal(t, tc.want, howToAdd(tc.need))
+	}
 }

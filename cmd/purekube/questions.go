@@ -18,6 +18,8 @@ type question struct {
 	seen []string
 	// whole are the kinds of which every object must have been read.
 	whole []string
+	// apart are the kinds of which an object that was not read concerns its own namespace: what rests on that is left out.
+	apart []string
 	// dump are the kinds that the answer reads. The kubectl command for them is part of the message.
 	dump []string
 }
@@ -63,7 +65,7 @@ func drainQuestion(name string, objects *cluster) question {
 	return question{
 		name: name, dump: append([]string{"PodDisruptionBudget"}, append(slices.Clone(drainReads), "Node")...),
 		seen:  append([]string{"Pod", "PodDisruptionBudget"}, objects.controllerKinds()...),
-		whole: []string{"Pod", "PodDisruptionBudget"},
+		whole: []string{"Pod"}, apart: []string{"PodDisruptionBudget"},
 	}
 }
 
@@ -89,9 +91,17 @@ func (c *cluster) refusal(q question) *problem {
 			return may("something could not be read that is " + article(kind) + ", or may be one")
 		}
 	}
+	unread := map[string]bool{}
+	for _, kind := range q.apart {
+		namespaces, known := c.HidesIn(kindNamed(kind))
+		if !known {
+			return may("something could not be read that is " + article(kind) + ", or may be one")
+		}
+		unread[kind] = len(namespaces) > 0
+	}
 	var missing, names []string
 	for _, kind := range q.seen {
-		if !c.saw(kind) {
+		if !c.saw(kind) && !unread[kind] { // the input has one, and decidable says of what it is
 			missing = append(missing, kind)
 			names = append(names, shortNames[kind])
 		}

@@ -34,6 +34,7 @@ func blockedNode() (pods, workload, budget string) {
 }
 
 func TestDrainIsRefusedWhenBudgetsMayBeMissing(t *testing.T) {
+	const unreadBudget = "purekube: drain: not answered for 1 node (node-a): a PodDisruptionBudget could not be read that may select pods there, of namespace shop\n"
 	pod, workload, budget := blockedNode()
 	whole := dump(pod, workload, budget)
 	yamlList := func(items ...string) string {
@@ -70,16 +71,16 @@ func TestDrainIsRefusedWhenBudgetsMayBeMissing(t *testing.T) {
 				"purekube: drain: not answered: something could not be read that is a Pod, or may be one\n"},
 		{"a budget that does not decode", "it may be the one that holds", dump(pod, workload, strings.Replace(budget, `"maxUnavailable":0`, `"maxUnavailable":true`, 1)),
 			"purekube: standard input: document 1, item 3: PodDisruptionBudget shop/db: spec.maxUnavailable: is a bool, must be of type int32, or a percentage such as \"30%\"\n" +
-				"purekube: drain: not answered: something could not be read that is a PodDisruptionBudget, or may be one\n"},
+				unreadBudget},
 		{"a budget with a misspelt field", "without its selector it covers nothing", dump(pod, workload, strings.Replace(budget, `"selector"`, `"slector"`, 1)),
 			"purekube: standard input: document 1, item 3: PodDisruptionBudget shop/db: spec.slector: unknown field\n" +
-				"purekube: drain: not answered: something could not be read that is a PodDisruptionBudget, or may be one\n"},
+				unreadBudget},
 		{"a budget of an old version", "it is not read", dump(pod, workload, strings.Replace(budget, "policy/v1", "policy/v1beta1", 1)),
 			"purekube: standard input: document 1, item 3: PodDisruptionBudget shop/db: apiVersion: is policy/v1beta1: only policy/v1 is read, which every supported API server serves (with helm template, add --kube-version and --api-versions policy/v1/PodDisruptionBudget)\n" +
-				"purekube: drain: not answered: something could not be read that is a PodDisruptionBudget, or may be one\n"},
+				unreadBudget},
 		{"a budget of another group", "it is meant as one", dump(pod, workload, budget, strings.Replace(budget, "policy/v1", "apps/v1", 1)),
 			"purekube: standard input: document 1, item 4: PodDisruptionBudget shop/db: apiVersion: is apps/v1, which has no PodDisruptionBudget: must be policy/v1\n" +
-				"purekube: drain: not answered: something could not be read that is a PodDisruptionBudget, or may be one\n"},
+				unreadBudget},
 		{"a page of a list", "a request with a limit returns the first items", strings.Replace(whole, `"resourceVersion":""`, `"continue":"abc"`, 1),
 			"purekube: standard input: document 1: List: metadata.continue: the list is not complete: the API server has more items\n" +
 				"purekube: drain: not answered: something could not be read that is a Pod, or may be one\n"},
@@ -269,4 +270,41 @@ func TestFailOnNeverWithoutPods(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A budget that could not be read, such as one with a field of a newer Kubernetes, concerns the pods of its namespace: drains of
+// nodes without such pods are answered, unless they drain together with the others.
+func TestUnreadBudgetConcernsItsNamespace(t *testing.T) {
+	pod, workload, budget := blockedNode()
+	newer := strings.NewReplacer(`"name":"db"`, `"name":"newer","uid":"u","resourceVersion":"1"`, `"namespace":"shop"`, `"namespace":"lab"`,
+		`"maxUnavailable":0`, `"maxUnavailable":1,"newer":1`).Replace(budget)
+	require.NotEqual(t, budget, newer)
+	others := scaledPod("lab-0", "lab", "StatefulSet", "node-b") + scaledPod("mixed-0", "lab", "StatefulSet", "node-c")
+	others = strings.ReplaceAll(others, `"namespace":"shop"`, `"namespace":"lab"`)
+	require.Contains(t, others, `"namespace":"lab"`)
+	input := pod + workload + budget + newer + others
+	const named = "drain: not answered for 2 nodes (node-b, node-c): a PodDisruptionBudget could not be read that may select pods there, of namespace lab"
+	for _, tc := range []struct {
+		name, reason string
+		args         []string
+		answered     bool
+	}{
+		{"each alone", "the nodes have nothing to do with each other", []string{"drain", "all", "-"}, true},
+		{"in waves", "the others are in none", []string{"drain", "-waves", "-"}, true},
+		{"report", "its table is of each alone", []string{"report", "-"}, true},
+		{"together", "what goes from the others counts for the answer", []string{"drain", "-together", "all", "-"}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := plan(t, nil, input, tc.args...)
+			require.Equal(t, exitInput, got.status)
+			require.Contains(t, got.stderr, "PodDisruptionBudget lab/newer: spec.newer: unknown field")
+			require.Contains(t, got.stderr, named)
+			require.Equal(t, tc.answered, strings.Contains(got.stdout, "node-a"), tc.reason)
+			if tc.name == "each alone" {
+				require.NotContains(t, got.stdout, "node-b")
+			}
+		})
+	}
+	got := plan(t, nil, pod+workload+budget+strings.ReplaceAll(newer, "PodDisruptionBudget", "poddisruptionbudget"), "drain", "all", "-")
+	require.Equal(t, exitInput, got.status)
 }

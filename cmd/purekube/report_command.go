@@ -16,7 +16,7 @@ func runReport(inv invocation, sys system) int {
 	rep := inv.report(objects)
 	var drains *drainTable
 	if inv.output == outputHTML && rep.has("disruption") && len(objects.Pods) > 0 && !rep.refuse(objects, drainQuestion("drains", objects)) {
-		drains = newDrainTable(objects, inv)
+		drains = rep.newDrainTable(objects, inv)
 	}
 	if inv.drain.inWaves {
 		rep.waves = rep.pictureWaves(objects, inv)

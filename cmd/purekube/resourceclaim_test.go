@@ -65,9 +65,9 @@ func TestAssumeComplete(t *testing.T) {
 	require.Empty(t, got.stderr)
 	require.Empty(t, cmp.Diff(`resourceclaim: 2 ResourceClaims, 2 of them allocated, and 0 pods that use claims
   ResourceClaim ns/c
-    needs Pod ns/x (v1), which is not in the input
+    needs Pod ns/x (v1), which is not in the input (kubectl get pod x -n ns -o json prints it)
   ResourceClaim ns/d
-    needs Pod ns/y (v1), which is not in the input`, got.stdout),
+    needs Pod ns/y (v1), which is not in the input (kubectl get pod y -n ns -o json prints it)`, got.stdout),
 		"the pod that has the name of y may be the one before it")
 
 	got = planClaims(t, input, "-assume-complete")

@@ -2,12 +2,15 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/message"
@@ -151,7 +154,38 @@ func needText(n purekube.Need) string {
 	if n.Subresource != "" {
 		of = "the " + n.Subresource + " of " + of
 	}
-	return of + " (" + n.APIVersion + "), which is not in the input"
+	return of + " (" + n.APIVersion + "), which is not in the input" + howToAdd(n)
+}
+
+// howToAdd says how kubectl prints the object that the lookup is about. It is empty for names that no API server takes: nobody
+// should copy these into a shell.
+func howToAdd(n purekube.Need) string {
+	words := []string{n.Kind, n.Name, cmp.Or(n.Namespace, "x"), cmp.Or(groupOf(n.APIVersion), "x")}
+	if slices.ContainsFunc(words, func(word string) bool { return len(validation.IsDNS1123Subdomain(strings.ToLower(word))) > 0 }) {
+		return ""
+	}
+	resource := strings.ToLower(n.Kind)
+	if group := groupOf(n.APIVersion); group != "" {
+		resource += "." + group
+	}
+	text := "kubectl get " + resource + " " + n.Name
+	if n.Namespace != "" {
+		text += " -n " + n.Namespace
+	}
+	object := "prints it"
+	if n.Subresource != "" {
+		object = "prints the object, whose spec.replicas is used"
+	}
+	return fmt.Sprintf(" (%s -o json %s)", text, object)
+}
+
+// groupOf is the API group of an apiVersion. It is empty for the core group.
+func groupOf(apiVersion string) string {
+	group, _, found := strings.Cut(apiVersion, "/")
+	if !found {
+		return ""
+	}
+	return group
 }
 
 // closing sums up.
