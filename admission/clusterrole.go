@@ -1,14 +1,17 @@
 package admission
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/rbacaggregate"
@@ -16,85 +19,159 @@ import (
 
 // ClusterRoleOptions say which ClusterRoles [ClusterRoleWrite] protects. The zero value protects none.
 type ClusterRoleOptions struct {
-	// Allowed has, for each protected ClusterRole, the rules that it may get in addition to its present rules. A
+	// Allowed has, for each protected ClusterRole, the rules that it may get in addition to the rules that it has. A
 	// protected ClusterRole without allowed rules may get none.
 	//
-	// A rule is allowed if several allowed rules together allow all of it. A wildcard entry ("*") needs a wildcard
-	// entry here; other patterns ("*/scale", "/api/*") are compared as they are written. A rule without resourceNames
-	// allows every name.
+	// A rule is allowed if the allowed rules and the rules that the ClusterRole has together cover all of it, as the API
+	// server's own check of escalation has it: "*" covers everything, "*/scale" the subresource of every resource, "/api/*"
+	// all paths that begin so, and a rule without resourceNames every name.
 	Allowed map[string][]rbacv1.PolicyRule
 }
 
-// ClusterRoleWrite refuses a write of any ClusterRole after which a protected ClusterRole may have a rule outside its
-// allow-list, even for a moment.
+// ClusterRoleWrite refuses a write of any ClusterRole that brings a protected ClusterRole a rule outside its allow-list,
+// even for a moment.
 //
 // It protects against a writer who adds rules to admin, edit or view through aggregation, or writes them there. It holds
-// whoever aggregates: stock kube-controller-manager of any supported release, rbacaggregate, or both. They grant different
-// rules: see [rbacaggregate.Index.Grants], whose answer has the rules of both.
+// whoever aggregates: stock kube-controller-manager of any supported release, rbacaggregate, or both. A write is judged by
+// what it brings itself:
 //
-// A refusal is 403 and names the protected ClusterRole, the rule and where it comes from. Also refused with 403: what
-// cannot be computed, for example because the Index has two ClusterRoles of one name, and a rule whose verbs, groups, resources and names
-// combine in more ways than its size justifies. Split such a rule.
+//   - The rules of the written ClusterRole, if it is protected or a protected ClusterRole aggregates it, directly or
+//     through others. The rules that it had there before, and those of the other ClusterRoles that are aggregated there
+//     already, are not new. So the writes of controllers pass, and so does every other write after a rule came without a
+//     review, for example a default rule of a newer Kubernetes.
+//   - Every rule there is, if the write gives a protected ClusterRole a new selector, of its own or of a ClusterRole that it
+//     aggregates: the selector lets in whatever anybody labels for it. For the same reason, the API server demands full
+//     authority of whoever writes an aggregationRule. Write aggregationRules before you protect the ClusterRole.
 //
-// Further answers:
-//   - A protected ClusterRole that does not exist has no rules to protect: other ClusterRoles may be written. The write
-//     that creates it is judged by everything that it will have.
-//   - With generateName, an API server sends the generated name. If the name is missing, every name that could be
-//     generated counts, including the name of a protected ClusterRole.
-//   - An update that removes the last finalizer of a ClusterRole that is being deleted is judged as a deletion too.
+// The selectors of a protected ClusterRole therefore never become more, and each ClusterRole that they match is judged when
+// it is written. So writes at the same time bring nothing together that none of them brings alone, and nothing depends on
+// reviews of the controllers' writes. That holds for an Index of a list that was made for the review, as package clientgo
+// makes it. A cache may be older than the oldObject of the request.
+//
+// A refusal is 403 and names the protected ClusterRole and the rule. Also refused with 403 is what cannot be computed, for
+// example because the Index has two ClusterRoles of one name, and what takes more than ten million comparisons of rules.
 //
 // It cannot see:
-//   - rules that a protected ClusterRole already has: they are never taken away;
+//   - rules that a protected ClusterRole has: they are never taken away. Nor does it see to it that a rule goes which
+//     aggregation is about to remove. A deletion is always allowed;
 //   - RoleBindings and ClusterRoleBindings: who gets a ClusterRole;
-//   - writes that are not reviewed. What two writes grant together, a controller has to write into the protected
-//     ClusterRole, and that write is a review too. So do not exempt the account of that controller.
+//   - writes that are not reviewed.
 //
-// It decides CREATE, UPDATE and DELETE of clusterroles in rbac.authorization.k8s.io/v1. The package comment says what
-// every decision answers, a nil Index for example.
+// It decides CREATE, UPDATE and DELETE of clusterroles in rbac.authorization.k8s.io/v1. The ClusterRole has its name, as in
+// the reviews of an API server, even if that was generated. Make the Index without MatchUpstream. The package comment says
+// what every decision answers, a nil Index for example.
 func ClusterRoleWrite(x *rbacaggregate.Index, r *admissionv1.AdmissionRequest, o ClusterRoleOptions) *admissionv1.AdmissionResponse {
 	if response := clusterRoleWrites.refusal(r, x != nil); response != nil {
 		return response
 	}
-	writes, err := readClusterRoleWrites(r)
+	w, err := readClusterRoleWrite(r)
 	if err != nil {
 		return refused(r, badRequest, "%v", err)
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.Allowed)) {
-		for _, w := range asNamed(writes, name) {
-			grants, err := x.Grants(w.oldObj, w.newObj, rbacaggregate.Key(name))
-			switch {
-			case errors.Is(err, purekube.ErrNotFound):
-				continue // the protected ClusterRole does not exist
-			case err != nil:
-				return refused(r, forbidden, "ClusterRole %s: the write is refused because the rules that it would get cannot be computed: %v", name, err)
-			}
-			if why := notAllowed(name, grants, o.Allowed[name]); why != "" {
-				return refused(r, forbidden, "%s", why)
-			}
+	if err := x.Err(); err != nil {
+		return refused(r, forbidden, "the write is refused because the ClusterRoles cannot be read: %v", err)
+	}
+	if w.newObj == nil {
+		return allowed(r) // what is gone brings nothing
+	}
+	before, wasSource := written(x, w.newObj.Name, w.oldObj)
+	_, isSource := written(x, w.newObj.Name, w.newObj)
+	for _, protected := range slices.Sorted(maps.Keys(o.Allowed)) {
+		has, err := before.Rules(rbacaggregate.Key(protected))
+		if err != nil && !errors.Is(err, purekube.ErrNotFound) {
+			// A selector that this build does not know may match whatever is written.
+			return refused(r, forbidden, "ClusterRole %s: the write is refused because the rules that it would get cannot be computed: %v", protected, err)
+		}
+		if !isSource(protected) {
+			continue
+		}
+		if why := w.notAllowed(append(has, o.Allowed[protected]...), wasSource(protected)); why != "" {
+			return refused(r, forbidden, "ClusterRole %s would get %s", protected, why)
 		}
 	}
 	return allowed(r)
 }
 
-// notAllowed says why a ClusterRole must not get these rules. It is empty if it may.
-func notAllowed(name string, grants []rbacaggregate.Grant, rules []rbacv1.PolicyRule) string {
-	if len(grants) == 0 {
-		return "" // most writes: the allow-list is not arranged for them
+// clusterRoleWrite is a write of a ClusterRole. oldObj is nil for a create, newObj for a deletion.
+type clusterRoleWrite struct{ oldObj, newObj *rbacv1.ClusterRole }
+
+func readClusterRoleWrite(r *admissionv1.AdmissionRequest) (w clusterRoleWrite, err error) {
+	const kind, version = "ClusterRole", "rbac.authorization.k8s.io/v1"
+	if r.Operation != admissionv1.Create {
+		if w.oldObj, err = read[rbacv1.ClusterRole](r, "oldObject", r.OldObject, kind, version); err != nil {
+			return w, err
+		}
 	}
-	list := newAllowList(rules)
-	for _, g := range grants {
-		why := ""
-		switch list.covers(g.Rule) {
-		case covered:
-			continue
-		case notCovered:
-			why = "that is not allowed for it"
-		case tooManyCombinations:
+	if r.Operation != admissionv1.Delete {
+		if w.newObj, err = read[rbacv1.ClusterRole](r, "object", r.Object, kind, version); err != nil {
+			return w, err
+		}
+		if w.newObj.Name == "" || w.oldObj != nil && w.oldObj.Name != w.newObj.Name {
+			return w, errors.New("request.object cannot be read: metadata.name: required, and the same as in request.oldObject")
+		}
+	}
+	return w, nil
+}
+
+// written is the Index with this version of a ClusterRole in place of any other, and tells of which ClusterRoles it is a
+// source, through all levels, itself included. It is the source of none if the version is nil.
+func written(x *rbacaggregate.Index, name string, role *rbacv1.ClusterRole) (*rbacaggregate.Index, func(of string) bool) {
+	// Without any version first: then all that aggregates this one is affected by it, whatever the Index had.
+	x, _ = x.Without(snapshotOf(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}))
+	if role == nil {
+		return x, func(string) bool { return false }
+	}
+	x, affected := x.With(snapshotOf(role))
+	return x, func(of string) bool { return of == name || slices.Contains(affected, rbacaggregate.Key(of)) }
+}
+
+func snapshotOf(role *rbacv1.ClusterRole) rbacaggregate.Snapshot {
+	return rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{role}}
+}
+
+// everything is what a selector may bring.
+var everything = []rbacv1.PolicyRule{
+	{Verbs: []string{rbacv1.VerbAll}, APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll}},
+	{Verbs: []string{rbacv1.VerbAll}, NonResourceURLs: []string{rbacv1.NonResourceAll}},
+}
+
+// notAllowed says what a write brings a ClusterRole that may have these rules and no others. It is empty if it brings
+// nothing else. wasSource says that the written ClusterRole was a source of the other one before, or is that one.
+func (w clusterRoleWrite) notAllowed(rules []rbacv1.PolicyRule, wasSource bool) string {
+	var known sets.Set[string]
+	if wasSource {
+		known = selectorsOf(w.oldObj)
+		// What is stored in it under the same aggregationRule stays as it was.
+		if equality.Semantic.DeepEqual(w.oldObj.AggregationRule, w.newObj.AggregationRule) {
+			rules = append(rules, w.oldObj.Rules...)
+		}
+	}
+	c := newCoverage(rules...)
+	notCovered := func(r rbacv1.PolicyRule) bool { return !c.covers(r) }
+	if i := slices.IndexFunc(w.newObj.Rules, notCovered); i >= 0 {
+		why := "that is not allowed for it"
+		if c.left < 0 {
 			why = "with too many combinations to check, split it"
 		}
-		return fmt.Sprintf("ClusterRole %s would get a rule %s: %s (%s)", name, why, cut(ruleText(g.Rule), maxRule), g.Reasons[0])
+		return fmt.Sprintf("a rule %s: %s (%s has the rule)", why, cut(ruleText(w.newObj.Rules[i]), maxRule), w.newObj.Name)
+	}
+	if len(selectorsOf(w.newObj).Difference(known)) > 0 && slices.ContainsFunc(everything, notCovered) {
+		return fmt.Sprintf("the rules of every ClusterRole that somebody labels for a new selector of %s, "+
+			"and not every rule is allowed for it: write the aggregationRule before you protect the ClusterRole", w.newObj.Name)
 	}
 	return ""
+}
+
+// selectorsOf are the texts of the selectors of a ClusterRole.
+func selectorsOf(r *rbacv1.ClusterRole) sets.Set[string] {
+	texts := sets.New[string]()
+	if r.AggregationRule != nil {
+		for _, s := range r.AggregationRule.ClusterRoleSelectors {
+			text, _ := json.Marshal(s) // lists and maps of texts: there is no error
+			texts.Insert(string(text))
+		}
+	}
+	return texts
 }
 
 func ruleText(r rbacv1.PolicyRule) string {
@@ -106,56 +183,4 @@ func ruleText(r rbacv1.PolicyRule) string {
 		text += fmt.Sprintf(" named %q", r.ResourceNames)
 	}
 	return text
-}
-
-// clusterRoleWrite is a write as [rbacaggregate.Index.Grants] takes it.
-type clusterRoleWrite struct{ oldObj, newObj *rbacv1.ClusterRole }
-
-// readClusterRoleWrites reads a request: it is one write, or an update that is a deletion as well.
-func readClusterRoleWrites(r *admissionv1.AdmissionRequest) ([]clusterRoleWrite, error) {
-	const kind, version = "ClusterRole", "rbac.authorization.k8s.io/v1"
-	var w clusterRoleWrite
-	var err error
-	if r.Operation != admissionv1.Create {
-		if w.oldObj, err = read[rbacv1.ClusterRole](r, "oldObject", r.OldObject, kind, version); err != nil {
-			return nil, err
-		}
-	}
-	if r.Operation != admissionv1.Delete {
-		if w.newObj, err = read[rbacv1.ClusterRole](r, "object", r.Object, kind, version); err != nil {
-			return nil, err
-		}
-	}
-	writes := []clusterRoleWrite{w}
-	if w.oldObj != nil && w.newObj != nil && w.newObj.DeletionTimestamp != nil && len(w.newObj.Finalizers) == 0 {
-		// Without a finalizer the API server deletes it.
-		writes = append(writes, clusterRoleWrite{oldObj: w.oldObj})
-	}
-	return writes, nil
-}
-
-// asNamed gives a write of a ClusterRole whose name is to be generated the names that matter to a protected
-// ClusterRole: a name that nobody has and, if it can be generated, the protected name. An API server generates the name
-// before it asks; asNamed is for callers that do not.
-func asNamed(writes []clusterRoleWrite, protected string) []clusterRoleWrite {
-	w := writes[0]
-	if w.newObj == nil || w.newObj.Name != "" {
-		return writes
-	}
-	as := func(name string) clusterRoleWrite {
-		o := *w.newObj
-		o.Name = name
-		return clusterRoleWrite{newObj: &o}
-	}
-	all := []clusterRoleWrite{as(unnamed(w.newObj))}
-	if canBeGenerated(w.newObj.GenerateName, protected) {
-		all = append(all, as(protected))
-	}
-	return all
-}
-
-// canBeGenerated reports whether the API server may make a name of generateName: its first 58 characters and 5 more.
-func canBeGenerated(generateName, name string) bool {
-	prefix := generateName[:min(len(generateName), 58)]
-	return generateName != "" && len(name) == len(prefix)+5 && strings.HasPrefix(name, prefix)
 }

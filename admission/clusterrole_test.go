@@ -2,7 +2,9 @@ package admission
 
 import (
 	"fmt"
-	"strings"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,13 +12,17 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/reviews"
+	"github.com/purekube/purekube/manifests"
 	"github.com/purekube/purekube/purekubetest"
+	"github.com/purekube/purekube/rbacaggregate"
 )
 
 var (
 	podsRule    = rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}}
 	secretsRule = rbacv1.PolicyRule{Verbs: []string{"*"}, APIGroups: []string{""}, Resources: []string{"secrets"}}
+	secretRule  = rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"a"}}
 )
 
 func createsRole(r *rbacv1.ClusterRole) reviews.Request { return reviews.WritesRole(nil, r) }
@@ -48,10 +54,6 @@ func TestClusterRoleWrites(t *testing.T) {
 		}
 	})
 	last := reviews.Role("last", "to-view", podsRule)
-	terminating := changed(last, func(r *rbacv1.ClusterRole) {
-		r.Finalizers, r.DeletionTimestamp = []string{"example.com/wait"}, &metav1.Time{Time: reviews.Noon}
-	})
-	released := changed(terminating, func(r *rbacv1.ClusterRole) { r.Finalizers = nil })
 	for _, tc := range []struct {
 		name, reason string
 		request      reviews.Request
@@ -60,28 +62,19 @@ func TestClusterRoleWrites(t *testing.T) {
 	}{
 		{
 			"the rules of view", "they are granted until the next pass",
-			reviews.WritesRole(view, changed(view, func(r *rbacv1.ClusterRole) { r.Rules = append(r.Rules, secretsRule) })), nil, "the write contains the rule",
+			reviews.WritesRole(view, changed(view, func(r *rbacv1.ClusterRole) { r.Rules = append(r.Rules, secretsRule) })), nil, "view has the rule",
 		},
 		{
 			"a source without selectors", "kube-controller-manager writes nothing to it, and view gets its rules for good",
-			createsRole(noSelectors), nil, "the rule is stored in team",
+			createsRole(noSelectors), nil, "team has the rule",
 		},
-		{"a source that selects nothing", "the same", createsRole(aggregating("nobody")), nil, "the rule is stored in team"},
+		{"a source that selects nothing", "the same", createsRole(aggregating("nobody")), nil, "team has the rule"},
 		{
 			"a source that aggregates", "its stored rules pass through until it is written", createsRole(aggregating("to-team")),
-			[]purekubetest.Object{reviews.Role("base", "to-team", podsRule)}, "the rule is stored in team",
+			[]purekubetest.Object{reviews.Role("base", "to-team", podsRule)}, "team has the rule",
 		},
 		{
-			"the last source deleted", "kube-controller-manager leaves what kubectl owns",
-			reviews.WritesRole(last, nil),
-			[]purekubetest.Object{last, stale}, "the ClusterRole already has the rule, and the write may prevent its removal",
-		},
-		{
-			"the last source released", "without its finalizer it is gone", reviews.WritesRole(terminating, released), []purekubetest.Object{terminating, stale},
-			"the ClusterRole already has the rule, and the write may prevent its removal",
-		},
-		{
-			"the last source labelled anew", "it stays", reviews.WritesRole(last, changed(last, func(r *rbacv1.ClusterRole) { r.Labels["a"] = "b" })),
+			"the last source labelled anew", "no rule is new", reviews.WritesRole(last, changed(last, func(r *rbacv1.ClusterRole) { r.Labels["a"] = "b" })),
 			[]purekubetest.Object{last, stale}, "",
 		},
 		{
@@ -89,16 +82,43 @@ func TestClusterRoleWrites(t *testing.T) {
 			[]purekubetest.Object{last}, "",
 		},
 		{
-			"view created by hand", "what it is created with counts",
-			createsRole(changed(view, func(r *rbacv1.ClusterRole) { r.Rules = append(r.Rules, secretsRule) })), nil, "the write contains the rule",
+			"a source deleted, whose rules others own as well", "kube-controller-manager leaves them: that brings nothing",
+			reviews.WritesRole(last, nil), []purekubetest.Object{last, stale}, "",
 		},
 		{
-			"a generated name", "whatever its name, it is a source", createsRole(changed(reviews.Role("", "to-view", secretsRule), func(r *rbacv1.ClusterRole) { r.GenerateName = "team-" })),
-			nil, "team-/ has the rule",
+			"a rule that view has and is about to lose", "without the write it would go",
+			createsRole(reviews.Role("team", "to-view", secretsRule)), []purekubetest.Object{last, stale}, "team has the rule",
 		},
 		{
-			"a generated name that nothing selects", "whatever its name, it is none",
-			createsRole(changed(reviews.Role("", "", secretsRule), func(r *rbacv1.ClusterRole) { r.GenerateName = "team-" })), nil, "",
+			"view, with a rule that it is about to lose", "the end of its aggregation would keep it",
+			reviews.WritesRole(stale, changed(stale, func(r *rbacv1.ClusterRole) { r.AggregationRule = nil })), []purekubetest.Object{last, stale}, "view has the rule",
+		},
+		{
+			"a part of a rule that view has", "it is covered", createsRole(reviews.Role("team", "to-view", secretRule)),
+			[]purekubetest.Object{reviews.Role("before", "to-view", secretsRule)}, "",
+		},
+		{
+			"another selector of view", "it lets in whatever is labelled",
+			reviews.WritesRole(view, purekubetest.AggregatedRole("view", "other")), nil, "a new selector of view",
+		},
+		{
+			"one selector less", "nothing more comes in",
+			reviews.WritesRole(changed(view, func(r *rbacv1.ClusterRole) {
+				r.AggregationRule.ClusterRoleSelectors = append(r.AggregationRule.ClusterRoleSelectors, metav1.LabelSelector{})
+			}), view), nil, "",
+		},
+		{
+			"a source with selectors", "they let in whatever is labelled",
+			createsRole(changed(aggregating("to-team"), func(r *rbacv1.ClusterRole) { r.Rules = nil })), nil, "a new selector of team",
+		},
+		{
+			"an aggregated ClusterRole labelled for view", "its selectors are new for view",
+			reviews.WritesRole(changed(aggregating("to-team"), func(r *rbacv1.ClusterRole) { r.Rules, r.Labels = nil, nil }),
+				changed(aggregating("to-team"), func(r *rbacv1.ClusterRole) { r.Rules = nil })), nil, "a new selector of team",
+		},
+		{
+			"no name", "an API server generates it before it asks", createsRole(changed(reviews.Role("", "to-view", podsRule), func(r *rbacv1.ClusterRole) { r.GenerateName = "team-" })),
+			nil, "metadata.name: required",
 		},
 		{
 			"two names", "it is not known what is written", reviews.Request{Group: rbacv1.GroupName, Resource: "clusterroles", Name: "a", Operation: admissionv1.Create, Object: reviews.Role("b", "", podsRule)},
@@ -136,22 +156,136 @@ func TestClusterRoleWrites(t *testing.T) {
 	require.False(t, Decide(cluster(t), another, Options{}).Allowed, "its version is not known")
 }
 
-// A protected ClusterRole that does not exist has nothing to protect. The write that creates it counts for all
-// that it will have, also if its name is generated.
+// A protected ClusterRole that does not exist has nothing to protect. The write that creates it is judged by its own rules
+// and, if it aggregates, by everything.
 func TestProtectedClusterRoleThatDoesNotExist(t *testing.T) {
-	o := ClusterRoleOptions{Allowed: map[string][]rbacv1.PolicyRule{"team-x7k2p": {podsRule}}}
-	source := reviews.Role("source", "to-team", secretsRule)
-	writes := func(r *rbacv1.ClusterRole, objects ...purekubetest.Object) bool {
-		return ClusterRoleWrite(cluster(t, objects...).ClusterRoles, createsRole(r).Review(t), o).Allowed
+	o := ClusterRoleOptions{Allowed: map[string][]rbacv1.PolicyRule{"team": {podsRule}}}
+	answer := func(r *rbacv1.ClusterRole) *admissionv1.AdmissionResponse {
+		return ClusterRoleWrite(cluster(t).ClusterRoles, createsRole(r).Review(t), o)
 	}
-	require.True(t, writes(source), "nobody has its rules")
-	team := purekubetest.AggregatedRole("team-x7k2p", "to-team")
-	require.False(t, writes(team, source), "it would aggregate secrets")
-	for generateName, want := range map[string]bool{"team-": false, "other-": true, "team-x7": true, "": true} {
-		unnamed := changed(team, func(r *rbacv1.ClusterRole) { r.Name, r.GenerateName = "", generateName })
-		require.Equal(t, want, writes(unnamed, source), generateName)
+	require.True(t, answer(reviews.Role("source", "to-team", secretsRule)).Allowed, "nobody has its rules")
+	require.True(t, answer(reviews.Role("team", "", podsRule)).Allowed)
+	requireAnswer(t, "its own rule", answer(reviews.Role("team", "", secretsRule)), forbidden, "team has the rule")
+	requireAnswer(t, "what is labelled now, or at the same time", answer(purekubetest.AggregatedRole("team", "to-team")), forbidden, "a new selector of team")
+	o.Allowed["team"] = everything
+	require.True(t, answer(purekubetest.AggregatedRole("team", "to-team")).Allowed, "everything is allowed for it")
+}
+
+// roleNamed finds a ClusterRole.
+func roleNamed(roles []*rbacv1.ClusterRole, name string) *rbacv1.ClusterRole {
+	for _, r := range roles {
+		if r.Name == name {
+			return r
+		}
 	}
-	require.True(t, canBeGenerated(strings.Repeat("a", 80), strings.Repeat("a", 58)+"12345"), "a long prefix is cut")
+	return nil
+}
+
+// admin, edit and view as Kubernetes has them, when an API server of a newer release has added a rule that the allow-list does not
+// have, without a review: whoever writes something else is not refused for it, and each write of a controller passes.
+func TestANewDefaultRuleLocksNothing(t *testing.T) {
+	things := rbacv1.PolicyRule{Verbs: []string{"get", "list", "watch"}, APIGroups: []string{"new.k8s.io"}, Resources: []string{"things"}}
+	roles := manifests.BuiltinClusterRoles()
+	roleNamed(roles, "system:aggregate-to-view").Rules = []rbacv1.PolicyRule{podsRule, things}
+	o := ClusterRoleOptions{Allowed: map[string][]rbacv1.PolicyRule{"view": nil, "edit": nil, "admin": nil}}
+	for _, mode := range []rbacaggregate.Options{{}, {MatchUpstream: purekube.V1_37}} { // who aggregates
+		x := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: roles}, rbacaggregate.Options{})
+		reviewed := func(from, to *rbacv1.ClusterRole) *admissionv1.AdmissionResponse {
+			return ClusterRoleWrite(x, reviews.WritesRole(from, to).Review(t), o)
+		}
+		label := func(r *rbacv1.ClusterRole) { metav1.SetMetaDataLabel(&r.ObjectMeta, "a", "note") }
+		now := slices.Clone(roles)
+		for range 4 { // passes, each of which reads what the ones before wrote
+			for _, name := range []string{"system:aggregate-to-view", "view", "edit", "admin"} {
+				r := roleNamed(now, name)
+				requireAnswer(t, "a label is no news", reviewed(r, changed(r, label)), 0, "")
+			}
+			team := reviews.Role("team", "rbac.authorization.k8s.io/aggregate-to-view", podsRule)
+			requireAnswer(t, "every role has that rule", reviewed(nil, team), 0, "")
+			team.Rules = []rbacv1.PolicyRule{everything[0]}
+			requireAnswer(t, "its own rule is named", reviewed(nil, team), forbidden, `ClusterRole admin would get a rule that is not allowed for it: ["*"] on ["*"] of ["*"] (team has the rule)`)
+			outcomes, err := rbacaggregate.PlanAll(rbacaggregate.Snapshot{ClusterRoles: now}, mode)
+			require.NoError(t, err)
+			for _, outcome := range outcomes {
+				for _, a := range outcome.Result.Actions {
+					r := roleNamed(now, outcome.Key.Name)
+					to := changed(r, func(r *rbacv1.ClusterRole) { r.Rules = a.(rbacaggregate.SetRules).Rules })
+					requireAnswer(t, "the controller's write", reviewed(r, to), 0, "")
+					now[slices.Index(now, r)] = to
+				}
+			}
+			x = rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: now}, rbacaggregate.Options{})
+		}
+		require.Contains(t, roleNamed(now, "admin").Rules, things)
+	}
+}
+
+// Random writes. Each is judged by a list that was made for its review, and is stored after any number of other writes: a
+// protected ClusterRole never has a rule that is not allowed, at whatever moment its controllers look.
+func TestWritesAtTheSameTimeBringNothingTogether(t *testing.T) {
+	o := ClusterRoleOptions{Allowed: map[string][]rbacv1.PolicyRule{"p": {podsRule}}}
+	labels := []string{"to-p", "to-a", "to-b"}
+	random := func(r *rand.Rand, name string) *rbacv1.ClusterRole {
+		role := purekubetest.ClusterRole(name)
+		if r.IntN(2) == 0 {
+			role = purekubetest.AggregatedRole(name, labels[r.IntN(3)])
+		}
+		for _, rule := range []rbacv1.PolicyRule{podsRule, secretsRule} {
+			if r.IntN(2) == 0 {
+				role.Rules = append(role.Rules, rule)
+			}
+		}
+		for _, label := range labels {
+			if r.IntN(3) == 0 {
+				metav1.SetMetaDataLabel(&role.ObjectMeta, label, "true")
+			}
+		}
+		return role
+	}
+	answered, allowed, late := 0, 0, 0
+	for n := range uint64(800) {
+		r := rand.New(rand.NewPCG(n, 36))
+		roles := map[string]*rbacv1.ClusterRole{"p": purekubetest.AggregatedRole("p", "to-p")}
+		for _, name := range []string{"a", "b", "c"} {
+			roles[name] = random(r, name)
+			roles[name].Rules = nil // nothing is there that is not allowed
+		}
+		// after has the cluster after each write, and last the last write of each ClusterRole.
+		after, last := []map[string]*rbacv1.ClusterRole{roles}, map[string]int{}
+		indexOf := func(roles map[string]*rbacv1.ClusterRole) *rbacaggregate.Index {
+			return rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: slices.Collect(maps.Values(roles))}, rbacaggregate.Options{})
+		}
+		for range 8 {
+			now := after[len(after)-1]
+			name := []string{"p", "a", "b", "c", "d", "e"}[r.IntN(6)]
+			from, to := now[name], random(r, name)
+			if from != nil && r.IntN(2) == 0 {
+				to.AggregationRule = from.AggregationRule
+			}
+			// The review has the ClusterRole that the write replaces, so the list is no older than that.
+			listed := last[name] + r.IntN(len(after)-last[name])
+			answered++
+			if !ClusterRoleWrite(indexOf(after[listed]), reviews.WritesRole(from, to).Review(t), o).Allowed {
+				continue
+			}
+			allowed++
+			if listed < len(after)-1 {
+				late++
+			}
+			next := maps.Clone(now)
+			next[name], last[name] = to, len(after)
+			after = append(after, next)
+			// Everything that is stored in p, or in what it aggregates, is what some order of passes may bring it.
+			grants, err := indexOf(next).Grants(nil, next["p"], rbacaggregate.Key("p"))
+			require.NoError(t, err)
+			for _, g := range grants {
+				require.Equal(t, podsRule, g.Rule, "seed %d: %v", n, g.Reasons)
+			}
+		}
+	}
+	t.Logf("%d writes, %d allowed, %d of them late", answered, allowed, late)
+	require.Greater(t, allowed, 1000)
+	require.Greater(t, late, 500)
 }
 
 // A ClusterRole of the size that etcd takes is a review of more than 8 MiB: it has the old object and the new
