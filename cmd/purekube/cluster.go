@@ -58,6 +58,21 @@ func load(o manifests.Options, paths ...string) *cluster {
 	return c
 }
 
+// noteNamespace adds a note if all pods that an API server returned are in one namespace. Nodes have pods of several.
+func (c *cluster) noteNamespace() {
+	namespaces := map[string]bool{}
+	for _, p := range c.Pods {
+		if p.UID == "" || p.ResourceVersion == "" {
+			return // a manifest, which is about one application
+		}
+		namespaces[p.Namespace] = true
+	}
+	if len(namespaces) == 1 {
+		c.Notes = append(c.Notes, manifests.Note{Text: fmt.Sprintf(
+			"all pods of the input are in namespace %s: if kubectl get ran without -A, the other pods of the nodes are not in the answer", c.Pods[0].Namespace)})
+	}
+}
+
 // kindNamed is the kind of this name. Names of kinds that a set has objects of are unique.
 func kindNamed(name string) schema.GroupKind {
 	for _, kind := range manifests.Kinds() {

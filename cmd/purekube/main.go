@@ -113,6 +113,9 @@ func (inv *invocation) load(sys system) *cluster {
 	}
 	c := load(o, paths...)
 	inv.takeTime(c)
+	if inv.command.name == "drain" || len(c.Nodes) > 0 {
+		c.noteNamespace()
+	}
 	if inv.fullHealth {
 		c.atFullHealth(inv.nodes)
 	}

@@ -117,3 +117,37 @@ func TestHowToAdd(t *testing.T) {
 		require.Equal(t, tc.want, howToAdd(tc.need))
 	}
 }
+
+// A dump of one namespace, as kubectl get prints it without -A, has a note where the answer is about nodes.
+func TestPodsOfOneNamespace(t *testing.T) {
+	pod := func(namespace, metadata string) string {
+		return "---\napiVersion: v1\nkind: Pod\nmetadata: {namespace: " + namespace + ", name: a" + metadata + "}\nspec: {nodeName: n1, containers: [{name: c}]}\n"
+	}
+	const returned, node = `, uid: u, resourceVersion: "1"`, "---\napiVersion: v1\nkind: Node\nmetadata: {name: n1}\n"
+	const note = "Note: all pods of the input are in namespace shop: if kubectl get ran without -A, the other pods of the nodes are not in the answer"
+	for _, tc := range []struct {
+		name, reason, input string
+		args                []string
+		want                bool
+	}{
+		{"a drain", "it evicts pods of all namespaces", pod("shop", returned), []string{"drain", "n1", "-none", "pdb", "-force"}, true},
+		{"nodes in the input", "they have pods of all namespaces", node + pod("shop", returned), []string{"plan"}, true},
+		{"a plan of budgets", "budgets are of one namespace", pod("shop", returned), []string{"plan"}, false},
+		{"two namespaces", "-A was there", node + pod("shop", returned) + pod("lab", returned), []string{"plan"}, false},
+		{"manifests", "they are of one application", node + pod("shop", ""), []string{"plan"}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			got := plan(t, nil, tc.input, append(tc.args, "-")...)
+			require.Equal(t, tc.want, strings.Contains(got.stdout, note), tc.reason)
+		})
+	}
+}
+
+// An error about the scale of a Job names the budget to mend, once.
+func TestScaleOfAJobNamesTheBudget(t *testing.T) {
+	const job = "---\napiVersion: v1\nkind: Pod\nmetadata: {namespace: shop, name: a, labels: {app: a}, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: load, uid: u, controller: true}]}\n"
+	const budget = "---\napiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {namespace: shop, name: web}\nspec: {maxUnavailable: 1, selector: {matchLabels: {app: a}}}\n"
+	got := plan(t, nil, job+budget, "plan", "-core", "disruption", "-")
+	require.Equal(t, "purekube: Job shop/load: scale: jobs.batch does not implement the scale subresource: PodDisruptionBudget shop/web allows no disruption "+
+		"while it selects these pods. Use minAvailable with a number there, or another selector\n", got.stderr)
+}

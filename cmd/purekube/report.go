@@ -168,10 +168,11 @@ func (r *report) sayUndecided(sys system) {
 
 // add takes a core's section in, its errors among the problems.
 func (r *report) add(s section, c *cluster) {
-	r.addProblems(s.Err, purekube.Key{}, c)
 	for _, f := range s.Findings {
 		r.addProblems(f.Err, f.Object, c)
 	}
+	// What is wrong with one object is said already, with more about it.
+	r.addProblems(s.Err, purekube.Key{}, c)
 	var said []finding
 	for _, f := range s.Findings {
 		if f.NotKnown != "" {
@@ -185,10 +186,19 @@ func (r *report) add(s section, c *cluster) {
 	r.Sections = append(r.Sections, s)
 }
 
+// noScale ends the error of a budget that needs the scale of a workload of a kind that has none. The error names the workload.
+const noScale = " does not implement the scale subresource"
+
 // addProblems adds the errors that are not there yet.
 func (r *report) addProblems(err error, about purekube.Key, c *cluster) {
 	for _, err := range flatten(err) {
-		r.addProblem(problemOf(err, about, c))
+		p := problemOf(err, about, c)
+		bare := p.String()
+		if about.Kind == "PodDisruptionBudget" && strings.HasSuffix(p.what, noScale) {
+			p.what += fmt.Sprintf(": %s allows no disruption while it selects these pods. Use minAvailable with a number there, or another selector", titleOf(about))
+		}
+		r.addProblem(p)
+		r.said[bare] = true
 	}
 }
 
