@@ -85,9 +85,9 @@ type filler struct {
 	// made counts the pods.
 	made int
 	errs []error
-	// active are the pods that count, and owned the ReplicaSets, by their controller.
+	// active are the pods that count, and owned the places in set.ReplicaSets of those of the input, by their controller.
 	active map[controller][]*corev1.Pod
-	owned  map[controller][]*appsv1.ReplicaSet
+	owned  map[controller][]int
 	// taken are the names of pods and ReplicaSets.
 	taken map[purekube.Key]bool
 	// scales are the replicas that autoscalers bound, by the workload.
@@ -124,7 +124,7 @@ func newFiller(s *Set) *filler {
 		set.Seen[kind] = seen
 	}
 	f := &filler{
-		set: &set, active: map[controller][]*corev1.Pod{}, owned: map[controller][]*appsv1.ReplicaSet{},
+		set: &set, active: map[controller][]*corev1.Pod{}, owned: map[controller][]int{},
 		taken: map[purekube.Key]bool{}, scales: map[purekube.Key]bounds{},
 	}
 	for _, n := range s.Nodes {
@@ -143,13 +143,13 @@ func newFiller(s *Set) *filler {
 			f.active[of] = append(f.active[of], p)
 		}
 	}
-	for _, r := range s.ReplicaSets {
+	for i, r := range s.ReplicaSets {
 		if r == nil {
 			continue
 		}
 		f.taken[key(ReplicaSet, r)] = true
 		if of, found := controllerOf(r); found && r.DeletionTimestamp == nil {
-			f.owned[of] = append(f.owned[of], r)
+			f.owned[of] = append(f.owned[of], i)
 		}
 	}
 	for _, a := range s.HorizontalPodAutoscalers {
@@ -247,9 +247,10 @@ func (f *filler) deployment(d *appsv1.Deployment) *appsv1.Deployment {
 	d.UID, d.Spec.Replicas = w.uid, ptr.To(replicas)
 	d.Status.ObservedGeneration, d.Status.Replicas = d.Generation, replicas
 	d.Status.UpdatedReplicas, d.Status.ReadyReplicas, d.Status.AvailableReplicas = replicas, replicas, replicas
-	for _, r := range f.owned[w.controller()] {
-		if ptr.Deref(r.Spec.Replicas, 1) > 0 {
-			f.newest(d, replicas)
+	owned := f.owned[w.controller()]
+	for _, i := range owned {
+		if ptr.Deref(f.set.ReplicaSets[i].Spec.Replicas, 1) > 0 {
+			f.newest(owned, replicas)
 			return d
 		}
 	}
@@ -257,13 +258,11 @@ func (f *filler) deployment(d *appsv1.Deployment) *appsv1.Deployment {
 	return d
 }
 
-// newest gives the newest ReplicaSet of a Deployment the replicas that the others leave.
-func (f *filler) newest(d *appsv1.Deployment, replicas int32) {
+// newest gives the newest of the ReplicaSets of a Deployment the replicas that the others leave.
+func (f *filler) newest(owned []int, replicas int32) {
 	newest, others := -1, int32(0)
-	for i, r := range f.set.ReplicaSets {
-		if r == nil || r.DeletionTimestamp != nil || !metav1.IsControlledBy(r, d) {
-			continue
-		}
+	for _, i := range owned {
+		r := f.set.ReplicaSets[i]
 		others += ptr.Deref(r.Spec.Replicas, 1)
 		if newest < 0 || compareAge(f.set.ReplicaSets[newest], r) < 0 {
 			newest = i

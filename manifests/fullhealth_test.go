@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
@@ -207,4 +208,30 @@ func TestAddedNodesFitEveryWorkload(t *testing.T) {
 	require.Len(t, set.Nodes, 1, "the set itself does not change")
 	_, err = set.AtFullHealth()
 	require.ErrorContains(t, err, "no node of the set fits", "a node of the input has the labels that it has")
+}
+
+// BenchmarkDeployments: in a dump each Deployment has its ReplicaSets. The time grows with the Deployments, and not with
+// Deployments times ReplicaSets.
+func BenchmarkDeployments(b *testing.B) {
+	for _, n := range []int{1000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			set := &Set{}
+			labels := map[string]string{"app": "a"}
+			spec := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}}
+			for i := range n {
+				d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("d%d", i), UID: types.UID(fmt.Sprintf("d%d", i))}}
+				d.Spec.Selector, d.Spec.Template = &metav1.LabelSelector{MatchLabels: labels}, spec
+				r := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: d.Name + "-1"}}
+				r.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
+				r.Spec.Selector, r.Spec.Template = d.Spec.Selector, spec
+				set.Deployments, set.ReplicaSets = append(set.Deployments, d), append(set.ReplicaSets, r)
+			}
+			for b.Loop() {
+				full, err := set.AtFullHealth()
+				if err != nil || len(full.Pods) != n {
+					b.Fatal(len(full.Pods), err)
+				}
+			}
+		})
+	}
 }

@@ -11,14 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// helmHook is the annotation of objects that Helm creates at an event, such as an upgrade or a test, and not with the chart.
-const helmHook = "helm.sh/hook"
-
-// isHook reports whether the object is a hook of a chart. One that an API server returned is there, whatever made it.
-func isHook(o metav1.Object) bool {
-	_, hook := o.GetAnnotations()[helmHook]
-	return hook && !returned(o)
+// IsHelmHook reports whether the object is a hook of a chart: Helm creates it at an event, such as an upgrade or a test, and not
+// with the chart.
+func IsHelmHook(o metav1.Object) bool {
+	_, hook := o.GetAnnotations()["helm.sh/hook"]
+	return hook
 }
+
+// isHook reports whether the object is a hook that is not there. One that an API server returned is there, and a drain meets it.
+func isHook(o metav1.Object) bool { return IsHelmHook(o) && !returned(o) }
 
 // uncounted is the label of a pod that some budgets do not select here, although they select the other labels that it has.
 const uncounted = "purekube.io/uncounted"

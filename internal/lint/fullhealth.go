@@ -30,7 +30,8 @@ type health struct {
 	// pods are the pods of the Index, sorted, and count says how many pods each of them is.
 	pods  []*corev1.Pod
 	count map[purekube.Key]int
-	// leftOut are the pods that count for no budget: pods that have ended, that are being deleted, or that a Helm hook makes.
+	// leftOut are the pods that count for no budget: pods that have ended, that are being deleted, or that a Helm hook makes. A hook
+	// that an API server returned is there for a moment only, so it makes no budget better either.
 	leftOut []*corev1.Pod
 	// workloadOf is what makes a pod: a Deployment, not its ReplicaSet.
 	workloadOf map[purekube.Key]purekube.Key
@@ -124,13 +125,13 @@ func (l *linter) healthAt(bounds map[purekube.Key]replicas, scale func(replicas)
 func (h *health) represent(full, input *manifests.Set) {
 	hooks, deployment := map[purekube.Key]bool{}, map[purekube.Key]purekube.Key{}
 	for _, o := range input.Objects() {
-		if key := manifests.KeyOf(o); key != (purekube.Key{}) && isHelmHook(o) { // a nil object has no key
+		if key := manifests.KeyOf(o); key != (purekube.Key{}) && manifests.IsHelmHook(o) { // a nil object has no key
 			hooks[key] = true
 		}
 	}
 	// A pod that is a hook is not there at full health, and yet a budget selects it.
 	for _, p := range input.Pods {
-		if p != nil && isHelmHook(p) {
+		if p != nil && manifests.IsHelmHook(p) {
 			h.leftOut = append(h.leftOut, p)
 		}
 	}
@@ -149,7 +150,7 @@ func (h *health) represent(full, input *manifests.Set) {
 			of = above
 		}
 		h.workloadOf[key] = of
-		if isHelmHook(p) {
+		if manifests.IsHelmHook(p) {
 			continue
 		}
 		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
@@ -200,9 +201,6 @@ func (a askedLabels) of(p *corev1.Pod) []string {
 	}
 	return found
 }
-
-// isHelmHook reports whether Helm makes the object for a moment only, such as the Pod of `helm test`.
-func isHelmHook(o metav1.Object) bool { return o.GetAnnotations()["helm.sh/hook"] != "" }
 
 // comesAndGoes reports whether the number of such pods depends on nodes or on time.
 func comesAndGoes(p *corev1.Pod) bool {
