@@ -85,7 +85,8 @@ type filler struct {
 	// made counts the pods.
 	made int
 	errs []error
-	// active are the pods that count, and owned the places in set.ReplicaSets of those of the input, by their controller.
+	// active are the pods that count, and owned the places of the input's ReplicaSets in
+	// set.ReplicaSets, by their controller.
 	active map[controller][]*corev1.Pod
 	owned  map[controller][]int
 	// taken are the names of pods and ReplicaSets.
