@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// IsHelmHook reports whether the object is a hook of a chart: Helm creates it at an event, such as an upgrade or a test, and not
-// with the chart.
-func IsHelmHook(o metav1.Object) bool {
-	_, hook := o.GetAnnotations()["helm.sh/hook"]
+// IsHelmHook reports whether an object with these annotations is a hook of a chart: Helm creates it at an event, such as an
+// upgrade or a test, and not with the chart.
+func IsHelmHook(annotations map[string]string) bool {
+	_, hook := annotations["helm.sh/hook"]
 	return hook
 }
 
 // isHook reports whether the object is a hook that is not there. One that an API server returned is there, and a drain meets it.
-func isHook(o metav1.Object) bool { return IsHelmHook(o) && !returned(o) }
+func isHook(o metav1.Object) bool { return IsHelmHook(o.GetAnnotations()) && !returned(o) }
 
 // uncounted is the label of a pod that some budgets do not select here, although they select the other labels that it has.
 const uncounted = "purekube.io/uncounted"

@@ -125,13 +125,13 @@ func (l *linter) healthAt(bounds map[purekube.Key]replicas, scale func(replicas)
 func (h *health) represent(full, input *manifests.Set) {
 	hooks, deployment := map[purekube.Key]bool{}, map[purekube.Key]purekube.Key{}
 	for _, o := range input.Objects() {
-		if key := manifests.KeyOf(o); key != (purekube.Key{}) && manifests.IsHelmHook(o) { // a nil object has no key
+		if key := manifests.KeyOf(o); key != (purekube.Key{}) && manifests.IsHelmHook(o.GetAnnotations()) { // a nil object has no key
 			hooks[key] = true
 		}
 	}
 	// A pod that is a hook is not there at full health, and yet a budget selects it.
 	for _, p := range input.Pods {
-		if p != nil && manifests.IsHelmHook(p) {
+		if p != nil && manifests.IsHelmHook(p.Annotations) {
 			h.leftOut = append(h.leftOut, p)
 		}
 	}
@@ -150,7 +150,7 @@ func (h *health) represent(full, input *manifests.Set) {
 			of = above
 		}
 		h.workloadOf[key] = of
-		if manifests.IsHelmHook(p) {
+		if manifests.IsHelmHook(p.Annotations) {
 			continue
 		}
 		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed

@@ -69,10 +69,10 @@ func surfaces() []surface {
 			"CheckEviction": disruption.CheckEviction, "Explain": disruption.Explain, "ExplainAll": disruption.ExplainAll, "NewIndex": disruption.NewIndex,
 			"Plan": disruption.Plan, "PlanAll": disruption.PlanAll,
 		}, []reflect.Type{of[disruption.Index](), of[disruption.UpdateStatus](), of[disruption.ClearDisruptionTarget](), of[disruption.BudgetExplanation](), of[disruption.Counts](),
-			of[disruption.Verdict]()}},
+			of[disruption.Verdict](), of[disruption.Eviction](), of[disruption.PodExplanation]()}},
 		{"disruption/drain", map[string]any{
 			"Node": drain.Node, "Nodes": drain.Nodes, "Pods": drain.Pods, "Violations": drain.Violations, "Waves": drain.Waves,
-		}, nil},
+		}, []reflect.Type{of[drain.Drain](), of[drain.SkippedPod](), of[drain.RefusedPod]()}},
 		{"admission", map[string]any{
 			"Decide": admission.Decide, "ServiceCIDRDelete": admission.ServiceCIDRDelete, "ClusterRoleWrite": admission.ClusterRoleWrite, "Eviction": admission.Eviction,
 			"BudgetWrite": admission.BudgetWrite, "NotNow": admission.NotNow, "DeletionOf": admission.DeletionOf,
@@ -81,7 +81,7 @@ func surfaces() []surface {
 		{"admission/webhook", map[string]any{"New": webhook.New}, []reflect.Type{of[webhook.Handler]()}},
 		{"manifests", map[string]any{
 			"APIVersion": manifests.APIVersion, "BuiltinClusterRoles": manifests.BuiltinClusterRoles, "Errors": manifests.Errors, "KeyOf": manifests.KeyOf, "Kinds": manifests.Kinds,
-			"Load": manifests.Load, "Namespaced": manifests.Namespaced,
+			"IsHelmHook": manifests.IsHelmHook, "Load": manifests.Load, "Namespaced": manifests.Namespaced,
 		}, []reflect.Type{of[manifests.Set](), of[manifests.Error](), of[manifests.Ref](), of[manifests.Note]()}},
 		{"purekubetest", map[string]any{
 			"Address": purekubetest.Address, "AggregatedRole": purekubetest.AggregatedRole, "Budget": purekubetest.Budget, "Claim": purekubetest.Claim, "ClaimFor": purekubetest.ClaimFor,
