@@ -63,7 +63,7 @@ func (a *slowAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 		a.mu.Lock()
 		a.writes = append(a.writes, fmt.Sprintf("%s %s %d", b.Name, b.Status.Conditions[0].Reason, b.Status.DisruptionsAllowed))
 		a.at = append(a.at, time.Since(a.start))
-		b.ResourceVersion = fmt.Sprint(len(a.writes) + 1)
+		b.ResourceVersion = fmt.Sprint(1_000_000 + len(a.writes)) // newer than what was listed
 		a.mu.Unlock()
 		shown := b.DeepCopy()
 		time.AfterFunc(time.Millisecond, func() { // after the answer

@@ -17,6 +17,13 @@ func touching(name string, ask func(i int) (keys, actions int)) Question {
 	return Question{Name: name, Growth: Linear, Ask: ask, Event: true, Most: 100_000}
 }
 
+// sorting is an event that touches a share of the objects, and sorts these.
+func sorting(name string, ask func(i int) (keys, actions int)) Question {
+	q := touching(name, ask)
+	q.Growth = Linearithmic
+	return q
+}
+
 // about is a question about one object.
 func about(name string, ask func(i int) (keys, actions int)) Question {
 	return Question{Name: name, Growth: Logarithmic, Ask: ask}

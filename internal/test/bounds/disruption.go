@@ -121,7 +121,7 @@ var oneBudget = Subject{Name: "disruption, one budget of all pods", Cluster: fun
 				_, affected := x.With(pods(unready(pod(i))))
 				return len(affected), 0
 			}),
-			touching("With, a second budget of all pods", func(int) (int, int) {
+			sorting("With, a second budget of all pods", func(int) (int, int) {
 				second := of.DeepCopy()
 				second.Name, second.UID = "second", "uid-second"
 				_, affected := x.With(budget(second))
