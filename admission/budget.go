@@ -5,7 +5,12 @@ import (
 	"fmt"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
 )
@@ -24,12 +29,15 @@ type BudgetOptions struct {
 // It protects against nodes that cannot be drained. The answer is the same for stock kube-controller-manager and
 // disruption: both compute the budget alike.
 //
-// A budget that has no pods yet is judged by its spec alone. With Refuse, a budget that cannot be computed is refused with
+// A budget is judged by the workloads that it selects, whether or not their pods exist yet: a ReplicaSet, Deployment,
+// StatefulSet or ReplicationController whose template it selects counts with its replicas. Without pods and workloads, the
+// budget is judged by its spec alone. With Refuse, a budget that cannot be computed is refused with
 // 403, unless AllowUnknown is set: one that needs a scale which the Index does not have, for example. Whether the object is
 // valid is for the API server to say.
 //
 // It cannot see:
 //   - other budgets. Two budgets that select the same pod make it impossible to evict;
+//   - custom resources that have no pods yet;
 //   - pods and scales of later: a budget that allows a disruption now may allow none after a scale-down.
 //
 // It decides CREATE and UPDATE of poddisruptionbudgets in policy/v1, not of their status. A budget with generateName and
@@ -47,6 +55,7 @@ func BudgetWrite(x *disruption.Index, r *admissionv1.AdmissionRequest, o BudgetO
 	}
 	budget.Name = cmp.Or(budget.Name, unnamed(budget))
 	index, _ := x.With(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{budget}})
+	index, _ = index.With(firstPods(index, budget.Namespace))
 	explanation, err := index.Explain(disruption.KeyOf(budget))
 	name := budget.Namespace + "/" + budget.Name
 	const before, after = "PodDisruptionBudget ", " never allows a disruption: nodes with its pods cannot be drained"
@@ -63,4 +72,45 @@ func BudgetWrite(x *disruption.Index, r *admissionv1.AdmissionRequest, o BudgetO
 		err = fmt.Errorf("unknown: %v", e.Needs)
 	}
 	return refused(r, forbidden, "%s%s: the write is refused because the budget cannot be computed: %v", before, name, err)
+}
+
+// firstPods has a pod of each workload of the namespace that wants pods and has none, as its template makes it. One is
+// enough: a budget counts a workload with its replicas. No object of the API can have the names.
+func firstPods(x *disruption.Index, namespace string) disruption.Snapshot {
+	var s disruption.Snapshot
+	add := func(o metav1.Object, apiVersion, kind string, replicas *int32, template *corev1.PodTemplateSpec) {
+		ref := &metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: o.GetName(), UID: o.GetUID(), Controller: ptr.To(true)}
+		if ptr.Deref(replicas, 1) < 1 || o.GetDeletionTimestamp() != nil || template == nil || x.WorkloadOf(namespace, ref).MaxPods > 0 {
+			return
+		}
+		s.Pods = append(s.Pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: kind + "/" + o.GetName(), Labels: template.Labels, OwnerReferences: []metav1.OwnerReference{*ref},
+		}})
+	}
+	there := x.WorkloadsIn(namespace)
+	running := map[types.UID]bool{} // Deployments that have a ReplicaSet with pods, or with pods to come
+	for _, r := range there.ReplicaSets {
+		if owner := metav1.GetControllerOfNoCopy(r); owner != nil && ptr.Deref(r.Spec.Replicas, 1) > 0 {
+			running[owner.UID] = true
+		}
+		add(r, "apps/v1", "ReplicaSet", r.Spec.Replicas, &r.Spec.Template)
+	}
+	for _, d := range there.Deployments {
+		if running[d.UID] || d.DeletionTimestamp != nil {
+			continue
+		}
+		r := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: d.Name + "/", UID: d.UID + "/",
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: d.Name, UID: d.UID, Controller: ptr.To(true)}},
+		}}
+		s.ReplicaSets = append(s.ReplicaSets, r)
+		add(r, "apps/v1", "ReplicaSet", d.Spec.Replicas, &d.Spec.Template)
+	}
+	for _, o := range there.StatefulSets {
+		add(o, "apps/v1", "StatefulSet", o.Spec.Replicas, &o.Spec.Template)
+	}
+	for _, o := range there.ReplicationControllers {
+		add(o, "v1", "ReplicationController", o.Spec.Replicas, o.Spec.Template)
+	}
+	return s
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -172,6 +173,55 @@ func TestBudgetWrite(t *testing.T) {
 			default:
 				requireAnswer(t, tc.reason, strict, 0, "")
 			}
+		})
+	}
+}
+
+// Helm creates a budget before the pods of its Deployment: the workload counts with its replicas.
+func TestBudgetBeforeItsPods(t *testing.T) {
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "new"}}}
+	meta := metav1.ObjectMeta{Namespace: "shop", Name: "new", UID: "u-new"}
+	deployment := func(replicas int32) *appsv1.Deployment {
+		return &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: &replicas, Template: template}}
+	}
+	replicaSet := func(name string, replicas int32) *appsv1.ReplicaSet {
+		r := &appsv1.ReplicaSet{ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Template: template}}
+		r.Name, r.UID = name, types.UID("u-"+name)
+		r.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "new", UID: "u-new", Controller: ptr.To(true)}}
+		return r
+	}
+	pod := purekubetest.Pod("shop/new-1")
+	pod.Labels = template.Labels
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "new-a", UID: "u-new-a", Controller: ptr.To(true)}}
+	all, half, most := purekubetest.MinAvailable("shop/new", "2"), purekubetest.MinAvailable("shop/new", "50%"), purekubetest.MinAvailable("shop/new", "51%")
+	for _, tc := range []struct {
+		name, reason string
+		budget       *policyv1.PodDisruptionBudget
+		more         []purekubetest.Object
+		never        bool
+	}{
+		{"as many as the Deployment wants", "no pod may ever go", all, []purekubetest.Object{deployment(2)}, true},
+		{"fewer than the Deployment wants", "one may go", all, []purekubetest.Object{deployment(3)}, false},
+		{"half of two", "one may go", half, []purekubetest.Object{deployment(2)}, false},
+		{"more than half of two", "it is rounded up", most, []purekubetest.Object{deployment(2)}, true},
+		{"a Deployment scaled to 0", "it may be scaled up", all, []purekubetest.Object{deployment(0)}, false},
+		{"a Deployment that is being deleted", "it makes no pods", all, []purekubetest.Object{purekubetest.Deleted(deployment(2), reviews.Noon)}, false},
+		{"a Deployment with its ReplicaSet", "the Deployment's replicas count", all, []purekubetest.Object{deployment(3), replicaSet("new-a", 2)}, false},
+		{"a Deployment with an old ReplicaSet", "the old one makes no pods", all, []purekubetest.Object{deployment(2), replicaSet("new-a", 0)}, true},
+		{"a Deployment with a pod", "the other is still to come", all, []purekubetest.Object{deployment(2), replicaSet("new-a", 2), pod}, true},
+		{"a StatefulSet", "as a Deployment", all,
+			[]purekubetest.Object{&appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Replicas: ptr.To[int32](2), Template: template}}}, true},
+		{"a ReplicationController", "as a Deployment", all,
+			[]purekubetest.Object{&corev1.ReplicationController{ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{Replicas: ptr.To[int32](2), Template: &template}}}, true},
+		{"a ReplicationController without a template", "it makes no pods", all,
+			[]purekubetest.Object{&corev1.ReplicationController{ObjectMeta: meta, Spec: corev1.ReplicationControllerSpec{Replicas: ptr.To[int32](2)}}}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := reviews.WritesBudget(tc.budget)
+			r.Operation = admissionv1.Create
+			a := BudgetWrite(cluster(t, tc.more...).Disruption, r.Review(t), BudgetOptions{})
+			requireAnswer(t, tc.reason, a, 0, "")
+			require.Equal(t, tc.never, len(a.Warnings) == 1, "%s: %q", tc.reason, a.Warnings)
 		})
 	}
 }

@@ -2,12 +2,15 @@ package disruption
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube/internal/persistent"
 )
 
 // The methods in this file return what an Index has. The objects are your own and not copies: do not write to them.
@@ -77,4 +80,28 @@ func (x *Index) SelectedPodsBeingDeleted(budget types.NamespacedName) []*corev1.
 		return nil
 	}
 	return sorted(x.terms.selectedBeingDeleted(st.matcher))
+}
+
+// WorkloadsIn returns the ReplicationControllers, ReplicaSets, Deployments and StatefulSets of the namespace, sorted by
+// name. It leaves out names that several objects have. The cost grows with the workloads of all namespaces.
+func (x *Index) WorkloadsIn(namespace string) Snapshot {
+	return Snapshot{
+		ReplicationControllers: inNamespace(x.workloads.replicationControllers, namespace),
+		ReplicaSets:            inNamespace(x.workloads.replicaSets, namespace),
+		Deployments:            inNamespace(x.workloads.deployments, namespace),
+		StatefulSets:           inNamespace(x.workloads.statefulSets, namespace),
+	}
+}
+
+func inNamespace[T any, P interface {
+	*T
+	metav1.Object
+}](objects *persistent.Objects[T, P], namespace string) (found []P) {
+	for o := range objects.All() {
+		if o.GetNamespace() == namespace {
+			found = append(found, o)
+		}
+	}
+	slices.SortFunc(found, func(a, b P) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return found
 }
