@@ -36,7 +36,7 @@ type ClusterRoleOptions struct {
 // what it brings itself:
 //
 //   - The rules of the written ClusterRole, if it is protected or a protected ClusterRole aggregates it, directly or
-//     through others. The rules that it had there before, and those of the other ClusterRoles that are aggregated there
+//     through others. The rules that it had there before, and the rules of the other ClusterRoles that are aggregated there
 //     already, are not new. So the writes of controllers pass, and so does every other write after a rule came without a
 //     review, for example a default rule of a newer Kubernetes.
 //   - Every rule there is, if the write gives a protected ClusterRole a new selector, of its own or of a ClusterRole that it
@@ -45,15 +45,18 @@ type ClusterRoleOptions struct {
 //
 // The selectors of a protected ClusterRole therefore never become more, and each ClusterRole that they match is judged when
 // it is written. So writes at the same time bring nothing together that none of them brings alone, and nothing depends on
-// reviews of the controllers' writes. That holds for an Index of a list that was made for the review, as package clientgo
-// makes it. A cache may be older than the oldObject of the request.
+// reviews of the controllers' writes.
+//
+// That holds for an Index that is as new as the oldObject of the request, for example of a list that was made for the
+// review. A cache may be older, for as long as its watch is late: then a selector that was just taken away still counts as
+// there, and a write that brings it back is not refused.
 //
 // A refusal is 403 and names the protected ClusterRole and the rule. Also refused with 403 is what cannot be computed, for
 // example because the Index has two ClusterRoles of one name, and what takes more than ten million comparisons of rules.
 //
 // It cannot see:
-//   - rules that a protected ClusterRole has: they are never taken away. Nor does it see to it that a rule goes which
-//     aggregation is about to remove. A deletion is always allowed;
+//   - rules that a protected ClusterRole has: they are never taken away. Nor does a refusal keep up with aggregation:
+//     a rule that aggregation is about to remove may stay for a while. A deletion is always allowed;
 //   - RoleBindings and ClusterRoleBindings: who gets a ClusterRole;
 //   - writes that are not reviewed.
 //
