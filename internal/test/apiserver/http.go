@@ -105,6 +105,7 @@ func (h *Handler) changed(o Object, gone bool) {
 	if err != nil {
 		panic(err) // typed objects always convert
 	}
+	event = append(event, '\n') // here, since the watchers share it
 	for events, r := range h.watchers {
 		if r.Resource == ResourceOf(o) {
 			select {
@@ -142,7 +143,7 @@ func (h *Handler) watch(w http.ResponseWriter, q *http.Request, r purekube.Reque
 		case <-q.Context().Done():
 			return
 		case event := <-events:
-			if _, err := w.Write(append(event, '\n')); err != nil {
+			if _, err := w.Write(event); err != nil {
 				return
 			}
 			w.(http.Flusher).Flush()
