@@ -198,6 +198,25 @@ func TestPodsThatABudgetDoesNotCountAreInDrains(t *testing.T) {
 	}
 }
 
+// All budgets that count a pod leave it out, whatever their own selectors say of the label, and one note says so.
+func TestBudgetsThatDoNotCountAPod(t *testing.T) {
+	full, err := loaded(t, workloadYAML("apps/v1", "Deployment", "web", "replicas: 1, "+template)+
+		workloadYAML("batch/v1", "Job", "load", template[len("selector: {matchLabels: {app: a}}, "):])+
+		budgetYAML("first", "minAvailable: 1")+
+		strings.Replace(budgetYAML("second", "minAvailable: 1"), "matchLabels: {app: a}",
+			"matchLabels: {app: a}, matchExpressions: [{key: purekube.io/uncounted, operator: NotIn, values: [x]}]", 1)).AtFullHealth()
+	require.NoError(t, err)
+	require.Len(t, full.Notes, 1, "one for the workload, however many budgets there are")
+	require.Contains(t, noteTexts(full)[0], "2 PodDisruptionBudgets, first among them, do not select its pods here")
+	x := disruption.NewIndex(full.Disruption(time.Unix(0, 0)), disruption.Options{})
+	for _, name := range []string{"first", "second"} {
+		e, err := x.Explain(disruption.BudgetKey("shop", name))
+		require.NoError(t, err)
+		require.EqualValues(t, 1, e.Budget.Computed.ExpectedPods, name)
+		require.Zero(t, e.Budget.Computed.DisruptionsAllowed, name)
+	}
+}
+
 // Other budgets select these pods, and are as bad as their kind makes them.
 func TestPodsThatABudgetDoesNotCountAreInOtherBudgets(t *testing.T) {
 	full, err := loaded(t, workloadYAML("apps/v1", "Deployment", "web", "replicas: 3, "+template)+

@@ -40,6 +40,8 @@ type unscaled struct {
 	scaled map[string]map[string]labels.Set
 	// budgets are those with a number as minAvailable, by namespace.
 	budgets map[string][]countingBudget
+	// changed are the places of the budgets that no longer select such pods.
+	changed map[int]bool
 }
 
 type countingBudget struct {
@@ -51,7 +53,7 @@ type countingBudget struct {
 }
 
 func newUnscaled(budgets []*policyv1.PodDisruptionBudget, pods []*corev1.Pod) *unscaled {
-	u := &unscaled{scaled: map[string]map[string]labels.Set{}, budgets: map[string][]countingBudget{}}
+	u := &unscaled{scaled: map[string]map[string]labels.Set{}, budgets: map[string][]countingBudget{}, changed: map[int]bool{}}
 	for _, p := range pods {
 		if p == nil {
 			continue
@@ -102,21 +104,32 @@ func (f *filler) uncount(w workload) workload {
 	}
 	w.labels = withLabels(w.labels, map[string]string{uncounted: "true"})
 	for _, at := range places {
-		f.set.Budgets[at] = withoutUncounted(f.set.Budgets[at])
-		f.note(w, "", "the PodDisruptionBudget %s does not select its pods here, so that they make it no better than it is for other pods",
-			f.set.Budgets[at].Name)
+		if !f.unscaled.changed[at] {
+			f.unscaled.changed[at] = true
+			f.set.Budgets[at] = withoutUncounted(f.set.Budgets[at])
+		}
+	}
+	// One note for all: a file of a megabyte has thousands of workloads, and of budgets that select them all.
+	first := f.set.Budgets[places[0]].Name
+	if len(places) == 1 {
+		f.note(w, "", "the PodDisruptionBudget %s does not select its pods here, so that they make it no better than it is for other pods", first)
+	} else {
+		f.note(w, "", "%d PodDisruptionBudgets, %s among them, do not select its pods here, so that they make them no better than they are for other pods",
+			len(places), first)
 	}
 	return w
 }
 
 // withoutUncounted is the budget, selecting only pods that count for it.
 func withoutUncounted(b *policyv1.PodDisruptionBudget) *policyv1.PodDisruptionBudget {
-	requirement := metav1.LabelSelectorRequirement{Key: uncounted, Operator: metav1.LabelSelectorOpDoesNotExist}
-	if slices.ContainsFunc(b.Spec.Selector.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool { return r.Key == uncounted }) {
-		return b
+	if slices.ContainsFunc(b.Spec.Selector.MatchExpressions, func(r metav1.LabelSelectorRequirement) bool {
+		return r.Key == uncounted && r.Operator == metav1.LabelSelectorOpDoesNotExist
+	}) {
+		return b // the set was at full health before
 	}
 	b = b.DeepCopy()
-	b.Spec.Selector.MatchExpressions = append(b.Spec.Selector.MatchExpressions, requirement)
+	b.Spec.Selector.MatchExpressions = append(b.Spec.Selector.MatchExpressions,
+		metav1.LabelSelectorRequirement{Key: uncounted, Operator: metav1.LabelSelectorOpDoesNotExist})
 	return b
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/purekube/purekube"
@@ -160,12 +161,13 @@ func needText(n purekube.Need) string {
 // howToAdd says how kubectl prints the object that the lookup is about. It is empty for names that no API server takes: nobody
 // should copy these into a shell.
 func howToAdd(n purekube.Need) string {
-	words := []string{n.Kind, n.Name, cmp.Or(n.Namespace, "x"), cmp.Or(groupOf(n.APIVersion), "x")}
+	group := schema.FromAPIVersionAndKind(n.APIVersion, n.Kind).Group
+	words := []string{n.Kind, n.Name, cmp.Or(n.Namespace, "x"), cmp.Or(group, "x")}
 	if slices.ContainsFunc(words, func(word string) bool { return len(validation.IsDNS1123Subdomain(strings.ToLower(word))) > 0 }) {
 		return ""
 	}
 	resource := strings.ToLower(n.Kind)
-	if group := groupOf(n.APIVersion); group != "" {
+	if group != "" {
 		resource += "." + group
 	}
 	text := "kubectl get " + resource + " " + n.Name
@@ -177,15 +179,6 @@ func howToAdd(n purekube.Need) string {
 		object = "prints the object, whose spec.replicas is used"
 	}
 	return fmt.Sprintf(" (%s -o json %s)", text, object)
-}
-
-// groupOf is the API group of an apiVersion. It is empty for the core group.
-func groupOf(apiVersion string) string {
-	group, _, found := strings.Cut(apiVersion, "/")
-	if !found {
-		return ""
-	}
-	return group
 }
 
 // closing sums up.
