@@ -16,6 +16,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/purekube/purekube"
 )
 
 // Options say what Load reads from, and how much. The zero value is right for files that you trust.
@@ -136,6 +138,10 @@ func (l *loader) fail(e *Error) {
 	}
 	for _, r := range e.Refs {
 		l.set.unreadableIn[*e.hides][r.Namespace] = true
+		if l.set.inPart == nil {
+			l.set.inPart = map[purekube.Key]bool{}
+		}
+		l.set.inPart[r.key()] = true
 	}
 	l.set.Complete = l.set.Complete && !e.hides.Empty()
 }

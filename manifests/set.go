@@ -54,6 +54,8 @@ type Set struct {
 	Unreadable map[schema.GroupKind]int
 	// unreadableIn are the namespaces of the objects that Unreadable counts, by kind; empty for one that may be of any.
 	unreadableIn map[schema.GroupKind]map[string]bool
+	// inPart are the objects of the set that were read only in part.
+	inPart map[purekube.Key]bool
 	// Notes are what a reader of an answer should know about the input. They are no errors.
 	Notes []Note
 	// Complete: every file and every list was read to its end, and everything in them is of a known kind.
@@ -341,6 +343,10 @@ func (s *Set) HidesIn(kind schema.GroupKind) (namespaces map[string]bool, known 
 	in := s.unreadableIn[kind]
 	return maps.Clone(in), s.Unreadable[schema.GroupKind{}] == 0 && len(in) > 0 && !in[""]
 }
+
+// ReadInPart reports whether the set has an object of this key without a field that this build could not read. Decide nothing
+// about that object: the field may change the decision.
+func (s *Set) ReadInPart(key purekube.Key) bool { return s.inPart[key] }
 
 // Missing returns the kinds, of the kinds given, that the input says nothing about: see [Set.Seen].
 func (s *Set) Missing(kinds ...schema.GroupKind) []schema.GroupKind {

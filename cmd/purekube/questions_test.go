@@ -308,3 +308,22 @@ func TestUnreadBudgetConcernsItsNamespace(t *testing.T) {
 	got := plan(t, nil, pod+workload+budget+strings.ReplaceAll(newer, "PodDisruptionBudget", "poddisruptionbudget"), "drain", "all", "-")
 	require.Equal(t, exitInput, got.status)
 }
+
+// A field that this build could not read may change the decision about its object. That object has no plan, and the objects
+// beside it have theirs.
+func TestNothingIsPlannedForAnObjectReadInPart(t *testing.T) {
+	const fromServer = `, "uid": "u", "resourceVersion": "7"}`
+	budget := func(name, field string) string {
+		return `{"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "` + name + `", "namespace": "shop"` + fromServer +
+			`, "spec": {"minAvailable": 1, ` + field + `"selector": {"matchLabels": {"app": "db"}}}}`
+	}
+	pod := `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "db-0", "namespace": "shop", "labels": {"app": "db"}` + fromServer + `, "spec": {"containers": []}}`
+	text := dump(budget("newer", `"newer": 1, `), budget("known", ""), pod)
+	got := plan(t, nil, text, "plan", "-core", "disruption", "-now", noon, "-")
+	require.Equal(t, exitInput, got.status)
+	require.Contains(t, got.stderr, "PodDisruptionBudget shop/newer: spec.newer: unknown field")
+	require.Contains(t, got.stdout, "shop/known")
+	require.NotContains(t, got.stdout, "shop/newer")
+	got = plan(t, nil, text, "plan", "-core", "disruption", "-fail-on", "never", "-now", noon, "-")
+	require.Contains(t, got.stderr, "PodDisruptionBudget shop/newer: not known whether it ever allows a disruption: a field of it could not be read")
+}

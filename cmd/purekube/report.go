@@ -175,6 +175,9 @@ func (r *report) add(s section, c *cluster) {
 	r.addProblems(s.Err, purekube.Key{}, c)
 	var said []finding
 	for _, f := range s.Findings {
+		if c.ReadInPart(f.Object) {
+			f = withoutDecision(f) // the input's error about it is said already
+		}
 		if f.NotKnown != "" {
 			s.Undecided = append(s.Undecided, f)
 		}
@@ -184,6 +187,15 @@ func (r *report) add(s section, c *cluster) {
 	}
 	s.Findings = said // the caller's section keeps its own
 	r.Sections = append(r.Sections, s)
+}
+
+// withoutDecision is what is left of a finding about an object that was read only in part.
+func withoutDecision(f finding) finding {
+	undecided := finding{Object: f.Object, Err: f.Err}
+	if f.Object.Kind == "PodDisruptionBudget" {
+		undecided.NotKnown = "a field of it could not be read"
+	}
+	return undecided
 }
 
 // noScale ends the error of a budget that needs the scale of a workload of a kind that has none. The error names the workload.
