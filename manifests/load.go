@@ -138,10 +138,6 @@ func (l *loader) fail(e *Error) {
 	}
 	for _, r := range e.Refs {
 		l.set.unreadableIn[*e.hides][r.Namespace] = true
-		if l.set.inPart == nil {
-			l.set.inPart = map[purekube.Key]bool{}
-		}
-		l.set.inPart[r.key()] = true
 	}
 	l.set.Complete = l.set.Complete && !e.hides.Empty()
 }
@@ -317,6 +313,15 @@ func (l *loader) name(text string) string {
 	return text
 }
 
+// planned is the key that the packages have for an object: without a namespace where the kind has none, even if the
+// object names one.
+func planned(k purekube.Key, kind schema.GroupKind) purekube.Key {
+	if !Namespaced(kind) {
+		k.Namespace = ""
+	}
+	return k
+}
+
 // add takes an object in.
 func (l *loader) add(d decoded) {
 	kind, meta := kindOf(d.object), d.object.(metav1.Object)
@@ -330,6 +335,12 @@ func (l *loader) add(d decoded) {
 	l.set.see(kind)
 	l.set.put(d.object)
 	k := key(kind, meta)
+	if len(d.errs) > 0 {
+		if l.set.inPart == nil {
+			l.set.inPart = map[purekube.Key]bool{}
+		}
+		l.set.inPart[planned(k, kind)] = true
+	}
 	if !l.set.note(k, d.at) && len(l.set.again[k]) == 1 {
 		l.errs = append(l.errs, &Error{Refs: l.set.Refs(k), Err: ErrDuplicate})
 	}

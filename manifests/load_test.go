@@ -255,3 +255,30 @@ func TestUnknownKindOfAKnownVersionIsAnError(t *testing.T) {
 		require.Len(t, set.Ignored, 1)
 	}
 }
+
+// Whoever decides about an object has to know that a field of it is missing, by the key that the packages give it.
+func TestReadInPart(t *testing.T) {
+	const budget = "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web, namespace: shop}\n"
+	for _, tc := range []struct {
+		name, reason, input string
+		key                 purekube.Key
+		want                bool
+	}{
+		{"a field that is not known", "it may change the decision", budget + "spec: {newer: 1}\n", purekube.Key{Kind: "PodDisruptionBudget", Namespace: "shop", Name: "web"}, true},
+		{"whole", "nothing is missing", budget, purekube.Key{Kind: "PodDisruptionBudget", Namespace: "shop", Name: "web"}, false},
+		{"another group", "the object of that group is not in the set, and the other one is whole", budget + "---\n" + strings.Replace(budget, "policy/v1", "apps/v1", 1),
+			purekube.Key{Kind: "PodDisruptionBudget", Namespace: "shop", Name: "web"}, false},
+		{"no namespace", "the object gets the default one", "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web}\nspec: {newer: 1}\n",
+			purekube.Key{Kind: "PodDisruptionBudget", Namespace: "default", Name: "web"}, true},
+		{"a namespace that the kind does not have", "plans have none", "apiVersion: networking.k8s.io/v1\nkind: ServiceCIDR\nmetadata: {name: a, namespace: x}\nspec: {newer: 1}\n",
+			purekube.Key{Kind: "ServiceCIDR", Name: "a"}, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			set, _ := Load(Options{Stdin: strings.NewReader(tc.input)}, "-")
+			require.Equal(t, tc.want, set.ReadInPart(tc.key), tc.reason)
+			full, err := set.WithNodes(1).AtFullHealth()
+			require.NoError(t, err)
+			require.Equal(t, tc.want, full.ReadInPart(tc.key), "at full health")
+		})
+	}
+}

@@ -344,8 +344,8 @@ func (s *Set) HidesIn(kind schema.GroupKind) (namespaces map[string]bool, known 
 	return maps.Clone(in), s.Unreadable[schema.GroupKind{}] == 0 && len(in) > 0 && !in[""]
 }
 
-// ReadInPart reports whether the set has an object of this key without a field that this build could not read. Decide nothing
-// about that object: the field may change the decision.
+// ReadInPart reports whether the set has an object of this key with a field that could not be read. Decide nothing about that
+// object: the field may change the decision.
 func (s *Set) ReadInPart(key purekube.Key) bool { return s.inPart[key] }
 
 // Missing returns the kinds, of the kinds given, that the input says nothing about: see [Set.Seen].

@@ -52,7 +52,7 @@ func newBudgetList(c *cluster, set settings, links links) *budgetList {
 	explanations, _ := disruption.ExplainAll(d.snapshot, d.options)
 	var bars []budgetBar
 	for _, e := range explanations {
-		if e.Budget != nil {
+		if e.Budget != nil && !c.ReadInPart(e.Key) {
 			bars = append(bars, newBudgetBar(e.Key, e.Budget, links))
 		}
 	}

@@ -62,6 +62,9 @@ func newRangeGroups(c *cluster, set settings, links links) []rangeGroup {
 	r := ranges{cidrs: c.ServiceCIDRs, explained: map[string]servicecidr.Explanation{}, set: set, options: options, links: links}
 	var all []prefixOf
 	for _, e := range explanations {
+		if c.ReadInPart(e.Key) {
+			continue
+		}
 		r.explained[e.Key.Name] = e
 		for _, coverage := range e.Deletion.Coverage {
 			all = append(all, prefixOf{coverage.Prefix, e.Key.Name, coverage})

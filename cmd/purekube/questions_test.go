@@ -326,4 +326,15 @@ func TestNothingIsPlannedForAnObjectReadInPart(t *testing.T) {
 	require.NotContains(t, got.stdout, "shop/newer")
 	got = plan(t, nil, text, "plan", "-core", "disruption", "-fail-on", "never", "-now", noon, "-")
 	require.Contains(t, got.stderr, "PodDisruptionBudget shop/newer: not known whether it ever allows a disruption: a field of it could not be read")
+	cidr := func(name, field string) string {
+		return `{"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR", "metadata": {"name": "` + name + `", "namespace": "none"` + fromServer +
+			`, "spec": {` + field + `"cidrs": ["10.0.0.0/24"]}}`
+	}
+	address := `{"apiVersion": "networking.k8s.io/v1", "kind": "IPAddress", "metadata": {"name": "10.0.0.5"` + fromServer +
+		`, "spec": {"parentRef": {"resource": "services", "namespace": "shop", "name": "db"}}}`
+	got = plan(t, nil, dump(budget("newer", `"newer": 1, `), budget("known", ""), pod, address, cidr("newer-range", `"newer": 1, `), cidr("known-range", "")), "report", "-now", noon, "-")
+	require.Contains(t, got.stdout, `aria-label="shop/known: `)
+	require.NotContains(t, got.stdout, `aria-label="shop/newer: `)
+	require.Contains(t, got.stdout, "10.0.0.0/24 of known-range")
+	require.NotContains(t, got.stdout, "10.0.0.0/24 of newer-range")
 }

@@ -109,6 +109,21 @@ func BenchmarkReplicas(b *testing.B) {
 	}
 }
 
+// A pod without a controller costs something for each budget that selects it.
+func BenchmarkPodsWithoutController(b *testing.B) {
+	for _, pods := range []int{1000, 2000, 10_000} {
+		if pods == 10_000 && testing.Short() {
+			continue
+		}
+		b.Run(fmt.Sprintf("pods=%d,budgets=%d", pods, pods/10), func(b *testing.B) {
+			set := overlapping(pods, pods/10)
+			for b.Loop() {
+				Check(set)
+			}
+		})
+	}
+}
+
 // manyRules is a ClusterRole with n rules that reach admin, each with a wildcard.
 func manyRules(n int) *manifests.Set {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "team", Labels: map[string]string{"rbac.authorization.k8s.io/aggregate-to-admin": "true"}}}
