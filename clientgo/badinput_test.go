@@ -206,6 +206,7 @@ func TestBadArguments(t *testing.T) {
 		{"a webhook without an informer", "no such informer", func() error { return of(NewWebhook(none, noChange{}, admission.Options{}, webhook.Options{})) }},
 		{"an Executor for nothing", "no configuration", func() error { return of(NewExecutor(nil)) }},
 		{"a Lookup for nothing", "no configuration", func() error { return of(NewLookup(nil)) }},
+		{"lists without a client", "no Client", func() error { return of(ListServiceCIDRs(nil)(t.Context())) }},
 		{"the rights of an unknown controller", `no controller "x"`, func() error { return of(PolicyRules("x")) }},
 		{"an empty request", "missing", func() error { return of((&Executor{}).Do(t.Context(), purekube.Request{})) }},
 		{"an empty request, dynamic", "missing", func() error { return of(DynamicExecutor{}.Do(t.Context(), purekube.Request{})) }},

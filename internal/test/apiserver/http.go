@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +28,22 @@ type Handler struct {
 
 	mu       sync.Mutex
 	watchers map[chan []byte]purekube.Request
+	// pages are the rests of lists, by their continue tokens.
+	pages map[string]rest
+	lists int
+}
+
+// rest is what comes after a page: the objects as they were when the list began.
+type rest struct {
+	revision int
+	objects  []Object
+}
+
+// Expire makes all lists expire that have not ended.
+func (h *Handler) Expire() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pages = nil
 }
 
 // ServeHTTP is part of http.Handler.
@@ -45,7 +62,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	var answer any
 	if err == nil {
-		answer, err = h.answer(r)
+		answer, err = h.answer(r, q.URL.Query())
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if err != nil {
@@ -60,7 +77,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer) // the client is gone, or it is not
 }
 
-func (h *Handler) answer(r purekube.Request) (any, error) {
+func (h *Handler) answer(r purekube.Request, options url.Values) (any, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.Server.Changed = h.changed
@@ -68,13 +85,7 @@ func (h *Handler) answer(r purekube.Request) (any, error) {
 	case r.Resource.Resource == "events":
 		return map[string]any{"kind": "Event", "apiVersion": r.Resource.GroupVersion().String()}, nil
 	case r.Verb == "list":
-		items := []any{}
-		for _, o := range h.Server.of(r.Resource) {
-			items = append(items, withKind(o))
-		}
-		k := kinds[r.Resource]
-		return map[string]any{"apiVersion": k.GroupVersion().String(), "kind": k.Kind + "List", "items": items,
-			"metadata": map[string]any{"resourceVersion": strconv.Itoa(h.Server.revision + 1)}}, nil
+		return h.list(r, options)
 	case r.Verb == "get":
 		o, err := h.Server.find(place{r.Resource, types.NamespacedName{Namespace: r.Namespace, Name: r.Name}}, r)
 		if err != nil {
@@ -87,6 +98,35 @@ func (h *Handler) answer(r purekube.Request) (any, error) {
 		return nil, err
 	}
 	return withKind(o), nil
+}
+
+// list answers with a page where the request has a limit.
+func (h *Handler) list(r purekube.Request, options url.Values) (any, error) {
+	left := rest{h.Server.revision + 1, h.Server.of(r.Resource)}
+	if token := options.Get("continue"); token != "" {
+		var known bool
+		if left, known = h.pages[token]; !known {
+			return nil, apierrors.NewResourceExpired("The provided continue parameter is too old.")
+		}
+		delete(h.pages, token)
+	}
+	meta := map[string]any{"resourceVersion": strconv.Itoa(left.revision)}
+	page := left.objects
+	if limit, _ := strconv.Atoi(options.Get("limit")); limit > 0 && limit < len(page) {
+		h.lists++
+		token := strconv.Itoa(h.lists)
+		if h.pages == nil {
+			h.pages = map[string]rest{}
+		}
+		h.pages[token], page = rest{left.revision, page[limit:]}, page[:limit]
+		meta["continue"] = token
+	}
+	items := []any{}
+	for _, o := range page {
+		items = append(items, withKind(o))
+	}
+	k := kinds[r.Resource]
+	return map[string]any{"apiVersion": k.GroupVersion().String(), "kind": k.Kind + "List", "items": items, "metadata": meta}, nil
 }
 
 func withKind(o runtime.Object) runtime.Object {
