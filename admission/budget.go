@@ -43,8 +43,11 @@ type BudgetOptions struct {
 // It decides CREATE and UPDATE of poddisruptionbudgets in policy/v1, not of their status. A budget with generateName and
 // without a name yet is judged as a new one. The package comment says what every decision answers, a nil Index for example.
 func BudgetWrite(x *disruption.Index, r *admissionv1.AdmissionRequest, o BudgetOptions) *admissionv1.AdmissionResponse {
-	if response := budgetWrites.refusal(r, x != nil); response != nil {
+	if response := budgetWrites.refusal(r); response != nil {
 		return response
+	}
+	if x == nil {
+		return notSynced(r)
 	}
 	budget, err := read[policyv1.PodDisruptionBudget](r, "object", r.Object, "PodDisruptionBudget", "policy/v1")
 	if err != nil {

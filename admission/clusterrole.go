@@ -47,9 +47,10 @@ type ClusterRoleOptions struct {
 // it is written. So writes at the same time bring nothing together that none of them brings alone, and nothing depends on
 // reviews of the controllers' writes.
 //
-// That holds for an Index that is as new as the oldObject of the request, for example of a list that was made for the
-// review. A cache may be older, for as long as its watch is late: then a selector that was just taken away still counts as
-// there, and a write that brings it back is not refused.
+// That holds for an Index that is as new as the oldObject of the request. A list that was asked for after the request arrived,
+// from any API server and without a resourceVersion, is: it has every write that came before it, and oldObject was read
+// before it. See [ReadsClusterRoles]. A rule that
+// a protected ClusterRole loses between the list and the write still counts as one that it has.
 //
 // A refusal is 403 and names the protected ClusterRole and the rule. Also refused with 403 is what cannot be computed, for
 // example because the Index has two ClusterRoles of one name, and what takes more than ten million comparisons of rules.
@@ -64,18 +65,21 @@ type ClusterRoleOptions struct {
 // the reviews of an API server, even if that was generated. Make the Index without MatchUpstream. The package comment says
 // what every decision answers, a nil Index for example.
 func ClusterRoleWrite(x *rbacaggregate.Index, r *admissionv1.AdmissionRequest, o ClusterRoleOptions) *admissionv1.AdmissionResponse {
-	if response := clusterRoleWrites.refusal(r, x != nil); response != nil {
+	if response := clusterRoleWrites.refusal(r); response != nil {
 		return response
 	}
 	w, err := readClusterRoleWrite(r)
 	if err != nil {
 		return refused(r, badRequest, "%v", err)
 	}
+	if !ReadsClusterRoles(r, o) {
+		return allowed(r)
+	}
+	if x == nil {
+		return notSynced(r)
+	}
 	if err := x.Err(); err != nil {
 		return refused(r, forbidden, "the write is refused because the ClusterRoles cannot be read: %v", err)
-	}
-	if w.newObj == nil {
-		return allowed(r) // what is gone brings nothing
 	}
 	before, wasSource := written(x, w.newObj.Name, w.oldObj)
 	_, isSource := written(x, w.newObj.Name, w.newObj)

@@ -5,14 +5,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/rbacaggregate"
 	"github.com/purekube/purekube/servicecidr"
 )
 
-// Indexes are the objects that [Decide] decides by, at one moment. Leave an Index nil whose objects are not known yet, or
-// only as they were.
+// Indexes are the objects that [Decide] decides by. Leave an Index nil whose objects are not known, or that the answer does
+// not depend on: see [ReadsServiceCIDRs] and [ReadsClusterRoles].
 type Indexes struct {
 	ServiceCIDRs *servicecidr.Index
 	ClusterRoles *rbacaggregate.Index
@@ -44,29 +43,28 @@ func Decide(x Indexes, r *admissionv1.AdmissionRequest, o Options) *admissionv1.
 	return allowed(r)
 }
 
-// Deletion is what the API server deletes once a request is allowed.
-type Deletion struct {
-	// Key names the ServiceCIDR of a deletion, or the pod of an eviction. It is zero for any other request.
-	Key purekube.Key
-	// UID of the ServiceCIDR. A request does not have the UID of a pod.
-	UID types.UID
-	// DryRun: nothing is deleted. An eviction may ask for that in its options alone.
-	DryRun bool
+// ReadsServiceCIDRs reports whether the answer to a request depends on Indexes.ServiceCIDRs. Make that Index for the review
+// then, from lists of the API server, and leave it nil for other requests.
+func ReadsServiceCIDRs(r *admissionv1.AdmissionRequest) bool {
+	return serviceCIDRDeletes.refusal(r) == nil
 }
 
-// DeletionOf returns what a request deletes. It is zero for a request that deletes nothing, or does not decode.
-func DeletionOf(r *admissionv1.AdmissionRequest) Deletion {
-	switch {
-	case r == nil:
-	case serviceCIDRDeletes.decides(r):
-		if cidr, err := readServiceCIDR(r); err == nil {
-			return Deletion{Key: servicecidr.KeyOf(cidr), UID: cidr.UID, DryRun: ptr.Deref(r.DryRun, false)}
-		}
-	case evictions.decides(r):
-		if eviction, err := readEviction(r); err == nil {
-			dryRun := ptr.Deref(r.DryRun, false) || eviction.DeleteOptions != nil && len(eviction.DeleteOptions.DryRun) > 0
-			return Deletion{Key: disruption.PodKey(eviction.Namespace, eviction.Name), DryRun: dryRun}
-		}
+// ReadsClusterRoles reports whether the answer to a request depends on Indexes.ClusterRoles, as [ReadsServiceCIDRs] does. It
+// does not for a deletion, which brings no rules, and where no ClusterRole is protected.
+func ReadsClusterRoles(r *admissionv1.AdmissionRequest, o ClusterRoleOptions) bool {
+	return clusterRoleWrites.refusal(r) == nil && r.Operation != admissionv1.Delete && len(o.Allowed) > 0
+}
+
+// EvictionOf returns the pod that a request evicts, and whether it is a dry run: an eviction may ask for that in its options
+// alone. The name is zero for a request that is no eviction, or does not decode.
+func EvictionOf(r *admissionv1.AdmissionRequest) (pod types.NamespacedName, dryRun bool) {
+	if r == nil || !evictions.decides(r) {
+		return pod, false
 	}
-	return Deletion{}
+	eviction, err := readEviction(r)
+	if err != nil {
+		return pod, false
+	}
+	return types.NamespacedName{Namespace: eviction.Namespace, Name: eviction.Name},
+		ptr.Deref(r.DryRun, false) || eviction.DeleteOptions != nil && len(eviction.DeleteOptions.DryRun) > 0
 }

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/reviews"
 	"github.com/purekube/purekube/purekubetest"
 )
@@ -281,36 +280,73 @@ func TestDecidePicks(t *testing.T) {
 	}
 }
 
-func TestDeletionOf(t *testing.T) {
-	cidr := purekubetest.ServiceCIDR("used", "10.96.0.0/24")
-	cidr.UID = types.UID("u")
-	deletes := reviews.DeletesCIDR("used", "10.96.0.0/24")
-	deletes.OldObject = cidr
-	dry := deletes
+func TestEvictionOf(t *testing.T) {
+	dry, dryOption, broken := reviews.Evicts("web-1"), reviews.Evicts("web-1"), reviews.Evicts("web-1")
 	dry.DryRun = true
-	evicts := reviews.Evicts("web-1")
-	dryOption := reviews.Evicts("web-1")
 	dryOption.Object = &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}}
-	broken := deletes
-	broken.OldObject = nil
-	cidrKey, podKey := purekube.Key{Kind: "ServiceCIDR", Name: "used"}, purekube.Key{Kind: "Pod", Namespace: "shop", Name: "web-1"}
+	broken.Object = nil
+	web := types.NamespacedName{Namespace: "shop", Name: "web-1"}
 	for _, tc := range []struct {
 		name, reason string
 		request      reviews.Request
-		want         Deletion
+		pod          types.NamespacedName
+		dryRun       bool
 	}{
-		{"a ServiceCIDR", "it has a UID", deletes, Deletion{Key: cidrKey, UID: "u"}},
-		{"a dry run", "nothing is deleted", dry, Deletion{Key: cidrKey, UID: "u", DryRun: true}},
-		{"an eviction", "the UID of the pod is not in the request", evicts, Deletion{Key: podKey}},
-		{"a dry run of an eviction alone", "its options say so", dryOption, Deletion{Key: podKey, DryRun: true}},
-		{"no object", "nothing is known", broken, Deletion{}},
-		{"a ClusterRole", "nothing remembers it", reviews.WritesRole(reviews.Role("a", "", podsRule), nil), Deletion{}},
+		{"an eviction", "the pod has the name of the eviction", reviews.Evicts("web-1"), web, false},
+		{"a dry run", "nothing is evicted", dry, web, true},
+		{"a dry run of an eviction alone", "its options say so", dryOption, web, true},
+		{"no object", "nothing is known", broken, types.NamespacedName{}, false},
+		{"a ServiceCIDR", "it is no eviction", reviews.DeletesCIDR("used", "10.96.0.0/24"), types.NamespacedName{}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.want, DeletionOf(tc.request.Review(t)), tc.reason)
+			pod, dryRun := EvictionOf(tc.request.Review(t))
+			require.Equal(t, tc.pod, pod, tc.reason)
+			require.Equal(t, tc.dryRun, dryRun, tc.reason)
 		})
 	}
-	require.Zero(t, DeletionOf(nil))
+	pod, _ := EvictionOf(nil)
+	require.Zero(t, pod)
+}
+
+// An answer depends on lists for writes that can do harm, and for no other request: it is the same without them.
+func TestReads(t *testing.T) {
+	cidr, role, another := reviews.DeletesCIDR("used", "10.96.0.0/24"), reviews.Role("team", "to-view", podsRule), reviews.Role("team", "to-view", secretsRule)
+	creates, status, oldVersion := cidr, cidr, cidr
+	creates.Operation, status.Subresource, oldVersion.Version = admissionv1.Create, "status", "v1beta1"
+	oldRole := reviews.WritesRole(nil, role)
+	oldRole.Version = "v1beta1"
+	for _, tc := range []struct {
+		name         string
+		request      reviews.Request
+		o            Options
+		cidrs, roles bool
+	}{
+		{"a deleted ServiceCIDR", cidr, strict, true, false},
+		{"a created ServiceCIDR", creates, strict, false, false},
+		{"the status of a ServiceCIDR", status, strict, false, false},
+		{"a ServiceCIDR of another version", oldVersion, strict, false, false},
+		{"a created ClusterRole", reviews.WritesRole(nil, role), strict, false, true},
+		{"an updated ClusterRole", reviews.WritesRole(role, another), strict, false, true},
+		{"a deleted ClusterRole", reviews.WritesRole(role, nil), strict, false, false},
+		{"no protected ClusterRole", reviews.WritesRole(nil, role), Options{}, false, false},
+		{"a ClusterRole of another version", oldRole, strict, false, false},
+		{"an eviction", reviews.Evicts(webPod), strict, false, false},
+		{"a budget", reviews.WritesBudget(purekubetest.MaxUnavailable("shop/web", "1")), strict, false, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r, all := tc.request.Review(t), cluster(t)
+			require.Equal(t, tc.cidrs, ReadsServiceCIDRs(r))
+			require.Equal(t, tc.roles, ReadsClusterRoles(r, tc.o.ClusterRoles))
+			without := Decide(Indexes{Disruption: all.Disruption}, r, tc.o)
+			if tc.cidrs || tc.roles {
+				require.EqualValues(t, unavailable, without.Result.Code)
+			} else {
+				require.Equal(t, Decide(all, r, tc.o), without)
+			}
+		})
+	}
+	require.False(t, ReadsServiceCIDRs(nil))
+	require.False(t, ReadsClusterRoles(nil, strict.ClusterRoles))
 }
 
 // A budget's maxUnavailable of another type, and a ServiceCIDR with fields that nobody knows: the type decides what is read.

@@ -45,8 +45,11 @@ type EvictionOptions struct {
 // It decides CREATE of pods/eviction; the Eviction may be policy/v1 or policy/v1beta1. An eviction has the name of its
 // pod, which is never generated. The package comment says what every decision answers, a nil Index for example.
 func Eviction(x *disruption.Index, r *admissionv1.AdmissionRequest, o EvictionOptions) *admissionv1.AdmissionResponse {
-	if response := evictions.refusal(r, x != nil); response != nil {
+	if response := evictions.refusal(r); response != nil {
 		return response
+	}
+	if x == nil {
+		return notSynced(r)
 	}
 	eviction, err := readEviction(r)
 	if err != nil {

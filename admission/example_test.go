@@ -75,6 +75,18 @@ func ExampleServiceCIDRDelete() {
 	// false 409 ServiceCIDR services is the only range of 10.96.0.7 (Service shop/web)
 }
 
+// List ClusterRoles for a review if its answer depends on them.
+func ExampleReadsClusterRoles() {
+	protected := admission.ClusterRoleOptions{Allowed: map[string][]rbacv1.PolicyRule{"view": nil}}
+	for _, operation := range []admissionv1.Operation{admissionv1.Create, admissionv1.Delete} {
+		review := request("rbac.authorization.k8s.io", "clusterroles", operation, purekubetest.ClusterRole("team"))
+		fmt.Println(operation, admission.ReadsClusterRoles(review, protected))
+	}
+	// Output:
+	// CREATE true
+	// DELETE false
+}
+
 // One of two pods has to stay, and the other one is not ready.
 func ExampleEviction() {
 	web, budget := purekubetest.StatefulSet("shop/web", 2), purekubetest.MaxUnavailable("shop/web", "1")
@@ -105,11 +117,11 @@ func ExampleBudgetWrite() {
 	// true PodDisruptionBudget shop/web never allows a disruption: nodes with its pods cannot be drained
 }
 
-// Decide picks the decision. Until the caches have synced every decision refuses.
+// Decide picks the decision. Until the objects are known, every decision refuses.
 func ExampleDecide() {
 	review := request("policy", "poddisruptionbudgets", admissionv1.Create, purekubetest.MaxUnavailable("shop/web", "0"))
 	response := admission.Decide(admission.Indexes{}, review, admission.Options{})
 	fmt.Println(response.Allowed, response.Result.Code, response.Result.Message)
 	// Output:
-	// false 503 the webhook is still reading the objects of the cluster, or its copy of them is out of date; try again
+	// false 503 the webhook is still reading the objects of the cluster; try again
 }

@@ -54,8 +54,8 @@ func (q question) decides(r *admissionv1.AdmissionRequest) bool {
 	return q.about(r) && r.SubResource == q.subresource && slices.Contains(q.operations, r.Operation)
 }
 
-// refusal is the answer to a request that cannot be decided, nil if it can.
-func (q question) refusal(r *admissionv1.AdmissionRequest, synced bool) *admissionv1.AdmissionResponse {
+// refusal is the answer to a request that cannot be decided, whatever the Index has. It is nil for other requests.
+func (q question) refusal(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	switch {
 	case r == nil:
 		return refused(nil, badRequest, "the review has no request")
@@ -64,8 +64,6 @@ func (q question) refusal(r *admissionv1.AdmissionRequest, synced bool) *admissi
 	case !q.decides(r) || r.Resource != q.resource:
 		return refused(r, badRequest, "%s of %s cannot be decided here: this webhook decides %q of %s", r.Operation,
 			named(r.Resource, r.SubResource), q.operations, named(q.resource, q.subresource))
-	case !synced:
-		return notSynced(r)
 	}
 	return nil
 }

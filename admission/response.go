@@ -73,9 +73,14 @@ func NotNow(r *admissionv1.AdmissionRequest, why string) *admissionv1.AdmissionR
 	return response
 }
 
+// Failed refuses a request that cannot be decided, now or later: 500. why is the message.
+func Failed(r *admissionv1.AdmissionRequest, why string) *admissionv1.AdmissionResponse {
+	return refused(r, internalError, "%s", why)
+}
+
 // notSynced is the answer without an Index.
 func notSynced(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-	return NotNow(r, "the webhook is still reading the objects of the cluster, or its copy of them is out of date")
+	return NotNow(r, "the webhook is still reading the objects of the cluster")
 }
 
 // warning puts a name between two texts; it cuts the name if the warning is too long.

@@ -23,15 +23,22 @@ const maxOrphans = 10
 // does not parse, or two ServiceCIDRs of one name. Other ServiceCIDRs that are being deleted do not count as ranges.
 //
 // It cannot see:
-//   - addresses that are allocated after the answer, or that the cache does not show yet;
+//   - addresses that are allocated after the Index was made;
 //   - Services whose address has no IPAddress;
-//   - deletions that were allowed and that the Index does not have yet: see package admission/memory.
+//   - deletions that are reviewed at the same moment. If two ServiceCIDRs are the only ranges of an address, both may be
+//     deleted then. No address loses its range: the controllers keep the finalizer of the ServiceCIDR that is left, which
+//     stays Terminating.
+//
+// Make the Index from lists of the review: [ReadsServiceCIDRs] says which requests need them.
 //
 // It decides DELETE of servicecidrs in networking.k8s.io/v1. A ServiceCIDR has no generated name at that time. The
 // package comment says what every decision answers, a nil Index for example.
 func ServiceCIDRDelete(x *servicecidr.Index, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-	if response := serviceCIDRDeletes.refusal(r, x != nil); response != nil {
+	if response := serviceCIDRDeletes.refusal(r); response != nil {
 		return response
+	}
+	if x == nil {
+		return notSynced(r)
 	}
 	cidr, err := readServiceCIDR(r)
 	if err != nil {

@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,21 +10,27 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/purekube/purekube/admission"
 	"github.com/purekube/purekube/admission/memory"
 	"github.com/purekube/purekube/admission/webhook"
 	"github.com/purekube/purekube/purekubetest"
+	"github.com/purekube/purekube/servicecidr"
 )
 
-// A webhook for all four decisions.
+// A webhook for evictions and budgets, and for deletions of ServiceCIDRs.
 func Example() {
 	store, options := memory.NewStore(memory.Options{}), admission.Options{}
-	store.Put(purekubetest.ServiceCIDR("services", "10.96.0.0/24")) // in the event handlers of your caches
-	store.Put(purekubetest.Address("10.96.0.7", "shop/web"))
-	synced := func() bool { return true } // every handler has seen the initial list
+	store.Put(purekubetest.MaxUnavailable("shop/web", "1")) // in the event handlers of your caches
+	synced := func() bool { return true }                   // every handler has seen the initial list
 	mux := http.NewServeMux()
-	mux.Handle("/validate", webhook.New(func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	mux.Handle("/validate", webhook.New(func(ctx context.Context, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		if admission.ReadsServiceCIDRs(r) { // list them for the review, with ctx
+			addresses := []*networkingv1.IPAddress{purekubetest.Address("10.96.0.7", "shop/web")}
+			index := servicecidr.NewIndex(servicecidr.Snapshot{IPAddresses: addresses}, servicecidr.Options{})
+			return admission.ServiceCIDRDelete(index, r)
+		}
 		return store.Review(r, synced(), time.Now(), options)
 	}, webhook.Options{}))
 

@@ -2,7 +2,7 @@
 // admission: it limits the size of a review, the number of decisions under way and the time of each, and a decision that
 // panics refuses.
 //
-//	handler := webhook.New(func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+//	handler := webhook.New(func(ctx context.Context, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 //		return store.Review(r, synced(), time.Now(), options)
 //	}, webhook.Options{})
 //
@@ -11,6 +11,7 @@
 package webhook
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -47,7 +49,8 @@ type Options struct {
 	// MaxBody is the size of a review in bytes; a larger review gets 413, so that the failurePolicy decides. 0 means
 	// the constant MaxBody. Raise it for API servers and etcds with other limits.
 	MaxBody int64
-	// MaxDecisions is how many decisions may be under way. 0 means two for each processor.
+	// MaxDecisions is how many decisions on one resource may be under way: reviews of ClusterRoles that wait for a list do not
+	// hold up evictions. 0 means two for each processor.
 	MaxDecisions int
 	// Log gets a line for each review. Nil means slog.Default.
 	Log *slog.Logger
@@ -55,19 +58,25 @@ type Options struct {
 
 // Handler answers admission reviews.
 type Handler struct {
-	decide  func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse
+	decide  decision
 	maxBody int64
-	// deciding has a place for each decision that is under way.
-	deciding chan struct{}
-	log      *slog.Logger
+	log     *slog.Logger
+
+	maxDecisions int
+	mu           sync.Mutex
+	// deciding has, for each resource, a place for each decision that is under way. An API server asks about few resources.
+	deciding map[string]chan struct{}
 }
+
+type decision = func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse
 
 // New returns a handler that answers the POST of an AdmissionReview, v1 or v1beta1, with what decide returns. decide may be
 // called concurrently. An answer of nil refuses, and so does a panic: both with 500, and with a line in the log.
 //
 // A review that is not decided in time is refused before the API server gives up and the failurePolicy decides: after
-// the timeout that the API server sends, less a fifth or at most a second. It gets the answer of [admission.NotNow].
-func New(decide func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse, o Options) *Handler {
+// the timeout that the API server sends, less a fifth or at most a second. It gets the answer of [admission.NotNow]. The
+// context of decide ends then, and when the API server hangs up.
+func New(decide func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse, o Options) *Handler {
 	if o.MaxBody <= 0 {
 		o.MaxBody = MaxBody
 	}
@@ -77,7 +86,7 @@ func New(decide func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionRespon
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Handler{decide: decide, maxBody: o.MaxBody, deciding: make(chan struct{}, o.MaxDecisions), log: o.Log}
+	return &Handler{decide: decide, maxBody: o.MaxBody, log: o.Log, maxDecisions: o.MaxDecisions, deciding: map[string]chan struct{}{}}
 }
 
 // review is an AdmissionReview of either version: their JSON is the same.
@@ -95,9 +104,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, problem, code)
 		return
 	}
-	late := time.NewTimer(time.Until(began.Add(patience(r.URL.Query().Get("timeout")))))
-	defer late.Stop()
-	response := h.answer(in.Request, late.C)
+	ctx, cancel := context.WithDeadline(r.Context(), began.Add(patience(r.URL.Query().Get("timeout"))))
+	defer cancel()
+	response := h.answer(ctx, in.Request)
 	message := ""
 	if response.Result != nil {
 		message = response.Result.Message
@@ -151,39 +160,48 @@ func patience(timeout string) time.Duration {
 }
 
 // answer decides a request, or refuses it if it cannot be decided in time. It does not wait for a decision that is late.
-func (h *Handler) answer(r *admissionv1.AdmissionRequest, late <-chan time.Time) *admissionv1.AdmissionResponse {
+func (h *Handler) answer(ctx context.Context, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	const tooLate = "the webhook could not decide in time"
+	places := h.places(r)
 	select {
-	case h.deciding <- struct{}{}:
-	case <-late:
+	case places <- struct{}{}:
+	case <-ctx.Done():
 		return admission.NotNow(r, tooLate)
 	}
 	decided := make(chan *admissionv1.AdmissionResponse, 1)
 	go func() {
-		defer func() { <-h.deciding }()
-		decided <- h.decided(r)
+		defer func() { <-places }()
+		decided <- h.decided(ctx, r)
 	}()
 	select {
 	case response := <-decided:
 		return response
-	case <-late:
+	case <-ctx.Done():
 		return admission.NotNow(r, tooLate)
 	}
 }
 
+// places has room for the decisions on the resource of a request.
+func (h *Handler) places(r *admissionv1.AdmissionRequest) chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	resource := r.Resource.Group + "/" + r.Resource.Resource + "/" + r.SubResource
+	if h.deciding[resource] == nil {
+		h.deciding[resource] = make(chan struct{}, h.maxDecisions)
+	}
+	return h.deciding[resource]
+}
+
 // decided is the decision, or a refusal where it fails.
-func (h *Handler) decided(r *admissionv1.AdmissionRequest) (response *admissionv1.AdmissionResponse) {
+func (h *Handler) decided(ctx context.Context, r *admissionv1.AdmissionRequest) (response *admissionv1.AdmissionResponse) {
 	defer func() {
 		if p := recover(); p != nil {
 			h.log.Error("panic", "value", p, "stack", string(debug.Stack()))
 			response = nil
 		}
 		if response == nil {
-			response = &admissionv1.AdmissionResponse{UID: r.UID, Result: &metav1.Status{
-				Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError,
-				Message: "the webhook could not decide: see its log",
-			}}
+			response = admission.Failed(r, "the webhook could not decide: see its log")
 		}
 	}()
-	return h.decide(r)
+	return h.decide(ctx, r)
 }

@@ -1,12 +1,14 @@
 package webhook
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,8 +20,6 @@ import (
 	"github.com/purekube/purekube/internal/test/reviews"
 	"github.com/purekube/purekube/servicecidr"
 )
-
-type decision = func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse
 
 func newServer(t testing.TB, decide decision, o Options) (*httptest.Server, *Handler) {
 	t.Helper()
@@ -34,7 +34,7 @@ var anyRole = reviews.WritesRole(nil, reviews.Role("team", "", rbacv1.PolicyRule
 
 // Whatever is sent gets an answer, and never a panic.
 func TestMalformedReviews(t *testing.T) {
-	server, _ := newServer(t, func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	server, _ := newServer(t, func(_ context.Context, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		return admission.Decide(admission.Indexes{ServiceCIDRs: servicecidr.NewIndex(servicecidr.Snapshot{}, servicecidr.Options{})}, r, admission.Options{})
 	}, Options{MaxBody: 1 << 16})
 	deletion := func(old string) string {
@@ -80,7 +80,7 @@ func TestMalformedReviews(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	h := New(nil, Options{})
 	require.EqualValues(t, MaxBody, h.maxBody)
-	require.Equal(t, 2*runtime.GOMAXPROCS(0), cap(h.deciding))
+	require.Equal(t, 2*runtime.GOMAXPROCS(0), h.maxDecisions)
 	require.NotNil(t, h.log)
 }
 
@@ -103,14 +103,18 @@ func TestLargestReview(t *testing.T) {
 func TestDecisionsThatTakeTooLong(t *testing.T) {
 	never := make(chan struct{})
 	t.Cleanup(func() { close(never) })
-	server, h := newServer(t, func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	var begun atomic.Int32
+	ended := make(chan struct{}, 10)
+	server, _ := newServer(t, func(ctx context.Context, _ *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		begun.Add(1)
+		<-ctx.Done()
+		ended <- struct{}{}
 		<-never
 		return &admissionv1.AdmissionResponse{Allowed: true}
 	}, Options{MaxDecisions: 3})
-	require.Equal(t, 3, cap(h.deciding))
-	for i := range cap(h.deciding) + 1 { // the last one finds no place
+	for i := range 5 {
 		asked, want := anyRole, int32(http.StatusServiceUnavailable)
-		if i == 0 {
+		if i == 4 { // the ClusterRoles have no place any more, and are not in its way
 			asked, want = reviews.Evicts("p"), http.StatusTooManyRequests
 		}
 		code, out, text := reviews.Post(t, server.Client(), server.URL+"/?timeout=20ms", asked.Body(t, "v1"))
@@ -121,6 +125,10 @@ func TestDecisionsThatTakeTooLong(t *testing.T) {
 		require.Equal(t, want, out.Response.Result.Code)
 		require.Positive(t, out.Response.Result.Details.RetryAfterSeconds)
 	}
+	require.EqualValues(t, 3+1, begun.Load())
+	for range 3 + 1 {
+		<-ended // the context of each decision
+	}
 	for text, want := range map[string]time.Duration{"": 9 * time.Second, "5s": 4 * time.Second, "1s": 800 * time.Millisecond, "1h": 29 * time.Second, "x": 9 * time.Second, "-1s": 9 * time.Second} {
 		require.Equal(t, want, patience(text), text)
 	}
@@ -129,12 +137,14 @@ func TestDecisionsThatTakeTooLong(t *testing.T) {
 // A decision that fails refuses, and the webhook goes on.
 func TestDecisionThatFails(t *testing.T) {
 	for name, decide := range map[string]decision{
-		"panic": func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse { panic("a mistake") },
-		"nil":   func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse { return nil },
+		"panic": func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+			panic("a mistake")
+		},
+		"nil": func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse { return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
-			server, h := newServer(t, decide, Options{MaxDecisions: 2})
-			for range cap(h.deciding) + 1 {
+			server, _ := newServer(t, decide, Options{MaxDecisions: 2})
+			for range 2 + 1 {
 				_, out, _ := reviews.Post(t, server.Client(), server.URL+"/?timeout=10s", anyRole.Body(t, "v1"))
 				require.False(t, out.Response.Allowed)
 				require.EqualValues(t, http.StatusInternalServerError, out.Response.Result.Code)
