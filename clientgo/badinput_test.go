@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -201,9 +202,9 @@ func TestBadArguments(t *testing.T) {
 		{"disruption, no informer", "no such informer", func() error { return of(NewDisruption(blind, disruption.Options{})) }},
 		{"resourceclaim without lookups", "no Lookup", func() error { return of(NewResourceClaim(deaf, resourceclaim.Options{})) }},
 		{"disruption without lookups", "no Lookup", func() error { return of(NewDisruption(deaf, disruption.Options{})) }},
-		{"a webhook without informers", "no Informers", func() error { return of(NewWebhook(nil, noChange{}, admission.Options{}, webhook.Options{})) }},
-		{"a webhook without a client", "no client", func() error { return of(NewWebhook(none, nil, admission.Options{}, webhook.Options{})) }},
-		{"a webhook without an informer", "no such informer", func() error { return of(NewWebhook(none, noChange{}, admission.Options{}, webhook.Options{})) }},
+		{"a webhook without informers", "no Informers", func() error { return of(NewWebhook(nil, fake.NewClientset(), admission.Options{}, webhook.Options{})) }},
+		{"a webhook without a client", "no Client", func() error { return of(NewWebhook(none, nil, admission.Options{}, webhook.Options{})) }},
+		{"a webhook without an informer", "no such informer", func() error { return of(NewWebhook(none, fake.NewClientset(), admission.Options{}, webhook.Options{})) }},
 		{"an Executor for nothing", "no configuration", func() error { return of(NewExecutor(nil)) }},
 		{"a Lookup for nothing", "no configuration", func() error { return of(NewLookup(nil)) }},
 		{"lists without a client", "no Client", func() error { return of(ListServiceCIDRs(nil)(t.Context())) }},

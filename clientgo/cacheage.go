@@ -3,7 +3,6 @@ package clientgo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -15,8 +14,8 @@ import (
 )
 
 const (
-	// MaxCacheAge is how old the objects may be that a [Webhook] decides by.
-	MaxCacheAge = 5 * time.Minute
+	// maxOpen is how many lists are remembered that the cache has not reached.
+	maxOpen = 10
 	// agePause is how often the API server is asked how far it is, and ageTimeout how long it may take to answer.
 	agePause   = 30 * time.Second
 	ageTimeout = 10 * time.Second
@@ -25,8 +24,8 @@ const (
 )
 
 var (
-	errRestored = errors.New("the API server is behind the cache, as after a restore of etcd: restart this process if that lasts")
-	errBehind   = errors.New("the API server has newer objects, or does not show that it has none")
+	errRestored  = errors.New("the API server is behind the cache, as after a restore of etcd: restart this process if that lasts")
+	errNoVersion = errors.New("its informer has no LastSyncResourceVersion, without which nobody knows how old the cache is")
 )
 
 // cacheAge knows how old the cache of an informer is at most. The cache of an informer whose watch hangs looks as it
@@ -74,18 +73,6 @@ func newCacheAge(
 		a.at = now
 	}
 	return a
-}
-
-// check is an error unless the cache is known to be younger than MaxCacheAge.
-func (a *cacheAge) check(now time.Time) error {
-	if now.Sub(a.upTo()) < MaxCacheAge {
-		return nil
-	}
-	err := a.failure()
-	if err == nil {
-		err = errBehind
-	}
-	return fmt.Errorf("%s: the cache is not known to be younger than %s: %w", a.resource.GroupResource(), MaxCacheAge, err)
 }
 
 // failure is the error of the last look.
@@ -150,7 +137,7 @@ func (a *cacheAge) note(before string, l listed) {
 	if newer(before, l.version) {
 		a.restored, a.open = before, nil
 	}
-	if len(a.open) > int(MaxCacheAge/agePause) {
+	if len(a.open) > maxOpen {
 		a.open = a.open[1:] // too old to help
 	}
 	a.open = append(a.open, l)

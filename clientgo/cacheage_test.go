@@ -3,17 +3,12 @@ package clientgo_test
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,12 +17,7 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/purekube/purekube/admission"
-	"github.com/purekube/purekube/admission/memory"
-	"github.com/purekube/purekube/admission/webhook"
 	"github.com/purekube/purekube/clientgo"
-	"github.com/purekube/purekube/internal/test/reviews"
-	"github.com/purekube/purekube/purekubetest"
 )
 
 // storage is an API server and the informers at it, as far as resourceVersions go. The cache of IPAddresses does what a
@@ -158,28 +148,10 @@ func (r *resource) Watch(ctx context.Context, o metav1.ListOptions) (watch.Inter
 	return events, nil
 }
 
-// aged is a Webhook at an API server on which something else than IPAddresses changes every second.
+// aged is a storage on which something else than IPAddresses changes every second.
 type aged struct {
 	*storage
-	*clientgo.Webhook
 	t *testing.T
-}
-
-// start returns it as soon as the caches are full. before is what happens before it is made. Nil: the caches are empty.
-func start(t *testing.T, before func(*storage)) *aged {
-	t.Helper()
-	a := &aged{storage: &storage{revision: 100, changed: 90}, t: t}
-	if before != nil {
-		before(a.storage)
-	}
-	var err error
-	a.Webhook, err = clientgo.NewWebhook(a.informer, a.storage, admission.Options{}, webhook.Options{Log: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	a.handlers[0].OnAdd(purekubetest.ServiceCIDR("free", "10.97.0.0/24"), true)
-	if before == nil {
-		a.see()
-	}
-	return a
 }
 
 // play lets time pass. Every second something changes, and every minute a bookmark comes where they come.
@@ -192,138 +164,4 @@ func (a *aged) play(for_ time.Duration, bookmarks bool) {
 		}
 	}
 	synctest.Wait()
-}
-
-// deletes is the answer to the deletion of a ServiceCIDR that is free as far as the webhook knows.
-func (a *aged) deletes() string {
-	body := reviews.DeletesCIDR("free", "10.97.0.0/24")
-	body.DryRun = true // so that it is not remembered
-	request := httptest.NewRequest(http.MethodPost, "/validate", strings.NewReader(body.Body(a.t, "v1")))
-	request.Header.Set("Content-Type", "application/json")
-	answer := httptest.NewRecorder()
-	a.ServeHTTP(answer, request)
-	return answer.Body.String()
-}
-
-func (a *aged) decides() {
-	a.t.Helper()
-	require.NoError(a.t, a.Ready())
-	require.Contains(a.t, a.deletes(), `"allowed":true`)
-}
-
-func (a *aged) refuses(why string) {
-	a.t.Helper()
-	require.ErrorContains(a.t, a.Ready(), "ipaddresses.networking.k8s.io: the cache is not known to be younger than 5m0s: "+why)
-	require.Contains(a.t, a.deletes(), `"code":503`)
-}
-
-func TestAgeOfACache(t *testing.T) {
-	for _, tc := range []struct {
-		name, reason string
-		// before is what happens before the webhook is made. Nil: the caches are empty. A change after that may be before or
-		// after the first look at the API server.
-		before func(*storage)
-		play   func(*aged)
-	}{
-		{"bookmarks come", "the cache reaches what the lists showed; no watch is needed", nil, func(a *aged) {
-			a.play(time.Hour, true)
-			a.decides()
-			require.InDelta(t, 120, a.lists, 2, "two a minute")
-			require.Zero(t, a.watches)
-		}},
-		{"no bookmarks, and no change", "a watch shows that the cache has everything", nil, func(a *aged) {
-			for range 20 {
-				a.play(3*time.Minute, false)
-				a.decides()
-			}
-			require.Greater(t, a.watches, 10)
-		}},
-		{"the watch hangs", "an address was added, and the cache does not show it", nil, func(a *aged) {
-			a.play(10*time.Minute, true)
-			a.change(true)
-			a.play(4*time.Minute, false)
-			a.decides() // by objects of less than five minutes ago
-			a.play(90*time.Second, false)
-			a.refuses("the API server has newer objects")
-			a.play(time.Hour, false)
-			a.refuses("the API server has newer objects")
-			a.see() // it lists again
-			a.play(time.Minute, false)
-			a.decides()
-		}},
-		{"the API server fails", "nobody knows what changed; the answer is in the error", nil, func(a *aged) {
-			a.becomes(func() { a.down = errors.New("not today") })
-			a.play(4*time.Minute, true)
-			a.decides()
-			a.play(2*time.Minute, true)
-			a.refuses("not today")
-			a.becomes(func() { a.down = nil })
-			a.play(2*time.Minute, true)
-			a.decides()
-		}},
-		{"nothing is answered", "a connection that died without an error", nil, func(a *aged) {
-			a.becomes(func() { a.hangs = true })
-			a.play(6*time.Minute, false)
-			a.refuses("context deadline exceeded")
-			require.Greater(t, a.lists, 5, "no call waits for ever")
-		}},
-		{"a restore that the cache has not seen", "its version is that of another history", nil, func(a *aged) {
-			a.play(10*time.Minute, true)
-			a.becomes(func() { a.revision, a.changed = 50, 50 })
-			a.play(6*time.Minute, false)
-			a.refuses("the API server is behind the cache")
-			a.play(15*time.Minute, false) // the API server comes to the version of the cache again
-			a.refuses("the API server is behind the cache")
-			a.play(time.Hour, true) // what comes then does not tell what changed before
-			a.refuses("the API server is behind the cache")
-		}},
-		{"a restore that the cache has seen", "it listed again", nil, func(a *aged) {
-			a.play(10*time.Minute, true)
-			a.becomes(func() { a.revision, a.changed = 50, 50 })
-			a.play(time.Minute, false)
-			a.see()
-			a.play(10*time.Minute, true)
-			a.decides()
-		}},
-		{"a cache that was full before", "how old it is is not known before the first list", func(s *storage) { s.see(); s.change(true) }, func(a *aged) {
-			synctest.Wait()
-			a.refuses("")
-			a.play(time.Hour, false)
-			a.refuses("the API server has newer objects")
-		}},
-		{"a cache that was full before and is up to date", "the first watch shows it", func(s *storage) { s.see(); s.change(false) }, func(a *aged) {
-			a.play(time.Minute, false)
-			a.decides()
-		}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				a := start(t, tc.before)
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel() // a bubble does not end before its goroutines
-				ended := make(chan error, 1)
-				go func() { ended <- a.Run(ctx) }()
-				tc.play(a)
-				cancel()
-				require.NoError(t, <-ended)
-			})
-		})
-	}
-}
-
-// A deletion that was allowed is remembered for longer than a cache can be too old to show it.
-func TestDeletionsAreRememberedForLongerThanACacheIsOld(t *testing.T) {
-	require.Greater(t, memory.AssumeServiceCIDRFor, clientgo.MaxCacheAge+time.Minute)
-}
-
-// Where nobody runs it, the webhook decides for as long as the first list is new.
-func TestAgeThatNobodyAsksFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := start(t, nil)
-		a.play(4*time.Minute, true)
-		a.decides()
-		a.play(time.Minute, true)
-		require.ErrorContains(t, a.Ready(), "the API server has newer objects, or does not show")
-		require.Contains(t, a.deletes(), `"code":503`)
-	})
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/informers"
-	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/purekube/purekube"
@@ -48,12 +48,11 @@ func runTwo(ctx context.Context, config *rest.Config) error {
 }
 
 // decide returns a handler for reviews and for readiness checks. Start the factory afterwards.
-func decide(ctx context.Context, factory informers.SharedInformerFactory, client metadata.Interface, o admission.Options) (http.Handler, error) {
+func decide(factory informers.SharedInformerFactory, client kubernetes.Interface, o admission.Options) (http.Handler, error) {
 	handler, err := clientgo.NewWebhook(clientgo.FromFactory(factory), client, o, webhook.Options{})
 	if err != nil {
 		return nil, err
 	}
-	go handler.Run(ctx)
 	mux := http.NewServeMux()
 	mux.Handle("POST /validate", handler)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {

@@ -2,49 +2,74 @@ package clientgo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/pager"
 
+	"github.com/purekube/purekube/rbacaggregate"
 	"github.com/purekube/purekube/servicecidr"
 )
 
-// pageOfAList is how many objects one request of a list is for.
-const pageOfAList = 500
+const (
+	// pageOfAList is how many objects one request of a list is for.
+	pageOfAList = 500
+	// anyPages: a list may have any number of pages.
+	anyPages = -1
+)
+
+var errTooLong = errors.New("too many objects")
 
 // ListServiceCIDRs returns a function that lists all ServiceCIDRs and IPAddresses of a cluster, past every cache. Its
 // Snapshot has nothing else. An error of the API server, an expired list and the end of the context are errors: then there
 // is no Snapshot, since an object that is missing from a list would count as gone.
 func ListServiceCIDRs(client kubernetes.Interface) func(context.Context) (servicecidr.Snapshot, error) {
-	return func(ctx context.Context) (s servicecidr.Snapshot, err error) {
+	return func(ctx context.Context) (servicecidr.Snapshot, error) {
 		if client == nil {
-			return s, errNoClient
+			return servicecidr.Snapshot{}, errNoClient
 		}
-		networking := client.NetworkingV1()
-		// The addresses come first: what they are in is newer than they are. From the end of a grace period on, the addresses
-		// of a ServiceCIDR only go, unless another one contains them, too. So an old address is in the way of a deletion, and
-		// an old ServiceCIDR could be gone while a plan relies on it. The addresses are the longer list by far.
-		if s.IPAddresses, err = listAll[networkingv1.IPAddress](ctx, networking.IPAddresses().List); err != nil {
-			return servicecidr.Snapshot{}, fmt.Errorf("list IPAddresses: %w", err)
-		}
-		if s.ServiceCIDRs, err = listAll[networkingv1.ServiceCIDR](ctx, networking.ServiceCIDRs().List); err != nil {
-			return servicecidr.Snapshot{}, fmt.Errorf("list ServiceCIDRs: %w", err)
-		}
-		return s, nil
+		return listServiceCIDRs(ctx, client, anyPages)
 	}
 }
 
-// listAll lists all objects of a kind as they are now, in pages. All pages show the moment of the first one. It does not
-// begin again with a list of another moment where that one has expired.
+func listServiceCIDRs(ctx context.Context, client kubernetes.Interface, pages int) (s servicecidr.Snapshot, err error) {
+	networking := client.NetworkingV1()
+	// The addresses come first: what they are in is newer than they are. From the end of a grace period on, the addresses
+	// of a ServiceCIDR only go, unless another one contains them, too. So an old address is in the way of a deletion, and
+	// an old ServiceCIDR could be gone while a plan relies on it. The addresses are the longer list by far.
+	if s.IPAddresses, err = listAll[networkingv1.IPAddress](ctx, pages, networking.IPAddresses().List); err != nil {
+		return servicecidr.Snapshot{}, fmt.Errorf("list IPAddresses: %w", err)
+	}
+	if s.ServiceCIDRs, err = listAll[networkingv1.ServiceCIDR](ctx, pages, networking.ServiceCIDRs().List); err != nil {
+		return servicecidr.Snapshot{}, fmt.Errorf("list ServiceCIDRs: %w", err)
+	}
+	return s, nil
+}
+
+func listClusterRoles(ctx context.Context, client kubernetes.Interface, pages int) (s rbacaggregate.Snapshot, err error) {
+	if s.ClusterRoles, err = listAll[rbacv1.ClusterRole](ctx, pages, client.RbacV1().ClusterRoles().List); err != nil {
+		return rbacaggregate.Snapshot{}, fmt.Errorf("list ClusterRoles: %w", err)
+	}
+	return s, nil
+}
+
+// listAll lists all objects of a kind as they are now, in no more pages than that. All pages show the moment of the first
+// one. It does not begin again with a list of another moment where that one has expired.
 func listAll[T any, P interface {
 	*T
 	runtime.Object
-}, L runtime.Object](ctx context.Context, list func(context.Context, metav1.ListOptions) (L, error)) (all []P, err error) {
+}, L runtime.Object](ctx context.Context, most int, list func(context.Context, metav1.ListOptions) (L, error)) (all []P, err error) {
+	asked := 0
 	pages := pager.ListPager{PageSize: pageOfAList, PageFn: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		if asked == most {
+			return nil, fmt.Errorf("%w: more than %d", errTooLong, most*pageOfAList)
+		}
+		asked++
 		return list(ctx, o)
 	}}
 	// Without a resourceVersion, a list is of now.

@@ -8,7 +8,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -21,11 +22,13 @@ import (
 const webhookName = "purekube-webhook"
 
 // AddWebhook lets the manager's webhook server answer admission reviews at this path, with the decisions of package
-// admission, whether the manager leads or not. It reads ServiceCIDRs, IPAddresses, ClusterRoles, PodDisruptionBudgets, Pods,
-// ReplicationControllers, ReplicaSets, Deployments and StatefulSets from the manager's cache, which must be one of all
-// namespaces. Until it has seen all of them, and when they may be older than [clientgo.MaxCacheAge], it refuses what it
-// would decide, and the readiness check purekube-webhook fails. Without [webhook.Options.Log], the manager's logger gets a
-// line for each review.
+// admission, whether the manager leads or not. Reviews of ServiceCIDRs and ClusterRoles are decided on lists of the API
+// server, with the manager's configuration and without its rate limit: see [clientgo.Webhook].
+//
+// For evictions and budgets it reads PodDisruptionBudgets, Pods, ReplicationControllers, ReplicaSets, Deployments and
+// StatefulSets from the manager's cache, which must be one of all namespaces. Until it has seen all of them it refuses
+// evictions and writes of budgets, and the readiness check purekube-webhook fails. Without [webhook.Options.Log], the
+// manager's logger gets a line for each review.
 func AddWebhook(mgr manager.Manager, path string, o admission.Options, w webhook.Options) error {
 	if mgr == nil {
 		return fmt.Errorf("%s: %w", webhookName, errNoManager)
@@ -33,11 +36,7 @@ func AddWebhook(mgr manager.Manager, path string, o admission.Options, w webhook
 	if w.Log == nil {
 		w.Log = slog.New(logr.ToSlogHandler(mgr.GetLogger()))
 	}
-	reads, err := versions(mgr)
-	if err != nil {
-		return fmt.Errorf("%s: %w", webhookName, err)
-	}
-	handler, err := clientgo.NewWebhook(informers(mgr), reads, o, w)
+	handler, err := newWebhook(mgr, o, w)
 	if err != nil {
 		return fmt.Errorf("%s: %w", webhookName, err)
 	}
@@ -45,12 +44,17 @@ func AddWebhook(mgr manager.Manager, path string, o admission.Options, w webhook
 	if err := mgr.AddReadyzCheck(webhookName, func(*http.Request) error { return handler.Ready() }); err != nil {
 		return fmt.Errorf("%s: %w", webhookName, err)
 	}
-	return mgr.Add(everywhere{handler})
+	return nil
 }
 
-// versions is a client that shows how new the manager's cache is.
-func versions(mgr manager.Manager) (metadata.Interface, error) {
-	return metadata.NewForConfigAndClient(metadata.ConfigFor(mgr.GetConfig()), mgr.GetHTTPClient())
+func newWebhook(mgr manager.Manager, o admission.Options, w webhook.Options) (*clientgo.Webhook, error) {
+	config := rest.CopyConfig(mgr.GetConfig())
+	config.QPS, config.RateLimiter = -1, nil // a webhook lists for two reviews at a time, one page after the other
+	lists, err := kubernetes.NewForConfigAndClient(config, mgr.GetHTTPClient())
+	if err != nil {
+		return nil, err
+	}
+	return clientgo.NewWebhook(informers(mgr), lists, o, w)
 }
 
 // informers are the informers of the manager's cache.
@@ -63,12 +67,3 @@ func informers(mgr manager.Manager) clientgo.Informers {
 		return mgr.GetCache().GetInformer(context.Background(), object, cache.BlockUntilSynced(false))
 	}
 }
-
-// everywhere is a webhook as a manager runs it, whether it leads or not.
-type everywhere struct{ webhook *clientgo.Webhook }
-
-// NeedLeaderElection makes the manager run it always.
-func (everywhere) NeedLeaderElection() bool { return false }
-
-// Start finds out how old the caches are until the manager ends.
-func (e everywhere) Start(ctx context.Context) error { return e.webhook.Run(ctx) }
