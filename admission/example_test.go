@@ -51,7 +51,7 @@ func ExampleClusterRoleWrite() {
 		Resource: metav1.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
 	}
 
-	roles := []*rbacv1.ClusterRole{purekubetest.AggregatedRole("view", "to-view")} // from your cache
+	roles := []*rbacv1.ClusterRole{purekubetest.AggregatedRole("view", "to-view")} // list them for the review
 	index := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: roles}, rbacaggregate.Options{})
 	response := admission.ClusterRoleWrite(index, request, admission.ClusterRoleOptions{
 		Allowed: map[string][]rbacv1.PolicyRule{
@@ -67,7 +67,7 @@ func ExampleClusterRoleWrite() {
 func ExampleServiceCIDRDelete() {
 	review := request("networking.k8s.io", "servicecidrs", admissionv1.Delete, purekubetest.ServiceCIDR("services", "10.96.0.0/24"))
 
-	addresses := []*networkingv1.IPAddress{purekubetest.Address("10.96.0.7", "shop/web")} // from your cache
+	addresses := []*networkingv1.IPAddress{purekubetest.Address("10.96.0.7", "shop/web")} // list them for the review
 	index := servicecidr.NewIndex(servicecidr.Snapshot{IPAddresses: addresses}, servicecidr.Options{})
 	response := admission.ServiceCIDRDelete(index, review)
 	fmt.Println(response.Allowed, response.Result.Code, response.Result.Message)

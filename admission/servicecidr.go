@@ -25,9 +25,9 @@ const maxOrphans = 10
 // It cannot see:
 //   - addresses that are allocated after the Index was made;
 //   - Services whose address has no IPAddress;
-//   - deletions that are reviewed at the same moment. If two ServiceCIDRs are the only ranges of an address, both may be
-//     deleted then. No address loses its range: the controllers keep the finalizer of the ServiceCIDR that is left, which
-//     stays Terminating.
+//   - deletions that were allowed and that the Index does not have yet. If two ServiceCIDRs are the only ranges of an address
+//     and both are being deleted, kube-controller-manager lets both go, and servicecidr keeps the last one (D-1). Give an
+//     allowed one a deletionTimestamp, as clientgo.NewWebhook does.
 //
 // Make the Index from lists of the review: [ReadsServiceCIDRs] says which requests need them.
 //

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -229,6 +230,45 @@ func TestWebhookLists(t *testing.T) {
 	})
 }
 
+// Of two equal ServiceCIDRs that are in use, each may go while the other one stays. As long as no list shows the deletion
+// of the first one, the deletion of the second one is refused, for two minutes.
+func TestWebhookTwoDeletionsThatNoListShows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI(t, anyRequest)
+		used, twin := purekubetest.ServiceCIDR("used", "10.96.0.0/24"), purekubetest.ServiceCIDR("twin", "10.96.0.0/24")
+		used.UID, twin.UID = "u", "t"
+		a.Server.Put(used)
+		a.Server.Put(twin)
+		r := newReviewing(t, a)
+		ofUsed, ofTwin := reviews.DeletesCIDR("used", "10.96.0.0/24"), reviews.DeletesCIDR("twin", "10.96.0.0/24")
+		ofUsed.OldObject, ofTwin.OldObject = used, twin
+		ofUsed.DryRun, ofTwin.DryRun = true, true
+		r.allowed(t, ofUsed)
+		r.allowed(t, ofTwin) // a dry run deletes nothing
+		ofUsed.DryRun = false
+		r.allowed(t, ofUsed)
+		r.refused(t, ofTwin, http.StatusConflict, "ServiceCIDR twin is the only range of 10.96.0.7")
+		r.allowed(t, ofUsed) // it is asked for again
+		time.Sleep(2*time.Minute - time.Second)
+		r.refused(t, ofTwin, http.StatusConflict, "is the only range")
+		time.Sleep(time.Second)
+		r.allowed(t, ofTwin) // something else has refused the deletion of used
+
+		ofTwin.DryRun = false
+		var allowed atomic.Int32
+		var asking sync.WaitGroup
+		for _, review := range []reviews.Request{ofUsed, ofTwin} {
+			asking.Go(func() {
+				if r.answer(t, "10s", review).Allowed {
+					allowed.Add(1)
+				}
+			})
+		}
+		asking.Wait()
+		require.EqualValues(t, 1, allowed.Load(), "of two at the same time")
+	})
+}
+
 // A review is refused if one of its lists fails, on whatever page, or if it ends too late.
 func TestWebhookListsThatFail(t *testing.T) {
 	resource := schema.GroupResource{Resource: "things"}
@@ -284,8 +324,8 @@ func TestWebhookListsThatFail(t *testing.T) {
 	}
 }
 
-// Two reviews list at a time. A third one waits, and is refused in time; reviews of evictions go on. When a list ends,
-// its place is free again.
+// One deletion and one write list at a time. Another review waits, and is refused in time; reviews of evictions go on. When
+// a list ends, the next one begins.
 func TestWebhookListsOfManyReviews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := make(chan struct{})

@@ -76,6 +76,20 @@ func TestMalformedReviews(t *testing.T) {
 	require.Equal(t, http.StatusMethodNotAllowed, response.StatusCode)
 }
 
+// A review is answered in its own version.
+func TestVersions(t *testing.T) {
+	server, _ := newServer(t, func(_ context.Context, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+		return &admissionv1.AdmissionResponse{UID: r.UID, Allowed: true}
+	}, Options{})
+	for _, version := range []string{"v1", "v1beta1"} {
+		code, out, text := reviews.Post(t, server.Client(), server.URL, anyRole.Body(t, version))
+		require.Equal(t, http.StatusOK, code, text)
+		require.Equal(t, "admission.k8s.io/"+version, out.APIVersion)
+		require.EqualValues(t, "1", out.Response.UID)
+		require.True(t, out.Response.Allowed)
+	}
+}
+
 // The size of a body and the number of decisions have defaults.
 func TestDefaults(t *testing.T) {
 	h := New(nil, Options{})

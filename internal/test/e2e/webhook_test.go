@@ -64,7 +64,7 @@ func TestWebhook(t *testing.T) {
 	m.stop(t)
 
 	hook := w.newWebhook(t)
-	hook.start(t, "-budgets=refuse")
+	hook.start(t, "-refuse-budgets")
 	all := []string{metav1.DryRunAll}
 	deleteCIDR := func(name string) func(context.Context, []string) error {
 		return func(ctx context.Context, dryRun []string) error {
@@ -149,7 +149,7 @@ func TestWebhook(t *testing.T) {
 	}
 	eventually(t, patience, "a budget was asked about", hook.answered("resource=poddisruptionbudgets", "allowed=true"))
 
-	// Without -budgets=refuse the writer of such a budget is warned.
+	// Without -refuse-budgets the writer of such a budget is warned.
 	hook.stop(t)
 	hook.start(t)
 	said := &warnings{}
@@ -166,16 +166,17 @@ func TestWebhook(t *testing.T) {
 // webhook is examples/webhook as a process, set up as docs/webhook.md has it.
 type webhook struct {
 	*cluster.Process
-	address, log string
-	args         []string
+	health, log string
+	args        []string
 }
 
 // newWebhook makes the rights of the webhook and tells the API server of it. It does not run yet.
 func (w *world) newWebhook(t *testing.T) *webhook {
 	t.Helper()
-	ports, err := cluster.FreePorts(1)
+	ports, err := cluster.FreePorts(2)
 	require.NoError(t, err)
-	hook := &webhook{address: fmt.Sprintf("127.0.0.1:%d", ports[0]), log: w.log("webhook")}
+	hook := &webhook{health: fmt.Sprintf("127.0.0.1:%d", ports[1]), log: w.log("webhook")}
+	address := fmt.Sprintf("127.0.0.1:%d", ports[0])
 	certificate, key := certificateFor(t, net.IPv4(127, 0, 0, 1))
 	var token, protected string
 
@@ -195,7 +196,7 @@ func (w *world) newWebhook(t *testing.T) *webhook {
 			token = w.serviceAccountWith(t, "webhook", o)
 		case *admissionregistrationv1.ValidatingWebhookConfiguration:
 			for i := range o.Webhooks {
-				o.Webhooks[i].ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://" + hook.address + "/validate"), CABundle: certificate}
+				o.Webhooks[i].ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://" + address + "/validate"), CABundle: certificate}
 				o.Webhooks[i].FailurePolicy = ptr.To(admissionregistrationv1.Fail) // nothing passes without it
 			}
 			_, err := w.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), o, metav1.CreateOptions{})
@@ -204,12 +205,16 @@ func (w *world) newWebhook(t *testing.T) *webhook {
 			t.Fatalf("docs/webhook.md has a %T", o)
 		}
 	}
-	hook.args = []string{"-listen=" + hook.address, "-api=" + w.URL, "-ca-file=" + w.Endpoint().CAFile}
-	for flag, content := range map[string][]byte{"token-file": []byte(token), "tls-cert": certificate, "tls-key": key, "protect": []byte(protected)} {
-		require.NotEmpty(t, content, flag)
-		path := filepath.Join(w.folder, "webhook-"+flag)
-		require.NoError(t, os.WriteFile(path, content, 0o600))
-		hook.args = append(hook.args, "-"+flag+"="+path)
+	files := t.TempDir()
+	for name, content := range map[string][]byte{"tls.crt": certificate, "tls.key": key, "protected.yaml": []byte(protected)} {
+		require.NotEmpty(t, content, name)
+		require.NoError(t, os.WriteFile(filepath.Join(files, name), content, 0o600))
+	}
+	kubeconfig, err := w.KubeconfigWith("webhook", token, w.Endpoint())
+	require.NoError(t, err)
+	hook.args = []string{
+		"-kubeconfig=" + kubeconfig, fmt.Sprintf("-port=%d", ports[0]), "-health-address=" + hook.health,
+		"-certs=" + files, "-protect=" + filepath.Join(files, "protected.yaml"),
 	}
 	return hook
 }
@@ -222,12 +227,17 @@ func (h *webhook) start(t *testing.T, flags ...string) {
 	h.Process, err = cluster.StartProcess(h.log, binary, append(slices.Clone(h.args), flags...)...)
 	require.NoError(t, err)
 	eventually(t, patience, "the webhook is ready", func(context.Context) error {
-		answer, err := pages.Get("https://" + h.address + "/readyz")
-		if err != nil {
-			return err
+		for _, page := range []string{"/healthz", "/readyz"} {
+			answer, err := pages.Get("http://" + h.health + page)
+			if err != nil {
+				return err
+			}
+			_ = answer.Body.Close()
+			if answer.StatusCode != http.StatusOK {
+				return fmt.Errorf("%s: %s", page, answer.Status)
+			}
 		}
-		defer answer.Body.Close()
-		return expect("readyz", http.StatusOK, answer.StatusCode)
+		return nil
 	})
 }
 

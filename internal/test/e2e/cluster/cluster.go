@@ -140,10 +140,15 @@ func (c *Cluster) Endpoint() Endpoint {
 
 // Kubeconfig writes a kubeconfig for that user at that endpoint and returns its path.
 func (c *Cluster) Kubeconfig(user string, at Endpoint) (string, error) {
+	return c.KubeconfigWith(user, user+"-token", at)
+}
+
+// KubeconfigWith writes a kubeconfig with a token of that user.
+func (c *Cluster) KubeconfigWith(user, token string, at Endpoint) (string, error) {
 	path := filepath.Join(c.folder, strings.NewReplacer(":", "-", "/", "-").Replace(user+at.URL)+".kubeconfig")
 	config := clientcmdapi.NewConfig()
 	config.Clusters["e2e"] = &clientcmdapi.Cluster{Server: at.URL, CertificateAuthority: at.CAFile}
-	config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: user + "-token"}
+	config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: token}
 	config.Contexts["e2e"] = &clientcmdapi.Context{Cluster: "e2e", AuthInfo: user}
 	config.CurrentContext = "e2e"
 	return path, clientcmd.WriteToFile(*config, path)
