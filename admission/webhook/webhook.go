@@ -6,8 +6,8 @@
 //		return store.Review(r, synced(), time.Now(), options)
 //	}, webhook.Options{})
 //
-// The server around it is the caller's: TLS, timeouts of connections, readiness, shutdown. examples/webhook has all of it.
-// With controller-runtime's webhook server you do not need this package: see docs/webhook.md.
+// The server around it is the caller's: TLS, timeouts of connections, readiness, shutdown. controllerruntime.AddWebhook leaves
+// that to a manager of controller-runtime: see docs/webhook.md.
 package webhook
 
 import (

@@ -75,7 +75,8 @@ func surfaces() []surface {
 		}, []reflect.Type{of[drain.Drain](), of[drain.SkippedPod](), of[drain.RefusedPod]()}},
 		{"admission", map[string]any{
 			"Decide": admission.Decide, "ServiceCIDRDelete": admission.ServiceCIDRDelete, "ClusterRoleWrite": admission.ClusterRoleWrite, "Eviction": admission.Eviction,
-			"BudgetWrite": admission.BudgetWrite, "NotNow": admission.NotNow, "DeletionOf": admission.DeletionOf,
+			"BudgetWrite": admission.BudgetWrite, "NotNow": admission.NotNow, "Failed": admission.Failed, "EvictionOf": admission.EvictionOf,
+			"ReadsServiceCIDRs": admission.ReadsServiceCIDRs, "ReadsClusterRoles": admission.ReadsClusterRoles,
 		}, nil},
 		{"admission/memory", map[string]any{"NewStore": memory.NewStore}, []reflect.Type{of[memory.Store]()}},
 		{"admission/webhook", map[string]any{"New": webhook.New}, []reflect.Type{of[webhook.Handler]()}},

@@ -1,6 +1,7 @@
 package badinput
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -35,7 +36,7 @@ func argumentsFor(t *testing.T, c Case) *arguments {
 	put(a, requests(t, c)...)
 	put(a, posts(t, c)...)
 	put[http.ResponseWriter](a, httptest.NewRecorder())
-	put(a, webhook.New(func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	put(a, webhook.New(func(_ context.Context, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		return &admissionv1.AdmissionResponse{UID: r.UID, Allowed: true}
 	}, webhook.Options{MaxBody: 1 << 16, Log: slog.New(slog.DiscardHandler)}))
 	put(a, memory.NewStore(memory.Options{}))

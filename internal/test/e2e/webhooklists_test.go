@@ -24,6 +24,7 @@ import (
 func TestWebhookWhoseWatchesHang(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	m := w.start(t, clientGo, "manager", w.Endpoint(), clientGo.alone...) // makes ServiceCIDRs ready
 	ns := w.namespace(t, "shop")
 	w.createServiceCIDR(t, "late", "10.33.0.0/28")
 	p := newProxy(t, w)
@@ -62,6 +63,7 @@ func TestWebhookWhoseWatchesHang(t *testing.T) {
 	require.Contains(t, answer.Result.Message, "the review is refused: list IPAddresses: injected")
 	inject(disconnected)
 	require.False(t, ask(t, hook, free).Allowed)
+	m.stop(t)
 }
 
 // ask posts a review to the webhook.
