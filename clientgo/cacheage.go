@@ -97,18 +97,6 @@ func (a *cacheAge) forget() {
 	a.at, a.open = time.Time{}, nil
 }
 
-// run looks again and again until ctx ends.
-func (a *cacheAge) run(ctx context.Context) {
-	for {
-		a.look(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(agePause):
-		}
-	}
-}
-
 // look asks the API server how far it is.
 func (a *cacheAge) look(ctx context.Context) {
 	before := a.version()

@@ -180,8 +180,8 @@ func (h *Webhook) clusterRoleWrite(ctx context.Context, r *admissionv1.Admission
 // ServiceCIDRs that are the only ranges of an address, kube-controller-manager lets both go if both are being deleted (D-1).
 type deletions map[types.UID]time.Time
 
-// assumeDeletionFor: the API server has carried out what was allowed by then, or never does. Its --request-timeout is a
-// minute, unless it is told otherwise.
+// assumeDeletionFor: by then the API server has deleted what was allowed, or never does. Its --request-timeout is a minute,
+// unless it is told otherwise.
 const assumeDeletionFor = 2 * time.Minute
 
 // mark lets listed ServiceCIDRs be deleted that are not yet, and forgets all others.
