@@ -14,6 +14,7 @@ import (
 )
 
 // DynamicExecutor sends requests with client-go's dynamic client. It returns objects of type *unstructured.Unstructured.
+// For tests, package fake makes a dynamic client: client-go's own fake knows no strategic merge patch and no generateName.
 type DynamicExecutor struct{ Client dynamic.Interface }
 
 // Do makes the call, as [Executor.Do] does.

@@ -10,8 +10,10 @@ import (
 
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/purekube/purekube/clientgo"
+	"github.com/purekube/purekube/clientgo/metrics"
 )
 
 var (
@@ -21,7 +23,7 @@ var (
 
 // Add adds the controllers that o.Controllers names: see [clientgo.Names]. They share informers of their own, which start
 // when the manager leads. They do not read the manager's cache. Without o.QPS, requests have the rate of the manager's
-// configuration. With o.DryRun they need no Lease.
+// configuration. With o.DryRun they need no Lease. The manager's registry has the metrics of package clientgo/metrics then.
 func Add(mgr manager.Manager, o clientgo.SetOptions) error {
 	name := "purekube-" + strings.Join(o.Controllers, "-")
 	switch {
@@ -31,7 +33,11 @@ func Add(mgr manager.Manager, o clientgo.SetOptions) error {
 		return fmt.Errorf("%s: %w", name, errOwnLease)
 	}
 	config := mgr.GetConfig()
-	o.QPS, o.Burst, o.Hooks = cmp.Or(o.QPS, config.QPS), cmp.Or(o.Burst, config.Burst), measured(o.Hooks)
+	hooks, err := metrics.Register(ctrlmetrics.Registry, o.Hooks)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	o.QPS, o.Burst, o.Hooks = cmp.Or(o.QPS, config.QPS), cmp.Or(o.Burst, config.Burst), hooks
 	set := clientgo.New(config, o)
 	if err := set.Err(); err != nil {
 		return fmt.Errorf("%s: %w", name, err)

@@ -12,8 +12,10 @@ import (
 	"syscall"
 
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/purekube/purekube/clientgo"
+	"github.com/purekube/purekube/clientgo/metrics"
 )
 
 // component is the manager's name in events, requests and the Lease.
@@ -43,7 +45,9 @@ func run(ctx context.Context, s settings) error {
 	if err != nil {
 		return err
 	}
-	s.Hooks = metricHooks()
+	if s.Hooks, err = metrics.Register(legacyregistry.Registerer(), clientgo.Hooks{}); err != nil {
+		return err
+	}
 	controllers := clientgo.New(config, s.SetOptions)
 	serving, err := serve(s.address, controllers.Unsynced)
 	if err != nil {

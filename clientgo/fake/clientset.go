@@ -1,0 +1,213 @@
+package fake
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/testing"
+)
+
+// NewClientset returns a clientset with copies of these objects. It panics, as client-go's does, for an object of a kind that
+// client-go does not know, and for two objects of one name.
+func NewClientset(objects ...runtime.Object) *fake.Clientset {
+	clientset := fake.NewClientset()
+	s := &server{ObjectTracker: clientset.Tracker(), versions: map[schema.GroupVersionResource]int{}}
+	s.tracked = testing.ObjectReaction(s)
+	for _, o := range objects {
+		resource, err := resourceOf(o)
+		if err == nil {
+			err = s.create(resource, o.DeepCopyObject().(object))
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+	clientset.PrependReactor("*", "*", s.react)
+	return clientset
+}
+
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+func resourceOf(o runtime.Object) (schema.GroupVersionResource, error) {
+	kinds, _, err := scheme.Scheme.ObjectKinds(o)
+	if err != nil {
+		return schema.GroupVersionResource{}, err
+	}
+	resource, _ := meta.UnsafeGuessKindToResource(kinds[0])
+	return resource, nil
+}
+
+// server answers requests by client-go's tracker of objects. The clientset makes one request at a time, and gives copies of
+// what the caller passes.
+type server struct {
+	testing.ObjectTracker
+	tracked testing.ReactionFunc // what the tracker does, with the server's own Patch
+	// versions are the resourceVersions of each resource, counted as newer versions of the tracker count them: they grow with
+	// each object that it stores.
+	versions map[schema.GroupVersionResource]int
+	created  int // objects
+}
+
+func (s *server) react(action testing.Action) (bool, runtime.Object, error) {
+	resource, namespace := action.GetResource(), action.GetNamespace()
+	if of := action.GetSubresource(); of != "" && of != "status" {
+		return true, nil, apierrors.NewNotFound(resource.GroupResource(), of)
+	}
+	switch a := action.(type) {
+	case testing.CreateActionImpl:
+		created := a.Object.(object)
+		return true, created, s.create(resource, created)
+	case testing.UpdateActionImpl:
+		updated := a.Object.(object)
+		return true, updated, s.replace(resource, updated)
+	case testing.PatchActionImpl:
+		if a.PatchType != types.ApplyPatchType {
+			return s.tracked(action) // which calls Patch
+		}
+		return s.apply(a)
+	case testing.DeleteActionImpl:
+		return true, nil, s.delete(resource, namespace, a.Name, a.DeleteOptions.Preconditions)
+	case testing.ListActionImpl:
+		_, list, err := s.tracked(action)
+		if err != nil {
+			return true, nil, err
+		}
+		listed, err := meta.ListAccessor(list)
+		if err == nil {
+			listed.SetResourceVersion(s.version(resource))
+		}
+		return true, list, err
+	}
+	return s.tracked(action)
+}
+
+func (s *server) create(resource schema.GroupVersionResource, o object) error {
+	s.created++
+	if o.GetName() == "" && o.GetGenerateName() != "" {
+		o.SetName(o.GetGenerateName() + strconv.Itoa(s.created))
+	}
+	if o.GetUID() == "" {
+		o.SetUID(types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", s.created)))
+	}
+	if created := o.GetCreationTimestamp(); created.IsZero() {
+		o.SetCreationTimestamp(metav1.NewTime(time.Now()).Rfc3339Copy())
+	}
+	s.store(resource, o)
+	return s.ObjectTracker.Create(resource, o, o.GetNamespace())
+}
+
+// Patch is what the tracker's reaction calls with the patched object.
+func (s *server) Patch(resource schema.GroupVersionResource, patched runtime.Object, _ string, _ ...metav1.PatchOptions) error {
+	return s.replace(resource, patched.(object))
+}
+
+// replace stores an object in place of the one of its name.
+func (s *server) replace(resource schema.GroupVersionResource, o object) error {
+	before, err := s.get(resource, o.GetNamespace(), o.GetName())
+	if err != nil {
+		return err
+	}
+	if err := conflict(resource, before, o.GetUID(), o.GetResourceVersion()); err != nil {
+		return err
+	}
+	o.SetUID(before.GetUID())
+	o.SetCreationTimestamp(before.GetCreationTimestamp())
+	o.SetDeletionTimestamp(before.GetDeletionTimestamp())
+	o.SetResourceVersion(before.GetResourceVersion())
+	if equality.Semantic.DeepEqual(before, o) {
+		return nil // an API server does not store it again
+	}
+	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 {
+		return s.ObjectTracker.Delete(resource, o.GetNamespace(), o.GetName())
+	}
+	s.store(resource, o)
+	return s.ObjectTracker.Update(resource, o, o.GetNamespace())
+}
+
+// apply lets the tracker apply, which stores the object with its old resourceVersion, and gives it a new one.
+func (s *server) apply(a testing.PatchActionImpl) (bool, runtime.Object, error) {
+	_, stored, err := s.tracked(a)
+	if err != nil {
+		return true, nil, err
+	}
+	s.versions[a.Resource]++
+	o := stored.(object)
+	if o.GetUID() == "" { // the tracker created it
+		s.created++
+		o.SetUID(types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", s.created)))
+	}
+	s.store(a.Resource, o)
+	return true, o, s.ObjectTracker.Update(a.Resource, o, a.Namespace)
+}
+
+func (s *server) delete(resource schema.GroupVersionResource, namespace, name string, only *metav1.Preconditions) error {
+	o, err := s.get(resource, namespace, name)
+	if err != nil {
+		return err
+	}
+	if only != nil {
+		var uid types.UID
+		var version string
+		if only.UID != nil {
+			uid = *only.UID
+		}
+		if only.ResourceVersion != nil {
+			version = *only.ResourceVersion
+		}
+		if err := conflict(resource, o, uid, version); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(o.GetFinalizers()) == 0:
+		return s.ObjectTracker.Delete(resource, namespace, name)
+	case o.GetDeletionTimestamp() != nil:
+		return nil
+	}
+	now := metav1.NewTime(time.Now()).Rfc3339Copy()
+	o.SetDeletionTimestamp(&now)
+	s.store(resource, o)
+	return s.ObjectTracker.Update(resource, o, namespace)
+}
+
+func (s *server) get(resource schema.GroupVersionResource, namespace, name string) (object, error) {
+	o, err := s.ObjectTracker.Get(resource, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	return o.(object), nil
+}
+
+// store gives an object that is about to be stored the next resourceVersion of its resource.
+func (s *server) store(resource schema.GroupVersionResource, o object) {
+	s.versions[resource]++
+	o.SetResourceVersion(s.version(resource))
+}
+
+func (s *server) version(resource schema.GroupVersionResource) string {
+	return strconv.Itoa(s.versions[resource] + 1)
+}
+
+// conflict compares the UID and resourceVersion that a request names, unless they are empty, with those of the object.
+func conflict(resource schema.GroupVersionResource, o object, uid types.UID, version string) error {
+	switch {
+	case uid != "" && uid != o.GetUID():
+		return apierrors.NewConflict(resource.GroupResource(), o.GetName(), fmt.Errorf("its UID is %s and not %s", o.GetUID(), uid))
+	case version != "" && version != o.GetResourceVersion():
+		return apierrors.NewConflict(resource.GroupResource(), o.GetName(), fmt.Errorf("its resourceVersion is %s and not %s", o.GetResourceVersion(), version))
+	}
+	return nil
+}
