@@ -95,7 +95,9 @@ func TestDynamicClient(t *testing.T) {
 	clientset := fake.NewClientset(claim("given"))
 	client := fake.NewDynamicClient(clientset)
 	resource := client.Resource(resourcev1.SchemeGroupVersion.WithResource("resourceclaims")).Namespace("ml")
-	watched, err := resource.Watch(ctx, metav1.ListOptions{})
+	before, err := resource.List(ctx, metav1.ListOptions{})
+	require.NoError(t, err)
+	watched, err := resource.Watch(ctx, metav1.ListOptions{ResourceVersion: before.GetResourceVersion()})
 	require.NoError(t, err)
 	defer watched.Stop()
 
