@@ -114,7 +114,7 @@ func (s *server) Patch(resource schema.GroupVersionResource, patched runtime.Obj
 	return s.replace(resource, patched.(object))
 }
 
-// replace stores an object in place of the one of its name.
+// replace stores an object in place of the object that has its name.
 func (s *server) replace(resource schema.GroupVersionResource, o object) error {
 	before, err := s.get(resource, o.GetNamespace(), o.GetName())
 	if err != nil {
@@ -201,7 +201,7 @@ func (s *server) version(resource schema.GroupVersionResource) string {
 	return strconv.Itoa(s.versions[resource] + 1)
 }
 
-// conflict compares the UID and resourceVersion that a request names, unless they are empty, with those of the object.
+// conflict compares the UID and resourceVersion that a request names, unless they are empty, with the object's.
 func conflict(resource schema.GroupVersionResource, o object, uid types.UID, version string) error {
 	switch {
 	case uid != "" && uid != o.GetUID():

@@ -3,7 +3,7 @@
 //	hooks, err := metrics.Register(prometheus.DefaultRegisterer, clientgo.Hooks{})
 //	clientgo.New(config, clientgo.SetOptions{Hooks: hooks, …})
 //
-// The metrics, all with the label controller. Names and results are formed as those of controller-runtime
+// The metrics, all with the label controller. Names and results follow controller-runtime's
 // (controller_runtime_reconcile_total and the others):
 //
 //   - purekube_plan_total, by result: success, requeue_after (the plan says when to plan again) or error
@@ -26,7 +26,7 @@ import (
 
 var errNoRegisterer = errors.New("no registerer of metrics")
 
-// Register registers the metrics, unless they are registered, and returns hooks that count and then call those of h. It is an
+// Register registers the metrics, unless they are registered, and returns hooks that count and then call the hooks h. It is an
 // error if the registerer has other metrics of the same names.
 func Register(r prometheus.Registerer, h clientgo.Hooks) (clientgo.Hooks, error) {
 	if r == nil {
@@ -71,7 +71,7 @@ func Register(r prometheus.Registerer, h clientgo.Hooks) (clientgo.Hooks, error)
 	}, nil
 }
 
-// register returns the collector that counts: the one that is registered already, if there is one.
+// register returns the collector that counts. If one is registered already, it is that one.
 func register[C prometheus.Collector](r prometheus.Registerer, failed *error, c C) C {
 	err := r.Register(c)
 	var registered prometheus.AlreadyRegisteredError
