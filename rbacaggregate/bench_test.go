@@ -154,7 +154,7 @@ func BenchmarkExplain(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if e, err := Explain(s, Key("top"), Options{}); err != nil || len(e.Rules) != n {
+				if e, err := NewIndex(s, Options{}).Explain(Key("top")); err != nil || len(e.Rules) != n {
 					b.Fatal(len(e.Rules), err)
 				}
 			}
@@ -259,25 +259,13 @@ func BenchmarkHostile(b *testing.B) {
 		{"PlanAll/chain", chain, Options{}, planAll},
 		{"PlanAll/broken-chain", brokenChain, Options{}, planAll},
 		{"Explain/chain", chain, Options{}, func(b *testing.B, s Snapshot, o Options) {
-			if e, err := Explain(s, Key("chain000000"), o); err != nil || len(e.Sources) == 0 {
+			if e, err := NewIndex(s, o).Explain(Key("chain000000")); err != nil || len(e.Sources) == 0 {
 				b.Fatal(err)
 			}
 		}},
 		{"PreviewRole/chain", chain, Options{}, func(b *testing.B, s Snapshot, o Options) {
-			if c, err := PreviewRole(s, plain("leaf", fmt.Sprintf("link%d", len(s.ClusterRoles)-1)), Key("chain000000"), o); err != nil || c.Empty() {
+			if c, err := NewIndex(s, o).PreviewRole(plain("leaf", fmt.Sprintf("link%d", len(s.ClusterRoles)-1)), Key("chain000000")); err != nil || c.Empty() {
 				b.Fatal(c, err)
-			}
-		}},
-		{"Grants/chain", chain, Options{}, func(b *testing.B, s Snapshot, o Options) {
-			g, err := NewIndex(s, o).Grants(nil, plain("leaf", fmt.Sprintf("link%d", len(s.ClusterRoles)-1), numbered(0)), Key("chain000000"))
-			if err != nil || len(g) != 1 {
-				b.Fatal(g, err)
-			}
-		}},
-		{"Grants/ring", func(n int) Snapshot { return ring(n, 10) }, Options{}, func(b *testing.B, s Snapshot, o Options) {
-			own := find(s.ClusterRoles, "own000000")
-			if _, err := NewIndex(s, o).Grants(own, plain("own000000", ""), Key("ring000000")); err != nil {
-				b.Fatal(err)
 			}
 		}},
 		{"Affected/everything", everything, Options{}, func(b *testing.B, s Snapshot, o Options) {
@@ -286,7 +274,7 @@ func BenchmarkHostile(b *testing.B) {
 			}
 		}},
 		{"PreviewRole/ring/MatchUpstream", func(n int) Snapshot { return ring(n, 10) }, upstream, func(b *testing.B, s Snapshot, o Options) {
-			if c, err := PreviewRole(s, plain("own000000", ""), Key("ring000000"), o); err != nil || c.Empty() {
+			if c, err := NewIndex(s, o).PreviewRole(plain("own000000", ""), Key("ring000000")); err != nil || c.Empty() {
 				b.Fatal(c, err)
 			}
 		}},
@@ -309,25 +297,6 @@ func cluster(n int) Snapshot {
 }
 
 var clusterSizes = []int{1_000, 10_000, 100_000, 1_000_000}
-
-// BenchmarkGrants asks about one write that brings so many rules to a role that has as many.
-func BenchmarkGrants(b *testing.B) {
-	var before growth
-	for _, n := range sizes {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			x := NewIndex(snapshotOf(append(bundle(n, "is"), sum("sum", "", "is"))...), Options{})
-			write := plain("new", "is")
-			for i := range n {
-				write.Rules = append(write.Rules, numbered(n+i))
-			}
-			before.loop(b, n, func() {
-				if g, err := x.Grants(nil, write, Key("sum")); err != nil || len(g) != 2*n {
-					b.Fatal(len(g), err)
-				}
-			})
-		})
-	}
-}
 
 func BenchmarkIndex(b *testing.B) {
 	write := plain("new", "to-view", numbered(999_999_999))
@@ -368,11 +337,6 @@ func BenchmarkIndex(b *testing.B) {
 		{"PreviewRole/admin", func(b *testing.B, x *Index) {
 			if c, err := x.PreviewRole(write, Key("admin")); err != nil || len(c.Added) != 1 {
 				b.Fatal(c, err)
-			}
-		}},
-		{"Grants/admin", func(b *testing.B, x *Index) {
-			if g, err := x.Grants(nil, write, Key("admin")); err != nil || len(g) == 0 {
-				b.Fatal(g, err)
 			}
 		}},
 		{"Preview", func(b *testing.B, x *Index) {

@@ -1,15 +1,12 @@
 // Package rbacaggregate decides the rules of aggregated ClusterRoles, for example admin, edit and view: the rules of
-// all ClusterRoles that the selectors of their aggregationRule match. It also tells an admission webhook what a write
-// would grant.
+// all ClusterRoles that the selectors of their aggregationRule match. It also previews what a write would change.
 //
 //	index := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: roles}, rbacaggregate.Options{})
 //	result, err := index.Plan(rbacaggregate.Key("admin"))
 //	fmt.Println(result.Actions, err) // [SetRules admin: 12 rules] <nil>
 //
-//	grants, err := index.Grants(oldRole, newRole, rbacaggregate.Key("admin")) // before the write is allowed
-//	for _, g := range grants {
-//		fmt.Println("admin would get", g.Rule, "because", g.Reasons[0])
-//	}
+//	change, err := index.PreviewRole(newRole, rbacaggregate.Key("admin")) // before the write
+//	fmt.Println("admin will get", change.Added, err)
 //
 // # Rules
 //

@@ -64,14 +64,14 @@ func ExamplePlan() {
 	// Output: [SetRules view: 1 rule] <nil>
 }
 
-func ExampleRules() {
+func ExampleIndex_Rules() {
 	s := rbacaggregate.Snapshot{ClusterRoles: roles()}
-	rules, err := rbacaggregate.Rules(s, rbacaggregate.Key("edit"), rbacaggregate.Options{})
+	rules, err := rbacaggregate.NewIndex(s, rbacaggregate.Options{}).Rules(rbacaggregate.Key("edit"))
 	for _, r := range rules {
 		fmt.Println(r.Verbs, r.Resources)
 	}
 	fmt.Println(err)
-	_, err = rbacaggregate.Rules(s, rbacaggregate.Key("admin"), rbacaggregate.Options{})
+	_, err = rbacaggregate.NewIndex(s, rbacaggregate.Options{}).Rules(rbacaggregate.Key("admin"))
 	fmt.Println(errors.Is(err, purekube.ErrNotFound))
 	// Output:
 	// [get] [widgets]
@@ -79,8 +79,8 @@ func ExampleRules() {
 	// true
 }
 
-func ExampleExplain() {
-	e, err := rbacaggregate.Explain(rbacaggregate.Snapshot{ClusterRoles: roles()}, rbacaggregate.Key("edit"), rbacaggregate.Options{})
+func ExampleIndex_Explain() {
+	e, err := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: roles()}, rbacaggregate.Options{}).Explain(rbacaggregate.Key("edit"))
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -98,8 +98,8 @@ func ExampleExplain() {
 	// [get] [widgets] by way of [view widgets-view]
 }
 
-func ExampleExplainAll() {
-	all, err := rbacaggregate.ExplainAll(rbacaggregate.Snapshot{ClusterRoles: roles()}, rbacaggregate.Options{})
+func ExampleIndex_ExplainAll() {
+	all, err := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: roles()}, rbacaggregate.Options{}).ExplainAll()
 	for _, e := range all {
 		fmt.Println(e.Key, e.Reasons[len(e.Reasons)-1])
 	}
@@ -110,80 +110,27 @@ func ExampleExplainAll() {
 	// <nil>
 }
 
-// An admission webhook that keeps a write from giving admin more than it has. It refuses what it cannot
-// know. A real one answers with admission.Allowed and admission.Denied.
-func ExampleIndex_Grants() {
-	admin := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: "admin"},
-		AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{
-			{MatchLabels: map[string]string{"to-admin": "true"}},
-		}},
-	}
-	// Nothing that admin rests on.
-	broken := &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: "broken"},
-		AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{
-			{MatchLabels: map[string]string{"not a label": "true"}},
-		}},
-	}
-	cluster := rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{admin, broken}}
-	index := rbacaggregate.NewIndex(cluster, rbacaggregate.Options{})
-	decide := func(oldObj, newObj *rbacv1.ClusterRole) {
-		grants, err := index.Grants(oldObj, newObj, rbacaggregate.Key("admin"))
-		if err != nil {
-			fmt.Println("deny:", err)
-			return
-		}
-		if len(grants) == 0 {
-			fmt.Println("allow", newObj.Name)
-			return
-		}
-		for _, g := range grants {
-			fmt.Printf("deny %s: admin could %v %v: %v\n", newObj.Name, g.Rule.Verbs, g.Rule.Resources, g.Reasons[0])
-		}
-	}
-
-	all := []rbacv1.PolicyRule{{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}}}
-	decide(nil, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "operator"}, Rules: all})
-	label := map[string]string{"to-admin": "true"}
-	decide(nil, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "operator", Labels: label}, Rules: all})
-	// Without sources, kube-controller-manager leaves the rules that the write stores.
-	decide(nil, &rbacv1.ClusterRole{
-		ObjectMeta:      metav1.ObjectMeta{Name: "operator", Labels: label},
-		AggregationRule: &rbacv1.AggregationRule{}, Rules: all,
-	})
-	// Until the next pass, admin has what the write says.
-	direct := admin.DeepCopy()
-	direct.Rules = all
-	decide(admin, direct)
-	// Output:
-	// allow operator
-	// deny operator: admin could [*] [*]: operator has the rule
-	// deny operator: admin could [*] [*]: the rule is stored in operator, an aggregated ClusterRole that passes it on
-	// deny admin: admin could [*] [*]: the write contains the rule
-}
-
 // What becomes of the rules of one ClusterRole in the end.
-func ExamplePreviewRole() {
+func ExampleIndex_PreviewRole() {
 	written := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "widgets-admin", Labels: map[string]string{"to-view": "true"}},
 		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"delete"}, APIGroups: []string{"example.com"}, Resources: []string{"widgets"}}},
 	}
 	s := rbacaggregate.Snapshot{ClusterRoles: roles()}
-	change, err := rbacaggregate.PreviewRole(s, written, rbacaggregate.Key("edit"), rbacaggregate.Options{})
+	change, err := rbacaggregate.NewIndex(s, rbacaggregate.Options{}).PreviewRole(written, rbacaggregate.Key("edit"))
 	fmt.Println(change.Key.Name, change.Added, change.Removed, err)
 	// Output: edit [{[delete] [example.com] [widgets] [] []}] [] <nil>
 }
 
 // Who would get the right to delete widgets through one label.
-func ExamplePreview() {
+func ExampleIndex_Preview() {
 	changed := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "widgets-admin", Labels: map[string]string{"to-view": "true"}},
 		Rules: []rbacv1.PolicyRule{{
 			Verbs: []string{"delete"}, APIGroups: []string{"example.com"}, Resources: []string{"widgets"},
 		}},
 	}
-	changes, err := rbacaggregate.Preview(rbacaggregate.Snapshot{ClusterRoles: roles()}, changed, rbacaggregate.Options{})
+	changes, err := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: roles()}, rbacaggregate.Options{}).Preview(changed)
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -197,8 +144,8 @@ func ExamplePreview() {
 	// view could [delete] [widgets]
 }
 
-func ExamplePreviewDelete() {
-	changes, err := rbacaggregate.PreviewDelete(rbacaggregate.Snapshot{ClusterRoles: roles()}, rbacaggregate.Key("widgets-view"), rbacaggregate.Options{})
+func ExampleIndex_PreviewDelete() {
+	changes, err := rbacaggregate.NewIndex(rbacaggregate.Snapshot{ClusterRoles: roles()}, rbacaggregate.Options{}).PreviewDelete(rbacaggregate.Key("widgets-view"))
 	for _, c := range changes {
 		fmt.Println(c.Key.Name, "loses", len(c.Removed), "rule")
 	}

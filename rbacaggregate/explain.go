@@ -20,7 +20,7 @@ type Explanation struct {
 	// Reasons are the steps to its rules, in this order: the ClusterRole as a whole, each selector with the
 	// ClusterRoles that it is the first to match, and the plan.
 	Reasons []Reason `json:"reasons"`
-	// Rules are the rules that [Rules] returns, in the same order. There are none if they cannot be computed.
+	// Rules are the rules that [Index.Rules] returns, in the same order. There are none if they cannot be computed.
 	Rules []Contribution `json:"rules,omitempty"`
 	// Sources are the ClusterRoles that it aggregates, directly or through others, sorted by name. A ClusterRole
 	// without an aggregationRule has no sources. Under MatchUpstream only directly aggregated ClusterRoles are sources,
@@ -72,18 +72,8 @@ func (e Explanation) Path(source string) []string {
 }
 
 // Explain returns where each rule of a ClusterRole comes from and what the plan for it is. It returns the error of
-// [Plan], or an error around [purekube.ErrNotFound] for a ClusterRole that is not in s.
-func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
-	return NewIndex(s, o).Explain(key)
-}
-
-// ExplainAll returns what Explain returns for every ClusterRole with an aggregationRule and for every name that
-// several ClusterRoles have, sorted by key. It leaves out ClusterRoles without an aggregationRule, which have no plan;
-// Explain explains them. It returns the error of [PlanAll]. The Reasons of a ClusterRole say what is wrong with it.
-func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
-
-// Explain is [Explain] for the objects of the Index. It costs O(n) for n rules in the ClusterRoles that the
-// ClusterRole depends on.
+// Plan, or an error around [purekube.ErrNotFound] for a ClusterRole that is not in the Index. It costs O(n) for n rules
+// in the ClusterRoles that the ClusterRole depends on.
 func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	if err := x.options.err(); err != nil {
 		return Explanation{}, err
@@ -98,7 +88,10 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	return explanation, problems.Err()
 }
 
-// ExplainAll is [ExplainAll] for the objects of the Index. It costs the sum of what Explain costs for each of them.
+// ExplainAll returns what Explain returns for every ClusterRole with an aggregationRule and for every name that
+// several ClusterRoles have, sorted by key. It leaves out ClusterRoles without an aggregationRule, which have no plan;
+// Explain explains them. It returns the error of PlanAll. The Reasons of a ClusterRole say what is wrong with it. It
+// costs the sum of what Explain costs for each of them.
 func (x *Index) ExplainAll() ([]Explanation, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err

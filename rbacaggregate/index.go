@@ -15,8 +15,7 @@ import (
 // shares with it what is the same in both. Any number of goroutines may use one, and derive others from it, at the
 // same time.
 //
-// A function of this package answers as the method does: Plan(s, key, o) as NewIndex(s, o).Plan(key).
-// [Index.Grants] is a method only.
+// The functions [Plan] and [PlanAll] answer as the methods do: Plan(s, key, o) as NewIndex(s, o).Plan(key).
 type Index struct {
 	// All other fields are derived from objects, and replaced keeps them in step with it: aggregations has exactly
 	// the names of unambiguous ClusterRoles with an aggregationRule; selectors, requests and labels say who matches

@@ -22,7 +22,7 @@ import (
 //	   │  └─ storedList (stored.go)     under MatchUpstream: the stored rules of the direct sources
 //	   └─ kept (part.go)                drop what only a failing source contributes (D-35)
 //
-// Rules, Explain, Preview and PlanAll take the same steps. Grants does not: it asks what may be granted on the way.
+// Rules, Explain, Preview and PlanAll take the same steps.
 
 // Plan returns the write that the ClusterRole of this key needs. There is none if the ClusterRole is not in s, if it
 // has no aggregationRule, or if its stored rules are semantically equal to its aggregated rules.
@@ -37,13 +37,6 @@ func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) { return NewI
 // sorted by key. The error is what is wrong with the snapshot as a whole: nil ClusterRoles and
 // ClusterRoles without a name. They are left out of everything else.
 func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s, o).PlanAll() }
-
-// Rules returns the rules that a ClusterRole should have: its aggregated rules, or its stored rules if it has no
-// aggregationRule. They are nil if they cannot be computed. The error is the error of [Plan], or an error around
-// [purekube.ErrNotFound] for a ClusterRole that is not in s.
-func Rules(s Snapshot, key purekube.Key, o Options) ([]rbacv1.PolicyRule, error) {
-	return NewIndex(s, o).Rules(key)
-}
 
 // Plan is [Plan] for the objects of the Index. Its cost grows with the sources of the ClusterRole, through all levels.
 // A ClusterRole without an aggregationRule has no sources.
@@ -78,7 +71,9 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 	return outcomes, x.newProblems().Err()
 }
 
-// Rules is [Rules] for the objects of the Index. It costs what Plan does.
+// Rules returns the rules that a ClusterRole should have: its aggregated rules, or its stored rules if it has no
+// aggregationRule. They are nil if they cannot be computed. The error is the error of Plan, or an error around
+// [purekube.ErrNotFound] for a ClusterRole that is not in the Index. It costs what Plan does.
 func (x *Index) Rules(key purekube.Key) ([]rbacv1.PolicyRule, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err

@@ -143,11 +143,11 @@ func TestRules(t *testing.T) {
 	}} {
 		for _, o := range tc.modes {
 			t.Run(tc.name, func(t *testing.T) {
-				got, err := Rules(tc.s, Key("sum"), o)
+				got, err := NewIndex(tc.s, o).Rules(Key("sum"))
 				require.NoError(t, err)
 				require.Equal(t, tc.want, got, "%s (%+v)", tc.reason, o)
 
-				all, err := ExplainAll(tc.s, o)
+				all, err := NewIndex(tc.s, o).ExplainAll()
 				require.NoError(t, err)
 				for _, e := range all {
 					if e.Key != Key("sum") {
@@ -338,15 +338,15 @@ func TestBadInput(t *testing.T) {
 		})
 	}
 	for _, name := range []string{"", "gone"} {
-		rules, err := Rules(snapshotOf(plain("a", "", pods)), Key(name), Options{})
+		rules, err := NewIndex(snapshotOf(plain("a", "", pods)), Options{}).Rules(Key(name))
 		require.ErrorIs(t, err, purekube.ErrNotFound)
 		require.Nil(t, rules)
 	}
 	_, err := Plan(snapshotOf(nil), Key(""), Options{})
 	require.ErrorIs(t, err, purekube.ErrNil)
-	_, err = Rules(snapshotOf(plain("a", ""), plain("a", "")), Key("a"), Options{})
+	_, err = NewIndex(snapshotOf(plain("a", ""), plain("a", "")), Options{}).Rules(Key("a"))
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
-	rules, err := Rules(snapshotOf(broken(sum("broken", "", "is", nodes))), Key("broken"), Options{})
+	rules, err := NewIndex(snapshotOf(broken(sum("broken", "", "is", nodes))), Options{}).Rules(Key("broken"))
 	require.EqualError(t, err, brokenError)
 	require.Nil(t, rules, "unknown is not what stands in it")
 }
@@ -450,10 +450,6 @@ func TestKeyOfAnotherKind(t *testing.T) {
 		require.ErrorIs(t, err, purekube.ErrNotFound)
 		_, err = x.PreviewDelete(key)
 		require.ErrorIs(t, err, purekube.ErrNotFound)
-		_, err = x.Grants(nil, write, key)
-		require.ErrorIs(t, err, purekube.ErrNotFound)
-		_, err = x.Grants(plain("sum", ""), nil, key)
-		require.ErrorIs(t, err, purekube.ErrNotFound)
 	}
 }
 
@@ -498,9 +494,9 @@ func TestConverges(t *testing.T) {
 func TestNamespaceIsLeftOut(t *testing.T) {
 	a, twin := plain("a", "is", pods), plain("a", "", nodes)
 	twin.Namespace = "somewhere"
-	_, err := Rules(snapshotOf(a, twin), Key("a"), Options{})
+	_, err := NewIndex(snapshotOf(a, twin), Options{}).Rules(Key("a"))
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
-	rules, err := Rules(snapshotOf(twin), Key("a"), Options{})
+	rules, err := NewIndex(snapshotOf(twin), Options{}).Rules(Key("a"))
 	require.NoError(t, err)
 	require.Equal(t, []rbacv1.PolicyRule{nodes}, rules)
 	require.Equal(t, "somewhere", twin.Namespace)

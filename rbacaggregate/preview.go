@@ -13,8 +13,7 @@ import (
 )
 
 // A preview compares two end states, before and after a write that has not happened. Its reader is a person who reviews
-// a change of ClusterRoles, for example in a pull request: "what will admin be able to do after this?" A webhook asks
-// another question, which Grants answers.
+// a change of ClusterRoles, for example in a pull request: "what will admin be able to do after this?"
 
 // Change says how a write changes the rules of a ClusterRole, once aggregation has finished. If all its lists are
 // empty, nothing changes.
@@ -40,8 +39,9 @@ func (c Change) Empty() bool { return len(c.Added)+len(c.Removed)+len(c.Overwrit
 // changed itself if it has an aggregationRule before or after the write. Otherwise it simply has the rules that are
 // written.
 //
-// An admission webhook must use [Index.Grants] instead. A preview is the end state with one kind of controller. It
-// leaves out rules that are granted only until then, and rules that stay only with the other kind of controller.
+// An admission webhook must use admission.ClusterRoleWrite instead. A preview is the end state with one kind of
+// controller. It leaves out rules that are granted only until then, and rules that stay only with the other kind of
+// controller.
 //
 // Under MatchUpstream it is the end state of a stock cluster, after as many rounds of writes as needed. If that
 // depends on the order of upstream's passes, Added has every rule that some order leaves with the write and some order
@@ -52,29 +52,9 @@ func (c Change) Empty() bool { return len(c.Added)+len(c.Removed)+len(c.Overwrit
 //
 // The error joins what is wrong with the snapshot as a whole, and with the ClusterRoles that the affected ClusterRoles
 // depend on after the write. Aggregation does not write a ClusterRole whose rules cannot be computed, and its change is
-// computed accordingly. A webhook that gets an error should refuse. If changed is nil or has no name, that is an error
-// too.
-func Preview(s Snapshot, changed *rbacv1.ClusterRole, o Options) ([]Change, error) {
-	return NewIndex(s, o).Preview(changed)
-}
-
-// PreviewRole returns how the rules of one ClusterRole change if changed is written: its change in [Preview], with
-// only the errors that this ClusterRole depends on. It also answers for a ClusterRole without an aggregationRule: if it
-// is changed itself, with the difference between its rules before and after the write, and otherwise with an empty
-// Change. For a role that is neither in s nor changed, it returns an error around [purekube.ErrNotFound].
-func PreviewRole(s Snapshot, changed *rbacv1.ClusterRole, role purekube.Key, o Options) (Change, error) {
-	return NewIndex(s, o).PreviewRole(changed, role)
-}
-
-// PreviewDelete returns how the rules of the aggregated ClusterRoles change if the ClusterRole of this key is deleted:
-// see [Preview]. If the deleted ClusterRole has an aggregationRule, it is included, and loses all its rules. For a key
-// that is not in s, it returns an error around [purekube.ErrNotFound].
-func PreviewDelete(s Snapshot, key purekube.Key, o Options) ([]Change, error) {
-	return NewIndex(s, o).PreviewDelete(key)
-}
-
-// Preview is [Preview] for the objects of the Index. Its cost grows with the ClusterRoles that the affected
-// ClusterRoles depend on.
+// computed accordingly. If changed is nil or has no name, that is an error too.
+//
+// Its cost grows with the ClusterRoles that the affected ClusterRoles depend on.
 func (x *Index) Preview(changed *rbacv1.ClusterRole) ([]Change, error) {
 	p, err := x.preview(changed)
 	if err != nil {
@@ -83,8 +63,11 @@ func (x *Index) Preview(changed *rbacv1.ClusterRole) ([]Change, error) {
 	return p.all()
 }
 
-// PreviewRole is [PreviewRole] for the objects of the Index. Its cost grows with the ClusterRoles that this
-// ClusterRole depends on, before and after the write.
+// PreviewRole returns how the rules of one ClusterRole change if changed is written: its change in Preview, with only the
+// errors that this ClusterRole depends on. It also answers for a ClusterRole without an aggregationRule: if it is changed
+// itself, with the difference between its rules before and after the write, and otherwise with an empty Change. For a
+// role that is neither in the Index nor changed, it returns an error around [purekube.ErrNotFound]. Its cost grows with
+// the ClusterRoles that this ClusterRole depends on, before and after the write.
 func (x *Index) PreviewRole(changed *rbacv1.ClusterRole, role purekube.Key) (Change, error) {
 	p, err := x.preview(changed)
 	if err != nil {
@@ -98,7 +81,9 @@ func (x *Index) PreviewRole(changed *rbacv1.ClusterRole, role purekube.Key) (Cha
 	return c, problems.Err()
 }
 
-// PreviewDelete is [PreviewDelete] for the objects of the Index.
+// PreviewDelete returns how the rules of the aggregated ClusterRoles change if the ClusterRole of this key is deleted:
+// see Preview. If the deleted ClusterRole has an aggregationRule, it is included, and loses all its rules. For a key
+// that is not in the Index, it returns an error around [purekube.ErrNotFound].
 func (x *Index) PreviewDelete(key purekube.Key) ([]Change, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err

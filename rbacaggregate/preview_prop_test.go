@@ -18,7 +18,7 @@ func TestPreviewOfADeletionNamesTheRulesThatAreKeptThen(t *testing.T) {
 		ownedRules("kubectl", sum("mid", "mid", "empty", pods)),
 		ownedRules("kubectl", sum("top", "", "mid", secrets)),
 	)
-	changes, err := PreviewDelete(s, Key("mid"), upstream)
+	changes, err := NewIndex(s, upstream).PreviewDelete(Key("mid"))
 	require.NoError(t, err)
 	require.Equal(t, Change{Key: Key("top"), Added: rulesOf(secrets), Removed: rulesOf(pods)}, changes[1])
 }
@@ -42,17 +42,17 @@ func TestPreviewMissesNoAddedRule(t *testing.T) {
 		was := Snapshot{ClusterRoles: roles}
 		before, first := newPlay(was.ClusterRoles, hidden)
 		after, written := newPlay(was.after(oldObj, newObj).ClusterRoles, hidden)
-		without, whole := before.histories(t, first, asUpstream)
-		with, wholeToo := after.histories(t, written, asUpstream)
+		without, whole := before.histories(t, first)
+		with, wholeToo := after.histories(t, written)
 		if !whole || !wholeToo {
 			large++
 			continue
 		}
 		var changes []Change
 		if newObj == nil {
-			changes, _ = PreviewDelete(was, Key(oldObj.Name), upstream)
+			changes, _ = NewIndex(was, upstream).PreviewDelete(Key(oldObj.Name))
 		} else {
-			changes, _ = Preview(was, newObj, upstream)
+			changes, _ = NewIndex(was, upstream).Preview(newObj)
 		}
 		byName := map[string]Change{}
 		for _, c := range changes {

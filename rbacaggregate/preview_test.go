@@ -84,7 +84,7 @@ func TestPreview(t *testing.T) {
 		changed: plain("new", "", nodes),
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := Preview(s, tc.changed, Options{})
+			got, err := NewIndex(s, Options{}).Preview(tc.changed)
 			require.NoError(t, err)
 			require.Empty(t, cmp.Diff(tc.want, got), tc.reason)
 			require.Empty(t, aliasing.Shared(s, got))
@@ -150,11 +150,11 @@ func TestPreviewMatchUpstream(t *testing.T) {
 		want:    []Change{{Key: Key("top"), Added: rulesOf(pods, secrets, nodes)}},
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := Preview(tc.s, tc.changed, upstream)
+			got, err := NewIndex(tc.s, upstream).Preview(tc.changed)
 			require.NoError(t, err)
 			require.Empty(t, cmp.Diff(tc.want, got), tc.reason)
 			for _, want := range tc.want {
-				one, err := PreviewRole(tc.s, tc.changed, want.Key, upstream)
+				one, err := NewIndex(tc.s, upstream).PreviewRole(tc.changed, want.Key)
 				require.NoError(t, err)
 				require.Empty(t, cmp.Diff(want, one), "asked for it alone: %s", tc.reason)
 			}
@@ -187,16 +187,16 @@ func TestPreviewNamesWhatANewOwnerKeeps(t *testing.T) {
 	owned := stale.DeepCopy()
 	owned.ManagedFields = append(owned.ManagedFields, ownedBy("kubectl")...)
 	want := []Change{{Key: Key("low"), Added: rulesOf(secrets)}, {Key: Key("top"), Added: rulesOf(secrets)}}
-	got, err := Preview(s, owned, upstream)
+	got, err := NewIndex(s, upstream).Preview(owned)
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff(want, got))
-	got, err = Preview(s, owned, Options{})
+	got, err = NewIndex(s, Options{}).Preview(owned)
 	require.NoError(t, err)
 	require.Empty(t, got, "by default who owns them does not count (D-20)")
 	require.Empty(t, affectedBy(s, stale, owned, Options{}), "no plan depends on it")
 
 	disowned := stale
-	got, err = Preview(snapshotOf(sum("top", "", "low"), owned), disowned, upstream)
+	got, err = NewIndex(snapshotOf(sum("top", "", "low"), owned), upstream).Preview(disowned)
 	require.NoError(t, err)
 	require.Empty(t, cmp.Diff([]Change{{Key: Key("low"), Removed: rulesOf(secrets)}, {Key: Key("top"), Removed: rulesOf(secrets)}}, got))
 }
@@ -204,7 +204,7 @@ func TestPreviewNamesWhatANewOwnerKeeps(t *testing.T) {
 func TestPreviewOrderAlone(t *testing.T) {
 	s := snapshotOf(plain("b", "is", pods), plain("c", "is", nodes), sum("sum", "", "is", pods, nodes))
 	changed := plain("a", "is", nodes)
-	got, err := Preview(s, changed, Options{})
+	got, err := NewIndex(s, Options{}).Preview(changed)
 	require.NoError(t, err)
 	require.Empty(t, got, "the rules are written in another order, but nobody may do more or less")
 }
@@ -212,21 +212,21 @@ func TestPreviewOrderAlone(t *testing.T) {
 func TestPreviewBadInput(t *testing.T) {
 	s := snapshotOf(sum("low", "", "leaf"), sum("top", "", "mid"), nil)
 
-	got, err := Preview(s, nil, Options{})
+	got, err := NewIndex(s, Options{}).Preview(nil)
 	require.ErrorIs(t, err, purekube.ErrNil)
 	require.Nil(t, got)
-	got, err = Preview(s, plain("", "leaf", pods), Options{})
+	got, err = NewIndex(s, Options{}).Preview(plain("", "leaf", pods))
 	require.ErrorContains(t, err, "metadata.name")
 	require.Nil(t, got)
-	one, err := PreviewRole(s, nil, Key("low"), Options{})
+	one, err := NewIndex(s, Options{}).PreviewRole(nil, Key("low"))
 	require.ErrorIs(t, err, purekube.ErrNil)
 	require.True(t, one.Empty())
 
-	got, err = Preview(s, broken(sum("broken", "mid", "leaf", pods)), Options{})
+	got, err = NewIndex(s, Options{}).Preview(broken(sum("broken", "mid", "leaf", pods)))
 	require.ErrorIs(t, err, purekube.ErrNil, "the snapshot's own problem")
 	require.ErrorContains(t, err, "ClusterRole broken: aggregationRule.clusterRoleSelectors[1]")
 	require.Equal(t, []Change{{Key: Key("broken"), Added: rulesOf(pods)}}, got, "it is not written and grants what is stored in it, but not through others")
-	got, err = Preview(s, broken(sum("broken", "mid", "leaf", pods)), upstream)
+	got, err = NewIndex(s, upstream).Preview(broken(sum("broken", "mid", "leaf", pods)))
 	require.ErrorIs(t, err, purekube.ErrNil)
 	require.Equal(t, []Change{{Key: Key("broken"), Added: rulesOf(pods)}, {Key: Key("top"), Added: rulesOf(pods)}}, got, "upstream passes it on (D-35)")
 }
@@ -296,7 +296,7 @@ func TestPreviewRole(t *testing.T) {
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			for _, o := range []Options{{}, upstream} {
-				got, err := PreviewRole(tc.s, tc.changed, Key(tc.role), o)
+				got, err := NewIndex(tc.s, o).PreviewRole(tc.changed, Key(tc.role))
 				if tc.err == "" {
 					require.NoError(t, err)
 				} else {
@@ -316,7 +316,7 @@ func TestPreviewRole(t *testing.T) {
 // A broken ClusterRole that has nothing to do with the write does not fail its preview.
 func TestPreviewNamesOnlyWhatIsReached(t *testing.T) {
 	s := snapshotOf(sum("admin", "", "to-admin"), broken(sum("broken", "", "else")), plain("twin", ""), plain("twin", ""))
-	got, err := Preview(s, plain("new", "to-admin", nodes), Options{})
+	got, err := NewIndex(s, Options{}).Preview(plain("new", "to-admin", nodes))
 	require.NoError(t, err)
 	require.Equal(t, []Change{{Key: Key("admin"), Added: rulesOf(nodes)}}, got)
 }
@@ -331,11 +331,11 @@ func TestPreviewDelete(t *testing.T) {
 		{"low", "it is gone with all its rules", []Change{{Key: Key("low"), Removed: rulesOf(pods)}, {Key: Key("top"), Removed: rulesOf(pods)}}},
 		{"top", "nobody aggregates it", []Change{{Key: Key("top"), Removed: rulesOf(pods, jobs)}}},
 	} {
-		got, err := PreviewDelete(s, Key(tc.name), Options{})
+		got, err := NewIndex(s, Options{}).PreviewDelete(Key(tc.name))
 		require.NoError(t, err)
 		require.Empty(t, cmp.Diff(tc.want, got), "%s: %s", tc.name, tc.reason)
 	}
-	got, err := PreviewDelete(s, Key("gone"), Options{})
+	got, err := NewIndex(s, Options{}).PreviewDelete(Key("gone"))
 	require.ErrorIs(t, err, purekube.ErrNotFound)
 	require.Nil(t, got)
 }
@@ -358,7 +358,7 @@ func TestPreviewAgreesWithPlans(t *testing.T) {
 			write = plain("new", "a b c", anything, pods)
 		}
 		is := was.after(nil, write)
-		got, err := Preview(was, write, Options{})
+		got, err := NewIndex(was, Options{}).Preview(write)
 		require.NoError(t, err, at)
 		changes := map[string]Change{}
 		for _, c := range got {
@@ -366,12 +366,12 @@ func TestPreviewAgreesWithPlans(t *testing.T) {
 			changes[c.Key.Name] = c
 		}
 		for _, r := range is.ClusterRoles {
-			after, err := Rules(is, Key(r.Name), Options{})
+			after, err := NewIndex(is, Options{}).Rules(Key(r.Name))
 			require.NoError(t, err, at)
 			var before, stored []rbacv1.PolicyRule
 			aggregates := r.AggregationRule != nil
 			if old := find(roles, r.Name); old != nil {
-				before, err = Rules(was, Key(r.Name), Options{})
+				before, err = NewIndex(was, Options{}).Rules(Key(r.Name))
 				require.NoError(t, err, at)
 				aggregates, stored = aggregates || old.AggregationRule != nil, old.Rules
 			}
@@ -379,7 +379,7 @@ func TestPreviewAgreesWithPlans(t *testing.T) {
 			if r == write {
 				want.Overwritten = difference(difference(difference(write.Rules, after), before), stored)
 			}
-			one, err := PreviewRole(was, write, Key(r.Name), Options{})
+			one, err := NewIndex(was, Options{}).PreviewRole(write, Key(r.Name))
 			require.NoError(t, err, at)
 			require.Empty(t, cmp.Diff(want, one), "%s: %s", at, r.Name)
 			if want.Empty() || !aggregates {
@@ -406,9 +406,9 @@ func TestPreviewOfOneIsThatOfAll(t *testing.T) {
 		}
 		write := randomRoles(r, true)[0]
 		for _, o := range []Options{{}, upstream} {
-			changes, _ := Preview(s, write, o)
+			changes, _ := NewIndex(s, o).Preview(write)
 			for _, want := range changes {
-				got, _ := PreviewRole(s, write, want.Key, o)
+				got, _ := NewIndex(s, o).PreviewRole(write, want.Key)
 				require.Empty(t, cmp.Diff(want, got), "seed %d: %s (%+v)", seed, want.Key.Name, o)
 				compared++
 			}

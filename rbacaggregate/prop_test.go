@@ -99,7 +99,7 @@ func TestD35_AgainstOracle(t *testing.T) {
 				}
 				want = append(want, rule.String())
 			}
-			got, err := Rules(Snapshot{ClusterRoles: given}, Key(r.Name), Options{})
+			got, err := NewIndex(Snapshot{ClusterRoles: given}, Options{}).Rules(Key(r.Name))
 			var rules []string
 			for _, rule := range got {
 				rules = append(rules, rule.String())
@@ -180,9 +180,9 @@ func TestContract(t *testing.T) {
 				require.Empty(t, cmp.Diff(byKey[role.Name].Result, got), "%s: %s", at, role.Name)
 				require.Equal(t, lines(byKey[""].Err, byKey[role.Name].Err), lines(err), "%s: %s", at, role.Name)
 
-				rules, err := Rules(s, Key(role.Name), o)
+				rules, err := NewIndex(s, o).Rules(Key(role.Name))
 				require.Equal(t, lines(byKey[""].Err, byKey[role.Name].Err), lines(err), "%s: %s", at, role.Name)
-				e, err := Explain(s, Key(role.Name), o)
+				e, err := NewIndex(s, o).Explain(Key(role.Name))
 				require.Equal(t, lines(byKey[""].Err, byKey[role.Name].Err), lines(err), "%s: %s", at, role.Name)
 				require.Len(t, e.Rules, len(rules), "%s: %s", at, role.Name)
 				for k, c := range e.Rules {

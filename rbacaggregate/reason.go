@@ -31,12 +31,6 @@ const (
 	ReasonCycle             Code = "Cycle"             // a ClusterRole matches that also aggregates this one
 )
 
-// Why a write may grant a rule, besides ContributesRules and ContributesStored: see [Grant].
-const (
-	ReasonWrittenDirectly Code = "WrittenDirectly" // the write contains the rule in the ClusterRole itself
-	ReasonNotRemoved      Code = "NotRemoved"      // the ClusterRole has it, would lose it without the write, and may keep it because of the write
-)
-
 // What the plan is.
 const (
 	ReasonUpToDate     Code = "UpToDate"     // the stored rules are up to date

@@ -2,6 +2,7 @@ package rbacaggregate
 
 import (
 	"encoding/json"
+	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,6 +52,23 @@ func (e *evaluation) aggregatedBelow(g *group) []*node {
 func keepsStored(object *rbacv1.ClusterRole) bool {
 	stay, known := staysWithoutRules(object)
 	return stay || !known
+}
+
+// surelyKept reports whether upstream never changes the rules of an aggregating role: it has nothing to collect, and
+// another field manager owns the rules. Sources that aggregate count as having rules, since their aggregated rules are
+// not computed here.
+func (n *node) surelyKept() bool {
+	stay, known := staysWithoutRules(n.object)
+	return known && stay && !n.anySource(func(source *node) bool {
+		return source.aggregation != nil || len(source.object.Rules) > 0
+	})
+}
+
+// anySource reports whether f is true for a source of a role, itself excepted (BR-27-03).
+func (n *node) anySource(f func(*node) bool) bool {
+	return slices.ContainsFunc(n.selections, func(s *selection) bool {
+		return slices.ContainsFunc(s.sources, func(source *node) bool { return source != n && f(source) })
+	})
 }
 
 // staysWithoutRules reports whether a role keeps its rules when upstream applies it without rules: server-side apply

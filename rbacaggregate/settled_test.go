@@ -57,7 +57,7 @@ func TestD20_WhoseRulesStay(t *testing.T) {
 			if !tc.stay {
 				want = Change{Key: Key("sum"), Overwritten: rulesOf(secrets)}
 			}
-			got, err := Preview(Snapshot{}, role, upstream)
+			got, err := NewIndex(Snapshot{}, upstream).Preview(role)
 			require.NoError(t, err)
 			require.Empty(t, cmp.Diff([]Change{want}, got), tc.reason)
 		})
@@ -135,8 +135,8 @@ func TestD20_WhatRestsOnOthersKeepsNothing(t *testing.T) {
 			if tc.keeps {
 				want = Change{Key: Key("top"), Added: append(slices.Clone(tc.added), rulesOf(secrets)...)}
 			}
-			got, err := Preview(tc.s, top, upstream)
-			one, oneErr := PreviewRole(tc.s, top, Key("top"), upstream)
+			got, err := NewIndex(tc.s, upstream).Preview(top)
+			one, oneErr := NewIndex(tc.s, upstream).PreviewRole(top, Key("top"))
 			for _, err := range []error{err, oneErr} {
 				if tc.err == "" {
 					require.NoError(t, err)

@@ -37,39 +37,6 @@ var snapshotSeeds = []string{
 
 var snapshotWords = []string{"", "a", "b", "c", "source", "middle", "top", "x", "y", "z", "in", "In", "NotIn", "Exists", "DoesNotExist", "What", "get", "*", "-", "a/b/c", "UPPER", "pods", "1", "2"}
 
-// wholeQuestions are the exported functions for one snapshot.
-type wholeQuestions struct {
-	planAll    func() ([]rbacaggregate.Outcome, error)
-	plan       func(key purekube.Key) (rbacaggregate.Result, error)
-	rules      func(key purekube.Key) ([]rbacv1.PolicyRule, error)
-	explainAll func() ([]rbacaggregate.Explanation, error)
-	explain    func(key purekube.Key) (rbacaggregate.Explanation, error)
-	preview    func(changed *rbacv1.ClusterRole) ([]rbacaggregate.Change, error)
-	previewOne func(changed *rbacv1.ClusterRole, role purekube.Key) (rbacaggregate.Change, error)
-	previewDel func(key purekube.Key) ([]rbacaggregate.Change, error)
-}
-
-func byFunctions(s rbacaggregate.Snapshot, o rbacaggregate.Options) wholeQuestions {
-	return wholeQuestions{
-		func() ([]rbacaggregate.Outcome, error) { return rbacaggregate.PlanAll(s, o) },
-		func(key purekube.Key) (rbacaggregate.Result, error) { return rbacaggregate.Plan(s, key, o) },
-		func(key purekube.Key) ([]rbacv1.PolicyRule, error) { return rbacaggregate.Rules(s, key, o) },
-		func() ([]rbacaggregate.Explanation, error) { return rbacaggregate.ExplainAll(s, o) },
-		func(key purekube.Key) (rbacaggregate.Explanation, error) { return rbacaggregate.Explain(s, key, o) },
-		func(changed *rbacv1.ClusterRole) ([]rbacaggregate.Change, error) {
-			return rbacaggregate.Preview(s, changed, o)
-		},
-		func(changed *rbacv1.ClusterRole, role purekube.Key) (rbacaggregate.Change, error) {
-			return rbacaggregate.PreviewRole(s, changed, role, o)
-		},
-		func(key purekube.Key) ([]rbacaggregate.Change, error) { return rbacaggregate.PreviewDelete(s, key, o) },
-	}
-}
-
-func byIndex(x *rbacaggregate.Index) wholeQuestions {
-	return wholeQuestions{x.PlanAll, x.Plan, x.Rules, x.ExplainAll, x.Explain, x.Preview, x.PreviewRole, x.PreviewDelete}
-}
-
 // grown is the Index of the snapshot, made object by object where these can be told apart.
 func grown(s rbacaggregate.Snapshot, o rbacaggregate.Options) *rbacaggregate.Index {
 	if !snapshotfuzz.Plain(s) {
@@ -80,26 +47,26 @@ func grown(s rbacaggregate.Snapshot, o rbacaggregate.Options) *rbacaggregate.Ind
 	return x
 }
 
-func askAll(s rbacaggregate.Snapshot, o rbacaggregate.Options, q wholeQuestions) []snapshotfuzz.Answer {
+func askAll(s rbacaggregate.Snapshot, o rbacaggregate.Options, q *rbacaggregate.Index) []snapshotfuzz.Answer {
 	var answers []snapshotfuzz.Answer
 	add := func(question string, value any, err error) {
 		answers = append(answers, snapshotfuzz.Answer{Question: question, Value: value, Err: err})
 	}
-	all, err := q.planAll()
+	all, err := q.PlanAll()
 	add("PlanAll", all, err)
-	explained, err := q.explainAll()
+	explained, err := q.ExplainAll()
 	add("ExplainAll", explained, err)
 	for _, n := range snapshotfuzz.Names(s.ClusterRoles) {
-		plan, err := q.plan(rbacaggregate.Key(n.Name))
+		plan, err := q.Plan(rbacaggregate.Key(n.Name))
 		add("Plan "+n.Name, plan, err)
 		for i, a := range plan.Actions {
 			add(fmt.Sprintf("Request %s %d", n.Name, i), []any{a.Request(make([]runtime.Object, i)), a.String()}, nil)
 		}
-		rules, err := q.rules(rbacaggregate.Key(n.Name))
+		rules, err := q.Rules(rbacaggregate.Key(n.Name))
 		add("Rules "+n.Name, rules, err)
-		explanation, err := q.explain(rbacaggregate.Key(n.Name))
+		explanation, err := q.Explain(rbacaggregate.Key(n.Name))
 		add("Explain "+n.Name, explanation, err)
-		changes, err := q.previewDel(rbacaggregate.Key(n.Name))
+		changes, err := q.PreviewDelete(rbacaggregate.Key(n.Name))
 		add("PreviewDelete "+n.Name, changes, err)
 	}
 	x := rbacaggregate.NewIndex(s, o)
@@ -112,9 +79,9 @@ func askAll(s rbacaggregate.Snapshot, o rbacaggregate.Options, q wholeQuestions)
 			role.Labels = map[string]string{"x": "y", "in": "a"}
 			role.AggregationRule = nil
 		}
-		changes, err := q.preview(role)
+		changes, err := q.Preview(role)
 		add(fmt.Sprintf("Preview %d", i), changes, err)
-		change, err := q.previewOne(role, rbacaggregate.Key("top"))
+		change, err := q.PreviewRole(role, rbacaggregate.Key("top"))
 		add(fmt.Sprintf("PreviewRole %d", i), change, err)
 		with, affected := x.With(rbacaggregate.Snapshot{ClusterRoles: []*rbacv1.ClusterRole{role}})
 		all, err = with.PlanAll()
@@ -135,8 +102,10 @@ func FuzzWholeSnapshot(f *testing.F) {
 		random := rand.New(rand.NewPCG(1, uint64(len(choice))))
 		o := snapshotfuzz.Pick(choice, []rbacaggregate.Options{{}, {MatchUpstream: purekube.V1_36}}...)
 		snapshotfuzz.Check(t, s, random,
-			func(s rbacaggregate.Snapshot) []snapshotfuzz.Answer { return askAll(s, o, byFunctions(s, o)) },
-			func(s rbacaggregate.Snapshot) []snapshotfuzz.Answer { return askAll(s, o, byIndex(grown(s, o))) })
+			func(s rbacaggregate.Snapshot) []snapshotfuzz.Answer {
+				return askAll(s, o, rbacaggregate.NewIndex(s, o))
+			},
+			func(s rbacaggregate.Snapshot) []snapshotfuzz.Answer { return askAll(s, o, grown(s, o)) })
 		if snapshotfuzz.Pick(choice, true, false, false) {
 			neverMorePermissive(t, s)
 		}
@@ -228,7 +197,7 @@ func neverMorePermissive(t *testing.T, s rbacaggregate.Snapshot) {
 		more.ClusterRoles = append(more.ClusterRoles, source)
 		after := grants(more)
 		for name := range before {
-			if _, err := rbacaggregate.Rules(s, rbacaggregate.Key(name), rbacaggregate.Options{}); err != nil {
+			if _, err := rbacaggregate.NewIndex(s, rbacaggregate.Options{}).Rules(rbacaggregate.Key(name)); err != nil {
 				continue
 			}
 			for r := range before[name] {

@@ -63,7 +63,7 @@ func TestEveryNodeDrains(t *testing.T) {
 // Rule: no role that a team labels for aggregation brings secrets into admin.
 func TestAdminDoesNotReachSecrets(t *testing.T) {
 	cluster := purekubetest.Load(t, "testdata/roles.yaml")
-	rules, err := rbacaggregate.Rules(cluster.RBACAggregate(), rbacaggregate.Key("admin"), rbacaggregate.Options{})
+	rules, err := rbacaggregate.NewIndex(cluster.RBACAggregate(), rbacaggregate.Options{}).Rules(rbacaggregate.Key("admin"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,9 +59,7 @@ func surfaces() []surface {
 			"Key": ttl.Key, "KeyOf": ttl.KeyOf, "NewIndex": ttl.NewIndex, "Plan": ttl.Plan, "PlanAll": ttl.PlanAll, "Steps": ttl.Steps,
 		}, []reflect.Type{of[ttl.Index](), of[ttl.SetTTL]()}},
 		{"rbacaggregate", map[string]any{
-			"Key": rbacaggregate.Key, "KeyOf": rbacaggregate.KeyOf, "Rules": rbacaggregate.Rules, "Preview": rbacaggregate.Preview, "PreviewDelete": rbacaggregate.PreviewDelete,
-			"PreviewRole": rbacaggregate.PreviewRole, "Explain": rbacaggregate.Explain, "ExplainAll": rbacaggregate.ExplainAll, "NewIndex": rbacaggregate.NewIndex,
-			"Plan": rbacaggregate.Plan, "PlanAll": rbacaggregate.PlanAll,
+			"Key": rbacaggregate.Key, "KeyOf": rbacaggregate.KeyOf, "NewIndex": rbacaggregate.NewIndex, "Plan": rbacaggregate.Plan, "PlanAll": rbacaggregate.PlanAll,
 		}, []reflect.Type{of[rbacaggregate.Index](), of[rbacaggregate.SetRules](), of[rbacaggregate.Change](), of[rbacaggregate.Explanation]()}},
 		{"disruption", map[string]any{
 			"AllowedAtFullHealth": disruption.AllowedAtFullHealth, "BudgetKey": disruption.BudgetKey, "PodKey": disruption.PodKey, "BudgetsFor": disruption.BudgetsFor,

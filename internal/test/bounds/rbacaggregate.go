@@ -57,7 +57,6 @@ var clusterRoles = Subject{Name: "rbacaggregate", Cluster: func(n int) Cluster {
 			about("PreviewDelete", func(i int) (int, int) {
 				return explained(x.PreviewDelete(rbacaggregate.KeyOf(source(i))))
 			}),
-			about("Grants", func(int) (int, int) { return explained(x.Grants(nil, write, admin)) }),
 			ofAll("NewIndex and Plan", func() (int, int) {
 				return one(rbacaggregate.NewIndex(s, rbacaggregate.Options{}), admin)
 			}),

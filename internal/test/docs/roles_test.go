@@ -12,37 +12,6 @@ import (
 	"github.com/purekube/purekube/rbacaggregate"
 )
 
-func Example_grants() {
-	t := &testing.T{} // the test's own
-	view := purekubetest.AggregatedRole("view", "rbac.example.com/to-view")
-	cluster := purekubetest.NewCluster(t, view)
-	index := rbacaggregate.NewIndex(cluster.RBACAggregate(), rbacaggregate.Options{})
-
-	secrets := rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}}
-	labelled := purekubetest.ClusterRole("team-data", secrets)
-	labelled.Labels = map[string]string{"rbac.example.com/to-view": "true"}
-	empty := labelled.DeepCopy()
-	empty.AggregationRule = &rbacv1.AggregationRule{} // it selects nothing
-	direct := view.DeepCopy()
-	direct.Rules = append(direct.Rules, secrets)
-
-	// oldObject and object of a review: nil for a create, and nil for a delete.
-	for _, review := range []struct{ oldObj, newObj *rbacv1.ClusterRole }{{nil, labelled}, {nil, empty}, {view, direct}} {
-		grants, err := index.Grants(review.oldObj, review.newObj, rbacaggregate.Key("view"))
-		if err != nil {
-			fmt.Println("refuse: it cannot be known:", err)
-			continue
-		}
-		for _, g := range grants {
-			fmt.Println("view could", g.Rule.Verbs, g.Rule.Resources, "because", g.Reasons[0])
-		}
-	}
-	// Output:
-	// view could [get] [secrets] because team-data has the rule
-	// view could [get] [secrets] because the rule is stored in team-data, an aggregated ClusterRole that passes it on
-	// view could [get] [secrets] because the write contains the rule
-}
-
 func Example_previewRole() {
 	t := &testing.T{} // the test's own
 	cluster := purekubetest.NewCluster(t, purekubetest.AggregatedRole("admin", "rbac.example.com/to-admin"))
@@ -78,7 +47,7 @@ func Example_rulesInGitOps() {
 		if role.AggregationRule == nil {
 			continue
 		}
-		rules, err := rbacaggregate.Rules(cluster.RBACAggregate(), rbacaggregate.KeyOf(role), rbacaggregate.Options{})
+		rules, err := rbacaggregate.NewIndex(cluster.RBACAggregate(), rbacaggregate.Options{}).Rules(rbacaggregate.KeyOf(role))
 		if err != nil {
 			fmt.Println(err)
 			continue

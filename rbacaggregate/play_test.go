@@ -8,19 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// play is a small cluster and all that aggregation can make of it: every order of the passes of its roles.
-type play struct {
-	roles []*rbacv1.ClusterRole
-	// byDefault are the plans of the default, by role and by the rules that are stored in it. They depend on
-	// nothing else that passes change.
-	byDefault map[string]*SetRules
-}
+// play is a small cluster and all that kube-controller-manager can make of it: every order of the passes of its roles.
+type play struct{ roles []*rbacv1.ClusterRole }
 
 // state is what passes change of each role.
 type state []content
@@ -78,44 +72,11 @@ func (p *play) upstreamPass(t testing.TB, s state, i int) (content, bool) {
 	}
 }
 
-// defaultPass carries out the plan of the default.
-func (p *play) defaultPass(t testing.TB, s state, i int) (content, bool) {
-	key := fmt.Sprint(i, s[i].rules)
-	set, known := p.byDefault[key]
-	if !known {
-		var roles []*rbacv1.ClusterRole
-		for k, r := range p.roles {
-			c := *r
-			c.Rules = s[k].rules
-			roles = append(roles, &c)
-		}
-		result, _ := Plan(Snapshot{ClusterRoles: roles}, Key(p.roles[i].Name), Options{})
-		for _, a := range result.Actions {
-			a := a.(SetRules)
-			set = &a
-		}
-		p.byDefault[key] = set
-	}
-	if set == nil {
-		return s[i], false
-	}
-	return content{rules: set.Rules, mine: true}, true
-}
-
-// passes are a way to aggregate.
-type passes string
-
-const (
-	byDefault  passes = "default"
-	asUpstream passes = "upstream"
-	byBoth     passes = "both"
-)
-
 const maxStates = 4000
 
 // all visits every state that passes can make of the cluster, in every order. The states in which nothing is
 // left to do are ends.
-func (p *play) all(t testing.TB, start state, by passes, visit func(s state, end bool)) (complete bool) {
+func (p *play) all(t testing.TB, start state, visit func(s state, end bool)) (complete bool) {
 	seen := map[string]bool{start.key(): true}
 	queue := []state{start}
 	for len(queue) > 0 {
@@ -141,14 +102,8 @@ func (p *play) all(t testing.TB, start state, by passes, visit func(s state, end
 			if r.AggregationRule == nil {
 				continue
 			}
-			if by != byDefault {
-				c, wrote := p.upstreamPass(t, s, i)
-				step(i, c, wrote)
-			}
-			if by != asUpstream {
-				c, wrote := p.defaultPass(t, s, i)
-				step(i, c, wrote)
-			}
+			c, wrote := p.upstreamPass(t, s, i)
+			step(i, c, wrote)
 		}
 		visit(s, end)
 	}
@@ -158,7 +113,7 @@ func (p *play) all(t testing.TB, start state, by passes, visit func(s state, end
 // newPlay is a cluster as it is before or after a write, and its first state. Roles that are not in hidden have
 // their managedFields owned by the controller if these are not known.
 func newPlay(roles []*rbacv1.ClusterRole, hidden map[string]bool) (*play, state) {
-	p := &play{roles: slices.Clone(roles), byDefault: map[string]*SetRules{}}
+	p := &play{slices.Clone(roles)}
 	slices.SortFunc(p.roles, func(a, b *rbacv1.ClusterRole) int { return strings.Compare(a.Name, b.Name) })
 	var s state
 	for _, r := range p.roles {
@@ -242,12 +197,12 @@ type history struct {
 }
 
 // histories plays a cluster. None are complete if it has too many states.
-func (p *play) histories(t testing.TB, start state, by passes) (all map[string]*history, complete bool) {
+func (p *play) histories(t testing.TB, start state) (all map[string]*history, complete bool) {
 	all = map[string]*history{}
 	for _, r := range p.roles {
 		all[r.Name] = &history{rules: map[string]rbacv1.PolicyRule{}, inSome: map[string]bool{}}
 	}
-	complete = p.all(t, start, by, func(s state, end bool) {
+	complete = p.all(t, start, func(s state, end bool) {
 		for i, c := range s {
 			h, now := all[p.roles[i].Name], map[string]bool{}
 			for _, rule := range c.rules {
@@ -265,75 +220,4 @@ func (p *play) histories(t testing.TB, start state, by passes) (all map[string]*
 		}
 	})
 	return all, complete
-}
-
-// Every rule that a role has at any moment after a write, and did not have before, is one of Grants, unless the
-// write makes no difference to the role. So is each rule that it has before and may keep with the write, where
-// it may lose it without. Every order of the passes of each cluster is played, by the default, as upstream, and
-// with both at once.
-func TestGrantsMissNothing(t *testing.T) {
-	worlds := uint64(3000)
-	if testing.Short() {
-		worlds = 800
-	}
-	gained, kept, large := 0, 0, 0
-	for seed := range worlds {
-		r := rand.New(rand.NewPCG(seed, 11))
-		roles := fewRoles(r)
-		oldObj, newObj := smallWrite(r, roles)
-		hidden := map[string]bool{}
-		for _, role := range roles {
-			hidden[role.Name] = r.IntN(2) == 0
-		}
-		was := Snapshot{ClusterRoles: roles}
-		is := was.after(oldObj, newObj)
-		before, first := newPlay(was.ClusterRoles, hidden)
-		after, written := newPlay(is.ClusterRoles, hidden)
-		x := NewIndex(was, Options{})
-		for _, by := range []passes{byDefault, asUpstream, byBoth} {
-			without, whole := before.histories(t, first, by)
-			with, wholeToo := after.histories(t, written, by)
-			if !whole || !wholeToo {
-				large++
-			}
-			for _, role := range after.roles {
-				grants, _ := x.Grants(oldObj, newObj, Key(role.Name))
-				granted := map[string]bool{}
-				for _, g := range grants {
-					granted[g.Rule.String()] = true
-				}
-				h, w := with[role.Name], without[role.Name]
-				if w == nil { // it is created
-					w = &history{}
-				}
-				has := find(roles, role.Name)
-				same := maps.Equal(h.inSome, w.inSome) && maps.Equal(h.inAll, w.inAll)
-				if same && maps.Equal(keys(h.rules), keys(w.rules)) && role != newObj {
-					continue // the write makes no difference to it
-				}
-				for text, rule := range h.rules {
-					at := fmt.Sprintf("seed %d, %s: %s, %v", seed, by, role.Name, rule)
-					if has == nil || !contains(has.Rules, rule) {
-						gained++
-						require.True(t, granted[text], "%s: it has it then, and it was not granted", at)
-					} else if h.inSome[text] && !w.inAll[text] {
-						kept++
-						require.True(t, granted[text], "%s: it keeps it, and it was not granted", at)
-					}
-				}
-			}
-		}
-	}
-	t.Logf("%d clusters: %d rules gained, %d kept; %d clusters have too many states", worlds, gained, kept, large)
-	require.Greater(t, gained, 1000)
-	require.Greater(t, kept, 50)
-	require.Less(t, large, int(worlds)/100)
-}
-
-func keys[V any](m map[string]V) map[string]bool {
-	set := map[string]bool{}
-	for k := range m {
-		set[k] = true
-	}
-	return set
 }
