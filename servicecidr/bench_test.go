@@ -78,7 +78,7 @@ func BenchmarkCheckDeletion(b *testing.B) {
 	s := largeCluster(1_000, 100_000, 4)
 	b.ReportAllocs()
 	for b.Loop() {
-		if d, err := servicecidr.CheckDeletion(s, servicecidr.Key("cidr-00000"), 0, careful); err != nil || d.Safe {
+		if d, err := servicecidr.NewIndex(s, careful).CheckDeletion(servicecidr.Key("cidr-00000"), 0); err != nil || d.Safe {
 			b.Fatal(d, err)
 		}
 	}
@@ -95,7 +95,7 @@ func BenchmarkCheckDeletionOfManyPrefixes(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if d, err := servicecidr.CheckDeletion(s, servicecidr.Key("x"), 1, careful); err != nil || !d.Safe {
+				if d, err := servicecidr.NewIndex(s, careful).CheckDeletion(servicecidr.Key("x"), 1); err != nil || !d.Safe {
 					b.Fatal(d, err)
 				}
 			}

@@ -40,7 +40,7 @@ func TestARealCluster(t *testing.T) {
 		"twin-b [RemoveFinalizer twin-b]",
 	}, described(planAll(s, upstream)), "D-1: upstream lets both equal ones go")
 
-	d, err := servicecidr.CheckDeletion(s, servicecidr.Key("solo"), 0, careful)
+	d, err := servicecidr.NewIndex(s, careful).CheckDeletion(servicecidr.Key("solo"), 0)
 	require.NoError(t, err)
 	require.Empty(t, diff(servicecidr.Deletion{
 		Coverage: coverages{covered("10.60.0.0/24")},

@@ -2,7 +2,6 @@ package servicecidr
 
 import (
 	"net/netip"
-	"slices"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
@@ -17,7 +16,7 @@ type Deletion struct {
 	// Orphans are the addresses that would be orphaned. Only this ServiceCIDR, and ServiceCIDRs on which it may not
 	// rely, contain them. They are sorted by address, each once.
 	Orphans []Orphan `json:"orphans,omitempty"`
-	// MoreOrphans reports that there are more orphans than maxOrphans of CheckDeletion, or the limit of ExplainAll.
+	// MoreOrphans reports that there are more orphans than maxOrphans of CheckDeletion.
 	MoreOrphans bool `json:"moreOrphans,omitempty"`
 }
 
@@ -32,8 +31,6 @@ type Coverage struct {
 	// Unreliable has the sorted names of the other ServiceCIDRs that contain the prefix but may be gone first, because
 	// they are earlier in the order of deletion (D-1) or do not have Finalizer (D-25).
 	Unreliable []string `json:"unreliable,omitempty"`
-	// More reports that ExplainAll left out further names.
-	More bool `json:"more,omitempty"`
 }
 
 // CheckDeletion says whether the ServiceCIDR of that key may go, and which addresses block its deletion. If the
@@ -46,53 +43,98 @@ type Coverage struct {
 // Safe is false, and the other fields are right but may be incomplete. A webhook should deny the deletion if there is
 // an error or Safe is false.
 //
-// If maxOrphans is above 0, at most that many orphans are named, the first by address. With an Index, the cost of a
-// refusal then does not depend on the number of orphans. Under MatchUpstream, Safe means that upstream would remove the
+// If maxOrphans is above 0, at most that many orphans are named, the first by address. The cost of a refusal
+// then does not depend on the number of orphans. Under MatchUpstream, Safe means that upstream would remove the
 // finalizer.
-func CheckDeletion(s Snapshot, key purekube.Key, maxOrphans int, o Options) (Deletion, error) {
-	return narrowIndex(s, o, within(key)).CheckDeletion(key, maxOrphans)
-}
-
-// CheckDeletion is [CheckDeletion] for the objects of the Index.
 func (x *Index) CheckDeletion(key purekube.Key, maxOrphans int) (Deletion, error) {
-	if err := x.o.err(); err != nil {
+	if err := x.options.err(); err != nil {
 		return Deletion{}, err
 	}
 	var problems snapshot.Problems
 	x.report(&problems)
-	c := x.mustFind(key, &problems)
+	c := x.find(key)
 	if c == nil {
+		problems.Add(missing(key))
 		return Deletion{}, problems.Err()
 	}
-	// A person or a webhook asks about one ServiceCIDR, so the names of the others are not limited.
-	e := x.examine(c, maxOrphans, 0)
-	e.report(&problems)
+	e := x.examine(c, maxOrphans)
+	problems.Add(e.problems...)
 	return e.Deletion, problems.Err()
 }
 
-// examination has all that is known about the deletion of one ServiceCIDR. CheckDeletion and Explain read it. Plan asks
-// only whether there are obstacles, which is cheaper.
-type examination struct {
-	obstacles
-	Deletion
-	// For each prefix of the ServiceCIDR, the other ServiceCIDRs that contain addresses of it.
-	covers []covers
+// missing is the error of a question about a key that no ServiceCIDR has.
+func missing(key purekube.Key) *purekube.ObjectError {
+	return &purekube.ObjectError{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Err: purekube.ErrNotFound}
 }
 
-// examine finds out whether c may go, or might go if its deletion began now. Its limits are the maximum numbers of
-// named orphans, and of named other ServiceCIDRs for a prefix. 0 means no limit.
-func (x *Index) examine(c *object, maxOrphans, maxOthers int) (e examination) {
-	// Ranges first, addresses second: where others contain everything, no address is looked at.
-	exposed := x.exposed(c)
-	e.Orphans, e.MoreOrphans = x.orphans(exposed, c.families, maxOrphans)
-	e.obstacles = x.obstacles(c, len(e.Orphans) > 0, len(exposed) > 0)
-	e.Safe = e.obstacles.none()
+// examination has all that is known about the deletion of one ServiceCIDR. CheckDeletion and Explain read it. Plan reads
+// only the verdict, which is cheaper.
+type examination struct {
+	verdict
+	Deletion
+	// others has, for each prefix of the ServiceCIDR, the other ServiceCIDRs that contain addresses of it.
+	others []others
+}
+
+// examine finds out whether c may go, or might go if its deletion began now. It names at most maxOrphans addresses; 0
+// means all.
+func (x *Index) examine(c *object, maxOrphans int) examination {
+	e := examination{verdict: x.decide(c)}
+	if c.duplicate() {
+		return e
+	}
+	if !c.deleting() {
+		e.obstacles = x.obstaclesOf(c)
+		e.problems = e.obstacles.errors()
+	}
+	e.Safe = e.none()
+	e.Orphans, e.MoreOrphans = x.orphans(e.exposed, c.families, maxOrphans)
 	// One entry for each entry of spec.cidrs, also for a repeated one, so that Coverage matches the specification.
-	for _, p := range c.prefixes {
-		others := x.coversOf(c, p, maxOthers)
-		e.covers = append(e.covers, others)
-		by, unreliable := appendNames(nil, slices.Values(others.by)), appendNames(nil, slices.Values(others.unreliable))
-		e.Coverage = append(e.Coverage, Coverage{Prefix: p, By: by, Unreliable: unreliable, More: others.more})
+	for i, p := range c.prefixes {
+		o := x.othersOf(c, i)
+		e.others = append(e.others, o)
+		e.Coverage = append(e.Coverage, Coverage{Prefix: p, By: namesOf(o.by), Unreliable: namesOf(o.unreliable)})
 	}
 	return e
+}
+
+// others are the other ServiceCIDRs that contain addresses of one prefix. Each list is sorted by name.
+type others struct {
+	by, unreliable []*object // contain it as a whole; see Coverage
+	inside         []*object // reliable, with a prefix inside
+}
+
+// othersOf returns the other ServiceCIDRs that contain addresses of a prefix of c. Under MatchUpstream, another entry of
+// c counts as another ServiceCIDR.
+func (x *Index) othersOf(c *object, i int) (o others) {
+	p := c.prefixes[i]
+	for _, y := range x.cidrs {
+		around, inside := false, false
+		for j, q := range y.prefixes {
+			if y == c && i == j || !p.Overlaps(q) {
+				continue
+			}
+			_, any := usable(q)
+			around = around || q.Bits() <= p.Bits()
+			inside = inside || q.Bits() > p.Bits() && any
+		}
+		reliable := x.options.mayRelyOn(c, y)
+		switch {
+		case around && reliable:
+			o.by = append(o.by, y)
+		case around && y != c && !y.duplicate():
+			o.unreliable = append(o.unreliable, y)
+		case inside && reliable:
+			o.inside = append(o.inside, y)
+		}
+	}
+	return o
+}
+
+// namesOf returns the names of the ServiceCIDRs.
+func namesOf(cidrs []*object) (names []string) {
+	for _, y := range cidrs {
+		names = append(names, y.name)
+	}
+	return names
 }

@@ -171,7 +171,7 @@ func TestCheckDeletion(t *testing.T) {
 		fails:    `IPAddress nonsense: metadata.name: ParseAddr("nonsense"): unable to parse IP`,
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := servicecidr.CheckDeletion(tc.snapshot, servicecidr.Key(x), 0, careful)
+			got, err := servicecidr.NewIndex(tc.snapshot, careful).CheckDeletion(servicecidr.Key(x), 0)
 			require.Empty(t, diff(tc.want, got), tc.reason)
 			switch {
 			case tc.is != nil:
@@ -228,7 +228,7 @@ func TestCheckDeletion_MatchUpstream(t *testing.T) {
 		want:     servicecidr.Deletion{Coverage: coverages{covered("10.0.0.0/24")}, Orphans: orphans("10.0.0.7")},
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := servicecidr.CheckDeletion(tc.snapshot, servicecidr.Key("x"), 0, upstream)
+			got, err := servicecidr.NewIndex(tc.snapshot, upstream).CheckDeletion(servicecidr.Key("x"), 0)
 			require.NoError(t, err)
 			require.Empty(t, diff(tc.want, got), tc.reason)
 		})

@@ -52,7 +52,7 @@ func TestBR3103_TheGracePeriodCountsFromTheLaterOfTimestampAndFirstSight(t *test
 			require.NoError(t, err)
 			require.True(t, tc.want.Equal(r.RecheckAt), "%s: want %v, got %v", tc.reason, tc.want, r.RecheckAt)
 			require.Equal(t, tc.want.IsZero(), len(r.Actions) == 1, tc.reason)
-			e, err := servicecidr.Explain(s, servicecidr.Key("x"), tc.o)
+			e, err := servicecidr.NewIndex(s, tc.o).Explain(servicecidr.Key("x"))
 			require.NoError(t, err)
 			want := servicecidr.ReasonGracePeriod
 			if tc.want.IsZero() {

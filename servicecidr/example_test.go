@@ -114,8 +114,8 @@ func inUse() servicecidr.Snapshot {
 }
 
 // A webhook for deletions asks before the deletion begins, and names the Services in the way.
-func ExampleCheckDeletion() {
-	d, err := servicecidr.CheckDeletion(inUse(), servicecidr.Key("shop"), 0, servicecidr.Options{})
+func ExampleIndex_CheckDeletion() {
+	d, err := servicecidr.NewIndex(inUse(), servicecidr.Options{}).CheckDeletion(servicecidr.Key("shop"), 0)
 	if err != nil {
 		fmt.Println("denied:", err)
 		return
@@ -141,15 +141,15 @@ func ExampleCheckDeletion() {
 }
 
 // Reasons are data: a code for programs, a sentence for people.
-func ExampleExplain() {
-	e, err := servicecidr.Explain(inUse(), servicecidr.Key("shop"), servicecidr.Options{})
+func ExampleIndex_Explain() {
+	e, err := servicecidr.NewIndex(inUse(), servicecidr.Options{}).Explain(servicecidr.Key("shop"))
 	if err != nil {
 		fmt.Println(err)
 	}
 	for _, r := range e.Reasons {
 		fmt.Printf("%s %q\n  %v\n", r.Code, r.Object.Name, r)
 	}
-	_, err = servicecidr.Explain(inUse(), servicecidr.Key("none"), servicecidr.Options{})
+	_, err = servicecidr.NewIndex(inUse(), servicecidr.Options{}).Explain(servicecidr.Key("none"))
 	fmt.Println(errors.Is(err, purekube.ErrNotFound), err)
 	// Output:
 	// ConditionDiffers ""
@@ -161,8 +161,8 @@ func ExampleExplain() {
 	// true ServiceCIDR none: not in the snapshot
 }
 
-func ExampleExplainAll() {
-	explanations, err := servicecidr.ExplainAll(inUse(), servicecidr.Options{})
+func ExampleIndex_ExplainAll() {
+	explanations, err := servicecidr.NewIndex(inUse(), servicecidr.Options{}).ExplainAll()
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -206,32 +206,6 @@ func ExampleIndex() {
 	// to plan: [ServiceCIDR/shop ServiceCIDR/wide]
 	// 2 addresses would be orphaned
 	// 3 addresses would be orphaned
-}
-
-func ExampleCIDRsOverlapping() {
-	s := inUse()
-	for _, c := range servicecidr.CIDRsOverlapping(s.ServiceCIDRs, netip.MustParsePrefix("fd00::/120")) {
-		fmt.Println(c.Name)
-	}
-	// Output:
-	// shop
-	// wide
-}
-
-func ExampleCIDRsContaining() {
-	s := inUse()
-	for _, c := range servicecidr.CIDRsContaining(s.ServiceCIDRs, netip.MustParsePrefix("fd00::/100")) {
-		fmt.Println(c.Name)
-	}
-	// Output: wide
-}
-
-func ExampleCIDRsWithAddress() {
-	s := inUse()
-	for _, c := range servicecidr.CIDRsWithAddress(s.ServiceCIDRs, netip.MustParseAddr("10.60.0.1")) {
-		fmt.Println(c.Name)
-	}
-	// Output: shop
 }
 
 // The network address and, IPv4 only, the broadcast address of a prefix are no Service's.

@@ -147,7 +147,7 @@ func answers(t *testing.T, space smallSpace, c smallCase, present uint, o servic
 		if present>>x&1 == 0 {
 			continue
 		}
-		d, err := servicecidr.CheckDeletion(s, servicecidr.Key(smallNames[x]), 0, o)
+		d, err := servicecidr.NewIndex(s, o).CheckDeletion(servicecidr.Key(smallNames[x]), 0)
 		if err != nil || d.Safe != (len(d.Orphans) == 0) || len(d.Coverage) != 1 {
 			t.Fatalf("%+v, present %b: %+v, %v", c, present, d, err)
 		}
@@ -178,7 +178,7 @@ func TestBR3102_BR3105_Exhaustive(t *testing.T) {
 					if want := c.orphans(space, everybody, x); got[x] != want {
 						t.Fatalf("%+v: %s orphans %b, want %b", c, smallNames[x], got[x], want)
 					}
-					d, _ := servicecidr.CheckDeletion(space.snapshot(c, everybody, nil), servicecidr.Key(smallNames[x]), 0, careful)
+					d, _ := servicecidr.NewIndex(space.snapshot(c, everybody, nil), careful).CheckDeletion(servicecidr.Key(smallNames[x]), 0)
 					parent := false
 					for y := range c.prefixes {
 						parent = parent || c.mayRelyOn(x, y) && c.prefixes[x].within(c.prefixes[y])

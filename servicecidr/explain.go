@@ -3,9 +3,12 @@ package servicecidr
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/message"
@@ -27,162 +30,55 @@ type Explanation struct {
 	Reasons []Reason `json:"reasons,omitempty"`
 }
 
-// Reason is one step on the way to a decision. Field is a path in the ServiceCIDR. Object is the other ServiceCIDR, or
-// the IPAddress, that the step is about.
-type Reason = purekube.Reason[Code]
-
-// Code is the machine-readable part of a [Reason]. It is one of the constants below; a new version may add codes.
-type Code string
-
-// The codes are stable: programs compare them, and people read the messages.
-
-// What the plan does and why. Each explanation begins with one or two of these.
-const (
-	// ReasonUnprotected: the finalizer is missing, and AddFinalizer adds it (BR-31-01).
-	ReasonUnprotected Code = "Unprotected"
-	// ReasonConditionDiffers: the condition Ready is missing or different, and SetCondition writes it.
-	ReasonConditionDiffers Code = "ConditionDiffers"
-	// ReasonUpToDate: it is not being deleted, and has its finalizer and condition.
-	ReasonUpToDate Code = "UpToDate"
-	// ReasonBlocked: addresses would be orphaned (BR-31-02).
-	ReasonBlocked Code = "Blocked"
-	// ReasonUncertain: no address is known to block the deletion, but an object that cannot be read may block it. The
-	// finalizer stays.
-	ReasonUncertain Code = "Uncertain"
-	// ReasonGracePeriod: it may go once the grace period is over (BR-31-03).
-	ReasonGracePeriod Code = "GracePeriod"
-	// ReasonRemovable: it may go, and RemoveFinalizer removes the finalizer.
-	ReasonRemovable Code = "Removable"
-	// ReasonReleased: it may go, and the finalizer is already removed. Only other finalizers delay its deletion.
-	ReasonReleased Code = "Released"
-)
-
-// What an entry of spec.cidrs contributes. Field is the entry.
-const (
-	// ReasonContained: a prefix of another ServiceCIDR contains the whole entry (BR-31-05).
-	ReasonContained Code = "Contained"
-	// ReasonContainedByDeleting: a prefix of another ServiceCIDR contains the entry, but that ServiceCIDR is being
-	// deleted too and may be gone first (D-1).
-	ReasonContainedByDeleting Code = "ContainedByDeleting"
-	// ReasonContainedByUnprotected: a prefix of another ServiceCIDR contains the entry, but that ServiceCIDR does not
-	// have the finalizer and may be gone at any moment (D-25).
-	ReasonContainedByUnprotected Code = "ContainedByUnprotected"
-	// ReasonContainedInPart: a prefix of another ServiceCIDR contains a part of the entry.
-	ReasonContainedInPart Code = "ContainedInPart"
-	// ReasonAddressesOrphaned: addresses would be orphaned. Object is the first of these addresses.
-	ReasonAddressesOrphaned Code = "AddressesOrphaned"
-	// ReasonNoAddresses: no address would be orphaned.
-	ReasonNoAddresses Code = "NoAddresses"
-	// ReasonUnparsable: the entry does not parse, or spec.cidrs is empty (D-2).
-	ReasonUnparsable Code = "Unparsable"
-)
-
-// What is uncertain.
-const (
-	// ReasonAddressUnknown: an IPAddress is nil, or its name is not an address. It may be an address of this
-	// ServiceCIDR.
-	ReasonAddressUnknown Code = "AddressUnknown"
-	// ReasonDuplicate: several ServiceCIDRs have the name of Object. If Object is the explained ServiceCIDR, nothing
-	// is decided about it. Otherwise, a ServiceCIDR of that name overlaps the explained one and may contain its
-	// addresses, but it does not count.
-	ReasonDuplicate Code = "Duplicate"
-)
-
 // Explain says why Plan and CheckDeletion decide about the ServiceCIDR of that key as they do. It returns the errors
 // of CheckDeletion. Reasons also says what is wrong with the ServiceCIDR.
-func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
-	return NewIndex(s, o).Explain(key)
-}
-
-// Explain is [Explain] for the objects of the Index.
 func (x *Index) Explain(key purekube.Key) (Explanation, error) {
-	if err := x.o.err(); err != nil {
+	if err := x.options.err(); err != nil {
 		return Explanation{}, err
 	}
 	var problems snapshot.Problems
 	x.report(&problems)
-	c := x.mustFind(key, &problems)
-	switch {
-	case c != nil:
-		e := x.examine(c, 0, 0)
-		e.report(&problems)
-		return explain(x.now, c, e, x.o), problems.Err()
-	// mustFind has added the error for the ambiguous name; the explanation says the same as a reason.
-	case key == Key(key.Name) && x.cidrs.Ambiguous(key.NamespacedName()):
-		return explainDuplicate(key), problems.Err()
+	c := x.find(key)
+	if c == nil {
+		problems.Add(missing(key))
+		return Explanation{}, problems.Err()
 	}
-	return Explanation{}, problems.Err()
+	e, wrong := x.explain(c)
+	problems.Add(wrong...)
+	return e, problems.Err()
 }
 
 // ExplainAll explains every ServiceCIDR, sorted by key. It returns the error of PlanAll.
 //
-// The size of its result does not grow with the number of pairs of objects. For each entry of spec.cidrs, it names at
-// most 20 other ServiceCIDRs of each kind. After it has named 1,000 orphans plus four for each IPAddress, it names at
-// most 20 orphans of each further ServiceCIDR. Explain has no such limits.
-//
-// Its time grows with the number of pairs of an outer and an inner ServiceCIDR, if the outer ServiceCIDR may not rely
-// on a third one around it: 0.5 s for 500 equal ServiceCIDRs around 500 small ones (22 November 2026, 2 vCPU in use by
-// others, go test ./servicecidr -bench Overlaps).
-func ExplainAll(s Snapshot, o Options) ([]Explanation, error) { return NewIndex(s, o).ExplainAll() }
-
-// maxOthers is how many other ServiceCIDRs of a kind ExplainAll names. Without the limit, n ServiceCIDRs with the same
-// range would name each other in n² reasons.
-const maxOthers = 20
-
-// ExplainAll is [ExplainAll] for the objects of the Index.
+// The size of its result grows with the number of pairs of overlapping ServiceCIDRs, and of a ServiceCIDR and an orphan
+// in it. A cluster has one to ten ServiceCIDRs.
 func (x *Index) ExplainAll() ([]Explanation, error) {
-	if err := x.o.err(); err != nil {
+	if err := x.options.err(); err != nil {
 		return nil, err
 	}
 	var problems snapshot.Problems
 	x.reportAll(&problems)
 	var explanations []Explanation
-	// In a normal cluster an address is in few ServiceCIDRs, so this budget names every orphan. It is used up only if
-	// many ServiceCIDRs that are being deleted contain the same addresses.
-	orphans := 4*x.ips.objects.Len() + 1000
-	for _, c := range x.byName.All() {
-		limit := 0
-		if orphans < 0 {
-			limit = maxOthers
-		}
-		e := x.examine(c, limit, maxOthers)
-		orphans -= len(e.Orphans)
-		explanations = append(explanations, explain(x.now, c, e, x.o))
+	for _, c := range x.cidrs {
+		e, _ := x.explain(c)
+		explanations = append(explanations, e)
 	}
-	for name := range x.cidrs.AmbiguousNames() {
-		explanations = append(explanations, explainDuplicate(Key(name.Name)))
-	}
-	slices.SortFunc(explanations, func(a, b Explanation) int { return a.Key.Compare(b.Key) })
 	return explanations, problems.Err()
 }
 
-// explainDuplicate is the explanation of a name that several ServiceCIDRs have. Which of them is current is unknown.
-func explainDuplicate(key purekube.Key) Explanation {
-	const message = "several ServiceCIDRs have this name: nothing is planned for them"
-	return Explanation{Key: key, Reasons: []Reason{{Code: ReasonDuplicate, Object: key, Message: message}}}
-}
-
-// explain puts what is known about one ServiceCIDR into sentences. It decides nothing: the examination has the
-// decision.
-func explain(now time.Time, x *object, e examination, o Options) Explanation {
+// explain puts the verdict about one ServiceCIDR into sentences. It decides nothing. It also returns what makes the
+// decision uncertain.
+func (x *Index) explain(c *object) (Explanation, []*purekube.ObjectError) {
+	e := x.examine(c, 0)
 	var b reasons
-	b.plan(now, x, e, o)
-	// x.entries has the positions of the entries that parse, in order; parsed counts the entries that have been
-	// explained.
-	parsed := 0
-	if len(x.Spec.CIDRs) == 0 {
-		b.add("spec.cidrs", ReasonUnparsable, "", "the ServiceCIDR has no CIDR, so its addresses are unknown")
+	for _, code := range e.codes {
+		b.decision(code, c, e)
 	}
-	for i, text := range x.Spec.CIDRs {
-		if parsed == len(x.entries) || x.entries[parsed] != i {
-			b.add(cidrField(i), ReasonUnparsable, "", fmt.Sprintf("%q is not a CIDR, so its addresses are unknown", text))
-			continue
-		}
-		b.prefix(cidrField(i), e.Coverage[parsed], e.covers[parsed], e.Deletion)
-		parsed++
+	if !c.duplicate() {
+		b.entries(c, e)
+		b.uncertain(c, e)
 	}
-	b.uncertain(x, e)
-	return Explanation{Key: Key(x.Name), Deleting: x.deleting(), Deletion: e.Deletion, Reasons: b.list}
+	return Explanation{Key: Key(c.name), Deleting: c.deleting(), Deletion: e.Deletion, Reasons: b.list}, e.problems
 }
 
 // reasons collects the steps of an explanation.
@@ -202,39 +98,55 @@ func (b *reasons) about(field string, code Code, kind, name, message string) {
 	b.list = append(b.list, r)
 }
 
-// plan says what the plan does. Its cases are the cases of decide, in the same order, with a sentence where decide has
-// an action.
-func (b *reasons) plan(now time.Time, x *object, e examination, o Options) {
+// decision says what the plan does, and why.
+func (b *reasons) decision(code Code, x *object, e examination) {
 	const finalizersField, conditionsField = "metadata.finalizers", "status.conditions"
-	switch {
-	case !x.deleting():
-		if !x.protected() {
-			b.add(finalizersField, ReasonUnprotected, "", "the finalizer "+Finalizer+" is missing: the ServiceCIDR can be deleted while it is in use")
+	switch code {
+	case ReasonDuplicate:
+		b.add("", code, x.name, "several ServiceCIDRs have this name: nothing is planned for them")
+	case ReasonUnprotected:
+		b.add(finalizersField, code, "", "the finalizer "+Finalizer+" is missing: the ServiceCIDR can be deleted while it is in use")
+	case ReasonConditionDiffers:
+		want := metav1.ConditionTrue
+		if x.deleting() {
+			want = metav1.ConditionFalse
 		}
-		if !x.says(wantReady(true)) {
-			b.add(conditionsField, ReasonConditionDiffers, "", "the condition Ready=True is missing or different")
-		}
-		if len(b.list) == 0 {
-			b.add("", ReasonUpToDate, "", "it is not being deleted, and has its finalizer and condition")
-		}
-	case e.blocked:
-		b.add("", ReasonBlocked, "", fmt.Sprintf("%s would be orphaned", addressCount(len(e.Orphans), e.MoreOrphans)))
-		if !x.says(wantReady(false)) {
-			b.add(conditionsField, ReasonConditionDiffers, "", "the condition Ready=False is missing or different")
-		}
-	case !e.none():
-		b.add("", ReasonUncertain, "", "no address is known to block the deletion, but some objects could not be read: the finalizer stays")
-	case now.Before(x.graceEnd(now, o)):
-		message := "no address blocks the deletion; the grace period ends at " + x.graceEnd(now, o).UTC().Format(time.RFC3339)
-		// graceEnd moves with Now until the deletion is recorded, so a time would be wrong a second later.
+		b.add(conditionsField, code, "", fmt.Sprintf("the condition Ready=%s is missing or different", want))
+	case ReasonUpToDate:
+		b.add("", code, "", "it is not being deleted, and has its finalizer and condition")
+	case ReasonBlocked:
+		b.add("", code, "", message.Count(len(e.Orphans), "address")+" would be orphaned")
+	case ReasonUncertain:
+		b.add("", code, "", "no address is known to block the deletion, but some objects could not be read: the finalizer stays")
+	case ReasonGracePeriod:
+		text := "no address blocks the deletion; the grace period ends at " + e.result.RecheckAt.UTC().Format(time.RFC3339)
+		// The end moves with Now until the deletion is recorded, so a time would be wrong a second later.
 		if x.unseen {
-			message = "no address blocks the deletion; the grace period begins when Snapshot.DeletionSeen has an entry for it"
+			text = "no address blocks the deletion; the grace period begins when Snapshot.DeletionSeen has an entry for it"
 		}
-		b.add("metadata.deletionTimestamp", ReasonGracePeriod, "", message)
-	case x.protected():
-		b.add(finalizersField, ReasonRemovable, "", "no address blocks the deletion, and the grace period is over")
-	default:
-		b.add(finalizersField, ReasonReleased, "", "no address blocks the deletion; the finalizer "+Finalizer+" is already removed")
+		b.add("metadata.deletionTimestamp", code, "", text)
+	case ReasonRemovable:
+		b.add(finalizersField, code, "", "no address blocks the deletion, and the grace period is over")
+	case ReasonReleased:
+		b.add(finalizersField, code, "", "no address blocks the deletion; the finalizer "+Finalizer+" is already removed")
+	}
+}
+
+// entries says what each entry of spec.cidrs contributes.
+func (b *reasons) entries(x *object, e examination) {
+	// x.entries has the positions of the entries that parse, in order; parsed counts the entries that have been
+	// explained.
+	parsed := 0
+	if len(x.Spec.CIDRs) == 0 {
+		b.add("spec.cidrs", ReasonUnparsable, "", "the ServiceCIDR has no CIDR, so its addresses are unknown")
+	}
+	for i, text := range x.Spec.CIDRs {
+		if parsed == len(x.entries) || x.entries[parsed] != i {
+			b.add(cidrField(i), ReasonUnparsable, "", fmt.Sprintf("%q is not a CIDR, so its addresses are unknown", text))
+			continue
+		}
+		b.prefix(cidrField(i), x.prefixes[parsed], e.others[parsed], e.Orphans)
+		parsed++
 	}
 }
 
@@ -242,33 +154,32 @@ func (b *reasons) plan(now time.Time, x *object, e examination, o Options) {
 const maxNamed = 20
 
 // prefix says what one entry of spec.cidrs contributes.
-func (b *reasons) prefix(field string, c Coverage, others covers, d Deletion) {
+func (b *reasons) prefix(field string, p netip.Prefix, others others, orphans []Orphan) {
 	for _, y := range others.by {
-		b.add(field, ReasonContained, y.Name, fmt.Sprintf("%s contains all addresses of %s", y.Name, c.Prefix))
+		b.add(field, ReasonContained, y.Name, fmt.Sprintf("%s contains all addresses of %s", y.Name, p))
 	}
 	for _, y := range others.unreliable {
 		code, why := ReasonContainedByDeleting, "is being deleted too and may be gone first"
-		if !y.protected() {
+		if !protected(y.ServiceCIDR) {
 			code, why = ReasonContainedByUnprotected, "does not have the finalizer "+Finalizer+" and may be gone first"
 		}
-		b.add(field, code, y.Name, fmt.Sprintf("%s contains %s, but it %s", y.Name, c.Prefix, why))
-	}
-	// coversOf looks inside only if no prefix around is reliable, so this list is empty in the common case.
-	for _, y := range others.inside {
-		b.add(field, ReasonContainedInPart, y.Name, fmt.Sprintf("%s contains a part of %s", y.Name, c.Prefix))
+		b.add(field, code, y.Name, fmt.Sprintf("%s contains %s, but it %s", y.Name, p, why))
 	}
 	if len(others.by) > 0 {
 		return
 	}
+	for _, y := range others.inside {
+		b.add(field, ReasonContainedInPart, y.Name, fmt.Sprintf("%s contains a part of %s", y.Name, p))
+	}
 	// An address may be in two overlapping entries. It is then a reason for both.
 	var mine []Orphan
-	for _, a := range d.Orphans {
-		if PrefixContainsIP(c.Prefix, a.Address) {
+	for _, a := range orphans {
+		if PrefixContainsIP(p, a.Address) {
 			mine = append(mine, a)
 		}
 	}
 	if len(mine) == 0 {
-		b.add(field, ReasonNoAddresses, "", fmt.Sprintf("no address of %s would be orphaned", c.Prefix))
+		b.add(field, ReasonNoAddresses, "", fmt.Sprintf("no address of %s would be orphaned", p))
 		return
 	}
 	var texts []string
@@ -279,7 +190,7 @@ func (b *reasons) prefix(field string, c Coverage, others covers, d Deletion) {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
 	b.about(field, ReasonAddressesOrphaned, kindIPAddress, mine[0].IPAddress,
-		fmt.Sprintf("%s would be orphaned: %s", addressCount(len(mine), d.MoreOrphans), strings.Join(texts, ", ")))
+		fmt.Sprintf("%s would be orphaned: %s", message.Count(len(mine), "address"), strings.Join(texts, ", ")))
 }
 
 // uncertain says which unreadable objects may block the deletion, or may contain the orphaned addresses. The reasons
@@ -294,17 +205,7 @@ func (b *reasons) uncertain(x *object, e examination) {
 		}
 		b.about("", ReasonAddressUnknown, kindIPAddress, d.Name, what+": it may be an address of this ServiceCIDR")
 	}
-	duplicates := slices.Clone(e.duplicates)
-	slices.SortFunc(duplicates, func(p, q *purekube.ObjectError) int { return cmp.Compare(p.Name, q.Name) })
-	for _, d := range duplicates {
+	for _, d := range e.duplicates {
 		b.add("", ReasonDuplicate, d.Name, fmt.Sprintf("several ServiceCIDRs are named %s, and one of them overlaps this one: its addresses count as not contained in it", d.Name))
 	}
-}
-
-// addressCount is, for example, "1 address", or "at least 20 addresses" if the list of orphans was cut off.
-func addressCount(n int, more bool) string {
-	if more {
-		return "at least " + message.Count(n, "address")
-	}
-	return message.Count(n, "address")
 }

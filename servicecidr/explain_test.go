@@ -56,7 +56,7 @@ func TestExplain(t *testing.T) {
 		{"a duplicate", "nothing is decided", snapshotOf(cidrs(cidr(x, net), cidr(x, net))), careful, []string{"Duplicate x"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			e, _ := servicecidr.Explain(tc.snapshot, servicecidr.Key(x), tc.o)
+			e, _ := servicecidr.NewIndex(tc.snapshot, tc.o).Explain(servicecidr.Key(x))
 			require.Equal(t, servicecidr.Key(x), e.Key)
 			var got []string
 			for _, r := range e.Reasons {
@@ -70,7 +70,7 @@ func TestExplain(t *testing.T) {
 				require.NotEmpty(t, r.Message)
 			}
 			require.Equal(t, tc.want, got, tc.reason)
-			d, _ := servicecidr.CheckDeletion(tc.snapshot, servicecidr.Key(x), 0, tc.o)
+			d, _ := servicecidr.NewIndex(tc.snapshot, tc.o).CheckDeletion(servicecidr.Key(x), 0)
 			require.Empty(t, diff(d, e.Deletion))
 		})
 	}
@@ -78,7 +78,7 @@ func TestExplain(t *testing.T) {
 
 func TestExplainSentences(t *testing.T) {
 	s := snapshotOf(cidrs(cidr("x", of("10.0.0.0/24"), deletedAt(now))))
-	e, err := servicecidr.Explain(s, servicecidr.Key("x"), careful)
+	e, err := servicecidr.NewIndex(s, careful).Explain(servicecidr.Key("x"))
 	require.NoError(t, err)
 	require.Equal(t, "metadata.deletionTimestamp: no address blocks the deletion; the grace period ends at 2026-11-21T01:11:40Z", e.Reasons[0].String())
 
@@ -87,7 +87,7 @@ func TestExplainSentences(t *testing.T) {
 	}
 	s.IPAddresses[0].Spec.ParentRef = nil
 	s.IPAddresses[1].Spec.ParentRef = &networkingv1.ParentReference{Group: "example.com", Resource: "gateways", Name: "g"}
-	e, err = servicecidr.Explain(s, servicecidr.Key("x"), careful)
+	e, err = servicecidr.NewIndex(s, careful).Explain(servicecidr.Key("x"))
 	require.NoError(t, err)
 	require.Contains(t, e.Reasons[2].Message, "25 addresses would be orphaned: 10.0.0.1, 10.0.0.2 (gateways.example.com g), 10.0.0.3 (Service shop/s-10.0.0.3), ")
 	require.Contains(t, e.Reasons[2].Message, ", 10.0.0.20 (Service shop/s-10.0.0.20), and 5 more")
@@ -95,7 +95,7 @@ func TestExplainSentences(t *testing.T) {
 }
 
 func TestExplain_NotFound(t *testing.T) {
-	e, err := servicecidr.Explain(snapshotOf(nil), servicecidr.Key("x"), careful)
+	e, err := servicecidr.NewIndex(snapshotOf(nil), careful).Explain(servicecidr.Key("x"))
 	require.ErrorIs(t, err, purekube.ErrNotFound)
 	require.Empty(t, e)
 }
@@ -107,17 +107,17 @@ func TestPropExplainIsThePlan(t *testing.T) {
 	forSeeds(t, 800, func(t *testing.T, seed uint64, r *rand.Rand) {
 		s := randomSnapshot(r, nasty{specs: true, objects: seed%2 == 0})
 		for _, o := range modes() {
-			all, err := servicecidr.ExplainAll(s, o)
+			all, err := servicecidr.NewIndex(s, o).ExplainAll()
 			_, planErr := servicecidr.PlanAll(s, o)
 			require.Equal(t, problemsOf(t, planErr), problemsOf(t, err), "seed %d", seed)
-			again, _ := servicecidr.ExplainAll(shuffled(t, seed, s), o)
+			again, _ := servicecidr.NewIndex(shuffled(t, seed, s), o).ExplainAll()
 			require.Empty(t, diff(all, again), "seed %d", seed)
 			require.Empty(t, aliasing.Shared(s, all), "seed %d", seed)
 			for i, e := range all {
 				if i > 0 {
 					require.Less(t, all[i-1].Key.Name, e.Key.Name, "seed %d: sorted, each once", seed)
 				}
-				one, _ := servicecidr.Explain(s, e.Key, o)
+				one, _ := servicecidr.NewIndex(s, o).Explain(e.Key)
 				require.Empty(t, diff(e, one), "seed %d, %s", seed, e.Key)
 				plan, _ := servicecidr.Plan(s, e.Key, o)
 				require.Equal(t, planOf(e), plan.Actions != nil, "seed %d, %s: %v, %v", seed, e.Key, e.Reasons, plan)
@@ -171,7 +171,7 @@ func TestOrphans_TwoOfOneName(t *testing.T) {
 	var got [][]servicecidr.Orphan
 	for _, addresses := range [][]*networkingv1.IPAddress{{a, b, a}, {b, a, b}} {
 		s := servicecidr.Snapshot{Now: now, ServiceCIDRs: cidrs(cidr("x", of("10.0.0.0/24"))), IPAddresses: addresses}
-		d, err := servicecidr.CheckDeletion(s, servicecidr.Key("x"), 0, careful)
+		d, err := servicecidr.NewIndex(s, careful).CheckDeletion(servicecidr.Key("x"), 0)
 		require.NoError(t, err)
 		got = append(got, d.Orphans)
 	}

@@ -166,6 +166,14 @@ func addressesOf(orphans []servicecidr.Orphan) []netip.Addr {
 	return slices.Compact(all)
 }
 
+// anyPrefix reports whether a prefix of the ServiceCIDR has the property.
+func anyPrefix(x *networkingv1.ServiceCIDR, property func(netip.Prefix) bool) bool {
+	return slices.ContainsFunc(x.Spec.CIDRs, func(text string) bool {
+		p, err := netip.ParsePrefix(text)
+		return err == nil && property(p)
+	})
+}
+
 // planAll is PlanAll without the error about the snapshot as a whole.
 func planAll(s servicecidr.Snapshot, o servicecidr.Options) []servicecidr.Outcome {
 	outcomes, _ := servicecidr.PlanAll(s, o)

@@ -260,7 +260,7 @@ func BenchmarkOverlaps(b *testing.B) {
 			ask  func(servicecidr.Snapshot)
 		}{
 			{"PlanAll", func(s servicecidr.Snapshot) { planAll(s, careful) }},
-			{"ExplainAll", func(s servicecidr.Snapshot) { _, _ = servicecidr.ExplainAll(s, careful) }},
+			{"ExplainAll", func(s servicecidr.Snapshot) { _, _ = servicecidr.NewIndex(s, careful).ExplainAll() }},
 			{"With", func(s servicecidr.Snapshot) { servicecidr.NewIndex(servicecidr.Snapshot{}, careful).With(s) }},
 		} {
 			before := 0.0

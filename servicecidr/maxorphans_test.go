@@ -19,7 +19,7 @@ func TestPropMaxOrphans(t *testing.T) {
 				if x == nil {
 					continue
 				}
-				want, wantErr := servicecidr.CheckDeletion(s, servicecidr.Key(x.Name), 0, o)
+				want, wantErr := servicecidr.NewIndex(s, o).CheckDeletion(servicecidr.Key(x.Name), 0)
 				most := 1 + r.IntN(3)
 				if len(want.Orphans) > most {
 					want.Orphans, want.MoreOrphans = want.Orphans[:most], true
@@ -27,7 +27,7 @@ func TestPropMaxOrphans(t *testing.T) {
 				}
 				for _, got := range []func() (servicecidr.Deletion, error){
 					func() (servicecidr.Deletion, error) {
-						return servicecidr.CheckDeletion(s, servicecidr.KeyOf(x), most, o)
+						return servicecidr.NewIndex(s, o).CheckDeletion(servicecidr.KeyOf(x), most)
 					},
 					func() (servicecidr.Deletion, error) {
 						return servicecidr.NewIndex(s, o).CheckDeletion(servicecidr.KeyOf(x), most)
@@ -49,7 +49,7 @@ func TestPropMaxOrphans(t *testing.T) {
 func TestMaxOrphans_OneAddressTwice(t *testing.T) {
 	s := snapshotOf(cidrs(cidr("x", of("fd00::/64"))), "fd00:0::2", "fd00::2", "fd00::1", "fd00::3")
 	want := orphans("fd00::1", "fd00:0::2")
-	deletion, err := servicecidr.CheckDeletion(s, servicecidr.Key("x"), 2, careful)
+	deletion, err := servicecidr.NewIndex(s, careful).CheckDeletion(servicecidr.Key("x"), 2)
 	require.NoError(t, err)
 	require.Equal(t, want, deletion.Orphans)
 	require.True(t, deletion.MoreOrphans)
@@ -65,7 +65,7 @@ func TestMaxOrphans_OneNameThreeTimes(t *testing.T) {
 	for i, parent := range []string{"c", "b", "a"} {
 		s.IPAddresses[i].Spec.ParentRef.Name = parent
 	}
-	deletion, err := servicecidr.CheckDeletion(s, servicecidr.Key("x"), 1, careful)
+	deletion, err := servicecidr.NewIndex(s, careful).CheckDeletion(servicecidr.Key("x"), 1)
 	require.NoError(t, err)
 	require.True(t, deletion.MoreOrphans)
 	require.Len(t, deletion.Orphans, 1)

@@ -57,11 +57,11 @@ func (a Orphan) String() string {
 	return a.Address.String() + " (" + strings.TrimSpace(kind+" "+name) + ")"
 }
 
-// orphanOf returns the orphan of an IPAddress at its parsed address.
-func orphanOf(a netip.Addr, ip *networkingv1.IPAddress) Orphan {
-	o := Orphan{Address: a, IPAddress: ip.Name}
-	if ip.Spec.ParentRef != nil {
-		o.Parent = *ip.Spec.ParentRef
+// orphanOf returns the orphan of an IPAddress.
+func orphanOf(a address) Orphan {
+	o := Orphan{Address: a.at, IPAddress: a.ip.Name}
+	if a.ip.Spec.ParentRef != nil {
+		o.Parent = *a.ip.Spec.ParentRef
 	}
 	return o
 }
@@ -69,19 +69,22 @@ func orphanOf(a netip.Addr, ip *networkingv1.IPAddress) Orphan {
 // orphans returns the addresses of these families in the ranges, sorted, each once. If limit is above 0, it returns at
 // most that many, the first by address, and whether there are more. With a limit, the cost does not grow with the
 // number of addresses in the ranges: a /12 can have a million. ranges must be sorted and must not overlap.
-func (x *Index) orphans(ranges []netipx.IPRange, families family, limit int) (orphans []Orphan, more bool) {
+func (x *Index) orphans(ranges []netipx.IPRange, of family, limit int) (orphans []Orphan, more bool) {
 	// Families are searched one after the other, because each has a sorted list of its own. The order of families is
 	// not the order of addresses: a manifest can label an IPv6 address with the family IPv4. So all are sorted once
 	// more at the end.
-	for i := range len(countedAddresses{}) {
+	for _, f := range allFamilies() {
+		if f&of == none {
+			continue
+		}
 		different := 0 // of this family: the first of all are among the first of each
 		for _, r := range ranges {
-			x.ips.in(families&(1<<i), r, func(a netip.Addr, ip *networkingv1.IPAddress) bool {
+			x.addresses.in(f, r, func(a address) bool {
 				// Addresses come in order, but IPAddresses of one address come in any order, so all of these are read.
-				if different == 0 || orphans[len(orphans)-1].Address != a {
+				if different == 0 || orphans[len(orphans)-1].Address != a.at {
 					different++
 				}
-				orphans = append(orphans, orphanOf(a, ip))
+				orphans = append(orphans, orphanOf(a))
 				return limit <= 0 || different <= limit
 			})
 			if limit > 0 && different > limit {

@@ -1,36 +1,35 @@
 package servicecidr
 
 import (
-	"time"
+	"net/netip"
+	"slices"
 
+	"go4.org/netipx"
 	networkingv1 "k8s.io/api/networking/v1"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-const (
-	// These are upstream's texts. With other texts, a cluster that changes from one controller to the other would write
-	// the status of every ServiceCIDR again.
-	messageReady       = "Kubernetes Service CIDR is ready"
-	messageTerminating = "There are still IPAddresses referencing the ServiceCIDR, please remove them or create a new ServiceCIDR"
-)
-
 // How a plan is made, and where:
 //
-//	decide (here)                          which action is next
-//	└─ obstaclesOf (obstacles.go)          does anything block the deletion?
-//	   ├─ contained (coverage.go)          does one prefix around mine contain it all (BR-31-05)?
-//	   │  └─ mayRelyOn (order.go)          and does that ServiceCIDR stay longer than mine (D-1, D-25)?
-//	   ├─ shortestOf (coverage.go)         if not: how long do smaller prefixes contain the parts of mine?
-//	   │  └─ any (addresses.go)            is there an address in the part (BR-31-02)?
-//	   └─ doubts                           what could not be read, and could be such an address (D-2)?
+//	decide (here)                    which action is next, and why
+//	├─ obstacles (here)              does anything block the deletion?
+//	│  ├─ stretches.of (ranges.go)   the parts of its prefixes, and which other ServiceCIDRs contain each part
+//	│  ├─ orphaned (rules.go)        does one of them stay longer (BR-31-02, BR-31-05, D-1, D-25)?
+//	│  ├─ any (addresses.go)         if not: is there an address in the part?
+//	│  └─ unknown (addresses.go)     what could not be read, and could be such an address (D-2)?
+//	└─ graceEnd (rules.go)           is the grace period over (BR-31-03)?
 //
-// CheckDeletion and Explain take the same steps through examine (deletion.go), with names in place of yes and no: the
-// exposed ranges, the orphans in them, and the ServiceCIDRs around.
+// CheckDeletion and Explain put the same verdict into words. They add the orphans in the exposed ranges, and the
+// ServiceCIDRs around.
+
+// Result is what a plan for one ServiceCIDR decided. It has no events and no lookups.
+type Result = purekube.Result[Action]
+
+// Outcome is one ServiceCIDR's share of [PlanAll].
+type Outcome = purekube.Outcome[Action]
 
 // Plan decides about the ServiceCIDR of that key:
 //
@@ -42,24 +41,23 @@ const (
 // The result for a key that is not in the snapshot is empty. The error joins *purekube.ObjectError: nil objects in the
 // snapshot, and the bad input of the package comment that this decision depends on. The actions of a result with an
 // error are right: an error only prevents the removal of the finalizer.
-func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) {
-	// One plan of a snapshot reads few of its addresses, so narrowIndex sorts only these.
-	return narrowIndex(s, o, plans(func(y *object) bool { return y.Name == key.Name })).Plan(key)
-}
+func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) { return forOnePlan(s, o).Plan(key) }
 
-// Plan is [Plan] for the objects of the Index.
+// Plan is the function [Plan] for the objects of the Index.
 func (x *Index) Plan(key purekube.Key) (Result, error) {
-	if err := x.o.err(); err != nil {
+	if err := x.options.err(); err != nil {
 		return Result{}, err
 	}
 	var problems snapshot.Problems
 	x.report(&problems)
 	// A key whose ServiceCIDR is gone has an empty plan: the event of its deletion brings the key once more.
-	c := x.find(key, &problems)
+	c := x.find(key)
 	if c == nil {
 		return Result{}, problems.Err()
 	}
-	return x.decide(c, asked{shortest: map[question]shortest{}}, &problems), problems.Err()
+	v := x.decide(c)
+	problems.Add(v.problems...)
+	return v.result, problems.Err()
 }
 
 // PlanAll decides about every ServiceCIDR. It returns the outcomes that have an action, a RecheckAt or an error, sorted
@@ -69,105 +67,174 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 // The error is what is wrong with the snapshot as a whole: nil objects, ServiceCIDRs without a name, and IPAddresses
 // that the API server's allocator manages and whose name is not an address (not under MatchUpstream). If a problem
 // prevents the removal of a ServiceCIDR's finalizer, the error of that outcome has it too.
-func PlanAll(s Snapshot, o Options) ([]Outcome, error) {
-	return narrowIndex(s, o, plans(func(*object) bool { return true })).PlanAll()
-}
+func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return forOnePlan(s, o).PlanAll() }
 
-// PlanAll is [PlanAll] for the objects of the Index.
+// PlanAll is the function [PlanAll] for the objects of the Index.
 func (x *Index) PlanAll() ([]Outcome, error) {
-	if err := x.o.err(); err != nil {
+	if err := x.options.err(); err != nil {
 		return nil, err
 	}
 	var shared snapshot.Problems
 	x.reportAll(&shared)
-	outcomes := make([]Outcome, 0, x.deleting.Len())
-	// The answers are kept across ServiceCIDRs: n of them with the same range ask the same question.
-	answers := asked{make(map[question]shortest, x.deleting.Len()), len(x.ips.unknown(everyFamily)) == 0}
-	for _, c := range x.byName.All() {
+	var outcomes []Outcome
+	for _, c := range x.cidrs {
+		v := x.decide(c)
 		var problems snapshot.Problems
-		result := x.decide(c, answers, &problems)
-		if err := problems.Err(); err != nil || !result.Empty() {
-			outcomes = append(outcomes, Outcome{Key: Key(c.Name), Result: result, Err: err})
+		problems.Add(v.problems...)
+		if err := problems.Err(); err != nil || !v.result.Empty() {
+			outcomes = append(outcomes, Outcome{Key: Key(c.name), Result: v.result, Err: err})
 		}
 	}
-	// Each ambiguous name has an outcome with only an error: nothing is written to whichever of its ServiceCIDRs is
-	// current.
-	for name := range x.cidrs.AmbiguousNames() {
-		var problems snapshot.Problems
-		problems.Add(duplicate(name.Name))
-		outcomes = append(outcomes, Outcome{Key: Key(name.Name), Err: problems.Err()})
-	}
-	snapshot.SortByKey(outcomes)
 	return outcomes, shared.Err()
 }
 
-// decide returns what to do about c. It is sync in servicecidrs_controller.go.
-func (x *Index) decide(c *object, asked asked, problems *snapshot.Problems) Result {
-	uid := c.UID
-	if x.o.matchUpstream() {
-		uid = "" // upstream sends none (D-3)
-	} else {
-		for _, e := range c.problems {
-			problems.Add(e) // D-2
+// forOnePlan is NewIndex without the IPAddresses that no plan reads. A plan asks only whether there is an address of some
+// families in a stretch, so the first one that answers is enough, and none is needed where no ServiceCIDR is being
+// deleted. Sorting the others would take most of the time of PlanAll (BenchmarkPlanAll).
+func forOnePlan(s Snapshot, o Options) *Index {
+	ips := s.IPAddresses
+	s.IPAddresses = nil
+	x := NewIndex(s, o)
+	var asked stretches // where a ServiceCIDR is being deleted
+	// The families that these ServiceCIDRs ask for in each of them, and the families that all of them ask for.
+	var wanted, shared []family
+	for _, s := range x.stretches {
+		some, all := none, everyFamily
+		for _, y := range s.in {
+			if y.deleting() {
+				some, all = some|y.families, all&y.families
+			}
+		}
+		if some != none {
+			asked, wanted, shared = append(asked, s), append(wanted, some), append(shared, all)
 		}
 	}
+	var read []*networkingv1.IPAddress
+	for _, ip := range ips {
+		if ip != nil {
+			if a, err := netip.ParseAddr(ip.Name); err == nil {
+				i := asked.search(a)
+				if i < 0 || wanted[i] == none {
+					continue
+				}
+				f := familyOf(ip)
+				if f&wanted[i] == none {
+					continue
+				}
+				if wanted[i] &^= f; f&shared[i] != none {
+					wanted[i] = none // this one answers every ServiceCIDR
+				}
+			}
+		}
+		read = append(read, ip) // also what is an error, or a doubt
+	}
+	x.addresses = newAddresses(read)
+	return x
+}
 
-	var result Result
-	act := func(a Action) { result.Actions = append(result.Actions, a) }
+// verdict is what is decided about a ServiceCIDR, and why. Plan reads the result, and Explain the codes. obstacles are
+// empty for a ServiceCIDR that is not being deleted.
+type verdict struct {
+	result Result
+	codes  []Code
+	// problems make the decision uncertain, or say what is wrong with the ServiceCIDR.
+	problems []*purekube.ObjectError
+	obstacles
+}
+
+// decide returns what to do about c, and why. It is sync in servicecidrs_controller.go.
+func (x *Index) decide(c *object) (v verdict) {
+	if c.duplicate() {
+		// Nothing is written to whichever of the ServiceCIDRs of that name is current.
+		return verdict{codes: []Code{ReasonDuplicate}, problems: []*purekube.ObjectError{duplicate(c.name)}}
+	}
+	because := func(code Code) { v.codes = append(v.codes, code) }
+	act := func(a Action) { v.result.Actions = append(v.result.Actions, a) }
+	setReady := func(ready bool) {
+		if want := wantReady(ready); !says(c.ServiceCIDR, want) {
+			// Only the write has a time, so that two plans at different times agree on whether there is a write.
+			want.LastTransitionTime = metav1.NewTime(x.now)
+			act(SetCondition{Name: c.Name, UID: x.options.uid(c), Condition: want})
+			because(ReasonConditionDiffers)
+		}
+	}
 	if !c.deleting() {
 		// BR-31-01: upstream's order. A ServiceCIDR is not Ready without the finalizer.
-		if !c.protected() {
-			act(AddFinalizer{Name: c.Name, UID: uid})
+		if !protected(c.ServiceCIDR) {
+			act(AddFinalizer{Name: c.Name, UID: x.options.uid(c)})
+			because(ReasonUnprotected)
 		}
-		setReady(x.now, c, uid, wantReady(true), act)
-		return result
+		setReady(true)
+		if len(v.codes) == 0 {
+			because(ReasonUpToDate)
+		}
+		v.problems = x.options.unreadable(c)
+		return v
 	}
-	b := x.obstaclesOf(c, asked)
-	switch {
-	case b.blocked:
-		// BR-31-02: it stays, and says why.
-		setReady(x.now, c, uid, wantReady(false), act)
+	v.obstacles = x.obstaclesOf(c)
+	v.problems = v.obstacles.errors()
+	switch end := x.options.graceEnd(c, x.now); {
+	case v.blocked: // BR-31-02
+		because(ReasonBlocked)
+		setReady(false)
+	case len(v.doubts) > 0: // nothing is written, and the error says why
+		because(ReasonUncertain)
+	case x.now.Before(end): // BR-31-03
+		v.result.RecheckAt = end
+		because(ReasonGracePeriod)
+	case protected(c.ServiceCIDR):
+		act(RemoveFinalizer{Name: c.Name, UID: x.options.uid(c)})
+		because(ReasonRemovable)
+	default:
+		because(ReasonReleased)
+	}
+	return v
+}
 
-	// If it is uncertain whether something blocks the deletion, neither case applies: nothing is written, and the error
-	// says why.
-	case b.none():
-		if end := c.graceEnd(x.now, x.o); x.now.Before(end) {
-			result.RecheckAt = end
-		} else if c.protected() {
-			act(RemoveFinalizer{Name: c.Name, UID: uid})
+// obstacles are what blocks the deletion of one ServiceCIDR, or may block it.
+type obstacles struct {
+	// exposed are the addresses that no ServiceCIDR contains after the deletion. They are sorted and do not overlap.
+	exposed []netipx.IPRange
+	// blocked reports that there is an IPAddress in one of them.
+	blocked bool
+	// doubts are the objects that cannot be read and may block the deletion. They prevent a removal. The problems of
+	// the ServiceCIDR itself come first.
+	doubts []*purekube.ObjectError
+	// duplicates are the names of several ServiceCIDRs each, one of which may contain the orphaned addresses.
+	duplicates []*purekube.ObjectError
+}
+
+// none reports that it is certain that nothing blocks the deletion.
+func (b obstacles) none() bool { return !b.blocked && len(b.doubts) == 0 }
+
+// errors are the objects that make the decision uncertain.
+func (b obstacles) errors() []*purekube.ObjectError { return slices.Concat(b.doubts, b.duplicates) }
+
+// obstaclesOf returns what blocks the deletion of c, or might block it if the deletion began now. Ranges come first,
+// addresses second: where others contain everything, no address is looked at.
+func (x *Index) obstaclesOf(c *object) obstacles {
+	b := obstacles{doubts: x.options.unreadable(c)}
+	for _, p := range c.prefixes {
+		for _, s := range x.stretches.of(p) {
+			if x.options.orphaned(c, s.in) {
+				b.exposed = append(b.exposed, s.IPRange)
+			}
 		}
 	}
-	b.report(problems)
-	return result
-}
+	// Two entries of spec.cidrs may overlap or be equal, and have the same stretches.
+	slices.SortFunc(b.exposed, func(r, q netipx.IPRange) int { return r.From().Compare(q.From()) })
+	b.exposed = slices.Compact(b.exposed)
 
-// wantReady is the condition Ready of a ServiceCIDR that is ready, or that is being deleted and in
-// use.
-func wantReady(ready bool) metav1.Condition {
-	if ready {
-		return metav1.Condition{Type: networkingv1.ServiceCIDRConditionReady, Status: metav1.ConditionTrue, Message: messageReady}
+	if b.blocked = x.addresses.any(c.families, b.exposed); b.blocked {
+		// If one of several ServiceCIDRs of a name is the real one, it may contain the addresses of c.
+		for _, y := range x.cidrs {
+			if y.duplicate() && y.overlaps(c.prefixes) {
+				b.duplicates = append(b.duplicates, duplicate(y.name))
+			}
+		}
 	}
-	return metav1.Condition{
-		Type:    networkingv1.ServiceCIDRConditionReady,
-		Status:  metav1.ConditionFalse,
-		Reason:  networkingv1.ServiceCIDRReasonTerminating,
-		Message: messageTerminating,
+	if len(b.exposed) > 0 {
+		b.doubts = append(b.doubts, x.options.doubtful(x.addresses, c.families)...)
 	}
-}
-
-// says reports whether x has the condition, with the same status, reason and message. As for upstream, the time of the
-// last transition does not count. Otherwise every plan would write the status.
-func (x *object) says(want metav1.Condition) bool {
-	have := apimeta.FindStatusCondition(x.Status.Conditions, want.Type)
-	return have != nil && have.Status == want.Status && have.Reason == want.Reason && have.Message == want.Message
-}
-
-// setReady sets the condition unless x already has it.
-func setReady(now time.Time, x *object, uid types.UID, want metav1.Condition, act func(Action)) {
-	if x.says(want) {
-		return
-	}
-	// Only the write has a time, so that two plans at different times agree on whether there is a write.
-	want.LastTransitionTime = metav1.NewTime(now)
-	act(SetCondition{Name: x.Name, UID: uid, Condition: want})
+	return b
 }

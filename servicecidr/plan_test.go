@@ -257,7 +257,7 @@ func TestBR3102_OnlyTheAllocatorsAddressesCount(t *testing.T) {
 			s := snapshotOf(cidrs(cidr("x", tc.cidr, deletedAt(longAgo))))
 			s.IPAddresses = []*networkingv1.IPAddress{labelled(tc.address, tc.labels)}
 			for _, o := range []servicecidr.Options{careful, upstream} {
-				d, err := servicecidr.CheckDeletion(s, servicecidr.Key("x"), 0, o)
+				d, err := servicecidr.NewIndex(s, o).CheckDeletion(servicecidr.Key("x"), 0)
 				require.NoError(t, err)
 				require.Equal(t, tc.counts, !d.Safe, tc.reason)
 				require.Equal(t, tc.counts, len(removed(planAll(s, o))) == 0, tc.reason)

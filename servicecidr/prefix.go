@@ -4,9 +4,6 @@ import (
 	"net/netip"
 
 	"go4.org/netipx"
-	networkingv1 "k8s.io/api/networking/v1"
-
-	"github.com/purekube/purekube/internal/persistent"
 )
 
 // What a prefix contains
@@ -54,67 +51,4 @@ func usable(p netip.Prefix) (r netipx.IPRange, ok bool) {
 	// For a prefix with no usable address the range ends before it begins, or it begins behind the last address of
 	// the family.
 	return r, r.IsValid()
-}
-
-// CIDRsOverlapping returns the ServiceCIDRs that have a prefix with addresses in common with p, in the given order,
-// each once. (Upstream's function returns a ServiceCIDR once for each matching prefix.) They are the caller's own
-// objects, not copies. Nil objects and strings that do not parse are skipped. p need not be in canonical form.
-func CIDRsOverlapping(cidrs []*networkingv1.ServiceCIDR, p netip.Prefix) []*networkingv1.ServiceCIDR {
-	return having(cidrs, p.Overlaps)
-}
-
-// CIDRsContaining returns the ServiceCIDRs that have a prefix that contains the whole of p, or that is equal to p.
-// Like CIDRsOverlapping it returns the caller's own objects, in the order given, and skips nil objects and strings that
-// do not parse.
-func CIDRsContaining(cidrs []*networkingv1.ServiceCIDR, p netip.Prefix) []*networkingv1.ServiceCIDR {
-	return having(cidrs, func(q netip.Prefix) bool { return q.Bits() <= p.Bits() && q.Overlaps(p) })
-}
-
-// CIDRsWithAddress returns the ServiceCIDRs that have a prefix that contains the address a, according to
-// PrefixContainsIP. Like CIDRsOverlapping it returns the caller's own objects, in the order given, and skips nil
-// objects and strings that do not parse.
-func CIDRsWithAddress(cidrs []*networkingv1.ServiceCIDR, a netip.Addr) []*networkingv1.ServiceCIDR {
-	return having(cidrs, func(q netip.Prefix) bool { return PrefixContainsIP(q, a) })
-}
-
-// having returns the ServiceCIDRs that have a prefix with the property. It parses each CIDR again, because these
-// functions take plain objects. Questions of an Index use its tree of prefixes.
-func having(cidrs []*networkingv1.ServiceCIDR, property func(netip.Prefix) bool) []*networkingv1.ServiceCIDR {
-	var found []*networkingv1.ServiceCIDR
-	for _, c := range cidrs {
-		if c == nil {
-			continue
-		}
-		for _, s := range c.Spec.CIDRs {
-			if p, err := netip.ParsePrefix(s); err == nil && property(p) {
-				found = append(found, c)
-				break
-			}
-		}
-	}
-	return found
-}
-
-// prefixesOf returns the entries of spec.cidrs that parse, masked. An event uses it for objects that may be in no Index
-// any more, such as the version before the change.
-func prefixesOf(cidrs []*networkingv1.ServiceCIDR) []netip.Prefix {
-	var prefixes []netip.Prefix
-	for _, c := range cidrs {
-		for _, s := range c.Spec.CIDRs {
-			if p, err := netip.ParsePrefix(s); err == nil {
-				prefixes = append(prefixes, p.Masked())
-			}
-		}
-	}
-	return prefixes
-}
-
-// addContaining adds the prefixes that contain the address, according to PrefixContainsIP. An address has at
-// most 129 prefixes around it, however many ServiceCIDRs there are. No prefix contains an address with a zone.
-func addContaining[V any](to map[netip.Prefix]bool, ps *persistent.Prefixes[V], a netip.Addr) {
-	for p := range ps.Around(netip.PrefixFrom(a, a.BitLen())) {
-		if PrefixContainsIP(p, a) {
-			to[p] = true
-		}
-	}
 }

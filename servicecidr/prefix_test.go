@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	networkingv1 "k8s.io/api/networking/v1"
 
 	"github.com/purekube/purekube/servicecidr"
 )
@@ -53,49 +52,4 @@ func TestPrefixContainsIP(t *testing.T) {
 	require.False(t, servicecidr.PrefixContainsIP(netip.MustParsePrefix("10.0.0.5/24"), netip.MustParseAddr("10.0.0.0")), "10.0.0.5/24 is 10.0.0.0/24")
 	require.False(t, servicecidr.PrefixContainsIP(netip.Prefix{}, netip.MustParseAddr("10.0.0.5")), "the zero prefix")
 	require.False(t, servicecidr.PrefixContainsIP(netip.MustParsePrefix("10.0.0.0/24"), netip.Addr{}), "the zero address")
-}
-
-func TestWhoOverlapsAndWhoContains(t *testing.T) {
-	all := cidrs(
-		cidr("z-wide", of("10.0.0.0/16")),
-		nil,
-		cidr("dual", of("10.0.0.0/24", "fd00::/112")),
-		cidr("half", of("10.0.0.128/25")),
-		cidr("bad", of("nonsense", "10.0.0.0/24")),
-		cidr("empty", nil),
-		cidr("twice", of("10.0.0.0/24", "10.0.0.0/25")),
-		cidr("leaving", of("10.0.0.99/24"), deletedAt(longAgo)),
-		cidr("mapped", of("::ffff:10.0.0.0/120")),
-		cidr("far", of("11.0.0.0/8")),
-	)
-	for _, tc := range []struct {
-		name, reason string
-		got          []*networkingv1.ServiceCIDR
-		want         []string
-	}{
-		{"overlap", "in the order given, each once", servicecidr.CIDRsOverlapping(all, netip.MustParsePrefix("10.0.0.0/24")), of("z-wide", "dual", "half", "bad", "twice", "leaving")},
-		{"overlap of one not canonical", "is that of the canonical one", servicecidr.CIDRsOverlapping(all, netip.MustParsePrefix("10.0.0.200/25")), of("z-wide", "dual", "half", "bad", "twice", "leaving")},
-		{"overlap, IPv6", "dual stack", servicecidr.CIDRsOverlapping(all, netip.MustParsePrefix("fd00::/8")), of("dual")},
-		{"overlap, mapped", "IPv6 as well", servicecidr.CIDRsOverlapping(all, netip.MustParsePrefix("::/0")), of("dual", "mapped")},
-		{"overlap, zero", "nothing", servicecidr.CIDRsOverlapping(all, netip.Prefix{}), nil},
-		{"contain a prefix", "equal ones do", servicecidr.CIDRsContaining(all, netip.MustParsePrefix("10.0.0.0/24")), of("z-wide", "dual", "bad", "twice", "leaving")},
-		{"contain a shorter prefix", "only the wide one", servicecidr.CIDRsContaining(all, netip.MustParsePrefix("10.0.0.0/20")), of("z-wide")},
-		{"contain a prefix of IPv6", "as short, other family", servicecidr.CIDRsContaining(all, netip.MustParsePrefix("fd00::/120")), of("dual")},
-		{"contain a prefix, zero", "nothing", servicecidr.CIDRsContaining(all, netip.Prefix{}), nil},
-		{"contain an address", "each once", servicecidr.CIDRsWithAddress(all, netip.MustParseAddr("10.0.0.7")), of("z-wide", "dual", "bad", "twice", "leaving")},
-		{"contain a network address", "none begins before it", servicecidr.CIDRsWithAddress(all, netip.MustParseAddr("10.0.0.0")), nil},
-		{"contain the middle", ".128 is the network address of one", servicecidr.CIDRsWithAddress(all, netip.MustParseAddr("10.0.0.128")), of("z-wide", "dual", "bad", "twice", "leaving")},
-		{"contain a broadcast address", "only the wide one goes on after it", servicecidr.CIDRsWithAddress(all, netip.MustParseAddr("10.0.0.255")), of("z-wide")},
-		{"contain a mapped address", "mapped only", servicecidr.CIDRsWithAddress(all, netip.MustParseAddr("::ffff:10.0.0.7")), of("mapped")},
-		{"contain an address, zero", "nothing", servicecidr.CIDRsWithAddress(all, netip.Addr{}), nil},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			var names []string
-			for _, c := range tc.got {
-				names = append(names, c.Name)
-			}
-			require.Equal(t, tc.want, names, tc.reason)
-		})
-	}
-	require.Same(t, all[2], servicecidr.CIDRsContaining(all, netip.MustParsePrefix("fd00::/120"))[0], "the caller's own object")
 }

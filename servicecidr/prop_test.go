@@ -194,7 +194,7 @@ func TestPropPlanIsWhatTheRulesSay(t *testing.T) {
 			}
 		}
 		for _, x := range s.ServiceCIDRs {
-			d, _ := servicecidr.CheckDeletion(s, servicecidr.Key(x.Name), 0, careful)
+			d, _ := servicecidr.NewIndex(s, careful).CheckDeletion(servicecidr.Key(x.Name), 0)
 			want := oracleOrphans(s, x)
 			slices.SortFunc(want, netip.Addr.Compare)
 			require.Empty(t, diff(slices.Compact(want), addressesOf(d.Orphans)), "seed %d, %s", seed, x.Name)
@@ -226,8 +226,8 @@ func TestContract(t *testing.T) {
 				one, err := servicecidr.Plan(s, servicecidr.Key(name), o)
 				require.Empty(t, diff(outcomeOf(all, name).Result, one), "seed %d, %s", seed, name)
 				require.Subset(t, problemsOf(t, err), problemsOf(t, outcomeOf(all, name).Err), "seed %d, %s", seed, name)
-				d, derr := servicecidr.CheckDeletion(s, servicecidr.Key(name), 0, o)
-				d2, derr2 := servicecidr.CheckDeletion(shuffled(t, seed, s), servicecidr.Key(name), 0, o)
+				d, derr := servicecidr.NewIndex(s, o).CheckDeletion(servicecidr.Key(name), 0)
+				d2, derr2 := servicecidr.NewIndex(shuffled(t, seed, s), o).CheckDeletion(servicecidr.Key(name), 0)
 				require.Empty(t, diff(d, d2), "seed %d", seed)
 				require.Equal(t, problemsOf(t, derr), problemsOf(t, derr2), "seed %d", seed)
 				require.Empty(t, aliasing.Shared(s, d), "seed %d", seed)
@@ -311,7 +311,8 @@ func earliest(a, b time.Time) time.Time {
 
 func coveredAddresses(s servicecidr.Snapshot) (covered []string) {
 	for _, ip := range s.IPAddresses {
-		if len(servicecidr.CIDRsWithAddress(s.ServiceCIDRs, netip.MustParseAddr(ip.Name))) > 0 {
+		contains := func(p netip.Prefix) bool { return servicecidr.PrefixContainsIP(p, netip.MustParseAddr(ip.Name)) }
+		if slices.ContainsFunc(s.ServiceCIDRs, func(x *networkingv1.ServiceCIDR) bool { return anyPrefix(x, contains) }) {
 			covered = append(covered, ip.Name)
 		}
 	}
@@ -358,7 +359,7 @@ func TestPropNoOtherDivergence(t *testing.T) {
 			together := slices.ContainsFunc(s.ServiceCIDRs, func(y *networkingv1.ServiceCIDR) bool {
 				unreliable := y.DeletionTimestamp != nil || !slices.Contains(y.Finalizers, servicecidr.Finalizer)
 				return y != x && unreliable && slices.ContainsFunc(x.Spec.CIDRs, func(p string) bool {
-					return len(servicecidr.CIDRsOverlapping(cidrs(y), netip.MustParsePrefix(p))) > 0
+					return anyPrefix(y, netip.MustParsePrefix(p).Overlaps)
 				})
 			})
 			require.True(t, together, "seed %d, %s", seed, x.Name)

@@ -70,12 +70,6 @@ func (o Options) gracePeriod() time.Duration {
 	return DeletionGracePeriod
 }
 
-// Result is what a plan for one ServiceCIDR decided. It has no events and no lookups.
-type Result = purekube.Result[Action]
-
-// Outcome is one ServiceCIDR's share of [PlanAll].
-type Outcome = purekube.Outcome[Action]
-
 // Key returns the key of the ServiceCIDR of this name.
 func Key(name string) purekube.Key { return purekube.Key{Kind: kindServiceCIDR, Name: name} }
 

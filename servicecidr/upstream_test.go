@@ -20,11 +20,8 @@ func TestUnknownUpstreamIsAnErrorOfEveryAnswer(t *testing.T) {
 			"Index.Plan":          func() (any, error) { return x.Plan(servicecidr.Key("a")) },
 			"PlanAll":             func() (any, error) { return servicecidr.PlanAll(s, o) },
 			"Index.PlanAll":       func() (any, error) { return x.PlanAll() },
-			"CheckDeletion":       func() (any, error) { return servicecidr.CheckDeletion(s, servicecidr.Key("a"), 0, o) },
 			"Index.CheckDeletion": func() (any, error) { return x.CheckDeletion(servicecidr.Key("a"), 0) },
-			"Explain":             func() (any, error) { return servicecidr.Explain(s, servicecidr.Key("a"), o) },
 			"Index.Explain":       func() (any, error) { return x.Explain(servicecidr.Key("a")) },
-			"ExplainAll":          func() (any, error) { return servicecidr.ExplainAll(s, o) },
 			"Index.ExplainAll":    func() (any, error) { return x.ExplainAll() },
 			"Index.Err":           func() (any, error) { return nil, x.Err() },
 		} {

@@ -3,8 +3,6 @@ package servicecidr_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
-	"slices"
 	"testing"
 	"time"
 
@@ -70,13 +68,10 @@ type wholeQuestions struct {
 }
 
 func byFunctions(s servicecidr.Snapshot, o servicecidr.Options) wholeQuestions {
-	return wholeQuestions{
-		func() ([]servicecidr.Outcome, error) { return servicecidr.PlanAll(s, o) },
-		func(key purekube.Key) (servicecidr.Result, error) { return servicecidr.Plan(s, key, o) },
-		func() ([]servicecidr.Explanation, error) { return servicecidr.ExplainAll(s, o) },
-		func(key purekube.Key) (servicecidr.Explanation, error) { return servicecidr.Explain(s, key, o) },
-		func(key purekube.Key) (servicecidr.Deletion, error) { return servicecidr.CheckDeletion(s, key, 0, o) },
-	}
+	q := byIndex(servicecidr.NewIndex(s, o))
+	q.planAll = func() ([]servicecidr.Outcome, error) { return servicecidr.PlanAll(s, o) }
+	q.plan = func(key purekube.Key) (servicecidr.Result, error) { return servicecidr.Plan(s, key, o) }
+	return q
 }
 
 func byIndex(x *servicecidr.Index) wholeQuestions {
@@ -120,7 +115,6 @@ func askAll(s servicecidr.Snapshot, q wholeQuestions) []snapshotfuzz.Answer {
 // askAffected asks about each object as updated, added and deleted.
 func askAffected(s servicecidr.Snapshot, o servicecidr.Options) []snapshotfuzz.Answer {
 	var answers []snapshotfuzz.Answer
-	var names []string
 	x := servicecidr.NewIndex(s, o)
 	without := func(question string, gone servicecidr.Snapshot) {
 		next, affected := x.Without(gone)
@@ -143,19 +137,7 @@ func askAffected(s servicecidr.Snapshot, o servicecidr.Options) []snapshotfuzz.A
 		with(fmt.Sprintf("With IPAddress %d", i), one)
 		without(fmt.Sprintf("Without IPAddress %d", i), one)
 	}
-	for _, text := range []string{"10.0.0.0/24", "10.0.0.128/25", "fd00::/112", "::ffff:10.0.0.0/120"} {
-		p := netip.MustParsePrefix(text)
-		for question, found := range map[string][]*networkingv1.ServiceCIDR{"CIDRsOverlapping": servicecidr.CIDRsOverlapping(s.ServiceCIDRs, p),
-			"CIDRsContaining": servicecidr.CIDRsContaining(s.ServiceCIDRs, p), "CIDRsWithAddress": servicecidr.CIDRsWithAddress(s.ServiceCIDRs, p.Addr().Next())} {
-			// They are the caller's own, and in the caller's order.
-			for _, c := range snapshotfuzz.Sorted(found) {
-				question += " " + c.Name
-			}
-			names = append(names, text+" "+question)
-		}
-	}
-	slices.Sort(names)
-	return append(answers, snapshotfuzz.Answer{Question: "prefixes", Value: names})
+	return answers
 }
 
 // FuzzWholeSnapshot: whatever a snapshot holds, no question panics, writes to it, shares memory with it or depends on the
@@ -190,7 +172,7 @@ func permits(s servicecidr.Snapshot) map[string]bool {
 			}
 		}
 	}
-	explanations, _ := servicecidr.ExplainAll(s, servicecidr.Options{})
+	explanations, _ := servicecidr.NewIndex(s, servicecidr.Options{}).ExplainAll()
 	for _, e := range explanations {
 		if e.Deletion.Safe {
 			allowed["delete "+e.Key.Name] = true

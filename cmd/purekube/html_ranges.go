@@ -58,7 +58,7 @@ type prefixOf struct {
 func newRangeGroups(c *cluster, set settings, links links) []rangeGroup {
 	options := servicecidr.Options{MatchUpstream: set.matchUpstream}
 	// What is wrong is among the problems of the report.
-	explanations, _ := servicecidr.ExplainAll(servicecidr.Snapshot{Now: set.now, ServiceCIDRs: c.ServiceCIDRs, IPAddresses: c.IPAddresses}, options)
+	explanations, _ := servicecidr.NewIndex(servicecidr.Snapshot{Now: set.now, ServiceCIDRs: c.ServiceCIDRs, IPAddresses: c.IPAddresses}, options).ExplainAll()
 	r := ranges{cidrs: c.ServiceCIDRs, explained: map[string]servicecidr.Explanation{}, set: set, options: options, links: links}
 	var all []prefixOf
 	for _, e := range explanations {
@@ -190,7 +190,7 @@ func (r ranges) covered(p prefixOf, group []prefixOf, span netip.Prefix) []range
 		asked.ServiceCIDRs = append(asked.ServiceCIDRs, x)
 	}
 	// What is wrong is among the problems of the report.
-	answer, _ := servicecidr.CheckDeletion(asked, servicecidr.Key(p.name), 1, r.options)
+	answer, _ := servicecidr.NewIndex(asked, r.options).CheckDeletion(servicecidr.Key(p.name), 1)
 	var parts []rangePart
 	for _, c := range answer.Coverage {
 		if len(c.By) > 0 {

@@ -34,7 +34,7 @@ func planServiceCIDR(c *cluster, set settings) section {
 		Err: whole,
 	}
 	// Its error is the error of PlanAll.
-	explanations, _ := servicecidr.ExplainAll(snapshot, options)
+	explanations, _ := servicecidr.NewIndex(snapshot, options).ExplainAll()
 	for _, e := range explanations {
 		o := outcomes[e.Key]
 		f := findingOf(purekube.Key{Kind: e.Key.Kind, Name: e.Key.Name}, o.Result, o.Err, func(a servicecidr.Action) (more, why string) {

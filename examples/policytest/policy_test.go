@@ -114,7 +114,7 @@ func TestMigrationOrphansNothing(t *testing.T) {
 				if slices.Contains(left, c.Name) {
 					continue
 				}
-				deletion, err := servicecidr.CheckDeletion(tc.cluster.ServiceCIDR(), servicecidr.KeyOf(c), 1, servicecidr.Options{})
+				deletion, err := servicecidr.NewIndex(tc.cluster.ServiceCIDR(), servicecidr.Options{}).CheckDeletion(servicecidr.KeyOf(c), 1)
 				if err != nil || !deletion.Safe {
 					t.Errorf("%s is gone and was not safe to go: %v, %v", c.Name, deletion.Orphans, err)
 				}

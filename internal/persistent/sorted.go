@@ -84,16 +84,18 @@ type SortedEdit[K, V any] struct {
 	chunks *Edit[K, []V]
 }
 
-// Replace replaces the values of this key by these values, all of which have this key.
-func (e *SortedEdit[K, V]) Replace(key K, by ...V) {
+// Replace replaces the values of this key by these values, all of which have this key. It returns the replaced values,
+// which must not be written to.
+func (e *SortedEdit[K, V]) Replace(key K, by ...V) (replaced []V) {
 	least, chunk, _ := e.chunks.Floor(key)
 	at := e.from.place(chunk, least, key)
 	end := at
 	for end < len(chunk) && e.from.compare(e.from.key(chunk[end]), key) == 0 {
 		end++
 	}
-	if at == end && len(by) == 0 {
-		return
+	replaced = chunk[at:end:end]
+	if len(replaced)+len(by) == 0 {
+		return nil
 	}
 	next := slices.Concat(chunk[:at], by, chunk[end:])
 	if size := e.from.chunkEnd(next); len(next) >= 2*chunkSize && size < len(next) {
@@ -107,6 +109,7 @@ func (e *SortedEdit[K, V]) Replace(key K, by ...V) {
 	} else {
 		e.chunks.Set(least, next)
 	}
+	return replaced
 }
 
 // Sorted returns the collection that the changes make, and ends the edit: it cannot be used any more.

@@ -43,9 +43,7 @@ func surfaces() []surface {
 		}, []reflect.Type{of[purekube.Key](), of[purekube.Need](), of[purekube.ObjectError](), of[purekube.Reason[disruption.Code]](), of[purekube.Request](),
 			of[purekube.Result[disruption.Action]]()}},
 		{"servicecidr", map[string]any{
-			"CIDRsContaining": servicecidr.CIDRsContaining, "CIDRsOverlapping": servicecidr.CIDRsOverlapping, "CIDRsWithAddress": servicecidr.CIDRsWithAddress,
-			"Key": servicecidr.Key, "KeyOf": servicecidr.KeyOf, "PrefixContainsIP": servicecidr.PrefixContainsIP, "CheckDeletion": servicecidr.CheckDeletion,
-			"Explain": servicecidr.Explain, "ExplainAll": servicecidr.ExplainAll, "NewIndex": servicecidr.NewIndex, "Plan": servicecidr.Plan, "PlanAll": servicecidr.PlanAll,
+			"Key": servicecidr.Key, "KeyOf": servicecidr.KeyOf, "PrefixContainsIP": servicecidr.PrefixContainsIP, "NewIndex": servicecidr.NewIndex, "Plan": servicecidr.Plan, "PlanAll": servicecidr.PlanAll,
 		}, []reflect.Type{of[servicecidr.Index](), of[servicecidr.AddFinalizer](), of[servicecidr.RemoveFinalizer](), of[servicecidr.SetCondition](), of[servicecidr.Orphan]()}},
 		{"resourceclaim", map[string]any{
 			"ClaimKey": resourceclaim.ClaimKey, "PodKey": resourceclaim.PodKey, "PodGroupKey": resourceclaim.PodGroupKey, "GenerateName": resourceclaim.GenerateName,

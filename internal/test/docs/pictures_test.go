@@ -228,7 +228,7 @@ func pictureOfServiceCIDR(t *testing.T) string {
 		}
 		// What the controller does.
 		s := c.server()
-		deletion, err := servicecidr.CheckDeletion(snapshot(s), servicecidr.Key(oneRange), 0, servicecidr.Options{})
+		deletion, err := servicecidr.NewIndex(snapshot(s), servicecidr.Options{}).CheckDeletion(servicecidr.Key(oneRange), 0)
 		require.NoError(t, err)
 		result, err := servicecidr.Plan(snapshot(s), servicecidr.Key(oneRange), servicecidr.Options{})
 		require.NoError(t, err)

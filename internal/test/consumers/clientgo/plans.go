@@ -52,7 +52,7 @@ func Ranges(factory informers.SharedInformerFactory) (safe map[string]bool, err 
 	s := servicecidr.Snapshot{Now: time.Now(), ServiceCIDRs: ranges, IPAddresses: addresses}
 	safe = map[string]bool{}
 	for _, r := range ranges {
-		deletion, err := servicecidr.CheckDeletion(s, servicecidr.KeyOf(r), 0, servicecidr.Options{})
+		deletion, err := servicecidr.NewIndex(s, servicecidr.Options{}).CheckDeletion(servicecidr.KeyOf(r), 0)
 		safe[r.Name] = err == nil && deletion.Safe
 	}
 	return safe, nil

@@ -3,7 +3,6 @@ package servicecidrs
 import (
 	"context"
 	"errors"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -37,36 +36,29 @@ func (c *Controller) canDeleteCIDR(_ context.Context, cidr *networkingv1.Service
 	if !slices.ContainsFunc(s.ServiceCIDRs, func(o *networkingv1.ServiceCIDR) bool { return o.Name == cidr.Name }) {
 		s.ServiceCIDRs = append(s.ServiceCIDRs, cidr)
 	}
-	d, err := core.CheckDeletion(s, core.KeyOf(cidr), 1, adapter.Options().ServiceCIDR)
+	d, err := core.NewIndex(s, adapter.Options().ServiceCIDR).CheckDeletion(core.KeyOf(cidr), 1)
 	return d.Safe, err
 }
 
 func (c *Controller) containingServiceCIDRs(ip *networkingv1.IPAddress) []string {
-	s, _ := c.snapshot()
-	address, err := netip.ParseAddr(ip.Name)
-	if err != nil {
-		return []string{}
-	}
-	return namesOf(core.CIDRsWithAddress(s.ServiceCIDRs, address))
+	return c.affected(core.Snapshot{IPAddresses: []*networkingv1.IPAddress{ip}}, "")
 }
 
 func (c *Controller) overlappingServiceCIDRs(cidr *networkingv1.ServiceCIDR) []string {
-	s, _ := c.snapshot()
-	var found []*networkingv1.ServiceCIDR
-	for _, text := range cidr.Spec.CIDRs {
-		if prefix, err := netip.ParsePrefix(text); err == nil {
-			found = append(found, core.CIDRsOverlapping(s.ServiceCIDRs, prefix)...)
-		}
-	}
-	return namesOf(found)
+	return c.affected(core.Snapshot{ServiceCIDRs: []*networkingv1.ServiceCIDR{cidr}}, cidr.Name)
 }
 
-// namesOf are the names, sorted, each once.
-func namesOf(cidrs []*networkingv1.ServiceCIDR) []string {
+// affected are the names of the known ServiceCIDRs that an addition affects, and of this one only if it is known.
+func (c *Controller) affected(added core.Snapshot, own string) []string {
+	s, _ := c.snapshot()
+	without, _ := core.NewIndex(s, adapter.Options().ServiceCIDR).Without(added)
+	_, keys := without.With(added)
 	names := []string{}
-	for _, o := range cidrs {
-		names = append(names, o.Name)
+	for _, key := range keys {
+		isThis := func(o *networkingv1.ServiceCIDR) bool { return o.Name == own }
+		if key.Name != own || slices.ContainsFunc(s.ServiceCIDRs, isThis) {
+			names = append(names, key.Name)
+		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return names
 }
