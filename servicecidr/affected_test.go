@@ -74,10 +74,9 @@ func TestAnIPAddressAffectsWhatContainsIt(t *testing.T) {
 		{"network address", "those that do not begin there", ip("10.0.0.255"), keys("wide"), keys("wide")},
 		{"nowhere", "none", ip("192.168.0.1"), nil, nil},
 		{"with a zone", "no prefix contains it", ip("fe80::1%eth0"), nil, nil},
-		{"without a family", "it decides nothing; upstream asks for the manager only", labelled("10.0.0.7", managed), nil, keys("a", "leaving", "wide")},
+		{"without a family", "upstream asks for the manager only", labelled("10.0.0.7", managed), keys("a", "leaving", "wide"), keys("a", "leaving", "wide")},
 		{"unmanaged", "none", labelled("10.0.0.7", nil), nil, nil},
-		{"no address", "it may hold back everything that is being deleted; upstream passes over it", ip("nonsense"), keys("leaving", "six"), nil},
-		{"no address, without a family", "none", labelled("nonsense", managed), nil, nil},
+		{"no address", "it may hold back everything that is being deleted; upstream passes over it", labelled("nonsense", managed), keys("leaving", "six"), nil},
 		{"unmanaged and no address", "none", labelled("nonsense", nil), nil, nil},
 		{"nil", "none", nil, nil, nil},
 	} {

@@ -52,6 +52,8 @@
 //
 // # Cost and source
 //
-// An event costs O(log n) and the ServiceCIDRs that overlap the object. The source is pkg/controller/servicecidrs of
-// Kubernetes v1.36.3 and v1.37.2. D-1 to D-4, D-25 and D-26 differ: see docs/divergences.md.
+// The event of an IPAddress costs O(log n) for n IPAddresses, and the plans of the ServiceCIDRs that contain it. The
+// event of a ServiceCIDR costs a pass over all ServiceCIDRs: a cluster has one to ten of them, and only administrators
+// write them. The source is pkg/controller/servicecidrs of Kubernetes v1.36.3 and v1.37.2. D-1 to D-4, D-25 and D-26
+// differ: see docs/divergences.md.
 package servicecidr

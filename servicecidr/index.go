@@ -48,8 +48,9 @@ func NewIndex(s Snapshot, o Options) *Index {
 }
 
 // With returns the index with these objects, which replace objects of the same name. It also returns the affected
-// keys, sorted, each once. It costs O(log N) for each object in changed, plus the cost of what is affected. If Now is not
-// zero, it is the new time, and each ServiceCIDR that is being deleted is checked once.
+// keys, sorted, each once. It costs O(log n) for each IPAddress in changed, a pass over all ServiceCIDRs if changed has
+// one, and the cost of what is affected. If Now is not zero, it is the new time, and each ServiceCIDR that is being
+// deleted is checked once.
 //
 // With and Without name every key whose [Outcome] in PlanAll may differ: its Result, or the text of its Err. A changed
 // ServiceCIDR affects its own key. If it is added or removed, or if its prefixes, deletion timestamp or finalizer

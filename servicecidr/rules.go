@@ -210,10 +210,10 @@ func (o Options) affectsOthers(was, is *object) bool {
 // addressAffects reports whether the change of an IPAddress can change the plans of the ServiceCIDRs that contain it.
 // Upstream does not listen to updates.
 func (o Options) addressAffects(c addressChange) bool {
-	if o.matchUpstream() {
+	if len(c.before) == 0 || len(c.after) == 0 {
 		isManaged := func(a address) bool { return managed(a.ip) }
-		return (len(c.before) == 0 || len(c.after) == 0) && slices.ContainsFunc(slices.Concat(c.before, c.after), isManaged)
+		return slices.ContainsFunc(slices.Concat(c.before, c.after), isManaged)
 	}
 	// The spec of an IPAddress is only shown to users, so a change of its parent affects nothing.
-	return familiesOf(c.before) != familiesOf(c.after)
+	return !o.matchUpstream() && familiesOf(c.before) != familiesOf(c.after)
 }
