@@ -25,7 +25,7 @@ type Index struct {
 	now     time.Time
 	options Options
 	// cidrs has the ServiceCIDRs, sorted by name, each name once. A cluster has one to ten of them, and only
-	// administrators write them. So a change makes the list and the stretches anew.
+	// administrators write them. So a change makes a new list and new stretches.
 	cidrs     []*object
 	stretches stretches
 	// hasNil and nameless say that there was a ServiceCIDR that is nil, or one without a name.
