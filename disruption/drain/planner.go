@@ -2,35 +2,29 @@ package drain
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube/disruption"
-	"github.com/purekube/purekube/internal/podstate"
-	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// planner forms waves, one after the other.
+// planner forms waves, one after the other, by playing drains. x is the cluster that the wave before left.
 type planner struct {
 	x      *disruption.Index
 	o      WaveOptions
 	rounds int
 	groups []*group
-	// links are the budgets and controllers that pods share, by number, and linkedRooms the budgets among them.
-	links       map[any]int
-	linkedRooms map[int]*room
-	rooms       map[types.NamespacedName]*room
-	// deleting are pods that are being deleted, on whatever node, by what links them to others: they go with any wave
-	// that waits for their budgets.
-	deleting map[int][]*candidate
-	owners   map[owner]*ownerState
-	// wave is the wave that is formed, and exactly says that drains are played for each of its nodes.
-	wave    wave
-	exactly bool
-	// drained are the pods of all waves before, and played how many pods have been played to find out which nodes fit.
-	drained, played int
+	// changed is how often a budget or a controller has changed: pods of it went, or are to go in the wave. What a budget
+	// refused, it refuses again until then.
+	changed map[any]int
+	// refuses is what the budget lets a node do in one round, where it has refused a pod of another node.
+	refuses map[queue]limit
+	// failed is how many pods went in plays of several rounds that showed that a wave cannot have a node, and drained how
+	// many went in the waves.
+	failed, drained int
 }
 
 // group are nodes that can be in one wave. left are the nodes that are in no wave yet, sorted by name.
@@ -42,43 +36,34 @@ type group struct {
 // candidate is a node that is in no wave yet.
 type candidate struct {
 	name string
-	pods []*corev1.Pod
-	// never: it does not drain, whatever the budgets allow.
-	never   bool
-	demands []demand
-	links   []int
-	// rejected is with how many nodes of the wave it was linked when it was tried, plus one. full is the budget that
-	// refused its pods last, asked first the next time.
-	rejected int
-	full     int
+	pods int
+	// never: a pod needs a flag that is not set, or does not end.
+	never bool
+	// budgets select its pods, and controllers make them.
+	budgets     []types.NamespacedName
+	controllers []owner
+	// asks is how many pods ask a budget that gives them all the same answer.
+	asks map[queue]int
+	// refused is how often the budgets that refused it, and its controllers, had changed then.
+	refused map[any]int
 }
 
-// demand is how many pods of a node a budget has to let go: by their readiness, as in budgetQueues.
-type demand struct {
-	room *room
-	pods [2]int
-	// samples are pods of each readiness.
-	samples [2]types.NamespacedName
-	// order: it matters for others when its pods go in a round. free are its ready pods that go without asking.
-	order bool
-	free  int
-	// lost are the pods that ask, are ready, and may not be so when they are recreated; surely counts the pods among them that
-	// are not, whatever others go. loses: the budget may want another number of healthy pods after a round, since pods that go
-	// are not recreated as they were.
-	lost, surely int
-	loses        bool
+// queue is pods of a budget that have the same readiness: see budgetQueues.
+type queue struct {
+	budget types.NamespacedName
+	number int
 }
 
-// newPlanner sorts the nodes by groups, and finds out what their pods ask of budgets.
+// limit is how many pods of a node a budget lets go, since it changed the last time.
+type limit struct{ pods, changed int }
+
 func newPlanner(x *disruption.Index, names []string, o WaveOptions) *planner {
-	p := &planner{
-		x: x, o: o, rounds: o.rounds(), links: map[any]int{}, linkedRooms: map[int]*room{}, rooms: map[types.NamespacedName]*room{},
-		deleting: map[int][]*candidate{}, owners: map[owner]*ownerState{},
+	p := &planner{x: x, o: o, rounds: o.rounds(), changed: map[any]int{}, refuses: map[queue]limit{}}
+	if o.Budgets == AsWritten {
+		p.rounds = 1 // nothing is recreated, so no later round lets more pods go
 	}
 	byName := map[string]*group{}
-	namespaces := map[string]bool{}
 	for _, name := range names {
-		c := p.candidate(name)
 		of := ""
 		if o.GroupOf != nil {
 			of = o.GroupOf(name)
@@ -89,187 +74,36 @@ func newPlanner(x *disruption.Index, names []string, o WaveOptions) *planner {
 			byName[of] = g
 			p.groups = append(p.groups, g)
 		}
-		g.left = append(g.left, c)
-		for _, pod := range c.pods {
-			namespaces[pod.Namespace] = true
-		}
+		g.left = append(g.left, p.candidate(name))
 	}
 	slices.SortFunc(p.groups, func(a, b *group) int { return cmp.Compare(a.name, b.name) })
-	for namespace := range namespaces {
-		for _, pod := range x.PodsBeingDeleted(namespace) {
-			if o.stuck(pod, x.Now()) {
-				continue
-			}
-			c, covering := &candidate{}, budgetsOf(x, pod)
-			p.link(c, pod, covering)
-			for _, l := range c.links {
-				p.deleting[l] = append(p.deleting[l], c)
-			}
-			for _, name := range covering {
-				r := p.room(name)
-				r.deleting = append(r.deleting, snapshot.KeyOf(pod))
-			}
-		}
-	}
 	return p
 }
 
-// candidate is the node with that name.
 func (p *planner) candidate(name string) *candidate {
-	c := &candidate{name: name}
+	c := &candidate{name: name, asks: map[queue]int{}, refused: map[any]int{}}
 	d, pods := sorted(p.x, name, p.o.Options)
-	if d.Outcome == NotStarted || len(d.Refused) > 0 {
-		c.never = true
-		return c
-	}
-	c.pods = pods
-	demands := map[*room]*demand{}
+	c.never = d.Outcome == NotStarted || len(d.Refused) > 0
+	c.pods = len(pods)
+	budgets, controllers := map[types.NamespacedName]int{}, map[owner]bool{}
 	for _, pod := range pods {
 		covering := budgetsOf(p.x, pod)
-		p.link(c, pod, covering)
-		// The error is about the objects that the verdict rests on, and the verdict says so.
-		e, _ := p.x.CheckEviction(snapshot.KeyOf(pod), p.o.status())
-		if e.Verdict == disruption.NoVerdict || e.Verdict == disruption.RefusedConflictingBudgets {
-			c.never = true
-			return c
+		for _, b := range covering {
+			budgets[b]++
 		}
-		for _, name := range covering {
-			r := p.room(name)
-			d := demands[r]
-			if d == nil {
-				d = &demand{room: r}
-				demands[r] = d
-			}
-			asks := e.Budget == name
-			if asks {
-				d.pods[queueOf(pod)]++
-				d.samples[queueOf(pod)] = snapshot.KeyOf(pod)
-			} else if podstate.Ready(pod) && pod.DeletionTimestamp == nil {
-				d.free++
-			}
-			d.order = d.order || p.takesTurns(pod, name, e)
-			switch p.fateOf(pod, r.constant) {
-			case isLost:
-				d.surely++
-				d.lost++
-			case mayBeLost:
-				d.lost++
-			case mayChange:
-				d.loses = true
-			case noChange:
+		if len(covering) == 1 && asks(pod) {
+			if _, granted := p.x.Budget(covering[0]).Status.DisruptedPods[pod.Name]; !granted {
+				c.asks[queue{covering[0], queueOf(pod)}]++
 			}
 		}
+		if by := ownerOf(pod); by != nil {
+			controllers[*by] = true
+		}
 	}
-	for _, d := range demands {
-		c.demands = append(c.demands, *d)
-	}
-	slices.SortFunc(c.demands, func(a, b demand) int { return cmp.Compare(a.room.number, b.room.number) })
+	// Pods that go without asking, or ask in another queue, may change what the budget answers.
+	maps.DeleteFunc(c.asks, func(q queue, pods int) bool { return pods < budgets[q.budget] })
+	c.budgets, c.controllers = slices.Collect(maps.Keys(budgets)), slices.Collect(maps.Keys(controllers))
 	return c
-}
-
-// fate is what a budget sees of a pod that goes, when the round is over.
-type fate int
-
-const (
-	// noChange: the pod is recreated as it was, or the budget does not count it.
-	noChange fate = iota
-	// isLost: one ready pod less. mayBeLost: perhaps, it depends on other pods of the controller.
-	isLost
-	mayBeLost
-	// mayChange: the budget may want another number of healthy pods.
-	mayChange
-)
-
-// fateOf says what becomes of a pod of a budget. constant: the budget wants the same number of healthy pods, whatever
-// pods there are. Pods that are being deleted are not healthy when they go; see planner.later for how they return.
-func (p *planner) fateOf(pod *corev1.Pod, constant bool) fate {
-	ready := podstate.Ready(pod)
-	whether := func(f fate) fate {
-		if ready {
-			return f
-		}
-		return noChange
-	}
-	if pod.DeletionTimestamp != nil {
-		return noChange
-	}
-	by := ownerOf(pod)
-	if by == nil {
-		// No budget expects it.
-		return whether(isLost)
-	}
-	o := p.owner(*by)
-	as := active(pod) && (!ready || runs(pod))
-	switch {
-	case o.need != nil:
-		return mayChange
-	case as && !o.none && o.all:
-		return noChange
-	case as && !o.none && o.numbered:
-		if n, found := o.ordinal(pod); found && o.first <= n && n <= o.last {
-			return noChange
-		}
-	case as && !o.none && o.missing >= 0:
-		return noChange
-	case as && !o.none && o.replicas > 0:
-		// The controller keeps some of its pods, so budgets expect as many pods as before.
-		return whether(mayBeLost)
-	case active(pod) && o.perhaps:
-		return whether(isLost)
-	}
-	if constant {
-		return whether(mayBeLost)
-	}
-	return mayChange
-}
-
-// owner is how the controller recreates pods when none is going.
-func (p *planner) owner(by owner) *ownerState {
-	o := p.owners[by]
-	if o == nil {
-		o = stateOf(p.x, by, nil)
-		p.owners[by] = o
-	}
-	return o
-}
-
-// lists reports whether the budget has entries in status.disruptedPods that expire while a wave waits.
-func (p *planner) lists(budget types.NamespacedName) bool {
-	// The error is about the status, which allows nothing then.
-	r, _ := p.x.Plan(disruption.BudgetKey(budget.Namespace, budget.Name))
-	return !r.RecheckAt.IsZero()
-}
-
-// takesTurns reports whether it matters for others when the pod goes in a round: it changes how many pods of the budget
-// are healthy without asking the budget, or asks and changes nothing.
-func (p *planner) takesTurns(pod *corev1.Pod, budget types.NamespacedName, e disruption.Eviction) bool {
-	if p.o.Budgets == AsWritten {
-		return false
-	}
-	_, listed := p.x.Budget(budget).Status.DisruptedPods[pod.Name]
-	return listed || e.Budget != budget && podstate.Ready(pod) && pod.DeletionTimestamp == nil
-}
-
-// link notes that pods which share a budget or a controller with the pod are not independent of it.
-func (p *planner) link(c *candidate, pod *corev1.Pod, covering []types.NamespacedName) {
-	note := func(key any) int {
-		n, known := p.links[key]
-		if !known {
-			n = len(p.links)
-			p.links[key] = n
-		}
-		c.links = append(c.links, n)
-		return n
-	}
-	for _, b := range covering {
-		p.linkedRooms[note(b)] = p.room(b)
-	}
-	if by := ownerOf(pod); by != nil && by.ref.Kind != statefulSetKind {
-		// Only where there are more pods than replicas does it matter for others whether a pod goes.
-		if o := p.owner(*by); !o.none && !o.all {
-			note(*by)
-		}
-	}
 }
 
 // left are the nodes in no wave, sorted by name.
@@ -278,90 +112,282 @@ func (p *planner) left() []*candidate {
 	for _, g := range p.groups {
 		left = append(left, g.left...)
 	}
-	slices.SortFunc(left, func(a, b *candidate) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(left, byName)
 	return left
 }
 
+func byName(a, b *candidate) int { return cmp.Compare(a.name, b.name) }
+
 // next forms a wave of nodes of the group, and drains it. It reports whether there is one.
 func (p *planner) next(g *group) (Wave, bool) {
-	p.form(g)
-	if len(p.wave.members) == 0 {
+	form := p.severalRounds
+	if p.rounds == 1 {
+		form = p.oneRound
+	}
+	row := g.left
+	members := form(row)
+	w := p.played(members)
+	for !w.drained() {
+		// Nodes were played one after the other, or only some of them together, and their order makes a difference. It does
+		// for pods that go without asking and that their budget counts as healthy: only kubelets write such a status.
+		n, _ := p.longest(nil, members)
+		row = slices.DeleteFunc(slices.Clone(row), func(c *candidate) bool { return c == members[n] })
+		p.forget()
+		members = form(row)
+		w = p.played(members)
+	}
+	if len(members) == 0 {
 		return Wave{}, false
 	}
-	w := p.drainer(p.wave.members)
-	if !w.drains() {
-		// What makes nodes depend on each other has been missed: try each of them with all others.
-		p.exactly = true
-		p.form(g)
-		p.exactly = false
-		if len(p.wave.members) == 0 {
-			return Wave{}, false
-		}
-		w = p.drainer(p.wave.members)
-		w.play()
-	}
+	slices.SortFunc(members, byName)
 	formed := Wave{Group: g.name}
-	members := map[*candidate]bool{}
-	drains := make([]Drain, len(p.wave.members))
-	for i, c := range p.wave.members {
+	drains := make([]Drain, len(members))
+	in := map[*candidate]bool{}
+	for i, c := range members {
 		drains[i], _ = sorted(p.x, c.name, p.o.Options)
 		formed.Nodes = append(formed.Nodes, c.name)
-		members[c] = true
+		in[c] = true
+		p.drained += c.pods
 	}
 	w.settleOutcomes(drains, false)
 	formed.Drains = drains
-	g.left = slices.DeleteFunc(g.left, func(c *candidate) bool { return members[c] })
-	p.x = w.x
-	p.drained += p.wave.pods
-	for name := range w.touched {
-		if r := p.rooms[name]; r != nil {
-			r.known, r.allowed, r.again = [2]bool{}, 0, nil
-			r.listed = p.lists(name)
-		}
+	g.left = slices.DeleteFunc(g.left, func(c *candidate) bool { return in[c] })
+	for budget := range w.touched {
+		p.changed[budget]++
 	}
+	for controller := range w.owners {
+		p.changed[controller]++
+	}
+	if !w.x.Now().Equal(p.x.Now()) {
+		p.forget() // any budget may have let go of an entry of its status
+	}
+	p.x = w.x
 	return formed, true
 }
 
+// forget lets every node be asked again.
+func (p *planner) forget() {
+	clear(p.refuses)
+	for _, c := range p.left() {
+		clear(c.refused)
+	}
+}
+
+// played is the drain of these nodes, in the order of their names.
+func (p *planner) played(nodes []*candidate) *drainer {
+	w := p.drainer(p.x, slices.SortedFunc(slices.Values(nodes), byName))
+	w.play()
+	return w
+}
+
 // drainer begins the drain of these nodes.
-func (p *planner) drainer(nodes []*candidate) *drainer {
+func (p *planner) drainer(x *disruption.Index, nodes []*candidate) *drainer {
 	pods := make([][]*corev1.Pod, len(nodes))
+	never := false
 	for i, c := range nodes {
-		_, pods[i] = sorted(p.x, c.name, p.o.Options)
+		d, of := sorted(x, c.name, p.o.Options)
+		pods[i], never = of, never || d.Outcome == NotStarted || len(d.Refused) > 0
 	}
 	o := p.o.Options
 	o.MaxRounds = p.rounds
-	return newDrainer(p.x, pods, o)
+	w := newDrainer(x, pods, o)
+	w.never = never
+	return w
 }
 
-// drains plays the drain, and reports whether all pods go.
-func (w *drainer) drains() bool {
-	w.play()
-	return w.waiting == 0 && !slices.ContainsFunc(w.nodes, func(n *nodeDrain) bool { return len(n.refused)+len(n.unknown) > 0 })
-}
-
-// form chooses the nodes of a wave.
-func (p *planner) form(g *group) {
-	p.wave = wave{number: p.wave.number + 1, linked: map[int][]*candidate{}}
-	for _, c := range g.left {
-		c.rejected = 0
-	}
+// oneRound plays one round. A node is in the wave if all of its pods go after those of the nodes that the wave has.
+func (p *planner) oneRound(row []*candidate) (wave []*candidate) {
+	x, in := p.x, map[*candidate]bool{}
+	// A pod that goes may make a budget want fewer healthy pods, so all are asked again until none joins.
 	for more := true; more; {
 		more = false
-		for _, c := range g.left {
-			if p.full() {
-				break
+		for _, c := range row {
+			if p.full(wave) {
+				return wave
 			}
-			if c.never || p.wave.has[c] || !p.fits(c) {
+			if in[c] || p.refusesAgain(c) {
 				continue
 			}
-			// A node takes from the budgets. Only in more than one round, and if its pods are not recreated as they were,
-			// it may give and make another one drain.
-			if gives := p.add(c); gives && p.rounds != 1 {
-				more = true
+			w := p.drainer(x, []*candidate{c})
+			w.first()
+			if !w.drained() {
+				p.noteRefusal(c, w)
+				continue
+			}
+			x, in[c], more = w.shown(), true, true
+			wave = append(wave, c)
+			p.change(c)
+		}
+	}
+	return wave
+}
+
+func (p *planner) full(wave []*candidate) bool { return p.o.MaxNodes > 0 && len(wave) >= p.o.MaxNodes }
+
+// change notes that pods of the node go.
+func (p *planner) change(c *candidate) {
+	for _, b := range c.budgets {
+		p.changed[b]++
+	}
+	for _, o := range c.controllers {
+		p.changed[o]++
+	}
+}
+
+// refusesAgain reports whether nothing has changed since the node was refused, or since a budget refused as many pods of
+// another one.
+func (p *planner) refusesAgain(c *candidate) bool {
+	again := len(c.refused) > 0
+	for what, changed := range c.refused {
+		again = again && p.changed[what] == changed
+	}
+	if again || c.never {
+		return true
+	}
+	for q, pods := range c.asks {
+		if l, known := p.refuses[q]; known && l.changed == p.changed[q.budget] && pods > l.pods {
+			return true
+		}
+	}
+	return false
+}
+
+// noteRefusal remembers which budgets were in the way of the node in the drain.
+func (p *planner) noteRefusal(c *candidate, w *drainer) {
+	clear(c.refused)
+	for _, o := range c.controllers {
+		c.refused[o] = p.changed[o]
+	}
+	for name := range w.inTheWay() {
+		c.refused[name] = p.changed[name]
+		for i, q := range w.budgets[name].queues {
+			key := queue{name, i}
+			if asked := c.asks[key]; p.rounds == 1 && asked > 0 && len(q.pods) > 0 {
+				p.refuses[key] = limit{asked - len(q.pods), p.changed[name]}
 			}
 		}
 	}
-	slices.SortFunc(p.wave.members, func(a, b *candidate) int { return cmp.Compare(a.name, b.name) })
 }
 
-func (p *planner) full() bool { return p.o.MaxNodes > 0 && len(p.wave.members) >= p.o.MaxNodes }
+// mayFail is how many times as many pods as all waves drain may go in plays that bring no node into a wave of several
+// rounds. A wave that would take more stays smaller than it could be.
+const mayFail = 10
+
+// severalRounds finds the longest row of nodes that drain together with those that the wave has, again and again. The node at
+// which the row ends is not in the wave, nor are the nodes that need the budgets that refused it.
+func (p *planner) severalRounds(row []*candidate) (wave []*candidate) {
+	row = slices.DeleteFunc(slices.Clone(row), p.refusesAgain)
+	pods := 0
+	for len(row) > 0 && !p.full(wave) {
+		some := row
+		if room := p.o.MaxNodes - len(wave); p.o.MaxNodes > 0 && room < len(row) {
+			some = row[:room]
+		}
+		n, failed := p.longest(wave, some)
+		for _, c := range row[:n] {
+			wave = append(wave, c)
+			p.change(c)
+			pods += c.pods
+		}
+		row = row[n:]
+		if failed == nil {
+			continue
+		}
+		p.noteRefusal(row[0], failed)
+		row = row[1:]
+		if len(wave) == 0 {
+			continue // each node is tried alone
+		}
+		if p.failed > mayFail*(p.drained+pods) {
+			break
+		}
+		by := failed.inTheWay()
+		row = slices.DeleteFunc(row, func(c *candidate) bool {
+			return slices.ContainsFunc(c.budgets, func(b types.NamespacedName) bool { return by[b] })
+		})
+	}
+	return wave
+}
+
+// longest is how many of the first nodes of a row drain together with the nodes of a wave, and the drain that shows that the
+// next one does not, nil if all do. It doubles the length that it tries, until one does not drain, and halves it then.
+func (p *planner) longest(wave, row []*candidate) (n int, failed *drainer) {
+	fails := len(row) + 1
+	for n+1 < fails {
+		try := min(max(1, 2*n), fails-1)
+		if failed != nil {
+			try = (n + fails) / 2
+		}
+		w := p.played(p.together(wave, row[:try]))
+		if w.drained() {
+			n = try
+			continue
+		}
+		fails, failed = try, w
+		if len(wave) > 0 {
+			p.failed += len(w.turns)
+		}
+	}
+	return n, failed
+}
+
+// together are the nodes, and those of the wave that share budgets or controllers with them, directly or through others. What
+// the others do makes no difference.
+func (p *planner) together(wave, nodes []*candidate) []*candidate {
+	if len(wave) == 0 {
+		return nodes
+	}
+	by := map[any][]*candidate{}
+	for _, c := range wave {
+		for _, b := range c.budgets {
+			by[b] = append(by[b], c)
+		}
+		for _, o := range c.controllers {
+			by[o] = append(by[o], c)
+		}
+	}
+	all := slices.Clone(nodes)
+	in := map[*candidate]bool{}
+	for i := 0; i < len(all); i++ {
+		join := func(with any) {
+			for _, c := range by[with] {
+				if !in[c] {
+					in[c] = true
+					all = append(all, c)
+				}
+			}
+			delete(by, with)
+		}
+		for _, b := range all[i].budgets {
+			join(b)
+		}
+		for _, o := range all[i].controllers {
+			join(o)
+		}
+	}
+	return all
+}
+
+// drained reports whether all pods went.
+func (w *drainer) drained() bool {
+	return !w.never && w.waiting == 0 && !slices.ContainsFunc(w.nodes, func(n *nodeDrain) bool { return len(n.refused)+len(n.unknown) > 0 })
+}
+
+// inTheWay are the budgets that keep pods, or may.
+func (w *drainer) inTheWay() map[types.NamespacedName]bool {
+	by := map[types.NamespacedName]bool{}
+	for name, b := range w.budgets {
+		if b.unknown || len(b.queues[0].pods)+len(b.queues[1].pods) > 0 {
+			by[name] = true
+		}
+	}
+	for _, n := range w.nodes {
+		for _, r := range n.refused {
+			for _, name := range w.covering[r.Pod] {
+				w.budget(name)
+				by[name] = true
+			}
+		}
+	}
+	return by
+}

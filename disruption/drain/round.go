@@ -26,6 +26,8 @@ type drainer struct {
 	began time.Time
 	begun bool // the first round is over
 	nodes []*nodeDrain
+	// never: a node has a pod that a drain does not evict, and does not pass over.
+	never bool
 	// turns are the pods to be evicted, in the order of a round.
 	turns []turn
 	// The budgets that select each pod to be evicted. They stay the same.
@@ -138,6 +140,9 @@ func queueOf(pod *corev1.Pod) int {
 	return 1
 }
 
+// asks reports whether a pod that one budget selects goes only if the budget allows it.
+func asks(pod *corev1.Pod) bool { return active(pod) && pod.Status.Phase != corev1.PodPending }
+
 func (w *drainer) budget(name types.NamespacedName) *budgetQueues {
 	b := w.budgets[name]
 	if b == nil {
@@ -205,7 +210,7 @@ func (w *drainer) first() {
 		key := snapshot.KeyOf(t.pod)
 		covering := w.covering[key]
 		var q *waitingPods
-		if len(covering) == 1 && active(t.pod) && t.pod.Status.Phase != corev1.PodPending {
+		if len(covering) == 1 && asks(t.pod) {
 			b := w.budget(covering[0])
 			if b.unknown {
 				w.leavesOut(t.node, covering[0])

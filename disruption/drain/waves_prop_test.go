@@ -78,6 +78,18 @@ func within(drains []drain.Drain, rounds int) bool {
 	return true
 }
 
+// goes evicts the pods of the first rounds, and reports whether all of them go.
+func goes(x *disruption.Index, o drain.Options, drains ...drain.Drain) (after *disruption.Index, all bool) {
+	var pods []types.NamespacedName
+	for _, d := range drains {
+		for _, round := range d.Rounds {
+			pods = append(pods, round...)
+		}
+	}
+	evictions, after, _ := drain.Pods(x, pods, o)
+	return after, !slices.ContainsFunc(evictions, func(e disruption.Eviction) bool { return !e.Verdict.Allowed() })
+}
+
 // checkPlan replays the waves with drain.Nodes, and tries to add every other node to each.
 func checkPlan(x *disruption.Index, nodes []string, o drain.WaveOptions, plan drain.Plan) error {
 	var named []string
@@ -100,9 +112,14 @@ func checkPlan(x *disruption.Index, nodes []string, o drain.WaveOptions, plan dr
 		}
 		named = append(named, w.Nodes...)
 		left = slices.DeleteFunc(left, func(n string) bool { return slices.Contains(w.Nodes, n) })
-		for _, node := range left {
-			if groupOf(o, node) == w.Group && len(w.Nodes) != o.MaxNodes && drainsWithin(x, append(slices.Clone(w.Nodes), node), o.Options, limit(o)) {
-				return fmt.Errorf("wave %d: %s could be added to %v", i, node, w.Nodes)
+		if oneRound := limit(o) == 1 || o.Budgets == drain.AsWritten; oneRound && len(w.Nodes) != o.MaxNodes {
+			going, whole := goes(x, o.Options, w.Drains...)
+			for _, node := range left {
+				alone, _, _ := drain.Node(x, node, o.Options)
+				if _, could := goes(going, o.Options, alone); whole && could && alone.Outcome == drain.Now && groupOf(o, node) == w.Group &&
+					drainsWithin(x, append(slices.Clone(w.Nodes), node), o.Options, 1) {
+					return fmt.Errorf("wave %d: %s could be added to %v", i, node, w.Nodes)
+				}
 			}
 		}
 		x = after
