@@ -62,14 +62,6 @@ func (x *Index) PodsOfController(namespace string, ref *metav1.OwnerReference) (
 	return sorted(x.terms.matching(of, x.terms.Term(controllerTerm, namespace, ref.Name))), duplicates
 }
 
-// PodsBeingDeleted returns the pods of the namespace that have a deletion timestamp, sorted by name. It leaves out
-// names that several pods have. The cost grows with the number of returned pods.
-func (x *Index) PodsBeingDeleted(namespace string) []*corev1.Pod {
-	return sorted(x.terms.matching(func(pod *corev1.Pod) bool {
-		return pod.DeletionTimestamp != nil && pod.Namespace == namespace
-	}, x.terms.Term(deletingTerm, namespace)))
-}
-
 // SelectedPodsBeingDeleted returns the pods that the budget selects and that have a deletion timestamp, sorted by name.
 // It leaves out names that several pods have, and returns nil for a budget that is missing or has the name of another.
 // The cost grows with the pods of the namespace that are being deleted, or with the pods that have the rarest label of

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
@@ -88,4 +89,73 @@ func lastDigits(node string) string {
 		return ""
 	}
 	return fmt.Sprint(n % 1000 / 2)
+}
+
+// threePods is a cluster with three pods on each node: of one workload, whose pods are far from each other, of three next to
+// each other, or all of them under one budget.
+func threePods(nodes int, shared bool, at largecluster.Spread) disruption.Snapshot {
+	s := drainCluster(nodes, shared, at)
+	kept := s.Pods[:0]
+	for i, p := range s.Pods {
+		if i%30 < 3 {
+			kept = append(kept, p)
+		}
+	}
+	s.Pods = kept
+	for _, r := range s.ReplicaSets {
+		r.Spec.Replicas = ptr.To(int32(3))
+	}
+	return s
+}
+
+// BenchmarkWavesOfSmallNodes is BenchmarkWaves with three pods on each node.
+func BenchmarkWavesOfSmallNodes(b *testing.B) {
+	spread := func(i, n, nodes int) int { return (i + 37*n) % nodes }
+	next := func(i, n, nodes int) int { return (i + n) % nodes }
+	for _, tc := range []struct {
+		name    string
+		at      largecluster.Spread
+		allowed int // of one budget over all pods, if it is not 0
+		o       drain.WaveOptions
+	}{
+		{name: "a budget for each workload, waves of 20", at: spread, o: drain.WaveOptions{MaxNodes: 20}},
+		{name: "neighbours share budgets, waves of 20", at: next, o: drain.WaveOptions{MaxNodes: 20}},
+		{name: "neighbours share budgets, two rounds", at: next, o: drain.WaveOptions{Rounds: 2}},
+		{name: "one budget that lets 60 pods go, waves of 20", at: spread, allowed: 60, o: drain.WaveOptions{MaxNodes: 20}},
+		{name: "one budget that lets 61 pods go", at: spread, allowed: 61},
+		{name: "one budget that lets 40 pods go, two rounds", at: spread, allowed: 40, o: drain.WaveOptions{Rounds: 2}},
+	} {
+		b.Run(tc.name, func(b *testing.B) {
+			var before float64
+			for _, nodes := range fleets() {
+				s := threePods(nodes, tc.allowed > 0, tc.at)
+				if tc.allowed > 0 {
+					s.Budgets[0].Spec.MaxUnavailable = ptr.To(intstr.FromInt(tc.allowed))
+				}
+				var names []string
+				for i := range nodes {
+					names = append(names, fmt.Sprint("node-", i))
+				}
+				b.Run(fmt.Sprintf("nodes=%d,pods=%d", nodes, len(s.Pods)), func(b *testing.B) {
+					x := disruption.NewIndex(s, disruption.Options{})
+					b.ReportAllocs()
+					waves := 0
+					for b.Loop() {
+						plan, _, _ := drain.Waves(x, names, tc.o)
+						if len(plan.Blocked) > 0 {
+							b.Fatalf("%d nodes are blocked", len(plan.Blocked))
+						}
+						waves = len(plan.Waves)
+					}
+					took := b.Elapsed().Seconds() / float64(b.N)
+					b.ReportMetric(float64(waves), "waves")
+					b.ReportMetric(took, "s/plan")
+					if before > 0 {
+						b.ReportMetric(took/before, "ratio")
+					}
+					before = took
+				})
+			}
+		})
+	}
 }

@@ -17,8 +17,7 @@ type planner struct {
 	o      WaveOptions
 	rounds int
 	groups []*group
-	// changed is how often a budget or a controller has changed: pods of it went, or are to go in the wave. What a budget
-	// refused, it refuses again until then.
+	// changed is how often a budget or a controller has lost pods. What a budget refused, it refuses again until then.
 	changed map[any]int
 	// refuses is what the budget lets a node do in one round, where it has refused a pod of another node.
 	refuses map[queue]limit
@@ -39,9 +38,10 @@ type candidate struct {
 	pods int
 	// never: a pod needs a flag that is not set, or does not end.
 	never bool
+	// alone: it drained alone when that was played.
+	alone bool
 	// budgets select its pods, and controllers make them.
-	budgets     []types.NamespacedName
-	controllers []owner
+	budgets, controllers []any
 	// asks is how many pods ask a budget that gives them all the same answer.
 	asks map[queue]int
 	// refused is how often the budgets that refused it, and its controllers, had changed then.
@@ -102,9 +102,17 @@ func (p *planner) candidate(name string) *candidate {
 	}
 	// Pods that go without asking, or ask in another queue, may change what the budget answers.
 	maps.DeleteFunc(c.asks, func(q queue, pods int) bool { return pods < budgets[q.budget] })
-	c.budgets, c.controllers = slices.Collect(maps.Keys(budgets)), slices.Collect(maps.Keys(controllers))
+	for b := range budgets {
+		c.budgets = append(c.budgets, b)
+	}
+	for o := range controllers {
+		c.controllers = append(c.controllers, o)
+	}
 	return c
 }
+
+// shares is what its pods may have in common with pods of other nodes.
+func (c *candidate) shares() []any { return slices.Concat(c.budgets, c.controllers) }
 
 // left are the nodes in no wave, sorted by name.
 func (p *planner) left() []*candidate {
@@ -125,25 +133,25 @@ func (p *planner) next(g *group) (Wave, bool) {
 		form = p.oneRound
 	}
 	row := g.left
-	members := form(row)
-	w := p.played(members)
+	nodes := form(row)
+	w := p.played(nodes)
 	for !w.drained() {
 		// Nodes were played one after the other, or only some of them together, and their order makes a difference. It does
 		// for pods that go without asking and that their budget counts as healthy: only kubelets write such a status.
-		n, _ := p.longest(nil, members)
-		row = slices.DeleteFunc(slices.Clone(row), func(c *candidate) bool { return c == members[n] })
+		n, _ := p.longest(nil, nodes)
+		row = slices.DeleteFunc(slices.Clone(row), func(c *candidate) bool { return c == nodes[n] })
 		p.forget()
-		members = form(row)
-		w = p.played(members)
+		nodes = form(row)
+		w = p.played(nodes)
 	}
-	if len(members) == 0 {
+	if len(nodes) == 0 {
 		return Wave{}, false
 	}
-	slices.SortFunc(members, byName)
+	slices.SortFunc(nodes, byName)
 	formed := Wave{Group: g.name}
-	drains := make([]Drain, len(members))
+	drains := make([]Drain, len(nodes))
 	in := map[*candidate]bool{}
-	for i, c := range members {
+	for i, c := range nodes {
 		drains[i], _ = sorted(p.x, c.name, p.o.Options)
 		formed.Nodes = append(formed.Nodes, c.name)
 		in[c] = true
@@ -195,44 +203,29 @@ func (p *planner) drainer(x *disruption.Index, nodes []*candidate) *drainer {
 	return w
 }
 
-// oneRound plays one round. A node is in the wave if all of its pods go after those of the nodes that the wave has.
+// oneRound plays one round. A node is in the wave if all of its pods go after the pods of the nodes that the wave has. Who was
+// refused is not asked again: pods that go make no room for others in the same round.
 func (p *planner) oneRound(row []*candidate) (wave []*candidate) {
-	x, in := p.x, map[*candidate]bool{}
-	// A pod that goes may make a budget want fewer healthy pods, so all are asked again until none joins.
-	for more := true; more; {
-		more = false
-		for _, c := range row {
-			if p.full(wave) {
-				return wave
-			}
-			if in[c] || p.refusesAgain(c) {
-				continue
-			}
-			w := p.drainer(x, []*candidate{c})
-			w.first()
-			if !w.drained() {
-				p.noteRefusal(c, w)
-				continue
-			}
-			x, in[c], more = w.shown(), true, true
+	x := p.x
+	for _, c := range row {
+		if p.full(wave) {
+			break
+		}
+		if p.refusesAgain(c) {
+			continue
+		}
+		w := p.drainer(x, []*candidate{c})
+		if w.first(); w.drained() {
+			x = w.shown()
 			wave = append(wave, c)
-			p.change(c)
+		} else {
+			p.noteRefusal(c, w)
 		}
 	}
 	return wave
 }
 
 func (p *planner) full(wave []*candidate) bool { return p.o.MaxNodes > 0 && len(wave) >= p.o.MaxNodes }
-
-// change notes that pods of the node go.
-func (p *planner) change(c *candidate) {
-	for _, b := range c.budgets {
-		p.changed[b]++
-	}
-	for _, o := range c.controllers {
-		p.changed[o]++
-	}
-}
 
 // refusesAgain reports whether nothing has changed since the node was refused, or since a budget refused as many pods of
 // another one.
@@ -271,22 +264,22 @@ func (p *planner) noteRefusal(c *candidate, w *drainer) {
 
 // mayFail is how many times as many pods as all waves drain may go in plays that bring no node into a wave of several
 // rounds. A wave that would take more stays smaller than it could be.
-const mayFail = 10
+const mayFail = 20
 
-// severalRounds finds the longest row of nodes that drain together with those that the wave has, again and again. The node at
-// which the row ends is not in the wave, nor are the nodes that need the budgets that refused it.
+// severalRounds finds the longest row of nodes that drain together with the nodes that the wave has, again and again. The node
+// at which the row ends is not in the wave, nor are the nodes that need the budgets that refused it.
 func (p *planner) severalRounds(row []*candidate) (wave []*candidate) {
-	row = slices.DeleteFunc(slices.Clone(row), p.refusesAgain)
-	pods := 0
+	row = slices.DeleteFunc(slices.Clone(row), func(c *candidate) bool { return p.refusesAgain(c) || !p.drainsAlone(c) })
+	has, pods := members{}, 0
 	for len(row) > 0 && !p.full(wave) {
 		some := row
 		if room := p.o.MaxNodes - len(wave); p.o.MaxNodes > 0 && room < len(row) {
 			some = row[:room]
 		}
-		n, failed := p.longest(wave, some)
+		n, failed := p.longest(has, some)
 		for _, c := range row[:n] {
 			wave = append(wave, c)
-			p.change(c)
+			has.add(c)
 			pods += c.pods
 		}
 		row = row[n:]
@@ -303,22 +296,33 @@ func (p *planner) severalRounds(row []*candidate) (wave []*candidate) {
 		}
 		by := failed.inTheWay()
 		row = slices.DeleteFunc(row, func(c *candidate) bool {
-			return slices.ContainsFunc(c.budgets, func(b types.NamespacedName) bool { return by[b] })
+			return slices.ContainsFunc(c.budgets, func(b any) bool { return by[b.(types.NamespacedName)] })
 		})
 	}
 	return wave
 }
 
-// longest is how many of the first nodes of a row drain together with the nodes of a wave, and the drain that shows that the
+// drainsAlone finds out once whether the node drains alone: many that do not would be played with a whole wave otherwise.
+func (p *planner) drainsAlone(c *candidate) bool {
+	if !c.alone {
+		w := p.played([]*candidate{c})
+		if c.alone = w.drained(); !c.alone {
+			p.noteRefusal(c, w)
+		}
+	}
+	return c.alone
+}
+
+// longest is how many of the first nodes of a row drain together with the members of a wave, and the drain that shows that the
 // next one does not, nil if all do. It doubles the length that it tries, until one does not drain, and halves it then.
-func (p *planner) longest(wave, row []*candidate) (n int, failed *drainer) {
+func (p *planner) longest(wave members, row []*candidate) (n int, failed *drainer) {
 	fails := len(row) + 1
 	for n+1 < fails {
 		try := min(max(1, 2*n), fails-1)
 		if failed != nil {
 			try = (n + fails) / 2
 		}
-		w := p.played(p.together(wave, row[:try]))
+		w := p.played(wave.beside(row[:try]))
 		if w.drained() {
 			n = try
 			continue
@@ -331,38 +335,28 @@ func (p *planner) longest(wave, row []*candidate) (n int, failed *drainer) {
 	return n, failed
 }
 
-// together are the nodes, and those of the wave that share budgets or controllers with them, directly or through others. What
-// the others do makes no difference.
-func (p *planner) together(wave, nodes []*candidate) []*candidate {
-	if len(wave) == 0 {
-		return nodes
+// members are the nodes of a wave by the budgets and controllers of their pods.
+type members map[any][]*candidate
+
+func (m members) add(c *candidate) {
+	for _, what := range c.shares() {
+		m[what] = append(m[what], c)
 	}
-	by := map[any][]*candidate{}
-	for _, c := range wave {
-		for _, b := range c.budgets {
-			by[b] = append(by[b], c)
-		}
-		for _, o := range c.controllers {
-			by[o] = append(by[o], c)
-		}
-	}
+}
+
+// beside are the nodes, and the members that share a budget or a controller with one of them. Budgets do not depend on each
+// other, so the nodes change nothing for the budgets of other members.
+func (m members) beside(nodes []*candidate) []*candidate {
 	all := slices.Clone(nodes)
 	in := map[*candidate]bool{}
-	for i := 0; i < len(all); i++ {
-		join := func(with any) {
-			for _, c := range by[with] {
-				if !in[c] {
-					in[c] = true
-					all = append(all, c)
+	for _, c := range nodes {
+		for _, what := range c.shares() {
+			for _, member := range m[what] {
+				if !in[member] {
+					in[member] = true
+					all = append(all, member)
 				}
 			}
-			delete(by, with)
-		}
-		for _, b := range all[i].budgets {
-			join(b)
-		}
-		for _, o := range all[i].controllers {
-			join(o)
 		}
 	}
 	return all

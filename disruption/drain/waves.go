@@ -52,41 +52,36 @@ type Wave struct {
 // one before is over: its evicted pods are recreated elsewhere, and its nodes are back in service.
 //
 // The waves are greedy. Each wave takes the nodes that are left of the first group, by name, that has nodes which
-// drain. It takes them in the order of their names, and keeps a node if it drains together with the nodes that the wave
-// has. Waves guarantees:
+// drain. A wave is the cluster after the nodes that it has, and a node joins if its pods can go then:
+//
+//   - In a wave of one round, the nodes are asked in the order of their names, each after the pods of the nodes that the wave
+//     has.
+//   - In a wave of several rounds, as many of the next nodes join as drain together with the wave, found by playing. The node
+//     after them is left for a later wave, with the nodes that need the budgets that refused it.
+//
+// Waves guarantees:
 //
 //   - Every wave is feasible: [Nodes] with the nodes of the wave, on the cluster that the wave before left, has the
 //     outcome Now or InRounds for each of them, in at most WaveOptions.Rounds rounds.
-//   - No wave can be larger: with any other node of its group that is in a later wave or is blocked, it would have more
-//     than MaxNodes nodes or would not be feasible. The exception is a plan that has played too many pods, see below.
+//   - A wave of one round that has not MaxNodes nodes leaves out no node of its group that could join: pods of such a node
+//     could not all go after the pods of the wave, or [Nodes], which lets nodes take turns, does not drain it with them. A
+//     wave of several rounds may be smaller than it could be.
 //   - A node is blocked only if it does not drain alone in WaveOptions.Rounds rounds after the last wave.
 //
 // The number of waves is not always the smallest; docs/drain.md says how far it was from the best on small clusters.
 //
 // Where recreated pods run is not known. The plan assumes that they run on nodes that were drained already or are not
 // to be drained. A pod that is recreated on a node of a later wave has to go once more than planned: plan again before
-// each wave if that matters. With AsWritten no pod is recreated, and no status is computed again between the waves.
+// each wave if that matters. With AsWritten no pod is recreated, no status is computed again between the waves, and each
+// wave has one round.
 //
 // The Index returned is the cluster after the last wave. The error is [disruption.Index.Err], or what is wrong with the
 // options; then there is no plan.
 //
 // Waves costs O(log n) for each pod that goes, and for each wave a look at each node of the group that is left, so n waves
-// of one node look n²/2 times. To find out whether a node fits, Waves counts what its budgets allow in the first round
-// and in later rounds, also for budgets over pods of Jobs, pods without a controller and pods that are being deleted.
-// Counting is not enough, and the node is played together with the nodes of the wave that share such a budget, where
-//
-//   - the wave takes all that a budget allows, and one of its pods is listed in status.disruptedPods, or is not ready
-//     while the budget wants no healthy pod;
-//   - pods do not all go in the first round, and so many of them are not recreated as they were that it depends on the
-//     order in how many rounds they go;
-//   - pods do not all go in the first round, and entries of status.disruptedPods may expire, pods that are being deleted
-//     are recreated only in part, or a controller that is gone or is being deleted loses its last pod, which changes what
-//     a budget expects.
-//
-// These plays are bounded: a plan plays at most 3,000 pods, and one for each pod that it drains. A node that would take
-// more is left for a later wave, so such a wave is without the second guarantee: it is feasible, but may be smaller than
-// possible. While no node is in the wave yet, each is tried alone, whatever was played before. A wave
-// that does not drain as counted is formed again, without the bound: each node is played with all nodes of the wave.
+// of one node look n²/2 times. A look is short: a node that a budget refused is asked again when that budget has changed.
+// With several rounds, the search for the nodes that drain together plays each pod a few times, and what is played in vain
+// is bounded by twenty times the pods that the waves drain: a wave that would take more stays smaller.
 func Waves(x *disruption.Index, nodes []string, o WaveOptions) (Plan, *disruption.Index, error) {
 	if err := optionsErr(x, o.Options); err != nil {
 		return Plan{}, x, err
