@@ -60,6 +60,10 @@ type Request struct {
 	// ContinueOnError reports whether the later actions of the plan are right even if this call fails. If it is false
 	// and the call fails, do not send the requests of the later actions.
 	ContinueOnError bool
+	// Irreversible reports that the call cannot be undone, and that the API server makes the change even if the snapshot was
+	// too old for it. Before you make it, read what the plan rests on from the API server, and plan again: make the call
+	// only if that plan has it, too. It does not depend on done.
+	Irreversible bool
 }
 
 // String is one line: verb, resource and object.

@@ -137,10 +137,13 @@ func (a RemoveFinalizer) Apply(latest *networkingv1.ServiceCIDR) *networkingv1.S
 	return c
 }
 
-// Request is a patch of the ServiceCIDR. It does not read done.
+// Request is an irreversible patch of the ServiceCIDR. It does not read done.
 func (a RemoveFinalizer) Request([]runtime.Object) purekube.Request {
 	patchType, patch := a.Patch()
-	return patchRequest(a.Name, patchType, patch)
+	r := patchRequest(a.Name, patchType, patch)
+	// The snapshot may lack an address, and no precondition of a patch can be about other objects.
+	r.Irreversible = true
+	return r
 }
 
 // String reads "RemoveFinalizer NAME".

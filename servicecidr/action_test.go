@@ -76,7 +76,7 @@ func TestRequest(t *testing.T) {
 		want         purekube.Request
 	}{
 		{"AddFinalizer", "the condition after it would be wrong without it: no ContinueOnError", add, add.Patch, purekube.Request{}},
-		{"RemoveFinalizer", "the only action of its plan", remove, remove.Patch, purekube.Request{}},
+		{"RemoveFinalizer", "the only action of its plan", remove, remove.Patch, purekube.Request{Irreversible: true}},
 		{"SetCondition", "an apply of the status", set, set.Patch, purekube.Request{Subresource: "status", FieldManager: "service-cidr-controller", Force: true}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
