@@ -2,6 +2,7 @@ package clientgo_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -31,15 +32,36 @@ type replica struct {
 	way http.RoundTripper
 	// hangs are resources whose watches show nothing to this replica.
 	hangs []string
+	// cutOffAt is the path of a PATCH that is on its way for so long: then this replica is cut off from the API server.
+	cutOffAt string
+	delay    time.Duration
 
-	mu sync.Mutex
+	mu     sync.Mutex
+	cutOff bool
 	// read are the lists and watches of this replica.
 	read []string
 	// ended is closed when Run returns.
 	ended chan struct{}
 }
 
+var errCutOff = errors.New("the network is down")
+
 func (r *replica) RoundTrip(q *http.Request) (*http.Response, error) {
+	r.mu.Lock()
+	late := !r.cutOff && q.Method == http.MethodPatch && q.URL.Path == r.cutOffAt
+	r.cutOff = r.cutOff || late
+	cutOff := r.cutOff
+	r.mu.Unlock()
+	if late {
+		time.AfterFunc(r.delay, func() {
+			if answer, err := r.way.RoundTrip(q.Clone(context.Background())); err == nil {
+				_ = answer.Body.Close()
+			}
+		})
+	}
+	if cutOff {
+		return nil, errCutOff
+	}
 	answer, err := r.way.RoundTrip(q)
 	resource := q.URL.Path[strings.LastIndex(q.URL.Path, "/")+1:]
 	if q.Method != http.MethodGet || strings.Contains(q.URL.Path, "/leases/") {
@@ -48,7 +70,7 @@ func (r *replica) RoundTrip(q *http.Request) (*http.Response, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.read = append(r.read, resource)
-	if err == nil && q.URL.Query().Get("watch") != "" && slices.Contains(r.hangs, resource) {
+	if err == nil && answer.StatusCode == http.StatusOK && q.URL.Query().Get("watch") != "" && slices.Contains(r.hangs, resource) {
 		answer.Body = hung{answer.Body, q.Context()}
 	}
 	return answer, err
@@ -77,6 +99,7 @@ type replicas struct {
 	*testing.T
 	way    http.RoundTripper
 	client kubernetes.Interface
+	all    []*replica
 }
 
 // withReplicas calls play with an API server that has these objects.
@@ -87,19 +110,32 @@ func withReplicas(t *testing.T, play func(*replicas), objects ...apiserver.Objec
 		server.Now = time.Now()
 		way, stop := apiserver.Serve(&apiserver.Handler{Server: server})
 		defer stop()
-		play(&replicas{t, way, kubernetes.NewForConfigOrDie(&rest.Config{Host: "http://api", Transport: way, ContentConfig: inJSON})})
+		c := &replicas{T: t, way: way, client: kubernetes.NewForConfigOrDie(&rest.Config{Host: "http://api", Transport: way, ContentConfig: inJSON})}
+		defer func() {
+			for _, r := range c.all {
+				r.end()
+			}
+		}()
+		play(c)
 	})
 }
 
 // run runs the controller of that name in a replica of its own. The watches of these resources show nothing to it.
 func (c *replicas) run(controller string, hangs ...string) *replica {
-	r := &replica{way: c.way, hangs: hangs, ended: make(chan struct{})}
+	return c.runReplica(controller, &replica{hangs: hangs})
+}
+
+func (c *replicas) runReplica(controller string, r *replica) *replica {
+	r.way, r.ended, c.all = c.way, make(chan struct{}), append(c.all, r)
 	r.Set = clientgo.New(&rest.Config{Host: "http://api", Transport: r, ContentConfig: inJSON}, clientgo.SetOptions{
 		Controllers: []string{controller}, Lease: &clientgo.Lease{Namespace: "ns", Name: "lease"},
 	})
 	go func() {
 		defer close(r.ended)
-		if err := r.Run(klog.NewContext(context.Background(), logr.Discard())); err != nil {
+		err := r.Run(klog.NewContext(context.Background(), logr.Discard()))
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if err != nil && !(r.cutOff && errors.Is(err, clientgo.ErrLeaseLost)) {
 			c.Error(err)
 		}
 	}()
@@ -125,7 +161,6 @@ func TestStandbyReadsNothing(t *testing.T) {
 		leader.end()
 		time.Sleep(time.Minute)
 		require.Positive(c, standby.reads())
-		standby.end()
 	}, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}})
 }
 
@@ -149,7 +184,32 @@ func TestNewLeaderMakesNoSecondClaim(t *testing.T) {
 		require.Equal(c, 1, claims())
 		leader.end()
 		time.Sleep(time.Minute)
+		require.Positive(c, standby.reads())
+		require.Empty(c, standby.Unsynced(), "it plans")
 		require.Equal(c, 1, claims())
-		standby.end()
 	}, pod)
+}
+
+// Of two equal ranges that are being deleted, one stays while an address is in use. The second replica would let them go in
+// another order than the first one, whose request for its range arrives when the second one leads.
+func TestNewLeaderLeavesTheLastOfTwoEqualRanges(t *testing.T) {
+	withReplicas(t, func(c *replicas) {
+		leader := c.runReplica("servicecidr", &replica{
+			cutOffAt: "/apis/networking.k8s.io/v1/servicecidrs/b", delay: 24 * time.Second,
+		})
+		for _, name := range []string{"b", "a"} { // both in the same second, so that who has seen no order goes by name
+			require.NoError(c, c.client.NetworkingV1().ServiceCIDRs().Delete(c.Context(), name, metav1.DeleteOptions{}))
+			time.Sleep(100 * time.Millisecond)
+		}
+		standby := c.run("servicecidr")
+		<-leader.ended
+		time.Sleep(10 * time.Second)
+		require.Positive(c, standby.reads(), "it leads")
+		require.Equal(c, []string{"a", "b"}, rangesOf(c.T, c.client), "the request of the first replica is on its way")
+		time.Sleep(time.Hour)
+		require.Equal(c, []string{"a"}, rangesOf(c.T, c.client))
+		require.NoError(c, c.client.NetworkingV1().IPAddresses().Delete(c.Context(), "10.97.0.7", metav1.DeleteOptions{}))
+		time.Sleep(time.Minute)
+		require.Empty(c, rangesOf(c.T, c.client))
+	}, purekubetest.ServiceCIDR("a", "10.97.0.0/24"), purekubetest.ServiceCIDR("b", "10.97.0.0/24"), purekubetest.Address("10.97.0.7", "shop/web"))
 }

@@ -102,14 +102,15 @@ func (h *Handler) answer(r purekube.Request, options url.Values) (any, error) {
 
 // list answers with a page where the request has a limit.
 func (h *Handler) list(r purekube.Request, options url.Values) (any, error) {
-	left := rest{h.Server.revision + 1, h.Server.of(r.Resource)}
-	if token := options.Get("continue"); token != "" {
-		var known bool
-		if left, known = h.pages[token]; !known {
-			return nil, apierrors.NewResourceExpired("The provided continue parameter is too old.")
-		}
-		delete(h.pages, token)
+	token := options.Get("continue")
+	left, known := h.pages[token]
+	switch {
+	case token == "":
+		left = rest{h.Server.revision + 1, h.Server.of(r.Resource)}
+	case !known:
+		return nil, apierrors.NewResourceExpired("The provided continue parameter is too old.")
 	}
+	delete(h.pages, token)
 	meta := map[string]any{"resourceVersion": strconv.Itoa(left.revision)}
 	page := left.objects
 	if limit, _ := strconv.Atoi(options.Get("limit")); limit > 0 && limit < len(page) {
