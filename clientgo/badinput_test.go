@@ -1,6 +1,7 @@
 package clientgo
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -71,7 +72,7 @@ type informersOf map[reflect.Type]*handlers
 func (i informersOf) get(object runtime.Object) (Informer, error) {
 	h := &handlers{}
 	i[reflect.TypeOf(object)] = h
-	return versionedInformer{h}, nil
+	return h, nil
 }
 
 // objectsOf are the objects of a set that an informer can have: it never shows nil.
@@ -106,7 +107,8 @@ func answers(t *testing.T, name string, c badinput.Case) string {
 	}
 	informers := informersOf{}
 	runner, err := NewRunner(name, Cluster{
-		Informers: informers.get, Client: exec, Lookup: LookupFor(exec, discover), Metadata: noChange{}, Workers: 1,
+		Informers: informers.get, Client: exec, Lookup: LookupFor(exec, discover), Workers: 1,
+		ServiceCIDRs: func(context.Context) (servicecidr.Snapshot, error) { return c.Set.ServiceCIDR(time.Time{}), nil },
 		Hooks: Hooks{
 			OnPlan: func(p PlanResult) {
 				of := new(purekube.ObjectError)
@@ -175,7 +177,7 @@ func TestBadInput(t *testing.T) {
 // A mistake of the program is an error that says what is missing, and no panic.
 func TestBadArguments(t *testing.T) {
 	none := func(runtime.Object) (Informer, error) { return nil, errors.New("no such informer") }
-	nothing, blind := Cluster{}, Cluster{Informers: none, Client: DryRun{}, Lookup: &Lookup{}, Metadata: noChange{}}
+	nothing, blind := Cluster{}, Cluster{Informers: none, Client: DryRun{}, Lookup: &Lookup{}, ServiceCIDRs: ListServiceCIDRs(nil)}
 	deaf := Cluster{Informers: none, Client: DryRun{}}
 	of := func(_ any, err error) error { return err }
 	set := func(config *rest.Config, names ...string) error {
@@ -200,6 +202,7 @@ func TestBadArguments(t *testing.T) {
 		{"ttl, no informer", "no such informer", func() error { return of(NewTTL(blind, ttl.Options{})) }},
 		{"rbacaggregate, no informer", "no such informer", func() error { return of(NewRBACAggregate(blind, rbacaggregate.Options{})) }},
 		{"disruption, no informer", "no such informer", func() error { return of(NewDisruption(blind, disruption.Options{})) }},
+		{"servicecidr without lists", "no ServiceCIDRs", func() error { return of(NewServiceCIDR(deaf, servicecidr.Options{})) }},
 		{"resourceclaim without lookups", "no Lookup", func() error { return of(NewResourceClaim(deaf, resourceclaim.Options{})) }},
 		{"disruption without lookups", "no Lookup", func() error { return of(NewDisruption(deaf, disruption.Options{})) }},
 		{"a webhook without informers", "no Informers", func() error { return of(NewWebhook(nil, fake.NewClientset(), admission.Options{}, webhook.Options{})) }},

@@ -78,7 +78,7 @@ var happenings = []struct {
 		},
 		want: map[string]int{"patch servicecidrs/status": 1},
 	}, {
-		name: "the address is deleted", reason: "it was the last: both caches are up to date, so the finalizer goes",
+		name: "the address is deleted", reason: "it was the last, which the API server confirms, so the finalizer goes",
 		what: func(m *inMemory, _ largecluster.Cluster) { m.server.Remove(address()) },
 		want: map[string]int{"list servicecidrs": 1, "list ipaddresses": 1, "patch servicecidrs": 1},
 	}},
@@ -181,7 +181,7 @@ func TestRequestsOfAnEvent(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c := tc.cluster(n)
 					m := newInMemory(c)
-					cluster := versioned(Cluster{Informers: m.informer, Client: m, Lookup: LookupFor(m, nil), Metadata: m})
+					cluster := Cluster{Informers: m.informer, Client: m, Lookup: LookupFor(m, nil), ServiceCIDRs: m.lists}
 					r, err := NewRunner(tc.controller, cluster, PackageOptions{})
 					require.NoError(t, err)
 					m.start()

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/servicecidr"
 )
 
 // Cluster is what a controller works with. Controllers may share all of it. Give each a Client and a Lookup with a rate of
@@ -21,8 +21,9 @@ type Cluster struct {
 	Lookup interface {
 		Lookup(context.Context, purekube.Need) (purekube.Answer, error)
 	}
-	// Metadata shows how new the caches are. It is required for ServiceCIDRs, and otherwise not used.
-	Metadata metadata.Interface
+	// ServiceCIDRs lists all ServiceCIDRs and IPAddresses, before a finalizer is removed: see [ListServiceCIDRs]. It is required
+	// for ServiceCIDRs, and otherwise not used.
+	ServiceCIDRs func(context.Context) (servicecidr.Snapshot, error)
 	// PodGroups is required for ResourceClaims with resourceclaim.Options.PodGroupOf, and otherwise not used.
 	PodGroups *PodGroups
 	// Record records the events of plans: see [RecordTo]. Nil: they are dropped.
@@ -43,7 +44,7 @@ var (
 	errNoInformers = errors.New("no Informers")
 	errNoClient    = errors.New("no Client")
 	errNoLookup    = errors.New("no Lookup")
-	errNoMetadata  = errors.New("no Metadata")
+	errNoLists     = errors.New("no ServiceCIDRs to list")
 )
 
 func (c Cluster) check() error {

@@ -48,6 +48,10 @@ type Options[X, S any] struct {
 	At func(now time.Time, index X) S
 	// Restored makes the Index to go on with where etcd was restored from a backup: it forgets what was remembered.
 	Restored func(index X) X
+	// Confirm reads from the API server what the plan of a key rests on, past every cache, and returns a Snapshot with all that
+	// the plan reads, the time included. The key is planned again with it before a request is sent that is Irreversible: see
+	// [purekube.Request]. Nil: no such request is sent.
+	Confirm func(ctx context.Context, key purekube.Key) (S, error)
 	// Answers puts the answers to lookups into a Snapshot. Nil: the package has no Needs.
 	Answers func(map[purekube.Need]purekube.Answer) S
 	// DecidesWithout is for a package that takes an error for the answer to a lookup, and refuses then. After
@@ -75,8 +79,11 @@ type Controller[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	looking workqueue.TypedDelayingInterface[purekube.Need]
 	watched []watched
 	broken  error
-	// beside runs beside the workers, until ctx ends. Nil: nothing.
-	beside func(ctx context.Context)
+	// empty is the Index of a cluster without objects, and reads are Options.Confirm. One plan is confirmed at a time: what is
+	// read for it may be as large as the caches.
+	empty      X
+	reads      func(context.Context, purekube.Key) (S, error)
+	confirming chan struct{}
 
 	stopped chan struct{}
 	stop    func()
@@ -96,7 +103,7 @@ func NewController[X purekube.Index[X, S, A], S any, A purekube.Action](name str
 		return nil, fmt.Errorf("%s: %w", name, errNoLookup)
 	}
 	controller := &Controller[X, S, A]{
-		name: name, cluster: c, stopped: make(chan struct{}),
+		name: name, cluster: c, empty: index, reads: o.Confirm, confirming: make(chan struct{}, 1), stopped: make(chan struct{}),
 	}
 	controller.stop = sync.OnceFunc(func() { close(controller.stopped) })
 	var plans func(purekube.Key) bool
@@ -192,15 +199,12 @@ func (c *Controller[X, S, A]) Run(ctx context.Context) error {
 		running.Go(func() { c.lookUpAll(ending) })
 	}
 	running.Go(func() { c.lookAtCaches(ending) })
-	if c.beside != nil {
-		running.Go(func() { c.beside(ending) })
-	}
 	workers := c.cluster.Workers
 	if workers < 1 {
 		workers = defaultWorkers
 	}
 	for range workers {
-		running.Go(func() { c.work(ctx) })
+		running.Go(func() { c.work(ctx, ending) })
 	}
 	<-ending.Done()
 	c.looking.ShutDown()
@@ -242,14 +246,15 @@ func (c *Controller[X, S, A]) ended(ctx context.Context) bool {
 	}
 }
 
-func (c *Controller[X, S, A]) work(ctx context.Context) {
+// work plans what is queued, and makes the calls of plans with ctx. Plans are confirmed until ending.
+func (c *Controller[X, S, A]) work(ctx, ending context.Context) {
 	for {
 		key, shutdown := c.queue.Get()
 		if shutdown {
 			return
 		}
 		if !c.ended(ctx) { // what is still queued is planned after the next start
-			c.process(ctx, key)
+			c.process(ctx, ending, key)
 		}
 		c.queue.Done(key)
 	}
@@ -279,7 +284,7 @@ func (c *Controller[X, S, A]) lookAtCaches(ctx context.Context) {
 }
 
 // process is the turn of a key.
-func (c *Controller[X, S, A]) process(ctx context.Context, key purekube.Key) {
+func (c *Controller[X, S, A]) process(ctx, ending context.Context, key purekube.Key) {
 	started := time.Now()
 	c.mu.Lock()
 	c.cachesAt(started)
@@ -296,6 +301,9 @@ func (c *Controller[X, S, A]) process(ctx context.Context, key purekube.Key) {
 	if t.Step == reconcile.Wait {
 		c.follow(ctx, key, t.Next)
 		return
+	}
+	if t.Step == reconcile.Confirm {
+		c.confirm(ending, t)
 	}
 	c.cluster.Hooks.plan(PlanResult{Controller: c.name, Key: key, Actions: len(t.Result.Actions), Events: t.Result.Events, RecheckAt: t.Result.RecheckAt,
 		Err: errors.Join(t.Problems, t.Failures), Took: time.Since(started), Late: t.Late})
@@ -328,7 +336,7 @@ func (c *Controller[X, S, A]) follow(ctx context.Context, key purekube.Key, next
 		return
 	}
 	log := klog.FromContext(ctx).WithValues("key", key, "retry", next.Retry, "after", next.After)
-	if apierrors.IsConflict(next.Err) || apierrors.IsNotFound(next.Err) {
+	if errors.Is(next.Err, reconcile.ErrUnconfirmed) || apierrors.IsConflict(next.Err) || apierrors.IsNotFound(next.Err) {
 		log.Info("Planning again: the cluster went on meanwhile", "reason", clip(next.Err.Error(), maxLog))
 	} else {
 		log.Error(clipped(next.Err), "Planning again")

@@ -43,9 +43,8 @@
 //     as that one, and for ResourceClaims and TTLs not even that is enough.
 //   - All packages: run one replica at a time. [Lease] does that. Without it, two replicas make two claims for each
 //     pod, keep overwriting each other's TTLs, and may allow an eviction too many or leave an address without a range.
-//   - servicecidr 2: the time until every API server's allocator has heard of a deletion, and the time that the
-//     handlers are behind the caches, together must be less than ten seconds. How far the caches are behind the API
-//     server does not matter: the API server is asked.
+//   - servicecidr 2: the time until every API server's allocator has heard of a deletion must be less than ten
+//     seconds. How far caches and handlers are behind does not matter: the API server is asked before a finalizer goes.
 //   - disruption 6: the clocks of this process and of the API servers agree to within seconds.
 //   - rbacaggregate 5: give the account the verb escalate on clusterroles. PolicyRules has it.
 //   - resourceclaim 6: with PodGroupOf, say in which version the API server has PodGroups: [PodGroups].

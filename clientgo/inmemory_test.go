@@ -6,15 +6,15 @@ import (
 	"sync"
 	"time"
 
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/metadata"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/test/apiserver"
 	"github.com/purekube/purekube/internal/test/largecluster"
+	"github.com/purekube/purekube/servicecidr"
 )
 
 // inMemory is the API server in memory with its informers, whose caches are never behind. It counts requests.
@@ -107,22 +107,15 @@ func (m *inMemory) Get(
 	return nil, apierrors.NewNotFound(resource.GroupResource(), name)
 }
 
-// Resource is Cluster.Metadata.
-func (m *inMemory) Resource(of schema.GroupVersionResource) metadata.Getter {
-	return inMemoryVersions{m: m, of: of}
-}
-
-type inMemoryVersions struct {
-	noChange
-	m  *inMemory
-	of schema.GroupVersionResource
-}
-
-func (v inMemoryVersions) List(ctx context.Context, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
-	v.m.mu.Lock()
-	defer v.m.mu.Unlock()
-	v.m.count("list", v.of, "")
-	return v.noChange.List(ctx, o)
+// lists is Cluster.ServiceCIDRs.
+func (m *inMemory) lists(context.Context) (s servicecidr.Snapshot, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.count("list", networkingv1.SchemeGroupVersion.WithResource("ipaddresses"), "")
+	m.count("list", networkingv1.SchemeGroupVersion.WithResource("servicecidrs"), "")
+	return servicecidr.Snapshot{
+		IPAddresses: apiserver.List[networkingv1.IPAddress](m.server), ServiceCIDRs: apiserver.List[networkingv1.ServiceCIDR](m.server),
+	}, nil
 }
 
 // happens lets something happen in the cluster, and returns what the controller requests in the hour after it.
@@ -136,27 +129,3 @@ func (m *inMemory) happens(what func()) map[string]int {
 	defer m.mu.Unlock()
 	return m.requests
 }
-
-// noChange is an API server on which nothing has changed since the caches were filled.
-type noChange struct{ metadata.ResourceInterface }
-
-func (noChange) Resource(schema.GroupVersionResource) metadata.Getter { return noChange{} }
-func (n noChange) Namespace(string) metadata.ResourceInterface        { return n }
-
-func (noChange) List(context.Context, metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
-	return &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, nil
-}
-
-// versioned gives the informers a version, as those of an API server have. A fake clientset has none.
-func versioned(c Cluster) Cluster {
-	informers := c.Informers
-	c.Informers = func(o runtime.Object) (Informer, error) {
-		informer, err := informers(o)
-		return versionedInformer{informer}, err
-	}
-	return c
-}
-
-type versionedInformer struct{ Informer }
-
-func (versionedInformer) LastSyncResourceVersion() string { return "1" }

@@ -165,7 +165,7 @@ func TestGracePeriodCountsFromTheFirstSight(t *testing.T) {
 					Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.0.0.0/24"}}})
 				w := &writer{start: time.Now()}
 				f := informers.NewSharedInformerFactory(client, 0)
-				r, err := NewServiceCIDR(versioned(clusterOf(f, w, nil)), servicecidr.Options{})
+				r, err := NewServiceCIDR(cidrClusterOf(client, f, w), servicecidr.Options{})
 				require.NoError(t, err)
 				run(t, f, r, time.Minute)
 				require.NotEmpty(t, w.sent)
@@ -192,7 +192,7 @@ func TestGracePeriodAfterARestore(t *testing.T) {
 		client.PrependWatchReactor("servicecidrs", clienttesting.DefaultWatchReactor(events, nil))
 		w := &writer{start: begin}
 		f := informers.NewSharedInformerFactory(client, 0)
-		r, err := NewServiceCIDR(versioned(clusterOf(f, w, nil)), servicecidr.Options{})
+		r, err := NewServiceCIDR(cidrClusterOf(client, f, w), servicecidr.Options{})
 		require.NoError(t, err)
 		go func() {
 			time.Sleep(5 * time.Second)

@@ -1,13 +1,14 @@
 package clientgo
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
+	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/reconcile/cidrmemory"
 	"github.com/purekube/purekube/servicecidr"
 )
@@ -21,29 +22,28 @@ const serviceCIDRRetries = 15
 
 // NewServiceCIDR returns a controller of ServiceCIDRs. It watches ServiceCIDRs and IPAddresses.
 //
-// It removes a finalizer only when both caches are known to have everything up to the end of the grace period. It asks
-// the API server by Cluster.Metadata how far that is. It is an error if an informer has no method
-// LastSyncResourceVersion() string.
+// Before it removes a finalizer, it lists both with Cluster.ServiceCIDRs, and plans again: an informer whose watch hangs, or
+// whose handlers are behind, does not show every address.
 func NewServiceCIDR(c Cluster, o servicecidr.Options) (*ServiceCIDRController, error) {
 	type S = servicecidr.Snapshot
-	caches := &upToDate{wanted: make(chan struct{}, 1)}
-	m := &cidrmemory.Memory{Grace: ptr.Deref(o.GracePeriod, servicecidr.DeletionGracePeriod), Caches: caches}
+	m := &cidrmemory.Memory{}
 	index := servicecidr.NewIndex(S{DeletionSeen: map[types.UID]time.Time{}}, o)
 	controller, err := NewController("servicecidr", index, c, Options[*servicecidr.Index, S]{
-		At: m.At, Restored: m.Restored,
+		At: func(now time.Time, _ *servicecidr.Index) S { return S{Now: now} },
+		Confirm: func(ctx context.Context, _ purekube.Key) (S, error) {
+			now := time.Now()
+			s, err := c.ServiceCIDRs(ctx)
+			return m.Confirm(now, s), err
+		},
 		Retries: serviceCIDRRetries, // of writes: only an event mends an object that a plan finds wrong
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case c.ServiceCIDRs == nil:
+		return nil, fmt.Errorf("servicecidr: %w", errNoLists)
 	}
 	Watch(controller, func(o *networkingv1.ServiceCIDR) S { return m.See(time.Now(), o) }, m.Gone)
 	Watch(controller, func(o *networkingv1.IPAddress) S { return S{IPAddresses: []*networkingv1.IPAddress{o}} })
-	if controller.broken != nil {
-		return controller, controller.broken
-	}
-	if err := caches.of(controller.watched, c.Metadata); err != nil {
-		return nil, fmt.Errorf("servicecidr: %w", err)
-	}
-	controller.beside = caches.run
-	return controller, nil
+	return controller, controller.broken
 }

@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
@@ -104,10 +103,6 @@ func (s *Set) connect(config *rest.Config, o SetOptions) error {
 		return err
 	}
 	s.podGroups = dynamicinformer.NewFilteredDynamicSharedInformerFactory(reads, 0, metav1.NamespaceAll, listsOfNow)
-	versions, err := metadata.NewForConfig(config)
-	if err != nil {
-		return err
-	}
 	s.record = func(ctx context.Context) { // the broadcaster has a goroutine of its own
 		s.events = record.NewBroadcaster()
 		s.recorder = s.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: config.UserAgent})
@@ -140,7 +135,7 @@ func (s *Set) connect(config *rest.Config, o SetOptions) error {
 			return err
 		}
 		c := Cluster{
-			Informers: FromFactory(s.factory), Client: writes, Lookup: lookup, Metadata: versions,
+			Informers: FromFactory(s.factory), Client: writes, Lookup: lookup, ServiceCIDRs: ListServiceCIDRs(client),
 			Record:  func(e purekube.Event) { RecordTo(s.recorder)(e) }, // there is none before Run
 			Workers: o.Workers, Hooks: o.Hooks,
 		}

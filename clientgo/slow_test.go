@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
@@ -115,8 +116,15 @@ func (a *slowAPI) disruption(t *testing.T, objects ...runtime.Object) (informers
 
 func clusterOf(f informers.SharedInformerFactory, client Client, lookup *Lookup) Cluster {
 	return Cluster{
-		Informers: FromFactory(f), Client: client, Lookup: lookup, Metadata: noChange{}, Record: RecordTo(&record.FakeRecorder{}),
+		Informers: FromFactory(f), Client: client, Lookup: lookup, Record: RecordTo(&record.FakeRecorder{}),
 	}
+}
+
+// cidrClusterOf is a cluster for a controller of ServiceCIDRs, which lists what it confirms with that client.
+func cidrClusterOf(lists kubernetes.Interface, f informers.SharedInformerFactory, client Client) Cluster {
+	c := clusterOf(f, client, nil)
+	c.ServiceCIDRs = ListServiceCIDRs(lists)
+	return c
 }
 
 // run runs a controller for so long.
@@ -208,6 +216,7 @@ func TestBadServiceCIDRIsNotPlannedAgain(t *testing.T) {
 		bad := &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "bad", ResourceVersion: "1"}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.0.0.0/33"}}}
 		f := informers.NewSharedInformerFactory(fake.NewClientset(bad), 0)
 		c := clusterOf(f, DryRun{}, nil)
+		c.ServiceCIDRs = ListServiceCIDRs(nil) // nothing is to be confirmed
 		c.Hooks.OnPlan = func(p PlanResult) {
 			plans++
 			assert.Error(t, p.Err)

@@ -13,6 +13,7 @@
 //		           ──► Start ───────────────────────────► queue the keys that it returns
 //		queue      ──► Begin ─► Turn
 //		                          │ Step Plan      plan Turn.Index, and call Planned with the result; look at Step again
+//		                          │ Step Confirm   plan again with what the API server has, call Confirmed; look at Step again
 //		                          │ Step CarryOut  record the events, send the actions until Turn.WriteBy, call Sent after
 //		                          │                each call, and End after the last; do what Next says
 //		                          ▼ Step Wait      do what Turn.Next says
@@ -31,6 +32,7 @@
 //
 // # What the Loop guarantees
 //
+//   - What cannot be undone is sent only if a plan has it that was made with what the API server had after the first plan.
 //   - Nothing is planned before every handler has seen what was listed at the start, since a plan from half an Index takes
 //     what is missing from it for gone.
 //   - A key whose plan failed is planned again: after a pause that doubles, when the API server says, or after

@@ -24,8 +24,8 @@ func (l *Loop[X, S, A]) Text(index func(X) string, answer func(purekube.Answer) 
 	}
 	for _, key := range sortedBy(l.turns, purekube.Key.Compare) {
 		t := l.turns[key]
-		fmt.Fprintf(&w.b, "turn %s %s %s, until %s, late %t %d, again %t, void %t, failures %v, written", key, t.Step, index(t.Index), clock(t.WriteBy),
-			t.late, t.Late, t.again, t.void, t.Failures)
+		fmt.Fprintf(&w.b, "turn %s %s %s, until %s, late %t %d, again %t, void %t, failures %v, unconfirmed %t, written", key, t.Step, index(t.Index), clock(t.WriteBy),
+			t.late, t.Late, t.again, t.void, t.Failures, t.unconfirmed)
 		w.versions(t.written)
 		w.answers(t.answers)
 		w.question(t.question)

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -25,6 +26,10 @@ const (
 	// before now.
 	RecheckNow = time.Second
 
+	// ConfirmPause is after what time a key is planned again at the earliest of whose plan something was not confirmed, unless an
+	// event queues it. The caches may be behind, or hang, and to confirm a plan can take a list of a hundred thousand objects.
+	ConfirmPause = 10 * time.Second
+
 	firstRetry, lastRetry = 5 * time.Millisecond, 1000 * time.Second
 )
 
@@ -36,6 +41,9 @@ const (
 	Wait Step = "Wait"
 	// Plan: plan Turn.Key with Turn.Index, and call Planned.
 	Plan Step = "Plan"
+	// Confirm: the plan has actions that cannot be undone. Read what it rests on from the API server, plan Turn.Key again with
+	// that, and call Confirmed.
+	Confirm Step = "Confirm"
 	// CarryOut: record the events of Turn.Result and send its actions, then call End.
 	CarryOut Step = "CarryOut"
 )
@@ -65,7 +73,8 @@ type Turn[X any, A purekube.Action] struct {
 	Step Step
 	// Index is what to plan with.
 	Index X
-	// Result is the plan to execute, and Problems what is wrong with its objects. Failures are the errors of lookups.
+	// Result is the plan to execute, and Problems what is wrong with its objects. Failures are the errors of lookups, and why
+	// something was not confirmed.
 	Result             purekube.Result[A]
 	Problems, Failures error
 	// WriteBy is until when the plan's calls may take.
@@ -78,8 +87,10 @@ type Turn[X any, A purekube.Action] struct {
 	Ask  []purekube.Need
 	Tick time.Duration
 
-	question *question[X]
-	answers  map[purekube.Need]purekube.Answer
+	// unconfirmed: an action is not sent that cannot be undone.
+	unconfirmed bool
+	question    *question[X]
+	answers     map[purekube.Need]purekube.Answer
 	// late: the plan is made without answers, whatever is known, since the pods in its Index may be newer than an answer.
 	late    bool
 	again   bool
@@ -153,6 +164,9 @@ func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Re
 	}
 	if len(result.Needs) == 0 {
 		t.Result, t.Problems, t.Step, t.WriteBy = result, problems, CarryOut, now.Add(WritesTimeout)
+		if slices.ContainsFunc(result.Actions, irreversible[A]) {
+			t.Step = Confirm
+		}
 		switch {
 		case t.late: // it is planned again when all is answered
 			t.Late, t.Failures = len(q.open), nil
@@ -191,6 +205,35 @@ func (l *Loop[X, S, A]) Planned(now time.Time, t *Turn[X, A], result purekube.Re
 	l.answer(t)
 }
 
+// irreversible reports whether an action cannot be undone.
+func irreversible[A purekube.Action](a A) bool { return a.Request(nil).Irreversible }
+
+// ErrUnconfirmed is the error of a plan with an action that cannot be undone, and that a plan with what the API server has
+// does not have.
+var ErrUnconfirmed = errors.New("not confirmed by what the API server has")
+
+// Confirmed is told of the plan of the same key that was made with what the API server has, read after Planned, or of why
+// there is none. An action that cannot be undone is sent only if that plan has the same request, and nothing that follows
+// is sent without it. The writes have all of their time from then on.
+func (l *Loop[X, S, A]) Confirmed(now time.Time, t *Turn[X, A], fresh purekube.Result[A], err error) {
+	t.Step, t.WriteBy = CarryOut, now.Add(WritesTimeout)
+	for i, a := range t.Result.Actions {
+		asked := a.Request(nil)
+		if !asked.Irreversible {
+			continue
+		}
+		if err == nil && slices.ContainsFunc(fresh.Actions, func(b A) bool { return reflect.DeepEqual(b.Request(nil), asked) }) {
+			continue
+		}
+		if err == nil {
+			err = ErrUnconfirmed
+		}
+		t.Result.Actions, t.unconfirmed = t.Result.Actions[:i], true
+		t.Failures = errors.Join(t.Failures, fmt.Errorf("%s: %w", a, err))
+		return
+	}
+}
+
 // wait ends a turn without a plan.
 func (l *Loop[X, S, A]) wait(t *Turn[X, A]) {
 	delete(l.turns, t.Key)
@@ -221,6 +264,9 @@ func (l *Loop[X, S, A]) End(now time.Time, t *Turn[X, A], failed error, vetoed b
 		problems = nil // only an event can make them go
 	}
 	next := l.after(t.Key, errors.Join(problems, t.Failures, failed))
+	if t.unconfirmed {
+		next.After = max(next.After, ConfirmPause)
+	}
 	if vetoed {
 		next = next.sooner(PauseAfterRetries)
 	}

@@ -3,8 +3,6 @@
 package cidrmemory
 
 import (
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,32 +12,20 @@ import (
 	"github.com/purekube/purekube/servicecidr"
 )
 
-// Caches are the caches of a controller.
-type Caches interface {
-	// UpTo is the time up to which all of them are known to have everything; zero where none is known.
-	UpTo() time.Time
-	// Want lets somebody find out whether that time is later by now.
-	Want()
-	// Forget takes nothing for known any more.
-	Forget()
-}
-
 // Memory is the deletions that a controller has seen. The grace period counts from then, so that no other clock decides.
-// Its methods are for the fields of reconcile.Options and for the handlers of ServiceCIDRs.
+// Its methods are for the handlers of ServiceCIDRs, and for the field Confirm of clientgo.Options.
 type Memory struct {
-	Grace  time.Duration
-	Caches Caches
-
 	mu sync.Mutex
-	// Seen are the times of the deletions by UID.
-	Seen map[types.UID]time.Time
-	// Doubtful are those times, the oldest first, for which the caches may not have everything up to the end of the grace
-	// period. After that end no allocator adds an address.
-	Doubtful []time.Time
+	// Seen are the deletions of ServiceCIDRs that are there, by UID.
+	Seen map[types.UID]Deletion
 }
 
-// See returns a ServiceCIDR as the Index takes it. After a restore of etcd, it may not be being deleted any more: its next
-// deletion is another one.
+// Deletion is one deletion of a ServiceCIDR. After a restore of etcd, the same ServiceCIDR may be deleted again.
+type Deletion struct {
+	Timestamp, Seen time.Time
+}
+
+// See returns a ServiceCIDR as the Index takes it.
 func (m *Memory) See(now time.Time, c *networkingv1.ServiceCIDR) servicecidr.Snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -48,14 +34,20 @@ func (m *Memory) See(now time.Time, c *networkingv1.ServiceCIDR) servicecidr.Sna
 		delete(m.Seen, c.UID)
 		return s
 	}
-	if m.Seen[c.UID].IsZero() {
+	if !m.knows(c) {
 		if m.Seen == nil {
-			m.Seen = map[types.UID]time.Time{}
+			m.Seen = map[types.UID]Deletion{}
 		}
-		m.Seen[c.UID], m.Doubtful = now, append(m.Doubtful, now)
+		m.Seen[c.UID] = Deletion{c.DeletionTimestamp.Time, now}
 	}
-	s.DeletionSeen = map[types.UID]time.Time{c.UID: m.Seen[c.UID]}
+	s.DeletionSeen = map[types.UID]time.Time{c.UID: m.Seen[c.UID].Seen}
 	return s
+}
+
+// knows reports whether it has seen this deletion.
+func (m *Memory) knows(c *networkingv1.ServiceCIDR) bool {
+	d, seen := m.Seen[c.UID]
+	return seen && d.Timestamp.Equal(c.DeletionTimestamp.Time)
 }
 
 // Gone is told of a ServiceCIDR that is gone, after its last See.
@@ -65,30 +57,16 @@ func (m *Memory) Gone(c *networkingv1.ServiceCIDR) {
 	delete(m.Seen, c.UID)
 }
 
-// Restored doubts all deletions: the caches showed another history.
-func (m *Memory) Restored(x *servicecidr.Index) *servicecidr.Index {
+// Confirm returns what to plan with again: what the API server has, asked for at now. Deletions have the order in which
+// they were seen (D-1). A deletion that was not seen yet is not over, and nothing relies on its ServiceCIDR.
+func (m *Memory) Confirm(now time.Time, s servicecidr.Snapshot) servicecidr.Snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.Caches.Forget()
-	m.Doubtful = slices.SortedFunc(maps.Values(m.Seen), time.Time.Compare)
-	return x
-}
-
-// At returns the time to plan for. While a deletion is doubtful, that is before the end of its grace period. A plan has
-// one time, so the oldest doubtful deletion holds back all later deletions.
-func (m *Memory) At(now time.Time, _ *servicecidr.Index) servicecidr.Snapshot {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for len(m.Doubtful) > 0 {
-		end := m.Doubtful[0].Add(m.Grace)
-		if now.Before(end) {
-			break
+	s.Now, s.DeletionSeen = now, map[types.UID]time.Time{} // which says that deletions are recorded
+	for _, c := range s.ServiceCIDRs {
+		if c != nil && c.DeletionTimestamp != nil && m.knows(c) {
+			s.DeletionSeen[c.UID] = m.Seen[c.UID].Seen
 		}
-		if m.Caches.UpTo().Before(end) {
-			m.Caches.Want()
-			return servicecidr.Snapshot{Now: end.Add(-1)}
-		}
-		m.Doubtful = m.Doubtful[1:]
 	}
-	return servicecidr.Snapshot{Now: now}
+	return s
 }

@@ -26,15 +26,17 @@ type LoopWorld[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	// Memory is what the controller remembers outside of its Index when it starts. Nil: nothing.
 	Memory func() memo
 	// At, Answers, Prepare, Restored and Written are in reconcile.Options. At also returns the facts about its Snapshot.
-	// at has the resourceVersions of the caches, by kind, where etcd may be restored. upTo is the time up to which the
-	// caches have everything.
-	At       func(now, upTo time.Time, index X, m memo, at []int32) (S, map[string]string)
+	// at has the resourceVersions of the caches, by kind, where etcd may be restored.
+	At       func(now time.Time, index X, m memo, at []int32) (S, map[string]string)
 	Answers  func(map[purekube.Need]purekube.Answer) S
 	Prepare  func(index X) X
 	Restored func(index X, m memo) X
 	Written  func(now time.Time, o runtime.Object, m memo)
 	// Gone is told of a deleted object before the Index is. It may change the Index: then fact is about that.
 	Gone func(o Object, m memo) (change func(X) (X, []purekube.Key), fact string)
+	// Lists are the kinds that are listed to confirm a plan, in this order, and Confirm is what to plan with again then.
+	Lists   []string
+	Confirm func(read *View, m memo) S
 	// Answer makes a lookup.
 	Answer func(live *View, n purekube.Need) purekube.Answer
 	// DecidesWithout, RetryProblems and Retries go into reconcile.Options.
@@ -87,7 +89,7 @@ type broken struct {
 	StartsWithTheCache, SharesTheContext, LosesRetries, IgnoresFences, DropsWhileProcessing, ForgetsTicks, ForgetsRecheck bool
 
 	ForgetsWritten, ForgetsDeleted, IgnoresVetoes, VetoEndsKey, PlansFiltered, HidesFiltered, SendsWithoutLease, ReusesAnswers,
-	MissesRestore, LooksBeforeTurnsOnly, TrustsTheCaches bool
+	MissesRestore, LooksBeforeTurnsOnly, ConfirmsNothing bool
 }
 
 // maxAgeOfCache is how old an event gets before the handlers see it, in seconds, unless LoopWorld.MaxAge says more.

@@ -34,9 +34,17 @@ func cidrLoop(w World) cidrLoopWorld {
 		Empty:   func() *servicecidr.Index { return servicecidr.NewIndex(servicecidr.Snapshot{}, servicecidr.Options{}) },
 		Workers: 1, MaxFaults: 1, Replicas: true, Overlap: 5, Retries: 15,
 		Memory: func() memo { return &cidrMemo{} },
-		At: func(now, upTo time.Time, index *servicecidr.Index, m memo, _ []int32) (s servicecidr.Snapshot, facts map[string]string) {
-			m.(*cidrMemo).call(upTo, func(m *cidrmemory.Memory) { s = m.At(now, index) })
-			return s, map[string]string{"planned for": s.Now.Format(time.RFC3339Nano)}
+		At: func(now time.Time, _ *servicecidr.Index, _ memo, _ []int32) (servicecidr.Snapshot, map[string]string) {
+			return servicecidr.Snapshot{Now: now}, nil
+		},
+		Lists: []string{"ipaddresses", "servicecidrs"}, // as clientgo.ListServiceCIDRs
+		Confirm: func(read *View, m memo) (s servicecidr.Snapshot) {
+			for _, o := range read.objects {
+				part := rangesOf(o)
+				s.ServiceCIDRs, s.IPAddresses = append(s.ServiceCIDRs, part.ServiceCIDRs...), append(s.IPAddresses, part.IPAddresses...)
+			}
+			m.(*cidrMemo).call(func(m *cidrmemory.Memory) { s = m.Confirm(read.Now, s) })
+			return s
 		},
 		Right: func(a servicecidr.Action, fresh []purekube.Action) bool {
 			_, removes := a.(servicecidr.RemoveFinalizer)
@@ -47,7 +55,7 @@ func cidrLoop(w World) cidrLoopWorld {
 			if !ok {
 				return rangesOf(o), nil
 			}
-			m.(*cidrMemo).call(now, func(m *cidrmemory.Memory) { s = m.See(now, c) })
+			m.(*cidrMemo).call(func(m *cidrmemory.Memory) { s = m.See(now, c) })
 			facts = map[string]string{}
 			for uid, seen := range s.DeletionSeen {
 				facts["seen "+string(uid)] = seen.Format(time.RFC3339)
@@ -56,7 +64,7 @@ func cidrLoop(w World) cidrLoopWorld {
 		},
 		Gone: func(o Object, m memo) (change func(*servicecidr.Index) (*servicecidr.Index, []purekube.Key), fact string) {
 			if c, ok := o.(*networkingv1.ServiceCIDR); ok {
-				m.(*cidrMemo).call(Start, func(m *cidrmemory.Memory) { m.Gone(c) })
+				m.(*cidrMemo).call(func(m *cidrmemory.Memory) { m.Gone(c) })
 			}
 			return nil, ""
 		},
@@ -65,40 +73,27 @@ func cidrLoop(w World) cidrLoopWorld {
 
 // cidrMemo is what a cidrmemory.Memory remembers, as data: each call makes a Memory from it.
 type cidrMemo struct {
-	seen     map[types.UID]time.Time
-	doubtful []time.Time
+	seen map[types.UID]cidrmemory.Deletion
 }
 
-func (c *cidrMemo) clone() memo { return &cidrMemo{maps.Clone(c.seen), slices.Clone(c.doubtful)} }
+func (c *cidrMemo) clone() memo { return &cidrMemo{maps.Clone(c.seen)} }
 
 func (c *cidrMemo) text() string {
 	var b strings.Builder
 	for _, uid := range slices.Sorted(maps.Keys(c.seen)) {
-		fmt.Fprintf(&b, "%s at %s; ", uid, c.seen[uid].Format(time.TimeOnly))
-	}
-	for _, at := range c.doubtful {
-		fmt.Fprintf(&b, "doubtful: %s; ", at.Format(time.TimeOnly))
+		fmt.Fprintf(&b, "%s of %s at %s; ", uid, c.seen[uid].Timestamp.Format(time.TimeOnly), c.seen[uid].Seen.Format(time.TimeOnly))
 	}
 	return b.String()
 }
 
 func (*cidrMemo) prune(map[types.UID]bool) {}
 
-// call calls a method of the Memory, whose caches have everything up to that time.
-func (c *cidrMemo) call(upTo time.Time, method func(*cidrmemory.Memory)) {
-	m := &cidrmemory.Memory{
-		Grace: servicecidr.DeletionGracePeriod, Caches: cachesUpTo(upTo), Seen: c.seen, Doubtful: c.doubtful,
-	}
+// call calls a method of the Memory.
+func (c *cidrMemo) call(method func(*cidrmemory.Memory)) {
+	m := &cidrmemory.Memory{Seen: c.seen}
 	method(m)
-	c.seen, c.doubtful = m.Seen, m.Doubtful
+	c.seen = m.Seen
 }
-
-// cachesUpTo have everything up to that time.
-type cachesUpTo time.Time
-
-func (c cachesUpTo) UpTo() time.Time { return time.Time(c) }
-func (cachesUpTo) Want()             {}
-func (cachesUpTo) Forget()           {}
 
 // twinLoop is of two ServiceCIDRs.
 func twinLoop() cidrLoopWorld {
@@ -152,7 +147,7 @@ func lookupsLoop() budgetLoopWorld {
 		World: w, Unwatched: []string{"statefulsets"},
 		Empty:   func() *disruption.Index { return disruption.NewIndex(disruption.Snapshot{}, disruption.Options{}) },
 		Workers: 1, MaxFaults: 1, Hangs: true, DecidesWithout: true,
-		At: func(now, _ time.Time, _ *disruption.Index, _ memo, _ []int32) (disruption.Snapshot, map[string]string) {
+		At: func(now time.Time, _ *disruption.Index, _ memo, _ []int32) (disruption.Snapshot, map[string]string) {
 			return disruption.Snapshot{Now: now}, nil
 		},
 		As: func(o Object, _ time.Time, _ memo) (disruption.Snapshot, map[string]string) {
@@ -230,7 +225,7 @@ func brokenLoops(t *testing.T) {
 		broken       string
 	}{
 		{"planning starts when the caches have synced", "a plan from half an Index takes what is missing for gone",
-			searchOf(inUseLoop()), broken{StartsWithTheCache: true}, "no managed address without a range"},
+			searchOf(entryLoop()), broken{StartsWithTheCache: true}, "no claim made twice for an entry"},
 		{"writes share the deadline of the lookups", "the status that refuses is written because lookups took too long",
 			searchOf(lookupsLoop()), broken{SharesTheContext: true}, "at rest, within an hour"},
 		{"a retry is lost", "no event brings back a key whose write was refused",
@@ -243,8 +238,8 @@ func brokenLoops(t *testing.T) {
 			searchOf(lookupsLoop()), broken{ForgetsTicks: true}, "without answers, a budget refuses"},
 		{"RecheckAt is forgotten by the loop's caller", "nothing else brings a deletion back when the grace period is over",
 			searchOf(inUseLoop()), broken{ForgetsRecheck: true}, "at rest, a plan from scratch asks for nothing"},
-		{"the caches are trusted", "an address was added while their watches hung, before the allocators heard of the deletion",
-			searchOf(hangingCIDRLoop()), broken{TrustsTheCaches: true}, "no managed address without a range"},
+		{"no plan is confirmed", "an address was added while the watches hung, before the allocators heard of the deletion",
+			searchOf(hangingCIDRLoop()), broken{ConfirmsNothing: true}, "no managed address without a range"},
 		{"written claims are forgotten", "a watch may hang for longer than a fence holds",
 			searchOf(hangingLoop()), broken{ForgetsWritten: true}, "no claim made twice for an entry"},
 		{"deleted pods are forgotten", "the Index still shows a pod that was seen to be deleted",

@@ -90,7 +90,7 @@ func claimsLoop(w World) claimLoopWorld {
 		As: func(o Object, _ time.Time, _ memo) (resourceclaim.Snapshot, map[string]string) {
 			return part(o), nil
 		},
-		At: func(now, _ time.Time, index *resourceclaim.Index, m memo, at []int32) (s resourceclaim.Snapshot, facts map[string]string) {
+		At: func(now time.Time, index *resourceclaim.Index, m memo, at []int32) (s resourceclaim.Snapshot, facts map[string]string) {
 			c, claimsAt := m.(*claimMemo), ""
 			if at != nil {
 				claimsAt = strconv.Itoa(int(at[claimsKind]))

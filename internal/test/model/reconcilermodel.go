@@ -99,7 +99,7 @@ func (m *reconcilerModel[X, S, A]) options() reconcile.Options[*noted[X, S, A], 
 	}
 	if m.world.At != nil {
 		o.At = func(now time.Time, x *noted[X, S, A]) notes[S] {
-			s, facts := m.world.At(now, m.upTo(m.of), x.index, m.of.memory, m.of.at)
+			s, facts := m.world.At(now, x.index, m.of.memory, m.of.at)
 			if facts == nil {
 				facts = map[string]string{}
 			}
@@ -133,17 +133,6 @@ func (m *reconcilerModel[X, S, A]) options() reconcile.Options[*noted[X, S, A], 
 		o.Plans = filter
 	}
 	return o
-}
-
-// upTo is the time up to which the caches have everything. The handlers may be behind their caches by maxAgeOfCache.
-func (m *reconcilerModel[X, S, A]) upTo(st *reconcilerState[X, S, A]) time.Time {
-	upTo := st.now
-	for _, c := range st.pending {
-		if !c.listed && !m.world.Broken.TrustsTheCaches {
-			upTo = min(upTo, c.at+maxAgeOfCache)
-		}
-	}
-	return clock(upTo)
 }
 
 // deletedFact begins the names of facts about deleted objects, which a restore takes away.

@@ -22,7 +22,7 @@ func (m *reconcilerModel[X, S, A]) follow(st *reconcilerState[X, S, A], emit emi
 	if after, ok := m.begins(st); ok {
 		emit(after, "", "the controller starts to plan")
 	}
-	if len(st.planning)+len(st.sending) < m.world.Workers && st.started {
+	if len(st.planning)+len(st.confirming)+len(st.sending) < m.world.Workers && st.started {
 		for _, key := range st.queue {
 			emit(m.begin(st, key), "", "a worker takes %s", key)
 		}
@@ -30,6 +30,14 @@ func (m *reconcilerModel[X, S, A]) follow(st *reconcilerState[X, S, A], emit emi
 	for _, key := range st.planning {
 		after, how, broken := m.plan(st, key)
 		emit(after, broken, "the plan of %s: %s", key, how)
+	}
+	for i, c := range st.confirming {
+		after, how, broken := m.confirmWith(st, i)
+		emit(after, broken, "to confirm the plan of %s, %s", c.key, how)
+		if st.faults > 0 {
+			after, broken := m.notConfirmed(st, i)
+			emit(after, broken, "to confirm the plan of %s, a list fails", c.key)
+		}
 	}
 	for i := range st.sending {
 		m.followSending(st, i, emit)

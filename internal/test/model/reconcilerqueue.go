@@ -28,7 +28,8 @@ func compareNeeds(a, b purekube.Need) int { return strings.Compare(a.String(), b
 
 // busy reports whether the key has a turn.
 func (st *reconcilerState[X, S, A]) busy(key purekube.Key) bool {
-	return slices.Contains(st.planning, key) || slices.ContainsFunc(st.sending, func(s sending) bool { return s.key == key })
+	return slices.Contains(st.planning, key) || slices.ContainsFunc(st.confirming, func(c confirming) bool { return c.key == key }) ||
+		slices.ContainsFunc(st.sending, func(s sending) bool { return s.key == key })
 }
 
 // enqueue puts a key into the work queue. One that is in its turn gets another one afterwards.

@@ -55,6 +55,10 @@ func (m *reconcilerModel[X, S, A]) settle(st *reconcilerState[X, S, A], emit emi
 		after, how, broken := m.plan(st, st.planning[0])
 		emit(after, broken, "the plan of %s: %s", st.planning[0], how)
 		return ""
+	case len(st.confirming) > 0:
+		after, how, broken := m.confirmWith(st, 0)
+		emit(after, broken, "to confirm the plan of %s, %s", st.confirming[0].key, how)
+		return ""
 	case len(st.looking) > 0:
 		emit(m.look(st, st.looking[0]), "", "%s is looked up", st.looking[0])
 		return ""

@@ -59,23 +59,24 @@ type reconcilerState[X purekube.Index[X, S, A], S any, A purekube.Action] struct
 	faults   int
 	hangs    bool
 
-	loop     *reconcile.Loop[*noted[X, S, A], notes[S], A]
-	memory   memo // nil: it remembers nothing outside of its Index
-	started  bool
-	cached   []held
-	pending  []shown
-	queue    []purekube.Key
-	again    []purekube.Key // queued during their turn
-	later    []alarm
-	ticks    []alarm
-	planning []purekube.Key
-	sending  []sending
-	looking  []purekube.Need
-	calls    []purekube.Need
-	lookAt   []purekube.Need // queued during their call
-	asked    []alarm         // when a key first asked, where writes share the lookups' context
-	sent     []sent
-	answers  map[purekube.Need]purekube.Answer // where answers are reused
+	loop       *reconcile.Loop[*noted[X, S, A], notes[S], A]
+	memory     memo // nil: it remembers nothing outside of its Index
+	started    bool
+	cached     []held
+	pending    []shown
+	queue      []purekube.Key
+	again      []purekube.Key // queued during their turn
+	later      []alarm
+	ticks      []alarm
+	planning   []purekube.Key
+	confirming []confirming
+	sending    []sending
+	looking    []purekube.Need
+	calls      []purekube.Need
+	lookAt     []purekube.Need // queued during their call
+	asked      []alarm         // when a key first asked, where writes share the lookups' context
+	sent       []sent
+	answers    map[purekube.Need]purekube.Answer // where answers are reused
 	// stray is a request of the replica that had the Lease before, until strayUntil.
 	stray      *purekube.Request
 	strayUntil int
@@ -92,6 +93,7 @@ func (st *reconcilerState[X, S, A]) clone() *reconcilerState[X, S, A] {
 	c.server, c.counts, c.cached, c.pending = slices.Clone(st.server), slices.Clone(st.counts), slices.Clone(st.cached), slices.Clone(st.pending)
 	c.queue, c.again, c.later, c.ticks = slices.Clone(st.queue), slices.Clone(st.again), slices.Clone(st.later), slices.Clone(st.ticks)
 	c.planning, c.sending, c.sent, c.asked = slices.Clone(st.planning), slices.Clone(st.sending), slices.Clone(st.sent), slices.Clone(st.asked)
+	c.confirming = slices.Clone(st.confirming)
 	c.looking, c.calls, c.lookAt = slices.Clone(st.looking), slices.Clone(st.calls), slices.Clone(st.lookAt)
 	c.answers, c.at, c.told, c.relist = maps.Clone(st.answers), slices.Clone(st.at), slices.Clone(st.told), slices.Clone(st.relist)
 	c.loop = st.loop.Clone()

@@ -66,6 +66,12 @@ func (m *reconcilerModel[X, S, A]) text(st *reconcilerState[X, S, A]) string {
 	for _, l := range []any{st.queue, st.again, st.later, st.ticks, st.planning, st.looking, st.calls, st.lookAt, st.asked} {
 		fmt.Fprintf(&b, "\n%v", l)
 	}
+	for _, c := range st.confirming {
+		fmt.Fprintf(&b, "\nconfirming %s %d %d", c.key, c.began, c.listed)
+		for _, h := range c.read {
+			copied(h)
+		}
+	}
 	for _, s := range st.sending {
 		fmt.Fprintf(&b, "\nsending %s %d %t", s.key, len(s.failures), s.vetoed)
 		for i := len(s.done); i < len(s.actions); i++ {

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -61,8 +60,12 @@ func (m *reconcilerModel[X, S, A]) plan(st *reconcilerState[X, S, A], key pureku
 			broken = m.world.Planned(facts, a)
 		}
 	}
-	after.sending = append(after.sending, sending{key: key, actions: Actions(result.Actions)})
-	return after, outcome + strings.Join(lines, "; "), cmp.Or(broken, m.advance(after, len(after.sending)-1))
+	if t.Step == reconcile.Confirm {
+		after.confirming = append(after.confirming, confirming{key: key})
+		return after, outcome + strings.Join(lines, "; ") + ", to be confirmed", broken
+	}
+	planned, broken := m.carryOut(after, t, broken)
+	return after, outcome + planned, broken
 }
 
 // share gives lookups and writes one deadline.

@@ -57,6 +57,8 @@ type looped[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	// gone is told of a deleted object before the Index is. Nil: nobody needs to know.
 	gone   func(o Object) func(X) (X, []purekube.Key)
 	answer func(live *View, n purekube.Need) purekube.Answer
+	// confirm plans again what cannot be undone. Nil: the package has nothing such.
+	confirm func(live *View, key purekube.Key) purekube.Result[A]
 
 	// deciding, hearing and queueing are defects on purpose. They change what is carried out of a plan, which keys an
 	// event affects, and when a key is queued again. Nil: there is none.
@@ -85,16 +87,6 @@ func (c *looped[X, S, A]) looking() int { return len(c.needs) }
 
 func (c *looped[X, S, A]) oldest(resource schema.GroupVersionResource) time.Time {
 	return c.pending[resource][0].at
-}
-
-// upTo is the time up to which the handlers have seen everything.
-func (c *looped[X, S, A]) upTo(now time.Time) time.Time {
-	for _, pending := range c.pending {
-		if len(pending) > 0 && !pending[0].at.After(now) {
-			now = pending[0].at.Add(-1)
-		}
-	}
-	return now
 }
 
 func (c *looped[X, S, A]) hear(h heard) {
@@ -207,6 +199,9 @@ func (c *looped[X, S, A]) work(l *loop, at int) {
 		c.follow(l, key, t.Next)
 		return
 	}
+	if t.Step == reconcile.Confirm {
+		c.loop.Confirmed(l.now, t, c.confirm(l.view(), key), nil)
+	}
 	actions := Actions(t.Result.Actions)
 	if c.deciding != nil {
 		d := c.deciding(Decision{Actions: actions, RecheckAt: t.Result.RecheckAt})
@@ -306,14 +301,10 @@ func serviceCIDRPlayer() *serviceCIDRLooped {
 	return &serviceCIDRLooped{
 		name: "servicecidr", kinds: []schema.GroupVersionResource{serviceCIDRs, ipAddresses},
 		fresh: func(c *serviceCIDRLooped) (X, reconcile.Options[X, S]) {
-			m = &cidrmemory.Memory{Grace: servicecidr.DeletionGracePeriod}
+			m = &cidrmemory.Memory{}
 			return servicecidr.NewIndex(S{DeletionSeen: map[types.UID]time.Time{}}, servicecidr.Options{}),
 				reconcile.Options[X, S]{
-					At: func(now time.Time, index X) S {
-						m.Caches = cachesUpTo(c.upTo(now))
-						return m.At(now, index)
-					},
-					Restored: m.Restored, Retries: 15,
+					At: func(now time.Time, _ X) S { return S{Now: now} }, Retries: 15,
 				}
 		},
 		as: func(now time.Time, o Object) S {
@@ -328,6 +319,15 @@ func serviceCIDRPlayer() *serviceCIDRLooped {
 				m.Gone(c)
 			}
 			return nil
+		},
+		confirm: func(live *View, key purekube.Key) purekube.Result[servicecidr.Action] {
+			var s S
+			for _, o := range live.objects {
+				part := rangesOf(o)
+				s.ServiceCIDRs, s.IPAddresses = append(s.ServiceCIDRs, part.ServiceCIDRs...), append(s.IPAddresses, part.IPAddresses...)
+			}
+			result, _ := servicecidr.Plan(m.Confirm(live.Now, s), key, servicecidr.Options{})
+			return result
 		},
 	}
 }

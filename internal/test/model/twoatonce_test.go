@@ -60,7 +60,7 @@ type pair struct {
 
 func pairs() []pair {
 	return []pair{
-		{"servicecidr", func() player { return serviceCIDRPlayer() }, 10,
+		{"servicecidr", func() player { return serviceCIDRPlayer() }, 30,
 			serviceCIDRWorld("", servicecidr.Options{}, nil, nil).Events, rangesOfTwoAreRight, ranges, false},
 		{"resourceclaim", func() player { return claimPlayer() }, 30,
 			append(podGroupWorld(resourceclaim.Options{}).Events, Event{Name: "shared claim made again"}),

@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/record"
 
 	"github.com/purekube/purekube/clientgo"
@@ -43,20 +42,12 @@ func (c *Controller) Run(ctx context.Context, _ int) {
 
 // onClients makes the controller of clientgo.
 func onClients(core string, client kubernetes.Interface, o clientgo.PackageOptions) (run func(context.Context) error, err error) {
-	config, err := configOf(client)
-	if err != nil {
-		return nil, err
-	}
-	versions, err := metadata.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
 	factory, events := informers.NewSharedInformerFactory(client, 0), record.NewBroadcaster()
 	exec := clientgo.ExecutorFor(client.CoreV1().RESTClient())
 	runner, err := clientgo.NewRunner(core, clientgo.Cluster{
 		Informers: clientgo.FromFactory(factory), Client: exec,
-		Lookup:   clientgo.LookupFor(exec, client.Discovery()),
-		Metadata: versions, Record: clientgo.RecordTo(events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "purekube"})),
+		Lookup: clientgo.LookupFor(exec, client.Discovery()), ServiceCIDRs: clientgo.ListServiceCIDRs(client),
+		Record: clientgo.RecordTo(events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "purekube"})),
 	}, o)
 	return func(ctx context.Context) error {
 		events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
