@@ -134,14 +134,12 @@ func (b *reasons) decision(code Code, x *object, e examination) {
 
 // entries says what each entry of spec.cidrs contributes.
 func (b *reasons) entries(x *object, e examination) {
-	// x.entries has the positions of the entries that parse, in order; parsed counts the entries that have been
-	// explained.
-	parsed := 0
+	parsed := 0 // how many entries that parse have been explained
 	if len(x.Spec.CIDRs) == 0 {
 		b.add("spec.cidrs", ReasonUnparsable, "", "the ServiceCIDR has no CIDR, so its addresses are unknown")
 	}
 	for i, text := range x.Spec.CIDRs {
-		if parsed == len(x.entries) || x.entries[parsed] != i {
+		if _, err := netip.ParsePrefix(text); err != nil {
 			b.add(cidrField(i), ReasonUnparsable, "", fmt.Sprintf("%q is not a CIDR, so its addresses are unknown", text))
 			continue
 		}

@@ -122,8 +122,7 @@ func (x *Index) changed(by Snapshot, keep bool) (next *Index, affected map[strin
 			}
 		}
 	}
-	// Upstream passes over a name that is not an address, so it blocks nothing there.
-	if anywhere && !x.options.matchUpstream() {
+	if anywhere && x.options.mindsUnreadable() {
 		for _, y := range next.cidrs {
 			if y.deleting() {
 				affected[y.name] = true
@@ -136,7 +135,7 @@ func (x *Index) changed(by Snapshot, keep bool) (next *Index, affected map[strin
 // record adds the entries of Snapshot.DeletionSeen, or removes them unless keep is true. nil says nothing; an empty map
 // that is kept says that the caller records deletions.
 func (x *Index) record(seen map[types.UID]time.Time, keep bool) {
-	if seen == nil || x.options.matchUpstream() {
+	if seen == nil {
 		return
 	}
 	known := maps.Clone(x.seen)
@@ -257,7 +256,7 @@ func (x *Index) report(problems *snapshot.Problems) {
 // reportAll adds what is wrong with the snapshot as a whole.
 func (x *Index) reportAll(problems *snapshot.Problems) {
 	x.report(problems)
-	if !x.options.matchUpstream() { // which passes over a name that is not an address
+	if x.options.mindsUnreadable() {
 		problems.Add(x.addresses.unparsable(everyFamily)...)
 	}
 }

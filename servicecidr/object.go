@@ -18,18 +18,14 @@ var errNoCIDRs = errors.New("no CIDR")
 
 // object is a ServiceCIDR with its specification parsed. It is made once for each version of a ServiceCIDR, and never
 // written to afterwards: Indexes share it.
-//
-// prefixes and entries belong together: prefixes[i] is the text spec.cidrs[entries[i]]. problems has an error for each
-// other entry.
 type object struct {
 	// ServiceCIDR is nil if several ServiceCIDRs have the name. It is unknown which of them is the real one, so nothing
 	// is planned for them, and they contain nothing for others. prefixes has the prefixes of all of them.
 	*networkingv1.ServiceCIDR
 	name     string
-	prefixes []netip.Prefix // the entries of spec.cidrs that parse, masked, in order
-	entries  []int          // where in spec.cidrs each of the prefixes is
-	families family         // of all entries of spec.cidrs
-	problems []*purekube.ObjectError
+	prefixes []netip.Prefix          // the entries of spec.cidrs that parse, masked, in order
+	families family                  // of all entries of spec.cidrs
+	problems []*purekube.ObjectError // an error for each other entry, or for no entry at all
 	place
 }
 
@@ -74,7 +70,6 @@ func (x *object) read(c *networkingv1.ServiceCIDR) {
 		x.families |= familyOfPrefix(p)
 		// Masked, so that 10.0.0.5/24 and 10.0.0.0/24 are the same prefix.
 		x.prefixes = append(x.prefixes, p.Masked())
-		x.entries = append(x.entries, i)
 	}
 }
 

@@ -168,7 +168,7 @@ func (x *Index) decide(c *object) (v verdict) {
 		if len(v.codes) == 0 {
 			because(ReasonUpToDate)
 		}
-		v.problems = x.options.unreadable(c)
+		v.problems = x.unreadable(c)
 		return v
 	}
 	v.obstacles = x.obstaclesOf(c)
@@ -213,7 +213,7 @@ func (b obstacles) errors() []*purekube.ObjectError { return slices.Concat(b.dou
 // obstaclesOf returns what blocks the deletion of c, or might block it if the deletion began now. Ranges come first,
 // addresses second: where others contain everything, no address is looked at.
 func (x *Index) obstaclesOf(c *object) obstacles {
-	b := obstacles{doubts: x.options.unreadable(c)}
+	b := obstacles{doubts: x.unreadable(c)}
 	for _, p := range c.prefixes {
 		for _, s := range x.stretches.of(p) {
 			if x.options.orphaned(c, s.in) {
@@ -233,8 +233,16 @@ func (x *Index) obstaclesOf(c *object) obstacles {
 			}
 		}
 	}
-	if len(b.exposed) > 0 {
-		b.doubts = append(b.doubts, x.options.doubtful(x.addresses, c.families)...)
+	if len(b.exposed) > 0 && x.options.mindsUnreadable() {
+		b.doubts = append(b.doubts, x.addresses.unknown(c.families)...)
 	}
 	return b
+}
+
+// unreadable returns the entries of spec.cidrs that make a decision about c uncertain.
+func (x *Index) unreadable(c *object) []*purekube.ObjectError {
+	if x.options.mindsUnreadable() {
+		return slices.Clip(c.problems)
+	}
+	return nil
 }

@@ -10,8 +10,6 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/purekube/purekube"
 )
 
 const (
@@ -145,21 +143,10 @@ func compareReliable(a, b *object) int {
 	return cmp.Or(b.reliable.compare(a.reliable), strings.Compare(a.name, b.name))
 }
 
-// unreadable is D-2: an entry of spec.cidrs that does not parse may contain any address. Upstream passes over it.
-func (o Options) unreadable(x *object) []*purekube.ObjectError {
-	if o.matchUpstream() {
-		return nil
-	}
-	return slices.Clip(x.problems)
-}
-
-// doubtful is D-2: an IPAddress that cannot be read may be any address of its family. Upstream passes over it.
-func (o Options) doubtful(a addresses, of family) []*purekube.ObjectError {
-	if o.matchUpstream() {
-		return nil
-	}
-	return a.unknown(of)
-}
+// mindsUnreadable is D-2: whether what cannot be read makes a decision uncertain. An entry of spec.cidrs that does not
+// parse may contain any address, and an IPAddress whose name is not an address may be any address. Upstream passes over
+// both.
+func (o Options) mindsUnreadable() bool { return !o.matchUpstream() }
 
 // graceEnd is BR-31-03: the first moment at which the finalizer of x may be removed.
 //

@@ -53,8 +53,8 @@ var (
 // decisions are the files in which the packages decide. Property tests check the files that arrange objects for them,
 // find what is affected, or explain.
 const decisions = `^(action|annotation|answer|answers|arithmetic|assumedclaims|claimname|claimpass|consumer|controllers|createclaim|cycle|deletedpods|deletion|` +
-	`disruptedpods|disruptiontarget|drain|entry|evaluation|eviction|family|filter|generatename|lookup|nodes|obstacles|order|orphan|owner|` +
-	`ownerpass|part|plan|podcount|podgroup|pods|prefix|recover|reference|removal|reservation|return|round|rule|selector|` +
+	`disruptedpods|disruptiontarget|drain|entry|evaluation|eviction|family|filter|generatename|lookup|nodes|order|orphan|owner|` +
+	`ownerpass|part|plan|podcount|podgroup|pods|prefix|ranges|recover|reference|removal|reservation|return|round|rule|rules|selector|` +
 	`setclaimstatuses|settled|status|step|stored|table|template|versions|waves|workload)\.go:`
 
 func main() {
