@@ -111,12 +111,13 @@ func (x *Index) othersOf(c *object, i int) (o others) {
 	for _, y := range x.cidrs {
 		around, inside := false, false
 		for j, q := range y.prefixes {
-			if y == c && i == j || !p.Overlaps(q) {
-				continue
+			switch _, any := usable(q); {
+			case y == c && i == j, !p.Overlaps(q):
+			case q.Bits() <= p.Bits():
+				around = true
+			case any:
+				inside = true
 			}
-			_, any := usable(q)
-			around = around || q.Bits() <= p.Bits()
-			inside = inside || q.Bits() > p.Bits() && any
 		}
 		reliable := x.options.mayRelyOn(c, y)
 		switch {

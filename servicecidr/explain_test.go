@@ -53,6 +53,10 @@ func TestExplain(t *testing.T) {
 			[]string{"Uncertain", "NoAddresses spec.cidrs[0]", "AddressUnknown", "AddressUnknown zero"}},
 		{"a duplicate around it", "one of the two may be the cover", snapshotOf(cidrs(cidr(x, net, dying), cidr("two", net), cidr("two", net)), "10.0.0.7"), careful,
 			[]string{"Blocked", "ConditionDiffers status.conditions", "AddressesOrphaned spec.cidrs[0] 10.0.0.7", "Duplicate two"}},
+		{"a duplicate beside a cover", "the cover counts", snapshotOf(cidrs(cidr(x, net, dying), cidr("two", net), cidr("two", net), cidr("wide", of("10.0.0.0/16"))), "10.0.0.7"), careful,
+			[]string{"Removable metadata.finalizers", "Contained spec.cidrs[0] wide"}},
+		{"a cover with a second prefix", "the first one contains it all", snapshotOf(cidrs(cidr(x, net, dying), cidr("wide", of("10.0.0.0/16", "10.0.0.0/28"))), "10.0.0.77"), careful,
+			[]string{"Removable metadata.finalizers", "Contained spec.cidrs[0] wide"}},
 		{"a duplicate", "nothing is decided", snapshotOf(cidrs(cidr(x, net), cidr(x, net))), careful, []string{"Duplicate x"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -63,10 +63,10 @@ func newStretches(cidrs []*object) stretches {
 	var found stretches
 	var open []*object // the ServiceCIDRs of the prefixes around the address, sorted as those of a stretch
 	for i, e := range ends {
-		at, there := slices.BinarySearchFunc(open, e.of, compareReliable)
+		at, _ := slices.BinarySearchFunc(open, e.of, compareReliable)
 		if e.begins {
 			open = slices.Insert(open, at, e.of)
-		} else if there {
+		} else {
 			open = slices.Delete(open, at, at+1)
 		}
 		last := i+1 == len(ends)

@@ -191,7 +191,7 @@ func (o Options) affectsOthers(was, is *object) bool {
 	}
 	// Status, labels and other fields are left out: the write of a condition must not plan all ServiceCIDRs around
 	// again.
-	return was.own.compare(is.own) != 0 || was.reliable.compare(is.reliable) != 0 || !slices.Equal(was.Spec.CIDRs, is.Spec.CIDRs)
+	return was.reliable.compare(is.reliable) != 0 || !slices.Equal(was.Spec.CIDRs, is.Spec.CIDRs)
 }
 
 // addressAffects reports whether the change of an IPAddress can change the plans of the ServiceCIDRs that contain it.
