@@ -12,11 +12,6 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// FieldManager is the name under which the rules are applied (BR-27-06). It is the name that kube-controller-manager
-// uses. The API server records per field manager who owns `rules`, so the two controllers share one entry in
-// managedFields. After a switch from one to the other, no rules stay behind that only the other name owns.
-const FieldManager = "clusterrole-aggregation-controller"
-
 // Action is one write that a plan asks for. Its only member is [SetRules]. A plan has at most one action, because all
 // that aggregation ever writes is the list of rules of one ClusterRole.
 //
@@ -27,6 +22,13 @@ type Action interface {
 }
 
 var _ Action = SetRules{}
+
+// Result is what a plan for one ClusterRole decided: one [SetRules], or nothing. Aggregation raises
+// no events, needs no lookups and does not change with time.
+type Result = purekube.Result[Action]
+
+// Outcome is one ClusterRole's share of [PlanAll]. A ClusterRole that needs no write and has no problem has no outcome.
+type Outcome = purekube.Outcome[Action]
 
 // SetRules sets all rules of a ClusterRole that aggregates others. It replaces the whole list. Rules that somebody
 // added by hand are in the list only if a source contributes them too.

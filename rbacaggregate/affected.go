@@ -25,6 +25,79 @@ import (
 // An event may name too many roles, which costs a plan without an action. It must never name too few: then a
 // ClusterRole keeps a permission that was taken away, until another event happens to name it.
 
+// With returns the Index with these ClusterRoles, which replace ClusterRoles of the same name. It also returns the
+// affected keys, sorted, each once: the keys whose [Outcome] in PlanAll may differ, in its Result or in the text of its
+// Err.
+//
+// By default these are the keys that the changes can reach: a changed ClusterRole, if it has or had an aggregationRule
+// and its rules, aggregationRule or UID changed; the ClusterRoles that aggregate it, before or after, if their sources
+// or the rules that it contributes changed; and the ClusterRoles that aggregate these ClusterRoles, through all
+// levels. A change of nothing else, for example a resync, names no key. The write of a [SetRules] names only the
+// ClusterRole that it writes.
+//
+// Under MatchUpstream every change names every ClusterRole with an aggregationRule (BR-27-01; enqueue in
+// clusterroleaggregation_controller.go).
+//
+// Nil objects and objects without a name belong to no key. Err, PlanAll and every Plan return them as errors. They add
+// no key unless they change an outcome. They stay in the Index forever.
+//
+// It costs O(log n) for each ClusterRole and each of its labels, for n ClusterRoles in the Index, plus the selectors
+// that may match it, plus what it affects. Once half of the ClusterRoles have changed, the Index is rebuilt, which
+// costs O(n log n).
+func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
+	return x.affected(x.with(changed.ClusterRoles))
+}
+
+// Without returns the Index without the ClusterRoles of these names, and the affected keys, as With does. A name that
+// is not in the Index changes nothing. It costs what [Index.With] does.
+func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
+	return x.affected(x.without(gone.ClusterRoles))
+}
+
+// with and without are With and Without with the events themselves, which a preview needs.
+func (x *Index) with(objects []*rbacv1.ClusterRole) (next *Index, events []event) {
+	return x.replaced(x.objects.With(objects))
+}
+
+func (x *Index) without(objects []*rbacv1.ClusterRole) (next *Index, events []event) {
+	return x.replaced(x.objects.Without(objects))
+}
+
+// replaced returns the Index of these objects, which are the objects of x after these changes.
+func (x *Index) replaced(objects *clusterRoles, changes []persistent.Change[*rbacv1.ClusterRole]) (next *Index, events []event) {
+	// The first nil object, or the first object without a name, is no change of a name, but changes what Err returns.
+	if len(changes) == 0 && !objects.MoreUnnamed(x.objects) {
+		return x, nil
+	}
+	// A copy of the struct: x stays as it is for everybody who has it.
+	c := *x
+	next = &c
+	next.objects = objects
+	selectors := converter{}
+	// Without a change of an aggregating role the map stays the same map, by which refileSelectors sees that it has
+	// nothing to do.
+	if slices.ContainsFunc(changes, func(c persistent.Change[*rbacv1.ClusterRole]) bool {
+		before, after := c.Only()
+		return aggregates(before) || aggregates(after)
+	}) {
+		next.aggregations = persistent.Follow(x.aggregations, changes, func(object *rbacv1.ClusterRole) (*aggregation, bool) {
+			return selectors.aggregation(object), object.AggregationRule != nil
+		})
+	}
+	for _, change := range changes {
+		events = append(events, newEvent(change))
+	}
+	// The objects have been collected in a new pass, and the labels are arranged for the collection before it. Filing
+	// again also drops the entries of selectors that no role has any more.
+	if objects.Renewed(x.objects) {
+		next.fileSelectors()
+		return next, events
+	}
+	next.refileSelectors(changes, x.aggregations)
+	next.labels = x.labels.With(objects, changes)
+	return next, events
+}
+
 // affected returns the keys whose plan may differ between x and next, which these events made from x.
 func (x *Index) affected(next *Index, events []event) (*Index, []purekube.Key) {
 	if len(events) == 0 {
@@ -32,19 +105,9 @@ func (x *Index) affected(next *Index, events []event) (*Index, []purekube.Key) {
 	}
 	// stored is false: a plan of the default reads the stored rules of a role that aggregates only if its aggregation
 	// fails.
-	names := x.reach(next, events, false)
-	if x.options.matchUpstream() {
-		// BR-27-01: every event plans every ClusterRole with an aggregationRule. An ambiguous name is not in
-		// next.aggregations, so it is added here if one of its ClusterRoles aggregates. Otherwise MatchUpstream would
-		// name fewer keys than upstream queues.
-		for name := range next.aggregations.All() {
-			names[name.Name] = true
-		}
-		for name, versions := range next.objects.AmbiguousNames() {
-			if slices.ContainsFunc(versions, func(o *rbacv1.ClusterRole) bool { return o.AggregationRule != nil }) {
-				names[name.Name] = true
-			}
-		}
+	names := x.reachAll(next, events, false)
+	if x.options.plansAll() {
+		next.addPlanned(names)
 	}
 	// The keys are sorted, and are nil if there are none.
 	var keys []purekube.Key
@@ -54,24 +117,35 @@ func (x *Index) affected(next *Index, events []event) (*Index, []purekube.Key) {
 	return next, keys
 }
 
+// addPlanned adds the names of all roles with a plan.
+func (x *Index) addPlanned(names map[string]bool) {
+	for _, key := range x.planned() {
+		names[key.Name] = true
+	}
+}
+
 // event is what happens to one name. It adds to a change of the collection which of the fields that aggregation reads
 // are different. Without this, the API server's update after a [SetRules] would plan every role above the written role
 // again.
 type event struct {
-	// before and after have no, one or several ClusterRoles. At least one of them is not empty.
+	// before and after are nil if no ClusterRole has the name then, or several. planned reports whether the name has a
+	// plan before or after.
 	name          string
-	before, after role
+	before, after *rbacv1.ClusterRole
+	planned       bool
 	// aggregationRule and rules report whether these fields changed. Both are true if the name belongs to another
 	// ClusterRole now, or if that is unknown.
 	aggregationRule, rules bool
 }
 
-// newEvent compares the versions of a name before and after. The UID counts: a ClusterRole that was deleted and created
+// newEvent compares the objects of a name before and after. The UID counts: a ClusterRole that was deleted and created
 // again under its name needs a plan of its own, since the UID is part of the request (D-26).
 func newEvent(c persistent.Change[*rbacv1.ClusterRole]) event {
-	e := event{name: c.Name.Name, before: c.Before, after: c.After, aggregationRule: true, rules: true}
-	if before, after := c.Only(); before != nil && after != nil && before.UID == after.UID {
-		// Labels are not compared here: reachFirst compares them, only when it must.
+	before, after := c.Only()
+	e := event{name: c.Name.Name, before: before, after: after, aggregationRule: true, rules: true}
+	e.planned = c.Ambiguous() || aggregates(before) || aggregates(after)
+	// Labels are not compared here: reachFirst compares them, only when it must.
+	if before != nil && after != nil && before.UID == after.UID {
 		e.aggregationRule = !equality.Semantic.DeepEqual(before.AggregationRule, after.AggregationRule)
 		e.rules = !slices.EqualFunc(before.Rules, after.Rules, equalRules)
 	}
@@ -84,13 +158,13 @@ func newEvent(c persistent.Change[*rbacv1.ClusterRole]) event {
 // An example: `kubectl apply` of unchanged rules makes kubectl a co-owner. The rules are the same, but from then on
 // upstream's apply without rules leaves them.
 func (e event) ownership() bool {
-	stayed, known := staysWithoutRules(e.before[0])
-	stay, stillKnown := staysWithoutRules(e.after[0])
+	stayed, known := staysWithoutRules(e.before)
+	stay, stillKnown := staysWithoutRules(e.after)
 	return stayed != stay || known != stillKnown
 }
 
-// reached collects the roles whose plan may differ. The set rises has the names in rising.
-type reached struct {
+// reach collects the roles whose plan may differ. The set rises has the names in rising.
+type reach struct {
 	// names are the result. It has all of rising, and roles whose plan may differ although their aggregated rules do
 	// not: a role into which somebody wrote rules by hand.
 	names map[string]bool
@@ -106,7 +180,7 @@ type reached struct {
 
 // addRising adds a name, unless it is there already. A cycle of roles therefore ends the search instead of repeating
 // it.
-func (r *reached) addRising(name string) {
+func (r *reach) addRising(name string) {
 	r.names[name] = true
 	if !r.rises[name] {
 		r.rises[name] = true
@@ -114,18 +188,23 @@ func (r *reached) addRising(name string) {
 	}
 }
 
-// reach returns the roles whose plan may differ in next after these events. If stored is true, stored rules count even
+// reachAll returns the roles whose plan may differ in next after these events. If stored is true, stored rules count even
 // in a role that aggregates.
 //
 // The roles above the first level are looked up in next only. A role that aggregated a reached role only before the
 // events has changed itself, or the reached role has, so reachFirst has added it.
-func (x *Index) reach(next *Index, events []event, stored bool) map[string]bool {
-	r := &reached{names: map[string]bool{}, rises: map[string]bool{}, before: map[string]bool{}, after: map[string]bool{}}
+func (x *Index) reachAll(next *Index, events []event, stored bool) map[string]bool {
+	r := &reach{names: map[string]bool{}, rises: map[string]bool{}, before: map[string]bool{}, after: map[string]bool{}}
 	for _, e := range events {
 		x.reachFirst(next, e, stored, r)
 	}
 	for i := 0; i < len(r.rising); i++ {
-		next.aggregators(next.find(r.rising[i]), r.after, r.addRising)
+		next.aggregators(next.objects.Find(nameOf(r.rising[i])), r.after, r.addRising)
+	}
+	// The first name that several ClusterRoles have is the error of every role that aggregates.
+	if x.firstAmbiguous() != next.firstAmbiguous() {
+		x.addPlanned(r.names)
+		next.addPlanned(r.names)
 	}
 	return r.names
 }
@@ -139,9 +218,9 @@ func (x *Index) reach(next *Index, events []event, stored bool) map[string]bool 
 //	rules of an aggregating role             the role: its stored rules are wrong, or right again
 //	labels                                   the roles that aggregate it only before or only after
 //	anything else                            none
-func (x *Index) reachFirst(next *Index, e event, stored bool, r *reached) {
+func (x *Index) reachFirst(next *Index, e event, stored bool, r *reach) {
 	rules := e.rules || stored && e.ownership()
-	if e.before.planned() || e.after.planned() {
+	if e.planned {
 		switch {
 		// Its own aggregated rules may differ, and with them the rules of the roles above.
 		case e.aggregationRule:
@@ -153,15 +232,15 @@ func (x *Index) reachFirst(next *Index, e event, stored bool, r *reached) {
 	}
 
 	// The role contributes other rules, or may do so because its stored rules differ. An aggregating role that is
-	// computable contributes what it aggregates, whatever is stored in it. This is why a SetRules that was just sent
+	// written contributes what it aggregates, whatever is stored in it. This is why a SetRules that was just sent
 	// names only its own ClusterRole, and not all roles above.
-	if e.aggregationRule || rules && (stored || !next.computable(e.after)) {
+	if e.aggregationRule || rules && (stored || !next.aggregated(e.name)) {
 		x.aggregators(e.before, r.before, r.addRising)
 		next.aggregators(e.after, r.after, r.addRising)
 		return
 	}
 	// From here on the name has exactly one ClusterRole before and after: otherwise newEvent sets aggregationRule.
-	if maps.Equal(e.before[0].Labels, e.after[0].Labels) {
+	if maps.Equal(e.before.Labels, e.after.Labels) {
 		return
 	}
 	// Only its labels changed. Reach the roles that aggregate it only before or only after, or at another position. The
@@ -170,9 +249,8 @@ func (x *Index) reachFirst(next *Index, e event, stored bool, r *reached) {
 	was, is := sets.New[string](), sets.New[string]()
 	x.aggregators(e.before, nil, func(name string) { was.Insert(name) })
 	next.aggregators(e.after, nil, func(name string) { is.Insert(name) })
-	// A role does not collect its own rules (BR-27-03), so its own labels do not matter to it.
 	for name := range was.Union(is) {
-		if name != e.name && (was.Has(name) != is.Has(name) || next.movedIn(name, e)) {
+		if collects(name, e.name) && (was.Has(name) != is.Has(name) || next.movedIn(name, e)) {
 			r.addRising(name)
 		}
 	}
@@ -191,27 +269,15 @@ func (x *Index) movedIn(name string, e event) bool {
 		if s == nil {
 			continue
 		}
-		if was, is := e.before.matchedBy(s), e.after.matchedBy(s); was || is {
+		if was, is := s.matches(e.before.Labels), s.matches(e.after.Labels); was || is {
 			return was != is
 		}
 	}
 	return false
 }
 
-// computable reports whether a role aggregates and everything that it aggregates is known. It is evaluation.computable
-// without an evaluation: an event must not cost an evaluation of everything that its role selects. The loop reads the
-// ambiguous names only, and a healthy cluster has none, since the API server admits one ClusterRole for each name.
-func (x *Index) computable(r role) bool {
-	a, aggregates := x.aggregations.Get(nameOf(r.name()))
-	if !aggregates || len(a.problems) > 0 {
-		return false
-	}
-	for _, twins := range x.objects.AmbiguousNames() {
-		for _, s := range a.selectors {
-			if role(twins).matchedBy(s) {
-				return false
-			}
-		}
-	}
-	return true
+// aggregated reports whether aggregation writes the ClusterRole of a name.
+func (x *Index) aggregated(name string) bool {
+	a, _ := x.aggregations.Get(nameOf(name))
+	return x.written(a)
 }

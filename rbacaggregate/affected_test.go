@@ -53,10 +53,10 @@ func TestBR2701_EveryAggregatingRole(t *testing.T) {
 		oldObj, newObj *rbacv1.ClusterRole
 		want           []string
 	}{
-		{"update", "whatever changed", plain("a", "is"), plain("a", "is"), []string{"b", "m", "one of two", "z"}},
-		{"add", "the newObj one aggregates too", nil, sum("c", "", ""), []string{"b", "c", "m", "one of two", "z"}},
-		{"delete", "the deleted one too: its plan is empty now", sum("m", "", "else"), nil, []string{"b", "m", "one of two", "z"}},
-		{"stops aggregating", "so is the plan of one that has no aggregationRule any more", sum("m", "", "else"), plain("m", ""), []string{"b", "m", "one of two", "z"}},
+		{"update", "whatever changed", plain("a", "is"), plain("a", "is"), []string{"b", "m", "one of two", "two plain ones", "z"}},
+		{"add", "the newObj one aggregates too", nil, sum("c", "", ""), []string{"b", "c", "m", "one of two", "two plain ones", "z"}},
+		{"delete", "the deleted one too: its plan is empty now", sum("m", "", "else"), nil, []string{"b", "m", "one of two", "two plain ones", "z"}},
+		{"stops aggregating", "so is the plan of one that has no aggregationRule any more", sum("m", "", "else"), plain("m", ""), []string{"b", "m", "one of two", "two plain ones", "z"}},
 		{"no event", "nothing happened", nil, nil, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -127,20 +127,21 @@ func TestAffectedByRoleThatCannotBeSummed(t *testing.T) {
 		"what is written in it is what it brings")
 }
 
-// A role that aggregates a name which is there twice is not written, so what is stored in it is what it brings.
-func TestAffectedByRoleThatRestsOnTwo(t *testing.T) {
-	for _, tc := range []struct {
-		name, reason, twins string
-		want                []string
-	}{
-		{"a source of it", "it cannot be computed", "low", []string{"mid", "top"}},
-		{"none of its sources", "it is computed, whatever is stored in it", "else", []string{"mid"}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			s := snapshotOf(sum("top", "", "mid"), sum("mid", "mid", "low", pods), plain("a", tc.twins), plain("a", ""))
-			require.Equal(t, tc.want, affectedBy(s, sum("mid", "mid", "low", nodes), sum("mid", "mid", "low", pods), Options{}), tc.reason)
-		})
-	}
+// While a name is there twice, no role is written, so what is stored in it is what it brings. Every plan is an error that
+// names it, and another one when another name is the first.
+func TestAffectedWhileANameIsThereTwice(t *testing.T) {
+	twins := []*rbacv1.ClusterRole{plain("twin", "else"), plain("twin", "")}
+	roles := []*rbacv1.ClusterRole{sum("top", "", "mid"), sum("mid", "mid", "low", pods)}
+	all := []string{"mid", "top", "twin"}
+	x, affected := NewIndex(snapshotOf(roles...), Options{}).With(snapshotOf(twins...))
+	require.Equal(t, all, namesOf(affected), "it comes")
+	require.Equal(t, []string{"mid", "top"}, affectedBy(snapshotOf(append(roles, twins...)...), sum("mid", "mid", "low", nodes), roles[1], Options{}))
+	later, affected := x.With(snapshotOf(plain("two", ""), plain("two", "")))
+	require.Equal(t, []string{"two"}, namesOf(affected), "twin is named, not two")
+	next, affected := later.Without(snapshotOf(plain("twin", "")))
+	require.Equal(t, append(all, "two"), namesOf(affected), "two is named now")
+	_, affected = next.Without(snapshotOf(plain("two", "")))
+	require.Equal(t, []string{"mid", "top", "two"}, namesOf(affected), "all can be computed again")
 }
 
 func TestAffectedInCycle(t *testing.T) {

@@ -78,14 +78,14 @@ func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	if err := x.options.err(); err != nil {
 		return Explanation{}, err
 	}
-	r := x.lookup(key)
-	if r == nil {
+	problems := x.newProblems()
+	e := x.evaluate(&ruleIDs{}, false)
+	v := e.decide(key, problems)
+	if v.code == "" {
 		// Unlike in Plan, where the plan for an object that is gone is empty: here there is nothing to explain.
 		return Explanation{}, x.errorWith(notFound(key))
 	}
-	problems := x.newProblems()
-	explanation := x.evaluatePlans(false).explain(r, problems)
-	return explanation, problems.Err()
+	return e.explain(key, v), problems.Err()
 }
 
 // ExplainAll returns what Explain returns for every ClusterRole with an aggregationRule and for every name that
@@ -96,30 +96,28 @@ func (x *Index) ExplainAll() ([]Explanation, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
 	}
-	e := x.evaluatePlans(true)
+	e := x.evaluate(&ruleIDs{}, true)
 	var all []Explanation
-	for _, r := range x.planned() {
+	for _, key := range x.planned() {
 		// The problems of a single ClusterRole are in its Reasons. The error of the method is about the snapshot as a
 		// whole.
-		all = append(all, e.explain(r, &snapshot.Problems{}))
+		all = append(all, e.explain(key, e.decide(key, &snapshot.Problems{})))
 	}
 	return all, x.newProblems().Err()
 }
 
-// explain is the explanation of one role. It adds the problems of the roles that its rules depend on, as a plan does,
-// so that Plan and Explain return the same error.
-func (e *evaluation) explain(r role, problems *snapshot.Problems) Explanation {
-	rules, known := e.intended(r, problems)
-	explanation := Explanation{Key: Key(r.name()), Reasons: e.reasons(r, rules, known)}
-	if !known {
+// explain puts a verdict into words.
+func (e *evaluation) explain(key purekube.Key, v verdict) Explanation {
+	explanation := Explanation{Key: key, Reasons: e.reasons(key, v)}
+	if !v.known() {
 		return explanation
 	}
-	from, sources := e.sources(e.node(r[0]))
-	explanation.Sources = sources
-	explanation.Rules = make([]Contribution, len(rules))
-	for k, rule := range rules {
-		// Clone: several rules of a result must not share a slice with the evaluation. Breadth-first search visits the
-		// sources by distance, so the names have to be sorted.
+	from := map[ruleID][]string{}
+	explanation.Sources = e.sourcesOf(v.node, from)
+	explanation.Rules = make([]Contribution, len(v.rules))
+	for k, rule := range v.rules {
+		// Clone: several rules of a result must not share a slice with the evaluation. The sources were found by their
+		// distance, so the names have to be sorted.
 		names := slices.Clone(from[rule.id])
 		slices.Sort(names)
 		explanation.Rules[k] = Contribution{Rule: *rule.DeepCopy(), From: names}
@@ -127,74 +125,50 @@ func (e *evaluation) explain(r role, problems *snapshot.Problems) Explanation {
 	return explanation
 }
 
-// sources returns, by breadth-first search, the sources of a role and in which of them each rule is written. Breadth
-// first makes Via the shortest way: view's rules reach admin through edit, but a ClusterRole that admin and edit both
-// select is shown as selected by admin. A source is visited once, so a cycle ends the search.
-func (e *evaluation) sources(start *node) (from map[ruleID][]string, sources []Source) {
-	from = map[ruleID][]string{}
-	// The rules of leaf occur once in it, so a name is appended once for each rule.
-	contribute := func(n *node) {
-		for _, r := range e.leaf(n).list.rules {
-			from[r.id] = append(from[r.id], n.object.Name)
+// sourcesOf returns the sources of a role, sorted by name, and adds to from in which of them each rule is written. The
+// search is by distance, so Via is the shortest way: view's rules reach admin through edit, but a ClusterRole that admin
+// and edit both select is shown as selected by admin.
+func (e *evaluation) sourcesOf(n *node, from map[ruleID][]string) []Source {
+	// A source is either passed through, because it contributes what it aggregates, or read, because it contributes what is
+	// stored in it. Under MatchUpstream, every source is read (D-11).
+	o := e.index.options
+	through := func(source *node) bool { return source == n || !o.contributesStored(e.written(source)) }
+	var sources []Source
+	for _, found := range e.below(through, n) {
+		if found.via != nil {
+			sources = append(sources, Source{Name: found.object.Name, Via: found.via.object.Name, Selector: found.selector,
+				Aggregates: through(found.node)})
 		}
-	}
-	if start.aggregation == nil {
-		contribute(start)
-		return from, nil
-	}
-	e.pass++
-	pass := e.pass
-	nodes := map[*node]bool{start: true}
-	var leaves []*node
-	for queue := []*node{start}; len(queue) > 0; queue = queue[1:] {
-		via := queue[0]
-		for i, s := range via.selections {
-			// Skipping the selection keeps the search linear when n roles have one selector.
-			if !s.collected.first(pass) {
-				continue // a role that is nearer has the same selector
-			}
-			for _, n := range s.sources {
-				if nodes[n] {
-					continue
-				}
-				nodes[n] = true
-				source := Source{Name: n.object.Name, Via: via.object.Name, Selector: via.selectedBy[i]}
-				// A source is either passed through, because it contributes what it aggregates, or read, because it
-				// contributes what is stored in it. In mode stored, every source is read (D-11).
-				if e.mode != stored && e.computable(n) {
-					source.Aggregates = true
-					queue = append(queue, n)
-				} else {
-					leaves = append(leaves, n)
-				}
-				sources = append(sources, source)
-			}
+		if found.via == nil && n.aggregation != nil || found.via != nil && through(found.node) {
+			continue
 		}
-	}
-	for _, n := range leaves {
-		contribute(n)
+		// Each rule occurs once in the list, so a name is appended once for each rule.
+		for _, r := range e.own(found.node).rules {
+			from[r.id] = append(from[r.id], found.object.Name)
+		}
 	}
 	slices.SortFunc(sources, func(a, b Source) int { return strings.Compare(a.Name, b.Name) })
-	return from, sources
+	return sources
 }
 
-// reasons are the steps to the rules of a role.
-func (e *evaluation) reasons(r role, rules []rule, known bool) []Reason {
-	switch {
+// reasons are the steps to the verdict.
+func (e *evaluation) reasons(key purekube.Key, v verdict) []Reason {
+	switch v.code {
 	// No object of the name is described: which of them the API server has is unknown.
-	case r.ambiguous():
-		return []Reason{
-			{Code: ReasonDuplicate, Object: KeyOf(r[0]), Message: "several ClusterRoles in the snapshot have this name"},
-			rulesUnknown,
-		}
-	case !r.aggregates():
-		return []Reason{{Code: ReasonNotAggregated, Message: "there is no aggregationRule: the ClusterRole keeps its rules"}}
+	case ReasonDuplicate:
+		return []Reason{{Code: v.code, Object: key, Message: "several ClusterRoles in the snapshot have this name"}, rulesUnknown}
+	case ReasonNotAggregated:
+		return []Reason{{Code: v.code, Message: "there is no aggregationRule: the ClusterRole keeps its rules"}}
 	}
-	n := e.node(r[0])
-	if known {
-		e.group(n) // for cycles, if they have not been looked for
-	}
+	n := v.node
 	var reasons []Reason
+	if name := e.index.firstAmbiguous(); name != "" {
+		reasons = append(reasons, Reason{Code: ReasonDuplicate, Object: Key(name),
+			Message: fmt.Sprintf("several ClusterRoles have the name %s, and any selector may match it", name)})
+	}
+	if v.known() {
+		e.findGroups(n) // for cycles, if they have not been looked for
+	}
 	if len(n.aggregation.selectors) == 0 {
 		reasons = append(reasons, Reason{Code: ReasonNoSelectors, Message: "the aggregationRule has no selectors: no rules are collected"})
 	}
@@ -207,16 +181,20 @@ func (e *evaluation) reasons(r role, rules []rule, known bool) []Reason {
 			continue
 		}
 		// The message is the error of the plan, so that a user can find one by the other.
-		for _, problem := range n.problems {
+		for _, problem := range n.aggregation.problems {
 			if problem.Field == field {
 				reasons = append(reasons, Reason{Field: field, Code: ReasonInvalidSelector, Message: problem.Err.Error()})
 			}
 		}
 	}
-	if !known {
+	switch v.code {
+	case ReasonRulesUnknown:
 		return append(reasons, rulesUnknown)
+	case ReasonUpToDate:
+		return append(reasons, Reason{Code: v.code, Message: "the stored rules are up to date"})
+	default:
+		return append(reasons, Reason{Code: v.code, Message: e.difference(v.rules, e.stored(n))})
 	}
-	return append(reasons, e.planReason(rules, e.stored(n)))
 }
 
 // rulesUnknown is the last reason wherever there is no plan for an aggregating role.
@@ -234,22 +212,16 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 		}
 		reasons = append(reasons, Reason{Field: field, Code: code, Object: object, Message: fmt.Sprintf(format, args...)})
 	}
-	sel := e.selection(s)
-	others := len(sel.sources) + len(sel.ambiguous)
+	sel, o := e.selection(s), e.index.options
+	others := len(sel.sources)
 	if sel.has(n) {
 		others--
 		add(ReasonSelectsItself, "", "it matches the ClusterRole itself, which is ignored")
 	}
 	// A reason about the role itself is not an answer to "what does this selector bring?".
 	aboutItself := len(reasons)
-	for _, name := range sel.ambiguous {
-		if !taken[name] {
-			taken[name] = true
-			add(ReasonDuplicate, name, "it matches %s, a name that several ClusterRoles have", name)
-		}
-	}
 	for _, source := range sel.sources {
-		if source == n || taken[source.object.Name] {
+		if !collects(n.object.Name, source.object.Name) || taken[source.object.Name] {
 			continue
 		}
 		taken[source.object.Name] = true
@@ -259,11 +231,11 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 			add(ReasonContributesRules, name, "it matches %s, which has %s", name, message.Count(count, "rule"))
 		// Two reasons follow from the failure of a source. By default only rules that are stored in both are kept
 		// (D-35). Upstream does not look at the source's selectors, and takes its stored rules.
-		case e.mode == nested && !e.computable(source):
+		case !e.written(source) && o.unconfirmed(source.object):
 			add(ReasonSourceFails, name, "it matches %s, which has %s and whose own aggregation fails: rules that both have stay, others are not added", name, message.Count(count, "rule"))
-		case !e.computable(source):
+		case !e.written(source):
 			add(ReasonContributesStored, name, "it matches %s, which has %s and whose own aggregation fails", name, message.Count(count, "rule"))
-		case e.mode == stored:
+		case o.contributesStored(e.written(source)):
 			add(ReasonContributesStored, name, "it matches %s, which has %s", name, message.Count(count, "rule"))
 		default:
 			add(ReasonContributesNested, name, "it matches %s, which aggregates other ClusterRoles", name)
@@ -283,27 +255,24 @@ func (e *evaluation) selectorReasons(n *node, s *selector, field string, taken m
 	return reasons
 }
 
-// planReason says what the plan for a role is.
-func (e *evaluation) planReason(rules, written []rule) Reason {
-	if sameRules(rules, written) {
-		return Reason{Code: ReasonUpToDate, Message: "the stored rules are up to date"}
-	}
+// difference says what is different between the rules that are written and the stored rules.
+func (e *evaluation) difference(rules, stored []rule) string {
 	// Both counts can be 0 although the lists differ: by their order, or by a repetition.
-	added, removed := len(e.without(rules, written)), len(e.without(written, rules))
-	// The order counts in the comparison with the stored rules (BR-27-04), but no permission changes.
-	what := "the same rules are written in another order"
+	added, removed := len(e.without(rules, stored)), len(e.without(stored, rules))
 	switch {
 	case added > 0 && removed > 0:
-		what = fmt.Sprintf("%s added and %d removed", areRules(added), removed)
+		return fmt.Sprintf("%s added and %d removed", areRules(added), removed)
 	case added > 0:
-		what = areRules(added) + " added"
+		return areRules(added) + " added"
 	case removed > 0:
-		what = areRules(removed) + " removed"
+		return areRules(removed) + " removed"
 	// The stored list has a rule twice, for example after an edit by hand. Aggregation collects it once.
-	case len(rules) < len(written):
-		what = "repeated rules are removed"
+	case len(rules) < len(stored):
+		return "repeated rules are removed"
+	default:
+		// The order counts in the comparison with the stored rules (BR-27-04), but no permission changes.
+		return "the same rules are written in another order"
 	}
-	return Reason{Code: ReasonRulesDiffer, Message: what}
 }
 
 // areRules is a count with its verb: "1 rule is", "2 rules are".

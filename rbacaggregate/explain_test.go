@@ -187,15 +187,16 @@ func TestExplainReasons(t *testing.T) {
 		name: "source twice", reason: "its rules cannot be known",
 		s: snapshotOf(sum("sum", "", "is"), plain("a", "is"), plain("a", "")),
 		want: []string{
-			"[0] Duplicate a: it matches a, a name that several ClusterRoles have",
+			"Duplicate a: several ClusterRoles have the name a, and any selector may match it",
+			"[0] NothingSelected: it matches no other ClusterRole",
 			"RulesUnknown: nothing is written: the rules cannot be computed",
 		},
 	}, {
-		name: "source twice, matched twice", reason: "it is named at the selector that is the first to match it",
-		s: snapshotOf(sum("sum", "", "is two"), plain("a", "is"), plain("a", "two")),
+		name: "two names twice", reason: "one is enough to know nothing",
+		s: snapshotOf(sum("sum", "", "is"), plain("b", "is"), plain("c", ""), plain("c", ""), plain("d", ""), plain("d", "")),
 		want: []string{
-			"[0] Duplicate a: it matches a, a name that several ClusterRoles have",
-			"[1] SelectedBefore: an earlier selector already matches every ClusterRole that it matches",
+			"Duplicate c: several ClusterRoles have the name c, and any selector may match it",
+			"[0] ContributesRules b: it matches b, which has 0 rules",
 			"RulesUnknown: nothing is written: the rules cannot be computed",
 		},
 	}, {

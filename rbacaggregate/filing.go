@@ -108,59 +108,52 @@ func filedAs(text string, ceiling func(request) (request, *filedSelector, bool))
 	return nil
 }
 
-// matched returns the ClusterRoles that a selector matches, sorted by name, and the ambiguous names that it matches,
-// sorted. It costs what the roles with the rarest demanded label cost. A selector that demands no label, such as one
-// with only the operator NotIn, costs a look at all roles.
-func (x *Index) matched(s *selector) (objects []*rbacv1.ClusterRole, ambiguous []string) {
-	consider := func(object *rbacv1.ClusterRole) bool {
-		switch {
-		// Candidates are found by hashes of labels, and by the demands of one selector among several in a node. Only
-		// the match itself decides.
-		case !s.matches(object.Labels):
-		// One matching ClusterRole of the name is enough, whatever the labels of the others: it may be the current one.
-		case x.objects.Ambiguous(nameOf(object.Name)):
-			ambiguous = append(ambiguous, object.Name)
-		default:
-			objects = append(objects, object)
-		}
-		return true
-	}
+// matched returns the ClusterRoles that a selector matches, sorted by name. It costs what the roles with the rarest
+// demanded label cost. A selector that demands no label, such as one with only the operator NotIn, costs a look
+// at all roles.
+func (x *Index) matched(s *selector) []*rbacv1.ClusterRole {
+	candidates := x.objects.All()
 	// Some role of the Index has the selector, so it is filed.
 	if lists := x.selectors.Alternatives(filedAs(s.text, x.requests.Ceiling)); len(lists) > 0 {
-		x.labels.Versions(lists[x.labels.Rarest(lists)]...)(consider)
-	} else {
-		x.objects.AllVersions()(consider)
+		candidates = x.labels.Find(lists[x.labels.Rarest(lists)]...)
 	}
-	// BR-27-02: the rules are collected in the order of the names.
-	slices.SortFunc(objects, func(a, b *rbacv1.ClusterRole) int { return strings.Compare(a.Name, b.Name) })
-	slices.Sort(ambiguous)
-	return slices.Compact(objects), slices.Compact(ambiguous) // an object may match several values
+	var matched []*rbacv1.ClusterRole
+	for object := range candidates {
+		// Candidates are found by hashes of labels, and by the demands of one selector among several in a node. Only
+		// the match itself decides.
+		if s.matches(object.Labels) {
+			matched = append(matched, object)
+		}
+	}
+	slices.SortFunc(matched, byName)
+	return slices.Compact(matched) // an object may be found by several values
 }
 
-// aggregators calls f for each role with a selector that matches r, perhaps several times. This includes r itself if
-// one of its own selectors matches. Selectors whose text is in done are skipped, and the texts of matching selectors
-// are added to done. If done is nil, no selector is skipped. It costs what the selectors cost that demand labels of r,
-// and their roles.
-func (x *Index) aggregators(r role, done map[string]bool, f func(name string)) {
-	for _, object := range r {
-		// The array saves an allocation for each role of each event, as a role is matched by few selectors.
-		var scratch [8]*filedSelector
-		for _, filed := range x.selectors.Append(scratch[:0], "", object.Labels) {
-			text := filed.Value.text
-			if done[text] || !filed.Value.matches(object.Labels) {
-				continue
+// aggregators calls f for each role with a selector that matches an object, perhaps several times. This includes the role
+// of the object itself if one of its own selectors matches. Selectors whose text is in done are skipped, and the texts of
+// matching selectors are added to done. If done is nil, no selector is skipped. It costs what the selectors cost that
+// demand labels of the object, and their roles.
+func (x *Index) aggregators(object *rbacv1.ClusterRole, done map[string]bool, f func(name string)) {
+	if object == nil {
+		return
+	}
+	// The array saves an allocation for each role of each event, as a role is matched by few selectors.
+	var scratch [8]*filedSelector
+	for _, filed := range x.selectors.Append(scratch[:0], "", object.Labels) {
+		text := filed.Value.text
+		if done[text] || !filed.Value.matches(object.Labels) {
+			continue
+		}
+		for at, is := range x.requests.From(request{text: text}) {
+			// x.selectors also returns entries that have been deleted. Such an entry is in no request: its text has
+			// no request, or a newer entry that was filed when a role got the selector again.
+			if at.text != text || is != filed {
+				break
 			}
-			for at, is := range x.requests.From(request{text: text}) {
-				// x.selectors also returns entries that have been deleted. Such an entry is in no request: its text has
-				// no request, or a newer entry that was filed when a role got the selector again.
-				if at.text != text || is != filed {
-					break
-				}
-				if done != nil {
-					done[text] = true
-				}
-				f(at.role)
+			if done != nil {
+				done[text] = true
 			}
+			f(at.role)
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package rbacaggregate
 
 import (
-	"slices"
-
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -60,78 +58,6 @@ func NewIndex(s Snapshot, o Options) *Index {
 	return x
 }
 
-// With returns the Index with these ClusterRoles, which replace ClusterRoles of the same name. It also returns the
-// affected keys, sorted, each once: the keys whose [Outcome] in PlanAll may differ, in its Result or in the text of its
-// Err.
-//
-// By default these are the keys that the changes can reach: a changed ClusterRole, if it has or had an aggregationRule
-// and its rules, aggregationRule or UID changed; the ClusterRoles that aggregate it, before or after, if their sources
-// or the rules that it contributes changed; and the ClusterRoles that aggregate these ClusterRoles, through all
-// levels. A change of nothing else, for example a resync, names no key. The write of a [SetRules] names only the
-// ClusterRole that it writes.
-//
-// Under MatchUpstream every change names every ClusterRole with an aggregationRule (BR-27-01; enqueue in
-// clusterroleaggregation_controller.go).
-//
-// Nil objects and objects without a name belong to no key. Err, PlanAll and every Plan return them as errors. They add
-// no key unless they change an outcome. They stay in the Index forever.
-//
-// It costs O(log n) for each ClusterRole and each of its labels, for n ClusterRoles in the Index, plus the selectors
-// that may match it, plus what it affects. Once half of the ClusterRoles have changed, the Index is rebuilt, which
-// costs O(n log n).
-func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
-	return x.affected(x.with(changed.ClusterRoles))
-}
-
-// Without returns the Index without the ClusterRoles of these names, and the affected keys, as With does. A name that
-// is not in the Index changes nothing. It costs what [Index.With] does.
-func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
-	return x.affected(x.without(gone.ClusterRoles))
-}
-
-// with and without are With and Without with the events themselves, which a preview needs.
-func (x *Index) with(objects []*rbacv1.ClusterRole) (next *Index, events []event) {
-	return x.replaced(x.objects.With(objects))
-}
-
-func (x *Index) without(objects []*rbacv1.ClusterRole) (next *Index, events []event) {
-	return x.replaced(x.objects.Without(objects))
-}
-
-// replaced returns the Index of these objects, which are the objects of x after these changes.
-func (x *Index) replaced(objects *clusterRoles, changes []persistent.Change[*rbacv1.ClusterRole]) (next *Index, events []event) {
-	// The first nil object, or the first object without a name, is no change of a name, but changes what Err returns.
-	if len(changes) == 0 && !objects.MoreUnnamed(x.objects) {
-		return x, nil
-	}
-	// A copy of the struct: x stays as it is for everybody who has it.
-	c := *x
-	next = &c
-	next.objects = objects
-	selectors := converter{}
-	// Without a change of an aggregating role the map stays the same map, by which refileSelectors sees that it has
-	// nothing to do.
-	if slices.ContainsFunc(changes, func(c persistent.Change[*rbacv1.ClusterRole]) bool {
-		return role(c.Before).aggregates() || role(c.After).aggregates()
-	}) {
-		next.aggregations = persistent.Follow(x.aggregations, changes, func(object *rbacv1.ClusterRole) (*aggregation, bool) {
-			return selectors.aggregation(object), object.AggregationRule != nil
-		})
-	}
-	for _, change := range changes {
-		events = append(events, newEvent(change))
-	}
-	// The objects have been collected in a new pass, and the labels are arranged for the collection before it. Filing
-	// again also drops the entries of selectors that no role has any more.
-	if objects.Renewed(x.objects) {
-		next.fileSelectors()
-		return next, events
-	}
-	next.refileSelectors(changes, x.aggregations)
-	next.labels = x.labels.With(objects, changes)
-	return next, events
-}
-
 // Err returns what is wrong with the ClusterRoles as a whole: nil ClusterRoles, ClusterRoles without a name, and names
 // that several ClusterRoles have.
 func (x *Index) Err() error {
@@ -153,44 +79,18 @@ func (x *Index) newProblems() *snapshot.Problems {
 // nameOf is the name of a ClusterRole in the shared collections. It has no namespace.
 func nameOf(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 
-// role has the ClusterRoles of one name: none, one, or several if the name is ambiguous.
-//
-// An ambiguous name does not occur in a cluster. It occurs in a snapshot of two dumps, or in manifests that define a
-// ClusterRole twice.
-type role []*rbacv1.ClusterRole
-
-// find returns the role of a name. It is nil if no ClusterRole has the name.
-func (x *Index) find(name string) role { return x.objects.Versions(nameOf(name)) }
-
-// lookup returns the role of a key. It is nil for a key of another kind, or with a namespace: such a key names no
-// ClusterRole.
-func (x *Index) lookup(key purekube.Key) role {
+// find returns the ClusterRole of a key. It returns nil if no ClusterRole has the name, and nil with an error if several
+// have it. A key of another kind, or with a namespace, names no ClusterRole.
+func (x *Index) find(key purekube.Key) (object *rbacv1.ClusterRole, duplicate *purekube.ObjectError) {
 	if key != Key(key.Name) {
-		return nil
+		return nil, nil
 	}
-	return x.find(key.Name)
+	return x.objects.Lookup(nameOf(key.Name))
 }
 
-// name returns the name. The role must not be empty.
-func (r role) name() string { return r[0].Name }
-
-func (r role) ambiguous() bool { return len(r) > 1 }
-
-// aggregates reports whether the role has an aggregationRule. It is false for an ambiguous role.
-func (r role) aggregates() bool { return len(r) == 1 && r[0].AggregationRule != nil }
-
-// planned reports whether the role has a plan. The plan of an ambiguous role is an error.
-func (r role) planned() bool { return r.ambiguous() || r.aggregates() }
-
-// matchedBy reports whether the selector matches one of the ClusterRoles of the role. One match is enough for an
-// ambiguous role: the matching ClusterRole may be the current one.
-func (r role) matchedBy(s *selector) bool {
-	for _, object := range r {
-		if s.matches(object.Labels) {
-			return true
-		}
-	}
-	return false
+// aggregates reports whether an object, which may be nil, has an aggregationRule.
+func aggregates(object *rbacv1.ClusterRole) bool {
+	return object != nil && object.AggregationRule != nil
 }
 
 // duplicateError is the problem of an ambiguous name.

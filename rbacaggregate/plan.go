@@ -2,7 +2,6 @@ package rbacaggregate
 
 import (
 	"slices"
-	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
@@ -12,25 +11,22 @@ import (
 
 // How a plan is made, and where:
 //
-//	plan (here)                         compare with the stored rules, make the action
-//	└─ intended (here)                  the rules that the role should have, and the errors
-//	   ├─ computable (evaluation.go)    find the sources: expand, selection, matched (filing.go)
-//	   ├─ contribution (evaluation.go)  collect their rules
-//	   │  ├─ group (cycle.go)           by default: all levels, sources first, cycles as one
-//	   │  │  └─ complete (part.go)      the parts that each role is made of
-//	   │  ├─ list (part.go)             the parts as one list, each rule once
-//	   │  └─ storedList (stored.go)     under MatchUpstream: the stored rules of the direct sources
-//	   └─ kept (part.go)                drop what only a failing source contributes (D-35)
+//	decide (here)                   the rules that the role should have, the action, and the errors
+//	├─ fixpoint (fixpoint.go)       by default: all levels, sources first, cycles as one
+//	│  └─ findGroups (graph.go)     the graph of roles and selections, and its cycles
+//	├─ nextPass (orders.go)         under MatchUpstream: the stored rules of the direct sources
+//	└─ confirmed (rules.go)         drop what only a failing source contributes (D-35)
 //
-// Rules, Explain, Preview and PlanAll take the same steps.
+// Plan, PlanAll, Rules, Explain and Preview take the same steps.
 
 // Plan returns the write that the ClusterRole of this key needs. There is none if the ClusterRole is not in s, if it
 // has no aggregationRule, or if its stored rules are semantically equal to its aggregated rules.
 //
 // The error joins a [purekube.ObjectError] for each problem of the ClusterRoles that the decision depends on. Nothing
-// is planned for a ClusterRole with a selector that does not convert, for a name that several ClusterRoles have, and
-// for a ClusterRole that aggregates such a name. If only a source has such a problem, there is a plan beside the error:
-// the ClusterRole keeps the source's stored rules that it already has, and gets no other rules from the source (D-35).
+// is planned for a ClusterRole with a selector that does not convert. Nothing is planned at all while several ClusterRoles
+// have one name: any selector may match it. If only a source has a selector that does not convert, there is a plan beside
+// the error: the ClusterRole keeps the source's stored rules that it already has, and gets no other rules from the source
+// (D-35).
 func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) { return NewIndex(s, o).Plan(key) }
 
 // PlanAll returns what Plan returns for every ClusterRole that needs a write or has a problem,
@@ -45,7 +41,7 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 		return Result{}, err
 	}
 	problems := x.newProblems()
-	result := x.evaluatePlans(false).plan(x.lookup(key), problems)
+	result := x.evaluate(&ruleIDs{}, false).decide(key, problems).plan(x.options)
 	return result, problems.Err()
 }
 
@@ -56,13 +52,13 @@ func (x *Index) PlanAll() ([]Outcome, error) {
 		return nil, err
 	}
 	// One evaluation for all: a ClusterRole that is a source of many is read once.
-	e := x.evaluatePlans(true)
+	e := x.evaluate(&ruleIDs{}, true)
 	var outcomes []Outcome
-	for _, r := range x.planned() {
+	for _, key := range x.planned() {
 		// The problems of a key are in its outcome, so that one broken ClusterRole does not hide the others. The error
 		// of PlanAll is about the snapshot as a whole.
 		var problems snapshot.Problems
-		outcome := Outcome{Key: Key(r.name()), Result: e.plan(r, &problems)}
+		outcome := Outcome{Key: key, Result: e.decide(key, &problems).plan(x.options)}
 		outcome.Err = problems.Err()
 		if outcome.Err != nil || !outcome.Result.Empty() {
 			outcomes = append(outcomes, outcome)
@@ -78,83 +74,102 @@ func (x *Index) Rules(key purekube.Key) ([]rbacv1.PolicyRule, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
 	}
-	// Unlike Plan, Rules answers for a ClusterRole without an aggregationRule too.
-	r := x.lookup(key)
-	if r == nil {
-		return nil, x.errorWith(notFound(key))
-	}
 	problems := x.newProblems()
-	rules, known := x.evaluatePlans(false).intended(r, problems)
-	if !known {
-		return nil, problems.Err()
+	v := x.evaluate(&ruleIDs{}, false).decide(key, problems)
+	switch {
+	case v.code == "":
+		problems.Add(notFound(key))
+	case v.known():
+		// Unlike Plan, Rules answers for a ClusterRole without an aggregationRule too.
+		return copyOf(v.rules), problems.Err()
 	}
-	return copyOf(rules), problems.Err()
+	return nil, problems.Err()
 }
 
-// planned returns the roles that have a plan, sorted by name: the roles with an aggregationRule, and the ambiguous
-// roles. These are the keys of PlanAll and ExplainAll.
-func (x *Index) planned() []role {
-	roles := make([]role, 0, x.aggregations.Len())
+// planned returns the keys that have a plan, sorted: the roles with an aggregationRule, and the names that several
+// ClusterRoles have. These are the keys of PlanAll and ExplainAll.
+func (x *Index) planned() []purekube.Key {
+	keys := make([]purekube.Key, 0, x.aggregations.Len())
 	for name := range x.aggregations.All() {
-		roles = append(roles, x.find(name.Name))
+		keys = append(keys, Key(name.Name))
 	}
 	// An ambiguous name is listed even if none of its ClusterRoles aggregates: its outcome is the error that names it.
-	for _, twins := range x.objects.AmbiguousNames() {
-		roles = append(roles, twins)
+	for name := range x.objects.AmbiguousNames() {
+		keys = append(keys, Key(name.Name))
 	}
-	slices.SortFunc(roles, func(a, b role) int { return strings.Compare(a.name(), b.name()) })
-	return roles
+	slices.SortFunc(keys, purekube.Key.Compare)
+	return keys
 }
 
-// plan is syncClusterRole in clusterroleaggregation_controller.go. A key whose ClusterRole is gone, or has no
-// aggregationRule any more, has an empty plan and no error, as upstream: the key was queued before the deletion. The
-// rules that aggregation wrote stay in a ClusterRole that has lost its aggregationRule.
-func (e *evaluation) plan(r role, problems *snapshot.Problems) Result {
-	if !r.planned() {
-		return Result{}
+// verdict is what is decided about a key, and why. Plan makes an action of it, and Explain puts it into words.
+type verdict struct {
+	// node is the ClusterRole, or nil if none or several have the name.
+	node *node
+	// rules are the rules that it should have. They point into objects of the snapshot: copy them for a result.
+	rules []rule
+	// code is empty if no ClusterRole has the name.
+	code Code
+}
+
+// known reports whether the rules are known.
+func (v verdict) known() bool { return v.node != nil && v.code != ReasonRulesUnknown }
+
+// decide is syncClusterRole in clusterroleaggregation_controller.go. It adds the problems of the roles that the decision
+// depends on.
+//
+// A key whose ClusterRole is gone, or has no aggregationRule any more, has no action and no error, as upstream: the key
+// was queued before the deletion. The rules that aggregation wrote stay in a ClusterRole that has lost its
+// aggregationRule.
+func (e *evaluation) decide(key purekube.Key, problems *snapshot.Problems) verdict {
+	object, duplicate := e.index.find(key)
+	switch {
+	case duplicate != nil:
+		problems.Add(duplicate)
+		return verdict{code: ReasonDuplicate}
+	case object == nil:
+		return verdict{}
 	}
-	rules, known := e.intended(r, problems)
+	n := e.node(object)
+	v := verdict{node: n, code: ReasonUpToDate}
+	switch {
+	case n.aggregation == nil:
+		return verdict{node: n, rules: e.stored(n), code: ReasonNotAggregated}
+	case !e.written(n):
+		e.index.addProblems(n.aggregation, problems)
+		return verdict{node: n, code: ReasonRulesUnknown}
+	case e.index.options.matchUpstream():
+		v.rules = e.nextPass(n)
+	default:
+		v.rules = confirmed(e.fixpoint(n), e.stored(n))
+		e.addFailing(n, problems)
+	}
 	// BR-27-04: no request for rules that are stored already. Without this comparison every event would send a request
 	// for every aggregated ClusterRole.
-	if !known || sameRules(rules, e.stored(e.node(r[0]))) {
-		return Result{}
+	if !sameRules(v.rules, e.stored(n)) {
+		v.code = ReasonRulesDiffer
 	}
-	set := SetRules{Name: r.name(), UID: r[0].UID, Rules: copyOf(rules)}
-	if e.index.options.matchUpstream() {
-		// Upstream sends no UID (D-26).
-		set.UID = ""
-		if len(rules) == 0 {
-			// D-20: then upstream's apply does not mention the rules.
-			set.Rules = nil
-		}
-	}
-	return Result{Actions: []Action{set}}
+	return v
 }
 
-// intended returns the rules that a role should have, if they can be computed, and adds the problems of the roles that
-// it depends on. The rules point into objects of the snapshot: copy them for a result. The role must not be empty.
-func (e *evaluation) intended(r role, problems *snapshot.Problems) (rules []rule, known bool) {
-	if r.ambiguous() {
-		problems.Add(duplicateError(r.name()))
-		return nil, false
+// plan returns the action of a verdict, if there is one.
+func (v verdict) plan(o Options) Result {
+	if v.code != ReasonRulesDiffer {
+		return Result{}
 	}
-	n := e.node(r[0])
-	if n.aggregation == nil {
-		return e.stored(n), true
+	return Result{Actions: []Action{SetRules{Name: v.node.object.Name, UID: o.appliedUID(v.node.object), Rules: o.applied(v.rules)}}}
+}
+
+// addFailing adds the problems of the failing sources of a role, whose rules are computed: the role is planned beside the
+// error (D-35). Each problem comes once, however many ways lead to it.
+func (e *evaluation) addFailing(n *node, problems *snapshot.Problems) {
+	if !n.aggregated.fails {
+		return
 	}
-	// If the role itself fails, its own problems are the error. Otherwise the error has the problems of failing
-	// sources, and the rules are planned beside it (D-35).
-	failing := []*node{n}
-	if known = e.computable(n); known {
-		l := e.contribution(n)
-		rules, failing = e.kept(n, l.rules), l.failing
-	}
-	for _, n := range failing {
-		for _, problem := range n.problems {
-			problems.Add(copyError(problem))
+	for _, r := range e.below(e.written, n) {
+		if r.aggregation != nil {
+			e.index.addProblems(r.aggregation, problems)
 		}
 	}
-	return rules, known
 }
 
 // notFound returns the error for a question about a ClusterRole that is not in the snapshot.

@@ -289,15 +289,14 @@ func TestBadInput(t *testing.T) {
 
 		upstreamSets: map[string][]rbacv1.PolicyRule{"ring-1": {nodes, secrets, pods}, "ring-2": {nodes}}, upstreamErrs: map[string]string{"broken": brokenError},
 	}, {
-		name: "two of one name", reason: "a sum that takes one of them in cannot be known; others can",
+		name: "two of one name", reason: "which labels the name has is not known, so no sum can be known",
 		s: snapshotOf(sum("sum", "", "is"), sum("other", "", "else"), plain("a", "is", pods), plain("a", "", nodes),
 			plain("b", "else", jobs)),
-		sets: set("other", jobs), errs: map[string]string{"a": twiceError, "sum": twiceError},
+		sets: map[string][]rbacv1.PolicyRule{}, errs: map[string]string{"a": twiceError, "other": twiceError, "sum": twiceError},
 	}, {
-		name: "two of one name, two levels down", reason: "the middle is not written, and brings nothing new",
+		name: "two of one name, two levels down", reason: "nothing is written",
 		s:    snapshotOf(sum("sum", "", "mid"), sum("middle", "mid", "is", secrets), plain("a", "", pods), plain("a", "is", nodes)),
-		sets: map[string][]rbacv1.PolicyRule{}, upstreamSets: set("sum", secrets), errs: map[string]string{"a": twiceError, "middle": twiceError, "sum": twiceError},
-		upstreamErrs: map[string]string{"a": twiceError, "middle": twiceError},
+		sets: map[string][]rbacv1.PolicyRule{}, errs: map[string]string{"a": twiceError, "middle": twiceError, "sum": twiceError},
 	}, {
 		name: "two of one name, and all are taken in", reason: "a selector without a label matches them too",
 		s: snapshotOf(plain("a", "", pods), plain("a", "", nodes), func() *rbacv1.ClusterRole {

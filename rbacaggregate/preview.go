@@ -73,7 +73,7 @@ func (x *Index) PreviewRole(changed *rbacv1.ClusterRole, role purekube.Key) (Cha
 	if err != nil {
 		return Change{}, err
 	}
-	if p.after.index.lookup(role) == nil {
+	if object, duplicate := p.after.index.find(role); object == nil && duplicate == nil {
 		return Change{}, x.errorWith(notFound(role))
 	}
 	problems := x.newProblems()
@@ -88,18 +88,16 @@ func (x *Index) PreviewDelete(key purekube.Key) ([]Change, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
 	}
-	if x.lookup(key) == nil {
+	if object, duplicate := x.find(key); object == nil && duplicate == nil {
 		return nil, x.errorWith(notFound(key))
 	}
-	return x.previewOf(key.Name, nil).all()
+	return x.previewOf(x.without([]*rbacv1.ClusterRole{{ObjectMeta: metav1.ObjectMeta{Name: key.Name}}})).all()
 }
 
-// preview is a write, with the evaluations before and after it. All evaluations number rules alike, so that rules can
-// be compared across them. surelyBefore has only the rules that every order of upstream's passes leaves: it is before,
-// except under MatchUpstream.
+// preview is a write, with the evaluations before and after it. Both number rules alike, so that rules can be compared.
 type preview struct {
-	before, surelyBefore, after *evaluation
-	event                       event
+	before, after *evaluation
+	event         event
 }
 
 // preview returns the preview of a create or update. The error is about the argument and the options.
@@ -107,47 +105,27 @@ func (x *Index) preview(changed *rbacv1.ClusterRole) (*preview, error) {
 	if err := x.options.err(); err != nil {
 		return nil, err
 	}
-	if wrong := unnamed(changed); wrong != nil {
+	changes := []*rbacv1.ClusterRole{changed}
+	if wrong := persistent.NewClusterObjects(kindClusterRole, changes).Unnamed(""); wrong != nil {
 		return nil, x.errorWith(wrong)
 	}
-	return x.previewOf(changed.Name, changed), nil
+	return x.previewOf(x.with(changes)), nil
 }
 
-// previewOf returns the preview of a write of the ClusterRole of this name: a delete if object is nil.
-func (x *Index) previewOf(name string, object *rbacv1.ClusterRole) *preview {
-	next, events := x.put(name, object)
+// previewOf returns the preview of one event, which makes next from x.
+func (x *Index) previewOf(next *Index, events []event) *preview {
 	ids := &ruleIDs{}
-	// One round of upstream's writes is not the end: each level of nesting takes another round (D-11).
-	if x.options.matchUpstream() {
-		return &preview{x.evaluate(settled, ids), x.evaluate(surelySettled, ids), next.evaluate(settled, ids), events[0]}
-	}
-	before := x.evaluate(nested, ids)
-	return &preview{before, before, next.evaluate(nested, ids), events[0]}
-}
-
-// put returns the Index with this ClusterRole, or, if it is nil, without the ClusterRole of this name. The Index of the
-// caller does not change, and the copy shares almost everything with it. There is exactly one event, except for a
-// delete of a name that x does not have, which makes none.
-func (x *Index) put(name string, object *rbacv1.ClusterRole) (next *Index, events []event) {
-	if object == nil {
-		return x.without([]*rbacv1.ClusterRole{{ObjectMeta: metav1.ObjectMeta{Name: name}}})
-	}
-	return x.with([]*rbacv1.ClusterRole{object})
-}
-
-// unnamed returns what is wrong if one of the objects of a write is nil or has no name.
-func unnamed(objects ...*rbacv1.ClusterRole) *purekube.ObjectError {
-	return persistent.NewClusterObjects(kindClusterRole, objects).Unnamed("")
+	return &preview{x.evaluate(ids, false), next.evaluate(ids, false), events[0]}
 }
 
 // all returns the changes of the aggregated ClusterRoles. It computes only the roles that the write can reach, so a
 // preview in a large cluster costs what an event costs.
 func (p *preview) all() ([]Change, error) {
-	p.before.all, p.surelyBefore.all, p.after.all = true, true, true
+	p.before.all, p.after.all = true, true
 	problems := p.before.index.newProblems()
 	// In the end state of a stock cluster, stored rules of aggregating roles count too: in cycles, and where upstream
 	// leaves them (D-20).
-	names := p.before.index.reach(p.after.index, []event{p.event}, p.after.mode == settled)
+	names := p.before.index.reachAll(p.after.index, []event{p.event}, p.before.index.options.matchUpstream())
 	var changes []Change
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		// Roles that are reached may turn out unchanged, for example if another source has the same rule.
@@ -162,38 +140,45 @@ func (p *preview) all() ([]Change, error) {
 // before or after the write has no rules there: a created role has all its rules added.
 func (p *preview) of(name string, problems *snapshot.Problems) Change {
 	c := Change{Key: Key(name)}
-	var before, surelyBefore, storedBefore, after []rule
-	if r := p.before.index.find(name); r != nil {
-		// Problems that the write solves do not count, except an ambiguous name: its rules before the write are
-		// unknown.
-		if r.ambiguous() {
-			problems.Add(duplicateError(name))
-			return c
-		}
-		before = p.before.granted(r, &snapshot.Problems{})
-		surelyBefore = p.surelyBefore.granted(r, &snapshot.Problems{})
-		storedBefore = p.before.stored(p.before.node(r[0]))
+	was, duplicate := p.before.index.find(c.Key)
+	is, _ := p.after.index.find(c.Key)
+	// Problems that the write solves do not count, except an ambiguous name: its rules before the write are unknown.
+	if duplicate != nil {
+		problems.Add(duplicate)
+		return c
 	}
-	if r := p.after.index.find(name); r != nil { // not ambiguous: one ClusterRole is written
-		after = p.after.granted(r, problems)
-		// Only the written role can have rules that the write itself stored.
-		if name == p.event.name {
-			written := p.after.stored(p.after.node(r[0]))
-			c.Overwritten = copyNew(p.after, p.after.without(written, after), slices.Concat(surelyBefore, storedBefore))
+	surely, before := p.before.left(was, &snapshot.Problems{})
+	_, after := p.after.left(is, problems)
+	// Only the written role can have rules that the write itself stored.
+	if name == p.event.name && is != nil {
+		had := surely
+		if was != nil {
+			had = slices.Concat(surely, p.before.stored(p.before.node(was)))
 		}
+		c.Overwritten = copyNew(p.after, p.after.without(p.after.stored(p.after.node(is)), after), had)
 	}
-	c.Added, c.Removed = copyNew(p.after, after, surelyBefore), copyNew(p.after, before, after)
+	c.Added, c.Removed = copyNew(p.after, after, surely), copyNew(p.after, before, after)
 	return c
 }
 
-// granted returns the rules that a role grants when aggregation is idle. If they cannot be computed, it returns the
-// stored rules. The role must not be ambiguous. A role that aggregation does not write grants what is stored in it.
-func (e *evaluation) granted(r role, problems *snapshot.Problems) []rule {
-	rules, known := e.intended(r, problems)
-	if !known {
-		return e.stored(e.node(r[0]))
+// left returns the rules that aggregation leaves in a ClusterRole, surely and in some order of the passes: they differ
+// under MatchUpstream only. A ClusterRole that aggregation does not write keeps what is stored in it. None, nil, has no
+// rules.
+func (e *evaluation) left(object *rbacv1.ClusterRole, problems *snapshot.Problems) (surely, may []rule) {
+	if object == nil {
+		return nil, nil
 	}
-	return rules
+	n := e.node(object)
+	if e.written(n) && e.index.options.matchUpstream() {
+		surely = e.fixpoint(n)
+		e.addFailing(n, problems)
+		return surely, e.may(n, surely)
+	}
+	v := e.decide(KeyOf(object), problems)
+	if !v.known() {
+		v.rules = e.stored(n)
+	}
+	return v.rules, v.rules
 }
 
 // copyNew returns copies of the rules in a that are not in b, each once; nil if there are none.

@@ -14,7 +14,7 @@ type Code string
 // What is known about the ClusterRole as a whole.
 const (
 	ReasonNotAggregated Code = "NotAggregated" // there is no aggregationRule: the ClusterRole keeps its rules
-	ReasonDuplicate     Code = "Duplicate"     // several ClusterRoles have its name or, for a selector, the name of Object, which it matches
+	ReasonDuplicate     Code = "Duplicate"     // several ClusterRoles have the name of Object: any selector may match it
 	ReasonNoSelectors   Code = "NoSelectors"   // the aggregationRule has no selectors: no rules are collected
 )
 

@@ -43,10 +43,3 @@ func KeyOf(role *rbacv1.ClusterRole) purekube.Key {
 	}
 	return Key(role.Name)
 }
-
-// Result is what a plan for one ClusterRole decided: one [SetRules], or nothing. Aggregation raises
-// no events, needs no lookups and does not change with time.
-type Result = purekube.Result[Action]
-
-// Outcome is one ClusterRole's share of [PlanAll]. A ClusterRole that needs no write and has no problem has no outcome.
-type Outcome = purekube.Outcome[Action]

@@ -52,10 +52,10 @@ var (
 
 // decisions are the files in which the packages decide. Property tests check the files that arrange objects for them,
 // find what is affected, or explain.
-const decisions = `^(action|annotation|answer|answers|arithmetic|assumedclaims|claimname|claimpass|consumer|controllers|createclaim|cycle|deletedpods|deletion|` +
-	`disruptedpods|disruptiontarget|drain|entry|evaluation|eviction|family|filter|generatename|lookup|nodes|order|orphan|owner|` +
-	`ownerpass|part|plan|podcount|podgroup|pods|prefix|ranges|recover|reference|removal|reservation|return|round|rule|rules|selector|` +
-	`setclaimstatuses|settled|status|step|stored|table|template|versions|waves|workload)\.go:`
+const decisions = `^(action|annotation|answer|answers|arithmetic|assumedclaims|claimname|claimpass|collect|consumer|controllers|createclaim|deletedpods|` +
+	`deletion|disruptedpods|disruptiontarget|drain|entry|eviction|family|filter|fixpoint|generatename|graph|lookup|nodes|order|orders|` +
+	`orphan|owner|ownerpass|plan|podcount|podgroup|pods|prefix|ranges|recover|reference|removal|reservation|return|round|rules|selector|` +
+	`setclaimstatuses|status|step|table|template|versions|waves|workload)\.go:`
 
 func main() {
 	flag.Parse()

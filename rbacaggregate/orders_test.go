@@ -64,6 +64,16 @@ func TestD20_WhoseRulesStay(t *testing.T) {
 	}
 }
 
+// By default a rule needs a source, whoever owns it.
+func TestD20_ByDefaultNobodyKeepsRules(t *testing.T) {
+	outcomes, err := PlanAll(snapshotOf(ownedRules("kubectl", sum("low", "low", "none", secrets)), sum("top", "", "low", secrets)), Options{})
+	require.NoError(t, err)
+	require.Len(t, outcomes, 2)
+	for _, o := range outcomes {
+		require.Equal(t, []rbacv1.PolicyRule{}, o.Result.Actions[0].(SetRules).Rules, o.Key)
+	}
+}
+
 // What a ClusterRole comes to in the end when its sources grant something in every order of the passes, and when they may
 // not: then it keeps the rules that are stored in it. Whose they are is not known here.
 func TestD20_WhatRestsOnOthersKeepsNothing(t *testing.T) {
@@ -95,6 +105,18 @@ func TestD20_WhatRestsOnOthersKeepsNothing(t *testing.T) {
 	}, {
 		name: "a source that may keep rules", reason: "whose they are is not known, so they may go", of: "low", keeps: true,
 		s: snapshotOf(sum("low", "low", "none", jobs)), added: rulesOf(jobs),
+	}, {
+		name: "a source that keeps rules over a source without rules", reason: "it is never given others", of: "low",
+		s:     snapshotOf(ownedRules("kubectl", sum("low", "low", "is", jobs)), plain("a", "is")),
+		added: rulesOf(jobs),
+	}, {
+		name: "a source that keeps rules and selects itself", reason: "it gives itself none (BR-27-03)", of: "low",
+		s:     snapshotOf(ownedRules("kubectl", sum("low", "low", "low", jobs))),
+		added: rulesOf(jobs),
+	}, {
+		name: "a source that keeps rules, over a source with rules", reason: "it is given these in their place", of: "low",
+		s:     snapshotOf(ownedRules("kubectl", sum("low", "low", "is", jobs)), plain("a", "is", pods)),
+		added: rulesOf(pods),
 	}, {
 		name: "a source that keeps rules unless it is given others", of: "mid", keeps: true,
 		reason: "if mid collects the rules of low before they go, the controller owns what it has",

@@ -21,7 +21,7 @@ type ruleID int32
 type rule struct {
 	*rbacv1.PolicyRule
 	id ruleID
-	// unconfirmed reports whether it counts only for a ClusterRole in which it is stored already: see kept.
+	// unconfirmed reports whether it counts only for a ClusterRole in which it is stored already (D-35).
 	unconfirmed bool
 }
 
@@ -75,97 +75,133 @@ func appendRuleKey(key []byte, r *rbacv1.PolicyRule) []byte {
 	return key
 }
 
-// equalRules reports whether equality.Semantic.DeepEqual is true for two rules. An event compares two versions of one
-// object, which have no numbers. slices.Equal takes nil and empty lists as equal.
-func equalRules(a, b rbacv1.PolicyRule) bool {
-	return slices.Equal(a.Verbs, b.Verbs) && slices.Equal(a.APIGroups, b.APIGroups) && slices.Equal(a.Resources, b.Resources) &&
-		slices.Equal(a.ResourceNames, b.ResourceNames) && slices.Equal(a.NonResourceURLs, b.NonResourceURLs)
-}
-
 // ruleMarks are the last passes in which a rule was collected: as a confirmed rule, and as an unconfirmed rule. They
 // are in a slice by ruleID, beside the rules, so that a collection needs no map.
 type ruleMarks struct{ rule, unconfirmed mark }
 
-// union collects rules, each once, in the order of their first occurrence (BR-27-04). A confirmed rule and the same
-// rule unconfirmed count as two. Only one union of an evaluation is in use at a time: the next union ends it.
-type union struct {
-	list
+// collector collects rules, each once, in the order of their first occurrence (BR-27-04). A confirmed rule and the same
+// rule unconfirmed count as two. Only one collector of an evaluation is in use at a time: the next one ends it.
+type collector struct {
+	rules      []rule
 	evaluation *evaluation
 	pass       mark
 }
 
-// newUnion begins a pass. Number all rules before: a mark is missing for a rule that gets its number later.
-func (e *evaluation) newUnion() union {
+// collect begins a collection. Number all rules before: a mark is missing for a rule that gets its number later.
+func (e *evaluation) collect() collector {
 	e.pass++
 	e.marked = append(e.marked, make([]ruleMarks, e.ids.len()-len(e.marked))...)
-	return union{evaluation: e, pass: e.pass}
+	return collector{evaluation: e, pass: e.pass}
 }
 
-// add collects the rules and the failing sources of a list.
-func (u *union) add(l list) {
-	u.addRules(l.rules)
-	for _, n := range l.failing {
-		if n.failed.first(u.pass) {
-			u.failing = append(u.failing, n)
-		}
-	}
-}
-
-// addRules does not copy the first rules of an empty union, as long as each occurs once: the union shares the slice.
+// addRules does not copy the first rules of an empty collector, as long as each occurs once: it shares the slice.
 // The common case is one source, or a first source that has most rules, and it costs no copy.
-func (u *union) addRules(rules []rule) {
-	if len(u.rules) == 0 {
+func (c *collector) addRules(rules []rule) {
+	if len(c.rules) == 0 {
 		n := 0
-		for n < len(rules) && u.first(rules[n]) {
+		for n < len(rules) && c.first(rules[n]) {
 			n++
 		}
 		// Clip makes the next append copy the rules, instead of writing into the slice that is shared.
-		u.rules = slices.Clip(rules[:n])
+		c.rules = slices.Clip(rules[:n])
 		rules = rules[n:]
 	}
 	for _, r := range rules {
-		u.addRule(r)
+		c.addRule(r)
 	}
 }
 
 // addRule collects one rule, unless it has been collected.
-func (u *union) addRule(r rule) {
-	if u.first(r) {
-		u.rules = append(u.rules, r)
+func (c *collector) addRule(r rule) {
+	if c.first(r) {
+		c.rules = append(c.rules, r)
 	}
 }
 
 // first marks a rule, and reports whether it has not been collected before.
-func (u *union) first(r rule) bool {
-	at := &u.evaluation.marked[r.id].rule
+func (c *collector) first(r rule) bool {
+	at := &c.evaluation.marked[r.id].rule
 	if r.unconfirmed {
-		at = &u.evaluation.marked[r.id].unconfirmed
+		at = &c.evaluation.marked[r.id].unconfirmed
 	}
-	return at.first(u.pass)
+	return at.first(c.pass)
+}
+
+// union is a list of collected rules, or the ordered union of other unions: their rules in order, each once (BR-27-04).
+// One union may be in many others. No union is in itself, however roles aggregate each other.
+//
+// Unions put off the work. In a chain of ClusterRoles that aggregate each other level by level, each with many rules, a
+// list for each level would copy the rules of all levels below. With unions, a level is a short list of pointers, and
+// only the role that is asked about gets a list:
+//
+//	admin   of: [selection of {agg: admin}]
+//	            of: [edit, istio-admin]
+//	            edit    of: [selection of {agg: edit}]
+//	            istio-admin   list: its stored rules
+//
+// Dropping later occurrences at the end of a walk over the unions gives the same list as dropping them at each level.
+type union struct {
+	// of is nil once the rules are known.
+	of    []*union
+	rules []rule
+	known bool
+	// some reports whether there is a rule, and fails whether one of the roles in it may have an aggregation that fails.
+	some, fails bool
+
+	collected mark // the pass in which it was collected
+}
+
+// union returns the ordered union of these unions, which is the union itself if there is only one.
+func (e *evaluation) union(of ...*union) *union {
+	if len(of) == 1 {
+		return of[0]
+	}
+	u := &union{of: of}
+	for _, in := range of {
+		u.some, u.fails = u.some || in.some, u.fails || in.fails
+	}
+	// For many roles, each list is needed anyway, and higher unions are made from the lists of lower unions.
+	if e.all {
+		e.list(u)
+	}
+	return u
+}
+
+// list returns the list of a union. It visits each union inside once, down to unions whose list is computed.
+//
+// Without the marks, a ladder of diamonds (two ways down at each level) would take 2ⁿ steps for n levels.
+func (e *evaluation) list(u *union) []rule {
+	if u.known {
+		return u.rules
+	}
+	c := e.collect()
+	for path := []*union{u}; len(path) > 0; {
+		at := path[len(path)-1]
+		path = path[:len(path)-1]
+		switch {
+		case !at.collected.first(c.pass):
+		case at.known:
+			c.addRules(at.rules)
+		default:
+			// The path is a stack: the first union must be on top.
+			for _, next := range slices.Backward(at.of) {
+				path = append(path, next)
+			}
+		}
+	}
+	// The unions inside are let go, so that only the list remains in memory.
+	u.of, u.rules, u.known = nil, c.rules, true
+	return u.rules
 }
 
 // without returns the rules in a that are not in b, each once.
 func (e *evaluation) without(a, b []rule) []rule {
-	u := e.newUnion()
-	// The union first marks the rules of b. What it collects after them is new.
-	u.addRules(b)
-	inB := len(u.rules)
-	u.addRules(a)
-	return u.rules[inB:]
-}
-
-// sameRules reports whether two lists are semantically equal. The order counts, as in upstream's comparison of the
-// collected rules with the stored rules.
-func sameRules(a, b []rule) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].id != b[i].id {
-			return false
-		}
-	}
-	return true
+	c := e.collect()
+	// The rules of b are marked first. What is collected after them is new.
+	c.addRules(b)
+	inB := len(c.rules)
+	c.addRules(a)
+	return c.rules[inB:]
 }
 
 // copyOf returns copies of the rules. The slice is never nil. An empty slice is a decision, "no rules"; nil rules in an
