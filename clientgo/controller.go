@@ -84,6 +84,8 @@ type Controller[X purekube.Index[X, S, A], S any, A purekube.Action] struct {
 	empty      X
 	reads      func(context.Context, purekube.Key) (S, error)
 	confirming chan struct{}
+	// retryProblems is Options.RetryProblems.
+	retryProblems bool
 
 	stopped chan struct{}
 	stop    func()
@@ -103,7 +105,8 @@ func NewController[X purekube.Index[X, S, A], S any, A purekube.Action](name str
 		return nil, fmt.Errorf("%s: %w", name, errNoLookup)
 	}
 	controller := &Controller[X, S, A]{
-		name: name, cluster: c, empty: index, reads: o.Confirm, confirming: make(chan struct{}, 1), stopped: make(chan struct{}),
+		name: name, cluster: c, empty: index, reads: o.Confirm, confirming: make(chan struct{}, 1), retryProblems: o.RetryProblems,
+		stopped: make(chan struct{}),
 	}
 	controller.stop = sync.OnceFunc(func() { close(controller.stopped) })
 	var plans func(purekube.Key) bool
@@ -311,7 +314,7 @@ func (c *Controller[X, S, A]) process(ctx, ending context.Context, key purekube.
 		c.record(e)
 	}
 	log := klog.FromContext(ctx)
-	if t.Problems != nil {
+	if t.Problems != nil && !c.retryProblems { // otherwise the line about the retry has them
 		log.Error(clipped(t.Problems), "The plan leaves something out", "key", key)
 	}
 	if t.Late > 0 {

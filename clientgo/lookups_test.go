@@ -256,6 +256,23 @@ func TestLogLinesAreBounded(t *testing.T) {
 	}
 }
 
+// A plan that fails again and again is one line in the log each time: loggers add a stack trace to each error.
+func TestOneLogLineForEachRetry(t *testing.T) {
+	var log bytes.Buffer
+	retries := 0
+	synctest.Test(t, func(t *testing.T) {
+		c := newController(t, func(*cell, string) (purekube.Result[write], error) {
+			return purekube.Result[write]{}, errors.New("not good")
+		}, &server{start: time.Now()}, noInformers, options{Options: clientgo.Options[*cell, state]{RetryProblems: true},
+			hooks: clientgo.Hooks{OnRetry: func(clientgo.Retry) { retries++ }}})
+		hold(c, "a")
+		defer running(klog.NewContext(t.Context(), logr.FromSlogHandler(slog.NewTextHandler(&log, nil))), t, c)()
+		time.Sleep(time.Second)
+	})
+	require.Greater(t, retries, 3)
+	require.Equal(t, retries, strings.Count(log.String(), "level=ERROR"), log.String())
+}
+
 // A manager that waits for the Lease keeps no keys of objects that have gone.
 func TestNothingIsQueuedBeforeTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -8,9 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
@@ -24,6 +26,7 @@ import (
 	"github.com/purekube/purekube/purekubetest"
 	"github.com/purekube/purekube/rbacaggregate"
 	"github.com/purekube/purekube/resourceclaim"
+	"github.com/purekube/purekube/servicecidr"
 	"github.com/purekube/purekube/ttl"
 )
 
@@ -36,9 +39,10 @@ func runs(t *testing.T, clientset *kubefake.Clientset, with func(clientgo.Cluste
 	factory := informers.NewSharedInformerFactory(clientset, 0)
 	client := clientgo.DynamicExecutor{Client: fake.NewDynamicClient(clientset)}
 	controller, err := with(clientgo.Cluster{
-		Informers: clientgo.FromFactory(factory),
-		Client:    client,
-		Lookup:    clientgo.LookupFor(client, clientset.Discovery()),
+		Informers:    clientgo.FromFactory(factory),
+		Client:       client,
+		Lookup:       clientgo.LookupFor(client, clientset.Discovery()),
+		ServiceCIDRs: clientgo.ListServiceCIDRs(clientset),
 	})
 	require.NoError(t, err)
 	factory.Start(t.Context().Done())
@@ -152,5 +156,23 @@ func TestRules(t *testing.T) {
 	require.Eventually(t, func() bool {
 		view := must(clientset.RbacV1().ClusterRoles().Get(t.Context(), "view", metav1.GetOptions{}))
 		return len(view.Rules) == 1
+	}, patience, time.Millisecond)
+}
+
+// A new ServiceCIDR gets its finalizer and becomes ready, and goes when it is deleted and the grace period is over.
+func TestServiceCIDR(t *testing.T) {
+	clientset := fake.NewClientset(&networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "new"}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.96.0.0/16"}}})
+	runs(t, clientset, func(c clientgo.Cluster) (clientgo.Runner, error) {
+		return clientgo.NewServiceCIDR(c, servicecidr.Options{GracePeriod: ptr.To(time.Duration(0))})
+	})
+	cidrs := clientset.NetworkingV1().ServiceCIDRs()
+	require.Eventually(t, func() bool {
+		cidr := must(cidrs.Get(t.Context(), "new", metav1.GetOptions{}))
+		return len(cidr.Finalizers) == 1 && apimeta.IsStatusConditionTrue(cidr.Status.Conditions, networkingv1.ServiceCIDRConditionReady)
+	}, patience, time.Millisecond)
+	require.NoError(t, cidrs.Delete(t.Context(), "new", metav1.DeleteOptions{}))
+	require.Eventually(t, func() bool {
+		_, err := cidrs.Get(t.Context(), "new", metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
 	}, patience, time.Millisecond)
 }
