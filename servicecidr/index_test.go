@@ -287,6 +287,8 @@ func TestIndexBadInput(t *testing.T) {
 			[]string{"ServiceCIDR: metadata.name: required"}},
 		{"a nil IPAddress", "it may be an address of x", servicecidr.Snapshot{IPAddresses: []*networkingv1.IPAddress{nil, ip("fd00::7")}}, keys("x"),
 			[]string{"IPAddress: nil object in the snapshot"}},
+		{"a nameless IPAddress", "it may be an address of x", servicecidr.Snapshot{IPAddresses: ips("")}, keys("x"),
+			[]string{`IPAddress: metadata.name: ParseAddr(""): unable to parse IP`}},
 		{"a name that is no address", "it may be an address of what is being deleted", servicecidr.Snapshot{IPAddresses: ips("10.0.0.007")}, keys("x"),
 			[]string{`IPAddress 10.0.0.007: metadata.name: ParseAddr("10.0.0.007"): IPv4 field has octet with leading zero`}},
 		{"two of a name", "which one is real?", servicecidr.Snapshot{ServiceCIDRs: cidrs(cidr("y", of("10.1.0.0/24")), cidr("y", of("10.0.0.0/8")))}, keys("x", "y"),
@@ -297,8 +299,25 @@ func TestIndexBadInput(t *testing.T) {
 			require.Equal(t, tc.affected, affected, tc.reason)
 			require.Equal(t, tc.problems, problemsOf(t, next.Err()), tc.reason)
 			sameAnswers(t, next, put(s, tc.changed), careful, tc.name)
+			unnamed := servicecidr.Snapshot{ServiceCIDRs: cidrs(nil, cidr("", nil)), IPAddresses: []*networkingv1.IPAddress{nil, ip("")}}
+			same, affected := next.Without(unnamed)
+			require.Empty(t, affected, "what has no name stays")
+			require.Equal(t, tc.problems, problemsOf(t, same.Err()), "what has no name stays")
 		})
 	}
+
+	other := purekube.Key{Kind: "IPAddress", Name: "x"}
+	r, err := x.Plan(other)
+	require.NoError(t, err)
+	require.Empty(t, r, "a key of another kind")
+	_, err = x.CheckDeletion(other, 0)
+	require.ErrorIs(t, err, purekube.ErrNotFound)
+
+	// Both IPAddresses of one name count, wherever they are in the slice.
+	next, _ := x.With(servicecidr.Snapshot{IPAddresses: []*networkingv1.IPAddress{ip("10.0.0.7"), ip("10.9.0.1"), labelled("10.0.0.7", nil)}})
+	d, err := next.CheckDeletion(servicecidr.Key("x"), 0)
+	require.NoError(t, err)
+	require.Equal(t, orphans("10.0.0.7"), d.Orphans)
 
 	twice, _ := x.With(servicecidr.Snapshot{ServiceCIDRs: cidrs(cidr("y", of("10.1.0.0/24")), cidr("y", of("10.0.0.0/8")))})
 	once, affected := twice.With(servicecidr.Snapshot{ServiceCIDRs: cidrs(cidr("y", of("10.1.0.0/24")))})

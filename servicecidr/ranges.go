@@ -90,7 +90,7 @@ func (s stretches) from(a netip.Addr) int {
 // search returns the position of the stretch that contains the address, or -1 if there is none. An address with a zone
 // is in none.
 func (s stretches) search(a netip.Addr) int {
-	if at := s.from(a); at < len(s) && a.Zone() == "" && s[at].Contains(a) {
+	if at := s.from(a); at < len(s) && s[at].Contains(a) {
 		return at
 	}
 	return -1
