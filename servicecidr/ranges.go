@@ -61,7 +61,7 @@ func newStretches(cidrs []*object) stretches {
 	}
 	slices.SortFunc(ends, func(a, b end) int { return a.at.Compare(b.at) })
 	var found stretches
-	var open []*object // the ServiceCIDRs of the prefixes around the address, sorted as those of a stretch
+	var open []*object // the ServiceCIDRs of the prefixes around the address, sorted as in a stretch
 	for i, e := range ends {
 		at, _ := slices.BinarySearchFunc(open, e.of, compareReliable)
 		if e.begins {
