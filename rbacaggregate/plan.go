@@ -41,6 +41,10 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 		return Result{}, err
 	}
 	problems := x.newProblems()
+	// Most ClusterRoles do not aggregate. Their plan does not read their rules.
+	if object, duplicate := x.find(key); duplicate == nil && !aggregates(object) {
+		return Result{}, problems.Err()
+	}
 	result := x.evaluate(&ruleIDs{}, false).decide(key, problems).plan(x.options)
 	return result, problems.Err()
 }
