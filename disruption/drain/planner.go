@@ -245,7 +245,8 @@ func (p *planner) refusesAgain(c *candidate) bool {
 	return false
 }
 
-// noteRefusal remembers which budgets were in the way of the node in the drain.
+// noteRefusal remembers which budgets were in the way of the node. In several rounds that is so for a drain of the node alone:
+// beside others it may only take a round more, since time passes in a round that brings nothing.
 func (p *planner) noteRefusal(c *candidate, w *drainer) {
 	clear(c.refused)
 	for _, o := range c.controllers {
@@ -286,10 +287,11 @@ func (p *planner) severalRounds(row []*candidate) (wave []*candidate) {
 		if failed == nil {
 			continue
 		}
-		p.noteRefusal(row[0], failed)
+		left := row[0]
 		row = row[1:]
-		if len(wave) == 0 {
-			continue // each node is tried alone
+		if len(wave) == 0 { // each node is tried alone
+			p.noteRefusal(left, failed)
+			continue
 		}
 		if p.failed > mayFail*(p.drained+pods) {
 			break

@@ -2,11 +2,13 @@ package drain
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -109,5 +111,19 @@ func TestWavesAfterAPodThatWasBeingDeleted(t *testing.T) {
 	plan, _, err := Waves(disruption.NewIndex(s, disruption.Options{}), []string{"m", "n"}, WaveOptions{})
 	require.NoError(t, err)
 	require.Equal(t, [][]string{{"m"}, {"n"}}, waveNodes(plan))
+	require.Empty(t, plan.Blocked)
+}
+
+// A node that waits for an entry of status.disruptedPods takes a round more beside a node that does not wait, since time passes in
+// a round that brings nothing. It drains in the wave after that.
+func TestWavesOfANodeThatWaits(t *testing.T) {
+	ofRS := by("apps/v1", "ReplicaSet", "rs")
+	b := budget(minAvailable("1"))
+	b.Status.DisruptedPods = map[string]metav1.Time{"granted": metav1.NewTime(now.Add(-time.Minute))}
+	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2)))}, Budgets: []*policyv1.PodDisruptionBudget{b},
+		Pods: []*corev1.Pod{pod("free", on("a"), labelled(nil)), pod("waits", ofRS, on("b")), pod("granted", ofRS, on("elsewhere"))}}
+	plan, _, err := Waves(disruption.NewIndex(s, disruption.Options{}), []string{"a", "b"}, WaveOptions{Options: Options{Force: true}, Rounds: 2})
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"a"}, {"b"}}, waveNodes(plan))
 	require.Empty(t, plan.Blocked)
 }
