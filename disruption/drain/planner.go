@@ -19,6 +19,8 @@ type planner struct {
 	groups []*group
 	// changed is how often a budget or a controller has lost pods. What a budget refused, it refuses again until then.
 	changed map[any]int
+	// surplus says which controllers have more pods than they want.
+	surplus map[owner]bool
 	// refuses is what the budget lets a node do in one round, where it has refused a pod of another node.
 	refuses map[queue]limit
 	// failed is how many pods went in plays of several rounds that showed that a wave cannot have a node, and drained how
@@ -40,7 +42,8 @@ type candidate struct {
 	never bool
 	// alone: it drained alone when that was played.
 	alone bool
-	// budgets select its pods, and controllers make them.
+	// budgets select its pods, with several rounds only the budgets that may be in the way. controllers make its pods,
+	// and have a surplus.
 	budgets, controllers []any
 	// asks is how many pods ask a budget that gives them all the same answer.
 	asks map[queue]int
@@ -58,7 +61,7 @@ type queue struct {
 type limit struct{ pods, changed int }
 
 func newPlanner(x *disruption.Index, names []string, o WaveOptions) *planner {
-	p := &planner{x: x, o: o, rounds: o.rounds(), changed: map[any]int{}, refuses: map[queue]limit{}}
+	p := &planner{x: x, o: o, rounds: o.rounds(), changed: map[any]int{}, surplus: map[owner]bool{}, refuses: map[queue]limit{}}
 	if o.Budgets == AsWritten {
 		p.rounds = 1 // nothing is recreated, so no later round lets more pods go
 	}
@@ -77,7 +80,22 @@ func newPlanner(x *disruption.Index, names []string, o WaveOptions) *planner {
 		g.left = append(g.left, p.candidate(name))
 	}
 	slices.SortFunc(p.groups, func(a, b *group) int { return cmp.Compare(a.name, b.name) })
+	if p.rounds != 1 {
+		p.leaveOutWhatIsFree()
+	}
 	return p
+}
+
+// leaveOutWhatIsFree leaves out the budgets that let the pods of all nodes go at once: they are in nobody's way. A budget over a
+// pod of every node would make each play one of the whole wave otherwise.
+func (p *planner) leaveOutWhatIsFree() {
+	all := p.left()
+	w := p.drainer(p.x, all)
+	w.first()
+	refuses := w.inTheWay()
+	for _, c := range all {
+		c.budgets = slices.DeleteFunc(c.budgets, func(b any) bool { return !refuses[b.(types.NamespacedName)] })
+	}
 }
 
 func (p *planner) candidate(name string) *candidate {
@@ -96,7 +114,7 @@ func (p *planner) candidate(name string) *candidate {
 				c.asks[queue{covering[0], queueOf(pod)}]++
 			}
 		}
-		if by := ownerOf(pod); by != nil {
+		if by := ownerOf(pod); by != nil && p.hasSurplus(*by) {
 			controllers[*by] = true
 		}
 	}
@@ -109,6 +127,18 @@ func (p *planner) candidate(name string) *candidate {
 		c.controllers = append(c.controllers, o)
 	}
 	return c
+}
+
+// hasSurplus reports whether the controller has more pods than it wants. Then it depends on the others whether a pod of it that
+// goes is recreated.
+func (p *planner) hasSurplus(by owner) bool {
+	surplus, known := p.surplus[by]
+	if !known && by.ref.Kind != statefulSetKind { // which recreates pods by their ordinals
+		o := stateOf(p.x, by, nil)
+		surplus = !o.none && !o.all
+		p.surplus[by] = surplus
+	}
+	return surplus
 }
 
 // shares is what its pods may have in common with pods of other nodes.
@@ -254,7 +284,7 @@ func (p *planner) noteRefusal(c *candidate, w *drainer) {
 	}
 	for name := range w.inTheWay() {
 		c.refused[name] = p.changed[name]
-		for i, q := range w.budgets[name].queues {
+		for i, q := range w.budget(name).queues {
 			key := queue{name, i}
 			if asked := c.asks[key]; p.rounds == 1 && asked > 0 && len(q.pods) > 0 {
 				p.refuses[key] = limit{asked - len(q.pods), p.changed[name]}
@@ -380,7 +410,6 @@ func (w *drainer) inTheWay() map[types.NamespacedName]bool {
 	for _, n := range w.nodes {
 		for _, r := range n.refused {
 			for _, name := range w.covering[r.Pod] {
-				w.budget(name)
 				by[name] = true
 			}
 		}

@@ -7,8 +7,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube/disruption"
 	"github.com/purekube/purekube/disruption/drain"
@@ -288,4 +292,27 @@ func TestWavesBesideTheBest(t *testing.T) {
 			require.LessOrEqual(t, fewer*50, plans, "at most one plan in 50 leaves out a node that another order drains")
 		})
 	}
+}
+
+// A budget over a pod of every node that lets all of them go makes no waves smaller: neighbours share budgets that let two of
+// three nodes drain together.
+func TestWavesBesideABudgetThatIsFree(t *testing.T) {
+	const nodes = 200
+	s := threePods(nodes, false, func(i, n, nodes int) int { return (i + n) % nodes })
+	agent := metav1.ObjectMeta{Namespace: "log", Name: "agent", UID: "agent"}
+	s.ReplicaSets = append(s.ReplicaSets, &appsv1.ReplicaSet{ObjectMeta: agent, Spec: appsv1.ReplicaSetSpec{Replicas: ptr.To(int32(nodes))}})
+	s.Budgets = append(s.Budgets, &policyv1.PodDisruptionBudget{ObjectMeta: agent, Spec: policyv1.PodDisruptionBudgetSpec{
+		Selector: &metav1.LabelSelector{}, MaxUnavailable: ptr.To(intstr.FromString("100%"))}})
+	var names []string
+	for i := range nodes {
+		names = append(names, fmt.Sprint("node-", i))
+		p := s.Pods[0].DeepCopy()
+		p.Namespace, p.Name, p.UID, p.Spec.NodeName = agent.Namespace, fmt.Sprint("agent-", i), types.UID(fmt.Sprint("agent-", i)), names[i]
+		p.OwnerReferences[0].Name, p.OwnerReferences[0].UID = agent.Name, agent.UID
+		s.Pods = append(s.Pods, p)
+	}
+	plan, _, err := drain.Waves(disruption.NewIndex(s, disruption.Options{}), names, drain.WaveOptions{Rounds: 2})
+	require.NoError(t, err)
+	require.Empty(t, plan.Blocked)
+	require.Equal(t, 2, len(plan.Waves))
 }
