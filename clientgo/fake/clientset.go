@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
 )
 
 // NewClientset returns a clientset with copies of these objects. It panics, as client-go's does, for an object of a kind that
@@ -95,19 +96,27 @@ func (s *server) react(action testing.Action) (bool, runtime.Object, error) {
 }
 
 func (s *server) create(resource schema.GroupVersionResource, o object) error {
-	s.created++
 	if o.GetName() == "" && o.GetGenerateName() != "" {
-		o.SetName(o.GetGenerateName() + strconv.Itoa(s.created))
+		o.SetName(o.GetGenerateName() + strconv.Itoa(s.created+1))
 	}
+	s.identify(o)
+	s.store(resource, o)
+	return s.ObjectTracker.Create(resource, o, o.GetNamespace())
+}
+
+// identify gives a new object a UID and a creationTimestamp, unless it has them.
+func (s *server) identify(o object) {
+	s.created++
 	if o.GetUID() == "" {
 		o.SetUID(types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", s.created)))
 	}
 	if created := o.GetCreationTimestamp(); created.IsZero() {
-		o.SetCreationTimestamp(metav1.NewTime(time.Now()).Rfc3339Copy())
+		o.SetCreationTimestamp(now())
 	}
-	s.store(resource, o)
-	return s.ObjectTracker.Create(resource, o, o.GetNamespace())
 }
+
+// now is the time as the API keeps it, in whole seconds.
+func now() metav1.Time { return metav1.NewTime(time.Now()).Rfc3339Copy() }
 
 // Patch is what the tracker's reaction calls with the patched object.
 func (s *server) Patch(resource schema.GroupVersionResource, patched runtime.Object, _ string, _ ...metav1.PatchOptions) error {
@@ -146,8 +155,7 @@ func (s *server) apply(a testing.PatchActionImpl) (bool, runtime.Object, error) 
 	s.versions[a.Resource]++
 	o := stored.(object)
 	if o.GetUID() == "" { // the tracker created it
-		s.created++
-		o.SetUID(types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", s.created)))
+		s.identify(o)
 	}
 	s.store(a.Resource, o)
 	return true, o, s.ObjectTracker.Update(a.Resource, o, a.Namespace)
@@ -159,15 +167,7 @@ func (s *server) delete(resource schema.GroupVersionResource, namespace, name st
 		return err
 	}
 	if only != nil {
-		var uid types.UID
-		var version string
-		if only.UID != nil {
-			uid = *only.UID
-		}
-		if only.ResourceVersion != nil {
-			version = *only.ResourceVersion
-		}
-		if err := conflict(resource, o, uid, version); err != nil {
+		if err := conflict(resource, o, ptr.Deref(only.UID, ""), ptr.Deref(only.ResourceVersion, "")); err != nil {
 			return err
 		}
 	}
@@ -177,8 +177,7 @@ func (s *server) delete(resource schema.GroupVersionResource, namespace, name st
 	case o.GetDeletionTimestamp() != nil:
 		return nil
 	}
-	now := metav1.NewTime(time.Now()).Rfc3339Copy()
-	o.SetDeletionTimestamp(&now)
+	o.SetDeletionTimestamp(ptr.To(now()))
 	s.store(resource, o)
 	return s.ObjectTracker.Update(resource, o, namespace)
 }

@@ -137,6 +137,7 @@ func TestDynamicClient(t *testing.T) {
 	}}, metav1.ApplyOptions{FieldManager: "test", Force: true})
 	require.NoError(t, err)
 	require.NotEmpty(t, applied.GetUID())
+	require.NotEmpty(t, applied.GetCreationTimestamp())
 	role, err := clientset.RbacV1().ClusterRoles().Get(ctx, "view", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, applied.GetResourceVersion(), role.ResourceVersion)
