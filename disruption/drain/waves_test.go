@@ -114,6 +114,25 @@ func TestWavesAfterAPodThatWasBeingDeleted(t *testing.T) {
 	require.Empty(t, plan.Blocked)
 }
 
+// A pod that is being deleted is stuck by the time that a wave before has waited for an entry of status.disruptedPods: its node does
+// not drain any more.
+func TestWavesOfAPodThatIsStuckLater(t *testing.T) {
+	ofRS := by("apps/v1", "ReplicaSet", "rs")
+	b := budget(minAvailable("1"))
+	b.Status.DisruptedPods = map[string]metav1.Time{"granted": metav1.NewTime(now.Add(-time.Minute))}
+	ending := pod("ending", on("b"), labelled(nil))
+	ending.DeletionTimestamp = ptr.To(metav1.NewTime(now.Add(5 * time.Second)))
+	s := disruption.Snapshot{Now: now, ReplicaSets: []*appsv1.ReplicaSet{replicaSet("rs", "", ptr.To(int32(2)))}, Budgets: []*policyv1.PodDisruptionBudget{b},
+		Pods: []*corev1.Pod{pod("waits", ofRS, on("a")), pod("granted", ofRS, on("elsewhere")), ending}}
+	o := WaveOptions{Options: Options{Force: true, Stuck: 10 * time.Second}, Rounds: 2, MaxNodes: 1}
+	plan, _, err := Waves(disruption.NewIndex(s, disruption.Options{}), []string{"a", "b"}, o)
+	require.NoError(t, err)
+	require.Equal(t, [][]string{{"a"}}, waveNodes(plan))
+	require.Len(t, plan.Blocked, 1)
+	require.Equal(t, Never, plan.Blocked[0].Outcome)
+	require.Equal(t, ReasonStuckPod, plan.Blocked[0].Refused[0].Code)
+}
+
 // A node that waits for an entry of status.disruptedPods takes a round more beside a node that does not wait, since time passes in
 // a round that brings nothing. It drains in the wave after that.
 func TestWavesOfANodeThatWaits(t *testing.T) {
