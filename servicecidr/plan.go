@@ -109,24 +109,32 @@ func forOnePlan(s Snapshot, o Options) *Index {
 			asked, wanted, shared = append(asked, s), append(wanted, some), append(shared, all)
 		}
 	}
+	needed := func(ip *networkingv1.IPAddress) bool {
+		if ip == nil {
+			return true // an error, and a doubt
+		}
+		a, err := netip.ParseAddr(ip.Name)
+		if err != nil {
+			return true // the same
+		}
+		i := asked.search(a)
+		if i < 0 || wanted[i] == none {
+			return false
+		}
+		f := familyOf(ip)
+		if f&wanted[i] == none {
+			return false
+		}
+		if wanted[i] &^= f; f&shared[i] != none {
+			wanted[i] = none // this one answers every ServiceCIDR
+		}
+		return true
+	}
 	var read []*networkingv1.IPAddress
 	for _, ip := range ips {
-		if ip != nil {
-			if a, err := netip.ParseAddr(ip.Name); err == nil {
-				i := asked.search(a)
-				if i < 0 || wanted[i] == none {
-					continue
-				}
-				f := familyOf(ip)
-				if f&wanted[i] == none {
-					continue
-				}
-				if wanted[i] &^= f; f&shared[i] != none {
-					wanted[i] = none // this one answers every ServiceCIDR
-				}
-			}
+		if needed(ip) {
+			read = append(read, ip)
 		}
-		read = append(read, ip) // also what is an error, or a doubt
 	}
 	x.addresses = newAddresses(read)
 	return x
