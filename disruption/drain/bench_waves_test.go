@@ -48,36 +48,44 @@ func BenchmarkWaves(b *testing.B) {
 		{name: "one budget of all pods, one of them", at: spread, shared: true, o: drain.WaveOptions{MaxNodes: 20}, blocked: true},
 	} {
 		b.Run(tc.name, func(b *testing.B) {
-			var before float64
-			for _, nodes := range fleets() {
+			benchmarkPlans(b, tc.o, tc.blocked, func(nodes int) disruption.Snapshot {
 				s := drainCluster(nodes, tc.shared, tc.at)
 				if tc.allowed != (intstr.IntOrString{}) {
 					s.Budgets[0].Spec.MaxUnavailable = &tc.allowed
 				}
-				var names []string
-				for i := range nodes {
-					names = append(names, fmt.Sprint("node-", i))
+				return s
+			})
+		})
+	}
+}
+
+// benchmarkPlans plans the upgrade of all nodes of the cluster of each size.
+func benchmarkPlans(b *testing.B, o drain.WaveOptions, blocked bool, snapshot func(nodes int) disruption.Snapshot) {
+	var before float64
+	for _, nodes := range fleets() {
+		s := snapshot(nodes)
+		var names []string
+		for i := range nodes {
+			names = append(names, fmt.Sprint("node-", i))
+		}
+		b.Run(fmt.Sprintf("nodes=%d,pods=%d,budgets=%d", nodes, len(s.Pods), len(s.Budgets)), func(b *testing.B) {
+			x := disruption.NewIndex(s, disruption.Options{})
+			b.ReportAllocs()
+			waves := 0
+			for b.Loop() {
+				plan, _, _ := drain.Waves(x, names, o)
+				if len(plan.Waves) == 0 != blocked || len(plan.Blocked) == 0 == blocked {
+					b.Fatalf("%d waves, %d nodes blocked", len(plan.Waves), len(plan.Blocked))
 				}
-				b.Run(fmt.Sprintf("nodes=%d,pods=%d,budgets=%d", nodes, len(s.Pods), len(s.Budgets)), func(b *testing.B) {
-					x := disruption.NewIndex(s, disruption.Options{})
-					b.ReportAllocs()
-					waves := 0
-					for b.Loop() {
-						plan, _, _ := drain.Waves(x, names, tc.o)
-						if len(plan.Waves) == 0 != tc.blocked || len(plan.Blocked) == 0 == tc.blocked {
-							b.Fatalf("%d waves, %d nodes blocked", len(plan.Waves), len(plan.Blocked))
-						}
-						waves = len(plan.Waves)
-					}
-					took := b.Elapsed().Seconds() / float64(b.N)
-					b.ReportMetric(float64(waves), "waves")
-					b.ReportMetric(took, "s/plan")
-					if before > 0 {
-						b.ReportMetric(took/before, "ratio")
-					}
-					before = took
-				})
+				waves = len(plan.Waves)
 			}
+			took := b.Elapsed().Seconds() / float64(b.N)
+			b.ReportMetric(float64(waves), "waves")
+			b.ReportMetric(took, "s/plan")
+			if before > 0 {
+				b.ReportMetric(took/before, "ratio")
+			}
+			before = took
 		})
 	}
 }
@@ -126,36 +134,13 @@ func BenchmarkWavesOfSmallNodes(b *testing.B) {
 		{name: "one budget that lets 40 pods go, two rounds", at: spread, allowed: 40, o: drain.WaveOptions{Rounds: 2}},
 	} {
 		b.Run(tc.name, func(b *testing.B) {
-			var before float64
-			for _, nodes := range fleets() {
+			benchmarkPlans(b, tc.o, false, func(nodes int) disruption.Snapshot {
 				s := threePods(nodes, tc.allowed > 0, tc.at)
 				if tc.allowed > 0 {
 					s.Budgets[0].Spec.MaxUnavailable = ptr.To(intstr.FromInt(tc.allowed))
 				}
-				var names []string
-				for i := range nodes {
-					names = append(names, fmt.Sprint("node-", i))
-				}
-				b.Run(fmt.Sprintf("nodes=%d,pods=%d", nodes, len(s.Pods)), func(b *testing.B) {
-					x := disruption.NewIndex(s, disruption.Options{})
-					b.ReportAllocs()
-					waves := 0
-					for b.Loop() {
-						plan, _, _ := drain.Waves(x, names, tc.o)
-						if len(plan.Blocked) > 0 {
-							b.Fatalf("%d nodes are blocked", len(plan.Blocked))
-						}
-						waves = len(plan.Waves)
-					}
-					took := b.Elapsed().Seconds() / float64(b.N)
-					b.ReportMetric(float64(waves), "waves")
-					b.ReportMetric(took, "s/plan")
-					if before > 0 {
-						b.ReportMetric(took/before, "ratio")
-					}
-					before = took
-				})
-			}
+				return s
+			})
 		})
 	}
 }
