@@ -64,8 +64,14 @@ type Handler struct {
 
 	maxDecisions int
 	mu           sync.Mutex
-	// deciding has, for each resource, a place for each decision that is under way. An API server asks about few resources.
-	deciding map[string]chan struct{}
+	// deciding are the resources of reviews that wait or are decided. The names of resources are the caller's.
+	deciding map[string]*resource
+}
+
+// resource has a place for each decision on it that may be under way, and how many reviews need it.
+type resource struct {
+	places  chan struct{}
+	reviews int
 }
 
 type decision = func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse
@@ -86,7 +92,7 @@ func New(decide func(context.Context, *admissionv1.AdmissionRequest) *admissionv
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Handler{decide: decide, maxBody: o.MaxBody, log: o.Log, maxDecisions: o.MaxDecisions, deciding: map[string]chan struct{}{}}
+	return &Handler{decide: decide, maxBody: o.MaxBody, log: o.Log, maxDecisions: o.MaxDecisions, deciding: map[string]*resource{}}
 }
 
 // review is an AdmissionReview of either version: their JSON is the same.
@@ -162,14 +168,16 @@ func patience(timeout string) time.Duration {
 // answer decides a request, or refuses it if it cannot be decided in time. It does not wait for a decision that is late.
 func (h *Handler) answer(ctx context.Context, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	const tooLate = "the webhook could not decide in time"
-	places := h.places(r)
+	places, leave := h.places(r)
 	select {
 	case places <- struct{}{}:
 	case <-ctx.Done():
+		leave()
 		return admission.NotNow(r, tooLate)
 	}
 	decided := make(chan *admissionv1.AdmissionResponse, 1)
 	go func() {
+		defer leave()
 		defer func() { <-places }()
 		decided <- h.decided(ctx, r)
 	}()
@@ -181,15 +189,24 @@ func (h *Handler) answer(ctx context.Context, r *admissionv1.AdmissionRequest) *
 	}
 }
 
-// places has room for the decisions on the resource of a request.
-func (h *Handler) places(r *admissionv1.AdmissionRequest) chan struct{} {
+// places has room for the decisions on the resource of a request. Call leave when the request needs none any more.
+func (h *Handler) places(r *admissionv1.AdmissionRequest) (places chan struct{}, leave func()) {
+	name := r.Resource.Group + "/" + r.Resource.Resource + "/" + r.SubResource
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	resource := r.Resource.Group + "/" + r.Resource.Resource + "/" + r.SubResource
-	if h.deciding[resource] == nil {
-		h.deciding[resource] = make(chan struct{}, h.maxDecisions)
+	of := h.deciding[name]
+	if of == nil {
+		of = &resource{places: make(chan struct{}, h.maxDecisions)}
+		h.deciding[name] = of
 	}
-	return h.deciding[resource]
+	of.reviews++
+	return of.places, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if of.reviews--; of.reviews == 0 {
+			delete(h.deciding, name)
+		}
+	}
 }
 
 // decided is the decision, or a refusal where it fails.

@@ -3,6 +3,7 @@ package webhook
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -10,11 +11,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	admissionv1 "k8s.io/api/admission/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube/admission"
 	"github.com/purekube/purekube/internal/test/reviews"
@@ -146,6 +149,31 @@ func TestDecisionsThatTakeTooLong(t *testing.T) {
 	for text, want := range map[string]time.Duration{"": 9 * time.Second, "5s": 4 * time.Second, "1s": 800 * time.Millisecond, "1h": 29 * time.Second, "x": 9 * time.Second, "-1s": 9 * time.Second} {
 		require.Equal(t, want, patience(text), text)
 	}
+}
+
+// Whoever reaches the webhook makes up names of resources. Nothing is kept of them.
+func TestNamesOfResourcesAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := New(func(ctx context.Context, r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+			<-ctx.Done()
+			return &admissionv1.AdmissionResponse{UID: r.UID}
+		}, Options{MaxDecisions: 1, Log: slog.New(slog.DiscardHandler)})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for i := range 100 {
+			r := &admissionv1.AdmissionRequest{UID: "1", Resource: metav1.GroupVersionResource{Resource: fmt.Sprint("made-up-", i/2)}}
+			go h.answer(ctx, r)
+		}
+		kept := func() int {
+			synctest.Wait()
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return len(h.deciding)
+		}
+		require.Equal(t, 50, kept())
+		<-ctx.Done()
+		require.Zero(t, kept())
+	})
 }
 
 // A decision that fails refuses, and the webhook goes on.
