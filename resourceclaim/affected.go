@@ -16,6 +16,71 @@ import (
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
+// With returns the Index with the objects of changed added, or replacing the objects of the same kind, namespace and
+// name. It also returns the affected keys, sorted, each once. It adds answers by Need, and Deleted by UID. PodGroups
+// count only if Options.PodGroupOf is set.
+//
+// With and Without name every key whose [Outcome] in PlanAll may differ: its Result, or the text of its Err.
+//
+//   - A changed, added or removed pod: the pod, if it has or had work to do. If the pod was added, removed or replaced,
+//     or is done, also the claims that name it as a consumer or as their owner, and the claims that it no longer needs:
+//     its entries' claims, and the claim of status.extendedResourceClaimStatus. Upstream does not look for claims that
+//     name a pod which does not name them.
+//   - A claim: the claim, and each pod and PodGroup that uses it and has or had work to do. A pod uses a claim that one
+//     of its entries resolves to, or that was generated for it or its PodGroup. For a pod that is done, also the other
+//     claims of the pod. Upstream does not name a deleted claim.
+//   - A template: the pods and PodGroups that have work to do and whose spec names it.
+//   - A PodGroup: the group and its pods, if they have or had work to do. If the group was added, removed or replaced,
+//     also the claims that name it as a consumer or that its entries resolve to.
+//   - An answer or a UID in Deleted: the keys that asked for the answer, and the claims that name the object.
+//
+// Nil objects and objects without a name belong to no key. Err, the error of PlanAll and the error of every Plan name
+// them, and nothing removes them from an Index.
+//
+// With costs O(log n) for each object in changed, plus the affected objects. About one change in n/2 costs a pass over
+// all objects.
+//
+// changed.Now is ignored: no decision depends on it.
+func (x *Index) With(changed Snapshot) (next *Index, affected []purekube.Key) {
+	return x.changed(changed, true)
+}
+
+// Without returns the Index without the objects of gone, by kind, namespace and name, and without its answers and UIDs.
+// It also returns the affected keys, as With does. Names that are not in the Index change nothing.
+//
+// Only the names in gone count. An informer's last known state of a deleted object serves as well as the object that
+// With was given. All objects of an ambiguous name are removed.
+func (x *Index) Without(gone Snapshot) (next *Index, affected []purekube.Key) {
+	return x.changed(gone, false)
+}
+
+// changed returns the Index with what is in by, if keep is true, and without it otherwise.
+func (x *Index) changed(by Snapshot, keep bool) (next *Index, affected []purekube.Key) {
+	// The copy shares all collections with x. Each line below replaces one of them in the copy alone.
+	n, c := *x, changes{answers: by.Answers, deleted: by.Deleted}
+	n.pods, c.pods = x.pods.Changed(by.Pods, keep)
+	n.claims, c.claims = x.claims.Changed(by.Claims, keep)
+	n.assumed, c.assumed = x.assumed.Changed(by.Assumed, keep)
+	n.templates, c.templates = x.templates.Changed(by.Templates, keep)
+	// NewIndex ignores PodGroups in this case too.
+	if x.options.PodGroupOf != nil {
+		n.groups, c.groups = x.groups.Changed(podGroupsOf(by.PodGroups), keep)
+	}
+	if len(by.Answers) > 0 {
+		// Another goroutine may be reading x.answers.
+		n.answers = map[purekube.Need]purekube.Answer{}
+		maps.Copy(n.answers, x.answers)
+		for need, answer := range by.Answers {
+			if n.answers[need] = answer; !keep {
+				delete(n.answers, need)
+			}
+		}
+	}
+	// follow asks for each UID whether it was known before.
+	n.deleted = changedUIDs(x.deleted, by.Deleted, keep)
+	return &n, n.follow(x, c)
+}
+
 // changes are the differences between two Indexes: per kind one Change for each name, and the answers and UIDs that
 // were added or removed. With and Without fill it; follow reads it.
 //
@@ -60,7 +125,7 @@ func (x *Index) follow(before *Index, c changes) []purekube.Key {
 	x.podTerms, x.podUIDs = before.podTerms.With(x.pods, c.pods), before.podUIDs.With(x.pods, c.pods)
 	x.claimTerms, x.assumedTerms = before.claimTerms.With(x.claims, c.claims), before.assumedTerms.With(x.assumed, c.assumed)
 	x.groupTerms = before.groupTerms.With(x.groups, c.groups)
-	a := affected{before: before, after: x, keys: map[purekube.Key]struct{}{}}
+	a := &affected{before: before, after: x, keys: map[purekube.Key]struct{}{}}
 	for _, change := range c.pods {
 		a.changedPod(change)
 	}
@@ -81,7 +146,7 @@ func (x *Index) follow(before *Index, c changes) []purekube.Key {
 	// Only the text of the spec names a template, and no plan of a claim reads one. A name that several templates have
 	// fails the entry, and such an entry is work.
 	for _, change := range c.templates {
-		a.owners([]uint64{x.terms.named(namesTemplate, change.Name)}, func(o *owner) bool { return o.namesTemplate(change.Name) })
+		a.claimants([]uint64{x.terms.named(namesTemplate, change.Name)}, func(c *claimant) bool { return c.namesTemplate(change.Name) })
 	}
 	for need := range c.answers {
 		a.answered(need.Kind, types.NamespacedName{Namespace: need.Namespace, Name: need.Name})
@@ -113,9 +178,9 @@ func (a *affected) add(key purekube.Key) {
 }
 
 // resolved adds the claims that the entries of a pod or PodGroup resolve to.
-// It is called for owners that no longer need these claims.
-func (a *affected) resolved(o *owner) {
-	for name := range o.resolved() {
+// It is called for claimants that no longer need these claims.
+func (a *affected) resolved(c *claimant) {
+	for name := range c.resolved() {
 		a.add(ClaimKey(name.Namespace, name.Name))
 	}
 }
@@ -127,27 +192,35 @@ func (a *affected) claims(claims iter.Seq[*resourcev1.ResourceClaim]) {
 	}
 }
 
-// owner adds a pod or PodGroup that has not changed itself, if it has or had work to do. For a pod that is done, it
-// adds the claims that the pod no longer needs.
+// claimant adds a pod or PodGroup that has not changed itself, if its plan is or was not empty. For a pod that is
+// done, it adds the claims that the pod no longer needs.
 //
 // Both Indexes are asked. A pod whose last work has just vanished, for example because its missing claim now exists,
 // has a plan that differs: it has become empty, and an error that the caller still shows is gone.
-func (a *affected) owner(o owner) {
+func (a *affected) claimant(c claimant) {
 	// The cheap condition comes first: a pod of a large group is met again for each of its claims.
-	if _, added := a.keys[o.key()]; !added && (a.after.needsWork(o) || a.before.needsWork(o)) {
-		a.add(o.key())
+	if _, added := a.keys[c.key()]; !added && (a.after.hasWork(c) || a.before.hasWork(c)) {
+		a.add(c.key())
 	}
 	// Upstream's enqueuePod does the same for each pod that it looks at, also when a claim or a template has changed.
-	if o.pod != nil && podstate.Done(o.pod) {
-		a.freed(o.pod)
+	if c.pod != nil && podstate.Done(c.pod) {
+		a.freed(c.pod)
 	}
+}
+
+// hasWork reports whether the plan of a pod or PodGroup is not empty. A converged pod is the usual case: each entry has
+// its claim, and each allocated claim is reserved.
+func (x *Index) hasWork(c claimant) bool {
+	var buffer [usual]entry
+	v, _ := x.decideClaimant(&c, buffer[:0])
+	return !v.empty()
 }
 
 // freed adds the claims that a pod needed and needs no longer, because it is done, deleted or replaced (PodClaims in
 // k8s.io/dynamic-resource-allocation/resourceclaim). The claims' own plans decide what becomes of them.
 func (a *affected) freed(pod *corev1.Pod) {
-	o := podOwner(pod)
-	a.resolved(&o)
+	c := podClaimant(pod)
+	a.resolved(&c)
 	// The scheduler creates this claim for a pod that requests a device as an extended resource, such as
 	// "example.com/gpu: 1". No entry of the spec names such a claim.
 	if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil {
@@ -155,82 +228,70 @@ func (a *affected) freed(pod *corev1.Pod) {
 	}
 }
 
-// owners adds the matching pods and PodGroups with one of the terms. They have not changed themselves. match decides:
-// another object may have the same hash, and of several objects with one name all are found by the terms of each.
-func (a *affected) owners(terms []uint64, match func(*owner) bool) {
-	// match takes the owner's address, so that an owner declared in the loop would be one allocation for each pod.
-	var o owner // one for all
+// claimants adds the matching pods and PodGroups with one of the terms. They have not changed themselves. match
+// decides: another object may have the same hash, and of several objects with one name all are found by the terms of
+// each.
+func (a *affected) claimants(terms []uint64, match func(*claimant) bool) {
+	// match takes the claimant's address, so that one declared in the loop would be an allocation for each pod.
+	var c claimant // one for all
 	for pod := range a.after.podTerms.Versions(terms...) {
-		if o = podOwner(pod); match(&o) {
-			a.owner(o)
+		if c = podClaimant(pod); match(&c) {
+			a.claimant(c)
 		}
 	}
 	for g := range a.after.groupTerms.Versions(terms...) {
-		if o = groupOwner(g); match(&o) {
-			a.owner(o)
+		if c = groupClaimant(g); match(&c) {
+			a.claimant(c)
 		}
 	}
-}
-
-// events are the changes of the objects of one name, as the old and the new object. The old object is nil if the object
-// was added, and the new one if it was removed. If several objects have the name, nobody can know which is real: each
-// of them counts as added or removed.
-//
-//	before   after    events
-//	a        a'       (a, a')
-//	a        -        (a, nil)
-//	-        b        (nil, b)
-//	a        b, c     (a, nil) (nil, b) (nil, c)
-//
-// The last row may name too many keys and never too few: whichever object is the real one, it is among the events.
-func events[P any](c persistent.Change[*P]) [][2]*P {
-	if !c.Ambiguous() {
-		old, now := c.Only()
-		return [][2]*P{{old, now}}
-	}
-	var events [][2]*P
-	for _, o := range c.Before {
-		events = append(events, [2]*P{o, nil})
-	}
-	for _, o := range c.After {
-		events = append(events, [2]*P{nil, o})
-	}
-	return events
 }
 
 // changedPod is for an event of a pod (enqueuePod in upstream's controller.go). It answers three questions: whether the
 // pod has or had work; which claims the pod has stopped to need; and which claims name the pod without the pod naming
 // them. Upstream does not ask the third question.
+//
+// If several objects have the name, nobody can know which is real: each of them counts as added or removed.
 func (a *affected) changedPod(c persistent.Change[*corev1.Pod]) {
-	if c.Ambiguous() {
-		a.add(PodKey(c.Name.Namespace, c.Name.Name)) // the plan says so
+	old, now := c.Only()
+	// A pod of another UID is another pod, though the name is the same: a StatefulSet's pod that was evicted and
+	// recreated between two events of a lagging watch. The old pod is gone then, without an event of its deletion.
+	same := old != nil && now != nil && old.UID == now.UID && !c.Ambiguous()
+	a.unusable(PodKey(c.Name.Namespace, c.Name.Name), c.Ambiguous())
+	// The old pod is asked in the old Index, since its work depended on the claims and templates before the change.
+	for _, pod := range c.Before {
+		if a.working(a.before, podClaimant(pod)); !same {
+			a.freed(pod)
+		}
 	}
-	for _, e := range events(c) {
-		old, now := e[0], e[1]
-		// The old pod is asked in the old Index, since its work depended on the claims and templates before the change.
-		if old != nil && a.before.needsWork(podOwner(old)) || now != nil && a.after.needsWork(podOwner(now)) {
-			a.add(PodKey(c.Name.Namespace, c.Name.Name))
-		}
-		// A pod of another UID is another pod, though the name is the same: a StatefulSet's pod that was evicted and
-		// recreated between two events of a lagging watch. The old pod is gone then, without an event of its deletion.
-		replaced := old == nil || now == nil || old.UID != now.UID
-		if replaced && old != nil {
-			a.freed(old)
-		}
+	for _, pod := range c.After {
 		// Also if the pod was done before: each event of a done pod names its claims, as upstream's enqueuePod does.
-		if now != nil && podstate.Done(now) {
-			a.freed(now)
+		if a.working(a.after, podClaimant(pod)); podstate.Done(pod) {
+			a.freed(pod)
 		}
-		// The plan of a claim reads three things of a pod that it names: whether it is there, its UID, and whether it
-		// is done. While these stay the same, as in the many updates of a running pod's status, no claim has to be
-		// looked at.
-		if replaced || podstate.Done(old) != podstate.Done(now) {
-			a.claims(a.after.claimsOn(c.Name))
-		}
-		// D-36: claims that have lost this reason to stay reserved, and claims that have gained it.
-		for kept := range a.before.keptForGroup(old).SymmetricDifference(a.after.keptForGroup(now)) {
-			a.add(ClaimKey(kept.claim.Namespace, kept.claim.Name))
-		}
+	}
+	// The plan of a claim reads three things of a pod that it names: whether it is there, its UID, and whether it
+	// is done. While these stay the same, as in the many updates of a running pod's status, no claim has to be
+	// looked at.
+	if !same || podstate.Done(old) != podstate.Done(now) {
+		a.claims(a.after.claimsOn(c.Name))
+	}
+	// D-36: claims that have lost this reason to stay reserved, and claims that have gained it.
+	for kept := range a.before.keptForGroup(c.Before).SymmetricDifference(a.after.keptForGroup(c.After)) {
+		a.add(ClaimKey(kept.claim.Namespace, kept.claim.Name))
+	}
+}
+
+// unusable adds the key of a name that several objects have or had: its plan says so.
+func (a *affected) unusable(key purekube.Key, ambiguous bool) {
+	if ambiguous {
+		a.add(key)
+	}
+}
+
+// working adds a pod or PodGroup that has changed, if its plan in one of the Indexes is not empty.
+func (a *affected) working(x *Index, c claimant) {
+	if x.hasWork(c) {
+		a.add(c.key())
 	}
 }
 
@@ -241,19 +302,20 @@ type groupsClaim struct {
 	group string
 }
 
-// keptForGroup are the claims that stay reserved for the pod's PodGroup on account of the pod (D-36): the claims that
-// its entries resolve to, while it is not done. It is nil for a nil pod, for a pod in no group, and under
-// MatchUpstream, which does not ask the pods. It must agree with groupsRunningOn, which answers the same question from
-// the claim.
-func (x *Index) keptForGroup(pod *corev1.Pod) sets.Set[groupsClaim] {
-	group := x.options.groupName(pod)
-	if group == "" || x.options.upstream() || podstate.Done(pod) {
-		return nil
-	}
-	kept := sets.New[groupsClaim]()
-	o := podOwner(pod)
-	for claim := range o.resolved() {
-		kept.Insert(groupsClaim{claim, group})
+// keptForGroup are the claims that stay reserved for the PodGroups of the pods of one name on account of them (D-36):
+// the claims that their entries resolve to, while they are not done. It must agree with groupsRunningOn, which
+// answers the same question from the claim.
+func (x *Index) keptForGroup(pods []*corev1.Pod) sets.Set[groupsClaim] {
+	kept := sets.Set[groupsClaim]{}
+	for _, pod := range pods {
+		group := x.options.groupName(pod)
+		if group == "" || !x.options.asksMembers() || podstate.Done(pod) {
+			continue
+		}
+		c := podClaimant(pod)
+		for claim := range c.resolved() {
+			kept.Insert(groupsClaim{claim, group})
+		}
 	}
 	return kept
 }
@@ -284,7 +346,7 @@ func (a *affected) changedClaim(name types.NamespacedName) {
 		}
 	}
 	// An owner uses the claim if it uses any version.
-	a.owners(terms, func(o *owner) bool { return slices.ContainsFunc(versions, o.uses) })
+	a.claimants(terms, func(c *claimant) bool { return slices.ContainsFunc(versions, c.uses) })
 	for group := range groups {
 		a.members(types.NamespacedName{Namespace: name.Namespace, Name: group})
 	}
@@ -292,24 +354,22 @@ func (a *affected) changedClaim(name types.NamespacedName) {
 
 // changedGroup is for an event of a PodGroup (enqueuePodGroup in upstream's controller.go).
 func (a *affected) changedGroup(c persistent.Change[*podGroup]) {
-	if c.Ambiguous() {
-		a.add(PodGroupKey(c.Name.Namespace, c.Name.Name)) // the plan says so
+	old, now := c.Only()
+	// The plan of a claim reads the group's name and UID alone. A status that has changed is of no interest to it.
+	same := old != nil && now != nil && old.UID == now.UID && !c.Ambiguous()
+	a.unusable(PodGroupKey(c.Name.Namespace, c.Name.Name), c.Ambiguous())
+	for _, g := range c.Before {
+		claimant := groupClaimant(g)
+		if a.working(a.before, claimant); !same {
+			// The group is gone or replaced. Its claims are named by its entries, as upstream's enqueuePodGroup does, and
+			// below by their consumers.
+			a.resolved(&claimant)
+		}
 	}
-	for _, e := range events(c) {
-		old, now := e[0], e[1]
-		if old != nil && a.before.needsWork(groupOwner(old)) || now != nil && a.after.needsWork(groupOwner(now)) {
-			a.add(PodGroupKey(c.Name.Namespace, c.Name.Name))
-		}
-		// The plan of a claim reads the group's name and UID alone. A status that has changed is of no interest to it.
-		if old != nil && now != nil && old.UID == now.UID {
-			continue
-		}
-		// The group is gone or replaced. Its claims are named by its entries, as upstream's enqueuePodGroup does, and
-		// below by their consumers.
-		if old != nil {
-			o := groupOwner(old)
-			a.resolved(&o)
-		}
+	for _, g := range c.After {
+		a.working(a.after, groupClaimant(g))
+	}
+	if !same {
 		a.claims(a.after.claimsOfGroup(c.Name))
 	}
 	// In every case: a pod's entry belongs to the group if it equals an entry of the group, so each change of the
@@ -323,7 +383,7 @@ func (a *affected) members(group types.NamespacedName) {
 	for pod := range x.podTerms.Versions(x.terms.named(isMember, group)) {
 		// A term is a hash of namespace and name, so the pod is asked whether it is a member.
 		if pod.Namespace == group.Namespace && x.options.groupName(pod) == group.Name {
-			a.owner(podOwner(pod))
+			a.claimant(podClaimant(pod))
 		}
 	}
 }
@@ -337,17 +397,17 @@ func (a *affected) answered(kind string, name types.NamespacedName) {
 		a.claims(x.claimsOn(name))
 		// D-37: so does the pod itself, if it was seen to be deleted. Its plan has had a Need for the pod.
 		for _, pod := range x.pods.Versions(name) {
-			a.owner(podOwner(pod))
+			a.claimant(podClaimant(pod))
 		}
 	case claimKind:
 		// D-28: the plan of an owner whose status names a claim that no cache has. No plan of a claim asks for a claim.
-		a.owners([]uint64{x.terms.named(usesClaim, name)}, func(o *owner) bool { return o.resolvesTo(name) })
+		a.claimants([]uint64{x.terms.named(usesClaim, name)}, func(c *claimant) bool { return c.resolvesTo(name) })
 	case podGroupKind:
 		// D-32: the pods of a group that is not in the snapshot; D-37: the group that was seen to be deleted; and the
 		// claims that are reserved for the group.
 		a.members(name)
 		for _, g := range x.groups.Versions(name) {
-			a.owner(groupOwner(g))
+			a.claimant(groupClaimant(g))
 		}
 		a.claims(x.claimsOfGroup(name))
 	}
@@ -360,14 +420,14 @@ func (a *affected) seenDeleted(uid types.UID) {
 	term := x.terms.Term(hasUID, string(uid))
 	for pod := range x.podUIDs.Versions(term) {
 		if pod.UID == uid {
-			a.owner(podOwner(pod))
+			a.claimant(podClaimant(pod))
 			// By name, since the claim that the pod owns reads whether the cached pod is doubtful.
 			a.claims(x.claimsOn(snapshot.KeyOf(pod)))
 		}
 	}
 	for g := range x.groupTerms.Versions(term) {
 		if g.UID == uid {
-			a.owner(groupOwner(g))
+			a.claimant(groupClaimant(g))
 			a.members(snapshot.KeyOf(g))
 		}
 	}
@@ -383,33 +443,22 @@ func (a *affected) seenDeleted(uid types.UID) {
 
 // What follows finds claims that refer to others.
 
-// claimsWith are the claims with a term, listed and assumed ones. A claim that is in both comes twice, in two versions.
-// Which version counts is not asked here: each version may hold a reference that the other one lacks.
-func (x *Index) claimsWith(term uint64) iter.Seq[*resourcev1.ResourceClaim] {
-	return func(yield func(*resourcev1.ResourceClaim) bool) {
-		for claim := range x.claimTerms.Versions(term) {
-			if !yield(claim) {
-				return
-			}
-		}
-		// Mostly nothing is assumed, and then the second index is never arranged.
-		if x.assumed.Len() > 0 {
-			x.assumedTerms.Versions(term)(yield)
-		}
-	}
-}
-
-// claimsOn are the claims whose plan depends on that pod: as a consumer or as their owner. restsOn looks at each, since
-// terms are hashes.
+// claimsOn are the claims whose plan depends on that pod: as a consumer, or as their owner where that matters. Each is
+// looked at, since terms are hashes.
 func (x *Index) claimsOn(pod types.NamespacedName) iter.Seq[*resourcev1.ResourceClaim] {
-	return filtered(x.claimsWith(x.terms.named(namesPod, pod)), func(c *resourcev1.ResourceClaim) bool { return x.options.restsOn(c, pod) })
+	return filtered(x.claimsWith(x.terms.named(namesPod, pod)), func(c *resourcev1.ResourceClaim) bool {
+		owner, _, ok := owningPod(c)
+		return c.Namespace == pod.Namespace && (ok && owner == pod.Name && x.options.ownerMatters(c) || consumes(c, pod.Name, isPod))
+	})
 }
 
 // claimsOfGroup are the claims that name the PodGroup as a consumer. A claim that the group merely owns is not among
 // these: no plan of a claim asks whether the owning group exists, and the garbage collector deletes the claim
 // (BR-30-08).
 func (x *Index) claimsOfGroup(group types.NamespacedName) iter.Seq[*resourcev1.ResourceClaim] {
-	return filtered(x.claimsWith(x.terms.named(consumedBy, group)), func(c *resourcev1.ResourceClaim) bool { return namesGroup(c, group) })
+	return filtered(x.claimsWith(x.terms.named(consumedBy, group)), func(c *resourcev1.ResourceClaim) bool {
+		return c.Namespace == group.Namespace && consumes(c, group.Name, isPodGroup)
+	})
 }
 
 // filtered is the sequence without the elements that keep rejects, in the same order.
@@ -421,53 +470,4 @@ func filtered[T any](all iter.Seq[T], keep func(T) bool) iter.Seq[T] {
 			}
 		}
 	}
-}
-
-// needsWork reports whether the plan for a pod or PodGroup may have anything to do or to say, without making it
-// (podNeedsWork and podGroupNeedsWork in upstream's controller.go).
-//
-// If it is false, the outcome of the plan is empty: no action, no Need, no event and no error. If it is true, the plan
-// may still be empty, which costs one plan. It costs the entries of the owner and makes no copy of an object. A
-// converged pod is the usual case: each entry has its claim, and each allocated claim is reserved.
-func (x *Index) needsWork(o owner) bool {
-	if o.getsNothing(x.options) {
-		return false
-	}
-	// The owner is a copy, so what is learned about the group here does not get into the caller's.
-	o.member = x.groupOf(o.pod)
-	switch {
-	case o.invalid() != nil, o.isGroup() && len(o.entries) > maxPodGroupClaims:
-		return true // the plan says so
-	case o.member.name != "" && o.member.group == nil:
-		return true // the plan asks for the group, or says what is wrong with it
-	}
-	// One entry with work is enough; the plan looks at all of them.
-	for i := range o.entries {
-		name, state := o.claimName(i)
-		switch {
-		// A claim to create or to adopt, or an error and an event.
-		case o.repeated(i) || state == NameNotCreated || state == NameUnsupported:
-			return true
-		case state == NameNotNeeded:
-			continue
-		}
-		isGenerated := generated(&o.entries[i])
-		claim, ambiguous := x.claim(types.NamespacedName{Namespace: o.Namespace, Name: name})
-		switch {
-		// The status names a claim that is not there: it is asked for (D-28), recreated, or the group's new claim is
-		// named.
-		case ambiguous, claim == nil && isGenerated:
-			return true
-		case claim == nil:
-		// The named claim belongs to another. Upstream waits for that claim to go, although its own pass generates
-		// another.
-		case isGenerated && !x.owns(&o, claim):
-			// Upstream waits for that claim to go, although its own pass generates another.
-			return true
-		// Before the pod has a node, the scheduler reserves. Before the claim is allocated, nothing can be reserved.
-		case o.node != "" && claim.Status.Allocation != nil && !x.reserved(&o, claim):
-			return true
-		}
-	}
-	return false
 }

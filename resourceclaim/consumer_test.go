@@ -54,7 +54,7 @@ func TestBR3006_Existence(t *testing.T) {
 		} {
 			for _, mode := range modes {
 				want := row.want[i]
-				if mode.options.upstream() {
+				if mode.options.matchUpstream() {
 					want = row.upstream[i]
 				}
 				answer := []string{"not asked", "not found", "this UID", "another UID"}[i]

@@ -103,7 +103,7 @@ func BenchmarkPodEntries(b *testing.B) {
 		growth(b, sizes, func(b *testing.B, size int) {
 			s := podOfEntries(size, true)
 			for b.Loop() {
-				if e, err := Explain(s, podKey("p"), Options{}); err != nil || len(e.Reasons) != size {
+				if e, err := NewIndex(s, Options{}).Explain(podKey("p")); err != nil || len(e.Reasons) != size {
 					b.Fatal(len(e.Reasons), err)
 				}
 			}

@@ -87,3 +87,17 @@ func ownerText(owner purekube.Key) string {
 	}
 	return owner.NamespacedName().String()
 }
+
+// reasonFailed is the reason of the event for an entry that gets no claim. It is upstream's, and users filter by it.
+const reasonFailed = "FailedResourceClaimCreation"
+
+// failedEvent is the event for an entry that gets no claim: "PodResourceClaim gpu: …" or "PodGroupResourceClaim gpu:
+// …", as upstream's syncPod and syncPodGroup record it.
+func failedEvent(regarding corev1.ObjectReference, entry, reason string) purekube.Event {
+	return purekube.Event{
+		Regarding: regarding,
+		Type:      corev1.EventTypeWarning,
+		Reason:    reasonFailed,
+		Message:   fmt.Sprintf("%sResourceClaim %s: %s", regarding.Kind, entry, reason),
+	}
+}

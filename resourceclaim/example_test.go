@@ -103,14 +103,14 @@ func ExamplePlanAll() {
 }
 
 // Why is this claim still allocated?
-func ExampleExplain() {
+func ExampleIndex_Explain() {
 	over, running := examplePod("train-0", "gpu", "one-gpu"), examplePod("train-1", "gpu", "one-gpu")
 	over.Status.Phase = corev1.PodFailed
 	s := resourceclaim.Snapshot{
 		Pods:   []*corev1.Pod{over, running},
 		Claims: []*resourcev1.ResourceClaim{purekubetest.Claim("ml/shared", over, running)},
 	}
-	explanation, err := resourceclaim.Explain(s, resourceclaim.KeyOf(s.Claims[0]), resourceclaim.Options{})
+	explanation, err := resourceclaim.NewIndex(s, resourceclaim.Options{}).Explain(resourceclaim.KeyOf(s.Claims[0]))
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -124,9 +124,9 @@ func ExampleExplain() {
 }
 
 // What do the pods of a namespace wait for?
-func ExampleExplainAll() {
+func ExampleIndex_ExplainAll() {
 	s := resourceclaim.Snapshot{Pods: []*corev1.Pod{examplePod("train-0", "gpu", "one-gpu")}}
-	explanations, err := resourceclaim.ExplainAll(s, resourceclaim.Options{})
+	explanations, err := resourceclaim.NewIndex(s, resourceclaim.Options{}).ExplainAll()
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -225,13 +225,13 @@ func ExampleGenerateName() {
 
 // An autoscaler asks whether a pod would fit on a node that does not exist yet: the pod of a
 // Deployment's next replica, with the claims that it will have.
-func ExampleMaterialize() {
+func ExampleIndex_Materialize() {
 	s := resourceclaim.Snapshot{
 		Templates: []*resourcev1.ResourceClaimTemplate{{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "one-gpu"}}},
 	}
 	pod := examplePod("train-1", "gpu", "one-gpu")
 	naming := func(podClaim string) string { return pod.Name + "-" + podClaim + "-simulated" }
-	claims, materialized, err := resourceclaim.Materialize(s, pod, naming, resourceclaim.Options{})
+	claims, materialized, err := resourceclaim.NewIndex(s, resourceclaim.Options{}).Materialize(pod, naming)
 	if err != nil {
 		fmt.Println(err)
 	}

@@ -65,7 +65,7 @@ func TestExplainClaim(t *testing.T) {
 		{"who", []string{"metadata.ownerReferences: generated for pod ml/other, which must be looked up at the API server first"}},
 	} {
 		t.Run(tc.claim, func(t *testing.T) {
-			explanation, err := Explain(s, claimKey(tc.claim), Options{})
+			explanation, err := NewIndex(s, Options{}).Explain(claimKey(tc.claim))
 			require.NoError(t, err)
 			var got []string
 			for _, r := range explanation.Reasons {
@@ -74,16 +74,16 @@ func TestExplainClaim(t *testing.T) {
 			require.Equal(t, tc.want, got)
 		})
 	}
-	explanation, err := Explain(s, claimKey("stuck"), Options{})
+	explanation, err := NewIndex(s, Options{}).Explain(claimKey("stuck"))
 	require.NoError(t, err)
 	require.Equal(t, claimKey("stuck"), explanation.Key)
 	require.Empty(t, cmp.Diff(Reason{Field: "status.reservedFor[0]", Code: ReasonConsumerDone, Object: podKey("x"), Message: "reserved for pod ml/x: it is done and no longer needs the claim"}, explanation.Reasons[0]))
 
 	s.Pods = append(s.Pods, newPod("x"))
-	explanation, err = Explain(s, claimKey("stuck"), Options{})
+	explanation, err = NewIndex(s, Options{}).Explain(claimKey("stuck"))
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
 	require.Equal(t, "status.reservedFor[0]: reserved for pod ml/x: the snapshot has conflicting information about it, so the reservation is kept", explanation.Reasons[0].String())
-	explanation, err = Explain(s, claimKey("mixed"), Options{MatchUpstream: purekube.V1_36})
+	explanation, err = NewIndex(s, Options{MatchUpstream: purekube.V1_36}).Explain(claimKey("mixed"))
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
 	require.Equal(t, ReasonConsumerReplaced, explanation.Reasons[4].Code, "D-21: upstream goes by its cache")
 }
@@ -105,26 +105,26 @@ func TestExplainWhatIsWrong(t *testing.T) {
 	}{
 		{"two pods", "which one is real cannot be known", podKey("twice"), ReasonDuplicate, "several objects in the snapshot have this name: nothing is planned for this name", purekube.ErrDuplicate},
 		{"two claims", "which one is real cannot be known", claimKey("twice"), ReasonDuplicate, "several objects in the snapshot have this name: nothing is planned for this name", purekube.ErrDuplicate},
-		{"version", "the listed claim counts", claimKey("old"), ReasonVersionMalformed, "metadata.resourceVersion: resource version is not well formed: x", nil},
+		{"version", "neither version counts", claimKey("old"), ReasonVersionMalformed, "metadata.resourceVersion: resource version is not well formed: x: nothing is planned for this name", nil},
 		{"no UID", "its claims would have no owner", podKey("nameless"), ReasonPodWithoutUID, "metadata.uid: pod ml/nameless has no UID: nothing is created or reserved for it", ErrNoUID},
 		{"seen to be deleted", "D-37", podKey("seen-to-go"), ReasonPodUnknown, "metadata.uid: pod ml/seen-to-go was seen to be deleted: it must be looked up at the API server first", nil},
 		{"known to be deleted", "D-21", podKey("deleted"), ReasonPodDeleted, "metadata.uid: pod ml/deleted was deleted: nothing is created or reserved for it", nil},
 		{"owner", "one of the two may need it", claimKey("owned"), ReasonOwnerIndeterminate, "metadata.ownerReferences: generated for pod ml/twice, which has conflicting information in the snapshot: the claim stays", purekube.ErrDuplicate},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			explanation, err := Explain(s, tc.key, Options{})
+			explanation, err := NewIndex(s, Options{}).Explain(tc.key)
 			if tc.err != nil {
 				require.ErrorIs(t, err, tc.err)
 			}
 			require.Equal(t, tc.code, explanation.Reasons[0].Code, tc.reason)
 			require.Equal(t, tc.text, explanation.Reasons[0].String())
-			all, err := ExplainAll(s, Options{})
+			all, err := NewIndex(s, Options{}).ExplainAll()
 			require.NoError(t, err)
 			require.Contains(t, all, explanation)
 		})
 	}
 	for key, kind := range map[purekube.Key]string{podKey("nobody"): "Pod", claimKey("nothing"): "ResourceClaim", groupKey("none"): "PodGroup", {Kind: "Job", Namespace: ns, Name: "x"}: "Job", {}: ""} {
-		explanation, err := Explain(s, key, Options{})
+		explanation, err := NewIndex(s, Options{}).Explain(key)
 		require.ErrorIs(t, err, purekube.ErrNotFound)
 		require.Empty(t, explanation.Reasons)
 		var objectError *purekube.ObjectError
@@ -166,7 +166,7 @@ func TestExplainPod(t *testing.T) {
 		{"leaving", []string{"metadata.deletionTimestamp: pod ml/leaving is being deleted: nothing is created or reserved for it"}},
 	} {
 		t.Run(tc.pod, func(t *testing.T) {
-			explanation, err := Explain(s, podKey(tc.pod), Options{})
+			explanation, err := NewIndex(s, Options{}).Explain(podKey(tc.pod))
 			if tc.pod == "p" {
 				require.ErrorIs(t, err, ErrTemplateNotFound)
 			} else {
@@ -192,10 +192,53 @@ func TestExplainPodUnderUpstream(t *testing.T) {
 		"done": "spec.resourceClaims[0]: a claim is created from template ml/t",
 		"late": "spec.resourceClaims[0]: claim ml/dying is allocated and will be reserved for the pod",
 	} {
-		e, err := Explain(s, podKey(pod), Options{MatchUpstream: purekube.V1_36})
+		e, err := NewIndex(s, Options{MatchUpstream: purekube.V1_36}).Explain(podKey(pod))
 		require.NoError(t, err)
 		require.Len(t, e.Reasons, 1)
 		require.Equal(t, want, e.Reasons[0].String())
+	}
+}
+
+// D-8: what upstream makes of an entry depends on the entries before it, and Explain says what the plan does.
+func TestD8_ExplainHeldBack(t *testing.T) {
+	s := Snapshot{
+		Templates: templates(newTemplate("t")),
+		Claims:    claims(newClaim("c", allocated), newClaim("mine", allocated, reservedFor("fails")), newClaim("d", allocated)),
+		Pods: pods(
+			newPod("fails", onNode, uses("mine", "mine"), uses("a", "c"), wants("b", "none"), wants("e", "t"), uses("d", "d")),
+			newPod("waits", onNode, uses("a", "c"), uses("b", "missing"), uses("d", "d"))),
+	}
+	for _, tc := range []struct {
+		pod              string
+		upstream, wanted []Code
+	}{
+		{"fails",
+			[]Code{ReasonClaimReserved, ReasonClaimHeldBack, ReasonClaimFailed, ReasonClaimHeldBack, ReasonClaimHeldBack},
+			[]Code{ReasonClaimReserved, ReasonClaimToBeReserved, ReasonClaimFailed, ReasonClaimCreated, ReasonClaimToBeReserved}},
+		{"waits",
+			[]Code{ReasonClaimToBeReserved, ReasonClaimMissing, ReasonClaimHeldBack},
+			[]Code{ReasonClaimToBeReserved, ReasonClaimMissing, ReasonClaimToBeReserved}},
+	} {
+		for release, want := range map[purekube.Upstream][]Code{purekube.NoUpstream: tc.wanted, purekube.V1_36: tc.upstream, purekube.V1_37: tc.upstream} {
+			x := NewIndex(s, Options{MatchUpstream: release})
+			e, err := x.Explain(podKey(tc.pod))
+			var got []Code
+			reserved := 0
+			for _, r := range e.Reasons {
+				if got = append(got, r.Code); r.Code == ReasonClaimToBeReserved {
+					reserved++
+				}
+			}
+			require.Equal(t, want, got, "%s %s", tc.pod, release)
+			r, planErr := x.Plan(podKey(tc.pod))
+			require.Equal(t, errorText(planErr), errorText(err))
+			for _, a := range r.Actions {
+				if _, ok := a.(Reserve); ok {
+					reserved--
+				}
+			}
+			require.Zero(t, reserved, "%s %s: the plan reserves what Explain says", tc.pod, release)
+		}
 	}
 }
 

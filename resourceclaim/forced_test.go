@@ -63,7 +63,7 @@ func TestD36_ClaimStaysWhilePodsOfTheGroupRun(t *testing.T) {
 			require.Equal(t, lines(r.Actions), lines(ofIndex.Actions))
 			require.Equal(t, r.Needs, ofIndex.Needs)
 
-			explained, err := Explain(tc.s, claimKey("c"), grouped)
+			explained, err := NewIndex(tc.s, grouped).Explain(claimKey("c"))
 			require.NoError(t, err)
 			require.Equal(t, len(tc.want) == 0 && !tc.asks, explained.Reasons[0].Code == ReasonConsumerUsedByPods)
 
@@ -177,7 +177,7 @@ func TestD36_TwoGroupsOfTheName(t *testing.T) {
 	r, err := Plan(s, claimKey("c"), grouped)
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
 	require.True(t, r.Empty())
-	explained, _ := Explain(s, claimKey("c"), grouped)
+	explained, _ := NewIndex(s, grouped).Explain(claimKey("c"))
 	require.Equal(t, ReasonConsumerIndeterminate, explained.Reasons[0].Code)
 }
 

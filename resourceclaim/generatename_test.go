@@ -116,7 +116,7 @@ func TestD9_GenerateNameWhereUpstreamsIsBad(t *testing.T) {
 	} {
 		t.Run("D-9 "+tc.name, func(t *testing.T) {
 			rule := proportional(tc.pod, tc.entry)
-			require.Equal(t, rule, generateName(tc.pod, tc.entry, true), "MatchUpstream follows the rule")
+			require.Equal(t, rule, modes[1].options.generateName(tc.pod, tc.entry), "MatchUpstream follows the rule")
 			require.Equal(t, tc.upstream, rule)
 			require.Equal(t, tc.want, GenerateName(tc.pod, tc.entry), tc.reason)
 		})
@@ -126,7 +126,7 @@ func TestD9_GenerateNameWhereUpstreamsIsBad(t *testing.T) {
 func TestGenerateNameTakesAnything(t *testing.T) {
 	for _, pod := range []string{"", ".", strings.Repeat(".", 300), strings.Repeat("ü", 100)} {
 		for _, entry := range []string{"", "-", strings.Repeat("-", 300)} {
-			require.NotPanics(t, func() { GenerateName(pod, entry); generateName(pod, entry, true) })
+			require.NotPanics(t, func() { GenerateName(pod, entry); modes[1].options.generateName(pod, entry) })
 		}
 	}
 }

@@ -89,13 +89,13 @@ func snapshotAnswers(s Snapshot, o Options) answers {
 	a := answers{plans: map[purekube.Key]string{}, explained: map[purekube.Key]string{}, err: problemsAsAWhole(s)}
 	for _, key := range append(everyGroupKey(), purekube.Key{}, podKey("nobody"), purekube.Key{Kind: "Job", Namespace: ns, Name: "x"}) {
 		a.plans[key] = planText(Plan(s, key, o))
-		e, err := Explain(s, key, o)
+		e, err := NewIndex(s, o).Explain(key)
 		a.explained[key] = fmt.Sprint(e, errorText(err))
 	}
 	var err error
 	a.outcomes, err = PlanAll(s, o)
 	a.planAllErr = errorText(err)
-	a.explanations, _ = ExplainAll(s, o)
+	a.explanations, _ = NewIndex(s, o).ExplainAll()
 	return a
 }
 
@@ -104,7 +104,7 @@ func problemsAsAWhole(s Snapshot) string {
 	var problems snapshot.Problems
 	wrongWith("Pod", s.Pods, true, &problems)
 	wrongWith("ResourceClaim", s.Claims, true, &problems)
-	wrongWith("ResourceClaim", s.Assumed, false, &problems) // several versions are no mistake
+	wrongWith("ResourceClaim", s.Assumed, true, &problems)
 	wrongWith("ResourceClaimTemplate", s.Templates, true, &problems)
 	for i, g := range s.PodGroups {
 		switch {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/purekube/purekube/internal/podstate"
 	"github.com/purekube/purekube/internal/test/seed"
@@ -202,7 +203,7 @@ func randomLife(t *testing.T, seed uint64, podsLead, byEvents, withGroups bool) 
 					require.Equal(t, group.UID, owner, "all pods of the group share its claim")
 					continue
 				}
-				require.True(t, isForPod(p.Namespace, p.UID, server.claims[name]))
+				require.True(t, metav1.IsControlledBy(server.claims[name], p))
 			}
 		}
 	}

@@ -1,67 +1,19 @@
 package resourceclaim
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
-	"slices"
+	"iter"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/podstate"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// ErrAnswerType: the Object of an answer does not have the type that [Snapshot].Answers names for its Need, or is a nil
-// pointer of that type.
-// An answer of a dynamic client is such an object: decode it first.
-var ErrAnswerType = errors.New("the object is not of the kind that the Need asks for")
-
-// The apiVersions of lookups.
-const (
-	// Claims are asked for in the version in which they are written. The version of a PodGroup is in podgroup.go.
-	podAPIVersion   = "v1"
-	claimAPIVersion = "resource.k8s.io/v1"
-)
-
-// needOf is the lookup at the API server of a pod, of a claim that a status names (D-28), or of a PodGroup: of a pod
-// (D-32), or as the consumer of a claim. A Need names the pod, and not the UID: the answer with another UID says that the
-// pod was replaced.
-func needOf(key purekube.Key) purekube.Need {
-	version := podAPIVersion
-	switch key.Kind {
-	case claimKind:
-		version = claimAPIVersion
-	case podGroupKind:
-		version = podGroupAPIVersion
-	}
-	return purekube.Need{APIVersion: version, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name}
-}
-
-// sortNeeds sorts the Needs and drops repeated ones, in the slice itself. A claim may list two consumers of one name
-// and different UIDs, and a pod two entries that name one claim: one lookup answers both.
-func sortNeeds(needs []purekube.Need) []purekube.Need {
-	slices.SortFunc(needs, func(a, b purekube.Need) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
-	})
-	return slices.Compact(needs)
-}
-
-// lookup is what is known about one Need. The zero value: nobody has asked.
-//
-//	asked   found   problem
-//	false   nil     nil        no answer
-//	false   nil     set        an answer that cannot be used: the plan still has the Need, and the error
-//	true    nil     nil        the API server has no such object
-//	true    set     nil        it has this object
-type lookup struct {
-	asked bool
-	// found, if not nil, is what the API server has: a *corev1.Pod, a *resourcev1.ResourceClaim or a PodGroup.
-	found any
-	// problem says why an answer is none. Then asked is false.
-	problem *purekube.ObjectError
-}
+// What an Index knows: the answers of the API server, the objects under a name, and the claims that refer to others.
 
 // lookUp reads the answer to a Need. An answer counts only if it is certain: an answer with an error, or with an object
 // of another kind, must not be regarded as "no such object", or a timeout would release a reservation.
@@ -95,14 +47,166 @@ func (x *Index) lookUp(need purekube.Need) lookup {
 	return lookup{problem: &purekube.ObjectError{Kind: need.Kind, Namespace: need.Namespace, Name: need.Name, Err: err}}
 }
 
-// uid is the UID of the found pod or PodGroup. It is empty if nothing was found, or if the object has no UID; the
-// callers tell these two apart. The UID of a claim is not asked for: the owner decides whose the claim is.
-func (l lookup) uid() types.UID {
-	switch o := l.found.(type) {
-	case *corev1.Pod:
-		return o.UID
-	case PodGroup:
-		return o.UID
+// cached is what the snapshot has under the name of a pod or PodGroup.
+func (x *Index) cached(key purekube.Key) (c cached) {
+	name := key.NamespacedName()
+	if key.Kind == podGroupKind {
+		var g *podGroup
+		if g, c.twice = x.groups.Lookup(name); g != nil {
+			c.there, c.uid = true, g.UID
+		}
+		// A PodGroup is not done before it is gone: while it exists, its pods may still run.
+		return c
 	}
-	return ""
+	var pod *corev1.Pod
+	if pod, c.twice = x.pods.Lookup(name); pod != nil {
+		c.there, c.uid, c.done = true, pod.UID, podstate.Done(pod)
+	}
+	return c
+}
+
+// existence is what is known about the pod or PodGroup of that key with that UID, which a claim names (BR-30-06).
+func (x *Index) existence(key purekube.Key, uid types.UID) (Code, *purekube.ObjectError) {
+	return x.options.existence(key, uid, x.cached(key), x.seenDeleted(uid), x.lookUp(needOf(key)))
+}
+
+// presence is what is known about a pod or PodGroup that the cache shows, with that UID: ReasonConsumerDeleted if it
+// was deleted. A pod that was deleted must not get a claim that the garbage collector would delete at once.
+func (x *Index) presence(key purekube.Key, uid types.UID) (Code, *purekube.ObjectError) {
+	if !x.options.doubtsCache() || !x.seenDeleted(uid) {
+		return ReasonConsumerMayRun, nil
+	}
+	return x.options.existence(key, uid, cached{there: true, uid: uid}, true, x.lookUp(needOf(key)))
+}
+
+// exists reports whether presence is certain that the object exists. If it is not, and does not know that the object
+// was deleted, the API server has to be asked (D-37).
+func exists(presence Code) bool {
+	return presence == ReasonConsumerMayRun || presence == ReasonConsumerConfirmed
+}
+
+// seenDeleted reports whether the object with that UID was seen to be deleted.
+// It returns false for an empty UID, which no deleted object has.
+func (x *Index) seenDeleted(uid types.UID) bool {
+	if uid == "" || x.deleted.Len() == 0 {
+		return false
+	}
+	_, seen := x.deleted.Get(uid)
+	return seen
+}
+
+// claim returns the claim of that name that counts, or nil. The error says that it is unknown which one does. Then
+// nothing may be decided: it is neither the claim of an entry nor a missing one.
+func (x *Index) claim(name types.NamespacedName) (*resourcev1.ResourceClaim, *purekube.ObjectError) {
+	if x.options.usesListedOnly() {
+		return x.claims.Lookup(name)
+	}
+	return x.current(name)
+}
+
+// current is the newest claim of that name among the listed and the assumed ones (BR-30-04).
+func (x *Index) current(name types.NamespacedName) (*resourcev1.ResourceClaim, *purekube.ObjectError) {
+	listed, problem := x.claims.Lookup(name)
+	// The usual case costs one lookup.
+	if problem != nil || x.assumed.Len() == 0 {
+		return listed, problem
+	}
+	switch assumed, problem := x.assumed.Lookup(name); {
+	case problem != nil:
+		return nil, problem
+	case assumed == nil:
+		return listed, nil
+	// There is nothing to compare, so a malformed resourceVersion does no harm.
+	case listed == nil:
+		return assumed, nil
+	default:
+		return newest(listed, assumed)
+	}
+}
+
+// generatedClaim is the claim that was generated for the entry of the pod or PodGroup with that UID, whether or not its
+// status says so. Nil: there is none. The error is about a claim that may be the entry's and cannot be used: it can
+// neither be named nor be regarded as missing.
+func (x *Index) generatedClaim(key generatedFor) (claim *resourcev1.ResourceClaim, problem *purekube.ObjectError) {
+	for c := range x.claimsWith(x.terms.Term(namesUID, string(key.owner))) {
+		// The version that was found by its term may be an old one. The version that counts decides whose the claim is,
+		// also under MatchUpstream: upstream's findPodResourceClaim asks the mutation cache.
+		counts, unusable := x.current(snapshot.KeyOf(c))
+		if unusable != nil {
+			counts = c
+		}
+		if of, ok := owningEntry(counts); !ok || of != key {
+			continue
+		}
+		switch {
+		// The first by name, so that the error does not depend on the order of the hashes.
+		case unusable != nil && (problem == nil || unusable.Name < problem.Name):
+			problem = unusable
+		case unusable == nil && (claim == nil || preferred(counts, claim)):
+			claim = counts
+		}
+	}
+	// Even if another claim was found: the unusable one may be the better one.
+	if problem != nil {
+		return nil, problem
+	}
+	return claim, nil
+}
+
+// groupOf finds the PodGroup of a pod: in the snapshot, then in the answers. A nil pod is in none, and so is a claimant
+// that is a PodGroup.
+func (x *Index) groupOf(pod *corev1.Pod) membership {
+	m := membership{name: x.options.groupName(pod)}
+	if m.name == "" {
+		return m
+	}
+	key := PodGroupKey(pod.Namespace, m.name)
+	g, twice := x.groups.Lookup(key.NamespacedName())
+	if twice != nil {
+		m.problem = twice
+		return m
+	}
+	if g != nil {
+		// D-37: a group that was seen to be deleted does not count before the API server has confirmed it.
+		if presence, _ := x.presence(key, g.UID); exists(presence) {
+			m.group = g
+		}
+	}
+	if m.group == nil && x.options.asksForGroup() {
+		answer := x.lookUp(needOf(key))
+		if !answer.asked {
+			m.unknown, m.noAnswer = true, answer.problem
+			return m
+		}
+		if found, ok := answer.found.(PodGroup); ok {
+			// The answer belongs to the name that was asked for, whatever its own name is.
+			found.Namespace, found.Name = key.Namespace, key.Name
+			m.group = podGroupsOf([]PodGroup{found})[0]
+		}
+	}
+	switch {
+	// The API server has no such group. Under MatchUpstream the cache has none, and upstream does not look further.
+	case m.group == nil:
+		m.problem = ErrPodGroupNotFound
+	// Without a UID nothing can be compared with the group, neither the owner of a claim nor a consumer (D-33).
+	case m.group.UID == "":
+		m.group, m.problem = nil, noUID(key)
+	}
+	return m
+}
+
+// claimsWith are the claims with a term, listed and assumed ones. A claim that is in both comes twice, in two versions.
+// Which version counts is not asked here: each version may hold a reference that the other one lacks.
+func (x *Index) claimsWith(term uint64) iter.Seq[*resourcev1.ResourceClaim] {
+	return func(yield func(*resourcev1.ResourceClaim) bool) {
+		for claim := range x.claimTerms.Versions(term) {
+			if !yield(claim) {
+				return
+			}
+		}
+		// Mostly nothing is assumed, and then the second index is never arranged.
+		if x.assumed.Len() > 0 {
+			x.assumedTerms.Versions(term)(yield)
+		}
+	}
 }

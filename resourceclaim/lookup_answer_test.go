@@ -56,7 +56,7 @@ func TestWhatIsNoAnswer(t *testing.T) {
 				require.Equal(t, tc.need.Kind, objectError.Kind)
 				require.Equal(t, tc.need.Name, objectError.Name)
 
-				e, explainErr := Explain(s, tc.key, grouped)
+				e, explainErr := NewIndex(s, grouped).Explain(tc.key)
 				require.Equal(t, err.Error(), explainErr.Error())
 				require.NotEmpty(t, e.Reasons)
 			})

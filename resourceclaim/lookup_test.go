@@ -127,13 +127,13 @@ func TestStatusesUnderV137(t *testing.T) {
 
 func TestExplainLookUp(t *testing.T) {
 	s := Snapshot{Pods: pods(newPod("p", has("gpu", "gpu", "c")))}
-	e, err := Explain(s, podKey("p"), Options{})
+	e, err := NewIndex(s, Options{}).Explain(podKey("p"))
 	require.NoError(t, err)
 	require.Equal(t, []Reason{{Field: "spec.resourceClaims[0]", Code: ReasonClaimUnknown, Object: claimKey("c"),
 		Message: "claim ml/c, which the pod's status names, must be looked up at the API server first"}}, e.Reasons)
 
 	s.Answers = askedClaims(newClaim("c", madeFor("p", "gpu")))
-	e, err = Explain(s, podKey("p"), Options{MatchUpstream: purekube.V1_37})
+	e, err = NewIndex(s, Options{MatchUpstream: purekube.V1_37}).Explain(podKey("p"))
 	require.NoError(t, err)
 	require.Equal(t, ReasonClaimNotInCache, e.Reasons[0].Code)
 }

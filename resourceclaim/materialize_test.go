@@ -48,7 +48,7 @@ func TestMaterializedClaimsArePlansClaims(t *testing.T) {
 		before, podBefore := copySnapshot(s), pod.DeepCopy()
 		naming := func(entry string) string { return "materialized-" + entry }
 
-		claims, materialized, err := Materialize(s, pod, naming, o)
+		claims, materialized, err := NewIndex(s, o).Materialize(pod, naming)
 
 		if diff := cmp.Diff(data(before), data(s)); diff != "" || !cmp.Equal(podBefore, pod) {
 			t.Fatalf("seed %d: the input is written to:\n%s", seed, diff)
@@ -57,7 +57,7 @@ func TestMaterializedClaimsArePlansClaims(t *testing.T) {
 
 		planned := withoutTemplateStatuses(pod)
 		with := s
-		with.Pods = []*corev1.Pod{planned}
+		with.Pods = append(slices.DeleteFunc(slices.Clone(s.Pods), func(p *corev1.Pod) bool { return p != nil && p.Name == planned.Name }), planned)
 		result, planErr := Plan(with, KeyOf(planned), o)
 		if pod.UID != "" {
 			require.Equal(t, errorText(planErr), errorText(err), "seed %d", seed)
@@ -79,7 +79,7 @@ func TestMaterializedClaimsArePlansClaims(t *testing.T) {
 			}
 		}
 
-		again, againPod, againErr := Materialize(shuffled(s, r), pod, naming, o)
+		again, againPod, againErr := NewIndex(shuffled(s, r), o).Materialize(pod, naming)
 		if diff := cmp.Diff([]any{claims, materialized, errorText(err)}, []any{again, againPod, errorText(againErr)}); diff != "" {
 			t.Fatalf("seed %d: the order of the snapshot shows:\n%s", seed, diff)
 		}
@@ -88,7 +88,7 @@ func TestMaterializedClaimsArePlansClaims(t *testing.T) {
 		if err != nil {
 			failed++
 		}
-		if o.upstream() || materialized.UID == "" {
+		if o.matchUpstream() || materialized.UID == "" {
 			continue
 		}
 		with.Pods = []*corev1.Pod{materialized}
@@ -138,7 +138,7 @@ func TestMaterialize(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.snapshot.Templates = []*resourcev1.ResourceClaimTemplate{template}
-			claims, pod, err := Materialize(tc.snapshot, tc.pod, tc.naming, tc.options)
+			claims, pod, err := NewIndex(tc.snapshot, tc.options).Materialize(tc.pod, tc.naming)
 			require.ErrorIs(t, err, tc.err)
 			var got []string
 			for _, c := range claims {
@@ -166,7 +166,7 @@ func TestMaterializePodsOfAGroup(t *testing.T) {
 	}
 	var got []string
 	for _, name := range []string{"p0", "p1"} {
-		claims, materialized, err := Materialize(s, pod(name), nil, grouped)
+		claims, materialized, err := NewIndex(s, grouped).Materialize(pod(name), nil)
 		require.NoError(t, err)
 		for _, c := range claims {
 			got = append(got, c.Name)
@@ -183,23 +183,23 @@ func TestMaterializePodsOfAGroup(t *testing.T) {
 	want.Name = "g-gpu"
 	require.Equal(t, want, s.Claims[0], "the claim that the group's plan creates, its name apart")
 
-	_, _, err = Materialize(Snapshot{Templates: s.Templates}, pod("p2"), nil, grouped)
+	_, _, err = NewIndex(Snapshot{Templates: s.Templates}, grouped).Materialize(pod("p2"), nil)
 	require.ErrorIs(t, err, ErrPodGroupNotFound)
 
-	claims, _, err := Materialize(Snapshot{Templates: s.Templates, Answers: askedGroups(g)}, pod("p2"), nil, grouped)
+	claims, _, err := NewIndex(Snapshot{Templates: s.Templates, Answers: askedGroups(g)}, grouped).Materialize(pod("p2"), nil)
 	require.NoError(t, err)
 	require.Len(t, claims, 2, "an answer serves as well as a group of the cache")
 	nameless := g
 	nameless.Namespace, nameless.Name = "", ""
-	claims, _, err = Materialize(Snapshot{Templates: s.Templates, Answers: replies{needOf(PodGroupKey(ns, "g")): {Object: nameless}}}, pod("p2"), nil, grouped)
+	claims, _, err = NewIndex(Snapshot{Templates: s.Templates, Answers: replies{needOf(PodGroupKey(ns, "g")): {Object: nameless}}}, grouped).Materialize(pod("p2"), nil)
 	require.NoError(t, err)
 	require.Len(t, claims, 2, "it was asked for by that name")
-	claims, _, err = Materialize(Snapshot{PodGroups: []PodGroup{g}, Templates: s.Templates, Answers: askedGroups(g)}, pod("p2"), nil, grouped)
+	claims, _, err = NewIndex(Snapshot{PodGroups: []PodGroup{g}, Templates: s.Templates, Answers: askedGroups(g)}, grouped).Materialize(pod("p2"), nil)
 	require.NoError(t, err)
 	require.Len(t, claims, 2, "a group of the cache that was looked up is one group")
 	notNeeded := newGroup("g", groupWants("gpu", "t"))
 	notNeeded.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu"}}
-	claims, _, err = Materialize(Snapshot{PodGroups: []PodGroup{notNeeded}, Templates: s.Templates, Claims: []*resourcev1.ResourceClaim{newClaim("other")}}, pod("p2"), nil, grouped)
+	claims, _, err = NewIndex(Snapshot{PodGroups: []PodGroup{notNeeded}, Templates: s.Templates, Claims: []*resourcev1.ResourceClaim{newClaim("other")}}, grouped).Materialize(pod("p2"), nil)
 	require.NoError(t, err)
 	require.Len(t, claims, 1, "the group needs no claim, the pod its own")
 }
@@ -218,7 +218,7 @@ func TestMaterializeIsWhatPlansComeTo(t *testing.T) {
 		s.Pods = []*corev1.Pod{pod}
 		s = g.joined(s)
 
-		claims, materialized, err := Materialize(s, pod, nil, grouped)
+		claims, materialized, err := NewIndex(s, grouped).Materialize(pod, nil)
 
 		with := s
 		with.Pods = []*corev1.Pod{withoutTemplateStatuses(pod)}

@@ -23,6 +23,6 @@ func TestLongNamesAreCutInEvents(t *testing.T) {
 	for _, mode := range modes {
 		r, _ := Plan(Snapshot{Pods: pods(p)}, podKey("p0"), mode.options)
 		require.Len(t, r.Events, 1, mode.name)
-		require.Equal(t, mode.options.upstream(), len(r.Events[0].Message) > 1024, mode.name)
+		require.Equal(t, mode.options.matchUpstream(), len(r.Events[0].Message) > 1024, mode.name)
 	}
 }

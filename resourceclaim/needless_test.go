@@ -133,7 +133,7 @@ func TestPodGroupThatDecidesNothingIsNotAskedFor(t *testing.T) {
 				want = []purekube.Need{{APIVersion: "scheduling.k8s.io/v1beta1", Kind: "PodGroup", Namespace: ns, Name: "g"}}
 			}
 			require.Equal(t, want, r.Needs, tc.reason)
-			explained, _ := Explain(tc.s, podKey("p"), grouped)
+			explained, _ := NewIndex(tc.s, grouped).Explain(podKey("p"))
 			require.Equal(t, tc.asks, explained.Reasons[0].Code == ReasonPodGroupUnknown)
 		})
 	}

@@ -301,6 +301,6 @@ func annotated(entry string) claimOption {
 
 // resolvesTo reports whether one of the pod's entries resolves to the claim of that name.
 func resolvesTo(pod *corev1.Pod, claim string) bool {
-	o := podOwner(pod)
+	o := podClaimant(pod)
 	return o.resolvesTo(types.NamespacedName{Namespace: pod.Namespace, Name: claim})
 }

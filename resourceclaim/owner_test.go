@@ -26,7 +26,7 @@ func TestManyEntries(t *testing.T) {
 			require.True(t, r.Empty(), "every entry has its claim: %v", lines(r.Actions))
 			for i := range p.Spec.ResourceClaims {
 				name, state := ClaimName(p, &p.Spec.ResourceClaims[i])
-				o := podOwner(p)
+				o := podClaimant(p)
 				again, stateAgain := o.claimName(i)
 				require.Equal(t, name, again)
 				require.Equal(t, state, stateAgain)
@@ -63,7 +63,7 @@ func TestD8_GoOn(t *testing.T) {
 				continueOnError[fmt.Sprintf("%T", a)] = a.Request(nil).ContinueOnError
 			}
 		}
-		want := !mode.options.upstream()
+		want := !mode.options.matchUpstream()
 		require.Equal(t, map[string]bool{
 			"resourceclaim.CreateClaim": want, "resourceclaim.SetClaimStatuses": want, "resourceclaim.Reserve": want,
 			"resourceclaim.Release": false, "resourceclaim.RemoveFinalizer": false, "resourceclaim.DeleteClaim": false,

@@ -36,14 +36,14 @@ func runPlanCases(t *testing.T, cases []planCase) {
 	t.Helper()
 	for _, tc := range cases {
 		for _, mode := range modes {
-			if tc.onlyDefault && mode.options.upstream() || tc.onlyUpstream && !mode.options.upstream() {
+			if tc.onlyDefault && mode.options.matchUpstream() || tc.onlyUpstream && !mode.options.matchUpstream() {
 				continue
 			}
 			t.Run(tc.name+"/"+mode.name, func(t *testing.T) {
 				o := tc.options
 				o.MatchUpstream = mode.options.MatchUpstream
 				want := tc.want
-				if o.upstream() && tc.upstream != nil {
+				if o.matchUpstream() && tc.upstream != nil {
 					want = tc.upstream
 				}
 				r, err := Plan(tc.s, tc.key, o)

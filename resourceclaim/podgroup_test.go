@@ -136,7 +136,7 @@ func TestPodGroupPass(t *testing.T) {
 		for mode, o := range map[string]Options{"default": grouped, "v1.37": up} {
 			t.Run(tc.name+"/"+mode, func(t *testing.T) {
 				want := tc.want
-				if o.upstream() && tc.upstream != nil {
+				if o.matchUpstream() && tc.upstream != nil {
 					want = tc.upstream
 				}
 				require.Equal(t, want, groupPlan(t, tc.s, groupKey("g"), o, tc.err), tc.reason)
@@ -262,7 +262,7 @@ func TestPodOfAGroup(t *testing.T) {
 		}{{"default", grouped, tc.err}, {"v1.37", up, tc.upErr}} {
 			t.Run(tc.name+"/"+mode.name, func(t *testing.T) {
 				want := tc.want
-				if mode.o.upstream() && tc.upstream != nil {
+				if mode.o.matchUpstream() && tc.upstream != nil {
 					want = tc.upstream
 				}
 				got := groupPlan(t, tc.s, podKey("p"), mode.o, mode.err)
@@ -478,7 +478,7 @@ func TestAffectedByPodGroup(t *testing.T) {
 	s.PodGroups = []PodGroup{newGroup("g", groupWants("gpu", "gpu"))}
 	require.Equal(t, []string{"Pod/ml/elsewhere", "Pod/ml/stranger", "Pod/ml/waiting", "PodGroup/ml/g"}, texts(affectedByTemplate(s, nil, newTemplate("gpu"), grouped))[:4])
 	c := s.Claims[0]
-	require.Equal(t, []string{"Pod/ml/settled", "Pod/ml/waiting", "PodGroup/ml/g", "ResourceClaim/ml/c"}, texts(affectedByClaim(s, nil, c, grouped)), "the claim is the group's, and its pods wait for it")
+	require.Equal(t, []string{"Pod/ml/waiting", "PodGroup/ml/g", "ResourceClaim/ml/c"}, texts(affectedByClaim(s, nil, c, grouped)), "the claim is the group's, and its pods wait for it")
 }
 
 func TestExplainPodGroup(t *testing.T) {
@@ -488,8 +488,8 @@ func TestExplainPodGroup(t *testing.T) {
 		Pods: pods(newPod("p", inGroup("g"), wants("gpu", "gpu"), wants("nic", "none")), newPod("lost", inGroup("h"), wants("gpu", "gpu"))),
 	}
 	codes := func(key purekube.Key, o Options, s Snapshot) (out []Code) {
-		e, _ := Explain(s, key, o)
-		all, _ := ExplainAll(s, o)
+		e, _ := NewIndex(s, o).Explain(key)
+		all, _ := NewIndex(s, o).ExplainAll()
 		x, _ := NewIndex(s, o).Explain(key)
 		require.Equal(t, e, x)
 		for _, r := range e.Reasons {
@@ -521,9 +521,9 @@ func TestExplainPodGroup(t *testing.T) {
 	require.Equal(t, []Code{ReasonPodGroupInvalid}, codes(groupKey("g"), grouped, s))
 	s.PodGroups = []PodGroup{g, g}
 	require.Equal(t, []Code{ReasonDuplicate}, codes(groupKey("g"), grouped, s))
-	_, err := Explain(s, groupKey("g"), grouped)
+	_, err := NewIndex(s, grouped).Explain(groupKey("g"))
 	require.EqualError(t, err, "PodGroup ml/g: several objects in the snapshot have this name")
-	_, err = Explain(s, groupKey("none"), grouped)
+	_, err = NewIndex(s, grouped).Explain(groupKey("none"))
 	require.ErrorIs(t, err, purekube.ErrNotFound)
 }
 
@@ -558,12 +558,12 @@ func TestExplainedPodGroupsInWords(t *testing.T) {
 			"spec.resourceClaims[0]: claim ml/free is allocated and will be reserved for PodGroup ml/g"}},
 		{"the default can tell", Snapshot{PodGroups: []PodGroup{broken}, Pods: pod("free"), Claims: claims(free)}, podKey("p"), grouped, []string{
 			"spec.resourceClaims[0]: claim ml/free is allocated and will be reserved for PodGroup ml/g"}},
-		{"an entry too many", five, groupKey("g"), grouped, []string{waits("0"), waits("1"), waits("2"), waits("3"), "spec.resourceClaims[4]: more than 4 entries: no claim is created for this entry"}},
+		{"an entry too many", five, groupKey("g"), grouped, []string{waits("0"), waits("1"), waits("2"), waits("3"), "spec.resourceClaims[4]: PodGroup ml/g: spec.resourceClaims: more than 4 entries"}},
 		{"upstream does not count", five, groupKey("g"), up, []string{waits("0"), waits("1"), waits("2"), waits("3"), waits("4")}},
 		{"upstream cannot tell", Snapshot{PodGroups: []PodGroup{broken}, Pods: pod("free"), Claims: claims(free)}, podKey("p"), up, []string{
-			"spec.resourceClaims[0]: PodGroup ml/g claim x: none of the supported fields are set"}},
+			"spec.resourceClaims[0]: PodGroup ml/g: spec.resourceClaims[0]: none of the supported fields are set"}},
 		{"D-27 reserved for a group while PodGroups are off", Snapshot{Pods: pods(newPod("p", onNode, uses("gpu", "s"))), Claims: claims(newClaim("s", allocated, forGroup("g", "uid-g")))}, podKey("p"), Options{}, []string{
-			"spec.resourceClaims[0]: claim ml/s is reserved for a PodGroup, and Options.PodGroupOf is nil"}},
+			"spec.resourceClaims[0]: Pod ml/p: spec.resourceClaims[0]: the claim belongs to a PodGroup, and Options.PodGroupOf is nil"}},
 		{"D-27 upstream", Snapshot{Pods: pods(newPod("p", onNode, uses("gpu", "s"))), Claims: claims(newClaim("s", allocated, forGroup("g", "uid-g")))}, podKey("p"), Options{MatchUpstream: purekube.V1_37}, []string{
 			"spec.resourceClaims[0]: claim ml/s is allocated and will be reserved for the pod"}},
 		{"held by a group that is gone", Snapshot{Claims: claims(held), Answers: askedGroups("g")}, claimKey("held"), grouped, []string{
@@ -573,7 +573,7 @@ func TestExplainedPodGroupsInWords(t *testing.T) {
 			"status.reservedFor[0]: reserved for podgroups.scheduling.k8s.io ml/g: it is not a pod, so the reservation is kept", "status.allocation: kept: the claim has consumers"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			e, _ := Explain(tc.s, tc.key, tc.o)
+			e, _ := NewIndex(tc.s, tc.o).Explain(tc.key)
 			var got []string
 			for _, r := range e.Reasons {
 				got = append(got, r.Field+": "+r.Message)

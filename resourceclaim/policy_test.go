@@ -118,7 +118,7 @@ func TestD38_NoClaimAfterOneWithoutItsController(t *testing.T) {
 				require.ErrorIs(t, err, ErrNotController)
 				require.ErrorContains(t, err, "spec.resourceClaims[0]")
 				require.Empty(t, r.Events, "the pod is not at fault")
-				explained, _ := Explain(s, podKey("p"), grouped)
+				explained, _ := NewIndex(s, grouped).Explain(podKey("p"))
 				require.Equal(t, ReasonClaimFailed, explained.Reasons[0].Code)
 				up, err := Plan(s, podKey("p"), Options{MatchUpstream: purekube.V1_37})
 				require.NoError(t, err)

@@ -142,7 +142,7 @@ func checkContract(t *testing.T, s Snapshot, o Options, r *rand.Rand) {
 		}
 		require.True(t, len(result.Needs) == 0 || len(result.Actions) == 0, "while there are Needs there is nothing to do")
 		require.True(t, len(result.Events) == 0 || err != nil, "an event comes with the error of a failure that goes on")
-		explanation, explainErr := Explain(s, key, o)
+		explanation, explainErr := NewIndex(s, o).Explain(key)
 		require.Equal(t, key, explanation.Key)
 		if errors.Is(explainErr, purekube.ErrNotFound) {
 			require.False(t, holds(s, key, o), "%s is there", key)
@@ -159,7 +159,7 @@ func checkContract(t *testing.T, s Snapshot, o Options, r *rand.Rand) {
 			require.NotEmpty(t, explanation.Reasons, "what is wrong with %s stands among the reasons", key)
 		}
 	}
-	explainedAll, explainAllErr := ExplainAll(s, o)
+	explainedAll, explainAllErr := NewIndex(s, o).ExplainAll()
 	require.Empty(t, cmp.Diff(explained, explainedAll), "Explain and ExplainAll agree")
 	require.Equal(t, errorText(whole), errorText(explainAllErr), "ExplainAll and PlanAll agree on what is wrong")
 	for _, p := range s.Pods {
@@ -189,7 +189,7 @@ func holds(s Snapshot, key purekube.Key, o Options) bool {
 		return o.PodGroupOf != nil && slices.ContainsFunc(s.PodGroups, func(g PodGroup) bool { return KeyOf(&g) == key })
 	}
 	is := func(c *resourcev1.ResourceClaim) bool { return c != nil && KeyOf(c) == key }
-	return slices.ContainsFunc(s.Claims, is) || !o.upstream() && slices.ContainsFunc(s.Assumed, is)
+	return slices.ContainsFunc(s.Claims, is) || !o.matchUpstream() && slices.ContainsFunc(s.Assumed, is)
 }
 
 func seeded(t *testing.T, rounds int, f func(t *testing.T, r *rand.Rand)) {

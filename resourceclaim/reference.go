@@ -8,28 +8,34 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/purekube/purekube"
 )
 
-// What follows reads which pods and PodGroups a claim names: as its owner and as its consumers.
+// What a claim names: its owner, the entry that it was generated for, and its consumers.
 
-// isForPod reports whether the claim was made for the pod: it is controlled by the pod's UID (IsForPod in
-// k8s.io/dynamic-resource-allocation/resourceclaim). The UID of a PodGroup serves as well. Names do not count: a
-// StatefulSet's pod has the name of its predecessor, and not its claims.
-func isForPod(namespace string, pod types.UID, claim *resourcev1.ResourceClaim) bool {
-	controller := metav1.GetControllerOfNoCopy(claim)
-	return claim.Namespace == namespace && controller != nil && controller.UID == pod
+// generatedFor is the entry of a pod or PodGroup that a claim was made for. It is comparable: a claim and an entry
+// belong together if owningEntry of the claim equals generatedFor or one of changedFor of the entry.
+//
+//	claim of entry gpu of pod train-0            changed   entry   generateName
+//	as it was created                            false     gpu
+//	without the controller flag (D-38)           true      gpu
+//	without the annotation (D-38)                true              train-0-gpu-
+type generatedFor struct {
+	namespace string
+	owner     types.UID
+	entry     string
+	// changed: the claim does not say so as it was created (D-38). Then the entry may be known by the
+	// claim's generateName alone.
+	changed      bool
+	generateName string
 }
 
-// isReservedFor reports whether the claim lists the pod's UID as a consumer, whatever kind it is listed as
-// (IsReservedForPod in k8s.io/dynamic-resource-allocation/resourceclaim). UIDs are unique over all kinds.
-func isReservedFor(pod types.UID, claim *resourcev1.ResourceClaim) bool {
-	for i := range claim.Status.ReservedFor {
-		if claim.Status.ReservedFor[i].UID == pod {
-			return true
-		}
-	}
-	return false
-}
+// PodClaimAnnotation is on each generated claim. Its value is the name of the entry that the claim was generated for.
+//
+// The owner reference says which pod a claim is for, and the annotation which of the pod's entries. Upstream's
+// findPodResourceClaim needs both to find a claim that no status names.
+const PodClaimAnnotation = "resource.kubernetes.io/pod-claim-name"
 
 // owningPod is the pod that controls the claim: the one it was generated for. An owner that is not marked as the
 // controller, or of another kind, does not count. The claim's user can write any owner reference, so that the name may
@@ -109,6 +115,15 @@ func isPodGroup(consumer *resourcev1.ResourceClaimConsumerReference) bool {
 	return consumer.APIGroup == schedulingGroup && consumer.Resource == podGroupResource
 }
 
+// consumerKey is the key of a consumer that is a pod or a PodGroup. A claim names pods and PodGroups of its own
+// namespace only.
+func consumerKey(namespace string, consumer *resourcev1.ResourceClaimConsumerReference) purekube.Key {
+	if isPodGroup(consumer) {
+		return PodGroupKey(namespace, consumer.Name)
+	}
+	return PodKey(namespace, consumer.Name)
+}
+
 // asConsumer is how the pod appears in status.reservedFor, with the fields that the scheduler writes too.
 func asConsumer(pod *corev1.Pod) resourcev1.ResourceClaimConsumerReference {
 	return resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID}
@@ -117,30 +132,6 @@ func asConsumer(pod *corev1.Pod) resourcev1.ResourceClaimConsumerReference {
 // asConsumer is how the group appears in status.reservedFor.
 func (g *podGroup) asConsumer() resourcev1.ResourceClaimConsumerReference {
 	return resourcev1.ResourceClaimConsumerReference{APIGroup: schedulingGroup, Resource: podGroupResource, Name: g.Name, UID: g.UID}
-}
-
-// ownerMatters reports whether the plan of an unused claim depends on the pod that the claim was generated for. It
-// decides what affected.go and terms.go look for as well: otherwise an event of the pod would name claims that have
-// nothing to do.
-func (o Options) ownerMatters(claim *resourcev1.ResourceClaim) bool {
-	// D-17: what is being deleted already needs no second request, whatever the pod does. A claim that a foreign
-	// finalizer keeps would get a DELETE with each pass.
-	return o.upstream() || claim.DeletionTimestamp == nil
-}
-
-// restsOn reports whether the claim's plan depends on the pod of that name: a consumer, or the owner where that
-// matters. A claim names pods of its own namespace only.
-func (o Options) restsOn(claim *resourcev1.ResourceClaim, pod types.NamespacedName) bool {
-	if claim.Namespace != pod.Namespace {
-		return false
-	}
-	owner, _, ok := owningPod(claim)
-	return ok && owner == pod.Name && o.ownerMatters(claim) || consumes(claim, pod.Name, isPod)
-}
-
-// namesGroup reports whether the claim names the PodGroup of that name as a consumer.
-func namesGroup(claim *resourcev1.ResourceClaim, group types.NamespacedName) bool {
-	return claim.Namespace == group.Namespace && consumes(claim, group.Name, isPodGroup)
 }
 
 // consumes reports whether a consumer of the kind has that name. At most 256 consumers are looked at: the API allows no

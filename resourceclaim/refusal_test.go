@@ -83,7 +83,7 @@ func TestRefusals(t *testing.T) {
 					c.work(tc.key)
 
 					want, events := tc.want, tc.events
-					if mode.options.upstream() && tc.key.Kind == podKind {
+					if mode.options.matchUpstream() && tc.key.Kind == podKind {
 						want, events = tc.upstream, tc.upsEvent
 					}
 					require.ElementsMatch(t, want, happened(server, tc.key), tc.reason)
@@ -94,7 +94,7 @@ func TestRefusals(t *testing.T) {
 
 					// Once nothing is refused any more, the same end is reached.
 					server.refuse = nil
-					if !mode.options.upstream() { // whose status flaps (D-5)
+					if !mode.options.matchUpstream() { // whose status flaps (D-5)
 						require.True(t, c.settle())
 						require.ElementsMatch(t, []string{"claim p-a", "claim p-b", "status a b", "reserved c1", "reserved c2"}, happened(server, podKey("p")))
 						require.Nil(t, server.claims["over-gpu"])

@@ -34,9 +34,9 @@ type Snapshot struct {
 	Templates []*resourcev1.ResourceClaimTemplate
 	// PodGroups are all PodGroups in your cache. They count only if Options.PodGroupOf is set.
 	PodGroups []PodGroup
-	// Assumed are the claims that the API server returned to your own writes, which may not be in Claims yet. Of two
-	// versions of a claim, the version with the newer resourceVersion counts. If the resourceVersions do not compare,
-	// the version in Claims counts. Package memory keeps such a list.
+	// Assumed are the claims that the API server returned to your own writes, which may not be in Claims yet, one for each
+	// name. Of a claim in Claims and in Assumed, the version with the newer resourceVersion counts. If the
+	// resourceVersions do not compare, nothing is planned for the claim. Package memory keeps such a list.
 	Assumed []*resourcev1.ResourceClaim
 	// Deleted are the UIDs of pods and PodGroups that you saw being deleted: package memory keeps such a set. If the
 	// caches still show such a pod or PodGroup, its plan first needs a lookup. By default a UID in Deleted alone
@@ -49,6 +49,26 @@ type Snapshot struct {
 	// ([ErrAnswerType]), does not count: the plan still has the Need, and the error. Use an answer only for the plan
 	// that asked for it, then discard it: nothing notifies you when it becomes stale.
 	Answers map[purekube.Need]purekube.Answer
+}
+
+// PodGroup has the fields of a PodGroup of scheduling.k8s.io that this package reads. It is not the API's own type: no
+// version of the API type is in all supported releases of k8s.io/api.
+//
+// Convert the object that your client returns, for each event of a PodGroup. A Snapshot has PodGroups as values: the
+// slices in them are shared with the caller and never written to.
+type PodGroup struct {
+	// APIVersion is the version in which you read and write the group. Empty means "scheduling.k8s.io/v1beta1".
+	APIVersion string
+	// Namespace and Name of the group.
+	Namespace, Name string
+	// UID of the group.
+	UID types.UID
+	// Deleting reports that the group has a deletion timestamp.
+	Deleting bool
+	// ResourceClaims are spec.resourceClaims. An entry has the same fields as a pod's.
+	ResourceClaims []corev1.PodResourceClaim
+	// ResourceClaimStatuses are status.resourceClaimStatuses, with the same fields as a pod's.
+	ResourceClaimStatuses []corev1.PodResourceClaimStatus
 }
 
 // Options change how a plan is made. The zero value asks for the default decisions with the features of Kubernetes
@@ -70,19 +90,12 @@ type Options struct {
 	PodGroupOf func(*corev1.Pod) string
 }
 
+// err returns what is wrong with the options. Every question then returns this error and nothing else: a misspelled
+// release must not give the default decisions to a caller who asked for upstream's.
+func (o Options) err() error { return snapshot.CheckUpstream(o.MatchUpstream) }
+
 // Result is what a plan for one pod, claim or PodGroup decided.
 type Result = purekube.Result[Action]
 
 // Outcome is the share of one pod, claim or PodGroup in [PlanAll].
 type Outcome = purekube.Outcome[Action]
-
-// upstream reports whether plans are to match a release.
-// Each branch on it is a divergence with a D-number, or a detail of upstream's messages.
-func (o Options) upstream() bool { return o.MatchUpstream != "" }
-
-// err returns what is wrong with the options. Every question then returns this error and nothing else: a misspelled
-// release must not give the default decisions to a caller who asked for upstream's.
-func (o Options) err() error { return snapshot.CheckUpstream(o.MatchUpstream) }
-
-// upstreamSince137 reports whether plans are to match v1.37 or a newer release. v1.37 mended D-5 for pods and D-28.
-func (o Options) upstreamSince137() bool { return o.upstream() && o.MatchUpstream != purekube.V1_36 }

@@ -52,7 +52,7 @@ func TestD5_StatusFlaps(t *testing.T) {
 			server := newAPIServer()
 			p := newPod("p", wants("a", "gpu"), wants("b", "gpu"))
 			server.putPod(p)
-			o := podOwner(p)
+			o := podClaimant(p)
 			first, err := server.createClaim(fromTemplate(&o, "a", server.template, mode.options))
 			require.NoError(t, err)
 			_, body := SetClaimStatuses{Kind: podKind, Namespace: ns, Name: "p"}.withStatus("a", first.Name).Patch()
@@ -62,7 +62,7 @@ func TestD5_StatusFlaps(t *testing.T) {
 			c := newCaller(server, mode.options)
 			c.work(podKey("p"))
 			c.watch(server.latest(), server.latest())
-			if mode.options.upstream() {
+			if mode.options.matchUpstream() {
 				require.Equal(t, []purekube.Key{podKey("p")}, c.keys(), "the first entry has lost its name")
 				c.work(podKey("p"))
 				c.watch(server.latest(), server.latest())

@@ -52,8 +52,8 @@ func (t terms) ofPod(terms []uint64, pod *corev1.Pod) []uint64 {
 	if len(pod.Spec.ResourceClaims) == 0 {
 		return terms
 	}
-	o := podOwner(pod)
-	terms = t.ofOwner(terms, &o)
+	c := podClaimant(pod)
+	terms = t.ofClaimant(terms, &c)
 	if group := t.groupName(pod); group != "" {
 		terms = append(terms, t.Term(isMember, pod.Namespace, group))
 	}
@@ -63,25 +63,24 @@ func (t terms) ofPod(terms []uint64, pod *corev1.Pod) []uint64 {
 // ofPodGroup appends the terms of the group's entries and of its UID. PodGroups are few, so their UIDs have no index of
 // their own.
 func (t terms) ofPodGroup(terms []uint64, g *podGroup) []uint64 {
-	o := groupOwner(g)
-	return append(t.ofOwner(terms, &o), t.Term(hasUID, string(g.UID)))
+	c := groupClaimant(g)
+	return append(t.ofClaimant(terms, &c), t.Term(hasUID, string(g.UID)))
 }
 
-// ofOwner appends the terms of the entries of a pod or PodGroup.
-func (t terms) ofOwner(terms []uint64, o *owner) []uint64 {
-	for i := range o.entries {
-		if name, state := o.claimName(i); state == NameKnown {
-			terms = append(terms, t.Term(usesClaim, o.Namespace, name))
+// ofClaimant appends the terms of the entries of a pod or PodGroup.
+func (t terms) ofClaimant(terms []uint64, c *claimant) []uint64 {
+	for i := range c.entries {
+		if name, state := c.claimName(i); state == NameKnown {
+			terms = append(terms, t.Term(usesClaim, c.Namespace, name))
 		}
-		// Also for an entry that has its claim: a template matters again when the claim is deleted. needsWork sorts
-		// that out.
-		if template := o.entries[i].ResourceClaimTemplateName; template != nil {
-			terms = append(terms, t.Term(namesTemplate, o.Namespace, *template))
+		// Also for an entry that has its claim: a template matters again when the claim is deleted.
+		if template := c.entries[i].ResourceClaimTemplateName; template != nil {
+			terms = append(terms, t.Term(namesTemplate, c.Namespace, *template))
 		}
 	}
 	// For claims that were created for the owner and that its status does not name.
-	if o.anyGenerated() {
-		terms = append(terms, t.Term(usesEntry, string(o.UID)))
+	if c.anyGenerated() {
+		terms = append(terms, t.Term(usesEntry, string(c.UID)))
 	}
 	return terms
 }

@@ -27,13 +27,13 @@ func TestUnknownUpstreamIsAnErrorOfEveryAnswer(t *testing.T) {
 			"Index.Plan":       func() (any, error) { return x.Plan(KeyOf(pod)) },
 			"PlanAll":          func() (any, error) { return PlanAll(s, o) },
 			"Index.PlanAll":    func() (any, error) { return x.PlanAll() },
-			"Explain":          func() (any, error) { return Explain(s, KeyOf(pod), o) },
+			"Explain":          func() (any, error) { return NewIndex(s, o).Explain(KeyOf(pod)) },
 			"Index.Explain":    func() (any, error) { return x.Explain(KeyOf(pod)) },
-			"ExplainAll":       func() (any, error) { return ExplainAll(s, o) },
+			"ExplainAll":       func() (any, error) { return NewIndex(s, o).ExplainAll() },
 			"Index.ExplainAll": func() (any, error) { return x.ExplainAll() },
 			"Index.Err":        func() (any, error) { return nil, x.Err() },
 			"Materialize": func() (any, error) {
-				claims, materialized, err := Materialize(s, pod, nil, o)
+				claims, materialized, err := NewIndex(s, o).Materialize(pod, nil)
 				require.Nil(t, materialized)
 				return claims, err
 			},

@@ -131,9 +131,9 @@ func byFunctions(s resourceclaim.Snapshot, o resourceclaim.Options) wholeQuestio
 	return wholeQuestions{
 		func() ([]resourceclaim.Outcome, error) { return resourceclaim.PlanAll(s, o) },
 		func(key purekube.Key) (resourceclaim.Result, error) { return resourceclaim.Plan(s, key, o) },
-		func() ([]resourceclaim.Explanation, error) { return resourceclaim.ExplainAll(s, o) },
+		func() ([]resourceclaim.Explanation, error) { return resourceclaim.NewIndex(s, o).ExplainAll() },
 		func(key purekube.Key) (resourceclaim.Explanation, error) {
-			return resourceclaim.Explain(s, key, o)
+			return resourceclaim.NewIndex(s, o).Explain(key)
 		},
 	}
 }
@@ -197,7 +197,7 @@ func askAll(s resourceclaim.Snapshot, o resourceclaim.Options, q wholeQuestions)
 	}
 	for i, p := range snapshotfuzz.Sorted(s.Pods) {
 		without(fmt.Sprintf("Without pod %d", i), resourceclaim.Snapshot{Pods: []*corev1.Pod{p}})
-		claims, made, err := resourceclaim.Materialize(s, p, func(entry string) string { return "made-" + entry }, o)
+		claims, made, err := resourceclaim.NewIndex(s, o).Materialize(p, func(entry string) string { return "made-" + entry })
 		add(fmt.Sprintf("Materialize %d", i), []any{claims, made}, err)
 		if p != nil && len(p.Spec.ResourceClaims) > 0 {
 			name, state := resourceclaim.ClaimName(p, &p.Spec.ResourceClaims[0])

@@ -92,7 +92,7 @@ func (w *world) schedule(name string) bool {
 				return false
 			}
 			consumer = resourcev1.ResourceClaimConsumerReference{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: group, UID: uid}
-		} else if generated(pc) && !isForPod(p.Namespace, p.UID, c) {
+		} else if generated(pc) && !metav1.IsControlledBy(c, p) {
 			return false
 		}
 		if slices.Contains(c.Status.ReservedFor, consumer) {

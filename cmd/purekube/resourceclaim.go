@@ -16,7 +16,8 @@ import (
 
 func planResourceClaim(c *cluster, set settings) section {
 	snapshot, options := claimSnapshot(c, set)
-	outcomes, whole := resourceclaim.PlanAll(snapshot, options)
+	index := resourceclaim.NewIndex(snapshot, options)
+	outcomes, whole := index.PlanAll()
 
 	reasons := map[purekube.Key][]resourceclaim.Reason{}
 	byKey := map[purekube.Key]resourceclaim.Outcome{}
@@ -25,7 +26,7 @@ func planResourceClaim(c *cluster, set settings) section {
 	}
 	keys := make([]purekube.Key, 0, len(outcomes))
 	// Its error is PlanAll's.
-	explanations, _ := resourceclaim.ExplainAll(snapshot, options)
+	explanations, _ := index.ExplainAll()
 	explained := map[purekube.Key]resourceclaim.Explanation{}
 	for _, e := range explanations {
 		reasons[e.Key], explained[e.Key] = e.Reasons, e

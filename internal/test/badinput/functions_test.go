@@ -47,8 +47,8 @@ func surfaces() []surface {
 		}, []reflect.Type{of[servicecidr.Index](), of[servicecidr.AddFinalizer](), of[servicecidr.RemoveFinalizer](), of[servicecidr.SetCondition](), of[servicecidr.Orphan]()}},
 		{"resourceclaim", map[string]any{
 			"ClaimKey": resourceclaim.ClaimKey, "PodKey": resourceclaim.PodKey, "PodGroupKey": resourceclaim.PodGroupKey, "GenerateName": resourceclaim.GenerateName,
-			"KeyOf": resourceclaim.KeyOf[*resourcev1.ResourceClaim], "Materialize": resourceclaim.Materialize, "ClaimName": resourceclaim.ClaimName,
-			"Explain": resourceclaim.Explain, "ExplainAll": resourceclaim.ExplainAll, "NewIndex": resourceclaim.NewIndex, "Plan": resourceclaim.Plan, "PlanAll": resourceclaim.PlanAll,
+			"KeyOf": resourceclaim.KeyOf[*resourcev1.ResourceClaim], "ClaimName": resourceclaim.ClaimName,
+			"NewIndex": resourceclaim.NewIndex, "Plan": resourceclaim.Plan, "PlanAll": resourceclaim.PlanAll,
 		}, []reflect.Type{of[resourceclaim.Index](), of[resourceclaim.CreateClaim](), of[resourceclaim.DeleteClaim](), of[resourceclaim.Release](), of[resourceclaim.RemoveFinalizer](),
 			of[resourceclaim.Reserve](), of[resourceclaim.SetClaimStatuses]()}},
 		{"resourceclaim/memory", map[string]any{"NewDeletedPods": claimmemory.NewDeletedPods},

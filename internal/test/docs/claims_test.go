@@ -22,7 +22,7 @@ func Example_simulateClaims() {
 
 	s := resourceclaim.Snapshot{Templates: []*resourcev1.ResourceClaimTemplate{template}}
 	name := func(podClaim string) string { return pod.Name + "-" + podClaim }
-	claims, materialized, err := resourceclaim.Materialize(s, pod, name, resourceclaim.Options{})
+	claims, materialized, err := resourceclaim.NewIndex(s, resourceclaim.Options{}).Materialize(pod, name)
 	if err != nil {
 		fmt.Println(err) // a template that is missing, for example: with the other claims alone the pod would fit too easily
 		return

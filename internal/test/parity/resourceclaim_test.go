@@ -522,7 +522,7 @@ func markClaims(c claimsCase, t Trace) []string {
 				n := purekube.Need{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: name}
 				s.Answers[n] = c.answer(n)
 			}
-			explanation, _ := resourceclaim.Explain(s, key, o)
+			explanation, _ := resourceclaim.NewIndex(s, o).Explain(key)
 			for _, r := range explanation.Reasons {
 				switch r.Code {
 				case resourceclaim.ReasonConsumerDeleted:
