@@ -3,7 +3,9 @@ package purekube
 import (
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -46,6 +48,8 @@ type Request struct {
 	// Object is the body of a create or an update, with its apiVersion and kind set. It
 	// belongs to the caller.
 	Object runtime.Object
+	// Template is what Object repeats: see [Request.WithSpecOf]. Nil: Object repeats nothing.
+	Template *Template
 	// PatchType and Patch are the type and the body of a patch.
 	PatchType types.PatchType
 	Patch     []byte
@@ -64,6 +68,47 @@ type Request struct {
 	// too old for it. Before you make it, read what the plan rests on from the API server, and plan again: make the call
 	// only if that plan has it, too. It does not depend on done.
 	Irreversible bool
+}
+
+// Template names an object whose spec.spec is the spec of an object to create, as in a ResourceClaimTemplate.
+type Template struct {
+	Resource        schema.GroupVersionResource
+	Kind            string
+	Namespace, Name string
+	UID             types.UID
+}
+
+// Read is the request for the template.
+func (t Template) Read() Request {
+	return Request{Verb: "get", Resource: t.Resource, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
+}
+
+// WithSpecOf returns the request with the spec that the template has on the API server, in place of what the plan knew of
+// it: the types of this build lack the fields of a newer API, and so does Object. Read the template without types, for
+// example with a dynamic client. A template's spec never changes, so only the UID is compared: if the template has another
+// one, WithSpecOf returns an error with HTTP 409, a conflict. A request without a
+// Template or without an Object is returned as it is.
+func (r Request) WithSpecOf(template *unstructured.Unstructured) (Request, error) {
+	if r.Template == nil || r.Object == nil {
+		return r, nil
+	}
+	conflict := func(format string, args ...any) (Request, error) {
+		return r, apierrors.NewConflict(r.Template.Resource.GroupResource(), r.Template.Name, fmt.Errorf(format, args...))
+	}
+	if template == nil || template.GetUID() != r.Template.UID {
+		return conflict("the template has been replaced: its UID is not %s", r.Template.UID)
+	}
+	spec, found, err := unstructured.NestedMap(template.Object, "spec", "spec")
+	if err != nil || !found {
+		return conflict("the template has no spec.spec")
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r.Object)
+	if err != nil {
+		return r, err
+	}
+	content["spec"] = spec
+	r.Object = &unstructured.Unstructured{Object: content}
+	return r, nil
 }
 
 // String is one line: verb, resource and object.

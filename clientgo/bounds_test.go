@@ -100,11 +100,11 @@ var happenings = []struct {
 			p.Status.Phase = corev1.PodSucceeded
 			m.server.Put(p)
 		},
-		want: map[string]int{"update resourceclaims/status": 1, "update resourceclaims": 1, "delete resourceclaims": 1},
+		want: map[string]int{"patch resourceclaims/status": 1, "patch resourceclaims": 1, "delete resourceclaims": 1},
 	}, {
 		name: "a pod is deleted", reason: "a lookup confirms it; the garbage collector deletes the claim",
 		what: func(m *inMemory, c largecluster.Cluster) { m.server.Remove(c.Pods[7]) },
-		want: map[string]int{"get pods": 1, "update resourceclaims/status": 1, "update resourceclaims": 1},
+		want: map[string]int{"get pods": 1, "patch resourceclaims/status": 1, "patch resourceclaims": 1},
 	}},
 }, {
 	controller: "rbacaggregate",
@@ -131,7 +131,7 @@ var happenings = []struct {
 			p.Status.Conditions = nil
 			m.server.Put(p)
 		},
-		want: map[string]int{"update poddisruptionbudgets/status": 1},
+		want: map[string]int{"patch poddisruptionbudgets/status": 1},
 	}, {
 		name: "a budget is created", reason: "its first status",
 		what: func(m *inMemory, c largecluster.Cluster) {
@@ -139,7 +139,7 @@ var happenings = []struct {
 			b.Name, b.UID, b.Status = "new", "uid-new", policyv1.PodDisruptionBudgetStatus{}
 			m.server.Put(b)
 		},
-		want: map[string]int{"update poddisruptionbudgets/status": 1},
+		want: map[string]int{"patch poddisruptionbudgets/status": 1},
 	}},
 }}
 

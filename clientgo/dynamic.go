@@ -22,6 +22,19 @@ func (e DynamicExecutor) Do(ctx context.Context, r purekube.Request) (runtime.Ob
 	if _, err := pathOf(r); err != nil {
 		return nil, err
 	}
+	if r.Template != nil {
+		read := r.Template.Read()
+		if _, err := pathOf(read); err != nil {
+			return nil, err
+		}
+		template, err := e.Client.Resource(read.Resource).Namespace(read.Namespace).Get(ctx, read.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		if r, err = r.WithSpecOf(template); err != nil {
+			return nil, err
+		}
+	}
 	objects := e.Client.Resource(r.Resource).Namespace(r.Namespace) // "" for what has no namespace
 	var subresources []string
 	if r.Subresource != "" {

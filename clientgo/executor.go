@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/lru"
 
 	"github.com/purekube/purekube"
 )
@@ -25,7 +26,12 @@ type Client interface {
 
 // Executor sends requests with a REST client, whatever their resource. It returns typed objects of the kinds that client-go
 // knows.
-type Executor struct{ client rest.Interface }
+type Executor struct {
+	client rest.Interface
+	// templates are the last that were read, by UID. The spec of a template never changes, so that many pods of one
+	// template cost one read.
+	templates *lru.Cache
+}
 
 // NewExecutor returns an Executor for the API server of this configuration.
 func NewExecutor(config *rest.Config) (*Executor, error) {
@@ -39,20 +45,32 @@ func NewExecutor(config *rest.Config) (*Executor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Executor{client}, nil
+	return ExecutorFor(client), nil
 }
 
 // ExecutorFor returns an Executor that makes its calls with this client, of whatever group: client-go's own clients have one
 // each, for example kubernetes.Interface.CoreV1().RESTClient().
-func ExecutorFor(client rest.Interface) *Executor { return &Executor{client} }
+func ExecutorFor(client rest.Interface) *Executor {
+	const templates = 1000
+	return &Executor{client, lru.New(templates)}
+}
 
-// Do makes the call and returns the object that the API server answered with. It does not retry: a controller does so
-// from its queue. A request whose group, version, resource, namespace, name or subresource is not one segment of a URL path
+// Do makes the call and returns the object that the API server answered with. Before a create with a Template it reads that
+// object. It does not retry: a controller does so from its queue. A request whose group, version, resource, namespace, name or subresource is not one segment of a URL path
 // ("..", "a/b", "%2e") is an error, and is not sent.
 func (e *Executor) Do(ctx context.Context, r purekube.Request) (runtime.Object, error) {
 	path, err := pathOf(r)
 	if err != nil {
 		return nil, err
+	}
+	if r.Template != nil {
+		template, err := e.template(ctx, *r.Template)
+		if err != nil {
+			return nil, err
+		}
+		if r, err = r.WithSpecOf(template); err != nil {
+			return nil, err
+		}
 	}
 	call := e.client.Verb(methods[r.Verb]).AbsPath(path...).MaxRetries(0)
 	// A client that asks for protobuf can decode only kinds that client-go has. A get does not name its kind.
@@ -63,7 +81,17 @@ func (e *Executor) Do(ctx context.Context, r purekube.Request) (runtime.Object, 
 	switch r.Verb {
 	case "create":
 		options = &metav1.CreateOptions{FieldManager: r.FieldManager}
-		call.Body(r.Object)
+		object, untyped := r.Object.(*unstructured.Unstructured)
+		if !untyped {
+			call.Body(r.Object)
+			break
+		}
+		// Whatever the client asks for: protobuf has no form for it.
+		document, err := object.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		call.SetHeader("Content-Type", runtime.ContentTypeJSON).Body(document)
 	case "update":
 		options = &metav1.UpdateOptions{FieldManager: r.FieldManager}
 		call.Body(r.Object)
@@ -96,6 +124,28 @@ func (e *Executor) Do(ctx context.Context, r purekube.Request) (runtime.Object, 
 		}
 	}
 	return object, err
+}
+
+// template reads a template with all the fields that the API server has. A typed decoder drops the fields that this version of
+// client-go does not know.
+func (e *Executor) template(ctx context.Context, t purekube.Template) (*unstructured.Unstructured, error) {
+	if known, ok := e.templates.Get(t.UID); ok {
+		return known.(*unstructured.Unstructured), nil
+	}
+	path, err := pathOf(t.Read())
+	if err != nil {
+		return nil, err
+	}
+	document, err := e.client.Get().AbsPath(path...).MaxRetries(0).SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx).Raw()
+	if err != nil {
+		return nil, err
+	}
+	template := &unstructured.Unstructured{}
+	if err := template.UnmarshalJSON(document); err != nil {
+		return nil, err
+	}
+	e.templates.Add(template.GetUID(), template)
+	return template, nil
 }
 
 // deleteOptions are part of every group; the API server knows them best as v1.

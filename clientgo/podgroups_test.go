@@ -80,7 +80,7 @@ func TestClaimOfAPodGroupThatIsGone(t *testing.T) {
 	claim.Status.Allocation = &resourcev1.AllocationResult{}
 	claim.Status.ReservedFor = []resourcev1.ResourceClaimConsumerReference{{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "train", UID: "group"}}
 	s := serveObjects(t, nil, claim)
-	s.runSet(t, grouped(t, "v1beta1"), func() bool { return s.times("update resourceclaims/status") > 0 })
+	s.runSet(t, grouped(t, "v1beta1"), func() bool { return s.times("patch resourceclaims/status") > 0 })
 	require.Equal(t, 1, s.times("get podgroups"))
 }
 

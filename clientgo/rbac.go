@@ -35,8 +35,9 @@ var needed = map[string]rights{
 		[]rbacv1.PolicyRule{
 			watches("", "pods"), watches("resource.k8s.io", "resourceclaims", "resourceclaimtemplates"),
 			rule("", "pods", "get"), rule("resource.k8s.io", "resourceclaims", "get"), // lookups
+			rule("resource.k8s.io", "resourceclaimtemplates", "get"), // as they are, before a claim is created
 			// Who writes status.allocation and status.reservedFor of a claim, from Kubernetes v1.36 on.
-			rule("resource.k8s.io", "resourceclaims/binding", "update"),
+			rule("resource.k8s.io", "resourceclaims/binding", "patch"),
 		},
 	},
 	"ttl": {[]purekube.Action{ttl.SetTTL{}}, []rbacv1.PolicyRule{watches("", "nodes")}},

@@ -118,7 +118,7 @@ func TestExactlyTheseRights(t *testing.T) {
 		{"rbacaggregate", "patch clusterroles", []apiserver.Object{
 			&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "sum"}, AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{}}}},
 			&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "part"}, Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}}}}}},
-		{"disruption", "update poddisruptionbudgets/status", []apiserver.Object{purekubetest.MaxUnavailable("shop/web", "1")}},
+		{"disruption", "patch poddisruptionbudgets/status", []apiserver.Object{purekubetest.MaxUnavailable("shop/web", "1")}},
 	} {
 		t.Run(tc.controller, func(t *testing.T) {
 			rules, err := clientgo.PolicyRules(tc.controller)
@@ -154,7 +154,7 @@ func TestThousandsOfClaimsAtOnce(t *testing.T) {
 		if strings.HasPrefix(request, "list") || strings.HasPrefix(request, "watch") {
 			continue
 		}
-		require.Contains(t, []string{"update resourceclaims/status", "update resourceclaims", "delete resourceclaims"}, request)
+		require.Contains(t, []string{"patch resourceclaims/status", "patch resourceclaims", "delete resourceclaims"}, request)
 		require.LessOrEqual(t, n, claims+claims/50, request)
 	}
 	t.Log(s.asked)
@@ -171,11 +171,11 @@ func TestClaimWithAsManyConsumersAsThereCanBe(t *testing.T) {
 	}
 	s := serveObjects(t, nil, claim)
 	s.runSet(t, clientgo.SetOptions{Controllers: []string{"resourceclaim"}, LookupQPS: 1000}, func() bool {
-		return s.times("update resourceclaims") > 0
+		return s.times("patch resourceclaims") > 0
 	})
 	require.Equal(t, resourcev1.ResourceClaimReservedForMaxSize, s.times("get pods"))
-	require.Equal(t, 1, s.times("update resourceclaims/status"))
-	require.Equal(t, 1, s.times("update resourceclaims"), "the finalizer")
+	require.Equal(t, 1, s.times("patch resourceclaims/status"))
+	require.Equal(t, 1, s.times("patch resourceclaims"), "the finalizer")
 }
 
 // A budget over 20,000 pods of Jobs, which have no scale: one write, and no lookup.
@@ -193,9 +193,9 @@ func TestBudgetOverThousandsOfJobs(t *testing.T) {
 	}
 	s := serveObjects(t, nil, objects...)
 	s.runSet(t, clientgo.SetOptions{Controllers: []string{"disruption"}}, func() bool {
-		return s.times("update poddisruptionbudgets/status") > 0
+		return s.times("patch poddisruptionbudgets/status") > 0
 	})
-	require.Equal(t, 1, s.times("update poddisruptionbudgets/status"))
+	require.Equal(t, 1, s.times("patch poddisruptionbudgets/status"))
 	for request := range s.asked {
 		require.NotRegexp(t, "^get|scale", request)
 	}

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -56,9 +57,25 @@ func (a *slowAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	var answer any
 	what := "other"
 	switch {
-	case r.Method == http.MethodPut && strings.HasPrefix(path, "policy/v1/"):
-		var b policyv1.PodDisruptionBudget
-		if err := json.NewDecoder(r.Body).Decode(&b); err != nil {
+	case r.Method == http.MethodPatch && strings.HasPrefix(path, "policy/v1/"):
+		at := strings.Split(path, "/") // policy/v1/namespaces/NAMESPACE/poddisruptionbudgets/NAME/status
+		patch, err := io.ReadAll(r.Body)
+		if err != nil {
+			return nil, err
+		}
+		stored, err := a.informed.PolicyV1().PodDisruptionBudgets(at[3]).Get(context.Background(), at[5], metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		document, err := json.Marshal(stored)
+		if err != nil {
+			return nil, err
+		}
+		if document, err = strategicpatch.StrategicMergePatch(document, patch, stored); err != nil {
+			return nil, err
+		}
+		b := policyv1.PodDisruptionBudget{TypeMeta: kind("policy/v1", "PodDisruptionBudget")}
+		if err := json.Unmarshal(document, &b); err != nil {
 			return nil, err
 		}
 		a.mu.Lock()

@@ -10,9 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/podstate"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // Action is one write that a plan asks for. It is one of:
@@ -30,10 +32,10 @@ var (
 	_ Action = ClearDisruptionTarget{}
 )
 
-// UpdateStatus writes the status of a budget: an update of the subresource status of poddisruptionbudgets (policy/v1).
+// UpdateStatus writes the status of a budget: a patch of the subresource status of poddisruptionbudgets (policy/v1).
 //
-// Send Budget with its resourceVersion, so that the update conflicts if the budget has changed. The eviction handler
-// counts disruptionsAllowed down in the same status: without the resourceVersion, your write would allow the same
+// The patch has the UID and the resourceVersion of Budget, so that it conflicts if the budget has changed. The eviction
+// handler counts disruptionsAllowed down in the same status: without the resourceVersion, your write would allow the same
 // disruption twice. On a conflict, plan again.
 type UpdateStatus struct {
 	// Budget is the whole object, a copy, with the new status.
@@ -45,23 +47,41 @@ func (UpdateStatus) isAction() {}
 // Type is UpdateStatus.
 func (UpdateStatus) Type() string { return "UpdateStatus" }
 
-// Request is the update of the status, with the resourceVersion of the plan. It does not read done: no action of this
+// Request is the patch of the status, with the resourceVersion of the plan. It does not read done: no action of this
 // package depends on what an earlier action created.
 func (a UpdateStatus) Request([]runtime.Object) purekube.Request {
-	return statusUpdate(cmp.Or(a.Budget.DeepCopy(), &policyv1.PodDisruptionBudget{}),
-		policyv1.SchemeGroupVersion.WithKind(budgetKind), "poddisruptionbudgets")
+	b := cmp.Or(a.Budget, &policyv1.PodDisruptionBudget{})
+	st := b.Status
+	// The API server merges a map and removes nothing from it, unless the patch says that it replaces the whole map.
+	disrupted := map[string]any{"$patch": "replace"}
+	for pod, at := range st.DisruptedPods {
+		disrupted[pod] = at
+	}
+	status := map[string]any{
+		"observedGeneration": st.ObservedGeneration,
+		"disruptedPods":      disrupted,
+		"disruptionsAllowed": st.DisruptionsAllowed,
+		"currentHealthy":     st.CurrentHealthy,
+		"desiredHealthy":     st.DesiredHealthy,
+		"expectedPods":       st.ExpectedPods,
+	}
+	// The list is a map by type for the API server: conditions of other types stay.
+	if c := apimeta.FindStatusCondition(st.Conditions, policyv1.DisruptionAllowedCondition); c != nil {
+		status["conditions"] = []any{map[string]any{
+			"type": c.Type, "status": c.Status, "reason": c.Reason, "message": c.Message,
+			"observedGeneration": c.ObservedGeneration, "lastTransitionTime": c.LastTransitionTime,
+		}}
+	}
+	return statusPatch(b, policyv1.SchemeGroupVersion.WithKind(budgetKind), "poddisruptionbudgets", status)
 }
 
-// statusUpdate is the update of the subresource status of the object, which it changes: objects from a cache have no
-// apiVersion and kind, and a request that is encoded as JSON needs both. The caller passes a copy.
-func statusUpdate(object interface {
-	metav1.Object
-	runtime.Object
-}, kind schema.GroupVersionKind, resource string) purekube.Request {
-	object.GetObjectKind().SetGroupVersionKind(kind)
+// statusPatch is a patch of the subresource status of the object as it was read. Upstream updates the whole object, so it
+// erases fields of a newer API that its types lack, and fields that a transform has removed from the cache.
+func statusPatch(object metav1.Object, kind schema.GroupVersionKind, resource string, status map[string]any) purekube.Request {
 	return purekube.Request{
-		Verb: "update", Resource: kind.GroupVersion().WithResource(resource), Kind: kind.Kind, Subresource: "status",
-		Namespace: object.GetNamespace(), Name: object.GetName(), Object: object,
+		Verb: "patch", Resource: kind.GroupVersion().WithResource(resource), Kind: kind.Kind, Subresource: "status",
+		Namespace: object.GetNamespace(), Name: object.GetName(),
+		PatchType: types.StrategicMergePatchType, Patch: snapshot.PatchAsRead(object, nil, status),
 	}
 }
 
@@ -91,8 +111,8 @@ func (a UpdateStatus) String() string {
 	return fmt.Sprintf("UpdateStatus %s/%s: %s", a.Budget.Namespace, a.Budget.Name, says)
 }
 
-// ClearDisruptionTarget sets the condition DisruptionTarget of a pod to False: an update of the subresource status of
-// pods (v1), with the resourceVersion of the pod in the snapshot.
+// ClearDisruptionTarget sets the condition DisruptionTarget of a pod to False: a patch of the subresource status of
+// pods (v1), with the UID and the resourceVersion of the pod in the snapshot.
 type ClearDisruptionTarget struct {
 	// Pod is the whole object, a copy, with the new condition.
 	Pod *corev1.Pod
@@ -103,9 +123,28 @@ func (ClearDisruptionTarget) isAction() {}
 // Type is ClearDisruptionTarget.
 func (ClearDisruptionTarget) Type() string { return "ClearDisruptionTarget" }
 
-// Request is the update of the status, with the resourceVersion of the plan. It does not read done.
+// Request is the patch of the status, with the resourceVersion of the plan. It does not read done.
 func (a ClearDisruptionTarget) Request([]runtime.Object) purekube.Request {
-	return statusUpdate(cmp.Or(a.Pod.DeepCopy(), &corev1.Pod{}), corev1.SchemeGroupVersion.WithKind(podKind), "pods")
+	pod := cmp.Or(a.Pod, &corev1.Pod{})
+	var status map[string]any
+	if c := podstate.Condition(pod, corev1.DisruptionTarget); c != nil {
+		// The list is a map by type for the API server: other conditions stay. The new condition replaces the whole old
+		// one, so what it lacks is null.
+		status = map[string]any{"conditions": []any{map[string]any{
+			"type": c.Type, "status": c.Status, "reason": orNull(c.Reason), "message": orNull(c.Message),
+			"observedGeneration": orNull(c.ObservedGeneration), "lastTransitionTime": c.LastTransitionTime, "lastProbeTime": c.LastProbeTime,
+		}}}
+	}
+	return statusPatch(pod, corev1.SchemeGroupVersion.WithKind(podKind), "pods", status)
+}
+
+// orNull is nil for the zero value, which removes a field in a merge patch.
+func orNull[T comparable](v T) any {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return v
 }
 
 // Apply returns a copy of latest with the planned condition and the resourceVersion of the plan. An update with the

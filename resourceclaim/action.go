@@ -5,17 +5,19 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
+	"github.com/purekube/purekube/internal/snapshot"
 )
 
 // Action is one write that a plan asks for. It is one of
 //
 //   - [CreateClaim]: create resourceclaims
 //   - [SetClaimStatuses]: patch pods/status or podgroups/status, a server-side apply
-//   - [Reserve]: update resourceclaims/status
-//   - [Release]: update resourceclaims/status
-//   - [RemoveFinalizer]: update resourceclaims
+//   - [Reserve]: patch resourceclaims/status
+//   - [Release]: patch resourceclaims/status
+//   - [RemoveFinalizer]: patch resourceclaims
 //   - [DeleteClaim]: delete resourceclaims
 //
 // The first three belong to the plan of a pod or PodGroup, the other three to the plan of a claim.
@@ -73,38 +75,29 @@ func (RemoveFinalizer) Type() string { return "RemoveFinalizer" }
 // Type is DeleteClaim.
 func (DeleteClaim) Type() string { return "DeleteClaim" }
 
-// The resources that the actions write to.
+// The resources that the actions write to, and the resource of templates.
 var (
 	// Claims are read and written as resource.k8s.io/v1 alone, the version of [resourcev1]. A PodGroup is not listed
 	// here: its version is in SetClaimStatuses.APIVersion, because clusters serve different versions.
-	claimResource = resourcev1.SchemeGroupVersion.WithResource("resourceclaims")
-	podResource   = corev1.SchemeGroupVersion.WithResource("pods")
+	claimResource    = resourcev1.SchemeGroupVersion.WithResource("resourceclaims")
+	templateResource = resourcev1.SchemeGroupVersion.WithResource("resourceclaimtemplates")
+	podResource      = corev1.SchemeGroupVersion.WithResource("pods")
 )
 
-// updateStatusOf is the request that replaces the claim's status. A nil claim gives a request without a name, which the
-// API server refuses.
+// patchOf is a strategic merge patch of the claim as the plan read it. metadata and status are the fields that change; each
+// may be nil. A nil claim gives a request without a name, which the API server refuses.
 //
-// It is an update and not a patch, as in upstream's syncClaim. The body has the resourceVersion of the snapshot, so the
-// write fails with a conflict if anything has changed since. A patch of status.reservedFor would overwrite the consumer
-// that the scheduler has added in the meantime.
-func updateStatusOf(claim *resourcev1.ResourceClaim) purekube.Request {
-	body := bodyOf(claim)
-	return purekube.Request{
-		Verb: "update", Resource: claimResource, Kind: claimKind, Subresource: "status",
-		Namespace: body.Namespace, Name: body.Name, Object: body,
-	}
-}
-
-// bodyOf is a copy of the claim with its apiVersion and kind set, which objects of a cache lack. A dynamic client
-// cannot send an object without them. For nil it is an empty claim with apiVersion and kind.
-func bodyOf(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
-	// An action is an exported struct, so a user can make one with a nil claim. Its Request must not panic.
+// Upstream updates the whole claim, so it erases fields of a newer API that its types lack. The patch names only what
+// changes. As in an update, the resourceVersion makes it fail with a conflict if anything has changed since the snapshot:
+// the scheduler may have added a consumer in the meantime, and its devices must not be taken away.
+func patchOf(claim *resourcev1.ResourceClaim, subresource string, metadata, status map[string]any) purekube.Request {
 	if claim == nil {
 		claim = &resourcev1.ResourceClaim{}
 	}
-	body := copyOf(claim)
-	body.APIVersion, body.Kind = claimAPIVersion, claimKind
-	return body
+	return purekube.Request{
+		Verb: "patch", Resource: claimResource, Kind: claimKind, Subresource: subresource, Namespace: claim.Namespace, Name: claim.Name,
+		PatchType: types.StrategicMergePatchType, Patch: snapshot.PatchAsRead(claim, metadata, status),
+	}
 }
 
 // copyOf is DeepCopy, but clones the maps of the metadata, which is faster than to put each entry. Where much is

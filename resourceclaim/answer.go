@@ -2,7 +2,6 @@ package resourceclaim
 
 import (
 	"reflect"
-	"slices"
 
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,34 +34,16 @@ func failed(answer runtime.Object) bool {
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// withoutFinalizer is a copy of an answer without the finalizer of claims, unless the claim is allocated. An
-// Unstructured stays one, so that no field is lost which this version of the API does not know. ok is false for an
-// answer that is not a claim.
-//
-// An allocated claim keeps the finalizer: the scheduler may have allocated the claim for another pod between the plan
-// and the write. Without the finalizer the claim could be deleted while its devices are in use (BR-30-07).
-func withoutFinalizer(answer runtime.Object) (body runtime.Object, ok bool) {
-	if o, ok := answer.(*unstructured.Unstructured); ok {
-		// DeepCopy panics on values that JSON does not have.
-		document, err := o.MarshalJSON()
-		claim := &unstructured.Unstructured{}
-		if err != nil || claim.UnmarshalJSON(document) != nil {
-			return nil, false
-		}
-		// The copy of the list keeps foreign finalizers and their order. They are not this controller's to remove.
-		if allocation, _, _ := unstructured.NestedFieldNoCopy(claim.Object, "status", "allocation"); allocation == nil {
-			claim.SetFinalizers(slices.DeleteFunc(claim.GetFinalizers(), isOurFinalizer))
-		}
-		return claim, true
+// hasAllocation reports whether the claim of an answer has an allocation.
+func hasAllocation(answer runtime.Object) bool {
+	switch o := answer.(type) {
+	case *resourcev1.ResourceClaim:
+		return o.Status.Allocation != nil
+	case *unstructured.Unstructured:
+		allocation, _, _ := unstructured.NestedFieldNoCopy(o.Object, "status", "allocation")
+		return allocation != nil
 	}
-	// If the answer is nil or of another type, o is nil and bodyOf makes an empty claim: RemoveFinalizer sends that for
-	// an action without a claim.
-	o, ok := answer.(*resourcev1.ResourceClaim)
-	claim := bodyOf(o)
-	if claim.Status.Allocation == nil {
-		claim.Finalizers = slices.DeleteFunc(claim.Finalizers, isOurFinalizer)
-	}
-	return claim, ok
+	return false
 }
 
 // isOurFinalizer reports whether f is the finalizer that the scheduler sets before it allocates, and that this

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/podstate"
@@ -189,10 +190,10 @@ func (s *apiServer) do(r purekube.Request) (answer runtime.Object, err error) {
 	switch strings.TrimSpace(call) {
 	case "create resource.k8s.io/v1/resourceclaims":
 		return s.answer(s.createClaim(s.body(r)))
-	case "update resource.k8s.io/v1/resourceclaims status":
-		return s.answer(s.updateStatus(s.body(r)))
-	case "update resource.k8s.io/v1/resourceclaims":
-		return s.answer(s.update(s.body(r)))
+	case "patch resource.k8s.io/v1/resourceclaims status application/strategic-merge-patch+json":
+		return s.answer(s.updateStatus(r))
+	case "patch resource.k8s.io/v1/resourceclaims  application/strategic-merge-patch+json":
+		return s.answer(s.update(r))
 	case "delete resource.k8s.io/v1/resourceclaims":
 		return nil, s.deleteClaim(r.Name, r.Preconditions)
 	case "patch v1/pods status application/apply-patch+yaml":
@@ -248,20 +249,39 @@ func (s *apiServer) createClaim(c *resourcev1.ResourceClaim) (*resourcev1.Resour
 	return s.putClaim(c), nil
 }
 
-// replaced returns the claim that this one is to take the place of.
-func (s *apiServer) replaced(c *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
-	old := s.claims[c.Name]
-	switch {
-	case old == nil:
-		return nil, errNotFound
-	case old.ResourceVersion != c.ResourceVersion:
-		return nil, errConflict
+// patched returns the claim of the request's name, and the claim after the patch.
+func (s *apiServer) patched(r purekube.Request) (old, c *resourcev1.ResourceClaim, err error) {
+	old = s.claims[r.Name]
+	if old == nil {
+		return nil, nil, errNotFound
 	}
-	return old, nil
+	if c, err = patchedClaim(old, r); err != nil {
+		return nil, nil, errInvalid
+	}
+	switch {
+	case old.ResourceVersion != c.ResourceVersion:
+		return nil, nil, errConflict
+	case old.UID != c.UID:
+		return nil, nil, errInvalid
+	}
+	return old, c, nil
 }
 
-func (s *apiServer) updateStatus(c *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
-	old, err := s.replaced(c)
+// patchedClaim is a copy of the claim after a patch.
+func patchedClaim(old *resourcev1.ResourceClaim, r purekube.Request) (*resourcev1.ResourceClaim, error) {
+	document, err := json.Marshal(old)
+	if err != nil {
+		return nil, err
+	}
+	if document, err = strategicpatch.StrategicMergePatch(document, r.Patch, old); err != nil {
+		return nil, err
+	}
+	claim := &resourcev1.ResourceClaim{}
+	return claim, json.Unmarshal(document, claim)
+}
+
+func (s *apiServer) updateStatus(r purekube.Request) (*resourcev1.ResourceClaim, error) {
+	old, c, err := s.patched(r)
 	if err != nil {
 		return nil, err
 	}
@@ -287,8 +307,8 @@ func (s *apiServer) updateStatus(c *resourcev1.ResourceClaim) (*resourcev1.Resou
 	return s.putClaim(updated), nil
 }
 
-func (s *apiServer) update(c *resourcev1.ResourceClaim) (*resourcev1.ResourceClaim, error) {
-	old, err := s.replaced(c)
+func (s *apiServer) update(r purekube.Request) (*resourcev1.ResourceClaim, error) {
+	old, c, err := s.patched(r)
 	if err != nil {
 		return nil, err
 	}

@@ -237,7 +237,8 @@ func (x *Index) claimantResult(c *claimant, v claimantVerdict, entries []entry) 
 			// Its name is known only after the create, from the API server's answer.
 			name := c.entries[i].Name
 			r.Actions = append(r.Actions, CreateClaim{
-				Owner: c.key(), PodClaim: name, Claim: fromTemplate(c, name, e.template, x.options), ContinueOnError: goOn,
+				Owner: c.key(), PodClaim: name, Claim: fromTemplate(c, name, e.template, x.options),
+				TemplateName: e.template.Name, TemplateUID: e.template.UID, ContinueOnError: goOn,
 			})
 		case e.text != "":
 			r.Events = append(r.Events, x.options.failed(c, i, e.text))

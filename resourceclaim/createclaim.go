@@ -7,6 +7,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/message"
@@ -26,6 +27,9 @@ type CreateClaim struct {
 	// Claim is the object to create. It has a generateName and no name.
 	// The API server makes the name of it, so a repeated create makes a second claim instead of a conflict.
 	Claim *resourcev1.ResourceClaim
+	// TemplateName and TemplateUID are of the ResourceClaimTemplate in the namespace of Claim that Claim is made from.
+	TemplateName string
+	TemplateUID  types.UID
 	// ContinueOnError reports that the later actions are right even if the create fails, for example because a quota is
 	// used up: the pod's other claims, the names of the created claims, and reservations. A plan sets it, except under
 	// MatchUpstream: upstream stops at the first error.
@@ -36,10 +40,18 @@ type CreateClaim struct {
 // (AlreadyExists) that the generated name was taken, 403 that a quota or an admission plugin
 // refused, 422 that the template makes no valid claim. In each case plan the pod or PodGroup again.
 //
+// Its Template is the template, because Claim has only the fields that this build of the API's types knows.
+//
 // It needs no answer of an earlier action.
 func (a CreateClaim) Request([]runtime.Object) purekube.Request {
-	body := bodyOf(a.Claim)
-	return purekube.Request{Verb: "create", Resource: claimResource, Kind: claimKind, Namespace: body.Namespace, Object: body, ContinueOnError: a.ContinueOnError}
+	// Objects of a cache lack apiVersion and kind, and a dynamic client cannot send an object without them.
+	body := copyOf(a.claim())
+	body.APIVersion, body.Kind = claimAPIVersion, claimKind
+	r := purekube.Request{Verb: "create", Resource: claimResource, Kind: claimKind, Namespace: body.Namespace, Object: body, ContinueOnError: a.ContinueOnError}
+	if a.TemplateName != "" {
+		r.Template = &purekube.Template{Resource: templateResource, Kind: templateKind, Namespace: body.Namespace, Name: a.TemplateName, UID: a.TemplateUID}
+	}
+	return r
 }
 
 // FailureEvent is the event FailedResourceClaimCreation on the pod or PodGroup, which upstream records when

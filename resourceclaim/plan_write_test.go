@@ -22,7 +22,7 @@ func TestBR3001_CreatedClaim(t *testing.T) {
 	for _, mode := range modes {
 		r, err := Plan(Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Templates: templates(template)}, podKey("p"), mode.options)
 		require.NoError(t, err)
-		want := CreateClaim{Owner: podKey("p"), PodClaim: "gpu", ContinueOnError: !mode.options.matchUpstream(), Claim: &resourcev1.ResourceClaim{
+		want := CreateClaim{Owner: podKey("p"), PodClaim: "gpu", TemplateName: "gpu", TemplateUID: template.UID, ContinueOnError: !mode.options.matchUpstream(), Claim: &resourcev1.ResourceClaim{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace:    ns,
 				GenerateName: "p-gpu-",

@@ -42,14 +42,14 @@ func TestRefusals(t *testing.T) {
 			want:     []string{"claim p-a", "claim p-b", "reserved c1", "reserved c2"},
 			upstream: []string{"claim p-a", "claim p-b"},
 		}, {
-			name: "first reservation", reason: "the second one is of another claim", key: podKey("p"), refuse: "update resourceclaims/status",
+			name: "first reservation", reason: "the second one is of another claim", key: podKey("p"), refuse: "patch resourceclaims/status",
 			want:     []string{"claim p-a", "claim p-b", "status a b", "reserved c2"},
 			upstream: []string{"claim p-a", "claim p-b", "status a b"},
 		}, {
-			name: "release", reason: "the finalizer protects the allocation, and the deletion would take it from whoever changed the claim", key: claimKey("over-gpu"), refuse: "update resourceclaims/status",
+			name: "release", reason: "the finalizer protects the allocation, and the deletion would take it from whoever changed the claim", key: claimKey("over-gpu"), refuse: "patch resourceclaims/status",
 			want: []string{"protected", "in use"},
 		}, {
-			name: "finalizer", reason: "the claim has changed since it was released", key: claimKey("over-gpu"), refuse: "update resourceclaims ",
+			name: "finalizer", reason: "the claim has changed since it was released", key: claimKey("over-gpu"), refuse: "patch resourceclaims ",
 			want: []string{"protected"},
 		}, {
 			name: "deletion", reason: "nothing is behind it", key: claimKey("over-gpu"), refuse: "delete resourceclaims",

@@ -14,9 +14,9 @@ import (
 	"github.com/purekube/purekube"
 )
 
-// RemoveFinalizer removes [resourcev1.Finalizer] from a claim that is no longer allocated. It is an update of the claim
-// that the previous write of the same plan returned or, as the first action, of the claim in the snapshot. The update
-// has a resourceVersion: it fails with a conflict if anything has changed since.
+// RemoveFinalizer removes [resourcev1.Finalizer] from a claim that is no longer allocated. It is a patch with the
+// resourceVersion that the previous write of the same plan returned or, as the first action, of the claim in the snapshot:
+// it fails with a conflict if anything has changed since.
 //
 // The finalizer delays the deletion of an allocated claim, whose devices a pod may be using (BR-30-07). Foreign
 // finalizers stay.
@@ -25,35 +25,33 @@ type RemoveFinalizer struct {
 	Claim *resourcev1.ResourceClaim
 }
 
-// Request writes the claim without the finalizer: update resourceclaims. What it writes is the last
-// claim of that name and UID in done; if there is none, Claim. A claim that is still allocated
-// keeps the finalizer, so that the update changes nothing.
+// Request removes the finalizer: patch resourceclaims. Its resourceVersion is from the last claim of that name and UID in
+// done; if there is none, from Claim. A claim that is still allocated keeps the finalizer, so that the patch changes
+// nothing: the scheduler may have allocated the claim for another pod between the plan and the write. Without the
+// finalizer the claim could be deleted while its devices are in use (BR-30-07).
 //
-// HTTP 409 means that the claim has changed, or that another claim has its name; 404 means that it is gone. In each
-// case send none of the later requests, and plan the claim again.
+// HTTP 409 means that the claim has changed, or that another claim has its name; 404 means that it is gone. In each case send
+// none of the later requests, and plan the claim again.
 func (a RemoveFinalizer) Request(done []runtime.Object) purekube.Request {
 	claim := cmp.Or(a.Claim, &resourcev1.ResourceClaim{})
-	// The Release before this action has changed the resourceVersion, so the update has to begin from its answer.
-	body, found := latest(done, claim)
-	if !found {
-		body, _ = withoutFinalizer(a.Claim)
-	}
-	return purekube.Request{Verb: "update", Resource: claimResource, Kind: claimKind, Namespace: claim.Namespace, Name: claim.Name, Object: body}
-}
-
-// latest is what the write before this one returned for the claim, without the finalizer. The search is from the end,
-// and passes over answers about other claims and answers to failed requests (nil).
-func latest(done []runtime.Object, claim *resourcev1.ResourceClaim) (body runtime.Object, found bool) {
-	for i := len(done) - 1; i >= 0; i-- {
-		metadata, ok := claimMetadata(done[i])
-		if !ok || claim.Name == "" || metadata.GetNamespace() != claim.Namespace || metadata.GetName() != claim.Name || metadata.GetUID() != claim.UID {
-			continue
-		}
-		if body, ok := withoutFinalizer(done[i]); ok {
-			return body, true
+	read := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{
+		Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion,
+	}}
+	inUse := claim.Status.Allocation != nil
+	// From the end: the Release before this action has changed the resourceVersion. Answers about other claims and answers
+	// to failed requests (nil) are not about this claim.
+	for _, answer := range slices.Backward(done) {
+		metadata, ok := claimMetadata(answer)
+		if ok && claim.Name != "" && metadata.GetNamespace() == claim.Namespace && metadata.GetName() == claim.Name && metadata.GetUID() == claim.UID {
+			read.ResourceVersion, inUse = metadata.GetResourceVersion(), hasAllocation(answer)
+			break
 		}
 	}
-	return nil, false
+	if inUse {
+		return patchOf(read, "", nil, nil)
+	}
+	// The directive removes one entry of the list. Foreign finalizers stay, also one that was added since the snapshot.
+	return patchOf(read, "", map[string]any{"$deleteFromPrimitiveList/finalizers": []string{resourcev1.Finalizer}}, nil)
 }
 
 // Apply returns a copy of the claim without the finalizer. A claim that is allocated again, or that has another UID,

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/utils/ptr"
 
 	"github.com/purekube/purekube"
@@ -23,7 +24,7 @@ import (
 // asUnstructured is an object as a dynamic client returns it.
 func asUnstructured(t *testing.T, claim *resourcev1.ResourceClaim) *unstructured.Unstructured {
 	t.Helper()
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(bodyOf(claim))
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(withKind(claim.DeepCopy()))
 	require.NoError(t, err)
 	return &unstructured.Unstructured{Object: content}
 }
@@ -53,14 +54,17 @@ func TestRequest(t *testing.T) {
 			Verb: "patch", Resource: podResource, Kind: "Pod", Subresource: "status", Namespace: ns, Name: "p", PatchType: types.ApplyPatchType, FieldManager: "ResourceClaimController", Force: true, ContinueOnError: true,
 			Patch: []byte(`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"ml","uid":"uid-p"},"status":{"resourceClaimStatuses":[{"name":"a","resourceClaimName":"c1"}]}}`),
 		}},
-		{"reserve", "the claim as it is to be", Reserve{Claim: newClaim("c", allocated, reservedFor("p")), Consumer: podKey("p"), ContinueOnError: true}, purekube.Request{
-			Verb: "update", Resource: claimResource, Kind: "ResourceClaim", Subresource: "status", Namespace: ns, Name: "c", Object: withKind(newClaim("c", allocated, reservedFor("p"))), ContinueOnError: true,
+		{"reserve", "the new consumer", Reserve{Claim: newClaim("c", allocated, reservedFor("q", "p")), Consumer: podKey("p"), ContinueOnError: true}, purekube.Request{
+			Verb: "patch", Resource: claimResource, Kind: "ResourceClaim", Subresource: "status", Namespace: ns, Name: "c", PatchType: types.StrategicMergePatchType, ContinueOnError: true,
+			Patch: []byte(`{"metadata":{"resourceVersion":"200","uid":"uid-c"},"status":{"reservedFor":[{"resource":"pods","name":"p","uid":"uid-p"}]}}`),
 		}},
-		{"release", "the finalizer and the deletion behind it rest on it", Release{Claim: newClaim("c", protected), Deallocate: true}, purekube.Request{
-			Verb: "update", Resource: claimResource, Kind: "ResourceClaim", Subresource: "status", Namespace: ns, Name: "c", Object: withKind(newClaim("c", protected)),
+		{"release", "the finalizer and the deletion behind it rest on it", Release{Claim: newClaim("c", protected), Removed: newClaim("c", reservedFor("p")).Status.ReservedFor, Deallocate: true}, purekube.Request{
+			Verb: "patch", Resource: claimResource, Kind: "ResourceClaim", Subresource: "status", Namespace: ns, Name: "c", PatchType: types.StrategicMergePatchType,
+			Patch: []byte(`{"metadata":{"resourceVersion":"200","uid":"uid-c"},"status":{"allocation":null,"reservedFor":[{"$patch":"delete","uid":"uid-p"}]}}`),
 		}},
 		{"finalizer", "of the claim as read", RemoveFinalizer{Claim: newClaim("c", finalizers("x", resourcev1.Finalizer))}, purekube.Request{
-			Verb: "update", Resource: claimResource, Kind: "ResourceClaim", Namespace: ns, Name: "c", Object: withKind(newClaim("c", finalizers("x"))),
+			Verb: "patch", Resource: claimResource, Kind: "ResourceClaim", Namespace: ns, Name: "c", PatchType: types.StrategicMergePatchType,
+			Patch: []byte(`{"metadata":{"$deleteFromPrimitiveList/finalizers":["resource.kubernetes.io/delete-protection"],"resourceVersion":"200","uid":"uid-c"}}`),
 		}},
 		{"delete", "this very claim", DeleteClaim{Namespace: ns, Name: "c", UID: "uid-c", ResourceVersion: "7"}, purekube.Request{
 			Verb: "delete", Resource: claimResource, Kind: "ResourceClaim", Namespace: ns, Name: "c", Preconditions: &metav1.Preconditions{UID: ptr.To(types.UID("uid-c")), ResourceVersion: ptr.To("7")},
@@ -209,52 +213,102 @@ func ofType(o *unstructured.Unstructured, apiVersion, kind string) *unstructured
 
 // A finalizer is removed from what the write before it returned.
 func TestRemoveFinalizerReadsAnswers(t *testing.T) {
-	read := newClaim("c", protected, version("7"))
-	a := RemoveFinalizer{Claim: read}
-	stripped := func(version string) *resourcev1.ResourceClaim {
-		c := withKind(newClaim("c", finalizers()))
-		c.ResourceVersion = version
-		return c
-	}
-	newer := asUnstructured(t, newClaim("c", protected, version("8")))
-	newer.Object["spec"].(map[string]any)["unheardOf"] = int64(7)
+	a := RemoveFinalizer{Claim: newClaim("c", protected, version("7"))}
 	for _, tc := range []struct {
 		name, reason string
-		done         []runtime.Object
-		want         *resourcev1.ResourceClaim
+		done         []*resourcev1.ResourceClaim
+		version      string
+		stays        bool
 	}{
-		{"first action", "the claim as read", nil, stripped("7")},
-		{"behind a release", "the version that the write brought", []runtime.Object{newClaim("c", protected, version("8"))}, stripped("8")},
-		{"behind two writes", "the last one", []runtime.Object{newClaim("c", protected, version("8")), newClaim("c", protected, version("9"))}, stripped("9")},
-		{"other claims", "passed over", []runtime.Object{newClaim("d", protected, version("9")), newClaim("c", func(c *resourcev1.ResourceClaim) { c.UID = "x" }, version("9"))}, stripped("7")},
-		{"another name", "passed over, whatever its UID", []runtime.Object{newClaim("d", protected, func(c *resourcev1.ResourceClaim) { c.UID = "uid-c" }, version("9"))}, stripped("7")},
-		{"another namespace's claim", "passed over, whatever its name and UID", []runtime.Object{newClaim("c", protected, inNamespace("other"), version("9"))}, stripped("7")},
-		{"failed", "the plan's order prevents it, and the version is too old", []runtime.Object{nil}, stripped("7")},
-		{"allocated again", "it is protected, so that nothing changes", []runtime.Object{newClaim("c", allocated, version("8"))}, withKind(newClaim("c", allocated, version("8")))},
+		{"first action", "the claim as read", nil, "7", false},
+		{"behind a release", "the version that the write brought", []*resourcev1.ResourceClaim{newClaim("c", protected, version("8"))}, "8", false},
+		{"behind two writes", "the last one", []*resourcev1.ResourceClaim{newClaim("c", protected, version("8")), newClaim("c", protected, version("9"))}, "9", false},
+		{"other claims", "passed over", []*resourcev1.ResourceClaim{newClaim("d", protected, version("9")), newClaim("c", func(c *resourcev1.ResourceClaim) { c.UID = "x" }, version("9"))}, "7", false},
+		{"another name", "passed over, whatever its UID", []*resourcev1.ResourceClaim{newClaim("d", protected, func(c *resourcev1.ResourceClaim) { c.UID = "uid-c" }, version("9"))}, "7", false},
+		{"another namespace's claim", "passed over, whatever its name and UID", []*resourcev1.ResourceClaim{newClaim("c", protected, inNamespace("other"), version("9"))}, "7", false},
+		{"failed", "the plan's order prevents it, and the version is too old", []*resourcev1.ResourceClaim{nil}, "7", false},
+		{"allocated again", "it is protected, so that nothing changes", []*resourcev1.ResourceClaim{newClaim("c", allocated, version("8"))}, "8", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := a.Request(tc.done).Object.(*resourcev1.ResourceClaim)
-			require.Empty(t, cmp.Diff(tc.want, got, cmpopts.EquateEmpty()), tc.reason)
-			require.Empty(t, aliasing.Shared([]any{a, tc.done}, got))
+			var typed, untyped []runtime.Object
+			for _, c := range tc.done {
+				typed = append(typed, c)
+				if c == nil {
+					untyped = append(untyped, (*unstructured.Unstructured)(nil))
+				} else {
+					untyped = append(untyped, asUnstructured(t, c))
+				}
+			}
+			for _, done := range [][]runtime.Object{typed, untyped} {
+				got, err := patchedClaim(newClaim("c", protected, version(tc.version)), a.Request(done))
+				require.NoError(t, err)
+				require.Equal(t, tc.version, got.ResourceVersion, tc.reason)
+				require.Equal(t, tc.stays, len(got.Finalizers) > 0, tc.reason)
+			}
 		})
 	}
-	t.Run("dynamic client", func(t *testing.T) {
-		got := a.Request([]runtime.Object{newer}).Object.(*unstructured.Unstructured)
-		require.Empty(t, got.GetFinalizers())
-		require.Equal(t, "8", got.GetResourceVersion())
-		require.Equal(t, int64(7), got.Object["spec"].(map[string]any)["unheardOf"], "a field that this version of the API does not know is kept")
-		require.Equal(t, []string{resourcev1.Finalizer}, newer.GetFinalizers(), "the answer is as it was")
-		require.Empty(t, aliasing.Shared(newer.Object, got.Object))
+	zero := RemoveFinalizer{}
+	require.Empty(t, cmp.Diff(zero.Request(nil), zero.Request([]runtime.Object{asUnstructured(t, &resourcev1.ResourceClaim{})})), "a claim without a name is nobody's answer")
+	allocatedYet := RemoveFinalizer{Claim: newClaim("c", allocated)}
+	require.NotContains(t, string(allocatedYet.Request(nil).Patch), "finalizers", "the release before it failed")
+}
 
-		kept := a.Request([]runtime.Object{asUnstructured(t, newClaim("c", allocated, version("8")))}).Object.(*unstructured.Unstructured)
-		require.Equal(t, []string{resourcev1.Finalizer}, kept.GetFinalizers(), "allocated again")
+// A patch leaves what its plan did not mean to change, also the fields that the types of this build lack.
+func TestPatchesChangeWhatApplyChanges(t *testing.T) {
+	inUse := newClaim("c", allocated, reservedFor("p", "q"))
+	for _, tc := range []struct {
+		name   string
+		action interface {
+			Action
+			Apply(*resourcev1.ResourceClaim) *resourcev1.ResourceClaim
+		}
+		claim *resourcev1.ResourceClaim
+	}{
+		{"reserve", Reserve{Claim: newClaim("c", allocated, reservedFor("p", "q"))}, newClaim("c", allocated, reservedFor("p"))},
+		{"release of one", Release{Claim: newClaim("c", allocated, reservedFor("q")), Removed: inUse.Status.ReservedFor[:1]}, inUse},
+		{"release of all", Release{Claim: newClaim("c", protected), Removed: inUse.Status.ReservedFor, Deallocate: true}, inUse},
+		{"deallocate", Release{Claim: newClaim("c", protected), Deallocate: true}, newClaim("c", allocated)},
+		{"finalizer", RemoveFinalizer{Claim: newClaim("c", protected)}, newClaim("c", finalizers("x", resourcev1.Finalizer, "y"))},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := tc.action.Request(nil)
+			got, err := patchedClaim(tc.claim, r)
+			require.NoError(t, err)
+			byName := cmpopts.SortSlices(func(a, b resourcev1.ResourceClaimConsumerReference) bool { return a.Name < b.Name }) // the API has no order of them
+			require.Empty(t, cmp.Diff(tc.action.Apply(tc.claim), got, cmpopts.EquateEmpty(), byName))
 
-		cyclic := asUnstructured(t, newClaim("c", protected, version("8")))
-		cyclic.Object["x"] = func() {}
-		require.Empty(t, cmp.Diff(a.Request(nil), a.Request([]runtime.Object{cyclic})), "no JSON, no answer")
-		zero := RemoveFinalizer{}
-		require.Empty(t, cmp.Diff(zero.Request(nil), zero.Request([]runtime.Object{asUnstructured(t, &resourcev1.ResourceClaim{})})), "a claim without a name is nobody's answer")
-	})
+			newer := asUnstructured(t, tc.claim)
+			newer.Object["spec"].(map[string]any)["unheardOf"] = "spec"
+			newer.Object["status"].(map[string]any)["unheardOf"] = "status"
+			if consumers, found, _ := unstructured.NestedSlice(newer.Object, "status", "reservedFor"); found {
+				for _, c := range consumers {
+					c.(map[string]any)["unheardOf"] = "consumer"
+				}
+				require.NoError(t, unstructured.SetNestedSlice(newer.Object, consumers, "status", "reservedFor"))
+			}
+			document, err := newer.MarshalJSON()
+			require.NoError(t, err)
+			document, err = strategicpatch.StrategicMergePatch(document, r.Patch, tc.claim)
+			require.NoError(t, err)
+			require.Contains(t, string(document), `"unheardOf":"spec"`)
+			require.Contains(t, string(document), `"unheardOf":"status"`)
+			if tc.name == "reserve" || tc.name == "release of one" {
+				require.Equal(t, 1, strings.Count(string(document), `"unheardOf":"consumer"`), "the consumer that stays")
+			}
+		})
+	}
+}
+
+// The claim is made with the spec of the template as the API server has it.
+func TestCreateClaimNamesItsTemplate(t *testing.T) {
+	for _, mode := range modes {
+		r, err := Plan(Snapshot{Pods: pods(newPod("p", wants("gpu", "gpu"))), Templates: templates(newTemplate("gpu"))}, podKey("p"), mode.options)
+		require.NoError(t, err)
+		require.Equal(t, &purekube.Template{
+			Resource: resourcev1.SchemeGroupVersion.WithResource("resourceclaimtemplates"), Kind: "ResourceClaimTemplate", Namespace: ns, Name: "gpu", UID: newTemplate("gpu").UID,
+		}, r.Actions[0].Request(nil).Template)
+	}
+	require.Nil(t, CreateClaim{Claim: newClaim("c")}.Request(nil).Template, "an action that a user made, of no template")
 }
 
 func TestCreateClaimFailureEvent(t *testing.T) {

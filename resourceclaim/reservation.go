@@ -17,7 +17,7 @@ import (
 // Without a reservation the kubelet does not start the pod, and the claim is deallocated when its last other consumer
 // leaves. The scheduler usually reserves; this action is for a pod that has a node although its claim is not reserved.
 type Reserve struct {
-	// Claim is the whole claim to write, with the new consumer last in status.reservedFor.
+	// Claim is the claim after the write, with the new consumer last in status.reservedFor.
 	Claim *resourcev1.ResourceClaim
 	// Consumer is the pod whose plan reserves the claim, or its PodGroup if the claim is reserved for all pods of the
 	// group.
@@ -27,25 +27,35 @@ type Reserve struct {
 	ContinueOnError bool
 }
 
-// Request writes Claim: update resourceclaims/status. HTTP 409 means that the claim has changed, or
-// that another claim has its name, 404 that it is gone, 422 that it takes no more consumers. In
-// each case plan the pod again.
+// Request adds the consumer: patch resourceclaims/status. HTTP 409 means that the claim has changed, or that another claim
+// has its name, 404 that it is gone, 422 that it takes no more consumers. In each case plan the pod again.
 func (a Reserve) Request([]runtime.Object) purekube.Request {
-	r := updateStatusOf(a.Claim)
+	var status map[string]any
+	if added, ok := a.added(); ok {
+		// The list is a map by UID for the API server: other consumers stay.
+		status = map[string]any{"reservedFor": []resourcev1.ResourceClaimConsumerReference{added}}
+	}
+	r := patchOf(a.Claim, "status", nil, status)
 	r.ContinueOnError = a.ContinueOnError
 	return r
+}
+
+// added is the new consumer: the last one, by the contract of Claim. An action that a user made may have none.
+func (a Reserve) added() (consumer resourcev1.ResourceClaimConsumerReference, ok bool) {
+	if a.Claim == nil || len(a.Claim.Status.ReservedFor) == 0 {
+		return consumer, false
+	}
+	return a.Claim.Status.ReservedFor[len(a.Claim.Status.ReservedFor)-1], true
 }
 
 // Apply returns a copy of the claim with the new consumer added. A claim that has it
 // already, is not allocated, or has another UID is returned as it is; nil gives nil.
 func (a Reserve) Apply(latest *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	out := latest.DeepCopy()
-	if out == nil || a.Claim == nil || out.UID != a.Claim.UID ||
-		out.Status.Allocation == nil || len(a.Claim.Status.ReservedFor) == 0 {
+	added, ok := a.added()
+	if out == nil || !ok || out.UID != a.Claim.UID || out.Status.Allocation == nil {
 		return out
 	}
-	// The new consumer is last, by the contract of Claim.
-	added := a.Claim.Status.ReservedFor[len(a.Claim.Status.ReservedFor)-1]
 	if !slices.Contains(out.Status.ReservedFor, added) {
 		out.Status.ReservedFor = append(out.Status.ReservedFor, added)
 	}
@@ -61,12 +71,9 @@ func (a Reserve) String() string {
 // BR-30-07). Claim has the resourceVersion of the claim in the snapshot: if the claim has changed since, the write
 // fails with a conflict.
 //
-// A later [RemoveFinalizer] updates the claim that the API server returned for Release.
-//
-// The claim is written whole, with its resourceVersion: a patch would not notice a consumer that the scheduler has
-// added since, and would clear the allocation under it.
+// A later [RemoveFinalizer] is about the claim that the API server returned for Release.
 type Release struct {
-	// Claim is the whole claim to write.
+	// Claim is the claim after the write.
 	Claim *resourcev1.ResourceClaim
 	// Removed are the removed consumers, in the order of status.reservedFor. If it is empty, the claim has no consumers
 	// and loses only its allocation.
@@ -75,9 +82,23 @@ type Release struct {
 	Deallocate bool
 }
 
-// Request writes Claim: update resourceclaims/status. HTTP 409 means that the claim has changed, or that another claim
-// has its name; 404 means that it is gone. In each case send none of the later requests, and plan the claim again.
-func (a Release) Request([]runtime.Object) purekube.Request { return updateStatusOf(a.Claim) }
+// Request removes the consumers, and the allocation if Deallocate is set: patch resourceclaims/status. HTTP 409 means that
+// the claim has changed, or that another claim has its name; 404 means that it is gone. In each case send none of the later
+// requests, and plan the claim again.
+func (a Release) Request([]runtime.Object) purekube.Request {
+	status := map[string]any{}
+	if len(a.Removed) > 0 {
+		gone := make([]map[string]any, len(a.Removed))
+		for i, c := range a.Removed {
+			gone[i] = map[string]any{"$patch": "delete", "uid": c.UID}
+		}
+		status["reservedFor"] = gone
+	}
+	if a.Deallocate {
+		status["allocation"] = nil
+	}
+	return patchOf(a.Claim, "status", nil, status)
+}
 
 // Apply returns a copy of the claim without the removed consumers, and without its allocation if Deallocate is set and
 // no other consumer was added since. A claim with another UID is copied unchanged. For nil, Apply returns nil.

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -24,12 +25,24 @@ type jsonRequest struct {
 	Namespace       string                `json:"namespace,omitempty"`
 	Name            string                `json:"name,omitempty"`
 	Object          any                   `json:"object,omitempty"`
+	Template        *jsonTemplate         `json:"template,omitempty"`
 	PatchType       types.PatchType       `json:"patchType,omitempty"`
 	Patch           stdjson.RawMessage    `json:"patch,omitempty"`
 	FieldManager    string                `json:"fieldManager,omitempty"`
 	Force           bool                  `json:"force,omitempty"`
 	Preconditions   *metav1.Preconditions `json:"preconditions,omitempty"`
 	ContinueOnError bool                  `json:"continueOnError,omitempty"`
+	Irreversible    bool                  `json:"irreversible,omitempty"`
+}
+
+// jsonTemplate is the object whose spec.spec is to be the spec of the object of a create.
+type jsonTemplate struct {
+	Group     string    `json:"group,omitempty"`
+	Version   string    `json:"version"`
+	Resource  string    `json:"resource"`
+	Namespace string    `json:"namespace,omitempty"`
+	Name      string    `json:"name"`
+	UID       types.UID `json:"uid,omitempty"`
 }
 
 func newJSONRequest(r purekube.Request) *jsonRequest {
@@ -38,6 +51,10 @@ func newJSONRequest(r purekube.Request) *jsonRequest {
 		Subresource: r.Subresource, Namespace: r.Namespace, Name: r.Name,
 		PatchType: r.PatchType, Patch: r.Patch,
 		FieldManager: r.FieldManager, Force: r.Force, Preconditions: r.Preconditions, ContinueOnError: r.ContinueOnError,
+		Irreversible: r.Irreversible,
+	}
+	if t := r.Template; t != nil {
+		j.Template = &jsonTemplate{Group: t.Resource.Group, Version: t.Resource.Version, Resource: t.Resource.Resource, Namespace: t.Namespace, Name: t.Name, UID: t.UID}
 	}
 	if r.Object != nil {
 		j.Object = r.Object
@@ -64,7 +81,16 @@ func requestsOf(actions []action) (requests []purekube.Request, waiting []bool) 
 // answer is the object of a request as an API server could return it.
 func answer(r purekube.Request, made string) runtime.Object {
 	if r.Object == nil {
-		return nil
+		// Of what a patch returns, only the names and the versions are of use to a later request.
+		var patched unstructured.Unstructured
+		if r.Verb != "patch" || stdjson.Unmarshal(r.Patch, &patched.Object) != nil {
+			return nil
+		}
+		patched.SetGroupVersionKind(r.Resource.GroupVersion().WithKind(r.Kind))
+		patched.SetNamespace(r.Namespace)
+		patched.SetName(r.Name)
+		patched.SetResourceVersion(made)
+		return &patched
 	}
 	object := r.Object.DeepCopyObject()
 	o, err := meta.Accessor(object)

@@ -291,11 +291,11 @@ func (s *Server) find(at place, r purekube.Request) (Object, error) {
 
 // sameObject refuses a write that is meant for another object of the name, or another version of it.
 func sameObject(before, o Object, r purekube.Request) error {
-	if o.GetUID() != "" && o.GetUID() != before.GetUID() {
-		return immutableUID(r, o.GetUID())
-	}
 	if o.GetResourceVersion() != "" && o.GetResourceVersion() != before.GetResourceVersion() {
 		return conflict(r, "the object has been modified; please apply your changes to the latest version and try again")
+	}
+	if o.GetUID() != "" && o.GetUID() != before.GetUID() {
+		return immutableUID(r, o.GetUID())
 	}
 	return nil
 }

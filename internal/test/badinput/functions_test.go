@@ -40,7 +40,7 @@ func surfaces() []surface {
 	return []surface{
 		{".", map[string]any{
 			"CarryOut": purekube.CarryOut[purekube.Action], "ParseKey": purekube.ParseKey, "ParseUpstream": purekube.ParseUpstream,
-		}, []reflect.Type{of[purekube.Key](), of[purekube.Need](), of[purekube.ObjectError](), of[purekube.Reason[disruption.Code]](), of[purekube.Request](),
+		}, []reflect.Type{of[purekube.Key](), of[purekube.Need](), of[purekube.ObjectError](), of[purekube.Reason[disruption.Code]](), of[purekube.Request](), of[purekube.Template](),
 			of[purekube.Result[disruption.Action]]()}},
 		{"servicecidr", map[string]any{
 			"Key": servicecidr.Key, "KeyOf": servicecidr.KeyOf, "PrefixContainsIP": servicecidr.PrefixContainsIP, "NewIndex": servicecidr.NewIndex, "Plan": servicecidr.Plan, "PlanAll": servicecidr.PlanAll,

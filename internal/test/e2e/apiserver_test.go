@@ -352,6 +352,13 @@ func claimSteps(types.UID) []step {
 		c.Finalizers = []string{resourcev1.Finalizer}
 		return c
 	}
+	reserved := func(name string) func(now, first apiserver.Object) purekube.Request {
+		return func(now, _ apiserver.Object) purekube.Request {
+			c := now.(*resourcev1.ResourceClaim)
+			c.Status.ReservedFor = append(c.Status.ReservedFor, consumer(name))
+			return resourceclaim.Reserve{Claim: c}.Request(nil)
+		}
+	}
 	update := func(subresource string, edit func(c *resourcev1.ResourceClaim)) func(now, first apiserver.Object) purekube.Request {
 		return func(now, _ apiserver.Object) purekube.Request {
 			c := now.(*resourcev1.ResourceClaim).DeepCopy()
@@ -362,11 +369,8 @@ func claimSteps(types.UID) []step {
 	return []step{
 		{name: "finalizer", request: update("", func(c *resourcev1.ResourceClaim) { *c = *allocated(c) }), code: 200},
 		{name: "allocation", request: update("status", func(c *resourcev1.ResourceClaim) { c.Status.Allocation = &resourcev1.AllocationResult{} }), code: 200},
-		{name: "reserved", request: func(now, _ apiserver.Object) purekube.Request {
-			c := now.(*resourcev1.ResourceClaim)
-			c.Status.ReservedFor = append(c.Status.ReservedFor, consumer("one"), consumer("two"))
-			return resourceclaim.Reserve{Claim: c}.Request(nil)
-		}, code: 200},
+		{name: "reserved", request: reserved("one"), code: 200},
+		{name: "reserved for another pod", request: reserved("two"), code: 200},
 		{name: "reserved from an old version", request: func(_, first apiserver.Object) purekube.Request {
 			c := first.DeepCopyObject().(*resourcev1.ResourceClaim)
 			c.Status.ReservedFor = append(c.Status.ReservedFor, consumer("three"))

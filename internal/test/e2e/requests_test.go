@@ -40,13 +40,13 @@ func situationsWith(claims int) []situation {
 			w.createBudget(t, "batch", "batch", policyv1.PodDisruptionBudgetSpec{MaxUnavailable: ptr.To(intstr.FromInt32(1))})
 		},
 		settled: func(w *world) func(context.Context) error { return w.budgetFails("batch", "batch", "") },
-		bounds:  map[string]int{"PUT poddisruptionbudgets/status": 1}, // it is known that Jobs have no scale
+		bounds:  map[string]int{"PATCH poddisruptionbudgets/status": 1}, // it is known that Jobs have no scale
 	}, {
 		name:    "a claim with 256 consumers that are gone",
 		begin:   func(t *testing.T, w *world) { w.createClaimOfGonePods(t, "shared", "gpu") },
 		settled: func(w *world) func(context.Context) error { return w.deallocated("shared", "gpu") },
 		bounds: map[string]int{
-			"GET pods": resourcev1.ResourceClaimReservedForMaxSize, "PUT resourceclaims/status": 1, "PUT resourceclaims": 1,
+			"GET pods": resourcev1.ResourceClaimReservedForMaxSize, "PATCH resourceclaims/status": 1, "PATCH resourceclaims": 1,
 		},
 	}, {
 		name: "thousands of pods at once, with a claim each",
@@ -54,8 +54,8 @@ func situationsWith(claims int) []situation {
 			manyAtOnce(claims, func(i int) { w.createPodWithClaims(t, "claims", fmt.Sprint("train-", i), "gpu") })
 		},
 		settled: func(w *world) func(context.Context) error { return w.claimsFor("claims", claims) },
-		// One in fifty may be sent again.
-		bounds: map[string]int{"POST resourceclaims": claims + claims/50, "PATCH pods/status": claims + claims/50},
+		// One in fifty may be sent again. Workers that begin at the same time may each read the template.
+		bounds: map[string]int{"POST resourceclaims": claims + claims/50, "PATCH pods/status": claims + claims/50, "GET resourceclaimtemplates": 4},
 	}}
 }
 

@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 )
@@ -76,8 +78,12 @@ func requestText(r purekube.Request) string {
 // versionIn is the resourceVersion that a request insists on; 0: none.
 func versionIn(r purekube.Request) int32 {
 	var text string
-	if o, ok := r.Object.(Object); ok {
-		text = o.GetResourceVersion()
+	if r.PatchType == types.StrategicMergePatchType {
+		var patch metav1.PartialObjectMetadata
+		if err := json.Unmarshal(r.Patch, &patch); err != nil {
+			panic(err)
+		}
+		text = patch.ResourceVersion
 	}
 	if r.Preconditions != nil && r.Preconditions.ResourceVersion != nil {
 		text = *r.Preconditions.ResourceVersion

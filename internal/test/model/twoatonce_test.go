@@ -204,7 +204,7 @@ func TestTwoViewsOfAnEviction(t *testing.T) {
 		r, err := disruption.Plan(s, disruption.KeyOf(b), disruption.Options{})
 		require.NoError(t, err)
 		require.Len(t, r.Actions, 1)
-		return r.Actions[0].Request(nil).Object.(*policyv1.PodDisruptionBudget)
+		return r.Actions[0].(disruption.UpdateStatus).Apply(b)
 	}
 	require.Zero(t, status(db, evicted).Status.DisruptionsAllowed, "before a controller sees the deletion")
 	one := status(db, deleted)

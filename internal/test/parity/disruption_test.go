@@ -53,7 +53,7 @@ var disruptionCore = Core[disruption.Snapshot]{
 		return anyPod(t)
 	},
 	Ours: func(s disruption.Snapshot) Trace {
-		return anyPod(budgetTrace(planAll(s, upstreamBudgets)))
+		return anyPod(budgetTrace(s, planAll(s, upstreamBudgets)))
 	},
 	Kinds: []string{
 		"nothing", "update poddisruptionbudgets/status", "update pods/status",
@@ -140,14 +140,26 @@ func scalesOf(s disruption.Snapshot) func(schema.GroupKind, string, string) (*au
 	}
 }
 
-func budgetTrace(outcomes []disruption.Outcome) Trace {
+// budgetAnswers plays the API server that the snapshot was read from.
+func budgetAnswers(s disruption.Snapshot) *Answers {
+	var a Answers
+	for _, b := range s.Budgets {
+		a.Objects = append(a.Objects, b)
+	}
+	for _, p := range s.Pods {
+		a.Objects = append(a.Objects, p)
+	}
+	return &a
+}
+
+func budgetTrace(s disruption.Snapshot, outcomes []disruption.Outcome) Trace {
 	var trace Trace
-	var answers Answers
+	answers := budgetAnswers(s)
 	for _, o := range outcomes {
 		if len(o.Result.Needs) > 0 {
 			panic(fmt.Sprintf("%v needs %v: the generator answers all", o.Key, o.Result.Needs))
 		}
-		trace.Requests = append(trace.Requests, Planned(&answers, o.Result.Actions)...)
+		trace.Requests = append(trace.Requests, Planned(answers, o.Result.Actions)...)
 		trace.Events = append(trace.Events, EventsOf(o.Result.Events)...)
 	}
 	return trace
@@ -175,7 +187,7 @@ func TestDisruptionNamesThePod(t *testing.T) {
 	Run(t, disruptionCore.Objects(s), disruptionCore.Start(s), func(t *testing.T, w *World) {
 		upstream := w.Settle()
 		upstream.Requests = withoutLookups(upstream.Requests)
-		require.Empty(t, difference(upstream, budgetTrace(planAll(s, upstreamBudgets))))
+		require.Empty(t, difference(upstream, budgetTrace(s, planAll(s, upstreamBudgets))))
 		require.Contains(t, upstream.String(), `"message":"found no controllers for pod \"p\""`)
 	})
 }
@@ -263,7 +275,7 @@ func TestDisruptionRecheck(t *testing.T) {
 			s.Now = first.Add(rateLimit)
 			for _, o := range planAll(s, upstreamBudgets) {
 				if keys[o.Key.String()] {
-					ours.Requests = append(ours.Requests, Planned(&Answers{}, o.Result.Actions)...)
+					ours.Requests = append(ours.Requests, Planned(budgetAnswers(s), o.Result.Actions)...)
 					ours.Events = append(ours.Events, EventsOf(o.Result.Events)...)
 				}
 			}
@@ -301,7 +313,7 @@ func TestDisruptionTargetRecheck(t *testing.T) {
 				for _, key := range keys {
 					result, err := disruption.Plan(s, key, upstreamBudgets)
 					require.NoError(t, err)
-					ours.Requests = append(ours.Requests, Planned(&Answers{}, result.Actions)...)
+					ours.Requests = append(ours.Requests, Planned(budgetAnswers(s), result.Actions)...)
 				}
 				return ours
 			}, func() string { return disruptionCore.text(s) + "\n" + run.again(t, i) })

@@ -320,7 +320,7 @@ func rollingOut() *appsv1.ReplicaSet {
 func bothBudgets(t *testing.T, given []runtime.Object) (upstream, ours string) {
 	s := budgetsOf(given)
 	outcomes := planAll(s, disruption.Options{})
-	trace := budgetTrace(outcomes)
+	trace := budgetTrace(s, outcomes)
 	for _, o := range outcomes {
 		if o.Err != nil {
 			trace.Failed = append(trace.Failed, o.Key.Namespace+"/"+o.Key.Name)

@@ -2,14 +2,19 @@ package parity
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/purekube/purekube"
@@ -49,8 +54,29 @@ func Patch(resource, subresource, namespace, name string, patchType types.PatchT
 func Update(resource, subresource string, object metav1.Object) Request {
 	return Request{
 		Verb: "update", Resource: resource, Subresource: subresource,
-		Namespace: object.GetNamespace(), Name: object.GetName(), Body: canonicalOf(object),
+		Namespace: object.GetNamespace(), Name: object.GetName(), Body: updateBody(object),
 	}
+}
+
+// updateBody has the lists that the API server keeps as maps in the order of their keys.
+func updateBody(object any) string {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return canonicalOf(object)
+	}
+	for list, key := range map[string]string{"conditions": "type", "reservedFor": "uid"} {
+		elements, found, err := unstructured.NestedSlice(content, "status", list)
+		if !found || err != nil {
+			continue
+		}
+		slices.SortStableFunc(elements, func(a, b any) int {
+			return cmp.Compare(fmt.Sprint(a.(map[string]any)[key]), fmt.Sprint(b.(map[string]any)[key]))
+		})
+		if err := unstructured.SetNestedSlice(content, elements, "status", list); err != nil {
+			return canonicalOf(object)
+		}
+	}
+	return canonicalOf(content)
 }
 
 // Create is the request that makes an object in a namespace.
@@ -80,24 +106,77 @@ func Get(resource, subresource, namespace, name string) Request {
 	return Request{Verb: "get", Resource: resource, Subresource: subresource, Namespace: namespace, Name: name}
 }
 
-// Answers plays the API server for plans: every call succeeds. The answer to an update is the object that was sent; the
-// answer to a create is that object under a [GeneratedName]. The zero value has not made up a name yet.
+// Answers plays the API server for plans: every call succeeds. The answer to a create is the object that was sent, under a
+// [GeneratedName]; the answer to a patch is the patched object.
 type Answers struct {
-	generated map[string]int
+	// Objects are what the plans have read.
+	Objects   []runtime.Object
+	generated map[string]int            // names made up so far
+	written   map[string]runtime.Object // by the plan that is sent, by name
 }
 
-// Planned are the requests that carry a plan's actions out, in order.
+// updated are the resources that kube-controller-manager updates, and we patch.
+var updated = map[string]bool{"resourceclaims": true, "poddisruptionbudgets": true, "pods": true}
+
+// Planned are the requests that carry a plan's actions out, in order. A patch of what kube-controller-manager updates is
+// shown as the update with the patched object: it must be the same object.
 func Planned[A purekube.Action](answers *Answers, actions []A) []Request {
 	requests := make([]Request, 0, len(actions))
+	answers.begin()
 	// Its error is what a request says of the answers: the requests are sent all the same.
 	_, _ = purekube.CarryOut(actions, func(r purekube.Request) (runtime.Object, error) {
-		requests = append(requests, Sent(r))
-		return answers.to(r), nil
+		sent, answer := answers.to(r)
+		requests = append(requests, sent)
+		return answer, nil
 	}, nil)
 	return requests
 }
 
-func (a *Answers) to(r purekube.Request) runtime.Object {
+// begin begins a plan: what the plans before it wrote is not what it has read.
+func (a *Answers) begin() { a.written = map[string]runtime.Object{} }
+
+// to is the request as it is compared, and the answer to it.
+func (a *Answers) to(r purekube.Request) (Request, runtime.Object) {
+	if r.PatchType != types.StrategicMergePatchType || !updated[r.Resource.Resource] {
+		return Sent(r), a.created(r)
+	}
+	before := a.written[r.Namespace+"/"+r.Name]
+	if before == nil {
+		before = a.read(r)
+	}
+	after, err := patched(before, r.Patch)
+	if err != nil {
+		panic(fmt.Sprintf("%s: %v", r, err))
+	}
+	a.written[r.Namespace+"/"+r.Name] = after
+	return Update(r.Resource.Resource, r.Subresource, after.(metav1.Object)), after
+}
+
+func (a *Answers) read(r purekube.Request) runtime.Object {
+	for _, o := range a.Objects {
+		// Nothing but the type says the kind of an object in a cache.
+		kind := reflect.TypeOf(o).Elem().Name()
+		if m := o.(metav1.Object); kind == r.Kind && m.GetNamespace() == r.Namespace && m.GetName() == r.Name {
+			return o
+		}
+	}
+	panic("nobody has read the object of " + r.String())
+}
+
+// patched is a copy of the object after a strategic merge patch.
+func patched(o runtime.Object, patch []byte) (runtime.Object, error) {
+	document, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	if document, err = strategicpatch.StrategicMergePatch(document, patch, o); err != nil {
+		return nil, err
+	}
+	after := reflect.New(reflect.TypeOf(o).Elem()).Interface().(runtime.Object)
+	return after, json.Unmarshal(document, after)
+}
+
+func (a *Answers) created(r purekube.Request) runtime.Object {
 	if r.Object == nil {
 		return nil
 	}
@@ -191,7 +270,7 @@ func requestOf(action clienttesting.Action) (Request, bool) {
 		force := a.PatchOptions.Force != nil && *a.PatchOptions.Force
 		return Patch(r.Resource, r.Subresource, r.Namespace, a.Name, a.PatchType, a.Patch, a.PatchOptions.FieldManager, force), true
 	case clienttesting.UpdateActionImpl:
-		r.Name, r.Body = nameOf(a.Object), canonicalOf(a.Object)
+		r.Name, r.Body = nameOf(a.Object), updateBody(a.Object)
 	case clienttesting.CreateActionImpl:
 		r.Name, r.Body = nameOf(a.Object), createBody(a.Object)
 	case clienttesting.DeleteActionImpl:

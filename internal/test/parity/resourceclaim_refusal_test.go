@@ -38,16 +38,18 @@ func runRefused(t *testing.T, c claimsCase, refuse func(Request) error) (upstrea
 // some of their requests: those behind one that is refused are made only if it says ContinueOnError.
 func (c claimsCase) refused(o resourceclaim.Options, refuse func(Request) error) Trace {
 	var t Trace
-	var answers Answers
+	answers := c.answers()
 	for _, key := range c.queue() {
+		answers.begin()
 		result, _, err := c.plan(key, o)
 		t.Events = append(t.Events, EventsOf(result.Events)...)
 		_, failed := purekube.CarryOut(result.Actions, func(r purekube.Request) (runtime.Object, error) {
-			t.Requests = append(t.Requests, Sent(r))
-			if err := refuse(Sent(r)); err != nil {
+			sent, answer := answers.to(r)
+			t.Requests = append(t.Requests, sent)
+			if err := refuse(sent); err != nil {
 				return nil, err
 			}
-			return answers.to(r), nil
+			return answer, nil
 		}, func(e purekube.Event) { t.Events = append(t.Events, EventsOf([]purekube.Event{e})...) })
 		if err != nil || failed != nil {
 			t.Failed = append(t.Failed, queueKey(key))

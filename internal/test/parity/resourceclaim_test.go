@@ -401,17 +401,26 @@ func (c claimsCase) tell(w *World) {
 // trace is what a plan for each key in upstream's queue would send.
 func (c claimsCase) trace(o resourceclaim.Options) Trace { return c.traceOf(o, c.queue()...) }
 
+// answers play the API server that the snapshot was read from.
+func (c claimsCase) answers() *Answers {
+	var a Answers
+	for _, claim := range c.snapshot.Claims {
+		a.Objects = append(a.Objects, claim)
+	}
+	return &a
+}
+
 // traceOf is what the plans for these keys would send.
 func (c claimsCase) traceOf(o resourceclaim.Options, keys ...purekube.Key) Trace {
 	var t Trace
-	var answers Answers
+	answers := c.answers()
 	for _, key := range keys {
 		result, needs, err := c.plan(key, o)
 		for _, n := range needs {
 			resource := strings.ToLower(n.Kind) + "s"
 			t.Requests = append(t.Requests, Request{Verb: "get", Resource: resource, Namespace: n.Namespace, Name: n.Name})
 		}
-		t.Requests = append(t.Requests, Planned(&answers, result.Actions)...)
+		t.Requests = append(t.Requests, Planned(answers, result.Actions)...)
 		t.Events = append(t.Events, EventsOf(result.Events)...)
 		failed := err != nil
 		if key.Kind == "Pod" && o.MatchUpstream != "" {

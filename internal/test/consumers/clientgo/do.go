@@ -20,16 +20,22 @@ func Do(ctx context.Context, client dynamic.Interface, r purekube.Request) (runt
 		subresources = []string{r.Subresource}
 	}
 	switch r.Verb {
-	case "create", "update":
+	case "create":
+		if r.Template != nil { // its fields that this build's types lack
+			template, err := client.Resource(r.Template.Resource).Namespace(r.Namespace).Get(ctx, r.Template.Name, metav1.GetOptions{})
+			if err != nil {
+				return nil, err
+			}
+			if r, err = r.WithSpecOf(template); err != nil {
+				return nil, err
+			}
+		}
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r.Object)
 		if err != nil {
 			return nil, err
 		}
 		body := &unstructured.Unstructured{Object: content}
-		if r.Verb == "create" {
-			return answer(objects.Create(ctx, body, metav1.CreateOptions{FieldManager: r.FieldManager}, subresources...))
-		}
-		return answer(objects.Update(ctx, body, metav1.UpdateOptions{FieldManager: r.FieldManager}, subresources...))
+		return answer(objects.Create(ctx, body, metav1.CreateOptions{FieldManager: r.FieldManager}, subresources...))
 	case "patch":
 		options := metav1.PatchOptions{FieldManager: r.FieldManager}
 		if r.Force { // the API server refuses force for a patch that is no apply, even false

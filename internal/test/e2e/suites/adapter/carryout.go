@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,20 +47,16 @@ func call(ctx context.Context, client kubernetes.Interface, r purekube.Request) 
 		return client.NetworkingV1().ServiceCIDRs().Patch(ctx, r.Name, r.PatchType, r.Patch, options, subresources...)
 	case "clusterroles patch ":
 		return client.RbacV1().ClusterRoles().Patch(ctx, r.Name, r.PatchType, r.Patch, options)
-	case "poddisruptionbudgets update status":
-		return client.PolicyV1().PodDisruptionBudgets(r.Namespace).UpdateStatus(ctx, r.Object.(*policyv1.PodDisruptionBudget), metav1.UpdateOptions{})
-	case "pods update status":
-		return client.CoreV1().Pods(r.Namespace).UpdateStatus(ctx, r.Object.(*corev1.Pod), metav1.UpdateOptions{})
+	case "poddisruptionbudgets patch status":
+		return client.PolicyV1().PodDisruptionBudgets(r.Namespace).Patch(ctx, r.Name, r.PatchType, r.Patch, options, subresources...)
 	case "pods patch status":
 		return client.CoreV1().Pods(r.Namespace).Patch(ctx, r.Name, r.PatchType, r.Patch, options, subresources...)
 	case "podgroups patch status":
 		return client.SchedulingV1alpha2().PodGroups(r.Namespace).Patch(ctx, r.Name, r.PatchType, r.Patch, options, subresources...)
 	case "resourceclaims create ":
 		return client.ResourceV1().ResourceClaims(r.Namespace).Create(ctx, r.Object.(*resourcev1.ResourceClaim), metav1.CreateOptions{})
-	case "resourceclaims update ":
-		return client.ResourceV1().ResourceClaims(r.Namespace).Update(ctx, r.Object.(*resourcev1.ResourceClaim), metav1.UpdateOptions{})
-	case "resourceclaims update status":
-		return client.ResourceV1().ResourceClaims(r.Namespace).UpdateStatus(ctx, r.Object.(*resourcev1.ResourceClaim), metav1.UpdateOptions{})
+	case "resourceclaims patch ", "resourceclaims patch status":
+		return client.ResourceV1().ResourceClaims(r.Namespace).Patch(ctx, r.Name, r.PatchType, r.Patch, options, subresources...)
 	case "resourceclaims delete ":
 		return nil, client.ResourceV1().ResourceClaims(r.Namespace).Delete(ctx, r.Name, metav1.DeleteOptions{Preconditions: r.Preconditions})
 	}
