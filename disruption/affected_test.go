@@ -27,12 +27,12 @@ func TestBudgetsFor(t *testing.T) {
 	web := budget()
 	budgets := []*policyv1.PodDisruptionBudget{web, other, front, none, all}
 
-	got, err := BudgetsFor(budgets, pod("a"))
+	got, err := NewIndex(Snapshot{Budgets: budgets}, Options{}).BudgetsFor(pod("a"))
 	require.NoError(t, err)
 	require.Equal(t, []*policyv1.PodDisruptionBudget{all, web}, got)
 	require.Same(t, web, got[1], "the caller's own objects")
 
-	got, err = BudgetsFor(budgets, nil)
+	got, err = NewIndex(Snapshot{Budgets: budgets}, Options{}).BudgetsFor(nil)
 	require.NoError(t, err)
 	require.Empty(t, got)
 }
@@ -40,7 +40,7 @@ func TestBudgetsFor(t *testing.T) {
 func TestBudgetsForBadInput(t *testing.T) {
 	broken := budget(named("broken"), selecting(expression("app", "Like")))
 	budgets := []*policyv1.PodDisruptionBudget{nil, broken, budget(named("twice")), budget(named("twice")), budget()}
-	got, err := BudgetsFor(budgets, pod("a"))
+	got, err := NewIndex(Snapshot{Budgets: budgets}, Options{}).BudgetsFor(pod("a"))
 	require.Len(t, got, 1)
 	require.ErrorIs(t, err, purekube.ErrNil)
 	require.ErrorIs(t, err, purekube.ErrDuplicate)

@@ -77,7 +77,7 @@ func BenchmarkPlan(b *testing.B) {
 func BenchmarkManyControllers(b *testing.B) {
 	for name, ask := range map[string]func(Snapshot, purekube.Key){
 		"Plan":    func(s Snapshot, k purekube.Key) { _, _ = Plan(s, k, Options{}) },
-		"Explain": func(s Snapshot, k purekube.Key) { _, _ = Explain(s, k, Options{}) },
+		"Explain": func(s Snapshot, k purekube.Key) { _, _ = NewIndex(s, Options{}).Explain(k) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			before, size := time.Duration(0), 0

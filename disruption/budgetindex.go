@@ -3,7 +3,6 @@ package disruption
 import (
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -14,32 +13,19 @@ import (
 // byLabel finds the budgets that select a pod, without trying all budgets. It files each budget under the labels that
 // its selector requires: {app: web, tier: front} is found by the rarer of both labels. Requirements that demand no
 // label (NotIn, DoesNotExist) cannot be filed; the selector itself checks them afterwards.
-type byLabel = persistent.Selectors[filedSelector]
+type byLabel = persistent.Selectors[labels.Selector]
 
 // filedBudget is a budget in byLabel. It has no pointer to the budget, since another version with the same selector may
 // replace the budget.
-type filedBudget = persistent.Filed[filedSelector]
-
-// filedSelector is what a search needs of a budget: its compiled selector, and its position in a pass over all budgets.
-type filedSelector struct {
-	labels.Selector
-	at int // where among the budgets that are counted in one pass
-}
+type filedBudget = persistent.Filed[labels.Selector]
 
 // file makes the selector of a budget findable. It returns nil if the budget selects no pod: its selector does not
 // compile, or is absent. An empty selector is filed without demands, and is a candidate for each pod of its namespace.
-func (m matcher) file(at int) *filedBudget {
+func (m matcher) file() *filedBudget {
 	if m.selector == nil || m.budget.Spec.Selector == nil {
 		return nil
 	}
-	return &filedBudget{
-		Scope: m.budget.Namespace, Name: m.budget.Name, Demands: demandsOf(m.budget), Value: filedSelector{m.selector, at},
-	}
-}
-
-// newByLabel makes the selectors findable. It ignores nil entries.
-func newByLabel(list []*filedBudget) *byLabel {
-	return persistent.NewSelectors(slices.DeleteFunc(list, func(f *filedBudget) bool { return f == nil }))
+	return &filedBudget{Scope: m.budget.Namespace, Name: m.budget.Name, Demands: demandsOf(m.budget), Value: m.selector}
 }
 
 // demandsOf returns the requirements of a budget's selector that an index of pods by label can answer.
@@ -65,6 +51,3 @@ func demandsOf(b *policyv1.PodDisruptionBudget) []persistent.Demand {
 	}
 	return demands
 }
-
-// selects reports whether the budget's selector matches the pod.
-func (s filedSelector) selects(pod *corev1.Pod) bool { return s.Matches(labels.Set(pod.Labels)) }

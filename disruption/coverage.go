@@ -6,14 +6,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
 	"github.com/purekube/purekube/internal/snapshot"
 )
 
-// BudgetsFor returns the budgets that select the pod, sorted by name. Unlike the other results of this package, the
-// budgets are your own objects and not copies: do not write to them.
+// BudgetsFor returns the budgets that select the pod, sorted by name. The pod need not be in the Index. Unlike the other
+// results of this package, the budgets are your own objects and not copies: do not write to them.
 //
 // A budget selects the pods of its namespace that its selector matches. A budget without a selector selects no pod, and
 // a budget with an empty selector selects all pods of its namespace. A selector that does not compile selects no pod;
@@ -21,14 +22,6 @@ import (
 //
 // The error joins the problems of the budgets in the pod's namespace: selectors that do not compile, names that several
 // budgets have (none of these is returned), nil pointers and budgets without a name.
-func BudgetsFor(budgets []*policyv1.PodDisruptionBudget, pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
-	if pod == nil {
-		return nil, nil
-	}
-	return arrange(Snapshot{Budgets: budgets}, Options{}, everyBudget).BudgetsFor(pod)
-}
-
-// BudgetsFor is [BudgetsFor] for the objects of the Index. The pod need not be in the Index.
 func (x *Index) BudgetsFor(pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
 	if err := x.o.err(); err != nil {
 		return nil, err
@@ -79,7 +72,7 @@ func (x *Index) coveredBy(pod *corev1.Pod) []*budgetState {
 func coveredBy(candidates []*filedBudget, find func(types.NamespacedName) *budgetState, pod *corev1.Pod) []*budgetState {
 	var found []*budgetState
 	for _, f := range candidates {
-		if !f.Value.selects(pod) {
+		if !f.Value.Matches(labels.Set(pod.Labels)) {
 			continue
 		}
 		if st := find(types.NamespacedName{Namespace: f.Scope, Name: f.Name}); st != nil && st.filed == f {

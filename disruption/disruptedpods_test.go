@@ -135,7 +135,7 @@ func TestD24_AClockBehindThePods(t *testing.T) {
 			s.Now = at
 			allowed := 0
 			for _, p := range s.Pods {
-				e, err := CheckEviction(s, nn(p.Name), Recomputed, Options{})
+				e, err := NewIndex(s, Options{}).CheckEviction(nn(p.Name), Recomputed)
 				require.NoError(t, err)
 				if e.Update != nil {
 					allowed++

@@ -99,7 +99,7 @@ func TestD29_ConflictingBudgets(t *testing.T) {
 	r, err = Plan(s, podNamed("a"), Options{})
 	require.NoError(t, err)
 	require.True(t, r.Empty(), "no write goes with the event, so that a cluster at rest would have it for ever")
-	e, err := Explain(s, podNamed("a"), Options{})
+	e, err := NewIndex(s, Options{}).Explain(podNamed("a"))
 	require.NoError(t, err)
 	require.Equal(t, ReasonMultiplePodDisruptionBudgets, e.Reasons[1].Code, "it is said where it is asked for")
 

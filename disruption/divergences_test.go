@@ -195,8 +195,8 @@ func TestPropEvictionsHaveNoMode(t *testing.T) {
 			if p == nil {
 				continue
 			}
-			got, gotErr := CheckEviction(s, snapshot.KeyOf(p), AsWritten, Options{})
-			want, wantErr := CheckEviction(s, snapshot.KeyOf(p), AsWritten, Options{MatchUpstream: purekube.V1_36})
+			got, gotErr := NewIndex(s, Options{}).CheckEviction(snapshot.KeyOf(p), AsWritten)
+			want, wantErr := NewIndex(s, Options{MatchUpstream: purekube.V1_36}).CheckEviction(snapshot.KeyOf(p), AsWritten)
 			if diff := cmp.Diff(want, got) + cmp.Diff(wantErr, gotErr, errorText); diff != "" {
 				return fmt.Errorf("%s: %s", p.Name, diff)
 			}

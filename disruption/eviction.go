@@ -125,19 +125,6 @@ type Eviction struct {
 // For a pod that is not in the snapshot, CheckEviction returns no verdict and an error around [purekube.ErrNotFound];
 // if two pods have the name, an error around [purekube.ErrDuplicate]. The error also joins the problems of the budgets
 // in the namespace: a selector that does not compile selects no pod.
-func CheckEviction(s Snapshot, pod types.NamespacedName, by Status, o Options) (Eviction, error) {
-	// Only the budgets that select the pod are counted. All pods of the name are considered, since an Index finds out
-	// only later that there are several.
-	var named []*corev1.Pod
-	for _, p := range s.Pods {
-		if p != nil && snapshot.KeyOf(p) == pod {
-			named = append(named, p)
-		}
-	}
-	return arrange(s, o, func(m matcher) bool { return slices.ContainsFunc(named, m.selects) }).CheckEviction(pod, by)
-}
-
-// CheckEviction is [CheckEviction] for the objects of the Index.
 func (x *Index) CheckEviction(name types.NamespacedName, by Status) (Eviction, error) {
 	if err := cmp.Or(x.o.err(), by.err()); err != nil {
 		return Eviction{}, err

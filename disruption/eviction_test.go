@@ -189,7 +189,7 @@ func TestCheckEviction(t *testing.T) {
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := Snapshot{Now: now, Pods: []*corev1.Pod{pod("z"), tc.pod}, Budgets: tc.budgets}
-			got, err := CheckEviction(s, nn("a"), AsWritten, Options{})
+			got, err := NewIndex(s, Options{}).CheckEviction(nn("a"), AsWritten)
 			require.NoError(t, err)
 			require.Equal(t, tc.want.Verdict == AllowedWithinBudget, got.Update != nil)
 			got.Update = nil
@@ -201,7 +201,7 @@ func TestCheckEviction(t *testing.T) {
 func TestCheckEvictionUpdate(t *testing.T) {
 	b := budget(reported(5, 3, 2), disrupted(map[string]metav1.Time{"b": ago(time.Second)}))
 	s := Snapshot{Now: now.Add(time.Millisecond), Pods: []*corev1.Pod{pod("a"), pod("c")}, Budgets: []*policyv1.PodDisruptionBudget{b}}
-	first, err := CheckEviction(s, nn("a"), AsWritten, Options{})
+	first, err := NewIndex(s, Options{}).CheckEviction(nn("a"), AsWritten)
 	require.NoError(t, err)
 	want := b.DeepCopy()
 	want.Status.DisruptionsAllowed = 1
@@ -209,7 +209,7 @@ func TestCheckEvictionUpdate(t *testing.T) {
 	require.Empty(t, cmp.Diff(want, first.Update), "the rest, resourceVersion included, is as read; times have whole seconds")
 
 	s.Budgets = []*policyv1.PodDisruptionBudget{first.Update}
-	second, err := CheckEviction(s, nn("c"), AsWritten, Options{})
+	second, err := NewIndex(s, Options{}).CheckEviction(nn("c"), AsWritten)
 	require.NoError(t, err)
 	want.Status.DisruptionsAllowed = 0
 	want.Status.DisruptedPods["c"] = metav1.NewTime(now)
@@ -222,41 +222,41 @@ func TestCheckEvictionUpdate(t *testing.T) {
 func TestCheckEvictionBadInput(t *testing.T) {
 	broken := budget(named("broken"), selecting(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}}))
 	t.Run("not there", func(t *testing.T) {
-		got, err := CheckEviction(Snapshot{Now: now}, nn("a"), AsWritten, Options{})
+		got, err := NewIndex(Snapshot{Now: now}, Options{}).CheckEviction(nn("a"), AsWritten)
 		require.ErrorIs(t, err, purekube.ErrNotFound)
 		require.EqualError(t, err, "Pod shop/a: not in the snapshot")
 		require.Empty(t, cmp.Diff(Eviction{}, got))
 	})
 	t.Run("a pod twice", func(t *testing.T) {
-		got, err := CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a"), pod("a")}}, nn("a"), AsWritten, Options{})
+		got, err := NewIndex(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a"), pod("a")}}, Options{}).CheckEviction(nn("a"), AsWritten)
 		require.ErrorIs(t, err, purekube.ErrDuplicate)
 		require.Zero(t, got.Verdict)
 	})
 	t.Run("a selector that does not compile", func(t *testing.T) {
-		got, err := CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{broken, budget(reported(2, 1, 1))}}, nn("a"), AsWritten, Options{})
+		got, err := NewIndex(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{broken, budget(reported(2, 1, 1))}}, Options{}).CheckEviction(nn("a"), AsWritten)
 		require.ErrorContains(t, err, "PodDisruptionBudget shop/broken: spec.selector")
 		require.Equal(t, AllowedWithinBudget, got.Verdict, "it covers no pod, in the handler too")
 	})
 	t.Run("a selector that does not compile, and a pod that has ended", func(t *testing.T) {
-		got, err := CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a", phase(corev1.PodSucceeded))}, Budgets: []*policyv1.PodDisruptionBudget{broken}}, nn("a"), AsWritten, Options{})
+		got, err := NewIndex(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a", phase(corev1.PodSucceeded))}, Budgets: []*policyv1.PodDisruptionBudget{broken}}, Options{}).CheckEviction(nn("a"), AsWritten)
 		require.NoError(t, err, "no budget counts, so none is wrong")
 		require.Equal(t, AllowedNoBudget, got.Verdict)
 	})
 	t.Run("a budget twice", func(t *testing.T) {
 		elsewhere := budget(selecting(&metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}))
-		got, err := CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{elsewhere, budget(reported(2, 1, 1))}}, nn("a"), AsWritten, Options{})
+		got, err := NewIndex(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{elsewhere, budget(reported(2, 1, 1))}}, Options{}).CheckEviction(nn("a"), AsWritten)
 		require.ErrorIs(t, err, purekube.ErrDuplicate)
 		require.Equal(t, RefusedConflictingBudgets, got.Verdict, "one of the two covers the pod")
-		got, err = CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{elsewhere, elsewhere}}, nn("a"), AsWritten, Options{})
+		got, err = NewIndex(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{elsewhere, elsewhere}}, Options{}).CheckEviction(nn("a"), AsWritten)
 		require.ErrorIs(t, err, purekube.ErrDuplicate)
 		require.Equal(t, AllowedNoBudget, got.Verdict, "neither does")
 		z := budget(named("z"))
-		got, err = CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{z, z, budget()}}, nn("a"), AsWritten, Options{})
+		got, err = NewIndex(Snapshot{Now: now, Pods: []*corev1.Pod{pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{z, z, budget()}}, Options{}).CheckEviction(nn("a"), AsWritten)
 		require.ErrorIs(t, err, purekube.ErrDuplicate)
 		require.Equal(t, []types.NamespacedName{nn("web"), nn("z")}, got.Blocking, "sorted")
 	})
 	t.Run("nil objects", func(t *testing.T) {
-		got, err := CheckEviction(Snapshot{Now: now, Pods: []*corev1.Pod{nil, pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{nil}}, nn("a"), AsWritten, Options{})
+		got, err := NewIndex(Snapshot{Now: now, Pods: []*corev1.Pod{nil, pod("a")}, Budgets: []*policyv1.PodDisruptionBudget{nil}}, Options{}).CheckEviction(nn("a"), AsWritten)
 		require.ErrorIs(t, err, purekube.ErrNil)
 		require.Equal(t, AllowedNoBudget, got.Verdict)
 	})
@@ -265,17 +265,17 @@ func TestCheckEvictionBadInput(t *testing.T) {
 func TestCheckEvictionRecompute(t *testing.T) {
 	t.Run("a status that is out of date", func(t *testing.T) {
 		s := web(budget(maxUnavailable("1"), reported(3, 2, 1)), 3, pods(3, 2, byWeb)...)
-		believed, err := CheckEviction(s, nn("web-a"), AsWritten, Options{})
+		believed, err := NewIndex(s, Options{}).CheckEviction(nn("web-a"), AsWritten)
 		require.NoError(t, err)
 		require.Equal(t, AllowedWithinBudget, believed.Verdict, "the handler goes by what is written")
-		computed, err := CheckEviction(s, nn("web-a"), Recomputed, Options{})
+		computed, err := NewIndex(s, Options{}).CheckEviction(nn("web-a"), Recomputed)
 		require.NoError(t, err)
 		require.Equal(t, RefusedNow, computed.Verdict)
 		require.Equal(t, cannotEvict+"The disruption budget web needs 2 healthy pods and has 2 currently", computed.Reason)
 	})
 	t.Run("a status that was never computed", func(t *testing.T) {
 		s := web(budget(maxUnavailable("2")), 3, pods(3, 3, byWeb)...)
-		e, err := CheckEviction(s, nn("web-a"), Recomputed, Options{})
+		e, err := NewIndex(s, Options{}).CheckEviction(nn("web-a"), Recomputed)
 		require.NoError(t, err)
 		require.Equal(t, AllowedWithinBudget, e.Verdict)
 		require.Empty(t, cmp.Diff(Counts{ExpectedPods: 3, DesiredHealthy: 1, CurrentHealthy: 3, DisruptionsAllowed: 1}, countsOf(e.Update.Status)))
@@ -285,20 +285,20 @@ func TestCheckEvictionRecompute(t *testing.T) {
 		r, err := Plan(s, key("web"), Options{})
 		require.NoError(t, err)
 		s.Budgets[0] = r.Actions[0].(UpdateStatus).Budget
-		e, err := CheckEviction(s, nn("web-a"), Recomputed, Options{})
+		e, err := NewIndex(s, Options{}).CheckEviction(nn("web-a"), Recomputed)
 		require.NoError(t, err)
 		require.EqualValues(t, 1, e.Update.Status.DisruptionsAllowed)
 	})
 	t.Run("a scale that is not known", func(t *testing.T) {
 		s := web(budget(maxUnavailable("2"), reported(3, 1, 2)), 3, pods(3, 3, by("x/v1", "Y", "y"))...)
-		e, err := CheckEviction(s, nn("web-a"), Recomputed, Options{})
+		e, err := NewIndex(s, Options{}).CheckEviction(nn("web-a"), Recomputed)
 		require.NoError(t, err)
 		require.Zero(t, e.Verdict)
 		require.Equal(t, []purekube.Need{{APIVersion: "x/v1", Kind: "Y", Namespace: ns, Name: "y", Subresource: "scale"}}, e.Needs)
 	})
 	t.Run("a status that cannot be computed", func(t *testing.T) {
 		s := web(budget(maxUnavailable("x%"), reported(3, 1, 2)), 3, pods(3, 3, byWeb)...)
-		e, err := CheckEviction(s, nn("web-a"), Recomputed, Options{})
+		e, err := NewIndex(s, Options{}).CheckEviction(nn("web-a"), Recomputed)
 		require.ErrorContains(t, err, "spec.maxUnavailable")
 		require.Equal(t, RefusedNow, e.Verdict)
 		require.Contains(t, e.Reason, "because it failed sync: invalid value")
@@ -309,7 +309,7 @@ func TestCheckEvictionRecompute(t *testing.T) {
 func evictOneAfterTheOther(t *testing.T, s Snapshot, o Options) (gone []string) {
 	t.Helper()
 	for i, p := range s.Pods {
-		e, err := CheckEviction(s, nn(p.Name), Recomputed, o)
+		e, err := NewIndex(s, o).CheckEviction(nn(p.Name), Recomputed)
 		require.NoError(t, err)
 		require.Empty(t, e.Needs)
 		if !e.Verdict.Allowed() {
@@ -379,11 +379,11 @@ func TestPropEvictionsOneAfterTheOther(t *testing.T) {
 		for _, b := range s.Budgets {
 			// Entries that are over at any moment would give pods back.
 			b.Status.DisruptedPods = nil
-			e, _ := Explain(s, KeyOf(b), o)
+			e, _ := NewIndex(s, o).Explain(KeyOf(b))
 			left[e.Key.NamespacedName()] = e.Budget.Computed.DisruptionsAllowed
 		}
 		for i, p := range s.Pods {
-			e, _ := CheckEviction(s, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, Recomputed, o)
+			e, _ := NewIndex(s, o).CheckEviction(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, Recomputed)
 			if e.Verdict == AllowedWithinBudget {
 				sequences++
 				// One that is not ready takes nothing from the budget.
@@ -474,7 +474,7 @@ func TestDrain(t *testing.T) {
 				}
 				line := fmt.Sprintf("round %d:", round)
 				for _, p := range left {
-					e, err := CheckEviction(s, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, AsWritten, o)
+					e, err := NewIndex(s, o).CheckEviction(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, AsWritten)
 					require.NoError(t, err)
 					if !e.Verdict.Allowed() {
 						require.Equal(t, RefusedNow, e.Verdict)

@@ -64,8 +64,8 @@ func ExamplePlan_needs() {
 }
 
 // Why can node-0 not be drained?
-func ExampleExplain() {
-	e, _ := disruption.Explain(shop(), disruption.BudgetKey("shop", "db"), disruption.Options{})
+func ExampleIndex_Explain() {
+	e, _ := disruption.NewIndex(shop(), disruption.Options{}).Explain(disruption.BudgetKey("shop", "db"))
 	fmt.Printf("%s (%s): %s\n", e.Key, e.Budget.Rule, e.Reasons[0].Message)
 	for _, c := range e.Budget.Controllers {
 		fmt.Printf("  %s %s wants %d\n", c.Kind, c.Name, c.Scale)
@@ -79,26 +79,6 @@ func ExampleExplain() {
 	//   db-0 on node-0: Healthy
 	//   db-1 on node-1: Healthy
 	//   db-2 on node-2: NotReady
-}
-
-// The pods of the example are evicted one after the other, without a cluster. Recomputed does the
-// disruption controller's part.
-func ExampleCheckEviction() {
-	s := shop()
-	for _, pod := range s.Pods {
-		e, _ := disruption.CheckEviction(s, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, disruption.Recomputed, disruption.Options{})
-		fmt.Printf("%s: %s\n  %s\n", pod.Name, e.Verdict, e.Reason)
-		if e.Update != nil {
-			s.Budgets[0] = e.Update
-		}
-	}
-	// Output:
-	// db-0: RefusedNow
-	//   Cannot evict pod as it would violate the pod's disruption budget. The disruption budget db needs 2 healthy pods and has 2 currently
-	// db-1: RefusedNow
-	//   Cannot evict pod as it would violate the pod's disruption budget. The disruption budget db needs 2 healthy pods and has 2 currently
-	// db-2: AllowedUnhealthy
-	//   the pod is not ready, and currentHealthy is at least desiredHealthy
 }
 
 func ExampleDesiredHealthy() {
@@ -130,8 +110,8 @@ func ExampleDisruptionsAllowed() {
 }
 
 // All budgets that allow nothing, with the conclusion about each.
-func ExampleExplainAll() {
-	explanations, _ := disruption.ExplainAll(shop(), disruption.Options{})
+func ExampleIndex_ExplainAll() {
+	explanations, _ := disruption.NewIndex(shop(), disruption.Options{}).ExplainAll()
 	for _, e := range explanations {
 		if e.Budget != nil && e.Budget.Blocks() {
 			fmt.Printf("%s: %s; never: %t, short of %d\n", e.Key, e.Reasons[0].Code, e.Budget.Never, e.Budget.Shortfall)
@@ -164,9 +144,9 @@ func ExamplePlan_replicaSet() {
 	// UpdateStatus shop/db: 0 allowed, 2 healthy, 2 desired, 3 expected
 }
 
-func ExampleBudgetsFor() {
+func ExampleIndex_BudgetsFor() {
 	s := shop()
-	budgets, err := disruption.BudgetsFor(s.Budgets, s.Pods[0])
+	budgets, err := disruption.NewIndex(s, disruption.Options{}).BudgetsFor(s.Pods[0])
 	fmt.Println(budgets[0].Name, err)
 	// Output:
 	// db <nil>

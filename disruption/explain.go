@@ -152,11 +152,6 @@ func (e BudgetExplanation) Blocks() bool {
 //
 // For an object that is not in the snapshot, Explain returns an error around [purekube.ErrNotFound] and no explanation.
 // Every other error is the error of Plan.
-func Explain(s Snapshot, key purekube.Key, o Options) (Explanation, error) {
-	return arrange(s, o, onlyBudget(key)).Explain(key)
-}
-
-// Explain is [Explain] for the objects of the Index.
 func (x *Index) Explain(key purekube.Key) (Explanation, error) {
 	if err := x.o.err(); err != nil {
 		return Explanation{}, err
@@ -209,12 +204,7 @@ func missing(key purekube.Key, ambiguous bool) *purekube.ObjectError {
 
 // ExplainAll explains, sorted by key: all budgets of the snapshot; the pods whose condition DisruptionTarget is True or
 // that several budgets select; and the names that several pods have. Other pods have no plan: use Explain for them. The
-// error is the error of [PlanAll]. ExplainAll costs about one pass over the pods.
-func ExplainAll(s Snapshot, o Options) ([]Explanation, error) {
-	return arrange(s, o, everyBudget).ExplainAll()
-}
-
-// ExplainAll is [ExplainAll] for the objects of the Index.
+// error is the error of [Index.PlanAll]. ExplainAll costs about one pass over the pods.
 func (x *Index) ExplainAll() ([]Explanation, error) {
 	if err := x.o.err(); err != nil {
 		return nil, err

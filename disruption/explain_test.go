@@ -27,7 +27,7 @@ func TestExplain(t *testing.T) {
 	s.Pods[1].Spec.NodeName = "node-1"
 	s.ReplicaSets = append(s.ReplicaSets, replicaSet("web-old", "web", ptr.To(int32(0))))
 	s.StatefulSets = []*appsv1.StatefulSet{statefulSet("db", nil)}
-	got, err := Explain(s, key("web"), Options{})
+	got, err := NewIndex(s, Options{}).Explain(key("web"))
 	require.NoError(t, err)
 	want := Explanation{Key: key("web"),
 		Reasons: []Reason{
@@ -102,7 +102,7 @@ func TestExplainWhy(t *testing.T) {
 			}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			e, err := Explain(tc.s, key("web"), Options{})
+			e, err := NewIndex(tc.s, Options{}).Explain(key("web"))
 			require.Equal(t, tc.err, err != nil, "%v", err)
 			require.Equal(t, tc.want, e.Reasons[0].Message)
 			require.Equal(t, tc.blocks, e.Budget.Blocks())
@@ -118,29 +118,29 @@ func TestExplainUpToDateAndBadInput(t *testing.T) {
 	r, err := Plan(s, key("web"), Options{})
 	require.NoError(t, err)
 	s.Budgets[0] = r.Actions[0].(UpdateStatus).Budget
-	e, err := Explain(s, key("web"), Options{})
+	e, err := NewIndex(s, Options{}).Explain(key("web"))
 	require.NoError(t, err)
 	require.True(t, e.Budget.UpToDate)
 	require.Equal(t, e.Budget.Reported, e.Budget.Computed)
 
-	e, err = Explain(s, key("gone"), Options{})
+	e, err = NewIndex(s, Options{}).Explain(key("gone"))
 	require.EqualError(t, err, "PodDisruptionBudget shop/gone: not in the snapshot")
 	require.ErrorIs(t, err, purekube.ErrNotFound)
 	require.Zero(t, e)
 
 	s.Pods = append(s.Pods, pod("web-a", byWeb))
-	e, err = Explain(s, key("web"), Options{})
+	e, err = NewIndex(s, Options{}).Explain(key("web"))
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
 	require.Equal(t, PodHealth{Name: "web-a", Health: Duplicate}, e.Budget.Pods[0])
 	require.Len(t, e.Budget.Pods, 3)
 
 	s.Budgets = append(s.Budgets, s.Budgets[0])
-	e, err = Explain(s, key("web"), Options{})
+	e, err = NewIndex(s, Options{}).Explain(key("web"))
 	require.ErrorIs(t, err, purekube.ErrDuplicate)
 	require.Equal(t, []Reason{{Code: ReasonDuplicate, Object: key("web"), Message: "several objects in the snapshot have this name: nothing is planned for this name"}}, e.Reasons)
 	require.True(t, e.Budget.Blocks(), "no eviction is allowed")
 
-	e, err = Explain(Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget()}, Pods: []*corev1.Pod{pod("a")}}, key("web"), Options{})
+	e, err = NewIndex(Snapshot{Now: now, Budgets: []*policyv1.PodDisruptionBudget{budget()}, Pods: []*corev1.Pod{pod("a")}}, Options{}).Explain(key("web"))
 	require.NoError(t, err)
 	require.Empty(t, e.Budget.Rule)
 	require.Empty(t, e.Budget.Controllers, "no scale is asked for")
@@ -158,7 +158,7 @@ func TestExplainManyControllers(t *testing.T) {
 			}
 		}
 	}
-	e, err := Explain(s, key("web"), Options{})
+	e, err := NewIndex(s, Options{}).Explain(key("web"))
 	require.NoError(t, err)
 	require.Len(t, e.Budget.Controllers, 3*fewReferences)
 	for _, c := range e.Budget.Controllers {
@@ -166,7 +166,7 @@ func TestExplainManyControllers(t *testing.T) {
 	}
 	require.EqualValues(t, 6*fewReferences, e.Budget.Computed.ExpectedPods)
 
-	st := arrange(s, Options{}, everyBudget).states.Find(nn("web"))
+	st := NewIndex(s, Options{}).states.Find(nn("web"))
 	require.Equal(t, 3*fewReferences, st.refs.len(), "and held once")
 }
 
@@ -190,7 +190,7 @@ func TestExplainPod(t *testing.T) {
 		{name: "False", reason: "cleared already", pod: pod("a", target("False", "", time.Hour)), want: []Code{ReasonNoDisruptionTarget, ReasonNoPodDisruptionBudget}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			e, err := Explain(Snapshot{Now: now, Pods: []*corev1.Pod{tc.pod}, Budgets: tc.budgets}, podNamed("a"), Options{})
+			e, err := NewIndex(Snapshot{Now: now, Pods: []*corev1.Pod{tc.pod}, Budgets: tc.budgets}, Options{}).Explain(podNamed("a"))
 			require.NoError(t, err)
 			require.Equal(t, podNamed("a"), e.Key)
 			require.Equal(t, tc.want, []Code{e.Reasons[0].Code, e.Reasons[1].Code}, tc.reason)
@@ -199,9 +199,9 @@ func TestExplainPod(t *testing.T) {
 			require.Len(t, e.Pod.Budgets, len(tc.budgets))
 		})
 	}
-	_, err := Explain(Snapshot{Now: now}, podNamed("a"), Options{})
+	_, err := NewIndex(Snapshot{Now: now}, Options{}).Explain(podNamed("a"))
 	require.ErrorIs(t, err, purekube.ErrNotFound)
-	_, err = Explain(Snapshot{Now: now}, purekube.Key{Kind: "Node", Name: "a"}, Options{})
+	_, err = NewIndex(Snapshot{Now: now}, Options{}).Explain(purekube.Key{Kind: "Node", Name: "a"})
 	require.EqualError(t, err, "Node a: not in the snapshot")
 }
 
@@ -250,7 +250,7 @@ func TestNeverAndShortfall(t *testing.T) {
 			s: web(budget(maxUnavailable("0"), selecting(expression("app", "Like"))), 3, pods(3, 3, byWeb)...)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			e, _ := Explain(tc.s, key("web"), Options{})
+			e, _ := NewIndex(tc.s, Options{}).Explain(key("web"))
 			require.Equal(t, tc.never, e.Budget.Never, tc.reason)
 			require.Equal(t, tc.shortfall, e.Budget.Shortfall, tc.reason)
 			require.Equal(t, tc.code, e.Reasons[0].Code, tc.reason)
@@ -270,7 +270,7 @@ func TestNeverBesideEndedPods(t *testing.T) {
 		for state, end := range ended {
 			for _, owner := range []func(*corev1.Pod){byWeb, func(*corev1.Pod) {}} {
 				s := web(budget(value), 3, append(pods(3, 3, byWeb), pod("old", owner, unready, end))...)
-				got, err := Explain(s, key("web"), Options{})
+				got, err := NewIndex(s, Options{}).Explain(key("web"))
 				require.NoError(t, err)
 				require.True(t, got.Budget.Never, "%s, %s pod: %v", spec, state, got.Reasons)
 				running, _ := NewIndex(s, Options{}).With(Snapshot{Pods: []*corev1.Pod{pod("old", owner, unready)}})
@@ -289,7 +289,7 @@ func TestPropNever(t *testing.T) {
 	seen := map[bool]int{}
 	forEachSnapshot(t, 600, false, func(g generator, s Snapshot, o Options) error {
 		for _, b := range s.Budgets {
-			e, err := Explain(s, KeyOf(b), o)
+			e, err := NewIndex(s, o).Explain(KeyOf(b))
 			if err != nil || len(e.Budget.Needs) > 0 || len(e.Budget.Pods) == 0 || e.Budget.Computed.ExpectedPods <= 0 || e.Budget.Computed.ExpectedPods > 100 {
 				continue
 			}
@@ -358,7 +358,7 @@ func TestPropNever(t *testing.T) {
 			for _, b := range full.Budgets {
 				b.Status.DisruptedPods = nil
 			}
-			then, err := Explain(full, KeyOf(b), o)
+			then, err := NewIndex(full, o).Explain(KeyOf(b))
 			if err != nil || len(then.Budget.Needs) > 0 {
 				return fmt.Errorf("%s: at full health %+v, %w", b.Name, then, err)
 			}

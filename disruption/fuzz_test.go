@@ -83,14 +83,14 @@ func exercise(s Snapshot, o Options) {
 		}
 	}
 	for _, b := range s.Budgets {
-		_, _ = Explain(s, KeyOf(b), o)
+		_, _ = NewIndex(s, o).Explain(KeyOf(b))
 	}
 	for _, p := range s.Pods {
-		_, _ = BudgetsFor(s.Budgets, p)
-		_, _ = Explain(s, KeyOf(p), o)
+		_, _ = NewIndex(Snapshot{Budgets: s.Budgets}, Options{}).BudgetsFor(p)
+		_, _ = NewIndex(s, o).Explain(KeyOf(p))
 		if p != nil {
-			_, _ = CheckEviction(s, snapshot.KeyOf(p), AsWritten, o)
-			_, _ = CheckEviction(s, snapshot.KeyOf(p), Recomputed, o)
+			_, _ = NewIndex(s, o).CheckEviction(snapshot.KeyOf(p), AsWritten)
+			_, _ = NewIndex(s, o).CheckEviction(snapshot.KeyOf(p), Recomputed)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/purekube/purekube"
@@ -28,8 +29,6 @@ import (
 // Index is a [Snapshot] arranged for many questions. An Index never changes: With and Without return another Index,
 // which shares the unchanged parts with the first. Any number of goroutines may use an Index, and derive others from
 // it, at the same time.
-//
-// Each function of this package answers as the method does: Plan(s, key, o) is NewIndex(s, o).Plan(key).
 //
 // For n pods and budgets, With and Without cost O(log n) for each object and for each affected budget. A budget that is
 // new, or has another selector, costs the pods with the rarest label that its selector requires. Plan costs the entries
@@ -66,7 +65,7 @@ type Index struct {
 	entries, targets *nameSet
 
 	// references are the budgets whose pods name a controller, and replicaSets are the ReplicaSets that a Deployment
-	// controls. Only With and Without read them, so they exist only in an Index that NewIndex made.
+	// controls. Only With and Without read them.
 	references  *persistent.Map[controllerName, *budgetsNaming]
 	replicaSets *persistent.Map[deploymentReplicaSet, struct{}]
 }
@@ -77,39 +76,10 @@ type nameSet = persistent.Map[types.NamespacedName, struct{}]
 // NewIndex arranges the snapshot, in about one pass over it. The Index keeps pointers to the objects, so do not write
 // to them. It keeps none of the slices and maps. It never fails: [Index.Err] has the problems of the objects, and an
 // unknown option is the error of each question.
-func NewIndex(s Snapshot, o Options) *Index {
-	x := arrange(s, o, everyBudget)
-	references := persistent.NewMap[controllerName, *budgetsNaming](compareControllerNames).Edit()
-	for st := range x.states.All() {
-		// Nothing but a change of a workload asks for the way from a controller to its budgets, so the functions that
-		// answer one question do without it.
-		for _, r := range st.refs.list() {
-			refer(references, st.budget, r.ref, 1)
-		}
-	}
-	x.references = references.Map()
-	x.replicaSets = x.workloads.byDeployment()
-	return x
-}
-
-// counting says for which budgets an index counts the pods. A question about one budget needs no counts of the others,
-// which saves nearly all the work of a pass with thousands of budgets.
-type counting func(matcher) bool
-
-// everyBudget counts the pods of all budgets: for an Index that lives on, and for PlanAll and ExplainAll.
-func everyBudget(matcher) bool { return true }
-
-// onlyBudget counts the pods of the budget with the key, if the key is a budget's.
-func onlyBudget(key purekube.Key) counting {
-	return func(m matcher) bool { return KeyOf(m.budget) == key }
-}
-
-// arrange makes an Index that answers questions about the budgets for which counts returns true. Do not call With or
-// Without on it.
 //
 // It walks the budgets first and then the pods, once each. For each pod it asks byLabel for candidates instead of
 // trying all budgets: 5,000 budgets over 100,000 pods would otherwise be half a billion comparisons.
-func arrange(s Snapshot, o Options, counts counting) *Index {
+func NewIndex(s Snapshot, o Options) *Index {
 	x := &Index{
 		time: s.Now, o: o, workloads: newWorkloads(s, o),
 		budgets: persistent.NewObjects(budgetKind, s.Budgets), pods: persistent.NewObjects(podKind, s.Pods),
@@ -117,7 +87,6 @@ func arrange(s Snapshot, o Options, counts counting) *Index {
 	x.terms, x.duplicates = newPodTerms(x.pods), newDuplicates(x.pods)
 	compile := newCompiler()
 	var states []*budgetState
-	var counted []*filedBudget
 	none := persistent.NewMap[types.NamespacedName, struct{}](persistent.CompareNames)
 	broken, entries, targets := none.Edit(), none.Edit(), none.Edit()
 	// A budget whose name another budget has is not among these: nobody knows which of the two the API server would
@@ -126,13 +95,7 @@ func arrange(s Snapshot, o Options, counts counting) *Index {
 	for b := range x.budgets.All() {
 		st := &budgetState{Object: b}
 		st.matcher, st.broken = compile.matcher(b)
-		// at in the filed selector is the position in states. The pass over the pods adds to sums by position and needs
-		// no map.
-		st.filed = st.file(len(states))
 		states = append(states, st)
-		if counts(st.matcher) {
-			counted = append(counted, st.filed)
-		}
 		if st.broken != nil {
 			broken.Set(snapshot.KeyOf(b), struct{}{})
 		}
@@ -140,48 +103,52 @@ func arrange(s Snapshot, o Options, counts counting) *Index {
 			entries.Set(snapshot.KeyOf(b), struct{}{})
 		}
 	}
-	sums := make([]podSummer, len(states))
-	x.byLabel = newByLabel(counted)
+	x.byLabel = fileAll(states)
+	sums := make(map[*filedBudget]*podSummer, len(states))
+	for _, st := range states {
+		sums[st.filed] = &podSummer{}
+	}
 	var candidates []*filedBudget
 	for pod := range x.pods.All() {
 		if hasDisruptionTarget(pod) {
 			targets.Set(snapshot.KeyOf(pod), struct{}{})
 		}
-		// Nobody asked about a budget that exists, for example Plan of a pod.
-		if len(counted) == 0 {
-			continue
-		}
 		// Labels are found by hashes, and a tree leaf has several budgets, so each candidate's selector has the last
 		// word.
 		candidates = x.byLabel.Append(candidates[:0], pod.Namespace, pod.Labels)
 		for _, f := range candidates {
-			if f.Value.selects(pod) {
-				sums[f.Value.at].add(pod)
+			if f.Value.Matches(labels.Set(pod.Labels)) {
+				sums[f].add(pod)
 			}
 		}
 	}
-	for i, st := range states {
-		st.podSums, st.refs = sums[i].podSums, newReferences(sums[i].refs.list)
-	}
-	// Questions such as BudgetsFor and the events of a pod read byLabel, which must then have all budgets and not only
-	// the counted ones.
-	if len(counted) < len(states) {
-		x.byLabel = fileAll(states)
+	references := persistent.NewMap[controllerName, *budgetsNaming](compareControllerNames).Edit()
+	for _, st := range states {
+		if st.filed == nil {
+			continue
+		}
+		sum := sums[st.filed]
+		st.podSums, st.refs = sum.podSums, newReferences(sum.refs.list)
+		for _, r := range sum.refs.list {
+			refer(references, st.budget, r.ref, 1)
+		}
 	}
 	x.states = persistent.NewObjects(budgetKind, states)
 	x.broken, x.entries, x.targets = broken.Map(), entries.Map(), targets.Map()
+	x.references, x.replicaSets = references.Map(), x.workloads.byDeployment()
 	return x
 }
 
 // fileAll makes the selectors of all budgets findable. It writes to the states, which must be new: an Index shares its
 // states with other Indexes.
 func fileAll(states []*budgetState) *byLabel {
-	all := make([]*filedBudget, len(states))
-	for i, st := range states {
-		st.filed = st.file(i)
-		all[i] = st.filed
+	var all []*filedBudget
+	for _, st := range states {
+		if st.filed = st.file(); st.filed != nil {
+			all = append(all, st.filed)
+		}
 	}
-	return newByLabel(all)
+	return persistent.NewSelectors(all)
 }
 
 // Err returns the problems of the objects as a whole: nil pointers, objects without a name, and names that several
@@ -205,7 +172,7 @@ func (x *Index) problems() snapshot.Problems {
 	return problems
 }
 
-// Plan is [Plan] for the objects of the Index.
+// Plan is the function [Plan] for the objects of the Index.
 func (x *Index) Plan(key purekube.Key) (Result, error) {
 	if err := x.o.err(); err != nil {
 		return Result{}, err
@@ -240,7 +207,7 @@ func (x *Index) Plan(key purekube.Key) (Result, error) {
 	return Result{}, nil
 }
 
-// PlanAll is [PlanAll] for the objects of the Index.
+// PlanAll is the function [PlanAll] for the objects of the Index.
 func (x *Index) PlanAll() ([]Outcome, error) {
 	if err := x.o.err(); err != nil {
 		return nil, err

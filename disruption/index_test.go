@@ -115,34 +115,35 @@ func any1[T any](g generator, objects []T) []T {
 	return objects[i : i+1]
 }
 
-// same compares every answer of an index with that of the function of the name.
+// same compares every answer of an index with that of a new index of the snapshot.
 func same(x *Index, s Snapshot, o Options) error {
 	differ := func(what string, want, got any, wantErr, gotErr error) error {
 		if diff := cmp.Diff(want, got, errorText) + cmp.Diff(wantErr, gotErr, errorText); diff != "" {
-			return fmt.Errorf("%s (-function +method): %s", what, diff)
+			return fmt.Errorf("%s (-new +derived): %s", what, diff)
 		}
 		return nil
 	}
-	all, err := PlanAll(s, o)
+	fresh := NewIndex(s, o)
+	all, err := fresh.PlanAll()
 	got, gotErr := x.PlanAll()
 	if err := differ("PlanAll", all, got, err, gotErr); err != nil {
 		return err
 	}
-	explained, err := ExplainAll(s, o)
+	explained, err := fresh.ExplainAll()
 	gotExplained, gotErr := x.ExplainAll()
 	if err := differ("ExplainAll", explained, gotExplained, err, gotErr); err != nil {
 		return err
 	}
-	if err := differ("Err", nil, nil, NewIndex(s, o).Err(), x.Err()); err != nil {
+	if err := differ("Err", nil, nil, fresh.Err(), x.Err()); err != nil {
 		return err
 	}
 	for _, key := range append(keysOf(s), key("gone"), podNamed("gone"), purekube.Key{Kind: "?"}) {
-		r, err := Plan(s, key, o)
+		r, err := fresh.Plan(key)
 		gotR, gotErr := x.Plan(key)
 		if err := differ("Plan "+key.String(), r, gotR, err, gotErr); err != nil {
 			return err
 		}
-		e, err := Explain(s, key, o)
+		e, err := fresh.Explain(key)
 		gotE, gotErr := x.Explain(key)
 		if err := differ("Explain "+key.String(), e, gotE, err, gotErr); err != nil {
 			return err
@@ -151,7 +152,7 @@ func same(x *Index, s Snapshot, o Options) error {
 			continue
 		}
 		for _, by := range []Status{AsWritten, Recomputed} {
-			ev, err := CheckEviction(s, key.NamespacedName(), by, o)
+			ev, err := fresh.CheckEviction(key.NamespacedName(), by)
 			gotEv, gotErr := x.CheckEviction(key.NamespacedName(), by)
 			if err := differ("CheckEviction "+key.String(), ev, gotEv, err, gotErr); err != nil {
 				return err
@@ -159,7 +160,7 @@ func same(x *Index, s Snapshot, o Options) error {
 		}
 	}
 	for _, pod := range s.Pods {
-		b, err := BudgetsFor(s.Budgets, pod)
+		b, err := fresh.BudgetsFor(pod)
 		gotB, gotErr := x.BudgetsFor(pod)
 		if err := differ("BudgetsFor", b, gotB, err, gotErr); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -116,7 +117,7 @@ type indexEdit struct {
 	// What follows is nil until the first change. compile remembers well-formed labels for all budgets of one change.
 	// affected may name a key several times.
 	states     *persistent.ObjectsEdit[budgetState, *budgetState]
-	byLabel    *persistent.SelectorsEdit[filedSelector]
+	byLabel    *persistent.SelectorsEdit[labels.Selector]
 	references *persistent.Edit[controllerName, *budgetsNaming]
 	compile    *compiler
 	affected   []purekube.Key
@@ -373,7 +374,7 @@ func (e *indexEdit) removeBudget(name types.NamespacedName, st *budgetState) {
 // It costs the pods with the rarest label that the selector requires.
 func (e *indexEdit) addBudget(b *policyv1.PodDisruptionBudget) []*corev1.Pod {
 	m, broken := begun(&e.compile, newCompiler).matcher(b)
-	st := &budgetState{Object: b, matcher: m, broken: broken, filed: m.file(0)}
+	st := &budgetState{Object: b, matcher: m, broken: broken, filed: m.file()}
 	pods := e.from.podsOf(st)
 	var sum podSummer
 	for _, pod := range pods {

@@ -36,15 +36,16 @@ import (
 // The error joins one [purekube.ObjectError] for each problem that affects the decision, and one for each kind of which
 // the snapshot has nil pointers or objects without a name.
 func Plan(s Snapshot, key purekube.Key, o Options) (Result, error) {
-	return arrange(s, o, onlyBudget(key)).Plan(key)
+	return NewIndex(s, o).Plan(key)
 }
 
 // PlanAll plans all budgets and pods. It returns the outcomes that are not empty, sorted by key; each has the Result
 // that Plan has for its key. The error joins the problems of the snapshot as a whole: nil pointers, objects without a
 // name, and names of several workloads that no budget's status depends on.
 //
-// PlanAll costs about one pass over the pods and one over the budgets.
-func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return arrange(s, o, everyBudget).PlanAll() }
+// PlanAll costs about one pass over the pods and one over the budgets, and Plan as much: use an [Index] for more than
+// one question.
+func PlanAll(s Snapshot, o Options) ([]Outcome, error) { return NewIndex(s, o).PlanAll() }
 
 // appendOutcome appends the outcome unless it is empty.
 func appendOutcome(outcomes []Outcome, key purekube.Key, r Result, problems snapshot.Problems) []Outcome {

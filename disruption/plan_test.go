@@ -96,7 +96,7 @@ func TestZeroNow(t *testing.T) {
 	st := statusOf(t, s, Options{})
 	require.Contains(t, st.DisruptedPods, "web-a", "nothing is over")
 	require.Equal(t, metav1.Unix(0, 0), st.Conditions[0].LastTransitionTime, "no clock was looked at")
-	e, err := Explain(s, key("web"), Options{})
+	e, err := NewIndex(s, Options{}).Explain(key("web"))
 	require.NoError(t, err)
 	require.Equal(t, []PodHealth{{Name: "web-a", Health: BeingEvicted, Until: now.Add(-58 * time.Minute)}, {Name: "web-b", Health: Healthy}}, e.Budget.Pods)
 }

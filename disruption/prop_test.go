@@ -112,8 +112,8 @@ func TestContractOrderDoesNotMatter(t *testing.T) {
 			if b == nil {
 				continue
 			}
-			one, err := Explain(s, KeyOf(b), o)
-			two, err2 := Explain(again, KeyOf(b), o)
+			one, err := NewIndex(s, o).Explain(KeyOf(b))
+			two, err2 := NewIndex(again, o).Explain(KeyOf(b))
 			if diff := cmp.Diff(one, two) + cmp.Diff(err, err2, errorText); diff != "" {
 				return fmt.Errorf("Explain: %s", diff)
 			}
@@ -123,8 +123,8 @@ func TestContractOrderDoesNotMatter(t *testing.T) {
 				continue
 			}
 			for _, by := range []Status{AsWritten, Recomputed} {
-				one, err := CheckEviction(s, snapshot.KeyOf(p), by, o)
-				two, err2 := CheckEviction(again, snapshot.KeyOf(p), by, o)
+				one, err := NewIndex(s, o).CheckEviction(snapshot.KeyOf(p), by)
+				two, err2 := NewIndex(again, o).CheckEviction(snapshot.KeyOf(p), by)
 				if diff := cmp.Diff(one, two) + cmp.Diff(err, err2, errorText); diff != "" {
 					return fmt.Errorf("Evict: %s", diff)
 				}
@@ -139,12 +139,12 @@ func TestContractInputsAreLeftAlone(t *testing.T) {
 		before := deepCopy(s)
 		var results []any
 		outcomes, err := PlanAll(s, o)
-		explanations, err2 := ExplainAll(s, o)
+		explanations, err2 := NewIndex(s, o).ExplainAll()
 		results = append(results, outcomes, err, explanations, err2)
 		for _, b := range s.Budgets {
 			if b != nil {
 				r, _ := Plan(s, KeyOf(b), o)
-				e, _ := Explain(s, KeyOf(b), o)
+				e, _ := NewIndex(s, o).Explain(KeyOf(b))
 				results = append(results, r, e)
 				for _, a := range r.Actions {
 					request := a.Request(nil)
@@ -158,8 +158,8 @@ func TestContractInputsAreLeftAlone(t *testing.T) {
 		for i, p := range s.Pods {
 			if p != nil {
 				r, _ := Plan(s, KeyOf(p), o)
-				e, _ := CheckEviction(s, snapshot.KeyOf(p), []Status{AsWritten, Recomputed}[i%2], o)
-				_, err := BudgetsFor(s.Budgets, p)
+				e, _ := NewIndex(s, o).CheckEviction(snapshot.KeyOf(p), []Status{AsWritten, Recomputed}[i%2])
+				_, err := NewIndex(Snapshot{Budgets: s.Budgets}, Options{}).BudgetsFor(p)
 				results = append(results, r, e, affectedBy(s, Snapshot{}, ofPod(p), o), err)
 			}
 		}
@@ -187,9 +187,9 @@ func TestPropPlanAllIsPlanForEach(t *testing.T) {
 				return fmt.Errorf("%s (-Plan +PlanAll): %s", key, diff)
 			}
 		}
-		explanations, _ := ExplainAll(s, o)
+		explanations, _ := NewIndex(s, o).ExplainAll()
 		for _, e := range explanations {
-			one, _ := Explain(s, e.Key, o)
+			one, _ := NewIndex(s, o).Explain(e.Key)
 			if diff := cmp.Diff(one, e); diff != "" {
 				return fmt.Errorf("%s (-Explain +ExplainAll): %s", e.Key, diff)
 			}
@@ -406,7 +406,7 @@ func TestPropNeverMoreThanThereIs(t *testing.T) {
 			if p == nil || p.CreationTimestamp.After(s.Now) {
 				continue
 			}
-			e, _ := CheckEviction(s, snapshot.KeyOf(p), Recomputed, o)
+			e, _ := NewIndex(s, o).CheckEviction(snapshot.KeyOf(p), Recomputed)
 			if (e.Update != nil) != (e.Verdict == AllowedWithinBudget) {
 				return fmt.Errorf("%s: %+v", p.Name, e)
 			}
@@ -414,14 +414,14 @@ func TestPropNeverMoreThanThereIs(t *testing.T) {
 				continue
 			}
 			evictions++
-			before, _ := Explain(s, budgetKey(e.Budget), o)
+			before, _ := NewIndex(s, o).Explain(budgetKey(e.Budget))
 			next := deepCopy(s)
 			for i, b := range next.Budgets {
 				if b != nil && snapshot.KeyOf(b) == e.Budget {
 					next.Budgets[i] = e.Update
 				}
 			}
-			after, _ := Explain(next, budgetKey(e.Budget), o)
+			after, _ := NewIndex(next, o).Explain(budgetKey(e.Budget))
 			healthy := slices.ContainsFunc(before.Budget.Pods, func(ph PodHealth) bool { return ph.Name == p.Name && ph.Health == Healthy })
 			if healthy && after.Budget.Computed.DisruptionsAllowed != before.Budget.Computed.DisruptionsAllowed-1 {
 				return fmt.Errorf("%s: %d could go before, %d can after", p.Name, before.Budget.Computed.DisruptionsAllowed, after.Budget.Computed.DisruptionsAllowed)

@@ -40,7 +40,7 @@ func TestEvictionShortfall(t *testing.T) {
 	}
 	old := budget(maxUnavailable("1"))
 	old.Generation++
-	e, err := CheckEviction(Snapshot{Budgets: []*policyv1.PodDisruptionBudget{old}, Pods: []*corev1.Pod{pod("a")}}, nn("a"), AsWritten, Options{})
+	e, err := NewIndex(Snapshot{Budgets: []*policyv1.PodDisruptionBudget{old}, Pods: []*corev1.Pod{pod("a")}}, Options{}).CheckEviction(nn("a"), AsWritten)
 	require.NoError(t, err)
 	require.Equal(t, RefusedNow, e.Verdict)
 	require.Zero(t, e.Shortfall, "the numbers are not in the way")

@@ -27,12 +27,12 @@ func TestUnknownUpstreamIsAnErrorOfEveryAnswer(t *testing.T) {
 			"Index.Plan":       func() (any, error) { return x.Plan(KeyOf(budget)) },
 			"PlanAll":          func() (any, error) { return PlanAll(s, o) },
 			"Index.PlanAll":    func() (any, error) { return x.PlanAll() },
-			"Explain":          func() (any, error) { return Explain(s, KeyOf(pod), o) },
+			"Explain":          func() (any, error) { return NewIndex(s, o).Explain(KeyOf(pod)) },
 			"Index.Explain":    func() (any, error) { return x.Explain(KeyOf(pod)) },
-			"ExplainAll":       func() (any, error) { return ExplainAll(s, o) },
+			"ExplainAll":       func() (any, error) { return NewIndex(s, o).ExplainAll() },
 			"Index.ExplainAll": func() (any, error) { return x.ExplainAll() },
 			"CheckEviction": func() (any, error) {
-				return CheckEviction(s, types.NamespacedName{Namespace: "shop", Name: "web-0"}, AsWritten, o)
+				return NewIndex(s, o).CheckEviction(types.NamespacedName{Namespace: "shop", Name: "web-0"}, AsWritten)
 			},
 			"Index.CheckEviction": func() (any, error) {
 				return x.CheckEviction(types.NamespacedName{Namespace: "shop", Name: "web-0"}, AsWritten)

@@ -96,7 +96,7 @@ var snapshotWords = []string{"", "ns", "db", "web", "web-1", "all", "db-0", "db-
 	"StatefulSet", "ReplicaSet", "Deployment", "ReplicationController", "Thing", "Node", "0%", "1%", "50%", "100%", "101%", "-1%", "what", "True", "False", "Ready", "DisruptionTarget",
 	"Running", "Pending", "Succeeded", "AlwaysAllow", "IfHealthyBudget", "2026-11-21T12:00:00Z", "2026-11-21T12:02:30Z", "2026-11-21T11:00:00Z"}
 
-// wholeQuestions are the exported functions for one snapshot.
+// wholeQuestions are the questions about one snapshot.
 type wholeQuestions struct {
 	planAll    func() ([]disruption.Outcome, error)
 	plan       func(key purekube.Key) (disruption.Result, error)
@@ -107,17 +107,11 @@ type wholeQuestions struct {
 }
 
 func byFunctions(s disruption.Snapshot, o disruption.Options) wholeQuestions {
+	x := disruption.NewIndex(s, o)
 	return wholeQuestions{
 		func() ([]disruption.Outcome, error) { return disruption.PlanAll(s, o) },
 		func(key purekube.Key) (disruption.Result, error) { return disruption.Plan(s, key, o) },
-		func() ([]disruption.Explanation, error) { return disruption.ExplainAll(s, o) },
-		func(key purekube.Key) (disruption.Explanation, error) { return disruption.Explain(s, key, o) },
-		func(pod types.NamespacedName, by disruption.Status) (disruption.Eviction, error) {
-			return disruption.CheckEviction(s, pod, by, o)
-		},
-		func(pod *corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
-			return disruption.BudgetsFor(s.Budgets, pod)
-		},
+		x.ExplainAll, x.Explain, x.CheckEviction, x.BudgetsFor,
 	}
 }
 
@@ -244,13 +238,14 @@ func FuzzWholeSnapshot(f *testing.F) {
 // a budget that covers them. A plan that has to look
 // something up, or that there is none of because of an error, allows nothing.
 func permits(s disruption.Snapshot) (allowed map[string]int32, evictable map[string]bool) {
+	x := disruption.NewIndex(s, disruption.Options{})
 	allowed, evictable = map[string]int32{}, map[string]bool{}
 	for _, b := range s.Budgets {
 		if b == nil {
 			continue
 		}
 		key := disruption.KeyOf(b)
-		plan, err := disruption.Plan(s, key, disruption.Options{})
+		plan, err := x.Plan(key)
 		switch {
 		case len(plan.Needs) > 0, err != nil && len(plan.Actions) == 0:
 			allowed[key.String()] = 0
@@ -264,7 +259,7 @@ func permits(s disruption.Snapshot) (allowed map[string]int32, evictable map[str
 		if p == nil {
 			continue
 		}
-		e, err := disruption.CheckEviction(s, types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, disruption.Recomputed, disruption.Options{})
+		e, err := x.CheckEviction(types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, disruption.Recomputed)
 		if err == nil && e.Verdict.Allowed() {
 			evictable[p.Namespace+"/"+p.Name] = true
 		}

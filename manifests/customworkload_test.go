@@ -20,7 +20,7 @@ func budgetYAML(name, rule string) string {
 // budgetOf is what the budget "web" of the set says.
 func budgetOf(t *testing.T, set *Set) *disruption.BudgetExplanation {
 	t.Helper()
-	e, err := disruption.Explain(set.Disruption(time.Unix(0, 0)), disruption.BudgetKey("shop", "web"), disruption.Options{})
+	e, err := disruption.NewIndex(set.Disruption(time.Unix(0, 0)), disruption.Options{}).Explain(disruption.BudgetKey("shop", "web"))
 	require.NoError(t, err)
 	return e.Budget
 }
@@ -151,7 +151,7 @@ func TestPodsWithoutAScaleMakeNoBudgetBetter(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, 7, len(beside.Pods), "two of each kind of DaemonSet and Deployment, and three of the Job")
 				a := budgetOf(t, alone)
-				e, _ := disruption.Explain(beside.Disruption(time.Unix(0, 0)), disruption.BudgetKey("shop", "web"), disruption.Options{})
+				e, _ := disruption.NewIndex(beside.Disruption(time.Unix(0, 0)), disruption.Options{}).Explain(disruption.BudgetKey("shop", "web"))
 				require.LessOrEqual(t, e.Budget.Computed.DisruptionsAllowed, a.Computed.DisruptionsAllowed)
 				if strings.HasPrefix(rule, "minAvailable: ") && !strings.HasSuffix(rule, "%") {
 					require.Equal(t, a.Never, e.Budget.Never)
@@ -223,7 +223,7 @@ func TestPodsThatABudgetDoesNotCountAreInOtherBudgets(t *testing.T) {
 		workloadYAML("batch/v1", "Job", "load", template[len("selector: {matchLabels: {app: a}}, "):])+
 		budgetYAML("counts", "minAvailable: 1")+budgetYAML("web", "maxUnavailable: 1")).AtFullHealth()
 	require.NoError(t, err)
-	e, err := disruption.Explain(full.Disruption(time.Unix(0, 0)), disruption.BudgetKey("shop", "web"), disruption.Options{})
+	e, err := disruption.NewIndex(full.Disruption(time.Unix(0, 0)), disruption.Options{}).Explain(disruption.BudgetKey("shop", "web"))
 	require.ErrorContains(t, err, "jobs.batch does not implement the scale subresource")
 	require.Zero(t, e.Budget.Computed.DisruptionsAllowed)
 }

@@ -118,7 +118,7 @@ func TestBudgetOfAChart(t *testing.T) {
 	require.Empty(t, aliasing.Shared(set.Deployments[0], full.Deployments[0]))
 	require.Empty(t, aliasing.Shared(full.Pods[0], full.Pods[1]))
 
-	e, err := disruption.Explain(full.Disruption(time.Unix(0, 0)), disruption.BudgetKey("shop", "web"), disruption.Options{})
+	e, err := disruption.NewIndex(full.Disruption(time.Unix(0, 0)), disruption.Options{}).Explain(disruption.BudgetKey("shop", "web"))
 	require.NoError(t, err)
 	require.Equal(t, disruption.Counts{ExpectedPods: 4, DesiredHealthy: 3, CurrentHealthy: 4, DisruptionsAllowed: 1}, e.Budget.Computed)
 	d, _, err := drain.Node(disruption.NewIndex(full.Disruption(time.Unix(0, 0)), disruption.Options{}), "n1", drain.Options{})

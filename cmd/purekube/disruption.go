@@ -28,7 +28,7 @@ func planDisruption(c *cluster, set settings) section {
 		plans[o.Key] = o
 	}
 	// The error is the error of PlanAll.
-	explained, _ := disruption.ExplainAll(d.snapshot, d.options)
+	explained, _ := disruption.NewIndex(d.snapshot, d.options).ExplainAll()
 	explanations := map[purekube.Key]disruption.Explanation{}
 	for _, e := range explained {
 		explanations[e.Key] = e

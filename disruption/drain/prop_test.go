@@ -135,7 +135,7 @@ func TestDrainComesToRest(t *testing.T) {
 
 func covers(b *policyv1.PodDisruptionBudget, pods []*corev1.Pod, pod types.NamespacedName) bool {
 	at := slices.IndexFunc(pods, func(p *corev1.Pod) bool { return nameOf(p) == pod })
-	covering, _ := disruption.BudgetsFor([]*policyv1.PodDisruptionBudget{b}, pods[at])
+	covering, _ := disruption.NewIndex(disruption.Snapshot{Budgets: []*policyv1.PodDisruptionBudget{b}}, disruption.Options{}).BudgetsFor(pods[at])
 	return len(covering) == 1
 }
 

@@ -60,9 +60,9 @@ func surfaces() []surface {
 			"Key": rbacaggregate.Key, "KeyOf": rbacaggregate.KeyOf, "NewIndex": rbacaggregate.NewIndex, "Plan": rbacaggregate.Plan, "PlanAll": rbacaggregate.PlanAll,
 		}, []reflect.Type{of[rbacaggregate.Index](), of[rbacaggregate.SetRules](), of[rbacaggregate.Change](), of[rbacaggregate.Explanation]()}},
 		{"disruption", map[string]any{
-			"AllowedAtFullHealth": disruption.AllowedAtFullHealth, "BudgetKey": disruption.BudgetKey, "PodKey": disruption.PodKey, "BudgetsFor": disruption.BudgetsFor,
+			"AllowedAtFullHealth": disruption.AllowedAtFullHealth, "BudgetKey": disruption.BudgetKey, "PodKey": disruption.PodKey,
 			"DesiredHealthy": disruption.DesiredHealthy, "DisruptionsAllowed": disruption.DisruptionsAllowed, "KeyOf": disruption.KeyOf[*policyv1.PodDisruptionBudget],
-			"CheckEviction": disruption.CheckEviction, "Explain": disruption.Explain, "ExplainAll": disruption.ExplainAll, "NewIndex": disruption.NewIndex,
+			"NewIndex": disruption.NewIndex,
 			"Plan": disruption.Plan, "PlanAll": disruption.PlanAll,
 		}, []reflect.Type{of[disruption.Index](), of[disruption.UpdateStatus](), of[disruption.ClearDisruptionTarget](), of[disruption.BudgetExplanation](), of[disruption.Counts](),
 			of[disruption.Verdict](), of[disruption.Eviction](), of[disruption.PodExplanation]()}},

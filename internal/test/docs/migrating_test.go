@@ -20,7 +20,7 @@ import (
 func Example_whereTheAnswerDiffers() {
 	ask := func(title string, pod *corev1.Pod, budgets ...*policyv1.PodDisruptionBudget) {
 		s := disruption.Snapshot{Pods: []*corev1.Pod{pod}, Budgets: budgets}
-		eviction, err := disruption.CheckEviction(s, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, disruption.AsWritten, disruption.Options{})
+		eviction, err := disruption.NewIndex(s, disruption.Options{}).CheckEviction(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, disruption.AsWritten)
 		alone := "yes" // what status.disruptionsAllowed alone says
 		for _, b := range budgets {
 			if b.Status.DisruptionsAllowed < 1 {

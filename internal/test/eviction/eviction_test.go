@@ -35,7 +35,7 @@ func TestCheckEviction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for i := range cases {
 			s := generate(rand.New(rand.NewPCG(seed, i)))
-			e, err := disruption.CheckEviction(s, types.NamespacedName{Namespace: "ns", Name: "p"}, disruption.AsWritten, disruption.Options{})
+			e, err := disruption.NewIndex(s, disruption.Options{}).CheckEviction(types.NamespacedName{Namespace: "ns", Name: "p"}, disruption.AsWritten)
 			if err != nil && !strings.Contains(err.Error(), "spec.selector") {
 				t.Fatal(err)
 			}

@@ -108,7 +108,7 @@ func evictAll(c *cluster, r *rand.Rand, o disruption.Options, seen map[string]in
 			continue // it was terminating and is gone
 		}
 		// The error says why a status cannot be computed, which the verdict says as well.
-		e, _ := disruption.CheckEviction(s, key, disruption.Recomputed, o)
+		e, _ := disruption.NewIndex(s, o).CheckEviction(key, disruption.Recomputed)
 		if diff := cmp.Diff(oneFailure(c.evict(key)), oneFailure(ours(e))); diff != "" {
 			return fmt.Errorf("evicting %v (- kube-apiserver, + ours):\n%s\nafter\n%s", key, diff, strings.Join(so, "\n"))
 		}
@@ -136,7 +136,7 @@ func recipe(s *disruption.Snapshot, key types.NamespacedName, e disruption.Evict
 	pod.DeletionTimestamp = &metav1.Time{Time: s.Now}
 	s.Pods[at] = pod
 	// The errors are about a status that cannot be computed, which says so itself.
-	budgets, _ := disruption.BudgetsFor(s.Budgets, pod)
+	budgets, _ := disruption.NewIndex(disruption.Snapshot{Budgets: s.Budgets}, disruption.Options{}).BudgetsFor(pod)
 	settleBudgets(s, budgets, o)
 }
 

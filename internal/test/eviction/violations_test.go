@@ -113,7 +113,7 @@ func TestViolationsD40(t *testing.T) {
 	}
 	// By default, the victims that violate are those whose eviction the API server refuses.
 	for _, p := range d.Victims {
-		e, err := disruption.CheckEviction(s, keyOf(p), disruption.AsWritten, disruption.Options{})
+		e, err := disruption.NewIndex(s, disruption.Options{}).CheckEviction(keyOf(p), disruption.AsWritten)
 		if err != nil {
 			t.Fatal(err)
 		}

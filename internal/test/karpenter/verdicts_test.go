@@ -151,7 +151,7 @@ func count(m map[string]*row, kind string) *row {
 
 // kindOfPod is what an eviction of the pod depends on.
 func kindOfPod(pod *corev1.Pod, budgets []*policyv1.PodDisruptionBudget) string {
-	covering, _ := disruption.BudgetsFor(budgets, pod)
+	covering, _ := disruption.NewIndex(disruption.Snapshot{Budgets: budgets}, disruption.Options{}).BudgetsFor(pod)
 	ready := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})

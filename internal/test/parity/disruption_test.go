@@ -417,7 +417,7 @@ func markBudgets(s disruption.Snapshot, t Trace) []string {
 		}
 	}
 	for _, b := range s.Budgets {
-		e, err := disruption.Explain(s, disruption.KeyOf(b), upstreamBudgets)
+		e, err := disruption.NewIndex(s, upstreamBudgets).Explain(disruption.KeyOf(b))
 		if err != nil {
 			continue
 		}
